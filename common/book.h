@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// What every program includes: error checks for CUDA calls and launches, choosing the device, and
+// the small headers of this folder.
+#ifndef COMMON_BOOK_H
+#define COMMON_BOOK_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <utility>
+#include <cuda_runtime.h>
+#include "check.h"
+#include "options.h"
+#include "random.h"
+#include "thread.h"
+
+using std::swap;
+
+// Checks a CUDA call. An error ends the program: `file:line: call: text (cudaErrorName)`.
+#define HANDLE_ERROR(...) handle_error((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__)
+
+// Goes right after <<<…>>>: checks the launch, and in debug builds (DEBUG) waits for the kernel and
+// checks its execution as well.
+#define HANDLE_LAUNCH() handle_launch(__FILE__, __LINE__)
+
+// Checks that host memory was to be had.
+#define HANDLE_NULL(...) handle_null((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__)
+
+static inline void handle_error(cudaError_t error, const char *call, const char *file, int line) {
+    if (error == cudaSuccess)
+        return;
+    fprintf(stderr, "%s:%d: %s: %s (%s)", file, line, call, cudaGetErrorString(error),
+            cudaGetErrorName(error));
+    if (error == cudaErrorNoKernelImageForDevice) {
+        int device = 0, major = 0, minor = 0;
+        cudaGetDevice(&device);
+        cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+        cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+        fprintf(stderr, "; this build has no code for device %d: rebuild with SMS=%d%d", device,
+                major, minor);
+    }
+    fputc('\n', stderr);
+    exit(error == cudaErrorNoDevice ? EXIT_WAIVED : EXIT_FAILURE);
+}
+
+static inline void handle_launch(const char *file, int line) {
+    cudaError_t error = cudaGetLastError();
+#ifdef DEBUG
+    if (error == cudaSuccess)
+        error = cudaDeviceSynchronize();
+#endif
+    handle_error(error, "kernel launch", file, line);
+}
+
+static inline void handle_null(const void *memory, const char *call, const char *file, int line) {
+    if (!memory) {
+        fprintf(stderr, "%s:%d: %s: out of memory\n", file, line, call);
+        exit(EXIT_FAILURE);
+    }
+}
+
+// Prints one line per device and ends the program.
+static inline void list_devices(int count) {
+    for (int i = 0; i < count; i++) {
+        cudaDeviceProp prop;
+        HANDLE_ERROR(cudaGetDeviceProperties(&prop, i));
+        printf("%d: %s, compute capability %d.%d, %.1f GiB\n", i, prop.name, prop.major, prop.minor,
+               static_cast<double>(prop.totalGlobalMem) / (1 << 30));
+    }
+    exit(EXIT_SUCCESS);
+}
+
+// Sets the device that --device asks for (0 when it was not given), after parse_options. Ends the
+// program when --list-devices was given, and with one line when there is no such device, none at
+// all (EXIT_WAIVED), or it cannot be used. A HOST_ONLY program needs none unless it was asked for.
+static inline void select_device(void) {
+    if ((options.uses & HOST_ONLY) && !options.device_given && !options.list_devices)
+        return;
+    int count = 0;
+    cudaError_t error = cudaGetDeviceCount(&count);
+    if (error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver)
+        count = 0;
+    else
+        HANDLE_ERROR(error);
+    if (count == 0)
+        quit(EXIT_WAIVED, "needs a CUDA device, found none%s%s", error == cudaSuccess ? "" : ": ",
+             error == cudaSuccess ? "" : cudaGetErrorString(error));
+    if (options.list_devices)
+        list_devices(count);
+    if (options.device >= count)
+        quit(EXIT_USAGE, "--device %d: must be a device from 0 to %d (--list-devices shows them)",
+             options.device, count - 1);
+    error = cudaSetDevice(options.device);
+    if (error == cudaSuccess)
+        error = cudaFree(NULL); // creates the context: a device that is taken shows here
+    if (error != cudaSuccess)
+        quit(EXIT_FAILURE, "device %d cannot be used: %s (%s)", options.device,
+             cudaGetErrorString(error), cudaGetErrorName(error));
+}
+
+#endif

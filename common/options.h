@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+// Command line options, the same in every program, and the one way a program ends early.
+#ifndef COMMON_OPTIONS_H
+#define COMMON_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Exit status beside EXIT_SUCCESS (result verified) and EXIT_FAILURE (wrong result, or an error).
+enum {
+    EXIT_WAIVED = 2, // this machine lacks what the program needs
+    EXIT_USAGE = 64
+};
+
+// What a program uses; decides which of the common options it has.
+enum {
+    HOST_ONLY = 1, // no device unless --device asks for one
+    PICTURE = 2,   // --output, --window, --no-window
+    ANIMATION = 4  // the same, and --frames
+};
+
+// One option of the program's own. Write rows with the macros below, which also see to it that the
+// variable has the right type; its value before parse_options is the default that --help shows.
+typedef struct Option {
+    const char *name, *help;
+    bool *flag;
+    int *integer;
+    size_t *size;
+    float *number;
+    long long min;
+    unsigned long long max;
+    float low, high;
+} Option;
+
+#define OPTION_FLAG(name, variable, help)                                                          \
+    { name, help, variable, NULL, NULL, NULL, 0, 0, 0, 0 }
+#define OPTION_INT(name, variable, min, max, help)                                                 \
+    { name, help, NULL, variable, NULL, NULL, (long long)(min), (unsigned long long)(max), 0, 0 }
+// Takes the suffixes K, M, G (powers of 1024).
+#define OPTION_SIZE(name, variable, min, max, help)                                                \
+    { name, help, NULL, NULL, variable, NULL, (long long)(min), (unsigned long long)(max), 0, 0 }
+#define OPTION_FLOAT(name, variable, low, high, help)                                              \
+    { name, help, NULL, NULL, NULL, variable, 0, 0, (float)(low), (float)(high) }
+#define OPTION_END                                                                                 \
+    { NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0 }
+
+// The common options. The values stand before (and without) parse_options too.
+extern struct Options {
+    const char *program; // name in messages
+    unsigned uses;       // HOST_ONLY | PICTURE | ANIMATION
+    int device;
+    bool device_given, list_devices;
+    uint64_t seed;
+    const char *output; // NULL: not given
+    int window;         // -1: where there is one, 0: never, 1: always
+    size_t frames;
+    bool inject_error;
+} options;
+
+// Reads the command line: the common options that `uses` asks for, and the program's own (rows up
+// to OPTION_END, or NULL). `doc` is one line for --help. A mistake ends the program with one line
+// and EXIT_USAGE, an output file that cannot be written with one line and EXIT_FAILURE. From here
+// on, output that does not reach stdout (closed pipe, full disk) is reported at exit, status 1.
+void parse_options(int argc, char **argv, const char *doc, unsigned uses, const Option *own);
+
+// Ends the program: `program: reason` on stderr. The reason takes printf's formats.
+__attribute__((noreturn, format(printf, 2, 3))) void quit(int status, const char *reason, ...);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// Unit tests in C, C++ or CUDA: one source, one binary.
+//
+//     TEST(adds) { EXPECT(1 + 1 == 2); }
+//
+// prog --list prints the cases, prog NAME… runs those, prog runs all. Exit status 0 or 1; each
+// expectation that does not hold is a line `file:line: text` on stderr.
+#ifndef TESTS_UNIT_H
+#define TESTS_UNIT_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct unit_case {
+    const char *name;
+    void (*run)(void);
+    struct unit_case *next;
+};
+
+static struct unit_case *unit_first, **unit_end = &unit_first;
+static int unit_failures;
+
+// A case. Cases run in the order of the source.
+#define TEST(name)                                                                                 \
+    static void name##_case(void);                                                                 \
+    __attribute__((constructor)) static void name##_add(void) {                                    \
+        static struct unit_case self = {#name, name##_case, NULL};                                 \
+        *unit_end = &self;                                                                         \
+        unit_end = &self.next;                                                                     \
+    }                                                                                              \
+    static void name##_case(void)
+
+// Records a failure and goes on; the value tells whether it held: if (!EXPECT(p)) return;
+#define EXPECT(...) unit_expect((__VA_ARGS__) ? true : false, #__VA_ARGS__, __FILE__, __LINE__)
+
+static inline bool unit_expect(bool holds, const char *text, const char *file, int line) {
+    if (!holds) {
+        fprintf(stderr, "%s:%d: expected %s\n", file, line, text);
+        __atomic_add_fetch(&unit_failures, 1, __ATOMIC_RELAXED);
+    }
+    return holds;
+}
+
+// What a child process did: its exit status (128 + signal when one killed it) and its output.
+struct unit_result {
+    int status;
+    char out[8192], err[8192];
+};
+
+static inline void unit_slurp(FILE *file, char *text, size_t size) {
+    rewind(file);
+    text[fread(text, 1, size - 1, file)] = '\0';
+    fclose(file);
+}
+
+// Runs body(arg), then exit(0), in a child: for what ends the program. Call it before anything in
+// this process has started threads.
+static inline struct unit_result unit_child(void (*body)(void *), void *arg) {
+    struct unit_result result;
+    FILE *out = tmpfile(), *err = tmpfile();
+    int status = 0;
+    pid_t child;
+    fflush(NULL);
+    if (!out || !err || (child = fork()) < 0) {
+        perror("unit_child");
+        abort();
+    }
+    if (child == 0) {
+        dup2(fileno(out), STDOUT_FILENO);
+        dup2(fileno(err), STDERR_FILENO);
+        alarm(60);
+        body(arg);
+        exit(EXIT_SUCCESS);
+    }
+    waitpid(child, &status, 0);
+    result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    unit_slurp(out, result.out, sizeof(result.out));
+    unit_slurp(err, result.err, sizeof(result.err));
+    return result;
+}
+
+static inline bool unit_run(const struct unit_case *test) {
+    int before = unit_failures;
+    test->run();
+    if (unit_failures != before)
+        fprintf(stderr, "%s: failed\n", test->name);
+    return unit_failures == before;
+}
+
+int main(int argc, char **argv) {
+    bool ok = true;
+    struct unit_case *test;
+    int i;
+    if (argc == 2 && strcmp(argv[1], "--list") == 0) {
+        for (test = unit_first; test; test = test->next)
+            puts(test->name);
+        return EXIT_SUCCESS;
+    }
+    for (i = 1; i < argc; i++) {
+        for (test = unit_first; test && strcmp(test->name, argv[i]) != 0;)
+            test = test->next;
+        if (!test) {
+            fprintf(stderr, "%s: no such case: %s\n", argv[0], argv[i]);
+            return 64;
+        }
+        ok &= unit_run(test);
+    }
+    for (test = argc > 1 ? NULL : unit_first; test; test = test->next)
+        ok &= unit_run(test);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+#endif
