@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: MIT
+# Builds, runs and tests the suite. `make help` lists the targets and the variables.
+#
+# There are two stages. The first one, at the end of this file, serves the targets that people type: it
+# chooses the back end, sees which libraries this machine has and calls make again for the second stage,
+# the build proper. So `make setup run` builds with the libraries that `setup` has just installed.
+
+BACKEND ?= auto
+BUILD   ?= build
+BIN     ?= bin
+V       ?= 0
+DEBUG   ?= 0
+MAKEFLAGS += --no-builtin-rules --no-builtin-variables
+CC      := $(if $(filter default undefined,$(origin CC)),cc,$(CC))
+CXX     := $(if $(filter default undefined,$(origin CXX)),g++,$(CXX))
+AR      := $(if $(filter default undefined,$(origin AR)),ar,$(AR))
+
+comma := ,
+space := $(subst ,, )
+define newline
+
+
+endef
+DEBUGGING := $(filter-out 0,$(DEBUG))
+SANITIZERS := $(subst $(comma), ,$(SANITIZE))
+
+CHAPTERS := $(patsubst %/,%,$(sort $(wildcard chapter[0-9][0-9]/) $(wildcard appendix_a/)))
+SOURCES := $(sort $(wildcard $(addsuffix /*.cu,$(CHAPTERS))))
+TEST_SOURCES := $(sort $(wildcard tests/cpu/*.cu tests/common/*.cu tests/common/*.c))
+
+.DELETE_ON_ERROR:
+.SUFFIXES:
+
+ifeq ($(STAGE),build)
+#======================================================================================================
+# Second stage. B is the folder of this variant, BACKEND is gpu or cpu, NVCC and GENCODE are set for gpu.
+
+include $(B)/config.mk
+
+ifeq ($(filter-out 0,$(V)),)
+say = @printf '  %-5s%s\n' $(1) $(2)
+Q := @
+endif
+
+# Programs whose `Needs:` line names a library that this build lacks are left out. A line of `needs` is
+# chapter12/cublas_dot:cublas
+needs := $(shell scripts/programs.sh --needs)
+lacks = $(filter-out 1,$(foreach n,$(subst $(comma), ,$(lastword $(subst :, ,$(1)))),$(or $(HAVE_$(shell echo $(n) | tr a-z A-Z)),0)))
+SKIPPED := $(foreach n,$(needs),$(if $(call lacks,$(n)),$(firstword $(subst :, ,$(n)))))
+PROGRAMS := $(filter-out $(SKIPPED),$(SOURCES:.cu=))
+TESTS := $(basename $(TEST_SOURCES))
+
+# Flags. `-g` always: it costs nothing at run time, and a debugger or sanitizer names the source line.
+OPTIMISE := $(if $(DEBUGGING),-O0 -DDEBUG,-O2)
+WARNINGS := -Wall -Wextra
+SANITIZE_FLAGS := $(if $(SANITIZERS),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+COMMON_FLAGS := $(OPTIMISE) -g $(WARNINGS) -pthread $(SANITIZE_FLAGS) $(HAVE_FLAGS) $(CPPFLAGS)
+
+# Out-of-bounds accesses of __device__ and __constant__ variables are caught as those of any global.
+SYMBOL_SECTIONS := $(if $(filter address,$(SANITIZERS)),-fsanitize-sections=cuda_device$(comma)cuda_constant$(comma)cuda_constant_ro)
+# A kernel rounds as written, on every machine: no contraction into fused multiply-adds, no -march.
+CPU_FLAGS := -ffp-contract=off $(SYMBOL_SECTIONS)
+
+C_FLAGS := -std=gnu11 $(COMMON_FLAGS) $(CFLAGS)
+CXX_FLAGS := -std=gnu++17 $(COMMON_FLAGS) $(CPU_FLAGS) -Icpu/include $(CXXFLAGS)
+# nvcc knows pragmas that g++ does not (unroll); the header comes first as it does with nvcc.
+CU_FLAGS := $(CXX_FLAGS) -Wno-unknown-pragmas
+CU_PREPROCESS := -D__CU2CPP__ -include cuda_runtime.h
+NVCC_HOST := $(if $(filter file default,$(origin CXX)),,-ccbin $(CXX))
+NVCC_FLAGS := $(NVCC_HOST) -std=c++17 $(if $(DEBUGGING),-O0 -G -DDEBUG,-O2 -lineinfo) -g $(GENCODE) \
+    -Xcompiler=-Wall$(comma)-Wextra$(comma)-pthread $(HAVE_FLAGS) $(CPPFLAGS) $(NVCCFLAGS)
+LD_FLAGS := $(LDFLAGS) $(if $(filter gpu,$(BACKEND)),$(NVCC_HOST) $(GENCODE),-pthread $(SANITIZE_FLAGS))
+LD_LIBS := $(HAVE_LIBS) $(if $(filter gpu,$(BACKEND)),,-lm) $(LDLIBS)
+
+COMMON_OBJECTS := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard common/*.c)))
+CPU_OBJECTS := $(patsubst %,$(B)/%.o,$(basename $(sort $(wildcard cpu/src/*.cpp cpu/src/*.c cpu/src/*.S))))
+COMMON_LIB := $(B)/libcommon.a
+LIBS := $(COMMON_LIB) $(if $(filter cpu,$(BACKEND)),$(B)/libcudacpu.a)
+
+# What is built depends on the flags it is built with: a stamp holds them and changes when they do.
+$(shell mkdir -p $(B) $(BIN))
+# stamp(file, text)
+define stamp
+ifneq ($$(strip $$(file <$(1))),$$(strip $(2)))
+$$(file >$(1),$(2))
+endif
+endef
+$(eval $(call stamp,$(B)/flags-c,$$(CC) $$(C_FLAGS)))
+$(eval $(call stamp,$(B)/flags-cxx,$$(CXX) $$(CXX_FLAGS)))
+$(eval $(call stamp,$(B)/flags-cu,$$(if $$(filter gpu,$$(BACKEND)),$$(NVCC) $$(NVCC_VERSION) $$(NVCC_FLAGS),$$(CXX) $$(CU_FLAGS))))
+$(eval $(call stamp,$(B)/objects,$$(COMMON_OBJECTS) $$(CPU_OBJECTS)))
+# Every variant links into the same folder, so this one stamp lies there.
+$(eval $(call stamp,$(BIN)/.variant,$$(B) $$(LD_FLAGS) $$(LD_LIBS)))
+
+.PHONY: all tests $(CHAPTERS) $(SOURCES:.cu=) $(TESTS)
+all: $(PROGRAMS:%=$(BIN)/%)
+tests: $(TESTS:%=$(BIN)/%) ; @:
+define chapter
+$(1): $(patsubst %,$(BIN)/%,$(filter $(1)/%,$(PROGRAMS))) ; @:
+endef
+$(foreach c,$(CHAPTERS),$(eval $(call chapter,$(c))))
+$(PROGRAMS) $(TESTS): %: $(BIN)/% ; @:
+$(SKIPPED): ; @echo "$@: this build lacks what its Needs: line names" >&2; exit 1
+
+# Linking
+ifeq ($(BACKEND),gpu)
+LINK = $(NVCC)
+else
+LINK = $(CXX)
+endif
+$(addprefix $(BIN)/,$(PROGRAMS) $(TESTS)): $(BIN)/%: $(B)/%.o $(LIBS) $(BIN)/.variant
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(LINK) $(LD_FLAGS) -o $@ $< $(LIBS) $(LD_LIBS)
+
+# A program's own library
+$(foreach n,$(needs),$(eval $(BIN)/$(firstword $(subst :, ,$(n))): LD_LIBS += $(foreach l,$(subst $(comma), ,$(lastword $(subst :, ,$(n)))),$($(shell echo $(l) | tr a-z A-Z)_LIBS))))
+
+# Compiling. The three steps of the CPU back end keep what they make: x.ii is the preprocessed .cu,
+# x.cpp.ii its translation to C++.
+ifeq ($(BACKEND),gpu)
+$(B)/%.o: %.cu $(B)/flags-cu
+	$(call say,NVCC,$*)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(NVCC) $(NVCC_FLAGS) -MMD -MP -MF $(B)/$*.d -MT $@ -c -o $@ $<
+else
+$(B)/%.o: %.cu $(B)/flags-cu $(B)/cu2cpp
+	$(call say,CXX,$*)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) $(CU_FLAGS) $(CU_PREPROCESS) -MMD -MP -MF $(B)/$*.d -MT $@ -x c++ -E -o $(B)/$*.ii $<
+	$(Q)$(B)/cu2cpp $(B)/$*.ii > $(B)/$*.cpp.ii
+	$(Q)$(CXX) $(CU_FLAGS) -c -o $@ $(B)/$*.cpp.ii
+endif
+
+$(B)/%.o: %.c $(B)/flags-c
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(C_FLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/%.o: %.cpp $(B)/flags-cxx
+	$(call say,CXX,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) $(CXX_FLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/%.o: %.S $(B)/flags-c
+	$(call say,AS,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(COMMON_FLAGS) -MMD -MP -c -o $@ $<
+
+$(COMMON_LIB): $(COMMON_OBJECTS) $(B)/objects
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(COMMON_OBJECTS)
+
+$(B)/libcudacpu.a: $(CPU_OBJECTS) $(B)/objects
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(CPU_OBJECTS)
+
+# The translator runs while building, so it is built without the sanitizers.
+$(B)/cu2cpp: cpu/cu2cpp.c $(B)/flags-c
+	$(call say,CC,$<)
+	$(Q)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -MMD -MP -MF $@.d -o $@ $<
+
+.SECONDARY:
+-include $(wildcard $(B)/*.d $(B)/*/*.d $(B)/*/*/*.d)
+
+else
+#======================================================================================================
+# First stage.
+
+GOALS := $(or $(MAKECMDGOALS),all)
+
+# CHAPTER=4, 04, chapter04 or a
+ifneq ($(CHAPTER),)
+FOLDER := $(firstword $(wildcard $(addsuffix /,chapter$(CHAPTER) chapter0$(CHAPTER) appendix_$(CHAPTER) $(CHAPTER))))
+FOLDER := $(filter $(CHAPTERS),$(FOLDER:/=))
+$(if $(FOLDER),,$(error CHAPTER=$(CHAPTER): must be one of $(patsubst chapter%,%,$(CHAPTERS))))
+endif
+
+UNKNOWN := $(filter-out $(CHAPTERS) $(SOURCES:.cu=),$(filter chapter% appendix_%,$(GOALS)))
+$(if $(UNKNOWN),$(error there is no $(firstword $(UNKNOWN)).cu))
+
+# What the second stage has to make for these goals
+ASKED := $(filter all tests tests/% chapter% appendix_% $(BIN)/%,$(GOALS))
+BUILD_GOALS := $(sort $(ASKED) $(if $(filter run,$(GOALS)),$(or $(FOLDER),all)) $(if $(filter test,$(GOALS)),all tests))
+
+# The back end and, for gpu, the architectures. Only asked when something will be built.
+ifneq ($(BUILD_GOALS)$(filter doctor,$(GOALS)),)
+
+$(if $(filter auto gpu cpu,$(BACKEND)),,$(error BACKEND=$(BACKEND): must be auto, gpu or cpu))
+$(if $(filter-out address undefined leak thread,$(SANITIZERS)),$(error SANITIZE=$(SANITIZE): must be of address, undefined, leak or thread, with commas))
+$(if $(and $(filter thread,$(SANITIZERS)),$(filter address leak,$(SANITIZERS))),$(error SANITIZE=$(SANITIZE): thread goes with neither address nor leak))
+$(if $(SANITIZE),$(if $(filter gpu,$(BACKEND)),$(error SANITIZE is for BACKEND=cpu$(comma) on a GPU use compute-sanitizer)))
+$(if $(SMS),$(if $(filter cpu,$(BACKEND)),$(error SMS is for BACKEND=gpu)))
+$(if $(and $(SMS),$(SANITIZE)),$(error SMS is for BACKEND=gpu and SANITIZE for BACKEND=cpu))
+
+ifeq ($(origin NVCC),undefined)
+NVCC := $(shell if [ -n "$(CUDA_PATH)" ]; then command -v "$(CUDA_PATH)/bin/nvcc"; \
+    else command -v nvcc || command -v /usr/local/cuda/bin/nvcc; fi)
+else
+NVCC := $(shell command -v $(NVCC))
+endif
+NVCC_VERSION := $(if $(NVCC),$(shell $(NVCC) --version | sed -n 's/.*release \([0-9.]*\).*/\1/p'))
+NO_NVCC := no nvcc $(if $(CUDA_PATH),in CUDA_PATH=$(CUDA_PATH),on PATH and none in /usr/local/cuda)
+
+# A word a GPU, "90:NVIDIA_H200"; or just "GPU" where there is one that nvidia-smi does not describe
+GPUS := $(shell smi=$$(command -v nvidia-smi || command -v /usr/lib/wsl/lib/nvidia-smi || echo false); \
+    $$smi --query-gpu=compute_cap,name --format=csv,noheader 2>/dev/null | sed -n 's/^\([0-9]*\)\.\([0-9]*\), */\1\2:/; s/ /_/g; /^[0-9]*:/p' | grep . \
+    || { $$smi -L 2>/dev/null | grep -q '^GPU ' || ls /dev/nvidia[0-9]* >/dev/null 2>&1; } && echo GPU)
+CAPABILITIES := $(sort $(foreach g,$(filter-out GPU,$(GPUS)),$(firstword $(subst :, ,$(g)))))
+GPU_NAME := $(if $(CAPABILITIES),$(subst _, ,$(lastword $(subst :, ,$(firstword $(GPUS))))),a GPU)
+
+ifneq ($(BACKEND),auto)
+CHOSEN := $(BACKEND)
+WHY := asked for
+else ifneq ($(SANITIZE),)
+CHOSEN := cpu
+WHY := SANITIZE is for the CPU back end
+else ifeq ($(NVCC),)
+CHOSEN := cpu
+WHY := $(NO_NVCC)
+else ifneq ($(SMS),)
+CHOSEN := gpu
+WHY := SMS asks for GPU code
+else ifeq ($(GPUS),)
+CHOSEN := cpu
+WHY := nvcc $(NVCC_VERSION) is here, but no GPU
+else
+CHOSEN := gpu
+WHY := nvcc $(NVCC_VERSION) and $(GPU_NAME)
+endif
+$(if $(or $(SMS),$(filter gpu,$(CHOSEN))),$(if $(NVCC),,$(error $(if $(SMS),SMS=$(SMS),BACKEND=gpu): $(NO_NVCC); set CUDA_PATH)))
+
+ifneq ($(NVCC),)
+KNOWN_SMS := $(patsubst sm_%,%,$(filter sm_%,$(shell $(NVCC) --list-gpu-code)))
+# "90a" is "90" with features that no other architecture has
+UNKNOWN_SMS := $(foreach s,$(SMS),$(if $(filter $(KNOWN_SMS),$(s) $(s:a=) $(s:f=)),,$(s)))
+$(if $(UNKNOWN_SMS),$(error SMS=$(SMS): nvcc $(NVCC_VERSION) has no $(UNKNOWN_SMS)$(comma) only $(KNOWN_SMS)))
+ifneq ($(SMS),)
+ARCHITECTURES := $(SMS)
+else ifneq ($(and $(CAPABILITIES),$(if $(filter-out $(KNOWN_SMS),$(CAPABILITIES)),,yes)),)
+ARCHITECTURES := $(CAPABILITIES)
+else
+# One of each generation. The PTX of the newest lets later GPUs compile it for themselves.
+ARCHITECTURES := $(filter $(KNOWN_SMS),75 80 90 100 120)
+PTX := $(lastword $(ARCHITECTURES))
+endif
+GENCODE := $(foreach s,$(ARCHITECTURES),-gencode=arch=compute_$(s)$(comma)code=sm_$(s)) \
+    $(if $(PTX),-gencode=arch=compute_$(PTX)$(comma)code=compute_$(PTX))
+endif
+
+VARIANT := $(CHOSEN)$(if $(DEBUGGING),-debug)$(if $(SANITIZERS),-$(subst $(space),-,$(sort $(SANITIZERS))))
+FOR_GPU := $(if $(filter gpu,$(CHOSEN)),$(comma) sm $(ARCHITECTURES)$(if $(PTX), and PTX))
+endif
+
+# One make builds everything that was asked for: two at once in the same folder would collide. Without -j
+# it uses every core.
+.PHONY: build
+build: | $(filter setup clean,$(GOALS))
+	@echo 'back end: $(CHOSEN) ($(WHY)$(FOR_GPU))'
+	+@CC='$(CC)' CXX='$(CXX)' scripts/libs.sh probe $(CHOSEN) $(BUILD)/$(VARIANT)/config.mk
+	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(or $(JOBS),$(shell nproc 2>/dev/null || echo 2)) -Otarget) \
+	    STAGE=build BACKEND=$(CHOSEN) B='$(BUILD)/$(VARIANT)' NVCC='$(NVCC)' NVCC_VERSION='$(NVCC_VERSION)' \
+	    GENCODE='$(strip $(GENCODE))' $(BUILD_GOALS)
+	@scripts/libs.sh report $(CHOSEN) $(BUILD)/$(VARIANT)/config.mk
+
+.PHONY: all tests setup run test doctor docs format clean help $(ASKED)
+$(if $(ASKED),$(ASKED),all): build ; @:
+
+setup:
+	@scripts/setup.sh
+
+# What scripts and tests have to know of this build
+export_build = BACKEND=$(CHOSEN) BIN='$(BIN)' BUILD='$(BUILD)' SANITIZE='$(SANITIZE)' DEBUG='$(DEBUG)' NVCC='$(NVCC)' MAKEFLAGS= MAKELEVEL=
+
+run: build
+	@$(export_build) scripts/run.sh $(FOLDER)
+
+# Another python3 may stand in front of the distribution's, without its packages.
+test: build | $(filter run,$(GOALS))
+	@for python in $(PYTHON) python3 /usr/bin/python3; do \
+	    $$python -c 'import pytest, numpy, PIL' 2>/dev/null && \
+	        exec env $(export_build) $$python -m pytest -q -p no:cacheprovider tests $(PYTEST); \
+	done; \
+	echo 'make test: no python3 here has pytest, numpy and PIL: make setup, or apt install python3-pytest python3-numpy python3-pil' >&2; exit 1
+
+doctor:
+	@CC='$(CC)' CXX='$(CXX)' NVCC='$(NVCC)' NVCC_VERSION='$(NVCC_VERSION)' CHOSEN='$(CHOSEN)' WHY='$(WHY)' \
+	    ARCHITECTURES='$(ARCHITECTURES)$(if $(PTX), and PTX)' scripts/doctor.sh
+
+docs:
+	@scripts/docs.sh
+
+# CHECK=1 only says what is not formatted.
+format:
+	@clang-format $(if $(CHECK),--dry-run -Werror,-i) $(shell git ls-files '*.c' '*.h' '*.cu' '*.cpp')
+
+clean:
+	@rm -rf '$(BUILD)' $(addprefix '$(BIN)'/,$(CHAPTERS) tests .variant)
+	@rmdir '$(BIN)' 2>/dev/null || :
+
+help:
+	@scripts/help.sh
+endif

@@ -1,0 +1,91 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The optional libraries: which ones this machine has, and what is off without them.
+#   libs.sh probe BACKEND FILE    writes what was found to FILE, for make; what an earlier run found
+#                                 is kept, what it missed is looked for again
+#   libs.sh report BACKEND FILE   a line for each library that BACKEND would use and does not have
+#   libs.sh doctor                a line for each library, found or missing, and its package
+# CC and CXX are the compilers. HAVE_PNG=0 in the environment switches libpng off, and so on.
+set -eu
+
+# name | who uses it: common, a back end, or programs (those with `Needs: libs=name`) | what is off
+# without it | Debian package | how to link | language | a program that needs header and library
+table() {
+    cat <<'END'
+PNG|common|PNG pictures (libpng)|libpng-dev|-lpng|c|#include <png.h>\nint main(void) { return !png_access_version_number(); }
+BOOST_CONTEXT|cpu|fast switches between threads that meet at a barrier (Boost.Context)|libboost-context-dev|-lboost_context|c++|#include <boost/context/detail/fcontext.hpp>\nint main() { return !boost::context::detail::make_fcontext(0, 0, 0); }
+END
+}
+
+: "${CC:=cc}" "${CXX:=g++}"
+
+probe() { # language, link flags, source
+    dir=$(mktemp -d)
+    compiler=$CC
+    [ "$1" = c++ ] && compiler=$CXX
+    printf '%b\n' "$3" >"$dir/probe"
+    # Unquoted: both may hold several words
+    if $compiler -x "$1" "$dir/probe" -x none $2 -o "$dir/a.out" >/dev/null 2>&1; then found=1; else found=0; fi
+    rm -r "$dir"
+}
+
+wanted() { # who uses it, back end
+    case $1 in common | programs | "$2") return 0 ;; *) return 1 ;; esac
+}
+
+asked() { eval "printf %s \"\${HAVE_$1-}\""; }
+
+cached() { # name, file: did an earlier run find it with these compilers?
+    [ -f "$2" ] && [ "$(sed -n 1p "$2")" = "# $CC, $CXX" ] && grep -q "^HAVE_$1 ?= 1\$" "$2"
+}
+
+write() { # back end, file
+    echo "# $CC, $CXX"
+    flags= libs=
+    while IFS='|' read -r name who what package link language source; do
+        wanted "$who" "$1" || continue
+        if [ -n "$(asked "$name")" ]; then
+            found=$(asked "$name")
+        elif cached "$name" "$2"; then
+            found=1
+        else
+            probe "$language" "$link" "$source"
+        fi
+        echo "HAVE_$name ?= $found"
+        echo "${name}_LIBS := $link"
+        flags="$flags \$(if \$(filter 1,\$(HAVE_$name)),-DHAVE_$name)"
+        [ "$who" = programs ] || libs="$libs \$(if \$(filter 1,\$(HAVE_$name)),$link)"
+    done
+    echo "HAVE_FLAGS :=$flags"
+    echo "HAVE_LIBS :=$libs"
+}
+
+case ${1-} in
+probe)
+    command -v "${CXX%% *}" >/dev/null || { echo "no C++ compiler: $CXX: apt install g++" >&2; exit 1; }
+    command -v "${CC%% *}" >/dev/null || { echo "no C compiler: $CC: apt install gcc" >&2; exit 1; }
+    mkdir -p "${3%/*}"
+    table | write "$2" "$3" >"$3.new"
+    if cmp -s "$3.new" "$3"; then rm "$3.new"; else mv "$3.new" "$3"; fi
+    ;;
+report)
+    table | while IFS='|' read -r name who what package rest; do
+        wanted "$who" "$2" || continue
+        if [ "$(asked "$name")" = 0 ]; then
+            echo "off: $what: switched off by HAVE_$name=0"
+        elif ! grep -q "^HAVE_$name ?= 1\$" "$3"; then
+            echo "off: $what: apt install $package"
+        fi
+    done
+    ;;
+doctor)
+    table | while IFS='|' read -r name who what package link language source; do
+        probe "$language" "$link" "$source"
+        if [ "$found" = 1 ]; then echo "found    $what"; else echo "missing  $what: apt install $package"; fi
+    done
+    ;;
+*)
+    sed -n 's/^# \{0,1\}//; 3,9p' "$0" >&2
+    exit 64
+    ;;
+esac

@@ -1,0 +1,157 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The programs of the suite, read from the header comment of each chapterNN/name.cu. This is the only
+# reader of those headers: the build, `make run`, the tests and the README's table all ask it.
+#   programs.sh [FOLDER…]   a line a program in reading order, fields separated by tabs:
+#                           program, title, book, teaches, run, differs, needs, picture
+#   programs.sh --needs     "chapter12/fft_2d:cufft" for each program that needs a library or gl to build
+#   programs.sh --check     says file:line: what is wrong with a header; exit status 1 when anything is
+#   programs.sh --table     the table of the README, in Markdown
+set -eu
+cd "${0%/*}/.."
+
+mode=list
+case ${1-} in
+--needs | --check | --table) mode=${1#--} && shift ;;
+-*) sed -n '3,9s/^# \{0,1\}//p' "$0" >&2 && exit 64 ;;
+esac
+[ $# -gt 0 ] || set -- chapter[0-9][0-9] appendix_a
+
+files=
+for folder; do
+    for file in "${folder%/}"/*.cu; do
+        [ -s "$file" ] && files="$files $file"
+    done
+done
+[ -n "$files" ] || exit 0
+
+tab=$(printf '\t')
+# Prints each program with the key that it sorts by in front, and complaints under the key "!".
+LC_ALL=C awk '
+function complain(line, text) { print "!\t" file ":" line ": " text }
+
+# 4.2.2 sorts as 004.002.002
+function key(section,    parts, n, i, text) {
+    n = split(section, parts, ".")
+    text = ""
+    for (i = 1; i <= n; i++) text = text (parts[i] ~ /^[0-9]+$/ ? sprintf("%03d", parts[i]) : parts[i]) "."
+    return text
+}
+
+function check_needs(text, line,    words, n, i) {
+    n = split(text, words, /[ ,|]+/)
+    for (i = 1; i <= n; i++)
+        if (words[i] !~ /^(gl|gpus=[1-9][0-9]*|sm=[1-9][0-9]+[af]?|libs=[a-z0-9_+]+)$/)
+            complain(line, "Needs: \"" words[i] "\" is none of gl, gpus=N, sm=NN, libs=name")
+}
+
+function begin() {
+    file = FILENAME
+    name = file
+    sub(/\.cu$/, "", name)
+    folder = name
+    sub(/\/.*/, "", folder)
+    base = name
+    sub(/.*\//, "", base)
+    split("", value)
+    split("", where)
+    title = ""
+    last = ""
+    state = "licence"
+}
+
+function finish(    n, i, keys, section, chapter) {
+    if (state != "done") {
+        complain(lines, "the header comment does not end")
+    }
+    if (title == "") complain(3, "the header begins with \" * " base ": what it is\"")
+    n = split("Teaches Book Run", keys, " ")
+    for (i = 1; i <= n; i++)
+        if (value[keys[i]] == "") complain(2, "the header has no " keys[i] ": field")
+    section = value["Book"]
+    sub(/[^0-9A-Z.].*/, "", section)
+    sub(/\.$/, "", section)
+    chapter = folder
+    if (chapter ~ /^chapter/) { sub(/^chapter0*/, "", chapter) } else { sub(/^appendix_/, "", chapter); chapter = toupper(chapter) }
+    if (value["Book"] != "" && section !~ ("^" chapter "(\\.[0-9]+)*$"))
+        complain(where["Book"], "Book: \"" value["Book"] "\" does not begin with a section of chapter " chapter)
+    if (value["Run"] != "" && index(value["Run"] " ", "./bin/" name " ") != 1)
+        complain(where["Run"], "Run: must begin with ./bin/" name)
+    if (value["Needs"] != "") check_needs(value["Needs"], where["Needs"])
+    if (value["Picture"] != "" && value["Picture"] != "yes")
+        complain(where["Picture"], "Picture: is yes, or the line is left out")
+    print folder ":" key(section) ":" base "\t" name "\t" title "\t" value["Book"] "\t" value["Teaches"] "\t" \
+        value["Run"] "\t" value["Differs"] "\t" value["Needs"] "\t" value["Picture"]
+}
+
+FNR == 1 {
+    if (state != "") finish()
+    begin()
+}
+{ lines = FNR; gsub(/\t/, " ") }
+state == "done" { next }
+state == "licence" {
+    if ($0 != "// SPDX-License-Identifier: MIT") complain(1, "the first line must be // SPDX-License-Identifier: MIT")
+    state = "open"
+    next
+}
+state == "open" {
+    if ($0 != "/*") { complain(FNR, "the header comment begins here with /*"); state = "done" } else state = "title"
+    next
+}
+/^ \*\/$/ { state = "done"; next }
+/\*\// { complain(FNR, "the header comment ends with \" */\" on a line of its own"); state = "done"; next }
+state == "title" {
+    if (index($0, " * " base ": ") == 1) title = substr($0, length(base) + 6)
+    state = "fields"
+    next
+}
+/^ \* [A-Z][a-z]*:/ {
+    last = $2
+    sub(/:.*/, "", last)
+    text = $0
+    sub(/^ \* [A-Z][a-z]*: */, "", text)
+    if (last !~ /^(Teaches|Book|Run|Differs|Needs|Picture)$/) complain(FNR, last ": is no field of a header")
+    if (last in value) complain(FNR, last ": is here twice")
+    if (text == "") complain(FNR, last ": is empty")
+    value[last] = text
+    where[last] = FNR
+    next
+}
+/^ \*  +[^ ]/ {
+    text = $0
+    sub(/^ \* +/, "", text)
+    if (last == "") complain(FNR, "this line belongs to no field")
+    else value[last] = value[last] " " text
+    next
+}
+/^ \*$/ { if (last != "") complain(FNR, "an empty line between fields"); next }
+{ complain(FNR, "a line of the header begins with \" * \" and is a field, or goes on with one, deeper indented") }
+END { if (state != "") finish() }
+' $files | LC_ALL=C sort -t "$tab" -k 1,1 -s | awk -F "$tab" -v mode="$mode" '
+mode == "check" {
+    if ($1 == "!") {
+        print $2
+        bad = 1
+    }
+    next
+}
+$1 == "!" { next }
+mode == "needs" {
+    gsub(/(gpus|sm)=[^ ,|]*|libs=/, "", $8)
+    gsub(/[ ,|]+/, ",", $8)
+    gsub(/^,|,$/, "", $8)
+    if ($8 != "") print $2 ":" $8
+}
+mode == "list" { print substr($0, length($1) + 2) }
+mode == "table" {
+    if (!begun++) print "| program | book | what it teaches | |\n|---|---|---|---|"
+    teaches = $5
+    if (match(teaches, /[.?!:]( |$)/)) teaches = substr(teaches, 1, RSTART - 1) "."
+    gsub(/\|/, "\\|", teaches)
+    notes = $9 == "yes" ? "picture" : ""
+    if ($8 != "") notes = notes (notes == "" ? "" : ", ") "needs " $8
+    print "| [" $2 "](" $2 ".cu) | " $4 " | " teaches " | " notes " |"
+}
+END { exit bad }
+'
