@@ -1,26 +1,44 @@
 # SPDX-License-Identifier: MIT
-# Builds, runs and tests the suite. `make help` lists the targets and the variables.
+#: make                       build every program
+#: make chapter04             build one chapter
+#: make chapter04/julia_gpu   build one program
+#: make setup                 install what is missing (Debian and Ubuntu; with sudo when not root)
+#: make run                   build and run every program without a window, in a table; CHAPTER=04 runs one chapter
+#: make test                  build and run the test suite; PYTEST='-k julia' passes options to pytest
+#: make tests                 build the unit tests
+#: make doctor                say what this machine has and what it lacks
+#: make docs                  refresh the table of programs in README.md
+#: make format                format the sources; CHECK=1 only says what is not formatted
+#: make clean                 remove what was built
+#: make help                  print this
+#:
+#: BACKEND=auto|gpu|cpu       auto takes gpu when there are nvcc and a GPU
+#: SMS="80 90"                architectures for nvcc: those of the GPUs here, or else a portable set
+#: CUDA_PATH=DIR              the toolkit, else the one of the nvcc on PATH, else /usr/local/cuda
+#: CC, CXX, NVCC=COMMAND      the compilers; CFLAGS, CXXFLAGS, NVCCFLAGS, CPPFLAGS, LDFLAGS, LDLIBS add to ours
+#: DEBUG=1                    no optimising, -DDEBUG, device code for cuda-gdb
+#: SANITIZE=address,undefined or SANITIZE=thread, on the CPU back end
+#: V=1                        print the commands
+#: BIN=DIR, BUILD=DIR         where programs and objects go
+#: HAVE_PNG=0                 build as if a library were not there
 #
 # There are two stages. The first one, at the end of this file, serves the targets that people type: it
 # chooses the back end, sees which libraries this machine has and calls make again for the second stage,
 # the build proper. So `make setup run` builds with the libraries that `setup` has just installed.
 
 BACKEND ?= auto
-BUILD   ?= build
-BIN     ?= bin
-V       ?= 0
-DEBUG   ?= 0
+BUILD := build
+BIN   := bin
+V     := 0
+DEBUG := 0
 MAKEFLAGS += --no-builtin-rules --no-builtin-variables
+.DEFAULT_GOAL := all
 CC      := $(if $(filter default undefined,$(origin CC)),cc,$(CC))
 CXX     := $(if $(filter default undefined,$(origin CXX)),g++,$(CXX))
 AR      := $(if $(filter default undefined,$(origin AR)),ar,$(AR))
 
 comma := ,
 space := $(subst ,, )
-define newline
-
-
-endef
 DEBUGGING := $(filter-out 0,$(DEBUG))
 SANITIZERS := $(subst $(comma), ,$(SANITIZE))
 
@@ -42,11 +60,7 @@ say = @printf '  %-5s%s\n' $(1) $(2)
 Q := @
 endif
 
-# Programs whose `Needs:` line names a library that this build lacks are left out. A line of `needs` is
-# chapter12/cublas_dot:cublas
-needs := $(shell scripts/programs.sh --needs)
-lacks = $(filter-out 1,$(foreach n,$(subst $(comma), ,$(lastword $(subst :, ,$(1)))),$(or $(HAVE_$(shell echo $(n) | tr a-z A-Z)),0)))
-SKIPPED := $(foreach n,$(needs),$(if $(call lacks,$(n)),$(firstword $(subst :, ,$(n)))))
+# config.mk names the programs that need a library which this build lacks.
 PROGRAMS := $(filter-out $(SKIPPED),$(SOURCES:.cu=))
 TESTS := $(basename $(TEST_SOURCES))
 
@@ -100,7 +114,7 @@ $(1): $(patsubst %,$(BIN)/%,$(filter $(1)/%,$(PROGRAMS))) ; @:
 endef
 $(foreach c,$(CHAPTERS),$(eval $(call chapter,$(c))))
 $(PROGRAMS) $(TESTS): %: $(BIN)/% ; @:
-$(SKIPPED): ; @echo "$@: this build lacks what its Needs: line names" >&2; exit 1
+$(sort $(SKIPPED)): ; @echo "$@ needs what this build lacks" >&2; exit 1
 
 # Linking
 ifeq ($(BACKEND),gpu)
@@ -111,10 +125,7 @@ endif
 $(addprefix $(BIN)/,$(PROGRAMS) $(TESTS)): $(BIN)/%: $(B)/%.o $(LIBS) $(BIN)/.variant
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(LINK) $(LD_FLAGS) -o $@ $< $(LIBS) $(LD_LIBS)
-
-# A program's own library
-$(foreach n,$(needs),$(eval $(BIN)/$(firstword $(subst :, ,$(n))): LD_LIBS += $(foreach l,$(subst $(comma), ,$(lastword $(subst :, ,$(n)))),$($(shell echo $(l) | tr a-z A-Z)_LIBS))))
+	$(Q)$(LINK) $(LD_FLAGS) -o $@ $< $(LIBS) $(LIBS_$*) $(LD_LIBS)
 
 # Compiling. The three steps of the CPU back end keep what they make: x.ii is the preprocessed .cu,
 # x.cpp.ii its translation to C++.
@@ -283,7 +294,9 @@ test: build | $(filter run,$(GOALS))
 	done; \
 	echo 'make test: no python3 here has pytest, numpy and PIL: make setup, or apt install python3-pytest python3-numpy python3-pil' >&2; exit 1
 
-doctor:
+# What the next build knows of the libraries is looked up anew.
+doctor: | $(filter setup,$(GOALS))
+	@rm -f $(BUILD)/*/config.mk
 	@CC='$(CC)' CXX='$(CXX)' NVCC='$(NVCC)' NVCC_VERSION='$(NVCC_VERSION)' CHOSEN='$(CHOSEN)' WHY='$(WHY)' \
 	    ARCHITECTURES='$(ARCHITECTURES)$(if $(PTX), and PTX)' scripts/doctor.sh
 
@@ -292,12 +305,12 @@ docs:
 
 # CHECK=1 only says what is not formatted.
 format:
-	@clang-format $(if $(CHECK),--dry-run -Werror,-i) $(shell git ls-files '*.c' '*.h' '*.cu' '*.cpp')
+	@clang-format $(if $(CHECK),--dry-run -Werror,-i) $$(find $(CHAPTERS) bench common cpu tests -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cpp')
 
 clean:
 	@rm -rf '$(BUILD)' $(addprefix '$(BIN)'/,$(CHAPTERS) tests .variant)
 	@rmdir '$(BIN)' 2>/dev/null || :
 
 help:
-	@scripts/help.sh
+	@sed -n 's/^#: \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
 endif

@@ -3,10 +3,12 @@
 # The optional libraries: which ones this machine has, and what is off without them.
 #   libs.sh probe BACKEND FILE    writes what was found to FILE, for make; what an earlier run found
 #                                 is kept, what it missed is looked for again
-#   libs.sh report BACKEND FILE   a line for each library that BACKEND would use and does not have
+#   libs.sh report BACKEND FILE   a line for each library that BACKEND would use and does not have, and
+#                                 for each program that is therefore not built
 #   libs.sh doctor                a line for each library, found or missing, and its package
 # CC and CXX are the compilers. HAVE_PNG=0 in the environment switches libpng off, and so on.
 set -eu
+cd "${0%/*}/.."
 
 # name | who uses it: common, a back end, or programs (those with `Needs: libs=name`) | what is off
 # without it | Debian package | how to link | language | a program that needs header and library
@@ -41,7 +43,7 @@ cached() { # name, file: did an earlier run find it with these compilers?
 
 write() { # back end, file
     echo "# $CC, $CXX"
-    flags= libs=
+    flags= libs= has=
     while IFS='|' read -r name who what package link language source; do
         wanted "$who" "$1" || continue
         if [ -n "$(asked "$name")" ]; then
@@ -54,10 +56,21 @@ write() { # back end, file
         echo "HAVE_$name ?= $found"
         echo "${name}_LIBS := $link"
         flags="$flags \$(if \$(filter 1,\$(HAVE_$name)),-DHAVE_$name)"
+        [ "$found" != 1 ] || has="$has $(echo "$name" | tr A-Z a-z)"
         [ "$who" = programs ] || libs="$libs \$(if \$(filter 1,\$(HAVE_$name)),$link)"
     done
     echo "HAVE_FLAGS :=$flags"
     echo "HAVE_LIBS :=$libs"
+    scripts/programs.sh --needs | while IFS=: read -r program needs; do
+        own=
+        for need in $(echo "$needs" | tr , ' '); do
+            case " $has " in
+            *" $need "*) own="$own \$($(echo "$need" | tr a-z A-Z)_LIBS)" ;;
+            *) echo "SKIPPED += $program # needs $need" ;;
+            esac
+        done
+        echo "LIBS_$program :=$own"
+    done
 }
 
 case ${1-} in
@@ -77,6 +90,7 @@ report)
             echo "off: $what: apt install $package"
         fi
     done
+    sed -n 's/^SKIPPED += \(.*\) # /off: \1: /p' "$3"
     ;;
 doctor)
     table | while IFS='|' read -r name who what package link language source; do
@@ -85,7 +99,7 @@ doctor)
     done
     ;;
 *)
-    sed -n 's/^# \{0,1\}//; 3,9p' "$0" >&2
+    sed -n 's/^# \{0,1\}//; 3,10p' "$0" >&2
     exit 64
     ;;
 esac

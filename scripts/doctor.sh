@@ -1,0 +1,46 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What this machine has for the suite and what it lacks. `make doctor` sets the variables.
+set -eu
+cd "${0%/*}/.."
+
+: "${CC:=cc}" "${CXX:=g++}" "${NVCC=}" "${NVCC_VERSION=}" "${CHOSEN=}" "${WHY=}" "${ARCHITECTURES=}"
+
+say() { printf '%-14s %s\n' "$1" "$2"; }
+has() { command -v "$1" >/dev/null 2>&1; }
+compiles() { # a header, and how to link
+    echo "#include <$1>
+int main(void) { return 0; }" | $CC -x c - -x none -o "$scratch/a.out" $2 >/dev/null 2>&1
+}
+scratch=$(mktemp -d)
+trap 'rm -r "$scratch"' EXIT
+
+[ -z "$CHOSEN" ] || say 'back end' "$CHOSEN ($WHY)"
+for compiler in "$CC" "$CXX"; do
+    if has "${compiler%% *}"; then say compiler "$($compiler --version | sed -n 1p)"; else say compiler "missing: $compiler: apt install g++"; fi
+done
+say cores "$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo unknown)"
+if [ -n "$NVCC" ]; then say toolkit "CUDA $NVCC_VERSION ($NVCC)"; else say toolkit "missing: no nvcc; set CUDA_PATH, or install NVIDIA's CUDA toolkit for the GPU back end"; fi
+
+smi=$(command -v nvidia-smi || command -v /usr/lib/wsl/lib/nvidia-smi || :)
+driver=$([ -z "$smi" ] || "$smi" --query-gpu=driver_version --format=csv,noheader 2>/dev/null | sed -n '1{/^[0-9]/p;}')
+if [ -n "$driver" ]; then
+    say driver "$driver"
+    "$smi" --query-gpu=index,name,compute_cap,memory.total --format=csv,noheader | while IFS= read -r gpu; do say GPU "$gpu"; done
+else
+    say driver "missing: $([ -n "$smi" ] && echo 'nvidia-smi finds no driver' || echo 'no nvidia-smi')"
+    if ls /dev/nvidia[0-9]* >/dev/null 2>&1; then say GPU "there ($(echo /dev/nvidia[0-9]*)), but not described"; else say GPU 'none'; fi
+fi
+if has compute-sanitizer; then say sanitizer 'compute-sanitizer found'; fi
+[ -z "$ARCHITECTURES" ] || say architectures "sm $ARCHITECTURES"
+
+if [ -n "${WAYLAND_DISPLAY-}" ]; then say display "Wayland ($WAYLAND_DISPLAY)"; elif [ -n "${DISPLAY-}" ]; then say display "X11 ($DISPLAY)"; else say display 'none: pictures go to files'; fi
+if compiles GL/gl.h -lGL; then say OpenGL found; else say OpenGL 'missing: apt install libgl-dev (nothing uses it yet)'; fi
+if compiles EGL/egl.h -lEGL; then say EGL found; else say EGL 'missing: apt install libegl-dev (nothing uses it yet)'; fi
+
+scripts/libs.sh doctor | while IFS= read -r line; do say library "$line"; done
+for python in ${PYTHON-} python3 /usr/bin/python3; do
+    if "$python" -c 'import pytest, numpy, PIL' 2>/dev/null; then say tests "$python has pytest, numpy and PIL"; tests=found; break; fi
+done
+[ -n "${tests-}" ] || say tests 'missing: apt install python3-pytest python3-numpy python3-pil'
+if has clang-format; then say format "$(clang-format --version)"; else say format 'missing: apt install clang-format (make format)'; fi

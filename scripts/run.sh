@@ -1,0 +1,72 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Runs every program, or those of the folders named, without a window, and prints a table. Each runs in
+# build/run/chapterNN with its defaults; what it printed stays there as NAME.txt, its picture beside it.
+#   run.sh [FOLDER…]
+# Exit status 1 when any program failed. BIN and BUILD are the folders of `make`; TIME_LIMIT is seconds.
+set -eu
+cd "${0%/*}/.."
+
+: "${BIN:=bin}" "${BUILD:=build}" "${TIME_LIMIT:=120}"
+case $BIN in /*) ;; *) BIN=$PWD/$BIN ;; esac
+runs=$BUILD/run
+tab=$(printf '\t')
+unset DISPLAY WAYLAND_DISPLAY
+
+limit=
+command -v timeout >/dev/null && limit="timeout -k 5 $TIME_LIMIT"
+
+now() { date +%s.%N; }
+
+# The status of a program in words, and why: the last line that it wrote to stderr
+judge() { # status, program, picture field
+    reason=$(tail -n 1 "$runs/$2.err")
+    case $1 in
+    0)
+        result=ok reason=
+        if [ "$3" = yes ] && [ -z "$picture" ]; then result=FAILED reason="wrote no picture"; fi
+        ;;
+    2) result=waived ;;
+    124) result=FAILED reason="ran longer than $TIME_LIMIT s" ;;
+    129 | 1[3-9]?) result=FAILED reason="ended by signal $(($1 - 128))" ;;
+    *) result=FAILED reason="exit status $1${reason:+: $reason}" ;;
+    esac
+}
+
+row() { printf '%-34s %-9s %9s  %s\n' "$1" "$2" "$3" "$4"; }
+
+# shellcheck disable=SC2086
+list=$(scripts/programs.sh "$@" | cut -f 1,8)
+row program result time 'picture, or why not'
+ok=0 failed=0 waived=0 absent=0
+old_ifs=$IFS
+IFS='
+'
+for line in $list; do
+    IFS=$old_ifs
+    program=${line%%"$tab"*}
+    wants_picture=${line#*"$tab"}
+    name=${program#*/}
+    folder=$runs/${program%/*}
+    mkdir -p "$folder"
+    rm -f "$folder/$name".*
+    if [ ! -x "$BIN/$program" ]; then
+        absent=$((absent + 1))
+        needs=$(scripts/programs.sh --needs "${program%/*}" | sed -n "s|^$program:||p")
+        row "$program" 'not built' '' "${needs:+needs }$needs"
+        continue
+    fi
+    start=$(now)
+    status=0
+    (cd "$folder" && exec $limit "$BIN/$program" >"$name.txt" 2>"$name.err" </dev/null) || status=$?
+    seconds=$(echo "$start $(now)" | awk '{ printf "%.2f s", $2 - $1 }')
+    picture=
+    for file in "$folder/$name".*; do
+        case $file in *.txt | *.err) ;; *) [ -s "$file" ] && picture=$file ;; esac
+    done
+    judge "$status" "$program" "$wants_picture"
+    case $result in ok) ok=$((ok + 1)) ;; waived) waived=$((waived + 1)) ;; *) failed=$((failed + 1)) ;; esac
+    row "$program" "$result" "$seconds" "${reason:-$picture}"
+done
+echo "$ok ok, $failed failed, $waived waived, $absent not built; what they printed is in $runs"
+[ "$failed" -eq 0 ]
