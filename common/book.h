@@ -81,14 +81,16 @@ static inline void select_device(void) {
         count = 0;
     else
         HANDLE_ERROR(error);
-    if (count == 0)
-        quit(EXIT_WAIVED, "needs a CUDA device, found none%s%s", error == cudaSuccess ? "" : ": ",
-             error == cudaSuccess ? "" : cudaGetErrorString(error));
+    if (count == 0) {
+        bool told = error == cudaErrorInsufficientDriver;
+        quit(EXIT_WAIVED, "needs a CUDA device, found none%s%s", told ? ": " : "",
+             told ? cudaGetErrorString(error) : "");
+    }
     if (options.list_devices)
         list_devices(count);
     if (options.device >= count)
-        quit(EXIT_USAGE, "--device %d: must be a device from 0 to %d (--list-devices shows them)",
-             options.device, count - 1);
+        quit(EXIT_USAGE, "--device %d: no such device, there are %d (--list-devices shows them)",
+             options.device, count);
     error = cudaSetDevice(options.device);
     if (error == cudaSuccess)
         error = cudaFree(NULL); // creates the context: a device that is taken shows here

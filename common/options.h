@@ -32,18 +32,17 @@ typedef struct Option {
     int *integer;
     size_t *size;
     float *number;
-    long long min;
-    unsigned long long max;
+    long long min, max;
     float low, high;
 } Option;
 
 #define OPTION_FLAG(name, variable, help)                                                          \
     { name, help, variable, NULL, NULL, NULL, 0, 0, 0, 0 }
 #define OPTION_INT(name, variable, min, max, help)                                                 \
-    { name, help, NULL, variable, NULL, NULL, (long long)(min), (unsigned long long)(max), 0, 0 }
+    { name, help, NULL, variable, NULL, NULL, (long long)(min), (long long)(max), 0, 0 }
 // Takes the suffixes K, M, G (powers of 1024).
 #define OPTION_SIZE(name, variable, min, max, help)                                                \
-    { name, help, NULL, NULL, variable, NULL, (long long)(min), (unsigned long long)(max), 0, 0 }
+    { name, help, NULL, NULL, variable, NULL, (long long)(min), (long long)(max), 0, 0 }
 #define OPTION_FLOAT(name, variable, low, high, help)                                              \
     { name, help, NULL, NULL, NULL, variable, 0, 0, (float)(low), (float)(high) }
 #define OPTION_END                                                                                 \

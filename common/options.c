@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+// Command line options over glibc's argp.
+#define _GNU_SOURCE
+#include <argp.h>
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "display.h"
+#include "options.h"
+
+struct Options options = {.window = -1, .seed = 1, .frames = 120};
+
+__attribute__((constructor)) static void set_program_name(void) {
+    options.program = program_invocation_short_name;
+}
+
+void quit(int status, const char *reason, ...) {
+    char text[4096];
+    va_list values;
+    va_start(values, reason);
+    vsnprintf(text, sizeof(text), reason, values);
+    va_end(values);
+    for (char *c = text; *c; c++) // a line break in an argument must not break the line
+        if ((unsigned char)*c < ' ' || *c == 127)
+            *c = '?';
+    fprintf(stderr, "%s: %s\n", options.program, text);
+    exit(status);
+}
+
+// Output that is lost must not end in status 0. Runs at exit, where exit() is not allowed again.
+static void check_stdout(void) {
+    errno = 0;
+    bool lost = fflush(stdout) != 0;
+    if (!lost && ferror(stdout)) // an earlier write; its reason is gone
+        lost = true;
+    else if (!lost) // some file systems report a full disk only on close
+        lost = close(dup(STDOUT_FILENO)) != 0;
+    if (lost) {
+        fprintf(stderr, "%s: cannot write to stdout%s%s\n", options.program, errno ? ": " : "",
+                errno ? strerror(errno) : "");
+        _exit(EXIT_FAILURE);
+    }
+}
+
+// Programs run with any of the standard files closed. Left so, the next file opened (a picture, a
+// device) would be taken for it. Writing to this stand-in for stdout fails as it should.
+static void open_standard_files(void) {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_RDWR) < 0)
+            _exit(EXIT_FAILURE);
+}
+
+static long long parse_whole(const char *name, const char *text, long long min, long long max,
+                             bool suffixes) {
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    // strtoll takes white space and a plus sign, which nobody means to write here.
+    bool good = errno == 0 && isdigit((unsigned char)text[text[0] == '-']);
+    if (suffixes && good && *end && strchr("KMG", *end)) {
+        good = !__builtin_mul_overflow(value,
+                                       1LL << (*end == 'K'   ? 10
+                                               : *end == 'M' ? 20
+                                                             : 30),
+                                       &value);
+        end++;
+    }
+    if (!good || *end || value < min || value > max)
+        quit(EXIT_USAGE, "--%s %s: must be a whole number from %lld to %lld", name,
+             *text ? text : "''", min, max);
+    return value;
+}
+
+static float parse_float(const char *name, const char *text, float low, float high) {
+    char *end;
+    float value = strtof(text, &end);
+    // No inf, nan, hexadecimal or white space; overflow is infinite and so out of range.
+    bool good = end != text && *end == '\0' && text[strspn(text, "0123456789+-.eE")] == '\0';
+    if (!good || !isfinite(value) || !(value >= low && value <= high))
+        quit(EXIT_USAGE, "--%s %s: must be a number from %g to %g", name, *text ? text : "''", low,
+             high);
+    return value;
+}
+
+enum {
+    KEY_DEVICE = 1000,
+    KEY_LIST,
+    KEY_SEED,
+    KEY_OUTPUT,
+    KEY_WINDOW,
+    KEY_NO_WINDOW,
+    KEY_FRAMES,
+    KEY_INJECT,
+    KEY_OWN
+};
+
+struct parse {
+    const Option *own;
+    bool window, no_window;
+};
+
+static error_t parse_option(int key, char *text, struct argp_state *state) {
+    struct parse *parse = state->input;
+    if (key >= KEY_OWN) {
+        const Option *own = &parse->own[key - KEY_OWN];
+        if (own->flag)
+            *own->flag = true;
+        else if (own->integer)
+            *own->integer = (int)parse_whole(own->name, text, own->min, own->max, false);
+        else if (own->size)
+            *own->size = (size_t)parse_whole(own->name, text, own->min, own->max, true);
+        else
+            *own->number = parse_float(own->name, text, own->low, own->high);
+        return 0;
+    }
+    switch (key) {
+    case ARGP_KEY_INIT:
+        // Without a stream argp adds no second line to getopt's message, and returns.
+        state->err_stream = NULL;
+        return 0;
+    case ARGP_KEY_ARG:
+        quit(EXIT_USAGE, "%s: this program takes options only", *text ? text : "''");
+    case KEY_DEVICE:
+        options.device = (int)parse_whole("device", text, 0, INT_MAX, false);
+        options.device_given = true;
+        return 0;
+    case KEY_LIST:
+        options.list_devices = true;
+        return 0;
+    case KEY_SEED:
+        options.seed = (uint64_t)parse_whole("seed", text, 0, LLONG_MAX, false);
+        return 0;
+    case KEY_OUTPUT:
+        options.output = text;
+        return 0;
+    case KEY_WINDOW:
+        parse->window = true;
+        return 0;
+    case KEY_NO_WINDOW:
+        parse->no_window = true;
+        return 0;
+    case KEY_FRAMES:
+        options.frames = (size_t)parse_whole("frames", text, 1, INT_MAX, true);
+        return 0;
+    case KEY_INJECT:
+        options.inject_error = true;
+        return 0;
+    }
+    return ARGP_ERR_UNKNOWN;
+}
+
+// The --help text of a program's own option; the caller frees it.
+static char *help_text(const Option *own) {
+    char *text = NULL;
+    int length;
+    if (own->integer)
+        length = asprintf(&text, "%s (default %d; from %lld to %lld)", own->help, *own->integer,
+                          own->min, own->max);
+    else if (own->size)
+        length = asprintf(&text, "%s (default %zu; from %lld to %lld; K, M, G for powers of 1024)",
+                          own->help, *own->size, own->min, own->max);
+    else if (own->number)
+        length = asprintf(&text, "%s (default %g; from %g to %g)", own->help, *own->number,
+                          own->low, own->high);
+    else
+        length = asprintf(&text, "%s", own->help);
+    if (length < 0)
+        quit(EXIT_FAILURE, "out of memory");
+    return text;
+}
+
+void parse_options(int argc, char **argv, const char *doc, unsigned uses, const Option *own) {
+    static const struct argp_option common[] = {
+        {NULL, 0, NULL, 0, "Device and data:", 2},
+        {"device", KEY_DEVICE, "N", 0, "run on device N (default 0)", 2},
+        {"list-devices", KEY_LIST, NULL, 0, "list the devices and exit", 2},
+        {"seed", KEY_SEED, "N", 0, "start of the random numbers (default 1)", 2},
+        {"inject-error", KEY_INJECT, NULL, OPTION_HIDDEN, "", 2},
+        {NULL, 0, NULL, 0, "Picture:", 1},
+        {"output", KEY_OUTPUT, "FILE", 0,
+         "write to FILE, whose ending is the format; frame-%04d.png: "
+         "all frames of an animation (default: a file here, named after the program)",
+         1},
+        {"window", KEY_WINDOW, NULL, 0, "show it in a window", 1},
+        {"no-window", KEY_NO_WINDOW, NULL, 0, "never open a window", 1},
+        {"frames", KEY_FRAMES, "N", 0, "length of an animation (default 120)", 1},
+    };
+    size_t own_rows = 0, rows = 0;
+    while (own && own[own_rows].name)
+        own_rows++;
+    struct argp_option *table =
+        calloc(own_rows + sizeof(common) / sizeof(*common) + 1, sizeof(*table));
+    // getopt reorders the arguments and calls the program argv[0]: give it a copy to its taste.
+    char **copy = calloc((size_t)argc + 2, sizeof(*copy));
+    if (!table || !copy)
+        quit(EXIT_FAILURE, "out of memory");
+    if (argc > 0)
+        memcpy(copy, argv, (size_t)argc * sizeof(*copy));
+    copy[0] = program_invocation_short_name;
+    for (; rows < own_rows; rows++)
+        table[rows] = (struct argp_option){own[rows].name,
+                                           KEY_OWN + (int)rows,
+                                           own[rows].flag ? NULL : "N",
+                                           0,
+                                           help_text(&own[rows]),
+                                           0};
+    for (size_t i = 0; i < sizeof(common) / sizeof(*common); i++)
+        if (common[i].key == KEY_FRAMES ? uses & ANIMATION
+                                        : common[i].group == 2 || uses & (PICTURE | ANIMATION))
+            table[rows++] = common[i];
+
+    open_standard_files();
+    signal(SIGPIPE, SIG_IGN); // writing then fails with a reason instead of ending the program
+    signal(SIGXFSZ, SIG_IGN);
+    atexit(check_stdout);
+
+    options.uses = uses;
+    struct parse parse = {own, false, false};
+    const struct argp argp = {table, parse_option, NULL, doc, NULL, NULL, NULL};
+    if (argp_parse(&argp, argc > 0 ? argc : 1, copy, 0, NULL, &parse) != 0)
+        exit(EXIT_USAGE); // getopt has named the option and what is wrong with it
+    if (parse.window && parse.no_window)
+        quit(EXIT_USAGE, "--window and --no-window contradict each other");
+    if (parse.window || parse.no_window)
+        options.window = parse.window;
+    for (size_t i = 0; i < own_rows; i++)
+        free((char *)table[i].doc);
+    free(table);
+    free(copy);
+    if (uses & (PICTURE | ANIMATION))
+        display_check_options();
+}
