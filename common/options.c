@@ -105,12 +105,13 @@ enum {
 
 struct parse {
     const Option *own;
+    size_t own_rows;
     bool window, no_window;
 };
 
 static error_t parse_option(int key, char *text, struct argp_state *state) {
     struct parse *parse = state->input;
-    if (key >= KEY_OWN) {
+    if (key >= KEY_OWN && (size_t)(key - KEY_OWN) < parse->own_rows) {
         const Option *own = &parse->own[key - KEY_OWN];
         if (own->flag)
             *own->flag = true;
@@ -224,7 +225,7 @@ void parse_options(int argc, char **argv, const char *doc, unsigned uses, const 
     atexit(check_stdout);
 
     options.uses = uses;
-    struct parse parse = {own, false, false};
+    struct parse parse = {own, own_rows, false, false};
     const struct argp argp = {table, parse_option, NULL, doc, NULL, NULL, NULL};
     if (argp_parse(&argp, argc > 0 ? argc : 1, copy, 0, NULL, &parse) != 0)
         exit(EXIT_USAGE); // getopt has named the option and what is wrong with it
