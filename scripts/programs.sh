@@ -80,7 +80,8 @@ function finish(    n, i, keys, section, chapter) {
     if (value["Needs"] != "") check_needs(value["Needs"], where["Needs"])
     if (value["Picture"] != "" && value["Picture"] != "yes")
         complain(where["Picture"], "Picture: is yes, or the line is left out")
-    print folder ":" key(section) ":" base "\t" name "\t" title "\t" value["Book"] "\t" value["Teaches"] "\t" \
+    # "4.2.1 (course)" comes after "4.2.1"
+    print folder ":" key(section) ":" (section != value["Book"]) ":" base "\t" name "\t" title "\t" value["Book"] "\t" value["Teaches"] "\t" \
         value["Run"] "\t" value["Differs"] "\t" value["Needs"] "\t" value["Picture"]
 }
 
@@ -145,7 +146,7 @@ mode == "needs" {
 }
 mode == "list" { print substr($0, length($1) + 2) }
 mode == "table" {
-    if (!begun++) print "| program | book | what it teaches | |\n|---|---|---|---|"
+    if (!begun++) print "| program | book | what it teaches | notes |\n|---|---|---|---|"
     teaches = $5
     if (match(teaches, /[.?!:]( |$)/)) teaches = substr(teaches, 1, RSTART - 1) "."
     gsub(/\|/, "\\|", teaches)
