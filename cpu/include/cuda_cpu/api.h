@@ -1,0 +1,499 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The host side of the CUDA runtime: names, values, structures and functions of CUDA 13.
+ *
+ * What CUDA 13 removed (clockRate in cudaDeviceProp, cudaThreadSynchronize …) is missing here too,
+ * so that a program that compiles here also compiles with nvcc. Usable from C; C++ gets the typed
+ * overloads on top. NVIDIA's CUDA Runtime API manual is the description of each call; what differs
+ * is in cpu/README.md.
+ */
+#pragma once
+
+#include <stddef.h>
+#include "errors.h"
+#include "attributes.h"
+
+#define CUDART_VERSION 13000
+#define CUDART_CB
+#define CUDARTAPI
+
+// ---- values ----
+
+#define CUDA_CPU_ENUMERATOR(name, value, ...) name = value,
+enum cudaError { CUDA_CPU_ERRORS(CUDA_CPU_ENUMERATOR) };
+typedef enum cudaError cudaError_t;
+
+enum cudaDeviceAttr { CUDA_CPU_ATTRIBUTES(CUDA_CPU_ENUMERATOR) };
+#undef CUDA_CPU_ENUMERATOR
+
+enum cudaMemcpyKind {
+    cudaMemcpyHostToHost = 0,
+    cudaMemcpyHostToDevice = 1,
+    cudaMemcpyDeviceToHost = 2,
+    cudaMemcpyDeviceToDevice = 3,
+    cudaMemcpyDefault = 4 // from the pointers
+};
+
+enum cudaMemoryType {
+    cudaMemoryTypeUnregistered = 0,
+    cudaMemoryTypeHost = 1,
+    cudaMemoryTypeDevice = 2,
+    cudaMemoryTypeManaged = 3
+};
+
+enum cudaComputeMode {
+    cudaComputeModeDefault = 0,
+    cudaComputeModeExclusive = 1,
+    cudaComputeModeProhibited = 2,
+    cudaComputeModeExclusiveProcess = 3
+};
+
+enum cudaFuncCache {
+    cudaFuncCachePreferNone = 0,
+    cudaFuncCachePreferShared = 1,
+    cudaFuncCachePreferL1 = 2,
+    cudaFuncCachePreferEqual = 3
+};
+
+enum cudaFuncAttribute {
+    cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
+    cudaFuncAttributePreferredSharedMemoryCarveout = 9,
+    cudaFuncAttributeClusterDimMustBeSet = 10,
+    cudaFuncAttributeRequiredClusterWidth = 11,
+    cudaFuncAttributeRequiredClusterHeight = 12,
+    cudaFuncAttributeRequiredClusterDepth = 13,
+    cudaFuncAttributeNonPortableClusterSizeAllowed = 14,
+    cudaFuncAttributeClusterSchedulingPolicyPreference = 15,
+    cudaFuncAttributeMax
+};
+
+enum cudaSharedCarveout {
+    cudaSharedmemCarveoutDefault = -1,
+    cudaSharedmemCarveoutMaxShared = 100,
+    cudaSharedmemCarveoutMaxL1 = 0
+};
+
+enum cudaLimit {
+    cudaLimitStackSize = 0,
+    cudaLimitPrintfFifoSize = 1,
+    cudaLimitMallocHeapSize = 2,
+    cudaLimitDevRuntimeSyncDepth = 3,
+    cudaLimitDevRuntimePendingLaunchCount = 4,
+    cudaLimitMaxL2FetchGranularity = 5,
+    cudaLimitPersistingL2CacheSize = 6
+};
+
+enum cudaDeviceP2PAttr {
+    cudaDevP2PAttrPerformanceRank = 1,
+    cudaDevP2PAttrAccessSupported = 2,
+    cudaDevP2PAttrNativeAtomicSupported = 3,
+    cudaDevP2PAttrCudaArrayAccessSupported = 4,
+    cudaDevP2PAttrOnlyPartialNativeAtomicSupported = 5
+};
+
+enum cudaMemoryAdvise {
+    cudaMemAdviseSetReadMostly = 1,
+    cudaMemAdviseUnsetReadMostly = 2,
+    cudaMemAdviseSetPreferredLocation = 3,
+    cudaMemAdviseUnsetPreferredLocation = 4,
+    cudaMemAdviseSetAccessedBy = 5,
+    cudaMemAdviseUnsetAccessedBy = 6
+};
+
+enum cudaMemLocationType {
+    cudaMemLocationTypeInvalid = 0,
+    cudaMemLocationTypeNone = 0,
+    cudaMemLocationTypeDevice = 1,
+    cudaMemLocationTypeHost = 2,
+    cudaMemLocationTypeHostNuma = 3,
+    cudaMemLocationTypeHostNumaCurrent = 4
+};
+
+#define cudaHostAllocDefault           0x00
+#define cudaHostAllocPortable          0x01
+#define cudaHostAllocMapped            0x02
+#define cudaHostAllocWriteCombined     0x04
+#define cudaHostRegisterDefault        0x00
+#define cudaHostRegisterPortable       0x01
+#define cudaHostRegisterMapped         0x02
+#define cudaHostRegisterIoMemory       0x04
+#define cudaHostRegisterReadOnly       0x08
+#define cudaMemAttachGlobal            0x01
+#define cudaMemAttachHost              0x02
+#define cudaMemAttachSingle            0x04
+#define cudaPeerAccessDefault          0x00
+#define cudaStreamDefault              0x00
+#define cudaStreamNonBlocking          0x01
+#define cudaEventDefault               0x00
+#define cudaEventBlockingSync          0x01
+#define cudaEventDisableTiming         0x02
+#define cudaEventInterprocess          0x04
+#define cudaEventRecordDefault         0x00
+#define cudaEventRecordExternal        0x01
+#define cudaEventWaitDefault           0x00
+#define cudaEventWaitExternal          0x01
+#define cudaDeviceScheduleAuto         0x00
+#define cudaDeviceScheduleSpin         0x01
+#define cudaDeviceScheduleYield        0x02
+#define cudaDeviceScheduleBlockingSync 0x04
+#define cudaDeviceBlockingSync         0x04
+#define cudaDeviceScheduleMask         0x07
+#define cudaDeviceMapHost              0x08
+#define cudaDeviceLmemResizeToMax      0x10
+#define cudaDeviceSyncMemops           0x80
+#define cudaDeviceMask                 0xff
+#define cudaOccupancyDefault           0x00
+#define cudaCpuDeviceId                ((int)-1)
+#define cudaInvalidDeviceId            ((int)-2)
+#define cudaStreamLegacy               ((cudaStream_t)0x1)
+#define cudaStreamPerThread            ((cudaStream_t)0x2)
+
+// ---- structures ----
+
+typedef struct CUstream_st *cudaStream_t;
+typedef struct CUevent_st *cudaEvent_t;
+typedef void(CUDART_CB *cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, void *data);
+typedef void(CUDART_CB *cudaHostFn_t)(void *data);
+
+typedef struct CUuuid_st {
+    char bytes[16];
+} CUuuid, cudaUUID_t;
+
+struct cudaDeviceProp {
+    char name[256];
+    cudaUUID_t uuid;
+    char luid[8];
+    unsigned int luidDeviceNodeMask;
+    size_t totalGlobalMem, sharedMemPerBlock; // bytes, as all sizes here
+    int regsPerBlock, warpSize;
+    size_t memPitch;
+    int maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3];
+    size_t totalConstMem;
+    int major, minor;
+    size_t textureAlignment, texturePitchAlignment;
+    int multiProcessorCount, integrated, canMapHostMemory;
+    int maxTexture1D, maxTexture1DMipmap, maxTexture2D[2], maxTexture2DMipmap[2];
+    int maxTexture2DLinear[3], maxTexture2DGather[2], maxTexture3D[3], maxTexture3DAlt[3];
+    int maxTextureCubemap, maxTexture1DLayered[2], maxTexture2DLayered[3];
+    int maxTextureCubemapLayered[2], maxSurface1D, maxSurface2D[2], maxSurface3D[3];
+    int maxSurface1DLayered[2], maxSurface2DLayered[3], maxSurfaceCubemap;
+    int maxSurfaceCubemapLayered[2];
+    size_t surfaceAlignment;
+    int concurrentKernels, ECCEnabled, pciBusID, pciDeviceID, pciDomainID, tccDriver;
+    int asyncEngineCount, unifiedAddressing, memoryBusWidth, l2CacheSize;
+    int persistingL2CacheMaxSize, maxThreadsPerMultiProcessor, streamPrioritiesSupported;
+    int globalL1CacheSupported, localL1CacheSupported;
+    size_t sharedMemPerMultiprocessor;
+    int regsPerMultiprocessor, managedMemory, isMultiGpuBoard, multiGpuBoardGroupID;
+    int hostNativeAtomicSupported, pageableMemoryAccess, concurrentManagedAccess;
+    int computePreemptionSupported, canUseHostPointerForRegisteredMem, cooperativeLaunch;
+    size_t sharedMemPerBlockOptin;
+    int pageableMemoryAccessUsesHostPageTables, directManagedMemAccessFromHost;
+    int maxBlocksPerMultiProcessor, accessPolicyMaxWindowSize;
+    size_t reservedSharedMemPerBlock;
+    int hostRegisterSupported, sparseCudaArraySupported, hostRegisterReadOnlySupported;
+    int timelineSemaphoreInteropSupported, memoryPoolsSupported, gpuDirectRDMASupported;
+    unsigned int gpuDirectRDMAFlushWritesOptions;
+    int gpuDirectRDMAWritesOrdering;
+    unsigned int memoryPoolSupportedHandleTypes;
+    int deferredMappingCudaArraySupported, ipcEventSupported, clusterLaunch;
+    int unifiedFunctionPointers, deviceNumaConfig, deviceNumaId, mpsEnabled, hostNumaId;
+    unsigned int gpuPciDeviceID, gpuPciSubsystemID;
+    int hostNumaMultinodeIpcSupported;
+    int reserved[56];
+};
+
+struct cudaPointerAttributes {
+    enum cudaMemoryType type;
+    int device;
+    void *devicePointer, *hostPointer;
+    long reserved[8];
+};
+
+struct cudaFuncAttributes {
+    size_t sharedSizeBytes, constSizeBytes, localSizeBytes;
+    int maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion, cacheModeCA;
+    int maxDynamicSharedSizeBytes, preferredShmemCarveout, clusterDimMustBeSet;
+    int requiredClusterWidth, requiredClusterHeight, requiredClusterDepth;
+    int clusterSchedulingPolicyPreference, nonPortableClusterSizeAllowed;
+    int reserved[16];
+};
+
+struct cudaMemLocation {
+    enum cudaMemLocationType type;
+    int id;
+};
+
+#ifndef __cplusplus // C needs the typedefs that C++ gets from the tags
+typedef enum cudaMemcpyKind cudaMemcpyKind;
+typedef enum cudaDeviceAttr cudaDeviceAttr;
+typedef struct cudaDeviceProp cudaDeviceProp;
+#endif
+
+// ---- functions ----
+
+#ifdef __cplusplus
+#define CUDA_CPU_OR(value) = value // a default argument, in C++ only
+extern "C" {
+#else
+#define CUDA_CPU_OR(value)
+#endif
+
+// Errors, per host thread. Peek leaves what it returns, GetLast sets it back to cudaSuccess.
+cudaError_t cudaGetLastError(void);
+cudaError_t cudaPeekAtLastError(void);
+const char *cudaGetErrorName(cudaError_t error);
+const char *cudaGetErrorString(cudaError_t error);
+
+// Devices
+cudaError_t cudaGetDeviceCount(int *count);
+cudaError_t cudaGetDevice(int *device);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaChooseDevice(int *device, const struct cudaDeviceProp *wanted);
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device);
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device);
+cudaError_t cudaDeviceGetPCIBusId(char *id, int length, int device);
+cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *id);
+cudaError_t cudaSetDeviceFlags(unsigned int flags);
+cudaError_t cudaGetDeviceFlags(unsigned int *flags);
+cudaError_t cudaDeviceSynchronize(void);
+cudaError_t cudaDeviceReset(void);
+cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value);
+cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit);
+cudaError_t cudaDeviceSetCacheConfig(enum cudaFuncCache config);
+cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache *config);
+cudaError_t cudaDriverGetVersion(int *version);
+cudaError_t cudaRuntimeGetVersion(int *version);
+cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer);
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags);
+cudaError_t cudaDeviceDisablePeerAccess(int peer);
+cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr attribute, int device,
+                                      int peer);
+
+// Memory
+cudaError_t cudaFree(void *pointer);
+cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream);
+cudaError_t cudaFreeHost(void *pointer);
+cudaError_t cudaHostUnregister(void *pointer);
+cudaError_t cudaHostGetDevicePointer(void **device_pointer, void *host, unsigned int flags);
+cudaError_t cudaHostGetFlags(unsigned int *flags, void *host);
+cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes);
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *pointer);
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind);
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+                            cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                         size_t width_bytes, size_t rows, enum cudaMemcpyKind kind);
+cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                              size_t width_bytes, size_t rows, enum cudaMemcpyKind kind,
+                              cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device,
+                           size_t bytes);
+cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
+                                size_t bytes, cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaMemset(void *to, int byte, size_t bytes);
+cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes, cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaMemset2D(void *to, size_t pitch, int byte, size_t width_bytes, size_t rows);
+cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int byte, size_t width_bytes, size_t rows,
+                              cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, enum cudaMemoryAdvise advice,
+                          struct cudaMemLocation location);
+cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t bytes, struct cudaMemLocation location,
+                                 unsigned int flags, cudaStream_t stream CUDA_CPU_OR(0));
+
+// __device__ and __constant__ variables. Through these forms, without the variable's type, only the
+// end of all variables bounds a copy.
+cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes,
+                               size_t offset CUDA_CPU_OR(0),
+                               enum cudaMemcpyKind kind CUDA_CPU_OR(cudaMemcpyHostToDevice));
+cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes,
+                                 size_t offset CUDA_CPU_OR(0),
+                                 enum cudaMemcpyKind kind CUDA_CPU_OR(cudaMemcpyDeviceToHost));
+cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t bytes,
+                                    size_t offset, enum cudaMemcpyKind kind,
+                                    cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t bytes, size_t offset,
+                                      enum cudaMemcpyKind kind, cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaGetSymbolAddress(void **device_pointer, const void *symbol);
+
+// Streams and events
+cudaError_t cudaStreamCreate(cudaStream_t *stream);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags);
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned int flags, int priority);
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest);
+cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority);
+cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int *flags);
+cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device);
+cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaStreamQuery(cudaStream_t stream);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
+                                unsigned int flags CUDA_CPU_OR(0));
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data,
+                                  unsigned int flags);
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data);
+cudaError_t cudaEventCreate(cudaEvent_t *event);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream CUDA_CPU_OR(0),
+                                     unsigned int flags CUDA_CPU_OR(0));
+cudaError_t cudaEventQuery(cudaEvent_t event);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+
+// Kernels
+cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *kernel);
+cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attribute, int value);
+cudaError_t cudaFuncSetCacheConfig(const void *kernel, enum cudaFuncCache config);
+
+#ifndef __cplusplus // C++ has the overloads below, which know the line that they are called from
+cudaError_t cudaMalloc(void **pointer, size_t bytes);
+cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream);
+cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width_bytes, size_t rows);
+cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned int flags);
+cudaError_t cudaMallocHost(void **pointer, size_t bytes);
+cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned int flags);
+cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned int flags);
+cudaError_t cudaGetSymbolSize(size_t *bytes, const void *symbol);
+#else
+} // extern "C"
+
+// A default argument is evaluated at the caller, so that messages can name the line of the program
+// that allocated something.
+#define CUDA_CPU_CALLER const char *cu_file = __builtin_FILE(), int cu_line = __builtin_LINE()
+
+namespace cuda_cpu {
+cudaError_t malloc_device(void **pointer, size_t bytes, const char *file, int line);
+cudaError_t malloc_async(void **pointer, size_t bytes, cudaStream_t stream, const char *file,
+                         int line);
+cudaError_t malloc_pitch(void **pointer, size_t *pitch, size_t width, size_t rows, const char *file,
+                         int line);
+cudaError_t malloc_managed(void **pointer, size_t bytes, unsigned flags, const char *file,
+                           int line);
+cudaError_t malloc_host(const char *call, void **pointer, size_t bytes, unsigned flags,
+                        const char *file, int line);
+cudaError_t register_host(void *pointer, size_t bytes, unsigned flags, const char *file, int line);
+
+// `size` is that of the whole variable, 0 when it is not known (`extern __constant__ int x[];`).
+cudaError_t copy_to_symbol(const char *call, const void *symbol, size_t size, const void *from,
+                           size_t bytes, size_t offset, cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t copy_from_symbol(const char *call, void *to, const void *symbol, size_t size,
+                             size_t bytes, size_t offset, cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t symbol_size(size_t *bytes, const void *symbol, size_t size);
+
+template <class T> struct SizeOf { static constexpr size_t value = sizeof(T); };
+template <class T> struct SizeOf<T[]> { static constexpr size_t value = 0; };
+template <class T> inline const void *address_of(T &symbol) {
+    return (const void *)__builtin_addressof(symbol);
+}
+} // namespace cuda_cpu
+
+inline cudaError_t cudaMalloc(void **pointer, size_t bytes, CUDA_CPU_CALLER) {
+    return cuda_cpu::malloc_device(pointer, bytes, cu_file, cu_line);
+}
+template <class T> inline cudaError_t cudaMalloc(T **pointer, size_t bytes, CUDA_CPU_CALLER) {
+    return cuda_cpu::malloc_device((void **)pointer, bytes, cu_file, cu_line);
+}
+inline cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream,
+                                   CUDA_CPU_CALLER) {
+    return cuda_cpu::malloc_async(pointer, bytes, stream, cu_file, cu_line);
+}
+template <class T>
+inline cudaError_t cudaMallocAsync(T **pointer, size_t bytes, cudaStream_t stream,
+                                   CUDA_CPU_CALLER) {
+    return cuda_cpu::malloc_async((void **)pointer, bytes, stream, cu_file, cu_line);
+}
+inline cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width_bytes, size_t rows,
+                                   CUDA_CPU_CALLER) {
+    return cuda_cpu::malloc_pitch(pointer, pitch, width_bytes, rows, cu_file, cu_line);
+}
+template <class T>
+inline cudaError_t cudaMallocPitch(T **pointer, size_t *pitch, size_t width_bytes, size_t rows,
+                                   CUDA_CPU_CALLER) {
+    return cuda_cpu::malloc_pitch((void **)pointer, pitch, width_bytes, rows, cu_file, cu_line);
+}
+inline cudaError_t cudaMallocManaged(void **pointer, size_t bytes,
+                                     unsigned int flags = cudaMemAttachGlobal, CUDA_CPU_CALLER) {
+    return cuda_cpu::malloc_managed(pointer, bytes, flags, cu_file, cu_line);
+}
+template <class T>
+inline cudaError_t cudaMallocManaged(T **pointer, size_t bytes,
+                                     unsigned int flags = cudaMemAttachGlobal, CUDA_CPU_CALLER) {
+    return cuda_cpu::malloc_managed((void **)pointer, bytes, flags, cu_file, cu_line);
+}
+inline cudaError_t cudaMallocHost(void **pointer, size_t bytes,
+                                  unsigned int flags = cudaHostAllocDefault, CUDA_CPU_CALLER) {
+    return cuda_cpu::malloc_host("cudaMallocHost", pointer, bytes, flags, cu_file, cu_line);
+}
+template <class T>
+inline cudaError_t cudaMallocHost(T **pointer, size_t bytes,
+                                  unsigned int flags = cudaHostAllocDefault, CUDA_CPU_CALLER) {
+    return cuda_cpu::malloc_host("cudaMallocHost", (void **)pointer, bytes, flags, cu_file,
+                                 cu_line);
+}
+inline cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned int flags,
+                                 CUDA_CPU_CALLER) {
+    return cuda_cpu::malloc_host("cudaHostAlloc", pointer, bytes, flags, cu_file, cu_line);
+}
+template <class T>
+inline cudaError_t cudaHostAlloc(T **pointer, size_t bytes, unsigned int flags, CUDA_CPU_CALLER) {
+    return cuda_cpu::malloc_host("cudaHostAlloc", (void **)pointer, bytes, flags, cu_file, cu_line);
+}
+inline cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned int flags,
+                                    CUDA_CPU_CALLER) {
+    return cuda_cpu::register_host(pointer, bytes, flags, cu_file, cu_line);
+}
+template <class T>
+inline cudaError_t cudaHostGetDevicePointer(T **device_pointer, void *host, unsigned int flags) {
+    return cudaHostGetDevicePointer((void **)device_pointer, host, flags);
+}
+
+template <class T>
+inline cudaError_t cudaMemcpyToSymbol(const T &symbol, const void *from, size_t bytes,
+                                      size_t offset = 0,
+                                      cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
+    return cuda_cpu::copy_to_symbol("cudaMemcpyToSymbol", cuda_cpu::address_of(symbol),
+                                    cuda_cpu::SizeOf<T>::value, from, bytes, offset, kind, 0);
+}
+template <class T>
+inline cudaError_t cudaMemcpyFromSymbol(void *to, const T &symbol, size_t bytes, size_t offset = 0,
+                                        cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
+    return cuda_cpu::copy_from_symbol("cudaMemcpyFromSymbol", to, cuda_cpu::address_of(symbol),
+                                      cuda_cpu::SizeOf<T>::value, bytes, offset, kind, 0);
+}
+template <class T>
+inline cudaError_t cudaMemcpyToSymbolAsync(const T &symbol, const void *from, size_t bytes,
+                                           size_t offset, cudaMemcpyKind kind,
+                                           cudaStream_t stream = 0) {
+    return cuda_cpu::copy_to_symbol("cudaMemcpyToSymbolAsync", cuda_cpu::address_of(symbol),
+                                    cuda_cpu::SizeOf<T>::value, from, bytes, offset, kind, stream);
+}
+template <class T>
+inline cudaError_t cudaMemcpyFromSymbolAsync(void *to, const T &symbol, size_t bytes, size_t offset,
+                                             cudaMemcpyKind kind, cudaStream_t stream = 0) {
+    return cuda_cpu::copy_from_symbol("cudaMemcpyFromSymbolAsync", to, cuda_cpu::address_of(symbol),
+                                      cuda_cpu::SizeOf<T>::value, bytes, offset, kind, stream);
+}
+template <class T> inline cudaError_t cudaGetSymbolAddress(void **device_pointer, const T &symbol) {
+    return cudaGetSymbolAddress(device_pointer, cuda_cpu::address_of(symbol));
+}
+template <class T> inline cudaError_t cudaGetSymbolSize(size_t *bytes, const T &symbol) {
+    return cuda_cpu::symbol_size(bytes, cuda_cpu::address_of(symbol), cuda_cpu::SizeOf<T>::value);
+}
+inline cudaError_t cudaEventCreate(cudaEvent_t *event, unsigned int flags) {
+    return cudaEventCreateWithFlags(event, flags);
+}
+template <class T>
+inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, T *kernel) {
+    return cudaFuncGetAttributes(attributes, (const void *)kernel);
+}
+template <class T>
+inline cudaError_t cudaFuncSetAttribute(T *kernel, cudaFuncAttribute attribute, int value) {
+    return cudaFuncSetAttribute((const void *)kernel, attribute, value);
+}
+template <class T> inline cudaError_t cudaFuncSetCacheConfig(T *kernel, cudaFuncCache config) {
+    return cudaFuncSetCacheConfig((const void *)kernel, config);
+}
+#endif

@@ -1,0 +1,525 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What a kernel can call without including anything: the C library's mathematics and CUDA's own,
+ * which are not in it: fast and directed-rounding arithmetic, conversions, bit operations, loads
+ * with a cache hint, clocks.
+ *
+ * The fast functions (__sinf …) are as exact as the plain ones here. Conversions of numbers that do
+ * not fit saturate as the device's do; a plain C++ cast of such a number is undefined on a CPU.
+ */
+#pragma once
+
+#include <assert.h>
+#include <limits.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#ifdef __cplusplus
+#include <cfenv>
+#include <cmath>
+#include <type_traits>
+
+namespace cuda_cpu {
+
+// Evaluates f(x...) in a rounding mode. Volatile keeps the compiler from evaluating it earlier, in
+// the mode of the surroundings or at compile time.
+template <int mode, class F, class... T> inline auto rounded(F f, T... x) {
+    if constexpr (mode == FE_TONEAREST) {
+        return f(x...);
+    } else {
+        const int before = fegetround();
+        fesetround(mode);
+        volatile auto result = f(*const_cast<const volatile T *>(&x)...);
+        fesetround(before);
+        return result;
+    }
+}
+
+// What lies in a number's bytes.
+template <class To, class From> inline To bits_as(From from) {
+    static_assert(sizeof(To) == sizeof(From), "the same bits");
+    To to;
+    memcpy(&to, &from, sizeof to);
+    return to;
+}
+
+// A whole floating-point number as an integer; what does not fit becomes the nearest that does, NaN
+// becomes 0, or the lone highest bit where the device says so.
+template <class Int, class Float> inline Int saturate(Float x) {
+    if (x != x)
+        return sizeof(Int) == 8 || sizeof(Float) == 8 ? (Int)(1ull << (sizeof(Int) * 8 - 1))
+                                                      : Int(0);
+    constexpr Int lowest = std::is_signed_v<Int> ? (Int)(1ull << (sizeof(Int) * 8 - 1)) : Int(0);
+    constexpr Int highest = (Int)~lowest;
+    const Float limit = ldexp(Float(1), (int)sizeof(Int) * 8 - (std::is_signed_v<Int> ? 1 : 0));
+    return x >= limit ? highest : x < (Float)lowest ? lowest : (Int)x;
+}
+
+[[noreturn]] void trap(const char *file, int line);
+} // namespace cuda_cpu
+
+// ---- functions that the C library lacks ----
+
+inline float rsqrtf(float x) {
+    return 1.0f / sqrtf(x);
+}
+inline double rsqrt(double x) {
+    return 1.0 / sqrt(x);
+}
+inline float rsqrt(float x) {
+    return rsqrtf(x);
+}
+inline float rcbrtf(float x) {
+    return 1.0f / cbrtf(x);
+}
+inline double rcbrt(double x) {
+    return 1.0 / cbrt(x);
+}
+inline float rcbrt(float x) {
+    return rcbrtf(x);
+}
+
+// sin(pi x) and cos(pi x), exact where x is a multiple of one half.
+inline void sincospi(double x, double *sine, double *cosine) {
+    const double r = remainder(x, 2.0); // -1 … 1, exact
+    const double quarter = rint(2.0 * r), rest = (r - quarter / 2.0) * 3.14159265358979323846;
+    const double s = sin(rest), c = cos(rest);
+    const int q = isfinite(x) ? (int)quarter & 3 : 0;
+    *sine = q == 0 ? s : q == 1 ? c : q == 2 ? -s : -c;
+    *cosine = q == 0 ? c : q == 1 ? -s : q == 2 ? -c : s;
+    if (*sine == 0)
+        *sine = copysign(0.0, x);
+    *cosine += 0.0; // never -0
+}
+inline double sinpi(double x) {
+    double s, c;
+    sincospi(x, &s, &c);
+    return s;
+}
+inline double cospi(double x) {
+    double s, c;
+    sincospi(x, &s, &c);
+    return c;
+}
+inline void sincospif(float x, float *sine, float *cosine) {
+    double s, c;
+    sincospi((double)x, &s, &c);
+    *sine = (float)s;
+    *cosine = (float)c;
+}
+inline float sinpif(float x) {
+    return (float)sinpi((double)x);
+}
+inline float cospif(float x) {
+    return (float)cospi((double)x);
+}
+inline float sinpi(float x) {
+    return sinpif(x);
+}
+inline float cospi(float x) {
+    return cospif(x);
+}
+inline void sincospi(float x, float *sine, float *cosine) {
+    sincospif(x, sine, cosine);
+}
+inline void sincos(float x, float *sine, float *cosine) {
+    *sine = sinf(x);
+    *cosine = cosf(x);
+}
+
+inline double normcdf(double x) {
+    return 0.5 * erfc(x * -0.70710678118654752440);
+}
+inline float normcdff(float x) {
+    return (float)normcdf((double)x);
+}
+inline double rhypot(double x, double y) {
+    return 1.0 / hypot(x, y);
+}
+inline float rhypotf(float x, float y) {
+    return 1.0f / hypotf(x, y);
+}
+inline double norm3d(double x, double y, double z) {
+    return hypot(hypot(x, y), z);
+}
+inline float norm3df(float x, float y, float z) {
+    return (float)sqrt((double)x * x + (double)y * y + (double)z * z);
+}
+inline double rnorm3d(double x, double y, double z) {
+    return 1.0 / norm3d(x, y, z);
+}
+inline float rnorm3df(float x, float y, float z) {
+    return 1.0f / norm3df(x, y, z);
+}
+inline float fdividef(float x, float y) {
+    return x / y;
+}
+
+// ---- fast versions ----
+
+inline float __sinf(float x) {
+    return sinf(x);
+}
+inline float __cosf(float x) {
+    return cosf(x);
+}
+inline float __tanf(float x) {
+    return tanf(x);
+}
+inline float __tanhf(float x) {
+    return tanhf(x);
+}
+inline void __sincosf(float x, float *sine, float *cosine) {
+    sincos(x, sine, cosine);
+}
+inline float __expf(float x) {
+    return expf(x);
+}
+inline float __exp10f(float x) {
+    return (float)pow(10.0, (double)x);
+}
+inline float __logf(float x) {
+    return logf(x);
+}
+inline float __log2f(float x) {
+    return log2f(x);
+}
+inline float __log10f(float x) {
+    return log10f(x);
+}
+inline float __powf(float x, float y) {
+    return powf(x, y);
+}
+inline float __fdividef(float x, float y) {
+    return x / y;
+}
+inline float __saturatef(float x) {
+    return x > 0.0f ? x < 1.0f ? x : 1.0f : 0.0f;
+} // NaN: 0
+
+// ---- arithmetic in a rounding mode: nearest even, towards zero, up, down ----
+
+#define CUDA_CPU_ROUNDED(suffix, mode)                                                             \
+    inline float __fadd_##suffix(float x, float y) {                                               \
+        return cuda_cpu::rounded<mode>([](float a, float b) { return a + b; }, x, y);              \
+    }                                                                                              \
+    inline float __fsub_##suffix(float x, float y) {                                               \
+        return cuda_cpu::rounded<mode>([](float a, float b) { return a - b; }, x, y);              \
+    }                                                                                              \
+    inline float __fmul_##suffix(float x, float y) {                                               \
+        return cuda_cpu::rounded<mode>([](float a, float b) { return a * b; }, x, y);              \
+    }                                                                                              \
+    inline float __fdiv_##suffix(float x, float y) {                                               \
+        return cuda_cpu::rounded<mode>([](float a, float b) { return a / b; }, x, y);              \
+    }                                                                                              \
+    inline float __frcp_##suffix(float x) {                                                        \
+        return __fdiv_##suffix(1.0f, x);                                                           \
+    }                                                                                              \
+    inline float __fsqrt_##suffix(float x) {                                                       \
+        return cuda_cpu::rounded<mode>([](float a) { return sqrtf(a); }, x);                       \
+    }                                                                                              \
+    inline float __fmaf_##suffix(float x, float y, float z) {                                      \
+        return cuda_cpu::rounded<mode>([](float a, float b, float c) { return fmaf(a, b, c); }, x, \
+                                       y, z);                                                      \
+    }                                                                                              \
+    inline double __dadd_##suffix(double x, double y) {                                            \
+        return cuda_cpu::rounded<mode>([](double a, double b) { return a + b; }, x, y);            \
+    }                                                                                              \
+    inline double __dsub_##suffix(double x, double y) {                                            \
+        return cuda_cpu::rounded<mode>([](double a, double b) { return a - b; }, x, y);            \
+    }                                                                                              \
+    inline double __dmul_##suffix(double x, double y) {                                            \
+        return cuda_cpu::rounded<mode>([](double a, double b) { return a * b; }, x, y);            \
+    }                                                                                              \
+    inline double __ddiv_##suffix(double x, double y) {                                            \
+        return cuda_cpu::rounded<mode>([](double a, double b) { return a / b; }, x, y);            \
+    }                                                                                              \
+    inline double __drcp_##suffix(double x) {                                                      \
+        return __ddiv_##suffix(1.0, x);                                                            \
+    }                                                                                              \
+    inline double __dsqrt_##suffix(double x) {                                                     \
+        return cuda_cpu::rounded<mode>([](double a) { return sqrt(a); }, x);                       \
+    }                                                                                              \
+    inline double __fma_##suffix(double x, double y, double z) {                                   \
+        return cuda_cpu::rounded<mode>([](double a, double b, double c) { return fma(a, b, c); },  \
+                                       x, y, z);                                                   \
+    }                                                                                              \
+    CUDA_CPU_FROM_INTEGER(int, int, suffix, mode)                                                  \
+    CUDA_CPU_FROM_INTEGER(uint, unsigned int, suffix, mode)                                        \
+    CUDA_CPU_FROM_INTEGER(ll, long long, suffix, mode)                                             \
+    CUDA_CPU_FROM_INTEGER(ull, unsigned long long, suffix, mode)                                   \
+    inline double __ll2double_##suffix(long long x) {                                              \
+        return cuda_cpu::rounded<mode>([](long long a) { return (double)a; }, x);                  \
+    }                                                                                              \
+    inline double __ull2double_##suffix(unsigned long long x) {                                    \
+        return cuda_cpu::rounded<mode>([](unsigned long long a) { return (double)a; }, x);         \
+    }                                                                                              \
+    inline float __double2float_##suffix(double x) {                                               \
+        return cuda_cpu::rounded<mode>([](double a) { return (float)a; }, x);                      \
+    }
+#define CUDA_CPU_FROM_INTEGER(name, T, suffix, mode)                                               \
+    inline float __##name##2float_##suffix(T x) {                                                  \
+        return cuda_cpu::rounded<mode>([](T a) { return (float)a; }, x);                           \
+    }
+CUDA_CPU_ROUNDED(rn, FE_TONEAREST)
+CUDA_CPU_ROUNDED(rz, FE_TOWARDZERO)
+CUDA_CPU_ROUNDED(ru, FE_UPWARD)
+CUDA_CPU_ROUNDED(rd, FE_DOWNWARD)
+#undef CUDA_CPU_ROUNDED
+#undef CUDA_CPU_FROM_INTEGER
+inline float __frsqrt_rn(float x) {
+    return (float)(1.0 / sqrt((double)x));
+}
+inline double __int2double_rn(int x) {
+    return x;
+}
+inline double __uint2double_rn(unsigned int x) {
+    return x;
+}
+
+// ---- floating point to integers ----
+
+#define CUDA_CPU_TO_INTEGER(from, Float, to, Int)                                                  \
+    inline Int __##from##2##to##_rn(Float x) {                                                     \
+        return cuda_cpu::saturate<Int>(std::nearbyint(x));                                         \
+    }                                                                                              \
+    inline Int __##from##2##to##_rz(Float x) {                                                     \
+        return cuda_cpu::saturate<Int>(std::trunc(x));                                             \
+    }                                                                                              \
+    inline Int __##from##2##to##_ru(Float x) {                                                     \
+        return cuda_cpu::saturate<Int>(std::ceil(x));                                              \
+    }                                                                                              \
+    inline Int __##from##2##to##_rd(Float x) {                                                     \
+        return cuda_cpu::saturate<Int>(std::floor(x));                                             \
+    }
+CUDA_CPU_TO_INTEGER(float, float, int, int)
+CUDA_CPU_TO_INTEGER(float, float, uint, unsigned int)
+CUDA_CPU_TO_INTEGER(float, float, ll, long long)
+CUDA_CPU_TO_INTEGER(float, float, ull, unsigned long long)
+CUDA_CPU_TO_INTEGER(double, double, int, int)
+CUDA_CPU_TO_INTEGER(double, double, uint, unsigned int)
+CUDA_CPU_TO_INTEGER(double, double, ll, long long)
+CUDA_CPU_TO_INTEGER(double, double, ull, unsigned long long)
+#undef CUDA_CPU_TO_INTEGER
+
+// ---- the same bits as another type ----
+
+inline int __float_as_int(float x) {
+    return cuda_cpu::bits_as<int>(x);
+}
+inline unsigned int __float_as_uint(float x) {
+    return cuda_cpu::bits_as<unsigned int>(x);
+}
+inline float __int_as_float(int x) {
+    return cuda_cpu::bits_as<float>(x);
+}
+inline float __uint_as_float(unsigned int x) {
+    return cuda_cpu::bits_as<float>(x);
+}
+inline long long __double_as_longlong(double x) {
+    return cuda_cpu::bits_as<long long>(x);
+}
+inline double __longlong_as_double(long long x) {
+    return cuda_cpu::bits_as<double>(x);
+}
+inline int __double2hiint(double x) {
+    return (int)(__double_as_longlong(x) >> 32);
+}
+inline int __double2loint(double x) {
+    return (int)__double_as_longlong(x);
+}
+inline double __hiloint2double(int high, int low) {
+    return cuda_cpu::bits_as<double>((unsigned long long)(unsigned)high << 32 | (unsigned)low);
+}
+
+// ---- integers ----
+
+inline int __mul24(int x, int y) { // the product of the low 24 bits
+    return (int)((unsigned)((int)((unsigned)x << 8) >> 8) *
+                 (unsigned)((int)((unsigned)y << 8) >> 8));
+}
+inline unsigned int __umul24(unsigned int x, unsigned int y) {
+    return (x & 0xffffff) * (y & 0xffffff);
+}
+inline int __mulhi(int x, int y) {
+    return (int)((long long)x * y >> 32);
+}
+inline unsigned int __umulhi(unsigned int x, unsigned int y) {
+    return (unsigned int)((unsigned long long)x * y >> 32);
+}
+inline long long __mul64hi(long long x, long long y) {
+    return (long long)((__int128)x * y >> 64);
+}
+inline unsigned long long __umul64hi(unsigned long long x, unsigned long long y) {
+    return (unsigned long long)((unsigned __int128)x * y >> 64);
+}
+inline int __popc(unsigned int x) {
+    return __builtin_popcount(x);
+}
+inline int __popcll(unsigned long long x) {
+    return __builtin_popcountll(x);
+}
+inline int __clz(int x) {
+    return x ? __builtin_clz((unsigned)x) : 32;
+}
+inline int __clzll(long long x) {
+    return x ? __builtin_clzll((unsigned long long)x) : 64;
+}
+inline int __ffs(int x) {
+    return __builtin_ffs(x);
+}
+inline int __ffsll(long long x) {
+    return __builtin_ffsll(x);
+}
+inline unsigned int __brev(unsigned int x) {
+    x = __builtin_bswap32(x);
+    x = (x >> 4 & 0x0f0f0f0f) | (x & 0x0f0f0f0f) << 4;
+    x = (x >> 2 & 0x33333333) | (x & 0x33333333) << 2;
+    return (x >> 1 & 0x55555555) | (x & 0x55555555) << 1;
+}
+inline unsigned long long __brevll(unsigned long long x) {
+    return (unsigned long long)__brev((unsigned)x) << 32 | __brev((unsigned)(x >> 32));
+}
+// Byte i of the result is the byte of y:x that the low three bits of nibble i of the selector name;
+// the nibble's highest bit asks for that byte's sign eight times over.
+inline unsigned int __byte_perm(unsigned int x, unsigned int y, unsigned int selector) {
+    const unsigned long long bytes = (unsigned long long)y << 32 | x;
+    unsigned int result = 0;
+    for (int i = 0; i < 4; ++i) {
+        const unsigned int nibble = selector >> 4 * i & 0xf;
+        unsigned int byte = (unsigned int)(bytes >> 8 * (nibble & 7)) & 0xff;
+        if (nibble & 8)
+            byte = byte & 0x80 ? 0xff : 0;
+        result |= byte << 8 * i;
+    }
+    return result;
+}
+// high:low shifted; the plain forms take the shift modulo 32, the _c forms stop at 32.
+inline unsigned int __funnelshift_l(unsigned int low, unsigned int high, unsigned int shift) {
+    return (unsigned int)(((unsigned long long)high << 32 | low) << (shift & 31) >> 32);
+}
+inline unsigned int __funnelshift_lc(unsigned int low, unsigned int high, unsigned int shift) {
+    return shift >= 32 ? low : __funnelshift_l(low, high, shift);
+}
+inline unsigned int __funnelshift_r(unsigned int low, unsigned int high, unsigned int shift) {
+    return (unsigned int)(((unsigned long long)high << 32 | low) >> (shift & 31));
+}
+inline unsigned int __funnelshift_rc(unsigned int low, unsigned int high, unsigned int shift) {
+    return shift >= 32 ? high : __funnelshift_r(low, high, shift);
+}
+inline int __hadd(int x, int y) {
+    return (int)(((long long)x + y) >> 1);
+}
+inline int __rhadd(int x, int y) {
+    return (int)(((long long)x + y + 1) >> 1);
+}
+inline unsigned int __uhadd(unsigned int x, unsigned int y) {
+    return (unsigned int)(((unsigned long long)x + y) >> 1);
+}
+inline unsigned int __urhadd(unsigned int x, unsigned int y) {
+    return (unsigned int)(((unsigned long long)x + y + 1) >> 1);
+}
+inline unsigned int __sad(int x, int y, unsigned int z) {
+    return z + (x > y ? (unsigned)x - (unsigned)y : (unsigned)y - (unsigned)x);
+}
+inline unsigned int __usad(unsigned int x, unsigned int y, unsigned int z) {
+    return z + (x > y ? x - y : y - x);
+}
+
+// ---- the smaller and the larger, for the mixtures of types that CUDA accepts ----
+
+#define CUDA_CPU_MIN_MAX(R, A, B)                                                                  \
+    inline R min(A a, B b) {                                                                       \
+        return (R)a < (R)b ? (R)a : (R)b;                                                          \
+    }                                                                                              \
+    inline R max(A a, B b) {                                                                       \
+        return (R)a > (R)b ? (R)a : (R)b;                                                          \
+    }
+#define CUDA_CPU_MIN_MAX_INTEGERS(T)                                                               \
+    CUDA_CPU_MIN_MAX(T, T, T)                                                                      \
+    CUDA_CPU_MIN_MAX(unsigned T, unsigned T, unsigned T)                                           \
+    CUDA_CPU_MIN_MAX(unsigned T, T, unsigned T)                                                    \
+    CUDA_CPU_MIN_MAX(unsigned T, unsigned T, T)
+#define CUDA_CPU_MIN_MAX_FLOATS(R, A, B) /* a number wins over NaN */                              \
+    inline R min(A a, B b) {                                                                       \
+        return (R)a < (R)b || b != b ? (R)a : (R)b;                                                \
+    }                                                                                              \
+    inline R max(A a, B b) {                                                                       \
+        return (R)a > (R)b || b != b ? (R)a : (R)b;                                                \
+    }
+CUDA_CPU_MIN_MAX_INTEGERS(int)
+CUDA_CPU_MIN_MAX_INTEGERS(long)
+CUDA_CPU_MIN_MAX_INTEGERS(long long)
+CUDA_CPU_MIN_MAX_FLOATS(float, float, float)
+CUDA_CPU_MIN_MAX_FLOATS(double, double, double)
+CUDA_CPU_MIN_MAX_FLOATS(double, float, double)
+CUDA_CPU_MIN_MAX_FLOATS(double, double, float)
+#undef CUDA_CPU_MIN_MAX
+#undef CUDA_CPU_MIN_MAX_INTEGERS
+#undef CUDA_CPU_MIN_MAX_FLOATS
+inline unsigned int umin(unsigned int a, unsigned int b) {
+    return min(a, b);
+}
+inline unsigned int umax(unsigned int a, unsigned int b) {
+    return max(a, b);
+}
+inline long long llmin(long long a, long long b) {
+    return min(a, b);
+}
+inline long long llmax(long long a, long long b) {
+    return max(a, b);
+}
+inline unsigned long long ullmin(unsigned long long a, unsigned long long b) {
+    return min(a, b);
+}
+inline unsigned long long ullmax(unsigned long long a, unsigned long long b) {
+    return max(a, b);
+}
+
+// ---- loads and stores with a hint for caches that a CPU runs itself ----
+
+#define CUDA_CPU_LOAD(name)                                                                        \
+    template <class T> inline T name(const T *p) {                                                 \
+        return *p;                                                                                 \
+    }
+#define CUDA_CPU_STORE(name)                                                                       \
+    template <class T> inline void name(T *p, std::common_type_t<T> value) {                       \
+        *p = value;                                                                                \
+    }
+CUDA_CPU_LOAD(__ldg)
+CUDA_CPU_LOAD(__ldca)
+CUDA_CPU_LOAD(__ldcg)
+CUDA_CPU_LOAD(__ldcs)
+CUDA_CPU_LOAD(__ldlu)
+CUDA_CPU_LOAD(__ldcv)
+CUDA_CPU_STORE(__stwb)
+CUDA_CPU_STORE(__stcg)
+CUDA_CPU_STORE(__stcs)
+CUDA_CPU_STORE(__stwt)
+#undef CUDA_CPU_LOAD
+#undef CUDA_CPU_STORE
+
+// ---- time, and the end of it ----
+
+// Ticks of cudaDevAttrClockRate, the processor's time stamp counter where it has one. clock() is
+// the C library's, also in a kernel.
+inline long long clock64() {
+#if defined(__x86_64__) || defined(__i386__)
+    return (long long)__builtin_ia32_rdtsc();
+#else
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000ll + now.tv_nsec;
+#endif
+}
+inline void __nanosleep(unsigned int nanoseconds) {
+    const struct timespec t = {nanoseconds / 1000000000, (long)(nanoseconds % 1000000000)};
+    nanosleep(&t, nullptr);
+}
+[[noreturn]] inline void __trap(const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+    cuda_cpu::trap(file, line);
+}
+#endif

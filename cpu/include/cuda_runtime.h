@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: MIT
+// The CPU back end's stand-in for the CUDA toolkit: everything a .cu gets without asking.
+#pragma once
+#include "cuda_cpu/types.h"
+#include "cuda_cpu/api.h"
+#include "cuda_cpu/math.h"
+#include "cuda_cpu/kernel.h"

@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: MIT
+// The host side of the runtime alone, also for C.
+#pragma once
+#include "cuda_cpu/types.h"
+#include "cuda_cpu/api.h"
