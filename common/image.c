@@ -172,33 +172,23 @@ void image_check_target(const char *path) {
         quit(EXIT_FAILURE, "cannot write %s: %s", path, problem);
 }
 
-// The unfinished file, for the signal handler: a program that is interrupted leaves none behind.
+// The unfinished file: a program that is interrupted leaves none behind.
 static char temporary[PATH_MAX];
-static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-enum { SIGNALS = sizeof(signals) / sizeof(*signals) };
-static struct sigaction before[SIGNALS];
 
 static void interrupted(int number) {
     unlink(temporary);
-    for (int i = 0; i < SIGNALS; i++)
-        if (signals[i] == number)
-            sigaction(number, &before[i], NULL);
-    raise(number); // now as it would have been without us
+    signal(number, SIG_DFL);
+    raise(number);
 }
 
-static void watch_signals(void) {
-    struct sigaction action = {.sa_handler = interrupted};
-    sigemptyset(&action.sa_mask);
-    for (int i = 0; i < SIGNALS; i++) {
-        sigaction(signals[i], NULL, &before[i]);
-        if (before[i].sa_handler != SIG_IGN)
-            sigaction(signals[i], &action, NULL);
+// Changes the handlers of the signals that end a program, but not one that somebody else has set.
+static void replace_handlers(sighandler_t from, sighandler_t to) {
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    for (int i = 0; i < 3; i++) {
+        sighandler_t was = signal(numbers[i], to);
+        if (was != from)
+            signal(numbers[i], was);
     }
-}
-
-static void unwatch_signals(void) {
-    for (int i = 0; i < SIGNALS; i++)
-        sigaction(signals[i], &before[i], NULL);
 }
 
 // Creates the temporary file in the target's folder, where a rename can put it into place.
@@ -246,14 +236,14 @@ void image_write(const char *path, const unsigned char *pixels, size_t width, si
     if (exists && !S_ISREG(status.st_mode)) {
         problem = write_to(open(target, O_WRONLY | O_CLOEXEC), format, pixels, width, height);
     } else {
-        watch_signals();
+        replace_handlers(SIG_DFL, interrupted);
         int fd = create_temporary(target, exists ? status.st_mode & 0777 : 0666);
         problem = write_to(fd, format, pixels, width, height);
         if (!problem && rename(temporary, target) != 0)
             problem = strerror(errno);
         if (problem && fd >= 0)
             unlink(temporary);
-        unwatch_signals();
+        replace_handlers(interrupted, SIG_DFL);
     }
     free(real);
     if (problem)

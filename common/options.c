@@ -179,64 +179,74 @@ static char *help_text(const Option *own) {
     return text;
 }
 
-void parse_options(int argc, char **argv, const char *doc, unsigned uses, const Option *own) {
-    static const struct argp_option common[] = {
-        {NULL, 0, NULL, 0, "Device and data:", 2},
-        {"device", KEY_DEVICE, "N", 0, "run on device N (default 0)", 2},
-        {"list-devices", KEY_LIST, NULL, 0, "list the devices and exit", 2},
-        {"seed", KEY_SEED, "N", 0, "start of the random numbers (default 1)", 2},
-        {"inject-error", KEY_INJECT, NULL, OPTION_HIDDEN, "", 2},
-        {NULL, 0, NULL, 0, "Picture:", 1},
-        {"output", KEY_OUTPUT, "FILE", 0,
-         "write to FILE, whose ending is the format; frame-%04d.png: "
-         "all frames of an animation (default: a file here, named after the program)",
-         1},
-        {"window", KEY_WINDOW, NULL, 0, "show it in a window", 1},
-        {"no-window", KEY_NO_WINDOW, NULL, 0, "never open a window", 1},
-        {"frames", KEY_FRAMES, "N", 0, "length of an animation (default 120)", 1},
-    };
-    size_t own_rows = 0, rows = 0;
-    while (own && own[own_rows].name)
-        own_rows++;
-    struct argp_option *table =
-        calloc(own_rows + sizeof(common) / sizeof(*common) + 1, sizeof(*table));
-    // getopt reorders the arguments and calls the program argv[0]: give it a copy to its taste.
-    char **copy = calloc((size_t)argc + 2, sizeof(*copy));
-    if (!table || !copy)
-        quit(EXIT_FAILURE, "out of memory");
-    if (argc > 0)
-        memcpy(copy, argv, (size_t)argc * sizeof(*copy));
-    copy[0] = program_invocation_short_name;
-    for (; rows < own_rows; rows++)
-        table[rows] = (struct argp_option){own[rows].name,
-                                           KEY_OWN + (int)rows,
-                                           own[rows].flag ? NULL : "N",
-                                           0,
-                                           help_text(&own[rows]),
-                                           0};
-    for (size_t i = 0; i < sizeof(common) / sizeof(*common); i++)
-        if (common[i].key == KEY_FRAMES ? uses & ANIMATION
-                                        : common[i].group == 2 || uses & (PICTURE | ANIMATION))
-            table[rows++] = common[i];
+static char *help_filter(int key, const char *text, void *input) {
+    (void)input;
+    return key != ARGP_KEY_HELP_EXTRA
+               ? (char *)text
+               : strdup("Exit status: 0 result verified, 1 wrong result or an error, 2 this "
+                        "machine lacks what the program needs, 64 usage.");
+}
 
+static const struct argp_option common[] = {
+    {NULL, 0, NULL, 0, "Picture:", 1},
+    {"output", KEY_OUTPUT, "FILE", 0,
+     "write to FILE, whose ending is the format; frame-%04d.png: all frames of an animation "
+     "(default: a file here, named after the program)",
+     1},
+    {"window", KEY_WINDOW, NULL, 0, "show it in a window", 1},
+    {"no-window", KEY_NO_WINDOW, NULL, 0, "never open a window", 1},
+    {"frames", KEY_FRAMES, "N", 0, "length of an animation (default 120)", 1},
+    {NULL, 0, NULL, 0, "Device and data:", 2},
+    {"device", KEY_DEVICE, "N", 0, "run on device N (default 0)", 2},
+    {"list-devices", KEY_LIST, NULL, 0, "list the devices and exit", 2},
+    {"seed", KEY_SEED, "N", 0, "start of the random numbers (default 1)", 2},
+    {"inject-error", KEY_INJECT, NULL, OPTION_HIDDEN, "", 2},
+};
+enum { COMMON = sizeof(common) / sizeof(*common) };
+
+static bool offered(const struct argp_option *option, unsigned uses) {
+    if (option->key == KEY_FRAMES)
+        return uses & ANIMATION;
+    return option->group == 2 || uses & (PICTURE | ANIMATION);
+}
+
+void parse_options(int argc, char **argv, const char *doc, unsigned uses, const Option *own) {
     open_standard_files();
     signal(SIGPIPE, SIG_IGN); // writing then fails with a reason instead of ending the program
     signal(SIGXFSZ, SIG_IGN);
     atexit(check_stdout);
 
+    struct parse parse = {own, 0, false, false};
+    while (own && own[parse.own_rows].name)
+        parse.own_rows++;
+    struct argp_option table[parse.own_rows + COMMON + 1];
+    size_t rows = 0;
+    for (; rows < parse.own_rows; rows++)
+        table[rows] = (struct argp_option){.name = own[rows].name,
+                                           .key = KEY_OWN + (int)rows,
+                                           .arg = own[rows].flag ? NULL : "N",
+                                           .doc = help_text(&own[rows])};
+    for (int i = 0; i < COMMON; i++)
+        if (offered(&common[i], uses))
+            table[rows++] = common[i];
+    table[rows] = (struct argp_option){.name = NULL};
+
+    // getopt reorders the arguments and calls the program argv[0]: give it a copy to its taste.
+    char *copy[argc + 2];
+    memcpy(copy, argv, ((size_t)argc + 1) * sizeof(*copy));
+    copy[0] = program_invocation_short_name;
+    copy[argc + 1] = NULL;
+
     options.uses = uses;
-    struct parse parse = {own, own_rows, false, false};
-    const struct argp argp = {table, parse_option, NULL, doc, NULL, NULL, NULL};
+    const struct argp argp = {table, parse_option, NULL, doc, NULL, help_filter, NULL};
     if (argp_parse(&argp, argc > 0 ? argc : 1, copy, 0, NULL, &parse) != 0)
         exit(EXIT_USAGE); // getopt has named the option and what is wrong with it
+    for (size_t i = 0; i < parse.own_rows; i++)
+        free((char *)table[i].doc);
     if (parse.window && parse.no_window)
         quit(EXIT_USAGE, "--window and --no-window contradict each other");
     if (parse.window || parse.no_window)
         options.window = parse.window;
-    for (size_t i = 0; i < own_rows; i++)
-        free((char *)table[i].doc);
-    free(table);
-    free(copy);
-    if (uses & (PICTURE | ANIMATION))
+    if (uses & (PICTURE | ANIMATION) && !options.list_devices)
         display_check_options();
 }

@@ -104,9 +104,3 @@ int *big_random_ints(size_t n) {
     random_bytes(data, n * sizeof(int));
     return data;
 }
-
-float *big_random_floats(size_t n) {
-    float *data = array(n, sizeof(float));
-    random_floats(data, n, 1);
-    return data;
-}

@@ -23,11 +23,10 @@ float rnd(float x);
 void random_bytes(void *data, size_t size);         // fills, each byte 0 to 255
 void random_floats(float *data, size_t n, float x); // fills, each 0 to x as rnd(x)
 
-// Fresh arrays, to be freed with free(): `size` bytes, n ints of any value, n floats from 0 to 1.
+// Fresh arrays, to be freed with free(): `size` bytes, or n ints of any value.
 // Ends the program when there is no memory.
 void *big_random_block(size_t size);
 int *big_random_ints(size_t n);
-float *big_random_floats(size_t n);
 
 #ifdef __cplusplus
 }

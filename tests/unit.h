@@ -3,8 +3,9 @@
 //
 //     TEST(adds) { EXPECT(1 + 1 == 2); }
 //
-// prog --list prints the cases, prog NAME… runs those, prog runs all. Exit status 0 or 1; each
-// expectation that does not hold is a line `file:line: text` on stderr.
+// prog --list prints the cases, prog NAME… runs those, prog runs all. What follows `--` is left for
+// the cases in unit_arguments, up to NULL. Exit status 0 or 1; each expectation that does not hold
+// is a line `file:line: text` on stderr.
 #ifndef TESTS_UNIT_H
 #define TESTS_UNIT_H
 
@@ -24,6 +25,7 @@ struct unit_case {
 
 static struct unit_case *unit_first, **unit_end = &unit_first;
 static int unit_failures;
+static char **unit_arguments;
 
 // A case. Cases run in the order of the source.
 #define TEST(name)                                                                                 \
@@ -95,13 +97,16 @@ static inline bool unit_run(const struct unit_case *test) {
 int main(int argc, char **argv) {
     bool ok = true;
     struct unit_case *test;
-    int i;
+    int i, names = 1;
+    while (names < argc && strcmp(argv[names], "--") != 0)
+        names++;
+    unit_arguments = argv + names + (names < argc);
     if (argc == 2 && strcmp(argv[1], "--list") == 0) {
         for (test = unit_first; test; test = test->next)
             puts(test->name);
         return EXIT_SUCCESS;
     }
-    for (i = 1; i < argc; i++) {
+    for (i = 1; i < names; i++) {
         for (test = unit_first; test && strcmp(test->name, argv[i]) != 0;)
             test = test->next;
         if (!test) {
@@ -110,7 +115,7 @@ int main(int argc, char **argv) {
         }
         ok &= unit_run(test);
     }
-    for (test = argc > 1 ? NULL : unit_first; test; test = test->next)
+    for (test = names > 1 ? NULL : unit_first; test; test = test->next)
         ok &= unit_run(test);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
