@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+"""Builds everything once before the tests are collected, and gives them their fixtures."""
+import os
+import pathlib
+import random
+
+import numpy as np
+import pytest
+
+import helpers
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "backend(name): runs on that back end only, cpu or gpu")
+    # Inputs differ from run to run; TEST_SEED=N repeats a run. pytest-xdist's workers inherit it.
+    os.environ.setdefault("TEST_SEED", str(random.SystemRandom().randrange(1 << 31)))
+    if hasattr(config, "workerinput") or config.option.help or config.option.version:
+        return
+    status, output = helpers.make("all", "tests")
+    if status != 0:
+        pytest.exit(f"the build failed:\n{output}", returncode=1)
+
+
+def pytest_report_header():
+    return f"back end: {helpers.backend()} ({helpers.variant().name}), TEST_SEED={os.environ['TEST_SEED']}"
+
+
+def pytest_terminal_summary(terminalreporter):
+    terminalreporter.write_line(pytest_report_header())
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leaves out, without calling it a skip, what is about the other back end."""
+    def fits(item):
+        return all(mark.args[0] == helpers.backend() for mark in item.iter_markers("backend"))
+    other = [item for item in items if not fits(item)]
+    if other:
+        config.hook.pytest_deselected(items=other)
+        items[:] = [item for item in items if fits(item)]
+
+
+def pytest_generate_tests(metafunc):
+    """`program`: once for each program; `device_program` and `picture_program`: for those alone;
+    `unit`: once for each case of each unit-test binary."""
+    kinds = {"program": lambda p: True, "device_program": lambda p: not p.host_only,
+             "picture_program": lambda p: p.picture == "yes"}
+    for kind, wanted in kinds.items():
+        if kind in metafunc.fixturenames:
+            metafunc.parametrize(kind, [p for p in helpers.programs() if wanted(p)], ids=str)
+    if "unit" in metafunc.fixturenames:
+        metafunc.parametrize("unit", unit_cases(), ids=" ".join)
+
+
+def unit_cases():
+    """("tests/cpu/atomics", "case"); one named --list stands for a binary that gives no cases."""
+    cases = []
+    for folder in "common", "cpu":
+        for source in sorted((helpers.ROOT / "tests" / folder).glob("*.c*")):
+            name = f"tests/{folder}/{source.stem}"
+            try:
+                listed = helpers.execute(name, ["--list"], helpers.ROOT).out.split()
+            except OSError:
+                listed = []
+            cases += [(name, case) for case in listed or ["--list"]]
+    return cases
+
+
+@pytest.fixture
+def rng(request):
+    """Random numbers that differ between tests and between runs, and repeat with TEST_SEED."""
+    return random.Random(f"{os.environ['TEST_SEED']} {request.node.nodeid}")
+
+
+@pytest.fixture
+def nprng(rng):
+    """The same from numpy."""
+    return np.random.default_rng(rng.randrange(1 << 63))
+
+
+@pytest.fixture
+def run(tmp_path):
+    """run("chapter04/julia_gpu", "--size", 64, status=0, env={…}, timeout=…, limits={…}, cwd=…) -> Result.
+
+    Runs in a folder of its own. With `status` the exit status must be that one. What a sanitizer prints
+    fails the test, unless sanitizers=False."""
+    def run(program, *args, status=None, sanitizers=True, cwd=None, **more):
+        result = helpers.execute(program, args, cwd or tmp_path, **more)
+        if sanitizers:
+            assert not helpers.SANITIZER.search(result.err), str(result)
+        if status is not None:
+            assert result.status == status, f"expected status {status}\n{result}"
+        return result
+    return run
+
+
+@pytest.fixture
+def build():
+    """build("chapter04/julia_gpu") -> Path of the program, after bringing it up to date."""
+    def build(target):
+        status, output = helpers.make(target)
+        assert status == 0, output
+        return helpers.BIN / target
+    return build
+
+
+@pytest.fixture
+def variant() -> pathlib.Path:
+    """The folder with the objects, libraries and translator of this build."""
+    return helpers.ROOT / helpers.variant()
+
+
+@pytest.fixture
+def programs():
+    """Every program of the suite, in reading order."""
+    return helpers.programs()

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: MIT
+"""What the tests share: building, running a program, and comparing pictures."""
+import dataclasses
+import os
+import pathlib
+import re
+import resource
+import signal
+import subprocess
+
+import numpy as np
+from PIL import Image
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BIN = ROOT / os.environ.get("BIN", "bin")
+BUILD = ROOT / os.environ.get("BUILD", "build")
+KEPT = BUILD / "test-output"  # what a failed comparison leaves for a person to look at
+
+# What the sanitizers print; a program that prints any of it has failed, whatever its status.
+SANITIZER = re.compile(r"runtime error:|(Address|Leak|Thread|Memory|UndefinedBehavior)Sanitizer")
+
+# Set by whoever calls the tests for purposes of their own, so no program here may see it.
+PRIVATE = re.compile(r"CUDA_CPU_|CUDA_VISIBLE_DEVICES$|ARGP_HELP_FMT$|POSIXLY_CORRECT$|(WAYLAND_)?DISPLAY$|COLUMNS$")
+
+
+def make(*goals):
+    """Runs make as the tests were called: with BACKEND, SANITIZE and so on from the environment."""
+    done = subprocess.run(["make", *goals], cwd=ROOT, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    return done.returncode, done.stdout
+
+
+def variant():
+    """The folder of the build that bin/ holds, such as build/cpu-address."""
+    stamp = BIN / ".variant"
+    return pathlib.Path(stamp.read_text().split()[0]) if stamp.exists() else BUILD / "none"
+
+
+def backend():
+    """cpu or gpu: which of the two bin/ was built for."""
+    return variant().name.split("-")[0]
+
+
+def sanitized(name=""):
+    """Whether bin/ was built with a sanitizer (or with the one named)."""
+    return any(s.startswith(name) for s in variant().name.split("-")[1:] if s != "debug")
+
+
+@dataclasses.dataclass
+class Program:
+    """A line of scripts/programs.sh."""
+    name: str
+    title: str
+    book: str
+    teaches: str
+    run: str
+    differs: str
+    needs: str
+    picture: str
+
+    def __str__(self):
+        return self.name
+
+    @property
+    def path(self):
+        return ROOT / (self.name + ".cu")
+
+    @property
+    def source(self):
+        return self.path.read_text()
+
+    @property
+    def base(self):
+        return self.name.split("/")[1]
+
+    @property
+    def host_only(self):
+        return bool(re.search(r"\bHOST_ONLY\b", self.source))
+
+    @property
+    def own_options(self):
+        """The names of its own options."""
+        return re.findall(r'OPTION_(?:FLAG|INT|SIZE|FLOAT)\("([^"]+)"', self.source)
+
+    @property
+    def small(self):
+        """Arguments that make a run short where the program has a size."""
+        return ("--size", "48") if "size" in self.own_options else ()
+
+
+def programs():
+    listed = subprocess.run([ROOT / "scripts" / "programs.sh"], cwd=ROOT, text=True, check=True,
+                            stdout=subprocess.PIPE).stdout
+    return [Program(*line.split("\t")) for line in listed.splitlines()]
+
+
+@dataclasses.dataclass
+class Result:
+    """What a run left: exit status (negative: the signal that ended it), stdout and stderr."""
+    status: int
+    out: str
+    err: str
+    command: str
+
+    @property
+    def errors(self):
+        return self.err.splitlines()
+
+    def __str__(self):
+        return f"{self.command}\nstatus {self.status}\n--- stdout\n{self.out}--- stderr\n{self.err}"
+
+
+def environment(extra=None):
+    env = {k: v for k, v in os.environ.items() if not PRIVATE.match(k)}
+    env.update(extra or {})
+    return env
+
+
+def execute(program, args, cwd, env=None, timeout=None, limits=None, stdout=subprocess.PIPE):
+    """Runs bin/`program` (or the Path given). `limits` maps resource.RLIMIT_… to bytes or seconds."""
+    path = program if isinstance(program, pathlib.Path) else BIN / str(program)
+    timeout = timeout or (300 if sanitized() else 120)
+
+    def before():
+        for which, value in (limits or {}).items():
+            resource.setrlimit(which, (value, value))
+
+    command = [str(path), *map(str, args)]
+    process = subprocess.Popen(command, cwd=cwd, env=environment(env), stdin=subprocess.DEVNULL,
+                               stdout=stdout, stderr=subprocess.PIPE, text=True, errors="replace",
+                               preexec_fn=before if limits else None, start_new_session=True)
+    try:
+        out, err = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        out, err = process.communicate()
+        raise AssertionError(f"{' '.join(command)}: not done after {timeout} s\n{out}\n{err}")
+    return Result(process.returncode, out or "", err, " ".join(command))
+
+
+def pixels(path):
+    """A picture as an array (height, width, 3) of whole numbers, top row first."""
+    with Image.open(path) as picture:
+        return np.asarray(picture.convert("RGB")).astype(int)
+
+
+def compare(name, actual, expected, mean=0.0, worst=0, fraction=0.0):
+    """Two pictures: the mean difference of a channel (0 to 255) may be `mean` at most; one pixel may
+    differ by more than `worst` only when no more than `fraction` of all do. When a limit is passed both
+    pictures and their difference are kept, and the message says by how much."""
+    actual, expected = np.asarray(actual, int), np.asarray(expected, int)
+    if actual.shape == expected.shape:
+        difference = np.abs(actual - expected)
+        off = (difference.max(axis=2) > worst).mean()
+        if difference.mean() <= mean and off <= fraction:
+            return
+        why = (f"mean difference {difference.mean():.4f} (at most {mean}); {off:.3%} of the pixels are off by "
+               f"more than {worst} (at most {fraction:.3%}), the worst by {difference.max()}")
+    else:
+        difference = None
+        why = f"shape {actual.shape}, expected {expected.shape}"
+    folder = KEPT / name
+    folder.mkdir(parents=True, exist_ok=True)
+    for what, array in ("actual", actual), ("expected", expected), ("difference", difference):
+        if array is not None and array.size:
+            Image.fromarray(array.astype(np.uint8)).save(folder / f"{what}.png")
+    raise AssertionError(f"{name}: {why}; see {folder}")
+
+
+def compare_with_reference(name, actual, reference, **limits):
+    """The same with a file of tests/reference; a missing reference is a failure."""
+    path = ROOT / "tests" / "reference" / reference
+    assert path.exists(), f"{name}: there is no reference {path}"
+    compare(name, pixels(actual), pixels(path), **limits)

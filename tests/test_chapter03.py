@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: MIT
+"""Chapter 3: greetings, a sum, and what the devices say of themselves."""
+import re
+import shutil
+import subprocess
+
+import pytest
+
+
+@pytest.mark.parametrize("name", ["hello_world", "simple_kernel"])
+def test_greeting(run, name):
+    result = run(f"chapter03/{name}", status=0)
+    assert result.out == "Hello, World!\n"
+
+
+@pytest.mark.backend("cpu")
+def test_no_greeting_without_the_kernel(run):
+    """The launch is checked: on a device that cannot run the kernel there is no greeting."""
+    result = run("chapter03/simple_kernel", env={"CUDA_VISIBLE_DEVICES": "none"})
+    assert result.status == 2 and "Hello" not in result.out
+
+
+@pytest.mark.parametrize("name", ["simple_kernel_params", "simple_device_call"])
+def test_sum(run, rng, name):
+    assert run(f"chapter03/{name}", status=0).out == "2 + 7 = 9\n"
+    for a, b in [(0, 0), (-10**9, -10**9), (10**9, 10**9)] + [
+            (rng.randint(-10**9, 10**9), rng.randint(-10**9, 10**9)) for _ in range(5)]:
+        assert run(f"chapter03/{name}", f"--a={a}", f"--b={b}", status=0).out == f"{a} + {b} = {a + b}\n"
+
+
+def devices_of(text):
+    """What enum_gpu prints: the head, and a dict for each device."""
+    head, *sections = re.split(r"\n +--- General information for device (\d+) ---\n", text)
+    def fields(part):
+        return dict(re.findall(r"^([A-Z][^:\n]*): +(.*)$", part, re.M))
+    return fields(head), {int(n): fields(part) for n, part in zip(sections[::2], sections[1::2])}
+
+
+def number(text):
+    return float(text.split()[0])
+
+
+def test_enum_gpu(run):
+    listed = run("chapter03/enum_gpu", "--list-devices", status=0).out.splitlines()
+    head, devices = devices_of(run("chapter03/enum_gpu", status=0).out)
+    assert int(head["Devices"]) == len(listed) == len(devices)
+    for line, (n, device) in zip(listed, devices.items()):
+        assert line.startswith(f"{n}: {device['Name']}, compute capability {device['Compute capability']}")
+        assert number(device["Threads in a warp"]) == 32
+        assert number(device["Maximum threads per block"]) == 1024
+        assert device["Maximum block dimensions"] == "(1024, 1024, 64)"
+        assert device["Maximum grid dimensions"] == "(2147483647, 65535, 65535)"
+        assert number(device["Total constant memory"]) == 65536
+        for name in ("Multiprocessors", "Total global memory", "Shared memory per block", "Registers per block"):
+            assert number(device[name]) > 0, name
+        clock, width = number(device["Memory clock rate"]), number(device["Memory bus width"])
+        if clock and width:
+            assert number(device["Peak memory bandwidth"]) == pytest.approx(2 * clock * 1e3 * width / 8 / 1e9, abs=0.05)
+        for name in ("Copy overlaps kernels", "Kernel run time limit", "Integrated"):
+            assert device[name] in ("yes", "no")
+        assert device["Compute mode"] in ("default", "prohibited", "one process at a time")
+        assert {k for k in device if k.startswith("Peer")} == {f"Peer access to device {m}" for m in devices if m != n}
+
+
+def test_enum_gpu_of_one_device(run):
+    _, devices = devices_of(run("chapter03/enum_gpu", status=0).out)
+    last = max(devices)
+    _, one = devices_of(run("chapter03/enum_gpu", "--device", last, status=0).out)
+    assert one == {last: devices[last]}
+
+
+@pytest.mark.backend("cpu")
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_enum_gpu_of_virtual_devices(run, count):
+    head, devices = devices_of(run("chapter03/enum_gpu", status=0, env={"CUDA_CPU_DEVICES": str(count)}).out)
+    assert int(head["Devices"]) == count and list(devices) == list(range(count))
+
+
+@pytest.mark.backend("gpu")
+@pytest.mark.skipif(not shutil.which("nvidia-smi"), reason="needs nvidia-smi")
+def test_enum_gpu_agrees_with_nvidia_smi(run):
+    _, devices = devices_of(run("chapter03/enum_gpu", status=0, env={"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}).out)
+    said = subprocess.run(["nvidia-smi", "--query-gpu=name,compute_cap", "--format=csv,noheader"], text=True,
+                          check=True, stdout=subprocess.PIPE).stdout.splitlines()
+    assert [f"{d['Name']}, {d['Compute capability']}" for d in devices.values()] == said
+
+
+def chosen_by(result):
+    """(current, chosen, {device: fulfils}) of what set_gpu prints."""
+    fulfils = {int(n): how == "fulfils the wish"
+               for n, how in re.findall(r"^Device (\d+): .*: (fulfils the wish|falls short)$", result.out, re.M)}
+    current = re.search(r"^ID of the current CUDA device: (\d+)$", result.out, re.M)
+    chosen = re.search(r"^ID of the CUDA device closest to compute capability [\d.]+: (\d+)$", result.out, re.M)
+    assert fulfils and current and chosen, str(result)
+    return int(current[1]), int(chosen[1]), fulfils
+
+
+def test_set_gpu(run):
+    listed = run("chapter03/set_gpu", "--list-devices", status=0).out
+    capabilities = [tuple(map(int, c.split("."))) for c in re.findall(r"compute capability (\d+\.\d+)", listed)]
+    for major, minor in [(9, 0), (1, 0), (7, 5), (99, 9)] + capabilities:
+        result = run("chapter03/set_gpu", "--major", major, "--minor", minor, status=0)
+        current, chosen, fulfils = chosen_by(result)
+        assert current == 0
+        assert fulfils == {n: c >= (major, minor) for n, c in enumerate(capabilities)}
+        if not any(fulfils.values()):
+            assert "No device fulfils the wish" in result.out
+        elif len(set(capabilities)) == 1:
+            assert fulfils[chosen] and "would fulfil" not in result.out
+
+
+def test_set_gpu_starts_from_the_device_given(run):
+    count = len(run("chapter03/set_gpu", "--list-devices", status=0).out.splitlines())
+    assert chosen_by(run("chapter03/set_gpu", "--device", count - 1, status=0))[0] == count - 1
+
+
+def test_set_gpu_wishes_for_memory(run):
+    result = run("chapter03/set_gpu", "--memory", "1048576G", status=0)
+    assert not any(chosen_by(result)[2].values()) and "No device fulfils the wish" in result.out
+    assert all(chosen_by(run("chapter03/set_gpu", "--major=1", "--memory=1K", status=0))[2].values())

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: MIT
+"""Chapter 4: sums of vectors against closed forms, and Julia sets against numpy."""
+import os
+import re
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import helpers
+from make_reference import julia, red
+
+PERIOD = 46341  # the first whole number whose square is no int
+
+
+def sums(out):
+    """The a + b = c lines, and the number that "... n more ..." leaves out (or None)."""
+    lines = [tuple(map(int, line)) for line in re.findall(r"^(-?\d+) \+ (-?\d+) = (-?\d+)$", out, re.M)]
+    more = re.search(r"^\.\.\. (\d+) more \.\.\.$", out, re.M)
+    return lines, int(more[1]) if more else None
+
+
+@pytest.mark.parametrize("name", ["add_loop_cpu", "add_loop_gpu"])
+def test_sums(run, rng, name):
+    sizes = [None, 1, 2, 3, 20, 21, 22, PERIOD - 1, PERIOD, PERIOD + 1, rng.randint(23, 300000)]
+    for size in sizes:
+        result = run(f"chapter04/{name}", *([] if size is None else ["--size", size]), status=0)
+        lines, more = sums(result.out)
+        n = size or 10
+        shown = list(range(n)) if n <= 20 else [*range(5), *range(n - 5, n)]
+        assert more == (None if n <= 20 else n - 10)
+        expected = [(-(i % PERIOD), (i % PERIOD)**2, (i % PERIOD)**2 - i % PERIOD) for i in shown]
+        assert lines == expected, f"size {n}"
+
+
+def test_two_cores_do_the_same(run):
+    assert "Two cores came to the same sums." in run("chapter04/add_loop_cpu", status=0).out
+
+
+def test_long_vectors(run, rng):
+    sizes = [None, 1, 127, 128, 129, rng.randint(130, 10**6), "64K"]
+    for size in sizes:
+        result = run("chapter04/add_loop_long", *([] if size is None else ["--size", size]), status=0)
+        n = {None: 32 * 1024, "64K": 64 * 1024}.get(size, size)
+        assert result.out == f"All {n} sums are right.\n"
+
+
+@pytest.mark.backend("gpu")
+@pytest.mark.skipif(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") < 40 << 30, reason="needs 40 GiB of memory")
+def test_more_elements_than_an_int_counts(run):
+    assert run("chapter04/add_loop_long", "--size", 2**31 + 5, status=0, timeout=600).out == f"All {2**31 + 5} sums are right.\n"
+
+
+def random_view(rng):
+    """Options of a Julia set and the same for numpy; c near the edge of the Mandelbrot set, where the
+    pictures have the most detail."""
+    angle = rng.uniform(0, 2 * np.pi)
+    c = (np.exp(1j * angle) / 2 - np.exp(2j * angle) / 4) * rng.uniform(0.95, 1.03)
+    view = dict(size=rng.choice([1, 2, 3, rng.randint(4, 200), rng.randint(200, 400)]), scale=rng.choice([1.5, rng.uniform(0.5, 2)]),
+                real=float(np.float32(c.real)), imag=float(np.float32(c.imag)), iterations=rng.randint(1, 300))
+    return [f"--{name}={value!r}" for name, value in view.items()], view
+
+
+def compare_julia(name, path, view, exact):
+    expected = red(julia(**view))
+    if exact:
+        helpers.compare(name, helpers.pixels(path), expected)
+    else:
+        # What fusing multiply and add moves, see test_programs.py; small pictures have few pixels to average.
+        helpers.compare(name, helpers.pixels(path), expected, mean=10, fraction=0.02 + 4 / view["size"]**2)
+
+
+@pytest.mark.parametrize("name", ["julia_cpu", "julia_gpu"])
+def test_julia(run, rng, tmp_path, name):
+    exact = name == "julia_cpu" or helpers.backend() == "cpu"
+    views = [random_view(rng) for _ in range(8)]
+    views += [([f"--size={n}"], dict(size=n)) for n in (1, 2, 3, 17, 255, 256)]
+    views += [(["--iterations=1", "--size=64"], dict(size=64, iterations=1)), (["--scale=1e6", "--size=9"], dict(size=9, scale=1e6))]
+    for arguments, view in views:
+        result = run(f"chapter04/{name}", *arguments, "--output=julia.png", status=0)
+        compare_julia(name, tmp_path / "julia.png", view, exact)
+        inside = int(re.search(r"(\d+) of (\d+) pixels are in the set", result.out)[1])
+        assert inside == julia(**view).sum(), arguments  # the program's reference is numpy's
+
+
+def test_both_draw_the_same_picture(run, tmp_path):
+    for name in "julia_cpu", "julia_gpu":
+        run(f"chapter04/{name}", "--size=333", "--output", f"{name}.png", status=0)
+    limits = {} if helpers.backend() == "cpu" else dict(mean=0.5, fraction=0.006)
+    helpers.compare("julia", *(helpers.pixels(tmp_path / f"{name}.png") for name in ("julia_cpu", "julia_gpu")), **limits)
+
+
+@pytest.mark.parametrize("name", ["julia_cpu", "julia_gpu"])
+def test_zoom(run, tmp_path, rng, name):
+    """Each frame has its own c: towards the origin and back in 120 frames."""
+    size, frames = rng.randint(30, 90), 4
+    run(f"chapter04/{name}", "--zoom", f"--frames={frames}", f"--size={size}", "--output=frame-%04d.png", status=0)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"frame-{i:04}.png" for i in range(frames)]
+    f = np.float32
+    for tick in range(frames):
+        nearer = f(1) - f(0.1) * (f(1) - np.cos(f(6.2831853) * f(tick) / f(120)))
+        view = dict(size=size, real=f(-0.8) * nearer, imag=f(0.156) * nearer)
+        expected = red(julia(**view))
+        # numpy's cosine may differ from the C library's in the last bit, and so c.
+        helpers.compare(name, helpers.pixels(tmp_path / f"frame-{tick:04}.png"), expected, mean=5, fraction=0.01)
+
+
+@pytest.mark.parametrize("name", ["julia_cpu", "julia_gpu"])
+def test_zoom_moves_c_and_comes_back(run, tmp_path, name):
+    pictures = {}
+    for frames in 1, 61, 121:
+        run(f"chapter04/{name}", "--zoom", f"--frames={frames}", "--size=40", "--output=last.png", status=0)
+        pictures[frames] = helpers.pixels(tmp_path / "last.png")
+    assert (pictures[1] == pictures[121]).all()
+    still = f"chapter04/{name}", "--size=40", "--output=still.png"
+    run(*still, status=0)
+    assert (pictures[1] == helpers.pixels(tmp_path / "still.png")).all()
+    run(*still, "--real=-0.64", "--imag=0.1248", status=0)
+    helpers.compare(name, pictures[61], helpers.pixels(tmp_path / "still.png"), mean=3, fraction=0.02)
+
+
+@pytest.mark.parametrize("name", ["julia_cpu", "julia_gpu"])
+def test_frames_need_zoom(run, name):
+    result = run(f"chapter04/{name}", "--frames=3", status=64)
+    assert result.errors == [f"{name}: --frames goes with --zoom"]
+
+
+@pytest.mark.parametrize("name", ["julia_cpu", "julia_gpu"])
+def test_ppm_holds_the_same_picture(run, tmp_path, name):
+    for output in "julia.ppm", "julia.png":
+        run(f"chapter04/{name}", "--size=77", "--output", output, status=0)
+    with Image.open(tmp_path / "julia.ppm") as picture:
+        assert picture.format == "PPM"
+    assert (helpers.pixels(tmp_path / "julia.ppm") == helpers.pixels(tmp_path / "julia.png")).all()

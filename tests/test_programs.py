@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: MIT
+"""What every program of the suite has to do, whichever it is. Programs are found by their header, so a
+new one is tested here as soon as its file is there."""
+import os
+import re
+import resource
+import subprocess
+
+import pytest
+
+import helpers
+
+COMMON_OPTIONS = ["device", "list-devices", "seed", "help", "usage"]
+
+# program: its reference and the limits, each with the reason.
+#
+# Julia: the CPU back end rounds as numpy does, so not one pixel may differ. A GPU fuses multiplications
+# with additions; orbits at the edge of the set are chaotic, and rounding alone moves 0.15 % of the pixels
+# from one side to the other (measured between float and double, and with and without fusing). A picture
+# that is off by one pixel to the side differs in 4.7 % of them.
+ROUNDING = {"cpu": dict(mean=0, worst=0, fraction=0), "gpu": dict(mean=0.5, worst=0, fraction=0.003)}
+REFERENCES = {
+    "chapter04/julia_cpu": ("julia.png", {"cpu": ROUNDING["cpu"], "gpu": ROUNDING["cpu"]}),
+    "chapter04/julia_gpu": ("julia.png", ROUNDING),
+}
+
+
+def one_line(result, status):
+    """The run ended with this status and one line that begins with the program or a file of its own."""
+    assert result.status == status and len(result.errors) == 1 and re.match(r"[\w./-]+: |[\w./-]+:\d+: ", result.err), \
+        f"expected status {status} and one line on stderr\n{result}"
+
+
+# ---- Runs that go well
+
+
+def test_default_run(program, run):
+    result = run(program, status=0)
+    assert result.out and not result.err, str(result)
+
+
+def test_list_devices(program, run):
+    result = run(program, "--list-devices", status=0)
+    assert re.match(r"0: \S", result.out), str(result)
+
+
+def test_help(program, run):
+    result = run(program, "--help", status=0)
+    expected = COMMON_OPTIONS + program.own_options + (["output", "window", "no-window"] if program.picture else [])
+    missing = [name for name in expected if not re.search(rf"^\s.*--{name}\b", result.out, re.M)]
+    assert not missing, f"--help does not mention {missing}\n{result}"
+    assert "inject" not in result.out
+    usage = run(program, "--usage", status=0)
+    assert usage.out.startswith(f"Usage: {program.base}"), str(usage)
+
+
+def test_runs_are_alike(program, run, tmp_path):
+    """Fixed seeds and no clock: two runs give the same lines and pictures."""
+    folders = [tmp_path / name for name in "ab"]
+    outputs = []
+    for folder in folders:
+        folder.mkdir()
+        outputs.append(run(program, *program.small, status=0, cwd=folder).out)
+    assert outputs[0] == outputs[1]
+    assert contents(folders[0]) == contents(folders[1])
+
+
+@pytest.mark.backend("cpu")
+def test_order_of_threads_does_not_matter(device_program, run, tmp_path, rng):
+    """A correct kernel gives the same bits whichever thread and block comes first, on any number of cores."""
+    outputs = []
+    settings = [{}, {"CUDA_CPU_SCHEDULE": "reverse"}, {"CUDA_CPU_SCHEDULE": f"random:{rng.randrange(10**6)}"},
+                {"CUDA_CPU_WORKERS": "1"}, {"CUDA_CPU_WORKERS": "7", "CUDA_CPU_SCHEDULE": "reverse"}]
+    for i, env in enumerate(settings):
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        outputs.append((run(device_program, *device_program.small, status=0, env=env, cwd=folder).out, contents(folder)))
+        assert outputs[i] == outputs[0], env
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+# ---- Wrong results are noticed
+
+
+def test_injected_error_is_noticed(program, run):
+    result = run(program, "--inject-error", status=1)
+    lines = [line for line in result.errors if "--inject-error" not in line]
+    assert lines, f"no mismatch is shown\n{result}"
+
+
+# ---- Mistakes on the command line
+
+
+@pytest.mark.parametrize("arguments", [["--nonsense"], ["-Z"], ["extra"], ["--", "extra"], [""], ["--device"],
+                                       ["--help=1"]], ids=" ".join)
+def test_bad_arguments(program, run, arguments):
+    result = run(program, *arguments)
+    one_line(result, 64)
+    assert not result.out
+
+
+def numeric_options(program, run):
+    """(name, low, high, is it whole) of each, as --help states them."""
+    text = run(program, "--help", status=0, env={"ARGP_HELP_FMT": "rmargin=1000"}).out
+    number = r"(-?[\d.]+(?:e[-+]\d+)?)"
+    for name, low, high in re.findall(rf"^ *(?:-\w, )?--([\w-]+)=N .*\bfrom {number} to {number}", text, re.M):
+        yield name, float(low), float(high), f'OPTION_FLOAT("{name}"' not in program.source
+    yield "device", 0, None, True
+    yield "seed", 0, None, True
+    if "--frames" in text:
+        yield "frames", 1, None, True
+
+
+def test_bad_numbers(program, run):
+    stated = {name for name, *_ in numeric_options(program, run)}
+    own = set(re.findall(r'OPTION_(?:INT|SIZE|FLOAT)\("([^"]+)"', program.source))
+    assert own <= stated, f"--help gives no range for {own - stated}"
+    for name, low, high, whole in numeric_options(program, run):
+        values = ["abc", "", " 1", "1x", "0x1", "nan", "inf", "1,5", "--", "1e999", "9" * 40]
+        if whole:
+            values += ["1.5", "1e1", f"{low - 1:.0f}"] + ([f"{high + 1:.0f}"] if high and high < 1e15 else [])
+        else:
+            values += [repr(low - 1 - abs(low) / 100), repr(high + 1 + abs(high) / 100)]
+        if low >= 0:
+            values.append("-1")
+        for value in values:
+            result = run(program, f"--{name}={value}")
+            one_line(result, 64)
+            assert f"--{name}" in result.err and not result.out, str(result)
+
+
+def test_too_large(program, run):
+    """A size beyond all reason is refused: outside the range (64), or with what is needed and what is there (1)."""
+    for name in set(program.own_options) & {"size", "iterations", "frames"}:
+        result = run(program, f"--{name}", "99999999999999")
+        one_line(result, 64 if result.status == 64 else 1)
+        assert result.status == 64 or re.search(r"needs [\d.]+ GiB.* [\d.]+ GiB are free", result.err)
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/meminfo"), reason="needs /proc/meminfo")
+def test_more_than_the_memory(program, run):
+    """A size that is allowed but does not fit ends with one line, not with the system killing the program."""
+    sizes = [o for o in numeric_options(program, run) if o[0] == "size"]
+    if not sizes:
+        return
+    high = int(sizes[0][2])
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    needed = 8 * high * (high if program.picture else 1)  # at least two copies of four-byte elements
+    if needed > memory:
+        result = run(program, "--size", high)
+        one_line(result, 1)
+        assert re.search(r"needs [\d.]+ GiB.* [\d.]+ GiB are free", result.err), str(result)
+
+
+# ---- Devices
+
+
+def test_no_such_device(program, run):
+    result = run(program, "--device", 999)
+    one_line(result, 64)
+    assert "--device 999" in result.err and not result.out
+
+
+def test_no_device_at_all(program, run):
+    result = run(program, *program.small, env={"CUDA_VISIBLE_DEVICES": ""})
+    if program.host_only:
+        assert result.status == 0 and not result.err, str(result)
+    else:
+        one_line(result, 2)
+        assert "device" in result.err and not result.out
+
+
+# ---- Output that cannot be written
+
+
+def test_closed_pipe(program, run):
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        one_line(run(program, *program.small, stdout=write), 1)
+    finally:
+        os.close(write)
+
+
+def test_stdout_on_a_full_disk(program, run):
+    with open("/dev/full", "w") as full:
+        one_line(run(program, *program.small, stdout=full), 1)
+
+
+def test_closed_stdout(program, run):
+    command = f'exec "{helpers.BIN / program.name}" {" ".join(program.small)} >&-'
+    result = helpers.Result(*shell(command, run), command)
+    assert result.status == 1 and len(result.errors) == 1, str(result)
+
+
+def shell(command, run):
+    import tempfile
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(["sh", "-c", command], cwd=folder, env=helpers.environment(), text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
+    return done.returncode, done.stdout, done.stderr
+
+
+# ---- Pictures
+
+
+def test_picture(picture_program, run, tmp_path):
+    name = str(picture_program)
+    assert name in REFERENCES, f"{name} writes a picture but REFERENCES has none to compare it with"
+    run(picture_program, "--output", "picture.png", status=0)
+    reference, limits = REFERENCES[name]
+    helpers.compare_with_reference(name, tmp_path / "picture.png", reference, **limits[helpers.backend()])
+    assert [path.name for path in tmp_path.iterdir()] == ["picture.png"]
+
+
+def test_default_file(picture_program, run, tmp_path):
+    """Without --output the picture is named after the program, and the path is printed."""
+    result = run(picture_program, *picture_program.small, status=0)
+    [path] = tmp_path.iterdir()
+    assert path.stem == picture_program.base and path.name in result.out
+    assert path.stat().st_mode & 0o777 == 0o666 & ~umask()
+
+
+def umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def test_picture_replaces_an_older_one(picture_program, run, tmp_path):
+    (tmp_path / "old.png").write_bytes(b"old")
+    run(picture_program, *picture_program.small, "--output", "old.png", status=0)
+    assert helpers.pixels(tmp_path / "old.png").shape[2] == 3
+    assert [path.name for path in tmp_path.iterdir()] == ["old.png"]
+
+
+@pytest.mark.parametrize("output", ["missing/picture.png", "folder.png", "/proc/picture.png", "file/picture.png"])
+def test_unwritable_picture(picture_program, run, tmp_path, output):
+    (tmp_path / "folder.png").mkdir()
+    (tmp_path / "file").write_text("")
+    one_line(run(picture_program, *picture_program.small, "--output", output), 1)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "folder.png"]
+
+
+def test_picture_on_a_full_disk(picture_program, run, tmp_path):
+    (tmp_path / "full.png").symlink_to("/dev/full")
+    one_line(run(picture_program, *picture_program.small, "--output", "full.png"), 1)
+    assert [path.name for path in tmp_path.iterdir()] == ["full.png"]
+    assert (tmp_path / "full.png").is_symlink() and os.path.exists("/dev/full")
+
+
+def test_picture_over_the_file_size_limit(picture_program, run, tmp_path):
+    (tmp_path / "old.png").write_bytes(b"old")
+    for output in "new.png", "old.png":
+        one_line(run(picture_program, *picture_program.small, "--output", output,
+                     limits={resource.RLIMIT_FSIZE: 32}), 1)
+    assert contents(tmp_path) == {"old.png": b"old"}, "a partial picture, or the older one is gone"
+
+
+@pytest.mark.parametrize("arguments", [["--output", "picture.xyz"], ["--output", "picture"], ["--output", ""],
+                                       ["--window", "--no-window"]], ids=" ".join)
+def test_bad_picture_options(picture_program, run, tmp_path, arguments):
+    one_line(run(picture_program, *picture_program.small, *arguments), 64)
+    assert not list(tmp_path.iterdir())
+
+
+def test_comparison_of_pictures_fails_when_it_should(tmp_path, monkeypatch, nprng):
+    monkeypatch.setattr(helpers, "KEPT", tmp_path)
+    picture = nprng.integers(0, 256, (20, 30, 3))
+    helpers.compare("same", picture, picture)
+    off = picture.copy()
+    off[3, 4, 0] ^= 1
+    with pytest.raises(AssertionError, match="worst by 1"):
+        helpers.compare("off", off, picture)
+    helpers.compare("allowed", off, picture, mean=0.01, worst=1)
+    assert {path.name for path in (tmp_path / "off").iterdir()} == {"actual.png", "expected.png", "difference.png"}
+    with pytest.raises(AssertionError, match="shape"):
+        helpers.compare("cut", picture[1:], picture)
+    with pytest.raises(AssertionError, match="no reference"):
+        helpers.compare_with_reference("missing", tmp_path / "x.png", "there-is-none.png")
+
+
+# ---- The sources
+
+
+def test_headers():
+    done = subprocess.run([helpers.ROOT / "scripts" / "programs.sh", "--check"], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert done.returncode == 0, done.stdout
+
+
+def test_every_source_is_listed(programs):
+    listed = {program.path for program in programs}
+    assert listed == {path for pattern in ("chapter*/*.cu", "appendix*/*.cu") for path in helpers.ROOT.glob(pattern)}
+
+
+def code_of(source):
+    """Without comments; the lines stay where they are."""
+    def blank(match):
+        text = match.group()
+        return text if text[0] in "\"'" else re.sub(r"[^\n]", " ", text)
+    return re.sub(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|//[^\n]*|/\*.*?\*/', blank, source, flags=re.S)
+
+
+def test_length(program):
+    limit = 400 if program.base.endswith("_ladder") else 200
+    assert len(program.source.splitlines()) < limit
+
+
+def test_every_launch_is_checked(program):
+    code = code_of(program.source)
+    for launch in re.finditer(r">>>\s*\([^;]*;", code):
+        line = code[:launch.start()].count("\n") + 1
+        assert re.match(r"\s*HANDLE_LAUNCH\(\);", code[launch.end():]), f"{program.path}:{line}: no HANDLE_LAUNCH()"
+
+
+def test_every_call_is_checked(program):
+    code = code_of(program.source)
+    for call in re.finditer(r"\bcuda[A-Z]\w*\s*\(", code):
+        line = code[:call.start()].count("\n") + 1
+        assert re.search(r"(HANDLE_ERROR\(\s*|cudaError_t \w+ = )$", code[:call.start()]), \
+            f"{program.path}:{line}: the result of {call.group()}) is lost"
+
+
+def test_everything_is_freed(program):
+    code = code_of(program.source)
+    for take, give in (r"\bcudaMalloc\w*\(", r"\bcudaFree\("), (r"\b(m|c|aligned_)alloc\(|\bbig_random_\w+\(", r"\bfree\("):
+        assert len(re.findall(take, code)) == len(re.findall(give, code)), f"{take} and {give} do not match"
+
+
+def test_comparisons_notice_nan():
+    """fabs(a - b) > tol is false for NaN: a comparison is written !(fabs(a - b) <= tol)."""
+    for folder in "chapter*", "appendix*", "common", "cpu", "cpu/src", "tests/*", "bench":
+        for path in helpers.ROOT.glob(f"{folder}/*.[ch]*"):
+            for number, line in enumerate(code_of(path.read_text()).splitlines(), 1):
+                assert not re.search(r"\b(std::)?f?abs[fl]?\([^;]*\)\s*>=?", line), f"{path}:{number}: {line.strip()}"
+
+
+# ---- On a GPU
+
+
+@pytest.mark.backend("gpu")
+def test_compute_sanitizer_is_silent(device_program, tmp_path):
+    done = subprocess.run(["compute-sanitizer", "--leak-check", "full", "--error-exitcode", "9",
+                           helpers.BIN / device_program.name, *device_program.small], cwd=tmp_path,
+                          env=helpers.environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert done.returncode == 0 and "ERROR SUMMARY: 0 errors" in done.stdout, done.stdout
