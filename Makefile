@@ -27,10 +27,10 @@
 # the build proper. So `make setup run` builds with the libraries that `setup` has just installed.
 
 BACKEND ?= auto
-BUILD := build
-BIN   := bin
-V     := 0
-DEBUG := 0
+BUILD   ?= build
+BIN     ?= bin
+V       ?= 0
+DEBUG   ?= 0
 MAKEFLAGS += --no-builtin-rules --no-builtin-variables
 .DEFAULT_GOAL := all
 CC      := $(if $(filter default undefined,$(origin CC)),cc,$(CC))
@@ -198,6 +198,7 @@ BUILD_GOALS := $(sort $(ASKED) $(if $(filter run,$(GOALS)),$(or $(FOLDER),all)) 
 ifneq ($(BUILD_GOALS)$(filter doctor,$(GOALS)),)
 
 $(if $(filter auto gpu cpu,$(BACKEND)),,$(error BACKEND=$(BACKEND): must be auto, gpu or cpu))
+$(if $(filter-out 0 1,$(DEBUG)),$(error DEBUG=$(DEBUG): must be 0 or 1))
 $(if $(filter-out address undefined leak thread,$(SANITIZERS)),$(error SANITIZE=$(SANITIZE): must be of address, undefined, leak or thread, with commas))
 $(if $(and $(filter thread,$(SANITIZERS)),$(filter address leak,$(SANITIZERS))),$(error SANITIZE=$(SANITIZE): thread goes with neither address nor leak))
 $(if $(SANITIZE),$(if $(filter gpu,$(BACKEND)),$(error SANITIZE is for BACKEND=cpu$(comma) on a GPU use compute-sanitizer)))

@@ -81,7 +81,7 @@ function finish(    n, i, keys, section, chapter) {
     if (value["Picture"] != "" && value["Picture"] != "yes")
         complain(where["Picture"], "Picture: is yes, or the line is left out")
     # "4.2.1 (course)" comes after "4.2.1"
-    print folder ":" key(section) ":" (section != value["Book"]) ":" base "\t" name "\t" title "\t" value["Book"] "\t" value["Teaches"] "\t" \
+    print folder ":" key(section) " " (section != value["Book"]) " " base "\t" name "\t" title "\t" value["Book"] "\t" value["Teaches"] "\t" \
         value["Run"] "\t" value["Differs"] "\t" value["Needs"] "\t" value["Picture"]
 }
 

@@ -1,0 +1,558 @@
+# SPDX-License-Identifier: MIT
+"""The build and its scripts, each tried in a copy of the tree: what is rebuilt when, bad settings, a machine
+that lacks things (stand-ins for nvcc, nvidia-smi and apt on PATH), the header reader and the README."""
+import hashlib
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PROGRAMS = ["chapter03/hello_world", "chapter03/simple_kernel", "chapter04/julia_gpu"]
+NVCC = next((n for n in (os.environ.get("NVCC"), shutil.which("nvcc"), "/usr/local/cuda/bin/nvcc")
+             if n and os.access(n, os.X_OK)), None)
+needs_nvcc = pytest.mark.skipif(not NVCC, reason="needs nvcc, found none")
+
+
+def environment(**more):
+    """Ours, without what `make test` set for this run."""
+    ours = {k: v for k, v in os.environ.items()
+            if k not in ("BACKEND", "BIN", "BUILD", "SANITIZE", "DEBUG", "SMS", "NVCC", "CUDA_PATH")
+            and not k.startswith(("MAKE", "MFLAGS", "HAVE_"))}
+    return {**ours, **more}
+
+
+def run(tree, *command, status=0, **env):
+    """Runs a command in tree; returns what it wrote to stdout and stderr together."""
+    done = subprocess.run(command, cwd=tree, env=environment(**env), text=True, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600)
+    assert done.returncode == status, done.stdout
+    return done.stdout
+
+
+def make(tree, *arguments, status=0, **env):
+    """make on the CPU back end, unless the arguments name another."""
+    if not any(a.startswith("BACKEND=") for a in arguments):
+        arguments = ("BACKEND=cpu", *arguments)
+    return run(tree, "make", *arguments, status=status, **env)
+
+
+def compiled(output):
+    """What was compiled, from lines as "  CXX  chapter04/julia_gpu"."""
+    return set(re.findall(r"^  (?:CC|CXX|NVCC|AS) +(\S+)$", output, re.M))
+
+
+def linked(output):
+    return set(re.findall(r"^  LINK +bin/(\S+)$", output, re.M))
+
+
+def copy_sources(tree, programs=None):
+    """The tree's sources without what was built; of the programs only those named."""
+    shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(".git", "build", "bin", "tests", "__pycache__"))
+    for source in [*tree.glob("chapter*/*.cu"), *tree.glob("appendix_a/*.cu")]:
+        if programs is not None and str(source.relative_to(tree))[:-3] not in programs:
+            source.unlink()
+    return tree
+
+
+def append(path, text):
+    path.write_text(path.read_text() + text)
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory):
+    """Three programs, built once from clean with four jobs."""
+    tree = copy_sources(tmp_path_factory.mktemp("build") / "tree", PROGRAMS)
+    (tree / "first.log").write_text(make(tree, "-j4"))
+    return tree
+
+
+@pytest.fixture
+def tree(built, tmp_path):
+    """A copy of the built tree to spoil. The copy keeps its times, so nothing is due."""
+    return pathlib.Path(shutil.copytree(built, tmp_path / "tree", symlinks=True))
+
+
+@pytest.fixture
+def sources(tmp_path):
+    return copy_sources(tmp_path / "sources", PROGRAMS)
+
+
+# ---- what is rebuilt when ----
+
+def test_fresh_build(built):
+    log = (built / "first.log").read_text()
+    assert linked(log) == set(PROGRAMS)
+    assert log.count("back end:") == 1
+    assert "warning" not in log.lower()
+    for program in PROGRAMS:
+        assert os.access(built / "bin" / program, os.X_OK)
+
+
+def test_second_make_does_nothing(tree):
+    before = {p: p.stat().st_mtime_ns for p in tree.rglob("*") if p.is_file()}
+    log = make(tree)
+    assert not compiled(log) and not linked(log)
+    assert "Nothing to be done" in log
+    assert {p: p.stat().st_mtime_ns for p in tree.rglob("*") if p.is_file()} == before
+
+
+def test_touching_book_h_rebuilds_what_includes_it(tree):
+    (tree / "common/book.h").touch()
+    log = make(tree)
+    assert set(PROGRAMS) <= compiled(log)
+    assert linked(log) == set(PROGRAMS)
+
+
+def test_touching_a_header_of_the_runtime_rebuilds_the_programs(tree):
+    (tree / "cpu/include/cuda_runtime.h").touch()
+    assert set(PROGRAMS) <= compiled(make(tree))
+
+
+def test_touching_one_program_rebuilds_only_that(tree):
+    (tree / "chapter03/simple_kernel.cu").touch()
+    log = make(tree)
+    assert compiled(log) == {"chapter03/simple_kernel"}
+    assert linked(log) == {"chapter03/simple_kernel"}
+
+
+def test_touching_a_common_source_links_the_programs_again(tree):
+    (tree / "common/options.c").touch()
+    log = make(tree)
+    assert compiled(log) == {"common/options.c"}
+    assert linked(log) == set(PROGRAMS)
+
+
+def test_a_common_source_that_went_is_out_of_the_library(tree):
+    (tree / "common/extra.c").write_text("int extra_function(void);\nint extra_function(void) { return 1; }\n")
+    make(tree)
+    assert "extra.o" in run(tree, "ar", "t", "build/cpu/libcommon.a")
+    (tree / "common/extra.c").unlink()
+    make(tree)
+    assert "extra.o" not in run(tree, "ar", "t", "build/cpu/libcommon.a")
+
+
+def test_jobs_make_no_difference(built, tree):
+    """With one job, in the folder where four jobs built, since a path may be part of a program."""
+    def programs():
+        return {p: hashlib.sha256((built / "bin" / p).read_bytes()).hexdigest() for p in PROGRAMS}
+    four = programs()
+    make(built, "clean")
+    assert not (built / "bin").exists() and not (built / "build").exists()
+    make(built, "-j1")
+    assert programs() == four
+
+
+def test_flags_rebuild(tree):
+    log = make(tree, "CXXFLAGS=-DSOMETHING")
+    assert set(PROGRAMS) <= compiled(log)
+    assert not compiled(make(tree, "CXXFLAGS=-DSOMETHING"))
+
+
+def test_another_variant_is_linked_and_the_first_not_compiled_again(tree):
+    log = make(tree, "DEBUG=1")
+    assert set(PROGRAMS) <= compiled(log) and linked(log) == set(PROGRAMS)
+    assert (tree / "build/cpu-debug").is_dir()
+    log = make(tree)
+    assert not compiled(log) and linked(log) == set(PROGRAMS)
+
+
+@needs_nvcc
+def test_switching_the_back_end_links_again(tree):
+    log = make(tree, "BACKEND=gpu", "SMS=90", "NVCC=" + NVCC)
+    assert set(PROGRAMS) <= compiled(log) and linked(log) == set(PROGRAMS)
+    assert b"libcudacpu" not in (tree / "bin/chapter03/hello_world").read_bytes()
+    log = make(tree)
+    assert not compiled(log) and linked(log) == set(PROGRAMS)
+    log = make(tree, "BACKEND=gpu", "SMS=90", "NVCC=" + NVCC)
+    assert not compiled(log) and linked(log) == set(PROGRAMS)
+    assert set(PROGRAMS) <= compiled(make(tree, "BACKEND=gpu", "SMS=80", "NVCC=" + NVCC))
+
+
+def test_one_chapter_and_one_program(tree):
+    shutil.rmtree(tree / "bin")
+    assert linked(make(tree, "chapter04")) == {"chapter04/julia_gpu"}
+    assert linked(make(tree, "chapter03/hello_world")) == {"chapter03/hello_world"}
+
+
+def test_a_new_program_needs_nothing_but_its_header(tree):
+    text = (tree / "chapter03/hello_world.cu").read_text()
+    (tree / "chapter03/hello_again.cu").write_text(text.replace("hello_world", "hello_again"))
+    assert linked(make(tree)) == {"chapter03/hello_again"}
+    assert "chapter03/hello_again\t" in run(tree, "scripts/programs.sh")
+    assert re.search(r"chapter03/hello_again +ok ", make(tree, "run", "CHAPTER=3"))
+
+
+def test_a_source_that_does_not_compile(tree):
+    source = tree / "chapter03/hello_world.cu"
+    append(source, "__global__ void broken(void) { nonesuch = 1; }\n")
+    log = make(tree, status=2)
+    assert re.search(r"^chapter03/hello_world\.cu:%d:" % len(source.read_text().splitlines()), log, re.M)
+    assert not (tree / "build/cpu/chapter03/hello_world.o").exists()
+    make(tree, status=2)
+
+
+def test_other_folders(tree, tmp_path):
+    make(tree, "BIN=%s" % (tmp_path / "there"), "BUILD=%s" % (tmp_path / "objects"), "chapter03/hello_world")
+    assert os.access(tmp_path / "there/chapter03/hello_world", os.X_OK)
+    assert (tmp_path / "objects/cpu/libcommon.a").exists()
+
+
+def test_clean_removes_what_was_built_and_no_more(sources):
+    before = {p for p in sources.rglob("*")}
+    make(sources, "chapter03/hello_world")
+    make(sources, "clean")
+    assert {p for p in sources.rglob("*")} == before
+
+
+# ---- settings ----
+
+@pytest.mark.parametrize("arguments, says", [
+    (["BACKEND=bogus"], "BACKEND=bogus: must be auto, gpu or cpu"),
+    (["BACKEND=gpu", "CUDA_PATH=/nonexistent"], "no nvcc in CUDA_PATH=/nonexistent"),
+    (["BACKEND=auto", "SMS=90", "CUDA_PATH=/nonexistent"], "SMS=90: no nvcc"),
+    (["BACKEND=cpu", "SMS=90"], "SMS is for BACKEND=gpu"),
+    (["BACKEND=gpu", "SANITIZE=address"], "SANITIZE is for BACKEND=cpu"),
+    (["DEBUG=yes"], "DEBUG=yes: must be 0 or 1"),
+    (["SANITIZE=bogus"], "SANITIZE=bogus: must be"),
+    (["SANITIZE=thread,address"], "thread goes with neither"),
+    (["run", "CHAPTER=99"], "CHAPTER=99: must be one of"),
+    (["chapter03/nonesuch"], "there is no chapter03/nonesuch.cu"),
+    (["CXX=nonesuch-g++"], "no C++ compiler: nonesuch-g++"),
+])
+def test_bad_settings(built, arguments, says):
+    lines = make(built, *arguments, status=2).splitlines()
+    assert any(says in line for line in lines)
+    assert not any(line.startswith("  CXX") for line in lines)
+
+
+@needs_nvcc
+def test_an_architecture_that_nvcc_does_not_know(built):
+    log = make(built, "BACKEND=gpu", "SMS=10", "NVCC=" + NVCC, status=2)
+    known = run(built, NVCC, "--list-gpu-code").replace("sm_", "").split()
+    assert "SMS=10: nvcc" in log and " ".join(known) in log
+
+
+@needs_nvcc
+@pytest.mark.skipif(os.environ.get("BACKEND") == "gpu", reason="this run is the GPU build")
+def test_gpu_back_end_builds_without_a_warning(tmp_path):
+    """Every program, for the default architectures."""
+    log = make(ROOT, "BACKEND=gpu", "NVCC=" + NVCC, "BIN=%s" % (tmp_path / "bin"), "BUILD=%s" % (tmp_path / "build"), "all")
+    assert "warning" not in log.lower()
+    for program in run(ROOT, "scripts/programs.sh").splitlines():
+        name = program.split("\t")[0]
+        assert os.access(tmp_path / "bin" / name, os.X_OK) or "off: %s:" % name in log
+
+
+def stand_in(folder, name, script):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text("#!/bin/sh\n" + script)
+    (folder / name).chmod(0o755)
+
+
+FAKE_NVCC = """case $1 in --version) echo 'Cuda compilation tools, release 12.9, V12.9.1' ;;
+--list-gpu-code) echo sm_75; echo sm_90; echo sm_120 ;; *) exit 1 ;; esac"""
+FAKE_SMI = """case $1 in --query-gpu=compute_cap,name*) printf '9.0, NVIDIA H200\\n9.0, NVIDIA H200\\n' ;; *) exit 1 ;; esac"""
+OLD_SMI = """case $1 in -L) echo 'GPU 0: Old (UUID: GPU-1)' ;; *) echo 'Field "compute_cap" is not a valid field to query.'; exit 2 ;; esac"""
+
+
+@pytest.mark.parametrize("nvcc, smi, arguments, says", [
+    (FAKE_NVCC, FAKE_SMI, [], r"gpu \(nvcc 12.9 and NVIDIA H200, sm 90\)"),
+    (FAKE_NVCC, OLD_SMI, [], r"gpu \(nvcc 12.9 and a GPU, sm 75 90 120 and PTX\)"),
+    (FAKE_NVCC, FAKE_SMI.replace("9.0", "13.0"), [], r"gpu \(nvcc 12.9 and NVIDIA H200, sm 75 90 120 and PTX\)"),
+    (FAKE_NVCC, FAKE_SMI, ["SMS=75"], r"gpu \(SMS asks for GPU code, sm 75\)"),
+    (FAKE_NVCC, FAKE_SMI, ["SANITIZE=address"], r"cpu \(SANITIZE is for the CPU back end\)"),
+    (FAKE_NVCC, FAKE_SMI, ["BACKEND=cpu"], r"cpu \(asked for\)"),
+    (None, FAKE_SMI, [], r"cpu \(no nvcc in CUDA_PATH=.*\)"),
+    pytest.param(FAKE_NVCC, "exit 9", [], r"cpu \(nvcc 12.9 is here, but no GPU\)",
+                 marks=pytest.mark.skipif(os.path.exists("/dev/nvidia0"), reason="there is a GPU here")),
+])
+def test_choice_of_back_end(tree, tmp_path, nvcc, smi, arguments, says):
+    tools = tmp_path / "cuda/bin"
+    stand_in(tools, "nvidia-smi", smi)
+    if nvcc:
+        stand_in(tools, "nvcc", nvcc)
+    if not any(a.startswith("BACKEND=") for a in arguments):
+        arguments = ["BACKEND=auto", *arguments]
+    log = make(tree, "-n", *arguments, CUDA_PATH=str(tmp_path / "cuda"), PATH="%s:%s" % (tools, os.environ["PATH"]))
+    assert re.search("back end: " + says, log), log
+
+
+def test_environment_sets_what_the_command_line_sets(tree):
+    assert "cpu (asked for)" in run(tree, "make", "-n", BACKEND="cpu")
+    assert "build/cpu-address" in run(tree, "make", "-n", BACKEND="cpu", SANITIZE="address")
+
+
+# ---- libraries ----
+
+def test_without_libpng(tree):
+    log = make(tree, "HAVE_PNG=0")
+    assert linked(log) == set(PROGRAMS)
+    assert "off: PNG pictures (libpng)" in log.splitlines()[-1]
+    log = run(tree, "bin/chapter04/julia_gpu", "--size", "8", "--output", "picture.png", status=64)
+    assert "libpng" in log and len(log.splitlines()) == 1
+    run(tree, "bin/chapter04/julia_gpu", "--size", "8", "--output", "picture.ppm")
+    assert "off:" not in make(tree)
+
+
+def test_without_boost_context(tree):
+    assert "off: fast switches" in make(tree, "HAVE_BOOST_CONTEXT=0", "chapter03/simple_kernel")
+    run(tree, "bin/chapter03/simple_kernel")
+
+
+def test_a_library_that_comes_later_is_found(built, tmp_path):
+    """A miss is looked up again, so `make setup run` sees what setup has just installed."""
+    stand_in(tmp_path, "gcc", """for a; do case $a in */probe) grep -q png.h "$a" && [ ! -e "$LATER" ] && exit 1 ;; esac; done
+exec cc "$@" """)
+    config = tmp_path / "build/config.mk"
+    env = {"CC": str(tmp_path / "gcc"), "LATER": str(tmp_path / "later")}
+    if "HAVE_PNG ?= 1" not in (built / "build/cpu/config.mk").read_text():
+        pytest.skip("libpng is not here")
+    run(built, "scripts/libs.sh", "probe", "cpu", str(config), **env)
+    assert "off: PNG pictures (libpng): apt install libpng-dev" in run(built, "scripts/libs.sh", "report", "cpu", str(config), **env)
+    (tmp_path / "later").touch()
+    run(built, "scripts/libs.sh", "probe", "cpu", str(config), **env)
+    assert "PNG" not in run(built, "scripts/libs.sh", "report", "cpu", str(config), **env)
+
+
+def test_a_program_that_needs_what_is_not_here_is_left_out(tree):
+    source = tree / "chapter03/hello_world.cu"
+    source.write_text(source.read_text().replace("\n */", "\n * Needs:   libs=nonesuch\n */", 1))
+    (tree / "bin/chapter03/hello_world").unlink()
+    log = make(tree)
+    assert not linked(log)
+    assert log.splitlines()[-1] == "off: chapter03/hello_world: needs nonesuch"
+    assert re.search(r"chapter03/hello_world +not built +needs nonesuch", make(tree, "run", "CHAPTER=3"))
+    make(tree, "chapter03/hello_world", status=2)
+
+
+# ---- setup, with stand-ins for apt ----
+
+@pytest.fixture
+def debian(tmp_path):
+    """A PATH with only what setup needs, and an apt that keeps its packages in a file. It logs its calls, and
+    can not get the packages named in the file `unreachable`."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("sh", "awk", "cut", "env", "cat", "id", "grep", "sed", "cc", "g++"):
+        (tools / name).symlink_to(shutil.which(name))
+    have, log, unreachable = tmp_path / "installed", tmp_path / "apt.log", tmp_path / "unreachable"
+    table = (ROOT / "scripts/setup.sh").read_text().split("<<'END'\n")[1].split("END\n")[0]
+    have.write_text("".join(line.split("|")[0] + "\n" for line in table.splitlines()))
+    unreachable.write_text("")
+    stand_in(tools, "dpkg-query", 'for p; do :; done; grep -qxF "$p" %s && printf installed' % have)
+    stand_in(tools, "apt-cache", "exit 0")
+    stand_in(tools, "apt-get", """echo "$*" >>%s
+case " $* " in *" update "*) [ ! -s %s ]; exit ;; esac
+for p; do grep -qxF -e "$p" %s && { echo "E: Unable to fetch $p" >&2; exit 100; }; done
+past=; for p; do case $p in install) past=1 ;; -*) ;; *) [ -z "$past" ] || echo "$p" >>%s ;; esac; done
+""" % (log, unreachable, unreachable, have))
+
+    class Debian:
+        def setup(self, status=0, **env):
+            return run(ROOT, str(tools / "sh"), "scripts/setup.sh", status=status, **{"PATH": str(tools), **env})
+
+        def remove(self, *packages):
+            have.write_text("".join(p + "\n" for p in have.read_text().split() if p not in packages))
+
+        def calls(self):
+            return log.read_text().splitlines() if log.exists() else []
+
+    debian = Debian()
+    debian.tools, debian.unreachable = tools, unreachable
+    return debian
+
+
+def as_root(debian):
+    (debian.tools / "id").unlink()
+    stand_in(debian.tools, "id", "echo 0")
+
+
+def test_setup_with_nothing_missing_asks_for_nothing(debian):
+    assert debian.setup() == "setup: nothing is missing\n"
+    assert debian.calls() == []
+
+
+def test_setup_installs_what_is_missing_in_one_transaction(debian):
+    as_root(debian)
+    debian.remove("libpng-dev", "python3-numpy")
+    log = debian.setup()
+    assert "setup: missing: libpng-dev python3-numpy" in log
+    assert len(debian.calls()) == 1 and "install" in debian.calls()[0]
+    assert "could not" not in log
+    assert debian.setup() == "setup: nothing is missing\n"
+
+
+def test_setup_fetches_lists_when_apt_does_not_know_a_package(debian):
+    as_root(debian)
+    stand_in(debian.tools, "apt-cache", "exit 100")
+    debian.remove("libpng-dev")
+    debian.setup()
+    assert ["update" in c for c in debian.calls()] == [True, False]
+
+
+def test_setup_names_what_it_can_not_install_and_goes_on(debian):
+    as_root(debian)
+    debian.remove("libpng-dev", "python3-numpy")
+    debian.unreachable.write_text("libpng-dev\n")
+    log = debian.setup()
+    assert "could not install libpng-dev: without it goes PNG pictures" in log
+    assert "could not install python3-numpy" not in log
+    assert "missing: libpng-dev\n" in debian.setup()
+
+
+def test_setup_as_a_user_takes_sudo(debian):
+    (debian.tools / "id").unlink()
+    stand_in(debian.tools, "id", "echo 1000")
+    debian.remove("libpng-dev")
+    log = debian.setup()
+    assert "without sudo" in log and "apt-get install libpng-dev" in log and debian.calls() == []
+    stand_in(debian.tools, "sudo", 'exec "$@"')
+    assert "setup: sudo apt-get install" in debian.setup()
+    assert len(debian.calls()) == 1
+
+
+def test_setup_without_a_compiler_fails(debian):
+    as_root(debian)
+    debian.remove("g++")
+    debian.unreachable.write_text("g++\n")
+    (debian.tools / "g++").unlink()
+    assert "there is no g++" in debian.setup(status=1)
+
+
+def test_setup_on_another_system_says_what_to_install(debian):
+    (debian.tools / "apt-get").unlink()
+    log = debian.setup()
+    assert "libpng-devel" in log and "boost" in log
+
+
+def test_setup_that_fails_does_not_stop_the_build(tree, tmp_path, debian):
+    """`make setup all` with a package missing that can not be had."""
+    as_root(debian)
+    debian.remove("libpng-dev")
+    debian.unreachable.write_text("libpng-dev\n")
+    log = make(tree, "setup", "all", PATH="%s:%s" % (debian.tools, os.environ["PATH"]))
+    assert log.index("could not install libpng-dev") < log.index("back end:")
+
+
+def test_doctor(built):
+    log = make(built, "doctor")
+    for what in ("back end", "compiler", "toolkit", "driver", "GPU", "display", "OpenGL", "PNG pictures (libpng)",
+                 "Boost.Context", "tests"):
+        assert what in log
+    assert "PNG" in make(built, "doctor", "CC=nonesuch-cc")
+
+
+# ---- headers, README, help ----
+
+def test_headers():
+    assert run(ROOT, "scripts/programs.sh", "--check") == ""
+
+
+@pytest.mark.parametrize("old, new, says", [
+    ("// SPDX-License-Identifier: MIT\n", "", r":1: the first line must be"),
+    (" * hello_world: ", " * hello: ", r":3: the header begins with"),
+    (" * Teaches: ", " * Lesson:  ", r"(?s):5: Lesson: is no field.*:2: the header has no Teaches: field"),
+    (" * Teaches: ", " Teaches: ", r":5: a line of the header"),
+    (" * Book:    3.2.1\n", "", r":2: the header has no Book: field"),
+    (" * Book:    3.2.1\n", " * Book:    4.2.1\n", r"Book: \"4.2.1\" does not begin with a section of chapter 3"),
+    (" * Book:    3.2.1\n", " * Book:    3.2.1\n * Book:    3.2.1\n", r"Book: is here twice"),
+    (" * Run:     ./bin/chapter03/hello_world", " * Run:     ./hello_world", r"Run: must begin with ./bin/chapter03/hello_world"),
+    (" */", " * Needs:   gpu=2\n */", r'Needs: "gpu=2" is none of'),
+    (" */", " * Picture: no\n */", r"Picture: is yes"),
+    (" */", "", r"a line of the header|the header comment does not end"),
+])
+def test_a_bad_header_is_named(sources, old, new, says):
+    source = sources / "chapter03/hello_world.cu"
+    assert old in source.read_text()
+    source.write_text(source.read_text().replace(old, new, 1))
+    log = run(sources, "scripts/programs.sh", "--check", status=1)
+    assert re.search(says, log), log
+    assert all(line.startswith("chapter03/hello_world.cu:") for line in log.splitlines())
+
+
+def test_programs_in_reading_order(sources):
+    """Sections as numbers, a bare section first; fields come through whole."""
+    text = (sources / "chapter03/hello_world.cu").read_text()
+    for name, section in [("a", "3.10"), ("b", "3.9.1"), ("c", "3.9 (course)"), ("d", "3.9")]:
+        (sources / "chapter03" / (name + ".cu")).write_text(
+            text.replace("hello_world", name).replace("Book:    3.2.1", "Book:    " + section)
+            .replace(" */", " * Differs: in one\n *          or two things\n * Needs:   gpus=2, libs=png gl\n */", 1))
+    rows = [line.split("\t") for line in run(sources, "scripts/programs.sh", "chapter03").splitlines()]
+    assert [r[0][10:] for r in rows] == ["hello_world", "simple_kernel", "d", "c", "b", "a"]
+    assert all(len(r) == 8 for r in rows)
+    assert rows[2][5:] == ["in one or two things", "gpus=2, libs=png gl", ""]
+    assert "chapter03/d:png,gl" in run(sources, "scripts/programs.sh", "--needs")
+
+
+def test_readme_table_is_fresh():
+    table = (ROOT / "README.md").read_text().split("<!-- programs:begin", 1)[1].split("-->\n", 1)[1].split("<!-- programs:end")[0]
+    assert table == run(ROOT, "scripts/programs.sh", "--table"), "stale: run make docs"
+    assert table.count("\n") == 2 + len(list(ROOT.glob("chapter*/*.cu")) + list(ROOT.glob("appendix_a/*.cu")))
+
+
+def test_docs_refreshes_the_table(sources):
+    make(sources, "docs")
+    before = (sources / "README.md").read_text()
+    assert "fresh" in make(sources, "docs") and before.count("\n| [chapter") == len(PROGRAMS)
+    source = sources / "chapter03/hello_world.cu"
+    source.write_text(source.read_text().replace("Teaches: ", "Teaches: Something else. ", 1))
+    assert "refreshed" in make(sources, "docs")
+    after = (sources / "README.md").read_text()
+    assert "| Something else. |" in after and len(after.splitlines()) == len(before.splitlines())
+
+
+def test_help_lists_what_there_is(built):
+    listed = set(re.findall(r"^make ([a-z]\S*)", make(built, "help"), re.M))
+    there = set(re.search(r"^\.PHONY: (all.*) \$", (ROOT / "Makefile").read_text(), re.M).group(1).split())
+    assert {t for t in listed if "chapter" not in t} | {"all"} == there
+    for target in listed:
+        make(built, "-n", target)
+
+
+def test_nobody_keeps_a_list_of_programs():
+    programs = [line.split("\t")[0].split("/")[1] for line in run(ROOT, "scripts/programs.sh").splitlines()]
+    for path in [ROOT / "Makefile", ROOT / ".ci/run", *(ROOT / "scripts").iterdir(), *(ROOT / ".github").rglob("*.yml")]:
+        text = re.sub(r"^#:.*$", "", path.read_text(), flags=re.M)
+        assert [p for p in programs if p in text] == [], path
+
+
+def test_ci_runs_the_readme_command():
+    assert "\n    make setup test " in (ROOT / "README.md").read_text()
+    assert (ROOT / ".ci/run").read_text().endswith("\nmake setup test\n")
+    workflow = (ROOT / ".github/workflows/ci.yml").read_text()
+    assert workflow.count("run: .ci/run") == workflow.count("timeout-minutes:")
+
+
+# ---- make run ----
+
+def test_run_says_what_became_of_each_program(sources):
+    """Programs that end in every way there is, as shell scripts."""
+    ways = {
+        "good": ("echo fine", "ok", ""),
+        "artist": ("echo picture >artist.png", "ok", "build/run/chapter03/artist.png"),
+        "forgetful": (":", "FAILED", "wrote no picture"),
+        "wrong": ("echo 'c[7]: got 3' >&2; exit 1", "FAILED", "exit status 1: c[7]: got 3"),
+        "choosy": ("echo needs 2 GPUs, found 1 >&2; exit 2", "waived", "needs 2 GPUs, found 1"),
+        "endless": ("sleep 60", "FAILED", "ran longer than 2 s"),
+        "crash": ("kill -SEGV $$", "FAILED", "ended by signal 11"),
+        "windowed": ('[ -z "$DISPLAY$WAYLAND_DISPLAY" ]', "ok", ""),
+    }
+    text = (sources / "chapter03/hello_world.cu").read_text()
+    for path in sources.glob("chapter*/*.cu"):
+        path.unlink()
+    for name, (script, _, _) in ways.items():
+        picture = " * Picture: yes\n */" if name in ("artist", "forgetful") else " */"
+        (sources / "chapter03" / (name + ".cu")).write_text(text.replace("hello_world", name).replace(" */", picture, 1))
+        stand_in(sources / "bin/chapter03", name, script)
+    env = {"TIME_LIMIT": "2", "DISPLAY": ":0", "WAYLAND_DISPLAY": "wayland-0"}
+    log = run(sources, "scripts/run.sh", status=1, **env)
+    for name, (_, result, why) in ways.items():
+        assert re.search(r"^chapter03/%s +%s +[0-9.]+ s +%s *$" % (name, result, re.escape(why)), log, re.M), log
+    assert "3 ok, 4 failed, 1 waived, 0 not built" in log.splitlines()[-1]
+    for name in ("forgetful", "wrong", "endless", "crash"):
+        (sources / "chapter03" / (name + ".cu")).unlink()
+    assert "3 ok, 0 failed, 1 waived" in run(sources, "scripts/run.sh", **env)
