@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+// The command line: what is taken, what is refused and in which words, and what the defaults are.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include "../../common/options.h"
+#include "../../common/random.h"
+#include "../unit.h"
+
+static size_t size = 1000;
+static int iterations = 200;
+static float scale = 1.5f;
+static bool zoom;
+static const Option own[] = {OPTION_SIZE("size", &size, 1, 65536, "pixels a side"),
+                             OPTION_INT("iterations", &iterations, -5, 1000, "steps"),
+                             OPTION_FLOAT("scale", &scale, 0.1, 100, "half a side"),
+                             OPTION_FLAG("zoom", &zoom, "animate"), OPTION_END};
+
+static unsigned uses = PICTURE | ANIMATION;
+
+// Parses a line of words between blanks and prints what came of it.
+static void parse(void *line) {
+    char text[256], *argv[32] = {(char *)"here/prog"}, *save = NULL;
+    int argc = 1;
+    options.program = program_invocation_short_name = (char *)"prog";
+    snprintf(text, sizeof(text), "%s", (const char *)line);
+    for (char *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save))
+        argv[argc++] = word;
+    parse_options(argc, argv, "A test.", uses, own);
+    printf("size %zu iterations %d scale %g zoom %d device %d given %d list %d seed %llu output %s "
+           "window %d frames %zu inject %d uses %u",
+           size, iterations, scale, zoom, options.device, options.device_given,
+           options.list_devices, (unsigned long long)options.seed,
+           options.output ? options.output : "-", options.window, options.frames,
+           options.inject_error, options.uses);
+}
+
+static bool expect(const char *line, int status, const char *text) {
+    struct unit_result r = unit_child(parse, (void *)line);
+    const char *said = status ? r.err : r.out;
+    // One line, whole, and nothing beside it.
+    bool good = r.status == status && *(status ? r.out : r.err) == '\0' &&
+                (!status || strchr(said, '\n') == said + strlen(said) - 1) && strstr(said, text);
+    if (!EXPECT(good))
+        fprintf(stderr, "  %s: status %d\n%s%s", line, r.status, r.out, r.err);
+    return good;
+}
+
+TEST(defaults) {
+    expect("", 0,
+           "size 1000 iterations 200 scale 1.5 zoom 0 device 0 given 0 list 0 seed 1 "
+           "output - window -1 frames 120 inject 0 uses 6");
+}
+
+TEST(values) {
+    expect("--size 1 --iterations=-5 --scale 1e-1 --zoom --device 3 --seed 9223372036854775807 "
+           "--output x.ppm --no-window --frames 7 --inject-error --list-devices",
+           0,
+           "size 1 iterations -5 scale 0.1 zoom 1 device 3 given 1 list 1 seed 9223372036854775807 "
+           "output x.ppm window 0 frames 7 inject 1 ");
+    expect("--size 1K", 0, "size 1024 ");
+    expect("--size=64K", 0, "size 65536 ");
+    expect("--size 7 --size 8", 0, "size 8 ");
+    expect("--scale 100", 0, "scale 100 ");
+    expect("--scale .5", 0, "scale 0.5 ");
+    expect("--iterations 0", 0, "iterations 0 ");
+    expect("--device 0", 0, "device 0 given 1 ");
+    expect("--no-w", 0, "window 0 "); // getopt takes what can mean only one option
+}
+
+TEST(refused_numbers) {
+    static const char *const bad[] = {"0",
+                                      "-1",
+                                      "-0",
+                                      "65537",
+                                      "99999999999999",
+                                      "abc",
+                                      "1x",
+                                      "1Kx",
+                                      "1k",
+                                      "65K",
+                                      "1KK",
+                                      "9999999G",
+                                      "1.5",
+                                      "1e3",
+                                      "0x10",
+                                      "+1",
+                                      "9223372036854775807G",
+                                      "-",
+                                      "K",
+                                      "9223372036854775808"};
+    char line[64], message[128];
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        snprintf(line, sizeof(line), "--size %s", bad[i]);
+        snprintf(message, sizeof(message),
+                 "prog: --size %s: must be a whole number from 1 to 65536\n", bad[i]);
+        expect(line, 64, message);
+    }
+    expect("--size=", 64, "prog: --size '': must be a whole number from 1 to 65536\n");
+    expect("--size=\t1", 64, "prog: --size ?1: must be ");
+    expect("--size=1\n2", 64, "prog: --size 1?2: must be ");
+    expect("--iterations -6", 64,
+           "prog: --iterations -6: must be a whole number from -5 to 1000\n");
+    expect("--iterations 4294967297", 64, "whole number from -5 to 1000\n");
+    expect("--iterations 1K", 64, "whole number from -5 to 1000\n");
+    expect("--device -1", 64, "prog: --device -1: must be a whole number from 0 to 2147483647\n");
+    expect("--device 4294967296", 64, "whole number from 0 to 2147483647\n");
+    expect("--seed x", 64, "prog: --seed x: must be a whole number from 0 ");
+    expect("--frames 0", 64, "prog: --frames 0: must be a whole number from 1 ");
+}
+
+TEST(refused_floats) {
+    static const char *const bad[] = {"nan", "inf", "-inf", "1e39", "1e999", "0.09", "100.1", "0",
+                                      "-1",  "x",   "1x",   "1e",   "0x1",   ".",    "1,5",   "-"};
+    char line[64], message[128];
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        snprintf(line, sizeof(line), "--scale %s", bad[i]);
+        snprintf(message, sizeof(message), "prog: --scale %s: must be a number from 0.1 to 100\n",
+                 bad[i]);
+        expect(line, 64, message);
+    }
+    expect("--scale=", 64, "prog: --scale '': must be a number from 0.1 to 100\n");
+}
+
+TEST(refused_options) {
+    expect("--nothing", 64, "prog: unrecognized option '--nothing'\n");
+    expect("-x", 64, "prog: invalid option -- 'x'\n");
+    expect("--size", 64, "prog: option '--size' requires an argument\n");
+    expect("--zoom=1", 64, "prog: option '--zoom' doesn't allow an argument\n");
+    expect("--s 1", 64, "prog: option '--s' is ambiguous; ");
+    expect("more", 64, "prog: more: this program takes options only\n");
+    expect("--zoom -- more", 64, "prog: more: this program takes options only\n");
+    expect("--window --no-window", 64, "prog: --window and --no-window contradict each other\n");
+    expect("--no-window --window", 64, "prog: --window and --no-window contradict each other\n");
+    expect("--window", 64, "prog: --window: this build has no window support\n");
+}
+
+TEST(refused_outputs) {
+    uses = PICTURE | ANIMATION;
+    expect("--output x.gif", 64, "prog: --output x.gif: the name must end in .png or .ppm\n");
+    expect("--output png", 64, "prog: --output png: the name must end in .png or .ppm\n");
+    expect("--output=", 64, "prog: --output '': the name must end in .png or .ppm\n");
+    expect("--output no/x.ppm", 1, "prog: cannot write no/x.ppm: No such file or directory\n");
+    expect("--output no/%d.ppm", 1, "prog: cannot write no/0.ppm: No such file or directory\n");
+    expect("--output f%d.ppm", 0, "output f%d.ppm ");
+    uses = PICTURE;
+    expect("--output f%d.ppm", 64,
+           "prog: --output f%d.ppm: this program makes one picture, not a sequence\n");
+    expect("--output 5%.ppm", 0, "output 5%.ppm ");
+#if !HAVE_PNG
+    expect("--output x.png", 64,
+           "prog: --output x.png: cannot write .png: built without libpng (Debian: libpng-dev)\n");
+#endif
+}
+
+TEST(only_what_applies) {
+    uses = PICTURE;
+    expect("--frames 3", 64, "unrecognized option '--frames'");
+    expect("--output x.ppm", 0, "output x.ppm ");
+    uses = ANIMATION;
+    expect("--frames 3 --output x.ppm", 0, "output x.ppm window -1 frames 3 ");
+    uses = HOST_ONLY;
+    expect("--output x.ppm", 64, "unrecognized option '--output'");
+    expect("--window", 64, "unrecognized option '--window'");
+    expect("--no-window", 64, "unrecognized option '--no-window'");
+    expect("--frames 3", 64, "unrecognized option '--frames'");
+    expect("--device 1 --seed 2 --list-devices", 0, "device 1 given 1 list 1 seed 2 ");
+}
+
+static bool help_has(const char *line, const char *text) {
+    struct unit_result r = unit_child(parse, (void *)line);
+    return EXPECT(r.status == 0 && !*r.err) && strstr(r.out, text);
+}
+
+TEST(help) {
+    uses = PICTURE | ANIMATION;
+    setenv("ARGP_HELP_FMT", "rmargin=200", 1);
+    EXPECT(help_has("--help", "A test.\n"));
+    EXPECT(help_has("--help", "pixels a side (default 1000; from 1 to 65536; K, M, G for powers"));
+    EXPECT(help_has("--size 3 --help", "pixels a side (default 1000; "));
+    EXPECT(help_has("--help", "steps (default 200; from -5 to 1000)\n"));
+    EXPECT(help_has("--help", "half a side (default 1.5; from 0.1 to 100)\n"));
+    EXPECT(help_has("--help", "--zoom                 animate\n"));
+    EXPECT(help_has("--help", "Exit status: 0 "));
+    static const char *const all[] = {"device=N", "list-devices", "seed=N",  "output=FILE",
+                                      "window",   "no-window",    "frames=N"};
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+        EXPECT(help_has("--help", all[i]));
+        EXPECT(help_has("--usage", all[i]));
+    }
+    EXPECT(!help_has("--help", "inject"));
+    EXPECT(!help_has("--usage", "inject"));
+    uses = PICTURE;
+    EXPECT(!help_has("--help", "--frames"));
+    uses = HOST_ONLY;
+    EXPECT(!help_has("--help", "output"));
+    EXPECT(help_has("--help", "seed=N"));
+}
+
+static void without_parsing(void *unused) {
+    (void)unused;
+    printf("%s %d %llu %d %zu %d", options.program, options.device,
+           (unsigned long long)options.seed, options.window, options.frames, options.inject_error);
+    free(big_random_block(10));
+    quit(3, "%s\n%d", "a", 5);
+}
+
+TEST(without_parse_options) {
+    char expected[256];
+    struct unit_result r = unit_child(without_parsing, NULL);
+    snprintf(expected, sizeof(expected), "%s 0 1 -1 120 0", program_invocation_short_name);
+    EXPECT(r.status == 3 && strcmp(r.out, expected) == 0);
+    snprintf(expected, sizeof(expected), "%s: a?5\n", program_invocation_short_name);
+    EXPECT(strcmp(r.err, expected) == 0);
+}
+
+// Standard files that are not what a program likes: what it prints is lost, and it says so once.
+static void to_full_disk(void *line) {
+    dup2(open("/dev/full", O_WRONLY), STDOUT_FILENO);
+    parse(line);
+}
+static void to_closed_pipe(void *line) {
+    int ends[2];
+    if (pipe(ends) != 0)
+        abort();
+    dup2(ends[1], STDOUT_FILENO);
+    close(ends[0]);
+    close(ends[1]);
+    parse(line);
+}
+static void to_nowhere(void *line) {
+    close(STDOUT_FILENO);
+    parse(line);
+}
+static void much_to_full_disk(void *line) {
+    dup2(open("/dev/full", O_WRONLY), STDOUT_FILENO);
+    parse(line);
+    for (int i = 0; i < 10000; i++)
+        puts("more than the buffer holds");
+    fflush(stdout);
+}
+static void quiet_to_nowhere(void *unused) {
+    char *argv[] = {(char *)"prog", NULL};
+    (void)unused;
+    close(STDIN_FILENO);
+    close(STDOUT_FILENO);
+    parse_options(1, argv, "A test.", 0, NULL);
+    exit(open("/dev/null", O_RDONLY) > STDERR_FILENO ? 0 : 9);
+}
+static void without_stderr(void *line) {
+    close(STDERR_FILENO);
+    parse(line);
+}
+
+TEST(lost_output) {
+    struct unit_result r = unit_child(to_full_disk, (void *)"");
+    EXPECT(r.status == 1);
+    EXPECT(strcmp(r.err, "prog: cannot write to stdout: No space left on device\n") == 0);
+    r = unit_child(to_full_disk, (void *)"--help");
+    EXPECT(r.status == 1);
+    EXPECT(strcmp(r.err, "prog: cannot write to stdout: No space left on device\n") == 0);
+    r = unit_child(to_closed_pipe, (void *)"");
+    EXPECT(r.status == 1);
+    EXPECT(strcmp(r.err, "prog: cannot write to stdout: Broken pipe\n") == 0);
+    r = unit_child(to_nowhere, (void *)"");
+    EXPECT(r.status == 1);
+    EXPECT(strcmp(r.err, "prog: cannot write to stdout: Bad file descriptor\n") == 0);
+    r = unit_child(much_to_full_disk, (void *)"");
+    EXPECT(r.status == 1);
+    EXPECT(strstr(r.err, "prog: cannot write to stdout") == r.err);
+    EXPECT(strchr(r.err, '\n') == r.err + strlen(r.err) - 1);
+    r = unit_child(quiet_to_nowhere, NULL);
+    EXPECT(r.status == 0 && !*r.err);
+    r = unit_child(without_stderr, (void *)"--size 0");
+    EXPECT(r.status == 64 && !*r.out);
+    r = unit_child(without_stderr, (void *)"");
+    EXPECT(r.status == 0 && *r.out);
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// The random stream. The source itself is included, for a state of our choice.
+#include <math.h>
+#include "../../common/random.c"
+#include "../unit.h"
+
+// The vectors that several published implementations of the two generators test against.
+TEST(known_answers) {
+    static const uint64_t expected[] = {11520, 0, 1509978240, 1215971899390074240,
+                                        1216172134540287360};
+    static const uint64_t state[] = {6457827717110365317u, 3203168211198807973u,
+                                     9817491932198370423u, 4593380528125082431u};
+    seed_random(1234567);
+    EXPECT(memcmp(stream.s, state, sizeof(state)) == 0);
+    for (int i = 0; i < 4; i++)
+        stream.s[i] = (uint64_t)i + 1;
+    for (int i = 0; i < 5; i++)
+        EXPECT(random_bits() == expected[i]);
+}
+
+TEST(seeds) {
+    enum { N = 1001 };
+    unsigned char a[N], b[N], c[N], d[N + 8];
+    options.seed = 42;
+    seeded = false;
+    random_bytes(a, N); // starts from options.seed by itself
+    random_bytes(c, N); // and goes on
+    seed_random(42);
+    random_bytes(b, N);
+    EXPECT(memcmp(a, b, N) == 0);
+    EXPECT(memcmp(a, c, N) != 0);
+    seed_random(43);
+    random_bytes(b, N);
+    EXPECT(memcmp(a, b, N) != 0);
+    // A shorter block is the beginning of a longer one, and no byte after it is touched.
+    for (size_t n = 0; n < 20; n++) {
+        memset(d, 0xaa, sizeof(d));
+        seed_random(42);
+        random_bytes(d, n);
+        EXPECT(memcmp(a, d, n) == 0);
+        EXPECT(d[n] == 0xaa);
+    }
+}
+
+// Chi squared with 255 degrees of freedom is 255 on average, with a standard deviation of 22.6.
+TEST(bytes_are_even) {
+    enum { N = 10000000 };
+    size_t count[256] = {0};
+    double chi = 0;
+    seed_random(1);
+    unsigned char *data = big_random_block(N);
+    for (size_t i = 0; i < N; i++)
+        count[data[i]]++;
+    for (int i = 0; i < 256; i++)
+        chi += (count[i] - N / 256.0) * (count[i] - N / 256.0) / (N / 256.0);
+    EXPECT(fabs(chi - 255) < 5 * 22.6);
+    free(data);
+}
+
+TEST(floats) {
+    enum { N = 1000000 };
+    float *data = malloc(N * sizeof(*data));
+    double sum = 0, squares = 0;
+    seed_random(7);
+    random_floats(data, N, 2);
+    for (size_t i = 0; i < N; i++) {
+        if (!(data[i] >= 0 && data[i] < 2) && !EXPECT(!"within 0 to 2"))
+            break;
+        sum += data[i];
+        squares += (double)data[i] * data[i];
+    }
+    EXPECT(fabs(sum / N - 1) < 0.003); // 5 standard deviations, each 0.58 / sqrt(N)
+    EXPECT(fabs(squares / N - 4.0 / 3) < 0.006);
+    seed_random(7);
+    EXPECT(rnd(2) == data[0] && rnd(2) == data[1]);
+    // The largest draw stays below x, whatever x is.
+    for (float x = 1; x < 2; x = nextafterf(x * 1.0001f, 3))
+        EXPECT(scale(UINT64_MAX, x) < x);
+    free(data);
+}
+
+TEST(ints) {
+    seed_random(3);
+    int *data = big_random_ints(1000);
+    uint64_t both = (uint64_t)(uint32_t)data[1] << 32 | (uint32_t)data[0];
+    int negative = 0;
+    for (int i = 0; i < 1000; i++)
+        negative += data[i] < 0;
+    EXPECT(negative > 400 && negative < 600);
+    seed_random(3);
+    EXPECT(random_bits() == both);
+    free(data);
+}
+
+static void too_much(void *unused) {
+    (void)unused;
+    big_random_ints(SIZE_MAX / 2);
+}
+
+TEST(out_of_memory) {
+    struct unit_result r = unit_child(too_much, NULL);
+    EXPECT(r.status == 1);
+    EXPECT(strstr(r.err, "out of memory"));
+    free(big_random_block(0));
+}

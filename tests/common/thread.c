@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// Host threads: many of them, errors, and the end of each.
+#define _GNU_SOURCE
+#include "../../common/thread.h"
+#include "../unit.h"
+
+static CUT_THREADPROC square(void *data) {
+    int *value = data;
+    *value *= *value;
+    CUT_THREADEND;
+}
+
+TEST(many) {
+    enum { N = 300 };
+    CUTThread threads[N];
+    int values[N];
+    for (int i = 0; i < N; i++) {
+        values[i] = i;
+        threads[i] = start_thread(square, &values[i]);
+    }
+    wait_for_threads(threads, N);
+    for (int i = 0; i < N; i++)
+        EXPECT(values[i] == i * i);
+    wait_for_threads(NULL, 0);
+}
+
+TEST(start_and_end) {
+    int value = 7;
+    CUTThreadRoutine routine = square;
+    end_thread(start_thread(routine, &value));
+    EXPECT(value == 49);
+}
+
+static CUT_THREADPROC forever(void *data) {
+    (void)data;
+    for (;;)
+        pause();
+    CUT_THREADEND;
+}
+
+TEST(destroy) {
+    destroy_thread(start_thread(forever, NULL));
+}
+
+static void too_many(void *unused) {
+    CUTThread thread;
+    pthread_attr_t attributes;
+    (void)unused;
+    // Threads with stacks larger than the address space: the system refuses the first one.
+    pthread_attr_init(&attributes);
+    if (pthread_attr_setstacksize(&attributes, (size_t)1 << 60) != 0 ||
+        pthread_setattr_default_np(&attributes) != 0)
+        exit(77);
+    thread = start_thread(forever, NULL);
+    destroy_thread(thread);
+}
+
+TEST(refused) {
+    struct unit_result r = unit_child(too_many, NULL);
+    EXPECT(r.status == 1);
+    EXPECT(strstr(r.err, ": cannot start a thread: "));
+}
