@@ -106,7 +106,7 @@ def test_set_gpu(run):
         if not any(fulfils.values()):
             assert "No device fulfils the wish" in result.out
         elif len(set(capabilities)) == 1:
-            assert fulfils[chosen] and "would fulfil" not in result.out
+            assert fulfils[chosen] and "It falls short" not in result.out
 
 
 def test_set_gpu_starts_from_the_device_given(run):
