@@ -306,7 +306,8 @@ docs:
 
 # CHECK=1 only says what is not formatted.
 format:
-	@clang-format $(if $(CHECK),--dry-run -Werror,-i) $$(find $(CHAPTERS) bench common cpu tests -name '*.c' -o -name '*.h' -o -name '*.cu' -o -name '*.cpp')
+	@clang-format $(if $(CHECK),--dry-run -Werror,-i) $$(find . \( -path './$(BUILD)' -o -path './$(BIN)' \) -prune \
+	    -o -type f -name '*.[ch]' -print -o -name '*.cu' -print -o -name '*.cpp' -print)
 
 clean:
 	@rm -rf '$(BUILD)' $(addprefix '$(BIN)'/,$(CHAPTERS) tests .variant)
