@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+// Picture files: what is in them, and what is left of them when they cannot be written.
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#if HAVE_PNG
+#include <png.h>
+#endif
+#include "../../common/image.h"
+#include "../../common/options.h"
+#include "../../common/random.h"
+#include "../unit.h"
+
+static char folder[64];
+
+// A fresh folder to work in.
+static void enter(void) {
+    strcpy(folder, "/tmp/image-test-XXXXXX");
+    if (!mkdtemp(folder) || chdir(folder) != 0)
+        abort();
+    options.program = "prog";
+}
+
+static int visible(const struct dirent *entry) {
+    return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+}
+
+// Whether the folder holds these files alone ("a b "); removes it with them.
+static bool leave(const char *expected) {
+    struct dirent **entries;
+    char names[1024] = "";
+    int n = scandir(folder, &entries, visible, alphasort);
+    for (int i = 0; i < n; i++) {
+        strcat(strcat(names, entries[i]->d_name), " ");
+        remove(entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
+    rmdir(folder);
+    if (strcmp(names, expected) != 0)
+        fprintf(stderr, "left behind: %s\n", names);
+    return strcmp(names, expected) == 0;
+}
+
+static size_t contents(const char *path, char *data, size_t size) {
+    FILE *file = fopen(path, "rb");
+    size_t n = file ? fread(data, 1, size, file) : 0;
+    if (file)
+        fclose(file);
+    return n;
+}
+
+static void put(const char *path, const char *text) {
+    FILE *file = fopen(path, "wb");
+    fputs(text, file);
+    fclose(file);
+}
+
+// Two rows of two: the lower one red and green, the upper one blue and white.
+static const unsigned char four[] = {255, 0, 0, 0, 0, 255, 0, 9, 0, 0, 255, 0, 255, 255, 255, 255};
+static const char four_ppm[] = "P6\n2 2\n255\n\0\0\377\377\377\377\377\0\0\0\377\0";
+
+TEST(ppm) {
+    char data[64];
+    enter();
+    image_write("a.ppm", four, 2, 2);
+    EXPECT(contents("a.ppm", data, sizeof(data)) == sizeof(four_ppm) - 1);
+    EXPECT(memcmp(data, four_ppm, sizeof(four_ppm) - 1) == 0);
+    image_write("B.PPM", four, 1, 2);
+    EXPECT(contents("B.PPM", data, sizeof(data)) == 11 + 6);
+    EXPECT(memcmp(data, "P6\n1 2\n255\n\0\377\0\377\0\0", 17) == 0);
+    EXPECT(leave("B.PPM a.ppm "));
+}
+
+#if HAVE_PNG
+static void round_trip(size_t width, size_t height) {
+    unsigned char *pixels = big_random_block(width * height * 4);
+    unsigned char *back = malloc(width * height * 3);
+    png_image image;
+    size_t wrong = 0;
+    image_write("a.png", pixels, width, height);
+    memset(&image, 0, sizeof(image));
+    image.version = PNG_IMAGE_VERSION;
+    EXPECT(png_image_begin_read_from_file(&image, "a.png"));
+    EXPECT(image.width == width && image.height == height && image.format == PNG_FORMAT_RGB);
+    EXPECT(png_image_finish_read(&image, NULL, back, 0, NULL));
+    for (size_t y = 0; y < height; y++)
+        for (size_t x = 0; x < width; x++)
+            wrong += memcmp(&back[(y * width + x) * 3], &pixels[((height - 1 - y) * width + x) * 4],
+                            3) != 0;
+    EXPECT(wrong == 0);
+    free(pixels);
+    free(back);
+}
+
+TEST(png) {
+    enter();
+    round_trip(1, 1);
+    round_trip(3, 2);
+    round_trip(257, 31);
+    round_trip(1, 1000);
+    EXPECT(leave("a.png "));
+}
+#else
+TEST(no_png) {
+    EXPECT(image_problem("x.ppm") == NULL);
+    EXPECT(strstr(image_problem("x.PNG"), "libpng-dev"));
+    EXPECT(strcmp(image_default_ending(), ".ppm") == 0);
+}
+#endif
+
+TEST(names) {
+    static const struct {
+        const char *path;
+        size_t frame;
+        const char *name;
+        bool sequence;
+    } rows[] = {
+        {"f-%d.png", 7, "f-7.png", true},
+        {"f-%04d.png", 7, "f-0007.png", true},
+        {"%09d.png", 12, "000000012.png", true},
+        {"f-%02d.png", 12345, "f-12345.png", true},
+        {"%%d.ppm", 3, "%3.ppm", true},
+        {"%s%02d%d.ppm", 3, "%s03%d.ppm", true},
+        {"f-%4d.png", 7, "f-%4d.png", false},
+        {"f-%00d.png", 7, "f-%00d.png", false},
+        {"50%.png", 7, "50%.png", false},
+        {"f%n%s%x.png", 7, "f%n%s%x.png", false},
+        {"f%", 7, "f%", false},
+        {"f%0", 7, "f%0", false},
+        {"f%01", 7, "f%01", false},
+        {"", 7, "", false},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        char *name = image_frame_path(rows[i].path, rows[i].frame);
+        EXPECT(strcmp(name, rows[i].name) == 0);
+        EXPECT(image_is_sequence(rows[i].path) == rows[i].sequence);
+        free(name);
+    }
+    EXPECT(image_problem("a.ppm") == NULL && image_problem("a.b/c.PpM") == NULL);
+    EXPECT(image_problem("ppm") && image_problem("a.ppm/") && image_problem("") &&
+           image_problem("a.ppm.gz"));
+}
+
+// Modes, links and what was there before
+TEST(replacing) {
+    struct stat status;
+    char data[64];
+    enter();
+    umask(027);
+    image_write("new.ppm", four, 2, 2);
+    EXPECT(stat("new.ppm", &status) == 0 && (status.st_mode & 07777) == 0640);
+    put("old.ppm", "something longer than the picture that takes its place");
+    chmod("old.ppm", 0604);
+    umask(077);
+    symlink("old.ppm", "link.ppm");
+    image_write("link.ppm", four, 2, 2);
+    EXPECT(lstat("link.ppm", &status) == 0 && S_ISLNK(status.st_mode));
+    EXPECT(contents("old.ppm", data, sizeof(data)) == sizeof(four_ppm) - 1);
+    EXPECT(stat("old.ppm", &status) == 0 && (status.st_mode & 07777) == 0600); // 0604 less 077
+    EXPECT(leave("link.ppm new.ppm old.ppm "));
+}
+
+static void write_four(void *path) {
+    image_write(path, four, 2, 2);
+}
+static void check_four(void *path) {
+    image_check_target(path);
+}
+static void write_nothing(void *path) {
+    image_write(path, four, 0, 2);
+}
+
+static bool fails(void (*body)(void *), const char *path, const char *reason) {
+    char expected[8192];
+    struct unit_result r = unit_child(body, (void *)path);
+    snprintf(expected, sizeof(expected), "prog: cannot write %s: %s\n", path, reason);
+    if (r.status != 1 || strcmp(r.err, expected) != 0)
+        fprintf(stderr, "%s: status %d: %s", path, r.status, r.err);
+    return r.status == 1 && strcmp(r.err, expected) == 0 && !*r.out;
+}
+
+TEST(bad_targets) {
+    char longest[300];
+    enter();
+    memset(longest, 'x', sizeof(longest));
+    strcpy(longest + 290, ".ppm");
+    mkdir("folder.ppm", 0777);
+    put("file", "");
+    void (*const both[])(void *) = {check_four, write_four};
+    for (int i = 0; i < 2; i++) {
+        EXPECT(fails(both[i], "no/a.ppm", "No such file or directory"));
+        EXPECT(fails(both[i], "file/a.ppm", "Not a directory"));
+        EXPECT(fails(both[i], "folder.ppm", "Is a directory"));
+        EXPECT(fails(both[i], longest, "File name too long"));
+    }
+    EXPECT(fails(write_four, "/proc/a.ppm", strerror(geteuid() ? EACCES : ENOENT)));
+    EXPECT(fails(write_nothing, "a.ppm", "an empty picture"));
+    EXPECT(fails(write_four, "a.gif", "the name must end in .png or .ppm"));
+    EXPECT(unit_child(check_four, (void *)"fine.ppm").status == 0);
+    EXPECT(leave("file folder.ppm "));
+}
+
+// As somebody who may not write there, whoever runs the tests.
+static void unprivileged(void) {
+    if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0))
+        abort();
+}
+static void check_unprivileged(void *path) {
+    unprivileged();
+    image_check_target(path);
+}
+static void write_unprivileged(void *path) {
+    unprivileged();
+    image_write(path, four, 2, 2);
+}
+
+TEST(forbidden_targets) {
+    char data[64];
+    enter();
+    put("locked.ppm", "keep");
+    chmod("locked.ppm", 0444);
+    chmod(".", 0777);
+    EXPECT(fails(check_unprivileged, "locked.ppm", "Permission denied"));
+    EXPECT(fails(write_unprivileged, "locked.ppm", "Permission denied"));
+    chmod(".", 0555);
+    EXPECT(fails(check_unprivileged, "new.ppm", "Permission denied"));
+    EXPECT(fails(write_unprivileged, "new.ppm", "Permission denied"));
+    chmod(".", 0777);
+    EXPECT(contents("locked.ppm", data, sizeof(data)) == 4);
+    EXPECT(leave("locked.ppm "));
+}
+
+// A full disk, in two guises: a device that is written in place, and a limit on file sizes.
+static unsigned char *large;
+enum { SIDE = 300 };
+
+static void write_large(void *path) {
+    image_write(path, large, SIDE, SIDE);
+}
+static void write_limited(void *path) {
+    struct rlimit limit = {50000, 50000};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    write_large(path);
+}
+
+TEST(full_disk) {
+    static const char *const endings[] = {
+        ".ppm",
+#if HAVE_PNG
+        ".png",
+#endif
+    };
+    char name[16], data[64];
+    struct stat status;
+    enter();
+    large = big_random_block(SIDE * SIDE * 4);
+    for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++) {
+        sprintf(name, "full%s", endings[i]);
+        symlink("/dev/full", name);
+        EXPECT(fails(write_four, name, "No space left on device"));
+        EXPECT(fails(write_large, name, "No space left on device"));
+        EXPECT(lstat(name, &status) == 0 && S_ISLNK(status.st_mode));
+        remove(name);
+        EXPECT(fails(write_limited, name, "File too large"));
+        EXPECT(lstat(name, &status) != 0);
+        put(name, "keep");
+        EXPECT(fails(write_limited, name, "File too large"));
+        EXPECT(contents(name, data, sizeof(data)) == 4);
+        remove(name);
+    }
+    EXPECT(stat("/dev/full", &status) == 0 && S_ISCHR(status.st_mode));
+    symlink("/dev/null", "null.ppm");
+    write_four((void *)"null.ppm");
+    EXPECT(stat("/dev/null", &status) == 0 && S_ISCHR(status.st_mode));
+    EXPECT(leave("null.ppm "));
+    free(large);
+}

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: MIT
+"""Where pictures go: files, sequences and the preview on a terminal, seen from outside."""
+import fcntl
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import termios
+import time
+
+import numpy as np
+import pytest
+
+import helpers
+
+PICTURE = "tests/common/picture"
+
+
+@pytest.fixture
+def draw(run):
+    """draw("--output", "x.png", …): the picture program of tests/common."""
+    def draw(*args, status=0, **more):
+        return run(PICTURE, "draw", "--", *args, status=status, **more)
+    return draw
+
+
+def gradient(width, height, ticks=0):
+    """What it draws: top row first, as in a file."""
+    image = np.zeros((height, width, 3), int)
+    image[:, :, 0] = np.arange(width) * 255 // width
+    image[:, :, 1] = (np.arange(height) * 255 // height)[::-1, None]
+    image[:, :, 2] = ticks * 10
+    return image
+
+
+@pytest.mark.parametrize("ending", ["png", "ppm", "PNG"])
+@pytest.mark.parametrize("width, height", [(1, 1), (12, 8), (7, 300), (300, 7)])
+def test_file(draw, tmp_path, ending, width, height):
+    result = draw("--width", width, "--height", height, "--output", f"x.{ending}")
+    assert result.out == f"wrote x.{ending} ({width}x{height})\n"
+    assert result.err == ""
+    assert os.listdir(tmp_path) == [f"x.{ending}"]
+    assert (helpers.pixels(tmp_path / f"x.{ending}") == gradient(width, height)).all()
+
+
+def test_default_file(draw, tmp_path):
+    assert draw().out == "wrote picture.png (12x8)\n"
+    assert (helpers.pixels(tmp_path / "picture.png") == gradient(12, 8)).all()
+
+
+def test_animation(draw, tmp_path):
+    result = draw("--animate", "--frames", 9, "--output", "f-%03d.png")
+    assert result.out == "wrote f-000.png to f-008.png (12x8)\n"
+    assert result.err == ""
+    assert sorted(os.listdir(tmp_path)) == [f"f-{i:03}.png" for i in range(9)]
+    for i in range(9):
+        assert (helpers.pixels(tmp_path / f"f-{i:03}.png") == gradient(12, 8, i)).all()
+    draw("--animate", "--frames", 9, "--output", "last.png")
+    assert (tmp_path / "last.png").read_bytes() == (tmp_path / "f-008.png").read_bytes()
+    draw("--output", "still-%d.ppm")
+    assert (helpers.pixels(tmp_path / "still-0.ppm") == gradient(12, 8)).all()
+
+
+def on_terminal(cwd, *args, lines=24, columns=80, env=None, stderr=False):
+    """Runs the program with stdout (or stderr) on a terminal of that size; returns what it shows."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+    env = helpers.environment({"TERM": "xterm", "NO_COLOR": "", "LINES": "", **(env or {})})
+    process = subprocess.Popen([helpers.BIN / PICTURE, "draw", "--", *map(str, args)], cwd=cwd, env=env,
+                               stdout=subprocess.DEVNULL if stderr else slave,
+                               stderr=slave if stderr else subprocess.PIPE)
+    os.close(slave)
+    shown = b""
+    while True:
+        try:
+            chunk = os.read(master, 65536)
+        except OSError:  # the other end is closed
+            break
+        if not chunk:
+            break
+        shown += chunk
+    os.close(master)
+    assert process.wait(60) == 0
+    return shown.decode().replace("\r\n", "\n")
+
+
+CELL = re.compile(r"\x1b\[38;2;(\d+);(\d+);(\d+)m(?:\x1b\[48;2;(\d+);(\d+);(\d+)m)?\u2580")
+
+
+def preview(shown):
+    """The colours of a preview: an array (rows, columns, 3), two rows a line of text."""
+    rows = []
+    for line in shown.splitlines()[1:]:
+        cells = CELL.findall(line)
+        assert CELL.sub("", line) == "\x1b[0m", repr(line)
+        rows.append([cell[:3] for cell in cells])
+        if cells[0][3]:
+            rows.append([cell[3:] for cell in cells])
+    return np.array(rows, int)
+
+
+# Picture, terminal (columns, lines), rows and columns of the preview
+@pytest.mark.parametrize("size, terminal, expected", [
+    ((12, 8), (80, 24), (8, 12)),        # never enlarged
+    ((160, 40), (80, 24), (20, 80)),
+    ((1000, 100), (200, 60), (8, 80)),   # 80 columns at most
+    ((300, 300), (80, 24), (44, 44)),    # two lines stay free
+    ((300, 300), (20, 50), (20, 20)),
+    ((5, 3), (80, 24), (3, 5)),          # an odd number of rows
+    ((3, 700), (80, 24), (44, 1)),
+    ((700, 3), (80, 24), (1, 80)),
+    ((50, 50), (1, 1), (1, 1)),
+    ((64, 64), (0, 0), (44, 44)),        # a terminal that does not tell its size
+])
+def test_preview(tmp_path, size, terminal, expected):
+    shown = on_terminal(tmp_path, "--width", size[0], "--height", size[1], columns=terminal[0], lines=terminal[1])
+    colours = preview(shown)
+    assert shown.startswith(f"wrote picture.png ({size[0]}x{size[1]})\n")
+    assert colours.shape == (*expected, 3)
+    # Each cell is the mean of what it covers, so the whole has the mean of the picture.
+    picture = gradient(*size)
+    assert np.abs(colours.mean(axis=(0, 1)) - picture.mean(axis=(0, 1))).max() < 3
+    if size == (160, 40):
+        means = picture.reshape(20, 2, 80, 2, 3).mean(axis=(1, 3))
+        assert np.abs(colours - means).max() <= 0.5
+    if size in ((12, 8), (5, 3)):
+        assert (colours == picture).all()
+
+
+def test_preview_environment(tmp_path):
+    shown = on_terminal(tmp_path, "--width", 64, "--height", 64, columns=0, lines=0,
+                        env={"COLUMNS": "30", "LINES": "10"})
+    assert preview(shown).shape == (16, 16, 3)
+    shown = on_terminal(tmp_path, "--width", 64, "--height", 64, columns=0, lines=0,
+                        env={"COLUMNS": "x", "LINES": "-3"})
+    assert preview(shown).shape == (44, 44, 3)
+    for env in {"NO_COLOR": "1"}, {"TERM": "dumb"}, {"TERM": ""}:
+        assert on_terminal(tmp_path, env=env) == "wrote picture.png (12x8)\n"
+
+
+def test_preview_of_an_animation(tmp_path):
+    shown = on_terminal(tmp_path, "--animate", "--frames", 5)
+    assert (preview(shown) == gradient(12, 8, 4)).all()
+
+
+def test_progress(tmp_path):
+    shown = on_terminal(tmp_path, "--animate", "--frames", 3, stderr=True)
+    assert shown == "\rframe 1 of 3\rframe 2 of 3\rframe 3 of 3\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_interrupted(tmp_path, number):
+    """An interrupt while a file is written leaves the old file and nothing else."""
+    (tmp_path / "x.png").write_text("keep")
+    command = [helpers.BIN / PICTURE, "draw", "--", "--noise", "--width", "6000", "--height", "6000",
+               "--output", "x.png"]
+    process = subprocess.Popen(command, cwd=tmp_path, env=helpers.environment(), stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while len(os.listdir(tmp_path)) < 2:
+        assert time.monotonic() < deadline and process.poll() is None, "no unfinished file was seen"
+        time.sleep(0.001)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == -number
+    assert (out, err) == (b"", b"")
+    assert os.listdir(tmp_path) == ["x.png"]
+    assert (tmp_path / "x.png").read_text() == "keep"
+
+
+def test_ignored_interrupt(tmp_path):
+    """Under nohup and the like a program is not to be ended by what was switched off."""
+    command = [helpers.BIN / PICTURE, "draw", "--", "--noise", "--width", "2000", "--height", "2000"]
+    process = subprocess.Popen(command, cwd=tmp_path, env=helpers.environment(), stdout=subprocess.DEVNULL,
+                               preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    while not os.listdir(tmp_path) and process.poll() is None:
+        time.sleep(0.001)
+    process.send_signal(signal.SIGHUP)
+    assert process.wait(60) == 0
+    assert helpers.pixels(tmp_path / "picture.png").shape == (2000, 2000, 3)
+
+
+def test_lost_output(draw, tmp_path):
+    """The picture is whole, but the word that it is did not arrive."""
+    with open("/dev/full", "w") as full:
+        result = draw(status=1, stdout=full)
+    assert result.errors == ["picture: cannot write to stdout: No space left on device"]
+    assert (helpers.pixels(tmp_path / "picture.png") == gradient(12, 8)).all()
+
+
+def test_same_noise_for_a_seed(draw, tmp_path, rng):
+    seed = rng.randrange(1 << 63)
+    for name, value in ("a", seed), ("b", seed), ("c", seed ^ 1):
+        draw("--noise", "--seed", value, "--output", f"{name}.ppm")
+    a, b, c = ((tmp_path / f"{name}.ppm").read_bytes() for name in "abc")
+    assert a == b != c
