@@ -191,7 +191,6 @@ def test_a_source_that_does_not_compile(tree):
     append(source, "__global__ void broken(void) { nonesuch = 1; }\n")
     log = make(tree, status=2)
     assert re.search(r"^chapter03/hello_world\.cu:%d:" % len(source.read_text().splitlines()), log, re.M)
-    assert not (tree / "build/cpu/chapter03/hello_world.o").exists()
     make(tree, status=2)
 
 
@@ -507,7 +506,7 @@ def test_docs_refreshes_the_table(sources):
 
 def test_help_lists_what_there_is(built):
     listed = set(re.findall(r"^make ([a-z]\S*)", make(built, "help"), re.M))
-    there = set(re.search(r"^\.PHONY: (all.*) \$", (ROOT / "Makefile").read_text(), re.M).group(1).split())
+    there = set(re.search(r"^\.PHONY: (all tests setup.*) \$", (ROOT / "Makefile").read_text(), re.M).group(1).split())
     assert {t for t in listed if "chapter" not in t} | {"all"} == there
     for target in listed:
         make(built, "-n", target)
