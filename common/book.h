@@ -15,7 +15,8 @@
 
 using std::swap;
 
-// Checks a CUDA call. An error ends the program: `file:line: call: text (cudaErrorName)`.
+// Checks a CUDA call. An error ends the program: `file:line: call: text (cudaErrorName)`,
+// EXIT_FAILURE, or EXIT_WAIVED where there is no device.
 #define HANDLE_ERROR(...) handle_error((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__)
 
 // Goes right after <<<…>>>: checks the launch, and in debug builds (DEBUG) waits for the kernel and
@@ -23,7 +24,12 @@ using std::swap;
 #define HANDLE_LAUNCH() handle_launch(__FILE__, __LINE__)
 
 // Checks that host memory was to be had.
-#define HANDLE_NULL(...) handle_null((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__)
+#define HANDLE_NULL(...) handle_null(!(__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__)
+
+// Whether the error says that there is no device, or no driver for one.
+static inline bool no_device(cudaError_t error) {
+    return error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver;
+}
 
 static inline void handle_error(cudaError_t error, const char *call, const char *file, int line) {
     if (error == cudaSuccess)
@@ -39,7 +45,7 @@ static inline void handle_error(cudaError_t error, const char *call, const char 
                 major, minor);
     }
     fputc('\n', stderr);
-    exit(error == cudaErrorNoDevice ? EXIT_WAIVED : EXIT_FAILURE);
+    exit(no_device(error) ? EXIT_WAIVED : EXIT_FAILURE);
 }
 
 static inline void handle_launch(const char *file, int line) {
@@ -51,8 +57,8 @@ static inline void handle_launch(const char *file, int line) {
     handle_error(error, "kernel launch", file, line);
 }
 
-static inline void handle_null(const void *memory, const char *call, const char *file, int line) {
-    if (!memory) {
+static inline void handle_null(bool missing, const char *call, const char *file, int line) {
+    if (missing) {
         fprintf(stderr, "%s:%d: %s: out of memory\n", file, line, call);
         exit(EXIT_FAILURE);
     }
@@ -77,7 +83,7 @@ static inline void select_device(void) {
         return;
     int count = 0;
     cudaError_t error = cudaGetDeviceCount(&count);
-    if (error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver)
+    if (no_device(error))
         count = 0;
     else
         HANDLE_ERROR(error);

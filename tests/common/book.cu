@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+// book.h and the bitmaps: error checks, choosing the device, pictures from C++. What ends the
+// program, or touches a device, runs in a child.
+#include "../../common/book.h"
+#include "../../common/cpu_anim.h"
+#include "../../common/cpu_bitmap.h"
+#include "../unit.h"
+
+static unit_result in_child(void (*body)(void *), void *arg = NULL) {
+    options.program = "prog";
+    return unit_child(body, arg);
+}
+
+static bool is(const char *text, const char *expected) {
+    if (strcmp(text, expected) != 0)
+        fprintf(stderr, "got      %sexpected %s", text, expected);
+    return strcmp(text, expected) == 0;
+}
+
+// What is printed for an error on that line of this file
+static bool is_at(const unit_result &r, int line, const char *rest) {
+    char expected[512];
+    snprintf(expected, sizeof(expected), "%s:%d: %s\n", __FILE__, line, rest);
+    return is(r.err, expected);
+}
+
+static bool begins_with(const char *text, const char *start) {
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+__global__ static void nothing(void) {}
+
+static void wrong_call(void *) {
+    HANDLE_ERROR(cudaSetDevice(0));
+    printf("this far");
+    HANDLE_ERROR(cudaSetDevice(1 << 20));
+}
+static const int wrong_call_line = __LINE__ - 2;
+
+TEST(handle_error) {
+    unit_result r = in_child(wrong_call);
+    EXPECT(r.status == 1);
+    EXPECT(is(r.out, "this far"));
+    EXPECT(is_at(r, wrong_call_line,
+                 "cudaSetDevice(1 << 20): invalid device ordinal (cudaErrorInvalidDevice)"));
+}
+
+static void wrong_launch(void *) {
+    nothing<<<1, 1>>>();
+    HANDLE_LAUNCH();
+    nothing<<<1, 4096>>>();
+    HANDLE_LAUNCH();
+}
+static const int wrong_launch_line = __LINE__ - 2;
+
+TEST(handle_launch) {
+    unit_result r = in_child(wrong_launch);
+    EXPECT(r.status == 1);
+    // The CPU back end adds a line that says why.
+    const char *last = strstr(r.err, __FILE__ ":");
+    if (EXPECT(last != NULL)) {
+        memmove(r.err, last, strlen(last) + 1);
+        EXPECT(is_at(r, wrong_launch_line,
+                     "kernel launch: invalid configuration argument "
+                     "(cudaErrorInvalidConfiguration)"));
+    }
+}
+
+static void no_memory(void *) {
+    int value = 0, *here = &value, *nowhere = NULL;
+    HANDLE_NULL(here);
+    HANDLE_NULL(nowhere);
+}
+static const int no_memory_line = __LINE__ - 2;
+
+TEST(handle_null) {
+    unit_result r = in_child(no_memory);
+    EXPECT(r.status == 1);
+    EXPECT(is_at(r, no_memory_line, "nowhere: out of memory"));
+}
+
+static void no_code(void *) {
+    handle_error(cudaErrorNoKernelImageForDevice, "k", "f.cu", 3);
+}
+
+TEST(no_code_for_this_device) {
+    unit_result r = in_child(no_code);
+    EXPECT(r.status == 1);
+    EXPECT(begins_with(r.err, "f.cu:3: k: "));
+    EXPECT(strstr(r.err, "(cudaErrorNoKernelImageForDevice); this build has no code for device 0: "
+                         "rebuild with SMS="));
+}
+
+static void select(void *) {
+    select_device();
+    int device = -1;
+    HANDLE_ERROR(cudaGetDevice(&device));
+    printf("device %d\n", device);
+}
+static void select_without_devices(void *) {
+    setenv("CUDA_VISIBLE_DEVICES", "", 1);
+    select_device();
+}
+static void first_call_without_devices(void *) {
+    setenv("CUDA_VISIBLE_DEVICES", "", 1);
+    HANDLE_ERROR(cudaFree(NULL));
+}
+
+TEST(select_device) {
+    EXPECT(is(in_child(select).out, "device 0\n"));
+
+    options.device_given = true;
+    options.device = 9999;
+    unit_result r = in_child(select);
+    EXPECT(r.status == 64 && !*r.out);
+    EXPECT(begins_with(r.err, "prog: --device 9999: no such device, there "));
+    options.device = 0;
+    r = in_child(select);
+    EXPECT(r.status == 0 && is(r.out, "device 0\n"));
+
+    options.list_devices = true;
+    r = in_child(select);
+    EXPECT(r.status == 0 && !*r.err);
+    EXPECT(begins_with(r.out, "0: ") && strstr(r.out, ", compute capability ") &&
+           strstr(r.out, " GiB\n"));
+    options.list_devices = options.device_given = false;
+}
+
+TEST(no_device) {
+    static const char text[] = "prog: needs a CUDA device, found none\n";
+    unit_result r = in_child(select_without_devices);
+    EXPECT(r.status == 2 && is(r.err, text) && !*r.out);
+    options.list_devices = true;
+    r = in_child(select_without_devices);
+    EXPECT(r.status == 2 && is(r.err, text) && !*r.out);
+    options.list_devices = false;
+    options.device = 9;
+    r = in_child(select_without_devices);
+    EXPECT(r.status == 2 && is(r.err, text));
+    options.device = 0;
+    r = in_child(first_call_without_devices);
+    EXPECT(r.status == 2);
+    EXPECT(strstr(r.err, ": cudaFree(NULL): no CUDA-capable device is detected "
+                         "(cudaErrorNoDevice)\n"));
+}
+
+TEST(host_only) {
+    options.uses = HOST_ONLY;
+    unit_result r = in_child(select_without_devices);
+    EXPECT(r.status == 0 && !*r.err);
+    options.device_given = true;
+    EXPECT(in_child(select_without_devices).status == 2);
+    options.device_given = false;
+    options.list_devices = true;
+    EXPECT(in_child(select_without_devices).status == 2);
+    options.list_devices = false;
+    options.uses = 0;
+}
+
+TEST(swapping) {
+    int a = 1, b = 2;
+    const char *s = "s", *t = "t";
+    swap(a, b);
+    swap(s, t);
+    EXPECT(a == 2 && b == 1 && *s == 't' && *t == 's');
+}
+
+static void finished(void *data) {
+    ++*static_cast<int *>(data);
+}
+
+static void show(void *) {
+    int done = 0;
+    unit_failures = 0;
+    CPUBitmap bitmap(3, 2, &done);
+    EXPECT(bitmap.image_size() == 24);
+    for (size_t i = 0; i < bitmap.image_size(); i++)
+        EXPECT(bitmap.get_ptr()[i] == 0);
+    memset(bitmap.get_ptr(), 7, bitmap.image_size());
+    bitmap.display_and_exit();
+    EXPECT(done == 0);
+    bitmap.display_and_exit(finished);
+    EXPECT(done == 1);
+    exit(unit_failures ? 1 : 0);
+}
+
+struct Animation {
+    unsigned char *pixels;
+    int frames, done;
+};
+
+static void draw_frame(void *data, int ticks) {
+    Animation *animation = static_cast<Animation *>(data);
+    EXPECT(ticks == animation->frames++);
+    memset(animation->pixels, ticks, 24);
+}
+
+static void animation_finished(void *data) {
+    static_cast<Animation *>(data)->done++;
+}
+
+static void animate(void *) {
+    Animation animation = {NULL, 0, 0};
+    unit_failures = 0;
+    CPUAnimBitmap bitmap(3, 2, &animation);
+    animation.pixels = bitmap.get_ptr();
+    EXPECT(bitmap.image_size() == 24);
+    options.frames = 5;
+    bitmap.anim_and_exit(draw_frame, animation_finished);
+    EXPECT(animation.frames == 5 && animation.done == 1);
+    exit(unit_failures ? 1 : 0);
+}
+
+static void too_large(void *) {
+    CPUBitmap bitmap((size_t)1 << 32, (size_t)1 << 31);
+}
+
+// A picture of six pixels of the same grey
+static bool grey(const char *path, int value) {
+    unsigned char data[64];
+    FILE *file = fopen(path, "rb");
+    if (!EXPECT(file != NULL))
+        return false;
+    size_t n = fread(data, 1, sizeof(data), file);
+    fclose(file);
+    remove(path);
+    bool good = n == 11 + 18;
+    for (size_t i = 11; i < n; i++)
+        good &= data[i] == value;
+    return good;
+}
+
+TEST(bitmaps) {
+    char folder[] = "/tmp/book-test-XXXXXX";
+    if (!EXPECT(mkdtemp(folder) && chdir(folder) == 0))
+        return;
+    options.output = "x.ppm";
+    unit_result r = in_child(show);
+    EXPECT(r.status == 0 && is(r.err, ""));
+    EXPECT(is(r.out, "wrote x.ppm (3x2)\nwrote x.ppm (3x2)\n"));
+    EXPECT(grey("x.ppm", 7));
+    r = in_child(animate);
+    EXPECT(r.status == 0 && is(r.err, ""));
+    EXPECT(is(r.out, "wrote x.ppm (3x2)\n"));
+    EXPECT(grey("x.ppm", 4));
+    r = in_child(too_large);
+    EXPECT(r.status == 1 &&
+           is(r.err, "prog: a picture of 4294967296x2147483648 pixels is too large\n"));
+    EXPECT(rmdir(folder) == 0);
+}
