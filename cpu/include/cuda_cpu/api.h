@@ -356,7 +356,6 @@ cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned int flags);
 cudaError_t cudaMallocHost(void **pointer, size_t bytes);
 cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned int flags);
 cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned int flags);
-cudaError_t cudaGetSymbolSize(size_t *bytes, const void *symbol);
 #else
 } // extern "C"
 

@@ -1,0 +1,599 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Devices: how many there are, what each says of itself, and the one that a host thread uses.
+ *
+ * All devices are the one processor of this machine. CUDA_CPU_DEVICES says how many (2 when it is
+ * not set), CUDA_VISIBLE_DEVICES picks some of them by CUDA's own rules.
+ */
+#include "internal.h"
+#include "cuda_cpu/math.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cctype>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sched.h>
+#include <string>
+#include <sys/utsname.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+namespace cuda_cpu {
+
+namespace {
+
+// ---- the machine ----
+
+constexpr int MAX_TEXTURE_1D_LINEAR = 1 << 28;
+
+std::string processor_name() {
+    std::ifstream file("/proc/cpuinfo");
+    for (std::string line; std::getline(file, line);)
+        if (line.rfind("model name", 0) == 0 && line.find(": ") != std::string::npos)
+            return line.substr(line.find(": ") + 2);
+    utsname system;
+    return uname(&system) == 0 ? std::string(system.machine) + " processor" : "CPU";
+}
+
+int processor_cores() {
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        return CPU_COUNT(&set);
+    return std::max(1, (int)std::thread::hardware_concurrency());
+}
+
+// The number that follows a word in a file, times `unit`; `missing` when there is none.
+size_t number_in(const char *path, const char *word, size_t unit, size_t missing) {
+    std::ifstream file(path);
+    std::string found;
+    if (*word)
+        while (file >> found && found != word)
+            ;
+    size_t number;
+    return file >> number ? number * unit : missing;
+}
+
+// What a container may use, when it is limited.
+struct MemoryLimit {
+    size_t limit, used;
+};
+
+MemoryLimit container_limit() {
+    const size_t none = SIZE_MAX;
+    size_t limit = number_in("/sys/fs/cgroup/memory.max", "", 1, none);
+    if (limit != none)
+        return {limit, number_in("/sys/fs/cgroup/memory.current", "", 1, 0) -
+                           number_in("/sys/fs/cgroup/memory.stat", "inactive_file", 1, 0)};
+    limit = number_in("/sys/fs/cgroup/memory/memory.limit_in_bytes", "", 1, none);
+    return {limit, number_in("/sys/fs/cgroup/memory/memory.usage_in_bytes", "", 1, 0) -
+                       number_in("/sys/fs/cgroup/memory/memory.stat", "total_inactive_file", 1, 0)};
+}
+
+size_t machine_memory() {
+    const size_t all = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+    return std::min(all, container_limit().limit);
+}
+
+int last_level_cache() {
+    for (int level : {_SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE})
+        if (const long size = sysconf(level); size > 0)
+            return (int)std::min(size, (long)INT_MAX);
+    return 0;
+}
+
+// Ticks of clock64() in a millisecond, counted.
+int ticks_per_millisecond() {
+    const auto now = [] {
+        timespec t;
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        return t.tv_sec * 1000000000ll + t.tv_nsec;
+    };
+    const long long start = now(), start_ticks = clock64();
+    long long end;
+    do
+        end = now();
+    while (end - start < 10000000);
+    return (int)((clock64() - start_ticks) * 1000000 / (end - start));
+}
+
+struct {
+    // Measured when somebody asks, since it takes 10 ms.
+    struct {
+        operator int() const {
+            static const int khz = ticks_per_millisecond();
+            return khz;
+        }
+    } clock_khz;
+} const machine;
+
+// ---- the devices ----
+
+// Compute capability 8.0 is the newest that has nothing which is missing here, such as clusters.
+// The limits are those of 8.0, where they are limits of the language rather than of this machine.
+cudaDeviceProp describe(int device) {
+    cudaDeviceProp p = {};
+    snprintf(p.name, sizeof p.name, "%s", processor_name().c_str());
+    memcpy(p.uuid.bytes, "CUDA on the CPU", 15);
+    p.uuid.bytes[15] = (char)device;
+    p.major = 8;
+    p.minor = 0;
+    p.multiProcessorCount = processor_cores();
+    p.totalGlobalMem = machine_memory();
+    p.l2CacheSize = last_level_cache();
+    p.pciBusID = device + 1;
+
+    p.warpSize = 32;
+    p.maxThreadsPerBlock = 1024;
+    p.maxThreadsDim[0] = p.maxThreadsDim[1] = 1024;
+    p.maxThreadsDim[2] = 64;
+    p.maxGridSize[0] = INT_MAX;
+    p.maxGridSize[1] = p.maxGridSize[2] = 65535;
+    p.maxThreadsPerMultiProcessor = 2048;
+    p.maxBlocksPerMultiProcessor = 32;
+    p.regsPerBlock = p.regsPerMultiprocessor = 65536;
+    p.sharedMemPerBlock = 48 << 10;
+    p.sharedMemPerBlockOptin = 163 << 10;
+    p.reservedSharedMemPerBlock = 1 << 10;
+    p.sharedMemPerMultiprocessor = 164 << 10;
+    p.totalConstMem = 64 << 10;
+    p.memPitch = INT_MAX;
+
+    p.textureAlignment = p.surfaceAlignment = 512;
+    p.texturePitchAlignment = 32;
+    const auto set = [](int *limits, std::initializer_list<int> values) {
+        std::copy(values.begin(), values.end(), limits);
+    };
+    p.maxTexture1D = p.maxSurface1D = 131072;
+    p.maxTexture1DMipmap = 32768;
+    set(p.maxTexture2D, {131072, 65536});
+    set(p.maxTexture2DMipmap, {32768, 32768});
+    set(p.maxTexture2DLinear, {131072, 65000, 2097120});
+    set(p.maxTexture2DGather, {32768, 32768});
+    set(p.maxTexture3D, {16384, 16384, 16384});
+    set(p.maxTexture3DAlt, {8192, 8192, 32768});
+    p.maxTextureCubemap = p.maxSurfaceCubemap = 32768;
+    set(p.maxTexture1DLayered, {32768, 2048});
+    set(p.maxTexture2DLayered, {32768, 32768, 2048});
+    set(p.maxTextureCubemapLayered, {32768, 2046});
+    set(p.maxSurface2D, {131072, 65536});
+    set(p.maxSurface3D, {16384, 16384, 16384});
+    set(p.maxSurface1DLayered, {32768, 2048});
+    set(p.maxSurface2DLayered, {32768, 32768, 2048});
+    set(p.maxSurfaceCubemapLayered, {32768, 2046});
+
+    p.integrated = 1; // the host's memory is the device's
+    p.canMapHostMemory = p.unifiedAddressing = p.managedMemory = 1;
+    p.canUseHostPointerForRegisteredMem = p.hostRegisterSupported = 1;
+    p.hostRegisterReadOnlySupported = p.hostNativeAtomicSupported = 1;
+    p.concurrentManagedAccess = p.directManagedMemAccessFromHost = 1;
+    p.memoryPoolsSupported = p.unifiedFunctionPointers = 1;
+    // Calls that would overlap may run one after the other, so these promise nothing false.
+    p.concurrentKernels = p.streamPrioritiesSupported = 1;
+    p.asyncEngineCount = 2;
+    p.deviceNumaId = p.hostNumaId = -1;
+    return p;
+}
+
+// "GPU-43554441-…", as CUDA_VISIBLE_DEVICES spells it.
+std::string uuid_text(const cudaUUID_t &uuid) {
+    std::string text = "GPU-";
+    for (int i = 0; i < 16; ++i) {
+        char digits[3];
+        snprintf(digits, sizeof digits, "%02x", (unsigned char)uuid.bytes[i]);
+        text += digits;
+        if (i == 3 || i == 5 || i == 7 || i == 9)
+            text += '-';
+    }
+    return text;
+}
+
+struct Devices {
+    std::vector<cudaDeviceProp> visible;
+    std::string why_none;
+
+    Devices() {
+        check_constant_limit();
+        int count = 2;
+        if (const char *value = getenv("CUDA_CPU_DEVICES")) {
+            char *end;
+            const long n = strtol(value, &end, 10);
+            if (!isdigit((unsigned char)*value) || *end || n > max_devices) {
+                fprintf(stderr,
+                        "cuda on the CPU: CUDA_CPU_DEVICES=%s: must be a number from 0 to %d\n",
+                        value, max_devices);
+                exit(EXIT_FAILURE);
+            }
+            count = (int)n;
+            if (count == 0)
+                why_none = "CUDA_CPU_DEVICES is 0";
+        }
+        std::vector<cudaDeviceProp> all;
+        for (int i = 0; i < count; ++i)
+            all.push_back(describe(i));
+        const char *list = getenv("CUDA_VISIBLE_DEVICES");
+        visible = list ? choose(all, list) : all;
+        if (list && visible.empty() && why_none.empty())
+            why_none = std::string("CUDA_VISIBLE_DEVICES=") + list + " leaves none";
+    }
+
+    // The devices of a list of indices and UUIDs, up to the first entry that names none. An entry
+    // that comes twice spoils the whole list.
+    static std::vector<cudaDeviceProp> choose(const std::vector<cudaDeviceProp> &all,
+                                              const std::string &list) {
+        std::vector<size_t> chosen;
+        for (size_t begin = 0; begin <= list.size();) {
+            const size_t end = std::min(list.find(',', begin), list.size());
+            const size_t device = find(all, list.substr(begin, end - begin));
+            if (device == all.size())
+                break;
+            if (std::count(chosen.begin(), chosen.end(), device))
+                return {};
+            chosen.push_back(device);
+            begin = end + 1;
+        }
+        std::vector<cudaDeviceProp> result;
+        for (size_t device : chosen)
+            result.push_back(all[device]);
+        return result;
+    }
+
+    static size_t find(const std::vector<cudaDeviceProp> &all, const std::string &entry) {
+        if (entry.rfind("GPU-", 0) == 0) { // the start of a UUID will do if it fits one device only
+            size_t found = all.size();
+            for (size_t i = 0; i < all.size(); ++i)
+                if (uuid_text(all[i].uuid).rfind(entry, 0) == 0) {
+                    if (found != all.size())
+                        return all.size();
+                    found = i;
+                }
+            return found;
+        }
+        char *end;
+        const long index = strtol(entry.c_str(), &end, 10);
+        const bool number = end != entry.c_str() && *end == 0;
+        return number && index >= 0 && (size_t)index < all.size() ? (size_t)index : all.size();
+    }
+};
+
+// Built at the first call, and never destroyed: host threads may run until the very end.
+const Devices &devices() {
+    static const Devices &all = *new Devices;
+    return all;
+}
+
+thread_local int current = 0;
+
+struct State { // of each device, that programs set
+    std::atomic<bool> peers[max_devices];
+    std::atomic<size_t> limits[7];
+    std::atomic<unsigned> flags;
+    std::atomic<int> cache;
+
+    void reset() {
+        for (auto &peer : peers)
+            peer = false;
+        static const size_t defaults[7] = {1 << 10, 7 << 20, 8 << 20, 2, 2048, 64, 0};
+        std::copy(defaults, defaults + 7, limits);
+        flags = 0;
+        cache = cudaFuncCachePreferNone;
+    }
+};
+
+State &state_of(int device) {
+    static State *const all = [] {
+        State *states = new State[max_devices];
+        for (int i = 0; i < max_devices; ++i)
+            states[i].reset();
+        return states;
+    }();
+    return all[device];
+}
+
+} // namespace
+
+int device_count() {
+    return (int)devices().visible.size();
+}
+
+int current_device() {
+    return current;
+}
+
+const cudaDeviceProp &properties(int device) {
+    return devices().visible[device];
+}
+
+const char *why_no_device() {
+    return devices().why_none.c_str();
+}
+
+bool device_exists(const char *call, int device) {
+    if (device >= 0 && device < device_count())
+        return true;
+    fail(cudaErrorInvalidDevice, "%s: there is no device %d, only 0 to %d", call, device,
+         device_count() - 1);
+    return false;
+}
+
+size_t available_memory() {
+    const size_t free = number_in("/proc/meminfo", "MemAvailable:", 1024, SIZE_MAX);
+    const MemoryLimit container = container_limit();
+    return std::min(free, container.limit - std::min(container.limit, container.used));
+}
+
+} // namespace cuda_cpu
+
+using namespace cuda_cpu;
+
+extern "C" {
+
+// No line on stderr when there is none: this is how a program asks.
+cudaError_t cudaGetDeviceCount(int *count) {
+    NOT_NULL(count);
+    *count = device_count();
+    return *count ? cudaSuccess : cudaErrorNoDevice;
+}
+
+cudaError_t cudaGetDevice(int *device) {
+    BEGIN();
+    NOT_NULL(device);
+    *device = current;
+    return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device) {
+    if (device_count() > 0) {
+        if (!device_exists(__func__, device))
+            return cudaErrorInvalidDevice;
+        current = device;
+    }
+    BEGIN(); // after the switch: a device with an error for good can be left
+    return cudaSuccess;
+}
+
+// The device that has the most of what is asked for; of several the first. A field that is 0 asks
+// for nothing.
+cudaError_t cudaChooseDevice(int *device, const cudaDeviceProp *wanted) {
+    BEGIN();
+    NOT_NULL(device);
+    NOT_NULL(wanted);
+    int best = -1;
+    for (int i = 0; i < device_count(); ++i) {
+        const cudaDeviceProp &p = properties(i);
+        int score = 0;
+        const auto compare = [&](auto has, auto asked) { score += asked && has >= asked; };
+        score += wanted->name[0] && strncmp(wanted->name, p.name, sizeof p.name) == 0;
+        compare(p.major * 10 + p.minor, wanted->major * 10 + wanted->minor);
+        compare(p.totalGlobalMem, wanted->totalGlobalMem);
+        compare(p.sharedMemPerBlock, wanted->sharedMemPerBlock);
+        compare(p.regsPerBlock, wanted->regsPerBlock);
+        compare(p.maxThreadsPerBlock, wanted->maxThreadsPerBlock);
+        compare(p.totalConstMem, wanted->totalConstMem);
+        compare(p.memPitch, wanted->memPitch);
+        compare(p.multiProcessorCount, wanted->multiProcessorCount);
+        compare(p.integrated, wanted->integrated);
+        compare(p.canMapHostMemory, wanted->canMapHostMemory);
+        compare(p.concurrentKernels, wanted->concurrentKernels);
+        compare(p.asyncEngineCount, wanted->asyncEngineCount);
+        compare(p.ECCEnabled, wanted->ECCEnabled);
+        compare(p.cooperativeLaunch, wanted->cooperativeLaunch);
+        compare(p.managedMemory, wanted->managedMemory);
+        compare(p.sharedMemPerBlockOptin, wanted->sharedMemPerBlockOptin);
+        if (score > best) {
+            best = score;
+            *device = i;
+        }
+    }
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device) {
+    BEGIN();
+    NOT_NULL(properties);
+    if (!device_exists(__func__, device))
+        return cudaErrorInvalidDevice;
+    *properties = cuda_cpu::properties(device);
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device) {
+    BEGIN();
+    NOT_NULL(value);
+    if (!device_exists(__func__, device))
+        return cudaErrorInvalidDevice;
+    const cudaDeviceProp &p = properties(device);
+    switch (attribute) {
+#define ATTRIBUTE(name, number, answer)                                                            \
+    case name:                                                                                     \
+        *value = (int)(answer);                                                                    \
+        return cudaSuccess;
+        CUDA_CPU_ATTRIBUTES(ATTRIBUTE)
+#undef ATTRIBUTE
+    }
+    return fail(cudaErrorInvalidValue, "cudaDeviceGetAttribute: there is no attribute %d",
+                (int)attribute);
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char *id, int length, int device) {
+    BEGIN();
+    NOT_NULL(id);
+    if (!device_exists(__func__, device))
+        return cudaErrorInvalidDevice;
+    if (length < 13)
+        return fail(cudaErrorInvalidValue, "cudaDeviceGetPCIBusId: an ID takes 13 bytes, got %d",
+                    length);
+    const cudaDeviceProp &p = properties(device);
+    snprintf(id, (size_t)length, "%04x:%02x:%02x.0", p.pciDomainID, p.pciBusID, p.pciDeviceID);
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *id) {
+    BEGIN();
+    NOT_NULL(device);
+    NOT_NULL(id);
+    unsigned domain = 0, bus, slot;
+    if (sscanf(id, "%x:%x:%x", &domain, &bus, &slot) == 3 ||
+        (domain = 0, sscanf(id, "%x:%x", &bus, &slot) == 2))
+        for (int i = 0; i < device_count(); ++i)
+            if (domain == 0 && slot == 0 && bus == (unsigned)properties(i).pciBusID) {
+                *device = i;
+                return cudaSuccess;
+            }
+    return fail(cudaErrorInvalidValue, "cudaDeviceGetByPCIBusId: there is no device %s", id);
+}
+
+cudaError_t cudaSetDeviceFlags(unsigned flags) {
+    BEGIN();
+    const unsigned schedule = flags & cudaDeviceScheduleMask;
+    if (flags & ~(unsigned)cudaDeviceMask || (schedule & (schedule - 1)))
+        return fail(cudaErrorInvalidValue, "cudaSetDeviceFlags: 0x%x is no combination of flags",
+                    flags);
+    state_of(current).flags = flags;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceFlags(unsigned *flags) {
+    BEGIN();
+    NOT_NULL(flags);
+    *flags = state_of(current).flags;
+    return cudaSuccess;
+}
+
+// Every call has ended when it returns, so there is nothing to wait for.
+cudaError_t cudaDeviceSynchronize() {
+    BEGIN();
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceReset() {
+    BEGIN();
+    free_memory_of(current);
+    destroy_streams_of(current);
+    reset_symbols_of(current);
+    state_of(current).reset();
+    return cudaSuccess;
+}
+
+// Limits and cache preferences are kept for those who ask, and change nothing.
+cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
+    BEGIN();
+    if ((unsigned)limit > cudaLimitPersistingL2CacheSize)
+        return fail(cudaErrorInvalidValue, "cudaDeviceSetLimit: there is no limit %d", (int)limit);
+    state_of(current).limits[limit] = value;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetLimit(size_t *value, cudaLimit limit) {
+    BEGIN();
+    NOT_NULL(value);
+    if ((unsigned)limit > cudaLimitPersistingL2CacheSize)
+        return fail(cudaErrorInvalidValue, "cudaDeviceGetLimit: there is no limit %d", (int)limit);
+    *value = state_of(current).limits[limit];
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config) {
+    BEGIN();
+    if ((unsigned)config > cudaFuncCachePreferEqual)
+        return fail(cudaErrorInvalidValue, "cudaDeviceSetCacheConfig: there is no preference %d",
+                    (int)config);
+    state_of(current).cache = config;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache *config) {
+    BEGIN();
+    NOT_NULL(config);
+    *config = (cudaFuncCache)state_of(current).cache.load();
+    return cudaSuccess;
+}
+
+cudaError_t cudaFuncSetCacheConfig(const void *kernel, cudaFuncCache config) {
+    BEGIN();
+    NOT_NULL(kernel);
+    if ((unsigned)config > cudaFuncCachePreferEqual)
+        return fail(cudaErrorInvalidValue, "cudaFuncSetCacheConfig: there is no preference %d",
+                    (int)config);
+    return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int *version) {
+    NOT_NULL(version);
+    *version = CUDART_VERSION;
+    return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int *version) {
+    NOT_NULL(version);
+    *version = CUDART_VERSION;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
+    BEGIN();
+    NOT_NULL(can);
+    if (!device_exists(__func__, device) || !device_exists(__func__, peer))
+        return cudaErrorInvalidDevice;
+    *can = device != peer;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
+    BEGIN();
+    if (flags)
+        return fail(cudaErrorInvalidValue, "cudaDeviceEnablePeerAccess: flags are 0x%x, must be 0",
+                    flags);
+    if (!device_exists(__func__, peer))
+        return cudaErrorInvalidDevice;
+    if (peer == current)
+        return fail(cudaErrorInvalidDevice,
+                    "cudaDeviceEnablePeerAccess: device %d is no peer of itself", peer);
+    if (state_of(current).peers[peer].exchange(true))
+        return fail(cudaErrorPeerAccessAlreadyEnabled,
+                    "cudaDeviceEnablePeerAccess: device %d can access device %d already", current,
+                    peer);
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceDisablePeerAccess(int peer) {
+    BEGIN();
+    if (!device_exists(__func__, peer))
+        return cudaErrorInvalidDevice;
+    if (!state_of(current).peers[peer].exchange(false))
+        return fail(cudaErrorPeerAccessNotEnabled,
+                    "cudaDeviceDisablePeerAccess: device %d has no access to device %d", current,
+                    peer);
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetP2PAttribute(int *value, cudaDeviceP2PAttr attribute, int device,
+                                      int peer) {
+    BEGIN();
+    NOT_NULL(value);
+    if (!device_exists(__func__, device) || !device_exists(__func__, peer))
+        return cudaErrorInvalidDevice;
+    if (device == peer)
+        return fail(cudaErrorInvalidDevice,
+                    "cudaDeviceGetP2PAttribute: device %d is no peer of itself", peer);
+    switch (attribute) {
+    case cudaDevP2PAttrPerformanceRank:
+        *value = 0;
+        return cudaSuccess;
+    case cudaDevP2PAttrAccessSupported:
+    case cudaDevP2PAttrNativeAtomicSupported:
+        *value = 1;
+        return cudaSuccess;
+    case cudaDevP2PAttrCudaArrayAccessSupported:
+    case cudaDevP2PAttrOnlyPartialNativeAtomicSupported:
+        *value = 0;
+        return cudaSuccess;
+    }
+    return fail(cudaErrorInvalidValue, "cudaDeviceGetP2PAttribute: there is no attribute %d",
+                (int)attribute);
+}
+
+} // extern "C"

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the files of the runtime's host side give each other and the engine: errors, devices,
+ * memory, streams, symbols.
+ */
+#pragma once
+
+#include "cuda_cpu/types.h"
+#include "cuda_cpu/api.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+namespace cuda_cpu {
+
+// ---- errors (error.cpp) ----
+
+// Remembers the error for this host thread, prints "cuda on the CPU: …" on stderr and returns it.
+// The text begins with the name of the call: "cudaFree: why".
+cudaError_t fail(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+// The same for what a GPU does not recover from: every later call on this device gives the error.
+cudaError_t fail_for_good(cudaError_t error, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+// What keeps a call from being carried out at all: no device, an earlier error that is for good, a
+// stream's callback that calls the runtime. Each call that needs a device starts with it.
+cudaError_t begin(const char *call);
+
+#define BEGIN()                                                                                    \
+    if (const cudaError_t error = ::cuda_cpu::begin(__func__))                                     \
+    return error
+#define NOT_NULL(pointer)                                                                          \
+    if (!(pointer))                                                                                \
+    return ::cuda_cpu::fail(cudaErrorInvalidValue, "%s: %s is NULL", __func__, #pointer)
+
+// Runs a callback of the program, in which the runtime must not be called.
+extern thread_local bool in_callback;
+template <class F> inline void run_callback(F callback) {
+    in_callback = true;
+    callback();
+    in_callback = false;
+}
+
+const char *base_name(const char *path); // block.cpp
+
+// ---- devices (device.cpp) ----
+
+constexpr int max_devices = 64;
+
+int device_count();   // visible ones
+int current_device(); // of this host thread
+const cudaDeviceProp &properties(int device);
+bool device_exists(const char *call, int device); // if not: fails with cudaErrorInvalidDevice
+const char *why_no_device();
+size_t available_memory(); // bytes that this process can still get, in all
+
+// ---- memory (memory.cpp) ----
+
+enum class MemoryKind { device, managed, pinned, registered };
+
+struct Allocation {
+    char *base;
+    size_t size;
+    MemoryKind kind;
+    int device;       // that was current
+    unsigned flags;   // cudaHostAlloc… or cudaHostRegister…
+    const char *file; // the line of the program that made it; null from C
+    int line;
+};
+
+bool find_allocation(const void *pointer, Allocation &found);
+
+enum class Side { device, host, either };
+
+// Whether [pointer, pointer + bytes) can be the `role` ("source") of `call`; if not, fails.
+cudaError_t check_range(const char *call, const char *role, const void *pointer, size_t bytes,
+                        Side side);
+// Copies what has been checked.
+void copy_memory(void *to, const void *from, size_t bytes);
+void free_memory_of(int device);
+
+// ---- streams (stream.cpp) ----
+
+// Whether work can go into the stream; if not, fails. A launch also needs a stream of the current
+// device, a copy does not.
+bool stream_known(cudaStream_t stream, const char *call, int *device = nullptr);
+bool stream_usable(cudaStream_t stream, const char *call);
+void destroy_streams_of(int device);
+
+// ---- symbols (symbol.cpp) ----
+
+// One launch or access to a symbol at a time, since the variables of all devices take turns in the
+// same memory.
+std::mutex &launch_lock();
+// Puts the __device__ and __constant__ variables of a device in place. Under launch_lock.
+void symbols_for_device(int device);
+void reset_symbols_of(int device);
+void check_constant_limit();
+
+struct SymbolSection {
+    const char *begin, *end;
+    bool per_device, constant, writable;
+};
+// The section that an address lies in, null for none.
+const SymbolSection *symbol_section(const void *address);
+
+} // namespace cuda_cpu

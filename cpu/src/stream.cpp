@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Streams and events.
+ *
+ * Everything runs in the order of the calls and has ended when its call returns, which is one of
+ * the orders that CUDA allows. So a stream is a handle, a wait has nothing to wait for, and an
+ * event is the time at which it was recorded.
+ */
+#include "internal.h"
+
+#include <algorithm>
+#include <map>
+#include <shared_mutex>
+#include <time.h>
+
+namespace cuda_cpu {
+
+namespace {
+
+struct Stream {
+    int device;
+    unsigned flags;
+    int priority;
+    unsigned long long id;
+};
+
+struct Event {
+    int device;
+    unsigned flags;
+    bool recorded;
+    int64_t nanoseconds;
+};
+
+// Handles are never used again, so that one that was destroyed is known for it.
+template <class Handle, class T> struct Table {
+    std::shared_mutex mutex;
+    std::map<Handle, T> live;
+    uintptr_t next = 0x1000;
+
+    Handle add(const T &object) {
+        std::lock_guard lock(mutex);
+        const Handle handle = (Handle)(next += 16);
+        live[handle] = object;
+        return handle;
+    }
+    // Calls use(object) under the lock; false when there is none of that handle.
+    template <class Use> bool with(Handle handle, Use use) {
+        std::lock_guard lock(mutex);
+        const auto found = live.find(handle);
+        if (found == live.end())
+            return false;
+        use(found->second);
+        return true;
+    }
+    bool remove(Handle handle) {
+        std::lock_guard lock(mutex);
+        return live.erase(handle) == 1;
+    }
+    void remove_of(int device) {
+        std::lock_guard lock(mutex);
+        for (auto i = live.begin(); i != live.end();)
+            i = i->second.device == device ? live.erase(i) : std::next(i);
+    }
+};
+
+// Never destroyed: host threads may run until the very end.
+Table<cudaStream_t, Stream> &streams() {
+    static auto &all = *new Table<cudaStream_t, Stream>;
+    return all;
+}
+
+Table<cudaEvent_t, Event> &events() {
+    static auto &all = *new Table<cudaEvent_t, Event>;
+    return all;
+}
+
+constexpr int greatest_priority = -5; // the least is 0
+
+bool is_default(cudaStream_t stream) {
+    return !stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
+}
+
+bool find_stream(cudaStream_t stream, Stream &found) {
+    if (is_default(stream)) {
+        found = {current_device(),
+                 stream == cudaStreamPerThread ? cudaStreamNonBlocking : cudaStreamDefault, 0,
+                 (unsigned long long)(uintptr_t)stream};
+        return true;
+    }
+    return streams().with(stream, [&](Stream &s) { found = s; });
+}
+
+cudaError_t no_stream(const char *call, cudaStream_t stream) {
+    return fail(cudaErrorInvalidResourceHandle, "%s: there is no stream %p, or no longer", call,
+                (void *)stream);
+}
+
+cudaError_t no_event(const char *call, cudaEvent_t event) {
+    return fail(cudaErrorInvalidResourceHandle, "%s: there is no event %p, or no longer", call,
+                (void *)event);
+}
+
+int64_t now() {
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
+}
+
+} // namespace
+
+bool stream_known(cudaStream_t stream, const char *call, int *device) {
+    Stream s;
+    if (!find_stream(stream, s)) {
+        no_stream(call, stream);
+        return false;
+    }
+    if (device)
+        *device = s.device;
+    return true;
+}
+
+bool stream_usable(cudaStream_t stream, const char *call) {
+    int device;
+    if (begin(call) || !stream_known(stream, call, &device))
+        return false;
+    if (device == current_device())
+        return true;
+    fail(cudaErrorInvalidResourceHandle, "%s: the stream is of device %d, the current device is %d",
+         call, device, current_device());
+    return false;
+}
+
+void destroy_streams_of(int device) {
+    streams().remove_of(device);
+    events().remove_of(device);
+}
+
+} // namespace cuda_cpu
+
+using namespace cuda_cpu;
+
+extern "C" {
+
+// ---- streams ----
+
+cudaError_t cudaStreamCreate(cudaStream_t *stream) {
+    return cudaStreamCreateWithPriority(stream, cudaStreamDefault, 0);
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
+    return cudaStreamCreateWithPriority(stream, flags, 0);
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority) {
+    BEGIN();
+    NOT_NULL(stream);
+    if (flags & ~(unsigned)cudaStreamNonBlocking)
+        return fail(cudaErrorInvalidValue, "cudaStreamCreate: 0x%x is no flag", flags);
+    *stream =
+        streams().add({current_device(), flags, std::clamp(priority, greatest_priority, 0), 0});
+    const cudaStream_t handle = *stream;
+    streams().with(handle, [&](Stream &s) { s.id = (unsigned long long)(uintptr_t)handle; });
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
+    BEGIN();
+    if (least)
+        *least = 0;
+    if (greatest)
+        *greatest = greatest_priority;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority) {
+    BEGIN();
+    NOT_NULL(priority);
+    Stream s;
+    if (!find_stream(stream, s))
+        return no_stream(__func__, stream);
+    *priority = s.priority;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned *flags) {
+    BEGIN();
+    NOT_NULL(flags);
+    Stream s;
+    if (!find_stream(stream, s))
+        return no_stream(__func__, stream);
+    *flags = s.flags;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device) {
+    BEGIN();
+    NOT_NULL(device);
+    Stream s;
+    if (!find_stream(stream, s))
+        return no_stream(__func__, stream);
+    *device = s.device;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id) {
+    BEGIN();
+    NOT_NULL(id);
+    Stream s;
+    if (!find_stream(stream, s))
+        return no_stream(__func__, stream);
+    *id = s.id;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+    BEGIN();
+    if (is_default(stream))
+        return fail(cudaErrorInvalidResourceHandle, "cudaStreamDestroy: the default stream stays");
+    return streams().remove(stream) ? cudaSuccess : no_stream(__func__, stream);
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+    BEGIN();
+    return stream_known(stream, __func__) ? cudaSuccess : cudaErrorInvalidResourceHandle;
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+    BEGIN();
+    return stream_known(stream, __func__) ? cudaSuccess : cudaErrorInvalidResourceHandle;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
+    BEGIN();
+    if (!stream_known(stream, __func__))
+        return cudaErrorInvalidResourceHandle;
+    if (flags & ~(unsigned)cudaEventWaitExternal)
+        return fail(cudaErrorInvalidValue, "cudaStreamWaitEvent: 0x%x is no flag", flags);
+    return events().with(event, [](Event &) {}) ? cudaSuccess : no_event(__func__, event);
+}
+
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data,
+                                  unsigned flags) {
+    BEGIN();
+    NOT_NULL(callback);
+    if (flags)
+        return fail(cudaErrorInvalidValue, "cudaStreamAddCallback: flags are 0x%x, must be 0",
+                    flags);
+    if (!stream_known(stream, __func__))
+        return cudaErrorInvalidResourceHandle;
+    run_callback([=] { callback(stream, cudaSuccess, data); });
+    return cudaSuccess;
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data) {
+    BEGIN();
+    NOT_NULL(function);
+    if (!stream_known(stream, __func__))
+        return cudaErrorInvalidResourceHandle;
+    run_callback([=] { function(data); });
+    return cudaSuccess;
+}
+
+// ---- events ----
+
+cudaError_t cudaEventCreate(cudaEvent_t *event) {
+    return cudaEventCreateWithFlags(event, cudaEventDefault);
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
+    BEGIN();
+    NOT_NULL(event);
+    if (flags & ~(unsigned)(cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess))
+        return fail(cudaErrorInvalidValue, "cudaEventCreate: 0x%x is no combination of flags",
+                    flags);
+    if (flags & cudaEventInterprocess) {
+        if (!(flags & cudaEventDisableTiming))
+            return fail(cudaErrorInvalidValue,
+                        "cudaEventCreate: cudaEventInterprocess needs cudaEventDisableTiming");
+        return fail(cudaErrorNotSupported,
+                    "cudaEventCreate: events of several processes are not supported");
+    }
+    *event = events().add({current_device(), flags, false, 0});
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+    return cudaEventRecordWithFlags(event, stream, cudaEventRecordDefault);
+}
+
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
+    BEGIN();
+    if (flags & ~(unsigned)cudaEventRecordExternal)
+        return fail(cudaErrorInvalidValue, "cudaEventRecord: 0x%x is no flag", flags);
+    int device;
+    if (!stream_known(stream, "cudaEventRecord", &device))
+        return cudaErrorInvalidResourceHandle;
+    int event_device = device;
+    const bool found = events().with(event, [&](Event &e) {
+        event_device = e.device;
+        if (device == e.device) {
+            e.recorded = true;
+            e.nanoseconds = now();
+        }
+    });
+    if (!found)
+        return no_event("cudaEventRecord", event);
+    if (event_device != device)
+        return fail(cudaErrorInvalidResourceHandle,
+                    "cudaEventRecord: the event is of device %d, the stream of device %d",
+                    event_device, device);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+    BEGIN();
+    return events().with(event, [](Event &) {}) ? cudaSuccess : no_event(__func__, event);
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+    BEGIN();
+    return events().with(event, [](Event &) {}) ? cudaSuccess : no_event(__func__, event);
+}
+
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end) {
+    BEGIN();
+    NOT_NULL(milliseconds);
+    Event a, b;
+    if (!events().with(start, [&](Event &e) { a = e; }))
+        return no_event(__func__, start);
+    if (!events().with(end, [&](Event &e) { b = e; }))
+        return no_event(__func__, end);
+    const char *why = nullptr;
+    if ((a.flags | b.flags) & cudaEventDisableTiming)
+        why = "an event was created with cudaEventDisableTiming";
+    else if (!a.recorded || !b.recorded)
+        why = a.recorded ? "the end was never recorded" : "the start was never recorded";
+    else if (a.device != b.device)
+        why = "the events are of two devices";
+    if (why)
+        return fail(cudaErrorInvalidResourceHandle, "cudaEventElapsedTime: %s", why);
+    *milliseconds = (float)((double)(b.nanoseconds - a.nanoseconds) / 1e6);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+    BEGIN();
+    return events().remove(event) ? cudaSuccess : no_event(__func__, event);
+}
+
+} // extern "C"

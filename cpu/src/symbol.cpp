@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT
+/*
+ * __device__, __constant__ and __managed__ variables.
+ *
+ * The translator puts them into linker sections, so they lie side by side. Each device has its own
+ * values: the sections hold those of one device at a time and are swapped when another one
+ * wants them. Managed variables are one for all devices, constants that are const never change.
+ */
+#include "internal.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+// What the linker calls the ends of a section; both are null in a program without such variables.
+#define SECTION(name)                                                                              \
+    extern "C" const char __start_##name[] __attribute__((weak, visibility("hidden")));            \
+    extern "C" const char __stop_##name[] __attribute__((weak, visibility("hidden")));
+SECTION(cuda_device)
+SECTION(cuda_constant)
+SECTION(cuda_constant_ro)
+SECTION(cuda_managed)
+#undef SECTION
+
+namespace cuda_cpu {
+
+namespace {
+
+const SymbolSection sections[] = {
+    {__start_cuda_device, __stop_cuda_device, true, false, true},
+    {__start_cuda_constant, __stop_cuda_constant, true, true, true},
+    {__start_cuda_constant_ro, __stop_cuda_constant_ro, false, true, false},
+    {__start_cuda_managed, __stop_cuda_managed, false, false, true},
+};
+
+size_t size_of(const SymbolSection &s) {
+    return (size_t)(s.end - s.begin);
+}
+
+// AddressSanitizer has put red zones between the variables, which a copy of a whole section must
+// not complain of. Written out, since a call of memcpy would be checked.
+__attribute__((no_sanitize("address", "thread"), optimize("no-tree-loop-distribute-patterns"))) void
+copy_section(char *to, const char *from, size_t bytes) {
+    size_t i = 0;
+    for (; i + sizeof(uint64_t) <= bytes; i += sizeof(uint64_t)) {
+        typedef uint64_t __attribute__((may_alias, aligned(1))) Word;
+        *(Word *)(to + i) = *(const Word *)(from + i);
+    }
+    for (; i < bytes; ++i)
+        to[i] = from[i];
+}
+
+using Image = std::unique_ptr<char[]>; // the bytes of all sections that are per device
+
+size_t image_size() {
+    size_t bytes = 0;
+    for (const SymbolSection &s : sections)
+        bytes += s.per_device ? size_of(s) : 0;
+    return bytes;
+}
+
+void save(Image &image) {
+    if (!image)
+        image.reset(new char[image_size()]);
+    char *to = image.get();
+    for (const SymbolSection &s : sections)
+        if (s.per_device) {
+            copy_section(to, s.begin, size_of(s));
+            to += size_of(s);
+        }
+}
+
+void load(const Image &image) {
+    const char *from = image.get();
+    for (const SymbolSection &s : sections)
+        if (s.per_device) {
+            copy_section(const_cast<char *>(s.begin), from, size_of(s));
+            from += size_of(s);
+        }
+}
+
+// Under launch_lock. Never destroyed: host threads may run until the very end.
+struct Values {
+    Image initial;             // what the program was loaded with
+    Image images[max_devices]; // of the devices that are not in place
+    int in_place = -1;
+};
+
+Values &values() {
+    static Values &all = *new Values;
+    return all;
+}
+
+// Checks a copy of `bytes` from `offset` on in a variable of `size` bytes, 0 when that is not
+// known.
+const SymbolSection *check_symbol(const char *call, const void *symbol, size_t size, size_t bytes,
+                                  size_t offset) {
+    const SymbolSection *section = symbol_section(symbol);
+    if (!section) {
+        fail(cudaErrorInvalidSymbol,
+             "%s: %p is no __device__ or __constant__ variable; pass the variable itself, not its "
+             "address",
+             call, symbol);
+        return nullptr;
+    }
+    const size_t limit = size ? size : (size_t)(section->end - (const char *)symbol);
+    if (bytes > limit || offset > limit - bytes) {
+        fail(cudaErrorInvalidValue,
+             "%s: %zu bytes from offset %zu on do not fit the variable's %zu", call, bytes, offset,
+             limit);
+        return nullptr;
+    }
+    return section;
+}
+
+cudaError_t symbol_error(const void *symbol) {
+    return symbol_section(symbol) ? cudaErrorInvalidValue : cudaErrorInvalidSymbol;
+}
+
+} // namespace
+
+std::mutex &launch_lock() {
+    static std::mutex &lock = *new std::mutex;
+    return lock;
+}
+
+void symbols_for_device(int device) {
+    Values &v = values();
+    if (v.in_place == device)
+        return;
+    if (image_size() > 0) {
+        if (v.in_place < 0) {
+            save(v.initial);
+        } else {
+            save(v.images[v.in_place]);
+            load(v.images[device] ? v.images[device] : v.initial);
+            v.images[device].reset();
+        }
+    }
+    v.in_place = device;
+}
+
+void reset_symbols_of(int device) {
+    std::lock_guard lock(launch_lock());
+    Values &v = values();
+    v.images[device].reset();
+    if (v.in_place == device && v.initial)
+        load(v.initial);
+}
+
+const SymbolSection *symbol_section(const void *address) {
+    for (const SymbolSection &s : sections)
+        if ((const char *)address >= s.begin && (const char *)address < s.end)
+            return &s;
+    return nullptr;
+}
+
+// nvcc refuses such a program when it links it; here the first call of the runtime does.
+void check_constant_limit() {
+#ifndef __SANITIZE_ADDRESS__ // which makes every variable longer
+    size_t bytes = 0;
+    for (const SymbolSection &s : sections)
+        bytes += s.constant ? size_of(s) : 0;
+    if (bytes > 65536) {
+        fprintf(stderr,
+                "cuda on the CPU: the __constant__ variables take %zu bytes, a device has 65536\n",
+                bytes);
+        exit(EXIT_FAILURE);
+    }
+#endif
+}
+
+cudaError_t copy_to_symbol(const char *call, const void *symbol, size_t size, const void *from,
+                           size_t bytes, size_t offset, cudaMemcpyKind kind, cudaStream_t stream) {
+    if (const cudaError_t error = begin(call))
+        return error;
+    if (!stream_known(stream, call))
+        return cudaErrorInvalidResourceHandle;
+    const SymbolSection *section = check_symbol(call, symbol, size, bytes, offset);
+    if (!section)
+        return symbol_error(symbol);
+    if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice &&
+        kind != cudaMemcpyDefault)
+        return fail(cudaErrorInvalidMemcpyDirection,
+                    "%s: the direction %d does not end at a device", call, (int)kind);
+    if (bytes == 0)
+        return cudaSuccess;
+    if (!section->writable)
+        return fail(cudaErrorInvalidSymbol,
+                    "%s: the variable is const, so the compiler may have used its value already",
+                    call);
+    if (const cudaError_t error = check_range(call, "source", from, bytes,
+                                              kind == cudaMemcpyHostToDevice     ? Side::host
+                                              : kind == cudaMemcpyDeviceToDevice ? Side::device
+                                                                                 : Side::either))
+        return error;
+    std::lock_guard lock(launch_lock());
+    symbols_for_device(current_device());
+    copy_memory((char *)const_cast<void *>(symbol) + offset, from, bytes);
+    return cudaSuccess;
+}
+
+cudaError_t copy_from_symbol(const char *call, void *to, const void *symbol, size_t size,
+                             size_t bytes, size_t offset, cudaMemcpyKind kind,
+                             cudaStream_t stream) {
+    if (const cudaError_t error = begin(call))
+        return error;
+    if (!stream_known(stream, call))
+        return cudaErrorInvalidResourceHandle;
+    if (!check_symbol(call, symbol, size, bytes, offset))
+        return symbol_error(symbol);
+    if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice &&
+        kind != cudaMemcpyDefault)
+        return fail(cudaErrorInvalidMemcpyDirection,
+                    "%s: the direction %d does not start at a device", call, (int)kind);
+    if (bytes == 0)
+        return cudaSuccess;
+    if (const cudaError_t error = check_range(call, "destination", to, bytes,
+                                              kind == cudaMemcpyDeviceToHost     ? Side::host
+                                              : kind == cudaMemcpyDeviceToDevice ? Side::device
+                                                                                 : Side::either))
+        return error;
+    std::lock_guard lock(launch_lock());
+    symbols_for_device(current_device());
+    copy_memory(to, (const char *)symbol + offset, bytes);
+    return cudaSuccess;
+}
+
+cudaError_t symbol_size(size_t *bytes, const void *symbol, size_t size) {
+    if (const cudaError_t error = begin("cudaGetSymbolSize"))
+        return error;
+    if (!bytes)
+        return fail(cudaErrorInvalidValue, "cudaGetSymbolSize: bytes is NULL");
+    if (!check_symbol("cudaGetSymbolSize", symbol, size, 0, 0))
+        return cudaErrorInvalidSymbol;
+    if (!size)
+        return fail(cudaErrorInvalidSymbol,
+                    "cudaGetSymbolSize: the type of the variable does not tell its size");
+    *bytes = size;
+    return cudaSuccess;
+}
+
+} // namespace cuda_cpu
+
+using namespace cuda_cpu;
+
+extern "C" {
+
+cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes, size_t offset,
+                               cudaMemcpyKind kind) {
+    return copy_to_symbol(__func__, symbol, 0, from, bytes, offset, kind, nullptr);
+}
+
+cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, size_t offset,
+                                 cudaMemcpyKind kind) {
+    return copy_from_symbol(__func__, to, symbol, 0, bytes, offset, kind, nullptr);
+}
+
+cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t bytes,
+                                    size_t offset, cudaMemcpyKind kind, cudaStream_t stream) {
+    return copy_to_symbol(__func__, symbol, 0, from, bytes, offset, kind, stream);
+}
+
+cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t bytes, size_t offset,
+                                      cudaMemcpyKind kind, cudaStream_t stream) {
+    return copy_from_symbol(__func__, to, symbol, 0, bytes, offset, kind, stream);
+}
+
+// The address is that of the variable of whichever device is current when it is used in a copy, and
+// of the device that a kernel runs on.
+cudaError_t cudaGetSymbolAddress(void **device_pointer, const void *symbol) {
+    BEGIN();
+    NOT_NULL(device_pointer);
+    if (!check_symbol(__func__, symbol, 0, 0, 0))
+        return cudaErrorInvalidSymbol;
+    *device_pointer = const_cast<void *>(symbol);
+    return cudaSuccess;
+}
+
+} // extern "C"
