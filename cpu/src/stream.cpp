@@ -21,7 +21,6 @@ struct Stream {
     int device;
     unsigned flags;
     int priority;
-    unsigned long long id;
 };
 
 struct Event {
@@ -82,9 +81,8 @@ bool is_default(cudaStream_t stream) {
 
 bool find_stream(cudaStream_t stream, Stream &found) {
     if (is_default(stream)) {
-        found = {current_device(),
-                 stream == cudaStreamPerThread ? cudaStreamNonBlocking : cudaStreamDefault, 0,
-                 (unsigned long long)(uintptr_t)stream};
+        const unsigned flags = stream == cudaStreamPerThread ? cudaStreamNonBlocking : 0;
+        found = {current_device(), flags, 0};
         return true;
     }
     return streams().with(stream, [&](Stream &s) { found = s; });
@@ -156,10 +154,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, i
     NOT_NULL(stream);
     if (flags & ~(unsigned)cudaStreamNonBlocking)
         return fail(cudaErrorInvalidValue, "cudaStreamCreate: 0x%x is no flag", flags);
-    *stream =
-        streams().add({current_device(), flags, std::clamp(priority, greatest_priority, 0), 0});
-    const cudaStream_t handle = *stream;
-    streams().with(handle, [&](Stream &s) { s.id = (unsigned long long)(uintptr_t)handle; });
+    *stream = streams().add({current_device(), flags, std::clamp(priority, greatest_priority, 0)});
     return cudaSuccess;
 }
 
@@ -205,10 +200,9 @@ cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device) {
 cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id) {
     BEGIN();
     NOT_NULL(id);
-    Stream s;
-    if (!find_stream(stream, s))
-        return no_stream(__func__, stream);
-    *id = s.id;
+    if (!stream_known(stream, __func__))
+        return cudaErrorInvalidResourceHandle;
+    *id = (uintptr_t)stream;
     return cudaSuccess;
 }
 
