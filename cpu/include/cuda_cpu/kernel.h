@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What kernels see: their indices, launches, barriers, warp operations, shared memory and atomics.
+ *
+ * cu2cpp rewrites `k<<<g, b>>>(x)` into launch(...)(x) and `__shared__` declarations into
+ * references from shared<T>(); everything else here is called by its CUDA name. The machinery
+ * behind it is in cpu/src/launch.cpp and cpu/src/warp.cpp.
+ */
+#pragma once
+#ifdef __cplusplus
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#define __global__
+#define __host__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __align__(n)    __attribute__((aligned(n)))
+#define __launch_bounds__(...)
+#define __grid_constant__
+#define __restrict__ __restrict
+#ifndef __CU2CPP__ // host sources that are not translated may still include headers that say these
+#define __device__
+#define __constant__
+#define __managed__
+#endif
+
+// Trivial types, so that reading one is a load from thread-local storage and nothing else. What
+// stays the same for all threads of a block is const here, so that the compiler may keep it in a
+// register although the kernel stores to memory; only the engine, which sets it, sees it otherwise.
+extern __thread uint3 threadIdx;
+#ifdef CUDA_CPU_ENGINE
+extern __thread uint3 blockIdx, blockDim, gridDim;
+#else
+extern __thread const uint3 blockIdx, blockDim, gridDim;
+#endif
+constexpr int warpSize = 32;
+
+namespace cuda_cpu {
+
+// ---- launches ----
+
+struct LaunchConfig {
+    dim3 grid, block;
+    size_t shared_bytes;
+    cudaStream_t stream;
+};
+
+inline LaunchConfig config(dim3 grid, dim3 block, size_t shared_bytes = 0,
+                           cudaStream_t stream = nullptr) {
+    return {grid, block, shared_bytes, stream};
+}
+
+// The block that this worker runs, as far as inlined code needs it.
+struct Block {
+    struct Fiber *loop;    // the stack that the common loop runs on; changes when a thread keeps it
+    const uint16_t *order; // position -> linear thread index; null for 0, 1, 2, …
+    unsigned position;     // in that order, of the thread that the common loop runs
+    unsigned count;        // threads in the block
+};
+
+struct Kernel {
+    const char *name, *file;
+    int line;
+    void (*run)(const void *call, Block &block, unsigned first); // positions first … count - 1
+    const void *call;
+};
+
+void launch_grid(const LaunchConfig &config, const Kernel &kernel);
+
+// A launch's kernel and arguments. Every thread gets its own copy of the arguments.
+template <class Callee, class... A> struct Call {
+    Callee callee;
+    std::tuple<A...> arguments;
+
+    // Runs threads one after the other as plain calls on the current stack. When one of them had
+    // to wait, this stack has become that thread's own and another stack runs the loop.
+    static void run(const void *p, Block &block, unsigned first) {
+        // A copy that no pointer can reach, so that stores of the kernel cannot change it.
+        const Call call = *static_cast<const Call *>(p);
+        const Fiber *const stack = block.loop;
+        const uint3 dim = blockDim;
+        if (block.order) {
+            for (unsigned i = first; i < block.count; ++i) {
+                const unsigned t = block.order[i];
+                block.position = i;
+                threadIdx = {t % dim.x, t / dim.x % dim.y, t / (dim.x * dim.y)};
+                call.thread();
+                if (block.loop != stack)
+                    return;
+            }
+            return;
+        }
+        uint3 t = {0, 0, 0};
+        if (first)
+            t = {first % dim.x, first / dim.x % dim.y, first / (dim.x * dim.y)};
+        for (; t.z < dim.z; ++t.z, t.y = 0)
+            for (; t.y < dim.y; ++t.y, t.x = 0) {
+                threadIdx = t;
+                for (; t.x < dim.x; ++t.x) {
+                    threadIdx.x = t.x;
+                    call.thread();
+                    if (__builtin_expect(block.loop != stack, 0))
+                        return;
+                }
+            }
+    }
+
+    void thread() const {
+        std::tuple<A...> mine = arguments;
+        std::apply(callee, mine);
+    }
+};
+
+template <class Callee> struct Launcher {
+    Callee callee;
+    LaunchConfig config;
+    const char *name, *file;
+    int line;
+
+    template <class... A> void operator()(A &&...a) const {
+        static_assert((std::is_trivially_copyable_v<std::decay_t<A>> && ...),
+                      "kernel arguments must be trivially copyable");
+        using TheCall = Call<Callee, std::decay_t<A>...>;
+        const TheCall call{callee, {std::forward<A>(a)...}};
+        launch_grid(config, {name, file, line, TheCall::run, &call});
+    }
+};
+
+// What cu2cpp makes of `callee<<<config>>>`.
+template <class Callee>
+Launcher<Callee> launch(Callee callee, const char *name, const LaunchConfig &config,
+                        const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return {callee, config, name, file, line};
+}
+
+// ---- shared memory ----
+
+struct SharedEntry {
+    uint64_t block; // number of the block that the pointer belongs to
+    void *pointer;
+};
+extern __thread SharedEntry *shared_table; // one row a __shared__ declaration
+extern __thread uint64_t block_number;     // grows with every block that this worker runs
+
+unsigned new_shared_slot();
+void *allocate_shared(unsigned slot, size_t size, size_t align, const char *name);
+void *dynamic_shared_memory(const char *name);
+
+// One per declaration, and per instance when the declaration is in a template: Tag is the type of
+// a lambda written at the declaration.
+template <class T, class Tag> struct SharedSlot { static inline const unsigned index = new_shared_slot(); };
+
+template <class T, class Tag> inline T &shared(Tag, const char *name) {
+    const unsigned slot = SharedSlot<T, Tag>::index;
+    if (__builtin_expect(shared_table && shared_table[slot].block == block_number, 1))
+        return *static_cast<T *>(shared_table[slot].pointer);
+    return *static_cast<T *>(allocate_shared(slot, sizeof(T), alignof(T), name));
+}
+
+template <class T> inline T *dynamic_shared(const char *name) {
+    return static_cast<T *>(dynamic_shared_memory(name));
+}
+
+// `extern __shared__ T x[];` outside a function: finds the block's memory at every use.
+template <class T> struct dynamic_array {
+    operator T *() const { return dynamic_shared<T>("extern __shared__ array"); }
+    template <class U> explicit operator U *() const { return (U *)static_cast<T *>(*this); }
+};
+
+// ---- barriers and warp operations ----
+
+enum class WarpOp : uint8_t {
+    sync, ballot, shuffle_index, shuffle_up, shuffle_down, shuffle_xor, match_any, match_all,
+    reduce_add, reduce_min, reduce_max, reduce_min_unsigned, reduce_max_unsigned,
+    reduce_and, reduce_or, reduce_xor
+};
+
+struct Site { // a line of the program
+    const char *file;
+    int line;
+};
+
+enum class BlockVote : uint8_t { none, count, all, any };
+
+int block_barrier(BlockVote vote, bool predicate, Site site);
+// Meets the other lanes of `mask`; `operand` is the lane, distance or width that the operation takes.
+uint64_t warp_operation(WarpOp op, unsigned mask, uint64_t value, int operand, int width, Site site);
+unsigned lane();
+void yield(); // lets other threads of the block run, then other programs
+
+// Counts atomics in a row that left one address as it was: a thread that waits for another.
+struct Spin {
+    const volatile void *address;
+    unsigned count;
+};
+extern __thread Spin spin;
+
+inline void atomic_without_effect(const volatile void *address) {
+    if (spin.address != address)
+        spin = {address, 0};
+    if (++spin.count >= 16) {
+        spin.count = 0;
+        yield();
+    }
+}
+
+template <class T> inline uint64_t to_bits(T value) {
+    static_assert(sizeof(T) <= 8 && std::is_arithmetic_v<T>, "shuffles move 4 or 8 byte numbers");
+    uint64_t bits = 0;
+    std::memcpy(&bits, &value, sizeof value);
+    return bits;
+}
+
+template <class T> inline T from_bits(uint64_t bits) {
+    T value;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+template <class T>
+inline T shuffle(WarpOp op, unsigned mask, T value, int operand, int width, Site site) {
+    return from_bits<T>(warp_operation(op, mask, to_bits(value), operand, width, site));
+}
+
+} // namespace cuda_cpu
+
+// A default argument is evaluated at the caller, which is how a call finds out its own line.
+#define CUDA_CPU_SITE const char *cu_file = __builtin_FILE(), int cu_line = __builtin_LINE()
+#define CUDA_CPU_HERE \
+    ::cuda_cpu::Site { cu_file, cu_line }
+
+inline void __syncthreads(CUDA_CPU_SITE) {
+    cuda_cpu::block_barrier(cuda_cpu::BlockVote::none, false, CUDA_CPU_HERE);
+}
+inline int __syncthreads_count(int predicate, CUDA_CPU_SITE) {
+    return cuda_cpu::block_barrier(cuda_cpu::BlockVote::count, predicate, CUDA_CPU_HERE);
+}
+inline int __syncthreads_and(int predicate, CUDA_CPU_SITE) {
+    return cuda_cpu::block_barrier(cuda_cpu::BlockVote::all, predicate, CUDA_CPU_HERE);
+}
+inline int __syncthreads_or(int predicate, CUDA_CPU_SITE) {
+    return cuda_cpu::block_barrier(cuda_cpu::BlockVote::any, predicate, CUDA_CPU_HERE);
+}
+
+inline void __syncwarp(unsigned mask = 0xffffffff, CUDA_CPU_SITE) {
+    cuda_cpu::warp_operation(cuda_cpu::WarpOp::sync, mask, 0, 0, 32, CUDA_CPU_HERE);
+}
+// The lanes known to run together with this one: itself. CUDA promises no more.
+inline unsigned __activemask() { return 1u << cuda_cpu::lane(); }
+
+inline unsigned __ballot_sync(unsigned mask, int predicate, CUDA_CPU_SITE) {
+    return (unsigned)cuda_cpu::warp_operation(cuda_cpu::WarpOp::ballot, mask, predicate != 0, 0, 32,
+                                              CUDA_CPU_HERE);
+}
+inline int __any_sync(unsigned mask, int predicate, CUDA_CPU_SITE) {
+    return __ballot_sync(mask, predicate, cu_file, cu_line) != 0;
+}
+inline int __all_sync(unsigned mask, int predicate, CUDA_CPU_SITE) {
+    return __ballot_sync(mask, !predicate, cu_file, cu_line) == 0;
+}
+
+template <class T>
+inline T __shfl_sync(unsigned mask, T value, int lane, int width = 32, CUDA_CPU_SITE) {
+    return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_index, mask, value, lane, width, CUDA_CPU_HERE);
+}
+template <class T>
+inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, CUDA_CPU_SITE) {
+    return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_up, mask, value, (int)delta, width, CUDA_CPU_HERE);
+}
+template <class T>
+inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, CUDA_CPU_SITE) {
+    return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_down, mask, value, (int)delta, width, CUDA_CPU_HERE);
+}
+template <class T>
+inline T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32, CUDA_CPU_SITE) {
+    return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_xor, mask, value, lanes, width, CUDA_CPU_HERE);
+}
+
+template <class T> inline unsigned __match_any_sync(unsigned mask, T value, CUDA_CPU_SITE) {
+    return (unsigned)cuda_cpu::warp_operation(cuda_cpu::WarpOp::match_any, mask, cuda_cpu::to_bits(value), 0,
+                                              32, CUDA_CPU_HERE);
+}
+template <class T>
+inline unsigned __match_all_sync(unsigned mask, T value, int *predicate, CUDA_CPU_SITE) {
+    const unsigned lanes = (unsigned)cuda_cpu::warp_operation(
+        cuda_cpu::WarpOp::match_all, mask, cuda_cpu::to_bits(value), 0, 32, CUDA_CPU_HERE);
+    *predicate = lanes != 0;
+    return lanes;
+}
+
+#define CUDA_CPU_REDUCE(T, name, op)                                              \
+    inline T __reduce_##name##_sync(unsigned mask, T value, CUDA_CPU_SITE) {      \
+        return (T)cuda_cpu::warp_operation(cuda_cpu::WarpOp::reduce_##op, mask,   \
+                                           cuda_cpu::to_bits(value), 0, 32, CUDA_CPU_HERE); \
+    }
+CUDA_CPU_REDUCE(int, add, add)
+CUDA_CPU_REDUCE(unsigned, add, add)
+CUDA_CPU_REDUCE(int, min, min)
+CUDA_CPU_REDUCE(unsigned, min, min_unsigned)
+CUDA_CPU_REDUCE(int, max, max)
+CUDA_CPU_REDUCE(unsigned, max, max_unsigned)
+CUDA_CPU_REDUCE(unsigned, and, and)
+CUDA_CPU_REDUCE(unsigned, or, or)
+CUDA_CPU_REDUCE(unsigned, xor, xor)
+#undef CUDA_CPU_REDUCE
+
+// ---- fences ----
+
+inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+
+// ---- atomics: sequentially consistent, each returns the old value ----
+
+namespace cuda_cpu {
+
+template <class T> inline T atomic_add(T *p, T value) {
+    if constexpr (std::is_integral_v<T>) {
+        const T old = __atomic_fetch_add(p, value, __ATOMIC_SEQ_CST);
+        if (__builtin_expect(value == 0, 0))
+            atomic_without_effect(p); // a poll
+        return old;
+    } else {
+        T old, sum;
+        __atomic_load(p, &old, __ATOMIC_SEQ_CST);
+        do
+            sum = old + value;
+        while (!__atomic_compare_exchange(p, &old, &sum, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+        return old;
+    }
+}
+
+template <class T> inline T atomic_exchange(T *p, T value) {
+    T old;
+    __atomic_exchange(p, &value, &old, __ATOMIC_SEQ_CST);
+    if (std::memcmp(&old, &value, sizeof old) == 0)
+        atomic_without_effect(p); // a lock that was taken already
+    return old;
+}
+
+template <class T> inline T atomic_compare_and_swap(T *p, T compare, T value) {
+    T old = compare;
+    if (!__atomic_compare_exchange(p, &old, &value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) ||
+        compare == value)
+        atomic_without_effect(p);
+    return old;
+}
+
+// Replaces *p by change(*p), which may be called several times.
+template <class T, class F> inline T atomic_update(T *p, F change) {
+    T old = __atomic_load_n(p, __ATOMIC_SEQ_CST);
+    while (!__atomic_compare_exchange_n(p, &old, change(old), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+        ;
+    return old;
+}
+
+} // namespace cuda_cpu
+
+// CUDA's own set of types, so that a call which nvcc refuses is refused here too.
+#define CUDA_CPU_ATOMIC(T, name, expression)                                        \
+    inline T atomic##name(T *p, T value) { return expression; }                     \
+    inline T atomic##name##_block(T *p, T value) { return atomic##name(p, value); } \
+    inline T atomic##name##_system(T *p, T value) { return atomic##name(p, value); }
+#define CUDA_CPU_ATOMIC_CAS(T)                                                                     \
+    inline T atomicCAS(T *p, T compare, T value) {                                                 \
+        return cuda_cpu::atomic_compare_and_swap(p, compare, value);                               \
+    }                                                                                              \
+    inline T atomicCAS_block(T *p, T compare, T value) { return atomicCAS(p, compare, value); }    \
+    inline T atomicCAS_system(T *p, T compare, T value) { return atomicCAS(p, compare, value); }
+
+CUDA_CPU_ATOMIC(int, Add, cuda_cpu::atomic_add(p, value))
+CUDA_CPU_ATOMIC(unsigned, Add, cuda_cpu::atomic_add(p, value))
+CUDA_CPU_ATOMIC(unsigned long long, Add, cuda_cpu::atomic_add(p, value))
+CUDA_CPU_ATOMIC(float, Add, cuda_cpu::atomic_add(p, value))
+CUDA_CPU_ATOMIC(double, Add, cuda_cpu::atomic_add(p, value))
+CUDA_CPU_ATOMIC(int, Sub, cuda_cpu::atomic_add(p, (int)-(unsigned)value))
+CUDA_CPU_ATOMIC(unsigned, Sub, cuda_cpu::atomic_add(p, -value))
+CUDA_CPU_ATOMIC(int, Exch, cuda_cpu::atomic_exchange(p, value))
+CUDA_CPU_ATOMIC(unsigned, Exch, cuda_cpu::atomic_exchange(p, value))
+CUDA_CPU_ATOMIC(unsigned long long, Exch, cuda_cpu::atomic_exchange(p, value))
+CUDA_CPU_ATOMIC(float, Exch, cuda_cpu::atomic_exchange(p, value))
+CUDA_CPU_ATOMIC_CAS(int)
+CUDA_CPU_ATOMIC_CAS(unsigned)
+CUDA_CPU_ATOMIC_CAS(unsigned long long)
+CUDA_CPU_ATOMIC_CAS(unsigned short)
+
+#define CUDA_CPU_ATOMIC_INTEGERS(T)                                                                    \
+    CUDA_CPU_ATOMIC(T, Min, cuda_cpu::atomic_update(p, [=](T old) { return old < value ? old : value; })) \
+    CUDA_CPU_ATOMIC(T, Max, cuda_cpu::atomic_update(p, [=](T old) { return old > value ? old : value; })) \
+    CUDA_CPU_ATOMIC(T, And, __atomic_fetch_and(p, value, __ATOMIC_SEQ_CST))                            \
+    CUDA_CPU_ATOMIC(T, Or, __atomic_fetch_or(p, value, __ATOMIC_SEQ_CST))                              \
+    CUDA_CPU_ATOMIC(T, Xor, __atomic_fetch_xor(p, value, __ATOMIC_SEQ_CST))
+CUDA_CPU_ATOMIC_INTEGERS(int)
+CUDA_CPU_ATOMIC_INTEGERS(unsigned)
+CUDA_CPU_ATOMIC_INTEGERS(unsigned long long)
+CUDA_CPU_ATOMIC(long long, Min,
+                cuda_cpu::atomic_update(p, [=](long long old) { return old < value ? old : value; }))
+CUDA_CPU_ATOMIC(long long, Max,
+                cuda_cpu::atomic_update(p, [=](long long old) { return old > value ? old : value; }))
+CUDA_CPU_ATOMIC(unsigned, Inc,
+                cuda_cpu::atomic_update(p, [=](unsigned old) { return old >= value ? 0u : old + 1; }))
+CUDA_CPU_ATOMIC(unsigned, Dec, cuda_cpu::atomic_update(p, [=](unsigned old) {
+                    return old == 0 || old > value ? value : old - 1;
+                }))
+
+#undef CUDA_CPU_ATOMIC
+#undef CUDA_CPU_ATOMIC_CAS
+#undef CUDA_CPU_ATOMIC_INTEGERS
+
+#endif // __cplusplus

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: MIT
+// The threads of one block: who runs next, barriers, and what goes wrong with them. See block.h.
+#include "block.h"
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <sched.h>
+#include <string>
+#include <unistd.h>
+
+__thread uint3 threadIdx, blockIdx, blockDim, gridDim;
+
+namespace cuda_cpu {
+
+__thread Worker *self;
+__thread Spin spin;
+
+namespace {
+
+unsigned linear_index() {
+    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+}
+
+std::string coordinates(uint3 i) {
+    return "(" + std::to_string(i.x) + "," + std::to_string(i.y) + "," + std::to_string(i.z) + ")";
+}
+
+std::string place(Site site) {
+    return std::string(base_name(site.file)) + ":" + std::to_string(site.line);
+}
+
+void fiber_entry() { self->run_fibers(); }
+
+} // namespace
+
+uint3 thread_index(unsigned t) {
+    return {t % blockDim.x, t / blockDim.x % blockDim.y, t / (blockDim.x * blockDim.y)};
+}
+
+bool same_site(Site a, Site b) {
+    return a.line == b.line && (a.file == b.file || strcmp(a.file, b.file) == 0);
+}
+
+const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+Worker &in_kernel(const char *what) {
+    if (!self || !self->kernel) {
+        fprintf(stderr, "cuda on the CPU: %s was called outside a kernel\n", what);
+        exit(EXIT_FAILURE);
+    }
+    return *self;
+}
+
+void kernel_error(const char *format, ...) {
+    static std::mutex one_at_a_time; // never unlocked: the first worker to fail has the word
+    one_at_a_time.lock();
+    fflush(stdout);
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "cuda on the CPU: ");
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    const Kernel &kernel = *self->kernel;
+    fprintf(stderr, "\n    in kernel %s, block %s, launched at %s\n", kernel.name,
+            coordinates(blockIdx).c_str(), place({kernel.file, kernel.line}).c_str());
+    _exit(EXIT_FAILURE);
+}
+
+Worker::Worker() : Block{} {
+    self = this;
+    adopt_stack(native);
+}
+
+Worker::~Worker() {
+    for (Fiber *fiber : spare)
+        delete_fiber(fiber);
+    free(arena);
+    self = nullptr;
+    shared_table = nullptr;
+}
+
+// ---- the common loop and the stacks that leave it ----
+
+void Worker::run_block() {
+    loop = &native;
+    kernel->run(kernel->call, *this, 0);
+    if (!waited)
+        return;
+    loop_returned();
+    while (ended < count) {
+        Fiber &fiber = next();
+        if (&fiber == &native)
+            continue; // the loop goes on, on this stack
+        current = &fiber;
+        switch_fiber(native, fiber);
+    }
+    waited = false;
+}
+
+// What every stack but a worker's own does: continue the common loop, then step aside.
+void Worker::run_fibers() {
+    for (;;) {
+        kernel->run(kernel->call, *this, accounted);
+        loop_returned();
+        Fiber &mine = *current;
+        spare.push_back(&mine);
+        Fiber &fiber = next();
+        if (&fiber == &mine)
+            continue;
+        current = &fiber;
+        switch_fiber(mine, fiber);
+    }
+}
+
+// The call that ran the common loop came back: at the end of the loop, or because the last
+// thread it ran had taken over its stack and now has ended.
+void Worker::loop_returned() {
+    if (loop == current) {
+        account(count);
+        loop = nullptr;
+    } else {
+        end_thread(linear_index());
+    }
+}
+
+void Worker::end_thread(unsigned t) {
+    threads[t].state = State::ended;
+    ++ended;
+    Warp &warp = warps[t / warpSize];
+    warp.ended |= 1u << t % warpSize;
+    if (warp.waiting)
+        complete_warp_operation(t / warpSize);
+}
+
+// Threads that the common loop has passed without any of them waiting have ended.
+void Worker::account(unsigned position) {
+    for (; accounted < position; ++accounted)
+        end_thread(order ? order[accounted] : accounted);
+}
+
+unsigned Worker::enter() {
+    const unsigned t = linear_index();
+    if (!waited) {
+        waited = true;
+        current = &native;
+        accounted = ended = at_barrier = 0;
+        memset(warps, 0, sizeof warps);
+        for (unsigned i = 0; i < count; ++i) {
+            threads[i].fiber = nullptr;
+            threads[i].state = State::fresh;
+            threads[i].site = {nullptr, 0};
+        }
+        ready.clear();
+        yielded.clear();
+    }
+    if (loop == current)
+        account(order ? position : t);
+    return t;
+}
+
+void Worker::make_ready(unsigned t) {
+    threads[t].state = State::ready;
+    ready.push(t);
+}
+
+// Ready threads first, so that a warp or block that can go on does while its stacks are in the
+// cache; then threads not yet started; threads that wait for an atomic to change last.
+Fiber &Worker::next() {
+    if (!ready.empty())
+        return *threads[ready.pop()].fiber;
+    if (!loop && accounted < count) {
+        if (spare.empty())
+            spare.push_back(new_fiber(fiber_entry));
+        loop = spare.back();
+        spare.pop_back();
+        return *loop;
+    }
+    if (!yielded.empty()) {
+        sched_yield(); // what it waits for may be in a block of another worker
+        const unsigned t = yielded.pop();
+        threads[t].state = State::ready;
+        return *threads[t].fiber;
+    }
+    if (ended == count)
+        return native;
+    stuck();
+}
+
+void yield() {
+    Worker *worker = self;
+    if (!worker || !worker->kernel) {
+        sched_yield();
+        return;
+    }
+    const unsigned t = worker->enter();
+    worker->threads[t].state = State::yielded;
+    worker->yielded.push(t);
+    worker->wait(t);
+}
+
+// ---- barriers ----
+
+int block_barrier(BlockVote vote, bool predicate, Site site) {
+    Worker &worker = in_kernel("__syncthreads()");
+    const unsigned t = worker.enter();
+    Thread &me = worker.threads[t];
+    if (worker.at_barrier == 0) {
+        worker.barrier_vote = vote;
+        worker.barrier_site = site;
+        worker.barrier_ayes = 0;
+    } else if (!same_site(site, worker.barrier_site)) {
+        kernel_error("divergent barrier: %u of %u threads wait at %s while thread %s comes to %s",
+                     worker.at_barrier, worker.count, place(worker.barrier_site).c_str(),
+                     coordinates(threadIdx).c_str(), place(site).c_str());
+    }
+    me.site = site;
+    worker.barrier_ayes += predicate;
+    if (++worker.at_barrier < worker.count) {
+        me.state = State::at_barrier;
+        worker.wait(t);
+        return worker.barrier_result;
+    }
+
+    worker.at_barrier = 0;
+    switch (vote) {
+    case BlockVote::none:
+        break;
+    case BlockVote::count:
+        worker.barrier_result = worker.barrier_ayes;
+        break;
+    case BlockVote::all:
+        worker.barrier_result = worker.barrier_ayes == (int)worker.count;
+        break;
+    case BlockVote::any:
+        worker.barrier_result = worker.barrier_ayes != 0;
+        break;
+    }
+    for (unsigned i = 0; i < worker.count; ++i) {
+        const unsigned other = worker.order ? worker.order[i] : i;
+        if (other != t)
+            worker.make_ready(other);
+    }
+    return worker.barrier_result;
+}
+
+// ---- diagnosis ----
+
+namespace {
+
+// "thread (3,0,0)", "threads (0,0,0) to (127,0,0)", or the first few of a scattered set.
+std::string name_threads(const std::vector<unsigned> &list) {
+    if (list.size() == 1)
+        return "thread " + coordinates(thread_index(list[0]));
+    if (list.back() - list.front() + 1 == list.size())
+        return "threads " + coordinates(thread_index(list.front())) + " to " +
+               coordinates(thread_index(list.back()));
+    std::string text = "threads";
+    for (size_t i = 0; i < list.size() && i < 4; ++i)
+        text += " " + coordinates(thread_index(list[i]));
+    return list.size() > 4 ? text + " …" : text;
+}
+
+} // namespace
+
+// Nothing can run and threads are left: they wait for others that will never come.
+void Worker::stuck() {
+    std::vector<unsigned> waiting, gone;
+    bool barrier = false;
+    for (unsigned t = 0; t < count; ++t)
+        barrier |= threads[t].state == State::at_barrier;
+    for (unsigned t = 0; t < count; ++t) {
+        const State state = threads[t].state;
+        if (state == (barrier ? State::at_barrier : State::at_warp_operation))
+            waiting.push_back(t);
+        else
+            gone.push_back(t);
+    }
+    std::string text = std::to_string(waiting.size()) + " of " + std::to_string(count) +
+                       " threads wait at " + place(threads[waiting[0]].site) + ": " +
+                       name_threads(waiting);
+    // The others, by where they were seen last.
+    while (!gone.empty()) {
+        const Thread &first = threads[gone[0]];
+        std::vector<unsigned> alike, rest;
+        for (unsigned t : gone)
+            (threads[t].state == first.state && threads[t].site.line == first.site.line ? alike : rest)
+                .push_back(t);
+        text += "\n    ";
+        if (first.state == State::at_warp_operation)
+            text += "a warp operation at " + place(first.site) + " holds " + name_threads(alike);
+        else if (first.site.file)
+            text += "they went on from " + place(first.site) + " and have returned: " + name_threads(alike);
+        else
+            text += "they have returned without meeting a barrier: " + name_threads(alike);
+        gone = rest;
+    }
+    kernel_error("%s: %s", barrier ? "divergent barrier" : "divergent warp operation", text.c_str());
+}
+
+} // namespace cuda_cpu

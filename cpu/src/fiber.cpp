@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// Stacks that a thread of a block can leave and return to: see fiber.h.
+#include "fiber.h"
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace cuda_cpu {
+
+__thread Switch under_way;
+
+namespace {
+
+// Only pages that are touched take memory, so room for printf and local arrays is cheap.
+#ifdef __SANITIZE_ADDRESS__
+constexpr size_t stack_size = 1 << 20;
+#else
+constexpr size_t stack_size = 256 << 10;
+#endif
+
+const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+#if HAVE_BOOST_CONTEXT
+void start(boost::context::detail::transfer_t from) {
+    under_way.from->context = from.fctx;
+#else
+void start() {
+#endif
+    arrive(*under_way.to);
+    under_way.to->entry();
+    abort(); // entry never returns
+}
+
+} // namespace
+
+Fiber *new_fiber(void (*entry)()) {
+    char *memory = (char *)mmap(nullptr, stack_size + page, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    if (memory == MAP_FAILED) {
+        fprintf(stderr, "cuda on the CPU: no memory for the stack of a thread: %s\n",
+                strerror(errno));
+        _exit(EXIT_FAILURE);
+    }
+    // A process may hold some 65,000 mappings; past that a stack goes without its guard.
+    (void)!mprotect(memory, page, PROT_NONE);
+
+    // Stacks that begin at the same place in their pages would fight for the same cache lines.
+    static std::atomic<unsigned> colour;
+    const size_t size = stack_size - colour++ % 64 * 64 * 5 % 16384;
+
+    Fiber *fiber = new Fiber;
+    fiber->entry = entry;
+    fiber->stack = memory + page;
+    fiber->size = size;
+#if HAVE_BOOST_CONTEXT
+    fiber->context = boost::context::detail::make_fcontext(fiber->stack + size, size, start);
+#else
+    getcontext(&fiber->context);
+    fiber->context.uc_stack.ss_sp = fiber->stack;
+    fiber->context.uc_stack.ss_size = size;
+    makecontext(&fiber->context, start, 0);
+#endif
+#ifdef __SANITIZE_THREAD__
+    fiber->tsan = __tsan_create_fiber(0);
+#endif
+    return fiber;
+}
+
+void delete_fiber(Fiber *fiber) {
+#ifdef __SANITIZE_THREAD__
+    __tsan_destroy_fiber(fiber->tsan);
+#endif
+    munmap(fiber->stack - page, stack_size + page);
+    delete fiber;
+}
+
+void adopt_stack([[maybe_unused]] Fiber &fiber) {
+#ifdef __SANITIZE_THREAD__
+    fiber.tsan = __tsan_get_current_fiber();
+#endif
+}
+
+bool overflows(const Fiber &fiber, const void *address) {
+    const char *p = static_cast<const char *>(address);
+    return fiber.stack && p < fiber.stack && p >= fiber.stack - page;
+}
+
+} // namespace cuda_cpu

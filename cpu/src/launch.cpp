@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Launches: checked, then their blocks dealt out to the workers.
+ *
+ * The calling thread is a worker itself and starts at once, so a launch of few blocks never waits
+ * for another thread to wake up. A launch has ended when launch_grid returns.
+ */
+#include "block.h"
+#include "internal.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <random>
+#include <sched.h>
+#include <string>
+#include <thread>
+
+namespace cuda_cpu {
+
+namespace {
+
+[[noreturn]] void refuse_setting(const char *name, const char *value, const char *wanted) {
+    fprintf(stderr, "cuda on the CPU: %s=%s: must be %s\n", name, value, wanted);
+    exit(EXIT_FAILURE);
+}
+
+unsigned worker_count() {
+    if (const char *value = getenv("CUDA_CPU_WORKERS")) {
+        char *end;
+        const long n = strtol(value, &end, 10);
+        if (end == value || *end || n < 1 || n > 1024)
+            refuse_setting("CUDA_CPU_WORKERS", value, "a number from 1 to 1024");
+        return (unsigned)n;
+    }
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        return (unsigned)CPU_COUNT(&set);
+    return std::max(1u, std::thread::hardware_concurrency());
+}
+
+// The order in which threads and blocks run. A correct program gives the same bits under all.
+struct Schedule {
+    enum { forward, reverse, random } kind = forward;
+    uint64_t seed = 0;
+
+    Schedule() {
+        const char *value = getenv("CUDA_CPU_SCHEDULE");
+        if (!value || strcmp(value, "forward") == 0)
+            return;
+        char *end = nullptr;
+        if (strcmp(value, "reverse") == 0)
+            kind = reverse;
+        else if (strncmp(value, "random:", 7) == 0 && (seed = strtoull(value + 7, &end, 10), *end == 0) &&
+                 end != value + 7)
+            kind = random;
+        else
+            refuse_setting("CUDA_CPU_SCHEDULE", value, "forward, reverse or random:SEED");
+    }
+
+    uint64_t block(uint64_t i, uint64_t n) const {
+        if (kind == reverse)
+            return n - 1 - i;
+        if (kind == random) { // i -> (a i + b) mod n, one to one as a and n share no factor
+            uint64_t a = (seed * 2 + 1) % n;
+            while (std::gcd(a, n) != 1)
+                ++a;
+            return (uint64_t)(((unsigned __int128)a * i + seed) % n);
+        }
+        return i;
+    }
+
+    // The order of `count` threads in the given block; null for forward.
+    const uint16_t *threads(uint16_t *order, unsigned count, uint64_t block) const {
+        if (kind == forward)
+            return nullptr;
+        for (unsigned i = 0; i < count; ++i)
+            order[i] = (uint16_t)(kind == reverse ? count - 1 - i : i);
+        if (kind == random) {
+            std::minstd_rand generator((unsigned)(seed * 2654435761u + block + 1));
+            for (unsigned i = count; i > 1; --i)
+                std::swap(order[i - 1], order[generator() % i]);
+        }
+        return order;
+    }
+};
+
+struct Grid {
+    const LaunchConfig &config;
+    const Kernel &kernel;
+    const Schedule &schedule;
+    size_t shared_limit;
+    uint64_t blocks, chunk;
+    std::atomic<uint64_t> next{0};
+};
+
+thread_local std::unique_ptr<Worker> own_worker;
+
+void run_blocks(Grid &grid) {
+    if (!own_worker)
+        own_worker = std::make_unique<Worker>();
+    watch_faults();
+    Worker &worker = *own_worker;
+    const dim3 size = grid.config.grid, block = grid.config.block;
+    gridDim = {size.x, size.y, size.z};
+    blockDim = {block.x, block.y, block.z};
+    worker.count = block.x * block.y * block.z;
+    worker.order = nullptr;
+    worker.prepare_shared(grid.config.shared_bytes, grid.shared_limit);
+    worker.kernel = &grid.kernel;
+    for (;;) {
+        const uint64_t first = grid.next.fetch_add(grid.chunk, std::memory_order_relaxed);
+        const uint64_t last = std::min(first + grid.chunk, grid.blocks);
+        if (first >= last)
+            break;
+        if (grid.schedule.kind == Schedule::forward) {
+            blockIdx = {(unsigned)(first % size.x), (unsigned)(first / size.x % size.y),
+                        (unsigned)(first / size.x / size.y)};
+            for (uint64_t i = first; i < last; ++i) {
+                ++block_number;
+                worker.run_block();
+                if (++blockIdx.x == size.x) { // counted up: a division costs as much as a block
+                    blockIdx.x = 0;
+                    if (++blockIdx.y == size.y) {
+                        blockIdx.y = 0;
+                        ++blockIdx.z;
+                    }
+                }
+            }
+            continue;
+        }
+        for (uint64_t i = first; i < last; ++i) {
+            const uint64_t b = grid.schedule.block(i, grid.blocks);
+            blockIdx = {(unsigned)(b % size.x), (unsigned)(b / size.x % size.y),
+                        (unsigned)(b / size.x / size.y)};
+            worker.order = grid.schedule.threads(worker.shuffled, worker.count, b);
+            ++block_number;
+            worker.run_block();
+        }
+    }
+    worker.kernel = nullptr;
+}
+
+// The other workers sleep until there is a grid. Never destroyed: they run until the process ends.
+class Pool {
+  public:
+    // Blocks of the grid run on the caller and on as many others as are of use.
+    void run(Grid &grid) {
+        const uint64_t helpers = std::min<uint64_t>(size - 1, grid.blocks - 1);
+        if (helpers == 0) {
+            run_blocks(grid);
+            return;
+        }
+        {
+            std::lock_guard<std::mutex> lock(mutex);
+            for (; started < helpers; ++started)
+                std::thread(&Pool::work, this).detach();
+            current = &grid;
+            ++generation;
+        }
+        for (uint64_t i = 0; i < helpers; ++i)
+            wake.notify_one();
+        run_blocks(grid);
+        std::unique_lock<std::mutex> lock(mutex);
+        current = nullptr; // a worker that wakes up now finds nothing to do
+        done.wait(lock, [this] { return active == 0; });
+    }
+
+    const unsigned size = worker_count();
+
+  private:
+    void work() {
+        uint64_t seen = 0;
+        std::unique_lock<std::mutex> lock(mutex);
+        for (;;) {
+            wake.wait(lock, [&] { return current && generation != seen; });
+            seen = generation;
+            Grid &grid = *current;
+            ++active;
+            lock.unlock();
+            run_blocks(grid);
+            lock.lock();
+            if (--active == 0)
+                done.notify_one();
+        }
+    }
+
+    std::mutex mutex;
+    std::condition_variable wake, done;
+    Grid *current = nullptr;
+    uint64_t generation = 0;
+    unsigned started = 0, active = 0;
+};
+
+std::atomic<size_t> dynamic_limit{48 << 10};
+
+bool acceptable(const LaunchConfig &c, const Kernel &kernel, size_t &shared_limit) {
+    const cudaDeviceProp &device = properties(current_device());
+    const unsigned grid[3] = {c.grid.x, c.grid.y, c.grid.z};
+    const unsigned block[3] = {c.block.x, c.block.y, c.block.z};
+    const auto refuse = [&](cudaError_t error, const char *what, uint64_t value, uint64_t limit) {
+        fail(error, "launch of %s at %s:%d: %s is %llu, must be from 1 to %llu", kernel.name,
+             base_name(kernel.file), kernel.line, what, (unsigned long long)value, (unsigned long long)limit);
+        return false;
+    };
+    static const char *const grid_names[] = {"gridDim.x", "gridDim.y", "gridDim.z"};
+    static const char *const block_names[] = {"blockDim.x", "blockDim.y", "blockDim.z"};
+    for (int i = 0; i < 3; ++i) {
+        if (grid[i] == 0 || grid[i] > (unsigned)device.maxGridSize[i])
+            return refuse(cudaErrorInvalidConfiguration, grid_names[i], grid[i], device.maxGridSize[i]);
+        if (block[i] == 0 || block[i] > (unsigned)device.maxThreadsDim[i])
+            return refuse(cudaErrorInvalidConfiguration, block_names[i], block[i], device.maxThreadsDim[i]);
+    }
+    const uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
+    if (threads > (uint64_t)device.maxThreadsPerBlock)
+        return refuse(cudaErrorInvalidConfiguration, "the number of threads of a block", threads,
+                      device.maxThreadsPerBlock);
+    shared_limit = std::max((size_t)device.sharedMemPerBlock, dynamic_limit.load());
+    if (c.shared_bytes > shared_limit)
+        return refuse(cudaErrorInvalidValue, "the dynamic shared memory in bytes", c.shared_bytes, shared_limit);
+    return true;
+}
+
+} // namespace
+
+void launch_grid(const LaunchConfig &config, const Kernel &kernel) {
+    static Pool &pool = *new Pool;
+    static const Schedule schedule;
+    if (self && self->kernel)
+        kernel_error("%s is launched inside a kernel, which is not supported", kernel.name);
+    size_t shared_limit;
+    if (!stream_usable(config.stream, "kernel launch") || !acceptable(config, kernel, shared_limit))
+        return;
+    const uint64_t blocks = (uint64_t)config.grid.x * config.grid.y * config.grid.z;
+    const uint64_t chunk = std::min<uint64_t>(1024, std::max<uint64_t>(1, blocks / (pool.size * 8)));
+    std::lock_guard<std::mutex> one_launch(launch_lock());
+    symbols_for_device(current_device());
+    Grid grid{config, kernel, schedule, shared_limit, blocks, chunk};
+    pool.run(grid);
+}
+
+void allow_dynamic_shared(size_t bytes) {
+    size_t old = dynamic_limit.load();
+    while (bytes > old && !dynamic_limit.compare_exchange_weak(old, bytes))
+        ;
+}
+
+} // namespace cuda_cpu

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Shared memory: one arena a worker, used anew by each block that it runs.
+ *
+ * The launch's dynamic part comes first; a declared array gets its place when the first thread of
+ * the block reaches the declaration. Both are filled with NaN, and under AddressSanitizer all
+ * that is not handed out is poisoned.
+ */
+#include "block.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(p, n)   ((void)(p), (void)(n))
+#define ASAN_UNPOISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
+#endif
+
+namespace cuda_cpu {
+
+__thread SharedEntry *shared_table;
+__thread uint64_t block_number;
+
+namespace {
+
+constexpr size_t red_zone = 32, arena_size = 512 << 10;
+
+char *hand_out(Worker &worker, size_t size, size_t align, const char *name) {
+    const size_t begin = (worker.arena_used + align - 1) / align * align;
+    if (begin + size + red_zone > arena_size)
+        kernel_error("no shared memory left for %s (%zu bytes)", name, size);
+    worker.arena_used = begin + size + red_zone;
+    char *memory = worker.arena + begin;
+    ASAN_UNPOISON_MEMORY_REGION(memory, size);
+    memset(memory, 0xff, size);
+    return memory;
+}
+
+} // namespace
+
+// Rows are counted before main; row 0 is what a launch before that would read.
+static std::atomic<unsigned> slots{1};
+unsigned new_shared_slot() { return slots++; }
+
+void Worker::prepare_shared(size_t bytes, size_t limit) {
+    dynamic_bytes = bytes;
+    shared_limit = limit;
+    if (table.size() < slots)
+        table.resize(slots);
+    shared_table = table.data();
+}
+
+// Called when the first thread of the block that wants shared memory does.
+static void prepare_arena(Worker &worker) {
+    if (worker.arena_block == block_number)
+        return;
+    worker.arena_block = block_number;
+    worker.arena_used = 0;
+    worker.declared_bytes = 0;
+    if (!worker.arena)
+        worker.arena = static_cast<char *>(aligned_alloc(4096, arena_size));
+    if (!worker.arena)
+        kernel_error("no host memory for the shared memory of a block");
+    ASAN_POISON_MEMORY_REGION(worker.arena, arena_size);
+    worker.dynamic_memory = hand_out(worker, worker.dynamic_bytes, 128, "the launch");
+}
+
+void *dynamic_shared_memory(const char *name) {
+    Worker &worker = in_kernel(name);
+    prepare_arena(worker);
+    return worker.dynamic_memory;
+}
+
+void *allocate_shared(unsigned slot, size_t size, size_t align, const char *name) {
+    Worker &worker = in_kernel(name);
+    prepare_arena(worker);
+    worker.declared_bytes += size;
+    if (worker.dynamic_bytes + worker.declared_bytes > worker.shared_limit)
+        kernel_error("__shared__ %s brings the block's shared memory to %zu bytes of %zu", name,
+                     worker.dynamic_bytes + worker.declared_bytes, worker.shared_limit);
+    void *memory = hand_out(worker, size, std::max(align, (size_t)16), name);
+    shared_table[slot] = {block_number, memory};
+    return memory;
+}
+
+} // namespace cuda_cpu

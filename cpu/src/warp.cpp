@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Warp operations: the lanes named in a mask meet, then each takes its result.
+ *
+ * As on hardware, lanes that have ended or that the block does not have (its last warp may be
+ * partial) are not waited for. What such a lane, or one outside the mask, would have given is
+ * undefined in CUDA; here it reads as all ones, which is NaN in floating point.
+ */
+#include "block.h"
+
+#include <algorithm>
+
+namespace cuda_cpu {
+
+namespace {
+
+constexpr uint64_t undefined = ~(uint64_t)0;
+
+const char *op_name(WarpOp op) {
+    switch (op) {
+    case WarpOp::sync:
+        return "__syncwarp";
+    case WarpOp::ballot:
+        return "__ballot_sync, __any_sync or __all_sync";
+    case WarpOp::shuffle_index:
+        return "__shfl_sync";
+    case WarpOp::shuffle_up:
+        return "__shfl_up_sync";
+    case WarpOp::shuffle_down:
+        return "__shfl_down_sync";
+    case WarpOp::shuffle_xor:
+        return "__shfl_xor_sync";
+    case WarpOp::match_any:
+        return "__match_any_sync";
+    case WarpOp::match_all:
+        return "__match_all_sync";
+    default:
+        return "__reduce_*_sync";
+    }
+}
+
+// The lane that a shuffle reads, after PTX's shfl: segments of `width` lanes, and a lane whose
+// source would lie past its segment reads itself.
+unsigned source_lane(const Thread &thread, unsigned lane) {
+    const unsigned width = (unsigned)thread.width, segment = lane & ~(width - 1);
+    const unsigned operand = (unsigned)thread.operand;
+    switch (thread.op) {
+    case WarpOp::shuffle_index:
+        return segment + (operand & (width - 1));
+    case WarpOp::shuffle_up:
+        return lane - segment < operand ? lane : lane - operand;
+    case WarpOp::shuffle_down:
+        return operand >= width || lane - segment + operand >= width ? lane : lane + operand;
+    default: { // xor; may reach down into an earlier segment, never up into a later one
+        const unsigned source = lane ^ (operand & 31);
+        return source >= segment + width ? lane : source;
+    }
+    }
+}
+
+uint64_t reduce(WarpOp op, uint64_t a, uint64_t b) {
+    switch (op) {
+    case WarpOp::reduce_add:
+        return (uint32_t)(a + b);
+    case WarpOp::reduce_min:
+        return (uint32_t)std::min((int32_t)a, (int32_t)b);
+    case WarpOp::reduce_max:
+        return (uint32_t)std::max((int32_t)a, (int32_t)b);
+    case WarpOp::reduce_min_unsigned:
+        return std::min(a, b);
+    case WarpOp::reduce_max_unsigned:
+        return std::max(a, b);
+    case WarpOp::reduce_and:
+        return a & b;
+    case WarpOp::reduce_or:
+        return a | b;
+    default:
+        return a ^ b;
+    }
+}
+
+// threads: the 32 lanes of the warp; present: those that take part.
+void compute(Thread *threads, unsigned present, WarpOp op) {
+    uint64_t common = 0;
+    bool first = true, all_equal = true;
+    for (unsigned lane = 0; lane < 32; ++lane) {
+        if (!(present >> lane & 1))
+            continue;
+        const uint64_t value = threads[lane].value;
+        if (op == WarpOp::ballot)
+            common |= value << lane;
+        else if (op >= WarpOp::reduce_add)
+            common = first ? value : reduce(op, common, value);
+        else if (first)
+            common = value;
+        all_equal &= value == common;
+        first = false;
+    }
+    for (unsigned lane = 0; lane < 32; ++lane) {
+        if (!(present >> lane & 1))
+            continue;
+        Thread &thread = threads[lane];
+        switch (op) {
+        case WarpOp::sync:
+            break;
+        case WarpOp::shuffle_index:
+        case WarpOp::shuffle_up:
+        case WarpOp::shuffle_down:
+        case WarpOp::shuffle_xor: {
+            const unsigned source = source_lane(thread, lane);
+            thread.result = present >> source & 1 ? threads[source].value : undefined;
+            break;
+        }
+        case WarpOp::match_any:
+            thread.result = 0;
+            for (unsigned other = 0; other < 32; ++other)
+                if (present >> other & 1 && threads[other].value == thread.value)
+                    thread.result |= 1u << other;
+            break;
+        case WarpOp::match_all:
+            thread.result = all_equal ? thread.mask : 0;
+            break;
+        default:
+            thread.result = common;
+        }
+    }
+}
+
+} // namespace
+
+unsigned lane() {
+    in_kernel("a warp operation");
+    return (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % warpSize;
+}
+
+// Lets go the lanes of one meeting if all of them have come.
+void Worker::complete_warp_operation(unsigned w) {
+    Warp &warp = warps[w];
+    Thread *const lanes = threads + w * warpSize;
+    const unsigned here = std::min(count - w * warpSize, (unsigned)warpSize);
+    const unsigned alive = (here == 32 ? ~0u : (1u << here) - 1) & ~warp.ended;
+    for (unsigned todo = warp.waiting; todo;) {
+        const Thread &one = lanes[__builtin_ctz(todo)];
+        todo &= todo - 1;
+        const unsigned present = one.mask & alive;
+        if ((warp.waiting & present) != present)
+            continue;
+        for (unsigned lane = 0; lane < 32; ++lane) {
+            if (!(present >> lane & 1))
+                continue;
+            const Thread &other = lanes[lane];
+            if (other.op != one.op || other.mask != one.mask)
+                kernel_error("divergent warp operation: lanes that name each other are at %s with "
+                             "mask 0x%08x (%s:%d) and at %s with mask 0x%08x (%s:%d)",
+                             op_name(one.op), one.mask, base_name(one.site.file), one.site.line,
+                             op_name(other.op), other.mask, base_name(other.site.file),
+                             other.site.line);
+        }
+        compute(lanes, present, one.op);
+        warp.waiting &= ~present;
+        todo &= ~present;
+        for (unsigned lane = 0; lane < 32; ++lane)
+            if (present >> lane & 1)
+                make_ready(w * warpSize + lane);
+    }
+}
+
+uint64_t warp_operation(WarpOp op, unsigned mask, uint64_t value, int operand, int width,
+                        Site site) {
+    Worker &worker = in_kernel(op_name(op));
+    const unsigned t = worker.enter();
+    const unsigned w = t / warpSize, lane = t % warpSize;
+    if (!(mask >> lane & 1))
+        kernel_error("%s at %s:%d: lane %u calls it with mask 0x%08x, which leaves the lane out",
+                     op_name(op), base_name(site.file), site.line, lane, mask);
+    if (width < 1 || width > 32 || (width & (width - 1)))
+        kernel_error("%s at %s:%d: width %d is not a power of two up to 32", op_name(op),
+                     base_name(site.file), site.line, width);
+    Thread &me = worker.threads[t];
+    me.site = site;
+    me.op = op;
+    me.mask = mask;
+    me.value = value;
+    me.operand = operand;
+    me.width = width;
+    me.state = State::at_warp_operation;
+    worker.warps[w].waiting |= 1u << lane;
+    worker.complete_warp_operation(w);
+    worker.wait(t);
+    return me.result;
+}
+
+} // namespace cuda_cpu
