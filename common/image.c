@@ -192,7 +192,7 @@ static void replace_handlers(sighandler_t from, sighandler_t to) {
 }
 
 // Creates the temporary file in the target's folder, where a rename can put it into place.
-static int create_temporary(const char *target, mode_t mode) {
+static int create_temporary(const char *target) {
     int fd = -1;
     for (int i = 0; i < 100 && fd < 0; i++) {
         int length = snprintf(temporary, sizeof(temporary), "%.*s.picture-%ld-%d.tmp",
@@ -201,7 +201,7 @@ static int create_temporary(const char *target, mode_t mode) {
             errno = ENAMETOOLONG;
             return -1;
         }
-        fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd < 0 && errno != EEXIST)
             return -1;
     }
@@ -237,7 +237,9 @@ void image_write(const char *path, const unsigned char *pixels, size_t width, si
         problem = write_to(open(target, O_WRONLY | O_CLOEXEC), format, pixels, width, height);
     } else {
         replace_handlers(SIG_DFL, interrupted);
-        int fd = create_temporary(target, exists ? status.st_mode & 0777 : 0666);
+        int fd = create_temporary(target);
+        if (fd >= 0 && exists)
+            (void)!fchmod(fd, status.st_mode & 0777); // not every file system has modes
         problem = write_to(fd, format, pixels, width, height);
         if (!problem && rename(temporary, target) != 0)
             problem = strerror(errno);

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <math.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -61,17 +60,15 @@ static void open_standard_files(void) {
 
 static long long parse_whole(const char *name, const char *text, long long min, long long max,
                              bool suffixes) {
+    static const char units[] = "KMG";
     char *end;
     errno = 0;
     long long value = strtoll(text, &end, 10);
     // strtoll takes white space and a plus sign, which nobody means to write here.
     bool good = errno == 0 && isdigit((unsigned char)text[text[0] == '-']);
-    if (suffixes && good && *end && strchr("KMG", *end)) {
-        good = !__builtin_mul_overflow(value,
-                                       1LL << (*end == 'K'   ? 10
-                                               : *end == 'M' ? 20
-                                                             : 30),
-                                       &value);
+    const char *unit = suffixes && *end ? strchr(units, *end) : NULL;
+    if (unit) {
+        good &= !__builtin_mul_overflow(value, 1LL << 10 * (unit - units + 1), &value);
         end++;
     }
     if (!good || *end || value < min || value > max)
@@ -85,7 +82,7 @@ static float parse_float(const char *name, const char *text, float low, float hi
     float value = strtof(text, &end);
     // No inf, nan, hexadecimal or white space; overflow is infinite and so out of range.
     bool good = end != text && *end == '\0' && text[strspn(text, "0123456789+-.eE")] == '\0';
-    if (!good || !isfinite(value) || !(value >= low && value <= high))
+    if (!good || !(value >= low && value <= high))
         quit(EXIT_USAGE, "--%s %s: must be a number from %g to %g", name, *text ? text : "''", low,
              high);
     return value;
