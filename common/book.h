@@ -95,7 +95,7 @@ static inline void select_device(void) {
     if (options.list_devices)
         list_devices(count);
     if (options.device >= count)
-        quit(EXIT_USAGE, "--device %d: no such device, there are %d (--list-devices shows them)",
+        quit(EXIT_USAGE, "--device %d: no such device, found %d (--list-devices shows them)",
              options.device, count);
     error = cudaSetDevice(options.device);
     if (error == cudaSuccess)

@@ -55,15 +55,12 @@ static const int wrong_launch_line = __LINE__ - 2;
 
 TEST(handle_launch) {
     unit_result r = in_child(wrong_launch);
+    char start[256];
+    snprintf(start, sizeof(start), "%s:%d: kernel launch: invalid ", __FILE__, wrong_launch_line);
     EXPECT(r.status == 1);
-    // The CPU back end adds a line that says why.
-    const char *last = strstr(r.err, __FILE__ ":");
-    if (EXPECT(last != NULL)) {
-        memmove(r.err, last, strlen(last) + 1);
-        EXPECT(is_at(r, wrong_launch_line,
-                     "kernel launch: invalid configuration argument "
-                     "(cudaErrorInvalidConfiguration)"));
-    }
+    // The CPU back end says why in a line before it. CUDA 13 has cudaErrorInvalidValue here, CUDA
+    // 12 cudaErrorInvalidConfiguration.
+    EXPECT(strstr(r.err, start) && strstr(r.err, " (cudaErrorInvalid"));
 }
 
 static void no_memory(void *) {
@@ -113,7 +110,7 @@ TEST(select_device) {
     options.device = 9999;
     unit_result r = in_child(select);
     EXPECT(r.status == 64 && !*r.out);
-    EXPECT(begins_with(r.err, "prog: --device 9999: no such device, there "));
+    EXPECT(begins_with(r.err, "prog: --device 9999: no such device, found "));
     options.device = 0;
     r = in_child(select);
     EXPECT(r.status == 0 && is(r.out, "device 0\n"));
