@@ -234,7 +234,7 @@ void launch_grid(const LaunchConfig &config, const Kernel &kernel) {
     if (self && self->kernel)
         kernel_error("%s is launched inside a kernel, which is not supported", kernel.name);
     size_t shared_limit;
-    if (!stream_usable(config.stream, "kernel launch") || !acceptable(config, kernel, shared_limit))
+    if (begin("kernel launch") != cudaSuccess || !stream_usable(config.stream, "kernel launch") || !acceptable(config, kernel, shared_limit))
         return;
     const uint64_t blocks = (uint64_t)config.grid.x * config.grid.y * config.grid.z;
     const uint64_t chunk = std::min<uint64_t>(1024, std::max<uint64_t>(1, blocks / (pool.size * 8)));

@@ -155,11 +155,12 @@ void *dynamic_shared_memory(const char *name);
 // a lambda written at the declaration.
 template <class T, class Tag> struct SharedSlot { static inline const unsigned index = new_shared_slot(); };
 
-template <class T, class Tag> inline T &shared(Tag, const char *name) {
+// align: what the declaration asks for beyond what its type does.
+template <class T, class Tag> inline T &shared(Tag, const char *name, size_t align = alignof(T)) {
     const unsigned slot = SharedSlot<T, Tag>::index;
     if (__builtin_expect(shared_table && shared_table[slot].block == block_number, 1))
         return *static_cast<T *>(shared_table[slot].pointer);
-    return *static_cast<T *>(allocate_shared(slot, sizeof(T), alignof(T), name));
+    return *static_cast<T *>(allocate_shared(slot, sizeof(T), align, name));
 }
 
 template <class T> inline T *dynamic_shared(const char *name) {
@@ -311,9 +312,9 @@ CUDA_CPU_REDUCE(unsigned, xor, xor)
 
 // ---- fences ----
 
-inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+inline void __threadfence() { __sync_synchronize(); }
+inline void __threadfence_block() { __sync_synchronize(); }
+inline void __threadfence_system() { __sync_synchronize(); }
 
 // ---- atomics: sequentially consistent, each returns the old value ----
 

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+// Barriers and shared memory on the CPU back end.
+#include <cuda_runtime.h>
+#include <vector>
+#include "../unit.h"
+
+template <class T> static T *upload(const std::vector<T> &host) {
+    T *device;
+    EXPECT(cudaMalloc(&device, host.size() * sizeof(T)) == cudaSuccess);
+    EXPECT(cudaMemcpy(device, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice) == cudaSuccess);
+    return device;
+}
+
+template <class T> static std::vector<T> download(T *device, size_t n) {
+    std::vector<T> host(n);
+    EXPECT(cudaGetLastError() == cudaSuccess);
+    EXPECT(cudaMemcpy(host.data(), device, n * sizeof(T), cudaMemcpyDeviceToHost) == cudaSuccess);
+    EXPECT(cudaFree(device) == cudaSuccess);
+    return host;
+}
+
+// Sums in halves, whatever the number of threads; the same through static and dynamic memory.
+__device__ int sum_tree(int *cache, int value) {
+    cache[threadIdx.x] = value;
+    __syncthreads();
+    for (unsigned n = blockDim.x; n > 1;) {
+        const unsigned half = (n + 1) / 2;
+        if (threadIdx.x + half < n)
+            cache[threadIdx.x] += cache[threadIdx.x + half];
+        __syncthreads();
+        n = half;
+    }
+    return cache[0];
+}
+
+template <int SIZE> __global__ void sum_static(const int *in, int *out) {
+    __shared__ int cache[SIZE];
+    const int sum = sum_tree(cache, in[blockIdx.x * blockDim.x + threadIdx.x]);
+    if (threadIdx.x == 0)
+        out[blockIdx.x] = sum;
+}
+
+__global__ void sum_dynamic(const int *in, int *out) {
+    extern __shared__ int cache[];
+    const int sum = sum_tree(cache, in[blockIdx.x * blockDim.x + threadIdx.x]);
+    if (threadIdx.x == 0)
+        out[blockIdx.x] = sum;
+}
+
+static void check_sums(unsigned blocks, unsigned threads) {
+    std::vector<int> values(blocks * threads), sums(blocks);
+    for (size_t i = 0; i < values.size(); ++i)
+        sums[i / threads] += values[i] = (int)(i * 2654435761u >> 20);
+    int *in = upload(values), *out = upload(std::vector<int>(blocks)), *out2 = upload(std::vector<int>(blocks));
+    sum_static<1024><<<blocks, threads>>>(in, out);
+    sum_dynamic<<<blocks, threads, threads * sizeof(int)>>>(in, out2);
+    EXPECT(download(out, blocks) == sums);
+    EXPECT(download(out2, blocks) == sums);
+    EXPECT(cudaFree(in) == cudaSuccess);
+}
+
+TEST(reductions_on_odd_grids) {
+    const unsigned sizes[] = {1, 2, 3, 31, 32, 33, 100, 255, 256, 257, 1000, 1024};
+    for (unsigned threads : sizes)
+        for (unsigned blocks : {1u, 7u})
+            check_sums(blocks, threads);
+    check_sums(1001, 48);
+}
+
+__global__ void several(const double *in, double *out) {
+    __shared__ double a[8][4], *where, last;
+    __shared__ volatile int counter;
+    __shared__ __align__(64) float aligned[3];
+    const unsigned t = threadIdx.x + threadIdx.y * 4;
+    a[threadIdx.y][threadIdx.x] = in[t];
+    if (t == 0) {
+        where = &a[0][0];
+        counter = (int)sizeof a;
+        last = -1;
+        aligned[2] = ((size_t)aligned % 64 == 0 && sizeof aligned == 12) ? 2 : 0;
+    }
+    __syncthreads();
+    if (t == 31)
+        last = where[31];
+    __syncthreads();
+    out[t] = a[7 - threadIdx.y][3 - threadIdx.x] + last + counter + aligned[2];
+}
+
+TEST(declarations_of_many_kinds) {
+    std::vector<double> values(32);
+    for (int i = 0; i < 32; ++i)
+        values[i] = i * 1.5;
+    double *in = upload(values), *out = upload(values);
+    several<<<5, dim3(4, 8)>>>(in, out);
+    const std::vector<double> got = download(out, 32);
+    for (int i = 0; i < 32; ++i)
+        EXPECT(got[i] == values[31 - i] + values[31] + 256 + 2);
+    EXPECT(cudaFree(in) == cudaSuccess);
+}
+
+// An instance of a template, and a device function that two kernels call, each have their own.
+template <class T> __device__ T rotate(T value) {
+    __shared__ T all[64];
+    all[threadIdx.x] = value;
+    __syncthreads();
+    const T next = all[(threadIdx.x + 1) % blockDim.x];
+    __syncthreads();
+    return next;
+}
+__global__ void rotate_both(int *ints, float *floats) {
+    const int i = rotate(ints[threadIdx.x]);
+    const float f = rotate(floats[threadIdx.x]);
+    ints[threadIdx.x] = rotate(i);
+    floats[threadIdx.x] = f;
+}
+
+TEST(shared_memory_of_templates) {
+    std::vector<int> i(64);
+    std::vector<float> f(64);
+    for (int k = 0; k < 64; ++k)
+        f[k] = (float)(i[k] = k);
+    int *ints = upload(i);
+    float *floats = upload(f);
+    rotate_both<<<1, 64>>>(ints, floats);
+    const auto got_i = download(ints, 64);
+    const auto got_f = download(floats, 64);
+    for (int k = 0; k < 64; ++k)
+        EXPECT(got_i[k] == (k + 2) % 64 && got_f[k] == (k + 1) % 64);
+}
+
+extern __shared__ unsigned char bytes[]; // outside a function, as many programs have it
+
+__global__ void two_in_one(float *out, int n) {
+    float *first = (float *)bytes;
+    int *second = (int *)&first[n];
+    first[threadIdx.x] = 0.5f * threadIdx.x;
+    second[threadIdx.x] = (int)threadIdx.x;
+    __syncthreads();
+    out[threadIdx.x] = first[n - 1 - threadIdx.x] + second[n - 1 - threadIdx.x];
+}
+
+TEST(dynamic_memory_outside_a_function) {
+    const int n = 77;
+    float *out = upload(std::vector<float>(n));
+    two_in_one<<<1, n, n * 8>>>(out, n);
+    const auto got = download(out, n);
+    for (int i = 0; i < n; ++i)
+        EXPECT(got[i] == 1.5f * (n - 1 - i));
+}
+
+__global__ void fresh(float *out) {
+    __shared__ float a[4];
+    extern __shared__ float b[];
+    out[blockIdx.x] = a[3] + b[0];
+    a[3] = b[0] = 1;
+}
+
+TEST(shared_memory_starts_as_nan_in_each_block) {
+    float *out = upload(std::vector<float>(100));
+    fresh<<<100, 1, 4>>>(out);
+    for (float value : download(out, 100))
+        EXPECT(value != value);
+}
+
+__global__ void votes(int *out) {
+    const unsigned t = threadIdx.x;
+    out[t * 4 + 0] = __syncthreads_count(t % 3 == 0);
+    out[t * 4 + 1] = __syncthreads_and(t < blockDim.x);
+    out[t * 4 + 2] = __syncthreads_and(t != 5);
+    out[t * 4 + 3] = __syncthreads_or(t == 99) * 2 + __syncthreads_or(0);
+}
+
+TEST(barriers_that_vote) {
+    int *out = upload(std::vector<int>(400));
+    votes<<<1, 100>>>(out);
+    const auto got = download(out, 400);
+    for (int t = 0; t < 100; ++t) {
+        EXPECT(got[t * 4] == 34);
+        EXPECT(got[t * 4 + 1] != 0);
+        EXPECT(got[t * 4 + 2] == 0);
+        EXPECT(got[t * 4 + 3] != 0 && got[t * 4 + 3] % 2 == 0);
+    }
+}
+
+__device__ int deep(int n) { // uses a good part of a thread's stack, with a barrier at the bottom
+    volatile char frame[1000];
+    frame[n % 1000] = (char)n;
+    if (n == 0) {
+        __syncthreads();
+        return frame[0];
+    }
+    return deep(n - 1) + (frame[n % 1000] == (char)n);
+}
+__global__ void recurse(int *out) { out[threadIdx.x] = deep(100); }
+
+TEST(barrier_deep_in_calls) {
+    int *out = upload(std::vector<int>(512));
+    recurse<<<1, 512>>>(out);
+    for (int value : download(out, 512))
+        EXPECT(value == 100);
+}
+
+// The indices of a thread, its locals and its floating-point state survive any number of waits.
+__global__ void shift_round(float *ring, int rounds) {
+    __shared__ float cells[8][8][8];
+    const uint3 me = threadIdx;
+    float value = ring[me.x + 8 * (me.y + 8 * me.z)];
+    for (int i = 0; i < rounds; ++i) {
+        cells[me.z][me.y][me.x] = value;
+        __syncthreads();
+        value = cells[(threadIdx.z + 1) % 8][(threadIdx.y + 1) % 8][(threadIdx.x + 1) % 8];
+        __syncthreads();
+    }
+    ring[me.x + 8 * (me.y + 8 * me.z)] = value;
+}
+
+TEST(many_rounds_in_three_dimensions) {
+    std::vector<float> values(512);
+    for (int i = 0; i < 512; ++i)
+        values[i] = i + 0.25f;
+    float *ring = upload(values);
+    shift_round<<<1, dim3(8, 8, 8)>>>(ring, 8 * 25 + 3);
+    const auto got = download(ring, 512);
+    for (int z = 0; z < 8; ++z)
+        for (int y = 0; y < 8; ++y)
+            for (int x = 0; x < 8; ++x)
+                EXPECT(got[x + 8 * (y + 8 * z)] ==
+                       values[(x + 3) % 8 + 8 * ((y + 3) % 8 + 8 * ((z + 3) % 8))]);
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+// Launches on the CPU back end: who runs, with which indices and arguments, and what is refused.
+#include <atomic>
+#include <cuda_runtime.h>
+#include <thread>
+#include <vector>
+#include "../unit.h"
+
+template <class T> struct Device { // an array in device memory, for the length of a case
+    T *data;
+    size_t n;
+    explicit Device(size_t count) : n(count) {
+        EXPECT(cudaMalloc(&data, n * sizeof(T)) == cudaSuccess);
+        EXPECT(cudaMemset(data, 0, n * sizeof(T)) == cudaSuccess);
+    }
+    ~Device() { EXPECT(cudaFree(data) == cudaSuccess); }
+    std::vector<T> host() const {
+        std::vector<T> copy(n);
+        EXPECT(cudaMemcpy(copy.data(), data, n * sizeof(T), cudaMemcpyDeviceToHost) == cudaSuccess);
+        return copy;
+    }
+};
+
+static bool launched() { return EXPECT(cudaGetLastError() == cudaSuccess); }
+
+__global__ void visit(unsigned *visits) {
+    size_t block = blockIdx.x + (size_t)gridDim.x * (blockIdx.y + (size_t)gridDim.y * blockIdx.z);
+    unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+    bool sane = threadIdx.x < blockDim.x && threadIdx.y < blockDim.y && threadIdx.z < blockDim.z;
+    atomicAdd(&visits[block * blockDim.x * blockDim.y * blockDim.z + thread], sane ? 1u : 100u);
+}
+
+TEST(every_thread_runs_once) {
+    const dim3 shapes[][2] = {{1, 1},
+                              {7, 33},
+                              {dim3(3, 5, 2), dim3(4, 3, 5)},
+                              {dim3(1, 1, 9), dim3(1, 1, 64)},
+                              {dim3(1, 600), dim3(1, 1024)},
+                              {5000, 1}};
+    for (auto &shape : shapes) {
+        const dim3 g = shape[0], b = shape[1];
+        Device<unsigned> visits((size_t)g.x * g.y * g.z * b.x * b.y * b.z);
+        visit<<<g, b>>>(visits.data);
+        launched();
+        size_t wrong = 0;
+        for (unsigned count : visits.host())
+            wrong += count != 1;
+        EXPECT(wrong == 0);
+    }
+}
+
+__global__ void number_blocks(int *out) { out[blockIdx.x] = (int)blockIdx.x + 1; }
+
+TEST(a_million_blocks_of_one_thread) {
+    Device<int> out(1 << 20);
+    number_blocks<<<1 << 20, 1>>>(out.data);
+    launched();
+    size_t wrong = 0, i = 0;
+    for (int value : out.host())
+        wrong += value != (int)++i;
+    EXPECT(wrong == 0);
+}
+
+struct Pair {
+    int a, b;
+};
+__global__ void own_copy(Pair pair, int step, int *out) {
+    pair.a += step; // the next thread must not see it
+    step = 1000;
+    out[threadIdx.x] = pair.a + pair.b + step;
+}
+
+TEST(each_thread_has_its_own_arguments) {
+    Device<int> out(100);
+    int evaluated = 0;
+    own_copy<<<1, 100>>>(Pair{5, 7}, (++evaluated, 3), out.data);
+    launched();
+    for (int value : out.host())
+        EXPECT(value == 1015);
+    EXPECT(evaluated == 1);
+}
+
+template <int A, class T> __global__ void add_constant(T *out, T value) { *out += value + A; }
+__global__ void convert(float *out, double x, long n, const char *null) {
+    *out = (float)(x + n) + (null ? 1 : 0);
+}
+
+namespace inner {
+template <class T> struct Box {
+    T value;
+};
+__global__ void unbox(Box<Box<int>> box, int *out) { *out = box.value.value; }
+} // namespace inner
+
+#define LAUNCH(kernel, ...) kernel<<<1, 1>>>(__VA_ARGS__)
+
+TEST(forms_of_a_launch) {
+    Device<int> out(1);
+    add_constant<3, int><<<1, 1>>>(out.data, 4);
+    add_constant<1><<<1, 1>>>(out.data, 1); // T deduced
+    add_constant<(8 >> 2)><<<dim3(16 >> 3), 1, 0, cudaStreamPerThread>>>(out.data, 0);
+    void (*pointer)(int *, int) = add_constant<10, int>;
+    pointer<<<1, 1>>>(out.data, 0);
+    void (*table[])(int *, int) = {add_constant<100, int>};
+    table[0]<<<1, 1>>>(out.data, 0);
+    LAUNCH((add_constant<1000, int>), out.data, 0);
+    launched();
+    EXPECT(out.host()[0] == 7 + 2 + 2 * 2 + 10 + 100 + 1000);
+    inner::unbox<<<1, 1>>>(inner::Box<inner::Box<int>>{{42}}, out.data);
+    launched();
+    EXPECT(out.host()[0] == 42);
+    Device<float> f(1);
+    convert<<<1, 1>>>(f.data, 1, 2, NULL);
+    launched();
+    EXPECT(f.host()[0] == 3);
+}
+
+// Each launch is refused with the given error, the kernel does not run, and the error is gone after.
+__global__ void must_not_run(int *out) { *out = 1; }
+
+static void refused(dim3 grid, dim3 block, size_t shared, cudaError_t expected) {
+    Device<int> out(1);
+    must_not_run<<<grid, block, shared>>>(out.data);
+    EXPECT(cudaPeekAtLastError() == expected);
+    EXPECT(cudaGetLastError() == expected);
+    EXPECT(cudaGetLastError() == cudaSuccess);
+    EXPECT(out.host()[0] == 0);
+}
+
+TEST(limits_of_a_launch) {
+    refused(1, 1025, 0, cudaErrorInvalidConfiguration);
+    refused(1, dim3(32, 33), 0, cudaErrorInvalidConfiguration);
+    refused(1, dim3(1, 1, 65), 0, cudaErrorInvalidConfiguration);
+    refused(0, 1, 0, cudaErrorInvalidConfiguration);
+    refused(1, 0, 0, cudaErrorInvalidConfiguration);
+    refused(dim3(1, 65536), 1, 0, cudaErrorInvalidConfiguration);
+    refused(dim3(1, 1, 65536), 1, 0, cudaErrorInvalidConfiguration);
+    refused(dim3(0x80000000u), 1, 0, cudaErrorInvalidConfiguration);
+    refused(1, 1, (48 << 10) + 1, cudaErrorInvalidValue);
+    Device<int> out(1);
+    must_not_run<<<1, dim3(32, 32), 48 << 10>>>(out.data); // the twin: at the limits
+    launched();
+    EXPECT(out.host()[0] == 1);
+}
+
+__global__ void add_up(unsigned long long *sum, unsigned long long value) { atomicAdd(sum, value); }
+
+TEST(launches_from_several_host_threads) {
+    Device<unsigned long long> sum(1);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 6; ++i)
+        threads.emplace_back([&] {
+            for (int j = 0; j < 50; ++j)
+                add_up<<<10, 20>>>(sum.data, 3);
+            launched();
+        });
+    for (std::thread &thread : threads)
+        thread.join();
+    EXPECT(sum.host()[0] == 6ull * 50 * 10 * 20 * 3);
+}
+
+__global__ void hello() { printf("block %u thread %u\n", blockIdx.x, threadIdx.x); }
+
+TEST(kernels_print) {
+    const unit_result result = unit_child([](void *) { hello<<<2, 3>>>(); }, NULL);
+    EXPECT(result.status == 0);
+    for (int block = 0; block < 2; ++block)
+        for (int thread = 0; thread < 3; ++thread) {
+            char line[40];
+            snprintf(line, sizeof line, "block %d thread %d\n", block, thread);
+            EXPECT(strstr(result.out, line) != NULL);
+        }
+}
