@@ -69,14 +69,15 @@ static void print_memory(const cudaDeviceProp *prop, int device) {
     printf("Maximum memory pitch:      %zu bytes\n", prop->memPitch);
     printf("Texture alignment:         %zu bytes\n", prop->textureAlignment);
     printf("L2 cache:                  %d bytes\n", prop->l2CacheSize);
+    if (clock == 0 || prop->memoryBusWidth == 0) {
+        printf(
+            "Peak memory bandwidth:     unknown, the device tells no memory clock or bus width\n");
+        return;
+    }
     printf("Memory clock rate:         %d kHz\n", clock);
     printf("Memory bus width:          %d bits\n", prop->memoryBusWidth);
     // Double data rate: two transfers of the bus's width a clock.
-    if (clock > 0 && prop->memoryBusWidth > 0)
-        printf("Peak memory bandwidth:     %.1f GB/s\n",
-               2.0 * clock * prop->memoryBusWidth / 8 / 1e6);
-    else
-        printf("Peak memory bandwidth:     unknown\n");
+    printf("Peak memory bandwidth:     %.1f GB/s\n", 2.0 * clock * prop->memoryBusWidth / 8 / 1e6);
 }
 
 static void print_multiprocessors(const cudaDeviceProp *prop, int device) {
