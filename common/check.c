@@ -78,5 +78,5 @@ bool check_pixels(const char *name, const unsigned char *got, const unsigned cha
             shown++;
         }
     }
-    return report(name, differ, pixels, allowed);
+    return report(name, differ, pixels, differ > allowed ? allowed : 0);
 }
