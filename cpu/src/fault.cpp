@@ -27,7 +27,7 @@ void on_fault(int signal, siginfo_t *info, void *) {
         return;
     }
     const Kernel &kernel = *worker->kernel;
-    const bool overflow = overflows(*worker->current, info->si_addr);
+    const bool overflow = worker->waited && overflows(*worker->current, info->si_addr);
     char text[500];
     const int length =
         snprintf(text, sizeof text,

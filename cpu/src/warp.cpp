@@ -133,36 +133,44 @@ unsigned lane() {
     return (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % warpSize;
 }
 
-// Lets go the lanes of one meeting if all of them have come.
+// Lets the lanes of each meeting go for which all have come.
 void Worker::complete_warp_operation(unsigned w) {
     Warp &warp = warps[w];
     Thread *const lanes = threads + w * warpSize;
     const unsigned here = std::min(count - w * warpSize, (unsigned)warpSize);
     const unsigned alive = (here == 32 ? ~0u : (1u << here) - 1) & ~warp.ended;
+    const Thread *one = nullptr, *other = nullptr; // two that name each other and do not agree
+    bool completed = false;
     for (unsigned todo = warp.waiting; todo;) {
-        const Thread &one = lanes[__builtin_ctz(todo)];
+        const Thread &first = lanes[__builtin_ctz(todo)];
+        const unsigned present = first.mask & alive;
         todo &= todo - 1;
-        const unsigned present = one.mask & alive;
         if ((warp.waiting & present) != present)
             continue;
-        for (unsigned lane = 0; lane < 32; ++lane) {
-            if (!(present >> lane & 1))
-                continue;
-            const Thread &other = lanes[lane];
-            if (other.op != one.op || other.mask != one.mask)
-                kernel_error("divergent warp operation: lanes that name each other are at %s with "
-                             "mask 0x%08x (%s:%d) and at %s with mask 0x%08x (%s:%d)",
-                             op_name(one.op), one.mask, base_name(one.site.file), one.site.line,
-                             op_name(other.op), other.mask, base_name(other.site.file),
-                             other.site.line);
+        const Thread *stranger = nullptr;
+        for (unsigned left = present; left; left &= left - 1) {
+            const Thread &lane = lanes[__builtin_ctz(left)];
+            if (lane.op != first.op || lane.mask != first.mask)
+                stranger = &lane;
         }
-        compute(lanes, present, one.op);
+        if (stranger) { // still to be let go by a meeting of its own, perhaps
+            one = &first;
+            other = stranger;
+            continue;
+        }
+        compute(lanes, present, first.op);
+        completed = true;
         warp.waiting &= ~present;
         todo &= ~present;
-        for (unsigned lane = 0; lane < 32; ++lane)
-            if (present >> lane & 1)
-                make_ready(w * warpSize + lane);
+        for (unsigned left = present; left; left &= left - 1)
+            make_ready(w * warpSize + (unsigned)__builtin_ctz(left));
     }
+    if (one && !completed)
+        kernel_error("divergent warp operation: lanes that name each other are at %s with mask "
+                     "0x%08x (%s:%d) and at %s with mask 0x%08x (%s:%d)",
+                     op_name(one->op), one->mask, base_name(one->site.file), one->site.line,
+                     op_name(other->op), other->mask, base_name(other->site.file),
+                     other->site.line);
 }
 
 uint64_t warp_operation(WarpOp op, unsigned mask, uint64_t value, int operand, int width,

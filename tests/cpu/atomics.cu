@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+// Atomics on the CPU back end, and the locks that people build from them.
+#include <cmath>
+#include <cuda_runtime.h>
+#include <limits.h>
+#include <vector>
+#include "../unit.h"
+
+template <class T> struct Cell { // one number in device memory
+    T *data;
+    explicit Cell(T value) {
+        EXPECT(cudaMalloc(&data, sizeof(T)) == cudaSuccess);
+        EXPECT(cudaMemcpy(data, &value, sizeof value, cudaMemcpyHostToDevice) == cudaSuccess);
+    }
+    ~Cell() { EXPECT(cudaFree(data) == cudaSuccess); }
+    T get() const {
+        T value;
+        EXPECT(cudaGetLastError() == cudaSuccess);
+        EXPECT(cudaMemcpy(&value, data, sizeof value, cudaMemcpyDeviceToHost) == cudaSuccess);
+        return value;
+    }
+};
+
+template <class T> __global__ void sum(T *total, int n) {
+    const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    if (i < n)
+        atomicAdd(total, (T)(i % 5));
+}
+
+template <class T> static void sums() {
+    Cell<T> total(0);
+    sum<<<100, 128>>>(total.data, 12003);
+    double expected = 0;
+    for (int i = 0; i < 12003; ++i)
+        expected += i % 5;
+    EXPECT((double)total.get() == expected); // whole numbers: exact in float too
+}
+
+TEST(add_int) { sums<int>(); }
+TEST(add_unsigned) { sums<unsigned>(); }
+TEST(add_unsigned_long_long) { sums<unsigned long long>(); }
+TEST(add_float) { sums<float>(); }
+TEST(add_double) { sums<double>(); }
+
+struct Results {
+    int add, sub, exch, min, max, and_, or_, xor_, cas_hit, cas_miss, cell[10];
+    unsigned inc[5], dec[5];
+    unsigned long long big_min, big_max;
+    long long low_min, low_max;
+    float exch_float;
+};
+
+__global__ void each_once(Results *r) {
+    int *c = r->cell;
+    r->add = atomicAdd(&c[0], 5);
+    r->sub = atomicSub(&c[1], 5);
+    r->exch = atomicExch(&c[2], 7);
+    r->min = atomicMin(&c[3], -3);
+    r->max = atomicMax(&c[4], -3);
+    r->and_ = atomicAnd(&c[5], 0x0f);
+    r->or_ = atomicOr(&c[6], 0x0f);
+    r->xor_ = atomicXor(&c[7], 0x0f);
+    r->cas_hit = atomicCAS(&c[8], 10, 1);
+    r->cas_miss = atomicCAS(&c[9], 11, 1);
+    for (int i = 0; i < 5; ++i) {
+        unsigned up = (unsigned)i, down = (unsigned)i;
+        atomicInc(&up, 3);
+        atomicDec(&down, 3);
+        r->inc[i] = up;
+        r->dec[i] = down;
+    }
+    atomicMin(&r->big_min, ~0ull - 1);
+    atomicMax(&r->big_max, ~0ull - 1);
+    atomicMin(&r->low_min, -1ll);
+    atomicMax(&r->low_max, -1ll);
+    float f = 2.5f;
+    r->exch_float = atomicExch(&f, 1.0f) + f;
+}
+
+TEST(each_operation_once) {
+    Results start = {};
+    for (int &cell : start.cell)
+        cell = 10;
+    start.big_min = ~0ull;
+    Cell<Results> results(start);
+    each_once<<<1, 1>>>(results.data);
+    const Results r = results.get();
+    const int old[] = {r.add, r.sub, r.exch, r.min, r.max, r.and_, r.or_, r.xor_, r.cas_hit, r.cas_miss};
+    const int now[] = {15, 5, 7, -3, 10, 10 & 15, 10 | 15, 10 ^ 15, 1, 10};
+    for (int i = 0; i < 10; ++i)
+        EXPECT(old[i] == 10 && r.cell[i] == now[i]);
+    const unsigned inc[] = {1, 2, 3, 0, 0}, dec[] = {3, 0, 1, 2, 3}; // wrap above and below 3
+    for (int i = 0; i < 5; ++i)
+        EXPECT(r.inc[i] == inc[i] && r.dec[i] == dec[i]);
+    EXPECT(r.big_min == ~0ull - 1 && r.big_max == ~0ull - 1);
+    EXPECT(r.low_min == -1 && r.low_max == 0);
+    EXPECT(r.exch_float == 3.5f);
+}
+
+__global__ void histogram(const unsigned char *data, size_t n, unsigned *bins) {
+    __shared__ unsigned mine[256];
+    mine[threadIdx.x] = 0;
+    __syncthreads();
+    for (size_t i = threadIdx.x + blockIdx.x * blockDim.x; i < n; i += blockDim.x * gridDim.x)
+        atomicAdd(&mine[data[i]], 1u);
+    __syncthreads();
+    atomicAdd(&bins[threadIdx.x], mine[threadIdx.x]);
+}
+
+TEST(histogram_in_shared_memory) {
+    std::vector<unsigned char> data(100001);
+    std::vector<unsigned> expected(256), got(256);
+    for (size_t i = 0; i < data.size(); ++i)
+        ++expected[data[i] = (unsigned char)(i * i >> 7)];
+    unsigned char *dev;
+    unsigned *bins;
+    cudaMalloc(&dev, data.size());
+    cudaMalloc(&bins, 1024);
+    cudaMemcpy(dev, data.data(), data.size(), cudaMemcpyHostToDevice);
+    cudaMemset(bins, 0, 1024);
+    histogram<<<7, 256>>>(dev, data.size(), bins);
+    EXPECT(cudaMemcpy(got.data(), bins, 1024, cudaMemcpyDeviceToHost) == cudaSuccess);
+    EXPECT(got == expected);
+    cudaFree(dev);
+    cudaFree(bins);
+}
+
+// A lock that one thread of each block takes, as a sum over blocks needs it.
+__global__ void locked_sum(int *mutex, double *total, unsigned terms) {
+    __shared__ double cache[64];
+    double mine = 0;
+    for (unsigned i = threadIdx.x + blockIdx.x * blockDim.x; i < terms; i += blockDim.x * gridDim.x)
+        mine += i;
+    cache[threadIdx.x] = mine;
+    __syncthreads();
+    for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
+        if (threadIdx.x < half)
+            cache[threadIdx.x] += cache[threadIdx.x + half];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) {
+        while (atomicCAS(mutex, 0, 1) != 0)
+            ;
+        __threadfence();
+        *total += cache[0];
+        __threadfence();
+        atomicExch(mutex, 0);
+    }
+}
+
+TEST(lock_a_block_a_thousand_times) {
+    Cell<int> mutex(0);
+    for (int run = 0; run < 1000; ++run) {
+        Cell<double> total(0);
+        locked_sum<<<37, 64>>>(mutex.data, total.data, 10000);
+        if (!EXPECT(total.get() == 10000.0 * 9999 / 2))
+            return;
+    }
+}
+
+// Every thread takes a lock of a few, by exchange, and holds two at a time.
+__global__ void locked_cells(int *locks, unsigned *cells, int n) {
+    const int a = (int)(threadIdx.x % n), b = (int)(threadIdx.x * 7 % n);
+    const int first = a < b ? a : b, second = a < b ? b : a;
+    while (atomicExch(&locks[first], 1) != 0)
+        ;
+    if (second != first)
+        while (atomicExch(&locks[second], 1) != 0)
+            ;
+    __threadfence();
+    cells[first] += 1;
+    cells[second] += 1;
+    __threadfence();
+    if (second != first)
+        atomicExch(&locks[second], 0);
+    atomicExch(&locks[first], 0);
+}
+
+TEST(every_thread_takes_locks) {
+    const int n = 5;
+    int *locks;
+    unsigned *cells, host[n], total = 0;
+    cudaMalloc(&locks, n * sizeof *locks);
+    cudaMalloc(&cells, n * sizeof *cells);
+    cudaMemset(locks, 0, n * sizeof *locks);
+    cudaMemset(cells, 0, n * sizeof *cells);
+    for (int run = 0; run < 50; ++run)
+        locked_cells<<<9, 256>>>(locks, cells, n);
+    EXPECT(cudaGetLastError() == cudaSuccess);
+    EXPECT(cudaMemcpy(host, cells, sizeof host, cudaMemcpyDeviceToHost) == cudaSuccess);
+    for (unsigned cell : host)
+        total += cell;
+    EXPECT(total == 50u * 9 * 256 * 2);
+    cudaFree(locks);
+    cudaFree(cells);
+}
+
+// A thread waits for another of its block that has not started yet, by polling with an atomic.
+__global__ void signal_back(int *flag, int *out) {
+    if (threadIdx.x == 0)
+        while (atomicAdd(&flag[blockIdx.x], 0) == 0)
+            ;
+    if (threadIdx.x == blockDim.x - 1)
+        atomicExch(&flag[blockIdx.x], 1);
+    atomicAdd(out, 1);
+}
+
+TEST(waiting_for_a_later_thread) {
+    int *flags;
+    cudaMalloc(&flags, 100 * sizeof *flags);
+    cudaMemset(flags, 0, 100 * sizeof *flags);
+    Cell<int> out(0);
+    signal_back<<<100, 70>>>(flags, out.data);
+    EXPECT(out.get() == 7000);
+    cudaFree(flags);
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+// What the CPU back end must catch inside kernels: each fault ends its program with a message that
+// names the place, and its correct twin stays silent.
+#include <cuda_runtime.h>
+#include <string>
+#include "../unit.h"
+
+struct Run {
+    void (*launch)();
+};
+
+static unit_result run(void (*launch)()) {
+    Run what = {launch};
+    return unit_child([](void *arg) {
+        static_cast<Run *>(arg)->launch();
+        exit(cudaDeviceSynchronize() == cudaSuccess ? EXIT_SUCCESS : EXIT_FAILURE);
+    }, &what);
+}
+
+static void faulty(void (*launch)(), std::initializer_list<std::string> words) {
+    const unit_result result = run(launch);
+    EXPECT(result.status == 1);
+    for (const std::string &word : words)
+        if (!EXPECT(strstr(result.err, word.c_str()) != NULL))
+            fprintf(stderr, "  missing \"%s\" in: %s\n", word.c_str(), result.err);
+}
+
+static void silent(void (*launch)()) {
+    const unit_result result = run(launch);
+    EXPECT(result.status == 0);
+    if (!EXPECT(result.err[0] == '\0'))
+        fprintf(stderr, "  %s\n", result.err);
+}
+
+static std::string line(int number) { return "kernel_faults.cu:" + std::to_string(number); }
+
+__global__ void in_a_branch(bool all) {
+    if (all || threadIdx.x < 10)
+        __syncthreads();
+}
+static const int in_a_branch_line = __LINE__ - 2;
+
+TEST(barrier_in_a_branch) {
+    faulty([] { in_a_branch<<<dim3(2, 1), 32>>>(false); },
+           {"divergent barrier", "in_a_branch", "10 of 32 threads", line(in_a_branch_line), "(0,0,0) to (9,0,0)",
+            "(10,0,0) to (31,0,0)", "launched at kernel_faults.cu"});
+    silent([] { in_a_branch<<<2, 32>>>(true); });
+}
+
+__global__ void early_return(unsigned leave) {
+    __syncthreads();
+    if (threadIdx.x == leave)
+        return;
+    __syncthreads();
+}
+static const int early_return_line = __LINE__ - 5;
+
+TEST(return_before_a_barrier) {
+    faulty([] { early_return<<<1, 64>>>(40); },
+           {"divergent barrier", "63 of 64", line(early_return_line + 3), line(early_return_line), "have returned",
+            "(40,0,0)"});
+    silent([] { early_return<<<1, 64>>>(64); });
+}
+
+__global__ void two_barriers(unsigned split) {
+    if (threadIdx.x < split)
+        __syncthreads();
+    else
+        __syncthreads();
+}
+static const int two_barriers_line = __LINE__ - 4;
+
+TEST(two_barriers_at_once) {
+    faulty([] { two_barriers<<<1, dim3(4, 4)>>>(2); },
+           {"divergent barrier", line(two_barriers_line), line(two_barriers_line + 2)});
+    silent([] { two_barriers<<<1, dim3(4, 4)>>>(0); });
+}
+
+__global__ void lane_left_out(unsigned mask) { __syncwarp(mask); }
+
+TEST(mask_without_the_caller) {
+    faulty([] { lane_left_out<<<1, 32>>>(0xffff); }, {"lane 16", "0x0000ffff", "__syncwarp"});
+    silent([] { lane_left_out<<<1, 32>>>(0xffffffff); });
+}
+
+__global__ void different_operations(bool mixed) {
+    if (mixed && threadIdx.x % 2)
+        __shfl_sync(~0u, 1, 0);
+    else
+        __ballot_sync(~0u, 1);
+}
+
+TEST(lanes_at_different_operations) {
+    faulty([] { different_operations<<<1, 32>>>(true); },
+           {"divergent warp operation", "__shfl_sync", "__ballot_sync"});
+    silent([] { different_operations<<<1, 32>>>(false); });
+}
+
+__global__ void lane_at_a_barrier(bool mixed) {
+    if (mixed && threadIdx.x == 3)
+        __syncthreads();
+    __syncwarp();
+    if (!mixed || threadIdx.x != 3)
+        __syncthreads();
+}
+
+TEST(lane_at_a_barrier_while_its_warp_waits) {
+    faulty([] { lane_at_a_barrier<<<1, 32>>>(true); }, {"divergent", "kernel_faults.cu:"});
+    silent([] { lane_at_a_barrier<<<1, 32>>>(false); });
+}
+
+__global__ void too_much(bool big) {
+    if (big) {
+        __shared__ char bytes[48 * 1024 + 1];
+        bytes[0] = 1;
+    } else {
+        __shared__ char bytes[48 * 1024];
+        bytes[0] = 1;
+    }
+}
+
+TEST(too_much_declared_shared_memory) {
+    faulty([] { too_much<<<1, 1>>>(true); }, {"bytes", "49153", "49152", "too_much"});
+    silent([] { too_much<<<1, 1>>>(false); });
+}
+
+#ifndef __SANITIZE_ADDRESS__ // which has its own words for these
+__global__ void wild(int *p) { *p = 1; }
+
+TEST(illegal_address) {
+    faulty([] { wild<<<1, 1>>>((int *)8); }, {"illegal address 0x8", "wild"});
+    silent([] {
+        int *p;
+        cudaMalloc(&p, sizeof *p);
+        wild<<<1, 1>>>(p);
+        cudaFree(p);
+    });
+}
+
+__device__ int down(int n) {
+    volatile char frame[500] = {};
+    return n == 0 ? frame[0] : down(n - 1) + frame[n % 500];
+}
+__global__ void recursion(int depth) {
+    __syncthreads();
+    if (down(depth))
+        printf("never\n");
+}
+
+TEST(stack_overflow) {
+    faulty([] { recursion<<<1, 32>>>(1 << 20); }, {"stack overflow", "recursion"});
+    silent([] { recursion<<<1, 32>>>(100); });
+}
+#endif
+
+__global__ void inner() {}
+__global__ void outer(bool nested) {
+    if (nested)
+        inner<<<1, 1>>>();
+}
+
+TEST(launch_inside_a_kernel) {
+    faulty([] { outer<<<1, 1>>>(true); }, {"inner", "inside a kernel", "outer"});
+    silent([] { outer<<<1, 1>>>(false); });
+}
+
+TEST(barrier_outside_a_kernel) {
+    faulty([] { __syncthreads(); }, {"__syncthreads()", "outside a kernel"});
+}
+
+// A missing barrier is no error of its own, but no order of threads that hides it is the only one.
+__global__ void missing_barrier(int *out, bool wait) {
+    __shared__ int cells[64];
+    cells[threadIdx.x] = (int)threadIdx.x;
+    if (wait)
+        __syncthreads();
+    out[threadIdx.x] = cells[63 - threadIdx.x];
+}
+
+static bool reversed(const char *schedule, bool wait) {
+    setenv("CUDA_CPU_SCHEDULE", schedule, 1);
+    return unit_child([](void *arg) {
+               int *out, host[64], wrong = 0;
+               cudaMalloc(&out, sizeof host);
+               missing_barrier<<<1, 64>>>(out, *static_cast<bool *>(arg));
+               cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost);
+               for (int i = 0; i < 64; ++i)
+                   wrong += host[i] != 63 - i;
+               exit(wrong ? EXIT_FAILURE : EXIT_SUCCESS);
+           }, &wait).status == 0;
+}
+
+TEST(missing_barrier_shows) {
+    for (const char *schedule : {"forward", "reverse", "random:1", "random:2"}) {
+        EXPECT(!reversed(schedule, false));
+        EXPECT(reversed(schedule, true));
+    }
+}
+
+TEST(settings_that_make_no_sense) {
+    for (const char *setting : {"CUDA_CPU_WORKERS=0", "CUDA_CPU_WORKERS=two", "CUDA_CPU_SCHEDULE=backward",
+                                "CUDA_CPU_SCHEDULE=random:", "CUDA_CPU_SCHEDULE=random:1x"}) {
+        const unit_result result = unit_child([](void *arg) {
+            putenv(static_cast<char *>(arg));
+            inner<<<1, 1>>>();
+        }, const_cast<char *>(setting));
+        EXPECT(result.status == 1);
+        EXPECT(strstr(result.err, "must be") != NULL);
+    }
+}
