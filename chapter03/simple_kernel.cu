@@ -25,7 +25,7 @@ int main(int argc, char **argv) {
     // HANDLE_LAUNCH saw whether the launch was accepted. The kernel runs on its own time, and an
     // error that it meets then is what waiting for it returns.
     cudaError_t status = cudaDeviceSynchronize();
-    inject_error(&status, sizeof status);
+    inject_error(&status, 1); // one byte, so that it stays in the range of the enum
     HANDLE_ERROR(status);
 
     printf("Hello, World!\n");
