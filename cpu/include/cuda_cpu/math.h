@@ -24,18 +24,28 @@
 
 namespace cuda_cpu {
 
-// Evaluates f(x...) in a rounding mode. Volatile keeps the compiler from evaluating it earlier, in
-// the mode of the surroundings or at compile time.
+// The compiler must have the value ready here, and knows nothing of it from here on.
+template <class T> inline __attribute__((always_inline)) void pin(T &value) {
+    asm volatile("" : "+m"(value));
+}
+
+// Evaluates f(x...) in a rounding mode. Not inlined, so that no other arithmetic gets between the
+// changes of the mode; the pins keep this arithmetic from getting out.
+template <int mode, class F, class... T> __attribute__((noinline)) auto directed(F f, T... x) {
+    const int before = fegetround();
+    fesetround(mode);
+    (pin(x), ...);
+    auto result = f(x...);
+    pin(result);
+    fesetround(before);
+    return result;
+}
+
 template <int mode, class F, class... T> inline auto rounded(F f, T... x) {
-    if constexpr (mode == FE_TONEAREST) {
+    if constexpr (mode == FE_TONEAREST)
         return f(x...);
-    } else {
-        const int before = fegetround();
-        fesetround(mode);
-        volatile auto result = f(*const_cast<const volatile T *>(&x)...);
-        fesetround(before);
-        return result;
-    }
+    else
+        return directed<mode>(f, x...);
 }
 
 // What lies in a number's bytes.
