@@ -44,6 +44,7 @@ SANITIZERS := $(subst $(comma), ,$(SANITIZE))
 
 CHAPTERS := $(patsubst %/,%,$(sort $(wildcard chapter[0-9][0-9]/) $(wildcard appendix_a/)))
 SOURCES := $(sort $(wildcard $(addsuffix /*.cu,$(CHAPTERS))))
+BENCHES := $(patsubst %.cu,%,$(wildcard bench/*.cu))
 TEST_SOURCES := $(sort $(wildcard tests/cpu/*.cu tests/common/*.cu tests/common/*.c))
 
 .DELETE_ON_ERROR:
@@ -106,14 +107,14 @@ $(eval $(call stamp,$(B)/objects,$$(COMMON_OBJECTS) $$(CPU_OBJECTS)))
 # Every variant links into the same folder, so this one stamp lies there.
 $(eval $(call stamp,$(BIN)/.variant,$$(B) $$(LD_FLAGS) $$(LD_LIBS)))
 
-.PHONY: all tests $(CHAPTERS) $(SOURCES:.cu=) $(TESTS)
+.PHONY: all tests $(CHAPTERS) $(SOURCES:.cu=) $(TESTS) $(BENCHES)
 all: $(PROGRAMS:%=$(BIN)/%)
 tests: $(TESTS:%=$(BIN)/%) ; @:
 define chapter
 $(1): $(patsubst %,$(BIN)/%,$(filter $(1)/%,$(PROGRAMS))) ; @:
 endef
 $(foreach c,$(CHAPTERS),$(eval $(call chapter,$(c))))
-$(PROGRAMS) $(TESTS): %: $(BIN)/% ; @:
+$(PROGRAMS) $(TESTS) $(BENCHES): %: $(BIN)/% ; @:
 $(sort $(SKIPPED)): ; @echo "$@ needs what this build lacks" >&2; exit 1
 
 # Linking
@@ -122,7 +123,7 @@ LINK = $(NVCC)
 else
 LINK = $(CXX)
 endif
-$(addprefix $(BIN)/,$(PROGRAMS) $(TESTS)): $(BIN)/%: $(B)/%.o $(LIBS) $(BIN)/.variant
+$(addprefix $(BIN)/,$(PROGRAMS) $(TESTS) $(BENCHES)): $(BIN)/%: $(B)/%.o $(LIBS) $(BIN)/.variant
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(LINK) $(LD_FLAGS) -o $@ $< $(LIBS) $(LIBS_$*) $(LD_LIBS)
@@ -191,7 +192,7 @@ UNKNOWN := $(filter-out $(CHAPTERS) $(SOURCES:.cu=),$(filter chapter% appendix_%
 $(if $(UNKNOWN),$(error there is no $(firstword $(UNKNOWN)).cu))
 
 # What the second stage has to make for these goals
-ASKED := $(filter all tests tests/% chapter% appendix_% $(BIN)/%,$(GOALS))
+ASKED := $(filter all tests tests/% bench/% chapter% appendix_% $(BIN)/%,$(GOALS))
 BUILD_GOALS := $(sort $(ASKED) $(if $(filter run,$(GOALS)),$(or $(FOLDER),all)) $(if $(filter test,$(GOALS)),all tests))
 
 # The back end and, for gpu, the architectures. Only asked when something will be built.
