@@ -5,7 +5,7 @@
 #: make setup                 install what is missing (Debian and Ubuntu; with sudo when not root)
 #: make run                   build and run every program without a window, in a table; CHAPTER=04 runs one chapter
 #: make test                  build and run the test suite; PYTEST='-k julia' passes options to pytest
-#: make tests                 build the unit tests
+#: make tests                 build the unit tests of common/ and, on the CPU back end, of cpu/
 #: make doctor                say what this machine has and what it lacks
 #: make docs                  refresh the table of programs in README.md
 #: make format                format the sources; CHECK=1 only says what is not formatted
@@ -45,7 +45,6 @@ SANITIZERS := $(subst $(comma), ,$(SANITIZE))
 CHAPTERS := $(patsubst %/,%,$(sort $(wildcard chapter[0-9][0-9]/) $(wildcard appendix_a/)))
 SOURCES := $(sort $(wildcard $(addsuffix /*.cu,$(CHAPTERS))))
 BENCHES := $(patsubst %.cu,%,$(wildcard bench/*.cu))
-TEST_SOURCES := $(sort $(wildcard tests/cpu/*.cu tests/common/*.cu tests/common/*.c))
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -63,7 +62,8 @@ endif
 
 # config.mk names the programs that need a library which this build lacks.
 PROGRAMS := $(filter-out $(SKIPPED),$(SOURCES:.cu=))
-TESTS := $(basename $(TEST_SOURCES))
+# tests/cpu is about the CPU back end and needs it
+TESTS := $(basename $(sort $(wildcard tests/common/*.cu tests/common/*.c $(if $(filter cpu,$(BACKEND)),tests/cpu/*.cu))))
 
 # Flags. `-g` always: it costs nothing at run time, and a debugger or sanitizer names the source line.
 OPTIMISE := $(if $(DEBUGGING),-O0 -DDEBUG,-O2)

@@ -20,7 +20,7 @@ now() { date +%s.%N; }
 
 # The status of a program in words, and why: the last line that it wrote to stderr
 judge() { # status, program, picture field
-    reason=$(tail -n 1 "$runs/$2.err")
+    reason=$(tail -n 1 "$runs/$2.err" 2>/dev/null || :)
     case $1 in
     0)
         result=ok reason=
@@ -60,6 +60,7 @@ for line in $list; do
     status=0
     (cd "$folder" && exec $limit "$BIN/$program" >"$name.txt" 2>"$name.err" </dev/null) || status=$?
     seconds=$(echo "$start $(now)" | awk '{ printf "%.2f s", $2 - $1 }')
+    [ -s "$folder/$name.err" ] || rm -f "$folder/$name.err"
     picture=
     for file in "$folder/$name".*; do
         case $file in *.txt | *.err) ;; *) [ -s "$file" ] && picture=$file ;; esac
