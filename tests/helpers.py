@@ -41,6 +41,12 @@ def backend():
     return variant().name.split("-")[0]
 
 
+def ending():
+    """png, or ppm for a build without libpng: the format of the pictures that the tests ask for."""
+    config = ROOT / variant() / "config.mk"
+    return "png" if config.exists() and re.search(r"^HAVE_PNG \?= 1$", config.read_text(), re.M) else "ppm"
+
+
 def sanitized(name=""):
     """Whether bin/ was built with a sanitizer (or with the one named)."""
     return any(s.startswith(name) for s in variant().name.split("-")[1:] if s != "debug")

@@ -6,11 +6,18 @@ import subprocess
 
 import pytest
 
+import helpers
+
 
 @pytest.mark.parametrize("name", ["hello_world", "simple_kernel"])
 def test_greeting(run, name):
     result = run(f"chapter03/{name}", status=0)
     assert result.out == "Hello, World!\n"
+
+
+def test_the_kernel_is_launched():
+    """An empty kernel leaves no trace, so this looks at the source."""
+    assert re.search(r"^    kernel<<<1, 1>>>\(\);$", (helpers.ROOT / "chapter03/simple_kernel.cu").read_text(), re.M)
 
 
 @pytest.mark.backend("cpu")
