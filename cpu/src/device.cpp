@@ -194,6 +194,7 @@ std::string uuid_text(const cudaUUID_t &uuid) {
 struct Devices {
     std::vector<cudaDeviceProp> visible;
     std::string why_none;
+    cudaError_t none = cudaErrorNoDevice; // what calls give when none is visible
 
     Devices() {
         check_constant_limit();
@@ -215,30 +216,33 @@ struct Devices {
         for (int i = 0; i < count; ++i)
             all.push_back(describe(i));
         const char *list = getenv("CUDA_VISIBLE_DEVICES");
-        visible = list ? choose(all, list) : all;
-        if (list && visible.empty() && why_none.empty())
-            why_none = std::string("CUDA_VISIBLE_DEVICES=") + list + " leaves none";
+        if (!list)
+            visible = all;
+        else
+            choose(all, list);
     }
 
-    // The devices of a list of indices and UUIDs, up to the first entry that names none. An entry
-    // that comes twice spoils the whole list.
-    static std::vector<cudaDeviceProp> choose(const std::vector<cudaDeviceProp> &all,
-                                              const std::string &list) {
+    // The devices of a list of indices and UUIDs, up to the first entry that names none. One that
+    // comes twice spoils the whole list.
+    void choose(const std::vector<cudaDeviceProp> &all, const std::string &list) {
         std::vector<size_t> chosen;
         for (size_t begin = 0; begin <= list.size();) {
             const size_t end = std::min(list.find(',', begin), list.size());
             const size_t device = find(all, list.substr(begin, end - begin));
             if (device == all.size())
                 break;
-            if (std::count(chosen.begin(), chosen.end(), device))
-                return {};
+            if (std::count(chosen.begin(), chosen.end(), device)) {
+                why_none = "CUDA_VISIBLE_DEVICES=" + list + " names one twice";
+                none = cudaErrorInvalidDevice;
+                return;
+            }
             chosen.push_back(device);
             begin = end + 1;
         }
-        std::vector<cudaDeviceProp> result;
         for (size_t device : chosen)
-            result.push_back(all[device]);
-        return result;
+            visible.push_back(all[device]);
+        if (visible.empty() && why_none.empty())
+            why_none = "CUDA_VISIBLE_DEVICES=" + list + " leaves none";
     }
 
     static size_t find(const std::vector<cudaDeviceProp> &all, const std::string &entry) {
@@ -253,9 +257,10 @@ struct Devices {
             return found;
         }
         char *end;
-        const long index = strtol(entry.c_str(), &end, 10);
-        const bool number = end != entry.c_str() && *end == 0;
-        return number && index >= 0 && (size_t)index < all.size() ? (size_t)index : all.size();
+        const long index =
+            strtol(entry.c_str(), &end, 10); // what follows the number does not count
+        return end != entry.c_str() && index >= 0 && (size_t)index < all.size() ? (size_t)index
+                                                                                : all.size();
     }
 };
 
@@ -276,7 +281,7 @@ struct State { // of each device, that programs set
     void reset() {
         for (auto &peer : peers)
             peer = false;
-        static const size_t defaults[7] = {1 << 10, 7 << 20, 8 << 20, 2, 2048, 64, 0};
+        static const size_t defaults[7] = {1 << 10, 8650752, 8 << 20, 0, 2048, 64, 0};
         std::copy(defaults, defaults + 7, limits);
         flags = 0;
         cache = cudaFuncCachePreferNone;
@@ -307,8 +312,8 @@ const cudaDeviceProp &properties(int device) {
     return devices().visible[device];
 }
 
-const char *why_no_device() {
-    return devices().why_none.c_str();
+cudaError_t no_device(const char *call) {
+    return fail(devices().none, "%s: no device: %s", call, devices().why_none.c_str());
 }
 
 bool device_exists(const char *call, int device) {
@@ -335,30 +340,30 @@ extern "C" {
 cudaError_t cudaGetDeviceCount(int *count) {
     NOT_NULL(count);
     *count = device_count();
+    if (*count == 0 && devices().none != cudaErrorNoDevice)
+        return no_device(__func__);
     return *count ? cudaSuccess : cudaErrorNoDevice;
 }
 
 cudaError_t cudaGetDevice(int *device) {
-    BEGIN();
+    BEGIN_QUERY();
     NOT_NULL(device);
     *device = current;
     return cudaSuccess;
 }
 
 cudaError_t cudaSetDevice(int device) {
-    if (device_count() > 0) {
-        if (!device_exists(__func__, device))
-            return cudaErrorInvalidDevice;
-        current = device;
-    }
-    BEGIN(); // after the switch: a device with an error for good can be left
+    BEGIN_QUERY();
+    if (!device_exists(__func__, device))
+        return cudaErrorInvalidDevice;
+    current = device;
     return cudaSuccess;
 }
 
 // The device that has the most of what is asked for; of several the first. A field that is 0 asks
 // for nothing.
 cudaError_t cudaChooseDevice(int *device, const cudaDeviceProp *wanted) {
-    BEGIN();
+    BEGIN_QUERY();
     NOT_NULL(device);
     NOT_NULL(wanted);
     int best = -1;
@@ -392,7 +397,7 @@ cudaError_t cudaChooseDevice(int *device, const cudaDeviceProp *wanted) {
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device) {
-    BEGIN();
+    BEGIN_QUERY();
     NOT_NULL(properties);
     if (!device_exists(__func__, device))
         return cudaErrorInvalidDevice;
@@ -401,7 +406,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device) {
 }
 
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device) {
-    BEGIN();
+    BEGIN_QUERY();
     NOT_NULL(value);
     if (!device_exists(__func__, device))
         return cudaErrorInvalidDevice;
@@ -419,7 +424,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int dev
 }
 
 cudaError_t cudaDeviceGetPCIBusId(char *id, int length, int device) {
-    BEGIN();
+    BEGIN_QUERY();
     NOT_NULL(id);
     if (!device_exists(__func__, device))
         return cudaErrorInvalidDevice;
@@ -432,18 +437,19 @@ cudaError_t cudaDeviceGetPCIBusId(char *id, int length, int device) {
 }
 
 cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *id) {
-    BEGIN();
+    BEGIN_QUERY();
     NOT_NULL(device);
     NOT_NULL(id);
     unsigned domain = 0, bus, slot;
-    if (sscanf(id, "%x:%x:%x", &domain, &bus, &slot) == 3 ||
-        (domain = 0, sscanf(id, "%x:%x", &bus, &slot) == 2))
-        for (int i = 0; i < device_count(); ++i)
-            if (domain == 0 && slot == 0 && bus == (unsigned)properties(i).pciBusID) {
-                *device = i;
-                return cudaSuccess;
-            }
-    return fail(cudaErrorInvalidValue, "cudaDeviceGetByPCIBusId: there is no device %s", id);
+    if (sscanf(id, "%x:%x:%x", &domain, &bus, &slot) != 3 &&
+        (domain = 0, sscanf(id, "%x:%x", &bus, &slot) != 2))
+        return fail(cudaErrorInvalidValue, "cudaDeviceGetByPCIBusId: %s is no ID", id);
+    for (int i = 0; i < device_count(); ++i)
+        if (domain == 0 && slot == 0 && bus == (unsigned)properties(i).pciBusID) {
+            *device = i;
+            return cudaSuccess;
+        }
+    return fail(cudaErrorInvalidDevice, "cudaDeviceGetByPCIBusId: there is no device %s", id);
 }
 
 cudaError_t cudaSetDeviceFlags(unsigned flags) {
@@ -459,7 +465,7 @@ cudaError_t cudaSetDeviceFlags(unsigned flags) {
 cudaError_t cudaGetDeviceFlags(unsigned *flags) {
     BEGIN();
     NOT_NULL(flags);
-    *flags = state_of(current).flags;
+    *flags = state_of(current).flags | cudaDeviceMapHost; // always is
     return cudaSuccess;
 }
 
@@ -470,19 +476,28 @@ cudaError_t cudaDeviceSynchronize() {
 }
 
 cudaError_t cudaDeviceReset() {
-    BEGIN();
+    BEGIN_QUERY();
     free_memory_of(current);
     destroy_streams_of(current);
     reset_symbols_of(current);
     state_of(current).reset();
+    lose_failed_device();
     return cudaSuccess;
 }
 
 // Limits and cache preferences are kept for those who ask, and change nothing.
+static cudaError_t check_limit(const char *call, cudaLimit limit) {
+    if ((unsigned)limit > cudaLimitPersistingL2CacheSize)
+        return fail(cudaErrorInvalidValue, "%s: there is no limit %d", call, (int)limit);
+    if (limit == cudaLimitDevRuntimeSyncDepth)
+        return fail(cudaErrorUnsupportedLimit, "%s: kernels do not wait for others", call);
+    return cudaSuccess;
+}
+
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
     BEGIN();
-    if ((unsigned)limit > cudaLimitPersistingL2CacheSize)
-        return fail(cudaErrorInvalidValue, "cudaDeviceSetLimit: there is no limit %d", (int)limit);
+    if (const cudaError_t error = check_limit(__func__, limit))
+        return error;
     state_of(current).limits[limit] = value;
     return cudaSuccess;
 }
@@ -490,8 +505,8 @@ cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
 cudaError_t cudaDeviceGetLimit(size_t *value, cudaLimit limit) {
     BEGIN();
     NOT_NULL(value);
-    if ((unsigned)limit > cudaLimitPersistingL2CacheSize)
-        return fail(cudaErrorInvalidValue, "cudaDeviceGetLimit: there is no limit %d", (int)limit);
+    if (const cudaError_t error = check_limit(__func__, limit))
+        return error;
     *value = state_of(current).limits[limit];
     return cudaSuccess;
 }
@@ -534,7 +549,7 @@ cudaError_t cudaRuntimeGetVersion(int *version) {
 }
 
 cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
-    BEGIN();
+    BEGIN_QUERY();
     NOT_NULL(can);
     if (!device_exists(__func__, device) || !device_exists(__func__, peer))
         return cudaErrorInvalidDevice;
@@ -550,7 +565,7 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
     if (!device_exists(__func__, peer))
         return cudaErrorInvalidDevice;
     if (peer == current)
-        return fail(cudaErrorInvalidDevice,
+        return fail(cudaErrorPeerAccessUnsupported,
                     "cudaDeviceEnablePeerAccess: device %d is no peer of itself", peer);
     if (state_of(current).peers[peer].exchange(true))
         return fail(cudaErrorPeerAccessAlreadyEnabled,
@@ -572,7 +587,7 @@ cudaError_t cudaDeviceDisablePeerAccess(int peer) {
 
 cudaError_t cudaDeviceGetP2PAttribute(int *value, cudaDeviceP2PAttr attribute, int device,
                                       int peer) {
-    BEGIN();
+    BEGIN_QUERY();
     NOT_NULL(value);
     if (!device_exists(__func__, device) || !device_exists(__func__, peer))
         return cudaErrorInvalidDevice;

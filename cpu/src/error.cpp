@@ -20,11 +20,6 @@ namespace {
 thread_local cudaError_t last_error = cudaSuccess;
 std::atomic<cudaError_t> for_good[max_devices];
 
-// An error for good of the current device, if there is a device.
-std::atomic<cudaError_t> *device_error() {
-    return device_count() > 0 ? &for_good[current_device()] : nullptr;
-}
-
 void say(const char *format, va_list values) {
     char text[1000];
     vsnprintf(text, sizeof text, format, values);
@@ -51,13 +46,22 @@ cudaError_t fail_for_good(cudaError_t error, const char *format, ...) {
     return last_error = error;
 }
 
-cudaError_t begin(const char *call) {
+void lose_failed_device() {
+    if (for_good[current_device()] != cudaSuccess)
+        for_good[current_device()] = cudaErrorDevicesUnavailable;
+}
+
+cudaError_t begin_query(const char *call) {
     if (in_callback)
         return fail(cudaErrorNotPermitted, "%s: a stream's callback must not call the runtime",
                     call);
-    if (device_count() == 0)
-        return fail(cudaErrorNoDevice, "%s: no device: %s", call, why_no_device());
-    const cudaError_t error = *device_error();
+    return device_count() == 0 ? no_device(call) : cudaSuccess;
+}
+
+cudaError_t begin(const char *call) {
+    if (const cudaError_t error = begin_query(call))
+        return error;
+    const cudaError_t error = for_good[current_device()];
     if (error != cudaSuccess)
         last_error = error; // has had its line already
     return error;
@@ -74,12 +78,11 @@ void trap(const char *file, int line) {
 using namespace cuda_cpu;
 
 extern "C" cudaError_t cudaPeekAtLastError() {
-    const std::atomic<cudaError_t> *error = device_error();
-    return error && *error != cudaSuccess ? error->load() : last_error;
+    return last_error;
 }
 
 extern "C" cudaError_t cudaGetLastError() {
-    const cudaError_t error = cudaPeekAtLastError();
+    const cudaError_t error = last_error;
     last_error = cudaSuccess;
     return error;
 }

@@ -23,13 +23,19 @@ cudaError_t fail(cudaError_t error, const char *format, ...) __attribute__((form
 // The same for what a GPU does not recover from: every later call on this device gives the error.
 cudaError_t fail_for_good(cudaError_t error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+// A device that is reset after that is lost to this process.
+void lose_failed_device();
 
-// What keeps a call from being carried out at all: no device, an earlier error that is for good, a
-// stream's callback that calls the runtime. Each call that needs a device starts with it.
+// What keeps a call from being carried out at all: no device, a stream's callback that calls the
+// runtime, and for a call that does more than ask, an earlier error that is for good.
+cudaError_t begin_query(const char *call);
 cudaError_t begin(const char *call);
 
 #define BEGIN()                                                                                    \
     if (const cudaError_t error = ::cuda_cpu::begin(__func__))                                     \
+    return error
+#define BEGIN_QUERY()                                                                              \
+    if (const cudaError_t error = ::cuda_cpu::begin_query(__func__))                               \
     return error
 #define NOT_NULL(pointer)                                                                          \
     if (!(pointer))                                                                                \
@@ -53,8 +59,8 @@ int device_count();   // visible ones
 int current_device(); // of this host thread
 const cudaDeviceProp &properties(int device);
 bool device_exists(const char *call, int device); // if not: fails with cudaErrorInvalidDevice
-const char *why_no_device();
-size_t available_memory(); // bytes that this process can still get, in all
+cudaError_t no_device(const char *call);          // fails with why there is none
+size_t available_memory();                        // bytes that this process can still get, in all
 
 // ---- memory (memory.cpp) ----
 

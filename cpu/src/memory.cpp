@@ -179,12 +179,13 @@ cudaError_t take_out(const char *call, void *pointer, Allocation &taken, const c
     return fail(cudaErrorInvalidValue, "%s: %p %s", call, pointer, why.c_str());
 }
 
-const char *kind_name(cudaMemcpyKind kind) {
-    static const char *const names[] = {"cudaMemcpyHostToHost", "cudaMemcpyHostToDevice",
-                                        "cudaMemcpyDeviceToHost", "cudaMemcpyDeviceToDevice",
-                                        "cudaMemcpyDefault"};
-    return names[kind];
-}
+const char *const sources[] = {"source of cudaMemcpyHostToHost", "source of cudaMemcpyHostToDevice",
+                               "source of cudaMemcpyDeviceToHost",
+                               "source of cudaMemcpyDeviceToDevice", "source of cudaMemcpyDefault"};
+const char *const targets[] = {
+    "destination of cudaMemcpyHostToHost", "destination of cudaMemcpyHostToDevice",
+    "destination of cudaMemcpyDeviceToHost", "destination of cudaMemcpyDeviceToDevice",
+    "destination of cudaMemcpyDefault"};
 
 Side side_of_source(cudaMemcpyKind kind) {
     return kind == cudaMemcpyDefault                                        ? Side::either
@@ -221,19 +222,17 @@ cudaError_t copy(const char *call, void *to, const void *from, size_t bytes, cud
                  cudaStream_t stream) {
     if (const cudaError_t error = begin(call))
         return error;
+    if (bytes == 0)
+        return cudaSuccess;
     if ((unsigned)kind > cudaMemcpyDefault)
         return fail(cudaErrorInvalidMemcpyDirection, "%s: there is no direction %d", call,
                     (int)kind);
     if (!stream_known(stream, call))
         return cudaErrorInvalidResourceHandle;
-    if (bytes == 0)
-        return cudaSuccess;
-    const std::string role = std::string(" of ") + kind_name(kind);
-    if (const cudaError_t error =
-            check_range(call, ("destination" + role).c_str(), to, bytes, side_of_target(kind)))
+    if (const cudaError_t error = check_range(call, targets[kind], to, bytes, side_of_target(kind)))
         return error;
     if (const cudaError_t error =
-            check_range(call, ("source" + role).c_str(), from, bytes, side_of_source(kind)))
+            check_range(call, sources[kind], from, bytes, side_of_source(kind)))
         return error;
     SymbolAccess symbols(to, from);
     copy_memory(to, from, bytes);
@@ -245,13 +244,13 @@ cudaError_t copy_2d(const char *call, void *to, size_t to_pitch, const void *fro
                     cudaStream_t stream) {
     if (const cudaError_t error = begin(call))
         return error;
+    if (width == 0 || rows == 0)
+        return cudaSuccess;
     if ((unsigned)kind > cudaMemcpyDefault)
         return fail(cudaErrorInvalidMemcpyDirection, "%s: there is no direction %d", call,
                     (int)kind);
     if (!stream_known(stream, call))
         return cudaErrorInvalidResourceHandle;
-    if (width == 0 || rows == 0)
-        return cudaSuccess;
     if (width > to_pitch || width > from_pitch)
         return fail(
             cudaErrorInvalidPitchValue,
@@ -262,10 +261,10 @@ cudaError_t copy_2d(const char *call, void *to, size_t to_pitch, const void *fro
         !extent_2d(from_pitch, width, rows, from_bytes))
         return fail(cudaErrorInvalidValue, "%s: %zu rows are more than memory has", call, rows);
     if (const cudaError_t error =
-            check_range(call, "destination", to, to_bytes, side_of_target(kind)))
+            check_range(call, targets[kind], to, to_bytes, side_of_target(kind)))
         return error;
     if (const cudaError_t error =
-            check_range(call, "source", from, from_bytes, side_of_source(kind)))
+            check_range(call, sources[kind], from, from_bytes, side_of_source(kind)))
         return error;
     SymbolAccess symbols(to, from);
     for (size_t row = 0; row < rows; ++row)
@@ -419,13 +418,13 @@ cudaError_t malloc_pitch(void **pointer, size_t *pitch, size_t width, size_t row
         return fail(cudaErrorInvalidValue,
                     "cudaMallocPitch: there is no pointer or no pitch to set");
     const size_t align = properties(current_device()).textureAlignment;
+    const size_t padded = (width + align - 1) / align * align;
     size_t bytes;
-    if (width > SIZE_MAX - align ||
-        __builtin_mul_overflow((width + align - 1) / align * align, rows, &bytes))
+    if (padded < width || __builtin_mul_overflow(padded, rows, &bytes))
         return fail(cudaErrorMemoryAllocation,
-                    "cudaMallocPitch: %zu rows of %zu bytes, %zu bytes in all are here", rows,
-                    width, properties(current_device()).totalGlobalMem);
-    *pitch = (width + align - 1) / align * align;
+                    "cudaMallocPitch: %zu rows of %zu bytes asked for, device %d has %zu bytes",
+                    rows, width, current_device(), properties(current_device()).totalGlobalMem);
+    *pitch = bytes ? padded : 0;
     return allocate("cudaMallocPitch", pointer, bytes, MemoryKind::device, 0, file, line);
 }
 
@@ -433,9 +432,8 @@ cudaError_t malloc_managed(void **pointer, size_t bytes, unsigned flags, const c
                            int line) {
     if (const cudaError_t error = begin("cudaMallocManaged"))
         return error;
-    if (!pointer || bytes == 0)
-        return fail(cudaErrorInvalidValue, "cudaMallocManaged: %s",
-                    pointer ? "0 bytes asked for" : "there is no pointer to set");
+    if (!pointer)
+        return fail(cudaErrorInvalidValue, "cudaMallocManaged: there is no pointer to set");
     if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)
         return fail(
             cudaErrorInvalidValue,
@@ -465,7 +463,7 @@ cudaError_t register_host(void *pointer, size_t bytes, unsigned flags, const cha
         return fail(cudaErrorInvalidValue, "cudaHostRegister: 0x%x is no combination of flags",
                     flags);
     if (flags & cudaHostRegisterIoMemory)
-        return fail(cudaErrorNotSupported, "cudaHostRegister: there is no I/O memory here");
+        return fail(cudaErrorInvalidValue, "cudaHostRegister: there is no I/O memory here");
     Registry &r = registry();
     std::unique_lock lock(r.mutex);
     const auto next = r.live.lower_bound((char *)pointer + bytes);
@@ -473,9 +471,8 @@ cudaError_t register_host(void *pointer, size_t bytes, unsigned flags, const cha
         const Allocation a = std::prev(next)->second;
         if (a.base + a.size > pointer) {
             lock.unlock();
-            return fail(a.kind == MemoryKind::device || a.kind == MemoryKind::managed
-                            ? cudaErrorInvalidValue
-                            : cudaErrorHostMemoryAlreadyRegistered,
+            return fail(a.kind == MemoryKind::registered ? cudaErrorHostMemoryAlreadyRegistered
+                                                         : cudaErrorInvalidValue,
                         "cudaHostRegister: %zu bytes at %p overlap %s", bytes, pointer,
                         describe(a).c_str());
         }
@@ -562,9 +559,8 @@ cudaError_t cudaHostUnregister(void *pointer) {
     BEGIN();
     NOT_NULL(pointer);
     Allocation a;
-    if (!find_allocation(pointer, a) || a.kind != MemoryKind::registered || a.base != pointer)
-        return fail(cudaErrorHostMemoryNotRegistered,
-                    "cudaHostUnregister: %p is not the start of memory from cudaHostRegister",
+    if (!find_allocation(pointer, a))
+        return fail(cudaErrorHostMemoryNotRegistered, "cudaHostUnregister: %p is not registered",
                     pointer);
     return take_out(__func__, pointer, a, "registered",
                     [](MemoryKind kind) { return kind == MemoryKind::registered; });
@@ -621,10 +617,12 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const vo
     *attributes = {};
     void *const p = const_cast<void *>(pointer);
     Allocation a;
-    if (symbol_section(pointer)) {
-        attributes->type = cudaMemoryTypeDevice;
+    if (const SymbolSection *symbols = symbol_section(pointer)) {
+        const bool managed = !symbols->per_device && symbols->writable;
+        attributes->type = managed ? cudaMemoryTypeManaged : cudaMemoryTypeDevice;
         attributes->device = current_device();
         attributes->devicePointer = p;
+        attributes->hostPointer = managed ? p : nullptr;
         return cudaSuccess;
     }
     if (!find_allocation(pointer, a)) {

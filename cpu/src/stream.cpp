@@ -81,8 +81,7 @@ bool is_default(cudaStream_t stream) {
 
 bool find_stream(cudaStream_t stream, Stream &found) {
     if (is_default(stream)) {
-        const unsigned flags = stream == cudaStreamPerThread ? cudaStreamNonBlocking : 0;
-        found = {current_device(), flags, 0};
+        found = {current_device(), cudaStreamDefault, 0};
         return true;
     }
     return streams().with(stream, [&](Stream &s) { found = s; });
@@ -202,7 +201,7 @@ cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id) {
     NOT_NULL(id);
     if (!stream_known(stream, __func__))
         return cudaErrorInvalidResourceHandle;
-    *id = (uintptr_t)stream;
+    *id = stream ? (uintptr_t)stream : (uintptr_t)cudaStreamLegacy;
     return cudaSuccess;
 }
 

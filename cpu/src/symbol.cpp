@@ -103,6 +103,8 @@ const SymbolSection *check_symbol(const char *call, const void *symbol, size_t s
              call, symbol);
         return nullptr;
     }
+    if (bytes == 0)
+        return section;
     const size_t limit = size ? size : (size_t)(section->end - (const char *)symbol);
     if (bytes > limit || offset > limit - bytes) {
         fail(cudaErrorInvalidValue,

@@ -27,6 +27,7 @@ static void print_devices(void *) {
         printf(" not 0");
 }
 
+// What print_devices says: "2: 0000:01 0000:02", or the error with a minus.
 static std::string devices_when(const char *devices, const char *visible) {
     setenv("CUDA_CPU_DEVICES", devices, 1);
     setenv("CUDA_VISIBLE_DEVICES", visible, 1);
@@ -39,12 +40,24 @@ static std::string devices_when(const char *devices, const char *visible) {
 
 TEST(no_device_is_visible) {
     const std::string none = "-" + std::to_string(cudaErrorNoDevice);
-    for (const char *visible : {"", "-1", ",0", "none", "99", "-1,0", "0,0"})
+    for (const char *visible : {"", "-1", ",0", "none", "99", "-1,0"})
         if (!EXPECT(devices_when("2", visible) == none))
             fprintf(stderr, "CUDA_VISIBLE_DEVICES=%s: %s\n", visible,
                     devices_when("2", visible).c_str());
 }
 
+TEST(a_device_named_twice_is_an_error) {
+    setenv("CUDA_VISIBLE_DEVICES", "0,0", 1);
+    const unit_result r = unit_child(print_devices, NULL);
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    EXPECT(strcmp(r.out, "-101") == 0); // cudaErrorInvalidDevice
+#ifdef __CU2CPP__
+    EXPECT(strcmp(r.err, "cuda on the CPU: cudaGetDeviceCount: no device: CUDA_VISIBLE_DEVICES=0,0 "
+                         "names one twice\n") == 0);
+#endif
+}
+
+#ifdef __CU2CPP__
 static void call_without_device(void *) {
     void *p;
     const cudaError_t e = cudaMalloc(&p, 1);
@@ -57,7 +70,6 @@ static void call_without_device(void *) {
              : 8);
 }
 
-#ifdef __CU2CPP__
 TEST(calls_without_a_device_say_so) {
     setenv("CUDA_VISIBLE_DEVICES", "", 1);
     const unit_result r = unit_child(call_without_device, NULL);
@@ -69,6 +81,7 @@ TEST(calls_without_a_device_say_so) {
 
 TEST(visible_devices_are_counted_and_ordered) {
     const std::string all = "3: 0000:01 0000:02 0000:03";
+    const std::string all_backwards = "3: 0000:03 0000:02 0000:01";
     unsetenv("CUDA_CPU_DEVICES");
     EXPECT(std::string(unit_child(print_devices, NULL).out) == "2: 0000:01 0000:02");
     EXPECT(devices_when("1", "0") == "1: 0000:01");
@@ -78,7 +91,7 @@ TEST(visible_devices_are_counted_and_ordered) {
     EXPECT(devices_when("3", "1,-1,0") == "1: 0000:02");
     EXPECT(devices_when("3", "1,7,0") == "1: 0000:02");
     EXPECT(devices_when("3", "2,") == "1: 0000:03");
-    EXPECT(devices_when("3", "2,1,2") == "-100");
+    EXPECT(devices_when("3", " 2x,1.5,0") == all_backwards);
     EXPECT(devices_when("3", "GPU-43554441-206f-6e20-7468-652043505501") == "1: 0000:02");
     EXPECT(devices_when("3", "GPU-43554441") == "-100"); // the start of all three
 }
@@ -198,7 +211,8 @@ TEST(a_device_has_a_place_on_the_bus) {
         OK(cudaDeviceGetByPCIBusId(&device, id));
         EXPECT(device == i);
     }
-    EXPECT(cudaDeviceGetByPCIBusId(&device, "9999:99:1f.0") != cudaSuccess);
+    EXPECT(cudaDeviceGetByPCIBusId(&device, "9999:99:1f.0") == cudaErrorInvalidDevice);
+    EXPECT(cudaDeviceGetByPCIBusId(&device, "here") == cudaErrorInvalidValue);
     EXPECT(cudaDeviceGetPCIBusId(id, 5, 0) == cudaErrorInvalidValue);
 }
 
@@ -220,7 +234,8 @@ TEST(limits_and_cache_preferences_are_kept) {
     OK(cudaDeviceSetCacheConfig(cudaFuncCachePreferL1));
     OK(cudaDeviceGetCacheConfig(&config));
     OK(cudaDeviceSetCacheConfig(cudaFuncCachePreferNone));
-    EXPECT(cudaDeviceGetLimit(&value, (cudaLimit)99) != cudaSuccess);
+    EXPECT(cudaDeviceGetLimit(&value, (cudaLimit)99) == cudaErrorInvalidValue);
+    EXPECT(cudaDeviceGetLimit(&value, cudaLimitDevRuntimeSyncDepth) == cudaErrorUnsupportedLimit);
     OK(cudaSetDeviceFlags(cudaDeviceMapHost));
     EXPECT(cudaSetDeviceFlags(cudaDeviceScheduleSpin | cudaDeviceScheduleYield) ==
            cudaErrorInvalidValue);
@@ -232,7 +247,7 @@ TEST(peers) {
     OK(cudaGetDeviceCount(&count));
     OK(cudaDeviceCanAccessPeer(&can, 0, 0));
     EXPECT(can == 0);
-    EXPECT(cudaDeviceEnablePeerAccess(0, 0) == cudaErrorInvalidDevice);
+    EXPECT(cudaDeviceEnablePeerAccess(0, 0) == cudaErrorPeerAccessUnsupported);
     EXPECT(cudaDeviceEnablePeerAccess(count, 0) == cudaErrorInvalidDevice);
     if (count < 2)
         return;

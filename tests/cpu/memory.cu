@@ -78,6 +78,13 @@ TEST(nothing_is_allocated_and_freed) {
     OK(cudaMallocHost(&p, 0));
     EXPECT(p == NULL);
     OK(cudaFreeHost(p));
+    p = (int *)&p;
+    OK(cudaMallocManaged(&p, 0));
+    EXPECT(p == NULL);
+    size_t pitch = 99;
+    p = (int *)&p;
+    OK(cudaMallocPitch(&p, &pitch, 0, 5));
+    EXPECT(p == NULL && pitch == 0);
 }
 
 TEST(memory_is_aligned) {

@@ -223,7 +223,7 @@ TEST(pinned_and_registered_memory_used_wrongly) {
         [&] { return cudaHostRegister(&host[10], 40, 0); },
         [&] { return cudaHostRegister(host.data(), 20000, 0); }));
     EXPECT(caught(
-        cudaErrorHostMemoryNotRegistered, "is not the start of memory from cudaHostRegister",
+        cudaErrorHostMemoryNotRegistered, "is not registered",
         [&] { return cudaHostUnregister(host.data()); },
         [&] { return cudaHostUnregister(host.data()); }));
     EXPECT(caught(
@@ -233,10 +233,6 @@ TEST(pinned_and_registered_memory_used_wrongly) {
 
 TEST(managed_memory_asked_for_wrongly) {
     int *p;
-    EXPECT(caught(
-        cudaErrorInvalidValue, "0 bytes asked for", [&] { return cudaMallocManaged(&p, 0); },
-        [&] { return cudaMallocManaged(&p, 4); }));
-    OK(cudaFree(p));
     EXPECT(caught(
         cudaErrorInvalidValue, "flags are 0x10", [&] { return cudaMallocManaged(&p, 4, 0x10); },
         [&] { return cudaMallocManaged(&p, 4, cudaMemAttachHost); }));
@@ -260,7 +256,6 @@ TEST(more_memory_than_there_is) {
 
 __constant__ float coefficients[16];
 __device__ int result;
-__constant__ const int fixed[2] = {1, 2};
 static int on_the_host;
 
 TEST(symbol_overflow) {
@@ -300,6 +295,10 @@ TEST(symbol_that_is_none) {
         [&] { return cudaGetSymbolAddress(&address, on_the_host); },
         [&] { return cudaGetSymbolAddress(&address, coefficients); }));
 }
+
+#ifdef __CU2CPP__
+__constant__ const int fixed[2] = {1, 2};
+#endif
 
 TEST(symbol_copied_in_the_wrong_direction) {
     int value = 1;

@@ -21,7 +21,7 @@ __device__ int counter = 7;
 __device__ double table[3][5];
 __device__ Sphere spheres[4];
 __device__ volatile int flag;
-__managed__ int shared_by_all = 11;
+__managed__ unsigned shared_by_all = 11;
 __constant__ const int fixed_numbers[4] = {10, 20, 30, 40};
 static __device__ int hidden[3] = {1, 2, 3};
 namespace inner {

@@ -9,10 +9,8 @@
  */
 #pragma once
 
-#include <assert.h>
 #include <limits.h>
 #include <math.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -393,18 +391,12 @@ inline unsigned int __brev(unsigned int x) {
 inline unsigned long long __brevll(unsigned long long x) {
     return (unsigned long long)__brev((unsigned)x) << 32 | __brev((unsigned)(x >> 32));
 }
-// Byte i of the result is the byte of y:x that the low three bits of nibble i of the selector name;
-// the nibble's highest bit asks for that byte's sign eight times over.
+// Byte i of the result is the byte of y:x that the low three bits of nibble i of the selector name.
 inline unsigned int __byte_perm(unsigned int x, unsigned int y, unsigned int selector) {
     const unsigned long long bytes = (unsigned long long)y << 32 | x;
     unsigned int result = 0;
-    for (int i = 0; i < 4; ++i) {
-        const unsigned int nibble = selector >> 4 * i & 0xf;
-        unsigned int byte = (unsigned int)(bytes >> 8 * (nibble & 7)) & 0xff;
-        if (nibble & 8)
-            byte = byte & 0x80 ? 0xff : 0;
-        result |= byte << 8 * i;
-    }
+    for (int i = 0; i < 4; ++i)
+        result |= ((unsigned int)(bytes >> 8 * (selector >> 4 * i & 7)) & 0xff) << 8 * i;
     return result;
 }
 // high:low shifted; the plain forms take the shift modulo 32, the _c forms stop at 32.
