@@ -4,13 +4,15 @@
  *
  *     cu2cpp INPUT [-o OUTPUT]          INPUT - is standard input, OUTPUT is standard output
  *
- * Four things of CUDA are no C++. They are rewritten in place, every other byte stays, and so do the
- * line numbers, so that the compiler, the debugger and the sanitizers speak of the .cu:
+ * Four things of CUDA are no C++. They are rewritten in place, every other byte stays, and so do
+ * the line numbers, so that the compiler, the debugger and the sanitizers speak of the .cu:
  *
  *   1. k<<<g, b>>>(x)             ::cuda_cpu::launch([=](auto &...cu_a) { k(cu_a...); }, "k",
  *                                                    ::cuda_cpu::config(g, b))(x)
- *   2. __shared__ T x[4];         typedef T cu_t_x[4]; cu_t_x &x = ::cuda_cpu::shared<cu_t_x>([] {}, "x");
- *   3. extern __shared__ T x[];   typedef T cu_t_x; cu_t_x *const x = ::cuda_cpu::dynamic_shared<cu_t_x>("x");
+ *   2. __shared__ T x[4];         typedef T cu_t_x[4]; cu_t_x &x = ::cuda_cpu::shared<cu_t_x>([]
+ * {}, "x");
+ *   3. extern __shared__ T x[];   typedef T cu_t_x; cu_t_x *const x =
+ * ::cuda_cpu::dynamic_shared<cu_t_x>("x");
  *   4. __device__ T x;            __attribute__((section("cuda_device"))) T x;
  *      and without the word when it stands before a function.
  *
@@ -18,7 +20,7 @@
  * space), brackets are paired, then one pass over the tokens keeps track of the scope and collects
  * edits. What cannot be understood is an error that names the line; nothing is guessed past it.
  */
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE // getopt takes the options in any order
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -52,38 +54,33 @@ typedef struct {
     size_t order;             // of creation; decides among edits of one position
 } Edit;
 
+enum { PADDING = 4 };
+
 static const char *input_name;
 static Text source;
-static Token *tokens; // PADDING tokens of kind END stand at both ends, so that looking around is safe
+static Token *tokens; // with PADDING tokens of kind END at both ends, so that one can look around
 static int token_count;
 static Edit *edits;
 static size_t edit_count;
 static Text edit_text;
 
-enum { PADDING = 4 };
-
 // ---- errors and memory ----
 
-_Noreturn static void fail_at(uint32_t file, uint32_t line, const char *format, va_list arguments) {
-    if (file == 0) {
+__attribute__((format(printf, 2, 3))) _Noreturn static void fail(int token, const char *format,
+                                                                 ...) {
+    if (tokens[token].file == 0)
         fputs(input_name, stderr);
-    } else { // the name is quoted in the linemarker
-        for (const char *p = source.data + file; *p && *p != '"' && *p != '\n'; p++) {
-            if (*p == '\\' && p[1])
-                p++;
+    else // the name is quoted in the linemarker
+        for (const char *p = source.data + tokens[token].file; *p && !strchr("\"\n", *p); p++) {
+            p += *p == '\\' && p[1] && p[1] != '\n';
             fputc(*p, stderr);
         }
-    }
-    fprintf(stderr, ":%u: ", (unsigned)line);
+    fprintf(stderr, ":%u: ", (unsigned)tokens[token].line);
+    va_list arguments;
+    va_start(arguments, format);
     vfprintf(stderr, format, arguments);
     fputc('\n', stderr);
     exit(EXIT_FAILURE);
-}
-
-__attribute__((format(printf, 2, 3))) _Noreturn static void fail(int token, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    fail_at(tokens[token].file, tokens[token].line, format, arguments);
 }
 
 _Noreturn static void fail_file(const char *name) {
@@ -92,7 +89,7 @@ _Noreturn static void fail_file(const char *name) {
 }
 
 static void *grow(void *array, size_t count, size_t size) {
-    void *grown = size && count > SIZE_MAX / size ? NULL : realloc(array, count * size);
+    void *grown = count > SIZE_MAX / size ? NULL : realloc(array, count * size);
     if (!grown) {
         fputs("cu2cpp: out of memory\n", stderr);
         exit(EXIT_FAILURE);
@@ -100,31 +97,16 @@ static void *grow(void *array, size_t count, size_t size) {
     return grown;
 }
 
-static void reserve(Text *text, size_t length) {
-    if (text->length + length < text->capacity)
-        return;
-    text->capacity = 2 * (text->length + length) + 64;
-    text->data = grow(text->data, text->capacity, 1);
-}
-
 // The text stays a C string.
 static void append(Text *text, const char *data, size_t length) {
-    reserve(text, length);
+    if (text->length + length >= text->capacity) {
+        text->capacity = 2 * (text->length + length) + 64;
+        text->data = grow(text->data, text->capacity, 1);
+    }
     if (length > 0)
         memcpy(text->data + text->length, data, length);
     text->length += length;
     text->data[text->length] = '\0';
-}
-
-__attribute__((format(printf, 2, 3))) static void print(Text *text, const char *format, ...) {
-    va_list arguments, again;
-    va_start(arguments, format);
-    va_copy(again, arguments);
-    const size_t length = (size_t)vsnprintf(NULL, 0, format, arguments);
-    reserve(text, length);
-    text->length += (size_t)vsnprintf(text->data + text->length, length + 1, format, again);
-    va_end(arguments);
-    va_end(again);
 }
 
 // ---- lexer ----
@@ -132,11 +114,22 @@ __attribute__((format(printf, 2, 3))) static void print(Text *text, const char *
 static size_t at;           // the next byte
 static uint32_t line, file; // where that is
 
-__attribute__((format(printf, 2, 3))) _Noreturn static void fail_line(uint32_t wrong_line,
-                                                                      const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    fail_at(file, wrong_line, format, arguments);
+static void add_token(int kind, size_t start, uint32_t first_line) {
+    static int capacity;
+    if (token_count >= capacity) {
+        capacity = capacity ? 2 * capacity : 1 << 16;
+        tokens = grow(tokens, (size_t)capacity, sizeof *tokens);
+    }
+    tokens[token_count++] = (Token){.start = (uint32_t)start,
+                                    .length = (uint32_t)(at - start),
+                                    .line = first_line,
+                                    .file = file,
+                                    .kind = (uint8_t)kind};
+}
+
+_Noreturn static void fail_lexer(uint32_t first_line, const char *why) {
+    add_token(END, at, first_line);
+    fail(token_count - 1, "%s", why);
 }
 
 // The text ends with zeros, so a few bytes can be looked at without asking how many are left.
@@ -179,7 +172,7 @@ static bool skip_comment(void) {
     const uint32_t first = line;
     for (at += 2; !ahead("*/"); next_byte())
         if (at >= source.length)
-            fail_line(first, "this comment has no end");
+            fail_lexer(first, "this comment has no end");
     at += 2;
     return true;
 }
@@ -202,7 +195,7 @@ static void skip_raw_string(void) {
     const char *delimiter = source.data + ++at;
     const size_t length = strcspn(delimiter, "()\\\" \t\n\r");
     if (length > 16 || delimiter[length] != '(')
-        fail_line(line, "this raw string has no beginning");
+        fail_lexer(line, "this raw string has no beginning");
     const uint32_t first = line;
     for (at += length; at < source.length; next_byte()) {
         const char *p = source.data + at;
@@ -211,7 +204,7 @@ static void skip_raw_string(void) {
             return;
         }
     }
-    fail_line(first, "this raw string has no end");
+    fail_lexer(first, "this raw string has no end");
 }
 
 // 0x1.8p-3, 1'000, 1e+5f
@@ -249,19 +242,6 @@ static void skip_directive(void) {
     }
 }
 
-static void add_token(int kind, size_t start) {
-    static int capacity;
-    if (token_count >= capacity) {
-        capacity = capacity ? 2 * capacity : 1 << 16;
-        tokens = grow(tokens, (size_t)capacity, sizeof *tokens);
-    }
-    tokens[token_count++] = (Token){.start = (uint32_t)start,
-                                    .length = (uint32_t)(at - start),
-                                    .line = line,
-                                    .file = file,
-                                    .kind = (uint8_t)kind};
-}
-
 static void skip_symbol(int *kind) {
     // Longest first. Angle brackets stay single: only the parser knows whether >> is a shift.
     static const struct {
@@ -285,7 +265,7 @@ static void lex(void) {
     bool fresh_line = true;
     line = 1;
     for (int i = 0; i < PADDING; i++)
-        add_token(END, 0);
+        add_token(END, 0, line);
     while (at < source.length) {
         const size_t start = at;
         const uint32_t first_line = line;
@@ -304,7 +284,8 @@ static void lex(void) {
             continue;
         }
         fresh_line = false;
-        if (isdigit((unsigned char)c) || (c == '.' && isdigit((unsigned char)source.data[at + 1]))) {
+        if (isdigit((unsigned char)c) ||
+            (c == '.' && isdigit((unsigned char)source.data[at + 1]))) {
             kind = NUMBER;
             skip_number();
         } else if (is_word_byte(c)) {
@@ -314,27 +295,30 @@ static void lex(void) {
             const size_t length = at - start;
             const char *word = source.data + start;
             if (source.data[at] == '"' && word[length - 1] == 'R' &&
-                (length == 1 || (length == 2 && strchr("LuU", *word)) || strncmp(word, "u8R", length) == 0)) {
+                (length == 1 || (length == 2 && strchr("LuU", *word)) ||
+                 strncmp(word, "u8R", length) == 0)) {
                 kind = STRING;
                 skip_raw_string();
             }
         } else if (c == '"' || c == '\'') {
             kind = c == '"' ? STRING : CHARACTER;
             if (!skip_quoted(c))
-                fail_line(first_line, "this %c has no partner", c);
+                fail_lexer(first_line,
+                           c == '"' ? "this \" has no partner" : "this ' has no partner");
         } else {
             skip_symbol(&kind);
         }
-        add_token(kind, start);
-        tokens[token_count - 1].line = first_line;
+        add_token(kind, start, first_line);
     }
     for (int i = 0; i < PADDING; i++)
-        add_token(END, at);
+        add_token(END, at, line);
 }
 
 // ---- tokens ----
 
-static int kind(int i) { return tokens[i].kind; }
+static int kind(int i) {
+    return tokens[i].kind;
+}
 
 static bool is(int i, const char *word) {
     const Token *t = &tokens[i];
@@ -353,28 +337,24 @@ static bool is_one_of(int i, const char *words) {
     return false;
 }
 
-static bool same_word(int i, int j) {
-    return kind(i) == IDENT && kind(j) == IDENT && tokens[i].length == tokens[j].length &&
-           !memcmp(source.data + tokens[i].start, source.data + tokens[j].start, tokens[i].length);
+static size_t end_of(int i) {
+    return (size_t)tokens[i].start + tokens[i].length;
 }
 
-static bool opens(int i) { return kind(i) == '(' || kind(i) == '[' || kind(i) == '{'; }
-static bool closes(int i) { return kind(i) == ')' || kind(i) == ']' || kind(i) == '}'; }
-
-static size_t end_of(int i) { return (size_t)tokens[i].start + tokens[i].length; }
-
-// How many equal tokens stand here with nothing between them: 3 at the start of <<<.
-static int run(int i) {
-    int n = 1;
-    while (kind(i + n) == kind(i) && tokens[i + n].start == end_of(i + n - 1))
-        n++;
-    return n;
+static bool opens(int i) {
+    return kind(i) == '(' || kind(i) == '[' || kind(i) == '{';
+}
+static bool closes(int i) {
+    return kind(i) == ')' || kind(i) == ']' || kind(i) == '}';
 }
 
-static int run_back(int i) {
+// How many equal tokens stand here with nothing between them: 3 at the start of <<<. Counts forward
+// with step 1, backward with step -1.
+static int run(int i, int step) {
     int n = 1;
-    while (kind(i - n) == kind(i) && end_of(i - n) == tokens[i - n + 1].start)
-        n++;
+    for (; kind(i + step) == kind(i); n++, i += step)
+        if (end_of(step > 0 ? i : i - 1) != tokens[step > 0 ? i + 1 : i].start)
+            break;
     return n;
 }
 
@@ -398,14 +378,16 @@ static void pair_brackets(void) {
         fail(innermost, "this %c is never closed", kind(innermost));
 }
 
-// From a < to the token behind its >; 0 when there is none before `limit`.
-static int skip_angles(int i, int limit) {
+// From a < to the token behind its >; 0 when there is none before `limit`. `numbers` says whether a
+// number may follow a < that opens a list.
+static int match_angles(int i, int limit, bool numbers) {
     for (int depth = 0; i < limit && kind(i) != ';' && kind(i) != END && !closes(i); i++) {
         if (opens(i)) {
             i = tokens[i].match;
         } else if (kind(i) == '<') {
-            const int n = run(i);
-            if (n == 1 && (kind(i - 1) == IDENT || depth == 0)) // else << or "less than"
+            const int n = run(i, 1); // << is a shift, and < behind no name a comparison
+            if (depth == 0 ||
+                (n == 1 && kind(i - 1) == IDENT && (numbers || kind(i + 1) != NUMBER)))
                 depth++;
             i += n - 1;
         } else if (kind(i) == '>' && --depth <= 0) {
@@ -413,6 +395,12 @@ static int skip_angles(int i, int limit) {
         }
     }
     return 0;
+}
+
+// Without knowing names, A<N<2> = 0> is only understood when A<N<2> does not lead to an end.
+static int skip_angles(int i, int limit) {
+    const int end = match_angles(i, limit, true);
+    return end ? end : match_angles(i, limit, false);
 }
 
 // From a > back to its <; 0 when there is none.
@@ -423,7 +411,7 @@ static int skip_angles_back(int i) {
         } else if (kind(i) == '>') {
             depth++;
         } else if (kind(i) == '<') {
-            const int n = run_back(i);
+            const int n = run(i, -1);
             if (n > 2)
                 return 0;
             if (n == 1 && kind(i - 1) == IDENT && --depth == 0)
@@ -434,39 +422,33 @@ static int skip_angles_back(int i) {
     return 0;
 }
 
-static void append_token(Text *text, int i) {
-    append(text, source.data + tokens[i].start, tokens[i].length);
-}
-
-// Tokens from first to last, whatever stood between them as one space; few when they are long.
-static void append_squeezed(Text *text, int first, int last, size_t longest) {
-    for (int i = first; i <= last && text->length <= longest; i++) {
-        if (i > first && tokens[i].start > end_of(i - 1))
-            append(text, " ", 1);
-        append_token(text, i);
-    }
-}
-
 // ---- edits ----
 
-static void replace(size_t position, size_t removed, const char *text) {
-    if ((edit_count & (edit_count - 1)) == 0)
+__attribute__((format(printf, 3, 4))) static void edit(size_t position, size_t removed,
+                                                       const char *format, ...) {
+    va_list arguments, again;
+    if ((edit_count & (edit_count - 1)) == 0) // full
         edits = grow(edits, edit_count ? 2 * edit_count : 1, sizeof *edits);
-    edits[edit_count] = (Edit){position, removed, edit_text.length, strlen(text), edit_count};
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    const size_t length = (size_t)vsnprintf(NULL, 0, format, arguments), text = edit_text.length;
+    edits[edit_count] = (Edit){position, removed, text, length, edit_count};
     edit_count++;
-    append(&edit_text, text, strlen(text));
+    edit_text.length += length;
+    append(&edit_text, "", 0); // makes room
+    vsnprintf(edit_text.data + text, length + 1, format, again);
+    va_end(arguments);
+    va_end(again);
 }
 
-static void insert_before(int i, const char *text) { replace(tokens[i].start, 0, text); }
-static void insert_after(int i, const char *text) { replace(end_of(i), 0, text); }
-static void replace_token(int i, const char *text) {
-    replace(tokens[i].start, tokens[i].length, text);
+static void insert_before(int i, const char *text) {
+    edit(tokens[i].start, 0, "%s", text);
 }
 
 // One token at a time: the lines between them must stay.
 static void delete_tokens(int first, int last) {
     for (int i = first; i <= last; i++)
-        replace_token(i, "");
+        edit(tokens[i].start, tokens[i].length, "%s", "");
 }
 
 static int compare_edits(const void *left, const void *right) {
@@ -476,30 +458,25 @@ static int compare_edits(const void *left, const void *right) {
     return a->order < b->order ? -1 : 1;
 }
 
-static Text apply_edits(void) {
-    Text result = {0};
+static void write_edited(FILE *out) {
     size_t done = 0;
     if (edit_count > 0)
         qsort(edits, edit_count, sizeof *edits, compare_edits);
-    for (size_t i = 0; i < edit_count; i++) {
-        const Edit *e = &edits[i];
-        if (e->position > done) {
-            append(&result, source.data + done, e->position - done);
-            done = e->position;
-        }
-        append(&result, edit_text.data + e->text, e->length);
+    for (const Edit *e = edits; e < edits + edit_count; e++) {
+        if (e->position > done)
+            fwrite(source.data + done, 1, e->position - done, out);
+        fwrite(edit_text.data + e->text, 1, e->length, out);
         if (e->position + e->removed > done)
             done = e->position + e->removed;
     }
-    append(&result, source.data + done, source.length - done);
-    return result;
+    fwrite(source.data + done, 1, source.length - done, out);
 }
 
 // ---- launches ----
 
-static const char statement_words[] =
-    " if else for while do switch case default return co_return co_yield co_await goto break continue"
-    " try catch throw constexpr using namespace sizeof alignof new delete ";
+static const char statement_words[] = " if else for while do switch case default return co_return "
+                                      "co_yield co_await goto break continue"
+                                      " try catch throw using namespace sizeof alignof new delete ";
 
 static const char cast_words[] = " static_cast const_cast reinterpret_cast dynamic_cast ";
 
@@ -509,14 +486,14 @@ static int launch_end(int i) {
         if (opens(i)) {
             i = tokens[i].match;
         } else if (kind(i) == '<') {
-            const int n = run(i);
+            const int n = run(i, 1);
             if (n > 2)
                 return 0;
             if (n == 1 && kind(i - 1) == IDENT)
                 templates++;
             i += n - 1;
         } else if (kind(i) == '>') {
-            const int n = run(i);
+            const int n = run(i, 1);
             if (n >= 3 && n > templates)
                 return i + n - 3;
             if (n <= templates) // else a comparison or a shift
@@ -535,8 +512,9 @@ static bool ends_expression(int i) {
         return kind(tokens[i].match + 1) != '[' || kind(i - 1) != ']';
     if (kind(i) != ')')
         return kind(i) == '>';
-    const int group = tokens[i].match; // if (…), or the cast (void)
-    return !is_one_of(group - 1, statement_words) && !(group == i - 2 && is(group + 1, "void"));
+    const int group = tokens[i].match; // if (…), if constexpr (…), or the cast (void)
+    return !is_one_of(group - 1, statement_words) && !is(group - 1, "constexpr") &&
+           !(group == i - 2 && is(group + 1, "void"));
 }
 
 // Goes back from the last token of a kernel expression to its first; 0 when it is none. It is a
@@ -590,28 +568,13 @@ static void check_arguments(int open) {
         if (i == first && kind(i) == '{')
             fail(i, "a launch cannot pass { } alone: name its type, as in T{…}");
         if (i == first && is_one_of(i, " NULL __null ") && (kind(i + 1) == ',' || i + 1 == close))
-            replace_token(i, "nullptr"); // through a template __null would arrive as a number
+            edit(tokens[i].start, tokens[i].length,
+                 "nullptr"); // through a template __null would arrive as a number
         if (opens(i))
             i = tokens[i].match;
         else if (kind(i) == ',')
             first = i + 1;
     }
-}
-
-// Appends the tokens as a string literal; cut when it is very long.
-static void append_quoted(Text *text, int first, int last) {
-    enum { LONGEST = 200 };
-    Text name = {0};
-    append_squeezed(&name, first, last, LONGEST);
-    append(text, "\"", 1);
-    for (size_t i = 0; i < name.length && i < LONGEST; i++) {
-        const char c = name.data[i];
-        if (c == '"' || c == '\\')
-            append(text, "\\", 1);
-        append(text, c == '\n' ? "\\n" : &c, c == '\n' ? 2 : 1);
-    }
-    print(text, name.length > LONGEST ? "…\"" : "\"");
-    free(name.data);
 }
 
 // A name is called in the lambda, so that template arguments are deduced and the call is inlined;
@@ -620,7 +583,7 @@ static void translate_launch(int open) {
     bool is_name;
     const int begin = launch_begin(open - 1, &is_name);
     const int end = launch_end(open + 3);
-    if (!end)
+    if (!end || run(open, 1) > 3)
         fail(open, "this <<< has no matching >>>");
     if (!begin || !may_stand_before_launch(begin - 1))
         fail(open, "cannot find the kernel that this <<<…>>> launches");
@@ -633,58 +596,58 @@ static void translate_launch(int open) {
         fail(open, "<<<…>>> needs at least a grid and a block");
     check_arguments(end + 3);
 
-    const bool colon = source.data[tokens[begin].start - 1] == ':'; // "a ? b :k<<<" must not get :::
-    Text text = {0};
-    print(&text, "%s::cuda_cpu::launch(%s", colon ? " " : "",
-          is_name ? "[=](auto &...cu_a) { " : "[cu_k = ");
-    insert_before(begin, text.data);
-    text.length = 0;
-    print(&text, is_name ? "(cu_a...); }, " : "](auto &...cu_a) { cu_k(cu_a...); }, ");
-    append_quoted(&text, begin, open - 1);
-    print(&text, ", ::cuda_cpu::config(");
-    replace(tokens[open].start, 3, text.data);
-    replace(tokens[end].start, 3, "))");
-    free(text.data);
+    Text name = {0}; // for messages: without strings, and not endless
+    for (int i = begin; i < open; i++) {
+        if (i > begin && tokens[i].start > end_of(i - 1))
+            append(&name, " ", 1);
+        const bool shown = kind(i) != STRING && kind(i) != CHARACTER && name.length < 200;
+        append(&name, shown ? source.data + tokens[i].start : "…",
+               shown ? tokens[i].length : strlen("…"));
+        if (name.length > 200)
+            break;
+    }
+    const bool colon = source.data[tokens[begin].start - 1] == ':'; // a ? b :k<<< must not get :::
+    edit(tokens[begin].start, 0, "%s::cuda_cpu::launch(%s", colon ? " " : "",
+         is_name ? "[=](auto &...cu_a) { " : "[cu_k = ");
+    edit(tokens[open].start, 3, "%s, \"%s\", ::cuda_cpu::config(",
+         is_name ? "(cu_a...); }" : "](auto &...cu_a) { cu_k(cu_a...); }", name.data);
+    edit(tokens[end].start, 3, "))");
+    free(name.data);
 }
 
 // ---- declarations ----
 
 static const char space_words[] = " __shared__ __device__ __constant__ __managed__ ";
 
-static const char specifier_words[] =
-    " static extern inline __inline __inline__ constexpr constinit consteval const __const volatile"
-    " __volatile__ register mutable thread_local __thread friend virtual explicit typedef typename"
-    " __extension__ __restrict __restrict__ __host__ __global__ __forceinline__ __noinline__ ";
-
-static const char type_words[] =
-    " void bool char wchar_t char8_t char16_t char32_t short int long signed __signed__ unsigned float"
-    " double auto __int128 decltype typeof __typeof __typeof__ ";
+static const char type_words[] = " void bool char wchar_t char8_t char16_t char32_t short int long "
+                                 "signed unsigned float double auto"
+                                 " __int128 decltype typeof __typeof __typeof__ const volatile ";
 
 static const char attribute_words[] =
-    " __attribute__ __attribute alignas _Alignas __align__ __launch_bounds__ __declspec asm __asm__ ";
+    " __attribute__ __attribute alignas _Alignas __align__ __launch_bounds__ asm __asm__ ";
 
 typedef struct {
-    int end;        // the token behind: the first declarator
-    int first_word; // the first of __shared__, __device__, …
+    int first_word;           // the first of __shared__, __device__, …
     int extern_at, static_at; // these words, 0 when absent
     bool is_shared, is_constant, is_managed;
-    bool is_const, is_constexpr, is_inline, is_typedef, is_template, is_linkage;
+    bool is_constexpr, is_inline, is_typedef, is_template, is_linkage;
     bool is_definition; // of a class or an enum
-    bool is_function;   // a constructor, a destructor or a conversion: there is no type before the name
-} Specifiers;
-
-typedef struct {
-    int end;  // the token behind
-    int name; // 0 when the declarator has none
-    bool is_function;
-    bool is_const; // the object itself, not what it points to
-} Declarator;
+    bool is_typed;      // a declarator was parsed, so there was a type
+    // Of the declarator that was parsed last:
+    int name;
+    int end; // the token behind it: , or ; or the initial value
+    bool has_value;
+    bool is_function; // then nothing else is known
+    bool is_const;    // the object itself, not what it points to
+} Declaration;
 
 _Noreturn static void fail_declaration(int i) {
     if (kind(i) == END)
         fail(i, "the text ends inside a declaration");
-    fail(i, "cannot parse this declaration at '%.*s'", (int)(tokens[i].length > 60 ? 60 : tokens[i].length),
-         source.data + tokens[i].start);
+    const char *text = source.data + tokens[i].start;
+    const size_t length = strcspn(text, "\n"); // strings may go over lines
+    fail(i, "cannot parse this declaration at '%.*s'",
+         (int)(length < tokens[i].length ? length : tokens[i].length), text);
 }
 
 static int skip_template_arguments(int i) {
@@ -697,43 +660,20 @@ static int skip_template_arguments(int i) {
 // Returns i when no attribute stands here. Attributes that align are taken out when `alignment`
 // wants them: C++ has no place for them on a typedef.
 static int skip_attribute(int i, Text *alignment) {
-    int last;
     if (kind(i) == '[' && kind(i + 1) == '[')
         return tokens[i].match + 1;
     if (!is_one_of(i, attribute_words))
         return i;
-    last = kind(i + 1) == '(' ? tokens[i + 1].match : i;
+    const int end = kind(i + 1) == '(' ? tokens[i + 1].match + 1 : i + 1;
     bool aligns = is_one_of(i, " alignas _Alignas __align__ ");
-    for (int t = i; t < last && !aligns; t++)
-        aligns = is_one_of(t, " aligned __aligned__ ");
-    if (alignment && aligns) {
-        append_squeezed(alignment, i, last, SIZE_MAX);
+    for (int t = i; t < end; t++)
+        aligns |= is_one_of(t, " aligned __aligned__ ");
+    for (int t = i; t < end && alignment && aligns; t++) {
         append(alignment, " ", 1);
-        delete_tokens(i, last);
+        append(alignment, source.data + tokens[t].start, tokens[t].length);
+        delete_tokens(t, t);
     }
-    return last + 1;
-}
-
-// Skips a::b<c>::d. Stops at what is no name: behind `A::` of `A::~A` and `int A::*`. `twin` says
-// whether the last two parts are the same word, which names a constructor.
-static int skip_name(int i, bool *twin) {
-    int part = 0;
-    *twin = false;
-    if (kind(i) == SCOPE)
-        i++;
-    for (;;) {
-        if (is(i, "template"))
-            i++;
-        if (kind(i) != IDENT || is_one_of(i, statement_words) || is(i, "operator"))
-            return i;
-        *twin = part && same_word(part, i);
-        part = i++;
-        if (kind(i) == '<' && run(i) == 1)
-            i = skip_template_arguments(i);
-        if (kind(i) != SCOPE)
-            return i;
-        i++;
-    }
+    return end;
 }
 
 // From struct, class, union or enum to the { of the definition, or behind the name.
@@ -742,101 +682,20 @@ static int skip_class_head(int i, int limit) {
     for (int next; (next = skip_attribute(i, NULL)) != i;)
         i = next;
     while (i < limit && !is(i, "final") && (kind(i) == IDENT || kind(i) == SCOPE)) {
-        i++;
-        if (kind(i) == '<') {
-            const int end = skip_angles(i, limit);
-            if (!end)
-                return i;
-            i = end;
-        }
+        const int end = kind(++i) == '<' ? skip_angles(i, limit) : i;
+        if (!end)
+            return i;
+        i = end;
         if (kind(i) != SCOPE && kind(i - 1) != SCOPE)
             break;
     }
-    if (is(i, "final"))
-        i++;
+    i += is(i, "final");
     if (kind(i) != ':')
         return i;
-    int j = i; // base classes
-    while (j < limit && kind(j) != '{' && kind(j) != ';' && kind(j) != END && !closes(j))
-        j = opens(j) ? tokens[j].match + 1 : j + 1;
-    return kind(j) == '{' ? j : i;
-}
-
-static void take_word(Specifiers *s, int i) {
-    if (!s->first_word)
-        s->first_word = i;
-    s->is_shared |= is(i, "__shared__");
-    s->is_constant |= is(i, "__constant__");
-    s->is_managed |= is(i, "__managed__");
-    tokens[i].done = true;
-    replace_token(i, "");
-}
-
-static Specifiers parse_specifiers(int i, bool in_class, Text *alignment) {
-    Specifiers s = {0};
-    bool typed = false;
-    for (;;) {
-        const int next = skip_attribute(i, alignment);
-        if (next != i) {
-            i = next;
-        } else if (is_one_of(i, space_words)) {
-            take_word(&s, i++);
-        } else if (is(i, "template")) {
-            if (kind(++i) == '<') {
-                s.is_template |= kind(i + 1) != '>';
-                i = skip_template_arguments(i);
-            }
-        } else if (is_one_of(i, specifier_words)) {
-            if (is(i, "extern"))
-                s.extern_at = i;
-            if (is(i, "static"))
-                s.static_at = i;
-            s.is_const |= is_one_of(i, " const __const constexpr ");
-            s.is_constexpr |= is(i, "constexpr");
-            s.is_inline |= is_one_of(i, " inline __inline __inline__ ");
-            s.is_typedef |= is(i, "typedef");
-            i++;
-            if (kind(i) == STRING && s.extern_at == i - 1) { // extern "C"
-                s.is_linkage = true;
-                i++;
-            }
-        } else if (is_one_of(i, type_words)) {
-            typed = true;
-            i = kind(i + 1) == '(' && is_one_of(i, " decltype typeof __typeof __typeof__ ")
-                    ? tokens[i + 1].match + 1
-                    : i + 1;
-            if (kind(i) == SCOPE)
-                typed = false; // decltype(x)::type: the name goes on
-        } else if (is_one_of(i, " struct class union enum ")) {
-            typed = true;
-            i = skip_class_head(i, token_count);
-            if (kind(i) == '{') {
-                s.is_definition = true;
-                i = tokens[i].match + 1;
-            }
-        } else if (!typed && (is(i, "operator") || kind(i) == '~')) {
-            s.is_function = true;
-            break;
-        } else if (!typed && (kind(i) == IDENT || kind(i) == SCOPE)) {
-            bool twin;
-            i = skip_name(i, &twin);
-            typed = true;
-            if (is(i, "operator") || kind(i) == '~')
-                s.is_function = true;
-            if (kind(i) == '(' && (twin || (in_class && kind(i + 1) != '*' && kind(i + 1) != '&')))
-                s.is_function = true;
-            if (s.is_function)
-                break;
-            if (kind(i - 1) == SCOPE || is_one_of(i, statement_words))
-                fail_declaration(i);
-        } else {
-            break;
-        }
-    }
-    if (!typed && !s.is_function)
-        fail_declaration(i);
-    s.end = i;
-    return s;
+    int brace = i; // behind the base classes
+    while (brace < limit && !strchr("{;)}]", kind(brace)))
+        brace = opens(brace) ? tokens[brace].match + 1 : brace + 1;
+    return kind(brace) == '{' ? brace : i;
 }
 
 // Are these the parameters of a function, and not the initial value of a variable? As in C++ what
@@ -846,77 +705,123 @@ static bool looks_like_parameters(int open) {
     int i = open + 1;
     if (kind(close + 1) != ';' && kind(close + 1) != ',')
         return true; // a body, const, noexcept, ->, = 0 …
-    if (i == close || (kind(i) == '.' && kind(i + 1) == '.') ||
-        is_one_of(i, " struct class union enum typename const volatile ") ||
-        (is_one_of(i, type_words) && (kind(i + 1) != '(' || kind(i + 2) == '*') && kind(i + 1) != '{'))
-        return true;
+    if (i == close || run(i, 1) == 3 || is_one_of(i, " struct class union enum typename "))
+        return true; // run: ...
+    if (is_one_of(i, type_words))
+        return (kind(i + 1) != '(' || kind(i + 2) == '*') && kind(i + 1) != '{';
     if ((kind(i) != IDENT && kind(i) != SCOPE) ||
         is_one_of(i, " true false nullptr this sizeof alignof new NULL __null "))
         return false;
     while (++i < close && (kind(i) == SCOPE || kind(i - 1) == SCOPE || kind(i) == '<'))
         if (kind(i) == '<' && (i = skip_angles(i, close) - 1) < 0)
             return false;
-    if (kind(i) == '*' || kind(i) == '&') // T *p, T *, but not a * b(c)
-        return i + 1 == close || kind(i + 1) == IDENT || strchr("*&,)", kind(i + 1));
-    return i == close || kind(i) == IDENT || kind(i) == ',' ||
-           (kind(i) == '.' && kind(i + 1) == '.') || (kind(i) == '(' && kind(i + 1) == '*') || (kind(i) == '[' && kind(i + 1) == ']');
+    if (kind(i) == '*' || kind(i) == '&') // T *p, T *, but not a * 2
+        return i + 1 == close || kind(i + 1) == IDENT || strchr("*&,", kind(i + 1));
+    return i == close || kind(i) == IDENT || kind(i) == ',' || run(i, 1) == 3 ||
+           (kind(i) == '(' && kind(i + 1) == '*') || (kind(i) == '[' && kind(i + 1) == ']');
 }
 
-// Parses *name[3], (*name)(int), name(parameters) and the like up to the initial value.
-static Declarator parse_declarator(int i, const Specifiers *s, Text *alignment) {
-    Declarator d = {.is_const = s->is_const};
-    int parentheses = 0;
-    bool pointer = false; // inside of parentheses
-    for (;; i++) {
-        for (int next; (next = skip_attribute(i, alignment)) != i;)
+// Is this the ( of (*name)(…) or (A::*name)[…], which holds a declarator?
+static bool holds_declarator(int open) {
+    int i = open + 1;
+    while (kind(i) == IDENT || kind(i) == SCOPE)
+        i++;
+    return (kind(i) == '*' || kind(i) == '&') && (i == open + 1 || kind(i - 1) == SCOPE) &&
+           (kind(tokens[open].match + 1) == '(' || kind(tokens[open].match + 1) == '[');
+}
+
+static void note_word(Declaration *d, int i) {
+    d->extern_at = is(i, "extern") ? i : d->extern_at;
+    d->static_at = is(i, "static") ? i : d->static_at;
+    d->is_constexpr |= is(i, "constexpr");
+    d->is_inline |= is_one_of(i, " inline __inline __inline__ ");
+    d->is_typedef |= is(i, "typedef");
+    d->is_const |= is_one_of(i, " const constexpr ");
+    if (!is_one_of(i, space_words))
+        return;
+    if (kind(i - 1) == '*' || kind(i - 1) == '&') // the section would be one of the pointer's type
+        fail_declaration(i);
+    d->first_word = d->first_word ? d->first_word : i;
+    d->is_shared |= is(i, "__shared__");
+    d->is_constant |= is(i, "__constant__");
+    d->is_managed |= is(i, "__managed__");
+    tokens[i].done = true;
+    delete_tokens(i, i);
+}
+
+// Parses one declarator, the first one with the specifiers before it. It is enough to find the
+// name: the last word before the [ ( = , or ; that does not belong to a type.
+static void parse_declarator(int i, Declaration *d, Text *alignment) {
+    int words = 0, outermost = 0;
+    d->name = 0;
+    d->is_const = d->is_function = false;
+    for (int next;;) {
+        if ((next = skip_attribute(i, alignment)) != i) {
             i = next;
-        bool twin;
-        const int end = kind(i) == IDENT || kind(i) == SCOPE ? skip_name(i, &twin) : i;
-        if (kind(i) == '*' || kind(i) == '&' || (kind(end) == '*' && kind(end - 1) == SCOPE)) {
-            d.is_const = false;
-            pointer |= parentheses > 0;
-            i = end; // behind the class of a pointer to member
-        } else if (kind(i) == '(') {
-            parentheses++;
-        } else if (is_one_of(i, " const __const ")) {
-            d.is_const = true;
-        } else if (is_one_of(i, space_words)) {
-            tokens[i].done = true;
-            replace_token(i, "");
-        } else if (!is_one_of(i, " volatile __volatile__ __restrict __restrict__ ")) {
-            if (is(end, "operator") || kind(end) == '~') {
-                d.is_function = true;
-                return d;
+        } else if (is(i, "operator") || kind(i) == '~') {
+            d->is_function = true;
+            return;
+        } else if (is(i, "template") && kind(i + 1) == '<') {
+            d->is_template |= kind(i + 2) != '>';
+            i = skip_template_arguments(i + 1);
+        } else if (is(i, "extern") && kind(i + 1) == STRING) {
+            d->is_linkage = true;
+            note_word(d, i);
+            i += 2;
+        } else if (is_one_of(i, " struct class union enum ")) {
+            words++;
+            d->name = i;
+            i = skip_class_head(i, token_count);
+            d->is_definition |= kind(i) == '{';
+            i = kind(i) == '{' ? tokens[i].match + 1 : i;
+        } else if (kind(i) == IDENT) {
+            note_word(d, i);
+            if (!is_one_of(i, space_words)) {
+                d->name = i;
+                words++;
             }
-            if (end == i || kind(end - 1) == SCOPE || is_one_of(i, statement_words))
-                fail_declaration(i);
-            d.name = end - 1;
-            i = end;
-            break;
-        }
-    }
-    // Behind the name: the first ( ) that meets no pointer on its way is a parameter list.
-    for (bool direct = true;;) {
-        const int next = skip_attribute(i, alignment);
-        if (next != i) {
-            i = next;
-        } else if (kind(i) == '(' && direct) {
-            d.is_function = looks_like_parameters(i);
-            break; // an initial value otherwise
-        } else if (kind(i) == '(' || kind(i) == '[') {
-            direct = false;
-            i = tokens[i].match + 1;
-        } else if (kind(i) == ')' && parentheses-- > 0) {
-            direct = direct && !pointer;
+            i++;
+            if (kind(i) == '<')
+                i = skip_template_arguments(i);
+            else if (kind(i) == '(' && is_one_of(i - 1, " decltype typeof __typeof __typeof__ "))
+                i = tokens[i].match + 1;
+        } else if (kind(i) == '*' || kind(i) == '&') {
+            d->is_const = false;
+            i++;
+        } else if (kind(i) == '(' && holds_declarator(i)) {
+            outermost = outermost ? outermost : i;
+            i++;
+        } else if (kind(i) == SCOPE) {
             i++;
         } else {
             break;
         }
     }
-    if (parentheses > 0 && !d.is_function)
+    if (d->is_definition && !d->is_typed && words == 1 && kind(i) == ';') {
+        d->is_function = true; // no variable either
+        return;
+    }
+    d->is_function = kind(i) == '(' && looks_like_parameters(i);
+    if (!d->name || is_one_of(d->name, type_words) || is_one_of(d->name, statement_words))
         fail_declaration(i);
-    d.end = i;
-    return d;
+    if (d->is_function)
+        return;
+    if (outermost)
+        i = tokens[outermost].match + 1;
+    for (int next;; i = next) {
+        next = skip_attribute(i, alignment);
+        if (next == i && (kind(i) == '[' || (kind(i) == '(' && outermost)))
+            next = tokens[i].match + 1;
+        if (next == i)
+            break;
+    }
+    d->end = i;
+    d->has_value = kind(i) == '=' || kind(i) == '{' || kind(i) == '(';
+    if (!d->has_value && kind(i) != ',' && kind(i) != ';')
+        fail_declaration(i);
+    if (!d->is_typed && words < 2)
+        fail_declaration(i);
+    d->is_typed = true;
 }
 
 // ---- memory spaces ----
@@ -931,112 +836,102 @@ typedef struct {
 // A typedef takes every form of declarator as it is, and dependent types too.
 static void translate_shared(int word, const Scope *scope) {
     static const char misplaced[] = "__shared__ can only stand before a variable in a kernel";
-    Text alignment = {0}, name = {0}, after = {0};
+    Declaration d = {0};
+    Text alignment = {0}, name = {0};
+    append(&alignment, "", 0);
+    int semicolon = scope->start, i = scope->start;
+    while (kind(semicolon) != ';' && kind(semicolon) != END && !closes(semicolon))
+        semicolon = opens(semicolon) ? tokens[semicolon].match + 1 : semicolon + 1;
+    const size_t behind = end_of(semicolon);
     if (scope->kind == 'p' || scope->kind == 'c')
         fail(word, misplaced);
-    append(&alignment, "", 0);
-    const Specifiers s = parse_specifiers(scope->start, false, &alignment);
-    if (!s.is_shared)
-        fail_declaration(word);
-    if (s.is_function || s.is_typedef || s.is_template || s.is_linkage || s.is_constant || s.is_managed)
-        fail(word, misplaced);
-    if (scope->kind == 'n' && !s.extern_at)
-        fail(word, "outside a kernel __shared__ needs extern and an array of open size, x[]");
-    insert_before(s.first_word, "typedef");
-    delete_tokens(s.extern_at, s.extern_at ? s.extern_at : -1);
-    delete_tokens(s.static_at, s.static_at ? s.static_at : -1);
-
-    const size_t common_alignment = alignment.length;
-    int i = s.end;
     do {
-        const Declarator d = parse_declarator(i, &s, &alignment);
-        if (d.is_function || kind(d.end) == '=' || kind(d.end) == '{' || kind(d.end) == '(')
-            fail(d.end, "a __shared__ variable cannot have an initial value");
-        if ((kind(d.end) != ',' && kind(d.end) != ';') || kind(d.name) != IDENT ||
-            kind(d.name - 1) == SCOPE)
-            fail_declaration(d.end);
+        parse_declarator(i, &d, &alignment);
+        if (d.is_typedef || d.is_template || d.is_linkage || d.is_constant || d.is_managed)
+            fail(word, misplaced);
+        if (d.is_function || d.has_value)
+            fail(word, "a __shared__ variable cannot have an initial value");
+        if (!d.is_shared || kind(d.name - 1) == SCOPE)
+            fail_declaration(d.name);
         name.length = 0;
-        append_token(&name, d.name);
+        append(&name, source.data + tokens[d.name].start, tokens[d.name].length);
         const char *x = name.data;
         insert_before(d.name, "cu_t_");
-        if (s.extern_at) {
+        if (scope->kind == 'n' && !d.extern_at)
+            fail(word, "outside a kernel __shared__ needs extern and an array of open size, %s[]",
+                 x);
+        if (d.extern_at) {
             if (kind(d.name + 1) != '[' || kind(d.name + 2) != ']')
-                fail(d.name, "an extern __shared__ variable must be an array of open size, %s[]", x);
+                fail(word, "an extern __shared__ variable must be an array of open size, %s[]", x);
             delete_tokens(d.name + 1, d.name + 2);
             if (scope->kind == 'n')
-                print(&after, " static const ::cuda_cpu::dynamic_array<cu_t_%s> %s{};", x, x);
+                edit(behind, 0, " static const ::cuda_cpu::dynamic_array<cu_t_%s> %s{};", x, x);
             else
-                print(&after, " cu_t_%s *const %s = ::cuda_cpu::dynamic_shared<cu_t_%s>(\"%s\");", x,
-                      x, x, x);
+                edit(behind, 0, " cu_t_%s *const %s = ::cuda_cpu::dynamic_shared<cu_t_%s>(\"%s\");",
+                     x, x, x, x);
+        } else if (alignment.length > 0) {
+            edit(behind, 0, " struct cu_a_%s {%s cu_t_%s v; }; ", x, alignment.data, x);
+            edit(behind, 0,
+                 "cu_t_%s &%s = ::cuda_cpu::shared<cu_t_%s>([] {}, \"%s\", alignof(cu_a_%s));", x,
+                 x, x, x, x);
         } else {
-            const bool aligned = alignment.length > 0;
-            if (aligned)
-                print(&after, " struct cu_a_%s { %.*scu_t_%s v; };", x, (int)alignment.length,
-                      alignment.data, x);
-            print(&after, " cu_t_%s &%s = ::cuda_cpu::shared<cu_t_%s>([] {}, \"%s\"", x, x, x, x);
-            print(&after, aligned ? ", alignof(cu_a_%s));" : ");", x);
+            edit(behind, 0, " cu_t_%s &%s = ::cuda_cpu::shared<cu_t_%s>([] {}, \"%s\");", x, x, x,
+                 x);
         }
-        alignment.length = common_alignment; // without what only this declarator asked for
         i = d.end + 1;
-    } while (kind(i - 1) == ',');
-    insert_after(i - 1, after.data);
+    } while (kind(d.end) == ',');
+    insert_before(d.first_word, "typedef");
+    if (d.extern_at)
+        delete_tokens(d.extern_at, d.extern_at);
+    if (d.static_at)
+        delete_tokens(d.static_at, d.static_at);
     free(alignment.data);
     free(name.data);
-    free(after.data);
 }
 
-// Variables go into a section of their own, which is how the runtime knows them and swaps them when
-// the device changes. Constant ones need another one: a section is writable or it is not.
+// Variables go into sections of their own, which is how the runtime knows them and swaps them when
+// the device changes. Those that are const need another one: a section is writable or it is not.
 static void translate_device(int word, const Scope *scope) {
     const size_t edits_before = edit_count;
+    Declaration d = {0};
     if (kind(word - 1) == ']' && ends_expression(word - 1) && !strchr(";,=", kind(word + 1))) {
-        replace_token(word, ""); // [] __device__ (int x) { … }
+        delete_tokens(word, word); // [] __device__ (int x) { … }
         return;
     }
     if (scope->kind == 'p')
-        fail(word, "%.*s cannot stand here", (int)tokens[word].length, source.data + tokens[word].start);
-    const Specifiers s = parse_specifiers(scope->start, scope->kind == 'c', NULL);
-    if (s.is_shared) { // __device__ __shared__ says no more than __shared__
+        fail(word, "%.*s cannot stand here", (int)tokens[word].length,
+             source.data + tokens[word].start);
+    parse_declarator(scope->start, &d, NULL);
+    if (d.is_shared) { // __device__ __shared__ says no more than __shared__
         edit_count = edits_before;
         translate_shared(word, scope);
         return;
     }
-    if (s.is_typedef || (s.is_definition && kind(s.end) == ';'))
+    if (!tokens[word].done) // behind the declarator
+        delete_tokens(word, word);
+    if (d.is_function && (d.is_constant || d.is_managed))
+        fail(word, "only a variable can be __constant__ or __managed__");
+    if (d.is_function || d.is_typedef)
         return;
-    Declarator d = {.is_function = true};
-    if (!s.is_function)
-        d = parse_declarator(s.end, &s, NULL);
-    if (d.is_function) {
-        if (s.is_constant || s.is_managed)
-            fail(word, "only a variable can be __constant__ or __managed__");
-        if (!tokens[word].done)
-            replace_token(word, "");
-        return;
-    }
-    const bool has_value = kind(d.end) == '=' || kind(d.end) == '{' || kind(d.end) == '(';
-    if (!s.first_word || (!has_value && kind(d.end) != ',' && kind(d.end) != ';'))
-        fail_declaration(d.end);
-    if (scope->kind == 'c' && !s.static_at)
+    if (!d.first_word)
+        fail_declaration(word);
+    if (scope->kind == 'c' && !d.static_at)
         fail(word, "a member variable needs static to live in device memory");
-    if (scope->kind == 'b' && !s.static_at && !s.extern_at)
+    if (scope->kind == 'b' && !d.static_at && !d.extern_at)
         fail(word, "a variable of a function needs static to live in device memory");
-    if (s.extern_at && !has_value)
+    if (d.extern_at && !d.has_value)
         return; // declared here, defined elsewhere
     // The compiler would ignore the section of a template and mix up those of inline variables.
-    if (s.is_inline || s.is_template || (s.is_constexpr && scope->kind == 'c')) {
+    if (d.is_inline || d.is_template || (d.is_constexpr && scope->kind == 'c')) {
         if (!d.is_const)
-            fail(word, "the CPU back end cannot keep an inline variable or a variable template for each "
-                       "device");
+            fail(word, "an inline or template variable cannot be kept for each device");
         return;
     }
-    Text text = {0};
-    print(&text, "__attribute__((section(\"cuda_%s%s\")))",
-          s.is_managed    ? "managed"
-          : s.is_constant ? "constant"
-                          : "device",
-          d.is_const ? "_ro" : "");
-    insert_before(s.first_word, text.data);
-    free(text.data);
+    edit(tokens[d.first_word].start, 0, "__attribute__((section(\"cuda_%s%s\")))",
+         d.is_managed    ? "managed"
+         : d.is_constant ? "constant"
+                         : "device",
+         d.is_const ? "_ro" : "");
 }
 
 // ---- the pass over all tokens ----
@@ -1073,8 +968,8 @@ static void translate(void) {
         }
         s = &scopes[depth];
         if (kind(i) == '{') {
-            const char kind = brace_kind(s->start, i);
-            scopes[++depth] = (Scope){kind, kind, i + 1};
+            const char brace = brace_kind(s->start, i);
+            scopes[++depth] = (Scope){brace, brace, i + 1};
         } else if (opens(i)) {
             scopes[++depth] = (Scope){'p', s->brace, i + 1};
         } else if (closes(i)) {
@@ -1085,22 +980,24 @@ static void translate(void) {
             s->start = i + 1;
         } else if (kind(i) == ':') { // of a label: what follows is a new statement
             if (is_one_of(s->start, " public private protected case default ") ||
-                (s->kind == 'b' && i == s->start + 1 && !is_one_of(s->start, " struct class union ")))
+                (s->kind == 'b' && i == s->start + 1 &&
+                 !is_one_of(s->start, " struct class union ")))
                 s->start = i + 1;
         } else if (kind(i) == '<') {
-            const int n = run(i);
+            const int n = run(i, 1);
             if (is(i - 1, "operator")) { // operator<<<T>(x): one or two belong to the name
                 i += n > 1;
             } else if (n > 2) {
-                if (n > 3 || s->brace != 'b')
-                    fail(i, n > 3 ? "cannot parse this <<<<" : "this <<<…>>> is outside a function");
+                if (s->brace != 'b')
+                    fail(i, "this <<<…>>> is outside a function");
                 translate_launch(i);
                 i += 2;
             }
-        } else if (is(i, "__shared__") && !tokens[i].done) {
-            translate_shared(i, s);
         } else if (is_one_of(i, space_words) && !tokens[i].done) {
-            translate_device(i, s);
+            if (is(i, "__shared__"))
+                translate_shared(i, s);
+            else
+                translate_device(i, s);
         }
     }
     free(scopes);
@@ -1129,12 +1026,13 @@ static void read_input(void) {
         fclose(in);
 }
 
-static void write_output(const char *name, Text text) {
+static void write_output(const char *name) {
     FILE *out = name ? fopen(name, "wb") : stdout;
     if (!out)
         fail_file(name);
-    const bool written = fwrite(text.data, 1, text.length, out) == text.length;
-    if (fclose(out) == 0 && written)
+    write_edited(out);
+    const bool failed = ferror(out);
+    if (fclose(out) == 0 && !failed)
         return;
     const int error = errno;
     struct stat status;
@@ -1145,34 +1043,24 @@ static void write_output(const char *name, Text text) {
 }
 
 int main(int argc, char **argv) {
-    static const char usage[] = "usage: cu2cpp INPUT [-o OUTPUT]\n";
     const char *output = NULL;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0) {
-            fputs(usage, stdout);
-            return EXIT_SUCCESS;
-        }
-        if (strcmp(argv[i], "-o") == 0 && i + 1 < argc && !output)
-            output = argv[++i];
-        else if ((argv[i][0] != '-' || !argv[i][1]) && !input_name)
-            input_name = argv[i];
-        else
-            input_name = NULL, i = argc; // fails below
-    }
-    if (!input_name) {
-        fputs(usage, stderr);
+    int option;
+    opterr = 0;
+    while ((option = getopt(argc, argv, "o:")) == 'o')
+        output = optarg;
+    if (option != -1 || optind + 1 != argc) {
+        fputs("usage: cu2cpp INPUT [-o OUTPUT]\n", stderr);
         return 64;
     }
+    input_name = argv[optind];
     read_input();
     lex();
     pair_brackets();
     translate();
-    const Text result = apply_edits();
-    write_output(output, result);
+    write_output(output);
     free(source.data);
     free(tokens);
     free(edits);
     free(edit_text.data);
-    free(result.data);
     return EXIT_SUCCESS;
 }
