@@ -70,9 +70,12 @@ const Allocation *lookup(const Registry &r, const void *pointer) {
 // registry's lock.
 std::string explain_unknown(const Registry &r, const void *pointer) {
     const char *p = (const char *)pointer;
-    for (auto a = r.freed.rbegin(); a != r.freed.rend(); ++a)
-        if (p >= a->base && p < a->base + a->size)
-            return ", in memory that was freed already (" + describe(*a) + ")";
+    for (auto a = r.freed.rbegin(); a != r.freed.rend(); ++a) {
+        if (p == a->base)
+            return ", and was freed already: " + describe(*a);
+        if (p > a->base && p < a->base + a->size)
+            return ", and lies where this was freed: " + describe(*a);
+    }
     auto next = r.live.upper_bound(p);
     if (next != r.live.begin()) {
         const Allocation &a = std::prev(next)->second;

@@ -133,6 +133,7 @@ TEST(the_current_device_is_each_threads_own) {
     EXPECT(cudaSetDevice(-1) == cudaErrorInvalidDevice);
     OK(cudaGetDevice(&device));
     EXPECT(device == count - 1);
+    OK(cudaSetDevice(0));
 }
 
 static int attribute(cudaDeviceAttr which) {

@@ -123,7 +123,7 @@ TEST(copy_of_rows_past_the_end_or_the_pitch) {
 TEST(host_memory_where_device_memory_belongs) {
     Memory m;
     EXPECT(caught(
-        cudaErrorInvalidValue, "is not device memory, it is the host's",
+        cudaErrorInvalidValue, "is not device memory",
         [&] { return cudaMemset(m.host.data(), 0, 4); },
         [&] { return cudaMemset(m.managed, 0, 4); }));
     EXPECT(caught(
@@ -167,10 +167,10 @@ TEST(free_twice) {
     OK(cudaMallocHost(&q, 40));
     EXPECT(caught(
         cudaErrorInvalidValue,
-        "freed already (40 bytes of device 0, allocated at memory_faults.cu:",
+        "freed already: 40 bytes of device 0, allocated at memory_faults.cu:",
         [&] { return cudaFree(p); }, [&] { return cudaFree(p); }));
     EXPECT(caught(
-        cudaErrorInvalidValue, "freed already (40 bytes of pinned host memory",
+        cudaErrorInvalidValue, "freed already: 40 bytes of pinned host memory",
         [&] { return cudaFreeHost(q); }, [&] { return cudaFreeHost(q); }));
 }
 
@@ -178,7 +178,7 @@ TEST(use_after_free) {
     int *p, value = 1;
     OK(cudaMalloc(&p, 4));
     EXPECT(caught(
-        cudaErrorInvalidValue, "in memory that was freed already",
+        cudaErrorInvalidValue, "and was freed already: 4 bytes of device 0",
         [&] { return cudaMemcpy(p, &value, 4, cudaMemcpyHostToDevice); },
         [&] {
             const cudaError_t error = cudaMemcpy(p, &value, 4, cudaMemcpyHostToDevice);
