@@ -38,16 +38,20 @@ size_t size_of(const SymbolSection &s) {
 }
 
 // AddressSanitizer has put red zones between the variables, which a copy of a whole section must
-// not complain of. Written out, since a call of memcpy would be checked.
-__attribute__((no_sanitize("address", "thread"), optimize("no-tree-loop-distribute-patterns"))) void
-copy_section(char *to, const char *from, size_t bytes) {
+// not complain of. Written out, and with a statement in it that no compiler sees through, since a
+// call of memcpy would be checked.
+__attribute__((no_sanitize("address", "thread"))) void copy_section(char *to, const char *from,
+                                                                    size_t bytes) {
+    typedef uint64_t __attribute__((may_alias, aligned(1))) Word;
     size_t i = 0;
-    for (; i + sizeof(uint64_t) <= bytes; i += sizeof(uint64_t)) {
-        typedef uint64_t __attribute__((may_alias, aligned(1))) Word;
+    for (; i + sizeof(Word) <= bytes; i += sizeof(Word)) {
         *(Word *)(to + i) = *(const Word *)(from + i);
+        asm volatile("" : : : "memory");
     }
-    for (; i < bytes; ++i)
+    for (; i < bytes; ++i) {
         to[i] = from[i];
+        asm volatile("" : : : "memory");
+    }
 }
 
 using Image = std::unique_ptr<char[]>; // the bytes of all sections that are per device

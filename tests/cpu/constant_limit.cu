@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// A program with more than 64 KiB of __constant__ variables, which nvcc refuses, ends at its first
+// call. Programs with less are the other unit tests.
+#include <cuda_runtime.h>
+#include "../unit.h"
+
+#ifdef __CU2CPP__
+__constant__ char first[65536];
+__constant__ char one_too_many = 1;
+
+static void call(void *) {
+    int count;
+    cudaGetDeviceCount(&count);
+}
+
+TEST(too_many_constants_end_the_program) {
+    EXPECT(first != &one_too_many);
+    const unit_result r = unit_child(call, NULL);
+#ifdef __SANITIZE_ADDRESS__ // makes variables longer, so there is no limit
+    EXPECT(r.status == 0);
+#else
+    EXPECT(r.status == 1);
+    EXPECT(strcmp(r.err,
+                  "cuda on the CPU: the __constant__ variables take 65537 bytes, a device has "
+                  "65536\n") == 0);
+#endif
+}
+#endif
