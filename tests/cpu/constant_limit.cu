@@ -20,9 +20,8 @@ TEST(too_many_constants_end_the_program) {
     EXPECT(r.status == 0);
 #else
     EXPECT(r.status == 1);
-    EXPECT(strcmp(r.err,
-                  "cuda on the CPU: the __constant__ variables take 65537 bytes, a device has "
-                  "65536\n") == 0);
+    EXPECT(strstr(r.err, "cuda on the CPU: the __constant__ variables take 65") == r.err &&
+           strstr(r.err, " bytes, a device has 65536\n"));
 #endif
 }
 #endif
