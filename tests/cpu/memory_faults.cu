@@ -111,6 +111,11 @@ TEST(copy_of_rows_past_the_end_or_the_pitch) {
     Memory m;
     int *h = m.host.data(), *d = m.device;
     EXPECT(caught(
+        cudaErrorInvalidPitchValue,
+        "rows of 50 bytes do not fit pitches of 80 (destination) and 40",
+        [&] { return cudaMemcpy2D(h, 80, d, 40, 50, 2, cudaMemcpyDeviceToHost); },
+        [&] { return cudaMemcpy2D(h, 80, d, 50, 50, 2, cudaMemcpyDeviceToHost); }));
+    EXPECT(caught(
         cudaErrorInvalidPitchValue, "rows of 50 bytes do not fit pitches of 40",
         [&] { return cudaMemcpy2D(d, 40, h, 80, 50, 2, cudaMemcpyHostToDevice); },
         [&] { return cudaMemcpy2D(d, 40, h, 80, 40, 2, cudaMemcpyHostToDevice); }));

@@ -185,10 +185,11 @@ TEST(events_and_streams_belong_to_devices) {
     if (count < 2)
         return;
     cudaStream_t s0, s1;
-    cudaEvent_t e0, e1;
+    cudaEvent_t e0, e1, e2;
     float ms;
     OK(cudaStreamCreate(&s0));
     OK(cudaEventCreate(&e0));
+    OK(cudaEventCreate(&e2));
     OK(cudaEventRecord(e0, s0));
     OK(cudaSetDevice(1));
     OK(cudaStreamCreate(&s1));
@@ -200,10 +201,12 @@ TEST(events_and_streams_belong_to_devices) {
     EXPECT(cudaEventRecord(e0, s1) == cudaErrorInvalidResourceHandle);
     EXPECT(cudaEventRecord(e0) == cudaErrorInvalidResourceHandle);
     EXPECT(cudaEventElapsedTime(&ms, e0, e1) == cudaErrorInvalidResourceHandle);
+    EXPECT(cudaEventRecord(e2, s1) == cudaErrorInvalidResourceHandle); // and it stays unrecorded
+    EXPECT(cudaEventElapsedTime(&ms, e0, e2) == cudaErrorInvalidResourceHandle);
     OK(cudaStreamDestroy(s0));
     OK(cudaStreamDestroy(s1));
-    OK(cudaEventDestroy(e0));
-    OK(cudaEventDestroy(e1));
+    for (cudaEvent_t e : {e0, e1, e2})
+        OK(cudaEventDestroy(e));
 }
 
 TEST(host_threads_use_streams_at_once) {
