@@ -72,7 +72,7 @@ SANITIZE_FLAGS := $(if $(SANITIZERS),-fsanitize=$(SANITIZE) -fno-sanitize-recove
 COMMON_FLAGS := $(OPTIMISE) -g $(WARNINGS) -pthread $(SANITIZE_FLAGS) $(HAVE_FLAGS) $(CPPFLAGS)
 
 # Out-of-bounds accesses of __device__ and __constant__ variables are caught as those of any global.
-SYMBOL_SECTIONS := $(if $(filter address,$(SANITIZERS)),-fsanitize-sections=cuda_device$(comma)cuda_constant$(comma)cuda_constant_ro)
+SYMBOL_SECTIONS := $(if $(filter address,$(SANITIZERS)),-fsanitize-sections=cuda_device$(comma)cuda_managed$(comma)cuda_constant$(comma)cuda_constant_ro)
 # A kernel rounds as written, on every machine: no contraction into fused multiply-adds, no -march.
 CPU_FLAGS := -ffp-contract=off $(SYMBOL_SECTIONS)
 
@@ -84,7 +84,7 @@ CU_PREPROCESS := -D__CU2CPP__ -include cuda_runtime.h
 NVCC_HOST := $(if $(filter file default,$(origin CXX)),,-ccbin $(CXX))
 NVCC_FLAGS := $(NVCC_HOST) -std=c++17 $(if $(DEBUGGING),-O0 -G -DDEBUG,-O2 -lineinfo) -g $(GENCODE) \
     -Xcompiler=-Wall$(comma)-Wextra$(comma)-pthread $(HAVE_FLAGS) $(CPPFLAGS) $(NVCCFLAGS)
-LD_FLAGS := $(LDFLAGS) $(if $(filter gpu,$(BACKEND)),$(NVCC_HOST) $(GENCODE),-pthread $(SANITIZE_FLAGS))
+LD_FLAGS := $(LDFLAGS) $(if $(filter gpu,$(BACKEND)),$(NVCC_HOST) $(GENCODE),-pthread -rdynamic $(SANITIZE_FLAGS))
 LD_LIBS := $(HAVE_LIBS) $(if $(filter gpu,$(BACKEND)),,-lm) $(LDLIBS)
 
 COMMON_OBJECTS := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard common/*.c)))
@@ -117,7 +117,7 @@ $(foreach c,$(CHAPTERS),$(eval $(call chapter,$(c))))
 $(PROGRAMS) $(TESTS) $(BENCHES): %: $(BIN)/% ; @:
 $(sort $(SKIPPED)): ; @echo "$@ needs what this build lacks" >&2; exit 1
 
-# Linking
+# Linking. -rdynamic lets the CPU back end find the name of a kernel, and by it its shared memory.
 ifeq ($(BACKEND),gpu)
 LINK = $(NVCC)
 else

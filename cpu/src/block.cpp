@@ -149,7 +149,7 @@ unsigned Worker::enter() {
     if (!waited) {
         waited = true;
         current = &native;
-        accounted = ended = at_barrier = 0;
+        accounted = ended = at_barrier = asking = 0;
         memset(warps, 0, sizeof warps);
         for (unsigned i = 0; i < count; ++i) {
             threads[i].fiber = nullptr;
@@ -180,6 +180,10 @@ Fiber &Worker::next() {
         loop = spare.back();
         spare.pop_back();
         return *loop;
+    }
+    if (asking) {
+        answer_active_lanes();
+        return *threads[ready.pop()].fiber;
     }
     if (!yielded.empty()) {
         sched_yield(); // what it waits for may be in a block of another worker
@@ -239,6 +243,9 @@ int block_barrier(BlockVote vote, bool predicate, Site site) {
         break;
     case BlockVote::any:
         worker.barrier_result = worker.barrier_ayes != 0;
+        break;
+    case BlockVote::grid:
+        meet_other_blocks();
         break;
     }
     for (unsigned i = 0; i < worker.count; ++i) {

@@ -57,6 +57,7 @@ struct Worker : Block {
     Fiber *current;             // the stack that runs now
     unsigned accounted;         // positions before this one are known to have started
     unsigned ended;             // threads
+    unsigned asking;            // threads that wait to know which lanes are active
     Queue ready, yielded;
     unsigned at_barrier;
     BlockVote barrier_vote;
@@ -82,6 +83,7 @@ struct Worker : Block {
     void wait(unsigned t);    // until another makes it ready
     void make_ready(unsigned t);
     void complete_warp_operation(unsigned warp);
+    void answer_active_lanes();
     [[noreturn]] void run_fibers();
 
   private:
@@ -111,6 +113,9 @@ inline __attribute__((always_inline)) void Worker::wait(unsigned t) {
 }
 
 extern __thread Worker *self; // null on a thread that has never run a block
+
+// Waits for all other blocks of a cooperative launch; called once a block (launch.cpp).
+void meet_other_blocks();
 
 // The worker of a kernel that calls `what`; ends the program when no kernel runs.
 Worker &in_kernel(const char *what);

@@ -168,6 +168,7 @@ cudaDeviceProp describe(int device) {
     p.integrated = 1; // the host's memory is the device's
     p.canMapHostMemory = p.unifiedAddressing = p.managedMemory = 1;
     p.canUseHostPointerForRegisteredMem = p.hostRegisterSupported = 1;
+    p.cooperativeLaunch = 1;
     p.hostRegisterReadOnlySupported = p.hostNativeAtomicSupported = 1;
     p.concurrentManagedAccess = p.directManagedMemAccessFromHost = 1;
     p.memoryPoolsSupported = p.unifiedFunctionPointers = 1;
@@ -524,15 +525,6 @@ cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache *config) {
     BEGIN();
     NOT_NULL(config);
     *config = (cudaFuncCache)state_of(current).cache.load();
-    return cudaSuccess;
-}
-
-cudaError_t cudaFuncSetCacheConfig(const void *kernel, cudaFuncCache config) {
-    BEGIN();
-    NOT_NULL(kernel);
-    if ((unsigned)config > cudaFuncCachePreferEqual)
-        return fail(cudaErrorInvalidValue, "cudaFuncSetCacheConfig: there is no preference %d",
-                    (int)config);
     return cudaSuccess;
 }
 

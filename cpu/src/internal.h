@@ -95,6 +95,15 @@ bool stream_known(cudaStream_t stream, const char *call, int *device = nullptr);
 bool stream_usable(cudaStream_t stream, const char *call);
 void destroy_streams_of(int device);
 
+// ---- functions (function.cpp) ----
+
+// Blocks of so many threads and bytes of shared memory that a multiprocessor holds at a time.
+int resident_blocks(const cudaDeviceProp &device, unsigned threads, size_t shared_bytes);
+// The most dynamic shared memory that cudaFuncSetAttribute has allowed any kernel.
+size_t allowed_dynamic_shared();
+// What the function of this linker name declares as __shared__ (shared.cpp).
+size_t declared_shared_bytes(const char *function);
+
 // ---- symbols (symbol.cpp) ----
 
 // One launch or access to a symbol at a time, since the variables of all devices take turns in the

@@ -96,8 +96,22 @@ struct Grid {
     const Schedule &schedule;
     size_t shared_limit;
     uint64_t blocks, chunk;
+    bool cooperative;
     std::atomic<uint64_t> next{0};
+
+    // Where the blocks of a cooperative launch meet.
+    std::mutex mutex{};
+    std::condition_variable all_here{};
+    uint64_t waiting = 0, meetings = 0, finished = 0;
+
+    void block_finished() {
+        std::lock_guard<std::mutex> lock(mutex);
+        ++finished;
+        all_here.notify_all(); // those who wait for this block shall see that it will not come
+    }
 };
+
+__thread Grid *current_grid;
 
 thread_local std::unique_ptr<Worker> own_worker;
 
@@ -113,6 +127,7 @@ void run_blocks(Grid &grid) {
     worker.order = nullptr;
     worker.prepare_shared(grid.config.shared_bytes, grid.shared_limit);
     worker.kernel = &grid.kernel;
+    current_grid = &grid;
     for (;;) {
         const uint64_t first = grid.next.fetch_add(grid.chunk, std::memory_order_relaxed);
         const uint64_t last = std::min(first + grid.chunk, grid.blocks);
@@ -132,18 +147,21 @@ void run_blocks(Grid &grid) {
                     }
                 }
             }
-            continue;
+        } else {
+            for (uint64_t i = first; i < last; ++i) {
+                const uint64_t b = grid.schedule.block(i, grid.blocks);
+                blockIdx = {(unsigned)(b % size.x), (unsigned)(b / size.x % size.y),
+                            (unsigned)(b / size.x / size.y)};
+                worker.order = grid.schedule.threads(worker.shuffled, worker.count, b);
+                ++block_number;
+                worker.run_block();
+            }
         }
-        for (uint64_t i = first; i < last; ++i) {
-            const uint64_t b = grid.schedule.block(i, grid.blocks);
-            blockIdx = {(unsigned)(b % size.x), (unsigned)(b / size.x % size.y),
-                        (unsigned)(b / size.x / size.y)};
-            worker.order = grid.schedule.threads(worker.shuffled, worker.count, b);
-            ++block_number;
-            worker.run_block();
-        }
+        if (grid.cooperative) // a chunk is one block there
+            grid.block_finished();
     }
     worker.kernel = nullptr;
+    current_grid = nullptr;
 }
 
 // The other workers sleep until there is a grid. Never destroyed: they run until the process ends.
@@ -151,7 +169,8 @@ class Pool {
   public:
     // Blocks of the grid run on the caller and on as many others as are of use.
     void run(Grid &grid) {
-        const uint64_t helpers = std::min<uint64_t>(size - 1, grid.blocks - 1);
+        const uint64_t helpers =
+            grid.cooperative ? grid.blocks - 1 : std::min<uint64_t>(size - 1, grid.blocks - 1);
         if (helpers == 0) {
             run_blocks(grid);
             return;
@@ -197,16 +216,13 @@ class Pool {
     unsigned started = 0, active = 0;
 };
 
-std::atomic<size_t> dynamic_limit{48 << 10};
-
-bool acceptable(const LaunchConfig &c, const Kernel &kernel, size_t &shared_limit) {
+cudaError_t check(const LaunchConfig &c, const Kernel &kernel, bool cooperative, size_t &shared_limit) {
     const cudaDeviceProp &device = properties(current_device());
     const unsigned grid[3] = {c.grid.x, c.grid.y, c.grid.z};
     const unsigned block[3] = {c.block.x, c.block.y, c.block.z};
     const auto refuse = [&](cudaError_t error, const char *what, uint64_t value, uint64_t limit) {
-        fail(error, "launch of %s at %s:%d: %s is %llu, must be from 1 to %llu", kernel.name,
+        return fail(error, "launch of %s at %s:%d: %s is %llu, must be from 1 to %llu", kernel.name,
              base_name(kernel.file), kernel.line, what, (unsigned long long)value, (unsigned long long)limit);
-        return false;
     };
     static const char *const grid_names[] = {"gridDim.x", "gridDim.y", "gridDim.z"};
     static const char *const block_names[] = {"blockDim.x", "blockDim.y", "blockDim.z"};
@@ -220,34 +236,66 @@ bool acceptable(const LaunchConfig &c, const Kernel &kernel, size_t &shared_limi
     if (threads > (uint64_t)device.maxThreadsPerBlock)
         return refuse(cudaErrorInvalidConfiguration, "the number of threads of a block", threads,
                       device.maxThreadsPerBlock);
-    shared_limit = std::max((size_t)device.sharedMemPerBlock, dynamic_limit.load());
+    shared_limit = std::max((size_t)device.sharedMemPerBlock, allowed_dynamic_shared());
     if (c.shared_bytes > shared_limit)
         return refuse(cudaErrorInvalidValue, "the dynamic shared memory in bytes", c.shared_bytes, shared_limit);
-    return true;
+    const uint64_t resident = (uint64_t)resident_blocks(device, (unsigned)threads, c.shared_bytes) *
+                              device.multiProcessorCount;
+    const uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
+    if (cooperative && blocks > resident)
+        return refuse(cudaErrorCooperativeLaunchTooLarge, "the number of blocks of a cooperative launch", blocks,
+                      resident);
+    return cudaSuccess;
 }
 
 } // namespace
 
-void launch_grid(const LaunchConfig &config, const Kernel &kernel) {
+void meet_other_blocks() {
+    Grid *grid = current_grid;
+    if (!grid->cooperative)
+        kernel_error("this_grid().sync() at %s:%d needs a cooperative launch", base_name(self->barrier_site.file),
+                     self->barrier_site.line);
+    std::unique_lock<std::mutex> lock(grid->mutex);
+    if (++grid->waiting == grid->blocks) {
+        grid->waiting = 0;
+        ++grid->meetings;
+        grid->all_here.notify_all();
+        return;
+    }
+    const uint64_t meeting = grid->meetings;
+    while (meeting == grid->meetings) {
+        if (grid->waiting + grid->finished == grid->blocks) {
+            lock.unlock();
+            kernel_error("divergent grid barrier: %llu of %llu blocks wait at %s:%d, the others have returned",
+                         (unsigned long long)grid->waiting, (unsigned long long)grid->blocks,
+                         base_name(self->barrier_site.file), self->barrier_site.line);
+        }
+        grid->all_here.wait(lock);
+    }
+}
+
+bool in_cooperative_launch() { return current_grid && current_grid->cooperative; }
+
+cudaError_t launch_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative) {
     static Pool &pool = *new Pool;
     static const Schedule schedule;
     if (self && self->kernel)
         kernel_error("%s is launched inside a kernel, which is not supported", kernel.name);
-    size_t shared_limit;
-    if (begin("kernel launch") != cudaSuccess || !stream_usable(config.stream, "kernel launch") || !acceptable(config, kernel, shared_limit))
-        return;
+    size_t shared_limit = 0;
+    if (const cudaError_t error = begin("kernel launch"))
+        return error;
+    if (!stream_usable(config.stream, "kernel launch"))
+        return cudaPeekAtLastError();
+    if (const cudaError_t error = check(config, kernel, cooperative, shared_limit))
+        return error;
     const uint64_t blocks = (uint64_t)config.grid.x * config.grid.y * config.grid.z;
-    const uint64_t chunk = std::min<uint64_t>(1024, std::max<uint64_t>(1, blocks / (pool.size * 8)));
+    const uint64_t chunk =
+        cooperative ? 1 : std::min<uint64_t>(1024, std::max<uint64_t>(1, blocks / (pool.size * 8)));
     std::lock_guard<std::mutex> one_launch(launch_lock());
     symbols_for_device(current_device());
-    Grid grid{config, kernel, schedule, shared_limit, blocks, chunk};
+    Grid grid{config, kernel, schedule, shared_limit, blocks, chunk, cooperative};
     pool.run(grid);
-}
-
-void allow_dynamic_shared(size_t bytes) {
-    size_t old = dynamic_limit.load();
-    while (bytes > old && !dynamic_limit.compare_exchange_weak(old, bytes))
-        ;
+    return cudaSuccess;
 }
 
 } // namespace cuda_cpu

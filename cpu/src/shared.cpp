@@ -9,9 +9,9 @@
 #include "block.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
@@ -42,15 +42,43 @@ char *hand_out(Worker &worker, size_t size, size_t align, const char *name) {
 
 } // namespace
 
-// Rows are counted before main; row 0 is what a launch before that would read.
-static std::atomic<unsigned> slots{1};
-unsigned new_shared_slot() { return slots++; }
+namespace {
+
+struct Declaration {
+    const char *owner;
+    size_t size;
+};
+
+// All declarations are known before main; row 0 is what a launch before that would read.
+std::vector<Declaration> &declarations() {
+    static auto &all = *new std::vector<Declaration>(1, Declaration{"", 0});
+    return all;
+}
+
+} // namespace
+
+unsigned new_shared_slot(const char *owner, size_t size) {
+    declarations().push_back({owner, size});
+    return (unsigned)declarations().size() - 1;
+}
+
+// The owner is a lambda in the function, and such a type's name begins with the function's.
+size_t declared_shared_bytes(const char *function) {
+    if (strncmp(function, "_Z", 2) != 0)
+        return 0;
+    const std::string prefix = "Z" + std::string(function + 2) + "E";
+    size_t bytes = 0;
+    for (const Declaration &one : declarations())
+        if (strncmp(one.owner, prefix.c_str(), prefix.size()) == 0)
+            bytes += one.size;
+    return bytes;
+}
 
 void Worker::prepare_shared(size_t bytes, size_t limit) {
     dynamic_bytes = bytes;
     shared_limit = limit;
-    if (table.size() < slots)
-        table.resize(slots);
+    if (table.size() < declarations().size())
+        table.resize(declarations().size());
     shared_table = table.data();
 }
 

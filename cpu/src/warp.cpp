@@ -34,6 +34,8 @@ const char *op_name(WarpOp op) {
         return "__match_any_sync";
     case WarpOp::match_all:
         return "__match_all_sync";
+    case WarpOp::active:
+        return "__activemask";
     default:
         return "__reduce_*_sync";
     }
@@ -89,7 +91,7 @@ void compute(Thread *threads, unsigned present, WarpOp op) {
         const uint64_t value = threads[lane].value;
         if (op == WarpOp::ballot)
             common |= value << lane;
-        else if (op >= WarpOp::reduce_add)
+        else if (op >= WarpOp::reduce_add) // all that follow; active never comes here
             common = first ? value : reduce(op, common, value);
         else if (first)
             common = value;
@@ -192,10 +194,38 @@ uint64_t warp_operation(WarpOp op, unsigned mask, uint64_t value, int operand, i
     me.operand = operand;
     me.width = width;
     me.state = State::at_warp_operation;
-    worker.warps[w].waiting |= 1u << lane;
-    worker.complete_warp_operation(w);
+    if (op == WarpOp::active) {
+        ++worker.asking;
+    } else {
+        worker.warps[w].waiting |= 1u << lane;
+        worker.complete_warp_operation(w);
+    }
     worker.wait(t);
     return me.result;
+}
+
+// Every thread that could run has: those that ask from the same line of a warp are active together.
+void Worker::answer_active_lanes() {
+    asking = 0;
+    for (unsigned first = 0; first < count; first += warpSize) {
+        const unsigned end = std::min(first + warpSize, count);
+        const auto asks = [&](unsigned t) {
+            return threads[t].state == State::at_warp_operation && threads[t].op == WarpOp::active;
+        };
+        for (unsigned t = first; t < end; ++t) {
+            if (!asks(t))
+                continue;
+            unsigned together = 0;
+            for (unsigned other = t; other < end; ++other)
+                if (asks(other) && same_site(threads[other].site, threads[t].site))
+                    together |= 1u << (other - first);
+            for (unsigned left = together; left; left &= left - 1) {
+                const unsigned other = first + (unsigned)__builtin_ctz(left);
+                threads[other].result = together;
+                make_ready(other);
+            }
+        }
+    }
 }
 
 } // namespace cuda_cpu

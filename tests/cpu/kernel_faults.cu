@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the CPU back end must catch inside kernels: each fault ends its program with a message that
 // names the place, and its correct twin stays silent.
+#include <cooperative_groups.h>
 #include <cuda_runtime.h>
 #include <string>
 #include "../unit.h"
@@ -166,6 +167,28 @@ TEST(launch_inside_a_kernel) {
 
 TEST(barrier_outside_a_kernel) {
     faulty([] { __syncthreads(); }, {"__syncthreads()", "outside a kernel"});
+}
+
+__global__ void leave_early(bool leave) {
+    if (leave && blockIdx.x == 0)
+        return;
+    cooperative_groups::this_grid().sync();
+}
+static const int grid_barrier_line = __LINE__ - 2;
+
+static void launch_leave_early(bool leave) {
+    void *arguments[] = {&leave};
+    cudaLaunchCooperativeKernel(leave_early, 4, 32, arguments);
+}
+
+TEST(block_that_misses_a_grid_barrier) {
+    faulty([] { launch_leave_early(true); },
+           {"divergent grid barrier: 3 of 4 blocks", line(grid_barrier_line), "leave_early"});
+    silent([] { launch_leave_early(false); });
+}
+
+TEST(grid_barrier_in_an_ordinary_launch) {
+    faulty([] { leave_early<<<2, 32>>>(false); }, {"cooperative launch", line(grid_barrier_line)});
 }
 
 // A missing barrier is no error of its own, but no order of threads that hides it is the only one.

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <tuple>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 
 #define __global__
@@ -40,7 +41,17 @@ extern __thread const uint3 blockIdx, blockDim, gridDim;
 #endif
 constexpr int warpSize = 32;
 
+// A default argument is evaluated at the caller, which is how a call finds out its own line.
+#define CUDA_CPU_SITE const char *cu_file = __builtin_FILE(), int cu_line = __builtin_LINE()
+#define CUDA_CPU_HERE \
+    ::cuda_cpu::Site { cu_file, cu_line }
+
 namespace cuda_cpu {
+
+struct Site { // a line of the program
+    const char *file;
+    int line;
+};
 
 // ---- launches ----
 
@@ -70,7 +81,8 @@ struct Kernel {
     const void *call;
 };
 
-void launch_grid(const LaunchConfig &config, const Kernel &kernel);
+// cooperative: the blocks run all at once and may meet at grid_barrier().
+cudaError_t launch_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative = false);
 
 // A launch's kernel and arguments. Every thread gets its own copy of the arguments.
 template <class Callee, class... A> struct Call {
@@ -138,6 +150,20 @@ Launcher<Callee> launch(Callee callee, const char *name, const LaunchConfig &con
     return {callee, config, name, file, line};
 }
 
+const char *function_name(const void *kernel); // "kernel" where the linker has dropped it
+
+// A launch through a call, with the addresses of the arguments as CUDA takes them.
+template <class... P, size_t... I>
+cudaError_t launch_by_address(void (*kernel)(P...), const LaunchConfig &config, void **arguments,
+                              bool cooperative, std::index_sequence<I...>, Site site) {
+    static_assert((std::is_trivially_copyable_v<P> && ...),
+                  "kernel arguments must be trivially copyable");
+    const auto callee = [kernel](auto &...a) { kernel(a...); };
+    using TheCall = Call<decltype(callee), P...>;
+    const TheCall call{callee, {*static_cast<P *>(arguments[I])...}};
+    return launch_grid(config, {function_name((const void *)kernel), site.file, site.line, TheCall::run, &call}, cooperative);
+}
+
 // ---- shared memory ----
 
 struct SharedEntry {
@@ -147,13 +173,16 @@ struct SharedEntry {
 extern __thread SharedEntry *shared_table; // one row a __shared__ declaration
 extern __thread uint64_t block_number;     // grows with every block that this worker runs
 
-unsigned new_shared_slot();
+// owner: the name of a type that the declaring function encloses, by which it is found again.
+unsigned new_shared_slot(const char *owner, size_t size);
 void *allocate_shared(unsigned slot, size_t size, size_t align, const char *name);
 void *dynamic_shared_memory(const char *name);
 
 // One per declaration, and per instance when the declaration is in a template: Tag is the type of
 // a lambda written at the declaration.
-template <class T, class Tag> struct SharedSlot { static inline const unsigned index = new_shared_slot(); };
+template <class T, class Tag> struct SharedSlot {
+    static inline const unsigned index = new_shared_slot(typeid(Tag).name(), sizeof(T));
+};
 
 // align: what the declaration asks for beyond what its type does.
 template <class T, class Tag> inline T &shared(Tag, const char *name, size_t align = alignof(T)) {
@@ -178,20 +207,17 @@ template <class T> struct dynamic_array {
 enum class WarpOp : uint8_t {
     sync, ballot, shuffle_index, shuffle_up, shuffle_down, shuffle_xor, match_any, match_all,
     reduce_add, reduce_min, reduce_max, reduce_min_unsigned, reduce_max_unsigned,
-    reduce_and, reduce_or, reduce_xor
+    reduce_and, reduce_or, reduce_xor,
+    active
 };
 
-struct Site { // a line of the program
-    const char *file;
-    int line;
-};
-
-enum class BlockVote : uint8_t { none, count, all, any };
+enum class BlockVote : uint8_t { none, count, all, any, grid };
 
 int block_barrier(BlockVote vote, bool predicate, Site site);
 // Meets the other lanes of `mask`; `operand` is the lane, distance or width that the operation takes.
 uint64_t warp_operation(WarpOp op, unsigned mask, uint64_t value, int operand, int width, Site site);
 unsigned lane();
+bool in_cooperative_launch();
 void yield(); // lets other threads of the block run, then other programs
 
 // Counts atomics in a row that left one address as it was: a thread that waits for another.
@@ -230,11 +256,6 @@ inline T shuffle(WarpOp op, unsigned mask, T value, int operand, int width, Site
 
 } // namespace cuda_cpu
 
-// A default argument is evaluated at the caller, which is how a call finds out its own line.
-#define CUDA_CPU_SITE const char *cu_file = __builtin_FILE(), int cu_line = __builtin_LINE()
-#define CUDA_CPU_HERE \
-    ::cuda_cpu::Site { cu_file, cu_line }
-
 inline void __syncthreads(CUDA_CPU_SITE) {
     cuda_cpu::block_barrier(cuda_cpu::BlockVote::none, false, CUDA_CPU_HERE);
 }
@@ -251,8 +272,12 @@ inline int __syncthreads_or(int predicate, CUDA_CPU_SITE) {
 inline void __syncwarp(unsigned mask = 0xffffffff, CUDA_CPU_SITE) {
     cuda_cpu::warp_operation(cuda_cpu::WarpOp::sync, mask, 0, 0, 32, CUDA_CPU_HERE);
 }
-// The lanes known to run together with this one: itself. CUDA promises no more.
-inline unsigned __activemask() { return 1u << cuda_cpu::lane(); }
+// The lanes that have come to this call when no other lane of the warp can get to it any more
+// without them.
+inline unsigned __activemask(CUDA_CPU_SITE) {
+    return (unsigned)cuda_cpu::warp_operation(cuda_cpu::WarpOp::active, 1u << cuda_cpu::lane(), 0, 0, 32,
+                                              CUDA_CPU_HERE);
+}
 
 inline unsigned __ballot_sync(unsigned mask, int predicate, CUDA_CPU_SITE) {
     return (unsigned)cuda_cpu::warp_operation(cuda_cpu::WarpOp::ballot, mask, predicate != 0, 0, 32,
@@ -309,6 +334,67 @@ CUDA_CPU_REDUCE(unsigned, and, and)
 CUDA_CPU_REDUCE(unsigned, or, or)
 CUDA_CPU_REDUCE(unsigned, xor, xor)
 #undef CUDA_CPU_REDUCE
+
+// ---- launches through calls, and what they may ask before ----
+
+template <class... P>
+inline cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void **arguments,
+                                    size_t shared_bytes = 0, cudaStream_t stream = 0, CUDA_CPU_SITE) {
+    return cuda_cpu::launch_by_address(kernel, {grid, block, shared_bytes, stream}, arguments, false,
+                                       std::index_sequence_for<P...>(), CUDA_CPU_HERE);
+}
+template <class... P>
+inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, dim3 block, void **arguments,
+                                               size_t shared_bytes = 0, cudaStream_t stream = 0,
+                                               CUDA_CPU_SITE) {
+    return cuda_cpu::launch_by_address(kernel, {grid, block, shared_bytes, stream}, arguments, true,
+                                       std::index_sequence_for<P...>(), CUDA_CPU_HERE);
+}
+// Without the kernel's type nobody knows how long its arguments are.
+#define CUDA_CPU_NEEDS_TYPE \
+    __attribute__((error("the CPU back end needs the kernel itself here, without a cast to void *")))
+cudaError_t cudaLaunchKernel(const void *, dim3, dim3, void **, size_t = 0, cudaStream_t = 0) CUDA_CPU_NEEDS_TYPE;
+cudaError_t cudaLaunchCooperativeKernel(const void *, dim3, dim3, void **, size_t = 0,
+                                        cudaStream_t = 0) CUDA_CPU_NEEDS_TYPE;
+#undef CUDA_CPU_NEEDS_TYPE
+
+template <class T>
+inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, T *kernel, int threads,
+                                                                 size_t dynamic_bytes) {
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (const void *)kernel, threads, dynamic_bytes);
+}
+// Of the sizes that reach the highest occupancy the largest, and the blocks that fill the device.
+// shared_bytes(threads) gives the dynamic shared memory of a block.
+template <class T, class F>
+inline cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int *grid, int *block, T *kernel, F shared_bytes,
+                                                                  int limit = 0) {
+    cudaFuncAttributes attributes;
+    int device, processors, best = 0;
+    cudaError_t error = cudaFuncGetAttributes(&attributes, kernel);
+    if (error == cudaSuccess)
+        error = cudaGetDevice(&device);
+    if (error == cudaSuccess)
+        error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    if (limit <= 0 || limit > attributes.maxThreadsPerBlock)
+        limit = attributes.maxThreadsPerBlock;
+    *grid = *block = 0;
+    for (int threads = limit; error == cudaSuccess && threads > 0; threads = (threads - 1) / 32 * 32) {
+        int blocks;
+        error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared_bytes(threads));
+        if (blocks * threads > best) {
+            best = blocks * threads;
+            *grid = blocks * processors;
+            *block = threads;
+        }
+    }
+    return error;
+}
+template <class T>
+inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *grid, int *block, T *kernel, size_t dynamic_bytes = 0,
+                                                      int limit = 0) {
+    return cudaOccupancyMaxPotentialBlockSizeVariableSMem(
+        grid, block, kernel, [=](int) { return dynamic_bytes; }, limit);
+}
 
 // ---- fences ----
 

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// Attributes of kernels, and how many of their blocks a multiprocessor holds.
+#include "cuda_cpu/types.h"
+#include "cuda_cpu/api.h"
+#include "internal.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <map>
+#include <string>
+
+namespace cuda_cpu {
+
+namespace {
+
+// A launch does not know its function's address, so the largest allowance holds for all kernels.
+std::atomic<size_t> dynamic_limit{0};
+
+// The linker's name of a kernel; null for one that is static, whose name is not kept.
+const char *linker_name(const void *kernel) {
+    Dl_info info;
+    return dladdr(kernel, &info) && info.dli_saddr == kernel ? info.dli_sname : nullptr;
+}
+
+// What the kernel itself declares, not what functions that it calls do.
+size_t static_shared(const void *kernel) {
+    const char *name = linker_name(kernel);
+    return name ? declared_shared_bytes(name) : 0;
+}
+
+} // namespace
+
+const char *function_name(const void *kernel) {
+    static std::mutex mutex;
+    static auto &names = *new std::map<const void *, std::string>; // kept: messages point into it
+    std::lock_guard<std::mutex> lock(mutex);
+    std::string &name = names[kernel];
+    if (name.empty()) {
+        const char *mangled = linker_name(kernel);
+        char *plain = mangled ? abi::__cxa_demangle(mangled, nullptr, nullptr, nullptr) : nullptr;
+        name = plain ? std::string(plain, strcspn(plain, "(")) : "kernel";
+        free(plain);
+    }
+    return name.c_str();
+}
+
+size_t allowed_dynamic_shared() { return dynamic_limit; }
+
+int resident_blocks(const cudaDeviceProp &device, unsigned threads, size_t shared_bytes) {
+    const unsigned warps = (threads + device.warpSize - 1) / device.warpSize;
+    const unsigned most_warps = device.maxThreadsPerMultiProcessor / device.warpSize;
+    const size_t shared = shared_bytes + device.reservedSharedMemPerBlock;
+    return std::min({device.maxBlocksPerMultiProcessor, (int)(most_warps / warps),
+                     (int)(device.sharedMemPerMultiprocessor / shared)});
+}
+
+} // namespace cuda_cpu
+
+using namespace cuda_cpu;
+
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *kernel) {
+    BEGIN();
+    NOT_NULL(attributes);
+    if (!kernel)
+        return fail(cudaErrorInvalidDeviceFunction, "cudaFuncGetAttributes: the kernel is NULL");
+    const cudaDeviceProp &device = properties(current_device());
+    *attributes = {};
+    attributes->sharedSizeBytes = static_shared(kernel);
+    attributes->maxThreadsPerBlock = device.maxThreadsPerBlock;
+    attributes->numRegs = 0; // there are none to count
+    attributes->ptxVersion = attributes->binaryVersion = device.major * 10 + device.minor;
+    attributes->maxDynamicSharedSizeBytes =
+        (int)(std::max(device.sharedMemPerBlock, allowed_dynamic_shared()) - attributes->sharedSizeBytes);
+    attributes->preferredShmemCarveout = -1;
+    return cudaSuccess;
+}
+
+cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute, int value) {
+    BEGIN();
+    if (!kernel)
+        return fail(cudaErrorInvalidDeviceFunction, "cudaFuncSetAttribute: the kernel is NULL");
+    const cudaDeviceProp &device = properties(current_device());
+    switch (attribute) {
+    case cudaFuncAttributeMaxDynamicSharedMemorySize: {
+        const size_t most = device.sharedMemPerBlockOptin - static_shared(kernel);
+        if (value < 0 || (size_t)value > most)
+            return fail(cudaErrorInvalidValue,
+                        "cudaFuncSetAttribute: %d bytes of dynamic shared memory, a block has %zu", value, most);
+        size_t old = dynamic_limit;
+        while ((size_t)value > old && !dynamic_limit.compare_exchange_weak(old, (size_t)value))
+            ;
+        return cudaSuccess;
+    }
+    case cudaFuncAttributePreferredSharedMemoryCarveout:
+        if (value < -1 || value > 100)
+            return fail(cudaErrorInvalidValue, "cudaFuncSetAttribute: a carveout of %d %%", value);
+        return cudaSuccess;
+    default:
+        return fail(cudaErrorNotSupported, "cudaFuncSetAttribute: attribute %d is for clusters, which are not there",
+                    attribute);
+    }
+}
+
+cudaError_t cudaFuncSetCacheConfig(const void *kernel, cudaFuncCache) {
+    BEGIN();
+    if (!kernel)
+        return fail(cudaErrorInvalidDeviceFunction, "cudaFuncSetCacheConfig: the kernel is NULL");
+    return cudaSuccess;
+}
+
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel, int threads,
+                                                          size_t dynamic_bytes) {
+    BEGIN();
+    NOT_NULL(blocks);
+    if (!kernel)
+        return fail(cudaErrorInvalidDeviceFunction,
+                    "cudaOccupancyMaxActiveBlocksPerMultiprocessor: the kernel is NULL");
+    const cudaDeviceProp &device = properties(current_device());
+    if (threads < 1)
+        return fail(cudaErrorInvalidValue,
+                    "cudaOccupancyMaxActiveBlocksPerMultiprocessor: blocks of %d threads", threads);
+    const size_t shared = static_shared(kernel) + dynamic_bytes;
+    *blocks = threads > device.maxThreadsPerBlock || shared > device.sharedMemPerBlockOptin
+                  ? 0
+                  : resident_blocks(device, (unsigned)threads, shared);
+    return cudaSuccess;
+}

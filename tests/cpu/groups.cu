@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+// Cooperative groups, cooperative launches, active lanes, and what a launch may ask before.
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+#include <cuda_runtime.h>
+#include <vector>
+#include "../unit.h"
+
+namespace cg = cooperative_groups;
+
+template <class T> struct Device { // an array in device memory, for the length of a case
+    T *data;
+    size_t n;
+    explicit Device(size_t count) : n(count) {
+        EXPECT(cudaMalloc(&data, n * sizeof(T)) == cudaSuccess);
+        EXPECT(cudaMemset(data, 0, n * sizeof(T)) == cudaSuccess);
+    }
+    ~Device() { EXPECT(cudaFree(data) == cudaSuccess); }
+    std::vector<T> host() const {
+        std::vector<T> copy(n);
+        EXPECT(cudaGetLastError() == cudaSuccess);
+        EXPECT(cudaMemcpy(copy.data(), data, n * sizeof(T), cudaMemcpyDeviceToHost) == cudaSuccess);
+        return copy;
+    }
+};
+
+// ---- blocks and tiles ----
+
+__global__ void reverse_block(int *out) {
+    __shared__ int cells[256];
+    cg::thread_block block = cg::this_thread_block();
+    cells[block.thread_rank()] = (int)block.thread_rank();
+    block.sync();
+    out[block.thread_rank()] = cells[block.size() - 1 - block.thread_rank()] + (int)block.group_index().x;
+    cg::sync(block);
+}
+
+TEST(thread_block) {
+    Device<int> out(200);
+    reverse_block<<<1, dim3(20, 5, 2)>>>(out.data);
+    const auto got = out.host();
+    for (int i = 0; i < 200; ++i)
+        EXPECT(got[i] == 199 - i);
+}
+
+template <unsigned SIZE> __global__ void tile_sums(int *out) {
+    auto tile = cg::tiled_partition<SIZE>(cg::this_thread_block());
+    int value = (int)threadIdx.x;
+    for (unsigned step = SIZE / 2; step > 0; step /= 2)
+        value += tile.shfl_xor(value, step);
+    const int again = cg::reduce(tile, (int)threadIdx.x, cg::plus<int>());
+    const int most = cg::reduce(tile, (int)threadIdx.x, cg::greater<int>());
+    const unsigned odd = tile.ballot(tile.thread_rank() % 2);
+    const int first = tile.shfl((int)threadIdx.x, 0);
+    int *mine = out + 6 * threadIdx.x;
+    mine[0] = value;
+    mine[1] = again;
+    mine[2] = most;
+    mine[3] = (int)odd;
+    mine[4] = first;
+    mine[5] = (int)(tile.meta_group_rank() * SIZE + tile.thread_rank()) + tile.all(1) + tile.any(0);
+    tile.sync();
+}
+
+template <unsigned SIZE> static void check_tiles() {
+    const int n = 256;
+    Device<int> out(6 * n);
+    tile_sums<SIZE><<<1, n>>>(out.data);
+    const auto got = out.host();
+    for (int t = 0; t < n; ++t) {
+        const int first = t / (int)SIZE * (int)SIZE, last = first + (int)SIZE - 1;
+        const int sum = (first + last) * (int)SIZE / 2;
+        const unsigned odd = SIZE == 1 ? 0 : SIZE == 32 ? 0xaaaaaaaau : 0xaaaaaaaau & ((1u << SIZE) - 1);
+        const int *mine = &got[6 * t];
+        EXPECT(mine[0] == sum && mine[1] == sum && mine[2] == last && (unsigned)mine[3] == odd);
+        EXPECT(mine[4] == first && mine[5] == t + 1);
+    }
+}
+
+TEST(tiles) {
+    check_tiles<1>();
+    check_tiles<2>();
+    check_tiles<8>();
+    check_tiles<16>();
+    check_tiles<32>();
+}
+
+__global__ void count_active(unsigned *counter, unsigned *sizes) {
+    if (threadIdx.x % 3 == 0)
+        return;
+    auto active = cg::coalesced_threads();
+    unsigned base = 0;
+    if (active.thread_rank() == 0)
+        base = atomicAdd(counter, active.size());
+    base = active.shfl(base, 0);
+    sizes[base + active.thread_rank()] += 1 + 100 * active.size();
+}
+
+TEST(coalesced_threads) {
+    Device<unsigned> counter(1), sizes(96);
+    count_active<<<1, 96>>>(counter.data, sizes.data);
+    EXPECT(counter.host()[0] == 64);
+    const auto got = sizes.host();
+    for (int i = 0; i < 64; ++i) // warps of 21, 21 and 22 lanes, in some order; each place taken once
+        EXPECT(got[i] == 2101 || got[i] == 2201);
+}
+
+__global__ void active_in_branches(unsigned *masks) {
+    if (threadIdx.x % 4 == 0)
+        masks[threadIdx.x] = __activemask();
+    else
+        masks[threadIdx.x] = __activemask();
+}
+
+TEST(active_lanes_of_a_branch) {
+    Device<unsigned> masks(40);
+    active_in_branches<<<1, 40>>>(masks.data);
+    const auto got = masks.host();
+    for (unsigned t = 0; t < 40; ++t) {
+        const unsigned branch = t % 4 == 0 ? 0x11111111u : ~0x11111111u;
+        EXPECT(got[t] == (t < 32 ? branch : branch & 0xff));
+    }
+}
+
+// ---- cooperative launches ----
+
+__global__ void pass_on(int *cells, int rounds, int *valid) {
+    cg::grid_group grid = cg::this_grid();
+    const int n = (int)grid.size(), i = (int)grid.thread_rank();
+    *valid = grid.is_valid();
+    for (int round = 0; round < rounds; ++round) {
+        const int next = cells[(i + 1) % n];
+        grid.sync();
+        cells[i] = next;
+        grid.sync();
+    }
+}
+
+TEST(grid_barrier) {
+    int processors, per_processor;
+    EXPECT(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0) == cudaSuccess);
+    for (int threads : {1, 33, 256, 1024}) {
+        EXPECT(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_processor, pass_on, threads, 0) == cudaSuccess);
+        const int blocks = processors * per_processor, n = blocks * threads;
+        std::vector<int> start(n);
+        for (int i = 0; i < n; ++i)
+            start[i] = i;
+        Device<int> cells(n), valid(1);
+        cudaMemcpy(cells.data, start.data(), n * sizeof(int), cudaMemcpyHostToDevice);
+        int rounds = 7;
+        void *arguments[] = {&cells.data, &rounds, &valid.data};
+        EXPECT(cudaLaunchCooperativeKernel(pass_on, blocks, threads, arguments) == cudaSuccess);
+        const auto got = cells.host();
+        int wrong = 0;
+        for (int i = 0; i < n; ++i)
+            wrong += got[i] != (i + rounds) % n;
+        EXPECT(wrong == 0);
+        EXPECT(valid.host()[0] == 1);
+        EXPECT(cudaLaunchCooperativeKernel(pass_on, blocks + 1, threads, arguments) ==
+               cudaErrorCooperativeLaunchTooLarge);
+        EXPECT(cudaGetLastError() == cudaErrorCooperativeLaunchTooLarge);
+    }
+}
+
+// ---- attributes and occupancy ----
+
+__global__ void add_scaled(float *out, int n, float factor) {
+    if ((int)threadIdx.x < n)
+        out[threadIdx.x] += factor;
+}
+
+TEST(launch_by_address) {
+    Device<float> out(10);
+    int n = 5;
+    float factor = 2.5f;
+    void *arguments[] = {&out.data, &n, &factor};
+    EXPECT(cudaLaunchKernel(add_scaled, 1, 10, arguments) == cudaSuccess);
+    const auto got = out.host();
+    for (int i = 0; i < 10; ++i)
+        EXPECT(got[i] == (i < 5 ? 2.5f : 0));
+    EXPECT(cudaLaunchKernel(add_scaled, 1, 2000, arguments) != cudaSuccess);
+    EXPECT(cudaGetLastError() != cudaSuccess);
+}
+
+template <int N> __global__ void with_shared(float *out) {
+    __shared__ float cells[N];
+    __shared__ int flag;
+    cells[threadIdx.x] = 1;
+    flag = 1;
+    __syncthreads();
+    out[threadIdx.x] = cells[0] + flag;
+}
+
+TEST(attributes) {
+    cudaFuncAttributes a;
+    EXPECT(cudaFuncGetAttributes(&a, with_shared<256>) == cudaSuccess);
+    EXPECT(a.sharedSizeBytes == 256 * 4 + 4);
+    EXPECT(cudaFuncGetAttributes(&a, with_shared<1000>) == cudaSuccess);
+    EXPECT(a.sharedSizeBytes == 1000 * 4 + 4);
+    EXPECT(cudaFuncGetAttributes(&a, add_scaled) == cudaSuccess);
+    EXPECT(a.sharedSizeBytes == 0 && a.maxThreadsPerBlock == 1024);
+    Device<float> out(256); // both instances are launched somewhere, so both exist
+    with_shared<256><<<1, 256>>>(out.data);
+    with_shared<1000><<<1, 256>>>(out.data);
+    EXPECT(out.host()[255] == 2);
+}
+
+TEST(occupancy) {
+    int blocks, grid, block, processors;
+    EXPECT(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0) == cudaSuccess);
+    EXPECT(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, add_scaled, 256, 0) == cudaSuccess);
+    EXPECT(blocks == 8); // 2048 threads
+    EXPECT(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, add_scaled, 33, 0) == cudaSuccess);
+    EXPECT(blocks == 32); // 64 warps
+    EXPECT(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, add_scaled, 1, 0) == cudaSuccess);
+    EXPECT(blocks == 32); // the most blocks
+    EXPECT(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, add_scaled, 32, 40 << 10) == cudaSuccess);
+    EXPECT(blocks == 4); // 164 KiB of shared memory
+    EXPECT(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, with_shared<10000>, 32, 0) == cudaSuccess);
+    EXPECT(blocks == 4);
+    EXPECT(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, add_scaled, 2000, 0) == cudaSuccess);
+    EXPECT(blocks == 0);
+    EXPECT(cudaOccupancyMaxPotentialBlockSize(&grid, &block, add_scaled, 0, 0) == cudaSuccess);
+    EXPECT(block == 1024 && grid == 2 * processors);
+    EXPECT(cudaOccupancyMaxPotentialBlockSize(&grid, &block, add_scaled, 0, 200) == cudaSuccess);
+    EXPECT(block == 128); // 16 blocks of 4 warps fill all 64, 9 of 7 do not
+}
+
+extern __shared__ float more[];
+__global__ void use_much(float *out, int n) {
+    more[n - 1] = 3;
+    *out = more[n - 1];
+}
+
+TEST(more_shared_memory_when_allowed) {
+    Device<float> out(1);
+    const int bytes = 100 << 10;
+    use_much<<<1, 1, bytes>>>(out.data, bytes / 4);
+    EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
+    EXPECT(cudaFuncSetAttribute(use_much, cudaFuncAttributeMaxDynamicSharedMemorySize, 1 << 20) ==
+           cudaErrorInvalidValue);
+    EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
+    EXPECT(cudaFuncSetAttribute(use_much, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) == cudaSuccess);
+    use_much<<<1, 1, bytes>>>(out.data, bytes / 4);
+    EXPECT(out.host()[0] == 3);
+}
