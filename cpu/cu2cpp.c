@@ -474,9 +474,9 @@ static void write_edited(FILE *out) {
 
 // ---- launches ----
 
-static const char statement_words[] = " if else for while do switch case default return co_return "
-                                      "co_yield co_await goto break continue"
-                                      " try catch throw using namespace sizeof alignof new delete ";
+static const char statement_words[] =
+    " if else for while do switch case default return co_return co_yield co_await goto"
+    " break continue try catch throw using namespace sizeof alignof new delete ";
 
 static const char cast_words[] = " static_cast const_cast reinterpret_cast dynamic_cast ";
 
@@ -619,9 +619,9 @@ static void translate_launch(int open) {
 
 static const char space_words[] = " __shared__ __device__ __constant__ __managed__ ";
 
-static const char type_words[] = " void bool char wchar_t char8_t char16_t char32_t short int long "
-                                 "signed unsigned float double auto"
-                                 " __int128 decltype typeof __typeof __typeof__ const volatile ";
+static const char type_words[] =
+    " void bool char wchar_t char8_t char16_t char32_t short int long signed unsigned"
+    " float double auto __int128 decltype typeof __typeof __typeof__ const volatile ";
 
 static const char attribute_words[] =
     " __attribute__ __attribute alignas _Alignas __align__ __launch_bounds__ asm __asm__ ";
@@ -892,7 +892,6 @@ static void translate_shared(int word, const Scope *scope) {
 // Variables go into sections of their own, which is how the runtime knows them and swaps them when
 // the device changes. Those that are const need another one: a section is writable or it is not.
 static void translate_device(int word, const Scope *scope) {
-    const size_t edits_before = edit_count;
     Declaration d = {0};
     if (kind(word - 1) == ']' && ends_expression(word - 1) && !strchr(";,=", kind(word + 1))) {
         delete_tokens(word, word); // [] __device__ (int x) { … }
@@ -903,7 +902,6 @@ static void translate_device(int word, const Scope *scope) {
              source.data + tokens[word].start);
     parse_declarator(scope->start, &d, NULL);
     if (d.is_shared) { // __device__ __shared__ says no more than __shared__
-        edit_count = edits_before;
         translate_shared(word, scope);
         return;
     }
@@ -984,10 +982,7 @@ static void translate(void) {
                  !is_one_of(s->start, " struct class union ")))
                 s->start = i + 1;
         } else if (kind(i) == '<') {
-            const int n = run(i, 1);
-            if (is(i - 1, "operator")) { // operator<<<T>(x): one or two belong to the name
-                i += n > 1;
-            } else if (n > 2) {
+            if (run(i, 1) >= 3 && !is(i - 1, "operator")) { // operator<<<T> is no launch
                 if (s->brace != 'b')
                     fail(i, "this <<<…>>> is outside a function");
                 translate_launch(i);

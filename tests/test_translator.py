@@ -142,6 +142,19 @@ def test_null_arguments_stay_pointers(translate, null):
     assert f"(nullptr, a, nullptr ,{null}+1, ( {null} ));" in out and out.endswith("(nullptr); }")
 
 
+def test_long_kernel_names_are_cut(translate):
+    out = translate("void f() { k<" + "a, " * 1000 + 'b, "x\\">"><<<1, 1>>>(); }')
+    name = re.search(r'}, "(.*?)", ::cuda_cpu', out)[1]
+    assert name.startswith("k<a, a, ") and name.endswith("…") and len(name) < 250
+    assert '"get(…)"' in translate('void f() { get("a\\"<<<")<<<1, 1>>>(); }')
+
+
+def test_functions_that_return_a_struct_are_functions(translate):
+    for head in ("struct A f()", "struct A *f(struct B *b)", "A<struct B> f()", "auto f() -> struct A *",
+                 "template <class T, struct A *a> void f()", "A::A(struct B b) : b{1}, c{2}"):
+        assert launch("k", "1, 1", "") in translate(head + " { k<<<1, 1>>>(); }")
+
+
 def test_two_launches_on_a_line(translate):
     out = translate("void f() { a<<<1, 1>>>(x); b<<<2, 2>>>(y), c<<<3, 3>>>(z); }")
     assert out == (f"void f() {{ {launch('a', '1, 1', 'x')}; {launch('b', '2, 2', 'y')}, "
@@ -254,6 +267,7 @@ def test_refuses_launches(run, source, why):
     ("{\n(\n}", "3: this } closes nothing"),
     ("f(\n", "1: this ( is never closed"),
     (")", "1: this ) closes nothing"),
+    ("a \\\n 'b\\\n' // c \\\n d\n /*\n*/ R\"(\n)\" )", "7: this ) closes nothing"),
     ('# 7 "x\\\\y.h"\n)', None),
 ])
 def test_refuses_broken_text(run, source, why):
@@ -416,7 +430,7 @@ def test_refuses_shared(refuse, source, why):
     "template <class T> template <class U> @T A<T>::f(U);", "@int f() = delete;", "typedef @int F(int);", "@struct S { int a; };",
     "auto l = [] @(int x) { return x; };", "auto l = [=] @{ return 1; };", "auto l = [] @(int x) mutable -> int { return x; };",
     "template <typename F = A<B<C<int>>>> @void f(F);", "@void f() try { } catch (...) { }", "void f() @;", "@int f(int), g(int);",
-    "@void f(bool b = A<int, (3 > 2)>::v);", "struct A { @int f(); };",
+    "template <int N, enable_if_t<N<2, int> = 0> @void f();", "@void f(bool b = A<int, (3 > 2)>::v);", "struct A { @int f(); };",
 ])
 @pytest.mark.parametrize("context", ["%s", "namespace a { %s }", "int x; %s", "}; %s"])
 def test_device_functions_lose_the_word(translate, declaration, context):
@@ -459,7 +473,7 @@ def section(name):
     ("@const float x[2] = {1, 2};", "device_ro"), ("@constexpr float x = 1;", "device_ro"), ("static const @int x = 1;", "device_ro"),
     ("@float const x = 1;", "device_ro"), ("@int (*const f)(int) = g;", "device_ro"), ("@const int (*p)[3];", "device"),
     ("[[maybe_unused]] @int x;", "device"), ("@auto x = [] { return 1; }();", "device"),
-    ("@int x = sizeof(A<int, 3>), y;", "device"), ("@bool b = a < c;", "device"), ("@int &r = x;", "device"),
+    ("@int x = sizeof(A<int, 3>), y;", "device"), ("@bool b = a < c;", "device"), ("@int &r = x;", "device"), ("@int (*(*x)[3])(int);", "device"),
 ])
 def test_device_variables(translate, declaration, where):
     for context in ("%s", "namespace a { namespace { %s } }", 'extern "C" { %s }', "void f() { } %s"):
@@ -495,6 +509,18 @@ def test_device_variables(translate, declaration, where):
 ])
 def test_device_words_and_scopes(translate, source, expected):
     assert translate(source) == expected
+
+
+@pytest.mark.parametrize("head", [
+    "struct A", "struct A final", "class A : public B<(1 > 2)>", "union", "struct A<T[3]>::B", "struct [[x]] alignas(8) A",
+    "template <class T> struct A<T (*)(int)> final : B<T>", "void f() { struct : B", "typedef struct", "static const struct A",
+    "x; y: struct A", "template <class T = A<B<int>>> union A",
+])
+def test_members(translate, refuse, head):
+    end = " } x;" + " }" * head.startswith("void")
+    assert translate(head + " { static __device__ int x;" + end) == \
+        head + " { static " + section("device") + " int x;" + end
+    assert refuse(head + " { __device__ int x;" + end) == "1: a member variable needs static to live in device memory"
 
 
 @pytest.mark.parametrize("source,why", [
