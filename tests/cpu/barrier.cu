@@ -50,7 +50,7 @@ __global__ void sum_dynamic(const int *in, int *out) {
 static void check_sums(unsigned blocks, unsigned threads) {
     std::vector<int> values(blocks * threads), sums(blocks);
     for (size_t i = 0; i < values.size(); ++i)
-        sums[i / threads] += values[i] = (int)(i * 2654435761u >> 20);
+        sums[i / threads] += values[i] = (int)((unsigned)i * 2654435761u >> 20);
     int *in = upload(values), *out = upload(std::vector<int>(blocks)), *out2 = upload(std::vector<int>(blocks));
     sum_static<1024><<<blocks, threads>>>(in, out);
     sum_dynamic<<<blocks, threads, threads * sizeof(int)>>>(in, out2);

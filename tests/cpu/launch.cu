@@ -23,6 +23,19 @@ template <class T> struct Device { // an array in device memory, for the length 
 
 static bool launched() { return EXPECT(cudaGetLastError() == cudaSuccess); }
 
+__global__ void hello() { printf("block %u thread %u\n", blockIdx.x, threadIdx.x); }
+
+TEST(kernels_print) { // first: it forks, which is for a process without threads
+    const unit_result result = unit_child([](void *) { hello<<<2, 3>>>(); }, NULL);
+    EXPECT(result.status == 0);
+    for (int block = 0; block < 2; ++block)
+        for (int thread = 0; thread < 3; ++thread) {
+            char line[40];
+            snprintf(line, sizeof line, "block %d thread %d\n", block, thread);
+            EXPECT(strstr(result.out, line) != NULL);
+        }
+}
+
 __global__ void visit(unsigned *visits) {
     size_t block = blockIdx.x + (size_t)gridDim.x * (blockIdx.y + (size_t)gridDim.y * blockIdx.z);
     unsigned thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
@@ -157,17 +170,4 @@ TEST(launches_from_several_host_threads) {
     for (std::thread &thread : threads)
         thread.join();
     EXPECT(sum.host()[0] == 6ull * 50 * 10 * 20 * 3);
-}
-
-__global__ void hello() { printf("block %u thread %u\n", blockIdx.x, threadIdx.x); }
-
-TEST(kernels_print) {
-    const unit_result result = unit_child([](void *) { hello<<<2, 3>>>(); }, NULL);
-    EXPECT(result.status == 0);
-    for (int block = 0; block < 2; ++block)
-        for (int thread = 0; thread < 3; ++thread) {
-            char line[40];
-            snprintf(line, sizeof line, "block %d thread %d\n", block, thread);
-            EXPECT(strstr(result.out, line) != NULL);
-        }
 }
