@@ -7,13 +7,15 @@
  * Four things of CUDA are no C++. They are rewritten in place, every other byte stays, and so do
  * the line numbers, so that the compiler, the debugger and the sanitizers speak of the .cu:
  *
- *   1. k<<<g, b>>>(x)             ::cuda_cpu::launch([=](auto &...cu_a) { k(cu_a...); }, "k",
- *                                                    ::cuda_cpu::config(g, b))(x)
- *   2. __shared__ T x[4];         typedef T cu_t_x[4]; cu_t_x &x = ::cuda_cpu::shared<cu_t_x>([]
- * {}, "x");
- *   3. extern __shared__ T x[];   typedef T cu_t_x; cu_t_x *const x =
- * ::cuda_cpu::dynamic_shared<cu_t_x>("x");
- *   4. __device__ T x;            __attribute__((section("cuda_device"))) T x;
+ *   1. k<<<g, b>>>(x)
+ *          ::cuda_cpu::launch([=](auto &...cu_a) { k(cu_a...); }, "k",
+ *                             ::cuda_cpu::config(g, b))(x)
+ *   2. __shared__ T x[4];
+ *          typedef T cu_t_x[4]; cu_t_x &x = ::cuda_cpu::shared<cu_t_x>([] {}, "x");
+ *   3. extern __shared__ T x[];
+ *          typedef T cu_t_x; cu_t_x *const x = ::cuda_cpu::dynamic_shared<cu_t_x>("x");
+ *   4. __device__ T x;
+ *          __attribute__((section("cuda_device"))) T x;
  *      and without the word when it stands before a function.
  *
  * How: the text is cut into tokens (comments, linemarkers and other directives count as white
