@@ -72,7 +72,7 @@ SANITIZE_FLAGS := $(if $(SANITIZERS),-fsanitize=$(SANITIZE) -fno-sanitize-recove
 COMMON_FLAGS := $(OPTIMISE) -g $(WARNINGS) -pthread $(SANITIZE_FLAGS) $(HAVE_FLAGS) $(CPPFLAGS)
 
 # Out-of-bounds accesses of __device__ and __constant__ variables are caught as those of any global.
-SYMBOL_SECTIONS := $(if $(filter address,$(SANITIZERS)),-fsanitize-sections=cuda_device$(comma)cuda_managed$(comma)cuda_constant$(comma)cuda_constant_ro)
+SYMBOL_SECTIONS := $(if $(filter address,$(SANITIZERS)),-fsanitize-sections=cuda_device$(comma)cuda_device_ro$(comma)cuda_managed$(comma)cuda_constant$(comma)cuda_constant_ro)
 # A kernel rounds as written, on every machine: no contraction into fused multiply-adds, no -march.
 CPU_FLAGS := -ffp-contract=off $(SYMBOL_SECTIONS)
 
@@ -140,7 +140,7 @@ $(B)/%.o: %.cu $(B)/flags-cu $(B)/cu2cpp
 	$(call say,CXX,$*)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CXX) $(CU_FLAGS) $(CU_PREPROCESS) -MMD -MP -MF $(B)/$*.d -MT $@ -x c++ -E -o $(B)/$*.ii $<
-	$(Q)$(B)/cu2cpp $(B)/$*.ii > $(B)/$*.cpp.ii
+	$(Q)$(B)/cu2cpp $(B)/$*.ii -o $(B)/$*.cpp.ii
 	$(Q)$(CXX) $(CU_FLAGS) -c -o $@ $(B)/$*.cpp.ii
 endif
 

@@ -17,6 +17,7 @@
     extern "C" const char __start_##name[] __attribute__((weak, visibility("hidden")));            \
     extern "C" const char __stop_##name[] __attribute__((weak, visibility("hidden")));
 SECTION(cuda_device)
+SECTION(cuda_device_ro)
 SECTION(cuda_constant)
 SECTION(cuda_constant_ro)
 SECTION(cuda_managed)
@@ -28,6 +29,7 @@ namespace {
 
 const SymbolSection sections[] = {
     {__start_cuda_device, __stop_cuda_device, true, false, true},
+    {__start_cuda_device_ro, __stop_cuda_device_ro, false, false, false},
     {__start_cuda_constant, __stop_cuda_constant, true, true, true},
     {__start_cuda_constant_ro, __stop_cuda_constant_ro, false, true, false},
     {__start_cuda_managed, __stop_cuda_managed, false, false, true},

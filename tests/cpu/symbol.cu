@@ -126,6 +126,21 @@ TEST(symbols_have_addresses_and_sizes) {
     OK(cudaFree(device));
 }
 
+__device__ const int primes[] = {2, 3, 5, 7};
+__global__ void read_primes(int *out) { out[threadIdx.x] = primes[threadIdx.x]; }
+
+TEST(constant_device_variables_are_read_only) {
+    int *dev, host[4] = {}, copy[4] = {};
+    EXPECT(cudaMalloc(&dev, sizeof host) == cudaSuccess);
+    read_primes<<<1, 4>>>(dev);
+    EXPECT(cudaMemcpy(host, dev, sizeof host, cudaMemcpyDeviceToHost) == cudaSuccess);
+    EXPECT(cudaMemcpyFromSymbol(copy, primes, sizeof copy) == cudaSuccess);
+    EXPECT(host[0] == 2 && host[3] == 7 && memcmp(host, copy, sizeof host) == 0);
+    EXPECT(cudaMemcpyToSymbol(primes, host, sizeof host) != cudaSuccess);
+    EXPECT(cudaGetLastError() != cudaSuccess);
+    EXPECT(cudaFree(dev) == cudaSuccess);
+}
+
 TEST(managed_variables_belong_to_both_sides) {
     shared_by_all = 21;
     write<<<1, 1>>>();
