@@ -307,7 +307,7 @@ docs:
 
 # CHECK=1 only says what is not formatted.
 format:
-	@clang-format $(if $(CHECK),--dry-run -Werror,-i) $$(find . \( -path './$(BUILD)' -o -path './$(BIN)' \) -prune \
+	@clang-format $(if $(CHECK),--dry-run -Werror,-i) $$(find . \( -path './.*' -o -path './$(BUILD)' -o -path './$(BIN)' \) -prune \
 	    -o -type f -name '*.[ch]' -print -o -name '*.cu' -print -o -name '*.cpp' -print)
 
 clean:
