@@ -37,7 +37,8 @@ static double time_once(const std::function<void()> &work) {
     return now_ms() - start;
 }
 
-static void compare(const char *title, const std::function<void()> &kernel, const std::function<void()> &loop) {
+static void compare(const char *title, const std::function<void()> &kernel,
+                    const std::function<void()> &loop) {
     Times k, l;
     for (int i = -2; i < RUNS; i++) {
         double kernel_ms = time_once(kernel), loop_ms = time_once(loop);

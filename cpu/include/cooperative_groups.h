@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Cooperative groups on the CPU back end: thread blocks, tiles of a warp, coalesced lanes, and the grid
- * of a cooperative launch. Each is a thin dress over the barriers and warp operations of kernel.h.
+ * Cooperative groups on the CPU back end: thread blocks, tiles of a warp, coalesced lanes, and the
+ * grid of a cooperative launch. Each is a thin dress over the barriers and warp operations of
+ * kernel.h.
  */
 #pragma once
 #include "cuda_runtime.h"
@@ -23,7 +24,9 @@ class thread_block {
     static dim3 group_dim() { return blockDim; }
 };
 
-inline thread_block this_thread_block() { return {}; }
+inline thread_block this_thread_block() {
+    return {};
+}
 
 // All threads of a cooperative launch; in any other launch is_valid() is false and sync() an error.
 class grid_group {
@@ -32,9 +35,12 @@ class grid_group {
     void sync(CUDA_CPU_SITE) const {
         cuda_cpu::block_barrier(cuda_cpu::BlockVote::grid, false, CUDA_CPU_HERE);
     }
-    static unsigned long long num_blocks() { return (unsigned long long)gridDim.x * gridDim.y * gridDim.z; }
+    static unsigned long long num_blocks() {
+        return (unsigned long long)gridDim.x * gridDim.y * gridDim.z;
+    }
     static unsigned long long block_rank() {
-        return blockIdx.x + (unsigned long long)gridDim.x * (blockIdx.y + (unsigned long long)gridDim.y * blockIdx.z);
+        return blockIdx.x + (unsigned long long)gridDim.x *
+                                (blockIdx.y + (unsigned long long)gridDim.y * blockIdx.z);
     }
     static unsigned long long num_threads() { return num_blocks() * thread_block::num_threads(); }
     static unsigned long long size() { return num_threads(); }
@@ -46,7 +52,9 @@ class grid_group {
     static dim3 group_dim() { return gridDim; }
 };
 
-inline grid_group this_grid() { return {}; }
+inline grid_group this_grid() {
+    return {};
+}
 
 namespace detail {
 
@@ -59,8 +67,12 @@ class lanes {
     unsigned thread_rank() const {
         return (unsigned)__builtin_popcount(mask & ((1u << cuda_cpu::lane()) - 1));
     }
-    int any(int predicate, CUDA_CPU_SITE) const { return __any_sync(mask, predicate, cu_file, cu_line); }
-    int all(int predicate, CUDA_CPU_SITE) const { return __all_sync(mask, predicate, cu_file, cu_line); }
+    int any(int predicate, CUDA_CPU_SITE) const {
+        return __any_sync(mask, predicate, cu_file, cu_line);
+    }
+    int all(int predicate, CUDA_CPU_SITE) const {
+        return __all_sync(mask, predicate, cu_file, cu_line);
+    }
     unsigned ballot(int predicate, CUDA_CPU_SITE) const {
         return by_rank(__ballot_sync(mask, predicate, cu_file, cu_line));
     }
@@ -75,12 +87,14 @@ class lanes {
     }
     template <class T> T shfl_up(T value, unsigned delta, CUDA_CPU_SITE) const {
         const unsigned rank = thread_rank();
-        return __shfl_sync(mask, value, lane_of(rank < delta ? rank : rank - delta), 32, cu_file, cu_line);
+        return __shfl_sync(mask, value, lane_of(rank < delta ? rank : rank - delta), 32, cu_file,
+                           cu_line);
     }
     template <class T> T shfl_down(T value, unsigned delta, CUDA_CPU_SITE) const {
         const unsigned rank = thread_rank(), n = num_threads();
-        return __shfl_sync(mask, value, lane_of(delta < n && rank + delta < n ? rank + delta : rank), 32, cu_file,
-                           cu_line);
+        return __shfl_sync(mask, value,
+                           lane_of(delta < n && rank + delta < n ? rank + delta : rank), 32,
+                           cu_file, cu_line);
     }
 
   protected:
@@ -104,7 +118,8 @@ class lanes {
 
 // The lanes of the tile of `size` threads that this thread is in, as far as the block has them.
 inline unsigned tile_mask(unsigned size) {
-    const unsigned thread = thread_block::thread_rank(), lane = thread % 32, first = lane / size * size;
+    const unsigned thread = thread_block::thread_rank(), lane = thread % 32,
+                   first = lane / size * size;
     const unsigned here = thread_block::num_threads() - (thread - lane);
     const unsigned tile = (size == 32 ? ~0u : (1u << size) - 1) << first;
     return here >= 32 ? tile : tile & ((1u << here) - 1);
@@ -123,7 +138,9 @@ class coalesced_group : public detail::lanes {
     friend coalesced_group coalesced_threads(const char *, int);
 };
 
-inline coalesced_group coalesced_threads(CUDA_CPU_SITE) { return coalesced_group(__activemask(cu_file, cu_line)); }
+inline coalesced_group coalesced_threads(CUDA_CPU_SITE) {
+    return coalesced_group(__activemask(cu_file, cu_line));
+}
 
 // A block cut into tiles of SIZE threads, a power of two up to 32.
 template <unsigned SIZE, class Parent = void> class thread_block_tile : public detail::lanes {
@@ -150,20 +167,38 @@ template <unsigned SIZE, class Parent = void> class thread_block_tile : public d
     }
 };
 
-template <unsigned SIZE, class Group> thread_block_tile<SIZE, Group> tiled_partition(const Group &) { return {}; }
+template <unsigned SIZE, class Group>
+thread_block_tile<SIZE, Group> tiled_partition(const Group &) {
+    return {};
+}
 
-template <class Group> void sync(const Group &group, CUDA_CPU_SITE) { group.sync(cu_file, cu_line); }
+template <class Group> void sync(const Group &group, CUDA_CPU_SITE) {
+    group.sync(cu_file, cu_line);
+}
 
 // Operations for reduce().
-template <class T> struct plus { T operator()(T a, T b) const { return a + b; } };
-template <class T> struct less { T operator()(T a, T b) const { return b < a ? b : a; } };
-template <class T> struct greater { T operator()(T a, T b) const { return a < b ? b : a; } };
-template <class T> struct bit_and { T operator()(T a, T b) const { return a & b; } };
-template <class T> struct bit_or { T operator()(T a, T b) const { return a | b; } };
-template <class T> struct bit_xor { T operator()(T a, T b) const { return a ^ b; } };
+template <class T> struct plus {
+    T operator()(T a, T b) const { return a + b; }
+};
+template <class T> struct less {
+    T operator()(T a, T b) const { return b < a ? b : a; }
+};
+template <class T> struct greater {
+    T operator()(T a, T b) const { return a < b ? b : a; }
+};
+template <class T> struct bit_and {
+    T operator()(T a, T b) const { return a & b; }
+};
+template <class T> struct bit_or {
+    T operator()(T a, T b) const { return a | b; }
+};
+template <class T> struct bit_xor {
+    T operator()(T a, T b) const { return a ^ b; }
+};
 
 // Every lane of the group gets the operation over all their values, applied in order of rank.
-template <class Group, class T, class Op> T reduce(const Group &group, T value, Op op, CUDA_CPU_SITE) {
+template <class Group, class T, class Op>
+T reduce(const Group &group, T value, Op op, CUDA_CPU_SITE) {
     T total = group.shfl(value, 0, cu_file, cu_line);
     for (unsigned rank = 1; rank < group.size(); ++rank)
         total = op(total, group.shfl(value, rank, cu_file, cu_line));

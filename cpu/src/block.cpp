@@ -32,7 +32,9 @@ std::string place(Site site) {
     return std::string(base_name(site.file)) + ":" + std::to_string(site.line);
 }
 
-void fiber_entry() { self->run_fibers(); }
+void fiber_entry() {
+    self->run_fibers();
+}
 
 } // namespace
 
@@ -296,18 +298,21 @@ void Worker::stuck() {
         const Thread &first = threads[gone[0]];
         std::vector<unsigned> alike, rest;
         for (unsigned t : gone)
-            (threads[t].state == first.state && threads[t].site.line == first.site.line ? alike : rest)
+            (threads[t].state == first.state && threads[t].site.line == first.site.line ? alike
+                                                                                        : rest)
                 .push_back(t);
         text += "\n    ";
         if (first.state == State::at_warp_operation)
             text += "a warp operation at " + place(first.site) + " holds " + name_threads(alike);
         else if (first.site.file)
-            text += "they went on from " + place(first.site) + " and have returned: " + name_threads(alike);
+            text += "they went on from " + place(first.site) +
+                    " and have returned: " + name_threads(alike);
         else
             text += "they have returned without meeting a barrier: " + name_threads(alike);
         gone = rest;
     }
-    kernel_error("%s: %s", barrier ? "divergent barrier" : "divergent warp operation", text.c_str());
+    kernel_error("%s: %s", barrier ? "divergent barrier" : "divergent warp operation",
+                 text.c_str());
 }
 
 } // namespace cuda_cpu

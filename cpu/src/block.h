@@ -67,7 +67,7 @@ struct Worker : Block {
     Warp warps[max_threads / warpSize];
     uint16_t shuffled[max_threads]; // Block::order under a schedule
 
-    char *arena = nullptr; // shared memory: dynamic first, then what is declared
+    char *arena = nullptr;    // shared memory: dynamic first, then what is declared
     uint64_t arena_block = 0; // the block that the next four belong to
     size_t arena_used, declared_bytes, dynamic_bytes, shared_limit;
     char *dynamic_memory;
@@ -79,8 +79,8 @@ struct Worker : Block {
 
     void prepare_shared(size_t dynamic_bytes, size_t limit); // for a launch
     void run_block();
-    unsigned enter();         // the calling thread's linear index, its record made valid
-    void wait(unsigned t);    // until another makes it ready
+    unsigned enter();      // the calling thread's linear index, its record made valid
+    void wait(unsigned t); // until another makes it ready
     void make_ready(unsigned t);
     void complete_warp_operation(unsigned warp);
     void answer_active_lanes();

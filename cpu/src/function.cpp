@@ -48,7 +48,9 @@ const char *function_name(const void *kernel) {
     return name.c_str();
 }
 
-size_t allowed_dynamic_shared() { return dynamic_limit; }
+size_t allowed_dynamic_shared() {
+    return dynamic_limit;
+}
 
 int resident_blocks(const cudaDeviceProp &device, unsigned threads, size_t shared_bytes) {
     const unsigned warps = (threads + device.warpSize - 1) / device.warpSize;
@@ -74,7 +76,8 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *ke
     attributes->numRegs = 0; // there are none to count
     attributes->ptxVersion = attributes->binaryVersion = device.major * 10 + device.minor;
     attributes->maxDynamicSharedSizeBytes =
-        (int)(std::max(device.sharedMemPerBlock, allowed_dynamic_shared()) - attributes->sharedSizeBytes);
+        (int)(std::max(device.sharedMemPerBlock, allowed_dynamic_shared()) -
+              attributes->sharedSizeBytes);
     attributes->preferredShmemCarveout = -1;
     return cudaSuccess;
 }
@@ -89,7 +92,8 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute
         const size_t most = device.sharedMemPerBlockOptin - static_shared(kernel);
         if (value < 0 || (size_t)value > most)
             return fail(cudaErrorInvalidValue,
-                        "cudaFuncSetAttribute: %d bytes of dynamic shared memory, a block has %zu", value, most);
+                        "cudaFuncSetAttribute: %d bytes of dynamic shared memory, a block has %zu",
+                        value, most);
         size_t old = dynamic_limit;
         while ((size_t)value > old && !dynamic_limit.compare_exchange_weak(old, (size_t)value))
             ;
@@ -100,7 +104,8 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute
             return fail(cudaErrorInvalidValue, "cudaFuncSetAttribute: a carveout of %d %%", value);
         return cudaSuccess;
     default:
-        return fail(cudaErrorNotSupported, "cudaFuncSetAttribute: attribute %d is for clusters, which are not there",
+        return fail(cudaErrorNotSupported,
+                    "cudaFuncSetAttribute: attribute %d is for clusters, which are not there",
                     attribute);
     }
 }
@@ -112,8 +117,8 @@ cudaError_t cudaFuncSetCacheConfig(const void *kernel, cudaFuncCache) {
     return cudaSuccess;
 }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel, int threads,
-                                                          size_t dynamic_bytes) {
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel,
+                                                          int threads, size_t dynamic_bytes) {
     BEGIN();
     NOT_NULL(blocks);
     if (!kernel)

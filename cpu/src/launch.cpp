@@ -56,8 +56,8 @@ struct Schedule {
         char *end = nullptr;
         if (strcmp(value, "reverse") == 0)
             kind = reverse;
-        else if (strncmp(value, "random:", 7) == 0 && (seed = strtoull(value + 7, &end, 10), *end == 0) &&
-                 end != value + 7)
+        else if (strncmp(value, "random:", 7) == 0 &&
+                 (seed = strtoull(value + 7, &end, 10), *end == 0) && end != value + 7)
             kind = random;
         else
             refuse_setting("CUDA_CPU_SCHEDULE", value, "forward, reverse or random:SEED");
@@ -216,21 +216,25 @@ class Pool {
     unsigned started = 0, active = 0;
 };
 
-cudaError_t check(const LaunchConfig &c, const Kernel &kernel, bool cooperative, size_t &shared_limit) {
+cudaError_t check(const LaunchConfig &c, const Kernel &kernel, bool cooperative,
+                  size_t &shared_limit) {
     const cudaDeviceProp &device = properties(current_device());
     const unsigned grid[3] = {c.grid.x, c.grid.y, c.grid.z};
     const unsigned block[3] = {c.block.x, c.block.y, c.block.z};
     const auto refuse = [&](cudaError_t error, const char *what, uint64_t value, uint64_t limit) {
         return fail(error, "launch of %s at %s:%d: %s is %llu, must be from 1 to %llu", kernel.name,
-             base_name(kernel.file), kernel.line, what, (unsigned long long)value, (unsigned long long)limit);
+                    base_name(kernel.file), kernel.line, what, (unsigned long long)value,
+                    (unsigned long long)limit);
     };
     static const char *const grid_names[] = {"gridDim.x", "gridDim.y", "gridDim.z"};
     static const char *const block_names[] = {"blockDim.x", "blockDim.y", "blockDim.z"};
     for (int i = 0; i < 3; ++i) {
         if (grid[i] == 0 || grid[i] > (unsigned)device.maxGridSize[i])
-            return refuse(cudaErrorInvalidConfiguration, grid_names[i], grid[i], device.maxGridSize[i]);
+            return refuse(cudaErrorInvalidConfiguration, grid_names[i], grid[i],
+                          device.maxGridSize[i]);
         if (block[i] == 0 || block[i] > (unsigned)device.maxThreadsDim[i])
-            return refuse(cudaErrorInvalidConfiguration, block_names[i], block[i], device.maxThreadsDim[i]);
+            return refuse(cudaErrorInvalidConfiguration, block_names[i], block[i],
+                          device.maxThreadsDim[i]);
     }
     const uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
     if (threads > (uint64_t)device.maxThreadsPerBlock)
@@ -238,13 +242,14 @@ cudaError_t check(const LaunchConfig &c, const Kernel &kernel, bool cooperative,
                       device.maxThreadsPerBlock);
     shared_limit = std::max((size_t)device.sharedMemPerBlock, allowed_dynamic_shared());
     if (c.shared_bytes > shared_limit)
-        return refuse(cudaErrorInvalidValue, "the dynamic shared memory in bytes", c.shared_bytes, shared_limit);
+        return refuse(cudaErrorInvalidValue, "the dynamic shared memory in bytes", c.shared_bytes,
+                      shared_limit);
     const uint64_t resident = (uint64_t)resident_blocks(device, (unsigned)threads, c.shared_bytes) *
                               device.multiProcessorCount;
     const uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
     if (cooperative && blocks > resident)
-        return refuse(cudaErrorCooperativeLaunchTooLarge, "the number of blocks of a cooperative launch", blocks,
-                      resident);
+        return refuse(cudaErrorCooperativeLaunchTooLarge,
+                      "the number of blocks of a cooperative launch", blocks, resident);
     return cudaSuccess;
 }
 
@@ -253,8 +258,8 @@ cudaError_t check(const LaunchConfig &c, const Kernel &kernel, bool cooperative,
 void meet_other_blocks() {
     Grid *grid = current_grid;
     if (!grid->cooperative)
-        kernel_error("this_grid().sync() at %s:%d needs a cooperative launch", base_name(self->barrier_site.file),
-                     self->barrier_site.line);
+        kernel_error("this_grid().sync() at %s:%d needs a cooperative launch",
+                     base_name(self->barrier_site.file), self->barrier_site.line);
     std::unique_lock<std::mutex> lock(grid->mutex);
     if (++grid->waiting == grid->blocks) {
         grid->waiting = 0;
@@ -266,7 +271,8 @@ void meet_other_blocks() {
     while (meeting == grid->meetings) {
         if (grid->waiting + grid->finished == grid->blocks) {
             lock.unlock();
-            kernel_error("divergent grid barrier: %llu of %llu blocks wait at %s:%d, the others have returned",
+            kernel_error("divergent grid barrier: %llu of %llu blocks wait at %s:%d, the others "
+                         "have returned",
                          (unsigned long long)grid->waiting, (unsigned long long)grid->blocks,
                          base_name(self->barrier_site.file), self->barrier_site.line);
         }
@@ -274,7 +280,9 @@ void meet_other_blocks() {
     }
 }
 
-bool in_cooperative_launch() { return current_grid && current_grid->cooperative; }
+bool in_cooperative_launch() {
+    return current_grid && current_grid->cooperative;
+}
 
 cudaError_t launch_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative) {
     static Pool &pool = *new Pool;

@@ -36,11 +36,21 @@ template <class T> static void sums() {
     EXPECT((double)total.get() == expected); // whole numbers: exact in float too
 }
 
-TEST(add_int) { sums<int>(); }
-TEST(add_unsigned) { sums<unsigned>(); }
-TEST(add_unsigned_long_long) { sums<unsigned long long>(); }
-TEST(add_float) { sums<float>(); }
-TEST(add_double) { sums<double>(); }
+TEST(add_int) {
+    sums<int>();
+}
+TEST(add_unsigned) {
+    sums<unsigned>();
+}
+TEST(add_unsigned_long_long) {
+    sums<unsigned long long>();
+}
+TEST(add_float) {
+    sums<float>();
+}
+TEST(add_double) {
+    sums<double>();
+}
 
 struct Results {
     int add, sub, exch, min, max, and_, or_, xor_, cas_hit, cas_miss, cell[10];
@@ -85,7 +95,8 @@ TEST(each_operation_once) {
     Cell<Results> results(start);
     each_once<<<1, 1>>>(results.data);
     const Results r = results.get();
-    const int old[] = {r.add, r.sub, r.exch, r.min, r.max, r.and_, r.or_, r.xor_, r.cas_hit, r.cas_miss};
+    const int old[] = {r.add,  r.sub, r.exch, r.min,     r.max,
+                       r.and_, r.or_, r.xor_, r.cas_hit, r.cas_miss};
     const int now[] = {15, 5, 7, -3, 10, 10 & 15, 10 | 15, 10 ^ 15, 1, 10};
     for (int i = 0; i < 10; ++i)
         EXPECT(old[i] == 10 && r.cell[i] == now[i]);

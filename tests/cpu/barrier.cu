@@ -7,7 +7,8 @@
 template <class T> static T *upload(const std::vector<T> &host) {
     T *device;
     EXPECT(cudaMalloc(&device, host.size() * sizeof(T)) == cudaSuccess);
-    EXPECT(cudaMemcpy(device, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice) == cudaSuccess);
+    EXPECT(cudaMemcpy(device, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice) ==
+           cudaSuccess);
     return device;
 }
 
@@ -51,7 +52,8 @@ static void check_sums(unsigned blocks, unsigned threads) {
     std::vector<int> values(blocks * threads), sums(blocks);
     for (size_t i = 0; i < values.size(); ++i)
         sums[i / threads] += values[i] = (int)((unsigned)i * 2654435761u >> 20);
-    int *in = upload(values), *out = upload(std::vector<int>(blocks)), *out2 = upload(std::vector<int>(blocks));
+    int *in = upload(values), *out = upload(std::vector<int>(blocks)),
+        *out2 = upload(std::vector<int>(blocks));
     sum_static<1024><<<blocks, threads>>>(in, out);
     sum_dynamic<<<blocks, threads, threads * sizeof(int)>>>(in, out2);
     EXPECT(download(out, blocks) == sums);
@@ -191,7 +193,9 @@ __device__ int deep(int n) { // uses a good part of a thread's stack, with a bar
     }
     return deep(n - 1) + (frame[n % 1000] == (char)n);
 }
-__global__ void recurse(int *out) { out[threadIdx.x] = deep(100); }
+__global__ void recurse(int *out) {
+    out[threadIdx.x] = deep(100);
+}
 
 TEST(barrier_deep_in_calls) {
     int *out = upload(std::vector<int>(512));

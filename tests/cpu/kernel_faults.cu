@@ -12,10 +12,12 @@ struct Run {
 
 static unit_result run(void (*launch)()) {
     Run what = {launch};
-    return unit_child([](void *arg) {
-        static_cast<Run *>(arg)->launch();
-        exit(cudaDeviceSynchronize() == cudaSuccess ? EXIT_SUCCESS : EXIT_FAILURE);
-    }, &what);
+    return unit_child(
+        [](void *arg) {
+            static_cast<Run *>(arg)->launch();
+            exit(cudaDeviceSynchronize() == cudaSuccess ? EXIT_SUCCESS : EXIT_FAILURE);
+        },
+        &what);
 }
 
 static void faulty(void (*launch)(), std::initializer_list<std::string> words) {
@@ -33,7 +35,9 @@ static void silent(void (*launch)()) {
         fprintf(stderr, "  %s\n", result.err);
 }
 
-static std::string line(int number) { return "kernel_faults.cu:" + std::to_string(number); }
+static std::string line(int number) {
+    return "kernel_faults.cu:" + std::to_string(number);
+}
 
 __global__ void in_a_branch(bool all) {
     if (all || threadIdx.x < 10)
@@ -43,8 +47,8 @@ static const int in_a_branch_line = __LINE__ - 2;
 
 TEST(barrier_in_a_branch) {
     faulty([] { in_a_branch<<<dim3(2, 1), 32>>>(false); },
-           {"divergent barrier", "in_a_branch", "10 of 32 threads", line(in_a_branch_line), "(0,0,0) to (9,0,0)",
-            "(10,0,0) to (31,0,0)", "launched at kernel_faults.cu"});
+           {"divergent barrier", "in_a_branch", "10 of 32 threads", line(in_a_branch_line),
+            "(0,0,0) to (9,0,0)", "(10,0,0) to (31,0,0)", "launched at kernel_faults.cu"});
     silent([] { in_a_branch<<<2, 32>>>(true); });
 }
 
@@ -58,8 +62,8 @@ static const int early_return_line = __LINE__ - 5;
 
 TEST(return_before_a_barrier) {
     faulty([] { early_return<<<1, 64>>>(40); },
-           {"divergent barrier", "63 of 64", line(early_return_line + 3), line(early_return_line), "have returned",
-            "(40,0,0)"});
+           {"divergent barrier", "63 of 64", line(early_return_line + 3), line(early_return_line),
+            "have returned", "(40,0,0)"});
     silent([] { early_return<<<1, 64>>>(64); });
 }
 
@@ -77,7 +81,9 @@ TEST(two_barriers_at_once) {
     silent([] { two_barriers<<<1, dim3(4, 4)>>>(0); });
 }
 
-__global__ void lane_left_out(unsigned mask) { __syncwarp(mask); }
+__global__ void lane_left_out(unsigned mask) {
+    __syncwarp(mask);
+}
 
 TEST(mask_without_the_caller) {
     faulty([] { lane_left_out<<<1, 32>>>(0xffff); }, {"lane 16", "0x0000ffff", "__syncwarp"});
@@ -126,7 +132,9 @@ TEST(too_much_declared_shared_memory) {
 }
 
 #ifndef __SANITIZE_ADDRESS__ // which has its own words for these
-__global__ void wild(int *p) { *p = 1; }
+__global__ void wild(int *p) {
+    *p = 1;
+}
 
 TEST(illegal_address) {
     faulty([] { wild<<<1, 1>>>((int *)8); }, {"illegal address 0x8", "wild"});
@@ -202,15 +210,18 @@ __global__ void missing_barrier(int *out, bool wait) {
 
 static bool reversed(const char *schedule, bool wait) {
     setenv("CUDA_CPU_SCHEDULE", schedule, 1);
-    return unit_child([](void *arg) {
-               int *out, host[64], wrong = 0;
-               cudaMalloc(&out, sizeof host);
-               missing_barrier<<<1, 64>>>(out, *static_cast<bool *>(arg));
-               cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost);
-               for (int i = 0; i < 64; ++i)
-                   wrong += host[i] != 63 - i;
-               exit(wrong ? EXIT_FAILURE : EXIT_SUCCESS);
-           }, &wait).status == 0;
+    return unit_child(
+               [](void *arg) {
+                   int *out, host[64], wrong = 0;
+                   cudaMalloc(&out, sizeof host);
+                   missing_barrier<<<1, 64>>>(out, *static_cast<bool *>(arg));
+                   cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost);
+                   for (int i = 0; i < 64; ++i)
+                       wrong += host[i] != 63 - i;
+                   exit(wrong ? EXIT_FAILURE : EXIT_SUCCESS);
+               },
+               &wait)
+               .status == 0;
 }
 
 TEST(missing_barrier_shows) {
@@ -221,12 +232,15 @@ TEST(missing_barrier_shows) {
 }
 
 TEST(settings_that_make_no_sense) {
-    for (const char *setting : {"CUDA_CPU_WORKERS=0", "CUDA_CPU_WORKERS=two", "CUDA_CPU_SCHEDULE=backward",
-                                "CUDA_CPU_SCHEDULE=random:", "CUDA_CPU_SCHEDULE=random:1x"}) {
-        const unit_result result = unit_child([](void *arg) {
-            putenv(static_cast<char *>(arg));
-            inner<<<1, 1>>>();
-        }, const_cast<char *>(setting));
+    for (const char *setting :
+         {"CUDA_CPU_WORKERS=0", "CUDA_CPU_WORKERS=two", "CUDA_CPU_SCHEDULE=backward",
+          "CUDA_CPU_SCHEDULE=random:", "CUDA_CPU_SCHEDULE=random:1x"}) {
+        const unit_result result = unit_child(
+            [](void *arg) {
+                putenv(static_cast<char *>(arg));
+                inner<<<1, 1>>>();
+            },
+            const_cast<char *>(setting));
         EXPECT(result.status == 1);
         EXPECT(strstr(result.err, "must be") != NULL);
     }

@@ -21,9 +21,13 @@ template <class T> struct Device { // an array in device memory, for the length 
     }
 };
 
-static bool launched() { return EXPECT(cudaGetLastError() == cudaSuccess); }
+static bool launched() {
+    return EXPECT(cudaGetLastError() == cudaSuccess);
+}
 
-__global__ void hello() { printf("block %u thread %u\n", blockIdx.x, threadIdx.x); }
+__global__ void hello() {
+    printf("block %u thread %u\n", blockIdx.x, threadIdx.x);
+}
 
 TEST(kernels_print) { // first: it forks, which is for a process without threads
     const unit_result result = unit_child([](void *) { hello<<<2, 3>>>(); }, NULL);
@@ -62,7 +66,9 @@ TEST(every_thread_runs_once) {
     }
 }
 
-__global__ void number_blocks(int *out) { out[blockIdx.x] = (int)blockIdx.x + 1; }
+__global__ void number_blocks(int *out) {
+    out[blockIdx.x] = (int)blockIdx.x + 1;
+}
 
 TEST(a_million_blocks_of_one_thread) {
     Device<int> out(1 << 20);
@@ -93,16 +99,18 @@ TEST(each_thread_has_its_own_arguments) {
     EXPECT(evaluated == 1);
 }
 
-template <int A, class T> __global__ void add_constant(T *out, T value) { *out += value + A; }
+template <int A, class T> __global__ void add_constant(T *out, T value) {
+    *out += value + A;
+}
 __global__ void convert(float *out, double x, long n, const char *null) {
     *out = (float)(x + n) + (null ? 1 : 0);
 }
 
 namespace inner {
-template <class T> struct Box {
-    T value;
-};
-__global__ void unbox(Box<Box<int>> box, int *out) { *out = box.value.value; }
+template <class T> struct Box { T value; };
+__global__ void unbox(Box<Box<int>> box, int *out) {
+    *out = box.value.value;
+}
 } // namespace inner
 
 #define LAUNCH(kernel, ...) kernel<<<1, 1>>>(__VA_ARGS__)
@@ -128,8 +136,11 @@ TEST(forms_of_a_launch) {
     EXPECT(f.host()[0] == 3);
 }
 
-// Each launch is refused with the given error, the kernel does not run, and the error is gone after.
-__global__ void must_not_run(int *out) { *out = 1; }
+// Each launch is refused with the given error, the kernel does not run, and the error is gone
+// after.
+__global__ void must_not_run(int *out) {
+    *out = 1;
+}
 
 static void refused(dim3 grid, dim3 block, size_t shared, cudaError_t expected) {
     Device<int> out(1);
@@ -156,7 +167,9 @@ TEST(limits_of_a_launch) {
     EXPECT(out.host()[0] == 1);
 }
 
-__global__ void add_up(unsigned long long *sum, unsigned long long value) { atomicAdd(sum, value); }
+__global__ void add_up(unsigned long long *sum, unsigned long long value) {
+    atomicAdd(sum, value);
+}
 
 TEST(launches_from_several_host_threads) {
     Device<unsigned long long> sum(1);

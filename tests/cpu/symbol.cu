@@ -127,7 +127,9 @@ TEST(symbols_have_addresses_and_sizes) {
 }
 
 __device__ const int primes[] = {2, 3, 5, 7};
-__global__ void read_primes(int *out) { out[threadIdx.x] = primes[threadIdx.x]; }
+__global__ void read_primes(int *out) {
+    out[threadIdx.x] = primes[threadIdx.x];
+}
 
 TEST(constant_device_variables_are_read_only) {
     int *dev, host[4] = {}, copy[4] = {};

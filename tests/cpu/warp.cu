@@ -24,7 +24,8 @@ template <class T> struct Lanes {
     }
     void fetch() {
         EXPECT(cudaGetLastError() == cudaSuccess);
-        EXPECT(cudaMemcpy(out.data(), dev_out, out.size() * sizeof(T), cudaMemcpyDeviceToHost) == cudaSuccess);
+        EXPECT(cudaMemcpy(out.data(), dev_out, out.size() * sizeof(T), cudaMemcpyDeviceToHost) ==
+               cudaSuccess);
     }
     ~Lanes() {
         cudaFree(dev_in);
@@ -74,15 +75,23 @@ template <class T> static void shuffles() {
                             wrong += lanes.out[t] == lanes.out[t]; // undefined reads as NaN
                     }
                     if (!EXPECT(wrong == 0))
-                        fprintf(stderr, "  %u threads, kind %d, operand %d, width %d\n", threads, kind, operand,
-                                width);
+                        fprintf(stderr, "  %u threads, kind %d, operand %d, width %d\n", threads,
+                                kind, operand, width);
                 }
 }
 
-TEST(shuffle_int) { shuffles<int>(); }
-TEST(shuffle_float) { shuffles<float>(); }
-TEST(shuffle_double) { shuffles<double>(); }
-TEST(shuffle_unsigned_long_long) { shuffles<unsigned long long>(); }
+TEST(shuffle_int) {
+    shuffles<int>();
+}
+TEST(shuffle_float) {
+    shuffles<float>();
+}
+TEST(shuffle_double) {
+    shuffles<double>();
+}
+TEST(shuffle_unsigned_long_long) {
+    shuffles<unsigned long long>();
+}
 
 __global__ void vote(const int *in, unsigned *out) {
     const int value = in[threadIdx.x];
