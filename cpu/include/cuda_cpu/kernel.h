@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <tuple>
 #include <type_traits>
 #include <typeinfo>
@@ -436,6 +437,13 @@ inline void __threadfence_block() {
 }
 inline void __threadfence_system() {
     __sync_synchronize();
+}
+
+// What a thread that polls says between two looks: others of its block may run.
+inline void __nanosleep(unsigned nanoseconds) {
+    const struct timespec t = {nanoseconds / 1000000000, (long)(nanoseconds % 1000000000)};
+    cuda_cpu::yield();
+    nanosleep(&t, nullptr);
 }
 
 // ---- atomics: sequentially consistent, each returns the old value ----

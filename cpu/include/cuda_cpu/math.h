@@ -517,10 +517,6 @@ inline long long clock64() {
     return now.tv_sec * 1000000000ll + now.tv_nsec;
 #endif
 }
-inline void __nanosleep(unsigned int nanoseconds) {
-    const struct timespec t = {nanoseconds / 1000000000, (long)(nanoseconds % 1000000000)};
-    nanosleep(&t, nullptr);
-}
 [[noreturn]] inline void __trap(const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
     cuda_cpu::trap(file, line);
 }
