@@ -4,7 +4,8 @@
  * for the same work, compiled with the same flags. bench/cpu_speed.sh builds and runs it.
  *
  * Each pair is timed in turn, kernel, loop, kernel, loop, after two rounds to warm up; what is
- * printed is the median of the runs with the fastest and the slowest.
+ * printed is the median of the runs with the fastest and the slowest. Each side runs once untimed
+ * before its turn, so that its threads are awake and those of the other sleep.
  */
 #include <algorithm>
 #include <chrono>
@@ -32,6 +33,7 @@ struct Times {
 };
 
 static double time_once(const std::function<void()> &work) {
+    work();
     double start = now_ms();
     work();
     return now_ms() - start;

@@ -2,6 +2,7 @@
 """Kernels on the CPU back end: the same results whatever the order of threads and blocks and the number
 of workers, and out-of-bounds accesses reported at the line of the .cu."""
 import re
+import subprocess
 
 import pytest
 
@@ -34,6 +35,25 @@ def test_programs_give_the_same_bits_in_any_order(run, tmp_path, device_program)
     assert first[0] == 0
     for schedule in SCHEDULES[1:]:
         assert results(schedule) == first, schedule
+
+
+def test_a_program_is_one_cu(tmp_path, variant, run):
+    """Each .cu has a threadIdx of its own, so two in one program are refused when it starts."""
+    sanitizers = "-".join(variant.name.split("-")[1:]).replace("debug", "").strip("-").replace("-", ",")
+    flags = ["-std=gnu++17", "-pthread", *([f"-fsanitize={sanitizers}"] if sanitizers else [])]
+    for name, main in ("one", "int main() { return 0; }"), ("two", ""):
+        (tmp_path / f"{name}.cu").write_text(f"__global__ void {name}() {{}}\n{main}\n")
+        for command in (["g++", *flags, "-D__CU2CPP__", "-include", "cuda_runtime.h", "-I", helpers.ROOT / "cpu/include",
+                         "-x", "c++", "-E", f"{name}.cu", "-o", f"{name}.ii"],
+                        [variant / "cu2cpp", f"{name}.ii", "-o", f"{name}.cpp.ii"],
+                        ["g++", *flags, "-c", f"{name}.cpp.ii", "-o", f"{name}.o"]):
+            subprocess.run(command, cwd=tmp_path, check=True)
+    fast = re.search(r"^HAVE_BOOST_CONTEXT \?= 1$", (variant / "config.mk").read_text(), re.M)
+    libraries = [variant / "libcudacpu.a", *(["-lboost_context"] if fast else [])]
+    for objects, status in (["one.o"], 0), (["one.o", "two.o"], 1):
+        subprocess.run(["g++", *flags, *objects, *libraries, "-o", "program"], cwd=tmp_path, check=True)
+        result = run(tmp_path / "program", status=status)
+        assert ("more than one .cu" in result.err) == (status == 1)
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,7 @@ namespace cooperative_groups {
 class thread_block {
   public:
     static void sync(CUDA_CPU_SITE) { __syncthreads(cu_file, cu_line); }
-    static unsigned thread_rank() {
-        return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-    }
+    static unsigned thread_rank() { return cuda_cpu::thread_rank(); }
     static unsigned num_threads() { return blockDim.x * blockDim.y * blockDim.z; }
     static unsigned size() { return num_threads(); }
     static dim3 group_index() { return blockIdx; }

@@ -11,7 +11,7 @@
 #include <string>
 #include <unistd.h>
 
-__thread uint3 threadIdx, blockIdx, blockDim, gridDim;
+__thread uint3 blockIdx, blockDim, gridDim;
 
 namespace cuda_cpu {
 
@@ -19,10 +19,6 @@ __thread Worker *self;
 __thread Spin spin;
 
 namespace {
-
-unsigned linear_index() {
-    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-}
 
 std::string coordinates(uint3 i) {
     return "(" + std::to_string(i.x) + "," + std::to_string(i.y) + "," + std::to_string(i.z) + ")";
@@ -49,6 +45,16 @@ bool same_site(Site a, Site b) {
 const char *base_name(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
+}
+
+void only_one_translation_unit(const void *unit) {
+    static const void *first;
+    if (first && first != unit) {
+        fprintf(stderr, "cuda on the CPU: this program was linked from more than one .cu, which is "
+                        "not supported\n");
+        exit(EXIT_FAILURE);
+    }
+    first = unit;
 }
 
 Worker &in_kernel(const char *what) {
@@ -127,7 +133,7 @@ void Worker::loop_returned() {
         account(count);
         loop = nullptr;
     } else {
-        end_thread(linear_index());
+        end_thread(current->thread);
     }
 }
 
@@ -146,8 +152,8 @@ void Worker::account(unsigned position) {
         end_thread(order ? order[accounted] : accounted);
 }
 
-unsigned Worker::enter() {
-    const unsigned t = linear_index();
+unsigned Worker::enter(uint3 index) {
+    const unsigned t = index.x + blockDim.x * (index.y + blockDim.y * index.z);
     if (!waited) {
         waited = true;
         current = &native;
@@ -198,13 +204,13 @@ Fiber &Worker::next() {
     stuck();
 }
 
-void yield() {
+void let_others_run(uint3 thread) {
     Worker *worker = self;
     if (!worker || !worker->kernel) {
         sched_yield();
         return;
     }
-    const unsigned t = worker->enter();
+    const unsigned t = worker->enter(thread);
     worker->threads[t].state = State::yielded;
     worker->yielded.push(t);
     worker->wait(t);
@@ -212,9 +218,9 @@ void yield() {
 
 // ---- barriers ----
 
-int block_barrier(BlockVote vote, bool predicate, Site site) {
+int meet_block(uint3 thread, BlockVote vote, bool predicate, Site site) {
     Worker &worker = in_kernel("__syncthreads()");
-    const unsigned t = worker.enter();
+    const unsigned t = worker.enter(thread);
     Thread &me = worker.threads[t];
     if (worker.at_barrier == 0) {
         worker.barrier_vote = vote;
@@ -223,7 +229,7 @@ int block_barrier(BlockVote vote, bool predicate, Site site) {
     } else if (!same_site(site, worker.barrier_site)) {
         kernel_error("divergent barrier: %u of %u threads wait at %s while thread %s comes to %s",
                      worker.at_barrier, worker.count, place(worker.barrier_site).c_str(),
-                     coordinates(threadIdx).c_str(), place(site).c_str());
+                     coordinates(thread).c_str(), place(site).c_str());
     }
     me.site = site;
     worker.barrier_ayes += predicate;

@@ -22,7 +22,6 @@ enum class State : uint8_t { fresh, ready, at_barrier, at_warp_operation, yielde
 // A thread of the block; filled in only when it, or a later one, has had to wait.
 struct Thread {
     Fiber *fiber; // its own stack; null while it is, or was, run by the common loop
-    uint3 index;
     State state;
     Site site; // where it waits, or met a barrier last
     WarpOp op;
@@ -79,8 +78,8 @@ struct Worker : Block {
 
     void prepare_shared(size_t dynamic_bytes, size_t limit); // for a launch
     void run_block();
-    unsigned enter();      // the calling thread's linear index, its record made valid
-    void wait(unsigned t); // until another makes it ready
+    unsigned enter(uint3 thread); // its linear index; from here on its record is valid
+    void wait(unsigned t);        // until another makes it ready
     void make_ready(unsigned t);
     void complete_warp_operation(unsigned warp);
     void answer_active_lanes();
@@ -99,7 +98,7 @@ inline __attribute__((always_inline)) void Worker::wait(unsigned t) {
     Thread &me = threads[t];
     if (loop == current) { // the thread keeps this stack, the loop needs another
         me.fiber = current;
-        me.index = threadIdx;
+        current->thread = t;
         ++accounted;
         loop = nullptr;
     }
@@ -109,7 +108,6 @@ inline __attribute__((always_inline)) void Worker::wait(unsigned t) {
         current = &fiber;
         switch_fiber(mine, fiber);
     }
-    threadIdx = me.index;
 }
 
 extern __thread Worker *self; // null on a thread that has never run a block

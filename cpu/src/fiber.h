@@ -24,6 +24,7 @@ namespace cuda_cpu {
 
 struct Fiber {
     void (*entry)() = nullptr;
+    unsigned thread = 0;   // of the block, that has this stack for its own
     char *stack = nullptr; // lowest address; null until known for a worker's own stack
     size_t size = 0;
 #if HAVE_BOOST_CONTEXT

@@ -9,6 +9,7 @@
 #include "internal.h"
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
@@ -180,13 +181,18 @@ class Pool {
             for (; started < helpers; ++started)
                 std::thread(&Pool::work, this).detach();
             current = &grid;
+            wanted = helpers;
             ++generation;
         }
         for (uint64_t i = 0; i < helpers; ++i)
             wake.notify_one();
         run_blocks(grid);
+        {
+            std::lock_guard<std::mutex> lock(mutex);
+            wanted = 0; // a worker that wakes up now finds nothing to do
+        }
+        look_out([this] { return active == 0; });
         std::unique_lock<std::mutex> lock(mutex);
-        current = nullptr; // a worker that wakes up now finds nothing to do
         done.wait(lock, [this] { return active == 0; });
     }
 
@@ -195,9 +201,11 @@ class Pool {
   private:
     void work() {
         uint64_t seen = 0;
-        std::unique_lock<std::mutex> lock(mutex);
         for (;;) {
-            wake.wait(lock, [&] { return current && generation != seen; });
+            look_out([&] { return generation != seen; });
+            std::unique_lock<std::mutex> lock(mutex);
+            wake.wait(lock, [&] { return wanted > 0 && generation != seen; });
+            --wanted;
             seen = generation;
             Grid &grid = *current;
             ++active;
@@ -209,11 +217,21 @@ class Pool {
         }
     }
 
+    // Waking up takes long, and a program with one launch has the next one soon. So whoever waits
+    // looks out awhile before it sleeps, and leaves the core to anyone else who wants it meanwhile.
+    template <class Event> static void look_out(Event event) {
+        using namespace std::chrono;
+        const auto end = steady_clock::now() + milliseconds(2);
+        while (!event() && steady_clock::now() < end)
+            sched_yield();
+    }
+
     std::mutex mutex;
     std::condition_variable wake, done;
     Grid *current = nullptr;
-    uint64_t generation = 0;
-    unsigned started = 0, active = 0;
+    std::atomic<uint64_t> generation{0};
+    std::atomic<uint64_t> active{0};
+    uint64_t started = 0, wanted = 0;
 };
 
 cudaError_t check(const LaunchConfig &c, const Kernel &kernel, bool cooperative,

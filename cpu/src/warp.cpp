@@ -130,11 +130,6 @@ void compute(Thread *threads, unsigned present, WarpOp op) {
 
 } // namespace
 
-unsigned lane() {
-    in_kernel("a warp operation");
-    return (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % warpSize;
-}
-
 // Lets the lanes of each meeting go for which all have come.
 void Worker::complete_warp_operation(unsigned w) {
     Warp &warp = warps[w];
@@ -175,10 +170,10 @@ void Worker::complete_warp_operation(unsigned w) {
                      other->site.line);
 }
 
-uint64_t warp_operation(WarpOp op, unsigned mask, uint64_t value, int operand, int width,
-                        Site site) {
+uint64_t meet_lanes(uint3 thread, WarpOp op, unsigned mask, uint64_t value, int operand, int width,
+                    Site site) {
     Worker &worker = in_kernel(op_name(op));
-    const unsigned t = worker.enter();
+    const unsigned t = worker.enter(thread);
     const unsigned w = t / warpSize, lane = t % warpSize;
     if (!(mask >> lane & 1))
         kernel_error("%s at %s:%d: lane %u calls it with mask 0x%08x, which leaves the lane out",

@@ -31,10 +31,13 @@
 #define __managed__
 #endif
 
-// Trivial types, so that reading one is a load from thread-local storage and nothing else. What
-// stays the same for all threads of a block is const here, so that the compiler may keep it in a
-// register although the kernel stores to memory; only the engine, which sets it, sees it otherwise.
-extern __thread uint3 threadIdx;
+// Trivial types in thread-local storage, so that reading one is a load and nothing else.
+//
+// threadIdx is this file's alone and nobody takes its address. So the compiler knows that no store
+// of a kernel through a pointer changes it, and keeps it in a register where a kernel calls nothing
+// else. The engine never sees it: what lets other threads run puts it back (Resume, below).
+static __thread uint3 threadIdx __attribute__((unused));
+// What all threads of a block have in common is const, for the same reason; the engine sets it.
 #ifdef CUDA_CPU_ENGINE
 extern __thread uint3 blockIdx, blockDim, gridDim;
 #else
@@ -50,6 +53,17 @@ constexpr int warpSize = 32;
     }
 
 namespace cuda_cpu {
+
+#ifdef __CU2CPP__
+// Two .cu in one program would have two threadIdx, and inline functions of one would use the
+// other's.
+void only_one_translation_unit(const void *unit);
+namespace {
+const struct Unit {
+    Unit() { only_one_translation_unit(this); }
+} unit;
+} // namespace
+#endif
 
 struct Site { // a line of the program
     const char *file;
@@ -231,14 +245,42 @@ enum class WarpOp : uint8_t {
 
 enum class BlockVote : uint8_t { none, count, all, any, grid };
 
-int block_barrier(BlockVote vote, bool predicate, Site site);
-// Meets the other lanes of `mask`; `operand` is the lane, distance or width that the operation
-// takes.
-uint64_t warp_operation(WarpOp op, unsigned mask, uint64_t value, int operand, int width,
-                        Site site);
-unsigned lane();
+int meet_block(uint3 thread, BlockVote vote, bool predicate, Site site);
+// `operand` is the lane, distance or width that the operation takes.
+uint64_t meet_lanes(uint3 thread, WarpOp op, unsigned mask, uint64_t value, int operand, int width,
+                    Site site);
+void let_others_run(uint3 thread);
 bool in_cooperative_launch();
-void yield(); // lets other threads of the block run, then other programs
+
+// While a thread waits others run, and set threadIdx.
+struct Resume {
+    const uint3 mine = threadIdx;
+    ~Resume() { threadIdx = mine; }
+};
+
+inline __attribute__((always_inline)) int block_barrier(BlockVote vote, bool predicate, Site site) {
+    const Resume resume;
+    return meet_block(resume.mine, vote, predicate, site);
+}
+
+inline __attribute__((always_inline)) uint64_t
+warp_operation(WarpOp op, unsigned mask, uint64_t value, int operand, int width, Site site) {
+    const Resume resume;
+    return meet_lanes(resume.mine, op, mask, value, operand, width, site);
+}
+
+// Lets other threads of the block run, then other programs.
+inline void yield() {
+    const Resume resume;
+    let_others_run(resume.mine);
+}
+
+inline unsigned thread_rank() {
+    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+}
+inline unsigned lane() {
+    return thread_rank() % 32;
+}
 
 // Counts atomics in a row that left one address as it was: a thread that waits for another.
 struct Spin {
