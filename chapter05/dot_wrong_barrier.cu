@@ -80,6 +80,9 @@ static int run(size_t n) {
     HANDLE_ERROR(cudaMemcpy(dev_a, a, bytes, cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_b, b, bytes, cudaMemcpyHostToDevice));
 
+    printf("Half of the threads do not come to the barrier in the loop: this may hang.\n");
+    fflush(stdout); // while there is time
+
     dot<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, n);
     HANDLE_LAUNCH();
 
@@ -91,7 +94,7 @@ static int run(size_t n) {
         c += partial_c[i];
     double expected = 2 * sum_squares(n - 1);
     printf("Does GPU value %.6g = %.6g?\n", c, expected);
-    if (check_value("dot product", c, expected, (n / 8192 + 64) * 0x1p-24)) // as in dot
+    if (check_value("dot product", c, expected, (n / 8192 + 64) * 0x1p-24)) // roundings, as in dot
         fprintf(stderr, "the sum is right, this time and on this device\n");
 
     HANDLE_ERROR(cudaFree(dev_a));
@@ -120,7 +123,8 @@ static int run_within(int seconds, size_t n) {
     struct pollfd ended = {pipe_ends[0], POLLIN, 0};
     if (poll(&ended, 1, seconds * 1000) == 0) {
         kill(child, SIGKILL);
-        quit(EXIT_FAILURE, "ended after %d s, the threads still wait at the barrier", seconds);
+        poll(&ended, 1, 5000); // the driver may need a while to stop the device
+        quit(EXIT_FAILURE, "ended after %d s: the threads wait for each other", seconds);
     }
     int status;
     if (waitpid(child, &status, 0) != child || !WIFEXITED(status))
@@ -139,7 +143,5 @@ int main(int argc, char **argv) {
     if (options.list_devices)
         select_device();
 
-    printf("Half of the threads do not come to the barrier in the loop: this may hang.\n");
-    fflush(stdout); // or the child would print it again
     return run_within(time_limit, n);
 }

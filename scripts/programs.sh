@@ -3,7 +3,7 @@
 # The programs of the suite, read from the header comment of each chapterNN/name.cu. This is the only
 # reader of those headers: the build, `make run`, the tests and the README's table all ask it.
 #   programs.sh [FOLDER…]   a line a program in reading order, fields separated by tabs:
-#                           program, title, book, teaches, run, differs, needs, picture
+#                           program, title, book, teaches, run, differs, needs, picture, expect
 #   programs.sh --needs     "chapter12/fft_2d:cufft" for each program that needs a library or gl to build
 #   programs.sh --check     says file:line: what is wrong with a header; exit status 1 when anything is
 #   programs.sh --table     the table of the README, in Markdown
@@ -80,9 +80,11 @@ function finish(    n, i, keys, section, chapter) {
     if (value["Needs"] != "") check_needs(value["Needs"], where["Needs"])
     if (value["Picture"] != "" && value["Picture"] != "yes")
         complain(where["Picture"], "Picture: is yes, or the line is left out")
+    if (value["Expect"] != "" && value["Expect"] != "1")
+        complain(where["Expect"], "Expect: is 1, the exit status of a program that is wrong on purpose, or the line is left out")
     # "4.2.1 (course)" comes after "4.2.1"
     print folder ":" key(section) " " (section != value["Book"]) " " base "\t" name "\t" title "\t" value["Book"] "\t" value["Teaches"] "\t" \
-        value["Run"] "\t" value["Differs"] "\t" value["Needs"] "\t" value["Picture"]
+        value["Run"] "\t" value["Differs"] "\t" value["Needs"] "\t" value["Picture"] "\t" value["Expect"]
 }
 
 FNR == 1 {
@@ -112,7 +114,7 @@ state == "title" {
     sub(/:.*/, "", last)
     text = $0
     sub(/^ \* [A-Z][a-z]*: */, "", text)
-    if (last !~ /^(Teaches|Book|Run|Differs|Needs|Picture)$/) complain(FNR, last ": is no field of a header")
+    if (last !~ /^(Teaches|Book|Run|Differs|Needs|Picture|Expect)$/) complain(FNR, last ": is no field of a header")
     if (last in value) complain(FNR, last ": is here twice")
     if (text == "") complain(FNR, last ": is empty")
     value[last] = text
@@ -152,6 +154,7 @@ mode == "table" {
     gsub(/\|/, "\\|", teaches)
     notes = $9 == "yes" ? "picture" : ""
     if ($8 != "") notes = notes (notes == "" ? "" : ", ") "needs " $8
+    if ($10 != "") notes = notes (notes == "" ? "" : ", ") "wrong on purpose: status " $10
     print "| [" $2 "](" $2 ".cu) | " $4 " | " teaches " | " notes " |"
 }
 END { exit bad }

@@ -19,12 +19,17 @@ command -v timeout >/dev/null && limit="timeout -k 5 $TIME_LIMIT"
 now() { date +%s.%N; }
 
 # The status of a program in words, and why: the last line that it wrote to stderr
-judge() { # status, program, picture field
+judge() { # status, program, picture field, the status that its header expects
     reason=$(tail -n 1 "$runs/$2.err" 2>/dev/null || :)
+    if [ "$4" != 0 ] && [ "$1" = "$4" ]; then
+        result=ok reason="status $1 as expected: $(head -n 1 "$runs/$2.err")"
+        return
+    fi
     case $1 in
     0)
         result=ok reason=
         if [ "$3" = yes ] && [ -z "$picture" ]; then result=FAILED reason="wrote no picture"; fi
+        if [ "$4" != 0 ]; then result=FAILED reason="exit status 0, its header expects $4"; fi
         ;;
     2) result=waived ;;
     124) result=FAILED reason="ran longer than $TIME_LIMIT s" ;;
@@ -36,7 +41,7 @@ judge() { # status, program, picture field
 row() { printf '%-34s %-9s %9s  %s\n' "$1" "$2" "$3" "$4"; }
 
 # shellcheck disable=SC2086
-list=$(scripts/programs.sh "$@" | cut -f 1,8)
+list=$(scripts/programs.sh "$@" | cut -f 1,8,9)
 row program result time 'picture, or why not'
 ok=0 failed=0 waived=0 absent=0
 old_ifs=$IFS
@@ -45,7 +50,9 @@ IFS='
 for line in $list; do
     IFS=$old_ifs
     program=${line%%"$tab"*}
+    expected=${line##*"$tab"}
     wants_picture=${line#*"$tab"}
+    wants_picture=${wants_picture%"$tab"*}
     name=${program#*/}
     folder=$runs/${program%/*}
     mkdir -p "$folder"
@@ -65,7 +72,7 @@ for line in $list; do
     for file in "$folder/$name".*; do
         case $file in *.txt | *.err) ;; *) [ -s "$file" ] && picture=$file ;; esac
     done
-    judge "$status" "$program" "$wants_picture"
+    judge "$status" "$program" "$wants_picture" "${expected:-0}"
     case $result in ok) ok=$((ok + 1)) ;; waived) waived=$((waived + 1)) ;; *) failed=$((failed + 1)) ;; esac
     row "$program" "$result" "$seconds" "${reason:-$picture}"
 done

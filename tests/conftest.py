@@ -40,10 +40,12 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_generate_tests(metafunc):
-    """`program`: once for each program; `device_program` and `picture_program`: for those alone;
+    """`program`: once for each program; `device_program` and `picture_program`: for those alone; `sound_…`:
+    less those that are wrong on purpose;
     `unit`: once for each case of each unit-test binary."""
     kinds = {"program": lambda p: True, "device_program": lambda p: not p.host_only,
-             "picture_program": lambda p: p.picture == "yes"}
+             "picture_program": lambda p: p.picture == "yes", "sound_program": lambda p: not p.expect,
+             "sound_device_program": lambda p: not p.expect and not p.host_only}
     for kind, wanted in kinds.items():
         if kind in metafunc.fixturenames:
             metafunc.parametrize(kind, [p for p in helpers.programs() if wanted(p)], ids=str)

@@ -19,6 +19,9 @@ KEPT = BUILD / "test-output"  # what a failed comparison leaves for a person to 
 # What the sanitizers print; a program that prints any of it has failed, whatever its status.
 SANITIZER = re.compile(r"runtime error:|(Address|Leak|Thread|Memory|UndefinedBehavior)Sanitizer")
 
+# A number with a unit of time or of a rate
+MEASURED = re.compile(r"\d *([mun]?s|cycles|[kMG]Hz|[kKMGT]\w*/s)\b")
+
 # Set by whoever calls the tests for purposes of their own, so no program here may see it.
 PRIVATE = re.compile(r"CUDA_CPU_|CUDA_VISIBLE_DEVICES$|ARGP_HELP_FMT$|POSIXLY_CORRECT$|(WAYLAND_)?DISPLAY$|COLUMNS$")
 
@@ -63,6 +66,7 @@ class Program:
     differs: str
     needs: str
     picture: str
+    expect: str
 
     def __str__(self):
         return self.name
@@ -78,6 +82,11 @@ class Program:
     @property
     def base(self):
         return self.name.split("/")[1]
+
+    @property
+    def status(self):
+        """Of a run that goes as it should: 1 for a program that is wrong on purpose."""
+        return int(self.expect or 0)
 
     @property
     def host_only(self):
@@ -111,6 +120,11 @@ class Result:
     @property
     def errors(self):
         return self.err.splitlines()
+
+    @property
+    def lines(self):
+        """What was printed, less what was measured: numbers in lines with a time or a rate."""
+        return [re.sub(r" *\d[\d.]*", " #", line) if MEASURED.search(line) else line for line in self.out.splitlines()]
 
     def __str__(self):
         return f"{self.command}\nstatus {self.status}\n--- stdout\n{self.out}--- stderr\n{self.err}"

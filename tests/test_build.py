@@ -453,6 +453,7 @@ def test_headers():
     (" * Run:     ./bin/chapter03/hello_world", " * Run:     ./hello_world", r"Run: must begin with ./bin/chapter03/hello_world"),
     (" */", " * Needs:   gpu=2\n */", r'Needs: "gpu=2" is none of'),
     (" */", " * Picture: no\n */", r"Picture: is yes"),
+    (" */", " * Expect:  2\n */", r"Expect: is 1"),
     (" */", "", r"a line of the header|the header comment does not end"),
 ])
 def test_a_bad_header_is_named(sources, old, new, says):
@@ -473,8 +474,8 @@ def test_programs_in_reading_order(sources):
             .replace(" */", " * Differs: in one\n *          or two things\n * Needs:   gpus=2, libs=png gl\n */", 1))
     rows = [line.split("\t") for line in run(sources, "scripts/programs.sh", "chapter03").splitlines()]
     assert [r[0][10:] for r in rows] == ["hello_world", "simple_kernel", "d", "c", "b", "a"]
-    assert all(len(r) == 8 for r in rows)
-    assert rows[2][5:] == ["in one or two things", "gpus=2, libs=png gl", ""]
+    assert all(len(r) == 9 for r in rows)
+    assert rows[2][5:] == ["in one or two things", "gpus=2, libs=png gl", "", ""]
     assert "chapter03/d:png,gl" in run(sources, "scripts/programs.sh", "--needs")
 
 
@@ -529,6 +530,9 @@ def test_run_says_what_became_of_each_program(sources):
         "choosy": ("echo needs 2 GPUs, found 1 >&2; exit 2", "waived", "needs 2 GPUs, found 1"),
         "endless": ("sleep 60", "FAILED", "ran longer than 2 s"),
         "crash": ("kill -SEGV $$", "FAILED", "ended by signal 11"),
+        "wrong_on_purpose": ("echo 'divergent barrier' >&2; exit 1", "ok", "status 1 as expected: divergent barrier"),
+        "right_by_mistake": (":", "FAILED", "exit status 0, its header expects 1"),
+        "wrong_otherwise": ("echo oops >&2; exit 3", "FAILED", "exit status 3: oops"),
         "windowed": ('[ -z "$DISPLAY$WAYLAND_DISPLAY" ]', "ok", ""),
     }
     text = (sources / "chapter03/hello_world.cu").read_text()
@@ -536,13 +540,15 @@ def test_run_says_what_became_of_each_program(sources):
         path.unlink()
     for name, (script, _, _) in ways.items():
         picture = " * Picture: yes\n */" if name in ("artist", "forgetful") else " */"
+        if name in ("wrong_on_purpose", "right_by_mistake", "wrong_otherwise"):
+            picture = " * Expect:  1\n */"
         (sources / "chapter03" / (name + ".cu")).write_text(text.replace("hello_world", name).replace(" */", picture, 1))
         stand_in(sources / "bin/chapter03", name, script)
     env = {"TIME_LIMIT": "2", "DISPLAY": ":0", "WAYLAND_DISPLAY": "wayland-0"}
     log = run(sources, "scripts/run.sh", status=1, **env)
     for name, (_, result, why) in ways.items():
         assert re.search(r"^chapter03/%s +%s +[0-9.]+ s +%s *$" % (name, result, re.escape(why)), log, re.M), log
-    assert "3 ok, 4 failed, 1 waived, 0 not built" in log.splitlines()[-1]
-    for name in ("forgetful", "wrong", "endless", "crash"):
+    assert "4 ok, 6 failed, 1 waived, 0 not built" in log.splitlines()[-1]
+    for name in ("forgetful", "wrong", "endless", "crash", "right_by_mistake", "wrong_otherwise"):
         (sources / "chapter03" / (name + ".cu")).unlink()
-    assert "3 ok, 0 failed, 1 waived" in run(sources, "scripts/run.sh", **env)
+    assert "4 ok, 0 failed, 1 waived" in run(sources, "scripts/run.sh", **env)
