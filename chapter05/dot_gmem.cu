@@ -63,8 +63,8 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < n; i++)
         sum += c[i];
 
-    // The host adds in double, so what counts is one rounding of each product and, from 2^24 on, one
-    // of each input.
+    // The host adds in double, so what counts is one rounding of each product and, from 2^24 on,
+    // one of each input.
     double expected = 2 * sum_squares(n - 1);
     printf("Does GPU value %.6g = %.6g?\n", sum, expected);
     printf("%zu bytes came back\n", bytes);

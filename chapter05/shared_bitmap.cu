@@ -31,8 +31,8 @@ template <bool synchronized> __global__ void kernel(unsigned char *ptr, size_t s
 
     __shared__ float shared[TILE][TILE];
     const float period = 128.0f;
-    shared[threadIdx.x][threadIdx.y] = 255 * (sinf(x * 2.0f * PI / period) + 1.0f) *
-                                       (sinf(y * 2.0f * PI / period) + 1.0f) / 4.0f;
+    shared[threadIdx.x][threadIdx.y] =
+        255 * (sinf(x * 2.0f * PI / period) + 1.0f) * (sinf(y * 2.0f * PI / period) + 1.0f) / 4.0f;
 
     if (synchronized)
         __syncthreads();
