@@ -246,7 +246,7 @@ $(if $(or $(SMS),$(filter gpu,$(CHOSEN))),$(if $(NVCC),,$(error $(if $(SMS),SMS=
 ifneq ($(NVCC),)
 KNOWN_SMS := $(patsubst sm_%,%,$(filter sm_%,$(shell $(NVCC) --list-gpu-code)))
 # "90a" is "90" with features that no other architecture has
-UNKNOWN_SMS := $(foreach s,$(SMS),$(if $(filter $(KNOWN_SMS),$(s) $(s:a=) $(s:f=)),,$(s)))
+UNKNOWN_SMS := $(strip $(foreach s,$(SMS),$(if $(filter $(KNOWN_SMS),$(s) $(s:a=) $(s:f=)),,$(s))))
 $(if $(UNKNOWN_SMS),$(error SMS=$(SMS): nvcc $(NVCC_VERSION) has no $(UNKNOWN_SMS)$(comma) only $(KNOWN_SMS)))
 ifneq ($(SMS),)
 ARCHITECTURES := $(SMS)
