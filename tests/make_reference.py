@@ -35,7 +35,38 @@ def red(inside):
     return picture
 
 
+def ripple(size, ticks, centre=None):
+    """The greys of chapter 5's ripple as numbers that are not yet whole, bottom row first."""
+    x = np.arange(size) - (size // 2 if centre is None else centre)
+    ring = np.hypot(x[None, :], x[:, None]) / 10
+    return 128 + 127 * np.cos(ring - ticks / 7) / (ring + 1)
+
+
+def spheres(size):
+    """The greens of chapter 5's shared_bitmap, likewise: each 16 x 16 tile is turned by half a circle."""
+    i = np.arange(size)
+    wave = np.sin((i // 16 * 16 + 15 - i % 16) * 2 * np.pi / 128) + 1
+    return 255 * np.outer(wave, wave) / 4
+
+
+def whole(values, channels=(0, 1, 2)):
+    """An RGB picture, top row first, with the whole part of each value in these channels."""
+    picture = np.zeros(values.shape + (3,), np.uint8)
+    picture[..., channels] = np.floor(values[::-1]).astype(np.uint8)[..., None]
+    return picture
+
+
+def indexed(picture):
+    """The same picture with a palette: a smaller file."""
+    colours, index = np.unique(picture.reshape(-1, 3), axis=0, return_inverse=True)
+    image = Image.fromarray(index.reshape(picture.shape[:2]).astype(np.uint8), "P")
+    image.putpalette(colours.tobytes())
+    return image
+
+
 if __name__ == "__main__":
     folder = pathlib.Path(__file__).parent / "reference"
     folder.mkdir(exist_ok=True)
     Image.fromarray(red(julia(1000))).quantize(2).save(folder / "julia.png", optimize=True)
+    indexed(whole(ripple(1024, 119))).save(folder / "ripple.png", optimize=True)
+    indexed(whole(spheres(1024), (1,))).save(folder / "shared_bitmap.png", optimize=True)

@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: MIT
+"""Chapter 5: sums, dot products and products of matrices, waves and spheres against numpy, and the two
+programs that go wrong on purpose."""
+import os
+import re
+import subprocess
+
+import numpy as np
+import pytest
+
+import helpers
+from make_reference import ripple, spheres, whole
+
+ENDING = helpers.ending()
+
+
+# ---- Vectors
+
+
+def test_sums(run):
+    for size in [None, 1, 2, 20, 21, 31, 32, 33, 1023, 1024]:
+        result = run("chapter05/add_loop_blocks", *([] if size is None else ["--size", size]), status=0)
+        n = size or 10
+        shown = list(range(n)) if n <= 20 else [*range(5), *range(n - 5, n)]
+        lines = [f"{i} + {i * i} = {i + i * i}" for i in shown]
+        assert result.out.splitlines() == (lines if n <= 20 else lines[:5] + [f"... {n - 10} more ..."] + lines[5:])
+
+
+def test_a_block_has_1024_threads(run):
+    result = run("chapter05/add_loop_blocks", "--size", 1025, status=64)
+    assert result.errors == ["add_loop_blocks: --size 1025: must be a whole number from 1 to 1024"]
+
+
+def test_long_vectors(run, rng):
+    # 128 * 128 is the number of threads, 46341 the first number whose square is no int.
+    for size in [None, 1, 127, 128, 129, 128 * 128 - 1, 128 * 128, 128 * 128 + 1, 46342, rng.randint(46343, 10**6)]:
+        result = run("chapter05/add_loop_long_blocks", *([] if size is None else ["--size", size]), status=0)
+        assert result.out == f"All {size or 33 * 1024} sums are right.\n"
+
+
+def test_launch_shapes(run, rng):
+    for size in [None, 1, 127, 128, 129, 1023, rng.randint(1025, 10**5)]:
+        out = run("chapter05/add_launch_shapes", *([] if size is None else ["--size", size]), status=0).out
+        n = size or 1024
+        blocks = -(-n // 128)
+        shapes = [f"<<<{n}, 1>>>", f"<<<1, {n}>>>"] if n <= 1024 else [f"<<<{n}, 1>>>"]
+        shapes = ["<<<1, 1>>>", *shapes, f"<<<{blocks}, 128>>>", "<<<128, 128>>>", "<<<10, 16>>>"]
+        assert re.findall(r"<<<.*?>>>", out) == shapes
+        assert ("a block has at most 1024 threads" in out) == (n > 1024)
+        assert len(re.findall(r"\d ms +\d+\.\d+ GB/s$", out, re.M)) == len(shapes)
+
+
+# ---- Dot products
+
+
+DOT_SIZES = [None, 1, 2, 255, 256, 257, 32 * 256, 32 * 256 + 1, 33 * 1024 - 1, 10**7 + 1]
+
+
+@pytest.mark.parametrize("name", ["dot", "dot_gmem"])
+def test_dot(run, rng, name):
+    for size in DOT_SIZES + [rng.randint(3, 10**6)]:
+        result = run(f"chapter05/{name}", *([] if size is None else ["--size", size]), status=0)
+        got, expected = map(float, re.search(r"^Does GPU value (\S+) = (\S+)\?$", result.out, re.M).groups())
+        n = size or 33 * 1024
+        exact = (n - 1) * n * (2 * n - 1) // 3  # twice the sum of the squares
+        assert expected == float(f"{exact:.6g}")
+        assert abs(got - exact) <= 1e-4 * exact  # six digits, and what the program itself allows for rounding
+        assert name == "dot" or f"\n{4 * n} bytes came back\n" in result.out
+
+
+def lines_with(program, text):
+    """Numbers of the source lines of a program that contain the text."""
+    source = (helpers.ROOT / f"{program}.cu").read_text().splitlines()
+    return [number for number, line in enumerate(source, 1) if text in line]
+
+
+@pytest.mark.backend("cpu")
+@pytest.mark.parametrize("schedule", ["forward", "reverse", "random:1", "random:2"])
+def test_wrong_barrier_is_named(run, rng, schedule):
+    """Where half of the threads wait, and where the others were last."""
+    right, wrong = lines_with("chapter05/dot_wrong_barrier", "__syncthreads();")
+    for size in 1, 33 * 1024, rng.randint(2, 10**5):
+        result = run("chapter05/dot_wrong_barrier", "--size", size, status=1, env={"CUDA_CPU_SCHEDULE": schedule})
+        assert result.errors[:2] == [
+            "cuda on the CPU: divergent barrier: 128 of 256 threads wait at dot_wrong_barrier.cu:"
+            f"{wrong}: threads (0,0,0) to (127,0,0)",
+            f"    they went on from dot_wrong_barrier.cu:{right} and have returned: threads (128,0,0) to (255,0,0)"]
+
+
+def test_wrong_barrier_ends_in_time(tmp_path):
+    """A process that does not go on is ended. Here it hangs, before its kernel, on a full pipe."""
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    try:
+        while True:
+            os.write(write, b"x" * 4096)
+    except BlockingIOError:
+        os.set_blocking(write, True)
+    result = helpers.execute("chapter05/dot_wrong_barrier", ["--time-limit", "1"], tmp_path, stdout=write, timeout=60)
+    os.close(write)
+    assert result.status == 1
+    assert result.errors == ["dot_wrong_barrier: ended after 1 s: the threads wait for each other"]
+    with open(read, "rb") as pipe:  # its end shows that no process is left that could write
+        assert set(pipe.read()) == {ord("x")}
+
+
+@pytest.mark.backend("gpu")
+def test_wrong_barrier_on_a_gpu(run, tmp_path):
+    """Whatever the hardware does, the status is 1; the tool for barriers sees what is wrong."""
+    result = run("chapter05/dot_wrong_barrier", "--time-limit", 30, status=1, timeout=60)
+    assert result.errors and result.out.startswith("Half of the threads")
+    done = subprocess.run(["compute-sanitizer", "--tool", "synccheck", "--target-processes", "all",
+                           helpers.BIN / "chapter05/dot_wrong_barrier", "--time-limit", "60"], cwd=tmp_path,
+                          env=helpers.environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert re.search(r"[Bb]arrier error", done.stdout) and "dot_wrong_barrier.cu" in done.stdout, done.stdout
+
+
+# ---- Pictures
+
+
+@pytest.mark.parametrize("size", [1, 2, 15, 16, 17, 33, 128, 250])
+def test_spheres(run, tmp_path, size):
+    run("chapter05/shared_bitmap", "--size", size, f"--output=spheres.{ENDING}", status=0)
+    helpers.compare("spheres", helpers.pixels(tmp_path / f"spheres.{ENDING}"), whole(spheres(size), (1,)), mean=0.01, worst=1)
+
+
+@pytest.mark.backend("cpu")
+@pytest.mark.parametrize("schedule", ["forward", "reverse", *(f"random:{i}" for i in range(10))])
+def test_spheres_without_the_barrier(run, tmp_path, schedule):
+    """Of two opposite threads of a block the first one reads what is not there yet: half of the pixels are
+    black, whatever the order."""
+    size = 1024 if schedule == "forward" else 64
+    result = run("chapter05/shared_bitmap", "--no-sync", "--size", size, f"--output=spheres.{ENDING}", status=1,
+                 env={"CUDA_CPU_SCHEDULE": schedule})
+    assert re.search(r"^pixel: \d+ of \d+ differ$", result.err, re.M)
+    right = whole(spheres(size), (1,)).astype(int)
+    got = helpers.pixels(tmp_path / f"spheres.{ENDING}")
+    early = (np.abs(got - right) > 1).any(axis=2)
+    assert (got[early] == 0).all()
+    opposite = early.reshape(size // 16, 16, size // 16, 16)[:, ::-1, :, ::-1].reshape(size, size)
+    assert not (early & opposite).any()
+    # Both of a pair are right only where the one that is lost would have been black, or as good as.
+    dark = ((right <= 1) | (right.reshape(size // 16, 16, size // 16, 16, 3)[:, ::-1, :, ::-1].reshape(right.shape) <= 1)).all(axis=2)
+    assert (early | opposite | dark).all()
+    lower = np.arange(size)[::-1, None] % 16 < 8  # the rows of a tile whose threads come first
+    if schedule in ("forward", "reverse"):
+        assert not (early & (lower if schedule == "reverse" else ~lower)).any()
+
+
+@pytest.mark.backend("gpu")
+def test_racecheck_sees_that_the_barrier_is_missing(tmp_path):
+    done = subprocess.run(["compute-sanitizer", "--tool", "racecheck", helpers.BIN / "chapter05/shared_bitmap", "--no-sync",
+                           "--size", "64"], cwd=tmp_path, env=helpers.environment(), text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert re.search(r"RACECHECK SUMMARY: [1-9]\d* hazard", done.stdout), done.stdout
+
+
+def test_ripple(run, rng, tmp_path):
+    """Every frame, at sizes that fill their blocks and sizes that do not."""
+    for size in [1, 2, 15, 16, 17, 100, rng.randint(101, 300)]:
+        folder = tmp_path / str(size)
+        folder.mkdir()
+        frames = rng.randint(2, 5)
+        result = run("chapter05/ripple", "--size", size, "--frames", frames, f"--output=frame-%04d.{ENDING}", cwd=folder, status=0)
+        assert f"Frame {frames - 1} is right.\n" in result.out
+        assert sorted(path.name for path in folder.iterdir()) == [f"frame-{i:04}.{ENDING}" for i in range(frames)]
+        for tick in range(frames):
+            helpers.compare("ripple", helpers.pixels(folder / f"frame-{tick:04}.{ENDING}"), whole(ripple(size, tick)),
+                            mean=0.01, worst=1)
+
+
+# ---- Shared memory
+
+
+def test_dynamic_shared(run, rng):
+    for n in [1, 2, 3, 26, 64, 255, 256, 257, 9830, 9831, rng.randint(258, 9000)]:
+        out = run("chapter05/dynamic_shared", "--size", n, status=0).out
+        text = "".join(chr(ord("a") + i % 26) for i in range(n))
+        assert out.splitlines() == [f"{n} ints and {n} letters in {5 * n} bytes of shared memory", text[:64], text[::-1][:64]]
+
+
+def test_more_shared_memory_than_there_is(run):
+    result = run("chapter05/dynamic_shared", "--size", "1M", status=2)
+    assert re.fullmatch(r"dynamic_shared: needs 5242880 bytes of shared memory in a block, found \d+\n", result.err)
+
+
+def test_bank_conflicts(run):
+    out = run("chapter05/bank_conflicts", status=0).out
+    words = {"stride 1": lambda l: l, "stride 2": lambda l: 2 * l, "stride 8": lambda l: 8 * l, "stride 32": lambda l: 32 * l,
+             "broadcast": lambda l: 5, "permuted": lambda l: (7 * l + 3) % 32, "padded": lambda l: 33 * l}
+    turns = {"stride 1": 1, "stride 2": 2, "stride 8": 8, "stride 32": 32, "broadcast": 1, "permuted": 1, "padded": 1}
+    found = re.findall(r"^(\w+(?: \d+)?) \(?.* (\d+) turns?\n    a read takes [\d.]+ cycles\n    banks ([\d ]+)$", out, re.M)
+    assert {name: int(number) for name, number, _ in found} == turns
+    for name, _, banks in found:
+        assert list(map(int, banks.split())) == [words[name](lane) % 32 for lane in range(32)], name
+    assert sorted(map(int, found[5][2].split())) == list(range(32))
+    assert ("cycles of the CPU" in out) == (helpers.backend() == "cpu")
+
+
+@pytest.mark.parametrize("shared", [None, 0, 1000, 8192, 49152])
+def test_occupancy(run, shared):
+    """The counts from the limits that the program prints; registers are a limit on a GPU alone."""
+    out = run("chapter05/occupancy", *([] if shared is None else ["--shared", shared]), status=0).out
+    shared = 16384 if shared is None else shared
+    most_blocks, threads, _, bytes_ = map(int, re.search(
+        r"room for (\d+) blocks, (\d+) threads, (\d+) registers and (\d+) bytes", out).groups())
+    tables = out.split("\n\n")[1:]
+    assert len(tables) == 3
+    for table, needed in zip(tables, (0, 0, shared)):
+        rows = re.findall(r"^ +(\d+) +(\d+) +(\d+) +(\d+) % +(.+)$", table, re.M)
+        assert [int(row[0]) for row in rows] == [32, 64, 128, 256, 512, 768, 1024]
+        best = 0
+        for size, blocks, warps, percent, limit in rows:
+            size, blocks = int(size), int(blocks)
+            room = {"blocks": most_blocks, "threads": threads // size}
+            if needed:
+                room["shared memory"] = bytes_ // (needed + 1024)
+            if "registers" in limit:
+                assert helpers.backend() == "gpu" and blocks <= min(room.values())
+            else:
+                assert blocks == min(room.values()) and limit.split(", ")[0] in [r for r in room if room[r] == blocks]
+            assert int(warps) == blocks * size // 32
+            assert abs(int(percent) - 100 * blocks * size / threads) <= 0.5
+            best = max(best, blocks * size)
+        grid, size = map(int, re.search(r"best: (\d+) blocks of (\d+) threads", table).groups())
+        assert grid % best == 0 or size * grid >= best
+
+
+# ---- Products of matrices
+
+
+@pytest.mark.parametrize("name", ["matmul_cpu", "matmul_gmem", "matmul_shared"])
+def test_products(run, rng, name):
+    for width in [1, 2, 31, 32, 33, 63, 64, 65, 100, rng.randint(101, 200)]:
+        for more in [[], ["--columns"]] if name == "matmul_cpu" else [[]]:
+            out = run(f"chapter05/{name}", "--size", width, "--seed", rng.randrange(10**6), *more, status=0).out
+            assert f"The product of the {width} x {width} matrices is right.\n" in out
+            assert re.search(r"^Time to multiply:  \d+\.\d+ ms, ", out, re.M)
+            if name != "matmul_cpu":
+                assert re.search(r"^Kernel: +\d+\.\d+ ms, \d+\.\d GFLOP/s$", out, re.M)
+                reads = width if name == "matmul_gmem" else -(-width // 32)
+                assert f"Reads of each element from global memory: {reads}\n" in out
+
+
+@pytest.mark.parametrize("name", ["matmul_cpu", "matmul_gmem", "matmul_shared"])
+def test_wide_products(run, name):
+    """No multiple of a tile; one that is one, 1024, is in every default run."""
+    assert "The product of the 1000 x 1000 matrices is right.\n" in run(f"chapter05/{name}", "--size", 1000, status=0).out
+
+
+# ---- Reduction
+
+
+@pytest.mark.parametrize("kernel", range(7))
+def test_reduction_of_every_size(run, rng, kernel):
+    last = 1300 if helpers.sanitized() else 5000
+    out = run("chapter05/reduction", "--every", "--kernel", kernel, "--size", last, "--seed", rng.randrange(10**6), status=0).out
+    assert re.fullmatch(rf"{kernel} .+: right for every size from 1 to {last}\n", out)
+
+
+def rows_of(out):
+    """(kernel, step, in all) of each row of the table."""
+    found = re.findall(r"^(\d)   .+ \d+\.\d{4} ms +\d+\.\d\d GB/s +(\d+\.\d\d)x +(\d+\.\d\d)x$", out, re.M)
+    return [(int(kernel), float(step), float(total)) for kernel, step, total in found]
+
+
+@pytest.mark.parametrize("size", [1, 255, 512, 513, 2**18 + 1, "random", 2**22 + 1])
+def test_reduction(run, rng, size):
+    size = rng.randint(5001, 10**6) if size == "random" else size
+    out = run("chapter05/reduction", "--size", size, "--seed", rng.randrange(10**6), status=0).out
+    assert out.startswith(f"{size} ints\n")
+    rows = rows_of(out)
+    assert [row[0] for row in rows] == list(range(7))
+    assert rows[0][1:] == (1, 1)
+    for before, row in zip(rows, rows[1:]):  # speed-ups multiply; each is rounded to 0.005
+        assert abs(before[2] * row[1] - row[2]) <= 0.006 * (1 + before[2] + row[1])
+    kernel = rng.randrange(7)
+    assert [row[0] for row in rows_of(run("chapter05/reduction", "--size", size, "--kernel", kernel, status=0).out)] == [kernel]
+
+
+# More than 2^28 elements: those of the CPU back end that need a barrier for each take minutes.
+@pytest.mark.parametrize("kernel", [pytest.param(k, marks=[] if k == 6 else pytest.mark.backend("gpu")) for k in range(7)])
+def test_long_reduction(run, kernel):
+    if helpers.sanitized():
+        pytest.skip("takes minutes with a sanitizer")
+    run("chapter05/reduction", "--size", 2**28 + 3, "--kernel", kernel, status=0)
