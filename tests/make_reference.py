@@ -42,7 +42,7 @@ def ripple(size, ticks, centre=None):
     return 128 + 127 * np.cos(ring - ticks / 7) / (ring + 1)
 
 
-def spheres(size):
+def green_spheres(size):
     """The greens of chapter 5's shared_bitmap, likewise: each 16 x 16 tile is turned by half a circle."""
     i = np.arange(size)
     wave = np.sin((i // 16 * 16 + 15 - i % 16) * 2 * np.pi / 128) + 1
@@ -69,4 +69,4 @@ if __name__ == "__main__":
     folder.mkdir(exist_ok=True)
     Image.fromarray(red(julia(1000))).quantize(2).save(folder / "julia.png", optimize=True)
     indexed(whole(ripple(1024, 119))).save(folder / "ripple.png", optimize=True)
-    indexed(whole(spheres(1024), (1,))).save(folder / "shared_bitmap.png", optimize=True)
+    indexed(whole(green_spheres(1024), (1,))).save(folder / "shared_bitmap.png", optimize=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import helpers
-from make_reference import ripple, spheres, whole
+from make_reference import green_spheres, ripple, whole
 
 ENDING = helpers.ending()
 
@@ -121,7 +121,7 @@ def test_wrong_barrier_on_a_gpu(run, tmp_path):
 @pytest.mark.parametrize("size", [1, 2, 15, 16, 17, 33, 128, 250])
 def test_spheres(run, tmp_path, size):
     run("chapter05/shared_bitmap", "--size", size, f"--output=spheres.{ENDING}", status=0)
-    helpers.compare("spheres", helpers.pixels(tmp_path / f"spheres.{ENDING}"), whole(spheres(size), (1,)), mean=0.01, worst=1)
+    helpers.compare("spheres", helpers.pixels(tmp_path / f"spheres.{ENDING}"), whole(green_spheres(size), (1,)), mean=0.01, worst=1)
 
 
 @pytest.mark.backend("cpu")
@@ -133,7 +133,7 @@ def test_spheres_without_the_barrier(run, tmp_path, schedule):
     result = run("chapter05/shared_bitmap", "--no-sync", "--size", size, f"--output=spheres.{ENDING}", status=1,
                  env={"CUDA_CPU_SCHEDULE": schedule})
     assert re.search(r"^pixel: \d+ of \d+ differ$", result.err, re.M)
-    right = whole(spheres(size), (1,)).astype(int)
+    right = whole(green_spheres(size), (1,)).astype(int)
     got = helpers.pixels(tmp_path / f"spheres.{ENDING}")
     early = (np.abs(got - right) > 1).any(axis=2)
     assert (got[early] == 0).all()
