@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+"""Chapter 6: spheres against numpy, constants and elapsed times against closed forms."""
+import re
+
+import numpy as np
+import pytest
+
+import helpers
+from make_reference import random_bits, random_floats, ray, spheres, turned
+
+ENDING = helpers.ending()
+# A GPU fuses multiplications with additions, so a colour that lies between two levels can come out as either,
+# and where two spheres meet the other one can be seen.
+LIMITS = {} if helpers.backend() == "cpu" else dict(mean=0.01, worst=1, fraction=1e-5)
+STILLS = ["ray", "ray_noconst"]
+
+
+def draw(run, tmp_path, name, *options, **given):
+    """The picture that a program draws with --option=value for each of `given`."""
+    arguments = [f"--{option}={value}" for option, value in given.items()]
+    result = run(f"chapter06/{name}", *options, *arguments, f"--output={name}.{ENDING}", status=0)
+    return helpers.pixels(tmp_path / f"{name}.{ENDING}"), result
+
+
+@pytest.mark.parametrize("name", STILLS)
+def test_spheres(run, rng, tmp_path, name):
+    views = [dict(size=n) for n in (1, 2, 15, 16, 17, 255)]
+    views += [dict(size=100, spheres=1), dict(size=200, spheres=2000)]
+    views += [dict(size=rng.randint(18, 400), spheres=rng.randint(1, 300), seed=rng.randrange(1 << 63)) for _ in range(6)]
+    for view in views:
+        picture, _ = draw(run, tmp_path, name, **view)
+        scene = spheres(view.get("spheres", 20), view.get("seed", 1))
+        helpers.compare(name, picture, ray(scene, view["size"]), **LIMITS)
+
+
+def test_same_seed_same_picture(run, rng, tmp_path):
+    """Constant or global memory: not one pixel of difference, also on a GPU. Another seed, another picture."""
+    seed = rng.randrange(1, 1 << 63)
+    for seed in seed, seed + 1:
+        ray_picture, noconst_picture = (draw(run, tmp_path, name, seed=seed, size=333, spheres=100)[0] for name in STILLS)
+        assert (ray_picture == noconst_picture).all()
+        other = draw(run, tmp_path, "ray", seed=seed + 1, size=333, spheres=100)[0]
+        assert (ray_picture != other).any(axis=2).mean() > 0.2
+
+
+def overlapping(rng, front):
+    """A seed with which two spheres overlap, the one of that number well in front of the other, and the point
+    in the middle of what they share."""
+    while True:
+        seed = rng.randrange(1 << 63)
+        pair = spheres(2, seed).astype(float)
+        (x, y), radii = pair[:, 3:5].T, pair[:, 6]
+        distance = np.hypot(x[1] - x[0], y[1] - y[0])
+        # On the line between the centres: the middle of what lies in both discs
+        middle = (max(-radii[0], distance - radii[1]) + min(radii[0], distance + radii[1])) / 2
+        point = np.array([x[0] + (x[1] - x[0]) * middle / distance, y[0] + (y[1] - y[0]) * middle / distance])
+        apart = pair[front, 5] - pair[1 - front, 5]
+        if distance < radii.sum() * 0.7 and np.abs(point).max() < 500 and apart > radii.sum() and abs(radii - distance).min() > 20:
+            return seed, pair, point
+
+
+@pytest.mark.parametrize("front", [0, 1])
+@pytest.mark.parametrize("name", STILLS)
+def test_nearest_sphere_wins(run, rng, tmp_path, name, front):
+    """Whichever is drawn first: where two spheres overlap, the colour is that of the one in front."""
+    seed, pair, point = overlapping(rng, front)
+    picture, _ = draw(run, tmp_path, name, seed=seed, spheres=2)
+    column, row = np.round(point + 512).astype(int)
+    at = np.array([column - 512, row - 512])  # the ray of that pixel
+    dz = [np.sqrt(sphere[6]**2 - ((sphere[3:5] - at)**2).sum()) for sphere in pair]
+    color = {i: 255 * pair[i, :3] * dz[i] / pair[i, 6] for i in (0, 1)}
+    assert np.abs(picture[1023 - row, column] - color[front]).max() <= 1.001, (seed, color)
+
+
+@pytest.mark.parametrize("name, label", [("ray", "Time to generate"), ("ray_noconst", "Time to generate"),
+                                         ("ray_animated", "Average Time per frame")])
+def test_times(run, tmp_path, name, label):
+    """The book's figure, and the kernel alone with its rate: 7 operations for each pixel and sphere."""
+    more = dict(frames=2) if name == "ray_animated" else {}
+    _, result = draw(run, tmp_path, name, size=400, spheres=50, **more)
+    assert re.search(rf"^{label}:  \d+\.\d ms$", result.out, re.M), str(result)
+    ms, rate = map(float, re.search(r"^Kernel: +(\d+\.\d{3}) ms, (\d+\.\d) GFLOP/s$", result.out, re.M).groups())
+    assert ms == 0 or rate * ms * 1e6 == pytest.approx(7 * 400**2 * 50, rel=0.06 / rate + 0.0006 / ms)
+
+
+def frames(run, tmp_path, count, **given):
+    draw_into = f"frame-%04d.{ENDING}"
+    arguments = [f"--{option}={value}" for option, value in given.items()]
+    run("chapter06/ray_animated", *arguments, f"--frames={count}", f"--output={draw_into}", status=0)
+    paths = sorted(tmp_path.glob(f"frame-*.{ENDING}"))
+    assert [path.name for path in paths] == [draw_into % i for i in range(count)]
+    return [helpers.pixels(path) for path in paths]
+
+
+def test_moving_spheres(run, rng, tmp_path):
+    size, count, seed = rng.randint(20, 200), rng.randint(5, 60), rng.randrange(1 << 63)
+    scene = spheres(count, seed)
+    for tick, picture in enumerate(frames(run, tmp_path, 7, size=size, spheres=count, seed=seed)):
+        # numpy's sine may differ from the C library's in the last bit, and so a place in float.
+        helpers.compare(f"frame {tick}", picture, ray(turned(scene, tick), size), mean=0.01, worst=1, fraction=2e-4)
+
+
+def test_movement_begins_with_the_still_and_comes_back(run, tmp_path):
+    still, _ = draw(run, tmp_path, "ray", size=64)
+    pictures = frames(run, tmp_path, 122, size=64)
+    assert (pictures[0] == still).all()
+    for tick in 0, 1:
+        assert (pictures[120 + tick] == pictures[tick]).all()
+    for tick in range(1, 120):
+        assert (pictures[tick] != pictures[tick - 1]).any(), tick
+    last, _ = draw(run, tmp_path, "ray_animated", size=64, frames=40)
+    assert (last == pictures[39]).all()
+
+
+@pytest.mark.parametrize("name", [*STILLS, "ray_animated"])
+def test_too_many_spheres(run, name):
+    result = run(f"chapter06/{name}", "--spheres", 2001, status=64)
+    assert len(result.errors) == 1 and "--spheres 2001" in result.err
+
+
+def test_constant_scalars(run, rng):
+    f = np.float32
+    for size in [None, 1, 255, 256, 257, rng.randint(2, 10**6)]:
+        seed = rng.randrange(1 << 63)
+        g, m = (f(rng.choice([rng.uniform(-20, 20), rng.uniform(-1e6, 1e6), 0])) for _ in range(2))
+        arguments = [f"--g={g!r}", f"--m={m!r}", f"--seed={seed}"] + ([f"--size={size}"] if size else [])
+        out = run("chapter06/constant_scalars", *arguments, status=0).out.splitlines()
+        first = random_floats(random_bits(seed))(100)
+        assert out[0] == f"g = {g:g}, m = {m:g}"
+        assert out[1] == f"a[0] = m * a[0] * g = {m:g} * {first:g} * {g:g} = {m * first * g:g}"
+        assert out[2] == f"All {size or 1024} products are right, from scalars and from the array."
+    result = run("chapter06/constant_scalars", status=0)
+    assert result.out.startswith("g = 9.81, m = 2\n")
+
+
+def test_event_timing(run, rng):
+    for size, rounds in (1, 1), (255, 2), (257, 3), (rng.randint(2, 10**5), rng.randint(1, 1000)):
+        seed = rng.randrange(1 << 63)
+        result = run("chapter06/event_timing", f"--size={size}", f"--rounds={rounds}", f"--seed={seed}", status=0)
+        before = next(random_bits(seed)) & 0xFFFFFFFF
+        after = before
+        for _ in range(12 * rounds):
+            after = after * 1664525 + 1013904223 & 0xFFFFFFFF
+        assert f"\nx[0] has gone from {before} to {after} in 12 launches\n" in result.out
+        assert result.out.endswith(f"\nAll {size} elements are right.\n")
+
+
+def test_event_timing_has_three_clocks(run):
+    out = run("chapter06/event_timing", "--size=100000", status=0).out
+    for row in "first launch", "median of later ones":
+        returned, done, events = map(float, re.search(rf"^{row} +(\d+\.\d+) ms +(\d+\.\d+) ms +(\d+\.\d+) ms$", out, re.M).groups())
+        assert 0 < returned <= done and events > 0  # on one clock, the end comes after the call
+    assert re.search(r"^Kernel: \d+\.\d{3} ms, \d+\.\d Gop/s$", out, re.M)
