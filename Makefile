@@ -7,7 +7,8 @@
 #: make test                  build and run the test suite; PYTEST='-k julia' passes options to pytest
 #: make tests                 build the unit tests of common/ and, on the CPU back end, of cpu/
 #: make doctor                say what this machine has and what it lacks
-#: make docs                  refresh the table of programs in README.md
+#: make gallery               draw the pictures of docs/gallery again, on the CPU back end
+#: make docs                  refresh the table of programs and the gallery in README.md
 #: make format                format the sources; CHECK=1 only says what is not formatted
 #: make clean                 remove what was built
 #: make help                  print this
@@ -193,7 +194,8 @@ $(if $(UNKNOWN),$(error there is no $(firstword $(UNKNOWN)).cu))
 
 # What the second stage has to make for these goals
 ASKED := $(filter all tests tests/% bench/% chapter% appendix_% $(BIN)/%,$(GOALS))
-BUILD_GOALS := $(sort $(ASKED) $(if $(filter run,$(GOALS)),$(or $(FOLDER),all)) $(if $(filter test,$(GOALS)),all tests))
+BUILD_GOALS := $(sort $(ASKED) $(if $(filter run,$(GOALS)),$(or $(FOLDER),all)) $(if $(filter test,$(GOALS)),all tests) \
+    $(if $(filter gallery,$(GOALS)),all))
 
 # The back end and, for gpu, the architectures. Only asked when something will be built.
 ifneq ($(BUILD_GOALS)$(filter doctor,$(GOALS)),)
@@ -203,6 +205,7 @@ $(if $(filter-out 0 1,$(DEBUG)),$(error DEBUG=$(DEBUG): must be 0 or 1))
 $(if $(filter-out address undefined leak thread,$(SANITIZERS)),$(error SANITIZE=$(SANITIZE): must be of address, undefined, leak or thread, with commas))
 $(if $(and $(filter thread,$(SANITIZERS)),$(filter address leak,$(SANITIZERS))),$(error SANITIZE=$(SANITIZE): thread goes with neither address nor leak))
 $(if $(SANITIZE),$(if $(filter gpu,$(BACKEND)),$(error SANITIZE is for BACKEND=cpu$(comma) on a GPU use compute-sanitizer)))
+$(if $(filter gpu,$(BACKEND)),$(if $(filter gallery,$(GOALS)),$(error the gallery is for BACKEND=cpu$(comma) which draws the same on every machine)))
 $(if $(SMS),$(if $(filter cpu,$(BACKEND)),$(error SMS is for BACKEND=gpu)))
 $(if $(and $(SMS),$(SANITIZE)),$(error SMS is for BACKEND=gpu and SANITIZE for BACKEND=cpu))
 
@@ -228,6 +231,9 @@ WHY := asked for
 else ifneq ($(SANITIZE),)
 CHOSEN := cpu
 WHY := SANITIZE is for the CPU back end
+else ifneq ($(filter gallery,$(GOALS)),)
+CHOSEN := cpu
+WHY := the gallery has to come out the same on every machine
 else ifeq ($(NVCC),)
 CHOSEN := cpu
 WHY := $(NO_NVCC)
@@ -276,7 +282,7 @@ build: | $(filter setup clean,$(GOALS))
 	    GENCODE='$(strip $(GENCODE))' $(BUILD_GOALS)
 	@scripts/libs.sh report $(CHOSEN) $(BUILD)/$(VARIANT)/config.mk
 
-.PHONY: all tests setup run test doctor docs format clean help $(ASKED)
+.PHONY: all tests setup run test gallery doctor docs format clean help $(ASKED)
 $(if $(ASKED),$(ASKED),all): build ; @:
 
 setup:
@@ -295,6 +301,9 @@ test: build | $(filter run,$(GOALS))
 	        exec env $(export_build) $$python -m pytest -q -rs -p no:cacheprovider tests $(PYTEST); \
 	done; \
 	echo 'make test: no python3 here has pytest, numpy and PIL: make setup, or apt install python3-pytest python3-numpy python3-pil' >&2; exit 1
+
+gallery: build
+	@$(export_build) scripts/gallery.sh
 
 # What the next build knows of the libraries is looked up anew.
 doctor: | $(filter setup,$(GOALS))

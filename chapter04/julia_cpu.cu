@@ -10,7 +10,7 @@
  * Differs: size, scale, c and the number of iterations are options, and --zoom moves c towards
  *          the origin and back. Half the size is not rounded down, so that a size of 1 has no
  *          division by 0.
- * Picture: yes
+ * Picture: as chapter04/julia_gpu
  */
 #include <math.h>
 #include <stdio.h>

@@ -45,6 +45,23 @@ function check_needs(text, line,    words, n, i) {
             complain(line, "Needs: \"" words[i] "\" is none of gl, gpus=N, sm=NN, libs=name")
 }
 
+# "yes", or "as chapterNN/name", a program that says yes itself
+function check_picture(text, line) {
+    if (value["Run"] !~ / --output [a-z0-9_]+\.[a-z0-9]+$/)
+        complain(where["Run"], "Run: ends with --output FILE, since the program draws")
+    if (text == "yes") drawn[name] = 1
+    else if (text ~ /^as [a-z0-9_]+\/[a-z0-9_]+$/) like[++likes] = file "\t" line "\t" substr(text, 4)
+    else complain(line, "Picture: is yes, or as chapterNN/name, or the line is left out")
+}
+
+function check_likes(    i, part) {
+    for (i = 1; i <= likes; i++) {
+        split(like[i], part, "\t")
+        file = part[1]
+        if (!(part[3] in drawn)) complain(part[2], "Picture: " part[3] " draws no picture of its own")
+    }
+}
+
 function begin() {
     file = FILENAME
     name = file
@@ -78,8 +95,7 @@ function finish(    n, i, keys, section, chapter) {
     if (value["Run"] != "" && index(value["Run"] " ", "./bin/" name " ") != 1)
         complain(where["Run"], "Run: must begin with ./bin/" name)
     if (value["Needs"] != "") check_needs(value["Needs"], where["Needs"])
-    if (value["Picture"] != "" && value["Picture"] != "yes")
-        complain(where["Picture"], "Picture: is yes, or the line is left out")
+    if (value["Picture"] != "") check_picture(value["Picture"], where["Picture"])
     if (value["Expect"] != "" && value["Expect"] != "1")
         complain(where["Expect"], "Expect: is 1, the exit status of a program that is wrong on purpose, or the line is left out")
     # "4.2.1 (course)" comes after "4.2.1"
@@ -130,7 +146,10 @@ state == "title" {
 }
 /^ \*$/ { if (last != "") complain(FNR, "an empty line between fields"); next }
 { complain(FNR, "a line of the header begins with \" * \" and is a field, or goes on with one, deeper indented") }
-END { if (state != "") finish() }
+END {
+    if (state != "") finish()
+    check_likes()
+}
 ' $files | LC_ALL=C sort -t "$tab" -k 1,1 -s | awk -F "$tab" -v mode="$mode" '
 mode == "check" {
     if ($1 == "!") {
@@ -152,7 +171,7 @@ mode == "table" {
     teaches = $5
     if (match(teaches, /[.?!:]( |$)/)) teaches = substr(teaches, 1, RSTART - 1) "."
     gsub(/\|/, "\\|", teaches)
-    notes = $9 == "yes" ? "picture" : ""
+    notes = $9 != "" ? "picture" : ""
     if ($8 != "") notes = notes (notes == "" ? "" : ", ") "needs " $8
     if ($10 != "") notes = notes (notes == "" ? "" : ", ") "wrong on purpose: status " $10
     print "| [" $2 "](" $2 ".cu) | " $4 " | " teaches " | " notes " |"

@@ -28,7 +28,7 @@ judge() { # status, program, picture field, the status that its header expects
     case $1 in
     0)
         result=ok reason=
-        if [ "$3" = yes ] && [ -z "$picture" ]; then result=FAILED reason="wrote no picture"; fi
+        if [ -n "$3" ] && [ -z "$picture" ]; then result=FAILED reason="wrote no picture"; fi
         if [ "$4" != 0 ]; then result=FAILED reason="exit status 0, its header expects $4"; fi
         ;;
     2) result=waived ;;

@@ -44,7 +44,7 @@ def pytest_generate_tests(metafunc):
     less those that are wrong on purpose;
     `unit`: once for each case of each unit-test binary."""
     kinds = {"program": lambda p: True, "device_program": lambda p: not p.host_only,
-             "picture_program": lambda p: p.picture == "yes", "sound_program": lambda p: not p.expect,
+             "picture_program": lambda p: p.picture, "sound_program": lambda p: not p.expect,
              "sound_device_program": lambda p: not p.expect and not p.host_only}
     for kind, wanted in kinds.items():
         if kind in metafunc.fixturenames:

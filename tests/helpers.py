@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What the tests share: building, running a program, and comparing pictures."""
 import dataclasses
+import functools
 import os
 import pathlib
 import re
@@ -14,6 +15,7 @@ from PIL import Image
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIN = ROOT / os.environ.get("BIN", "bin")
 BUILD = ROOT / os.environ.get("BUILD", "build")
+GALLERY = ROOT / "docs" / "gallery"
 KEPT = BUILD / "test-output"  # what a failed comparison leaves for a person to look at
 
 # What the sanitizers print; a program that prints any of it has failed, whatever its status.
@@ -103,6 +105,15 @@ class Program:
         return ("--size", "48") if "size" in self.own_options else ()
 
 
+@functools.lru_cache(maxsize=None)
+def gallery():
+    """program: the file that has its picture, in docs/gallery, and the arguments that draw it."""
+    listed = subprocess.run([ROOT / "scripts" / "gallery.sh", "--list"], cwd=ROOT, text=True, check=True,
+                            stdout=subprocess.PIPE).stdout
+    rows = (line.split("\t") for line in listed.splitlines())
+    return {program: (ROOT / file, arguments.split()) for program, file, arguments in rows}
+
+
 def programs():
     listed = subprocess.run([ROOT / "scripts" / "programs.sh"], cwd=ROOT, text=True, check=True,
                             stdout=subprocess.PIPE).stdout
@@ -164,6 +175,14 @@ def pixels(path):
         return np.asarray(picture.convert("RGB")).astype(int)
 
 
+def frames(path):
+    """The frames of an animation, or the one picture, as arrays like those of pixels()."""
+    with Image.open(path) as animation:
+        for i in range(getattr(animation, "n_frames", 1)):
+            animation.seek(i)
+            yield np.asarray(animation.convert("RGB")).astype(int)
+
+
 def compare(name, actual, expected, mean=0.0, worst=0, fraction=0.0):
     """Two pictures: the mean difference of a channel (0 to 255) may be `mean` at most; one pixel may
     differ by more than `worst` only when no more than `fraction` of all do. When a limit is passed both
@@ -188,7 +207,6 @@ def compare(name, actual, expected, mean=0.0, worst=0, fraction=0.0):
 
 
 def compare_with_reference(name, actual, reference, **limits):
-    """The same with a file of tests/reference; a missing reference is a failure."""
-    path = ROOT / "tests" / "reference" / reference
-    assert path.exists(), f"{name}: there is no reference {path}"
-    compare(name, pixels(actual), pixels(path), **limits)
+    """The same with two files; a missing reference is a failure."""
+    assert reference.exists(), f"{name}: there is no reference {reference}"
+    compare(name, pixels(actual), pixels(reference), **limits)

@@ -1,11 +1,7 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes the reference pictures, from the formulas and with numpy alone: no program of the suite has a
-hand in what it is compared with. Run it only when a formula changes."""
-import pathlib
-
+"""What the programs draw, from the formulas and with numpy alone: no program of the suite has a hand in what
+it is compared with."""
 import numpy as np
-from PIL import Image
 
 
 def julia(size, scale=1.5, real=-0.8, imag=0.156, iterations=200):
@@ -56,17 +52,70 @@ def whole(values, channels=(0, 1, 2)):
     return picture
 
 
-def indexed(picture):
-    """The same picture with a palette: a smaller file."""
-    colours, index = np.unique(picture.reshape(-1, 3), axis=0, return_inverse=True)
-    image = Image.fromarray(index.reshape(picture.shape[:2]).astype(np.uint8), "P")
-    image.putpalette(colours.tobytes())
-    return image
+def random_bits(seed=1):
+    """The stream of common/random.h: xoshiro256**, its state filled by splitmix64 from the seed."""
+    mask = (1 << 64) - 1
+    state = []
+    for i in range(1, 5):
+        z = seed + i * 0x9E3779B97F4A7C15 & mask
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & mask
+        z = (z ^ z >> 27) * 0x94D049BB133111EB & mask
+        state.append(z ^ z >> 31)
+    a, b, c, d = state
+    while True:
+        product = b * 5 & mask
+        yield (product << 7 | product >> 57) * 9 & mask
+        t = b << 17 & mask
+        c ^= a
+        d ^= b
+        b ^= c
+        a ^= d
+        c ^= t
+        d = (d << 45 | d >> 19) & mask
 
 
-if __name__ == "__main__":
-    folder = pathlib.Path(__file__).parent / "reference"
-    folder.mkdir(exist_ok=True)
-    Image.fromarray(red(julia(1000))).quantize(2).save(folder / "julia.png", optimize=True)
-    indexed(whole(ripple(1024, 119))).save(folder / "ripple.png", optimize=True)
-    indexed(whole(green_spheres(1024), (1,))).save(folder / "shared_bitmap.png", optimize=True)
+def random_floats(bits):
+    """A function rnd(x) that takes floats from the stream as common/random.h does: 0 up to x, of 24 bits."""
+    return lambda x: np.float32(next(bits) >> 40) * np.float32(2.0**-24) * np.float32(x)
+
+
+def spheres(n=20, seed=1):
+    """n rows of red, green, blue (0 to 1), x, y, z (-500 to 500) and radius (20 to 120), as float32."""
+    rnd = random_floats(random_bits(seed))
+    return np.array([[rnd(1), rnd(1), rnd(1), rnd(1000) - 500, rnd(1000) - 500, rnd(1000) - 500, rnd(100) + 20]
+                     for _ in range(n)], np.float32)
+
+
+def turned(spheres, ticks):
+    """Where the spheres are in that frame: each goes round the y axis, once or twice in 120 frames, this way
+    or that."""
+    moved = spheres.copy()
+    x, z = spheres[:, 3].astype(float), spheres[:, 5].astype(float)
+    turns = np.resize([1, -1, 2, -2], len(spheres))
+    angle = 2 * np.pi * turns * (ticks % 120) / 120
+    moved[:, 3] = np.cos(angle) * x + np.sin(angle) * z
+    moved[:, 5] = np.cos(angle) * z - np.sin(angle) * x
+    return moved
+
+
+def ray(spheres, size):
+    """The spheres as seen along z, an RGB picture of 1024 units a side, top row first. Each pixel shows the
+    surface with the largest z, as bright as it is turned towards us. In float32, each operation rounded on
+    its own."""
+    f = np.float32
+    axis = (np.arange(size, dtype=f) - f(size) / f(2)) * (f(1024) / f(size))
+    depth = np.full((size, size), f(-2e10))
+    picture = np.zeros((size, size, 3), np.uint8)
+    for r, g, b, x, y, z, radius in spheres:
+        rows, columns = (np.flatnonzero(np.abs(axis - centre) <= radius) for centre in (y, x))
+        if not rows.size or not columns.size:
+            continue
+        part = np.s_[rows[0]:rows[-1] + 1, columns[0]:columns[-1] + 1]
+        dx, dy = axis[None, part[1]] - x, axis[part[0], None] - y
+        square = radius * radius - dx * dx - dy * dy
+        dz = np.sqrt(np.maximum(square, f(0)))
+        seen = (square > 0) & (z + dz > depth[part])
+        depth[part][seen] = (z + dz)[seen]
+        shade = (dz / radius)[seen]
+        picture[part][seen] = np.stack([color * shade * f(255) for color in (r, g, b)], axis=-1)
+    return picture[::-1]

@@ -1,0 +1,95 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Makes the gallery: runs every program that draws a picture of its own as its header says, at a size for a
+# page, and puts the picture in docs/gallery. The tests compare programs with these pictures. `make gallery`
+# runs this with programs of the CPU back end, which draw the same pictures on every machine.
+#   gallery.sh           makes the pictures and refreshes the README
+#   gallery.sh --list    a line a program: program, its picture's file, and the arguments that draw it,
+#                        separated by tabs. Programs that draw the same picture share a file
+#   gallery.sh --table   the pictures in Markdown
+# BIN is the folder of `make`.
+set -eu
+cd "${0%/*}/.."
+
+: "${BIN:=bin}"
+case $BIN in /*) ;; *) BIN=$PWD/$BIN ;; esac
+tab=$(printf '\t')
+
+# An animation has to be small, since it is many pictures.
+list() {
+    scripts/programs.sh | cut -f 1,5,8 | while IFS=$tab read -r program command picture; do
+        [ -n "$picture" ] || continue
+        arguments=${command#"./bin/$program "}
+        ending=${arguments##*.}
+        arguments=${arguments%--output *}
+        if [ "$ending" = png ]; then size=512 frames=; else size=256 frames='--frames 120'; fi
+        grep -q 'OPTION_SIZE("size"' "$program.cu" && arguments="$arguments--size $size"
+        owner=${picture#as }
+        [ "$picture" = yes ] && owner=$program
+        # shellcheck disable=SC2086
+        echo "$program$tab""docs/gallery/$owner.$ending$tab"$arguments $frames
+    done
+}
+
+table() {
+    list | awk -F "$tab" '
+    function link(program,    parts) { split(program, parts, "/"); return "[" parts[2] "](" program ".cu)" }
+    $2 in names { names[$2] = names[$2] ", " link($1); next }
+    { file[n++] = $2; names[$2] = link($1) }
+    END {
+        columns = 4
+        for (i = 0; i < n; i += columns) {
+            pictures = captions = "|"
+            for (j = i; j < i + columns; j++) {
+                pictures = pictures (j < n ? " <img src=\"" file[j] "\" width=\"200\" alt=\"\"> |" : " |")
+                captions = captions (j < n ? " " names[file[j]] " |" : " |")
+            }
+            print pictures
+            if (i == 0) print "|:-:|:-:|:-:|:-:|"
+            print captions
+        }
+    }'
+}
+
+# Another python3 may stand in front of the distribution's, without its packages.
+animate() { # file, frames
+    for python in ${PYTHON-} python3 /usr/bin/python3; do
+        if "$python" -c 'import PIL' 2>/dev/null; then "$python" scripts/animation.py "$@" && return; fi
+    done
+    echo "no python3 here has PIL: make setup, or apt install python3-pil" >&2
+    return 1
+}
+
+make_pictures() {
+    scratch=$(mktemp -d)
+    trap 'rm -r "$scratch"' EXIT
+    list >"$scratch/list"
+    while IFS=$tab read -r program file arguments; do
+        case $file in docs/gallery/$program.*) ;; *) continue ;; esac
+        made=$scratch/${file##*/}
+        case $file in *.png) output=$made ;; *) output=$scratch/frame-%04d.png ;; esac
+        # shellcheck disable=SC2086
+        env -u DISPLAY -u WAYLAND_DISPLAY "$BIN/$program" $arguments --output "$output" >"$scratch/out" 2>"$scratch/err" </dev/null || {
+            echo "$program $arguments: $(cat "$scratch/err")" >&2
+            exit 1
+        }
+        if [ "$output" != "$made" ]; then
+            animate "$made" "$scratch"/frame-*.png
+            rm "$scratch"/frame-*.png
+        fi
+        bytes=$(($(wc -c <"$made")))
+        [ "$bytes" -lt 200000 ] || { echo "$file: $bytes bytes are too many" >&2; exit 1; }
+        mkdir -p "${file%/*}"
+        if cmp -s "$made" "$file"; then same=', as it was'; else same= && cat "$made" >"$file"; fi
+        echo "$file: $bytes bytes$same"
+    done <"$scratch/list"
+    for file in docs/gallery/*/*; do
+        if ! cut -f 2 "$scratch/list" | grep -qxF "$file"; then rm "$file" && echo "$file: no program draws it, removed"; fi
+    done
+}
+
+case ${1-} in
+'') make_pictures && scripts/docs.sh ;;
+--list | --table) "${1#--}" ;;
+*) sed -n '3,12s/^# \{0,1\}//p' "$0" >&2 && exit 64 ;;
+esac
