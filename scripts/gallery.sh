@@ -12,6 +12,7 @@ set -eu
 cd "${0%/*}/.."
 
 : "${BIN:=bin}"
+limit=200000 # bytes of a file
 case $BIN in /*) ;; *) BIN=$PWD/$BIN ;; esac
 tab=$(printf '\t')
 
@@ -52,7 +53,7 @@ table() {
 }
 
 # Another python3 may stand in front of the distribution's, without its packages.
-animate() { # file, frames
+animate() { # file, limit, frames
     for python in ${PYTHON-} python3 /usr/bin/python3; do
         if "$python" -c 'import PIL' 2>/dev/null; then "$python" scripts/animation.py "$@" && return; fi
     done
@@ -74,11 +75,11 @@ make_pictures() {
             exit 1
         }
         if [ "$output" != "$made" ]; then
-            animate "$made" "$scratch"/frame-*.png
+            animate "$made" "$limit" "$scratch"/frame-*.png
             rm "$scratch"/frame-*.png
         fi
         bytes=$(($(wc -c <"$made")))
-        [ "$bytes" -lt 200000 ] || { echo "$file: $bytes bytes are too many" >&2; exit 1; }
+        [ "$bytes" -lt "$limit" ] || { echo "$file: $bytes bytes are too many" >&2; exit 1; }
         mkdir -p "${file%/*}"
         if cmp -s "$made" "$file"; then same=', as it was'; else same= && cat "$made" >"$file"; fi
         echo "$file: $bytes bytes$same"

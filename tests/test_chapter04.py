@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 import helpers
-from make_reference import julia, red
+from formulas import julia, red
 
 ENDING = helpers.ending()
 PERIOD = 46341  # the first whole number whose square is no int

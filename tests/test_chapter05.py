@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import helpers
-from make_reference import green_spheres, ripple, whole
+from formulas import green_spheres, ripple, whole
 
 ENDING = helpers.ending()
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import helpers
-from make_reference import random_bits, random_floats, ray, spheres, turned
+from formulas import random_bits, random_floats, ray, spheres, turned
 
 ENDING = helpers.ending()
 # A GPU fuses multiplications with additions, so a colour that lies between two levels can come out as either,
