@@ -5,29 +5,28 @@
 
 #include "cpu_bitmap.h"
 
-class CPUAnimBitmap {
+// Has get_ptr() and image_size() of CPUBitmap. Its `data` is what all functions are called with.
+class CPUAnimBitmap : public CPUBitmap {
   public:
-    // `data` is what the frame and exit functions will be called with.
-    CPUAnimBitmap(size_t width, size_t height, void *data = NULL)
-        : bitmap(width, height), width(width), height(height), data(data) {}
+    using CPUBitmap::CPUBitmap;
 
-    // The pixels: RGBA, 4 bytes each, bottom row first.
-    unsigned char *get_ptr() const { return bitmap.get_ptr(); }
-    // Their size in bytes.
-    size_t image_size() const { return bitmap.image_size(); }
-
-    // Draws with frame(data, ticks), ticks = 0, 1, …, and shows each frame; then runs
-    // exit_fn(data) and returns.
-    void anim_and_exit(void (*frame)(void *data, int ticks), void (*exit_fn)(void *data) = NULL) {
-        display_animation(frame, data, get_ptr(), width, height);
-        if (exit_fn)
-            exit_fn(data);
+    // In a window, calls drag(data, x0, y0, x1, y1) while the mouse is dragged from one pixel of
+    // the picture to another, y counting upwards as the rows do; the first time when its button is
+    // pressed.
+    void click_drag(void (*drag)(void *data, int x0, int y0, int x1, int y1)) {
+        canvas.drag = drag;
     }
 
-  private:
-    CPUBitmap bitmap;
-    size_t width, height;
-    void *data;
+    // In a window, calls key(data, key) when a key is pressed, but not for Esc and q.
+    void key_press(void (*key)(void *data, unsigned char key)) { canvas.key = key; }
+
+    // Draws with frame(data, ticks), ticks = 0, 1, …, and shows each frame in a window or writes
+    // them to a file; then runs exit_fn(data) and returns: the program ends with the status of its
+    // own check.
+    void anim_and_exit(void (*frame)(void *data, int ticks), void (*exit_fn)(void *data) = NULL) {
+        canvas.frame = frame;
+        display_and_exit(exit_fn);
+    }
 };
 
 #endif

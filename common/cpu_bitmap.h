@@ -12,11 +12,13 @@
 class CPUBitmap {
   public:
     // All black and transparent at first. `data` is what the exit function will be called with.
-    CPUBitmap(size_t width, size_t height, void *data = NULL)
-        : width(width), height(height), data(data) {
+    CPUBitmap(size_t width, size_t height, void *data = NULL) {
         if (width != 0 && height > SIZE_MAX / 4 / width)
             quit(EXIT_FAILURE, "a picture of %zux%zu pixels is too large", width, height);
-        pixels = static_cast<unsigned char *>(calloc(image_size(), 1));
+        canvas.width = width;
+        canvas.height = height;
+        canvas.data = data;
+        canvas.pixels = pixels = static_cast<unsigned char *>(calloc(image_size(), 1));
         if (!pixels)
             quit(EXIT_FAILURE, "out of memory: a picture of %zux%zu pixels", width, height);
     }
@@ -27,19 +29,20 @@ class CPUBitmap {
     // The pixels: RGBA, 4 bytes each, bottom row first.
     unsigned char *get_ptr() const { return pixels; }
     // Their size in bytes.
-    size_t image_size() const { return width * height * 4; }
+    size_t image_size() const { return canvas.width * canvas.height * 4; }
 
-    // Shows the picture or writes it to a file, runs exit_fn(data), and returns: the program then
-    // ends with the status of its own check.
+    // Shows the picture in a window or writes it to a file, runs exit_fn(data), and returns: the
+    // program ends with the status of its own check.
     void display_and_exit(void (*exit_fn)(void *data) = NULL) {
-        display_picture(pixels, width, height);
+        display_canvas(&canvas);
         if (exit_fn)
-            exit_fn(data);
+            exit_fn(canvas.data);
     }
 
+  protected:
+    Canvas canvas = {};
+
   private:
-    size_t width, height;
-    void *data;
     unsigned char *pixels;
 };
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Where pictures go: a file, and a small preview of it when stdout is a terminal.
+// Where pictures go: a window, or a file and a small preview of it when stdout is a terminal.
 #define _GNU_SOURCE
 #include <limits.h>
+#include <math.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,19 +13,77 @@
 #include "display.h"
 #include "image.h"
 #include "options.h"
+#include "window.h"
 
-static const char *target(void) {
+static volatile sig_atomic_t animating; // a signal only ends the animation
+static volatile sig_atomic_t caught;    // the one that did
+
+static void interrupted(int number) {
+    if (animating && !caught) {
+        caught = number;
+        return;
+    }
+    image_discard();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+// Runs at exit, where exit() is not allowed again.
+static void leave(int status, void *unused) {
+    (void)unused;
+    image_discard();
+    if (caught && status == EXIT_SUCCESS) {
+        fflush(stdout);
+        _exit(128 + caught);
+    }
+}
+
+// From here on no unfinished file stays behind. Takes the signals that end a program, but none that
+// somebody else has taken or switched off.
+static void clean_up_at_the_end(void) {
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    static bool done;
+    if (done)
+        return;
+    done = true;
+    on_exit(leave, NULL);
+    for (int i = 0; i < 3; i++) {
+        sighandler_t was = signal(numbers[i], interrupted);
+        if (was != SIG_DFL)
+            signal(numbers[i], was);
+    }
+}
+
+static const char *target(bool animation) {
     static char name[NAME_MAX + 8];
     if (options.output)
         return options.output;
-    snprintf(name, sizeof(name), "%s%s", options.program, image_default_ending());
+    snprintf(name, sizeof(name), "%s%s", options.program, image_default_ending(animation));
     return name;
 }
 
-void display_check_options(void) {
+// Says why there is no window, and ends the program when there has to be one.
+static bool no_window(const char *problem) {
     if (options.window == 1)
-        quit(EXIT_USAGE, "--window: this build has no window support");
-    const char *path = target(), *problem = image_problem(path);
+        quit(EXIT_USAGE, "--window: %s", problem);
+    fprintf(stderr, "%s: no window: %s; writing a file\n", options.program, problem);
+    options.window = 0;
+    return false;
+}
+
+// --output decides first, then whether there is a display.
+static bool use_window(void) {
+    const char *display = getenv("DISPLAY");
+    bool wanted = options.window < 0 ? !options.output && display && *display : options.window;
+    const char *problem = wanted ? window_problem() : NULL;
+    return problem ? no_window(problem) : wanted;
+}
+
+void display_check_options(void) {
+    clean_up_at_the_end();
+    if (use_window())
+        return;
+    const char *path = target(!(options.uses & PICTURE)), *problem = image_problem(path);
     if (!problem && image_is_sequence(path) && !(options.uses & ANIMATION))
         problem = "this program makes one picture, not a sequence";
     if (problem)
@@ -31,10 +91,6 @@ void display_check_options(void) {
     char *first = image_frame_path(path, 0);
     image_check_target(first);
     free(first);
-}
-
-static size_t least(size_t a, size_t b) {
-    return a < b ? a : b;
 }
 
 // A dimension of the terminal: what the kernel says, else the environment, else the usual.
@@ -45,84 +101,91 @@ static size_t terminal_size(unsigned short told, const char *variable, size_t us
 }
 
 // The mean colour of cell (x, y) when the picture is divided into columns * rows cells, y = 0 on
-// top. Needs columns <= width and rows <= height.
-static void average(unsigned mean[3], const unsigned char *pixels, size_t width, size_t height,
-                    size_t columns, size_t rows, size_t x, size_t y) {
-    size_t left = x * width / columns, right = (x + 1) * width / columns;
-    size_t top = y * height / rows, bottom = (y + 1) * height / rows;
+// top, as the colour of text (plane 3) or of what is behind it (4).
+static void set_colour(int plane, const Canvas *canvas, size_t columns, size_t rows, size_t x,
+                       size_t y) {
+    size_t left = x * canvas->width / columns, right = (x + 1) * canvas->width / columns;
+    size_t top = y * canvas->height / rows, bottom = (y + 1) * canvas->height / rows;
     size_t sum[3] = {0, 0, 0}, n = (right - left) * (bottom - top);
     for (size_t j = top; j < bottom; j++)
         for (size_t i = left; i < right; i++)
             for (int c = 0; c < 3; c++)
-                sum[c] += pixels[((height - 1 - j) * width + i) * 4 + c];
-    for (int c = 0; c < 3; c++)
-        mean[c] = (unsigned)((sum[c] + n / 2) / n);
+                sum[c] += canvas->pixels[((canvas->height - 1 - j) * canvas->width + i) * 4 + c];
+    printf("\033[%d8;2;%zu;%zu;%zum", plane, (sum[0] + n / 2) / n, (sum[1] + n / 2) / n,
+           (sum[2] + n / 2) / n);
 }
 
 // Draws the picture with upper half blocks: two square cells, one over the other, a character.
-static void preview(const unsigned char *pixels, size_t width, size_t height) {
+static void preview(const Canvas *canvas) {
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
     if (!isatty(STDOUT_FILENO) || (no_color && *no_color) || !term || !*term ||
         strcmp(term, "dumb") == 0)
         return;
     struct winsize window = {0, 0, 0, 0};
     ioctl(STDOUT_FILENO, TIOCGWINSZ, &window);
-    size_t columns = least(least(80, width), terminal_size(window.ws_col, "COLUMNS", 80));
-    size_t lines = terminal_size(window.ws_row, "LINES", 24);
-    // Two lines stay free, for the one above and the prompt below.
-    size_t most = least(height, lines > 3 ? 2 * (lines - 2) : 2);
-    size_t rows = (columns * height + width / 2) / width;
-    if (rows > most) {
-        rows = most;
-        columns = (rows * width + height / 2) / height;
-    }
-    rows = rows ? rows : 1;
-    columns = columns ? least(columns, width) : 1;
+    // Two lines stay free, for the one above and the prompt below. Nothing is enlarged.
+    double lines = fmax(1, (double)terminal_size(window.ws_row, "LINES", 24) - 2);
+    double across = fmin(80, (double)terminal_size(window.ws_col, "COLUMNS", 80));
+    double scale = fmin(1, fmin(across / canvas->width, 2 * lines / canvas->height));
+    size_t columns = (size_t)fmax(1, round(canvas->width * scale));
+    size_t rows = (size_t)fmax(1, round(canvas->height * scale));
     for (size_t y = 0; y < rows; y += 2) {
         for (size_t x = 0; x < columns; x++) {
-            unsigned c[3];
-            average(c, pixels, width, height, columns, rows, x, y);
-            printf("\033[38;2;%u;%u;%um", c[0], c[1], c[2]);
-            if (y + 1 < rows) {
-                average(c, pixels, width, height, columns, rows, x, y + 1);
-                printf("\033[48;2;%u;%u;%um", c[0], c[1], c[2]);
-            }
+            set_colour(3, canvas, columns, rows, x, y);
+            if (y + 1 < rows)
+                set_colour(4, canvas, columns, rows, x, y + 1);
             fputs("\u2580", stdout);
         }
         puts("\033[0m");
     }
 }
 
-void display_picture(const unsigned char *pixels, size_t width, size_t height) {
-    char *path = image_frame_path(target(), 0);
-    image_write(path, pixels, width, height);
-    printf("wrote %s (%zux%zu)\n", path, width, height);
-    preview(pixels, width, height);
-    free(path);
+static bool show_in_window(const Canvas *canvas) {
+    if (!use_window())
+        return false;
+    const char *problem = window_show(canvas, &caught);
+    return problem ? no_window(problem) : true;
 }
 
-void display_animation(void (*frame)(void *data, int ticks), void *data,
-                       const unsigned char *pixels, size_t width, size_t height) {
-    bool sequence = image_is_sequence(target()), progress = isatty(STDERR_FILENO);
-    for (size_t ticks = 0; ticks < options.frames; ticks++) {
-        frame(data, (int)ticks);
-        if (sequence || ticks + 1 == options.frames) {
-            char *path = image_frame_path(target(), ticks);
-            image_write(path, pixels, width, height);
-            free(path);
-        }
-        if (progress)
-            fprintf(stderr, "\rframe %zu of %zu", ticks + 1, options.frames);
+static void write_file(const Canvas *canvas) {
+    const char *path = target(canvas->frame);
+    bool sequence = image_is_sequence(path) && canvas->frame, progress = isatty(STDERR_FILENO);
+    bool all = image_is_animation(path) && canvas->frame, done = false;
+    char *name = NULL, *first = image_frame_path(path, 0);
+    size_t n = 0;
+    if (all)
+        image_open(path, canvas->width, canvas->height);
+    while (!done) {
+        if (canvas->frame)
+            canvas->frame(canvas->data, (int)n);
+        free(name);
+        name = image_frame_path(path, n++);
+        done = !canvas->frame || n == options.frames || caught;
+        if (all)
+            image_add(canvas->pixels);
+        else if (sequence || done)
+            image_write(name, canvas->pixels, canvas->width, canvas->height);
+        if (progress && canvas->frame)
+            fprintf(stderr, "frame %zu of %zu%c", n, options.frames, done ? '\n' : '\r');
     }
-    if (progress)
-        fputc('\n', stderr);
-    if (sequence) {
-        char *first = image_frame_path(target(), 0);
-        char *last = image_frame_path(target(), options.frames - 1);
-        printf("wrote %s to %s (%zux%zu)\n", first, last, width, height);
-        free(first);
-        free(last);
-    } else
-        printf("wrote %s (%zux%zu)\n", target(), width, height);
-    preview(pixels, width, height);
+    if (all)
+        image_close();
+    printf("wrote %s%s%s (%zux%zu", first, sequence ? " to " : "", sequence ? name : "",
+           canvas->width, canvas->height);
+    if (canvas->frame && !sequence)
+        printf(", %s%zu frame%s", all ? "" : "the last of ", n, n == 1 ? "" : "s");
+    puts(")");
+    if (canvas->frame && !all && !options.output)
+        puts("all frames would need libwebp in the build (Debian: libwebp-dev), or ffmpeg");
+    preview(canvas);
+    free(first);
+    free(name);
+}
+
+void display_canvas(const Canvas *canvas) {
+    clean_up_at_the_end();
+    animating = canvas->frame != NULL || use_window();
+    if (!show_in_window(canvas))
+        write_file(canvas);
+    animating = false;
 }

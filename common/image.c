@@ -1,91 +1,229 @@
 // SPDX-License-Identifier: MIT
 // Picture files.
 #define _GNU_SOURCE
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #if HAVE_PNG
 #include <png.h>
 #endif
+#if HAVE_WEBP
+#include <webp/encode.h>
+#include <webp/mux.h>
+#endif
 #include "image.h"
 #include "options.h"
 
-// Writers return NULL, or the reason of their failure.
-typedef const char *Writer(FILE *file, const unsigned char *pixels, size_t width, size_t height);
+#define RATE 25 // frames a second: whole in GIF's hundredths and in WebP's thousandths
 
-static const char *write_ppm(FILE *file, const unsigned char *pixels, size_t width, size_t height) {
-    unsigned char *row = malloc(width * 3);
-    if (!row)
+// A format is a line of the table below. Its writers return NULL, or the reason of their failure.
+struct format {
+    const char *ending;
+    const char *(*add)(const unsigned char *pixels); // NULL: not in this build
+    const char *(*close)(void);                      // NULL: nothing is left to do
+    const char *missing;                             // what to say when it is not in this build
+    const char *filter;                              // of ffmpeg; NULL: we write the file
+};
+
+// The file that is open.
+static struct {
+    const char *path; // as the user calls it
+    const struct format *format;
+    size_t width, height;
+    FILE *file;            // or the pipe to ffmpeg
+    char name[PATH_MAX];   // what it is called while it is open
+    char target[PATH_MAX]; // and then, when that is another name
+    bool temporary;        // whether it is
+    pid_t ffmpeg;          // its process, when there is one
+    int messages;          // what it says, a file in memory
+} out;
+
+// A copy without alpha, the top row first; NULL when there is no memory.
+static unsigned char *without_alpha(const unsigned char *pixels) {
+    unsigned char *copy = malloc(out.width * out.height * 3), *to = copy;
+    for (size_t y = out.height; copy && y-- > 0;)
+        for (size_t x = 0; x < out.width; x++, to += 3)
+            memcpy(to, &pixels[(y * out.width + x) * 4], 3);
+    return copy;
+}
+
+static const char *add_ppm(const unsigned char *pixels) {
+    unsigned char *copy = without_alpha(pixels);
+    if (!copy)
         return strerror(ENOMEM);
-    fprintf(file, "P6\n%zu %zu\n255\n", width, height);
-    for (size_t y = height; y-- > 0 && !ferror(file);) {
-        const unsigned char *in = &pixels[y * width * 4];
-        for (size_t x = 0; x < width; x++)
-            memcpy(&row[3 * x], &in[4 * x], 3);
-        fwrite(row, 3, width, file);
-    }
-    free(row);
-    return ferror(file) ? strerror(errno) : NULL;
+    fprintf(out.file, "P6\n%zu %zu\n255\n", out.width, out.height);
+    fwrite(copy, out.width * 3, out.height, out.file);
+    free(copy);
+    return ferror(out.file) ? strerror(errno) : NULL;
 }
 
 #if HAVE_PNG
-static char png_reason[128];
-
-static void png_failed(png_structp png, png_const_charp reason) {
-    snprintf(png_reason, sizeof(png_reason), "%s", reason);
-    png_longjmp(png, 1);
-}
-
-static void png_warned(png_structp png, png_const_charp reason) {
-    (void)png;
-    (void)reason; // what matters comes as an error too
-}
-
-static const char *write_png(FILE *file, const unsigned char *pixels, size_t width, size_t height) {
-    if (width > PNG_UINT_31_MAX || height > PNG_UINT_31_MAX)
-        return "too large for PNG";
-    png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, NULL, png_failed, png_warned);
-    png_infop info = png ? png_create_info_struct(png) : NULL;
-    if (!info) {
-        png_destroy_write_struct(&png, NULL);
+static const char *add_png(const unsigned char *pixels) {
+    static png_image image;
+    unsigned char *copy = without_alpha(pixels);
+    if (!copy)
         return strerror(ENOMEM);
-    }
-    if (setjmp(png_jmpbuf(png))) {
-        const char *reason = ferror(file) ? strerror(errno) : png_reason;
-        png_destroy_write_struct(&png, &info);
-        return reason;
-    }
-    png_init_io(png, file);
-    png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
-    png_set_IHDR(png, info, (png_uint_32)width, (png_uint_32)height, 8, PNG_COLOR_TYPE_RGB,
-                 PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
-    png_write_info(png, info);
-    png_set_filler(png, 0, PNG_FILLER_AFTER); // drops the fourth byte
-    for (size_t y = height; y-- > 0;)
-        png_write_row(png, &pixels[y * width * 4]);
-    png_write_end(png, NULL);
-    png_destroy_write_struct(&png, &info);
-    return NULL;
+    image = (png_image){.version = PNG_IMAGE_VERSION, .format = PNG_FORMAT_RGB};
+    image.width = (png_uint_32)out.width;
+    image.height = (png_uint_32)out.height;
+    bool good = png_image_write_to_stdio(&image, out.file, 0, copy, 0, NULL);
+    const char *problem = good ? NULL : ferror(out.file) ? strerror(errno) : image.message;
+    free(copy);
+    return problem;
 }
 #else
-#define write_png NULL
+#define add_png NULL
 #endif
 
-static const struct format {
-    const char *ending;
-    Writer *write; // NULL: not in this build
-    const char *missing;
-} formats[] = {
-    {".png", write_png, "cannot write .png: built without libpng (Debian: libpng-dev)"},
-    {".ppm", write_ppm, NULL},
+#if HAVE_WEBP
+static WebPMux *webp; // the frames so far
+
+// Without loss, at the level that costs least.
+static const char *add_webp(const unsigned char *pixels) {
+    WebPConfig config;
+    WebPPicture picture;
+    WebPMemoryWriter memory;
+    size_t row = out.width * 4;
+    if (out.width > WEBP_MAX_DIMENSION || out.height > WEBP_MAX_DIMENSION)
+        return "too large for WebP: at most 16383 pixels a side";
+    WebPMemoryWriterInit(&memory);
+    bool good = WebPConfigInit(&config) && WebPConfigLosslessPreset(&config, 0) &&
+                WebPPictureInit(&picture) && (webp || (webp = WebPMuxNew()));
+    if (good) {
+        picture.use_argb = 1;
+        picture.width = (int)out.width;
+        picture.height = (int)out.height;
+        picture.writer = WebPMemoryWrite;
+        picture.custom_ptr = &memory;
+        good = WebPPictureImportRGBX(&picture, &pixels[(out.height - 1) * row], -(int)row) &&
+               WebPEncode(&config, &picture);
+        WebPPictureFree(&picture);
+    }
+    WebPMuxFrameInfo frame = {.bitstream = {memory.mem, memory.size},
+                              .duration = 1000 / RATE,
+                              .id = WEBP_CHUNK_ANMF,
+                              .blend_method = WEBP_MUX_NO_BLEND};
+    good = good && WebPMuxPushFrame(webp, &frame, 1) == WEBP_MUX_OK;
+    WebPMemoryWriterClear(&memory);
+    return good ? NULL : strerror(ENOMEM);
+}
+
+static const char *close_webp(void) {
+    WebPMuxAnimParams for_ever = {.loop_count = 0};
+    WebPData data = {NULL, 0};
+    bool good = WebPMuxSetAnimationParams(webp, &for_ever) == WEBP_MUX_OK &&
+                WebPMuxAssemble(webp, &data) == WEBP_MUX_OK;
+    WebPMuxDelete(webp);
+    webp = NULL;
+    fwrite(data.bytes, 1, data.size, out.file);
+    WebPDataClear(&data);
+    return !good ? strerror(ENOMEM) : ferror(out.file) ? strerror(errno) : NULL;
+}
+#else
+#define add_webp   NULL
+#define close_webp NULL
+#endif
+
+// Runs ffmpeg with a pipe as its standard input, out.file. It has a process group of its own: an
+// interrupt from the keyboard reaches only this program, which then closes the pipe.
+static const char *run_ffmpeg(char *const *arguments) {
+    int ends[2];
+    signal(SIGPIPE, SIG_IGN); // when ffmpeg dies, writing is to fail, not to kill
+    signal(SIGCHLD, SIG_DFL);
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return strerror(errno);
+    out.messages = memfd_create("ffmpeg", MFD_CLOEXEC);
+    if ((out.ffmpeg = fork()) == 0) {
+        signal(SIGPIPE, SIG_DFL);
+        setpgid(0, 0);
+        dup2(ends[0], STDIN_FILENO);
+        dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
+        dup2(out.messages, STDERR_FILENO);
+        execvp(*arguments, arguments);
+        _exit(127);
+    }
+    close(ends[0]);
+    out.file = out.ffmpeg > 0 ? fdopen(ends[1], "wb") : NULL;
+    return out.file ? NULL : strerror(errno);
+}
+
+static const char *close_ffmpeg(void) {
+    static char text[512] = "ffmpeg: ";
+    const size_t start = 8;
+    int status = 0;
+    bool cut_off = fclose(out.file) != 0;
+    out.file = NULL;
+    waitpid(out.ffmpeg, &status, 0);
+    out.ffmpeg = 0;
+    ssize_t length = pread(out.messages, text + start, sizeof(text) - start - 1, 0);
+    close(out.messages);
+    text[start + (length > 0 ? (size_t)length : 0)] = '\0';
+    text[strcspn(text, "\n")] = '\0'; // the first message is the cause, others follow from it
+    if (status == 0 && !cut_off)
+        return NULL;
+    if (WIFSIGNALED(status))
+        sprintf(text + start, "ended by signal %d", WTERMSIG(status));
+    else if (!text[start])
+        sprintf(text + start, "ended with status %d", WEXITSTATUS(status));
+    return text;
+}
+
+static bool have_ffmpeg(void) {
+    static int works = -1;
+    char *arguments[] = {"ffmpeg", "-version", NULL};
+    if (works < 0)
+        works = !run_ffmpeg(arguments) && !close_ffmpeg();
+    return works;
+}
+
+static const char *open_ffmpeg(void) {
+    char size[48], bits[24], file[PATH_MAX + 8];
+    char *arguments[] = {"ffmpeg", "-v", "error", "-xerror", "-y", "-f", "rawvideo",
+                         // the picture: its fourth byte is not looked at
+                         "-pixel_format", "rgb0", "-video_size", size, "-framerate", "25", "-i",
+                         "pipe:0", "-vf", (char *)out.format->filter,
+                         // bitexact: two runs give the same file
+                         "-b:v", bits, "-fflags", "+bitexact", file, NULL};
+    sprintf(size, "%zux%zu", out.width, out.height);
+    sprintf(bits, "%zu", 500000 + 6 * out.width * out.height);
+    sprintf(file, "file:%s", out.name);
+    return run_ffmpeg(arguments);
+}
+
+static const char *add_ffmpeg(const unsigned char *pixels) {
+    if (fwrite(pixels, out.width * 4, out.height, out.file) == out.height)
+        return NULL;
+    const char *problem = close_ffmpeg();
+    return problem ? problem : "ffmpeg: ended too early";
+}
+
+// Most videos have one sample of colour for four pixels, so their sides are even: black is added.
+#define FFMPEG(ending, filter)                                                                     \
+    { ending, add_ffmpeg, close_ffmpeg, NULL, "vflip," filter }
+#define VIDEO(ending) FFMPEG(ending, "pad=ceil(iw/2)*2:ceil(ih/2)*2,format=yuv420p")
+#define GIF_PALETTE   "palettegen=stats_mode=single:reserve_transparent=0[p]"
+
+static const struct format formats[] = {
+    {".png", add_png, NULL, "cannot write .png: built without libpng (Debian: libpng-dev)", NULL},
+    {".ppm", add_ppm, NULL, NULL, NULL},
+    {".webp", add_webp, close_webp,
+     "cannot write .webp: built without libwebp (Debian: libwebp-dev)", NULL},
+    FFMPEG(".gif", "split[a][b];[a]" GIF_PALETTE ";[b][p]paletteuse=new=1"),
+    FFMPEG(".apng", "format=rgb24"),
+    VIDEO(".mp4"),
+    VIDEO(".webm"),
+    VIDEO(".mkv"),
+    VIDEO(".mov"),
+    VIDEO(".avi"),
+    VIDEO(".mpg"),
 };
 enum { FORMATS = sizeof(formats) / sizeof(*formats) };
 
@@ -99,155 +237,132 @@ static const struct format *format_of(const char *path) {
     return NULL;
 }
 
-const char *image_default_ending(void) {
-    const struct format *format = formats;
-    while (!format->write)
-        format++;
-    return format->ending;
+const char *image_default_ending(bool animation) {
+    if (animation && !image_problem(".webp"))
+        return ".webp";
+    if (animation && !image_problem(".gif"))
+        return ".gif";
+    return image_problem(".png") ? ".ppm" : ".png";
 }
 
 const char *image_problem(const char *path) {
     const struct format *format = format_of(path);
     if (!format)
-        return "the name must end in .png or .ppm";
-    return format->write ? NULL : format->missing;
-}
-
-// Finds %d or %0Nd, which starts at *start and ends before *end; its number has *digits digits.
-static bool find_number(const char *path, const char **start, const char **end, int *digits) {
-    for (const char *c = path; (c = strchr(c, '%')); c++) {
-        bool wide = c[1] == '0' && c[2] >= '1' && c[2] <= '9';
-        *start = c;
-        *digits = wide ? c[2] - '0' : 1;
-        *end = c + (wide ? 4 : 2);
-        if ((*end)[-1] == 'd')
-            return true;
-    }
-    return false;
-}
-
-bool image_is_sequence(const char *path) {
-    const char *start, *end;
-    int digits;
-    return find_number(path, &start, &end, &digits);
+        return "the name must end in .png, .ppm, .webp, or what ffmpeg is for: .gif, .apng, .mp4, "
+               ".webm, .mkv, .mov, .avi, .mpg";
+    if (format->filter && !have_ffmpeg())
+        return "needs ffmpeg, which is not installed (Debian: ffmpeg)";
+    return format->add ? NULL : format->missing;
 }
 
 char *image_frame_path(const char *path, size_t frame) {
-    const char *start, *end;
-    int digits;
     char *name = NULL;
-    int length = find_number(path, &start, &end, &digits)
-                     ? asprintf(&name, "%.*s%0*zu%s", (int)(start - path), path, digits, frame, end)
-                     : asprintf(&name, "%s", path);
-    if (length < 0)
+    int length = -1;
+    for (const char *c = path; length < 0 && (c = strchr(c, '%')); c++) {
+        bool wide = c[1] == '0' && c[2] >= '1' && c[2] <= '9';
+        const char *d = c + (wide ? 3 : 1);
+        if (*d == 'd')
+            length = asprintf(&name, "%.*s%0*zu%s", (int)(c - path), path, wide ? c[2] - '0' : 1,
+                              frame, d + 1);
+    }
+    if (length < 0 && asprintf(&name, "%s", path) < 0)
         quit(EXIT_FAILURE, "out of memory");
     return name;
 }
 
-// The length of the folder part of a path, with its slash.
-static int folder_length(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? (int)(slash + 1 - path) : 0;
+bool image_is_sequence(const char *path) {
+    char *name = image_frame_path(path, 0);
+    bool differs = strcmp(name, path) != 0;
+    free(name);
+    return differs;
 }
 
-static const char *target_problem(const char *path) {
+bool image_is_animation(const char *path) {
+    const struct format *format = format_of(path);
+    return format && format->close && !image_is_sequence(path);
+}
+
+// Decides under which name the file is written, and creates it when it is a temporary one: beside
+// the target, where a rename puts it into place. No regular file: no other name.
+static const char *choose_name(const char *path, const char *ending) {
     struct stat status;
-    if (stat(path, &status) == 0) {
-        if (S_ISDIR(status.st_mode))
-            return strerror(EISDIR);
-        if (access(path, W_OK) != 0)
-            return strerror(errno);
-        if (!S_ISREG(status.st_mode))
-            return NULL;
-    } else if (errno != ENOENT)
+    bool exists = stat(path, &status) == 0;
+    if (!exists && errno != ENOENT)
         return strerror(errno);
-    char folder[PATH_MAX];
-    snprintf(folder, sizeof(folder), "%.*s.", folder_length(path), path);
-    return access(folder, W_OK | X_OK) == 0 ? NULL : strerror(errno);
+    if (exists && S_ISDIR(status.st_mode))
+        return strerror(EISDIR);
+    if (exists && access(path, W_OK) != 0)
+        return strerror(errno);
+    out.temporary = !exists || S_ISREG(status.st_mode);
+    if (!out.temporary)
+        return snprintf(out.name, PATH_MAX, "%s", path) < PATH_MAX ? NULL : strerror(ENAMETOOLONG);
+    char *real = realpath(path, NULL); // a link stays a link
+    snprintf(out.target, sizeof(out.target), "%s", real ? real : path);
+    free(real);
+    const char *slash = strrchr(out.target, '/');
+    int length = snprintf(out.name, sizeof(out.name), "%.*s.picture-XXXXXX%s",
+                          slash ? (int)(slash + 1 - out.target) : 0, out.target, ending);
+    int fd = length < PATH_MAX ? mkostemps(out.name, (int)strlen(ending), O_CLOEXEC) : -1;
+    if (fd < 0) {
+        out.temporary = false;
+        return strerror(length < PATH_MAX ? errno : ENAMETOOLONG);
+    }
+    mode_t mask = umask(0);
+    umask(mask);
+    // not every file system has modes
+    (void)!fchmod(fd, exists ? status.st_mode & 0777 : 0666 & ~mask);
+    close(fd);
+    return NULL;
+}
+
+void image_discard(void) {
+    if (out.ffmpeg > 0)
+        kill(out.ffmpeg, SIGKILL);
+    if (out.temporary)
+        unlink(out.name);
+}
+
+static void must(const char *path, const char *problem) {
+    if (problem) {
+        image_discard();
+        quit(EXIT_FAILURE, "cannot write %s: %s", path, problem);
+    }
 }
 
 void image_check_target(const char *path) {
-    const char *problem = target_problem(path);
-    if (problem)
-        quit(EXIT_FAILURE, "cannot write %s: %s", path, problem);
+    must(path, choose_name(path, ".tmp"));
+    image_discard();
+    out.temporary = false;
 }
 
-// The unfinished file: a program that is interrupted leaves none behind.
-static char temporary[PATH_MAX];
-
-static void interrupted(int number) {
-    unlink(temporary);
-    signal(number, SIG_DFL);
-    raise(number);
+void image_open(const char *path, size_t width, size_t height) {
+    must(path, width == 0 || height == 0 ? "an empty picture" : image_problem(path));
+    signal(SIGXFSZ, SIG_IGN); // writing past a limit on file sizes is to fail, not to kill
+    out.path = path;
+    out.format = format_of(path);
+    out.width = width;
+    out.height = height;
+    must(path, choose_name(path, out.format->ending));
+    if (out.format->filter)
+        must(path, open_ffmpeg());
+    else
+        must(path, (out.file = fopen(out.name, "wbe")) ? NULL : strerror(errno));
 }
 
-// Changes the handlers of the signals that end a program, but not one that somebody else has set.
-static void replace_handlers(sighandler_t from, sighandler_t to) {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    for (int i = 0; i < 3; i++) {
-        sighandler_t was = signal(numbers[i], to);
-        if (was != from)
-            signal(numbers[i], was);
-    }
+void image_add(const unsigned char *pixels) {
+    must(out.path, out.format->add(pixels));
 }
 
-// Creates the temporary file in the target's folder, where a rename can put it into place.
-static int create_temporary(const char *target) {
-    int fd = -1;
-    for (int i = 0; i < 100 && fd < 0; i++) {
-        int length = snprintf(temporary, sizeof(temporary), "%.*s.picture-%ld-%d.tmp",
-                              folder_length(target), target, (long)getpid(), i);
-        if (length >= (int)sizeof(temporary)) {
-            errno = ENAMETOOLONG;
-            return -1;
-        }
-        fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd < 0 && errno != EEXIST)
-            return -1;
-    }
-    return fd;
-}
-
-// Writes to an open file and closes it.
-static const char *write_to(int fd, const struct format *format, const unsigned char *pixels,
-                            size_t width, size_t height) {
-    FILE *file = fd < 0 ? NULL : fdopen(fd, "wb");
-    if (!file)
-        return strerror(errno);
-    const char *problem = format->write(file, pixels, width, height);
-    if (fclose(file) != 0 && !problem)
-        problem = strerror(errno);
-    return problem;
+void image_close(void) {
+    must(out.path, out.format->close ? out.format->close() : NULL);
+    must(out.path, out.file && fclose(out.file) != 0 ? strerror(errno) : NULL);
+    must(out.path, out.temporary && rename(out.name, out.target) != 0 ? strerror(errno) : NULL);
+    out.file = NULL;
+    out.temporary = false;
 }
 
 void image_write(const char *path, const unsigned char *pixels, size_t width, size_t height) {
-    const char *problem = width == 0 || height == 0 ? "an empty picture" : image_problem(path);
-    if (!problem)
-        problem = target_problem(path);
-    if (problem)
-        quit(EXIT_FAILURE, "cannot write %s: %s", path, problem);
-    signal(SIGXFSZ, SIG_IGN); // writing past a limit on file sizes is to fail, not to kill
-
-    const struct format *format = format_of(path);
-    char *real = realpath(path, NULL); // a link stays a link
-    const char *target = real ? real : path;
-    struct stat status;
-    bool exists = stat(target, &status) == 0;
-    if (exists && !S_ISREG(status.st_mode)) {
-        problem = write_to(open(target, O_WRONLY | O_CLOEXEC), format, pixels, width, height);
-    } else {
-        replace_handlers(SIG_DFL, interrupted);
-        int fd = create_temporary(target);
-        if (fd >= 0 && exists)
-            (void)!fchmod(fd, status.st_mode & 0777); // not every file system has modes
-        problem = write_to(fd, format, pixels, width, height);
-        if (!problem && rename(temporary, target) != 0)
-            problem = strerror(errno);
-        if (problem && fd >= 0)
-            unlink(temporary);
-        replace_handlers(interrupted, SIG_DFL);
-    }
-    free(real);
-    if (problem)
-        quit(EXIT_FAILURE, "cannot write %s: %s", path, problem);
+    image_open(path, width, height);
+    image_add(pixels);
+    image_close();
 }

@@ -15,6 +15,9 @@
 #include "display.h"
 #include "options.h"
 
+// Programs without a picture are linked without it, and without the libraries that it needs.
+#pragma weak display_check_options
+
 struct Options options = {.window = -1, .seed = 1, .frames = 120};
 
 __attribute__((constructor)) static void set_program_name(void) {
@@ -148,6 +151,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
         return 0;
     case KEY_FRAMES:
         options.frames = (size_t)parse_whole("frames", text, 1, INT_MAX, true);
+        options.frames_given = true;
         return 0;
     case KEY_INJECT:
         options.inject_error = true;
@@ -187,12 +191,13 @@ static char *help_filter(int key, const char *text, void *input) {
 static const struct argp_option common[] = {
     {NULL, 0, NULL, 0, "Picture:", 1},
     {"output", KEY_OUTPUT, "FILE", 0,
-     "write to FILE, whose ending is the format; frame-%04d.png: all frames of an animation "
-     "(default: a file here, named after the program)",
+     "write to FILE, whose ending is the format: .png, .webp, .gif, .mp4 and more; frame-%04d.png: "
+     "each frame in a file (default: a window, or a file here, named after the program)",
      1},
-    {"window", KEY_WINDOW, NULL, 0, "show it in a window", 1},
+    {"window", KEY_WINDOW, NULL, 0, "show it in a window; Esc or q closes it", 1},
     {"no-window", KEY_NO_WINDOW, NULL, 0, "never open a window", 1},
-    {"frames", KEY_FRAMES, "N", 0, "length of an animation (default 120)", 1},
+    {"frames", KEY_FRAMES, "N", 0,
+     "length of an animation (default 120; in a window until it is closed)", 1},
     {NULL, 0, NULL, 0, "Device and data:", 2},
     {"device", KEY_DEVICE, "N", 0, "run on device N (default 0)", 2},
     {"list-devices", KEY_LIST, NULL, 0, "list the devices and exit", 2},
@@ -242,8 +247,10 @@ void parse_options(int argc, char **argv, const char *doc, unsigned uses, const 
         free((char *)table[i].doc);
     if (parse.window && parse.no_window)
         quit(EXIT_USAGE, "--window and --no-window contradict each other");
+    if (parse.window && options.output)
+        quit(EXIT_USAGE, "--window and --output contradict each other");
     if (parse.window || parse.no_window)
         options.window = parse.window;
-    if (uses & (PICTURE | ANIMATION) && !options.list_devices)
+    if (uses & (PICTURE | ANIMATION) && !options.list_devices && display_check_options)
         display_check_options();
 }

@@ -58,6 +58,7 @@ extern struct Options {
     const char *output; // NULL: not given
     int window;         // -1: where there is one, 0: never, 1: always
     size_t frames;
+    bool frames_given;
     bool inject_error;
 } options;
 

@@ -15,6 +15,8 @@ cd "${0%/*}/.."
 table() {
     cat <<'END'
 PNG|common|PNG pictures (libpng)|libpng-dev|-lpng|c|#include <png.h>\nint main(void) { return !png_access_version_number(); }
+WEBP|common|animations as WebP (libwebp)|libwebp-dev|-lwebpmux -lwebp|c|#include <webp/encode.h>\n#include <webp/mux.h>\nint main(void) { WebPMux *mux = WebPMuxNew(); return !mux + WebPGetEncoderVersion(); }
+GLUT|common|windows (freeglut, OpenGL)|freeglut3-dev|-lglut -lGL|c|#include <GL/freeglut.h>\nint main(void) { glutMainLoopEvent(); return !glGetString(GL_VERSION); }
 BOOST_CONTEXT|cpu|fast switches between threads that meet at a barrier (Boost.Context)|libboost-context-dev|-lboost_context|c++|#include <boost/context/detail/fcontext.hpp>\nint main() { return !boost::context::detail::make_fcontext(0, 0, 0); }
 END
 }

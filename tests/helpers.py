@@ -46,10 +46,15 @@ def backend():
     return variant().name.split("-")[0]
 
 
+def has(library):
+    """Whether bin/ was built with it: PNG, WEBP, GLUT, as in scripts/libs.sh."""
+    config = ROOT / variant() / "config.mk"
+    return config.exists() and bool(re.search(rf"^HAVE_{library} \?= 1$", config.read_text(), re.M))
+
+
 def ending():
     """png, or ppm for a build without libpng: the format of the pictures that the tests ask for."""
-    config = ROOT / variant() / "config.mk"
-    return "png" if config.exists() and re.search(r"^HAVE_PNG \?= 1$", config.read_text(), re.M) else "ppm"
+    return "png" if has("PNG") else "ppm"
 
 
 def sanitized(name=""):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where pictures go: files, sequences and the preview on a terminal, seen from outside."""
+"""Pictures in files, sequences and the preview on a terminal, seen from outside."""
 import fcntl
 import os
 import pty
@@ -57,7 +57,8 @@ def test_animation(draw, tmp_path):
     assert sorted(os.listdir(tmp_path)) == [f"f-{i:03}.png" for i in range(9)]
     for i in range(9):
         assert (helpers.pixels(tmp_path / f"f-{i:03}.png") == gradient(12, 8, i)).all()
-    draw("--animate", "--frames", 9, "--output", "last.png")
+    result = draw("--animate", "--frames", 9, "--output", "last.png")
+    assert result.out == "wrote last.png (12x8, the last of 9 frames)\n"
     assert (tmp_path / "last.png").read_bytes() == (tmp_path / "f-008.png").read_bytes()
     draw("--output", "still-%d.ppm")
     assert (helpers.pixels(tmp_path / "still-0.ppm") == gradient(12, 8)).all()
@@ -147,7 +148,7 @@ def test_preview_of_an_animation(tmp_path):
 
 def test_progress(tmp_path):
     shown = on_terminal(tmp_path, "--animate", "--frames", 3, stderr=True)
-    assert shown == "\rframe 1 of 3\rframe 2 of 3\rframe 3 of 3\n"
+    assert shown == "frame 1 of 3\rframe 2 of 3\rframe 3 of 3\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

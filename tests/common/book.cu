@@ -239,7 +239,7 @@ TEST(bitmaps) {
     EXPECT(grey("x.ppm", 7));
     r = in_child(animate);
     EXPECT(r.status == 0 && is(r.err, ""));
-    EXPECT(is(r.out, "wrote x.ppm (3x2)\n"));
+    EXPECT(is(r.out, "wrote x.ppm (3x2, the last of 5 frames)\n"));
     EXPECT(grey("x.ppm", 4));
     r = in_child(too_large);
     EXPECT(r.status == 1 &&

@@ -108,7 +108,7 @@ TEST(png) {
 TEST(no_png) {
     EXPECT(image_problem("x.ppm") == NULL);
     EXPECT(strstr(image_problem("x.PNG"), "libpng-dev"));
-    EXPECT(strcmp(image_default_ending(), ".ppm") == 0);
+    EXPECT(strcmp(image_default_ending(false), ".ppm") == 0);
 }
 #endif
 
@@ -144,6 +144,10 @@ TEST(names) {
     EXPECT(image_problem("a.ppm") == NULL && image_problem("a.b/c.PpM") == NULL);
     EXPECT(image_problem("ppm") && image_problem("a.ppm/") && image_problem("") &&
            image_problem("a.ppm.gz"));
+    EXPECT(strstr(image_problem("a.tiff"), "the name must end in .png, .ppm, "));
+    EXPECT(image_is_animation("a.webp") && image_is_animation("a.GIF"));
+    EXPECT(!image_is_animation("a.png") && !image_is_animation("a") && !image_is_animation(""));
+    EXPECT(!image_is_animation("%d.webp") && image_is_animation("%x.webp"));
 }
 
 // Modes, links and what was there before
@@ -200,7 +204,7 @@ TEST(bad_targets) {
     }
     EXPECT(fails(write_four, "/proc/a.ppm", strerror(geteuid() ? EACCES : ENOENT)));
     EXPECT(fails(write_nothing, "a.ppm", "an empty picture"));
-    EXPECT(fails(write_four, "a.gif", "the name must end in .png or .ppm"));
+    EXPECT(fails(write_four, "a.tiff", image_problem("a.tiff")));
     EXPECT(unit_child(check_four, (void *)"fine.ppm").status == 0);
     EXPECT(leave("file folder.ppm "));
 }
@@ -258,6 +262,9 @@ TEST(full_disk) {
         ".ppm",
 #if HAVE_PNG
         ".png",
+#endif
+#if HAVE_WEBP
+        ".webp",
 #endif
     };
     char name[16], data[64];

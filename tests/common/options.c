@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include "../../common/display.h"
 #include "../../common/options.h"
 #include "../../common/random.h"
 #include "../unit.h"
@@ -17,6 +18,9 @@ static const Option own[] = {OPTION_SIZE("size", &size, 1, 65536, "pixels a side
                              OPTION_FLAG("zoom", &zoom, "animate"), OPTION_END};
 
 static unsigned uses = PICTURE | ANIMATION;
+
+// Has the picture part of common/ linked, as a program with a picture has.
+void (*const with_pictures)(const Canvas *) = display_canvas;
 
 // Parses a line of words between blanks and prints what came of it.
 static void parse(void *line) {
@@ -133,14 +137,41 @@ TEST(refused_options) {
     expect("--zoom -- more", 64, "prog: more: this program takes options only\n");
     expect("--window --no-window", 64, "prog: --window and --no-window contradict each other\n");
     expect("--no-window --window", 64, "prog: --window and --no-window contradict each other\n");
-    expect("--window", 64, "prog: --window: this build has no window support\n");
+    expect("--window --output x.ppm", 64, "prog: --window and --output contradict each other\n");
+}
+
+TEST(refused_windows) {
+#if HAVE_GLUT
+    expect("--window", 64, "prog: --window: there is no display, DISPLAY is not set\n");
+    setenv("DISPLAY", "", 1);
+    expect("--window", 64, "prog: --window: there is no display, DISPLAY is not set\n");
+    setenv("DISPLAY", "nothing:99", 1);
+    expect("--window", 64, "prog: --window: failed to open display 'nothing:99'\n");
+#else
+    expect("--window", 64, "prog: --window: built without freeglut (Debian: freeglut3-dev)\n");
+    setenv("DISPLAY", "nothing:99", 1);
+#endif
+    // Who needs no window does not look for the display.
+    expect("--output x.ppm", 0, "output x.ppm window -1 ");
+    expect("--no-window", 0, "window 0 ");
+    expect("--list-devices", 0, "window -1 ");
 }
 
 TEST(refused_outputs) {
     uses = PICTURE | ANIMATION;
-    expect("--output x.gif", 64, "prog: --output x.gif: the name must end in .png or .ppm\n");
-    expect("--output png", 64, "prog: --output png: the name must end in .png or .ppm\n");
-    expect("--output=", 64, "prog: --output '': the name must end in .png or .ppm\n");
+    static const char must[] = "the name must end in .png, .ppm, ";
+    static const char *const bad[] = {"x.tiff", "x", "png", "x.png.gz", "x.mp3"};
+    char line[64], message[128];
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        snprintf(line, sizeof(line), "--output %s", bad[i]);
+        snprintf(message, sizeof(message), "prog: --output %s: %s", bad[i], must);
+        expect(line, 64, message);
+    }
+    snprintf(message, sizeof(message), "prog: --output '': %s", must);
+    expect("--output=", 64, message);
+    setenv("PATH", "/nonexistent", 1);
+    expect("--output x.gif", 64,
+           "prog: --output x.gif: needs ffmpeg, which is not installed (Debian: ffmpeg)\n");
     expect("--output no/x.ppm", 1, "prog: cannot write no/x.ppm: No such file or directory\n");
     expect("--output no/%d.ppm", 1, "prog: cannot write no/0.ppm: No such file or directory\n");
     expect("--output f%d.ppm", 0, "output f%d.ppm ");
@@ -151,6 +182,11 @@ TEST(refused_outputs) {
 #if !HAVE_PNG
     expect("--output x.png", 64,
            "prog: --output x.png: cannot write .png: built without libpng (Debian: libpng-dev)\n");
+#endif
+#if HAVE_WEBP
+    expect("--output x.webp", 0, "output x.webp ");
+#else
+    expect("--output x.webp", 64, "x.webp: cannot write .webp: built without libwebp (Debian: ");
 #endif
 }
 

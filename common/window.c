@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+// A window with a picture in it, over freeglut. The loop is our own, since freeglut's ends the
+// program.
+#include <limits.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+#include "options.h"
+#include "window.h"
+
+#if HAVE_GLUT
+#include <GL/freeglut.h>
+
+static struct {
+    const Canvas *canvas;
+    int id;                           // 0: there is none, or the user has closed it
+    int rows;                         // of the window
+    int left, bottom, across, upward; // where the picture is in it
+    bool dragging;
+    int x, y;           // where that began, in the picture
+    double next, since; // when the next frame is due, since when frames are counted, in seconds
+    int frames;
+} window;
+
+// freeglut answers an error by ending the program. Here it goes back to where it was called from.
+static jmp_buf caller;
+static char reason[256];
+
+static void failed(const char *format, va_list values) {
+    vsnprintf(reason, sizeof(reason), format, values);
+    longjmp(caller, 1);
+}
+
+static void warned(const char *format, va_list values) {
+    (void)format;
+    (void)values;
+}
+
+const char *window_problem(void) {
+    static bool ready;
+    const char *display = getenv("DISPLAY");
+    char *argv[] = {(char *)options.program, NULL};
+    int argc = 1;
+    if (ready)
+        return NULL;
+    if (!display || !*display)
+        return "there is no display, DISPLAY is not set";
+    if (setjmp(caller))
+        return reason;
+    glutInitErrorFunc(failed);
+    glutInitWarningFunc(warned);
+    glutInit(&argc, argv);
+    glutSetOption(GLUT_ACTION_ON_WINDOW_CLOSE, GLUT_ACTION_CONTINUE_EXECUTION);
+    ready = true;
+    return NULL;
+}
+
+// As large as the window allows, in the middle.
+static void place(int columns, int rows) {
+    double scale =
+        fmin((double)columns / window.canvas->width, (double)rows / window.canvas->height);
+    window.across = (int)fmax(1, round(window.canvas->width * scale));
+    window.upward = (int)fmax(1, round(window.canvas->height * scale));
+    window.left = (columns - window.across) / 2;
+    window.bottom = (rows - window.upward) / 2;
+    window.rows = rows;
+    glViewport(window.left, window.bottom, window.across, window.upward);
+}
+
+static void draw(void) {
+    glClear(GL_COLOR_BUFFER_BIT);
+    glRasterPos2f(-1, -1);
+    glPixelZoom((float)window.across / window.canvas->width,
+                (float)window.upward / window.canvas->height);
+    glDrawPixels((GLsizei)window.canvas->width, (GLsizei)window.canvas->height, GL_RGBA,
+                 GL_UNSIGNED_BYTE, window.canvas->pixels);
+    glutSwapBuffers();
+}
+
+static void closed(void) {
+    window.id = 0;
+}
+
+static void key_pressed(unsigned char key, int x, int y) {
+    (void)x;
+    (void)y;
+    if (key == 27 || key == 'q' || key == 'Q')
+        glutDestroyWindow(window.id);
+    else if (window.canvas->key)
+        window.canvas->key(window.canvas->data, key);
+}
+
+// From a pixel of the window, y = 0 on top, to the one of the picture that is drawn there.
+static void find_pixel(int *x, int *y) {
+    double column = (*x - window.left + 0.5) * window.canvas->width / window.across;
+    double row =
+        (window.rows - 1 - *y - window.bottom + 0.5) * window.canvas->height / window.upward;
+    *x = (int)fmax(0, fmin(floor(column), window.canvas->width - 1.0));
+    *y = (int)fmax(0, fmin(floor(row), window.canvas->height - 1.0));
+}
+
+static void mouse_moved(int x, int y) {
+    if (!window.dragging || !window.canvas->drag)
+        return;
+    find_pixel(&x, &y);
+    window.canvas->drag(window.canvas->data, window.x, window.y, x, y);
+}
+
+static void button_changed(int button, int state, int x, int y) {
+    if (button != GLUT_LEFT_BUTTON)
+        return;
+    if (state == GLUT_DOWN) {
+        window.dragging = true;
+        window.x = x;
+        window.y = y;
+        find_pixel(&window.x, &window.y);
+    }
+    mouse_moved(x, y);
+    window.dragging = state == GLUT_DOWN;
+}
+
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void open_window(void) {
+    // Nine tenths of the screen at most, and nothing so small that it cannot be seen.
+    double scale = fmin(0.9 * glutGet(GLUT_SCREEN_WIDTH) / window.canvas->width,
+                        0.9 * glutGet(GLUT_SCREEN_HEIGHT) / window.canvas->height);
+    scale = fmin(scale, fmax(1, floor(256 / fmax(window.canvas->width, window.canvas->height))));
+    glutInitWindowSize((int)fmax(1, round(window.canvas->width * scale)),
+                       (int)fmax(1, round(window.canvas->height * scale)));
+    glutInitDisplayMode(GLUT_RGBA | GLUT_DOUBLE);
+    window.id = glutCreateWindow(options.program);
+    glutReshapeFunc(place);
+    glutDisplayFunc(draw);
+    glutCloseFunc(closed);
+    glutKeyboardFunc(key_pressed);
+    glutIgnoreKeyRepeat(1);
+    glutMouseFunc(button_changed);
+    glutMotionFunc(mouse_moved);
+    window.dragging = false;
+    window.since = window.next = seconds();
+    window.frames = 0;
+}
+
+// Called after each frame: there are 60 a second at most, and the title tells how many.
+static void keep_pace(void) {
+    double now = seconds();
+    if (now < window.next)
+        usleep((useconds_t)(1e6 * (window.next - now)));
+    window.next = fmax(window.next, now) + 1.0 / 60;
+    window.frames++;
+    if (window.canvas->frame && now - window.since >= 0.5) {
+        char title[NAME_MAX + 40];
+        snprintf(title, sizeof(title), "%s: %.1f frames/s", options.program,
+                 window.frames / (now - window.since));
+        glutSetWindowTitle(title);
+        window.since = now;
+        window.frames = 0;
+    }
+}
+
+const char *window_show(const Canvas *canvas, const volatile sig_atomic_t *stop) {
+    const size_t end = canvas->frame && options.frames_given ? options.frames : SIZE_MAX;
+    const char *problem = window_problem();
+    if (problem)
+        return problem;
+    if (setjmp(caller))
+        return reason;
+    window.canvas = canvas;
+    open_window();
+    for (size_t ticks = 0; ticks < end && !*stop && window.id != 0; ticks++) {
+        if (canvas->frame) {
+            canvas->frame(canvas->data, (int)ticks);
+            glutPostRedisplay();
+        }
+        glutMainLoopEvent();
+        if (window.id != 0)
+            keep_pace();
+    }
+    if (window.id != 0) {
+        glutDestroyWindow(window.id);
+        glutMainLoopEvent();
+    }
+    return NULL;
+}
+
+#else
+const char *window_problem(void) {
+    return "built without freeglut (Debian: freeglut3-dev)";
+}
+
+const char *window_show(const Canvas *canvas, const volatile sig_atomic_t *stop) {
+    (void)canvas;
+    (void)stop;
+    return window_problem();
+}
+#endif

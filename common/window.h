@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// A window with a picture in it, over freeglut.
+#ifndef COMMON_WINDOW_H
+#define COMMON_WINDOW_H
+
+#include <signal.h>
+#include "display.h"
+
+// Why there can be no window here; NULL when there can.
+const char *window_problem(void);
+
+// Opens a window with the canvas and comes back when the user has closed it, when *stop is set or,
+// with --frames, after so many frames. Returns a problem, or NULL.
+const char *window_show(const Canvas *canvas, const volatile sig_atomic_t *stop);
+
+#endif
