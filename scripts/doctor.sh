@@ -34,13 +34,14 @@ fi
 if has compute-sanitizer; then say sanitizer 'compute-sanitizer found'; fi
 [ -z "$ARCHITECTURES" ] || say architectures "sm $ARCHITECTURES"
 
-if [ -n "${WAYLAND_DISPLAY-}" ]; then say display "Wayland ($WAYLAND_DISPLAY)"; elif [ -n "${DISPLAY-}" ]; then say display "X11 ($DISPLAY)"; else say display 'none: pictures go to files'; fi
-if compiles GL/gl.h -lGL; then say OpenGL found; else say OpenGL 'missing: apt install libgl-dev (nothing uses it yet)'; fi
+if [ -n "${DISPLAY-}" ]; then say display "X11 ($DISPLAY)"; elif [ -n "${WAYLAND_DISPLAY-}" ]; then say display 'Wayland without X11: pictures go to files'; else say display 'none: pictures go to files'; fi
 if compiles EGL/egl.h -lEGL; then say EGL found; else say EGL 'missing: apt install libegl-dev (nothing uses it yet)'; fi
 
+if has ffmpeg; then say video "$(ffmpeg -version | sed -n '1s/ Copyright.*//p')"; else say video 'missing: apt install ffmpeg (animations as GIF and as videos)'; fi
 scripts/libs.sh doctor | while IFS= read -r line; do say library "$line"; done
 for python in ${PYTHON-} python3 /usr/bin/python3; do
-    if "$python" -c 'import pytest, numpy, PIL' 2>/dev/null; then say tests "$python has pytest, numpy and PIL"; tests=found; break; fi
+    if "$python" -c 'import pytest, numpy, PIL' 2>/dev/null; then say tests "$python has pytest, numpy and PIL"; tests=$python; break; fi
 done
 [ -n "${tests-}" ] || say tests 'missing: apt install python3-pytest python3-numpy python3-pil'
+if has Xvfb && "${tests:-python3}" -c 'import Xlib' 2>/dev/null; then say tests 'Xvfb and Xlib for the tests of windows'; else say tests 'missing: apt install xvfb python3-xlib (tests of windows)'; fi
 if has clang-format; then say format "$(clang-format --version)"; else say format 'missing: apt install clang-format (make format)'; fi

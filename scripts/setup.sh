@@ -12,10 +12,15 @@ g++|the C++ compiler|gcc-c++, gcc, gcc
 gcc|the C compiler|gcc, gcc, gcc
 make|the build|make, make, make
 libpng-dev|PNG pictures|libpng-devel, libpng, libpng
+libwebp-dev|animations as WebP|libwebp-devel, libwebp, webp
+freeglut3-dev|windows|freeglut-devel, freeglut, freeglut
+ffmpeg|animations as GIF and as videos|ffmpeg-free, ffmpeg, ffmpeg
 libboost-context-dev|fast barriers on the CPU back end|boost-devel, boost, boost
 python3-pytest|the test suite|python3-pytest, python-pytest, pytest
 python3-numpy|the test suite|python3-numpy, python-numpy, numpy
 python3-pil|the comparison of pictures in the test suite|python3-pillow, python-pillow, pillow
+xvfb|the tests of windows|xorg-x11-server-Xvfb, xorg-server-xvfb, xorg-server
+python3-xlib|the tests of windows|python3-xlib, python-xlib, python-xlib
 END
 }
 

@@ -279,17 +279,28 @@ def test_environment_sets_what_the_command_line_sets(tree):
 
 # ---- libraries ----
 
-def test_without_libraries(tree):
+def test_without_libraries(tree, tmp_path):
     """Built as if they were not there: what they bring is named as off, the rest works."""
-    without = ["HAVE_PNG=0", "HAVE_BOOST_CONTEXT=0"]
+    without = ["HAVE_PNG=0", "HAVE_WEBP=0", "HAVE_GLUT=0", "HAVE_BOOST_CONTEXT=0"]
     log = make(tree, *without)
     assert set(PROGRAMS) <= compiled(log) and linked(log) == set(PROGRAMS)
-    assert [line[:25] for line in log.splitlines()[-2:]] == ["off: PNG pictures (libpng", "off: fast switches betwee"]
+    assert [line[:25] for line in log.splitlines()[-4:]] == [
+        "off: PNG pictures (libpng", "off: animations as WebP (", "off: windows (freeglut, O", "off: fast switches betwee"]
     log = make(tree, *without)
     assert not compiled(log) and not linked(log)
-    log = run(tree, "bin/chapter04/julia_gpu", "--size", "8", "--output", "picture.png", status=64)
-    assert "libpng" in log and len(log.splitlines()) == 1
-    run(tree, "bin/chapter04/julia_gpu", "--size", "8", "--output", "picture.ppm")
+    julia = [str(tree / "bin/chapter04/julia_gpu"), "--size", "8"]
+    folder, env = tmp_path / "pictures", {"DISPLAY": "", "PATH": "/nonexistent"}
+    folder.mkdir()
+    for ending, library in ("png", "libpng"), ("webp", "libwebp"), ("gif", "ffmpeg"):
+        log = run(folder, *julia, "--output", "x." + ending, status=64, **env)
+        assert library in log and len(log.splitlines()) == 1
+    assert "built without freeglut" in run(folder, *julia, "--window", status=64, **env)
+    assert "no window: built without freeglut (Debian: freeglut3-dev); writing a file" in run(folder, *julia, **{**env, "DISPLAY": ":0"})
+    log = run(folder, *julia, "--zoom", "--frames", "2", **env)
+    assert "wrote julia_gpu.ppm (8x8, the last of 2 frames)\nall frames would need libwebp" in log
+    assert os.listdir(folder) == ["julia_gpu.ppm"]
+    if shutil.which("ffmpeg"):
+        assert "wrote julia_gpu.gif (8x8, 2 frames)\n" in run(folder, *julia, "--zoom", "--frames", "2", DISPLAY="")
     assert set(PROGRAMS) <= compiled(make(tree, "-n"))
 
 
