@@ -38,7 +38,9 @@ static struct {
     const char *path; // as the user calls it
     const struct format *format;
     size_t width, height;
-    FILE *file;            // or the pipe to ffmpeg
+    FILE *file; // a pipe to ffmpeg, else memory: `data`
+    char *data;
+    size_t size;
     char name[PATH_MAX];   // what it is called while it is open
     char target[PATH_MAX]; // and then, when that is another name
     bool temporary;        // whether it is
@@ -46,38 +48,62 @@ static struct {
     int messages;          // what it says, a file in memory
 } out;
 
-// A copy without alpha, the top row first; NULL when there is no memory.
-static unsigned char *without_alpha(const unsigned char *pixels) {
-    unsigned char *copy = malloc(out.width * out.height * 3), *to = copy;
-    for (size_t y = out.height; copy && y-- > 0;)
-        for (size_t x = 0; x < out.width; x++, to += 3)
-            memcpy(to, &pixels[(y * out.width + x) * 4], 3);
-    return copy;
+// Decides under which name the file is written, and creates it when it is a temporary one: beside
+// the target, where a rename puts it into place. No regular file: no other name.
+static const char *choose_name(const char *path, const char *ending) {
+    struct stat status;
+    bool exists = stat(path, &status) == 0;
+    if (!exists && errno != ENOENT)
+        return strerror(errno);
+    if (exists && S_ISDIR(status.st_mode))
+        return strerror(EISDIR);
+    if (exists && access(path, W_OK) != 0)
+        return strerror(errno);
+    out.temporary = !exists || S_ISREG(status.st_mode);
+    if (!out.temporary)
+        return snprintf(out.name, PATH_MAX, "%s", path) < PATH_MAX ? NULL : strerror(ENAMETOOLONG);
+    char *real = realpath(path, NULL); // a link stays a link
+    snprintf(out.target, sizeof(out.target), "%s", real ? real : path);
+    free(real);
+    const char *slash = strrchr(out.target, '/');
+    int length = snprintf(out.name, sizeof(out.name), "%.*s.picture-XXXXXX%s",
+                          slash ? (int)(slash + 1 - out.target) : 0, out.target, ending);
+    int fd = length < PATH_MAX ? mkostemps(out.name, (int)strlen(ending), O_CLOEXEC) : -1;
+    if (fd < 0) {
+        out.temporary = false;
+        return strerror(length < PATH_MAX ? errno : ENAMETOOLONG);
+    }
+    mode_t mask = umask(0);
+    umask(mask);
+    // not every file system has modes
+    (void)!fchmod(fd, exists ? status.st_mode & 0777 : 0666 & ~mask);
+    close(fd);
+    return NULL;
 }
 
 static const char *add_ppm(const unsigned char *pixels) {
-    unsigned char *copy = without_alpha(pixels);
-    if (!copy)
-        return strerror(ENOMEM);
     fprintf(out.file, "P6\n%zu %zu\n255\n", out.width, out.height);
-    fwrite(copy, out.width * 3, out.height, out.file);
-    free(copy);
-    return ferror(out.file) ? strerror(errno) : NULL;
+    for (size_t y = out.height; y-- > 0;)
+        for (size_t x = 0; x < out.width; x++)
+            fwrite(&pixels[(y * out.width + x) * 4], 3, 1, out.file);
+    return NULL;
 }
 
 #if HAVE_PNG
 static const char *add_png(const unsigned char *pixels) {
     static png_image image;
-    unsigned char *copy = without_alpha(pixels);
-    if (!copy)
+    unsigned char *rgb = malloc(out.width * out.height * 3), *to = rgb;
+    if (!rgb)
         return strerror(ENOMEM);
+    for (size_t y = out.height; y-- > 0;)
+        for (size_t x = 0; x < out.width; x++, to += 3)
+            memcpy(to, &pixels[(y * out.width + x) * 4], 3);
     image = (png_image){.version = PNG_IMAGE_VERSION, .format = PNG_FORMAT_RGB};
     image.width = (png_uint_32)out.width;
     image.height = (png_uint_32)out.height;
-    bool good = png_image_write_to_stdio(&image, out.file, 0, copy, 0, NULL);
-    const char *problem = good ? NULL : ferror(out.file) ? strerror(errno) : image.message;
-    free(copy);
-    return problem;
+    bool good = png_image_write_to_stdio(&image, out.file, 0, rgb, 0, NULL);
+    free(rgb);
+    return good ? NULL : image.message;
 }
 #else
 #define add_png NULL
@@ -125,7 +151,7 @@ static const char *close_webp(void) {
     webp = NULL;
     fwrite(data.bytes, 1, data.size, out.file);
     WebPDataClear(&data);
-    return !good ? strerror(ENOMEM) : ferror(out.file) ? strerror(errno) : NULL;
+    return good ? NULL : strerror(ENOMEM);
 }
 #else
 #define add_webp   NULL
@@ -194,8 +220,9 @@ static const char *open_ffmpeg(void) {
                          "-b:v", bits, "-fflags", "+bitexact", file, NULL};
     sprintf(size, "%zux%zu", out.width, out.height);
     sprintf(bits, "%zu", 500000 + 6 * out.width * out.height);
+    const char *problem = choose_name(out.path, out.format->ending);
     sprintf(file, "file:%s", out.name);
-    return run_ffmpeg(arguments);
+    return problem ? problem : run_ffmpeg(arguments);
 }
 
 static const char *add_ffmpeg(const unsigned char *pixels) {
@@ -282,39 +309,6 @@ bool image_is_animation(const char *path) {
     return format && format->close && !image_is_sequence(path);
 }
 
-// Decides under which name the file is written, and creates it when it is a temporary one: beside
-// the target, where a rename puts it into place. No regular file: no other name.
-static const char *choose_name(const char *path, const char *ending) {
-    struct stat status;
-    bool exists = stat(path, &status) == 0;
-    if (!exists && errno != ENOENT)
-        return strerror(errno);
-    if (exists && S_ISDIR(status.st_mode))
-        return strerror(EISDIR);
-    if (exists && access(path, W_OK) != 0)
-        return strerror(errno);
-    out.temporary = !exists || S_ISREG(status.st_mode);
-    if (!out.temporary)
-        return snprintf(out.name, PATH_MAX, "%s", path) < PATH_MAX ? NULL : strerror(ENAMETOOLONG);
-    char *real = realpath(path, NULL); // a link stays a link
-    snprintf(out.target, sizeof(out.target), "%s", real ? real : path);
-    free(real);
-    const char *slash = strrchr(out.target, '/');
-    int length = snprintf(out.name, sizeof(out.name), "%.*s.picture-XXXXXX%s",
-                          slash ? (int)(slash + 1 - out.target) : 0, out.target, ending);
-    int fd = length < PATH_MAX ? mkostemps(out.name, (int)strlen(ending), O_CLOEXEC) : -1;
-    if (fd < 0) {
-        out.temporary = false;
-        return strerror(length < PATH_MAX ? errno : ENAMETOOLONG);
-    }
-    mode_t mask = umask(0);
-    umask(mask);
-    // not every file system has modes
-    (void)!fchmod(fd, exists ? status.st_mode & 0777 : 0666 & ~mask);
-    close(fd);
-    return NULL;
-}
-
 void image_discard(void) {
     if (out.ffmpeg > 0)
         kill(out.ffmpeg, SIGKILL);
@@ -342,22 +336,32 @@ void image_open(const char *path, size_t width, size_t height) {
     out.format = format_of(path);
     out.width = width;
     out.height = height;
-    must(path, choose_name(path, out.format->ending));
-    if (out.format->filter)
-        must(path, open_ffmpeg());
-    else
-        must(path, (out.file = fopen(out.name, "wbe")) ? NULL : strerror(errno));
+    out.file = out.format->filter ? NULL : open_memstream(&out.data, &out.size);
+    if (!out.file)
+        must(path, out.format->filter ? open_ffmpeg() : strerror(errno));
 }
 
 void image_add(const unsigned char *pixels) {
     must(out.path, out.format->add(pixels));
 }
 
+// Writes what is in memory.
+static const char *save(void) {
+    const char *problem = fclose(out.file) == 0 ? choose_name(out.path, ".tmp") : strerror(errno);
+    if (problem)
+        return problem;
+    FILE *file = fopen(out.name, "wbe");
+    bool good = file && fwrite(out.data, 1, out.size, file) == out.size;
+    if (!file || fclose(file) != 0 || !good)
+        problem = strerror(errno);
+    free(out.data);
+    return problem;
+}
+
 void image_close(void) {
     must(out.path, out.format->close ? out.format->close() : NULL);
-    must(out.path, out.file && fclose(out.file) != 0 ? strerror(errno) : NULL);
+    must(out.path, out.format->filter ? NULL : save());
     must(out.path, out.temporary && rename(out.name, out.target) != 0 ? strerror(errno) : NULL);
-    out.file = NULL;
     out.temporary = false;
 }
 

@@ -277,10 +277,7 @@ def test_interrupt(tmp_path, ending, number):
     """The file so far is closed, the exit function runs, the status says which signal it was. As from the
     keyboard, the signal goes to all processes of the group."""
     process = start(tmp_path, "--animate", "--slow", "--talk", "--width", 64, "--height", 64, "--frames", 100000, "--output", f"x.{ending}")
-    for _ in deadline():
-        if os.listdir(tmp_path):
-            break
-    time.sleep(0.5)
+    time.sleep(1)
     os.killpg(process.pid, number)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 128 + number, err
@@ -325,10 +322,7 @@ def test_a_wrong_result_is_not_hidden_by_an_interrupt(tmp_path):
 @pytest.mark.parametrize("ending", EXACT + VIDEOS[:1])
 def test_second_interrupt_ends_at_once(tmp_path, ending):
     process = start(tmp_path, "--animate", "--hang", "--talk", "--frames", 100000, "--output", f"x.{ending}")
-    for _ in deadline():
-        if os.listdir(tmp_path):
-            break
-    time.sleep(0.3)
+    time.sleep(1)
     process.send_signal(signal.SIGINT)
     with pytest.raises(subprocess.TimeoutExpired):
         process.wait(0.5)
@@ -670,9 +664,9 @@ def test_no_window_although_there_could_be_one(draw, screen, tmp_path, args):
 
 def test_dead_display(draw, tmp_path):
     """One line, and a file instead; but --window has to be one."""
-    env = {"DISPLAY": "nowhere.invalid:99"}
+    env = {"DISPLAY": ":9999"}
     result = draw("--animate", "--frames", 3, "--talk", env=env)
-    why = "failed to open display 'nowhere.invalid:99'" if helpers.has("GLUT") else "built without freeglut (Debian: freeglut3-dev)"
+    why = "failed to open display ':9999'" if helpers.has("GLUT") else "built without freeglut (Debian: freeglut3-dev)"
     assert result.err == f"picture: no window: {why}; writing a file\n"
     assert re.fullmatch(r"wrote picture\.\w+ \(12x8, .*3 frames\)\n(all frames would need .*\n)?exit function\n", result.out)
     [file] = os.listdir(tmp_path)
