@@ -18,7 +18,8 @@
 
 static struct {
     const Canvas *canvas;
-    int id;                           // 0: there is none, or the user has closed it
+    int id;                           // 0: the user has closed it
+    bool done;                        // or wants it to be
     int rows;                         // of the window
     int left, bottom, across, upward; // where the picture is in it
     bool dragging;
@@ -84,13 +85,14 @@ static void draw(void) {
 
 static void closed(void) {
     window.id = 0;
+    window.done = true;
 }
 
 static void key_pressed(unsigned char key, int x, int y) {
     (void)x;
     (void)y;
     if (key == 27 || key == 'q' || key == 'Q')
-        glutDestroyWindow(window.id);
+        window.done = true; // destroying it here, twice perhaps, is more than freeglut takes
     else if (window.canvas->key)
         window.canvas->key(window.canvas->data, key);
 }
@@ -146,7 +148,7 @@ static void open_window(void) {
     glutIgnoreKeyRepeat(1);
     glutMouseFunc(button_changed);
     glutMotionFunc(mouse_moved);
-    window.dragging = false;
+    window.done = window.dragging = false;
     window.since = window.next = seconds();
     window.frames = 0;
 }
@@ -171,19 +173,21 @@ static void keep_pace(void) {
 const char *window_show(const Canvas *canvas, const volatile sig_atomic_t *stop) {
     const size_t end = canvas->frame && options.frames_given ? options.frames : SIZE_MAX;
     const char *problem = window_problem();
+    if (!problem && (canvas->width == 0 || canvas->height == 0))
+        problem = "an empty picture";
     if (problem)
         return problem;
     if (setjmp(caller))
         return reason;
     window.canvas = canvas;
     open_window();
-    for (size_t ticks = 0; ticks < end && !*stop && window.id != 0; ticks++) {
+    for (size_t ticks = 0; ticks < end && !*stop && !window.done; ticks++) {
         if (canvas->frame) {
             canvas->frame(canvas->data, (int)ticks);
             glutPostRedisplay();
         }
         glutMainLoopEvent();
-        if (window.id != 0)
+        if (!window.done)
             keep_pace();
     }
     if (window.id != 0) {

@@ -500,6 +500,18 @@ def test_window(window, kind, how):
 
 
 @needs_window
+def test_impatient_user(window):
+    """Everything that closes the window at once, while a frame is drawn."""
+    for ways in (["Esc"] * 3, ["Esc", "close button", "q"], ["close button"] * 2, ["close button", "q"]):
+        w = window("--animate", "--slow", "--talk")
+        w.display.sync = w.display.flush  # does not wait for an answer
+        for way in ways:
+            ENDINGS[way](w)
+        del w.display.sync
+        assert w.end() == "exit function\n"
+
+
+@needs_window
 def test_status_of_a_wrong_result_is_kept(window):
     w = window("--wrong", "--talk")
     w.close()
