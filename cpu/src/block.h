@@ -81,6 +81,7 @@ struct Worker : Block {
     unsigned enter(uint3 thread); // its linear index; from here on its record is valid
     void wait(unsigned t);        // until another makes it ready
     void make_ready(unsigned t);
+    void make_lanes_ready(unsigned warp, unsigned lanes);
     void complete_warp_operation(unsigned warp);
     void answer_active_lanes();
     [[noreturn]] void run_fibers();

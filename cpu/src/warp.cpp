@@ -130,6 +130,19 @@ void compute(Thread *threads, unsigned present, WarpOp op) {
 
 } // namespace
 
+// They go on in the order of the schedule, as after a barrier: else a __syncwarp() that is missing
+// after this one would not show under any.
+void Worker::make_lanes_ready(unsigned w, unsigned lanes) {
+    const unsigned first = w * warpSize;
+    if (!order)
+        for (unsigned left = lanes; left; left &= left - 1)
+            make_ready(first + (unsigned)__builtin_ctz(left));
+    else
+        for (unsigned i = 0; i < count; ++i)
+            if (order[i] / warpSize == w && lanes >> order[i] % warpSize & 1)
+                make_ready(order[i]);
+}
+
 // Lets the lanes of each meeting go for which all have come.
 void Worker::complete_warp_operation(unsigned w) {
     Warp &warp = warps[w];
@@ -159,8 +172,7 @@ void Worker::complete_warp_operation(unsigned w) {
         completed = true;
         warp.waiting &= ~present;
         todo &= ~present;
-        for (unsigned left = present; left; left &= left - 1)
-            make_ready(w * warpSize + (unsigned)__builtin_ctz(left));
+        make_lanes_ready(w, present);
     }
     if (one && !completed)
         kernel_error("divergent warp operation: lanes that name each other are at %s with mask "
@@ -214,11 +226,9 @@ void Worker::answer_active_lanes() {
             for (unsigned other = t; other < end; ++other)
                 if (asks(other) && same_site(threads[other].site, threads[t].site))
                     together |= 1u << (other - first);
-            for (unsigned left = together; left; left &= left - 1) {
-                const unsigned other = first + (unsigned)__builtin_ctz(left);
-                threads[other].result = together;
-                make_ready(other);
-            }
+            for (unsigned left = together; left; left &= left - 1)
+                threads[first + (unsigned)__builtin_ctz(left)].result = together;
+            make_lanes_ready(first / warpSize, together);
         }
     }
 }

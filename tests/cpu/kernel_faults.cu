@@ -208,26 +208,47 @@ __global__ void missing_barrier(int *out, bool wait) {
     out[threadIdx.x] = cells[63 - threadIdx.x];
 }
 
-static bool reversed(const char *schedule, bool wait) {
+// The same in a warp whose lanes have met already: half of them overwrite what the others read.
+__global__ void missing_syncwarp(int *out, bool wait) {
+    __shared__ int cells[64];
+    const unsigned t = threadIdx.x, opposite = t ^ 31;
+    cells[t] = 63 - (int)opposite;
+    __syncwarp();
+    out[t] = cells[opposite];
+    if (wait)
+        __syncwarp();
+    if (t & 16)
+        cells[t] = -1;
+}
+
+static bool reversed(const char *schedule, void (*kernel)(int *, bool), bool wait) {
     setenv("CUDA_CPU_SCHEDULE", schedule, 1);
+    struct Case {
+        void (*kernel)(int *, bool);
+        bool wait;
+    } the_case = {kernel, wait};
     return unit_child(
                [](void *arg) {
                    int *out, host[64], wrong = 0;
+                   const Case c = *static_cast<Case *>(arg);
                    cudaMalloc(&out, sizeof host);
-                   missing_barrier<<<1, 64>>>(out, *static_cast<bool *>(arg));
+                   c.kernel<<<1, 64>>>(out, c.wait);
                    cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost);
                    for (int i = 0; i < 64; ++i)
                        wrong += host[i] != 63 - i;
                    exit(wrong ? EXIT_FAILURE : EXIT_SUCCESS);
                },
-               &wait)
+               &the_case)
                .status == 0;
 }
 
 TEST(missing_barrier_shows) {
     for (const char *schedule : {"forward", "reverse", "random:1", "random:2"}) {
-        EXPECT(!reversed(schedule, false));
-        EXPECT(reversed(schedule, true));
+        EXPECT(!reversed(schedule, missing_barrier, false));
+        EXPECT(reversed(schedule, missing_barrier, true));
+        EXPECT(reversed(schedule, missing_syncwarp, true));
+        if (strcmp(schedule, "forward") != 0)
+            EXPECT(!reversed(schedule, missing_syncwarp, false));
     }
 }
 
