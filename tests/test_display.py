@@ -14,7 +14,7 @@ import pytest
 from PIL import Image, ImageSequence
 
 import helpers
-from make_reference import julia, red
+from formulas import julia, red
 from test_common import gradient, on_terminal, preview
 
 try:
