@@ -152,6 +152,12 @@ def environment(extra=None):
     return env
 
 
+def default_signals():
+    """For preexec_fn: whoever started the tests in the background has interrupts ignored."""
+    for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+        signal.signal(number, signal.SIG_DFL)
+
+
 def execute(program, args, cwd, env=None, timeout=None, limits=None, stdout=subprocess.PIPE):
     """Runs bin/`program` (or the Path given). `limits` maps resource.RLIMIT_… to bytes or seconds."""
     path = program if isinstance(program, pathlib.Path) else BIN / str(program)

@@ -156,7 +156,7 @@ def test_interrupted(tmp_path, number):
     command = [helpers.BIN / PICTURE, "draw", "--", "--noise", "--width", "6000", "--height", "6000",
                "--output", "x.png"]
     process = subprocess.Popen(command, cwd=tmp_path, env=helpers.environment(), stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE)
+                               stderr=subprocess.PIPE, preexec_fn=helpers.default_signals)
     deadline = time.monotonic() + 60
     while len(os.listdir(tmp_path)) < 2:
         assert time.monotonic() < deadline and process.poll() is None, "no unfinished file was seen"

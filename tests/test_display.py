@@ -58,7 +58,7 @@ def start(cwd, *args, env=None, **more):
     """The picture program in the background."""
     return subprocess.Popen([helpers.BIN / PICTURE, "draw", "--", *map(str, args)], cwd=cwd, text=True,
                             env=helpers.environment(env), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            start_new_session=True, **more)
+                            start_new_session=True, preexec_fn=helpers.default_signals, **more)
 
 
 def frames(path):
@@ -376,7 +376,8 @@ class Window:
         # What Mesa and Xlib leave and share without a lock is theirs.
         env = {"DISPLAY": name, "LSAN_OPTIONS": "detect_leaks=0", "TSAN_OPTIONS": "ignore_noninstrumented_modules=1"}
         self.process = subprocess.Popen([helpers.BIN / program, *map(str, args)], cwd=cwd, env=helpers.environment(env), text=True,
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        preexec_fn=helpers.default_signals)
         self.display = display.Display(name)
         self.root = self.display.screen().root
         for _ in deadline():
