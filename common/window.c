@@ -181,7 +181,8 @@ const char *window_show(const Canvas *canvas, const volatile sig_atomic_t *stop)
         return reason;
     window.canvas = canvas;
     open_window();
-    for (size_t ticks = 0; ticks < end && !*stop && !window.done; ticks++) {
+    size_t ticks = 0;
+    do {
         if (canvas->frame) {
             canvas->frame(canvas->data, (int)ticks);
             glutPostRedisplay();
@@ -189,7 +190,7 @@ const char *window_show(const Canvas *canvas, const volatile sig_atomic_t *stop)
         glutMainLoopEvent();
         if (!window.done)
             keep_pace();
-    }
+    } while (++ticks < end && !*stop && !window.done);
     if (window.id != 0) {
         glutDestroyWindow(window.id);
         glutMainLoopEvent();
