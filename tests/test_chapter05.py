@@ -281,6 +281,4 @@ def test_reduction(run, rng, size):
 # More than 2^28 elements: those of the CPU back end that need a barrier for each take minutes.
 @pytest.mark.parametrize("kernel", [pytest.param(k, marks=[] if k == 6 else pytest.mark.backend("gpu")) for k in range(7)])
 def test_long_reduction(run, kernel):
-    if helpers.sanitized():
-        pytest.skip("takes minutes with a sanitizer")
     run("chapter05/reduction", "--size", 2**28 + 3, "--kernel", kernel, status=0)
