@@ -7,7 +7,8 @@
  *          is at this time.
  * Book:    5.2.2
  * Run:     ./bin/chapter05/ripple --output ripple.webp
- * Differs: the size is an option and need not be a multiple of 16, so threads beyond the edge leave
+ * Differs: the size is an option and need not be a multiple of 16, so threads beyond the edge
+ *          leave. Dragging in the window moves the centre.
  * Picture: yes
  */
 #include <math.h>
@@ -56,6 +57,13 @@ static void generate_frame(void *data, int ticks) {
                             cudaMemcpyDeviceToHost));
 }
 
+// Dragging in the window takes the centre along.
+static void move_centre(void *data, int, int, int x, int y) {
+    DataBlock *d = (DataBlock *)data;
+    d->centre_x = x;
+    d->centre_y = y;
+}
+
 // The grey of a pixel is the whole part of its value. Where the value is so close to a whole number
 // that rounding may have taken float below or above it, either is right.
 static unsigned char expected_grey(const DataBlock *d, size_t x, size_t y, unsigned char got) {
@@ -99,6 +107,7 @@ int main(int argc, char **argv) {
     data.centre_x = data.centre_y = data.size / 2;
     HANDLE_ERROR(cudaMalloc((void **)&data.dev_bitmap, bytes));
 
+    bitmap.click_drag(move_centre);
     bitmap.anim_and_exit(generate_frame);
     inject_error(bitmap.get_ptr(), bytes);
     bool ok = check(&data);

@@ -618,6 +618,26 @@ def test_drag(window):
 
 
 @needs_window
+def test_dragging_moves_the_ripple(window):
+    """The rings are round about the place where the mouse was last; the program checks its last frame."""
+    w = window("--size", 256, program="chapter05/ripple")
+
+    def rings_about(x, y):
+        part = w.pixels()[y - 30:y + 31, x - 30:x + 31]
+        return (part == part[::-1, ::-1]).all() and (part == part.transpose(1, 0, 2)).all() and (part[30] != part[30, 0]).any()
+
+    w.wait_for(lambda: rings_about(128, 127))  # rows count from below, where the centre is at 128
+    for x, y in (40, 200), (210, 60):
+        w.point(100, 50)
+        w.button(True)
+        w.point(x, y)
+        w.button(False)
+        w.wait_for(lambda: rings_about(x, y))
+    w.key("q")
+    assert re.fullmatch(r"Frame \d+ is right\.\n", w.end())
+
+
+@needs_window
 def test_drag_over_a_still_does_nothing(window):
     w = window()
     w.point(10, 10)
