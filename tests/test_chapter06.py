@@ -123,7 +123,7 @@ def test_constant_scalars(run, rng):
     for size in [None, 1, 255, 256, 257, rng.randint(2, 10**6)]:
         seed = rng.randrange(1 << 63)
         g, m = (f(rng.choice([rng.uniform(-20, 20), rng.uniform(-1e6, 1e6), 0])) for _ in range(2))
-        arguments = [f"--g={g!r}", f"--m={m!r}", f"--seed={seed}"] + ([f"--size={size}"] if size else [])
+        arguments = [f"--g={float(g)!r}", f"--m={float(m)!r}", f"--seed={seed}"] + ([f"--size={size}"] if size else [])
         out = run("chapter06/constant_scalars", *arguments, status=0).out.splitlines()
         first = random_floats(random_bits(seed))(100)
         assert out[0] == f"g = {g:g}, m = {m:g}"

@@ -338,7 +338,7 @@ def test_comparison_of_pictures_fails_when_it_should(tmp_path, monkeypatch, nprn
     with pytest.raises(AssertionError, match="shape"):
         helpers.compare("cut", picture[1:], picture)
     with pytest.raises(AssertionError, match="no reference"):
-        helpers.compare_with_reference("missing", tmp_path / "x.png", "there-is-none.png")
+        helpers.compare_with_reference("missing", tmp_path / "x.png", tmp_path / "there-is-none.png")
 
 
 # ---- The sources

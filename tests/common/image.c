@@ -164,7 +164,7 @@ TEST(replacing) {
     put("old.ppm", "something longer than the picture that takes its place");
     chmod("old.ppm", 0604);
     umask(077);
-    symlink("old.ppm", "link.ppm");
+    EXPECT(symlink("old.ppm", "link.ppm") == 0);
     image_write("link.ppm", four, 2, 2);
     EXPECT(lstat("link.ppm", &status) == 0 && S_ISLNK(status.st_mode));
     EXPECT(contents("old.ppm", data, sizeof(data)) == sizeof(four_ppm) - 1);
@@ -277,7 +277,7 @@ TEST(full_disk) {
     large = big_random_block(SIDE * SIDE * 4);
     for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++) {
         sprintf(name, "full%s", endings[i]);
-        symlink("/dev/full", name);
+        EXPECT(symlink("/dev/full", name) == 0);
         EXPECT(fails(write_unprivileged, name, "No space left on device"));
         EXPECT(fails(write_large_unprivileged, name, "No space left on device"));
         EXPECT(lstat(name, &status) == 0 && S_ISLNK(status.st_mode));
@@ -289,7 +289,7 @@ TEST(full_disk) {
         EXPECT(contents(name, data, sizeof(data)) == 4);
         remove(name);
     }
-    symlink("/dev/null", "null.ppm");
+    EXPECT(symlink("/dev/null", "null.ppm") == 0);
     EXPECT(unit_child(write_unprivileged, (void *)"null.ppm").status == 0);
     EXPECT(leave("null.ppm "));
     free(large);
