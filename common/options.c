@@ -91,6 +91,19 @@ static float parse_float(const char *name, const char *text, float low, float hi
     return value;
 }
 
+// The place of a word in a list such as "red|green".
+static int parse_word(const char *name, const char *text, const char *words) {
+    const char *word = words;
+    for (int place = 0;; place++) {
+        size_t length = strcspn(word, "|");
+        if (strlen(text) == length && strncmp(text, word, length) == 0)
+            return place;
+        if (!word[length])
+            quit(EXIT_USAGE, "--%s %s: must be one of %s", name, *text ? text : "''", words);
+        word += length + 1;
+    }
+}
+
 enum {
     KEY_DEVICE = 1000,
     KEY_LIST,
@@ -115,6 +128,10 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
         const Option *own = &parse->own[key - KEY_OWN];
         if (own->flag)
             *own->flag = true;
+        else if (own->words)
+            *own->integer = parse_word(own->name, text, own->words);
+        else if (own->text)
+            *own->text = text;
         else if (own->integer)
             *own->integer = (int)parse_whole(own->name, text, own->min, own->max, false);
         else if (own->size)
@@ -164,7 +181,13 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
 static char *help_text(const Option *own) {
     char *text = NULL;
     int length;
-    if (own->integer)
+    if (own->words) {
+        const char *word = own->words;
+        for (int i = 0; i < *own->integer; i++)
+            word += strcspn(word, "|") + 1;
+        length = asprintf(&text, "%s: %s (default %.*s)", own->help, own->words,
+                          (int)strcspn(word, "|"), word);
+    } else if (own->integer)
         length = asprintf(&text, "%s (default %d; from %lld to %lld)", own->help, *own->integer,
                           own->min, own->max);
     else if (own->size)
@@ -226,7 +249,10 @@ void parse_options(int argc, char **argv, const char *doc, unsigned uses, const 
     for (; rows < parse.own_rows; rows++)
         table[rows] = (struct argp_option){.name = own[rows].name,
                                            .key = KEY_OWN + (int)rows,
-                                           .arg = own[rows].flag ? NULL : "N",
+                                           .arg = own[rows].flag    ? NULL
+                                                  : own[rows].words ? "WORD"
+                                                  : own[rows].text  ? "FILE"
+                                                                    : "N",
                                            .doc = help_text(&own[rows])};
     for (int i = 0; i < COMMON; i++)
         if (offered(&common[i], uses))

@@ -34,19 +34,27 @@ typedef struct Option {
     float *number;
     long long min, max;
     float low, high;
+    const char *words; // for integer: the words that it may be, with | between
+    const char **text;
 } Option;
 
 #define OPTION_FLAG(name, variable, help)                                                          \
-    { name, help, variable, NULL, NULL, NULL, 0, 0, 0, 0 }
+    { name, help, variable, NULL, NULL, NULL, 0, 0, 0, 0, NULL, NULL }
 #define OPTION_INT(name, variable, min, max, help)                                                 \
-    { name, help, NULL, variable, NULL, NULL, (long long)(min), (long long)(max), 0, 0 }
+    { name, help, NULL, variable, NULL, NULL, (long long)(min), (long long)(max), 0, 0, NULL, NULL }
 // Takes the suffixes K, M, G (powers of 1024).
 #define OPTION_SIZE(name, variable, min, max, help)                                                \
-    { name, help, NULL, NULL, variable, NULL, (long long)(min), (long long)(max), 0, 0 }
+    { name, help, NULL, NULL, variable, NULL, (long long)(min), (long long)(max), 0, 0, NULL, NULL }
 #define OPTION_FLOAT(name, variable, low, high, help)                                              \
-    { name, help, NULL, NULL, NULL, variable, 0, 0, (float)(low), (float)(high) }
+    { name, help, NULL, NULL, NULL, variable, 0, 0, (float)(low), (float)(high), NULL, NULL }
+// One of the words of a list such as "red|green"; the int becomes its place, from 0 on.
+#define OPTION_WORD(name, variable, words, help)                                                   \
+    { name, help, NULL, variable, NULL, NULL, 0, 0, 0, 0, words, NULL }
+// The name of a file, as it was given.
+#define OPTION_FILE(name, variable, help)                                                          \
+    { name, help, NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL, variable }
 #define OPTION_END                                                                                 \
-    { NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0 }
+    { NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL, NULL }
 
 // The common options. The values stand before (and without) parse_options too.
 extern struct Options {

@@ -102,7 +102,7 @@ class Program:
     @property
     def own_options(self):
         """The names of its own options."""
-        return re.findall(r'OPTION_(?:FLAG|INT|SIZE|FLOAT)\("([^"]+)"', self.source)
+        return re.findall(r'OPTION_(?:FLAG|INT|SIZE|FLOAT|WORD|FILE)\("([^"]+)"', self.source)
 
     @property
     def small(self):

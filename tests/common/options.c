@@ -12,10 +12,15 @@ static size_t size = 1000;
 static int iterations = 200;
 static float scale = 1.5f;
 static bool zoom;
+static int color = 1;
+static const char *file;
 static const Option own[] = {OPTION_SIZE("size", &size, 1, 65536, "pixels a side"),
                              OPTION_INT("iterations", &iterations, -5, 1000, "steps"),
                              OPTION_FLOAT("scale", &scale, 0.1, 100, "half a side"),
-                             OPTION_FLAG("zoom", &zoom, "animate"), OPTION_END};
+                             OPTION_FLAG("zoom", &zoom, "animate"),
+                             OPTION_WORD("color", &color, "red|green|greenish", "what color"),
+                             OPTION_FILE("log", &file, "where to"),
+                             OPTION_END};
 
 static unsigned uses = PICTURE | ANIMATION;
 
@@ -70,6 +75,37 @@ TEST(values) {
     expect("--iterations 0", 0, "iterations 0 ");
     expect("--device 0", 0, "device 0 given 1 ");
     expect("--no-w", 0, "window 0 "); // getopt takes what can mean only one option
+}
+
+static void parse_words(void *line) {
+    parse(line);
+    printf(" color %d log %s", color, file ? file : "-");
+}
+
+TEST(words_and_files) {
+    static const struct {
+        const char *line, *out;
+    } good[] = {{"", " color 1 log -"},
+                {"--color red", " color 0 log -"},
+                {"--color=green", " color 1 log -"},
+                {"--color greenish --log a|b", " color 2 log a|b"},
+                {"--log=", " color 1 log "}};
+    for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
+        struct unit_result r = unit_child(parse_words, (void *)good[i].line);
+        size_t length = strlen(r.out), tail = strlen(good[i].out);
+        EXPECT(r.status == 0 && length > tail && strcmp(r.out + length - tail, good[i].out) == 0);
+    }
+    static const char *const bad[] = {"blue", "re", "redd", "gree", "red|green", "|", "RED", "0"};
+    char line[64], message[128];
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        snprintf(line, sizeof(line), "--color %s", bad[i]);
+        snprintf(message, sizeof(message), "prog: --color %s: must be one of red|green|greenish\n",
+                 bad[i]);
+        expect(line, 64, message);
+    }
+    expect("--color=", 64, "prog: --color '': must be one of red|green|greenish\n");
+    expect("--color", 64, "prog: option '--color' requires an argument\n");
+    expect("--log", 64, "prog: option '--log' requires an argument\n");
 }
 
 TEST(refused_numbers) {
@@ -218,6 +254,9 @@ TEST(help) {
     EXPECT(help_has("--help", "steps (default 200; from -5 to 1000)\n"));
     EXPECT(help_has("--help", "half a side (default 1.5; from 0.1 to 100)\n"));
     EXPECT(help_has("--help", "--zoom                 animate\n"));
+    EXPECT(help_has("--help",
+                    "--color=WORD           what color: red|green|greenish (default green)\n"));
+    EXPECT(help_has("--help", "--log=FILE             where to\n"));
     EXPECT(help_has("--help", "Exit status: 0 "));
     static const char *const all[] = {"device=N", "list-devices", "seed=N",  "output=FILE",
                                       "window",   "no-window",    "frames=N"};
