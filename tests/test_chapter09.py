@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""Chapter 9: histograms of every size and kind of data, and additions that are lost."""
+import os
+import re
+
+import pytest
+
+import helpers
+
+HISTOGRAMS = ["hist_cpu", "hist_gpu_gmem_atomics", "hist_gpu_shmem_atomics"]
+FILLS = ["random", "equal", "skewed"]
+
+
+def total(result):
+    return int(re.search(r"^Histogram Sum:  (\d+)$", result.out, re.M)[1])
+
+
+@pytest.mark.parametrize("name", HISTOGRAMS)
+def test_default_size(run, name):
+    result = run(f"chapter09/{name}", status=0)
+    assert total(result) == 100 * 1024 * 1024
+    assert re.match(r"Time to generate:  \d+\.\d ms\b", result.out)
+    assert name == "hist_cpu" or re.search(r"^Kernel: +\d+\.\d+ ms, \d+\.\d+ GB/s$", result.out, re.M)
+
+
+@pytest.mark.parametrize("fill", FILLS)
+@pytest.mark.parametrize("name", HISTOGRAMS)
+def test_sizes(run, rng, name, fill):
+    # 256 threads a block, a few blocks: sizes around a block, around a warp and around a word.
+    for size in [1, 7, 8, 9, 31, 33, 255, 256, 257, 1023, 1025, rng.randint(2000, 10**6)]:
+        result = run(f"chapter09/{name}", "--size", size, "--fill", fill, "--seed", rng.randrange(10**9), status=0)
+        assert total(result) == size
+
+
+@pytest.mark.parametrize("name", HISTOGRAMS)
+def test_refused(run, name):
+    result = run(f"chapter09/{name}", "--size", 0, status=64)
+    assert result.errors == [f"{name}: --size 0: must be a whole number from 1 to {2**44}"]
+    for fill in ["", "equals", "rand", "1", "random|equal"]:
+        result = run(f"chapter09/{name}", f"--fill={fill}", status=64)
+        assert result.errors == [f"{name}: --fill {fill or repr('')}: must be one of random|equal|skewed"]
+
+
+@pytest.mark.parametrize("name", HISTOGRAMS)
+def test_a_wrong_bin_is_named(run, name):
+    """--inject-error adds to bin 128, or takes from it, what no data of this size can have there."""
+    result = run(f"chapter09/{name}", "--size", 1000, "--inject-error", status=1)
+    assert re.search(rf"^bin 128: [+-]{2**62}$", result.err, re.M) and "1 of 256 bins are off" in result.err, str(result)
+
+
+@pytest.mark.backend("gpu")
+@pytest.mark.skipif(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") < 8 << 30, reason="needs 8 GiB of memory")
+@pytest.mark.parametrize("fill", FILLS)
+@pytest.mark.parametrize("name", HISTOGRAMS)
+def test_more_than_32_bits_count(run, name, fill):
+    """With --fill equal one bin holds more than 2^32."""
+    assert total(run(f"chapter09/{name}", "--size", "5G", "--fill", fill, status=0, timeout=600)) == 5 << 30
+
+
+# ---- atomics_race
+
+
+STEPS = {"both read first": (8, 8, 8), "one after the other": (8, 9, 9), "atomicAdd": (8, 9, 9)}
+
+
+def test_steps(run):
+    out = run("chapter09/atomics_race", status=0).out
+    found = re.findall(r"^(.*?): +x = 7; one wrote (\d+), the other (\d+); x = (\d+)$", out, re.M)
+    assert {name: tuple(map(int, numbers)) for name, *numbers in found} == STEPS
+
+
+def test_atomic_additions_are_all_there(run, rng):
+    for blocks, iterations in [(1, 1), (1, 1000), (1024, 1), (rng.randint(2, 100), rng.randint(2, 100))]:
+        out = run("chapter09/atomics_race", "--blocks", blocks, "--iterations", iterations, status=0).out
+        n = blocks * 256 * iterations
+        assert f"x should be {n}." in out and f"x = {n}, 0 lost" in out.splitlines()[-1]
+        x, lost = map(int, re.search(r"^x = x \+ 1: +x = (\d+), (\d+) lost", out, re.M).groups())
+        assert 0 < x <= n and lost == n - x
+
+
+@pytest.mark.backend("gpu")
+def test_plain_additions_are_lost(run):
+    """So many at once that it would take a wonder for none to be lost."""
+    assert int(re.search(r"x \+ 1: .* (\d+) lost", run("chapter09/atomics_race", status=0).out)[1]) > 0
+
+
+@pytest.mark.backend("cpu")
+def test_one_worker_loses_nothing(run):
+    out = run("chapter09/atomics_race", status=0, env={"CUDA_CPU_WORKERS": "1"}).out
+    assert re.search(r"x \+ 1: .*\b0 lost", out)
