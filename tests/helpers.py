@@ -24,6 +24,9 @@ SANITIZER = re.compile(r"runtime error:|(Address|Leak|Thread|Memory|UndefinedBeh
 # A number with a unit of time or of a rate
 MEASURED = re.compile(r"\d *([mun]?s|cycles|[kMG]Hz|[kKMGT]\w*/s)\b")
 
+# A row of a timeline, drawn from what was measured
+DRAWN = re.compile(r"(stream \d+ )\|.*\|$")
+
 # Set by whoever calls the tests for purposes of their own, so no program here may see it.
 PRIVATE = re.compile(r"CUDA_CPU_|CUDA_VISIBLE_DEVICES$|ARGP_HELP_FMT$|POSIXLY_CORRECT$|(WAYLAND_)?DISPLAY$|COLUMNS$")
 
@@ -139,8 +142,9 @@ class Result:
 
     @property
     def lines(self):
-        """What was printed, less what was measured: numbers in lines with a time or a rate."""
-        return [re.sub(r" *\d[\d.]*", " #", line) if MEASURED.search(line) else line for line in self.out.splitlines()]
+        """What was printed, less what was measured: numbers in lines with a time or a rate, and timelines."""
+        return [re.sub(r" *\d[\d.]*", " #", line) if MEASURED.search(line) else DRAWN.sub(r"\1", line)
+                for line in self.out.splitlines()]
 
     def __str__(self):
         return f"{self.command}\nstatus {self.status}\n--- stdout\n{self.out}--- stderr\n{self.err}"

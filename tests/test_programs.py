@@ -386,7 +386,9 @@ def test_every_call_is_checked(program):
 
 def test_everything_is_freed(program):
     code = code_of(program.source)
-    for take, give in (r"\bcudaMalloc\w*\(", r"\bcudaFree\("), (r"\bcudaEventCreate\w*\(", r"\bcudaEventDestroy\("), (r"\b(m|c|aligned_)alloc\(|\bbig_random_\w+\(", r"\bfree\("):
+    for take, give in [(r"\bcudaMalloc\w*\(", r"\bcudaFree\("), (r"\b(m|c|aligned_)alloc\(|\bbig_random_\w+\(", r"\bfree\("),
+                       (r"\bcudaHostAlloc\(", r"\bcudaFreeHost\("), (r"\bcudaStreamCreate\w*\(", r"\bcudaStreamDestroy\("),
+                       (r"\bcudaEventCreate\w*\(", r"\bcudaEventDestroy\(")]:
         assert len(re.findall(take, code)) == len(re.findall(give, code)), f"{take} and {give} do not match"
 
 

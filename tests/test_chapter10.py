@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT
+"""Chapter 10: copies and kernels in streams, whatever the size of the chunks, and their timelines."""
+import re
+import xml.etree.ElementTree as xml
+
+import pytest
+
+import helpers
+
+STREAMS = {"basic_single_stream": 1, "basic_double_stream": 2, "basic_double_stream_correct": 2}
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(params=STREAMS)
+def name(request):
+    return request.param
+
+
+def parts(tmp_path, path="timeline.svg"):
+    """Of each bar of the picture: what it is, its stream, and from when to when (ms)."""
+    root = xml.parse(tmp_path / path).getroot()
+    assert root.tag == SVG + "svg"
+    bars = []
+    for bar in root.iter(SVG + "rect"):
+        if (title := bar.find(SVG + "title")) is not None:
+            what, start, end = re.fullmatch(r"(copy up|kernel|copy down), ([\d.]+) to ([\d.]+) ms", title.text).groups()
+            bars.append((what, (int(bar.get("y")) - 64) // 36, float(start), float(end)))
+    return bars
+
+
+def test_default_run(run, name):
+    out = run(f"chapter10/{name}", status=0).out
+    assert re.search(r"^Time taken:  \d+\.\d ms$", out, re.M)
+    rows = re.findall(r"^stream (\d) \|([.^#v]{64})\|$", out, re.M)
+    assert [int(row) for row, _ in rows] == list(range(STREAMS[name]))
+    assert all("#" in drawn for _, drawn in rows)
+
+
+def test_the_ratio_is_that_of_the_times(run, name):
+    out = run(f"chapter10/{name}", status=0).out
+    times = re.search(r"copies up ([\d.]+) ms, kernels ([\d.]+) ms, copies down ([\d.]+) ms", out, re.I).groups()
+    ratio, whole = re.search(r"^The parts together are ([\d.]+) times the whole of ([\d.]+) ms$", out, re.M).groups()
+    assert float(ratio) == pytest.approx(sum(map(float, times)) / float(whole), abs=0.02)
+
+
+def sizes(rng):
+    """(elements, a chunk): one chunk, a part of one, parts at the end, chunks shorter than the 256
+    elements in which the neighbours lie, odd and even numbers of chunks."""
+    return [(1, 1), (2, 1), (3, 2), (5, 5), (255, 256), (256, 256), (257, 256), (511, 256), (513, 256), (1000, 300), (1000, 999),
+            (1000, 1000), (1000, 1001), (1025, 255), (10000, 3333), (rng.randint(1, 10**6), rng.randint(1000, 10**5))]
+
+
+def test_sizes(run, rng, tmp_path, name):
+    for size, chunk in sizes(rng):
+        run(f"chapter10/{name}", "--size", size, "--chunk", chunk, "--seed", rng.randrange(10**6), "--output", "timeline.svg", status=0)
+        bars = parts(tmp_path)
+        chunks = -(-size // chunk)
+        streams = [i % STREAMS[name] for i in range(chunks)]
+        for what in "copy up", "kernel", "copy down":
+            assert [stream for w, stream, _, _ in bars if w == what] == streams, (size, chunk)
+
+
+def test_steps_of_a_stream_follow_each_other(run, tmp_path, name):
+    """In each stream up, kernel, down, up, …, none before the one before has ended."""
+    run(f"chapter10/{name}", "--size", 70000, "--chunk", 10000, "--output", "timeline.svg", status=0)
+    for stream in range(STREAMS[name]):
+        mine = sorted((bar for bar in parts(tmp_path) if bar[1] == stream), key=lambda bar: bar[3])
+        assert [bar[0] for bar in mine] == ["copy up", "kernel", "copy down"] * (len(mine) // 3)
+        assert all(a[3] <= b[2] + 0.002 for a, b in zip(mine, mine[1:]))  # rounded to microseconds
+
+
+def test_order_of_the_calls(run, tmp_path):
+    """Bars are drawn in the order of the calls: chunk by chunk, or step by step."""
+    order = {"basic_double_stream": [("copy up", 0), ("kernel", 0), ("copy down", 0), ("copy up", 1), ("kernel", 1), ("copy down", 1)],
+             "basic_double_stream_correct": [("copy up", 0), ("copy up", 1), ("kernel", 0), ("kernel", 1), ("copy down", 0), ("copy down", 1)]}
+    for name, steps in order.items():
+        run(f"chapter10/{name}", "--size", 4000, "--chunk", 1000, "--output", "timeline.svg", status=0)
+        assert [bar[:2] for bar in parts(tmp_path)] == steps * 2
+
+
+@pytest.mark.parametrize("output", ["", "svg", ".svg", "timeline.png", "timeline.svg.gz", "timeline"])
+def test_bad_names(run, tmp_path, name, output):
+    result = run(f"chapter10/{name}", "--size", 9, f"--output={output}", status=64)
+    assert result.errors == [f"{name}: --output {output or repr('')}: the name must end in .svg"]
+    assert not list(tmp_path.iterdir())
+
+
+def test_unwritable(run, tmp_path, name):
+    (tmp_path / "folder.svg").mkdir()
+    full = tmp_path / "full.svg"
+    full.symlink_to("/dev/full")
+    for output in "missing/x.svg", "folder.svg", "full.svg":
+        result = run(f"chapter10/{name}", "--size", 9, "--output", output, status=1)
+        assert len(result.errors) == 1 and result.err.startswith(f"{name}: cannot write {output}: "), str(result)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.svg", "full.svg"] and full.is_symlink()
+
+
+# ---- copy_timed
+
+
+KINDS = ["Pageable memory", "Pinned memory", "Pinned memory, both directions at once", "Write-combined memory"]
+
+
+def test_copies(run, rng):
+    for size in [None, 1, 2, 3, rng.randint(4, 10**6)]:
+        out = run("chapter10/copy_timed", *([] if size is None else ["--size", size]), status=0).out
+        assert [line for line in out.splitlines()[1:] if not line.startswith(" ")] == KINDS
+        bytes_ = 4 * (size or 64 << 20)
+        assert out.startswith(f"{bytes_ / 1e6:.3f} MB\n")
+        rates = re.findall(r" ([\d.]+) ms a copy, +([\d.]+) MB/s \((\d+) copies\)$", out, re.M)
+        assert len(rates) == 7 and all(1 <= int(copies) <= 100 for _, _, copies in rates)
+        if size is None:
+            assert all(float(rate) == pytest.approx(bytes_ / 1e3 / float(ms), rel=0.01) for ms, rate, _ in rates)
+
+
+def test_number_of_copies(run, rng):
+    copies = rng.randint(2, 50)
+    out = run("chapter10/copy_timed", "--size", 10, "--iterations", copies, status=0).out
+    assert re.findall(r"\((\d+) copies\)", out) == [str(copies)] * 7
