@@ -187,7 +187,9 @@ static char *help_text(const Option *own) {
             word += strcspn(word, "|") + 1;
         length = asprintf(&text, "%s: %s (default %.*s)", own->help, own->words,
                           (int)strcspn(word, "|"), word);
-    } else if (own->integer)
+    } else if (own->integer && (*own->integer < own->min || *own->integer > own->max))
+        length = asprintf(&text, "%s (from %lld to %lld)", own->help, own->min, own->max);
+    else if (own->integer)
         length = asprintf(&text, "%s (default %d; from %lld to %lld)", own->help, *own->integer,
                           own->min, own->max);
     else if (own->size)

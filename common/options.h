@@ -25,7 +25,8 @@ enum {
 };
 
 // One option of the program's own. Write rows with the macros below, which also see to it that the
-// variable has the right type; its value before parse_options is the default that --help shows.
+// variable has the right type; its value before parse_options is the default that --help shows. An
+// int that is out of its range stands for "not given", and is not shown.
 typedef struct Option {
     const char *name, *help;
     bool *flag;

@@ -31,6 +31,12 @@ DRAWN = re.compile(r"(stream \d+ )\|.*\|$")
 PRIVATE = re.compile(r"CUDA_CPU_|CUDA_VISIBLE_DEVICES$|ARGP_HELP_FMT$|POSIXLY_CORRECT$|(WAYLAND_)?DISPLAY$|COLUMNS$")
 
 
+@functools.lru_cache
+def devices():
+    """How many devices this machine has (the CPU back end's are as many as it has by default)."""
+    return len(re.findall(r"^\d+: ", execute("chapter03/enum_gpu", ["--list-devices"], ROOT).out, re.M))
+
+
 def make(*goals):
     """Runs make as the tests were called: with BACKEND, SANITIZE and so on from the environment."""
     done = subprocess.run(["make", *goals], cwd=ROOT, text=True, stdout=subprocess.PIPE,
@@ -97,6 +103,11 @@ class Program:
     def status(self):
         """Of a run that goes as it should: 1 for a program that is wrong on purpose."""
         return int(self.expect or 0)
+
+    @property
+    def gpus(self):
+        """How many devices it needs."""
+        return int((re.search(r"gpus=(\d+)", self.needs) or [0, 1])[1])
 
     @property
     def host_only(self):

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT
+"""Chapter 11: vectors on the host, and parts of them on any number of devices."""
+import os
+import re
+import resource
+
+import pytest
+
+import helpers
+
+SEVERAL = ["multidevice", "portable", "peer_copy"]
+DOT = ["multidevice", "portable"]
+
+
+def check_dot(result, size, times=1):
+    exact = (size - 1) * size * (2 * size - 1) // 3  # twice the sum of the squares
+    values = re.findall(r"^Value calculated:  (\S+)$", result.out, re.M)
+    assert len(values) == times
+    assert all(abs(float(value) - exact) <= 1e-4 * exact for value in values)
+
+
+def enough(gpus):
+    """What makes that many devices, or a skip."""
+    if helpers.backend() == "cpu":
+        return {"CUDA_CPU_DEVICES": str(gpus)}
+    if helpers.devices() < gpus:
+        pytest.skip(f"needs {gpus} GPUs")
+    return {"CUDA_VISIBLE_DEVICES": ",".join(map(str, range(gpus)))}
+
+
+def test_mapped_memory(run, rng):
+    for size in [None, 1, 2, 255, 256, 257, 32 * 256 + 1, rng.randint(3, 10**6)]:
+        result = run("chapter11/time_zero2", *([] if size is None else ["--size", size]), status=0)
+        check_dot(result, size or 33 << 20, times=2)
+        assert re.findall(r"^Time using (\w+):  [\d.]+ ms, [\d.]+ GB/s; kernel [\d.]+ ms, [\d.]+ GB/s$", result.out, re.M) == \
+            ["cudaMalloc", "cudaHostAlloc"]
+
+
+def shares(result):
+    """(device, elements) of each device, as printed."""
+    lines = re.findall(r"^GPU (\d+): (?:(\d+) elements, .* GB/s|nothing to do)$", result.out, re.M)
+    return [(int(device), int(elements or 0)) for device, elements in lines]
+
+
+@pytest.mark.parametrize("name", DOT)
+@pytest.mark.parametrize("gpus", [1, 2, 3, 4, 5])
+def test_parts(run, rng, name, gpus):
+    """Uneven parts, and more devices than elements."""
+    env = enough(gpus)
+    for size in [1, 2, 3, 4, 5, 7, 1024, rng.randint(10, 10**6)]:
+        result = run(f"chapter11/{name}", "--size", size, "--gpus", gpus, status=0, env=env)
+        check_dot(result, size)
+        assert shares(result) == [(i, size // gpus + (i < size % gpus)) for i in range(gpus)]
+
+
+@pytest.mark.parametrize("name", DOT)
+def test_default_is_all(run, name):
+    gpus = min(helpers.devices(), 4) if helpers.backend() == "gpu" else 4
+    if gpus < 2:
+        pytest.skip("needs 2 GPUs")
+    env = enough(gpus)
+    result = run(f"chapter11/{name}", status=0, env=env)
+    check_dot(result, 33 << 20)
+    assert sum(elements for _, elements in shares(result)) == 33 << 20 and len(shares(result)) == gpus
+    result = run(f"chapter11/{name}", "--size", 1000, "--device", 1, status=0, env=env)
+    assert [device for device, _ in shares(result)] == [(1 + i) % gpus for i in range(gpus)]
+
+
+@pytest.mark.backend("cpu")
+@pytest.mark.parametrize("name", DOT)
+def test_any_number_of_workers(run, rng, name):
+    for workers in 1, 2, 8:
+        for schedule in "forward", "reverse", f"random:{rng.randrange(1000)}":
+            env = {"CUDA_CPU_DEVICES": "3", "CUDA_CPU_WORKERS": str(workers), "CUDA_CPU_SCHEDULE": schedule}
+            check_dot(run(f"chapter11/{name}", "--size", 54321, status=0, env=env), 54321)
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_too_few(run, name):
+    """Waived in one line: on one device, and when more are asked for than there are."""
+    one = run(f"chapter11/{name}", status=2, env={"CUDA_VISIBLE_DEVICES": "0"})
+    assert one.err == f"{name}: needs 2 GPUs, found 1\n" and not one.out
+    many = run(f"chapter11/{name}", "--gpus", 64, status=2)
+    assert many.err == f"{name}: needs 64 GPUs, found {helpers.devices()}\n" and not many.out
+    nine = run(f"chapter11/{name}", "--gpus", 9, status=2, env={"CUDA_VISIBLE_DEVICES": "0,999,1"})
+    assert nine.err == f"{name}: needs 9 GPUs, found 1\n"  # the list ends where a device does not exist
+    for gpus in 0, 65, -1:
+        result = run(f"chapter11/{name}", "--gpus", gpus, status=64)
+        assert result.errors == [f"{name}: --gpus {gpus}: must be a whole number from {1 + (name == 'peer_copy')} to 64"]
+
+
+@pytest.mark.parametrize("gpus", [2, 3, 4])
+def test_peer_copies(run, rng, gpus):
+    env = enough(gpus)
+    for size in [1, 3, 4096, rng.randint(5, 10**6)]:
+        out = run("chapter11/peer_copy", "--size", size, "--gpus", gpus, status=0, env=env).out
+        ids = list(range(gpus))
+        header, *rows = out.splitlines()[1:gpus + 2]
+        assert [int(i) for i in header.split()] == ids
+        can = {}
+        for i, row in zip(ids, rows):
+            first, *cells = row.split()
+            assert int(first) == i and cells[i] == "-" and set(cells) <= {"-", "yes", "no"}
+            can.update({(i, j): cells[j] == "yes" for j in ids if j != i})
+        assert helpers.backend() == "gpu" or all(can.values())
+        for i, j in can:
+            ways = re.findall(rf"^{i} to {j}  (.*?) +[\d.]+ GB/s, +[\d.]+ us for one byte$", out, re.M)
+            assert ways == (["by the host", "peer access"] if can[i, j] and can[j, i] else ["by the host"])
+
+
+@pytest.mark.backend("cpu")
+@pytest.mark.skipif(helpers.sanitized(), reason="sanitizers need more addresses than the limit leaves")
+@pytest.mark.parametrize("path", ["chapter11/time_zero2", "chapter11/portable", "chapter10/copy_timed", "chapter10/basic_single_stream"])
+def test_pinned_memory_is_refused(run, path):
+    """With too few addresses for it: an error that names the call, and nothing else happens."""
+    result = run(path, status=1, limits={resource.RLIMIT_AS: 200 << 20})
+    assert re.search(r"out of memory", result.err) and "Value" not in result.out, str(result)
+    assert os.path.basename(path) in result.err
