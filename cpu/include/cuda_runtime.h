@@ -8,3 +8,4 @@
 #include "cuda_cpu/api.h"
 #include "cuda_cpu/math.h"
 #include "cuda_cpu/kernel.h"
+#include "cuda_cpu/texture.h"

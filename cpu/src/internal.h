@@ -85,7 +85,16 @@ cudaError_t check_range(const char *call, const char *role, const void *pointer,
                         Side side);
 // Copies what has been checked.
 void copy_memory(void *to, const void *from, size_t bytes);
+// Memory for `call`: its content is NaN, and it counts as used. `file` and `line` are the caller's.
+cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind kind,
+                     unsigned flags, const char *file, int line);
+// Gives back memory of the device, or managed memory.
+cudaError_t free_device(const char *call, void *pointer);
 void free_memory_of(int device);
+
+// ---- arrays, textures and surfaces (texture.cpp) ----
+
+void free_arrays_of(int device); // but for their memory
 
 // ---- streams (stream.cpp) ----
 
@@ -120,5 +129,12 @@ struct SymbolSection {
 };
 // The section that an address lies in, null for none.
 const SymbolSection *symbol_section(const void *address);
+
+// The symbols of the current device are in place while this lives, when an address needs that.
+struct SymbolAccess {
+    std::unique_lock<std::mutex> lock;
+
+    explicit SymbolAccess(const void *a, const void *b = nullptr);
+};
 
 } // namespace cuda_cpu

@@ -104,6 +104,16 @@ void *get_memory(size_t bytes) {
     return memory;
 }
 
+} // namespace
+
+SymbolAccess::SymbolAccess(const void *a, const void *b) {
+    const SymbolSection *s = symbol_section(a), *t = symbol_section(b);
+    if ((s && s->per_device) || (t && t->per_device)) {
+        lock = std::unique_lock(launch_lock());
+        symbols_for_device(current_device());
+    }
+}
+
 cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind kind,
                      unsigned flags, const char *file, int line) {
     const int device = current_device();
@@ -148,6 +158,8 @@ cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind 
     *pointer = memory;
     return cudaSuccess;
 }
+
+namespace {
 
 void remember_freed(Registry &r, const Allocation &a) {
     r.freed.push_back(a);
@@ -201,19 +213,6 @@ Side side_of_target(cudaMemcpyKind kind) {
            : kind == cudaMemcpyHostToHost || kind == cudaMemcpyDeviceToHost ? Side::host
                                                                             : Side::device;
 }
-
-// The symbols of the current device are in place while this lives, when an address needs that.
-struct SymbolAccess {
-    std::unique_lock<std::mutex> lock;
-
-    SymbolAccess(const void *a, const void *b = nullptr) {
-        const SymbolSection *s = symbol_section(a), *t = symbol_section(b);
-        if ((s && s->per_device) || (t && t->per_device)) {
-            lock = std::unique_lock(launch_lock());
-            symbols_for_device(current_device());
-        }
-    }
-};
 
 // Bytes from the first of the first row to the last of the last; false when that overflows.
 bool extent_2d(size_t pitch, size_t width, size_t rows, size_t &bytes) {
@@ -376,7 +375,21 @@ void copy_memory(void *to, const void *from, size_t bytes) {
     memmove(to, from, bytes);
 }
 
+cudaError_t free_device(const char *call, void *pointer) {
+    if (!pointer)
+        return cudaSuccess;
+    Allocation a;
+    const cudaError_t error =
+        take_out(call, pointer, a, "allocated by cudaMalloc", [](MemoryKind kind) {
+            return kind == MemoryKind::device || kind == MemoryKind::managed;
+        });
+    if (!error)
+        free(a.base);
+    return error;
+}
+
 void free_memory_of(int device) {
+    free_arrays_of(device);
     Registry &r = registry();
     std::lock_guard lock(r.mutex);
     for (auto i = r.live.begin(); i != r.live.end();) {
@@ -518,19 +531,6 @@ cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned flags) {
 
 cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned flags) {
     return register_host(pointer, bytes, flags, nullptr, 0);
-}
-
-static cudaError_t free_device(const char *call, void *pointer) {
-    if (!pointer)
-        return cudaSuccess;
-    Allocation a;
-    const cudaError_t error =
-        take_out(call, pointer, a, "allocated by cudaMalloc", [](MemoryKind kind) {
-            return kind == MemoryKind::device || kind == MemoryKind::managed;
-        });
-    if (!error)
-        free(a.base);
-    return error;
 }
 
 cudaError_t cudaFree(void *pointer) {

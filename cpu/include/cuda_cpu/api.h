@@ -109,6 +109,42 @@ enum cudaMemLocationType {
     cudaMemLocationTypeHostNumaCurrent = 4
 };
 
+enum cudaChannelFormatKind {
+    cudaChannelFormatKindSigned = 0,
+    cudaChannelFormatKindUnsigned = 1,
+    cudaChannelFormatKindFloat = 2,
+    cudaChannelFormatKindNone = 3
+};
+
+enum cudaResourceType {
+    cudaResourceTypeArray = 0,
+    cudaResourceTypeMipmappedArray = 1,
+    cudaResourceTypeLinear = 2,
+    cudaResourceTypePitch2D = 3
+};
+
+enum cudaTextureAddressMode {
+    cudaAddressModeWrap = 0,
+    cudaAddressModeClamp = 1,
+    cudaAddressModeMirror = 2,
+    cudaAddressModeBorder = 3
+};
+
+enum cudaTextureFilterMode { cudaFilterModePoint = 0, cudaFilterModeLinear = 1 };
+
+enum cudaTextureReadMode { cudaReadModeElementType = 0, cudaReadModeNormalizedFloat = 1 };
+
+enum cudaSurfaceBoundaryMode {
+    cudaBoundaryModeZero = 0,
+    cudaBoundaryModeClamp = 1,
+    cudaBoundaryModeTrap = 2
+};
+
+#define cudaArrayDefault               0x00
+#define cudaArrayLayered               0x01
+#define cudaArraySurfaceLoadStore      0x02
+#define cudaArrayCubemap               0x04
+#define cudaArrayTextureGather         0x08
 #define cudaHostAllocDefault           0x00
 #define cudaHostAllocPortable          0x01
 #define cudaHostAllocMapped            0x02
@@ -224,7 +260,66 @@ struct cudaMemLocation {
     int id;
 };
 
+struct cudaChannelFormatDesc {
+    int x, y, z, w; // bits of each component
+    enum cudaChannelFormatKind f;
+};
+
+struct cudaExtent {
+    size_t width, height, depth;
+};
+
+typedef struct cudaArray *cudaArray_t;
+typedef const struct cudaArray *cudaArray_const_t;
+typedef struct cudaMipmappedArray *cudaMipmappedArray_t;
+typedef unsigned long long cudaTextureObject_t, cudaSurfaceObject_t;
+
+struct cudaResourceDesc {
+    enum cudaResourceType resType;
+    union {
+        struct {
+            cudaArray_t array;
+        } array;
+        struct {
+            cudaMipmappedArray_t mipmap;
+        } mipmap;
+        struct {
+            void *devPtr;
+            struct cudaChannelFormatDesc desc;
+            size_t sizeInBytes;
+        } linear;
+        struct {
+            void *devPtr;
+            struct cudaChannelFormatDesc desc;
+            size_t width, height, pitchInBytes; // the first two in elements
+        } pitch2D;
+        struct {
+            int reserved[32];
+        } reserved;
+    } res;
+    unsigned int flags;
+};
+
+struct cudaTextureDesc {
+    enum cudaTextureAddressMode addressMode[3];
+    enum cudaTextureFilterMode filterMode;
+    enum cudaTextureReadMode readMode;
+    int sRGB;
+    float borderColor[4];
+    int normalizedCoords;
+    unsigned int maxAnisotropy;
+    enum cudaTextureFilterMode mipmapFilterMode;
+    float mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp;
+    int disableTrilinearOptimization, seamlessCubemap;
+};
+
+struct cudaResourceViewDesc; // for mipmaps and layers, which there are none of here
+
 #ifndef __cplusplus // C needs the typedefs that C++ gets from the tags
+typedef struct cudaArray cudaArray;
+typedef struct cudaChannelFormatDesc cudaChannelFormatDesc;
+typedef struct cudaResourceDesc cudaResourceDesc;
+typedef struct cudaTextureDesc cudaTextureDesc;
 typedef enum cudaMemcpyKind cudaMemcpyKind;
 typedef enum cudaDeviceAttr cudaDeviceAttr;
 typedef struct cudaDeviceProp cudaDeviceProp;
@@ -301,6 +396,51 @@ cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, enum cudaMemoryAdvi
 cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t bytes, struct cudaMemLocation location,
                                  unsigned int flags, cudaStream_t stream CUDA_CPU_OR(0));
 
+// Arrays. Offsets and widths of copies are in bytes, heights in rows; an array of height 0 has one.
+struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,
+                                                   enum cudaChannelFormatKind kind);
+cudaError_t cudaFreeArray(cudaArray_t array);
+cudaError_t cudaGetChannelDesc(struct cudaChannelFormatDesc *desc, cudaArray_const_t array);
+cudaError_t cudaArrayGetInfo(struct cudaChannelFormatDesc *desc, struct cudaExtent *extent,
+                             unsigned int *flags, cudaArray_t array);
+cudaError_t cudaMemcpy2DToArray(cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch,
+                                size_t width_bytes, size_t rows, enum cudaMemcpyKind kind);
+cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y, const void *from,
+                                     size_t pitch, size_t width_bytes, size_t rows,
+                                     enum cudaMemcpyKind kind, cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaMemcpy2DFromArray(void *to, size_t pitch, cudaArray_const_t from, size_t x,
+                                  size_t y, size_t width_bytes, size_t rows,
+                                  enum cudaMemcpyKind kind);
+cudaError_t cudaMemcpy2DFromArrayAsync(void *to, size_t pitch, cudaArray_const_t from, size_t x,
+                                       size_t y, size_t width_bytes, size_t rows,
+                                       enum cudaMemcpyKind kind,
+                                       cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t
+cudaMemcpy2DArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from,
+                         size_t from_x, size_t from_y, size_t width_bytes, size_t rows,
+                         enum cudaMemcpyKind kind CUDA_CPU_OR(cudaMemcpyDeviceToDevice));
+// Deprecated in CUDA 13: bytes that follow each other, from row to row.
+cudaError_t cudaMemcpyToArray(cudaArray_t to, size_t x, size_t y, const void *from, size_t bytes,
+                              enum cudaMemcpyKind kind);
+cudaError_t cudaMemcpyFromArray(void *to, cudaArray_const_t from, size_t x, size_t y, size_t bytes,
+                                enum cudaMemcpyKind kind);
+
+// Textures and surfaces. What kernels do with them is in texture.h.
+cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture,
+                                    const struct cudaResourceDesc *resource,
+                                    const struct cudaTextureDesc *desc,
+                                    const struct cudaResourceViewDesc *view);
+cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture);
+cudaError_t cudaGetTextureObjectResourceDesc(struct cudaResourceDesc *resource,
+                                             cudaTextureObject_t texture);
+cudaError_t cudaGetTextureObjectTextureDesc(struct cudaTextureDesc *desc,
+                                            cudaTextureObject_t texture);
+cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *surface,
+                                    const struct cudaResourceDesc *resource);
+cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t surface);
+cudaError_t cudaGetSurfaceObjectResourceDesc(struct cudaResourceDesc *resource,
+                                             cudaSurfaceObject_t surface);
+
 // __device__ and __constant__ variables. Through these forms, without the variable's type, only the
 // end of all variables bounds a copy.
 cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes,
@@ -355,6 +495,8 @@ cudaError_t cudaMalloc(void **pointer, size_t bytes);
 cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream);
 cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width_bytes, size_t rows);
 cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned int flags);
+cudaError_t cudaMallocArray(cudaArray_t *array, const struct cudaChannelFormatDesc *desc,
+                            size_t width, size_t height, unsigned int flags);
 cudaError_t cudaMallocHost(void **pointer, size_t bytes);
 cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned int flags);
 cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned int flags);
@@ -373,6 +515,8 @@ cudaError_t malloc_pitch(void **pointer, size_t *pitch, size_t width, size_t row
                          int line);
 cudaError_t malloc_managed(void **pointer, size_t bytes, unsigned flags, const char *file,
                            int line);
+cudaError_t malloc_array(cudaArray_t *array, const cudaChannelFormatDesc *desc, size_t width,
+                         size_t height, unsigned flags, const char *file, int line);
 cudaError_t malloc_host(const char *call, void **pointer, size_t bytes, unsigned flags,
                         const char *file, int line);
 cudaError_t register_host(void *pointer, size_t bytes, unsigned flags, const char *file, int line);
@@ -423,6 +567,11 @@ template <class T>
 inline cudaError_t cudaMallocManaged(T **pointer, size_t bytes,
                                      unsigned int flags = cudaMemAttachGlobal, CUDA_CPU_CALLER) {
     return cuda_cpu::malloc_managed((void **)pointer, bytes, flags, cu_file, cu_line);
+}
+inline cudaError_t cudaMallocArray(cudaArray_t *array, const cudaChannelFormatDesc *desc,
+                                   size_t width, size_t height = 0,
+                                   unsigned int flags = cudaArrayDefault, CUDA_CPU_CALLER) {
+    return cuda_cpu::malloc_array(array, desc, width, height, flags, cu_file, cu_line);
 }
 inline cudaError_t cudaMallocHost(void **pointer, size_t bytes,
                                   unsigned int flags = cudaHostAllocDefault, CUDA_CPU_CALLER) {

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What kernels do with textures and surfaces: tex1Dfetch, tex1D, tex2D, surf1D… and surf2D….
+ *
+ * A fetch that is only a read at clamped whole coordinates, the most common kind, is inlined. All
+ * others go through sample() in texture.cpp, which computes as the programming guide's appendix on
+ * texture fetching says.
+ */
+#pragma once
+
+#include "types.h"
+#include "api.h"
+#include "kernel.h"
+
+#ifdef __cplusplus
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+namespace cuda_cpu {
+
+enum class Shape {
+    linear,
+    one,
+    two
+}; // linear memory; an array or pitched memory of 1 or 2 dimensions
+
+// One number for what a texel is.
+constexpr int texel_code(int kind, int bits, int components) {
+    return kind << 12 | bits << 4 | components;
+}
+
+struct Texture {
+    const char *data;
+    size_t pitch;
+    int width, height;
+    // What a fetch may be for which reading is all there is to do: shape and texel_code, or -1.
+    int plain;
+
+    Shape shape;
+    int kind, bits, components;
+    bool filtered, normalized_coordinates, normalized_values;
+    cudaTextureAddressMode mode[2];
+    float border[4];
+};
+
+struct Surface {
+    char *data;
+    size_t pitch; // of an array: exactly its row
+    int width_bytes, height;
+    Shape shape;
+};
+
+// The four 32-bit registers that a fetch fills, whatever the texel: components that are not there
+// are 0, and the last 1.
+void sample(const Texture &texture, Shape shape, float x, float y, uint32_t registers[4],
+            Site site);
+void fetch(const Texture &texture, int x, uint32_t registers[4], Site site);
+
+// Brings an access that is out of range into it, or says that it has none (false: reads give 0,
+// writes do nothing), or ends the program.
+bool surface_boundary(const Surface &surface, Shape shape, int &x, int &y, size_t bytes,
+                      cudaSurfaceBoundaryMode mode, Site site);
+
+// The types that a fetch can give, and how it makes them of the registers.
+template <class T> struct Texel;
+
+template <class C> constexpr int component_kind() {
+    return std::is_floating_point_v<C> ? cudaChannelFormatKindFloat
+           : std::is_signed_v<C>       ? cudaChannelFormatKindSigned
+                                       : cudaChannelFormatKindUnsigned;
+}
+template <class C> inline C component(uint32_t bits) {
+    C value;
+    if constexpr (std::is_floating_point_v<C>)
+        std::memcpy(&value, &bits, sizeof value);
+    else
+        value = (C)bits;
+    return value;
+}
+
+#define CUDA_CPU_TEXEL(T, C, n, ...)                                                               \
+    template <> struct Texel<T> {                                                                  \
+        static constexpr int components = n, bits = 8 * sizeof(C), kind = component_kind<C>(),     \
+                             code = texel_code(kind, bits, n);                                     \
+        static T from(const uint32_t *r) {                                                         \
+            (void)r;                                                                               \
+            return {__VA_ARGS__};                                                                  \
+        }                                                                                          \
+    };
+#define CUDA_CPU_TEXELS(name, C)                                                                   \
+    CUDA_CPU_TEXEL(C, C, 1, component<C>(r[0]))                                                    \
+    CUDA_CPU_TEXEL(name##1, C, 1, component<C>(r[0]))                                              \
+    CUDA_CPU_TEXEL(name##2, C, 2, component<C>(r[0]), component<C>(r[1]))                          \
+    CUDA_CPU_TEXEL(name##4, C, 4, component<C>(r[0]), component<C>(r[1]), component<C>(r[2]),      \
+                   component<C>(r[3]))
+CUDA_CPU_TEXEL(char, signed char, 1, (char)component<signed char>(r[0]))
+CUDA_CPU_TEXELS(char, signed char)
+CUDA_CPU_TEXELS(uchar, unsigned char)
+CUDA_CPU_TEXELS(short, short)
+CUDA_CPU_TEXELS(ushort, unsigned short)
+CUDA_CPU_TEXELS(int, int)
+CUDA_CPU_TEXELS(uint, unsigned)
+CUDA_CPU_TEXELS(float, float)
+#undef CUDA_CPU_TEXEL
+#undef CUDA_CPU_TEXELS
+
+template <class T> constexpr int plain_code(Shape shape) {
+    return (int)shape << 16 | Texel<T>::code;
+}
+
+// Towards 0, and from 0 to last; NaN is 0.
+inline int clamped(float x, int last) {
+    return x > 0 ? x < (float)last ? (int)x : last : 0;
+}
+
+template <class T> inline T read_texel(const char *from) {
+    T value;
+    std::memcpy(&value, from, sizeof value);
+    return value;
+}
+
+template <class T> inline T texture_1d_fetch(cudaTextureObject_t object, int x, Site site) {
+    const Texture &texture = *(const Texture *)object;
+    if (texture.plain == plain_code<T>(Shape::linear) && (unsigned)x < (unsigned)texture.width)
+        return read_texel<T>(texture.data + x * sizeof(T));
+    uint32_t registers[4];
+    fetch(texture, x, registers, site);
+    return Texel<T>::from(registers);
+}
+
+template <class T> inline T texture_1d(cudaTextureObject_t object, float x, Site site) {
+    const Texture &texture = *(const Texture *)object;
+    if (texture.plain == plain_code<T>(Shape::one))
+        return read_texel<T>(texture.data + clamped(x, texture.width - 1) * sizeof(T));
+    uint32_t registers[4];
+    sample(texture, Shape::one, x, 0, registers, site);
+    return Texel<T>::from(registers);
+}
+
+template <class T> inline T texture_2d(cudaTextureObject_t object, float x, float y, Site site) {
+    const Texture &texture = *(const Texture *)object;
+    if (texture.plain == plain_code<T>(Shape::two))
+        return read_texel<T>(texture.data + clamped(y, texture.height - 1) * texture.pitch +
+                             clamped(x, texture.width - 1) * sizeof(T));
+    uint32_t registers[4];
+    sample(texture, Shape::two, x, y, registers, site);
+    return Texel<T>::from(registers);
+}
+
+template <class T>
+inline T *surface_at(const Surface &surface, Shape shape, int x, int y,
+                     cudaSurfaceBoundaryMode mode, Site site) {
+    const bool inside = surface.shape == shape && (unsigned)y < (unsigned)surface.height &&
+                        (unsigned)x <= surface.width_bytes - sizeof(T) &&
+                        (size_t)surface.width_bytes >= sizeof(T) && x % sizeof(T) == 0;
+    if (!inside && !surface_boundary(surface, shape, x, y, sizeof(T), mode, site))
+        return nullptr;
+    return (T *)(surface.data + y * surface.pitch + x);
+}
+
+template <class T>
+inline T surface_read(cudaSurfaceObject_t object, Shape shape, int x, int y,
+                      cudaSurfaceBoundaryMode mode, Site site) {
+    const T *const at = surface_at<T>(*(const Surface *)object, shape, x, y, mode, site);
+    return at ? read_texel<T>((const char *)at) : T{};
+}
+
+template <class T>
+inline void surface_write(T value, cudaSurfaceObject_t object, Shape shape, int x, int y,
+                          cudaSurfaceBoundaryMode mode, Site site) {
+    if (T *const at = surface_at<T>(*(const Surface *)object, shape, x, y, mode, site))
+        std::memcpy(at, &value, sizeof value);
+}
+
+template <class T> constexpr int channel_bits(int component) {
+    return component < Texel<T>::components ? Texel<T>::bits : 0;
+}
+
+} // namespace cuda_cpu
+
+template <class T> inline T tex1Dfetch(cudaTextureObject_t texture, int x, CUDA_CPU_SITE) {
+    return cuda_cpu::texture_1d_fetch<T>(texture, x, CUDA_CPU_HERE);
+}
+template <class T>
+inline void tex1Dfetch(T *value, cudaTextureObject_t texture, int x, CUDA_CPU_SITE) {
+    *value = cuda_cpu::texture_1d_fetch<T>(texture, x, CUDA_CPU_HERE);
+}
+template <class T> inline T tex1D(cudaTextureObject_t texture, float x, CUDA_CPU_SITE) {
+    return cuda_cpu::texture_1d<T>(texture, x, CUDA_CPU_HERE);
+}
+template <class T>
+inline void tex1D(T *value, cudaTextureObject_t texture, float x, CUDA_CPU_SITE) {
+    *value = cuda_cpu::texture_1d<T>(texture, x, CUDA_CPU_HERE);
+}
+template <class T> inline T tex2D(cudaTextureObject_t texture, float x, float y, CUDA_CPU_SITE) {
+    return cuda_cpu::texture_2d<T>(texture, x, y, CUDA_CPU_HERE);
+}
+template <class T>
+inline void tex2D(T *value, cudaTextureObject_t texture, float x, float y, CUDA_CPU_SITE) {
+    *value = cuda_cpu::texture_2d<T>(texture, x, y, CUDA_CPU_HERE);
+}
+
+// x counts bytes.
+template <class T>
+inline T surf1Dread(cudaSurfaceObject_t surface, int x,
+                    cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, CUDA_CPU_SITE) {
+    return cuda_cpu::surface_read<T>(surface, cuda_cpu::Shape::one, x, 0, mode, CUDA_CPU_HERE);
+}
+template <class T>
+inline void surf1Dread(T *value, cudaSurfaceObject_t surface, int x,
+                       cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, CUDA_CPU_SITE) {
+    *value = cuda_cpu::surface_read<T>(surface, cuda_cpu::Shape::one, x, 0, mode, CUDA_CPU_HERE);
+}
+template <class T>
+inline void surf1Dwrite(T value, cudaSurfaceObject_t surface, int x,
+                        cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, CUDA_CPU_SITE) {
+    cuda_cpu::surface_write(value, surface, cuda_cpu::Shape::one, x, 0, mode, CUDA_CPU_HERE);
+}
+template <class T>
+inline T surf2Dread(cudaSurfaceObject_t surface, int x, int y,
+                    cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, CUDA_CPU_SITE) {
+    return cuda_cpu::surface_read<T>(surface, cuda_cpu::Shape::two, x, y, mode, CUDA_CPU_HERE);
+}
+template <class T>
+inline void surf2Dread(T *value, cudaSurfaceObject_t surface, int x, int y,
+                       cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, CUDA_CPU_SITE) {
+    *value = cuda_cpu::surface_read<T>(surface, cuda_cpu::Shape::two, x, y, mode, CUDA_CPU_HERE);
+}
+template <class T>
+inline void surf2Dwrite(T value, cudaSurfaceObject_t surface, int x, int y,
+                        cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, CUDA_CPU_SITE) {
+    cuda_cpu::surface_write(value, surface, cuda_cpu::Shape::two, x, y, mode, CUDA_CPU_HERE);
+}
+
+// The description of a texel of type T, cudaCreateChannelDesc<float4>().
+template <class T> inline cudaChannelFormatDesc cudaCreateChannelDesc() {
+    return {cuda_cpu::channel_bits<T>(0), cuda_cpu::channel_bits<T>(1),
+            cuda_cpu::channel_bits<T>(2), cuda_cpu::channel_bits<T>(3),
+            (cudaChannelFormatKind)cuda_cpu::Texel<T>::kind};
+}
+#endif // __cplusplus

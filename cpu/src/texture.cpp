@@ -1,0 +1,749 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Arrays, and the texture and surface objects through which kernels see arrays and memory.
+ *
+ * An array is rows without padding, so that AddressSanitizer sees the first byte past its end. A
+ * handle is the address of what it stands for: kernels use it without looking it up.
+ */
+#include "internal.h"
+#include "block.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <mutex>
+#include <set>
+#include <string>
+
+struct cudaArray {
+    char *data;
+    cudaChannelFormatDesc desc;
+    size_t width, height, row_bytes; // height 0: an array of one dimension
+    unsigned flags;
+    int device;
+
+    size_t rows() const { return height ? height : 1; }
+};
+
+namespace cuda_cpu {
+
+namespace {
+
+struct TextureObject : Texture { // a handle points to the base
+    cudaResourceDesc resource;
+    cudaTextureDesc desc;
+    int device;
+};
+
+struct SurfaceObject : Surface {
+    cudaResourceDesc resource;
+    int device;
+};
+
+struct Objects {
+    std::mutex mutex;
+    std::set<cudaArray *> arrays;
+    std::set<TextureObject *> textures;
+    std::set<SurfaceObject *> surfaces;
+};
+
+// Never destroyed: host threads may run until the very end.
+Objects &objects() {
+    static Objects &all = *new Objects;
+    return all;
+}
+
+// Bytes of a texel, 0 when there is no such format: 1, 2 or 4 components of the same 8, 16 or 32
+// bits, floats of 32. (Textures of 16-bit floats are not there.)
+size_t texel_bytes(const cudaChannelFormatDesc &d) {
+    const int bits[] = {d.x, d.y, d.z, d.w};
+    const int n = d.w ? 4 : d.z ? 3 : d.y ? 2 : 1;
+    const bool known = d.x == 32 || ((d.x == 8 || d.x == 16) && d.f != cudaChannelFormatKindFloat);
+    if (!known || n == 3 || (unsigned)d.f > cudaChannelFormatKindFloat)
+        return 0;
+    for (int i = 0; i < n; ++i)
+        if (bits[i] != d.x)
+            return 0;
+    return (size_t)(n * d.x / 8);
+}
+
+cudaError_t bad_format(const char *call, const cudaChannelFormatDesc &d) {
+    return fail(cudaErrorInvalidChannelDescriptor,
+                "%s: there are no texels of %d, %d, %d and %d bits of kind %d: 1, 2 or 4 equal "
+                "components of 8, 16 or 32 bits are wanted, a float of 32",
+                call, d.x, d.y, d.z, d.w, (int)d.f);
+}
+
+// Whether an array is alive; if not, fails.
+bool array_known(const char *call, const cudaArray *array) {
+    Objects &all = objects();
+    std::lock_guard lock(all.mutex);
+    if (all.arrays.count(const_cast<cudaArray *>(array)))
+        return true;
+    fail(cudaErrorInvalidResourceHandle, "%s: %p is no array, or was freed already", call,
+         (const void *)array);
+    return false;
+}
+
+// ---- copies ----
+
+// A part of an array that is copied: rows of `width` bytes from (x, y) on.
+struct Window {
+    const cudaArray *array;
+    size_t x, y;
+
+    char *row(size_t i) const { return array->data + (y + i) * array->row_bytes + x; }
+};
+
+cudaError_t check_window(const char *call, const char *role, const Window &w, size_t width,
+                         size_t rows) {
+    if (!array_known(call, w.array))
+        return cudaErrorInvalidResourceHandle;
+    const size_t row_bytes = w.array->row_bytes, all = w.array->rows();
+    if (w.x > row_bytes || width > row_bytes - w.x || w.y > all || rows > all - w.y)
+        return fail(cudaErrorInvalidValue,
+                    "%s: %zu bytes x %zu rows from (%zu, %zu) on, the %s is an array of %zu bytes "
+                    "x %zu rows",
+                    call, width, rows, w.x, w.y, role, row_bytes, all);
+    return cudaSuccess;
+}
+
+// Between an array, from `inside` on, and memory of `pitch` bytes a row. `rows` rows of `width`
+// bytes.
+cudaError_t copy_checked(const char *call, bool to_array, char *inside, size_t array_pitch,
+                         void *memory, size_t pitch, size_t width, size_t rows,
+                         cudaMemcpyKind kind) {
+    const cudaMemcpyKind with_host = to_array ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost;
+    if (kind != with_host && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
+        return fail(cudaErrorInvalidMemcpyDirection,
+                    "%s: an array is on the device, so the direction cannot be %d", call,
+                    (int)kind);
+    if (width == 0 || rows == 0)
+        return cudaSuccess;
+    if (rows > 1 && width > pitch)
+        return fail(cudaErrorInvalidPitchValue, "%s: rows of %zu bytes do not fit a pitch of %zu",
+                    call, width, pitch);
+    size_t bytes;
+    if (__builtin_mul_overflow(pitch, rows - 1, &bytes) ||
+        __builtin_add_overflow(bytes, width, &bytes))
+        return fail(cudaErrorInvalidValue, "%s: %zu rows are more than memory has", call, rows);
+    const Side side = kind == with_host           ? Side::host
+                      : kind == cudaMemcpyDefault ? Side::either
+                                                  : Side::device;
+    if (const cudaError_t error =
+            check_range(call, to_array ? "source" : "destination", memory, bytes, side))
+        return error;
+    SymbolAccess symbols(memory);
+    for (size_t i = 0; i < rows; ++i) {
+        char *const row = inside + i * array_pitch, *const beside = (char *)memory + i * pitch;
+        copy_memory(to_array ? row : beside, to_array ? beside : row, width);
+    }
+    return cudaSuccess;
+}
+
+cudaError_t copy_window(const char *call, bool to_array, const Window &w, void *memory,
+                        size_t pitch, size_t width, size_t rows, cudaMemcpyKind kind,
+                        cudaStream_t stream) {
+    if (const cudaError_t error = begin(call))
+        return error;
+    if (!stream_known(stream, call))
+        return cudaErrorInvalidResourceHandle;
+    if (const cudaError_t error =
+            check_window(call, to_array ? "destination" : "source", w, width, rows))
+        return error;
+    return copy_checked(call, to_array, w.row(0), w.array->row_bytes, memory, pitch, width, rows,
+                        kind);
+}
+
+// Bytes that follow each other in an array, from row to row: rows have no padding.
+cudaError_t copy_bytes(const char *call, bool to_array, const Window &w, void *memory, size_t bytes,
+                       cudaMemcpyKind kind) {
+    if (const cudaError_t error = begin(call))
+        return error;
+    if (const cudaError_t error = check_window(call, to_array ? "destination" : "source", w, 0, 0))
+        return error;
+    const size_t first = w.y * w.array->row_bytes + w.x;
+    const size_t all = w.array->rows() * w.array->row_bytes;
+    if (bytes > all - first)
+        return fail(cudaErrorInvalidValue,
+                    "%s: %zu bytes from byte %zu on, the array has %zu bytes", call, bytes, first,
+                    all);
+    return copy_checked(call, to_array, w.row(0), 0, memory, 0, bytes, 1, kind);
+}
+
+// ---- textures ----
+
+// Sets what a texture reads: its texels, their place and extent.
+cudaError_t look_at(const char *call, const cudaResourceDesc &r, TextureObject &t) {
+    const cudaDeviceProp &device = properties(current_device());
+    cudaChannelFormatDesc format;
+    size_t width, height = 1;
+    const auto misaligned = [&](const void *pointer) {
+        return fail(cudaErrorInvalidValue,
+                    "%s: %p is not at a multiple of textureAlignment, which is %zu", call, pointer,
+                    device.textureAlignment);
+    };
+    const auto too_large = [&](size_t limit_x, size_t limit_y) {
+        return fail(cudaErrorInvalidValue, "%s: %zu x %zu texels, there can be %zu x %zu", call,
+                    width, height, limit_x, limit_y);
+    };
+    switch (r.resType) {
+    case cudaResourceTypeArray: {
+        const cudaArray *array = r.res.array.array;
+        if (!array_known(call, array))
+            return cudaErrorInvalidResourceHandle;
+        format = array->desc;
+        t.shape = array->height ? Shape::two : Shape::one;
+        t.data = array->data;
+        t.pitch = array->row_bytes;
+        width = array->width;
+        height = array->rows();
+        break;
+    }
+    case cudaResourceTypeLinear: {
+        format = r.res.linear.desc;
+        const size_t size = texel_bytes(format);
+        if (!size)
+            return bad_format(call, format);
+        t.shape = Shape::linear;
+        t.data = (const char *)r.res.linear.devPtr;
+        t.pitch = 0;
+        width = r.res.linear.sizeInBytes / size;
+        int limit;
+        cudaDeviceGetAttribute(&limit, cudaDevAttrMaxTexture1DLinearWidth, current_device());
+        if (width == 0 || width > (size_t)limit)
+            return too_large(limit, 1);
+        if ((uintptr_t)t.data % device.textureAlignment)
+            return misaligned(t.data);
+        if (const cudaError_t error =
+                check_range(call, "linear memory", t.data, r.res.linear.sizeInBytes, Side::device))
+            return error;
+        break;
+    }
+    case cudaResourceTypePitch2D: {
+        const auto &p = r.res.pitch2D;
+        format = p.desc;
+        const size_t size = texel_bytes(format);
+        if (!size)
+            return bad_format(call, format);
+        t.shape = Shape::two;
+        t.data = (const char *)p.devPtr;
+        t.pitch = p.pitchInBytes;
+        width = p.width;
+        height = p.height;
+        const int *limit = device.maxTexture2DLinear;
+        if (width == 0 || height == 0 || width > (size_t)limit[0] || height > (size_t)limit[1])
+            return too_large(limit[0], limit[1]);
+        if ((uintptr_t)t.data % device.textureAlignment)
+            return misaligned(t.data);
+        if (t.pitch < width * size || t.pitch > (size_t)limit[2] ||
+            t.pitch % device.texturePitchAlignment)
+            return fail(cudaErrorInvalidValue,
+                        "%s: the pitch is %zu: it must be a multiple of texturePitchAlignment, "
+                        "which is %zu, from a row's %zu bytes to %d",
+                        call, t.pitch, device.texturePitchAlignment, width * size, limit[2]);
+        if (const cudaError_t error =
+                check_range(call, "pitched memory", t.data, t.pitch * (height - 1) + width * size,
+                            Side::device))
+            return error;
+        break;
+    }
+    case cudaResourceTypeMipmappedArray:
+        return fail(cudaErrorNotSupported, "%s: there are no mipmaps here", call);
+    default:
+        return fail(cudaErrorInvalidValue, "%s: there is no type of resource %d", call,
+                    (int)r.resType);
+    }
+    t.width = (int)width;
+    t.height = (int)height;
+    t.kind = format.f;
+    t.bits = format.x;
+    t.components = format.w ? 4 : format.y ? 2 : 1;
+    return cudaSuccess;
+}
+
+// Sets how a texture is read.
+cudaError_t set_modes(const char *call, const cudaTextureDesc &d, TextureObject &t) {
+    const auto unknown = [&](const char *what, int value) {
+        return fail(cudaErrorInvalidValue, "%s: there is no %s %d", call, what, value);
+    };
+    if ((unsigned)d.filterMode > cudaFilterModeLinear)
+        return unknown("filterMode", d.filterMode);
+    if ((unsigned)d.readMode > cudaReadModeNormalizedFloat)
+        return unknown("readMode", d.readMode);
+    for (int i = 0; i < 2; ++i)
+        if ((unsigned)d.addressMode[i] > cudaAddressModeBorder)
+            return unknown("addressMode", d.addressMode[i]);
+    if (d.sRGB)
+        return fail(cudaErrorNotSupported, "%s: there is no sRGB here", call);
+    // Integers of 32 bits and floats are not normalised, whatever is asked for.
+    t.normalized_values = d.readMode == cudaReadModeNormalizedFloat && t.bits < 32;
+    const bool floats = t.normalized_values || t.kind == cudaChannelFormatKindFloat;
+    if (t.shape != Shape::linear && d.filterMode == cudaFilterModeLinear && !floats)
+        return fail(cudaErrorInvalidFilterSetting,
+                    "%s: only what is read as float can be filtered, these are integers of %d bits",
+                    call, t.bits);
+    t.filtered = d.filterMode == cudaFilterModeLinear;
+    t.normalized_coordinates = d.normalizedCoords;
+    for (int i = 0; i < 2; ++i) {
+        // Nothing repeats in coordinates that count texels: they stop at the edge.
+        const bool repeats =
+            d.addressMode[i] == cudaAddressModeWrap || d.addressMode[i] == cudaAddressModeMirror;
+        t.mode[i] = repeats && !t.normalized_coordinates ? cudaAddressModeClamp : d.addressMode[i];
+    }
+    std::copy(d.borderColor, d.borderColor + 4, t.border);
+    const bool clamps = t.mode[0] == cudaAddressModeClamp &&
+                        (t.shape == Shape::one || t.mode[1] == cudaAddressModeClamp);
+    const bool plain =
+        !t.normalized_values &&
+        (t.shape == Shape::linear || (!t.filtered && !t.normalized_coordinates && clamps));
+    t.plain = plain ? (int)t.shape << 16 | texel_code(t.kind, t.bits, t.components) : -1;
+    return cudaSuccess;
+}
+
+// What a handle stands for: its address is that of the base. Fails, and gives NULL, when there is
+// no such object. `taken` also takes it out of the registry.
+template <class Base, class Object>
+Object *find(const char *call, const char *what, std::set<Object *> &known,
+             unsigned long long handle, bool taken = false) {
+    std::lock_guard lock(objects().mutex);
+    const auto found = known.find(static_cast<Object *>((Base *)handle));
+    if (found == known.end()) {
+        fail(cudaErrorInvalidValue, "%s: 0x%llx is no %s object, or was destroyed already", call,
+             handle, what);
+        return nullptr;
+    }
+    Object *const object = *found;
+    if (taken)
+        known.erase(found);
+    return object;
+}
+
+TextureObject *find_texture(const char *call, cudaTextureObject_t texture, bool taken = false) {
+    return find<Texture>(call, "texture", objects().textures, texture, taken);
+}
+
+SurfaceObject *find_surface(const char *call, cudaSurfaceObject_t surface, bool taken = false) {
+    return find<Surface>(call, "surface", objects().surfaces, surface, taken);
+}
+
+// ---- in kernels ----
+
+template <class C> C load(const char *from) {
+    C value;
+    std::memcpy(&value, from, sizeof value);
+    return value;
+}
+
+uint32_t load_integer(const char *from, int kind, int bits) {
+    const bool is_signed = kind == cudaChannelFormatKindSigned;
+    if (bits == 8)
+        return is_signed ? (uint32_t)load<int8_t>(from) : load<uint8_t>(from);
+    if (bits == 16)
+        return is_signed ? (uint32_t)load<int16_t>(from) : load<uint16_t>(from);
+    return load<uint32_t>(from); // a float keeps its bits
+}
+
+uint32_t bits_of(float value) {
+    uint32_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+bool gives_floats(const Texture &t) {
+    return t.normalized_values || t.kind == cudaChannelFormatKindFloat;
+}
+
+// The place of a coordinate in texels: the first one that counts, and how much of it is the next
+// one's, in 256ths. 9 bits hold that, so that 1 is there too.
+struct Place {
+    long long texel;
+    int next;
+};
+
+Place place_of(const Texture &t, float x, int size) {
+    const float position = t.normalized_coordinates ? x * (float)size : x;
+    if (!(std::fabs(position) <= 0x1p40f)) // NaN, or beyond all texels
+        return {position > 0 ? 1ll << 40 : position < 0 ? -(1ll << 40) : 0, 0};
+    if (!t.filtered)
+        return {(long long)std::floor(position), 0};
+    const long long fixed = (long long)std::floor((double)position * 256 - 128 + 0.5);
+    return {fixed >> 8, (int)(fixed & 255)};
+}
+
+// The texel that a coordinate stands for, -1 for the border.
+int address(long long texel, int size, cudaTextureAddressMode mode) {
+    const auto modulo = [&](long long n) { return ((texel % n) + n) % n; };
+    switch (mode) {
+    case cudaAddressModeWrap:
+        return (int)modulo(size);
+    case cudaAddressModeMirror: {
+        const long long in_period = modulo(2ll * size);
+        return (int)(in_period < size ? in_period : 2ll * size - 1 - in_period);
+    }
+    case cudaAddressModeBorder:
+        return texel >= 0 && texel < size ? (int)texel : -1;
+    default:
+        return (int)std::clamp(texel, 0ll, (long long)size - 1);
+    }
+}
+
+// A component as the number that filtering takes, which is a float.
+double value_at(const Texture &t, int x, int y, int c) {
+    if (x < 0 || y < 0)
+        return t.border[c];
+    const int bytes = t.bits / 8;
+    const char *const from = t.data + y * t.pitch + ((size_t)x * t.components + c) * bytes;
+    if (t.bits == 32)
+        return load<float>(from);
+    const uint32_t bits = load_integer(from, t.kind, t.bits);
+    if (t.kind == cudaChannelFormatKindUnsigned)
+        return (float)bits / (float)((1 << t.bits) - 1);
+    return std::max((float)(int)bits / (float)((1 << (t.bits - 1)) - 1), -1.0f);
+}
+
+uint32_t integer_at(const Texture &t, int x, int y, int c) {
+    if (x < 0 || y < 0)
+        return (uint32_t)(long long)t.border[c];
+    return load_integer(t.data + y * t.pitch + ((size_t)x * t.components + c) * (t.bits / 8),
+                        t.kind, t.bits);
+}
+
+const char *shape_name(Shape shape) {
+    return shape == Shape::linear ? "linear memory, which tex1Dfetch reads"
+           : shape == Shape::one  ? "an array of one dimension"
+                                  : "an array or pitched memory of two dimensions";
+}
+
+std::string place(Site site) {
+    return std::string(base_name(site.file)) + ":" + std::to_string(site.line);
+}
+
+void check_shape(const char *call, Shape wanted, Shape is, Site site) {
+    in_kernel(call);
+    if (wanted != is)
+        kernel_error("%s at %s: the object is over %s", call, place(site).c_str(), shape_name(is));
+}
+
+} // namespace
+
+void sample(const Texture &t, Shape shape, float x, float y, uint32_t registers[4], Site site) {
+    check_shape(shape == Shape::one ? "tex1D" : "tex2D", shape, t.shape, site);
+    const Place px = place_of(t, x, t.width);
+    const Place py = shape == Shape::two ? place_of(t, y, t.height) : Place{0, 0};
+    const int x0 = address(px.texel, t.width, t.mode[0]);
+    const int y0 = shape == Shape::two ? address(py.texel, t.height, t.mode[1]) : 0;
+    const bool floats = gives_floats(t);
+    std::fill(registers, registers + 3, 0u);
+    registers[3] = floats ? bits_of(1) : 1;
+    if (!t.filtered) {
+        for (int c = 0; c < t.components; ++c)
+            registers[c] =
+                floats ? bits_of((float)value_at(t, x0, y0, c)) : integer_at(t, x0, y0, c);
+        return;
+    }
+    const int x1 = address(px.texel + 1, t.width, t.mode[0]);
+    const int y1 = shape == Shape::two ? address(py.texel + 1, t.height, t.mode[1]) : 0;
+    const double a = px.next / 256.0, b = py.next / 256.0;
+    for (int c = 0; c < t.components; ++c) {
+        double value = (1 - a) * value_at(t, x0, y0, c) + a * value_at(t, x1, y0, c);
+        if (shape == Shape::two)
+            value = (1 - b) * value +
+                    b * ((1 - a) * value_at(t, x0, y1, c) + a * value_at(t, x1, y1, c));
+        registers[c] = bits_of((float)value);
+    }
+}
+
+void fetch(const Texture &t, int x, uint32_t registers[4], Site site) {
+    check_shape("tex1Dfetch", Shape::linear, t.shape, site);
+    const bool floats = gives_floats(t), inside = x >= 0 && x < t.width;
+    std::fill(registers, registers + 4, 0u);
+    if (!inside)
+        return;
+    registers[3] = floats ? bits_of(1) : 1;
+    for (int c = 0; c < t.components; ++c)
+        registers[c] = floats ? bits_of((float)value_at(t, x, 0, c)) : integer_at(t, x, 0, c);
+}
+
+bool surface_boundary(const Surface &s, Shape shape, int &x, int &y, size_t bytes,
+                      cudaSurfaceBoundaryMode mode, Site site) {
+    const char *const call = shape == Shape::one ? "surf1D" : "surf2D";
+    check_shape(call, shape, s.shape, site);
+    const int last = s.width_bytes - (int)bytes;
+    if (last < 0)
+        kernel_error("%s at %s: %zu bytes of rows that have %d", call, place(site).c_str(), bytes,
+                     s.width_bytes);
+    if (x % (int)bytes)
+        kernel_error("%s at %s: misaligned: byte %d of a row for a value of %zu bytes", call,
+                     place(site).c_str(), x, bytes);
+    if (x >= 0 && x <= last && y >= 0 && y < s.height)
+        return true;
+    if (mode == cudaBoundaryModeTrap)
+        kernel_error("%s at %s: byte %d of row %d is outside of %d rows of %d bytes", call,
+                     place(site).c_str(), x, y, s.height, s.width_bytes);
+    x = std::clamp(x, 0, last);
+    y = std::clamp(y, 0, s.height - 1);
+    return mode == cudaBoundaryModeClamp;
+}
+
+void free_arrays_of(int device) {
+    Objects &all = objects();
+    std::lock_guard lock(all.mutex);
+    const auto forget_all = [&](auto &known) {
+        for (auto i = known.begin(); i != known.end();) {
+            auto *const object = *i;
+            if (object->device != device) {
+                ++i;
+                continue;
+            }
+            i = known.erase(i);
+            delete object;
+        }
+    };
+    forget_all(all.arrays);
+    forget_all(all.textures);
+    forget_all(all.surfaces);
+}
+
+cudaError_t malloc_array(cudaArray_t *array, const cudaChannelFormatDesc *desc, size_t width,
+                         size_t height, unsigned flags, const char *file, int line) {
+    static const char call[] = "cudaMallocArray";
+    if (const cudaError_t error = begin(call))
+        return error;
+    if (!array || !desc)
+        return fail(cudaErrorInvalidValue, "%s: there is no array to set or no format", call);
+    const size_t size = texel_bytes(*desc);
+    if (!size)
+        return bad_format(call, *desc);
+    if (flags & ~(unsigned)(cudaArraySurfaceLoadStore | cudaArrayTextureGather))
+        return fail(cudaErrorInvalidValue, "%s: 0x%x is no combination of flags", call, flags);
+    const cudaDeviceProp &device = properties(current_device());
+    const size_t most_x = (size_t)(height ? device.maxTexture2D[0] : device.maxTexture1D);
+    const size_t most_y = (size_t)device.maxTexture2D[1];
+    if (width == 0 || width > most_x || height > most_y)
+        return fail(cudaErrorInvalidValue, "%s: %zu x %zu texels, there can be 1 to %zu x 0 to %zu",
+                    call, width, height, most_x, most_y);
+    const cudaArray made = {nullptr, *desc, width, height, width * size, flags, current_device()};
+    void *data;
+    if (const cudaError_t error =
+            allocate(call, &data, made.row_bytes * made.rows(), MemoryKind::device, 0, file, line))
+        return error;
+    *array = new cudaArray(made);
+    (*array)->data = (char *)data;
+    Objects &all = objects();
+    std::lock_guard lock(all.mutex);
+    all.arrays.insert(*array);
+    return cudaSuccess;
+}
+
+} // namespace cuda_cpu
+
+using namespace cuda_cpu;
+
+extern "C" {
+
+cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,
+                                            cudaChannelFormatKind kind) {
+    return {x, y, z, w, kind};
+}
+
+// For C, which has no overloads that know their caller.
+cudaError_t cudaMallocArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, size_t width,
+                            size_t height, unsigned flags) {
+    return malloc_array(array, desc, width, height, flags, nullptr, 0);
+}
+
+cudaError_t cudaFreeArray(cudaArray_t array) {
+    BEGIN();
+    if (!array)
+        return cudaSuccess;
+    if (!array_known(__func__, array))
+        return cudaErrorInvalidResourceHandle;
+    {
+        std::lock_guard lock(objects().mutex);
+        objects().arrays.erase(array);
+    }
+    const cudaError_t error = free_device(__func__, array->data);
+    delete array;
+    return error;
+}
+
+cudaError_t cudaGetChannelDesc(cudaChannelFormatDesc *desc, cudaArray_const_t array) {
+    BEGIN();
+    NOT_NULL(desc);
+    if (!array_known(__func__, array))
+        return cudaErrorInvalidResourceHandle;
+    *desc = array->desc;
+    return cudaSuccess;
+}
+
+cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc *desc, cudaExtent *extent, unsigned *flags,
+                             cudaArray_t array) {
+    BEGIN();
+    if (!array_known(__func__, array))
+        return cudaErrorInvalidResourceHandle;
+    if (desc)
+        *desc = array->desc;
+    if (extent)
+        *extent = {array->width, array->height, 0};
+    if (flags)
+        *flags = array->flags;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemcpy2DToArray(cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch,
+                                size_t width, size_t rows, cudaMemcpyKind kind) {
+    return copy_window(__func__, true, {to, x, y}, const_cast<void *>(from), pitch, width, rows,
+                       kind, nullptr);
+}
+
+cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y, const void *from,
+                                     size_t pitch, size_t width, size_t rows, cudaMemcpyKind kind,
+                                     cudaStream_t stream) {
+    return copy_window(__func__, true, {to, x, y}, const_cast<void *>(from), pitch, width, rows,
+                       kind, stream);
+}
+
+cudaError_t cudaMemcpy2DFromArray(void *to, size_t pitch, cudaArray_const_t from, size_t x,
+                                  size_t y, size_t width, size_t rows, cudaMemcpyKind kind) {
+    return copy_window(__func__, false, {from, x, y}, to, pitch, width, rows, kind, nullptr);
+}
+
+cudaError_t cudaMemcpy2DFromArrayAsync(void *to, size_t pitch, cudaArray_const_t from, size_t x,
+                                       size_t y, size_t width, size_t rows, cudaMemcpyKind kind,
+                                       cudaStream_t stream) {
+    return copy_window(__func__, false, {from, x, y}, to, pitch, width, rows, kind, stream);
+}
+
+cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, size_t to_x, size_t to_y,
+                                     cudaArray_const_t from, size_t from_x, size_t from_y,
+                                     size_t width, size_t rows, cudaMemcpyKind kind) {
+    BEGIN();
+    const Window target = {to, to_x, to_y}, source = {from, from_x, from_y};
+    if (const cudaError_t error = check_window(__func__, "destination", target, width, rows))
+        return error;
+    if (const cudaError_t error = check_window(__func__, "source", source, width, rows))
+        return error;
+    if (kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
+        return fail(cudaErrorInvalidMemcpyDirection,
+                    "%s: arrays are on the device, so the direction cannot be %d", __func__,
+                    (int)kind);
+    for (size_t i = 0; i < rows; ++i)
+        copy_memory(target.row(i), source.row(i), width);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyToArray(cudaArray_t to, size_t x, size_t y, const void *from, size_t bytes,
+                              cudaMemcpyKind kind) {
+    return copy_bytes(__func__, true, {to, x, y}, const_cast<void *>(from), bytes, kind);
+}
+
+cudaError_t cudaMemcpyFromArray(void *to, cudaArray_const_t from, size_t x, size_t y, size_t bytes,
+                                cudaMemcpyKind kind) {
+    return copy_bytes(__func__, false, {from, x, y}, to, bytes, kind);
+}
+
+cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const cudaResourceDesc *resource,
+                                    const cudaTextureDesc *desc, const cudaResourceViewDesc *view) {
+    BEGIN();
+    NOT_NULL(texture);
+    NOT_NULL(resource);
+    NOT_NULL(desc);
+    if (view)
+        return fail(cudaErrorNotSupported, "%s: there are no views of resources here", __func__);
+    TextureObject made = {};
+    made.resource = *resource;
+    made.desc = *desc;
+    made.device = current_device();
+    if (const cudaError_t error = look_at(__func__, *resource, made))
+        return error;
+    if (const cudaError_t error = set_modes(__func__, *desc, made))
+        return error;
+    TextureObject *const object = new TextureObject(made);
+    *texture = (cudaTextureObject_t) static_cast<const Texture *>(object);
+    Objects &all = objects();
+    std::lock_guard lock(all.mutex);
+    all.textures.insert(object);
+    return cudaSuccess;
+}
+
+cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture) {
+    BEGIN();
+    if (!texture)
+        return cudaSuccess;
+    const TextureObject *const object = find_texture(__func__, texture, true);
+    delete object;
+    return object ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+cudaError_t cudaGetTextureObjectResourceDesc(cudaResourceDesc *resource,
+                                             cudaTextureObject_t texture) {
+    BEGIN();
+    NOT_NULL(resource);
+    const TextureObject *const object = find_texture(__func__, texture);
+    if (!object)
+        return cudaErrorInvalidValue;
+    *resource = object->resource;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetTextureObjectTextureDesc(cudaTextureDesc *desc, cudaTextureObject_t texture) {
+    BEGIN();
+    NOT_NULL(desc);
+    const TextureObject *const object = find_texture(__func__, texture);
+    if (!object)
+        return cudaErrorInvalidValue;
+    *desc = object->desc;
+    return cudaSuccess;
+}
+
+cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *surface,
+                                    const cudaResourceDesc *resource) {
+    BEGIN();
+    NOT_NULL(surface);
+    NOT_NULL(resource);
+    if (resource->resType != cudaResourceTypeArray)
+        return fail(cudaErrorInvalidValue, "%s: only an array can be a surface", __func__);
+    const cudaArray *array = resource->res.array.array;
+    if (!array_known(__func__, array))
+        return cudaErrorInvalidResourceHandle;
+    if (!(array->flags & cudaArraySurfaceLoadStore))
+        return fail(cudaErrorInvalidValue,
+                    "%s: the array was allocated without cudaArraySurfaceLoadStore", __func__);
+    SurfaceObject made = {};
+    made.data = array->data;
+    made.pitch = array->row_bytes;
+    made.width_bytes = (int)array->row_bytes;
+    made.height = (int)array->rows();
+    made.shape = array->height ? Shape::two : Shape::one;
+    made.resource = *resource;
+    made.device = current_device();
+    SurfaceObject *const object = new SurfaceObject(made);
+    *surface = (cudaSurfaceObject_t) static_cast<const Surface *>(object);
+    Objects &all = objects();
+    std::lock_guard lock(all.mutex);
+    all.surfaces.insert(object);
+    return cudaSuccess;
+}
+
+cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t surface) {
+    BEGIN();
+    if (!surface)
+        return cudaSuccess;
+    const SurfaceObject *const object = find_surface(__func__, surface, true);
+    delete object;
+    return object ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+cudaError_t cudaGetSurfaceObjectResourceDesc(cudaResourceDesc *resource,
+                                             cudaSurfaceObject_t surface) {
+    BEGIN();
+    NOT_NULL(resource);
+    const SurfaceObject *const object = find_surface(__func__, surface);
+    if (!object)
+        return cudaErrorInvalidValue;
+    *resource = object->resource;
+    return cudaSuccess;
+}
+
+} // extern "C"
