@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// Kernels that turn an array of values, 0 to 1, into the colours of a picture.
+#ifndef COMMON_COLOR_H
+#define COMMON_COLOR_H
+
+#include <stddef.h>
+#include <cuda_runtime.h>
+
+// One component of a colour given as hue, saturation and lightness: the two levels that follow from
+// the latter two, and the hue, in degrees, shifted by what the component asks.
+__device__ inline unsigned char color_value(float low, float high, int hue) {
+    hue = (hue + 360) % 360;
+    float value = low;
+    if (hue < 60)
+        value = low + (high - low) * hue / 60;
+    else if (hue < 180)
+        value = high;
+    else if (hue < 240)
+        value = low + (high - low) * (240 - hue) / 60;
+    return (unsigned char)(255 * value);
+}
+
+// The palette: the value is the lightness, from black over pure colours to white, and turns the hue
+// once round from cyan. Fully saturated. Values out of range, and NaN, are those at its ends.
+__device__ inline uchar4 color_of(float value) {
+    float lightness = value > 0 ? value < 1 ? value : 1 : 0;
+    int hue = (180 + (int)(360 * lightness)) % 360;
+    float high = lightness <= 0.5f ? 2 * lightness : 1;
+    float low = 2 * lightness - high;
+    return make_uchar4(color_value(low, high, hue + 120), color_value(low, high, hue),
+                       color_value(low, high, hue - 120), 255);
+}
+
+__device__ inline void set_pixel(unsigned char *pixels, size_t offset, uchar4 color) {
+    pixels[offset * 4 + 0] = color.x;
+    pixels[offset * 4 + 1] = color.y;
+    pixels[offset * 4 + 2] = color.z;
+    pixels[offset * 4 + 3] = color.w;
+}
+__device__ inline void set_pixel(uchar4 *pixels, size_t offset, uchar4 color) {
+    pixels[offset] = color;
+}
+
+// One thread a pixel of a grid of two dimensions. Pixel is unsigned char, 4 of them a pixel, or
+// uchar4. There are `pitch` bytes from row to row of the values.
+template <class Pixel>
+__global__ void float_to_color(Pixel *pixels, const float *values, size_t width, size_t height,
+                               size_t pitch) {
+    size_t x = threadIdx.x + blockIdx.x * blockDim.x;
+    size_t y = threadIdx.y + blockIdx.y * blockDim.y;
+    if (x >= width || y >= height)
+        return;
+    const float *row = (const float *)((const char *)values + y * pitch);
+    set_pixel(pixels, x + y * width, color_of(row[x]));
+}
+
+// The same where the grid has just the size of the picture, and the values have no gaps.
+template <class Pixel> __global__ void float_to_color(Pixel *pixels, const float *values) {
+    size_t x = threadIdx.x + blockIdx.x * blockDim.x;
+    size_t y = threadIdx.y + blockIdx.y * blockDim.y;
+    size_t offset = x + y * blockDim.x * gridDim.x;
+    set_pixel(pixels, offset, color_of(values[offset]));
+}
+
+#endif
