@@ -123,7 +123,7 @@ static cudaTextureObject_t make_texture(float **memory, size_t *pitch, size_t si
 
 int main(int argc, char **argv) {
     DataBlock data;
-    options.frames = 10; // in a file
+    options.frames = 5; // of a file
     const Option own[] = {OPTION_SIZE("size", &data.size, 1, MAX_SIZE, "cells a side"),
                           OPTION_INT("iterations", &data.steps, 1, 10000, "steps in a frame"),
                           OPTION_END};

@@ -103,7 +103,7 @@ static void print_times(const DataBlock *d) {
 
 int main(int argc, char **argv) {
     DataBlock data;
-    options.frames = 10; // in a file
+    options.frames = 5; // of a file
     const Option own[] = {OPTION_SIZE("size", &data.size, 1, 65535, "cells a side"),
                           OPTION_INT("iterations", &data.steps, 1, 10000, "steps in a frame"),
                           OPTION_END};

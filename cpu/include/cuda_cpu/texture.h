@@ -105,13 +105,17 @@ CUDA_CPU_TEXELS(float, float)
 #undef CUDA_CPU_TEXEL
 #undef CUDA_CPU_TEXELS
 
-template <class T> constexpr int plain_code(Shape shape) {
-    return (int)shape << 16 | Texel<T>::code;
-}
-
-// Towards 0, and from 0 to last; NaN is 0.
-inline int clamped(float x, int last) {
-    return x > 0 ? x < (float)last ? (int)x : last : 0;
+// The texel at a coordinate, the nearest one when it is beyond the ends; NaN is 0. Whole
+// coordinates need not become floats first: it would be the same texel.
+template <class X> inline int clamped(X x, int size) {
+    if constexpr (std::is_integral_v<X>) {
+        if (__builtin_expect((unsigned long long)x < (unsigned)size, 1))
+            return (int)x;
+    } else {
+        if (__builtin_expect(x >= 0 && x < (float)size, 1))
+            return (int)x;
+    }
+    return x > 0 ? size - 1 : 0;
 }
 
 template <class T> inline T read_texel(const char *from) {
@@ -120,32 +124,47 @@ template <class T> inline T read_texel(const char *from) {
     return value;
 }
 
-template <class T> inline T texture_1d_fetch(cudaTextureObject_t object, int x, Site site) {
-    const Texture &texture = *(const Texture *)object;
-    if (texture.plain == plain_code<T>(Shape::linear) && (unsigned)x < (unsigned)texture.width)
-        return read_texel<T>(texture.data + x * sizeof(T));
+// Functions of their own, so that the registers and the stack which they need are not taken from
+// the kernel.
+template <class T>
+__attribute__((noinline, cold)) T slow_fetch(const Texture &texture, int x, Site site) {
     uint32_t registers[4];
     fetch(texture, x, registers, site);
     return Texel<T>::from(registers);
 }
-
-template <class T> inline T texture_1d(cudaTextureObject_t object, float x, Site site) {
-    const Texture &texture = *(const Texture *)object;
-    if (texture.plain == plain_code<T>(Shape::one))
-        return read_texel<T>(texture.data + clamped(x, texture.width - 1) * sizeof(T));
+template <class T>
+__attribute__((noinline, cold)) T slow_sample(const Texture &texture, Shape shape, float x, float y,
+                                              Site site) {
     uint32_t registers[4];
-    sample(texture, Shape::one, x, 0, registers, site);
+    sample(texture, shape, x, y, registers, site);
     return Texel<T>::from(registers);
 }
 
-template <class T> inline T texture_2d(cudaTextureObject_t object, float x, float y, Site site) {
+template <class T> inline bool is_plain(const Texture &texture, Shape shape) {
+    return __builtin_expect(texture.plain == ((int)shape << 16 | Texel<T>::code), 1);
+}
+
+template <class T> inline T texture_1d_fetch(cudaTextureObject_t object, int x, Site site) {
     const Texture &texture = *(const Texture *)object;
-    if (texture.plain == plain_code<T>(Shape::two))
-        return read_texel<T>(texture.data + clamped(y, texture.height - 1) * texture.pitch +
-                             clamped(x, texture.width - 1) * sizeof(T));
-    uint32_t registers[4];
-    sample(texture, Shape::two, x, y, registers, site);
-    return Texel<T>::from(registers);
+    if (is_plain<T>(texture, Shape::linear) && (unsigned)x < (unsigned)texture.width)
+        return read_texel<T>(texture.data + x * sizeof(T));
+    return slow_fetch<T>(texture, x, site);
+}
+
+template <class T, class X> inline T texture_1d(cudaTextureObject_t object, X x, Site site) {
+    const Texture &texture = *(const Texture *)object;
+    if (is_plain<T>(texture, Shape::one))
+        return read_texel<T>(texture.data + clamped(x, texture.width) * sizeof(T));
+    return slow_sample<T>(texture, Shape::one, (float)x, 0, site);
+}
+
+template <class T, class X, class Y>
+inline T texture_2d(cudaTextureObject_t object, X x, Y y, Site site) {
+    const Texture &texture = *(const Texture *)object;
+    if (is_plain<T>(texture, Shape::two))
+        return read_texel<T>(texture.data + clamped(y, texture.height) * texture.pitch +
+                             clamped(x, texture.width) * sizeof(T));
+    return slow_sample<T>(texture, Shape::two, (float)x, (float)y, site);
 }
 
 template <class T>
@@ -186,18 +205,20 @@ template <class T>
 inline void tex1Dfetch(T *value, cudaTextureObject_t texture, int x, CUDA_CPU_SITE) {
     *value = cuda_cpu::texture_1d_fetch<T>(texture, x, CUDA_CPU_HERE);
 }
-template <class T> inline T tex1D(cudaTextureObject_t texture, float x, CUDA_CPU_SITE) {
+// X and Y are numbers, floats at last.
+template <class T, class X> inline T tex1D(cudaTextureObject_t texture, X x, CUDA_CPU_SITE) {
     return cuda_cpu::texture_1d<T>(texture, x, CUDA_CPU_HERE);
 }
-template <class T>
-inline void tex1D(T *value, cudaTextureObject_t texture, float x, CUDA_CPU_SITE) {
+template <class T, class X>
+inline void tex1D(T *value, cudaTextureObject_t texture, X x, CUDA_CPU_SITE) {
     *value = cuda_cpu::texture_1d<T>(texture, x, CUDA_CPU_HERE);
 }
-template <class T> inline T tex2D(cudaTextureObject_t texture, float x, float y, CUDA_CPU_SITE) {
+template <class T, class X, class Y>
+inline T tex2D(cudaTextureObject_t texture, X x, Y y, CUDA_CPU_SITE) {
     return cuda_cpu::texture_2d<T>(texture, x, y, CUDA_CPU_HERE);
 }
-template <class T>
-inline void tex2D(T *value, cudaTextureObject_t texture, float x, float y, CUDA_CPU_SITE) {
+template <class T, class X, class Y>
+inline void tex2D(T *value, cudaTextureObject_t texture, X x, Y y, CUDA_CPU_SITE) {
     *value = cuda_cpu::texture_2d<T>(texture, x, y, CUDA_CPU_HERE);
 }
 
