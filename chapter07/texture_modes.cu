@@ -47,19 +47,19 @@ __global__ void kernel(uchar4 *ptr, Textures textures, size_t size) {
         make_uchar4(color.x * 255 + 0.5f, color.y * 255 + 0.5f, color.z * 255 + 0.5f, 255);
 }
 
-// The middle of each texel from -1 to 2, in the lowest row.
+// The columns that the middles of texels from -1 to 2 are in, by their red.
 __global__ void sample_row(float *red, cudaTextureObject_t texture) {
-    red[threadIdx.x] = tex2D<float4>(texture, (threadIdx.x + 0.5f) / N - 1, 0.5f / N).x * 255;
+    red[threadIdx.x] = tex2D<float4>(texture, (threadIdx.x + 0.5f) / N - 1, 0.5f / N).x * 255 / 20;
 }
 
-// Which way is up, and left, shows in a letter F. Red counts the columns.
+// Which way is up, and left, shows in a letter F. Red is 20 times the number of the column, from 1.
 static void draw_texels(uchar4 *texels) {
     const char *const rows[N] = {"........", "..#.....", "..#.....", "..###...",
                                  "..#.....", "..#####.", "........", "........"};
     for (int i = 0; i < N * N; i++) {
         int x = i % N, y = i / N;
         bool letter = rows[y][x] == '#';
-        texels[i] = make_uchar4(x + 1, letter ? 255 : 40 + 20 * y, letter ? 255 : 160, 255);
+        texels[i] = make_uchar4(20 * (x + 1), letter ? 255 : 40 + 20 * y, letter ? 255 : 160, 255);
     }
 }
 

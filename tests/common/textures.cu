@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+// Fetches of every kind, printed for test_textures.py, which knows what they must give. Here and
+// not in tests/cpu, since a GPU has to give the same.
+#include <stdio.h>
+#include <string.h>
+#include <vector>
+#include "../../common/book.h"
+#include "../unit.h"
+
+enum { W = 8, H = 4, POINTS = 160 };
+
+struct Four {
+    double x, y, z, w;
+};
+
+static const char *const shapes[] = {"fetch", "one", "two", "pitch"};
+
+__device__ Four widen(float v) {
+    return {v, 0, 0, 0};
+}
+template <class T> __device__ Four widen(T v) {
+    if constexpr (sizeof v == sizeof v.x)
+        return {(double)v.x, 0, 0, 0};
+    else if constexpr (sizeof v == 2 * sizeof v.x)
+        return {(double)v.x, (double)v.y, 0, 0};
+    else
+        return {(double)v.x, (double)v.y, (double)v.z, (double)v.w};
+}
+
+// What T becomes when it is read as normalised float, or T.
+template <class T, bool normalised, int n> struct Read { typedef T type; };
+template <class T> struct Read<T, true, 1> { typedef float1 type; };
+template <class T> struct Read<T, true, 2> { typedef float2 type; };
+template <class T> struct Read<T, true, 4> { typedef float4 type; };
+
+// Both forms of each function, which must agree.
+template <class T>
+__global__ void read(Four *out, cudaTextureObject_t texture, int shape, bool normalised) {
+    int k = threadIdx.x;
+    float x = k * 37 / 256.0f - 10, y = k * 53 % 2560 / 256.0f - 4;
+    if (normalised) {
+        x /= W;
+        y /= H;
+    }
+    T v, same;
+    if (shape == 0) {
+        v = tex1Dfetch<T>(texture, k - 80);
+        tex1Dfetch(&same, texture, k - 80);
+    } else if (shape == 1) {
+        v = tex1D<T>(texture, x);
+        tex1D(&same, texture, x);
+    } else {
+        v = tex2D<T>(texture, x, y);
+        tex2D(&same, texture, x, y);
+    }
+    Four a = widen(v), b = widen(same);
+    bool agree = a.x == b.x && a.y == b.y && a.z == b.z && a.w == b.w;
+    out[k] = agree ? a : Four{-1e300, -1e300, -1e300, -1e300};
+}
+
+template <class C> C texel(int i, int j, int c) {
+    int raw = (i * 37 + j * 71 + c * 13 + 5) % 251;
+    if (sizeof(C) == 1)
+        return (C)(C(-1) < 0 ? raw - 125 : raw);
+    if (sizeof(C) == 2)
+        return (C)(C(-1) < 0 ? raw * 257 - 32000 : raw * 257);
+    if (C(0.5) != 0)
+        return (C)(raw / 8.0 - 10);
+    return (C)(C(-1) < 0 ? raw * 8000000ll - 1000000000 : raw * 17000000ll);
+}
+
+template <class T, class C, bool normalised_values> static void print(const char *name, int shape) {
+    const int n = sizeof(T) / sizeof(C), rows = shape < 2 ? 1 : H;
+    C data[H][W][n];
+    for (int j = 0; j < H; j++)
+        for (int i = 0; i < W; i++)
+            for (int c = 0; c < n; c++)
+                data[j][i][c] = texel<C>(i, j, c);
+    const size_t width = sizeof data[0];
+
+    cudaResourceDesc resource;
+    memset(&resource, 0, sizeof resource);
+    cudaChannelFormatDesc format = cudaCreateChannelDesc<T>();
+    cudaArray_t array = NULL;
+    void *memory = NULL;
+    size_t pitch = width;
+    if (shape == 0) {
+        HANDLE_ERROR(cudaMalloc(&memory, width));
+        HANDLE_ERROR(cudaMemcpy(memory, data, width, cudaMemcpyHostToDevice));
+        resource.resType = cudaResourceTypeLinear;
+        resource.res.linear.devPtr = memory;
+        resource.res.linear.desc = format;
+        resource.res.linear.sizeInBytes = width;
+    } else if (shape == 3) {
+        HANDLE_ERROR(cudaMallocPitch(&memory, &pitch, width, rows));
+        HANDLE_ERROR(cudaMemcpy2D(memory, pitch, data, width, width, rows, cudaMemcpyHostToDevice));
+        resource.resType = cudaResourceTypePitch2D;
+        resource.res.pitch2D.devPtr = memory;
+        resource.res.pitch2D.desc = format;
+        resource.res.pitch2D.width = W;
+        resource.res.pitch2D.height = rows;
+        resource.res.pitch2D.pitchInBytes = pitch;
+    } else {
+        HANDLE_ERROR(cudaMallocArray(&array, &format, W, shape == 2 ? H : 0));
+        HANDLE_ERROR(
+            cudaMemcpy2DToArray(array, 0, 0, data, width, width, rows, cudaMemcpyHostToDevice));
+        resource.resType = cudaResourceTypeArray;
+        resource.res.array.array = array;
+    }
+    Four *out;
+    HANDLE_ERROR(cudaMallocManaged((void **)&out, POINTS * sizeof *out));
+    const bool floats = normalised_values || C(0.5) != 0;
+    for (int linear = 0; linear <= (floats && shape > 0); linear++)
+        for (int normalised = 0; normalised <= (shape > 0); normalised++)
+            for (int mode = 0; mode < (shape > 0 ? 4 : 1); mode++) {
+                cudaTextureDesc desc;
+                memset(&desc, 0, sizeof desc);
+                desc.addressMode[0] = desc.addressMode[1] = (cudaTextureAddressMode)mode;
+                desc.filterMode = (cudaTextureFilterMode)linear;
+                desc.readMode =
+                    normalised_values ? cudaReadModeNormalizedFloat : cudaReadModeElementType;
+                desc.normalizedCoords = normalised;
+                for (int c = 0; c < 4 && floats; c++)
+                    desc.borderColor[c] = 0.25f * (c + 1);
+                cudaTextureObject_t texture;
+                HANDLE_ERROR(cudaCreateTextureObject(&texture, &resource, &desc, NULL));
+                read<typename Read<T, normalised_values, n>::type>
+                    <<<1, POINTS>>>(out, texture, shape, normalised);
+                HANDLE_LAUNCH();
+                HANDLE_ERROR(cudaDeviceSynchronize());
+                HANDLE_ERROR(cudaDestroyTextureObject(texture));
+                printf("%s %s %d %d %d %d %d", shapes[shape], name, n, normalised_values, linear,
+                       normalised, mode);
+                for (int k = 0; k < POINTS; k++) {
+                    const double v[] = {out[k].x, out[k].y, out[k].z, out[k].w};
+                    for (int c = 0; c < n; c++)
+                        printf(" %.9g", v[c]);
+                }
+                printf("\n");
+            }
+    HANDLE_ERROR(cudaFree(out));
+    if (memory)
+        HANDLE_ERROR(cudaFree(memory));
+    if (array)
+        HANDLE_ERROR(cudaFreeArray(array));
+}
+
+TEST(table) {
+    for (int shape = 0; shape < 4; shape++) {
+        print<char1, signed char, false>("int8", shape);
+        print<uchar1, unsigned char, false>("uint8", shape);
+        print<uchar4, unsigned char, false>("uint8", shape);
+        print<short2, short, false>("int16", shape);
+        print<ushort1, unsigned short, false>("uint16", shape);
+        print<int1, int, false>("int32", shape);
+        print<int4, int, false>("int32", shape);
+        print<uint2, unsigned, false>("uint32", shape);
+        print<float1, float, false>("float32", shape);
+        print<float2, float, false>("float32", shape);
+        print<float4, float, false>("float32", shape);
+        print<char2, signed char, true>("int8", shape);
+        print<uchar1, unsigned char, true>("uint8", shape);
+        print<uchar4, unsigned char, true>("uint8", shape);
+        print<short1, short, true>("int16", shape);
+        print<ushort4, unsigned short, true>("uint16", shape);
+    }
+}

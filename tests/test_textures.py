@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""Texture fetches against the formulas of the CUDA programming guide's appendix on them, in numpy. What is
+fetched stands in tests/common/textures.cu: 8 x 4 texels at points whose coordinates are multiples of 1/256,
+so that no weight has to be rounded."""
+import numpy as np
+
+import helpers
+
+W, H, POINTS = 8, 4, 160
+WRAP, CLAMP, MIRROR, BORDER = range(4)
+
+
+def texels(kind, components):
+    """(row, column, component), as the program fills them."""
+    j, i, c = np.meshgrid(np.arange(H), np.arange(W), np.arange(components), indexing="ij")
+    raw = ((i * 37 + j * 71 + c * 13 + 5) % 251).astype(np.int64)
+    return {"int8": raw - 125, "uint8": raw, "int16": raw * 257 - 32000, "uint16": raw * 257,
+            "int32": raw * 8000000 - 1000000000, "uint32": raw * 17000000, "float32": raw / 8 - 10}[kind]
+
+
+def normalised(values, kind):
+    largest = np.iinfo(kind).max
+    return np.maximum(values / largest, -1)
+
+
+def indices(i, size, mode):
+    """The texels that whole numbers of any size stand for; -1: the border."""
+    if mode == WRAP:
+        return i % size
+    if mode == MIRROR:
+        return np.where(i // size % 2 == 0, i % size, size - 1 - i % size)
+    if mode == BORDER:
+        return np.where((i < 0) | (i >= size), -1, i)
+    return np.clip(i, 0, size - 1)
+
+
+def at(data, i, j, border):
+    return np.where(((i < 0) | (j < 0))[:, None], border[:data.shape[2]], data[j, i])
+
+
+def expected(shape, data, linear, in_one, mode, border):
+    """What the points give. `in_one`: the coordinates were normalised."""
+    k = np.arange(POINTS)
+    if shape == "fetch":
+        inside = (k - 80 >= 0) & (k - 80 < W)
+        return np.where(inside[:, None], data[0, np.where(inside, k - 80, 0)], 0)
+    x, y = k * 37 / 256 - 10, k * 53 % 2560 / 256 - 4
+    data, y = (data[:1], np.full(POINTS, 0.5)) if shape == "one" else (data, y)
+    if not in_one and mode in (WRAP, MIRROR):
+        mode = CLAMP
+
+    def place(i, j):
+        return at(data, indices(i.astype(int), W, mode), indices(j.astype(int), len(data), mode), border)
+    if not linear:
+        return place(np.floor(x), np.floor(y))
+    i, j = np.floor(x - 0.5), np.floor(y - 0.5)
+    a, b = (x - 0.5 - i)[:, None], (y - 0.5 - j)[:, None]
+    return (1 - b) * ((1 - a) * place(i, j) + a * place(i + 1, j)) + b * ((1 - a) * place(i, j + 1) + a * place(i + 1, j + 1))
+
+
+def test_fetches(run):
+    lines = run("tests/common/textures", "table", status=0).out.splitlines()
+    seen = set()
+    for line in lines:
+        shape, kind, components, as_float, linear, in_one, mode, *values = line.split()
+        components, as_float, linear, in_one, mode = map(int, (components, as_float, linear, in_one, mode))
+        what = " ".join(line.split()[:7])
+        data = texels(kind, components)
+        if as_float:
+            data = normalised(data, kind)
+        floats = as_float or kind == "float32"
+        border = np.arange(1, 5) / 4 if floats else np.zeros(4)
+        wanted = expected(shape, data, linear, in_one, mode, border)
+        got = np.array(values, float).reshape(POINTS, components)
+        # A GPU filters with a precision of its own. Otherwise only float's nine digits are in between.
+        limit = 0 if not floats else np.abs(data).max() * (0.004 if linear and helpers.backend() == "gpu" else 2e-7)
+        off = np.abs(got - wanted)
+        assert (off <= limit).all(), f"{what}: point {off.max(axis=1).argmax()} is off by {off.max()}, {limit} allowed"
+        seen.add((shape, kind, components, as_float, linear, in_one, mode))
+    assert len(seen) == len(lines) == 16 + 3 * (8 * 8 + 8 * 16)
