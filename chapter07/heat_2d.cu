@@ -103,15 +103,14 @@ static void print_times(const DataBlock *d) {
            3.0 * sizeof(float) * d->size * d->size / step / 1e6);
 }
 
-// Memory for size rows of size floats, and a texture over it.
-static cudaTextureObject_t make_texture(float **memory, size_t *pitch, size_t size) {
-    HANDLE_ERROR(cudaMallocPitch((void **)memory, pitch, size * sizeof(float), size));
+// A texture over size rows of size floats.
+static cudaTextureObject_t make_texture(float *memory, size_t pitch, size_t size) {
     cudaResourceDesc resource = {};
     resource.resType = cudaResourceTypePitch2D;
-    resource.res.pitch2D.devPtr = *memory;
+    resource.res.pitch2D.devPtr = memory;
     resource.res.pitch2D.desc = cudaCreateChannelDesc<float>();
     resource.res.pitch2D.width = resource.res.pitch2D.height = size;
-    resource.res.pitch2D.pitchInBytes = *pitch;
+    resource.res.pitch2D.pitchInBytes = pitch;
     cudaTextureDesc desc = {};
     desc.addressMode[0] = desc.addressMode[1] = cudaAddressModeClamp;
     desc.filterMode = cudaFilterModePoint;
@@ -140,10 +139,13 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaEventCreate(&data.middle));
     HANDLE_ERROR(cudaEventCreate(&data.stop));
     HANDLE_ERROR(cudaMalloc((void **)&data.output_bitmap, bitmap.image_size()));
-    data.texIn = make_texture(&data.dev_inSrc, &data.pitch, data.size);
-    data.texOut = make_texture(&data.dev_outSrc, &data.pitch, data.size);
-    data.texConstSrc = make_texture(&data.dev_constSrc, &data.pitch, data.size);
+    HANDLE_ERROR(cudaMallocPitch((void **)&data.dev_inSrc, &data.pitch, width, data.size));
+    HANDLE_ERROR(cudaMallocPitch((void **)&data.dev_outSrc, &data.pitch, width, data.size));
+    HANDLE_ERROR(cudaMallocPitch((void **)&data.dev_constSrc, &data.pitch, width, data.size));
     HANDLE_ERROR(cudaMallocPitch((void **)&data.dev_before, &data.pitch, width, data.size));
+    data.texIn = make_texture(data.dev_inSrc, data.pitch, data.size);
+    data.texOut = make_texture(data.dev_outSrc, data.pitch, data.size);
+    data.texConstSrc = make_texture(data.dev_constSrc, data.pitch, data.size);
 
     float *heaters = (float *)malloc(bytes), *temperatures = (float *)malloc(bytes);
     float *result = (float *)malloc(bytes);

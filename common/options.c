@@ -207,6 +207,9 @@ static char *help_text(const Option *own) {
 
 static char *help_filter(int key, const char *text, void *input) {
     (void)input;
+    char *frames;
+    if (key == KEY_FRAMES && asprintf(&frames, text, options.frames) > 0) // the program's default
+        return frames;
     return key != ARGP_KEY_HELP_EXTRA
                ? (char *)text
                : strdup("Exit status: 0 result verified, 1 wrong result or an error, 2 this "
@@ -222,7 +225,7 @@ static const struct argp_option common[] = {
     {"window", KEY_WINDOW, NULL, 0, "show it in a window; Esc or q closes it", 1},
     {"no-window", KEY_NO_WINDOW, NULL, 0, "never open a window", 1},
     {"frames", KEY_FRAMES, "N", 0,
-     "length of an animation (default 120; in a window until it is closed)", 1},
+     "length of an animation (default %zu; in a window until it is closed)", 1},
     {NULL, 0, NULL, 0, "Device and data:", 2},
     {"device", KEY_DEVICE, "N", 0, "run on device N (default 0)", 2},
     {"list-devices", KEY_LIST, NULL, 0, "list the devices and exit", 2},

@@ -119,3 +119,57 @@ def ray(spheres, size):
         shade = (dz / radius)[seen]
         picture[part][seen] = np.stack([color * shade * f(255) for color in (r, g, b)], axis=-1)
     return picture[::-1]
+
+
+def heat(size, steps):
+    """Temperatures after so many steps in double, (y, x) with y upwards: the heaters of a plate of 1024 x 1024
+    cells are imposed before each step, which makes each cell the mean of its neighbours; edges repeat."""
+    place = np.arange(size) * 1024 / size
+    x, y = place[None, :], place[:, None]
+    heaters = np.zeros((size, size))
+    heaters[(x >= 400) & (x < 500) & (y >= 800) & (y < 900)] = np.float32(0.0001)
+    heaters[(x > 300) & (x < 600) & (y > 310) & (y < 601)] = 1
+    for a, b, temperature in (100, 100, 0.50005), (100, 700, 0.0001), (300, 300, 0.0001), (700, 200, 0.0001):
+        heaters[b * size // 1024, a * size // 1024] = np.float32(temperature)
+    t = heaters.copy()
+    t[(x < 200) & (y >= 800)] = 1
+    for _ in range(steps):
+        t = np.where(heaters != 0, heaters, t)
+        p = np.pad(t, 1, mode="edge")
+        t = (p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:]) / 4
+    return t
+
+
+def colors(values):
+    """Values, (y, x) with y upwards, as an RGB picture: lightness is the value, the hue begins at 180 degrees and
+    goes round with it by whole degrees, saturation is full."""
+    lightness = np.clip(values, 0, 1)[::-1].astype(np.float32)
+    hue = (180 + (360 * lightness).astype(int)) % 360
+    high = np.where(lightness <= 0.5, 2 * lightness, 1)
+    low = 2 * lightness - high
+    def component(turn):
+        # Of the sixth that the hue is in: up, high, high, down, low, low
+        return low + (high - low) * np.interp((hue + turn) % 360, [0, 60, 180, 240, 360], [0, 1, 1, 0, 0])
+    return (255 * np.stack([component(120), component(0), component(-120)], axis=-1)).astype(np.uint8)
+
+
+def texture_modes(size):
+    """The letter F beyond the edges of its texture: a quarter each of border and clamp below, wrap and mirror above,
+    from -1 to 2."""
+    letter = ["........", "..#.....", "..#.....", "..###...", "..#.....", "..#####.", "........", "........"]
+    texels = np.array([[(20 * (x + 1), 255 if letter[y][x] == "#" else 40 + 20 * y, 255 if letter[y][x] == "#" else 160)
+                        for x in range(8)] for y in range(8)])
+    pixel = np.arange(size)
+    quarter = 2 * pixel // size
+    texel = np.floor((3 * (2 * pixel + 1 - quarter * size) / size - 1) * 8).astype(int)
+    picture = np.zeros((size, size, 3), np.uint8)
+    for mode in range(4):
+        own = np.ix_(quarter == mode // 2, quarter == mode % 2)
+        y, x = texel[quarter == mode // 2], texel[quarter == mode % 2]
+        place = {0: lambda i: np.clip(i, 0, 7), 1: lambda i: np.clip(i, 0, 7), 2: lambda i: i % 8,
+                 3: lambda i: np.where(i // 8 % 2 == 0, i % 8, 7 - i % 8)}[mode]
+        part = texels[np.ix_(place(y), place(x))]
+        if mode == 0:
+            part = np.where(((y < 0) | (y > 7))[:, None, None] | ((x < 0) | (x > 7))[None, :, None], 0, part)
+        picture[own] = part
+    return picture[::-1]

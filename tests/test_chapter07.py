@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+"""Chapter 7: temperatures against numpy in double, the palette, textures between and beyond their texels."""
+import re
+
+import numpy as np
+import pytest
+
+import formulas
+import helpers
+
+ENDING = helpers.ending()
+HEAT = ["heat_gmem", "heat", "heat_2d"]
+
+
+def run_heat(run, name, **given):
+    """(mean temperature as printed, the largest difference from double, its number of steps, the result)"""
+    arguments = [f"--{option}={value}" for option, value in given.items()]
+    result = run(f"chapter07/{name}", *arguments, f"--output={name}.{ENDING}", status=0, timeout=600)
+    mean = re.search(r"^Mean temperature: (\d\.\d{12})$", result.out, re.M).group(1)
+    steps, off = re.search(r"^Largest difference from double, over (\d+) steps: (\S+)$", result.out, re.M).groups()
+    return mean, float(off), int(steps), result
+
+
+@pytest.mark.parametrize("frames, iterations", [(1, 1), (1, 90), (1, 91), (3, 1), (2, 91), (10, 90)])
+def test_temperatures(run, tmp_path, frames, iterations):
+    """The three agree to the last bit, with double to 1e-6, and with numpy, also after an odd number of steps."""
+    size = 1024 if frames * iterations in (1, 90, 91) else 300
+    if helpers.sanitized():
+        size = min(size, 200)
+    expected = formulas.heat(size, frames * iterations)
+    means, pictures = set(), []
+    for name in HEAT:
+        mean, off, steps, _ = run_heat(run, name, size=size, frames=frames, iterations=iterations)
+        assert steps == frames * iterations and off <= 1e-6, (name, off)
+        assert float(mean) == pytest.approx(expected.mean(), abs=1e-7)
+        means.add(mean)
+        pictures.append(helpers.pixels(tmp_path / f"{name}.{ENDING}"))
+    assert len(means) == 1
+    assert all((picture == pictures[0]).all() for picture in pictures)
+    check_colors(f"heat-{frames}-{iterations}", pictures[0], expected)
+
+
+def check_colors(name, picture, temperatures):
+    """Where a colour changes, a temperature that is off in the last place gives the next one: 10 levels away at
+    most, since the hue turns by whole degrees, and in few places."""
+    helpers.compare(name, picture, formulas.colors(temperatures), mean=0.05, worst=10, fraction=1e-4)
+
+
+@pytest.mark.skipif(helpers.sanitized(), reason="takes minutes with a sanitizer")
+@pytest.mark.parametrize("name", HEAT)
+def test_book_size_after_900_steps(run, name):
+    mean, off, steps, _ = run_heat(run, name, frames=10)
+    assert steps == 900 and off <= 1e-6
+    assert mean == "0.144416441013"  # as numpy has it in float, adding up the same differences
+
+
+@pytest.mark.parametrize("size", [1, 2, 15, 16, 17, 48, 333, "random"])
+@pytest.mark.parametrize("name", HEAT)
+def test_sizes(run, rng, tmp_path, name, size):
+    size = rng.randint(3, 200) if size == "random" else size
+    steps = rng.randint(1, 40)
+    run_heat(run, name, size=size, frames=2, iterations=steps)
+    check_colors(f"{name}-{size}", helpers.pixels(tmp_path / f"{name}.{ENDING}"), formulas.heat(size, 2 * steps))
+
+
+def test_heaters_keep_their_temperature(run, tmp_path):
+    """Heaters are where they were, and their heat around them."""
+    run_heat(run, "heat", frames=1, iterations=100)
+    picture = helpers.pixels(tmp_path / f"heat.{ENDING}")[::-1]
+    assert (picture[400:500, 400:500] == 255).all()  # deep inside the heater
+    assert (picture[850:1000, 20:150] > 200).all()  # the corner that was hot at first
+    assert (picture[820:880, 420:480] == picture[850, 450]).all() and picture[850, 450].max() <= 1
+    assert picture[100, 100].max() > picture[100, 110].max() > picture[100, 130].max()
+
+
+@pytest.mark.parametrize("name", HEAT)
+def test_long_runs_are_checked_at_their_end(run, name):
+    """2^30 cells are too many to do again: the last frame is."""
+    size = 33
+    frames = 3
+    steps = run_heat(run, name, size=size, frames=frames, iterations=10000)[2]
+    assert steps == 30000  # affordable
+    if not helpers.sanitized():
+        result = run_heat(run, name, size=200, frames=9, iterations=3000)
+        assert result[2] == 3000 and 9 * 3000 * 200**2 > 2**30
+
+
+def test_times(run):
+    _, _, _, result = run_heat(run, "heat_gmem", size=500, frames=3)
+    assert re.search(r"^Average Time per frame:  \d+\.\d ms$", result.out, re.M)
+    ms, rate = map(float, re.search(r"^Step: +(\d+\.\d{3}) ms, (\d+\.\d) GB/s$", result.out, re.M).groups())
+    assert ms == 0 or rate * ms * 1e6 == pytest.approx(12 * 500**2, rel=0.06 / rate + 0.0006 / ms)
+
+
+def interpolated(x, linear):
+    texels = np.arange(10.0)**2
+    at = lambda i: texels[np.clip(i, 0, 9).astype(int)]
+    if not linear:
+        return at(np.floor(x))
+    i = np.floor(x - 0.5)
+    weight = np.round((x - 0.5 - i) * 256) / 256
+    return (1 - weight) * at(i) + weight * at(i + 1)
+
+
+@pytest.mark.parametrize("points", [1, 2, 4, 7, 32, 1000])
+def test_texture_interpolation(run, points):
+    out = run("chapter07/texture_interpolation", f"--points={points}", status=0).out.splitlines()
+    rows = np.array([line.split() for line in out[3:]], float)
+    x = (np.arange(12 * points) + 0.5) / points - 1
+    assert np.abs(rows[:, 0] - x).max() <= 0.0005001
+    for column, linear in (1, False), (2, True), (3, False), (4, True):
+        # On an edge of two texels either will do; weights have 8 bits behind the point.
+        clear = np.abs(x - np.round(x)) > 1e-4 if not linear else np.full(len(x), True)
+        off = np.abs(rows[:, column] - interpolated(x, linear))
+        assert off[clear].max() <= (17 / 256 + 0.0006 if linear else 0.0005), column
+
+
+def test_texture_modes_table(run):
+    out = run("chapter07/texture_modes", "--size=16", status=0).out.splitlines()
+    table = {line.split()[0]: [int(n) for n in line.split()[1:]] for line in out[:5]}
+    up, down, nothing = list(range(1, 9)), list(range(8, 0, -1)), [0] * 8
+    assert table == {"column": list(range(-8, 16)), "border": nothing + up + nothing, "clamp": [1] * 8 + up + [8] * 8,
+                     "wrap": up * 3, "mirror": down + up + down}
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 47, 48, 512])
+def test_texture_modes_picture(run, tmp_path, size):
+    run("chapter07/texture_modes", f"--size={size}", f"--output=modes.{ENDING}", status=0)
+    picture = helpers.pixels(tmp_path / f"modes.{ENDING}")
+    # In the middle of an odd size float decides which texel is nearer, along a row and a column for each edge.
+    helpers.compare(f"texture_modes-{size}", picture, formulas.texture_modes(size), mean=255, worst=0,
+                    fraction=0 if size % 2 == 0 else min(1, 50 / size))
+
+
+@pytest.mark.parametrize("columns, rows", [(1, 1), (100, 64), (128, 3), (129, 1), (1000, 77), (1, 600000)])
+def test_pitched_memory(run, columns, rows):
+    out = run("chapter07/pitched_memory", f"--columns={columns}", f"--rows={rows}", status=0).out
+    width, pitch, left = map(int, re.search(r"have (\d+) bytes, the pitch is (\d+): (\d+) bytes", out).groups())
+    assert width == 4 * columns and pitch == width + left and 0 <= left < 1024
+    row, column, place, value = re.search(r"Row (\d+), column (\d+) is .* = (\d+): (\S+)", out).groups()
+    assert int(place) == int(row) * pitch + int(column) * 4 and float(value) == pytest.approx(1000 * int(row) + int(column), rel=1e-5)
