@@ -139,3 +139,8 @@ def test_pitched_memory(run, columns, rows):
     assert width == 4 * columns and pitch == width + left and 0 <= left < 1024
     row, column, place, value = re.search(r"Row (\d+), column (\d+) is .* = (\d+): (\S+)", out).groups()
     assert int(place) == int(row) * pitch + int(column) * 4 and float(value) == pytest.approx(1000 * int(row) + int(column), rel=1e-5)
+
+
+@pytest.mark.parametrize("name", HEAT)
+def test_help_gives_its_own_number_of_frames(run, name):
+    assert re.search(r"--frames=N\s+length of an animation \(default 5\b", run(f"chapter07/{name}", "--help", status=0).out)

@@ -264,16 +264,20 @@ cudaError_t look_at(const char *call, const cudaResourceDesc &r, TextureObject &
 
 // Sets how a texture is read.
 cudaError_t set_modes(const char *call, const cudaTextureDesc &d, TextureObject &t) {
-    const auto unknown = [&](const char *what, int value) {
-        return fail(cudaErrorInvalidValue, "%s: there is no %s %d", call, what, value);
+    // As numbers, since a program can have put anything there.
+    const auto unknown = [&](const char *what, const auto &value, int last) {
+        int number;
+        std::memcpy(&number, &value, sizeof number);
+        if (number >= 0 && number <= last)
+            return false;
+        fail(cudaErrorInvalidValue, "%s: there is no %s %d", call, what, number);
+        return true;
     };
-    if ((unsigned)d.filterMode > cudaFilterModeLinear)
-        return unknown("filterMode", d.filterMode);
-    if ((unsigned)d.readMode > cudaReadModeNormalizedFloat)
-        return unknown("readMode", d.readMode);
-    for (int i = 0; i < 2; ++i)
-        if ((unsigned)d.addressMode[i] > cudaAddressModeBorder)
-            return unknown("addressMode", d.addressMode[i]);
+    if (unknown("filterMode", d.filterMode, cudaFilterModeLinear) ||
+        unknown("readMode", d.readMode, cudaReadModeNormalizedFloat) ||
+        unknown("addressMode", d.addressMode[0], cudaAddressModeBorder) ||
+        unknown("addressMode", d.addressMode[1], cudaAddressModeBorder))
+        return cudaErrorInvalidValue;
     if (d.sRGB)
         return fail(cudaErrorNotSupported, "%s: there is no sRGB here", call);
     // Integers of 32 bits and floats are not normalised, whatever is asked for.

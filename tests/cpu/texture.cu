@@ -182,7 +182,7 @@ TEST(textures_that_cannot_be) {
     floats.res.pitch2D.desc = cudaCreateChannelDesc<float>();
     EXPECT(create(floats, filtered) == cudaSuccess);
     cudaTextureDesc wrong = {};
-    wrong.addressMode[1] = (cudaTextureAddressMode)4;
+    memset(&wrong.addressMode[1], 4, 1);
     EXPECT(create(floats, wrong) == cudaErrorInvalidValue);
 
     cudaArray_t array = make_array(4, 4);
