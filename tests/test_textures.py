@@ -14,7 +14,7 @@ def texels(kind, components):
     """(row, column, component), as the program fills them."""
     j, i, c = np.meshgrid(np.arange(H), np.arange(W), np.arange(components), indexing="ij")
     raw = ((i * 37 + j * 71 + c * 13 + 5) % 251).astype(np.int64)
-    return {"int8": raw - 125, "uint8": raw, "int16": raw * 257 - 32000, "uint16": raw * 257,
+    return {"int8": np.where(raw == 5, -128, raw - 125), "uint8": raw, "int16": np.where(raw == 5, -32768, raw * 257 - 32000), "uint16": raw * 257,
             "int32": raw * 8000000 - 1000000000, "uint32": raw * 17000000, "float32": raw / 8 - 10}[kind]
 
 

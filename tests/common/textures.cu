@@ -58,12 +58,14 @@ __global__ void read(Four *out, cudaTextureObject_t texture, int shape, bool nor
     out[k] = agree ? a : Four{-1e300, -1e300, -1e300, -1e300};
 }
 
+// The first texel has the smallest number of 8 or 16 bits where there are negative ones: one more
+// than normalised values have.
 template <class C> C texel(int i, int j, int c) {
     int raw = (i * 37 + j * 71 + c * 13 + 5) % 251;
     if (sizeof(C) == 1)
-        return (C)(C(-1) < 0 ? raw - 125 : raw);
+        return (C)(C(-1) < 0 ? raw == 5 ? -128 : raw - 125 : raw);
     if (sizeof(C) == 2)
-        return (C)(C(-1) < 0 ? raw * 257 - 32000 : raw * 257);
+        return (C)(C(-1) < 0 ? raw == 5 ? -32768 : raw * 257 - 32000 : raw * 257);
     if (C(0.5) != 0)
         return (C)(raw / 8.0 - 10);
     return (C)(C(-1) < 0 ? raw * 8000000ll - 1000000000 : raw * 17000000ll);
