@@ -140,8 +140,13 @@ static void preview(const Canvas *canvas) {
     }
 }
 
+bool display_open_window(const Canvas *canvas) {
+    const char *problem = use_window() ? window_open(canvas) : "";
+    return !problem || (*problem && no_window(problem));
+}
+
 static bool show_in_window(const Canvas *canvas) {
-    if (!use_window())
+    if (!display_open_window(canvas))
         return false;
     const char *problem = window_show(canvas, &caught);
     return problem ? no_window(problem) : true;
@@ -158,6 +163,8 @@ static void write_file(const Canvas *canvas) {
     while (!done) {
         if (canvas->frame)
             canvas->frame(canvas->data, (int)n);
+        if (canvas->read_back)
+            canvas->read_back(canvas);
         free(name);
         name = image_frame_path(path, n++);
         done = !canvas->frame || n == options.frames || caught;
@@ -170,6 +177,8 @@ static void write_file(const Canvas *canvas) {
     }
     if (all)
         image_close();
+    if (canvas->close)
+        canvas->close(canvas);
     printf("wrote %s%s%s (%zux%zu", first, sequence ? " to " : "", sequence ? name : "",
            canvas->width, canvas->height);
     if (canvas->frame && !sequence)

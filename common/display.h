@@ -5,6 +5,7 @@
 #ifndef COMMON_DISPLAY_H
 #define COMMON_DISPLAY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #ifdef __cplusplus
@@ -13,7 +14,7 @@ extern "C" {
 
 // A picture, and for an animation what draws it. The functions are called with `data`; NULL: none.
 typedef struct Canvas {
-    const unsigned char *pixels;
+    unsigned char *pixels;
     size_t width, height;
     void *data;
     // Draws frame number ticks, 0 being the first, into the pixels. None: a still.
@@ -23,10 +24,21 @@ typedef struct Canvas {
     void (*drag)(void *data, int x0, int y0, int x1, int y1);
     // A key was pressed, none of those that close the window (Esc, q).
     void (*key)(void *data, unsigned char key);
+    // Draws the picture with OpenGL, after gl_context_open(), which sets the two below. Then the
+    // pixels hold what OpenGL has drawn: in a file each frame, after a window was closed the last.
+    void (*draw)(void *data);
+    // Frees what draw and frame use of OpenGL, while its context is still there.
+    void (*release)(void *data);
+    void (*read_back)(const struct Canvas *canvas);
+    void (*close)(const struct Canvas *canvas);
 } Canvas;
 
 // Refuses --window, --output and their like early when they cannot work. parse_options calls it.
 void display_check_options(void);
+
+// Opens the window that the canvas will be shown in, so that OpenGL has a context before that. False
+// when there is to be none.
+bool display_open_window(const Canvas *canvas);
 
 // Shows the canvas: in a window until it is closed, an animation with at most 60 frames a second;
 // or in a file, an animation with --frames of them. Of these a still format keeps the last, and a

@@ -78,14 +78,22 @@ static void draw(void) {
     glRasterPos2f(-1, -1);
     glPixelZoom((float)window.across / window.canvas->width,
                 (float)window.upward / window.canvas->height);
-    glDrawPixels((GLsizei)window.canvas->width, (GLsizei)window.canvas->height, GL_RGBA,
-                 GL_UNSIGNED_BYTE, window.canvas->pixels);
+    if (window.canvas->draw)
+        window.canvas->draw(window.canvas->data);
+    else
+        glDrawPixels((GLsizei)window.canvas->width, (GLsizei)window.canvas->height, GL_RGBA,
+                     GL_UNSIGNED_BYTE, window.canvas->pixels);
     glutSwapBuffers();
 }
 
+// Whoever closes it: here its context is still there.
 static void closed(void) {
     window.id = 0;
     window.done = true;
+    if (window.canvas->close) {
+        window.canvas->read_back(window.canvas);
+        window.canvas->close(window.canvas);
+    }
 }
 
 static void key_pressed(unsigned char key, int x, int y) {
@@ -132,7 +140,17 @@ static double seconds(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static void open_window(void) {
+const char *window_open(const Canvas *canvas) {
+    const char *problem = window_problem();
+    if (window.id != 0)
+        return NULL;
+    if (!problem && (canvas->width == 0 || canvas->height == 0))
+        problem = "an empty picture";
+    if (problem)
+        return problem;
+    if (setjmp(caller))
+        return reason;
+    window.canvas = canvas;
     // Nine tenths of the screen at most, and nothing so small that it cannot be seen.
     double scale = fmin(0.9 * glutGet(GLUT_SCREEN_WIDTH) / window.canvas->width,
                         0.9 * glutGet(GLUT_SCREEN_HEIGHT) / window.canvas->height);
@@ -140,6 +158,7 @@ static void open_window(void) {
     glutInitWindowSize((int)fmax(1, round(window.canvas->width * scale)),
                        (int)fmax(1, round(window.canvas->height * scale)));
     glutInitDisplayMode(GLUT_RGBA | GLUT_DOUBLE);
+    glutInitContextFlags(getenv("GL_DEBUG") ? GLUT_DEBUG : 0);
     window.id = glutCreateWindow(options.program);
     glutReshapeFunc(place);
     glutDisplayFunc(draw);
@@ -151,6 +170,7 @@ static void open_window(void) {
     window.done = window.dragging = false;
     window.since = window.next = seconds();
     window.frames = 0;
+    return NULL;
 }
 
 // Called after each frame: there are 60 a second at most, and the title tells how many.
@@ -172,15 +192,8 @@ static void keep_pace(void) {
 
 const char *window_show(const Canvas *canvas, const volatile sig_atomic_t *stop) {
     const size_t end = canvas->frame && options.frames_given ? options.frames : SIZE_MAX;
-    const char *problem = window_problem();
-    if (!problem && (canvas->width == 0 || canvas->height == 0))
-        problem = "an empty picture";
-    if (problem)
-        return problem;
     if (setjmp(caller))
         return reason;
-    window.canvas = canvas;
-    open_window();
     size_t ticks = 0;
     do {
         if (canvas->frame) {
@@ -201,6 +214,11 @@ const char *window_show(const Canvas *canvas, const volatile sig_atomic_t *stop)
 #else
 const char *window_problem(void) {
     return "built without freeglut (Debian: freeglut3-dev)";
+}
+
+const char *window_open(const Canvas *canvas) {
+    (void)canvas;
+    return window_problem();
 }
 
 const char *window_show(const Canvas *canvas, const volatile sig_atomic_t *stop) {

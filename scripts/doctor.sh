@@ -8,12 +8,6 @@ cd "${0%/*}/.."
 
 say() { printf '%-14s %s\n' "$1" "$2"; }
 has() { command -v "$1" >/dev/null 2>&1; }
-compiles() { # a header, and how to link
-    echo "#include <$1>
-int main(void) { return 0; }" | $CC -x c - -x none -o "$scratch/a.out" $2 >/dev/null 2>&1
-}
-scratch=$(mktemp -d)
-trap 'rm -r "$scratch"' EXIT
 
 [ -z "$CHOSEN" ] || say 'back end' "$CHOSEN ($WHY)"
 for compiler in "$CC" "$CXX"; do
@@ -35,7 +29,6 @@ if has compute-sanitizer; then say sanitizer 'compute-sanitizer found'; fi
 [ -z "$ARCHITECTURES" ] || say architectures "sm $ARCHITECTURES"
 
 if [ -n "${DISPLAY-}" ]; then say display "X11 ($DISPLAY)"; elif [ -n "${WAYLAND_DISPLAY-}" ]; then say display 'Wayland without X11: pictures go to files'; else say display 'none: pictures go to files'; fi
-if compiles EGL/egl.h -lEGL; then say EGL found; else say EGL 'missing: apt install libegl-dev (nothing uses it yet)'; fi
 
 if has ffmpeg; then say video "$(ffmpeg -version | sed -n '1s/ Copyright.*//p')"; else say video 'missing: apt install ffmpeg (animations as GIF and as videos)'; fi
 scripts/libs.sh doctor | while IFS= read -r line; do say library "$line"; done

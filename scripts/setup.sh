@@ -14,6 +14,8 @@ make|the build|make, make, make
 libpng-dev|PNG pictures|libpng-devel, libpng, libpng
 libwebp-dev|animations as WebP|libwebp-devel, libwebp, webp
 freeglut3-dev|windows|freeglut-devel, freeglut, freeglut
+libegl-dev|CUDA with OpenGL|mesa-libEGL-devel, mesa, mesa
+libgl1-mesa-dri|OpenGL in software|mesa-dri-drivers, mesa, mesa
 ffmpeg|animations as GIF and as videos|ffmpeg-free, ffmpeg, ffmpeg
 libboost-context-dev|fast barriers on the CPU back end|boost-devel, boost, boost
 python3-pytest|the test suite|python3-pytest, python-pytest, pytest

@@ -96,6 +96,12 @@ void free_memory_of(int device);
 
 void free_arrays_of(int device); // but for their memory
 
+// ---- graphics (gl.cpp) ----
+
+// Forgets the resources of a device that is reset. Null until there are some: a program without
+// OpenGL is linked without gl.cpp.
+extern void (*forget_graphics_of)(int device);
+
 // ---- streams (stream.cpp) ----
 
 // Whether work can go into the stream; if not, fails. A launch also needs a stream of the current

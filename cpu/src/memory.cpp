@@ -389,7 +389,11 @@ cudaError_t free_device(const char *call, void *pointer) {
     return error;
 }
 
+void (*forget_graphics_of)(int device);
+
 void free_memory_of(int device) {
+    if (forget_graphics_of)
+        forget_graphics_of(device);
     free_arrays_of(device);
     Registry &r = registry();
     std::lock_guard lock(r.mutex);

@@ -140,6 +140,20 @@ enum cudaSurfaceBoundaryMode {
     cudaBoundaryModeTrap = 2
 };
 
+enum cudaGraphicsRegisterFlags {
+    cudaGraphicsRegisterFlagsNone = 0,
+    cudaGraphicsRegisterFlagsReadOnly = 1,
+    cudaGraphicsRegisterFlagsWriteDiscard = 2,
+    cudaGraphicsRegisterFlagsSurfaceLoadStore = 4,
+    cudaGraphicsRegisterFlagsTextureGather = 8
+};
+
+enum cudaGraphicsMapFlags {
+    cudaGraphicsMapFlagsNone = 0,
+    cudaGraphicsMapFlagsReadOnly = 1,
+    cudaGraphicsMapFlagsWriteDiscard = 2
+};
+
 #define cudaArrayDefault               0x00
 #define cudaArrayLayered               0x01
 #define cudaArraySurfaceLoadStore      0x02
@@ -273,6 +287,7 @@ typedef struct cudaArray *cudaArray_t;
 typedef const struct cudaArray *cudaArray_const_t;
 typedef struct cudaMipmappedArray *cudaMipmappedArray_t;
 typedef unsigned long long cudaTextureObject_t, cudaSurfaceObject_t;
+typedef struct cudaGraphicsResource *cudaGraphicsResource_t;
 
 struct cudaResourceDesc {
     enum cudaResourceType resType;
@@ -441,6 +456,17 @@ cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t surface);
 cudaError_t cudaGetSurfaceObjectResourceDesc(struct cudaResourceDesc *resource,
                                              cudaSurfaceObject_t surface);
 
+// Buffers and textures of a graphics library. cuda_gl_interop.h registers those of OpenGL.
+cudaError_t cudaGraphicsUnregisterResource(cudaGraphicsResource_t resource);
+cudaError_t cudaGraphicsResourceSetMapFlags(cudaGraphicsResource_t resource, unsigned int flags);
+cudaError_t cudaGraphicsUnmapResources(int count, cudaGraphicsResource_t *resources,
+                                       cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaGraphicsResourceGetMappedPointer(void **pointer, size_t *bytes,
+                                                 cudaGraphicsResource_t resource);
+cudaError_t cudaGraphicsSubResourceGetMappedArray(cudaArray_t *array,
+                                                  cudaGraphicsResource_t resource,
+                                                  unsigned int index, unsigned int level);
+
 // __device__ and __constant__ variables. Through these forms, without the variable's type, only the
 // end of all variables bounds a copy.
 cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes,
@@ -500,6 +526,8 @@ cudaError_t cudaMallocArray(cudaArray_t *array, const struct cudaChannelFormatDe
 cudaError_t cudaMallocHost(void **pointer, size_t bytes);
 cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned int flags);
 cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned int flags);
+cudaError_t cudaGraphicsMapResources(int count, cudaGraphicsResource_t *resources,
+                                     cudaStream_t stream);
 #else
 } // extern "C"
 
@@ -520,6 +548,8 @@ cudaError_t malloc_array(cudaArray_t *array, const cudaChannelFormatDesc *desc, 
 cudaError_t malloc_host(const char *call, void **pointer, size_t bytes, unsigned flags,
                         const char *file, int line);
 cudaError_t register_host(void *pointer, size_t bytes, unsigned flags, const char *file, int line);
+cudaError_t map_resources(const char *call, int count, cudaGraphicsResource_t *resources,
+                          cudaStream_t stream, const char *file, int line);
 
 // `size` is that of the whole variable, 0 when it is not known (`extern __constant__ int x[];`).
 cudaError_t copy_to_symbol(const char *call, const void *symbol, size_t size, const void *from,
@@ -572,6 +602,11 @@ inline cudaError_t cudaMallocArray(cudaArray_t *array, const cudaChannelFormatDe
                                    size_t width, size_t height = 0,
                                    unsigned int flags = cudaArrayDefault, CUDA_CPU_CALLER) {
     return cuda_cpu::malloc_array(array, desc, width, height, flags, cu_file, cu_line);
+}
+inline cudaError_t cudaGraphicsMapResources(int count, cudaGraphicsResource_t *resources,
+                                            cudaStream_t stream = 0, CUDA_CPU_CALLER) {
+    return cuda_cpu::map_resources("cudaGraphicsMapResources", count, resources, stream, cu_file,
+                                   cu_line);
 }
 inline cudaError_t cudaMallocHost(void **pointer, size_t bytes,
                                   unsigned int flags = cudaHostAllocDefault, CUDA_CPU_CALLER) {

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// Buffers and textures of OpenGL that kernels read and write. What is not OpenGL's own
+// (cudaGraphicsMapResources and its like) is in api.h.
+#pragma once
+#include <GL/gl.h>
+#include "cuda_cpu/types.h"
+#include "cuda_cpu/api.h"
+
+enum cudaGLDeviceList {
+    cudaGLDeviceListAll = 1,
+    cudaGLDeviceListCurrentFrame = 2,
+    cudaGLDeviceListNextFrame = 3
+};
+
+enum cudaGLMapFlags {
+    cudaGLMapFlagsNone = 0,
+    cudaGLMapFlagsReadOnly = 1,
+    cudaGLMapFlagsWriteDiscard = 2
+};
+
+#ifdef __cplusplus
+namespace cuda_cpu {
+cudaError_t register_buffer(const char *call, cudaGraphicsResource_t *resource, GLuint buffer,
+                            unsigned flags, const char *file, int line);
+cudaError_t register_image(cudaGraphicsResource_t *resource, GLuint image, GLenum target,
+                           unsigned flags, const char *file, int line);
+} // namespace cuda_cpu
+
+inline cudaError_t cudaGraphicsGLRegisterBuffer(cudaGraphicsResource_t *resource, GLuint buffer,
+                                                unsigned int flags, CUDA_CPU_CALLER) {
+    return cuda_cpu::register_buffer("cudaGraphicsGLRegisterBuffer", resource, buffer, flags,
+                                     cu_file, cu_line);
+}
+// A texture of GL_TEXTURE_2D or GL_TEXTURE_RECTANGLE; others are cudaErrorNotSupported here.
+inline cudaError_t cudaGraphicsGLRegisterImage(cudaGraphicsResource_t *resource, GLuint image,
+                                               GLenum target, unsigned int flags, CUDA_CPU_CALLER) {
+    return cuda_cpu::register_image(resource, image, target, flags, cu_file, cu_line);
+}
+
+extern "C" {
+#else
+cudaError_t cudaGraphicsGLRegisterBuffer(cudaGraphicsResource_t *resource, GLuint buffer,
+                                         unsigned int flags);
+cudaError_t cudaGraphicsGLRegisterImage(cudaGraphicsResource_t *resource, GLuint image,
+                                        GLenum target, unsigned int flags);
+#endif
+
+cudaError_t cudaGLGetDevices(unsigned int *count, int *devices, unsigned int most,
+                             enum cudaGLDeviceList list);
+
+// Deprecated since CUDA 3 and 5, and still there in 13: a buffer is known by its name.
+cudaError_t cudaGLSetGLDevice(int device);
+cudaError_t cudaGLRegisterBufferObject(GLuint buffer);
+cudaError_t cudaGLMapBufferObject(void **pointer, GLuint buffer);
+cudaError_t cudaGLMapBufferObjectAsync(void **pointer, GLuint buffer, cudaStream_t stream);
+cudaError_t cudaGLUnmapBufferObject(GLuint buffer);
+cudaError_t cudaGLUnmapBufferObjectAsync(GLuint buffer, cudaStream_t stream);
+cudaError_t cudaGLUnregisterBufferObject(GLuint buffer);
+cudaError_t cudaGLSetBufferObjectMapFlags(GLuint buffer, unsigned int flags);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,715 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Buffers and textures of OpenGL that kernels use. Mapping one copies what it holds into memory of
+ * the device, or into an array; unmapping copies that back and gives the memory up, so that a
+ * pointer which is used later is noticed like any other to freed memory.
+ *
+ * While kernels have a buffer, OpenGL has it mapped too (glMapBufferRange). Whatever OpenGL is
+ * asked to do with it is then an error of OpenGL's, and unmapping reports that.
+ */
+#if HAVE_GL
+#define GL_GLEXT_PROTOTYPES
+#include "cuda_gl_interop.h"
+#include "internal.h"
+
+#include <GL/glext.h>
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace {
+
+// What CUDA can make of a texture: 1, 2 or 4 components of 8, 16 or 32 bits.
+struct Format {
+    GLenum internal, format, type;
+    int components, bits;
+    cudaChannelFormatKind kind;
+
+    cudaChannelFormatDesc desc() const {
+        const int second = components > 1 ? bits : 0, others = components > 2 ? bits : 0;
+        return {bits, second, others, others, kind};
+    }
+    size_t bytes() const { return (size_t)(components * bits / 8); }
+};
+
+} // namespace
+
+struct cudaGraphicsResource {
+    GLuint name;
+    GLenum target; // of a texture; 0: a buffer
+    unsigned register_flags, map_flags;
+    size_t bytes, width, height;
+    Format format;
+    int device;
+    const char *file; // the line that registered it; null from C
+    int line;
+
+    bool mapped;
+    void *memory;      // a buffer's content while it is mapped
+    cudaArray_t array; // a texture's
+    const char *map_file;
+    int map_line;
+
+    bool discards() const {
+        return map_flags == cudaGraphicsMapFlagsWriteDiscard ||
+               register_flags & cudaGraphicsRegisterFlagsWriteDiscard;
+    }
+    bool reads_only() const {
+        return map_flags == cudaGraphicsMapFlagsReadOnly ||
+               register_flags & cudaGraphicsRegisterFlagsReadOnly;
+    }
+};
+
+namespace cuda_cpu {
+
+namespace {
+
+using Resource = cudaGraphicsResource;
+
+struct Resources {
+    std::mutex mutex;
+    std::set<Resource *> known;
+    std::map<GLuint, Resource *> by_buffer; // of the deprecated calls
+};
+
+// Never destroyed: host threads may run until the very end.
+Resources &resources() {
+    static Resources &all = *new Resources;
+    return all;
+}
+
+std::string place(const char *verb, const char *file, int line) {
+    return file ? std::string(", ") + verb + " at " + base_name(file) + ":" + std::to_string(line)
+                : std::string();
+}
+
+// "buffer 3, registered at ripple.cu:12"
+std::string describe(const Resource &r) {
+    return (r.target ? "texture " : "buffer ") + std::to_string(r.name) +
+           place("registered", r.file, r.line);
+}
+
+bool still_there(const Resource &r) {
+    return r.target ? glIsTexture(r.name) : glIsBuffer(r.name);
+}
+
+// What is bound to a target while this lives.
+class Bound {
+  public:
+    Bound(GLenum target, GLuint name) : target(target) {
+        glGetIntegerv(query(), &before);
+        bind(name);
+    }
+    ~Bound() { bind((GLuint)before); }
+
+  private:
+    GLenum target;
+    GLint before;
+
+    bool texture() const { return target == GL_TEXTURE_2D || target == GL_TEXTURE_RECTANGLE; }
+    GLenum query() const {
+        return target == GL_TEXTURE_2D          ? GL_TEXTURE_BINDING_2D
+               : target == GL_TEXTURE_RECTANGLE ? GL_TEXTURE_BINDING_RECTANGLE
+               : target == GL_COPY_READ_BUFFER  ? GL_COPY_READ_BUFFER_BINDING
+               : target == GL_PIXEL_PACK_BUFFER ? GL_PIXEL_PACK_BUFFER_BINDING
+                                                : GL_PIXEL_UNPACK_BUFFER_BINDING;
+    }
+    void bind(GLuint name) const {
+        if (texture())
+            glBindTexture(target, name);
+        else
+            glBindBuffer(target, name);
+    }
+};
+
+// Rows of pixels in memory without gaps, from and to host memory, while this lives.
+class PackedRows {
+  public:
+    PackedRows() {
+        for (size_t i = 0; i < count; ++i) {
+            glGetIntegerv(names[i], &before[i]);
+            glPixelStorei(names[i], i < 2 ? 1 : 0);
+        }
+    }
+    ~PackedRows() {
+        for (size_t i = 0; i < count; ++i)
+            glPixelStorei(names[i], before[i]);
+    }
+
+  private:
+    static constexpr size_t count = 10;
+    static constexpr GLenum names[count] = {
+        GL_PACK_ALIGNMENT,   GL_UNPACK_ALIGNMENT,   GL_PACK_ROW_LENGTH, GL_UNPACK_ROW_LENGTH,
+        GL_PACK_SKIP_PIXELS, GL_UNPACK_SKIP_PIXELS, GL_PACK_SKIP_ROWS,  GL_UNPACK_SKIP_ROWS,
+        GL_PACK_SWAP_BYTES,  GL_UNPACK_SWAP_BYTES};
+    GLint before[count];
+    Bound pack{GL_PIXEL_PACK_BUFFER, 0}, unpack{GL_PIXEL_UNPACK_BUFFER, 0};
+};
+
+// The pending errors of OpenGL, of which the first is given.
+GLenum take_gl_errors() {
+    const GLenum first = glGetError();
+    for (int i = 0; i < 16 && glGetError() != GL_NO_ERROR; ++i)
+        ;
+    return first;
+}
+
+// What the program did before must not be taken for what was done while something was mapped.
+void tell_earlier_errors(const char *call) {
+    if (const GLenum error = take_gl_errors())
+        fprintf(stderr, "cuda on the CPU: %s: OpenGL met an error before this call: 0x%04x\n", call,
+                error);
+}
+
+// Whether OpenGL can be called; if not, fails.
+cudaError_t check_context(const char *call) {
+    if (const char *set = getenv("CUDA_CPU_GL"); set && strcmp(set, "refuse") == 0)
+        return fail(cudaErrorOperatingSystem, "%s: refused, as CUDA_CPU_GL=refuse asks", call);
+    const char *version = (const char *)glGetString(GL_VERSION);
+    if (!version)
+        return fail(cudaErrorInvalidGraphicsContext,
+                    "%s: no OpenGL context is current in this thread", call);
+    if (atof(version) < 3.1)
+        return fail(cudaErrorNotSupported, "%s: needs OpenGL 3.1, this context has %s", call,
+                    version);
+    return cudaSuccess;
+}
+
+// At the end of a program that otherwise went well.
+void tell_what_is_left(int status, void *) {
+    if (status != EXIT_SUCCESS)
+        return;
+    std::lock_guard lock(resources().mutex);
+    for (const Resource *r : resources().known)
+        fprintf(stderr, "cuda on the CPU: at exit %s is still %s\n", describe(*r).c_str(),
+                r->mapped ? ("mapped" + place("mapped", r->map_file, r->map_line)).c_str()
+                          : "registered");
+}
+
+void forget_of(int device) {
+    Resources &all = resources();
+    std::lock_guard lock(all.mutex);
+    for (auto i = all.known.begin(); i != all.known.end();) {
+        Resource *const r = *i;
+        if (r->device != device) {
+            ++i;
+            continue;
+        }
+        all.by_buffer.erase(r->name);
+        i = all.known.erase(i);
+        delete r;
+    }
+}
+
+cudaError_t add(cudaGraphicsResource_t *resource, const Resource &made) {
+    static const int once = on_exit(tell_what_is_left, nullptr);
+    (void)once;
+    Resources &all = resources();
+    std::lock_guard lock(all.mutex);
+    forget_graphics_of = forget_of;
+    *resource = new Resource(made);
+    all.known.insert(*resource);
+    return cudaSuccess;
+}
+
+cudaError_t check_known(const char *call, Resource *r) {
+    std::lock_guard lock(resources().mutex);
+    if (resources().known.count(r))
+        return cudaSuccess;
+    return fail(cudaErrorInvalidResourceHandle,
+                "%s: %p is no graphics resource, or was unregistered already", call, (void *)r);
+}
+
+cudaError_t check_mapped(const char *call, Resource *r) {
+    if (const cudaError_t error = check_known(call, r))
+        return error;
+    return r->mapped ? cudaSuccess
+                     : fail(cudaErrorNotMapped, "%s: %s is not mapped", call, describe(*r).c_str());
+}
+
+// Whether a list of resources is one that can be mapped or unmapped; if not, fails.
+cudaError_t check_list(const char *call, int count, Resource **list, cudaStream_t stream,
+                       bool mapped) {
+    if (const cudaError_t error = begin(call))
+        return error;
+    if (count < 1 || !list)
+        return fail(cudaErrorInvalidValue, "%s: a list of %d resources at %p", call, count,
+                    (void *)list);
+    if (!stream_known(stream, call))
+        return cudaErrorInvalidResourceHandle;
+    for (int i = 0; i < count; ++i) {
+        if (const cudaError_t error = check_known(call, list[i]))
+            return error;
+        const Resource &r = *list[i];
+        if (std::count(list, list + i, list[i]))
+            return fail(cudaErrorInvalidResourceHandle, "%s: %s is in the list twice", call,
+                        describe(r).c_str());
+        if (r.mapped && !mapped)
+            return fail(cudaErrorAlreadyMapped, "%s: %s is mapped already%s", call,
+                        describe(r).c_str(), place("mapped", r.map_file, r.map_line).c_str());
+        if (mapped)
+            if (const cudaError_t error = check_mapped(call, list[i]))
+                return error;
+    }
+    return cudaSuccess;
+}
+
+// ---- buffers ----
+
+cudaError_t map_buffer(const char *call, Resource &r, const char *file, int line) {
+    const Bound bound(GL_COPY_READ_BUFFER, r.name);
+    GLint64 bytes = 0;
+    GLint in_use = 0;
+    glGetBufferParameteri64v(GL_COPY_READ_BUFFER, GL_BUFFER_SIZE, &bytes);
+    glGetBufferParameteriv(GL_COPY_READ_BUFFER, GL_BUFFER_MAPPED, &in_use);
+    if ((size_t)bytes != r.bytes)
+        return fail(cudaErrorUnknown, "%s: %s had %zu bytes then and has %lld now", call,
+                    describe(r).c_str(), r.bytes, (long long)bytes);
+    if (in_use)
+        return fail(cudaErrorUnknown, "%s: OpenGL has mapped %s", call, describe(r).c_str());
+    const void *const content =
+        glMapBufferRange(GL_COPY_READ_BUFFER, 0, bytes, GL_MAP_READ_BIT | GL_MAP_WRITE_BIT);
+    if (!content)
+        return fail(cudaErrorUnknown, "%s: OpenGL does not map %s: error 0x%04x", call,
+                    describe(r).c_str(), take_gl_errors());
+    cudaError_t error = allocate(call, &r.memory, r.bytes, MemoryKind::device, 0, file, line);
+    if (error)
+        glUnmapBuffer(GL_COPY_READ_BUFFER);
+    else if (!r.discards())
+        memcpy(r.memory, content, r.bytes);
+    return error;
+}
+
+cudaError_t unmap_buffer(const char *call, Resource &r) {
+    const Bound bound(GL_COPY_READ_BUFFER, r.name);
+    void *content = nullptr;
+    glGetBufferPointerv(GL_COPY_READ_BUFFER, GL_BUFFER_MAP_POINTER, &content);
+    Allocation memory;
+    if (!find_allocation(r.memory, memory) || memory.base != r.memory)
+        return fail(cudaErrorUnknown, "%s: the memory of %s was freed while it was mapped", call,
+                    describe(r).c_str());
+    cudaError_t error = cudaSuccess;
+    if (!content)
+        error = fail(cudaErrorUnknown, "%s: OpenGL unmapped %s, or gave it new storage", call,
+                     describe(r).c_str());
+    else if (!r.reads_only())
+        memcpy(content, r.memory, r.bytes);
+    else if (memcmp(content, r.memory, r.bytes) != 0)
+        error = fail(cudaErrorUnknown, "%s: %s was written to, but is only to be read", call,
+                     describe(r).c_str());
+    if (content)
+        glUnmapBuffer(GL_COPY_READ_BUFFER);
+    free_device(call, r.memory);
+    return error;
+}
+
+// ---- textures ----
+
+constexpr cudaChannelFormatKind sint = cudaChannelFormatKindSigned,
+                                uint = cudaChannelFormatKindUnsigned,
+                                real = cudaChannelFormatKindFloat;
+const Format formats[] = {
+    {GL_R8, GL_RED, GL_UNSIGNED_BYTE, 1, 8, uint},
+    {GL_RG8, GL_RG, GL_UNSIGNED_BYTE, 2, 8, uint},
+    {GL_RGBA8, GL_RGBA, GL_UNSIGNED_BYTE, 4, 8, uint},
+    {GL_RGBA, GL_RGBA, GL_UNSIGNED_BYTE, 4, 8, uint},
+    {GL_R16, GL_RED, GL_UNSIGNED_SHORT, 1, 16, uint},
+    {GL_RG16, GL_RG, GL_UNSIGNED_SHORT, 2, 16, uint},
+    {GL_RGBA16, GL_RGBA, GL_UNSIGNED_SHORT, 4, 16, uint},
+    {GL_R32F, GL_RED, GL_FLOAT, 1, 32, real},
+    {GL_RG32F, GL_RG, GL_FLOAT, 2, 32, real},
+    {GL_RGBA32F, GL_RGBA, GL_FLOAT, 4, 32, real},
+    {GL_R8UI, GL_RED_INTEGER, GL_UNSIGNED_BYTE, 1, 8, uint},
+    {GL_RG8UI, GL_RG_INTEGER, GL_UNSIGNED_BYTE, 2, 8, uint},
+    {GL_RGBA8UI, GL_RGBA_INTEGER, GL_UNSIGNED_BYTE, 4, 8, uint},
+    {GL_R8I, GL_RED_INTEGER, GL_BYTE, 1, 8, sint},
+    {GL_RG8I, GL_RG_INTEGER, GL_BYTE, 2, 8, sint},
+    {GL_RGBA8I, GL_RGBA_INTEGER, GL_BYTE, 4, 8, sint},
+    {GL_R16UI, GL_RED_INTEGER, GL_UNSIGNED_SHORT, 1, 16, uint},
+    {GL_RG16UI, GL_RG_INTEGER, GL_UNSIGNED_SHORT, 2, 16, uint},
+    {GL_RGBA16UI, GL_RGBA_INTEGER, GL_UNSIGNED_SHORT, 4, 16, uint},
+    {GL_R16I, GL_RED_INTEGER, GL_SHORT, 1, 16, sint},
+    {GL_RG16I, GL_RG_INTEGER, GL_SHORT, 2, 16, sint},
+    {GL_RGBA16I, GL_RGBA_INTEGER, GL_SHORT, 4, 16, sint},
+    {GL_R32UI, GL_RED_INTEGER, GL_UNSIGNED_INT, 1, 32, uint},
+    {GL_RG32UI, GL_RG_INTEGER, GL_UNSIGNED_INT, 2, 32, uint},
+    {GL_RGBA32UI, GL_RGBA_INTEGER, GL_UNSIGNED_INT, 4, 32, uint},
+    {GL_R32I, GL_RED_INTEGER, GL_INT, 1, 32, sint},
+    {GL_RG32I, GL_RG_INTEGER, GL_INT, 2, 32, sint},
+    {GL_RGBA32I, GL_RGBA_INTEGER, GL_INT, 4, 32, sint},
+};
+
+cudaError_t map_image(Resource &r, const char *file, int line) {
+    const cudaChannelFormatDesc desc = r.format.desc();
+    const unsigned flags = r.register_flags & cudaGraphicsRegisterFlagsSurfaceLoadStore
+                               ? cudaArraySurfaceLoadStore
+                               : cudaArrayDefault;
+    if (const cudaError_t error =
+            malloc_array(&r.array, &desc, r.width, r.height, flags, file, line))
+        return error;
+    if (r.discards())
+        return cudaSuccess;
+    std::vector<char> pixels(r.bytes);
+    const Bound bound(r.target, r.name);
+    const PackedRows packed;
+    glGetTexImage(r.target, 0, r.format.format, r.format.type, pixels.data());
+    const size_t row = r.bytes / r.height;
+    return cudaMemcpy2DToArray(r.array, 0, 0, pixels.data(), row, row, r.height,
+                               cudaMemcpyHostToDevice);
+}
+
+cudaError_t unmap_image(const char *call, Resource &r) {
+    std::vector<char> pixels(r.bytes);
+    const size_t row = r.bytes / r.height;
+    if (cudaMemcpy2DFromArray(pixels.data(), row, r.array, 0, 0, row, r.height,
+                              cudaMemcpyDeviceToHost))
+        return fail(cudaErrorUnknown, "%s: the array of %s was freed while it was mapped", call,
+                    describe(r).c_str());
+    if (!r.reads_only()) {
+        const Bound bound(r.target, r.name);
+        const PackedRows packed;
+        glTexSubImage2D(r.target, 0, 0, 0, (GLsizei)r.width, (GLsizei)r.height, r.format.format,
+                        r.format.type, pixels.data());
+    }
+    return cudaFreeArray(r.array);
+}
+
+// ---- both ----
+
+cudaError_t unmap(const char *call, Resource &r) {
+    if (const cudaError_t error = check_context(call))
+        return error;
+    r.mapped = false;
+    if (!still_there(r))
+        return fail(cudaErrorUnknown, "%s: %s was deleted while it was mapped", call,
+                    describe(r).c_str());
+    const GLenum used = take_gl_errors();
+    const cudaError_t error = r.target ? unmap_image(call, r) : unmap_buffer(call, r);
+    if (!error && used == GL_INVALID_OPERATION)
+        return fail(cudaErrorUnknown, "%s: OpenGL was asked to use %s while it was mapped%s", call,
+                    describe(r).c_str(), place("mapped", r.map_file, r.map_line).c_str());
+    if (!error && used)
+        fprintf(stderr, "cuda on the CPU: %s: OpenGL met an error while %s was mapped: 0x%04x\n",
+                call, describe(r).c_str(), used);
+    return error ? error : take_gl_errors() ? cudaErrorUnknown : cudaSuccess;
+}
+
+cudaError_t unmap_resources(const char *call, int count, cudaGraphicsResource_t *list,
+                            cudaStream_t stream) {
+    if (const cudaError_t error = check_list(call, count, list, stream, true))
+        return error;
+    cudaError_t first = cudaSuccess;
+    for (int i = 0; i < count; ++i)
+        if (const cudaError_t error = unmap(call, *list[i]); error && !first)
+            first = error;
+    return first;
+}
+
+cudaError_t unregister(const char *call, Resource *r) {
+    if (const cudaError_t error = begin(call))
+        return error;
+    if (const cudaError_t error = check_known(call, r))
+        return error;
+    cudaError_t error = cudaSuccess;
+    if (r->mapped) {
+        error = fail(cudaErrorUnknown, "%s: %s is still mapped%s", call, describe(*r).c_str(),
+                     place("mapped", r->map_file, r->map_line).c_str());
+        unmap(call, *r);
+    }
+    std::lock_guard lock(resources().mutex);
+    resources().known.erase(r);
+    delete r;
+    return error;
+}
+
+// The resource of a deprecated call.
+cudaError_t find_buffer(const char *call, GLuint buffer, Resource *&found) {
+    if (const cudaError_t error = begin(call))
+        return error;
+    std::lock_guard lock(resources().mutex);
+    const auto at = resources().by_buffer.find(buffer);
+    if (at == resources().by_buffer.end())
+        return fail(cudaErrorInvalidResourceHandle,
+                    "%s: buffer %u was not registered by cudaGLRegisterBufferObject", call, buffer);
+    found = at->second;
+    return cudaSuccess;
+}
+
+cudaError_t map_object(const char *call, void **pointer, GLuint buffer, cudaStream_t stream) {
+    Resource *r;
+    if (const cudaError_t error = find_buffer(call, buffer, r))
+        return error;
+    if (const cudaError_t error = map_resources(call, 1, &r, stream, nullptr, 0))
+        return error;
+    size_t bytes;
+    return cudaGraphicsResourceGetMappedPointer(pointer, &bytes, r);
+}
+
+cudaError_t unmap_object(const char *call, GLuint buffer, cudaStream_t stream) {
+    Resource *r;
+    if (const cudaError_t error = find_buffer(call, buffer, r))
+        return error;
+    return unmap_resources(call, 1, &r, stream);
+}
+
+bool one_access(unsigned flags) {
+    return !(flags & cudaGraphicsRegisterFlagsReadOnly &&
+             flags & cudaGraphicsRegisterFlagsWriteDiscard);
+}
+
+} // namespace
+
+cudaError_t register_buffer(const char *call, cudaGraphicsResource_t *resource, GLuint buffer,
+                            unsigned flags, const char *file, int line) {
+    if (const cudaError_t error = begin(call))
+        return error;
+    if (!resource)
+        return fail(cudaErrorInvalidValue, "%s: there is no resource to set", call);
+    if (flags > cudaGraphicsRegisterFlagsWriteDiscard)
+        return fail(cudaErrorInvalidValue, "%s: 0x%x is none of the flags for a buffer", call,
+                    flags);
+    if (const cudaError_t error = check_context(call))
+        return error;
+    tell_earlier_errors(call);
+    if (!glIsBuffer(buffer))
+        return fail(cudaErrorInvalidValue,
+                    "%s: OpenGL has no buffer %u: it was deleted, or never bound", call, buffer);
+    Resource made = {};
+    GLint64 bytes = 0;
+    {
+        const Bound bound(GL_COPY_READ_BUFFER, buffer);
+        glGetBufferParameteri64v(GL_COPY_READ_BUFFER, GL_BUFFER_SIZE, &bytes);
+    }
+    if (bytes == 0)
+        return fail(cudaErrorInvalidValue, "%s: buffer %u has no storage", call, buffer);
+    made.name = buffer;
+    made.register_flags = flags;
+    made.bytes = (size_t)bytes;
+    made.device = current_device();
+    made.file = file;
+    made.line = line;
+    return add(resource, made);
+}
+
+cudaError_t register_image(cudaGraphicsResource_t *resource, GLuint image, GLenum target,
+                           unsigned flags, const char *file, int line) {
+    static const char call[] = "cudaGraphicsGLRegisterImage";
+    if (const cudaError_t error = begin(call))
+        return error;
+    if (!resource)
+        return fail(cudaErrorInvalidValue, "%s: there is no resource to set", call);
+    if (flags > 15 || !one_access(flags))
+        return fail(cudaErrorInvalidValue, "%s: 0x%x is no combination of flags", call, flags);
+    if (target != GL_TEXTURE_2D && target != GL_TEXTURE_RECTANGLE)
+        return fail(cudaErrorNotSupported, "%s: textures of target 0x%04x are not to be had here",
+                    call, target);
+    if (const cudaError_t error = check_context(call))
+        return error;
+    tell_earlier_errors(call);
+    if (!glIsTexture(image))
+        return fail(cudaErrorInvalidValue,
+                    "%s: OpenGL has no texture %u: it was deleted, or never bound", call, image);
+    GLint width = 0, height = 0, internal = 0;
+    {
+        const Bound bound(target, image);
+        if (const GLenum error = take_gl_errors())
+            return fail(cudaErrorInvalidValue, "%s: texture %u is not of target 0x%04x (0x%04x)",
+                        call, image, target, error);
+        glGetTexLevelParameteriv(target, 0, GL_TEXTURE_WIDTH, &width);
+        glGetTexLevelParameteriv(target, 0, GL_TEXTURE_HEIGHT, &height);
+        glGetTexLevelParameteriv(target, 0, GL_TEXTURE_INTERNAL_FORMAT, &internal);
+    }
+    if (width == 0 || height == 0)
+        return fail(cudaErrorInvalidValue, "%s: texture %u has no storage", call, image);
+    const Format *const format =
+        std::find_if(std::begin(formats), std::end(formats),
+                     [&](const Format &f) { return f.internal == (GLenum)internal; });
+    if (format == std::end(formats))
+        return fail(cudaErrorInvalidValue, "%s: texture %u has a format that CUDA lacks: 0x%04x",
+                    call, image, (unsigned)internal);
+    Resource made = {};
+    made.name = image;
+    made.target = target;
+    made.register_flags = flags;
+    made.width = (size_t)width;
+    made.height = (size_t)height;
+    made.format = *format;
+    made.bytes = made.width * made.height * format->bytes();
+    made.device = current_device();
+    made.file = file;
+    made.line = line;
+    return add(resource, made);
+}
+
+cudaError_t map_resources(const char *call, int count, cudaGraphicsResource_t *list,
+                          cudaStream_t stream, const char *file, int line) {
+    if (const cudaError_t error = check_list(call, count, list, stream, false))
+        return error;
+    if (const cudaError_t error = check_context(call))
+        return error;
+    tell_earlier_errors(call);
+    for (int i = 0; i < count; ++i) {
+        Resource &r = *list[i];
+        cudaError_t error;
+        if (!still_there(r))
+            error = fail(cudaErrorUnknown, "%s: %s was deleted", call, describe(r).c_str());
+        else
+            error = r.target ? map_image(r, file, line) : map_buffer(call, r, file, line);
+        if (error) {
+            while (--i >= 0)
+                unmap(call, *list[i]);
+            return error;
+        }
+        r.mapped = true;
+        r.map_file = file;
+        r.map_line = line;
+    }
+    return cudaSuccess;
+}
+
+} // namespace cuda_cpu
+
+using namespace cuda_cpu;
+
+extern "C" {
+
+cudaError_t cudaGraphicsUnregisterResource(cudaGraphicsResource_t resource) {
+    return unregister(__func__, resource);
+}
+
+cudaError_t cudaGraphicsResourceSetMapFlags(cudaGraphicsResource_t resource, unsigned flags) {
+    BEGIN();
+    if (const cudaError_t error = check_known(__func__, resource))
+        return error;
+    if (flags > cudaGraphicsMapFlagsWriteDiscard)
+        return fail(cudaErrorInvalidValue, "%s: 0x%x is none of the flags", __func__, flags);
+    if (resource->mapped)
+        return fail(cudaErrorAlreadyMapped, "%s: %s is mapped%s", __func__,
+                    describe(*resource).c_str(),
+                    place("mapped", resource->map_file, resource->map_line).c_str());
+    resource->map_flags = flags;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphicsUnmapResources(int count, cudaGraphicsResource_t *list,
+                                       cudaStream_t stream) {
+    return unmap_resources(__func__, count, list, stream);
+}
+
+cudaError_t cudaGraphicsResourceGetMappedPointer(void **pointer, size_t *bytes,
+                                                 cudaGraphicsResource_t resource) {
+    BEGIN();
+    NOT_NULL(pointer);
+    if (const cudaError_t error = check_mapped(__func__, resource))
+        return error;
+    if (resource->target)
+        return fail(cudaErrorNotMappedAsPointer, "%s: %s has an array and no pointer", __func__,
+                    describe(*resource).c_str());
+    *pointer = resource->memory;
+    if (bytes)
+        *bytes = resource->bytes;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphicsSubResourceGetMappedArray(cudaArray_t *array,
+                                                  cudaGraphicsResource_t resource, unsigned index,
+                                                  unsigned level) {
+    BEGIN();
+    NOT_NULL(array);
+    if (const cudaError_t error = check_mapped(__func__, resource))
+        return error;
+    if (!resource->target)
+        return fail(cudaErrorNotMappedAsArray, "%s: %s has a pointer and no array", __func__,
+                    describe(*resource).c_str());
+    if (index != 0 || level != 0)
+        return fail(cudaErrorInvalidValue, "%s: %s has no array %u of level %u here", __func__,
+                    describe(*resource).c_str(), index, level);
+    *array = resource->array;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGLGetDevices(unsigned *count, int *devices, unsigned most, cudaGLDeviceList list) {
+    BEGIN();
+    NOT_NULL(count);
+    if (list < cudaGLDeviceListAll || list > cudaGLDeviceListNextFrame)
+        return fail(cudaErrorInvalidValue, "%s: there is no list %d", __func__, (int)list);
+    if (const cudaError_t error = check_context(__func__))
+        return error;
+    *count = 1;
+    if (most > 0) {
+        NOT_NULL(devices);
+        devices[0] = current_device();
+    }
+    return cudaSuccess;
+}
+
+cudaError_t cudaGLSetGLDevice(int device) {
+    return cudaSetDevice(device);
+}
+
+cudaError_t cudaGLRegisterBufferObject(GLuint buffer) {
+    Resource *r;
+    if (const cudaError_t error = register_buffer(__func__, &r, buffer, 0, nullptr, 0))
+        return error;
+    std::lock_guard lock(resources().mutex);
+    resources().by_buffer[buffer] = r;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGLMapBufferObject(void **pointer, GLuint buffer) {
+    return map_object(__func__, pointer, buffer, nullptr);
+}
+
+cudaError_t cudaGLMapBufferObjectAsync(void **pointer, GLuint buffer, cudaStream_t stream) {
+    return map_object(__func__, pointer, buffer, stream);
+}
+
+cudaError_t cudaGLUnmapBufferObject(GLuint buffer) {
+    return unmap_object(__func__, buffer, nullptr);
+}
+
+cudaError_t cudaGLUnmapBufferObjectAsync(GLuint buffer, cudaStream_t stream) {
+    return unmap_object(__func__, buffer, stream);
+}
+
+cudaError_t cudaGLUnregisterBufferObject(GLuint buffer) {
+    Resource *r;
+    if (const cudaError_t error = find_buffer(__func__, buffer, r))
+        return error;
+    {
+        std::lock_guard lock(resources().mutex);
+        resources().by_buffer.erase(buffer);
+    }
+    return unregister(__func__, r);
+}
+
+cudaError_t cudaGLSetBufferObjectMapFlags(GLuint buffer, unsigned flags) {
+    Resource *r;
+    if (const cudaError_t error = find_buffer(__func__, buffer, r))
+        return error;
+    return cudaGraphicsResourceSetMapFlags(r, flags);
+}
+
+// For C, which has no overloads that know their caller.
+cudaError_t cudaGraphicsMapResources(int count, cudaGraphicsResource_t *list, cudaStream_t stream) {
+    return map_resources(__func__, count, list, stream, nullptr, 0);
+}
+
+cudaError_t cudaGraphicsGLRegisterBuffer(cudaGraphicsResource_t *resource, GLuint buffer,
+                                         unsigned flags) {
+    return register_buffer(__func__, resource, buffer, flags, nullptr, 0);
+}
+
+cudaError_t cudaGraphicsGLRegisterImage(cudaGraphicsResource_t *resource, GLuint image,
+                                        GLenum target, unsigned flags) {
+    return register_image(resource, image, target, flags, nullptr, 0);
+}
+
+} // extern "C"
+#endif
