@@ -40,7 +40,7 @@ __host__ __device__ static uchar4 colour(unsigned x, unsigned y, int ticks) {
 __global__ void kernel(cudaSurfaceObject_t surface, size_t size, int ticks) {
     int x = threadIdx.x + blockIdx.x * blockDim.x;
     int y = threadIdx.y + blockIdx.y * blockDim.y;
-    if (x < size && y < size)
+    if (x < (int)size && y < (int)size)
         surf2Dwrite(colour(x, y, ticks), surface, x * (int)sizeof(uchar4), y); // x in bytes
 }
 
