@@ -63,8 +63,8 @@ endif
 
 # config.mk names the programs that need a library which this build lacks.
 PROGRAMS := $(filter-out $(SKIPPED),$(SOURCES:.cu=))
-# tests/cpu is about the CPU back end and needs it
-TESTS := $(basename $(sort $(wildcard tests/common/*.cu tests/common/*.c $(if $(filter cpu,$(BACKEND)),tests/cpu/*.cu))))
+# tests/cpu is about the CPU back end and needs it, and what begins with gl needs OpenGL
+TESTS := $(filter-out $(if $(filter 1,$(HAVE_GL)),,tests/cpu/gl%),$(basename $(sort $(wildcard tests/common/*.cu tests/common/*.c $(if $(filter cpu,$(BACKEND)),tests/cpu/*.cu)))))
 
 # Flags. `-g` always: it costs nothing at run time, and a debugger or sanitizer names the source line.
 OPTIMISE := $(if $(DEBUGGING),-O0 -DDEBUG,-O2)

@@ -41,8 +41,7 @@ __global__ void kernel(uchar4 *ptr, size_t size) {
 
     float fx = x / (float)size - 0.5f;
     float fy = y / (float)size - 0.5f;
-    unsigned char green =
-        (unsigned char)(128 + 127 * sinf(fabsf(fx * 100) - fabsf(fy * 100)));
+    unsigned char green = (unsigned char)(128 + 127 * sinf(fabsf(fx * 100) - fabsf(fy * 100)));
     ptr[x + (size_t)y * size] = make_uchar4(0, green, 0, 255);
 }
 

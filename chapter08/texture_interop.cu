@@ -25,7 +25,7 @@
 
 struct DataBlock {
     size_t size = DIM, bytes;
-    int ticks;                       // of the frame drawn last
+    int ticks; // of the frame drawn last
     GLuint texture, vertices, program;
     cudaGraphicsResource_t resource; // NULL where interop is refused, which has
     cudaArray_t array;               // an array instead, and memory to copy it through
@@ -170,8 +170,8 @@ int main(int argc, char **argv) {
                                                    cudaGraphicsRegisterFlagsSurfaceLoadStore))) {
         cudaChannelFormatDesc rgba = cudaCreateChannelDesc<uchar4>();
         data.resource = NULL;
-        HANDLE_ERROR(cudaMallocArray(&data.array, &rgba, data.size, data.size,
-                                     cudaArraySurfaceLoadStore));
+        HANDLE_ERROR(
+            cudaMallocArray(&data.array, &rgba, data.size, data.size, cudaArraySurfaceLoadStore));
         HANDLE_NULL(data.host = (unsigned char *)malloc(data.bytes));
     }
 

@@ -36,8 +36,8 @@ typedef struct Canvas {
 // Refuses --window, --output and their like early when they cannot work. parse_options calls it.
 void display_check_options(void);
 
-// Opens the window that the canvas will be shown in, so that OpenGL has a context before that. False
-// when there is to be none.
+// Opens the window that the canvas will be shown in, so that OpenGL has a context before that.
+// False when there is to be none.
 bool display_open_window(const Canvas *canvas);
 
 // Shows the canvas: in a window until it is closed, an animation with at most 60 frames a second;

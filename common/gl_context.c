@@ -66,8 +66,8 @@ static bool open_egl(int cuda_device) {
                 try_display(get_display(EGL_PLATFORM_DEVICE_EXT, devices[i], NULL)))
                 return true;
         }
-    return (get_display && try_display(get_display(EGL_PLATFORM_SURFACELESS_MESA,
-                                                   EGL_DEFAULT_DISPLAY, NULL))) ||
+    return (get_display &&
+            try_display(get_display(EGL_PLATFORM_SURFACELESS_MESA, EGL_DEFAULT_DISPLAY, NULL))) ||
            try_display(eglGetDisplay(EGL_DEFAULT_DISPLAY));
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An OpenGL context (compatibility profile, 3.3 or newer): that of a window, or one without, by EGL.
+// An OpenGL context (compatibility profile, 3.3 or newer): that of a window, or one without, by
+// EGL.
 #ifndef COMMON_GL_CONTEXT_H
 #define COMMON_GL_CONTEXT_H
 

@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: MIT
+// OpenGL's buffers and textures in kernels: what must work, and beside it what must be reported.
+#define GL_GLEXT_PROTOTYPES
+#include <GL/gl.h>
+#include <GL/glext.h>
+#include <cuda_gl_interop.h>
+#include <cuda_runtime.h>
+#include <string>
+#include <vector>
+#include "../../common/gl_context.h"
+#include "../../common/options.h"
+#include "../unit.h"
+
+#define OK(call) EXPECT((call) == cudaSuccess)
+
+// What the call says on stderr.
+static std::string said(cudaError_t (*call)(void *), void *argument, cudaError_t &error) {
+    FILE *file = tmpfile();
+    fflush(stderr);
+    const int before = dup(STDERR_FILENO);
+    dup2(fileno(file), STDERR_FILENO);
+    error = call(argument);
+    fflush(stderr);
+    dup2(before, STDERR_FILENO);
+    close(before);
+    char text[4096];
+    unit_slurp(file, text, sizeof text);
+    return text;
+}
+
+// The call fails with this error, which the next cudaGetLastError() gives, and says why in a line.
+template <class Call> static bool fails(cudaError_t error, const char *why, Call call) {
+    cudaError_t got;
+    const std::string text = said([](void *c) { return (*(Call *)c)(); }, &call, got);
+    const bool ok = got == error && cudaGetLastError() == error &&
+                    text.find("cuda on the CPU: cuda") == 0 &&
+                    text.find(why) != std::string::npos && text.find('\n') == text.size() - 1;
+    if (!ok)
+        fprintf(stderr, "%s, expected %s (%s)\n%s", cudaGetErrorName(got), cudaGetErrorName(error),
+                why, text.c_str());
+    return ok;
+}
+
+// The twin that is right: no error, no word.
+template <class Call> static bool works(Call call) {
+    cudaError_t got;
+    const std::string text = said([](void *c) { return (*(Call *)c)(); }, &call, got);
+    const bool ok = got == cudaSuccess && text.empty();
+    if (!ok)
+        fprintf(stderr, "%s\n%s", cudaGetErrorName(got), text.c_str());
+    return ok;
+}
+
+// A context, with a buffer of n ints 0, 1, 2 … that is registered.
+struct Scene {
+    static constexpr int n = 1000;
+    Canvas canvas = {};
+    GLuint buffer;
+    cudaGraphicsResource_t resource = nullptr;
+
+    explicit Scene(unsigned flags = cudaGraphicsRegisterFlagsNone) {
+        setenv("GL_DEBUG", "1", 1);
+        options.window = 0;
+        canvas.width = canvas.height = 16;
+        gl_context_open(&canvas, 0);
+        std::vector<int> numbers(n);
+        for (int i = 0; i < n; i++)
+            numbers[i] = i;
+        glGenBuffers(1, &buffer);
+        glBindBuffer(GL_PIXEL_UNPACK_BUFFER, buffer);
+        glBufferData(GL_PIXEL_UNPACK_BUFFER, n * sizeof(int), numbers.data(), GL_DYNAMIC_DRAW);
+        OK(cudaGraphicsGLRegisterBuffer(&resource, buffer, flags));
+    }
+    ~Scene() {
+        if (resource)
+            OK(cudaGraphicsUnregisterResource(resource));
+        glDeleteBuffers(1, &buffer);
+        canvas.close(&canvas);
+    }
+
+    cudaError_t map() { return cudaGraphicsMapResources(1, &resource, 0); }
+    cudaError_t unmap() { return cudaGraphicsUnmapResources(1, &resource, 0); }
+    int *pointer() {
+        int *p = nullptr;
+        size_t bytes = 0;
+        OK(cudaGraphicsResourceGetMappedPointer((void **)&p, &bytes, resource));
+        EXPECT(bytes == n * sizeof(int));
+        return p;
+    }
+    std::vector<int> content() const {
+        std::vector<int> numbers(n);
+        glGetBufferSubData(GL_PIXEL_UNPACK_BUFFER, 0, n * sizeof(int), numbers.data());
+        return numbers;
+    }
+};
+
+__global__ void twice(int *numbers, int n) {
+    const int i = threadIdx.x + blockIdx.x * blockDim.x;
+    if (i < n)
+        numbers[i] *= 2;
+}
+
+// ---- At the end of the program. These come first: they fork.
+
+static void leave(void *how) {
+    Scene *scene = new Scene; // and never delete it
+    if (strchr((char *)how, 'm'))
+        OK(scene->map());
+    if (strchr((char *)how, 'u'))
+        OK(scene->unmap());
+    if (strchr((char *)how, 'r')) {
+        OK(cudaGraphicsUnregisterResource(scene->resource));
+        scene->resource = nullptr;
+    }
+    if (strchr((char *)how, 'd'))
+        delete scene;
+    if (strchr((char *)how, 'x'))
+        exit(3);
+}
+
+TEST(what_is_left_at_the_end_is_told) {
+    const unit_result mapped = unit_child(leave, (void *)"m");
+    EXPECT(mapped.status == 0 &&
+           strstr(mapped.err, "at exit buffer 1, registered at gl_faults.cu:") &&
+           strstr(mapped.err, " is still mapped, mapped at gl_faults.cu:"));
+    const unit_result registered = unit_child(leave, (void *)"mu");
+    EXPECT(strstr(registered.err, "at exit buffer 1, registered at gl_faults.cu:") &&
+           strstr(registered.err, " is still registered\n"));
+    const unit_result clean = unit_child(leave, (void *)"murd");
+    EXPECT(clean.status == 0 && clean.err[0] == '\0');
+    // A program that failed has said why.
+    const unit_result failed = unit_child(leave, (void *)"mx");
+    EXPECT(failed.status == 3 && failed.err[0] == '\0');
+}
+
+TEST(what_is_left_in_opengl_is_told) {
+    const unit_result left = unit_child(
+        [](void *) {
+            Scene scene;
+            GLuint other;
+            glGenTextures(1, &other);
+            glBindTexture(GL_TEXTURE_2D, other);
+        },
+        nullptr);
+    EXPECT(left.status == 0 && strcmp(left.err, "OpenGL: object 1 is left\n") == 0);
+}
+
+TEST(errors_of_opengl_end_the_program) {
+    const unit_result failed = unit_child(
+        [](void *) {
+            Scene scene;
+            glEnable(0x1234);
+        },
+        nullptr);
+    EXPECT(failed.status == 1 && strstr(failed.err, "OpenGL: GL_INVALID_ENUM") &&
+           strstr(failed.err, "OpenGL: error 0x0500\n"));
+}
+
+// ---- Buffers
+
+TEST(a_kernel_uses_a_buffer) {
+    Scene scene;
+    for (int round = 1; round < 4; round++) {
+        EXPECT(works([&] { return scene.map(); }));
+        twice<<<4, 256>>>(scene.pointer(), scene.n);
+        OK(cudaGetLastError());
+        EXPECT(works([&] { return scene.unmap(); }));
+        const std::vector<int> numbers = scene.content();
+        for (int i = 0; i < scene.n; i++)
+            if (!EXPECT(numbers[i] == i << round))
+                break;
+    }
+    GLint bound;
+    glGetIntegerv(GL_PIXEL_UNPACK_BUFFER_BINDING, &bound);
+    EXPECT((GLuint)bound == scene.buffer);
+    glGetIntegerv(GL_COPY_READ_BUFFER_BINDING, &bound);
+    EXPECT(bound == 0);
+}
+
+TEST(what_is_discarded_is_not_there) {
+    Scene scene(cudaGraphicsRegisterFlagsWriteDiscard);
+    OK(scene.map());
+    int first = 0;
+    OK(cudaMemcpy(&first, scene.pointer(), sizeof first, cudaMemcpyDeviceToHost));
+    EXPECT(first == -1);
+    OK(cudaMemset(scene.pointer(), 0, scene.n * sizeof(int)));
+    OK(scene.unmap());
+    EXPECT(scene.content() == std::vector<int>(scene.n, 0));
+}
+
+TEST(what_is_only_to_be_read_is_not_written) {
+    for (const bool at_mapping : {false, true}) {
+        Scene scene(at_mapping ? cudaGraphicsRegisterFlagsNone : cudaGraphicsRegisterFlagsReadOnly);
+        if (at_mapping)
+            OK(cudaGraphicsResourceSetMapFlags(scene.resource, cudaGraphicsMapFlagsReadOnly));
+        EXPECT(works([&] { return scene.map() ? cudaErrorUnknown : scene.unmap(); }));
+        OK(scene.map());
+        OK(cudaMemset(scene.pointer(), 7, 1));
+        EXPECT(fails(cudaErrorUnknown, "was written to", [&] { return scene.unmap(); }));
+        EXPECT(scene.content()[0] == 0);
+    }
+}
+
+TEST(mapped_twice) {
+    Scene scene;
+    EXPECT(works([&] { return scene.map(); }));
+    EXPECT(fails(cudaErrorAlreadyMapped, "mapped already", [&] { return scene.map(); }));
+    EXPECT(fails(cudaErrorAlreadyMapped, "is mapped", [&] {
+        return cudaGraphicsResourceSetMapFlags(scene.resource, cudaGraphicsMapFlagsNone);
+    }));
+    EXPECT(works([&] { return scene.unmap(); }));
+    cudaGraphicsResource_t both[] = {scene.resource, scene.resource};
+    EXPECT(fails(cudaErrorInvalidResourceHandle, "in the list twice",
+                 [&] { return cudaGraphicsMapResources(2, both, 0); }));
+    EXPECT(works([&] { return scene.map() ? cudaErrorUnknown : scene.unmap(); }));
+}
+
+TEST(unmapped_twice) {
+    Scene scene;
+    EXPECT(fails(cudaErrorNotMapped, "is not mapped", [&] { return scene.unmap(); }));
+    OK(scene.map());
+    EXPECT(works([&] { return scene.unmap(); }));
+    EXPECT(fails(cudaErrorNotMapped, "is not mapped", [&] { return scene.unmap(); }));
+    void *p;
+    size_t bytes;
+    EXPECT(fails(cudaErrorNotMapped, "is not mapped",
+                 [&] { return cudaGraphicsResourceGetMappedPointer(&p, &bytes, scene.resource); }));
+}
+
+// As a program would: from the buffer that is bound.
+static void draw() {
+    GLuint texture;
+    glGenTextures(1, &texture);
+    glBindTexture(GL_TEXTURE_2D, texture);
+    glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, 16, 16, 0, GL_RGBA, GL_UNSIGNED_BYTE, 0);
+    glDeleteTextures(1, &texture);
+}
+
+TEST(drawn_while_mapped) {
+    Scene scene;
+    glDisable(GL_DEBUG_OUTPUT); // OpenGL's own line
+    OK(scene.map());
+    EXPECT(works([&] { return scene.unmap(); }));
+    draw();
+    EXPECT(glGetError() == GL_NO_ERROR);
+    OK(scene.map());
+    draw();
+    EXPECT(fails(cudaErrorUnknown, "was asked to use buffer", [&] { return scene.unmap(); }));
+    EXPECT(works([&] { return scene.map() ? cudaErrorUnknown : scene.unmap(); }));
+}
+
+TEST(used_after_unmapping) {
+    Scene scene;
+    OK(scene.map());
+    int *const stale = scene.pointer(), one;
+    EXPECT(works([&] { return cudaMemcpy(&one, stale, sizeof one, cudaMemcpyDeviceToHost); }));
+    OK(scene.unmap());
+    EXPECT(fails(cudaErrorInvalidValue, "freed",
+                 [&] { return cudaMemcpy(&one, stale, sizeof one, cudaMemcpyDeviceToHost); }));
+}
+
+TEST(freed_while_mapped) {
+    Scene scene;
+    OK(scene.map());
+    OK(cudaFree(scene.pointer()));
+    EXPECT(fails(cudaErrorUnknown, "was freed while", [&] { return scene.unmap(); }));
+}
+
+TEST(deleted_buffers) {
+    Scene scene;
+    GLuint other;
+    cudaGraphicsResource_t resource;
+    const auto enroll = [&] { return cudaGraphicsGLRegisterBuffer(&resource, other, 0); };
+    glGenBuffers(1, &other);
+    EXPECT(fails(cudaErrorInvalidValue, "never bound", enroll));
+    glBindBuffer(GL_ARRAY_BUFFER, other);
+    EXPECT(fails(cudaErrorInvalidValue, "no storage", enroll));
+    glBufferData(GL_ARRAY_BUFFER, 64, nullptr, GL_STATIC_DRAW);
+    EXPECT(works(enroll));
+    glDeleteBuffers(1, &other);
+    EXPECT(fails(cudaErrorUnknown, "was deleted",
+                 [&] { return cudaGraphicsMapResources(1, &resource, 0); }));
+    EXPECT(works([&] { return cudaGraphicsUnregisterResource(resource); }));
+    EXPECT(fails(cudaErrorInvalidResourceHandle, "unregistered already",
+                 [&] { return cudaGraphicsUnregisterResource(resource); }));
+    EXPECT(fails(cudaErrorInvalidValue, "was deleted", enroll));
+    OK(scene.map());
+    glDeleteBuffers(1, &scene.buffer);
+    EXPECT(fails(cudaErrorUnknown, "was deleted while", [&] { return scene.unmap(); }));
+}
+
+TEST(storage_that_changes) {
+    Scene scene;
+    glBufferData(GL_PIXEL_UNPACK_BUFFER, 100, nullptr, GL_STATIC_DRAW);
+    EXPECT(fails(cudaErrorUnknown, "had 4000 bytes then and has 100", [&] { return scene.map(); }));
+    glBufferData(GL_PIXEL_UNPACK_BUFFER, scene.n * sizeof(int), nullptr, GL_STATIC_DRAW);
+    EXPECT(works([&] { return scene.map(); }));
+    glBufferData(GL_PIXEL_UNPACK_BUFFER, scene.n * sizeof(int), nullptr, GL_STATIC_DRAW);
+    EXPECT(fails(cudaErrorUnknown, "new storage", [&] { return scene.unmap(); }));
+}
+
+TEST(unregistered_while_mapped) {
+    Scene scene;
+    OK(scene.map());
+    EXPECT(fails(cudaErrorUnknown, "still mapped",
+                 [&] { return cudaGraphicsUnregisterResource(scene.resource); }));
+    scene.resource = nullptr;
+}
+
+TEST(without_a_context) {
+    cudaGraphicsResource_t resource;
+    unsigned count;
+    int device;
+    EXPECT(fails(cudaErrorInvalidGraphicsContext, "no OpenGL context",
+                 [&] { return cudaGraphicsGLRegisterBuffer(&resource, 1, 0); }));
+    EXPECT(fails(cudaErrorInvalidGraphicsContext, "no OpenGL context",
+                 [&] { return cudaGLGetDevices(&count, &device, 1, cudaGLDeviceListAll); }));
+    Scene scene;
+    OK(cudaSetDevice(1));
+    EXPECT(works([&] { return cudaGLGetDevices(&count, &device, 1, cudaGLDeviceListAll); }));
+    EXPECT(count == 1 && device == 1);
+}
+
+TEST(flags_that_there_are_not) {
+    Scene scene;
+    cudaGraphicsResource_t resource;
+    EXPECT(fails(cudaErrorInvalidValue, "none of the flags",
+                 [&] { return cudaGraphicsGLRegisterBuffer(&resource, scene.buffer, 3); }));
+    EXPECT(fails(cudaErrorInvalidValue, "none of the flags",
+                 [&] { return cudaGraphicsResourceSetMapFlags(scene.resource, 3); }));
+    EXPECT(fails(cudaErrorInvalidValue, "a list of 0",
+                 [&] { return cudaGraphicsMapResources(0, &scene.resource, 0); }));
+}
+
+TEST(a_reset_forgets) {
+    Scene scene;
+    OK(cudaDeviceReset());
+    EXPECT(
+        fails(cudaErrorInvalidResourceHandle, "no graphics resource", [&] { return scene.map(); }));
+    scene.resource = nullptr;
+}
+
+TEST(deprecated_calls) {
+    Scene scene;
+    int *p;
+    EXPECT(fails(cudaErrorInvalidResourceHandle, "was not registered",
+                 [&] { return cudaGLMapBufferObject((void **)&p, scene.buffer); }));
+    OK(cudaGLSetGLDevice(0));
+    OK(cudaGLRegisterBufferObject(scene.buffer));
+    OK(cudaGLSetBufferObjectMapFlags(scene.buffer, cudaGLMapFlagsNone));
+    for (int i = 0; i < 2; i++) {
+        OK(i ? cudaGLMapBufferObject((void **)&p, scene.buffer)
+             : cudaGLMapBufferObjectAsync((void **)&p, scene.buffer, 0));
+        twice<<<4, 256>>>(p, scene.n);
+        OK(cudaGetLastError());
+        OK(i ? cudaGLUnmapBufferObject(scene.buffer)
+             : cudaGLUnmapBufferObjectAsync(scene.buffer, 0));
+    }
+    EXPECT(scene.content()[999] == 4 * 999);
+    OK(cudaGLUnregisterBufferObject(scene.buffer));
+    EXPECT(fails(cudaErrorInvalidResourceHandle, "was not registered",
+                 [&] { return cudaGLUnregisterBufferObject(scene.buffer); }));
+}
+
+// ---- Textures
+
+__global__ void next(cudaSurfaceObject_t surface, int width, int height) {
+    const int x = threadIdx.x, y = blockIdx.x;
+    if (x >= width || y >= height)
+        return;
+    uchar4 texel = surf2Dread<uchar4>(surface, x * 4, y);
+    texel.x++;
+    texel.y += 2;
+    surf2Dwrite(texel, surface, x * 4, y);
+}
+
+TEST(a_kernel_uses_a_texture) {
+    Scene scene;
+    const int width = 37, height = 5;
+    std::vector<unsigned char> texels(width * height * 4), got(texels.size());
+    for (size_t i = 0; i < texels.size(); i++)
+        texels[i] = (unsigned char)(i * 7);
+    GLuint texture;
+    cudaGraphicsResource_t resource;
+    const auto enroll = [&](unsigned flags) {
+        return cudaGraphicsGLRegisterImage(&resource, texture, GL_TEXTURE_2D, flags);
+    };
+    glGenTextures(1, &texture);
+    EXPECT(fails(cudaErrorInvalidValue, "never bound", [&] { return enroll(0); }));
+    glBindTexture(GL_TEXTURE_2D, texture);
+    EXPECT(fails(cudaErrorInvalidValue, "no storage", [&] { return enroll(0); }));
+    glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
+    glTexImage2D(GL_TEXTURE_2D, 0, GL_RGB8, width, height, 0, GL_RGBA, GL_UNSIGNED_BYTE, nullptr);
+    EXPECT(fails(cudaErrorInvalidValue, "a format that CUDA lacks", [&] { return enroll(0); }));
+    glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, width, height, 0, GL_RGBA, GL_UNSIGNED_BYTE,
+                 texels.data());
+    EXPECT(fails(cudaErrorInvalidValue, "no combination", [&] { return enroll(3); }));
+    EXPECT(fails(cudaErrorNotSupported, "target", [&] {
+        return cudaGraphicsGLRegisterImage(&resource, texture, GL_TEXTURE_3D, 0);
+    }));
+    EXPECT(works([&] { return enroll(cudaGraphicsRegisterFlagsSurfaceLoadStore); }));
+
+    // A program's own settings of rows and buffers must not matter.
+    glBindBuffer(GL_PIXEL_UNPACK_BUFFER, scene.buffer);
+    glPixelStorei(GL_UNPACK_ROW_LENGTH, 50);
+    glPixelStorei(GL_PACK_SKIP_ROWS, 3);
+    for (int round = 1; round < 3; round++) {
+        cudaArray_t array;
+        void *p;
+        size_t bytes;
+        EXPECT(works([&] { return cudaGraphicsMapResources(1, &resource, 0); }));
+        EXPECT(fails(cudaErrorNotMappedAsPointer, "no pointer",
+                     [&] { return cudaGraphicsResourceGetMappedPointer(&p, &bytes, resource); }));
+        EXPECT(fails(cudaErrorInvalidValue, "no array 1 of level 0", [&] {
+            return cudaGraphicsSubResourceGetMappedArray(&array, resource, 1, 0);
+        }));
+        OK(cudaGraphicsSubResourceGetMappedArray(&array, resource, 0, 0));
+        cudaResourceDesc desc = {};
+        desc.resType = cudaResourceTypeArray;
+        desc.res.array.array = array;
+        cudaSurfaceObject_t surface;
+        OK(cudaCreateSurfaceObject(&surface, &desc));
+        next<<<height, 64>>>(surface, width, height);
+        OK(cudaGetLastError());
+        OK(cudaDestroySurfaceObject(surface));
+        EXPECT(works([&] { return cudaGraphicsUnmapResources(1, &resource, 0); }));
+    }
+    GLint row_length;
+    glGetIntegerv(GL_UNPACK_ROW_LENGTH, &row_length);
+    EXPECT(row_length == 50);
+    glPixelStorei(GL_UNPACK_ROW_LENGTH, 0);
+    glPixelStorei(GL_PACK_SKIP_ROWS, 0);
+    glGetTexImage(GL_TEXTURE_2D, 0, GL_RGBA, GL_UNSIGNED_BYTE, got.data());
+    for (size_t i = 0; i < texels.size(); i++)
+        if (!EXPECT(got[i] == (unsigned char)(texels[i] + (i % 4 < 2 ? 2 * (i % 4 + 1) : 0))))
+            break;
+
+    cudaArray_t array;
+    OK(scene.map());
+    EXPECT(fails(cudaErrorNotMappedAsArray, "no array", [&] {
+        return cudaGraphicsSubResourceGetMappedArray(&array, scene.resource, 0, 0);
+    }));
+    OK(scene.unmap());
+    glDeleteTextures(1, &texture);
+    EXPECT(fails(cudaErrorUnknown, "was deleted",
+                 [&] { return cudaGraphicsMapResources(1, &resource, 0); }));
+    OK(cudaGraphicsUnregisterResource(resource));
+}
+
+// Every format goes there and back unchanged.
+TEST(formats_of_textures) {
+    const struct {
+        GLenum internal, format, type;
+        int bytes;
+    } cases[] = {{GL_R8, GL_RED, GL_UNSIGNED_BYTE, 1},
+                 {GL_RG16, GL_RG, GL_UNSIGNED_SHORT, 4},
+                 {GL_RGBA, GL_RGBA, GL_UNSIGNED_BYTE, 4},
+                 {GL_RGBA32F, GL_RGBA, GL_FLOAT, 16},
+                 {GL_R32F, GL_RED, GL_FLOAT, 4},
+                 {GL_R8I, GL_RED_INTEGER, GL_BYTE, 1},
+                 {GL_RG16I, GL_RG_INTEGER, GL_SHORT, 4},
+                 {GL_RGBA32UI, GL_RGBA_INTEGER, GL_UNSIGNED_INT, 16}};
+    Scene scene;
+    glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
+    glPixelStorei(GL_UNPACK_ALIGNMENT, 1);
+    glPixelStorei(GL_PACK_ALIGNMENT, 1);
+    for (const auto &c : cases) {
+        std::vector<unsigned char> texels(21 * 3 * c.bytes), got(texels.size());
+        for (size_t i = 0; i < texels.size(); i++)
+            texels[i] = (unsigned char)(c.type == GL_FLOAT ? 63 : i * 7);
+        GLuint texture;
+        cudaGraphicsResource_t resource;
+        cudaArray_t array;
+        glGenTextures(1, &texture);
+        glBindTexture(GL_TEXTURE_RECTANGLE, texture);
+        glTexImage2D(GL_TEXTURE_RECTANGLE, 0, c.internal, 21, 3, 0, c.format, c.type,
+                     texels.data());
+        EXPECT(works([&] {
+            return cudaGraphicsGLRegisterImage(&resource, texture, GL_TEXTURE_RECTANGLE, 0);
+        }));
+        OK(cudaGraphicsMapResources(1, &resource, 0));
+        OK(cudaGraphicsSubResourceGetMappedArray(&array, resource, 0, 0));
+        cudaChannelFormatDesc desc;
+        cudaExtent extent;
+        OK(cudaArrayGetInfo(&desc, &extent, nullptr, array));
+        EXPECT(extent.width == 21 && extent.height == 3);
+        EXPECT(desc.x + desc.y + desc.z + desc.w == 8 * c.bytes);
+        OK(cudaMemcpy2DFromArray(got.data(), 21 * c.bytes, array, 0, 0, 21 * c.bytes, 3,
+                                 cudaMemcpyDeviceToHost));
+        EXPECT(got == texels);
+        for (unsigned char &byte : texels)
+            byte ^= 1;
+        OK(cudaMemcpy2DToArray(array, 0, 0, texels.data(), 21 * c.bytes, 21 * c.bytes, 3,
+                               cudaMemcpyHostToDevice));
+        OK(cudaGraphicsUnmapResources(1, &resource, 0));
+        glGetTexImage(GL_TEXTURE_RECTANGLE, 0, c.format, c.type, got.data());
+        EXPECT(got == texels);
+        OK(cudaGraphicsUnregisterResource(resource));
+        glDeleteTextures(1, &texture);
+    }
+}
