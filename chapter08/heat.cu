@@ -6,12 +6,12 @@
  *          to OpenGL; here the kernel that makes colours of temperatures writes into OpenGL's
  *          buffer. The program times both ways.
  * Book:    8.4
- * Run:     ./bin/chapter08/heat --output heat.webp
+ * Run:     ./bin/chapter08/heat --output heat.png
  * Differs: reads global memory as chapter 7's heat_gmem does, since what is compared is the way to
  *          the screen; the temperatures are compared with those of the host in double, and what
  *          OpenGL drew with the picture that comes through the host
  * Needs:   gl
- * Picture: yes
+ * Picture: as chapter07/heat
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
  * Differs: the size is an option and need not be a multiple of 16; frames are checked as OpenGL
  *          drew them
  * Needs:   gl
- * Picture: yes
+ * Picture: as chapter05/ripple
  */
 #include <math.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
  *          picture is a textured quad: what is drawn this way can be turned, scaled and lit, and
  *          unlike glDrawPixels it is still in OpenGL's core profile.
  * Book:    8.2 (course)
- * Run:     ./bin/chapter08/texture_interop --output texture.webp
+ * Run:     ./bin/chapter08/texture_interop --output texture.png
  * Needs:   gl
  * Picture: yes
  */

@@ -40,7 +40,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_generate_tests(metafunc):
-    """`program`: once for each program; `device_program` and `picture_program`: for those alone; `sound_…`:
+    """`program`: once for each program that is built; `device_program` and `picture_program`: for those alone; `sound_…`:
     less those that are wrong on purpose;
     `unit`: once for each case of each unit-test binary."""
     kinds = {"program": lambda p: True, "device_program": lambda p: not p.host_only,
@@ -49,7 +49,7 @@ def pytest_generate_tests(metafunc):
     for kind, wanted in kinds.items():
         if kind in metafunc.fixturenames:
             runs = {"run", "tmp_path"} & set(metafunc.fixturenames)
-            metafunc.parametrize(kind, [with_devices(p) if runs else p for p in helpers.programs() if wanted(p)], ids=str)
+            metafunc.parametrize(kind, [with_devices(p) if runs else p for p in helpers.programs() if p.built and wanted(p)], ids=str)
     if "unit" in metafunc.fixturenames:
         metafunc.parametrize("unit", unit_cases(), ids=" ".join)
 

@@ -45,6 +45,19 @@ def green_spheres(size):
     return 255 * np.outer(wave, wave) / 4
 
 
+def diamonds(size):
+    """The greens of chapter 8's basic_interop, likewise."""
+    f = np.abs(np.arange(size) / size - 0.5) * 100
+    return 128 + 127 * np.sin(f[None, :] - f[:, None])
+
+
+def squares(size, ticks):
+    """The picture of chapter 8's texture_interop, top row first."""
+    x, y = np.arange(size)[None, :], np.arange(size)[::-1, None]
+    exclusive, both = x ^ y, x & y
+    return np.stack([exclusive + ticks, exclusive // 2 + both // 2, both - 2 * ticks], axis=-1) % 256
+
+
 def whole(values, channels=(0, 1, 2)):
     """An RGB picture, top row first, with the whole part of each value in these channels."""
     picture = np.zeros(values.shape + (3,), np.uint8)

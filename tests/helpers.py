@@ -100,6 +100,12 @@ class Program:
         return self.name.split("/")[1]
 
     @property
+    def built(self):
+        """Whether the build has the libraries that it needs."""
+        config = ROOT / variant() / "config.mk"
+        return not config.exists() or f"SKIPPED += {self.name} " not in config.read_text()
+
+    @property
     def status(self):
         """Of a run that goes as it should: 1 for a program that is wrong on purpose."""
         return int(self.expect or 0)

@@ -36,6 +36,7 @@ MOVING = {"cpu": dict(mean=0.001, worst=1, fraction=1e-4), "gpu": dict(mean=0.00
 # temperature that is off in its last place gives the next colour, whose hue is a degree further.
 HEAT = dict.fromkeys(("cpu", "gpu"), dict(mean=0.05, worst=10, fraction=1e-4))
 # No edge of a texel is in the middle of a pixel, so there is nothing to round.
+# Whole numbers are the same everywhere.
 EXACT = dict.fromkeys(("cpu", "gpu"), dict(mean=0, worst=0, fraction=0))
 PICTURES = {
     "chapter04/julia_gpu": (lambda size: formulas.red(formulas.julia(size)), ROUNDING),
@@ -45,6 +46,8 @@ PICTURES = {
     "chapter06/ray_animated": (lambda size, ticks: formulas.ray(formulas.turned(formulas.spheres(), ticks), size), MOVING),
     "chapter07/heat": (lambda size: formulas.colors(formulas.heat(size, 5 * 90)), HEAT),
     "chapter07/texture_modes": (formulas.texture_modes, EXACT),
+    "chapter08/basic_interop": (lambda size: formulas.whole(formulas.diamonds(size), (1,)), WHOLE_PART),
+    "chapter08/texture_interop": (lambda size, ticks=119: formulas.squares(size, ticks), EXACT),
 }
 # The gallery's animations are compressed with loss, and have every second frame: off by 1.3 levels on the mean and
 # 0.1 % of the pixels by more than 40. The next frame would be off by 2.5 in the ripple, by 11 in the spheres.
