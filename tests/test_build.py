@@ -281,11 +281,12 @@ def test_environment_sets_what_the_command_line_sets(tree):
 
 def test_without_libraries(tree, tmp_path):
     """Built as if they were not there: what they bring is named as off, the rest works."""
-    without = ["HAVE_PNG=0", "HAVE_WEBP=0", "HAVE_GLUT=0", "HAVE_BOOST_CONTEXT=0"]
+    without = ["HAVE_PNG=0", "HAVE_WEBP=0", "HAVE_GLUT=0", "HAVE_GL=0", "HAVE_BOOST_CONTEXT=0"]
     log = make(tree, *without)
     assert set(PROGRAMS) <= compiled(log) and linked(log) == set(PROGRAMS)
-    assert [line[:25] for line in log.splitlines()[-4:]] == [
-        "off: PNG pictures (libpng", "off: animations as WebP (", "off: windows (freeglut, O", "off: fast switches betwee"]
+    assert [line[:25] for line in log.splitlines()[-5:]] == [
+        "off: PNG pictures (libpng", "off: animations as WebP (", "off: windows (freeglut, O", "off: CUDA with OpenGL (Op",
+        "off: fast switches betwee"]
     log = make(tree, *without)
     assert not compiled(log) and not linked(log)
     julia = [str(tree / "bin/chapter04/julia_gpu"), "--size", "8"]
