@@ -37,8 +37,7 @@ DIAGONALS = dict.fromkeys(("cpu", "gpu"), dict(mean=0.002, worst=1, fraction=0))
 # Heat: numpy computes in double, and the heat of the last frame of the program's five. Where a colour changes, a
 # temperature that is off in its last place gives the next colour, whose hue is a degree further.
 HEAT = dict.fromkeys(("cpu", "gpu"), dict(mean=0.05, worst=10, fraction=1e-4))
-# No edge of a texel is in the middle of a pixel, so there is nothing to round.
-# Whole numbers are the same everywhere.
+# No edge of a texel is in the middle of a pixel, and whole numbers need no rounding.
 EXACT = dict.fromkeys(("cpu", "gpu"), dict(mean=0, worst=0, fraction=0))
 PICTURES = {
     "chapter04/julia_gpu": (lambda size: formulas.red(formulas.julia(size)), ROUNDING),
@@ -392,7 +391,7 @@ def test_every_call_is_checked(program):
     code = code_of(program.source)
     for call in re.finditer(r"\bcuda[A-Z]\w*\s*\(", code):
         line = code[:call.start()].count("\n") + 1
-        assert re.search(r"(HANDLE_ERROR\(\s*|cudaError_t \w+ = )$", code[:call.start()]), \
+        assert re.search(r"(HANDLE_ERROR\(\s*|INTEROP_WORKS\(|cudaError_t \w+ = )$", code[:call.start()]), \
             f"{program.path}:{line}: the result of {call.group()}) is lost"
 
 

@@ -103,7 +103,7 @@ __global__ void twice(int *numbers, int n) {
 // ---- At the end of the program. These come first: they fork.
 
 static void leave(void *how) {
-    Scene *scene = new Scene; // and never delete it
+    static Scene *const scene = new Scene; // deleted when that is asked for
     if (strchr((char *)how, 'm'))
         OK(scene->map());
     if (strchr((char *)how, 'u'))
