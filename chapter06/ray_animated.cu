@@ -3,7 +3,7 @@
  * ray_animated: spheres that move, in constant memory
  *
  * Teaches: Constant memory is constant for a kernel, not for the host, which can write it anew
- *          between two launches. So the spheres move, and two events time each frame.
+ *          between two launches. So the spheres move (space stops them), and events time a frame.
  * Book:    6.3.1 (course)
  * Run:     ./bin/chapter06/ray_animated --output ray_animated.webp
  * Picture: yes
@@ -50,9 +50,8 @@ struct DataBlock {
     CPUAnimBitmap *bitmap;
     cudaEvent_t start, stop;
     float total_time;
-    int frames;
+    int frames, missed; // missed: those that went by in a pause
     bool paused;
-    int missed; // frames that went by in a pause
 };
 
 // The picture shows DIM units a side, whatever its size in pixels.
@@ -151,6 +150,10 @@ static void generate_frame(void *data, int ticks) {
     d->frames++;
 }
 
+static void key_press(void *data, unsigned char key) {
+    ((DataBlock *)data)->paused ^= key == ' ';
+}
+
 static void print_times(void *data) {
     DataBlock *d = (DataBlock *)data;
     printf("Average Time per frame:  %3.1f ms\n", d->total_time / d->frames);
@@ -184,6 +187,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaEventCreate(&d.stop));
     place_spheres(d.first, d.spheres);
 
+    bitmap.key_press(key_press);
     bitmap.anim_and_exit(generate_frame, print_times);
     inject_error(bitmap.get_ptr(), bytes);
     bool ok = check(bitmap.get_ptr(), d.size, d.moved, d.spheres); // the last frame

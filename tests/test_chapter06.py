@@ -112,6 +112,17 @@ def test_movement_begins_with_the_still_and_comes_back(run, tmp_path):
     assert (last == pictures[39]).all()
 
 
+@pytest.mark.skipif(not helpers.has("WEBP"), reason="needs a build with libwebp")
+def test_animation_in_one_file(run, rng, tmp_path):
+    """As many frames as asked for, without loss."""
+    count = rng.randint(2, 30)
+    run("chapter06/ray_animated", "--size=100", f"--frames={count}", "--output=spheres.webp", status=0)
+    shown = list(helpers.frames(tmp_path / "spheres.webp"))
+    assert len(shown) == count
+    for tick in 0, count - 1:
+        helpers.compare(f"frame {tick}", shown[tick], ray(turned(spheres(), tick), 100), mean=0.01, worst=1, fraction=2e-4)
+
+
 @pytest.mark.parametrize("name", [*STILLS, "ray_animated"])
 def test_too_many_spheres(run, name):
     result = run(f"chapter06/{name}", "--spheres", 2001, status=64)

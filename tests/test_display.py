@@ -14,7 +14,7 @@ import pytest
 from PIL import Image, ImageSequence
 
 import helpers
-from formulas import julia, red
+from formulas import julia, ray, red, spheres, turned
 from test_common import gradient, on_terminal, preview
 
 try:
@@ -536,6 +536,26 @@ def test_window_of_an_animated_julia(window):
     w.wait_for(lambda: (w.pixels() != first).any())
     w.key("Escape")
     w.end()
+
+
+@needs_window
+def test_space_stops_the_spheres(window):
+    """In the middle of their way, and lets them go on."""
+    def rests():
+        before = w.pixels()
+        time.sleep(0.3)
+        return (w.pixels() == before).all()
+
+    w = window("--size", 256, program="chapter06/ray_animated")
+    assert not rests()
+    w.key("space")
+    w.wait_for(rests)
+    stopped = w.pixels()
+    assert min(np.abs(ray(turned(spheres(), ticks), 256) - stopped).mean() for ticks in range(120)) < 0.01
+    w.key("space")
+    w.wait_for(lambda: (w.pixels() != stopped).any())
+    w.key("q")
+    assert re.match(r"Average Time per frame: ", w.end())
 
 
 @needs_window
