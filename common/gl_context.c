@@ -13,8 +13,8 @@
 #include "gl_context.h"
 #include "options.h"
 
-// Mesa keeps some of what it allocates. Its libraries stay, so that LeakSanitizer can tell whose that
-// is, and what was allocated in the driver alone is left out; nothing of the suite is.
+// Mesa keeps some of what it allocates. Its libraries stay, so that LeakSanitizer can tell whose
+// that is, and what was allocated in the driver alone is left out; nothing of the suite is.
 #ifdef __SANITIZE_ADDRESS__
 #include <dlfcn.h>
 #include <link.h>

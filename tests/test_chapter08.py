@@ -35,9 +35,8 @@ def drawn(name, size, ticks):
     number, which those on the diagonals of basic_interop are."""
     if name == "texture_interop":
         return formulas.squares(size, ticks), {}
-    if name == "basic_interop":
-        return formulas.whole(formulas.diamonds(size), (1,)), dict(mean=1 / size, worst=1)
-    return formulas.whole(formulas.ripple(size, ticks)), dict(mean=0.001, worst=1)
+    value = formulas.diamonds(size) if name == "basic_interop" else formulas.ripple(size, ticks)
+    return formulas.whole(value, (1,) if name == "basic_interop" else (0, 1, 2)), dict(mean=1 / size, worst=1)
 
 
 # ---- Without a window
