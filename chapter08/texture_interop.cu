@@ -34,7 +34,7 @@ struct DataBlock {
 
 // Squares within squares; whole numbers, so that every machine makes the same of them.
 __host__ __device__ static uchar4 colour(unsigned x, unsigned y, int ticks) {
-    return make_uchar4((x ^ y) + ticks, (x ^ y) / 2 + (x & y) / 2, (x & y) - 2 * ticks, 255);
+    return make_uchar4((x ^ y) + ticks, y / 2, (x & y) - 2 * ticks, 255);
 }
 
 __global__ void kernel(cudaSurfaceObject_t surface, size_t size, int ticks) {

@@ -54,8 +54,7 @@ def diamonds(size):
 def squares(size, ticks):
     """The picture of chapter 8's texture_interop, top row first."""
     x, y = np.arange(size)[None, :], np.arange(size)[::-1, None]
-    exclusive, both = x ^ y, x & y
-    return np.stack([exclusive + ticks, exclusive // 2 + both // 2, both - 2 * ticks], axis=-1) % 256
+    return np.stack([(x ^ y) + ticks, y // 2 + 0 * x, (x & y) - 2 * ticks], axis=-1) % 256
 
 
 def whole(values, channels=(0, 1, 2)):
