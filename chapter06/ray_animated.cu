@@ -95,9 +95,8 @@ static void move_spheres(DataBlock *d, int ticks) {
     }
 }
 
-// The reference, in double. In float a colour can come out on the other side of a whole number, and
-// then it is off by one. Where two spheres meet, even the one that is seen can be the other, in one
-// pixel of a million with 1000 spheres: ten of a million may differ, or two of a small picture.
+// The reference, in double. In float a colour can be off by one, and where two spheres meet the one
+// that is seen can be the other: ten pixels of a million may differ, or two of a small picture.
 static bool check(const unsigned char *pixels, size_t size, const Sphere *s, int spheres) {
     unsigned char *expected = (unsigned char *)calloc(size * size, 4);
     HANDLE_NULL(expected);
