@@ -5,7 +5,7 @@
  * Teaches: A block can have many threads, and one block of N threads does the work of N blocks.
  *          Each thread finds its element by its number in the block, threadIdx.x. A block has
  *          1024 threads at most, so this alone does not go far.
- * Book:    5.2.1 (threads)
+ * Book:    5.2.1
  * Run:     ./bin/chapter05/add_loop_blocks
  */
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * Teaches: Blocks and threads together give each thread a number in the whole grid,
  *          threadIdx.x + blockIdx.x * blockDim.x. Stepping by the number of threads in the grid,
  *          blockDim.x * gridDim.x, 128 blocks of 128 threads cover vectors of any length.
- * Book:    5.2.1 (blocks and threads)
+ * Book:    5.2.1
  * Run:     ./bin/chapter05/add_loop_long_blocks
  * Differs: the length is an option and may pass 2^31, so the index is a size_t
  */

@@ -6,7 +6,7 @@
  *          word at a time, so lanes that want different words of one bank wait in line; lanes that
  *          want the same word are served together. A column of a 32 x 32 array lies in a single
  *          bank; a 33rd word in each row spreads it over all of them.
- * Book:    5.3 (course)
+ * Book:    5.3.1 (course)
  * Run:     ./bin/chapter05/bank_conflicts
  */
 #include <stdio.h>

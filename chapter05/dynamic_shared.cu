@@ -5,7 +5,7 @@
  * Teaches: extern __shared__ declares an array without a size, and the third number of the launch
  *          gives its bytes. A kernel has one such array, so two arrays are two parts of it, the
  *          one with the stricter alignment first. More than 48 KiB have to be asked for.
- * Book:    5.3 (course)
+ * Book:    5.3.1 (course)
  * Run:     ./bin/chapter05/dynamic_shared --size 40
  */
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * Teaches: Each element of a product is the sum over a row of a and a column of b. Matrices lie in
  *          memory row by row, so the order of the three loops decides whether b is read along its
  *          rows or, with --columns, down its columns, where every step is a cache line of its own.
- * Book:    5.3 (course, product of matrices 1)
+ * Book:    5.3.1 (course, product of matrices 1)
  * Run:     ./bin/chapter05/matmul_cpu --columns
  */
 #include <math.h>

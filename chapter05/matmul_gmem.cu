@@ -5,7 +5,7 @@
  * Teaches: Each thread works out one element of the product from a row of a and a column of b, both
  *          read from global memory. Neighbours read the same numbers: every element of a and of b
  *          is read again for each of n elements of the product.
- * Book:    5.3 (course, product of matrices 2)
+ * Book:    5.3.1 (course, product of matrices 2)
  * Run:     ./bin/chapter05/matmul_gmem --size 2000
  */
 #include <math.h>

@@ -5,7 +5,7 @@
  * Teaches: The threads of a block need the same rows of a and columns of b. They fetch them
  *          together, a tile of 32 x 32 at a time, and each number that was read once from global
  *          memory is used 32 times. Two barriers a tile keep fetching and using apart.
- * Book:    5.3 (course, product of matrices 3)
+ * Book:    5.3.1 (course, product of matrices 3)
  * Run:     ./bin/chapter05/matmul_shared --size 2000
  * Differs: any width, not only multiples of 32: tiles are filled up with zeros
  */

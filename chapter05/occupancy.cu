@@ -5,7 +5,7 @@
  * Teaches: A multiprocessor hides the time that memory takes by switching among its warps, so it
  *          wants many. How many it holds depends on the block size and on what a block needs:
  *          warps, registers and shared memory are handed out to whole blocks until one runs out.
- * Book:    5.2 (course)
+ * Book:    5.3.1 (course)
  * Run:     ./bin/chapter05/occupancy --shared 8192
  * Differs: what the occupancy calls say is checked by counting. The CPU back end has no registers,
  *          so they are no limit there.
