@@ -18,7 +18,7 @@
 // Programs without a picture are linked without it, and without the libraries that it needs.
 #pragma weak display_check_options
 
-struct Options options = {.window = -1, .seed = 1, .frames = 120};
+struct Options options = {.window = -1, .seed = 1, .frames = 120, .kernel = -1};
 
 __attribute__((constructor)) static void set_program_name(void) {
     options.program = program_invocation_short_name;
@@ -113,6 +113,8 @@ enum {
     KEY_NO_WINDOW,
     KEY_FRAMES,
     KEY_INJECT,
+    KEY_KERNEL,
+    KEY_JSON,
     KEY_OWN
 };
 
@@ -173,6 +175,12 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
     case KEY_INJECT:
         options.inject_error = true;
         return 0;
+    case KEY_KERNEL:
+        options.kernel = (int)parse_whole("kernel", text, 0, INT_MAX, false);
+        return 0;
+    case KEY_JSON:
+        options.json = true;
+        return 0;
     }
     return ARGP_ERR_UNKNOWN;
 }
@@ -226,6 +234,9 @@ static const struct argp_option common[] = {
     {"no-window", KEY_NO_WINDOW, NULL, 0, "never open a window", 1},
     {"frames", KEY_FRAMES, "N", 0,
      "length of an animation (default %zu; in a window until it is closed)", 1},
+    {NULL, 0, NULL, 0, "Ladder:", 3},
+    {"kernel", KEY_KERNEL, "N", 0, "this rung alone (default: all)", 3},
+    {"json", KEY_JSON, NULL, 0, "print JSON, not a table", 3},
     {NULL, 0, NULL, 0, "Device and data:", 2},
     {"device", KEY_DEVICE, "N", 0, "run on device N (default 0)", 2},
     {"list-devices", KEY_LIST, NULL, 0, "list the devices and exit", 2},
@@ -237,6 +248,8 @@ enum { COMMON = sizeof(common) / sizeof(*common) };
 static bool offered(const struct argp_option *option, unsigned uses) {
     if (option->key == KEY_FRAMES)
         return uses & ANIMATION;
+    if (option->group == 3)
+        return uses & LADDER;
     return option->group == 2 || uses & (PICTURE | ANIMATION);
 }
 

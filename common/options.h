@@ -21,7 +21,8 @@ enum {
 enum {
     HOST_ONLY = 1, // no device unless --device asks for one
     PICTURE = 2,   // --output, --window, --no-window
-    ANIMATION = 4  // the same, and --frames
+    ANIMATION = 4, // the same, and --frames
+    LADDER = 8     // --kernel, --json (see bench.h)
 };
 
 // One option of the program's own. Write rows with the macros below, which also see to it that the
@@ -60,7 +61,7 @@ typedef struct Option {
 // The common options. The values stand before (and without) parse_options too.
 extern struct Options {
     const char *program; // name in messages
-    unsigned uses;       // HOST_ONLY | PICTURE | ANIMATION
+    unsigned uses;       // HOST_ONLY | PICTURE | ANIMATION | LADDER
     int device;
     bool device_given, list_devices;
     uint64_t seed;
@@ -69,6 +70,8 @@ extern struct Options {
     size_t frames;
     bool frames_given;
     bool inject_error;
+    int kernel; // -1: all
+    bool json;
 } options;
 
 // Reads the command line: the common options that `uses` asks for, and the program's own (rows up
