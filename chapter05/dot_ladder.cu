@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: MIT
+/*
+ * dot_ladder: the dot product, from the book's kernel to the speed of memory
+ *
+ * Teaches: A dot product reads two vectors once, so all that counts is how fast they come. The
+ *          book's 32 blocks leave most of the device idle. More blocks, wider loads, more loads on
+ *          their way at once and a sum that needs neither a second kernel nor the host bring it to
+ *          the rate of the memory, ahead of cuBLAS.
+ * Book:    5.3.1 (ladder)
+ * Run:     ./bin/chapter05/dot_ladder --size 256M
+ * Differs: rounding is checked against a limit that follows from the longest chain of additions.
+ *          --fill takes data that are hard for a sum. Time for the host's part belongs to a kernel
+ *          that needs it.
+ * Bench:   1M 33M 256M 1G
+ */
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <algorithm>
+#include "../common/bench.h"
+#include "../common/book.h"
+#include "../common/memory.h"
+#ifdef HAVE_CUBLAS
+#include <cublas_v2.h>
+static cublasHandle_t cublas;
+#endif
+
+#define imin(a, b) ((a) < (b) ? (a) : (b))
+
+const unsigned threadsPerBlock = 256;
+const unsigned BLOCK = 512, LOADS = 8; // of the last rungs: threads, and 16-byte loads a vector
+const unsigned WAVE = 8;               // blocks for each multiprocessor
+
+static size_t n;
+static float *a, *b;             // host
+static float *dev_a, *dev_b;     // device
+static float *partial_c;         // host: what each block has added up
+static float *dev_partial_c;     // device
+static float *dev_c, host_c;     // the result, of kernels that finish and of those that do not
+static unsigned multiprocessors; // of the device
+static double longest;           // additions in a row that the result went through, last run
+
+// What is left for the host: the sum over the blocks, after it has come back.
+static void add_blocks(unsigned blocks) {
+    HANDLE_ERROR(
+        cudaMemcpy(partial_c, dev_partial_c, blocks * sizeof(float), cudaMemcpyDeviceToHost));
+    host_c = 0;
+    for (unsigned i = 0; i < blocks; i++)
+        host_c += partial_c[i];
+    longest = (double)n / (blocks * threadsPerBlock) + threadsPerBlock + blocks;
+}
+
+// The book's: a tree in shared memory, with a barrier at each level.
+__global__ void dot(const float *a, const float *b, float *c, size_t n) {
+    __shared__ float cache[threadsPerBlock];
+    float temp = 0;
+    size_t stride = (size_t)blockDim.x * gridDim.x;
+    for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < n; i += stride)
+        temp += a[i] * b[i];
+    cache[threadIdx.x] = temp;
+    __syncthreads();
+    for (unsigned i = blockDim.x / 2; i != 0; i /= 2) {
+        if (threadIdx.x < i)
+            cache[threadIdx.x] += cache[threadIdx.x + i];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0)
+        c[blockIdx.x] = cache[0];
+}
+
+// The sum over a block, for thread 0: the lanes of a warp exchange registers, without a barrier,
+// and only what is left of each warp goes through shared memory.
+__device__ static float warp_sum(float x) {
+    for (int lanes = 16; lanes > 0; lanes /= 2)
+        x += __shfl_down_sync(0xffffffff, x, lanes);
+    return x;
+}
+
+__device__ static float block_sum(float x) {
+    __shared__ float cache[32];
+    unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    x = warp_sum(x);
+    __syncthreads(); // a sum before this one has been read
+    if (lane == 0)
+        cache[warp] = x;
+    __syncthreads();
+    if (warp == 0)
+        x = warp_sum(lane < blockDim.x / 32 ? cache[lane] : 0);
+    return x;
+}
+
+__global__ void dot_shuffle(const float *a, const float *b, float *c, size_t n) {
+    float temp = 0;
+    size_t stride = (size_t)blockDim.x * gridDim.x;
+    for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < n; i += stride)
+        temp += a[i] * b[i];
+    temp = block_sum(temp);
+    if (threadIdx.x == 0)
+        c[blockIdx.x] = temp;
+}
+
+__device__ static float dot4(float4 x, float4 y) {
+    return x.x * y.x + x.y * y.y + x.z * y.z + x.w * y.w;
+}
+
+// Up to three elements after the last four, for the first threads of the grid
+__device__ static float rest(const float *a, const float *b, size_t n) {
+    size_t i = n / 4 * 4 + threadIdx.x;
+    return blockIdx.x == 0 && i < n ? a[i] * b[i] : 0;
+}
+
+// Loads of 16 bytes, four of each vector on their way before the first product.
+__device__ static float stride_dot(const float *a, const float *b, size_t n) {
+    const float4 *a4 = (const float4 *)a, *b4 = (const float4 *)b;
+    size_t fours = n / 4, stride = (size_t)4 * blockDim.x * gridDim.x;
+    float temp[4] = {0, 0, 0, 0};
+    for (size_t i = threadIdx.x + (size_t)blockIdx.x * 4 * blockDim.x; i < fours; i += stride) {
+        float4 x[4], y[4];
+        for (int k = 0; k < 4; k++) {
+            bool inside = i + k * blockDim.x < fours;
+            x[k] = inside ? a4[i + k * blockDim.x] : make_float4(0, 0, 0, 0);
+            y[k] = inside ? b4[i + k * blockDim.x] : make_float4(0, 0, 0, 0);
+        }
+        for (int k = 0; k < 4; k++)
+            temp[k] += dot4(x[k], y[k]);
+    }
+    return temp[0] + temp[1] + temp[2] + temp[3] + rest(a, b, n);
+}
+
+__global__ void dot_vectors(const float *a, const float *b, float *c, size_t n) {
+    float temp = block_sum(stride_dot(a, b, n));
+    if (threadIdx.x == 0)
+        c[blockIdx.x] = temp;
+}
+
+// The block that is the last to leave its sum adds up all of them. The counter goes back to 0 by
+// itself, for the next launch. Fences: a sum is in memory before its block is counted, and is read
+// after all have been.
+__device__ static unsigned finished;
+
+__device__ static void finish(float temp, float *partial, float *c) {
+    __shared__ bool last;
+    temp = block_sum(temp);
+    if (threadIdx.x == 0) {
+        partial[blockIdx.x] = temp;
+        __threadfence();
+        last = atomicInc(&finished, gridDim.x - 1) == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (!last)
+        return;
+    __threadfence();
+    temp = 0;
+    for (unsigned i = threadIdx.x; i < gridDim.x; i += blockDim.x)
+        temp += __ldcg(&partial[i]); // from L2: the L1 cache does not see what others write
+    temp = block_sum(temp);
+    if (threadIdx.x == 0)
+        *c = temp;
+}
+
+__global__ void dot_finish(const float *a, const float *b, float *partial, float *c, size_t n) {
+    finish(stride_dot(a, b, n), partial, c);
+}
+
+// No loop over the vectors: a block takes one tile, with all of its loads on their way at once, and
+// is gone. As blocks start in order, those that run read side by side, however unequal they are;
+// blocks that stay drift apart, and memory likes that less.
+__global__ void __launch_bounds__(BLOCK)
+    dot_tiles(const float *a, const float *b, float *partial, float *c, size_t n) {
+    const float4 *a4 = (const float4 *)a, *b4 = (const float4 *)b;
+    size_t fours = n / 4, first = threadIdx.x + (size_t)blockIdx.x * LOADS * BLOCK;
+    float4 x[LOADS], y[LOADS];
+    float temp = 0;
+    if (first + (LOADS - 1) * BLOCK < fours) {
+        for (unsigned k = 0; k < LOADS; k++) {
+            x[k] = a4[first + k * BLOCK];
+            y[k] = b4[first + k * BLOCK];
+        }
+        for (unsigned k = 0; k < LOADS; k++)
+            temp += dot4(x[k], y[k]);
+    } else {
+        for (unsigned k = 0; k < LOADS; k++)
+            if (first + k * BLOCK < fours)
+                temp += dot4(a4[first + k * BLOCK], b4[first + k * BLOCK]);
+    }
+    finish(temp + rest(a, b, n), partial, c);
+}
+
+static unsigned book_blocks(void) {
+    return imin(32, (n + threadsPerBlock - 1) / threadsPerBlock);
+}
+
+// As many as the device holds at once, and no more than there is work for
+static unsigned enough_blocks(void) {
+    return std::max<size_t>(1, imin(WAVE * multiprocessors, n / (4 * threadsPerBlock)));
+}
+
+static unsigned tiles(void) {
+    return n / (4 * LOADS * BLOCK) + 1;
+}
+
+static void run_finish(void) {
+    dot_finish<<<enough_blocks(), threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, dev_c, n);
+    HANDLE_LAUNCH();
+    longest = (double)n / (16 * enough_blocks() * threadsPerBlock) + 64 +
+              (double)enough_blocks() / threadsPerBlock;
+}
+
+static void run_tiles(void) {
+    dot_tiles<<<tiles(), BLOCK>>>(dev_a, dev_b, dev_partial_c, dev_c, n);
+    HANDLE_LAUNCH();
+    longest = LOADS + 64 + (double)tiles() / BLOCK;
+}
+
+#define WITH_HOST(kernel, blocks)                                                                  \
+    [] {                                                                                           \
+        kernel<<<blocks, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, n);                       \
+        HANDLE_LAUNCH();                                                                           \
+        add_blocks(blocks);                                                                        \
+    }
+
+static const Rung rungs[] = {
+    {"book", "32 blocks, tree in shared memory", WITH_HOST(dot, book_blocks())},
+    {"enough blocks", "8 a multiprocessor", WITH_HOST(dot, enough_blocks())},
+    {"warp shuffles", "registers, two barriers", WITH_HOST(dot_shuffle, enough_blocks())},
+    {"16-byte loads", "eight in flight", WITH_HOST(dot_vectors, enough_blocks())},
+    {"one launch", "the last block finishes", run_finish},
+    {"tiles", "sixteen in flight, blocks in order", run_tiles},
+#ifdef HAVE_CUBLAS
+    {"cublasSdot", "", [] { cublasSdot_64(cublas, n, dev_a, 1, dev_b, 1, dev_c); }, PEER},
+#endif
+};
+
+static void poison(void) {
+    HANDLE_ERROR(cudaMemset(dev_c, 0xff, sizeof(float)));
+    HANDLE_ERROR(
+        cudaMemset(dev_partial_c, 0xff, (tiles() + WAVE * multiprocessors) * sizeof(float)));
+    host_c = NAN;
+    longest = 1e4; // what we do not know of a library
+}
+
+// The reference, in double, and the sum of the magnitudes, which rounding errors are relative to
+static double expected, magnitude;
+
+static void add_up(void) {
+    expected = magnitude = 0;
+    for (size_t i = 0; i < n; i++) {
+        expected += (double)a[i] * b[i];
+        magnitude += fabs((double)a[i] * b[i]);
+    }
+}
+
+// Each product and addition rounds by 2^-24 at most, products near zero by half of the smallest
+// float.
+static bool check(const char *name, BenchError *error) {
+    float c;
+    HANDLE_ERROR(cudaMemcpy(&c, dev_c, sizeof(float), cudaMemcpyDeviceToHost));
+    if (isnan(c) && !isnan(host_c))
+        c = host_c;
+    inject_error(&c, sizeof(float));
+    if (isnan(expected)) {
+        if (!isnan(c))
+            fprintf(stderr, "%s: got %g, expected NaN\n", name, c);
+        return isnan(c);
+    }
+    double limit = (longest + 2) * 0x1p-24 * magnitude + n * FLT_TRUE_MIN, off = fabs(c - expected);
+    error->max = magnitude > 0 ? off / magnitude : off;
+    if (!(off <= limit))
+        fprintf(stderr, "%s: got %.9g, expected %.9g, off by more than %.2g\n", name, c, expected,
+                limit);
+    return off <= limit;
+}
+
+enum { RANDOM, EQUAL, SORTED, SIGNED, DENORMAL, NANS };
+
+static void fill_vectors(int fill) {
+    random_floats(a, n, 1);
+    random_floats(b, n, 1);
+    if (fill == EQUAL) {
+        std::fill(a, a + n, 0.7f);
+        std::fill(b, b + n, 0.3f);
+    }
+    if (fill == SORTED)
+        for (size_t i = 0; i < n; i++)
+            a[i] = (float)i / n;
+    if (fill == SIGNED)
+        for (size_t i = 0; i < n; i++)
+            a[i] -= 0.5f;
+    if (fill == DENORMAL)
+        for (size_t i = 0; i < n; i++)
+            a[i] *= FLT_MIN;
+    if (fill == NANS)
+        a[n / 2] = NAN;
+}
+
+int main(int argc, char **argv) {
+    n = BENCH_SIZE(256 << 20, 1 << 20);
+    int fill = RANDOM;
+    const Option own[] = {
+        OPTION_SIZE("size", &n, 1, (size_t)1 << 36, "elements in a vector"),
+        OPTION_WORD("fill", &fill, "random|equal|sorted|signed|denormal|nan", "what they are"),
+        OPTION_END};
+    parse_options(argc, argv, "Dot products, each kernel faster than the last.", LADDER, own);
+    select_device();
+    cudaDeviceProp prop;
+    HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
+    multiprocessors = prop.multiProcessorCount;
+
+    size_t bytes = n * sizeof(float), partials = (tiles() + WAVE * multiprocessors) * sizeof(float);
+    require_memory(2 * bytes, 3 * bytes + partials);
+    a = (float *)malloc(bytes);
+    b = (float *)malloc(bytes);
+    partial_c = (float *)malloc(partials);
+    HANDLE_NULL(a);
+    HANDLE_NULL(b);
+    HANDLE_NULL(partial_c);
+    fill_vectors(fill);
+    add_up();
+    HANDLE_ERROR(cudaMalloc((void **)&dev_a, bytes));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_b, bytes));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_c, sizeof(float)));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_partial_c, partials));
+    HANDLE_ERROR(cudaMemcpy(dev_a, a, bytes, cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(dev_b, b, bytes, cudaMemcpyHostToDevice));
+#ifdef HAVE_CUBLAS
+    if (cublasCreate(&cublas) != CUBLAS_STATUS_SUCCESS)
+        quit(EXIT_FAILURE, "cuBLAS does not start");
+    cublasSetPointerMode(cublas, CUBLAS_POINTER_MODE_DEVICE); // the result stays there
+#endif
+
+    char title[64];
+    snprintf(title, sizeof title, "%zu floats", n);
+    bool ok = bench_run({title, NULL, n, 2.0 * bytes, "GB/s", 2 * bytes, rungs,
+                         sizeof rungs / sizeof *rungs, poison, check});
+    bench_finish();
+
+#ifdef HAVE_CUBLAS
+    cublasDestroy(cublas);
+#endif
+    HANDLE_ERROR(cudaFree(dev_a));
+    HANDLE_ERROR(cudaFree(dev_b));
+    HANDLE_ERROR(cudaFree(dev_c));
+    HANDLE_ERROR(cudaFree(dev_partial_c));
+    free(a);
+    free(b);
+    free(partial_c);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
