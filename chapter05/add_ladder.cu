@@ -74,16 +74,20 @@ static unsigned blocks(size_t each) {
     return (n - 1) / (each * THREADS) + 1;
 }
 
+static void run(void (*kernel)(const int *, const int *, int *, size_t), unsigned blocks,
+                unsigned threads) {
+    kernel<<<blocks, threads>>>(dev_a, dev_b, dev_c, n);
+    HANDLE_LAUNCH();
+}
+
 static const Rung rungs[] = {
-    {"book", "128 blocks of 128 threads", [] { add<<<128, 128>>>(dev_a, dev_b, dev_c, n); }},
-    {"enough blocks", "a thread an element",
-     [] { add<<<blocks(1), THREADS>>>(dev_a, dev_b, dev_c, n); }},
-    {"16-byte loads", "a thread four elements",
-     [] { add_vectors<<<blocks(4), THREADS>>>(dev_a, dev_b, dev_c, n); }},
+    {"book", "128 blocks of 128 threads", [] { run(add, 128, 128); }},
+    {"enough blocks", "a thread an element", [] { run(add, blocks(1), THREADS); }},
+    {"16-byte loads", "a thread four elements", [] { run(add_vectors, blocks(4), THREADS); }},
     {"loads in flight", "two of each vector, then sums",
-     [] { add_many<2, false><<<blocks(8), THREADS>>>(dev_a, dev_b, dev_c, n); }},
+     [] { run(add_many<2, false>, blocks(8), THREADS); }},
     {"streaming hints", "do not stay in the cache",
-     [] { add_many<2, true><<<blocks(8), THREADS>>>(dev_a, dev_b, dev_c, n); }},
+     [] { run(add_many<2, true>, blocks(8), THREADS); }},
 };
 
 static void poison(void) {

@@ -200,6 +200,11 @@ static unsigned tiles(void) {
     return n / (4 * LOADS * BLOCK) + 1;
 }
 
+// Room for the sums of whatever blocks there are
+static size_t partial_bytes(void) {
+    return (32 + WAVE * multiprocessors + tiles()) * sizeof(float);
+}
+
 static void run_finish(void) {
     dot_finish<<<enough_blocks(), threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, dev_c, n);
     HANDLE_LAUNCH();
@@ -213,18 +218,20 @@ static void run_tiles(void) {
     longest = LOADS + 64 + (double)tiles() / BLOCK;
 }
 
-#define WITH_HOST(kernel, blocks)                                                                  \
-    [] {                                                                                           \
-        kernel<<<blocks, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, n);                       \
-        HANDLE_LAUNCH();                                                                           \
-        add_blocks(blocks);                                                                        \
-    }
+// A kernel that leaves a sum a block
+static void run_with_host(void (*kernel)(const float *, const float *, float *, size_t),
+                          unsigned blocks) {
+    kernel<<<blocks, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, n);
+    HANDLE_LAUNCH();
+    add_blocks(blocks);
+}
 
 static const Rung rungs[] = {
-    {"book", "32 blocks, tree in shared memory", WITH_HOST(dot, book_blocks())},
-    {"enough blocks", "8 a multiprocessor", WITH_HOST(dot, enough_blocks())},
-    {"warp shuffles", "registers, two barriers", WITH_HOST(dot_shuffle, enough_blocks())},
-    {"16-byte loads", "eight in flight", WITH_HOST(dot_vectors, enough_blocks())},
+    {"book", "32 blocks, tree in shared memory", [] { run_with_host(dot, book_blocks()); }},
+    {"enough blocks", "8 a multiprocessor", [] { run_with_host(dot, enough_blocks()); }},
+    {"warp shuffles", "registers, two barriers",
+     [] { run_with_host(dot_shuffle, enough_blocks()); }},
+    {"16-byte loads", "eight in flight", [] { run_with_host(dot_vectors, enough_blocks()); }},
     {"one launch", "the last block finishes", run_finish},
     {"tiles", "sixteen in flight, blocks in order", run_tiles},
 #ifdef HAVE_CUBLAS
@@ -234,8 +241,7 @@ static const Rung rungs[] = {
 
 static void poison(void) {
     HANDLE_ERROR(cudaMemset(dev_c, 0xff, sizeof(float)));
-    HANDLE_ERROR(
-        cudaMemset(dev_partial_c, 0xff, (tiles() + WAVE * multiprocessors) * sizeof(float)));
+    HANDLE_ERROR(cudaMemset(dev_partial_c, 0xff, partial_bytes()));
     host_c = NAN;
     longest = 1e4; // what we do not know of a library
 }
@@ -307,7 +313,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
     multiprocessors = prop.multiProcessorCount;
 
-    size_t bytes = n * sizeof(float), partials = (tiles() + WAVE * multiprocessors) * sizeof(float);
+    size_t bytes = n * sizeof(float), partials = partial_bytes();
     require_memory(2 * bytes, 3 * bytes + partials);
     a = (float *)malloc(bytes);
     b = (float *)malloc(bytes);

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: MIT
 /*
- * reduction: one sum, seven kernels, each a step faster than the one before
+ * reduction: one sum, nine kernels, each a step faster than the one before
  *
  * Teaches: All threads can add up an array together, in halves. How they share the work decides the
- *          speed: idle lanes, bank conflicts, barriers, loop overhead and too little work for a
- *          thread each cost something, and each kernel here removes one of them.
+ *          speed: idle lanes, bank conflicts, barriers, loop overhead, too little work for a thread
+ *          and a second launch each cost something, and each kernel here removes one of them.
  * Book:    5.3.1 (lab)
- * Run:     ./bin/chapter05/reduction --kernel 6 --size 256M
+ * Run:     ./bin/chapter05/reduction --size 256M
  * Differs: __syncwarp() where the originals rely on the lanes of a warp running in lockstep, which
  *          they no longer do. Any size, not only powers of two. The times are those of all passes,
  *          down to one number. --every checks all sizes up to --size instead.
+ * Bench:   64K 4M 32M 256M
  */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <algorithm>
+#include "../common/bench.h"
 #include "../common/book.h"
 #include "../common/memory.h"
-
-#define N    (4 * 1024 * 1024)
-#define RUNS 11
+#ifdef __NVCC__
+#include <cub/device/device_reduce.cuh>
+#endif
 
 const unsigned THREADS = 256; // in a block
 
@@ -150,173 +152,215 @@ template <unsigned threads> __global__ void reduce6(const int *in, int *out, uns
         out[blockIdx.x] = cache[0];
 }
 
-static const struct Kernel {
-    const char *name;
-    void (*function)(const int *in, int *out, unsigned n);
-    unsigned per_block, most_blocks; // elements in a block, as far as there are so many blocks
-} kernels[] = {
-    {"interleaved, with %", reduce0, THREADS, UINT_MAX},
-    {"interleaved, first threads", reduce1, THREADS, UINT_MAX},
-    {"sequential halves", reduce2, THREADS, UINT_MAX},
-    {"first addition on loading", reduce3, 2 * THREADS, UINT_MAX},
-    {"last warp without barriers", reduce4, 2 * THREADS, UINT_MAX},
-    {"unrolled by templates", reduce5<THREADS>, 2 * THREADS, UINT_MAX},
-    {"several elements a thread", reduce6<THREADS>, 2 * THREADS, 2 * THREADS},
-};
-const int KERNELS = sizeof(kernels) / sizeof(*kernels);
+// Kernel 7: loads of 16 bytes, eight of them on their way at once, and a block that takes one tile
+// and is gone. The lanes of a warp add up in registers.
+const unsigned TILE_THREADS = 512, LOADS = 8, TILE = TILE_THREADS * LOADS * 4;
 
-struct Data {
-    unsigned n;
-    int *dev_in;
-    int *dev_sums[2]; // what passes leave, in turn
-    size_t sums_bytes;
-    cudaEvent_t start, stop;
+__device__ int add_tile(const int *in, unsigned n) {
+    __shared__ int cache[32];
+    const int4 *fours = (const int4 *)in;
+    unsigned first = threadIdx.x + blockIdx.x * LOADS * TILE_THREADS,
+             rest = n / 4 * 4 + threadIdx.x;
+    int4 x[LOADS];
+    for (unsigned k = 0; k < LOADS; k++)
+        x[k] = first + k * TILE_THREADS < n / 4 ? fours[first + k * TILE_THREADS]
+                                                : make_int4(0, 0, 0, 0);
+    int sum = blockIdx.x == 0 && rest < n ? in[rest] : 0;
+    for (unsigned k = 0; k < LOADS; k++)
+        sum += x[k].x + x[k].y + x[k].z + x[k].w;
+
+    for (int lanes = 16; lanes > 0; lanes /= 2)
+        sum += __shfl_down_sync(0xffffffff, sum, lanes);
+    if (threadIdx.x % 32 == 0)
+        cache[threadIdx.x / 32] = sum;
+    __syncthreads();
+    if (threadIdx.x < 32) {
+        sum = threadIdx.x < TILE_THREADS / 32 ? cache[threadIdx.x] : 0;
+        for (int lanes = 16; lanes > 0; lanes /= 2)
+            sum += __shfl_down_sync(0xffffffff, sum, lanes);
+    }
+    return sum;
+}
+
+__global__ void __launch_bounds__(TILE_THREADS) reduce7(const int *in, int *out, unsigned n) {
+    int sum = add_tile(in, n);
+    if (threadIdx.x == 0)
+        out[blockIdx.x] = sum;
+}
+
+// Kernel 8: no second pass. One atomic addition carries both the sum of a block, in the upper half
+// of a word, where overflow is lost as in any int, and a 1 for the block, in the lower. The block
+// that finds all others counted has the whole sum, and clears the word for the next launch.
+__device__ unsigned long long sum_and_count;
+
+__global__ void __launch_bounds__(TILE_THREADS) reduce8(const int *in, int *out, unsigned n) {
+    unsigned long long sum = add_tile(in, n);
+    if (threadIdx.x == 0) {
+        sum = sum << 32 | 1;
+        unsigned long long before = atomicAdd(&sum_and_count, sum);
+        if ((unsigned)before == gridDim.x - 1) {
+            *out = (before + sum) >> 32;
+            sum_and_count = 0;
+        }
+    }
+}
+
+static const struct Kernel {
+    void (*function)(const int *in, int *out, unsigned n);
+    unsigned threads, per_block, most_blocks; // elements in a block, as far as there are so many
+    bool finishes;                            // in one pass
+} kernels[] = {
+    {reduce0, THREADS, THREADS, UINT_MAX, false},
+    {reduce1, THREADS, THREADS, UINT_MAX, false},
+    {reduce2, THREADS, THREADS, UINT_MAX, false},
+    {reduce3, THREADS, 2 * THREADS, UINT_MAX, false},
+    {reduce4, THREADS, 2 * THREADS, UINT_MAX, false},
+    {reduce5<THREADS>, THREADS, 2 * THREADS, UINT_MAX, false},
+    {reduce6<THREADS>, THREADS, 2 * THREADS, 2 * THREADS, false},
+    {reduce7, TILE_THREADS, TILE, UINT_MAX, false},
+    {reduce8, TILE_THREADS, TILE, UINT_MAX, true},
 };
+
+static unsigned size;    // of the array
+static int *in, *dev_in; // host, device
+static int *dev_sums[2]; // what passes leave, in turn
+static size_t sums_bytes;
+static const int *dev_sum; // where the last sum is
+static int expected;
 
 // Adds up the first n elements in passes, each of which leaves a number a block, until there is
-// one. Returns where that is.
-static const int *reduce(const Kernel &kernel, const Data &d, unsigned n) {
-    const int *in = d.dev_in;
+// one.
+static void reduce(const Kernel &kernel, unsigned n) {
+    const int *from = dev_in;
     for (int pass = 0;; pass++) {
-        int *out = d.dev_sums[pass % 2];
+        dev_sum = dev_sums[pass % 2];
         unsigned blocks = std::min((n - 1) / kernel.per_block + 1, kernel.most_blocks);
-        kernel.function<<<blocks, THREADS>>>(in, out, n);
+        kernel.function<<<blocks, kernel.threads>>>(from, dev_sums[pass % 2], n);
         HANDLE_LAUNCH();
-        if (blocks == 1)
-            return out;
-        in = out;
+        if (blocks == 1 || kernel.finishes)
+            return;
+        from = dev_sum;
         n = blocks;
     }
 }
 
+template <int k> static void run(void) {
+    reduce(kernels[k], size);
+}
+
+#ifdef __NVCC__
+static void *cub_memory;
+static size_t cub_bytes;
+
+static void run_cub(void) {
+    dev_sum = dev_sums[0];
+    HANDLE_ERROR(cub::DeviceReduce::Sum(cub_memory, cub_bytes, dev_in, dev_sums[0], (int)size));
+}
+#endif
+
+static const Rung rungs[] = {
+    {"halves, with %", "neighbours", run<0>},
+    {"first threads", "no idle lanes", run<1>},
+    {"sequential halves", "no bank conflicts", run<2>},
+    {"add on loading", "no idle half", run<3>},
+    {"last warp", "without barriers", run<4>},
+    {"unrolled", "no loop, by templates", run<5>},
+    {"several elements", "a thread, few blocks", run<6>},
+    {"16-byte loads", "eight in flight", run<7>},
+    {"one launch", "sum and count in one atomic", run<8>},
+#ifdef __NVCC__
+    {"CUB", "DeviceReduce::Sum", run_cub, PEER},
+#endif
+};
+const int KERNELS = sizeof kernels / sizeof *kernels;
+
 // What is there before a pass must not look like a sum.
-static void poison(const Data &d) {
-    HANDLE_ERROR(cudaMemset(d.dev_sums[0], 0xff, d.sums_bytes));
-    HANDLE_ERROR(cudaMemset(d.dev_sums[1], 0xff, d.sums_bytes));
+static void poison(void) {
+    HANDLE_ERROR(cudaMemset(dev_sums[0], 0xff, sums_bytes));
+    HANDLE_ERROR(cudaMemset(dev_sums[1], 0xff, sums_bytes));
 }
 
-// One timed reduction of all elements. Returns where the sum is.
-static const int *timed(const Kernel &kernel, const Data &d, float *ms) {
-    HANDLE_ERROR(cudaEventRecord(d.start));
-    const int *dev_sum = reduce(kernel, d, d.n);
-    HANDLE_ERROR(cudaEventRecord(d.stop));
-    HANDLE_ERROR(cudaEventSynchronize(d.stop));
-    HANDLE_ERROR(cudaEventElapsedTime(ms, d.start, d.stop));
-    return dev_sum;
-}
-
-static bool check(const Kernel &kernel, const int *dev_sum, int expected) {
+static bool check(const char *name, BenchError *) {
     int sum;
     HANDLE_ERROR(cudaMemcpy(&sum, dev_sum, sizeof(int), cudaMemcpyDeviceToHost));
     inject_error(&sum, sizeof(int));
-    return check_ints(kernel.name, &sum, &expected, 1);
-}
-
-// Checks the kernel, times it and checks it again. Sets the time in milliseconds: the median of
-// RUNS runs, or of those that a quarter of a second has room for. The first one warms up; when it
-// is as long as that, it is the only one.
-static bool run(const Kernel &kernel, const Data &d, int expected, float *median) {
-    poison(d);
-    bool ok = check(kernel, timed(kernel, d, median), expected);
-    if (*median >= 250)
-        return ok;
-
-    poison(d);
-    const int *dev_sum;
-    float ms[RUNS], total = 0;
-    int runs = 0;
-    do {
-        dev_sum = timed(kernel, d, &ms[runs]);
-        total += ms[runs++];
-    } while (runs < RUNS && total < 250);
-    std::nth_element(ms, ms + runs / 2, ms + runs);
-    *median = ms[runs / 2];
-    return check(kernel, dev_sum, expected) && ok;
+    return check_ints(name, &sum, &expected, 1);
 }
 
 // The table: each element is read once, 4 bytes; what the passes leave is not counted.
-static bool show_times(const Data &d, int expected, int only) {
-    bool ok = true;
-    float first = 0, before = 0, ms;
-    printf("%u ints\n    %-28s %15s %17s %9s %9s\n", d.n, "kernel", "time", "rate", "step",
-           "in all");
-    for (int k = 0; k < KERNELS; k++) {
-        if (only >= 0 && k != only)
-            continue;
-        ok = run(kernels[k], d, expected, &ms) && ok;
-        first = first ? first : ms;
-        before = before ? before : ms;
-        printf("%-3d %-28s %12.4f ms %12.2f GB/s %8.2fx %8.2fx\n", k, kernels[k].name, ms,
-               d.n * sizeof(int) / ms / 1e6, before / ms, first / ms);
-        before = ms;
-    }
-    return ok;
+static bool show_times(void) {
+    char title[64];
+    snprintf(title, sizeof title, "%u ints", size);
+    return bench_run({title, NULL, size, 4.0 * size, "GB/s", 4 * (size_t)size, rungs,
+                      sizeof rungs / sizeof *rungs, poison, check});
 }
 
 // The sum of the first element, of the first two, of the first three …
-static bool check_every_size(const Data &d, const int *in, int only) {
-    int *got = (int *)malloc(d.n * sizeof(int)), *expected = (int *)malloc(d.n * sizeof(int));
+static bool check_every_size(void) {
+    int *got = (int *)malloc(size * sizeof(int)), *wanted = (int *)malloc(size * sizeof(int));
     HANDLE_NULL(got);
-    HANDLE_NULL(expected);
-    for (unsigned i = 0; i < d.n; i++)
-        expected[i] = in[i] + (i > 0 ? expected[i - 1] : 0);
+    HANDLE_NULL(wanted);
+    for (unsigned i = 0; i < size; i++)
+        wanted[i] = in[i] + (i > 0 ? wanted[i - 1] : 0);
     bool ok = true;
     for (int k = 0; k < KERNELS; k++) {
-        if (only >= 0 && k != only)
+        if (options.kernel >= 0 && k != options.kernel)
             continue;
-        for (unsigned i = 0; i < d.n; i++) {
-            poison(d);
-            HANDLE_ERROR(cudaMemcpy(&got[i], reduce(kernels[k], d, i + 1), sizeof(int),
-                                    cudaMemcpyDeviceToHost));
+        for (unsigned i = 0; i < size; i++) {
+            poison();
+            reduce(kernels[k], i + 1);
+            HANDLE_ERROR(cudaMemcpy(&got[i], dev_sum, sizeof(int), cudaMemcpyDeviceToHost));
         }
-        inject_error(got, d.n * sizeof(int));
-        bool right = check_ints(kernels[k].name, got, expected, d.n);
+        inject_error(got, size * sizeof(int));
+        bool right = check_ints(rungs[k].name, got, wanted, size);
         if (right)
-            printf("%d %s: right for every size from 1 to %u\n", k, kernels[k].name, d.n);
+            printf("%d %s: right for every size from 1 to %u\n", k, rungs[k].name, size);
         ok = right && ok;
     }
     free(got);
-    free(expected);
+    free(wanted);
     return ok;
 }
 
 int main(int argc, char **argv) {
-    size_t n = N;
-    int only = -1;
+    size_t n = BENCH_SIZE(4 << 20, 1 << 16);
     bool every = false;
     const Option own[] = {
         OPTION_SIZE("size", &n, 1, INT_MAX, "ints to add up"),
-        OPTION_INT("kernel", &only, -1, KERNELS - 1, "run this one alone, -1 for all"),
         OPTION_FLAG("every", &every, "no times, but check every size from 1 to --size"),
         OPTION_END};
-    parse_options(argc, argv, "Adds up an array with seven kernels, one faster than the other.", 0,
-                  own);
+    parse_options(argc, argv, "Adds up an array with nine kernels, each faster than the last.",
+                  LADDER, own);
     select_device();
 
-    Data d;
-    d.n = n;
-    d.sums_bytes = ((n - 1) / THREADS + 1) * sizeof(int);
-    require_memory((every ? 3 : 1) * n * sizeof(int), n * sizeof(int) + 2 * d.sums_bytes);
+    size = n;
+    sums_bytes = ((n - 1) / THREADS + 1) * sizeof(int);
+    require_memory((every ? 3 : 1) * n * sizeof(int), n * sizeof(int) + 2 * sums_bytes);
     // From 1 up, so that none can be left out unnoticed, to as much as the sum has room for.
-    int *in = big_random_ints(n), most = std::min<size_t>(255, INT_MAX / n), expected = 0;
+    in = big_random_ints(n);
+    int most = std::min<size_t>(255, INT_MAX / n);
     for (size_t i = 0; i < n; i++) {
         in[i] = 1 + (unsigned)in[i] % most;
         expected += in[i];
     }
-    HANDLE_ERROR(cudaMalloc((void **)&d.dev_in, n * sizeof(int)));
-    HANDLE_ERROR(cudaMalloc((void **)&d.dev_sums[0], d.sums_bytes));
-    HANDLE_ERROR(cudaMalloc((void **)&d.dev_sums[1], d.sums_bytes));
-    HANDLE_ERROR(cudaMemcpy(d.dev_in, in, n * sizeof(int), cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaEventCreate(&d.start));
-    HANDLE_ERROR(cudaEventCreate(&d.stop));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_in, n * sizeof(int)));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_sums[0], sums_bytes));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_sums[1], sums_bytes));
+    HANDLE_ERROR(cudaMemcpy(dev_in, in, n * sizeof(int), cudaMemcpyHostToDevice));
+#ifdef __NVCC__
+    run_cub(); // asks how much memory it wants
+    HANDLE_ERROR(cudaMalloc(&cub_memory, cub_bytes));
+#endif
 
-    bool ok = every ? check_every_size(d, in, only) : show_times(d, expected, only);
+    bool ok = every ? check_every_size() : show_times();
+    bench_finish();
 
-    HANDLE_ERROR(cudaEventDestroy(d.start));
-    HANDLE_ERROR(cudaEventDestroy(d.stop));
-    HANDLE_ERROR(cudaFree(d.dev_in));
-    HANDLE_ERROR(cudaFree(d.dev_sums[0]));
-    HANDLE_ERROR(cudaFree(d.dev_sums[1]));
+#ifdef __NVCC__
+    HANDLE_ERROR(cudaFree(cub_memory));
+#endif
+    HANDLE_ERROR(cudaFree(dev_in));
+    HANDLE_ERROR(cudaFree(dev_sums[0]));
+    HANDLE_ERROR(cudaFree(dev_sums[1]));
     free(in);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }

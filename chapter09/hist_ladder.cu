@@ -168,24 +168,20 @@ __global__ void __launch_bounds__(THREADS)
         histo[threadIdx.x] = atomicExch(&sums[threadIdx.x], 0);
 }
 
-static void clear(void) {
+// Two a multiprocessor, but so many that the 32 bits of a bin are enough
+static unsigned blocks(void) {
+    return std::max<size_t>(2 * multiprocessors, (size >> 31) + 1);
+}
+
+static void run(void (*kernel)(const unsigned char *, size_t, Count *), unsigned threads,
+                size_t shared) {
     HANDLE_ERROR(cudaMemsetAsync(dev_histo, 0, BINS * sizeof(Count)));
+    kernel<<<blocks(), threads, shared>>>(dev_buffer, size, dev_histo);
+    HANDLE_LAUNCH();
 }
-
-// `each` blocks a multiprocessor, but so many that the 32 bits of a bin are enough
-static unsigned blocks(unsigned each) {
-    return std::max<size_t>(each * multiprocessors, (size >> 31) + 1);
-}
-
-#define AFTER_CLEARING(kernel, blocks, threads, shared)                                            \
-    [] {                                                                                           \
-        clear();                                                                                   \
-        kernel<<<blocks, threads, shared>>>(dev_buffer, size, dev_histo);                          \
-        HANDLE_LAUNCH();                                                                           \
-    }
 
 static void run_finish(void) {
-    histo_finish<<<blocks(2), THREADS, LANE_BYTES>>>(dev_buffer, size, dev_histo);
+    histo_finish<<<blocks(), THREADS, LANE_BYTES>>>(dev_buffer, size, dev_histo);
     HANDLE_LAUNCH();
 }
 
@@ -214,15 +210,11 @@ static void run_cub(void) {
 
 static const Rung rungs[] = {
     {"book, global memory", "256 threads, 2 blocks a multiprocessor",
-     AFTER_CLEARING(histo_global, blocks(2), BINS, 0)},
-    {"book, shared memory", "bins for each block",
-     AFTER_CLEARING(histo_shared, blocks(2), BINS, 0)},
-    {"16-byte loads", "and as many threads as fit",
-     AFTER_CLEARING(histo_vectors<1>, blocks(2), THREADS, 0)},
-    {"a copy a warp", "warps do not meet",
-     AFTER_CLEARING(histo_vectors<32>, blocks(2), THREADS, 0)},
-    {"a copy a lane", "no two lanes in a bank",
-     AFTER_CLEARING(histo_lanes, blocks(2), THREADS, LANE_BYTES)},
+     [] { run(histo_global, BINS, 0); }},
+    {"book, shared memory", "bins for each block", [] { run(histo_shared, BINS, 0); }},
+    {"16-byte loads", "and as many threads as fit", [] { run(histo_vectors<1>, THREADS, 0); }},
+    {"a copy a warp", "warps do not meet", [] { run(histo_vectors<32>, THREADS, 0); }},
+    {"a copy a lane", "no two lanes in a bank", [] { run(histo_lanes, THREADS, LANE_BYTES); }},
     {"one launch", "the last block clears", run_finish},
 #ifdef __NVCC__
     {"CUB", "DeviceHistogram::HistogramEven", run_cub, PEER},
