@@ -151,12 +151,12 @@ static void write_through(void) {
     result = c;
     for (size_t i = 0, count; i < n; i += count) {
         count = tapered(n - i);
-        unsigned blocks = (count + THREADS - 1) / THREADS;
+        unsigned all = (count + THREADS - 1) / THREADS;
+        unsigned blocks = count > 4 * SMALLEST ? std::min(WRITERS, all) : all;
         copy_up(i, count, streams[0]);
         HANDLE_ERROR(cudaEventRecord(arrived, streams[0]));
         HANDLE_ERROR(cudaStreamWaitEvent(streams[1], arrived, 0));
-        kernel < < <count> 4 * SMALLEST ? std::min(blocks, WRITERS) : blocks, THREADS, 0,
-            streams[1] >>> (dev_a + i, dev_b + i, mapped_c + i, count);
+        kernel<<<blocks, THREADS, 0, streams[1]>>>(dev_a + i, dev_b + i, mapped_c + i, count);
         HANDLE_LAUNCH();
     }
 }
