@@ -2,10 +2,12 @@
 /*
  * copy_ladder: memory that is not pinned, copied as fast as the host can move it
  *
- * Teaches: The device cannot copy from memory that the system may move, so what is in such memory
- * is copied twice: by the host to pinned memory, by the device from there. The two copies can go on
- * at the same time, and several threads of the host do their part faster than one. Pinned chunks
- * that are small stay in the host's caches. Book:    10.2 (ladder) Run: ./bin/chapter10/copy_ladder
+ * Teaches: The device cannot copy from memory that the system may move, so what is there is copied
+ *          twice: by the host to pinned memory, by the device from there. The two copies can go on
+ *          at the same time, and several threads of the host do their part faster than one. Pinned
+ *          chunks that are small stay in the host's caches.
+ * Book:    10.2 (ladder)
+ * Run:     ./bin/chapter10/copy_ladder
  * Differs: times are those of the host's clock, and starting the threads is part of them. What is
  *          copied to has been written before, so that the system need not find its pages first.
  * Bench:   64M 256M

@@ -3,11 +3,13 @@
  * zero_copy_ladder: a dot product of vectors that stay on the host, as fast as a copy of them
  *
  * Teaches: A kernel that reads the host's memory waits a microsecond or more for each answer, so
- * the bus is full only while very much has been asked for. What it asks for comes in packets, each
- * with a header, so large pieces are better than small ones. Book:    11.2 (ladder) Run:
- * ./bin/chapter11/zero_copy_ladder Differs: random data, and one sum: the last block to finish adds
- * up what all have found, where the book leaves that to the host. Times are those of the host's
- * clock. Bench:   33M
+ *          the bus is full only while very much has been asked for. What it asks for comes in
+ *          packets, each with a header, so large pieces are better than small ones.
+ * Book:    11.2 (ladder)
+ * Run:     ./bin/chapter11/zero_copy_ladder
+ * Differs: random data, and one sum: the last block to finish adds up what all have found, where
+ *          the book leaves that to the host. Times are those of the host's clock.
+ * Bench:   33M
  */
 #include <math.h>
 #include <stdio.h>
