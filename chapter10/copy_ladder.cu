@@ -16,18 +16,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <algorithm>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 #include "../common/bench.h"
 #include "../common/book.h"
 #include "../common/memory.h"
 
-const size_t CHUNK = 1 << 20; // bytes
+const size_t CHUNK = 2 << 20; // bytes
 const int RING = 3;           // chunks of a thread
 const int MOST_THREADS = 64;
 
-// A thread's own stream and pinned chunks.
+// A thread's own pinned chunks. The stream is one for all: to change between streams takes the
+// device longer than to go on in one.
 struct Lane {
     int number;
-    cudaStream_t stream;
     char *chunk[RING];
     cudaEvent_t copied[RING]; // by the device, to or from the chunk
 };
@@ -35,8 +38,9 @@ struct Lane {
 static size_t bytes;
 static char *source, *back; // not pinned
 static char *pinned, *dev;
-static int threads = BENCH_SIZE(8, 2);
+static int threads = BENCH_SIZE(4, 2);
 static Lane lanes[MOST_THREADS];
+static cudaStream_t stream;
 
 static size_t size_of_chunk(size_t at) {
     return std::min(CHUNK, bytes - at);
@@ -54,23 +58,46 @@ static void up(Lane &lane, int step, int ring, bool device) {
         memcpy(lane.chunk[k], source + at, size_of_chunk(at));
         if (device) {
             HANDLE_ERROR(cudaMemcpyAsync(dev + at, lane.chunk[k], size_of_chunk(at),
-                                         cudaMemcpyHostToDevice, lane.stream));
-            HANDLE_ERROR(cudaEventRecord(lane.copied[k], lane.stream));
+                                         cudaMemcpyHostToDevice, stream));
+            HANDLE_ERROR(cudaEventRecord(lane.copied[k], stream));
         }
     }
 }
 
 // ---- down ----
 
+// A store to memory that is not in the cache first reads what it is about to overwrite. A streaming
+// store does not, as long as whole lines are written.
+static void stream_out(char *to, const char *from, size_t size) {
+    size_t done = 0;
+#ifdef __SSE2__
+    size_t lead = -(size_t)to % 64; // up to the first whole line
+    if (size > lead) {
+        memcpy(to, from, lead);
+        for (done = lead; done + 64 <= size; done += 64)
+            for (int k = 0; k < 4; k++)
+                _mm_stream_si128((__m128i *)(to + done) + k,
+                                 _mm_loadu_si128((const __m128i *)(from + done) + k));
+        _mm_sfence(); // all is written before anything that follows
+    }
+#endif
+    memcpy(to + done, from + done, size - done);
+}
+
+static void copy_out(char *to, const char *from, size_t size) {
+    memcpy(to, from, size);
+}
+
 static void fetch(Lane &lane, size_t at, int k) {
     if (at >= bytes)
         return;
     HANDLE_ERROR(cudaMemcpyAsync(lane.chunk[k], dev + at, size_of_chunk(at), cudaMemcpyDeviceToHost,
-                                 lane.stream));
-    HANDLE_ERROR(cudaEventRecord(lane.copied[k], lane.stream));
+                                 stream));
+    HANDLE_ERROR(cudaEventRecord(lane.copied[k], stream));
 }
 
 // The device fills all pinned chunks of the lane; when the host has emptied one, it asks for more.
+template <void (*out)(char *, const char *, size_t)>
 static void down(Lane &lane, int step, int ring, bool device) {
     size_t at = lane.number * CHUNK;
     for (int k = 0; k < ring && device; k++)
@@ -78,7 +105,7 @@ static void down(Lane &lane, int step, int ring, bool device) {
     for (int k = 0; at < bytes; at += step * CHUNK, k = (k + 1) % ring) {
         if (device)
             HANDLE_ERROR(cudaEventSynchronize(lane.copied[k]));
-        memcpy(back + at, lane.chunk[k], size_of_chunk(at));
+        out(back + at, lane.chunk[k], size_of_chunk(at));
         if (device)
             fetch(lane, at + ring * step * CHUNK, k);
     }
@@ -107,21 +134,23 @@ static const Rung rungs_up[] = {
      [] { HANDLE_ERROR(cudaMemcpy(dev, source, bytes, cudaMemcpyHostToDevice)); }},
     {"a pinned chunk", "the host fills it, the device reads", [] { up(lanes[0], 1, 1, true); }},
     {"several chunks", "both at the same time", [] { up(lanes[0], 1, RING, true); }},
-    {"threads", "chunks and a stream each", with_threads<up, true>},
-    {"pinned copy", "the device's part alone",
+    {"threads", "each with its own chunks", with_threads<up, true>},
+    {"pinned copy", "copied by the device alone",
      [] { HANDLE_ERROR(cudaMemcpyAsync(dev, pinned, bytes, cudaMemcpyHostToDevice)); }, LIMIT},
-    {"host's memcpy", "the host's part, as many threads", with_threads<up, false>, LIMIT},
+    {"host's part", "with as many threads", with_threads<up, false>, LIMIT},
 };
 
 static const Rung rungs_down[] = {
     {"book", "cudaMemcpy sees to it",
      [] { HANDLE_ERROR(cudaMemcpy(back, dev, bytes, cudaMemcpyDeviceToHost)); }},
-    {"a pinned chunk", "the device fills it, the host reads", [] { down(lanes[0], 1, 1, true); }},
-    {"several chunks", "both at the same time", [] { down(lanes[0], 1, RING, true); }},
-    {"threads", "chunks and a stream each", with_threads<down, true>},
-    {"pinned copy", "the device's part alone",
+    {"a pinned chunk", "the device fills it, the host reads",
+     [] { down<copy_out>(lanes[0], 1, 1, true); }},
+    {"several chunks", "both at the same time", [] { down<copy_out>(lanes[0], 1, RING, true); }},
+    {"threads", "each with its own chunks", with_threads<down<copy_out>, true>},
+    {"streaming stores", "what is overwritten is not read", with_threads<down<stream_out>, true>},
+    {"pinned copy", "copied by the device alone",
      [] { HANDLE_ERROR(cudaMemcpyAsync(pinned, dev, bytes, cudaMemcpyDeviceToHost)); }, LIMIT},
-    {"host's memcpy", "the host's part, as many threads", with_threads<down, false>, LIMIT},
+    {"host's part", "with as many threads", with_threads<down<stream_out>, false>, LIMIT},
 };
 
 static void poison_up(void) {
@@ -160,10 +189,10 @@ int main(int argc, char **argv) {
     HANDLE_NULL(back);
     HANDLE_ERROR(cudaHostAlloc((void **)&pinned, bytes, cudaHostAllocDefault));
     HANDLE_ERROR(cudaMalloc((void **)&dev, bytes));
+    HANDLE_ERROR(cudaStreamCreate(&stream));
     for (int i = 0; i < threads; i++) {
         Lane &lane = lanes[i];
         lane.number = i;
-        HANDLE_ERROR(cudaStreamCreate(&lane.stream));
         for (int k = 0; k < RING; k++) {
             HANDLE_ERROR(cudaHostAlloc((void **)&lane.chunk[k], CHUNK, cudaHostAllocDefault));
             HANDLE_ERROR(cudaEventCreateWithFlags(&lane.copied[k], cudaEventDisableTiming));
@@ -181,12 +210,12 @@ int main(int argc, char **argv) {
     bench_finish();
 
     for (int i = 0; i < threads; i++) {
-        HANDLE_ERROR(cudaStreamDestroy(lanes[i].stream));
         for (int k = 0; k < RING; k++) {
             HANDLE_ERROR(cudaFreeHost(lanes[i].chunk[k]));
             HANDLE_ERROR(cudaEventDestroy(lanes[i].copied[k]));
         }
     }
+    HANDLE_ERROR(cudaStreamDestroy(stream));
     HANDLE_ERROR(cudaFree(dev));
     HANDLE_ERROR(cudaFreeHost(pinned));
     free(source);

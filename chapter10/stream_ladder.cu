@@ -21,33 +21,32 @@
 #include "../common/book.h"
 #include "../common/memory.h"
 
-const size_t CHUNK = 1 << 20;     // elements, the book's
-const size_t LARGEST = 2 << 20;   // of the chunks that become smaller
-const size_t SMALLEST = 16 << 10; // of them
-const unsigned WRITERS = 16;      // blocks that write to the host's memory
+const size_t CHUNK = 1 << 20;      // elements, the book's
+const size_t SMALLEST = 128 << 10; // of the chunks that become smaller
+const double SHARE = 0.44;         // of what is left, in such a chunk
 const unsigned THREADS = 256;
 const int MASK = 0x1fffffff; // three times as much still fits an int
 
-static size_t n;
+static size_t n, pitch; // pitch: bytes from a to b, also on the device
 static int *pageable_a, *pageable_b, *pageable_c, *a, *b, *c; // the latter are pinned
-static int *dev_a, *dev_b, *dev_c, *mapped_c;
+static int *dev_a, *dev_b, *dev_c;
 static int *expected, *result; // result: pageable_c or c
 static cudaStream_t streams[3];
 static cudaEvent_t arrived, computed, finished;
 
-// The average of two averages: those of three neighbours in a and in b.
-__host__ __device__ static int average(const int *a, const int *b, size_t n, size_t i) {
-    size_t base = i / 256 * 256, places = n - base < 256 ? n - base : 256;
-    size_t i1 = base + (i + 1 - base) % places, i2 = base + (i + 2 - base) % places;
+// The average of two averages: those of three neighbours in a and in b, of the `left` elements from
+// where the pointers show.
+__host__ __device__ static int average(const int *a, const int *b, unsigned i, size_t left) {
+    unsigned places = left < 256 ? left : 256, i1 = (i + 1) % places, i2 = (i + 2) % places;
     float as = (a[i] + a[i1] + a[i2]) / 3.0f;
     float bs = (b[i] + b[i1] + b[i2]) / 3.0f;
     return (as + bs) / 2;
 }
 
 __global__ void kernel(const int *a, const int *b, int *c, size_t n) {
-    size_t stride = (size_t)blockDim.x * gridDim.x;
-    for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < n; i += stride)
-        c[i] = average(a, b, n, i);
+    size_t first = (size_t)blockIdx.x * THREADS;
+    if (first + threadIdx.x < n)
+        c[first + threadIdx.x] = average(a + first, b + first, threadIdx.x, n - first);
 }
 
 // ---- the three stages of the chunk of `count` elements from `i` on ----
@@ -115,8 +114,8 @@ static void breadth_first(void) {
 // A stream for each stage, so that no copy up waits for anything but the one before it. Events hold
 // a chunk's next stage back until the one before is done. One event of a kind will do: a stream
 // waits for what the event has recorded by the time of the call.
-static void stages(size_t i, size_t count) {
-    copy_up(i, count, streams[0]);
+static void stages(size_t i, size_t count, void (*up)(size_t, size_t, cudaStream_t)) {
+    up(i, count, streams[0]);
     HANDLE_ERROR(cudaEventRecord(arrived, streams[0]));
     HANDLE_ERROR(cudaStreamWaitEvent(streams[1], arrived, 0));
     compute(i, count, streams[1]);
@@ -128,37 +127,35 @@ static void stages(size_t i, size_t count) {
 static void three_stages(void) {
     result = c;
     for (size_t i = 0; i < n; i += CHUNK)
-        stages(i, std::min(CHUNK, n - i));
+        stages(i, std::min(CHUNK, n - i), copy_up);
 }
 
-// When the last chunk is up it still has to be computed and copied down, so it should be small; the
-// one before it as well, or its copy down would still be going on. What goes up is twice what comes
-// down, so each may be half of what is left. Large ones before that, because each copy has a cost.
-static size_t tapered(size_t left) {
-    size_t half = (left / 2 + 255) / 256 * 256;
-    return std::min({std::max(half, SMALLEST), LARGEST, left});
+// The engine pauses for two or three microseconds from one copy to the next. a and b are so far
+// apart as the rows of a picture with two rows: then a chunk of both is one copy.
+static void copy_both_up(size_t i, size_t count, cudaStream_t stream) {
+    HANDLE_ERROR(cudaMemcpy2DAsync(dev_a + i, pitch, a + i, pitch, count * sizeof(int), 2,
+                                   cudaMemcpyHostToDevice, stream));
 }
 
-static void tapered_stages(void) {
+static void fewer_copies(void) {
+    result = c;
+    for (size_t i = 0; i < n; i += CHUNK)
+        stages(i, std::min(CHUNK, n - i), copy_both_up);
+}
+
+// When the last chunk is up it still has to be computed and copied down, so it should be small; but
+// small ones from the start would be many. A chunk that is half as large as the one before is up
+// when that one is down: what goes up is twice as much. Then each is half of what is left, and a
+// little less makes sure that the copies down do not fall behind.
+static size_t part_of(size_t left) {
+    size_t part = (size_t)(SHARE * left) / THREADS * THREADS;
+    return std::min(std::max(part, SMALLEST), left);
+}
+
+static void ever_smaller(void) {
     result = c;
     for (size_t i = 0, count; i < n; i += count)
-        stages(i, count = tapered(n - i));
-}
-
-// The kernel writes its result to the host's memory, in place of a copy: a stage less. Few blocks,
-// so that what they write leaves room on the bus for the requests of the copies up.
-static void write_through(void) {
-    result = c;
-    for (size_t i = 0, count; i < n; i += count) {
-        count = tapered(n - i);
-        unsigned all = (count + THREADS - 1) / THREADS;
-        unsigned blocks = count > 4 * SMALLEST ? std::min(WRITERS, all) : all;
-        copy_up(i, count, streams[0]);
-        HANDLE_ERROR(cudaEventRecord(arrived, streams[0]));
-        HANDLE_ERROR(cudaStreamWaitEvent(streams[1], arrived, 0));
-        kernel<<<blocks, THREADS, 0, streams[1]>>>(dev_a + i, dev_b + i, mapped_c + i, count);
-        HANDLE_LAUNCH();
-    }
+        stages(i, count = part_of(n - i), copy_both_up);
 }
 
 // All calls of a frame are recorded once, and from then on started with one.
@@ -168,7 +165,7 @@ static cudaGraphExec_t frame;
 static void record_frame(void) {
     cudaGraph_t graph;
     HANDLE_ERROR(cudaStreamBeginCapture(streams[0], cudaStreamCaptureModeGlobal));
-    tapered_stages();
+    ever_smaller();
     // Everything must come together again in the stream where the recording began.
     HANDLE_ERROR(cudaEventRecord(finished, streams[2]));
     HANDLE_ERROR(cudaStreamWaitEvent(streams[0], finished, 0));
@@ -191,9 +188,9 @@ static const Rung rungs[] = {
     {"two streams", "depth first", depth_first<2>},
     {"breadth first", "the other order of the calls", breadth_first},
     {"three stages", "a stream each: up, kernel, down", three_stages},
-    {"tapered", "last chunks ever smaller", tapered_stages},
-    {"write-through", "the kernel writes to the host", write_through},
-    {"graph", "tapered, started by one call", graph, RUNG, 50},
+    {"fewer copies", "a and b in one call", fewer_copies},
+    {"ever smaller", "each chunk 0.44 of what is left", ever_smaller},
+    {"graph", "the same, started by one call", graph, RUNG, 50},
     {"copies up", "if there were no other work", [] { copy_up(0, n, streams[0]); }, LIMIT},
     {"copies down", "the same", [] { copy_down(0, n, streams[2]); }, LIMIT},
     {"kernels", "the same", [] { compute(0, n, streams[1]); }, LIMIT},
@@ -211,8 +208,7 @@ static bool check(const char *name, BenchError *) {
 
 int main(int argc, char **argv) {
     n = BENCH_SIZE(20 << 20, 1 << 20);
-    const Option own[] = {OPTION_SIZE("size", &n, 1, 1LL << 40, "elements in a vector"),
-                          OPTION_END};
+    const Option own[] = {OPTION_SIZE("size", &n, 1, 1 << 28, "elements in a vector"), OPTION_END};
     parse_options(argc, argv, "Copies and computes in chunks, each way faster than the last.",
                   LADDER, own);
     select_device();
@@ -225,20 +221,20 @@ int main(int argc, char **argv) {
     expected = (int *)malloc(bytes);
     HANDLE_NULL(pageable_c);
     HANDLE_NULL(expected);
-    HANDLE_ERROR(cudaHostAlloc((void **)&a, bytes, cudaHostAllocDefault));
-    HANDLE_ERROR(cudaHostAlloc((void **)&b, bytes, cudaHostAllocDefault));
-    HANDLE_ERROR(cudaHostAlloc((void **)&c, bytes, cudaHostAllocMapped));
-    HANDLE_ERROR(cudaHostGetDevicePointer((void **)&mapped_c, c, 0));
+    pitch = (bytes + 255) / 256 * 256;
+    HANDLE_ERROR(cudaHostAlloc((void **)&a, 2 * pitch, cudaHostAllocDefault));
+    HANDLE_ERROR(cudaHostAlloc((void **)&c, bytes, cudaHostAllocDefault));
+    b = a + pitch / sizeof(int);
     for (size_t i = 0; i < n; i++) {
         a[i] = pageable_a[i] &= MASK;
         b[i] = pageable_b[i] &= MASK;
     }
     // Nothing here can be fused or reordered, so float rounds on the host as it does on the device.
     for (size_t i = 0; i < n; i++)
-        expected[i] = average(a, b, n, i);
-    HANDLE_ERROR(cudaMalloc((void **)&dev_a, bytes));
-    HANDLE_ERROR(cudaMalloc((void **)&dev_b, bytes));
+        expected[i] = average(a + i / 256 * 256, b + i / 256 * 256, i % 256, n - i / 256 * 256);
+    HANDLE_ERROR(cudaMalloc((void **)&dev_a, 2 * pitch));
     HANDLE_ERROR(cudaMalloc((void **)&dev_c, bytes));
+    dev_b = dev_a + pitch / sizeof(int);
     for (cudaStream_t &stream : streams)
         HANDLE_ERROR(cudaStreamCreate(&stream));
     for (cudaEvent_t *event : {&arrived, &computed, &finished})
@@ -261,10 +257,8 @@ int main(int argc, char **argv) {
     for (cudaStream_t stream : streams)
         HANDLE_ERROR(cudaStreamDestroy(stream));
     HANDLE_ERROR(cudaFree(dev_a));
-    HANDLE_ERROR(cudaFree(dev_b));
     HANDLE_ERROR(cudaFree(dev_c));
     HANDLE_ERROR(cudaFreeHost(a));
-    HANDLE_ERROR(cudaFreeHost(b));
     HANDLE_ERROR(cudaFreeHost(c));
     free(pageable_a);
     free(pageable_b);
