@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * zero_copy_ladder: a dot product of vectors that stay on the host, as fast as a copy of them
+ * zero_copy_ladder: a dot product of vectors that stay on the host, against a copy of them
  *
  * Teaches: A kernel that reads the host's memory waits a microsecond or more for each answer, so
- *          the bus is full only while very much has been asked for. What it asks for comes in
- *          packets, each with a header, so large pieces are better than small ones.
+ *          the bus is full only while very much has been asked for: by many threads, or by 16
+ *          bytes a thread. An answer brings 128 bytes and a header. The copy engine asks for more
+ *          at a time, so a copy in chunks is faster still, where the device has room for it.
  * Book:    11.2 (ladder)
  * Run:     ./bin/chapter11/zero_copy_ladder
  * Differs: random data, and one sum: the last block to finish adds up what all have found, where
@@ -20,15 +21,14 @@
 #include "../common/book.h"
 #include "../common/memory.h"
 
-const unsigned BOOK_BLOCKS = 32;
-const unsigned BLOCKS = 264; // multiprocessors of an H200, twice
 const unsigned THREADS = 256;
-const int LOADS = 4;        // of each vector, by a thread, at the same time
-const unsigned TILE = 1024; // floats of a bulk copy
-const int STAGES = 8;       // tiles of a block, at the same time
-const unsigned BULK_BLOCKS = 132, BULK_BYTES = STAGES * 2 * TILE * sizeof(float);
-const unsigned MOST_BLOCKS = BLOCKS > BULK_BLOCKS ? BLOCKS : BULK_BLOCKS;
-const unsigned HOST_FLAGS = cudaHostAllocMapped; // also tried: cudaHostAllocWriteCombined
+const unsigned BOOK_BLOCKS = 32;
+const unsigned BLOCKS = 132; // of kernels on the device's memory, and where 4 bytes are asked for
+const unsigned FEW_BLOCKS = 16;           // that ask for 16 bytes a thread
+const double IN_PLACE = 0.1;              // share that the kernel reads while the rest is copied
+const double SHARE = 0.75;                // of what is left, in a chunk
+const size_t SMALLEST = 256 << 10;        // floats of a vector in a chunk
+const unsigned MOST_BLOCKS = 64 * BLOCKS; // of all kernels of a run
 
 static size_t n;
 static float *pageable_a, *pageable_b;
@@ -36,10 +36,17 @@ static float *a, *b, *result;             // mapped: the device can read and wri
 static float *map_a, *map_b, *map_result; // where the device finds them
 static float *dev_a, *dev_b, *partial;
 static double expected;
+static cudaStream_t streams[3];
+static cudaEvent_t arrived;
 
 // ---- sums ----
 
-__device__ unsigned finished; // blocks that have found their part; after each launch 0 again
+__device__ unsigned finished; // blocks that have found their part; after each run 0 again
+
+// Where a kernel that is one of several finds its place.
+struct Place {
+    unsigned first, all; // blocks: of kernels before this one, of all kernels
+};
 
 // Of all threads of the block, for thread 0.
 __device__ static float block_sum(float sum) {
@@ -55,21 +62,21 @@ __device__ static float block_sum(float sum) {
     return sum;
 }
 
-// Each block leaves its sum in `partial`. The last one, which sees that all others have, adds up.
-__device__ static void finish(float sum, float *partial, float *result) {
+// Each block leaves its sum in `partial`. The last one, of all kernels of the run, adds up.
+__device__ static void finish(float sum, float *partial, Place place, float *result) {
     __shared__ bool last;
     sum = block_sum(sum);
     if (threadIdx.x == 0) {
-        partial[blockIdx.x] = sum;
+        partial[place.first + blockIdx.x] = sum;
         __threadfence(); // the sum is there before it is counted
-        last = atomicInc(&finished, gridDim.x - 1) == gridDim.x - 1;
+        last = atomicInc(&finished, place.all - 1) == place.all - 1;
     }
     __syncthreads();
     if (!last)
         return;
     __threadfence();
     sum = 0;
-    for (unsigned i = threadIdx.x; i < gridDim.x; i += blockDim.x)
+    for (unsigned i = threadIdx.x; i < place.all; i += blockDim.x)
         sum += __ldcg(&partial[i]);
     sum = block_sum(sum);
     if (threadIdx.x == 0)
@@ -105,113 +112,20 @@ __device__ static float product(float4 x, float4 y) {
     return x.x * y.x + x.y * y.y + x.z * y.z + x.w * y.w;
 }
 
-// What is left of n after the first `done` elements, few: by block 0.
-__device__ static float rest(const float *a, const float *b, size_t done, size_t n) {
-    float sum = 0;
-    for (size_t i = done + threadIdx.x; blockIdx.x == 0 && i < n; i += blockDim.x)
-        sum += a[i] * b[i];
-    return sum;
-}
-
-// T is float or float4: then a load of a warp is 512 bytes without a gap, four whole lines of the
-// cache. The loads of a block follow each other, and the blocks walk side by side.
-template <class T, int loads>
-__global__ void dot_finished(const float *a, const float *b, float *partial, float *result,
-                             size_t n) {
+// T is float, or float4, of which each load of a warp is 512 bytes without a gap.
+template <class T>
+__global__ void dot_finished(const float *a, const float *b, size_t n, float *partial, Place place,
+                             float *result) {
     const T *ta = (const T *)a, *tb = (const T *)b;
-    size_t width = sizeof(T) / sizeof(float), count = n / width;
-    float sum = rest(a, b, count * width, n);
-    size_t first = threadIdx.x + (size_t)blockIdx.x * loads * THREADS;
-    for (size_t i = first; i < count; i += (size_t)loads * THREADS * gridDim.x) {
-        T x[loads], y[loads];
-        for (int k = 0; k < loads; k++)
-            if (i + k * THREADS < count) {
-                x[k] = ta[i + k * THREADS];
-                y[k] = tb[i + k * THREADS];
-            }
-        for (int k = 0; k < loads; k++)
-            if (i + k * THREADS < count)
-                sum += product(x[k], y[k]);
-    }
-    finish(sum, partial, result);
+    const size_t width = sizeof(T) / sizeof(float), count = n / width;
+    size_t start = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
+    float sum = 0;
+    for (size_t i = start; i < count; i += (size_t)blockDim.x * gridDim.x)
+        sum += product(ta[i], tb[i]);
+    if (start < n - count * width)
+        sum += a[count * width + start] * b[count * width + start];
+    finish(sum, partial, place, result);
 }
-
-#if __CUDA_ARCH__ >= 900
-__device__ static unsigned shared_address(const void *p) {
-    return (unsigned)__cvta_generic_to_shared(p);
-}
-
-// One thread asks for a tile of each vector, to be laid down in shared memory. `full` counts the
-// bytes that have come.
-__device__ static void ask(const float *a, const float *b, float (*tiles)[TILE],
-                           unsigned long long *full) {
-    unsigned barrier = shared_address(full), bytes = TILE * sizeof(float);
-    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(barrier), "r"(2 * bytes)
-                 : "memory");
-    for (int v = 0; v < 2; v++)
-        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
-                     "[%0], [%1], %2, [%3];" ::"r"(shared_address(tiles[v])),
-                     "l"(v == 0 ? a : b), "r"(bytes), "r"(barrier)
-                     : "memory");
-}
-
-__device__ static void wait_for(unsigned long long *full, unsigned phase) {
-    unsigned done;
-    do
-        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; "
-                     "selp.u32 %0, 1, 0, p; }"
-                     : "=r"(done)
-                     : "r"(shared_address(full)), "r"(phase)
-                     : "memory");
-    while (!done);
-}
-#endif
-
-// The copies are made by the multiprocessor's own engine, so that no thread has to hold what is on
-// its way in registers.
-#ifdef __NVCC__
-__global__ void dot_bulk(const float *a, const float *b, float *partial, float *result, size_t n) {
-#if __CUDA_ARCH__ >= 900
-    extern __shared__ __align__(128) float tiles[][2][TILE];
-    __shared__ unsigned long long full[STAGES];
-    size_t count = n / TILE;
-    if (threadIdx.x == 0) {
-        for (int s = 0; s < STAGES; s++)
-            asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(shared_address(&full[s])));
-        asm volatile("fence.mbarrier_init.release.cluster;");
-        for (int s = 0; s < STAGES; s++) {
-            size_t t = blockIdx.x + (size_t)s * gridDim.x;
-            if (t < count)
-                ask(a + t * TILE, b + t * TILE, tiles[s], &full[s]);
-        }
-    }
-    __syncthreads();
-    float sum = rest(a, b, count * TILE, n);
-    unsigned s = 0, phase = 0;
-    for (size_t t = blockIdx.x; t < count; t += gridDim.x) {
-        wait_for(&full[s], phase);
-        for (unsigned i = threadIdx.x; i < TILE / 4; i += blockDim.x)
-            sum += product(((float4 *)tiles[s][0])[i], ((float4 *)tiles[s][1])[i]);
-        __syncthreads(); // all have read it: there is room again
-        size_t next = t + (size_t)STAGES * gridDim.x;
-        if (threadIdx.x == 0 && next < count)
-            ask(a + next * TILE, b + next * TILE, tiles[s], &full[s]);
-        if (++s == STAGES) {
-            s = 0;
-            phase ^= 1;
-        }
-    }
-    finish(sum, partial, result);
-#endif
-}
-
-static void bulk(void) {
-    dot_bulk<<<BULK_BLOCKS, THREADS, BULK_BYTES>>>(map_a, map_b, partial, map_result, n);
-    HANDLE_LAUNCH();
-}
-#else
-static void (*const bulk)(void) = NULL;
-#endif
 
 // ---- rungs ----
 
@@ -243,9 +157,45 @@ static void mapped(void) {
     add_up(result + 1);
 }
 
-template <class T, int loads> static void one_launch(void) {
-    dot_finished<T, loads><<<BLOCKS, THREADS>>>(map_a, map_b, partial, map_result, n);
+static void one_launch(void) {
+    dot_finished<float>
+        <<<BLOCKS, THREADS>>>(map_a, map_b, n, partial, Place{0, BLOCKS}, map_result);
     HANDLE_LAUNCH();
+}
+
+static void vectors(void) {
+    dot_finished<float4>
+        <<<FEW_BLOCKS, THREADS>>>(map_a, map_b, n, partial, Place{0, FEW_BLOCKS}, map_result);
+    HANDLE_LAUNCH();
+}
+
+static size_t chunk_of(size_t left) {
+    return std::min(std::max((size_t)(SHARE * left) / 1024 * 1024, SMALLEST), left);
+}
+
+// A kernel reads the first part in place, while the copy engine brings the rest in chunks that
+// become ever smaller. A chunk is added up while the next one is under way.
+static void divided(double in_place) {
+    size_t i = (size_t)(in_place * n) / 1024 * 1024;
+    Place place = {0, i > 0 ? FEW_BLOCKS : 0};
+    for (size_t k = i; k < n; k += chunk_of(n - k))
+        place.all += BLOCKS;
+    if (i > 0) {
+        dot_finished<float4>
+            <<<FEW_BLOCKS, THREADS, 0, streams[0]>>>(map_a, map_b, i, partial, place, map_result);
+        HANDLE_LAUNCH();
+        place.first = FEW_BLOCKS;
+    }
+    for (size_t count; i < n; i += count, place.first += BLOCKS) {
+        size_t bytes = (count = chunk_of(n - i)) * sizeof(float);
+        HANDLE_ERROR(cudaMemcpyAsync(dev_a + i, a + i, bytes, cudaMemcpyHostToDevice, streams[1]));
+        HANDLE_ERROR(cudaMemcpyAsync(dev_b + i, b + i, bytes, cudaMemcpyHostToDevice, streams[1]));
+        HANDLE_ERROR(cudaEventRecord(arrived, streams[1]));
+        HANDLE_ERROR(cudaStreamWaitEvent(streams[2], arrived, 0));
+        dot_finished<float4><<<BLOCKS, THREADS, 0, streams[2]>>>(dev_a + i, dev_b + i, count,
+                                                                 partial, place, map_result);
+        HANDLE_LAUNCH();
+    }
 }
 
 static void copy_only(void) {
@@ -256,10 +206,10 @@ static void copy_only(void) {
 static const Rung rungs[] = {
     {"book, copied", "from pageable memory, then the kernel", copied},
     {"mapped", "the kernel reads the host's memory", mapped},
-    {"one launch", "more blocks, the last one adds up", one_launch<float, 1>},
-    {"16-byte loads", "512 bytes a warp without a gap", one_launch<float4, 1>},
-    {"loads in flight", "several of each vector, then sums", one_launch<float4, LOADS>},
-    {"bulk copies", "to shared memory, 4 KiB a request", bulk, RUNG, 90},
+    {"one launch", "more blocks, the last one adds up", one_launch},
+    {"16-byte loads", "as much on its way with few blocks", vectors},
+    {"both engines", "a tenth in place, the rest copied", [] { divided(IN_PLACE); }},
+    {"copied in chunks", "for comparison: nothing in place", [] { divided(0); }},
     {"pinned copy", "of both vectors, nothing else", copy_only, LIMIT},
 };
 
@@ -296,8 +246,8 @@ int main(int argc, char **argv) {
     random_floats(pageable_b, n, 1);
     for (size_t i = 0; i < n; i++)
         expected += (double)pageable_a[i] * pageable_b[i];
-    HANDLE_ERROR(cudaHostAlloc((void **)&a, bytes, HOST_FLAGS));
-    HANDLE_ERROR(cudaHostAlloc((void **)&b, bytes, HOST_FLAGS));
+    HANDLE_ERROR(cudaHostAlloc((void **)&a, bytes, cudaHostAllocMapped));
+    HANDLE_ERROR(cudaHostAlloc((void **)&b, bytes, cudaHostAllocMapped));
     HANDLE_ERROR(
         cudaHostAlloc((void **)&result, (1 + BOOK_BLOCKS) * sizeof(float), cudaHostAllocMapped));
     memcpy(a, pageable_a, bytes);
@@ -308,10 +258,9 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc((void **)&dev_a, bytes));
     HANDLE_ERROR(cudaMalloc((void **)&dev_b, bytes));
     HANDLE_ERROR(cudaMalloc((void **)&partial, MOST_BLOCKS * sizeof(float)));
-#ifdef __NVCC__
-    HANDLE_ERROR(
-        cudaFuncSetAttribute(dot_bulk, cudaFuncAttributeMaxDynamicSharedMemorySize, BULK_BYTES));
-#endif
+    for (cudaStream_t &stream : streams)
+        HANDLE_ERROR(cudaStreamCreate(&stream));
+    HANDLE_ERROR(cudaEventCreateWithFlags(&arrived, cudaEventDisableTiming));
 
     char title[64];
     snprintf(title, sizeof title, "%zu floats of two vectors", n);
@@ -319,6 +268,9 @@ int main(int argc, char **argv) {
                          sizeof rungs / sizeof *rungs, poison, check, true});
     bench_finish();
 
+    HANDLE_ERROR(cudaEventDestroy(arrived));
+    for (cudaStream_t stream : streams)
+        HANDLE_ERROR(cudaStreamDestroy(stream));
     HANDLE_ERROR(cudaFree(dev_a));
     HANDLE_ERROR(cudaFree(dev_b));
     HANDLE_ERROR(cudaFree(partial));
