@@ -25,7 +25,8 @@
 enum BenchKind {
     RUNG,
     PEER, // a library that does the same
-    LIMIT // nothing that the work has to do could be faster than this; not checked
+    LIMIT // all that the work has to do in any case, or a part of it; of several the slowest
+          // counts; not checked
 };
 
 struct Rung {
@@ -228,7 +229,8 @@ static inline std::string bench_string(const char *text) {
 }
 
 struct BenchSummary {
-    double limit, book, peer; // rate of the limit; times of the book's kernel and the best peer
+    double limit;      // rate of the slowest one
+    double book, peer; // times of the book's kernel and the best peer
     bool in_l2;
 };
 
@@ -237,7 +239,7 @@ static inline BenchSummary bench_summary(const Bench &bench, const std::vector<B
     for (const BenchRow &row : rows) {
         double work = row.rung->work ? row.rung->work : bench.work;
         if (row.rung->kind == LIMIT)
-            s.limit = fmax(s.limit, work / row.median() / 1e6);
+            s.limit = fmin(s.limit, work / row.median() / 1e6);
         if (row.rung->kind == PEER)
             s.peer = fmin(s.peer, row.median());
         if (row.number == 0)
