@@ -72,12 +72,12 @@ def draw_lines(axes, lines, prefix):
     """Rate over size, with the names beside the ends of the lines."""
     drawn = []
     for (kind, number, name, rows), style in zip(lines, styles(lines)):
-        points = [(row["size"], row["rate"]) for row in rows if row["median_ms"]]
+        points = [(row["size"], row["rate"]) for row in rows if row["rate"]]
         if points:
             axes.plot(*zip(*points), markersize=5, gid=f"{prefix}{kind}-{number}", **style)
             drawn.append((points[-1], name, style["color"], kind == "limit"))
         else:
-            drawn.append((None, f"{name}: {rows[0]['skipped']}", "#767676", False))
+            drawn.append((None, f"{name}: {rows[0]['skipped'] or 'too fast'}", "#767676", False))
     sizes = {row["size"]: row["in_l2"] for *_, rows in lines for row in rows}
     axes.set_xscale("log")
     axes.set_yscale("log")
@@ -106,7 +106,7 @@ def draw_lines(axes, lines, prefix):
     for (point, name, color, limit), y in zip(ended, at):
         axes.annotate(f"{name} (limit)" if limit else name, point, (1.06, y), textcoords="axes fraction", color=INK, va="center",
                       annotation_clip=False, arrowprops={"arrowstyle": "-", "color": color, "linewidth": 0.8, "shrinkA": 1, "shrinkB": 4,
-                                  "relpos": (0, 0.5)})
+                                                             "relpos": (0, 0.5)})
     for i, (_, name, color, _) in enumerate([d for d in drawn if not d[0]]):
         axes.text(1.06, min([*at, 1]) - gap * (i + 1), name, transform=axes.transAxes, color=color, va="center")
 
@@ -118,11 +118,11 @@ def draw_bars(axes, lines, prefix):
     longest = max([rows[0]["rate"] or 0 for *_, rows in lines] + [1e-9])
     for y, ((kind, number, name, rows), style) in enumerate(bars):
         row = rows[0]
-        if row["median_ms"]:
+        if row["rate"]:
             bar = axes.barh(y, row["rate"], height=0.62, color="white" if kind == "peer" else style["color"],
                             edgecolor=style["color"], hatch="////" if kind == "peer" else None)
             bar[0].set_gid(f"{prefix}{kind}-{number}")
-        text = f"{rate(row)}, {duration(row['median_ms'])}" if row["median_ms"] else row["skipped"]
+        text = f"{rate(row)}, {duration(row['median_ms'])}" if row["rate"] else row["skipped"] or "too fast"
         axes.text((row["rate"] or 0) + longest * 0.01, y, text, va="center", color=INK,
                   bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5})
     axes.set_yticks(range(len(bars)), [name for (_, _, name, _), _ in bars])

@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-RESULTS = ROOT / os.environ.get("RESULTS", "bench/results")
+RESULTS = ROOT / (os.environ.get("RESULTS") or "bench/results")
 
 
 class Problem(Exception):
@@ -25,7 +25,9 @@ def run(main, name):
     except Problem as problem:
         print(f"{name}: {problem}", file=sys.stderr)
     except OSError as error:
-        print(f"{name}: {shown(error.filename or '')}: {error.strerror}", file=sys.stderr)
+        print(f"{name}: {shown(error.filename or '.')}: {error.strerror}", file=sys.stderr)
+    except KeyboardInterrupt:
+        sys.exit(130)
     sys.exit(1)
 
 
@@ -51,7 +53,9 @@ def load():
         try:
             found[path.stem] = json.loads(path.read_text())
             if found[path.stem]["format"] != 1:
-                raise ValueError("it has another format")
+                raise ValueError("another format")
+            if not {"device", "backend", "programs"} <= found[path.stem].keys():
+                raise ValueError("incomplete")
         except (ValueError, KeyError, TypeError) as error:
             raise Problem(f"{shown(path)}: no results ({error}); move it away") from None
     return dict(sorted(found.items(), key=lambda item: (item[1]["backend"] != "gpu", item[0])))
@@ -113,6 +117,8 @@ def duration(ms):
 
 
 def rate(row):
+    if row["rate"] is None:  # no time, no rate
+        return "–"
     value, unit = row["rate"], row["unit"]
     return f"{value:.0f} {unit}" if value >= 1000 else f"{value:.3g} {unit}"
 

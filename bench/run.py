@@ -25,7 +25,7 @@ import time
 import results as recorded
 from results import ROOT, Problem, check_writable, shown, slug, summary, work
 
-BIN = ROOT / os.environ.get("BIN", "bin")
+BIN = ROOT / (os.environ.get("BIN") or "bin")
 LIMIT = float(os.environ.get("TIME_LIMIT") or 600)
 MOVED = 0.03   # by more than this a row has moved, when
 LONG = 0.02    # it takes more than so many milliseconds
@@ -153,7 +153,7 @@ def measured(program, size, label):
     if status == 2:
         raise Waived(reason)
     if status == 1 and "out of memory: needs" in reason:
-        say(f"{program} --size {size}: left out, {reason.split(': ', 1)[-1]}")
+        say(f"{program}{f' --size {size}' if size else ''}: left out, {reason.split(': ', 1)[-1]}")
         return None
     if status != 0:
         how = f"ended by signal {-status}" if status < 0 else f"exit status {status}"
@@ -189,13 +189,11 @@ def measure(program, listed, label, about):
     device = found[0]["device"]
     rows = sorted((row for result in found for row in result.pop("rows")), key=lambda row: row["size"])
     then, now = before.get(device, {}), clocks().get(device, {})
-    driver = then.pop("driver", None)
-    moving = "sm_mhz", "memory_mhz"
-    speeds = {key: value for key, value in then.items() if key not in moving} if then else None
-    if speeds is not None:
-        speeds.update({when: {key: at.get(key) for key in moving} for when, at in (("before", then), ("after", now))})
+    fixed, moving = ("sm_max_mhz", "memory_max_mhz", "power_limit_w"), ("sm_mhz", "memory_mhz")
+    speeds = {**{key: then[key] for key in fixed}, "before": {key: then[key] for key in moving},
+              "after": {key: now.get(key) for key in moving}} if then else None
     facts = {key: value for key, value in found[0].items() if key not in ("program", "device", "backend")}
-    return device, found[0]["backend"], {"date": date, **about, "driver": driver, "clocks": speeds, **facts, "rows": rows}
+    return device, found[0]["backend"], {"date": date, **about, "driver": then.get("driver"), "clocks": speeds, **facts, "rows": rows}
 
 
 # ---- what was recorded ----

@@ -32,4 +32,4 @@ bench/report.py
 table=$(bench/report.py --table)
 plots=$(bench/report.py --plots)
 refresh README.md 'table of times' performance "$table"
-refresh docs/performance.md plots plots "$plots"
+refresh docs/performance.md 'list of plots' plots "$plots"

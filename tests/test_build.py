@@ -417,6 +417,12 @@ def test_setup_as_a_user_takes_sudo(debian):
     assert len(debian.calls()) == 1
 
 
+def test_setup_takes_another_browser_for_chromium(debian):
+    debian.remove("chromium")
+    stand_in(debian.tools, "google-chrome", "exit 0")
+    assert debian.setup() == "setup: nothing is missing\n"
+
+
 def test_setup_without_a_compiler_fails(debian):
     as_root(debian)
     debian.remove("g++")
