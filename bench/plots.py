@@ -113,9 +113,12 @@ def draw_lines(axes, lines, prefix):
 
 def draw_bars(axes, lines, prefix):
     """For a single size: a bar a rung."""
-    limits = [(number, name, rows[0]["rate"]) for kind, number, name, rows in lines if kind == "limit" and rows[0]["rate"]]
+    limits = [(number, name, rows[0]) for kind, number, name, rows in lines if kind == "limit" and rows[0]["rate"]]
     bars = [(line, style) for line, style in zip(lines, styles(lines)) if line[0] != "limit"]
-    longest = max([rows[0]["rate"] or 0 for *_, rows in lines] + [1e-9])
+    longest = max([rows[0]["rate"] or 0 for (*_, rows), _ in bars] + [1e-9])
+    # A limit that is far away would leave nothing of the bars to see, and stands at the edge.
+    far = [limit for limit in limits if limit[2]["rate"] > 4 * longest]
+    longest = max([longest] + [row["rate"] for *_, row in limits if row["rate"] <= 4 * longest])
     for y, ((kind, number, name, rows), style) in enumerate(bars):
         row = rows[0]
         if row["rate"]:
@@ -128,9 +131,12 @@ def draw_bars(axes, lines, prefix):
     axes.set_yticks(range(len(bars)), [name for (_, _, name, _), _ in bars])
     axes.set_ylim(len(bars) - 0.4, -1)
     axes.set_xlim(0, longest * 1.3)
-    for number, name, value in limits:
-        axes.axvline(value, color=INK, linestyle=":", linewidth=1.5, gid=f"{prefix}limit-{number}", zorder=0.5)
-        axes.text(value, -0.72, f"{name} (limit) ", ha="right", va="center", color=INK)
+    for limit in limits:
+        number, name, row = limit
+        if limit not in far:
+            axes.axvline(row["rate"], color=INK, linestyle=":", linewidth=1.5, gid=f"{prefix}limit-{number}", zorder=0.5)
+        axes.text(longest * 1.3 if limit in far else row["rate"], -0.72, f"{name} (limit)" + (f": {rate(row)} →" if limit in far else " "),
+                  ha="right", va="center", color=INK)
     axes.tick_params(axis="y", length=0)
 
 

@@ -19,9 +19,10 @@ RECORDED = "nvidia-h200"
 
 def table(rows):
     """Of one group: the names of the columns and the cells."""
-    cold, off = any(row["cold_ms"] for row in rows), any(row["max_error"] is not None for row in rows)
+    cold = any(row["cold_ms"] for row in rows)
+    errors = [key for key in ("max_error", "rms_error") if any(row[key] is not None for row in rows)]
     head = ["#", "name", "what changed", "median", "min", "max", *(["cold"] if cold else []), "rate", "of limit", "× book", "× peer",
-            "verified", *(["max error", "RMS error"] if off else [])]
+            "verified", *(key.replace("_", " ").replace("rms", "RMS") for key in errors)]
     body = []
     for row in rows:
         cells = [str(row["number"]) if row["kind"] == "rung" else row["kind"], row["name"], row["idea"]]
@@ -31,7 +32,7 @@ def table(rows):
         cells += [duration(row[k]) for k in ("median_ms", "min_ms", "max_ms")]
         cells += [duration(row["cold_ms"]) if row["cold_ms"] else "–"] if cold else []
         cells += [rate(row), share(row["of_limit"]), times(row["times_book"]), times(row["times_peer"]), "yes" if row["verified"] else "–"]
-        cells += ["–" if row[k] is None else f"{row[k]:.2g}" for k in ("max_error", "rms_error")] if off else []
+        cells += ["–" if row[key] is None else f"{row[key]:.2g}" for key in errors]
         body.append(cells)
     return head, body
 

@@ -110,17 +110,18 @@ def work(row):
     return row["title"] + (f", {row['data']}" if row["data"] else "")
 
 
+def digits(value):
+    """At least three of them."""
+    return f"{value:.{max(0, 2 - math.floor(math.log10(value)))}f}"
+
+
 def duration(ms):
-    """Three digits, in the unit that suits."""
     value, unit = (ms / 1000, "s") if ms >= 1000 else (ms, "ms") if ms >= 1 else (ms * 1000, "µs")
-    return f"{value:.{max(0, 2 - math.floor(math.log10(value)))}f} {unit}" if ms > 0 else "0 µs"
+    return f"{digits(value)} {unit}" if ms > 0 else "0 µs"
 
 
 def rate(row):
-    if row["rate"] is None:  # no time, no rate
-        return "–"
-    value, unit = row["rate"], row["unit"]
-    return f"{value:.0f} {unit}" if value >= 1000 else f"{value:.3g} {unit}"
+    return f"{digits(row['rate'])} {row['unit']}" if row["rate"] else "–"  # no time, no rate
 
 
 def times(value):

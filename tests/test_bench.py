@@ -499,6 +499,11 @@ def test_panels_and_bars(bench):
     assert {"uniform", "skewed", "all equal"} <= set(texts) and texts.count("2 one launch") == 3
     ids, texts = drawn(bench.plot("heat"))
     assert sorted(ids) == sorted(["p0-rung-0", "p0-rung-1", "p0-rung-2", "p0-limit-0", "p1-rung-0", "p1-rung-1", "p1-rung-2", "p1-peer-0", "p1-limit-0"])
+    far = [{**row, "rate": row["rate"] * (100 if row["kind"] == "limit" else 1)} for row in small]
+    (bench.tree / "bin/chapter05/heat_ladder.1K").write_text(printed(far))
+    bench.run("heat_ladder")  # a limit that is far away leaves the bars their room
+    assert drawn(bench.plot("heat"))[0] == [i for i in ids if i != "p0-limit-0"]
+    assert "copy (limit): 40000 GB/s →" in drawn(bench.plot("heat"))[1]
     assert {"1024 floats", "16384 floats", "2 graph", "2 blocking", "x", "300 GB/s, 0.0137 µs"} <= set(texts)
 
 
