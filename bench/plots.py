@@ -16,11 +16,11 @@ MARKERS = "osD^vPX*hp"
 
 
 def short(size):
-    """1048576 is 1M."""
+    """1048576 is 1M, and 3000000 3·10⁶."""
     for shift, unit in (30, "G"), (20, "M"), (10, "K"):
         if size and size % (1 << shift) == 0:
             return f"{size >> shift}{unit}"
-    return str(size)
+    return f"{size // 10**6}·10⁶" if size and size % 10**6 == 0 else str(size)
 
 
 def panels(rows):

@@ -136,7 +136,7 @@ class Bench:
         (self.tree / f"chapter05/{name}.cu").write_text(text)
         folder = self.tree / "bin/chapter05"
         for size in (None, *sizes.split()):
-            number = int(size[:-1]) << {"K": 10, "M": 20, "G": 30}[size[-1]] if size else 1 << 21
+            number = int(size.rstrip("KMG")) << {"K": 10, "M": 20, "G": 30}.get(size[-1], 0) if size else 1 << 21
             folder.mkdir(parents=True, exist_ok=True)
             (folder / f"{name}.{size or 'default'}").write_text(printed(rows_of(number, **more), device))
         stand_in(folder, name, script or f'echo "$*" >>{folder}/{name}.log; exec cat "$0.${{3:-default}}"')
@@ -464,11 +464,11 @@ def drawn(path):
 
 @needs_plots
 def test_lines(bench):
-    bench.add("dot_ladder", sizes="1M 4M 16M", rungs=["book", "shuffles", "clusters", "one launch"], peers=["CUB", "cuBLAS <&>"], sm90=["clusters"])
+    bench.add("dot_ladder", sizes="1M 4M 50000000", rungs=["book", "shuffles", "clusters", "one launch"], peers=["CUB", "cuBLAS <&>"], sm90=["clusters"])
     bench.run("dot_ladder")
     ids, texts = drawn(bench.plot("dot"))
     assert ids == ["rung-0", "rung-1", "rung-3", "peer-0", "peer-1", "limit-0"]
-    assert {"0 book", "1 shuffles", "2 clusters: needs sm_90", "3 one launch", "CUB", "cuBLAS <&>", "copy (limit)", "1M", "4M", "16M", "GB/s",
+    assert {"0 book", "1 shuffles", "2 clusters: needs sm_90", "3 one launch", "CUB", "cuBLAS <&>", "copy (limit)", "1M", "4M", "50·10⁶", "GB/s",
             "--size", "dot"} <= set(texts)
     # A line has a point for each size; rates do not change with the size here, and the fastest is the highest.
     tree = xml.etree.ElementTree.fromstring(bench.plot("dot").read_text())
