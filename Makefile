@@ -4,11 +4,13 @@
 #: make chapter04/julia_gpu   build one program
 #: make setup                 install what is missing (Debian and Ubuntu; with sudo when not root)
 #: make run                   build and run every program without a window, in a table; CHAPTER=04 runs one chapter
+#: make bench                 time every ladder, from the book's kernel to the fastest: records in bench/results, plots, bench/report.html;
+#:                            CHAPTER=05, TOPIC='dot add' choose; SIZES='1M 4M' instead of their own; COMPARE=1 only compares with the records
 #: make test                  build and run the test suite; PYTEST='-k julia' passes options to pytest
 #: make tests                 build the unit tests of common/ and, on the CPU back end, of cpu/
 #: make doctor                say what this machine has and what it lacks
 #: make gallery               draw the pictures of docs/gallery again, on the CPU back end
-#: make docs                  refresh the table of programs and the gallery in README.md
+#: make docs                  refresh what README.md and docs/performance.md show of the sources, the gallery and the records
 #: make format                format the sources; CHECK=1 only says what is not formatted
 #: make clean                 remove what was built
 #: make help                  print this
@@ -109,9 +111,10 @@ $(eval $(call stamp,$(B)/objects,$$(COMMON_OBJECTS) $$(CPU_OBJECTS)))
 # Every variant links into the same folder, so this one stamp lies there.
 $(eval $(call stamp,$(BIN)/.variant,$$(B) $$(LD_FLAGS) $$(LD_LIBS)))
 
-.PHONY: all tests $(CHAPTERS) $(SOURCES:.cu=) $(TESTS) $(BENCHES)
+.PHONY: all tests ladders $(CHAPTERS) $(SOURCES:.cu=) $(TESTS) $(BENCHES)
 all: $(PROGRAMS:%=$(BIN)/%)
 tests: $(TESTS:%=$(BIN)/%) ; @:
+ladders: $(addprefix $(BIN)/,$(filter $(LADDERS),$(PROGRAMS))) ; @:
 define chapter
 $(1): $(patsubst %,$(BIN)/%,$(filter $(1)/%,$(PROGRAMS))) ; @:
 endef
@@ -193,10 +196,20 @@ endif
 UNKNOWN := $(filter-out $(CHAPTERS) $(SOURCES:.cu=),$(filter chapter% appendix_%,$(GOALS)))
 $(if $(UNKNOWN),$(error there is no $(firstword $(UNKNOWN)).cu))
 
+# The ladders to measure: the programs with a Bench: in their header
+ifneq ($(filter bench,$(GOALS)),)
+LADDERS := $(shell scripts/programs.sh $(FOLDER) | awk -F '\t' '$$10 != "" { print $$1 }')
+TOPICS := $(sort $(patsubst %_ladder,%,$(notdir $(LADDERS))))
+$(if $(LADDERS)$(if $(FOLDER),,none),,$(error CHAPTER=$(CHAPTER): has no ladder))
+$(foreach t,$(TOPIC),$(if $(filter $(t),$(TOPICS)),,$(error TOPIC=$(t): must be of $(TOPICS))))
+$(if $(SANITIZE)$(filter-out 0,$(DEBUG)),$(error the bench measures what is optimised$(comma) without SANITIZE and DEBUG))
+LADDERS := $(if $(TOPIC),$(filter $(foreach t,$(TOPIC),%/$(t) %/$(t)_ladder),$(LADDERS)),$(LADDERS))
+endif
+
 # What the second stage has to make for these goals
 ASKED := $(filter all tests tests/% bench/% chapter% appendix_% $(BIN)/%,$(GOALS))
 BUILD_GOALS := $(sort $(ASKED) $(if $(filter run,$(GOALS)),$(or $(FOLDER),all)) $(if $(filter test,$(GOALS)),all tests) \
-    $(if $(filter gallery,$(GOALS)),all))
+    $(if $(filter gallery,$(GOALS)),all) $(if $(filter bench,$(GOALS)),ladders))
 
 # The back end and, for gpu, the architectures. Only asked when something will be built.
 ifneq ($(BUILD_GOALS)$(filter doctor,$(GOALS)),)
@@ -280,10 +293,10 @@ build: | $(filter setup clean,$(GOALS))
 	+@CC='$(CC)' CXX='$(CXX)' scripts/libs.sh probe $(CHOSEN) $(BUILD)/$(VARIANT)/config.mk
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(or $(JOBS),$(shell nproc 2>/dev/null || echo 2)) -Otarget) \
 	    STAGE=build BACKEND=$(CHOSEN) B='$(BUILD)/$(VARIANT)' NVCC='$(NVCC)' NVCC_VERSION='$(NVCC_VERSION)' \
-	    GENCODE='$(strip $(GENCODE))' $(BUILD_GOALS)
+	    GENCODE='$(strip $(GENCODE))' LADDERS='$(LADDERS)' $(BUILD_GOALS)
 	@scripts/libs.sh report $(CHOSEN) $(BUILD)/$(VARIANT)/config.mk
 
-.PHONY: all tests setup run test gallery doctor docs format clean help $(ASKED)
+.PHONY: all tests setup run bench test gallery doctor docs format clean help $(ASKED)
 $(if $(ASKED),$(ASKED),all): build ; @:
 
 setup:
@@ -294,6 +307,9 @@ export_build = BACKEND=$(CHOSEN) BIN='$(BIN)' BUILD='$(BUILD)' SANITIZE='$(SANIT
 
 run: build
 	@$(export_build) scripts/run.sh $(FOLDER)
+
+bench: build
+	@$(export_build) $(or $(PYTHON),python3) bench/run.py $(LADDERS)
 
 # Another python3 may stand in front of the distribution's, without its packages.
 test: build | $(filter run,$(GOALS))
@@ -321,7 +337,7 @@ format:
 	    -o -type f -name '*.[ch]' -print -o -name '*.cu' -print -o -name '*.cpp' -print)
 
 clean:
-	@rm -rf '$(BUILD)' $(addprefix '$(BIN)'/,$(CHAPTERS) tests .variant)
+	@rm -rf '$(BUILD)' $(addprefix '$(BIN)'/,$(CHAPTERS) bench tests .variant) bench/report.html
 	@rmdir '$(BIN)' 2>/dev/null || :
 
 help:

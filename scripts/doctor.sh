@@ -37,4 +37,8 @@ for python in ${PYTHON-} python3 /usr/bin/python3; do
 done
 [ -n "${tests-}" ] || say tests 'missing: apt install python3-pytest python3-numpy python3-pil'
 if has Xvfb && "${tests:-python3}" -c 'import Xlib' 2>/dev/null; then say tests 'Xvfb and Xlib for the tests of windows'; else say tests 'missing: apt install xvfb python3-xlib (tests of windows)'; fi
+for python in ${PYTHON-} python3 /usr/bin/python3; do
+    if "$python" -c 'import matplotlib' 2>/dev/null; then say plots "$python has matplotlib"; plots=$python; break; fi
+done
+[ -n "${plots-}" ] || say plots 'missing: apt install python3-matplotlib (plots of make bench)'
 if has clang-format; then say format "$(clang-format --version)"; else say format 'missing: apt install clang-format (make format)'; fi

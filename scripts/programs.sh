@@ -3,7 +3,7 @@
 # The programs of the suite, read from the header comment of each chapterNN/name.cu. This is the only
 # reader of those headers: the build, `make run`, the tests and the README's table all ask it.
 #   programs.sh [FOLDER…]   a line a program in reading order, fields separated by tabs:
-#                           program, title, book, teaches, run, differs, needs, picture, expect
+#                           program, title, book, teaches, run, differs, needs, picture, expect, bench
 #   programs.sh --needs     "chapter12/fft_2d:cufft" for each program that needs a library or gl to build
 #   programs.sh --check     says file:line: what is wrong with a header; exit status 1 when anything is
 #   programs.sh --table     the table of the README, in Markdown
@@ -54,6 +54,14 @@ function check_picture(text, line) {
     else complain(line, "Picture: is yes, or as chapterNN/name, or the line is left out")
 }
 
+# Values of --size. A ladder, which includes bench.h, has them, and nothing else does.
+function check_bench(text, line,    words, n, i) {
+    if (!ladder) complain(line, "Bench: is for what includes common/bench.h")
+    n = split(text, words, " ")
+    for (i = 1; i <= n; i++)
+        if (words[i] !~ /^[1-9][0-9]*[KMG]?$/) complain(line, "Bench: \"" words[i] "\" is no value of --size")
+}
+
 function check_likes(    i, part) {
     for (i = 1; i <= likes; i++) {
         split(like[i], part, "\t")
@@ -74,6 +82,7 @@ function begin() {
     split("", where)
     title = ""
     last = ""
+    ladder = 0
     state = "licence"
 }
 
@@ -98,9 +107,11 @@ function finish(    n, i, keys, section, chapter) {
     if (value["Picture"] != "") check_picture(value["Picture"], where["Picture"])
     if (value["Expect"] != "" && value["Expect"] != "1")
         complain(where["Expect"], "Expect: is 1, the exit status of a program that is wrong on purpose, or the line is left out")
+    if (value["Bench"] != "") check_bench(value["Bench"], where["Bench"])
+    else if (ladder) complain(2, "the header of a ladder has a Bench: field")
     # "4.2.1 (course)" comes after "4.2.1"
     print folder ":" key(section) " " (section != value["Book"]) " " base "\t" name "\t" title "\t" value["Book"] "\t" value["Teaches"] "\t" \
-        value["Run"] "\t" value["Differs"] "\t" value["Needs"] "\t" value["Picture"] "\t" value["Expect"]
+        value["Run"] "\t" value["Differs"] "\t" value["Needs"] "\t" value["Picture"] "\t" value["Expect"] "\t" value["Bench"]
 }
 
 FNR == 1 {
@@ -108,6 +119,7 @@ FNR == 1 {
     begin()
 }
 { lines = FNR; gsub(/\t/, " ") }
+/^#include "\.\.\/common\/bench\.h"/ { ladder = 1 }
 state == "done" { next }
 state == "licence" {
     if ($0 != "// SPDX-License-Identifier: MIT") complain(1, "the first line must be // SPDX-License-Identifier: MIT")
@@ -172,6 +184,7 @@ mode == "table" {
     if (match(teaches, /[.?!:]( |$)/)) teaches = substr(teaches, 1, RSTART - 1) "."
     gsub(/\|/, "\\|", teaches)
     notes = $9 != "" ? "picture" : ""
+    if ($11 != "") notes = notes (notes == "" ? "" : ", ") "ladder"
     if ($8 != "") notes = notes (notes == "" ? "" : ", ") "needs " $8
     if ($10 != "") notes = notes (notes == "" ? "" : ", ") "wrong on purpose: status " $10
     print "| [" $2 "](" $2 ".cu) | " $4 " | " teaches " | " notes " |"

@@ -27,6 +27,9 @@ MEASURED = re.compile(r"\d *([mun]?s|cycles|[kMG]Hz|[kKMGT]\w*/s)\b")
 # A row of a timeline, drawn from what was measured
 DRAWN = re.compile(r"(stream \d+ )\|.*\|$")
 
+# A row of a ladder's table: number and names, measures, verified
+TIMED = re.compile(r"( *(?:\d+|-)  .*?)(?: +(?:[\d.]+%?|-|nan|inf)){6,}  (yes|NO|-).*")
+
 # Set by whoever calls the tests for purposes of their own, so no program here may see it.
 PRIVATE = re.compile(r"CUDA_CPU_|CUDA_VISIBLE_DEVICES$|ARGP_HELP_FMT$|POSIXLY_CORRECT$|(WAYLAND_)?DISPLAY$|COLUMNS$")
 
@@ -83,6 +86,7 @@ class Program:
     needs: str
     picture: str
     expect: str
+    bench: str
 
     def __str__(self):
         return self.name
@@ -160,7 +164,7 @@ class Result:
     @property
     def lines(self):
         """What was printed, less what was measured: numbers in lines with a time or a rate, and timelines."""
-        return [re.sub(r" *\d[\d.]*", " #", line) if MEASURED.search(line) else DRAWN.sub(r"\1", line)
+        return [re.sub(r" *\d[\d.]*", " #", line) if MEASURED.search(line) else TIMED.sub(r"\1 \2", DRAWN.sub(r"\1", line))
                 for line in self.out.splitlines()]
 
     def __str__(self):

@@ -417,6 +417,12 @@ def test_setup_as_a_user_takes_sudo(debian):
     assert len(debian.calls()) == 1
 
 
+def test_setup_takes_another_browser_for_chromium(debian):
+    debian.remove("chromium")
+    stand_in(debian.tools, "google-chrome", "exit 0")
+    assert debian.setup() == "setup: nothing is missing\n"
+
+
 def test_setup_without_a_compiler_fails(debian):
     as_root(debian)
     debian.remove("g++")
@@ -468,6 +474,9 @@ def test_headers():
     (" */", " * Expect:  2\n */", r"Expect: is 1"),
     (" */", " * Picture: yes\n */", r"Run: ends with --output FILE"),
     (" */", " * Picture: as chapter03/simple_kernel\n */", r"Picture: chapter03/simple_kernel draws no picture of its own"),
+    (" */", " * Bench:   1M\n */", r"Bench: is for what includes common/bench.h"),
+    (" */", " * Bench:   1M 0 2T\n */", r'Bench: "0" is no value of --size\n.*"2T" is no value'),
+    (" */\n", " */\n#include \"../common/bench.h\"\n", r":2: the header of a ladder has a Bench: field"),
     (" */", "", r"a line of the header|the header comment does not end"),
 ])
 def test_a_bad_header_is_named(sources, old, new, says):
@@ -488,8 +497,8 @@ def test_programs_in_reading_order(sources):
             .replace(" */", " * Differs: in one\n *          or two things\n * Needs:   gpus=2, libs=png gl\n */", 1))
     rows = [line.split("\t") for line in run(sources, "scripts/programs.sh", "chapter03").splitlines()]
     assert [r[0][10:] for r in rows] == ["hello_world", "simple_kernel", "d", "c", "b", "a"]
-    assert all(len(r) == 9 for r in rows)
-    assert rows[2][5:] == ["in one or two things", "gpus=2, libs=png gl", "", ""]
+    assert all(len(r) == 10 for r in rows)
+    assert rows[2][5:] == ["in one or two things", "gpus=2, libs=png gl", "", "", ""]
     assert "chapter03/d:png,gl" in run(sources, "scripts/programs.sh", "--needs")
 
 

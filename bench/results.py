@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: MIT
+"""The results that bench/ records: RESULTS/<device>.json has for each program, such as chapter05/add_ladder, with what it
+was measured and the rows that it printed (common/bench.h). Here they are read, written, and put into words."""
+import hashlib
+import json
+import math
+import os
+import pathlib
+import re
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+RESULTS = ROOT / (os.environ.get("RESULTS") or "bench/results")
+
+
+class Problem(Exception):
+    """Ends the script with this line, and status 1."""
+
+
+def run(main, name):
+    """Runs main() and exits with the status that it returns; errors are one line."""
+    try:
+        sys.exit(main())
+    except Problem as problem:
+        print(f"{name}: {problem}", file=sys.stderr)
+    except OSError as error:
+        print(f"{name}: {shown(error.filename or '.')}: {error.strerror}", file=sys.stderr)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    sys.exit(1)
+
+
+def shown(path):
+    return os.path.relpath(path)
+
+
+# ---- files ----
+
+def slug(device):
+    return re.sub(r"[^a-z0-9]+", "-", device.lower()).strip("-") or "device"
+
+
+def order(program):
+    """Chapters, then the appendix."""
+    return program.startswith("appendix"), program
+
+
+def load():
+    """slug: the results of that device; GPUs first."""
+    found = {}
+    for path in RESULTS.glob("*.json"):
+        try:
+            found[path.stem] = json.loads(path.read_text())
+            if found[path.stem]["format"] != 1:
+                raise ValueError("another format")
+            if not {"device", "backend", "programs"} <= found[path.stem].keys():
+                raise ValueError("incomplete")
+        except (ValueError, KeyError, TypeError) as error:
+            raise Problem(f"{shown(path)}: no results ({error}); move it away") from None
+    return dict(sorted(found.items(), key=lambda item: (item[1]["backend"] != "gpu", item[0])))
+
+
+def write(path, text):
+    """The whole file, or none and the old one stays."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".", delete=False) as file:
+            try:
+                file.write(text)
+                file.close()
+                os.chmod(file.name, 0o644)
+                os.replace(file.name, path)
+            except BaseException:
+                os.unlink(file.name)
+                raise
+    except OSError as error:
+        raise Problem(f"{shown(path)}: cannot be written: {error.strerror}") from None
+
+
+def check_writable():
+    """Before an hour of measuring, and not after it."""
+    try:
+        RESULTS.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=RESULTS).close()
+    except OSError as error:
+        raise Problem(f"{shown(RESULTS)}: cannot be written: {error.strerror}") from None
+
+
+def save(name, found):
+    """Writes the results of a device, a row a line so that differences can be read. Returns the path."""
+    programs = {p: found["programs"][p] for p in sorted(found["programs"], key=order)}
+    text = json.dumps({**found, "programs": {p: {**b, "rows": f"rows of {p}"} for p, b in programs.items()}}, indent=2,
+                      ensure_ascii=False)
+    for p, block in programs.items():
+        rows = ",\n".join("        " + json.dumps(row, ensure_ascii=False) for row in block["rows"])
+        text = text.replace(json.dumps(f"rows of {p}"), f"[\n{rows}\n      ]")
+    path = RESULTS / f"{name}.json"
+    write(path, text + "\n")
+    return path
+
+
+# ---- in words ----
+
+def topic(program):
+    return re.sub(r".*/|_ladder$", "", program)
+
+
+def work(row):
+    return row["title"] + (f", {row['data']}" if row["data"] else "")
+
+
+def digits(value):
+    """At least three of them."""
+    return f"{value:.{max(0, 2 - math.floor(math.log10(value)))}f}"
+
+
+def duration(ms):
+    value, unit = (ms / 1000, "s") if ms >= 1000 else (ms, "ms") if ms >= 1 else (ms * 1000, "µs")
+    return f"{digits(value)} {unit}" if ms > 0 else "0 µs"
+
+
+def rate(row):
+    return f"{digits(row['rate'])} {row['unit']}" if row["rate"] else "–"  # no time, no rate
+
+
+def times(value):
+    return "–" if value is None else f"{value:.0f}" if value >= 100 else f"{value:.2f}"
+
+
+def share(value):
+    return "–" if value is None else f"{100 * value:.1f} %" if value < 9.995 else f"{100 * value:.0f} %"
+
+
+def groups(rows):
+    """The rows of each size and data set: work, its rows."""
+    found = {}
+    for row in rows:
+        found.setdefault((row["size"], work(row)), []).append(row)
+    return {name: rows for (_, name), rows in found.items()}
+
+
+def ends(rows):
+    """Of one group: the book's row, the last rung's, the best peer's, the limit's; None where it was not run."""
+    run = [row for row in rows if row["median_ms"]]
+    rungs = [row for row in run if row["kind"] == "rung"]
+    return (next((row for row in rungs if row["number"] == 0), None), max(rungs, key=lambda row: row["number"], default=None),
+            min((row for row in run if row["kind"] == "peer"), key=lambda row: row["median_ms"], default=None),
+            max((row for row in run if row["kind"] == "limit"), key=lambda row: row["rate"], default=None))
+
+
+def summary(rows):
+    """A line for each group, for the terminal."""
+    for name, group in groups(rows).items():
+        book, last, peer, limit = ends(group)
+        if last:
+            parts = [f"{last['number']} {last['name']} {duration(last['median_ms'])}, {rate(last)}"]
+            parts += [f"{times(last['times_book'])} × book"] if book else []
+            parts += [f"{times(last['times_peer'])} × {peer['name']}"] if peer else []
+            parts += [f"{share(last['of_limit'])} of the limit"] if limit else []
+            yield f"{name}: " + ", ".join(parts)
+
+
+# ---- plots ----
+
+def plot_path(name, program):
+    return RESULTS / name / program.rpartition("/")[0] / f"{topic(program)}.svg"
+
+
+def origin(rows):
+    """The last line of a plot: what it was drawn from. So none is drawn again only because of another matplotlib."""
+    drawing = (ROOT / "bench/plots.py").read_text()
+    return f"<!-- of {hashlib.sha256((drawing + json.dumps(rows)).encode()).hexdigest()[:16]} -->\n"
+
+
+def plot(name, program, rows):
+    """The SVG that shows these rows, or None where there is none, or one of other rows."""
+    path = plot_path(name, program)
+    svg = path.read_text() if path.exists() else ""
+    return svg if svg.endswith(origin(rows)) else None

@@ -1,0 +1,274 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""run.py PROGRAM…: measures ladders, such as chapter05/add_ladder, and records what they print. `make bench` runs it.
+
+Each program runs with the sizes that its header lists (Bench:). Those are for a large GPU, so on the CPU back end it runs
+with its default size, and with those of the list that are smaller. The rows go to RESULTS/<device>.json, where they
+replace what was recorded of that program, and nothing else. A program that fails is not recorded, the others are.
+
+Exit status 1 when a program failed. BACKEND and BIN are those of `make`. More of the environment:
+  SIZES="1M 16M"  these sizes and no others      TIME_LIMIT  seconds for one run
+  COMPARE=1       records nothing; says which rows are not as recorded, and ends with status 1 when any is not
+  RESULTS=DIR     instead of bench/results       COMMIT      what is measured, where git does not know"""
+import datetime
+import json
+import os
+import pathlib
+import platform
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import results as recorded
+from results import ROOT, Problem, check_writable, shown, slug, summary, work
+
+BIN = ROOT / (os.environ.get("BIN") or "bin")
+LIMIT = float(os.environ.get("TIME_LIMIT") or 600)
+MOVED = 0.03   # by more than this a row has moved, when
+LONG = 0.02    # it takes more than so many milliseconds
+INTERACTIVE = sys.stderr.isatty()
+
+
+class Failed(Exception):
+    """The program gave no results that can be recorded."""
+
+
+class Waived(Exception):
+    """This machine lacks what the program needs."""
+
+
+def output(*command):
+    """What a tool prints, or None where it is missing or fails."""
+    try:
+        return subprocess.run(command, cwd=ROOT, text=True, check=True, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=60).stdout.strip("\n")
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def backend():
+    if os.environ.get("BACKEND") in ("cpu", "gpu"):
+        return os.environ["BACKEND"]
+    try:
+        return re.split(r"[/\s]", (BIN / ".variant").read_text())[1].split("-")[0]
+    except (OSError, IndexError):
+        raise Problem(f"{BIN}: nothing is built here: make bench") from None
+
+
+def ladders():
+    """program: the sizes of its header."""
+    listed = output("scripts/programs.sh")
+    if listed is None:
+        raise Problem("scripts/programs.sh: failed")
+    rows = [line.split("\t") for line in listed.split("\n")]
+    return {row[0]: row[9].split() for row in rows if row[9]}
+
+
+def number(size):
+    """1M is 1048576."""
+    return int(size.rstrip("KMG")) << {"K": 10, "M": 20, "G": 30}.get(size[-1], 0)
+
+
+# ---- what is measured ----
+
+def machine():
+    """The host, and the commit. "dirty": files differ from it, results aside."""
+    try:
+        system = platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        system = platform.system()
+    try:
+        cpu = re.search(r"^model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text(), re.M)[1]
+    except (OSError, TypeError):
+        cpu = platform.processor() or platform.machine()
+    nvcc = output(os.environ.get("NVCC") or "nvcc", "--version") if backend() == "gpu" else None
+    release = re.search(r"release .*, V([\d.]+)", nvcc or "")
+    commit = os.environ.get("COMMIT") or output("git", "rev-parse", "HEAD")
+    changed = output("git", "status", "--porcelain", "--", ".", ":!bench/results")
+    return {
+        "machine": {"cpu": cpu, "cores": os.cpu_count(), "os": f"{system}, {platform.system()} {platform.release()}",
+                    "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")},
+        "toolkit": release[1] if release else None,
+        "compiler": (output(os.environ.get("CXX") or "g++", "--version") or "").partition("\n")[0] or None,
+        "commit": commit, "dirty": None if changed is None else changed != ""}
+
+
+def clocks():
+    """device: its driver, and its clocks at this moment. Not asked while a kernel is timed, which it would disturb."""
+    names = ["driver", "sm_mhz", "memory_mhz", "sm_max_mhz", "memory_max_mhz", "power_limit_w"]
+    fields = "name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,clocks.max.mem,power.limit"
+    tool = shutil.which("nvidia-smi") or "/usr/lib/wsl/lib/nvidia-smi"
+    devices = {}
+    for line in (output(tool, f"--query-gpu={fields}", "--format=csv,noheader,nounits") or "").splitlines():
+        device, *values = [value.strip() for value in line.split(",")]
+        known = [float(v) if re.fullmatch(r"\d+(\.\d+)?", v) else None for v in values[1:]]
+        devices.setdefault(device, dict(zip(names, [*values[:1], *known])))
+    return devices
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def progress(text):
+    """On a terminal it is overwritten by what comes next."""
+    print(f"\r\033[K{text}" if INTERACTIVE else text, end="" if INTERACTIVE else "\n", file=sys.stderr, flush=True)
+
+
+def execute(program, size, label):
+    """Runs a ladder; returns its status (negative: the signal that ended it), stdout and stderr."""
+    command = [BIN / program, "--json", *(["--size", size] if size else [])]
+    shown = f"{label} {program}{f' --size {size}' if size else ''}"
+    # A session of its own: an interrupt reaches this script, which ends the program and whatever it started.
+    process = subprocess.Popen(command, cwd=ROOT, text=True, errors="replace", stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    start = time.monotonic()
+    try:
+        if not INTERACTIVE:
+            progress(shown)
+        while (seconds := time.monotonic() - start) < LIMIT:
+            if INTERACTIVE:
+                progress(f"{shown}  {seconds:.0f} s")
+            try:
+                out, err = process.communicate(timeout=min(1, LIMIT - seconds))
+                return process.returncode, out, err
+            except subprocess.TimeoutExpired:
+                pass  # runs on
+        raise Failed(f"ran longer than {LIMIT:g} s")
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        if INTERACTIVE:
+            progress("")
+
+
+def measured(program, size, label):
+    """The JSON that a run prints; None when the size does not fit into the memory here."""
+    status, out, err = execute(program, size, label)
+    reason = err.strip().splitlines()[-1] if err.strip() else ""
+    if status == 2:
+        raise Waived(reason)
+    if status == 1 and "out of memory: needs" in reason:
+        say(f"{program}{f' --size {size}' if size else ''}: left out, {reason.split(': ', 1)[-1]}")
+        return None
+    if status != 0:
+        how = f"ended by signal {-status}" if status < 0 else f"exit status {status}"
+        raise Failed(how + (f": {reason}" if reason else ""))
+    try:
+        found = json.loads(out)
+        for row in found["rows"]:
+            if row["kind"] != "limit" and not row["skipped"] and row["verified"] is not True:
+                raise Failed(f"{row['name']} is not verified")
+            if not row["skipped"] and not row["min_ms"] <= row["median_ms"] <= row["max_ms"]:
+                raise Failed(f"{row['name']} has no times")
+        return found
+    except (ValueError, KeyError, TypeError) as error:
+        raise Failed(f"what it printed is not the JSON of a ladder ({error!r})") from None
+
+
+def measure(program, listed, label, about):
+    """Runs one ladder with all its sizes. Returns the device and what is recorded of the program."""
+    only = os.environ.get("SIZES", "").split()
+    on_cpu = backend() == "cpu" and not only
+    before, found = clocks(), []
+    date = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    todo = [None] if on_cpu else only or listed
+    for size in todo:
+        result = measured(program, size, label)
+        if result:
+            found.append(result)
+        if result and on_cpu and size is None:
+            default = max(row["size"] for row in result["rows"])
+            todo += [size for size in listed if number(size) < default]
+    if not found:
+        raise Waived("no size fits into the memory here")
+    device = found[0]["device"]
+    rows = sorted((row for result in found for row in result.pop("rows")), key=lambda row: row["size"])
+    then, now = before.get(device, {}), clocks().get(device, {})
+    fixed, moving = ("sm_max_mhz", "memory_max_mhz", "power_limit_w"), ("sm_mhz", "memory_mhz")
+    speeds = {**{key: then[key] for key in fixed}, "before": {key: then[key] for key in moving},
+              "after": {key: now.get(key) for key in moving}} if then else None
+    facts = {key: value for key, value in found[0].items() if key not in ("program", "device", "backend")}
+    return device, found[0]["backend"], {"date": date, **about, "driver": then.get("driver"), "clocks": speeds, **facts, "rows": rows}
+
+
+# ---- what was recorded ----
+
+def key(row):
+    return row["size"], row["title"], row["data"], row["kind"], row["name"]
+
+
+def compare(program, old, new):
+    """Prints the rows that moved. Returns how many were compared and how many moved."""
+    was = {key(row): row["median_ms"] for row in old}
+    both = [(row, was[key(row)]) for row in new if was.get(key(row)) and row["median_ms"]]
+    both = [(row, ms) for row, ms in both if max(ms, row["median_ms"]) > LONG]
+    moved = [(row, ms) for row, ms in both if not abs(row["median_ms"] / ms - 1) <= MOVED]
+    for row, ms in moved:
+        say(f"{program}: {work(row)}: {row['name']}: {row['median_ms']:.5g} ms, was {ms:.5g} "
+            f"({row['median_ms'] / ms - 1:+.1%})")
+    return len(both), len(moved)
+
+
+def record(results, device, back_end, program, block, known):
+    """Adds the block to the device's results, or replaces the older one; drops programs that are gone."""
+    found = results.setdefault(slug(device), {"format": 1, "device": device, "backend": back_end, "programs": {}})
+    found["programs"] = {name: b for name, b in [*found["programs"].items(), (program, block)] if name in known}
+    return recorded.save(slug(device), found)
+
+
+def main(programs):
+    known = ladders()
+    for program in programs:
+        if program not in known:
+            raise Problem(f"{program}: is no ladder; there are {', '.join(known)}")
+    results, comparing = recorded.load(), os.environ.get("COMPARE", "") not in ("", "0")
+    if not comparing:
+        check_writable()
+    about = machine()
+    done, failed, rows, moved, interrupted, paths = 0, 0, 0, 0, False, set()
+    try:
+        for i, program in enumerate(programs, 1):
+            try:
+                if not os.access(BIN / program, os.X_OK):
+                    raise Waived("not built")
+                device, back_end, block = measure(program, known[program], f"[{i}/{len(programs)}]", about)
+            except Waived as why:
+                say(f"{program}: waived: {why}")
+                continue
+            except Failed as why:
+                failed += 1
+                print(f"{program}: FAILED: {why}", file=sys.stderr, flush=True)
+                continue
+            if comparing:
+                old = results.get(slug(device), {"programs": {}})["programs"].get(program, {"rows": []})["rows"]
+                here = compare(program, old, block["rows"])
+                rows, moved = rows + here[0], moved + here[1]
+            else:
+                paths.add(record(results, device, back_end, program, block, known))
+            done += 1
+            for line in summary(block["rows"]):
+                say(f"{program}: {line}")
+    except KeyboardInterrupt:
+        interrupted = True
+        say("interrupted; what was measured before is kept")
+    if comparing:
+        say(f"{rows} rows over {LONG * 1000:g} µs compared, {moved} moved by more than {MOVED:.0%}")
+    drawn = not paths or subprocess.run([sys.executable, ROOT / "bench/report.py"], check=False).returncode == 0
+    say(f"{done} of {len(programs)} ladders measured, {failed} failed"
+        + "".join(f"; {shown(path)}" for path in sorted(paths)))
+    return 130 if interrupted else int(failed > 0 or not drawn or comparing and (moved > 0 or rows == 0))
+
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, interrupt)
+    signal.signal(signal.SIGINT, interrupt)  # also where the caller ignored it
+    recorded.run(lambda: main(sys.argv[1:]), "bench")

@@ -1,0 +1,669 @@
+# SPDX-License-Identifier: MIT
+"""`make bench`: the ladders at sizes of all kinds, the runner in a copy of the tree whose ladders are scripts that print what
+a test wants, the plots, and the page in a browser. No record that is made up here leaves the folder of its test."""
+import dataclasses
+import datetime
+import json
+import math
+import os
+import pathlib
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree
+
+import numpy as np
+import pytest
+
+import helpers
+from test_build import copy_sources, stand_in
+from test_programs import numeric_options, one_line
+
+ROOT = helpers.ROOT
+LADDERS = [p for p in helpers.programs() if p.bench and p.built]
+ladder = pytest.mark.parametrize("ladder", LADDERS, ids=str)
+BROWSER = next(filter(None, map(shutil.which, ["chromium", "google-chrome", "chromium-browser"])), None)
+PLOTS = any(subprocess.run([python, "-c", "import matplotlib"], stderr=subprocess.DEVNULL).returncode == 0
+            for python in (sys.executable, "/usr/bin/python3") if os.path.exists(python))
+# In CI what is missing is a mistake in setup.
+needs_plots = pytest.mark.skipif(not PLOTS and "CI" not in os.environ, reason="needs matplotlib")
+needs_browser = pytest.mark.skipif(not BROWSER and "CI" not in os.environ, reason="needs Chromium")
+
+ROW = {"size": int, "title": str, "data": (str, type(None)), "kind": str, "number": (int, type(None)), "name": str, "idea": str,
+       "skipped": (str, type(None)), "runs": int, "unit": str, "in_l2": bool, "verified": (bool, type(None)),
+       **dict.fromkeys(("median_ms", "min_ms", "max_ms", "cold_ms", "rate", "of_limit", "times_book", "times_peer", "max_error",
+                        "rms_error"), (int, float, type(None)))}
+
+
+def is_row_sound(row):
+    assert row.keys() == ROW.keys() and all(isinstance(row[key], types) for key, types in ROW.items()), row
+    assert (row["kind"] == "rung") == (row["number"] is not None)
+    if row["skipped"]:
+        assert row["skipped"].startswith("needs ") and row["median_ms"] is None and row["verified"] is None
+    else:
+        assert 0 <= row["min_ms"] <= row["median_ms"] <= row["max_ms"] and row["runs"] >= 1
+        assert row["verified"] is (None if row["kind"] == "limit" else True)
+
+
+# ---- The ladders
+
+
+def sizes_of(program, run):
+    """Size 1, one that fills no warp, and a large odd one; less where the work is the square of the size."""
+    [(low, high)] = [(int(low), int(high)) for name, low, high, _ in numeric_options(program, run) if name == "size"]
+    large = 100003 if helpers.sanitized() else 1000003
+    return sorted({min(max(size, low), high) for size in (1, 31, large if high >= 1 << 24 else 257)})
+
+
+@ladder
+def test_every_rung_at_sizes_that_are_not_round(ladder, run):
+    for size in sizes_of(ladder, run):
+        rows = json.loads(run(ladder, "--size", size, "--json", status=0, timeout=600).out)["rows"]
+        assert {row["size"] for row in rows} == {size} and {row["kind"] for row in rows} >= {"rung", "limit"}
+        for row in rows:
+            is_row_sound(row)
+        assert [row["number"] for row in rows if row["kind"] == "rung"][0] == 0
+
+
+@ladder
+def test_one_rung(ladder, run):
+    small = sizes_of(ladder, run)[min(1, len(sizes_of(ladder, run)) - 1)]
+    found = json.loads(run(ladder, "--size", small, "--json", status=0).out)["rows"]
+    names = {}
+    for row in found:
+        if row["kind"] == "rung":
+            names.setdefault(row["number"], []).append(row["name"])
+    assert sorted(names) == list(range(len(names)))
+    for number, expected in names.items():
+        rows = json.loads(run(ladder, "--size", small, "--kernel", number, "--json", status=0).out)["rows"]
+        assert [(row["number"], row["name"]) for row in rows if row["kind"] == "rung"] == [(number, name) for name in expected]
+        assert not [row for row in rows if row["kind"] == "peer"]
+    result = run(ladder, "--size", small, "--kernel", 99)
+    one_line(result, 64)
+    assert "--kernel 99: must be from 0 to " in result.err and not result.out
+
+
+@ladder
+def test_every_rung_is_checked(ladder, run):
+    """An error in the result fails the program, whichever rung computed it, and none of them has a time then."""
+    result = run(ladder, *ladder.small, "--inject-error", "--json", status=1)
+    rows = json.loads(result.out)["rows"]
+    assert all(row["verified"] is False and row["median_ms"] is None for row in rows if row["kind"] != "limit" and not row["skipped"])
+
+
+# ---- The runner
+
+
+def rows_of(size, data=(None,), rungs=("book", "shuffles", "one launch"), peers=("CUB",), slow=1.0, sm90=(), in_l2=False):
+    """The rows that a ladder might print: rung i moves 100 (i + 1) GB/s, the best peer 250, the limit 400."""
+    rows = []
+    for which in data:
+        kinds = [("rung", i, name, 100 * (i + 1)) for i, name in enumerate(rungs)]
+        kinds += [("peer", None, name, 250 - 10 * i) for i, name in enumerate(peers)] + [("limit", None, "copy", 400)]
+        for kind, number, name, rate in kinds:
+            rate, same = rate / slow, kind != "limit"
+            ms = size * 4 / rate / 1e6
+            row = {"size": size, "title": f"{size} floats", "data": which, "kind": kind, "number": number, "name": name, "idea": f"idea of {name}",
+                   "skipped": None, "runs": 11, "median_ms": ms, "min_ms": ms * 0.99, "max_ms": ms * 1.02, "cold_ms": ms * 2 if in_l2 else None,
+                   "in_l2": in_l2, "rate": rate, "unit": "GB/s", "of_limit": rate * slow / 400, "times_book": rate * slow / 100 if same else None,
+                   "times_peer": rate * slow / 250 if same and peers else None, "verified": True if same else None,
+                   "max_error": None, "rms_error": None}
+            if name in sm90:
+                row.update(dict.fromkeys(("median_ms", "min_ms", "max_ms", "cold_ms", "rate", "of_limit", "times_book", "times_peer", "verified")),
+                           skipped="needs sm_90", runs=0)
+            rows.append(row)
+    return rows
+
+
+def printed(rows, device="Some GPU 3000", backend="gpu"):
+    return json.dumps({"program": "x", "device": device, "backend": backend, "compute_capability": "9.0", "multiprocessors": 2, "l2_bytes": 1,
+                       "memory_bytes": 2, "cuda_driver": 13000, "cuda_runtime": 13000, "seed": 1, "rows": rows})
+
+
+@dataclasses.dataclass
+class Bench:
+    """A copy of the tree with ladders that are scripts."""
+    tree: pathlib.Path
+
+    def add(self, name, sizes="1M 4M", script=None, device="Some GPU 3000", **more):
+        """A ladder that prints rows_of() its --size, or does what the script says."""
+        text = (ROOT / "chapter03/hello_world.cu").read_text().replace("hello_world", name).replace("chapter03", "chapter05")
+        text = text.replace("Book:    3.2.1", "Book:    5.3").replace(" */\n", f' * Bench:   {sizes}\n */\n#include "../common/bench.h"\n', 1)
+        (self.tree / f"chapter05/{name}.cu").write_text(text)
+        folder = self.tree / "bin/chapter05"
+        for size in (None, *sizes.split()):
+            number = int(size.rstrip("KMG")) << {"K": 10, "M": 20, "G": 30}.get(size[-1], 0) if size else 1 << 21
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / f"{name}.{size or 'default'}").write_text(printed(rows_of(number, **more), device))
+        stand_in(folder, name, script or f'echo "$*" >>{folder}/{name}.log; exec cat "$0.${{3:-default}}"')
+
+    def environment(self, **more):
+        env = {k: v for k, v in helpers.environment().items() if not k.startswith(("MAKE", "MFLAGS"))}
+        env.update({"BIN": "bin", "BACKEND": "gpu", "PATH": f"{self.tree}/tools:{env['PATH']}", **more})
+        return {k: v for k, v in env.items() if v is not None and k not in {"SIZES", "TIME_LIMIT", "COMPARE", "RESULTS", "COMMIT"} - set(more)}
+
+    def run(self, *programs, status=0, limits=None, **env):
+        def before():
+            for which, value in (limits or {}).items():
+                resource.setrlimit(which, (value, value))
+        done = subprocess.run([sys.executable, "bench/run.py", *(f"chapter05/{p}" for p in programs)], cwd=self.tree, text=True,
+                              env=self.environment(**env), stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, preexec_fn=before)
+        result = helpers.Result(done.returncode, done.stdout, done.stderr, "run.py")
+        assert done.returncode == status, str(result)
+        return result
+
+    def report(self, *arguments):
+        done = subprocess.run([sys.executable, "bench/report.py", *arguments], cwd=self.tree, text=True, env=self.environment(),
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+    def arguments(self, name):
+        return [line.removeprefix("--json").split() for line in (self.tree / f"bin/chapter05/{name}.log").read_text().splitlines()]
+
+    def recorded(self, device="some-gpu-3000"):
+        return json.loads((self.tree / f"bench/results/{device}.json").read_text())
+
+    def plot(self, topic, device="some-gpu-3000"):
+        return self.tree / f"bench/results/{device}/chapter05/{topic}.svg"
+
+    @property
+    def page(self):
+        return (self.tree / "bench/report.html").read_text()
+
+
+@pytest.fixture
+def bench(tmp_path):
+    tree = copy_sources(tmp_path / "tree", [])
+    shutil.rmtree(tree / "bench/results", ignore_errors=True)
+    (tree / "bench/report.html").unlink(missing_ok=True)
+    stand_in(tree / "tools", "nvidia-smi", """case $* in *--query-gpu=name,driver_version,*nounits*) ;; *) exit 1 ;; esac
+echo 'Other GPU, 1.2.3, 1, 2, 3, 4, 5'
+echo 'Some GPU 3000, 580.65.06, 1755, 2619, 1980, [N/A], 700.00'""")
+    stand_in(tree / "tools", "nvcc", "echo 'Cuda compilation tools, release 13.0, V13.0.88'")
+    return Bench(tree)
+
+
+def times(rows):
+    return [(row["size"], row["name"], row["median_ms"]) for row in rows]
+
+
+def test_real_ladders_are_recorded(tmp_path):
+    """A real one on this back end: every fact is there, and the figures follow from each other."""
+    results = tmp_path / "results"
+    env = helpers.environment({"BIN": str(helpers.BIN), "BACKEND": helpers.backend(), "RESULTS": str(results), "SIZES": "1000 4K", "COMMIT": "abc"})
+    done = subprocess.run([sys.executable, ROOT / "bench/run.py", "chapter05/add_ladder"], cwd=tmp_path, env=env, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    [path] = results.glob("*.json")
+    found = json.loads(path.read_text())
+    assert found["backend"] == helpers.backend() and path.stem == re.sub("[^a-z0-9]+", "-", found["device"].lower())
+    block = found["programs"].pop("chapter05/add_ladder")
+    assert not found["programs"]
+    date = datetime.datetime.fromisoformat(block["date"])
+    assert date.utcoffset() == datetime.timedelta(0)
+    assert abs((datetime.datetime.now(datetime.timezone.utc) - date).total_seconds()) < 300
+    assert block["commit"] == "abc" and block["machine"]["cores"] == os.cpu_count() and block["machine"]["cpu"] and block["machine"]["os"]
+    assert abs(block["machine"]["memory_bytes"] / (os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")) - 1) < 1e-9
+    if helpers.backend() == "cpu":
+        assert block["toolkit"] is None and block["driver"] is None and block["clocks"] is None
+    rows = block["rows"]
+    assert [row["size"] for row in rows] == [1000] * (len(rows) // 2) + [4096] * (len(rows) // 2)
+    for row in rows:
+        is_row_sound(row)
+        if row["kind"] == "rung" and not row["skipped"]:
+            same = [r for r in rows if r["size"] == row["size"]]
+            [book], [limit] = [r for r in same if r["number"] == 0], [r for r in same if r["kind"] == "limit"]
+            assert math.isclose(row["rate"], 12 * row["size"] / row["median_ms"] / 1e6, rel_tol=1e-4)
+            assert math.isclose(row["times_book"], book["median_ms"] / row["median_ms"], rel_tol=1e-4)
+            assert math.isclose(row["of_limit"], row["rate"] / limit["rate"], rel_tol=1e-4)
+            assert row["times_peer"] is None
+    assert "4096 ints: " in done.stdout and (tmp_path / "report.html").exists()
+    assert done.stderr.splitlines() == [f"[1/1] chapter05/add_ladder --size {size}" for size in ("1000", "4K")]  # and no \r in a file
+    assert not list(results.glob(".*"))
+
+
+@pytest.mark.skipif(helpers.sanitized() or os.environ.get("DEBUG", "0") != "0", reason="the bench is for the optimised build")
+def test_make_bench(tmp_path):
+    """The goal of the Makefile chooses, builds, and passes on what it was given."""
+    def make(*arguments):
+        return helpers.make("bench", "SIZES=64", f"RESULTS={tmp_path}/results", *arguments)
+
+    status, output = make("TOPIC=add")
+    assert status == 0 and "1 of 1 ladders measured, 0 failed" in output, output
+    for arguments, says in [("TOPIC=nonesuch", "TOPIC=nonesuch: must be of"), ("CHAPTER=03", "CHAPTER=03: has no ladder"),
+                            ("DEBUG=1", "without SANITIZE and DEBUG")]:
+        status, output = make(arguments)
+        assert status == 2 and len(output.splitlines()) == 1 and says in output, output
+
+
+def test_facts_of_the_gpu(bench):
+    bench.add("dot_ladder")
+    bench.run("dot_ladder", COMMIT="cafe")
+    found = bench.recorded()
+    assert (found["device"], found["backend"]) == ("Some GPU 3000", "gpu")
+    block = found["programs"]["chapter05/dot_ladder"]
+    assert (block["driver"], block["toolkit"], block["commit"], block["dirty"]) == ("580.65.06", "13.0.88", "cafe", None)
+    now = {"sm_mhz": 1755, "memory_mhz": 2619}
+    assert block["clocks"] == {"sm_max_mhz": 1980, "memory_max_mhz": None, "power_limit_w": 700, "before": now, "after": now}
+    assert block["l2_bytes"] == 1 and block["seed"] == 1
+    assert block["rows"] == rows_of(1 << 20) + rows_of(4 << 20)
+    assert bench.arguments("dot_ladder") == [["--size", "1M"], ["--size", "4M"]]
+
+
+def test_commit_and_changes(bench):
+    def git(*arguments):
+        subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@example.com", *arguments], cwd=bench.tree, check=True,
+                       stdout=subprocess.PIPE)
+    bench.add("dot_ladder", device="NVIDIA H200")  # whose results git does not ignore
+    git("init", "-q")
+    git("add", "-A")
+    git("commit", "-qm", "x")
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=bench.tree, text=True, stdout=subprocess.PIPE).stdout.strip()
+
+    def block():
+        bench.run("dot_ladder")
+        return bench.recorded("nvidia-h200")["programs"]["chapter05/dot_ladder"]
+    assert (block()["commit"], block()["dirty"]) == (head, False)
+    assert (block()["commit"], block()["dirty"]) == (head, False)  # what the bench writes is no change
+    (bench.tree / "common/bench.h").write_text("")
+    assert (block()["commit"], block()["dirty"]) == (head, True)
+
+
+def test_sizes_on_the_cpu_back_end(bench):
+    """The default size, and those of the header that are smaller."""
+    bench.add("dot_ladder", sizes="1M 2M 4M 1G")
+    for file in (bench.tree / "bin/chapter05").glob("dot_ladder.[1-9d]*"):
+        file.write_text(file.read_text().replace('"gpu"', '"cpu"'))
+    bench.run("dot_ladder", BACKEND="cpu")
+    assert bench.arguments("dot_ladder") == [[], ["--size", "1M"]]
+    block = bench.recorded()["programs"]["chapter05/dot_ladder"]
+    assert times(block["rows"]) == times(rows_of(1 << 20) + rows_of(1 << 21))
+    assert block["toolkit"] is None and "g++" in block["compiler"]
+
+
+def test_a_part_replaces_only_its_own_rows(bench):
+    for name in "add_ladder", "dot_ladder", "gone_ladder":
+        bench.add(name)
+    bench.run("add_ladder", "dot_ladder", "gone_ladder", COMMIT="one")
+    first = bench.recorded()["programs"]
+    (bench.tree / "chapter05/gone_ladder.cu").unlink()
+    bench.add("dot_ladder", slow=2.0)
+    bench.add("scan_ladder")
+    bench.run("scan_ladder", "dot_ladder", COMMIT="two")
+    second = bench.recorded()["programs"]
+    assert list(second) == ["chapter05/add_ladder", "chapter05/dot_ladder", "chapter05/scan_ladder"]
+    assert second["chapter05/add_ladder"] == first["chapter05/add_ladder"]
+    assert [second[p]["commit"] for p in second] == ["one", "two", "two"]
+    assert times(second["chapter05/dot_ladder"]["rows"]) == times(rows_of(1 << 20, slow=2.0) + rows_of(4 << 20, slow=2.0))
+    # The same on another device is another file
+    stand_in(bench.tree / "bin/chapter05", "dot_ladder", f"cat <<'END'\n{printed(rows_of(1 << 20), 'Other/GPU (2)')}\nEND")
+    bench.run("dot_ladder")
+    assert list(bench.recorded("other-gpu-2")["programs"]) == ["chapter05/dot_ladder"] and bench.recorded()["programs"] == second
+    assert bench.page.count("<section") == 3 and bench.page.count("<h3>") == 4
+
+
+WRONG = json.dumps({**json.loads(printed([])), "rows": [{**rows_of(1 << 20)[1], "verified": False}]})
+
+
+@pytest.mark.parametrize("script, says, status", [
+    ("echo 'dot_ladder: sum is wrong' >&2; exit 1", "FAILED: exit status 1: dot_ladder: sum is wrong", 1),
+    ("exit 64", "FAILED: exit status 64", 1),
+    ("kill -SEGV $$", "FAILED: ended by signal 11", 1),
+    ("echo '{}'", "FAILED: what it printed is not the JSON of a ladder", 1),
+    ("echo hello", "FAILED: what it printed is not the JSON of a ladder", 1),
+    (f"echo '{WRONG}'", "FAILED: shuffles is not verified", 1),
+    ('case $3 in 1M) exec cat "$0.1M" ;; esac; exit 1', "FAILED: exit status 1", 1),
+    ("sleep 60", "FAILED: ran longer than 0.5 s", 1),
+    ("echo 'dot_ladder: needs 2 GPUs, found 1' >&2; exit 2", "waived: dot_ladder: needs 2 GPUs, found 1", 0),
+    ("echo 'dot_ladder: out of memory: needs 9.00 GiB of device memory, 1.00 GiB are free' >&2; exit 1",
+     "waived: no size fits into the memory here", 0),
+])
+def test_what_fails_is_not_recorded(bench, script, says, status):
+    bench.add("add_ladder")
+    bench.add("dot_ladder")
+    bench.run("dot_ladder")
+    before = bench.recorded()["programs"]["chapter05/dot_ladder"]
+    stand_in(bench.tree / "bin/chapter05", "dot_ladder", script)
+    result = bench.run("dot_ladder", "add_ladder", status=status, TIME_LIMIT="0.5")
+    lines = result.out + result.err
+    assert f"chapter05/dot_ladder: {says}" in lines and f"1 of 2 ladders measured, {status} failed" in lines, str(result)
+    after = bench.recorded()["programs"]
+    assert after["chapter05/dot_ladder"] == before and len(after["chapter05/add_ladder"]["rows"]) == 10
+
+
+def test_an_injected_error_is_not_recorded(tmp_path):
+    """The same with a real program that finds its result wrong."""
+    for program in LADDERS[:1]:
+        stand_in(tmp_path / "bin" / program.name.split("/")[0], program.base, f'exec {helpers.BIN / program.name} --inject-error "$@"')
+        env = helpers.environment({"BIN": str(tmp_path / "bin"), "BACKEND": helpers.backend(), "RESULTS": str(tmp_path / "results"), "SIZES": "64"})
+        done = subprocess.run([sys.executable, ROOT / "bench/run.py", program.name], cwd=tmp_path, env=env, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+        assert done.returncode == 1 and f"{program.name}: FAILED: exit status 1: " in done.stderr
+        assert list((tmp_path / "results").iterdir()) == []
+
+
+def test_a_size_that_does_not_fit_is_left_out(bench):
+    bench.add("dot_ladder", script='case $3 in 4M) echo "dot_ladder: out of memory: needs 9.00 GiB of device memory, 1.00 GiB are free" >&2; '
+                                   'exit 1 ;; esac; exec cat "$0.$3"')
+    result = bench.run("dot_ladder")
+    assert "chapter05/dot_ladder --size 4M: left out, out of memory: needs 9.00 GiB" in result.out, str(result)
+    assert times(bench.recorded()["programs"]["chapter05/dot_ladder"]["rows"]) == times(rows_of(1 << 20))
+
+
+def test_not_built(bench):
+    bench.add("dot_ladder")
+    (bench.tree / "bin/chapter05/dot_ladder").unlink()
+    assert "chapter05/dot_ladder: waived: not built" in bench.run("dot_ladder").out
+    assert "chapter05/nonesuch: is no ladder; there are chapter05/dot_ladder" in bench.run("nonesuch", status=1).err
+
+
+@pytest.mark.parametrize("results", ["/proc/results", "file/results"])
+def test_results_that_can_not_be_written(bench, results):
+    """Noticed before anything is measured."""
+    bench.add("dot_ladder")
+    (bench.tree / "file").write_text("")
+    result = bench.run("dot_ladder", status=1, RESULTS=results)
+    assert len(result.errors) == 1 and "cannot be written" in result.err and results in result.err and not result.out, str(result)
+    assert not (bench.tree / "bin/chapter05/dot_ladder.log").exists()
+
+
+def test_full_disk(bench):
+    """The old results stay, and nothing else does."""
+    bench.add("dot_ladder", sizes="1M")
+    bench.run("dot_ladder")
+    folder = bench.tree / "bench/results"
+    before = {path: path.read_bytes() for path in folder.rglob("*.*")}
+    bench.add("dot_ladder", sizes="1M", slow=2.0)
+    result = bench.run("dot_ladder", status=1, limits={resource.RLIMIT_FSIZE: 1000})
+    assert result.errors[1:] == ["bench: bench/results/some-gpu-3000.json: cannot be written: File too large"], str(result)
+    assert {path: path.read_bytes() for path in folder.rglob("*.*")} == before
+
+
+def test_results_that_are_none(bench):
+    bench.add("dot_ladder")
+    path = bench.tree / "bench/results/some-gpu-3000.json"
+    path.parent.mkdir()
+    for text in "{", "{}", "[]", '{"format": 1}', '{"format": 2}':
+        path.write_text(text)
+        result = bench.run("dot_ladder", status=1)
+        assert len(result.errors) == 1 and "some-gpu-3000.json: no results (" in result.err and path.read_text() == text, str(result)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+def test_interrupt_keeps_what_was_measured(bench, number):
+    bench.add("add_ladder")
+    bench.add("dot_ladder", script=f"sleep 60 & echo $! >{bench.tree}/pid; wait")
+    process = subprocess.Popen([sys.executable, "bench/run.py", "chapter05/add_ladder", "chapter05/dot_ladder"], cwd=bench.tree, text=True,
+                               env=bench.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    pid = bench.tree / "pid"
+    for _ in range(600):
+        if pid.exists() and pid.read_text():
+            break
+        time.sleep(0.05)
+    process.send_signal(number)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130 and "interrupted" in out and "Traceback" not in out, out
+    assert list(bench.recorded()["programs"]) == ["chapter05/add_ladder"] and "add" in bench.page
+    time.sleep(0.1)
+    status = pathlib.Path(f"/proc/{int(pid.read_text())}/stat")
+    assert not status.exists() or status.read_text().split()[2] == "Z", "what the ladder started is still running"
+
+
+def test_progress_on_a_terminal(bench):
+    bench.add("dot_ladder", sizes="1M")
+    main, side = os.openpty()
+    process = subprocess.Popen([sys.executable, "bench/run.py", "chapter05/dot_ladder"], cwd=bench.tree, env=bench.environment(),
+                               stdout=subprocess.DEVNULL, stderr=side)
+    os.close(side)
+    shown = b""
+    try:
+        while chunk := os.read(main, 4096):
+            shown += chunk
+    except OSError:  # the other side is closed
+        pass
+    assert process.wait(60) == 0
+    assert shown.startswith(b"\r\033[K[1/1] chapter05/dot_ladder --size 1M  0 s") and shown.endswith(b"\r\033[K") and b"\n" not in shown
+
+
+def test_comparison_with_what_was_recorded(bench):
+    bench.add("dot_ladder", sizes="1M 4M")
+    assert "0 rows over 20 µs compared" in bench.run("dot_ladder", status=1, COMPARE="1").out
+    assert not list((bench.tree / "bench").glob("results/*.json"))
+    bench.run("dot_ladder")
+    before = (bench.tree / "bench/results/some-gpu-3000.json").read_text()
+    bench.add("dot_ladder", sizes="1M 4M", slow=1.029)
+    result = bench.run("dot_ladder", COMPARE="1")
+    # At 1M rungs take 42, 21, 14 µs, the library 17 and the copy 10; at 4M four times as long.
+    assert "7 rows over 20 µs compared, 0 moved by more than 3%" in result.out, str(result)
+    for slow, change in (1.04, "+4.0%"), (0.96, "-4.0%"):
+        bench.add("dot_ladder", sizes="1M 4M", slow=slow)
+        result = bench.run("dot_ladder", status=1, COMPARE="1")
+        moved = re.findall(r"^chapter05/dot_ladder: (\d+) floats: (.*): \S+ ms, was \S+ \((.*)\)$", result.out, re.M)
+        assert len(moved) == 7 and {m[2] for m in moved} == {change} and ("1048576", "one launch", change) not in moved
+        assert "7 rows over 20 µs compared, 7 moved" in result.out
+    assert (bench.tree / "bench/results/some-gpu-3000.json").read_text() == before
+
+
+# ---- The plots
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def drawn(path):
+    """The ids of what shows a rung, a library or a limit, and all texts of a plot."""
+    tree = xml.etree.ElementTree.fromstring(path.read_text())
+    ids = [g.get("id") for g in tree.iter() if re.match(r"(p\d+-)?(rung|peer|limit)-\d+$", g.get("id") or "")]
+    return ids, ["".join(text.itertext()).strip() for text in tree.iter(f"{SVG}text")]
+
+
+@needs_plots
+def test_lines(bench):
+    bench.add("dot_ladder", sizes="1M 4M 50000000", rungs=["book", "shuffles", "clusters", "one launch"], peers=["CUB", "cuBLAS <&>"], sm90=["clusters"])
+    bench.run("dot_ladder")
+    ids, texts = drawn(bench.plot("dot"))
+    assert ids == ["rung-0", "rung-1", "rung-3", "peer-0", "peer-1", "limit-0"]
+    assert {"0 book", "1 shuffles", "2 clusters: needs sm_90", "3 one launch", "CUB", "cuBLAS <&>", "copy (limit)", "1M", "4M", "50·10⁶", "GB/s",
+            "--size", "dot"} <= set(texts)
+    # A line has a point for each size; rates do not change with the size here, and the fastest is the highest.
+    tree = xml.etree.ElementTree.fromstring(bench.plot("dot").read_text())
+    heights = {}
+    for g in tree.iter(f"{SVG}g"):
+        if g.get("id") in ids:
+            path = g.find(f"{SVG}path")
+            points = re.findall(r"[ML] (\S+) (\S+)", path.get("d"))
+            assert len(points) == 3 and len({y for _, y in points}) == 1
+            heights[g.get("id")] = float(points[0][1])
+            assert ("stroke-dasharray" in path.get("style")) == (not g.get("id").startswith("rung"))
+    assert heights["rung-0"] > heights["rung-1"] > heights["peer-1"] > heights["peer-0"] > heights["limit-0"]
+    assert math.isclose(heights["rung-3"], heights["limit-0"])
+    assert math.isclose((heights["rung-0"] - heights["rung-1"]) * 2, heights["rung-0"] - heights["rung-3"], rel_tol=1e-4)
+
+
+@needs_plots
+def test_panels_and_bars(bench):
+    """Data sets have panels; one size, or other rungs at each size, are bars."""
+    bench.add("histogram_ladder", data=["uniform", "skewed", "all equal"])
+    bench.add("heat_ladder", sizes="1K 16K")
+    small, large = rows_of(1 << 10, rungs=["book", "fused", "graph"], peers=[]), rows_of(1 << 14, rungs=["book", "fused", "blocking"], peers=["x"], in_l2=True)
+    for size, rows in ("1K", small), ("16K", large):
+        (bench.tree / f"bin/chapter05/heat_ladder.{size}").write_text(printed(rows))
+    bench.run("histogram_ladder", "heat_ladder")
+    ids, texts = drawn(bench.plot("histogram"))
+    assert ids == [f"p{panel}-{kind}" for panel in range(3) for kind in ("rung-0", "rung-1", "rung-2", "peer-0", "limit-0")]
+    assert {"uniform", "skewed", "all equal"} <= set(texts) and texts.count("2 one launch") == 3
+    ids, texts = drawn(bench.plot("heat"))
+    assert sorted(ids) == sorted(["p0-rung-0", "p0-rung-1", "p0-rung-2", "p0-limit-0", "p1-rung-0", "p1-rung-1", "p1-rung-2", "p1-peer-0", "p1-limit-0"])
+    far = [{**row, "rate": row["rate"] * (100 if row["kind"] == "limit" else 1)} for row in small]
+    (bench.tree / "bin/chapter05/heat_ladder.1K").write_text(printed(far))
+    bench.run("heat_ladder")  # a limit that is far away leaves the bars their room
+    assert drawn(bench.plot("heat"))[0] == [i for i in ids if i != "p0-limit-0"]
+    assert "copy (limit): 40000 GB/s →" in drawn(bench.plot("heat"))[1]
+    assert {"1024 floats", "16384 floats", "2 graph", "2 blocking", "x", "300 GB/s, 0.0137 µs"} <= set(texts)
+
+
+@needs_plots
+def test_plots_repeat(bench):
+    """The same rows give the same file, which is not written again; others do not."""
+    bench.add("dot_ladder")
+    bench.add("add_ladder")
+    bench.run("dot_ladder", "add_ladder")
+    plot = bench.plot("dot")
+    first, written = plot.read_bytes(), plot.stat().st_mtime_ns
+    assert str(datetime.date.today().year).encode() not in first and b"Matplotlib" not in first
+    bench.report()
+    assert plot.stat().st_mtime_ns == written
+    plot.unlink()
+    bench.report()
+    assert plot.read_bytes() == first
+    bench.add("dot_ladder", slow=2.0)
+    bench.run("dot_ladder")
+    assert plot.read_bytes() != first
+
+
+def test_without_matplotlib(bench):
+    """No plot, and none of older rows in the page."""
+    bench.add("dot_ladder")
+    bench.run("dot_ladder")
+    (bench.tree / "tools/matplotlib.py").write_text("raise ImportError")
+    bench.add("dot_ladder", slow=2.0)
+    result = bench.run("dot_ladder", PYTHONPATH=str(bench.tree / "tools"))
+    assert "plots are off: no python3 here has matplotlib" in result.out
+    assert "<svg" not in bench.page and "1 of 1 ladders measured" in result.out and "one launch" in bench.page
+
+
+# ---- The page
+
+
+def unescaped(page):
+    return xml.etree.ElementTree.fromstring(re.sub(r"^<!DOCTYPE html>\n|<meta [^>]*>", "", page))
+
+
+@needs_plots
+def test_the_page_is_whole(bench):
+    bench.add("dot_ladder", sizes="1M 4M 16M", peers=["CUB", "cuBLAS <&>"], in_l2=True)
+    bench.add("histogram_ladder", data=["uniform", "skewed"])
+    bench.run("dot_ladder", "histogram_ladder")
+    page = unescaped(bench.page)
+    ids = [element.get("id") for element in page.iter() if element.get("id")]
+    assert len(ids) == len(set(ids)), "the same id twice"
+    used = set(re.findall(r'(?:url\(#|href="#)([^)"]+)', bench.page))
+    assert len(used) > 10 and used <= set(ids)
+    assert not re.search(r'(src|href)="(?!#)|@import|<script|url\((?!#)', bench.page), "it needs another file"
+    assert len(list(page.iter(f"{SVG}svg"))) == 2
+    tables = {"".join(t.find("caption").itertext()): [["".join(cell.itertext()) for cell in row] for row in t.iter("tr")] for t in page.iter("table")}
+    assert set(tables) == {"1048576 floats", "4194304 floats", "16777216 floats", *(f"{n} floats, {d}" for n in (1 << 20, 4 << 20) for d in ("uniform", "skewed"))}
+    head, *rows = tables["16777216 floats"]
+    assert head == ["#", "name", "what changed", "median", "min", "max", "cold", "rate", "of limit", "× book", "× peer", "verified"]
+    assert rows[2] == ["2", "one launch", "idea of one launch", "224 µs", "221 µs", "228 µs", "447 µs", "300 GB/s", "75.0 %", "3.00", "1.20", "yes"]
+    assert rows[4][:2] == ["peer", "cuBLAS <&>"] and rows[5][0] == "limit" and rows[5][-3:] == ["–", "–", "–"]
+    [line] = {"".join(p.itertext()) for p in page.iter("p") if p.get("class") == "machine"}
+    for fact in "driver 580.65.06", "CUDA 13.0.88", "1980 MHz", "1755 and 1755 MHz before and after", "700 W", str(datetime.datetime.now(datetime.timezone.utc).date()):
+        assert fact in line, line
+
+
+def screenshot(page, tmp_path, name):
+    from PIL import Image
+    file, picture = tmp_path / f"{name}.html", tmp_path / f"{name}.png"
+    file.write_text(page)
+    done = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={tmp_path}/profile",
+                           "--window-size=900,1600", f"--screenshot={picture}", file.as_uri()], text=True, timeout=120,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert picture.exists(), done.stdout
+    with Image.open(picture) as opened:
+        return np.asarray(opened.convert("RGB")).astype(int)
+
+
+def plots_are_drawn(page, tmp_path, style=""):
+    """Opens the page once for each plot, with that plot alone in front, and looks for each colour that it draws with."""
+    labels = re.findall(r'<svg role="img" aria-label="([^"]*)"', page)
+    assert labels and len(labels) == page.count("<svg")
+    for i, label in enumerate(labels):
+        shown = page.replace("</style>", f'figure:has(svg[aria-label="{label}"]) {{ position: fixed; inset: 0; background: white }} {style}</style>', 1)
+        picture = screenshot(shown, tmp_path, f"plot-{i}")
+        svg = page.split("<svg ")[i + 1].split("</svg>")[0]
+        colors = set()
+        for kind in re.findall(r'id="[^"]*(?:rung|peer)-\d+">(.*?)</g>', svg, re.S):
+            colors |= set(re.findall(r"(?:stroke|fill): #([0-9a-f]{6})", kind)) - {"ffffff"}
+        assert len(colors) >= 2
+        for color in colors:
+            wanted = np.array([int(color[j:j + 2], 16) for j in (0, 2, 4)])
+            count = int((np.abs(picture - wanted).max(axis=2) <= 3).sum())
+            assert count >= 30, f"{label}: {count} pixels of #{color}"
+        mute = screenshot(shown.replace("</style>", "text { display: none }</style>", 1), tmp_path, f"plot-{i}-mute")
+        text = int((np.abs(picture - mute).max(axis=2) > 60).sum())
+        assert text > 1000, f"{label}: no text, it changes {text} pixels"
+
+
+@needs_plots
+@needs_browser
+def test_the_page_in_a_browser(bench, tmp_path):
+    bench.add("dot_ladder", sizes="1M 4M 16M")
+    bench.add("histogram_ladder", data=["uniform", "skewed", "all equal"])
+    bench.add("streams_ladder", sizes="20M", peers=[])
+    bench.run("dot_ladder", "histogram_ladder", "streams_ladder")
+    plots_are_drawn(bench.page, tmp_path)
+    for broken, says in ("svg { visibility: hidden }", " 0 pixels of #"), ("text { display: none }", "no text"):
+        with pytest.raises(AssertionError, match=says):
+            plots_are_drawn(bench.page, tmp_path, broken)
+
+
+@needs_plots
+@needs_browser
+@pytest.mark.skipif(not list((ROOT / "bench/results").glob("*.json")), reason="nothing is recorded here")
+def test_the_recorded_page_in_a_browser(bench, tmp_path):
+    shutil.copytree(ROOT / "bench/results", bench.tree / "bench/results")
+    bench.report()
+    plots_are_drawn(bench.page, tmp_path)
+
+
+# ---- What the pages quote
+
+
+def section(path, name):
+    return path.read_text().split(f"<!-- {name}:begin", 1)[1].split("-->\n", 1)[1].split(f"<!-- {name}:end")[0]
+
+
+@pytest.mark.parametrize("file, name, option", [("README.md", "performance", "--table"), ("docs/performance.md", "plots", "--plots")])
+def test_what_is_quoted_is_fresh(file, name, option):
+    text = subprocess.run([sys.executable, ROOT / "bench/report.py", option], cwd=ROOT, text=True, check=True, stdout=subprocess.PIPE,
+                          env={k: v for k, v in os.environ.items() if k != "RESULTS"}).stdout
+    assert section(ROOT / file, name) == text, "stale: run make docs"
+
+
+def test_recorded_plots_are_fresh():
+    """Of each recorded program there is a plot, of these rows and as plots.py draws now."""
+    sys.path.insert(0, str(ROOT / "bench"))
+    import results
+    for path in (ROOT / "bench/results").glob("nvidia-h200.json"):
+        for program, block in json.loads(path.read_text())["programs"].items():
+            assert results.plot(path.stem, program, block["rows"]), f"{program}: run make docs"
+
+
+def test_tables_of_the_pages(bench):
+    """Nothing without records; then every figure from them, and nothing of another machine."""
+    def docs():
+        subprocess.run(["scripts/docs.sh"], cwd=bench.tree, check=True, env=bench.environment(), stdout=subprocess.PIPE)
+        return section(bench.tree / "README.md", "performance"), section(bench.tree / "docs/performance.md", "plots")
+
+    bench.add("dot_ladder")
+    bench.run("dot_ladder", COMMIT="one")
+    assert docs() == ("", "")
+    bench.add("dot_ladder", device="NVIDIA H200", peers=["CUB", "slower"])
+    bench.run("dot_ladder", COMMIT="one")
+    quoted, plots = docs()
+    conditions, _, *lines = quoted.splitlines()
+    assert conditions.startswith("NVIDIA H200; ") and "commit one" in conditions and conditions.endswith(".")
+    assert lines[0].count("|") == lines[1].count("|") == lines[2].count("|") and len(lines) == 4
+    rows = [line.strip("| ").split(" | ") for line in lines[2:]]
+    # 4 bytes an element: at 4M 16.8 MB, 168 µs at 100 GB/s
+    assert rows[1] == ["[dot](chapter05/dot_ladder.cu)", "4194304 floats", "168 µs", "55.9 µs, 300 GB/s", "3.00", "CUB 67.1 µs", "1.20",
+                       "copy 400 GB/s", "75.0 %"]
+    assert "| 2 | one launch | idea of one launch | 55.9 µs |" in plots
+    assert not PLOTS or "](../bench/results/nvidia-h200/chapter05/dot.svg)" in plots
+    assert docs() == (quoted, plots)
