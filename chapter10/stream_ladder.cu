@@ -190,7 +190,7 @@ static const Rung rungs[] = {
     {"three stages", "a stream each: up, kernel, down", three_stages},
     {"fewer copies", "a and b in one call", fewer_copies},
     {"ever smaller", "each chunk 0.44 of what is left", ever_smaller},
-    {"graph", "the same, started by one call", graph, RUNG, 50},
+    {"graph", "the same, started by one call", graph, RUNG, 0, 0, bench_needs_graphs},
     {"copies up", "if there were no other work", [] { copy_up(0, n, streams[0]); }, LIMIT},
     {"copies down", "the same", [] { copy_down(0, n, streams[2]); }, LIMIT},
     {"kernels", "the same", [] { compute(0, n, streams[1]); }, LIMIT},

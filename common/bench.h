@@ -35,6 +35,8 @@ struct Rung {
     BenchKind kind = RUNG;
     int sm = 0; // least compute capability times ten; 0: portable, runs on the CPU back end as well
     double work = 0; // 0: that of the Bench
+    const char *(*needs)(void) =
+        NULL; // says what the work at hand lacks for it: "needs …", or NULL
 };
 
 // How far results are off, beside a reference in double. NAN: not told.
@@ -195,7 +197,14 @@ static inline float bench_checked(const Bench &bench, BenchRow *row) {
     return ms;
 }
 
+// For Rung.needs
+static inline const char *bench_needs_graphs(void) {
+    return BENCH_SIZE(1, 0) ? NULL : "needs CUDA graphs, which the CPU back end lacks";
+}
+
 static inline std::string bench_lacking(const Rung &rung) {
+    if (rung.needs && rung.needs())
+        return rung.needs();
 #ifndef __NVCC__
     if (rung.sm)
         return "needs sm_" + std::to_string(rung.sm);
