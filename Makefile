@@ -290,7 +290,7 @@ endif
 .PHONY: build
 build: | $(filter setup clean,$(GOALS))
 	@echo 'back end: $(CHOSEN) ($(WHY)$(FOR_GPU))'
-	+@CC='$(CC)' CXX='$(CXX)' scripts/libs.sh probe $(CHOSEN) $(BUILD)/$(VARIANT)/config.mk
+	+@CC='$(CC)' CXX='$(CXX)' NVCC='$(NVCC)' scripts/libs.sh probe $(CHOSEN) $(BUILD)/$(VARIANT)/config.mk
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(or $(JOBS),$(shell nproc 2>/dev/null || echo 2)) -Otarget) \
 	    STAGE=build BACKEND=$(CHOSEN) B='$(BUILD)/$(VARIANT)' NVCC='$(NVCC)' NVCC_VERSION='$(NVCC_VERSION)' \
 	    GENCODE='$(strip $(GENCODE))' LADDERS='$(LADDERS)' $(BUILD_GOALS)

@@ -225,11 +225,6 @@ static void run_tiles(void) {
     play(graph_of_tiles);
 }
 
-// Whether all four have this sign
-__device__ static bool all_of(uint4 got, unsigned sign) {
-    return (((got.x ^ sign) | (got.y ^ sign) | (got.z ^ sign) | (got.w ^ sign)) >> 31) == 0;
-}
-
 // Rung 5: one launch, and a tile stays in the registers of its block. Every MARGIN steps it leaves
 // what its neighbours need in global memory and takes its own margin from there. No barrier and no
 // flag: temperatures are never negative, so their sign is free to tell whether they are of this
@@ -265,10 +260,7 @@ __global__ void __launch_bounds__(32 * WARPS)
                 if (!mine || !rows.owns(y + r))
                     missing |= 1u << r;
                 else if (near_edge || rows.shared(y + r))
-                    __stcg(&place[(size_t)r * pitch], make_uint4(__float_as_uint(t[r].x) | sign,
-                                                                 __float_as_uint(t[r].y) | sign,
-                                                                 __float_as_uint(t[r].z) | sign,
-                                                                 __float_as_uint(t[r].w) | sign));
+                    __stcg(&place[(size_t)r * pitch], with_sign(t[r], sign));
             while (missing) {
                 uint4 got[ROWS];
                 for (int r = 0; r < ROWS; r++)
@@ -276,11 +268,11 @@ __global__ void __launch_bounds__(32 * WARPS)
                         got[r] = __ldcv(&place[(size_t)r * pitch]);
                 for (int r = 0; r < ROWS; r++)
                     if (missing >> r & 1 && all_of(got[r], sign)) {
-                        t[r] = make_float4(
-                            __uint_as_float(got[r].x ^ sign), __uint_as_float(got[r].y ^ sign),
-                            __uint_as_float(got[r].z ^ sign), __uint_as_float(got[r].w ^ sign));
+                        t[r] = without_sign(got[r]);
                         missing &= ~(1u << r);
                     }
+                if (missing)
+                    __nanosleep(20);
             }
             round++;
         }
@@ -312,9 +304,13 @@ static const char *tiles_need(void) {
 }
 
 static const char *resident_needs(void) {
-    return tiles_need()                                     ? tiles_need()
-           : (int)(tiles().x * tiles().y) > multiprocessors ? "needs a multiprocessor for each tile"
-                                                            : NULL;
+    if (tiles_need())
+        return tiles_need();
+    int each;
+    HANDLE_ERROR(
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, resident_kernel, 32 * WARPS, 0));
+    bool fit = tiles().x * tiles().y <= (unsigned)(each * multiprocessors);
+    return fit ? NULL : "needs all tiles on the device at once";
 }
 
 static const Rung rungs[] = {

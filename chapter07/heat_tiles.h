@@ -77,4 +77,19 @@ __device__ static float4 choose(float4 heater, float4 otherwise) {
         heater.z != 0 ? heater.z : otherwise.z, heater.w != 0 ? heater.w : otherwise.w);
 }
 
+// Temperatures are never negative, so that their sign bit can carry something else.
+__device__ static uint4 with_sign(float4 t, unsigned sign) {
+    return make_uint4(__float_as_uint(t.x) | sign, __float_as_uint(t.y) | sign,
+                      __float_as_uint(t.z) | sign, __float_as_uint(t.w) | sign);
+}
+
+__device__ static float4 without_sign(uint4 t) {
+    return make_float4(fabsf(__uint_as_float(t.x)), fabsf(__uint_as_float(t.y)),
+                       fabsf(__uint_as_float(t.z)), fabsf(__uint_as_float(t.w)));
+}
+
+__device__ static bool all_of(uint4 t, unsigned sign) {
+    return (((t.x ^ sign) | (t.y ^ sign) | (t.z ^ sign) | (t.w ^ sign)) >> 31) == 0;
+}
+
 #endif

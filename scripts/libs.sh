@@ -6,7 +6,7 @@
 #   libs.sh report BACKEND FILE   a line for each library that BACKEND would use and does not have, and
 #                                 for each program that is therefore not built
 #   libs.sh doctor                a line for each library, found or missing, and its package
-# CC and CXX are the compilers. HAVE_PNG=0 in the environment switches libpng off, and so on.
+# CC, CXX and NVCC are the compilers. HAVE_PNG=0 in the environment switches libpng off, and so on.
 set -eu
 cd "${0%/*}/.."
 
@@ -18,19 +18,19 @@ PNG|common|PNG pictures (libpng)|libpng-dev|-lpng|c|#include <png.h>\nint main(v
 WEBP|common|animations as WebP (libwebp)|libwebp-dev|-lwebpmux -lwebp|c|#include <webp/encode.h>\n#include <webp/mux.h>\nint main(void) { WebPMux *mux = WebPMuxNew(); return !mux + WebPGetEncoderVersion(); }
 GLUT|common|windows (freeglut, OpenGL)|freeglut3-dev|-lglut -lGL|c|#include <GL/freeglut.h>\nint main(void) { glutMainLoopEvent(); return !glGetString(GL_VERSION); }
 GL|common|CUDA with OpenGL (OpenGL, EGL)|libegl-dev|-lEGL -lGL|c|#define GL_GLEXT_PROTOTYPES\n#include <EGL/egl.h>\n#include <EGL/eglext.h>\n#include <GL/gl.h>\n#include <GL/glext.h>\nint main(void) { glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0); return !eglGetDisplay(0); }
+CUBLAS|gpu|cuBLAS beside our kernels (chapter05/dot_ladder)|libcublas-dev of the CUDA toolkit|-lcublas|cu|#include <cublas_v2.h>\nint main() { cublasHandle_t handle; return cublasCreate(&handle); }
 BOOST_CONTEXT|cpu|fast switches between threads that meet at a barrier (Boost.Context)|libboost-context-dev|-lboost_context|c++|#include <boost/context/detail/fcontext.hpp>\nint main() { return !boost::context::detail::make_fcontext(0, 0, 0); }
 END
 }
 
-: "${CC:=cc}" "${CXX:=g++}"
+: "${CC:=cc}" "${CXX:=g++}" "${NVCC:=}"
 
 probe() { # language, link flags, source
     dir=$(mktemp -d)
-    compiler=$CC
-    [ "$1" = c++ ] && compiler=$CXX
-    printf '%b\n' "$3" >"$dir/probe"
+    case $1 in c++) compiler=$CXX ;; cu) compiler=$NVCC ;; *) compiler=$CC ;; esac
+    printf '%b\n' "$3" >"$dir/probe.$1"
     # Unquoted: both may hold several words
-    if $compiler -x "$1" "$dir/probe" -x none $2 -o "$dir/a.out" >/dev/null 2>&1; then found=1; else found=0; fi
+    if [ -n "$compiler" ] && $compiler "$dir/probe.$1" $2 -o "$dir/a.out" >/dev/null 2>&1; then found=1; else found=0; fi
     rm -r "$dir"
 }
 
