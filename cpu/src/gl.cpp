@@ -233,7 +233,7 @@ cudaError_t check_mapped(const char *call, Resource *r) {
                      : fail(cudaErrorNotMapped, "%s: %s is not mapped", call, describe(*r).c_str());
 }
 
-// Whether a list of resources is one that can be mapped or unmapped; if not, fails.
+// Whether a list of resources is one that can be mapped or unmapped; if not, fails, and none is.
 cudaError_t check_list(const char *call, int count, Resource **list, cudaStream_t stream,
                        bool mapped) {
     if (const cudaError_t error = begin(call))
@@ -248,8 +248,8 @@ cudaError_t check_list(const char *call, int count, Resource **list, cudaStream_
             return error;
         const Resource &r = *list[i];
         if (std::count(list, list + i, list[i]))
-            return fail(cudaErrorInvalidResourceHandle, "%s: %s is in the list twice", call,
-                        describe(r).c_str());
+            return fail(mapped ? cudaErrorNotMapped : cudaErrorAlreadyMapped,
+                        "%s: %s is in the list twice", call, describe(r).c_str());
         if (r.mapped && !mapped)
             return fail(cudaErrorAlreadyMapped, "%s: %s is mapped already%s", call,
                         describe(r).c_str(), place("mapped", r.map_file, r.map_line).c_str());
@@ -278,7 +278,8 @@ cudaError_t map_buffer(const char *call, Resource &r, const char *file, int line
     if (!content)
         return fail(cudaErrorUnknown, "%s: OpenGL does not map %s: error 0x%04x", call,
                     describe(r).c_str(), take_gl_errors());
-    cudaError_t error = allocate(call, &r.memory, r.bytes, MemoryKind::device, 0, file, line);
+    cudaError_t error =
+        allocate(call, &r.memory, r.bytes, MemoryKind::device, memory_of_graphics, file, line);
     if (error)
         glUnmapBuffer(GL_COPY_READ_BUFFER);
     else if (!r.discards())
@@ -290,10 +291,6 @@ cudaError_t unmap_buffer(const char *call, Resource &r) {
     const Bound bound(GL_COPY_READ_BUFFER, r.name);
     void *content = nullptr;
     glGetBufferPointerv(GL_COPY_READ_BUFFER, GL_BUFFER_MAP_POINTER, &content);
-    Allocation memory;
-    if (!find_allocation(r.memory, memory) || memory.base != r.memory)
-        return fail(cudaErrorUnknown, "%s: the memory of %s was freed while it was mapped", call,
-                    describe(r).c_str());
     cudaError_t error = cudaSuccess;
     if (!content)
         error = fail(cudaErrorUnknown, "%s: OpenGL unmapped %s, or gave it new storage", call,
@@ -305,7 +302,7 @@ cudaError_t unmap_buffer(const char *call, Resource &r) {
                      describe(r).c_str());
     if (content)
         glUnmapBuffer(GL_COPY_READ_BUFFER);
-    free_device(call, r.memory);
+    free_device(call, r.memory, memory_of_graphics);
     return error;
 }
 
@@ -386,9 +383,11 @@ cudaError_t unmap(const char *call, Resource &r) {
     if (const cudaError_t error = check_context(call))
         return error;
     r.mapped = false;
-    if (!still_there(r))
+    if (!still_there(r)) {
+        r.target ? cudaFreeArray(r.array) : free_device(call, r.memory, memory_of_graphics);
         return fail(cudaErrorUnknown, "%s: %s was deleted while it was mapped", call,
                     describe(r).c_str());
+    }
     const GLenum used = take_gl_errors();
     const cudaError_t error = r.target ? unmap_image(call, r) : unmap_buffer(call, r);
     if (!error && used == GL_INVALID_OPERATION)
@@ -416,16 +415,13 @@ cudaError_t unregister(const char *call, Resource *r) {
         return error;
     if (const cudaError_t error = check_known(call, r))
         return error;
-    cudaError_t error = cudaSuccess;
-    if (r->mapped) {
-        error = fail(cudaErrorUnknown, "%s: %s is still mapped%s", call, describe(*r).c_str(),
-                     place("mapped", r->map_file, r->map_line).c_str());
-        unmap(call, *r);
-    }
+    if (r->mapped)
+        return fail(cudaErrorAlreadyMapped, "%s: %s is still mapped%s", call, describe(*r).c_str(),
+                    place("mapped", r->map_file, r->map_line).c_str());
     std::lock_guard lock(resources().mutex);
     resources().known.erase(r);
     delete r;
-    return error;
+    return cudaSuccess;
 }
 
 // The resource of a deprecated call.
@@ -435,7 +431,7 @@ cudaError_t find_buffer(const char *call, GLuint buffer, Resource *&found) {
     std::lock_guard lock(resources().mutex);
     const auto at = resources().by_buffer.find(buffer);
     if (at == resources().by_buffer.end())
-        return fail(cudaErrorInvalidResourceHandle,
+        return fail(cudaErrorInvalidValue,
                     "%s: buffer %u was not registered by cudaGLRegisterBufferObject", call, buffer);
     found = at->second;
     return cudaSuccess;
@@ -478,7 +474,7 @@ cudaError_t register_buffer(const char *call, cudaGraphicsResource_t *resource, 
         return error;
     tell_earlier_errors(call);
     if (!glIsBuffer(buffer))
-        return fail(cudaErrorInvalidValue,
+        return fail(buffer ? cudaErrorInvalidResourceHandle : cudaErrorInvalidValue,
                     "%s: OpenGL has no buffer %u: it was deleted, or never bound", call, buffer);
     Resource made = {};
     GLint64 bytes = 0;
@@ -487,7 +483,7 @@ cudaError_t register_buffer(const char *call, cudaGraphicsResource_t *resource, 
         glGetBufferParameteri64v(GL_COPY_READ_BUFFER, GL_BUFFER_SIZE, &bytes);
     }
     if (bytes == 0)
-        return fail(cudaErrorInvalidValue, "%s: buffer %u has no storage", call, buffer);
+        return fail(cudaErrorMemoryAllocation, "%s: buffer %u has no storage", call, buffer);
     made.name = buffer;
     made.register_flags = flags;
     made.bytes = (size_t)bytes;
@@ -506,14 +502,18 @@ cudaError_t register_image(cudaGraphicsResource_t *resource, GLuint image, GLenu
         return fail(cudaErrorInvalidValue, "%s: there is no resource to set", call);
     if (flags > 15 || !one_access(flags))
         return fail(cudaErrorInvalidValue, "%s: 0x%x is no combination of flags", call, flags);
-    if (target != GL_TEXTURE_2D && target != GL_TEXTURE_RECTANGLE)
-        return fail(cudaErrorNotSupported, "%s: textures of target 0x%04x are not to be had here",
+    if (target == GL_TEXTURE_3D || target == GL_TEXTURE_2D_ARRAY || target == GL_TEXTURE_CUBE_MAP ||
+        target == GL_RENDERBUFFER)
+        return fail(cudaErrorNotSupported, "%s: images of target 0x%04x are not to be had here",
                     call, target);
+    if (target != GL_TEXTURE_2D && target != GL_TEXTURE_RECTANGLE)
+        return fail(cudaErrorInvalidValue, "%s: CUDA takes no images of target 0x%04x", call,
+                    target);
     if (const cudaError_t error = check_context(call))
         return error;
     tell_earlier_errors(call);
     if (!glIsTexture(image))
-        return fail(cudaErrorInvalidValue,
+        return fail(image ? cudaErrorInvalidResourceHandle : cudaErrorInvalidValue,
                     "%s: OpenGL has no texture %u: it was deleted, or never bound", call, image);
     GLint width = 0, height = 0, internal = 0;
     {
@@ -682,11 +682,11 @@ cudaError_t cudaGLUnregisterBufferObject(GLuint buffer) {
     Resource *r;
     if (const cudaError_t error = find_buffer(__func__, buffer, r))
         return error;
-    {
-        std::lock_guard lock(resources().mutex);
-        resources().by_buffer.erase(buffer);
-    }
-    return unregister(__func__, r);
+    if (const cudaError_t error = unregister(__func__, r))
+        return error;
+    std::lock_guard lock(resources().mutex);
+    resources().by_buffer.erase(buffer);
+    return cudaSuccess;
 }
 
 cudaError_t cudaGLSetBufferObjectMapFlags(GLuint buffer, unsigned flags) {

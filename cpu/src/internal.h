@@ -65,13 +65,14 @@ size_t available_memory();                        // bytes that this process can
 // ---- memory (memory.cpp) ----
 
 enum class MemoryKind { device, managed, pinned, registered };
+constexpr unsigned memory_of_graphics = 1; // of the device, while OpenGL's buffer is mapped
 
 struct Allocation {
     char *base;
     size_t size;
     MemoryKind kind;
     int device;       // that was current
-    unsigned flags;   // cudaHostAlloc… or cudaHostRegister…
+    unsigned flags;   // cudaHostAlloc… or cudaHostRegister…, or memory_of_graphics
     const char *file; // the line of the program that made it; null from C
     int line;
 };
@@ -88,8 +89,9 @@ void copy_memory(void *to, const void *from, size_t bytes);
 // Memory for `call`: its content is NaN, and it counts as used. `file` and `line` are the caller's.
 cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind kind,
                      unsigned flags, const char *file, int line);
-// Gives back memory of the device, or managed memory.
-cudaError_t free_device(const char *call, void *pointer);
+// Gives back memory of the device, or managed memory. Not that of graphics, which a program cannot
+// free, unless `flags` says so.
+cudaError_t free_device(const char *call, void *pointer, unsigned flags = 0);
 void free_memory_of(int device);
 
 // ---- arrays, textures and surfaces (texture.cpp) ----

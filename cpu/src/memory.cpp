@@ -376,10 +376,13 @@ void copy_memory(void *to, const void *from, size_t bytes) {
     memmove(to, from, bytes);
 }
 
-cudaError_t free_device(const char *call, void *pointer) {
+cudaError_t free_device(const char *call, void *pointer, unsigned flags) {
     if (!pointer)
         return cudaSuccess;
     Allocation a;
+    if (find_allocation(pointer, a) && a.kind == MemoryKind::device && a.flags != flags)
+        return fail(cudaErrorInvalidValue, "%s: %p belongs to OpenGL, and is mapped: %s", call,
+                    pointer, describe(a).c_str());
     const cudaError_t error =
         take_out(call, pointer, a, "allocated by cudaMalloc", [](MemoryKind kind) {
             return kind == MemoryKind::device || kind == MemoryKind::managed;

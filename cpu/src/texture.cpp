@@ -262,6 +262,14 @@ cudaError_t look_at(const char *call, const cudaResourceDesc &r, TextureObject &
     return cudaSuccess;
 }
 
+// The number of a format's own that is nearest to a colour of the border: a GPU keeps that colour
+// in the format. Of two that are equally near it takes the lower (measured with 8 bits).
+float in_format(float colour, int kind, int bits) {
+    const bool is_signed = kind == cudaChannelFormatKindSigned;
+    const float most = (float)((1 << (bits - is_signed)) - 1);
+    return std::ceil(std::clamp(colour, is_signed ? -1.0f : 0.0f, 1.0f) * most - 0.5f) / most;
+}
+
 // Sets how a texture is read.
 cudaError_t set_modes(const char *call, const cudaTextureDesc &d, TextureObject &t) {
     // As numbers, since a program can have put anything there.
@@ -280,8 +288,12 @@ cudaError_t set_modes(const char *call, const cudaTextureDesc &d, TextureObject 
         return cudaErrorInvalidValue;
     if (d.sRGB)
         return fail(cudaErrorNotSupported, "%s: there is no sRGB here", call);
-    // Integers of 32 bits and floats are not normalised, whatever is asked for.
+    // Floats stay what they are, whatever is asked for.
     t.normalized_values = d.readMode == cudaReadModeNormalizedFloat && t.bits < 32;
+    if (d.readMode == cudaReadModeNormalizedFloat && t.bits == 32 &&
+        t.kind != cudaChannelFormatKindFloat)
+        return fail(cudaErrorInvalidNormSetting,
+                    "%s: only integers of 8 and 16 bits can be read as normalised floats", call);
     const bool floats = t.normalized_values || t.kind == cudaChannelFormatKindFloat;
     if (t.shape != Shape::linear && d.filterMode == cudaFilterModeLinear && !floats)
         return fail(cudaErrorInvalidFilterSetting,
@@ -295,7 +307,9 @@ cudaError_t set_modes(const char *call, const cudaTextureDesc &d, TextureObject 
             d.addressMode[i] == cudaAddressModeWrap || d.addressMode[i] == cudaAddressModeMirror;
         t.mode[i] = repeats && !t.normalized_coordinates ? cudaAddressModeClamp : d.addressMode[i];
     }
-    std::copy(d.borderColor, d.borderColor + 4, t.border);
+    for (int c = 0; c < 4; ++c)
+        t.border[c] =
+            t.normalized_values ? in_format(d.borderColor[c], t.kind, t.bits) : d.borderColor[c];
     const bool clamps = t.mode[0] == cudaAddressModeClamp &&
                         (t.shape == Shape::one || t.mode[1] == cudaAddressModeClamp);
     const bool plain =
@@ -407,10 +421,11 @@ double value_at(const Texture &t, int x, int y, int c) {
 }
 
 uint32_t integer_at(const Texture &t, int x, int y, int c) {
-    if (x < 0 || y < 0)
-        return (uint32_t)(long long)t.border[c];
-    return load_integer(t.data + y * t.pitch + ((size_t)x * t.components + c) * (t.bits / 8),
-                        t.kind, t.bits);
+    // The border of integers is a float only by its type: a program puts their bits there.
+    const char *const from =
+        x < 0 || y < 0 ? (const char *)&t.border[c]
+                       : t.data + y * t.pitch + ((size_t)x * t.components + c) * (t.bits / 8);
+    return load_integer(from, t.kind, t.bits);
 }
 
 const char *shape_name(Shape shape) {
@@ -433,28 +448,27 @@ void check_shape(const char *call, Shape wanted, Shape is, Site site) {
 
 void sample(const Texture &t, Shape shape, float x, float y, uint32_t registers[4], Site site) {
     check_shape(shape == Shape::one ? "tex1D" : "tex2D", shape, t.shape, site);
-    const Place px = place_of(t, x, t.width);
-    const Place py = shape == Shape::two ? place_of(t, y, t.height) : Place{0, 0};
+    // One dimension is a row that is read at its edge, y = 0: halfway to the row below, which is
+    // the same one unless the second address mode is border. Filtering then gives half of that, on
+    // a GPU too.
+    const Place px = place_of(t, x, t.width), py = place_of(t, y, t.height);
     const int x0 = address(px.texel, t.width, t.mode[0]);
-    const int y0 = shape == Shape::two ? address(py.texel, t.height, t.mode[1]) : 0;
-    const bool floats = gives_floats(t);
-    std::fill(registers, registers + 3, 0u);
-    registers[3] = floats ? bits_of(1) : 1;
+    const int y0 = address(py.texel, t.height, t.mode[1]);
+    std::fill(registers, registers + 4, 0u);
     if (!t.filtered) {
+        const bool floats = gives_floats(t);
         for (int c = 0; c < t.components; ++c)
             registers[c] =
                 floats ? bits_of((float)value_at(t, x0, y0, c)) : integer_at(t, x0, y0, c);
         return;
     }
     const int x1 = address(px.texel + 1, t.width, t.mode[0]);
-    const int y1 = shape == Shape::two ? address(py.texel + 1, t.height, t.mode[1]) : 0;
+    const int y1 = address(py.texel + 1, t.height, t.mode[1]);
     const double a = px.next / 256.0, b = py.next / 256.0;
     for (int c = 0; c < t.components; ++c) {
-        double value = (1 - a) * value_at(t, x0, y0, c) + a * value_at(t, x1, y0, c);
-        if (shape == Shape::two)
-            value = (1 - b) * value +
-                    b * ((1 - a) * value_at(t, x0, y1, c) + a * value_at(t, x1, y1, c));
-        registers[c] = bits_of((float)value);
+        const double below = (1 - a) * value_at(t, x0, y0, c) + a * value_at(t, x1, y0, c);
+        const double above = (1 - a) * value_at(t, x0, y1, c) + a * value_at(t, x1, y1, c);
+        registers[c] = bits_of((float)((1 - b) * below + b * above));
     }
 }
 
@@ -464,7 +478,6 @@ void fetch(const Texture &t, int x, uint32_t registers[4], Site site) {
     std::fill(registers, registers + 4, 0u);
     if (!inside)
         return;
-    registers[3] = floats ? bits_of(1) : 1;
     for (int c = 0; c < t.components; ++c)
         registers[c] = floats ? bits_of((float)value_at(t, x, 0, c)) : integer_at(t, x, 0, c);
 }
@@ -652,7 +665,8 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const cudaReso
     BEGIN();
     NOT_NULL(texture);
     NOT_NULL(resource);
-    NOT_NULL(desc);
+    if (!desc)
+        return fail(cudaErrorInvalidResourceHandle, "%s: desc is NULL", __func__);
     if (view)
         return fail(cudaErrorNotSupported, "%s: there are no views of resources here", __func__);
     TextureObject made = {};

@@ -210,9 +210,12 @@ TEST(mapped_twice) {
     }));
     EXPECT(works([&] { return scene.unmap(); }));
     cudaGraphicsResource_t both[] = {scene.resource, scene.resource};
-    EXPECT(fails(cudaErrorInvalidResourceHandle, "in the list twice",
+    EXPECT(fails(cudaErrorAlreadyMapped, "in the list twice",
                  [&] { return cudaGraphicsMapResources(2, both, 0); }));
-    EXPECT(works([&] { return scene.map() ? cudaErrorUnknown : scene.unmap(); }));
+    EXPECT(works([&] { return scene.map(); }));
+    EXPECT(fails(cudaErrorNotMapped, "in the list twice",
+                 [&] { return cudaGraphicsUnmapResources(2, both, 0); }));
+    EXPECT(works([&] { return scene.unmap(); }));
 }
 
 TEST(unmapped_twice) {
@@ -262,8 +265,14 @@ TEST(used_after_unmapping) {
 TEST(freed_while_mapped) {
     Scene scene;
     OK(scene.map());
-    OK(cudaFree(scene.pointer()));
-    EXPECT(fails(cudaErrorUnknown, "was freed while", [&] { return scene.unmap(); }));
+    int *const mapped = scene.pointer();
+    EXPECT(fails(cudaErrorInvalidValue, "belongs to OpenGL", [&] { return cudaFree(mapped); }));
+    EXPECT(fails(cudaErrorInvalidValue, "belongs to OpenGL",
+                 [&] { return cudaFreeAsync(mapped, 0); }));
+    twice<<<4, 256>>>(mapped, scene.n);
+    EXPECT(works([&] { return scene.unmap(); }));
+    EXPECT(scene.content()[999] == 2 * 999);
+    EXPECT(fails(cudaErrorInvalidValue, "freed", [&] { return cudaFree(mapped); }));
 }
 
 TEST(deleted_buffers) {
@@ -272,9 +281,9 @@ TEST(deleted_buffers) {
     cudaGraphicsResource_t resource;
     const auto enroll = [&] { return cudaGraphicsGLRegisterBuffer(&resource, other, 0); };
     glGenBuffers(1, &other);
-    EXPECT(fails(cudaErrorInvalidValue, "never bound", enroll));
+    EXPECT(fails(cudaErrorInvalidResourceHandle, "never bound", enroll));
     glBindBuffer(GL_ARRAY_BUFFER, other);
-    EXPECT(fails(cudaErrorInvalidValue, "no storage", enroll));
+    EXPECT(fails(cudaErrorMemoryAllocation, "no storage", enroll));
     glBufferData(GL_ARRAY_BUFFER, 64, nullptr, GL_STATIC_DRAW);
     EXPECT(works(enroll));
     glDeleteBuffers(1, &other);
@@ -283,10 +292,17 @@ TEST(deleted_buffers) {
     EXPECT(works([&] { return cudaGraphicsUnregisterResource(resource); }));
     EXPECT(fails(cudaErrorInvalidResourceHandle, "unregistered already",
                  [&] { return cudaGraphicsUnregisterResource(resource); }));
-    EXPECT(fails(cudaErrorInvalidValue, "was deleted", enroll));
+    EXPECT(fails(cudaErrorInvalidResourceHandle, "was deleted", enroll));
+    other = 12345;
+    EXPECT(fails(cudaErrorInvalidResourceHandle, "has no buffer 12345", enroll));
+    other = 0;
+    EXPECT(fails(cudaErrorInvalidValue, "has no buffer 0", enroll));
     OK(scene.map());
+    int *const mapped = scene.pointer(), one;
     glDeleteBuffers(1, &scene.buffer);
     EXPECT(fails(cudaErrorUnknown, "was deleted while", [&] { return scene.unmap(); }));
+    EXPECT(fails(cudaErrorInvalidValue, "freed",
+                 [&] { return cudaMemcpy(&one, mapped, sizeof one, cudaMemcpyDeviceToHost); }));
 }
 
 TEST(storage_that_changes) {
@@ -299,12 +315,15 @@ TEST(storage_that_changes) {
     EXPECT(fails(cudaErrorUnknown, "new storage", [&] { return scene.unmap(); }));
 }
 
+// That is refused, and nothing is changed by it.
 TEST(unregistered_while_mapped) {
     Scene scene;
     OK(scene.map());
-    EXPECT(fails(cudaErrorUnknown, "still mapped",
+    EXPECT(fails(cudaErrorAlreadyMapped, "still mapped",
                  [&] { return cudaGraphicsUnregisterResource(scene.resource); }));
-    scene.resource = nullptr;
+    twice<<<4, 256>>>(scene.pointer(), scene.n);
+    EXPECT(works([&] { return scene.unmap(); }));
+    EXPECT(scene.content()[999] == 2 * 999);
 }
 
 TEST(without_a_context) {
@@ -343,7 +362,7 @@ TEST(a_reset_forgets) {
 TEST(deprecated_calls) {
     Scene scene;
     int *p;
-    EXPECT(fails(cudaErrorInvalidResourceHandle, "was not registered",
+    EXPECT(fails(cudaErrorInvalidValue, "was not registered",
                  [&] { return cudaGLMapBufferObject((void **)&p, scene.buffer); }));
     OK(cudaGLSetGLDevice(0));
     OK(cudaGLRegisterBufferObject(scene.buffer));
@@ -357,8 +376,12 @@ TEST(deprecated_calls) {
              : cudaGLUnmapBufferObjectAsync(scene.buffer, 0));
     }
     EXPECT(scene.content()[999] == 4 * 999);
+    OK(cudaGLMapBufferObject((void **)&p, scene.buffer));
+    EXPECT(fails(cudaErrorAlreadyMapped, "still mapped",
+                 [&] { return cudaGLUnregisterBufferObject(scene.buffer); }));
+    OK(cudaGLUnmapBufferObject(scene.buffer));
     OK(cudaGLUnregisterBufferObject(scene.buffer));
-    EXPECT(fails(cudaErrorInvalidResourceHandle, "was not registered",
+    EXPECT(fails(cudaErrorInvalidValue, "was not registered",
                  [&] { return cudaGLUnregisterBufferObject(scene.buffer); }));
 }
 
@@ -386,7 +409,7 @@ TEST(a_kernel_uses_a_texture) {
         return cudaGraphicsGLRegisterImage(&resource, texture, GL_TEXTURE_2D, flags);
     };
     glGenTextures(1, &texture);
-    EXPECT(fails(cudaErrorInvalidValue, "never bound", [&] { return enroll(0); }));
+    EXPECT(fails(cudaErrorInvalidResourceHandle, "never bound", [&] { return enroll(0); }));
     glBindTexture(GL_TEXTURE_2D, texture);
     EXPECT(fails(cudaErrorInvalidValue, "no storage", [&] { return enroll(0); }));
     glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
@@ -397,6 +420,9 @@ TEST(a_kernel_uses_a_texture) {
     EXPECT(fails(cudaErrorInvalidValue, "no combination", [&] { return enroll(3); }));
     EXPECT(fails(cudaErrorNotSupported, "target", [&] {
         return cudaGraphicsGLRegisterImage(&resource, texture, GL_TEXTURE_3D, 0);
+    }));
+    EXPECT(fails(cudaErrorInvalidValue, "target", [&] {
+        return cudaGraphicsGLRegisterImage(&resource, texture, GL_TEXTURE_1D, 0);
     }));
     EXPECT(works([&] { return enroll(cudaGraphicsRegisterFlagsSurfaceLoadStore); }));
 

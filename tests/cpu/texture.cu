@@ -181,6 +181,10 @@ TEST(textures_that_cannot_be) {
     cudaResourceDesc floats = pitched(memory, 8, 8, 32);
     floats.res.pitch2D.desc = cudaCreateChannelDesc<float>();
     EXPECT(create(floats, filtered) == cudaSuccess);
+    cudaTextureDesc normalised = {};
+    normalised.readMode = cudaReadModeNormalizedFloat;
+    EXPECT(create(pitched(memory, 8, 8, 32), normalised) == cudaErrorInvalidNormSetting);
+    EXPECT(create(floats, normalised) == cudaSuccess);
     cudaTextureDesc wrong = {};
     memset(&wrong.addressMode[1], 4, 1);
     EXPECT(create(floats, wrong) == cudaErrorInvalidValue);
@@ -211,7 +215,7 @@ TEST(textures_describe_themselves_until_destroyed) {
     EXPECT(FAILS(cudaDestroyTextureObject(t)) == cudaErrorInvalidValue);
     EXPECT(FAILS(cudaCreateTextureObject(&t, nullptr, &desc, nullptr)) == cudaErrorInvalidValue);
     EXPECT(FAILS(cudaCreateTextureObject(&t, &resource, nullptr, nullptr)) ==
-           cudaErrorInvalidValue);
+           cudaErrorInvalidResourceHandle);
     OK(cudaFree(memory));
 }
 

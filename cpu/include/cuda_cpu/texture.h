@@ -52,7 +52,7 @@ struct Surface {
 };
 
 // The four 32-bit registers that a fetch fills, whatever the texel: components that are not there
-// are 0, and the last 1.
+// are 0 (of the fourth the manual says nothing; a GPU gives 0).
 void sample(const Texture &texture, Shape shape, float x, float y, uint32_t registers[4],
             Site site);
 void fetch(const Texture &texture, int x, uint32_t registers[4], Site site);
