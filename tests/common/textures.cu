@@ -13,7 +13,8 @@ struct Four {
     double x, y, z, w;
 };
 
-static const char *const shapes[] = {"fetch", "one", "two", "pitch"};
+// "row" is "one" with no border in the dimension that it does not have.
+static const char *const shapes[] = {"fetch", "one", "two", "pitch", "row"};
 
 __device__ Four widen(float v) {
     return {v, 0, 0, 0};
@@ -46,7 +47,7 @@ __global__ void read(Four *out, cudaTextureObject_t texture, int shape, bool nor
     if (shape == 0) {
         v = tex1Dfetch<T>(texture, k - 80);
         tex1Dfetch(&same, texture, k - 80);
-    } else if (shape == 1) {
+    } else if (shape == 1 || shape == 4) {
         v = tex1D<T>(texture, x);
         tex1D(&same, texture, x);
     } else {
@@ -72,7 +73,7 @@ template <class C> C texel(int i, int j, int c) {
 }
 
 template <class T, class C, bool normalised_values> static void print(const char *name, int shape) {
-    const int n = sizeof(T) / sizeof(C), rows = shape < 2 ? 1 : H;
+    const int n = sizeof(T) / sizeof(C), rows = shape < 2 || shape == 4 ? 1 : H;
     C data[H][W][n];
     for (int j = 0; j < H; j++)
         for (int i = 0; i < W; i++)
@@ -117,13 +118,18 @@ template <class T, class C, bool normalised_values> static void print(const char
             for (int mode = 0; mode < (shape > 0 ? 4 : 1); mode++) {
                 cudaTextureDesc desc;
                 memset(&desc, 0, sizeof desc);
-                desc.addressMode[0] = desc.addressMode[1] = (cudaTextureAddressMode)mode;
+                desc.addressMode[0] = (cudaTextureAddressMode)mode;
+                if (shape != 4)
+                    desc.addressMode[1] = desc.addressMode[0];
                 desc.filterMode = (cudaTextureFilterMode)linear;
                 desc.readMode =
                     normalised_values ? cudaReadModeNormalizedFloat : cudaReadModeElementType;
                 desc.normalizedCoords = normalised;
-                for (int c = 0; c < 4 && floats; c++)
-                    desc.borderColor[c] = 0.25f * (c + 1);
+                for (int c = 0; c < 4; c++) { // floats, or integers where the fetch gives integers
+                    const float colour = 0.25f * (c + 1);
+                    const int number = 20 * (c + 1);
+                    memcpy(&desc.borderColor[c], floats ? (const void *)&colour : &number, 4);
+                }
                 cudaTextureObject_t texture;
                 HANDLE_ERROR(cudaCreateTextureObject(&texture, &resource, &desc, NULL));
                 read<typename Read<T, normalised_values, n>::type>
@@ -148,7 +154,7 @@ template <class T, class C, bool normalised_values> static void print(const char
 }
 
 TEST(table) {
-    for (int shape = 0; shape < 4; shape++) {
+    for (int shape = 0; shape < 5; shape++) {
         print<char1, signed char, false>("int8", shape);
         print<uchar1, unsigned char, false>("uint8", shape);
         print<uchar4, unsigned char, false>("uint8", shape);
@@ -165,5 +171,55 @@ TEST(table) {
         print<uchar4, unsigned char, true>("uint8", shape);
         print<short1, short, true>("int16", shape);
         print<ushort4, unsigned short, true>("uint16", shape);
+    }
+}
+
+// Texels of one or two components, inside and in the border, read as four.
+template <class T> __global__ void read_four(Four *out, cudaTextureObject_t texture) {
+    out[0] = widen(tex2D<T>(texture, 0.5f, 0.5f));
+    out[1] = widen(tex2D<T>(texture, -5.0f, 0.5f));
+}
+
+template <class C, class T> static void check_missing(int n) {
+    const C texels[] = {11, 22};
+    cudaChannelFormatDesc format = cudaCreateChannelDesc<C>();
+    format.y = n == 2 ? format.x : 0;
+    cudaArray_t array;
+    HANDLE_ERROR(cudaMallocArray(&array, &format, 1, 1));
+    HANDLE_ERROR(cudaMemcpy2DToArray(array, 0, 0, texels, n * sizeof(C), n * sizeof(C), 1,
+                                     cudaMemcpyHostToDevice));
+    cudaResourceDesc resource;
+    memset(&resource, 0, sizeof resource);
+    resource.resType = cudaResourceTypeArray;
+    resource.res.array.array = array;
+    cudaTextureDesc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.addressMode[0] = desc.addressMode[1] = cudaAddressModeBorder;
+    for (int c = 0; c < 4; c++) {
+        const float colour = 3.0f + c;
+        const int number = 3 + c;
+        memcpy(&desc.borderColor[c], C(0.5) != 0 ? (const void *)&colour : &number, 4);
+    }
+    cudaTextureObject_t texture;
+    HANDLE_ERROR(cudaCreateTextureObject(&texture, &resource, &desc, NULL));
+    Four *out;
+    HANDLE_ERROR(cudaMallocManaged((void **)&out, 2 * sizeof *out));
+    read_four<T><<<1, 1>>>(out, texture);
+    HANDLE_LAUNCH();
+    HANDLE_ERROR(cudaDeviceSynchronize());
+    const double second = n == 2;
+    EXPECT(out[0].x == 11 && out[0].y == 22 * second && out[0].z == 0 && out[0].w == 0);
+    EXPECT(out[1].x == 3 && out[1].y == 4 * second && out[1].z == 0 && out[1].w == 0);
+    HANDLE_ERROR(cudaDestroyTextureObject(texture));
+    HANDLE_ERROR(cudaFreeArray(array));
+    HANDLE_ERROR(cudaFree(out));
+}
+
+TEST(missing_components_are_0) {
+    for (int n = 1; n <= 2; n++) {
+        check_missing<float, float4>(n);
+        check_missing<int, int4>(n);
+        check_missing<unsigned char, uint4>(n);
+        check_missing<short, int4>(n);
     }
 }
