@@ -14,12 +14,13 @@
 #include "cpu_bitmap.h"
 #include "gl_context.h"
 
-// Whether CUDA has registered what OpenGL has. Where the driver refuses that (WSL2, a display on
-// another machine) it says so, and the program is to copy through the host. Other errors end it.
+// Whether CUDA has registered what OpenGL has. Where the driver refuses that (an OpenGL that is not
+// the GPU's: Mesa's, WSL2's, that of a display on another machine) it says so, and the program is
+// to copy through the host. Of Mesa's the driver says cudaErrorOperatingSystem through EGL and
+// cudaErrorUnknown in a window. Mistakes of the program (no context, no such buffer, no storage)
+// have other errors, and end it.
 static inline bool interop_works(cudaError_t error, const char *file, int line) {
-    if (error != cudaErrorOperatingSystem && error != cudaErrorUnknown &&
-        error != cudaErrorNotSupported && error != cudaErrorInvalidGraphicsContext &&
-        error != cudaErrorNoDevice) {
+    if (error != cudaErrorOperatingSystem && error != cudaErrorUnknown) {
         handle_error(error, "registering with CUDA", file, line);
         return true;
     }

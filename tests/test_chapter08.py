@@ -2,9 +2,11 @@
 """Chapter 8: pictures that OpenGL draws from memory that kernels write, with and without a window. With
 GL_DEBUG the programs tell every error of OpenGL's and every object that they leave in it, on stderr."""
 import os
+import pty
 import re
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -94,17 +96,45 @@ def test_injected_error(run, tmp_path, name):
     assert "OpenGL" not in result.err and "at exit" not in result.err
 
 
+def start(folder, name, stderr):
+    return subprocess.Popen([helpers.BIN / f"chapter08/{name}", "--size", "64", "--frames", "1000000", "--output", f"x.{ENDING}"], cwd=folder,
+                            env=helpers.environment(), text=True, stdout=subprocess.PIPE, stderr=stderr, preexec_fn=helpers.default_signals)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("name", ANIMATIONS)
 def test_interrupt(tmp_path, name, number):
-    process = subprocess.Popen([helpers.BIN / f"chapter08/{name}", "--size", "64", "--frames", "1000000", "--output", f"x.{ENDING}"],
-                               cwd=tmp_path, env=helpers.environment({"GL_DEBUG": "1"}), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    with pytest.raises(subprocess.TimeoutExpired):
-        process.wait(3)
-    process.send_signal(number)
-    out, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (128 + number, "")
-    assert "the last of" in out
+    """Of the animation, which runs once a terminal is told so. What is told has to be read, or the program waits."""
+    master, slave = pty.openpty()
+    process = start(tmp_path, name, slave)
+    os.close(slave)
+    err = b""
+    try:
+        while more := os.read(master, 4096):
+            if b"frame" not in err and b"frame" in more:
+                process.send_signal(number)
+            err += more
+    except OSError:  # how the end of a terminal is told
+        pass
+    os.close(master)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert re.fullmatch(rb"(frame \d+ of 1000000\r)+\n", err)
+    assert re.search(r"\(64x64, the last of \d+ frames?\)", out)
+
+
+@pytest.mark.parametrize("name", ANIMATIONS)
+def test_interrupt_at_any_time(tmp_path, name):
+    """Before the animation it ends the program at once, and there is no picture."""
+    for wait in 0, 0.01, 0.03, 0.1, 0.3, 1:
+        process = start(tmp_path, name, subprocess.PIPE)
+        time.sleep(wait)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        assert (process.returncode, err, os.listdir(tmp_path)) in ((-signal.SIGINT, "", []), (130, "", [f"x.{ENDING}"]))
+        for file in tmp_path.iterdir():
+            assert helpers.pixels(file).shape == (64, 64, 3)
+            file.unlink()
 
 
 @pytest.mark.backend("cpu")

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 #include "../../common/gl_context.h"
+#include "../../common/gpu_anim.h"
 #include "../../common/options.h"
 #include "../unit.h"
 
@@ -154,6 +155,52 @@ TEST(errors_of_opengl_end_the_program) {
         nullptr);
     EXPECT(failed.status == 1 && strstr(failed.err, "OpenGL: GL_INVALID_ENUM") &&
            strstr(failed.err, "OpenGL: error 0x0500\n"));
+}
+
+// ---- INTEROP_WORKS: what the driver refuses is dealt with, what the program does wrong is not
+
+// Registers a buffer wrongly: n, that OpenGL does not know; s, without storage; f, with flags that
+// there are not; c, without a context. Or rightly.
+static void enroll_wrongly(void *how) {
+    cudaGraphicsResource_t resource;
+    Scene *const scene = strchr((char *)how, 'c') ? nullptr : new Scene;
+    GLuint name = scene ? scene->buffer : 1;
+    if (strchr((char *)how, 'n'))
+        name = 12345;
+    if (strchr((char *)how, 's')) {
+        glGenBuffers(1, &name);
+        glBindBuffer(GL_ARRAY_BUFFER, name);
+    }
+    const bool works = INTEROP_WORKS(
+        cudaGraphicsGLRegisterBuffer(&resource, name, strchr((char *)how, 'f') ? 3 : 0));
+    fprintf(stderr, "goes on, %s\n", works ? "by interop" : "through the host");
+    EXPECT(cudaGetLastError() == cudaSuccess);
+    exit(2); // so that nothing is said of what is left
+}
+
+TEST(misuse_is_no_refusal) {
+    const struct {
+        const char *how, *error;
+    } cases[] = {{"n", "cudaErrorInvalidResourceHandle"},
+                 {"s", "cudaErrorMemoryAllocation"},
+                 {"f", "cudaErrorInvalidValue"},
+                 {"c", "cudaErrorInvalidGraphicsContext"}};
+    for (const auto &c : cases) {
+        const unit_result r = unit_child(enroll_wrongly, (void *)c.how);
+        EXPECT(r.status == 1 && strstr(r.err, c.error) && !strstr(r.err, "goes on"));
+    }
+    unit_result r = unit_child(enroll_wrongly, (void *)"");
+    EXPECT(r.status == 2 && strcmp(r.err, "goes on, by interop\n") == 0);
+    for (const cudaError_t refusal : {cudaErrorOperatingSystem, cudaErrorUnknown}) {
+        r = unit_child(
+            [](void *error) {
+                if (!INTEROP_WORKS(*(cudaError_t *)error))
+                    exit(2);
+            },
+            (void *)&refusal);
+        EXPECT(r.status == 2 && strstr(r.err, "CUDA cannot use this OpenGL") &&
+               strstr(r.err, cudaGetErrorName(refusal)));
+    }
 }
 
 // ---- Buffers
