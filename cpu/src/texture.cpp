@@ -267,7 +267,9 @@ cudaError_t look_at(const char *call, const cudaResourceDesc &r, TextureObject &
 float in_format(float colour, int kind, int bits) {
     const bool is_signed = kind == cudaChannelFormatKindSigned;
     const float most = (float)((1 << (bits - is_signed)) - 1);
-    return std::ceil(std::clamp(colour, is_signed ? -1.0f : 0.0f, 1.0f) * most - 0.5f) / most;
+    const float nearest =
+        std::ceil(std::clamp(colour, is_signed ? -1.0f : 0.0f, 1.0f) * most - 0.5f);
+    return (float)(int)nearest / most; // no -0
 }
 
 // Sets how a texture is read.
