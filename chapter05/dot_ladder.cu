@@ -29,8 +29,8 @@ static cublasHandle_t cublas;
 #define imin(a, b) ((a) < (b) ? (a) : (b))
 
 const unsigned threadsPerBlock = 256;
-const unsigned BLOCK = 512, LOADS = 8; // of the last rungs: threads, and 16-byte loads a vector
-const unsigned WAVE = 8;               // blocks for each multiprocessor
+const unsigned WAVE = 8;    // blocks of the book's size that we give each multiprocessor
+const unsigned BLOCK = 512; // threads of the last rungs, in two blocks for each
 
 static size_t n;
 static float *a, *b;             // host
@@ -38,6 +38,7 @@ static float *dev_a, *dev_b;     // device
 static float *partial_c;         // host: what each block has added up
 static float *dev_partial_c;     // device
 static float *dev_c, host_c;     // the result, of kernels that finish and of those that do not
+static bool on_host;             // the last one is in host_c
 static unsigned multiprocessors; // of the device
 static double longest;           // additions in a row that the result went through, last run
 
@@ -48,7 +49,7 @@ static void add_blocks(unsigned blocks) {
     host_c = 0;
     for (unsigned i = 0; i < blocks; i++)
         host_c += partial_c[i];
-    longest = (double)n / (blocks * threadsPerBlock) + threadsPerBlock + blocks;
+    on_host = true;
 }
 
 // The book's: a tree in shared memory, with a barrier at each level.
@@ -110,7 +111,8 @@ __device__ static float rest(const float *a, const float *b, size_t n) {
     return blockIdx.x == 0 && i < n ? a[i] * b[i] : 0;
 }
 
-// Loads of 16 bytes, four of each vector on their way before the first product.
+// Loads of 16 bytes, four of each vector on their way before the first product. They take so many
+// registers that two blocks fill a multiprocessor.
 __device__ static float stride_dot(const float *a, const float *b, size_t n) {
     const float4 *a4 = (const float4 *)a, *b4 = (const float4 *)b;
     size_t fours = n / 4, stride = (size_t)4 * blockDim.x * gridDim.x;
@@ -128,7 +130,8 @@ __device__ static float stride_dot(const float *a, const float *b, size_t n) {
     return temp[0] + temp[1] + temp[2] + temp[3] + rest(a, b, n);
 }
 
-__global__ void dot_vectors(const float *a, const float *b, float *c, size_t n) {
+__global__ void __launch_bounds__(BLOCK, 2)
+    dot_vectors(const float *a, const float *b, float *c, size_t n) {
     float temp = block_sum(stride_dot(a, b, n));
     if (threadIdx.x == 0)
         c[blockIdx.x] = temp;
@@ -159,32 +162,9 @@ __device__ static void finish(float temp, float *partial, float *c) {
         *c = temp;
 }
 
-__global__ void dot_finish(const float *a, const float *b, float *partial, float *c, size_t n) {
+__global__ void __launch_bounds__(BLOCK, 2)
+    dot_finish(const float *a, const float *b, float *partial, float *c, size_t n) {
     finish(stride_dot(a, b, n), partial, c);
-}
-
-// No loop over the vectors: a block takes one tile, with all of its loads on their way at once, and
-// is gone. As blocks start in order, those that run read side by side, however unequal they are;
-// blocks that stay drift apart, and memory likes that less.
-__global__ void __launch_bounds__(BLOCK)
-    dot_tiles(const float *a, const float *b, float *partial, float *c, size_t n) {
-    const float4 *a4 = (const float4 *)a, *b4 = (const float4 *)b;
-    size_t fours = n / 4, first = threadIdx.x + (size_t)blockIdx.x * LOADS * BLOCK;
-    float4 x[LOADS], y[LOADS];
-    float temp = 0;
-    if (first + (LOADS - 1) * BLOCK < fours) {
-        for (unsigned k = 0; k < LOADS; k++) {
-            x[k] = a4[first + k * BLOCK];
-            y[k] = b4[first + k * BLOCK];
-        }
-        for (unsigned k = 0; k < LOADS; k++)
-            temp += dot4(x[k], y[k]);
-    } else {
-        for (unsigned k = 0; k < LOADS; k++)
-            if (first + k * BLOCK < fours)
-                temp += dot4(a4[first + k * BLOCK], b4[first + k * BLOCK]);
-    }
-    finish(temp + rest(a, b, n), partial, c);
 }
 
 static unsigned book_blocks(void) {
@@ -192,58 +172,66 @@ static unsigned book_blocks(void) {
 }
 
 // As many as the device holds at once, and no more than there is work for
-static unsigned enough_blocks(void) {
-    return std::max<size_t>(1, imin(WAVE * multiprocessors, n / (4 * threadsPerBlock)));
+static unsigned enough_blocks(unsigned each, size_t elements) {
+    return std::max<size_t>(1, std::min<size_t>(each * multiprocessors, n / elements));
 }
 
-static unsigned tiles(void) {
-    return n / (4 * LOADS * BLOCK) + 1;
+static unsigned small_blocks(void) {
+    return enough_blocks(WAVE, 4 * threadsPerBlock);
+}
+
+static unsigned large_blocks(void) {
+    return enough_blocks(2, 16 * BLOCK);
 }
 
 // Room for the sums of whatever blocks there are
 static size_t partial_bytes(void) {
-    return (32 + WAVE * multiprocessors + tiles()) * sizeof(float);
-}
-
-static void run_finish(void) {
-    dot_finish<<<enough_blocks(), threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, dev_c, n);
-    HANDLE_LAUNCH();
-    longest = (double)n / (16 * enough_blocks() * threadsPerBlock) + 64 +
-              (double)enough_blocks() / threadsPerBlock;
-}
-
-static void run_tiles(void) {
-    dot_tiles<<<tiles(), BLOCK>>>(dev_a, dev_b, dev_partial_c, dev_c, n);
-    HANDLE_LAUNCH();
-    longest = LOADS + 64 + (double)tiles() / BLOCK;
+    return (32 + WAVE * multiprocessors) * sizeof(float);
 }
 
 // A kernel that leaves a sum a block
 static void run_with_host(void (*kernel)(const float *, const float *, float *, size_t),
-                          unsigned blocks) {
-    kernel<<<blocks, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, n);
+                          unsigned blocks, unsigned threads) {
+    kernel<<<blocks, threads>>>(dev_a, dev_b, dev_partial_c, n);
     HANDLE_LAUNCH();
     add_blocks(blocks);
+    longest = (double)n / (blocks * threads) + threads + blocks;
 }
 
-static const Rung rungs[] = {
-    {"book", "32 blocks, tree in shared memory", [] { run_with_host(dot, book_blocks()); }},
-    {"enough blocks", "8 a multiprocessor", [] { run_with_host(dot, enough_blocks()); }},
-    {"warp shuffles", "registers, two barriers",
-     [] { run_with_host(dot_shuffle, enough_blocks()); }},
-    {"16-byte loads", "eight in flight", [] { run_with_host(dot_vectors, enough_blocks()); }},
-    {"one launch", "the last block finishes", run_finish},
-    {"tiles", "sixteen in flight, blocks in order", run_tiles},
+static void run_finish(void) {
+    dot_finish<<<large_blocks(), BLOCK>>>(dev_a, dev_b, dev_partial_c, dev_c, n);
+    HANDLE_LAUNCH();
+    on_host = false;
+    longest = (double)n / (4 * large_blocks() * BLOCK) + 64 + (double)large_blocks() / BLOCK;
+}
+
 #ifdef HAVE_CUBLAS
-    {"cublasSdot", "", [] { cublasSdot_64(cublas, n, dev_a, 1, dev_b, 1, dev_c); }, PEER},
+static void run_cublas(void) {
+    if (cublasSdot_64(cublas, n, dev_a, 1, dev_b, 1, dev_c) != CUBLAS_STATUS_SUCCESS)
+        quit(EXIT_FAILURE, "cublasSdot failed");
+    on_host = false;
+    longest = 1e4; // not known
+}
+#endif
+
+static const Rung rungs[] = {
+    {"book", "32 blocks, tree in shared memory",
+     [] { run_with_host(dot, book_blocks(), threadsPerBlock); }},
+    {"enough blocks", "8 a multiprocessor",
+     [] { run_with_host(dot, small_blocks(), threadsPerBlock); }},
+    {"warp shuffles", "registers, two barriers",
+     [] { run_with_host(dot_shuffle, small_blocks(), threadsPerBlock); }},
+    {"16-byte loads", "eight in flight", [] { run_with_host(dot_vectors, large_blocks(), BLOCK); }},
+    {"one launch", "the last block finishes", run_finish},
+#ifdef HAVE_CUBLAS
+    {"cublasSdot", "result stays on the device", run_cublas, PEER},
 #endif
 };
 
 static void poison(void) {
-    HANDLE_ERROR(cudaMemset(dev_c, 0xff, sizeof(float)));
-    HANDLE_ERROR(cudaMemset(dev_partial_c, 0xff, partial_bytes()));
-    host_c = NAN;
-    longest = 1e4; // what we do not know of a library
+    HANDLE_ERROR(cudaMemset(dev_c, 0x7f, sizeof(float))); // no NaN, for that may be right
+    HANDLE_ERROR(cudaMemset(dev_partial_c, 0x7f, partial_bytes()));
+    host_c = FLT_MAX;
 }
 
 // The reference, in double, and the sum of the magnitudes, which rounding errors are relative to
@@ -262,7 +250,7 @@ static void add_up(void) {
 static bool check(const char *name, BenchError *error) {
     float c;
     HANDLE_ERROR(cudaMemcpy(&c, dev_c, sizeof(float), cudaMemcpyDeviceToHost));
-    if (isnan(c) && !isnan(host_c))
+    if (on_host)
         c = host_c;
     inject_error(&c, sizeof(float));
     if (isnan(expected)) {

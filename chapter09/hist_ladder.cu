@@ -9,7 +9,7 @@
  * Book:    9.4.2 (ladder)
  * Run:     ./bin/chapter09/hist_ladder --size 1G
  * Differs: sums have 64 bits. Clearing the bins belongs to the time.
- * Bench:   1M 16M 100000000 1G 4G
+ * Bench:   1M 16M 100000000 1G 4294967295
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,9 +124,9 @@ __device__ static unsigned add_row(const unsigned *rows, unsigned bin, unsigned 
 
 const size_t LANE_BYTES = BINS * SETS * LANES * sizeof(unsigned);
 
-// The counts of the block: each fourth thread returns one.
-__device__ static unsigned count_lanes(unsigned *rows, const unsigned char *buffer, size_t size,
-                                       Count *rest) {
+__global__ void __launch_bounds__(THREADS)
+    histo_lanes(const unsigned char *buffer, size_t size, Count *histo) {
+    extern __shared__ unsigned rows[];
     for (unsigned i = threadIdx.x; i < BINS * SETS * LANES / 4; i += THREADS)
         ((uint4 *)rows)[i] = make_uint4(0, 0, 0, 0);
     __syncthreads();
@@ -134,38 +134,11 @@ __device__ static unsigned count_lanes(unsigned *rows, const unsigned char *buff
     size_t stride = (size_t)THREADS * gridDim.x;
     for (size_t i = threadIdx.x + (size_t)blockIdx.x * THREADS; i < size / 16; i += stride)
         count_vector((unsigned char *)rows, ((const uint4 *)buffer)[i], place);
-    count_rest(buffer, size, rest);
+    count_rest(buffer, size, histo);
     __syncthreads();
-    return add_row(rows, threadIdx.x / 4, threadIdx.x % 4);
-}
-
-__global__ void __launch_bounds__(THREADS)
-    histo_lanes(const unsigned char *buffer, size_t size, Count *histo) {
-    extern __shared__ unsigned rows[];
-    unsigned sum = count_lanes(rows, buffer, size, histo);
+    unsigned sum = add_row(rows, threadIdx.x / 4, threadIdx.x % 4);
     if (threadIdx.x % 4 == 0)
         atomicAdd(&histo[threadIdx.x / 4], sum);
-}
-
-// No launch clears the sums in global memory: the last block takes them away from where all add,
-// and leaves zeros for the next launch.
-__device__ static Count sums[BINS];
-__device__ static unsigned finished;
-
-__global__ void __launch_bounds__(THREADS)
-    histo_finish(const unsigned char *buffer, size_t size, Count *histo) {
-    extern __shared__ unsigned rows[];
-    unsigned sum = count_lanes(rows, buffer, size, sums);
-    if (threadIdx.x % 4 == 0)
-        atomicAdd(&sums[threadIdx.x / 4], sum);
-    __threadfence(); // the sums are there before the block is counted
-    __syncthreads();
-    if (threadIdx.x == 0)
-        rows[0] = atomicInc(&finished, gridDim.x - 1);
-    __syncthreads();
-    bool last = rows[0] == gridDim.x - 1;
-    if (last && threadIdx.x < BINS)
-        histo[threadIdx.x] = atomicExch(&sums[threadIdx.x], 0);
 }
 
 // Two a multiprocessor, but so many that the 32 bits of a bin are enough
@@ -177,11 +150,6 @@ static void run(void (*kernel)(const unsigned char *, size_t, Count *), unsigned
                 size_t shared) {
     HANDLE_ERROR(cudaMemsetAsync(dev_histo, 0, BINS * sizeof(Count)));
     kernel<<<blocks(), threads, shared>>>(dev_buffer, size, dev_histo);
-    HANDLE_LAUNCH();
-}
-
-static void run_finish(void) {
-    histo_finish<<<blocks(), THREADS, LANE_BYTES>>>(dev_buffer, size, dev_histo);
     HANDLE_LAUNCH();
 }
 
@@ -215,7 +183,6 @@ static const Rung rungs[] = {
     {"16-byte loads", "and as many threads as fit", [] { run(histo_vectors<1>, THREADS, 0); }},
     {"a copy a warp", "warps do not meet", [] { run(histo_vectors<32>, THREADS, 0); }},
     {"a copy a lane", "no two lanes in a bank", [] { run(histo_lanes, THREADS, LANE_BYTES); }},
-    {"one launch", "the last block clears", run_finish},
 #ifdef __NVCC__
     {"CUB", "DeviceHistogram::HistogramEven", run_cub, PEER},
 #endif
@@ -290,8 +257,6 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc((void **)&dev_histo, BINS * sizeof(Count)));
     HANDLE_ERROR(
         cudaFuncSetAttribute(histo_lanes, cudaFuncAttributeMaxDynamicSharedMemorySize, LANE_BYTES));
-    HANDLE_ERROR(cudaFuncSetAttribute(histo_finish, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                      LANE_BYTES));
 #ifdef __NVCC__
     HANDLE_ERROR(cudaMalloc((void **)&cub_histo, BINS * sizeof(unsigned)));
     run_cub(); // asks how much memory it wants
