@@ -18,7 +18,7 @@ namespace cuda_cpu {
 namespace {
 
 // A launch does not know its function's address, so the largest allowance holds for all kernels.
-std::atomic<size_t> dynamic_limit{0};
+std::atomic<size_t> shared_limit{0};
 
 // The linker's name of a kernel; null for one that is static, whose name is not kept.
 const char *linker_name(const void *kernel) {
@@ -49,7 +49,7 @@ const char *function_name(const void *kernel) {
 }
 
 size_t allowed_dynamic_shared() {
-    return dynamic_limit;
+    return shared_limit;
 }
 
 int resident_blocks(const cudaDeviceProp &device, unsigned threads, size_t shared_bytes) {
@@ -94,8 +94,10 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute
             return fail(cudaErrorInvalidValue,
                         "cudaFuncSetAttribute: %d bytes of dynamic shared memory, a block has %zu",
                         value, most);
-        size_t old = dynamic_limit;
-        while ((size_t)value > old && !dynamic_limit.compare_exchange_weak(old, (size_t)value))
+        // The value is for dynamic memory; what the kernel declares comes on top.
+        const size_t limit = (size_t)value + static_shared(kernel);
+        size_t old = shared_limit;
+        while (limit > old && !shared_limit.compare_exchange_weak(old, limit))
             ;
         return cudaSuccess;
     }

@@ -238,7 +238,9 @@ TEST(occupancy) {
 
 extern __shared__ float more[];
 __global__ void use_much(float *out, int n) {
-    more[n - 1] = 3;
+    __shared__ float few[4]; // on top of what the launch is allowed
+    few[3] = 3;
+    more[n - 1] = few[3];
     *out = more[n - 1];
 }
 
