@@ -231,89 +231,58 @@ static void run_tiles(void) {
 // round already. It turns each time a place is used again. Four places for a cell, used in turn,
 // keep a fast tile from overwriting what a slow one has yet to read. A heater is a cell whose
 // neighbours count 0 times instead of 0.25 times.
-const int PLACES = 4, THREADS = 32 * WARPS, VECTORS = HEIGHT * 32;
-const size_t RESIDENT_BYTES = VECTORS * (sizeof(float4) + sizeof(unsigned short));
+const int PLACES = 4, THREADS = 32 * WARPS;
 
 __global__ void __launch_bounds__(THREADS)
     resident_kernel(float *out, const float *in, const float *heaters, uint4 *exchange, int size,
                     int steps, unsigned round) {
-    extern __shared__ float4 tile[]; // edges in each step, and all of the tile for an exchange
-    unsigned short *list = (unsigned short *)(tile + VECTORS);
-    __shared__ int gives,
-        takes; // what to give is at the front of the list, what to take at its end
-    Edges &edges = *(Edges *)tile;
+    __shared__ Edges edges;
     Span columns(blockIdx.x, gridDim.x, size / 4, WIDTH / 4, MARGIN / 4);
     Span rows(blockIdx.y, gridDim.y, size, HEIGHT, MARGIN);
     int x = columns.begin + threadIdx.x, y = rows.begin + threadIdx.y * ROWS, pitch = size / 4;
-    int thread = threadIdx.x + 32 * threadIdx.y, first = threadIdx.x + threadIdx.y * ROWS * 32;
     size_t at = x + (size_t)y * pitch;
     float4 t[ROWS], weight[ROWS], heat[ROWS];
+    unsigned gives = 0, takes = 0; // a bit for each row
     for (int r = 0; r < ROWS; r++)
         t[r] = ((const float4 *)in)[at + (size_t)r * pitch];
     for (int r = 0; r < ROWS; r++) {
         float4 h = heat[r] = ((const float4 *)heaters)[at + (size_t)r * pitch];
         weight[r] = make_float4(h.x != 0 ? 0 : SPEED, h.y != 0 ? 0 : SPEED, h.z != 0 ? 0 : SPEED,
                                 h.w != 0 ? 0 : SPEED);
+        bool own = columns.owns(x) && rows.owns(y + r);
+        bool shared = columns.shared(x) || rows.shared(y + r);
+        takes |= (unsigned)!own << r;
+        gives |= (unsigned)(own && shared) << r;
     }
-    if (thread == 0)
-        gives = takes = 0;
-    __syncthreads();
-    for (int r = 0; r < ROWS; r++)
-        if (!columns.owns(x) || !rows.owns(y + r))
-            list[VECTORS - 1 - atomicAdd(&takes, 1)] = first + r * 32;
-        else if (columns.shared(x) || rows.shared(y + r))
-            list[atomicAdd(&gives, 1)] = first + r * 32;
 
-    for (int s = 0; s < steps; s++) {
-        if (s > 0 && s % MARGIN == 0) {
-            unsigned sign = (round / PLACES + 1) % 2 << 31;
-            uint4 *corner =
-                exchange + (round++ % PLACES * (size_t)size + rows.begin) * pitch + columns.begin;
-            __syncthreads(); // the last edges have been read
+    for (int begin = 0; begin < steps; begin += MARGIN) {
+        if (begin > 0) {
+            unsigned sign = (round / PLACES + 1) % 2 << 31, missing = takes;
+            uint4 *place = exchange + round++ % PLACES * (size_t)size * pitch + at;
             for (int r = 0; r < ROWS; r++)
-                tile[first + r * 32] = t[r];
-            __syncthreads();
-#pragma unroll 1
-            for (int i = thread; i < gives; i += THREADS)
-                __stcg(&corner[list[i] / 32 * (size_t)pitch + list[i] % 32],
-                       with_sign(tile[list[i]], sign));
-                // Four on their way at once: a cell takes long to come.
-#pragma unroll 1
-            for (int i = thread; i < takes; i += 4 * THREADS) {
-                int missing = 0, place[4];
-                for (int k = 0; k < 4; k++)
-                    if (i + k * THREADS < takes) {
-                        place[k] = list[VECTORS - 1 - i - k * THREADS];
-                        missing |= 1 << k;
-                    }
-                while (missing) {
-                    uint4 got[4];
-                    for (int k = 0; k < 4; k++)
-                        if (missing >> k & 1)
-                            got[k] = __ldcv(&corner[place[k] / 32 * (size_t)pitch + place[k] % 32]);
-                    for (int k = 0; k < 4; k++)
-                        if (missing >> k & 1 && all_of(got[k], sign)) {
-                            tile[place[k]] = without_sign(got[k]);
-                            missing &= ~(1 << k);
-                        }
-                    if (missing)
-                        __nanosleep(20);
+                if (gives >> r & 1)
+                    place[(size_t)r * pitch] = with_sign(t[r], sign);
+            while (missing) {
+                uint4 got[ROWS];
+                for (int r = 0; r < ROWS; r++)
+                    if (missing >> r & 1)
+                        got[r] = __ldcv(&place[(size_t)r * pitch]); // asks memory each time
+                for (int r = 0; r < ROWS; r++) {
+                    bool here = missing >> r & 1 && all_of(got[r], sign);
+                    t[r] = here ? without_sign(got[r]) : t[r];
+                    missing &= ~((unsigned)here << r);
                 }
+                give_way();
             }
-            __syncthreads();
-            for (int r = 0; r < ROWS; r++)
-                t[r] = tile[first + r * 32];
-            __syncthreads();
         }
-        if (s < steps - 1)
+        for (int s = begin; s < begin + MARGIN && s < steps - 1; s++)
             step_tile(t, edges, s, [&](int r, float4 sum) {
                 return make_float4(sum.x * weight[r].x + heat[r].x, sum.y * weight[r].y + heat[r].y,
                                    sum.z * weight[r].z + heat[r].z,
                                    sum.w * weight[r].w + heat[r].w);
             });
-        else
-            step_tile(t, edges, s, [](int, float4 sum) { return mean(sum); });
     }
+    step_tile(t, edges, steps - 1, [](int, float4 sum) { return mean(sum); });
     for (int r = 0; r < ROWS; r++)
         if (columns.owns(x) && rows.owns(y + r))
             ((float4 *)out)[at + (size_t)r * pitch] = t[r];
@@ -326,8 +295,8 @@ static void run_resident(void) {
     void *arguments[] = {&dev_buffers[0], &dev_first, &dev_heaters, &dev_exchange,
                          &size,           &steps,     &rounds};
     dev_result = dev_buffers[0];
-    HANDLE_ERROR(cudaLaunchCooperativeKernel(resident_kernel, tiles(), dim3(32, WARPS), arguments,
-                                             RESIDENT_BYTES, 0));
+    HANDLE_ERROR(
+        cudaLaunchCooperativeKernel(resident_kernel, tiles(), dim3(32, WARPS), arguments, 0, 0));
     rounds += (steps - 1) / MARGIN;
 }
 
@@ -339,8 +308,7 @@ static const char *resident_needs(void) {
     if (tiles_need())
         return tiles_need();
     int each;
-    HANDLE_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, resident_kernel, THREADS,
-                                                               RESIDENT_BYTES));
+    HANDLE_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, resident_kernel, THREADS, 0));
     bool fit = tiles().x * tiles().y <= (unsigned)(each * multiprocessors);
     return fit ? NULL : "needs all tiles on the device at once";
 }
@@ -427,8 +395,6 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc((void **)&dev_buffers[1], bytes));
     HANDLE_ERROR(cudaMemcpy(dev_heaters, heaters, bytes, cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_first, first, bytes, cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaFuncSetAttribute(resident_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                      RESIDENT_BYTES));
     graph_of_steps = record(start_steps);
     if (!tiles_need())
         graph_of_tiles = record(start_tiles);

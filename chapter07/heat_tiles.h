@@ -92,4 +92,12 @@ __device__ static bool all_of(uint4 t, unsigned sign) {
     return (((t.x ^ sign) | (t.y ^ sign) | (t.z ^ sign) | (t.w ^ sign)) >> 31) == 0;
 }
 
+// For a loop that polls. On a GPU the other warps go on by themselves, and sleeping costs time; the
+// CPU back end has to be told that another thread may have its turn.
+__device__ static void give_way() {
+#ifndef __NVCC__
+    __nanosleep(20);
+#endif
+}
+
 #endif
