@@ -180,13 +180,16 @@ static unsigned small_blocks(void) {
     return enough_blocks(WAVE, 4 * threadsPerBlock);
 }
 
+// Two fill a multiprocessor. For long vectors more, in turn: blocks start in order, so that those
+// which run read side by side, while blocks that stay drift apart, and memory likes that less.
 static unsigned large_blocks(void) {
-    return enough_blocks(2, 16 * BLOCK);
+    size_t turns = n / ((size_t)2 * multiprocessors << 17) + 1; // 512 KiB of a vector for a block
+    return enough_blocks(2 * turns, 16 * BLOCK);
 }
 
 // Room for the sums of whatever blocks there are
 static size_t partial_bytes(void) {
-    return (32 + WAVE * multiprocessors) * sizeof(float);
+    return (32 + WAVE * multiprocessors + large_blocks()) * sizeof(float);
 }
 
 // A kernel that leaves a sum a block

@@ -175,21 +175,24 @@ static void run_grid(void) {
                                              arguments, 0, 0));
 }
 
+const int TILE_ROWS = 11, TILE_WARPS = HEIGHT / TILE_ROWS; // two blocks a multiprocessor
+const int STAY_ROWS = 8, STAY_WARPS = HEIGHT / STAY_ROWS;  // one
+
 // Rung 4: up to MARGIN steps of a tile from memory to memory. Few tiles have heaters; those read
 // them again in each step.
-__global__ void __launch_bounds__(32 * WARPS)
+__global__ void __launch_bounds__(32 * TILE_WARPS)
     tile_kernel(float *out, const float *in, const float *heaters, int size, int steps, bool last) {
-    __shared__ Edges edges;
+    __shared__ Edges<TILE_WARPS> edges;
     Span columns(blockIdx.x, gridDim.x, size / 4, WIDTH / 4, MARGIN / 4);
     Span rows(blockIdx.y, gridDim.y, size, HEIGHT, MARGIN);
-    int x = columns.begin + threadIdx.x, y = rows.begin + threadIdx.y * ROWS, pitch = size / 4;
+    int x = columns.begin + threadIdx.x, y = rows.begin + threadIdx.y * TILE_ROWS, pitch = size / 4;
     const float4 *from = (const float4 *)in + x + (size_t)y * pitch;
     const float4 *heat = (const float4 *)heaters + x + (size_t)y * pitch;
-    float4 t[ROWS];
+    float4 t[TILE_ROWS];
     bool any = false;
-    for (int r = 0; r < ROWS; r++)
+    for (int r = 0; r < TILE_ROWS; r++)
         t[r] = from[(size_t)r * pitch];
-    for (int r = 0; r < ROWS; r++) {
+    for (int r = 0; r < TILE_ROWS; r++) {
         float4 h = heat[(size_t)r * pitch];
         any |= h.x != 0 || h.y != 0 || h.z != 0 || h.w != 0;
     }
@@ -202,7 +205,7 @@ __global__ void __launch_bounds__(32 * WARPS)
         else
             step_tile(t, edges, s, [](int, float4 sum) { return mean(sum); });
     float4 *to = (float4 *)out + x + (size_t)y * pitch;
-    for (int r = 0; r < ROWS; r++)
+    for (int r = 0; r < TILE_ROWS; r++)
         if (columns.owns(x) && rows.owns(y + r))
             to[(size_t)r * pitch] = t[r];
 }
@@ -214,7 +217,7 @@ static dim3 tiles(void) {
 static void start_tiles(cudaStream_t stream) {
     for (int s = 0, launch = 0; s < steps; s += MARGIN, launch++) {
         int now = steps - s < MARGIN ? steps - s : MARGIN;
-        tile_kernel<<<tiles(), dim3(32, WARPS), 0, stream>>>(
+        tile_kernel<<<tiles(), dim3(32, TILE_WARPS), 0, stream>>>(
             target(launch), source(launch), dev_heaters, size, now, s + now == steps);
         HANDLE_LAUNCH();
     }
@@ -231,49 +234,79 @@ static void run_tiles(void) {
 // round already. It turns each time a place is used again. Four places for a cell, used in turn,
 // keep a fast tile from overwriting what a slow one has yet to read. A heater is a cell whose
 // neighbours count 0 times instead of 0.25 times.
-const int PLACES = 4, THREADS = 32 * WARPS;
+const int PLACES = 4, THREADS = 32 * STAY_WARPS, VECTORS = HEIGHT * 32;
+const size_t RESIDENT_BYTES = VECTORS * (sizeof(float4) + sizeof(unsigned short));
 
 __global__ void __launch_bounds__(THREADS)
     resident_kernel(float *out, const float *in, const float *heaters, uint4 *exchange, int size,
                     int steps, unsigned round) {
-    __shared__ Edges edges;
+    extern __shared__ float4 tile[]; // edges in a step, margins in an exchange
+    unsigned short *list = (unsigned short *)(tile + VECTORS);
+    __shared__ int takes; // length of the list: cells, in fours, that neighbours answer for
+    Edges<STAY_WARPS> &edges = *(Edges<STAY_WARPS> *)tile;
     Span columns(blockIdx.x, gridDim.x, size / 4, WIDTH / 4, MARGIN / 4);
     Span rows(blockIdx.y, gridDim.y, size, HEIGHT, MARGIN);
-    int x = columns.begin + threadIdx.x, y = rows.begin + threadIdx.y * ROWS, pitch = size / 4;
+    int x = columns.begin + threadIdx.x, y = rows.begin + threadIdx.y * STAY_ROWS, pitch = size / 4;
+    int thread = threadIdx.x + 32 * threadIdx.y, first = threadIdx.x + threadIdx.y * STAY_ROWS * 32;
     size_t at = x + (size_t)y * pitch;
-    float4 t[ROWS], weight[ROWS], heat[ROWS];
-    unsigned gives = 0, takes = 0; // a bit for each row
-    for (int r = 0; r < ROWS; r++)
+    float4 t[STAY_ROWS], weight[STAY_ROWS], heat[STAY_ROWS];
+    unsigned gives = 0, own = 0; // a bit for each row
+    if (thread == 0)
+        takes = 0;
+    __syncthreads();
+    for (int r = 0; r < STAY_ROWS; r++)
         t[r] = ((const float4 *)in)[at + (size_t)r * pitch];
-    for (int r = 0; r < ROWS; r++) {
+    for (int r = 0; r < STAY_ROWS; r++) {
         float4 h = heat[r] = ((const float4 *)heaters)[at + (size_t)r * pitch];
         weight[r] = make_float4(h.x != 0 ? 0 : SPEED, h.y != 0 ? 0 : SPEED, h.z != 0 ? 0 : SPEED,
                                 h.w != 0 ? 0 : SPEED);
-        bool own = columns.owns(x) && rows.owns(y + r);
-        bool shared = columns.shared(x) || rows.shared(y + r);
-        takes |= (unsigned)!own << r;
-        gives |= (unsigned)(own && shared) << r;
+        if (columns.owns(x) && rows.owns(y + r)) {
+            own |= 1u << r;
+            gives |= (unsigned)(columns.shared(x) || rows.shared(y + r)) << r;
+        }
+        // One lane makes room in the list for what the warp lacks of this row.
+        unsigned lacks = __ballot_sync(0xffffffff, !(own >> r & 1));
+        int place = threadIdx.x == 0 ? atomicAdd(&takes, __popc(lacks)) : 0;
+        place = __shfl_sync(0xffffffff, place, 0) + __popc(lacks & ((1u << threadIdx.x) - 1));
+        if (!(own >> r & 1))
+            list[place] = first + r * 32;
     }
 
     for (int begin = 0; begin < steps; begin += MARGIN) {
         if (begin > 0) {
-            unsigned sign = (round / PLACES + 1) % 2 << 31, missing = takes;
-            uint4 *place = exchange + round++ % PLACES * (size_t)size * pitch + at;
-            for (int r = 0; r < ROWS; r++)
+            unsigned sign = (round / PLACES + 1) % 2 << 31;
+            uint4 *plate = exchange + round++ % PLACES * (size_t)size * pitch;
+            for (int r = 0; r < STAY_ROWS; r++)
                 if (gives >> r & 1)
-                    place[(size_t)r * pitch] = with_sign(t[r], sign);
-            while (missing) {
-                uint4 got[ROWS];
-                for (int r = 0; r < ROWS; r++)
-                    if (missing >> r & 1)
-                        got[r] = __ldcv(&place[(size_t)r * pitch]); // asks memory each time
-                for (int r = 0; r < ROWS; r++) {
-                    bool here = missing >> r & 1 && all_of(got[r], sign);
-                    t[r] = here ? without_sign(got[r]) : t[r];
-                    missing &= ~((unsigned)here << r);
+                    plate[at + (size_t)r * pitch] = with_sign(t[r], sign);
+            __syncthreads(); // the edges have been read
+            plate += columns.begin + rows.begin * (size_t)pitch;
+            // The threads share the margins evenly, and ask for four at a time: they take long to
+            // come.
+            for (int i = thread; i < takes; i += 4 * THREADS) {
+                int missing = 0, place[4];
+                for (int k = 0; k < 4; k++)
+                    if (i + k * THREADS < takes) {
+                        place[k] = list[i + k * THREADS];
+                        missing |= 1 << k;
+                    }
+                while (missing) {
+                    uint4 got[4];
+                    for (int k = 0; k < 4; k++)
+                        if (missing >> k & 1)
+                            got[k] = __ldcv(&plate[place[k] / 32 * (size_t)pitch + place[k] % 32]);
+                    for (int k = 0; k < 4; k++)
+                        if (missing >> k & 1 && all_of(got[k], sign)) {
+                            tile[place[k]] = without_sign(got[k]);
+                            missing &= ~(1 << k);
+                        }
+                    give_way();
                 }
-                give_way();
             }
+            __syncthreads();
+            for (int r = 0; r < STAY_ROWS; r++)
+                t[r] = own >> r & 1 ? t[r] : tile[first + r * 32];
+            __syncthreads();
         }
         for (int s = begin; s < begin + MARGIN && s < steps - 1; s++)
             step_tile(t, edges, s, [&](int r, float4 sum) {
@@ -283,8 +316,8 @@ __global__ void __launch_bounds__(THREADS)
             });
     }
     step_tile(t, edges, steps - 1, [](int, float4 sum) { return mean(sum); });
-    for (int r = 0; r < ROWS; r++)
-        if (columns.owns(x) && rows.owns(y + r))
+    for (int r = 0; r < STAY_ROWS; r++)
+        if (own >> r & 1)
             ((float4 *)out)[at + (size_t)r * pitch] = t[r];
 }
 
@@ -295,8 +328,8 @@ static void run_resident(void) {
     void *arguments[] = {&dev_buffers[0], &dev_first, &dev_heaters, &dev_exchange,
                          &size,           &steps,     &rounds};
     dev_result = dev_buffers[0];
-    HANDLE_ERROR(
-        cudaLaunchCooperativeKernel(resident_kernel, tiles(), dim3(32, WARPS), arguments, 0, 0));
+    HANDLE_ERROR(cudaLaunchCooperativeKernel(resident_kernel, tiles(), dim3(32, STAY_WARPS),
+                                             arguments, RESIDENT_BYTES, 0));
     rounds += (steps - 1) / MARGIN;
 }
 
@@ -308,7 +341,8 @@ static const char *resident_needs(void) {
     if (tiles_need())
         return tiles_need();
     int each;
-    HANDLE_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, resident_kernel, THREADS, 0));
+    HANDLE_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, resident_kernel, THREADS,
+                                                               RESIDENT_BYTES));
     bool fit = tiles().x * tiles().y <= (unsigned)(each * multiprocessors);
     return fit ? NULL : "needs all tiles on the device at once";
 }
@@ -395,6 +429,8 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc((void **)&dev_buffers[1], bytes));
     HANDLE_ERROR(cudaMemcpy(dev_heaters, heaters, bytes, cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_first, first, bytes, cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaFuncSetAttribute(resident_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                      RESIDENT_BYTES));
     graph_of_steps = record(start_steps);
     if (!tiles_need())
         graph_of_tiles = record(start_tiles);

@@ -9,7 +9,7 @@
 // A lane holds four columns of ROWS rows in registers, a warp 128 columns,
 // and WARPS warps stand one above the other. Cells near the edge of a tile lack neighbours, so what
 // is wrong moves in by one cell a step: MARGIN steps need a margin of as many cells.
-const int ROWS = 11, WARPS = 8, MARGIN = 8, WIDTH = 128, HEIGHT = ROWS * WARPS;
+const int MARGIN = 8, WIDTH = 128, HEIGHT = 88; // HEIGHT is ROWS * WARPS
 
 // Tiles are spread evenly; where one begins, in units of 1, or of 4 columns, which a lane has.
 __host__ __device__ static int tiles_of(int size, int tile, int margin) {
@@ -35,12 +35,13 @@ struct Span {
     __device__ bool shared(int x) const { return x < below || x >= above; }
 };
 
-typedef float4 Edges[2][WARPS][2]
-                    [32]; // for odd and for even steps: first and last row of each warp
+// First and last row of each warp, for odd and for even steps
+template <int WARPS> struct Edges { float4 of[2][WARPS][2][32]; };
 
 // One step of a tile. `cell` makes of the sums of four neighbours, in row r, what cells become.
-template <typename Cell>
-__device__ static void step_tile(float4 (&t)[ROWS], Edges edges, int s, Cell cell) {
+template <int ROWS, int WARPS, typename Cell>
+__device__ static void step_tile(float4 (&t)[ROWS], Edges<WARPS> &shared, int s, Cell cell) {
+    auto &edges = shared.of[s % 2];
     int lane = threadIdx.x, warp = threadIdx.y;
     auto row = [&](float4 above, float4 t, float4 below, int r) {
         float left = __shfl_up_sync(0xffffffff, t.w, 1);
@@ -51,8 +52,8 @@ __device__ static void step_tile(float4 (&t)[ROWS], Edges edges, int s, Cell cel
             r, make_float4((above.x + below.x) + (left + t.y), (above.y + below.y) + (t.x + t.z),
                            (above.z + below.z) + (t.y + t.w), (above.w + below.w) + (t.z + right)));
     };
-    edges[s % 2][warp][0][lane] = t[0];
-    edges[s % 2][warp][1][lane] = t[ROWS - 1];
+    edges[warp][0][lane] = t[0];
+    edges[warp][1][lane] = t[ROWS - 1];
     // What needs no other warp comes before the barrier, so that waiting costs less.
     float4 top = t[0], second = t[1], before = t[0];
     float4 bottom = t[ROWS - 1], last_but_one = t[ROWS - 2];
@@ -62,9 +63,9 @@ __device__ static void step_tile(float4 (&t)[ROWS], Edges edges, int s, Cell cel
         before = now;
     }
     __syncthreads();
-    t[0] = row(warp > 0 ? edges[s % 2][warp - 1][1][lane] : top, top, second, 0);
-    t[ROWS - 1] = row(last_but_one, bottom,
-                      warp < WARPS - 1 ? edges[s % 2][warp + 1][0][lane] : bottom, ROWS - 1);
+    t[0] = row(warp > 0 ? edges[warp - 1][1][lane] : top, top, second, 0);
+    t[ROWS - 1] =
+        row(last_but_one, bottom, warp < WARPS - 1 ? edges[warp + 1][0][lane] : bottom, ROWS - 1);
 }
 
 __device__ static float4 mean(float4 sum) {
