@@ -20,8 +20,8 @@ def texels(kind, components):
 
 
 def normalised(values, kind):
-    largest = np.iinfo(kind).max
-    return np.maximum(values / largest, -1)
+    """The smallest of a signed kind is a little less than -1 until it has been filtered: so measured."""
+    return values / np.iinfo(kind).max
 
 
 def indices(i, size, mode):
@@ -36,11 +36,13 @@ def indices(i, size, mode):
 
 
 def border_of(kind, as_float):
-    """What a program asks for, in the texture's own format: numbers of 8 and 16 bits are rounded, halves down."""
+    """What a program asks for, in the texture's own format: numbers of 8 and 16 bits are rounded, halves to 0."""
+    colours = np.array([-0.5, 0.5, 0.25, 1])
     if not as_float:
-        return np.arange(1, 5) / 4 if kind == "float32" else np.arange(20, 100, 20)
+        return colours if kind == "float32" else np.arange(20, 100, 20)
     largest = np.iinfo(kind).max
-    return np.ceil(np.arange(1, 5) / 4 * largest - 0.5) / largest
+    wanted = np.clip(colours, -1 if np.iinfo(kind).min < 0 else 0, 1) * largest
+    return np.copysign(np.ceil(np.abs(wanted) - 0.5), wanted) / largest
 
 
 def at(data, i, j, border):
@@ -81,6 +83,8 @@ def test_fetches(run):
             data = normalised(data, kind)
         floats = as_float or kind == "float32"
         wanted = expected(shape, data, linear, in_one, mode, border_of(kind, as_float))
+        if as_float:
+            wanted = np.maximum(wanted, -1)
         got = np.array(values, float).reshape(POINTS, components)
         # A GPU filters with a precision of its own. Otherwise only float's nine digits are in between.
         limit = 0 if not floats else np.abs(data).max() * (0.004 if linear and helpers.backend() == "gpu" else 2e-7)

@@ -247,9 +247,9 @@ cudaError_t check_list(const char *call, int count, Resource **list, cudaStream_
         if (const cudaError_t error = check_known(call, list[i]))
             return error;
         const Resource &r = *list[i];
-        if (std::count(list, list + i, list[i]))
-            return fail(mapped ? cudaErrorNotMapped : cudaErrorAlreadyMapped,
-                        "%s: %s is in the list twice", call, describe(r).c_str());
+        if (!mapped && std::count(list, list + i, list[i]))
+            return fail(cudaErrorAlreadyMapped, "%s: %s is in the list twice", call,
+                        describe(r).c_str());
         if (r.mapped && !mapped)
             return fail(cudaErrorAlreadyMapped, "%s: %s is mapped already%s", call,
                         describe(r).c_str(), place("mapped", r.map_file, r.map_line).c_str());
@@ -404,9 +404,15 @@ cudaError_t unmap_resources(const char *call, int count, cudaGraphicsResource_t 
     if (const cudaError_t error = check_list(call, count, list, stream, true))
         return error;
     cudaError_t first = cudaSuccess;
-    for (int i = 0; i < count; ++i)
-        if (const cudaError_t error = unmap(call, *list[i]); error && !first)
+    for (int i = 0; i < count; ++i) {
+        // All were mapped: one that is not any more came before. It stays unmapped, as on a GPU.
+        const cudaError_t error = list[i]->mapped
+                                      ? unmap(call, *list[i])
+                                      : fail(cudaErrorNotMapped, "%s: %s is in the list twice",
+                                             call, describe(*list[i]).c_str());
+        if (error && !first)
             first = error;
+    }
     return first;
 }
 

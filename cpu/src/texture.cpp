@@ -263,13 +263,13 @@ cudaError_t look_at(const char *call, const cudaResourceDesc &r, TextureObject &
 }
 
 // The number of a format's own that is nearest to a colour of the border: a GPU keeps that colour
-// in the format. Of two that are equally near it takes the lower (measured with 8 bits).
+// in the format. Of two that are equally near it takes the one nearer to 0 (measured).
 float in_format(float colour, int kind, int bits) {
     const bool is_signed = kind == cudaChannelFormatKindSigned;
     const float most = (float)((1 << (bits - is_signed)) - 1);
-    const float nearest =
-        std::ceil(std::clamp(colour, is_signed ? -1.0f : 0.0f, 1.0f) * most - 0.5f);
-    return (float)(int)nearest / most; // no -0
+    const float wanted = std::clamp(colour, is_signed ? -1.0f : 0.0f, 1.0f) * most;
+    const int nearest = (int)std::ceil(std::fabs(wanted) - 0.5f);
+    return (float)(wanted < 0 ? -nearest : nearest) / most;
 }
 
 // Sets how a texture is read.
@@ -290,10 +290,8 @@ cudaError_t set_modes(const char *call, const cudaTextureDesc &d, TextureObject 
         return cudaErrorInvalidValue;
     if (d.sRGB)
         return fail(cudaErrorNotSupported, "%s: there is no sRGB here", call);
-    // Floats stay what they are, whatever is asked for.
-    t.normalized_values = d.readMode == cudaReadModeNormalizedFloat && t.bits < 32;
-    if (d.readMode == cudaReadModeNormalizedFloat && t.bits == 32 &&
-        t.kind != cudaChannelFormatKindFloat)
+    t.normalized_values = d.readMode == cudaReadModeNormalizedFloat;
+    if (t.normalized_values && t.bits == 32)
         return fail(cudaErrorInvalidNormSetting,
                     "%s: only integers of 8 and 16 bits can be read as normalised floats", call);
     const bool floats = t.normalized_values || t.kind == cudaChannelFormatKindFloat;
@@ -408,7 +406,8 @@ int address(long long texel, int size, cudaTextureAddressMode mode) {
     }
 }
 
-// A component as the number that filtering takes, which is a float.
+// A component as the number that filtering takes, which is a float. The smallest of a signed format
+// is a little less than -1 here, as on a GPU (measured with 8 bits).
 double value_at(const Texture &t, int x, int y, int c) {
     if (x < 0 || y < 0)
         return t.border[c];
@@ -419,7 +418,12 @@ double value_at(const Texture &t, int x, int y, int c) {
     const uint32_t bits = load_integer(from, t.kind, t.bits);
     if (t.kind == cudaChannelFormatKindUnsigned)
         return (float)bits / (float)((1 << t.bits) - 1);
-    return std::max((float)(int)bits / (float)((1 << (t.bits - 1)) - 1), -1.0f);
+    return (float)(int)bits / (float)((1 << (t.bits - 1)) - 1);
+}
+
+// What a fetch gives where that is a float: only now is nothing less than -1.
+uint32_t float_bits(const Texture &t, double value) {
+    return bits_of((float)(t.normalized_values ? std::max(value, -1.0) : value));
 }
 
 uint32_t integer_at(const Texture &t, int x, int y, int c) {
@@ -461,7 +465,7 @@ void sample(const Texture &t, Shape shape, float x, float y, uint32_t registers[
         const bool floats = gives_floats(t);
         for (int c = 0; c < t.components; ++c)
             registers[c] =
-                floats ? bits_of((float)value_at(t, x0, y0, c)) : integer_at(t, x0, y0, c);
+                floats ? float_bits(t, value_at(t, x0, y0, c)) : integer_at(t, x0, y0, c);
         return;
     }
     const int x1 = address(px.texel + 1, t.width, t.mode[0]);
@@ -470,7 +474,7 @@ void sample(const Texture &t, Shape shape, float x, float y, uint32_t registers[
     for (int c = 0; c < t.components; ++c) {
         const double below = (1 - a) * value_at(t, x0, y0, c) + a * value_at(t, x1, y0, c);
         const double above = (1 - a) * value_at(t, x0, y1, c) + a * value_at(t, x1, y1, c);
-        registers[c] = bits_of((float)((1 - b) * below + b * above));
+        registers[c] = float_bits(t, (1 - b) * below + b * above);
     }
 }
 
@@ -481,7 +485,7 @@ void fetch(const Texture &t, int x, uint32_t registers[4], Site site) {
     if (!inside)
         return;
     for (int c = 0; c < t.components; ++c)
-        registers[c] = floats ? bits_of((float)value_at(t, x, 0, c)) : integer_at(t, x, 0, c);
+        registers[c] = floats ? float_bits(t, value_at(t, x, 0, c)) : integer_at(t, x, 0, c);
 }
 
 bool surface_boundary(const Surface &s, Shape shape, int &x, int &y, size_t bytes,

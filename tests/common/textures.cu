@@ -125,11 +125,10 @@ template <class T, class C, bool normalised_values> static void print(const char
                 desc.readMode =
                     normalised_values ? cudaReadModeNormalizedFloat : cudaReadModeElementType;
                 desc.normalizedCoords = normalised;
-                for (int c = 0; c < 4; c++) { // floats, or integers where the fetch gives integers
-                    const float colour = 0.25f * (c + 1);
-                    const int number = 20 * (c + 1);
-                    memcpy(&desc.borderColor[c], floats ? (const void *)&colour : &number, 4);
-                }
+                // Floats, or integers where the fetch gives integers
+                const float colours[] = {-0.5f, 0.5f, 0.25f, 1};
+                const int numbers[] = {20, 40, 60, 80};
+                memcpy(desc.borderColor, floats ? (const void *)colours : numbers, sizeof colours);
                 cudaTextureObject_t texture;
                 HANDLE_ERROR(cudaCreateTextureObject(&texture, &resource, &desc, NULL));
                 read<typename Read<T, normalised_values, n>::type>

@@ -259,7 +259,8 @@ TEST(mapped_twice) {
     EXPECT(works([&] { return scene.map(); }));
     EXPECT(fails(cudaErrorNotMapped, "in the list twice",
                  [&] { return cudaGraphicsUnmapResources(2, both, 0); }));
-    EXPECT(works([&] { return scene.unmap(); }));
+    EXPECT(fails(cudaErrorNotMapped, "is not mapped", [&] { return scene.unmap(); }));
+    EXPECT(works([&] { return scene.map() ? cudaErrorUnknown : scene.unmap(); }));
 }
 
 TEST(unmapped_twice) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Arrays, and what texture and surface objects refuse. What fetches give is in test_textures.py.
 #include <cuda_runtime.h>
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <numeric>
@@ -184,7 +186,7 @@ TEST(textures_that_cannot_be) {
     cudaTextureDesc normalised = {};
     normalised.readMode = cudaReadModeNormalizedFloat;
     EXPECT(create(pitched(memory, 8, 8, 32), normalised) == cudaErrorInvalidNormSetting);
-    EXPECT(create(floats, normalised) == cudaSuccess);
+    EXPECT(create(floats, normalised) == cudaErrorInvalidNormSetting);
     cudaTextureDesc wrong = {};
     memset(&wrong.addressMode[1], 4, 1);
     EXPECT(create(floats, wrong) == cudaErrorInvalidValue);
@@ -217,6 +219,71 @@ TEST(textures_describe_themselves_until_destroyed) {
     EXPECT(FAILS(cudaCreateTextureObject(&t, &resource, nullptr, nullptr)) ==
            cudaErrorInvalidResourceHandle);
     OK(cudaFree(memory));
+}
+
+// ---- normalised values ----
+
+// One texel that is fetched, or the border beside it, and halfway between the two.
+__global__ void fetch_normalised(cudaTextureObject_t t, float *out) {
+    out[0] = tex2D<float>(t, 0.5f, 0.5f);
+    out[1] = tex2D<float>(t, -5, 0.5f);
+    out[2] = tex2D<float>(t, 0, 0.5f);
+}
+
+template <class C> static void fetch_texel(C texel, float border, bool filtered, float out[3]) {
+    const cudaChannelFormatDesc format = cudaCreateChannelDesc<C>();
+    cudaArray_t array;
+    OK(cudaMallocArray(&array, &format, 1, 1));
+    OK(cudaMemcpyToArray(array, 0, 0, &texel, sizeof texel, cudaMemcpyHostToDevice));
+    cudaTextureDesc desc = {};
+    desc.addressMode[0] = cudaAddressModeBorder;
+    desc.addressMode[1] = cudaAddressModeClamp;
+    desc.filterMode = filtered ? cudaFilterModeLinear : cudaFilterModePoint;
+    desc.readMode = cudaReadModeNormalizedFloat;
+    desc.borderColor[0] = border;
+    const cudaResourceDesc resource = of_array(array);
+    cudaTextureObject_t t;
+    OK(cudaCreateTextureObject(&t, &resource, &desc, nullptr));
+    float *got;
+    OK(cudaMallocManaged(&got, 3 * sizeof *got));
+    fetch_normalised<<<1, 1>>>(t, got);
+    OK(cudaDeviceSynchronize());
+    std::copy(got, got + 3, out);
+    OK(cudaFree(got));
+    OK(cudaDestroyTextureObject(t));
+    OK(cudaFreeArray(array));
+}
+
+TEST(the_smallest_value_is_less_than_minus_1_until_it_is_filtered) {
+    float out[3];
+    for (const bool filtered : {false, true}) {
+        fetch_texel<signed char>(-128, 1, filtered, out);
+        EXPECT(out[0] == -1 && out[1] == 1);
+        EXPECT(!filtered || out[2] == (float)(0.5 - 0.5 * (128 / 127.0f)));
+        fetch_texel<short>(-32768, 1, filtered, out);
+        EXPECT(out[0] == -1 && out[1] == 1);
+        EXPECT(!filtered || out[2] == (float)(0.5 - 0.5 * (32768 / 32767.0f)));
+    }
+}
+
+template <class C> static float border_of(float colour) {
+    float out[3];
+    fetch_texel<C>(0, colour, false, out);
+    return out[1];
+}
+
+TEST(halves_in_the_border_become_the_number_nearer_to_0) {
+    EXPECT(border_of<signed char>(0.5f) == 63 / 127.0f);
+    EXPECT(border_of<signed char>(-0.5f) == -63 / 127.0f);
+    EXPECT(border_of<signed char>(0.75f) == 95 / 127.0f);
+    EXPECT(border_of<signed char>(-0.75f) == -95 / 127.0f);
+    EXPECT(border_of<signed char>(-0.25f) == -32 / 127.0f);
+    EXPECT(border_of<signed char>(-2) == -1);
+    EXPECT(border_of<short>(0.5f) == 16383 / 32767.0f);
+    EXPECT(border_of<short>(-0.5f) == -16383 / 32767.0f);
+    EXPECT(border_of<unsigned char>(0.5f) == 127 / 255.0f);
+    EXPECT(border_of<unsigned char>(-0.5f) == 0);
+    EXPECT(!std::signbit(border_of<signed char>(-0.001f)));
 }
 
 // ---- surfaces ----
