@@ -24,11 +24,9 @@
 
 namespace cg = cooperative_groups;
 
-static int size, steps; // cells a side
-static float *heaters, *first, *result;
+static int size, steps, multiprocessors; // size: cells a side
+static float *heaters, *first, *result, *dev_heaters, *dev_first, *dev_buffers[2], *dev_result;
 static double *expected;
-static float *dev_heaters, *dev_first, *dev_buffers[2], *dev_result;
-static int multiprocessors;
 
 static size_t plate_bytes(void) {
     return (size_t)size * size * sizeof(float);
@@ -102,66 +100,43 @@ static void start_steps(cudaStream_t stream) {
     }
 }
 
-static void run_fused(void) {
-    start_steps(0);
-}
-
 // Rung 2: the launches are recorded once, and from then on one call starts all of them.
 #ifdef __NVCC__
-typedef cudaGraphExec_t Graph;
+static cudaGraphExec_t graph;
 
-static Graph record(void (*start)(cudaStream_t)) {
+static void record(void) {
     cudaStream_t stream;
-    cudaGraph_t graph;
-    Graph recorded;
+    cudaGraph_t recorded;
     HANDLE_ERROR(cudaStreamCreate(&stream));
     HANDLE_ERROR(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    start(stream);
-    HANDLE_ERROR(cudaStreamEndCapture(stream, &graph));
-    HANDLE_ERROR(cudaGraphInstantiate(&recorded, graph, 0));
-    HANDLE_ERROR(cudaGraphDestroy(graph));
+    start_steps(stream);
+    HANDLE_ERROR(cudaStreamEndCapture(stream, &recorded));
+    HANDLE_ERROR(cudaGraphInstantiate(&graph, recorded, 0));
+    HANDLE_ERROR(cudaGraphDestroy(recorded));
     HANDLE_ERROR(cudaStreamDestroy(stream));
-    return recorded;
 }
-
-static void play(Graph graph) {
-    HANDLE_ERROR(cudaGraphLaunch(graph, 0));
-}
-
-static void destroy(Graph graph) {
-    HANDLE_ERROR(cudaGraphExecDestroy(graph));
-}
-#else // the CPU back end has no graphs: there each launch is made anew
-typedef void (*Graph)(cudaStream_t);
-
-static Graph record(Graph start) {
-    return start;
-}
-
-static void play(Graph graph) {
-    graph(0);
-}
-
-static void destroy(Graph) {}
-#endif
-
-static Graph graph_of_steps, graph_of_tiles;
 
 static void run_graph(void) {
     target(steps - 1);
-    play(graph_of_steps);
+    HANDLE_ERROR(cudaGraphLaunch(graph, 0));
 }
+#else
+static void (*const run_graph)(void) = NULL;
+#endif
 
 // Rung 3: one launch. Its blocks are all there at the same time, so that they can wait for each
 // other.
-__global__ void __launch_bounds__(256)
+__global__ void __launch_bounds__(1024)
     grid_kernel(float *buffer0, float *buffer1, const float *first, const float *heaters, int size,
                 int steps) {
+    int across = (size + 31) / 32;
     for (int s = 0; s < steps; s++) {
         const float *in = s == 0 ? first : s % 2 ? buffer0 : buffer1;
-        for (int y = threadIdx.y + blockIdx.x * 8; y < size; y += 8 * gridDim.x)
-            for (int x = threadIdx.x; x < size; x += 32)
+        for (int block = blockIdx.x; block < across * across; block += gridDim.x) {
+            int x = block % across * 32 + threadIdx.x, y = block / across * 32 + threadIdx.y;
+            if (x < size && y < size)
                 step_cell(s % 2 ? buffer1 : buffer0, in, heaters, x, y, size, s == steps - 1);
+        }
         cg::this_grid().sync();
     }
 }
@@ -169,30 +144,27 @@ __global__ void __launch_bounds__(256)
 static void run_grid(void) {
     int each;
     target(steps - 1);
-    HANDLE_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, grid_kernel, 256, 0));
+    HANDLE_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, grid_kernel, 1024, 0));
     void *arguments[] = {&dev_buffers[0], &dev_buffers[1], &dev_first, &dev_heaters, &size, &steps};
-    HANDLE_ERROR(cudaLaunchCooperativeKernel(grid_kernel, dim3(each * multiprocessors), dim3(32, 8),
-                                             arguments, 0, 0));
+    HANDLE_ERROR(cudaLaunchCooperativeKernel(grid_kernel, dim3(each * multiprocessors),
+                                             dim3(32, 32), arguments, 0, 0));
 }
-
-const int TILE_ROWS = 11, TILE_WARPS = HEIGHT / TILE_ROWS; // two blocks a multiprocessor
-const int STAY_ROWS = 8, STAY_WARPS = HEIGHT / STAY_ROWS;  // one
 
 // Rung 4: up to MARGIN steps of a tile from memory to memory. Few tiles have heaters; those read
 // them again in each step.
-__global__ void __launch_bounds__(32 * TILE_WARPS)
+__global__ void __launch_bounds__(32 * WARPS)
     tile_kernel(float *out, const float *in, const float *heaters, int size, int steps, bool last) {
-    __shared__ Edges<TILE_WARPS> edges;
+    __shared__ Edges edges;
     Span columns(blockIdx.x, gridDim.x, size / 4, WIDTH / 4, MARGIN / 4);
     Span rows(blockIdx.y, gridDim.y, size, HEIGHT, MARGIN);
-    int x = columns.begin + threadIdx.x, y = rows.begin + threadIdx.y * TILE_ROWS, pitch = size / 4;
+    int x = columns.begin + threadIdx.x, y = rows.begin + threadIdx.y * ROWS, pitch = size / 4;
     const float4 *from = (const float4 *)in + x + (size_t)y * pitch;
     const float4 *heat = (const float4 *)heaters + x + (size_t)y * pitch;
-    float4 t[TILE_ROWS];
+    float4 t[ROWS];
     bool any = false;
-    for (int r = 0; r < TILE_ROWS; r++)
+    for (int r = 0; r < ROWS; r++)
         t[r] = from[(size_t)r * pitch];
-    for (int r = 0; r < TILE_ROWS; r++) {
+    for (int r = 0; r < ROWS; r++) {
         float4 h = heat[(size_t)r * pitch];
         any |= h.x != 0 || h.y != 0 || h.z != 0 || h.w != 0;
     }
@@ -205,7 +177,7 @@ __global__ void __launch_bounds__(32 * TILE_WARPS)
         else
             step_tile(t, edges, s, [](int, float4 sum) { return mean(sum); });
     float4 *to = (float4 *)out + x + (size_t)y * pitch;
-    for (int r = 0; r < TILE_ROWS; r++)
+    for (int r = 0; r < ROWS; r++)
         if (columns.owns(x) && rows.owns(y + r))
             to[(size_t)r * pitch] = t[r];
 }
@@ -214,18 +186,13 @@ static dim3 tiles(void) {
     return dim3(tiles_of(size / 4, WIDTH / 4, MARGIN / 4), tiles_of(size, HEIGHT, MARGIN));
 }
 
-static void start_tiles(cudaStream_t stream) {
+static void run_tiles(void) {
     for (int s = 0, launch = 0; s < steps; s += MARGIN, launch++) {
         int now = steps - s < MARGIN ? steps - s : MARGIN;
-        tile_kernel<<<tiles(), dim3(32, TILE_WARPS), 0, stream>>>(
-            target(launch), source(launch), dev_heaters, size, now, s + now == steps);
+        tile_kernel<<<tiles(), dim3(32, WARPS)>>>(target(launch), source(launch), dev_heaters, size,
+                                                  now, s + now == steps);
         HANDLE_LAUNCH();
     }
-}
-
-static void run_tiles(void) {
-    target((steps - 1) / MARGIN);
-    play(graph_of_tiles);
 }
 
 // Rung 5: one launch, and a tile stays in the registers of its block. Every MARGIN steps it leaves
@@ -234,7 +201,7 @@ static void run_tiles(void) {
 // round already. It turns each time a place is used again. Four places for a cell, used in turn,
 // keep a fast tile from overwriting what a slow one has yet to read. A heater is a cell whose
 // neighbours count 0 times instead of 0.25 times.
-const int PLACES = 4, THREADS = 32 * STAY_WARPS, VECTORS = HEIGHT * 32;
+const int PLACES = 4, THREADS = 32 * WARPS, VECTORS = HEIGHT * 32;
 const size_t RESIDENT_BYTES = VECTORS * (sizeof(float4) + sizeof(unsigned short));
 
 __global__ void __launch_bounds__(THREADS)
@@ -243,23 +210,22 @@ __global__ void __launch_bounds__(THREADS)
     extern __shared__ float4 tile[]; // edges in a step, margins in an exchange
     unsigned short *list = (unsigned short *)(tile + VECTORS);
     __shared__ int takes; // length of the list: cells, in fours, that neighbours answer for
-    Edges<STAY_WARPS> &edges = *(Edges<STAY_WARPS> *)tile;
+    Edges &edges = *(Edges *)tile;
     Span columns(blockIdx.x, gridDim.x, size / 4, WIDTH / 4, MARGIN / 4);
     Span rows(blockIdx.y, gridDim.y, size, HEIGHT, MARGIN);
-    int x = columns.begin + threadIdx.x, y = rows.begin + threadIdx.y * STAY_ROWS, pitch = size / 4;
-    int thread = threadIdx.x + 32 * threadIdx.y, first = threadIdx.x + threadIdx.y * STAY_ROWS * 32;
+    int x = columns.begin + threadIdx.x, y = rows.begin + threadIdx.y * ROWS, pitch = size / 4;
+    int thread = threadIdx.x + 32 * threadIdx.y, first = threadIdx.x + threadIdx.y * ROWS * 32;
     size_t at = x + (size_t)y * pitch;
-    float4 t[STAY_ROWS], weight[STAY_ROWS], heat[STAY_ROWS];
+    float4 t[ROWS], weight[ROWS], heat[ROWS];
     unsigned gives = 0, own = 0; // a bit for each row
     if (thread == 0)
         takes = 0;
     __syncthreads();
-    for (int r = 0; r < STAY_ROWS; r++)
+    for (int r = 0; r < ROWS; r++)
         t[r] = ((const float4 *)in)[at + (size_t)r * pitch];
-    for (int r = 0; r < STAY_ROWS; r++) {
-        float4 h = heat[r] = ((const float4 *)heaters)[at + (size_t)r * pitch];
-        weight[r] = make_float4(h.x != 0 ? 0 : SPEED, h.y != 0 ? 0 : SPEED, h.z != 0 ? 0 : SPEED,
-                                h.w != 0 ? 0 : SPEED);
+    for (int r = 0; r < ROWS; r++) {
+        heat[r] = ((const float4 *)heaters)[at + (size_t)r * pitch];
+        weight[r] = weights(heat[r]);
         if (columns.owns(x) && rows.owns(y + r)) {
             own |= 1u << r;
             gives |= (unsigned)(columns.shared(x) || rows.shared(y + r)) << r;
@@ -276,47 +242,23 @@ __global__ void __launch_bounds__(THREADS)
         if (begin > 0) {
             unsigned sign = (round / PLACES + 1) % 2 << 31;
             uint4 *plate = exchange + round++ % PLACES * (size_t)size * pitch;
-            for (int r = 0; r < STAY_ROWS; r++)
+            for (int r = 0; r < ROWS; r++)
                 if (gives >> r & 1)
                     plate[at + (size_t)r * pitch] = with_sign(t[r], sign);
             __syncthreads(); // the edges have been read
             plate += columns.begin + rows.begin * (size_t)pitch;
-            // The threads share the margins evenly, and ask for four at a time: they take long to
-            // come.
-            for (int i = thread; i < takes; i += 4 * THREADS) {
-                int missing = 0, place[4];
-                for (int k = 0; k < 4; k++)
-                    if (i + k * THREADS < takes) {
-                        place[k] = list[i + k * THREADS];
-                        missing |= 1 << k;
-                    }
-                while (missing) {
-                    uint4 got[4];
-                    for (int k = 0; k < 4; k++)
-                        if (missing >> k & 1)
-                            got[k] = __ldcv(&plate[place[k] / 32 * (size_t)pitch + place[k] % 32]);
-                    for (int k = 0; k < 4; k++)
-                        if (missing >> k & 1 && all_of(got[k], sign)) {
-                            tile[place[k]] = without_sign(got[k]);
-                            missing &= ~(1 << k);
-                        }
-                    give_way();
-                }
-            }
+            take_margins(tile, plate, pitch, list, takes, sign);
             __syncthreads();
-            for (int r = 0; r < STAY_ROWS; r++)
+            for (int r = 0; r < ROWS; r++)
                 t[r] = own >> r & 1 ? t[r] : tile[first + r * 32];
             __syncthreads();
         }
         for (int s = begin; s < begin + MARGIN && s < steps - 1; s++)
-            step_tile(t, edges, s, [&](int r, float4 sum) {
-                return make_float4(sum.x * weight[r].x + heat[r].x, sum.y * weight[r].y + heat[r].y,
-                                   sum.z * weight[r].z + heat[r].z,
-                                   sum.w * weight[r].w + heat[r].w);
-            });
+            step_tile(t, edges, s,
+                      [&](int r, float4 sum) { return heated(sum, weight[r], heat[r]); });
     }
     step_tile(t, edges, steps - 1, [](int, float4 sum) { return mean(sum); });
-    for (int r = 0; r < STAY_ROWS; r++)
+    for (int r = 0; r < ROWS; r++)
         if (own >> r & 1)
             ((float4 *)out)[at + (size_t)r * pitch] = t[r];
 }
@@ -328,8 +270,8 @@ static void run_resident(void) {
     void *arguments[] = {&dev_buffers[0], &dev_first, &dev_heaters, &dev_exchange,
                          &size,           &steps,     &rounds};
     dev_result = dev_buffers[0];
-    HANDLE_ERROR(cudaLaunchCooperativeKernel(resident_kernel, tiles(), dim3(32, STAY_WARPS),
-                                             arguments, RESIDENT_BYTES, 0));
+    HANDLE_ERROR(cudaLaunchCooperativeKernel(resident_kernel, tiles(), dim3(32, WARPS), arguments,
+                                             RESIDENT_BYTES, 0));
     rounds += (steps - 1) / MARGIN;
 }
 
@@ -349,7 +291,7 @@ static const char *resident_needs(void) {
 
 static const Rung rungs[] = {
     {"book", "two kernels a step", run_book},
-    {"one kernel a step", "heaters in it", run_fused},
+    {"one kernel a step", "heaters in it", [] { start_steps(0); }},
     {"a graph", "one launch of all", run_graph, RUNG, 0, 0, bench_needs_graphs},
     {"a grid barrier", "one kernel", run_grid},
     {"tiles", "eight steps in registers", run_tiles, RUNG, 0, 0, tiles_need},
@@ -363,10 +305,9 @@ static void poison(void) {
 
 static void make_reference(void) {
     size_t cells = (size_t)size * size;
-    double *in = (double *)malloc(cells * sizeof(double));
-    expected = (double *)malloc(cells * sizeof(double));
-    HANDLE_NULL(in);
-    HANDLE_NULL(expected);
+    double *in;
+    HANDLE_NULL(in = (double *)malloc(cells * sizeof(double)));
+    HANDLE_NULL(expected = (double *)malloc(cells * sizeof(double)));
     std::copy(first, first + cells, in);
     for (int s = 0; s < steps; s++) {
         spread(expected, in, heaters, size);
@@ -406,20 +347,16 @@ int main(int argc, char **argv) {
         OPTION_END};
     parse_options(argc, argv, "Heat that spreads, each kernel faster than the last.", LADDER, own);
     select_device();
-    cudaDeviceProp prop;
-    HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
-    multiprocessors = prop.multiProcessorCount;
+    HANDLE_ERROR(
+        cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, options.device));
     size = side;
     steps = steps ? steps : size > 4096 ? 16 : STEPS;
 
     size_t bytes = plate_bytes();
     require_memory(8 * bytes, (resident_needs() ? 4 : 8) * bytes);
-    heaters = (float *)malloc(bytes);
-    first = (float *)malloc(bytes);
-    result = (float *)malloc(bytes);
-    HANDLE_NULL(heaters);
-    HANDLE_NULL(first);
-    HANDLE_NULL(result);
+    HANDLE_NULL(heaters = (float *)malloc(bytes));
+    HANDLE_NULL(first = (float *)malloc(bytes));
+    HANDLE_NULL(result = (float *)malloc(bytes));
     place_heaters(heaters, size);
     place_heat(first, heaters, size);
     make_reference();
@@ -431,9 +368,9 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMemcpy(dev_first, first, bytes, cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaFuncSetAttribute(resident_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                       RESIDENT_BYTES));
-    graph_of_steps = record(start_steps);
-    if (!tiles_need())
-        graph_of_tiles = record(start_tiles);
+#ifdef __NVCC__
+    record();
+#endif
     if (!resident_needs()) {
         HANDLE_ERROR(cudaMalloc((void **)&dev_exchange, PLACES * bytes));
         HANDLE_ERROR(cudaMemset(dev_exchange, 0, PLACES * bytes));
@@ -446,9 +383,9 @@ int main(int argc, char **argv) {
                          sizeof rungs / sizeof *rungs, poison, check});
     bench_finish();
 
-    destroy(graph_of_steps);
-    if (graph_of_tiles)
-        destroy(graph_of_tiles);
+#ifdef __NVCC__
+    HANDLE_ERROR(cudaGraphExecDestroy(graph));
+#endif
     HANDLE_ERROR(cudaFree(dev_exchange));
     HANDLE_ERROR(cudaFree(dev_heaters));
     HANDLE_ERROR(cudaFree(dev_first));

@@ -6,10 +6,10 @@
 #include <cuda_runtime.h>
 #include "heat.h"
 
-// A lane holds four columns of ROWS rows in registers, a warp 128 columns,
-// and WARPS warps stand one above the other. Cells near the edge of a tile lack neighbours, so what
-// is wrong moves in by one cell a step: MARGIN steps need a margin of as many cells.
-const int MARGIN = 8, WIDTH = 128, HEIGHT = 88; // HEIGHT is ROWS * WARPS
+// A lane holds four columns of ROWS rows in registers, a warp 128 columns, and WARPS warps stand
+// one above the other. Cells near the edge of a tile lack neighbours, so what is wrong moves in by
+// one cell a step: MARGIN steps need a margin of as many cells.
+const int ROWS = 11, WARPS = 8, MARGIN = 8, WIDTH = 128, HEIGHT = ROWS * WARPS;
 
 // Tiles are spread evenly; where one begins, in units of 1, or of 4 columns, which a lane has.
 __host__ __device__ static int tiles_of(int size, int tile, int margin) {
@@ -36,12 +36,12 @@ struct Span {
 };
 
 // First and last row of each warp, for odd and for even steps
-template <int WARPS> struct Edges { float4 of[2][WARPS][2][32]; };
+typedef float4 Edges[2][WARPS][2][32];
 
 // One step of a tile. `cell` makes of the sums of four neighbours, in row r, what cells become.
-template <int ROWS, int WARPS, typename Cell>
-__device__ static void step_tile(float4 (&t)[ROWS], Edges<WARPS> &shared, int s, Cell cell) {
-    auto &edges = shared.of[s % 2];
+template <typename Cell>
+__device__ static void step_tile(float4 (&t)[ROWS], Edges &of_steps, int s, Cell cell) {
+    auto &edges = of_steps[s % 2];
     int lane = threadIdx.x, warp = threadIdx.y;
     auto row = [&](float4 above, float4 t, float4 below, int r) {
         float left = __shfl_up_sync(0xffffffff, t.w, 1);
@@ -78,6 +78,17 @@ __device__ static float4 choose(float4 heater, float4 otherwise) {
         heater.z != 0 ? heater.z : otherwise.z, heater.w != 0 ? heater.w : otherwise.w);
 }
 
+// A heater is a cell whose neighbours count 0 times instead of SPEED times.
+__device__ static float4 weights(float4 heater) {
+    return make_float4(heater.x != 0 ? 0 : SPEED, heater.y != 0 ? 0 : SPEED,
+                       heater.z != 0 ? 0 : SPEED, heater.w != 0 ? 0 : SPEED);
+}
+
+__device__ static float4 heated(float4 sum, float4 weight, float4 heat) {
+    return make_float4(sum.x * weight.x + heat.x, sum.y * weight.y + heat.y,
+                       sum.z * weight.z + heat.z, sum.w * weight.w + heat.w);
+}
+
 // Temperatures are never negative, so that their sign bit can carry something else.
 __device__ static uint4 with_sign(float4 t, unsigned sign) {
     return make_uint4(__float_as_uint(t.x) | sign, __float_as_uint(t.y) | sign,
@@ -93,12 +104,35 @@ __device__ static bool all_of(uint4 t, unsigned sign) {
     return (((t.x ^ sign) | (t.y ^ sign) | (t.z ^ sign) | (t.w ^ sign)) >> 31) == 0;
 }
 
-// For a loop that polls. On a GPU the other warps go on by themselves, and sleeping costs time; the
-// CPU back end has to be told that another thread may have its turn.
-__device__ static void give_way() {
+// Waits for `takes` vectors of the margins, which lie on the plate where the list says, until they
+// have the sign. The threads share them evenly, and ask for four at a time: they take long to come.
+// There is nothing to sleep for on a GPU, where other warps go on by themselves; on the CPU back
+// end another thread of the block has its turn meanwhile.
+__device__ static void take_margins(float4 *tile, const uint4 *plate, int pitch,
+                                    const unsigned short *list, int takes, unsigned sign) {
+    const int threads = 32 * WARPS;
+    for (int i = threadIdx.x + 32 * threadIdx.y; i < takes; i += 4 * threads) {
+        int missing = 0, place[4];
+        for (int k = 0; k < 4; k++)
+            if (i + k * threads < takes) {
+                place[k] = list[i + k * threads];
+                missing |= 1 << k;
+            }
+        while (missing) {
+            uint4 got[4];
+            for (int k = 0; k < 4; k++)
+                if (missing >> k & 1) // __ldcv: from memory each time
+                    got[k] = __ldcv(&plate[place[k] / 32 * (size_t)pitch + place[k] % 32]);
+            for (int k = 0; k < 4; k++)
+                if (missing >> k & 1 && all_of(got[k], sign)) {
+                    tile[place[k]] = without_sign(got[k]);
+                    missing &= ~(1 << k);
+                }
 #ifndef __NVCC__
-    __nanosleep(20);
+            __nanosleep(20);
 #endif
+        }
+    }
 }
 
 #endif

@@ -428,8 +428,10 @@ static inline bool bench_run(const Bench &bench) {
                 bench.poison();
             row.ms.push_back(bench_once(bench, *row.rung, in_l2));
             HANDLE_ERROR(cudaDeviceSynchronize());
-            if (last)
-                ok = row.ok = bench.check(row.rung->name, &row.error) && row.ok && ok;
+            if (last) {
+                row.ok = bench.check(row.rung->name, &row.error) && row.ok;
+                ok = ok && row.ok;
+            }
         }
     for (BenchRow &row : rows) {
         std::sort(row.ms.begin(), row.ms.end());
