@@ -178,7 +178,14 @@ $(B)/cu2cpp: cpu/cu2cpp.c $(B)/flags-c
 	$(Q)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -MMD -MP -MF $@.d -o $@ $<
 
 .SECONDARY:
--include $(wildcard $(B)/*.d $(B)/*/*.d $(B)/*/*/*.d)
+# A source that is gone, or has another ending now, leaves dependencies behind that name it, and nothing
+# can make it. They are not read, and what they are about is made again where it is still wanted.
+DEPENDENCIES := $(wildcard $(B)/*.d $(B)/*/*.d $(B)/*/*/*.d)
+source_of = $(firstword $(filter %.cu %.c %.cpp %.S,$(file <$(1))))
+STALE := $(foreach d,$(DEPENDENCIES),$(if $(wildcard $(call source_of,$(d))),,$(d)))
+.PHONY: again
+$(STALE:.d=.o) $(STALE:.d=): again
+-include $(filter-out $(STALE),$(DEPENDENCIES))
 
 else
 #======================================================================================================

@@ -135,6 +135,37 @@ def test_a_common_source_that_went_is_out_of_the_library(tree):
     assert "extra.o" not in run(tree, "ar", "t", "build/cpu/libcommon.a")
 
 
+@pytest.mark.parametrize("gone, come", [("common/extra.c", None), ("common/extra.c", "common/more.c"),
+                                        ("tests/common/extra.c", "tests/common/extra.cu"),
+                                        ("tests/common/extra.cu", "tests/common/extra.c"),
+                                        ("chapter03/extra.cu", None), ("cpu/src/extra.cpp", "cpu/src/extra.c")])
+def test_a_source_that_went_or_has_another_ending(tree, gone, come):
+    """What was built of it does not stop the build, and is not taken for the new source's, whose time may be older."""
+    (tree / "tests/common").mkdir(parents=True, exist_ok=True)
+    name = "main" if gone.startswith(("tests", "chapter")) else "extra"
+    (tree / gone).write_text(f"int {name}(void);\nint {name}(void) {{ return 1; }}\n")
+    make(tree, "all", "tests")
+    (tree / gone).unlink()
+    if come:
+        (tree / come).write_text(f"int {name}(void);\nint {name}(void) {{ return 2; }}\n")
+        os.utime(tree / come, (1, 1))
+    log = make(tree, "all", "tests")
+    assert compiled(log) == ({come.removesuffix(".cu")} if come else set()), log
+    assert not compiled(make(tree, "all", "tests"))
+    if come and "tests" in come:
+        run(tree, "bin/tests/common/extra", status=2)
+
+
+def test_dependencies_cut_short_are_made_again(tree):
+    """As when the disk was full."""
+    for path in (tree / "build/cpu").rglob("*.d"):
+        path.write_text("")
+    assert set(PROGRAMS) | {"cpu/cu2cpp.c"} <= compiled(make(tree))
+    assert not compiled(make(tree))
+    (tree / "common/book.h").touch()
+    assert set(PROGRAMS) <= compiled(make(tree))
+
+
 def test_jobs_make_no_difference(built, tree):
     """With one job, in the folder where four jobs built, since a path may be part of a program."""
     def programs():
