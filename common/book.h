@@ -34,6 +34,10 @@ static inline bool no_device(cudaError_t error) {
 static inline void handle_error(cudaError_t error, const char *call, const char *file, int line) {
     if (error == cudaSuccess)
         return;
+#ifdef __CU2CPP__ // the CPU back end has said in one line where, how much, and how much there is
+    if (error == cudaErrorMemoryAllocation)
+        exit(EXIT_FAILURE);
+#endif
     fprintf(stderr, "%s:%d: %s: %s (%s)", file, line, call, cudaGetErrorString(error),
             cudaGetErrorName(error));
     if (error == cudaErrorNoKernelImageForDevice) {

@@ -4,22 +4,19 @@
 #ifndef COMMON_MEMORY_H
 #define COMMON_MEMORY_H
 
-#include <stdint.h>
-#include <stdio.h>
+#include <stddef.h>
+#ifdef __cplusplus
 #include <cuda_runtime.h>
 #include "book.h"
 
-// Bytes of host memory that can be had without swapping, SIZE_MAX when the system does not tell.
-static inline size_t free_host_memory(void) {
-    size_t kib = SIZE_MAX / 1024;
-    char line[128];
-    FILE *file = fopen("/proc/meminfo", "r");
-    if (!file)
-        return SIZE_MAX;
-    while (fgets(line, sizeof line, file) && sscanf(line, "MemAvailable: %zu kB", &kib) != 1)
-        ;
-    fclose(file);
-    return kib * 1024;
+extern "C" {
+#endif
+
+// Bytes of host memory that can be had without swapping: what the machine has, and what limits on
+// the container and on this process (ulimit -v) leave. SIZE_MAX when the system tells none of it.
+size_t free_host_memory(void);
+
+#ifdef __cplusplus
 }
 
 static inline void require_free(const char *what, size_t needed, size_t available) {
@@ -30,8 +27,10 @@ static inline void require_free(const char *what, size_t needed, size_t availabl
 }
 
 // Ends the program, with one line and EXIT_FAILURE, when so many bytes of host memory and of the
-// current device's memory are not free. `device` 0 asks no device.
+// current device's memory are not free. `device` 0 asks no device. Once for each device: those that
+// are the host's own memory are counted together.
 static inline void require_memory(size_t host, size_t device) {
+    static size_t asked; // for devices in the host's memory
     size_t available = 0, total;
     int id, shared = 0;
     if (device > 0) {
@@ -39,8 +38,10 @@ static inline void require_memory(size_t host, size_t device) {
         require_free("device", device, available);
         HANDLE_ERROR(cudaGetDevice(&id));
         HANDLE_ERROR(cudaDeviceGetAttribute(&shared, cudaDevAttrIntegrated, id));
+        asked += shared ? device : 0;
     }
-    require_free("host", shared ? host + device : host, free_host_memory());
+    require_free("host", host + asked, free_host_memory());
 }
+#endif
 
 #endif

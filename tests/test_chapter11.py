@@ -110,9 +110,37 @@ def test_peer_copies(run, rng, gpus):
 
 @pytest.mark.backend("cpu")
 @pytest.mark.skipif(helpers.sanitized(), reason="sanitizers need more addresses than the limit leaves")
-@pytest.mark.parametrize("path", ["chapter11/time_zero2", "chapter11/portable", "chapter10/copy_timed", "chapter10/basic_single_stream"])
+@pytest.mark.parametrize("path", ["chapter11/time_zero2", "chapter11/portable", "chapter11/multidevice", "chapter10/copy_timed",
+                                  "chapter10/basic_single_stream", "chapter10/basic_double_stream", "appendix_a/dot", "appendix_a/hashtable_gpu",
+                                  "appendix_a/hashtable_cpu"])
 def test_pinned_memory_is_refused(run, path):
-    """With too few addresses for it: an error that names the call, and nothing else happens."""
+    """With too few addresses for it: one line that has what is needed and what is there, and nothing else happens."""
     result = run(path, status=1, limits={resource.RLIMIT_AS: 200 << 20})
-    assert re.search(r"out of memory", result.err) and "Value" not in result.out, str(result)
-    assert os.path.basename(path) in result.err
+    assert len(result.errors) == 1 and not result.out, str(result)
+    figures = re.match(rf"{os.path.basename(path)}: out of memory: needs ([\d.]+) GiB of \w+ memory, ([\d.]+) GiB are free$", result.err)
+    assert figures and float(figures[2]) < 200 / 1024 and float(figures[2]) < float(figures[1]), str(result)
+
+
+@pytest.mark.backend("cpu")
+@pytest.mark.skipif(helpers.sanitized(), reason="sanitizers need more addresses than the limit leaves")
+def test_parts_on_all_devices_count_together(run):
+    """Each of the parts would do, but they are all in the memory of this machine."""
+    size = 10 << 20  # 80 MiB for both vectors, and as much on the devices
+    for mib, status in (150, 1), (1000, 0):
+        result = run("chapter11/multidevice", "--size", size, "--gpus", 4, status=status, limits={resource.RLIMIT_AS: mib << 20},
+                     env={"CUDA_CPU_DEVICES": "4", "CUDA_CPU_WORKERS": "1"})
+        assert result.errors == [] if status == 0 else re.search(r"^multidevice: out of memory: needs 0\.1\d GiB", result.err), str(result)
+
+
+def test_a_device_that_disappears(run):
+    """CUDA_VISIBLE_DEVICES ends where it names a device that is not there."""
+    several = {"1,0": 2, "0,1,-1": 2} if helpers.backend() == "cpu" or helpers.devices() >= 2 else {}
+    for visible, count in {"0": 1, "0,999": 1, "0,999,1": 1, "0,none,1": 1, "-1,0": 0, "999,0": 0, "": 0, **several}.items():
+        env = {"CUDA_VISIBLE_DEVICES": visible, **({"CUDA_CPU_DEVICES": "2"} if helpers.backend() == "cpu" else {})}
+        for name in SEVERAL:
+            result = run(f"chapter11/{name}", "--size", 1000, status=0 if count > 1 else 2, env=env)
+            found = f"needs 2 GPUs, found {count}" if count else "needs a CUDA device, found none"
+            assert count > 1 or result.errors == [f"{name}: {found}"], (visible, str(result))
+        result = run("chapter11/time_zero2", "--device", count, status=64 if count else 2, env=env)
+        assert result.errors == [f"time_zero2: --device {count}: no such device, found {count} (--list-devices shows them)" if count else
+                                 "time_zero2: needs a CUDA device, found none"]

@@ -17,6 +17,7 @@
 #include <fstream>
 #include <sched.h>
 #include <string>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <thread>
 #include <unistd.h>
@@ -326,9 +327,17 @@ bool device_exists(const char *call, int device) {
 }
 
 size_t available_memory() {
-    const size_t free = number_in("/proc/meminfo", "MemAvailable:", 1024, SIZE_MAX);
+    size_t free = number_in("/proc/meminfo", "MemAvailable:", 1024, SIZE_MAX);
+    const auto limit = [&free](size_t most, size_t used) {
+        free = std::min(free, most - std::min(most, used));
+    };
     const MemoryLimit container = container_limit();
-    return std::min(free, container.limit - std::min(container.limit, container.used));
+    limit(container.limit, container.used);
+    rlimit addresses; // ulimit -v
+    if (getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur != RLIM_INFINITY)
+        limit(addresses.rlim_cur,
+              number_in("/proc/self/statm", "", (size_t)sysconf(_SC_PAGESIZE), 0));
+    return free;
 }
 
 } // namespace cuda_cpu

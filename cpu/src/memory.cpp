@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -115,6 +116,19 @@ SymbolAccess::SymbolAccess(const void *a, const void *b) {
     }
 }
 
+// One line has to do, with the place and the figures: HANDLE_ERROR adds none to it.
+__attribute__((format(printf, 4, 5))) static cudaError_t
+out_of_memory(const char *call, const char *file, int line, const char *format, ...) {
+    char figures[256];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(figures, sizeof figures, format, values);
+    va_end(values);
+    const std::string where =
+        file ? std::string(" at ") + base_name(file) + ":" + std::to_string(line) : "";
+    return fail(cudaErrorMemoryAllocation, "%s%s: out of memory: %s", call, where.c_str(), figures);
+}
+
 cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind kind,
                      unsigned flags, const char *file, int line) {
     const int device = current_device();
@@ -138,21 +152,20 @@ cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind 
             r.used[device] -= bytes;
     };
     if (bytes > left)
-        return fail(cudaErrorMemoryAllocation, "%s: %zu bytes asked for, %zu are free of %zu", call,
-                    bytes, left, total);
+        return out_of_memory(call, file, line, "%zu bytes asked for, %zu are free of %zu", bytes,
+                             left, total);
     // Filling more than the machine has would end the process instead of the call.
     if (bytes >= 16 << 20)
         if (const size_t available = available_memory(); bytes > available) {
             give_back();
-            return fail(cudaErrorMemoryAllocation,
-                        "%s: %zu bytes asked for, this machine has %zu free", call, bytes,
-                        available);
+            return out_of_memory(call, file, line, "%zu bytes asked for, this machine has %zu free",
+                                 bytes, available);
         }
     void *memory = get_memory(bytes);
     if (!memory) {
         give_back();
-        return fail(cudaErrorMemoryAllocation,
-                    "%s: %zu bytes asked for, the system gives none of %zu", call, bytes, left);
+        return out_of_memory(call, file, line, "%zu bytes asked for, the system gives none of %zu",
+                             bytes, left);
     }
     std::lock_guard lock(r.mutex);
     r.live[(char *)memory] = {(char *)memory, bytes, kind, device, flags, file, line};
@@ -445,9 +458,9 @@ cudaError_t malloc_pitch(void **pointer, size_t *pitch, size_t width, size_t row
     const size_t padded = (width + align - 1) / align * align;
     size_t bytes;
     if (padded < width || __builtin_mul_overflow(padded, rows, &bytes))
-        return fail(cudaErrorMemoryAllocation,
-                    "cudaMallocPitch: %zu rows of %zu bytes asked for, device %d has %zu bytes",
-                    rows, width, current_device(), properties(current_device()).totalGlobalMem);
+        return out_of_memory("cudaMallocPitch", file, line,
+                             "%zu rows of %zu bytes asked for, device %d has %zu bytes", rows,
+                             width, current_device(), properties(current_device()).totalGlobalMem);
     *pitch = bytes ? padded : 0;
     return allocate("cudaMallocPitch", pointer, bytes, MemoryKind::device, 0, file, line);
 }

@@ -47,6 +47,39 @@ TEST(handle_error) {
                  "cudaSetDevice(1 << 20): invalid device ordinal (cudaErrorInvalidDevice)"));
 }
 
+static void too_much(void *pinned) {
+    void *p;
+    size_t bytes = (size_t)1 << 60;
+    if (pinned)
+        HANDLE_ERROR(cudaHostAlloc(&p, bytes, cudaHostAllocDefault));
+    HANDLE_ERROR(cudaMalloc(&p, bytes));
+}
+static const int too_much_line = __LINE__ - 3; // of the pinned one; the other is the next
+
+// One line, on both back ends. That of the CPU back end has both figures.
+TEST(handle_error_of_memory) {
+    for (int pinned = 0; pinned < 2; pinned++) {
+        unit_result r = in_child(too_much, pinned ? &pinned : NULL);
+        EXPECT(r.status == 1);
+        const int line = too_much_line + !pinned;
+        const char *call = pinned ? "cudaHostAlloc" : "cudaMalloc";
+        char start[256];
+#ifdef __CU2CPP__
+        snprintf(start, sizeof(start),
+                 "cuda on the CPU: %s at book.cu:%d: out of memory: %zu bytes", call, line,
+                 (size_t)1 << 60);
+        EXPECT(strstr(r.err, " free"));
+#else
+        snprintf(start, sizeof(start), "%s:%d: %s(", __FILE__, line, call);
+        EXPECT(strstr(r.err, ": out of memory (cudaErrorMemoryAllocation)"));
+#endif
+        if (!begins_with(r.err, start) || strchr(r.err, '\n') != r.err + strlen(r.err) - 1)
+            fprintf(stderr, "%s", r.err);
+        EXPECT(begins_with(r.err, start));
+        EXPECT(strchr(r.err, '\n') == r.err + strlen(r.err) - 1);
+    }
+}
+
 static void wrong_launch(void *) {
     nothing<<<1, 1>>>();
     HANDLE_LAUNCH();
