@@ -110,7 +110,7 @@ int main(int argc, char **argv) {
                           OPTION_FILE("output", &output, "write the timeline to FILE, an .svg"),
                           OPTION_END};
     parse_options(argc, argv, "Copies and computes in chunks, depth first in two streams.", 0, own);
-    check_svg_name(output);
+    check_svg(output);
     select_device();
     size_t bytes = d.size * sizeof(int), part = (d.size < d.chunk ? d.size : d.chunk) * sizeof(int);
     require_memory(4 * bytes, 2 * 3 * part);

@@ -94,7 +94,7 @@ int main(int argc, char **argv) {
                           OPTION_FILE("output", &output, "write the timeline to FILE, an .svg"),
                           OPTION_END};
     parse_options(argc, argv, "Copies and computes in chunks, in one stream.", 0, own);
-    check_svg_name(output);
+    check_svg(output);
     select_device();
     size_t bytes = d.size * sizeof(int), part = (d.size < d.chunk ? d.size : d.chunk) * sizeof(int);
     require_memory(4 * bytes, 3 * part);

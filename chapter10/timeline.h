@@ -4,14 +4,14 @@
 #ifndef CHAPTER10_TIMELINE_H
 #define CHAPTER10_TIMELINE_H
 
-#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <algorithm>
 #include <string>
 #include <vector>
 #include "../common/book.h"
+#include "../common/file.h"
 
 enum Part { COPY_UP, KERNEL, COPY_DOWN, PARTS };
 
@@ -89,25 +89,18 @@ struct Timeline {
         printf("          ^ copy up  # kernel  v copy down, 0 to %.3f ms\n", whole);
     }
 
-    // The picture is there whole or not at all: it gets its name when it is complete.
     void write_svg(const char *path, const char *title, int rows, float whole) const {
-        struct stat there;
-        bool direct =
-            stat(path, &there) == 0 && !S_ISREG(there.st_mode); // /dev/full through a link
-        std::string name = direct ? path : std::string(path) + ".tmp";
-        FILE *file = fopen(name.c_str(), "w");
-        if (!file)
-            quit(EXIT_FAILURE, "cannot write %s: %s", path, strerror(errno));
-        draw(file, title, rows, whole);
-        bool bad = fflush(file) != 0 || ferror(file);
-        bad = fclose(file) != 0 || bad;
-        bad = bad || (!direct && rename(name.c_str(), path) != 0);
-        if (bad) {
-            int error = errno;
-            if (!direct)
-                remove(name.c_str());
-            quit(EXIT_FAILURE, "cannot write %s: %s", path, strerror(error));
-        }
+        char *data;
+        size_t size;
+        FILE *memory = open_memstream(&data, &size);
+        HANDLE_NULL(memory);
+        draw(memory, title, rows, whole);
+        HANDLE_NULL(fclose(memory) == 0);
+        NewFile file;
+        const char *problem = file_save(&file, path, data, size);
+        free(data);
+        if (problem)
+            quit(EXIT_FAILURE, "cannot write %s: %s", path, problem);
         printf("wrote %s\n", path);
     }
 
@@ -157,11 +150,15 @@ struct Timeline {
     }
 };
 
-// --output, before any work: a picture in another format would be a surprise.
-static inline void check_svg_name(const char *path) {
-    size_t length = path ? strlen(path) : 4;
-    if (path && (length < 5 || strcmp(path + length - 4, ".svg") != 0))
+// --output, before any work: a picture in another format would be a surprise, one that cannot be
+// written a disappointment.
+static inline void check_svg(const char *path) {
+    if (!path || options.list_devices)
+        return;
+    size_t length = strlen(path);
+    if (length < 5 || strcmp(path + length - 4, ".svg") != 0)
         quit(EXIT_USAGE, "--output %s: the name must end in .svg", *path ? path : "''");
+    file_check(path);
 }
 
 #endif

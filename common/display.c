@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include "display.h"
+#include "file.h"
 #include "image.h"
 #include "options.h"
 #include "window.h"
@@ -89,7 +90,7 @@ void display_check_options(void) {
     if (problem)
         quit(EXIT_USAGE, "--output %s: %s", *path ? path : "''", problem);
     char *first = image_frame_path(path, 0);
-    image_check_target(first);
+    file_check(first);
     free(first);
 }
 

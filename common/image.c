@@ -19,6 +19,7 @@
 #include <webp/encode.h>
 #include <webp/mux.h>
 #endif
+#include "file.h"
 #include "image.h"
 #include "options.h"
 
@@ -41,45 +42,10 @@ static struct {
     FILE *file; // a pipe to ffmpeg, else memory: `data`
     char *data;
     size_t size;
-    char name[PATH_MAX];   // what it is called while it is open
-    char target[PATH_MAX]; // and then, when that is another name
-    bool temporary;        // whether it is
-    pid_t ffmpeg;          // its process, when there is one
-    int messages;          // what it says, a file in memory
+    NewFile place; // where it is while it is open
+    pid_t ffmpeg;  // its process, when there is one
+    int messages;  // what it says, a file in memory
 } out;
-
-// Decides under which name the file is written, and creates it when it is a temporary one: beside
-// the target, where a rename puts it into place. No regular file: no other name.
-static const char *choose_name(const char *path, const char *ending) {
-    struct stat status;
-    bool exists = stat(path, &status) == 0;
-    if (!exists && errno != ENOENT)
-        return strerror(errno);
-    if (exists && S_ISDIR(status.st_mode))
-        return strerror(EISDIR);
-    if (exists && access(path, W_OK) != 0)
-        return strerror(errno);
-    out.temporary = !exists || S_ISREG(status.st_mode);
-    if (!out.temporary)
-        return snprintf(out.name, PATH_MAX, "%s", path) < PATH_MAX ? NULL : strerror(ENAMETOOLONG);
-    char *real = realpath(path, NULL); // a link stays a link
-    snprintf(out.target, sizeof(out.target), "%s", real ? real : path);
-    free(real);
-    const char *slash = strrchr(out.target, '/');
-    int length = snprintf(out.name, sizeof(out.name), "%.*s.picture-XXXXXX%s",
-                          slash ? (int)(slash + 1 - out.target) : 0, out.target, ending);
-    int fd = length < PATH_MAX ? mkostemps(out.name, (int)strlen(ending), O_CLOEXEC) : -1;
-    if (fd < 0) {
-        out.temporary = false;
-        return strerror(length < PATH_MAX ? errno : ENAMETOOLONG);
-    }
-    mode_t mask = umask(0);
-    umask(mask);
-    // not every file system has modes
-    (void)!fchmod(fd, exists ? status.st_mode & 0777 : 0666 & ~mask);
-    close(fd);
-    return NULL;
-}
 
 static const char *add_ppm(const unsigned char *pixels) {
     fprintf(out.file, "P6\n%zu %zu\n255\n", out.width, out.height);
@@ -220,8 +186,8 @@ static const char *open_ffmpeg(void) {
                          "-b:v", bits, "-fflags", "+bitexact", file, NULL};
     sprintf(size, "%zux%zu", out.width, out.height);
     sprintf(bits, "%zu", 500000 + 6 * out.width * out.height);
-    const char *problem = choose_name(out.path, out.format->ending);
-    sprintf(file, "file:%s", out.name);
+    const char *problem = file_begin(&out.place, out.path, out.format->ending);
+    sprintf(file, "file:%s", out.place.name);
     return problem ? problem : run_ffmpeg(arguments);
 }
 
@@ -312,8 +278,7 @@ bool image_is_animation(const char *path) {
 void image_discard(void) {
     if (out.ffmpeg > 0)
         kill(out.ffmpeg, SIGKILL);
-    if (out.temporary)
-        unlink(out.name);
+    file_discard(&out.place);
 }
 
 static void must(const char *path, const char *problem) {
@@ -321,12 +286,6 @@ static void must(const char *path, const char *problem) {
         image_discard();
         quit(EXIT_FAILURE, "cannot write %s: %s", path, problem);
     }
-}
-
-void image_check_target(const char *path) {
-    must(path, choose_name(path, ".tmp"));
-    image_discard();
-    out.temporary = false;
 }
 
 void image_open(const char *path, size_t width, size_t height) {
@@ -347,22 +306,16 @@ void image_add(const unsigned char *pixels) {
 
 // Writes what is in memory.
 static const char *save(void) {
-    const char *problem = fclose(out.file) == 0 ? choose_name(out.path, ".tmp") : strerror(errno);
-    if (problem)
-        return problem;
-    FILE *file = fopen(out.name, "wbe");
-    bool good = file && fwrite(out.data, 1, out.size, file) == out.size;
-    if (!file || fclose(file) != 0 || !good)
-        problem = strerror(errno);
+    if (fclose(out.file) != 0)
+        return strerror(errno);
+    const char *problem = file_save(&out.place, out.path, out.data, out.size);
     free(out.data);
     return problem;
 }
 
 void image_close(void) {
     must(out.path, out.format->close ? out.format->close() : NULL);
-    must(out.path, out.format->filter ? NULL : save());
-    must(out.path, out.temporary && rename(out.name, out.target) != 0 ? strerror(errno) : NULL);
-    out.temporary = false;
+    must(out.path, out.format->filter ? file_end(&out.place) : save());
 }
 
 void image_write(const char *path, const unsigned char *pixels, size_t width, size_t height) {

@@ -26,9 +26,6 @@ bool image_is_animation(const char *path);
 // The name of one file of a sequence, or a copy of any other name. The caller frees it.
 char *image_frame_path(const char *path, size_t frame);
 
-// Ends the program when it is plain now that the file cannot be written. Leaves nothing behind.
-void image_check_target(const char *path);
-
 // Writes a file, one at a time: open, add one frame (or more, to an animation), close. A target
 // that is no regular file is written directly.
 void image_open(const char *path, size_t width, size_t height);

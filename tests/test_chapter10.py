@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Chapter 10: copies and kernels in streams, whatever the size of the chunks, and their timelines."""
 import re
+import resource
 import xml.etree.ElementTree as xml
 
 import pytest
@@ -89,10 +90,26 @@ def test_unwritable(run, tmp_path, name):
     (tmp_path / "folder.svg").mkdir()
     full = tmp_path / "full.svg"
     full.symlink_to("/dev/full")
-    for output in "missing/x.svg", "folder.svg", "full.svg":
+    for output in "missing/x.svg", "folder.svg", "full.svg", "/proc/x.svg":
         result = run(f"chapter10/{name}", "--size", 9, "--output", output, status=1)
         assert len(result.errors) == 1 and result.err.startswith(f"{name}: cannot write {output}: "), str(result)
+        # a full disk is noticed when it is written to, all else before anything is done
+        assert bool(result.out) == (output == "full.svg"), str(result)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.svg", "full.svg"] and full.is_symlink()
+
+
+def test_older_timeline(run, tmp_path, name):
+    """Replaced when the new one is complete, and only then; a link stays a link."""
+    old, link = tmp_path / "old.svg", tmp_path / "link.svg"
+    old.write_text("old")
+    link.symlink_to("old.svg")
+    limited = run(f"chapter10/{name}", "--size", 9, "--output", "link.svg", status=1, limits={resource.RLIMIT_FSIZE: 100})
+    assert limited.errors == [f"{name}: cannot write link.svg: File too large"]
+    run(f"chapter10/{name}", "--size", 9, "--output", "link.svg", "--inject-error", "--list-devices", status=0)
+    run(f"chapter10/{name}", "--size", 9, "--output", "link.svg", "--chunk", 0, status=64)
+    assert old.read_text() == "old" and sorted(tmp_path.iterdir()) == [link, old]
+    run(f"chapter10/{name}", "--size", 9, "--output", "link.svg", status=0)
+    assert len(parts(tmp_path, "old.svg")) == 3 and link.is_symlink() and sorted(tmp_path.iterdir()) == [link, old]
 
 
 # ---- copy_timed

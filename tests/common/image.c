@@ -9,6 +9,7 @@
 #if HAVE_PNG
 #include <png.h>
 #endif
+#include "../../common/file.h"
 #include "../../common/image.h"
 #include "../../common/options.h"
 #include "../../common/random.h"
@@ -176,7 +177,7 @@ static void write_four(void *path) {
     image_write(path, four, 2, 2);
 }
 static void check_four(void *path) {
-    image_check_target(path);
+    file_check(path);
 }
 static void write_nothing(void *path) {
     image_write(path, four, 0, 2);
@@ -220,7 +221,7 @@ static void unprivileged(void) {
 }
 static void check_unprivileged(void *path) {
     unprivileged();
-    image_check_target(path);
+    file_check(path);
 }
 static void write_unprivileged(void *path) {
     unprivileged();
