@@ -115,7 +115,7 @@ def test_peer_copies(run, rng, gpus):
                                   "appendix_a/hashtable_cpu"])
 def test_pinned_memory_is_refused(run, path):
     """With too few addresses for it: one line that has what is needed and what is there, and nothing else happens."""
-    result = run(path, status=1, limits={resource.RLIMIT_AS: 200 << 20})
+    result = run(path, status=1, limits={resource.RLIMIT_AS: 200 << 20}, env={"CUDA_CPU_DEVICES": "2"})
     assert len(result.errors) == 1 and not result.out, str(result)
     figures = re.match(rf"{os.path.basename(path)}: out of memory: needs ([\d.]+) GiB of \w+ memory, ([\d.]+) GiB are free$", result.err)
     assert figures and float(figures[2]) < 200 / 1024 and float(figures[2]) < float(figures[1]), str(result)
