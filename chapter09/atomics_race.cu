@@ -9,10 +9,12 @@
  * Run:     ./bin/chapter09/atomics_race
  * Differs: the book has the order of the steps as a table. Here two threads run through both
  *          orders, and then many threads add at once. How many additions are lost then is chance:
- *          few or none where few threads run at a time, as on the CPU back end.
+ *          few or none where few threads run at a time, as on the CPU back end. That none is left
+ *          out is checked: the same kernel adds with an x for each thread, and nothing is lost.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <vector>
 #include "../common/book.h"
 
 #define THREADS    256
@@ -45,8 +47,11 @@ __global__ void atomically(int *x, int *seen) {
     seen[threadIdx.x] = atomicAdd(x, 1) + 1;
 }
 
-// Many threads add 1 to x many times. volatile, or the compiler would add once for all.
-__global__ void add_plainly(volatile unsigned *x, int iterations) {
+// Many threads add 1 to x many times: to the same one, or each to its own when they are `apart`.
+// volatile, or the compiler would add once for all.
+__global__ void add_plainly(volatile unsigned *x, int iterations, bool apart) {
+    if (apart)
+        x += threadIdx.x + blockIdx.x * blockDim.x;
     for (int i = 0; i < iterations; i++)
         *x = *x + 1;
 }
@@ -73,6 +78,8 @@ static bool show_steps(const char *name, void (*kernel)(int *, int *), int expec
     return check_ints(name, got, written, 3);
 }
 
+enum { TOGETHER, APART, ATOMICALLY };
+
 int main(int argc, char **argv) {
     int iterations = ITERATIONS, blocks = BLOCKS;
     const Option own[] = {
@@ -86,36 +93,46 @@ int main(int argc, char **argv) {
     ok = show_steps("one after the other:", one_after_the_other, 9) && ok;
     ok = show_steps("atomicAdd:", atomically, 9) && ok;
 
-    unsigned *dev_x, x, expected = (unsigned)blocks * THREADS * iterations;
+    const int threads = blocks * THREADS;
+    unsigned expected = (unsigned)threads * iterations;
+    unsigned *dev_x, *x = (unsigned *)malloc(threads * sizeof(unsigned));
+    HANDLE_NULL(x);
+    const std::vector<int> each(threads, iterations);
     cudaEvent_t start, stop;
-    HANDLE_ERROR(cudaMalloc((void **)&dev_x, sizeof(unsigned)));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_x, threads * sizeof(unsigned)));
     HANDLE_ERROR(cudaEventCreate(&start));
     HANDLE_ERROR(cudaEventCreate(&stop));
-    printf("%d threads add 1 to x %d times each: x should be %u.\n", blocks * THREADS, iterations,
-           expected);
-    for (int atomic = 0; atomic < 2; atomic++) {
-        HANDLE_ERROR(cudaMemset(dev_x, 0, sizeof(unsigned)));
+    printf("%d threads add 1 to x %d times each: x should be %u.\n", threads, iterations, expected);
+    for (int way = TOGETHER; way <= ATOMICALLY; way++) {
+        HANDLE_ERROR(cudaMemset(dev_x, 0, threads * sizeof(unsigned)));
         HANDLE_ERROR(cudaEventRecord(start, 0));
-        if (atomic) {
+        if (way == ATOMICALLY) {
             add_atomically<<<blocks, THREADS>>>(dev_x, iterations);
             HANDLE_LAUNCH();
         } else {
-            add_plainly<<<blocks, THREADS>>>(dev_x, iterations);
+            add_plainly<<<blocks, THREADS>>>(dev_x, iterations, way == APART);
             HANDLE_LAUNCH();
         }
         HANDLE_ERROR(cudaEventRecord(stop, 0));
-        HANDLE_ERROR(cudaMemcpy(&x, dev_x, sizeof(unsigned), cudaMemcpyDeviceToHost));
+        HANDLE_ERROR(cudaMemcpy(x, dev_x, threads * sizeof(unsigned), cudaMemcpyDeviceToHost));
         float ms;
         HANDLE_ERROR(cudaEventElapsedTime(&ms, start, stop));
-        if (atomic)
-            inject_error(&x, sizeof(x));
-        printf("%-22s x = %u, %u lost, %.3f ms\n", atomic ? "atomicAdd:" : "x = x + 1:", x,
-               expected - x, ms);
+        if (way == ATOMICALLY)
+            inject_error(x, sizeof(*x));
+        unsigned sum = 0;
+        for (int i = 0; i < threads; i++)
+            sum += x[i];
+        static const char *const names[] = {"x = x + 1:", "each its own x:", "atomicAdd:"};
+        printf("%-22s x = %u, %u lost, %.3f ms\n", names[way], sum, expected - sum, ms);
+        if (way == APART)
+            ok = check_ints("additions of thread", (const int *)x, each.data(), threads) && ok;
+        if (way == ATOMICALLY)
+            ok = check_value("x", sum, expected, 0) && ok;
     }
-    ok = check_value("x", x, expected, 0) && ok; // of the atomic additions
 
     HANDLE_ERROR(cudaEventDestroy(start));
     HANDLE_ERROR(cudaEventDestroy(stop));
     HANDLE_ERROR(cudaFree(dev_x));
+    free(x);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -71,20 +71,35 @@ def test_steps(run):
 
 def test_atomic_additions_are_all_there(run, rng):
     for blocks, iterations in [(1, 1), (1, 1000), (1024, 1), (rng.randint(2, 100), rng.randint(2, 100))]:
-        out = run("chapter09/atomics_race", "--blocks", blocks, "--iterations", iterations, status=0).out
+        result = run("chapter09/atomics_race", "--blocks", blocks, "--iterations", iterations, status=0)
+        out = result.out
         n = blocks * 256 * iterations
         assert f"x should be {n}." in out and f"x = {n}, 0 lost" in out.splitlines()[-1]
-        x, lost = map(int, re.search(r"^x = x \+ 1: +x = (\d+), (\d+) lost", out, re.M).groups())
+        assert re.search(rf"^each its own x: +x = {n}, 0 lost, ", out, re.M)
+        x, lost = plain(result)
         assert 0 < x <= n and lost == n - x
 
 
-@pytest.mark.backend("gpu")
 def test_plain_additions_are_lost(run):
-    """So many at once that it would take a wonder for none to be lost."""
-    assert int(re.search(r"x \+ 1: .* (\d+) lost", run("chapter09/atomics_race", status=0).out)[1]) > 0
+    """So many at once that it would take a wonder for none to be lost. On the CPU back end a thread that is interrupted
+    between its read and its write undoes all that the others have done since, so with more workers than cores many are
+    lost, though not in each run; few would be if only some of the threads added plainly."""
+    if helpers.backend() == "gpu":
+        assert plain(run("chapter09/atomics_race", status=0))[1] > 0
+        return
+    for _ in range(10):
+        x, lost = plain(run("chapter09/atomics_race", "--iterations", 1000, status=0, env={"CUDA_CPU_WORKERS": "8"}))
+        assert x + lost == 1024 * 256 * 1000
+        if lost > 0.05 * (x + lost):
+            return
+    assert False, "no run has lost 5 % of the additions"
+
+
+def plain(result):
+    """x, and how many additions were lost, of the threads that add plainly to the same x."""
+    return tuple(map(int, re.search(r"^x = x \+ 1: +x = (\d+), (\d+) lost", result.out, re.M).groups()))
 
 
 @pytest.mark.backend("cpu")
 def test_one_worker_loses_nothing(run):
-    out = run("chapter09/atomics_race", status=0, env={"CUDA_CPU_WORKERS": "1"}).out
-    assert re.search(r"x \+ 1: .*\b0 lost", out)
+    assert plain(run("chapter09/atomics_race", status=0, env={"CUDA_CPU_WORKERS": "1"})) == (1024 * 256 * 100, 0)
