@@ -9,6 +9,9 @@
 #include <cstring>
 #include <sys/mman.h>
 #include <unistd.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
 
 namespace cuda_cpu {
 
@@ -74,6 +77,11 @@ Fiber *new_fiber(void (*entry)()) {
 void delete_fiber(Fiber *fiber) {
 #ifdef __SANITIZE_THREAD__
     __tsan_destroy_fiber(fiber->tsan);
+#endif
+#ifdef __SANITIZE_ADDRESS__
+    // What AddressSanitizer has set aside between the variables of functions that never return
+    // would stay so, and the addresses go to somebody else.
+    __asan_unpoison_memory_region(fiber->stack, stack_size);
 #endif
     munmap(fiber->stack - page, stack_size + page);
     delete fiber;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Barriers and shared memory on the CPU back end.
 #include <cuda_runtime.h>
+#include <thread>
 #include <vector>
 #include "../unit.h"
 
@@ -59,6 +60,18 @@ static void check_sums(unsigned blocks, unsigned threads) {
     EXPECT(download(out, blocks) == sums);
     EXPECT(download(out2, blocks) == sums);
     EXPECT(cudaFree(in) == cudaSuccess);
+}
+
+// What comes next takes the addresses of the stacks that a host thread's kernels had, once it has
+// ended; AddressSanitizer must know nothing of them any more.
+TEST(host_threads_come_and_go) {
+    for (int round = 0; round < 100; ++round) {
+        std::vector<std::thread> threads;
+        for (unsigned i = 0; i < 3; ++i)
+            threads.emplace_back([] { check_sums(2, 97); });
+        for (std::thread &thread : threads)
+            thread.join();
+    }
 }
 
 TEST(reductions_on_odd_grids) {
