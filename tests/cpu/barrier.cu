@@ -98,18 +98,18 @@ __global__ void several(const double *in, double *out) {
     if (t == 31)
         last = where[31];
     __syncthreads();
-    out[t] = a[7 - threadIdx.y][3 - threadIdx.x] + last + counter + aligned[2];
+    out[blockIdx.x * 32 + t] = a[7 - threadIdx.y][3 - threadIdx.x] + last + counter + aligned[2];
 }
 
 TEST(declarations_of_many_kinds) {
     std::vector<double> values(32);
     for (int i = 0; i < 32; ++i)
         values[i] = i * 1.5;
-    double *in = upload(values), *out = upload(values);
+    double *in = upload(values), *out = upload(std::vector<double>(5 * 32));
     several<<<5, dim3(4, 8)>>>(in, out);
-    const std::vector<double> got = download(out, 32);
-    for (int i = 0; i < 32; ++i)
-        EXPECT(got[i] == values[31 - i] + values[31] + 256 + 2);
+    const std::vector<double> got = download(out, 5 * 32);
+    for (int i = 0; i < 5 * 32; ++i)
+        EXPECT(got[i] == values[31 - i % 32] + values[31] + 256 + 2);
     EXPECT(cudaFree(in) == cudaSuccess);
 }
 
