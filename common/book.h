@@ -35,7 +35,7 @@ static inline void handle_error(cudaError_t error, const char *call, const char 
     if (error == cudaSuccess)
         return;
 #ifdef __CU2CPP__ // the CPU back end has said in one line where, how much, and how much there is
-    if (error == cudaErrorMemoryAllocation)
+    if (error == cudaErrorMemoryAllocation && cuda_cpu::out_of_memory_was_told())
         exit(EXIT_FAILURE);
 #endif
     fprintf(stderr, "%s:%d: %s: %s (%s)", file, line, call, cudaGetErrorString(error),

@@ -14,6 +14,7 @@
 namespace cuda_cpu {
 
 thread_local bool in_callback = false;
+thread_local bool told_of_memory = false;
 
 namespace {
 
@@ -33,7 +34,12 @@ cudaError_t fail(cudaError_t error, const char *format, ...) {
     va_start(values, format);
     say(format, values);
     va_end(values);
+    told_of_memory = false;
     return last_error = error;
+}
+
+bool out_of_memory_was_told() {
+    return told_of_memory;
 }
 
 cudaError_t fail_for_good(cudaError_t error, const char *format, ...) {

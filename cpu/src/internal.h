@@ -20,7 +20,10 @@ namespace cuda_cpu {
 // The text begins with the name of the call: "cudaFree: why".
 cudaError_t fail(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-// The same for what a GPU does not recover from: every later call on this device gives the error.
+// Whether the last one said that memory is out, and where.
+extern thread_local bool told_of_memory;
+
+// As fail(), for what a GPU does not recover from: every later call on this device gives the error.
 cudaError_t fail_for_good(cudaError_t error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 // A device that is reset after that is lost to this process.

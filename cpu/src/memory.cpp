@@ -126,7 +126,9 @@ out_of_memory(const char *call, const char *file, int line, const char *format, 
     va_end(values);
     const std::string where =
         file ? std::string(" at ") + base_name(file) + ":" + std::to_string(line) : "";
-    return fail(cudaErrorMemoryAllocation, "%s%s: out of memory: %s", call, where.c_str(), figures);
+    fail(cudaErrorMemoryAllocation, "%s%s: out of memory: %s", call, where.c_str(), figures);
+    told_of_memory = file != nullptr;
+    return cudaErrorMemoryAllocation;
 }
 
 cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind kind,

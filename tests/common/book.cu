@@ -80,6 +80,23 @@ TEST(handle_error_of_memory) {
     }
 }
 
+#ifdef __CU2CPP__
+static void other_error(void *) {
+    void *p;
+    EXPECT(cudaMalloc(&p, (size_t)1 << 60) == cudaErrorMemoryAllocation);
+    EXPECT(cudaSetDevice(1 << 20) == cudaErrorInvalidDevice);
+    HANDLE_ERROR(cudaErrorMemoryAllocation); // not the one that has had its line
+}
+static const int other_error_line = __LINE__ - 2;
+
+TEST(handle_error_of_no_memory_of_ours) {
+    unit_result r = in_child(other_error);
+    EXPECT(r.status == 1);
+    EXPECT(is_at(r, other_error_line,
+                 "cudaErrorMemoryAllocation: out of memory (cudaErrorMemoryAllocation)"));
+}
+#endif
+
 static void wrong_launch(void *) {
     nothing<<<1, 1>>>();
     HANDLE_LAUNCH();

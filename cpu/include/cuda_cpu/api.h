@@ -536,6 +536,9 @@ cudaError_t cudaGraphicsMapResources(int count, cudaGraphicsResource_t *resource
 #define CUDA_CPU_CALLER const char *cu_file = __builtin_FILE(), int cu_line = __builtin_LINE()
 
 namespace cuda_cpu {
+// Whether the last error of this thread was that memory is out, said with its place and both
+// figures: HANDLE_ERROR has nothing to add.
+bool out_of_memory_was_told();
 cudaError_t malloc_device(void **pointer, size_t bytes, const char *file, int line);
 cudaError_t malloc_async(void **pointer, size_t bytes, cudaStream_t stream, const char *file,
                          int line);
