@@ -338,7 +338,7 @@ def test_without_libraries(tree, tmp_path):
 
 def test_a_library_that_comes_later_is_found(built, tmp_path):
     """A miss is looked up again, so `make setup run` sees what setup has just installed."""
-    stand_in(tmp_path, "gcc", """for a; do case $a in */probe) grep -q png.h "$a" && [ ! -e "$LATER" ] && exit 1 ;; esac; done
+    stand_in(tmp_path, "gcc", """for a; do case $a in */probe.c) grep -q png.h "$a" && [ ! -e "$LATER" ] && exit 1 ;; esac; done
 exec cc "$@" """)
     config = tmp_path / "build/config.mk"
     env = {"CC": str(tmp_path / "gcc"), "LATER": str(tmp_path / "later")}
