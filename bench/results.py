@@ -141,12 +141,12 @@ def groups(rows):
 
 
 def ends(rows):
-    """Of one group: the book's row, the last rung's, the best peer's, the limit's; None where it was not run."""
+    """Of one group: the book's row, the last rung's, the best peer's, the slowest limit's; None where it was not run."""
     run = [row for row in rows if row["median_ms"]]
     rungs = [row for row in run if row["kind"] == "rung"]
     return (next((row for row in rungs if row["number"] == 0), None), max(rungs, key=lambda row: row["number"], default=None),
             min((row for row in run if row["kind"] == "peer"), key=lambda row: row["median_ms"], default=None),
-            max((row for row in run if row["kind"] == "limit"), key=lambda row: row["rate"], default=None))
+            min((row for row in run if row["kind"] == "limit"), key=lambda row: row["rate"], default=None))
 
 
 def summary(rows):

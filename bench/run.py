@@ -75,7 +75,7 @@ def number(size):
 # ---- what is measured ----
 
 def machine():
-    """The host, and the commit. "dirty": files differ from it, results aside."""
+    """The host, and the commit. "dirty": files differ from it, results aside; not known of a COMMIT that was given."""
     try:
         system = platform.freedesktop_os_release()["PRETTY_NAME"]
     except (OSError, KeyError):
@@ -86,14 +86,14 @@ def machine():
         cpu = platform.processor() or platform.machine()
     nvcc = output(os.environ.get("NVCC") or "nvcc", "--version") if backend() == "gpu" else None
     release = re.search(r"release .*, V([\d.]+)", nvcc or "")
-    commit = os.environ.get("COMMIT") or output("git", "rev-parse", "HEAD")
-    changed = output("git", "status", "--porcelain", "--", ".", ":!bench/results")
+    given = os.environ.get("COMMIT")
+    changed = None if given else output("git", "status", "--porcelain", "--", ".", ":!bench/results")
     return {
         "machine": {"cpu": cpu, "cores": os.cpu_count(), "os": f"{system}, {platform.system()} {platform.release()}",
                     "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")},
         "toolkit": release[1] if release else None,
         "compiler": (output(os.environ.get("CXX") or "g++", "--version") or "").partition("\n")[0] or None,
-        "commit": commit, "dirty": None if changed is None else changed != ""}
+        "commit": given or output("git", "rev-parse", "HEAD"), "dirty": None if changed is None else changed != ""}
 
 
 def clocks():
