@@ -79,37 +79,12 @@ struct BenchRow {
 struct BenchLimit {
     void *from, *to;
     size_t bytes;
-    float *out;
 };
 static BenchLimit bench_limit;
 
 static inline void bench_copy(void) {
     HANDLE_ERROR(cudaMemcpyAsync(bench_limit.to, bench_limit.from, bench_limit.bytes,
                                  cudaMemcpyDeviceToDevice));
-}
-
-// Eight chains of multiply-adds a thread, which are enough to hide that each waits for the one
-// before.
-template <int rounds> __global__ void bench_fma(float *out, float x, float y) {
-    float a[8];
-    for (int i = 0; i < 8; i++)
-        a[i] = threadIdx.x + i;
-    for (int r = 0; r < rounds; r++)
-        for (int i = 0; i < 8; i++)
-            a[i] = a[i] * x + y;
-    float sum = 0;
-    for (int i = 0; i < 8; i++)
-        sum += a[i];
-    out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
-}
-
-const int BENCH_FMA_ROUNDS = BENCH_SIZE(8192, 64), BENCH_FMA_THREADS = 512;
-
-static inline int bench_fma_blocks(void) {
-    int device, multiprocessors;
-    HANDLE_ERROR(cudaGetDevice(&device));
-    HANDLE_ERROR(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
-    return 4 * multiprocessors;
 }
 
 // Reads what fills the L2 cache several times. Not a memset: what that leaves in the cache has to
@@ -120,12 +95,6 @@ template <int blocks> __global__ void bench_flush(const int4 *data, size_t n, in
         x ^= data[i].x ^ data[i].y ^ data[i].z ^ data[i].w;
     if (x == 1) // never: all words are the same, and there is an even number of them
         *out = x;
-}
-
-static inline void bench_fma_run(void) {
-    bench_fma<BENCH_FMA_ROUNDS>
-        <<<bench_fma_blocks(), BENCH_FMA_THREADS>>>(bench_limit.out, 0.999f, 0.5f);
-    HANDLE_LAUNCH();
 }
 
 // ---- measuring ----
@@ -174,9 +143,11 @@ static inline float bench_once(const Bench &bench, const Rung &rung, bool warm) 
         std::chrono::duration<float, std::milli> time = std::chrono::steady_clock::now() - start;
         return time.count();
     }
-    if (BENCH_SIZE(1, 0) && bench.footprint)
+    if (BENCH_SIZE(1, 0) && bench.footprint) {
         bench_flush<1024>
             <<<1024, 256>>>((int4 *)d->flush, d->flush_bytes / sizeof(int4), (int *)d->flush);
+        HANDLE_LAUNCH();
+    }
     if (warm)
         rung.run();
     HANDLE_ERROR(cudaEventRecord(d->start));
@@ -362,7 +333,7 @@ static inline void bench_record(const Bench &bench, const std::vector<BenchRow> 
 
 // Checks every rung, times them in turn, and checks each again after its last timed run; then
 // prints the table. With --kernel N only rung N and the limit. Where no row is a LIMIT, one is
-// added: for GB/s a copy from device to device, for GFLOP/s multiply-adds. Returns whether all
+// added: a copy from device to device, read and written. Returns whether all
 // results were right.
 static inline bool bench_run(const Bench &bench) {
     BenchDevice *d = bench_device();
@@ -384,21 +355,15 @@ static inline bool bench_run(const Bench &bench) {
     if (options.kernel >= number) // another table may have it
         return true;
 
-    if (!has_limit && strcmp(bench.unit, "GFLOP/s") == 0) {
-        size_t threads = (size_t)bench_fma_blocks() * BENCH_FMA_THREADS;
-        HANDLE_ERROR(cudaMalloc((void **)&bench_limit.out, threads * sizeof(float)));
-        limit = {"FMA loop", "nothing but multiply-adds",         bench_fma_run, LIMIT,
-                 0,          2.0 * 8 * BENCH_FMA_ROUNDS * threads};
-    } else if (!has_limit) {
+    if (!has_limit) {
         bench_limit.bytes =
             std::min(std::max(bench.footprint / 2, d->flush_bytes), (size_t)1 << 30);
         HANDLE_ERROR(cudaMalloc(&bench_limit.from, bench_limit.bytes));
         HANDLE_ERROR(cudaMalloc(&bench_limit.to, bench_limit.bytes));
         HANDLE_ERROR(cudaMemset(bench_limit.from, 0x5a, bench_limit.bytes));
         limit.work = 2.0 * bench_limit.bytes;
-    }
-    if (!has_limit)
         rows.push_back({&limit, -1, "", true, {}, {}, 0, {NAN, NAN}});
+    }
 
     bool in_l2 = bench_in_l2(bench), ok = true;
     int most = 0;
@@ -445,7 +410,6 @@ static inline bool bench_run(const Bench &bench) {
         bench_print(bench, rows);
     HANDLE_ERROR(cudaFree(bench_limit.from));
     HANDLE_ERROR(cudaFree(bench_limit.to));
-    HANDLE_ERROR(cudaFree(bench_limit.out));
     bench_limit = BenchLimit();
     return ok;
 }
