@@ -27,8 +27,8 @@ const size_t CHUNK = 2 << 20; // bytes
 const int RING = 3;           // chunks of a thread
 const int MOST_THREADS = 64;
 
-// A thread's own pinned chunks. The stream is one for all: to change between streams takes the
-// device longer than to go on in one.
+// A thread's own pinned chunks. The stream is one for all: the device copies one after the other
+// anyway.
 struct Lane {
     int number;
     char *chunk[RING];

@@ -2,10 +2,10 @@
 /*
  * zero_copy_ladder: a dot product of vectors that stay on the host, against a copy of them
  *
- * Teaches: A kernel that reads the host's memory waits a microsecond or more for each answer, so
- *          the bus is full only while very much has been asked for: by many threads, or by 16
- *          bytes a thread. An answer brings 128 bytes and a header. The copy engine asks for more
- *          at a time, so a copy in chunks is faster still, where the device has room for it.
+ * Teaches: A kernel that reads the host's memory waits long for each answer, so the bus is full
+ *          only while very much has been asked for: by many threads, or by 16 bytes a thread. But
+ *          each request is for a line of 128 bytes, and the copy engine's are larger. So a copy in
+ *          chunks is faster still, where the device has room for it.
  * Book:    11.2 (ladder)
  * Run:     ./bin/chapter11/zero_copy_ladder
  * Differs: random data, and one sum: the last block to finish adds up what all have found, where
