@@ -579,6 +579,11 @@ def screenshot(page, tmp_path, name):
         return np.asarray(opened.convert("RGB")).astype(int)
 
 
+def pixels_of(color, picture):
+    wanted = np.array([int(color[i:i + 2], 16) for i in (0, 2, 4)])
+    return int((np.abs(picture - wanted).max(axis=2) <= 3).sum())
+
+
 def plots_are_drawn(page, tmp_path, style=""):
     """Opens the page once for each plot, with that plot alone in front, and looks for each colour that it draws with."""
     labels = re.findall(r'<svg role="img" aria-label="([^"]*)"', page)
@@ -587,14 +592,16 @@ def plots_are_drawn(page, tmp_path, style=""):
         shown = page.replace("</style>", f'figure:has(svg[aria-label="{label}"]) {{ position: fixed; inset: 0; background: white }} {style}</style>', 1)
         picture = screenshot(shown, tmp_path, f"plot-{i}")
         svg = page.split("<svg ")[i + 1].split("</svg>")[0]
-        colors = set()
-        for kind in re.findall(r'id="[^"]*(?:rung|peer)-\d+">(.*?)</g>', svg, re.S):
-            colors |= set(re.findall(r"(?:stroke|fill): #([0-9a-f]{6})", kind)) - {"ffffff"}
-        assert len(colors) >= 2
-        for color in colors:
-            wanted = np.array([int(color[j:j + 2], 16) for j in (0, 2, 4)])
-            count = int((np.abs(picture - wanted).max(axis=2) <= 3).sum())
-            assert count >= 30, f"{label}: {count} pixels of #{color}"
+        lines = re.findall(r'id="([^"]*(?:rung|peer)-\d+)">(.*?)</g>', svg, re.S)
+        colors = {name: set(re.findall(r"(?:stroke|fill): #([0-9a-f]{6})", line)) - {"ffffff"} for name, line in lines}
+        assert len(set().union(*colors.values())) >= 2
+        for name, own in colors.items():
+            for color in own:
+                count = pixels_of(color, picture)
+                if count < 15:  # a marker has more; under lines that are drawn later: alone it must be seen
+                    hidden = "".join(f"#{other} {{ visibility: hidden }} " for other in colors if other != name)
+                    count = pixels_of(color, screenshot(shown.replace("</style>", f"{hidden}</style>", 1), tmp_path, f"plot-{i}-alone"))
+                assert count >= 15, f"{label}: {count} pixels of #{color}"
         mute = screenshot(shown.replace("</style>", "text { display: none }</style>", 1), tmp_path, f"plot-{i}-mute")
         text = int((np.abs(picture - mute).max(axis=2) > 60).sum())
         assert text > 1000, f"{label}: no text, it changes {text} pixels"

@@ -273,3 +273,15 @@ def test_reduction(run, rng, size):
 @pytest.mark.parametrize("kernel", [pytest.param(k, marks=[] if k >= 6 else pytest.mark.backend("gpu")) for k in range(9)])
 def test_long_reduction(run, kernel):
     run("chapter05/reduction", "--size", 2**28 + 3, "--kernel", kernel, status=0)
+
+
+# ---- The ladder of the dot product
+
+
+@pytest.mark.parametrize("fill", ["random", "equal", "sorted", "signed", "denormal", "nan"])
+def test_dot_of_hard_data(run, rng, fill):
+    """Every rung on data that are hard for a sum, of sizes that fill no block and no vector load."""
+    for size in (3, rng.randint(1000, 70000)):
+        run("chapter05/dot_ladder", "--size", size, "--fill", fill, "--seed", rng.randrange(10**6), status=0)
+    result = run("chapter05/dot_ladder", "--size", 1000, "--fill", fill, "--inject-error", status=1)
+    assert "wrong, not timed" in result.out

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Chapter 7: temperatures against numpy in double, the palette, textures between and beyond their texels."""
+import json
 import re
 
 import numpy as np
@@ -144,3 +145,21 @@ def test_pitched_memory(run, columns, rows):
 @pytest.mark.parametrize("name", HEAT)
 def test_help_gives_its_own_number_of_frames(run, name):
     assert re.search(r"--frames=N\s+length of an animation \(default 5\b", run(f"chapter07/{name}", "--help", status=0).out)
+
+
+# ---- The ladder
+
+
+@pytest.mark.parametrize("size", [128, 132, 160, pytest.param(1000, marks=pytest.mark.backend("gpu")), pytest.param(1024, marks=pytest.mark.backend("gpu"))])
+def test_tiles(run, size):
+    """One step, all steps that a margin lasts for, one more, and several exchanges; the tiles overlap by more than they must."""
+    for steps in (1, 8, 9, 17, 35):
+        rows = json.loads(run("chapter07/heat_ladder", "--size", size, "--iterations", steps, "--json", status=0).out)["rows"]
+        checked = {row["name"]: row["verified"] for row in rows if row["kind"] == "rung" and not row["skipped"]}
+        assert all(checked.values()) and {"book", "a grid barrier", "tiles"} <= set(checked)
+        assert "tiles that stay" in checked or size > 128 and helpers.backend() == "cpu"  # a host of one core has no room for four
+
+
+def test_tiles_need_a_size(run):
+    rows = json.loads(run("chapter07/heat_ladder", "--size", 130, "--iterations", 3, "--json", status=0).out)["rows"]
+    assert {row["name"] for row in rows if row["skipped"] == "needs a size from 128 on, a multiple of 4"} == {"tiles", "tiles that stay"}
