@@ -73,7 +73,7 @@ template <int copies>
 __global__ void histo_vectors(const unsigned char *buffer, size_t size, Count *histo) {
     __shared__ unsigned temp[copies][BINS];
     for (unsigned i = threadIdx.x; i < copies * BINS; i += blockDim.x)
-        temp[0][i] = 0;
+        temp[i / BINS][i % BINS] = 0;
     __syncthreads();
     unsigned *mine = temp[threadIdx.x / 32 % copies];
     size_t stride = (size_t)blockDim.x * gridDim.x;
