@@ -130,8 +130,8 @@ static void three_stages(void) {
         stages(i, std::min(CHUNK, n - i), copy_up);
 }
 
-// The engine pauses for two or three microseconds from one copy to the next. a and b are so far
-// apart as the rows of a picture with two rows: then a chunk of both is one copy.
+// The engine pauses from one copy to the next. a and b are so far apart as the rows of a picture
+// with two rows: then a chunk of both is one copy.
 static void copy_both_up(size_t i, size_t count, cudaStream_t stream) {
     HANDLE_ERROR(cudaMemcpy2DAsync(dev_a + i, pitch, a + i, pitch, count * sizeof(int), 2,
                                    cudaMemcpyHostToDevice, stream));
