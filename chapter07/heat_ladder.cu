@@ -152,7 +152,7 @@ static void run_grid(void) {
 
 // Rung 4: up to MARGIN steps of a tile from memory to memory. Few tiles have heaters; those read
 // them again in each step.
-__global__ void __launch_bounds__(32 * WARPS)
+__global__ void __launch_bounds__(32 * WARPS, 2)
     tile_kernel(float *out, const float *in, const float *heaters, int size, int steps, bool last) {
     __shared__ Edges edges;
     Span columns(blockIdx.x, gridDim.x, size / 4, WIDTH / 4, MARGIN / 4);
@@ -169,13 +169,15 @@ __global__ void __launch_bounds__(32 * WARPS)
         any |= h.x != 0 || h.y != 0 || h.z != 0 || h.w != 0;
     }
     any = __syncthreads_or(any);
-    for (int s = 0; s < steps; s++)
-        if (any && !(last && s == steps - 1))
+    int s = 0;
+    if (any)
+        for (; s < steps - last; s++)
             step_tile(t, edges, s, [&](int r, float4 sum) {
                 return choose(heat[(size_t)r * pitch], mean(sum));
             });
-        else
-            step_tile(t, edges, s, [](int, float4 sum) { return mean(sum); });
+#pragma unroll 2 // no registers to move between two steps
+    for (; s < steps; s++)
+        step_tile(t, edges, s, [](int, float4 sum) { return mean(sum); });
     float4 *to = (float4 *)out + x + (size_t)y * pitch;
     for (int r = 0; r < ROWS; r++)
         if (columns.owns(x) && rows.owns(y + r))
@@ -198,61 +200,58 @@ static void run_tiles(void) {
 // Rung 5: one launch, and a tile stays in the registers of its block. Every MARGIN steps it leaves
 // what its neighbours need in global memory and takes its own margin from there. No barrier and no
 // flag: temperatures are never negative, so their sign is free to tell whether they are of this
-// round already. It turns each time a place is used again. Four places for a cell, used in turn,
-// keep a fast tile from overwriting what a slow one has yet to read. A heater is a cell whose
-// neighbours count 0 times instead of 0.25 times.
-const int PLACES = 4, THREADS = 32 * WARPS, VECTORS = HEIGHT * 32;
-const size_t RESIDENT_BYTES = VECTORS * (sizeof(float4) + sizeof(unsigned short));
+// round already. It turns each time a place is used again. Two places for a cell, used in turn,
+// are enough: a tile that is to use the first one again has seen what its neighbours left in the
+// second, which they did after they had read the first. A heater is a cell whose neighbours count 0
+// times instead of 0.25 times.
+const int PLACES = 2, THREADS = 32 * WARPS;
 
 __global__ void __launch_bounds__(THREADS)
     resident_kernel(float *out, const float *in, const float *heaters, uint4 *exchange, int size,
                     int steps, unsigned round) {
-    extern __shared__ float4 tile[]; // edges in a step, margins in an exchange
-    unsigned short *list = (unsigned short *)(tile + VECTORS);
-    __shared__ int takes; // length of the list: cells, in fours, that neighbours answer for
-    Edges &edges = *(Edges *)tile;
+    __shared__ Edges edges;
     Span columns(blockIdx.x, gridDim.x, size / 4, WIDTH / 4, MARGIN / 4);
     Span rows(blockIdx.y, gridDim.y, size, HEIGHT, MARGIN);
     int x = columns.begin + threadIdx.x, y = rows.begin + threadIdx.y * ROWS, pitch = size / 4;
-    int thread = threadIdx.x + 32 * threadIdx.y, first = threadIdx.x + threadIdx.y * ROWS * 32;
     size_t at = x + (size_t)y * pitch;
     float4 t[ROWS], weight[ROWS], heat[ROWS];
-    unsigned gives = 0, own = 0; // a bit for each row
-    if (thread == 0)
-        takes = 0;
-    __syncthreads();
-    for (int r = 0; r < ROWS; r++)
-        t[r] = ((const float4 *)in)[at + (size_t)r * pitch];
+    unsigned own = 0, gives = 0; // a bit for each row
     for (int r = 0; r < ROWS; r++) {
+        t[r] = ((const float4 *)in)[at + (size_t)r * pitch];
         heat[r] = ((const float4 *)heaters)[at + (size_t)r * pitch];
+    }
+    for (int r = 0; r < ROWS; r++) {
         weight[r] = weights(heat[r]);
+        keep(weight[r]);
         if (columns.owns(x) && rows.owns(y + r)) {
             own |= 1u << r;
             gives |= (unsigned)(columns.shared(x) || rows.shared(y + r)) << r;
         }
-        // One lane makes room in the list for what the warp lacks of this row.
-        unsigned lacks = __ballot_sync(0xffffffff, !(own >> r & 1));
-        int place = threadIdx.x == 0 ? atomicAdd(&takes, __popc(lacks)) : 0;
-        place = __shfl_sync(0xffffffff, place, 0) + __popc(lacks & ((1u << threadIdx.x) - 1));
-        if (!(own >> r & 1))
-            list[place] = first + r * 32;
     }
 
     for (int begin = 0; begin < steps; begin += MARGIN) {
         if (begin > 0) {
             unsigned sign = (round / PLACES + 1) % 2 << 31;
-            uint4 *plate = exchange + round++ % PLACES * (size_t)size * pitch;
+            uint4 *plate = exchange + round++ % PLACES * (size_t)size * pitch + at, got[ROWS];
             for (int r = 0; r < ROWS; r++)
-                if (gives >> r & 1)
-                    plate[at + (size_t)r * pitch] = with_sign(t[r], sign);
-            __syncthreads(); // the edges have been read
-            plate += columns.begin + rows.begin * (size_t)pitch;
-            take_margins(tile, plate, pitch, list, takes, sign);
-            __syncthreads();
+                store_if(&plate[r * (size_t)pitch], with_sign(t[r], sign), gives >> r & 1);
+            // Tests of bits, as branches would make each load wait for the one before. And a warp
+            // stays together: once apart, it would go through the steps in parts.
+            unsigned missing;
+            do {
+                missing = 0;
+                for (int r = 0; r < ROWS; r++)
+                    got[r] = load_if(&plate[r * (size_t)pitch], !(own >> r & 1));
+                for (int r = 0; r < ROWS; r++)
+                    missing |= differs(got[r], sign) & ~own << (31 - r);
+#ifndef __NVCC__
+                __nanosleep(20); // another block has its turn; on a GPU they all run
+#endif
+            } while (__any_sync(0xffffffff, missing >> 31));
             for (int r = 0; r < ROWS; r++)
-                t[r] = own >> r & 1 ? t[r] : tile[first + r * 32];
-            __syncthreads();
+                t[r] = own >> r & 1 ? t[r] : without_sign(got[r]);
         }
+#pragma unroll 2
         for (int s = begin; s < begin + MARGIN && s < steps - 1; s++)
             step_tile(t, edges, s,
                       [&](int r, float4 sum) { return heated(sum, weight[r], heat[r]); });
@@ -270,8 +269,8 @@ static void run_resident(void) {
     void *arguments[] = {&dev_buffers[0], &dev_first, &dev_heaters, &dev_exchange,
                          &size,           &steps,     &rounds};
     dev_result = dev_buffers[0];
-    HANDLE_ERROR(cudaLaunchCooperativeKernel(resident_kernel, tiles(), dim3(32, WARPS), arguments,
-                                             RESIDENT_BYTES, 0));
+    HANDLE_ERROR(
+        cudaLaunchCooperativeKernel(resident_kernel, tiles(), dim3(32, WARPS), arguments, 0, 0));
     rounds += (steps - 1) / MARGIN;
 }
 
@@ -283,8 +282,7 @@ static const char *resident_needs(void) {
     if (tiles_need())
         return tiles_need();
     int each;
-    HANDLE_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, resident_kernel, THREADS,
-                                                               RESIDENT_BYTES));
+    HANDLE_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, resident_kernel, THREADS, 0));
     bool fit = tiles().x * tiles().y <= (unsigned)(each * multiprocessors);
     return fit ? NULL : "needs all tiles on the device at once";
 }
@@ -353,7 +351,7 @@ int main(int argc, char **argv) {
     steps = steps ? steps : size > 4096 ? 16 : STEPS;
 
     size_t bytes = plate_bytes();
-    require_memory(8 * bytes, (resident_needs() ? 4 : 8) * bytes);
+    require_memory(8 * bytes, (resident_needs() ? 4 : 4 + PLACES) * bytes);
     HANDLE_NULL(heaters = (float *)malloc(bytes));
     HANDLE_NULL(first = (float *)malloc(bytes));
     HANDLE_NULL(result = (float *)malloc(bytes));
@@ -366,8 +364,6 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc((void **)&dev_buffers[1], bytes));
     HANDLE_ERROR(cudaMemcpy(dev_heaters, heaters, bytes, cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_first, first, bytes, cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaFuncSetAttribute(resident_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                      RESIDENT_BYTES));
 #ifdef __NVCC__
     record();
 #endif

@@ -38,34 +38,46 @@ struct Span {
 // First and last row of each warp, for odd and for even steps
 typedef float4 Edges[2][WARPS][2][32];
 
-// One step of a tile. `cell` makes of the sums of four neighbours, in row r, what cells become.
+// One step of a tile: `cell` makes of the sums of four neighbours, in row r, what cells become. The
+// neighbours above and to the right of a cell are those to the left of and below another one. So
+// each such pair is added once, which leaves two additions a cell instead of three.
 template <typename Cell>
 __device__ static void step_tile(float4 (&t)[ROWS], Edges &of_steps, int s, Cell cell) {
     auto &edges = of_steps[s % 2];
     int lane = threadIdx.x, warp = threadIdx.y;
-    auto row = [&](float4 above, float4 t, float4 below, int r) {
-        float left = __shfl_up_sync(0xffffffff, t.w, 1);
-        float right = __shfl_down_sync(0xffffffff, t.x, 1);
-        left = lane == 0 ? t.x : left; // the edge of the plate, or a margin
-        right = lane == 31 ? t.w : right;
-        return cell(
-            r, make_float4((above.x + below.x) + (left + t.y), (above.y + below.y) + (t.x + t.z),
-                           (above.z + below.z) + (t.y + t.w), (above.w + below.w) + (t.z + right)));
+    // What other lanes have. Beyond a tile is the edge of the plate, or what a margin is there for.
+    auto left_of = [&](float4 row) {
+        float left = __shfl_up_sync(0xffffffff, row.w, 1);
+        return lane == 0 ? row.x : left;
+    };
+    auto right_of = [&](float4 row) {
+        float right = __shfl_down_sync(0xffffffff, row.x, 1);
+        return lane == 31 ? row.w : right;
+    };
+    auto pairs = [&](float4 row, float4 next) {
+        return make_float4(row.x + next.y, row.y + next.z, row.z + next.w, row.w + right_of(next));
+    };
+    // `before`: pairs of the row above and this one, `after`: of this one and the row below;
+    // `first` belongs to those, but its upper cell is in the lane to the left.
+    auto row = [&](float4 before, float first, float4 after, int r) {
+        return cell(r, make_float4(before.x + first, before.y + after.x, before.z + after.y,
+                                   before.w + after.z));
     };
     edges[warp][0][lane] = t[0];
     edges[warp][1][lane] = t[ROWS - 1];
     // What needs no other warp comes before the barrier, so that waiting costs less.
-    float4 top = t[0], second = t[1], before = t[0];
-    float4 bottom = t[ROWS - 1], last_but_one = t[ROWS - 2];
+    float4 top = t[0], bottom = t[ROWS - 1], second = pairs(t[0], t[1]), before = second;
+    float first = left_of(t[0]) + t[1].x, last = left_of(t[ROWS - 1]);
     for (int r = 1; r < ROWS - 1; r++) {
-        float4 now = t[r];
-        t[r] = row(before, now, t[r + 1], r);
-        before = now;
+        float4 after = pairs(t[r], t[r + 1]);
+        t[r] = row(before, left_of(t[r]) + t[r + 1].x, after, r);
+        before = after;
     }
     __syncthreads();
-    t[0] = row(warp > 0 ? edges[warp - 1][1][lane] : top, top, second, 0);
-    t[ROWS - 1] =
-        row(last_but_one, bottom, warp < WARPS - 1 ? edges[warp + 1][0][lane] : bottom, ROWS - 1);
+    float4 above = warp > 0 ? edges[warp - 1][1][lane] : top;
+    float4 below = warp < WARPS - 1 ? edges[warp + 1][0][lane] : bottom;
+    t[0] = row(pairs(above, top), first, second, 0);
+    t[ROWS - 1] = row(before, last + below.x, pairs(bottom, below), ROWS - 1);
 }
 
 __device__ static float4 mean(float4 sum) {
@@ -89,6 +101,15 @@ __device__ static float4 heated(float4 sum, float4 weight, float4 heat) {
                        sum.z * weight.z + heat.z, sum.w * weight.w + heat.w);
 }
 
+// Computed once: without this, nvcc works out from the heaters again what they weigh, in each step.
+__device__ static void keep(float4 &v) {
+#ifdef __NVCC__
+    asm volatile("" : "+f"(v.x), "+f"(v.y), "+f"(v.z), "+f"(v.w));
+#else
+    (void)v;
+#endif
+}
+
 // Temperatures are never negative, so that their sign bit can carry something else.
 __device__ static uint4 with_sign(float4 t, unsigned sign) {
     return make_uint4(__float_as_uint(t.x) | sign, __float_as_uint(t.y) | sign,
@@ -100,39 +121,40 @@ __device__ static float4 without_sign(uint4 t) {
                        fabsf(__uint_as_float(t.z)), fabsf(__uint_as_float(t.w)));
 }
 
-__device__ static bool all_of(uint4 t, unsigned sign) {
-    return (((t.x ^ sign) | (t.y ^ sign) | (t.z ^ sign) | (t.w ^ sign)) >> 31) == 0;
+// Its first bit tells whether a sign differs.
+__device__ static unsigned differs(uint4 t, unsigned sign) {
+    return (t.x ^ sign) | (t.y ^ sign) | (t.z ^ sign) | (t.w ^ sign);
 }
 
-// Waits for `takes` vectors of the margins, which lie on the plate where the list says, until they
-// have the sign. The threads share them evenly, and ask for four at a time: they take long to come.
-// There is nothing to sleep for on a GPU, where other warps go on by themselves; on the CPU back
-// end another thread of the block has its turn meanwhile.
-__device__ static void take_margins(float4 *tile, const uint4 *plate, int pitch,
-                                    const unsigned short *list, int takes, unsigned sign) {
-    const int threads = 32 * WARPS;
-    for (int i = threadIdx.x + 32 * threadIdx.y; i < takes; i += 4 * threads) {
-        int missing = 0, place[4];
-        for (int k = 0; k < 4; k++)
-            if (i + k * threads < takes) {
-                place[k] = list[i + k * threads];
-                missing |= 1 << k;
-            }
-        while (missing) {
-            uint4 got[4];
-            for (int k = 0; k < 4; k++)
-                if (missing >> k & 1) // __ldcv: from memory each time
-                    got[k] = __ldcv(&plate[place[k] / 32 * (size_t)pitch + place[k] % 32]);
-            for (int k = 0; k < 4; k++)
-                if (missing >> k & 1 && all_of(got[k], sign)) {
-                    tile[place[k]] = without_sign(got[k]);
-                    missing &= ~(1 << k);
-                }
-#ifndef __NVCC__
-            __nanosleep(20);
+// 16 bytes to and from memory that other blocks read and write at the same time: in PTX these are
+// "relaxed" accesses, each of four words that are whole, and nothing keeps them in a register or in
+// the L1 cache. If not `really`, nothing is done, and what is loaded is anything: a predicate does
+// that, a branch would take longer.
+__device__ static void store_if(uint4 *to, uint4 v, bool really) {
+#ifdef __NVCC__
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.s32 p, %5, 0;\n\t"
+                 "@p st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %4};\n\t}" ::"l"(to),
+                 "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w), "r"((int)really)
+                 : "memory");
+#else
+    for (int k = 0; k < 4 && really; k++)
+        __atomic_store_n(&to->x + k, (&v.x)[k], __ATOMIC_RELAXED);
 #endif
-        }
-    }
+}
+
+__device__ static uint4 load_if(const uint4 *from, bool really) {
+    uint4 v;
+#ifdef __NVCC__
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.s32 p, %5, 0;\n\t"
+                 "@p ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];\n\t}"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(from), "r"((int)really)
+                 : "memory");
+#else
+    for (int k = 0; k < 4; k++)
+        (&v.x)[k] = really ? __atomic_load_n(&from->x + k, __ATOMIC_RELAXED) : 0;
+#endif
+    return v;
 }
 
 #endif
