@@ -33,14 +33,15 @@ const unsigned WAVE = 8;    // blocks of the book's size that we give each multi
 const unsigned BLOCK = 512; // threads of the last rungs, in two blocks for each
 
 static size_t n;
-static float *a, *b;             // host
-static float *dev_a, *dev_b;     // device
-static float *partial_c;         // host: what each block has added up
-static float *dev_partial_c;     // device
-static float *dev_c, host_c;     // the result, of kernels that finish and of those that do not
-static bool on_host;             // the last one is in host_c
-static unsigned multiprocessors; // of the device
-static double longest;           // additions in a row that the result went through, last run
+static float *a, *b;                 // host
+static float *dev_a, *dev_b;         // device
+static float *partial_c;             // host: what each block has added up
+static float *dev_partial_c;         // device
+static unsigned long long *dev_sums; // the same, each with the number of its launch
+static float *dev_c, host_c;         // the result, of kernels that finish and of those that do not
+static bool on_host;                 // the last one is in host_c
+static unsigned multiprocessors;     // of the device
+static double longest;               // additions in a row that the result went through, last run
 
 // What is left for the host: the sum over the blocks, after it has come back.
 static void add_blocks(unsigned blocks) {
@@ -137,34 +138,34 @@ __global__ void __launch_bounds__(BLOCK, 2)
         c[blockIdx.x] = temp;
 }
 
-// The block that is the last to leave its sum adds up all of them. The counter goes back to 0 by
-// itself, for the next launch. Fences: a sum is in memory before its block is counted, and is read
-// after all have been.
-__device__ static unsigned finished;
+// One launch: the block that is the last to start adds up what all leave. It may wait for them, as
+// they are all under way. A sum and the number of the launch share a word of 8 bytes, so that who
+// sees the number has the sum: no fence, no counter to go to after it, one way through memory less.
+__device__ static unsigned started;
 
-__device__ static void finish(float temp, float *partial, float *c) {
-    __shared__ bool last;
-    temp = block_sum(temp);
-    if (threadIdx.x == 0) {
-        partial[blockIdx.x] = temp;
-        __threadfence();
-        last = atomicInc(&finished, gridDim.x - 1) == gridDim.x - 1;
-    }
-    __syncthreads();
-    if (!last)
+__global__ void __launch_bounds__(BLOCK, 2)
+    dot_finish(const float *a, const float *b, volatile unsigned long long *sums, float *c,
+               size_t n, unsigned launch) {
+    __shared__ unsigned ticket;
+    if (threadIdx.x == 0)
+        ticket = atomicInc(&started, gridDim.x - 1); // the last one turns it back to 0
+    float temp = block_sum(stride_dot(a, b, n));
+    if (threadIdx.x == 0)
+        sums[blockIdx.x] = (unsigned long long)launch << 32 | __float_as_uint(temp);
+    if (ticket != gridDim.x - 1)
         return;
-    __threadfence();
     temp = 0;
-    for (unsigned i = threadIdx.x; i < gridDim.x; i += blockDim.x)
-        temp += __ldcg(&partial[i]); // from L2: the L1 cache does not see what others write
+    for (unsigned i = threadIdx.x; i < gridDim.x; i += blockDim.x) {
+        unsigned long long sum = sums[i];
+        while (sum >> 32 != launch) {
+            __nanosleep(20);
+            sum = sums[i];
+        }
+        temp += __uint_as_float((unsigned)sum);
+    }
     temp = block_sum(temp);
     if (threadIdx.x == 0)
         *c = temp;
-}
-
-__global__ void __launch_bounds__(BLOCK, 2)
-    dot_finish(const float *a, const float *b, float *partial, float *c, size_t n) {
-    finish(stride_dot(a, b, n), partial, c);
 }
 
 static unsigned book_blocks(void) {
@@ -202,7 +203,8 @@ static void run_with_host(void (*kernel)(const float *, const float *, float *, 
 }
 
 static void run_finish(void) {
-    dot_finish<<<large_blocks(), BLOCK>>>(dev_a, dev_b, dev_partial_c, dev_c, n);
+    static unsigned launch = 0;
+    dot_finish<<<large_blocks(), BLOCK>>>(dev_a, dev_b, dev_sums, dev_c, n, ++launch);
     HANDLE_LAUNCH();
     on_host = false;
     longest = (double)n / (4 * large_blocks() * BLOCK) + 64 + (double)large_blocks() / BLOCK;
@@ -225,7 +227,7 @@ static const Rung rungs[] = {
     {"warp shuffles", "registers, two barriers",
      [] { run_with_host(dot_shuffle, small_blocks(), threadsPerBlock); }},
     {"16-byte loads", "eight in flight", [] { run_with_host(dot_vectors, large_blocks(), BLOCK); }},
-    {"one launch", "the last block finishes", run_finish},
+    {"one launch", "the last block waits", run_finish},
 #ifdef HAVE_CUBLAS
     {"cublasSdot", "result stays on the device", run_cublas, PEER},
 #endif
@@ -305,7 +307,7 @@ int main(int argc, char **argv) {
     multiprocessors = prop.multiProcessorCount;
 
     size_t bytes = n * sizeof(float), partials = partial_bytes();
-    require_memory(2 * bytes, 3 * bytes + partials);
+    require_memory(2 * bytes, 3 * bytes + 3 * partials);
     a = (float *)malloc(bytes);
     b = (float *)malloc(bytes);
     partial_c = (float *)malloc(partials);
@@ -318,6 +320,8 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc((void **)&dev_b, bytes));
     HANDLE_ERROR(cudaMalloc((void **)&dev_c, sizeof(float)));
     HANDLE_ERROR(cudaMalloc((void **)&dev_partial_c, partials));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_sums, 2 * partials));
+    HANDLE_ERROR(cudaMemset(dev_sums, 0, 2 * partials)); // no launch has the number 0
     HANDLE_ERROR(cudaMemcpy(dev_a, a, bytes, cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_b, b, bytes, cudaMemcpyHostToDevice));
 #ifdef HAVE_CUBLAS
@@ -339,6 +343,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaFree(dev_b));
     HANDLE_ERROR(cudaFree(dev_c));
     HANDLE_ERROR(cudaFree(dev_partial_c));
+    HANDLE_ERROR(cudaFree(dev_sums));
     free(a);
     free(b);
     free(partial_c);
