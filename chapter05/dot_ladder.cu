@@ -10,7 +10,7 @@
  * Run:     ./bin/chapter05/dot_ladder --size 256M
  * Differs: rounding is checked against a limit that follows from the longest chain of additions.
  *          --fill takes data that are hard for a sum. Time for the host's part belongs to a kernel
- *          that needs it.
+ *          that needs it; the last one's sum stays on the device, as that of cuBLAS does.
  * Bench:   1M 33M 256M 1G
  */
 #include <float.h>
@@ -143,23 +143,40 @@ __global__ void __launch_bounds__(BLOCK, 2)
 // sees the number has the sum: no fence, no counter to go to after it, one way through memory less.
 __device__ static unsigned started;
 
+// A word that one block writes while another one reads it: what C++ calls an atomic, relaxed
+__device__ static void leave(unsigned long long *at, unsigned long long word) {
+#ifdef __NVCC__
+    *(volatile unsigned long long *)at = word;
+#else
+    __atomic_store_n(at, word, __ATOMIC_RELAXED);
+#endif
+}
+
+__device__ static unsigned long long look(const unsigned long long *at) {
+#ifdef __NVCC__
+    return *(const volatile unsigned long long *)at;
+#else
+    return __atomic_load_n(at, __ATOMIC_RELAXED);
+#endif
+}
+
 __global__ void __launch_bounds__(BLOCK, 2)
-    dot_finish(const float *a, const float *b, volatile unsigned long long *sums, float *c,
-               size_t n, unsigned launch) {
+    dot_finish(const float *a, const float *b, unsigned long long *sums, float *c, size_t n,
+               unsigned launch) {
     __shared__ unsigned ticket;
     if (threadIdx.x == 0)
         ticket = atomicInc(&started, gridDim.x - 1); // the last one turns it back to 0
     float temp = block_sum(stride_dot(a, b, n));
     if (threadIdx.x == 0)
-        sums[blockIdx.x] = (unsigned long long)launch << 32 | __float_as_uint(temp);
+        leave(&sums[blockIdx.x], (unsigned long long)launch << 32 | __float_as_uint(temp));
     if (ticket != gridDim.x - 1)
         return;
     temp = 0;
     for (unsigned i = threadIdx.x; i < gridDim.x; i += blockDim.x) {
-        unsigned long long sum = sums[i];
+        unsigned long long sum = look(&sums[i]);
         while (sum >> 32 != launch) {
             __nanosleep(20);
-            sum = sums[i];
+            sum = look(&sums[i]);
         }
         temp += __uint_as_float((unsigned)sum);
     }
@@ -236,8 +253,12 @@ static const Rung rungs[] = {
 static void poison(void) {
     HANDLE_ERROR(cudaMemset(dev_c, 0x7f, sizeof(float))); // no NaN, for that may be right
     HANDLE_ERROR(cudaMemset(dev_partial_c, 0x7f, partial_bytes()));
+    HANDLE_ERROR(cudaMemset(dev_sums, 0, 2 * partial_bytes())); // no launch has the number 0
     host_c = FLT_MAX;
 }
+
+enum { RANDOM, EQUAL, SORTED, SIGNED, DENORMAL, NANS };
+static int fill = RANDOM;
 
 // The reference, in double, and the sum of the magnitudes, which rounding errors are relative to
 static double expected, magnitude;
@@ -251,7 +272,9 @@ static void add_up(void) {
 }
 
 // Each product and addition rounds by 2^-24 at most, products near zero by half of the smallest
-// float.
+// float. Roundings of random data go up as well as down: then a chain of m is off by more than
+// 8 sqrt(m) of them once in 10^13 times (Higham and Mary, A new approach to probabilistic rounding
+// error analysis, 2019).
 static bool check(const char *name, BenchError *error) {
     float c;
     HANDLE_ERROR(cudaMemcpy(&c, dev_c, sizeof(float), cudaMemcpyDeviceToHost));
@@ -263,7 +286,10 @@ static bool check(const char *name, BenchError *error) {
             fprintf(stderr, "%s: got %g, expected NaN\n", name, c);
         return isnan(c);
     }
-    double limit = (longest + 2) * 0x1p-24 * magnitude + n * FLT_TRUE_MIN, off = fabs(c - expected);
+    double roundings = longest + 2;
+    if (fill == RANDOM || fill == SIGNED)
+        roundings = fmin(roundings, 8 * sqrt(roundings));
+    double limit = roundings * 0x1p-24 * magnitude + n * FLT_TRUE_MIN, off = fabs(c - expected);
     error->max = magnitude > 0 ? off / magnitude : off;
     if (!(off <= limit))
         fprintf(stderr, "%s: got %.9g, expected %.9g, off by more than %.2g\n", name, c, expected,
@@ -271,9 +297,7 @@ static bool check(const char *name, BenchError *error) {
     return off <= limit;
 }
 
-enum { RANDOM, EQUAL, SORTED, SIGNED, DENORMAL, NANS };
-
-static void fill_vectors(int fill) {
+static void fill_vectors(void) {
     random_floats(a, n, 1);
     random_floats(b, n, 1);
     if (fill == EQUAL) {
@@ -295,33 +319,31 @@ static void fill_vectors(int fill) {
 
 int main(int argc, char **argv) {
     n = BENCH_SIZE(256 << 20, 1 << 20);
-    int fill = RANDOM;
     const Option own[] = {
         OPTION_SIZE("size", &n, 1, (size_t)1 << 36, "elements in a vector"),
         OPTION_WORD("fill", &fill, "random|equal|sorted|signed|denormal|nan", "what they are"),
         OPTION_END};
-    parse_options(argc, argv, "Dot products, each kernel faster than the last.", LADDER, own);
+    parse_options(argc, argv, "Dot products, from the book's kernel to the fastest.", LADDER, own);
     select_device();
     cudaDeviceProp prop;
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
     multiprocessors = prop.multiProcessorCount;
 
     size_t bytes = n * sizeof(float), partials = partial_bytes();
-    require_memory(2 * bytes, 3 * bytes + 3 * partials);
+    require_memory(2 * bytes, 2 * bytes + 3 * partials + bench_memory(2 * bytes));
     a = (float *)malloc(bytes);
     b = (float *)malloc(bytes);
     partial_c = (float *)malloc(partials);
     HANDLE_NULL(a);
     HANDLE_NULL(b);
     HANDLE_NULL(partial_c);
-    fill_vectors(fill);
+    fill_vectors();
     add_up();
     HANDLE_ERROR(cudaMalloc((void **)&dev_a, bytes));
     HANDLE_ERROR(cudaMalloc((void **)&dev_b, bytes));
     HANDLE_ERROR(cudaMalloc((void **)&dev_c, sizeof(float)));
     HANDLE_ERROR(cudaMalloc((void **)&dev_partial_c, partials));
     HANDLE_ERROR(cudaMalloc((void **)&dev_sums, 2 * partials));
-    HANDLE_ERROR(cudaMemset(dev_sums, 0, 2 * partials)); // no launch has the number 0
     HANDLE_ERROR(cudaMemcpy(dev_a, a, bytes, cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_b, b, bytes, cudaMemcpyHostToDevice));
 #ifdef HAVE_CUBLAS

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * reduction: one sum, nine kernels, each a step faster than the one before
+ * reduction: one sum, nine kernels, from the slowest to the fastest
  *
  * Teaches: All threads can add up an array together, in halves. How they share the work decides the
  *          speed: idle lanes, bank conflicts, barriers, loop overhead, too little work for a thread
- *          and a second launch each cost something, and each kernel here removes one of them.
+ *          and a second launch each cost something, and each kernel here removes one of them. What
+ *          is gained by that may be lost in part: kernel 1 has bank conflicts, kernel 6 few blocks.
  * Book:    5.3.1 (lab)
  * Run:     ./bin/chapter05/reduction --size 256M
  * Differs: __syncwarp() where the originals rely on the lanes of a warp running in lockstep, which
@@ -329,13 +330,15 @@ int main(int argc, char **argv) {
         OPTION_SIZE("size", &n, 1, INT_MAX, "ints to add up"),
         OPTION_FLAG("every", &every, "no times, but check every size from 1 to --size"),
         OPTION_END};
-    parse_options(argc, argv, "Adds up an array with nine kernels, each faster than the last.",
-                  LADDER, own);
+    parse_options(argc, argv,
+                  "Adds up an array with nine kernels, from the slowest to the fastest.", LADDER,
+                  own);
     select_device();
 
     size = n;
     sums_bytes = ((n - 1) / THREADS + 1) * sizeof(int);
-    require_memory((every ? 3 : 1) * n * sizeof(int), n * sizeof(int) + 2 * sums_bytes);
+    require_memory((every ? 3 : 1) * n * sizeof(int),
+                   n * sizeof(int) + 2 * sums_bytes + bench_memory(n * sizeof(int)));
     // From 1 up, so that none can be left out unnoticed, to as much as the sum has room for.
     in = big_random_ints(n);
     int most = std::min<size_t>(255, INT_MAX / n);

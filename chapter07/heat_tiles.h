@@ -20,11 +20,13 @@ __device__ static int origin(int i, int tiles, int size, int tile) {
     return tiles > 1 ? (int)((long long)i * (size - tile) / (tiles - 1)) : 0;
 }
 
-// One direction of a tile: it begins at `begin`; from `own` to `end` it answers for the cells. Its
-// neighbours need those below `below` and from `above` on.
+// One direction of a tile: it begins at `begin`; from `own` to `end` it answers for the cells, and
+// needs those within `margin` of them. Its neighbours may need those below `below` and from `above`
+// on. A tile never needs a cell of another that needs none of its own: where tiles lie so close
+// that two with one between them overlap, they do so beyond their margins.
 struct Span {
-    int begin, own, end, below, above;
-    __device__ Span(int i, int tiles, int size, int tile, int margin) {
+    int begin, own, end, below, above, margin;
+    __device__ Span(int i, int tiles, int size, int tile, int margin) : margin(margin) {
         begin = origin(i, tiles, size, tile);
         own = i == 0 ? 0 : begin + margin;
         end = i == tiles - 1 ? size : origin(i + 1, tiles, size, tile) + margin;
@@ -32,6 +34,7 @@ struct Span {
         above = i == tiles - 1 ? size : origin(i + 1, tiles, size, tile);
     }
     __device__ bool owns(int x) const { return x >= own && x < end; }
+    __device__ bool needs(int x) const { return x >= own - margin && x < end + margin; }
     __device__ bool shared(int x) const { return x < below || x >= above; }
 };
 

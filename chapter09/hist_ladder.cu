@@ -154,7 +154,7 @@ static void run(void (*kernel)(const unsigned char *, size_t, Count *), unsigned
 }
 
 #ifdef __NVCC__
-// CUB counts into 32 bits, and so do we as long as that is enough.
+// CUB counts into 32 bits here, as long as that is enough.
 static void *cub_memory;
 static size_t cub_bytes;
 static unsigned *cub_histo;
@@ -243,14 +243,14 @@ int main(int argc, char **argv) {
     const Option own[] = {OPTION_SIZE("size", &size, 1, 1LL << 40, "bytes to count"),
                           OPTION_WORD("fill", &only, "all|random|skewed|equal", "what they are"),
                           OPTION_END};
-    parse_options(argc, argv, "Histograms of bytes, each kernel faster than the last.", LADDER,
+    parse_options(argc, argv, "Histograms of bytes, from the book's kernel to the fastest.", LADDER,
                   own);
     select_device();
     cudaDeviceProp prop;
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
     multiprocessors = prop.multiProcessorCount;
 
-    require_memory(size, size + (1 << 30));
+    require_memory(size, size + bench_memory(size));
     buffer = (unsigned char *)malloc(size);
     HANDLE_NULL(buffer);
     HANDLE_ERROR(cudaMalloc((void **)&dev_buffer, size));

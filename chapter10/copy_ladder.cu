@@ -176,9 +176,10 @@ int main(int argc, char **argv) {
     size_t n = BENCH_SIZE(256 << 20, 4 << 20);
     const Option own[] = {
         OPTION_SIZE("size", &n, 1, 1LL << 40, "ints to copy"),
-        OPTION_INT("threads", &threads, 1, MOST_THREADS, "of the host, for the last rung"),
+        OPTION_INT("threads", &threads, 1, MOST_THREADS, "of the host, for the last rungs"),
         OPTION_END};
-    parse_options(argc, argv, "Copies of memory that is not pinned, each way faster than the last.",
+    parse_options(argc, argv,
+                  "Copies of memory that is not pinned, from cudaMemcpy to threads of our own.",
                   LADDER, own);
     select_device();
     bytes = n * sizeof(int);

@@ -209,8 +209,9 @@ static bool check(const char *name, BenchError *) {
 int main(int argc, char **argv) {
     n = BENCH_SIZE(20 << 20, 1 << 20);
     const Option own[] = {OPTION_SIZE("size", &n, 1, 1 << 28, "elements in a vector"), OPTION_END};
-    parse_options(argc, argv, "Copies and computes in chunks, each way faster than the last.",
-                  LADDER, own);
+    parse_options(argc, argv,
+                  "Copies and computes in chunks, from one after the other to all at once.", LADDER,
+                  own);
     select_device();
     size_t bytes = n * sizeof(int);
     require_memory(7 * bytes, 3 * bytes);

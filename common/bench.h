@@ -129,6 +129,15 @@ static inline bool bench_in_l2(const Bench &bench) {
     return BENCH_SIZE(1, 0) && bench.footprint && bench.footprint < bench_device()->flush_bytes;
 }
 
+// What is copied where no row is a limit, and the memory for that, in bytes: for require_memory.
+static inline size_t bench_limit_bytes(size_t footprint) {
+    return std::min(std::max(footprint / 2, bench_device()->flush_bytes), (size_t)1 << 30);
+}
+
+static inline size_t bench_memory(size_t footprint) {
+    return 2 * bench_limit_bytes(footprint);
+}
+
 // One run, in milliseconds. Before it the flush throws everything out of the L2 cache, and keeps
 // the device busy until the host has enqueued what follows; `warm`: a run that is not timed
 // follows.
@@ -356,8 +365,7 @@ static inline bool bench_run(const Bench &bench) {
         return true;
 
     if (!has_limit) {
-        bench_limit.bytes =
-            std::min(std::max(bench.footprint / 2, d->flush_bytes), (size_t)1 << 30);
+        bench_limit.bytes = bench_limit_bytes(bench.footprint);
         HANDLE_ERROR(cudaMalloc(&bench_limit.from, bench_limit.bytes));
         HANDLE_ERROR(cudaMalloc(&bench_limit.to, bench_limit.bytes));
         HANDLE_ERROR(cudaMemset(bench_limit.from, 0x5a, bench_limit.bytes));
@@ -372,7 +380,7 @@ static inline bool bench_run(const Bench &bench) {
             continue;
         bench_checked(bench, &row);
         float ms = bench_once(bench, *row.rung, in_l2);
-        // Half a second a row, but not fewer than BENCH_RUNS unless they are long.
+        // A tenth of a second a row, but not fewer than BENCH_RUNS unless they are long.
         row.runs = ms > 1000 ? 1
                    : ms > 100
                        ? 3
@@ -390,10 +398,10 @@ static inline bool bench_run(const Bench &bench) {
                 continue;
             bool last = i == row.runs - 1 && row.rung->kind != LIMIT;
             if (in_l2)
-                row.cold.push_back(bench_once(bench, *row.rung, false));
+                row.ms.push_back(bench_once(bench, *row.rung, true));
             if (last && bench.poison)
                 bench.poison();
-            row.ms.push_back(bench_once(bench, *row.rung, in_l2));
+            (in_l2 ? row.cold : row.ms).push_back(bench_once(bench, *row.rung, false));
             HANDLE_ERROR(cudaDeviceSynchronize());
             if (last) {
                 row.ok = bench.check(row.rung->name, &row.error) && row.ok;

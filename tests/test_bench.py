@@ -53,10 +53,11 @@ def is_row_sound(row):
 
 
 def sizes_of(program, run):
-    """Size 1, one that fills no warp, and a large odd one; less where the work is the square of the size."""
+    """Size 1, one that fills no warp, and a large odd one; where the work is the square of the size, one of a few tiles, and an
+    odd one."""
     [(low, high)] = [(int(low), int(high)) for name, low, high, _ in numeric_options(program, run) if name == "size"]
     large = 100003 if helpers.sanitized() else 1000003
-    return sorted({min(max(size, low), high) for size in (1, 31, large if high >= 1 << 24 else 257)})
+    return sorted({min(max(size, low), high) for size in ((1, 31, large) if high >= 1 << 24 else (1, 31, 132, 257))})
 
 
 @ladder

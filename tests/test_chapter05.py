@@ -285,3 +285,9 @@ def test_dot_of_hard_data(run, rng, fill):
         run("chapter05/dot_ladder", "--size", size, "--fill", fill, "--seed", rng.randrange(10**6), status=0)
     result = run("chapter05/dot_ladder", "--size", 1000, "--fill", fill, "--inject-error", status=1)
     assert "wrong, not timed" in result.out
+
+
+def test_dot_waits_for_all_blocks(run):
+    """The block that adds up is one of many, and the others take long enough to be waited for."""
+    for workers in ("2", "5"):
+        run("chapter05/dot_ladder", "--size", 4 << 20, "--kernel", 4, status=0, env={"CUDA_CPU_WORKERS": workers})
