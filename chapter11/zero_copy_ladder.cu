@@ -9,8 +9,9 @@
  * Book:    11.2 (ladder)
  * Run:     ./bin/chapter11/zero_copy_ladder
  * Differs: random data, and one sum: the last block to finish adds up what all have found, where
- *          the book leaves that to the host. Times are those of the host's clock; to pin and fill
- * the vectors is not in them. Bench:   33M
+ *          the book leaves that to the host. Times are those of the host's clock. Pinning the
+ *          vectors is not in them.
+ * Bench:   33M
  */
 #include <math.h>
 #include <stdio.h>

@@ -52,6 +52,11 @@ def is_row_sound(row):
 # ---- The ladders
 
 
+def test_every_ladder_is_measured():
+    """A ladder whose header has no sizes would silently be none."""
+    assert not [p for p in helpers.programs() if str(p).endswith("_ladder") and not p.bench]
+
+
 def sizes_of(program, run):
     """Size 1, one that fills no warp, and a large odd one; where the work is the square of the size, one of a few tiles, and an
     odd one."""
