@@ -138,11 +138,6 @@ __global__ void __launch_bounds__(BLOCK, 2)
         c[blockIdx.x] = temp;
 }
 
-// One launch: the block that is the last to start adds up what all leave. It may wait for them, as
-// they are all under way. A sum and the number of the launch share a word of 8 bytes, so that who
-// sees the number has the sum: no fence, no counter to go to after it, one way through memory less.
-__device__ static unsigned started;
-
 // A word that one block writes while another one reads it: what C++ calls an atomic, relaxed
 __device__ static void leave(unsigned long long *at, unsigned long long word) {
 #ifdef __NVCC__
@@ -159,6 +154,11 @@ __device__ static unsigned long long look(const unsigned long long *at) {
     return __atomic_load_n(at, __ATOMIC_RELAXED);
 #endif
 }
+
+// One launch: the block that is the last to start adds up what all leave. It may wait for them, as
+// they are all under way. A sum and the number of the launch share a word of 8 bytes, so that who
+// sees the number has the sum: no fence, no counter to go to after it, one way through memory less.
+__device__ static unsigned started;
 
 __global__ void __launch_bounds__(BLOCK, 2)
     dot_finish(const float *a, const float *b, unsigned long long *sums, float *c, size_t n,
@@ -272,9 +272,7 @@ static void add_up(void) {
 }
 
 // Each product and addition rounds by 2^-24 at most, products near zero by half of the smallest
-// float. Roundings of random data go up as well as down: then a chain of m is off by more than
-// 8 sqrt(m) of them once in 10^13 times (Higham and Mary, A new approach to probabilistic rounding
-// error analysis, 2019).
+// float. Those of random data go up as well as down.
 static bool check(const char *name, BenchError *error) {
     float c;
     HANDLE_ERROR(cudaMemcpy(&c, dev_c, sizeof(float), cudaMemcpyDeviceToHost));
@@ -288,7 +286,7 @@ static bool check(const char *name, BenchError *error) {
     }
     double roundings = longest + 2;
     if (fill == RANDOM || fill == SIGNED)
-        roundings = fmin(roundings, 8 * sqrt(roundings));
+        roundings = likely_roundings(roundings);
     double limit = roundings * 0x1p-24 * magnitude + n * FLT_TRUE_MIN, off = fabs(c - expected);
     error->max = magnitude > 0 ? off / magnitude : off;
     if (!(off <= limit))

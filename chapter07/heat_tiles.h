@@ -21,9 +21,9 @@ __device__ static int origin(int i, int tiles, int size, int tile) {
 }
 
 // One direction of a tile: it begins at `begin`; from `own` to `end` it answers for the cells, and
-// needs those within `margin` of them. Its neighbours may need those below `below` and from `above`
-// on. A tile never needs a cell of another that needs none of its own: where tiles lie so close
-// that two with one between them overlap, they do so beyond their margins.
+// needs those within `margin` of them, even where it reaches further. So of two tiles both need
+// cells of the other or neither does, and none gets two rounds ahead of one that reads from it.
+// Its neighbours may need cells below `below` and from `above` on.
 struct Span {
     int begin, own, end, below, above, margin;
     __device__ Span(int i, int tiles, int size, int tile, int margin) : margin(margin) {

@@ -57,6 +57,10 @@ bool check_value(const char *name, double got, double expected, double tol) {
     return report(name, !ok, 1, 0);
 }
 
+double likely_roundings(double m) {
+    return fmin(m, 8 * sqrt(m));
+}
+
 bool check_pixels(const char *name, const unsigned char *got, const unsigned char *expected,
                   size_t pixels, double fraction_allowed) {
     double limit = fraction_allowed * (double)pixels;

@@ -23,6 +23,11 @@ bool check_floats(const char *name, const float *got, const double *expected, si
 // One number, with the same tolerance.
 bool check_value(const char *name, double got, double expected, double tol);
 
+// For a tolerance: as many of m roundings in a row, of random data, as do not cancel out. They go
+// up as well as down, and all but once in 10^13 times 8 sqrt(m) is enough (Higham and Mary, A new
+// approach to probabilistic rounding error analysis, 2019). Never more than m.
+double likely_roundings(double m);
+
 // RGBA pixels, 4 bytes each. At most `fraction_allowed` (0 to 1) of them may differ in colour: a
 // point on an edge can fall on either side by rounding. Alpha has no edge and must be the same.
 bool check_pixels(const char *name, const unsigned char *got, const unsigned char *expected,

@@ -69,6 +69,8 @@ TEST(floats) {
                rows[i].passes);
         EXPECT(check_value("x", rows[i].got, rows[i].expected, rows[i].tol) == rows[i].passes);
     }
+    EXPECT(likely_roundings(9) == 9 && likely_roundings(64) == 64);
+    EXPECT(likely_roundings(10000) == 800);
 }
 
 static unsigned char got[400], expected[400];
