@@ -1,79 +1,45 @@
 // SPDX-License-Identifier: MIT
 /*
- * add_loop_gpu: adding vectors, one block for each element
+ * add_loop_gpu: vector addition, one block for each element
  *
- * Teaches: The loop is gone, and each element has a block of its own. As many copies of the
- *          kernel run as there are elements, and each finds its own by the number of its block,
- *          blockIdx.x.
+ * Teaches: A kernel runs once for each block of the grid. The loop over the elements is gone: each
+ *          block adds one pair, and blockIdx.x is the index of its element.
+ * Terms:   kernel, launch, grid, block, blockIdx, device memory
  * Book:    4.2.1 (GPU)
- * Run:     ./bin/chapter04/add_loop_gpu
+ * Run:     ./bin/chapter04/add_loop_gpu --size 1000
  */
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include "../common/book.h"
-#include "../common/memory.h"
+#include "../common/proofs/add.h"
 
 #define N 10
 
+static size_t n = N; // --size
+
 __global__ void add(const int *a, const int *b, int *c, size_t n) {
-    size_t tid = blockIdx.x; // the element of this block
+    size_t tid = blockIdx.x; // the element that this block adds
     if (tid < n)
         c[tid] = a[tid] + b[tid];
 }
 
-// a = -i and b = i * i. 46340 is the last i with a square that fits an int: after it, i starts
-// over.
-static int index_value(size_t i) {
-    return (int)(i % 46341);
-}
-
-static void print_sums(const int *a, const int *b, const int *c, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        if (n > 20 && i == 5) {
-            printf("... %zu more ...\n", n - 10);
-            i = n - 5;
-        }
-        printf("%d + %d = %d\n", a[i], b[i], c[i]);
-    }
-}
-
 int main(int argc, char **argv) {
-    size_t n = N; // a grid has at most INT_MAX blocks in x
-    const Option own[] = {OPTION_SIZE("size", &n, 1, INT_MAX, "elements in a vector"), OPTION_END};
-    parse_options(argc, argv, "Adds two vectors on the device, one block for each element.", 0,
-                  own);
-    select_device();
-
-    size_t bytes = n * sizeof(int);
-    require_memory(4 * bytes, 3 * bytes);
-    int *a = (int *)malloc(bytes), *b = (int *)malloc(bytes), *c = (int *)malloc(bytes);
-    int *expected = (int *)malloc(bytes);
-    HANDLE_NULL(a);
-    HANDLE_NULL(b);
-    HANDLE_NULL(c);
-    HANDLE_NULL(expected);
-    for (size_t i = 0; i < n; i++) {
-        int value = index_value(i);
-        a[i] = -value;
-        b[i] = value * value;
-        expected[i] = value * (value - 1);
-    }
-
+    settings(argc, argv);
+    int *a = host_array<int>(n), *b = host_array<int>(n), *c = host_array<int>(n);
     int *dev_a, *dev_b, *dev_c;
-    HANDLE_ERROR(cudaMalloc((void **)&dev_a, bytes));
-    HANDLE_ERROR(cudaMalloc((void **)&dev_b, bytes));
-    HANDLE_ERROR(cudaMalloc((void **)&dev_c, bytes));
-    HANDLE_ERROR(cudaMemcpy(dev_a, a, bytes, cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaMemcpy(dev_b, b, bytes, cudaMemcpyHostToDevice));
 
-    add<<<(unsigned)n, 1>>>(dev_a, dev_b, dev_c, n);
+    HANDLE_ERROR(cudaMalloc(&dev_a, n * sizeof(int)));
+    HANDLE_ERROR(cudaMalloc(&dev_b, n * sizeof(int)));
+    HANDLE_ERROR(cudaMalloc(&dev_c, n * sizeof(int)));
+
+    fill_vectors(a, b, n); // a[i] = -i, b[i] = i * i
+    HANDLE_ERROR(cudaMemcpy(dev_a, a, n * sizeof(int), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(int), cudaMemcpyHostToDevice));
+
+    add<<<n, 1>>>(dev_a, dev_b, dev_c, n);
     HANDLE_LAUNCH();
 
-    HANDLE_ERROR(cudaMemcpy(c, dev_c, bytes, cudaMemcpyDeviceToHost));
-    inject_error(c, bytes);
+    HANDLE_ERROR(cudaMemcpy(c, dev_c, n * sizeof(int), cudaMemcpyDeviceToHost));
     print_sums(a, b, c, n);
-    bool ok = check_ints("c", c, expected, n);
+    bool ok = check_sums("c", c, n);
 
     HANDLE_ERROR(cudaFree(dev_a));
     HANDLE_ERROR(cudaFree(dev_b));
@@ -81,6 +47,15 @@ int main(int argc, char **argv) {
     free(a);
     free(b);
     free(c);
-    free(expected);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    // A grid has at most INT_MAX blocks in x.
+    const Option own[] = {OPTION_SIZE("size", &n, 1, INT_MAX, "elements in a vector"), OPTION_END};
+    parse_options(argc, argv, "Adds two vectors on the device, one block for each element.", 0, own);
+    select_device();
+    require_memory(4 * n * sizeof(int), 3 * n * sizeof(int));
 }

@@ -1,104 +1,71 @@
 // SPDX-License-Identifier: MIT
 /*
- * dot: the dot product, added up in shared memory
+ * dot: dot product with a reduction in shared memory
  *
- * Teaches: The threads of a block work together through shared memory, and __syncthreads() makes
- *          each wait until all have written what the others are about to read. Every block adds up
- *          its own part, in halves, and the host adds the few numbers that are left.
+ * Teaches: The threads of a block share memory, and __syncthreads() is the barrier that makes it
+ *          safe to read what another thread wrote. Each block reduces its products to one partial
+ *          sum; the host adds the partial sums.
+ * Terms:   shared memory, barrier, tree reduction, partial sum, grid-stride loop
  * Book:    5.3.1
- * Run:     ./bin/chapter05/dot
- * Differs: the result is checked against the closed form in double, with a limit that follows from
- *          the number of roundings. The length may pass 2^31.
+ * Run:     ./bin/chapter05/dot --size 1M
+ * Differs: the result is compared with the closed form, within a rounding limit derived below.
  */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include "../common/book.h"
-#include "../common/memory.h"
-
-#define imin(a, b) ((a) < (b) ? (a) : (b))
 
 #define N (33 * 1024)
+const int threadsPerBlock = 256;
 
-const unsigned threadsPerBlock = 256;
+static size_t n = N; // --size
+static bool check(float c, int blocks);
 
 __global__ void dot(const float *a, const float *b, float *c, size_t n) {
     __shared__ float cache[threadsPerBlock];
-    unsigned cacheIndex = threadIdx.x;
 
+    // Grid-stride loop: any grid covers any n.
     float temp = 0;
     size_t stride = (size_t)blockDim.x * gridDim.x;
     for (size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x; tid < n; tid += stride)
         temp += a[tid] * b[tid];
-    cache[cacheIndex] = temp;
-
+    cache[threadIdx.x] = temp;
     __syncthreads();
 
-    // In halves, so the number of threads must be a power of two. The barrier is for all of them,
-    // also for those that have nothing to add any more.
-    for (unsigned i = blockDim.x / 2; i != 0; i /= 2) {
-        if (cacheIndex < i)
-            cache[cacheIndex] += cache[cacheIndex + i];
+    // Tree reduction. blockDim.x must be a power of two. Every thread reaches the barrier, including
+    // those that no longer add: a barrier in divergent code is undefined.
+    for (unsigned i = blockDim.x / 2; i > 0; i /= 2) {
+        if (threadIdx.x < i)
+            cache[threadIdx.x] += cache[threadIdx.x + i];
         __syncthreads();
     }
-
-    if (cacheIndex == 0)
+    if (threadIdx.x == 0)
         c[blockIdx.x] = cache[0];
 }
 
-// 0² + 1² + … + x²
-static double sum_squares(double x) {
-    return x * (x + 1) * (2 * x + 1) / 6;
-}
-
-// What the float sum may be off by, relative to the true one. No term is negative, so each rounding
-// costs 2^-24 of the sum at most: of the inputs (from 2^24 on), of the product, of what a thread
-// adds, of each halving and of each block that the host adds.
-static double rounding_limit(size_t n, unsigned blocks) {
-    double per_thread = ceil((double)n / (blocks * threadsPerBlock));
-    return (2 + 1 + per_thread + log2(threadsPerBlock) + blocks) * 0x1p-24;
-}
-
 int main(int argc, char **argv) {
-    size_t n = N;
-    const Option own[] = {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
-                          OPTION_END};
-    parse_options(argc, argv, "Dot product of two vectors on the device.", 0, own);
-    select_device();
+    settings(argc, argv);
+    int blocksPerGrid = min_of(32, (n + threadsPerBlock - 1) / threadsPerBlock);
 
-    unsigned blocksPerGrid = imin(32, (n + threadsPerBlock - 1) / threadsPerBlock);
-    size_t bytes = n * sizeof(float);
-    require_memory(2 * bytes, 2 * bytes);
-    float *a = (float *)malloc(bytes), *b = (float *)malloc(bytes);
-    float *partial_c = (float *)malloc(blocksPerGrid * sizeof(float));
-    HANDLE_NULL(a);
-    HANDLE_NULL(b);
-    HANDLE_NULL(partial_c);
+    float *a = host_array<float>(n), *b = host_array<float>(n);
+    float *partial_c = host_array<float>(blocksPerGrid);
     for (size_t i = 0; i < n; i++) {
         a[i] = i;
-        b[i] = 2 * a[i];
+        b[i] = i * 2;
     }
 
     float *dev_a, *dev_b, *dev_partial_c;
-    HANDLE_ERROR(cudaMalloc((void **)&dev_a, bytes));
-    HANDLE_ERROR(cudaMalloc((void **)&dev_b, bytes));
-    HANDLE_ERROR(cudaMalloc((void **)&dev_partial_c, blocksPerGrid * sizeof(float)));
-    HANDLE_ERROR(cudaMemcpy(dev_a, a, bytes, cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaMemcpy(dev_b, b, bytes, cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMalloc(&dev_a, n * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_b, n * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_partial_c, blocksPerGrid * sizeof(float)));
+    HANDLE_ERROR(cudaMemcpy(dev_a, a, n * sizeof(float), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(float), cudaMemcpyHostToDevice));
 
     dot<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, n);
     HANDLE_LAUNCH();
 
-    HANDLE_ERROR(cudaMemcpy(partial_c, dev_partial_c, blocksPerGrid * sizeof(float),
-                            cudaMemcpyDeviceToHost));
-    inject_error(partial_c, blocksPerGrid * sizeof(float));
+    HANDLE_ERROR(cudaMemcpy(partial_c, dev_partial_c, blocksPerGrid * sizeof(float), cudaMemcpyDeviceToHost));
     float c = 0;
-    for (unsigned i = 0; i < blocksPerGrid; i++)
+    for (int i = 0; i < blocksPerGrid; i++)
         c += partial_c[i];
-
-    double expected = 2 * sum_squares(n - 1);
-    printf("Does GPU value %.6g = %.6g?\n", c, expected);
-    bool ok = check_value("dot product", c, expected, rounding_limit(n, blocksPerGrid));
+    bool ok = check(c, blocksPerGrid);
 
     HANDLE_ERROR(cudaFree(dev_a));
     HANDLE_ERROR(cudaFree(dev_b));
@@ -107,4 +74,29 @@ int main(int argc, char **argv) {
     free(b);
     free(partial_c);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    const Option own[] = {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"), OPTION_END};
+    parse_options(argc, argv, "Dot product of two vectors on the device.", 0, own);
+    select_device();
+    require_memory(2 * n * sizeof(float), 2 * n * sizeof(float));
+}
+
+// a[i] b[i] = 2 i², and 0² + 1² + … + x² = x (x + 1) (2x + 1) / 6.
+static double expected(void) {
+    double x = n - 1;
+    return 2 * (x * (x + 1) * (2 * x + 1) / 6);
+}
+
+// No term is negative, so each rounding costs at most 2^-24 of the sum: two for the inputs (from 2^24
+// on), one for the product, then one for each addition a term passes through: in its thread, in the
+// tree, on the host.
+static bool check(float c, int blocks) {
+    double per_thread = ceil((double)n / ((double)blocks * threadsPerBlock));
+    double roundings = 2 + 1 + per_thread + log2(threadsPerBlock) + blocks;
+    printf("Does GPU value %.6g = %.6g?\n", c, expected());
+    return check_value("dot product", c, expected(), roundings * 0x1p-24);
 }

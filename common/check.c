@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: MIT
-// Comparing a result with its reference.
+// Compares a result with its reference.
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "check.h"
 #include "options.h"
 
 enum { SHOWN = 5 }; // mismatches printed one by one
 
-void inject_error(void *data, size_t bytes) {
-    if (!options.inject_error || bytes == 0)
-        return;
-    // The highest bit but one of an element in the middle, whether elements have 1, 2, 4 or 8
-    // bytes: a float or an int changes grossly, and of a pixel it is the alpha.
-    size_t at = bytes < 4 ? bytes - 1 : bytes < 8 ? 3 : bytes / 8 / 2 * 8 + 7;
-    ((unsigned char *)data)[at] ^= 0x40;
-    fprintf(stderr, "%s: --inject-error: changed byte %zu of %zu\n", options.program, at, bytes);
+// Whether --inject-error changes element i of n: the one in the middle.
+static bool spoiled(size_t i, size_t n) {
+    if (!options.inject_error || i != n / 2)
+        return false;
+    fprintf(stderr, "%s: --inject-error: changed element %zu of %zu\n", options.program, i, n);
+    return true;
 }
 
+// Prints the summary line of a check.
 static bool report(const char *name, size_t differ, size_t n, size_t allowed) {
     if (n == 0)
         fprintf(stderr, "%s: nothing to check\n", name);
@@ -35,22 +36,38 @@ static bool close_enough(double got, double expected, double tol) {
 
 bool check_ints(const char *name, const int *got, const int *expected, size_t n) {
     size_t differ = 0;
-    for (size_t i = 0; i < n; i++)
-        if (got[i] != expected[i] && differ++ < SHOWN)
-            fprintf(stderr, "%s[%zu]: got %d, expected %d\n", name, i, got[i], expected[i]);
+    for (size_t i = 0; i < n; i++) {
+        int value = spoiled(i, n) ? got[i] ^ 0x40000000 : got[i];
+        if (value != expected[i] && differ++ < SHOWN)
+            fprintf(stderr, "%s[%zu]: got %d, expected %d\n", name, i, value, expected[i]);
+    }
     return report(name, differ, n, 0);
 }
 
-bool check_floats(const char *name, const float *got, const double *expected, size_t n,
-                  double tol) {
+bool check_counts(const char *name, const unsigned long long *got, const unsigned long long *expected,
+                  size_t n) {
     size_t differ = 0;
-    for (size_t i = 0; i < n; i++)
-        if (!close_enough(got[i], expected[i], tol) && differ++ < SHOWN)
-            fprintf(stderr, "%s[%zu]: got %.9g, expected %.9g\n", name, i, got[i], expected[i]);
+    for (size_t i = 0; i < n; i++) {
+        unsigned long long value = spoiled(i, n) ? got[i] + 1 : got[i];
+        if (value != expected[i] && differ++ < SHOWN)
+            fprintf(stderr, "%s[%zu]: got %llu, expected %llu\n", name, i, value, expected[i]);
+    }
+    return report(name, differ, n, 0);
+}
+
+bool check_floats(const char *name, const float *got, const double *expected, size_t n, double tol) {
+    size_t differ = 0;
+    for (size_t i = 0; i < n; i++) {
+        float value = spoiled(i, n) ? NAN : got[i];
+        if (!close_enough(value, expected[i], tol) && differ++ < SHOWN)
+            fprintf(stderr, "%s[%zu]: got %.9g, expected %.9g\n", name, i, value, expected[i]);
+    }
     return report(name, differ, n, 0);
 }
 
 bool check_value(const char *name, double got, double expected, double tol) {
+    if (spoiled(0, 1))
+        got = NAN;
     bool ok = close_enough(got, expected, tol);
     if (!ok)
         fprintf(stderr, "%s: got %.17g, expected %.17g\n", name, got, expected);
@@ -61,26 +78,63 @@ double likely_roundings(double m) {
     return fmin(m, 8 * sqrt(m));
 }
 
-bool check_pixels(const char *name, const unsigned char *got, const unsigned char *expected,
-                  size_t pixels, double fraction_allowed) {
-    double limit = fraction_allowed * (double)pixels;
+unsigned char byte_near(double value, double tol, unsigned char got) {
+    return got >= floor(value - tol) && got <= floor(value + tol) ? got : (unsigned char)value;
+}
+
+// What the pixels of one picture are compared with: `expected`, or what `expect` says.
+typedef struct {
+    const char *name;
+    size_t width, pixels;
+    const unsigned char *got, *expected;
+    void (*expect)(size_t x, size_t y, const unsigned char *got, unsigned char *expected);
+} Picture;
+
+// Copies pixel i and the one expected there. Returns whether they differ.
+static bool differs(const Picture *p, size_t i, unsigned char *got, unsigned char *expected) {
+    memcpy(got, &p->got[4 * i], 4);
+    if (options.inject_error && i == p->pixels / 2)
+        got[3] ^= 0x40; // alpha, since a share of the colours may differ
+    if (p->expect)
+        p->expect(i % p->width, i / p->width, got, expected);
+    else
+        memcpy(expected, &p->expected[4 * i], 4);
+    return memcmp(got, expected, 4) != 0;
+}
+
+static bool compare(const Picture *p, double fraction_allowed) {
+    double limit = fraction_allowed * (double)p->pixels;
     size_t allowed = limit >= 1 && fraction_allowed <= 1 ? (size_t)limit : 0;
-    size_t differ = 0, wrong = 0;
-    for (size_t i = 0; i < pixels; i++)
-        if (memcmp(&got[4 * i], &expected[4 * i], 4) != 0) {
+    size_t differ = 0, wrong_alpha = 0;
+    unsigned char got[4], expected[4];
+    if (p->pixels > 0)
+        spoiled(p->pixels / 2, p->pixels);
+    for (size_t i = 0; i < p->pixels; i++)
+        if (differs(p, i, got, expected)) {
             differ++;
-            wrong += got[4 * i + 3] != expected[4 * i + 3];
+            wrong_alpha += got[3] != expected[3];
         }
-    if (differ <= allowed && wrong == 0 && pixels > 0)
+    if (differ <= allowed && wrong_alpha == 0 && p->pixels > 0)
         return true;
-    for (size_t i = 0, shown = 0; i < pixels && shown < SHOWN; i++) {
-        const unsigned char *g = &got[4 * i], *e = &expected[4 * i];
+    for (size_t i = 0, shown = 0; i < p->pixels && shown < SHOWN; i++)
         // Where colours alone stay within the limit, show the pixels that do not.
-        if (memcmp(g, e, 4) != 0 && (differ > allowed || g[3] != e[3])) {
-            fprintf(stderr, "%s[%zu]: got (%d %d %d %d), expected (%d %d %d %d)\n", name, i, g[0],
-                    g[1], g[2], g[3], e[0], e[1], e[2], e[3]);
+        if (differs(p, i, got, expected) && (differ > allowed || got[3] != expected[3])) {
+            fprintf(stderr, "%s[%zu]: got (%d %d %d %d), expected (%d %d %d %d)\n", p->name, i, got[0],
+                    got[1], got[2], got[3], expected[0], expected[1], expected[2], expected[3]);
             shown++;
         }
-    }
-    return report(name, differ, pixels, differ > allowed ? allowed : 0);
+    return report(p->name, differ, p->pixels, differ > allowed ? allowed : 0);
+}
+
+bool check_pixels(const char *name, const unsigned char *got, const unsigned char *expected, size_t pixels,
+                  double fraction_allowed) {
+    Picture picture = {name, pixels ? pixels : 1, pixels, got, expected, NULL};
+    return compare(&picture, fraction_allowed);
+}
+
+bool check_picture(const char *name, const unsigned char *got, size_t width, size_t height,
+                   void (*expect)(size_t x, size_t y, const unsigned char *got, unsigned char *expected),
+                   double fraction_allowed) {
+    Picture picture = {name, width, width * height, got, NULL, expect};
+    return compare(&picture, fraction_allowed);
 }

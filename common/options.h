@@ -80,6 +80,10 @@ extern struct Options {
 // on, output that does not reach stdout (closed pipe, full disk) is reported at exit, status 1.
 void parse_options(int argc, char **argv, const char *doc, unsigned uses, const Option *own);
 
+// Every program defines this below the line "proof": it declares its options, calls parse_options and
+// select_device, and refuses sizes beyond the available memory.
+void settings(int argc, char **argv);
+
 // Ends the program: `program: reason` on stderr. The reason takes printf's formats.
 __attribute__((noreturn, format(printf, 2, 3))) void quit(int status, const char *reason, ...);
 

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// The check of the ripple, which chapters 5 and 8 draw.
+#ifndef COMMON_PROOFS_RIPPLE_H
+#define COMMON_PROOFS_RIPPLE_H
+
+#include "../book.h"
+
+// The frame to check: where the waves start, in pixels, and its number.
+static double ripple_x, ripple_y, ripple_ticks;
+
+static void expect_ripple(size_t x, size_t y, const unsigned char *got, unsigned char *expected) {
+    double ring = hypot(x - ripple_x, y - ripple_y) / 10, phase = ripple_ticks / 7;
+    double value = 128 + 127 * cos(ring - phase) / (ring + 1);
+    // In float, up to seven roundings of 2^-24 go into the distance and the angle; 127 / (ring + 1) is
+    // how much of them reaches the value. cosf and the operations after it add a few 2^-24 of 255.
+    double tol = (127 * 7 * (ring + phase) / (ring + 1) + 255 * 10) * 0x1p-24;
+    for (int color = 0; color < 3; color++)
+        expected[color] = byte_near(value, tol, got[color]);
+    expected[3] = 255;
+}
+
+// Checks frame `ticks` of a ripple with its centre at (x, y), and says that it is right.
+static inline bool check_ripple(const unsigned char *pixels, size_t size, float x, float y, int ticks) {
+    ripple_x = x;
+    ripple_y = y;
+    ripple_ticks = ticks;
+    bool ok = check_picture("pixel", pixels, size, size, expect_ripple, 0);
+    if (ok)
+        printf("Frame %d is right.\n", ticks);
+    return ok;
+}
+
+#endif

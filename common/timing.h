@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// The time of a kernel once everything is warm. Chapter 6 shows the events themselves.
+#ifndef COMMON_TIMING_H
+#define COMMON_TIMING_H
+
+#include <algorithm>
+#include "book.h"
+
+const int TIMED_RUNS = 11;
+
+// The median time of a launch in milliseconds, between two events in the default stream: one run to
+// warm up, then TIMED_RUNS, or those that fit into half a second (at least one).
+//
+//     float ms = median_ms([&] { kernel<<<blocks, threads>>>(dev_c, n); });
+//
+// `reset` runs before each launch and is not timed, for a kernel that adds to its output.
+template <class Launch, class Reset> float median_ms(Launch launch, Reset reset) {
+    cudaEvent_t start, stop;
+    HANDLE_ERROR(cudaEventCreate(&start));
+    HANDLE_ERROR(cudaEventCreate(&stop));
+    float ms[TIMED_RUNS], total = 0;
+    int runs = 0;
+    for (bool warm = false; !warm || (runs < TIMED_RUNS && total < 500);) {
+        reset();
+        HANDLE_ERROR(cudaEventRecord(start));
+        launch();
+        HANDLE_LAUNCH();
+        HANDLE_ERROR(cudaEventRecord(stop));
+        HANDLE_ERROR(cudaEventSynchronize(stop));
+        HANDLE_ERROR(cudaEventElapsedTime(&ms[runs], start, stop));
+        if (warm || ms[runs] > 500) // a run that long needs no other one to warm up
+            total += ms[runs++];
+        warm = true;
+    }
+    HANDLE_ERROR(cudaEventDestroy(start));
+    HANDLE_ERROR(cudaEventDestroy(stop));
+    std::nth_element(ms, ms + runs / 2, ms + runs);
+    return ms[runs / 2];
+}
+template <class Launch> float median_ms(Launch launch) {
+    return median_ms(launch, [] {});
+}
+
+#endif
