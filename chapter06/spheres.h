@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// The scene of this chapter's ray tracers, the options they share, and the check of their pictures.
+#ifndef CHAPTER06_SPHERES_H
+#define CHAPTER06_SPHERES_H
+
+#include "../common/book.h"
+
+#define DIM         1024 // the picture shows DIM x DIM units, whatever its size in pixels
+#define SPHERES     20
+#define MAX_SPHERES 2000 // 56 KB of the 64 KB of constant memory
+#define INF         2e10f
+
+struct Sphere {
+    float r, g, b;
+    float x, y, z;
+    float radius;
+
+    // The z at which the ray through (ox, oy), parallel to the z axis, leaves the sphere on our side,
+    // or -INF when it misses. *n is the cosine of the angle between the ray and the normal there.
+    __device__ float hit(float ox, float oy, float *n) const {
+        float dx = ox - x, dy = oy - y;
+        float square = radius * radius - dx * dx - dy * dy;
+        if (!(square > 0))
+            return -INF;
+        float dz = sqrtf(square);
+        *n = dz / radius;
+        return z + dz;
+    }
+};
+
+static size_t size = DIM;     // --size
+static int spheres = SPHERES; // --spheres
+
+static inline void sphere_settings(int argc, char **argv, const char *doc, unsigned uses) {
+    const Option own[] = {OPTION_SIZE("size", &size, 1, 65535, "pixels a side"),
+                          OPTION_INT("spheres", &spheres, 1, MAX_SPHERES, "number of spheres"), OPTION_END};
+    parse_options(argc, argv, doc, uses, own);
+    select_device();
+    require_memory(2 * size * size * 4, size * size * 4);
+}
+
+// Random spheres. Braces, so that the numbers are drawn from left to right.
+static inline void place_spheres(Sphere *s, int n) {
+    for (int i = 0; i < n; i++)
+        s[i] = {rnd(1.0f),          rnd(1.0f),          rnd(1.0f),       rnd(1000.0f) - 500,
+                rnd(1000.0f) - 500, rnd(1000.0f) - 500, rnd(100.0f) + 20};
+}
+
+// Each ray tests every sphere: two operations for dx and dy, five for the square.
+static inline double ray_operations(void) {
+    return 7.0 * size * size * spheres;
+}
+
+// The reference loops over the spheres, not over the rays, and computes in double: in each row it
+// draws a sphere where no nearer one has been drawn.
+static inline void draw_spheres(unsigned char *pixels, const Sphere *s) {
+    double *depth = host_array<double>(size);
+    double half = size / 2.0, unit = (double)DIM / size;
+    for (size_t y = 0; y < size; y++) {
+        unsigned char *row = pixels + y * size * 4;
+        for (size_t x = 0; x < size; x++) {
+            depth[x] = -INF;
+            row[x * 4 + 0] = row[x * 4 + 1] = row[x * 4 + 2] = 0;
+            row[x * 4 + 3] = 255;
+        }
+        for (int i = 0; i < spheres; i++) {
+            double radius = s[i].radius, dy = (y - half) * unit - s[i].y;
+            if (!(fabs(dy) < radius))
+                continue;
+            for (size_t x = 0; x < size; x++) {
+                double dx = (x - half) * unit - s[i].x;
+                double dz = sqrt(fmax(radius * radius - dx * dx - dy * dy, 0));
+                if (!(dz > 0 && s[i].z + dz > depth[x]))
+                    continue;
+                depth[x] = s[i].z + dz;
+                row[x * 4 + 0] = (unsigned char)(s[i].r * dz / radius * 255);
+                row[x * 4 + 1] = (unsigned char)(s[i].g * dz / radius * 255);
+                row[x * 4 + 2] = (unsigned char)(s[i].b * dz / radius * 255);
+            }
+        }
+    }
+    free(depth);
+}
+
+// In float a colour can be truncated to the neighbouring whole number, so it may be off by one. Where
+// two spheres intersect, or at a silhouette, the other sphere can be nearest: with 1000 spheres that
+// was so for less than one pixel in a million. Ten in a million may differ, or two of a small picture.
+static inline bool check_spheres(const unsigned char *pixels, const Sphere *s) {
+    unsigned char *expected = host_array<unsigned char>(size * size * 4);
+    draw_spheres(expected, s);
+    for (size_t i = 0; i < size * size * 4; i++)
+        if (i % 4 != 3 && abs(pixels[i] - expected[i]) == 1)
+            expected[i] = pixels[i];
+    double allowed = fmax(1e-5, fmin(2.5 / (size * size), 0.125));
+    bool ok = check_pixels("pixel", pixels, expected, size * size, allowed);
+    free(expected);
+    return ok;
+}
+
+#endif
