@@ -86,5 +86,5 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    sphere_settings(argc, argv, "Draws spheres from constant memory.", PICTURE);
+    sphere_settings(argc, argv, "Draws spheres from constant memory.", PICTURE | TIMES);
 }
