@@ -18,7 +18,7 @@
 #include "../common/color.h"
 #include "../common/cpu_anim.h"
 #include "../common/memory.h"
-#include "heat.h"
+#include "../common/proofs/heat.h"
 
 #define MAX_SIZE 11585 // 2^27 texels are the most that a texture over linear memory can have
 

@@ -17,7 +17,7 @@
 #include "../common/color.h"
 #include "../common/cpu_anim.h"
 #include "../common/memory.h"
-#include "heat.h"
+#include "../common/proofs/heat.h"
 
 #define MAX_SIZE 65000 // rows are the most that a texture over pitched memory can have
 

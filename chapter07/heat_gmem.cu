@@ -18,7 +18,7 @@
 #include "../common/color.h"
 #include "../common/cpu_anim.h"
 #include "../common/memory.h"
-#include "heat.h"
+#include "../common/proofs/heat.h"
 
 struct DataBlock {
     size_t size = DIM;

@@ -19,7 +19,7 @@
 #include "../common/bench.h"
 #include "../common/book.h"
 #include "../common/memory.h"
-#include "heat.h"
+#include "../common/proofs/heat.h"
 #include "heat_tiles.h"
 
 namespace cg = cooperative_groups;

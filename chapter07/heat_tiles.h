@@ -4,7 +4,7 @@
 #define CHAPTER07_HEAT_TILES_H
 
 #include <cuda_runtime.h>
-#include "heat.h"
+#include "../common/proofs/heat.h"
 
 // A lane holds four columns of ROWS rows in registers, a warp 128 columns, and WARPS warps stand
 // one above the other. Cells near the edge of a tile lack neighbours, so what is wrong moves in by

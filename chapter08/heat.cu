@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-#include "../chapter07/heat.h"
+#include "../common/proofs/heat.h"
 #include "../common/book.h"
 #include "../common/color.h"
 #include "../common/gpu_anim.h"

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The plate of this chapter: where its heaters are, how warm it is at first, and what the heat that
-// spreads over it is compared with.
-#ifndef CHAPTER07_HEAT_H
-#define CHAPTER07_HEAT_H
+// The heat simulation of chapters 7 and 8: its constants, the heaters and the initial temperatures; and
+// below the line the check of the temperatures.
+#ifndef COMMON_PROOFS_HEAT_H
+#define COMMON_PROOFS_HEAT_H
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <algorithm>
-#include "../common/book.h"
+#include "../book.h"
 
 #define DIM   1024
 #define SPEED 0.25f
-#define STEPS 90 // in a frame
+#define STEPS 90 // time steps per frame
 
-// The heaters, and 0 where there are none. Places are those of a plate of DIM x DIM cells.
+// Writes the temperature of each heater, and 0 elsewhere. Positions are scaled from a plate of
+// DIM x DIM cells to size x size.
 static inline void place_heaters(float *heaters, size_t size) {
     for (size_t i = 0; i < size * size; i++) {
         double x = (double)DIM * (i % size) / size, y = (double)DIM * (i / size) / size;
@@ -24,11 +21,10 @@ static inline void place_heaters(float *heaters, size_t size) {
     }
     const size_t cells[][2] = {{100, 100}, {100, 700}, {300, 300}, {700, 200}};
     for (int i = 0; i < 4; i++)
-        heaters[cells[i][0] * size / DIM + cells[i][1] * size / DIM * size] =
-            i == 0 ? 0.50005f : 0.0001f;
+        heaters[cells[i][0] * size / DIM + cells[i][1] * size / DIM * size] = i == 0 ? 0.50005f : 0.0001f;
 }
 
-// At first the corner at the upper left is hot too, but nothing keeps it so.
+// Writes the initial temperatures: the heaters, and a hot upper left corner that is not a heater.
 static inline void place_heat(float *temperatures, const float *heaters, size_t size) {
     for (size_t i = 0; i < size * size; i++) {
         double x = (double)DIM * (i % size) / size, y = (double)DIM * (i / size) / size;
@@ -36,7 +32,10 @@ static inline void place_heat(float *temperatures, const float *heaters, size_t 
     }
 }
 
-// One step of the reference.
+// ---------------------------------------------------------------------------------------- proof
+
+// One time step of the reference: the heaters are re-imposed on `in`, then each cell becomes the mean of
+// its neighbours. Coordinates are clamped at the edges.
 static inline void spread(double *out, double *in, const float *heaters, size_t size) {
     for (size_t i = 0; i < size * size; i++)
         if (heaters[i] != 0)
@@ -50,21 +49,18 @@ static inline void spread(double *out, double *in, const float *heaters, size_t 
     }
 }
 
-// Whether the reference can do so many steps in seconds: 2^30 cells.
+// Whether the reference computes that many steps within seconds: at most 2^30 cells in all.
 static inline bool affordable(size_t size, size_t steps) {
     return steps <= ((size_t)1 << 30) / (size * size);
 }
 
-// Compares temperatures with those that `steps` steps in double make of `first`. Each step of the
-// device rounds what it adds to a cell, and the sum, by 2^-25 at most, and later steps do not
-// enlarge that, for they only take means.
-static inline bool check_heat(const float *got, const float *first, const float *heaters,
-                              size_t size, size_t steps) {
+// Compares the temperatures with the reference, `steps` steps in double from `first` on. Temperatures
+// are at most 1, so in each step the device rounds the change of a cell and the new value by at most
+// 2^-25 each. Later steps do not amplify the error, because they only take means.
+static inline bool check_heat(const float *got, const float *first, const float *heaters, size_t size,
+                              size_t steps) {
     size_t cells = size * size;
-    double *in = (double *)malloc(cells * sizeof(double));
-    double *out = (double *)malloc(cells * sizeof(double));
-    HANDLE_NULL(in);
-    HANDLE_NULL(out);
+    double *in = host_array<double>(cells), *out = host_array<double>(cells);
     std::copy(first, first + cells, in);
     for (size_t i = 0; i < steps; i++) {
         spread(out, in, heaters, size);
