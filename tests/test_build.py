@@ -533,6 +533,53 @@ def test_programs_in_reading_order(sources):
     assert "chapter03/d:png,gl" in run(sources, "scripts/programs.sh", "--needs")
 
 
+def test_the_books_order():
+    """Chapters as numbers, the appendix after them, and in a section the book's own programs before all others."""
+    rows = [line.split("\t") for line in run(ROOT, "scripts/programs.sh").splitlines()]
+    folders = list(dict.fromkeys(row[0].split("/")[0] for row in rows))
+    assert folders == sorted(f for f in folders if f.startswith("chapter")) + ["appendix_a"]
+    order = [number for number, _, _ in sections()]
+    places = [order.index(re.match(r"[0-9A-Z.]+", row[2])[0]) for row in rows]
+    assert places == sorted(places)
+    for before, after in zip(rows, rows[1:]):
+        if before[2].split()[0] == after[2].split()[0]:
+            assert beyond_the_book(before[2]) <= beyond_the_book(after[2]), f"{after[0]} comes after {before[0]}"
+    assert [row[0] for row in rows if row[2].startswith("5.3.1")][:2] == ["chapter05/dot", "chapter05/dot_wrong_barrier"]
+
+
+def beyond_the_book(section):
+    return bool(re.search("archive|course|lab|ladder|after the book", section))
+
+
+def sections():
+    """(number, title, names of the programs printed there) of each section of the book."""
+    for line in (ROOT / "tests/sections.txt").read_text().splitlines():
+        if not line.startswith("#"):
+            number, title, *programs = (part.strip() for part in line.split("|"))
+            yield number, title, programs[0].split() if programs else []
+
+
+def test_sections_are_the_books():
+    """Each section that a Book: field names is one of the book's, and a program that the book prints names the section with it."""
+    known = {number for number, _, _ in sections()}
+    printed = {}
+    for number, _, names in sections():
+        chapter = number.split(".")[0]
+        folder = "chapter%02d" % int(chapter) if chapter.isdigit() else "appendix_" + chapter.lower()
+        for name in names:
+            printed.setdefault(f"{folder}/{name}", set()).add(number)
+    programs = {line.split("\t")[0]: line.split("\t")[2] for line in run(ROOT, "scripts/programs.sh").splitlines()}
+    for name, field in programs.items():
+        named = set(re.findall(r"\b(?:[A-Z]|\d+)(?:\.\d+)+\b", field))
+        assert named and named <= known, f"{name}: {field}"
+        assert not beyond_the_book(field) or name not in printed, f"{name}: the book prints it: {field}"
+        for number in printed.get(name, ()):
+            assert any(f"{number}.".startswith(f"{n}.") for n in named), f"{name}: the book prints it in {number}: {field}"
+        for number in named if name in printed else ():
+            assert any(f"{p}.".startswith(f"{number}.") for p in printed[name]), f"{name}: {field} is not where the book prints it"
+    assert printed.keys() <= programs.keys()
+
+
 def test_readme_table_is_fresh():
     table = (ROOT / "README.md").read_text().split("<!-- programs:begin", 1)[1].split("-->\n", 1)[1].split("<!-- programs:end")[0]
     assert table == run(ROOT, "scripts/programs.sh", "--table"), "stale: run make docs"
