@@ -3,17 +3,21 @@
 # The programs of the suite, read from the header comment of each chapterNN/name.cu. This is the only
 # reader of those headers: the build, `make run`, the tests and the README's table all ask it.
 #   programs.sh [FOLDER…]   a line a program in reading order, fields separated by tabs:
-#                           program, title, book, teaches, run, differs, needs, picture, expect, bench
+#                           program, title, book, teaches, run, differs, needs, picture, expect, bench,
+#                           terms
 #   programs.sh --needs     "chapter12/fft_2d:cufft" for each program that needs a library or gl to build
 #   programs.sh --check     says file:line: what is wrong with a header; exit status 1 when anything is
-#   programs.sh --table     the table of the README, in Markdown
+#   programs.sh --table     the table of docs/programs.md: every program, with what it teaches
+#   programs.sh --chapters  the table of the README: a row a chapter
+#   programs.sh --index     the table of docs/index.md: the terms of docs/terms.txt, each with its
+#                           definition and the programs that show it
 set -eu
 cd "${0%/*}/.."
 
 mode=list
 case ${1-} in
---needs | --check | --table) mode=${1#--} && shift ;;
--*) sed -n '3,9s/^# \{0,1\}//p' "$0" >&2 && exit 64 ;;
+--needs | --check | --table | --chapters | --index) mode=${1#--} && shift ;;
+-*) sed -n '3,13s/^# \{0,1\}//p' "$0" >&2 && exit 64 ;;
 esac
 [ $# -gt 0 ] || set -- chapter[0-9][0-9] appendix_a
 
@@ -43,6 +47,13 @@ function check_needs(text, line,    words, n, i) {
     for (i = 1; i <= n; i++)
         if (words[i] !~ /^(gl|gpus=[1-9][0-9]*|sm=[1-9][0-9]+[af]?|libs=[a-z0-9_+]+)$/)
             complain(line, "Needs: \"" words[i] "\" is none of gl, gpus=N, sm=NN, libs=name")
+}
+
+# Each must stand in docs/terms.txt, spelled as there.
+function check_terms(text, line,    words, n, i) {
+    n = split(text, words, /, */)
+    for (i = 1; i <= n; i++)
+        if (!(words[i] in term)) complain(line, "Terms: \"" words[i] "\" is not in docs/terms.txt")
 }
 
 # "yes", or "as chapterNN/name", a program that says yes itself
@@ -91,7 +102,7 @@ function finish(    n, i, keys, section, chapter) {
         complain(lines, "the header comment does not end")
     }
     if (title == "") complain(3, "the header begins with \" * " base ": what it is\"")
-    n = split("Teaches Book Run", keys, " ")
+    n = split("Teaches Terms Book Run", keys, " ")
     for (i = 1; i <= n; i++)
         if (value[keys[i]] == "") complain(2, "the header has no " keys[i] ": field")
     section = value["Book"]
@@ -105,6 +116,7 @@ function finish(    n, i, keys, section, chapter) {
         complain(where["Run"], "Run: must begin with ./bin/" name)
     if (value["Needs"] != "") check_needs(value["Needs"], where["Needs"])
     if (value["Picture"] != "") check_picture(value["Picture"], where["Picture"])
+    check_terms(value["Terms"], where["Terms"])
     if (value["Expect"] != "" && value["Expect"] != "1")
         complain(where["Expect"], "Expect: is 1, the exit status of a program that is wrong on purpose, or the line is left out")
     if (value["Bench"] != "") check_bench(value["Bench"], where["Bench"])
@@ -112,7 +124,12 @@ function finish(    n, i, keys, section, chapter) {
     # Chapters, then the appendix; in a section what the book prints, then what it does not, the ladders among it
     print (folder !~ /^chapter/) folder ":" key(section) " " (value["Book"] ~ /archive|course|lab|ladder|after the book/) " " \
         (section != value["Book"]) " " base "\t" name "\t" title "\t" value["Book"] "\t" value["Teaches"] "\t" \
-        value["Run"] "\t" value["Differs"] "\t" value["Needs"] "\t" value["Picture"] "\t" value["Expect"] "\t" value["Bench"]
+        value["Run"] "\t" value["Differs"] "\t" value["Needs"] "\t" value["Picture"] "\t" value["Expect"] "\t" value["Bench"] "\t" value["Terms"]
+}
+
+BEGIN {
+    while ((getline line < "docs/terms.txt") > 0)
+        if (line !~ /^#/) term[substr(line, 1, index(line, ": ") - 1)] = 1
 }
 
 FNR == 1 {
@@ -143,7 +160,7 @@ state == "title" {
     sub(/:.*/, "", last)
     text = $0
     sub(/^ \* [A-Z][a-z]*: */, "", text)
-    if (last !~ /^(Teaches|Book|Run|Differs|Needs|Picture|Expect|Bench)$/) complain(FNR, last ": is no field of a header")
+    if (last !~ /^(Teaches|Terms|Book|Run|Differs|Needs|Picture|Expect|Bench)$/) complain(FNR, last ": is no field of a header")
     if (last in value) complain(FNR, last ": is here twice")
     if (text == "") complain(FNR, last ": is empty")
     value[last] = text
@@ -164,6 +181,19 @@ END {
     check_likes()
 }
 ' $files | LC_ALL=C sort -t "$tab" -k 1,1 -s | awk -F "$tab" -v mode="$mode" '
+BEGIN {
+    heading["chapter03"] = "Introduction to CUDA C"
+    heading["chapter04"] = "Parallel programming in CUDA C"
+    heading["chapter05"] = "Thread cooperation"
+    heading["chapter06"] = "Constant memory and events"
+    heading["chapter07"] = "Texture memory"
+    heading["chapter08"] = "Graphics interoperability"
+    heading["chapter09"] = "Atomics"
+    heading["chapter10"] = "Streams"
+    heading["chapter11"] = "CUDA C on multiple GPUs"
+    heading["chapter12"] = "Libraries and tools"
+    heading["appendix_a"] = "Advanced atomics"
+}
 mode == "check" {
     if ($1 == "!") {
         print $2
@@ -190,5 +220,33 @@ mode == "table" {
     if ($10 != "") notes = notes (notes == "" ? "" : ", ") "wrong on purpose: status " $10
     print "| [" $2 "](" $2 ".cu) | " $4 " | " teaches " | " notes " |"
 }
-END { exit bad }
+mode == "chapters" {
+    split($2, part, "/")
+    if (part[1] != chapter) {
+        if (chapter != "") print " |"
+        else print "| chapter | programs |\n|---|---|"
+        chapter = part[1]
+        number = chapter
+        if (sub(/^chapter0*/, "", number)) number = number ". "
+        else number = toupper(substr(chapter, 10)) ". "
+        printf "| %s%s | ", number, heading[chapter]
+    } else printf ", "
+    printf "[%s](%s.cu)", part[2], $2
+}
+mode == "index" {
+    n = split($12, words, /, */)
+    for (i = 1; i <= n; i++) shown[words[i]] = shown[words[i]] (shown[words[i]] == "" ? "" : ", ") "[" $2 "](../" $2 ".cu)"
+}
+END {
+    if (mode == "chapters" && chapter != "") print " |"
+    if (mode == "index") {
+        print "| term | meaning | programs |\n|---|---|---|"
+        while ((getline line < "docs/terms.txt") > 0) {
+            if (line ~ /^#/) continue
+            name = substr(line, 1, index(line, ": ") - 1)
+            print "| " name " | " substr(line, length(name) + 3) " | " shown[name] " |"
+        }
+    }
+    exit bad
+}
 '
