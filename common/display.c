@@ -82,7 +82,7 @@ static bool use_window(void) {
     return problem ? no_window(problem) : wanted;
 }
 
-void display_check_options(void) {
+static void check_options(void) {
     clean_up_at_the_end();
     if (use_window())
         return;
@@ -94,6 +94,10 @@ void display_check_options(void) {
     char *first = image_frame_path(path, 0);
     file_check(first);
     free(first);
+}
+
+__attribute__((constructor)) static void take_part_in_options(void) {
+    check_picture_options = check_options;
 }
 
 // A dimension of the terminal: what the kernel says, else the environment, else the usual.
@@ -140,8 +144,8 @@ static size_t cube_level(size_t colour) {
 
 // The mean colour of cell (x, y) when the picture is divided into columns * rows cells, y = 0 on
 // top, as the colour of text (plane 3) or of the background (4).
-static void set_colour(int plane, enum Colours colours, const Canvas *canvas, size_t columns,
-                       size_t rows, size_t x, size_t y) {
+static void set_colour(int plane, enum Colours colours, const Canvas *canvas, size_t columns, size_t rows,
+                       size_t x, size_t y) {
     size_t left = x * canvas->width / columns, right = (x + 1) * canvas->width / columns;
     size_t top = y * canvas->height / rows, bottom = (y + 1) * canvas->height / rows;
     size_t mean[3] = {0, 0, 0}, n = (right - left) * (bottom - top);
@@ -225,8 +229,8 @@ static void write_file(const Canvas *canvas) {
         image_close();
     if (canvas->close)
         canvas->close(canvas);
-    printf("wrote %s%s%s (%zux%zu", first, sequence ? " to " : "", sequence ? name : "",
-           canvas->width, canvas->height);
+    printf("wrote %s%s%s (%zux%zu", first, sequence ? " to " : "", sequence ? name : "", canvas->width,
+           canvas->height);
     if (canvas->frame && !sequence)
         printf(", %s%zu frame%s", all ? "" : "the last of ", n, n == 1 ? "" : "s");
     puts(all && image_is_lossy() ? ", with loss)" : ")");

@@ -33,9 +33,6 @@ typedef struct Canvas {
     void (*close)(const struct Canvas *canvas);
 } Canvas;
 
-// Refuses --window, --output and their like early when they cannot work. parse_options calls it.
-void display_check_options(void);
-
 // Opens the window that the canvas will be shown in, so that OpenGL has a context before that.
 // False when there is to be none.
 bool display_open_window(const Canvas *canvas);

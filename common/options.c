@@ -12,12 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "display.h"
 #include "options.h"
 
-// Programs without a picture are linked without it, and without the libraries that it needs.
-#pragma weak display_check_options
-
+void (*check_picture_options)(void);
 struct Options options = {.window = -1, .seed = 1, .frames = 120, .kernel = -1};
 
 __attribute__((constructor)) static void set_program_name(void) {
@@ -56,8 +53,7 @@ static void check_stdout(void) {
 // device) would be taken for it. Writing to this stand-in for stdout fails as it should.
 static void open_standard_files(void) {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-        if (fcntl(fd, F_GETFD) < 0 &&
-            open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_RDWR) < 0)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_RDWR) < 0)
             _exit(EXIT_FAILURE);
 }
 
@@ -75,8 +71,8 @@ static long long parse_whole(const char *name, const char *text, long long min, 
         end++;
     }
     if (!good || *end || value < min || value > max)
-        quit(EXIT_USAGE, "--%s %s: must be a whole number from %lld to %lld", name,
-             *text ? text : "''", min, max);
+        quit(EXIT_USAGE, "--%s %s: must be a whole number from %lld to %lld", name, *text ? text : "''", min,
+             max);
     return value;
 }
 
@@ -86,8 +82,7 @@ static float parse_float(const char *name, const char *text, float low, float hi
     // No inf, nan, hexadecimal or white space; overflow is infinite and so out of range.
     bool good = end != text && *end == '\0' && text[strspn(text, "0123456789+-.eE")] == '\0';
     if (!good || !(value >= low && value <= high))
-        quit(EXIT_USAGE, "--%s %s: must be a number from %g to %g", name, *text ? text : "''", low,
-             high);
+        quit(EXIT_USAGE, "--%s %s: must be a number from %g to %g", name, *text ? text : "''", low, high);
     return value;
 }
 
@@ -128,18 +123,27 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
     struct parse *parse = state->input;
     if (key >= KEY_OWN && (size_t)(key - KEY_OWN) < parse->own_rows) {
         const Option *own = &parse->own[key - KEY_OWN];
-        if (own->flag)
-            *own->flag = true;
-        else if (own->words)
-            *own->integer = parse_word(own->name, text, own->words);
-        else if (own->text)
-            *own->text = text;
-        else if (own->integer)
-            *own->integer = (int)parse_whole(own->name, text, own->min, own->max, false);
-        else if (own->size)
-            *own->size = (size_t)parse_whole(own->name, text, own->min, own->max, true);
-        else
-            *own->number = parse_float(own->name, text, own->low, own->high);
+        switch (own->type) {
+        case TYPE_FLAG:
+            *(bool *)own->value = true;
+            break;
+        case TYPE_INT:
+            *(int *)own->value =
+                (int)parse_whole(own->name, text, (long long)own->min, (long long)own->max, false);
+            break;
+        case TYPE_SIZE:
+            *(size_t *)own->value =
+                (size_t)parse_whole(own->name, text, (long long)own->min, (long long)own->max, true);
+            break;
+        case TYPE_FLOAT:
+            *(float *)own->value = parse_float(own->name, text, (float)own->min, (float)own->max);
+            break;
+        case TYPE_WORD:
+            *(int *)own->value = parse_word(own->name, text, own->words);
+            break;
+        case TYPE_FILE:
+            *(const char **)own->value = text;
+        }
         return 0;
     }
     switch (key) {
@@ -191,26 +195,33 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
 // The --help text of a program's own option; the caller frees it.
 static char *help_text(const Option *own) {
     char *text = NULL;
-    int length;
-    if (own->words) {
-        const char *word = own->words;
-        for (int i = 0; i < *own->integer; i++)
+    const char *help = own->help, *word = own->words;
+    int length = 0, number = own->type == TYPE_INT || own->type == TYPE_WORD ? *(int *)own->value : 0;
+    long long min = (long long)own->min, max = (long long)own->max;
+    switch (own->type) {
+    case TYPE_WORD:
+        for (int i = 0; i < number; i++)
             word += strcspn(word, "|") + 1;
-        length = asprintf(&text, "%s: %s (default %.*s)", own->help, own->words,
-                          (int)strcspn(word, "|"), word);
-    } else if (own->integer && (*own->integer < own->min || *own->integer > own->max))
-        length = asprintf(&text, "%s (from %lld to %lld)", own->help, own->min, own->max);
-    else if (own->integer)
-        length = asprintf(&text, "%s (default %d; from %lld to %lld)", own->help, *own->integer,
-                          own->min, own->max);
-    else if (own->size)
-        length = asprintf(&text, "%s (default %zu; from %lld to %lld; K, M, G for powers of 1024)",
-                          own->help, *own->size, own->min, own->max);
-    else if (own->number)
-        length = asprintf(&text, "%s (default %g; from %g to %g)", own->help, *own->number,
-                          own->low, own->high);
-    else
-        length = asprintf(&text, "%s", own->help);
+        length = asprintf(&text, "%s: %s (default %.*s)", help, own->words, (int)strcspn(word, "|"), word);
+        break;
+    case TYPE_INT:
+        if (number < min || number > max)
+            length = asprintf(&text, "%s (from %lld to %lld)", help, min, max);
+        else
+            length = asprintf(&text, "%s (default %d; from %lld to %lld)", help, number, min, max);
+        break;
+    case TYPE_SIZE:
+        length = asprintf(&text, "%s (default %zu; from %lld to %lld; K, M, G for powers of 1024)", help,
+                          *(size_t *)own->value, min, max);
+        break;
+    case TYPE_FLOAT:
+        length =
+            asprintf(&text, "%s (default %g; from %g to %g)", help, *(float *)own->value, own->min, own->max);
+        break;
+    case TYPE_FLAG:
+    case TYPE_FILE:
+        length = asprintf(&text, "%s", help);
+    }
     if (length < 0)
         quit(EXIT_FAILURE, "out of memory");
     return text;
@@ -233,11 +244,9 @@ static const struct argp_option common[] = {
      "write to FILE, whose ending is the format: .png, .webp, .gif, .mp4 and more; frame-%04d.png: "
      "each frame in a file (default: a window, or a file here, named after the program)",
      1},
-    {"window", KEY_WINDOW, NULL, 0,
-     "show it in a window; Esc, q or its close button ends the program", 1},
+    {"window", KEY_WINDOW, NULL, 0, "show it in a window; Esc, q or its close button ends the program", 1},
     {"no-window", KEY_NO_WINDOW, NULL, 0, "never open a window", 1},
-    {"frames", KEY_FRAMES, "N", 0,
-     "length of an animation (default %zu; in a window until it is closed)", 1},
+    {"frames", KEY_FRAMES, "N", 0, "length of an animation (default %zu; in a window until it is closed)", 1},
     {NULL, 0, NULL, 0, "Ladder:", 3},
     {"kernel", KEY_KERNEL, "N", 0, "this rung alone (default: all)", 3},
     {"json", KEY_JSON, NULL, 0, "print JSON, not a table", 3},
@@ -268,14 +277,12 @@ void parse_options(int argc, char **argv, const char *doc, unsigned uses, const 
     while (own && own[parse.own_rows].name)
         parse.own_rows++;
     struct argp_option table[parse.own_rows + COMMON + 1];
+    static const char *const argument[] = {NULL, "N", "N", "N", "WORD", "FILE"}; // of each OptionType
     size_t rows = 0;
     for (; rows < parse.own_rows; rows++)
         table[rows] = (struct argp_option){.name = own[rows].name,
                                            .key = KEY_OWN + (int)rows,
-                                           .arg = own[rows].flag    ? NULL
-                                                  : own[rows].words ? "WORD"
-                                                  : own[rows].text  ? "FILE"
-                                                                    : "N",
+                                           .arg = argument[own[rows].type],
                                            .doc = help_text(&own[rows])};
     for (int i = 0; i < COMMON; i++)
         if (offered(&common[i], uses))
@@ -300,6 +307,6 @@ void parse_options(int argc, char **argv, const char *doc, unsigned uses, const 
         quit(EXIT_USAGE, "--window and --output contradict each other");
     if (parse.window || parse.no_window)
         options.window = parse.window;
-    if (uses & (PICTURE | ANIMATION) && !options.list_devices && display_check_options)
-        display_check_options();
+    if (uses & (PICTURE | ANIMATION) && !options.list_devices && check_picture_options)
+        check_picture_options();
 }

@@ -26,38 +26,36 @@ enum {
     TIMES = 16     // select_device() names what the times belong to
 };
 
-// One option of the program's own. Write rows with the macros below, which also see to it that the
-// variable has the right type; its value before parse_options is the default that --help shows. An
-// int that is out of its range stands for "not given", and is not shown.
+// One option of the program's own. Write rows with the macros below, which also check the type of the
+// variable. Its value before parse_options is the default that --help shows. An int outside its range
+// stands for "not given"; its default is not shown.
+typedef enum OptionType { TYPE_FLAG, TYPE_INT, TYPE_SIZE, TYPE_FLOAT, TYPE_WORD, TYPE_FILE } OptionType;
+
 typedef struct Option {
     const char *name, *help;
-    bool *flag;
-    int *integer;
-    size_t *size;
-    float *number;
-    long long min, max;
-    float low, high;
-    const char *words; // for integer: the words that it may be, with | between
-    const char **text;
+    OptionType type;
+    void *value;       // the variable that it sets
+    double min, max;   // of a number
+    const char *words; // of a word: the list of them, separated by |
 } Option;
 
-#define OPTION_FLAG(name, variable, help)                                                          \
-    { name, help, variable, NULL, NULL, NULL, 0, 0, 0, 0, NULL, NULL }
-#define OPTION_INT(name, variable, min, max, help)                                                 \
-    { name, help, NULL, variable, NULL, NULL, (long long)(min), (long long)(max), 0, 0, NULL, NULL }
+#define OPTION_ROW(name, help, type, c_type, variable, min, max, words)                                      \
+    { name, help, type, (void *)(1 ? (variable) : (c_type *)0), (double)(min), (double)(max), words }
+#define OPTION_FLAG(name, variable, help) OPTION_ROW(name, help, TYPE_FLAG, bool, variable, 0, 0, NULL)
+#define OPTION_INT(name, variable, min, max, help)                                                           \
+    OPTION_ROW(name, help, TYPE_INT, int, variable, min, max, NULL)
 // Takes the suffixes K, M, G (powers of 1024).
-#define OPTION_SIZE(name, variable, min, max, help)                                                \
-    { name, help, NULL, NULL, variable, NULL, (long long)(min), (long long)(max), 0, 0, NULL, NULL }
-#define OPTION_FLOAT(name, variable, low, high, help)                                              \
-    { name, help, NULL, NULL, NULL, variable, 0, 0, (float)(low), (float)(high), NULL, NULL }
+#define OPTION_SIZE(name, variable, min, max, help)                                                          \
+    OPTION_ROW(name, help, TYPE_SIZE, size_t, variable, min, max, NULL)
+#define OPTION_FLOAT(name, variable, min, max, help)                                                         \
+    OPTION_ROW(name, help, TYPE_FLOAT, float, variable, min, max, NULL)
 // One of the words of a list such as "red|green"; the int becomes its place, from 0 on.
-#define OPTION_WORD(name, variable, words, help)                                                   \
-    { name, help, NULL, variable, NULL, NULL, 0, 0, 0, 0, words, NULL }
+#define OPTION_WORD(name, variable, words, help) OPTION_ROW(name, help, TYPE_WORD, int, variable, 0, 0, words)
 // The name of a file, as it was given.
-#define OPTION_FILE(name, variable, help)                                                          \
-    { name, help, NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL, variable }
-#define OPTION_END                                                                                 \
-    { NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL, NULL }
+#define OPTION_FILE(name, variable, help)                                                                    \
+    OPTION_ROW(name, help, TYPE_FILE, const char *, variable, 0, 0, NULL)
+#define OPTION_END                                                                                           \
+    { NULL, NULL, TYPE_FLAG, NULL, 0, 0, NULL }
 
 // The common options. The values stand before (and without) parse_options too.
 extern struct Options {
@@ -80,6 +78,10 @@ extern struct Options {
 // and EXIT_USAGE, an output file that cannot be written with one line and EXIT_FAILURE. From here
 // on, output that does not reach stdout (closed pipe, full disk) is reported at exit, status 1.
 void parse_options(int argc, char **argv, const char *doc, unsigned uses, const Option *own);
+
+// Set by the part of common/ that shows pictures: checks --window and --output at the end of
+// parse_options. NULL in programs without a picture.
+extern void (*check_picture_options)(void);
 
 // Every program defines this below the line "proof": it declares its options, calls parse_options and
 // select_device, and refuses sizes beyond the available memory.
