@@ -45,6 +45,7 @@ table() {
         gsub(/&/, "\\&amp;", text)
         gsub(/"/, "\\&quot;", text)
         gsub(/</, "\\&lt;", text)
+        gsub(/>/, "\\&gt;", text)
         gsub(/\|/, "\\&#124;", text)
         return text
     }

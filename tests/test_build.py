@@ -673,6 +673,22 @@ def test_gallery_is_for_the_cpu_back_end(tree, tmp_path):
     assert "the gallery is for BACKEND=cpu" in make(tree, "-n", "gallery", "BACKEND=gpu", status=2, **env)
 
 
+def test_the_gallery_in_words(sources):
+    """Each picture has a text in its stead, the title of its program, and no two links read the same."""
+    programs_of(sources, {"plain": "exit 9", "other": "exit 9"}, lambda name: " * Picture: yes\n")
+    plain = sources / "chapter03/plain.cu"
+    text = plain.read_text().replace(" Run:     ./bin/chapter03/plain", " Run:     ./bin/chapter03/plain --output p.png")
+    plain.write_text(re.sub(r"plain: .*", 'plain: "a" <b> & c|d', text, count=1))
+    (sources / "chapter04/plain.cu").write_text(text.replace("chapter03", "chapter04").replace("Picture: yes", "Picture: as chapter03/plain"))
+    table = run(sources, "scripts/gallery.sh", "--table")
+    assert re.search(r'docs/gallery/chapter03/plain.png" width="200" alt="&quot;a&quot; &lt;b&gt; &amp; c&#124;d">', table), table
+    assert "[other](chapter03/other.cu)" in table and "[plain (chapter 3)](chapter03/plain.cu), [plain (chapter 4)](chapter04/plain.cu) |" in table, table
+    table = run(ROOT, "scripts/gallery.sh", "--table")
+    texts, links = re.findall(r'alt="([^"]*)"', table), re.findall(r"\[([^\]]+)\]\(", table)
+    assert len(texts) == table.count("<img ") and all(texts) and len(set(texts)) == len(texts)
+    assert len(set(links)) == len(links) and {"ripple (chapter 5)", "ripple (chapter 8)", "ray"} <= set(links)
+
+
 def test_readme_gallery_is_fresh():
     shown = (ROOT / "README.md").read_text().split("<!-- gallery:begin", 1)[1].split("-->\n", 1)[1].split("<!-- gallery:end")[0]
     assert shown == run(ROOT, "scripts/gallery.sh", "--table"), "stale: run make docs"
