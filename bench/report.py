@@ -37,7 +37,8 @@ def table(rows):
             continue
         cells += [duration(row[k]) for k in ("median_ms", "min_ms", "max_ms")]
         cells += [duration(row["cold_ms"]) if row["cold_ms"] else "–"] if cold else []
-        cells += [rate(row), *([share(row["of_limit"])] if shares else []), times(row["times_book"]), times(row["times_peer"]), "yes" if row["verified"] else "–"]
+        cells += [rate(row), *([share(None if kind == "other rate" else row["of_limit"])] if shares else [])]
+        cells += [times(row["times_book"]), times(row["times_peer"]), "yes" if row["verified"] else "–"]
         cells += ["–" if row[key] is None else f"{row[key]:.2g}" for key in errors]
         body.append(cells)
     return head, body

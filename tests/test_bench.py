@@ -732,6 +732,16 @@ def test_the_page_is_for_everybody(bench):
     assert {svg[0].text for svg in page.iter(f"{SVG}svg")} == {f"{topic}: rate of each rung on Some GPU 3000" for topic in ("dot", "histogram")}
 
 
+def test_of_several_copies_the_slowest_counts(bench):
+    """It is the copy rate, with 100 %; what else is measured has no share, whether it is faster or was not measured."""
+    with_rows(bench, "streams_ladder", several_copies())
+    bench.run("streams_ladder")
+    head, *body = [["".join(cell.itertext()) for cell in row] for row in unescaped(bench.page).iter("tr")]
+    shares = [(row[0], row[1], row[head.index("of copy rate")]) for row in body]
+    assert shares[-5:] == [("peer", "CUB", "62.5 %"), ("copy rate", "copies up", "100.0 %"), ("other rate", "copies down", "–"),
+                           ("other rate", "copies across", "–"), ("other rate", "kernels", "–")]
+
+
 def browse(tmp_path, page, *options, dark=False):
     """Opens a page in a browser without a window; returns what that prints."""
     file = tmp_path / "browse.html"
@@ -850,7 +860,8 @@ def axe(tmp_path_factory):
         except subprocess.TimeoutExpired:
             pytest.skip("npm could not fetch axe-core: nothing came in 90 s")
         if done.returncode != 0:
-            pytest.skip(f"npm could not fetch axe-core: {(done.stdout.splitlines() or ['no reason given'])[0]}")
+            errors = re.findall(r"^npm (?:error|ERR!) (.*)", done.stdout, re.M)
+            pytest.skip(f"npm could not fetch axe-core: {', '.join(errors[:2])}")
         own = folder / f"axe-{os.getpid()}.js"
         shutil.copy(folder / "node_modules/axe-core/axe.min.js", own)
         script.parent.mkdir(parents=True, exist_ok=True)
