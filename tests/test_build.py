@@ -177,6 +177,26 @@ def test_jobs_make_no_difference(built, tree):
     assert programs() == four
 
 
+def test_the_translator_is_built_for_this_machine(tree, tmp_path):
+    """With CC for another machine, as a stand-in, whose translator could not run here."""
+    log = tmp_path / "calls"
+    stand_in(tmp_path, "cross", 'for a; do [ "$a" != cpu/cu2cpp.c ] || exit 9; done; exec cc "$@"')
+    stand_in(tmp_path, "host", 'echo "$*" >>%s; exec cc "$@"' % log)
+    arguments = ["CC=%s" % (tmp_path / "cross"), "HOSTCC=%s" % (tmp_path / "host")]
+    assert set(PROGRAMS) <= compiled(make(tree, *arguments))
+    calls = log.read_text().splitlines()
+    assert len(calls) == 1 and calls[0].endswith("cpu/cu2cpp.c")
+    assert not compiled(make(tree, *arguments))
+    assert "no C compiler for this machine (HOSTCC): nonesuch-cc: " in make(tree, "HOSTCC=nonesuch-cc", status=2)
+
+
+@pytest.mark.skipif(not shutil.which("clang++"), reason="needs clang++, found none")
+def test_clang_builds_without_a_warning(sources):
+    """The flags of CPPFLAGS go where something is preprocessed and nowhere else, or clang warns of them."""
+    log = make(sources, "CC=clang", "CXX=clang++", "CPPFLAGS=-Inonesuch")
+    assert "warning" not in log.lower() and linked(log) == set(PROGRAMS)
+
+
 def test_another_variant_is_linked_and_the_first_not_compiled_again(tree):
     log = make(tree, "DEBUG=1")
     assert set(PROGRAMS) <= compiled(log) and linked(log) == set(PROGRAMS)
