@@ -2,7 +2,8 @@
 #: make                       build every program
 #: make chapter04             build one chapter
 #: make chapter04/julia_gpu   build one program
-#: make setup                 install what is missing (Debian and Ubuntu; with sudo when not root)
+#: make setup                 install what is missing (Debian, Ubuntu, Fedora, Arch, openSUSE; with sudo when not root): what building
+#:                            and running need; before test, bench, docs, gallery or format, as in make setup test, what these need too
 #: make run                   build and run every program without a window, in a table; CHAPTER=04 runs one chapter
 #: make bench                 time every ladder, from the book's kernel to the fastest: records in bench/results, plots, bench/report.html;
 #:                            CHAPTER=05, TOPIC='dot add' choose; SIZES='1M 4M' instead of their own; COMPARE=1 only compares with the records
@@ -18,6 +19,7 @@
 #: BACKEND=auto|gpu|cpu       auto takes gpu when there are nvcc and a GPU
 #: SMS="80 90"                architectures for nvcc: those of the GPUs here, or else a portable set
 #: CUDA_PATH=DIR              the toolkit, else the one of the nvcc on PATH, else /usr/local/cuda
+#: HOSTCC=COMMAND             the C compiler of this machine, when CC and CXX compile for another; else cc
 #: CC, CXX, NVCC=COMMAND      the compilers; CFLAGS, CXXFLAGS, NVCCFLAGS, CPPFLAGS, LDFLAGS, LDLIBS add to ours
 #: DEBUG=1                    no optimising, -DDEBUG, device code for cuda-gdb
 #: SANITIZE=address,undefined or SANITIZE=thread, on the CPU back end
@@ -38,6 +40,7 @@ MAKEFLAGS += --no-builtin-rules --no-builtin-variables
 .DEFAULT_GOAL := all
 CC      := $(if $(filter default undefined,$(origin CC)),cc,$(CC))
 CXX     := $(if $(filter default undefined,$(origin CXX)),g++,$(CXX))
+HOSTCC  ?= cc
 AR      := $(if $(filter default undefined,$(origin AR)),ar,$(AR))
 
 comma := ,
@@ -72,18 +75,20 @@ TESTS := $(filter-out $(if $(filter 1,$(HAVE_GL)),,tests/cpu/gl%),$(basename $(s
 OPTIMISE := $(if $(DEBUGGING),-O0 -DDEBUG,-O2)
 WARNINGS := -Wall -Wextra
 SANITIZE_FLAGS := $(if $(SANITIZERS),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
-COMMON_FLAGS := $(OPTIMISE) -g $(WARNINGS) -pthread $(SANITIZE_FLAGS) $(HAVE_FLAGS) $(CPPFLAGS)
+# Clang warns of preprocessor flags where nothing is preprocessed, so they are apart from the rest.
+COMMON_FLAGS := $(OPTIMISE) -g $(WARNINGS) -pthread $(SANITIZE_FLAGS)
+PREPROCESS := $(HAVE_FLAGS) $(CPPFLAGS)
 
 # Out-of-bounds accesses of __device__ and __constant__ variables are caught as those of any global.
 SYMBOL_SECTIONS := $(if $(filter address,$(SANITIZERS)),-fsanitize-sections=cuda_device$(comma)cuda_device_ro$(comma)cuda_managed$(comma)cuda_constant$(comma)cuda_constant_ro)
 # A kernel rounds as written, on every machine: no contraction into fused multiply-adds, no -march.
 CPU_FLAGS := -ffp-contract=off $(SYMBOL_SECTIONS)
 
-C_FLAGS := -std=gnu11 $(COMMON_FLAGS) $(CFLAGS)
-CXX_FLAGS := -std=gnu++17 $(COMMON_FLAGS) $(CPU_FLAGS) -Icpu/include $(CXXFLAGS)
+C_FLAGS := -std=gnu11 $(COMMON_FLAGS) $(PREPROCESS) $(CFLAGS)
 # nvcc knows pragmas that g++ does not (unroll); the header comes first as it does with nvcc.
-CU_FLAGS := $(CXX_FLAGS) -Wno-unknown-pragmas
-CU_PREPROCESS := -D__CU2CPP__ -include cuda_runtime.h
+CU_FLAGS := -std=gnu++17 $(COMMON_FLAGS) $(CPU_FLAGS) -Wno-unknown-pragmas $(CXXFLAGS)
+CU_PREPROCESS := $(PREPROCESS) -Icpu/include -D__CU2CPP__ -include cuda_runtime.h
+CXX_FLAGS := -std=gnu++17 $(COMMON_FLAGS) $(CPU_FLAGS) $(PREPROCESS) -Icpu/include $(CXXFLAGS)
 NVCC_HOST := $(if $(filter file default,$(origin CXX)),,-ccbin $(CXX))
 NVCC_FLAGS := $(NVCC_HOST) -std=c++17 $(if $(DEBUGGING),-O0 -G -DDEBUG,-O2 -lineinfo) -g $(GENCODE) \
     -Xcompiler=-Wall$(comma)-Wextra$(comma)-pthread $(HAVE_FLAGS) $(CPPFLAGS) $(NVCCFLAGS)
@@ -105,8 +110,9 @@ $$(file >$(1),$(2))
 endif
 endef
 $(eval $(call stamp,$(B)/flags-c,$$(CC) $$(C_FLAGS)))
+$(eval $(call stamp,$(B)/flags-host,$$(HOSTCC)))
 $(eval $(call stamp,$(B)/flags-cxx,$$(CXX) $$(CXX_FLAGS)))
-$(eval $(call stamp,$(B)/flags-cu,$$(if $$(filter gpu,$$(BACKEND)),$$(NVCC) $$(NVCC_VERSION) $$(NVCC_FLAGS),$$(CXX) $$(CU_FLAGS))))
+$(eval $(call stamp,$(B)/flags-cu,$$(if $$(filter gpu,$$(BACKEND)),$$(NVCC) $$(NVCC_VERSION) $$(NVCC_FLAGS),$$(CXX) $$(CU_FLAGS) $$(CU_PREPROCESS))))
 $(eval $(call stamp,$(B)/objects,$$(COMMON_OBJECTS) $$(CPU_OBJECTS)))
 # Every variant links into the same folder, so this one stamp lies there.
 $(eval $(call stamp,$(BIN)/.variant,$$(B) $$(LD_FLAGS) $$(LD_LIBS)))
@@ -162,7 +168,7 @@ $(B)/%.o: %.cpp $(B)/flags-cxx
 $(B)/%.o: %.S $(B)/flags-c
 	$(call say,AS,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(COMMON_FLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(COMMON_FLAGS) $(PREPROCESS) -MMD -MP -c -o $@ $<
 
 $(COMMON_LIB): $(COMMON_OBJECTS) $(B)/objects
 	$(call say,AR,$@)
@@ -172,10 +178,10 @@ $(B)/libcudacpu.a: $(CPU_OBJECTS) $(B)/objects
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(CPU_OBJECTS)
 
-# The translator runs while building, so it is built without the sanitizers.
-$(B)/cu2cpp: cpu/cu2cpp.c $(B)/flags-c
+# The translator runs while building, so it is built for this machine, without the sanitizers.
+$(B)/cu2cpp: cpu/cu2cpp.c $(B)/flags-host
 	$(call say,CC,$<)
-	$(Q)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -MMD -MP -MF $@.d -o $@ $<
+	$(Q)$(HOSTCC) -std=gnu11 -O2 -g $(WARNINGS) -MMD -MP -MF $@.d -o $@ $<
 
 .SECONDARY:
 # A source that is gone, or has another ending now, leaves dependencies behind that name it, and nothing
@@ -297,7 +303,7 @@ endif
 .PHONY: build
 build: | $(filter setup clean,$(GOALS))
 	@echo 'back end: $(CHOSEN) ($(WHY)$(FOR_GPU))'
-	+@CC='$(CC)' CXX='$(CXX)' NVCC='$(NVCC)' scripts/libs.sh probe $(CHOSEN) $(BUILD)/$(VARIANT)/config.mk
+	+@CC='$(CC)' CXX='$(CXX)' HOSTCC='$(HOSTCC)' NVCC='$(NVCC)' scripts/libs.sh probe $(CHOSEN) $(BUILD)/$(VARIANT)/config.mk
 	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(or $(JOBS),$(shell nproc 2>/dev/null || echo 2)) -Otarget) \
 	    STAGE=build BACKEND=$(CHOSEN) B='$(BUILD)/$(VARIANT)' NVCC='$(NVCC)' NVCC_VERSION='$(NVCC_VERSION)' \
 	    GENCODE='$(strip $(GENCODE))' LADDERS='$(LADDERS)' $(BUILD_GOALS)
@@ -307,7 +313,7 @@ build: | $(filter setup clean,$(GOALS))
 $(if $(ASKED),$(ASKED),all): build ; @:
 
 setup:
-	@scripts/setup.sh
+	@scripts/setup.sh $(filter-out setup,$(GOALS))
 
 # What scripts and tests have to know of this build
 export_build = BACKEND=$(CHOSEN) BIN='$(BIN)' BUILD='$(BUILD)' SANITIZE='$(SANITIZE)' DEBUG='$(DEBUG)' NVCC='$(NVCC)' MAKEFLAGS= MAKELEVEL=
@@ -324,7 +330,7 @@ test: build | $(filter run,$(GOALS))
 	    $$python -c 'import pytest, numpy, PIL' 2>/dev/null && \
 	        exec env $(export_build) $$python -m pytest -q -rs -p no:cacheprovider tests $(PYTEST); \
 	done; \
-	echo 'make test: no python3 here has pytest, numpy and PIL: make setup, or apt install python3-pytest python3-numpy python3-pil' >&2; exit 1
+	echo 'make test: no python3 here has pytest, numpy and PIL: make setup test installs them' >&2; exit 1
 
 gallery: build
 	@$(export_build) scripts/gallery.sh

@@ -202,7 +202,7 @@ def main():
         for name, program, rows in due:
             write(plot_path(name, program), plots.draw(program, rows) + origin(rows))
     elif due:
-        print("plots are off: no python3 here has matplotlib: make setup, or apt install python3-matplotlib")
+        print("plots are off: no python3 here has matplotlib: make setup bench installs it")
     if results:
         write(RESULTS.parent / "report.html", page(results))
         print(f"{shown(RESULTS.parent / 'report.html')}: {len(results)} machine{'s' * (len(results) > 1)}")

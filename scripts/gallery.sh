@@ -80,7 +80,7 @@ animate() { # file, limit, frames
     for python in ${PYTHON-} python3 /usr/bin/python3; do
         if "$python" -c 'import PIL' 2>/dev/null; then "$python" scripts/animation.py "$@" && return; fi
     done
-    echo "no python3 here has PIL: make setup, or apt install python3-pil" >&2
+    echo "no python3 here has PIL: make setup gallery installs it" >&2
     return 1
 }
 
