@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The build and its scripts, each tried in a copy of the tree: what is rebuilt when, bad settings, a machine
 that lacks things (stand-ins for nvcc, nvidia-smi and apt on PATH), the header reader and the README."""
+import fcntl
 import hashlib
 import os
 import pathlib
@@ -41,12 +42,12 @@ def make(tree, *arguments, status=0, **env):
 
 
 def compiled(output):
-    """What was compiled, from lines as "  CXX  chapter04/julia_gpu", or what would be from those of make -n."""
-    return set(re.findall(r"^(?:printf '.*' |  )(?:CC|CXX|NVCC|AS) +(\S+)$", output, re.M))
+    """What was compiled, from lines as "[ 2/14] CXX   chapter04/julia_gpu", or what would be from those of make -n."""
+    return set(re.findall(r"^\[ *\d+/\d+\] (?:CC|CXX|NVCC|AS) +(\S+)$", output, re.M))
 
 
 def linked(output):
-    return set(re.findall(r"^  LINK +bin/(\S+)$", output, re.M))
+    return set(re.findall(r"^\[ *\d+/\d+\] LINK +bin/(\S+)$", output, re.M))
 
 
 def copy_sources(tree, programs=None):
@@ -90,6 +91,26 @@ def test_fresh_build(built):
     assert "warning" not in log.lower()
     for program in PROGRAMS:
         assert os.access(built / "bin" / program, os.X_OK)
+
+
+def test_each_step_has_a_number(tree):
+    """Of as many as there are, in the order in which they begin, whatever is due and with any number of jobs."""
+    first, second = (tree / "first.log").read_text(), "chapter03/simple_kernel.cu"
+    (tree / second).touch()
+    logs = [first, make(tree, "-j2"), make(tree, "DEBUG=1", "-j4"), make(tree, "DEBUG=1")]
+    counts = []
+    for log in logs:
+        steps = re.findall(r"^\[( *\d+)/(\d+)\] \w+ +\S+$", log, re.M)
+        assert [(int(n), int(m)) for n, m in steps] == [(i, len(steps)) for i in range(1, len(steps) + 1)], log
+        assert len({len(n) for n, _ in steps}) <= 1
+        counts.append(len(steps))
+    assert counts[0] == len(list((tree / "build/cpu").rglob("*.o"))) + len(PROGRAMS) + 3  # the translator and two libraries
+    assert counts[1] == 2 and counts[3] == 0
+
+
+def test_a_name_that_several_programs_have(tree):
+    (tree / "chapter03/julia_gpu.cu").write_text("")
+    assert "did you mean chapter03/julia_gpu or chapter04/julia_gpu?" in make(tree, "julia_gpu", status=2)
 
 
 def test_second_make_does_nothing(tree):
@@ -177,6 +198,34 @@ def test_jobs_make_no_difference(built, tree):
     assert programs() == four
 
 
+@pytest.mark.skipif(not shutil.which("flock"), reason="needs flock")
+def test_two_makes_at_once(sources):
+    """They wait for each other, say so, and only one builds. The test holds the lock until both have met it."""
+    (sources / "build").mkdir()
+    with open(sources / "build/.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        makes = [subprocess.Popen(["make", "BACKEND=cpu", "-j2", "chapter03/hello_world"], cwd=sources, env=environment(), text=True,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for _ in range(2)]
+        for process in makes:
+            assert process.stdout.readline().startswith("back end: ")
+            assert process.stdout.readline() == "another make builds here: waiting until it is done\n"
+    logs = [process.communicate(timeout=600)[0] for process in makes]
+    assert [process.returncode for process in makes] == [0, 0], "\n".join(logs)
+    assert sorted(len(linked(log)) for log in logs) == [0, 1]
+    assert os.access(sources / "bin/chapter03/hello_world", os.X_OK)
+
+
+def test_two_probes_at_once(tmp_path):
+    """Without flock two makes may look for the libraries at the same time."""
+    config = tmp_path / "build/config.mk"
+    begin = lambda: subprocess.Popen(["scripts/libs.sh", "probe", "cpu", config], cwd=ROOT, env=environment(), text=True,
+                                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    probes = [begin() for _ in range(8)]
+    logs = [process.communicate(timeout=600)[0] for process in probes]
+    assert [process.returncode for process in probes] == [0] * 8 and not any(logs), logs
+    assert os.listdir(config.parent) == ["config.mk"] and "HAVE_FLAGS :=" in config.read_text()
+
+
 def test_another_variant_is_linked_and_the_first_not_compiled_again(tree):
     log = make(tree, "DEBUG=1")
     assert set(PROGRAMS) <= compiled(log) and linked(log) == set(PROGRAMS)
@@ -242,13 +291,19 @@ def test_other_folders_and_clean(sources):
     (["SANITIZE=bogus"], "SANITIZE=bogus: must be"),
     (["SANITIZE=thread,address"], "thread goes with neither"),
     (["run", "CHAPTER=99"], "CHAPTER=99: must be one of"),
-    (["chapter03/nonesuch"], "there is no chapter03/nonesuch.cu"),
+    (["chapter03/nonesuch"], "there is no target chapter03/nonesuch: make help lists them"),
+    (["chapter4"], "there is no target chapter4: did you mean chapter04?"),
+    (["4"], "there is no target 4: did you mean chapter04?"),
+    (["chapter4/julia_gpu"], "there is no target chapter4/julia_gpu: did you mean chapter04/julia_gpu?"),
+    (["julia_gpu"], "there is no target julia_gpu: did you mean chapter04/julia_gpu?"),
+    (["julia_gpu.cu", "run"], "there is no target julia_gpu.cu: did you mean chapter04/julia_gpu?"),
+    (["install", "PREFIX=/nonexistent"], "there is no make install: the programs run where they are built, in bin"),
     (["CXX=nonesuch-g++"], "no C++ compiler: nonesuch-g++"),
 ])
 def test_bad_settings(built, arguments, says):
     lines = make(built, *arguments, status=2).splitlines()
     assert any(says in line for line in lines)
-    assert not any(line.startswith("  CXX") for line in lines)
+    assert not any(line.startswith("[") for line in lines)
 
 
 @needs_nvcc
@@ -359,7 +414,19 @@ def test_a_program_that_needs_what_is_not_here_is_left_out(tree):
     assert not linked(log)
     assert log.splitlines()[-1] == "off: chapter03/hello_world: needs nonesuch"
     assert re.search(r"chapter03/hello_world +not built +needs nonesuch", make(tree, "run", "CHAPTER=3"))
-    make(tree, "chapter03/hello_world", status=2)
+    assert "make: chapter03/hello_world needs nonesuch, which no library" in make(tree, "chapter03/hello_world", status=2)
+
+
+@pytest.mark.parametrize("needs, says", [
+    ("gl", "needs gl: switched off by HAVE_GL=0\n"),
+    ("libs=webp, gl", "needs webp, animations as WebP (libwebp): apt install libwebp-dev; gl: switched off by HAVE_GL=0\n")])
+def test_a_program_that_is_asked_for_but_can_not_be_built(tree, needs, says):
+    """What it needs, and the package that brings it."""
+    stand_in(tree, "cc", """for a; do case $a in */probe.c) grep -q webp "$a" && exit 1 ;; esac; done; exec gcc "$@" """)
+    source = tree / "chapter03/hello_world.cu"
+    source.write_text(source.read_text().replace("\n */", f"\n * Needs:   {needs}\n */", 1))
+    log = make(tree, "chapter03/hello_world", "HAVE_GL=0", f"CC={tree}/cc", status=2)
+    assert "make: chapter03/hello_world " + says in log
 
 
 # ---- setup, with stand-ins for apt ----
@@ -599,7 +666,7 @@ def test_docs_refreshes_the_table(sources):
 
 def test_help_lists_what_there_is(built):
     listed = set(re.findall(r"^make ([a-z]\S*)", make(built, "help"), re.M))
-    there = set(re.search(r"^\.PHONY: (all tests setup.*) \$", (ROOT / "Makefile").read_text(), re.M).group(1).split())
+    there = set(re.search(r"^TARGETS := (.*)", (ROOT / "Makefile").read_text(), re.M).group(1).split())
     assert {t for t in listed if "chapter" not in t} | {"all"} == there
     for target in listed:
         make(built, "-n", target)
