@@ -340,7 +340,7 @@ test: build | $(filter run,$(GOALS))
 	@for python in $(PYTHON) python3 /usr/bin/python3; do \
 	    $$python -c 'import pytest, numpy, PIL' 2>/dev/null && \
 	        exec env $(export_build) $$python -m pytest -q -rs -p no:cacheprovider -o testpaths=tests \
-	            $$($$python -c 'import xdist' 2>/dev/null && echo -n $(CORES) --dist loadgroup) $(PYTEST); \
+	            $$($$python -c 'import xdist' 2>/dev/null && echo '-n$(CORES) --dist=loadgroup') $(PYTEST); \
 	done; \
 	echo 'make test: no python3 here has pytest, numpy and PIL: make setup, or apt install python3-pytest python3-numpy python3-pil' >&2; exit 1
 
