@@ -7,7 +7,8 @@
 #: make run                   build and run every program without a window, in a table; CHAPTER=04 runs one chapter
 #: make bench                 time every ladder, from the book's kernel to the fastest: records in bench/results, plots, bench/report.html;
 #:                            CHAPTER=05, TOPIC='dot add' choose; SIZES='1M 4M' instead of their own; COMPARE=1 only compares with the records
-#: make test                  build and run the test suite; PYTEST='-k julia' passes options to pytest
+#: make test                  build and run the test suite, on every core where pytest-xdist is there;
+#:                            PYTEST='-k julia' or PYTEST=tests/test_display.py runs a part of it
 #: make tests                 build the unit tests of common/ and, on the CPU back end, of cpu/
 #: make doctor                say what this machine has and what it lacks
 #: make gallery               draw the pictures of docs/gallery again, on the CPU back end
@@ -48,8 +49,8 @@ space := $(subst ,, )
 DEBUGGING := $(filter-out 0,$(DEBUG))
 SANITIZERS := $(subst $(comma), ,$(SANITIZE))
 
-CHAPTERS := $(patsubst %/,%,$(sort $(wildcard chapter[0-9][0-9]/) $(wildcard appendix_a/)))
-SOURCES := $(sort $(wildcard $(addsuffix /*.cu,$(CHAPTERS))))
+CHAPTERS := $(patsubst %/,%,$(sort $(wildcard chapter[0-9][0-9]/)) $(wildcard appendix_a/))
+SOURCES := $(foreach c,$(CHAPTERS),$(sort $(wildcard $(c)/*.cu)))
 BENCHES := $(patsubst %.cu,%,$(wildcard bench/*.cu))
 
 .DELETE_ON_ERROR:
@@ -61,10 +62,13 @@ ifeq ($(STAGE),build)
 
 include $(B)/config.mk
 
-ifeq ($(filter-out 0,$(V)),)
-say = @printf '  %-5s%s\n' $(1) $(2)
-Q := @
-endif
+# say(what, of what): the line of a step. Make itself numbers the steps as it starts them, so the numbers rise with any
+# number of jobs. STEPS is how many there will be; where it is not set, this make only counts them. The lines go to
+# descriptor 9, the first stage's output, since with -O what a recipe prints waits until it has ended.
+STEP :=
+number = $(eval STEP += x)$(words $(STEP))
+say = $(if $(STEPS),$(shell m=$(STEPS); printf "[%$${#m}d/%d] %-5s%s\n" $(number) $$m $(1) '$(2)' >&9),$(info a step))
+Q := $(if $(filter-out 0,$(V)),,@)
 
 # config.mk names the programs that need a library which this build lacks.
 PROGRAMS := $(filter-out $(SKIPPED),$(SOURCES:.cu=))
@@ -126,7 +130,7 @@ $(1): $(patsubst %,$(BIN)/%,$(filter $(1)/%,$(PROGRAMS))) ; @:
 endef
 $(foreach c,$(CHAPTERS),$(eval $(call chapter,$(c))))
 $(PROGRAMS) $(TESTS) $(BENCHES): %: $(BIN)/% ; @:
-$(sort $(SKIPPED)): ; @echo "$@ needs what this build lacks" >&2; exit 1
+$(sort $(SKIPPED)): ; @echo 'make: $@ needs $(LACKS_$@)' >&2; exit 1
 
 # Linking. -rdynamic lets the CPU back end find the name of a kernel, and by it its shared memory.
 ifeq ($(BACKEND),gpu)
@@ -206,8 +210,13 @@ FOLDER := $(filter $(CHAPTERS),$(FOLDER:/=))
 $(if $(FOLDER),,$(error CHAPTER=$(CHAPTER): must be one of $(patsubst chapter%,%,$(CHAPTERS))))
 endif
 
-UNKNOWN := $(filter-out $(CHAPTERS) $(SOURCES:.cu=),$(filter chapter% appendix_%,$(GOALS)))
-$(if $(UNKNOWN),$(error there is no $(firstword $(UNKNOWN)).cu))
+# A goal that is none: a chapter or a program written in another way is named as it should be.
+TARGETS := all tests setup run bench test gallery doctor docs format clean help
+UNKNOWN := $(filter-out $(TARGETS) $(CHAPTERS) $(SOURCES:.cu=) tests/% bench/% $(BIN)/%,$(GOALS))
+$(if $(filter install uninstall,$(UNKNOWN)),$(error there is no make $(firstword $(UNKNOWN)): the programs run where they are built, in $(BIN)))
+# like(goal): the programs of that name, or else the chapter of that number
+like = $(or $(filter %/$(notdir $(1:.cu=)),$(SOURCES:.cu=)),$(firstword $(filter $(1:chapter%=chapter0%) appendix_$(1) appendix_$(1:appendix%=%) $(1:chapter_%=chapter%) chapter$(1) chapter0$(1),$(CHAPTERS))))
+$(foreach g,$(firstword $(UNKNOWN)),$(error there is no target $(g)$(if $(call like,$(g)),: did you mean $(subst $(space), or ,$(strip $(call like,$(g))))?,: make help lists them)))
 
 # The ladders to measure: the programs with a Bench: in their header
 ifneq ($(filter bench,$(GOALS)),)
@@ -298,18 +307,26 @@ VARIANT := $(CHOSEN)$(if $(DEBUGGING),-debug)$(if $(SANITIZERS),-$(subst $(space
 FOR_GPU := $(if $(filter gpu,$(CHOSEN)),$(comma) sm $(ARCHITECTURES)$(if $(PTX), and PTX))
 endif
 
+# alone(folder, who): for the rest of a recipe's shell. Where another make does the same in this tree, waits for it (without
+# flock, does not). What the shell starts gets 8>&-, or a process that it leaves behind would hold the lock.
+alone = mkdir -p '$(1)' && exec 8>>'$(1)/.lock' && { ! command -v flock >/dev/null || flock -n 8 || \
+    { echo 'another make $(2) here: waiting until it is done'; flock 8; }; }
+
 # One make builds everything that was asked for: two at once in the same folder would collide. Without -j
-# it uses every core.
+# it uses every core. The first call of the second stage, with -n, only counts the steps.
+CORES := $(or $(JOBS),$(shell nproc 2>/dev/null || echo 2))
+SECOND_STAGE = $(MAKE) --no-print-directory STAGE=build BACKEND=$(CHOSEN) B='$(BUILD)/$(VARIANT)' NVCC='$(NVCC)' \
+    NVCC_VERSION='$(NVCC_VERSION)' GENCODE='$(strip $(GENCODE))' LADDERS='$(LADDERS)' $(BUILD_GOALS)
 .PHONY: build
 build: | $(filter setup clean,$(GOALS))
 	@echo 'back end: $(CHOSEN) ($(WHY)$(FOR_GPU))'
-	+@CC='$(CC)' CXX='$(CXX)' HOSTCC='$(HOSTCC)' NVCC='$(NVCC)' scripts/libs.sh probe $(CHOSEN) $(BUILD)/$(VARIANT)/config.mk
-	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(or $(JOBS),$(shell nproc 2>/dev/null || echo 2)) -Otarget) \
-	    STAGE=build BACKEND=$(CHOSEN) B='$(BUILD)/$(VARIANT)' NVCC='$(NVCC)' NVCC_VERSION='$(NVCC_VERSION)' \
-	    GENCODE='$(strip $(GENCODE))' LADDERS='$(LADDERS)' $(BUILD_GOALS)
+	+@$(call alone,$(BUILD),builds) && \
+	    CC='$(CC)' CXX='$(CXX)' HOSTCC='$(HOSTCC)' NVCC='$(NVCC)' scripts/libs.sh probe $(CHOSEN) $(BUILD)/$(VARIANT)/config.mk 8>&- && \
+	    steps=$$($(SECOND_STAGE) -n 2>/dev/null 8>&- | grep -c '^a step$$'); \
+	    [ -n "$$steps" ] && $(SECOND_STAGE) $(if $(filter -j%,$(MAKEFLAGS)),,-j$(CORES) -Otarget) STEPS=$$steps 9>&1 8>&-
 	@scripts/libs.sh report $(CHOSEN) $(BUILD)/$(VARIANT)/config.mk
 
-.PHONY: all tests setup run bench test gallery doctor docs format clean help $(ASKED)
+.PHONY: $(TARGETS) $(ASKED)
 $(if $(ASKED),$(ASKED),all): build ; @:
 
 setup:
@@ -319,7 +336,7 @@ setup:
 export_build = BACKEND=$(CHOSEN) BIN='$(BIN)' BUILD='$(BUILD)' SANITIZE='$(SANITIZE)' DEBUG='$(DEBUG)' NVCC='$(NVCC)' MAKEFLAGS= MAKELEVEL=
 
 run: build
-	@$(export_build) scripts/run.sh $(FOLDER)
+	@$(call alone,$(BUILD)/run,runs the programs) && $(export_build) scripts/run.sh $(FOLDER) 8>&-
 
 bench: build
 	@$(export_build) $(or $(PYTHON),python3) bench/run.py $(LADDERS)
@@ -328,7 +345,8 @@ bench: build
 test: build | $(filter run,$(GOALS))
 	@for python in $(PYTHON) python3 /usr/bin/python3; do \
 	    $$python -c 'import pytest, numpy, PIL' 2>/dev/null && \
-	        exec env $(export_build) $$python -m pytest -q -rs -p no:cacheprovider tests $(PYTEST); \
+	        exec env $(export_build) $$python -m pytest -q -rs -p no:cacheprovider -o testpaths=tests \
+	            $$($$python -c 'import xdist' 2>/dev/null && echo '-n$(CORES) --dist=loadgroup') $(PYTEST); \
 	done; \
 	echo 'make test: no python3 here has pytest, numpy and PIL: make setup test installs them' >&2; exit 1
 

@@ -5,7 +5,7 @@
  * Teaches: A hash table finds a value by its key: the key's hash says in which of many buckets to
  *          look, and each bucket is a chain of the entries whose keys fell there. To put an entry
  *          in front of a chain takes two writes, and with one thread nothing can come between them.
- * Book:    A.2.1
+ * Book:    A.2.2
  * Run:     ./bin/appendix_a/hashtable_cpu
  * Differs: values have memory of their real size, and are filled. The check walks every chain to
  *          its end, and every key must be there once, with its value, in the bucket that it belongs

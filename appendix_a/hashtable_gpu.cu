@@ -6,7 +6,7 @@
  *          each bucket has a lock, and threads wait only where they really meet. The lanes of a
  *          warp take their turns: where all run in step, a lane that has the lock cannot go on
  *          while the others wait for it.
- * Book:    A.2.2 and A.2.3
+ * Book:    A.2.3 and A.2.4
  * Run:     ./bin/appendix_a/hashtable_gpu
  * Differs: values have memory of their real size, and are filled. The check walks every chain to
  *          its end, and every key must be there once, with its value, in the bucket that it belongs

@@ -54,7 +54,7 @@ cached() { # name, file: did an earlier run find it with these compilers?
 
 write() { # back end, file
     echo "# $CC, $CXX"
-    flags= libs= has=
+    flags= libs= has= off=
     while IFS='|' read -r name who what package link language source; do
         wanted "$who" "$1" || continue
         if [ -n "$(asked "$name")" ]; then
@@ -67,19 +67,33 @@ write() { # back end, file
         echo "HAVE_$name ?= $found"
         echo "${name}_LIBS := $link"
         flags="$flags \$(if \$(filter 1,\$(HAVE_$name)),-DHAVE_$name)"
-        [ "$found" != 1 ] || has="$has $(echo "$name" | tr A-Z a-z)"
+        lower=$(echo "$name" | tr A-Z a-z)
+        if [ "$found" = 1 ]; then
+            has="$has $lower"
+        elif [ "$(asked "$name")" = 0 ]; then
+            off="$off$lower: switched off by HAVE_$name=0
+"
+        else
+            off="$off$lower, $what: apt install $package
+"
+        fi
         [ "$who" = programs ] || libs="$libs \$(if \$(filter 1,\$(HAVE_$name)),$link)"
     done
     echo "HAVE_FLAGS :=$flags"
     echo "HAVE_LIBS :=$libs"
     scripts/programs.sh --needs | while IFS=: read -r program needs; do
-        own=
+        own= lacks=
         for need in $(echo "$needs" | tr , ' '); do
             case " $has " in
             *" $need "*) own="$own \$($(echo "$need" | tr a-z A-Z)_LIBS)" ;;
-            *) echo "SKIPPED += $program # needs $need" ;;
+            *)
+                echo "SKIPPED += $program # needs $need"
+                why=$(printf %s "$off" | grep "^$need[:,]" || echo "$need, which no library of this back end brings")
+                lacks="$lacks${lacks:+; }$why"
+                ;;
             esac
         done
+        [ -z "$lacks" ] || echo "LACKS_$program := $lacks"
         echo "LIBS_$program :=$own"
     done
 }
@@ -90,8 +104,10 @@ probe)
     there "$CC" 'C compiler' gcc
     [ "$2" = gpu ] || there "$HOSTCC" 'C compiler for this machine (HOSTCC)' gcc
     mkdir -p "${3%/*}"
-    table | write "$2" "$3" >"$3.new"
-    if cmp -s "$3.new" "$3"; then rm "$3.new"; else mv "$3.new" "$3"; fi
+    # Another make may be here at the same time
+    new=$3.$$
+    table | write "$2" "$3" >"$new"
+    if cmp -s "$new" "$3"; then rm "$new"; else mv "$new" "$3"; fi
     ;;
 report)
     table | while IFS='|' read -r name who what package rest; do

@@ -109,8 +109,9 @@ function finish(    n, i, keys, section, chapter) {
         complain(where["Expect"], "Expect: is 1, the exit status of a program that is wrong on purpose, or the line is left out")
     if (value["Bench"] != "") check_bench(value["Bench"], where["Bench"])
     else if (ladder) complain(2, "the header of a ladder has a Bench: field")
-    # "4.2.1 (course)" comes after "4.2.1"
-    print folder ":" key(section) " " (section != value["Book"]) " " base "\t" name "\t" title "\t" value["Book"] "\t" value["Teaches"] "\t" \
+    # Chapters, then the appendix; in a section what the book prints, then what it does not, the ladders among it
+    print (folder !~ /^chapter/) folder ":" key(section) " " (value["Book"] ~ /archive|course|lab|ladder|after the book/) " " \
+        (section != value["Book"]) " " base "\t" name "\t" title "\t" value["Book"] "\t" value["Teaches"] "\t" \
         value["Run"] "\t" value["Differs"] "\t" value["Needs"] "\t" value["Picture"] "\t" value["Expect"] "\t" value["Bench"]
 }
 

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
 """The build and its scripts, each tried in a copy of the tree: what is rebuilt when, bad settings, a machine
 that lacks things (stand-ins for nvcc, nvidia-smi and apt on PATH), the header reader and the README."""
+import fcntl
 import hashlib
+import importlib.util
 import os
 import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -21,7 +24,7 @@ def environment(**more):
     """Ours, without what `make test` set for this run."""
     ours = {k: v for k, v in os.environ.items()
             if k not in ("BACKEND", "BIN", "BUILD", "SANITIZE", "DEBUG", "SMS", "NVCC", "CUDA_PATH")
-            and not k.startswith(("MAKE", "MFLAGS", "HAVE_"))}
+            and not k.startswith(("MAKE", "MFLAGS", "HAVE_", "PYTEST"))}
     return {**ours, **more}
 
 
@@ -41,12 +44,12 @@ def make(tree, *arguments, status=0, **env):
 
 
 def compiled(output):
-    """What was compiled, from lines as "  CXX  chapter04/julia_gpu", or what would be from those of make -n."""
-    return set(re.findall(r"^(?:printf '.*' |  )(?:CC|CXX|NVCC|AS) +(\S+)$", output, re.M))
+    """What was compiled, from lines as "[ 2/14] CXX   chapter04/julia_gpu", or what would be from those of make -n."""
+    return set(re.findall(r"^\[ *\d+/\d+\] (?:CC|CXX|NVCC|AS) +(\S+)$", output, re.M))
 
 
 def linked(output):
-    return set(re.findall(r"^  LINK +bin/(\S+)$", output, re.M))
+    return set(re.findall(r"^\[ *\d+/\d+\] LINK +bin/(\S+)$", output, re.M))
 
 
 def copy_sources(tree, programs=None):
@@ -63,11 +66,13 @@ def append(path, text):
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory):
-    """Three programs, built once from clean with four jobs."""
-    tree = copy_sources(tmp_path_factory.mktemp("build") / "tree", PROGRAMS)
-    (tree / "first.log").write_text(make(tree, "-j4"))
-    return tree
+def built(once):
+    """Three programs, built once from clean with four jobs. Nothing may be written here, since other processes use it too."""
+    def build(folder):
+        tree = copy_sources(folder / "tree", PROGRAMS)
+        (tree / "first.log").write_text(make(tree, "-j4"))
+        return tree
+    return once("built", build)
 
 
 @pytest.fixture
@@ -90,6 +95,26 @@ def test_fresh_build(built):
     assert "warning" not in log.lower()
     for program in PROGRAMS:
         assert os.access(built / "bin" / program, os.X_OK)
+
+
+def test_each_step_has_a_number(tree):
+    """Of as many as there are, in the order in which they begin, whatever is due and with any number of jobs."""
+    first, second = (tree / "first.log").read_text(), "chapter03/simple_kernel.cu"
+    (tree / second).touch()
+    logs = [first, make(tree, "-j2"), make(tree, "DEBUG=1", "-j4"), make(tree, "DEBUG=1")]
+    counts = []
+    for log in logs:
+        steps = re.findall(r"^\[( *\d+)/(\d+)\] \w+ +\S+$", log, re.M)
+        assert [(int(n), int(m)) for n, m in steps] == [(i, len(steps)) for i in range(1, len(steps) + 1)], log
+        assert len({len(n) for n, _ in steps}) <= 1
+        counts.append(len(steps))
+    assert counts[0] == len(list((tree / "build/cpu").rglob("*.o"))) + len(PROGRAMS) + 3  # the translator and two libraries
+    assert counts[1] == 2 and counts[3] == 0
+
+
+def test_a_name_that_several_programs_have(tree):
+    (tree / "chapter03/julia_gpu.cu").write_text("")
+    assert "did you mean chapter03/julia_gpu or chapter04/julia_gpu?" in make(tree, "julia_gpu", status=2)
 
 
 def test_second_make_does_nothing(tree):
@@ -166,15 +191,43 @@ def test_dependencies_cut_short_are_made_again(tree):
     assert set(PROGRAMS) <= compiled(make(tree))
 
 
-def test_jobs_make_no_difference(built, tree):
+def test_jobs_make_no_difference(sources):
     """With one job, in the folder where four jobs built, since a path may be part of a program."""
-    def programs():
-        return {p: hashlib.sha256((built / "bin" / p).read_bytes()).hexdigest() for p in PROGRAMS}
-    four = programs()
-    make(built, "clean")
-    assert not (built / "bin").exists() and not (built / "build").exists()
-    make(built, "-j1")
-    assert programs() == four
+    def build(jobs):
+        make(sources, jobs, "chapter04/julia_gpu")
+        return hashlib.sha256((sources / "bin/chapter04/julia_gpu").read_bytes()).hexdigest()
+    four = build("-j4")
+    make(sources, "clean")
+    assert not (sources / "bin").exists() and not (sources / "build").exists()
+    assert build("-j1") == four
+
+
+@pytest.mark.skipif(not shutil.which("flock"), reason="needs flock")
+def test_two_makes_at_once(sources):
+    """They wait for each other, say so, and only one builds. The test holds the lock until both have met it."""
+    (sources / "build").mkdir()
+    with open(sources / "build/.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        makes = [subprocess.Popen(["make", "BACKEND=cpu", "-j2", "chapter03/hello_world"], cwd=sources, env=environment(), text=True,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for _ in range(2)]
+        for process in makes:
+            assert process.stdout.readline().startswith("back end: ")
+            assert process.stdout.readline() == "another make builds here: waiting until it is done\n"
+    logs = [process.communicate(timeout=600)[0] for process in makes]
+    assert [process.returncode for process in makes] == [0, 0], "\n".join(logs)
+    assert sorted(len(linked(log)) for log in logs) == [0, 1]
+    assert os.access(sources / "bin/chapter03/hello_world", os.X_OK)
+
+
+def test_two_probes_at_once(tmp_path):
+    """Without flock two makes may look for the libraries at the same time."""
+    config = tmp_path / "build/config.mk"
+    begin = lambda: subprocess.Popen(["scripts/libs.sh", "probe", "cpu", config], cwd=ROOT, env=environment(), text=True,
+                                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    probes = [begin() for _ in range(8)]
+    logs = [process.communicate(timeout=600)[0] for process in probes]
+    assert [process.returncode for process in probes] == [0] * 8 and not any(logs), logs
+    assert os.listdir(config.parent) == ["config.mk"] and "HAVE_FLAGS :=" in config.read_text()
 
 
 def test_the_translator_is_built_for_this_machine(tree, tmp_path):
@@ -262,13 +315,19 @@ def test_other_folders_and_clean(sources):
     (["SANITIZE=bogus"], "SANITIZE=bogus: must be"),
     (["SANITIZE=thread,address"], "thread goes with neither"),
     (["run", "CHAPTER=99"], "CHAPTER=99: must be one of"),
-    (["chapter03/nonesuch"], "there is no chapter03/nonesuch.cu"),
+    (["chapter03/nonesuch"], "there is no target chapter03/nonesuch: make help lists them"),
+    (["chapter4"], "there is no target chapter4: did you mean chapter04?"),
+    (["4"], "there is no target 4: did you mean chapter04?"),
+    (["chapter4/julia_gpu"], "there is no target chapter4/julia_gpu: did you mean chapter04/julia_gpu?"),
+    (["julia_gpu"], "there is no target julia_gpu: did you mean chapter04/julia_gpu?"),
+    (["julia_gpu.cu", "run"], "there is no target julia_gpu.cu: did you mean chapter04/julia_gpu?"),
+    (["install", "PREFIX=/nonexistent"], "there is no make install: the programs run where they are built, in bin"),
     (["CXX=nonesuch-g++"], "no C++ compiler: nonesuch-g++"),
 ])
 def test_bad_settings(built, arguments, says):
     lines = make(built, *arguments, status=2).splitlines()
     assert any(says in line for line in lines)
-    assert not any(line.startswith("  CXX") for line in lines)
+    assert not any(line.startswith("[") for line in lines)
 
 
 @needs_nvcc
@@ -281,12 +340,19 @@ def test_an_architecture_that_nvcc_does_not_know(built):
 @needs_nvcc
 @pytest.mark.skipif(os.environ.get("BACKEND") == "gpu", reason="this run is the GPU build")
 def test_gpu_back_end_builds_without_a_warning(tmp_path):
-    """Every program, for the default architectures."""
-    log = make(ROOT, "BACKEND=gpu", "NVCC=" + NVCC, "BIN=%s" % (tmp_path / "bin"), "BUILD=%s" % (tmp_path / "build"), "all")
+    """Every program for the least architecture, which lacks what later ones have. For the default ones, which take three
+    times as long, the largest program and those whose text depends on the architecture."""
+    folders = ["BACKEND=gpu", "NVCC=" + NVCC, "BIN=%s" % (tmp_path / "bin"), "BUILD=%s" % (tmp_path / "build")]
+    programs = [line.split("\t")[0] for line in run(ROOT, "scripts/programs.sh").splitlines()]
+    least = run(ROOT, NVCC, "--list-gpu-code").split()
+    log = make(ROOT, *folders, "SMS=75" if "sm_75" in least else "SMS=" + least[0].removeprefix("sm_"), "all")
     assert "warning" not in log.lower()
-    for program in run(ROOT, "scripts/programs.sh").splitlines():
-        name = program.split("\t")[0]
-        assert os.access(tmp_path / "bin" / name, os.X_OK) or "off: %s:" % name in log
+    there = [name for name in programs if os.access(tmp_path / "bin" / name, os.X_OK)]
+    assert all(name in there or "off: %s:" % name in log for name in programs)
+    texts = {name: (ROOT / (name + ".cu")).read_text() for name in there}
+    several = {max(there, key=lambda name: len(texts[name])), *(name for name in there if "__CUDA_ARCH__" in texts[name])}
+    log = make(ROOT, *folders, "BUILD=%s" % (tmp_path / "several"), *several)
+    assert several <= compiled(log) and "warning" not in log.lower()
 
 
 def stand_in(folder, name, script):
@@ -379,7 +445,19 @@ def test_a_program_that_needs_what_is_not_here_is_left_out(tree):
     assert not linked(log)
     assert log.splitlines()[-1] == "off: chapter03/hello_world: needs nonesuch"
     assert re.search(r"chapter03/hello_world +not built +needs nonesuch", make(tree, "run", "CHAPTER=3"))
-    make(tree, "chapter03/hello_world", status=2)
+    assert "make: chapter03/hello_world needs nonesuch, which no library" in make(tree, "chapter03/hello_world", status=2)
+
+
+@pytest.mark.parametrize("needs, says", [
+    ("gl", "needs gl: switched off by HAVE_GL=0\n"),
+    ("libs=webp, gl", "needs webp, animations as WebP (libwebp): apt install libwebp-dev; gl: switched off by HAVE_GL=0\n")])
+def test_a_program_that_is_asked_for_but_can_not_be_built(tree, needs, says):
+    """What it needs, and the package that brings it."""
+    stand_in(tree, "cc", """for a; do case $a in */probe.c) grep -q webp "$a" && exit 1 ;; esac; done; exec gcc "$@" """)
+    source = tree / "chapter03/hello_world.cu"
+    source.write_text(source.read_text().replace("\n */", f"\n * Needs:   {needs}\n */", 1))
+    log = make(tree, "chapter03/hello_world", "HAVE_GL=0", f"CC={tree}/cc", status=2)
+    assert "make: chapter03/hello_world " + says in log
 
 
 # ---- setup, with stand-ins for the package managers ----
@@ -588,12 +666,12 @@ def test_setup_that_fails_does_not_stop_the_build(tree, tmp_path, debian):
     assert log.index("could not install libpng-dev") < log.index("back end:")
 
 
-def test_doctor(built):
-    log = make(built, "doctor")
+def test_doctor(tree):
+    log = make(tree, "doctor")
     for what in ("back end", "compiler", "toolkit", "driver", "GPU", "display", "OpenGL", "PNG pictures (libpng)",
                  "Boost.Context", "tests"):
         assert what in log
-    assert "PNG" in make(built, "doctor", "CC=nonesuch-cc")
+    assert "PNG" in make(tree, "doctor", "CC=nonesuch-cc")
 
 
 # ---- headers, README, help ----
@@ -644,6 +722,53 @@ def test_programs_in_reading_order(sources):
     assert "chapter03/d:png,gl" in run(sources, "scripts/programs.sh", "--needs")
 
 
+def test_the_books_order():
+    """Chapters as numbers, the appendix after them, and in a section the book's own programs before all others."""
+    rows = [line.split("\t") for line in run(ROOT, "scripts/programs.sh").splitlines()]
+    folders = list(dict.fromkeys(row[0].split("/")[0] for row in rows))
+    assert folders == sorted(f for f in folders if f.startswith("chapter")) + ["appendix_a"]
+    order = [number for number, _, _ in sections()]
+    places = [order.index(re.match(r"[0-9A-Z.]+", row[2])[0]) for row in rows]
+    assert places == sorted(places)
+    for before, after in zip(rows, rows[1:]):
+        if before[2].split()[0] == after[2].split()[0]:
+            assert beyond_the_book(before[2]) <= beyond_the_book(after[2]), f"{after[0]} comes after {before[0]}"
+    assert [row[0] for row in rows if row[2].startswith("5.3.1")][:2] == ["chapter05/dot", "chapter05/dot_wrong_barrier"]
+
+
+def beyond_the_book(section):
+    return bool(re.search("archive|course|lab|ladder|after the book", section))
+
+
+def sections():
+    """(number, title, names of the programs printed there) of each section of the book."""
+    for line in (ROOT / "tests/sections.txt").read_text().splitlines():
+        if not line.startswith("#"):
+            number, title, *programs = (part.strip() for part in line.split("|"))
+            yield number, title, programs[0].split() if programs else []
+
+
+def test_sections_are_the_books():
+    """Each section that a Book: field names is one of the book's, and a program that the book prints names the section with it."""
+    known = {number for number, _, _ in sections()}
+    printed = {}
+    for number, _, names in sections():
+        chapter = number.split(".")[0]
+        folder = "chapter%02d" % int(chapter) if chapter.isdigit() else "appendix_" + chapter.lower()
+        for name in names:
+            printed.setdefault(f"{folder}/{name}", set()).add(number)
+    programs = {line.split("\t")[0]: line.split("\t")[2] for line in run(ROOT, "scripts/programs.sh").splitlines()}
+    for name, field in programs.items():
+        named = set(re.findall(r"\b(?:[A-Z]|\d+)(?:\.\d+)+\b", field))
+        assert named and named <= known, f"{name}: {field}"
+        assert not beyond_the_book(field) or name not in printed, f"{name}: the book prints it: {field}"
+        for number in printed.get(name, ()):
+            assert any(f"{number}.".startswith(f"{n}.") for n in named), f"{name}: the book prints it in {number}: {field}"
+        for number in named if name in printed else ():
+            assert any(f"{p}.".startswith(f"{number}.") for p in printed[name]), f"{name}: {field} is not where the book prints it"
+    assert printed.keys() <= programs.keys()
+
+
 def test_readme_table_is_fresh():
     table = (ROOT / "README.md").read_text().split("<!-- programs:begin", 1)[1].split("-->\n", 1)[1].split("<!-- programs:end")[0]
     assert table == run(ROOT, "scripts/programs.sh", "--table"), "stale: run make docs"
@@ -661,12 +786,12 @@ def test_docs_refreshes_the_table(sources):
     assert "| Something else. |" in after and len(after.splitlines()) == len(before.splitlines())
 
 
-def test_help_lists_what_there_is(built):
-    listed = set(re.findall(r"^make ([a-z]\S*)", make(built, "help"), re.M))
-    there = set(re.search(r"^\.PHONY: (all tests setup.*) \$", (ROOT / "Makefile").read_text(), re.M).group(1).split())
+def test_help_lists_what_there_is(tree):
+    listed = set(re.findall(r"^make ([a-z]\S*)", make(tree, "help"), re.M))
+    there = set(re.search(r"^TARGETS := (.*)", (ROOT / "Makefile").read_text(), re.M).group(1).split())
     assert {t for t in listed if "chapter" not in t} | {"all"} == there
     for target in listed:
-        make(built, "-n", target)
+        make(tree, "-n", target)
 
 
 def test_nobody_keeps_a_list_of_programs():
@@ -719,11 +844,46 @@ def test_run_says_what_became_of_each_program(sources):
     env = {"TIME_LIMIT": "2", "DISPLAY": ":0", "WAYLAND_DISPLAY": "wayland-0"}
     log = run(sources, "scripts/run.sh", status=1, **env)
     for name, (_, result, why) in ways.items():
-        assert re.search(r"^chapter03/%s +%s +[0-9.]+ s +%s *$" % (name, result, re.escape(why)), log, re.M), log
+        assert re.search(r"^\[ ?\d+/11\] chapter03/%s +%s +[0-9.]+ s +%s *$" % (name, result, re.escape(why)), log, re.M), log
+    assert re.findall(r"^\[ ?(\d+)/11\]", log, re.M) == [str(i + 1) for i in range(11)]
+    assert "running" not in log
     assert "4 ok, 6 failed, 1 waived, 0 not built" in log.splitlines()[-1]
     for name in ("forgetful", "wrong", "endless", "crash", "right_by_mistake", "wrong_otherwise"):
         (sources / "chapter03" / (name + ".cu")).unlink()
     assert "4 ok, 0 failed, 1 waived" in run(sources, "scripts/run.sh", **env)
+
+
+def test_run_on_a_terminal_names_the_program_that_is_running(sources):
+    """Until its row is there. The second program waits until the test has read its name."""
+    programs_of(sources, {"early": ":", "late": f"read go <{sources}/go"})
+    os.mkfifo(sources / "go")
+    terminal, end = os.openpty()
+    process = subprocess.Popen(["scripts/run.sh", "chapter03"], cwd=sources, env=environment(TERM="xterm"), stdin=subprocess.DEVNULL,
+                               stdout=end, stderr=end)
+    os.close(end)
+    shown = b""
+    while not re.search(rb"\[2/2\] chapter03/late +running$", shown):
+        shown += os.read(terminal, 4096)
+    assert re.search(rb"\[1/2\] chapter03/early +running\r\x1b\[K\[1/2\] chapter03/early +ok ", shown), shown
+    (sources / "go").write_text("go\n")
+    while b"2 ok" not in shown:
+        shown += os.read(terminal, 4096)
+    os.close(terminal)
+    assert re.search(rb"late +running\r\x1b\[K\[2/2\] chapter03/late +ok ", shown) and process.wait() == 0
+
+
+# ---- make test
+
+@pytest.mark.parametrize("options, passed", [("", 3), ("-k one", 1), ("tests/test_b.py", 2), ("tests/test_b.py::test_two -v", 1),
+                                             ("tests/test_a.py tests/test_b.py -k one", 1)])
+def test_what_pytest_is_given(tree, options, passed):
+    """A path takes the place of the folder. The tests run in several processes where pytest-xdist is there."""
+    (tree / "tests").mkdir()
+    check = f"assert ('PYTEST_XDIST_WORKER' in os.environ) == {bool(importlib.util.find_spec('xdist'))}"
+    (tree / "tests/test_a.py").write_text(f"import os\ndef test_one(): {check}\n")
+    (tree / "tests/test_b.py").write_text(f"import os\ndef test_two(): {check}\ndef test_three(): {check}\n")
+    log = make(tree, "test", f"PYTEST={options}", f"PYTHON={sys.executable}", "JOBS=2")
+    assert re.search(rf"^(=+ )?{passed} passed\b", log.splitlines()[-1]), log
 
 
 # ---- make gallery
