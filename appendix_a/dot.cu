@@ -122,7 +122,7 @@ int main(int argc, char **argv) {
         OPTION_SIZE("size", &d.n, 1, (size_t)1 << 33, "elements in a vector"),
         OPTION_INT("blocks", &blocks, 0, 65536, "blocks; 0 stands for as many as fit, up to 32"),
         OPTION_END};
-    parse_options(argc, argv, "Dot product on the device, under a lock.", 0, own);
+    parse_options(argc, argv, "Dot product on the device, under a lock.", TIMES, own);
     select_device();
 
     d.blocks = blocks ? blocks : imin(32, (d.n + threadsPerBlock - 1) / threadsPerBlock);

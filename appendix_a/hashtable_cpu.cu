@@ -113,7 +113,7 @@ static double now(void) { // ms
 int main(int argc, char **argv) {
     size_t elements = ELEMENTS;
     const Option own[] = {OPTION_SIZE("size", &elements, 1, 1LL << 36, "keys"), OPTION_END};
-    parse_options(argc, argv, "Builds a hash table.", HOST_ONLY, own);
+    parse_options(argc, argv, "Builds a hash table.", HOST_ONLY | TIMES, own);
     select_device();
     require_memory(elements * (sizeof(unsigned) + sizeof(void *) + sizeof(Entry) + 1), 0);
 

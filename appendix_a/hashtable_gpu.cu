@@ -120,7 +120,7 @@ int main(int argc, char **argv) {
                           OPTION_INT("blocks", &blocks, 1, 65536, "blocks of 256 threads"),
                           OPTION_FLAG("no-lock", &no_lock, "show what is lost without locks"),
                           OPTION_END};
-    parse_options(argc, argv, "Builds a hash table on the device.", 0, own);
+    parse_options(argc, argv, "Builds a hash table on the device.", TIMES, own);
     select_device();
     size_t bytes = elements * (sizeof(unsigned) + sizeof(void *) + sizeof(Entry));
     require_memory(bytes + elements, bytes);

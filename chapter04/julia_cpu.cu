@@ -7,7 +7,7 @@
  *          grid of blocks.
  * Book:    4.2.2 (CPU)
  * Run:     ./bin/chapter04/julia_cpu --output julia.png
- * Differs: size, scale, c and the number of iterations are options, and --zoom moves c towards
+ * Differs: size, scale, c and the number of iterations are options, and --animate moves c towards
  *          the origin and back. Half the size is not rounded down, so that a size of 1 has no
  *          division by 0.
  * Picture: as chapter04/julia_gpu
@@ -22,7 +22,7 @@
 
 #define DIM        1000
 #define ITERATIONS 200
-#define PERIOD     120 // frames until --zoom is back where it began
+#define PERIOD     120 // frames until --animate is back where it began
 
 struct cuComplex {
     float r, i;
@@ -40,7 +40,7 @@ struct View {
 
 struct DataBlock {
     View view;
-    cuComplex start; // c when --zoom begins
+    cuComplex start; // c when --animate begins
     unsigned char *pixels;
 };
 
@@ -137,7 +137,7 @@ static bool show_animation(DataBlock *d) {
 int main(int argc, char **argv) {
     DataBlock data = {{DIM, 1.5f, {-0.8f, 0.156f}, ITERATIONS}, {}, NULL};
     View &view = data.view;
-    bool zoom = false;
+    bool animate = false;
     const Option own[] = {
         // julia_gpu can do these sizes
         OPTION_SIZE("size", &view.size, 1, 65535, "pixels a side"),
@@ -146,16 +146,16 @@ int main(int argc, char **argv) {
         OPTION_FLOAT("imag", &view.c.i, -2, 2, "imaginary part of c"),
         OPTION_INT("iterations", &view.iterations, 1, 1000000,
                    "steps after which a point counts as in"),
-        OPTION_FLAG("zoom", &zoom, "animate: move c towards the origin and back"),
+        OPTION_FLAG("animate", &animate, "move c towards the origin and back"),
         OPTION_END};
     parse_options(argc, argv, "Draws a Julia set on the host.", HOST_ONLY | PICTURE | ANIMATION,
                   own);
-    if (!zoom && options.frames != PERIOD)
-        quit(EXIT_USAGE, "--frames goes with --zoom");
+    if (!animate && options.frames != PERIOD)
+        quit(EXIT_USAGE, "--frames goes with --animate");
     select_device();
     require_memory(2 * view.size * view.size * 4, 0);
 
     data.start = view.c;
-    bool ok = zoom ? show_animation(&data) : show_picture(&data);
+    bool ok = animate ? show_animation(&data) : show_picture(&data);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -7,7 +7,7 @@
  *          ever.
  * Book:    4.2.2 (GPU)
  * Run:     ./bin/chapter04/julia_gpu --output julia.png
- * Differs: size, scale, c and the number of iterations are options, and --zoom moves c towards
+ * Differs: size, scale, c and the number of iterations are options, and --animate moves c towards
  *          the origin and back. Half the size is not rounded down, so that a size of 1 has no
  *          division by 0.
  * Picture: yes
@@ -22,7 +22,7 @@
 
 #define DIM        1000
 #define ITERATIONS 200
-#define PERIOD     120 // frames until --zoom is back where it began
+#define PERIOD     120 // frames until --animate is back where it began
 
 struct cuComplex {
     float r, i;
@@ -42,7 +42,7 @@ struct View {
 
 struct DataBlock {
     View view;
-    cuComplex start; // c when --zoom begins
+    cuComplex start; // c when --animate begins
     unsigned char *dev_bitmap;
     unsigned char *pixels;
 };
@@ -145,7 +145,7 @@ static bool show_animation(DataBlock *d) {
 int main(int argc, char **argv) {
     DataBlock data = {{DIM, 1.5f, {-0.8f, 0.156f}, ITERATIONS}, {}, NULL, NULL};
     View &view = data.view;
-    bool zoom = false;
+    bool animate = false;
     const Option own[] = {
         // a grid has at most 65535 blocks in y
         OPTION_SIZE("size", &view.size, 1, 65535, "pixels a side"),
@@ -154,11 +154,11 @@ int main(int argc, char **argv) {
         OPTION_FLOAT("imag", &view.c.i, -2, 2, "imaginary part of c"),
         OPTION_INT("iterations", &view.iterations, 1, 1000000,
                    "steps after which a point counts as in"),
-        OPTION_FLAG("zoom", &zoom, "animate: move c towards the origin and back"),
+        OPTION_FLAG("animate", &animate, "move c towards the origin and back"),
         OPTION_END};
     parse_options(argc, argv, "Draws a Julia set on the device.", PICTURE | ANIMATION, own);
-    if (!zoom && options.frames != PERIOD)
-        quit(EXIT_USAGE, "--frames goes with --zoom");
+    if (!animate && options.frames != PERIOD)
+        quit(EXIT_USAGE, "--frames goes with --animate");
     select_device();
 
     size_t bytes = view.size * view.size * 4;
@@ -166,7 +166,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc((void **)&data.dev_bitmap, bytes));
 
     data.start = view.c;
-    bool ok = zoom ? show_animation(&data) : show_picture(&data);
+    bool ok = animate ? show_animation(&data) : show_picture(&data);
 
     HANDLE_ERROR(cudaFree(data.dev_bitmap));
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -97,7 +97,7 @@ static bool show(const Shape &shape, const Vectors &v, size_t n) {
 int main(int argc, char **argv) {
     size_t n = N; // a grid has at most INT_MAX blocks in x
     const Option own[] = {OPTION_SIZE("size", &n, 1, INT_MAX, "elements in a vector"), OPTION_END};
-    parse_options(argc, argv, "Adds two vectors under every shape of launch.", 0, own);
+    parse_options(argc, argv, "Adds two vectors under every shape of launch.", TIMES, own);
     select_device();
 
     const size_t few = 1600; // of the last launch

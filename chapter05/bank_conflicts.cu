@@ -5,7 +5,8 @@
  * Teaches: Shared memory has 32 banks, and word w lies in bank w mod 32. Each bank gives out one
  *          word at a time, so lanes that want different words of one bank wait in line; lanes that
  *          want the same word are served together. A column of a 32 x 32 array lies in a single
- *          bank; a 33rd word in each row spreads it over all of them.
+ *          bank; a 33rd word in each row spreads it over all of them. A CPU has no banks, so the
+ *          cycles of the CPU back end show no conflict.
  * Book:    5.3.1 (course)
  * Run:     ./bin/chapter05/bank_conflicts
  */
@@ -70,8 +71,8 @@ static const struct {
 };
 
 int main(int argc, char **argv) {
-    parse_options(argc, argv, "Times reads of shared memory, with and without bank conflicts.", 0,
-                  NULL);
+    parse_options(argc, argv, "Times reads of shared memory, with and without bank conflicts.",
+                  TIMES, NULL);
     select_device();
     int *dev_word, *dev_got;
     long long *dev_cycles;
@@ -101,9 +102,6 @@ int main(int argc, char **argv) {
         printf("\n");
         ok = check_ints(pattern.name, got, word, LANES) && ok;
     }
-#ifndef __NVCC__
-    printf("(Without a GPU there are no banks: these are cycles of the CPU.)\n");
-#endif
 
     HANDLE_ERROR(cudaFree(dev_word));
     HANDLE_ERROR(cudaFree(dev_got));

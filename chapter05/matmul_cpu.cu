@@ -94,7 +94,7 @@ int main(int argc, char **argv) {
     bool columns = false;
     const Option own[] = {OPTION_SIZE("size", &n, 1, 65535, "width of the matrices"),
                           OPTION_FLAG("columns", &columns, "read b down its columns"), OPTION_END};
-    parse_options(argc, argv, "Multiplies two matrices on the host.", HOST_ONLY, own);
+    parse_options(argc, argv, "Multiplies two matrices on the host.", HOST_ONLY | TIMES, own);
     select_device();
 
     size_t bytes = n * n * sizeof(float);

@@ -108,7 +108,7 @@ static float time_kernel(cudaEvent_t start, cudaEvent_t stop, const float *dev_a
 int main(int argc, char **argv) {
     size_t n = WIDTH;
     const Option own[] = {OPTION_SIZE("size", &n, 1, 65535, "width of the matrices"), OPTION_END};
-    parse_options(argc, argv, "Multiplies two matrices, reading from global memory.", 0, own);
+    parse_options(argc, argv, "Multiplies two matrices, reading from global memory.", TIMES, own);
     select_device();
 
     size_t bytes = n * n * sizeof(float);

@@ -97,7 +97,10 @@ static bool check(const DataBlock *d) {
 int main(int argc, char **argv) {
     DataBlock data = {DIM, 0, 0, 0, NULL, NULL};
     const Option own[] = {OPTION_SIZE("size", &data.size, 1, 65535, "pixels a side"), OPTION_END};
-    parse_options(argc, argv, "Animates a ripple, drawn on the device.", ANIMATION, own);
+    parse_options(
+        argc, argv,
+        "Animates a ripple, drawn on the device. In a window, dragging the mouse moves its centre.",
+        ANIMATION, own);
     select_device();
 
     size_t bytes = data.size * data.size * 4;

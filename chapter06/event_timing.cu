@@ -104,7 +104,7 @@ int main(int argc, char **argv) {
         OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements of the array"),
         OPTION_INT("rounds", &rounds, 1, INT_MAX, "steps that each element takes in a launch"),
         OPTION_END};
-    parse_options(argc, argv, "Times a kernel with the host's clock and with events.", 0, own);
+    parse_options(argc, argv, "Times a kernel with the host's clock and with events.", TIMES, own);
     select_device();
     size_t bytes = n * sizeof(unsigned);
     require_memory(3 * bytes, bytes);

@@ -139,7 +139,7 @@ int main(int argc, char **argv) {
     const Option own[] = {OPTION_SIZE("size", &size, 1, 65535, "pixels a side"),
                           OPTION_INT("spheres", &spheres, 1, MAX_SPHERES, "how many there are"),
                           OPTION_END};
-    parse_options(argc, argv, "Draws spheres from global memory.", PICTURE, own);
+    parse_options(argc, argv, "Draws spheres from global memory.", PICTURE | TIMES, own);
     select_device();
     size_t bytes = size * size * 4;
     require_memory(2 * bytes, bytes);

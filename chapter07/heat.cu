@@ -126,8 +126,8 @@ int main(int argc, char **argv) {
     const Option own[] = {OPTION_SIZE("size", &data.size, 1, MAX_SIZE, "cells a side"),
                           OPTION_INT("iterations", &data.steps, 1, 10000, "steps in a frame"),
                           OPTION_END};
-    parse_options(argc, argv, "Heat that spreads over a plate, read through textures.", ANIMATION,
-                  own);
+    parse_options(argc, argv, "Heat that spreads over a plate, read through textures.",
+                  ANIMATION | TIMES, own);
     select_device();
 
     size_t cells = data.size * data.size, bytes = cells * sizeof(float);

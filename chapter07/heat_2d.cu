@@ -127,7 +127,7 @@ int main(int argc, char **argv) {
                           OPTION_INT("iterations", &data.steps, 1, 10000, "steps in a frame"),
                           OPTION_END};
     parse_options(argc, argv, "Heat that spreads over a plate, read through 2D textures.",
-                  ANIMATION, own);
+                  ANIMATION | TIMES, own);
     select_device();
 
     size_t cells = data.size * data.size, bytes = cells * sizeof(float);

@@ -147,8 +147,8 @@ int main(int argc, char **argv) {
     const Option own[] = {OPTION_SIZE("size", &data.size, 1, 16384, "cells a side"),
                           OPTION_INT("iterations", &data.steps, 1, 10000, "steps in a frame"),
                           OPTION_END};
-    parse_options(argc, argv, "Heat that spreads over a plate, in OpenGL's memory.", ANIMATION,
-                  own);
+    parse_options(argc, argv, "Heat that spreads over a plate, in OpenGL's memory.",
+                  ANIMATION | TIMES, own);
     select_device();
 
     size_t bytes = data.size * data.size * sizeof(float);

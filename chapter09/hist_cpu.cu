@@ -56,7 +56,7 @@ int main(int argc, char **argv) {
     const Option own[] = {OPTION_SIZE("size", &size, 1, 1LL << 44, "bytes to count"),
                           OPTION_WORD("fill", &fill, "random|equal|skewed", "what the bytes are"),
                           OPTION_END};
-    parse_options(argc, argv, "Counts how often each byte occurs.", HOST_ONLY, own);
+    parse_options(argc, argv, "Counts how often each byte occurs.", HOST_ONLY | TIMES, own);
     select_device();
     require_memory(size, 0);
     unsigned char *buffer = make_data(size, fill);

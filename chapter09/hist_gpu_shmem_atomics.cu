@@ -65,7 +65,7 @@ int main(int argc, char **argv) {
     const Option own[] = {OPTION_SIZE("size", &size, 1, 1LL << 44, "bytes to count"),
                           OPTION_WORD("fill", &fill, "random|equal|skewed", "what the bytes are"),
                           OPTION_END};
-    parse_options(argc, argv, "Counts bytes on the device, in shared memory first.", 0, own);
+    parse_options(argc, argv, "Counts bytes on the device, in shared memory first.", TIMES, own);
     select_device();
     require_memory(size, size);
     unsigned char *buffer = make_data(size, fill);

@@ -118,7 +118,7 @@ int main(int argc, char **argv) {
                           OPTION_SIZE("chunk", &d.chunk, 1, 1 << 30, "elements at a time"),
                           OPTION_FILE("output", &output, "write the timeline to FILE, an .svg"),
                           OPTION_END};
-    parse_options(argc, argv, "Copies and computes in chunks, breadth first in two streams.", 0,
+    parse_options(argc, argv, "Copies and computes in chunks, breadth first in two streams.", TIMES,
                   own);
     check_svg(output);
     select_device();

@@ -93,7 +93,7 @@ int main(int argc, char **argv) {
                           OPTION_SIZE("chunk", &d.chunk, 1, 1 << 30, "elements at a time"),
                           OPTION_FILE("output", &output, "write the timeline to FILE, an .svg"),
                           OPTION_END};
-    parse_options(argc, argv, "Copies and computes in chunks, in one stream.", 0, own);
+    parse_options(argc, argv, "Copies and computes in chunks, in one stream.", TIMES, own);
     check_svg(output);
     select_device();
     size_t bytes = d.size * sizeof(int), part = (d.size < d.chunk ? d.size : d.chunk) * sizeof(int);

@@ -100,7 +100,7 @@ int main(int argc, char **argv) {
         OPTION_SIZE("size", &size, 1, 1LL << 40, "ints to copy"),
         OPTION_INT("iterations", &d.copies, 1, 1000000, "copies that are timed, if time allows"),
         OPTION_END};
-    parse_options(argc, argv, "Times copies to the device and back.", 0, own);
+    parse_options(argc, argv, "Times copies to the device and back.", TIMES, own);
     select_device();
     d.bytes = size * sizeof(int);
     require_memory(4 * d.bytes, 2 * d.bytes);

@@ -114,6 +114,7 @@ int main(int argc, char **argv) {
     unsigned char *memory[MAX_GPUS];
     for (int i = 0; i < gpus; i++) {
         id[i] = (options.device + i) % count;
+        print_device(id[i]);
         HANDLE_ERROR(cudaSetDevice(id[i]));
         require_memory(2 * d.bytes, d.bytes);
     }

@@ -130,6 +130,7 @@ int main(int argc, char **argv) {
         data[i].deviceID = (options.device + i) % count;
         data[i].size = n / gpus + ((size_t)i < n % gpus);
         data[i].offset = i ? data[i - 1].offset + data[i - 1].size : 0;
+        print_device(data[i].deviceID);
         HANDLE_ERROR(cudaSetDevice(data[i].deviceID));
         int can_map;
         HANDLE_ERROR(

@@ -178,7 +178,7 @@ int main(int argc, char **argv) {
     size_t n = N;
     const Option own[] = {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
                           OPTION_END};
-    parse_options(argc, argv, "Dot product of vectors in memory of the host.", 0, own);
+    parse_options(argc, argv, "Dot product of vectors in memory of the host.", TIMES, own);
     select_device();
     cudaDeviceProp prop;
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));

@@ -16,11 +16,7 @@
 #include "book.h"
 
 // What a size should be by default: `gpu` fills an H200, `cpu` is done soon on the CPU back end.
-#ifdef __NVCC__
-#define BENCH_SIZE(gpu, cpu) ((size_t)(gpu))
-#else
-#define BENCH_SIZE(gpu, cpu) ((size_t)(cpu))
-#endif
+#define BENCH_SIZE(gpu, cpu) ((size_t)(CPU_BACKEND ? (cpu) : (gpu)))
 
 enum BenchKind {
     RUNG,
@@ -219,7 +215,8 @@ static inline std::string bench_string(const char *text) {
 }
 
 struct BenchSummary {
-    double limit;      // rate of the slowest one
+    double limit; // rate of the slowest one; NAN on the CPU back end, where a copy from cache to
+                  // cache or of few threads is no limit
     double book, peer; // times of the book's kernel and the best peer
     bool in_l2;
 };
@@ -228,7 +225,7 @@ static inline BenchSummary bench_summary(const Bench &bench, const std::vector<B
     BenchSummary s = {NAN, NAN, NAN, false};
     for (const BenchRow &row : rows) {
         double work = row.rung->work ? row.rung->work : bench.work;
-        if (row.rung->kind == LIMIT)
+        if (row.rung->kind == LIMIT && !CPU_BACKEND)
             s.limit = fmin(s.limit, work / row.median() / 1e6);
         if (row.rung->kind == PEER)
             s.peer = fmin(s.peer, row.median());

@@ -15,6 +15,13 @@
 
 using std::swap;
 
+// Whether kernels run on the CPU back end.
+#ifdef __CU2CPP__
+const bool CPU_BACKEND = true;
+#else
+const bool CPU_BACKEND = false;
+#endif
+
 // Checks a CUDA call. An error ends the program: `file:line: call: text (cudaErrorName)`,
 // EXIT_FAILURE, or EXIT_WAIVED where there is no device.
 #define HANDLE_ERROR(...) handle_error((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__)
@@ -79,11 +86,39 @@ static inline void list_devices(int count) {
     exit(EXIT_SUCCESS);
 }
 
+// Names a device that the times printed after it belong to.
+static inline void print_device(int device) {
+    static bool said;
+    cudaDeviceProp prop;
+    HANDLE_ERROR(cudaGetDeviceProperties(&prop, device));
+    if (CPU_BACKEND && !said)
+        printf("CPU back end: these are CPU times and do not rank GPU kernels.\n");
+    said = true;
+    printf("Measured on device %d: %s\n", device, prop.name);
+}
+
+// The same for times of the host.
+static inline void print_host(void) {
+    char line[256], name[256] = "CPU of unknown name";
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    while (file && fgets(line, sizeof(line), file))
+        if (sscanf(line, "model name : %255[^\n]", name) == 1) // x86 has one, arm64 none
+            break;
+    if (file)
+        fclose(file);
+    printf("Measured on the host: %s\n", name);
+}
+
 // Sets the device that --device asks for (0 when it was not given), after parse_options. Ends the
 // program when --list-devices was given, and with one line when there is no such device, none at
 // all (EXIT_WAIVED), or it cannot be used. A HOST_ONLY program needs none unless it was asked for.
+// A program that prints times first says here what they were measured on.
 static inline void select_device(void) {
-    if ((options.uses & HOST_ONLY) && !options.device_given && !options.list_devices)
+    bool times = options.uses & (TIMES | LADDER) && !options.json;
+    bool host = options.uses & HOST_ONLY;
+    if (times && host && !options.list_devices)
+        print_host();
+    if (host && !options.device_given && !options.list_devices)
         return;
     int count = 0;
     cudaError_t error = cudaGetDeviceCount(&count);
@@ -107,6 +142,8 @@ static inline void select_device(void) {
     if (error != cudaSuccess)
         quit(EXIT_FAILURE, "device %d cannot be used: %s (%s)", options.device,
              cudaGetErrorString(error), cudaGetErrorName(error));
+    if (times && !host)
+        print_device(options.device);
 }
 
 #endif

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Where pictures go: a window, or a file and a small preview of it when stdout is a terminal.
 #define _GNU_SOURCE
+#include <langinfo.h>
 #include <limits.h>
+#include <locale.h>
 #include <math.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -101,26 +103,67 @@ static size_t terminal_size(unsigned short told, const char *variable, size_t us
     return value > 0 && value < 10000 ? (size_t)value : usual;
 }
 
+// What the terminal shows of colours.
+enum Colours { NO_COLOURS, CUBE, TRUE_COLOUR }; // CUBE: 6 levels each of red, green and blue
+
+static enum Colours terminal_colours(void) {
+    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM"), *more = getenv("COLORTERM");
+    if ((no_color && *no_color) || !term || !*term || strcmp(term, "dumb") == 0)
+        return NO_COLOURS;
+    if (more && (strcmp(more, "truecolor") == 0 || strcmp(more, "24bit") == 0))
+        return TRUE_COLOUR;
+    return strstr(term, "256color") ? CUBE : NO_COLOURS;
+}
+
+// Whether the user's locale has the characters of Unicode. One that is not installed, as often
+// after ssh, is judged by its name.
+static bool locale_is_utf8(void) {
+    static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    locale_t locale = newlocale(LC_CTYPE_MASK, "", NULL);
+    if (locale) {
+        bool utf8 = strcmp(nl_langinfo_l(CODESET, locale), "UTF-8") == 0;
+        freelocale(locale);
+        return utf8;
+    }
+    for (int i = 0; i < 3; i++) {
+        const char *name = getenv(variables[i]);
+        if (name && *name)
+            return strcasestr(name, ".UTF-8") || strcasestr(name, ".utf8");
+    }
+    return false;
+}
+
+// The level of the cube next to a colour of 0 to 255: they are 0, 95, 135, 175, 215 and 255.
+static size_t cube_level(size_t colour) {
+    return colour < 48 ? 0 : colour < 115 ? 1 : (colour - 35) / 40;
+}
+
 // The mean colour of cell (x, y) when the picture is divided into columns * rows cells, y = 0 on
-// top, as the colour of text (plane 3) or of what is behind it (4).
-static void set_colour(int plane, const Canvas *canvas, size_t columns, size_t rows, size_t x,
-                       size_t y) {
+// top, as the colour of text (plane 3) or of the background (4).
+static void set_colour(int plane, enum Colours colours, const Canvas *canvas, size_t columns,
+                       size_t rows, size_t x, size_t y) {
     size_t left = x * canvas->width / columns, right = (x + 1) * canvas->width / columns;
     size_t top = y * canvas->height / rows, bottom = (y + 1) * canvas->height / rows;
-    size_t sum[3] = {0, 0, 0}, n = (right - left) * (bottom - top);
+    size_t mean[3] = {0, 0, 0}, n = (right - left) * (bottom - top);
     for (size_t j = top; j < bottom; j++)
         for (size_t i = left; i < right; i++)
             for (int c = 0; c < 3; c++)
-                sum[c] += canvas->pixels[((canvas->height - 1 - j) * canvas->width + i) * 4 + c];
-    printf("\033[%d8;2;%zu;%zu;%zum", plane, (sum[0] + n / 2) / n, (sum[1] + n / 2) / n,
-           (sum[2] + n / 2) / n);
+                mean[c] += canvas->pixels[((canvas->height - 1 - j) * canvas->width + i) * 4 + c];
+    for (int c = 0; c < 3; c++)
+        mean[c] = (mean[c] + n / 2) / n;
+    if (colours == TRUE_COLOUR)
+        printf("\033[%d8;2;%zu;%zu;%zum", plane, mean[0], mean[1], mean[2]);
+    else
+        printf("\033[%d8;5;%zum", plane,
+               16 + 36 * cube_level(mean[0]) + 6 * cube_level(mean[1]) + cube_level(mean[2]));
 }
 
 // Draws the picture with upper half blocks: two square cells, one over the other, a character.
+// Without Unicode each character is a space on a coloured background: one cell, twice as high as
+// wide.
 static void preview(const Canvas *canvas) {
-    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-    if (!isatty(STDOUT_FILENO) || (no_color && *no_color) || !term || !*term ||
-        strcmp(term, "dumb") == 0)
+    enum Colours colours = terminal_colours();
+    if (!isatty(STDOUT_FILENO) || !colours)
         return;
     struct winsize window = {0, 0, 0, 0};
     ioctl(STDOUT_FILENO, TIOCGWINSZ, &window);
@@ -128,14 +171,16 @@ static void preview(const Canvas *canvas) {
     double lines = fmax(1, (double)terminal_size(window.ws_row, "LINES", 24) - 2);
     double across = fmin(80, (double)terminal_size(window.ws_col, "COLUMNS", 80));
     double scale = fmin(1, fmin(across / canvas->width, 2 * lines / canvas->height));
+    bool halves = locale_is_utf8();
     size_t columns = (size_t)fmax(1, round(canvas->width * scale));
-    size_t rows = (size_t)fmax(1, round(canvas->height * scale));
-    for (size_t y = 0; y < rows; y += 2) {
+    size_t rows = (size_t)fmax(1, round(canvas->height * scale / (halves ? 1 : 2)));
+    for (size_t y = 0; y < rows; y += halves ? 2 : 1) {
         for (size_t x = 0; x < columns; x++) {
-            set_colour(3, canvas, columns, rows, x, y);
-            if (y + 1 < rows)
-                set_colour(4, canvas, columns, rows, x, y + 1);
-            fputs("\u2580", stdout);
+            if (halves)
+                set_colour(3, colours, canvas, columns, rows, x, y);
+            if (!halves || y + 1 < rows)
+                set_colour(4, colours, canvas, columns, rows, x, y + halves);
+            fputs(halves ? "\u2580" : " ", stdout);
         }
         puts("\033[0m");
     }
@@ -160,7 +205,7 @@ static void write_file(const Canvas *canvas) {
     char *name = NULL, *first = image_frame_path(path, 0);
     size_t n = 0;
     if (all)
-        image_open(path, canvas->width, canvas->height);
+        image_open(path, canvas->width, canvas->height, options.frames);
     while (!done) {
         if (canvas->frame)
             canvas->frame(canvas->data, (int)n);
@@ -184,7 +229,7 @@ static void write_file(const Canvas *canvas) {
            canvas->width, canvas->height);
     if (canvas->frame && !sequence)
         printf(", %s%zu frame%s", all ? "" : "the last of ", n, n == 1 ? "" : "s");
-    puts(")");
+    puts(all && image_is_lossy() ? ", with loss)" : ")");
     if (canvas->frame && !all && !options.output)
         puts("all frames would need libwebp in the build (Debian: libwebp-dev), or ffmpeg");
     preview(canvas);

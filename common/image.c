@@ -38,7 +38,7 @@ struct format {
 static struct {
     const char *path; // as the user calls it
     const struct format *format;
-    size_t width, height;
+    size_t width, height, frames;
     FILE *file; // a pipe to ffmpeg, else memory: `data`
     char *data;
     size_t size;
@@ -46,6 +46,8 @@ static struct {
     pid_t ffmpeg;  // its process, when there is one
     int messages;  // what it says, a file in memory
 } out;
+
+static bool lossy; // the frames of a .webp are compressed with loss
 
 static const char *add_ppm(const unsigned char *pixels) {
     fprintf(out.file, "P6\n%zu %zu\n255\n", out.width, out.height);
@@ -76,28 +78,48 @@ static const char *add_png(const unsigned char *pixels) {
 #endif
 
 #if HAVE_WEBP
+#define WEBP_EXACT_BYTES 5000000 // an animation that would be longer is compressed with loss
+
 static WebPMux *webp; // the frames so far
 
-// Without loss, at the level that costs least.
-static const char *add_webp(const unsigned char *pixels) {
+// Without loss at the level that costs least, or with a loss of less than one level a pixel on
+// average in what the programs draw.
+static bool encode_webp(WebPMemoryWriter *memory, const unsigned char *pixels, bool lossy) {
     WebPConfig config;
     WebPPicture picture;
-    WebPMemoryWriter memory;
     size_t row = out.width * 4;
+    WebPMemoryWriterClear(memory);
+    WebPMemoryWriterInit(memory);
+    if (!WebPConfigInit(&config) || !WebPConfigLosslessPreset(&config, 0) ||
+        !WebPPictureInit(&picture))
+        return false;
+    if (lossy) {
+        config.lossless = 0;
+        config.quality = 90;
+        config.method = 0; // the fastest
+    }
+    picture.use_argb = !lossy;
+    picture.width = (int)out.width;
+    picture.height = (int)out.height;
+    picture.writer = WebPMemoryWrite;
+    picture.custom_ptr = memory;
+    bool good = WebPPictureImportRGBX(&picture, &pixels[(out.height - 1) * row], -(int)row) &&
+                WebPEncode(&config, &picture);
+    WebPPictureFree(&picture);
+    return good;
+}
+
+static const char *add_webp(const unsigned char *pixels) {
+    WebPMemoryWriter memory;
     if (out.width > WEBP_MAX_DIMENSION || out.height > WEBP_MAX_DIMENSION)
         return "too large for WebP: at most 16383 pixels a side";
+    bool first = !webp;
     WebPMemoryWriterInit(&memory);
-    bool good = WebPConfigInit(&config) && WebPConfigLosslessPreset(&config, 0) &&
-                WebPPictureInit(&picture) && (webp || (webp = WebPMuxNew()));
-    if (good) {
-        picture.use_argb = 1;
-        picture.width = (int)out.width;
-        picture.height = (int)out.height;
-        picture.writer = WebPMemoryWrite;
-        picture.custom_ptr = &memory;
-        good = WebPPictureImportRGBX(&picture, &pixels[(out.height - 1) * row], -(int)row) &&
-               WebPEncode(&config, &picture);
-        WebPPictureFree(&picture);
+    bool good = (webp || (webp = WebPMuxNew())) && encode_webp(&memory, pixels, lossy);
+    // The first frame decides for all, so that the picture does not change from frame to frame.
+    if (good && first && out.frames > 1 && memory.size > WEBP_EXACT_BYTES / out.frames) {
+        lossy = true;
+        good = encode_webp(&memory, pixels, lossy);
     }
     WebPMuxFrameInfo frame = {.bitstream = {memory.mem, memory.size},
                               .duration = 1000 / RATE,
@@ -275,6 +297,10 @@ bool image_is_animation(const char *path) {
     return format && format->close && !image_is_sequence(path);
 }
 
+bool image_is_lossy(void) {
+    return lossy;
+}
+
 void image_discard(void) {
     if (out.ffmpeg > 0)
         kill(out.ffmpeg, SIGKILL);
@@ -288,13 +314,15 @@ static void must(const char *path, const char *problem) {
     }
 }
 
-void image_open(const char *path, size_t width, size_t height) {
+void image_open(const char *path, size_t width, size_t height, size_t frames) {
     must(path, width == 0 || height == 0 ? "an empty picture" : image_problem(path));
     signal(SIGXFSZ, SIG_IGN); // writing past a limit on file sizes is to fail, not to kill
     out.path = path;
     out.format = format_of(path);
     out.width = width;
     out.height = height;
+    out.frames = frames;
+    lossy = false;
     out.file = out.format->filter ? NULL : open_memstream(&out.data, &out.size);
     if (!out.file)
         must(path, out.format->filter ? open_ffmpeg() : strerror(errno));
@@ -319,7 +347,7 @@ void image_close(void) {
 }
 
 void image_write(const char *path, const unsigned char *pixels, size_t width, size_t height) {
-    image_open(path, width, height);
+    image_open(path, width, height, 1);
     image_add(pixels);
     image_close();
 }

@@ -27,10 +27,14 @@ bool image_is_animation(const char *path);
 char *image_frame_path(const char *path, size_t frame);
 
 // Writes a file, one at a time: open, add one frame (or more, to an animation), close. A target
-// that is no regular file is written directly.
-void image_open(const char *path, size_t width, size_t height);
+// that is no regular file is written directly. `frames`: how many are to come; a .webp holds them
+// exactly where about 5 MB suffice for that, else with a small loss.
+void image_open(const char *path, size_t width, size_t height, size_t frames);
 void image_add(const unsigned char *pixels);
 void image_close(void);
+
+// Whether the frames of the last .webp were compressed with loss.
+bool image_is_lossy(void);
 
 // Gives up the file that is open, if one is. Safe in a signal handler; nothing else here works
 // after it.

@@ -181,6 +181,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
     case KEY_JSON:
         options.json = true;
         return 0;
+    case 'h':
+        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+        return 0;
     }
     return ARGP_ERR_UNKNOWN;
 }
@@ -230,7 +233,8 @@ static const struct argp_option common[] = {
      "write to FILE, whose ending is the format: .png, .webp, .gif, .mp4 and more; frame-%04d.png: "
      "each frame in a file (default: a window, or a file here, named after the program)",
      1},
-    {"window", KEY_WINDOW, NULL, 0, "show it in a window; Esc or q closes it", 1},
+    {"window", KEY_WINDOW, NULL, 0,
+     "show it in a window; Esc, q or its close button ends the program", 1},
     {"no-window", KEY_NO_WINDOW, NULL, 0, "never open a window", 1},
     {"frames", KEY_FRAMES, "N", 0,
      "length of an animation (default %zu; in a window until it is closed)", 1},
@@ -242,6 +246,7 @@ static const struct argp_option common[] = {
     {"list-devices", KEY_LIST, NULL, 0, "list the devices and exit", 2},
     {"seed", KEY_SEED, "N", 0, "start of the random numbers (default 1)", 2},
     {"inject-error", KEY_INJECT, NULL, OPTION_HIDDEN, "", 2},
+    {NULL, 'h', NULL, 0, "the same as --help", -1},
 };
 enum { COMMON = sizeof(common) / sizeof(*common) };
 
@@ -250,7 +255,7 @@ static bool offered(const struct argp_option *option, unsigned uses) {
         return uses & ANIMATION;
     if (option->group == 3)
         return uses & LADDER;
-    return option->group == 2 || uses & (PICTURE | ANIMATION);
+    return option->group == 2 || option->key == 'h' || uses & (PICTURE | ANIMATION);
 }
 
 void parse_options(int argc, char **argv, const char *doc, unsigned uses, const Option *own) {

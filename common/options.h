@@ -22,7 +22,8 @@ enum {
     HOST_ONLY = 1, // no device unless --device asks for one
     PICTURE = 2,   // --output, --window, --no-window
     ANIMATION = 4, // the same, and --frames
-    LADDER = 8     // --kernel, --json (see bench.h)
+    LADDER = 8,    // --kernel, --json (see bench.h), and TIMES
+    TIMES = 16     // select_device() names what the times belong to
 };
 
 // One option of the program's own. Write rows with the macros below, which also see to it that the
@@ -61,7 +62,7 @@ typedef struct Option {
 // The common options. The values stand before (and without) parse_options too.
 extern struct Options {
     const char *program; // name in messages
-    unsigned uses;       // HOST_ONLY | PICTURE | ANIMATION | LADDER
+    unsigned uses;       // HOST_ONLY | PICTURE | ANIMATION | LADDER | TIMES
     int device;
     bool device_given, list_devices;
     uint64_t seed;

@@ -414,11 +414,11 @@ def test_without_libraries(tree, tmp_path):
         assert library in log and len(log.splitlines()) == 1
     assert "built without freeglut" in run(folder, *julia, "--window", status=64, **env)
     assert "no window: built without freeglut (Debian: freeglut3-dev); writing a file" in run(folder, *julia, **{**env, "DISPLAY": ":0"})
-    log = run(folder, *julia, "--zoom", "--frames", "2", **env)
+    log = run(folder, *julia, "--animate", "--frames", "2", **env)
     assert "wrote julia_gpu.ppm (8x8, the last of 2 frames)\nall frames would need libwebp" in log
     assert os.listdir(folder) == ["julia_gpu.ppm"]
     if shutil.which("ffmpeg"):
-        assert "wrote julia_gpu.gif (8x8, 2 frames)\n" in run(folder, *julia, "--zoom", "--frames", "2", DISPLAY="")
+        assert "wrote julia_gpu.gif (8x8, 2 frames)\n" in run(folder, *julia, "--animate", "--frames", "2", DISPLAY="")
     assert set(PROGRAMS) <= compiled(make(tree, "-n"))
 
 

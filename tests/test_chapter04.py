@@ -92,10 +92,10 @@ def test_both_draw_the_same_picture(run, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["julia_cpu", "julia_gpu"])
-def test_zoom(run, tmp_path, rng, name):
+def test_animation(run, tmp_path, rng, name):
     """Each frame has its own c: towards the origin and back in 120 frames."""
     size, frames = rng.randint(30, 90), 4
-    run(f"chapter04/{name}", "--zoom", f"--frames={frames}", f"--size={size}", f"--output=frame-%04d.{ENDING}", status=0)
+    run(f"chapter04/{name}", "--animate", f"--frames={frames}", f"--size={size}", f"--output=frame-%04d.{ENDING}", status=0)
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"frame-{i:04}.{ENDING}" for i in range(frames)]
     f = np.float32
     for tick in range(frames):
@@ -107,10 +107,10 @@ def test_zoom(run, tmp_path, rng, name):
 
 
 @pytest.mark.parametrize("name", ["julia_cpu", "julia_gpu"])
-def test_zoom_moves_c_and_comes_back(run, tmp_path, name):
+def test_animation_moves_c_and_comes_back(run, tmp_path, name):
     pictures = {}
     for frames in 1, 61, 121:
-        run(f"chapter04/{name}", "--zoom", f"--frames={frames}", "--size=40", f"--output=last.{ENDING}", status=0)
+        run(f"chapter04/{name}", "--animate", f"--frames={frames}", "--size=40", f"--output=last.{ENDING}", status=0)
         pictures[frames] = helpers.pixels(tmp_path / f"last.{ENDING}")
     assert (pictures[1] == pictures[121]).all()
     still = f"chapter04/{name}", "--size=40", f"--output=still.{ENDING}"
@@ -121,9 +121,9 @@ def test_zoom_moves_c_and_comes_back(run, tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["julia_cpu", "julia_gpu"])
-def test_frames_need_zoom(run, name):
+def test_frames_need_animate(run, name):
     result = run(f"chapter04/{name}", "--frames=3", status=64)
-    assert result.errors == [f"{name}: --frames goes with --zoom"]
+    assert result.errors == [f"{name}: --frames goes with --animate"]
 
 
 @pytest.mark.parametrize("name", ["julia_cpu", "julia_gpu"])

@@ -70,7 +70,8 @@ def on_terminal(cwd, *args, lines=24, columns=80, env=None, stderr=False):
     """Runs the program with stdout (or stderr) on a terminal of that size; returns what it shows."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-    env = helpers.environment({"TERM": "xterm", "NO_COLOR": "", "LINES": "", **(env or {})})
+    env = helpers.environment({"TERM": "xterm", "COLORTERM": "truecolor", "LC_ALL": "C.UTF-8", "NO_COLOR": "", "LINES": "",
+                               **(env or {})})
     process = subprocess.Popen([helpers.BIN / PICTURE, "draw", "--", *map(str, args)], cwd=cwd, env=env,
                                stdout=subprocess.DEVNULL if stderr else slave,
                                stderr=slave if stderr else subprocess.PIPE)
@@ -139,8 +140,52 @@ def test_preview_environment(tmp_path):
     shown = on_terminal(tmp_path, "--width", 64, "--height", 64, columns=0, lines=0,
                         env={"COLUMNS": "x", "LINES": "-3"})
     assert preview(shown).shape == (44, 44, 3)
-    for env in {"NO_COLOR": "1"}, {"TERM": "dumb"}, {"TERM": ""}:
+    for env in {"NO_COLOR": "1"}, {"TERM": "dumb"}, {"TERM": ""}, {"COLORTERM": ""}, {"COLORTERM": "no", "TERM": "vt100"}:
         assert on_terminal(tmp_path, env=env) == f"wrote picture.{ENDING} (12x8)\n"
+
+
+LEVELS = np.array([0, 95, 135, 175, 215, 255])
+
+
+@pytest.mark.parametrize("env, cube", [({"COLORTERM": "24bit"}, False), ({"COLORTERM": "", "TERM": "xterm-256color"}, True),
+                                       ({"COLORTERM": "truecolor", "TERM": "screen-256color"}, False),
+                                       ({"COLORTERM": "8", "TERM": "screen-256color"}, True)])
+def test_preview_colours(tmp_path, env, cube):
+    """24 bits where the terminal says that it has them, else the nearest colours of the cube of 6 x 6 x 6."""
+    shown = on_terminal(tmp_path, "--width", 64, "--height", 40, env=env)
+    picture = gradient(64, 40)
+    if not cube:
+        assert (preview(shown) == picture).all()
+        return
+    rows = [np.array(re.findall(rf"\x1b\[{plane}8;5;(\d+)m", line), int) - 16 for line in shown.splitlines()[1:] for plane in (3, 4)]
+    index = np.array(rows)
+    assert index.shape == (40, 64) and "[38;2;" not in shown and "[48;2;" not in shown
+    assert index.min() >= 0 and index.max() < 216
+    colours = LEVELS[np.stack([index // 36, index // 6 % 6, index % 6], axis=2)]
+    nearest = np.abs(picture[..., None] - LEVELS).min(axis=3)
+    assert (np.abs(colours - picture) == nearest).all()
+
+
+@pytest.mark.parametrize("env, halves", [({"LC_ALL": "C"}, False), ({"LC_ALL": "POSIX", "LANG": "C.UTF-8"}, False),
+                                         ({"LC_ALL": "", "LC_CTYPE": "", "LANG": ""}, False),
+                                         ({"LC_ALL": "", "LC_CTYPE": "C.UTF-8", "LANG": "C"}, True),
+                                         ({"LC_ALL": "xx_XX.UTF-8"}, True), ({"LC_ALL": "xx_XX.utf8"}, True),  # not installed
+                                         ({"LC_ALL": "xx_XX.ISO-8859-1", "LANG": "C.UTF-8"}, False)])
+def test_preview_locale(tmp_path, env, halves):
+    """Where the locale has no half blocks the preview is made of spaces, and so is half as fine from top to bottom."""
+    shown = on_terminal(tmp_path, "--width", 40, "--height", 20, env=env)
+    picture = gradient(40, 20)
+    if halves:
+        assert (preview(shown) == picture).all()
+        return
+    assert shown.isascii()
+    lines = [re.findall(r"\x1b\[48;2;(\d+);(\d+);(\d+)m ", line) for line in shown.splitlines()[1:]]
+    colours = np.array(lines, int)
+    assert colours.shape == (10, 40, 3)
+    assert np.abs(colours - picture.reshape(10, 2, 40, 3).mean(axis=1)).max() <= 0.5
+    for columns, lines in (20, 50), (80, 9), (1, 1):
+        small = on_terminal(tmp_path, "--width", 300, "--height", 300, columns=columns, lines=lines, env=env).splitlines()[1:]
+        assert len(small) <= max(1, lines - 2) and all(line.count(" ") <= columns for line in small)
 
 
 def test_progress(tmp_path):
@@ -196,3 +241,46 @@ def test_same_noise_for_a_seed(draw, tmp_path, rng):
         draw("--noise", "--seed", value, "--output", f"{name}.ppm")
     a, b, c = ((tmp_path / f"{name}.ppm").read_bytes() for name in "abc")
     assert a == b != c
+
+
+# ---- What every program says of its times, and -h
+
+
+def test_times_have_a_device(program, run):
+    """A program that prints times or rates first says once what they were measured on, and on the CPU back end that they
+    are a CPU's. The rates that enum_gpu prints are properties of a device and not measured."""
+    lines = run(program, *program.small, status=program.status).out.splitlines()
+    times = [i for i, line in enumerate(lines) if helpers.MEASURED.search(line) or helpers.TIMED.match(line)]
+    named = [i for i, line in enumerate(lines) if re.match(r"Measured on (device \d+|the host): \S", line)]
+    noted = lines.count("CPU back end: these are CPU times and do not rank GPU kernels.")
+    if not times or program.base == "enum_gpu":
+        assert not named and not noted, lines
+        return
+    several = program.gpus > 1
+    assert len(named) == len({lines[i] for i in named}) and (len(named) > 1 if several else len(named) == 1), lines
+    assert max(named) < min(times), lines
+    assert noted == (helpers.backend() == "cpu" and not program.host_only), lines
+    if not program.host_only:
+        devices = dict(re.findall(r"^(\d+): (.*), compute capability ", run(program, "--list-devices", status=0).out, re.M))
+        for i in named:
+            number, name = re.fullmatch(r"Measured on device (\d+): (.*)", lines[i]).groups()
+            assert devices[number] == name and (several or number == "0")
+
+
+@pytest.mark.skipif(helpers.devices() < 2, reason="needs 2 devices")
+def test_times_name_the_device_that_was_chosen(run):
+    assert re.search(r"^Measured on device 1: \S", run("appendix_a/hashtable_gpu", "--size", 1000, "--device", 1, status=0).out, re.M)
+
+
+def test_short_help(program, run):
+    long = run(program, "--help", status=0)
+    assert " -h " in long.out
+    for option in "-h", "-?":
+        assert run(program, option, status=0).out == long.out
+
+
+def test_help_says_what_mouse_and_keys_do(picture_program, run):
+    text = run(picture_program, "--help", status=0, env={"ARGP_HELP_FMT": "rmargin=1000"}).out
+    expected = ["Esc", "q", "close button"]
+    expected += ["drag"] * ("click_drag(" in picture_program.source) + ["space"] * ("key_press(" in picture_program.source)
+    assert not [word for word in expected if not re.search(rf"\b{word}", text)], text

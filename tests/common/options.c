@@ -260,6 +260,9 @@ TEST(help) {
                     "--color=WORD           what color: red|green|greenish (default green)\n"));
     EXPECT(help_has("--help", "--log=FILE             where to\n"));
     EXPECT(help_has("--help", "Exit status: 0 "));
+    EXPECT(help_has("--help", "the same as --help"));
+    EXPECT(help_has("-h", "A test.\n"));
+    EXPECT(help_has("-h", "Exit status: 0 "));
     static const char *const all[] = {"device=N", "list-devices", "seed=N",  "output=FILE",
                                       "window",   "no-window",    "frames=N"};
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
