@@ -2,11 +2,13 @@
 #: make                       build every program
 #: make chapter04             build one chapter
 #: make chapter04/julia_gpu   build one program
-#: make setup                 install what is missing (Debian and Ubuntu; with sudo when not root)
+#: make setup                 install what is missing (Debian, Ubuntu, Fedora, Arch, openSUSE; with sudo when not root): what building
+#:                            and running need; before test, bench, docs, gallery or format, as in make setup test, what these need too
 #: make run                   build and run every program without a window, in a table; CHAPTER=04 runs one chapter
 #: make bench                 time every ladder, from the book's kernel to the fastest: records in bench/results, plots, bench/report.html;
 #:                            CHAPTER=05, TOPIC='dot add' choose; SIZES='1M 4M' instead of their own; COMPARE=1 only compares with the records
-#: make test                  build and run the test suite; PYTEST='-k julia' passes options to pytest
+#: make test                  build and run the test suite, on every core where pytest-xdist is there;
+#:                            PYTEST='-k julia' or PYTEST=tests/test_display.py runs a part of it
 #: make tests                 build the unit tests of common/ and, on the CPU back end, of cpu/
 #: make doctor                say what this machine has and what it lacks
 #: make gallery               draw the pictures of docs/gallery again, on the CPU back end
@@ -18,6 +20,7 @@
 #: BACKEND=auto|gpu|cpu       auto takes gpu when there are nvcc and a GPU
 #: SMS="80 90"                architectures for nvcc: those of the GPUs here, or else a portable set
 #: CUDA_PATH=DIR              the toolkit, else the one of the nvcc on PATH, else /usr/local/cuda
+#: HOSTCC=COMMAND             the C compiler of this machine, when CC and CXX compile for another; else cc
 #: CC, CXX, NVCC=COMMAND      the compilers; CFLAGS, CXXFLAGS, NVCCFLAGS, CPPFLAGS, LDFLAGS, LDLIBS add to ours
 #: DEBUG=1                    no optimising, -DDEBUG, device code for cuda-gdb
 #: SANITIZE=address,undefined or SANITIZE=thread, on the CPU back end
@@ -38,6 +41,7 @@ MAKEFLAGS += --no-builtin-rules --no-builtin-variables
 .DEFAULT_GOAL := all
 CC      := $(if $(filter default undefined,$(origin CC)),cc,$(CC))
 CXX     := $(if $(filter default undefined,$(origin CXX)),g++,$(CXX))
+HOSTCC  ?= cc
 AR      := $(if $(filter default undefined,$(origin AR)),ar,$(AR))
 
 comma := ,
@@ -45,8 +49,8 @@ space := $(subst ,, )
 DEBUGGING := $(filter-out 0,$(DEBUG))
 SANITIZERS := $(subst $(comma), ,$(SANITIZE))
 
-CHAPTERS := $(patsubst %/,%,$(sort $(wildcard chapter[0-9][0-9]/) $(wildcard appendix_a/)))
-SOURCES := $(sort $(wildcard $(addsuffix /*.cu,$(CHAPTERS))))
+CHAPTERS := $(patsubst %/,%,$(sort $(wildcard chapter[0-9][0-9]/)) $(wildcard appendix_a/))
+SOURCES := $(foreach c,$(CHAPTERS),$(sort $(wildcard $(c)/*.cu)))
 BENCHES := $(patsubst %.cu,%,$(wildcard bench/*.cu))
 
 .DELETE_ON_ERROR:
@@ -58,10 +62,13 @@ ifeq ($(STAGE),build)
 
 include $(B)/config.mk
 
-ifeq ($(filter-out 0,$(V)),)
-say = @printf '  %-5s%s\n' $(1) $(2)
-Q := @
-endif
+# say(what, of what): the line of a step. Make itself numbers the steps as it starts them, so the numbers rise with any
+# number of jobs. STEPS is how many there will be; where it is not set, this make only counts them. The lines go to
+# descriptor 9, the first stage's output, since with -O what a recipe prints waits until it has ended.
+STEP :=
+number = $(eval STEP += x)$(words $(STEP))
+say = $(if $(STEPS),$(shell m=$(STEPS); printf "[%$${#m}d/%d] %-5s%s\n" $(number) $$m $(1) '$(2)' >&9),$(info a step))
+Q := $(if $(filter-out 0,$(V)),,@)
 
 # config.mk names the programs that need a library which this build lacks.
 PROGRAMS := $(filter-out $(SKIPPED),$(SOURCES:.cu=))
@@ -72,18 +79,20 @@ TESTS := $(filter-out $(if $(filter 1,$(HAVE_GL)),,tests/cpu/gl%),$(basename $(s
 OPTIMISE := $(if $(DEBUGGING),-O0 -DDEBUG,-O2)
 WARNINGS := -Wall -Wextra
 SANITIZE_FLAGS := $(if $(SANITIZERS),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
-COMMON_FLAGS := $(OPTIMISE) -g $(WARNINGS) -pthread $(SANITIZE_FLAGS) $(HAVE_FLAGS) $(CPPFLAGS)
+# Clang warns of preprocessor flags where nothing is preprocessed, so they are apart from the rest.
+COMMON_FLAGS := $(OPTIMISE) -g $(WARNINGS) -pthread $(SANITIZE_FLAGS)
+PREPROCESS := $(HAVE_FLAGS) $(CPPFLAGS)
 
 # Out-of-bounds accesses of __device__ and __constant__ variables are caught as those of any global.
 SYMBOL_SECTIONS := $(if $(filter address,$(SANITIZERS)),-fsanitize-sections=cuda_device$(comma)cuda_device_ro$(comma)cuda_managed$(comma)cuda_constant$(comma)cuda_constant_ro)
 # A kernel rounds as written, on every machine: no contraction into fused multiply-adds, no -march.
 CPU_FLAGS := -ffp-contract=off $(SYMBOL_SECTIONS)
 
-C_FLAGS := -std=gnu11 $(COMMON_FLAGS) $(CFLAGS)
-CXX_FLAGS := -std=gnu++17 $(COMMON_FLAGS) $(CPU_FLAGS) -Icpu/include $(CXXFLAGS)
+C_FLAGS := -std=gnu11 $(COMMON_FLAGS) $(PREPROCESS) $(CFLAGS)
 # nvcc knows pragmas that g++ does not (unroll); the header comes first as it does with nvcc.
-CU_FLAGS := $(CXX_FLAGS) -Wno-unknown-pragmas
-CU_PREPROCESS := -D__CU2CPP__ -include cuda_runtime.h
+CU_FLAGS := -std=gnu++17 $(COMMON_FLAGS) $(CPU_FLAGS) -Wno-unknown-pragmas $(CXXFLAGS)
+CU_PREPROCESS := $(PREPROCESS) -Icpu/include -D__CU2CPP__ -include cuda_runtime.h
+CXX_FLAGS := -std=gnu++17 $(COMMON_FLAGS) $(CPU_FLAGS) $(PREPROCESS) -Icpu/include $(CXXFLAGS)
 NVCC_HOST := $(if $(filter file default,$(origin CXX)),,-ccbin $(CXX))
 NVCC_FLAGS := $(NVCC_HOST) -std=c++17 $(if $(DEBUGGING),-O0 -G -DDEBUG,-O2 -lineinfo) -g $(GENCODE) \
     -Xcompiler=-Wall$(comma)-Wextra$(comma)-pthread $(HAVE_FLAGS) $(CPPFLAGS) $(NVCCFLAGS)
@@ -105,8 +114,9 @@ $$(file >$(1),$(2))
 endif
 endef
 $(eval $(call stamp,$(B)/flags-c,$$(CC) $$(C_FLAGS)))
+$(eval $(call stamp,$(B)/flags-host,$$(HOSTCC)))
 $(eval $(call stamp,$(B)/flags-cxx,$$(CXX) $$(CXX_FLAGS)))
-$(eval $(call stamp,$(B)/flags-cu,$$(if $$(filter gpu,$$(BACKEND)),$$(NVCC) $$(NVCC_VERSION) $$(NVCC_FLAGS),$$(CXX) $$(CU_FLAGS))))
+$(eval $(call stamp,$(B)/flags-cu,$$(if $$(filter gpu,$$(BACKEND)),$$(NVCC) $$(NVCC_VERSION) $$(NVCC_FLAGS),$$(CXX) $$(CU_FLAGS) $$(CU_PREPROCESS))))
 $(eval $(call stamp,$(B)/objects,$$(COMMON_OBJECTS) $$(CPU_OBJECTS)))
 # Every variant links into the same folder, so this one stamp lies there.
 $(eval $(call stamp,$(BIN)/.variant,$$(B) $$(LD_FLAGS) $$(LD_LIBS)))
@@ -120,7 +130,7 @@ $(1): $(patsubst %,$(BIN)/%,$(filter $(1)/%,$(PROGRAMS))) ; @:
 endef
 $(foreach c,$(CHAPTERS),$(eval $(call chapter,$(c))))
 $(PROGRAMS) $(TESTS) $(BENCHES): %: $(BIN)/% ; @:
-$(sort $(SKIPPED)): ; @echo "$@ needs what this build lacks" >&2; exit 1
+$(sort $(SKIPPED)): ; @echo 'make: $@ needs $(LACKS_$@)' >&2; exit 1
 
 # Linking. -rdynamic lets the CPU back end find the name of a kernel, and by it its shared memory.
 ifeq ($(BACKEND),gpu)
@@ -162,7 +172,7 @@ $(B)/%.o: %.cpp $(B)/flags-cxx
 $(B)/%.o: %.S $(B)/flags-c
 	$(call say,AS,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(COMMON_FLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(COMMON_FLAGS) $(PREPROCESS) -MMD -MP -c -o $@ $<
 
 $(COMMON_LIB): $(COMMON_OBJECTS) $(B)/objects
 	$(call say,AR,$@)
@@ -172,10 +182,10 @@ $(B)/libcudacpu.a: $(CPU_OBJECTS) $(B)/objects
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(CPU_OBJECTS)
 
-# The translator runs while building, so it is built without the sanitizers.
-$(B)/cu2cpp: cpu/cu2cpp.c $(B)/flags-c
+# The translator runs while building, so it is built for this machine, without the sanitizers.
+$(B)/cu2cpp: cpu/cu2cpp.c $(B)/flags-host
 	$(call say,CC,$<)
-	$(Q)$(CC) -std=gnu11 -O2 -g $(WARNINGS) -MMD -MP -MF $@.d -o $@ $<
+	$(Q)$(HOSTCC) -std=gnu11 -O2 -g $(WARNINGS) -MMD -MP -MF $@.d -o $@ $<
 
 .SECONDARY:
 # A source that is gone, or has another ending now, leaves dependencies behind that name it, and nothing
@@ -200,8 +210,13 @@ FOLDER := $(filter $(CHAPTERS),$(FOLDER:/=))
 $(if $(FOLDER),,$(error CHAPTER=$(CHAPTER): must be one of $(patsubst chapter%,%,$(CHAPTERS))))
 endif
 
-UNKNOWN := $(filter-out $(CHAPTERS) $(SOURCES:.cu=),$(filter chapter% appendix_%,$(GOALS)))
-$(if $(UNKNOWN),$(error there is no $(firstword $(UNKNOWN)).cu))
+# A goal that is none: a chapter or a program written in another way is named as it should be.
+TARGETS := all tests setup run bench test gallery doctor docs format clean help
+UNKNOWN := $(filter-out $(TARGETS) $(CHAPTERS) $(SOURCES:.cu=) tests/% bench/% $(BIN)/%,$(GOALS))
+$(if $(filter install uninstall,$(UNKNOWN)),$(error there is no make $(firstword $(UNKNOWN)): the programs run where they are built, in $(BIN)))
+# like(goal): the programs of that name, or else the chapter of that number
+like = $(or $(filter %/$(notdir $(1:.cu=)),$(SOURCES:.cu=)),$(firstword $(filter $(1:chapter%=chapter0%) appendix_$(1) appendix_$(1:appendix%=%) $(1:chapter_%=chapter%) chapter$(1) chapter0$(1),$(CHAPTERS))))
+$(foreach g,$(firstword $(UNKNOWN)),$(error there is no target $(g)$(if $(call like,$(g)),: did you mean $(subst $(space), or ,$(strip $(call like,$(g))))?,: make help lists them)))
 
 # The ladders to measure: the programs with a Bench: in their header
 ifneq ($(filter bench,$(GOALS)),)
@@ -292,28 +307,36 @@ VARIANT := $(CHOSEN)$(if $(DEBUGGING),-debug)$(if $(SANITIZERS),-$(subst $(space
 FOR_GPU := $(if $(filter gpu,$(CHOSEN)),$(comma) sm $(ARCHITECTURES)$(if $(PTX), and PTX))
 endif
 
+# alone(folder, who): for the rest of a recipe's shell. Where another make does the same in this tree, waits for it (without
+# flock, does not). What the shell starts gets 8>&-, or a process that it leaves behind would hold the lock.
+alone = mkdir -p '$(1)' && exec 8>>'$(1)/.lock' && { ! command -v flock >/dev/null || flock -n 8 || \
+    { echo 'another make $(2) here: waiting until it is done'; flock 8; }; }
+
 # One make builds everything that was asked for: two at once in the same folder would collide. Without -j
-# it uses every core.
+# it uses every core. The first call of the second stage, with -n, only counts the steps.
+CORES := $(or $(JOBS),$(shell nproc 2>/dev/null || echo 2))
+SECOND_STAGE = $(MAKE) --no-print-directory STAGE=build BACKEND=$(CHOSEN) B='$(BUILD)/$(VARIANT)' NVCC='$(NVCC)' \
+    NVCC_VERSION='$(NVCC_VERSION)' GENCODE='$(strip $(GENCODE))' LADDERS='$(LADDERS)' $(BUILD_GOALS)
 .PHONY: build
 build: | $(filter setup clean,$(GOALS))
 	@echo 'back end: $(CHOSEN) ($(WHY)$(FOR_GPU))'
-	+@CC='$(CC)' CXX='$(CXX)' NVCC='$(NVCC)' scripts/libs.sh probe $(CHOSEN) $(BUILD)/$(VARIANT)/config.mk
-	@$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(or $(JOBS),$(shell nproc 2>/dev/null || echo 2)) -Otarget) \
-	    STAGE=build BACKEND=$(CHOSEN) B='$(BUILD)/$(VARIANT)' NVCC='$(NVCC)' NVCC_VERSION='$(NVCC_VERSION)' \
-	    GENCODE='$(strip $(GENCODE))' LADDERS='$(LADDERS)' $(BUILD_GOALS)
+	+@$(call alone,$(BUILD),builds) && \
+	    CC='$(CC)' CXX='$(CXX)' HOSTCC='$(HOSTCC)' NVCC='$(NVCC)' scripts/libs.sh probe $(CHOSEN) $(BUILD)/$(VARIANT)/config.mk 8>&- && \
+	    steps=$$($(SECOND_STAGE) -n 2>/dev/null 8>&- | grep -c '^a step$$'); \
+	    [ -n "$$steps" ] && $(SECOND_STAGE) $(if $(filter -j%,$(MAKEFLAGS)),,-j$(CORES) -Otarget) STEPS=$$steps 9>&1 8>&-
 	@scripts/libs.sh report $(CHOSEN) $(BUILD)/$(VARIANT)/config.mk
 
-.PHONY: all tests setup run bench test gallery doctor docs format clean help $(ASKED)
+.PHONY: $(TARGETS) $(ASKED)
 $(if $(ASKED),$(ASKED),all): build ; @:
 
 setup:
-	@scripts/setup.sh
+	@scripts/setup.sh $(filter-out setup,$(GOALS))
 
 # What scripts and tests have to know of this build
 export_build = BACKEND=$(CHOSEN) BIN='$(BIN)' BUILD='$(BUILD)' SANITIZE='$(SANITIZE)' DEBUG='$(DEBUG)' NVCC='$(NVCC)' MAKEFLAGS= MAKELEVEL=
 
 run: build
-	@$(export_build) scripts/run.sh $(FOLDER)
+	@$(call alone,$(BUILD)/run,runs the programs) && $(export_build) scripts/run.sh $(FOLDER) 8>&-
 
 bench: build
 	@$(export_build) $(or $(PYTHON),python3) bench/run.py $(LADDERS)
@@ -322,9 +345,10 @@ bench: build
 test: build | $(filter run,$(GOALS))
 	@for python in $(PYTHON) python3 /usr/bin/python3; do \
 	    $$python -c 'import pytest, numpy, PIL' 2>/dev/null && \
-	        exec env $(export_build) $$python -m pytest -q -rs -p no:cacheprovider tests $(PYTEST); \
+	        exec env $(export_build) $$python -m pytest -q -rs -p no:cacheprovider -o testpaths=tests \
+	            $$($$python -c 'import xdist' 2>/dev/null && echo '-n$(CORES) --dist=loadgroup') $(PYTEST); \
 	done; \
-	echo 'make test: no python3 here has pytest, numpy and PIL: make setup, or apt install python3-pytest python3-numpy python3-pil' >&2; exit 1
+	echo 'make test: no python3 here has pytest, numpy and PIL: make setup test installs them' >&2; exit 1
 
 gallery: build
 	@$(export_build) scripts/gallery.sh

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Plots of what bench/ recorded, with matplotlib: the rate of each rung over the size, or bars where there is one size."""
+import html
 import io
 import logging
 import math
@@ -9,18 +10,42 @@ import matplotlib
 matplotlib.use("svg")
 from matplotlib import pyplot, ticker  # noqa: E402
 
-from results import duration, rate, topic, work  # noqa: E402
+from results import duration, ends, rate, topic, work  # noqa: E402
 
-INK, PEERS = "#222222", ["#c44500", "#a0307f", "#8a6100", "#5c5c5c"]
+PAPER, INK, GRAY, GRID = "#ffffff", "#222222", "#6e6e6e", "#dddddd"
+PEERS = ["#c44500", "#a0307f", "#8a6100", "#5c5c5c"]
+# The same in a dark colour scheme. Lines and bars have a contrast of at least 3 to the background in both, text 4.5.
+DARK = {PAPER: "#161618", INK: "#e6e6e6", GRAY: "#a0a0a0", GRID: "#3a3a3c",
+        **dict(zip(PEERS, ("#ff9a5c", "#f08fd0", "#e0b84c", "#b8b8b8")))}
+COPY_RATE = " (copy rate)"
 MARKERS = "osD^vPX*hp"
 
 
+def viridis(at):
+    return matplotlib.colors.to_hex(matplotlib.colormaps["viridis"](float(at)))
+
+
+def rung_color(part):
+    """Of the rung that is this part of the way up: the last one stands out most. Notes its colour in a dark scheme."""
+    color = viridis(0.58 * (1 - part))
+    DARK[color] = viridis(0.42 + 0.56 * part)
+    return color
+
+
 def short(size):
-    """1048576 is 1M, and 3000000 3·10⁶."""
+    """1048576 is 1M, 4294967295 is 4G − 1, and 3000000 3·10⁶."""
     for shift, unit in (30, "G"), (20, "M"), (10, "K"):
         if size and size % (1 << shift) == 0:
             return f"{size >> shift}{unit}"
+        if shift == 30 and (size + 1) % (1 << shift) == 0:
+            return f"{(size + 1) >> shift}{unit} − 1"
     return f"{size // 10**6}·10⁶" if size and size % 10**6 == 0 else str(size)
+
+
+def counted(row):
+    """What the size is a number of, from the title: "16 ints" has ints, and "16 x 16 cells" cells a side."""
+    found = re.match(rf"{row['size']}( x {row['size']})? (\w+)", row["title"])
+    return (found[2] + " a side" if found[1] else found[2]) if found else "size"
 
 
 def panels(rows):
@@ -42,49 +67,52 @@ def panels(rows):
 
 
 def lines_of(rows):
-    """Of one panel: (kind and number, name, its rows), rungs first."""
+    """Of one panel: (kind and number, name, its rows), rungs first. The copy that the shares refer to is marked."""
     found = {}
+    *_, copy = ends([row for row in rows if row["size"] == max(row["size"] for row in rows)])
     for row in rows:
         found.setdefault((row["kind"], row["number"], row["name"]), []).append(row)
     counts, lines = {}, []
     for (kind, number, name), rows in sorted(found.items(), key=lambda item: ["rung", "peer", "limit"].index(item[0][0])):
         if number is None:
             number = counts[kind] = counts.get(kind, -1) + 1
-        lines.append((kind, number, f"{number} {name}" if kind == "rung" else name, rows))
+        mark = COPY_RATE if copy and kind == "limit" and name == copy["name"] else ""
+        lines.append((kind, number, f"{number} {name}" if kind == "rung" else name + mark, rows))
     return lines
 
 
 def styles(lines):
-    """Rungs go from light to dark, since they are a sequence; peers have colours of their own. Each has its marker."""
+    """Rungs have colours in a sequence, as they are one; peers have colours of their own. Each has its marker."""
     last = max(1, max((number for kind, number, *_ in lines if kind == "rung"), default=1))
     for kind, number, *_ in lines:
         if kind == "rung":
-            yield {"color": matplotlib.colors.to_hex(matplotlib.colormaps["viridis"](0.72 * (1 - number / last))),
+            yield {"color": rung_color(number / last),
                    "marker": MARKERS[number % len(MARKERS)], "linewidth": 2.5 if number == last else 1.5}
         elif kind == "peer":
             yield {"color": PEERS[number % len(PEERS)], "marker": MARKERS[number % len(MARKERS)], "linestyle": "--",
-                   "markerfacecolor": "white", "linewidth": 1.5}
+                   "markerfacecolor": PAPER, "linewidth": 1.5}
         else:
             yield {"color": INK, "linestyle": ":", "marker": "_", "linewidth": 1.5}
 
 
 def draw_lines(axes, lines, prefix):
     """Rate over size, with the names beside the ends of the lines."""
-    drawn = []
+    sizes = {row["size"]: row["in_l2"] for *_, rows in lines for row in rows}
+    drawn, without = [], []
     for (kind, number, name, rows), style in zip(lines, styles(lines)):
         points = [(row["size"], row["rate"]) for row in rows if row["rate"]]
         if points:
             axes.plot(*zip(*points), markersize=5, gid=f"{prefix}{kind}-{number}", **style)
-            drawn.append((points[-1], name, style["color"], kind == "limit"))
+            drawn.append((points[-1], name, style["color"]))
         else:
-            drawn.append((None, f"{name}: {rows[0]['skipped'] or 'too fast'}", "#767676", False))
-    sizes = {row["size"]: row["in_l2"] for *_, rows in lines for row in rows}
+            without.append(f"{name}: {rows[0]['skipped'] or 'too fast'}")
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlim(min(sizes) / 1.15, max(sizes) * 1.15)
     axes.set_xticks(list(sizes), [short(size) + ("\nin L2" if in_l2 else "") for size, in_l2 in sizes.items()])
     axes.xaxis.set_minor_locator(ticker.NullLocator())
-    axes.set_xlabel("--size")
+    axes.set_xlabel(f"{counted(lines[0][3][0])} (--size), log scale")
+    axes.set_ylabel(f"{lines[0][3][0]['unit']}, log scale")
     low, high = axes.get_ylim()
     low, high = min(low, high / 2), high
     axes.set_ylim(low, high)
@@ -95,7 +123,7 @@ def draw_lines(axes, lines, prefix):
     # The labels stand in the order of the lines' ends, as near to them as they can without touching.
     height = axes.get_window_extent().height / axes.figure.dpi * 72
     gap, at = 13 / height, []
-    ended = sorted((d for d in drawn if d[0]), key=lambda d: d[0][1])
+    ended = sorted((d for d in drawn if d[0][0] == max(sizes)), key=lambda d: d[0][1])
     for point, *_ in ended:
         wanted = math.log(point[1] / low) / math.log(high / low)
         at.append(max(wanted, at[-1] + gap if at else 0))
@@ -103,41 +131,63 @@ def draw_lines(axes, lines, prefix):
     for i in reversed(range(len(at))):
         at[i] = min(at[i], top)
         top = at[i] - gap
-    for (point, name, color, limit), y in zip(ended, at):
-        axes.annotate(f"{name} (limit)" if limit else name, point, (1.06, y), textcoords="axes fraction", color=INK, va="center",
+    for (point, name, color), y in zip(ended, at):
+        axes.annotate(name, point, (1.06, y), textcoords="axes fraction", color=INK, va="center",
                       annotation_clip=False, arrowprops={"arrowstyle": "-", "color": color, "linewidth": 0.8, "shrinkA": 1, "shrinkB": 4,
                                                              "relpos": (0, 0.5)})
-    for i, (_, name, color, _) in enumerate([d for d in drawn if not d[0]]):
-        axes.text(1.06, min([*at, 1]) - gap * (i + 1), name, transform=axes.transAxes, color=color, va="center")
+    for i, text in enumerate(without):
+        axes.text(1.06, min([*at, 1]) - gap * (i + 1), text, transform=axes.transAxes, color=GRAY, va="center")
+    # A line that ends before the others has its name at its end: a long leader would look like a part of the line.
+    for point, name, color in drawn:
+        if point[0] < max(sizes):
+            right = math.log(point[0] / min(sizes)) * 2 > math.log(max(sizes) / min(sizes))
+            axes.annotate(name, point, (-4 if right else 4, 5), textcoords="offset points", color=INK, ha="right" if right else "left")
 
 
 def draw_bars(axes, lines, prefix):
-    """For a single size: a bar a rung."""
-    limits = [(number, name, rows[0]) for kind, number, name, rows in lines if kind == "limit" and rows[0]["rate"]]
-    bars = [(line, style) for line, style in zip(lines, styles(lines)) if line[0] != "limit"]
-    longest = max([rows[0]["rate"] or 0 for (*_, rows), _ in bars] + [1e-9])
-    # A limit that is far away would leave nothing of the bars to see, and stands at the edge.
-    far = [limit for limit in limits if limit[2]["rate"] > 4 * longest]
-    longest = max([longest] + [row["rate"] for *_, row in limits if row["rate"] <= 4 * longest])
-    for y, ((kind, number, name, rows), style) in enumerate(bars):
+    """For a single size: a bar a line. Copies have only an outline, and a dotted line at the copy rate crosses the rungs."""
+    own = max([rows[0]["rate"] or 0 for kind, *_, rows in lines if kind != "limit"] + [1e-9])
+    # A copy that is far away would leave nothing of the other bars to see, and is cut at the edge.
+    longest = max(rows[0]["rate"] or 0 for *_, rows in lines if (rows[0]["rate"] or 0) <= 4 * own) or own
+    edge = longest * 1.35
+    for y, ((kind, number, name, rows), style) in enumerate(zip(lines, styles(lines))):
         row = rows[0]
-        if row["rate"]:
-            bar = axes.barh(y, row["rate"], height=0.62, color="white" if kind == "peer" else style["color"],
-                            edgecolor=style["color"], hatch="////" if kind == "peer" else None)
-            bar[0].set_gid(f"{prefix}{kind}-{number}")
         text = f"{rate(row)}, {duration(row['median_ms'])}" if row["rate"] else row["skipped"] or "too fast"
-        axes.text((row["rate"] or 0) + longest * 0.01, y, text, va="center", color=INK,
-                  bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5})
-    axes.set_yticks(range(len(bars)), [name for (_, _, name, _), _ in bars])
-    axes.set_ylim(len(bars) - 0.4, -1)
-    axes.set_xlim(0, longest * 1.3)
-    for limit in limits:
-        number, name, row = limit
-        if limit not in far:
-            axes.axvline(row["rate"], color=INK, linestyle=":", linewidth=1.5, gid=f"{prefix}limit-{number}", zorder=0.5)
-        axes.text(longest * 1.3 if limit in far else row["rate"], -0.72, f"{name} (limit)" + (f": {rate(row)} →" if limit in far else " "),
-                  ha="right", va="center", color=INK)
+        end = row["rate"] or 0
+        far = end > 4 * own
+        if end:
+            filled = {"rung": style["color"], "peer": PAPER, "limit": "none"}[kind]
+            bar = axes.barh(y, min(end, edge), height=0.62, color=filled, edgecolor=style["color"], hatch="////" if kind == "peer" else None,
+                            linestyle=":" if kind == "limit" else "-")
+            bar[0].set_gid(f"{prefix}{kind}-{number}")
+        if name.endswith(COPY_RATE) and end and not far:
+            axes.plot([end, end], [-0.6, y - 0.31], color=INK, linestyle=":", linewidth=1.5, zorder=0.5)
+        axes.text(edge - longest * 0.01 if far else end + longest * 0.01, y, text + " →" if far else text, ha="right" if far else "left",
+                  va="center", color=INK, bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 1.5})
+    axes.set_yticks(range(len(lines)), [name for _, _, name, _ in lines])
+    axes.set_ylim(len(lines) - 0.4, -0.7)
+    axes.set_xlim(0, edge)
+    axes.set_xlabel(lines[0][3][0]["unit"])
     axes.tick_params(axis="y", length=0)
+
+
+def described(parts):
+    """In words, for who does not see the plot: each panel at its largest size."""
+    for title, lines, *_ in parts:
+        last = [(name, rows[-1]) for *_, name, rows in lines]
+        size = max(row["size"] for _, row in last)
+        values = [f"{name} {rate(row) if row['rate'] else row['skipped'] or 'too fast'}" for name, row in last if row["size"] == size]
+        yield f"{title}, at --size {size}: {', '.join(values)}."
+
+
+def with_text_and_dark(svg, program, parts):
+    """The SVG with a title, a description, and the colours of a dark scheme, for who wants that."""
+    rules = "".join(f'[style*="{what}: {color}"] {{{what}: {dark} !important}} ' for color, dark in DARK.items() for what in ("fill", "stroke")
+                    if f"{what}: {color}" in svg)
+    rules += "".join(f'[fill="{color}"] {{fill: {dark}}} ' for color, dark in DARK.items() if f'fill="{color}"' in svg)
+    svg = svg.replace("</style>", f"</style>\n  <style>@media (prefers-color-scheme: dark) {{ {rules}}}</style>", 1)
+    words = f"<title>{topic(program)}: rate of each rung</title>\n <desc>{html.escape(' '.join(described(parts)))}</desc>\n"
+    return re.sub(r"<svg ([^>]*)>\n", rf'<svg role="img" \1>\n ' + words.replace("\\", r"\\"), svg, count=1)
 
 
 def draw(program, rows):
@@ -147,17 +197,17 @@ def draw(program, rows):
         "svg.fonttype": "none", "svg.hashsalt": program, "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "Helvetica"],
         "font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": "#888888",
         "axes.labelcolor": INK, "text.color": INK, "xtick.color": INK, "ytick.color": INK, "axes.grid": True,
-        "grid.color": "#dddddd", "grid.linewidth": 0.6, "axes.axisbelow": True, "hatch.linewidth": 0.6})
+        "grid.color": GRID, "grid.linewidth": 0.6, "axes.axisbelow": True, "hatch.linewidth": 0.6})
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # not every machine has all of them
     parts = []
     for data, panel in panels(rows):
         lines = lines_of(panel)
-        longest = 0.0085 * max(len(name) + (9 if kind == "limit" else 0) for kind, _, name, _ in lines)
+        longest = 0.0085 * max(len(name) for _, _, name, _ in lines)
         if len({row["size"] for row in panel}) > 1:
-            parts.append((data or topic(program), lines, draw_lines, max(3.0, 0.19 * len(lines) + 0.6), 0.09, 0.85 - longest))
+            parts.append((topic(program) + (f": {data}" if data else ""), lines, draw_lines, max(3.0, 0.19 * len(lines) + 0.6), 0.09, 0.85 - longest))
         else:
-            left = max(0.12, 0.01 + longest)
-            parts.append((work(panel[0]), lines, draw_bars, 0.28 * len(lines) + 0.5, left, 0.97 - left))
+            left = max(0.12, 0.02 + longest)
+            parts.append((f"{topic(program)}: {work(panel[0])}", lines, draw_bars, 0.28 * len(lines) + 0.2, left, 0.97 - left))
     total = sum(part[3] + 0.9 for part in parts)
     figure = pyplot.figure(figsize=(8, total))
     top = total
@@ -166,9 +216,8 @@ def draw(program, rows):
         top -= height + 0.9
         axes.set_title(title, loc="left", fontsize=10)
         axes.grid(drawing is draw_lines, axis="y")
-        (axes.set_ylabel if drawing is draw_lines else axes.set_xlabel)(lines[0][3][0]["unit"])
         drawing(axes, lines, f"p{i}-" if len(parts) > 1 else "")
     file = io.StringIO()
     figure.savefig(file, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
     pyplot.close(figure)
-    return re.sub(r"[ \t]+$", "", file.getvalue(), flags=re.M)
+    return with_text_and_dark(re.sub(r"[ \t]+$", "", file.getvalue(), flags=re.M), program, parts)

@@ -15,23 +15,30 @@ from results import (RESULTS, ROOT, duration, ends, groups, load, order, origin,
                      write)
 
 RECORDED = "nvidia-h200"
+COPY_RATE = ("The copy rate is that of a copy, or of another part of the work that cannot be left out, measured in the same run; of several the "
+             "slowest. Reads alone are faster than a copy, and a kernel that does several steps for each read moves less, so more than 100 % "
+             "of the copy rate is possible.")
 
 
 def table(rows):
     """Of one group: the names of the columns and the cells."""
     cold = any(row["cold_ms"] for row in rows)
+    shares = any(row["of_limit"] is not None for row in rows)  # not on the CPU back end
+    *_, copy = ends(rows)
     errors = [key for key in ("max_error", "rms_error") if any(row[key] is not None for row in rows)]
-    head = ["#", "name", "what changed", "median", "min", "max", *(["cold"] if cold else []), "rate", "of limit", "× book", "× peer",
-            "verified", *(key.replace("_", " ").replace("rms", "RMS") for key in errors)]
+    head = ["#", "name", "what changed", "median", "min", "max", *(["cold"] if cold else []), "rate", *(["of copy rate"] if shares else []),
+            "× book", "× peer", "verified", *(key.replace("_", " ").replace("rms", "RMS") for key in errors)]
     body = []
     for row in rows:
-        cells = [str(row["number"]) if row["kind"] == "rung" else row["kind"], row["name"], row["idea"]]
-        if row["skipped"]:
-            body.append(cells + [row["skipped"]] + [""] * (len(head) - 4))
+        kind = {"rung": str(row["number"]), "peer": "peer", "limit": "copy rate" if row is copy else "other rate"}[row["kind"]]
+        cells = [kind, row["name"], row["idea"]]
+        if row["median_ms"] is None:
+            body.append(cells + [row["skipped"] or "–"] + [""] * (len(head) - 4))
             continue
         cells += [duration(row[k]) for k in ("median_ms", "min_ms", "max_ms")]
         cells += [duration(row["cold_ms"]) if row["cold_ms"] else "–"] if cold else []
-        cells += [rate(row), share(row["of_limit"]), times(row["times_book"]), times(row["times_peer"]), "yes" if row["verified"] else "–"]
+        cells += [rate(row), *([share(None if kind == "other rate" else row["of_limit"])] if shares else [])]
+        cells += [times(row["times_book"]), times(row["times_peer"]), "yes" if row["verified"] else "–"]
         cells += ["–" if row[key] is None else f"{row[key]:.2g}" for key in errors]
         body.append(cells)
     return head, body
@@ -82,14 +89,15 @@ def performance(results):
                          duration(book["median_ms"]) if book else "–", f"{duration(last['median_ms'])}, {rate(last)}",
                          times(last["times_book"]), f"{peer['name']} {duration(peer['median_ms'])}" if peer else "–",
                          times(last["times_peer"]), f"{limit['name']} {rate(limit)}" if limit else "–", share(last["of_limit"])])
-    head = ["topic", "work", "the book's kernel", "last rung", "× book", "best library", "× library", "limit", "of limit"]
-    return f"{conditions(device, programs.values())}.\n\n{markdown(head, body)}" if body else ""
+    head = ["topic", "work", "the book's kernel", "last rung", "× book", "best library", "× library", "copy rate", "of copy rate"]
+    return f"{conditions(device, programs.values())}.\n\n{COPY_RATE}\n\n{markdown(head, body)}" if body else ""
 
 
 def details(results):
     """The section of docs/performance.md: a plot and the table of the largest size for each topic."""
-    parts = []
-    for program, block in results.get(RECORDED, {"programs": {}})["programs"].items():
+    programs = results.get(RECORDED, {"programs": {}})["programs"]
+    parts = [COPY_RATE] if programs else []
+    for program, block in programs.items():
         parts.append(f"### {topic(program)}\n\n[{program}](../{program}.cu); "
                      f"{conditions(results[RECORDED]['device'], [block])}.")
         if plot(RECORDED, program, block["rows"]):
@@ -103,26 +111,37 @@ def details(results):
 
 # ---- the page ----
 
-STYLE = """body { max-width: 76rem; margin: 2rem auto; padding: 0 1rem; font: 15px/1.45 system-ui, sans-serif; color: #222; background: #fff }
-h1, h2, h3 { line-height: 1.2 } h2 { border-top: 1px solid #ccc; padding-top: 1rem; margin-top: 2.5rem }
-.machine { color: #555; font-size: 0.9em } figure { margin: 1rem 0 } svg { max-width: 100%; height: auto }
+STYLE = """:root { color-scheme: light dark; --ink: #222; --paper: #fff; --soft: #595959; --line: #ccc; --link: #0b57a4 }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e6e6; --paper: #161618; --soft: #b0b0b0; --line: #4a4a4c; --link: #8ab8f0 } }
+body { max-width: 76rem; margin: 2rem auto; padding: 0 1rem; font: 15px/1.45 system-ui, sans-serif; color: var(--ink); background: var(--paper) }
+a { color: var(--link) } nav { line-height: 2 }
+h1, h2, h3 { line-height: 1.2 } h2 { border-top: 1px solid var(--line); padding-top: 1rem; margin-top: 2.5rem }
+.machine { color: var(--soft); font-size: 0.9em; overflow-wrap: anywhere }
+figure, .table { margin: 1rem 0; overflow-x: auto } svg { display: block; max-width: 100%; min-width: 40rem; height: auto }
 table { border-collapse: collapse; font-size: 0.85em } caption, summary { text-align: left; font-weight: 600; padding: 0.4rem 0 }
-th, td { padding: 0.2rem 0.6rem; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap }
-th:nth-child(2), th:nth-child(3), td:nth-child(2), td:nth-child(3) { text-align: left } div { overflow-x: auto }"""
+th, td { padding: 0.2rem 0.6rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap } tbody th { font-weight: normal }
+th:nth-child(2), th:nth-child(3), td:nth-child(3) { text-align: left }
+@media (max-width: 40rem) { body { margin: 1rem auto } caption { white-space: normal } }"""
 
 
-def inlined(svg, prefix, label):
+def scrolled(element, label, content, attributes=""):
+    """What may be wider than the screen: with tabindex the arrow keys scroll it, and then it needs a name."""
+    return f'<{element}{attributes} tabindex="0" role="group" aria-label="{html.escape(label)}">{content}</{element}>'
+
+
+def inlined(svg, prefix, device):
     """An SVG for a page that has several: without its prolog, and with names that no other one has."""
     svg = svg[svg.index("<svg"):]
     svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}-", svg)
-    return svg.replace("<svg", f'<svg role="img" aria-label="{html.escape(label)}"', 1)
+    return svg.replace("</title>", f" on {html.escape(device)}</title>", 1)
 
 
-def html_table(name, rows):
+def html_table(name, rows, where):
     head, body = table(rows)
-    cells = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>\n" for row in body)
-    return (f"<div><table><caption>{html.escape(name)}</caption><thead><tr>" + "".join(f"<th>{cell}</th>" for cell in head)
-            + f"</tr></thead><tbody>\n{cells}</tbody></table></div>")
+    cells = "".join("<tr>" + "".join(f'<th scope="row">{html.escape(cell)}</th>' if i == 1 else f"<td>{html.escape(cell)}</td>"
+                                     for i, cell in enumerate(row)) + "</tr>\n" for row in body)
+    return scrolled("div", f"{where}: {name}", f"<table><caption>{html.escape(name)}</caption><thead><tr>"
+                    + "".join(f'<th scope="col">{cell}</th>' for cell in head) + f"</tr></thead><tbody>\n{cells}</tbody></table>", ' class="table"')
 
 
 def page(results):
@@ -131,8 +150,8 @@ def page(results):
     parts = ["<h1>From the book's kernels to the limit of the hardware</h1>",
              "<p>The median of at least 11 runs (fewer when one takes over 100 ms), each result verified before and after. "
              "× book and × peer: how many times as fast as the book's kernel and as the best library. "
-             "The limit is measured in the same run.</p>",
-             "<p>" + " · ".join(f'<a href="#{slug(p)}">{topic(p)}</a>' for p in programs) + "</p>"]
+             f"{COPY_RATE}</p>",
+             '<nav aria-label="topics">' + " · ".join(f'<a href="#{slug(p)}">{topic(p)}</a>' for p in programs) + "</nav>"]
     for program in programs:
         parts.append(f'<section id="{slug(program)}"><h2>{topic(program)}</h2><p>{program}.cu</p>')
         for name, found in results.items():
@@ -141,18 +160,17 @@ def page(results):
                 continue
             parts += [f"<h3>{html.escape(found['device'])}</h3>",
                       f'<p class="machine">{html.escape(conditions("", [block]))}</p>']
-            svg = plot(name, program, block["rows"])
+            svg, where = plot(name, program, block["rows"]), f"{topic(program)} on {found['device']}"
             if svg:
-                label = f"{topic(program)} on {found['device']}: rate of each rung"
-                parts.append(f"<figure>{inlined(svg, f'{name}-{slug(program)}', label)}</figure>")
+                parts.append(scrolled("figure", f"{where}: plot", inlined(svg, f"{name}-{slug(program)}", found["device"])))
             largest = max(row["size"] for row in block["rows"])
             for rest in False, True:
-                tables = [html_table(work_name, rows) for work_name, rows in groups(block["rows"]).items()
+                tables = [html_table(work_name, rows, where) for work_name, rows in groups(block["rows"]).items()
                           if (rows[0]["size"] != largest) == rest]
                 parts += ["<details><summary>smaller sizes</summary>", *tables, "</details>"] if rest and tables else tables
         parts.append("</section>")
-    return ('<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>Performance</title>\n'
-            f"<style>\n{STYLE}\n</style></head><body>\n" + "\n".join(parts) + "\n</body></html>\n")
+    return ('<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+            f"<title>Performance</title>\n<style>\n{STYLE}\n</style></head><body><main>\n" + "\n".join(parts) + "\n</main></body></html>\n")
 
 
 def find_matplotlib():
@@ -184,7 +202,7 @@ def main():
         for name, program, rows in due:
             write(plot_path(name, program), plots.draw(program, rows) + origin(rows))
     elif due:
-        print("plots are off: no python3 here has matplotlib: make setup, or apt install python3-matplotlib")
+        print("plots are off: no python3 here has matplotlib: make setup bench installs it")
     if results:
         write(RESULTS.parent / "report.html", page(results))
         print(f"{shown(RESULTS.parent / 'report.html')}: {len(results)} machine{'s' * (len(results) > 1)}")

@@ -141,23 +141,24 @@ def groups(rows):
 
 
 def ends(rows):
-    """Of one group: the book's row, the last rung's, the best peer's, the slowest limit's; None where it was not run."""
+    """Of one group: the book's row, the last rung's, the best peer's, the slowest limit's; None where it was not run.
+    (kind "limit": a copy or another part of the work, measured beside the rungs; the slowest is the copy rate.)"""
     run = [row for row in rows if row["median_ms"]]
     rungs = [row for row in run if row["kind"] == "rung"]
     return (next((row for row in rungs if row["number"] == 0), None), max(rungs, key=lambda row: row["number"], default=None),
             min((row for row in run if row["kind"] == "peer"), key=lambda row: row["median_ms"], default=None),
-            min((row for row in run if row["kind"] == "limit"), key=lambda row: row["rate"], default=None))
+            min((row for row in run if row["kind"] == "limit" and row["rate"]), key=lambda row: row["rate"], default=None))
 
 
 def summary(rows):
     """A line for each group, for the terminal."""
     for name, group in groups(rows).items():
-        book, last, peer, limit = ends(group)
+        book, last, peer, _ = ends(group)
         if last:
             parts = [f"{last['number']} {last['name']} {duration(last['median_ms'])}, {rate(last)}"]
             parts += [f"{times(last['times_book'])} × book"] if book else []
             parts += [f"{times(last['times_peer'])} × {peer['name']}"] if peer else []
-            parts += [f"{share(last['of_limit'])} of the limit"] if limit else []
+            parts += [f"{share(last['of_limit'])} of the copy rate"] if last["of_limit"] is not None else []
             yield f"{name}: " + ", ".join(parts)
 
 

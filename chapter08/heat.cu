@@ -183,7 +183,8 @@ int main(int argc, char **argv) {
         steps = data.steps;
         HANDLE_ERROR(cudaMemcpy(temperatures, data.dev_before, bytes, cudaMemcpyDeviceToHost));
     }
-    bool ok = check_heat(result, temperatures, heaters, data.size, steps) & check_picture(&data);
+    bool ok = check_heat(result, temperatures, heaters, data.size, steps);
+    ok = check_picture(&data) && ok;
 
     free(heaters);
     free(temperatures);

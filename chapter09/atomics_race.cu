@@ -19,7 +19,7 @@
 
 #define THREADS    256
 #define BLOCKS     1024
-#define ITERATIONS 100
+#define ITERATIONS 10
 
 // Two threads add 1 to x. Step by step, with what each had in its hands: seen[thread]. The barriers
 // make the order certain; they need not be there for it to happen.

@@ -29,10 +29,9 @@ struct Rung {
     const char *name, *idea; // what it is, and in a few words what changed
     void (*run)(void);       // starts all of the work; what it needs is allocated before
     BenchKind kind = RUNG;
-    int sm = 0; // least compute capability times ten; 0: portable, runs on the CPU back end as well
+    int sm = 0;      // least compute capability times ten; 0: portable, runs on the CPU back end as well
     double work = 0; // 0: that of the Bench
-    const char *(*needs)(void) =
-        NULL; // says what the work at hand lacks for it: "needs …", or NULL
+    const char *(*needs)(void) = NULL; // says what the work at hand lacks for it: "needs …", or NULL
 };
 
 // How far results are off, beside a reference in double. NAN: not told.
@@ -79,8 +78,8 @@ struct BenchLimit {
 static BenchLimit bench_limit;
 
 static inline void bench_copy(void) {
-    HANDLE_ERROR(cudaMemcpyAsync(bench_limit.to, bench_limit.from, bench_limit.bytes,
-                                 cudaMemcpyDeviceToDevice));
+    HANDLE_ERROR(
+        cudaMemcpyAsync(bench_limit.to, bench_limit.from, bench_limit.bytes, cudaMemcpyDeviceToDevice));
 }
 
 // Reads what fills the L2 cache several times. Not a memset: what that leaves in the cache has to
@@ -149,8 +148,7 @@ static inline float bench_once(const Bench &bench, const Rung &rung, bool warm) 
         return time.count();
     }
     if (BENCH_SIZE(1, 0) && bench.footprint) {
-        bench_flush<1024>
-            <<<1024, 256>>>((int4 *)d->flush, d->flush_bytes / sizeof(int4), (int *)d->flush);
+        bench_flush<1024><<<1024, 256>>>((int4 *)d->flush, d->flush_bytes / sizeof(int4), (int *)d->flush);
         HANDLE_LAUNCH();
     }
     if (warm)
@@ -215,8 +213,8 @@ static inline std::string bench_string(const char *text) {
 }
 
 struct BenchSummary {
-    double limit; // rate of the slowest one; NAN on the CPU back end, where a copy from cache to
-                  // cache or of few threads is no limit
+    double limit;      // rate of the slowest one; NAN on the CPU back end, where a copy from cache to
+                       // cache or of few threads is no limit
     double book, peer; // times of the book's kernel and the best peer
     bool in_l2;
 };
@@ -254,8 +252,8 @@ static inline void bench_print(const Bench &bench, const std::vector<BenchRow> &
     printf("%s%s%s%s\n", bench.title, bench.data ? ", " : "", bench.data ? bench.data : "",
            s.in_l2 ? "; in L2, and cold beside it" : "");
     printf(" #  %s %s %11s %9s %9s %s%9s %8s %7s %7s  %s\n", bench_pad("kernel", name).c_str(),
-           bench_pad("what changed", idea).c_str(), "median ms", "min", "max",
-           s.in_l2 ? "     cold " : "", bench.unit, "of limit", "x book", "x peer", "verified");
+           bench_pad("what changed", idea).c_str(), "median ms", "min", "max", s.in_l2 ? "     cold " : "",
+           bench.unit, "of limit", "x book", "x peer", "verified");
     for (const BenchRow &row : rows) {
         std::string number = row.number < 0 ? "-" : std::to_string(row.number);
         printf("%2s  %s %s ", number.c_str(), bench_pad(row.rung->name, name).c_str(),
@@ -315,14 +313,12 @@ static inline void bench_record(const Bench &bench, const std::vector<BenchRow> 
         json += ", \"number\": " + (row.number < 0 ? "null" : std::to_string(row.number));
         json += ", \"name\": " + bench_string(row.rung->name);
         json += ", \"idea\": " + bench_string(row.rung->idea);
-        json +=
-            ", \"skipped\": " + (row.skipped.empty() ? "null" : bench_string(row.skipped.c_str()));
+        json += ", \"skipped\": " + (row.skipped.empty() ? "null" : bench_string(row.skipped.c_str()));
         json += ", \"runs\": " + std::to_string(row.ms.size());
         json += ", \"median_ms\": " + bench_number(ms);
         json += ", \"min_ms\": " + bench_number(row.ms.empty() ? NAN : row.ms.front());
         json += ", \"max_ms\": " + bench_number(row.ms.empty() ? NAN : row.ms.back());
-        json += ", \"cold_ms\": " +
-                bench_number(row.cold.empty() ? NAN : row.cold[row.cold.size() / 2]);
+        json += ", \"cold_ms\": " + bench_number(row.cold.empty() ? NAN : row.cold[row.cold.size() / 2]);
         json += ", \"in_l2\": " + std::string(s.in_l2 ? "true" : "false");
         json += ", \"rate\": " + bench_number(rate);
         json += ", \"unit\": " + bench_string(bench.unit);
@@ -348,9 +344,8 @@ static inline bool bench_run(const Bench &bench) {
     bool has_limit = false;
     int number = 0;
     for (int i = 0; i < bench.count; i++) {
-        BenchRow row = {
-            &bench.rungs[i], bench.rungs[i].kind == RUNG ? number++ : -1, "", true, {}, {}, 0,
-            {NAN, NAN}};
+        BenchRow row = {&bench.rungs[i], bench.rungs[i].kind == RUNG ? number++ : -1, "", true, {}, {}, 0,
+                        {NAN, NAN}};
         has_limit |= row.rung->kind == LIMIT;
         if (options.kernel >= 0 && row.rung->kind != LIMIT && row.number != options.kernel)
             continue;
@@ -378,10 +373,9 @@ static inline bool bench_run(const Bench &bench) {
         bench_checked(bench, &row);
         float ms = bench_once(bench, *row.rung, in_l2);
         // A tenth of a second a row, but not fewer than BENCH_RUNS unless they are long.
-        row.runs = ms > 1000 ? 1
-                   : ms > 100
-                       ? 3
-                       : std::max(BENCH_RUNS, std::min(101, (int)(BENCH_SIZE(100, 20) / ms)));
+        row.runs = ms > 1000  ? 1
+                   : ms > 100 ? 3
+                              : std::max(BENCH_RUNS, std::min(101, (int)(BENCH_SIZE(100, 20) / ms)));
         if (!row.ok) { // wrong is wrong, however fast
             row.runs = 0;
             ok = false;
@@ -432,9 +426,9 @@ static inline void bench_finish(void) {
                "\"%d.%d\", \"multiprocessors\": %d, \"l2_bytes\": %d, \"memory_bytes\": %zu, "
                "\"cuda_driver\": %d, \"cuda_runtime\": %d, \"seed\": %llu, \"rows\": [%s]}\n",
                bench_string(options.program).c_str(), bench_string(d->prop.name).c_str(),
-               BENCH_SIZE(1, 0) ? "gpu" : "cpu", d->prop.major, d->prop.minor,
-               d->prop.multiProcessorCount, d->prop.l2CacheSize, d->prop.totalGlobalMem, driver,
-               runtime, (unsigned long long)options.seed, bench_json().c_str());
+               BENCH_SIZE(1, 0) ? "gpu" : "cpu", d->prop.major, d->prop.minor, d->prop.multiProcessorCount,
+               d->prop.l2CacheSize, d->prop.totalGlobalMem, driver, runtime, (unsigned long long)options.seed,
+               bench_json().c_str());
     }
     HANDLE_ERROR(cudaEventDestroy(d->start));
     HANDLE_ERROR(cudaEventDestroy(d->stop));

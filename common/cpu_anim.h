@@ -13,9 +13,7 @@ class CPUAnimBitmap : public CPUBitmap {
     // In a window, calls drag(data, x0, y0, x1, y1) while the mouse is dragged from one pixel of
     // the picture to another, y counting upwards as the rows do; the first time when its button is
     // pressed.
-    void click_drag(void (*drag)(void *data, int x0, int y0, int x1, int y1)) {
-        canvas.drag = drag;
-    }
+    void click_drag(void (*drag)(void *data, int x0, int y0, int x1, int y1)) { canvas.drag = drag; }
 
     // In a window, calls key(data, key) when a key is pressed, but not for Esc and q.
     void key_press(void (*key)(void *data, unsigned char key)) { canvas.key = key; }

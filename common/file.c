@@ -22,8 +22,7 @@ const char *file_begin(NewFile *file, const char *path, const char *ending) {
     if (exists && access(path, W_OK) != 0)
         return strerror(errno);
     if (exists && !S_ISREG(status.st_mode))
-        return snprintf(file->name, PATH_MAX, "%s", path) < PATH_MAX ? NULL
-                                                                     : strerror(ENAMETOOLONG);
+        return snprintf(file->name, PATH_MAX, "%s", path) < PATH_MAX ? NULL : strerror(ENAMETOOLONG);
     char *real = realpath(path, NULL); // a link stays a link
     snprintf(file->target, sizeof(file->target), "%s", real ? real : path);
     free(real);

@@ -37,18 +37,16 @@ static EGLDisplay egl = EGL_NO_DISPLAY;
 
 // Makes a context of this display current.
 static bool try_display(EGLDisplay display) {
-    static const EGLint wanted[] = {EGL_SURFACE_TYPE, EGL_PBUFFER_BIT, EGL_RENDERABLE_TYPE,
-                                    EGL_OPENGL_BIT, EGL_NONE};
+    static const EGLint wanted[] = {EGL_SURFACE_TYPE, EGL_PBUFFER_BIT, EGL_RENDERABLE_TYPE, EGL_OPENGL_BIT,
+                                    EGL_NONE};
     const EGLint flags[] = {EGL_CONTEXT_OPENGL_DEBUG, getenv("GL_DEBUG") != NULL, EGL_NONE};
     EGLConfig config;
     EGLint configs = 0;
     if (display == EGL_NO_DISPLAY || !eglInitialize(display, NULL, NULL))
         return false;
-    if (eglBindAPI(EGL_OPENGL_API) && eglChooseConfig(display, wanted, &config, 1, &configs) &&
-        configs > 0) {
+    if (eglBindAPI(EGL_OPENGL_API) && eglChooseConfig(display, wanted, &config, 1, &configs) && configs > 0) {
         EGLContext context = eglCreateContext(display, config, EGL_NO_CONTEXT, flags);
-        if (context != EGL_NO_CONTEXT &&
-            eglMakeCurrent(display, EGL_NO_SURFACE, EGL_NO_SURFACE, context)) {
+        if (context != EGL_NO_CONTEXT && eglMakeCurrent(display, EGL_NO_SURFACE, EGL_NO_SURFACE, context)) {
             egl = display;
             return true;
         }

@@ -25,8 +25,8 @@ static inline bool interop_works(cudaError_t error, const char *file, int line) 
         return true;
     }
     (void)!cudaGetLastError(); // dealt with
-    fprintf(stderr, "%s: CUDA cannot use this OpenGL (%s): copying through the host\n",
-            options.program, cudaGetErrorName(error));
+    fprintf(stderr, "%s: CUDA cannot use this OpenGL (%s): copying through the host\n", options.program,
+            cudaGetErrorName(error));
     return false;
 }
 #define INTEROP_WORKS(call) interop_works(call, __FILE__, __LINE__)
@@ -46,8 +46,8 @@ class GPUAnimBitmap : private CPUBitmap {
         glGenBuffers(1, &buffer);
         glBindBuffer(GL_PIXEL_UNPACK_BUFFER, buffer);
         glBufferData(GL_PIXEL_UNPACK_BUFFER, image_size(), NULL, GL_DYNAMIC_DRAW);
-        if (!INTEROP_WORKS(cudaGraphicsGLRegisterBuffer(&resource, buffer,
-                                                        cudaGraphicsRegisterFlagsWriteDiscard)))
+        if (!INTEROP_WORKS(
+                cudaGraphicsGLRegisterBuffer(&resource, buffer, cudaGraphicsRegisterFlagsWriteDiscard)))
             resource = NULL;
     }
 

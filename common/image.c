@@ -90,8 +90,7 @@ static bool encode_webp(WebPMemoryWriter *memory, const unsigned char *pixels, b
     size_t row = out.width * 4;
     WebPMemoryWriterClear(memory);
     WebPMemoryWriterInit(memory);
-    if (!WebPConfigInit(&config) || !WebPConfigLosslessPreset(&config, 0) ||
-        !WebPPictureInit(&picture))
+    if (!WebPConfigInit(&config) || !WebPConfigLosslessPreset(&config, 0) || !WebPPictureInit(&picture))
         return false;
     if (lossy) {
         config.lossless = 0;
@@ -202,8 +201,8 @@ static const char *open_ffmpeg(void) {
     char size[48], bits[24], file[PATH_MAX + 8];
     char *arguments[] = {"ffmpeg", "-v", "error", "-xerror", "-y", "-f", "rawvideo",
                          // the picture: its fourth byte is not looked at
-                         "-pixel_format", "rgb0", "-video_size", size, "-framerate", "25", "-i",
-                         "pipe:0", "-vf", (char *)out.format->filter,
+                         "-pixel_format", "rgb0", "-video_size", size, "-framerate", "25", "-i", "pipe:0",
+                         "-vf", (char *)out.format->filter,
                          // bitexact: two runs give the same file
                          "-b:v", bits, "-fflags", "+bitexact", file, NULL};
     sprintf(size, "%zux%zu", out.width, out.height);
@@ -221,7 +220,7 @@ static const char *add_ffmpeg(const unsigned char *pixels) {
 }
 
 // Most videos have one sample of colour for four pixels, so their sides are even: black is added.
-#define FFMPEG(ending, filter)                                                                     \
+#define FFMPEG(ending, filter)                                                                               \
     { ending, add_ffmpeg, close_ffmpeg, NULL, "vflip," filter }
 #define VIDEO(ending) FFMPEG(ending, "pad=ceil(iw/2)*2:ceil(ih/2)*2,format=yuv420p")
 #define GIF_PALETTE   "palettegen=stats_mode=single:reserve_transparent=0[p]"
@@ -229,8 +228,7 @@ static const char *add_ffmpeg(const unsigned char *pixels) {
 static const struct format formats[] = {
     {".png", add_png, NULL, "cannot write .png: built without libpng (Debian: libpng-dev)", NULL},
     {".ppm", add_ppm, NULL, NULL, NULL},
-    {".webp", add_webp, close_webp,
-     "cannot write .webp: built without libwebp (Debian: libwebp-dev)", NULL},
+    {".webp", add_webp, close_webp, "cannot write .webp: built without libwebp (Debian: libwebp-dev)", NULL},
     FFMPEG(".gif", "split[a][b];[a]" GIF_PALETTE ";[b][p]paletteuse=new=1"),
     FFMPEG(".apng", "format=rgb24"),
     VIDEO(".mp4"),
@@ -277,8 +275,8 @@ char *image_frame_path(const char *path, size_t frame) {
         bool wide = c[1] == '0' && c[2] >= '1' && c[2] <= '9';
         const char *d = c + (wide ? 3 : 1);
         if (*d == 'd')
-            length = asprintf(&name, "%.*s%0*zu%s", (int)(c - path), path, wide ? c[2] - '0' : 1,
-                              frame, d + 1);
+            length =
+                asprintf(&name, "%.*s%0*zu%s", (int)(c - path), path, wide ? c[2] - '0' : 1, frame, d + 1);
     }
     if (length < 0 && asprintf(&name, "%s", path) < 0)
         quit(EXIT_FAILURE, "out of memory");

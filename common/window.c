@@ -63,8 +63,7 @@ const char *window_problem(void) {
 
 // As large as the window allows, in the middle.
 static void place(int columns, int rows) {
-    double scale =
-        fmin((double)columns / window.canvas->width, (double)rows / window.canvas->height);
+    double scale = fmin((double)columns / window.canvas->width, (double)rows / window.canvas->height);
     window.across = (int)fmax(1, round(window.canvas->width * scale));
     window.upward = (int)fmax(1, round(window.canvas->height * scale));
     window.left = (columns - window.across) / 2;
@@ -76,13 +75,12 @@ static void place(int columns, int rows) {
 static void draw(void) {
     glClear(GL_COLOR_BUFFER_BIT);
     glRasterPos2f(-1, -1);
-    glPixelZoom((float)window.across / window.canvas->width,
-                (float)window.upward / window.canvas->height);
+    glPixelZoom((float)window.across / window.canvas->width, (float)window.upward / window.canvas->height);
     if (window.canvas->draw)
         window.canvas->draw(window.canvas->data);
     else
-        glDrawPixels((GLsizei)window.canvas->width, (GLsizei)window.canvas->height, GL_RGBA,
-                     GL_UNSIGNED_BYTE, window.canvas->pixels);
+        glDrawPixels((GLsizei)window.canvas->width, (GLsizei)window.canvas->height, GL_RGBA, GL_UNSIGNED_BYTE,
+                     window.canvas->pixels);
     glutSwapBuffers();
 }
 
@@ -108,8 +106,7 @@ static void key_pressed(unsigned char key, int x, int y) {
 // From a pixel of the window, y = 0 on top, to the one of the picture that is drawn there.
 static void find_pixel(int *x, int *y) {
     double column = (*x - window.left + 0.5) * window.canvas->width / window.across;
-    double row =
-        (window.rows - 1 - *y - window.bottom + 0.5) * window.canvas->height / window.upward;
+    double row = (window.rows - 1 - *y - window.bottom + 0.5) * window.canvas->height / window.upward;
     *x = (int)fmax(0, fmin(floor(column), window.canvas->width - 1.0));
     *y = (int)fmax(0, fmin(floor(row), window.canvas->height - 1.0));
 }

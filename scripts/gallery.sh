@@ -32,18 +32,41 @@ list() {
     done
 }
 
+# The text that stands for a picture is the title of its program; programs of one name are told apart by their chapters.
 table() {
-    list | awk -F "$tab" '
-    function link(program,    parts) { split(program, parts, "/"); return "[" parts[2] "](" program ".cu)" }
-    $2 in names { names[$2] = names[$2] ", " link($1); next }
-    { file[n++] = $2; names[$2] = link($1) }
+    { scripts/programs.sh | cut -f 1,2; list; } | awk -F "$tab" '
+    function link(program,    parts, chapter) {
+        split(program, parts, "/")
+        chapter = parts[1]
+        if (!sub(/^chapter0?/, "chapter ", chapter)) chapter = "appendix A"
+        return "[" parts[2] (count[parts[2]] > 1 ? " (" chapter ")" : "") "](" program ".cu)"
+    }
+    function escaped(text) {
+        gsub(/&/, "\\&amp;", text)
+        gsub(/"/, "\\&quot;", text)
+        gsub(/</, "\\&lt;", text)
+        gsub(/>/, "\\&gt;", text)
+        gsub(/\|/, "\\&#124;", text)
+        return text
+    }
+    NF == 2 { title[$1] = $2; next }
+    {
+        count[substr($1, index($1, "/") + 1)]++
+        if (!($2 in programs)) file[n++] = $2
+        programs[$2] = programs[$2] " " $1
+        if (index($2, "docs/gallery/" $1 ".") == 1) alt[$2] = escaped(title[$1])
+    }
     END {
+        for (i = 0; i < n; i++) {
+            split(programs[file[i]], of, " ")
+            for (j = 1; j in of; j++) names[i] = names[i] (j > 1 ? ", " : "") link(of[j])
+        }
         columns = 4
         for (i = 0; i < n; i += columns) {
             pictures = captions = "|"
             for (j = i; j < i + columns; j++) {
-                pictures = pictures (j < n ? " <img src=\"" file[j] "\" width=\"200\" alt=\"\"> |" : " |")
-                captions = captions (j < n ? " " names[file[j]] " |" : " |")
+                pictures = pictures (j < n ? " <img src=\"" file[j] "\" width=\"200\" alt=\"" alt[file[j]] "\"> |" : " |")
+                captions = captions (j < n ? " " names[j] " |" : " |")
             }
             print pictures
             if (i == 0) print "|:-:|:-:|:-:|:-:|"
@@ -57,7 +80,7 @@ animate() { # file, limit, frames
     for python in ${PYTHON-} python3 /usr/bin/python3; do
         if "$python" -c 'import PIL' 2>/dev/null; then "$python" scripts/animation.py "$@" && return; fi
     done
-    echo "no python3 here has PIL: make setup, or apt install python3-pil" >&2
+    echo "no python3 here has PIL: make setup gallery installs it" >&2
     return 1
 }
 

@@ -6,7 +6,7 @@
 #   libs.sh report BACKEND FILE   a line for each library that BACKEND would use and does not have, and
 #                                 for each program that is therefore not built
 #   libs.sh doctor                a line for each library, found or missing, and its package
-# CC, CXX and NVCC are the compilers. HAVE_PNG=0 in the environment switches libpng off, and so on.
+# CC, CXX, HOSTCC and NVCC are the compilers. HAVE_PNG=0 in the environment switches libpng off, and so on.
 set -eu
 cd "${0%/*}/.."
 
@@ -23,7 +23,15 @@ BOOST_CONTEXT|cpu|fast switches between threads that meet at a barrier (Boost.Co
 END
 }
 
-: "${CC:=cc}" "${CXX:=g++}" "${NVCC:=}"
+: "${CC:=cc}" "${CXX:=g++}" "${HOSTCC:=cc}" "${NVCC:=}"
+
+how() { # package: how to install it here; some are none of the distribution's
+    case $1 in *' '*) echo "install $1" ;; *) scripts/setup.sh --how "$1" ;; esac
+}
+
+there() { # command with arguments, what it is, package
+    command -v "${1%% *}" >/dev/null || { echo "no $2: $1: $(how "$3")" >&2; exit 1; }
+}
 
 probe() { # language, link flags, source
     dir=$(mktemp -d)
@@ -46,7 +54,7 @@ cached() { # name, file: did an earlier run find it with these compilers?
 
 write() { # back end, file
     echo "# $CC, $CXX"
-    flags= libs= has=
+    flags= libs= has= off=
     while IFS='|' read -r name who what package link language source; do
         wanted "$who" "$1" || continue
         if [ -n "$(asked "$name")" ]; then
@@ -59,30 +67,47 @@ write() { # back end, file
         echo "HAVE_$name ?= $found"
         echo "${name}_LIBS := $link"
         flags="$flags \$(if \$(filter 1,\$(HAVE_$name)),-DHAVE_$name)"
-        [ "$found" != 1 ] || has="$has $(echo "$name" | tr A-Z a-z)"
+        lower=$(echo "$name" | tr A-Z a-z)
+        if [ "$found" = 1 ]; then
+            has="$has $lower"
+        elif [ "$(asked "$name")" = 0 ]; then
+            off="$off$lower: switched off by HAVE_$name=0
+"
+        else
+            off="$off$lower, $what: apt install $package
+"
+        fi
         [ "$who" = programs ] || libs="$libs \$(if \$(filter 1,\$(HAVE_$name)),$link)"
     done
     echo "HAVE_FLAGS :=$flags"
     echo "HAVE_LIBS :=$libs"
     scripts/programs.sh --needs | while IFS=: read -r program needs; do
-        own=
+        own= lacks=
         for need in $(echo "$needs" | tr , ' '); do
             case " $has " in
             *" $need "*) own="$own \$($(echo "$need" | tr a-z A-Z)_LIBS)" ;;
-            *) echo "SKIPPED += $program # needs $need" ;;
+            *)
+                echo "SKIPPED += $program # needs $need"
+                why=$(printf %s "$off" | grep "^$need[:,]" || echo "$need, which no library of this back end brings")
+                lacks="$lacks${lacks:+; }$why"
+                ;;
             esac
         done
+        [ -z "$lacks" ] || echo "LACKS_$program := $lacks"
         echo "LIBS_$program :=$own"
     done
 }
 
 case ${1-} in
 probe)
-    command -v "${CXX%% *}" >/dev/null || { echo "no C++ compiler: $CXX: apt install g++" >&2; exit 1; }
-    command -v "${CC%% *}" >/dev/null || { echo "no C compiler: $CC: apt install gcc" >&2; exit 1; }
+    there "$CXX" 'C++ compiler' g++
+    there "$CC" 'C compiler' gcc
+    [ "$2" = gpu ] || there "$HOSTCC" 'C compiler for this machine (HOSTCC)' gcc
     mkdir -p "${3%/*}"
-    table | write "$2" "$3" >"$3.new"
-    if cmp -s "$3.new" "$3"; then rm "$3.new"; else mv "$3.new" "$3"; fi
+    # Another make may be here at the same time
+    new=$3.$$
+    table | write "$2" "$3" >"$new"
+    if cmp -s "$new" "$3"; then rm "$new"; else mv "$new" "$3"; fi
     ;;
 report)
     table | while IFS='|' read -r name who what package rest; do
@@ -90,7 +115,7 @@ report)
         if [ "$(asked "$name")" = 0 ]; then
             echo "off: $what: switched off by HAVE_$name=0"
         elif ! grep -q "^HAVE_$name ?= 1\$" "$3"; then
-            echo "off: $what: apt install $package"
+            echo "off: $what: $(how "$package")"
         fi
     done
     sed -n 's/^SKIPPED += \(.*\) # /off: \1: /p' "$3"
@@ -98,7 +123,7 @@ report)
 doctor)
     table | while IFS='|' read -r name who what package link language source; do
         probe "$language" "$link" "$source"
-        if [ "$found" = 1 ]; then echo "found    $what"; else echo "missing  $what: apt install $package"; fi
+        if [ "$found" = 1 ]; then echo "found    $what"; else echo "missing  $what: $(how "$package")"; fi
     done
     ;;
 *)

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Runs every program, or those of the folders named, without a window, and prints a table. Each runs in
-# build/run/chapterNN with its defaults; what it printed stays there as NAME.txt, its picture beside it.
+# build/run/chapterNN with its defaults; what it printed stays there as NAME.txt, its picture beside it. A
+# row begins with its number and how many there are; on a terminal the program that is running shows, too.
 #   run.sh [FOLDER…]
 # Exit status 1 when any program failed. BIN and BUILD are the folders of `make`; TIME_LIMIT is seconds.
 set -eu
@@ -38,17 +39,32 @@ judge() { # status, program, picture field, the status that its header expects
     esac
 }
 
-row() { printf '%-34s %-9s %9s  %s\n' "$1" "$2" "$3" "$4"; }
-
-# shellcheck disable=SC2086
 list=$(scripts/programs.sh "$@" | cut -f 1,8,9)
-row program result time 'picture, or why not'
+total=$(printf '%s\n' "$list" | grep -c . || :)
+number=0
+width=${#total}
+
+row() { # program, result, time, the rest
+    running ''
+    printf "[%${width}d/%d] %-34s %-9s %9s  %s\n" "$number" "$total" "$1" "$2" "$3" "$4"
+}
+
+# On a terminal the line that the next row will replace; nothing elsewhere
+terminal=
+if [ -t 1 ] && [ "${TERM-dumb}" != dumb ]; then terminal=1; fi
+running() { # program, or nothing to clear the line
+    [ -n "$terminal" ] || return 0
+    if [ -n "$1" ]; then printf "[%${width}d/%d] %-34s %s" "$number" "$total" "$1" running; else printf '\r\033[K'; fi
+}
+
+printf "%$((2 * width + 3))s %-34s %-9s %9s  %s\n" '' program result time 'picture, or why not'
 ok=0 failed=0 waived=0 absent=0
 old_ifs=$IFS
 IFS='
 '
 for line in $list; do
     IFS=$old_ifs
+    number=$((number + 1))
     program=${line%%"$tab"*}
     expected=${line##*"$tab"}
     wants_picture=${line#*"$tab"}
@@ -63,6 +79,7 @@ for line in $list; do
         row "$program" 'not built' '' "${needs:+needs }$needs"
         continue
     fi
+    running "$program"
     start=$(now)
     status=0
     (cd "$folder" && exec $limit "$BIN/$program" >"$name.txt" 2>"$name.err" </dev/null) || status=$?

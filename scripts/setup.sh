@@ -1,99 +1,184 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Installs what the suite wants and this machine lacks. Nothing missing: nothing is changed or asked of
-# the network. What cannot be installed is named, with what it would have brought, and the rest goes on;
-# only a missing compiler is an error.
+# Installs what the suite wants and this machine lacks, with the package manager of Debian, Ubuntu, Fedora,
+# Arch or openSUSE. Nothing missing: nothing is changed or asked of the network. What cannot be installed is
+# named, with what it would have brought, and the rest goes on; only a missing compiler is an error.
+#   setup.sh [GOAL…]          what building and running need, and what these goals of make need beside it
+#   setup.sh --how PACKAGE…   prints the command that installs these packages of Debian on this system
 set -eu
 
-# Debian package | what it brings | how it is called on Fedora, Arch, Homebrew
+# Debian package | goals of make that need it, or all | what it brings | its name on Fedora | Arch | openSUSE
 packages() {
     cat <<'END'
-g++|the C++ compiler|gcc-c++, gcc, gcc
-gcc|the C compiler|gcc, gcc, gcc
-make|the build|make, make, make
-libpng-dev|PNG pictures|libpng-devel, libpng, libpng
-libwebp-dev|animations as WebP|libwebp-devel, libwebp, webp
-freeglut3-dev|windows|freeglut-devel, freeglut, freeglut
-libegl-dev|CUDA with OpenGL|mesa-libEGL-devel, mesa, mesa
-libgl1-mesa-dri|OpenGL in software|mesa-dri-drivers, mesa, mesa
-ffmpeg|animations as GIF and as videos|ffmpeg-free, ffmpeg, ffmpeg
-libboost-context-dev|fast barriers on the CPU back end|boost-devel, boost, boost
-python3-pytest|the test suite|python3-pytest, python-pytest, pytest
-python3-numpy|the test suite|python3-numpy, python-numpy, numpy
-python3-pil|the comparison of pictures in the test suite|python3-pillow, python-pillow, pillow
-python3-matplotlib|the plots of make bench|python3-matplotlib, python-matplotlib, python-matplotlib
-chromium|the test of the page that make bench writes|chromium, chromium, chromium
-xvfb|the tests of windows|xorg-x11-server-Xvfb, xorg-server-xvfb, xorg-server
-python3-xlib|the tests of windows|python3-xlib, python-xlib, python-xlib
+g++|all|the C++ compiler|gcc-c++|gcc|gcc-c++
+gcc|all|the C compiler|gcc|gcc|gcc
+make|all|the build|make|make|make
+libpng-dev|all|PNG pictures|libpng-devel|libpng|libpng16-devel
+libwebp-dev|all|animations as WebP|libwebp-devel|libwebp|libwebp-devel
+freeglut3-dev|all|windows|freeglut-devel|freeglut|freeglut-devel
+libegl-dev|all|CUDA with OpenGL|mesa-libEGL-devel|libglvnd|Mesa-libEGL-devel
+libgl1-mesa-dri|all|OpenGL in software|mesa-dri-drivers|mesa|Mesa-dri
+ffmpeg|all|animations as GIF and as videos|ffmpeg-free|ffmpeg|ffmpeg
+libboost-context-dev|all|fast barriers on the CPU back end|boost-devel|boost|libboost_context-devel
+python3-matplotlib|bench docs test|the plots of make bench|python3-matplotlib|python-matplotlib|python3-matplotlib
+python3-pil|gallery test|the pictures of make gallery and of the test suite|python3-pillow|python-pillow|python3-Pillow
+python3-numpy|test|the test suite|python3-numpy|python-numpy|python3-numpy
+python3-pytest|test|the test suite|python3-pytest|python-pytest|python3-pytest
+python3-pytest-xdist|test|tests side by side, one on each core|python3-pytest-xdist|python-pytest-xdist|python3-pytest-xdist
+chromium|test|the test of the page that make bench writes|chromium|chromium|chromium
+xvfb|test|the tests of windows|xorg-x11-server-Xvfb|xorg-server-xvfb|xorg-x11-server-Xvfb
+python3-xlib|test|the tests of windows|python3-xlib|python-xlib|python3-python-xlib
+clang-format|format|make format|clang-tools-extra|clang|clang-tools
 END
 }
 
-brings() { packages | awk -F '|' -v package="$1" '$1 == package { print $2 }'; }
+installed() { # a package, by its name here
+    case $system in
+    Debian) [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ] ;;
+    Fedora | openSUSE) rpm -q --whatprovides "$1" ;;
+    Arch) pacman -T "$1" ;;
+    esac >/dev/null 2>&1
+}
+
+# Other package managers can be had as packages too, so the right one is that which knows of itself.
+for system in Debian Fedora openSUSE Arch other; do
+    case $system in
+    Debian) tool=apt-get self=dpkg ;;
+    Fedora) tool=dnf self=rpm ;;
+    openSUSE) tool=zypper self=rpm ;;
+    Arch) tool=pacman self=pacman ;;
+    other) break ;;
+    esac
+    command -v "$tool" >/dev/null && installed "$self" && break
+done
+
+
+# Names on a system of those of Debian's packages that are given, each once: one may bring several things.
+# A name that is not in the table stays.
+names() { # system, packages
+    packages | awk -F '|' -v on="$1" -v list="${2-}" '
+    BEGIN { column["Debian"] = 1; column["Fedora"] = 4; column["Arch"] = 5; column["openSUSE"] = 6; count = split(list, wanted, " ") }
+    { name[$1] = $column[on] }
+    END { for (i = 1; i <= count; i++) { n = wanted[i] in name ? name[wanted[i]] : wanted[i]; if (!seen[n]++) printf "%s%s", blank, n; blank = " " } }'
+}
+
+# The command for people to paste. Elsewhere nobody but its user knows how packages are called.
+how() { # system, Debian's packages
+    case $1 in
+    Debian) echo "apt install $2" ;;
+    Fedora) echo "dnf install $(names Fedora "$2")" ;;
+    Arch) echo "pacman -S --needed $(names Arch "$2")" ;;
+    openSUSE) echo "zypper install $(names openSUSE "$2")" ;;
+    other) echo "install $2 (Debian's names)" ;;
+    esac
+}
+
+if [ "${1-}" = --how ]; then
+    shift
+    how "$system" "$*"
+    exit
+fi
 
 # No compiler, no suite; everything else only takes something away.
 finish() {
-    for tool in "${CC:-cc}" "${CXX:-g++}"; do
-        command -v "${tool%% *}" >/dev/null || { echo "setup: there is no $tool, and nothing builds without it" >&2; exit 1; }
+    for compiler in "${CC:-cc}" "${CXX:-g++}" "${HOSTCC:-cc}"; do
+        command -v "${compiler%% *}" >/dev/null || { echo "setup: there is no $compiler, and nothing builds without it" >&2; exit 1; }
     done
     exit 0
 }
 
-if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
-    echo "setup: this is not Debian or Ubuntu, so nothing is installed. What the suite uses:"
-    packages | awk -F '|' '{ split($3, n, ", "); printf "  %-42s Fedora: %s, Arch: %s, Homebrew: %s\n", $2, n[1], n[2], n[3] }'
+wanted=$(packages | awk -F '|' -v goals="$*" '
+    BEGIN { split("all " goals, g, " "); for (i in g) asked[g[i]] }
+    { split($2, of, " "); for (i in of) if (of[i] in asked) { printf "%s%s", blank, $1; blank = " "; break } }')
+
+if [ "$system" = other ]; then
+    echo "setup: this is a system that setup does not know, so nothing is installed. What the suite uses, as others call it:"
+    for system in Debian Fedora Arch openSUSE; do echo "  $system: $(how "$system" "$wanted")"; done
     finish
 fi
 
-# Ubuntu has Chromium as a snap only, which apt does not install; the test takes another browser that is there.
-unwanted() { [ "$1" = chromium ] && { command -v google-chrome || command -v chromium-browser || grep -qsx ID=ubuntu /etc/os-release; } >/dev/null; }
+# Another program does the same. Ubuntu has Chromium as a snap only, which apt does not install.
+unwanted() {
+    case $1 in
+    chromium) command -v google-chrome || command -v chromium-browser || grep -qsx ID=ubuntu /etc/os-release ;;
+    ffmpeg) command -v ffmpeg ;;
+    *) return 1 ;;
+    esac >/dev/null
+}
 
-installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
-
-missing=
-for package in $(packages | cut -d '|' -f 1); do
-    installed "$package" || unwanted "$package" || missing="$missing $package"
+lacking=
+for package in $wanted; do
+    installed "$(names "$system" "$package")" || unwanted "$package" || lacking="$lacking $package"
 done
-missing=${missing# }
+lacking=${lacking# }
+missing=$(names "$system" "$lacking")
 if [ -z "$missing" ]; then
     echo "setup: nothing is missing"
     finish
 fi
+echo "setup: missing: $missing"
 
 as_root=
 if [ "$(id -u)" -ne 0 ]; then
-    if ! command -v sudo >/dev/null; then
-        echo "setup: missing: $missing; without sudo, someone with the rights must run: apt-get install $missing" >&2
+    as_root=sudo
+    if ! command -v sudo >/dev/null; then why='without sudo'; elif ! sudo env >/dev/null; then why='since sudo refuses'; else why=; fi
+    if [ -n "$why" ]; then
+        echo "setup: $why, someone with the rights must run: $(how "$system" "$lacking")" >&2
         finish
     fi
-    as_root=sudo
 fi
 
-# sudo clears the environment, so the setting goes with the command
+say_and_do() {
+    echo "setup: ${as_root:+sudo }$*"
+    $as_root "$@"
+}
+
+# sudo clears the environment, so the setting goes with the command.
 apt() {
     echo "setup: ${as_root:+sudo }apt-get $*"
     $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 -o Acquire::Retries=1 -o Acquire::http::Timeout=20 "$@"
 }
 
+install() {
+    case $system in
+    Debian) apt install -y --no-install-recommends "$@" ;;
+    Fedora) say_and_do dnf install -y --setopt=install_weak_deps=False "$@" ;;
+    Arch) say_and_do pacman -S --needed --noconfirm "$@" ;;
+    openSUSE) say_and_do zypper --non-interactive install --no-recommends "$@" ;;
+    esac
+}
+
+# dnf and zypper refresh their lists of packages themselves. pacman's are renewed only together with the
+# whole system, which is its user's decision.
+refresh() {
+    case $system in
+    Debian) apt update || echo "setup: the lists of packages could not be fetched" >&2 ;;
+    Arch) echo "setup: if pacman does not find packages, its lists are old: ${as_root:+sudo }pacman -Syu" >&2; return 1 ;;
+    *) return 1 ;;
+    esac
+}
+
 # Does apt know every one of them? A fresh image has no lists of packages, an old one stale lists.
 known() {
+    [ "$system" = Debian ] || return 0
     for package in $missing; do
         apt-cache show "$package" >/dev/null 2>&1 || return 1
     done
 }
 
-echo "setup: missing: $missing"
 updated=
-known || { updated=yes; apt update || echo "setup: the lists of packages could not be fetched" >&2; }
+known || { updated=yes; refresh; }
 # shellcheck disable=SC2086
-install() { apt install -y --no-install-recommends "$@"; }
 if ! install $missing; then
-    [ -n "$updated" ] || { apt update && install $missing; } || :
+    [ -n "$updated" ] || { refresh && install $missing; } || :
     for package in $missing; do
         installed "$package" || install "$package" || :
     done
 fi
 
-for package in $missing; do
-    installed "$package" || echo "setup: could not install $package: without it goes $(brings "$package")" >&2
+brings() { packages | awk -F '|' -v package="$1" '$1 == package { print $3 }'; }
+for package in $lacking; do
+    name=$(names "$system" "$package")
+    installed "$name" || echo "setup: could not install $name: without it goes $(brings "$package")" >&2
 done
 finish

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Builds everything once before the tests are collected, and gives them their fixtures."""
+import fcntl
+import functools
 import os
 import pathlib
+import pickle
 import random
 
 import numpy as np
@@ -12,6 +15,7 @@ import helpers
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "backend(name): runs on that back end only, cpu or gpu")
+    config.addinivalue_line("markers", "xdist_group(name): with pytest-xdist these tests run one after the other")
     # Inputs differ from run to run; TEST_SEED=N repeats a run. pytest-xdist's workers inherit it.
     os.environ.setdefault("TEST_SEED", str(random.SystemRandom().randrange(1 << 31)))
     if hasattr(config, "workerinput") or config.option.help or config.option.version:
@@ -48,7 +52,7 @@ def pytest_generate_tests(metafunc):
              "sound_device_program": lambda p: not p.expect and not p.host_only}
     for kind, wanted in kinds.items():
         if kind in metafunc.fixturenames:
-            runs = {"run", "tmp_path"} & set(metafunc.fixturenames)
+            runs = {"run", "tmp_path", "default_run"} & set(metafunc.fixturenames)
             metafunc.parametrize(kind, [with_devices(p) if runs else p for p in helpers.programs() if p.built and wanted(p)], ids=str)
     if "unit" in metafunc.fixturenames:
         metafunc.parametrize("unit", unit_cases(), ids=" ".join)
@@ -60,6 +64,7 @@ def with_devices(program):
     return pytest.param(program, marks=pytest.mark.skip(reason=f"needs {program.gpus} GPUs")) if few else program
 
 
+@functools.lru_cache
 def unit_cases():
     """("tests/cpu/atomics", "case"); one named --list stands for a binary that gives no cases."""
     cases = []
@@ -102,6 +107,37 @@ def run(tmp_path):
             assert result.status == status, f"expected status {status}\n{result}"
         return result
     return run
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory):
+    """once("name", function) -> what function(folder) returns, called once in a session however many tests and processes of
+    pytest-xdist ask. The folder stays. A call that fails is made again."""
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+
+    def once(name, function):
+        folder = shared / "once" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        with open(folder.with_name(folder.name + ".lock"), "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            kept = folder.with_name(folder.name + ".result")
+            if not kept.exists():
+                kept.write_bytes(pickle.dumps(function(folder)))
+            return pickle.loads(kept.read_bytes())
+    return once
+
+
+@pytest.fixture
+def default_run(once):
+    """default_run("chapter09/hist_cpu") -> Result of its run without arguments, which many tests look at and which is long."""
+    def default_run(program):
+        result = once(str(program), lambda folder: helpers.execute(program, [], folder))
+        assert not helpers.SANITIZER.search(result.err), str(result)
+        assert result.status == {p.name: p.status for p in helpers.programs()}[str(program)], str(result)
+        return result
+    return default_run
 
 
 @pytest.fixture

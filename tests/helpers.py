@@ -144,6 +144,7 @@ def gallery():
     return {program: (ROOT / file, arguments.split()) for program, file, arguments in rows}
 
 
+@functools.lru_cache
 def programs():
     listed = subprocess.run([ROOT / "scripts" / "programs.sh"], cwd=ROOT, text=True, check=True,
                             stdout=subprocess.PIPE).stdout

@@ -3,6 +3,8 @@
 a test wants, the plots, and the page in a browser. No record that is made up here leaves the folder of its test."""
 import dataclasses
 import datetime
+import html
+import itertools
 import json
 import math
 import os
@@ -32,6 +34,7 @@ PLOTS = any(subprocess.run([python, "-c", "import matplotlib"], stderr=subproces
 # In CI what is missing is a mistake in setup.
 needs_plots = pytest.mark.skipif(not PLOTS and "CI" not in os.environ, reason="needs matplotlib")
 needs_browser = pytest.mark.skipif(not BROWSER and "CI" not in os.environ, reason="needs Chromium")
+AXE = "4.10.3"  # of axe-core, which looks for what keeps people out of a page
 
 ROW = {"size": int, "title": str, "data": (str, type(None)), "kind": str, "number": (int, type(None)), "name": str, "idea": str,
        "skipped": (str, type(None)), "runs": int, "unit": str, "in_l2": bool, "verified": (bool, type(None)),
@@ -471,14 +474,19 @@ def drawn(path):
     return ids, ["".join(text.itertext()).strip() for text in tree.iter(f"{SVG}text")]
 
 
+def bar_widths(path):
+    bars = re.findall(r'<g id="((?:p\d+-)?(?:rung|peer|limit)-\d+)">\s*<path d="M (\S+) \S+\s*L (\S+) ', path.read_text())
+    return {name: float(right) - float(left) for name, left, right in bars}
+
+
 @needs_plots
 def test_lines(bench):
     bench.add("dot_ladder", sizes="1M 4M 50000000", rungs=["book", "shuffles", "clusters", "one launch"], peers=["CUB", "cuBLAS <&>"], sm90=["clusters"])
     bench.run("dot_ladder")
     ids, texts = drawn(bench.plot("dot"))
     assert ids == ["rung-0", "rung-1", "rung-3", "peer-0", "peer-1", "limit-0"]
-    assert {"0 book", "1 shuffles", "2 clusters: needs sm_90", "3 one launch", "CUB", "cuBLAS <&>", "copy (limit)", "1M", "4M", "50·10⁶", "GB/s",
-            "--size", "dot"} <= set(texts)
+    assert {"0 book", "1 shuffles", "2 clusters: needs sm_90", "3 one launch", "CUB", "cuBLAS <&>", "copy (copy rate)", "1M", "4M", "50·10⁶",
+            "GB/s, log scale", "floats (--size), log scale", "dot"} <= set(texts)
     # A line has a point for each size; rates do not change with the size here, and the fastest is the highest.
     tree = xml.etree.ElementTree.fromstring(bench.plot("dot").read_text())
     heights = {}
@@ -505,15 +513,148 @@ def test_panels_and_bars(bench):
     bench.run("histogram_ladder", "heat_ladder")
     ids, texts = drawn(bench.plot("histogram"))
     assert ids == [f"p{panel}-{kind}" for panel in range(3) for kind in ("rung-0", "rung-1", "rung-2", "peer-0", "limit-0")]
-    assert {"uniform", "skewed", "all equal"} <= set(texts) and texts.count("2 one launch") == 3
+    assert {"histogram: uniform", "histogram: skewed", "histogram: all equal"} <= set(texts) and texts.count("2 one launch") == 3
     ids, texts = drawn(bench.plot("heat"))
     assert sorted(ids) == sorted(["p0-rung-0", "p0-rung-1", "p0-rung-2", "p0-limit-0", "p1-rung-0", "p1-rung-1", "p1-rung-2", "p1-peer-0", "p1-limit-0"])
     far = [{**row, "rate": row["rate"] * (100 if row["kind"] == "limit" else 1)} for row in small]
     (bench.tree / "bin/chapter05/heat_ladder.1K").write_text(printed(far))
-    bench.run("heat_ladder")  # a limit that is far away leaves the bars their room
-    assert drawn(bench.plot("heat"))[0] == [i for i in ids if i != "p0-limit-0"]
-    assert "copy (limit): 40000 GB/s →" in drawn(bench.plot("heat"))[1]
-    assert {"1024 floats", "16384 floats", "2 graph", "2 blocking", "x", "300 GB/s, 0.0137 µs"} <= set(texts)
+    width = bar_widths(bench.plot("heat"))["p0-rung-2"]
+    bench.run("heat_ladder")  # a copy that is far away leaves the bars their room
+    assert drawn(bench.plot("heat"))[0] == ids and bar_widths(bench.plot("heat"))["p0-rung-2"] > width
+    assert "40000 GB/s, 0.0102 µs →" in drawn(bench.plot("heat"))[1]
+    assert {"heat: 1024 floats", "heat: 16384 floats", "2 graph", "2 blocking", "x", "300 GB/s, 0.0137 µs", "copy (copy rate)", "GB/s"} <= set(texts)
+
+
+def with_rows(bench, name, rows):
+    """A ladder with one size, and these rows."""
+    bench.add(name, sizes="1M")
+    (bench.tree / f"bin/chapter05/{name}.1M").write_text(printed(rows))
+    return rows
+
+
+def several_copies(size=1 << 20):
+    """The rows of a ladder with three copies, two of them nearly as fast."""
+    rows = rows_of(size, peers=["CUB"])
+    copy = rows.pop()
+    return rows + [{**copy, "name": name, "rate": rate, **{f"{which}_ms": copy["median_ms"] * 400 / rate for which in ("min", "median", "max")}}
+                   for name, rate in (("copies up", 400), ("copies down", 800), ("copies across", 810), ("kernels", 9000))]
+
+
+def text_boxes(path):
+    """About where each text of a plot is: text, left, right, top, bottom; less those that stand upright."""
+    for text in xml.etree.ElementTree.fromstring(path.read_text()).iter(f"{SVG}text"):
+        if "rotate(-90" in text.get("transform"):
+            continue
+        if text.get("x"):
+            x, y = float(text.get("x")), float(text.get("y"))
+        else:
+            x, y = map(float, re.match(r"translate\((\S+) (\S+)\)", text.get("transform")).groups())
+        size, words = float(re.search(r"font: ([\d.]+)px", text.get("style"))[1]), "".join(text.itertext())
+        width = 0.5 * size * len(words)
+        x -= width * {"middle": 0.5, "end": 1}.get((re.search(r"text-anchor: (\w+)", text.get("style")) or [0, "start"])[1], 0)
+        yield words, x, x + width, y - 0.7 * size, y
+
+
+def overprints(path):
+    """The pairs of texts that stand on each other."""
+    return [(a[0], b[0]) for a, b in itertools.combinations(text_boxes(path), 2)
+            if a[1] < b[2] and b[1] < a[2] and a[3] < b[4] and b[3] < a[4]]
+
+
+@needs_plots
+def test_no_text_stands_on_another(bench):
+    with_rows(bench, "streams_ladder", several_copies())
+    bench.run("streams_ladder")
+    assert {"copies up (copy rate)", "copies down", "copies across", "kernels"} <= set(drawn(bench.plot("streams"))[1])
+    plots = [bench.plot("streams"), *(ROOT / "bench/results").rglob("*.svg")]
+    assert not [(path.stem, pair) for path in plots for pair in overprints(path)]
+    doubled = bench.tree / "doubled.svg"
+    doubled.write_text(re.sub(r"(<text .*</text>)", r"\1\1", bench.plot("streams").read_text(), count=1))
+    assert len(overprints(doubled)) == 1  # what it looks for is found
+
+
+@needs_plots
+def test_a_line_that_ends_early_has_its_name_there(bench):
+    """Its name is beside its last point, and nothing is drawn from there to the edge."""
+    bench.add("heat_ladder", sizes="1M 4M 16M")
+    for size in "4M", "16M":
+        file = bench.tree / f"bin/chapter05/heat_ladder.{size}"
+        found = json.loads(file.read_text())
+        found["rows"] = [{**row, "skipped": "needs a small plate", "rate": None, "median_ms": None, "min_ms": None, "max_ms": None,
+                          "verified": None} if row["name"] == "one launch" else row for row in found["rows"]]
+        file.write_text(json.dumps(found))
+    bench.run("heat_ladder")
+    tree = xml.etree.ElementTree.fromstring(bench.plot("heat").read_text())
+    [line] = [g for g in tree.iter(f"{SVG}g") if g.get("id") == "rung-2"]
+    [point] = line.iter(f"{SVG}use")
+    [box] = [box for box in text_boxes(bench.plot("heat")) if box[0] == "2 one launch"]
+    assert 0 < box[1] - float(point.get("x")) < 10 and 0 < float(point.get("y")) - box[4] < 10
+    color = re.search(r"stroke: (#\w+)", point.get("style"))[1]
+    drawn_so = [path.get("d") for path in tree.iter(f"{SVG}path") if f"stroke: {color}" in path.get("style", "")]
+    assert all(len(set(re.findall(r"[MLQ] (\S+)", d))) <= 1 or "C" in d or "z" in d for d in drawn_so), drawn_so
+
+
+def luminance(color):
+    channels = [int(color[i:i + 2], 16) / 255 for i in (1, 3, 5)]
+    return sum(part * (v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4) for part, v in zip((0.2126, 0.7152, 0.0722), channels))
+
+
+def contrast(a, b):
+    """As WCAG has it, from 1 to 21."""
+    dark, light = sorted((luminance(a), luminance(b)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def in_the_dark(svg):
+    """color: what it becomes in a dark scheme."""
+    return dict(re.findall(r'\[style\*="(?:fill|stroke): (#\w+)"\] \{(?:fill|stroke): (#\w+) !important\}', svg))
+
+
+@needs_plots
+def test_contrast_of_the_plots(bench):
+    """Each line and bar 3 to 1, each text 4.5 to 1, on a light and on a dark background; nothing stays white in the dark."""
+    bench.add("dot_ladder", rungs=[f"rung {i}" for i in range(10)], peers=["CUB", "cuBLAS", "Thrust", "x"], sm90=["rung 3"])
+    with_rows(bench, "streams_ladder", several_copies())
+    bench.run("dot_ladder", "streams_ladder")
+    for path in (bench.plot("dot"), bench.plot("streams"), *(ROOT / "bench/results").rglob("*.svg")):
+        svg = path.read_text()
+        dark, lines, texts = in_the_dark(svg), set(), set()
+        for g in xml.etree.ElementTree.fromstring(svg).iter(f"{SVG}g"):
+            if re.match(r"(p\d+-)?(rung|peer|limit)-\d+$", g.get("id") or ""):
+                lines |= {color for part in g.iter() for color in re.findall(r"stroke: (#\w+)", part.get("style", ""))}
+            texts |= {re.search(r"fill: (#\w+)", part.get("style"))[1] for part in g.iter(f"{SVG}text")}
+        paper = dark["#ffffff"]
+        assert len(lines) > 2 and luminance(paper) < 0.05
+        for colors, least in (lines, 3), (texts, 4.5):
+            for color in colors:
+                assert contrast(color, "#ffffff") >= least, f"{path.stem}: {color}"
+                assert contrast(dark[color], paper) >= least, f"{path.stem}: {color} in the dark: {dark[color]}"
+
+
+@needs_plots
+def test_a_plot_in_words(bench):
+    """A title, and every figure of the largest size."""
+    bench.add("dot_ladder", peers=["cuBLAS <&>"], rungs=["book", "a \\1 rung", "clusters"], sm90=["clusters"])
+    bench.run("dot_ladder")
+    svg = xml.etree.ElementTree.fromstring(bench.plot("dot").read_text())
+    assert svg.get("role") == "img" and svg[0].tag == f"{SVG}title" and svg[0].text == "dot: rate of each rung"
+    assert svg[1].tag == f"{SVG}desc" and svg[1].text == ("dot, at --size 4194304: 0 book 100 GB/s, 1 a \\1 rung 200 GB/s, 2 clusters needs sm_90, "
+                                                          "cuBLAS <&> 250 GB/s, copy (copy rate) 400 GB/s.")
+
+
+@pytest.mark.parametrize("copy", ["without a share", "without a time", "left out"])
+def test_without_a_copy_rate(bench, copy):
+    """As on the CPU back end, where no rung is compared with a copy."""
+    rows = [{**row, "of_limit": None} for row in rows_of(1 << 20)]
+    if copy == "without a time":
+        rows[-1].update(dict.fromkeys(("median_ms", "min_ms", "max_ms", "rate")), skipped="needs a GPU", runs=0)
+    with_rows(bench, "dot_ladder", rows[:-1] if copy == "left out" else rows)
+    out = bench.run("dot_ladder").out
+    assert "1048576 floats: 2 one launch 14.0 µs, 300 GB/s, 3.00 × book, 1.20 × CUB\n" in out
+    [table] = unescaped(bench.page).iter("table")
+    head, *body = [["".join(cell.itertext()) for cell in row] for row in table.iter("tr")]
+    assert "of copy rate" not in head and body[2][head.index("rate"):] == ["300 GB/s", "3.00", "1.20", "yes"]
+    assert not PLOTS or "2 one launch" in drawn(bench.plot("dot"))[1]
 
 
 @needs_plots
@@ -568,52 +709,110 @@ def test_the_page_is_whole(bench):
     tables = {"".join(t.find("caption").itertext()): [["".join(cell.itertext()) for cell in row] for row in t.iter("tr")] for t in page.iter("table")}
     assert set(tables) == {"1048576 floats", "4194304 floats", "16777216 floats", *(f"{n} floats, {d}" for n in (1 << 20, 4 << 20) for d in ("uniform", "skewed"))}
     head, *rows = tables["16777216 floats"]
-    assert head == ["#", "name", "what changed", "median", "min", "max", "cold", "rate", "of limit", "× book", "× peer", "verified"]
+    assert head == ["#", "name", "what changed", "median", "min", "max", "cold", "rate", "of copy rate", "× book", "× peer", "verified"]
     assert rows[2] == ["2", "one launch", "idea of one launch", "224 µs", "221 µs", "228 µs", "447 µs", "300 GB/s", "75.0 %", "3.00", "1.20", "yes"]
-    assert rows[4][:2] == ["peer", "cuBLAS <&>"] and rows[5][0] == "limit" and rows[5][-3:] == ["–", "–", "–"]
+    assert rows[4][:2] == ["peer", "cuBLAS <&>"] and rows[5][0] == "copy rate" and rows[5][-3:] == ["–", "–", "–"]
     [line] = {"".join(p.itertext()) for p in page.iter("p") if p.get("class") == "machine"}
     for fact in "driver 580.65.06", "CUDA 13.0.88", "1980 MHz", "1755 and 1755 MHz before and after", "700 W", str(datetime.datetime.now(datetime.timezone.utc).date()):
         assert fact in line, line
 
 
-def screenshot(page, tmp_path, name):
-    from PIL import Image
-    file, picture = tmp_path / f"{name}.html", tmp_path / f"{name}.png"
+@needs_plots
+def test_the_page_is_for_everybody(bench):
+    """What axe does not look for, or only with a browser."""
+    bench.add("dot_ladder", sizes="1M 4M")
+    bench.add("histogram_ladder", data=["uniform", "skewed"])
+    bench.run("dot_ladder", "histogram_ladder")
+    assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in bench.page
+    page = unescaped(bench.page)
+    assert len(list(page.iter("main"))) == 1
+    assert {cell.get("scope") for cell in page.iter("th")} == {"col", "row"}
+    assert all([cell.get("scope") for cell in row.iter("th")] == ["row"] for body in page.iter("tbody") for row in body)
+    scrolled = [*page.iter("figure"), *(div for div in page.iter("div") if div.get("class") == "table")]
+    assert len(scrolled) == 2 + len(list(page.iter("table"))) and all(box.get("tabindex") == "0" and box.get("role") == "group" for box in scrolled)
+    labels = [box.get("aria-label") for box in scrolled]
+    assert len(set(labels)) == len(labels) and "dot on Some GPU 3000: 4194304 floats" in labels
+    assert {svg[0].text for svg in page.iter(f"{SVG}svg")} == {f"{topic}: rate of each rung on Some GPU 3000" for topic in ("dot", "histogram")}
+
+
+def test_of_several_copies_the_slowest_counts(bench):
+    """It is the copy rate, with 100 %; what else is measured has no share, whether it is faster or was not measured."""
+    with_rows(bench, "streams_ladder", several_copies())
+    bench.run("streams_ladder")
+    head, *body = [["".join(cell.itertext()) for cell in row] for row in unescaped(bench.page).iter("tr")]
+    shares = [(row[0], row[1], row[head.index("of copy rate")]) for row in body]
+    assert shares[-5:] == [("peer", "CUB", "62.5 %"), ("copy rate", "copies up", "100.0 %"), ("other rate", "copies down", "–"),
+                           ("other rate", "copies across", "–"), ("other rate", "kernels", "–")]
+
+
+def browse(tmp_path, page, *options, dark=False):
+    """Opens a page in a browser without a window; returns what that prints."""
+    file = tmp_path / "browse.html"
     file.write_text(page)
-    done = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={tmp_path}/profile",
-                           "--window-size=900,1600", f"--screenshot={picture}", file.as_uri()], text=True, timeout=120,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    assert picture.exists(), done.stdout
+    done = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+                           "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
+                           f"--user-data-dir={tmp_path}/profile", f"--blink-settings=preferredColorScheme={0 if dark else 1}", *options,
+                           file.as_uri()], text=True, timeout=120, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return done.stdout or done.stderr
+
+
+def pictures_of(cells, page, tmp_path, dark):
+    """One screenshot of plots side by side, as the page shows them. Of each (figure, rules of style, with & for its place) an array."""
+    from PIL import Image
+    places, top, columns = [], 0, 2
+    for row in itertools.zip_longest(*[iter(cells)] * columns):
+        height = max(math.ceil(float(re.search(r'<svg [^>]*height="([\d.]+)pt"', cell[0])[1]) * 4 / 3) for cell in row if cell)
+        places += [(800 * i, top, height) for i, cell in enumerate(row) if cell]
+        top += height
+    shown = re.search(r".*?</style>", page, re.S)[0] + "<style>figure { margin: 0 } section section { position: absolute; width: 800px; overflow: hidden }</style>"
+    shown += "</head><body><main><section>"
+    for i, ((figure, rules), (left, y, height)) in enumerate(zip(cells, places)):
+        shown += (f"<style>{rules.replace('&', f'#cell-{i}')}</style>"
+                  f'<section id="cell-{i}" style="left: {left}px; top: {y}px; height: {height}px">{figure}</section>')
+    picture = tmp_path / "plots.png"
+    said = browse(tmp_path, shown + "</section></main></body></html>", f"--window-size={800 * columns},{top}", f"--screenshot={picture}", dark=dark)
+    assert picture.exists(), said
     with Image.open(picture) as opened:
-        return np.asarray(opened.convert("RGB")).astype(int)
+        pixels = np.asarray(opened.convert("RGB")).astype(np.int16)
+    picture.unlink()
+    return [pixels[y:y + height, left:left + 800] for left, y, height in places]
 
 
-def pixels_of(color, picture):
-    wanted = np.array([int(color[i:i + 2], 16) for i in (0, 2, 4)])
-    return int((np.abs(picture - wanted).max(axis=2) <= 3).sum())
+def counts_of(picture):
+    """Its colours, and how often each is there: fewer than its pixels by far."""
+    return np.unique(picture.astype(np.int32) @ (1 << 16, 1 << 8, 1), return_counts=True)
 
 
-def plots_are_drawn(page, tmp_path, style=""):
-    """Opens the page once for each plot, with that plot alone in front, and looks for each colour that it draws with."""
-    labels = re.findall(r'<svg role="img" aria-label="([^"]*)"', page)
-    assert labels and len(labels) == page.count("<svg")
-    for i, label in enumerate(labels):
-        shown = page.replace("</style>", f'figure:has(svg[aria-label="{label}"]) {{ position: fixed; inset: 0; background: white }} {style}</style>', 1)
-        picture = screenshot(shown, tmp_path, f"plot-{i}")
-        svg = page.split("<svg ")[i + 1].split("</svg>")[0]
-        lines = re.findall(r'id="([^"]*(?:rung|peer)-\d+)">(.*?)</g>', svg, re.S)
-        colors = {name: set(re.findall(r"(?:stroke|fill): #([0-9a-f]{6})", line)) - {"ffffff"} for name, line in lines}
+def pixels_of(color, counts):
+    colors, numbers = counts
+    near = [abs((colors >> shift & 255) - (int(color[1:], 16) >> shift & 255)) <= 3 for shift in (16, 8, 0)]
+    return int(numbers[np.logical_and.reduce(near)].sum())
+
+
+def plots_are_drawn(page, tmp_path, style="", dark=False):
+    """Looks for each colour that a line of a plot has, and for what changes without the texts."""
+    page = page.replace("</style>", f"{style}</style>", 1)
+    figures = re.findall(r"<figure.*?</figure>", page, re.S)
+    assert figures and len(figures) == page.count("<svg")
+    pictures = pictures_of([cell for figure in figures for cell in ((figure, ""), (figure, "& text { display: none }"))], page, tmp_path, dark)
+    hidden = []
+    for figure, whole, mute in zip(figures, pictures[::2], pictures[1::2]):
+        title, counts = re.search("<title>(.*?)</title>", figure)[1], counts_of(whole)
+        becomes = in_the_dark(figure) if dark else {}
+        lines = re.findall(r'id="([^"]*(?:rung|peer)-\d+)">(.*?)</g>', figure, re.S)
+        colors = {name: set(re.findall(r"(?:stroke|fill): (#[0-9a-f]{6})", line)) - {"#ffffff"} for name, line in lines}
         assert len(set().union(*colors.values())) >= 2
         for name, own in colors.items():
-            for color in own:
-                count = pixels_of(color, picture)
-                if count < 15:  # a marker has more; under lines that are drawn later: alone it must be seen
-                    hidden = "".join(f"#{other} {{ visibility: hidden }} " for other in colors if other != name)
-                    count = pixels_of(color, screenshot(shown.replace("</style>", f"{hidden}</style>", 1), tmp_path, f"plot-{i}-alone"))
-                assert count >= 15, f"{label}: {count} pixels of #{color}"
-        mute = screenshot(shown.replace("</style>", "text { display: none }</style>", 1), tmp_path, f"plot-{i}-mute")
-        text = int((np.abs(picture - mute).max(axis=2) > 60).sum())
-        assert text > 1000, f"{label}: no text, it changes {text} pixels"
+            alone = "".join(f"& [id='{other}'] {{ visibility: hidden }} " for other in colors if other != name)
+            for color in {becomes.get(color, color) for color in own}:
+                if pixels_of(color, counts) < 15:  # a marker has more; under lines that are drawn later: alone it must be seen
+                    hidden.append((f"{title}: {name}", color, (figure, alone)))
+        text = int((np.abs(whole - mute).max(axis=2) > 60).sum())
+        assert hidden or text > 1000, f"{title}: no text, it changes {text} pixels"
+    alone = pictures_of([cell for *_, cell in hidden], page, tmp_path, dark) if hidden else []
+    for (line, color, _), picture in zip(hidden, alone):
+        count = pixels_of(color, counts_of(picture))
+        assert count >= 15, f"{line}: {count} pixels of {color}"
 
 
 @needs_plots
@@ -621,21 +820,95 @@ def plots_are_drawn(page, tmp_path, style=""):
 def test_the_page_in_a_browser(bench, tmp_path):
     bench.add("dot_ladder", sizes="1M 4M 16M")
     bench.add("histogram_ladder", data=["uniform", "skewed", "all equal"])
-    bench.add("streams_ladder", sizes="20M", peers=[])
+    with_rows(bench, "streams_ladder", several_copies())
     bench.run("dot_ladder", "histogram_ladder", "streams_ladder")
     plots_are_drawn(bench.page, tmp_path)
-    for broken, says in ("svg { visibility: hidden }", " 0 pixels of #"), ("text { display: none }", "no text"):
+    plots_are_drawn(bench.page, tmp_path, dark=True)
+    one_line = re.search(r'id="([^"]*streams[^"]*rung-1)"', bench.page)[1]
+    for broken, says in ("text { display: none }", "no text"), (f"#{one_line} {{ visibility: hidden }}", "rung-1: 0 pixels of #"):
         with pytest.raises(AssertionError, match=says):
             plots_are_drawn(bench.page, tmp_path, broken)
 
 
-@needs_plots
-@needs_browser
-@pytest.mark.skipif(not list((ROOT / "bench/results").glob("*.json")), reason="nothing is recorded here")
-def test_the_recorded_page_in_a_browser(bench, tmp_path):
+RECORDED = pytest.mark.skipif(not list((ROOT / "bench/results").glob("*.json")), reason="nothing is recorded here")
+
+
+@pytest.fixture
+def recorded_page(bench):
     shutil.copytree(ROOT / "bench/results", bench.tree / "bench/results")
     bench.report()
-    plots_are_drawn(bench.page, tmp_path)
+    return bench.page
+
+
+@needs_plots
+@needs_browser
+@RECORDED
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_the_recorded_page_in_a_browser(recorded_page, tmp_path, dark):
+    plots_are_drawn(recorded_page, tmp_path, dark=dark)
+
+
+@pytest.fixture(scope="session")
+def axe(tmp_path_factory):
+    """The text of axe-core, which npm fetches into the build folder once."""
+    script = helpers.BUILD / f"axe-core-{AXE}.js"
+    if not script.exists():
+        if not shutil.which("npm"):
+            pytest.skip("needs npm, which fetches axe-core")
+        folder = tmp_path_factory.mktemp("axe")
+        try:
+            done = subprocess.run(["npm", "install", "--prefix", folder, "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=0",
+                                   "--fetch-timeout=30000", f"axe-core@{AXE}"], cwd=folder, text=True, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, timeout=90)
+        except subprocess.TimeoutExpired:
+            pytest.skip("npm could not fetch axe-core: nothing came in 90 s")
+        if done.returncode != 0:
+            errors = re.findall(r"^npm (?:error|ERR!) (.*)", done.stdout, re.M)
+            pytest.skip(f"npm could not fetch axe-core: {', '.join(errors[:2])}")
+        own = folder / f"axe-{os.getpid()}.js"
+        shutil.copy(folder / "node_modules/axe-core/axe.min.js", own)
+        script.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(own, script.parent / own.name)
+        os.replace(script.parent / own.name, script)  # whole, whoever else fetches it now
+    return script.read_text()
+
+
+def violations(axe, page, tmp_path, widths, dark):
+    """What axe finds in the page at each of these widths, as rule: the beginnings of the elements. Nothing may be wider than the screen."""
+    ask = """<script>axe.run().then(found => parent.postMessage(JSON.stringify({
+        width: innerWidth, overflow: document.documentElement.scrollWidth - innerWidth, dark: matchMedia("(prefers-color-scheme: dark)").matches,
+        rules: found.passes.length, violations: found.violations.map(v => [v.id, v.nodes.map(node => node.html.slice(0, 99))])}), "*"))</script>"""
+    (tmp_path / "asked.html").write_text(page.replace("</body>", f"<script>{axe}</script>{ask}</body>"))
+    frames = "".join(f'<iframe src="asked.html" width="{width}" height="900" style="border: 0"></iframe>' for width in widths)
+    collect = "<script>onmessage = m => document.body.append(Object.assign(document.createElement('pre'), {textContent: m.data}))</script>"
+    out = browse(tmp_path, f"<!DOCTYPE html><body>{collect}{frames}", "--virtual-time-budget=60000", "--dump-dom", dark=dark)
+    answers = [json.loads(html.unescape(text)) for text in re.findall("<pre>(.*?)</pre>", out, re.S)]
+    assert sorted(answer["width"] for answer in answers) == sorted(widths), out
+    assert all(answer["dark"] == dark and answer["rules"] > 20 and answer["overflow"] <= 0 for answer in answers), answers
+    return {rule: elements for answer in answers for rule, elements in answer["violations"]}
+
+
+@needs_plots
+@needs_browser
+def test_axe_finds_nothing(bench, axe, tmp_path):
+    bench.add("dot_ladder", sizes="1M 4M 16M", peers=["CUB", "cuBLAS <&>"], in_l2=True)
+    with_rows(bench, "streams_ladder", several_copies())
+    bench.run("dot_ladder", "streams_ladder")
+    page = bench.page.replace("<details>", "<details open>")
+    for dark in False, True:
+        assert violations(axe, page, tmp_path, [375, 1200], dark) == {}
+    for old, new in ("<main>", "<div>"), ("</main>", "</div>"), (' tabindex="0"', ""), ("<title>", "<i>"), ("</title>", "</i>"), ("--ink: #e6e6e6", "--ink: #444"):
+        page = page.replace(old, new)
+    found = violations(axe, page, tmp_path, [375], True)
+    assert found.keys() >= {"color-contrast", "landmark-one-main", "region", "scrollable-region-focusable", "svg-img-alt", "document-title"}, found
+
+
+@needs_plots
+@needs_browser
+@RECORDED
+@pytest.mark.parametrize("width, dark", [(1200, False), (375, True)], ids=["light", "phone and dark"])
+def test_axe_finds_nothing_in_the_recorded_page(recorded_page, axe, tmp_path, width, dark):
+    assert violations(axe, recorded_page, tmp_path, [width], dark) == {}
 
 
 # ---- What the pages quote
@@ -661,6 +934,15 @@ def test_recorded_plots_are_fresh():
             assert results.plot(path.stem, program, block["rows"]), f"{program}: run make docs"
 
 
+def test_above_100_percent_is_explained(bench):
+    """Where a column has shares of the copy rate."""
+    why = "Reads alone are faster than a copy"
+    bench.add("dot_ladder", sizes="1M")
+    bench.run("dot_ladder")
+    for text in (section(ROOT / "README.md", "performance"), section(ROOT / "docs/performance.md", "plots"), bench.page):
+        assert text.count(why) == 1 and text.index(why) < text.index("of copy rate") and "of limit" not in text
+
+
 def test_tables_of_the_pages(bench):
     """Nothing without records; then every figure from them, and nothing of another machine."""
     def docs():
@@ -673,7 +955,7 @@ def test_tables_of_the_pages(bench):
     bench.add("dot_ladder", device="NVIDIA H200", peers=["CUB", "slower"])
     bench.run("dot_ladder", COMMIT="one")
     quoted, plots = docs()
-    conditions, _, *lines = quoted.splitlines()
+    conditions, _, _, _, *lines = quoted.splitlines()
     assert conditions.startswith("NVIDIA H200; ") and "commit one" in conditions and conditions.endswith(".")
     assert lines[0].count("|") == lines[1].count("|") == lines[2].count("|") and len(lines) == 4
     rows = [line.strip("| ").split(" | ") for line in lines[2:]]

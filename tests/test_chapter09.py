@@ -16,8 +16,8 @@ def total(result):
 
 
 @pytest.mark.parametrize("name", HISTOGRAMS)
-def test_default_size(run, name):
-    result = run(f"chapter09/{name}", status=0)
+def test_default_size(default_run, name):
+    result = default_run(f"chapter09/{name}")
     assert total(result) == 100 * 1024 * 1024
     assert re.search(r"^Time to generate:  \d+\.\d ms\b", result.out, re.M)
     assert name == "hist_cpu" or re.search(r"^Kernel: +\d+\.\d+ ms, \d+\.\d+ GB/s$", result.out, re.M)
@@ -52,6 +52,7 @@ def test_a_wrong_bin_is_named(run, name):
 @pytest.mark.skipif(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") < 8 << 30, reason="needs 8 GiB of memory")
 @pytest.mark.parametrize("fill", FILLS)
 @pytest.mark.parametrize("name", HISTOGRAMS)
+@pytest.mark.xdist_group("much memory")
 def test_more_than_32_bits_count(run, name, fill):
     """With --fill equal one bin holds more than 2^32."""
     assert total(run(f"chapter09/{name}", "--size", "5G", "--fill", fill, status=0, timeout=600)) == 5 << 30

@@ -29,16 +29,16 @@ def parts(tmp_path, path="timeline.svg"):
     return bars
 
 
-def test_default_run(run, name):
-    out = run(f"chapter10/{name}", status=0).out
+def test_default_run(default_run, name):
+    out = default_run(f"chapter10/{name}").out
     assert re.search(r"^Time taken:  \d+\.\d ms$", out, re.M)
     rows = re.findall(r"^stream (\d) \|([.^#v]{64})\|$", out, re.M)
     assert [int(row) for row, _ in rows] == list(range(STREAMS[name]))
     assert all("#" in drawn for _, drawn in rows)
 
 
-def test_the_ratio_is_that_of_the_times(run, name):
-    out = run(f"chapter10/{name}", status=0).out
+def test_the_ratio_is_that_of_the_times(default_run, name):
+    out = default_run(f"chapter10/{name}").out
     times = re.search(r"copies up ([\d.]+) ms, kernels ([\d.]+) ms, copies down ([\d.]+) ms", out, re.I).groups()
     ratio, whole = re.search(r"^The parts together are ([\d.]+) times the whole of ([\d.]+) ms$", out, re.M).groups()
     assert float(ratio) == pytest.approx(sum(map(float, times)) / float(whole), abs=0.02)
@@ -118,9 +118,9 @@ def test_older_timeline(run, tmp_path, name):
 KINDS = ["Pageable memory", "Pinned memory", "Pinned memory, both directions at once", "Write-combined memory"]
 
 
-def test_copies(run, rng):
+def test_copies(run, default_run, rng):
     for size in [None, 1, 2, 3, rng.randint(4, 10**6)]:
-        out = run("chapter10/copy_timed", *([] if size is None else ["--size", size]), status=0).out
+        out = (run("chapter10/copy_timed", "--size", size, status=0) if size else default_run("chapter10/copy_timed")).out
         assert [line for line in out.splitlines() if line in KINDS] == KINDS
         bytes_ = 4 * (size or 64 << 20)
         assert f"\n{bytes_ / 1e6:.3f} MB\n" in out

@@ -251,7 +251,7 @@ def test_times_have_a_device(program, run):
     are a CPU's. The rates that enum_gpu prints are properties of a device and not measured."""
     lines = run(program, *program.small, status=program.status).out.splitlines()
     times = [i for i, line in enumerate(lines) if helpers.MEASURED.search(line) or helpers.TIMED.match(line)]
-    named = [i for i, line in enumerate(lines) if re.match(r"(Device \d+|Host): \S", line)]
+    named = [i for i, line in enumerate(lines) if re.match(r"Measured on (device \d+|the host): \S", line)]
     noted = lines.count("CPU back end: these are CPU times and do not rank GPU kernels.")
     if not times or program.base == "enum_gpu":
         assert not named and not noted, lines
@@ -263,13 +263,13 @@ def test_times_have_a_device(program, run):
     if not program.host_only:
         devices = dict(re.findall(r"^(\d+): (.*), compute capability ", run(program, "--list-devices", status=0).out, re.M))
         for i in named:
-            number, name = re.fullmatch(r"Device (\d+): (.*)", lines[i]).groups()
+            number, name = re.fullmatch(r"Measured on device (\d+): (.*)", lines[i]).groups()
             assert devices[number] == name and (several or number == "0")
 
 
 @pytest.mark.skipif(helpers.devices() < 2, reason="needs 2 devices")
 def test_times_name_the_device_that_was_chosen(run):
-    assert re.search(r"^Device 1: \S", run("appendix_a/hashtable_gpu", "--size", 1000, "--device", 1, status=0).out, re.M)
+    assert re.search(r"^Measured on device 1: \S", run("appendix_a/hashtable_gpu", "--size", 1000, "--device", 1, status=0).out, re.M)
 
 
 def test_short_help(program, run):

@@ -234,8 +234,8 @@ def test_full_disk(draw, tmp_path, ending):
     for old in None, b"old":
         if old:
             (tmp_path / f"x.{ending}").write_bytes(old)
-        result = draw("--animate", "--noise", "--talk", "--frames", 50, "--width", 300, "--height", 200, "--output", f"x.{ending}",
-                      status=1, limits={resource.RLIMIT_FSIZE: 70000})
+        result = draw("--animate", "--noise", "--talk", "--frames", 30, "--width", 150, "--height", 100, "--output", f"x.{ending}",
+                      status=1, limits={resource.RLIMIT_FSIZE: 20000})
         assert len(result.errors) == 1 and f"picture: cannot write x.{ending}: " in result.err, str(result)
         assert result.out == ""
         assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == ({f"x.{ending}": old} if old else {})

@@ -64,8 +64,8 @@ def one_line(result, status):
 # ---- Runs that go well
 
 
-def test_default_run(program, run):
-    result = run(program, status=program.status)
+def test_default_run(program, default_run):
+    result = default_run(program)
     assert result.out and (not result.err or program.status), str(result)
 
 
@@ -97,9 +97,11 @@ def test_runs_are_alike(program, run, tmp_path):
 
 @pytest.mark.backend("cpu")
 def test_order_of_threads_does_not_matter(device_program, run, tmp_path, rng):
-    """A correct kernel gives the same bits whichever thread and block comes first, on any number of cores."""
+    """A correct kernel gives the same bits whichever thread and block comes first, on any number of cores. What it prints
+    and draws is compared, but for times and rates."""
     outputs = []
-    settings = [{}, {"CUDA_CPU_SCHEDULE": "reverse"}, {"CUDA_CPU_SCHEDULE": f"random:{rng.randrange(10**6)}"},
+    settings = [{"CUDA_CPU_SCHEDULE": "forward"}, {"CUDA_CPU_SCHEDULE": "reverse"},
+                *({"CUDA_CPU_SCHEDULE": f"random:{rng.randrange(10**6)}"} for _ in range(4)),
                 {"CUDA_CPU_WORKERS": "1"}, {"CUDA_CPU_WORKERS": "7", "CUDA_CPU_SCHEDULE": "reverse"}]
     for i, env in enumerate(settings):
         folder = tmp_path / str(i)

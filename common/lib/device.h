@@ -26,7 +26,7 @@ static inline void print_device(int device) {
     if (CPU_BACKEND && !said)
         printf("CPU back end: these are CPU times and do not rank GPU kernels.\n");
     said = true;
-    printf("Device %d: %s\n", device, prop.name);
+    printf("Measured on device %d: %s\n", device, prop.name);
 }
 
 // The same for times of the host.
@@ -38,7 +38,7 @@ static inline void print_host(void) {
             break;
     if (file)
         fclose(file);
-    printf("Host: %s\n", name);
+    printf("Measured on the host: %s\n", name);
 }
 
 // Sets the device that --device asks for (0 when it was not given), after parse_options. Ends the

@@ -28,8 +28,10 @@ static unsigned uses = PICTURE | ANIMATION;
 void (*const with_pictures)(const Canvas *) = display_canvas;
 
 // Parses a line of words between blanks and prints what came of it.
+// What options.output and the like point to stays when it returns: main's argv does too.
 static void parse(void *line) {
-    char text[256], *argv[32] = {(char *)"here/prog"}, *save = NULL;
+    static char text[256];
+    char *argv[32] = {(char *)"here/prog"}, *save = NULL;
     int argc = 1;
     options.program = program_invocation_short_name = (char *)"prog";
     snprintf(text, sizeof(text), "%s", (const char *)line);

@@ -85,7 +85,8 @@ template <class C> inline C component(uint32_t bits) {
                              code = texel_code(kind, bits, n);                                     \
         static T from(const uint32_t *r) {                                                         \
             (void)r;                                                                               \
-            return {__VA_ARGS__};                                                                  \
+            const T texel{__VA_ARGS__};                                                            \
+            return texel;                                                                          \
         }                                                                                          \
     };
 #define CUDA_CPU_TEXELS(name, C)                                                                   \

@@ -1,0 +1,161 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Tries the README's two commands on fresh minimal Debian systems, as a reader would: from a clean clone of what is
+# committed, with git, make, a compiler and nothing else installed. Ends with 1 when anything fails.
+#   systems.sh FOLDER [WORD…]   FOLDER (some 10 GB) keeps the base systems and the packages that were fetched, for the
+#                               next run, and the logs. Words choose a part; without one of its kind, all are tried:
+#     debian12 debian13         the system
+#     g++ clang++               the compiler
+#     root user                 who runs make; the user has sudo
+#     run test                  make setup run, make setup test; both run on the same system in this order
+#   mirror=URL                  where Debian is fetched from; else debootstrap's default
+# Needs root, debootstrap, and Debian's archive keyring for it.
+set -euo pipefail
+
+fail() { # status, reason
+    echo "systems.sh: $2" >&2
+    exit "$1"
+}
+
+folder='' systems='' compilers='' users='' commands='' mirror=''
+for word; do
+    case $word in
+    debian12 | debian13) systems+=" $word" ;;
+    g++ | clang++) compilers+=" $word" ;;
+    root | user) users+=" $word" ;;
+    run | test) commands+=" $word" ;;
+    mirror=?*) mirror=${word#mirror=} ;;
+    *)
+        [ -z "$folder" ] || fail 64 "$word: must be one of debian12 debian13 g++ clang++ root user run test mirror=URL"
+        [ -d "$word" ] || fail 64 "$word: is no folder; the first argument must be one"
+        folder=$(cd "$word" && pwd)
+        ;;
+    esac
+done
+[ -n "$folder" ] || fail 64 'name a folder for the systems'
+[ "$(id -u)" -eq 0 ] || fail 1 'needs root'
+for tool in debootstrap unshare chroot git; do
+    command -v "$tool" >/dev/null || fail 1 "needs $tool"
+done
+root=$(cd "${0%/*}/.." && pwd)
+trial=$folder/trial.$$ child=''
+
+# Everything is mounted in a mount namespace of its own, which ends with its last process, so that nothing of this
+# machine is mounted in the folder that is removed here.
+tidy() {
+    if [ -n "$child" ]; then
+        kill -KILL "$child" 2>/dev/null || :
+        wait "$child" 2>/dev/null || :
+    fi
+    rm -rf "$trial"
+}
+trap tidy EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+# Runs a command in the trial system, in the background, since a trap waits for what runs before it.
+inside() { # user, command
+    # shellcheck disable=SC2016
+    unshare --mount --pid --fork --kill-child sh -euc '
+        trial=$1 user=$2 archives=$3
+        shift 3
+        mount --make-rprivate /
+        mount -t proc proc "$trial/proc"
+        mount --bind "$archives" "$trial/var/cache/apt/archives"
+        mount -t tmpfs -o mode=755 tmpfs "$trial/dev"
+        for device in null zero full random urandom tty; do
+            : >"$trial/dev/$device"
+            mount --bind "/dev/$device" "$trial/dev/$device"
+        done
+        mkdir "$trial/dev/pts" "$trial/dev/shm"
+        mount -t devpts -o newinstance,ptmxmode=666 devpts "$trial/dev/pts"
+        mount -t tmpfs -o mode=1777 tmpfs "$trial/dev/shm"
+        ln -s pts/ptmx "$trial/dev/ptmx"
+        ln -s /proc/self/fd "$trial/dev/fd"
+        for number in 0 1 2; do ln -s "/proc/self/fd/$number" "$trial/dev/std$(echo in out err | cut -d " " -f $((number + 1)))"; done
+        [ "$user" = root ] && home=/root || home=/home/$user
+        exec env -i ${http_proxy:+"http_proxy=$http_proxy"} ${https_proxy:+"https_proxy=$https_proxy"} HOME="$home" USER="$user" TERM=dumb \
+            PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+            chroot --userspec="$user:$user" "$trial" "$@"' sh "$trial" "$1" "$archives" "${@:2}" </dev/null &
+    child=$!
+    local status=0
+    wait "$child" || status=$?
+    child=''
+    return "$status"
+}
+
+# Makes the trial system. `set -e` does not hold in what is asked for its status, hence the && between steps.
+prepare() { # system, compiler, user
+    local suite base packages="git make ${2/clang++/clang}"
+    case $1 in debian12) suite=bookworm ;; debian13) suite=trixie ;; esac
+    base=$folder/$suite-base archives=$folder/$suite-packages
+    mkdir -p "$archives/partial"
+    if [ ! -d "$base" ]; then
+        rm -rf "$base.new"
+        # shellcheck disable=SC2086
+        unshare --mount debootstrap --variant=minbase "$suite" "$base.new" $mirror && mv "$base.new" "$base" || return 1
+    fi
+    rm -rf "$trial"
+    cp -a --reflink=auto "$base" "$trial" && cp -L /etc/resolv.conf "$trial/etc/resolv.conf" || return 1
+    # What this machine's apt has been told of the network
+    if command -v apt-config >/dev/null; then
+        apt-config dump | grep -E '^Acquire::(https?::Proxy|Check-Date|Check-Valid-Until) "..*";$' >"$trial/etc/apt/apt.conf.d/99network" || :
+    fi
+    [ "$3" = root ] || packages+=' sudo'
+    # shellcheck disable=SC2016,SC2086
+    inside root sh -ec 'apt-get update; DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"' sh $packages &&
+        git clone -q --no-hardlinks "file://$root" "$trial/srv/clone" &&
+        inside root sh -ec 'if [ "$1" != root ]; then
+            useradd -m "$1"
+            echo "$1 ALL=(ALL) NOPASSWD: ALL" >"/etc/sudoers.d/$1"
+        fi
+        chown -R "$1:$1" /srv/clone' sh "$3"
+}
+
+table="$folder/logs/table"
+mkdir -p "$folder/logs"
+: >"$table"
+passed=0 failed=0
+row() { # system, compiler, user, command, result, seconds, what it says
+    printf '%-8s  %-7s  %-4s  %-16s  %-6s  %5s s  %s\n' "$1" "$2" "$3" "make setup $4" "$5" "$6" "$7" | tee -a "$table"
+    if [ "$5" = ok ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+}
+
+# The last line with counts, of `make run` or of pytest
+summary() { grep -aE '^[0-9]+ ok, |^(=+ )?[0-9]+ (passed|failed|error|skipped)' "$1" | tail -n 1 || :; }
+warnings() { grep -acE '^[^ ]+: warning: ' "$1" || :; }
+
+for system in ${systems:-debian12 debian13}; do
+    for compiler in ${compilers:-g++ clang++}; do
+        for user in ${users:-root user}; do
+            name=$system-$compiler-$user
+            echo "== $name: logs in $folder/logs"
+            ready=yes start=$SECONDS
+            prepare "$system" "$compiler" "$user" >"$folder/logs/$name-prepare.log" 2>&1 || ready=
+            for command in ${commands:-run test}; do
+                if [ -z "$ready" ]; then
+                    row "$system" "$compiler" "$user" "$command" FAILED $((SECONDS - start)) "the system could not be made: $name-prepare.log"
+                    continue
+                fi
+                log=$folder/logs/$name-$command.log start=$SECONDS status=0
+                set -- make setup "$command"
+                [ "$compiler" = g++ ] || set -- make CC=clang CXX=clang++ setup "$command"
+                # shellcheck disable=SC2016
+                inside "$user" sh -c 'cd /srv/clone && exec "$@"' sh "$@" >"$log" 2>&1 || status=$?
+                says=$(summary "$log")
+                count=$(warnings "$log")
+                if [ "$status" -ne 0 ]; then
+                    row "$system" "$compiler" "$user" "$command" FAILED $((SECONDS - start)) "status $status${says:+: $says}"
+                elif [ "$count" -ne 0 ]; then
+                    row "$system" "$compiler" "$user" "$command" FAILED $((SECONDS - start)) "$count warnings: $says"
+                else
+                    row "$system" "$compiler" "$user" "$command" ok $((SECONDS - start)) "$says"
+                fi
+            done
+        done
+    done
+done
+echo
+cat "$table"
+echo "$passed ok, $failed failed"
+[ "$failed" -eq 0 ]
