@@ -2,6 +2,7 @@
 """Where frames go: animations in files, and windows under an X server of the tests' own (Xvfb)."""
 import contextlib
 import os
+import pathlib
 import re
 import resource
 import shutil
@@ -33,6 +34,9 @@ needs_window = pytest.mark.skipif(not (helpers.has("GLUT") and X and shutil.whic
 
 # What holds all frames in one file. The videos that drop colour information come last.
 WEBP = [pytest.param("webp", marks=needs_webp)]
+# 256 colours a frame, of 61103 in the largest of these. ffmpeg 5 gets within 24 everywhere (mean 3); from 6 on it chooses
+# colours by how different they look, so that dark reds are off by up to 56 (mean 3.9).
+GIF = {"mean": 4.5, "worst": 64}
 EXACT = WEBP + [pytest.param(ending, marks=needs_ffmpeg) for ending in ("gif", "apng")]
 VIDEOS = [pytest.param(ending, marks=needs_ffmpeg) for ending in ("mp4", "webm", "mkv", "mov", "avi", "mpg")]
 
@@ -92,8 +96,8 @@ def test_animation(draw, tmp_path, ending, width, height):
     assert len(got) == 7
     for ticks, frame in enumerate(got):
         expected = gradient(width, height, ticks)
-        if ending == "gif":  # 256 colours a frame, of 61103 in the largest of these
-            helpers.compare("gif", frame, expected, mean=4, worst=24)
+        if ending == "gif":
+            helpers.compare("gif", frame, expected, **GIF)
         else:
             assert (frame == expected).all()
 
@@ -128,7 +132,7 @@ def test_a_still_is_one_frame(draw, tmp_path, ending):
     result = draw("--output", f"x.{ending}", "--width", 50, "--height", 20)
     assert result.out == f"wrote x.{ending} (50x20)\n"
     [frame] = frames(tmp_path / f"x.{ending}")
-    helpers.compare(ending, frame, gradient(50, 20), mean=3 if ending == "gif" else 0, worst=24)
+    helpers.compare(ending, frame, gradient(50, 20), **(GIF if ending == "gif" else {}))
 
 
 @needs_webp
@@ -273,16 +277,28 @@ def test_ffmpeg_dies(draw, tmp_path, script, says):
     assert os.listdir(folder) == []
 
 
+def children(pid):
+    """The processes that a process has started; a minimal system has no ps."""
+    found = []
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = stat.read_text().rsplit(")", 1)[1].split()[1]
+        except OSError:  # it ended meanwhile
+            continue
+        if int(parent) == pid:
+            found.append(int(stat.parent.name))
+    return found
+
+
 @needs_ffmpeg
 def test_ffmpeg_is_killed(tmp_path):
     process = start(tmp_path, "--animate", "--slow", "--frames", 10000, "--output", "x.mp4")
     for _ in deadline():
-        children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process.pid)], stdout=subprocess.PIPE, text=True).stdout.split()
-        if children and os.listdir(tmp_path):
+        if children(process.pid) and os.listdir(tmp_path):
             break
     time.sleep(0.2)  # not its first run, which only asks whether it is there
-    [child] = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process.pid)], stdout=subprocess.PIPE, text=True).stdout.split()
-    os.kill(int(child), signal.SIGKILL)
+    [child] = children(process.pid)
+    os.kill(child, signal.SIGKILL)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (1, "", "picture: cannot write x.mp4: ffmpeg: ended by signal 9\n")
     assert os.listdir(tmp_path) == []
