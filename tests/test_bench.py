@@ -622,6 +622,7 @@ def test_contrast_of_the_plots(bench):
             texts |= {re.search(r"fill: (#\w+)", part.get("style"))[1] for part in g.iter(f"{SVG}text")}
         paper = dark["#ffffff"]
         assert len(lines) > 2 and luminance(paper) < 0.05
+        assert ('fill="#ffffff"' in svg) == (f'[fill="#ffffff"] {{fill: {paper}}}' in svg)  # below the hatch of a bar
         for colors, least in (lines, 3), (texts, 4.5):
             for color in colors:
                 assert contrast(color, "#ffffff") >= least, f"{path.stem}: {color}"
