@@ -175,10 +175,7 @@ int main(int argc, char **argv) {
     const Option own[] = {OPTION_SIZE("size", &d.size, 1, 65535, "pixels a side"),
                           OPTION_INT("spheres", &d.spheres, 1, MAX_SPHERES, "how many there are"),
                           OPTION_END};
-    parse_options(
-        argc, argv,
-        "Draws moving spheres from constant memory. In a window, the space bar stops them.",
-        ANIMATION | TIMES, own);
+    parse_options(argc, argv, "Moving spheres; the space bar stops them.", ANIMATION | TIMES, own);
     select_device();
     size_t bytes = d.size * d.size * 4;
     require_memory(2 * bytes, bytes);

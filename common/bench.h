@@ -243,6 +243,10 @@ static inline std::string bench_pad(std::string text, size_t width) {
 }
 
 static inline void bench_print(const Bench &bench, const std::vector<BenchRow> &rows) {
+    static bool first = true;
+    if (first)
+        print_device(options.device);
+    first = false;
     BenchSummary s = bench_summary(bench, rows);
     size_t name = 6, idea = 12;
     for (const BenchRow &row : rows) {
