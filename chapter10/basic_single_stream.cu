@@ -6,7 +6,8 @@
  *          the device runs what is in the stream in the order of the calls. Asynchronous copies need
  *          page-locked host memory. In one stream nothing overlaps: copies and kernels together take
  *          as long as the sum of their times.
- * Terms:   stream, asynchronous copy, page-locked memory, chunk, event, DMA, timeline
+ * Terms:   stream, asynchronous copy, cudaMemcpyAsync, page-locked memory, cudaHostAlloc, DMA, chunk,
+ *          timeline
  * Book:    10.4
  * Run:     ./bin/chapter10/basic_single_stream --output timeline.svg
  * Differs: the input is masked, so that the sum of three numbers does not overflow. The result is

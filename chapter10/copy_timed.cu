@@ -6,7 +6,7 @@
  *          operating system does not move its pages. Pageable memory is first copied to a page-locked
  *          staging buffer of the driver, which takes longer. Page-locked memory is not swapped out, so
  *          whatever a program locks is missing elsewhere.
- * Terms:   page-locked memory, pageable memory, DMA, staging buffer, copy engine, bandwidth, event,
+ * Terms:   page-locked memory, pageable memory, DMA, staging buffer, copy engine, bandwidth, cudaHostAlloc,
  *          write-combined memory
  * Book:    10.2
  * Run:     ./bin/chapter10/copy_timed
