@@ -83,7 +83,8 @@ static bool test_both(int *host_up, int *host_down, int *dev_up, int *dev_down, 
     HANDLE_ERROR(cudaMemcpy(host_up, dev_up, bytes, cudaMemcpyDeviceToHost));
     HANDLE_ERROR(cudaStreamDestroy(up));
     HANDLE_ERROR(cudaStreamDestroy(down));
-    return check_ints("up", host_up, source, size) & check_ints("down", host_down, source, size);
+    bool ok = check_ints("up", host_up, source, size);
+    return check_ints("down", host_down, source, size) && ok;
 }
 
 int main(int argc, char **argv) {
