@@ -56,7 +56,7 @@ int main(int argc, char **argv) {
         HANDLE_ERROR(cudaMalloc(&dev_c[s], chunk * sizeof(int)));
     }
 
-    // Asynchronous copies need page-locked (pinned) host memory.
+    // From pageable memory, cudaMemcpyAsync would not be asynchronous.
     int *host_a, *host_b, *host_c;
     HANDLE_ERROR(cudaHostAlloc(&host_a, size * sizeof(int), cudaHostAllocDefault));
     HANDLE_ERROR(cudaHostAlloc(&host_b, size * sizeof(int), cudaHostAllocDefault));
@@ -65,10 +65,10 @@ int main(int argc, char **argv) {
     fill_random(host_b);
 
     // One run in one stream to warm up, one in one stream to measure each part alone, one in both.
-    Timeline timeline(stream, STREAMS);
+    Timeline timeline(stream, STREAMS); // step() records an event before and after what follows it
     float elapsedTime;
     for (int streams : {1, 1, STREAMS}) {
-        memset(host_c, 0xff, size * sizeof(int));
+        memset(host_c, 0xff, size * sizeof(int)); // so each run must write the whole result
         HANDLE_ERROR(cudaEventRecord(start, 0));
 
         // Breadth first: each step for the chunks of all streams, then the next step.

@@ -53,10 +53,10 @@ int main(int argc, char **argv) {
     fill_random(host_a);
     fill_random(host_b);
 
-    Timeline timeline(&stream, 1);
+    Timeline timeline(&stream, 1); // step() records an event before and after the calls that follow it
     float elapsedTime;
-    for (int run = 0; run < 2; run++) { // the first run warms up
-        memset(host_c, 0xff, size * sizeof(int));
+    for (int run = 0; run < 2; run++) {           // the first run warms up
+        memset(host_c, 0xff, size * sizeof(int)); // so each run must write the whole result
         HANDLE_ERROR(cudaEventRecord(start, 0));
 
         for (size_t i = 0; i < size; i += chunk) {
