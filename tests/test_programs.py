@@ -400,7 +400,7 @@ def test_every_call_is_checked(program):
     code = code_of(program.source)
     for call in re.finditer(r"\bcuda[A-Z]\w*\s*\(", code):
         line = code[:call.start()].count("\n") + 1
-        assert re.search(r"(HANDLE_ERROR\(\s*|INTEROP_WORKS\(|cudaError_t \w+ = )$", code[:call.start()]), \
+        assert re.search(r"(HANDLE_ERROR\(\s*|INTEROP_WORKS\(\s*|cudaError_t \w+ = )$", code[:call.start()]), \
             f"{program.path}:{line}: the result of {call.group()}) is lost"
 
 
