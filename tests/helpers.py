@@ -101,6 +101,12 @@ class Program:
         return self.path.read_text()
 
     @property
+    def settings(self):
+        """Its text with that of the headers which may hold its options: its chapter's, and common/proofs."""
+        headers = re.findall(r'#include "(\w+\.h|\.\./common/proofs/\w+\.h)"', self.source)
+        return self.source + "".join((self.path.parent / header).read_text() for header in headers)
+
+    @property
     def base(self):
         return self.name.split("/")[1]
 
@@ -127,7 +133,7 @@ class Program:
     @property
     def own_options(self):
         """The names of its own options."""
-        return re.findall(r'OPTION_(?:FLAG|INT|SIZE|FLOAT|WORD|FILE)\("([^"]+)"', self.source)
+        return re.findall(r'OPTION_(?:FLAG|INT|SIZE|FLOAT|WORD|FILE)\("([^"]+)"', self.settings)
 
     @property
     def small(self):

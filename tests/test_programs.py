@@ -138,7 +138,7 @@ def numeric_options(program, run):
     text = run(program, "--help", status=0, env={"ARGP_HELP_FMT": "rmargin=1000"}).out
     number = r"(-?[\d.]+(?:e[-+]\d+)?)"
     for name, low, high in re.findall(rf"^ *(?:-\w, )?--([\w-]+)=N .*\bfrom {number} to {number}", text, re.M):
-        yield name, float(low), float(high), f'OPTION_FLOAT("{name}"' not in program.source
+        yield name, float(low), float(high), f'OPTION_FLOAT("{name}"' not in program.settings
     yield "device", 0, None, True
     yield "seed", 0, None, True
     if "--frames" in text:
@@ -147,7 +147,7 @@ def numeric_options(program, run):
 
 def test_bad_numbers(program, run):
     stated = {name for name, *_ in numeric_options(program, run)}
-    own = set(re.findall(r'OPTION_(?:INT|SIZE|FLOAT)\("([^"]+)"', program.source))
+    own = set(re.findall(r'OPTION_(?:INT|SIZE|FLOAT)\("([^"]+)"', program.settings))
     assert own <= stated, f"--help gives no range for {own - stated}"
     for name, low, high, whole in numeric_options(program, run):
         values = ["abc", "", " 1", "1x", "0x1", "nan", "inf", "1,5", "--", "1e999", "9" * 40]
