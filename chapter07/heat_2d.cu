@@ -33,7 +33,7 @@ struct DataBlock {
 static size_t size = DIM; // --size
 static int steps = STEPS; // --iterations
 
-// Heaters: cells with a temperature in texConst keep it, the others (0) are free.
+// Re-imposes the heaters: texConst holds the temperature of each heater cell, and 0 elsewhere.
 __global__ void copy_const_kernel(float *iptr, cudaTextureObject_t texConst, size_t pitch, int size) {
     int x = threadIdx.x + blockIdx.x * blockDim.x;
     int y = threadIdx.y + blockIdx.y * blockDim.y;
