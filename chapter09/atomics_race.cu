@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * atomics_race: lost updates without, and none with, atomicAdd()
+ * atomics_race: lost updates with plain additions, none with atomicAdd()
  *
  * Teaches: x++ is a read-modify-write: read x, add 1, write x. If two threads read x before either of
  *          them writes, both write the same value, and one update is lost. atomicAdd() performs the
@@ -18,7 +18,7 @@
 
 #define THREADS    256
 #define BLOCKS     1024
-#define ITERATIONS 100
+#define ITERATIONS 10
 
 static int iterations = ITERATIONS; // --iterations
 static int blocks = BLOCKS;         // --blocks
@@ -51,9 +51,9 @@ __global__ void atomically(int *x, int *seen) {
 }
 
 // Many threads add 1 to x many times: to the same x, or each to its own when `apart`. x is volatile so
-// that the compiler keeps each read and write. The barrier of the warp between read and write changes
-// nothing on a GPU that runs the warp in lockstep. On the CPU back end, and where lanes advance
-// independently, it makes the loss certain: without it, a thread could finish before the next starts.
+// that the compiler keeps each read and write. The barrier between read and write makes the loss
+// certain: all lanes of a warp have read x before one of them writes it. A warp that runs in lockstep
+// does so anyway; on the CPU back end a thread would otherwise finish before the next one starts.
 __global__ void add_plainly(volatile unsigned *x, int iterations, bool apart) {
     if (apart)
         x += threadIdx.x + blockIdx.x * blockDim.x;

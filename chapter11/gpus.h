@@ -11,9 +11,9 @@
 #define MAX_GPUS 64
 const int threadsPerBlock = 256;
 
-static int gpus = 0;            // --gpus; 0 until choose_gpus() when it was not given
-static int device_id[MAX_GPUS]; // the devices to use, in this order
-static size_t n = N;            // --size, of the dot products
+static int gpus = 0;            // --gpus; settings() replaces 0 by the number of devices
+static int device_id[MAX_GPUS]; // the devices to use
+static size_t n = N;            // --size of the dot products
 
 // Elements of the part of GPU i. The first n % gpus parts are one element longer than the others.
 static inline size_t part_size(int i) {
@@ -22,8 +22,8 @@ static inline size_t part_size(int i) {
 
 // ---------------------------------------------------------------------------------------- proof
 
-// Sets gpus and device_id, after parse_options: as many devices as --gpus says, or else all of them, if
-// there are several. --device says which of them comes first. Names them.
+// Sets gpus and device_id, after parse_options, and prints the names of the devices. Without --gpus all
+// devices are used, at least two. --device selects the first one. Waived when there are too few.
 static inline void choose_gpus(void) {
     int count, needed = gpus ? gpus : 2;
     select_device();
@@ -44,8 +44,8 @@ static inline void dot_settings(int argc, char **argv, const char *doc) {
     choose_gpus();
 }
 
-// Each product goes through the additions of its thread (of 32 blocks, or fewer with one element for
-// each thread), those of the tree, of the blocks and of the devices.
+// Each product goes through the additions of its thread, those of the tree, of the blocks and of the
+// devices. A device uses 32 blocks, or fewer when each thread has one element.
 static inline bool check_parts(float c) {
     double per_thread = ceil((double)part_size(0) / (32 * threadsPerBlock));
     return check_dot("dot product", c, n, per_thread + log2(threadsPerBlock) + 32 + gpus);
