@@ -48,10 +48,11 @@ static inline void print_host(void) {
 static inline void select_device(void) {
     bool times = options.uses & (TIMES | LADDER) && !options.json;
     bool host = options.uses & HOST_ONLY;
-    if (times && host && !options.list_devices)
-        print_host();
-    if (host && !options.device_given && !options.list_devices)
+    if (host && !options.device_given && !options.list_devices) {
+        if (times)
+            print_host();
         return;
+    }
     int count = 0;
     cudaError_t error = cudaGetDeviceCount(&count);
     if (no_device(error))
@@ -74,7 +75,9 @@ static inline void select_device(void) {
     if (error != cudaSuccess)
         quit(EXIT_FAILURE, "device %d cannot be used: %s (%s)", options.device, cudaGetErrorString(error),
              cudaGetErrorName(error));
-    if (times && !host)
+    if (times && host)
+        print_host();
+    else if (times)
         print_device(options.device);
 }
 
