@@ -11,7 +11,7 @@
 #include <GL/glext.h>
 #include <cuda_gl_interop.h>
 #include "book.h"
-#include "gl_context.h"
+#include "lib/gl_context.h"
 
 // Whether CUDA could register a buffer or texture of OpenGL. The driver refuses where OpenGL does not
 // run on the GPU (Mesa, WSL2, an X display on another machine): cudaErrorOperatingSystem through EGL,

@@ -144,22 +144,22 @@ def test_touching_one_program_rebuilds_only_that(tree):
 
 
 def test_touching_a_common_source_links_the_programs_again(tree):
-    (tree / "common/options.c").touch()
+    (tree / "common/lib/options.c").touch()
     log = make(tree)
-    assert compiled(log) == {"common/options.c"}
+    assert compiled(log) == {"common/lib/options.c"}
     assert linked(log) == set(PROGRAMS)
 
 
 def test_a_common_source_that_went_is_out_of_the_library(tree):
-    (tree / "common/extra.c").write_text("int extra_function(void);\nint extra_function(void) { return 1; }\n")
+    (tree / "common/lib/extra.c").write_text("int extra_function(void);\nint extra_function(void) { return 1; }\n")
     make(tree)
     assert "extra.o" in run(tree, "ar", "t", "build/cpu/libcommon.a")
-    (tree / "common/extra.c").unlink()
+    (tree / "common/lib/extra.c").unlink()
     make(tree)
     assert "extra.o" not in run(tree, "ar", "t", "build/cpu/libcommon.a")
 
 
-@pytest.mark.parametrize("gone, come", [("common/extra.c", None), ("common/extra.c", "common/more.c"),
+@pytest.mark.parametrize("gone, come", [("common/lib/extra.c", None), ("common/lib/extra.c", "common/lib/more.c"),
                                         ("tests/common/extra.c", "tests/common/extra.cu"),
                                         ("tests/common/extra.cu", "tests/common/extra.c"),
                                         ("chapter03/extra.cu", None), ("cpu/src/extra.cpp", "cpu/src/extra.c")])
@@ -185,7 +185,7 @@ def test_dependencies_cut_short_are_made_again(tree):
     for path in "cu2cpp.d", "chapter03/hello_world.d", "common/image.d":
         assert (tree / "build/cpu" / path).read_text()
         (tree / "build/cpu" / path).write_text("")
-    assert compiled(make(tree)) == {*PROGRAMS, "cpu/cu2cpp.c", "common/image.c"}
+    assert compiled(make(tree)) == {*PROGRAMS, "cpu/cu2cpp.c", "common/lib/image.c"}
     assert not compiled(make(tree))
     (tree / "common/book.h").touch()
     assert set(PROGRAMS) <= compiled(make(tree))

@@ -10,7 +10,7 @@
 #include <png.h>
 #endif
 #include "../../common/file.h"
-#include "../../common/image.h"
+#include "../../common/lib/image.h"
 #include "../../common/options.h"
 #include "../../common/random.h"
 #include "../unit.h"

@@ -19,9 +19,9 @@
 #include <webp/encode.h>
 #include <webp/mux.h>
 #endif
-#include "file.h"
+#include "../file.h"
 #include "image.h"
-#include "options.h"
+#include "../options.h"
 
 #define RATE 25 // frames a second: whole in GIF's hundredths and in WebP's thousandths
 
