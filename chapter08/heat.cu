@@ -171,7 +171,6 @@ int main(int argc, char **argv) {
     place_heat(temperatures, heaters, data.size);
     HANDLE_ERROR(cudaMemcpy(data.dev_constSrc, heaters, bytes, cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(data.dev_inSrc, temperatures, bytes, cudaMemcpyHostToDevice));
-
     double mapped = time_to_opengl(&data, false), copied = time_to_opengl(&data, true);
     bitmap.anim_and_exit(generate_frame);
     print_times(&data, mapped, copied);
@@ -183,8 +182,8 @@ int main(int argc, char **argv) {
         steps = data.steps;
         HANDLE_ERROR(cudaMemcpy(temperatures, data.dev_before, bytes, cudaMemcpyDeviceToHost));
     }
-    bool ok = check_heat(result, temperatures, heaters, data.size, steps);
-    ok = check_picture(&data) && ok;
+    bool ok = check_picture(&data);
+    ok = check_heat(result, temperatures, heaters, data.size, steps) && ok;
 
     free(heaters);
     free(temperatures);
