@@ -321,7 +321,7 @@ def test_ffmpeg_is_killed(tmp_path):
 def test_interrupt(tmp_path, ending, number):
     """The file so far is closed, the exit function runs, the status says which signal it was. As from the
     keyboard, the signal goes to all processes of the group."""
-    process = start(tmp_path, "--animate", "--slow", "--talk", "--width", 64, "--height", 64, "--frames", 100000, "--output", f"x.{ending}")
+    process = start(tmp_path, "--animate", "--slow", "--talk", "--width", 64, "--height", 64, "--frames", 2000, "--output", f"x.{ending}")
     time.sleep(1)
     os.killpg(process.pid, number)
     out, err = process.communicate(timeout=60)
