@@ -88,6 +88,7 @@ class Program:
     picture: str
     expect: str
     bench: str
+    terms: str
 
     def __str__(self):
         return self.name
