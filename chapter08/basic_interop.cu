@@ -9,7 +9,7 @@
  *          OpenGL context
  * Book:    8.2
  * Run:     ./bin/chapter08/basic_interop --output basic.png
- * Differs: common/gl_context.h opens the OpenGL context, with or without a window, so that
+ * Differs: gl_context_open() opens the OpenGL context, with or without a window, so that
  *          cudaChooseDevice() and cudaGLSetGLDevice() are not needed. Where the driver refuses to
  *          share the buffer, the picture is copied through the host. The picture that OpenGL drew is
  *          checked.
