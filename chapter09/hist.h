@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// The bytes that this chapter's histograms count, the options they share, and the check of their bins.
+#ifndef CHAPTER09_HIST_H
+#define CHAPTER09_HIST_H
+
+#include "../common/book.h"
+
+#define SIZE (100 * 1024 * 1024)
+#define BINS 256
+
+enum { RANDOM, EQUAL, SKEWED };
+
+static size_t size = SIZE; // --size
+static int fill = RANDOM;  // --fill
+
+static inline void hist_settings(int argc, char **argv, const char *doc, unsigned uses) {
+    const Option own[] = {OPTION_SIZE("size", &size, 1, 1LL << 44, "bytes to count"),
+                          OPTION_WORD("fill", &fill, "random|equal|skewed", "what the bytes are"),
+                          OPTION_END};
+    parse_options(argc, argv, doc, uses, own);
+    select_device();
+    require_memory(size, uses & HOST_ONLY ? 0 : size);
+}
+
+// The bytes to count, to be freed with free(). Random bytes spread evenly over the bins; equal bytes
+// all belong to one bin; of skewed bytes one in six is 0, and small values are frequent.
+static inline unsigned char *make_data(void) {
+    unsigned char *data = (unsigned char *)big_random_block(size);
+    if (fill == EQUAL)
+        memset(data, data[0], size);
+    for (size_t i = 0; fill == SKEWED && i < size; i++)
+        data[i] = data[i] * data[i] * data[i] >> 16;
+    return data;
+}
+
+// Counts down: subtracts 1 from a bin for each of its bytes, after which every bin must be 0. What was
+// subtracted is the right count, so that is what the messages show as expected.
+static inline bool check_histogram(const unsigned long long *histo, const unsigned char *buffer) {
+    unsigned long long left[BINS], expected[BINS];
+    std::copy(histo, histo + BINS, left);
+    for (size_t i = 0; i < size; i++)
+        left[buffer[i]]--;
+    for (int bin = 0; bin < BINS; bin++)
+        expected[bin] = histo[bin] - left[bin];
+    return check_counts("bin", histo, expected, BINS);
+}
+
+#endif
