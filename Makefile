@@ -100,7 +100,7 @@ NVCC_FLAGS := $(NVCC_HOST) -std=c++17 $(if $(DEBUGGING),-O0 -G -DDEBUG,-O2 -line
 LD_FLAGS := -Xlinker --as-needed $(LDFLAGS) $(if $(filter gpu,$(BACKEND)),$(NVCC_HOST) $(GENCODE),-pthread -rdynamic $(SANITIZE_FLAGS))
 LD_LIBS := $(HAVE_LIBS) $(if $(filter gpu,$(BACKEND)),,-lm) $(LDLIBS)
 
-COMMON_OBJECTS := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard common/*.c common/lib/*.c)))
+COMMON_OBJECTS := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard common/lib/*.c)))
 CPU_OBJECTS := $(patsubst %,$(B)/%.o,$(basename $(sort $(wildcard cpu/src/*.cpp cpu/src/*.c cpu/src/*.S))))
 COMMON_LIB := $(B)/libcommon.a
 LIBS := $(COMMON_LIB) $(if $(filter cpu,$(BACKEND)),$(B)/libcudacpu.a)

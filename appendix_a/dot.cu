@@ -1,48 +1,44 @@
 // SPDX-License-Identifier: MIT
 /*
- * dot: the dot product, finished on the device under a lock
+ * dot: dot product on the device, with a mutex around the sum
  *
- * Teaches: Blocks cannot wait for each other, but under a lock one at a time can read a sum in
- *          global memory, add to it and write it back: the dot product of chapter 5 comes to one
- *          number without the host. Where all that is done under the lock is an addition,
- *          atomicAdd() does it without one.
+ * Teaches: A mutex lets one thread at a time execute a critical section. Here that is the addition of
+ *          a block's partial sum to a total in global memory, so the dot product of chapter 5 needs
+ *          no additions on the host. For a plain addition atomicAdd() does the same without a lock.
+ * Terms:   mutex, critical section, atomic operation, compare-and-swap, memory fence, partial sum
  * Book:    A.1.2
  * Run:     ./bin/appendix_a/dot
- * Differs: unlocking is atomic, with fences on both sides of what the lock guards; the lock is made
- *          and freed by calls, because the page's destructor runs for each copy that a kernel gets.
- *          The same with atomicAdd() beside it. The result is checked in double.
+ * Differs: the lock is released by an atomic exchange, and memory fences surround the critical section.
+ *          The lock is created and freed by function calls, because the destructor in the book runs
+ *          for each copy that a kernel gets. A second kernel uses atomicAdd() instead. The result is
+ *          compared with the closed form.
  */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <algorithm>
 #include "../common/book.h"
-#include "../common/memory.h"
+#include "../common/proofs/dot.h"
+#include "../common/timing.h"
 #include "lock.h"
 
-#define imin(a, b) ((a) < (b) ? (a) : (b))
+#define N (33 * 1024 * 1024)
+const int threadsPerBlock = 256;
 
-#define N    (33 * 1024 * 1024)
-#define RUNS 11
+static size_t n = N;   // --size
+static int blocks = 0; // --blocks
+static bool check(const char *name, float c, float ms, int blocksPerGrid);
 
-const unsigned threadsPerBlock = 256;
-
-// The sum of this block's part, in its thread 0.
+// The partial sum of this block, for its thread 0.
 __device__ float block_sum(const float *a, const float *b, size_t n) {
     __shared__ float cache[threadsPerBlock];
-    unsigned cacheIndex = threadIdx.x;
 
     float temp = 0;
     size_t stride = (size_t)blockDim.x * gridDim.x;
     for (size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x; tid < n; tid += stride)
         temp += a[tid] * b[tid];
-    cache[cacheIndex] = temp;
-
+    cache[threadIdx.x] = temp;
     __syncthreads();
 
-    for (unsigned i = blockDim.x / 2; i != 0; i /= 2) {
-        if (cacheIndex < i)
-            cache[cacheIndex] += cache[cacheIndex + i];
+    for (unsigned i = blockDim.x / 2; i > 0; i /= 2) {
+        if (threadIdx.x < i)
+            cache[threadIdx.x] += cache[threadIdx.x + i];
         __syncthreads();
     }
     return cache[0];
@@ -50,110 +46,77 @@ __device__ float block_sum(const float *a, const float *b, size_t n) {
 
 __global__ void dot(Lock lock, const float *a, const float *b, float *c, size_t n) {
     float sum = block_sum(a, b, n);
-    if (threadIdx.x == 0) { // one thread a block: a warp whose lanes compete could block itself
+    // Only one thread of each block takes the lock: lanes of one warp that wait for each other can
+    // deadlock.
+    if (threadIdx.x == 0) {
         lock.lock();
         *c += sum;
         lock.unlock();
     }
 }
 
-__global__ void dot_atomic(Lock, const float *a, const float *b, float *c, size_t n) {
+__global__ void dot_atomic(const float *a, const float *b, float *c, size_t n) {
     float sum = block_sum(a, b, n);
     if (threadIdx.x == 0)
         atomicAdd(c, sum);
 }
 
-// 0² + 1² + … + x²
-static double sum_squares(double x) {
-    return x * (x + 1) * (2 * x + 1) / 6;
-}
-
-// What the float sum may be off by, relative to the true one. No term is negative, so each rounding
-// costs 2^-24 of the sum at most: of the inputs (from 2^24 on), of the product, of what a thread
-// adds, of each halving and of each block.
-static double rounding_limit(size_t n, unsigned blocks) {
-    double per_thread = ceil((double)n / ((double)blocks * threadsPerBlock));
-    return (2 + 1 + per_thread + log2(threadsPerBlock) + blocks) * 0x1p-24;
-}
-
-struct Data {
-    size_t n;
-    unsigned blocks;
-    Lock lock;
-    float *dev_a, *dev_b, *dev_c;
-    cudaEvent_t start, stop;
-};
-
-typedef void (*Kernel)(Lock, const float *, const float *, float *, size_t);
-
-// The kernel's sum, and on a line of its own its time: the median of RUNS runs, or of those that
-// half a second has room for, after one to warm up.
-static bool show(const char *name, Kernel kernel, const Data &d) {
-    float ms[RUNS], total = 0, c = 0;
-    int runs = -1;
-    while (runs < RUNS && total < 500) {
-        float once;
-        HANDLE_ERROR(cudaMemset(d.dev_c, 0, sizeof(float)));
-        HANDLE_ERROR(cudaEventRecord(d.start, 0));
-        kernel<<<d.blocks, threadsPerBlock>>>(d.lock, d.dev_a, d.dev_b, d.dev_c, d.n);
-        HANDLE_LAUNCH();
-        HANDLE_ERROR(cudaEventRecord(d.stop, 0));
-        HANDLE_ERROR(cudaEventSynchronize(d.stop));
-        HANDLE_ERROR(cudaEventElapsedTime(&once, d.start, d.stop));
-        if (runs >= 0)
-            total += ms[runs] = once;
-        runs++;
-    }
-    std::nth_element(ms, ms + runs / 2, ms + runs);
-    HANDLE_ERROR(cudaMemcpy(&c, d.dev_c, sizeof(float), cudaMemcpyDeviceToHost));
-    inject_error(&c, sizeof(c));
-
-    double expected = 2 * sum_squares(d.n - 1.0), bytes = 2.0 * d.n * sizeof(float); // all are read
-    printf("Does GPU value %.6g = %.6g?\n", c, expected);
-    printf("%-18s %.3f ms, %.3f GB/s\n", name, ms[runs / 2], bytes / ms[runs / 2] / 1e6);
-    return check_value(name, c, expected, rounding_limit(d.n, d.blocks));
-}
-
 int main(int argc, char **argv) {
-    Data d = {};
-    int blocks = 0;
-    d.n = N;
-    const Option own[] = {
-        OPTION_SIZE("size", &d.n, 1, (size_t)1 << 33, "elements in a vector"),
-        OPTION_INT("blocks", &blocks, 0, 65536, "blocks; 0 stands for as many as fit, up to 32"),
-        OPTION_END};
-    parse_options(argc, argv, "Dot product on the device, under a lock.", TIMES, own);
-    select_device();
+    settings(argc, argv);
+    int blocksPerGrid = blocks ? blocks : min_of(32, (n + threadsPerBlock - 1) / threadsPerBlock);
 
-    d.blocks = blocks ? blocks : imin(32, (d.n + threadsPerBlock - 1) / threadsPerBlock);
-    size_t bytes = d.n * sizeof(float);
-    require_memory(2 * bytes, 2 * bytes);
-    float *a = (float *)malloc(bytes), *b = (float *)malloc(bytes);
-    HANDLE_NULL(a);
-    HANDLE_NULL(b);
-    for (size_t i = 0; i < d.n; i++) {
+    float *a = host_array<float>(n), *b = host_array<float>(n), c;
+    for (size_t i = 0; i < n; i++) {
         a[i] = i;
-        b[i] = 2 * a[i];
+        b[i] = i * 2;
     }
-    HANDLE_ERROR(cudaMalloc((void **)&d.dev_a, bytes));
-    HANDLE_ERROR(cudaMalloc((void **)&d.dev_b, bytes));
-    HANDLE_ERROR(cudaMalloc((void **)&d.dev_c, sizeof(float)));
-    HANDLE_ERROR(cudaMemcpy(d.dev_a, a, bytes, cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaMemcpy(d.dev_b, b, bytes, cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaEventCreate(&d.start));
-    HANDLE_ERROR(cudaEventCreate(&d.stop));
-    d.lock.init();
 
-    bool ok = show("With a lock:", dot, d);
-    ok = show("With atomicAdd():", dot_atomic, d) && ok;
+    float *dev_a, *dev_b, *dev_c;
+    HANDLE_ERROR(cudaMalloc(&dev_a, n * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_b, n * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_c, sizeof(float)));
+    HANDLE_ERROR(cudaMemcpy(dev_a, a, n * sizeof(float), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(float), cudaMemcpyHostToDevice));
+    auto reset = [&] { HANDLE_ERROR(cudaMemset(dev_c, 0, sizeof(float))); };
 
-    d.lock.release();
-    HANDLE_ERROR(cudaEventDestroy(d.start));
-    HANDLE_ERROR(cudaEventDestroy(d.stop));
-    HANDLE_ERROR(cudaFree(d.dev_a));
-    HANDLE_ERROR(cudaFree(d.dev_b));
-    HANDLE_ERROR(cudaFree(d.dev_c));
+    Lock lock;
+    lock.init();
+    auto locked = [&] { dot<<<blocksPerGrid, threadsPerBlock>>>(lock, dev_a, dev_b, dev_c, n); };
+    float ms = median_ms(locked, reset);
+    HANDLE_ERROR(cudaMemcpy(&c, dev_c, sizeof(float), cudaMemcpyDeviceToHost));
+    bool ok = check("With a lock:", c, ms, blocksPerGrid);
+    lock.release();
+
+    auto atomic = [&] { dot_atomic<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_c, n); };
+    ms = median_ms(atomic, reset);
+    HANDLE_ERROR(cudaMemcpy(&c, dev_c, sizeof(float), cudaMemcpyDeviceToHost));
+    ok = check("With atomicAdd():", c, ms, blocksPerGrid) && ok;
+
+    HANDLE_ERROR(cudaFree(dev_a));
+    HANDLE_ERROR(cudaFree(dev_b));
+    HANDLE_ERROR(cudaFree(dev_c));
     free(a);
     free(b);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    const Option own[] = {
+        OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
+        OPTION_INT("blocks", &blocks, 0, 65536, "blocks; 0 stands for one per 256 elements, at most 32"),
+        OPTION_END};
+    parse_options(argc, argv, "Dot product on the device, under a lock.", TIMES, own);
+    select_device();
+    require_memory(2 * n * sizeof(float), 2 * n * sizeof(float));
+}
+
+// Each product goes through the additions of its thread, those of the tree, and those of all blocks.
+static bool check(const char *name, float c, float ms, int blocksPerGrid) {
+    double per_thread = ceil((double)n / ((double)blocksPerGrid * threadsPerBlock));
+    double bytes = 2.0 * n * sizeof(float); // both vectors are read
+    printf("Does GPU value %.6g = %.6g?\n", c, expected_dot(n));
+    printf("%-18s %.3f ms, %.3f GB/s\n", name, ms, bytes / ms / 1e6);
+    return check_dot(name, c, n, per_thread + log2(threadsPerBlock) + blocksPerGrid);
 }

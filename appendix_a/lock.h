@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A lock in device memory, for the threads of a kernel. A Lock is a pointer: kernels take it by
-// value, and init() and release() are calls of their own, since constructor and destructor would
-// run once a copy.
+// A mutex in device memory that the threads of a kernel lock and unlock. A Lock holds only the pointer
+// to it, so kernels take a Lock by value. init() and release() are ordinary functions, because a
+// constructor and a destructor would also run for such a copy.
 #ifndef APPENDIX_A_LOCK_H
 #define APPENDIX_A_LOCK_H
 
@@ -11,9 +11,9 @@
 struct Lock {
     int *mutex; // 0: free, 1: taken
 
-    // On the host, on the current device.
+    // Called by the host; the mutex is allocated on the current device.
     void init(void) {
-        HANDLE_ERROR(cudaMalloc((void **)&mutex, sizeof(int)));
+        HANDLE_ERROR(cudaMalloc(&mutex, sizeof(int)));
         HANDLE_ERROR(cudaMemset(mutex, 0, sizeof(int)));
     }
     void release(void) {
@@ -21,15 +21,17 @@ struct Lock {
         mutex = NULL;
     }
 
-    // Whoever changes the 0 to 1 has the lock. The fence keeps what comes after from being done, or
-    // read from a cache, before.
+    // The thread whose compare-and-swap changes 0 to 1 holds the lock. The memory fence after it
+    // (acquire) keeps the reads and writes of the critical section from taking effect earlier, and
+    // its reads from returning stale values of a cache.
     __device__ void lock(void) {
         while (atomicCAS(mutex, 0, 1) != 0)
             ;
         __threadfence();
     }
 
-    // The fence first: whoever gets the lock next must see what was written under it.
+    // The memory fence before the exchange (release) makes the writes of the critical section visible
+    // to the thread that takes the lock next.
     __device__ void unlock(void) {
         __threadfence();
         atomicExch(mutex, 0);

@@ -21,14 +21,11 @@ COPY_RATE = " (copy rate)"
 MARKERS = "osD^vPX*hp"
 
 
-def viridis(at):
-    return matplotlib.colors.to_hex(matplotlib.colormaps["viridis"](float(at)))
-
-
 def rung_color(part):
     """Of the rung that is this part of the way up: the last one stands out most. Notes its colour in a dark scheme."""
-    color = viridis(0.58 * (1 - part))
-    DARK[color] = viridis(0.42 + 0.56 * part)
+    level = round(148 * (1 - part))  # of 256 in the colour map, whose upper ones are too light for white paper
+    color, dark = (matplotlib.colors.to_hex(matplotlib.colormaps["viridis"](i)) for i in (level, 250 - level))
+    DARK[color] = dark
     return color
 
 
@@ -182,9 +179,10 @@ def described(parts):
 
 def with_text_and_dark(svg, program, parts):
     """The SVG with a title, a description, and the colours of a dark scheme, for who wants that."""
-    rules = "".join(f'[style*="{what}: {color}"] {{{what}: {dark} !important}} ' for color, dark in DARK.items() for what in ("fill", "stroke")
+    known = sorted(DARK.items())
+    rules = "".join(f'[style*="{what}: {color}"] {{{what}: {dark} !important}} ' for color, dark in known for what in ("fill", "stroke")
                     if f"{what}: {color}" in svg)
-    rules += "".join(f'[fill="{color}"] {{fill: {dark}}} ' for color, dark in DARK.items() if f'fill="{color}"' in svg)
+    rules += "".join(f'[fill="{color}"] {{fill: {dark}}} ' for color, dark in known if f'fill="{color}"' in svg)
     svg = svg.replace("</style>", f"</style>\n  <style>@media (prefers-color-scheme: dark) {{ {rules}}}</style>", 1)
     words = f"<title>{topic(program)}: rate of each rung</title>\n <desc>{html.escape(' '.join(described(parts)))}</desc>\n"
     return re.sub(r"<svg ([^>]*)>\n", rf'<svg role="img" \1>\n ' + words.replace("\\", r"\\"), svg, count=1)

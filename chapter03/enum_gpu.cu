@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: MIT
 /*
- * enum_gpu: what the devices of this machine can do
+ * enum_gpu: the properties of each device
  *
- * Teaches: A program can ask how many devices there are and what each of them can do. Most of it
- *          comes from cudaGetDeviceProperties, the rest from cudaDeviceGetAttribute; where they
- *          overlap they are compared.
+ * Teaches: cudaGetDeviceCount counts the devices, and cudaGetDeviceProperties fills a structure with
+ *          the name, the memory sizes and the limits of one. cudaDeviceGetAttribute asks for a single
+ *          value, among them some that the structure does not have.
+ * Terms:   device properties, compute capability, multiprocessor, warp, theoretical bandwidth,
+ *          peer-to-peer access
  * Book:    3.3
  * Run:     ./bin/chapter03/enum_gpu
- * Differs: CUDA 13 took clock rate, copy overlap, kernel timeout and compute mode out of the
- *          properties: they are attributes now. Shared memory and registers are given per block,
+ * Differs: CUDA 13 removed clock rate, copy overlap, kernel timeout and compute mode from the
+ *          properties; they are attributes now. Shared memory and registers are given per block,
  *          which is what the book's figures are, and per multiprocessor. Adds memory clock, bus
- *          and peak bandwidth, L2, versions and peer access. --device N lists that device alone.
+ *          width and peak bandwidth, L2, versions and peer access. With --device N it lists only
+ *          that device.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include "../common/book.h"
+
+static bool check_properties(const cudaDeviceProp *prop, int device);
 
 static int attribute(cudaDeviceAttr which, int device) {
     int value = 0;
@@ -39,61 +42,17 @@ static const char *compute_mode(int mode) {
     }
 }
 
-static void print_versions(void) {
-    int driver, runtime;
-    HANDLE_ERROR(cudaDriverGetVersion(&driver));
-    HANDLE_ERROR(cudaRuntimeGetVersion(&runtime));
-    printf("CUDA driver version:       %d.%d\n", driver / 1000, driver % 1000 / 10);
-    printf("CUDA runtime version:      %d.%d\n", runtime / 1000, runtime % 1000 / 10);
-}
-
-static void print_general(const cudaDeviceProp *prop, int device) {
-    printf("\n   --- General information for device %d ---\n", device);
-    printf("Name:                      %s\n", prop->name);
-    printf("Compute capability:        %d.%d\n", prop->major, prop->minor);
-    printf("Clock rate:                %d kHz\n", attribute(cudaDevAttrClockRate, device));
-    printf("Copy engines:              %d\n", prop->asyncEngineCount);
-    printf("Copy overlaps kernels:     %s\n", yes_no(attribute(cudaDevAttrGpuOverlap, device)));
-    printf("Kernel run time limit:     %s\n",
-           yes_no(attribute(cudaDevAttrKernelExecTimeout, device)));
-    printf("Compute mode:              %s\n",
-           compute_mode(attribute(cudaDevAttrComputeMode, device)));
-    printf("Integrated:                %s\n", yes_no(prop->integrated));
-}
-
-static void print_memory(const cudaDeviceProp *prop, int device) {
-    int clock = attribute(cudaDevAttrMemoryClockRate, device); // kHz
-    printf("   --- Memory information for device %d ---\n", device);
-    printf("Total global memory:       %zu bytes\n", prop->totalGlobalMem);
-    printf("Total constant memory:     %zu bytes\n", prop->totalConstMem);
-    printf("Maximum memory pitch:      %zu bytes\n", prop->memPitch);
-    printf("Texture alignment:         %zu bytes\n", prop->textureAlignment);
-    printf("L2 cache:                  %d bytes\n", prop->l2CacheSize);
-    if (clock == 0 || prop->memoryBusWidth == 0) {
+static void print_bandwidth(const cudaDeviceProp &prop, int device) {
+    int clock = attribute(cudaDevAttrMemoryClockRate, device); // in kHz
+    if (clock == 0 || prop.memoryBusWidth == 0) {
         printf(
-            "Peak memory bandwidth:     unknown, the device tells no memory clock or bus width\n");
+            "Peak memory bandwidth:     unknown, the device does not report its memory clock or bus width\n");
         return;
     }
     printf("Memory clock rate:         %d kHz\n", clock);
-    printf("Memory bus width:          %d bits\n", prop->memoryBusWidth);
-    // Double data rate: two transfers of the bus's width a clock.
-    printf("Peak memory bandwidth:     %.1f GB/s\n", 2.0 * clock * prop->memoryBusWidth / 8 / 1e6);
-}
-
-static void print_multiprocessors(const cudaDeviceProp *prop, int device) {
-    printf("   --- Multiprocessor information for device %d ---\n", device);
-    printf("Multiprocessors:           %d\n", prop->multiProcessorCount);
-    printf("Shared memory per block:   %zu bytes\n", prop->sharedMemPerBlock);
-    printf("Shared memory per MP:      %zu bytes\n", prop->sharedMemPerMultiprocessor);
-    printf("Registers per block:       %d\n", prop->regsPerBlock);
-    printf("Registers per MP:          %d\n", prop->regsPerMultiprocessor);
-    printf("Threads in a warp:         %d\n", prop->warpSize);
-    printf("Maximum threads per block: %d\n", prop->maxThreadsPerBlock);
-    printf("Maximum threads per MP:    %d\n", prop->maxThreadsPerMultiProcessor);
-    printf("Maximum block dimensions:  (%d, %d, %d)\n", prop->maxThreadsDim[0],
-           prop->maxThreadsDim[1], prop->maxThreadsDim[2]);
-    printf("Maximum grid dimensions:   (%d, %d, %d)\n", prop->maxGridSize[0], prop->maxGridSize[1],
-           prop->maxGridSize[2]);
+    printf("Memory bus width:          %d bits\n", prop.memoryBusWidth);
+    // Double data rate memory transfers the width of the bus twice in each clock cycle.
+    printf("Peak memory bandwidth:     %.1f GB/s\n", 2.0 * clock * prop.memoryBusWidth / 8 / 1e6);
 }
 
 static void print_peers(int device, int count) {
@@ -106,9 +65,70 @@ static void print_peers(int device, int count) {
     }
 }
 
-// The same facts asked for twice, as properties and as attributes, have to agree.
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    cudaDeviceProp prop;
+    bool ok = true;
+
+    int count, driver, runtime;
+    HANDLE_ERROR(cudaGetDeviceCount(&count));
+    HANDLE_ERROR(cudaDriverGetVersion(&driver));
+    HANDLE_ERROR(cudaRuntimeGetVersion(&runtime));
+    printf("Devices:                   %d\n", count);
+    printf("CUDA driver version:       %d.%d\n", driver / 1000, driver % 1000 / 10);
+    printf("CUDA runtime version:      %d.%d\n", runtime / 1000, runtime % 1000 / 10);
+
+    for (int i = 0; i < count; i++) {
+        if (options.device_given && i != options.device)
+            continue;
+        HANDLE_ERROR(cudaGetDeviceProperties(&prop, i));
+        printf("\n   --- General information for device %d ---\n", i);
+        printf("Name:                      %s\n", prop.name);
+        printf("Compute capability:        %d.%d\n", prop.major, prop.minor);
+        printf("Clock rate:                %d kHz\n", attribute(cudaDevAttrClockRate, i));
+        printf("Copy engines:              %d\n", prop.asyncEngineCount);
+        printf("Copy overlaps kernels:     %s\n", yes_no(attribute(cudaDevAttrGpuOverlap, i)));
+        printf("Kernel run time limit:     %s\n", yes_no(attribute(cudaDevAttrKernelExecTimeout, i)));
+        printf("Compute mode:              %s\n", compute_mode(attribute(cudaDevAttrComputeMode, i)));
+        printf("Integrated:                %s\n", yes_no(prop.integrated));
+
+        printf("   --- Memory information for device %d ---\n", i);
+        printf("Total global memory:       %zu bytes\n", prop.totalGlobalMem);
+        printf("Total constant memory:     %zu bytes\n", prop.totalConstMem);
+        printf("Maximum memory pitch:      %zu bytes\n", prop.memPitch);
+        printf("Texture alignment:         %zu bytes\n", prop.textureAlignment);
+        printf("L2 cache:                  %d bytes\n", prop.l2CacheSize);
+        print_bandwidth(prop, i);
+
+        printf("   --- Multiprocessor information for device %d ---\n", i);
+        printf("Multiprocessors:           %d\n", prop.multiProcessorCount);
+        printf("Shared memory per block:   %zu bytes\n", prop.sharedMemPerBlock);
+        printf("Shared memory per MP:      %zu bytes\n", prop.sharedMemPerMultiprocessor);
+        printf("Registers per block:       %d\n", prop.regsPerBlock);
+        printf("Registers per MP:          %d\n", prop.regsPerMultiprocessor);
+        printf("Threads in a warp:         %d\n", prop.warpSize);
+        printf("Maximum threads per block: %d\n", prop.maxThreadsPerBlock);
+        printf("Maximum threads per MP:    %d\n", prop.maxThreadsPerMultiProcessor);
+        printf("Maximum block dimensions:  (%d, %d, %d)\n", prop.maxThreadsDim[0], prop.maxThreadsDim[1],
+               prop.maxThreadsDim[2]);
+        printf("Maximum grid dimensions:   (%d, %d, %d)\n", prop.maxGridSize[0], prop.maxGridSize[1],
+               prop.maxGridSize[2]);
+        print_peers(i, count);
+        ok = check_properties(&prop, i) && ok;
+    }
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    parse_options(argc, argv, "Lists the devices and their properties.", 0, NULL);
+    select_device();
+}
+
+// Compares the values that are both a property and an attribute.
 static bool check_properties(const cudaDeviceProp *prop, int device) {
-    struct {
+    const struct {
         cudaDeviceAttr which;
         int property;
     } facts[] = {
@@ -136,36 +156,11 @@ static bool check_properties(const cudaDeviceProp *prop, int device) {
         {cudaDevAttrMaxGridDimY, prop->maxGridSize[1]},
         {cudaDevAttrMaxGridDimZ, prop->maxGridSize[2]},
     };
-    const size_t n = sizeof facts / sizeof facts[0];
+    const size_t n = sizeof(facts) / sizeof(facts[0]);
     int properties[n], attributes[n];
     for (size_t i = 0; i < n; i++) {
         properties[i] = facts[i].property;
         attributes[i] = attribute(facts[i].which, device);
     }
-    inject_error(properties, sizeof properties);
     return check_ints("property", properties, attributes, n);
-}
-
-int main(int argc, char **argv) {
-    parse_options(argc, argv, "Lists the devices and their properties.", 0, NULL);
-    select_device();
-
-    int count;
-    HANDLE_ERROR(cudaGetDeviceCount(&count));
-    printf("Devices:                   %d\n", count);
-    print_versions();
-
-    bool ok = true;
-    for (int i = 0; i < count; i++) {
-        cudaDeviceProp prop;
-        if (options.device_given && i != options.device)
-            continue;
-        HANDLE_ERROR(cudaGetDeviceProperties(&prop, i));
-        print_general(&prop, i);
-        print_memory(&prop, i);
-        print_multiprocessors(&prop, i);
-        print_peers(i, count);
-        ok = check_properties(&prop, i) && ok;
-    }
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }

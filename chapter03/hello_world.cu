@@ -4,7 +4,7 @@
  *
  * Teaches: nvcc passes host code on to the host's C++ compiler, so an ordinary C program is a CUDA C
  *          program too. Nothing here runs on a device.
- * Terms:   host, device
+ * Terms:   host, device, nvcc
  * Book:    3.2.1
  * Run:     ./bin/chapter03/hello_world
  */

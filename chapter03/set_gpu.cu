@@ -1,69 +1,78 @@
 // SPDX-License-Identifier: MIT
 /*
- * set_gpu: choose a device by what it can do
+ * set_gpu: choosing a device by its properties
  *
- * Teaches: A program can make a wish and take the device that comes closest. cudaChooseDevice
- *          always has an answer, so whether it is what was wished for is left to the caller.
+ * Teaches: A program can describe the device that it needs in a cudaDeviceProp, and cudaChooseDevice
+ *          returns the closest one, for cudaSetDevice to make current. It always returns a device, so
+ *          the program has to check whether that device meets the requirements.
+ * Terms:   device properties, compute capability, current device, device
  * Book:    3.4
- * Run:     ./bin/chapter03/set_gpu
- * Differs: asks for compute capability 9.0, the first with clusters of thread blocks, which a
- *          device of today can lack; the book's 1.3 for double precision every device has.
- *          --major, --minor and --memory make other wishes. Says whether the device chosen
- *          fulfils them.
+ * Run:     ./bin/chapter03/set_gpu --major 9 --minor 0
+ * Differs: requires compute capability 9.0, the first with clusters of thread blocks, which a device
+ *          of today can lack. The book requires 1.3, for double precision, which every device has.
+ *          --major, --minor and --memory set other requirements. Says which devices meet them.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "../common/book.h"
 
-static bool fulfils(const cudaDeviceProp *device, const cudaDeviceProp *wish) {
-    bool capable = device->major > wish->major ||
-                   (device->major == wish->major && device->minor >= wish->minor);
-    return capable && device->totalGlobalMem >= wish->totalGlobalMem;
+static int major = 9, minor = 0; // --major, --minor
+static size_t memory = 0;        // --memory
+static int count_suitable(void);
+
+static bool meets_requirements(const cudaDeviceProp *prop) {
+    bool capable = prop->major > major || (prop->major == major && prop->minor >= minor);
+    return capable && prop->totalGlobalMem >= memory;
 }
 
 int main(int argc, char **argv) {
-    cudaDeviceProp prop, wish;
-    memset(&wish, 0, sizeof wish); // zero is no wish
-    wish.major = 9;
-    wish.minor = 0;
-    const Option own[] = {
-        OPTION_INT("major", &wish.major, 1, 99, "compute capability before the point"),
-        OPTION_INT("minor", &wish.minor, 0, 9, "compute capability after the point"),
-        OPTION_SIZE("memory", &wish.totalGlobalMem, 0, (size_t)1 << 50, "bytes of device memory"),
-        OPTION_END};
-    parse_options(argc, argv, "Chooses the device that comes closest to a wish.", 0, own);
-    select_device();
+    settings(argc, argv);
+    cudaDeviceProp prop;
+    int dev, current;
 
-    int count, current, chosen, candidates = 0;
+    HANDLE_ERROR(cudaGetDevice(&dev));
+    printf("ID of the current CUDA device: %d\n", dev);
+
+    memset(&prop, 0, sizeof(prop)); // a member that is 0 requires nothing
+    prop.major = major;
+    prop.minor = minor;
+    prop.totalGlobalMem = memory;
+    HANDLE_ERROR(cudaChooseDevice(&dev, &prop));
+    printf("ID of the CUDA device closest to compute capability %d.%d: %d\n", major, minor, dev);
+    HANDLE_ERROR(cudaSetDevice(dev)); // from here on allocations and launches use this device
+
+    // How cudaChooseDevice weighs the members is not documented.
+    HANDLE_ERROR(cudaGetDeviceProperties(&prop, dev));
+    bool suitable = meets_requirements(&prop);
+    if (count_suitable() == 0)
+        printf("No device meets the requirements.\n");
+    else if (!suitable)
+        printf("This device does not meet the requirements, but another one does.\n");
+
+    HANDLE_ERROR(cudaGetDevice(&current));
+    return check_value("current device", current, dev, 0) ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    const Option own[] = {
+        OPTION_INT("major", &major, 1, 99, "required compute capability, before the point"),
+        OPTION_INT("minor", &minor, 0, 9, "required compute capability, after the point"),
+        OPTION_SIZE("memory", &memory, 0, (size_t)1 << 50, "required bytes of device memory"), OPTION_END};
+    parse_options(argc, argv, "Chooses the device that comes closest to the requirements.", 0, own);
+    select_device();
+}
+
+// Prints for each device whether it meets the requirements. Returns how many do.
+static int count_suitable(void) {
+    int count, suitable = 0;
     HANDLE_ERROR(cudaGetDeviceCount(&count));
     for (int i = 0; i < count; i++) {
+        cudaDeviceProp prop;
         HANDLE_ERROR(cudaGetDeviceProperties(&prop, i));
-        bool good = fulfils(&prop, &wish);
-        candidates += good;
-        printf("Device %d: %s, compute capability %d.%d, %zu bytes: %s\n", i, prop.name, prop.major,
-               prop.minor, prop.totalGlobalMem, good ? "fulfils the wish" : "falls short");
+        bool meets = meets_requirements(&prop);
+        suitable += meets;
+        printf("Device %d: %s, compute capability %d.%d, %zu bytes: %s the requirements\n", i, prop.name,
+               prop.major, prop.minor, prop.totalGlobalMem, meets ? "meets" : "does not meet");
     }
-
-    HANDLE_ERROR(cudaGetDevice(&current));
-    printf("ID of the current CUDA device: %d\n", current);
-
-    HANDLE_ERROR(cudaChooseDevice(&chosen, &wish));
-    printf("ID of the CUDA device closest to compute capability %d.%d: %d\n", wish.major,
-           wish.minor, chosen);
-
-    HANDLE_ERROR(cudaSetDevice(chosen));
-    HANDLE_ERROR(cudaGetDevice(&current));
-    inject_error(&current, sizeof current);
-
-    // How the properties are weighed is not documented: a choice that falls short is worth a line,
-    // no failure.
-    HANDLE_ERROR(cudaGetDeviceProperties(&prop, chosen));
-    if (candidates == 0)
-        printf("No device fulfils the wish: this one has to do.\n");
-    else if (!fulfils(&prop, &wish))
-        printf("It falls short, and another device would fulfil the wish.\n");
-
-    bool ok = check_ints("current device", &current, &chosen, 1);
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    return suitable;
 }

@@ -1,33 +1,32 @@
 // SPDX-License-Identifier: MIT
 /*
- * simple_kernel: the first launch
+ * simple_kernel: the first kernel launch
  *
- * Teaches: A kernel is a function that runs on the device, launched by the host. __global__ marks
- *          it and <<<blocks, threads>>> launches it. A launch returns nothing, so its errors have
- *          to be asked for.
+ * Teaches: A kernel is a function that runs on the device: __global__ marks it, and the host launches
+ *          it with <<<blocks, threads>>>. A launch is asynchronous: it returns before the kernel has
+ *          run, and it returns no error, so the program asks for errors afterwards.
+ * Terms:   kernel, launch, __global__, asynchronous launch, synchronization, host, device
  * Book:    3.2.2
  * Run:     ./bin/chapter03/simple_kernel
- * Differs: the launch is checked. The book greets even where the kernel could not run.
+ * Differs: the launch is checked. The book's program prints its greeting even where the kernel could
+ *          not run.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include "../common/book.h"
 
 __global__ void kernel(void) {}
 
 int main(int argc, char **argv) {
-    parse_options(argc, argv, "Launches an empty kernel, then greets.", 0, NULL);
-    select_device();
-
+    settings(argc, argv);
     kernel<<<1, 1>>>();
-    HANDLE_LAUNCH();
-
-    // HANDLE_LAUNCH saw whether the launch was accepted. The kernel runs on its own time, and an
-    // error that it meets then is what waiting for it returns.
-    cudaError_t status = cudaDeviceSynchronize();
-    inject_error(&status, 1); // one byte, so that it stays in the range of the enum
-    HANDLE_ERROR(status);
-
+    HANDLE_LAUNCH();                       // was the launch accepted?
+    HANDLE_ERROR(cudaDeviceSynchronize()); // waits for the kernel: did it run without an error?
     printf("Hello, World!\n");
     return EXIT_SUCCESS;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    parse_options(argc, argv, "Launches an empty kernel, then prints a greeting.", 0, NULL);
+    select_device();
 }

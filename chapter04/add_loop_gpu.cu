@@ -30,7 +30,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc(&dev_b, n * sizeof(int)));
     HANDLE_ERROR(cudaMalloc(&dev_c, n * sizeof(int)));
 
-    fill_vectors(a, b, n); // a[i] = -i, b[i] = i * i
+    fill_vectors(a, b, n, -1); // a[i] = -i, b[i] = i * i
     HANDLE_ERROR(cudaMemcpy(dev_a, a, n * sizeof(int), cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(int), cudaMemcpyHostToDevice));
 
@@ -39,7 +39,7 @@ int main(int argc, char **argv) {
 
     HANDLE_ERROR(cudaMemcpy(c, dev_c, n * sizeof(int), cudaMemcpyDeviceToHost));
     print_sums(a, b, c, n);
-    bool ok = check_sums("c", c, n);
+    bool ok = check_sums("c", c, n, -1);
 
     HANDLE_ERROR(cudaFree(dev_a));
     HANDLE_ERROR(cudaFree(dev_b));

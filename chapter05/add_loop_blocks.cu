@@ -1,71 +1,46 @@
 // SPDX-License-Identifier: MIT
 /*
- * add_loop_blocks: adding vectors, one thread for each element
+ * add_loop_blocks: vector addition, one thread for each element
  *
- * Teaches: A block can have many threads, and one block of N threads does the work of N blocks.
- *          Each thread finds its element by its number in the block, threadIdx.x. A block has
- *          1024 threads at most, so this alone does not go far.
+ * Teaches: A block can have many threads, and threadIdx.x is the index of a thread in its block. One
+ *          block of N threads adds the same elements as N blocks of one thread, but a block has at
+ *          most 1024 threads.
+ * Terms:   thread, threadIdx, block, vector addition
  * Book:    5.2.1
- * Run:     ./bin/chapter05/add_loop_blocks
+ * Run:     ./bin/chapter05/add_loop_blocks --size 1000
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include "../common/book.h"
+#include "../common/proofs/add.h"
 
 #define N 10
 
+static size_t n = N; // --size
+
 __global__ void add(const int *a, const int *b, int *c, size_t n) {
-    size_t tid = threadIdx.x; // the element of this thread
+    size_t tid = threadIdx.x; // the element that this thread adds
     if (tid < n)
         c[tid] = a[tid] + b[tid];
 }
 
-static void print_sums(const int *a, const int *b, const int *c, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        if (n > 20 && i == 5) {
-            printf("... %zu more ...\n", n - 10);
-            i = n - 5;
-        }
-        printf("%d + %d = %d\n", a[i], b[i], c[i]);
-    }
-}
-
 int main(int argc, char **argv) {
-    size_t n = N;
-    const Option own[] = {
-        OPTION_SIZE("size", &n, 1, 1024, "elements in a vector, and threads in the block"),
-        OPTION_END};
-    parse_options(argc, argv, "Adds two vectors on the device, one thread for each element.", 0,
-                  own);
-    select_device();
-
-    size_t bytes = n * sizeof(int);
-    int *a = (int *)malloc(bytes), *b = (int *)malloc(bytes), *c = (int *)malloc(bytes);
-    int *expected = (int *)malloc(bytes);
-    HANDLE_NULL(a);
-    HANDLE_NULL(b);
-    HANDLE_NULL(c);
-    HANDLE_NULL(expected);
-    for (int i = 0; i < (int)n; i++) {
-        a[i] = i;
-        b[i] = i * i;
-        expected[i] = i * (i + 1);
-    }
-
+    settings(argc, argv);
+    int *a = host_array<int>(n), *b = host_array<int>(n), *c = host_array<int>(n);
     int *dev_a, *dev_b, *dev_c;
-    HANDLE_ERROR(cudaMalloc((void **)&dev_a, bytes));
-    HANDLE_ERROR(cudaMalloc((void **)&dev_b, bytes));
-    HANDLE_ERROR(cudaMalloc((void **)&dev_c, bytes));
-    HANDLE_ERROR(cudaMemcpy(dev_a, a, bytes, cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaMemcpy(dev_b, b, bytes, cudaMemcpyHostToDevice));
 
-    add<<<1, (unsigned)n>>>(dev_a, dev_b, dev_c, n);
+    HANDLE_ERROR(cudaMalloc(&dev_a, n * sizeof(int)));
+    HANDLE_ERROR(cudaMalloc(&dev_b, n * sizeof(int)));
+    HANDLE_ERROR(cudaMalloc(&dev_c, n * sizeof(int)));
+
+    fill_vectors(a, b, n, 1); // a[i] = i, b[i] = i * i
+    HANDLE_ERROR(cudaMemcpy(dev_a, a, n * sizeof(int), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(int), cudaMemcpyHostToDevice));
+
+    add<<<1, n>>>(dev_a, dev_b, dev_c, n);
     HANDLE_LAUNCH();
 
-    HANDLE_ERROR(cudaMemcpy(c, dev_c, bytes, cudaMemcpyDeviceToHost));
-    inject_error(c, bytes);
+    HANDLE_ERROR(cudaMemcpy(c, dev_c, n * sizeof(int), cudaMemcpyDeviceToHost));
     print_sums(a, b, c, n);
-    bool ok = check_ints("c", c, expected, n);
+    bool ok = check_sums("c", c, n, 1);
 
     HANDLE_ERROR(cudaFree(dev_a));
     HANDLE_ERROR(cudaFree(dev_b));
@@ -73,6 +48,14 @@ int main(int argc, char **argv) {
     free(a);
     free(b);
     free(c);
-    free(expected);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    const Option own[] = {OPTION_SIZE("size", &n, 1, 1024, "elements in a vector, and threads in the block"),
+                          OPTION_END};
+    parse_options(argc, argv, "Adds two vectors on the device, one thread for each element.", 0, own);
+    select_device();
 }

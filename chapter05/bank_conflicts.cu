@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: MIT
 /*
- * bank_conflicts: how the words of a warp's reads fall on the banks of shared memory
+ * bank_conflicts: access patterns of a warp to the banks of shared memory
  *
- * Teaches: Shared memory has 32 banks, and word w lies in bank w mod 32. Each bank gives out one
- *          word at a time, so lanes that want different words of one bank wait in line; lanes that
- *          want the same word are served together. A column of a 32 x 32 array lies in a single
- *          bank; a 33rd word in each row spreads it over all of them. A CPU has no banks, so the
- *          cycles of the CPU back end show no conflict.
+ * Teaches: Shared memory has 32 banks, and word w lies in bank w mod 32. A bank serves one word at a
+ *          time: when lanes of a warp read different words of one bank, a bank conflict, the reads take
+ *          turns; when they read the same word, it is broadcast. A column of a 32 x 32 array lies in one
+ *          bank; padding each row with a 33rd word spreads it over all banks.
+ * Terms:   bank conflict, bank, shared memory, broadcast, padding, warp, lane, stride, latency
  * Book:    5.3.1 (course)
  * Run:     ./bin/chapter05/bank_conflicts
+ * Differs: a CPU has no banks, so the cycles on the CPU back end show no conflicts.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include "../common/book.h"
 
 #define LANES 32 // of the one warp that reads
 #define BANKS 32
-#define WORDS (32 * 33) // 32 rows, with room for one more word in each
+#define WORDS (32 * 33) // 32 rows of 32 words and one word of padding
 #define READS 512
 
-// Lane l reads word[l] again and again. Each word holds its own number, which is where the next
-// read goes: it cannot begin before this one has ended. So the cycles are those of READS reads.
+static int turns(const int *word);
+
+// Lane l reads word[l] READS times. Each word holds its own number, which is the address of the next
+// read: a read cannot start before the previous one has ended, so the cycles are READS latencies.
 __global__ void read_words(const int *word, int *got, long long *cycles) {
     __shared__ int shared[WORDS];
     for (int i = threadIdx.x; i < WORDS; i += blockDim.x)
@@ -28,7 +29,7 @@ __global__ void read_words(const int *word, int *got, long long *cycles) {
     __syncthreads();
 
     int at = word[threadIdx.x];
-    for (int i = 0; i < 2; i++) { // the second time counts
+    for (int i = 0; i < 2; i++) { // the first iteration warms up, the second one counts
         __syncthreads();
         long long start = clock64();
         for (int r = 0; r < READS; r++)
@@ -39,27 +40,10 @@ __global__ void read_words(const int *word, int *got, long long *cycles) {
     got[threadIdx.x] = at;
 }
 
-// The largest number of different words that the lanes want from one bank: the reads take as many
-// turns.
-static int turns(const int *word) {
-    int most = 0;
-    for (int bank = 0; bank < BANKS; bank++) {
-        int different = 0;
-        for (int lane = 0; lane < LANES; lane++) {
-            bool first = word[lane] % BANKS == bank;
-            for (int other = 0; other < lane; other++)
-                first = first && word[other] != word[lane];
-            different += first;
-        }
-        most = different > most ? different : most;
-    }
-    return most;
-}
-
-// Lane l wants word (factor * l + start) mod modulus.
+// Lane l reads word (factor * l + first) mod modulus.
 static const struct {
     const char *name;
-    int factor, start, modulus;
+    int factor, first, modulus;
 } patterns[] = {
     {"stride 1 (a row)", 1, 0, WORDS},
     {"stride 2", 2, 0, WORDS},
@@ -71,30 +55,27 @@ static const struct {
 };
 
 int main(int argc, char **argv) {
-    parse_options(argc, argv, "Times reads of shared memory, with and without bank conflicts.",
-                  TIMES, NULL);
-    select_device();
+    settings(argc, argv);
     int *dev_word, *dev_got;
     long long *dev_cycles;
-    HANDLE_ERROR(cudaMalloc((void **)&dev_word, LANES * sizeof(int)));
-    HANDLE_ERROR(cudaMalloc((void **)&dev_got, LANES * sizeof(int)));
-    HANDLE_ERROR(cudaMalloc((void **)&dev_cycles, sizeof(long long)));
+    HANDLE_ERROR(cudaMalloc(&dev_word, LANES * sizeof(int)));
+    HANDLE_ERROR(cudaMalloc(&dev_got, LANES * sizeof(int)));
+    HANDLE_ERROR(cudaMalloc(&dev_cycles, sizeof(long long)));
 
     bool ok = true;
     for (const auto &pattern : patterns) {
         int word[LANES], got[LANES];
         long long cycles;
         for (int lane = 0; lane < LANES; lane++)
-            word[lane] = (pattern.factor * lane + pattern.start) % pattern.modulus;
-        HANDLE_ERROR(cudaMemcpy(dev_word, word, sizeof word, cudaMemcpyHostToDevice));
-        HANDLE_ERROR(cudaMemset(dev_got, 0xff, sizeof got));
+            word[lane] = (pattern.factor * lane + pattern.first) % pattern.modulus;
+        HANDLE_ERROR(cudaMemcpy(dev_word, word, sizeof(word), cudaMemcpyHostToDevice));
+        HANDLE_ERROR(cudaMemset(dev_got, 0xff, sizeof(got)));
 
         read_words<<<1, LANES>>>(dev_word, dev_got, dev_cycles);
         HANDLE_LAUNCH();
 
-        HANDLE_ERROR(cudaMemcpy(got, dev_got, sizeof got, cudaMemcpyDeviceToHost));
-        HANDLE_ERROR(cudaMemcpy(&cycles, dev_cycles, sizeof cycles, cudaMemcpyDeviceToHost));
-        inject_error(got, sizeof got);
+        HANDLE_ERROR(cudaMemcpy(got, dev_got, sizeof(got), cudaMemcpyDeviceToHost));
+        HANDLE_ERROR(cudaMemcpy(&cycles, dev_cycles, sizeof(cycles), cudaMemcpyDeviceToHost));
         printf("%-30s %2d turn%s\n", pattern.name, turns(word), turns(word) == 1 ? "" : "s");
         printf("    a read takes %.1f cycles\n    banks", (double)cycles / READS);
         for (int lane = 0; lane < LANES; lane++)
@@ -107,4 +88,28 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaFree(dev_got));
     HANDLE_ERROR(cudaFree(dev_cycles));
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    parse_options(argc, argv, "Times reads of shared memory, with and without bank conflicts.", TIMES, NULL);
+    select_device();
+}
+
+// The turns that the reads take: the largest number of different words that the lanes read from one
+// bank.
+static int turns(const int *word) {
+    int most = 0;
+    for (int bank = 0; bank < BANKS; bank++) {
+        int different = 0;
+        for (int lane = 0; lane < LANES; lane++) {
+            bool first = word[lane] % BANKS == bank;
+            for (int other = 0; other < lane; other++)
+                first = first && word[other] != word[lane];
+            different += first;
+        }
+        most = max_of(most, different);
+    }
+    return most;
 }

@@ -1,74 +1,54 @@
 // SPDX-License-Identifier: MIT
 /*
- * dot_gmem: the dot product without shared memory
+ * dot_gmem: dot product without shared memory
  *
- * Teaches: The device multiplies and the host adds. Without a way to work together the threads can
- *          only leave their products in global memory, and all of them travel back; dot sends back
- *          one number a block.
+ * Teaches: The device computes the products and the host adds them. Threads that do not share memory
+ *          write their products to global memory, and all of them are copied to the host; dot copies
+ *          one partial sum per block.
+ * Terms:   dot product, global memory, thread index, block, tail
  * Book:    5.3.1 (before it, course)
- * Run:     ./bin/chapter05/dot_gmem
+ * Run:     ./bin/chapter05/dot_gmem --size 1M
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include "../common/book.h"
-#include "../common/memory.h"
+#include "../common/proofs/dot.h" // expected_dot()
 
 #define N (33 * 1024)
+const int threadsPerBlock = 256;
 
-const unsigned threadsPerBlock = 256;
+static size_t n = N; // --size
+static bool check(double sum);
 
 __global__ void multiply(const float *a, const float *b, float *c, size_t n) {
     size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
-    if (tid < n) // the last block may reach past the end
+    if (tid < n) // the last block may have threads beyond the end
         c[tid] = a[tid] * b[tid];
 }
 
-// 0² + 1² + … + x²
-static double sum_squares(double x) {
-    return x * (x + 1) * (2 * x + 1) / 6;
-}
-
 int main(int argc, char **argv) {
-    size_t n = N;
-    const Option own[] = {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
-                          OPTION_END};
-    parse_options(argc, argv, "Products on the device, their sum on the host.", 0, own);
-    select_device();
-
-    size_t bytes = n * sizeof(float);
-    require_memory(3 * bytes, 3 * bytes);
-    float *a = (float *)malloc(bytes), *b = (float *)malloc(bytes), *c = (float *)malloc(bytes);
-    HANDLE_NULL(a);
-    HANDLE_NULL(b);
-    HANDLE_NULL(c);
+    settings(argc, argv);
+    float *a = host_array<float>(n), *b = host_array<float>(n), *c = host_array<float>(n);
     for (size_t i = 0; i < n; i++) {
         a[i] = i;
-        b[i] = 2 * a[i];
+        b[i] = i * 2;
     }
 
     float *dev_a, *dev_b, *dev_c;
-    HANDLE_ERROR(cudaMalloc((void **)&dev_a, bytes));
-    HANDLE_ERROR(cudaMalloc((void **)&dev_b, bytes));
-    HANDLE_ERROR(cudaMalloc((void **)&dev_c, bytes));
-    HANDLE_ERROR(cudaMemcpy(dev_a, a, bytes, cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaMemcpy(dev_b, b, bytes, cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMalloc(&dev_a, n * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_b, n * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_c, n * sizeof(float)));
+    HANDLE_ERROR(cudaMemcpy(dev_a, a, n * sizeof(float), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(float), cudaMemcpyHostToDevice));
 
-    unsigned blocks = (n + threadsPerBlock - 1) / threadsPerBlock;
-    multiply<<<blocks, threadsPerBlock>>>(dev_a, dev_b, dev_c, n);
+    multiply<<<(n + threadsPerBlock - 1) / threadsPerBlock, threadsPerBlock>>>(dev_a, dev_b, dev_c, n);
     HANDLE_LAUNCH();
 
-    HANDLE_ERROR(cudaMemcpy(c, dev_c, bytes, cudaMemcpyDeviceToHost));
-    inject_error(c, bytes);
+    HANDLE_ERROR(cudaMemcpy(c, dev_c, n * sizeof(float), cudaMemcpyDeviceToHost));
     double sum = 0;
     for (size_t i = 0; i < n; i++)
         sum += c[i];
-
-    // The host adds in double, so what counts is one rounding of each product and, from 2^24 on,
-    // one of each input.
-    double expected = 2 * sum_squares(n - 1);
-    printf("Does GPU value %.6g = %.6g?\n", sum, expected);
-    printf("%zu bytes came back\n", bytes);
-    bool ok = check_value("dot product", sum, expected, (2 + 1) * 0x1p-24);
+    printf("Does GPU value %.6g = %.6g?\n", sum, expected_dot(n));
+    printf("%zu bytes came back\n", n * sizeof(float));
+    bool ok = check(sum);
 
     HANDLE_ERROR(cudaFree(dev_a));
     HANDLE_ERROR(cudaFree(dev_b));
@@ -77,4 +57,19 @@ int main(int argc, char **argv) {
     free(b);
     free(c);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    const Option own[] = {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"), OPTION_END};
+    parse_options(argc, argv, "Products on the device, their sum on the host.", 0, own);
+    select_device();
+    require_memory(3 * n * sizeof(float), 3 * n * sizeof(float));
+}
+
+// The host adds in double, so three roundings in float remain: of the product and, from 2^24 on, of each
+// factor.
+static bool check(double sum) {
+    return check_value("dot product", sum, expected_dot(n), 3 * 0x1p-24);
 }

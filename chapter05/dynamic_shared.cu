@@ -1,32 +1,34 @@
 // SPDX-License-Identifier: MIT
 /*
- * dynamic_shared: shared memory whose size the launch decides
+ * dynamic_shared: shared memory whose size is given at the launch
  *
- * Teaches: extern __shared__ declares an array without a size, and the third number of the launch
- *          gives its bytes. A kernel has one such array, so two arrays are two parts of it, the
- *          one with the stricter alignment first. More than 48 KiB have to be asked for.
+ * Teaches: extern __shared__ declares dynamic shared memory: an array without a size. The third argument
+ *          of the launch is its size in bytes. A kernel has only one such array, so two arrays are parts
+ *          of it, the one with the larger alignment first. More than 48 KiB per block must be requested
+ *          with cudaFuncSetAttribute.
+ * Terms:   dynamic shared memory, shared memory, barrier, launch, block
  * Book:    5.3.1 (course)
  * Run:     ./bin/chapter05/dynamic_shared --size 40
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include "../common/book.h"
 
 #define N 64
 
-// Turns both arrays round. An element may be overwritten only when it has been read, so all of them
-// go to shared memory first. One block does it, for any n.
+static size_t n = N; // --size
+template <class T> static bool check(const char *name, const T *in, const T *out);
+
+// Reverses both arrays in place, with one block. All elements go to shared memory first, since one may be
+// overwritten only after it has been read.
 __global__ void reverse(int *numbers, char *letters, size_t n) {
     extern __shared__ int shared[];
-    int *shared_numbers = shared;                // n of them, each on a multiple of 4 bytes
-    char *shared_letters = (char *)(shared + n); // n of them, which may lie anywhere
+    int *shared_numbers = shared;                // n ints, aligned to 4 bytes
+    char *shared_letters = (char *)(shared + n); // n chars, which need no alignment
 
     for (size_t i = threadIdx.x; i < n; i += blockDim.x) {
         shared_numbers[i] = numbers[i];
         shared_letters[i] = letters[i];
     }
-
-    __syncthreads();
+    __syncthreads(); // both arrays are complete
 
     for (size_t i = threadIdx.x; i < n; i += blockDim.x) {
         numbers[i] = shared_numbers[n - 1 - i];
@@ -34,76 +36,65 @@ __global__ void reverse(int *numbers, char *letters, size_t n) {
     }
 }
 
-// Every kernel may use 48 KiB in a block. Most devices have more, for a kernel that says so.
-static void allow_shared(size_t bytes) {
-    int most;
-    HANDLE_ERROR(
-        cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, options.device));
-    if (bytes > (size_t)most)
-        quit(EXIT_WAIVED, "needs %zu bytes of shared memory in a block, found %d", bytes, most);
-    if (bytes > 48 << 10)
-        HANDLE_ERROR(
-            cudaFuncSetAttribute(reverse, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes));
-}
-
-static bool check(const int *got_numbers, const char *got_letters, const int *numbers,
-                  const char *letters, size_t n) {
-    int *got = (int *)malloc(n * sizeof(int)), *expected = (int *)malloc(n * sizeof(int));
-    HANDLE_NULL(got);
-    HANDLE_NULL(expected);
-    for (size_t i = 0; i < n; i++)
-        expected[i] = numbers[n - 1 - i];
-    bool ok = check_ints("number", got_numbers, expected, n);
-    for (size_t i = 0; i < n; i++) {
-        got[i] = got_letters[i];
-        expected[i] = letters[n - 1 - i];
-    }
-    ok = check_ints("letter", got, expected, n) && ok;
-    free(got);
-    free(expected);
-    return ok;
-}
-
 int main(int argc, char **argv) {
-    size_t n = N;
-    const Option own[] = {OPTION_SIZE("size", &n, 1, 1 << 20, "elements in each array"),
-                          OPTION_END};
-    parse_options(argc, argv, "Turns two arrays round in dynamic shared memory.", 0, own);
-    select_device();
-
-    size_t shared_bytes = n * sizeof(int) + n * sizeof(char);
-    allow_shared(shared_bytes);
-    int *numbers = big_random_ints(n), *turned_numbers = (int *)malloc(n * sizeof(int));
-    char *letters = (char *)malloc(n), *turned_letters = (char *)malloc(n);
-    HANDLE_NULL(turned_numbers);
-    HANDLE_NULL(letters);
-    HANDLE_NULL(turned_letters);
+    settings(argc, argv);
+    int *numbers = big_random_ints(n), *reversed_numbers = host_array<int>(n);
+    char *letters = host_array<char>(n), *reversed_letters = host_array<char>(n);
     for (size_t i = 0; i < n; i++)
         letters[i] = 'a' + i % 26;
 
     int *dev_numbers;
     char *dev_letters;
-    HANDLE_ERROR(cudaMalloc((void **)&dev_numbers, n * sizeof(int)));
-    HANDLE_ERROR(cudaMalloc((void **)&dev_letters, n));
+    HANDLE_ERROR(cudaMalloc(&dev_numbers, n * sizeof(int)));
+    HANDLE_ERROR(cudaMalloc(&dev_letters, n));
     HANDLE_ERROR(cudaMemcpy(dev_numbers, numbers, n * sizeof(int), cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_letters, letters, n, cudaMemcpyHostToDevice));
 
+    int shared_bytes = n * sizeof(int) + n * sizeof(char);
+    if (shared_bytes > 48 << 10)
+        HANDLE_ERROR(
+            cudaFuncSetAttribute(reverse, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
     reverse<<<1, 256, shared_bytes>>>(dev_numbers, dev_letters, n);
     HANDLE_LAUNCH();
 
-    HANDLE_ERROR(cudaMemcpy(turned_numbers, dev_numbers, n * sizeof(int), cudaMemcpyDeviceToHost));
-    HANDLE_ERROR(cudaMemcpy(turned_letters, dev_letters, n, cudaMemcpyDeviceToHost));
-    inject_error(turned_letters, n);
-    int shown = n < 64 ? n : 64;
-    printf("%zu ints and %zu letters in %zu bytes of shared memory\n", n, n, shared_bytes);
-    printf("%.*s\n%.*s\n", shown, letters, shown, turned_letters);
-    bool ok = check(turned_numbers, turned_letters, numbers, letters, n);
+    HANDLE_ERROR(cudaMemcpy(reversed_numbers, dev_numbers, n * sizeof(int), cudaMemcpyDeviceToHost));
+    HANDLE_ERROR(cudaMemcpy(reversed_letters, dev_letters, n, cudaMemcpyDeviceToHost));
+    int shown = min_of(n, 64);
+    printf("%zu ints and %zu letters in %d bytes of shared memory\n", n, n, shared_bytes);
+    printf("%.*s\n%.*s\n", shown, letters, shown, reversed_letters);
+    bool ok = check("number", numbers, reversed_numbers);
+    ok = check("letter", letters, reversed_letters) && ok;
 
     HANDLE_ERROR(cudaFree(dev_numbers));
     HANDLE_ERROR(cudaFree(dev_letters));
     free(numbers);
-    free(turned_numbers);
+    free(reversed_numbers);
     free(letters);
-    free(turned_letters);
+    free(reversed_letters);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    const Option own[] = {OPTION_SIZE("size", &n, 1, 1 << 20, "elements in each array"), OPTION_END};
+    parse_options(argc, argv, "Reverses two arrays in dynamic shared memory.", 0, own);
+    select_device();
+    size_t needed = n * sizeof(int) + n * sizeof(char);
+    int most; // that a kernel can request
+    HANDLE_ERROR(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, options.device));
+    if (needed > (size_t)most)
+        quit(EXIT_WAIVED, "needs %zu bytes of shared memory in a block, found %d", needed, most);
+}
+
+template <class T> static bool check(const char *name, const T *in, const T *out) {
+    int *got = host_array<int>(n), *expected = host_array<int>(n);
+    for (size_t i = 0; i < n; i++) {
+        got[i] = out[i];
+        expected[i] = in[n - 1 - i];
+    }
+    bool ok = check_ints(name, got, expected, n);
+    free(got);
+    free(expected);
+    return ok;
 }

@@ -5,7 +5,7 @@
  * Teaches: A thread that reads what another thread wrote to shared memory needs a barrier between the
  *          two. Each thread draws the value that the opposite thread of its block computed. Without
  *          __syncthreads() some threads read too early: a race condition, which --no-sync shows.
- * Terms:   shared memory, barrier, __syncthreads, race condition, two-dimensional block
+ * Terms:   shared memory, barrier, __syncthreads, race condition, data race, dim3
  * Book:    5.3.2
  * Run:     ./bin/chapter05/shared_bitmap --output spheres.png
  * Differs: --no-sync leaves the barrier out and ends with status 1 when the picture is wrong. On the

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The scene of this chapter's ray tracers, the options they share, and the check of their pictures.
+// The spheres of this chapter's ray tracers; and below the line the options that the programs share and
+// the check of their pictures.
 #ifndef CHAPTER06_SPHERES_H
 #define CHAPTER06_SPHERES_H
 
@@ -31,6 +32,15 @@ struct Sphere {
 static size_t size = DIM;     // --size
 static int spheres = SPHERES; // --spheres
 
+// Random spheres. Braces, so that the numbers are drawn from left to right.
+static inline void place_spheres(Sphere *s, int n) {
+    for (int i = 0; i < n; i++)
+        s[i] = {rnd(1.0f),          rnd(1.0f),          rnd(1.0f),       rnd(1000.0f) - 500,
+                rnd(1000.0f) - 500, rnd(1000.0f) - 500, rnd(100.0f) + 20};
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
 static inline void sphere_settings(int argc, char **argv, const char *doc, unsigned uses) {
     const Option own[] = {OPTION_SIZE("size", &size, 1, 65535, "pixels a side"),
                           OPTION_INT("spheres", &spheres, 1, MAX_SPHERES, "number of spheres"), OPTION_END};
@@ -39,20 +49,13 @@ static inline void sphere_settings(int argc, char **argv, const char *doc, unsig
     require_memory(2 * size * size * 4, size * size * 4);
 }
 
-// Random spheres. Braces, so that the numbers are drawn from left to right.
-static inline void place_spheres(Sphere *s, int n) {
-    for (int i = 0; i < n; i++)
-        s[i] = {rnd(1.0f),          rnd(1.0f),          rnd(1.0f),       rnd(1000.0f) - 500,
-                rnd(1000.0f) - 500, rnd(1000.0f) - 500, rnd(100.0f) + 20};
-}
-
 // Each ray tests every sphere: two operations for dx and dy, five for the square.
 static inline double ray_operations(void) {
     return 7.0 * size * size * spheres;
 }
 
-// The reference loops over the spheres, not over the rays, and computes in double: in each row it
-// draws a sphere where no nearer one has been drawn.
+// The reference computes in double, row by row, and loops over the spheres where the kernel loops over
+// them for each ray: a sphere is drawn where no nearer one has been drawn.
 static inline void draw_spheres(unsigned char *pixels, const Sphere *s) {
     double *depth = host_array<double>(size);
     double half = size / 2.0, unit = (double)DIM / size;

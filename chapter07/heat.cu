@@ -1,43 +1,42 @@
 // SPDX-License-Identifier: MIT
 /*
- * heat: heat that spreads over a plate, read through textures
+ * heat: heat simulation that reads linear textures
  *
- * Teaches: Threads that read near each other are what textures are for. A texture object says how
- *          memory is to be read; a kernel gets it as an argument and reads through it with
- *          tex1Dfetch.
+ * Teaches: Textures are read through a cache made for accesses near each other, such as those of a
+ *          stencil. A texture object says which memory a texture is and how it is read; a kernel takes
+ *          it as an argument and reads an element with tex1Dfetch. Here textures are bound to linear
+ *          memory, so the kernel still computes the index of each neighbour.
+ * Terms:   texture object, texture memory, texture fetch, tex1Dfetch, stencil, ping-pong buffers,
+ *          heat equation
  * Book:    7.3.4
  * Run:     ./bin/chapter07/heat --output heat.png
- * Differs: texture objects, one a buffer, which are swapped with the buffers; the page's texture
- *          references left CUDA in version 12. They are swapped in every step, so that a frame may
- *          have an odd number of steps. The rest is as in heat_gmem.
+ * Differs: texture objects in place of texture references, which CUDA 12 removed: one for each buffer,
+ *          swapped with the buffers. The rest is as in heat_gmem.
  * Picture: yes
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include "../common/book.h"
-#include "../common/color.h"
+#include "../common/color.h" // float_to_color
 #include "../common/cpu_anim.h"
-#include "../common/memory.h"
-#include "../common/proofs/heat.h"
-
-#define MAX_SIZE 11585 // 2^27 texels are the most that a texture over linear memory can have
+#include "../common/proofs/heat.h" // DIM, SPEED, STEPS, place_heaters(), place_heat()
 
 struct DataBlock {
-    size_t size = DIM;
-    int steps = STEPS; // in a frame
     unsigned char *output_bitmap;
     float *dev_inSrc, *dev_outSrc, *dev_constSrc;
-    cudaTextureObject_t texIn, texOut, texConstSrc; // the same memory
-    float *dev_before; // the temperatures before the frame that was drawn last
+    cudaTextureObject_t texIn, texOut, texConstSrc; // of the same memory
+    float *dev_before;                              // the temperatures before the last frame, for the check
     CPUAnimBitmap *bitmap;
     cudaEvent_t start, middle, stop;
     float totalTime = 0, stepTime = 0; // of all frames; of the steps in all but the first
     size_t frames = 0;
 };
 
+static size_t size = DIM; // --size
+static int steps = STEPS; // --iterations
+
+// Re-imposes the heaters: texConst holds the temperature of each heater cell, and 0 elsewhere.
 __global__ void copy_const_kernel(float *iptr, cudaTextureObject_t texConst, size_t size) {
-    size_t x = threadIdx.x + blockIdx.x * blockDim.x;
-    size_t y = threadIdx.y + blockIdx.y * blockDim.y;
+    unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
+    unsigned y = threadIdx.y + blockIdx.y * blockDim.y;
     if (x >= size || y >= size)
         return;
     size_t offset = x + y * size;
@@ -47,13 +46,13 @@ __global__ void copy_const_kernel(float *iptr, cudaTextureObject_t texConst, siz
 }
 
 __global__ void blend_kernel(float *dst, cudaTextureObject_t texIn, size_t size) {
-    size_t x = threadIdx.x + blockIdx.x * blockDim.x;
-    size_t y = threadIdx.y + blockIdx.y * blockDim.y;
+    unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
+    unsigned y = threadIdx.y + blockIdx.y * blockDim.y;
     if (x >= size || y >= size)
         return;
     size_t offset = x + y * size;
 
-    // Beyond an edge it is as warm as at the edge.
+    // Boundary condition: beyond an edge the temperature is that of the edge.
     size_t left = x > 0 ? offset - 1 : offset;
     size_t right = x < size - 1 ? offset + 1 : offset;
     size_t below = y > 0 ? offset - size : offset;
@@ -66,111 +65,78 @@ __global__ void blend_kernel(float *dst, cudaTextureObject_t texIn, size_t size)
 
 static void generate_frame(void *data, int) {
     DataBlock *d = (DataBlock *)data;
-    HANDLE_ERROR(cudaMemcpy(d->dev_before, d->dev_inSrc, d->size * d->size * sizeof(float),
-                            cudaMemcpyDeviceToDevice));
+    size_t bytes = size * size * sizeof(float);
+    HANDLE_ERROR(cudaMemcpy(d->dev_before, d->dev_inSrc, bytes, cudaMemcpyDeviceToDevice));
 
     HANDLE_ERROR(cudaEventRecord(d->start, 0));
-    dim3 blocks((d->size + 15) / 16, (d->size + 15) / 16), threads(16, 16);
-    for (int i = 0; i < d->steps; i++) {
-        copy_const_kernel<<<blocks, threads>>>(d->dev_inSrc, d->texConstSrc, d->size);
+    dim3 blocks((size + 15) / 16, (size + 15) / 16), threads(16, 16);
+    for (int i = 0; i < steps; i++) {
+        copy_const_kernel<<<blocks, threads>>>(d->dev_inSrc, d->texConstSrc, size);
         HANDLE_LAUNCH();
-        blend_kernel<<<blocks, threads>>>(d->dev_outSrc, d->texIn, d->size);
+        blend_kernel<<<blocks, threads>>>(d->dev_outSrc, d->texIn, size);
         HANDLE_LAUNCH();
-        swap(d->dev_inSrc, d->dev_outSrc);
+        swap(d->dev_inSrc, d->dev_outSrc); // the output is the input of the next step
         swap(d->texIn, d->texOut);
     }
     HANDLE_ERROR(cudaEventRecord(d->middle, 0));
-    float_to_color<<<blocks, threads>>>(d->output_bitmap, d->dev_inSrc, d->size, d->size,
-                                        d->size * sizeof(float));
+    float_to_color<<<blocks, threads>>>(d->output_bitmap, d->dev_inSrc, size, size, size * sizeof(float));
     HANDLE_LAUNCH();
-    HANDLE_ERROR(cudaMemcpy(d->bitmap->get_ptr(), d->output_bitmap, d->bitmap->image_size(),
-                            cudaMemcpyDeviceToHost));
+    HANDLE_ERROR(
+        cudaMemcpy(d->bitmap->get_ptr(), d->output_bitmap, d->bitmap->image_size(), cudaMemcpyDeviceToHost));
     HANDLE_ERROR(cudaEventRecord(d->stop, 0));
     HANDLE_ERROR(cudaEventSynchronize(d->stop));
 
-    float elapsed;
-    HANDLE_ERROR(cudaEventElapsedTime(&elapsed, d->start, d->stop));
-    d->totalTime += elapsed;
-    HANDLE_ERROR(cudaEventElapsedTime(&elapsed, d->start, d->middle));
-    d->stepTime = d->frames == 0 ? 0 : d->stepTime + elapsed;
+    float elapsedTime;
+    HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, d->start, d->stop));
+    d->totalTime += elapsedTime;
+    HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, d->start, d->middle));
+    d->stepTime += d->frames > 0 ? elapsedTime : 0;
     d->frames++;
 }
 
-// The book's figure, and a step alone once everything is warm. It reads each cell and its heater,
-// and writes the cell; what threads read that were read before come from the cache.
-static void print_times(const DataBlock *d) {
-    printf("Average Time per frame:  %3.1f ms\n", d->totalTime / d->frames);
-    if (d->frames == 1)
-        return;
-    float step = d->stepTime / (d->frames - 1) / d->steps;
-    printf("Step:                    %.3f ms, %.1f GB/s\n", step,
-           3.0 * sizeof(float) * d->size * d->size / step / 1e6);
-}
-
-// A texture whose texels are the floats of an array in memory.
+// A texture of the floats in device memory.
 static cudaTextureObject_t make_texture(float *data, size_t bytes) {
     cudaResourceDesc resource = {};
     resource.resType = cudaResourceTypeLinear;
     resource.res.linear.devPtr = data;
     resource.res.linear.desc = cudaCreateChannelDesc<float>();
     resource.res.linear.sizeInBytes = bytes;
-    cudaTextureDesc desc = {}; // nothing in it counts for floats that tex1Dfetch reads
+    cudaTextureDesc desc = {}; // the defaults: tex1Dfetch neither filters nor leaves the texture
     cudaTextureObject_t texture;
     HANDLE_ERROR(cudaCreateTextureObject(&texture, &resource, &desc, NULL));
     return texture;
 }
 
 int main(int argc, char **argv) {
+    settings(argc, argv);
     DataBlock data;
-    options.frames = 5; // of a file
-    const Option own[] = {OPTION_SIZE("size", &data.size, 1, MAX_SIZE, "cells a side"),
-                          OPTION_INT("iterations", &data.steps, 1, 10000, "steps in a frame"),
-                          OPTION_END};
-    parse_options(argc, argv, "Heat that spreads over a plate, read through textures.",
-                  ANIMATION | TIMES, own);
-    select_device();
-
-    size_t cells = data.size * data.size, bytes = cells * sizeof(float);
-    require_memory(8 * bytes, 5 * bytes);
-    CPUAnimBitmap bitmap(data.size, data.size, &data);
+    CPUAnimBitmap bitmap(size, size, &data);
     data.bitmap = &bitmap;
     HANDLE_ERROR(cudaEventCreate(&data.start));
     HANDLE_ERROR(cudaEventCreate(&data.middle));
     HANDLE_ERROR(cudaEventCreate(&data.stop));
-    HANDLE_ERROR(cudaMalloc((void **)&data.output_bitmap, bitmap.image_size()));
-    HANDLE_ERROR(cudaMalloc((void **)&data.dev_inSrc, bytes));
-    HANDLE_ERROR(cudaMalloc((void **)&data.dev_outSrc, bytes));
-    HANDLE_ERROR(cudaMalloc((void **)&data.dev_constSrc, bytes));
-    HANDLE_ERROR(cudaMalloc((void **)&data.dev_before, bytes));
+
+    size_t bytes = size * size * sizeof(float);
+    HANDLE_ERROR(cudaMalloc(&data.output_bitmap, bitmap.image_size()));
+    HANDLE_ERROR(cudaMalloc(&data.dev_inSrc, bytes));
+    HANDLE_ERROR(cudaMalloc(&data.dev_outSrc, bytes));
+    HANDLE_ERROR(cudaMalloc(&data.dev_constSrc, bytes));
+    HANDLE_ERROR(cudaMalloc(&data.dev_before, bytes));
     data.texIn = make_texture(data.dev_inSrc, bytes);
     data.texOut = make_texture(data.dev_outSrc, bytes);
     data.texConstSrc = make_texture(data.dev_constSrc, bytes);
 
-    float *heaters = (float *)malloc(bytes), *temperatures = (float *)malloc(bytes);
-    float *result = (float *)malloc(bytes);
-    HANDLE_NULL(heaters);
-    HANDLE_NULL(temperatures);
-    HANDLE_NULL(result);
-    place_heaters(heaters, data.size);
-    place_heat(temperatures, heaters, data.size);
-    HANDLE_ERROR(cudaMemcpy(data.dev_constSrc, heaters, bytes, cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaMemcpy(data.dev_inSrc, temperatures, bytes, cudaMemcpyHostToDevice));
+    float *temp = host_array<float>(size * size);
+    place_heaters(temp, size);
+    HANDLE_ERROR(cudaMemcpy(data.dev_constSrc, temp, bytes, cudaMemcpyHostToDevice));
+    place_heat(temp, temp, size);
+    HANDLE_ERROR(cudaMemcpy(data.dev_inSrc, temp, bytes, cudaMemcpyHostToDevice));
+    free(temp);
 
     bitmap.anim_and_exit(generate_frame);
-    print_times(&data);
-    HANDLE_ERROR(cudaMemcpy(result, data.dev_inSrc, bytes, cudaMemcpyDeviceToHost));
-    inject_error(result, bytes);
-    // The whole run is done again for comparison; or when it was long, its last frame.
-    size_t steps = data.frames * data.steps;
-    if (!affordable(data.size, steps)) {
-        steps = data.steps;
-        HANDLE_ERROR(cudaMemcpy(temperatures, data.dev_before, bytes, cudaMemcpyDeviceToHost));
-    }
-    bool ok = check_heat(result, temperatures, heaters, data.size, steps);
+    print_frame_times(data.totalTime, data.stepTime, data.frames, size, steps);
+    bool ok = check_frames(data.dev_inSrc, data.dev_before, size * sizeof(float), size, data.frames, steps);
 
-    free(heaters);
-    free(temperatures);
-    free(result);
     HANDLE_ERROR(cudaDestroyTextureObject(data.texIn));
     HANDLE_ERROR(cudaDestroyTextureObject(data.texOut));
     HANDLE_ERROR(cudaDestroyTextureObject(data.texConstSrc));
@@ -183,4 +149,11 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaEventDestroy(data.middle));
     HANDLE_ERROR(cudaEventDestroy(data.stop));
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    // A texture of linear memory has at most 2^27 elements, which is 11585 * 11585.
+    heat_settings(argc, argv, "Heat that spreads over a plate, read through textures.", &size, 11585, &steps);
 }

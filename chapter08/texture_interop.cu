@@ -1,78 +1,120 @@
 // SPDX-License-Identifier: MIT
 /*
- * texture_interop: a kernel writes a texture of OpenGL, and a shader draws it
+ * texture_interop: a kernel writes into a texture of OpenGL through a surface object
  *
- * Teaches: Textures of OpenGL are CUDA arrays, which a kernel writes through a surface object. The
- *          picture is a textured quad: what is drawn this way can be turned, scaled and lit, and
- *          unlike glDrawPixels it is still in OpenGL's core profile.
+ * Teaches: A registered texture of OpenGL is mapped as a CUDA array. Kernels cannot get a pointer to
+ *          it and write through a surface object. OpenGL draws the texture on a quad with a shader, so
+ *          it can be rotated, scaled and lit; glDrawPixels is not in OpenGL's core profile any more.
+ * Terms:   interoperability, surface object, CUDA array, register a resource, map, unmap, texel
  * Book:    8.2 (course)
  * Run:     ./bin/chapter08/texture_interop --output texture.png
  * Needs:   gl
  * Picture: yes
  */
-#define GL_GLEXT_PROTOTYPES // declares what OpenGL has had since 1.2
-#include <stdio.h>
-#include <stdlib.h>
-#include <GL/gl.h>
-#include <GL/glext.h>
-#include <cuda_gl_interop.h>
 #include "../common/book.h"
-#include "../common/gl_context.h"
-#include "../common/gpu_anim.h" // INTEROP_WORKS
-#include "../common/memory.h"
+#include "../common/interop.h" // the headers of OpenGL, gl_context_open(), INTEROP_WORKS
 
 #define DIM 512
 
-struct DataBlock {
-    size_t size = DIM, bytes;
-    int ticks; // of the frame drawn last
-    GLuint texture, vertices, program;
-    cudaGraphicsResource_t resource; // NULL where interop is refused, which has
-    cudaArray_t array;               // an array instead, and memory to copy it through
-    unsigned char *host;
-};
+static size_t size = DIM;                 // --size
+static GLuint texture, vertices, program; // of OpenGL; vertices and program draw the texture
+static cudaGraphicsResource_t resource;   // the texture, as CUDA names it; NULL when it is not shared
+static int last_ticks;                    // of the last frame
+static void create_quad(void);
+static void generate_and_copy(int ticks);
+static void free_copy(void);
+static bool check(const unsigned char *pixels);
 
-// Squares within squares; whole numbers, so that every machine makes the same of them.
+// Nested squares. Integer arithmetic, so every machine computes the same picture.
 __host__ __device__ static uchar4 colour(unsigned x, unsigned y, int ticks) {
     return make_uchar4((x ^ y) + ticks, y / 2, (x & y) - 2 * ticks, 255);
 }
 
-__global__ void kernel(cudaSurfaceObject_t surface, size_t size, int ticks) {
+__global__ void kernel(cudaSurfaceObject_t surface, int size, int ticks) {
     int x = threadIdx.x + blockIdx.x * blockDim.x;
     int y = threadIdx.y + blockIdx.y * blockDim.y;
-    if (x < (int)size && y < (int)size)
-        surf2Dwrite(colour(x, y, ticks), surface, x * (int)sizeof(uchar4), y); // x in bytes
+    if (x < size && y < size)
+        surf2Dwrite(colour(x, y, ticks), surface, x * (int)sizeof(uchar4), y); // x is in bytes
 }
 
-static void run_kernel(cudaArray_t array, size_t size, int ticks) {
+static void run_kernel(cudaArray_t array, int ticks) {
     cudaResourceDesc desc = {};
     desc.resType = cudaResourceTypeArray;
     desc.res.array.array = array;
     cudaSurfaceObject_t surface;
     HANDLE_ERROR(cudaCreateSurfaceObject(&surface, &desc));
-    unsigned side = (size + 15) / 16;
-    dim3 blocks(side, side), threads(16, 16);
-    kernel<<<blocks, threads>>>(surface, size, ticks);
+
+    dim3 grids((size + 15) / 16, (size + 15) / 16), threads(16, 16);
+    kernel<<<grids, threads>>>(surface, size, ticks);
     HANDLE_LAUNCH();
     HANDLE_ERROR(cudaDestroySurfaceObject(surface));
 }
 
-static void generate_frame(void *data, int ticks) {
-    DataBlock *d = (DataBlock *)data;
-    d->ticks = ticks;
-    if (d->resource) {
-        cudaArray_t array;
-        HANDLE_ERROR(cudaGraphicsMapResources(1, &d->resource, NULL));
-        HANDLE_ERROR(cudaGraphicsSubResourceGetMappedArray(&array, d->resource, 0, 0));
-        run_kernel(array, d->size, ticks);
-        HANDLE_ERROR(cudaGraphicsUnmapResources(1, &d->resource, NULL));
-    } else {
-        run_kernel(d->array, d->size, ticks);
-        HANDLE_ERROR(cudaMemcpy2DFromArray(d->host, d->size * 4, d->array, 0, 0, d->size * 4,
-                                           d->size, cudaMemcpyDeviceToHost));
-        glTexSubImage2D(GL_TEXTURE_2D, 0, 0, 0, d->size, d->size, GL_RGBA, GL_UNSIGNED_BYTE,
-                        d->host);
+// While the texture is mapped, only CUDA may use it; after unmapping, only OpenGL.
+static void generate_frame(void *, int ticks) {
+    last_ticks = ticks;
+    if (!resource) {
+        generate_and_copy(ticks);
+        return;
     }
+    cudaArray_t array;
+    HANDLE_ERROR(cudaGraphicsMapResources(1, &resource, NULL));
+    HANDLE_ERROR(cudaGraphicsSubResourceGetMappedArray(&array, resource, 0, 0));
+    run_kernel(array, ticks);
+    HANDLE_ERROR(cudaGraphicsUnmapResources(1, &resource, NULL));
+}
+
+static void draw_quad(void *) {
+    glUseProgram(program);
+    glBindVertexArray(vertices);
+    glDrawArrays(GL_TRIANGLE_STRIP, 0, 4);
+    glBindVertexArray(0);
+    glUseProgram(0);
+}
+
+// Called after the last frame, while the OpenGL context still exists.
+static void release(void *) {
+    if (resource)
+        HANDLE_ERROR(cudaGraphicsUnregisterResource(resource));
+    free_copy();
+    glDeleteTextures(1, &texture);
+    glDeleteVertexArrays(1, &vertices);
+    glDeleteProgram(program);
+}
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    Canvas canvas = {};
+    canvas.width = canvas.height = size;
+    canvas.pixels = host_array<unsigned char>(size * size * 4);
+    canvas.frame = generate_frame;
+    canvas.draw = draw_quad;
+    canvas.release = release;
+    gl_context_open(&canvas, options.device);
+
+    glGenTextures(1, &texture);
+    glBindTexture(GL_TEXTURE_2D, texture);
+    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_NEAREST); // the default needs mipmaps
+    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAG_FILTER, GL_NEAREST);
+    glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, size, size, 0, GL_RGBA, GL_UNSIGNED_BYTE, NULL);
+    create_quad();
+    if (!INTEROP_WORKS(cudaGraphicsGLRegisterImage(&resource, texture, GL_TEXTURE_2D,
+                                                   cudaGraphicsRegisterFlagsSurfaceLoadStore)))
+        resource = NULL;
+
+    display_canvas(&canvas); // calls generate_frame and draw_quad, and reads back what OpenGL drew
+    bool ok = check(canvas.pixels);
+    free(canvas.pixels);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    const Option own[] = {OPTION_SIZE("size", &size, 1, 16384, "pixels a side"), OPTION_END};
+    parse_options(argc, argv, "Animates a texture of OpenGL.", ANIMATION, own);
+    select_device();
+    require_memory(5 * size * size * 4, size * size * 4);
 }
 
 static GLuint compile(GLenum type, const char *source) {
@@ -89,9 +131,9 @@ static GLuint compile(GLenum type, const char *source) {
     return shader;
 }
 
-// Four vertices in the corners of the picture, and a texture that covers them. The vertex shader
-// knows their places by their numbers, so there are no buffers.
-static void create_quad(DataBlock *d) {
+// A quad that covers the picture, with the texture on it. The vertex shader computes each corner from the
+// vertex's number, so no buffer of vertices is needed.
+static void create_quad(void) {
     GLuint vertex = compile(GL_VERTEX_SHADER, R"(#version 330 core
         out vec2 place;
         void main() {
@@ -103,83 +145,45 @@ static void create_quad(DataBlock *d) {
         in vec2 place;
         out vec4 colour;
         void main() { colour = texture(picture, place); })");
-    d->program = glCreateProgram();
-    glAttachShader(d->program, vertex);
-    glAttachShader(d->program, fragment);
-    glLinkProgram(d->program);
+    program = glCreateProgram();
+    glAttachShader(program, vertex);
+    glAttachShader(program, fragment);
+    glLinkProgram(program);
     glDeleteShader(vertex);
     glDeleteShader(fragment);
-    glGenVertexArrays(1, &d->vertices);
-    glGenTextures(1, &d->texture);
-    glBindTexture(GL_TEXTURE_2D, d->texture);
-    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_NEAREST); // there are no mipmaps
-    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAG_FILTER, GL_NEAREST);
-    glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, d->size, d->size, 0, GL_RGBA, GL_UNSIGNED_BYTE, NULL);
+    glGenVertexArrays(1, &vertices);
 }
 
-static void draw_quad(void *data) {
-    DataBlock *d = (DataBlock *)data;
-    glUseProgram(d->program);
-    glBindVertexArray(d->vertices);
-    glDrawArrays(GL_TRIANGLE_STRIP, 0, 4);
-    glBindVertexArray(0);
-    glUseProgram(0);
-}
+// Where the driver refuses to share the texture: the kernel writes a CUDA array of its own, which is
+// copied to the host and from there into the texture.
+static cudaArray_t own_array;
+static unsigned char *host;
 
-static void release(void *data) {
-    DataBlock *d = (DataBlock *)data;
-    if (d->resource)
-        HANDLE_ERROR(cudaGraphicsUnregisterResource(d->resource));
-    HANDLE_ERROR(cudaFreeArray(d->array));
-    free(d->host);
-    glDeleteTextures(1, &d->texture);
-    glDeleteVertexArrays(1, &d->vertices);
-    glDeleteProgram(d->program);
-}
-
-static bool check(const DataBlock *d, const unsigned char *pixels) {
-    uchar4 *expected = (uchar4 *)malloc(d->bytes);
-    HANDLE_NULL(expected);
-    for (size_t i = 0; i < d->size * d->size; i++)
-        expected[i] = colour(i % d->size, i / d->size, d->ticks);
-    bool ok = check_pixels("pixel", pixels, (unsigned char *)expected, d->size * d->size, 0);
-    free(expected);
-    return ok;
-}
-
-int main(int argc, char **argv) {
-    DataBlock data = {};
-    data.size = DIM;
-    const Option own[] = {OPTION_SIZE("size", &data.size, 1, 16384, "pixels a side"), OPTION_END};
-    parse_options(argc, argv, "Animates a texture of OpenGL.", ANIMATION, own);
-    select_device();
-    data.bytes = data.size * data.size * 4;
-    require_memory(6 * data.bytes, data.bytes);
-
-    Canvas canvas = {};
-    canvas.width = canvas.height = data.size;
-    canvas.pixels = (unsigned char *)calloc(data.bytes, 1);
-    HANDLE_NULL(canvas.pixels);
-    canvas.data = &data;
-    canvas.frame = generate_frame;
-    canvas.draw = draw_quad;
-    canvas.release = release;
-    gl_context_open(&canvas, options.device);
-    create_quad(&data);
-    if (!INTEROP_WORKS(cudaGraphicsGLRegisterImage(&data.resource, data.texture, GL_TEXTURE_2D,
-                                                   cudaGraphicsRegisterFlagsSurfaceLoadStore))) {
+static void generate_and_copy(int ticks) {
+    if (!own_array) {
         cudaChannelFormatDesc rgba = cudaCreateChannelDesc<uchar4>();
-        data.resource = NULL;
-        HANDLE_ERROR(
-            cudaMallocArray(&data.array, &rgba, data.size, data.size, cudaArraySurfaceLoadStore));
-        HANDLE_NULL(data.host = (unsigned char *)malloc(data.bytes));
+        HANDLE_ERROR(cudaMallocArray(&own_array, &rgba, size, size, cudaArraySurfaceLoadStore));
+        host = host_array<unsigned char>(size * size * 4);
     }
+    run_kernel(own_array, ticks);
+    HANDLE_ERROR(
+        cudaMemcpy2DFromArray(host, size * 4, own_array, 0, 0, size * 4, size, cudaMemcpyDeviceToHost));
+    glTexSubImage2D(GL_TEXTURE_2D, 0, 0, 0, size, size, GL_RGBA, GL_UNSIGNED_BYTE, host);
+}
 
-    display_canvas(&canvas); // leaves in the pixels what was drawn last
-    inject_error(canvas.pixels, data.bytes);
-    bool ok = check(&data, canvas.pixels);
+static void free_copy(void) {
+    HANDLE_ERROR(cudaFreeArray(own_array));
+    free(host);
+}
+
+static void expect(size_t x, size_t y, const unsigned char *, unsigned char *expected) {
+    uchar4 pixel = colour(x, y, last_ticks);
+    memcpy(expected, &pixel, 4);
+}
+
+static bool check(const unsigned char *pixels) {
+    bool ok = check_picture("pixel", pixels, size, size, expect, 0);
     if (ok)
-        printf("Frame %d is right, as OpenGL drew it.\n", data.ticks);
-    free(canvas.pixels);
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+        printf("Frame %d is right, as OpenGL drew it.\n", last_ticks);
+    return ok;
 }

@@ -1,81 +1,46 @@
 // SPDX-License-Identifier: MIT
 /*
- * hist_gpu_shmem_atomics: how often each byte occurs, counted in shared memory first
+ * hist_gpu_shmem_atomics: histogram with atomics in shared memory, one copy of the bins per block
  *
- * Teaches: Each block counts into bins of its own in shared memory, and adds them to those in
- *          global memory when it is done. More atomic additions than before, but 256 threads meet
- *          at a bin instead of all, in a memory that is next to them: it is many times faster.
+ * Teaches: Privatization: each block counts into bins of its own in shared memory and adds them to
+ *          the bins in global memory at the end. There are more atomic operations than before, but
+ *          only the 256 threads of a block contend for a bin, and shared memory has a much lower
+ *          latency.
+ * Terms:   privatization, shared memory, atomic operation, contention, histogram bin, barrier
  * Book:    9.4.2 (shared memory)
  * Run:     ./bin/chapter09/hist_gpu_shmem_atomics
- * Differs: the sums have 64 bits, so that more than 4 GiB can be counted; those of a block 32, and
- *          there are enough blocks for that. --fill takes data that are not spread evenly. The
- *          kernel is timed alone as well.
+ * Differs: the bins in global memory have 64 bits, so that more than 4 GiB can be counted. Those of a
+ *          block have 32 bits; large data get enough blocks that none of them overflows. --fill
+ *          selects data that do not spread evenly over the bins. The kernel is timed alone as well.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <algorithm>
 #include "../common/book.h"
-#include "../common/memory.h"
-
-#define SIZE (100 * 1024 * 1024)
-#define BINS 256
-#define RUNS 11
-
-enum { RANDOM, EQUAL, SKEWED };
+#include "../common/timing.h"
+#include "hist.h" // SIZE, BINS, size, make_data(), check_histogram()
 
 __global__ void histo_kernel(const unsigned char *buffer, size_t size, unsigned long long *histo) {
-    __shared__ unsigned temp[BINS]; // as many as a block has threads
+    __shared__ unsigned temp[BINS]; // one bin for each thread of the block
     temp[threadIdx.x] = 0;
-    __syncthreads();
+    __syncthreads(); // all bins are 0
 
     size_t stride = (size_t)blockDim.x * gridDim.x;
     for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < size; i += stride)
         atomicAdd(&temp[buffer[i]], 1);
-    __syncthreads();
+    __syncthreads(); // the block has counted all its bytes
 
     atomicAdd(&histo[threadIdx.x], temp[threadIdx.x]);
 }
 
-static unsigned char *make_data(size_t size, int fill) {
-    unsigned char *data = (unsigned char *)big_random_block(size);
-    if (fill == EQUAL)
-        memset(data, data[0], size);
-    for (size_t i = 0; fill == SKEWED && i < size; i++)
-        data[i] = data[i] * data[i] * data[i] >> 16; // small values often, 0 for one byte in six
-    return data;
-}
-
-// Counts down, from the histogram to nothing: each bin must end at 0.
-static bool verify(unsigned long long *histo, const unsigned char *buffer, size_t size) {
-    for (size_t i = 0; i < size; i++)
-        histo[buffer[i]]--;
-    int wrong = 0;
-    for (int bin = 0; bin < BINS; bin++)
-        if (histo[bin] != 0 && wrong++ < 5)
-            fprintf(stderr, "bin %d: %+lld\n", bin, (long long)histo[bin]);
-    if (wrong > 0)
-        fprintf(stderr, "%d of %d bins are off by that much\n", wrong, BINS);
-    return wrong == 0;
-}
-
 int main(int argc, char **argv) {
-    size_t size = SIZE;
-    int fill = RANDOM;
-    const Option own[] = {OPTION_SIZE("size", &size, 1, 1LL << 44, "bytes to count"),
-                          OPTION_WORD("fill", &fill, "random|equal|skewed", "what the bytes are"),
-                          OPTION_END};
-    parse_options(argc, argv, "Counts bytes on the device, in shared memory first.", TIMES, own);
-    select_device();
-    require_memory(size, size);
-    unsigned char *buffer = make_data(size, fill);
+    settings(argc, argv);
+    unsigned char *buffer = make_data();
 
-    // Twice as many blocks as multiprocessors: for this kernel the book found that to be fastest.
+    // Twice as many blocks as multiprocessors, which the book found to be fastest; at least one for each
+    // 2 GiB, so that no 32-bit bin overflows.
     cudaDeviceProp prop;
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
-    unsigned blocks = std::max<size_t>(prop.multiProcessorCount * 2, (size >> 31) + 1);
+    unsigned blocks = max_of(prop.multiProcessorCount * 2, (size >> 31) + 1);
 
-    // The time that the book measures: from the empty device to the histogram on the host.
+    // The book's figure includes the allocations and the copies.
     cudaEvent_t start, stop;
     HANDLE_ERROR(cudaEventCreate(&start));
     HANDLE_ERROR(cudaEventCreate(&stop));
@@ -83,47 +48,31 @@ int main(int argc, char **argv) {
 
     unsigned char *dev_buffer;
     unsigned long long *dev_histo, histo[BINS], again[BINS];
-    HANDLE_ERROR(cudaMalloc((void **)&dev_buffer, size));
+    HANDLE_ERROR(cudaMalloc(&dev_buffer, size));
     HANDLE_ERROR(cudaMemcpy(dev_buffer, buffer, size, cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaMalloc((void **)&dev_histo, sizeof(histo)));
+    HANDLE_ERROR(cudaMalloc(&dev_histo, sizeof(histo)));
     HANDLE_ERROR(cudaMemset(dev_histo, 0, sizeof(histo)));
+
     histo_kernel<<<blocks, BINS>>>(dev_buffer, size, dev_histo);
     HANDLE_LAUNCH();
     HANDLE_ERROR(cudaMemcpy(histo, dev_histo, sizeof(histo), cudaMemcpyDeviceToHost));
 
     HANDLE_ERROR(cudaEventRecord(stop, 0));
     HANDLE_ERROR(cudaEventSynchronize(stop));
-    float elapsed;
-    HANDLE_ERROR(cudaEventElapsedTime(&elapsed, start, stop));
-    printf("Time to generate:  %3.1f ms\n", elapsed);
+    float elapsedTime;
+    HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
+    printf("Time to generate:  %3.1f ms\n", elapsedTime);
 
-    // The kernel alone, which by now is warm: the median of RUNS runs, or of those that a second
-    // has room for.
-    float ms[RUNS], total = 0;
-    int runs = 0;
-    while (runs < RUNS && total < 1000) {
-        HANDLE_ERROR(cudaMemset(dev_histo, 0, sizeof(histo)));
-        HANDLE_ERROR(cudaEventRecord(start, 0));
-        histo_kernel<<<blocks, BINS>>>(dev_buffer, size, dev_histo);
-        HANDLE_LAUNCH();
-        HANDLE_ERROR(cudaEventRecord(stop, 0));
-        HANDLE_ERROR(cudaEventSynchronize(stop));
-        HANDLE_ERROR(cudaEventElapsedTime(&ms[runs], start, stop));
-        total += ms[runs++];
-    }
-    std::nth_element(ms, ms + runs / 2, ms + runs);
-    printf("Kernel:            %.3f ms, %.3f GB/s\n", ms[runs / 2], size / ms[runs / 2] / 1e6);
+    float ms = median_ms([&] { histo_kernel<<<blocks, BINS>>>(dev_buffer, size, dev_histo); },
+                         [&] { HANDLE_ERROR(cudaMemset(dev_histo, 0, sizeof(histo))); });
+    printf("Kernel:            %.3f ms, %.3f GB/s\n", ms, size / ms / 1e6);
     HANDLE_ERROR(cudaMemcpy(again, dev_histo, sizeof(histo), cudaMemcpyDeviceToHost));
 
-    inject_error(histo, sizeof(histo));
     unsigned long long histoCount = 0;
     for (int i = 0; i < BINS; i++)
         histoCount += histo[i];
     printf("Histogram Sum:  %llu\n", histoCount);
-    bool ok = memcmp(histo, again, sizeof(histo)) == 0;
-    if (!ok)
-        fprintf(stderr, "the first and the last run differ\n");
-    ok = verify(histo, buffer, size) && ok;
+    bool ok = check_histogram(histo, buffer) && check_counts("bin of the last run", again, histo, BINS);
 
     HANDLE_ERROR(cudaEventDestroy(start));
     HANDLE_ERROR(cudaEventDestroy(stop));
@@ -131,4 +80,10 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaFree(dev_buffer));
     free(buffer);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    hist_settings(argc, argv, "Counts bytes on the device, in shared memory first.", TIMES);
 }

@@ -1,135 +1,43 @@
 // SPDX-License-Identifier: MIT
 /*
- * basic_double_stream: chunks in two streams, depth first
+ * basic_double_stream: two streams, depth-first issue
  *
- * Teaches: Two streams may run at the same time: one copies while the other computes, or copies the
- *          other way. This program gives all the work of a chunk to one stream, then that of the
- *          next chunk to the other: depth first. Devices of the book's time gained nothing that
- *          way.
+ * Teaches: Work in different streams may overlap: a copy in one stream runs while a kernel, or a copy in
+ *          the other direction, runs in the other. Depth-first issue puts all steps of a chunk into one
+ *          stream, then those of the next chunk into the other. On a device with one copy engine, the
+ *          copy up for the second stream waits behind the copy down of the first, so nothing overlaps.
+ * Terms:   stream, overlap, depth-first issue, copy engine, asynchronous copy, page-locked memory, pipeline
  * Book:    10.5
  * Run:     ./bin/chapter10/basic_double_stream --output timeline.svg
- * Differs: the input is masked, so that three of them do not overflow. The result is verified, any
- *          size goes, also one that is no multiple of the chunk. The timeline, from events around
- *          each copy and kernel, is drawn as text and, with --output, as SVG. How much overlaps is
- *          measured: the parts, each alone in one stream, against the whole. Then: one copy engine
- *          with one queue, in which the copy down of the first stream stood before the copy up of
- *          the second. Today a device has an engine for each direction and hardware queues for many
- *          streams, and the order of the calls matters little: an H200 (CUDA 13.0, 2026-11-20) took
- *          5.25 ms in one stream, 3.41 ms depth first and 3.52 ms breadth first. The CPU back end
- *          runs every call to its end, so there the parts are the whole.
+ * Differs: the input is masked, so that the sum of three numbers does not overflow. The result is
+ *          verified, and the size need not be a multiple of the chunk. The timeline is drawn as text and,
+ *          with --output, as SVG. To show the overlap, the parts are also timed in one stream. Devices of
+ *          the book's time had one copy engine with one queue. Today's have one for each direction, and
+ *          hardware queues for many streams, so the order of the calls matters little: an H200 (CUDA
+ *          13.0, 2026-11-20) took 5.25 ms in one stream, 3.41 ms depth first and 3.52 ms breadth first.
+ *          The CPU back end finishes each call before the next one, so nothing overlaps there.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "../common/book.h"
-#include "../common/memory.h"
-#include "timeline.h"
+#include "streams.h" // size, chunk, fill_random(), verify(); Timeline, COPY_UP, KERNEL, COPY_DOWN
 
-#define N              (1024 * 1024)
-#define FULL_DATA_SIZE (N * 20)
-#define MASK           0x1fffffff // three times as much still fits an int
+#define STREAMS 2
 
-// The average of two averages: those of three neighbours in a and in b. As in the book only the
-// first is where the thread is, the other two are among the first 256 elements of the chunk.
+// The average of two averages: of three elements of a and of three of b. As in the book, the second and
+// the third are among the first 256 elements of the chunk.
 __global__ void kernel(const int *a, const int *b, int *c, size_t n) {
     size_t idx = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
-    size_t first = n < 256 ? n : 256;
     if (idx < n) {
-        size_t idx1 = (idx + 1) % first, idx2 = (idx + 2) % first;
+        size_t first = n < 256 ? n : 256;
+        size_t idx1 = (idx + 1) % first;
+        size_t idx2 = (idx + 2) % first;
         float as = (a[idx] + a[idx1] + a[idx2]) / 3.0f;
         float bs = (b[idx] + b[idx1] + b[idx2]) / 3.0f;
         c[idx] = (as + bs) / 2;
     }
 }
 
-// Nothing here can be fused or reordered, so float rounds on the host as it does on the device.
-static bool verify(const int *a, const int *b, const int *c, size_t size, size_t chunk) {
-    int *expected = (int *)malloc(size * sizeof(int));
-    HANDLE_NULL(expected);
-    for (size_t start = 0; start < size; start += chunk) {
-        size_t n = size - start < chunk ? size - start : chunk, first = n < 256 ? n : 256;
-        for (size_t i = 0; i < n; i++) {
-            size_t places[] = {start + i, start + (i + 1) % first, start + (i + 2) % first};
-            int suma = 0, sumb = 0;
-            for (size_t place : places) {
-                suma += a[place];
-                sumb += b[place];
-            }
-            expected[start + i] = (int)((suma / 3.0f + sumb / 3.0f) / 2);
-        }
-    }
-    bool ok = check_ints("c", c, expected, size);
-    free(expected);
-    return ok;
-}
-
-#define STREAMS 2
-
-struct Stream {
-    cudaStream_t stream;
-    int *dev_a, *dev_b, *dev_c; // a chunk each
-};
-
-struct Data {
-    size_t size, chunk;
-    int *host_a, *host_b, *host_c; // pinned: other memory cannot be copied while the host goes on
-    Stream streams[STREAMS];
-};
-
-// Depth first: all that a chunk needs goes into its stream, then the next chunk into the other one.
-static void run(const Data &d, int streams, Timeline &timeline) {
-    timeline.clear();
-    for (size_t i = 0, turn = 0; i < d.size; i += d.chunk, turn++) {
-        size_t n = d.size - i < d.chunk ? d.size - i : d.chunk;
-        int s = turn % streams;
-        const Stream &my = d.streams[s];
-        timeline.begin(COPY_UP, s, my.stream);
-        HANDLE_ERROR(cudaMemcpyAsync(my.dev_a, d.host_a + i, n * sizeof(int),
-                                     cudaMemcpyHostToDevice, my.stream));
-        HANDLE_ERROR(cudaMemcpyAsync(my.dev_b, d.host_b + i, n * sizeof(int),
-                                     cudaMemcpyHostToDevice, my.stream));
-        timeline.end(my.stream);
-        timeline.begin(KERNEL, s, my.stream);
-        kernel<<<(n + 255) / 256, 256, 0, my.stream>>>(my.dev_a, my.dev_b, my.dev_c, n);
-        HANDLE_LAUNCH();
-        timeline.end(my.stream);
-        timeline.begin(COPY_DOWN, s, my.stream);
-        HANDLE_ERROR(cudaMemcpyAsync(d.host_c + i, my.dev_c, n * sizeof(int),
-                                     cudaMemcpyDeviceToHost, my.stream));
-        timeline.end(my.stream);
-    }
-}
-
 int main(int argc, char **argv) {
-    Data d = {};
-    d.size = FULL_DATA_SIZE;
-    d.chunk = N;
-    const char *output = NULL;
-    const Option own[] = {OPTION_SIZE("size", &d.size, 1, 1LL << 40, "elements in all"),
-                          OPTION_SIZE("chunk", &d.chunk, 1, 1 << 30, "elements at a time"),
-                          OPTION_FILE("output", &output, "write the timeline to FILE, an .svg"),
-                          OPTION_END};
-    parse_options(argc, argv, "Copies and computes in chunks, depth first in two streams.", TIMES,
-                  own);
-    check_svg(output);
-    select_device();
-    size_t bytes = d.size * sizeof(int), part = (d.size < d.chunk ? d.size : d.chunk) * sizeof(int);
-    require_memory(4 * bytes, 2 * 3 * part);
-    HANDLE_ERROR(cudaHostAlloc((void **)&d.host_a, bytes, cudaHostAllocDefault));
-    HANDLE_ERROR(cudaHostAlloc((void **)&d.host_b, bytes, cudaHostAllocDefault));
-    HANDLE_ERROR(cudaHostAlloc((void **)&d.host_c, bytes, cudaHostAllocDefault));
-    random_bytes(d.host_a, bytes);
-    random_bytes(d.host_b, bytes);
-    for (size_t i = 0; i < d.size; i++) {
-        d.host_a[i] &= MASK;
-        d.host_b[i] &= MASK;
-    }
-    for (Stream &s : d.streams) {
-        HANDLE_ERROR(cudaStreamCreate(&s.stream));
-        HANDLE_ERROR(cudaMalloc((void **)&s.dev_a, part));
-        HANDLE_ERROR(cudaMalloc((void **)&s.dev_b, part));
-        HANDLE_ERROR(cudaMalloc((void **)&s.dev_c, part));
-    }
+    settings(argc, argv);
     cudaDeviceProp prop;
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
     printf("Copy engines: %d\n", prop.asyncEngineCount);
@@ -137,49 +45,77 @@ int main(int argc, char **argv) {
     cudaEvent_t start, stop;
     HANDLE_ERROR(cudaEventCreate(&start));
     HANDLE_ERROR(cudaEventCreate(&stop));
-    Timeline timeline;
-    float elapsed, alone = 0;
-    // Once to warm up, then in one stream, where each part has the device to itself, then in both.
-    float up = 0, kernels = 0, down = 0;
+
+    // Each stream has device memory for a chunk of its own.
+    cudaStream_t stream[STREAMS];
+    int *dev_a[STREAMS], *dev_b[STREAMS], *dev_c[STREAMS];
+    for (int s = 0; s < STREAMS; s++) {
+        HANDLE_ERROR(cudaStreamCreate(&stream[s]));
+        HANDLE_ERROR(cudaMalloc(&dev_a[s], chunk * sizeof(int)));
+        HANDLE_ERROR(cudaMalloc(&dev_b[s], chunk * sizeof(int)));
+        HANDLE_ERROR(cudaMalloc(&dev_c[s], chunk * sizeof(int)));
+    }
+
+    // From pageable memory, cudaMemcpyAsync would not be asynchronous.
+    int *host_a, *host_b, *host_c;
+    HANDLE_ERROR(cudaHostAlloc(&host_a, size * sizeof(int), cudaHostAllocDefault));
+    HANDLE_ERROR(cudaHostAlloc(&host_b, size * sizeof(int), cudaHostAllocDefault));
+    HANDLE_ERROR(cudaHostAlloc(&host_c, size * sizeof(int), cudaHostAllocDefault));
+    fill_random(host_a);
+    fill_random(host_b);
+
+    // One run in one stream to warm up, one in one stream to measure each part alone, one in both.
+    Timeline timeline(stream, STREAMS); // step() records an event before and after what follows it
+    float elapsedTime;
     for (int streams : {1, 1, STREAMS}) {
-        memset(d.host_c, 0xff, bytes);
+        memset(host_c, 0xff, size * sizeof(int)); // so each run must write the whole result
         HANDLE_ERROR(cudaEventRecord(start, 0));
-        run(d, streams, timeline);
-        for (const Stream &s : d.streams)
-            HANDLE_ERROR(cudaStreamSynchronize(s.stream));
+
+        // Depth first: all steps of a chunk, then the next chunk in the other stream.
+        for (size_t i = 0; i < size; i += chunk) {
+            int s = i / chunk % streams;
+            size_t n = min_of(chunk, size - i);
+            timeline.step(COPY_UP, stream[s]);
+            HANDLE_ERROR(
+                cudaMemcpyAsync(dev_a[s], host_a + i, n * sizeof(int), cudaMemcpyHostToDevice, stream[s]));
+            HANDLE_ERROR(
+                cudaMemcpyAsync(dev_b[s], host_b + i, n * sizeof(int), cudaMemcpyHostToDevice, stream[s]));
+            timeline.step(KERNEL, stream[s]);
+            kernel<<<(n + 255) / 256, 256, 0, stream[s]>>>(dev_a[s], dev_b[s], dev_c[s], n);
+            HANDLE_LAUNCH();
+            timeline.step(COPY_DOWN, stream[s]);
+            HANDLE_ERROR(
+                cudaMemcpyAsync(host_c + i, dev_c[s], n * sizeof(int), cudaMemcpyDeviceToHost, stream[s]));
+        }
+        timeline.end();
+
+        for (int s = 0; s < STREAMS; s++)
+            HANDLE_ERROR(cudaStreamSynchronize(stream[s]));
         HANDLE_ERROR(cudaEventRecord(stop, 0));
         HANDLE_ERROR(cudaEventSynchronize(stop));
-        HANDLE_ERROR(cudaEventElapsedTime(&elapsed, start, stop));
-        timeline.read(start);
-        if (streams == 1) {
-            up = timeline.sum(COPY_UP);
-            kernels = timeline.sum(KERNEL);
-            down = timeline.sum(COPY_DOWN);
-            alone = elapsed;
-        }
+        HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
+        timeline.read(start, elapsedTime);
     }
-    printf("Time taken:  %3.1f ms\n", elapsed);
-    printf("In one stream %.3f ms: copies up %.3f ms, kernels %.3f ms, copies down %.3f ms\n",
-           alone, up, kernels, down);
-    printf("The parts together are %.2f times the whole of %.3f ms\n",
-           (up + kernels + down) / elapsed, elapsed);
-    inject_error(d.host_c, bytes);
-    bool ok = verify(d.host_a, d.host_b, d.host_c, d.size, d.chunk);
-    timeline.print(STREAMS, elapsed);
-    if (output)
-        timeline.write_svg(output, "basic_double_stream", STREAMS, elapsed);
+    printf("Time taken:  %3.1f ms\n", elapsedTime);
+    report(timeline);
+    bool ok = verify(host_a, host_b, host_c);
 
-    timeline.release();
+    HANDLE_ERROR(cudaFreeHost(host_a));
+    HANDLE_ERROR(cudaFreeHost(host_b));
+    HANDLE_ERROR(cudaFreeHost(host_c));
+    for (int s = 0; s < STREAMS; s++) {
+        HANDLE_ERROR(cudaFree(dev_a[s]));
+        HANDLE_ERROR(cudaFree(dev_b[s]));
+        HANDLE_ERROR(cudaFree(dev_c[s]));
+        HANDLE_ERROR(cudaStreamDestroy(stream[s]));
+    }
     HANDLE_ERROR(cudaEventDestroy(start));
     HANDLE_ERROR(cudaEventDestroy(stop));
-    for (Stream &s : d.streams) {
-        HANDLE_ERROR(cudaFree(s.dev_a));
-        HANDLE_ERROR(cudaFree(s.dev_b));
-        HANDLE_ERROR(cudaFree(s.dev_c));
-        HANDLE_ERROR(cudaStreamDestroy(s.stream));
-    }
-    HANDLE_ERROR(cudaFreeHost(d.host_a));
-    HANDLE_ERROR(cudaFreeHost(d.host_b));
-    HANDLE_ERROR(cudaFreeHost(d.host_c));
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    stream_settings(argc, argv, "Copies and computes in chunks, depth first in two streams.", STREAMS);
 }

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: MIT
-// When each copy and each kernel of a few streams ran, from events recorded before and after it;
-// drawn as text, one row a stream, and as an SVG picture.
+// The timeline of a few streams: when each copy and each kernel ran, measured with events and drawn as
+// text, one row per stream, and as an SVG picture.
 #ifndef CHAPTER10_TIMELINE_H
 #define CHAPTER10_TIMELINE_H
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <algorithm>
 #include <string>
 #include <vector>
 #include "../common/book.h"
@@ -15,35 +11,50 @@
 
 enum Part { COPY_UP, KERNEL, COPY_DOWN, PARTS };
 
-struct Timeline {
-    struct Step {
-        Part part;
-        int row;
-        cudaEvent_t start, stop;
-        float from, to; // ms since the origin
-    };
-    std::vector<Step> steps; // in the order of the calls
-    size_t used = 0;         // of them in this run; events serve again in the next one
+class Timeline {
+  public:
+    Timeline(const cudaStream_t *streams, int rows) : streams(streams, streams + rows) {}
+    ~Timeline() {
+        for (Step &step : steps) {
+            HANDLE_ERROR(cudaEventDestroy(step.start));
+            HANDLE_ERROR(cudaEventDestroy(step.stop));
+        }
+    }
+    Timeline(const Timeline &) = delete;
+    Timeline &operator=(const Timeline &) = delete;
 
-    void clear(void) { used = 0; }
-
-    // Around what goes into the stream that is drawn in this row.
-    void begin(Part part, int row, cudaStream_t stream) {
+    // Begins a step: what the program puts into the stream until the next call of step() or end().
+    // Records an event in the stream now and one when the step ends.
+    void step(Part part, cudaStream_t stream) {
+        end();
+        if (complete)
+            used = 0;
+        complete = false;
         if (used == steps.size()) {
             steps.push_back({});
             HANDLE_ERROR(cudaEventCreate(&steps[used].start));
             HANDLE_ERROR(cudaEventCreate(&steps[used].stop));
         }
         steps[used].part = part;
-        steps[used].row = row;
+        steps[used].row = std::find(streams.begin(), streams.end(), stream) - streams.begin();
         HANDLE_ERROR(cudaEventRecord(steps[used].start, stream));
+        open = true;
     }
-    void end(cudaStream_t stream) { HANDLE_ERROR(cudaEventRecord(steps[used++].stop, stream)); }
 
-    // Reads the times, once all is done. An event is past when its stream has come to it, so a step
-    // seems to begin while it still waits for other streams. A copy engine takes one copy at a
-    // time: a copy began when the one before it, in the same direction, had ended.
-    void read(cudaEvent_t origin) {
+    // Ends the last step.
+    void end(void) {
+        if (open)
+            HANDLE_ERROR(cudaEventRecord(steps[used].stop, streams[steps[used].row]));
+        used += open;
+        open = false;
+    }
+
+    // Reads the times when the device has finished a run, which began with `origin` and took `ms`. The
+    // next call of step() begins a new run. A step's first event is recorded when its stream reaches it,
+    // even if the copy behind it then waits for a copy engine that is busy with another stream. An engine
+    // does one copy at a time, so a copy began no earlier than the one before it, in the same direction,
+    // ended.
+    void read(cudaEvent_t origin, float ms) {
         std::vector<Step *> order;
         for (size_t i = 0; i < used; i++) {
             HANDLE_ERROR(cudaEventElapsedTime(&steps[i].from, origin, steps[i].start));
@@ -58,21 +69,29 @@ struct Timeline {
                 step->from = std::min(step->to, std::max(step->from, free_from[step->part]));
             free_from[step->part] = step->to;
         }
+        whole = ms;
+        complete = true;
+        if (std::none_of(order.begin(), order.end(), [](const Step *step) { return step->row > 0; }))
+            add_parts();
     }
 
-    // Milliseconds of all steps of one part. Honest where one stream ran alone.
-    float sum(Part part) const {
-        float ms = 0;
-        for (size_t i = 0; i < used; i++)
-            ms += steps[i].part == part ? steps[i].to - steps[i].from : 0;
-        return ms;
+    // How long the parts take one after the other, and how long the last run took. Parts are measured in
+    // the last run that used one stream, because a part that shares the device with others takes longer.
+    void print_overlap(void) const {
+        if (streams.size() == 1)
+            printf("Copies up ");
+        else
+            printf("In one stream %.3f ms: copies up ", alone);
+        printf("%.3f ms, kernels %.3f ms, copies down %.3f ms\n", sum[COPY_UP], sum[KERNEL], sum[COPY_DOWN]);
+        printf("The parts together are %.2f times the whole of %.3f ms\n",
+               (sum[COPY_UP] + sum[KERNEL] + sum[COPY_DOWN]) / whole, whole);
     }
 
-    // One row a stream, `whole` ms wide. A kernel is short beside the copies: where it shares a
-    // column with one, it is what is shown.
-    void print(int rows, float whole) const {
+    // One row per stream, as wide as the run was long. Kernels are short, so a kernel is drawn over a copy
+    // in the same column.
+    void print(void) const {
         const int columns = 64;
-        for (int row = 0; row < rows; row++) {
+        for (int row = 0; row < (int)streams.size(); row++) {
             std::string line(columns, '.');
             for (int pass = 0; pass < 2; pass++)
                 for (size_t i = 0; i < used; i++) {
@@ -89,13 +108,14 @@ struct Timeline {
         printf("          ^ copy up  # kernel  v copy down, 0 to %.3f ms\n", whole);
     }
 
-    void write_svg(const char *path, const char *title, int rows, float whole) const {
+    void write_svg(const char *path, const char *title) const {
         char *data;
         size_t size;
         FILE *memory = open_memstream(&data, &size);
-        HANDLE_NULL(memory);
-        draw(memory, title, rows, whole);
-        HANDLE_NULL(fclose(memory) == 0);
+        if (memory)
+            draw(memory, title);
+        if (!memory || fclose(memory) != 0)
+            quit(EXIT_FAILURE, "out of memory: the timeline");
         NewFile file;
         const char *problem = file_save(&file, path, data, size);
         free(data);
@@ -104,20 +124,34 @@ struct Timeline {
         printf("wrote %s\n", path);
     }
 
-    void release(void) {
-        for (Step &step : steps) {
-            HANDLE_ERROR(cudaEventDestroy(step.start));
-            HANDLE_ERROR(cudaEventDestroy(step.stop));
-        }
-        steps.clear();
-        used = 0;
+  private:
+    struct Step {
+        Part part;
+        int row;
+        cudaEvent_t start, stop;
+        float from, to; // ms since the run began
+    };
+    std::vector<cudaStream_t> streams; // one per row
+    std::vector<Step> steps;           // in the order of the calls; a later run reuses the events
+    size_t used = 0;                   // steps of this run
+    bool open = false;                 // whether a step has begun and not ended
+    bool complete = false;             // whether the times of this run have been read
+    float whole = 0;                   // ms of the last run
+    float alone = 0;                   // ms of the last run in one stream
+    float sum[PARTS] = {};             // ms of that run's parts
+
+    void add_parts(void) {
+        alone = whole;
+        std::fill(sum, sum + PARTS, 0);
+        for (size_t i = 0; i < used; i++)
+            sum[steps[i].part] += steps[i].to - steps[i].from;
     }
 
-    void draw(FILE *file, const char *title, int rows, float whole) const {
+    void draw(FILE *file, const char *title) const {
         static const char *const names[] = {"copy up", "kernel", "copy down"};
         static const char *const colors[] = {"#0072b2", "#d55e00", "#009e73"};
         const int left = 80, width = 1000, top = 60, high = 36;
-        const int bottom = top + rows * high;
+        const int rows = streams.size(), bottom = top + rows * high;
         fprintf(file,
                 "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' "
                 "font-family='sans-serif' font-size='13'>\n"
@@ -137,8 +171,8 @@ struct Timeline {
             fprintf(file,
                     "<rect x='%.2f' y='%d' width='%.2f' height='%d' fill='%s' stroke='white' "
                     "stroke-width='0.3'><title>%s, %.3f to %.3f ms</title></rect>\n",
-                    left + x, top + step.row * high + 4, std::max(end - x, 0.5f), high - 8,
-                    colors[step.part], names[step.part], step.from, step.to);
+                    left + x, top + step.row * high + 4, std::max(end - x, 0.5f), high - 8, colors[step.part],
+                    names[step.part], step.from, step.to);
         }
         for (int tick = 0; tick <= 10; tick++)
             fprintf(file,
@@ -150,8 +184,7 @@ struct Timeline {
     }
 };
 
-// --output, before any work: a picture in another format would be a surprise, one that cannot be
-// written a disappointment.
+// Refuses a bad --output before any work is done.
 static inline void check_svg(const char *path) {
     if (!path || options.list_devices)
         return;

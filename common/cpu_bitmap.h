@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include "display.h"
+#include "lib/display.h"
 #include "options.h"
 
 class CPUBitmap {

@@ -1,35 +1,12 @@
 // SPDX-License-Identifier: MIT
-// GPUAnimBitmap: an animation whose frames kernels write into a buffer of OpenGL, which draws from
-// it: no copy goes through the host. Programs that include this need OpenGL.
+// GPUAnimBitmap: an animation whose frames kernels write into a pixel buffer, from which OpenGL draws
+// them: no copy goes through the host. Programs that include this need OpenGL.
 #ifndef COMMON_GPU_ANIM_H
 #define COMMON_GPU_ANIM_H
 
-#ifndef GL_GLEXT_PROTOTYPES
-#define GL_GLEXT_PROTOTYPES
-#endif
-#include <GL/gl.h>
-#include <GL/glext.h>
-#include <cuda_gl_interop.h>
 #include "book.h"
 #include "cpu_bitmap.h"
-#include "gl_context.h"
-
-// Whether CUDA has registered what OpenGL has. Where the driver refuses that (an OpenGL that is not
-// the GPU's: Mesa's, WSL2's, that of a display on another machine) it says so, and the program is
-// to copy through the host. Of Mesa's the driver says cudaErrorOperatingSystem through EGL and
-// cudaErrorUnknown in a window. Mistakes of the program (no context, no such buffer, no storage)
-// have other errors, and end it.
-static inline bool interop_works(cudaError_t error, const char *file, int line) {
-    if (error != cudaErrorOperatingSystem && error != cudaErrorUnknown) {
-        handle_error(error, "registering with CUDA", file, line);
-        return true;
-    }
-    (void)!cudaGetLastError(); // dealt with
-    fprintf(stderr, "%s: CUDA cannot use this OpenGL (%s): copying through the host\n", options.program,
-            cudaGetErrorName(error));
-    return false;
-}
-#define INTEROP_WORKS(call) interop_works(call, __FILE__, __LINE__)
+#include "interop.h"
 
 class GPUAnimBitmap : private CPUBitmap {
   public:
@@ -53,7 +30,7 @@ class GPUAnimBitmap : private CPUBitmap {
 
     using CPUBitmap::image_size;
 
-    // As those of CPUAnimBitmap.
+    // What a dragged mouse and a pressed key call: as in CPUAnimBitmap.
     void click_drag(void (*function)(void *data, int x0, int y0, int x1, int y1)) {
         drag = function;
         canvas.drag = [](void *self, int x0, int y0, int x1, int y1) {
@@ -67,9 +44,9 @@ class GPUAnimBitmap : private CPUBitmap {
         };
     }
 
-    // Draws with frame(pixels, data, ticks), ticks = 0, 1, …; the pixels are in device memory, the
-    // bottom row first, and all of them are to be written. Each frame is shown in a window or
-    // written to a file; then exit_fn(data) runs, and the program goes on.
+    // Calls frame(pixels, data, ticks) for ticks = 0, 1, …, which must write all pixels. They are in
+    // device memory, the bottom row first. Each frame is shown in a window or written to a file; then
+    // exit_fn(data) runs, and this returns.
     void anim_and_exit(Frame generate, void (*exit_fn)(void *data) = NULL) {
         frame = generate;
         canvas.frame = [](void *self, int ticks) {
@@ -81,11 +58,11 @@ class GPUAnimBitmap : private CPUBitmap {
             exit_fn(data);
     }
 
-    // After that: the last frame as OpenGL drew it, in host memory.
+    // After anim_and_exit(): the last frame as OpenGL drew it, in host memory.
     unsigned char *last_frame() const { return get_ptr(); }
 
-    // One frame, before the animation: from the kernel to OpenGL's buffer, through the host where
-    // that is asked for or interop is refused.
+    // Writes one frame into the pixel buffer: directly, or through the host when `through_host` is set
+    // or the driver refused to share the buffer.
     void make_frame(Frame generate, int ticks, bool through_host) {
         if (resource && !through_host) {
             uchar4 *pixels;
@@ -97,7 +74,7 @@ class GPUAnimBitmap : private CPUBitmap {
             return;
         }
         if (!copied)
-            HANDLE_ERROR(cudaMalloc((void **)&copied, image_size()));
+            HANDLE_ERROR(cudaMalloc(&copied, image_size()));
         generate(copied, data, ticks);
         HANDLE_ERROR(cudaMemcpy(get_ptr(), copied, image_size(), cudaMemcpyDeviceToHost));
         glBufferSubData(GL_PIXEL_UNPACK_BUFFER, 0, image_size(), get_ptr());
@@ -107,7 +84,7 @@ class GPUAnimBitmap : private CPUBitmap {
     void *data;
     GLuint buffer;
     cudaGraphicsResource_t resource;
-    uchar4 *copied = NULL; // where frames are that go through the host
+    uchar4 *copied = NULL; // device memory for frames that are copied through the host
     Frame frame;
     void (*drag)(void *data, int x0, int y0, int x1, int y1);
     void (*key)(void *data, unsigned char key);

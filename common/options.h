@@ -22,8 +22,8 @@ enum {
     HOST_ONLY = 1, // no device unless --device asks for one
     PICTURE = 2,   // --output, --window, --no-window
     ANIMATION = 4, // the same, and --frames
-    LADDER = 8,    // --kernel, --json (see bench.h), and TIMES
-    TIMES = 16     // select_device() names what the times belong to
+    LADDER = 8,    // --kernel, --json (see bench.h)
+    TIMES = 16     // prints times: select_device() names the device
 };
 
 // One option of the program's own. Write rows with the macros below, which also check the type of the

@@ -24,7 +24,10 @@ list() {
         ending=${arguments##*.}
         arguments=${arguments%--output *}
         if [ "$ending" = png ]; then size=512 frames=; else size=256 frames='--frames 120'; fi
-        grep -q 'OPTION_SIZE("size"' "$program.cu" && arguments="$arguments--size $size"
+        # Its options may stand in a header of its chapter or of common/proofs.
+        headers=$(sed -n "s,^#include \"\([a-z_]*\.h\)\".*,${program%/*}/\1,p; s,^#include \"../\(common/proofs/[a-z_]*\.h\)\".*,\1,p" "$program.cu")
+        # shellcheck disable=SC2086
+        grep -q 'OPTION_SIZE("size"' "$program.cu" $headers && arguments="$arguments--size $size"
         owner=${picture#as }
         [ "$picture" = yes ] && owner=$program
         # shellcheck disable=SC2086

@@ -88,6 +88,7 @@ class Program:
     picture: str
     expect: str
     bench: str
+    terms: str
 
     def __str__(self):
         return self.name
@@ -99,6 +100,12 @@ class Program:
     @property
     def source(self):
         return self.path.read_text()
+
+    @property
+    def settings(self):
+        """Its text with that of the headers which may hold its options: its chapter's, and common/proofs."""
+        headers = re.findall(r'#include "(\w+\.h|\.\./common/proofs/\w+\.h)"', self.source)
+        return self.source + "".join((self.path.parent / header).read_text() for header in headers)
 
     @property
     def base(self):
@@ -127,7 +134,7 @@ class Program:
     @property
     def own_options(self):
         """The names of its own options."""
-        return re.findall(r'OPTION_(?:FLAG|INT|SIZE|FLOAT|WORD|FILE)\("([^"]+)"', self.source)
+        return re.findall(r'OPTION_(?:FLAG|INT|SIZE|FLOAT|WORD|FILE)\("([^"]+)"', self.settings)
 
     @property
     def small(self):

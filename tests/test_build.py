@@ -99,9 +99,8 @@ def test_fresh_build(built):
 
 def test_each_step_has_a_number(tree):
     """Of as many as there are, in the order in which they begin, whatever is due and with any number of jobs."""
-    first, second = (tree / "first.log").read_text(), "chapter03/simple_kernel.cu"
-    (tree / second).touch()
-    logs = [first, make(tree, "-j2"), make(tree, "DEBUG=1", "-j4"), make(tree, "DEBUG=1")]
+    (tree / "chapter03/simple_kernel.cu").touch()
+    logs = [(tree / "first.log").read_text(), make(tree, "-j2"), make(tree)]
     counts = []
     for log in logs:
         steps = re.findall(r"^\[( *\d+)/(\d+)\] \w+ +\S+$", log, re.M)
@@ -109,7 +108,7 @@ def test_each_step_has_a_number(tree):
         assert len({len(n) for n, _ in steps}) <= 1
         counts.append(len(steps))
     assert counts[0] == len(list((tree / "build/cpu").rglob("*.o"))) + len(PROGRAMS) + 3  # the translator and two libraries
-    assert counts[1] == 2 and counts[3] == 0
+    assert counts[1:] == [2, 0]
 
 
 def test_a_name_that_several_programs_have(tree):
@@ -145,22 +144,22 @@ def test_touching_one_program_rebuilds_only_that(tree):
 
 
 def test_touching_a_common_source_links_the_programs_again(tree):
-    (tree / "common/options.c").touch()
+    (tree / "common/lib/options.c").touch()
     log = make(tree)
-    assert compiled(log) == {"common/options.c"}
+    assert compiled(log) == {"common/lib/options.c"}
     assert linked(log) == set(PROGRAMS)
 
 
 def test_a_common_source_that_went_is_out_of_the_library(tree):
-    (tree / "common/extra.c").write_text("int extra_function(void);\nint extra_function(void) { return 1; }\n")
+    (tree / "common/lib/extra.c").write_text("int extra_function(void);\nint extra_function(void) { return 1; }\n")
     make(tree)
     assert "extra.o" in run(tree, "ar", "t", "build/cpu/libcommon.a")
-    (tree / "common/extra.c").unlink()
+    (tree / "common/lib/extra.c").unlink()
     make(tree)
     assert "extra.o" not in run(tree, "ar", "t", "build/cpu/libcommon.a")
 
 
-@pytest.mark.parametrize("gone, come", [("common/extra.c", None), ("common/extra.c", "common/more.c"),
+@pytest.mark.parametrize("gone, come", [("common/lib/extra.c", None), ("common/lib/extra.c", "common/lib/more.c"),
                                         ("tests/common/extra.c", "tests/common/extra.cu"),
                                         ("tests/common/extra.cu", "tests/common/extra.c"),
                                         ("chapter03/extra.cu", None), ("cpu/src/extra.cpp", "cpu/src/extra.c")])
@@ -182,33 +181,36 @@ def test_a_source_that_went_or_has_another_ending(tree, gone, come):
 
 
 def test_dependencies_cut_short_are_made_again(tree):
-    """As when the disk was full."""
-    for path in (tree / "build/cpu").rglob("*.d"):
-        path.write_text("")
-    assert set(PROGRAMS) | {"cpu/cu2cpp.c"} <= compiled(make(tree))
+    """As when the disk was full. The translator's are among them, and every program is translated again."""
+    for path in "cu2cpp.d", "chapter03/hello_world.d", "common/image.d":
+        assert (tree / "build/cpu" / path).read_text()
+        (tree / "build/cpu" / path).write_text("")
+    assert compiled(make(tree)) == {*PROGRAMS, "cpu/cu2cpp.c", "common/lib/image.c"}
     assert not compiled(make(tree))
     (tree / "common/book.h").touch()
     assert set(PROGRAMS) <= compiled(make(tree))
 
 
-def test_jobs_make_no_difference(sources):
-    """With one job, in the folder where four jobs built, since a path may be part of a program."""
+def test_jobs_make_no_difference(tree):
+    """With one job, in the folder where four jobs built, since a path may be part of a program. The libraries are put together
+    again and the programs translated, compiled and linked."""
     def build(jobs):
-        make(sources, jobs, "chapter04/julia_gpu")
-        return hashlib.sha256((sources / "bin/chapter04/julia_gpu").read_bytes()).hexdigest()
-    four = build("-j4")
-    make(sources, "clean")
-    assert not (sources / "bin").exists() and not (sources / "build").exists()
-    assert build("-j1") == four
+        shutil.rmtree(tree / "bin")
+        for path in [*(tree / "build/cpu").glob("*.a"), *(tree / "build/cpu").glob("chapter*/*.*")]:
+            path.unlink()
+        log = make(tree, jobs)
+        assert linked(log) == set(PROGRAMS) == compiled(log)
+        return {p: hashlib.sha256((tree / "bin" / p).read_bytes()).hexdigest() for p in PROGRAMS}
+    assert build("-j4") == build("-j1")
 
 
 @pytest.mark.skipif(not shutil.which("flock"), reason="needs flock")
-def test_two_makes_at_once(sources):
+def test_two_makes_at_once(tree):
     """They wait for each other, say so, and only one builds. The test holds the lock until both have met it."""
-    (sources / "build").mkdir()
-    with open(sources / "build/.lock", "w") as lock:
+    (tree / "chapter03/hello_world.cu").touch()
+    with open(tree / "build/.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        makes = [subprocess.Popen(["make", "BACKEND=cpu", "-j2", "chapter03/hello_world"], cwd=sources, env=environment(), text=True,
+        makes = [subprocess.Popen(["make", "BACKEND=cpu", "-j2"], cwd=tree, env=environment(), text=True,
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for _ in range(2)]
         for process in makes:
             assert process.stdout.readline().startswith("back end: ")
@@ -216,7 +218,7 @@ def test_two_makes_at_once(sources):
     logs = [process.communicate(timeout=600)[0] for process in makes]
     assert [process.returncode for process in makes] == [0, 0], "\n".join(logs)
     assert sorted(len(linked(log)) for log in logs) == [0, 1]
-    assert os.access(sources / "bin/chapter03/hello_world", os.X_OK)
+    assert not linked(make(tree))
 
 
 def test_two_probes_at_once(tmp_path):
@@ -672,6 +674,40 @@ def test_doctor(tree):
                  "Boost.Context", "tests"):
         assert what in log
     assert "PNG" in make(tree, "doctor", "CC=nonesuch-cc")
+
+
+# ---- other systems, with stand-ins for what makes them ----
+
+@pytest.mark.parametrize("words, says", [
+    ([], "name a folder"), (["/nonexistent"], "/nonexistent: is no folder"), (["run"], "name a folder"),
+    (["{}", "debian11"], "debian11: must be one of"), (["{}", "mirror="], "mirror=: must be one of"), (["{}", "{}"], "must be one of")])
+def test_systems_refuses_what_it_does_not_know(tmp_path, words, says):
+    log = run(ROOT, "scripts/systems.sh", *(w.format(tmp_path) for w in words), status=64)
+    assert says in log and log.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("prints, status, row", [
+    ("4 ok, 0 failed, 1 waived", 0, "ok .* 4 ok, 0 failed, 1 waived"), ("1526 passed in 4.37s (0:07:44)", 0, "ok .* 1526 passed in"),
+    ("3 ok, 1 failed", 2, "FAILED .* status 2: 3 ok, 1 failed"), ("a.cu:1:2: warning: unused\\n9 passed in 1s", 0, "FAILED .* 1 warnings: 9 passed"),
+    (None, 9, "FAILED .* the system could not be made: debian13-clang\\+\\+-user-prepare.log")])
+def test_systems_says_what_passed(tmp_path, prints, status, row):
+    """What runs inside prints something and ends with a status; or nothing runs there."""
+    tools, folder = tmp_path / "tools", tmp_path / "folder"
+    folder.mkdir()
+    stand_in(tools, "id", "echo 0")
+    stand_in(tools, "git", "exit 0")
+    stand_in(tools, "debootstrap", "exit 1")
+    stand_in(tools, "unshare", r"""case $* in
+*debootstrap*) for a; do case $a in *.new) mkdir -p "$a/etc/apt/apt.conf.d" ;; esac; done ;;
+*"make CC=clang CXX=clang++ setup"*) printf '%s\n'; exit %d ;;
+*) exit %d ;;
+esac""" % (prints, status, prints is None))
+    log = run(ROOT, "scripts/systems.sh", str(folder), "debian13", "clang++", "user", "run", status=1 if row.startswith("FAILED") else 0,
+              PATH="%s:%s" % (tools, os.environ["PATH"]))
+    assert re.search("^debian13  clang\\+\\+  user  make setup run +%s" % row, log, re.M), log
+    assert log.endswith("0 ok, 1 failed\n" if row.startswith("FAILED") else "1 ok, 0 failed\n")
+    assert {p.name for p in folder.iterdir()} == {"logs", "trixie-base", "trixie-packages"}
 
 
 # ---- headers, README, help ----

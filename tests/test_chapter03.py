@@ -97,13 +97,13 @@ def test_enum_gpu_agrees_with_nvidia_smi(run):
 
 
 def chosen_by(result):
-    """(current, chosen, {device: fulfils}) of what set_gpu prints."""
-    fulfils = {int(n): how == "fulfils the wish"
-               for n, how in re.findall(r"^Device (\d+): .*: (fulfils the wish|falls short)$", result.out, re.M)}
+    """(current, chosen, {device: whether it meets the requirements}) of what set_gpu prints."""
+    meets = {int(n): how == "meets"
+             for n, how in re.findall(r"^Device (\d+): .*: (meets|does not meet) the requirements$", result.out, re.M)}
     current = re.search(r"^ID of the current CUDA device: (\d+)$", result.out, re.M)
     chosen = re.search(r"^ID of the CUDA device closest to compute capability [\d.]+: (\d+)$", result.out, re.M)
-    assert fulfils and current and chosen, str(result)
-    return int(current[1]), int(chosen[1]), fulfils
+    assert meets and current and chosen, str(result)
+    return int(current[1]), int(chosen[1]), meets
 
 
 def test_set_gpu(run):
@@ -111,13 +111,13 @@ def test_set_gpu(run):
     capabilities = [tuple(map(int, c.split("."))) for c in re.findall(r"compute capability (\d+\.\d+)", listed)]
     for major, minor in [(9, 0), (1, 0), (7, 5), (99, 9)] + capabilities:
         result = run("chapter03/set_gpu", "--major", major, "--minor", minor, status=0)
-        current, chosen, fulfils = chosen_by(result)
+        current, chosen, meets = chosen_by(result)
         assert current == 0
-        assert fulfils == {n: c >= (major, minor) for n, c in enumerate(capabilities)}
-        if not any(fulfils.values()):
-            assert "No device fulfils the wish" in result.out
+        assert meets == {n: c >= (major, minor) for n, c in enumerate(capabilities)}
+        if not any(meets.values()):
+            assert "No device meets the requirements." in result.out
         elif len(set(capabilities)) == 1:
-            assert fulfils[chosen] and "It falls short" not in result.out
+            assert meets[chosen] and "This device does not meet" not in result.out
 
 
 def test_set_gpu_starts_from_the_device_given(run):
@@ -125,7 +125,7 @@ def test_set_gpu_starts_from_the_device_given(run):
     assert chosen_by(run("chapter03/set_gpu", "--device", count - 1, status=0))[0] == count - 1
 
 
-def test_set_gpu_wishes_for_memory(run):
+def test_set_gpu_requires_memory(run):
     result = run("chapter03/set_gpu", "--memory", "1048576G", status=0)
-    assert not any(chosen_by(result)[2].values()) and "No device fulfils the wish" in result.out
+    assert not any(chosen_by(result)[2].values()) and "No device meets the requirements." in result.out
     assert all(chosen_by(run("chapter03/set_gpu", "--major=1", "--memory=1K", status=0))[2].values())

@@ -35,7 +35,7 @@ def test_sums(run, rng, name):
 
 
 def test_two_cores_do_the_same(run):
-    assert "Two cores came to the same sums." in run("chapter04/add_loop_cpu", status=0).out
+    assert "Two cores computed the same sums." in run("chapter04/add_loop_cpu", status=0).out
 
 
 def test_long_vectors(run, rng):

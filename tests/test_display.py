@@ -2,6 +2,7 @@
 """Where frames go: animations in files, and windows under an X server of the tests' own (Xvfb)."""
 import contextlib
 import os
+import pathlib
 import re
 import resource
 import shutil
@@ -33,6 +34,9 @@ needs_window = pytest.mark.skipif(not (helpers.has("GLUT") and X and shutil.whic
 
 # What holds all frames in one file. The videos that drop colour information come last.
 WEBP = [pytest.param("webp", marks=needs_webp)]
+# 256 colours a frame, of 61103 in the largest of these. ffmpeg 5 gets within 24 everywhere (mean 3); from 6 on it chooses
+# colours by how different they look, so that dark reds are off by up to 56 (mean 3.9).
+GIF = {"mean": 4.5, "worst": 64}
 EXACT = WEBP + [pytest.param(ending, marks=needs_ffmpeg) for ending in ("gif", "apng")]
 VIDEOS = [pytest.param(ending, marks=needs_ffmpeg) for ending in ("mp4", "webm", "mkv", "mov", "avi", "mpg")]
 
@@ -92,8 +96,8 @@ def test_animation(draw, tmp_path, ending, width, height):
     assert len(got) == 7
     for ticks, frame in enumerate(got):
         expected = gradient(width, height, ticks)
-        if ending == "gif":  # 256 colours a frame, of 61103 in the largest of these
-            helpers.compare("gif", frame, expected, mean=4, worst=24)
+        if ending == "gif":
+            helpers.compare("gif", frame, expected, **GIF)
         else:
             assert (frame == expected).all()
 
@@ -128,7 +132,7 @@ def test_a_still_is_one_frame(draw, tmp_path, ending):
     result = draw("--output", f"x.{ending}", "--width", 50, "--height", 20)
     assert result.out == f"wrote x.{ending} (50x20)\n"
     [frame] = frames(tmp_path / f"x.{ending}")
-    helpers.compare(ending, frame, gradient(50, 20), mean=3 if ending == "gif" else 0, worst=24)
+    helpers.compare(ending, frame, gradient(50, 20), **(GIF if ending == "gif" else {}))
 
 
 @needs_webp
@@ -141,23 +145,32 @@ def test_sequence_of_a_format_that_moves(draw, tmp_path):
 
 
 @needs_webp
-def test_large_animation_is_stored_with_loss(draw, tmp_path):
-    """Exactly where all frames fit into 5 MB as the first does, else with a small loss, and the program says so."""
-    size = "--animate", "--width", 1500, "--height", 700
-    assert draw(*size, "--frames", 2, "--output", "x.webp").out == "wrote x.webp (1500x700, 2 frames)\n"
-    assert all((frame == gradient(1500, 700, i)).all() for i, frame in enumerate(frames(tmp_path / "x.webp")))
-    exact = (tmp_path / "x.webp").stat().st_size / 2
-    count = int(5e6 / exact) + 2
-    assert draw(*size, "--frames", count, "--output", "x.webp").out == f"wrote x.webp (1500x700, {count} frames, with loss)\n"
-    assert (tmp_path / "x.webp").stat().st_size < 5e6
-    got = frames(tmp_path / "x.webp")
-    assert len(got) == count
-    for i, frame in enumerate(got):
-        helpers.compare("loss", frame, gradient(1500, 700, i) % 256, mean=2, worst=40, fraction=0.003)
-    draw("--noise", "--width", 1500, "--height", 1500, "--output", "still.webp")  # more than 5 MB, but no animation
-    draw("--noise", "--width", 1500, "--height", 1500, "--output", "still.ppm")
-    assert (tmp_path / "still.webp").stat().st_size > 5e6
-    assert (helpers.pixels(tmp_path / "still.webp") == helpers.pixels(tmp_path / "still.ppm")).all()
+def test_large_animation_is_stored_with_loss(draw, run, tmp_path):
+    """Exactly where all frames fit into 5 MB as the first does, else with a loss, which the program mentions. A still is
+    exact whatever its size."""
+    size = "--noise", "--width", 300, "--height", 200  # 240 KB a frame
+    draw(*size, "--animate", "--frames", 15, "--output", "%02d.ppm")
+    assert draw(*size, "--animate", "--frames", 15, "--output", "x.webp").out == "wrote x.webp (300x200, 15 frames)\n"
+    for i, frame in enumerate(frames(tmp_path / "x.webp")):
+        assert (frame == helpers.pixels(tmp_path / f"{i:02}.ppm")).all()
+    assert draw(*size, "--animate", "--frames", 40, "--output", "x.webp").out == "wrote x.webp (300x200, 40 frames, with loss)\n"
+    assert len(frames(tmp_path / "x.webp")) == 40
+    draw("--noise", "--width", 1300, "--height", 1300, "--output", "x.webp")
+    draw("--noise", "--width", 1300, "--height", 1300, "--output", "x.ppm")
+    assert (tmp_path / "x.webp").stat().st_size > 5e6
+    assert (helpers.pixels(tmp_path / "x.webp") == helpers.pixels(tmp_path / "x.ppm")).all()
+
+
+@needs_webp
+def test_loss_is_small(run, tmp_path):
+    """Less than a level of 256 on average, and few pixels at the edges of the spheres are further off."""
+    result = run("chapter06/ray_animated", "--frames", 60, status=0)
+    assert result.out.count("wrote ray_animated.webp (1024x1024, 60 frames, with loss)\n") == 1
+    assert (tmp_path / "ray_animated.webp").stat().st_size < 5e6 / 2
+    got = frames(tmp_path / "ray_animated.webp")
+    assert len(got) == 60
+    for ticks in 0, 37:
+        helpers.compare("loss", got[ticks], ray(turned(spheres(), ticks), 1024), mean=1, worst=40, fraction=0.001)
 
 
 @needs_webp
@@ -273,16 +286,28 @@ def test_ffmpeg_dies(draw, tmp_path, script, says):
     assert os.listdir(folder) == []
 
 
+def children(pid):
+    """The processes that a process has started; a minimal system has no ps."""
+    found = []
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = stat.read_text().rsplit(")", 1)[1].split()[1]
+        except OSError:  # it ended meanwhile
+            continue
+        if int(parent) == pid:
+            found.append(int(stat.parent.name))
+    return found
+
+
 @needs_ffmpeg
 def test_ffmpeg_is_killed(tmp_path):
     process = start(tmp_path, "--animate", "--slow", "--frames", 10000, "--output", "x.mp4")
     for _ in deadline():
-        children = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process.pid)], stdout=subprocess.PIPE, text=True).stdout.split()
-        if children and os.listdir(tmp_path):
+        if children(process.pid) and os.listdir(tmp_path):
             break
     time.sleep(0.2)  # not its first run, which only asks whether it is there
-    [child] = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process.pid)], stdout=subprocess.PIPE, text=True).stdout.split()
-    os.kill(int(child), signal.SIGKILL)
+    [child] = children(process.pid)
+    os.kill(child, signal.SIGKILL)
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (1, "", "picture: cannot write x.mp4: ffmpeg: ended by signal 9\n")
     assert os.listdir(tmp_path) == []
@@ -296,7 +321,7 @@ def test_ffmpeg_is_killed(tmp_path):
 def test_interrupt(tmp_path, ending, number):
     """The file so far is closed, the exit function runs, the status says which signal it was. As from the
     keyboard, the signal goes to all processes of the group."""
-    process = start(tmp_path, "--animate", "--slow", "--talk", "--width", 64, "--height", 64, "--frames", 100000, "--output", f"x.{ending}")
+    process = start(tmp_path, "--animate", "--slow", "--talk", "--width", 64, "--height", 64, "--frames", 2000, "--output", f"x.{ending}")
     time.sleep(1)
     os.killpg(process.pid, number)
     out, err = process.communicate(timeout=60)

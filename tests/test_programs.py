@@ -118,8 +118,13 @@ def contents(folder):
 # ---- Wrong results are noticed
 
 
+NO_RESULT = ["chapter03/hello_world", "chapter03/simple_kernel"]  # they print a greeting and compute nothing
+
+
 def test_injected_error_is_noticed(program, run):
-    result = run(program, *program.small, "--inject-error", status=1)
+    result = run(program, *program.small, "--inject-error", status=0 if program.name in NO_RESULT else 1)
+    if program.name in NO_RESULT:
+        return
     lines = [line for line in result.errors if "--inject-error" not in line]
     assert lines, f"no mismatch is shown\n{result}"
 
@@ -140,7 +145,7 @@ def numeric_options(program, run):
     text = run(program, "--help", status=0, env={"ARGP_HELP_FMT": "rmargin=1000"}).out
     number = r"(-?[\d.]+(?:e[-+]\d+)?)"
     for name, low, high in re.findall(rf"^ *(?:-\w, )?--([\w-]+)=N .*\bfrom {number} to {number}", text, re.M):
-        yield name, float(low), float(high), f'OPTION_FLOAT("{name}"' not in program.source
+        yield name, float(low), float(high), f'OPTION_FLOAT("{name}"' not in program.settings
     yield "device", 0, None, True
     yield "seed", 0, None, True
     if "--frames" in text:
@@ -149,7 +154,7 @@ def numeric_options(program, run):
 
 def test_bad_numbers(program, run):
     stated = {name for name, *_ in numeric_options(program, run)}
-    own = set(re.findall(r'OPTION_(?:INT|SIZE|FLOAT)\("([^"]+)"', program.source))
+    own = set(re.findall(r'OPTION_(?:INT|SIZE|FLOAT)\("([^"]+)"', program.settings))
     assert own <= stated, f"--help gives no range for {own - stated}"
     for name, low, high, whole in numeric_options(program, run):
         values = ["abc", "", " 1", "1x", "0x1", "nan", "inf", "1,5", "--", "1e999", "9" * 40]
@@ -392,6 +397,8 @@ def test_every_launch_is_checked(program):
     code = code_of(program.source)
     for launch in re.finditer(r">>>\s*\([^;]*;", code):
         line = code[:launch.start()].count("\n") + 1
+        if re.search(r"median_ms\(\s*\[&\] \{[^;]*$", code[:launch.start()]):
+            continue  # median_ms has HANDLE_LAUNCH() itself
         assert re.match(r"\s*HANDLE_LAUNCH\(\);", code[launch.end():]), f"{program.path}:{line}: no HANDLE_LAUNCH()"
 
 
@@ -399,13 +406,13 @@ def test_every_call_is_checked(program):
     code = code_of(program.source)
     for call in re.finditer(r"\bcuda[A-Z]\w*\s*\(", code):
         line = code[:call.start()].count("\n") + 1
-        assert re.search(r"(HANDLE_ERROR\(\s*|INTEROP_WORKS\(|cudaError_t \w+ = )$", code[:call.start()]), \
+        assert re.search(r"(HANDLE_ERROR\(\s*|INTEROP_WORKS\(\s*|cudaError_t \w+ = )$", code[:call.start()]), \
             f"{program.path}:{line}: the result of {call.group()}) is lost"
 
 
 def test_everything_is_freed(program):
     code = code_of(program.source)
-    for take, give in [(r"\bcudaMalloc\w*\(", r"\bcudaFree(Array)?\("), (r"\b(m|c|aligned_)alloc\(|\bbig_random_\w+\(", r"\bfree\("),
+    for take, give in [(r"\bcudaMalloc\w*\(", r"\bcudaFree(Array)?\("), (r"\b(m|c|aligned_)alloc\(|\bbig_random_\w+\(|\bhost_array<[^>]*>\(", r"\bfree\("),
                        (r"\bcudaHostAlloc\(", r"\bcudaFreeHost\("), (r"\bcudaStreamCreate\w*\(", r"\bcudaStreamDestroy\("),
                        (r"\bcudaEventCreate\w*\(", r"\bcudaEventDestroy\(")]:
         assert len(re.findall(take, code)) == len(re.findall(give, code)), f"{take} and {give} do not match"

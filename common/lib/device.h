@@ -18,7 +18,7 @@ static inline void list_devices(int count) {
     exit(EXIT_SUCCESS);
 }
 
-// Names a device that the times printed after it belong to.
+// Names the device that the times printed below it were measured on.
 static inline void print_device(int device) {
     static bool said;
     cudaDeviceProp prop;
@@ -29,7 +29,7 @@ static inline void print_device(int device) {
     printf("Measured on device %d: %s\n", device, prop.name);
 }
 
-// The same for times of the host.
+// The same for times that were measured on the host.
 static inline void print_host(void) {
     char line[256], name[256] = "CPU of unknown name";
     FILE *file = fopen("/proc/cpuinfo", "r");
@@ -41,17 +41,7 @@ static inline void print_host(void) {
     printf("Measured on the host: %s\n", name);
 }
 
-// Sets the device that --device asks for (0 when it was not given), after parse_options. Ends the
-// program when --list-devices was given, and with one line when there is no such device, none at
-// all (EXIT_WAIVED), or it cannot be used. A HOST_ONLY program needs none unless it was asked for.
-// A program that prints times first says here what they were measured on.
-static inline void select_device(void) {
-    bool times = options.uses & (TIMES | LADDER) && !options.json;
-    bool host = options.uses & HOST_ONLY;
-    if (times && host && !options.list_devices)
-        print_host();
-    if (host && !options.device_given && !options.list_devices)
-        return;
+static inline void use_device(void) {
     int count = 0;
     cudaError_t error = cudaGetDeviceCount(&count);
     if (no_device(error))
@@ -74,7 +64,19 @@ static inline void select_device(void) {
     if (error != cudaSuccess)
         quit(EXIT_FAILURE, "device %d cannot be used: %s (%s)", options.device, cudaGetErrorString(error),
              cudaGetErrorName(error));
-    if (times && !host)
+}
+
+// Sets the device that --device asks for (0 when it was not given), after parse_options. Ends the
+// program when --list-devices was given, and with one line when there is no such device, none at
+// all (EXIT_WAIVED), or it cannot be used. A HOST_ONLY program needs none unless it was asked for.
+// A program with TIMES says here what it measures them on.
+static inline void select_device(void) {
+    bool host = options.uses & HOST_ONLY;
+    if (!host || options.device_given || options.list_devices)
+        use_device();
+    if (options.uses & TIMES && host)
+        print_host();
+    else if (options.uses & TIMES)
         print_device(options.device);
 }
 

@@ -5,12 +5,12 @@
 
 #include "../book.h"
 
-// a[i] = -k and b[i] = k * k, where k is i; after 46340, the last k whose square fits an int, k starts
-// again at 0.
-static inline void fill_vectors(int *a, int *b, size_t n) {
+// a[i] = sign * k and b[i] = k * k, where k is i; after 46340, the last k whose square fits an int, k
+// starts again at 0. `sign` is 1 or -1.
+static inline void fill_vectors(int *a, int *b, size_t n, int sign) {
     for (size_t i = 0; i < n; i++) {
         int k = i % 46341;
-        a[i] = -k;
+        a[i] = sign * k;
         b[i] = k * k;
     }
 }
@@ -26,12 +26,12 @@ static inline void print_sums(const int *a, const int *b, const int *c, size_t n
     }
 }
 
-// Compares the sums with k * (k - 1), which is -k + k * k.
-static inline bool check_sums(const char *name, const int *c, size_t n) {
+// Compares the sums with k * (k + sign), which is sign * k + k * k.
+static inline bool check_sums(const char *name, const int *c, size_t n, int sign) {
     int *expected = host_array<int>(n);
     for (size_t i = 0; i < n; i++) {
         int k = i % 46341;
-        expected[i] = k * (k - 1);
+        expected[i] = k * (k + sign);
     }
     bool ok = check_ints(name, c, expected, n);
     free(expected);

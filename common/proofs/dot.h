@@ -19,4 +19,10 @@ static inline bool check_dot(const char *name, float c, size_t n, double additio
     return check_value(name, c, expected_dot(n), (3 + additions) * 0x1p-24);
 }
 
+// For check_dot: the additions that a product goes through in the kernel of 5.3.1, in its thread, in the
+// tree of its block (log2 of the threads) and on the host, which adds the partial sums of the blocks.
+static inline double tree_additions(size_t n, int blocks, int threads) {
+    return ceil(n / ((double)blocks * threads)) + log2(threads) + blocks;
+}
+
 #endif

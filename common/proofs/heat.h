@@ -24,7 +24,8 @@ static inline void place_heaters(float *heaters, size_t size) {
         heaters[cells[i][0] * size / DIM + cells[i][1] * size / DIM * size] = i == 0 ? 0.50005f : 0.0001f;
 }
 
-// Writes the initial temperatures: the heaters, and a hot upper left corner that is not a heater.
+// Writes the initial temperatures: the heaters, and a hot upper left corner that is not a heater. The two
+// arrays may be the same one.
 static inline void place_heat(float *temperatures, const float *heaters, size_t size) {
     for (size_t i = 0; i < size * size; i++) {
         double x = (double)DIM * (i % size) / size, y = (double)DIM * (i / size) / size;
@@ -33,6 +34,29 @@ static inline void place_heat(float *temperatures, const float *heaters, size_t 
 }
 
 // ---------------------------------------------------------------------------------------- proof
+
+// The options and limits of chapter 7's programs.
+static inline void heat_settings(int argc, char **argv, const char *doc, size_t *size, size_t max_size,
+                                 int *steps) {
+    options.frames = 5; // of a file
+    const Option own[] = {OPTION_SIZE("size", size, 1, max_size, "cells a side"),
+                          OPTION_INT("iterations", steps, 1, 10000, "steps in a frame"), OPTION_END};
+    parse_options(argc, argv, doc, ANIMATION | TIMES, own);
+    select_device();
+    size_t bytes = *size * *size * sizeof(float);
+    require_memory(8 * bytes, 5 * bytes);
+}
+
+// Prints the book's figure, and the time of one step without that of the first frame, which warms up.
+// total: ms of all frames; in_steps: ms of the steps in all frames but the first.
+static inline void print_frame_times(float total, float in_steps, size_t frames, size_t size, int steps) {
+    printf("Average Time per frame:  %3.1f ms\n", total / frames);
+    if (frames == 1)
+        return;
+    // A step reads each cell and its heater and writes the cell. Repeated reads hit the cache.
+    double ms = in_steps / (frames - 1) / steps, bytes = 3.0 * sizeof(float) * size * size;
+    printf("Step:                    %.3f ms, %.1f GB/s\n", ms, bytes / ms / 1e6);
+}
 
 // One time step of the reference: the heaters are re-imposed on `in`, then each cell becomes the mean of
 // its neighbours. Coordinates are clamped at the edges.
@@ -76,6 +100,28 @@ static inline bool check_heat(const float *got, const float *first, const float 
     bool ok = check_floats("temperature", got, in, cells, steps * 0x1p-24);
     free(in);
     free(out);
+    return ok;
+}
+
+// Checks the temperatures in device memory after a number of frames. Where the reference cannot compute
+// all their steps within seconds, it starts from dev_before, the temperatures before the last frame.
+// pitch: bytes from row to row of both device arrays.
+static inline bool check_frames(const float *dev_heat, const float *dev_before, size_t pitch, size_t size,
+                                size_t frames, int steps) {
+    size_t width = size * sizeof(float), checked = frames * steps;
+    float *got = host_array<float>(size * size);
+    float *first = host_array<float>(size * size), *heaters = host_array<float>(size * size);
+    HANDLE_ERROR(cudaMemcpy2D(got, width, dev_heat, pitch, width, size, cudaMemcpyDeviceToHost));
+    place_heaters(heaters, size);
+    place_heat(first, heaters, size);
+    if (!affordable(size, checked)) {
+        checked = steps;
+        HANDLE_ERROR(cudaMemcpy2D(first, width, dev_before, pitch, width, size, cudaMemcpyDeviceToHost));
+    }
+    bool ok = check_heat(got, first, heaters, size, checked);
+    free(got);
+    free(first);
+    free(heaters);
     return ok;
 }
 

@@ -19,14 +19,16 @@ static void expect_ripple(size_t x, size_t y, const unsigned char *got, unsigned
     expected[3] = 255;
 }
 
-// Checks frame `ticks` of a ripple with its centre at (x, y), and says that it is right.
-static inline bool check_ripple(const unsigned char *pixels, size_t size, float x, float y, int ticks) {
+// Checks frame `ticks` of a ripple with its centre at (x, y). Prints a line when it is right, to which a
+// program may add.
+static inline bool check_ripple(const unsigned char *pixels, size_t size, float x, float y, int ticks,
+                                const char *addition = "") {
     ripple_x = x;
     ripple_y = y;
     ripple_ticks = ticks;
     bool ok = check_picture("pixel", pixels, size, size, expect_ripple, 0);
     if (ok)
-        printf("Frame %d is right.\n", ticks);
+        printf("Frame %d is right%s.\n", ticks, addition);
     return ok;
 }
 

@@ -10,10 +10,10 @@
 static struct unit_result checked(void (*body)(void *)) {
     return unit_child(body, NULL);
 }
-#define CHILD(name, call)                                                                          \
-    static void name(void *unused) {                                                               \
-        (void)unused;                                                                              \
-        exit((call) ? 0 : 9);                                                                      \
+#define CHILD(name, call)                                                                                    \
+    static void name(void *unused) {                                                                         \
+        (void)unused;                                                                                        \
+        exit((call) ? 0 : 9);                                                                                \
     }
 
 static const int ints[8] = {0, 1, 2, 3, 4, 5, 6, INT_MIN}, other[8] = {9, 1, 9, 9, 9, 9, 9, 9};
@@ -65,8 +65,7 @@ TEST(floats) {
         {1, 1, -1, false},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        EXPECT(check_floats("x", &rows[i].got, &rows[i].expected, 1, rows[i].tol) ==
-               rows[i].passes);
+        EXPECT(check_floats("x", &rows[i].got, &rows[i].expected, 1, rows[i].tol) == rows[i].passes);
         EXPECT(check_value("x", rows[i].got, rows[i].expected, rows[i].tol) == rows[i].passes);
     }
     EXPECT(likely_roundings(9) == 9 && likely_roundings(64) == 64);
@@ -103,48 +102,136 @@ TEST(pixels) {
     EXPECT(strstr(r.err, "p[50]: got (255 255 255 191)") == r.err);
 }
 
-// Whatever the type and the count, a changed element fails its check.
-TEST(injection_is_caught) {
-    float floats[5] = {0, 1, -2, 1e-30f, 1e30f};
+// Pixel (x, y) of a picture of bytes 0 to 99: the number of the pixel, and alpha 255.
+static void expect_pixel(size_t x, size_t y, const unsigned char *there, unsigned char *belongs) {
+    belongs[0] = (unsigned char)(x + 10 * y);
+    belongs[1] = byte_near(7.9999, 0.001, there[1]); // 7, or 8 by rounding
+    belongs[2] = 0;
+    belongs[3] = 255;
+}
+
+static void draw_expected(void) {
+    for (size_t i = 0; i < 100; i++) {
+        got[4 * i] = (unsigned char)i;
+        got[4 * i + 1] = i % 2 ? 7 : 8;
+        got[4 * i + 2] = 0;
+        got[4 * i + 3] = 255;
+    }
+}
+CHILD(picture_exact, check_picture("p", got, 10, 10, expect_pixel, 0))
+CHILD(picture_one_may, check_picture("p", got, 10, 10, expect_pixel, 0.01))
+CHILD(picture_nan_may, check_picture("p", got, 10, 10, expect_pixel, NAN))
+CHILD(picture_all_may, check_picture("p", got, 10, 10, expect_pixel, 1))
+CHILD(no_picture, check_picture("p", got, 0, 10, expect_pixel, 1))
+
+TEST(picture) {
+    draw_expected();
+    EXPECT(checked(picture_exact).status == 0);
+    EXPECT(checked(no_picture).status == 9);
+    got[4 * 42] = 24; // x and y exchanged
+    struct unit_result r = checked(picture_exact);
+    EXPECT(r.status == 9);
+    EXPECT(strcmp(r.err, "p[42]: got (24 8 0 255), expected (42 8 0 255)\np: 1 of 100 differ\n") == 0);
+    EXPECT(checked(picture_one_may).status == 0);
+    EXPECT(checked(picture_nan_may).status == 9);
+    draw_expected();
+    got[4 * 99 + 1] = 9; // neither 7 nor 8
+    EXPECT(checked(picture_exact).status == 9);
+    draw_expected();
+    got[3] = 254; // alpha never may
+    EXPECT(checked(picture_all_may).status == 9);
+}
+
+TEST(bytes) {
+    // value, tolerance, the byte that is there, the one that belongs there
+    static const struct {
+        double value, tol;
+        unsigned char got, belongs;
+    } rows[] = {
+        {7.5, 0.1, 7, 7},  {7.5, 0.1, 8, 7},  {7.5, 0.1, 6, 7},  {7.95, 0.1, 7, 7},       {7.95, 0.1, 8, 8},
+        {7.95, 0.1, 9, 7}, {8.05, 0.1, 7, 7}, {8.05, 0.1, 8, 8}, {8.05, 0.1, 6, 8},       {8, 0, 8, 8},
+        {8, 0, 7, 8},      {0, 0.1, 0, 0},    {0, 0.1, 255, 0},  {255.05, 0.1, 254, 254}, {255, 0.1, 0, 255},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        EXPECT(byte_near(rows[i].value, rows[i].tol, rows[i].got) == rows[i].belongs);
+}
+
+TEST(counts) {
+    const unsigned long long c[3] = {0, 1ull << 40, ~0ull}, d[3] = {0, 1ull << 41, ~0ull};
+    EXPECT(check_counts("c", c, c, 3));
+    EXPECT(!check_counts("c", c, d, 3));
+    EXPECT(check_counts("c", c, d, 1) && !check_counts("c", c, c, 0));
+}
+
+static size_t count; // elements of the checks below, which pass
+CHILD(injected_ints, check_ints("x", ints, ints, count))
+CHILD(injected_pixels, check_pixels("x", got, got, count, 1))
+CHILD(injected_picture, check_picture("x", got, count, 1, expect_pixel, 1))
+static void injected_counts(void *counts) {
+    exit(check_counts("x", counts, counts, count) ? 0 : 9);
+}
+static void injected_floats(void *value) {
     double reference[5];
-    int copy[8];
-    for (size_t n = 1; n <= 8; n++) {
-        memcpy(copy, ints, sizeof(copy));
-        inject_error(copy, n * sizeof(int)); // without the option: nothing
-        EXPECT(check_ints("c", copy, ints, n));
-        options.inject_error = true;
-        inject_error(copy, n * sizeof(int));
-        EXPECT(!check_ints("c", copy, ints, n));
-        options.inject_error = false;
-    }
+    float floats[5];
+    for (size_t i = 0; i < count; i++)
+        reference[i] = floats[i] = *(float *)value;
+    exit(check_floats("x", floats, reference, count, 1e30) ? 0 : 9);
+}
+static void injected_value(void *value) {
+    exit(check_value("x", *(float *)value, *(float *)value, 1e30) ? 0 : 9);
+}
+
+// Runs a check that passes; with --inject-error it must fail, and say that and where it changed an
+// element: once per call.
+static void expect_injection(void (*body)(void *), void *argument, size_t n) {
+    char line[80];
+    count = n;
+    struct unit_result r = unit_child(body, argument);
+    EXPECT(r.status == 0 && !*r.err);
     options.inject_error = true;
-    for (size_t n = 1; n <= 5; n++)
-        for (int zero = 0; zero < 2; zero++) {
-            for (size_t i = 0; i < n; i++)
-                reference[i] = floats[i] = zero ? 0 : (float)i - 2.5f;
-            inject_error(floats, n * sizeof(float));
-            EXPECT(!check_floats("x", floats, reference, n, 0.1));
-        }
-    for (size_t n = 1; n <= 3; n++) {
-        double values[3] = {1, 2, 3};
-        bool changed = false;
-        inject_error(values, n * sizeof(double));
-        for (size_t i = 0; i < n; i++)
-            changed |= fabs(values[i] - (double)(i + 1)) > 0.5;
-        EXPECT(changed);
-    }
-    for (size_t n = 1; n <= 100; n++) {
-        memset(got, 0, sizeof(got));
-        memset(expected, 0, sizeof(expected));
-        inject_error(got, 4 * n);
-        EXPECT(!check_pixels("p", got, expected, n, 0.5));
-    }
-    for (size_t n = 1; n <= 20; n++) {
-        memset(got, 0, sizeof(got));
-        inject_error(got, n);
-        EXPECT(memcmp(got, expected, n) != 0);
-        EXPECT(memcmp(got + n, expected + n, sizeof(got) - n) == 0);
-    }
-    inject_error(NULL, 0);
+    r = unit_child(body, argument);
     options.inject_error = false;
+    snprintf(line, sizeof(line), ": --inject-error: changed element %zu of %zu\n", n / 2, n);
+    EXPECT(r.status == 9);
+    char *said = strstr(r.err, line);
+    EXPECT(said && !strstr(said + strlen(line), "--inject-error"));
+    snprintf(line, sizeof(line), "x[%zu]: got ", n / 2);
+    EXPECT(strstr(r.err, line) || (body == injected_value && strstr(r.err, "x: got nan")));
+    snprintf(line, sizeof(line), "\nx: 1 of %zu differ\n", n);
+    EXPECT(strstr(r.err, line));
+}
+
+// Whatever the type and the count, and whatever the tolerance, --inject-error makes a check fail.
+TEST(injection_is_caught) {
+    unsigned long long counts[5] = {0, 1, ~0ull, 1ull << 40, 7};
+    float values[] = {0, -2.5f, 1e-30f, 1e30f};
+    memset(got, 255, sizeof(got));
+    for (size_t n = 1; n <= 8; n++)
+        expect_injection(injected_ints, NULL, n);
+    for (size_t n = 1; n <= 5; n++)
+        expect_injection(injected_counts, counts, n);
+    for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
+        for (size_t n = 1; n <= 5; n++)
+            expect_injection(injected_floats, &values[i], n);
+        expect_injection(injected_value, &values[i], 1);
+    }
+    for (size_t n = 1; n <= 100; n += n < 9 ? 1 : 13)
+        expect_injection(injected_pixels, NULL, n);
+    draw_expected();
+    for (size_t n = 1; n <= 100; n += n < 9 ? 1 : 13)
+        expect_injection(injected_picture, NULL, n);
+}
+
+// Two checks: each changes an element of its own.
+static void check_twice(void *unused) {
+    (void)unused;
+    bool first = check_ints("a", ints, ints, 8), second = check_ints("b", ints, ints, 8);
+    exit(first || second ? 0 : 9);
+}
+
+TEST(injection_in_every_call) {
+    options.inject_error = true;
+    struct unit_result r = checked(check_twice);
+    options.inject_error = false;
+    EXPECT(r.status == 9 && strstr(r.err, "a: 1 of 8 differ\n") && strstr(r.err, "b: 1 of 8 differ\n"));
 }

@@ -10,7 +10,7 @@
 #include <png.h>
 #endif
 #include "../../common/file.h"
-#include "../../common/image.h"
+#include "../../common/lib/image.h"
 #include "../../common/options.h"
 #include "../../common/random.h"
 #include "../unit.h"
@@ -206,7 +206,9 @@ TEST(bad_targets) {
         EXPECT(fails(both[i], "folder.ppm", "Is a directory"));
         EXPECT(fails(both[i], longest, "File name too long"));
     }
-    EXPECT(fails(write_four, "/proc/a.ppm", strerror(geteuid() ? EACCES : ENOENT)));
+    // Nobody can create a file there; the reason depends on the system and on the user.
+    EXPECT(fails(write_four, "/proc/a.ppm", strerror(ENOENT)) ||
+           fails(write_four, "/proc/a.ppm", strerror(EACCES)));
     EXPECT(fails(write_nothing, "a.ppm", "an empty picture"));
     EXPECT(fails(write_four, "a.tiff", image_problem("a.tiff")));
     EXPECT(unit_child(check_four, (void *)"fine.ppm").status == 0);

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include "../../common/display.h"
+#include "../../common/lib/display.h"
 #include "../../common/options.h"
 #include "../../common/random.h"
 #include "../unit.h"

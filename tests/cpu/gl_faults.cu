@@ -7,7 +7,7 @@
 #include <cuda_runtime.h>
 #include <string>
 #include <vector>
-#include "../../common/gl_context.h"
+#include "../../common/lib/gl_context.h"
 #include "../../common/gpu_anim.h"
 #include "../../common/options.h"
 #include "../unit.h"

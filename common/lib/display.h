@@ -2,8 +2,8 @@
 // Where pictures go: a window where there is a display, else a file, the one that --output names or
 // one named after the program, and a preview of it on a terminal. Pixels are RGBA, 4 bytes each,
 // the bottom row first, as OpenGL draws them; alpha is not shown.
-#ifndef COMMON_DISPLAY_H
-#define COMMON_DISPLAY_H
+#ifndef COMMON_LIB_DISPLAY_H
+#define COMMON_LIB_DISPLAY_H
 
 #include <stdbool.h>
 #include <stddef.h>

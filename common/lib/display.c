@@ -13,9 +13,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include "display.h"
-#include "file.h"
+#include "../file.h"
 #include "image.h"
-#include "options.h"
+#include "../options.h"
 #include "window.h"
 
 static volatile sig_atomic_t animating; // a signal only ends the animation

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "file.h"
-#include "options.h"
+#include "../file.h"
+#include "../options.h"
 
 const char *file_begin(NewFile *file, const char *path, const char *ending) {
     struct stat status;

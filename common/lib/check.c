@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "check.h"
-#include "options.h"
+#include "../check.h"
+#include "../options.h"
 
 enum { SHOWN = 5 }; // mismatches printed one by one
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // An OpenGL context (compatibility profile, 3.3 or newer): that of a window, or one without, by
 // EGL.
-#ifndef COMMON_GL_CONTEXT_H
-#define COMMON_GL_CONTEXT_H
+#ifndef COMMON_LIB_GL_CONTEXT_H
+#define COMMON_LIB_GL_CONTEXT_H
 
 #include "display.h"
 

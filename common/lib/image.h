@@ -4,8 +4,8 @@
 // first; files have no alpha. A file is there whole or not at all: until it is closed it has
 // another name. An error ends the program (one line, EXIT_FAILURE) and leaves what was there
 // before.
-#ifndef COMMON_IMAGE_H
-#define COMMON_IMAGE_H
+#ifndef COMMON_LIB_IMAGE_H
+#define COMMON_LIB_IMAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>

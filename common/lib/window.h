@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A window with a picture in it, over freeglut.
-#ifndef COMMON_WINDOW_H
-#define COMMON_WINDOW_H
+#ifndef COMMON_LIB_WINDOW_H
+#define COMMON_LIB_WINDOW_H
 
 #include <signal.h>
 #include "display.h"

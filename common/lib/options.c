@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "options.h"
+#include "../options.h"
 
 void (*check_picture_options)(void);
 struct Options options = {.window = -1, .seed = 1, .frames = 120, .kernel = -1};

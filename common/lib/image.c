@@ -19,9 +19,9 @@
 #include <webp/encode.h>
 #include <webp/mux.h>
 #endif
-#include "file.h"
+#include "../file.h"
 #include "image.h"
-#include "options.h"
+#include "../options.h"
 
 #define RATE 25 // frames a second: whole in GIF's hundredths and in WebP's thousandths
 
@@ -82,9 +82,9 @@ static const char *add_png(const unsigned char *pixels) {
 
 static WebPMux *webp; // the frames so far
 
-// Without loss at the level that costs least, or with a loss of less than one level a pixel on
-// average in what the programs draw.
-static bool encode_webp(WebPMemoryWriter *memory, const unsigned char *pixels, bool lossy) {
+// Without loss at the level that costs least; or `lossy`, where the pixels of ray_animated and
+// ripple are off by less than half a level of 256 on average.
+static bool encode_webp(WebPMemoryWriter *memory, const unsigned char *pixels) {
     WebPConfig config;
     WebPPicture picture;
     size_t row = out.width * 4;
@@ -114,11 +114,11 @@ static const char *add_webp(const unsigned char *pixels) {
         return "too large for WebP: at most 16383 pixels a side";
     bool first = !webp;
     WebPMemoryWriterInit(&memory);
-    bool good = (webp || (webp = WebPMuxNew())) && encode_webp(&memory, pixels, lossy);
+    bool good = (webp || (webp = WebPMuxNew())) && encode_webp(&memory, pixels);
     // The first frame decides for all, so that the picture does not change from frame to frame.
     if (good && first && out.frames > 1 && memory.size > WEBP_EXACT_BYTES / out.frames) {
         lossy = true;
-        good = encode_webp(&memory, pixels, lossy);
+        good = encode_webp(&memory, pixels);
     }
     WebPMuxFrameInfo frame = {.bitstream = {memory.mem, memory.size},
                               .duration = 1000 / RATE,

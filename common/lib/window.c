@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
-#include "options.h"
+#include "../options.h"
 #include "window.h"
 
 #if HAVE_GLUT

@@ -11,7 +11,7 @@
 #include <GL/gl.h>
 #include <GL/glext.h>
 #include "gl_context.h"
-#include "options.h"
+#include "../options.h"
 
 // Mesa keeps some of what it allocates. Its libraries stay, so that LeakSanitizer can tell whose
 // that is, and what was allocated in the driver alone is left out; nothing of the suite is.

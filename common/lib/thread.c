@@ -2,8 +2,8 @@
 // Host threads over POSIX threads.
 #include <stdlib.h>
 #include <string.h>
-#include "options.h"
-#include "thread.h"
+#include "../options.h"
+#include "../thread.h"
 
 static void must(int error, const char *what) {
     if (error != 0)

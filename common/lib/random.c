@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include "options.h"
-#include "random.h"
+#include "../options.h"
+#include "../random.h"
 
 typedef struct {
     uint64_t s[4];
