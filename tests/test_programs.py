@@ -397,7 +397,8 @@ def test_every_launch_is_checked(program):
     code = code_of(program.source)
     for launch in re.finditer(r">>>\s*\([^;]*;", code):
         line = code[:launch.start()].count("\n") + 1
-        if re.search(r"median_ms\(\s*\[&\] \{[^;]*$", code[:launch.start()]):
+        timed = re.search(r"(?:median_ms\(\s*|auto (\w+) = )\[&\] \{[^;]*$", code[:launch.start()])
+        if timed and (not timed[1] or f"median_ms({timed[1]}" in code):
             continue  # median_ms has HANDLE_LAUNCH() itself
         assert re.match(r"\s*HANDLE_LAUNCH\(\);", code[launch.end():]), f"{program.path}:{line}: no HANDLE_LAUNCH()"
 
@@ -412,7 +413,7 @@ def test_every_call_is_checked(program):
 
 def test_everything_is_freed(program):
     code = code_of(program.source)
-    for take, give in [(r"\bcudaMalloc\w*\(", r"\bcudaFree(Array)?\("), (r"\b(m|c|aligned_)alloc\(|\bbig_random_\w+\(|\bhost_array<[^>]*>\(", r"\bfree\("),
+    for take, give in [(r"\bcudaMalloc\w*\(", r"\bcudaFree(Array)?\("), (r"\b(m|c|aligned_)alloc\(|\bbig_random_\w+\(|\bhost_array<[^>]*>\(|\bmake_(data|values)\(", r"\bfree\("),
                        (r"\bcudaHostAlloc\(", r"\bcudaFreeHost\("), (r"\bcudaStreamCreate\w*\(", r"\bcudaStreamDestroy\("),
                        (r"\bcudaEventCreate\w*\(", r"\bcudaEventDestroy\(")]:
         assert len(re.findall(take, code)) == len(re.findall(give, code)), f"{take} and {give} do not match"
