@@ -16,13 +16,13 @@
  */
 #include "../common/book.h"
 #include "../common/bench.h"
-#include "streams.h" // size, fill_random(), mean_of_three()
 
 const size_t CHUNK = 1 << 20;      // elements, as in the book
 const size_t SMALLEST = 128 << 10; // elements in a chunk of rung 6, at least
 const double SHARE = 0.44;         // of the rest, in a chunk of rung 6
 const unsigned THREADS = 256;
 
+static size_t n = BENCH_SIZE(20 << 20, 1 << 20);              // --size
 static size_t pitch;                                          // bytes from a to b, and from dev_a to dev_b
 static int *pageable_a, *pageable_b, *pageable_c, *a, *b, *c; // on the host; a, b and c are pinned
 static int *dev_a, *dev_b, *dev_c;
@@ -70,8 +70,8 @@ static void copy_down(size_t i, size_t count, cudaStream_t stream) {
 // Rung 0: pageable memory. The driver copies it through a staging buffer, and the host waits.
 static void pageable(void) {
     result = pageable_c;
-    for (size_t i = 0; i < size; i += CHUNK) {
-        size_t count = min_of(CHUNK, size - i), bytes = count * sizeof(int);
+    for (size_t i = 0; i < n; i += CHUNK) {
+        size_t count = min_of(CHUNK, n - i), bytes = count * sizeof(int);
         HANDLE_ERROR(cudaMemcpy(dev_a + i, pageable_a + i, bytes, cudaMemcpyHostToDevice));
         HANDLE_ERROR(cudaMemcpy(dev_b + i, pageable_b + i, bytes, cudaMemcpyHostToDevice));
         compute(i, count, 0);
@@ -82,8 +82,8 @@ static void pageable(void) {
 // Rungs 1 and 2, depth-first issue: all stages of a chunk in one stream, the next chunk in the next stream.
 template <int used> static void depth_first(void) {
     result = c;
-    for (size_t i = 0, turn = 0; i < size; i += CHUNK, turn++) {
-        size_t count = min_of(CHUNK, size - i);
+    for (size_t i = 0, turn = 0; i < n; i += CHUNK, turn++) {
+        size_t count = min_of(CHUNK, n - i);
         copy_up(i, count, streams[turn % used]);
         compute(i, count, streams[turn % used]);
         copy_down(i, count, streams[turn % used]);
@@ -93,8 +93,8 @@ template <int used> static void depth_first(void) {
 // Rung 3, breadth-first issue: one stage in both streams, then the next stage.
 static void breadth_first(void) {
     result = c;
-    for (size_t i = 0; i < size; i += 2 * CHUNK) {
-        size_t j = min_of(i + CHUNK, size), end = min_of(j + CHUNK, size);
+    for (size_t i = 0; i < n; i += 2 * CHUNK) {
+        size_t j = min_of(i + CHUNK, n), end = min_of(j + CHUNK, n);
         copy_up(i, j - i, streams[0]);
         if (j < end)
             copy_up(j, end - j, streams[1]);
@@ -122,8 +122,8 @@ static void stages(size_t i, size_t count, void (*up)(size_t, size_t, cudaStream
 
 static void three_stages(void) {
     result = c;
-    for (size_t i = 0; i < size; i += CHUNK)
-        stages(i, min_of(CHUNK, size - i), copy_up);
+    for (size_t i = 0; i < n; i += CHUNK)
+        stages(i, min_of(CHUNK, n - i), copy_up);
 }
 
 // Rung 5: the copy engine pauses between two copies. a and b form the two rows of a pitched array, so a
@@ -135,8 +135,8 @@ static void copy_both_up(size_t i, size_t count, cudaStream_t stream) {
 
 static void pitched_copies(void) {
     result = c;
-    for (size_t i = 0; i < size; i += CHUNK)
-        stages(i, min_of(CHUNK, size - i), copy_both_up);
+    for (size_t i = 0; i < n; i += CHUNK)
+        stages(i, min_of(CHUNK, n - i), copy_both_up);
 }
 
 // Rung 6: after the last copy to the device, its chunk must still be computed and copied back, so that
@@ -151,8 +151,8 @@ static size_t chunk_of(size_t rest) {
 
 static void shrinking_chunks(void) {
     result = c;
-    for (size_t i = 0, count; i < size; i += count)
-        stages(i, count = chunk_of(size - i), copy_both_up);
+    for (size_t i = 0, count; i < n; i += count)
+        stages(i, count = chunk_of(n - i), copy_both_up);
 }
 
 // Rung 7: all calls are recorded once as a graph, which is started with one call.
@@ -184,14 +184,14 @@ static const Rung rungs[] = {
     {"pitched copies", "a and b in one cudaMemcpy2DAsync", pitched_copies},
     {"shrinking chunks", "each 0.44 of the rest", shrinking_chunks},
     {"CUDA graph", "one launch of all calls", run_graph, RUNG, 0, 0, bench_needs_graphs},
-    {"copies up", "alone", [] { copy_up(0, size, streams[0]); }, COPY_RATE},
-    {"copies down", "alone", [] { copy_down(0, size, streams[2]); }, COPY_RATE},
-    {"kernels", "alone", [] { compute(0, size, streams[1]); }, COPY_RATE},
+    {"copies up", "alone", [] { copy_up(0, n, streams[0]); }, COPY_RATE},
+    {"copies down", "alone", [] { copy_down(0, n, streams[2]); }, COPY_RATE},
+    {"kernels", "alone", [] { compute(0, n, streams[1]); }, COPY_RATE},
 };
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    size_t bytes = size * sizeof(int);
+    size_t bytes = n * sizeof(int);
     pitch = (bytes + 255) / 256 * 256;
     HANDLE_ERROR(cudaHostAlloc(&a, 2 * pitch, cudaHostAllocDefault));
     HANDLE_ERROR(cudaHostAlloc(&c, bytes, cudaHostAllocDefault));
@@ -209,8 +209,8 @@ int main(int argc, char **argv) {
         record_graph();
 
     Bench bench;
-    bench.title = std::to_string(size) + " ints of two vectors up, of one down";
-    bench.size = size;
+    bench.title = std::to_string(n) + " ints of two vectors up, of one down";
+    bench.size = n;
     bench.work = 3.0 * bytes; // three vectors are copied
     bench.poison = poison;
     bench.check = check;
@@ -238,42 +238,41 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    size = BENCH_SIZE(FULL_DATA_SIZE, 1 << 20);
-    const Option own[] = {OPTION_SIZE("size", &size, 1, 1 << 28, "elements in a vector"), OPTION_END};
+    const Option own[] = {OPTION_SIZE("size", &n, 1, 1 << 28, "elements in a vector"), OPTION_END};
     parse_options(argc, argv, "Copies and kernels in chunks, from no overlap to full overlap.", LADDER, own);
     select_device();
-    require_memory(7 * size * sizeof(int), 3 * size * sizeof(int));
+    require_memory(7 * n * sizeof(int), 3 * n * sizeof(int));
 }
 
-// The same vectors in pageable and in pinned memory
+// Random numbers of 29 bits, so that the sum of three fits an int.
 static void fill_vectors(void) {
-    pageable_a = host_array<int>(size);
-    pageable_b = host_array<int>(size);
-    pageable_c = host_array<int>(size);
-    fill_random(pageable_a);
-    fill_random(pageable_b);
-    memcpy(a, pageable_a, size * sizeof(int));
-    memcpy(b, pageable_b, size * sizeof(int));
+    pageable_a = big_random_ints(n);
+    pageable_b = big_random_ints(n);
+    pageable_c = host_array<int>(n);
+    for (size_t i = 0; i < n; i++) {
+        a[i] = pageable_a[i] &= 0x1fffffff;
+        b[i] = pageable_b[i] &= 0x1fffffff;
+    }
 }
 
-// Float rounds on the host as on the device, because mean_of_three() has no multiplication that could be
+// Float rounds on the host as on the device, because the expression has no multiplication that could be
 // fused with an addition, and the compiler does not reorder it.
 static void make_reference(void) {
-    expected = host_array<int>(size);
-    for (size_t first = 0; first < size; first += 256) {
-        size_t count = min_of(size - first, 256);
-        for (size_t i = 0; i < count; i++)
-            expected[first + i] =
-                (mean_of_three(pageable_a + first, i, count) + mean_of_three(pageable_b + first, i, count)) /
-                2;
+    expected = host_array<int>(n);
+    for (size_t i = 0; i < n; i++) {
+        size_t group = i / 256 * 256, count = min_of(n - group, 256);
+        size_t next = group + (i - group + 1) % count, after = group + (i - group + 2) % count;
+        float mean_a = (pageable_a[i] + pageable_a[next] + pageable_a[after]) / 3.0f;
+        float mean_b = (pageable_b[i] + pageable_b[next] + pageable_b[after]) / 3.0f;
+        expected[i] = (mean_a + mean_b) / 2;
     }
 }
 
 static void poison(void) {
-    memset(c, 0xff, size * sizeof(int));
-    memset(pageable_c, 0xff, size * sizeof(int));
+    memset(c, 0xff, n * sizeof(int));
+    memset(pageable_c, 0xff, n * sizeof(int));
 }
 
 static bool check(const char *name, BenchError *) {
-    return check_ints(name, result, expected, size);
+    return check_ints(name, result, expected, n);
 }
