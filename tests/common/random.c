@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The random stream. The source itself is included, for a state of our choice.
+// The random stream. Includes the source itself, so that a test can set the state of the generator.
 #include <math.h>
-#include "../../common/random.c"
+#include "../../common/lib/random.c"
 #include "../unit.h"
 
-// The vectors that several published implementations of the two generators test against.
+// Test vectors that several published implementations of the two generators use.
 TEST(known_answers) {
     static const uint64_t expected[] = {11520, 0, 1509978240, 1215971899390074240,
                                         1216172134540287360};
