@@ -13,7 +13,7 @@ struct Four {
     double x, y, z, w;
 };
 
-// "row" is "one" without border addressing in the second dimension, which a row does not have.
+// "row" is "one" with an address mode for the first dimension only.
 static const char *const shapes[] = {"fetch", "one", "two", "pitch", "row"};
 
 __device__ Four widen(float v) {
