@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""common/: picture files, sequences, the preview on a terminal, and lines that every program prints."""
+"""common/: picture files, sequences, the preview on a terminal, lines that every program prints, and the layout of the
+sources."""
+import collections
 import fcntl
 import os
 import pty
@@ -284,3 +286,89 @@ def test_help_says_what_mouse_and_keys_do(picture_program, run):
     expected = ["Esc", "q", "close button"]
     expected += ["drag"] * ("click_drag(" in picture_program.source) + ["space"] * ("key_press(" in picture_program.source)
     assert not [word for word in expected if not re.search(rf"\b{word}", text)], text
+
+
+# ---- The sources of common/ and of the programs
+
+
+COMMON = helpers.ROOT / "common"
+LESSONS = sorted(path for folder in helpers.ROOT.glob("chapter??") for path in folder.glob("*.cu")) + \
+    sorted((helpers.ROOT / "appendix_a").glob("*.cu"))
+HEADERS = sorted({path for lesson in LESSONS for path in lesson.parent.glob("*.h")})
+
+
+def included(path):
+    """The files that a source includes with #include "…"."""
+    names = re.findall(r'^#include "([^"]+)"', path.read_text(), re.M)
+    return [(path.parent / name).resolve() for name in names]
+
+
+def test_top_of_common_holds_what_programs_include():
+    """Everything else belongs into common/lib. book.h includes some headers for all programs."""
+    used = {file for path in [*LESSONS, *HEADERS, COMMON / "book.h"] for file in included(path)}
+    assert [path.name for path in sorted(COMMON.iterdir()) if path.is_file() and path not in used] == []
+
+
+def test_common_has_no_include_circle():
+    """No header includes itself through others, and common/ includes no file from elsewhere."""
+    def follow(path, above):
+        assert path not in above, " includes ".join(str(p.relative_to(COMMON)) for p in [*above, path])
+        for file in included(path):
+            assert COMMON in file.parents, f"{path.name} includes {file}"
+            follow(file, [*above, path])
+
+    files = [path for path in COMMON.rglob("*") if path.suffix in (".h", ".c")]
+    assert files
+    for path in files:
+        follow(path, [])
+
+
+@pytest.mark.parametrize("path", [*LESSONS, *HEADERS], ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_a_program_is_a_lesson(path):
+    """A program has no test apparatus and no code for one back end, and includes only common/ and files of its chapter."""
+    assert re.findall(r"\b(?:inject_error|HANDLE_NULL|__NVCC__|__CU2CPP__)\b", path.read_text()) == []
+    for file in included(path):
+        assert file.exists() and file.parent in (path.parent, COMMON, COMMON / "proofs"), file
+
+
+FUNCTION = re.compile(r"^[ \t]*((?:[\w:<>,*&]+\s+[*&]*)+)(\w+)\(([^;{}]*)\)(?: const)?\s*\{", re.M)
+TOKEN = re.compile(r"[A-Za-z_]\w*|[\d.]\w*|\S")
+
+
+def functions(text):
+    """(name, normalized parameters and body) of each function of at least four lines, other than kernels and main. Comments
+    and white space are removed and identifiers are numbered, so that copies with other names are equal."""
+    text = re.sub(r"//[^\n]*|/\*.*?\*/|^[ \t]*#.*?$", "", text, flags=re.S | re.M)
+    text = re.sub(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', lambda s: re.sub(r"[{}]", "_", s[0]), text)
+    for found in FUNCTION.finditer(text):
+        end, depth = found.end(), 1
+        while depth > 0 and end < len(text):
+            depth += {"{": 1, "}": -1}.get(text[end], 0)
+            end += 1
+        body = text[found.end():end - 1]
+        lines = sum(bool(line.strip()) for line in body.splitlines())
+        if "__global__" in found[1] or found[1].split()[-1] in ("else", "return") or found[2] == "main" or lines < 4:
+            continue
+        numbers = {}
+        tokens = TOKEN.findall(found[3] + "{" + body)
+        yield found[2], " ".join(str(numbers.setdefault(t, len(numbers))) if t[0].isalpha() or t[0] == "_" else t for t in tokens)
+
+
+def test_copies_of_a_function_are_found():
+    one = "static int f(int a) {\n    // sum\n    int b = a + 1;\n    b *= a;\n    puts(\"}\");\n    return b;\n}\n"
+    same = "template <class T>\nstatic inline int sum(int x) { int y = x + 1;\n y *= x;\n puts(\"}\");\n\n return y;\n}\n"
+    [(name, f)], [(other, g)] = functions(one), functions(same)
+    assert (name, other) == ("f", "sum") and f == g
+    [(_, different)] = functions(one.replace("b *= a", "b *= b"))
+    assert different != f
+    assert not list(functions("__global__ void k(int a) {" + "\na++;" * 9 + "}\nint main(void) {" + "\nf(1);" * 9 + "}\n"))
+
+
+def test_no_function_stands_twice():
+    """What several programs need is in a header of their chapter or in common/proofs. Kernels and main may be repeated."""
+    places = collections.defaultdict(list)
+    for path in [*LESSONS, *HEADERS, *sorted((COMMON / "proofs").glob("*.h"))]:
+        for name, body in functions(path.read_text()):
+            places[body].append(f"{path.parent.name}/{path.name}: {name}")
+    assert len(places) > 150
+    assert [copies for copies in places.values() if len(copies) > 1] == []
