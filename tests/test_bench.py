@@ -550,7 +550,7 @@ def text_boxes(path):
             x, y = float(text.get("x")), float(text.get("y"))
         else:
             x, y = map(float, re.match(r"translate\((\S+) (\S+)\)", text.get("transform")).groups())
-        size, words = float(re.search(r"font: ([\d.]+)px", text.get("style"))[1]), "".join(text.itertext())
+        size, words = float(re.search(r"font(?:-size)?: ([\d.]+)px", text.get("style"))[1]), "".join(text.itertext())
         width = 0.5 * size * len(words)
         x -= width * {"middle": 0.5, "end": 1}.get((re.search(r"text-anchor: (\w+)", text.get("style")) or [0, "start"])[1], 0)
         yield words, x, x + width, y - 0.7 * size, y
