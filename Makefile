@@ -229,7 +229,7 @@ LADDERS := $(if $(TOPIC),$(filter $(foreach t,$(TOPIC),%/$(t) %/$(t)_ladder),$(L
 endif
 
 # What the second stage has to make for these goals
-ASKED := $(filter all tests tests/% bench/% chapter% appendix_% $(BIN)/%,$(GOALS))
+ASKED := $(filter all tests tests/% cpu/bench/% chapter% appendix_% $(BIN)/%,$(GOALS))
 BUILD_GOALS := $(sort $(ASKED) $(if $(filter run,$(GOALS)),$(or $(FOLDER),all)) $(if $(filter test,$(GOALS)),all tests) \
     $(if $(filter gallery,$(GOALS)),all) $(if $(filter bench,$(GOALS)),ladders))
 
