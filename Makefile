@@ -51,7 +51,7 @@ SANITIZERS := $(subst $(comma), ,$(SANITIZE))
 
 CHAPTERS := $(patsubst %/,%,$(sort $(wildcard chapter[0-9][0-9]/)) $(wildcard appendix_a/))
 SOURCES := $(foreach c,$(CHAPTERS),$(sort $(wildcard $(c)/*.cu)))
-BENCHES := $(patsubst %.cu,%,$(wildcard bench/*.cu))
+BENCHES := $(patsubst %.cu,%,$(wildcard cpu/bench/*.cu))
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
@@ -212,7 +212,7 @@ endif
 
 # A goal that is none: a chapter or a program written in another way is named as it should be.
 TARGETS := all tests setup run bench test gallery doctor docs format clean help
-UNKNOWN := $(filter-out $(TARGETS) $(CHAPTERS) $(SOURCES:.cu=) tests/% bench/% $(BIN)/%,$(GOALS))
+UNKNOWN := $(filter-out $(TARGETS) $(CHAPTERS) $(SOURCES:.cu=) tests/% cpu/bench/% $(BIN)/%,$(GOALS))
 $(if $(filter install uninstall,$(UNKNOWN)),$(error there is no make $(firstword $(UNKNOWN)): the programs run where they are built, in $(BIN)))
 # like(goal): the programs of that name, or else the chapter of that number
 like = $(or $(filter %/$(notdir $(1:.cu=)),$(SOURCES:.cu=)),$(firstword $(filter $(1:chapter%=chapter0%) appendix_$(1) appendix_$(1:appendix%=%) $(1:chapter_%=chapter%) chapter$(1) chapter0$(1),$(CHAPTERS))))
@@ -229,7 +229,7 @@ LADDERS := $(if $(TOPIC),$(filter $(foreach t,$(TOPIC),%/$(t) %/$(t)_ladder),$(L
 endif
 
 # What the second stage has to make for these goals
-ASKED := $(filter all tests tests/% bench/% chapter% appendix_% $(BIN)/%,$(GOALS))
+ASKED := $(filter all tests tests/% cpu/bench/% chapter% appendix_% $(BIN)/%,$(GOALS))
 BUILD_GOALS := $(sort $(ASKED) $(if $(filter run,$(GOALS)),$(or $(FOLDER),all)) $(if $(filter test,$(GOALS)),all tests) \
     $(if $(filter gallery,$(GOALS)),all) $(if $(filter bench,$(GOALS)),ladders))
 
@@ -368,7 +368,7 @@ format:
 	    -o -type f -name '*.[ch]' -print -o -name '*.cu' -print -o -name '*.cpp' -print)
 
 clean:
-	@rm -rf '$(BUILD)' $(addprefix '$(BIN)'/,$(CHAPTERS) bench tests .variant) bench/report.html
+	@rm -rf '$(BUILD)' $(addprefix '$(BIN)'/,$(CHAPTERS) cpu tests .variant) bench/report.html
 	@rmdir '$(BIN)' 2>/dev/null || :
 
 help:

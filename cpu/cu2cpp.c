@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * cu2cpp: turns preprocessed CUDA C++ into C++ for the CPU back end
+ * cu2cpp: translates preprocessed CUDA C++ to C++ for the CPU back end
  *
- *     cu2cpp INPUT [-o OUTPUT]          INPUT - is standard input, OUTPUT is standard output
+ *     cu2cpp INPUT [-o OUTPUT]          INPUT may be - for standard input; without -o, output goes to
+ *                                       standard output
  *
- * Four things of CUDA are no C++. They are rewritten in place, every other byte stays, and so do
- * the line numbers, so that the compiler, the debugger and the sanitizers speak of the .cu:
+ * C++ lacks four constructs of CUDA. They are rewritten in place. All other bytes and all line
+ * numbers stay the same, so that the compiler, the debugger and the sanitizers report lines of the .cu:
  *
  *   1. k<<<g, b>>>(x)
  *          ::cuda_cpu::launch([=](auto &...cu_a) { k(cu_a...); }, "k",
@@ -16,13 +17,14 @@
  *          typedef T cu_t_x; cu_t_x *const x = ::cuda_cpu::dynamic_shared<cu_t_x>("x");
  *   4. __device__ T x;
  *          __attribute__((section("cuda_device"))) T x;
- *      and without the word when it stands before a function.
+ *      Before a function, __device__ is removed.
  *
- * How: the text is cut into tokens (comments, linemarkers and other directives count as white
- * space), brackets are paired, then one pass over the tokens keeps track of the scope and collects
- * edits. What cannot be understood is an error that names the line; nothing is guessed past it.
+ * The lexer splits the text into tokens; comments, linemarkers and other directives count as white
+ * space. Then brackets are paired, and one pass over the tokens keeps track of the scope and collects
+ * edits. This is not a full C++ parser: it knows no names, so it decides by the form of the tokens. A
+ * construct that it cannot parse is an error with file and line; it is never passed through unchanged.
  */
-#define _GNU_SOURCE // getopt takes the options in any order
+#define _GNU_SOURCE // getopt accepts options after the input file
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -34,15 +36,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// A token of one character has that character as its kind, digraphs the one that they stand for.
+// The kind of a one-character token is the character itself; that of a digraph is the character
+// that it stands for.
 enum { END = 0, IDENT = 128, NUMBER, STRING, CHARACTER, SCOPE /* :: */, ARROW /* -> */, OPERATOR };
 
 typedef struct {
-    uint32_t start, length; // bytes of the source
-    uint32_t line, file;    // as the linemarkers say; file is where its name stands in the source
-    int32_t match;          // of a bracket: its partner
+    uint32_t start, length; // position in the source, in bytes
+    uint32_t line, file;    // from the linemarkers; file is the position of its name in the source
+    int32_t match;          // of a bracket: the matching bracket
     uint8_t kind;
-    bool done; // a memory space word that its declaration has dealt with
+    bool done; // a memory space word that was handled with its declaration
 } Token;
 
 typedef struct {
@@ -51,16 +54,16 @@ typedef struct {
 } Text;
 
 typedef struct {
-    size_t position, removed; // replaces so many bytes of the source …
-    size_t text, length;      // … by this part of edit_text
-    size_t order;             // of creation; decides among edits of one position
+    size_t position, removed; // replaces this many bytes of the source …
+    size_t text, length;      // … with this part of edit_text
+    size_t order;             // order of creation, for edits at the same position
 } Edit;
 
 enum { PADDING = 4 };
 
 static const char *input_name;
 static Text source;
-static Token *tokens; // with PADDING tokens of kind END at both ends, so that one can look around
+static Token *tokens; // PADDING tokens of kind END at both ends allow looking around freely
 static int token_count;
 static Edit *edits;
 static size_t edit_count;
@@ -72,7 +75,7 @@ __attribute__((format(printf, 2, 3))) _Noreturn static void fail(int token, cons
                                                                  ...) {
     if (tokens[token].file == 0)
         fputs(input_name, stderr);
-    else // the name is quoted in the linemarker
+    else // the name is a string in the linemarker
         for (const char *p = source.data + tokens[token].file; *p && !strchr("\"\n", *p); p++) {
             p += *p == '\\' && p[1] && p[1] != '\n';
             fputc(*p, stderr);
@@ -99,7 +102,7 @@ static void *grow(void *array, size_t count, size_t size) {
     return grown;
 }
 
-// The text stays a C string.
+// The text always ends with a null character.
 static void append(Text *text, const char *data, size_t length) {
     if (text->length + length >= text->capacity) {
         text->capacity = 2 * (text->length + length) + 64;
@@ -113,8 +116,8 @@ static void append(Text *text, const char *data, size_t length) {
 
 // ---- lexer ----
 
-static size_t at;           // the next byte
-static uint32_t line, file; // where that is
+static size_t at;           // position of the next byte
+static uint32_t line, file; // its line and file
 
 static void add_token(int kind, size_t start, uint32_t first_line) {
     static int capacity;
@@ -134,7 +137,7 @@ _Noreturn static void fail_lexer(uint32_t first_line, const char *why) {
     fail(token_count - 1, "%s", why);
 }
 
-// The text ends with zeros, so a few bytes can be looked at without asking how many are left.
+// The text ends with a null character, where the comparison stops.
 static bool ahead(const char *string) {
     return strncmp(source.data + at, string, strlen(string)) == 0;
 }
@@ -148,7 +151,7 @@ static void next_byte(void) {
         line++;
 }
 
-// Skips \ and the end of the line after it.
+// Skips a line continuation: \ at the end of a line.
 static bool skip_continuation(void) {
     size_t p = at + 1;
     if (source.data[at] != '\\')
@@ -174,12 +177,12 @@ static bool skip_comment(void) {
     const uint32_t first = line;
     for (at += 2; !ahead("*/"); next_byte())
         if (at >= source.length)
-            fail_lexer(first, "this comment has no end");
+            fail_lexer(first, "unterminated comment");
     at += 2;
     return true;
 }
 
-// Skips a string or character; false when its line ends first.
+// Skips a string or character literal; false when the line ends before it is closed.
 static bool skip_quoted(char quote) {
     for (at++; at < source.length && source.data[at] != '\n';) {
         if (skip_continuation())
@@ -197,7 +200,7 @@ static void skip_raw_string(void) {
     const char *delimiter = source.data + ++at;
     const size_t length = strcspn(delimiter, "()\\\" \t\n\r");
     if (length > 16 || delimiter[length] != '(')
-        fail_lexer(line, "this raw string has no beginning");
+        fail_lexer(line, "invalid delimiter of a raw string");
     const uint32_t first = line;
     for (at += length; at < source.length; next_byte()) {
         const char *p = source.data + at;
@@ -206,10 +209,10 @@ static void skip_raw_string(void) {
             return;
         }
     }
-    fail_lexer(first, "this raw string has no end");
+    fail_lexer(first, "unterminated raw string");
 }
 
-// 0x1.8p-3, 1'000, 1e+5f
+// Skips a number, such as 0x1.8p-3, 1'000 or 1e+5f.
 static void skip_number(void) {
     for (;; at++) {
         const char *p = source.data + at;
@@ -220,7 +223,8 @@ static void skip_number(void) {
     }
 }
 
-// Skips a line that begins with #; learns from `# 12 "file.cu"` and `#line 12 "file.cu"`.
+// Skips a directive, a line that begins with #. Takes line and file from `# 12 "file.cu"` and
+// `#line 12 "file.cu"`.
 static void skip_directive(void) {
     const char *p = source.data + at + 1;
     p += strspn(p, " \t");
@@ -234,18 +238,19 @@ static void skip_directive(void) {
         const size_t before = at;
         if (skip_continuation() || skip_comment())
             continue;
-        if (source.data[at] != '"' || !skip_quoted('"')) // in #error a quote may stand alone
+        if (source.data[at] != '"' || !skip_quoted('"')) // a quote in #error need not be closed
             at = before + 1;
     }
     if (marker) {
-        line = (uint32_t)strtoul(number, NULL, 10) - 1; // the end of this line adds 1
+        line = (uint32_t)strtoul(number, NULL, 10) - 1; // the newline will add 1
         if (*name == '"')
             file = (uint32_t)(name + 1 - source.data);
     }
 }
 
 static void skip_symbol(int *kind) {
-    // Longest first. Angle brackets stay single: only the parser knows whether >> is a shift.
+    // Longest first. Angle brackets are single tokens, because only the parser can tell whether >>
+    // is a shift.
     static const struct {
         const char *text;
         int kind;
@@ -305,8 +310,7 @@ static void lex(void) {
         } else if (c == '"' || c == '\'') {
             kind = c == '"' ? STRING : CHARACTER;
             if (!skip_quoted(c))
-                fail_lexer(first_line,
-                           c == '"' ? "this \" has no partner" : "this ' has no partner");
+                fail_lexer(first_line, c == '"' ? "missing closing \"" : "missing closing '");
         } else {
             skip_symbol(&kind);
         }
@@ -328,7 +332,7 @@ static bool is(int i, const char *word) {
            word[t->length] == '\0';
 }
 
-// `words` is a list separated and enclosed by single spaces.
+// `words` is a list of words, with one space before and after each.
 static bool is_one_of(int i, const char *words) {
     const Token *t = &tokens[i];
     if (t->kind != IDENT)
@@ -350,8 +354,8 @@ static bool closes(int i) {
     return kind(i) == ')' || kind(i) == ']' || kind(i) == '}';
 }
 
-// How many equal tokens stand here with nothing between them: 3 at the start of <<<. Counts forward
-// with step 1, backward with step -1.
+// The number of equal, adjacent tokens from here: 3 at the start of <<<. Counts forward with step
+// 1, backward with step -1.
 static int run(int i, int step) {
     int n = 1;
     for (; kind(i + step) == kind(i); n++, i += step)
@@ -361,7 +365,7 @@ static int run(int i, int step) {
 }
 
 static void pair_brackets(void) {
-    int innermost = 0; // while a bracket is open, match links it to the one around it
+    int innermost = 0; // while a bracket is open, its match is the open bracket around it
     for (int i = PADDING; i < token_count - PADDING; i++) {
         if (opens(i)) {
             tokens[i].match = innermost;
@@ -370,7 +374,7 @@ static void pair_brackets(void) {
             const int open = innermost;
             const char *pair = kind(i) == ')' ? "()" : kind(i) == ']' ? "[]" : "{}";
             if (!open || kind(open) != pair[0])
-                fail(i, "this %c closes nothing", pair[1]);
+                fail(i, "unmatched %c", pair[1]);
             innermost = tokens[open].match;
             tokens[open].match = i;
             tokens[i].match = open;
@@ -380,14 +384,14 @@ static void pair_brackets(void) {
         fail(innermost, "this %c is never closed", kind(innermost));
 }
 
-// From a < to the token behind its >; 0 when there is none before `limit`. `numbers` says whether a
-// number may follow a < that opens a list.
+// From a <, finds the token after the matching >; 0 when there is none before `limit`. `numbers`
+// says whether a nested template argument list may begin with a number.
 static int match_angles(int i, int limit, bool numbers) {
     for (int depth = 0; i < limit && kind(i) != ';' && kind(i) != END && !closes(i); i++) {
         if (opens(i)) {
             i = tokens[i].match;
         } else if (kind(i) == '<') {
-            const int n = run(i, 1); // << is a shift, and < behind no name a comparison
+            const int n = run(i, 1); // << is a shift; < not after a name is a comparison
             if (depth == 0 ||
                 (n == 1 && kind(i - 1) == IDENT && (numbers || kind(i + 1) != NUMBER)))
                 depth++;
@@ -399,13 +403,14 @@ static int match_angles(int i, int limit, bool numbers) {
     return 0;
 }
 
-// Without knowing names, A<N<2> = 0> is only understood when A<N<2> does not lead to an end.
+// In A<N<2> = 0> the second < is a comparison. Without knowledge of the names this is only clear
+// after reading it as the start of an argument list has found no end.
 static int skip_angles(int i, int limit) {
     const int end = match_angles(i, limit, true);
     return end ? end : match_angles(i, limit, false);
 }
 
-// From a > back to its <; 0 when there is none.
+// From a >, finds the matching < before it; 0 when there is none.
 static int skip_angles_back(int i) {
     for (int depth = 0; kind(i) != ';' && kind(i) != END && !opens(i); i--) {
         if (closes(i)) {
@@ -447,7 +452,7 @@ static void insert_before(int i, const char *text) {
     edit(tokens[i].start, 0, "%s", text);
 }
 
-// One token at a time: the lines between them must stay.
+// Deletes the tokens one by one, so that the newlines between them stay.
 static void delete_tokens(int first, int last) {
     for (int i = first; i <= last; i++)
         edit(tokens[i].start, tokens[i].length, "%s", "");
@@ -482,7 +487,8 @@ static const char statement_words[] =
 
 static const char cast_words[] = " static_cast const_cast reinterpret_cast dynamic_cast ";
 
-// The >>> that ends a configuration; 0 when there is none. Of `f<A<int>>>>>` the last three do.
+// The >>> that ends a launch configuration; 0 when there is none. In `f<A<int>>>>>` these are the
+// last three >.
 static int launch_end(int i) {
     for (int templates = 0; kind(i) != ';' && kind(i) != END && !closes(i); i++) {
         if (opens(i)) {
@@ -498,7 +504,7 @@ static int launch_end(int i) {
             const int n = run(i, 1);
             if (n >= 3 && n > templates)
                 return i + n - 3;
-            if (n <= templates) // else a comparison or a shift
+            if (n <= templates) // otherwise a comparison or a shift
                 templates -= n;
             i += n - 1;
         }
@@ -506,7 +512,8 @@ static int launch_end(int i) {
     return 0;
 }
 
-// Does an expression end here that a ( or [ would go on with, as f(x) and table[i] do?
+// Whether token i can end an expression, so that a ( or [ after it is a call f(x) or a subscript
+// table[i].
 static bool ends_expression(int i) {
     if (kind(i) == IDENT)
         return !is_one_of(i, statement_words);
@@ -519,8 +526,8 @@ static bool ends_expression(int i) {
            !(group == i - 2 && is(group + 1, "void"));
 }
 
-// Goes back from the last token of a kernel expression to its first; 0 when it is none. It is a
-// name unless something in it has to be evaluated.
+// From the last token of a kernel expression, finds its first; 0 when it is not an expression. Sets
+// is_name when it is only a name, which needs no evaluation.
 static int launch_begin(int i, bool *is_name) {
     *is_name = true;
     for (bool last = true;; last = false) {
@@ -557,7 +564,8 @@ static int launch_begin(int i, bool *is_name) {
     }
 }
 
-// A launch is an expression of its own, of type void.
+// Whether a launch may follow token i. A launch has type void, so it cannot be an operand, except
+// of the comma and conditional operators.
 static bool may_stand_before_launch(int i) {
     if (kind(i) == IDENT || kind(i) == ')' || kind(i) == ']')
         return !ends_expression(i);
@@ -568,10 +576,10 @@ static void check_arguments(int open) {
     const int close = tokens[open].match;
     for (int i = open + 1, first = i; i < close; i++) {
         if (i == first && kind(i) == '{')
-            fail(i, "a launch cannot pass { } alone: name its type, as in T{…}");
+            fail(i, "an argument of a launch cannot be a bare { }: name its type, as in T{…}");
         if (i == first && is_one_of(i, " NULL __null ") && (kind(i + 1) == ',' || i + 1 == close))
             edit(tokens[i].start, tokens[i].length,
-                 "nullptr"); // through a template __null would arrive as a number
+                 "nullptr"); // __null, deduced as a template argument, would become a number
         if (opens(i))
             i = tokens[i].match;
         else if (kind(i) == ',')
@@ -579,8 +587,8 @@ static void check_arguments(int open) {
     }
 }
 
-// A name is called in the lambda, so that template arguments are deduced and the call is inlined;
-// any other expression is evaluated once, when the lambda is made.
+// If the kernel is a name, the lambda contains a call of it, so that template arguments are deduced
+// and the call is inlined. Any other expression is evaluated once, in the capture of the lambda.
 static void translate_launch(int open) {
     bool is_name;
     const int begin = launch_begin(open - 1, &is_name);
@@ -598,7 +606,7 @@ static void translate_launch(int open) {
         fail(open, "<<<…>>> needs at least a grid and a block");
     check_arguments(end + 3);
 
-    Text name = {0}; // for messages: without strings, and not endless
+    Text name = {0}; // shown in messages: without string literals, at most about 200 bytes
     for (int i = begin; i < open; i++) {
         if (i > begin && tokens[i].start > end_of(i - 1))
             append(&name, " ", 1);
@@ -608,7 +616,7 @@ static void translate_launch(int open) {
         if (name.length > 200)
             break;
     }
-    const bool colon = source.data[tokens[begin].start - 1] == ':'; // a ? b :k<<< must not get :::
+    const bool colon = source.data[tokens[begin].start - 1] == ':'; // a ? b :k<<< must not become :::
     edit(tokens[begin].start, 0, "%s::cuda_cpu::launch(%s", colon ? " " : "",
          is_name ? "[=](auto &...cu_a) { " : "[cu_k = ");
     edit(tokens[open].start, 3, "%s, \"%s\", ::cuda_cpu::config(",
@@ -629,25 +637,25 @@ static const char attribute_words[] =
     " __attribute__ __attribute alignas _Alignas __align__ __launch_bounds__ asm __asm__ ";
 
 typedef struct {
-    int first_word;           // the first of __shared__, __device__, …
-    int extern_at, static_at; // these words, 0 when absent
+    int first_word;           // the first memory space word: __shared__, __device__, …
+    int extern_at, static_at; // their tokens, 0 when absent
     bool is_shared, is_constant, is_managed;
     bool is_constexpr, is_inline, is_typedef, is_template, is_linkage;
-    bool is_definition; // of a class or an enum
-    bool is_typed;      // a declarator was parsed, so there was a type
-    // Of the declarator that was parsed last:
+    bool is_definition; // defines a class or an enumeration
+    bool is_typed;      // a declarator was parsed, so the type is known to be present
+    // The declarator that was parsed last:
     int name;
-    int end; // the token behind it: , or ; or the initial value
+    int end; // the token after it: , or ; or the initial value
     bool has_value;
-    bool is_function; // then nothing else is known
-    bool is_const;    // the object itself, not what it points to
+    bool is_function; // if so, the other members of this part are not set
+    bool is_const;    // the variable itself, not what it points to
 } Declaration;
 
 _Noreturn static void fail_declaration(int i) {
     if (kind(i) == END)
-        fail(i, "the text ends inside a declaration");
+        fail(i, "the file ends inside a declaration");
     const char *text = source.data + tokens[i].start;
-    const size_t length = strcspn(text, "\n"); // strings may go over lines
+    const size_t length = strcspn(text, "\n"); // a string literal may span lines
     fail(i, "cannot parse this declaration at '%.*s'",
          (int)(length < tokens[i].length ? length : tokens[i].length), text);
 }
@@ -659,8 +667,8 @@ static int skip_template_arguments(int i) {
     return end;
 }
 
-// Returns i when no attribute stands here. Attributes that align are taken out when `alignment`
-// wants them: C++ has no place for them on a typedef.
+// Skips an attribute; returns i when there is none. If `alignment` is not null, attributes that set
+// an alignment are moved there, because C++ does not allow them on a typedef.
 static int skip_attribute(int i, Text *alignment) {
     if (kind(i) == '[' && kind(i + 1) == '[')
         return tokens[i].match + 1;
@@ -678,7 +686,8 @@ static int skip_attribute(int i, Text *alignment) {
     return end;
 }
 
-// From struct, class, union or enum to the { of the definition, or behind the name.
+// From struct, class, union or enum, finds the { of the definition, or else the token after the
+// name.
 static int skip_class_head(int i, int limit) {
     i += is(i, "enum") && is_one_of(i + 1, " class struct ") ? 2 : 1;
     for (int next; (next = skip_attribute(i, NULL)) != i;)
@@ -694,14 +703,14 @@ static int skip_class_head(int i, int limit) {
     i += is(i, "final");
     if (kind(i) != ':')
         return i;
-    int brace = i; // behind the base classes
+    int brace = i; // after the base classes
     while (brace < limit && !strchr("{;)}]", kind(brace)))
         brace = opens(brace) ? tokens[brace].match + 1 : brace + 1;
     return kind(brace) == '{' ? brace : i;
 }
 
-// Are these the parameters of a function, and not the initial value of a variable? As in C++ what
-// could be both is a function: a name alone counts as a type.
+// Whether the parentheses hold the parameters of a function rather than the initial value of a
+// variable. As in C++, what could be either is a function. A single name is taken for a type.
 static bool looks_like_parameters(int open) {
     const int close = tokens[open].match;
     int i = open + 1;
@@ -723,7 +732,7 @@ static bool looks_like_parameters(int open) {
            (kind(i) == '(' && kind(i + 1) == '*') || (kind(i) == '[' && kind(i + 1) == ']');
 }
 
-// Is this the ( of (*name)(…) or (A::*name)[…], which holds a declarator?
+// Whether this ( begins a nested declarator: (*name)(…) or (A::*name)[…].
 static bool holds_declarator(int open) {
     int i = open + 1;
     while (kind(i) == IDENT || kind(i) == SCOPE)
@@ -741,7 +750,7 @@ static void note_word(Declaration *d, int i) {
     d->is_const |= is_one_of(i, " const constexpr ");
     if (!is_one_of(i, space_words))
         return;
-    if (kind(i - 1) == '*' || kind(i - 1) == '&') // the section would be one of the pointer's type
+    if (kind(i - 1) == '*' || kind(i - 1) == '&') // the attribute would apply to the pointer's type
         fail_declaration(i);
     d->first_word = d->first_word ? d->first_word : i;
     d->is_shared |= is(i, "__shared__");
@@ -751,8 +760,8 @@ static void note_word(Declaration *d, int i) {
     delete_tokens(i, i);
 }
 
-// Parses one declarator, the first one with the specifiers before it. It is enough to find the
-// name: the last word before the [ ( = , or ; that does not belong to a type.
+// Parses a declarator; the first one together with the specifiers before it. Only the name has to
+// be found: it is the last word before [ ( = , or ; that does not belong to a type.
 static void parse_declarator(int i, Declaration *d, Text *alignment) {
     int words = 0, outermost = 0;
     d->name = 0;
@@ -800,7 +809,7 @@ static void parse_declarator(int i, Declaration *d, Text *alignment) {
         }
     }
     if (d->is_definition && !d->is_typed && words == 1 && kind(i) == ';') {
-        d->is_function = true; // no variable either
+        d->is_function = true; // a type definition without a variable
         return;
     }
     d->is_function = kind(i) == '(' && looks_like_parameters(i);
@@ -830,14 +839,16 @@ static void parse_declarator(int i, Declaration *d, Text *alignment) {
 
 typedef struct {
     char kind;  // n: namespace, c: class, b: block or other braces, p: ( ) or [ ]
-    char brace; // the kind of the innermost braces
-    int start;  // the first token of the statement or declaration that we are in
+    char brace; // kind of the innermost braces
+    int start;  // first token of the current statement or declaration
 } Scope;
 
 // __shared__ T x[4], *y;  ->  typedef T cu_t_x[4], *cu_t_y; cu_t_x &x = …; cu_t_y &y = …;
-// A typedef takes every form of declarator as it is, and dependent types too.
+//
+// A typedef accepts every form of declarator unchanged, also with dependent types.
 static void translate_shared(int word, const Scope *scope) {
-    static const char misplaced[] = "__shared__ can only stand before a variable in a kernel";
+    static const char misplaced[] =
+        "__shared__ is only for variables declared in a kernel or device function";
     Declaration d = {0};
     Text alignment = {0}, name = {0};
     append(&alignment, "", 0);
@@ -860,11 +871,10 @@ static void translate_shared(int word, const Scope *scope) {
         const char *x = name.data;
         insert_before(d.name, "cu_t_");
         if (scope->kind == 'n' && !d.extern_at)
-            fail(word, "outside a kernel __shared__ needs extern and an array of open size, %s[]",
-                 x);
+            fail(word, "outside a function __shared__ needs extern and an array without a size, %s[]", x);
         if (d.extern_at) {
             if (kind(d.name + 1) != '[' || kind(d.name + 2) != ']')
-                fail(word, "an extern __shared__ variable must be an array of open size, %s[]", x);
+                fail(word, "an extern __shared__ variable must be an array without a size, %s[]", x);
             delete_tokens(d.name + 1, d.name + 2);
             if (scope->kind == 'n')
                 edit(behind, 0, " static const ::cuda_cpu::dynamic_array<cu_t_%s> %s{};", x, x);
@@ -891,8 +901,9 @@ static void translate_shared(int word, const Scope *scope) {
     free(name.data);
 }
 
-// Variables go into sections of their own, which is how the runtime knows them and swaps them when
-// the device changes. Those that are const need another one: a section is writable or it is not.
+// Variables are put into linker sections, in which the runtime finds them and swaps their values
+// when the device changes. Variables that are const need a separate section, because a section is
+// either writable or read-only.
 static void translate_device(int word, const Scope *scope) {
     Declaration d = {0};
     if (kind(word - 1) == ']' && ends_expression(word - 1) && !strchr(";,=", kind(word + 1))) {
@@ -900,14 +911,13 @@ static void translate_device(int word, const Scope *scope) {
         return;
     }
     if (scope->kind == 'p')
-        fail(word, "%.*s cannot stand here", (int)tokens[word].length,
-             source.data + tokens[word].start);
+        fail(word, "%.*s is not allowed here", (int)tokens[word].length, source.data + tokens[word].start);
     parse_declarator(scope->start, &d, NULL);
-    if (d.is_shared) { // __device__ __shared__ says no more than __shared__
+    if (d.is_shared) { // __device__ __shared__ means the same as __shared__
         translate_shared(word, scope);
         return;
     }
-    if (!tokens[word].done) // behind the declarator
+    if (!tokens[word].done) // it comes after the declarator
         delete_tokens(word, word);
     if (d.is_function && (d.is_constant || d.is_managed))
         fail(word, "only a variable can be __constant__ or __managed__");
@@ -916,15 +926,16 @@ static void translate_device(int word, const Scope *scope) {
     if (!d.first_word)
         fail_declaration(word);
     if (scope->kind == 'c' && !d.static_at)
-        fail(word, "a member variable needs static to live in device memory");
+        fail(word, "a member variable in device memory must be static");
     if (scope->kind == 'b' && !d.static_at && !d.extern_at)
-        fail(word, "a variable of a function needs static to live in device memory");
+        fail(word, "a local variable in device memory must be static");
     if (d.extern_at && !d.has_value)
-        return; // declared here, defined elsewhere
-    // The compiler would ignore the section of a template and mix up those of inline variables.
+        return; // only a declaration
+    // For these variables the compiler ignores the section (templates), or reports a conflict
+    // between sections (inline).
     if (d.is_inline || d.is_template || (d.is_constexpr && scope->kind == 'c')) {
         if (!d.is_const)
-            fail(word, "an inline or template variable cannot be kept for each device");
+            fail(word, "an inline or template variable cannot have a value for each device");
         return;
     }
     edit(tokens[d.first_word].start, 0, "__attribute__((section(\"cuda_%s%s\")))",
@@ -978,13 +989,13 @@ static void translate(void) {
                 scopes[depth].start = i + 1;
         } else if (kind(i) == ';') {
             s->start = i + 1;
-        } else if (kind(i) == ':') { // of a label: what follows is a new statement
+        } else if (kind(i) == ':') { // end of a label: a new statement begins
             if (is_one_of(s->start, " public private protected case default ") ||
                 (s->kind == 'b' && i == s->start + 1 &&
                  !is_one_of(s->start, " struct class union ")))
                 s->start = i + 1;
         } else if (kind(i) == '<') {
-            if (run(i, 1) >= 3 && !is(i - 1, "operator")) { // operator<<<T> is no launch
+            if (run(i, 1) >= 3 && !is(i - 1, "operator")) { // operator<<<T> is not a launch
                 if (s->brace != 'b')
                     fail(i, "this <<<…>>> is outside a function");
                 translate_launch(i);
@@ -1033,7 +1044,7 @@ static void write_output(const char *name) {
         return;
     const int error = errno;
     struct stat status;
-    if (name && stat(name, &status) == 0 && S_ISREG(status.st_mode)) // never /dev/full
+    if (name && stat(name, &status) == 0 && S_ISREG(status.st_mode)) // not a device such as /dev/full
         unlink(name);
     errno = error;
     fail_file(name ? name : "standard output");

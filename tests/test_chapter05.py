@@ -84,7 +84,7 @@ def test_wrong_barrier_is_named(run, rng, schedule):
         assert result.errors[:2] == [
             "cuda on the CPU: divergent barrier: 128 of 256 threads wait at dot_wrong_barrier.cu:"
             f"{wrong}: threads (0,0,0) to (127,0,0)",
-            f"    they went on from dot_wrong_barrier.cu:{right} and have returned: threads (128,0,0) to (255,0,0)"]
+            f"    returned after passing dot_wrong_barrier.cu:{right}: threads (128,0,0) to (255,0,0)"]
 
 
 def test_wrong_barrier_ends_in_time(tmp_path):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Kernels on the CPU back end: the same results whatever the order of threads and blocks and the number
-of workers, and out-of-bounds accesses reported at the line of the .cu."""
+"""Kernels on the CPU back end: the results do not depend on the order of threads and blocks or on the number of
+workers, and AddressSanitizer reports accesses out of bounds at their line in the .cu."""
 import re
 import subprocess
 
@@ -21,7 +21,7 @@ def test_units_in_any_order(run, rng, binary, schedule, workers):
 
 
 def test_a_program_is_one_cu(tmp_path, variant, run):
-    """Each .cu has a threadIdx of its own, so two in one program are refused when it starts."""
+    """Each .cu has its own threadIdx, so a program linked from two of them is refused when it starts."""
     sanitizers = "-".join(variant.name.split("-")[1:]).replace("debug", "").strip("-").replace("-", ",")
     flags = ["-std=gnu++17", "-pthread", *([f"-fsanitize={sanitizers}"] if sanitizers else [])]
     for name, main in ("one", "int main() { return 0; }"), ("two", ""):
@@ -41,7 +41,7 @@ def test_a_program_is_one_cu(tmp_path, variant, run):
 
 @pytest.fixture(scope="module")
 def bounds(once):
-    """tests/cpu/bounds, built with AddressSanitizer."""
+    """The path of tests/cpu/bounds, built with AddressSanitizer."""
     def build(folder):
         status, output = helpers.make("tests/cpu/bounds", "BACKEND=cpu", "SANITIZE=address", f"BUILD={folder}/build",
                                       f"BIN={folder}/bin")
@@ -56,7 +56,7 @@ def test_address_sanitizer_names_the_line(run, bounds, what):
     line = next(i for i, text in enumerate(source, 1) if text.endswith(f"// line: {what}"))
     result = run(bounds, "past", "--", what, sanitizers=False)
     assert result.status != 0
-    # UndefinedBehaviorSanitizer, where it is on too, speaks first of arrays whose length it knows.
+    # If UndefinedBehaviorSanitizer is on too, it reports arrays of known length first.
     assert re.search(rf"AddressSanitizer.*#0 [^\n]*bounds\.cu:{line}\b|bounds\.cu:{line}:\d+: runtime error: index",
                      result.err, re.S), str(result)
 

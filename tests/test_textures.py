@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Texture fetches against the formulas of the CUDA programming guide's appendix on them, in numpy. What is
-fetched stands in tests/common/textures.cu: 8 x 4 texels at points whose coordinates are multiples of 1/256, as the
-weights of a GPU are. Divided by 8 or 4, where they are normalised, they still are exact floats: so no weight has to
-be rounded, and no point may fall on either side of an edge. Only the first lies on one."""
+"""Texture fetches against the formulas of the CUDA programming guide's appendix on texture fetching, in numpy.
+
+tests/common/textures.cu fetches from 8 x 4 texels, at points whose coordinates are multiples of 1/256, because the
+filter weights of a GPU are. Normalised coordinates are divided by 8 or 4 and are still exact floats. So no weight is
+rounded, and rounding moves no point across the edge of a texel; only the first point lies on an edge."""
 import numpy as np
 
 import helpers
@@ -12,7 +13,7 @@ WRAP, CLAMP, MIRROR, BORDER = range(4)
 
 
 def texels(kind, components):
-    """(row, column, component), as the program fills them."""
+    """The texels in the order (row, column, component), with the values that the program gives them."""
     j, i, c = np.meshgrid(np.arange(H), np.arange(W), np.arange(components), indexing="ij")
     raw = ((i * 37 + j * 71 + c * 13 + 5) % 251).astype(np.int64)
     return {"int8": np.where(raw == 5, -128, raw - 125), "uint8": raw, "int16": np.where(raw == 5, -32768, raw * 257 - 32000), "uint16": raw * 257,
@@ -20,12 +21,12 @@ def texels(kind, components):
 
 
 def normalised(values, kind):
-    """The smallest of a signed kind is a little less than -1 until it has been filtered: so measured."""
+    """The smallest value of a signed kind is slightly less than -1 until after filtering (measured on a GPU)."""
     return values / np.iinfo(kind).max
 
 
 def indices(i, size, mode):
-    """The texels that whole numbers of any size stand for; -1: the border."""
+    """Applies an address mode to integer coordinates: the indices of the texels, -1 for the border."""
     if mode == WRAP:
         return i % size
     if mode == MIRROR:
@@ -36,7 +37,7 @@ def indices(i, size, mode):
 
 
 def border_of(kind, as_float):
-    """What a program asks for, in the texture's own format: numbers of 8 and 16 bits are rounded, halves to 0."""
+    """The border colour in the texture's format: components of 8 and 16 bits are rounded, ties towards 0."""
     colours = np.array([-0.5, 0.5, 0.25, 1])
     if not as_float:
         return colours if kind == "float32" else np.arange(20, 100, 20)
@@ -50,14 +51,14 @@ def at(data, i, j, border):
 
 
 def expected(shape, data, linear, in_one, mode, border):
-    """What the points give. `in_one`: the coordinates were normalised."""
+    """The expected result at each point. `in_one` means normalised coordinates."""
     k = np.arange(POINTS)
     if shape == "fetch":
         inside = (k - 80 >= 0) & (k - 80 < W)
         return np.where(inside[:, None], data[0, np.where(inside, k - 80, 0)], 0)
     x, y = k * 37 / 256 - 10, k * 53 % 2560 / 256 - 4
-    # One dimension is a row that is read at its edge: so measured. It shows where both address modes are border,
-    # then half of what is filtered is border; in "row" the second mode is none.
+    # A 1-D texture is a row that is read at y = 0, its edge (measured). This matters when both address modes are
+    # border: half of a filtered result is then border. In the shape "row" the second mode is not border.
     data, y = (data[:1], np.zeros(POINTS)) if shape in ("one", "row") else (data, y)
     if not in_one and mode in (WRAP, MIRROR):
         mode = CLAMP
@@ -86,7 +87,7 @@ def test_fetches(run):
         if as_float:
             wanted = np.maximum(wanted, -1)
         got = np.array(values, float).reshape(POINTS, components)
-        # A GPU filters with a precision of its own. Otherwise only float's nine digits are in between.
+        # A GPU filters with lower precision. Otherwise the only error is the rounding of the result to float.
         limit = 0 if not floats else np.abs(data).max() * (0.004 if linear and helpers.backend() == "gpu" else 2e-7)
         off = np.abs(got - wanted)
         if not (off <= limit).all():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""cu2cpp, the translator of the CPU back end: what it writes, what it refuses, and that g++ takes it.
+"""cu2cpp, the translator of the CPU back end: what it writes, what it refuses, and that g++ compiles its output.
 
-Cases are CUDA C++ text. Those that begin with `refuses` must end with one line on stderr, status 1 and
-no output; the semantic cases run the translated text against a small stand-in for the real engine.
+The cases are CUDA C++ text. A `test_refuses` case must end with one line on stderr, status 1 and no output. The cases
+that use `pipeline` compile the translated text against a small stand-in for the real engine and run it.
 """
 import os
 import re
@@ -46,7 +46,7 @@ def translate(run):
 
 @pytest.fixture
 def refuse(run):
-    """Translates what must be refused; returns the message without the file's name."""
+    """Translates text that must be refused; returns the message without the name of the file."""
     def refuse(text):
         result = run(text)
         assert result.returncode == 1, result.stdout.decode()
@@ -232,14 +232,14 @@ def test_bytes_that_are_no_utf8_stay(run):
     ("void f() { k<<<1, 1>>>(x)<<<1, 1>>>(x); }", "1: cannot find the kernel that this <<<…>>> launches"),
     ("void f() {\n\n a <<< b; }", "3: this <<< has no matching >>>"),
     ("void f() { k<<<1, 1>>(x); }", "1: this <<< has no matching >>>"),
-    ("void f() { k<<<1, (1>>>(x); }", "1: this ( closes nothing"),
+    ("void f() { k<<<1, (1>>>(x); }", "1: unmatched ("),
     ("void f() { k<<<1, j<<<1, 1>>>()>>>(x); }", "1: this <<< has no matching >>>"),
     ("void f() { k<<<1, 1>>>; }", "1: this <<<…>>> is not followed by the ( ) of a launch"),
     ("void f() { k<<<1>>>(); }", "1: <<<…>>> needs at least a grid and a block"),
     ("void f() { k<<<>>>(); }", "1: <<<…>>> needs at least a grid and a block"),
     ("void f() { k<<<f(1, 2)>>>(); }", "1: <<<…>>> needs at least a grid and a block"),
     ("void f() { k<<<<1, 1>>>(); }", "1: this <<< has no matching >>>"),
-    ("void f() { k<<<1, 1>>>({1, 2}); }", "1: a launch cannot pass { } alone: name its type, as in T{…}"),
+    ("void f() { k<<<1, 1>>>({1, 2}); }", "1: an argument of a launch cannot be a bare { }: name its type, as in T{…}"),
     ("int x = (k<<<1, 1>>>(), 0);", "1: this <<<…>>> is outside a function"),
     ("struct A { int x = (k<<<1, 1>>>(), 0); };", "1: this <<<…>>> is outside a function"),
     ("namespace a { void f(int = (k<<<1, 1>>>(), 0)); }", "1: this <<<…>>> is outside a function"),
@@ -251,28 +251,28 @@ def test_refuses_launches(run, source, why):
     message = result.stderr.decode()
     if why is None:
         assert message == "julia.cu:13: cannot find the kernel that this <<<…>>> launches\n"
-    elif "closes nothing" in why:
+    elif "unmatched" in why:
         assert message.startswith("<stdin>:1: ")
     else:
         assert message == f"<stdin>:{why}\n"
 
 
 @pytest.mark.parametrize("source,why", [
-    ("a\n/* b\n", "2: this comment has no end"),
-    ("a\n'b\n'", "2: this ' has no partner"),
-    ('a\n"b\n', '2: this " has no partner'),
-    ('R"(\n\n', "1: this raw string has no end"),
-    ('R"a b(x)a b"', "1: this raw string has no beginning"),
-    ("{\n(\n}", "3: this } closes nothing"),
+    ("a\n/* b\n", "2: unterminated comment"),
+    ("a\n'b\n'", "2: missing closing '"),
+    ('a\n"b\n', '2: missing closing "'),
+    ('R"(\n\n', "1: unterminated raw string"),
+    ('R"a b(x)a b"', "1: invalid delimiter of a raw string"),
+    ("{\n(\n}", "3: unmatched }"),
     ("f(\n", "1: this ( is never closed"),
-    (")", "1: this ) closes nothing"),
-    ("a \\\n 'b\\\n' // c \\\n d\n /*\n*/ R\"(\n)\" )", "7: this ) closes nothing"),
+    (")", "1: unmatched )"),
+    ("a \\\n 'b\\\n' // c \\\n d\n /*\n*/ R\"(\n)\" )", "7: unmatched )"),
     ('# 7 "x\\\\y.h"\n)', None),
 ])
 def test_refuses_broken_text(run, source, why):
     result = run(source)
     assert (result.returncode, result.stdout) == (1, b"")
-    assert result.stderr.decode() == (f"<stdin>:{why}\n" if why else "x\\y.h:7: this ) closes nothing\n")
+    assert result.stderr.decode() == (f"<stdin>:{why}\n" if why else "x\\y.h:7: unmatched )\n")
 
 
 # ---- __shared__ ----
@@ -379,23 +379,23 @@ def test_dynamic_shared(translate, declaration, typedef, name):
 
 
 @pytest.mark.parametrize("source,why", [
-    ("void k(__shared__ int *p) { }", "1: __shared__ can only stand before a variable in a kernel"),
-    ("void k() { f((__shared__ int *)p); }", "1: __shared__ can only stand before a variable in a kernel"),
-    ("struct A {\n__shared__ int x; };", "2: __shared__ can only stand before a variable in a kernel"),
-    ("struct A {\nstatic __shared__ int x; };", "2: __shared__ can only stand before a variable in a kernel"),
+    ("void k(__shared__ int *p) { }", "1: __shared__ is only for variables declared in a kernel or device function"),
+    ("void k() { f((__shared__ int *)p); }", "1: __shared__ is only for variables declared in a kernel or device function"),
+    ("struct A {\n__shared__ int x; };", "2: __shared__ is only for variables declared in a kernel or device function"),
+    ("struct A {\nstatic __shared__ int x; };", "2: __shared__ is only for variables declared in a kernel or device function"),
     ("template <class T> struct A<T(int)> : B<(1 > 2)> { extern __shared__ T x[]; };",
-     "1: __shared__ can only stand before a variable in a kernel"),
-    ("void k() { typedef __shared__ int x; }", "1: __shared__ can only stand before a variable in a kernel"),
-    ("void k() { __shared__ __constant__ int x; }", "1: __shared__ can only stand before a variable in a kernel"),
+     "1: __shared__ is only for variables declared in a kernel or device function"),
+    ("void k() { typedef __shared__ int x; }", "1: __shared__ is only for variables declared in a kernel or device function"),
+    ("void k() { __shared__ __constant__ int x; }", "1: __shared__ is only for variables declared in a kernel or device function"),
     ("void k() {\n__shared__ int x = 3; }", "2: a __shared__ variable cannot have an initial value"),
     ("void k() { __shared__ int x[2] = {1, 2}; }", "1: a __shared__ variable cannot have an initial value"),
     ("void k() { __shared__ int x{}; }", "1: a __shared__ variable cannot have an initial value"),
     ("void k() { __shared__ int y, x(3); }", "1: a __shared__ variable cannot have an initial value"),
     ("void k() { __shared__ int f(int); }", "1: a __shared__ variable cannot have an initial value"),
-    ("int a;\n__shared__ int x[3];", "2: outside a kernel __shared__ needs extern and an array of open size, x[]"),
-    ("namespace a { __shared__ int x; }", "1: outside a kernel __shared__ needs extern and an array of open size, x[]"),
-    ("void k() { extern __shared__ int x[4]; }", "1: an extern __shared__ variable must be an array of open size, x[]"),
-    ("void k() { extern __shared__ int x; }", "1: an extern __shared__ variable must be an array of open size, x[]"),
+    ("int a;\n__shared__ int x[3];", "2: outside a function __shared__ needs extern and an array without a size, x[]"),
+    ("namespace a { __shared__ int x; }", "1: outside a function __shared__ needs extern and an array without a size, x[]"),
+    ("void k() { extern __shared__ int x[4]; }", "1: an extern __shared__ variable must be an array without a size, x[]"),
+    ("void k() { extern __shared__ int x; }", "1: an extern __shared__ variable must be an array without a size, x[]"),
     ("void k() { if (a) __shared__ int x; }", "1: cannot parse this declaration at '('"),
     ("void k() { __shared__ x; }", "1: cannot parse this declaration at ';'"),
     ("void k() { __shared__; }", "1: cannot parse this declaration at ';'"),
@@ -519,19 +519,19 @@ def test_members(translate, refuse, head):
     end = " } x;" + " }" * head.startswith("void")
     assert translate(head + " { static __device__ int x;" + end) == \
         head + " { static " + section("device") + " int x;" + end
-    assert refuse(head + " { __device__ int x;" + end) == "1: a member variable needs static to live in device memory"
+    assert refuse(head + " { __device__ int x;" + end) == "1: a member variable in device memory must be static"
 
 
 @pytest.mark.parametrize("source,why", [
-    ("struct A {\n__device__ int x; };", "2: a member variable needs static to live in device memory"),
-    ("void f() { __device__ int x; }", "1: a variable of a function needs static to live in device memory"),
-    ("void f(__device__ int x) { }", "1: __device__ cannot stand here"),
-    ("int x = f(__constant__ 3);", "1: __constant__ cannot stand here"),
+    ("struct A {\n__device__ int x; };", "2: a member variable in device memory must be static"),
+    ("void f() { __device__ int x; }", "1: a local variable in device memory must be static"),
+    ("void f(__device__ int x) { }", "1: __device__ is not allowed here"),
+    ("int x = f(__constant__ 3);", "1: __constant__ is not allowed here"),
     ("__constant__ int f(int);", "1: only a variable can be __constant__ or __managed__"),
     ("__managed__ void f() { }", "1: only a variable can be __constant__ or __managed__"),
     ("__device__ x = 3;", "1: cannot parse this declaration at '='"),
     ("__device__;", "1: cannot parse this declaration at ';'"),
-    ("__device__", "1: the text ends inside a declaration"),
+    ("__device__", "1: the file ends inside a declaration"),
     ("int *__device__ p;", "1: cannot parse this declaration at '__device__'"),
     ("__device__ int (f)(int);", "1: cannot parse this declaration at '('"),
     ("int x[3] __device__;", "1: cannot parse this declaration at '__device__'"),
@@ -539,17 +539,17 @@ def test_members(translate, refuse, head):
     ("__device__ int 3;", "1: cannot parse this declaration at '3'"),
     ("struct S { } __device__ s;", "1: cannot parse this declaration at ';'"),
     ("__device__ A<b x;", "1: cannot find the > of this <; put comparisons in ( )"),
-    ("inline __device__ int x;", "1: an inline or template variable cannot be kept for each device"),
+    ("inline __device__ int x;", "1: an inline or template variable cannot have a value for each device"),
     ("template <class T> __device__ T x;",
-     "1: an inline or template variable cannot be kept for each device"),
+     "1: an inline or template variable cannot have a value for each device"),
     ("struct A { static inline __constant__ int x = 3; };",
-     "1: an inline or template variable cannot be kept for each device"),
+     "1: an inline or template variable cannot have a value for each device"),
 ])
 def test_refuses_device_words(refuse, source, why):
     assert refuse(source) == why
 
 
-# ---- what the compiler makes of it ----
+# ---- compiling and running the translation ----
 
 ENGINE = r"""
 #include <cassert>
@@ -601,7 +601,7 @@ GXX = ["g++", "-x", "c++", "-std=gnu++17", "-Wall", "-Wextra", "-Werror"]
 
 @pytest.fixture
 def pipeline(translate, tmp_path):
-    """Preprocesses, translates, compiles; the returned function runs the program too."""
+    """A function that preprocesses, translates and compiles a text, and unless check=False runs the program."""
     def pipeline(text, *arguments, check=True):
         source = ENGINE + text
         text = subprocess.run([*GXX, "-E", "-D__CU2CPP__", "-"], input=source, text=True, check=True,
@@ -715,7 +715,7 @@ def test_shared_compiles_and_runs(pipeline):
                 for (auto &x : a) x = T(1);
                 b = a; c = T(2); d[4][2] = T(3); e[1] = 4; g[1].x = T(5); f.y = 6; h[4] = 7; i[1] = T(8); j.w = 9; l = k<T, N>;
             } else {
-                __shared__ int nested; // another one than the next
+                __shared__ int nested; // not the variable of the next line
                 { __shared__ int nested; nested = 1; }
                 nested = 2;
                 *out = b[N - 1] + c + d[4][2] + e[1] + g[1].x + T(f.y) + h[4] + i[1] + T(j.w) + T(l == k<T, N>) + nested;
@@ -826,7 +826,7 @@ def test_compiler_errors_name_the_source_line(pipeline):
     assert "case.cu:5:" in built.stderr and "missing" in built.stderr
 
 
-# ---- the program ----
+# ---- files, options and resource limits ----
 
 def test_files(translator, tmp_path):
     source = tmp_path / "a.ii"
@@ -900,7 +900,7 @@ def test_little_memory(translator, tmp_path):
     ("R\"(", ""), ("/*", ""), ("<<", ""), ("[[", "]]"), ("(f", "<<<1, 1>>>(), g)"),
 ])
 def test_time_grows_with_the_length_only(run, piece, tail):
-    """The processor's time, which others that run beside it hardly change."""
+    """Measures processor time, which other processes on the machine hardly affect."""
     n = 160000
     text = "void f() { " + piece * n + tail * n + " k<<<1, 1>>>(x); __shared__ int y; }"
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime

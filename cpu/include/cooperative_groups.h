@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Cooperative groups on the CPU back end: thread blocks, tiles of a warp, coalesced lanes, and the
- * grid of a cooperative launch. Each is a thin dress over the barriers and warp operations of
- * kernel.h.
+ * Cooperative groups on the CPU back end: thread blocks, tiles of a warp, coalesced groups, and the
+ * grid of a cooperative launch. They call the barriers and warp operations of kernel.h.
  */
 #pragma once
 #include "cuda_runtime.h"
@@ -26,7 +25,8 @@ inline thread_block this_thread_block() {
     return {};
 }
 
-// All threads of a cooperative launch; in any other launch is_valid() is false and sync() an error.
+// All threads of a cooperative launch. In any other launch is_valid() is false and sync() is an
+// error.
 class grid_group {
   public:
     bool is_valid() const { return cuda_cpu::in_cooperative_launch(); }
@@ -56,7 +56,7 @@ inline grid_group this_grid() {
 
 namespace detail {
 
-// Lanes of a warp, by mask; ranks count the lanes of the mask from the lowest.
+// A set of lanes of a warp, as a mask. Ranks number the lanes of the mask from the lowest.
 class lanes {
   public:
     void sync(CUDA_CPU_SITE) const { __syncwarp(mask, cu_file, cu_line); }
@@ -98,13 +98,13 @@ class lanes {
   protected:
     explicit lanes(unsigned m) : mask(m) {}
 
-    int lane_of(unsigned rank) const { // the rank-th bit of the mask
+    int lane_of(unsigned rank) const { // position of the rank-th bit of the mask
         unsigned left = mask;
         for (; rank > 0; --rank)
             left &= left - 1;
         return __builtin_ctz(left);
     }
-    unsigned by_rank(unsigned lanes) const { // bits of lanes -> bits of ranks
+    unsigned by_rank(unsigned lanes) const { // converts a lane mask to a mask of ranks
         unsigned ranks = 0, rank = 0;
         for (unsigned left = mask; left; left &= left - 1, ++rank)
             ranks |= (lanes >> __builtin_ctz(left) & 1) << rank;
@@ -114,7 +114,7 @@ class lanes {
     unsigned mask;
 };
 
-// The lanes of the tile of `size` threads that this thread is in, as far as the block has them.
+// The lanes of the calling thread's tile of `size` threads that the block has.
 inline unsigned tile_mask(unsigned size) {
     const unsigned thread = thread_block::thread_rank(), lane = thread % 32,
                    first = lane / size * size;
@@ -125,7 +125,7 @@ inline unsigned tile_mask(unsigned size) {
 
 } // namespace detail
 
-// The lanes that came to coalesced_threads() together.
+// The lanes that called coalesced_threads() together.
 class coalesced_group : public detail::lanes {
   public:
     unsigned meta_group_rank() const { return 0; }
@@ -140,7 +140,7 @@ inline coalesced_group coalesced_threads(CUDA_CPU_SITE) {
     return coalesced_group(__activemask(cu_file, cu_line));
 }
 
-// A block cut into tiles of SIZE threads, a power of two up to 32.
+// A tile of a block: SIZE threads of one warp, where SIZE is a power of two up to 32.
 template <unsigned SIZE, class Parent = void> class thread_block_tile : public detail::lanes {
     static_assert(SIZE > 0 && SIZE <= 32 && (SIZE & (SIZE - 1)) == 0, "a power of two up to 32");
 
@@ -174,7 +174,7 @@ template <class Group> void sync(const Group &group, CUDA_CPU_SITE) {
     group.sync(cu_file, cu_line);
 }
 
-// Operations for reduce().
+// Operators for reduce().
 template <class T> struct plus {
     T operator()(T a, T b) const { return a + b; }
 };
@@ -194,7 +194,7 @@ template <class T> struct bit_xor {
     T operator()(T a, T b) const { return a ^ b; }
 };
 
-// Every lane of the group gets the operation over all their values, applied in order of rank.
+// Reduces the values of all lanes in the order of their ranks. Every lane gets the result.
 template <class Group, class T, class Op>
 T reduce(const Group &group, T value, Op op, CUDA_CPU_SITE) {
     T total = group.shfl(value, 0, cu_file, cu_line);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Buffers and textures of OpenGL that kernels read and write. What is not OpenGL's own
-// (cudaGraphicsMapResources and its like) is in api.h.
+// OpenGL interoperability: buffers and textures of OpenGL that kernels read and write. The
+// functions that do not depend on OpenGL, such as cudaGraphicsMapResources, are in api.h.
 #pragma once
 #include <GL/gl.h>
 #include "cuda_cpu/types.h"
@@ -31,7 +31,7 @@ inline cudaError_t cudaGraphicsGLRegisterBuffer(cudaGraphicsResource_t *resource
     return cuda_cpu::register_buffer("cudaGraphicsGLRegisterBuffer", resource, buffer, flags,
                                      cu_file, cu_line);
 }
-// A texture of GL_TEXTURE_2D or GL_TEXTURE_RECTANGLE; others are cudaErrorNotSupported here.
+// `target` must be GL_TEXTURE_2D or GL_TEXTURE_RECTANGLE; others give cudaErrorNotSupported here.
 inline cudaError_t cudaGraphicsGLRegisterImage(cudaGraphicsResource_t *resource, GLuint image,
                                                GLenum target, unsigned int flags, CUDA_CPU_CALLER) {
     return cuda_cpu::register_image(resource, image, target, flags, cu_file, cu_line);
@@ -48,7 +48,7 @@ cudaError_t cudaGraphicsGLRegisterImage(cudaGraphicsResource_t *resource, GLuint
 cudaError_t cudaGLGetDevices(unsigned int *count, int *devices, unsigned int most,
                              enum cudaGLDeviceList list);
 
-// Deprecated since CUDA 3 and 5, and still there in 13: a buffer is known by its name.
+// Deprecated since CUDA 3 and 5, still present in 13. They identify a buffer by its OpenGL name.
 cudaError_t cudaGLSetGLDevice(int device);
 cudaError_t cudaGLRegisterBufferObject(GLuint buffer);
 cudaError_t cudaGLMapBufferObject(void **pointer, GLuint buffer);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The CPU back end's stand-in for the CUDA toolkit: everything a .cu gets without asking.
+// The CPU back end's stand-in for the CUDA toolkit: everything that nvcc includes in a .cu by
+// itself.
 #pragma once
 #if defined(__CU2CPP__) && !defined(__CUDACC__)
-#define __CUDACC__ // a .cu, compiled as one
+#define __CUDACC__ // set while a .cu is compiled, as nvcc does
 #endif
 #include "cuda_cpu/types.h"
 #include "cuda_cpu/api.h"

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: MIT
-// Part of the toolkit by this name; here it is all in one place.
+// A header of the toolkit. Its content is in cuda_runtime.h here.
 #pragma once
 #include "cuda_runtime.h"

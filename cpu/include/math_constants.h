@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Constants in float (_F) and double by the toolkit's names.
+// Mathematical constants in float (_F) and double, with the toolkit's names.
 #pragma once
 #include "cuda_runtime.h"
 

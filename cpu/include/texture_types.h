@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Part of the toolkit by this name; here it is all in one place.
+// A header of the toolkit. Its content is in cuda_cpu/types.h and cuda_cpu/api.h here.
 #pragma once
 #include "cuda_cpu/types.h"
 #include "cuda_cpu/api.h"

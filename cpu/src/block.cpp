@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The threads of one block: who runs next, barriers, and what goes wrong with them. See block.h.
+// The threads of one block: scheduling, barriers, and the diagnosis of barriers that not all
+// threads reach. See block.h.
 #include "block.h"
 
 #include <cstdarg>
@@ -66,7 +67,7 @@ Worker &in_kernel(const char *what) {
 }
 
 void kernel_error(const char *format, ...) {
-    static std::mutex one_at_a_time; // never unlocked: the first worker to fail has the word
+    static std::mutex one_at_a_time; // never unlocked, so only the first error is printed
     one_at_a_time.lock();
     fflush(stdout);
     va_list arguments;
@@ -93,7 +94,7 @@ Worker::~Worker() {
     shared_table = nullptr;
 }
 
-// ---- the common loop and the stacks that leave it ----
+// ---- the common loop and its stacks ----
 
 void Worker::run_block() {
     loop = &native;
@@ -104,14 +105,15 @@ void Worker::run_block() {
     while (ended < count) {
         Fiber &fiber = next();
         if (&fiber == &native)
-            continue; // the loop goes on, on this stack
+            continue; // every thread has ended
         current = &fiber;
         switch_fiber(native, fiber);
     }
     waited = false;
 }
 
-// What every stack but a worker's own does: continue the common loop, then step aside.
+// The entry function of every fiber: runs the rest of the common loop, then switches away. When the
+// fiber is taken from the spare list again, it does the same for another part of a loop.
 void Worker::run_fibers() {
     for (;;) {
         kernel->run(kernel->call, *this, accounted);
@@ -126,8 +128,9 @@ void Worker::run_fibers() {
     }
 }
 
-// The call that ran the common loop came back: at the end of the loop, or because the last
-// thread it ran had taken over its stack and now has ended.
+// Called after kernel->run returned, for one of two reasons: the common loop has run to its end, or
+// a thread that had kept this stack has ended. In the second case `loop` names another stack, or
+// none.
 void Worker::loop_returned() {
     if (loop == current) {
         account(count);
@@ -146,7 +149,9 @@ void Worker::end_thread(unsigned t) {
         complete_warp_operation(t / warpSize);
 }
 
-// Threads that the common loop has passed without any of them waiting have ended.
+// Marks as ended the threads before `position` that the common loop has run. Only a thread that has
+// to wait leaves the loop, and Worker::wait itself moves `accounted` past it, so all others have
+// ended.
 void Worker::account(unsigned position) {
     for (; accounted < position; ++accounted)
         end_thread(order ? order[accounted] : accounted);
@@ -177,8 +182,9 @@ void Worker::make_ready(unsigned t) {
     ready.push(t);
 }
 
-// Ready threads first, so that a warp or block that can go on does while its stacks are in the
-// cache; then threads not yet started; threads that wait for an atomic to change last.
+// Chooses the stack to run next. Ready threads come first: a warp or block that has just completed
+// its barrier continues while its stacks are in the cache. Threads that have not started come
+// second. Threads that poll with atomics come last.
 Fiber &Worker::next() {
     if (!ready.empty())
         return *threads[ready.pop()].fiber;
@@ -194,7 +200,7 @@ Fiber &Worker::next() {
         return *threads[ready.pop()].fiber;
     }
     if (!yielded.empty()) {
-        sched_yield(); // what it waits for may be in a block of another worker
+        sched_yield(); // it may wait for a block on another worker
         const unsigned t = yielded.pop();
         threads[t].state = State::ready;
         return *threads[t].fiber;
@@ -227,7 +233,7 @@ int meet_block(uint3 thread, BlockVote vote, bool predicate, Site site) {
         worker.barrier_site = site;
         worker.barrier_ayes = 0;
     } else if (!same_site(site, worker.barrier_site)) {
-        kernel_error("divergent barrier: %u of %u threads wait at %s while thread %s comes to %s",
+        kernel_error("divergent barrier: %u of %u threads wait at %s while thread %s reaches %s",
                      worker.at_barrier, worker.count, place(worker.barrier_site).c_str(),
                      coordinates(thread).c_str(), place(site).c_str());
     }
@@ -268,7 +274,7 @@ int meet_block(uint3 thread, BlockVote vote, bool predicate, Site site) {
 
 namespace {
 
-// "thread (3,0,0)", "threads (0,0,0) to (127,0,0)", or the first few of a scattered set.
+// "thread (3,0,0)", "threads (0,0,0) to (127,0,0)", or the first four of a set with gaps.
 std::string name_threads(const std::vector<unsigned> &list) {
     if (list.size() == 1)
         return "thread " + coordinates(thread_index(list[0]));
@@ -283,7 +289,8 @@ std::string name_threads(const std::vector<unsigned> &list) {
 
 } // namespace
 
-// Nothing can run and threads are left: they wait for others that will never come.
+// Reports a deadlock: no thread can run, and the threads that are left wait for others that have
+// ended or wait elsewhere.
 void Worker::stuck() {
     std::vector<unsigned> waiting, gone;
     bool barrier = false;
@@ -299,7 +306,8 @@ void Worker::stuck() {
     std::string text = std::to_string(waiting.size()) + " of " + std::to_string(count) +
                        " threads wait at " + place(threads[waiting[0]].site) + ": " +
                        name_threads(waiting);
-    // The others, by where they were seen last.
+    // The other threads, grouped by their state and by the last barrier or warp operation they
+    // reached.
     while (!gone.empty()) {
         const Thread &first = threads[gone[0]];
         std::vector<unsigned> alike, rest;
@@ -309,12 +317,11 @@ void Worker::stuck() {
                 .push_back(t);
         text += "\n    ";
         if (first.state == State::at_warp_operation)
-            text += "a warp operation at " + place(first.site) + " holds " + name_threads(alike);
+            text += "waiting in a warp operation at " + place(first.site) + ": " + name_threads(alike);
         else if (first.site.file)
-            text += "they went on from " + place(first.site) +
-                    " and have returned: " + name_threads(alike);
+            text += "returned after passing " + place(first.site) + ": " + name_threads(alike);
         else
-            text += "they have returned without meeting a barrier: " + name_threads(alike);
+            text += "returned without reaching a barrier: " + name_threads(alike);
         gone = rest;
     }
     kernel_error("%s: %s", barrier ? "divergent barrier" : "divergent warp operation",

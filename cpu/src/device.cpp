@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Devices: how many there are, what each says of itself, and the one that a host thread uses.
+ * Devices: their number, their properties, and the current device of each host thread.
  *
- * All devices are the one processor of this machine. CUDA_CPU_DEVICES says how many (2 when it is
- * not set), CUDA_VISIBLE_DEVICES picks some of them by CUDA's own rules.
+ * All devices are this machine's processor. CUDA_CPU_DEVICES sets their number, 2 by default.
+ * CUDA_VISIBLE_DEVICES selects among them by CUDA's rules.
  */
 #include "internal.h"
 #include "cuda_cpu/math.h"
@@ -47,7 +47,8 @@ int processor_cores() {
     return std::max(1, (int)std::thread::hardware_concurrency());
 }
 
-// The number that follows a word in a file, times `unit`; `missing` when there is none.
+// The number that follows `word` in a file, times `unit`; `missing` when the file or number is
+// missing.
 size_t number_in(const char *path, const char *word, size_t unit, size_t missing) {
     std::ifstream file(path);
     std::string found;
@@ -58,7 +59,7 @@ size_t number_in(const char *path, const char *word, size_t unit, size_t missing
     return file >> number ? number * unit : missing;
 }
 
-// What a container may use, when it is limited.
+// The memory limit of a container (control group); SIZE_MAX when there is none.
 struct MemoryLimit {
     size_t limit, used;
 };
@@ -86,7 +87,7 @@ int last_level_cache() {
     return 0;
 }
 
-// Ticks of clock64() in a millisecond, counted.
+// The rate of clock64() in ticks per millisecond, measured over 10 ms.
 int ticks_per_millisecond() {
     const auto now = [] {
         timespec t;
@@ -102,7 +103,7 @@ int ticks_per_millisecond() {
 }
 
 struct {
-    // Measured when somebody asks, since it takes 10 ms.
+    // Measured on first use, because it takes 10 ms.
     struct {
         operator int() const {
             static const int khz = ticks_per_millisecond();
@@ -113,8 +114,9 @@ struct {
 
 // ---- the devices ----
 
-// Compute capability 8.0 is the newest that has nothing which is missing here, such as clusters.
-// The limits are those of 8.0, where they are limits of the language rather than of this machine.
+// Compute capability 8.0 is the newest whose features are all supported here; 9.0 adds clusters.
+// The limits that belong to the programming model are those of 8.0; the others describe this
+// machine.
 cudaDeviceProp describe(int device) {
     cudaDeviceProp p = {};
     snprintf(p.name, sizeof p.name, "%s", processor_name().c_str());
@@ -166,21 +168,22 @@ cudaDeviceProp describe(int device) {
     set(p.maxSurface2DLayered, {32768, 32768, 2048});
     set(p.maxSurfaceCubemapLayered, {32768, 2046});
 
-    p.integrated = 1; // the host's memory is the device's
+    p.integrated = 1; // the device uses the host's memory
     p.canMapHostMemory = p.unifiedAddressing = p.managedMemory = 1;
     p.canUseHostPointerForRegisteredMem = p.hostRegisterSupported = 1;
     p.cooperativeLaunch = 1;
     p.hostRegisterReadOnlySupported = p.hostNativeAtomicSupported = 1;
     p.concurrentManagedAccess = p.directManagedMemAccessFromHost = 1;
     p.memoryPoolsSupported = p.unifiedFunctionPointers = 1;
-    // Calls that would overlap may run one after the other, so these promise nothing false.
+    // These claim that work may overlap, not that it does, so they are true although calls run one
+    // after the other.
     p.concurrentKernels = p.streamPrioritiesSupported = 1;
     p.asyncEngineCount = 2;
     p.deviceNumaId = p.hostNumaId = -1;
     return p;
 }
 
-// "GPU-43554441-…", as CUDA_VISIBLE_DEVICES spells it.
+// "GPU-43554441-…", the form that CUDA_VISIBLE_DEVICES uses.
 std::string uuid_text(const cudaUUID_t &uuid) {
     std::string text = "GPU-";
     for (int i = 0; i < 16; ++i) {
@@ -196,7 +199,7 @@ std::string uuid_text(const cudaUUID_t &uuid) {
 struct Devices {
     std::vector<cudaDeviceProp> visible;
     std::string why_none;
-    cudaError_t none = cudaErrorNoDevice; // what calls give when none is visible
+    cudaError_t none = cudaErrorNoDevice; // the error of every call when no device is visible
 
     Devices() {
         check_constant_limit();
@@ -224,8 +227,8 @@ struct Devices {
             choose(all, list);
     }
 
-    // The devices of a list of indices and UUIDs, up to the first entry that names none. One that
-    // comes twice spoils the whole list.
+    // Selects the devices in a list of indices and UUIDs. The list ends at the first entry that
+    // names no device. If a device appears twice, no device is visible. CUDA has the same rules.
     void choose(const std::vector<cudaDeviceProp> &all, const std::string &list) {
         std::vector<size_t> chosen;
         for (size_t begin = 0; begin <= list.size();) {
@@ -234,7 +237,7 @@ struct Devices {
             if (device == all.size())
                 break;
             if (std::count(chosen.begin(), chosen.end(), device)) {
-                why_none = "CUDA_VISIBLE_DEVICES=" + list + " names one twice";
+                why_none = "CUDA_VISIBLE_DEVICES=" + list + " names a device twice";
                 none = cudaErrorInvalidDevice;
                 return;
             }
@@ -244,11 +247,11 @@ struct Devices {
         for (size_t device : chosen)
             visible.push_back(all[device]);
         if (visible.empty() && why_none.empty())
-            why_none = "CUDA_VISIBLE_DEVICES=" + list + " leaves none";
+            why_none = "CUDA_VISIBLE_DEVICES=" + list + " selects no device";
     }
 
     static size_t find(const std::vector<cudaDeviceProp> &all, const std::string &entry) {
-        if (entry.rfind("GPU-", 0) == 0) { // the start of a UUID will do if it fits one device only
+        if (entry.rfind("GPU-", 0) == 0) { // a prefix of a UUID, if it is unambiguous
             size_t found = all.size();
             for (size_t i = 0; i < all.size(); ++i)
                 if (uuid_text(all[i].uuid).rfind(entry, 0) == 0) {
@@ -259,14 +262,13 @@ struct Devices {
             return found;
         }
         char *end;
-        const long index =
-            strtol(entry.c_str(), &end, 10); // what follows the number does not count
+        const long index = strtol(entry.c_str(), &end, 10); // text after the number is ignored
         return end != entry.c_str() && index >= 0 && (size_t)index < all.size() ? (size_t)index
                                                                                 : all.size();
     }
 };
 
-// Built at the first call, and never destroyed: host threads may run until the very end.
+// Built at the first call. Never destroyed: host threads may use it while the process exits.
 const Devices &devices() {
     static const Devices &all = *new Devices;
     return all;
@@ -274,7 +276,7 @@ const Devices &devices() {
 
 thread_local int current = 0;
 
-struct State { // of each device, that programs set
+struct State { // the settings of a device
     std::atomic<bool> peers[max_devices];
     std::atomic<size_t> limits[7];
     std::atomic<unsigned> flags;
@@ -346,7 +348,7 @@ using namespace cuda_cpu;
 
 extern "C" {
 
-// No line on stderr when there is none: this is how a program asks.
+// Prints nothing when there is no device, because programs call this to find out.
 cudaError_t cudaGetDeviceCount(int *count) {
     NOT_NULL(count);
     *count = device_count();
@@ -370,8 +372,8 @@ cudaError_t cudaSetDevice(int device) {
     return cudaSuccess;
 }
 
-// The device that has the most of what is asked for; of several the first. A field that is 0 asks
-// for nothing.
+// Chooses the device that meets most of the requested properties, the first one of several. A field
+// that is 0 requests nothing.
 cudaError_t cudaChooseDevice(int *device, const cudaDeviceProp *wanted) {
     BEGIN_QUERY();
     NOT_NULL(device);
@@ -439,7 +441,7 @@ cudaError_t cudaDeviceGetPCIBusId(char *id, int length, int device) {
     if (!device_exists(__func__, device))
         return cudaErrorInvalidDevice;
     if (length < 13)
-        return fail(cudaErrorInvalidValue, "cudaDeviceGetPCIBusId: an ID takes 13 bytes, got %d",
+        return fail(cudaErrorInvalidValue, "cudaDeviceGetPCIBusId: an ID needs 13 bytes, the buffer has %d",
                     length);
     const cudaDeviceProp &p = properties(device);
     snprintf(id, (size_t)length, "%04x:%02x:%02x.0", p.pciDomainID, p.pciBusID, p.pciDeviceID);
@@ -453,7 +455,7 @@ cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *id) {
     unsigned domain = 0, bus, slot;
     if (sscanf(id, "%x:%x:%x", &domain, &bus, &slot) != 3 &&
         (domain = 0, sscanf(id, "%x:%x", &bus, &slot) != 2))
-        return fail(cudaErrorInvalidValue, "cudaDeviceGetByPCIBusId: %s is no ID", id);
+        return fail(cudaErrorInvalidValue, "cudaDeviceGetByPCIBusId: %s is not a PCI bus ID", id);
     for (int i = 0; i < device_count(); ++i)
         if (domain == 0 && slot == 0 && bus == (unsigned)properties(i).pciBusID) {
             *device = i;
@@ -466,7 +468,7 @@ cudaError_t cudaSetDeviceFlags(unsigned flags) {
     BEGIN();
     const unsigned schedule = flags & cudaDeviceScheduleMask;
     if (flags & ~(unsigned)cudaDeviceMask || (schedule & (schedule - 1)))
-        return fail(cudaErrorInvalidValue, "cudaSetDeviceFlags: 0x%x is no combination of flags",
+        return fail(cudaErrorInvalidValue, "cudaSetDeviceFlags: 0x%x is not a valid combination of flags",
                     flags);
     state_of(current).flags = flags;
     return cudaSuccess;
@@ -475,11 +477,11 @@ cudaError_t cudaSetDeviceFlags(unsigned flags) {
 cudaError_t cudaGetDeviceFlags(unsigned *flags) {
     BEGIN();
     NOT_NULL(flags);
-    *flags = state_of(current).flags | cudaDeviceMapHost; // always is
+    *flags = state_of(current).flags | cudaDeviceMapHost; // always in effect
     return cudaSuccess;
 }
 
-// Every call has ended when it returns, so there is nothing to wait for.
+// Every call has completed when it returns, so there is nothing to wait for.
 cudaError_t cudaDeviceSynchronize() {
     BEGIN();
     return cudaSuccess;
@@ -495,12 +497,12 @@ cudaError_t cudaDeviceReset() {
     return cudaSuccess;
 }
 
-// Limits and cache preferences are kept for those who ask, and change nothing.
+// Limits and cache preferences are stored for queries and have no effect.
 static cudaError_t check_limit(const char *call, cudaLimit limit) {
     if ((unsigned)limit > cudaLimitPersistingL2CacheSize)
         return fail(cudaErrorInvalidValue, "%s: there is no limit %d", call, (int)limit);
     if (limit == cudaLimitDevRuntimeSyncDepth)
-        return fail(cudaErrorUnsupportedLimit, "%s: kernels do not wait for others", call);
+        return fail(cudaErrorUnsupportedLimit, "%s: kernels cannot launch kernels", call);
     return cudaSuccess;
 }
 
@@ -567,11 +569,10 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
         return cudaErrorInvalidDevice;
     if (peer == current)
         return fail(cudaErrorPeerAccessUnsupported,
-                    "cudaDeviceEnablePeerAccess: device %d is no peer of itself", peer);
+                    "cudaDeviceEnablePeerAccess: device %d is not a peer of itself", peer);
     if (state_of(current).peers[peer].exchange(true))
         return fail(cudaErrorPeerAccessAlreadyEnabled,
-                    "cudaDeviceEnablePeerAccess: device %d can access device %d already", current,
-                    peer);
+                    "cudaDeviceEnablePeerAccess: device %d already has access to device %d", current, peer);
     return cudaSuccess;
 }
 
@@ -593,8 +594,8 @@ cudaError_t cudaDeviceGetP2PAttribute(int *value, cudaDeviceP2PAttr attribute, i
     if (!device_exists(__func__, device) || !device_exists(__func__, peer))
         return cudaErrorInvalidDevice;
     if (device == peer)
-        return fail(cudaErrorInvalidDevice,
-                    "cudaDeviceGetP2PAttribute: device %d is no peer of itself", peer);
+        return fail(cudaErrorInvalidDevice, "cudaDeviceGetP2PAttribute: device %d is not a peer of itself",
+                    peer);
     switch (attribute) {
     case cudaDevP2PAttrPerformanceRank:
         *value = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Errors: the last one of each host thread, those that are for good, names and texts.
+ * Errors: the last error of each host thread, the sticky error of each device, names and texts.
  */
 #include "internal.h"
 #include "cuda_cpu/math.h"
@@ -48,7 +48,7 @@ cudaError_t fail_for_good(cudaError_t error, const char *format, ...) {
     say(format, values);
     va_end(values);
     cudaError_t none = cudaSuccess;
-    for_good[current_device()].compare_exchange_strong(none, error); // the first one stays
+    for_good[current_device()].compare_exchange_strong(none, error); // keeps the first one
     return last_error = error;
 }
 
@@ -69,7 +69,7 @@ cudaError_t begin(const char *call) {
         return error;
     const cudaError_t error = for_good[current_device()];
     if (error != cudaSuccess)
-        last_error = error; // has had its line already
+        last_error = error; // its message was printed when it occurred
     return error;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A wild pointer or an endless recursion in a kernel ends the program with its place in the
-// kernel's own terms. AddressSanitizer does this better, so its builds leave it alone.
+// Reports an illegal address or a stack overflow in a kernel, with the kernel, block and launch,
+// and ends the program. AddressSanitizer gives better reports, so builds with it install no
+// handler.
 #include "block.h"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ namespace {
 
 void on_fault(int signal, siginfo_t *info, void *) {
     const Worker *worker = self;
-    if (!worker || !worker->kernel) { // host code: the instruction runs again and ends as usual
+    if (!worker || !worker->kernel) { // host code: the instruction faults again, now by default
         ::signal(signal, SIG_DFL);
         return;
     }
@@ -38,7 +39,7 @@ void on_fault(int signal, siginfo_t *info, void *) {
     _exit(EXIT_FAILURE);
 }
 
-// The handler needs a stack of its own when the thread's has overflowed.
+// A separate stack for the handler, which could not run on a stack that has overflowed.
 struct SignalStack {
     static constexpr size_t size = 64 << 10;
     void *memory = malloc(size);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Stacks that a thread of a block can leave and return to: see fiber.h.
+// Fibers: see fiber.h.
 #include "fiber.h"
 
 #include <atomic>
@@ -19,7 +19,8 @@ __thread Switch under_way;
 
 namespace {
 
-// Only pages that are touched take memory, so room for printf and local arrays is cheap.
+// The operating system allocates a page when it is first touched, so a large stack costs little.
+// It has to hold printf and local arrays.
 #ifdef __SANITIZE_ADDRESS__
 constexpr size_t stack_size = 1 << 20;
 #else
@@ -49,10 +50,12 @@ Fiber *new_fiber(void (*entry)()) {
                 strerror(errno));
         _exit(EXIT_FAILURE);
     }
-    // A process may hold some 65,000 mappings; past that a stack goes without its guard.
+    // The guard page turns an overflow into a fault. It splits the mapping, and Linux allows a
+    // process 65,530 mappings by default; beyond that the call fails and the stack has no guard.
     (void)!mprotect(memory, page, PROT_NONE);
 
-    // Stacks that begin at the same place in their pages would fight for the same cache lines.
+    // Stacks at the same offset within their pages would compete for the same cache sets, so the
+    // offsets are varied (cache colouring).
     static std::atomic<unsigned> colour;
     const size_t size = stack_size - colour++ % 64 * 64 * 5 % 16384;
 
@@ -79,8 +82,8 @@ void delete_fiber(Fiber *fiber) {
     __tsan_destroy_fiber(fiber->tsan);
 #endif
 #ifdef __SANITIZE_ADDRESS__
-    // What AddressSanitizer has set aside between the variables of functions that never return
-    // would stay so, and the addresses go to somebody else.
+    // Frames of functions that never return leave their red zones poisoned. The address range may
+    // be mapped again for something else, so all of it is unpoisoned.
     __asan_unpoison_memory_region(fiber->stack, stack_size);
 #endif
     munmap(fiber->stack - page, stack_size + page);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Stacks that a thread of a block can leave and return to.
+ * Fibers: stacks with a saved context, for the user-level threads of a block.
  *
- * Boost.Context's fcontext does the switch, a few nanoseconds of assembly; without Boost, the C
- * library's ucontext, which makes a system call each time. The sanitizers are told of every switch.
+ * The stack switch is Boost.Context's fcontext, a few nanoseconds of assembly. Without Boost it is
+ * the C library's ucontext, which is slower because every switch makes a system call to save the
+ * signal mask. AddressSanitizer and ThreadSanitizer are told of every switch, because they keep
+ * data about the current stack.
  */
 #pragma once
 #include <cstddef>
@@ -24,8 +26,8 @@ namespace cuda_cpu {
 
 struct Fiber {
     void (*entry)() = nullptr;
-    unsigned thread = 0;   // of the block, that has this stack for its own
-    char *stack = nullptr; // lowest address; null until known for a worker's own stack
+    unsigned thread = 0;   // the thread of the block that keeps this stack
+    char *stack = nullptr; // lowest address; null for a host thread's stack until AddressSanitizer reports it
     size_t size = 0;
 #if HAVE_BOOST_CONTEXT
     void *context = nullptr;
@@ -36,35 +38,38 @@ struct Fiber {
     void *tsan = nullptr;       // ThreadSanitizer's
 };
 
-// A fiber that will run entry(), which must never return. Ends the program when memory is out.
+// Makes a fiber that runs entry(), which must never return. Ends the program when there is no
+// memory.
 Fiber *new_fiber(void (*entry)());
 void delete_fiber(Fiber *fiber);
 
-// Makes the calling stack one that can be switched away from and back to.
+// Prepares `fiber` to stand for the calling thread's own stack, so that switches can leave it and
+// return.
 void adopt_stack(Fiber &fiber);
 
-// The switch under way on this worker.
+// The switch that is in progress on this worker.
 struct Switch {
     Fiber *from, *to;
 };
 extern __thread Switch under_way;
 
-// The first thing to happen on the stack that was switched to.
+// Completes a switch; the first call on the new stack.
 inline void arrive([[maybe_unused]] Fiber &here) {
 #ifdef __SANITIZE_ADDRESS__
     const void *bottom;
     size_t size;
     __sanitizer_finish_switch_fiber(here.fake_stack, &bottom, &size);
     Fiber &from = *under_way.from;
-    if (!from.stack) { // a worker's own stack: the sanitizer knows where it is
+    if (!from.stack) { // the host thread's own stack, whose bounds the sanitizer knows
         from.stack = static_cast<char *>(const_cast<void *>(bottom));
         from.size = size;
     }
 #endif
 }
 
-// Continues `to`; returns when another fiber switches to `from`. Inline, as every return on the
-// other stack is one that the processor predicts wrongly.
+// Continues `to`, and returns when another fiber switches back to `from`. Always inlined: the
+// processor predicts a return from its stack of call addresses, which does not match the calls on
+// the other stack, so every return after a switch is mispredicted. Inlining leaves fewer of them.
 inline __attribute__((always_inline)) void switch_fiber(Fiber &from, Fiber &to) {
     under_way = {&from, &to};
 #ifdef __SANITIZE_ADDRESS__
@@ -75,7 +80,7 @@ inline __attribute__((always_inline)) void switch_fiber(Fiber &from, Fiber &to) 
 #endif
 #if HAVE_BOOST_CONTEXT
     const auto back = boost::context::detail::jump_fcontext(to.context, nullptr);
-    under_way.from->context = back.fctx; // another fiber, maybe, than the one left above
+    under_way.from->context = back.fctx; // the fiber that switched back, which need not be `to`
 #else
     swapcontext(&from.context, &to.context);
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Attributes of kernels, and how many of their blocks a multiprocessor holds.
+// Attributes of kernels, and occupancy: how many blocks of a kernel a multiprocessor can hold.
 #include "cuda_cpu/types.h"
 #include "cuda_cpu/api.h"
 #include "internal.h"
@@ -17,16 +17,18 @@ namespace cuda_cpu {
 
 namespace {
 
-// A launch does not know its function's address, so the largest allowance holds for all kernels.
+// A <<<…>>> launch does not know the address of its kernel, so the largest limit that was set for
+// any kernel applies to all.
 std::atomic<size_t> shared_limit{0};
 
-// The linker's name of a kernel; null for one that is static, whose name is not kept.
+// The linker symbol of a kernel. Null for a static kernel, which has none in the dynamic symbol
+// table.
 const char *linker_name(const void *kernel) {
     Dl_info info;
     return dladdr(kernel, &info) && info.dli_saddr == kernel ? info.dli_sname : nullptr;
 }
 
-// What the kernel itself declares, not what functions that it calls do.
+// The shared memory that the kernel itself declares, without that of the functions it calls.
 size_t static_shared(const void *kernel) {
     const char *name = linker_name(kernel);
     return name ? declared_shared_bytes(name) : 0;
@@ -36,7 +38,7 @@ size_t static_shared(const void *kernel) {
 
 const char *function_name(const void *kernel) {
     static std::mutex mutex;
-    static auto &names = *new std::map<const void *, std::string>; // kept: messages point into it
+    static auto &names = *new std::map<const void *, std::string>; // never destroyed: callers keep pointers
     std::lock_guard<std::mutex> lock(mutex);
     std::string &name = names[kernel];
     if (name.empty()) {
@@ -73,7 +75,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *ke
     *attributes = {};
     attributes->sharedSizeBytes = static_shared(kernel);
     attributes->maxThreadsPerBlock = device.maxThreadsPerBlock;
-    attributes->numRegs = 0; // there are none to count
+    attributes->numRegs = 0; // registers are not counted here
     attributes->ptxVersion = attributes->binaryVersion = device.major * 10 + device.minor;
     attributes->maxDynamicSharedSizeBytes =
         (int)(std::max(device.sharedMemPerBlock, allowed_dynamic_shared()) -
@@ -92,9 +94,10 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute
         const size_t most = device.sharedMemPerBlockOptin - static_shared(kernel);
         if (value < 0 || (size_t)value > most)
             return fail(cudaErrorInvalidValue,
-                        "cudaFuncSetAttribute: %d bytes of dynamic shared memory, a block has %zu",
-                        value, most);
-        // The value is for dynamic memory; what the kernel declares comes on top.
+                        "cudaFuncSetAttribute: %d bytes of dynamic shared memory, the limit is %zu", value,
+                        most);
+        // The value limits dynamic shared memory; the kernel's static shared memory comes in
+        // addition.
         const size_t limit = (size_t)value + static_shared(kernel);
         size_t old = shared_limit;
         while (limit > old && !shared_limit.compare_exchange_weak(old, limit))
@@ -103,12 +106,12 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute
     }
     case cudaFuncAttributePreferredSharedMemoryCarveout:
         if (value < -1 || value > 100)
-            return fail(cudaErrorInvalidValue, "cudaFuncSetAttribute: a carveout of %d %%", value);
+            return fail(cudaErrorInvalidValue, "cudaFuncSetAttribute: a carveout of %d %%, must be -1 to 100",
+                        value);
         return cudaSuccess;
     default:
         return fail(cudaErrorNotSupported,
-                    "cudaFuncSetAttribute: attribute %d is for clusters, which are not there",
-                    attribute);
+                    "cudaFuncSetAttribute: attribute %d is for clusters, which are not supported", attribute);
     }
 }
 
@@ -129,7 +132,8 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const voi
     const cudaDeviceProp &device = properties(current_device());
     if (threads < 1)
         return fail(cudaErrorInvalidValue,
-                    "cudaOccupancyMaxActiveBlocksPerMultiprocessor: blocks of %d threads", threads);
+                    "cudaOccupancyMaxActiveBlocksPerMultiprocessor: blocks of %d threads are impossible",
+                    threads);
     const size_t shared = static_shared(kernel) + dynamic_bytes;
     *blocks = threads > device.maxThreadsPerBlock || shared > device.sharedMemPerBlockOptin
                   ? 0

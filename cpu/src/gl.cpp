@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Buffers and textures of OpenGL that kernels use. Mapping one copies what it holds into memory of
- * the device, or into an array; unmapping copies that back and gives the memory up, so that a
- * pointer which is used later is noticed like any other to freed memory.
+ * OpenGL interoperability by staging copies. Mapping a buffer or texture copies its content into
+ * device memory or an array. Unmapping copies it back and frees that memory, so that a later use of
+ * the pointer is detected like any other use of freed memory.
  *
- * While kernels have a buffer, OpenGL has it mapped too (glMapBufferRange). Whatever OpenGL is
- * asked to do with it is then an error of OpenGL's, and unmapping reports that.
+ * While a buffer is mapped for CUDA, it is also mapped in OpenGL (glMapBufferRange). OpenGL then
+ * reports an error for every other use of the buffer, and unmapping returns cudaErrorUnknown.
  */
 #if HAVE_GL
 #define GL_GLEXT_PROTOTYPES
@@ -25,7 +25,7 @@
 
 namespace {
 
-// What CUDA can make of a texture: 1, 2 or 4 components of 8, 16 or 32 bits.
+// A texture format that CUDA supports: 1, 2 or 4 components of 8, 16 or 32 bits.
 struct Format {
     GLenum internal, format, type;
     int components, bits;
@@ -42,17 +42,17 @@ struct Format {
 
 struct cudaGraphicsResource {
     GLuint name;
-    GLenum target; // of a texture; 0: a buffer
+    GLenum target; // of a texture; 0 for a buffer
     unsigned register_flags, map_flags;
     size_t bytes, width, height;
     Format format;
     int device;
-    const char *file; // the line that registered it; null from C
+    const char *file; // where the program registered it; null when called from C
     int line;
 
     bool mapped;
-    void *memory;      // a buffer's content while it is mapped
-    cudaArray_t array; // a texture's
+    void *memory;      // device memory of a mapped buffer
+    cudaArray_t array; // array of a mapped texture
     const char *map_file;
     int map_line;
 
@@ -75,10 +75,10 @@ using Resource = cudaGraphicsResource;
 struct Resources {
     std::mutex mutex;
     std::set<Resource *> known;
-    std::map<GLuint, Resource *> by_buffer; // of the deprecated calls
+    std::map<GLuint, Resource *> by_buffer; // for the deprecated calls
 };
 
-// Never destroyed: host threads may run until the very end.
+// Never destroyed: host threads may use it while the process exits.
 Resources &resources() {
     static Resources &all = *new Resources;
     return all;
@@ -99,7 +99,7 @@ bool still_there(const Resource &r) {
     return r.target ? glIsTexture(r.name) : glIsBuffer(r.name);
 }
 
-// What is bound to a target while this lives.
+// Binds `name` to `target` for the lifetime of the object, then restores the old binding.
 class Bound {
   public:
     Bound(GLenum target, GLuint name) : target(target) {
@@ -128,7 +128,8 @@ class Bound {
     }
 };
 
-// Rows of pixels in memory without gaps, from and to host memory, while this lives.
+// Makes OpenGL transfer pixels to and from host memory in rows without gaps for the lifetime of the
+// object, whatever pixel-store settings and pixel buffers the program uses.
 class PackedRows {
   public:
     PackedRows() {
@@ -152,7 +153,7 @@ class PackedRows {
     Bound pack{GL_PIXEL_PACK_BUFFER, 0}, unpack{GL_PIXEL_UNPACK_BUFFER, 0};
 };
 
-// The pending errors of OpenGL, of which the first is given.
+// Clears the pending errors of OpenGL and returns the first one.
 GLenum take_gl_errors() {
     const GLenum first = glGetError();
     for (int i = 0; i < 16 && glGetError() != GL_NO_ERROR; ++i)
@@ -160,17 +161,17 @@ GLenum take_gl_errors() {
     return first;
 }
 
-// What the program did before must not be taken for what was done while something was mapped.
+// Clears earlier OpenGL errors, so that they are not attributed to the time of the mapping.
 void tell_earlier_errors(const char *call) {
     if (const GLenum error = take_gl_errors())
-        fprintf(stderr, "cuda on the CPU: %s: OpenGL met an error before this call: 0x%04x\n", call,
+        fprintf(stderr, "cuda on the CPU: %s: OpenGL reported an error before this call: 0x%04x\n", call,
                 error);
 }
 
-// Whether OpenGL can be called; if not, fails.
+// Checks that OpenGL can be called; if not, fails.
 cudaError_t check_context(const char *call) {
     if (const char *set = getenv("CUDA_CPU_GL"); set && strcmp(set, "refuse") == 0)
-        return fail(cudaErrorOperatingSystem, "%s: refused, as CUDA_CPU_GL=refuse asks", call);
+        return fail(cudaErrorOperatingSystem, "%s: refused, because CUDA_CPU_GL=refuse", call);
     const char *version = (const char *)glGetString(GL_VERSION);
     if (!version)
         return fail(cudaErrorInvalidGraphicsContext,
@@ -181,7 +182,7 @@ cudaError_t check_context(const char *call) {
     return cudaSuccess;
 }
 
-// At the end of a program that otherwise went well.
+// Reports resources that are still mapped or registered at the exit of a successful program.
 void tell_what_is_left(int status, void *) {
     if (status != EXIT_SUCCESS)
         return;
@@ -223,7 +224,7 @@ cudaError_t check_known(const char *call, Resource *r) {
     if (resources().known.count(r))
         return cudaSuccess;
     return fail(cudaErrorInvalidResourceHandle,
-                "%s: %p is no graphics resource, or was unregistered already", call, (void *)r);
+                "%s: %p is not a graphics resource, or was unregistered already", call, (void *)r);
 }
 
 cudaError_t check_mapped(const char *call, Resource *r) {
@@ -233,13 +234,14 @@ cudaError_t check_mapped(const char *call, Resource *r) {
                      : fail(cudaErrorNotMapped, "%s: %s is not mapped", call, describe(*r).c_str());
 }
 
-// Whether a list of resources is one that can be mapped or unmapped; if not, fails, and none is.
+// Checks a whole list of resources before any of them is mapped or unmapped; if one is invalid,
+// fails.
 cudaError_t check_list(const char *call, int count, Resource **list, cudaStream_t stream,
                        bool mapped) {
     if (const cudaError_t error = begin(call))
         return error;
     if (count < 1 || !list)
-        return fail(cudaErrorInvalidValue, "%s: a list of %d resources at %p", call, count,
+        return fail(cudaErrorInvalidValue, "%s: invalid list of %d resources at %p", call, count,
                     (void *)list);
     if (!stream_known(stream, call))
         return cudaErrorInvalidResourceHandle;
@@ -269,15 +271,15 @@ cudaError_t map_buffer(const char *call, Resource &r, const char *file, int line
     glGetBufferParameteri64v(GL_COPY_READ_BUFFER, GL_BUFFER_SIZE, &bytes);
     glGetBufferParameteriv(GL_COPY_READ_BUFFER, GL_BUFFER_MAPPED, &in_use);
     if ((size_t)bytes != r.bytes)
-        return fail(cudaErrorUnknown, "%s: %s had %zu bytes then and has %lld now", call,
+        return fail(cudaErrorUnknown, "%s: %s had %zu bytes when it was registered, now it has %lld", call,
                     describe(r).c_str(), r.bytes, (long long)bytes);
     if (in_use)
-        return fail(cudaErrorUnknown, "%s: OpenGL has mapped %s", call, describe(r).c_str());
+        return fail(cudaErrorUnknown, "%s: the program has mapped %s in OpenGL", call, describe(r).c_str());
     const void *const content =
         glMapBufferRange(GL_COPY_READ_BUFFER, 0, bytes, GL_MAP_READ_BIT | GL_MAP_WRITE_BIT);
     if (!content)
-        return fail(cudaErrorUnknown, "%s: OpenGL does not map %s: error 0x%04x", call,
-                    describe(r).c_str(), take_gl_errors());
+        return fail(cudaErrorUnknown, "%s: OpenGL cannot map %s: error 0x%04x", call, describe(r).c_str(),
+                    take_gl_errors());
     cudaError_t error =
         allocate(call, &r.memory, r.bytes, MemoryKind::device, memory_of_graphics, file, line);
     if (error)
@@ -298,7 +300,7 @@ cudaError_t unmap_buffer(const char *call, Resource &r) {
     else if (!r.reads_only())
         memcpy(content, r.memory, r.bytes);
     else if (memcmp(content, r.memory, r.bytes) != 0)
-        error = fail(cudaErrorUnknown, "%s: %s was written to, but is only to be read", call,
+        error = fail(cudaErrorUnknown, "%s: %s was written to, but is read-only for CUDA", call,
                      describe(r).c_str());
     if (content)
         glUnmapBuffer(GL_COPY_READ_BUFFER);
@@ -394,8 +396,8 @@ cudaError_t unmap(const char *call, Resource &r) {
         return fail(cudaErrorUnknown, "%s: OpenGL was asked to use %s while it was mapped%s", call,
                     describe(r).c_str(), place("mapped", r.map_file, r.map_line).c_str());
     if (!error && used)
-        fprintf(stderr, "cuda on the CPU: %s: OpenGL met an error while %s was mapped: 0x%04x\n",
-                call, describe(r).c_str(), used);
+        fprintf(stderr, "cuda on the CPU: %s: OpenGL reported an error while %s was mapped: 0x%04x\n", call,
+                describe(r).c_str(), used);
     return error ? error : take_gl_errors() ? cudaErrorUnknown : cudaSuccess;
 }
 
@@ -405,7 +407,8 @@ cudaError_t unmap_resources(const char *call, int count, cudaGraphicsResource_t 
         return error;
     cudaError_t first = cudaSuccess;
     for (int i = 0; i < count; ++i) {
-        // All were mapped: one that is not any more came before. It stays unmapped, as on a GPU.
+        // All were mapped when the list was checked, so this one is in the list twice. It stays
+        // unmapped, as on a GPU.
         const cudaError_t error = list[i]->mapped
                                       ? unmap(call, *list[i])
                                       : fail(cudaErrorNotMapped, "%s: %s is in the list twice",
@@ -430,7 +433,7 @@ cudaError_t unregister(const char *call, Resource *r) {
     return cudaSuccess;
 }
 
-// The resource of a deprecated call.
+// Finds the resource of a buffer that a deprecated call registered.
 cudaError_t find_buffer(const char *call, GLuint buffer, Resource *&found) {
     if (const cudaError_t error = begin(call))
         return error;
@@ -472,10 +475,9 @@ cudaError_t register_buffer(const char *call, cudaGraphicsResource_t *resource, 
     if (const cudaError_t error = begin(call))
         return error;
     if (!resource)
-        return fail(cudaErrorInvalidValue, "%s: there is no resource to set", call);
+        return fail(cudaErrorInvalidValue, "%s: resource is NULL", call);
     if (flags > cudaGraphicsRegisterFlagsWriteDiscard)
-        return fail(cudaErrorInvalidValue, "%s: 0x%x is none of the flags for a buffer", call,
-                    flags);
+        return fail(cudaErrorInvalidValue, "%s: 0x%x is not a valid flag for a buffer", call, flags);
     if (const cudaError_t error = check_context(call))
         return error;
     tell_earlier_errors(call);
@@ -505,16 +507,14 @@ cudaError_t register_image(cudaGraphicsResource_t *resource, GLuint image, GLenu
     if (const cudaError_t error = begin(call))
         return error;
     if (!resource)
-        return fail(cudaErrorInvalidValue, "%s: there is no resource to set", call);
+        return fail(cudaErrorInvalidValue, "%s: resource is NULL", call);
     if (flags > 15 || !one_access(flags))
-        return fail(cudaErrorInvalidValue, "%s: 0x%x is no combination of flags", call, flags);
+        return fail(cudaErrorInvalidValue, "%s: 0x%x is not a valid combination of flags", call, flags);
     if (target == GL_TEXTURE_3D || target == GL_TEXTURE_2D_ARRAY || target == GL_TEXTURE_CUBE_MAP ||
         target == GL_RENDERBUFFER)
-        return fail(cudaErrorNotSupported, "%s: images of target 0x%04x are not to be had here",
-                    call, target);
+        return fail(cudaErrorNotSupported, "%s: images of target 0x%04x are not supported", call, target);
     if (target != GL_TEXTURE_2D && target != GL_TEXTURE_RECTANGLE)
-        return fail(cudaErrorInvalidValue, "%s: CUDA takes no images of target 0x%04x", call,
-                    target);
+        return fail(cudaErrorInvalidValue, "%s: CUDA does not support images of target 0x%04x", call, target);
     if (const cudaError_t error = check_context(call))
         return error;
     tell_earlier_errors(call);
@@ -537,7 +537,7 @@ cudaError_t register_image(cudaGraphicsResource_t *resource, GLuint image, GLenu
         std::find_if(std::begin(formats), std::end(formats),
                      [&](const Format &f) { return f.internal == (GLenum)internal; });
     if (format == std::end(formats))
-        return fail(cudaErrorInvalidValue, "%s: texture %u has a format that CUDA lacks: 0x%04x",
+        return fail(cudaErrorInvalidValue, "%s: texture %u has a format that CUDA does not support: 0x%04x",
                     call, image, (unsigned)internal);
     Resource made = {};
     made.name = image;
@@ -594,7 +594,7 @@ cudaError_t cudaGraphicsResourceSetMapFlags(cudaGraphicsResource_t resource, uns
     if (const cudaError_t error = check_known(__func__, resource))
         return error;
     if (flags > cudaGraphicsMapFlagsWriteDiscard)
-        return fail(cudaErrorInvalidValue, "%s: 0x%x is none of the flags", __func__, flags);
+        return fail(cudaErrorInvalidValue, "%s: 0x%x is not a valid flag", __func__, flags);
     if (resource->mapped)
         return fail(cudaErrorAlreadyMapped, "%s: %s is mapped%s", __func__,
                     describe(*resource).c_str(),
@@ -615,7 +615,7 @@ cudaError_t cudaGraphicsResourceGetMappedPointer(void **pointer, size_t *bytes,
     if (const cudaError_t error = check_mapped(__func__, resource))
         return error;
     if (resource->target)
-        return fail(cudaErrorNotMappedAsPointer, "%s: %s has an array and no pointer", __func__,
+        return fail(cudaErrorNotMappedAsPointer, "%s: %s has an array, no pointer", __func__,
                     describe(*resource).c_str());
     *pointer = resource->memory;
     if (bytes)
@@ -631,10 +631,10 @@ cudaError_t cudaGraphicsSubResourceGetMappedArray(cudaArray_t *array,
     if (const cudaError_t error = check_mapped(__func__, resource))
         return error;
     if (!resource->target)
-        return fail(cudaErrorNotMappedAsArray, "%s: %s has a pointer and no array", __func__,
+        return fail(cudaErrorNotMappedAsArray, "%s: %s has a pointer, no array", __func__,
                     describe(*resource).c_str());
     if (index != 0 || level != 0)
-        return fail(cudaErrorInvalidValue, "%s: %s has no array %u of level %u here", __func__,
+        return fail(cudaErrorInvalidValue, "%s: %s has no array %u of level %u", __func__,
                     describe(*resource).c_str(), index, level);
     *array = resource->array;
     return cudaSuccess;
@@ -702,7 +702,7 @@ cudaError_t cudaGLSetBufferObjectMapFlags(GLuint buffer, unsigned flags) {
     return cudaGraphicsResourceSetMapFlags(r, flags);
 }
 
-// For C, which has no overloads that know their caller.
+// For C. In C++ the overloads in cuda_gl_interop.h and api.h also pass the caller's file and line.
 cudaError_t cudaGraphicsMapResources(int count, cudaGraphicsResource_t *list, cudaStream_t stream) {
     return map_resources(__func__, count, list, stream, nullptr, 0);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the files of the runtime's host side give each other and the engine: errors, devices,
- * memory, streams, symbols.
+ * The interface among the files of the runtime's host side, and between them and the execution
+ * engine (block.h): errors, devices, memory, streams, symbols.
  */
 #pragma once
 
@@ -16,21 +16,23 @@ namespace cuda_cpu {
 
 // ---- errors (error.cpp) ----
 
-// Remembers the error for this host thread, prints "cuda on the CPU: …" on stderr and returns it.
-// The text begins with the name of the call: "cudaFree: why".
+// Records the error as the last one of this host thread, prints "cuda on the CPU: …" on stderr, and
+// returns the error. The text begins with the name of the call: "cudaFree: why".
 cudaError_t fail(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-// Whether the last one said that memory is out, and where.
+// Whether the last error was an out-of-memory error whose message named the line of the program.
 extern thread_local bool told_of_memory;
 
-// As fail(), for what a GPU does not recover from: every later call on this device gives the error.
+// Like fail(), for a sticky error, one that a GPU does not recover from: every later call on this
+// device returns it.
 cudaError_t fail_for_good(cudaError_t error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-// A device that is reset after that is lost to this process.
+// After a reset, a device with a sticky error is unavailable to this process.
 void lose_failed_device();
 
-// What keeps a call from being carried out at all: no device, a stream's callback that calls the
-// runtime, and for a call that does more than ask, an earlier error that is for good.
+// The checks that every call begins with. Both refuse a call when there is no device, or when it is
+// made inside a stream callback. begin() also returns the sticky error of the device; begin_query()
+// does not, for calls that only ask about devices.
 cudaError_t begin_query(const char *call);
 cudaError_t begin(const char *call);
 
@@ -44,7 +46,7 @@ cudaError_t begin(const char *call);
     if (!(pointer))                                                                                \
     return ::cuda_cpu::fail(cudaErrorInvalidValue, "%s: %s is NULL", __func__, #pointer)
 
-// Runs a callback of the program, in which the runtime must not be called.
+// Runs a callback of the program. The callback must not call the runtime.
 extern thread_local bool in_callback;
 template <class F> inline void run_callback(F callback) {
     in_callback = true;
@@ -58,25 +60,25 @@ const char *base_name(const char *path); // block.cpp
 
 constexpr int max_devices = 64;
 
-int device_count();   // visible ones
-int current_device(); // of this host thread
+int device_count();   // number of visible devices
+int current_device(); // the one of this host thread
 const cudaDeviceProp &properties(int device);
-bool device_exists(const char *call, int device); // if not: fails with cudaErrorInvalidDevice
-cudaError_t no_device(const char *call);          // fails with why there is none
-size_t available_memory();                        // bytes that this process can still get, in all
+bool device_exists(const char *call, int device); // if not, fails with cudaErrorInvalidDevice
+cudaError_t no_device(const char *call);          // fails, with the reason why there is no device
+size_t available_memory();                        // bytes that this process can still allocate
 
 // ---- memory (memory.cpp) ----
 
 enum class MemoryKind { device, managed, pinned, registered };
-constexpr unsigned memory_of_graphics = 1; // of the device, while OpenGL's buffer is mapped
+constexpr unsigned memory_of_graphics = 1; // flag of device memory that stands for a mapped OpenGL buffer
 
 struct Allocation {
     char *base;
     size_t size;
     MemoryKind kind;
-    int device;       // that was current
-    unsigned flags;   // cudaHostAlloc… or cudaHostRegister…, or memory_of_graphics
-    const char *file; // the line of the program that made it; null from C
+    int device;       // the current device at the allocation
+    unsigned flags;   // cudaHostAlloc…, cudaHostRegister… or memory_of_graphics
+    const char *file; // where the program allocated it; null when called from C
     int line;
 };
 
@@ -84,52 +86,56 @@ bool find_allocation(const void *pointer, Allocation &found);
 
 enum class Side { device, host, either };
 
-// Whether [pointer, pointer + bytes) can be the `role` ("source") of `call`; if not, fails.
+// Checks that [pointer, pointer + bytes) can take the `role` ("source") in `call`; if not, fails.
 cudaError_t check_range(const char *call, const char *role, const void *pointer, size_t bytes,
                         Side side);
-// Copies what has been checked.
+// Copies without checks.
 void copy_memory(void *to, const void *from, size_t bytes);
-// Memory for `call`: its content is NaN, and it counts as used. `file` and `line` are the caller's.
+// Allocates memory filled with NaN (every byte 0xff) and charges it to the current device. `file`
+// and `line` are those of the program's call.
 cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind kind,
                      unsigned flags, const char *file, int line);
-// Gives back memory of the device, or managed memory. Not that of graphics, which a program cannot
-// free, unless `flags` says so.
+// Frees device memory or managed memory. The memory of a mapped OpenGL buffer is freed only when
+// `flags` is memory_of_graphics, so that a program cannot free it.
 cudaError_t free_device(const char *call, void *pointer, unsigned flags = 0);
 void free_memory_of(int device);
 
 // ---- arrays, textures and surfaces (texture.cpp) ----
 
-void free_arrays_of(int device); // but for their memory
+void free_arrays_of(int device); // and textures and surfaces; free_memory_of frees the arrays' memory
 
 // ---- graphics (gl.cpp) ----
 
-// Forgets the resources of a device that is reset. Null until there are some: a program without
-// OpenGL is linked without gl.cpp.
+// Drops the graphics resources of a device that is reset. A pointer, null until the first resource
+// is registered, so that a program without OpenGL is linked without gl.cpp.
 extern void (*forget_graphics_of)(int device);
 
 // ---- streams (stream.cpp) ----
 
-// Whether work can go into the stream; if not, fails. A launch also needs a stream of the current
-// device, a copy does not.
+// Check that a stream exists (known) and also belongs to the current device (usable); if not, they
+// fail. A launch needs a usable stream, a copy a known one.
 bool stream_known(cudaStream_t stream, const char *call, int *device = nullptr);
 bool stream_usable(cudaStream_t stream, const char *call);
 void destroy_streams_of(int device);
 
 // ---- functions (function.cpp) ----
 
-// Blocks of so many threads and bytes of shared memory that a multiprocessor holds at a time.
+// Occupancy: how many blocks with this many threads and bytes of shared memory fit on a
+// multiprocessor.
 int resident_blocks(const cudaDeviceProp &device, unsigned threads, size_t shared_bytes);
-// The most dynamic shared memory that cudaFuncSetAttribute has allowed any kernel.
+// The largest limit of shared memory per block, dynamic plus static, that cudaFuncSetAttribute has
+// set for any kernel.
 size_t allowed_dynamic_shared();
-// What the function of this linker name declares as __shared__ (shared.cpp).
+// The bytes of __shared__ variables in the function with this linker symbol (shared.cpp).
 size_t declared_shared_bytes(const char *function);
 
 // ---- symbols (symbol.cpp) ----
 
-// One launch or access to a symbol at a time, since the variables of all devices take turns in the
-// same memory.
+// Serialises launches and accesses to symbols, because the variables of all devices share the same
+// addresses.
 std::mutex &launch_lock();
-// Puts the __device__ and __constant__ variables of a device in place. Under launch_lock.
+// Loads a device's __device__ and __constant__ variables into the sections. The caller holds
+// launch_lock.
 void symbols_for_device(int device);
 void reset_symbols_of(int device);
 void check_constant_limit();
@@ -138,10 +144,11 @@ struct SymbolSection {
     const char *begin, *end;
     bool per_device, constant, writable;
 };
-// The section that an address lies in, null for none.
+// The section that contains the address; null if none does.
 const SymbolSection *symbol_section(const void *address);
 
-// The symbols of the current device are in place while this lives, when an address needs that.
+// Loads the symbols of the current device for the lifetime of the object, if one of the addresses
+// is a symbol. It holds launch_lock for that time.
 struct SymbolAccess {
     std::unique_lock<std::mutex> lock;
 

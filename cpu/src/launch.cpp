@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Launches: checked, then their blocks dealt out to the workers.
+ * Launches: checks the configuration, then distributes the blocks over a pool of workers.
  *
- * The calling thread is a worker itself and starts at once, so a launch of few blocks never waits
- * for another thread to wake up. A launch has ended when launch_grid returns.
+ * The calling thread is a worker too and starts at once, so a launch of a few blocks never waits
+ * for another thread to wake up. A launch has completed when launch_grid returns.
  */
 #include "block.h"
 #include "internal.h"
@@ -45,7 +45,8 @@ unsigned worker_count() {
     return std::max(1u, std::thread::hardware_concurrency());
 }
 
-// The order in which threads and blocks run. A correct program gives the same bits under all.
+// The order in which blocks, and the threads of a block, run. A result that depends on the order
+// shows a data race, unless it comes from the order of atomic operations.
 struct Schedule {
     enum { forward, reverse, random } kind = forward;
     uint64_t seed = 0;
@@ -67,7 +68,7 @@ struct Schedule {
     uint64_t block(uint64_t i, uint64_t n) const {
         if (kind == reverse)
             return n - 1 - i;
-        if (kind == random) { // i -> (a i + b) mod n, one to one as a and n share no factor
+        if (kind == random) { // i -> (a i + seed) mod n, a permutation because a and n are coprime
             uint64_t a = (seed * 2 + 1) % n;
             while (std::gcd(a, n) != 1)
                 ++a;
@@ -76,7 +77,8 @@ struct Schedule {
         return i;
     }
 
-    // The order of `count` threads in the given block; null for forward.
+    // Fills `order` with the order of the threads of a block and returns it; null stands for
+    // ascending order.
     const uint16_t *threads(uint16_t *order, unsigned count, uint64_t block) const {
         if (kind == forward)
             return nullptr;
@@ -100,7 +102,7 @@ struct Grid {
     bool cooperative;
     std::atomic<uint64_t> next{0};
 
-    // Where the blocks of a cooperative launch meet.
+    // The grid barrier of a cooperative launch. The mutex protects the counters.
     std::mutex mutex{};
     std::condition_variable all_here{};
     uint64_t waiting = 0, meetings = 0, finished = 0;
@@ -108,7 +110,7 @@ struct Grid {
     void block_finished() {
         std::lock_guard<std::mutex> lock(mutex);
         ++finished;
-        all_here.notify_all(); // those who wait for this block shall see that it will not come
+        all_here.notify_all(); // wakes blocks that wait at the grid barrier, to report it as divergent
     }
 };
 
@@ -140,7 +142,7 @@ void run_blocks(Grid &grid) {
             for (uint64_t i = first; i < last; ++i) {
                 ++block_number;
                 worker.run_block();
-                if (++blockIdx.x == size.x) { // counted up: a division costs as much as a block
+                if (++blockIdx.x == size.x) { // incremented: divisions cost as much as a block
                     blockIdx.x = 0;
                     if (++blockIdx.y == size.y) {
                         blockIdx.y = 0;
@@ -158,17 +160,19 @@ void run_blocks(Grid &grid) {
                 worker.run_block();
             }
         }
-        if (grid.cooperative) // a chunk is one block there
+        if (grid.cooperative) // every chunk is one block
             grid.block_finished();
     }
     worker.kernel = nullptr;
     current_grid = nullptr;
 }
 
-// The other workers sleep until there is a grid. Never destroyed: they run until the process ends.
+// The workers besides the caller. They sleep until there is a grid. The pool is never destroyed,
+// because its threads run until the process ends.
 class Pool {
   public:
-    // Blocks of the grid run on the caller and on as many others as are of use.
+    // Runs the grid on the caller and on helpers, at most one for each block after the first. A
+    // cooperative launch needs exactly that many, because its blocks wait for each other.
     void run(Grid &grid) {
         const uint64_t helpers =
             grid.cooperative ? grid.blocks - 1 : std::min<uint64_t>(size - 1, grid.blocks - 1);
@@ -189,7 +193,7 @@ class Pool {
         run_blocks(grid);
         {
             std::lock_guard<std::mutex> lock(mutex);
-            wanted = 0; // a worker that wakes up now finds nothing to do
+            wanted = 0; // a helper that wakes up after this finds no work
         }
         look_out([this] { return active == 0; });
         std::unique_lock<std::mutex> lock(mutex);
@@ -217,8 +221,9 @@ class Pool {
         }
     }
 
-    // Waking up takes long, and a program with one launch has the next one soon. So whoever waits
-    // looks out awhile before it sleeps, and leaves the core to anyone else who wants it meanwhile.
+    // Polls for a limited time before the caller sleeps on a condition variable. Waking a thread
+    // takes long, and one launch is often soon followed by another. sched_yield() leaves the core
+    // to any other thread that needs it.
     template <class Event> static void look_out(Event event) {
         using namespace std::chrono;
         const auto end = steady_clock::now() + milliseconds(2);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory: a registry of every allocation, and the copies and fills that are checked against it.
+ * Memory: a registry of all allocations, and the copies and fills that are checked against it.
  *
- * An allocation comes from the C library, exactly as long as asked, so that AddressSanitizer sees
- * an access one byte past its end.
+ * Allocations come from the C library and have exactly the requested size, so that AddressSanitizer
+ * detects an access one byte past the end.
  */
 #include "internal.h"
 
@@ -26,11 +26,11 @@ namespace {
 struct Registry {
     std::shared_mutex mutex;
     std::map<const char *, Allocation> live; // by base
-    std::deque<Allocation> freed;            // the last ones, for messages
+    std::deque<Allocation> freed;            // the last 1000, for messages
     size_t used[max_devices] = {};           // bytes of device and managed memory
 };
 
-// Never destroyed: host threads may run until the very end.
+// Never destroyed: host threads may use it while the process exits.
 Registry &registry() {
     static Registry &all = *new Registry;
     return all;
@@ -58,7 +58,7 @@ std::string describe(const Allocation &a) {
     return bytes;
 }
 
-// The live allocation that a pointer lies in. Under the registry's lock.
+// The live allocation that contains the pointer, or null. The caller holds the registry's lock.
 const Allocation *lookup(const Registry &r, const void *pointer) {
     auto next = r.live.upper_bound((const char *)pointer);
     if (next == r.live.begin())
@@ -67,15 +67,15 @@ const Allocation *lookup(const Registry &r, const void *pointer) {
     return (const char *)pointer < a.base + a.size ? &a : nullptr;
 }
 
-// Why a pointer that lies in no live allocation does not: ", 4 bytes past the end of …". Under the
-// registry's lock.
+// Explains a pointer that is in no live allocation: ", 4 bytes past the end of …". The caller holds
+// the registry's lock.
 std::string explain_unknown(const Registry &r, const void *pointer) {
     const char *p = (const char *)pointer;
     for (auto a = r.freed.rbegin(); a != r.freed.rend(); ++a) {
         if (p == a->base)
             return ", and was freed already: " + describe(*a);
         if (p > a->base && p < a->base + a->size)
-            return ", and lies where this was freed: " + describe(*a);
+            return ", and is inside freed memory: " + describe(*a);
     }
     auto next = r.live.upper_bound(p);
     if (next != r.live.begin()) {
@@ -87,7 +87,7 @@ std::string explain_unknown(const Registry &r, const void *pointer) {
     return "";
 }
 
-// Fresh memory holds NaN, so that reading before writing shows.
+// Fresh memory holds NaN, so that a read before the first write shows in the result.
 void fill_fresh(void *memory, size_t bytes) {
     memset(memory, 0xff, bytes);
 }
@@ -95,7 +95,7 @@ void fill_fresh(void *memory, size_t bytes) {
 constexpr size_t alignment = 512; // of cudaDeviceProp::textureAlignment
 constexpr size_t huge_page = 2 << 20;
 
-// Large allocations on huge pages: 512 times fewer page faults while they are filled.
+// Large allocations use huge pages, which need 512 times fewer page faults on the first write.
 void *get_memory(size_t bytes) {
     void *memory;
     if (posix_memalign(&memory, bytes >= 2 * huge_page ? huge_page : alignment, bytes) != 0)
@@ -116,7 +116,8 @@ SymbolAccess::SymbolAccess(const void *a, const void *b) {
     }
 }
 
-// One line has to do, with the place and the figures: HANDLE_ERROR adds none to it.
+// Prints everything in one line, the place and the sizes, because HANDLE_ERROR adds no line of its
+// own to this error.
 __attribute__((format(printf, 4, 5))) static cudaError_t
 out_of_memory(const char *call, const char *file, int line, const char *format, ...) {
     char figures[256];
@@ -146,7 +147,7 @@ cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind 
         std::lock_guard lock(r.mutex);
         left = on_device ? total - std::min(total, r.used[device]) : total;
         if (bytes <= left && on_device)
-            r.used[device] += bytes; // reserved, so that two threads do not get the same bytes
+            r.used[device] += bytes; // reserved, so that no other thread gets these bytes
     }
     const auto give_back = [&] {
         std::lock_guard lock(r.mutex);
@@ -154,19 +155,20 @@ cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind 
             r.used[device] -= bytes;
     };
     if (bytes > left)
-        return out_of_memory(call, file, line, "%zu bytes asked for, %zu are free of %zu", bytes,
-                             left, total);
-    // Filling more than the machine has would end the process instead of the call.
+        return out_of_memory(call, file, line, "%zu bytes requested, %zu of %zu are free", bytes, left,
+                             total);
+    // Writing more memory than is available would kill the process, so a large request is checked
+    // first.
     if (bytes >= 16 << 20)
         if (const size_t available = available_memory(); bytes > available) {
             give_back();
-            return out_of_memory(call, file, line, "%zu bytes asked for, this machine has %zu free",
-                                 bytes, available);
+            return out_of_memory(call, file, line, "%zu bytes requested, this machine has %zu free", bytes,
+                                 available);
         }
     void *memory = get_memory(bytes);
     if (!memory) {
         give_back();
-        return out_of_memory(call, file, line, "%zu bytes asked for, the system gives none of %zu",
+        return out_of_memory(call, file, line, "%zu bytes requested, the system refused them (%zu are free)",
                              bytes, left);
     }
     std::lock_guard lock(r.mutex);
@@ -183,7 +185,8 @@ void remember_freed(Registry &r, const Allocation &a) {
         r.freed.pop_front();
 }
 
-// Takes an allocation whose kind `fits` out of the registry; fails when there is none.
+// Removes an allocation of a suitable kind from the registry; fails when there is none at this
+// address.
 template <class Fits>
 cudaError_t take_out(const char *call, void *pointer, Allocation &taken, const char *wanted,
                      Fits fits) {
@@ -230,7 +233,7 @@ Side side_of_target(cudaMemcpyKind kind) {
                                                                             : Side::device;
 }
 
-// Bytes from the first of the first row to the last of the last; false when that overflows.
+// Bytes from the start of the first row to the end of the last; false when that overflows.
 bool extent_2d(size_t pitch, size_t width, size_t rows, size_t &bytes) {
     return !__builtin_mul_overflow(pitch, rows - 1, &bytes) &&
            !__builtin_add_overflow(bytes, width, &bytes);
@@ -376,14 +379,14 @@ cudaError_t check_range(const char *call, const char *role, const void *pointer,
                     pointer,
                     symbols ? "a __device__ or __constant__ variable" : describe(a).c_str());
     if (side == Side::device && !known && !symbols)
-        return fail(cudaErrorInvalidValue, "%s: the %s %p is not device memory%s", call, role,
-                    pointer, unknown.empty() ? ", it is the host's" : unknown.c_str());
+        return fail(cudaErrorInvalidValue, "%s: the %s %p is not device memory%s", call, role, pointer,
+                    unknown.empty() ? ", it is host memory" : unknown.c_str());
     if (symbols && bytes > (size_t)(symbols->end - p))
-        return fail(cudaErrorInvalidValue, "%s: %zu bytes from %p on go past the last variable",
-                    call, bytes, pointer);
+        return fail(cudaErrorInvalidValue, "%s: %zu bytes at %p extend past the last variable", call, bytes,
+                    pointer);
     if (known && bytes > (size_t)(a.base + a.size - p))
-        return fail(cudaErrorInvalidValue, "%s: the %s takes %zu bytes from byte %zu on, but is %s",
-                    call, role, bytes, (size_t)(p - a.base), describe(a).c_str());
+        return fail(cudaErrorInvalidValue, "%s: the %s needs %zu bytes at byte %zu, but is %s", call, role,
+                    bytes, (size_t)(p - a.base), describe(a).c_str());
     return cudaSuccess;
 }
 
@@ -396,8 +399,8 @@ cudaError_t free_device(const char *call, void *pointer, unsigned flags) {
         return cudaSuccess;
     Allocation a;
     if (find_allocation(pointer, a) && a.kind == MemoryKind::device && a.flags != flags)
-        return fail(cudaErrorInvalidValue, "%s: %p belongs to OpenGL, and is mapped: %s", call,
-                    pointer, describe(a).c_str());
+        return fail(cudaErrorInvalidValue, "%s: %p belongs to a mapped OpenGL resource: %s", call, pointer,
+                    describe(a).c_str());
     const cudaError_t error =
         take_out(call, pointer, a, "allocated by cudaMalloc", [](MemoryKind kind) {
             return kind == MemoryKind::device || kind == MemoryKind::managed;
@@ -434,7 +437,7 @@ cudaError_t malloc_device(void **pointer, size_t bytes, const char *file, int li
     if (const cudaError_t error = begin("cudaMalloc"))
         return error;
     if (!pointer)
-        return fail(cudaErrorInvalidValue, "cudaMalloc: there is no pointer to set");
+        return fail(cudaErrorInvalidValue, "cudaMalloc: pointer is NULL");
     return allocate("cudaMalloc", pointer, bytes, MemoryKind::device, 0, file, line);
 }
 
@@ -443,7 +446,7 @@ cudaError_t malloc_async(void **pointer, size_t bytes, cudaStream_t stream, cons
     if (const cudaError_t error = begin("cudaMallocAsync"))
         return error;
     if (!pointer)
-        return fail(cudaErrorInvalidValue, "cudaMallocAsync: there is no pointer to set");
+        return fail(cudaErrorInvalidValue, "cudaMallocAsync: pointer is NULL");
     if (!stream_known(stream, "cudaMallocAsync"))
         return cudaErrorInvalidResourceHandle;
     return allocate("cudaMallocAsync", pointer, bytes, MemoryKind::device, 0, file, line);
@@ -454,15 +457,14 @@ cudaError_t malloc_pitch(void **pointer, size_t *pitch, size_t width, size_t row
     if (const cudaError_t error = begin("cudaMallocPitch"))
         return error;
     if (!pointer || !pitch)
-        return fail(cudaErrorInvalidValue,
-                    "cudaMallocPitch: there is no pointer or no pitch to set");
+        return fail(cudaErrorInvalidValue, "cudaMallocPitch: pointer or pitch is NULL");
     const size_t align = properties(current_device()).textureAlignment;
     const size_t padded = (width + align - 1) / align * align;
     size_t bytes;
     if (padded < width || __builtin_mul_overflow(padded, rows, &bytes))
         return out_of_memory("cudaMallocPitch", file, line,
-                             "%zu rows of %zu bytes asked for, device %d has %zu bytes", rows,
-                             width, current_device(), properties(current_device()).totalGlobalMem);
+                             "%zu rows of %zu bytes requested, device %d has %zu bytes", rows, width,
+                             current_device(), properties(current_device()).totalGlobalMem);
     *pitch = bytes ? padded : 0;
     return allocate("cudaMallocPitch", pointer, bytes, MemoryKind::device, 0, file, line);
 }
@@ -472,7 +474,7 @@ cudaError_t malloc_managed(void **pointer, size_t bytes, unsigned flags, const c
     if (const cudaError_t error = begin("cudaMallocManaged"))
         return error;
     if (!pointer)
-        return fail(cudaErrorInvalidValue, "cudaMallocManaged: there is no pointer to set");
+        return fail(cudaErrorInvalidValue, "cudaMallocManaged: pointer is NULL");
     if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)
         return fail(
             cudaErrorInvalidValue,
@@ -486,9 +488,9 @@ cudaError_t malloc_host(const char *call, void **pointer, size_t bytes, unsigned
     if (const cudaError_t error = begin(call))
         return error;
     if (!pointer)
-        return fail(cudaErrorInvalidValue, "%s: there is no pointer to set", call);
+        return fail(cudaErrorInvalidValue, "%s: pointer is NULL", call);
     if (flags & ~(cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined))
-        return fail(cudaErrorInvalidValue, "%s: 0x%x is no combination of flags", call, flags);
+        return fail(cudaErrorInvalidValue, "%s: 0x%x is not a valid combination of flags", call, flags);
     return allocate(call, pointer, bytes, MemoryKind::pinned, flags, file, line);
 }
 
@@ -496,13 +498,14 @@ cudaError_t register_host(void *pointer, size_t bytes, unsigned flags, const cha
     if (const cudaError_t error = begin("cudaHostRegister"))
         return error;
     if (!pointer || bytes == 0)
-        return fail(cudaErrorInvalidValue, "cudaHostRegister: %zu bytes at %p", bytes, pointer);
+        return fail(cudaErrorInvalidValue, "cudaHostRegister: cannot register %zu bytes at %p", bytes,
+                    pointer);
     if (flags & ~(cudaHostRegisterPortable | cudaHostRegisterMapped | cudaHostRegisterIoMemory |
                   cudaHostRegisterReadOnly))
-        return fail(cudaErrorInvalidValue, "cudaHostRegister: 0x%x is no combination of flags",
+        return fail(cudaErrorInvalidValue, "cudaHostRegister: 0x%x is not a valid combination of flags",
                     flags);
     if (flags & cudaHostRegisterIoMemory)
-        return fail(cudaErrorInvalidValue, "cudaHostRegister: there is no I/O memory here");
+        return fail(cudaErrorInvalidValue, "cudaHostRegister: I/O memory is not supported");
     Registry &r = registry();
     std::unique_lock lock(r.mutex);
     const auto next = r.live.lower_bound((char *)pointer + bytes);
@@ -527,7 +530,7 @@ using namespace cuda_cpu;
 
 extern "C" {
 
-// For C, which has no overloads that know their caller.
+// For C. In C++ the overloads in api.h also pass the caller's file and line.
 cudaError_t cudaMalloc(void **pointer, size_t bytes) {
     return malloc_device(pointer, bytes, nullptr, 0);
 }
@@ -609,7 +612,7 @@ cudaError_t cudaHostGetDevicePointer(void **device_pointer, void *host, unsigned
                     describe(a).c_str(),
                     a.kind == MemoryKind::pinned ? "cudaHostAllocMapped"
                                                  : "cudaHostRegisterMapped");
-    *device_pointer = host; // one address on both sides, as unified addressing has it
+    *device_pointer = host; // unified addressing: one address for host and device
     return cudaSuccess;
 }
 
@@ -679,7 +682,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const vo
     return cudaSuccess;
 }
 
-// Copies and fills have ended when the call returns, the asynchronous ones too.
+// All copies and fills have completed when the call returns, including the asynchronous ones.
 
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {
     return copy(__func__, to, from, bytes, kind, nullptr);
@@ -727,7 +730,8 @@ cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int byte, size_t width, si
     return fill(__func__, to, pitch, byte, width, rows, stream);
 }
 
-// Advice about where managed memory should lie: it is checked, and there is one place only.
+// Hints about the location of managed memory are checked and have no effect, because host and
+// devices share one memory.
 static cudaError_t check_managed(const char *call, const void *pointer, size_t bytes,
                                  cudaMemLocation location) {
     Allocation a;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Shared memory: one arena a worker, used anew by each block that it runs.
+ * Shared memory: an arena for each worker, which every block that it runs reuses.
  *
- * The launch's dynamic part comes first; a declared array gets its place when the first thread of
- * the block reaches the declaration. Both are filled with NaN, and under AddressSanitizer all
- * that is not handed out is poisoned.
+ * The launch's dynamic part comes first. A declared variable is allocated when the first thread of
+ * the block reaches its declaration. Both are filled with NaN (every byte 0xff), so that a read
+ * before the first write shows. Under AddressSanitizer the rest of the arena is poisoned.
  */
 #include "block.h"
 
@@ -49,7 +49,8 @@ struct Declaration {
     size_t size;
 };
 
-// All declarations are known before main; row 0 is what a launch before that would read.
+// Static initialisers fill the table before main. Row 0 is the slot of a declaration whose
+// initialiser has not run yet, when a launch happens before main.
 std::vector<Declaration> &declarations() {
     static auto &all = *new std::vector<Declaration>(1, Declaration{"", 0});
     return all;
@@ -62,7 +63,8 @@ unsigned new_shared_slot(const char *owner, size_t size) {
     return (unsigned)declarations().size() - 1;
 }
 
-// The owner is a lambda in the function, and such a type's name begins with the function's.
+// `owner` is the mangled name of a lambda inside the declaring function, so it begins with the
+// mangled name of that function.
 size_t declared_shared_bytes(const char *function) {
     if (strncmp(function, "_Z", 2) != 0)
         return 0;
@@ -82,7 +84,8 @@ void Worker::prepare_shared(size_t bytes, size_t limit) {
     shared_table = table.data();
 }
 
-// Called when the first thread of the block that wants shared memory does.
+// Resets the arena for the current block, the first time that a thread of the block uses shared
+// memory.
 static void prepare_arena(Worker &worker) {
     if (worker.arena_block == block_number)
         return;
@@ -108,7 +111,7 @@ void *allocate_shared(unsigned slot, size_t size, size_t align, const char *name
     prepare_arena(worker);
     worker.declared_bytes += size;
     if (worker.dynamic_bytes + worker.declared_bytes > worker.shared_limit)
-        kernel_error("__shared__ %s brings the block's shared memory to %zu bytes of %zu", name,
+        kernel_error("__shared__ %s raises the block's shared memory to %zu bytes, the limit is %zu", name,
                      worker.dynamic_bytes + worker.declared_bytes, worker.shared_limit);
     void *memory = hand_out(worker, size, std::max(align, (size_t)16), name);
     shared_table[slot] = {block_number, memory};

@@ -2,9 +2,9 @@
 /*
  * Streams and events.
  *
- * Everything runs in the order of the calls and has ended when its call returns, which is one of
- * the orders that CUDA allows. So a stream is a handle, a wait has nothing to wait for, and an
- * event is the time at which it was recorded.
+ * Every call runs to completion before it returns, in the order of the calls. CUDA permits this
+ * order. So a stream is only a handle, waiting returns at once, and an event is the time at which
+ * it was recorded.
  */
 #include "internal.h"
 
@@ -30,7 +30,7 @@ struct Event {
     int64_t nanoseconds;
 };
 
-// Handles are never used again, so that one that was destroyed is known for it.
+// Handles are never reused, so that the handle of a destroyed object is recognised.
 template <class Handle, class T> struct Table {
     std::shared_mutex mutex;
     std::map<Handle, T> live;
@@ -42,7 +42,7 @@ template <class Handle, class T> struct Table {
         live[handle] = object;
         return handle;
     }
-    // Calls use(object) under the lock; false when there is none of that handle.
+    // Calls use(object) while it holds the lock. Returns false for an unknown handle.
     template <class Use> bool with(Handle handle, Use use) {
         std::lock_guard lock(mutex);
         const auto found = live.find(handle);
@@ -62,7 +62,7 @@ template <class Handle, class T> struct Table {
     }
 };
 
-// Never destroyed: host threads may run until the very end.
+// Never destroyed: host threads may use it while the process exits.
 Table<cudaStream_t, Stream> &streams() {
     static auto &all = *new Table<cudaStream_t, Stream>;
     return all;
@@ -88,12 +88,12 @@ bool find_stream(cudaStream_t stream, Stream &found) {
 }
 
 cudaError_t no_stream(const char *call, cudaStream_t stream) {
-    return fail(cudaErrorInvalidResourceHandle, "%s: there is no stream %p, or no longer", call,
+    return fail(cudaErrorInvalidResourceHandle, "%s: %p is not a stream, or was destroyed", call,
                 (void *)stream);
 }
 
 cudaError_t no_event(const char *call, cudaEvent_t event) {
-    return fail(cudaErrorInvalidResourceHandle, "%s: there is no event %p, or no longer", call,
+    return fail(cudaErrorInvalidResourceHandle, "%s: %p is not an event, or was destroyed", call,
                 (void *)event);
 }
 
@@ -122,7 +122,7 @@ bool stream_usable(cudaStream_t stream, const char *call) {
         return false;
     if (device == current_device())
         return true;
-    fail(cudaErrorInvalidResourceHandle, "%s: the stream is of device %d, the current device is %d",
+    fail(cudaErrorInvalidResourceHandle, "%s: the stream belongs to device %d, the current device is %d",
          call, device, current_device());
     return false;
 }
@@ -152,7 +152,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, i
     BEGIN();
     NOT_NULL(stream);
     if (flags & ~(unsigned)cudaStreamNonBlocking)
-        return fail(cudaErrorInvalidValue, "cudaStreamCreate: 0x%x is no flag", flags);
+        return fail(cudaErrorInvalidValue, "cudaStreamCreate: 0x%x is not a valid flag", flags);
     *stream = streams().add({current_device(), flags, std::clamp(priority, greatest_priority, 0)});
     return cudaSuccess;
 }
@@ -208,7 +208,8 @@ cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id) {
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     BEGIN();
     if (is_default(stream))
-        return fail(cudaErrorInvalidResourceHandle, "cudaStreamDestroy: the default stream stays");
+        return fail(cudaErrorInvalidResourceHandle,
+                    "cudaStreamDestroy: the default stream cannot be destroyed");
     return streams().remove(stream) ? cudaSuccess : no_stream(__func__, stream);
 }
 
@@ -227,7 +228,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     if (!stream_known(stream, __func__))
         return cudaErrorInvalidResourceHandle;
     if (flags & ~(unsigned)cudaEventWaitExternal)
-        return fail(cudaErrorInvalidValue, "cudaStreamWaitEvent: 0x%x is no flag", flags);
+        return fail(cudaErrorInvalidValue, "cudaStreamWaitEvent: 0x%x is not a valid flag", flags);
     return events().with(event, [](Event &) {}) ? cudaSuccess : no_event(__func__, event);
 }
 
@@ -293,14 +294,14 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
     BEGIN();
     NOT_NULL(event);
     if (flags & ~(unsigned)(cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess))
-        return fail(cudaErrorInvalidValue, "cudaEventCreate: 0x%x is no combination of flags",
+        return fail(cudaErrorInvalidValue, "cudaEventCreate: 0x%x is not a valid combination of flags",
                     flags);
     if (flags & cudaEventInterprocess) {
         if (!(flags & cudaEventDisableTiming))
             return fail(cudaErrorInvalidValue,
                         "cudaEventCreate: cudaEventInterprocess needs cudaEventDisableTiming");
         return fail(cudaErrorNotSupported,
-                    "cudaEventCreate: events of several processes are not supported");
+                    "cudaEventCreate: events shared between processes are not supported");
     }
     *event = events().add({current_device(), flags, false, 0});
     return cudaSuccess;
@@ -313,7 +314,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
     BEGIN();
     if (flags & ~(unsigned)cudaEventRecordExternal)
-        return fail(cudaErrorInvalidValue, "cudaEventRecord: 0x%x is no flag", flags);
+        return fail(cudaErrorInvalidValue, "cudaEventRecord: 0x%x is not a valid flag", flags);
     int device;
     if (!stream_known(stream, "cudaEventRecord", &device))
         return cudaErrorInvalidResourceHandle;
@@ -329,8 +330,8 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
         return no_event("cudaEventRecord", event);
     if (event_device != device)
         return fail(cudaErrorInvalidResourceHandle,
-                    "cudaEventRecord: the event is of device %d, the stream of device %d",
-                    event_device, device);
+                    "cudaEventRecord: the event belongs to device %d, the stream to device %d", event_device,
+                    device);
     return cudaSuccess;
 }
 
@@ -358,7 +359,7 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEve
     else if (!a.recorded || !b.recorded)
         why = a.recorded ? "the end was never recorded" : "the start was never recorded";
     else if (a.device != b.device)
-        why = "the events are of two devices";
+        why = "the events belong to different devices";
     if (why)
         return fail(cudaErrorInvalidResourceHandle, "cudaEventElapsedTime: %s", why);
     *milliseconds = (float)((double)(b.nanoseconds - a.nanoseconds) / 1e6);

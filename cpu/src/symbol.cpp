@@ -2,9 +2,10 @@
 /*
  * __device__, __constant__ and __managed__ variables.
  *
- * The translator puts them into linker sections, so they lie side by side. Each device has its own
- * values: the sections hold those of one device at a time and are swapped when another one
- * wants them. Managed variables are one for all devices, constants that are const never change.
+ * The translator puts them into linker sections, where they are contiguous. Each device has its own
+ * values: the sections hold the values of one device at a time and are swapped when another device
+ * is used. Managed variables are common to all devices. Variables that are const never change and
+ * are not swapped.
  */
 #include "internal.h"
 
@@ -12,7 +13,8 @@
 #include <cstdlib>
 #include <memory>
 
-// What the linker calls the ends of a section; both are null in a program without such variables.
+// The linker defines these symbols at the ends of a section. They are weak, and null in a program
+// without such variables.
 #define SECTION(name)                                                                              \
     extern "C" const char __start_##name[] __attribute__((weak, visibility("hidden")));            \
     extern "C" const char __stop_##name[] __attribute__((weak, visibility("hidden")));
@@ -39,9 +41,9 @@ size_t size_of(const SymbolSection &s) {
     return (size_t)(s.end - s.begin);
 }
 
-// AddressSanitizer has put red zones between the variables, which a copy of a whole section must
-// not complain of. Written out, and with a statement in it that no compiler sees through, since a
-// call of memcpy would be checked.
+// Copies a whole section, including the red zones that AddressSanitizer puts between the variables.
+// The sanitizer checks calls of memcpy, so this is a loop in a function without instrumentation.
+// The empty asm statement keeps the compiler from turning the loop into a call of memcpy.
 __attribute__((no_sanitize("address", "thread"))) void copy_section(char *to, const char *from,
                                                                     size_t bytes) {
     typedef uint64_t __attribute__((may_alias, aligned(1))) Word;
@@ -56,7 +58,7 @@ __attribute__((no_sanitize("address", "thread"))) void copy_section(char *to, co
     }
 }
 
-using Image = std::unique_ptr<char[]>; // the bytes of all sections that are per device
+using Image = std::unique_ptr<char[]>; // a copy of all sections that differ per device
 
 size_t image_size() {
     size_t bytes = 0;
@@ -85,10 +87,10 @@ void load(const Image &image) {
         }
 }
 
-// Under launch_lock. Never destroyed: host threads may run until the very end.
+// Protected by launch_lock. Never destroyed: host threads may use it while the process exits.
 struct Values {
-    Image initial;             // what the program was loaded with
-    Image images[max_devices]; // of the devices that are not in place
+    Image initial;             // the values at program start
+    Image images[max_devices]; // saved values of devices that are not loaded; null: initial
     int in_place = -1;
 };
 
@@ -97,14 +99,14 @@ Values &values() {
     return all;
 }
 
-// Checks a copy of `bytes` from `offset` on in a variable of `size` bytes, 0 when that is not
-// known.
+// Checks a copy of `bytes` at `offset` of a variable of `size` bytes. `size` 0 means unknown; the
+// end of the section is the limit then. Fails and returns null when the copy is invalid.
 const SymbolSection *check_symbol(const char *call, const void *symbol, size_t size, size_t bytes,
                                   size_t offset) {
     const SymbolSection *section = symbol_section(symbol);
     if (!section) {
         fail(cudaErrorInvalidSymbol,
-             "%s: %p is no __device__ or __constant__ variable; pass the variable itself, not its "
+             "%s: %p is not a __device__ or __constant__ variable; pass the variable itself, not its "
              "address",
              call, symbol);
         return nullptr;
@@ -113,9 +115,8 @@ const SymbolSection *check_symbol(const char *call, const void *symbol, size_t s
         return section;
     const size_t limit = size ? size : (size_t)(section->end - (const char *)symbol);
     if (bytes > limit || offset > limit - bytes) {
-        fail(cudaErrorInvalidValue,
-             "%s: %zu bytes from offset %zu on do not fit the variable's %zu", call, bytes, offset,
-             limit);
+        fail(cudaErrorInvalidValue, "%s: %zu bytes at offset %zu do not fit in a variable of %zu bytes", call,
+             bytes, offset, limit);
         return nullptr;
     }
     return section;
@@ -163,9 +164,9 @@ const SymbolSection *symbol_section(const void *address) {
     return nullptr;
 }
 
-// nvcc refuses such a program when it links it; here the first call of the runtime does.
+// nvcc refuses such a program at link time; here its first call of the runtime does.
 void check_constant_limit() {
-#ifndef __SANITIZE_ADDRESS__ // which makes every variable longer
+#ifndef __SANITIZE_ADDRESS__ // its red zones make every variable longer
     size_t bytes = 0;
     for (const SymbolSection &s : sections)
         bytes += s.constant ? size_of(s) : 0;
@@ -274,8 +275,8 @@ cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t bytes
     return copy_from_symbol(__func__, to, symbol, 0, bytes, offset, kind, stream);
 }
 
-// The address is that of the variable of whichever device is current when it is used in a copy, and
-// of the device that a kernel runs on.
+// The address is the same for every device. It means the variable of the current device in a copy,
+// and that of the launching device in a kernel.
 cudaError_t cudaGetSymbolAddress(void **device_pointer, const void *symbol) {
     BEGIN();
     NOT_NULL(device_pointer);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Arrays, and the texture and surface objects through which kernels see arrays and memory.
+ * Arrays, and the texture and surface objects through which kernels access arrays and memory.
  *
- * An array is rows without padding, so that AddressSanitizer sees the first byte past its end. A
- * handle is the address of what it stands for: kernels use it without looking it up.
+ * The rows of an array have no padding, so that AddressSanitizer detects an access past its end. A
+ * texture or surface handle is the address of its object, so that a kernel needs no lookup.
  */
 #include "internal.h"
 #include "block.h"
@@ -18,7 +18,7 @@
 struct cudaArray {
     char *data;
     cudaChannelFormatDesc desc;
-    size_t width, height, row_bytes; // height 0: an array of one dimension
+    size_t width, height, row_bytes; // height 0: a 1-D array
     unsigned flags;
     int device;
 
@@ -29,7 +29,7 @@ namespace cuda_cpu {
 
 namespace {
 
-struct TextureObject : Texture { // a handle points to the base
+struct TextureObject : Texture { // a handle is the address of the base
     cudaResourceDesc resource;
     cudaTextureDesc desc;
     int device;
@@ -47,14 +47,14 @@ struct Objects {
     std::set<SurfaceObject *> surfaces;
 };
 
-// Never destroyed: host threads may run until the very end.
+// Never destroyed: host threads may use it while the process exits.
 Objects &objects() {
     static Objects &all = *new Objects;
     return all;
 }
 
-// Bytes of a texel, 0 when there is no such format: 1, 2 or 4 components of the same 8, 16 or 32
-// bits, floats of 32. (Textures of 16-bit floats are not there.)
+// Bytes of a texel, or 0 for an unsupported format. Supported are 1, 2 or 4 components of the same
+// 8, 16 or 32 bits; floats only of 32 bits.
 size_t texel_bytes(const cudaChannelFormatDesc &d) {
     const int bits[] = {d.x, d.y, d.z, d.w};
     const int n = d.w ? 4 : d.z ? 3 : d.y ? 2 : 1;
@@ -69,25 +69,25 @@ size_t texel_bytes(const cudaChannelFormatDesc &d) {
 
 cudaError_t bad_format(const char *call, const cudaChannelFormatDesc &d) {
     return fail(cudaErrorInvalidChannelDescriptor,
-                "%s: there are no texels of %d, %d, %d and %d bits of kind %d: 1, 2 or 4 equal "
-                "components of 8, 16 or 32 bits are wanted, a float of 32",
+                "%s: texels of %d, %d, %d and %d bits of kind %d are not supported, only 1, 2 or 4 "
+                "components of 8, 16 or 32 bits each, floats of 32",
                 call, d.x, d.y, d.z, d.w, (int)d.f);
 }
 
-// Whether an array is alive; if not, fails.
+// Checks that an array exists; if not, fails.
 bool array_known(const char *call, const cudaArray *array) {
     Objects &all = objects();
     std::lock_guard lock(all.mutex);
     if (all.arrays.count(const_cast<cudaArray *>(array)))
         return true;
-    fail(cudaErrorInvalidResourceHandle, "%s: %p is no array, or was freed already", call,
+    fail(cudaErrorInvalidResourceHandle, "%s: %p is not an array, or was freed already", call,
          (const void *)array);
     return false;
 }
 
 // ---- copies ----
 
-// A part of an array that is copied: rows of `width` bytes from (x, y) on.
+// The corner (x, y) of a copied rectangle in an array; x counts bytes, y rows.
 struct Window {
     const cudaArray *array;
     size_t x, y;
@@ -102,14 +102,14 @@ cudaError_t check_window(const char *call, const char *role, const Window &w, si
     const size_t row_bytes = w.array->row_bytes, all = w.array->rows();
     if (w.x > row_bytes || width > row_bytes - w.x || w.y > all || rows > all - w.y)
         return fail(cudaErrorInvalidValue,
-                    "%s: %zu bytes x %zu rows from (%zu, %zu) on, the %s is an array of %zu bytes "
+                    "%s: %zu bytes x %zu rows at (%zu, %zu), the %s is an array of %zu bytes "
                     "x %zu rows",
                     call, width, rows, w.x, w.y, role, row_bytes, all);
     return cudaSuccess;
 }
 
-// Between an array, from `inside` on, and memory of `pitch` bytes a row. `rows` rows of `width`
-// bytes.
+// Copies `rows` rows of `width` bytes between an array, starting at `inside`, and memory with a
+// pitch.
 cudaError_t copy_checked(const char *call, bool to_array, char *inside, size_t array_pitch,
                          void *memory, size_t pitch, size_t width, size_t rows,
                          cudaMemcpyKind kind) {
@@ -155,7 +155,7 @@ cudaError_t copy_window(const char *call, bool to_array, const Window &w, void *
                         kind);
 }
 
-// Bytes that follow each other in an array, from row to row: rows have no padding.
+// Copies consecutive bytes of an array across the ends of rows, which have no padding.
 cudaError_t copy_bytes(const char *call, bool to_array, const Window &w, void *memory, size_t bytes,
                        cudaMemcpyKind kind) {
     if (const cudaError_t error = begin(call))
@@ -165,27 +165,25 @@ cudaError_t copy_bytes(const char *call, bool to_array, const Window &w, void *m
     const size_t first = w.y * w.array->row_bytes + w.x;
     const size_t all = w.array->rows() * w.array->row_bytes;
     if (bytes > all - first)
-        return fail(cudaErrorInvalidValue,
-                    "%s: %zu bytes from byte %zu on, the array has %zu bytes", call, bytes, first,
-                    all);
+        return fail(cudaErrorInvalidValue, "%s: %zu bytes at byte %zu, the array has %zu bytes", call, bytes,
+                    first, all);
     return copy_checked(call, to_array, w.row(0), 0, memory, 0, bytes, 1, kind);
 }
 
 // ---- textures ----
 
-// Sets what a texture reads: its texels, their place and extent.
+// Sets the resource of a texture: texel format, address and size.
 cudaError_t look_at(const char *call, const cudaResourceDesc &r, TextureObject &t) {
     const cudaDeviceProp &device = properties(current_device());
     cudaChannelFormatDesc format;
     size_t width, height = 1;
     const auto misaligned = [&](const void *pointer) {
-        return fail(cudaErrorInvalidValue,
-                    "%s: %p is not at a multiple of textureAlignment, which is %zu", call, pointer,
-                    device.textureAlignment);
+        return fail(cudaErrorInvalidValue, "%s: %p is not a multiple of textureAlignment, which is %zu", call,
+                    pointer, device.textureAlignment);
     };
     const auto too_large = [&](size_t limit_x, size_t limit_y) {
-        return fail(cudaErrorInvalidValue, "%s: %zu x %zu texels, there can be %zu x %zu", call,
-                    width, height, limit_x, limit_y);
+        return fail(cudaErrorInvalidValue, "%s: %zu x %zu texels, the limit is %zu x %zu", call, width,
+                    height, limit_x, limit_y);
     };
     switch (r.resType) {
     case cudaResourceTypeArray: {
@@ -249,7 +247,7 @@ cudaError_t look_at(const char *call, const cudaResourceDesc &r, TextureObject &
         break;
     }
     case cudaResourceTypeMipmappedArray:
-        return fail(cudaErrorNotSupported, "%s: there are no mipmaps here", call);
+        return fail(cudaErrorNotSupported, "%s: mipmaps are not supported", call);
     default:
         return fail(cudaErrorInvalidValue, "%s: there is no type of resource %d", call,
                     (int)r.resType);
@@ -262,8 +260,8 @@ cudaError_t look_at(const char *call, const cudaResourceDesc &r, TextureObject &
     return cudaSuccess;
 }
 
-// The number of a format's own that is nearest to a colour of the border: a GPU keeps that colour
-// in the format. Of two that are equally near it takes the one nearer to 0 (measured).
+// Rounds a component of the border colour to the texture's 8- or 16-bit format, because a GPU
+// stores it in that format. Ties round towards 0 (measured).
 float in_format(float colour, int kind, int bits) {
     const bool is_signed = kind == cudaChannelFormatKindSigned;
     const float most = (float)((1 << (bits - is_signed)) - 1);
@@ -272,9 +270,9 @@ float in_format(float colour, int kind, int bits) {
     return (float)(wanted < 0 ? -nearest : nearest) / most;
 }
 
-// Sets how a texture is read.
+// Sets the modes of a texture: addressing, filtering, and conversion to float.
 cudaError_t set_modes(const char *call, const cudaTextureDesc &d, TextureObject &t) {
-    // As numbers, since a program can have put anything there.
+    // Read as integers, because a program may have stored an invalid value in the enumeration.
     const auto unknown = [&](const char *what, const auto &value, int last) {
         int number;
         std::memcpy(&number, &value, sizeof number);
@@ -289,7 +287,7 @@ cudaError_t set_modes(const char *call, const cudaTextureDesc &d, TextureObject 
         unknown("addressMode", d.addressMode[1], cudaAddressModeBorder))
         return cudaErrorInvalidValue;
     if (d.sRGB)
-        return fail(cudaErrorNotSupported, "%s: there is no sRGB here", call);
+        return fail(cudaErrorNotSupported, "%s: sRGB is not supported", call);
     t.normalized_values = d.readMode == cudaReadModeNormalizedFloat;
     if (t.normalized_values && t.bits == 32)
         return fail(cudaErrorInvalidNormSetting,
@@ -297,12 +295,12 @@ cudaError_t set_modes(const char *call, const cudaTextureDesc &d, TextureObject 
     const bool floats = t.normalized_values || t.kind == cudaChannelFormatKindFloat;
     if (t.shape != Shape::linear && d.filterMode == cudaFilterModeLinear && !floats)
         return fail(cudaErrorInvalidFilterSetting,
-                    "%s: only what is read as float can be filtered, these are integers of %d bits",
-                    call, t.bits);
+                    "%s: only texels read as floats can be filtered, these are integers of %d bits", call,
+                    t.bits);
     t.filtered = d.filterMode == cudaFilterModeLinear;
     t.normalized_coordinates = d.normalizedCoords;
     for (int i = 0; i < 2; ++i) {
-        // Nothing repeats in coordinates that count texels: they stop at the edge.
+        // Wrap and mirror need normalised coordinates; otherwise the manual replaces them by clamp.
         const bool repeats =
             d.addressMode[i] == cudaAddressModeWrap || d.addressMode[i] == cudaAddressModeMirror;
         t.mode[i] = repeats && !t.normalized_coordinates ? cudaAddressModeClamp : d.addressMode[i];
@@ -319,16 +317,16 @@ cudaError_t set_modes(const char *call, const cudaTextureDesc &d, TextureObject 
     return cudaSuccess;
 }
 
-// What a handle stands for: its address is that of the base. Fails, and gives NULL, when there is
-// no such object. `taken` also takes it out of the registry.
+// The object of a handle, which is the address of the object's base. Fails and returns null when
+// there is no such object. `taken` also removes it from the registry.
 template <class Base, class Object>
 Object *find(const char *call, const char *what, std::set<Object *> &known,
              unsigned long long handle, bool taken = false) {
     std::lock_guard lock(objects().mutex);
     const auto found = known.find(static_cast<Object *>((Base *)handle));
     if (found == known.end()) {
-        fail(cudaErrorInvalidValue, "%s: 0x%llx is no %s object, or was destroyed already", call,
-             handle, what);
+        fail(cudaErrorInvalidValue, "%s: 0x%llx is not a %s object, or was destroyed already", call, handle,
+             what);
         return nullptr;
     }
     Object *const object = *found;
@@ -359,7 +357,7 @@ uint32_t load_integer(const char *from, int kind, int bits) {
         return is_signed ? (uint32_t)load<int8_t>(from) : load<uint8_t>(from);
     if (bits == 16)
         return is_signed ? (uint32_t)load<int16_t>(from) : load<uint16_t>(from);
-    return load<uint32_t>(from); // a float keeps its bits
+    return load<uint32_t>(from); // for a float, its bits
 }
 
 uint32_t bits_of(float value) {
@@ -372,8 +370,8 @@ bool gives_floats(const Texture &t) {
     return t.normalized_values || t.kind == cudaChannelFormatKindFloat;
 }
 
-// The place of a coordinate in texels: the first one that counts, and how much of it is the next
-// one's, in 256ths. 9 bits hold that, so that 1 is there too.
+// A coordinate split for filtering: the lower of the two texels, and the weight of the other one in
+// 256ths, 0 to 255.
 struct Place {
     long long texel;
     int next;
@@ -381,7 +379,7 @@ struct Place {
 
 Place place_of(const Texture &t, float x, int size) {
     const float position = t.normalized_coordinates ? x * (float)size : x;
-    if (!(std::fabs(position) <= 0x1p40f)) // NaN, or beyond all texels
+    if (!(std::fabs(position) <= 0x1p40f)) // NaN, or far outside
         return {position > 0 ? 1ll << 40 : position < 0 ? -(1ll << 40) : 0, 0};
     if (!t.filtered)
         return {(long long)std::floor(position), 0};
@@ -389,7 +387,7 @@ Place place_of(const Texture &t, float x, int size) {
     return {fixed >> 8, (int)(fixed & 255)};
 }
 
-// The texel that a coordinate stands for, -1 for the border.
+// Applies an address mode: the texel to read, -1 for the border.
 int address(long long texel, int size, cudaTextureAddressMode mode) {
     const auto modulo = [&](long long n) { return ((texel % n) + n) % n; };
     switch (mode) {
@@ -406,8 +404,8 @@ int address(long long texel, int size, cudaTextureAddressMode mode) {
     }
 }
 
-// A component as the number that filtering takes, which is a float. The smallest of a signed format
-// is a little less than -1 here, as on a GPU (measured with 8 bits).
+// A component as the float that filtering uses. The smallest value of a signed normalised format is
+// slightly less than -1 at this point, as on a GPU (measured with 8 bits).
 double value_at(const Texture &t, int x, int y, int c) {
     if (x < 0 || y < 0)
         return t.border[c];
@@ -421,13 +419,13 @@ double value_at(const Texture &t, int x, int y, int c) {
     return (float)(int)bits / (float)((1 << (t.bits - 1)) - 1);
 }
 
-// What a fetch gives where that is a float: only now is nothing less than -1.
+// The bits of a float result. A normalised result is limited to -1 only here, after filtering.
 uint32_t float_bits(const Texture &t, double value) {
     return bits_of((float)(t.normalized_values ? std::max(value, -1.0) : value));
 }
 
 uint32_t integer_at(const Texture &t, int x, int y, int c) {
-    // The border of integers is a float only by its type: a program puts their bits there.
+    // For an integer texture, borderColor holds the bits of integers, although its type is float.
     const char *const from =
         x < 0 || y < 0 ? (const char *)&t.border[c]
                        : t.data + y * t.pitch + ((size_t)x * t.components + c) * (t.bits / 8);
@@ -447,16 +445,17 @@ std::string place(Site site) {
 void check_shape(const char *call, Shape wanted, Shape is, Site site) {
     in_kernel(call);
     if (wanted != is)
-        kernel_error("%s at %s: the object is over %s", call, place(site).c_str(), shape_name(is));
+        kernel_error("%s at %s: the object is of %s", call, place(site).c_str(), shape_name(is));
 }
 
 } // namespace
 
 void sample(const Texture &t, Shape shape, float x, float y, uint32_t registers[4], Site site) {
     check_shape(shape == Shape::one ? "tex1D" : "tex2D", shape, t.shape, site);
-    // One dimension is a row that is read at its edge, y = 0: halfway to the row below, which is
-    // the same one unless the second address mode is border. Filtering then gives half of that, on
-    // a GPU too.
+    // A 1-D texture is a row that is read at y = 0, the edge of its only texel row. So a filtered
+    // fetch averages the row and the row beyond the edge. With an address mode that stays within
+    // the texture this is the same row; with border as the second address mode the result is half
+    // border, as on a GPU.
     const Place px = place_of(t, x, t.width), py = place_of(t, y, t.height);
     const int x0 = address(px.texel, t.width, t.mode[0]);
     const int y0 = address(py.texel, t.height, t.mode[1]);
@@ -494,16 +493,16 @@ bool surface_boundary(const Surface &s, Shape shape, int &x, int &y, size_t byte
     check_shape(call, shape, s.shape, site);
     const int last = s.width_bytes - (int)bytes;
     if (last < 0)
-        kernel_error("%s at %s: %zu bytes of rows that have %d", call, place(site).c_str(), bytes,
-                     s.width_bytes);
+        kernel_error("%s at %s: a value of %zu bytes, but rows have %d bytes", call, place(site).c_str(),
+                     bytes, s.width_bytes);
     if (x % (int)bytes)
         kernel_error("%s at %s: misaligned: byte %d of a row for a value of %zu bytes", call,
                      place(site).c_str(), x, bytes);
     if (x >= 0 && x <= last && y >= 0 && y < s.height)
         return true;
     if (mode == cudaBoundaryModeTrap)
-        kernel_error("%s at %s: byte %d of row %d is outside of %d rows of %d bytes", call,
-                     place(site).c_str(), x, y, s.height, s.width_bytes);
+        kernel_error("%s at %s: byte %d of row %d is outside %d rows of %d bytes", call, place(site).c_str(),
+                     x, y, s.height, s.width_bytes);
     x = std::clamp(x, 0, last);
     y = std::clamp(y, 0, s.height - 1);
     return mode == cudaBoundaryModeClamp;
@@ -534,18 +533,18 @@ cudaError_t malloc_array(cudaArray_t *array, const cudaChannelFormatDesc *desc, 
     if (const cudaError_t error = begin(call))
         return error;
     if (!array || !desc)
-        return fail(cudaErrorInvalidValue, "%s: there is no array to set or no format", call);
+        return fail(cudaErrorInvalidValue, "%s: array or format is NULL", call);
     const size_t size = texel_bytes(*desc);
     if (!size)
         return bad_format(call, *desc);
     if (flags & ~(unsigned)(cudaArraySurfaceLoadStore | cudaArrayTextureGather))
-        return fail(cudaErrorInvalidValue, "%s: 0x%x is no combination of flags", call, flags);
+        return fail(cudaErrorInvalidValue, "%s: 0x%x is not a valid combination of flags", call, flags);
     const cudaDeviceProp &device = properties(current_device());
     const size_t most_x = (size_t)(height ? device.maxTexture2D[0] : device.maxTexture1D);
     const size_t most_y = (size_t)device.maxTexture2D[1];
     if (width == 0 || width > most_x || height > most_y)
-        return fail(cudaErrorInvalidValue, "%s: %zu x %zu texels, there can be 1 to %zu x 0 to %zu",
-                    call, width, height, most_x, most_y);
+        return fail(cudaErrorInvalidValue, "%s: %zu x %zu texels, must be 1 to %zu x 0 to %zu", call, width,
+                    height, most_x, most_y);
     const cudaArray made = {nullptr, *desc, width, height, width * size, flags, current_device()};
     void *data;
     if (const cudaError_t error =
@@ -570,7 +569,7 @@ cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,
     return {x, y, z, w, kind};
 }
 
-// For C, which has no overloads that know their caller.
+// For C. In C++ the overloads in api.h also pass the caller's file and line.
 cudaError_t cudaMallocArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, size_t width,
                             size_t height, unsigned flags) {
     return malloc_array(array, desc, width, height, flags, nullptr, 0);
@@ -674,7 +673,7 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const cudaReso
     if (!desc)
         return fail(cudaErrorInvalidResourceHandle, "%s: desc is NULL", __func__);
     if (view)
-        return fail(cudaErrorNotSupported, "%s: there are no views of resources here", __func__);
+        return fail(cudaErrorNotSupported, "%s: resource views are not supported", __func__);
     TextureObject made = {};
     made.resource = *resource;
     made.desc = *desc;

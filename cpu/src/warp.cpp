@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Warp operations: the lanes named in a mask meet, then each takes its result.
+ * Warp operations: a rendezvous of the lanes in a mask, after which each lane takes its result.
  *
- * As on hardware, lanes that have ended or that the block does not have (its last warp may be
- * partial) are not waited for. What such a lane, or one outside the mask, would have given is
- * undefined in CUDA; here it reads as all ones, which is NaN in floating point.
+ * As on a GPU, the rendezvous does not wait for lanes that have ended, or that the block does not
+ * have because its last warp is partial. The value of such a lane, or of a lane outside the mask,
+ * is undefined in CUDA; here it reads as all ones, which is NaN in floating point.
  */
 #include "block.h"
 
@@ -41,8 +41,8 @@ const char *op_name(WarpOp op) {
     }
 }
 
-// The lane that a shuffle reads, after PTX's shfl: segments of `width` lanes, and a lane whose
-// source would lie past its segment reads itself.
+// The source lane of a shuffle, as PTX's shfl instruction defines it: a warp is split into segments
+// of `width` lanes, and a lane whose source lies outside its segment reads its own value.
 unsigned source_lane(const Thread &thread, unsigned lane) {
     const unsigned width = (unsigned)thread.width, segment = lane & ~(width - 1);
     const unsigned operand = (unsigned)thread.operand;
@@ -53,7 +53,7 @@ unsigned source_lane(const Thread &thread, unsigned lane) {
         return lane - segment < operand ? lane : lane - operand;
     case WarpOp::shuffle_down:
         return operand >= width || lane - segment + operand >= width ? lane : lane + operand;
-    default: { // xor; may reach down into an earlier segment, never up into a later one
+    default: { // xor: the source may be in an earlier segment, but not in a later one
         const unsigned source = lane ^ (operand & 31);
         return source >= segment + width ? lane : source;
     }
@@ -81,7 +81,8 @@ uint64_t reduce(WarpOp op, uint64_t a, uint64_t b) {
     }
 }
 
-// threads: the 32 lanes of the warp; present: those that take part.
+// Computes the result of every lane in `present`. `threads` points to the records of the warp's
+// lanes.
 void compute(Thread *threads, unsigned present, WarpOp op) {
     uint64_t common = 0;
     bool first = true, all_equal = true;
@@ -91,7 +92,7 @@ void compute(Thread *threads, unsigned present, WarpOp op) {
         const uint64_t value = threads[lane].value;
         if (op == WarpOp::ballot)
             common |= value << lane;
-        else if (op >= WarpOp::reduce_add) // all that follow; active never comes here
+        else if (op >= WarpOp::reduce_add) // the reductions; WarpOp::active never gets here
             common = first ? value : reduce(op, common, value);
         else if (first)
             common = value;
@@ -130,8 +131,8 @@ void compute(Thread *threads, unsigned present, WarpOp op) {
 
 } // namespace
 
-// They go on in the order of the schedule, as after a barrier: else a __syncwarp() that is missing
-// after this one would not show under any.
+// Queues the lanes in the order of the schedule, as meet_block does after a barrier. In a fixed
+// order no schedule would reveal a __syncwarp() that is missing after this operation.
 void Worker::make_lanes_ready(unsigned w, unsigned lanes) {
     const unsigned first = w * warpSize;
     if (!order)
@@ -143,13 +144,13 @@ void Worker::make_lanes_ready(unsigned w, unsigned lanes) {
                 make_ready(order[i]);
 }
 
-// Lets the lanes of each meeting go for which all have come.
+// Completes every rendezvous of the warp whose lanes have all arrived, and makes these lanes ready.
 void Worker::complete_warp_operation(unsigned w) {
     Warp &warp = warps[w];
     Thread *const lanes = threads + w * warpSize;
     const unsigned here = std::min(count - w * warpSize, (unsigned)warpSize);
     const unsigned alive = (here == 32 ? ~0u : (1u << here) - 1) & ~warp.ended;
-    const Thread *one = nullptr, *other = nullptr; // two that name each other and do not agree
+    const Thread *one = nullptr, *other = nullptr; // a pair of lanes that disagree
     bool completed = false;
     for (unsigned todo = warp.waiting; todo;) {
         const Thread &first = lanes[__builtin_ctz(todo)];
@@ -163,7 +164,7 @@ void Worker::complete_warp_operation(unsigned w) {
             if (lane.op != first.op || lane.mask != first.mask)
                 stranger = &lane;
         }
-        if (stranger) { // still to be let go by a meeting of its own, perhaps
+        if (stranger) { // an error only if no other rendezvous completes
             one = &first;
             other = stranger;
             continue;
@@ -175,11 +176,10 @@ void Worker::complete_warp_operation(unsigned w) {
         make_lanes_ready(w, present);
     }
     if (one && !completed)
-        kernel_error("divergent warp operation: lanes that name each other are at %s with mask "
-                     "0x%08x (%s:%d) and at %s with mask 0x%08x (%s:%d)",
+        kernel_error("divergent warp operation: lanes that wait for each other call %s with mask "
+                     "0x%08x (%s:%d) and %s with mask 0x%08x (%s:%d)",
                      op_name(one->op), one->mask, base_name(one->site.file), one->site.line,
-                     op_name(other->op), other->mask, base_name(other->site.file),
-                     other->site.line);
+                     op_name(other->op), other->mask, base_name(other->site.file), other->site.line);
 }
 
 uint64_t meet_lanes(uint3 thread, WarpOp op, unsigned mask, uint64_t value, int operand, int width,
@@ -188,8 +188,8 @@ uint64_t meet_lanes(uint3 thread, WarpOp op, unsigned mask, uint64_t value, int 
     const unsigned t = worker.enter(thread);
     const unsigned w = t / warpSize, lane = t % warpSize;
     if (!(mask >> lane & 1))
-        kernel_error("%s at %s:%d: lane %u calls it with mask 0x%08x, which leaves the lane out",
-                     op_name(op), base_name(site.file), site.line, lane, mask);
+        kernel_error("%s at %s:%d: lane %u calls it with mask 0x%08x, which excludes that lane", op_name(op),
+                     base_name(site.file), site.line, lane, mask);
     if (width < 1 || width > 32 || (width & (width - 1)))
         kernel_error("%s at %s:%d: width %d is not a power of two up to 32", op_name(op),
                      base_name(site.file), site.line, width);
@@ -211,7 +211,8 @@ uint64_t meet_lanes(uint3 thread, WarpOp op, unsigned mask, uint64_t value, int 
     return me.result;
 }
 
-// Every thread that could run has: those that ask from the same line of a warp are active together.
+// Answers __activemask. No other thread can run, so every lane of a warp that can reach the call
+// has reached it. The lanes of a warp that call it from the same line are active together.
 void Worker::answer_active_lanes() {
     asking = 0;
     for (unsigned first = 0; first < count; first += warpSize) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Atomics on the CPU back end, and the locks that people build from them.
+// Atomics on the CPU back end, and locks built from them.
 #include <cmath>
 #include <cuda_runtime.h>
 #include <limits.h>
 #include <vector>
 #include "../unit.h"
 
-template <class T> struct Cell { // one number in device memory
+template <class T> struct Cell { // a number in device memory
     T *data;
     explicit Cell(T value) {
         EXPECT(cudaMalloc(&data, sizeof(T)) == cudaSuccess);
@@ -33,7 +33,7 @@ template <class T> static void sums() {
     double expected = 0;
     for (int i = 0; i < 12003; ++i)
         expected += i % 5;
-    EXPECT((double)total.get() == expected); // whole numbers: exact in float too
+    EXPECT((double)total.get() == expected); // integers, exact in float too
 }
 
 TEST(add_int) {
@@ -100,7 +100,7 @@ TEST(each_operation_once) {
     const int now[] = {15, 5, 7, -3, 10, 10 & 0x0f, 10 | 0x0f, 10 ^ 0x0f, 1, 10};
     for (int i = 0; i < 10; ++i)
         EXPECT(old[i] == 10 && r.cell[i] == now[i]);
-    const unsigned inc[] = {1, 2, 3, 0, 0}, dec[] = {3, 0, 1, 2, 3}; // wrap above and below 3
+    const unsigned inc[] = {1, 2, 3, 0, 0}, dec[] = {3, 0, 1, 2, 3}; // wrap between 0 and 3
     for (int i = 0; i < 5; ++i)
         EXPECT(r.inc[i] == inc[i] && r.dec[i] == dec[i]);
     EXPECT(r.big_min == ~0ull - 1 && r.big_max == ~0ull - 1);
@@ -136,7 +136,7 @@ TEST(histogram_in_shared_memory) {
     cudaFree(bins);
 }
 
-// A lock that one thread of each block takes, as a sum over blocks needs it.
+// A lock that one thread of each block takes, as in a sum over all blocks.
 __global__ void locked_sum(int *mutex, double *total, unsigned terms) {
     __shared__ double cache[64];
     double mine = 0;
@@ -169,7 +169,7 @@ TEST(lock_a_block_a_thousand_times) {
     }
 }
 
-// Every thread takes a lock of a few, by exchange, and holds two at a time.
+// Every thread takes two of a few locks, by atomic exchange, and holds both at once.
 __global__ void locked_cells(int *locks, unsigned *cells, int n) {
     const int a = (int)(threadIdx.x % n), b = (int)(threadIdx.x * 7 % n);
     const int first = a < b ? a : b, second = a < b ? b : a;
@@ -206,7 +206,7 @@ TEST(every_thread_takes_locks) {
     cudaFree(cells);
 }
 
-// A thread waits for another of its block that has not started yet, by polling with an atomic.
+// A thread polls with an atomic for another thread of its block, which has not started yet.
 __global__ void signal_back(int *flag, int *out) {
     if (threadIdx.x == 0)
         while (atomicAdd(&flag[blockIdx.x], 0) == 0)

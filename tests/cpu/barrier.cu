@@ -21,7 +21,7 @@ template <class T> static std::vector<T> download(T *device, size_t n) {
     return host;
 }
 
-// Sums in halves, whatever the number of threads; the same through static and dynamic memory.
+// A tree reduction for any number of threads, used with static and with dynamic shared memory.
 __device__ int sum_tree(int *cache, int value) {
     cache[threadIdx.x] = value;
     __syncthreads();
@@ -62,8 +62,8 @@ static void check_sums(unsigned blocks, unsigned threads) {
     EXPECT(cudaFree(in) == cudaSuccess);
 }
 
-// What comes next takes the addresses of the stacks that a host thread's kernels had, once it has
-// ended; AddressSanitizer must know nothing of them any more.
+// The stacks of a host thread's kernels are freed when the thread ends, and later allocations reuse
+// their addresses. No poisoned memory of AddressSanitizer may be left there.
 TEST(host_threads_come_and_go) {
     for (int round = 0; round < 100; ++round) {
         std::vector<std::thread> threads;
@@ -113,7 +113,7 @@ TEST(declarations_of_many_kinds) {
     EXPECT(cudaFree(in) == cudaSuccess);
 }
 
-// An instance of a template, and a device function that two kernels call, each have their own.
+// Each instance of a function template has its own __shared__ variable.
 template <class T> __device__ T rotate(T value) {
     __shared__ T all[64];
     all[threadIdx.x] = value;
@@ -143,7 +143,7 @@ TEST(shared_memory_of_templates) {
         EXPECT(got_i[k] == (k + 2) % 64 && got_f[k] == (k + 1) % 64);
 }
 
-extern __shared__ unsigned char bytes[]; // outside a function, as many programs have it
+extern __shared__ unsigned char bytes[]; // outside a function, as in many programs
 
 __global__ void two_in_one(float *out, int n) {
     float *first = (float *)bytes;
@@ -197,7 +197,7 @@ TEST(barriers_that_vote) {
     }
 }
 
-__device__ int deep(int n) { // uses a good part of a thread's stack, with a barrier at the bottom
+__device__ int deep(int n) { // uses much of a thread's stack, with a barrier at the bottom
     volatile char frame[1000];
     frame[n % 1000] = (char)n;
     if (n == 0) {
@@ -217,7 +217,8 @@ TEST(barrier_deep_in_calls) {
         EXPECT(value == 100);
 }
 
-// The indices of a thread, its locals and its floating-point state survive any number of waits.
+// The indices of a thread, its local variables and its floating-point state survive any number of
+// waits.
 __global__ void shift_round(float *ring, int rounds) {
     __shared__ float cells[8][8][8];
     const uint3 me = threadIdx;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Accesses one past the end: built with AddressSanitizer each ends with its report, at this file's
-// line (tests/test_cpu_sanitize.py asks for it). The correct twins run in every build.
+// Accesses one element past the end. With AddressSanitizer each ends in a report at a line of this
+// file (tests/test_cpu_kernels.py checks it). The correct twins run in every build.
 #include <cuda_runtime.h>
 #include "../unit.h"
 
@@ -54,6 +54,6 @@ TEST(within_bounds) {
 
 // bounds past -- static
 TEST(past) {
-    if (unit_arguments[0]) // none in the ordinary run
+    if (unit_arguments[0]) // no argument in an ordinary run
         run(unit_arguments[0], 1);
 }

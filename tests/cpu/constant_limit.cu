@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A program with more than 64 KiB of __constant__ variables, which nvcc refuses, ends at its first
-// call. Programs with less are the other unit tests.
+// call of the runtime. The other unit tests are programs within the limit.
 #include <cuda_runtime.h>
 #include "../unit.h"
 
@@ -16,7 +16,7 @@ static void call(void *) {
 TEST(too_many_constants_end_the_program) {
     EXPECT(first != &one_too_many);
     const unit_result r = unit_child(call, NULL);
-#ifdef __SANITIZE_ADDRESS__ // makes variables longer, so there is no limit
+#ifdef __SANITIZE_ADDRESS__ // its red zones make variables longer, so there is no limit
     EXPECT(r.status == 0);
 #else
     EXPECT(r.status == 1);

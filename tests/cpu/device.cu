@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Devices: counting, choosing, what they say of themselves, which are visible.
+// Devices: number, choice, properties, visibility.
 #include <cuda_runtime.h>
 #include <cstdio>
 #include <cstdlib>
@@ -12,8 +12,8 @@
 
 #define OK(call) EXPECT((call) == cudaSuccess)
 
-// Several cases start a child that must find the runtime as a fresh program does, so they come
-// first and each has a process of its own when the suite runs them one at a time.
+// Several cases fork a child in which the runtime must not be initialised yet, so they come first.
+// When the suite runs the cases one at a time, each has its own process.
 
 static void print_devices(void *) {
     int n = -1, device = -1;
@@ -27,7 +27,7 @@ static void print_devices(void *) {
         printf(" not 0");
 }
 
-// What print_devices says: "2: 0000:01 0000:02", or the error with a minus.
+// The output of print_devices: "2: 0000:01 0000:02", or the negative error code.
 static std::string devices_when(const char *devices, const char *visible) {
     setenv("CUDA_CPU_DEVICES", devices, 1);
     setenv("CUDA_VISIBLE_DEVICES", visible, 1);
@@ -53,7 +53,7 @@ TEST(a_device_named_twice_is_an_error) {
     EXPECT(strcmp(r.out, "-101") == 0); // cudaErrorInvalidDevice
 #ifdef __CU2CPP__
     EXPECT(strcmp(r.err, "cuda on the CPU: cudaGetDeviceCount: no device: CUDA_VISIBLE_DEVICES=0,0 "
-                         "names one twice\n") == 0);
+                         "names a device twice\n") == 0);
 #endif
 }
 
@@ -76,7 +76,7 @@ TEST(calls_without_a_device_say_so) {
     unsetenv("CUDA_VISIBLE_DEVICES");
     EXPECT(r.status == 7);
     EXPECT(strstr(r.err,
-                  "cuda on the CPU: cudaMalloc: no device: CUDA_VISIBLE_DEVICES= leaves none\n"));
+                  "cuda on the CPU: cudaMalloc: no device: CUDA_VISIBLE_DEVICES= selects no device\n"));
 }
 
 TEST(visible_devices_are_counted_and_ordered) {
@@ -93,7 +93,7 @@ TEST(visible_devices_are_counted_and_ordered) {
     EXPECT(devices_when("3", "2,") == "1: 0000:03");
     EXPECT(devices_when("3", " 2x,1.5,0") == all_backwards);
     EXPECT(devices_when("3", "GPU-43554441-206f-6e20-7468-652043505501") == "1: 0000:02");
-    EXPECT(devices_when("3", "GPU-43554441") == "-100"); // the start of all three
+    EXPECT(devices_when("3", "GPU-43554441") == "-100"); // a prefix of all three
 }
 
 TEST(a_bad_number_of_devices_ends_the_program) {
@@ -268,7 +268,7 @@ TEST(a_reset_frees_everything) {
     void *p;
     cudaStream_t stream;
     OK(cudaFree(NULL));
-    // Other programs take memory too, so once will do.
+    // Other programs allocate memory too, so one successful round of 20 is enough.
     for (int i = 0; i < 20 && (i == 0 || after <= before - (200 << 20)); i++) {
         OK(cudaMemGetInfo(&before, &total));
         OK(cudaMalloc(&p, 256 << 20));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Errors: names, texts, the last one, and those that are for good.
+// Errors: names, texts, the last error, and sticky errors.
 #include <cuda_runtime.h>
 #include <cstring>
 #include <thread>
@@ -35,10 +35,10 @@ TEST(the_last_error_is_kept_until_it_is_fetched) {
     int device;
     EXPECT(cudaGetLastError() == cudaSuccess);
     EXPECT(cudaSetDevice(1 << 20) == cudaErrorInvalidDevice);
-    OK(cudaGetDevice(&device)); // a success does not hide it
+    OK(cudaGetDevice(&device)); // a successful call does not clear it
     EXPECT(cudaPeekAtLastError() == cudaErrorInvalidDevice);
     EXPECT(cudaPeekAtLastError() == cudaErrorInvalidDevice);
-    EXPECT(cudaMemset(NULL, 0, 4) == cudaErrorInvalidValue); // the last one counts
+    EXPECT(cudaMemset(NULL, 0, 4) == cudaErrorInvalidValue); // the latest error replaces it
     EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
     EXPECT(cudaGetLastError() == cudaSuccess);
     EXPECT(cudaPeekAtLastError() == cudaSuccess);
@@ -103,26 +103,26 @@ static void fail_for_good(void *) {
     void *p;
     EXPECT(cuda_cpu::fail_for_good(cudaErrorAssert, "kernel: an assertion") == cudaErrorAssert);
     EXPECT(cudaGetLastError() == cudaErrorAssert);
-    EXPECT(cudaGetLastError() == cudaSuccess); // but the next call gives it again
+    EXPECT(cudaGetLastError() == cudaSuccess); // cleared, but the next call returns it again
     EXPECT(cudaMalloc(&p, 4) == cudaErrorAssert);
     EXPECT(cudaDeviceSynchronize() == cudaErrorAssert);
     EXPECT(cudaGetLastError() == cudaErrorAssert);
     cuda_cpu::fail_for_good(cudaErrorIllegalAddress, "kernel: something else");
-    EXPECT(cudaFree(NULL) == cudaErrorAssert); // the first one stays
+    EXPECT(cudaFree(NULL) == cudaErrorAssert); // the first error stays
     std::thread([] {
         EXPECT(cudaDeviceSynchronize() == cudaErrorAssert); // for every host thread
     }).join();
-    OK(cudaGetDeviceCount(&count)); // asking is still answered
+    OK(cudaGetDeviceCount(&count)); // queries still work
     OK(cudaGetDevice(&device));
     (void)cudaGetLastError();
-    if (count > 1) { // another device is not concerned
+    if (count > 1) { // other devices are not affected
         OK(cudaSetDevice(1));
         OK(cudaMalloc(&p, 4));
         OK(cudaFree(p));
         OK(cudaGetLastError());
         OK(cudaSetDevice(0));
     }
-    OK(cudaDeviceReset()); // does not help
+    OK(cudaDeviceReset()); // a reset does not help
     EXPECT(cudaMalloc(&p, 4) == cudaErrorDevicesUnavailable);
     exit(unit_failures ? 1 : 0);
 }

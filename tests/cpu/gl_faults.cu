@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// OpenGL's buffers and textures in kernels: what must work, and beside it what must be reported.
+// OpenGL buffers and textures in kernels: what must work, and what must be reported.
 #define GL_GLEXT_PROTOTYPES
 #include <GL/gl.h>
 #include <GL/glext.h>
@@ -14,7 +14,7 @@
 
 #define OK(call) EXPECT((call) == cudaSuccess)
 
-// What the call says on stderr.
+// The call's output on stderr.
 static std::string said(cudaError_t (*call)(void *), void *argument, cudaError_t &error) {
     FILE *file = tmpfile();
     fflush(stderr);
@@ -29,7 +29,7 @@ static std::string said(cudaError_t (*call)(void *), void *argument, cudaError_t
     return text;
 }
 
-// The call fails with this error, which the next cudaGetLastError() gives, and says why in a line.
+// The call fails with this error, cudaGetLastError() then returns the same, and one line says why.
 template <class Call> static bool fails(cudaError_t error, const char *why, Call call) {
     cudaError_t got;
     const std::string text = said([](void *c) { return (*(Call *)c)(); }, &call, got);
@@ -42,7 +42,7 @@ template <class Call> static bool fails(cudaError_t error, const char *why, Call
     return ok;
 }
 
-// The twin that is right: no error, no word.
+// A correct call: no error and no output.
 template <class Call> static bool works(Call call) {
     cudaError_t got;
     const std::string text = said([](void *c) { return (*(Call *)c)(); }, &call, got);
@@ -52,7 +52,7 @@ template <class Call> static bool works(Call call) {
     return ok;
 }
 
-// A context, with a buffer of n ints 0, 1, 2 … that is registered.
+// A context with a registered buffer of n ints: 0, 1, 2 …
 struct Scene {
     static constexpr int n = 1000;
     Canvas canvas = {};
@@ -101,10 +101,10 @@ __global__ void twice(int *numbers, int n) {
         numbers[i] *= 2;
 }
 
-// ---- At the end of the program. These come first: they fork.
+// ---- At exit. These cases fork, so they come first.
 
 static void leave(void *how) {
-    static Scene *const scene = new Scene; // deleted when that is asked for
+    static Scene *const scene = new Scene; // deleted only on request
     if (strchr((char *)how, 'm'))
         OK(scene->map());
     if (strchr((char *)how, 'u'))
@@ -129,7 +129,7 @@ TEST(what_is_left_at_the_end_is_told) {
            strstr(registered.err, " is still registered\n"));
     const unit_result clean = unit_child(leave, (void *)"murd");
     EXPECT(clean.status == 0 && clean.err[0] == '\0');
-    // A program that failed has said why.
+    // A program that fails gets no further lines.
     const unit_result failed = unit_child(leave, (void *)"mx");
     EXPECT(failed.status == 3 && failed.err[0] == '\0');
 }
@@ -157,10 +157,10 @@ TEST(errors_of_opengl_end_the_program) {
            strstr(failed.err, "OpenGL: error 0x0500\n"));
 }
 
-// ---- INTEROP_WORKS: what the driver refuses is dealt with, what the program does wrong is not
+// ---- INTEROP_WORKS handles a refusal of the driver, but not a mistake of the program.
 
-// Registers a buffer wrongly: n, that OpenGL does not know; s, without storage; f, with flags that
-// there are not; c, without a context. Or rightly.
+// Registers a buffer, by default correctly. With n, a name that OpenGL does not know; s, a buffer
+// without storage; f, invalid flags; c, no context.
 static void enroll_wrongly(void *how) {
     cudaGraphicsResource_t resource;
     Scene *const scene = strchr((char *)how, 'c') ? nullptr : new Scene;
@@ -275,7 +275,7 @@ TEST(unmapped_twice) {
                  [&] { return cudaGraphicsResourceGetMappedPointer(&p, &bytes, scene.resource); }));
 }
 
-// As a program would: from the buffer that is bound.
+// Draws from the bound buffer, as a program would.
 static void draw() {
     GLuint texture;
     glGenTextures(1, &texture);
@@ -286,7 +286,7 @@ static void draw() {
 
 TEST(drawn_while_mapped) {
     Scene scene;
-    glDisable(GL_DEBUG_OUTPUT); // OpenGL's own line
+    glDisable(GL_DEBUG_OUTPUT); // prints a line of its own
     OK(scene.map());
     EXPECT(works([&] { return scene.unmap(); }));
     draw();
@@ -311,8 +311,9 @@ TEST(freed_while_mapped) {
     Scene scene;
     OK(scene.map());
     int *const mapped = scene.pointer();
-    EXPECT(fails(cudaErrorInvalidValue, "belongs to OpenGL", [&] { return cudaFree(mapped); }));
-    EXPECT(fails(cudaErrorInvalidValue, "belongs to OpenGL",
+    EXPECT(fails(cudaErrorInvalidValue, "belongs to a mapped OpenGL resource",
+                 [&] { return cudaFree(mapped); }));
+    EXPECT(fails(cudaErrorInvalidValue, "belongs to a mapped OpenGL resource",
                  [&] { return cudaFreeAsync(mapped, 0); }));
     twice<<<4, 256>>>(mapped, scene.n);
     EXPECT(works([&] { return scene.unmap(); }));
@@ -353,14 +354,15 @@ TEST(deleted_buffers) {
 TEST(storage_that_changes) {
     Scene scene;
     glBufferData(GL_PIXEL_UNPACK_BUFFER, 100, nullptr, GL_STATIC_DRAW);
-    EXPECT(fails(cudaErrorUnknown, "had 4000 bytes then and has 100", [&] { return scene.map(); }));
+    EXPECT(fails(cudaErrorUnknown, "had 4000 bytes when it was registered, now it has 100",
+                 [&] { return scene.map(); }));
     glBufferData(GL_PIXEL_UNPACK_BUFFER, scene.n * sizeof(int), nullptr, GL_STATIC_DRAW);
     EXPECT(works([&] { return scene.map(); }));
     glBufferData(GL_PIXEL_UNPACK_BUFFER, scene.n * sizeof(int), nullptr, GL_STATIC_DRAW);
     EXPECT(fails(cudaErrorUnknown, "new storage", [&] { return scene.unmap(); }));
 }
 
-// That is refused, and nothing is changed by it.
+// Unregistering is refused and has no effect.
 TEST(unregistered_while_mapped) {
     Scene scene;
     OK(scene.map());
@@ -388,11 +390,11 @@ TEST(without_a_context) {
 TEST(flags_that_there_are_not) {
     Scene scene;
     cudaGraphicsResource_t resource;
-    EXPECT(fails(cudaErrorInvalidValue, "none of the flags",
+    EXPECT(fails(cudaErrorInvalidValue, "not a valid flag",
                  [&] { return cudaGraphicsGLRegisterBuffer(&resource, scene.buffer, 3); }));
-    EXPECT(fails(cudaErrorInvalidValue, "none of the flags",
+    EXPECT(fails(cudaErrorInvalidValue, "not a valid flag",
                  [&] { return cudaGraphicsResourceSetMapFlags(scene.resource, 3); }));
-    EXPECT(fails(cudaErrorInvalidValue, "a list of 0",
+    EXPECT(fails(cudaErrorInvalidValue, "invalid list of 0",
                  [&] { return cudaGraphicsMapResources(0, &scene.resource, 0); }));
 }
 
@@ -400,7 +402,7 @@ TEST(a_reset_forgets) {
     Scene scene;
     OK(cudaDeviceReset());
     EXPECT(
-        fails(cudaErrorInvalidResourceHandle, "no graphics resource", [&] { return scene.map(); }));
+        fails(cudaErrorInvalidResourceHandle, "not a graphics resource", [&] { return scene.map(); }));
     scene.resource = nullptr;
 }
 
@@ -459,10 +461,10 @@ TEST(a_kernel_uses_a_texture) {
     EXPECT(fails(cudaErrorInvalidValue, "no storage", [&] { return enroll(0); }));
     glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
     glTexImage2D(GL_TEXTURE_2D, 0, GL_RGB8, width, height, 0, GL_RGBA, GL_UNSIGNED_BYTE, nullptr);
-    EXPECT(fails(cudaErrorInvalidValue, "a format that CUDA lacks", [&] { return enroll(0); }));
+    EXPECT(fails(cudaErrorInvalidValue, "a format that CUDA does not support", [&] { return enroll(0); }));
     glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, width, height, 0, GL_RGBA, GL_UNSIGNED_BYTE,
                  texels.data());
-    EXPECT(fails(cudaErrorInvalidValue, "no combination", [&] { return enroll(3); }));
+    EXPECT(fails(cudaErrorInvalidValue, "not a valid combination", [&] { return enroll(3); }));
     EXPECT(fails(cudaErrorNotSupported, "target", [&] {
         return cudaGraphicsGLRegisterImage(&resource, texture, GL_TEXTURE_3D, 0);
     }));
@@ -471,7 +473,7 @@ TEST(a_kernel_uses_a_texture) {
     }));
     EXPECT(works([&] { return enroll(cudaGraphicsRegisterFlagsSurfaceLoadStore); }));
 
-    // A program's own settings of rows and buffers must not matter.
+    // The program's pixel-store settings and bound buffers must have no effect.
     glBindBuffer(GL_PIXEL_UNPACK_BUFFER, scene.buffer);
     glPixelStorei(GL_UNPACK_ROW_LENGTH, 50);
     glPixelStorei(GL_PACK_SKIP_ROWS, 3);
@@ -518,7 +520,7 @@ TEST(a_kernel_uses_a_texture) {
     OK(cudaGraphicsUnregisterResource(resource));
 }
 
-// Every format goes there and back unchanged.
+// Texels of every format are unchanged after mapping and unmapping.
 TEST(formats_of_textures) {
     const struct {
         GLenum internal, format, type;

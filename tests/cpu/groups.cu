@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Cooperative groups, cooperative launches, active lanes, and what a launch may ask before.
+// Cooperative groups, cooperative launches, active lanes, attributes of kernels and occupancy.
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include <cuda_runtime.h>
@@ -8,7 +8,7 @@
 
 namespace cg = cooperative_groups;
 
-template <class T> struct Device { // an array in device memory, for the length of a case
+template <class T> struct Device { // an array in device memory, freed at the end of a case
     T *data;
     size_t n;
     explicit Device(size_t count) : n(count) {
@@ -204,7 +204,7 @@ TEST(attributes) {
     EXPECT(a.sharedSizeBytes == 1000 * 4 + 4);
     EXPECT(cudaFuncGetAttributes(&a, add_scaled) == cudaSuccess);
     EXPECT(a.sharedSizeBytes == 0 && a.maxThreadsPerBlock == 1024);
-    Device<float> out(256); // both instances are launched somewhere, so both exist
+    Device<float> out(256); // both instances are launched, so that both exist
     with_shared<256><<<1, 256>>>(out.data);
     with_shared<1000><<<1, 256>>>(out.data);
     EXPECT(out.host()[255] == 2);
@@ -220,7 +220,7 @@ TEST(occupancy) {
            cudaSuccess);
     EXPECT(blocks == 32); // 64 warps
     EXPECT(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, add_scaled, 1, 0) == cudaSuccess);
-    EXPECT(blocks == 32); // the most blocks
+    EXPECT(blocks == 32); // the limit of blocks
     EXPECT(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, add_scaled, 32, 40 << 10) ==
            cudaSuccess);
     EXPECT(blocks == 4); // 164 KiB of shared memory
@@ -233,12 +233,12 @@ TEST(occupancy) {
     EXPECT(cudaOccupancyMaxPotentialBlockSize(&grid, &block, add_scaled, 0, 0) == cudaSuccess);
     EXPECT(block == 1024 && grid == 2 * processors);
     EXPECT(cudaOccupancyMaxPotentialBlockSize(&grid, &block, add_scaled, 0, 200) == cudaSuccess);
-    EXPECT(block == 128); // 16 blocks of 4 warps fill all 64, 9 of 7 do not
+    EXPECT(block == 128); // 16 blocks of 4 warps fill all 64 warps, 9 blocks of 7 do not
 }
 
 extern __shared__ float more[];
 __global__ void use_much(float *out, int n) {
-    __shared__ float few[4]; // on top of what the launch is allowed
+    __shared__ float few[4]; // in addition to the dynamic limit
     few[3] = 3;
     more[n - 1] = few[3];
     *out = more[n - 1];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the CPU back end must catch inside kernels: each fault ends its program with a message that
-// names the place, and its correct twin stays silent.
+// Faults that the CPU back end must catch inside kernels. Each ends its program with a message that
+// names the place; a correct twin of each prints nothing.
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 #include <string>
@@ -63,7 +63,7 @@ static const int early_return_line = __LINE__ - 5;
 TEST(return_before_a_barrier) {
     faulty([] { early_return<<<1, 64>>>(40); },
            {"divergent barrier", "63 of 64", line(early_return_line + 3), line(early_return_line),
-            "have returned", "(40,0,0)"});
+            "returned after passing", "(40,0,0)"});
     silent([] { early_return<<<1, 64>>>(64); });
 }
 
@@ -131,7 +131,7 @@ TEST(too_much_declared_shared_memory) {
     silent([] { too_much<<<1, 1>>>(false); });
 }
 
-#ifndef __SANITIZE_ADDRESS__ // which has its own words for these
+#ifndef __SANITIZE_ADDRESS__ // which reports these itself
 __global__ void wild(int *p) {
     *p = 1;
 }
@@ -199,7 +199,8 @@ TEST(grid_barrier_in_an_ordinary_launch) {
     faulty([] { leave_early<<<2, 32>>>(false); }, {"cooperative launch", line(grid_barrier_line)});
 }
 
-// A missing barrier is no error of its own, but no order of threads that hides it is the only one.
+// A missing barrier is not reported as an error, but the result is wrong under some order of the
+// threads.
 __global__ void missing_barrier(int *out, bool wait) {
     __shared__ int cells[64];
     cells[threadIdx.x] = (int)threadIdx.x;
@@ -208,7 +209,8 @@ __global__ void missing_barrier(int *out, bool wait) {
     out[threadIdx.x] = cells[63 - threadIdx.x];
 }
 
-// The same in a warp whose lanes have met already: half of them overwrite what the others read.
+// The same after a __syncwarp(): without the second one, half of the lanes overwrite values before
+// the other half reads them.
 __global__ void missing_syncwarp(int *out, bool wait) {
     __shared__ int cells[64];
     const unsigned t = threadIdx.x, opposite = t ^ 31;

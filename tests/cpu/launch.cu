@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Launches on the CPU back end: who runs, with which indices and arguments, and what is refused.
+// Launches on the CPU back end: which threads run, with which indices and arguments, and which
+// launches are refused.
 #include <atomic>
 #include <cuda_runtime.h>
 #include <thread>
 #include <vector>
 #include "../unit.h"
 
-template <class T> struct Device { // an array in device memory, for the length of a case
+template <class T> struct Device { // an array in device memory, freed at the end of a case
     T *data;
     size_t n;
     explicit Device(size_t count) : n(count) {
@@ -29,7 +30,7 @@ __global__ void hello() {
     printf("block %u thread %u\n", blockIdx.x, threadIdx.x);
 }
 
-TEST(kernels_print) { // first: it forks, which is for a process without threads
+TEST(kernels_print) { // first, because it forks, which needs a process without threads
     const unit_result result = unit_child([](void *) { hello<<<2, 3>>>(); }, NULL);
     EXPECT(result.status == 0);
     for (int block = 0; block < 2; ++block)
@@ -84,7 +85,7 @@ struct Pair {
     int a, b;
 };
 __global__ void own_copy(Pair pair, int step, int *out) {
-    pair.a += step; // the next thread must not see it
+    pair.a += step; // the next thread must not see the change
     step = 1000;
     out[threadIdx.x] = pair.a + pair.b + step;
 }
@@ -136,8 +137,8 @@ TEST(forms_of_a_launch) {
     EXPECT(f.host()[0] == 3);
 }
 
-// Each launch is refused with the given error, the kernel does not run, and the error is gone
-// after.
+// Each launch is refused with the given error, the kernel does not run, and the error is cleared
+// afterwards.
 __global__ void must_not_run(int *out) {
     *out = 1;
 }
@@ -162,7 +163,7 @@ TEST(limits_of_a_launch) {
     refused(dim3(0x80000000u), 1, 0, cudaErrorInvalidConfiguration);
     refused(1, 1, (48 << 10) + 1, cudaErrorInvalidValue);
     Device<int> out(1);
-    must_not_run<<<1, dim3(32, 32), 48 << 10>>>(out.data); // the twin: at the limits
+    must_not_run<<<1, dim3(32, 32), 48 << 10>>>(out.data); // the correct twin, at the limits
     launched();
     EXPECT(out.host()[0] == 1);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Vector types, and what a kernel can call without including anything.
+// Vector types, and the functions that a kernel can call without an #include.
 #include <cuda_runtime.h>
 #include <math_constants.h>
 #include <cassert>
@@ -15,8 +15,9 @@
 
 template <class T> struct Pair { T got, expected; };
 
-// A case that a kernel computes: {expression, what it should be} … of one type, equal bit by bit
-// (or both NaN). `zero` and `none` keep the compiler from knowing the operands.
+// A case that a kernel computes: pairs {expression, expected value} of one type, which must be
+// equal bit by bit (or both NaN). `zero` and `none` are 0, but the compiler does not know that, so
+// it cannot compute the expressions itself.
 #define ON_DEVICE(name, T, ...)                                                                    \
     __global__ void name##_kernel(Pair<T> *out, int *count) {                                      \
         const int zero = (int)blockIdx.x;                                                          \
@@ -176,7 +177,7 @@ ON_DEVICE(special_functions, double, {rsqrt(4.0 + none), 0.5}, {rsqrtf(16 + none
           {__fdividef(6 + none, 3.0f), 2.0}, {fdividef(7 + none, 2.0f), 3.5},
           {exp10(2.0 + none), 100.0})
 
-// As exact as the device documents them; here they are the plain functions.
+// Within the error bounds that CUDA documents; here they are the standard functions.
 __global__ void fast_kernel(float *worst) {
     float w = 0;
     for (float x = 0.05f; x < 3.0f; x += 0.05f) {
@@ -231,7 +232,7 @@ TEST(mixed_arguments_have_cudas_types) {
     static_assert(std::is_same<decltype(min(1.0f, 2.0)), double>::value, "");
     static_assert(std::is_same<decltype(rsqrt(1.0f)), float>::value, "");
     static_assert(std::is_same<decltype(sinpi(1.0f)), float>::value, "");
-    EXPECT(max(-1, 1) == 1 && min(2.0, 3.0) == 2.0); // on the host too
+    EXPECT(max(-1, 1) == 1 && min(2.0, 3.0) == 2.0); // also on the host
 }
 
 __global__ void loads_kernel(const float4 *in, float4 *out, int *numbers) {

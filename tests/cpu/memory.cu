@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Memory: allocating, copying, filling. What must fail is in faults_memory.cu.
+// Memory: allocation, copies, fills. Errors are tested in memory_faults.cu.
 #include <cuda_runtime.h>
 #include <atomic>
 #include <cmath>
@@ -118,7 +118,7 @@ TEST(fresh_memory_is_not_a_number) {
 TEST(fills) {
     unsigned char *a, out[300];
     OK(cudaMalloc(&a, 300));
-    OK(cudaMemset(a, 0x107, 300)); // the lowest byte counts
+    OK(cudaMemset(a, 0x107, 300)); // only the lowest byte is used
     OK(cudaMemset(a + 1, 5, 100));
     OK(cudaMemset(a + 250, 6, 50));
     OK(cudaMemset(a, 0, 0));
@@ -144,7 +144,7 @@ TEST(copies_and_fills_rows) {
             EXPECT(out[y * host_pitch + x] == (x >= width      ? 77
                                                : y == rows - 1 ? 1
                                                                : in[y * host_pitch + x]));
-    unsigned char *b; // rows from the middle, in device memory
+    unsigned char *b; // the middle part of rows, between two pieces of device memory
     OK(cudaMalloc(&b, 4 * 3));
     OK(cudaMemcpy2D(b, 4, a + pitch + 2, pitch, 4, 3, cudaMemcpyDeviceToDevice));
     OK(cudaMemcpy(out.data(), b, 12, cudaMemcpyDeviceToHost));
@@ -360,6 +360,6 @@ TEST(devices_copy_between_each_other) {
     OK(cudaMemcpy(&back, a, sizeof(int), cudaMemcpyDefault));
     EXPECT(back == 0);
     OK(cudaMemcpy(b, a, sizeof(int), cudaMemcpyDeviceToDevice));
-    OK(cudaFree(a)); // of another device
+    OK(cudaFree(a)); // belongs to another device
     OK(cudaFree(b));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Wrong uses of memory, copies and symbols: each gives the error that CUDA gives, and on the CPU
-// back end a line that says why. Its correct twin gives none and stays silent.
+// Wrong uses of memory, copies and symbols. Each gives the error that CUDA gives, and on the CPU
+// back end also a line that says why. A correct twin of each gives no error and prints nothing.
 #include <cuda_runtime.h>
 #include <cstdint>
 #include <cstring>
@@ -10,7 +10,7 @@
 
 #define OK(call) EXPECT((call) == cudaSuccess)
 
-// Runs the body with stderr going to a file, and returns what came out.
+// Runs the body with stderr redirected to a file, and returns what it printed.
 template <class Body> static std::string said(Body body) {
     FILE *file = tmpfile();
     fflush(stderr);
@@ -48,7 +48,7 @@ static bool caught(cudaError_t error, const char *why, Wrong wrong, Right right)
     return ok && told;
 }
 
-// Memory of each kind, 100 ints
+// 100 ints in each kind of memory.
 struct Memory {
     int *device, *other, *pinned, *managed;
     std::vector<int> host = std::vector<int>(100, 1);
@@ -89,21 +89,21 @@ TEST(copy_past_the_end) {
     int *h = m.host.data(), *d = m.device;
     EXPECT(caught(
         cudaErrorInvalidValue,
-        "takes 401 bytes from byte 0 on, but is 400 bytes of device 0, allocated at "
+        "needs 401 bytes at byte 0, but is 400 bytes of device 0, allocated at "
         "memory_faults.cu:",
         [&] { return cudaMemcpy(d, h, 401, cudaMemcpyHostToDevice); },
         [&] { return cudaMemcpy(d, h, 400, cudaMemcpyHostToDevice); }));
     EXPECT(caught(
-        cudaErrorInvalidValue, "takes 4 bytes from byte 397 on",
+        cudaErrorInvalidValue, "needs 4 bytes at byte 397",
         [&] { return cudaMemcpy(h, (char *)d + 397, 4, cudaMemcpyDeviceToHost); },
         [&] { return cudaMemcpy(h, (char *)d + 396, 4, cudaMemcpyDeviceToHost); }));
     EXPECT(caught(
         cudaErrorInvalidValue,
-        "the source of cudaMemcpyDeviceToDevice takes 400 bytes from byte 4 on",
+        "the source of cudaMemcpyDeviceToDevice needs 400 bytes at byte 4",
         [&] { return cudaMemcpy(m.other, d + 1, 400, cudaMemcpyDeviceToDevice); },
         [&] { return cudaMemcpy(m.other, d, 400, cudaMemcpyDeviceToDevice); }));
     EXPECT(caught(
-        cudaErrorInvalidValue, "takes 401 bytes from byte 0 on",
+        cudaErrorInvalidValue, "needs 401 bytes at byte 0",
         [&] { return cudaMemset(d, 0, 401); }, [&] { return cudaMemset(d, 0, 400); }));
 }
 
@@ -120,7 +120,7 @@ TEST(copy_of_rows_past_the_end_or_the_pitch) {
         [&] { return cudaMemcpy2D(d, 40, h, 80, 50, 2, cudaMemcpyHostToDevice); },
         [&] { return cudaMemcpy2D(d, 40, h, 80, 40, 2, cudaMemcpyHostToDevice); }));
     EXPECT(caught(
-        cudaErrorInvalidValue, "takes 440 bytes",
+        cudaErrorInvalidValue, "needs 440 bytes",
         [&] { return cudaMemcpy2D(d, 40, h, 40, 40, 11, cudaMemcpyHostToDevice); },
         [&] { return cudaMemcpy2D(d, 40, h, 40, 40, 10, cudaMemcpyHostToDevice); }));
 }
@@ -162,7 +162,7 @@ TEST(null_pointers) {
         cudaErrorInvalidValue, "is NULL", [&] { return cudaMemset(NULL, 0, 4); },
         [&] { return cudaMemset(m.device, 0, 4); }));
     EXPECT(caught(
-        cudaErrorInvalidValue, "there is no pointer to set",
+        cudaErrorInvalidValue, "pointer is NULL",
         [] { return cudaMalloc((void **)NULL, 4); }, [] { return cudaFree(NULL); }));
 }
 
@@ -221,7 +221,7 @@ TEST(pinned_and_registered_memory_used_wrongly) {
 #endif
     int *p;
     EXPECT(caught(
-        cudaErrorInvalidValue, "no combination of flags",
+        cudaErrorInvalidValue, "not a valid combination of flags",
         [&] { return cudaHostAlloc(&p, 4, 0x100); }, [&] { return cudaFreeHost(pinned); }));
     EXPECT(caught(
         cudaErrorHostMemoryAlreadyRegistered, "overlap 20000 bytes of registered host memory",
@@ -248,10 +248,10 @@ TEST(more_memory_than_there_is) {
     size_t free, total;
     int *p;
     OK(cudaMemGetInfo(&free, &total));
-    const std::string figures = std::to_string(total + 1) + " bytes asked for, ";
+    const std::string figures = std::to_string(total + 1) + " bytes requested, ";
     EXPECT(caught(
         cudaErrorMemoryAllocation,
-        (figures + std::to_string(total) + " are free of " + std::to_string(total)).c_str(),
+        (figures + std::to_string(total) + " of " + std::to_string(total) + " are free").c_str(),
         [&] { return cudaMalloc(&p, total + 1); },
         [&] {
             const cudaError_t error = cudaMalloc(&p, 1000000);
@@ -267,19 +267,19 @@ TEST(symbol_overflow) {
     const float in[32] = {};
     float out[32];
     EXPECT(caught(
-        cudaErrorInvalidValue, "65 bytes from offset 0 on do not fit the variable's 64",
+        cudaErrorInvalidValue, "65 bytes at offset 0 do not fit in a variable of 64",
         [&] { return cudaMemcpyToSymbol(coefficients, in, 65); },
         [&] { return cudaMemcpyToSymbol(coefficients, in, 64); }));
     EXPECT(caught(
-        cudaErrorInvalidValue, "4 bytes from offset 61 on do not fit",
+        cudaErrorInvalidValue, "4 bytes at offset 61 do not fit",
         [&] { return cudaMemcpyToSymbol(coefficients, in, 4, 61); },
         [&] { return cudaMemcpyToSymbol(coefficients, in, 4, 60); }));
     EXPECT(caught(
-        cudaErrorInvalidValue, "8 bytes from offset 0 on do not fit the variable's 4",
+        cudaErrorInvalidValue, "8 bytes at offset 0 do not fit in a variable of 4",
         [&] { return cudaMemcpyFromSymbol(out, result, 8); },
         [&] { return cudaMemcpyFromSymbol(out, result, 4); }));
     EXPECT(caught(
-        cudaErrorInvalidValue, "from offset 18446744073709551612 on do not fit",
+        cudaErrorInvalidValue, "at offset 18446744073709551612 do not fit",
         [&] { return cudaMemcpyFromSymbol(out, result, 8, SIZE_MAX - 3); },
         [&] { return cudaMemcpyFromSymbol(out, result, 0, 4); }));
 }
@@ -288,7 +288,7 @@ TEST(symbol_that_is_none) {
     int value = 1;
     void *address;
     EXPECT(caught(
-        cudaErrorInvalidSymbol, "is no __device__ or __constant__ variable",
+        cudaErrorInvalidSymbol, "is not a __device__ or __constant__ variable",
         [&] { return cudaMemcpyToSymbol(on_the_host, &value, 4); },
         [&] { return cudaMemcpyToSymbol(result, &value, 4); }));
     EXPECT(caught(
@@ -296,7 +296,7 @@ TEST(symbol_that_is_none) {
         [&] { return cudaMemcpyToSymbol(&result, &value, 4); },
         [&] { return cudaMemcpyToSymbol(result, &value, 4); }));
     EXPECT(caught(
-        cudaErrorInvalidSymbol, "is no __device__",
+        cudaErrorInvalidSymbol, "is not a __device__",
         [&] { return cudaGetSymbolAddress(&address, on_the_host); },
         [&] { return cudaGetSymbolAddress(&address, coefficients); }));
 }

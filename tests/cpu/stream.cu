@@ -79,7 +79,7 @@ TEST(events_measure_time) {
     EXPECT(none == 0);
     OK(cudaEventElapsedTime(&none, stop, start));
     EXPECT(std::fabs(none + ms) <= 0.01f);
-    OK(cudaEventRecord(start)); // anew: the last recording counts
+    OK(cudaEventRecord(start)); // recorded again: the latest time counts
     OK(cudaEventSynchronize(start));
     OK(cudaEventElapsedTime(&none, stop, start));
     EXPECT(none >= 0 && none < ms);
@@ -170,7 +170,7 @@ TEST(graphs_are_refused) {
 }
 #endif
 
-#ifdef __CU2CPP__ // a handle that was destroyed is undefined behaviour in CUDA, and found here
+#ifdef __CU2CPP__ // using a destroyed handle is undefined in CUDA, and an error here
 TEST(destroyed_handles_are_known) {
     cudaStream_t s, t;
     cudaEvent_t e, f;
@@ -209,13 +209,13 @@ TEST(events_and_streams_belong_to_devices) {
     OK(cudaStreamCreate(&s1));
     OK(cudaEventCreate(&e1));
     OK(cudaEventRecord(e1, s1));
-    OK(cudaStreamWaitEvent(s1, e0)); // across devices is fine
+    OK(cudaStreamWaitEvent(s1, e0)); // waiting across devices is allowed
     OK(cudaStreamSynchronize(s0));
     OK(cudaStreamSynchronize(s1));
     EXPECT(cudaEventRecord(e0, s1) == cudaErrorInvalidResourceHandle);
     EXPECT(cudaEventRecord(e0) == cudaErrorInvalidResourceHandle);
     EXPECT(cudaEventElapsedTime(&ms, e0, e1) == cudaErrorInvalidResourceHandle);
-    EXPECT(cudaEventRecord(e2, s1) == cudaErrorInvalidResourceHandle); // and it stays unrecorded
+    EXPECT(cudaEventRecord(e2, s1) == cudaErrorInvalidResourceHandle); // the event stays unrecorded
     EXPECT(cudaEventElapsedTime(&ms, e0, e2) == cudaErrorInvalidResourceHandle);
     OK(cudaStreamDestroy(s0));
     OK(cudaStreamDestroy(s1));

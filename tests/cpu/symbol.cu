@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// __device__ and __constant__ variables: copies, addresses, kernels, several devices.
+// __device__ and __constant__ variables: copies, addresses, use in kernels, several devices.
 #include <cuda_runtime.h>
 #include <cstdio>
 #include <cstdint>
@@ -50,7 +50,7 @@ TEST(symbols_are_copied_both_ways) {
     OK(cudaMemcpyToSymbol(numbers, in, sizeof in));
     OK(cudaMemcpyFromSymbol(out, numbers, sizeof out));
     EXPECT(memcmp(in, out, sizeof in) == 0);
-    OK(cudaMemcpyFromSymbol(out, numbers, 8, 16)); // with an offset in bytes
+    OK(cudaMemcpyFromSymbol(out, numbers, 8, 16)); // the offset is in bytes
     EXPECT(out[0] == 16 && out[1] == 25);
     const int two[2] = {-1, -2};
     OK(cudaMemcpyToSymbol(numbers, two, sizeof two, 62 * sizeof(int)));
@@ -59,7 +59,7 @@ TEST(symbols_are_copied_both_ways) {
     float f = 0;
     OK(cudaMemcpyFromSymbol(&f, scale, sizeof f));
     EXPECT(f == 2.5f);
-    OK(cudaMemcpyToSymbol(numbers, in, 0, sizeof numbers)); // nothing, at the very end
+    OK(cudaMemcpyToSymbol(numbers, in, 0, sizeof numbers)); // 0 bytes at the end
     cudaStream_t s;
     OK(cudaStreamCreate(&s));
     OK(cudaMemcpyToSymbolAsync(counter, &in[3], sizeof(int), 0, cudaMemcpyHostToDevice, s));
@@ -156,7 +156,7 @@ TEST(each_device_has_its_own_variables) {
     if (count < 2)
         return;
     float f = 0;
-    for (int d = 0; d < count; d++) { // all start with what the program says
+    for (int d = 0; d < count; d++) { // all begin with the initialisers
         OK(cudaSetDevice(d));
         OK(cudaMemcpyFromSymbol(&f, scale, sizeof f));
         EXPECT(f == 2.5f);

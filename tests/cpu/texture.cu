@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Arrays, and what texture and surface objects refuse. What fetches give is in test_textures.py.
+// Arrays, and the errors of texture and surface objects. The results of fetches are tested in
+// test_textures.py.
 #include <cuda_runtime.h>
 #include <algorithm>
 #include <cmath>
@@ -12,7 +13,7 @@
 #define OK(call)    EXPECT((call) == cudaSuccess)
 #define FAILS(call) fails(call, __LINE__)
 
-// The error of a call, taken from the last one too.
+// Checks that the call's error is also the last error, clears it, and returns it.
 static cudaError_t fails(cudaError_t error, int) {
     EXPECT(cudaGetLastError() == error);
     return error;
@@ -55,7 +56,7 @@ TEST(arrays_are_copied_by_rows_and_bytes) {
     EXPECT(in == out);
     OK(cudaFree(device));
 
-    // Bytes in a row, over the ends of rows
+    // Consecutive bytes, across the ends of rows
     OK(cudaMemcpyFromArray(out.data(), b, 4, 1, 60, cudaMemcpyDeviceToHost));
     EXPECT(memcmp(out.data(), &in[8], 60) == 0);
     OK(cudaMemcpyToArray(b, 0, 4, out.data(), row, cudaMemcpyHostToDevice));
@@ -223,7 +224,7 @@ TEST(textures_describe_themselves_until_destroyed) {
 
 // ---- normalised values ----
 
-// One texel that is fetched, or the border beside it, and halfway between the two.
+// Fetches a texel, the border next to it, and the point halfway between the two.
 __global__ void fetch_normalised(cudaTextureObject_t t, float *out) {
     out[0] = tex2D<float>(t, 0.5f, 0.5f);
     out[1] = tex2D<float>(t, -5, 0.5f);
@@ -340,7 +341,7 @@ __global__ void write_1d(cudaSurfaceObject_t s, cudaSurfaceBoundaryMode mode) {
 TEST(surfaces_of_one_dimension_and_writes_beyond) {
     cudaArray_t a = make_array(4, 0, cudaArraySurfaceLoadStore);
     cudaSurfaceObject_t s = make_surface(a);
-    write_1d<<<1, 6>>>(s, cudaBoundaryModeZero); // the first and the last do nothing
+    write_1d<<<1, 6>>>(s, cudaBoundaryModeZero); // the first and the last write nothing
     uchar4 host[4];
     OK(cudaMemcpy2DFromArray(host, 16, a, 0, 0, 16, 1, cudaMemcpyDeviceToHost));
     for (int i = 0; i < 4; i++)
@@ -358,7 +359,7 @@ TEST(surfaces_that_cannot_be) {
     EXPECT(FAILS(cudaCreateSurfaceObject(&s, &plain)) == cudaErrorInvalidResourceHandle);
 }
 
-// ---- what ends a kernel ----
+// ---- accesses that end the program ----
 
 __global__ void write_at(cudaSurfaceObject_t s, int x, int y) {
     surf2Dwrite(1, s, x, y);
@@ -388,9 +389,9 @@ TEST(what_ends_a_kernel) {
         void (*body)(void *);
         const char *kernel, *text;
     } cases[] = {
-        {beyond, "write_at", "byte 16 of row 0 is outside of 4 rows of 16 bytes"},
+        {beyond, "write_at", "byte 16 of row 0 is outside 4 rows of 16 bytes"},
         {misaligned, "write_at", "misaligned: byte 2 of a row for a value of 4 bytes"},
-        {wrong_shape, "fetch_wrong", "the object is over linear memory, which tex1Dfetch reads"},
+        {wrong_shape, "fetch_wrong", "the object is of linear memory, which tex1Dfetch reads"},
     };
     for (const auto &c : cases) {
         const struct unit_result r = unit_child(c.body, nullptr);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What cu2cpp writes, run on the real engine: forms of launches and of shared memory that a text
-// comparison cannot prove. Everything else about the translator is in tests/test_translator.py.
+// Runs what cu2cpp writes on the real engine: forms of launches and shared memory whose result a
+// comparison of texts cannot prove. All other tests of the translator are in
+// tests/test_translator.py.
 #include <cuda_runtime.h>
 #include <cstdint>
 #include <cstring>
@@ -28,7 +29,7 @@ template <int N, class T> void launch_in_template(T *p) {
     [&] { product<Tag<Tag<T, 3>, 4>, N - 1><<<1, N / 2>>>(p); }();
 }
 
-// Results in memory that host and device share.
+// Results in managed memory.
 struct Results {
     int *p;
     Results() {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Every warp operation on full and partial warps, against tables worked out one lane at a time.
+// All warp operations on full and partial warps, against results computed lane by lane.
 #include <cuda_runtime.h>
 #include <random>
 #include <type_traits>
 #include <vector>
 #include "../unit.h"
 
-static unsigned present(unsigned threads, unsigned t) { // lanes that t's warp has
+static unsigned present(unsigned threads, unsigned t) { // the lanes that exist in t's warp
     const unsigned here = threads - t / 32 * 32;
     return here >= 32 ? ~0u : (1u << here) - 1;
 }
@@ -43,7 +43,8 @@ template <class T> __global__ void shuffle(const T *in, T *out, int kind, int op
                                       : __shfl_xor_sync(~0u, value, operand, width);
 }
 
-// The lane of the warp to read, by the rules of the programming guide; -1: undefined there.
+// The lane that a shuffle reads, by the rules of the programming guide; -1 where the result is
+// undefined.
 static int source(int kind, int lane, int operand, int width, unsigned lanes) {
     const int segment = lane / width * width, inside = lane % width;
     int from = lane;
@@ -72,7 +73,7 @@ template <class T> static void shuffles() {
                         if (from >= 0)
                             wrong += lanes.out[t] != lanes.in[t / 32 * 32 + from];
                         else if (std::is_floating_point<T>::value)
-                            wrong += lanes.out[t] == lanes.out[t]; // undefined reads as NaN
+                            wrong += lanes.out[t] == lanes.out[t]; // an undefined value reads as NaN
                     }
                     if (!EXPECT(wrong == 0))
                         fprintf(stderr, "  %u threads, kind %d, operand %d, width %d\n", threads,
@@ -183,7 +184,8 @@ TEST(reductions) {
     }
 }
 
-// Lanes of different masks go different ways; a lane that has returned is not waited for.
+// Lanes with different masks take different branches; a rendezvous does not wait for a lane that
+// has returned.
 __global__ void halves(int *out) {
     const int t = (int)threadIdx.x;
     if (t % 32 >= 24)
@@ -220,7 +222,7 @@ __global__ void aggregate(unsigned *counter, unsigned *places) {
     places[base + (unsigned)__popc(active & ((1u << lane) - 1))] += 1;
 }
 
-TEST(aggregated_atomics) { // the idiom that __activemask is there for
+TEST(aggregated_atomics) { // the main use of __activemask
     Lanes<unsigned> places(300, 0, 1);
     unsigned *counter, count;
     cudaMalloc(&counter, sizeof *counter);

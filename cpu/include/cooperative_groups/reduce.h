@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: MIT
-// reduce() and its operations come with the groups themselves.
+// A header of the toolkit. reduce() and its operators are in cooperative_groups.h here.
 #pragma once
 #include "../cooperative_groups.h"

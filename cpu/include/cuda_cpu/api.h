@@ -3,9 +3,9 @@
  * The host side of the CUDA runtime: names, values, structures and functions of CUDA 13.
  *
  * What CUDA 13 removed (clockRate in cudaDeviceProp, cudaThreadSynchronize …) is missing here too,
- * so that a program that compiles here also compiles with nvcc. Usable from C; C++ gets the typed
- * overloads on top. NVIDIA's CUDA Runtime API manual is the description of each call; what differs
- * is in cpu/README.md.
+ * so that a program that compiles here also compiles with nvcc. The header works in C; C++ also
+ * gets the typed overloads. NVIDIA's CUDA Runtime API manual documents the calls; cpu/README.md
+ * lists the differences.
  */
 #pragma once
 
@@ -31,7 +31,7 @@ enum cudaMemcpyKind {
     cudaMemcpyHostToDevice = 1,
     cudaMemcpyDeviceToHost = 2,
     cudaMemcpyDeviceToDevice = 3,
-    cudaMemcpyDefault = 4 // from the pointers
+    cudaMemcpyDefault = 4 // the pointers decide
 };
 
 enum cudaMemoryType {
@@ -216,7 +216,7 @@ struct cudaDeviceProp {
     cudaUUID_t uuid;
     char luid[8];
     unsigned int luidDeviceNodeMask;
-    size_t totalGlobalMem, sharedMemPerBlock; // bytes, as all sizes here
+    size_t totalGlobalMem, sharedMemPerBlock; // in bytes, like all sizes here
     int regsPerBlock, warpSize;
     size_t memPitch;
     int maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3];
@@ -330,9 +330,9 @@ struct cudaTextureDesc {
     int disableTrilinearOptimization, seamlessCubemap;
 };
 
-struct cudaResourceViewDesc; // for mipmaps and layers, which there are none of here
+struct cudaResourceViewDesc; // for mipmaps and layers, which are not supported
 
-#ifndef __cplusplus // C needs the typedefs that C++ gets from the tags
+#ifndef __cplusplus // in C++ the tags are type names already
 typedef struct cudaArray cudaArray;
 typedef struct cudaChannelFormatDesc cudaChannelFormatDesc;
 typedef struct cudaResourceDesc cudaResourceDesc;
@@ -351,7 +351,7 @@ extern "C" {
 #define CUDA_CPU_OR(value)
 #endif
 
-// Errors, per host thread. Peek leaves what it returns, GetLast sets it back to cudaSuccess.
+// Errors. Each host thread has its last error; GetLast resets it to cudaSuccess, Peek does not.
 cudaError_t cudaGetLastError(void);
 cudaError_t cudaPeekAtLastError(void);
 const char *cudaGetErrorName(cudaError_t error);
@@ -413,7 +413,8 @@ cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, enum cudaMemoryAdvi
 cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t bytes, struct cudaMemLocation location,
                                  unsigned int flags, cudaStream_t stream CUDA_CPU_OR(0));
 
-// Arrays. Offsets and widths of copies are in bytes, heights in rows; an array of height 0 has one.
+// Arrays. Offsets in x and widths of copies are in bytes, heights in rows. An array of height 0 is
+// 1-D and has one row.
 struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,
                                                    enum cudaChannelFormatKind kind);
 cudaError_t cudaFreeArray(cudaArray_t array);
@@ -436,13 +437,13 @@ cudaError_t
 cudaMemcpy2DArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from,
                          size_t from_x, size_t from_y, size_t width_bytes, size_t rows,
                          enum cudaMemcpyKind kind CUDA_CPU_OR(cudaMemcpyDeviceToDevice));
-// Deprecated in CUDA 13: bytes that follow each other, from row to row.
+// Deprecated in CUDA 13: these copy consecutive bytes, across the ends of rows.
 cudaError_t cudaMemcpyToArray(cudaArray_t to, size_t x, size_t y, const void *from, size_t bytes,
                               enum cudaMemcpyKind kind);
 cudaError_t cudaMemcpyFromArray(void *to, cudaArray_const_t from, size_t x, size_t y, size_t bytes,
                                 enum cudaMemcpyKind kind);
 
-// Textures and surfaces. What kernels do with them is in texture.h.
+// Textures and surfaces. The functions for kernels are in texture.h.
 cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture,
                                     const struct cudaResourceDesc *resource,
                                     const struct cudaTextureDesc *desc,
@@ -458,7 +459,8 @@ cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t surface);
 cudaError_t cudaGetSurfaceObjectResourceDesc(struct cudaResourceDesc *resource,
                                              cudaSurfaceObject_t surface);
 
-// Buffers and textures of a graphics library. cuda_gl_interop.h registers those of OpenGL.
+// Buffers and textures of a graphics library. cuda_gl_interop.h has the functions that register
+// those of OpenGL.
 cudaError_t cudaGraphicsUnregisterResource(cudaGraphicsResource_t resource);
 cudaError_t cudaGraphicsResourceSetMapFlags(cudaGraphicsResource_t resource, unsigned int flags);
 cudaError_t cudaGraphicsUnmapResources(int count, cudaGraphicsResource_t *resources,
@@ -469,8 +471,8 @@ cudaError_t cudaGraphicsSubResourceGetMappedArray(cudaArray_t *array,
                                                   cudaGraphicsResource_t resource,
                                                   unsigned int index, unsigned int level);
 
-// __device__ and __constant__ variables. Through these forms, without the variable's type, only the
-// end of all variables bounds a copy.
+// __device__ and __constant__ variables. These forms do not know the type of the variable, so they
+// only check that a copy ends within its section.
 cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes,
                                size_t offset CUDA_CPU_OR(0),
                                enum cudaMemcpyKind kind CUDA_CPU_OR(cudaMemcpyHostToDevice));
@@ -532,7 +534,7 @@ cudaError_t cudaFuncSetCacheConfig(const void *kernel, enum cudaFuncCache config
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel,
                                                           int threads, size_t dynamic_bytes);
 
-#ifndef __cplusplus // C++ has the overloads below, which know the line that they are called from
+#ifndef __cplusplus // C++ has overloads below that also get the caller's line
 cudaError_t cudaMalloc(void **pointer, size_t bytes);
 cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream);
 cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width_bytes, size_t rows);
@@ -547,13 +549,13 @@ cudaError_t cudaGraphicsMapResources(int count, cudaGraphicsResource_t *resource
 #else
 } // extern "C"
 
-// A default argument is evaluated at the caller, so that messages can name the line of the program
-// that allocated something.
+// A default argument is evaluated at the call, so messages can name the line of the program that
+// made an allocation.
 #define CUDA_CPU_CALLER const char *cu_file = __builtin_FILE(), int cu_line = __builtin_LINE()
 
 namespace cuda_cpu {
-// Whether the last error of this thread was that memory is out, said with its place and both
-// figures: HANDLE_ERROR has nothing to add.
+// Whether the last error of this thread was an out-of-memory error whose message has both the line
+// and the sizes, so that HANDLE_ERROR has nothing to add.
 bool out_of_memory_was_told();
 cudaError_t malloc_device(void **pointer, size_t bytes, const char *file, int line);
 cudaError_t malloc_async(void **pointer, size_t bytes, cudaStream_t stream, const char *file,
@@ -570,7 +572,7 @@ cudaError_t register_host(void *pointer, size_t bytes, unsigned flags, const cha
 cudaError_t map_resources(const char *call, int count, cudaGraphicsResource_t *resources,
                           cudaStream_t stream, const char *file, int line);
 
-// `size` is that of the whole variable, 0 when it is not known (`extern __constant__ int x[];`).
+// `size` is the size of the whole variable, 0 if unknown (`extern __constant__ int x[];`).
 cudaError_t copy_to_symbol(const char *call, const void *symbol, size_t size, const void *from,
                            size_t bytes, size_t offset, cudaMemcpyKind kind, cudaStream_t stream);
 cudaError_t copy_from_symbol(const char *call, void *to, const void *symbol, size_t size,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Every device attribute: name, value, and where cudaDeviceGetAttribute takes its answer from.
- * There `p` is the device's cudaDeviceProp and `machine` describes the processor.
+ * All device attributes: name, value, and the expression that cudaDeviceGetAttribute returns. In
+ * it, `p` is the device's cudaDeviceProp and `machine` describes the processor.
  */
 #pragma once
 

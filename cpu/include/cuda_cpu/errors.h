@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Every error of the runtime: name, value and text. The list makes both the enumeration and the
- * table behind cudaGetErrorName and cudaGetErrorString.
+ * All errors of the runtime: name, value and text. The list defines the enumeration and the texts
+ * of cudaGetErrorName and cudaGetErrorString.
  */
 #pragma once
 

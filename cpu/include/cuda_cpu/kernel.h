@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * What kernels see: their indices, launches, barriers, warp operations, shared memory and atomics.
+ * The device side of CUDA: indices, launches, barriers, warp operations, shared memory, atomics.
  *
- * cu2cpp rewrites `k<<<g, b>>>(x)` into launch(...)(x) and `__shared__` declarations into
- * references from shared<T>(); everything else here is called by its CUDA name. The machinery
- * behind it is in cpu/src/launch.cpp and cpu/src/warp.cpp.
+ * cu2cpp rewrites `k<<<g, b>>>(x)` into launch(...)(x), and __shared__ declarations into references
+ * from shared<T>(). Programs use everything else here by its CUDA name. The execution engine behind
+ * it is in cpu/src: launch.cpp, block.cpp, warp.cpp and shared.cpp.
  */
 #pragma once
 #ifdef __cplusplus
@@ -25,19 +25,21 @@
 #define __launch_bounds__(...)
 #define __grid_constant__
 #define __restrict__ __restrict
-#ifndef __CU2CPP__ // host sources that are not translated may still include headers that say these
+#ifndef __CU2CPP__ // for host sources, which are not translated, but may include headers with these words
 #define __device__
 #define __constant__
 #define __managed__
 #endif
 
-// Trivial types in thread-local storage, so that reading one is a load and nothing else.
+// The indices are thread-local variables of trivial type, so that reading one is a single load.
 //
-// threadIdx is this file's alone and nobody takes its address. So the compiler knows that no store
-// of a kernel through a pointer changes it, and keeps it in a register where a kernel calls nothing
-// else. The engine never sees it: what lets other threads run puts it back (Resume, below).
+// threadIdx is static and nothing takes its address. The compiler therefore knows that no store
+// through a pointer and no external function changes it, and can keep it in a register. The engine
+// must not access it either: every call that lets other threads run saves and restores it (Resume,
+// below).
 static __thread uint3 threadIdx __attribute__((unused));
-// What all threads of a block have in common is const, for the same reason; the engine sets it.
+// The indices that all threads of a block share are const for kernels, also so that the compiler
+// can keep them in registers. Only the engine sets them.
 #ifdef CUDA_CPU_ENGINE
 extern __thread uint3 blockIdx, blockDim, gridDim;
 #else
@@ -45,7 +47,8 @@ extern __thread const uint3 blockIdx, blockDim, gridDim;
 #endif
 constexpr int warpSize = 32;
 
-// A default argument is evaluated at the caller, which is how a call finds out its own line.
+// A default argument is evaluated at the call, so these give a function the file and line of its
+// caller.
 #define CUDA_CPU_SITE const char *cu_file = __builtin_FILE(), int cu_line = __builtin_LINE()
 #define CUDA_CPU_HERE                                                                              \
     ::cuda_cpu::Site {                                                                             \
@@ -55,8 +58,8 @@ constexpr int warpSize = 32;
 namespace cuda_cpu {
 
 #ifdef __CU2CPP__
-// Two .cu in one program would have two threadIdx, and inline functions of one would use the
-// other's.
+// Refuses a program of two translation units. Each would have its own threadIdx, and the linker
+// keeps one copy of each inline function, which would use the threadIdx of one unit for both.
 void only_one_translation_unit(const void *unit);
 namespace {
 const struct Unit {
@@ -65,7 +68,7 @@ const struct Unit {
 } // namespace
 #endif
 
-struct Site { // a line of the program
+struct Site { // a line of the program's source
     const char *file;
     int line;
 };
@@ -83,33 +86,37 @@ inline LaunchConfig config(dim3 grid, dim3 block, size_t shared_bytes = 0,
     return {grid, block, shared_bytes, stream};
 }
 
-// The block that this worker runs, as far as inlined code needs it.
+// The part of a worker's state that inlined code needs (see Worker in cpu/src/block.h).
 struct Block {
-    struct Fiber *loop;    // the stack that the common loop runs on; changes when a thread keeps it
-    const uint16_t *order; // position -> linear thread index; null for 0, 1, 2, …
-    unsigned position;     // in that order, of the thread that the common loop runs
+    struct Fiber *loop;    // the stack of the common loop; changes when a thread keeps it
+    const uint16_t *order; // position in the loop -> linear thread index; null for 0, 1, 2, …
+    unsigned position;     // position of the thread that the common loop runs (if order)
     unsigned count;        // threads in the block
 };
 
 struct Kernel {
     const char *name, *file;
     int line;
-    void (*run)(const void *call, Block &block, unsigned first); // positions first … count - 1
+    void (*run)(const void *call, Block &block, unsigned first); // runs positions first to count - 1
     const void *call;
 };
 
-// cooperative: the blocks run all at once and may meet at grid_barrier().
+// With `cooperative`, all blocks run concurrently, so that they can wait for each other in the grid
+// barrier.
 cudaError_t launch_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative = false);
 
-// A launch's kernel and arguments. Every thread gets its own copy of the arguments.
+// The kernel and arguments of a launch. Every thread gets its own copy of the arguments.
 template <class Callee, class... A> struct Call {
     Callee callee;
     std::tuple<A...> arguments;
 
-    // Runs threads one after the other as plain calls on the current stack. When one of them had
-    // to wait, this stack has become that thread's own and another stack runs the loop.
+    // The common loop: runs the threads from position `first` on, one after the other, as plain
+    // calls on the current stack. If a thread had to wait, it has kept this stack, and the loop has
+    // moved to another one. The call that runs on this stack then returns as soon as that thread
+    // ends.
     static void run(const void *p, Block &block, unsigned first) {
-        // A copy that no pointer can reach, so that stores of the kernel cannot change it.
+        // A local copy whose address no other code has, so the compiler knows that stores of the
+        // kernel do not change it.
         const Call call = *static_cast<const Call *>(p);
         const Fiber *const stack = block.loop;
         const uint3 dim = blockDim;
@@ -160,16 +167,17 @@ template <class Callee> struct Launcher {
     }
 };
 
-// What cu2cpp makes of `callee<<<config>>>`.
+// cu2cpp writes a call of this in place of `callee<<<config>>>`.
 template <class Callee>
 Launcher<Callee> launch(Callee callee, const char *name, const LaunchConfig &config,
                         const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
     return {callee, config, name, file, line};
 }
 
-const char *function_name(const void *kernel); // "kernel" where the linker has dropped it
+const char *function_name(const void *kernel); // "kernel" when it has no dynamic symbol
 
-// A launch through a call, with the addresses of the arguments as CUDA takes them.
+// Implements cudaLaunchKernel and cudaLaunchCooperativeKernel, which take the addresses of the
+// arguments.
 template <class... P, size_t... I>
 cudaError_t launch_by_address(void (*kernel)(P...), const LaunchConfig &config, void **arguments,
                               bool cooperative, std::index_sequence<I...>, Site site) {
@@ -186,24 +194,26 @@ cudaError_t launch_by_address(void (*kernel)(P...), const LaunchConfig &config, 
 // ---- shared memory ----
 
 struct SharedEntry {
-    uint64_t block; // number of the block that the pointer belongs to
+    uint64_t block; // the block_number for which the pointer is valid
     void *pointer;
 };
-extern __thread SharedEntry *shared_table; // one row a __shared__ declaration
-extern __thread uint64_t block_number;     // grows with every block that this worker runs
+extern __thread SharedEntry *shared_table; // one row for each __shared__ declaration
+extern __thread uint64_t block_number;     // incremented for every block that this worker runs
 
-// owner: the name of a type that the declaring function encloses, by which it is found again.
+// `owner` is the mangled name of a type inside the declaring function, from which
+// declared_shared_bytes() finds the function's variables.
 unsigned new_shared_slot(const char *owner, size_t size);
 void *allocate_shared(unsigned slot, size_t size, size_t align, const char *name);
 void *dynamic_shared_memory(const char *name);
 
-// One per declaration, and per instance when the declaration is in a template: Tag is the type of
-// a lambda written at the declaration.
+// A slot of the table, one for each declaration and for each instance of a template. They are told
+// apart by Tag, the type of a lambda that is written at the declaration.
 template <class T, class Tag> struct SharedSlot {
     static inline const unsigned index = new_shared_slot(typeid(Tag).name(), sizeof(T));
 };
 
-// align: what the declaration asks for beyond what its type does.
+// Returns the block's variable, which the first thread to get here allocates. `align` is the
+// alignment that the declaration specifies.
 template <class T, class Tag> inline T &shared(Tag, const char *name, size_t align = alignof(T)) {
     const unsigned slot = SharedSlot<T, Tag>::index;
     if (__builtin_expect(shared_table && shared_table[slot].block == block_number, 1))
@@ -215,7 +225,8 @@ template <class T> inline T *dynamic_shared(const char *name) {
     return static_cast<T *>(dynamic_shared_memory(name));
 }
 
-// `extern __shared__ T x[];` outside a function: finds the block's memory at every use.
+// `extern __shared__ T x[];` outside a function: converts to a pointer to the current block's
+// dynamic shared memory at every use.
 template <class T> struct dynamic_array {
     operator T *() const { return dynamic_shared<T>("extern __shared__ array"); }
     template <class U> explicit operator U *() const { return (U *)static_cast<T *>(*this); }
@@ -246,13 +257,14 @@ enum class WarpOp : uint8_t {
 enum class BlockVote : uint8_t { none, count, all, any, grid };
 
 int meet_block(uint3 thread, BlockVote vote, bool predicate, Site site);
-// `operand` is the lane, distance or width that the operation takes.
+// `operand` is the lane, distance or lane mask of a shuffle, `width` the length of its segments.
 uint64_t meet_lanes(uint3 thread, WarpOp op, unsigned mask, uint64_t value, int operand, int width,
                     Site site);
 void let_others_run(uint3 thread);
 bool in_cooperative_launch();
 
-// While a thread waits others run, and set threadIdx.
+// Saves threadIdx and restores it at the end of the object's lifetime, because other threads that
+// run in between set it.
 struct Resume {
     const uint3 mine = threadIdx;
     ~Resume() { threadIdx = mine; }
@@ -269,7 +281,7 @@ warp_operation(WarpOp op, unsigned mask, uint64_t value, int operand, int width,
     return meet_lanes(resume.mine, op, mask, value, operand, width, site);
 }
 
-// Lets other threads of the block run, then other programs.
+// Lets other threads of the block run, then other threads of the system.
 inline void yield() {
     const Resume resume;
     let_others_run(resume.mine);
@@ -282,7 +294,9 @@ inline unsigned lane() {
     return thread_rank() % 32;
 }
 
-// Counts atomics in a row that left one address as it was: a thread that waits for another.
+// Counts consecutive atomics that left the value at one address unchanged. Many of them mean that
+// the thread is polling, for a lock for example, so it yields. Without this, the thread that it
+// waits for might never run: threads of a block run on one worker and are not preempted.
 struct Spin {
     const volatile void *address;
     unsigned count;
@@ -334,8 +348,8 @@ inline int __syncthreads_or(int predicate, CUDA_CPU_SITE) {
 inline void __syncwarp(unsigned mask = 0xffffffff, CUDA_CPU_SITE) {
     cuda_cpu::warp_operation(cuda_cpu::WarpOp::sync, mask, 0, 0, 32, CUDA_CPU_HERE);
 }
-// The lanes that have come to this call when no other lane of the warp can get to it any more
-// without them.
+// The lanes of the warp that have reached this call, once no other lane can reach it before they
+// continue.
 inline unsigned __activemask(CUDA_CPU_SITE) {
     return (unsigned)cuda_cpu::warp_operation(cuda_cpu::WarpOp::active, 1u << cuda_cpu::lane(), 0,
                                               0, 32, CUDA_CPU_HERE);
@@ -401,7 +415,7 @@ CUDA_CPU_REDUCE(unsigned, or, or)
 CUDA_CPU_REDUCE(unsigned, xor, xor)
 #undef CUDA_CPU_REDUCE
 
-// ---- launches through calls, and what they may ask before ----
+// ---- launches by functions of the runtime, and occupancy ----
 
 template <class... P>
 inline cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void **arguments,
@@ -417,7 +431,7 @@ inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, 
     return cuda_cpu::launch_by_address(kernel, {grid, block, shared_bytes, stream}, arguments, true,
                                        std::index_sequence_for<P...>(), CUDA_CPU_HERE);
 }
-// Without the kernel's type nobody knows how long its arguments are.
+// The sizes of the arguments come from the kernel's type, which a cast to void * would lose.
 #define CUDA_CPU_NEEDS_TYPE                                                                        \
     __attribute__((                                                                                \
         error("the CPU back end needs the kernel itself here, without a cast to void *")))
@@ -434,8 +448,8 @@ inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, T 
     return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (const void *)kernel, threads,
                                                          dynamic_bytes);
 }
-// Of the sizes that reach the highest occupancy the largest, and the blocks that fill the device.
-// shared_bytes(threads) gives the dynamic shared memory of a block.
+// The largest block size among those with the highest occupancy, and the number of blocks that fill
+// the device. shared_bytes(threads) is the dynamic shared memory of a block.
 template <class T, class F>
 inline cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int *grid, int *block, T *kernel,
                                                                   F shared_bytes, int limit = 0) {
@@ -481,7 +495,7 @@ inline void __threadfence_system() {
     __sync_synchronize();
 }
 
-// What a thread that polls says between two looks: others of its block may run.
+// For loops that poll with plain loads: also lets other threads of the block run.
 inline void __nanosleep(unsigned nanoseconds) {
     const struct timespec t = {nanoseconds / 1000000000, (long)(nanoseconds % 1000000000)};
     cuda_cpu::yield();
@@ -496,7 +510,7 @@ template <class T> inline T atomic_add(T *p, T value) {
     if constexpr (std::is_integral_v<T>) {
         const T old = __atomic_fetch_add(p, value, __ATOMIC_SEQ_CST);
         if (__builtin_expect(value == 0, 0))
-            atomic_without_effect(p); // a poll
+            atomic_without_effect(p); // adding 0 is a way to poll
         return old;
     } else {
         T old, sum;
@@ -513,7 +527,7 @@ template <class T> inline T atomic_exchange(T *p, T value) {
     T old;
     __atomic_exchange(p, &value, &old, __ATOMIC_SEQ_CST);
     if (std::memcmp(&old, &value, sizeof old) == 0)
-        atomic_without_effect(p); // a lock that was taken already
+        atomic_without_effect(p); // a lock that is already held
     return old;
 }
 
@@ -525,7 +539,7 @@ template <class T> inline T atomic_compare_and_swap(T *p, T compare, T value) {
     return old;
 }
 
-// Replaces *p by change(*p), which may be called several times.
+// Replaces *p by change(*p) in a compare-and-swap loop, so change may be called several times.
 template <class T, class F> inline T atomic_update(T *p, F change) {
     T old = __atomic_load_n(p, __ATOMIC_SEQ_CST);
     while (!__atomic_compare_exchange_n(p, &old, change(old), false, __ATOMIC_SEQ_CST,
@@ -536,7 +550,7 @@ template <class T, class F> inline T atomic_update(T *p, F change) {
 
 } // namespace cuda_cpu
 
-// CUDA's own set of types, so that a call which nvcc refuses is refused here too.
+// Only the types that CUDA has, so that a call which nvcc refuses is refused here too.
 #define CUDA_CPU_ATOMIC(T, name, expression)                                                       \
     inline T atomic##name(T *p, T value) {                                                         \
         return expression;                                                                         \

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a kernel can call without including anything: the C library's mathematics and CUDA's own,
- * which are not in it: fast and directed-rounding arithmetic, conversions, bit operations, loads
- * with a cache hint, clocks.
+ * The functions that a kernel can call without an #include: the C library's mathematics, and what
+ * CUDA adds: fast arithmetic, rounding modes, conversions, bit operations, loads with cache hints,
+ * clocks.
  *
- * The fast functions (__sinf …) are as exact as the plain ones here. Conversions of numbers that do
- * not fit saturate as the device's do; a plain C++ cast of such a number is undefined on a CPU.
+ * The fast functions (__sinf …) are as accurate as the standard ones here. Conversions of numbers
+ * that do not fit saturate as on a GPU; a plain C++ cast of such a number is undefined behaviour.
  */
 #pragma once
 
@@ -22,13 +22,14 @@
 
 namespace cuda_cpu {
 
-// The compiler must have the value ready here, and knows nothing of it from here on.
+// The compiler must have computed `value` before this point and can assume nothing about it
+// afterwards, so arithmetic with it does not move across.
 template <class T> inline __attribute__((always_inline)) void pin(T &value) {
     asm volatile("" : "+m"(value));
 }
 
-// Evaluates f(x...) in a rounding mode. Not inlined, so that no other arithmetic gets between the
-// changes of the mode; the pins keep this arithmetic from getting out.
+// Evaluates f(x...) in a rounding mode. It is not inlined, so that no other arithmetic moves
+// between the two changes of the mode; the pins keep this arithmetic from moving out.
 template <int mode, class F, class... T> __attribute__((noinline)) auto directed(F f, T... x) {
     const int before = fegetround();
     fesetround(mode);
@@ -46,7 +47,7 @@ template <int mode, class F, class... T> inline auto rounded(F f, T... x) {
         return directed<mode>(f, x...);
 }
 
-// What lies in a number's bytes.
+// The bits of a value as another type.
 template <class To, class From> inline To bits_as(From from) {
     static_assert(sizeof(To) == sizeof(From), "the same bits");
     To to;
@@ -54,8 +55,9 @@ template <class To, class From> inline To bits_as(From from) {
     return to;
 }
 
-// A whole floating-point number as an integer; what does not fit becomes the nearest that does, NaN
-// becomes 0, or the lone highest bit where the device says so.
+// Converts an integral floating-point number to an integer. Numbers out of range saturate. NaN
+// becomes 0 when both types have 32 bits; otherwise it becomes the number with only the highest bit
+// set, as on a GPU.
 template <class Int, class Float> inline Int saturate(Float x) {
     if (x != x)
         return sizeof(Int) == 8 || sizeof(Float) == 8 ? (Int)(1ull << (sizeof(Int) * 8 - 1))
@@ -92,7 +94,7 @@ inline float rcbrt(float x) {
 
 // sin(pi x) and cos(pi x), exact where x is a multiple of one half.
 inline void sincospi(double x, double *sine, double *cosine) {
-    const double r = remainder(x, 2.0); // -1 … 1, exact
+    const double r = remainder(x, 2.0); // exact, from -1 to 1
     const double quarter = rint(2.0 * r), rest = (r - quarter / 2.0) * 3.14159265358979323846;
     const double s = sin(rest), c = cos(rest);
     const int q = isfinite(x) ? (int)quarter & 3 : 0;
@@ -313,7 +315,7 @@ CUDA_CPU_TO_INTEGER(double, double, ll, long long)
 CUDA_CPU_TO_INTEGER(double, double, ull, unsigned long long)
 #undef CUDA_CPU_TO_INTEGER
 
-// ---- the same bits as another type ----
+// ---- reinterpreting bits ----
 
 inline int __float_as_int(float x) {
     return cuda_cpu::bits_as<int>(x);
@@ -345,7 +347,7 @@ inline double __hiloint2double(int high, int low) {
 
 // ---- integers ----
 
-inline int __mul24(int x, int y) { // the product of the low 24 bits
+inline int __mul24(int x, int y) { // product of the low 24 bits
     return (int)((unsigned)((int)((unsigned)x << 8) >> 8) *
                  (unsigned)((int)((unsigned)y << 8) >> 8));
 }
@@ -391,7 +393,8 @@ inline unsigned int __brev(unsigned int x) {
 inline unsigned long long __brevll(unsigned long long x) {
     return (unsigned long long)__brev((unsigned)x) << 32 | __brev((unsigned)(x >> 32));
 }
-// Byte i of the result is the byte of y:x that the low three bits of nibble i of the selector name.
+// Byte i of the result is the byte of y:x that the low three bits of nibble i of the selector
+// choose.
 inline unsigned int __byte_perm(unsigned int x, unsigned int y, unsigned int selector) {
     const unsigned long long bytes = (unsigned long long)y << 32 | x;
     unsigned int result = 0;
@@ -399,7 +402,7 @@ inline unsigned int __byte_perm(unsigned int x, unsigned int y, unsigned int sel
         result |= ((unsigned int)(bytes >> 8 * (selector >> 4 * i & 7)) & 0xff) << 8 * i;
     return result;
 }
-// high:low shifted; the plain forms take the shift modulo 32, the _c forms stop at 32.
+// Shifts high:low. The plain forms take the shift modulo 32; the _c forms clamp it to 32.
 inline unsigned int __funnelshift_l(unsigned int low, unsigned int high, unsigned int shift) {
     return (unsigned int)(((unsigned long long)high << 32 | low) << (shift & 31) >> 32);
 }
@@ -431,7 +434,7 @@ inline unsigned int __usad(unsigned int x, unsigned int y, unsigned int z) {
     return z + (x > y ? x - y : y - x);
 }
 
-// ---- the smaller and the larger, for the mixtures of types that CUDA accepts ----
+// ---- min and max, for the mixed types that CUDA accepts ----
 
 #define CUDA_CPU_MIN_MAX(R, A, B)                                                                  \
     inline R min(A a, B b) {                                                                       \
@@ -481,7 +484,7 @@ inline unsigned long long ullmax(unsigned long long a, unsigned long long b) {
     return max(a, b);
 }
 
-// ---- loads and stores with a hint for caches that a CPU runs itself ----
+// ---- loads and stores with cache hints, which have no effect here ----
 
 #define CUDA_CPU_LOAD(name)                                                                        \
     template <class T> inline T name(const T *p) {                                                 \
@@ -504,10 +507,10 @@ CUDA_CPU_STORE(__stwt)
 #undef CUDA_CPU_LOAD
 #undef CUDA_CPU_STORE
 
-// ---- time, and the end of it ----
+// ---- clocks and __trap ----
 
-// Ticks of cudaDevAttrClockRate, the processor's time stamp counter where it has one. clock() is
-// the C library's, also in a kernel.
+// A clock at the rate of cudaDevAttrClockRate: the processor's time stamp counter where there is
+// one. In a kernel, clock() is the C library's.
 inline long long clock64() {
 #if defined(__x86_64__) || defined(__i386__)
     return (long long)__builtin_ia32_rdtsc();

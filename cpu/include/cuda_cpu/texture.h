@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * What kernels do with textures and surfaces: tex1Dfetch, tex1D, tex2D, surf1D… and surf2D….
+ * Texture fetches and surface accesses in kernels: tex1Dfetch, tex1D, tex2D, surf1D… and surf2D….
  *
- * A fetch that is only a read at clamped whole coordinates, the most common kind, is inlined. All
- * others go through sample() in texture.cpp, which computes as the programming guide's appendix on
- * texture fetching says.
+ * The most common fetch reads one texel, unfiltered, at an unnormalised coordinate, with clamp
+ * addressing; it is inlined. All others go through sample() and fetch() in texture.cpp, which
+ * follow the appendix on texture fetching of the programming guide.
  */
 #pragma once
 
@@ -19,13 +19,9 @@
 
 namespace cuda_cpu {
 
-enum class Shape {
-    linear,
-    one,
-    two
-}; // linear memory; an array or pitched memory of 1 or 2 dimensions
+enum class Shape { linear, one, two }; // linear memory; a 1-D array; a 2-D array or pitched memory
 
-// One number for what a texel is.
+// A texel format as one number.
 constexpr int texel_code(int kind, int bits, int components) {
     return kind << 12 | bits << 4 | components;
 }
@@ -34,7 +30,8 @@ struct Texture {
     const char *data;
     size_t pitch;
     int width, height;
-    // What a fetch may be for which reading is all there is to do: shape and texel_code, or -1.
+    // The shape and texel_code of a fetch that is a plain load of the texel; -1 if every fetch
+    // needs more work.
     int plain;
 
     Shape shape;
@@ -46,23 +43,23 @@ struct Texture {
 
 struct Surface {
     char *data;
-    size_t pitch; // of an array: exactly its row
+    size_t pitch; // the bytes of a row of the array
     int width_bytes, height;
     Shape shape;
 };
 
-// The four 32-bit registers that a fetch fills, whatever the texel: components that are not there
-// are 0 (of the fourth the manual says nothing; a GPU gives 0).
+// A fetch always fills four 32-bit registers. Components that the texel does not have are 0. (For
+// the fourth component the manual does not say; a GPU gives 0.)
 void sample(const Texture &texture, Shape shape, float x, float y, uint32_t registers[4],
             Site site);
 void fetch(const Texture &texture, int x, uint32_t registers[4], Site site);
 
-// Brings an access that is out of range into it, or says that it has none (false: reads give 0,
-// writes do nothing), or ends the program.
+// Applies the boundary mode to an access that is out of range. Returns true with x and y clamped,
+// or false when a read gives 0 and a write does nothing, or ends the program.
 bool surface_boundary(const Surface &surface, Shape shape, int &x, int &y, size_t bytes,
                       cudaSurfaceBoundaryMode mode, Site site);
 
-// The types that a fetch can give, and how it makes them of the registers.
+// The types that a fetch can return, and their conversion from the registers.
 template <class T> struct Texel;
 
 template <class C> constexpr int component_kind() {
@@ -106,8 +103,8 @@ CUDA_CPU_TEXELS(float, float)
 #undef CUDA_CPU_TEXEL
 #undef CUDA_CPU_TEXELS
 
-// The texel at a coordinate, the nearest one when it is beyond the ends; NaN is 0. Whole
-// coordinates need not become floats first: it would be the same texel.
+// The texel at a coordinate, clamped to the texture; NaN gives 0. An integer coordinate is not
+// converted to float, because that would select the same texel.
 template <class X> inline int clamped(X x, int size) {
     if constexpr (std::is_integral_v<X>) {
         if (__builtin_expect((unsigned long long)x < (unsigned)size, 1))
@@ -125,8 +122,7 @@ template <class T> inline T read_texel(const char *from) {
     return value;
 }
 
-// Functions of their own, so that the registers and the stack which they need are not taken from
-// the kernel.
+// Not inlined, so that the kernel does not need the registers and stack of the slow path.
 template <class T>
 __attribute__((noinline, cold)) T slow_fetch(const Texture &texture, int x, Site site) {
     uint32_t registers[4];
@@ -206,7 +202,7 @@ template <class T>
 inline void tex1Dfetch(T *value, cudaTextureObject_t texture, int x, CUDA_CPU_SITE) {
     *value = cuda_cpu::texture_1d_fetch<T>(texture, x, CUDA_CPU_HERE);
 }
-// X and Y are numbers, floats at last.
+// X and Y are any arithmetic types; CUDA converts them to float.
 template <class T, class X> inline T tex1D(cudaTextureObject_t texture, X x, CUDA_CPU_SITE) {
     return cuda_cpu::texture_1d<T>(texture, x, CUDA_CPU_HERE);
 }
@@ -223,7 +219,7 @@ inline void tex2D(T *value, cudaTextureObject_t texture, X x, Y y, CUDA_CPU_SITE
     *value = cuda_cpu::texture_2d<T>(texture, x, y, CUDA_CPU_HERE);
 }
 
-// x counts bytes.
+// x is an offset in bytes.
 template <class T>
 inline T surf1Dread(cudaSurfaceObject_t surface, int x,
                     cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, CUDA_CPU_SITE) {
@@ -255,7 +251,7 @@ inline void surf2Dwrite(T value, cudaSurfaceObject_t surface, int x, int y,
     cuda_cpu::surface_write(value, surface, cuda_cpu::Shape::two, x, y, mode, CUDA_CPU_HERE);
 }
 
-// The description of a texel of type T, cudaCreateChannelDesc<float4>().
+// The format of a texel of type T: cudaCreateChannelDesc<float4>().
 template <class T> inline cudaChannelFormatDesc cudaCreateChannelDesc() {
     return {cuda_cpu::channel_bits<T>(0), cuda_cpu::channel_bits<T>(1),
             cuda_cpu::channel_bits<T>(2), cuda_cpu::channel_bits<T>(3),

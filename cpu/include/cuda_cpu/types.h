@@ -2,8 +2,9 @@
 /*
  * The vector types char1 … double4 with CUDA's sizes and alignments, make_<type>(), and dim3.
  *
- * Alignment is part of the interface: a float4 is read in one go on a GPU, so it must lie on 16
- * bytes, and a structure with vectors in it must have one layout on both back ends.
+ * The alignments are part of the interface. A GPU reads a float4 with one instruction, which needs
+ * a multiple of 16 bytes as its address, and a structure with vectors in it must have the same
+ * layout on both back ends.
  */
 #pragma once
 
@@ -34,7 +35,7 @@
         name##3 v = {x, y, z};                                                                     \
         return v;                                                                                  \
     }
-// CUDA 13 has each vector of four 8-byte values in two alignments as well: double4_16a,
+// CUDA 13 also has the vectors of four 8-byte values with explicit alignment: double4_16a,
 // double4_32a.
 #define CUDA_CPU_VECTOR4(name, suffix, T, align)                                                   \
     typedef struct __attribute__((aligned(align))) name##4##suffix {                               \
@@ -75,7 +76,7 @@ CUDA_CPU_WIDE_VECTORS(double, double, 16)
 #undef CUDA_CPU_VECTORS
 #undef CUDA_CPU_WIDE_VECTORS
 
-// The extent of a grid or block. What is left out is 1.
+// The size of a grid or block. Omitted dimensions are 1.
 struct dim3 {
     unsigned int x, y, z;
 #ifdef __cplusplus

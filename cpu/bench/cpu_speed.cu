@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * How fast the CPU back end is, beside the loops that a person would write in plain C with OpenMP
- * for the same work, compiled with the same flags. bench/cpu_speed.sh builds and runs it.
+ * Times the CPU back end beside plain C loops with OpenMP that do the same work, compiled with the
+ * same flags. cpu/bench/cpu_speed.sh builds and runs it.
  *
- * Each pair is timed in turn, kernel, loop, kernel, loop, after two rounds to warm up; what is
- * printed is the median of the runs with the fastest and the slowest. Each side runs once untimed
- * before its turn, so that its threads are awake and those of the other sleep.
+ * Kernel and loop are timed in turn, and the median is printed with the fastest and slowest run. Two
+ * rounds warm up. Before each timed run the same side runs once untimed, so that its worker threads
+ * are awake and those of the other side sleep.
  */
 #include <algorithm>
 #include <chrono>
@@ -14,7 +14,7 @@
 #include <functional>
 #include <vector>
 #include <omp.h>
-#include "../common/book.h"
+#include "../../common/book.h"
 
 #define RUNS 15
 
@@ -69,7 +69,7 @@ static void add_loop(const int *a, const int *b, int *c, int n) {
         c[i] = a[i] + b[i];
 }
 
-// ---- Julia set, 1000 x 1000, one block a pixel as in chapter 4 ----
+// ---- Julia set, 1000 x 1000, one block per pixel, as in chapter 4 ----
 
 #define DIM 1000
 
@@ -96,7 +96,7 @@ static void julia_loop(unsigned char *red) {
             red[x + y * DIM] = julia(x, y);
 }
 
-// ---- dot product with a barrier a halving, 256 threads a block ----
+// ---- dot product: tree reduction with a barrier after each step, 256 threads per block ----
 
 #define THREADS 256
 #define BLOCKS  256
@@ -133,12 +133,12 @@ int main() {
     HANDLE_ERROR(cudaMalloc(&a, n * sizeof(int)));
     HANDLE_ERROR(cudaMalloc(&b, n * sizeof(int)));
     HANDLE_ERROR(cudaMalloc(&c, n * sizeof(int)));
-    for (int i = 0; i < n; i++) { // device memory is host memory here
+    for (int i = 0; i < n; i++) { // the host can write device memory on the CPU back end
         a[i] = i;
         b[i] = 2 * i;
     }
     compare(
-        "vector add, 2^24 ints, 256 threads a block",
+        "vector add, 2^24 ints, 256 threads per block",
         [&] {
             add<<<(n + 255) / 256, 256>>>(a, b, c, n);
             HANDLE_LAUNCH();
@@ -150,7 +150,7 @@ int main() {
     HANDLE_NULL(plain);
     HANDLE_ERROR(cudaMalloc(&red, DIM * DIM));
     compare(
-        "Julia set, 1000 x 1000, one thread a block",
+        "Julia set, 1000 x 1000, one thread per block",
         [&] {
             julia_kernel<<<dim3(DIM, DIM), 1>>>(red);
             HANDLE_LAUNCH();
@@ -173,7 +173,7 @@ int main() {
     ok = ok && z[BLOCKS - 1] == 2 * THREADS;
     printf("dot product, %d blocks of %d threads, 9 barriers each\n", BLOCKS, THREADS);
     barriers.print("kernel");
-    printf("  %-28s %9.1f ns\n", "a thread and barrier",
+    printf("  %-28s %9.1f ns\n", "per thread and barrier",
            barriers.median() * 1e6 * workers / (9.0 * BLOCKS * THREADS));
 
     for (int i = -2; i < RUNS; i++) {
@@ -185,7 +185,7 @@ int main() {
             launches.runs.push_back(ms);
     }
     HANDLE_LAUNCH();
-    printf("empty kernel, 1 block of 1 thread\n  %-28s %9.3f us\n", "a launch", launches.median());
+    printf("empty kernel, 1 block of 1 thread\n  %-28s %9.3f us\n", "per launch", launches.median());
 
     HANDLE_ERROR(cudaFree(a));
     HANDLE_ERROR(cudaFree(b));
