@@ -3,10 +3,10 @@
 # Makes the gallery: runs every program that draws a picture of its own as its header says, at a size for a
 # page, and puts the picture in docs/gallery. The tests compare programs with these pictures. `make gallery`
 # runs this with programs of the CPU back end, which draw the same pictures on every machine.
-#   gallery.sh           makes the pictures and refreshes the README
+#   gallery.sh           makes the pictures and refreshes the pages
 #   gallery.sh --list    a line a program: program, its picture's file, and the arguments that draw it,
 #                        separated by tabs. Programs that draw the same picture share a file
-#   gallery.sh --table   the pictures in Markdown
+#   gallery.sh --table   the pictures in Markdown, for docs/gallery.md
 # BIN is the folder of `make`.
 set -eu
 cd "${0%/*}/.."
@@ -42,7 +42,7 @@ table() {
         split(program, parts, "/")
         chapter = parts[1]
         if (!sub(/^chapter0?/, "chapter ", chapter)) chapter = "appendix A"
-        return "[" parts[2] (count[parts[2]] > 1 ? " (" chapter ")" : "") "](" program ".cu)"
+        return "[" parts[2] (count[parts[2]] > 1 ? " (" chapter ")" : "") "](../" program ".cu)"
     }
     function escaped(text) {
         gsub(/&/, "\\&amp;", text)
@@ -68,7 +68,7 @@ table() {
         for (i = 0; i < n; i += columns) {
             pictures = captions = "|"
             for (j = i; j < i + columns; j++) {
-                pictures = pictures (j < n ? " <img src=\"" file[j] "\" width=\"200\" alt=\"" alt[file[j]] "\"> |" : " |")
+                pictures = pictures (j < n ? " <img src=\"" substr(file[j], 6) "\" width=\"200\" alt=\"" alt[file[j]] "\"> |" : " |")
                 captions = captions (j < n ? " " names[j] " |" : " |")
             }
             print pictures

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The random stream. The source itself is included, for a state of our choice.
 #include <math.h>
-#include "../../common/random.c"
+#include "../../common/lib/random.c"
 #include "../unit.h"
 
 // The vectors that several published implementations of the two generators test against.
