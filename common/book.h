@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What every program includes: error checks for CUDA calls and launches, the choice of the device,
-// host memory, and the small headers of this folder.
+// Every program includes this header: checks of CUDA calls and kernel launches, the choice of the
+// device, host arrays, and the checks, options, random numbers and threads of the headers below.
 #ifndef COMMON_BOOK_H
 #define COMMON_BOOK_H
 
@@ -14,85 +14,50 @@
 #include <type_traits>
 #include <utility>
 #include <cuda_runtime.h>
-#include "check.h"
-#include "lib/memory.h"
-#include "options.h"
-#include "random.h"
-#include "thread.h"
+#include "check.h"      // compares a result with its reference
+#include "lib/memory.h" // allocate_host()
+#include "options.h"    // command line, exit status, quit()
+#include "random.h"     // random data that --seed determines
+#include "thread.h"     // host threads
 
 using std::swap;
-#define inject_error(...) ((void)0) // until all programs are converted
 
-// Whether kernels run on the CPU back end.
-#ifdef __CU2CPP__
-const bool CPU_BACKEND = true;
-#else
-const bool CPU_BACKEND = false;
-#endif
-
-// Checks a CUDA call. An error ends the program: `file:line: call: text (cudaErrorName)`,
-// EXIT_FAILURE, or EXIT_WAIVED where there is no device.
+// Checks the status that a CUDA call returns. On an error it prints one line,
+// "file:line: call: text (cudaErrorName)", and ends the program: EXIT_FAILURE, or EXIT_WAIVED where
+// there is no device.
+//
+//     HANDLE_ERROR(cudaMalloc(&dev_a, n * sizeof(float)));
 #define HANDLE_ERROR(...) handle_error((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__)
 
-// Goes right after <<<…>>>: checks the launch, and in debug builds (DEBUG) waits for the kernel and
-// checks its execution as well.
+// Checks the kernel launch before it; a launch has no return value. In debug builds (make DEBUG=1) it
+// also waits for the kernel, so that an error during its execution is reported here.
+//
+//     kernel<<<blocks, threads>>>(dev_a, n);
+//     HANDLE_LAUNCH();
 #define HANDLE_LAUNCH() handle_launch(__FILE__, __LINE__)
 
-// Checks a host allocation of a listing from the book. Programs here call host_array.
+// Ends the program when a host allocation has returned NULL. The book's listings use it; the programs
+// here call host_array.
 #define HANDLE_NULL(...) handle_null(!(__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__)
 
-// Whether the error says that there is no device, or no driver for one.
-static inline bool no_device(cudaError_t error) {
-    return error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver;
-}
+// Makes the device that --device names (default 0) the current one; call it after parse_options. Ends
+// the program after --list-devices, and with one line when that device does not exist or cannot be
+// used, or when there is no device (EXIT_WAIVED). A HOST_ONLY program needs no device unless one was
+// asked for. In a program with TIMES it also prints which device the times are measured on.
+static inline void select_device(void);
 
-static inline void handle_error(cudaError_t error, const char *call, const char *file, int line) {
-    if (error == cudaSuccess)
-        return;
-#ifdef __CU2CPP__ // the CPU back end has said in one line where, how much, and how much there is
-    if (error == cudaErrorMemoryAllocation && cuda_cpu::out_of_memory_was_told())
-        exit(EXIT_FAILURE);
-#endif
-    fprintf(stderr, "%s:%d: %s: %s (%s)", file, line, call, cudaGetErrorString(error),
-            cudaGetErrorName(error));
-    if (error == cudaErrorNoKernelImageForDevice) {
-        int device = 0, major = 0, minor = 0;
-        cudaGetDevice(&device);
-        cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-        cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
-        fprintf(stderr, "; this build has no code for device %d: rebuild with SMS=%d%d", device, major,
-                minor);
-    }
-    fputc('\n', stderr);
-    exit(no_device(error) ? EXIT_WAIVED : EXIT_FAILURE);
-}
+// Ends the program with one line and EXIT_FAILURE unless that many bytes of host memory and of the
+// current device's memory are free. malloc alone does not refuse: Linux grants more memory than there
+// is and ends the program when it is used. With `device` 0 no device is asked; call it once for each
+// device.
+static inline void require_memory(size_t host, size_t device);
 
-static inline void handle_launch(const char *file, int line) {
-    cudaError_t error = cudaGetLastError();
-#ifdef DEBUG
-    if (error == cudaSuccess)
-        error = cudaDeviceSynchronize();
-#endif
-    handle_error(error, "kernel launch", file, line);
-}
-
-static inline void handle_null(bool missing, const char *call, const char *file, int line) {
-    if (missing) {
-        fprintf(stderr, "%s:%d: %s: out of memory\n", file, line, call);
-        exit(EXIT_FAILURE);
-    }
-}
-
-#include "lib/device.h"
-
-// An array of n elements in host memory, to be freed with free(). Not initialized. Ends the program
-// with one line when that much is not free.
+// An array of n elements in host memory, not initialized, to be freed with free(). Ends the program
+// with one line and EXIT_FAILURE when there is too little memory.
+//
+//     float *a = host_array<float>(n);
 template <class T> static inline T *host_array(size_t n) {
-    require_free("host", n * sizeof(T), n > SIZE_MAX / sizeof(T) ? 0 : free_host_memory());
-    T *data = (T *)malloc(n ? n * sizeof(T) : 1);
-    if (!data)
-        quit(EXIT_FAILURE, "out of memory: %zu elements of %zu bytes in host memory", n, sizeof(T));
-    return data;
+    return (T *)allocate_host(n, sizeof(T));
 }
 
 // The smaller and the larger of two numbers, which may be of different types. Neither may be negative
@@ -103,5 +68,15 @@ template <class A, class B> static inline std::common_type_t<A, B> min_of(A a, B
 template <class A, class B> static inline std::common_type_t<A, B> max_of(A a, B b) {
     return std::max<std::common_type_t<A, B>>(a, b);
 }
+
+// Whether kernels run on the CPU back end.
+#ifdef __CU2CPP__
+const bool CPU_BACKEND = true;
+#else
+const bool CPU_BACKEND = false;
+#endif
+
+#include "lib/error.h"  // what HANDLE_ERROR, HANDLE_LAUNCH and HANDLE_NULL call
+#include "lib/device.h" // select_device and require_memory
 
 #endif

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Kernels that turn an array of values, 0 to 1, into the colours of a picture.
+// Kernels that turn an array of values from 0 to 1 into the colours of a picture.
 #ifndef COMMON_COLOR_H
 #define COMMON_COLOR_H
 
 #include <stddef.h>
 #include <cuda_runtime.h>
 
-// One component of a colour given as hue, saturation and lightness: the two levels that follow from
-// the latter two, and the hue, in degrees, shifted by what the component asks.
+// One component (red, green or blue) of a colour given by hue and lightness. The component lies
+// between `low` and `high`; `hue`, in degrees, is already shifted for this component.
 __device__ inline unsigned char color_value(float low, float high, int hue) {
     hue = (hue + 360) % 360;
     float value = low;
@@ -20,8 +20,9 @@ __device__ inline unsigned char color_value(float low, float high, int hue) {
     return (unsigned char)(255 * value);
 }
 
-// The palette: the value is the lightness, from black over pure colours to white, and turns the hue
-// once round from cyan. Fully saturated. Values out of range, and NaN, are those at its ends.
+// The palette. The value is the lightness: 0 is black, 1 is white. It also turns the hue once around
+// the colour circle, starting at cyan. The saturation is full. Values out of range are clamped; NaN
+// counts as 0.
 __device__ inline uchar4 color_of(float value) {
     float lightness = value > 0 ? value < 1 ? value : 1 : 0;
     int hue = (180 + (int)(360 * lightness)) % 360;
@@ -41,8 +42,8 @@ __device__ inline void set_pixel(uchar4 *pixels, size_t offset, uchar4 color) {
     pixels[offset] = color;
 }
 
-// One thread a pixel of a grid of two dimensions. Pixel is unsigned char, 4 of them a pixel, or
-// uchar4. There are `pitch` bytes from row to row of the values.
+// One thread per pixel, in a two-dimensional grid. Pixel is uchar4, or unsigned char with 4 elements
+// per pixel. `pitch` is the number of bytes from one row of values to the next.
 template <class Pixel>
 __global__ void float_to_color(Pixel *pixels, const float *values, size_t width, size_t height,
                                size_t pitch) {
@@ -54,7 +55,7 @@ __global__ void float_to_color(Pixel *pixels, const float *values, size_t width,
     set_pixel(pixels, x + y * width, color_of(row[x]));
 }
 
-// The same where the grid has just the size of the picture, and the values have no gaps.
+// The same for a grid of exactly the size of the picture, and values without padding.
 template <class Pixel> __global__ void float_to_color(Pixel *pixels, const float *values) {
     size_t x = threadIdx.x + blockIdx.x * blockDim.x;
     size_t y = threadIdx.y + blockIdx.y * blockDim.y;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// CPUBitmap: a picture in host memory that a program fills and then displays.
+// CPUBitmap: a picture in host memory, which a program fills and then displays.
 #ifndef COMMON_CPU_BITMAP_H
 #define COMMON_CPU_BITMAP_H
 
@@ -11,7 +11,7 @@
 
 class CPUBitmap {
   public:
-    // All black and transparent at first. `data` is what the exit function will be called with.
+    // All bytes are 0 at first. The exit function gets `data`.
     CPUBitmap(size_t width, size_t height, void *data = NULL) {
         if (width != 0 && height > SIZE_MAX / 4 / width)
             quit(EXIT_FAILURE, "a picture of %zux%zu pixels is too large", width, height);
@@ -26,13 +26,13 @@ class CPUBitmap {
     CPUBitmap(const CPUBitmap &) = delete;
     CPUBitmap &operator=(const CPUBitmap &) = delete;
 
-    // The pixels: RGBA, 4 bytes each, bottom row first.
+    // The pixels: RGBA, 4 bytes each, the bottom row first.
     unsigned char *get_ptr() const { return pixels; }
-    // Their size in bytes.
+    // The size of the pixels in bytes.
     size_t image_size() const { return canvas.width * canvas.height * 4; }
 
-    // Shows the picture in a window or writes it to a file, runs exit_fn(data), and returns: the
-    // program ends with the status of its own check.
+    // Shows the picture in a window or writes it to a file, calls exit_fn(data) and returns, so that
+    // main can check the result.
     void display_and_exit(void (*exit_fn)(void *data) = NULL) {
         display_canvas(&canvas);
         if (exit_fn)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Files that are there whole or not at all: until one is complete it has another name, beside its
-// own. What is no regular file, such as a device behind a link, is written directly.
+// Writes files atomically: a file is written under a temporary name in the same folder and renamed
+// when it is complete. Targets that are not regular files, such as devices, are written directly.
 #ifndef COMMON_FILE_H
 #define COMMON_FILE_H
 
@@ -13,27 +13,27 @@ extern "C" {
 #endif
 
 typedef struct {
-    char name[PATH_MAX];   // what it is called now
-    char target[PATH_MAX]; // and then, when that is another name
-    bool temporary;        // whether it is
+    char name[PATH_MAX];   // the name to write to
+    char target[PATH_MAX]; // the final name, when `name` is temporary
+    bool temporary;
 } NewFile;
 
-// Begins a file: it can be written as file->name, which ends in `ending` when it is another name
-// than `path`. Returns NULL, or why `path` cannot be written; there is nothing to discard then.
+// Begins a file; the caller then writes file->name. A temporary name ends in `ending`. Returns NULL,
+// or the reason why `path` cannot be written; then there is nothing to discard.
 const char *file_begin(NewFile *file, const char *path, const char *ending);
 
-// Gives the file, which has been closed, its own name. Returns NULL, or the reason of its failure.
+// Renames the closed file to its final name. Returns NULL, or the reason of the failure.
 const char *file_end(NewFile *file);
 
-// Gives it up, if it has been begun and not ended. Safe in a signal handler.
+// Deletes a file that was begun and not ended. Safe in a signal handler.
 void file_discard(NewFile *file);
 
-// Writes a whole file. Returns NULL, or the reason of its failure; there is nothing to discard
-// then, and what was there before is still there.
+// Writes a whole file. Returns NULL, or the reason of the failure; then an existing file is
+// unchanged and there is nothing to discard.
 const char *file_save(NewFile *file, const char *path, const void *data, size_t size);
 
-// Ends the program (one line, EXIT_FAILURE) when it is plain now that the file cannot be written.
-// Leaves nothing behind.
+// Ends the program (one line, EXIT_FAILURE) when the file cannot be created. Called before long
+// computations; creates and deletes a temporary file.
 void file_check(const char *path);
 
 #ifdef __cplusplus

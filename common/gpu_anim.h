@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // GPUAnimBitmap: an animation whose frames kernels write into a pixel buffer, from which OpenGL draws
-// them: no copy goes through the host. Programs that include this need OpenGL.
+// them without a copy through the host. Programs that include this header need OpenGL.
 #ifndef COMMON_GPU_ANIM_H
 #define COMMON_GPU_ANIM_H
 
@@ -12,7 +12,7 @@ class GPUAnimBitmap : private CPUBitmap {
   public:
     typedef void (*Frame)(uchar4 *pixels, void *data, int ticks);
 
-    // All functions are called with `data`.
+    // Every callback gets `data`.
     GPUAnimBitmap(size_t width, size_t height, void *data = NULL)
         : CPUBitmap(width, height, this), data(data) {
         int device;
@@ -30,7 +30,7 @@ class GPUAnimBitmap : private CPUBitmap {
 
     using CPUBitmap::image_size;
 
-    // What a dragged mouse and a pressed key call: as in CPUAnimBitmap.
+    // Callbacks for mouse and keys, as in CPUAnimBitmap.
     void click_drag(void (*function)(void *data, int x0, int y0, int x1, int y1)) {
         drag = function;
         canvas.drag = [](void *self, int x0, int y0, int x1, int y1) {
@@ -44,9 +44,9 @@ class GPUAnimBitmap : private CPUBitmap {
         };
     }
 
-    // Calls frame(pixels, data, ticks) for ticks = 0, 1, …, which must write all pixels. They are in
-    // device memory, the bottom row first. Each frame is shown in a window or written to a file; then
-    // exit_fn(data) runs, and this returns.
+    // Calls generate(pixels, data, ticks) for ticks = 0, 1, …, which must write all pixels; they are in
+    // device memory, the bottom row first. Shows each frame in a window or writes it to a file. Then
+    // calls exit_fn(data) and returns, so that main can check the result.
     void anim_and_exit(Frame generate, void (*exit_fn)(void *data) = NULL) {
         frame = generate;
         canvas.frame = [](void *self, int ticks) {
@@ -58,11 +58,11 @@ class GPUAnimBitmap : private CPUBitmap {
             exit_fn(data);
     }
 
-    // After anim_and_exit(): the last frame as OpenGL drew it, in host memory.
+    // After anim_and_exit(): the last frame, read back from OpenGL into host memory.
     unsigned char *last_frame() const { return get_ptr(); }
 
-    // Writes one frame into the pixel buffer: directly, or through the host when `through_host` is set
-    // or the driver refused to share the buffer.
+    // Generates one frame in the pixel buffer: directly, or with a copy through the host when
+    // `through_host` is set or the driver refused to share the buffer.
     void make_frame(Frame generate, int ticks, bool through_host) {
         if (resource && !through_host) {
             uchar4 *pixels;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Random data: one stream of numbers that --seed fixes, the same on every machine. Successive calls
-// go on in the stream. For one thread at a time.
+// Random data: one sequence of numbers, determined by --seed and the same on every machine. Each call
+// continues the sequence. Not thread-safe.
 #ifndef COMMON_RANDOM_H
 #define COMMON_RANDOM_H
 
@@ -11,20 +11,20 @@
 extern "C" {
 #endif
 
-// Starts the stream again. Without a call it starts from options.seed.
+// Restarts the sequence. Without this call it starts from options.seed.
 void seed_random(uint64_t seed);
 
 // The next 64 random bits.
 uint64_t random_bits(void);
 
-// A float from 0 up to, not including, x.
+// A float from 0 to x, x excluded.
 float rnd(float x);
 
-void random_bytes(void *data, size_t size);         // fills, each byte 0 to 255
-void random_floats(float *data, size_t n, float x); // fills, each 0 to x as rnd(x)
+void random_bytes(void *data, size_t size);         // bytes from 0 to 255
+void random_floats(float *data, size_t n, float x); // floats as rnd(x) returns them
 
-// Fresh arrays, to be freed with free(): `size` bytes, or n ints of any value.
-// Ends the program when there is no memory.
+// New arrays, to be freed with free(): `size` random bytes, or n random ints from the whole range of
+// int. Ends the program when memory is short.
 void *big_random_block(size_t size);
 int *big_random_ints(size_t n);
 

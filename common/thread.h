@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Host threads under the names that the book uses, over POSIX threads. An error ends the program.
+// Host threads with the names of the book, as POSIX threads. An error ends the program.
 #ifndef COMMON_THREAD_H
 #define COMMON_THREAD_H
 
@@ -15,16 +15,16 @@ typedef void *(*CUTThreadRoutine)(void *);
 #define CUT_THREADPROC void *
 #define CUT_THREADEND  return NULL
 
-// Starts routine(data). Each thread is ended by one of the calls below, once.
+// Starts routine(data) in a new thread. Each thread must be ended with one of the calls below.
 CUTThread start_thread(CUTThreadRoutine routine, void *data);
 
 // Waits until the thread's routine has returned.
 void end_thread(CUTThread thread);
 
-// Cancels the thread (at its next cancellation point) and waits until it is gone.
+// Cancels the thread at its next cancellation point and waits until it has ended.
 void destroy_thread(CUTThread thread);
 
-// end_thread for each of n threads.
+// Calls end_thread for each of n threads.
 void wait_for_threads(const CUTThread *threads, size_t n);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The time of a kernel once everything is warm. Chapter 6 shows the events themselves.
+// The time of a kernel alone, after warm-up. Chapter 6 shows the events that it is measured with.
 #ifndef COMMON_TIMING_H
 #define COMMON_TIMING_H
 
@@ -8,12 +8,14 @@
 
 const int TIMED_RUNS = 11;
 
-// The median time of a launch in milliseconds, between two events in the default stream: one run to
-// warm up, then TIMED_RUNS, or those that fit into half a second (at least one).
+// The median time of a launch in milliseconds, between two events in the default stream. After one
+// warm-up run come TIMED_RUNS timed runs, or as many as fit into half a second, but at least one. A
+// first run of over half a second counts itself, since its warm-up hardly matters. `launch` launches
+// the kernel; HANDLE_LAUNCH() follows here.
 //
 //     float ms = median_ms([&] { kernel<<<blocks, threads>>>(dev_c, n); });
 //
-// `reset` runs before each launch and is not timed, for a kernel that adds to its output.
+// `reset` runs before each launch and is not timed; for kernels that add to their output.
 template <class Launch, class Reset> float median_ms(Launch launch, Reset reset) {
     cudaEvent_t start, stop;
     HANDLE_ERROR(cudaEventCreate(&start));
@@ -28,7 +30,7 @@ template <class Launch, class Reset> float median_ms(Launch launch, Reset reset)
         HANDLE_ERROR(cudaEventRecord(stop));
         HANDLE_ERROR(cudaEventSynchronize(stop));
         HANDLE_ERROR(cudaEventElapsedTime(&ms[runs], start, stop));
-        if (warm || ms[runs] > 500) // a run that long needs no other one to warm up
+        if (warm || ms[runs] > 500)
             total += ms[runs++];
         warm = true;
     }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""animation.py OUT.webp BYTES FRAME…: makes an animated WebP of every second of the pictures named, as good as
-it can be in fewer bytes. What the programs write has no loss, and is ten times as large."""
+"""animation.py OUT.webp BYTES FRAME…: writes an animated WebP with every second of the given pictures, at the highest
+quality that needs fewer than BYTES bytes. The programs write lossless animations, which are ten times as large."""
 import io
 import pathlib
 import sys

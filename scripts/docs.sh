@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Refreshes what is generated in README.md and docs/, each part between its two markers: the tables of chapters, programs, pictures
-# and terms, and what the bench recorded, whose plots are drawn anew.
+# Updates the generated parts of README.md and docs/, each between two markers: the tables of chapters, programs, pictures and
+# terms, and the recorded times, whose plots are drawn again.
 set -eu
 cd "${0%/*}/.."
 
 new=$(mktemp)
 trap 'rm -f "$new"' EXIT
 
-refresh() { # file, what it is, name of the markers, the lines between them
+refresh() { # file, name of the part, name of its markers, the lines between them
     file=$1
     shift
     text=$3 awk -v name="$2" '

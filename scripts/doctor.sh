@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What this machine has for the suite and what it lacks. `make doctor` sets the variables.
+# Prints what this machine has for the suite and what it lacks. `make doctor` sets the variables.
 set -eu
 cd "${0%/*}/.."
 
@@ -8,7 +8,7 @@ cd "${0%/*}/.."
 
 say() { printf '%-14s %s\n' "$1" "$2"; }
 has() { command -v "$1" >/dev/null 2>&1; }
-missing() { # Debian's packages, what they are for
+missing() { # Debian packages, what they are for
     # shellcheck disable=SC2086
     echo "missing: $(scripts/setup.sh --how $1)${2:+ ($2)}"
 }
@@ -27,7 +27,7 @@ if [ -n "$driver" ]; then
     "$smi" --query-gpu=index,name,compute_cap,memory.total --format=csv,noheader | while IFS= read -r gpu; do say GPU "$gpu"; done
 else
     say driver "missing: $([ -n "$smi" ] && echo 'nvidia-smi finds no driver' || echo 'no nvidia-smi')"
-    if ls /dev/nvidia[0-9]* >/dev/null 2>&1; then say GPU "there ($(echo /dev/nvidia[0-9]*)), but not described"; else say GPU 'none'; fi
+    if ls /dev/nvidia[0-9]* >/dev/null 2>&1; then say GPU "found ($(echo /dev/nvidia[0-9]*)), but nvidia-smi does not describe it"; else say GPU 'none'; fi
 fi
 if has compute-sanitizer; then say sanitizer 'compute-sanitizer found'; fi
 [ -z "$ARCHITECTURES" ] || say architectures "sm $ARCHITECTURES"

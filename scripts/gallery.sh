@@ -1,22 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Makes the gallery: runs every program that draws a picture of its own as its header says, at a size for a
-# page, and puts the picture in docs/gallery. The tests compare programs with these pictures. `make gallery`
-# runs this with programs of the CPU back end, which draw the same pictures on every machine.
-#   gallery.sh           makes the pictures and refreshes the pages
-#   gallery.sh --list    a line a program: program, its picture's file, and the arguments that draw it,
-#                        separated by tabs. Programs that draw the same picture share a file
+# Makes the gallery: runs every program whose header says that it draws, with a small size, and writes the
+# picture to docs/gallery. The tests compare the programs with these pictures. `make gallery` runs this script
+# with the programs of the CPU back end, which draw the same pictures on every machine.
+#   gallery.sh           makes the pictures and updates the pages
+#   gallery.sh --list    one line per program: the program, the file of its picture, and the arguments that
+#                        draw it, separated by tabs. Programs that draw the same picture share a file
 #   gallery.sh --table   the pictures in Markdown, for docs/gallery.md
-# BIN is the folder of `make`.
+# BIN is the folder of the programs, as in the Makefile.
 set -eu
 cd "${0%/*}/.."
 
 : "${BIN:=bin}"
-limit=200000 # bytes of a file
+limit=200000 # largest file, in bytes
 case $BIN in /*) ;; *) BIN=$PWD/$BIN ;; esac
 tab=$(printf '\t')
 
-# An animation has to be small, since it is many pictures.
+# Animations are drawn smaller than stills, because they consist of many pictures.
 list() {
     scripts/programs.sh | cut -f 1,5,8 | while IFS=$tab read -r program command picture; do
         [ -n "$picture" ] || continue
@@ -24,7 +24,7 @@ list() {
         ending=${arguments##*.}
         arguments=${arguments%--output *}
         if [ "$ending" = png ]; then size=512 frames=; else size=256 frames='--frames 120'; fi
-        # Its options may stand in a header of its chapter or of common/proofs.
+        # The options of a program may be in a header of its chapter or in common/proofs.
         headers=$(sed -n "s,^#include \"\([a-z_]*\.h\)\".*,${program%/*}/\1,p; s,^#include \"../\(common/proofs/[a-z_]*\.h\)\".*,\1,p" "$program.cu")
         # shellcheck disable=SC2086
         grep -q 'OPTION_SIZE("size"' "$program.cu" $headers && arguments="$arguments--size $size"
@@ -35,7 +35,8 @@ list() {
     done
 }
 
-# The text that stands for a picture is the title of its program; programs of one name are told apart by their chapters.
+# The alternative text of a picture is the title of its program. Where programs of several chapters have the
+# same name, the chapter is shown too.
 table() {
     { scripts/programs.sh | cut -f 1,2; list; } | awk -F "$tab" '
     function link(program,    parts, chapter) {
@@ -78,7 +79,7 @@ table() {
     }'
 }
 
-# Another python3 may stand in front of the distribution's, without its packages.
+# The first python3 on PATH may lack the packages of the distribution's python3.
 animate() { # file, limit, frames
     for python in ${PYTHON-} python3 /usr/bin/python3; do
         if "$python" -c 'import PIL' 2>/dev/null; then "$python" scripts/animation.py "$@" && return; fi

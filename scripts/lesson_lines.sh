@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Counts the lines of code in the upper part of each program, above the line "// ---… proof": blank lines
-# and comments are not counted. Beside it, how many of them belong to the proof: declarations of what
-# stands below the line, calls of it, checks and the exit status.
+# Counts the lines of code above the line "// ---… proof" of each program, without blank lines and comments.
+# The second number counts those of them that belong to the proof: declarations and calls of functions that
+# are defined below the line, calls of check_*, includes of common/proofs, and static variables (options).
 #   lesson_lines.sh [FILE…]    default: every program
 set -eu
 cd "${0%/*}/.."

@@ -1,23 +1,25 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The optional libraries: which ones this machine has, and what is off without them.
-#   libs.sh probe BACKEND FILE    writes what was found to FILE, for make; what an earlier run found
-#                                 is kept, what it missed is looked for again
-#   libs.sh report BACKEND FILE   a line for each library that BACKEND would use and does not have, and
-#                                 for each program that is therefore not built
+# The optional libraries: which of them this machine has, and what is switched off without them.
+#   libs.sh probe BACKEND FILE    writes the libraries to FILE, for make. Libraries that an earlier run
+#                                 found are not tested again; missing ones are
+#   libs.sh report BACKEND FILE   a line for each library that BACKEND can use and that is missing, and for
+#                                 each program that is therefore not built
 #   libs.sh doctor                a line for each library, found or missing, and its package
-# CC, CXX, HOSTCC and NVCC are the compilers. HAVE_PNG=0 in the environment switches libpng off, and so on.
+# CC, CXX, HOSTCC and NVCC are the compilers. HAVE_PNG=0 in the environment switches libpng off; the other
+# libraries have such variables too.
 set -eu
 cd "${0%/*}/.."
 
-# name | who uses it: common, a back end, or programs (those with `Needs: libs=name`) | what is off
-# without it | Debian package | how to link | language | a program that needs header and library
+# name | used by: common, a back end, or programs (with `Needs: libs=name`) | what is switched off without it
+# | Debian package | linker flags | language | a test program that needs the header and the library
 table() {
     cat <<'END'
 PNG|common|PNG pictures (libpng)|libpng-dev|-lpng|c|#include <png.h>\nint main(void) { return !png_access_version_number(); }
 WEBP|common|animations as WebP (libwebp)|libwebp-dev|-lwebpmux -lwebp|c|#include <webp/encode.h>\n#include <webp/mux.h>\nint main(void) { WebPMux *mux = WebPMuxNew(); return !mux + WebPGetEncoderVersion(); }
 GLUT|common|windows (freeglut, OpenGL)|freeglut3-dev|-lglut -lGL|c|#include <GL/freeglut.h>\nint main(void) { glutMainLoopEvent(); return !glGetString(GL_VERSION); }
 GL|common|CUDA with OpenGL (OpenGL, EGL)|libegl-dev|-lEGL -lGL|c|#define GL_GLEXT_PROTOTYPES\n#include <EGL/egl.h>\n#include <EGL/eglext.h>\n#include <GL/gl.h>\n#include <GL/glext.h>\nint main(void) { glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0); return !eglGetDisplay(0); }
+CUB|gpu|CUB, beside our own kernels in the ladders|cuda-cccl of the CUDA toolkit||cu|#include <cub/version.cuh>\nint main() { return CUB_VERSION == 0; }
 CUBLAS|gpu|cuBLAS, beside our own kernels in the ladders|libcublas-dev of the CUDA toolkit|-lcublas|cu|#include <cublas_v2.h>\nint main() { cublasHandle_t handle; return cublasCreate(&handle); }
 BOOST_CONTEXT|cpu|fast switches between threads that meet at a barrier (Boost.Context)|libboost-context-dev|-lboost_context|c++|#include <boost/context/detail/fcontext.hpp>\nint main() { return !boost::context::detail::make_fcontext(0, 0, 0); }
 END
@@ -25,11 +27,11 @@ END
 
 : "${CC:=cc}" "${CXX:=g++}" "${HOSTCC:=cc}" "${NVCC:=}"
 
-how() { # package: how to install it here; some are none of the distribution's
+how() { # package: prints how to install it; names with blanks are not packages of the distribution
     case $1 in *' '*) echo "install $1" ;; *) scripts/setup.sh --how "$1" ;; esac
 }
 
-there() { # command with arguments, what it is, package
+there() { # command with arguments, its purpose, package: fails when the command is missing
     command -v "${1%% *}" >/dev/null || { echo "no $2: $1: $(how "$3")" >&2; exit 1; }
 }
 
@@ -37,18 +39,18 @@ probe() { # language, link flags, source
     dir=$(mktemp -d)
     case $1 in c++) compiler=$CXX ;; cu) compiler=$NVCC ;; *) compiler=$CC ;; esac
     printf '%b\n' "$3" >"$dir/probe.$1"
-    # Unquoted: both may hold several words
+    # Unquoted, because both may contain several words
     if [ -n "$compiler" ] && $compiler "$dir/probe.$1" $2 -o "$dir/a.out" >/dev/null 2>&1; then found=1; else found=0; fi
     rm -r "$dir"
 }
 
-wanted() { # who uses it, back end
+wanted() { # used by, back end
     case $1 in common | programs | "$2") return 0 ;; *) return 1 ;; esac
 }
 
 asked() { eval "printf %s \"\${HAVE_$1-}\""; }
 
-cached() { # name, file: did an earlier run find it with these compilers?
+cached() { # name, file: whether an earlier run found it with these compilers
     [ -f "$2" ] && [ "$(sed -n 1p "$2")" = "# $CC, $CXX" ] && grep -q "^HAVE_$1 ?= 1\$" "$2"
 }
 
@@ -88,7 +90,7 @@ write() { # back end, file
             *" $need "*) own="$own \$($(echo "$need" | tr a-z A-Z)_LIBS)" ;;
             *)
                 echo "SKIPPED += $program # needs $need"
-                why=$(printf %s "$off" | grep "^$need[:,]" || echo "$need, which no library of this back end brings")
+                why=$(printf %s "$off" | grep "^$need[:,]" || echo "$need, which no library of this back end provides")
                 lacks="$lacks${lacks:+; }$why"
                 ;;
             esac
@@ -104,7 +106,7 @@ probe)
     there "$CC" 'C compiler' gcc
     [ "$2" = gpu ] || there "$HOSTCC" 'C compiler for this machine (HOSTCC)' gcc
     mkdir -p "${3%/*}"
-    # Another make may be here at the same time
+    # Another make may run at the same time, so the file is written under a name of its own and renamed.
     new=$3.$$
     table | write "$2" "$3" >"$new"
     if cmp -s "$new" "$3"; then rm "$new"; else mv "$new" "$3"; fi

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The programs of the suite, read from the header comment of each chapterNN/name.cu. This is the only
-# reader of those headers: the build, `make run`, the tests and the README's table all ask it.
-#   programs.sh [FOLDER…]   a line a program in reading order, fields separated by tabs:
+# Lists the programs of the suite, from the header comment of each chapterNN/name.cu. The build, `make run`,
+# the tests and the generated tables all use this script to read the headers.
+#   programs.sh [FOLDER…]   one line per program in reading order, fields separated by tabs:
 #                           program, title, book, teaches, run, differs, needs, picture, expect, bench,
 #                           terms
 #   programs.sh --needs     "chapter12/fft_2d:cufft" for each program that needs a library or gl to build
-#   programs.sh --check     says file:line: what is wrong with a header; exit status 1 when anything is
+#   programs.sh --check     prints "file:line: mistake" for each mistake in a header; exit status 1 if any
 #   programs.sh --table     the table of docs/programs.md: every program, with what it teaches
-#   programs.sh --chapters  the table of the README: a row a chapter, with a picture that one of its programs draws
+#   programs.sh --chapters  the table of the README: one row per chapter, with a picture of one of its programs
 #   programs.sh --index     the table of docs/index.md: the terms of docs/terms.txt, each with its
 #                           definition and the programs that show it
 set -eu
@@ -30,7 +30,7 @@ done
 [ -n "$files" ] || exit 0
 
 tab=$(printf '\t')
-# Prints each program with the key that it sorts by in front, and complaints under the key "!".
+# Prints each program with its sort key in front, and mistakes with the key "!".
 LC_ALL=C awk '
 function complain(line, text) { print "!\t" file ":" line ": " text }
 
@@ -49,14 +49,14 @@ function check_needs(text, line,    words, n, i) {
             complain(line, "Needs: \"" words[i] "\" is none of gl, gpus=N, sm=NN, libs=name")
 }
 
-# Each must stand in docs/terms.txt, spelled as there.
+# Each term must be in docs/terms.txt, with the same spelling.
 function check_terms(text, line,    words, n, i) {
     n = split(text, words, /, */)
     for (i = 1; i <= n; i++)
         if (!(words[i] in term)) complain(line, "Terms: \"" words[i] "\" is not in docs/terms.txt")
 }
 
-# "yes", or "as chapterNN/name", a program that says yes itself
+# "yes", or "as chapterNN/name" with a program whose own field is "yes"
 function check_picture(text, line) {
     if (value["Run"] !~ / --output [a-z0-9_]+\.[a-z0-9]+$/)
         complain(where["Run"], "Run: ends with --output FILE, since the program draws")
@@ -65,7 +65,7 @@ function check_picture(text, line) {
     else complain(line, "Picture: is yes, or as chapterNN/name, or the line is left out")
 }
 
-# Values of --size. A ladder, which includes bench.h, has them, and nothing else does.
+# Values of --size. Only ladders, which include bench.h, have this field.
 function check_bench(text, line,    words, n, i) {
     if (!ladder) complain(line, "Bench: is for what includes common/bench.h")
     n = split(text, words, " ")
@@ -121,7 +121,7 @@ function finish(    n, i, keys, section, chapter) {
         complain(where["Expect"], "Expect: is 1, the exit status of a program that is wrong on purpose, or the line is left out")
     if (value["Bench"] != "") check_bench(value["Bench"], where["Bench"])
     else if (ladder) complain(2, "the header of a ladder has a Bench: field")
-    # Chapters, then the appendix; in a section what the book prints, then what it does not, the ladders among it
+    # Sorted by chapter, the appendix last; in a section first the programs of the book, then the others.
     print (folder !~ /^chapter/) folder ":" key(section) " " (value["Book"] ~ /archive|course|lab|ladder|after the book/) " " \
         (section != value["Book"]) " " base "\t" name "\t" title "\t" value["Book"] "\t" value["Teaches"] "\t" \
         value["Run"] "\t" value["Differs"] "\t" value["Needs"] "\t" value["Picture"] "\t" value["Expect"] "\t" value["Bench"] "\t" value["Terms"]

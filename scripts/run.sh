@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Runs every program, or those of the folders named, without a window, and prints a table. Each runs in
-# build/run/chapterNN with its defaults; what it printed stays there as NAME.txt, its picture beside it. A
-# row begins with its number and how many there are; on a terminal the program that is running shows, too.
+# Runs every program, or those of the given folders, without a window, and prints a table. Each program runs in
+# build/run/chapterNN with its defaults; its output is saved there as NAME.txt, and its picture beside it. Rows
+# are numbered; on a terminal the program that is running is shown too.
 #   run.sh [FOLDER…]
-# Exit status 1 when any program failed. BIN and BUILD are the folders of `make`; TIME_LIMIT is seconds.
+# The exit status is 1 when a program failed. BIN and BUILD are the folders of the Makefile; TIME_LIMIT is in
+# seconds.
 set -eu
 cd "${0%/*}/.."
 
@@ -19,8 +20,8 @@ command -v timeout >/dev/null && limit="timeout -k 5 $TIME_LIMIT"
 
 now() { date +%s.%N; }
 
-# The status of a program in words, and why: the last line that it wrote to stderr
-judge() { # status, program, picture field, the status that its header expects
+# Sets the result of a program, and the reason: the last line that it wrote to stderr.
+judge() { # status, program, Picture field, exit status that the header expects
     reason=$(tail -n 1 "$runs/$2.err" 2>/dev/null || :)
     if [ "$4" != 0 ] && [ "$1" = "$4" ]; then
         result=ok reason="status $1 as expected: $(head -n 1 "$runs/$2.err")"
@@ -49,7 +50,7 @@ row() { # program, result, time, the rest
     printf "[%${width}d/%d] %-34s %-9s %9s  %s\n" "$number" "$total" "$1" "$2" "$3" "$4"
 }
 
-# On a terminal the line that the next row will replace; nothing elsewhere
+# On a terminal, prints a line that the next row replaces.
 terminal=
 if [ -t 1 ] && [ "${TERM-dumb}" != dumb ]; then terminal=1; fi
 running() { # program, or nothing to clear the line

@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Installs what the suite wants and this machine lacks, with the package manager of Debian, Ubuntu, Fedora,
-# Arch or openSUSE. Nothing missing: nothing is changed or asked of the network. What cannot be installed is
-# named, with what it would have brought, and the rest goes on; only a missing compiler is an error.
-#   setup.sh [GOAL…]          what building and running need, and what these goals of make need beside it
-#   setup.sh --how PACKAGE…   prints the command that installs these packages of Debian on this system
+# Installs the packages that the suite uses and this machine lacks, with the package manager of Debian, Ubuntu,
+# Fedora, Arch or openSUSE. When nothing is missing, it changes nothing and does not use the network. For a
+# package that cannot be installed it says what will be missing, and continues; only a missing compiler is an
+# error.
+#   setup.sh [GOAL…]          the packages for building and running, and for these goals of make
+#   setup.sh --how PACKAGE…   prints the command that installs these packages, given by their Debian names
 set -eu
 
-# Debian package | goals of make that need it, or all | what it brings | its name on Fedora | Arch | openSUSE
+# Debian package | goals of make that need it, or all | its purpose | its name on Fedora | on Arch | on openSUSE
 packages() {
     cat <<'END'
 g++|all|the C++ compiler|gcc-c++|gcc|gcc-c++
@@ -33,7 +34,7 @@ black|format test|make format|black|python-black|python3-black
 END
 }
 
-installed() { # a package, by its name here
+installed() { # package, by its name on this system
     case $system in
     Debian) [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ] ;;
     Fedora | openSUSE) rpm -q --whatprovides "$1" ;;
@@ -41,7 +42,7 @@ installed() { # a package, by its name here
     esac >/dev/null 2>&1
 }
 
-# Other package managers can be had as packages too, so the right one is that which knows of itself.
+# Several package managers may be installed; the system's own is the one that lists itself as installed.
 for system in Debian Fedora openSUSE Arch other; do
     case $system in
     Debian) tool=apt-get self=dpkg ;;
@@ -54,17 +55,17 @@ for system in Debian Fedora openSUSE Arch other; do
 done
 
 
-# Names on a system of those of Debian's packages that are given, each once: one may bring several things.
-# A name that is not in the table stays.
-names() { # system, packages
+# Translates the names of Debian packages to those of a system, without duplicates: on other systems one package
+# may contain several of Debian's. A name that is not in the table is unchanged.
+names() { # system, Debian packages
     packages | awk -F '|' -v on="$1" -v list="${2-}" '
     BEGIN { column["Debian"] = 1; column["Fedora"] = 4; column["Arch"] = 5; column["openSUSE"] = 6; count = split(list, wanted, " ") }
     { name[$1] = $column[on] }
     END { for (i = 1; i <= count; i++) { n = wanted[i] in name ? name[wanted[i]] : wanted[i]; if (!seen[n]++) printf "%s%s", blank, n; blank = " " } }'
 }
 
-# The command for people to paste. Elsewhere nobody but its user knows how packages are called.
-how() { # system, Debian's packages
+# Prints the command that installs packages. On unknown systems the names of the packages may differ.
+how() { # system, Debian packages
     case $1 in
     Debian) echo "apt install $2" ;;
     Fedora) echo "dnf install $(names Fedora "$2")" ;;
@@ -80,7 +81,7 @@ if [ "${1-}" = --how ]; then
     exit
 fi
 
-# No compiler, no suite; everything else only takes something away.
+# Only the compilers are required; without other packages parts of the suite are switched off.
 finish() {
     for compiler in "${CC:-cc}" "${CXX:-g++}" "${HOSTCC:-cc}"; do
         command -v "${compiler%% *}" >/dev/null || { echo "setup: there is no $compiler, and nothing builds without it" >&2; exit 1; }
@@ -93,12 +94,12 @@ wanted=$(packages | awk -F '|' -v goals="$*" '
     { split($2, of, " "); for (i in of) if (of[i] in asked) { printf "%s%s", blank, $1; blank = " "; break } }')
 
 if [ "$system" = other ]; then
-    echo "setup: this is a system that setup does not know, so nothing is installed. What the suite uses, as others call it:"
+    echo "setup: this system is unknown, so nothing is installed. The packages on other systems:"
     for system in Debian Fedora Arch openSUSE; do echo "  $system: $(how "$system" "$wanted")"; done
     finish
 fi
 
-# Another program does the same. Ubuntu has Chromium as a snap only, which apt does not install.
+# Whether another program serves the same purpose. On Ubuntu, Chromium is a snap, which apt does not install.
 unwanted() {
     case $1 in
     chromium) command -v google-chrome || command -v chromium-browser || grep -qsx ID=ubuntu /etc/os-release ;;
@@ -134,7 +135,7 @@ say_and_do() {
     $as_root "$@"
 }
 
-# sudo clears the environment, so the setting goes with the command.
+# sudo clears the environment, so the variable is set on the command line.
 apt() {
     echo "setup: ${as_root:+sudo }apt-get $*"
     $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 -o Acquire::Retries=1 -o Acquire::http::Timeout=20 "$@"
@@ -149,17 +150,17 @@ install() {
     esac
 }
 
-# dnf and zypper refresh their lists of packages themselves. pacman's are renewed only together with the
-# whole system, which is its user's decision.
+# dnf and zypper update their package lists themselves. pacman's lists may only be updated together with the
+# whole system, which is left to the user.
 refresh() {
     case $system in
     Debian) apt update || echo "setup: the lists of packages could not be fetched" >&2 ;;
-    Arch) echo "setup: if pacman does not find packages, its lists are old: ${as_root:+sudo }pacman -Syu" >&2; return 1 ;;
+    Arch) echo "setup: if pacman does not find the packages, its lists are out of date; update the system with: ${as_root:+sudo }pacman -Syu" >&2; return 1 ;;
     *) return 1 ;;
     esac
 }
 
-# Does apt know every one of them? A fresh image has no lists of packages, an old one stale lists.
+# Whether apt knows all missing packages. A new system image has no package lists, an old one outdated lists.
 known() {
     [ "$system" = Debian ] || return 0
     for package in $missing; do
@@ -180,6 +181,6 @@ fi
 brings() { packages | awk -F '|' -v package="$1" '$1 == package { print $3 }'; }
 for package in $lacking; do
     name=$(names "$system" "$package")
-    installed "$name" || echo "setup: could not install $name: without it goes $(brings "$package")" >&2
+    installed "$name" || echo "setup: could not install $name, which is needed for: $(brings "$package")" >&2
 done
 finish

@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Tries the README's two commands on fresh minimal Debian systems, as a reader would: from a clean clone of what is
-# committed, with git, make, a compiler and nothing else installed. Ends with 1 when anything fails.
-#   systems.sh FOLDER [WORD…]   FOLDER (some 10 GB) keeps the base systems and the packages that were fetched, for the
-#                               next run, and the logs. Words choose a part; without one of its kind, all are tried:
+# Tests the README's two commands on new minimal Debian systems, as a reader would run them: from a clone of the
+# committed files, with only git, make and a compiler installed. The exit status is 1 when anything fails.
+#   systems.sh FOLDER [WORD…]   FOLDER (about 10 GB) keeps the base systems, the downloaded packages and the logs. Words
+#                               select what is tested; without a word of a kind, all of that kind:
 #     debian12 debian13         the system
 #     g++ clang++               the compiler
-#     root user                 who runs make; the user has sudo
+#     root user                 the user who runs make; "user" has sudo
 #     run test                  make setup run, make setup test; both run on the same system in this order
-#   mirror=URL                  where Debian is fetched from; else debootstrap's default
-# Needs root, debootstrap, and Debian's archive keyring for it.
+#   mirror=URL                  the Debian mirror; by default that of debootstrap
+# Needs root, debootstrap and the Debian archive keyring.
 set -euo pipefail
 
 fail() { # status, reason
@@ -40,8 +40,8 @@ done
 root=$(cd "${0%/*}/.." && pwd)
 trial=$folder/trial.$$ child=''
 
-# Everything is mounted in a mount namespace of its own, which ends with its last process, so that nothing of this
-# machine is mounted in the folder that is removed here.
+# Everything is mounted in a separate mount namespace, which ends with its last process. So no directory of this machine
+# is mounted in the folder that is removed here.
 tidy() {
     if [ -n "$child" ]; then
         kill -KILL "$child" 2>/dev/null || :
@@ -53,7 +53,7 @@ trap tidy EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# Runs a command in the trial system, in the background, since a trap waits for what runs before it.
+# Runs a command in the trial system, in the background, because the shell runs a trap only after a foreground command.
 inside() { # user, command
     # shellcheck disable=SC2016
     unshare --mount --pid --fork --kill-child sh -euc '
@@ -84,7 +84,7 @@ inside() { # user, command
     return "$status"
 }
 
-# Makes the trial system. `set -e` does not hold in what is asked for its status, hence the && between steps.
+# Makes the trial system. `set -e` is ignored in a function whose status is tested, hence the && between the steps.
 prepare() { # system, compiler, user
     local suite base packages="git make ${2/clang++/clang}"
     case $1 in debian12) suite=bookworm ;; debian13) suite=trixie ;; esac
@@ -97,9 +97,9 @@ prepare() { # system, compiler, user
     fi
     rm -rf "$trial"
     cp -a --reflink=auto "$base" "$trial" && cp -L /etc/resolv.conf "$trial/etc/resolv.conf" || return 1
-    # The system lives for minutes, so dpkg need not wait for the disk.
+    # The system is deleted after minutes, so dpkg need not wait until its files are on the disk.
     mkdir -p "$trial/etc/dpkg/dpkg.cfg.d" && echo force-unsafe-io >"$trial/etc/dpkg/dpkg.cfg.d/unsafe-io"
-    # What this machine's apt has been told of the network
+    # Copies the network settings of this machine's apt.
     if command -v apt-config >/dev/null; then
         apt-config dump | grep -E '^Acquire::(https?::Proxy|Check-Date|Check-Valid-Until) "..*";$' >"$trial/etc/apt/apt.conf.d/99network" || :
     fi
@@ -118,12 +118,12 @@ table="$folder/logs/table"
 mkdir -p "$folder/logs"
 : >"$table"
 passed=0 failed=0
-row() { # system, compiler, user, command, result, seconds, what it says
+row() { # system, compiler, user, command, result, seconds, summary
     printf '%-8s  %-7s  %-4s  %-16s  %-6s  %5s s  %s\n' "$1" "$2" "$3" "make setup $4" "$5" "$6" "$7" | tee -a "$table"
     if [ "$5" = ok ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 }
 
-# The last line with counts, of `make run` or of pytest
+# The last line with counts, from `make run` or pytest
 summary() { grep -aE '^[0-9]+ ok, |^(=+ )?[0-9]+ (passed|failed|error|skipped)' "$1" | tail -n 1 || :; }
 warnings() { grep -acE '^[^ ]+: warning: ' "$1" || :; }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Builds everything once before the tests are collected, and gives them their fixtures."""
+"""Builds everything once before the tests are collected, and defines the fixtures."""
 import fcntl
 import functools
 import os
@@ -36,7 +36,7 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leaves out, without calling it a skip, what is about the other back end."""
+    """Deselects the tests of the other back end, which would not be skips worth reporting."""
     def fits(item):
         return all(mark.args[0] == helpers.backend() for mark in item.iter_markers("backend"))
     other = [item for item in items if not fits(item)]
@@ -46,9 +46,9 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_generate_tests(metafunc):
-    """`program`: once for each program that is built; `device_program` and `picture_program`: for those alone; `sound_…`:
-    less those that are wrong on purpose;
-    `unit`: once for each case of each unit-test binary."""
+    """Parametrizes tests by the names of their arguments. `program`: every program that is built; `device_program`: those
+    that use a device; `picture_program`: those that draw; `sound_program`, `sound_device_program`: without those that are
+    wrong on purpose. `unit`: each case of each unit test program."""
     kinds = {"program": lambda p: True, "device_program": lambda p: not p.host_only,
              "picture_program": lambda p: p.picture, "sound_program": lambda p: not p.expect,
              "sound_device_program": lambda p: not p.expect and not p.host_only}
@@ -61,14 +61,14 @@ def pytest_generate_tests(metafunc):
 
 
 def with_devices(program):
-    """Left out where there are too few devices; test_chapter11 sees what the program says then."""
+    """Skips a program that needs more devices than there are; test_chapter11 checks its message."""
     few = program.gpus > 1 and helpers.devices() < program.gpus
     return pytest.param(program, marks=pytest.mark.skip(reason=f"needs {program.gpus} GPUs")) if few else program
 
 
 @functools.lru_cache
 def unit_cases():
-    """("tests/cpu/atomics", "case"); one named --list stands for a binary that gives no cases."""
+    """Pairs such as ("tests/cpu/atomics", "case"). For a program that lists no cases, "--list" is the case, which fails."""
     cases = []
     for folder in ("common", "cpu") if helpers.backend() == "cpu" else ("common",):
         for source in sorted((helpers.ROOT / "tests" / folder).glob("*.c*")):
@@ -91,7 +91,7 @@ def rng(request):
 
 @pytest.fixture
 def nprng(rng):
-    """The same from numpy."""
+    """The same as a generator of numpy."""
     return np.random.default_rng(rng.randrange(1 << 63))
 
 
@@ -99,7 +99,7 @@ def nprng(rng):
 def run(tmp_path):
     """run("chapter04/julia_gpu", "--size", 64, status=0, env={…}, timeout=…, limits={…}, cwd=…) -> Result.
 
-    Runs in a folder of its own. With `status` the exit status must be that one. What a sanitizer prints
+    Runs the program in a temporary folder. If `status` is given, the exit status must equal it. A message of a sanitizer
     fails the test, unless sanitizers=False."""
     def run(program, *args, status=None, sanitizers=True, cwd=None, **more):
         result = helpers.execute(program, args, cwd or tmp_path, **more)
@@ -113,8 +113,8 @@ def run(tmp_path):
 
 @pytest.fixture(scope="session")
 def once(tmp_path_factory):
-    """once("name", function) -> what function(folder) returns, called once in a session however many tests and processes of
-    pytest-xdist ask. The folder stays. A call that fails is made again."""
+    """once("name", function) -> the result of function(folder), which is called once per session and shared by all tests and
+    all processes of pytest-xdist. The folder is kept. A call that fails is repeated by the next test."""
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent
@@ -133,7 +133,7 @@ def once(tmp_path_factory):
 
 @pytest.fixture
 def default_run(once):
-    """default_run("chapter09/hist_cpu") -> Result of its run without arguments, which many tests look at and which is long."""
+    """default_run("chapter09/hist_cpu") -> Result of the run without arguments. It takes long, so tests share one run."""
     def default_run(program):
         result = once(str(program), lambda folder: helpers.execute(program, [], folder))
         assert not helpers.SANITIZER.search(result.err), str(result)
@@ -144,7 +144,7 @@ def default_run(once):
 
 @pytest.fixture
 def build():
-    """build("chapter04/julia_gpu") -> Path of the program, after bringing it up to date."""
+    """build("chapter04/julia_gpu") -> Path of the program, after building it if it is out of date."""
     def build(target):
         status, output = helpers.make(target)
         assert status == 0, output

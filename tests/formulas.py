@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""What the programs draw, from the formulas and with numpy alone: no program of the suite has a hand in what
-it is compared with."""
+"""Reference pictures of the programs, computed from their formulas with numpy, independently of the programs."""
 import numpy as np
 
 
 def julia(size, scale=1.5, real=-0.8, imag=0.156, iterations=200):
-    """The Julia set as an array of bool, bottom row first: True inside. In float32, each operation
-    rounded on its own, as a compiler without fused multiply-add has it."""
+    """The Julia set as an array of bool, bottom row first: True inside. Computed in float32; each operation rounds
+    separately, as without fused multiply-add (FMA)."""
     f = np.float32
     scale, real, imag, half = f(scale), f(real), f(imag), f(size) / f(2)
     axis = scale * (half - np.arange(size, dtype=f)) / half
     re, im = np.tile(axis, size), np.repeat(axis, size)
     inside = np.ones(size * size, bool)
-    left = np.arange(size * size)  # the pixels whose orbits are still near
+    left = np.arange(size * size)  # the pixels that have not diverged yet
     with np.errstate(over="ignore", invalid="ignore"):
         for _ in range(iterations):
             re, im = re * re - im * im + real, im * re + re * im + imag
@@ -32,21 +31,21 @@ def red(inside):
 
 
 def ripple(size, ticks, centre=None):
-    """The greys of chapter 5's ripple as numbers that are not yet whole, bottom row first."""
+    """The greys of chapter 5's ripple before truncation to whole numbers, bottom row first."""
     x = np.arange(size) - (size // 2 if centre is None else centre)
     ring = np.hypot(x[None, :], x[:, None]) / 10
     return 128 + 127 * np.cos(ring - ticks / 7) / (ring + 1)
 
 
 def green_spheres(size):
-    """The greens of chapter 5's shared_bitmap, likewise: each 16 x 16 tile is turned by half a circle."""
+    """The greens of chapter 5's shared_bitmap before truncation: each 16 x 16 tile is rotated by 180 degrees."""
     i = np.arange(size)
     wave = np.sin((i // 16 * 16 + 15 - i % 16) * 2 * np.pi / 128) + 1
     return 255 * np.outer(wave, wave) / 4
 
 
 def diamonds(size):
-    """The greens of chapter 8's basic_interop, likewise."""
+    """The greens of chapter 8's basic_interop before truncation."""
     f = np.abs(np.arange(size) / size - 0.5) * 100
     return 128 + 127 * np.sin(f[None, :] - f[:, None])
 
@@ -58,14 +57,14 @@ def squares(size, ticks):
 
 
 def whole(values, channels=(0, 1, 2)):
-    """An RGB picture, top row first, with the whole part of each value in these channels."""
+    """An RGB picture, top row first, with the truncated values in the given channels."""
     picture = np.zeros(values.shape + (3,), np.uint8)
     picture[..., channels] = np.floor(values[::-1]).astype(np.uint8)[..., None]
     return picture
 
 
 def random_bits(seed=1):
-    """The stream of common/random.h: xoshiro256**, its state filled by splitmix64 from the seed."""
+    """The random sequence of common/random.h: xoshiro256**, with its state filled by splitmix64 from the seed."""
     mask = (1 << 64) - 1
     state = []
     for i in range(1, 5):
@@ -87,7 +86,7 @@ def random_bits(seed=1):
 
 
 def random_floats(bits):
-    """A function rnd(x) that takes floats from the stream as common/random.h does: 0 up to x, of 24 bits."""
+    """A function rnd(x) that returns floats from 0 to x, x excluded, as common/random.h does: with 24 random bits."""
     return lambda x: np.float32(next(bits) >> 40) * np.float32(2.0**-24) * np.float32(x)
 
 
@@ -99,8 +98,7 @@ def spheres(n=20, seed=1):
 
 
 def turned(spheres, ticks):
-    """Where the spheres are in that frame: each goes round the y axis, once or twice in 120 frames, this way
-    or that."""
+    """The spheres in frame `ticks`: each turns around the y axis, once or twice in 120 frames, in either direction."""
     moved = spheres.copy()
     x, z = spheres[:, 3].astype(float), spheres[:, 5].astype(float)
     turns = np.resize([1, -1, 2, -2], len(spheres))
@@ -111,9 +109,9 @@ def turned(spheres, ticks):
 
 
 def ray(spheres, size):
-    """The spheres as seen along z, an RGB picture of 1024 units a side, top row first. Each pixel shows the
-    surface with the largest z, as bright as it is turned towards us. In float32, each operation rounded on
-    its own."""
+    """The spheres seen along the z axis: an RGB picture of 1024 x 1024 units, top row first. Each pixel shows the surface
+    with the largest z; its brightness is the cosine of the angle to the normal. Computed in float32; each operation
+    rounds separately."""
     f = np.float32
     axis = (np.arange(size, dtype=f) - f(size) / f(2)) * (f(1024) / f(size))
     depth = np.full((size, size), f(-2e10))
@@ -134,8 +132,9 @@ def ray(spheres, size):
 
 
 def heat(size, steps):
-    """Temperatures after so many steps in double, (y, x) with y upwards: the heaters of a plate of 1024 x 1024
-    cells are imposed before each step, which makes each cell the mean of its neighbours; edges repeat."""
+    """Temperatures after a number of steps, in double, indexed (y, x) with y upwards. Positions of the heaters are scaled
+    from a plate of 1024 x 1024 cells. In each step the heaters are imposed, then each cell becomes the mean of its
+    neighbours; coordinates are clamped at the edges."""
     place = np.arange(size) * 1024 / size
     x, y = place[None, :], place[:, None]
     heaters = np.zeros((size, size))
@@ -153,21 +152,21 @@ def heat(size, steps):
 
 
 def colors(values):
-    """Values, (y, x) with y upwards, as an RGB picture: lightness is the value, the hue begins at 180 degrees and
-    goes round with it by whole degrees, saturation is full."""
+    """Values, indexed (y, x) with y upwards, as an RGB picture. The lightness is the value; the hue starts at 180 degrees
+    and turns once around, in whole degrees; the saturation is full."""
     lightness = np.clip(values, 0, 1)[::-1].astype(np.float32)
     hue = (180 + (360 * lightness).astype(int)) % 360
     high = np.where(lightness <= 0.5, 2 * lightness, 1)
     low = 2 * lightness - high
     def component(turn):
-        # Of the sixth that the hue is in: up, high, high, down, low, low
+        # Over the six sixths of the colour circle: rising, high, high, falling, low, low
         return low + (high - low) * np.interp((hue + turn) % 360, [0, 60, 180, 240, 360], [0, 1, 1, 0, 0])
     return (255 * np.stack([component(120), component(0), component(-120)], axis=-1)).astype(np.uint8)
 
 
 def texture_modes(size):
-    """The letter F beyond the edges of its texture: a quarter each of border and clamp below, wrap and mirror above,
-    from -1 to 2."""
+    """A texture with the letter F, sampled from -1 to 2 in normalized coordinates: border and clamp in the lower quarters,
+    wrap and mirror in the upper ones."""
     letter = ["........", "..#.....", "..#.....", "..###...", "..#.....", "..#####.", "........", "........"]
     texels = np.array([[(20 * (x + 1), 255 if letter[y][x] == "#" else 40 + 20 * y, 255 if letter[y][x] == "#" else 160)
                         for x in range(8)] for y in range(8)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests share: building, running a program, and comparing pictures."""
+"""Functions for all tests: building, running a program, and comparing pictures."""
 import dataclasses
 import functools
 import os
@@ -16,33 +16,33 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BIN = ROOT / os.environ.get("BIN", "bin")
 BUILD = ROOT / os.environ.get("BUILD", "build")
 GALLERY = ROOT / "docs" / "gallery"
-KEPT = BUILD / "test-output"  # what a failed comparison leaves for a person to look at
+KEPT = BUILD / "test-output"  # the pictures of failed comparisons
 
-# What the sanitizers print; a program that prints any of it has failed, whatever its status.
+# Messages of the sanitizers. A program that prints one has failed, whatever its exit status is.
 SANITIZER = re.compile(r"runtime error:|(Address|Leak|Thread|Memory|UndefinedBehavior)Sanitizer")
 
 # A number with a unit of time or of a rate
 MEASURED = re.compile(r"\d *([mun]?s|cycles|[kMG]Hz|[kKMGT]\w*/s)\b")
 
-# A row of a timeline, drawn from what was measured
+# A row of a timeline, which is drawn from measured times
 DRAWN = re.compile(r"(stream \d+ )\|.*\|$")
 
 # A row of a ladder's table: number and names, measures, verified
 TIMED = re.compile(r"( *(?:\d+|-)  .*?)(?: +(?:[\d.]+%?|-|nan|inf)){6,}  (yes|NO|-).*")
 
-# Set by whoever calls the tests for purposes of their own, so no program here may see it. The number of devices and of
-# workers and the schedule of the CPU back end do reach the programs: the tests hold under all of them.
+# Variables of the user's environment that would change the results, so the programs do not get them. The variables for the
+# number of devices and workers and for the schedule of the CPU back end are passed on: the tests hold with all their values.
 PRIVATE = re.compile(r"CUDA_CPU_GL$|CUDA_VISIBLE_DEVICES$|ARGP_HELP_FMT$|POSIXLY_CORRECT$|(WAYLAND_)?DISPLAY$|COLUMNS$")
 
 
 @functools.lru_cache
 def devices():
-    """How many devices this machine has (the CPU back end's are as many as it has by default)."""
+    """The number of devices of this machine; for the CPU back end, its default number."""
     return len(re.findall(r"^\d+: ", execute("chapter03/enum_gpu", ["--list-devices"], ROOT).out, re.M))
 
 
 def make(*goals):
-    """Runs make as the tests were called: with BACKEND, SANITIZE and so on from the environment."""
+    """Runs make with the settings of the tests: BACKEND, SANITIZE and so on, from the environment."""
     done = subprocess.run(["make", *goals], cwd=ROOT, text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT)
     return done.returncode, done.stdout
@@ -55,23 +55,23 @@ def variant():
 
 
 def backend():
-    """cpu or gpu: which of the two bin/ was built for."""
+    """The back end that bin/ was built for: cpu or gpu."""
     return variant().name.split("-")[0]
 
 
 def has(library):
-    """Whether bin/ was built with it: PNG, WEBP, GLUT, as in scripts/libs.sh."""
+    """Whether bin/ was built with a library: PNG, WEBP, GLUT, named as in scripts/libs.sh."""
     config = ROOT / variant() / "config.mk"
     return config.exists() and bool(re.search(rf"^HAVE_{library} \?= 1$", config.read_text(), re.M))
 
 
 def ending():
-    """png, or ppm for a build without libpng: the format of the pictures that the tests ask for."""
+    """The format of the pictures that the tests request: png, or ppm in a build without libpng."""
     return "png" if has("PNG") else "ppm"
 
 
 def sanitized(name=""):
-    """Whether bin/ was built with a sanitizer (or with the one named)."""
+    """Whether bin/ was built with a sanitizer, or with the named one."""
     return any(s.startswith(name) for s in variant().name.split("-")[1:] if s != "debug")
 
 
@@ -104,7 +104,7 @@ class Program:
 
     @property
     def settings(self):
-        """Its text with that of the headers which may hold its options: its chapter's, and common/proofs."""
+        """The source together with the headers that may contain its options: those of its chapter and common/proofs."""
         headers = re.findall(r'#include "(\w+\.h|\.\./common/proofs/\w+\.h)"', self.source)
         return self.source + "".join((self.path.parent / header).read_text() for header in headers)
 
@@ -120,7 +120,7 @@ class Program:
 
     @property
     def status(self):
-        """Of a run that goes as it should: 1 for a program that is wrong on purpose."""
+        """The expected exit status of a run: 1 for a program that is wrong on purpose."""
         return int(self.expect or 0)
 
     @property
@@ -145,7 +145,7 @@ class Program:
 
 @functools.lru_cache(maxsize=None)
 def gallery():
-    """program: the file that has its picture, in docs/gallery, and the arguments that draw it."""
+    """A dict from program to the file of its picture in docs/gallery and the arguments that draw it."""
     listed = subprocess.run([ROOT / "scripts" / "gallery.sh", "--list"], cwd=ROOT, text=True, check=True,
                             stdout=subprocess.PIPE).stdout
     rows = (line.split("\t") for line in listed.splitlines())
@@ -161,7 +161,7 @@ def programs():
 
 @dataclasses.dataclass
 class Result:
-    """What a run left: exit status (negative: the signal that ended it), stdout and stderr."""
+    """The result of a run: exit status (negative: the signal that ended it), stdout and stderr."""
     status: int
     out: str
     err: str
@@ -173,7 +173,7 @@ class Result:
 
     @property
     def lines(self):
-        """What was printed, less what was measured: numbers in lines with a time or a rate, and timelines."""
+        """The lines of stdout without measured values: numbers in lines with a time or a rate, and timelines."""
         return [re.sub(r" *\d[\d.]*", " #", line) if MEASURED.search(line) else TIMED.sub(r"\1 \2", DRAWN.sub(r"\1", line))
                 for line in self.out.splitlines()]
 
@@ -188,7 +188,7 @@ def environment(extra=None):
 
 
 def default_signals():
-    """For preexec_fn: whoever started the tests in the background has interrupts ignored."""
+    """For preexec_fn: a shell that starts the tests in the background makes them ignore interrupts."""
     for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
         signal.signal(number, signal.SIG_DFL)
 
@@ -230,9 +230,9 @@ def frames(path):
 
 
 def compare(name, actual, expected, mean=0.0, worst=0, fraction=0.0):
-    """Two pictures: the mean difference of a channel (0 to 255) may be `mean` at most; one pixel may
-    differ by more than `worst` only when no more than `fraction` of all do. When a limit is passed both
-    pictures and their difference are kept, and the message says by how much."""
+    """Compares two pictures. The mean difference of a channel (0 to 255) may be at most `mean`, and at most the fraction
+    `fraction` of the pixels may differ by more than `worst`. When a limit is exceeded, both pictures and their difference
+    are saved, and the message says by how much."""
     actual, expected = np.asarray(actual, int), np.asarray(expected, int)
     if actual.shape == expected.shape:
         difference = np.abs(actual - expected)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Appendix A: locks that always let somebody through, and hash tables that lose nothing."""
+"""Appendix A: locks without deadlock, and hash tables without lost entries."""
 import itertools
 import re
 
@@ -7,7 +7,7 @@ import pytest
 
 import helpers
 
-# On the CPU back end a lock must let its holder on whoever runs when, on however many cores.
+# On the CPU back end a lock must work with any schedule of the threads and any number of workers.
 ORDERS = [{"CUDA_CPU_WORKERS": workers, "CUDA_CPU_SCHEDULE": schedule}
           for workers, schedule in itertools.product(["1", "2", "8"], ["forward", "reverse", "random:1", "random:2"])]
 
@@ -18,7 +18,7 @@ def orders():
 
 def check_dot(result, size):
     got = re.findall(r"^Does GPU value (\S+) = (\S+)\?$", result.out, re.M)
-    exact = (size - 1) * size * (2 * size - 1) // 3  # twice the sum of the squares
+    exact = (size - 1) * size * (2 * size - 1) // 3  # twice the sum of the squares below size
     assert len(got) == 2
     for value, expected in got:
         assert float(expected) == float(f"{exact:.6g}")
@@ -33,7 +33,7 @@ def test_dot(run, default_run, rng):
 
 
 def test_dot_always_ends(run, rng):
-    """A run has up to 24 kernels, which all take the lock or add atomically."""
+    """A run launches up to 24 kernels, which all take the lock or use atomicAdd."""
     for blocks in 1, 60:
         for env in orders():
             size = rng.randint(1, 20000)
@@ -56,7 +56,7 @@ def test_hash_table(run, default_run, rng, name):
 
 
 def test_hash_table_always_ends(run, rng):
-    """A run has up to 12 kernels."""
+    """A run launches up to 12 kernels."""
     for blocks in 1, 60, 1000:
         for env in orders():
             size = rng.randint(1, 30000)
@@ -65,7 +65,7 @@ def test_hash_table_always_ends(run, rng):
 
 @pytest.mark.parametrize("name", ["hashtable_cpu", "hashtable_gpu"])
 def test_a_key_found_too_often_is_noticed(run, rng, name):
-    """--inject-error changes how often a key was found. tests/common/hashtable.cu has what the walk itself notices."""
+    """--inject-error changes the number of times that a key was found. tests/common/hashtable.cu tests the walk itself."""
     size = rng.randint(1, 5000)
     result = run(f"appendix_a/{name}", "--size", size, "--inject-error", status=1)
     assert re.search(rf"^found\[{size // 2}\]: got \d+, expected 1$", result.err, re.M) and f"found: 1 of {size} differ" in result.err, \
@@ -74,13 +74,13 @@ def test_a_key_found_too_often_is_noticed(run, rng, name):
 
 @pytest.mark.backend("cpu")
 def test_without_locks_one_worker_loses_nothing(run):
-    """And still the status is 1: it is the kernel that is wrong, not the day."""
+    """With one worker no entry is lost. The status is 1 all the same, because the kernel has a data race."""
     result = run("appendix_a/hashtable_gpu", "--no-lock", "--size", 5000, status=1, env={"CUDA_CPU_WORKERS": "1"})
     assert result.errors == ["nothing was lost, this time and on this device"] and found(result) == 5000
 
 
 def test_without_locks(run):
-    """How many are lost is chance, but they are counted right."""
+    """The number of lost entries varies from run to run, but it is counted correctly."""
     result = run("appendix_a/hashtable_gpu", "--no-lock", status=1)
     lost = re.search(r"^found: (\d+) of 26214400 differ$", result.err, re.M)
     assert "wrong entries" not in result.err, str(result)

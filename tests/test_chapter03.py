@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Chapter 3: greetings, a sum, and what the devices say of themselves."""
+"""Chapter 3: greetings, a sum, and the properties of the devices."""
 import re
 import shutil
 import subprocess
@@ -16,13 +16,13 @@ def test_greeting(run, name):
 
 
 def test_the_kernel_is_launched():
-    """An empty kernel leaves no trace, so this looks at the source."""
+    """An empty kernel has no effect to observe, so this test reads the source."""
     assert re.search(r"^    kernel<<<1, 1>>>\(\);$", (helpers.ROOT / "chapter03/simple_kernel.cu").read_text(), re.M)
 
 
 @pytest.mark.backend("cpu")
 def test_no_greeting_without_the_kernel(run):
-    """The launch is checked: on a device that cannot run the kernel there is no greeting."""
+    """The launch is checked: where the kernel cannot run, the program does not greet."""
     result = run("chapter03/simple_kernel", env={"CUDA_VISIBLE_DEVICES": "none"})
     assert result.status == 2 and "Hello" not in result.out
 
@@ -36,7 +36,7 @@ def test_sum(run, rng, name):
 
 
 def devices_of(text):
-    """What enum_gpu prints: the head, and a dict for each device."""
+    """Parses the output of enum_gpu: a dict of the first lines, and a dict for each device."""
     head, *sections = re.split(r"\n +--- General information for device (\d+) ---\n", text)
     def fields(part):
         return dict(re.findall(r"^([A-Z][^:\n]*): +(.*)$", part, re.M))
@@ -76,7 +76,7 @@ def test_enum_gpu_of_one_device(run):
     last = max(devices)
     _, one = devices_of(run("chapter03/enum_gpu", "--device", last, status=0).out)
     assert list(one) == [last]
-    # The CPU back end measures its clock.
+    # The CPU back end measures its clock rate, so it differs between runs.
     assert {k: v for k, v in one[last].items() if k != "Clock rate"} == {k: v for k, v in devices[last].items() if k != "Clock rate"}
 
 
@@ -97,7 +97,7 @@ def test_enum_gpu_agrees_with_nvidia_smi(run):
 
 
 def chosen_by(result):
-    """(current, chosen, {device: whether it meets the requirements}) of what set_gpu prints."""
+    """Parses the output of set_gpu: (current, chosen, {device: whether it meets the requirements})."""
     meets = {int(n): how == "meets"
              for n, how in re.findall(r"^Device (\d+): .*: (meets|does not meet) the requirements$", result.out, re.M)}
     current = re.search(r"^ID of the current CUDA device: (\d+)$", result.out, re.M)

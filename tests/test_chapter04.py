@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Chapter 4: sums of vectors against closed forms, and Julia sets against numpy."""
+"""Chapter 4: vector sums compared with closed forms, and Julia sets compared with numpy."""
 import os
 import re
 
@@ -11,11 +11,11 @@ import helpers
 from formulas import julia, red
 
 ENDING = helpers.ending()
-PERIOD = 46341  # the first whole number whose square is no int
+PERIOD = 46341  # the smallest whole number whose square does not fit an int
 
 
 def sums(out):
-    """The a + b = c lines, and the number that "... n more ..." leaves out (or None)."""
+    """The lines a + b = c, and n of the line "... n more ..." (or None)."""
     lines = [tuple(map(int, line)) for line in re.findall(r"^(-?\d+) \+ (-?\d+) = (-?\d+)$", out, re.M)]
     more = re.search(r"^\.\.\. (\d+) more \.\.\.$", out, re.M)
     return lines, int(more[1]) if more else None
@@ -53,7 +53,7 @@ def test_more_elements_than_an_int_counts(run):
 
 
 def random_view(rng):
-    """Options of a Julia set and the same for numpy; c near the edge of the Mandelbrot set, where the
+    """Options of a Julia set, and the same values for numpy. c is near the boundary of the Mandelbrot set, where the
     pictures have the most detail."""
     angle = rng.uniform(0, 2 * np.pi)
     c = (np.exp(1j * angle) / 2 - np.exp(2j * angle) / 4) * rng.uniform(0.95, 1.03)
@@ -67,7 +67,7 @@ def compare_julia(name, path, view, exact):
     if exact:
         helpers.compare(name, helpers.pixels(path), expected)
     else:
-        # What fusing multiply and add moves, see test_programs.py; small pictures have few pixels to average.
+        # For the effect of FMA see test_programs.py. In small pictures single pixels weigh more.
         helpers.compare(name, helpers.pixels(path), expected, mean=10, fraction=0.02 + 4 / view["size"]**2)
 
 
@@ -81,7 +81,7 @@ def test_julia(run, rng, tmp_path, name):
         result = run(f"chapter04/{name}", *arguments, f"--output=julia.{ENDING}", status=0)
         compare_julia(name, tmp_path / f"julia.{ENDING}", view, exact)
         inside = int(re.search(r"(\d+) of (\d+) pixels are in the set", result.out)[1])
-        assert not exact or inside == julia(**view).sum(), arguments  # the program's reference is numpy's
+        assert not exact or inside == julia(**view).sum(), arguments  # the reference of the program gives the same count
 
 
 def test_both_draw_the_same_picture(run, tmp_path):
@@ -93,7 +93,7 @@ def test_both_draw_the_same_picture(run, tmp_path):
 
 @pytest.mark.parametrize("name", ["julia_cpu", "julia_gpu"])
 def test_animation(run, tmp_path, rng, name):
-    """Each frame has its own c: towards the origin and back in 120 frames."""
+    """c moves towards the origin and back in 120 frames."""
     size, frames = rng.randint(30, 90), 4
     run(f"chapter04/{name}", "--animate", f"--frames={frames}", f"--size={size}", f"--output=frame-%04d.{ENDING}", status=0)
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"frame-{i:04}.{ENDING}" for i in range(frames)]
@@ -102,7 +102,7 @@ def test_animation(run, tmp_path, rng, name):
         nearer = f(1) - f(0.1) * (f(1) - np.cos(f(6.2831853) * f(tick) / f(120)))
         view = dict(size=size, real=f(-0.8) * nearer, imag=f(0.156) * nearer)
         expected = red(julia(**view))
-        # numpy's cosine may differ from the C library's in the last bit, and so c.
+        # The cosines of numpy and of the C library, and so c, may differ in the last bit.
         helpers.compare(name, helpers.pixels(tmp_path / f"frame-{tick:04}.{ENDING}"), expected, mean=5, fraction=0.01)
 
 
@@ -128,7 +128,7 @@ def test_frames_need_animate(run, name):
 
 @pytest.mark.parametrize("name", ["julia_cpu", "julia_gpu"])
 def test_portable_pixmap(run, tmp_path, name):
-    """.ppm needs no library, and holds the same picture."""
+    """.ppm needs no library and has the same pixels."""
     run(f"chapter04/{name}", "--size=77", "--output=julia.ppm", status=0)
     with Image.open(tmp_path / "julia.ppm") as picture:
         assert picture.format == "PPM"

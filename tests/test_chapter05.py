@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Chapter 5: sums, dot products and products of matrices, waves and spheres against numpy, and the two
-programs that go wrong on purpose."""
+"""Chapter 5: sums, dot products, matrix products and pictures compared with numpy, and the two programs that are wrong on
+purpose."""
 import os
 import re
 import subprocess
@@ -32,7 +32,7 @@ def test_a_block_has_1024_threads(run):
 
 
 def test_long_vectors(run, rng):
-    # 128 * 128 is the number of threads, 46341 the first number whose square is no int.
+    # 128 * 128 is the number of threads; 46341 is the smallest number whose square does not fit an int.
     for size in [None, 1, 127, 128, 129, 128 * 128 - 1, 128 * 128, 128 * 128 + 1, 46342, rng.randint(46343, 10**6)]:
         result = run("chapter05/add_loop_long_blocks", *([] if size is None else ["--size", size]), status=0)
         assert result.out == f"All {size or 33 * 1024} sums are right.\n"
@@ -62,14 +62,14 @@ def test_dot(run, rng, name):
         result = run(f"chapter05/{name}", *([] if size is None else ["--size", size]), status=0)
         got, expected = map(float, re.search(r"^Does GPU value (\S+) = (\S+)\?$", result.out, re.M).groups())
         n = size or 33 * 1024
-        exact = (n - 1) * n * (2 * n - 1) // 3  # twice the sum of the squares
+        exact = (n - 1) * n * (2 * n - 1) // 3  # twice the sum of the squares below n
         assert expected == float(f"{exact:.6g}")
-        assert abs(got - exact) <= 1e-4 * exact  # six digits, and what the program itself allows for rounding
+        assert abs(got - exact) <= 1e-4 * exact  # six printed digits, and the program's rounding limit
         assert name == "dot" or f"\n{4 * n} bytes came back\n" in result.out
 
 
 def lines_with(program, text):
-    """Numbers of the source lines of a program that contain the text."""
+    """The numbers of the source lines of a program that contain the text."""
     source = (helpers.ROOT / f"{program}.cu").read_text().splitlines()
     return [number for number, line in enumerate(source, 1) if text in line]
 
@@ -77,7 +77,7 @@ def lines_with(program, text):
 @pytest.mark.backend("cpu")
 @pytest.mark.parametrize("schedule", ["forward", "reverse", "random:1", "random:2"])
 def test_wrong_barrier_is_named(run, rng, schedule):
-    """Where half of the threads wait, and where the others were last."""
+    """The message names the line where half of the threads wait and the last barrier of the others."""
     right, wrong = lines_with("chapter05/dot_wrong_barrier", "__syncthreads();")
     for size in 1, 33 * 1024, rng.randint(2, 10**5):
         result = run("chapter05/dot_wrong_barrier", "--size", size, status=1, env={"CUDA_CPU_SCHEDULE": schedule})
@@ -88,7 +88,7 @@ def test_wrong_barrier_is_named(run, rng, schedule):
 
 
 def test_wrong_barrier_ends_in_time(tmp_path):
-    """A process that does not go on is ended. Here it hangs, before its kernel, on a full pipe."""
+    """A process that hangs is ended after the time limit. Here it hangs before its kernel, because its pipe is full."""
     read, write = os.pipe()
     os.set_blocking(write, False)
     try:
@@ -100,13 +100,13 @@ def test_wrong_barrier_ends_in_time(tmp_path):
     os.close(write)
     assert result.status == 1
     assert result.errors == ["dot_wrong_barrier: ended after 1 s: the threads wait for each other"]
-    with open(read, "rb") as pipe:  # its end shows that no process is left that could write
+    with open(read, "rb") as pipe:  # end of file: no process has the pipe open for writing
         assert set(pipe.read()) == {ord("x")}
 
 
 @pytest.mark.backend("gpu")
 def test_wrong_barrier_on_a_gpu(run):
-    """Whatever the hardware does, the status is 1, within the time limit."""
+    """The behaviour is undefined, but the exit status is 1, within the time limit."""
     result = run("chapter05/dot_wrong_barrier", "--time-limit", 30, status=1, timeout=60)
     assert result.errors and result.out.startswith("Half of the threads")
 
@@ -123,8 +123,8 @@ def test_spheres(run, tmp_path, size):
 @pytest.mark.backend("cpu")
 @pytest.mark.parametrize("schedule", ["forward", "reverse", *(f"random:{i}" for i in range(10))])
 def test_spheres_without_the_barrier(run, tmp_path, schedule):
-    """Of two opposite threads of a block the first one reads what is not there yet: half of the pixels are
-    black, whatever the order."""
+    """Of two opposite threads of a block, the one that runs first reads an element that is not written yet. In every order,
+    half of the pixels are black."""
     size = 1024 if schedule == "forward" else 64
     result = run("chapter05/shared_bitmap", "--no-sync", "--size", size, f"--output=spheres.{ENDING}", status=1,
                  env={"CUDA_CPU_SCHEDULE": schedule})
@@ -135,10 +135,10 @@ def test_spheres_without_the_barrier(run, tmp_path, schedule):
     assert (got[early] == 0).all()
     opposite = early.reshape(size // 16, 16, size // 16, 16)[:, ::-1, :, ::-1].reshape(size, size)
     assert not (early & opposite).any()
-    # Both of a pair are right only where the one that is lost would have been black, or as good as.
+    # Both pixels of a pair are right only where the wrong one should be black or nearly black.
     dark = ((right <= 1) | (right.reshape(size // 16, 16, size // 16, 16, 3)[:, ::-1, :, ::-1].reshape(right.shape) <= 1)).all(axis=2)
     assert (early | opposite | dark).all()
-    lower = np.arange(size)[::-1, None] % 16 < 8  # the rows of a tile whose threads come first
+    lower = np.arange(size)[::-1, None] % 16 < 8  # the rows whose threads run first in forward order
     if schedule in ("forward", "reverse"):
         assert not (early & (lower if schedule == "reverse" else ~lower)).any()
 
@@ -152,7 +152,7 @@ def test_racecheck_sees_that_the_barrier_is_missing(tmp_path):
 
 
 def test_ripple(run, rng, tmp_path):
-    """Every frame, at sizes that fill their blocks and sizes that do not."""
+    """Every frame, with sizes that are multiples of a block and sizes that are not."""
     for size in [1, 2, 15, 16, 17, 100, rng.randint(101, 300)]:
         folder = tmp_path / str(size)
         folder.mkdir()
@@ -194,7 +194,7 @@ def test_bank_conflicts(run):
 
 @pytest.mark.parametrize("shared", [None, 0, 1000, 8192, 49152])
 def test_occupancy(run, shared):
-    """The counts from the limits that the program prints; registers are a limit on a GPU alone."""
+    """The numbers of blocks follow from the printed limits. Registers are a limit only on a GPU."""
     out = run("chapter05/occupancy", *([] if shared is None else ["--shared", shared]), status=0).out
     shared = 16384 if shared is None else shared
     most_blocks, threads, _, bytes_ = map(int, re.search(
@@ -239,7 +239,7 @@ def test_products(run, rng, name):
 
 @pytest.mark.parametrize("name", ["matmul_cpu", "matmul_gmem", "matmul_shared"])
 def test_wide_products(run, name):
-    """No multiple of a tile; one that is one, 1024, is in every default run."""
+    """A width that is not a multiple of a tile. The default, 1024, is a multiple."""
     assert "The product of the 1000 x 1000 matrices is right.\n" in run(f"chapter05/{name}", "--size", 1000, status=0).out
 
 
@@ -248,7 +248,7 @@ def test_wide_products(run, name):
 
 @pytest.mark.parametrize("kernel", range(9))
 def test_reduction_of_every_size(run, rng, kernel):
-    last = 1300 if helpers.sanitized() else 2600  # up to 11 blocks of the first kernels, 6 of the others
+    last = 1300 if helpers.sanitized() else 2600  # up to 11 blocks in the first kernels, 6 in the others
     out = run("chapter05/reduction", "--every", "--kernel", kernel, "--size", last, "--seed", rng.randrange(10**6), status=0).out
     assert re.fullmatch(rf"{kernel} .+: right for every size from 1 to {last}\n", out)
 
@@ -257,7 +257,7 @@ def rungs_of(out):
     return [int(number) for number in re.findall(r"^ (\d)  .+ yes$", out, re.M)]
 
 
-# 16384 is what a block of the last kernels takes
+# A block of the last kernels reduces 16384 elements.
 @pytest.mark.parametrize("size", [1, 255, 512, 513, 16383, 16384, 16385, 2**18 + 1, "random"])
 def test_reduction(run, rng, size):
     size = rng.randint(5001, 3 * 10**5) if size == "random" else size
@@ -268,8 +268,8 @@ def test_reduction(run, rng, size):
     assert rungs_of(run("chapter05/reduction", "--size", size, "--kernel", kernel, status=0).out) == [kernel]
 
 
-# With more than 16384 * 16384 elements kernel 7 makes a third pass. On the CPU back end those with a barrier for each element
-# take minutes, and 6 and 8, which never make more than two, are given fewer.
+# With more than 16384 * 16384 elements kernel 7 needs a third pass. On the CPU back end the kernels with a barrier for each
+# element take minutes, and kernels 6 and 8, which need at most two passes, get fewer elements.
 @pytest.mark.parametrize("kernel", [pytest.param(k, marks=[] if k >= 6 else pytest.mark.backend("gpu")) for k in range(9)])
 @pytest.mark.xdist_group("much memory")
 def test_long_reduction(run, kernel):
@@ -282,7 +282,7 @@ def test_long_reduction(run, kernel):
 
 @pytest.mark.parametrize("fill", ["random", "equal", "sorted", "signed", "denormal", "nan"])
 def test_dot_of_hard_data(run, rng, fill):
-    """Every rung on data that are hard for a sum, of sizes that fill no block and no vector load."""
+    """Every rung, with data that are difficult to sum and sizes that are no multiple of a block or a vector load."""
     for size in (3, rng.randint(1000, 70000)):
         run("chapter05/dot_ladder", "--size", size, "--fill", fill, "--seed", rng.randrange(10**6), status=0)
     result = run("chapter05/dot_ladder", "--size", 1000, "--fill", fill, "--inject-error", status=1)
@@ -290,6 +290,6 @@ def test_dot_of_hard_data(run, rng, fill):
 
 
 def test_dot_waits_for_all_blocks(run):
-    """The block that adds up is one of many, and the others take long enough to be waited for."""
+    """The block that starts last adds the partial sums of all blocks. Here the others still run, so it must wait."""
     for workers in ("2", "5"):
         run("chapter05/dot_ladder", "--size", 4 << 20, "--kernel", 4, status=0, env={"CUDA_CPU_WORKERS": workers})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Chapter 6: spheres against numpy, constants and elapsed times against closed forms."""
+"""Chapter 6: spheres compared with numpy, constant scalars and timed kernels compared with closed forms."""
 import re
 
 import numpy as np
@@ -9,14 +9,14 @@ import helpers
 from formulas import random_bits, random_floats, ray, spheres, turned
 
 ENDING = helpers.ending()
-# A GPU fuses multiplications with additions, so a colour that lies between two levels can come out as either,
-# and where two spheres meet the other one can be seen.
+# On a GPU, FMA changes the rounding: a colour may differ by one level, and where two spheres intersect the other one may be
+# the nearest.
 LIMITS = {} if helpers.backend() == "cpu" else dict(mean=0.01, worst=1, fraction=1e-5)
 STILLS = ["ray", "ray_noconst"]
 
 
 def draw(run, tmp_path, name, *options, **given):
-    """The picture that a program draws with --option=value for each of `given`."""
+    """The picture that a program draws with --option=value for each item of `given`, and the result of the run."""
     arguments = [f"--{option}={value}" for option, value in given.items()]
     result = run(f"chapter06/{name}", *options, *arguments, f"--output={name}.{ENDING}", status=0)
     return helpers.pixels(tmp_path / f"{name}.{ENDING}"), result
@@ -34,7 +34,7 @@ def test_spheres(run, rng, tmp_path, name):
 
 
 def test_same_seed_same_picture(run, rng, tmp_path):
-    """Constant or global memory: not one pixel of difference, also on a GPU. Another seed, another picture."""
+    """ray (constant memory) and ray_noconst (global memory) draw identical pictures; another seed draws another one."""
     seed = rng.randrange(1, 1 << 63)
     for seed in seed, seed + 1:
         ray_picture, noconst_picture = (draw(run, tmp_path, name, seed=seed, size=333, spheres=100)[0] for name in STILLS)
@@ -44,14 +44,14 @@ def test_same_seed_same_picture(run, rng, tmp_path):
 
 
 def overlapping(rng, front):
-    """A seed with which two spheres overlap, the one of that number well in front of the other, and the point
-    in the middle of what they share."""
+    """A seed for two overlapping spheres of which number `front` is well in front of the other one; the two spheres; and the
+    centre of their overlap."""
     while True:
         seed = rng.randrange(1 << 63)
         pair = spheres(2, seed).astype(float)
         (x, y), radii = pair[:, 3:5].T, pair[:, 6]
         distance = np.hypot(x[1] - x[0], y[1] - y[0])
-        # On the line between the centres: the middle of what lies in both discs
+        # The middle of the overlap of both discs, on the line between their centres
         middle = (max(-radii[0], distance - radii[1]) + min(radii[0], distance + radii[1])) / 2
         point = np.array([x[0] + (x[1] - x[0]) * middle / distance, y[0] + (y[1] - y[0]) * middle / distance])
         apart = pair[front, 5] - pair[1 - front, 5]
@@ -62,11 +62,11 @@ def overlapping(rng, front):
 @pytest.mark.parametrize("front", [0, 1])
 @pytest.mark.parametrize("name", STILLS)
 def test_nearest_sphere_wins(run, rng, tmp_path, name, front):
-    """Whichever is drawn first: where two spheres overlap, the colour is that of the one in front."""
+    """Where two spheres overlap, the colour is that of the nearer one, independent of their order."""
     seed, pair, point = overlapping(rng, front)
     picture, _ = draw(run, tmp_path, name, seed=seed, spheres=2)
     column, row = np.round(point + 512).astype(int)
-    at = np.array([column - 512, row - 512])  # the ray of that pixel
+    at = np.array([column - 512, row - 512])  # the ray through that pixel
     dz = [np.sqrt(sphere[6]**2 - ((sphere[3:5] - at)**2).sum()) for sphere in pair]
     color = {i: 255 * pair[i, :3] * dz[i] / pair[i, 6] for i in (0, 1)}
     assert np.abs(picture[1023 - row, column] - color[front]).max() <= 1.001, (seed, color)
@@ -75,7 +75,7 @@ def test_nearest_sphere_wins(run, rng, tmp_path, name, front):
 @pytest.mark.parametrize("name, label", [("ray", "Time to generate"), ("ray_noconst", "Time to generate"),
                                          ("ray_animated", "Average Time per frame")])
 def test_times(run, tmp_path, name, label):
-    """The book's figure, and the kernel alone with its rate: 7 operations for each pixel and sphere."""
+    """The book's figure, and the time and rate of the kernel alone: 7 operations for each pixel and sphere."""
     more = dict(frames=2) if name == "ray_animated" else {}
     _, result = draw(run, tmp_path, name, size=400, spheres=50, **more)
     assert re.search(rf"^{label}:  \d+\.\d ms$", result.out, re.M), str(result)
@@ -96,7 +96,7 @@ def test_moving_spheres(run, rng, tmp_path):
     size, count, seed = rng.randint(20, 200), rng.randint(5, 60), rng.randrange(1 << 63)
     scene = spheres(count, seed)
     for tick, picture in enumerate(frames(run, tmp_path, 7, size=size, spheres=count, seed=seed)):
-        # numpy's sine may differ from the C library's in the last bit, and so a place in float.
+        # The sines of numpy and of the C library, and so the positions, may differ in the last bit.
         helpers.compare(f"frame {tick}", picture, ray(turned(scene, tick), size), mean=0.01, worst=1, fraction=2e-4)
 
 
@@ -114,7 +114,7 @@ def test_movement_begins_with_the_still_and_comes_back(run, tmp_path):
 
 @pytest.mark.skipif(not helpers.has("WEBP"), reason="needs a build with libwebp")
 def test_animation_in_one_file(run, rng, tmp_path):
-    """As many frames as asked for, without loss."""
+    """All frames, lossless."""
     count = rng.randint(2, 30)
     run("chapter06/ray_animated", "--size=100", f"--frames={count}", "--output=spheres.webp", status=0)
     shown = list(helpers.frames(tmp_path / "spheres.webp"))
@@ -160,5 +160,5 @@ def test_event_timing_has_three_clocks(run):
     out = run("chapter06/event_timing", "--size=100000", status=0).out
     for row in "first launch", "median of later ones":
         returned, done, events = map(float, re.search(rf"^{row} +(\d+\.\d+) ms +(\d+\.\d+) ms +(\d+\.\d+) ms$", out, re.M).groups())
-        assert 0 < returned <= done and events > 0  # on one clock, the end comes after the call
+        assert 0 < returned <= done and events > 0  # both by the host's clock: the call returns before the kernel ends
     assert re.search(r"^Kernel: \d+\.\d{3} ms, \d+\.\d Gop/s$", out, re.M)

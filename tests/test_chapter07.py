@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Chapter 7: temperatures against numpy in double, the palette, textures between and beyond their texels."""
+"""Chapter 7: temperatures compared with numpy in double, the palette, texture filtering and address modes."""
 import json
 import re
 
@@ -14,7 +14,7 @@ HEAT = ["heat_gmem", "heat", "heat_2d"]
 
 
 def run_heat(run, name, **given):
-    """(mean temperature as printed, the largest difference from double, its number of steps, the result)"""
+    """(the printed mean temperature, the largest difference from double, the number of steps checked, the result)"""
     arguments = [f"--{option}={value}" for option, value in given.items()]
     return figures(run(f"chapter07/{name}", *arguments, f"--output={name}.{ENDING}", status=0, timeout=600))
 
@@ -27,7 +27,8 @@ def figures(result):
 
 @pytest.mark.parametrize("frames, iterations", [(1, 1), (1, 90), (1, 91), (3, 1), (2, 91), (10, 90)])
 def test_temperatures(run, tmp_path, frames, iterations):
-    """The three agree to the last bit, with double to 1e-6, and with numpy, also after an odd number of steps."""
+    """The three programs agree exactly with each other, within 1e-6 with double, and with numpy; also after an odd number
+    of steps."""
     size = 1024 if frames * iterations in (1, 90) else 300
     if helpers.sanitized():
         size = min(size, 200)
@@ -45,8 +46,8 @@ def test_temperatures(run, tmp_path, frames, iterations):
 
 
 def check_colors(name, picture, temperatures):
-    """Where a colour changes, a temperature that is off in the last place gives the next one: 10 levels away at
-    most, since the hue turns by whole degrees, and in few places."""
+    """An error in the last bit of a temperature may select the next colour. That differs by at most 10 levels, since the hue
+    changes by whole degrees, and concerns few pixels."""
     helpers.compare(name, picture, formulas.colors(temperatures), mean=0.05, worst=10, fraction=1e-4)
 
 
@@ -54,7 +55,7 @@ def check_colors(name, picture, temperatures):
 def test_default_run_of_450_steps(default_run, name):
     mean, off, steps, _ = figures(default_run(f"chapter07/{name}"))
     assert steps == 450 and off <= 1e-6
-    assert mean == "0.138576413771"  # as numpy has it in float, adding up the same differences
+    assert mean == "0.138576413771"  # computed with numpy in float, from the same differences
 
 
 @pytest.mark.parametrize("size", [1, 2, 15, 16, 17, 48, 333, "random"])
@@ -67,22 +68,22 @@ def test_sizes(run, rng, tmp_path, name, size):
 
 
 def test_heaters_keep_their_temperature(run, tmp_path):
-    """Heaters are where they were, and their heat around them."""
+    """The heaters keep their temperature, and heat spreads around them."""
     run_heat(run, "heat", frames=1, iterations=100)
     picture = helpers.pixels(tmp_path / f"heat.{ENDING}")[::-1]
     assert (picture[400:500, 400:500] == 255).all()  # deep inside the heater
-    assert (picture[850:1000, 20:150] > 200).all()  # the corner that was hot at first
+    assert (picture[850:1000, 20:150] > 200).all()  # the corner that is hot initially
     assert (picture[820:880, 420:480] == picture[850, 450]).all() and picture[850, 450].max() <= 1
     assert picture[100, 100].max() > picture[100, 110].max() > picture[100, 130].max()
 
 
 @pytest.mark.parametrize("name", HEAT)
 def test_long_runs_are_checked_at_their_end(run, name):
-    """2^30 cells are too many to do again: the last frame is."""
+    """The reference computes at most 2^30 cell updates; in longer runs it checks the last frame alone."""
     size = 33
     frames = 3
     steps = run_heat(run, name, size=size, frames=frames, iterations=10000)[2]
-    assert steps == 30000  # affordable
+    assert steps == 30000  # few enough to check them all
     if not helpers.sanitized():
         result = run_heat(run, name, size=200, frames=9, iterations=3000)
         assert result[2] == 3000 and 9 * 3000 * 200**2 > 2**30
@@ -112,7 +113,7 @@ def test_texture_interpolation(run, points):
     x = (np.arange(12 * points) + 0.5) / points - 1
     assert np.abs(rows[:, 0] - x).max() <= 0.0005001
     for column, linear in (1, False), (2, True), (3, False), (4, True):
-        # On an edge of two texels either will do; weights have 8 bits behind the point.
+        # On the edge of two texels either is right. The weights of linear filtering have 8 fraction bits.
         clear = np.abs(x - np.round(x)) > 1e-4 if not linear else np.full(len(x), True)
         off = np.abs(rows[:, column] - interpolated(x, linear))
         assert off[clear].max() <= (17 / 256 + 0.0006 if linear else 0.0005), column
@@ -130,7 +131,7 @@ def test_texture_modes_table(run):
 def test_texture_modes_picture(run, tmp_path, size):
     run("chapter07/texture_modes", f"--size={size}", f"--output=modes.{ENDING}", status=0)
     picture = helpers.pixels(tmp_path / f"modes.{ENDING}")
-    # In the middle of an odd size float decides which texel is nearer, along a row and a column for each edge.
+    # With an odd size, pixels of one row and one column per edge lie exactly between texels: rounding decides.
     helpers.compare(f"texture_modes-{size}", picture, formulas.texture_modes(size), mean=255, worst=0,
                     fraction=0 if size % 2 == 0 else min(1, 50 / size))
 
@@ -146,7 +147,7 @@ def test_pitched_memory(run, columns, rows):
 
 @pytest.mark.parametrize("name", HEAT)
 def test_help_gives_its_own_number_of_frames(run, name):
-    assert re.search(r"--frames=N\s+length of an animation \(default 5\b", run(f"chapter07/{name}", "--help", status=0).out)
+    assert re.search(r"--frames=N\s+number of frames of an animation \(default 5\b", run(f"chapter07/{name}", "--help", status=0).out)
 
 
 # ---- The ladder
@@ -154,15 +155,15 @@ def test_help_gives_its_own_number_of_frames(run, name):
 
 @pytest.mark.parametrize("size", [128, 132, 160, 164, 244, pytest.param(1000, marks=pytest.mark.backend("gpu")), pytest.param(1024, marks=pytest.mark.backend("gpu"))])
 def test_tiles(run, size):
-    """One step, all steps that a margin lasts for, one more, and several exchanges, an odd number of them
-    too; the tiles overlap by more than they must, at 164 and 244 even those that are not neighbours."""
+    """One step; as many steps as the margin of a tile allows; one more; several exchanges of margins, also an odd number. The
+    tiles overlap more than necessary; with 164 and 244, tiles that are not neighbours overlap too."""
     for steps in (1, 8, 9, 17, 43) if size < 200 else (9, 43):
         rows = json.loads(run("chapter07/heat_ladder", "--size", size, "--iterations", steps, "--json", status=0).out)["rows"]
         checked = {row["name"]: row["verified"] for row in rows if row["kind"] == "rung" and not row["skipped"]}
-        assert all(checked.values()) and {"book", "a grid barrier", "tiles"} <= set(checked)
-        assert "tiles that stay" in checked or size > 128 and helpers.backend() == "cpu"  # a host of one core has no room for four
+        assert all(checked.values()) and {"book", "cooperative launch", "temporal blocking"} <= set(checked)
+        assert "persistent kernel" in checked or size > 128 and helpers.backend() == "cpu"  # a host with one core cannot run four blocks at once
 
 
 def test_tiles_need_a_size(run):
     rows = json.loads(run("chapter07/heat_ladder", "--size", 130, "--iterations", 3, "--json", status=0).out)["rows"]
-    assert {row["name"] for row in rows if row["skipped"] == "needs a size from 128 on, a multiple of 4"} == {"tiles", "tiles that stay"}
+    assert {row["name"] for row in rows if row["skipped"] == "needs a size from 128 on, a multiple of 4"} == {"temporal blocking", "persistent kernel"}

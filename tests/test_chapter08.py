@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Chapter 8: pictures that OpenGL draws from memory that kernels write, with and without a window. With
-GL_DEBUG the programs tell every error of OpenGL's and every object that they leave in it, on stderr."""
+"""Chapter 8: pictures that kernels write into OpenGL's memory, with and without a window. With GL_DEBUG set, the programs
+print OpenGL's errors and the OpenGL objects that they did not delete, to stderr."""
 import os
 import pty
 import re
@@ -21,20 +21,20 @@ PROGRAMS = ["basic_interop", "ripple", "heat", "texture_interop"]
 ANIMATIONS = PROGRAMS[1:]
 RIGHT = {"basic_interop": "The picture that OpenGL drew is right.\n", "ripple": "Frame {} is right, as OpenGL drew it.\n",
          "heat": "Largest difference from double, over", "texture_interop": "Frame {} is right, as OpenGL drew it.\n"}
-# A program says once that interop is refused, the CPU back end's own line says by what.
+# When registering is refused, a program prints one line; before it the CPU back end prints its reason.
 REFUSED = r"(cuda on the CPU: cudaGraphicsGLRegister\w+: refused, .*\n)?\w+: CUDA cannot use this OpenGL \(\w+\): copying through the host\n"
 
 
 @pytest.fixture(autouse=True)
 def debug(monkeypatch):
     monkeypatch.setenv("GL_DEBUG", "1")
-    # what the window tests say of Mesa and Xlib goes for EGL as well
+    # As in test_display.py: Mesa and Xlib are not instrumented, which holds for EGL too.
     monkeypatch.setenv("TSAN_OPTIONS", "ignore_noninstrumented_modules=1")
 
 
 def drawn(name, size, ticks):
-    """What numpy says of it, and how far from that a picture may be: by the rounding of values next to a whole
-    number, which those on the diagonals of basic_interop are."""
+    """The picture computed with numpy, and the limits for its comparison: values next to a whole number, such as those on
+    the diagonals of basic_interop, may be truncated to either neighbour."""
     if name == "texture_interop":
         return formulas.squares(size, ticks), {}
     value = formulas.diamonds(size) if name == "basic_interop" else formulas.ripple(size, ticks)
@@ -47,7 +47,7 @@ def drawn(name, size, ticks):
 @pytest.mark.parametrize("refuse", [False, pytest.param(True, marks=pytest.mark.backend("cpu"))], ids=["shared", "refused"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_pictures(run, tmp_path, name, refuse):
-    """By interop and through the host: the same pictures, no error of OpenGL's, nothing left in it."""
+    """Interoperability and copies through the host draw the same pictures, without OpenGL errors or undeleted objects."""
     env = {"CUDA_CPU_GL": "refuse"} if refuse else {}
     for size in 1, 2, 15, 16, 17, 33, 100, 257:
         frames = [] if name == "basic_interop" else ["--frames", 1 + size % 4]
@@ -104,7 +104,8 @@ def start(folder, name, stderr):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("name", ANIMATIONS)
 def test_interrupt(tmp_path, name, number):
-    """Of the animation, which runs once a terminal is told so. What is told has to be read, or the program waits."""
+    """An interrupt during the animation, which has begun when progress is printed to the terminal. The progress must be
+    read, or the program blocks."""
     master, slave = pty.openpty()
     process = start(tmp_path, name, slave)
     os.close(slave)
@@ -114,7 +115,7 @@ def test_interrupt(tmp_path, name, number):
             if b"frame" not in err and b"frame" in more:
                 process.send_signal(number)
             err += more
-    except OSError:  # how the end of a terminal is told
+    except OSError:  # the program has closed the terminal
         pass
     os.close(master)
     out, _ = process.communicate(timeout=60)
@@ -125,7 +126,7 @@ def test_interrupt(tmp_path, name, number):
 
 @pytest.mark.parametrize("name", ANIMATIONS)
 def test_interrupt_at_any_time(tmp_path, name):
-    """Before the animation it ends the program at once, and there is no picture."""
+    """Before the animation begins, an interrupt ends the program at once, without a picture."""
     for wait in 0, 0.01, 0.03, 0.1, 0.3, 1:
         process = start(tmp_path, name, subprocess.PIPE)
         time.sleep(wait)
@@ -140,7 +141,7 @@ def test_interrupt_at_any_time(tmp_path, name):
 @pytest.mark.backend("cpu")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_no_opengl_at_all(run, tmp_path, name):
-    """Neither a window nor a vendor of EGL: one line, waived, nothing written."""
+    """Without a window and without EGL: one line, status 2, no file."""
     result = run(f"chapter08/{name}", "--size", 20, "--output", f"x.{ENDING}", status=2,
                  env={"__EGL_VENDOR_LIBRARY_FILENAMES": "/nowhere"})
     assert result.err == f"{name}: needs OpenGL, and there is neither a window nor a device of EGL\n"
@@ -170,14 +171,14 @@ def test_window(window, name, how):
         first = w.pixels()
         w.wait_for(lambda: (w.pixels() != first).any())
     ENDINGS[how](w)
-    assert RIGHT[name].split("{")[0] in w.end()  # which finds nothing on stderr
+    assert RIGHT[name].split("{")[0] in w.end()  # end() also checks that stderr is empty
 
 
 @needs_window
 @pytest.mark.parametrize("name", ANIMATIONS)
 def test_frames_end_the_window(window, name):
-    few = ["--iterations", 5] if name == "heat" else []  # for sanitizers
-    out = window("--size", 300, "--frames", 300, *few, program=f"chapter08/{name}").end()  # long enough to be seen
+    few = ["--iterations", 5] if name == "heat" else []  # short enough for sanitizers
+    out = window("--size", 300, "--frames", 300, *few, program=f"chapter08/{name}").end()  # long enough for the test to find the window
     assert RIGHT[name].format(299) in out
 
 
@@ -186,14 +187,14 @@ def test_frames_end_the_window(window, name):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_interrupt_of_a_window(window, name, number):
     w = window("--size", 300, program=f"chapter08/{name}")
-    w.wait_for(lambda: w.pixels().any())  # the window is there before there is a picture
+    w.wait_for(lambda: w.pixels().any())  # the window appears before the first picture
     w.process.send_signal(number)
     assert RIGHT[name].split("{")[0] in w.end(128 + number)
 
 
 @needs_window
 def test_a_larger_window_shows_a_larger_picture(window):
-    """glDrawPixels and a textured quad: each pixel twice as large."""
+    """glDrawPixels and a textured quad scale the picture to a window of twice the size."""
     for name in "basic_interop", "texture_interop":
         w = window("--size", 260, *([] if name == "basic_interop" else ["--frames", 100]), program=f"chapter08/{name}")
         w.resize(520, 520)
@@ -210,7 +211,7 @@ def test_a_larger_window_shows_a_larger_picture(window):
 @pytest.mark.backend("cpu")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_refused_in_a_window(window, monkeypatch, name):
-    monkeypatch.setitem(os.environ, "CUDA_CPU_GL", "refuse")  # which helpers.environment() takes out
+    monkeypatch.setitem(os.environ, "CUDA_CPU_GL", "refuse")  # helpers.environment() would remove it, see below
     monkeypatch.setattr(helpers, "PRIVATE", re.compile(r"DISPLAY$"))
     w = window("--size", 300, program=f"chapter08/{name}")
     if name == "basic_interop":
@@ -224,7 +225,7 @@ def test_refused_in_a_window(window, monkeypatch, name):
 @needs_window
 @pytest.mark.parametrize("options", [["-extension", "GLX"]], ids=["no GLX"])
 def test_display_without_opengl(run, x_server, tmp_path, options):
-    """A file then, drawn through EGL."""
+    """A display without OpenGL: the picture is drawn through EGL and written to a file."""
     name, _ = x_server(*options, screen="640x480x24")
     result = run("chapter08/basic_interop", "--size", 100, status=0, env={"DISPLAY": name})
     assert len(result.errors) == 1 and result.err.startswith("basic_interop: no window: ")

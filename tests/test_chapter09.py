@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Chapter 9: histograms of every size and kind of data, and additions that are lost."""
+"""Chapter 9: histograms with many sizes and kinds of data, and lost updates."""
 import os
 import re
 
@@ -26,7 +26,7 @@ def test_default_size(default_run, name):
 @pytest.mark.parametrize("fill", FILLS)
 @pytest.mark.parametrize("name", HISTOGRAMS)
 def test_sizes(run, rng, name, fill):
-    # 256 threads a block, a few blocks: sizes around a block, around a warp and around a word.
+    # Sizes around that of a block (256 threads), of a warp and of a word.
     for size in [1, 7, 8, 9, 31, 33, 255, 256, 257, 1023, 1025, rng.randint(2000, 10**6)]:
         result = run(f"chapter09/{name}", "--size", size, "--fill", fill, "--seed", rng.randrange(10**9), status=0)
         assert total(result) == size
@@ -55,7 +55,7 @@ def test_a_wrong_bin_is_named(run, name):
 @pytest.mark.parametrize("name", HISTOGRAMS)
 @pytest.mark.xdist_group("much memory")
 def test_more_than_32_bits_count(run, name, fill):
-    """With --fill equal one bin holds more than 2^32."""
+    """With --fill equal, one bin counts more than 2^32 bytes."""
     assert total(run(f"chapter09/{name}", "--size", "5G", "--fill", fill, status=0, timeout=600)) == 5 << 30
 
 
@@ -85,8 +85,8 @@ def test_atomic_additions_are_all_there(run, rng):
 @pytest.mark.parametrize("schedule", ["forward", "reverse", "random"])
 @pytest.mark.parametrize("workers", ["1", "2", "7", None])
 def test_plain_additions_are_lost(run, rng, workers, schedule):
-    """In every run at least 31 of 32, on any number of cores and in any order: what the 32 threads of a warp write after
-    they have met is at most one more than the largest x that one of them has read."""
+    """At least 31 of 32 additions are lost, with any number of workers in any order: after the barrier of the warp, each of
+    its 32 threads writes at most the largest x that one of them has read, plus one."""
     env = {"CUDA_CPU_SCHEDULE": f"random:{rng.randrange(10**6)}" if schedule == "random" else schedule}
     for blocks, iterations in (1, 1), (1, 100), (rng.randint(2, 64), rng.randint(2, 100)):
         result = run("chapter09/atomics_race", "--blocks", blocks, "--iterations", iterations, status=0,
@@ -96,5 +96,5 @@ def test_plain_additions_are_lost(run, rng, workers, schedule):
 
 
 def plain(result):
-    """x, and how many additions were lost, of the threads that add plainly to the same x."""
+    """(x, number of lost additions) for the threads that add to the same x without atomics."""
     return tuple(map(int, re.search(r"^x = x \+ 1: +x = (\d+), (\d+) lost", result.out, re.M).groups()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Chapter 10: copies and kernels in streams, whatever the size of the chunks, and their timelines."""
+"""Chapter 10: copies and kernels in streams with many sizes of chunks, and their timelines."""
 import re
 import resource
 import xml.etree.ElementTree as xml
@@ -18,7 +18,7 @@ def name(request):
 
 
 def parts(tmp_path, path="timeline.svg"):
-    """Of each bar of the picture: what it is, its stream, and from when to when (ms)."""
+    """(part, stream, start, end) of each bar of an SVG timeline; times in ms."""
     root = xml.parse(tmp_path / path).getroot()
     assert root.tag == SVG + "svg"
     bars = []
@@ -45,8 +45,8 @@ def test_the_ratio_is_that_of_the_times(default_run, name):
 
 
 def sizes(rng):
-    """(elements, a chunk): one chunk, a part of one, parts at the end, chunks shorter than the 256
-    elements in which the neighbours lie, odd and even numbers of chunks."""
+    """(elements, elements per chunk): one chunk, less than one, a shorter last chunk, chunks shorter than the 256 elements
+    that hold the neighbours, odd and even numbers of chunks."""
     return [(1, 1), (2, 1), (3, 2), (5, 5), (255, 256), (256, 256), (257, 256), (511, 256), (513, 256), (1000, 300), (1000, 999),
             (1000, 1000), (1000, 1001), (1025, 255), (10000, 3333), (rng.randint(1, 10**6), rng.randint(1000, 10**5))]
 
@@ -62,16 +62,16 @@ def test_sizes(run, rng, tmp_path, name):
 
 
 def test_steps_of_a_stream_follow_each_other(run, tmp_path, name):
-    """In each stream up, kernel, down, up, …, none before the one before has ended."""
+    """In each stream: copy up, kernel, copy down, copy up, …; none begins before the previous one has ended."""
     run(f"chapter10/{name}", "--size", 70000, "--chunk", 10000, "--output", "timeline.svg", status=0)
     for stream in range(STREAMS[name]):
         mine = sorted((bar for bar in parts(tmp_path) if bar[1] == stream), key=lambda bar: bar[3])
         assert [bar[0] for bar in mine] == ["copy up", "kernel", "copy down"] * (len(mine) // 3)
-        assert all(a[3] <= b[2] + 0.002 for a, b in zip(mine, mine[1:]))  # rounded to microseconds
+        assert all(a[3] <= b[2] + 0.002 for a, b in zip(mine, mine[1:]))  # the times in the file are rounded to microseconds
 
 
 def test_order_of_the_calls(run, tmp_path):
-    """Bars are drawn in the order of the calls: chunk by chunk, or step by step."""
+    """Bars are drawn in the order of the calls: depth first (chunk by chunk) or breadth first (step by step)."""
     order = {"basic_double_stream": [("copy up", 0), ("kernel", 0), ("copy down", 0), ("copy up", 1), ("kernel", 1), ("copy down", 1)],
              "basic_double_stream_correct": [("copy up", 0), ("copy up", 1), ("kernel", 0), ("kernel", 1), ("copy down", 0), ("copy down", 1)]}
     for name, steps in order.items():
@@ -93,13 +93,13 @@ def test_unwritable(run, tmp_path, name):
     for output in "missing/x.svg", "folder.svg", "full.svg", "/proc/x.svg":
         result = run(f"chapter10/{name}", "--size", 9, "--output", output, status=1)
         assert len(result.errors) == 1 and result.err.startswith(f"{name}: cannot write {output}: "), str(result)
-        # a full disk is noticed when it is written to, all else before anything is done
+        # A full disk is detected when the file is written; all other errors before the work begins.
         assert bool(result.out) == (output == "full.svg"), str(result)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.svg", "full.svg"] and full.is_symlink()
 
 
 def test_older_timeline(run, tmp_path, name):
-    """Replaced when the new one is complete, and only then; a link stays a link."""
+    """An existing file is replaced only when the new one is complete; a symbolic link stays a link."""
     old, link = tmp_path / "old.svg", tmp_path / "link.svg"
     old.write_text("old")
     link.symlink_to("old.svg")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Chapter 11: vectors on the host, and parts of them on any number of devices."""
+"""Chapter 11: dot products from mapped host memory and on several devices, and copies between devices."""
 import os
 import re
 import resource
@@ -13,14 +13,14 @@ DOT = ["multidevice", "portable"]
 
 
 def check_dot(result, size, times=1):
-    exact = (size - 1) * size * (2 * size - 1) // 3  # twice the sum of the squares
+    exact = (size - 1) * size * (2 * size - 1) // 3  # twice the sum of the squares below size
     values = re.findall(r"^Value calculated:  (\S+)$", result.out, re.M)
     assert len(values) == times
     assert all(abs(float(value) - exact) <= 1e-4 * exact for value in values)
 
 
 def enough(gpus):
-    """What makes that many devices, or a skip."""
+    """Environment variables for that many devices; skips the test where there are fewer GPUs."""
     if helpers.backend() == "cpu":
         return {"CUDA_CPU_DEVICES": str(gpus)}
     if helpers.devices() < gpus:
@@ -37,7 +37,7 @@ def test_mapped_memory(run, default_run, rng):
 
 
 def shares(result):
-    """(device, elements) of each device, as printed."""
+    """(device, number of elements) of each device, from the printed lines."""
     lines = re.findall(r"^GPU (\d+): (?:(\d+) elements, .* GB/s|nothing to do)$", result.out, re.M)
     return [(int(device), int(elements or 0)) for device, elements in lines]
 
@@ -45,7 +45,7 @@ def shares(result):
 @pytest.mark.parametrize("name", DOT)
 @pytest.mark.parametrize("gpus", [1, 2, 3, 4, 5])
 def test_parts(run, rng, name, gpus):
-    """Uneven parts, and more devices than elements."""
+    """Parts of different lengths, and more devices than elements."""
     env = enough(gpus)
     for size in [1, 2, 3, 4, 5, 7, 1024, rng.randint(10, 10**6)]:
         result = run(f"chapter11/{name}", "--size", size, "--gpus", gpus, status=0, env=env)
@@ -77,13 +77,13 @@ def test_any_number_of_workers(run, rng, name):
 
 @pytest.mark.parametrize("name", SEVERAL)
 def test_too_few(run, name):
-    """Waived in one line: on one device, and when more are asked for than there are."""
+    """One line and status 2 on a machine with one device, and when --gpus asks for more devices than there are."""
     one = run(f"chapter11/{name}", status=2, env={"CUDA_VISIBLE_DEVICES": "0"})
     assert one.err == f"{name}: needs 2 GPUs, found 1\n" and not one.out
     many = run(f"chapter11/{name}", "--gpus", 64, status=2)
     assert many.err == f"{name}: needs 64 GPUs, found {helpers.devices()}\n" and not many.out
     nine = run(f"chapter11/{name}", "--gpus", 9, status=2, env={"CUDA_VISIBLE_DEVICES": "0,999,1"})
-    assert nine.err == f"{name}: needs 9 GPUs, found 1\n"  # the list ends where a device does not exist
+    assert nine.err == f"{name}: needs 9 GPUs, found 1\n"  # CUDA ignores all devices after one that does not exist
     for gpus in 0, 65, -1:
         result = run(f"chapter11/{name}", "--gpus", gpus, status=64)
         assert result.errors == [f"{name}: --gpus {gpus}: must be a whole number from {1 + (name == 'peer_copy')} to 64"]
@@ -114,8 +114,8 @@ def test_peer_copies(run, rng, gpus):
                                   "chapter10/basic_single_stream", "chapter10/basic_double_stream", "appendix_a/dot", "appendix_a/hashtable_gpu",
                                   "appendix_a/hashtable_cpu"])
 def test_pinned_memory_is_refused(run, path):
-    """With too few addresses for it: one line that has what is needed and what is there. What was printed before names
-    the devices, and nothing else."""
+    """With too small an address space, one line says how much memory is needed and how much is free. Before it, only the
+    names of devices are printed."""
     result = run(path, status=1, limits={resource.RLIMIT_AS: 200 << 20}, env={"CUDA_CPU_DEVICES": "2"})
     named = re.compile(r"CPU back end: .*|(Measured on )?(the )?([Dd]evice \d+|[Hh]ost): .*")
     assert len(result.errors) == 1 and all(named.fullmatch(line) for line in result.out.splitlines()), str(result)
@@ -126,8 +126,8 @@ def test_pinned_memory_is_refused(run, path):
 @pytest.mark.backend("cpu")
 @pytest.mark.skipif(helpers.sanitized(), reason="sanitizers need more addresses than the limit leaves")
 def test_parts_on_all_devices_count_together(run):
-    """Each of the parts would do, but they are all in the memory of this machine."""
-    size = 10 << 20  # 80 MiB for both vectors, and as much on the devices
+    """Each part alone would fit, but on the CPU back end all parts are in the memory of the host."""
+    size = 10 << 20  # 80 MiB for both vectors on the host, and the same on the devices
     for mib, status in (150, 1), (1000, 0):
         result = run("chapter11/multidevice", "--size", size, "--gpus", 4, status=status, limits={resource.RLIMIT_AS: mib << 20},
                      env={"CUDA_CPU_DEVICES": "4", "CUDA_CPU_WORKERS": "1"})
@@ -135,7 +135,7 @@ def test_parts_on_all_devices_count_together(run):
 
 
 def test_a_device_that_disappears(run):
-    """CUDA_VISIBLE_DEVICES ends where it names a device that is not there."""
+    """CUDA ignores the entries of CUDA_VISIBLE_DEVICES after one that does not exist."""
     several = {"1,0": 2, "0,1,-1": 2} if helpers.backend() == "cpu" or helpers.devices() >= 2 else {}
     for visible, count in {"0": 1, "0,999": 1, "0,999,1": 1, "0,none,1": 1, "-1,0": 0, "999,0": 0, "": 0, **several}.items():
         env = {"CUDA_VISIBLE_DEVICES": visible, **({"CUDA_CPU_DEVICES": "2"} if helpers.backend() == "cpu" else {})}

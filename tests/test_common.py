@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Pictures in files, sequences and the preview on a terminal, seen from outside."""
+"""common/: picture files, sequences, the preview on a terminal, lines that every program prints, and the layout of the
+sources."""
+import collections
 import fcntl
 import os
 import pty
@@ -22,14 +24,14 @@ needs_png = pytest.mark.skipif(ENDING != "png", reason="needs a build with libpn
 
 @pytest.fixture
 def draw(run):
-    """draw("--output", "x.png", …): the picture program of tests/common."""
+    """draw("--output", "x.png", …) runs tests/common/picture."""
     def draw(*args, status=0, **more):
         return run(PICTURE, "draw", "--", *args, status=status, **more)
     return draw
 
 
 def gradient(width, height, ticks=0):
-    """What it draws: top row first, as in a file."""
+    """The picture that tests/common/picture draws, top row first as in a file."""
     image = np.zeros((height, width, 3), int)
     image[:, :, 0] = np.arange(width) * 255 // width
     image[:, :, 1] = (np.arange(height) * 255 // height)[::-1, None]
@@ -67,7 +69,7 @@ def test_animation(draw, tmp_path):
 
 
 def on_terminal(cwd, *args, lines=24, columns=80, env=None, stderr=False):
-    """Runs the program with stdout (or stderr) on a terminal of that size; returns what it shows."""
+    """Runs tests/common/picture with stdout (or stderr) on a terminal of that size. Returns the text on the terminal."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     env = helpers.environment({"TERM": "xterm", "COLORTERM": "truecolor", "LC_ALL": "C.UTF-8", "NO_COLOR": "", "LINES": "",
@@ -80,7 +82,7 @@ def on_terminal(cwd, *args, lines=24, columns=80, env=None, stderr=False):
     while True:
         try:
             chunk = os.read(master, 65536)
-        except OSError:  # the other end is closed
+        except OSError:  # the program has closed its end
             break
         if not chunk:
             break
@@ -94,7 +96,7 @@ CELL = re.compile(r"\x1b\[38;2;(\d+);(\d+);(\d+)m(?:\x1b\[48;2;(\d+);(\d+);(\d+)
 
 
 def preview(shown):
-    """The colours of a preview: an array (rows, columns, 3), two rows a line of text."""
+    """The colours of a preview: an array (rows, columns, 3) with two rows per line of text."""
     rows = []
     for line in shown.splitlines()[1:]:
         cells = CELL.findall(line)
@@ -105,25 +107,25 @@ def preview(shown):
     return np.array(rows, int)
 
 
-# Picture, terminal (columns, lines), rows and columns of the preview
+# Size of the picture, size of the terminal (columns, lines), expected size of the preview (rows, columns)
 @pytest.mark.parametrize("size, terminal, expected", [
-    ((12, 8), (80, 24), (8, 12)),        # never enlarged
+    ((12, 8), (80, 24), (8, 12)),        # small pictures are not enlarged
     ((160, 40), (80, 24), (20, 80)),
     ((1000, 100), (200, 60), (8, 80)),   # 80 columns at most
-    ((300, 300), (80, 24), (44, 44)),    # two lines stay free
+    ((300, 300), (80, 24), (44, 44)),    # two lines are left for other text
     ((300, 300), (20, 50), (20, 20)),
     ((5, 3), (80, 24), (3, 5)),          # an odd number of rows
     ((3, 700), (80, 24), (44, 1)),
     ((700, 3), (80, 24), (1, 80)),
     ((50, 50), (1, 1), (1, 1)),
-    ((64, 64), (0, 0), (44, 44)),        # a terminal that does not tell its size
+    ((64, 64), (0, 0), (44, 44)),        # a terminal of unknown size
 ])
 def test_preview(tmp_path, size, terminal, expected):
     shown = on_terminal(tmp_path, "--width", size[0], "--height", size[1], columns=terminal[0], lines=terminal[1])
     colours = preview(shown)
     assert shown.startswith(f"wrote picture.{ENDING} ({size[0]}x{size[1]})\n")
     assert colours.shape == (*expected, 3)
-    # Each cell is the mean of what it covers, so the whole has the mean of the picture.
+    # Each cell has the mean colour of its part of the picture, so the preview has the same mean as the picture.
     picture = gradient(*size)
     assert np.abs(colours.mean(axis=(0, 1)) - picture.mean(axis=(0, 1))).max() < 3
     if size == (160, 40):
@@ -151,7 +153,7 @@ LEVELS = np.array([0, 95, 135, 175, 215, 255])
                                        ({"COLORTERM": "truecolor", "TERM": "screen-256color"}, False),
                                        ({"COLORTERM": "8", "TERM": "screen-256color"}, True)])
 def test_preview_colours(tmp_path, env, cube):
-    """24 bits where the terminal says that it has them, else the nearest colours of the cube of 6 x 6 x 6."""
+    """24-bit colours where the terminal supports them, otherwise the nearest colours of the 6 x 6 x 6 cube."""
     shown = on_terminal(tmp_path, "--width", 64, "--height", 40, env=env)
     picture = gradient(64, 40)
     if not cube:
@@ -172,7 +174,7 @@ def test_preview_colours(tmp_path, env, cube):
                                          ({"LC_ALL": "xx_XX.UTF-8"}, True), ({"LC_ALL": "xx_XX.utf8"}, True),  # not installed
                                          ({"LC_ALL": "xx_XX.ISO-8859-1", "LANG": "C.UTF-8"}, False)])
 def test_preview_locale(tmp_path, env, halves):
-    """Where the locale has no half blocks the preview is made of spaces, and so is half as fine from top to bottom."""
+    """Without UTF-8 there are no half blocks: the preview consists of spaces, with half the vertical resolution."""
     shown = on_terminal(tmp_path, "--width", 40, "--height", 20, env=env)
     picture = gradient(40, 20)
     if halves:
@@ -196,7 +198,7 @@ def test_progress(tmp_path):
 @needs_png
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interrupted(tmp_path, number):
-    """An interrupt while a file is written leaves the old file and nothing else."""
+    """An interrupt while a file is written leaves the old file unchanged and no temporary file."""
     (tmp_path / "x.png").write_text("keep")
     command = [helpers.BIN / PICTURE, "draw", "--", "--noise", "--width", "6000", "--height", "6000",
                "--output", "x.png"]
@@ -216,7 +218,7 @@ def test_interrupted(tmp_path, number):
 
 @needs_png
 def test_ignored_interrupt(tmp_path):
-    """Under nohup and the like a program is not to be ended by what was switched off."""
+    """A signal that is ignored, as under nohup, does not end the program."""
     command = [helpers.BIN / PICTURE, "draw", "--", "--noise", "--width", "2000", "--height", "2000"]
     process = subprocess.Popen(command, cwd=tmp_path, env=helpers.environment(), stdout=subprocess.DEVNULL,
                                preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
@@ -228,7 +230,7 @@ def test_ignored_interrupt(tmp_path):
 
 
 def test_lost_output(draw, tmp_path):
-    """The picture is whole, but the word that it is did not arrive."""
+    """The picture is complete, but the message about it could not be written."""
     with open("/dev/full", "w") as full:
         result = draw(status=1, stdout=full)
     assert result.errors == ["picture: cannot write to stdout: No space left on device"]
@@ -243,12 +245,12 @@ def test_same_noise_for_a_seed(draw, tmp_path, rng):
     assert a == b != c
 
 
-# ---- What every program says of its times, and -h
+# ---- The device that times are measured on, and -h
 
 
 def test_times_have_a_device(program, run):
-    """A program that prints times or rates first says once what they were measured on, and on the CPU back end that they
-    are a CPU's. The rates that enum_gpu prints are properties of a device and not measured."""
+    """Before times or rates, a program prints once what they are measured on, and on the CPU back end that they are CPU
+    times. The rates that enum_gpu prints are device properties, not measurements."""
     lines = run(program, *program.small, status=program.status).out.splitlines()
     times = [i for i, line in enumerate(lines) if helpers.MEASURED.search(line) or helpers.TIMED.match(line)]
     named = [i for i, line in enumerate(lines) if re.match(r"Measured on (device \d+|the host): \S", line)]
@@ -284,3 +286,89 @@ def test_help_says_what_mouse_and_keys_do(picture_program, run):
     expected = ["Esc", "q", "close button"]
     expected += ["drag"] * ("click_drag(" in picture_program.source) + ["space"] * ("key_press(" in picture_program.source)
     assert not [word for word in expected if not re.search(rf"\b{word}", text)], text
+
+
+# ---- The sources of common/ and of the programs
+
+
+COMMON = helpers.ROOT / "common"
+LESSONS = sorted(path for folder in helpers.ROOT.glob("chapter??") for path in folder.glob("*.cu")) + \
+    sorted((helpers.ROOT / "appendix_a").glob("*.cu"))
+HEADERS = sorted({path for lesson in LESSONS for path in lesson.parent.glob("*.h")})
+
+
+def included(path):
+    """The files that a source includes with #include "…"."""
+    names = re.findall(r'^#include "([^"]+)"', path.read_text(), re.M)
+    return [(path.parent / name).resolve() for name in names]
+
+
+def test_top_of_common_holds_what_programs_include():
+    """Everything else belongs into common/lib. book.h includes some headers for all programs."""
+    used = {file for path in [*LESSONS, *HEADERS, COMMON / "book.h"] for file in included(path)}
+    assert [path.name for path in sorted(COMMON.iterdir()) if path.is_file() and path not in used] == []
+
+
+def test_common_has_no_include_circle():
+    """No header includes itself through others, and common/ includes no file from elsewhere."""
+    def follow(path, above):
+        assert path not in above, " includes ".join(str(p.relative_to(COMMON)) for p in [*above, path])
+        for file in included(path):
+            assert COMMON in file.parents, f"{path.name} includes {file}"
+            follow(file, [*above, path])
+
+    files = [path for path in COMMON.rglob("*") if path.suffix in (".h", ".c")]
+    assert files
+    for path in files:
+        follow(path, [])
+
+
+@pytest.mark.parametrize("path", [*LESSONS, *HEADERS], ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_a_program_is_a_lesson(path):
+    """A program has no test apparatus and no code for one back end, and includes only common/ and files of its chapter."""
+    assert re.findall(r"\b(?:inject_error|HANDLE_NULL|__NVCC__|__CU2CPP__)\b", path.read_text()) == []
+    for file in included(path):
+        assert file.exists() and file.parent in (path.parent, COMMON, COMMON / "proofs"), file
+
+
+FUNCTION = re.compile(r"^[ \t]*((?:[\w:<>,*&]+\s+[*&]*)+)(\w+)\(([^;{}]*)\)(?: const)?\s*\{", re.M)
+TOKEN = re.compile(r"[A-Za-z_]\w*|[\d.]\w*|\S")
+
+
+def functions(text):
+    """(name, normalized parameters and body) of each function of at least four lines, other than kernels and main. Comments
+    and white space are removed and identifiers are numbered, so that copies with other names are equal."""
+    text = re.sub(r"//[^\n]*|/\*.*?\*/|^[ \t]*#.*?$", "", text, flags=re.S | re.M)
+    text = re.sub(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', lambda s: re.sub(r"[{}]", "_", s[0]), text)
+    for found in FUNCTION.finditer(text):
+        end, depth = found.end(), 1
+        while depth > 0 and end < len(text):
+            depth += {"{": 1, "}": -1}.get(text[end], 0)
+            end += 1
+        body = text[found.end():end - 1]
+        lines = sum(bool(line.strip()) for line in body.splitlines())
+        if "__global__" in found[1] or found[1].split()[-1] in ("else", "return") or found[2] == "main" or lines < 4:
+            continue
+        numbers = {}
+        tokens = TOKEN.findall(found[3] + "{" + body)
+        yield found[2], " ".join(str(numbers.setdefault(t, len(numbers))) if t[0].isalpha() or t[0] == "_" else t for t in tokens)
+
+
+def test_copies_of_a_function_are_found():
+    one = "static int f(int a) {\n    // sum\n    int b = a + 1;\n    b *= a;\n    puts(\"}\");\n    return b;\n}\n"
+    same = "template <class T>\nstatic inline int sum(int x) { int y = x + 1;\n y *= x;\n puts(\"}\");\n\n return y;\n}\n"
+    [(name, f)], [(other, g)] = functions(one), functions(same)
+    assert (name, other) == ("f", "sum") and f == g
+    [(_, different)] = functions(one.replace("b *= a", "b *= b"))
+    assert different != f
+    assert not list(functions("__global__ void k(int a) {" + "\na++;" * 9 + "}\nint main(void) {" + "\nf(1);" * 9 + "}\n"))
+
+
+def test_no_function_stands_twice():
+    """What several programs need is in a header of their chapter or in common/proofs. Kernels and main may be repeated."""
+    places = collections.defaultdict(list)
+    for path in [*LESSONS, *HEADERS, *sorted((COMMON / "proofs").glob("*.h"))]:
+        for name, body in functions(path.read_text()):
+            places[body].append(f"{path.parent.name}/{path.name}: {name}")
+    assert len(places) > 150
+    assert [copies for copies in places.values() if len(copies) > 1] == []

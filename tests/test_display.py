@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where frames go: animations in files, and windows under an X server of the tests' own (Xvfb)."""
+"""Animations in files, and windows on an X server that the tests start (Xvfb)."""
 import contextlib
 import os
 import pathlib
@@ -32,17 +32,17 @@ needs_ffmpeg = pytest.mark.skipif(not shutil.which("ffmpeg"), reason="needs ffmp
 needs_window = pytest.mark.skipif(not (helpers.has("GLUT") and X and shutil.which("Xvfb")),
                                   reason="needs a build with freeglut, Xvfb and python3-xlib")
 
-# What holds all frames in one file. The videos that drop colour information come last.
+# Formats that hold all frames in one file. Videos reduce the resolution of the colours.
 WEBP = [pytest.param("webp", marks=needs_webp)]
-# 256 colours a frame, of 61103 in the largest of these. ffmpeg 5 gets within 24 everywhere (mean 3); from 6 on it chooses
-# colours by how different they look, so that dark reds are off by up to 56 (mean 3.9).
+# GIF has 256 colours per frame; the largest of these pictures has 61103. With ffmpeg 5 the error is at most 24 (mean 3). From
+# version 6 on ffmpeg selects colours perceptually: dark reds differ by up to 56 (mean 3.9).
 GIF = {"mean": 4.5, "worst": 64}
 EXACT = WEBP + [pytest.param(ending, marks=needs_ffmpeg) for ending in ("gif", "apng")]
 VIDEOS = [pytest.param(ending, marks=needs_ffmpeg) for ending in ("mp4", "webm", "mkv", "mov", "avi", "mpg")]
 
 
 def deadline(seconds=60):
-    """for _ in deadline(): ... until break; then an error."""
+    """for _ in deadline(): … repeats until break; after `seconds` it is an error."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         yield
@@ -52,14 +52,14 @@ def deadline(seconds=60):
 
 @pytest.fixture
 def draw(run):
-    """draw("--output", "x.webp", …): the picture program of tests/common."""
+    """draw("--output", "x.webp", …) runs tests/common/picture."""
     def draw(*args, status=0, **more):
         return run(PICTURE, "draw", "--", *args, status=status, **more)
     return draw
 
 
 def start(cwd, *args, env=None, **more):
-    """The picture program in the background."""
+    """Starts tests/common/picture in the background."""
     return subprocess.Popen([helpers.BIN / PICTURE, "draw", "--", *map(str, args)], cwd=cwd, text=True,
                             env=helpers.environment(env), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                             start_new_session=True, preexec_fn=helpers.default_signals, **more)
@@ -79,7 +79,7 @@ def frames(path):
 
 
 def padded(image):
-    """A picture with the black that makes the sides of a video even."""
+    """The picture padded with black to even sides, as in a video."""
     return np.pad(image, ((0, image.shape[0] % 2), (0, image.shape[1] % 2), (0, 0)))
 
 
@@ -110,7 +110,7 @@ def test_video(draw, tmp_path, ending, width, height):
     assert os.listdir(tmp_path) == [f"x.{ending}"]
     got = frames(tmp_path / f"x.{ending}")
     assert len(got) == 11
-    for ticks in 0, 10:  # small pictures lose their colours: one sample for four pixels
+    for ticks in 0, 10:  # videos have one colour sample for 2 x 2 pixels, which distorts small pictures
         helpers.compare(ending, got[ticks], padded(gradient(width, height, ticks)), mean=6 if width > 100 else 60, worst=255)
 
 
@@ -146,9 +146,9 @@ def test_sequence_of_a_format_that_moves(draw, tmp_path):
 
 @needs_webp
 def test_large_animation_is_stored_with_loss(draw, run, tmp_path):
-    """Exactly where all frames fit into 5 MB as the first does, else with a loss, which the program mentions. A still is
-    exact whatever its size."""
-    size = "--noise", "--width", 300, "--height", 200  # 240 KB a frame
+    """If all frames compress as the first one does and fit into 5 MB, the file is lossless; otherwise it is lossy, and the
+    program says so. A still is lossless at any size."""
+    size = "--noise", "--width", 300, "--height", 200  # 240 KB per frame
     draw(*size, "--animate", "--frames", 15, "--output", "%02d.ppm")
     assert draw(*size, "--animate", "--frames", 15, "--output", "x.webp").out == "wrote x.webp (300x200, 15 frames)\n"
     for i, frame in enumerate(frames(tmp_path / "x.webp")):
@@ -163,7 +163,7 @@ def test_large_animation_is_stored_with_loss(draw, run, tmp_path):
 
 @needs_webp
 def test_loss_is_small(run, tmp_path):
-    """Less than a level of 256 on average, and few pixels at the edges of the spheres are further off."""
+    """The mean error is less than one level of 256; only few pixels, at the edges of the spheres, differ more."""
     result = run("chapter06/ray_animated", "--frames", 60, status=0)
     assert result.out.count("wrote ray_animated.webp (1024x1024, 60 frames, with loss)\n") == 1
     assert (tmp_path / "ray_animated.webp").stat().st_size < 5e6 / 2
@@ -175,14 +175,14 @@ def test_loss_is_small(run, tmp_path):
 
 @needs_webp
 def test_default_file(draw, tmp_path):
-    """Named after the program, and with 120 frames."""
+    """The default file is named after the program and has 120 frames."""
     assert draw("--animate").out == "wrote picture.webp (12x8, 120 frames)\n"
     got = frames(tmp_path / "picture.webp")
     assert len(got) == 120 and (got[119] == gradient(12, 8, 119) % 256).all()
 
 
 def test_without_ffmpeg(draw, tmp_path):
-    """It is looked for when it is needed. PATH may also name one that does not run."""
+    """Without ffmpeg, or with one that does not work, a format that needs it is refused."""
     tools = tmp_path / "tools"
     tools.mkdir()
     for _ in range(2):
@@ -218,7 +218,7 @@ def test_unwritable(draw, tmp_path, ending, output):
 
 @pytest.mark.parametrize("ending", EXACT + VIDEOS)
 def test_names_that_mean_something_to_ffmpeg(draw, tmp_path, ending):
-    """A colon, a leading dash, a per cent sign, blanks: the name is a name."""
+    """Names with a colon, a leading dash, a per cent sign or blanks, which are not options or URLs for ffmpeg."""
     for name in f"http:a b.{ending}", f"-y.{ending}", f"50%.{ending}", f"a|b'c.{ending}":
         draw("--animate", "--frames", 2, "--width", 32, "--height", 32, f"--output={name}")
         assert os.listdir(tmp_path) == [name]
@@ -236,12 +236,12 @@ def test_link_and_mode_stay(draw, tmp_path, ending):
     assert len(frames(tmp_path / f"x.{ending}")) == 2
 
 
-# ---- The disk is full, ffmpeg dies
+# ---- Full disk, and ffmpeg ends early
 
 
 @pytest.mark.parametrize("ending", ["png", *EXACT, *VIDEOS])
 def test_full_disk(draw, tmp_path, ending):
-    """A limit on the size of a file stands for the disk; the noise does not compress."""
+    """A limit on the file size stands for a full disk. Noise does not compress, so the file exceeds it."""
     if ending == "png" and not helpers.has("PNG"):
         pytest.skip("needs a build with libpng")
     for old in None, b"old":
@@ -262,7 +262,7 @@ def test_full_device(draw, tmp_path, ending):
     assert os.listdir(tmp_path) == [f"x.{ending}"] and os.path.exists("/dev/full")
 
 
-# What a stand-in for ffmpeg does with its input, and what is said of it
+# The script of a stand-in for ffmpeg, and the expected message
 WAYS_TO_DIE = [
     ("head -c 100000 >/dev/null; echo 'out of ink' >&2; echo and more >&2; exit 3", "ffmpeg: out of ink"),
     ("head -c 100000 >/dev/null; exit 3", "ffmpeg: ended with status 3"),
@@ -287,12 +287,12 @@ def test_ffmpeg_dies(draw, tmp_path, script, says):
 
 
 def children(pid):
-    """The processes that a process has started; a minimal system has no ps."""
+    """The child processes of a process. Reads /proc, because a minimal system has no ps."""
     found = []
     for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
             parent = stat.read_text().rsplit(")", 1)[1].split()[1]
-        except OSError:  # it ended meanwhile
+        except OSError:  # the process has ended meanwhile
             continue
         if int(parent) == pid:
             found.append(int(stat.parent.name))
@@ -305,7 +305,7 @@ def test_ffmpeg_is_killed(tmp_path):
     for _ in deadline():
         if children(process.pid) and os.listdir(tmp_path):
             break
-    time.sleep(0.2)  # not its first run, which only asks whether it is there
+    time.sleep(0.2)  # skips the first run of ffmpeg, which only tests whether it works
     [child] = children(process.pid)
     os.kill(child, signal.SIGKILL)
     out, err = process.communicate(timeout=60)
@@ -319,8 +319,8 @@ def test_ffmpeg_is_killed(tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("ending", EXACT + VIDEOS[:1])
 def test_interrupt(tmp_path, ending, number):
-    """The file so far is closed, the exit function runs, the status says which signal it was. As from the
-    keyboard, the signal goes to all processes of the group."""
+    """The file is completed with the frames so far, the exit function runs, and the status names the signal. The signal goes
+    to all processes of the group, as it does from the keyboard."""
     process = start(tmp_path, "--animate", "--slow", "--talk", "--width", 64, "--height", 64, "--frames", 2000, "--output", f"x.{ending}")
     time.sleep(1)
     os.killpg(process.pid, number)
@@ -392,7 +392,7 @@ def test_preview_of_an_animation(tmp_path):
 
 @pytest.fixture(scope="module")
 def x_server():
-    """x_server(*options): the DISPLAY of an X server that ends with the tests."""
+    """x_server(*options) starts an X server, which ends with the tests. Returns its DISPLAY and its process."""
     with contextlib.ExitStack() as stack:
         def x_server(*options, screen="1280x1024x24"):
             read, write = os.pipe()
@@ -410,15 +410,15 @@ def x_server():
 
 @pytest.fixture(scope="module")
 def screen(x_server):
-    """The DISPLAY that the windows of these tests share, one after the other."""
+    """The DISPLAY of the X server that these tests share."""
     return x_server()[0]
 
 
 class Window:
-    """The window of a program, and what a user and a window manager do to it."""
+    """The window of a program, with the actions of a user and of a window manager."""
 
     def __init__(self, name, program, args, cwd):
-        # What Mesa and Xlib leave and share without a lock is theirs.
+        # Leaks and races inside Mesa and Xlib are not faults of the suite.
         env = {"DISPLAY": name, "LSAN_OPTIONS": "detect_leaks=0", "TSAN_OPTIONS": "ignore_noninstrumented_modules=1"}
         self.process = subprocess.Popen([helpers.BIN / program, *map(str, args)], cwd=cwd, env=helpers.environment(env), text=True,
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -431,7 +431,7 @@ class Window:
             if windows:
                 break
         [self.window] = windows
-        self.window.configure(x=10, y=20)  # as a window manager would: freeglut leaves it to one
+        self.window.configure(x=10, y=20)  # placed as by a window manager, which Xvfb lacks
         self.wait_for(lambda: self.geometry()[:2] == (10, 20))
 
     def __enter__(self):
@@ -466,7 +466,7 @@ class Window:
         return np.frombuffer(data, np.uint8).reshape(height, width, 4)[:, :, 2::-1].astype(int)
 
     def shows(self, expected, **limits):
-        """Waits until the window holds the picture, which takes a moment after it has come or changed."""
+        """Waits until the window shows the picture, which takes a moment after it has opened or changed."""
         end = time.monotonic() + 10
         while True:
             try:
@@ -481,7 +481,7 @@ class Window:
         self.wait_for(lambda: self.size == (width, height))
 
     def point(self, x, y):
-        """Moves the mouse to a place in the window."""
+        """Moves the mouse pointer to a pixel of the window."""
         left, top = self.geometry()[:2]
         xtest.fake_input(self.display, X.MotionNotify, x=left + x, y=top + y)
         self.display.sync()
@@ -498,7 +498,7 @@ class Window:
         self.display.sync()
 
     def close(self):
-        """The message that a window manager sends when its close button is pressed."""
+        """Sends the message that a window manager sends when the close button is pressed."""
         message = event.ClientMessage(window=self.window, client_type=self.display.intern_atom("WM_PROTOCOLS"),
                                       data=(32, [self.display.intern_atom("WM_DELETE_WINDOW"), X.CurrentTime, 0, 0, 0]))
         self.window.send_event(message)
@@ -520,7 +520,7 @@ ENDINGS = {"Esc": lambda w: w.key("Escape"), "q": lambda w: w.key("q"), "close b
 
 @pytest.fixture
 def window(screen, tmp_path):
-    """window("--animate", …): the picture program in a window."""
+    """window("--animate", …) starts tests/common/picture, or another program, in a window."""
     with contextlib.ExitStack() as stack:
         def window(*args, program=PICTURE, name=screen):
             args = ["draw", "--", *args] if program == PICTURE else args
@@ -547,10 +547,10 @@ def test_window(window, kind, how):
 
 @needs_window
 def test_impatient_user(window):
-    """Everything that closes the window at once, while a frame is drawn."""
+    """Several requests to close the window at the same time, while a frame is drawn."""
     for ways in (["Esc"] * 3, ["Esc", "close button", "q"], ["close button"] * 2, ["close button", "q"]):
         w = window("--animate", "--slow", "--talk")
-        w.display.sync = w.display.flush  # does not wait for an answer
+        w.display.sync = w.display.flush  # so the requests are sent without waiting for an answer
         for way in ways:
             ENDINGS[way](w)
         del w.display.sync
@@ -585,7 +585,7 @@ def test_window_of_an_animated_julia(window):
 
 @needs_window
 def test_space_stops_the_spheres(window):
-    """In the middle of their way, and lets them go on."""
+    """The space key stops the animation between two frames; pressed again, it continues."""
     def rests():
         before = w.pixels()
         time.sleep(0.3)
@@ -622,19 +622,19 @@ def test_title_tells_the_frame_rate(window):
 @needs_window
 def test_resizing_keeps_the_aspect(window):
     w = window("--width", 30, "--height", 20)
-    assert w.size == (240, 160)  # eight times as large, so that it can be seen
+    assert w.size == (240, 160)  # a small picture is enlarged, here eight times
     picture = gradient(30, 20)
     w.shows(enlarged(picture, 8))
     for width, height, factor in (400, 160, 8), (240, 300, 8), (300, 200, 10), (30, 20, 1), (600, 100, 5):
         w.resize(width, height)
         expected = np.zeros((height, width, 3), int)
         inner = enlarged(picture, factor)
-        # an odd rest goes to the right and to the top
+        # When the margin is odd, the extra pixel is at the right and at the top.
         left, top = (width - inner.shape[1]) // 2, height - inner.shape[0] - (height - inner.shape[0]) // 2
         expected[top:top + inner.shape[0], left:left + inner.shape[1]] = inner
         w.shows(expected)
     w.resize(1, 1)
-    w.resize(73, 41)  # no whole factor: 61.5 x 41
+    w.resize(73, 41)  # the scale is not a whole number: 61.5 x 41 pixels
     w.wait_for(lambda: (w.pixels()[:, 6:67].max(axis=(0, 2)) > 0).all() and not w.pixels()[:, :5].any() and not w.pixels()[:, 68:].any())
     w.key("q")
     w.end()
@@ -643,8 +643,8 @@ def test_resizing_keeps_the_aspect(window):
 @needs_window
 def test_large_picture_fits_the_screen(window):
     w = window("--width", 3000, "--height", 1000)
-    assert w.size == (1152, 384)  # nine tenths of 1280
-    # every 2.6th pixel is drawn
+    assert w.size == (1152, 384)  # nine tenths of the screen's width, 1280
+    # one pixel of 2.6 is drawn
     w.shows(gradient(1152, 384), mean=1, worst=2)
     w.key("q")
     w.end()
@@ -658,15 +658,15 @@ def test_drag(window):
     assert w.line() == "drag 100 249 100 249\n"
     w.point(150, 40)
     assert w.line() == "drag 100 249 150 259\n"
-    w.point(900, 320)  # outside
+    w.point(900, 320)  # outside the picture
     assert w.line() == "drag 100 249 399 0\n"
     w.button(False)
     assert w.line() == "drag 100 249 399 0\n"
-    w.point(20, 20)  # without the button
+    w.point(20, 20)  # no button pressed
     w.button(True, 3)
-    w.point(30, 30)  # with another one
+    w.point(30, 30)  # another button pressed
     w.button(False, 3)
-    w.resize(800, 900)  # twice as large, bars of 150 below and above
+    w.resize(800, 900)  # the picture is scaled by 2, with bars of 150 pixels above and below
     w.shows(np.zeros((900, 800, 3), int), worst=255, mean=255)
     w.wait_for(lambda: not w.pixels()[:149].any() and w.pixels()[151].any())
     w.point(200, 150)
@@ -684,7 +684,7 @@ def test_drag(window):
 
 @needs_window
 def test_dragging_moves_the_ripple(window):
-    """The rings are round about the place where the mouse was last; the program checks its last frame."""
+    """The rings are centred at the last position of the drag. The program itself checks its last frame."""
     w = window("--size", 256, program="chapter05/ripple")
 
     def rings_about(x, y):
@@ -761,7 +761,7 @@ def test_no_window_although_there_could_be_one(draw, screen, tmp_path, args):
 
 
 def test_dead_display(draw, tmp_path):
-    """One line, and a file instead; but --window has to be one."""
+    """Without a working display one line is printed and a file is written; with --window it is an error."""
     env = {"DISPLAY": ":9999"}
     result = draw("--animate", "--frames", 3, "--talk", env=env)
     why = "failed to open display ':9999'" if helpers.has("GLUT") else "built without freeglut (Debian: freeglut3-dev)"

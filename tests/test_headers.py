@@ -17,6 +17,7 @@ def test_headers():
     (" * Teaches: ", " * Lesson:  ", r"(?s):5: Lesson: is no field.*:2: the header has no Teaches: field"),
     (" * Teaches: ", " Teaches: ", r":5: a line of the header"),
     (" * Book:    3.2.1\n", "", r":2: the header has no Book: field"),
+    (" * Terms:   ", " * Differs: ", r":2: the header has no Terms: field"),
     (" * Book:    3.2.1\n", " * Book:    4.2.1\n", r"Book: \"4.2.1\" does not begin with a section of chapter 3"),
     (" * Book:    3.2.1\n", " * Book:    3.2.1\n * Book:    3.2.1\n", r"Book: is here twice"),
     (" * Run:     ./bin/chapter03/hello_world", " * Run:     ./hello_world", r"Run: must begin with ./bin/chapter03/hello_world"),
@@ -48,8 +49,8 @@ def test_programs_in_reading_order(sources):
             .replace(" */", " * Differs: in one\n *          or two things\n * Needs:   gpus=2, libs=png gl\n */", 1))
     rows = [line.split("\t") for line in run(sources, "scripts/programs.sh", "chapter03").splitlines()]
     assert [r[0][10:] for r in rows] == ["hello_world", "simple_kernel", "d", "c", "b", "a"]
-    assert all(len(r) == 10 for r in rows)
-    assert rows[2][5:] == ["in one or two things", "gpus=2, libs=png gl", "", "", ""]
+    assert all(len(r) == 11 for r in rows)
+    assert rows[2][5:10] == ["in one or two things", "gpus=2, libs=png gl", "", "", ""] and rows[2][10] == rows[0][10] != ""
     assert "chapter03/d:png,gl" in run(sources, "scripts/programs.sh", "--needs")
 
 

@@ -133,7 +133,7 @@ def test_setup_names_what_it_can_not_install_and_goes_on(tmp_path, name, png, nu
     system.remove(png, numpy)
     system.unreachable.write_text(png + "\n")
     log = system.setup("test")
-    assert "could not install %s: without it goes PNG pictures" % png in log
+    assert "could not install %s, which is needed for: PNG pictures" % png in log
     assert "could not install %s" % numpy not in log
     assert "missing: %s\n" % png in system.setup("test")
 

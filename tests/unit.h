@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Unit tests in C, C++ or CUDA: one source, one binary.
+// Unit tests in C, C++ or CUDA. Each source file is a test program.
 //
 //     TEST(adds) { EXPECT(1 + 1 == 2); }
 //
-// prog --list prints the cases, prog NAME… runs those, prog runs all. What follows `--` is left for
-// the cases in unit_arguments, up to NULL. Exit status 0 or 1; each expectation that does not hold
-// is a line `file:line: text` on stderr.
+// prog --list prints the names of the cases, prog NAME… runs those cases, prog runs all of them.
+// Arguments after `--` are in unit_arguments, up to NULL. The exit status is 0 or 1; each failed
+// expectation is a line `file:line: text` on stderr.
 #ifndef TESTS_UNIT_H
 #define TESTS_UNIT_H
 
@@ -27,7 +27,7 @@ static struct unit_case *unit_first, **unit_end = &unit_first;
 static int unit_failures;
 static char **unit_arguments;
 
-// A case. Cases run in the order of the source.
+// Defines a case. Cases run in the order of the source.
 #define TEST(name)                                                                                 \
     static void name##_case(void);                                                                 \
     __attribute__((constructor)) static void name##_add(void) {                                    \
@@ -37,7 +37,7 @@ static char **unit_arguments;
     }                                                                                              \
     static void name##_case(void)
 
-// Records a failure and goes on; the value tells whether it held: if (!EXPECT(p)) return;
+// Records a failure and continues. Returns whether the expectation holds: if (!EXPECT(p)) return;
 #define EXPECT(...) unit_expect((__VA_ARGS__) ? true : false, #__VA_ARGS__, __FILE__, __LINE__)
 
 static inline bool unit_expect(bool holds, const char *text, const char *file, int line) {
@@ -48,7 +48,7 @@ static inline bool unit_expect(bool holds, const char *text, const char *file, i
     return holds;
 }
 
-// What a child process did: its exit status (128 + signal when one killed it) and its output.
+// The exit status of a child process (128 + signal when a signal ended it) and its output.
 struct unit_result {
     int status;
     char out[8192], err[8192];
@@ -60,8 +60,8 @@ static inline void unit_slurp(FILE *file, char *text, size_t size) {
     fclose(file);
 }
 
-// Runs body(arg), then exit(0), in a child: for what ends the program. Call it before anything in
-// this process has started threads.
+// Runs body(arg), then exit(0), in a child process; for code that ends the program. Must be called
+// before this process has started threads.
 static inline struct unit_result unit_child(void (*body)(void *), void *arg) {
     struct unit_result result;
     FILE *out = tmpfile(), *err = tmpfile();

@@ -8,9 +8,9 @@
 #include "../check.h"
 #include "../options.h"
 
-enum { SHOWN = 5 }; // mismatches printed one by one
+enum { SHOWN = 5 }; // mismatches that are printed; the others are only counted
 
-// Whether --inject-error changes element i of n: the one in the middle.
+// Whether --inject-error changes element i of n. It changes the middle one.
 static bool spoiled(size_t i, size_t n) {
     if (!options.inject_error || i != n / 2)
         return false;
@@ -18,7 +18,7 @@ static bool spoiled(size_t i, size_t n) {
     return true;
 }
 
-// Prints the summary line of a check.
+// Prints the summary line of a failed check. Returns whether the check passed.
 static bool report(const char *name, size_t differ, size_t n, size_t allowed) {
     if (n == 0)
         fprintf(stderr, "%s: nothing to check\n", name);
@@ -82,7 +82,7 @@ unsigned char byte_near(double value, double tol, unsigned char got) {
     return got >= floor(value - tol) && got <= floor(value + tol) ? got : (unsigned char)value;
 }
 
-// What the pixels of one picture are compared with: `expected`, or what `expect` says.
+// A picture and what it is compared with: the pixels `expected`, or those that `expect` computes.
 typedef struct {
     const char *name;
     size_t width, pixels;
@@ -90,11 +90,11 @@ typedef struct {
     void (*expect)(size_t x, size_t y, const unsigned char *got, unsigned char *expected);
 } Picture;
 
-// Copies pixel i and the one expected there. Returns whether they differ.
+// Copies pixel i and the expected pixel. Returns whether they differ.
 static bool differs(const Picture *p, size_t i, unsigned char *got, unsigned char *expected) {
     memcpy(got, &p->got[4 * i], 4);
     if (options.inject_error && i == p->pixels / 2)
-        got[3] ^= 0x40; // alpha, since a share of the colours may differ
+        got[3] ^= 0x40; // alpha, because some pixels may differ in colour
     if (p->expect)
         p->expect(i % p->width, i / p->width, got, expected);
     else
@@ -117,7 +117,7 @@ static bool compare(const Picture *p, double fraction_allowed) {
     if (differ <= allowed && wrong_alpha == 0 && p->pixels > 0)
         return true;
     for (size_t i = 0, shown = 0; i < p->pixels && shown < SHOWN; i++)
-        // Where colours alone stay within the limit, show the pixels that do not.
+        // When few enough pixels differ, the check failed because of alpha: show only those pixels.
         if (differs(p, i, got, expected) && (differ > allowed || got[3] != expected[3])) {
             fprintf(stderr, "%s[%zu]: got (%d %d %d %d), expected (%d %d %d %d)\n", p->name, i, got[0],
                     got[1], got[2], got[3], expected[0], expected[1], expected[2], expected[3]);

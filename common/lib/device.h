@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Choosing the device, naming what times are measured on, and refusing sizes beyond the free memory.
-// book.h includes this, after HANDLE_ERROR.
+// select_device and require_memory of book.h, and the lines that name the device behind the times.
+// Only book.h includes this header, after it has defined HANDLE_ERROR.
 #ifndef COMMON_LIB_DEVICE_H
 #define COMMON_LIB_DEVICE_H
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <cuda_runtime.h>
 #include "../options.h"
+#include "error.h"
 #include "memory.h"
 
 // Prints one line per device and ends the program.
@@ -18,7 +22,8 @@ static inline void list_devices(int count) {
     exit(EXIT_SUCCESS);
 }
 
-// Names the device that the times printed below it were measured on.
+// Prints which device the times that follow are measured on, and before the first such line of the
+// CPU back end what its times mean.
 static inline void print_device(int device) {
     static bool said;
     cudaDeviceProp prop;
@@ -29,12 +34,12 @@ static inline void print_device(int device) {
     printf("Measured on device %d: %s\n", device, prop.name);
 }
 
-// The same for times that were measured on the host.
+// The same for times of the host.
 static inline void print_host(void) {
     char line[256], name[256] = "CPU of unknown name";
     FILE *file = fopen("/proc/cpuinfo", "r");
     while (file && fgets(line, sizeof(line), file))
-        if (sscanf(line, "model name : %255[^\n]", name) == 1) // x86 has one, arm64 none
+        if (sscanf(line, "model name : %255[^\n]", name) == 1) // present on x86, missing on arm64
             break;
     if (file)
         fclose(file);
@@ -60,16 +65,12 @@ static inline void use_device(void) {
              count);
     error = cudaSetDevice(options.device);
     if (error == cudaSuccess)
-        error = cudaFree(NULL); // creates the context: a device that is taken shows here
+        error = cudaFree(NULL); // creates the context, which fails when another process has the device
     if (error != cudaSuccess)
         quit(EXIT_FAILURE, "device %d cannot be used: %s (%s)", options.device, cudaGetErrorString(error),
              cudaGetErrorName(error));
 }
 
-// Sets the device that --device asks for (0 when it was not given), after parse_options. Ends the
-// program when --list-devices was given, and with one line when there is no such device, none at
-// all (EXIT_WAIVED), or it cannot be used. A HOST_ONLY program needs none unless it was asked for.
-// A program with TIMES says here what it measures them on.
 static inline void select_device(void) {
     bool host = options.uses & HOST_ONLY;
     if (!host || options.device_given || options.list_devices)
@@ -80,17 +81,7 @@ static inline void select_device(void) {
         print_device(options.device);
 }
 
-static inline void require_free(const char *what, size_t needed, size_t available) {
-    const double gib = 1 << 30;
-    if (needed > available)
-        quit(EXIT_FAILURE, "out of memory: needs %.2f GiB of %s memory, %.2f GiB are free", needed / gib,
-             what, available / gib);
-}
-
-// Ends the program, with one line and EXIT_FAILURE, unless that many bytes of host memory and of the
-// current device's memory are free. malloc alone does not refuse: it promises more than the system
-// has, and the program is killed when it writes there. `device` 0 asks no device; call it once for
-// each device. Memory of a device that shares the host's memory is counted with the host's.
+// The memory of an integrated device is part of the host's memory, so it counts as host memory too.
 static inline void require_memory(size_t host, size_t device) {
     static size_t shared_with_host;
     size_t available = 0, total;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Where pictures go: a window, or a file and a small preview of it when stdout is a terminal.
+// Shows pictures in a window, or writes a file and prints a small preview when stdout is a terminal.
 #define _GNU_SOURCE
 #include <langinfo.h>
 #include <limits.h>
@@ -18,8 +18,8 @@
 #include "../options.h"
 #include "window.h"
 
-static volatile sig_atomic_t animating; // a signal only ends the animation
-static volatile sig_atomic_t caught;    // the one that did
+static volatile sig_atomic_t animating; // while set, a signal ends the animation, not the program
+static volatile sig_atomic_t caught;    // the signal that ended it
 
 static void interrupted(int number) {
     if (animating && !caught) {
@@ -31,7 +31,7 @@ static void interrupted(int number) {
     raise(number);
 }
 
-// Runs at exit, where exit() is not allowed again.
+// Runs at exit, where exit() must not be called again.
 static void leave(int status, void *unused) {
     (void)unused;
     image_discard();
@@ -41,8 +41,8 @@ static void leave(int status, void *unused) {
     }
 }
 
-// From here on no unfinished file stays behind. Takes the signals that end a program, but none that
-// somebody else has taken or switched off.
+// Makes sure that no unfinished file is left when the program ends. Installs handlers for the signals
+// that end a program, except for signals that are ignored (nohup) or already have a handler.
 static void clean_up_at_the_end(void) {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     static bool done;
@@ -65,7 +65,7 @@ static const char *target(bool animation) {
     return name;
 }
 
-// Says why there is no window, and ends the program when there has to be one.
+// Prints why there is no window. Ends the program when --window asked for one.
 static bool no_window(const char *problem) {
     if (options.window == 1)
         quit(EXIT_USAGE, "--window: %s", problem);
@@ -74,7 +74,7 @@ static bool no_window(const char *problem) {
     return false;
 }
 
-// --output decides first, then whether there is a display.
+// Without --window and --no-window, a file is written when --output is given or there is no display.
 static bool use_window(void) {
     const char *display = getenv("DISPLAY");
     bool wanted = options.window < 0 ? !options.output && display && *display : options.window;
@@ -100,14 +100,14 @@ __attribute__((constructor)) static void take_part_in_options(void) {
     check_picture_options = check_options;
 }
 
-// A dimension of the terminal: what the kernel says, else the environment, else the usual.
+// A dimension of the terminal: from the kernel, else from the environment, else the usual value.
 static size_t terminal_size(unsigned short told, const char *variable, size_t usual) {
     const char *text = getenv(variable);
     long value = told ? told : text ? strtol(text, NULL, 10) : 0;
     return value > 0 && value < 10000 ? (size_t)value : usual;
 }
 
-// What the terminal shows of colours.
+// The colours that the terminal can show.
 enum Colours { NO_COLOURS, CUBE, TRUE_COLOUR }; // CUBE: 6 levels each of red, green and blue
 
 static enum Colours terminal_colours(void) {
@@ -119,8 +119,8 @@ static enum Colours terminal_colours(void) {
     return strstr(term, "256color") ? CUBE : NO_COLOURS;
 }
 
-// Whether the user's locale has the characters of Unicode. One that is not installed, as often
-// after ssh, is judged by its name.
+// Whether the user's locale uses UTF-8. When the locale is not installed, which is common after ssh, its
+// name decides.
 static bool locale_is_utf8(void) {
     static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
     locale_t locale = newlocale(LC_CTYPE_MASK, "", NULL);
@@ -137,13 +137,14 @@ static bool locale_is_utf8(void) {
     return false;
 }
 
-// The level of the cube next to a colour of 0 to 255: they are 0, 95, 135, 175, 215 and 255.
+// The index of the cube's level nearest to a colour of 0 to 255. The levels are 0, 95, 135, 175, 215
+// and 255.
 static size_t cube_level(size_t colour) {
     return colour < 48 ? 0 : colour < 115 ? 1 : (colour - 35) / 40;
 }
 
-// The mean colour of cell (x, y) when the picture is divided into columns * rows cells, y = 0 on
-// top, as the colour of text (plane 3) or of the background (4).
+// Sets the terminal's text colour (plane 3) or background colour (plane 4) to the mean colour of cell
+// (x, y), when the picture is divided into columns * rows cells. y = 0 is the top row.
 static void set_colour(int plane, enum Colours colours, const Canvas *canvas, size_t columns, size_t rows,
                        size_t x, size_t y) {
     size_t left = x * canvas->width / columns, right = (x + 1) * canvas->width / columns;
@@ -162,16 +163,16 @@ static void set_colour(int plane, enum Colours colours, const Canvas *canvas, si
                16 + 36 * cube_level(mean[0]) + 6 * cube_level(mean[1]) + cube_level(mean[2]));
 }
 
-// Draws the picture with upper half blocks: two square cells, one over the other, a character.
-// Without Unicode each character is a space on a coloured background: one cell, twice as high as
-// wide.
+// Draws the picture with upper half blocks: each character shows two square cells, one above the
+// other. Without UTF-8 each character is a space on a coloured background: one cell, twice as high
+// as wide.
 static void preview(const Canvas *canvas) {
     enum Colours colours = terminal_colours();
     if (!isatty(STDOUT_FILENO) || !colours)
         return;
     struct winsize window = {0, 0, 0, 0};
     ioctl(STDOUT_FILENO, TIOCGWINSZ, &window);
-    // Two lines stay free, for the one above and the prompt below. Nothing is enlarged.
+    // Leaves two lines for the message above and the prompt below. Small pictures are not enlarged.
     double lines = fmax(1, (double)terminal_size(window.ws_row, "LINES", 24) - 2);
     double across = fmin(80, (double)terminal_size(window.ws_col, "COLUMNS", 80));
     double scale = fmin(1, fmin(across / canvas->width, 2 * lines / canvas->height));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Where pictures go: a window where there is a display, else a file, the one that --output names or
-// one named after the program, and a preview of it on a terminal. Pixels are RGBA, 4 bytes each,
-// the bottom row first, as OpenGL draws them; alpha is not shown.
+// Shows pictures: in a window where there is a display, otherwise in a file (--output, or a name made
+// from the program's), with a preview on a terminal. Pixels are RGBA, 4 bytes each, the bottom row
+// first, as OpenGL draws them; alpha is not shown.
 #ifndef COMMON_LIB_DISPLAY_H
 #define COMMON_LIB_DISPLAY_H
 
@@ -12,36 +12,36 @@
 extern "C" {
 #endif
 
-// A picture, and for an animation what draws it. The functions are called with `data`; NULL: none.
+// A picture, and for an animation the function that draws it. Callbacks get `data` and may be NULL.
 typedef struct Canvas {
     unsigned char *pixels;
     size_t width, height;
     void *data;
-    // Draws frame number ticks, 0 being the first, into the pixels. None: a still.
+    // Draws frame `ticks`, from 0 on, into the pixels. NULL: a still picture.
     void (*frame)(void *data, int ticks);
-    // The mouse has gone from (x0, y0), where its button was pressed, to (x1, y1), and may go on.
-    // Pixels of the picture, y counting upwards as the rows do.
+    // The mouse was dragged from (x0, y0), where its button was pressed, to (x1, y1); called for each
+    // movement. In pixels of the picture, y counting upwards.
     void (*drag)(void *data, int x0, int y0, int x1, int y1);
-    // A key was pressed, none of those that close the window (Esc, q).
+    // A key was pressed, other than Esc and q, which close the window.
     void (*key)(void *data, unsigned char key);
-    // Draws the picture with OpenGL, after gl_context_open(), which sets the two below. Then the
-    // pixels hold what OpenGL has drawn: in a file each frame, after a window was closed the last.
+    // Draws the picture with OpenGL. Needs gl_context_open(), which sets read_back and close below.
+    // The drawn picture is read back into `pixels`: for a file each frame, for a window the last one.
     void (*draw)(void *data);
-    // Frees what draw and frame use of OpenGL, while its context is still there.
+    // Frees the OpenGL objects of draw and frame, while the context still exists.
     void (*release)(void *data);
     void (*read_back)(const struct Canvas *canvas);
     void (*close)(const struct Canvas *canvas);
 } Canvas;
 
-// Opens the window that the canvas will be shown in, so that OpenGL has a context before that.
-// False when there is to be none.
+// Opens the window for the canvas before it is shown, so that OpenGL has a context. Returns false when
+// the picture goes to a file.
 bool display_open_window(const Canvas *canvas);
 
-// Shows the canvas: in a window until it is closed, an animation with at most 60 frames a second;
-// or in a file, an animation with --frames of them. Of these a still format keeps the last, and a
-// numbered sequence each in a file of its own. An error of the file ends the program: one line,
-// EXIT_FAILURE. SIGINT, SIGTERM and SIGHUP end an animation and close its file; the program then
-// goes on to its end, with status 128 + signal in place of 0.
+// Shows the canvas in a window until it is closed, at most 60 frames per second; or writes it to a
+// file, --frames frames of an animation. A still format keeps the last frame; a numbered sequence has
+// one file per frame. A file error ends the program (one line, EXIT_FAILURE). SIGINT, SIGTERM and
+// SIGHUP end an animation and complete its file; the program then continues, and its exit status is
+// 128 + signal instead of 0.
 void display_canvas(const Canvas *canvas);
 
 #ifdef __cplusplus

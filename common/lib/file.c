@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Files that are there whole or not at all.
+// Writes files atomically.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -23,13 +23,13 @@ const char *file_begin(NewFile *file, const char *path, const char *ending) {
         return strerror(errno);
     if (exists && !S_ISREG(status.st_mode))
         return snprintf(file->name, PATH_MAX, "%s", path) < PATH_MAX ? NULL : strerror(ENAMETOOLONG);
-    char *real = realpath(path, NULL); // a link stays a link
+    char *real = realpath(path, NULL); // replaces the target of a symbolic link, not the link
     snprintf(file->target, sizeof(file->target), "%s", real ? real : path);
     free(real);
     const char *slash = strrchr(file->target, '/');
     int length = snprintf(file->name, sizeof(file->name), "%.*s.unfinished-XXXXXX%s",
                           slash ? (int)(slash + 1 - file->target) : 0, file->target, ending);
-    file->temporary = true; // from now on a signal may come
+    file->temporary = true; // before the file exists, so that a signal handler deletes it
     int fd = length < PATH_MAX ? mkostemps(file->name, (int)strlen(ending), O_CLOEXEC) : -1;
     if (fd < 0) {
         file->temporary = false;
@@ -37,7 +37,7 @@ const char *file_begin(NewFile *file, const char *path, const char *ending) {
     }
     mode_t mask = umask(0);
     umask(mask);
-    // not every file system has modes
+    // mkostemps creates files with mode 0600. Some file systems have no modes, so errors are ignored.
     (void)!fchmod(fd, exists ? status.st_mode & 0777 : 0666 & ~mask);
     close(fd);
     return NULL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An OpenGL context: a window's, or one of EGL that draws into memory of its own.
+// An OpenGL context: that of a window, or one from EGL, which draws into a framebuffer object.
 #if HAVE_GL
 #define _GNU_SOURCE
 #define GL_GLEXT_PROTOTYPES
@@ -13,8 +13,8 @@
 #include "gl_context.h"
 #include "../options.h"
 
-// Mesa keeps some of what it allocates. Its libraries stay, so that LeakSanitizer can tell whose
-// that is, and what was allocated in the driver alone is left out; nothing of the suite is.
+// Mesa does not free all that it allocates. Its libraries stay loaded, so that LeakSanitizer can name
+// them and leaks inside the driver can be suppressed. Leaks of the suite are still reported.
 #ifdef __SANITIZE_ADDRESS__
 #include <dlfcn.h>
 #include <link.h>
@@ -66,7 +66,7 @@ static bool open_egl(int cuda_device) {
     EGLint count = 0;
     if (!get_display || !query_devices || !query || !query_devices(64, devices, &count))
         count = 0;
-    // first CUDA's device, then the others
+    // The EGL device that is CUDA's device first, then the others.
     for (int same = 1; same >= 0; same--)
         for (EGLint i = 0; i < count; i++) {
             EGLAttrib number = -1;
@@ -95,7 +95,7 @@ static void check_errors(void) {
              error == GL_OUT_OF_MEMORY ? ", out of memory" : "");
 }
 
-// Draws the canvas into memory and gets its pixels from there.
+// Draws the canvas into a framebuffer object and reads its pixels back.
 static void read_back(const Canvas *canvas) {
     GLsizei width = (GLsizei)canvas->width, height = (GLsizei)canvas->height;
     GLint most = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An OpenGL context (compatibility profile, 3.3 or newer): that of a window, or one without, by
-// EGL.
+// An OpenGL context (compatibility profile, 3.3 or newer): the context of a window, or one without a
+// window, from EGL.
 #ifndef COMMON_LIB_GL_CONTEXT_H
 #define COMMON_LIB_GL_CONTEXT_H
 
@@ -10,13 +10,14 @@
 extern "C" {
 #endif
 
-// Makes a context current for the canvas, whose draw, release, size and pixels are set. It is that
-// of the window which display_canvas will show, where there is to be one; else that of the EGL
-// device which is CUDA's device of this number, or of the first one that works. display_canvas
-// draws with it and closes it. When there is none the program ends with one line and EXIT_WAIVED.
+// Makes a context current for the canvas, whose draw, release, size and pixels are set. If
+// display_canvas will show a window, it is the context of that window; otherwise it belongs to the
+// EGL device that is CUDA's device `cuda_device`, or to the first EGL device that works.
+// display_canvas draws with it and closes it. Without a context the program ends with one line and
+// EXIT_WAIVED.
 //
-// With GL_DEBUG in the environment, what OpenGL has to say of errors goes to stderr, and so does
-// what the program has left in it when the context is closed.
+// With GL_DEBUG in the environment, OpenGL's error messages are printed to stderr, and so are the
+// OpenGL objects that still exist when the context is closed.
 void gl_context_open(Canvas *canvas, int cuda_device);
 
 #ifdef __cplusplus

@@ -23,31 +23,31 @@
 #include "image.h"
 #include "../options.h"
 
-#define RATE 25 // frames a second: whole in GIF's hundredths and in WebP's thousandths
+#define RATE 25 // frames per second; 1/25 s is a whole number of GIF's 1/100 s and WebP's 1/1000 s
 
-// A format is a line of the table below. Its writers return NULL, or the reason of their failure.
+// A row of the table of formats below. add and close return NULL, or the reason of the failure.
 struct format {
     const char *ending;
     const char *(*add)(const unsigned char *pixels); // NULL: not in this build
-    const char *(*close)(void);                      // NULL: nothing is left to do
-    const char *missing;                             // what to say when it is not in this build
-    const char *filter;                              // of ffmpeg; NULL: we write the file
+    const char *(*close)(void);                      // NULL: a format for one picture
+    const char *missing;                             // the message when it is not in this build
+    const char *filter;                              // for ffmpeg; NULL: written without ffmpeg
 };
 
 // The file that is open.
 static struct {
-    const char *path; // as the user calls it
+    const char *path; // as the user gave it
     const struct format *format;
     size_t width, height, frames;
-    FILE *file; // a pipe to ffmpeg, else memory: `data`
+    FILE *file; // a pipe to ffmpeg, or a stream into `data`
     char *data;
     size_t size;
-    NewFile place; // where it is while it is open
-    pid_t ffmpeg;  // its process, when there is one
-    int messages;  // what it says, a file in memory
+    NewFile place; // the temporary file
+    pid_t ffmpeg;  // the process of ffmpeg; 0: none
+    int messages;  // a file in memory for ffmpeg's error messages
 } out;
 
-static bool lossy; // the frames of a .webp are compressed with loss
+static bool lossy; // whether the frames of a .webp are compressed with loss
 
 static const char *add_ppm(const unsigned char *pixels) {
     fprintf(out.file, "P6\n%zu %zu\n255\n", out.width, out.height);
@@ -78,12 +78,12 @@ static const char *add_png(const unsigned char *pixels) {
 #endif
 
 #if HAVE_WEBP
-#define WEBP_EXACT_BYTES 5000000 // an animation that would be longer is compressed with loss
+#define WEBP_EXACT_BYTES 5000000 // a lossless animation would be larger: it is compressed with loss
 
 static WebPMux *webp; // the frames so far
 
-// Without loss at the level that costs least; or `lossy`, where the pixels of ray_animated and
-// ripple are off by less than half a level of 256 on average.
+// Lossless at the fastest level, or lossy. The lossy pixels of ray_animated and ripple differ by less
+// than half a level of 256 on average.
 static bool encode_webp(WebPMemoryWriter *memory, const unsigned char *pixels) {
     WebPConfig config;
     WebPPicture picture;
@@ -115,7 +115,7 @@ static const char *add_webp(const unsigned char *pixels) {
     bool first = !webp;
     WebPMemoryWriterInit(&memory);
     bool good = (webp || (webp = WebPMuxNew())) && encode_webp(&memory, pixels);
-    // The first frame decides for all, so that the picture does not change from frame to frame.
+    // The first frame decides for all frames, so that the quality does not change within the animation.
     if (good && first && out.frames > 1 && memory.size > WEBP_EXACT_BYTES / out.frames) {
         lossy = true;
         good = encode_webp(&memory, pixels);
@@ -145,11 +145,11 @@ static const char *close_webp(void) {
 #define close_webp NULL
 #endif
 
-// Runs ffmpeg with a pipe as its standard input, out.file. It has a process group of its own: an
-// interrupt from the keyboard reaches only this program, which then closes the pipe.
+// Starts ffmpeg with the pipe out.file as its standard input. ffmpeg gets a process group of its own,
+// so that an interrupt from the keyboard reaches only this program, which then closes the pipe.
 static const char *run_ffmpeg(char *const *arguments) {
     int ends[2];
-    signal(SIGPIPE, SIG_IGN); // when ffmpeg dies, writing is to fail, not to kill
+    signal(SIGPIPE, SIG_IGN); // when ffmpeg ends early, writing returns an error
     signal(SIGCHLD, SIG_DFL);
     if (pipe2(ends, O_CLOEXEC) != 0)
         return strerror(errno);
@@ -179,7 +179,7 @@ static const char *close_ffmpeg(void) {
     ssize_t length = pread(out.messages, text + start, sizeof(text) - start - 1, 0);
     close(out.messages);
     text[start + (length > 0 ? (size_t)length : 0)] = '\0';
-    text[strcspn(text, "\n")] = '\0'; // the first message is the cause, others follow from it
+    text[strcspn(text, "\n")] = '\0'; // the first message is the cause; later ones are consequences
     if (status == 0 && !cut_off)
         return NULL;
     if (WIFSIGNALED(status))
@@ -200,10 +200,10 @@ static bool have_ffmpeg(void) {
 static const char *open_ffmpeg(void) {
     char size[48], bits[24], file[PATH_MAX + 8];
     char *arguments[] = {"ffmpeg", "-v", "error", "-xerror", "-y", "-f", "rawvideo",
-                         // the picture: its fourth byte is not looked at
+                         // rgb0: the fourth byte of a pixel is ignored
                          "-pixel_format", "rgb0", "-video_size", size, "-framerate", "25", "-i", "pipe:0",
                          "-vf", (char *)out.format->filter,
-                         // bitexact: two runs give the same file
+                         // bitexact: two runs write the same file
                          "-b:v", bits, "-fflags", "+bitexact", file, NULL};
     sprintf(size, "%zux%zu", out.width, out.height);
     sprintf(bits, "%zu", 500000 + 6 * out.width * out.height);
@@ -219,7 +219,7 @@ static const char *add_ffmpeg(const unsigned char *pixels) {
     return problem ? problem : "ffmpeg: ended too early";
 }
 
-// Most videos have one sample of colour for four pixels, so their sides are even: black is added.
+// Most videos have one colour sample for 2 x 2 pixels, so odd sides are padded with black.
 #define FFMPEG(ending, filter)                                                                               \
     { ending, add_ffmpeg, close_ffmpeg, NULL, "vflip," filter }
 #define VIDEO(ending) FFMPEG(ending, "pad=ceil(iw/2)*2:ceil(ih/2)*2,format=yuv420p")
@@ -314,7 +314,7 @@ static void must(const char *path, const char *problem) {
 
 void image_open(const char *path, size_t width, size_t height, size_t frames) {
     must(path, width == 0 || height == 0 ? "an empty picture" : image_problem(path));
-    signal(SIGXFSZ, SIG_IGN); // writing past a limit on file sizes is to fail, not to kill
+    signal(SIGXFSZ, SIG_IGN); // writing past a file size limit returns an error
     out.path = path;
     out.format = format_of(path);
     out.width = width;
@@ -330,7 +330,7 @@ void image_add(const unsigned char *pixels) {
     must(out.path, out.format->add(pixels));
 }
 
-// Writes what is in memory.
+// Writes the encoded picture from memory to the file.
 static const char *save(void) {
     if (fclose(out.file) != 0)
         return strerror(errno);

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
-// How much memory of the host is free, as Linux tells it.
+// Host memory: how much of it is free, according to Linux, and its allocation.
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include "../options.h"
 #include "memory.h"
 
-// The number that follows `word` in a file (the first one for ""), `missing` when there is none.
+// The number that follows `word` in a file, or the first number when `word` is empty; `missing` when
+// there is none.
 static size_t number_in(const char *path, const char *word, size_t missing) {
     char found[64] = "";
     size_t number = missing;
@@ -30,9 +33,9 @@ static size_t left_of(size_t limit, size_t used) {
     return limit == SIZE_MAX ? SIZE_MAX : limit - smaller(limit, used);
 }
 
-// Files that are cached count as used, but give way.
-static size_t left_in_container(const char *folder, const char *limit, const char *used,
-                                const char *cached) {
+// What a container (control group) may still allocate. The page cache counts as used, but the kernel
+// reclaims it when memory is needed.
+static size_t left_in_container(const char *folder, const char *limit, const char *used, const char *cached) {
     char path[128];
     snprintf(path, sizeof(path), "%s/memory.stat", folder);
     size_t cache = number_in(path, cached, 0);
@@ -45,8 +48,8 @@ static size_t left_in_container(const char *folder, const char *limit, const cha
 size_t free_host_memory(void) {
     size_t kib = number_in("/proc/meminfo", "MemAvailable:", SIZE_MAX);
     size_t left = kib == SIZE_MAX ? SIZE_MAX : kib * 1024;
-    left = smaller(
-        left, left_in_container("/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"));
+    left =
+        smaller(left, left_in_container("/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"));
     left = smaller(left, left_in_container("/sys/fs/cgroup/memory", "memory.limit_in_bytes",
                                            "memory.usage_in_bytes", "total_inactive_file"));
     struct rlimit addresses;
@@ -55,4 +58,20 @@ size_t free_host_memory(void) {
         left = smaller(left, left_of(addresses.rlim_cur, pages * (size_t)sysconf(_SC_PAGESIZE)));
     }
     return left;
+}
+
+void require_free(const char *what, size_t needed, size_t available) {
+    const double gib = 1 << 30;
+    if (needed > available)
+        quit(EXIT_FAILURE, "out of memory: needs %.2f GiB of %s memory, %.2f GiB are free",
+             (double)needed / gib, what, (double)available / gib);
+}
+
+void *allocate_host(size_t n, size_t size) {
+    size_t bytes = n > SIZE_MAX / size ? SIZE_MAX : n * size;
+    require_free("host", bytes, free_host_memory());
+    void *data = malloc(bytes ? bytes : 1); // malloc(0) may return NULL
+    if (!data)
+        quit(EXIT_FAILURE, "out of memory: %zu elements of %zu bytes in host memory", n, size);
+    return data;
 }

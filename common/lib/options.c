@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Command line options over glibc's argp.
+// Command line options, parsed by glibc's argp.
 #define _GNU_SOURCE
 #include <argp.h>
 #include <ctype.h>
@@ -27,18 +27,18 @@ void quit(int status, const char *reason, ...) {
     va_start(values, reason);
     vsnprintf(text, sizeof(text), reason, values);
     va_end(values);
-    for (char *c = text; *c; c++) // a line break in an argument must not break the line
+    for (char *c = text; *c; c++) // an argument may contain line breaks; the message stays one line
         if ((unsigned char)*c < ' ' || *c == 127)
             *c = '?';
     fprintf(stderr, "%s: %s\n", options.program, text);
     exit(status);
 }
 
-// Output that is lost must not end in status 0. Runs at exit, where exit() is not allowed again.
+// Lost output must not end with status 0. Runs at exit, where exit() must not be called again.
 static void check_stdout(void) {
     errno = 0;
     bool lost = fflush(stdout) != 0;
-    if (!lost && ferror(stdout)) // an earlier write; its reason is gone
+    if (!lost && ferror(stdout)) // an earlier write failed; errno is no longer known
         lost = true;
     else if (!lost) // some file systems report a full disk only on close
         lost = close(dup(STDOUT_FILENO)) != 0;
@@ -49,8 +49,9 @@ static void check_stdout(void) {
     }
 }
 
-// Programs run with any of the standard files closed. Left so, the next file opened (a picture, a
-// device) would be taken for it. Writing to this stand-in for stdout fails as it should.
+// A program may be started with a standard file closed. The next file that is opened, such as a
+// picture, would then get its number and receive its output. /dev/null takes its place; for stdout it
+// is opened read-only, so that writing fails and is reported.
 static void open_standard_files(void) {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_RDWR) < 0)
@@ -63,7 +64,7 @@ static long long parse_whole(const char *name, const char *text, long long min, 
     char *end;
     errno = 0;
     long long value = strtoll(text, &end, 10);
-    // strtoll takes white space and a plus sign, which nobody means to write here.
+    // strtoll also accepts leading white space and a plus sign, which are mistakes here.
     bool good = errno == 0 && isdigit((unsigned char)text[text[0] == '-']);
     const char *unit = suffixes && *end ? strchr(units, *end) : NULL;
     if (unit) {
@@ -79,14 +80,14 @@ static long long parse_whole(const char *name, const char *text, long long min, 
 static float parse_float(const char *name, const char *text, float low, float high) {
     char *end;
     float value = strtof(text, &end);
-    // No inf, nan, hexadecimal or white space; overflow is infinite and so out of range.
+    // Refuses inf, nan, hexadecimal numbers and white space. Overflow gives infinity: out of range.
     bool good = end != text && *end == '\0' && text[strspn(text, "0123456789+-.eE")] == '\0';
     if (!good || !(value >= low && value <= high))
         quit(EXIT_USAGE, "--%s %s: must be a number from %g to %g", name, *text ? text : "''", low, high);
     return value;
 }
 
-// The place of a word in a list such as "red|green".
+// The position of a word in a list such as "red|green".
 static int parse_word(const char *name, const char *text, const char *words) {
     const char *word = words;
     for (int place = 0;; place++) {
@@ -148,7 +149,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
     }
     switch (key) {
     case ARGP_KEY_INIT:
-        // Without a stream argp adds no second line to getopt's message, and returns.
+        // Without an error stream argp adds no second line to getopt's message, and does not exit.
         state->err_stream = NULL;
         return 0;
     case ARGP_KEY_ARG:
@@ -192,7 +193,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
     return ARGP_ERR_UNKNOWN;
 }
 
-// The --help text of a program's own option; the caller frees it.
+// The --help text of an option of the program. The caller frees it.
 static char *help_text(const Option *own) {
     char *text = NULL;
     const char *help = own->help, *word = own->words;
@@ -230,7 +231,7 @@ static char *help_text(const Option *own) {
 static char *help_filter(int key, const char *text, void *input) {
     (void)input;
     char *frames;
-    if (key == KEY_FRAMES && asprintf(&frames, text, options.frames) > 0) // the program's default
+    if (key == KEY_FRAMES && asprintf(&frames, text, options.frames) > 0) // inserts the default
         return frames;
     return key != ARGP_KEY_HELP_EXTRA
                ? (char *)text
@@ -242,14 +243,16 @@ static const struct argp_option common[] = {
     {NULL, 0, NULL, 0, "Picture:", 1},
     {"output", KEY_OUTPUT, "FILE", 0,
      "write to FILE, whose ending is the format: .png, .webp, .gif, .mp4 and more; frame-%04d.png: "
-     "each frame in a file (default: a window, or a file here, named after the program)",
+     "each frame in a file (default: a window, or a file in the current folder named after the program)",
      1},
-    {"window", KEY_WINDOW, NULL, 0, "show it in a window; Esc, q or its close button ends the program", 1},
+    {"window", KEY_WINDOW, NULL, 0,
+     "show the picture in a window; Esc, q or its close button ends the program", 1},
     {"no-window", KEY_NO_WINDOW, NULL, 0, "never open a window", 1},
-    {"frames", KEY_FRAMES, "N", 0, "length of an animation (default %zu; in a window until it is closed)", 1},
+    {"frames", KEY_FRAMES, "N", 0,
+     "number of frames of an animation (default %zu; in a window, until it is closed)", 1},
     {NULL, 0, NULL, 0, "Ladder:", 3},
-    {"kernel", KEY_KERNEL, "N", 0, "this rung alone (default: all)", 3},
-    {"json", KEY_JSON, NULL, 0, "print JSON, not a table", 3},
+    {"kernel", KEY_KERNEL, "N", 0, "run this kernel alone, by its number in the table (default: all)", 3},
+    {"json", KEY_JSON, NULL, 0, "print JSON instead of a table", 3},
     {NULL, 0, NULL, 0, "Device and data:", 2},
     {"device", KEY_DEVICE, "N", 0, "run on device N (default 0)", 2},
     {"list-devices", KEY_LIST, NULL, 0, "list the devices and exit", 2},
@@ -277,7 +280,7 @@ void parse_options(int argc, char **argv, const char *doc, unsigned uses, const 
     while (own && own[parse.own_rows].name)
         parse.own_rows++;
     struct argp_option table[parse.own_rows + COMMON + 1];
-    static const char *const argument[] = {NULL, "N", "N", "N", "WORD", "FILE"}; // of each OptionType
+    static const char *const argument[] = {NULL, "N", "N", "N", "WORD", "FILE"}; // by OptionType
     size_t rows = 0;
     for (; rows < parse.own_rows; rows++)
         table[rows] = (struct argp_option){.name = own[rows].name,
@@ -289,7 +292,7 @@ void parse_options(int argc, char **argv, const char *doc, unsigned uses, const 
             table[rows++] = common[i];
     table[rows] = (struct argp_option){.name = NULL};
 
-    // getopt reorders the arguments and calls the program argv[0]: give it a copy to its taste.
+    // getopt reorders the arguments and prints argv[0] in its messages, so it gets a copy.
     char *copy[argc + 2];
     memcpy(copy, argv, ((size_t)argc + 1) * sizeof(*copy));
     copy[0] = program_invocation_short_name;
@@ -298,7 +301,7 @@ void parse_options(int argc, char **argv, const char *doc, unsigned uses, const 
     options.uses = uses;
     const struct argp argp = {table, parse_option, NULL, doc, NULL, help_filter, NULL};
     if (argp_parse(&argp, argc > 0 ? argc : 1, copy, 0, NULL, &parse) != 0)
-        exit(EXIT_USAGE); // getopt has named the option and what is wrong with it
+        exit(EXIT_USAGE); // getopt has printed the message
     for (size_t i = 0; i < parse.own_rows; i++)
         free((char *)table[i].doc);
     if (parse.window && parse.no_window)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The random stream: xoshiro256**, its state filled by splitmix64. Formulas: D. Blackman and
+// The random sequence: xoshiro256**, with its state filled by splitmix64. Formulas: D. Blackman and
 // S. Vigna, "Scrambled linear pseudorandom number generators", ACM Trans. Math. Softw. 47 (2021);
 // G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
 #include <stdbool.h>
@@ -40,7 +40,7 @@ void seed_random(uint64_t seed) {
     seeded = true;
 }
 
-// The stream goes through a local copy, which the compiler keeps in registers.
+// Loops work on a local copy of the state, which the compiler keeps in registers.
 static Stream take_stream(void) {
     if (!seeded)
         seed_random(options.seed);
@@ -54,7 +54,7 @@ uint64_t random_bits(void) {
     return bits;
 }
 
-// 24 bits, all that a float holds: x times the largest of them still rounds to less than x.
+// 24 bits, the precision of a float: the largest value, (1 - 2^-24) x, still rounds to less than x.
 static float scale(uint64_t bits, float x) {
     return (float)(bits >> 40) * 0x1p-24f * x;
 }
@@ -63,7 +63,7 @@ float rnd(float x) {
     return scale(random_bits(), x);
 }
 
-// Every machine that CUDA runs on is little-endian, so bytes and ints come out the same on all.
+// Every machine that CUDA supports is little-endian, so bytes and ints are the same on all of them.
 void random_bytes(void *data, size_t size) {
     Stream local = take_stream();
     unsigned char *out = data;
@@ -86,7 +86,7 @@ void random_floats(float *data, size_t n, float x) {
 }
 
 static void *array(size_t n, size_t size) {
-    // malloc(0) may be NULL, which is not what an empty block means here.
+    // malloc(0) may return NULL, which would look like an error.
     void *data = n > SIZE_MAX / size ? NULL : malloc(n ? n * size : 1);
     if (!data)
         quit(EXIT_FAILURE, "out of memory: %zu random elements of %zu bytes", n, size);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Host threads over POSIX threads.
+// Host threads, as POSIX threads.
 #include <stdlib.h>
 #include <string.h>
 #include "../options.h"

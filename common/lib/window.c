@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A window with a picture in it, over freeglut. The loop is our own, since freeglut's ends the
-// program.
+// A window that shows a picture, made with freeglut. The event loop is our own, because freeglut's
+// glutMainLoop ends the program.
 #include <limits.h>
 #include <math.h>
 #include <setjmp.h>
@@ -18,17 +18,18 @@
 
 static struct {
     const Canvas *canvas;
-    int id;                           // 0: the user has closed it
-    bool done;                        // or wants it to be
-    int rows;                         // of the window
-    int left, bottom, across, upward; // where the picture is in it
+    int id;                           // 0: closed
+    bool done;                        // the user has closed it, or pressed Esc or q
+    int rows;                         // height of the window
+    int left, bottom, across, upward; // position and size of the picture in the window
     bool dragging;
-    int x, y;           // where that began, in the picture
-    double next, since; // when the next frame is due, since when frames are counted, in seconds
+    int x, y;           // where the drag began, in pixels of the picture
+    double next, since; // in seconds: when the next frame is due; when counting frames began
     int frames;
 } window;
 
-// freeglut answers an error by ending the program. Here it goes back to where it was called from.
+// On an error freeglut would end the program. This handler jumps back to the function that called
+// freeglut instead.
 static jmp_buf caller;
 static char reason[256];
 
@@ -61,7 +62,7 @@ const char *window_problem(void) {
     return NULL;
 }
 
-// As large as the window allows, in the middle.
+// Called on a change of the window's size: scales the picture to fit and centres it.
 static void place(int columns, int rows) {
     double scale = fmin((double)columns / window.canvas->width, (double)rows / window.canvas->height);
     window.across = (int)fmax(1, round(window.canvas->width * scale));
@@ -84,7 +85,7 @@ static void draw(void) {
     glutSwapBuffers();
 }
 
-// Whoever closes it: here its context is still there.
+// Called before the window is destroyed, by the user or by us, while its context still exists.
 static void closed(void) {
     window.id = 0;
     window.done = true;
@@ -98,12 +99,12 @@ static void key_pressed(unsigned char key, int x, int y) {
     (void)x;
     (void)y;
     if (key == 27 || key == 'q' || key == 'Q')
-        window.done = true; // destroying it here, twice perhaps, is more than freeglut takes
+        window.done = true; // freeglut fails if the window is destroyed here, perhaps twice
     else if (window.canvas->key)
         window.canvas->key(window.canvas->data, key);
 }
 
-// From a pixel of the window, y = 0 on top, to the one of the picture that is drawn there.
+// Converts a pixel of the window, y = 0 at the top, to the pixel of the picture drawn there.
 static void find_pixel(int *x, int *y) {
     double column = (*x - window.left + 0.5) * window.canvas->width / window.across;
     double row = (window.rows - 1 - *y - window.bottom + 0.5) * window.canvas->height / window.upward;
@@ -148,7 +149,7 @@ const char *window_open(const Canvas *canvas) {
     if (setjmp(caller))
         return reason;
     window.canvas = canvas;
-    // Nine tenths of the screen at most, and nothing so small that it cannot be seen.
+    // At most nine tenths of the screen; small pictures are enlarged.
     double scale = fmin(0.9 * glutGet(GLUT_SCREEN_WIDTH) / window.canvas->width,
                         0.9 * glutGet(GLUT_SCREEN_HEIGHT) / window.canvas->height);
     scale = fmin(scale, fmax(1, floor(256 / fmax(window.canvas->width, window.canvas->height))));
@@ -170,7 +171,7 @@ const char *window_open(const Canvas *canvas) {
     return NULL;
 }
 
-// Called after each frame: there are 60 a second at most, and the title tells how many.
+// Called after each frame: waits, for at most 60 frames per second, and shows the rate in the title.
 static void keep_pace(void) {
     double now = seconds();
     if (now < window.next)

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
-// A window with a picture in it, over freeglut.
+// A window that shows a picture, made with freeglut.
 #ifndef COMMON_LIB_WINDOW_H
 #define COMMON_LIB_WINDOW_H
 
 #include <signal.h>
 #include "display.h"
 
-// Why there can be no window here; NULL when there can.
+// The reason why no window can be opened; NULL when one can.
 const char *window_problem(void);
 
-// Opens a window for the canvas, unless there is one already. Returns a problem, or NULL.
+// Opens a window for the canvas, unless it is open already. Returns NULL, or the reason of the failure.
 const char *window_open(const Canvas *canvas);
 
-// Shows the canvas in its window and comes back when the user has closed it, when *stop is set or,
-// with --frames, after so many frames. Returns a problem, or NULL.
+// Shows the canvas in its window. Returns when the user has closed it, when *stop is set, or after
+// --frames frames if that option was given. Returns NULL, or the reason of the failure.
 const char *window_show(const Canvas *canvas, const volatile sig_atomic_t *stop);
 
 #endif

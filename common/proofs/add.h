@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The vectors that chapters 4 and 5 add, how their sums are printed, and the check of them.
+// Vector addition of chapters 4 and 5: input, output and check of the sums.
 #ifndef COMMON_PROOFS_ADD_H
 #define COMMON_PROOFS_ADD_H
 
 #include "../book.h"
 
-// a[i] = sign * k and b[i] = k * k, where k is i; after 46340, the last k whose square fits an int, k
-// starts again at 0. `sign` is 1 or -1.
+// a[i] = sign * k and b[i] = k * k with k = i % 46341: 46340 is the largest number whose square fits
+// an int. `sign` is 1 or -1.
 static inline void fill_vectors(int *a, int *b, size_t n, int sign) {
     for (size_t i = 0; i < n; i++) {
         int k = i % 46341;
@@ -15,7 +15,7 @@ static inline void fill_vectors(int *a, int *b, size_t n, int sign) {
     }
 }
 
-// Prints a line for each sum; of more than 20 the first and the last five.
+// Prints one line per sum; with more than 20 sums, the first and the last five.
 static inline void print_sums(const int *a, const int *b, const int *c, size_t n) {
     for (size_t i = 0; i < n; i++) {
         if (n > 20 && i == 5) {
@@ -26,7 +26,7 @@ static inline void print_sums(const int *a, const int *b, const int *c, size_t n
     }
 }
 
-// Compares the sums with k * (k + sign), which is sign * k + k * k.
+// Compares the sums with the closed form k * (k + sign) = sign * k + k * k.
 static inline bool check_sums(const char *name, const int *c, size_t n, int sign) {
     int *expected = host_array<int>(n);
     for (size_t i = 0; i < n; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The check of the dot product of a[i] = i and b[i] = 2 i, which chapters 5 and 11 and appendix A
+// Check of the dot product of a[i] = i and b[i] = 2 i, which chapters 5 and 11 and appendix A
 // compute.
 #ifndef COMMON_PROOFS_DOT_H
 #define COMMON_PROOFS_DOT_H
@@ -12,15 +12,16 @@ static inline double expected_dot(size_t n) {
     return x * (x + 1) * (2 * x + 1) / 3;
 }
 
-// Compares a dot product in float with the closed form. `additions` is the number of additions that a
-// product goes through on its way to the result. No product is negative, so a rounding costs at most
-// 2^-24 of the sum; to the additions come three: of a[i] and b[i] (from 2^24 on) and of the product.
+// Compares a dot product in float with the closed form. `additions` is the largest number of
+// additions between a product and the result. No product is negative, so each rounding changes the
+// sum by at most 2^-24 of it. Besides the additions three values are rounded: a[i] and b[i] (from
+// 2^24 on) and the product.
 static inline bool check_dot(const char *name, float c, size_t n, double additions) {
     return check_value(name, c, expected_dot(n), (3 + additions) * 0x1p-24);
 }
 
-// For check_dot: the additions that a product goes through in the kernel of 5.3.1, in its thread, in the
-// tree of its block (log2 of the threads) and on the host, which adds the partial sums of the blocks.
+// The additions for check_dot in the kernel of section 5.3.1: those of a thread, of the tree reduction
+// in its block (log2 of the threads), and of the host, which adds the partial sums of the blocks.
 static inline double tree_additions(size_t n, int blocks, int threads) {
     return ceil(n / ((double)blocks * threads)) + log2(threads) + blocks;
 }

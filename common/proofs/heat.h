@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The heat simulation of chapters 7 and 8: its constants, the heaters and the initial temperatures; and
-// below the line the check of the temperatures.
+// Heat simulation of chapters 7 and 8: constants, heaters and initial temperatures; below the line,
+// the check of the temperatures.
 #ifndef COMMON_PROOFS_HEAT_H
 #define COMMON_PROOFS_HEAT_H
 
@@ -47,8 +47,8 @@ static inline void heat_settings(int argc, char **argv, const char *doc, size_t 
     require_memory(8 * bytes, 5 * bytes);
 }
 
-// Prints the book's figure, and the time of one step without that of the first frame, which warms up.
-// total: ms of all frames; in_steps: ms of the steps in all frames but the first.
+// Prints the book's figure and the time of one step; the first frame is the warm-up and is not part of
+// the latter. total: ms of all frames; in_steps: ms of the steps in all frames but the first.
 static inline void print_frame_times(float total, float in_steps, size_t frames, size_t size, int steps) {
     printf("Average Time per frame:  %3.1f ms\n", total / frames);
     if (frames == 1)
@@ -73,14 +73,14 @@ static inline void spread(double *out, double *in, const float *heaters, size_t 
     }
 }
 
-// Whether the reference computes that many steps within seconds: at most 2^30 cells in all.
+// Whether the reference computes that many steps within seconds: at most 2^30 cell updates in all.
 static inline bool affordable(size_t size, size_t steps) {
     return steps <= ((size_t)1 << 30) / (size * size);
 }
 
-// Compares the temperatures with the reference, `steps` steps in double from `first` on. Temperatures
-// are at most 1, so in each step the device rounds the change of a cell and the new value by at most
-// 2^-25 each. Later steps do not amplify the error, because they only take means.
+// Compares the temperatures with the reference, which computes `steps` steps in double from `first`.
+// Temperatures are at most 1, so in each step the device rounds the change of a cell and the new value
+// by at most 2^-25 each. Later steps do not amplify the error, because they only take means.
 static inline bool check_heat(const float *got, const float *first, const float *heaters, size_t size,
                               size_t steps) {
     size_t cells = size * size;
@@ -103,8 +103,8 @@ static inline bool check_heat(const float *got, const float *first, const float 
     return ok;
 }
 
-// Checks the temperatures in device memory after a number of frames. Where the reference cannot compute
-// all their steps within seconds, it starts from dev_before, the temperatures before the last frame.
+// Checks the temperatures in device memory after a number of frames. When the reference cannot compute
+// all steps within seconds, it starts from dev_before, the temperatures before the last frame.
 // pitch: bytes from row to row of both device arrays.
 static inline bool check_frames(const float *dev_heat, const float *dev_before, size_t pitch, size_t size,
                                 size_t frames, int steps) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The check of the ripple, which chapters 5 and 8 draw.
+// Check of the ripple that chapters 5 and 8 draw.
 #ifndef COMMON_PROOFS_RIPPLE_H
 #define COMMON_PROOFS_RIPPLE_H
 
@@ -19,8 +19,8 @@ static void expect_ripple(size_t x, size_t y, const unsigned char *got, unsigned
     expected[3] = 255;
 }
 
-// Checks frame `ticks` of a ripple with its centre at (x, y). Prints a line when it is right, to which a
-// program may add.
+// Checks frame `ticks` of a ripple with its centre at (x, y), and prints a line when it is right.
+// `addition` is appended to that line.
 static inline bool check_ripple(const unsigned char *pixels, size_t size, float x, float y, int ticks,
                                 const char *addition = "") {
     ripple_x = x;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// book.h and the bitmaps: error checks, choosing the device, pictures from C++. What ends the
-// program, or touches a device, runs in a child.
+// book.h and the bitmaps: error checks, the choice of the device, pictures from C++. Code that ends
+// the program or uses a device runs in a child process.
 #include "../../common/book.h"
 #include "../../common/cpu_anim.h"
 #include "../../common/cpu_bitmap.h"
@@ -17,8 +17,8 @@ static bool is(const char *text, const char *expected) {
     return strcmp(text, expected) == 0;
 }
 
-// What is printed for an error on that line of this file. The CPU back end may say why in a line of
-// its own before it.
+// Whether the last line of stderr is the message of an error on that line of this file. The CPU back
+// end may print a line with its own reason before it.
 static bool is_at(const unit_result &r, int line, const char *rest) {
     char expected[512];
     snprintf(expected, sizeof(expected), "%s:%d: %s\n", __FILE__, line, rest);
@@ -54,9 +54,9 @@ static void too_much(void *pinned) {
         HANDLE_ERROR(cudaHostAlloc(&p, bytes, cudaHostAllocDefault));
     HANDLE_ERROR(cudaMalloc(&p, bytes));
 }
-static const int too_much_line = __LINE__ - 3; // of the pinned one; the other is the next
+static const int too_much_line = __LINE__ - 3; // of cudaHostAlloc; cudaMalloc is on the next line
 
-// One line, on both back ends. That of the CPU back end has both figures.
+// One line on both back ends. On the CPU back end it has the bytes needed and the bytes free.
 TEST(handle_error_of_memory) {
     for (int pinned = 0; pinned < 2; pinned++) {
         unit_result r = in_child(too_much, pinned ? &pinned : NULL);
@@ -85,7 +85,7 @@ static void other_error(void *) {
     void *p;
     EXPECT(cudaMalloc(&p, (size_t)1 << 60) == cudaErrorMemoryAllocation);
     EXPECT(cudaSetDevice(1 << 20) == cudaErrorInvalidDevice);
-    HANDLE_ERROR(cudaErrorMemoryAllocation); // not the one that has had its line
+    HANDLE_ERROR(cudaErrorMemoryAllocation); // not the error that the back end has printed
 }
 static const int other_error_line = __LINE__ - 2;
 
@@ -263,7 +263,7 @@ static void too_large(void *) {
     CPUBitmap bitmap((size_t)1 << 32, (size_t)1 << 31);
 }
 
-// A picture of six pixels of the same grey
+// Whether the file is a picture of six pixels of that grey. Removes it.
 static bool grey(const char *path, int value) {
     unsigned char data[64];
     FILE *file = fopen(path, "rb");

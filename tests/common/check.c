@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Comparisons: what must pass, and above all what must not.
+// Comparisons: results that must pass and results that must fail.
 #include <limits.h>
 #include <math.h>
 #include "../../common/check.h"
@@ -96,7 +96,7 @@ TEST(pixels) {
                          "p: 2 of 100 differ, 1 may\n") == 0);
     r = checked(none_may);
     EXPECT(r.status == 9 && strstr(r.err, "p: 2 of 100 differ\n"));
-    got[4 * 50 + 3] = 191; // alpha never may
+    got[4 * 50 + 3] = 191; // alpha may never differ
     r = checked(all_may);
     EXPECT(r.status == 9);
     EXPECT(strstr(r.err, "p[50]: got (255 255 255 191)") == r.err);
@@ -138,12 +138,12 @@ TEST(picture) {
     got[4 * 99 + 1] = 9; // neither 7 nor 8
     EXPECT(checked(picture_exact).status == 9);
     draw_expected();
-    got[3] = 254; // alpha never may
+    got[3] = 254; // alpha may never differ
     EXPECT(checked(picture_all_may).status == 9);
 }
 
 TEST(bytes) {
-    // value, tolerance, the byte that is there, the one that belongs there
+    // value, tolerance, the actual byte, the expected byte
     static const struct {
         double value, tol;
         unsigned char got, belongs;
@@ -163,7 +163,7 @@ TEST(counts) {
     EXPECT(check_counts("c", c, d, 1) && !check_counts("c", c, c, 0));
 }
 
-static size_t count; // elements of the checks below, which pass
+static size_t count; // number of elements in the checks below
 CHILD(injected_ints, check_ints("x", ints, ints, count))
 CHILD(injected_pixels, check_pixels("x", got, got, count, 1))
 CHILD(injected_picture, check_picture("x", got, count, 1, expect_pixel, 1))
@@ -181,8 +181,7 @@ static void injected_value(void *value) {
     exit(check_value("x", *(float *)value, *(float *)value, 1e30) ? 0 : 9);
 }
 
-// Runs a check that passes; with --inject-error it must fail, and say that and where it changed an
-// element: once per call.
+// Runs a check that passes. With --inject-error it must fail, and print once which element it changed.
 static void expect_injection(void (*body)(void *), void *argument, size_t n) {
     char line[80];
     count = n;
@@ -201,7 +200,7 @@ static void expect_injection(void (*body)(void *), void *argument, size_t n) {
     EXPECT(strstr(r.err, line));
 }
 
-// Whatever the type and the count, and whatever the tolerance, --inject-error makes a check fail.
+// --inject-error makes a check fail for every type, count and tolerance.
 TEST(injection_is_caught) {
     unsigned long long counts[5] = {0, 1, ~0ull, 1ull << 40, 7};
     float values[] = {0, -2.5f, 1e-30f, 1e30f};
@@ -222,7 +221,7 @@ TEST(injection_is_caught) {
         expect_injection(injected_picture, NULL, n);
 }
 
-// Two checks: each changes an element of its own.
+// Of two checks each changes an element.
 static void check_twice(void *unused) {
     (void)unused;
     bool first = check_ints("a", ints, ints, 8), second = check_ints("b", ints, ints, 8);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The palette, and the kernels that paint with it.
+// The palette and the kernels that use it.
 #include "../../common/book.h"
 #include "../../common/color.h"
 #include "../unit.h"
 #include <math.h>
 #include <string.h>
 
-// Lightness, and the hue it has: cyan at 0, once round until 1.
+// Values and their colours. The hue is cyan (180 degrees) at 0 and turns once around until 1.
 static const struct {
     float value;
     unsigned char color[4];
@@ -57,7 +57,7 @@ TEST(colors_of_rows_with_a_pitch) {
     HANDLE_ERROR(cudaDeviceSynchronize());
     for (int i = 0; i < WIDTH * HEIGHT; i++)
         EXPECT(memcmp(&pixels[i], palette[i].color, 4) == 0);
-    EXPECT(pixels[WIDTH * HEIGHT].x == 7); // nothing beyond
+    EXPECT(pixels[WIDTH * HEIGHT].x == 7); // nothing is written beyond the picture
     HANDLE_ERROR(cudaFree(values));
     HANDLE_ERROR(cudaFree(pixels));
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The check of appendix A's hash tables: it passes a table that is right, and notices each way in which
-// one can be wrong.
+// The check of appendix A's hash tables: it must pass a correct table and reject each kind of error.
 #include "../../appendix_a/hashtable.h"
 #include "../unit.h"
 
@@ -8,7 +7,7 @@ const int KEYS = 5000; // about five in each bucket
 
 static unsigned keys[KEYS];
 static Entry *heads[HASH_ENTRIES];
-static Entry there[KEYS]; // stands for the pool on the device: only its addresses are used
+static Entry there[KEYS]; // stands for the pool in device memory; only its addresses are used
 static Entry pool[KEYS];
 
 // The entry in `pool` for a pointer into `there`.
@@ -32,7 +31,7 @@ static bool passes(void) {
     return check_table(heads, there, pool, keys);
 }
 
-// The bucket of an entry that has another one behind it, and is not one of the equal keys.
+// A bucket whose first entry has a successor and is not one of the equal keys.
 static unsigned some_bucket(void) {
     return hash(keys[KEYS - 1], HASH_ENTRIES);
 }

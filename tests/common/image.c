@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Picture files: what is in them, and what is left of them when they cannot be written.
+// Picture files: their contents, and that a failed write leaves existing files unchanged.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 static char folder[64];
 
-// A fresh folder to work in.
+// Makes a new folder and enters it.
 static void enter(void) {
     strcpy(folder, "/tmp/image-test-XXXXXX");
     if (!mkdtemp(folder) || chdir(folder) != 0)
@@ -29,7 +29,7 @@ static int visible(const struct dirent *entry) {
     return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
 }
 
-// Whether the folder holds these files alone ("a b "); removes it with them.
+// Whether the folder holds exactly these files ("a b "). Removes the folder and its files.
 static bool leave(const char *expected) {
     struct dirent **entries;
     char names[1024] = "";
@@ -60,7 +60,7 @@ static void put(const char *path, const char *text) {
     fclose(file);
 }
 
-// Two rows of two: the lower one red and green, the upper one blue and white.
+// Two rows of two pixels: red and green below, blue and white above.
 static const unsigned char four[] = {255, 0, 0, 0, 0, 255, 0, 9, 0, 0, 255, 0, 255, 255, 255, 255};
 static const char four_ppm[] = "P6\n2 2\n255\n\0\0\377\377\377\377\377\0\0\0\377\0";
 
@@ -154,7 +154,7 @@ TEST(names) {
 #endif
 }
 
-// Modes, links and what was there before
+// Replacing a file keeps its mode, and a symbolic link stays a link.
 TEST(replacing) {
     struct stat status;
     char data[64];
@@ -206,7 +206,7 @@ TEST(bad_targets) {
         EXPECT(fails(both[i], "folder.ppm", "Is a directory"));
         EXPECT(fails(both[i], longest, "File name too long"));
     }
-    // Nobody can create a file there; the reason depends on the system and on the user.
+    // No user can create a file in /proc; the reason depends on the system and on the user.
     EXPECT(fails(write_four, "/proc/a.ppm", strerror(ENOENT)) ||
            fails(write_four, "/proc/a.ppm", strerror(EACCES)));
     EXPECT(fails(write_nothing, "a.ppm", "an empty picture"));
@@ -215,8 +215,8 @@ TEST(bad_targets) {
     EXPECT(leave("file folder.ppm "));
 }
 
-// As somebody who may not write there, whoever runs the tests. Whatever goes near /dev runs so: a
-// mistake in image_write would else put a picture in the place of a device.
+// Gives up root's rights, so that the test is the same for every user. All tests that write to /dev use
+// this: a bug in image_write could otherwise replace a device by a picture.
 static void unprivileged(void) {
     if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0))
         abort();
@@ -246,7 +246,7 @@ TEST(forbidden_targets) {
     EXPECT(leave("locked.ppm "));
 }
 
-// A full disk, in two guises: a device that is written in place, and a limit on file sizes.
+// Two stand-ins for a full disk: a device that is written directly, and a limit on file sizes.
 static unsigned char *large;
 enum { SIDE = 300 };
 

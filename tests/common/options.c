@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The command line: what is taken, what is refused and in which words, and what the defaults are.
+// The command line: which options are accepted, the messages for mistakes, and the defaults.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -24,11 +24,11 @@ static const Option own[] = {OPTION_SIZE("size", &size, 1, 65536, "pixels a side
 
 static unsigned uses = PICTURE | ANIMATION;
 
-// Has the picture part of common/ linked, as a program with a picture has.
+// Links the code for pictures, as a program with a picture does.
 void (*const with_pictures)(const Canvas *) = display_canvas;
 
-// Parses a line of words between blanks and prints what came of it.
-// What options.output and the like point to stays when it returns: main's argv does too.
+// Parses a line of words separated by blanks and prints the values of the options. `text` is static,
+// because options.output points into it after the call.
 static void parse(void *line) {
     static char text[256];
     char *argv[32] = {(char *)"here/prog"}, *save = NULL;
@@ -49,7 +49,7 @@ static void parse(void *line) {
 static bool expect(const char *line, int status, const char *text) {
     struct unit_result r = unit_child(parse, (void *)line);
     const char *said = status ? r.err : r.out;
-    // One line, whole, and nothing beside it.
+    // An error is exactly one line on stderr, with nothing on stdout.
     bool good = r.status == status && *(status ? r.out : r.err) == '\0' &&
                 (!status || strchr(said, '\n') == said + strlen(said) - 1) && strstr(said, text);
     if (!EXPECT(good))
@@ -76,7 +76,7 @@ TEST(values) {
     expect("--scale .5", 0, "scale 0.5 ");
     expect("--iterations 0", 0, "iterations 0 ");
     expect("--device 0", 0, "device 0 given 1 ");
-    expect("--no-w", 0, "window 0 "); // getopt takes what can mean only one option
+    expect("--no-w", 0, "window 0 "); // getopt accepts unambiguous abbreviations
 }
 
 static void parse_words(void *line) {
@@ -189,7 +189,7 @@ TEST(refused_windows) {
     expect("--window", 64, "prog: --window: built without freeglut (Debian: freeglut3-dev)\n");
     setenv("DISPLAY", ":9999", 1);
 #endif
-    // Who needs no window does not look for the display.
+    // Without a window the display is not opened.
     expect("--output x.ppm", 0, "output x.ppm window -1 ");
     expect("--no-window", 0, "window 0 ");
     expect("--list-devices", 0, "window -1 ");
@@ -295,7 +295,7 @@ TEST(without_parse_options) {
     EXPECT(strcmp(r.err, expected) == 0);
 }
 
-// Standard files that are not what a program likes: what it prints is lost, and it says so once.
+// Standard files that are closed or cannot be written: lost output is reported once.
 static void to_full_disk(void *line) {
     dup2(open("/dev/full", O_WRONLY), STDOUT_FILENO);
     parse(line);

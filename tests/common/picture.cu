@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// A program with a picture and an animation, without a device. Its one case takes the options of a
-// program:
+// A program with a picture and an animation that needs no device. Its only case takes a program's
+// options:
 //     picture draw -- --output x.png --width 30
-// tests/test_common.py and tests/test_display.py look at what comes out.
+// tests/test_common.py and tests/test_display.py check its output.
 #include "../../common/cpu_anim.h"
 #include "../../common/random.h"
 #include "../unit.h"
@@ -14,7 +14,7 @@ struct Scene {
     bool noise, still, slow, hang;
 };
 
-// Red grows to the right, green upwards, blue with time.
+// Red increases to the right, green upwards, blue with time.
 static void frame(void *data, int ticks) {
     Scene *scene = (Scene *)data;
     unsigned char blue = (unsigned char)(scene->blue + (scene->still ? 0 : ticks * 10));

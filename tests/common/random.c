@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The random stream. The source itself is included, for a state of our choice.
+// The random sequence. Includes the source itself, so that a test can set the state of the generator.
 #include <math.h>
 #include "../../common/lib/random.c"
 #include "../unit.h"
 
-// The vectors that several published implementations of the two generators test against.
+// Test vectors that several published implementations of the two generators use.
 TEST(known_answers) {
     static const uint64_t expected[] = {11520, 0, 1509978240, 1215971899390074240,
                                         1216172134540287360};
@@ -23,8 +23,8 @@ TEST(seeds) {
     unsigned char a[N], b[N], c[N], d[N + 8];
     options.seed = 42;
     seeded = false;
-    random_bytes(a, N); // starts from options.seed by itself
-    random_bytes(c, N); // and goes on
+    random_bytes(a, N); // the first call starts from options.seed
+    random_bytes(c, N); // the second one continues
     seed_random(42);
     random_bytes(b, N);
     EXPECT(memcmp(a, b, N) == 0);
@@ -32,7 +32,7 @@ TEST(seeds) {
     seed_random(43);
     random_bytes(b, N);
     EXPECT(memcmp(a, b, N) != 0);
-    // A shorter block is the beginning of a longer one, and no byte after it is touched.
+    // A shorter block is the beginning of a longer one, and no byte after it is written.
     for (size_t n = 0; n < 20; n++) {
         memset(d, 0xaa, sizeof(d));
         seed_random(42);
@@ -73,7 +73,7 @@ TEST(floats) {
     EXPECT(fabs(squares / N - 4.0 / 3) < 0.006);
     seed_random(7);
     EXPECT(rnd(2) == data[0] && rnd(2) == data[1]);
-    // The largest draw stays below x, whatever x is.
+    // The largest value is less than x for every x.
     for (float x = 1; x < 2; x = nextafterf(x * 1.0001f, 3))
         EXPECT(scale(UINT64_MAX, x) < x);
     free(data);
@@ -94,7 +94,7 @@ TEST(ints) {
 
 static void too_much(void *unused) {
     (void)unused;
-    big_random_ints(SIZE_MAX / sizeof(int) + 2); // in bytes, that wraps round to 4
+    big_random_ints(SIZE_MAX / sizeof(int) + 2); // the number of bytes overflows to 4
 }
 
 TEST(out_of_memory) {

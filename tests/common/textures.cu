@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Fetches of every kind, printed for test_textures.py, which knows what they must give. Here and
-// not in tests/cpu, since a GPU has to give the same.
+// Texture fetches of every kind, printed for test_textures.py, which knows the expected values. Not in
+// tests/cpu, because the values must be the same on a GPU.
 #include <stdio.h>
 #include <string.h>
 #include <vector>
@@ -13,7 +13,7 @@ struct Four {
     double x, y, z, w;
 };
 
-// "row" is "one" with no border in the dimension that it does not have.
+// "row" is "one" with an address mode for the first dimension only.
 static const char *const shapes[] = {"fetch", "one", "two", "pitch", "row"};
 
 __device__ Four widen(float v) {
@@ -28,13 +28,13 @@ template <class T> __device__ Four widen(T v) {
         return {(double)v.x, (double)v.y, (double)v.z, (double)v.w};
 }
 
-// What T becomes when it is read as normalised float, or T.
+// The type that a fetch of T returns: T, or a float type when it reads normalised floats.
 template <class T, bool normalised, int n> struct Read { typedef T type; };
 template <class T> struct Read<T, true, 1> { typedef float1 type; };
 template <class T> struct Read<T, true, 2> { typedef float2 type; };
 template <class T> struct Read<T, true, 4> { typedef float4 type; };
 
-// Both forms of each function, which must agree.
+// Calls both forms of each fetch function, which must return the same value.
 template <class T>
 __global__ void read(Four *out, cudaTextureObject_t texture, int shape, bool normalised) {
     int k = threadIdx.x;
@@ -59,8 +59,8 @@ __global__ void read(Four *out, cudaTextureObject_t texture, int shape, bool nor
     out[k] = agree ? a : Four{-1e300, -1e300, -1e300, -1e300};
 }
 
-// The first texel has the smallest number of 8 or 16 bits where there are negative ones: one more
-// than normalised values have.
+// A texel of the test. In signed types of 8 or 16 bits the first one is the smallest number, such as
+// -128: normalised it would be less than -1 and is clamped.
 template <class C> C texel(int i, int j, int c) {
     int raw = (i * 37 + j * 71 + c * 13 + 5) % 251;
     if (sizeof(C) == 1)
@@ -125,7 +125,7 @@ template <class T, class C, bool normalised_values> static void print(const char
                 desc.readMode =
                     normalised_values ? cudaReadModeNormalizedFloat : cudaReadModeElementType;
                 desc.normalizedCoords = normalised;
-                // Floats, or integers where the fetch gives integers
+                // The border color has the type that the fetch returns: float or int.
                 const float colours[] = {-0.5f, 0.5f, 0.25f, 1};
                 const int numbers[] = {20, 40, 60, 80};
                 memcpy(desc.borderColor, floats ? (const void *)colours : numbers, sizeof colours);
@@ -173,7 +173,7 @@ TEST(table) {
     }
 }
 
-// Texels of one or two components, inside and in the border, read as four.
+// Reads texels of one or two components as four: inside the texture and in the border.
 template <class T> __global__ void read_four(Four *out, cudaTextureObject_t texture) {
     out[0] = widen(tex2D<T>(texture, 0.5f, 0.5f));
     out[1] = widen(tex2D<T>(texture, -5.0f, 0.5f));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Host threads: many of them, errors, and the end of each.
+// Host threads: many at once, cancelling, and a thread that cannot be started.
 #define _GNU_SOURCE
 #include "../../common/thread.h"
 #include "../unit.h"
@@ -46,7 +46,7 @@ static void too_many(void *unused) {
     CUTThread thread;
     pthread_attr_t attributes;
     (void)unused;
-    // Threads with stacks larger than the address space: the system refuses the first one.
+    // A stack larger than the address space: the system cannot start the thread.
     pthread_attr_init(&attributes);
     if (pthread_attr_setstacksize(&attributes, (size_t)1 << 60) != 0 ||
         pthread_setattr_default_np(&attributes) != 0)

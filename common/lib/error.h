@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// What HANDLE_ERROR, HANDLE_LAUNCH and HANDLE_NULL of book.h call.
+#ifndef COMMON_LIB_ERROR_H
+#define COMMON_LIB_ERROR_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <cuda_runtime.h>
+#include "../options.h"
+
+// Whether the error says that there is no device, or no driver for one.
+static inline bool no_device(cudaError_t error) {
+    return error == cudaErrorNoDevice || error == cudaErrorInsufficientDriver;
+}
+
+static inline void handle_error(cudaError_t error, const char *call, const char *file, int line) {
+    if (error == cudaSuccess)
+        return;
+#ifdef __CU2CPP__ // the CPU back end has already printed a line with the sizes
+    if (error == cudaErrorMemoryAllocation && cuda_cpu::out_of_memory_was_told())
+        exit(EXIT_FAILURE);
+#endif
+    fprintf(stderr, "%s:%d: %s: %s (%s)", file, line, call, cudaGetErrorString(error),
+            cudaGetErrorName(error));
+    if (error == cudaErrorNoKernelImageForDevice) {
+        int device = 0, major = 0, minor = 0;
+        cudaGetDevice(&device);
+        cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+        cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+        fprintf(stderr, "; this build has no code for device %d: rebuild with SMS=%d%d", device, major,
+                minor);
+    }
+    fputc('\n', stderr);
+    exit(no_device(error) ? EXIT_WAIVED : EXIT_FAILURE);
+}
+
+static inline void handle_launch(const char *file, int line) {
+    cudaError_t error = cudaGetLastError();
+#ifdef DEBUG
+    if (error == cudaSuccess)
+        error = cudaDeviceSynchronize();
+#endif
+    handle_error(error, "kernel launch", file, line);
+}
+
+static inline void handle_null(bool missing, const char *call, const char *file, int line) {
+    if (missing) {
+        fprintf(stderr, "%s:%d: %s: out of memory\n", file, line, call);
+        exit(EXIT_FAILURE);
+    }
+}
+
+#endif
