@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 """Shows what bench/run.py recorded in RESULTS (bench/results): each RESULTS/<device>.json has the rows of every ladder.
   report.py           draws RESULTS/<device>/chapterNN/<topic>.svg, and writes report.html beside RESULTS
-  report.py --table   the performance table of README.md, in Markdown
+  report.py --summary the performance table of README.md, in Markdown: a row a topic
+  report.py --table   the performance table of docs/performance.md, in Markdown: a row for each size and kind of data
   report.py --plots   the plots and tables of docs/performance.md, in Markdown
-Both are about one machine, the one below. Plots need matplotlib."""
+All three are about one machine, the one below. Plots need matplotlib."""
 import html
 import os
 import re
@@ -75,7 +76,7 @@ def markdown(head, body):
 
 
 def performance(results):
-    """The section of README.md; nothing where nothing is recorded."""
+    """The table of all sizes in docs/performance.md; nothing where nothing is recorded."""
     if RECORDED not in results:
         return ""
     device, programs = results[RECORDED]["device"], results[RECORDED]["programs"]
@@ -85,12 +86,30 @@ def performance(results):
             book, last, library, copy = ends(group)
             if not last:
                 continue
-            body.append([f"[{topic(program)}]({program}.cu)", name + (" (in L2)" if last["in_l2"] else ""),
+            body.append([f"[{topic(program)}](../{program}.cu)", name + (" (in L2)" if last["in_l2"] else ""),
                          duration(book["median_ms"]) if book else "–", f"{duration(last['median_ms'])}, {rate(last)}",
                          times(last["times_book"]), f"{library['name']} {duration(library['median_ms'])}" if library else "–",
                          times(last["times_library"]), f"{copy['name']} {rate(copy)}" if copy else "–", share(last["of_copy_rate"])])
     head = ["topic", "work", "the book's kernel", "last rung", "× book", "fastest library", "× library", "copy rate", "of copy rate"]
     return f"{conditions(device, programs.values())}.\n\n{COPY_RATE}\n\n{markdown(head, body)}" if body else ""
+
+
+def summary(results):
+    """The table of README.md: of each topic the largest size, with the first kind of data where there are several."""
+    if RECORDED not in results:
+        return ""
+    body = []
+    for program, block in results[RECORDED]["programs"].items():
+        largest = [row for row in block["rows"] if row["size"] == max(r["size"] for r in block["rows"])]
+        name, group = next(iter(groups(largest).items()))
+        book, last, library, copy = ends(group)
+        if last:
+            body.append([f"[{topic(program)}]({program}.cu)", name, duration(book["median_ms"]) if book else "–",
+                         duration(last["median_ms"]), times(last["times_book"]),
+                         f"{library['name']} {duration(library['median_ms'])}" if library else "–",
+                         rate(last), rate(copy) if copy else "–"])
+    head = ["topic", "work", "the book's kernel", "last rung", "× book", "fastest library", "rate of the last rung", "of a copy"]
+    return f"{results[RECORDED]['device']}:\n\n{markdown(head, body)}" if body else ""
 
 
 def details(results):
@@ -188,8 +207,9 @@ def find_matplotlib():
 
 def main():
     results = load()
-    if sys.argv[1:] in (["--table"], ["--plots"]):
-        text = performance(results) if sys.argv[1] == "--table" else details(results)
+    tables = {"--summary": summary, "--table": performance, "--plots": details}
+    if len(sys.argv) == 2 and sys.argv[1] in tables:
+        text = tables[sys.argv[1]](results)
         print(text, end="\n" if text else "")
         return 0
     if sys.argv[1:]:

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Updates the generated parts of README.md and docs/performance.md, each between two markers: the table of programs, the
-# gallery, and the recorded times, whose plots are drawn again.
+# Updates the generated parts of README.md and docs/, each between two markers: the tables of chapters, programs, pictures and
+# terms, and the recorded times, whose plots are drawn again.
 set -eu
 cd "${0%/*}/.."
 
@@ -25,11 +25,15 @@ refresh() { # file, name of the part, name of its markers, the lines between the
     fi
 }
 
-refresh README.md 'table of programs' programs "$(scripts/programs.sh --table)"
-refresh README.md gallery gallery "$(scripts/gallery.sh --table)"
+refresh README.md 'table of chapters' chapters "$(scripts/programs.sh --chapters)"
+refresh docs/programs.md 'table of programs' programs "$(scripts/programs.sh --table)"
+refresh docs/gallery.md gallery gallery "$(scripts/gallery.sh --table)"
+refresh docs/index.md 'index of terms' terms "$(scripts/programs.sh --index)"
 
 bench/report.py
+summary=$(bench/report.py --summary)
 table=$(bench/report.py --table)
 plots=$(bench/report.py --plots)
-refresh README.md 'table of times' performance "$table"
+refresh README.md 'table of times' performance "$summary"
+refresh docs/performance.md 'table of times' performance "$table"
 refresh docs/performance.md 'list of plots' plots "$plots"

@@ -45,4 +45,6 @@ for python in ${PYTHON-} python3 /usr/bin/python3; do
     if "$python" -c 'import matplotlib' 2>/dev/null; then say plots "$python has matplotlib"; plots=$python; break; fi
 done
 [ -n "${plots-}" ] || say plots "$(missing python3-matplotlib 'plots of make bench')"
-if has clang-format; then say format "$(clang-format --version)"; else say format "$(missing clang-format 'make format')"; fi
+for tool in clang-format black; do
+    if has $tool; then say format "$($tool --version | sed -n 1p)"; else say format "$(missing $tool 'make format')"; fi
+done

@@ -3,10 +3,10 @@
 # Makes the gallery: runs every program whose header says that it draws, with a small size, and writes the
 # picture to docs/gallery. The tests compare the programs with these pictures. `make gallery` runs this script
 # with the programs of the CPU back end, which draw the same pictures on every machine.
-#   gallery.sh           makes the pictures and updates the README
+#   gallery.sh           makes the pictures and updates the pages
 #   gallery.sh --list    one line per program: the program, the file of its picture, and the arguments that
 #                        draw it, separated by tabs. Programs that draw the same picture share a file
-#   gallery.sh --table   the pictures in Markdown
+#   gallery.sh --table   the pictures in Markdown, for docs/gallery.md
 # BIN is the folder of the programs, as in the Makefile.
 set -eu
 cd "${0%/*}/.."
@@ -43,7 +43,7 @@ table() {
         split(program, parts, "/")
         chapter = parts[1]
         if (!sub(/^chapter0?/, "chapter ", chapter)) chapter = "appendix A"
-        return "[" parts[2] (count[parts[2]] > 1 ? " (" chapter ")" : "") "](" program ".cu)"
+        return "[" parts[2] (count[parts[2]] > 1 ? " (" chapter ")" : "") "](../" program ".cu)"
     }
     function escaped(text) {
         gsub(/&/, "\\&amp;", text)
@@ -69,7 +69,7 @@ table() {
         for (i = 0; i < n; i += columns) {
             pictures = captions = "|"
             for (j = i; j < i + columns; j++) {
-                pictures = pictures (j < n ? " <img src=\"" file[j] "\" width=\"200\" alt=\"" alt[file[j]] "\"> |" : " |")
+                pictures = pictures (j < n ? " <img src=\"" substr(file[j], 6) "\" width=\"200\" alt=\"" alt[file[j]] "\"> |" : " |")
                 captions = captions (j < n ? " " names[j] " |" : " |")
             }
             print pictures

@@ -8,7 +8,7 @@
 #   programs.sh --needs     "chapter12/fft_2d:cufft" for each program that needs a library or gl to build
 #   programs.sh --check     prints "file:line: mistake" for each mistake in a header; exit status 1 if any
 #   programs.sh --table     the table of docs/programs.md: every program, with what it teaches
-#   programs.sh --chapters  the table of the README: one row per chapter
+#   programs.sh --chapters  the table of the README: one row per chapter, with a picture of one of its programs
 #   programs.sh --index     the table of docs/index.md: the terms of docs/terms.txt, each with its
 #                           definition and the programs that show it
 set -eu
@@ -210,35 +210,43 @@ mode == "needs" {
 }
 mode == "list" { print substr($0, length($1) + 2) }
 mode == "table" {
-    if (!begun++) print "| program | book | what it teaches | notes |\n|---|---|---|---|"
+    if (!begun++) print "| program | book | what it is | what it teaches | notes |\n|---|---|---|---|---|"
     teaches = $5
     if (match(teaches, /[.?!:]( |$)/)) teaches = substr(teaches, 1, RSTART - 1) "."
+    title = $3
     gsub(/\|/, "\\|", teaches)
+    gsub(/\|/, "\\|", title)
     notes = $9 != "" ? "picture" : ""
     if ($11 != "") notes = notes (notes == "" ? "" : ", ") "ladder"
     if ($8 != "") notes = notes (notes == "" ? "" : ", ") "needs " $8
     if ($10 != "") notes = notes (notes == "" ? "" : ", ") "wrong on purpose: status " $10
-    print "| [" $2 "](" $2 ".cu) | " $4 " | " teaches " | " notes " |"
+    print "| [" $2 "](../" $2 ".cu) | " $4 " | " title " | " teaches " | " notes " |"
 }
 mode == "chapters" {
     split($2, part, "/")
     if (part[1] != chapter) {
-        if (chapter != "") print " |"
-        else print "| chapter | programs |\n|---|---|"
+        if (chapter != "") print " | " picture " |"
+        else print "| chapter | programs | a picture from it |\n|---|---|---|"
         chapter = part[1]
+        picture = ""
         number = chapter
         if (sub(/^chapter0*/, "", number)) number = number ". "
         else number = toupper(substr(chapter, 10)) ". "
         printf "| %s%s | ", number, heading[chapter]
     } else printf ", "
     printf "[%s](%s.cu)", part[2], $2
+    if ($9 == "yes" && picture == "") {
+        ending = $6
+        sub(/.*\./, "", ending)
+        picture = "<img src=\"docs/gallery/" $2 "." ending "\" width=\"96\" alt=\"picture of " part[2] "\">"
+    }
 }
 mode == "index" {
     n = split($12, words, /, */)
     for (i = 1; i <= n; i++) shown[words[i]] = shown[words[i]] (shown[words[i]] == "" ? "" : ", ") "[" $2 "](../" $2 ".cu)"
 }
 END {
-    if (mode == "chapters" && chapter != "") print " |"
+    if (mode == "chapters" && chapter != "") print " | " picture " |"
     if (mode == "index") {
         print "| term | meaning | programs |\n|---|---|---|"
         while ((getline line < "docs/terms.txt") > 0) {

@@ -29,7 +29,8 @@ python3-pytest-xdist|test|tests side by side, one on each core|python3-pytest-xd
 chromium|test|the test of the page that make bench writes|chromium|chromium|chromium
 xvfb|test|the tests of windows|xorg-x11-server-Xvfb|xorg-server-xvfb|xorg-x11-server-Xvfb
 python3-xlib|test|the tests of windows|python3-xlib|python-xlib|python3-python-xlib
-clang-format|format|make format|clang-tools-extra|clang|clang-tools
+clang-format|format test|make format|clang-tools-extra|clang|clang-tools
+black|format test|make format|black|python-black|python3-black
 END
 }
 

@@ -6,11 +6,13 @@ import os
 import pathlib
 import pickle
 import random
+import shutil
 
 import numpy as np
 import pytest
 
 import helpers
+import trees
 
 
 def pytest_configure(config):
@@ -160,3 +162,24 @@ def variant() -> pathlib.Path:
 def programs():
     """Every program of the suite, in reading order."""
     return helpers.programs()
+
+
+@pytest.fixture(scope="session")
+def built(once):
+    """Three programs, built once from clean with four jobs. Nothing may be written here, since other processes use it too."""
+    def build(folder):
+        tree = trees.copy_sources(folder / "tree", trees.PROGRAMS)
+        (tree / "first.log").write_text(trees.make(tree, "-j4"))
+        return tree
+    return once("built", build)
+
+
+@pytest.fixture
+def tree(built, tmp_path):
+    """A copy of the built tree to spoil. The copy keeps its times, so nothing is due."""
+    return pathlib.Path(shutil.copytree(built, tmp_path / "tree", symlinks=True))
+
+
+@pytest.fixture
+def sources(tmp_path):
+    return trees.copy_sources(tmp_path / "sources", trees.PROGRAMS)

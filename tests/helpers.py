@@ -89,6 +89,7 @@ class Program:
     expect: str
     bench: str
     terms: str
+    terms: str
 
     def __str__(self):
         return self.name

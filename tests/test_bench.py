@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 import helpers
-from test_build import copy_sources, stand_in
+from trees import copy_sources, stand_in
 from test_programs import numeric_options, one_line
 
 ROOT = helpers.ROOT
@@ -922,7 +922,8 @@ def section(path, name):
     return path.read_text().split(f"<!-- {name}:begin", 1)[1].split("-->\n", 1)[1].split(f"<!-- {name}:end")[0]
 
 
-@pytest.mark.parametrize("file, name, option", [("README.md", "performance", "--table"), ("docs/performance.md", "plots", "--plots")])
+@pytest.mark.parametrize("file, name, option", [("README.md", "performance", "--summary"), ("docs/performance.md", "performance", "--table"),
+                                                ("docs/performance.md", "plots", "--plots")])
 def test_what_is_quoted_is_fresh(file, name, option):
     text = subprocess.run([sys.executable, ROOT / "bench/report.py", option], cwd=ROOT, text=True, check=True, stdout=subprocess.PIPE,
                           env={k: v for k, v in os.environ.items() if k != "RESULTS"}).stdout
@@ -943,7 +944,7 @@ def test_above_100_percent_is_explained(bench):
     why = "Reads alone are faster than a copy"
     bench.add("dot_ladder", sizes="1M")
     bench.run("dot_ladder")
-    for text in (section(ROOT / "README.md", "performance"), section(ROOT / "docs/performance.md", "plots"), bench.page):
+    for text in (*(section(ROOT / "docs/performance.md", name) for name in ("performance", "plots")), bench.page):
         assert text.count(why) == 1 and text.index(why) < text.index("of copy rate") and "of limit" not in text
 
 
@@ -951,21 +952,25 @@ def test_tables_of_the_pages(bench):
     """Nothing without records; then every figure from them, and nothing of another machine."""
     def docs():
         subprocess.run(["scripts/docs.sh"], cwd=bench.tree, check=True, env=bench.environment(), stdout=subprocess.PIPE)
-        return section(bench.tree / "README.md", "performance"), section(bench.tree / "docs/performance.md", "plots")
+        return [section(bench.tree / file, name) for file, name in (
+            ("README.md", "performance"), ("docs/performance.md", "performance"), ("docs/performance.md", "plots"))]
 
     bench.add("dot_ladder")
     bench.run("dot_ladder", COMMIT="one")
-    assert docs() == ("", "")
+    assert docs() == ["", "", ""]
     bench.add("dot_ladder", device="NVIDIA H200", libraries=["CUB", "slower"])
     bench.run("dot_ladder", COMMIT="one")
-    quoted, plots = docs()
+    summary, quoted, plots = docs()
     conditions, _, _, _, *lines = quoted.splitlines()
     assert conditions.startswith("NVIDIA H200; ") and "commit one" in conditions and conditions.endswith(".")
     assert lines[0].count("|") == lines[1].count("|") == lines[2].count("|") and len(lines) == 4
     rows = [line.strip("| ").split(" | ") for line in lines[2:]]
     # 4 bytes an element: at 4M 16.8 MB, 168 µs at 100 GB/s
-    assert rows[1] == ["[dot](chapter05/dot_ladder.cu)", "4194304 floats", "168 µs", "55.9 µs, 300 GB/s", "3.00", "CUB 67.1 µs", "1.20",
+    assert rows[1] == ["[dot](../chapter05/dot_ladder.cu)", "4194304 floats", "168 µs", "55.9 µs, 300 GB/s", "3.00", "CUB 67.1 µs", "1.20",
                        "copy 400 GB/s", "75.0 %"]
     assert "| 2 | one launch | idea of one launch | 55.9 µs |" in plots
     assert not PLOTS or "](../bench/results/nvidia-h200/chapter05/dot.svg)" in plots
-    assert docs() == (quoted, plots)
+    device, _, *lines = summary.splitlines()
+    assert device == "NVIDIA H200:" and len({line.count("|") for line in lines}) == 1 and len(lines) == 3
+    assert lines[2] == ("| [dot](chapter05/dot_ladder.cu) | 4194304 floats | 168 µs | 55.9 µs | 3.00 | CUB 67.1 µs | 300 GB/s | 400 GB/s |")
+    assert docs() == [summary, quoted, plots]

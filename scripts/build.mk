@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+# The build proper. The Makefile calls make again with STAGE=build, and then this file follows its settings.
+# B is the folder of this variant, such as build/cpu; BACKEND is gpu or cpu; NVCC, NVCC_VERSION and GENCODE are set for gpu.
+
+include $(B)/config.mk
+
+# say(what, of what): prints the line of a step, "[12/140] CXX   chapter04/julia_gpu". Make numbers the steps in the order in
+# which it starts them. STEPS is how many there will be; where it is not set, this make only counts them. The lines go to
+# descriptor 9, the output of the first make, because -O holds back what a recipe prints until the recipe has ended.
+STEP :=
+number = $(eval STEP += x)$(words $(STEP))
+say = $(if $(STEPS),$(shell m=$(STEPS); printf "[%$${#m}d/%d] %-5s%s\n" $(number) $$m $(1) '$(2)' >&9),$(info a step))
+Q := $(if $(filter-out 0,$(V)),,@)
+
+# config.mk names the programs that need a library which this build lacks.
+PROGRAMS := $(filter-out $(SKIPPED),$(SOURCES:.cu=))
+# tests/cpu is about the CPU back end and needs it, and what begins with gl needs OpenGL
+TESTS := $(filter-out $(if $(filter 1,$(HAVE_GL)),,tests/cpu/gl%),$(basename $(sort $(wildcard tests/common/*.cu tests/common/*.c $(if $(filter cpu,$(BACKEND)),tests/cpu/*.cu)))))
+
+# Flags. `-g` always: it costs nothing at run time, and a debugger or sanitizer names the source line.
+OPTIMISE := $(if $(DEBUGGING),-O0 -DDEBUG,-O2)
+WARNINGS := -Wall -Wextra
+SANITIZE_FLAGS := $(if $(SANITIZERS),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+# Clang warns of preprocessor flags where nothing is preprocessed, so they are apart from the rest.
+COMMON_FLAGS := $(OPTIMISE) -g $(WARNINGS) -pthread $(SANITIZE_FLAGS)
+PREPROCESS := $(HAVE_FLAGS) $(CPPFLAGS)
+
+# Out-of-bounds accesses of __device__ and __constant__ variables are caught as those of any global.
+SYMBOL_SECTIONS := $(if $(filter address,$(SANITIZERS)),-fsanitize-sections=cuda_device$(comma)cuda_device_ro$(comma)cuda_managed$(comma)cuda_constant$(comma)cuda_constant_ro)
+# A kernel rounds as written, on every machine: no contraction into fused multiply-adds, no -march.
+CPU_FLAGS := -ffp-contract=off $(SYMBOL_SECTIONS)
+
+C_FLAGS := -std=gnu11 $(COMMON_FLAGS) $(PREPROCESS) $(CFLAGS)
+# nvcc knows pragmas that g++ does not (unroll); the header comes first as it does with nvcc.
+CU_FLAGS := -std=gnu++17 $(COMMON_FLAGS) $(CPU_FLAGS) -Wno-unknown-pragmas $(CXXFLAGS)
+CU_PREPROCESS := $(PREPROCESS) -Icpu/include -D__CU2CPP__ -include cuda_runtime.h
+CXX_FLAGS := -std=gnu++17 $(COMMON_FLAGS) $(CPU_FLAGS) $(PREPROCESS) -Icpu/include $(CXXFLAGS)
+NVCC_HOST := $(if $(filter file default,$(origin CXX)),,-ccbin $(CXX))
+NVCC_FLAGS := $(NVCC_HOST) -std=c++17 $(if $(DEBUGGING),-O0 -G -DDEBUG,-O2 -lineinfo) -g $(GENCODE) \
+    -Xcompiler=-Wall$(comma)-Wextra$(comma)-pthread $(HAVE_FLAGS) $(CPPFLAGS) $(NVCCFLAGS)
+# A program asks for the libraries that it uses and no others.
+LD_FLAGS := -Xlinker --as-needed $(LDFLAGS) $(if $(filter gpu,$(BACKEND)),$(NVCC_HOST) $(GENCODE),-pthread -rdynamic $(SANITIZE_FLAGS))
+LD_LIBS := $(HAVE_LIBS) $(if $(filter gpu,$(BACKEND)),,-lm) $(LDLIBS)
+
+COMMON_OBJECTS := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard common/lib/*.c)))
+CPU_OBJECTS := $(patsubst %,$(B)/%.o,$(basename $(sort $(wildcard cpu/src/*.cpp cpu/src/*.c cpu/src/*.S))))
+COMMON_LIB := $(B)/libcommon.a
+LIBS := $(COMMON_LIB) $(if $(filter cpu,$(BACKEND)),$(B)/libcudacpu.a)
+
+# What is built depends on the flags it is built with: a stamp holds them and changes when they do.
+$(shell mkdir -p $(B) $(BIN))
+# stamp(file, text)
+define stamp
+ifneq ($$(strip $$(file <$(1))),$$(strip $(2)))
+$$(file >$(1),$(2))
+endif
+endef
+$(eval $(call stamp,$(B)/flags-c,$$(CC) $$(C_FLAGS)))
+$(eval $(call stamp,$(B)/flags-host,$$(HOSTCC)))
+$(eval $(call stamp,$(B)/flags-cxx,$$(CXX) $$(CXX_FLAGS)))
+$(eval $(call stamp,$(B)/flags-cu,$$(if $$(filter gpu,$$(BACKEND)),$$(NVCC) $$(NVCC_VERSION) $$(NVCC_FLAGS),$$(CXX) $$(CU_FLAGS) $$(CU_PREPROCESS))))
+$(eval $(call stamp,$(B)/objects,$$(COMMON_OBJECTS) $$(CPU_OBJECTS)))
+# Every variant links into the same folder, so this one stamp lies there.
+$(eval $(call stamp,$(BIN)/.variant,$$(B) $$(LD_FLAGS) $$(LD_LIBS)))
+
+.PHONY: all tests ladders $(CHAPTERS) $(SOURCES:.cu=) $(TESTS) $(BENCHES)
+all: $(PROGRAMS:%=$(BIN)/%)
+tests: $(TESTS:%=$(BIN)/%) ; @:
+ladders: $(addprefix $(BIN)/,$(filter $(LADDERS),$(PROGRAMS))) ; @:
+define chapter
+$(1): $(patsubst %,$(BIN)/%,$(filter $(1)/%,$(PROGRAMS))) ; @:
+endef
+$(foreach c,$(CHAPTERS),$(eval $(call chapter,$(c))))
+$(PROGRAMS) $(TESTS) $(BENCHES): %: $(BIN)/% ; @:
+$(sort $(SKIPPED)): ; @echo 'make: $@ needs $(LACKS_$@)' >&2; exit 1
+
+# How each source is compiled, for editors
+.PHONY: compile_commands.json
+compile_commands.json:
+	$(call say,JSON,$@)
+	$(Q)scripts/compile_commands.sh '$(CC) $(C_FLAGS)' '$(CXX) $(CXX_FLAGS)' '$(PREPROCESS)' $(SOURCES) $(BENCHES:%=%.cu) \
+	    $(sort $(wildcard common/lib/*.c tests/common/*.c tests/common/*.cu cpu/*.c cpu/src/*.c cpu/src/*.cpp tests/cpu/*.cu)) >$@
+
+# Linking. -rdynamic lets the CPU back end find the name of a kernel, and by it its shared memory.
+ifeq ($(BACKEND),gpu)
+LINK = $(NVCC)
+else
+LINK = $(CXX)
+endif
+$(addprefix $(BIN)/,$(PROGRAMS) $(TESTS) $(BENCHES)): $(BIN)/%: $(B)/%.o $(LIBS) $(BIN)/.variant
+	$(call say,LINK,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(LINK) $(LD_FLAGS) -o $@ $< $(LIBS) $(LIBS_$*) $(LD_LIBS)
+
+# Compiling. The three steps of the CPU back end keep what they make: x.ii is the preprocessed .cu,
+# x.cpp.ii its translation to C++.
+ifeq ($(BACKEND),gpu)
+$(B)/%.o: %.cu $(B)/flags-cu
+	$(call say,NVCC,$*)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(NVCC) $(NVCC_FLAGS) -MMD -MP -MF $(B)/$*.d -MT $@ -c -o $@ $<
+else
+$(B)/%.o: %.cu $(B)/flags-cu $(B)/cu2cpp
+	$(call say,CXX,$*)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) $(CU_FLAGS) $(CU_PREPROCESS) -MMD -MP -MF $(B)/$*.d -MT $@ -x c++ -E -o $(B)/$*.ii $<
+	$(Q)$(B)/cu2cpp $(B)/$*.ii -o $(B)/$*.cpp.ii
+	$(Q)$(CXX) $(CU_FLAGS) -c -o $@ $(B)/$*.cpp.ii
+endif
+
+$(B)/%.o: %.c $(B)/flags-c
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(C_FLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/%.o: %.cpp $(B)/flags-cxx
+	$(call say,CXX,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) $(CXX_FLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/%.o: %.S $(B)/flags-c
+	$(call say,AS,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(COMMON_FLAGS) $(PREPROCESS) -MMD -MP -c -o $@ $<
+
+$(COMMON_LIB): $(COMMON_OBJECTS) $(B)/objects
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(COMMON_OBJECTS)
+
+$(B)/libcudacpu.a: $(CPU_OBJECTS) $(B)/objects
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(CPU_OBJECTS)
+
+# The translator runs while building, so it is built for this machine, without the sanitizers.
+$(B)/cu2cpp: cpu/cu2cpp.c $(B)/flags-host
+	$(call say,CC,$<)
+	$(Q)$(HOSTCC) -std=gnu11 -O2 -g $(WARNINGS) -MMD -MP -MF $@.d -o $@ $<
+
+.SECONDARY:
+# A source that is gone, or has another ending now, leaves dependencies behind that name it, and nothing
+# can make it. They are not read, and what they are about is made again where it is still wanted.
+DEPENDENCIES := $(wildcard $(B)/*.d $(B)/*/*.d $(B)/*/*/*.d)
+source_of = $(firstword $(filter %.cu %.c %.cpp %.S,$(file <$(1))))
+STALE := $(foreach d,$(DEPENDENCIES),$(if $(wildcard $(call source_of,$(d))),,$(d)))
+.PHONY: again
+$(STALE:.d=.o) $(STALE:.d=): again
+-include $(filter-out $(STALE),$(DEPENDENCIES))

@@ -1,0 +1,244 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Checks what make was asked for, chooses the back end, and prints what it found as variables for make.
+#   configure.sh GOAL…
+# What was set on the command line of make comes in variables of the same names: BACKEND, SMS, CUDA_PATH, NVCC, DEBUG,
+# SANITIZE, CHAPTER, TOPIC, BIN. TARGETS are the goals that are neither a chapter nor a program.
+#
+#   ERROR         what is wrong, in one line; then nothing else is printed
+#   FOLDER        the chapter that CHAPTER names
+#   LADDERS       the ladders that `make bench` runs
+#   BUILD_GOALS   what has to be built for the goals
+# And when something has to be built, or for `make doctor`:
+#   CHOSEN, WHY   the back end, and the reason
+#   NVCC, NVCC_VERSION, ARCHITECTURES, GENCODE
+set -eu
+cd "${0%/*}/.."
+
+: "${BACKEND:=auto}" "${SMS=}" "${CUDA_PATH=}" "${NVCC=}" "${DEBUG:=0}" "${SANITIZE=}" "${CHAPTER=}" "${TOPIC=}" "${BIN:=bin}" "${TARGETS=}"
+
+# The characters that mean something in a makefile are escaped.
+set_variable() { # name, value
+    printf '%s := %s\n' "$1" "$2" | sed 's/\$/$$/g; s/#/\\#/g'
+}
+
+fail() { # what is wrong
+    set_variable ERROR "$1"
+    exit 0
+}
+
+# one_of WORD WORD…: whether the first word is among the others
+one_of() {
+    wanted=$1
+    shift
+    for word; do
+        [ "$word" != "$wanted" ] || return 0
+    done
+    return 1
+}
+
+asked_for() { # any of these goals
+    for wanted_goal; do
+        # shellcheck disable=SC2086
+        ! one_of "$wanted_goal" $goals || return 0
+    done
+    return 1
+}
+
+# ---- goals: targets, chapters, programs ----
+
+goals=$*
+chapters=$(echo chapter[0-9][0-9] appendix_a)
+programs=$(ls chapter[0-9][0-9]/*.cu appendix_a/*.cu 2>/dev/null | sed 's/\.cu$//')
+
+# The chapters that a short name such as 4, chapter4 or a may stand for
+chapters_like() {
+    for chapter in "chapter$1" "chapter0$1" "chapter0${1#chapter}" "chapter${1#chapter_}" "appendix_$1" "appendix_${1#appendix}" "$1"; do
+        # shellcheck disable=SC2086
+        if one_of "$chapter" $chapters; then echo "$chapter" && return; fi
+    done
+}
+
+# What an unknown goal may have meant: the programs of that name, or a chapter
+meant() {
+    name=${1%.cu}
+    like=$(echo "$programs" | grep -xE "[^/]*/$(printf %s "${name##*/}" | sed 's/[^a-zA-Z0-9_]/./g')" || chapters_like "$1")
+    # shellcheck disable=SC2086
+    [ -z "$like" ] || echo $like | sed 's/ / or /g; s/^/did you mean /; s/$/?/'
+}
+
+check_goals() {
+    for goal; do
+        case $goal in tests/* | cpu/bench/* | "$BIN"/*) continue ;; esac
+        # shellcheck disable=SC2086
+        ! one_of "$goal" $TARGETS $chapters $programs || continue
+        case $goal in
+        install | uninstall) fail "there is no make $goal: the programs run where they are built, in $BIN" ;;
+        esac
+        hint=$(meant "$goal")
+        fail "there is no target $goal: ${hint:-make help lists them}"
+    done
+}
+
+# ---- the back end ----
+
+check_settings() {
+    one_of "$BACKEND" auto gpu cpu || fail "BACKEND=$BACKEND: must be auto, gpu or cpu"
+    one_of "$DEBUG" 0 1 || fail "DEBUG=$DEBUG: must be 0 or 1"
+    sanitizers=$(echo "$SANITIZE" | tr , ' ')
+    for sanitizer in $sanitizers; do
+        one_of "$sanitizer" address undefined leak thread || fail "SANITIZE=$SANITIZE: must be of address, undefined, leak or thread, with commas"
+    done
+    case " $sanitizers " in
+    *' thread '*) case " $sanitizers " in *' address '* | *' leak '*) fail "SANITIZE=$SANITIZE: thread goes with neither address nor leak" ;; esac ;;
+    esac
+    if [ "$BACKEND" = gpu ]; then
+        [ -z "$SANITIZE" ] || fail 'SANITIZE is for BACKEND=cpu, on a GPU use compute-sanitizer'
+        ! asked_for gallery || fail 'the gallery is for BACKEND=cpu, which draws the same on every machine'
+    fi
+    [ -z "$SMS" ] || [ "$BACKEND" != cpu ] || fail 'SMS is for BACKEND=gpu'
+    [ -z "$SMS" ] || [ -z "$SANITIZE" ] || fail 'SMS is for BACKEND=gpu and SANITIZE for BACKEND=cpu'
+}
+
+find_nvcc() {
+    if [ -n "$NVCC" ]; then
+        # shellcheck disable=SC2086
+        command -v $NVCC
+    elif [ -n "$CUDA_PATH" ]; then
+        command -v "$CUDA_PATH/bin/nvcc"
+    else
+        command -v nvcc || command -v /usr/local/cuda/bin/nvcc
+    fi
+}
+
+# A line a GPU: compute capability without the point, and name, "90 NVIDIA H200"; or just "GPU" where there is one that
+# nvidia-smi does not describe.
+find_gpus() {
+    smi=$(command -v nvidia-smi || command -v /usr/lib/wsl/lib/nvidia-smi || echo false)
+    $smi --query-gpu=compute_cap,name --format=csv,noheader 2>/dev/null | sed -n 's/^\([0-9]*\)\.\([0-9]*\), */\1\2 /p' | grep . && return
+    { $smi -L 2>/dev/null | grep -q '^GPU ' || ls /dev/nvidia[0-9]* >/dev/null 2>&1; } && echo GPU
+}
+
+choose() {
+    chosen=cpu
+    if [ "$BACKEND" != auto ]; then
+        chosen=$BACKEND why='asked for'
+    elif [ -n "$SANITIZE" ]; then
+        why='SANITIZE is for the CPU back end'
+    elif asked_for gallery; then
+        why='the gallery has to come out the same on every machine'
+    elif [ -z "$nvcc" ]; then
+        why=$no_nvcc
+    elif [ -n "$SMS" ]; then
+        chosen=gpu why='SMS asks for GPU code'
+    elif [ -z "$gpus" ]; then
+        why="nvcc $version is here, but no GPU"
+    elif [ "$gpus" = GPU ]; then
+        chosen=gpu why="nvcc $version and a GPU"
+    else
+        chosen=gpu why="nvcc $version and $(echo "$gpus" | sed -n '1s/^[0-9]* //p')"
+    fi
+    if [ -z "$nvcc" ]; then
+        [ -z "$SMS" ] || fail "SMS=$SMS: $no_nvcc; set CUDA_PATH"
+        [ "$chosen" = cpu ] || fail "BACKEND=gpu: $no_nvcc; set CUDA_PATH"
+    fi
+}
+
+# The architectures to compile for: those asked for, else those of the GPUs here when nvcc knows them all, else one of
+# each generation. Then the PTX of the newest lets later GPUs compile it for themselves.
+choose_architectures() {
+    known=$($nvcc --list-gpu-code | sed -n 's/^sm_//p')
+    capabilities=$(echo "$gpus" | sed -n 's/^\([0-9][0-9]*\) .*/\1/p' | sort -un)
+    architectures=$SMS ptx=
+    for sm in $SMS; do
+        plain=${sm%[af]} # 90a is 90 with features that no other architecture has
+        # shellcheck disable=SC2086
+        one_of "$plain" $known || fail "SMS=$SMS: nvcc $version has no $sm, only $(echo $known)"
+    done
+    if [ -z "$SMS" ]; then
+        # shellcheck disable=SC2116,SC2086
+        architectures=$(echo $capabilities)
+        for sm in $capabilities; do
+            # shellcheck disable=SC2086
+            one_of "$sm" $known || architectures=
+        done
+    fi
+    if [ -z "$architectures" ]; then
+        for sm in 75 80 90 100 120; do
+            # shellcheck disable=SC2086
+            if one_of "$sm" $known; then architectures="$architectures${architectures:+ }$sm" ptx=$sm; fi
+        done
+    fi
+    gencode=
+    for sm in $architectures; do gencode="$gencode -gencode=arch=compute_$sm,code=sm_$sm"; done
+    [ -z "$ptx" ] || gencode="$gencode -gencode=arch=compute_$ptx,code=compute_$ptx"
+}
+
+# ---- all of it ----
+
+check_goals "$@"
+
+folder=
+if [ -n "$CHAPTER" ]; then
+    folder=$(chapters_like "$CHAPTER")
+    # shellcheck disable=SC2086
+    [ -n "$folder" ] || fail "CHAPTER=$CHAPTER: must be one of $(echo $chapters | sed 's/chapter//g')"
+fi
+
+ladders=
+if asked_for bench; then
+    # The programs with a Bench: in their header
+    # shellcheck disable=SC2086
+    ladders=$(scripts/programs.sh $folder | awk -F '\t' '$10 != "" { print $1 }')
+    [ -n "$ladders" ] || [ -z "$folder" ] || fail "CHAPTER=$CHAPTER: has no ladder"
+    topics=$(echo "$ladders" | sed 's,.*/,,; s/_ladder$//' | sort -u)
+    chosen_ladders=
+    for topic in $TOPIC; do
+        # shellcheck disable=SC2086
+        one_of "$topic" $topics || fail "TOPIC=$topic: must be of $(echo $topics)"
+        chosen_ladders="$chosen_ladders $(echo "$ladders" | grep -E "/$topic(_ladder)?\$")"
+    done
+    [ -z "$TOPIC" ] || ladders=$chosen_ladders
+    if [ -n "$SANITIZE" ] || [ "$DEBUG" != 0 ]; then fail 'the bench measures what is optimised, without SANITIZE and DEBUG'; fi
+fi
+
+to_build=
+for goal in ${goals:-all}; do
+    case $goal in
+    all | tests | tests/* | cpu/bench/* | compile_commands.json | chapter* | appendix_* | "$BIN"/*) to_build="$to_build $goal" ;;
+    run) to_build="$to_build ${folder:-all}" ;;
+    test) to_build="$to_build all tests" ;;
+    gallery) to_build="$to_build all" ;;
+    bench) to_build="$to_build ladders" ;;
+    esac
+done
+
+variables() {
+    set_variable FOLDER "$folder"
+    # shellcheck disable=SC2086,SC2116
+    set_variable LADDERS "$(echo $ladders)"
+    # shellcheck disable=SC2086
+    set_variable BUILD_GOALS "$(printf '%s\n' $to_build | sort -u | tr '\n' ' ')"
+}
+
+if [ -z "$to_build" ] && ! asked_for doctor; then
+    variables
+    exit
+fi
+
+check_settings
+nvcc=$(find_nvcc || :) version=
+no_nvcc="no nvcc $([ -n "$CUDA_PATH" ] && echo "in CUDA_PATH=$CUDA_PATH" || echo 'on PATH and none in /usr/local/cuda')"
+[ -z "$nvcc" ] || version=$($nvcc --version | sed -n 's/.*release \([0-9.]*\).*/\1/p')
+gpus=$(find_gpus || :)
+choose
+architectures='' ptx='' gencode=''
+[ -z "$nvcc" ] || choose_architectures
+
+variables
+set_variable CHOSEN "$chosen"
+set_variable WHY "$why"
+set_variable NVCC "$nvcc"
+set_variable NVCC_VERSION "$version"
+set_variable ARCHITECTURES "$architectures${ptx:+ and PTX}"
+set_variable GENCODE "$gencode"

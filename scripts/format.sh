@@ -1,0 +1,54 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Formats the C, CUDA C and C++ sources as .clang-format says and the Python sources as pyproject.toml says.
+#   format.sh           formats
+#   format.sh --check   changes nothing; names what is not formatted, and ends with 1 when there is anything
+#   format.sh --tools   only looks for the tools
+# Other versions of the two tools format differently, so they are refused, with status 2. CLANG_FORMAT and BLACK name the
+# commands; BIN and BUILD are the folders of `make`.
+set -eu
+cd "${0%/*}/.."
+
+clang_format_version=14 black_version=23 # as in Debian 12
+: "${BIN:=bin}" "${BUILD:=build}"
+case ${1-} in
+'') check= ;;
+--check) check=1 ;;
+--tools) check= ;;
+*) sed -n '3,8s/^# \{0,1\}//p' "$0" >&2 && exit 64 ;;
+esac
+
+# The command that is the tool in that version
+find_tool() { # name, version, the commands to try
+    name=$1 version=$2 found=
+    shift 2
+    for command; do
+        text=$("$command" --version 2>/dev/null | sed -n 1p) || :
+        number=$(printf %s "$text" | sed -n 's/^[^0-9]*\([0-9]*\)\..*/\1/p')
+        if [ "$number" = "$version" ]; then echo "$command" && return; fi
+        found=$found${number:+, found $number}
+    done
+    echo "format: needs $name $version$found: $(scripts/setup.sh --how "$name")" >&2
+    return 2
+}
+
+clang_format=$(find_tool clang-format $clang_format_version "${CLANG_FORMAT:-clang-format}" clang-format-$clang_format_version) || exit
+black=$(find_tool black $black_version "${BLACK:-black}") || exit
+
+[ "${1-}" != --tools ] || exit 0
+
+sources() { # which, as find has it
+    find . \( -path './.*' -o -path "./$BUILD" -o -path "./$BIN" \) -prune -o -type f \( "$@" \) -print
+}
+
+if [ -n "$check" ]; then
+    c_options='--dry-run -Werror' python_options='--check --diff'
+else
+    c_options=-i python_options=
+fi
+status=0
+# shellcheck disable=SC2086
+sources -name '*.[ch]' -o -name '*.cu' -o -name '*.cpp' | sort | xargs "$clang_format" $c_options || status=1
+# shellcheck disable=SC2086
+sources -name '*.py' | sort | xargs "$black" --quiet $python_options || status=1
+exit $status

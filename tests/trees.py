@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""What the tests of the build and its scripts share: copies of the tree to change, make in them, and scripts that stand in for
+other programs."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PROGRAMS = ["chapter03/hello_world", "chapter03/simple_kernel", "chapter04/julia_gpu"]
+NVCC = next((n for n in (os.environ.get("NVCC"), shutil.which("nvcc"), "/usr/local/cuda/bin/nvcc")
+             if n and os.access(n, os.X_OK)), None)
+needs_nvcc = pytest.mark.skipif(not NVCC, reason="needs nvcc, found none")
+
+
+def environment(**more):
+    """Ours, without what `make test` set for this run."""
+    ours = {k: v for k, v in os.environ.items()
+            if k not in ("BACKEND", "BIN", "BUILD", "SANITIZE", "DEBUG", "SMS", "NVCC", "CUDA_PATH")
+            and not k.startswith(("MAKE", "MFLAGS", "HAVE_", "PYTEST"))}
+    return {**ours, **more}
+
+
+def run(tree, *command, status=0, **env):
+    """Runs a command in tree; returns what it wrote to stdout and stderr together."""
+    done = subprocess.run(command, cwd=tree, env=environment(**env), text=True, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600)
+    assert done.returncode == status, done.stdout
+    return done.stdout
+
+
+def make(tree, *arguments, status=0, **env):
+    """make on the CPU back end, unless the arguments name another."""
+    if not any(a.startswith("BACKEND=") for a in arguments):
+        arguments = ("BACKEND=cpu", *arguments)
+    return run(tree, "make", *arguments, status=status, **env)
+
+
+def compiled(output):
+    """What was compiled, from lines as "[ 2/14] CXX   chapter04/julia_gpu", or what would be from those of make -n."""
+    return set(re.findall(r"^\[ *\d+/\d+\] (?:CC|CXX|NVCC|AS) +(\S+)$", output, re.M))
+
+
+def linked(output):
+    return set(re.findall(r"^\[ *\d+/\d+\] LINK +bin/(\S+)$", output, re.M))
+
+
+def copy_sources(tree, programs=None):
+    """The tree's sources without what was built; of the programs only those named."""
+    shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(".git", "build", "bin", "tests", "__pycache__"))
+    for source in [*tree.glob("chapter*/*.cu"), *tree.glob("appendix_a/*.cu")]:
+        if programs is not None and str(source.relative_to(tree))[:-3] not in programs:
+            source.unlink()
+    return tree
+
+
+def append(path, text):
+    path.write_text(path.read_text() + text)
+
+
+def stand_in(folder, name, script):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text("#!/bin/sh\n" + script)
+    (folder / name).chmod(0o755)
+
+
+def programs_of(sources, scripts, header=lambda name: ""):
+    """Replaces the programs by shell scripts, with headers to which header(name) adds lines."""
+    text = (sources / "chapter03/hello_world.cu").read_text()
+    for path in sources.glob("chapter*/*.cu"):
+        path.unlink()
+    for name, script in scripts.items():
+        (sources / "chapter03" / (name + ".cu")).write_text(text.replace("hello_world", name).replace(" */", header(name) + " */", 1))
+        stand_in(sources / "bin/chapter03", name, script)
+
+
+# nvcc and nvidia-smi, as scripts for stand_in()
+FAKE_NVCC = """case $1 in --version) echo 'Cuda compilation tools, release 12.9, V12.9.1' ;;
+--list-gpu-code) echo sm_75; echo sm_90; echo sm_120 ;; *) exit 1 ;; esac"""
+FAKE_SMI = """case $1 in --query-gpu=compute_cap,name*) printf '9.0, NVIDIA H200\\n9.0, NVIDIA H200\\n' ;; *) exit 1 ;; esac"""
