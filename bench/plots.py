@@ -13,10 +13,10 @@ from matplotlib import pyplot, ticker  # noqa: E402
 from results import duration, ends, rate, topic, work  # noqa: E402
 
 PAPER, INK, GRAY, GRID = "#ffffff", "#222222", "#6e6e6e", "#dddddd"
-PEERS = ["#c44500", "#a0307f", "#8a6100", "#5c5c5c"]
+LIBRARIES = ["#c44500", "#a0307f", "#8a6100", "#5c5c5c"]
 # The same in a dark colour scheme. Lines and bars have a contrast of at least 3 to the background in both, text 4.5.
 DARK = {PAPER: "#161618", INK: "#e6e6e6", GRAY: "#a0a0a0", GRID: "#3a3a3c",
-        **dict(zip(PEERS, ("#ff9a5c", "#f08fd0", "#e0b84c", "#b8b8b8")))}
+        **dict(zip(LIBRARIES, ("#ff9a5c", "#f08fd0", "#e0b84c", "#b8b8b8")))}
 COPY_RATE = " (copy rate)"
 MARKERS = "osD^vPX*hp"
 
@@ -70,23 +70,23 @@ def lines_of(rows):
     for row in rows:
         found.setdefault((row["kind"], row["number"], row["name"]), []).append(row)
     counts, lines = {}, []
-    for (kind, number, name), rows in sorted(found.items(), key=lambda item: ["rung", "peer", "limit"].index(item[0][0])):
+    for (kind, number, name), rows in sorted(found.items(), key=lambda item: ["rung", "library", "copy"].index(item[0][0])):
         if number is None:
             number = counts[kind] = counts.get(kind, -1) + 1
-        mark = COPY_RATE if copy and kind == "limit" and name == copy["name"] else ""
+        mark = COPY_RATE if copy and kind == "copy" and name == copy["name"] else ""
         lines.append((kind, number, f"{number} {name}" if kind == "rung" else name + mark, rows))
     return lines
 
 
 def styles(lines):
-    """Rungs have colours in a sequence, as they are one; peers have colours of their own. Each has its marker."""
+    """Rungs have colours in a sequence, as they are one; libraries have colours of their own. Each has its marker."""
     last = max(1, max((number for kind, number, *_ in lines if kind == "rung"), default=1))
     for kind, number, *_ in lines:
         if kind == "rung":
             yield {"color": rung_color(number / last),
                    "marker": MARKERS[number % len(MARKERS)], "linewidth": 2.5 if number == last else 1.5}
-        elif kind == "peer":
-            yield {"color": PEERS[number % len(PEERS)], "marker": MARKERS[number % len(MARKERS)], "linestyle": "--",
+        elif kind == "library":
+            yield {"color": LIBRARIES[number % len(LIBRARIES)], "marker": MARKERS[number % len(MARKERS)], "linestyle": "--",
                    "markerfacecolor": PAPER, "linewidth": 1.5}
         else:
             yield {"color": INK, "linestyle": ":", "marker": "_", "linewidth": 1.5}
@@ -143,7 +143,7 @@ def draw_lines(axes, lines, prefix):
 
 def draw_bars(axes, lines, prefix):
     """For a single size: a bar a line. Copies have only an outline, and a dotted line at the copy rate crosses the rungs."""
-    own = max([rows[0]["rate"] or 0 for kind, *_, rows in lines if kind != "limit"] + [1e-9])
+    own = max([rows[0]["rate"] or 0 for kind, *_, rows in lines if kind != "copy"] + [1e-9])
     # A copy that is far away would leave nothing of the other bars to see, and is cut at the edge.
     longest = max(rows[0]["rate"] or 0 for *_, rows in lines if (rows[0]["rate"] or 0) <= 4 * own) or own
     edge = longest * 1.35
@@ -153,9 +153,9 @@ def draw_bars(axes, lines, prefix):
         end = row["rate"] or 0
         far = end > 4 * own
         if end:
-            filled = {"rung": style["color"], "peer": PAPER, "limit": "none"}[kind]
-            bar = axes.barh(y, min(end, edge), height=0.62, color=filled, edgecolor=style["color"], hatch="////" if kind == "peer" else None,
-                            linestyle=":" if kind == "limit" else "-")
+            filled = {"rung": style["color"], "library": PAPER, "copy": "none"}[kind]
+            bar = axes.barh(y, min(end, edge), height=0.62, color=filled, edgecolor=style["color"], hatch="////" if kind == "library" else None,
+                            linestyle=":" if kind == "copy" else "-")
             bar[0].set_gid(f"{prefix}{kind}-{number}")
         if name.endswith(COPY_RATE) and end and not far:
             axes.plot([end, end], [-0.6, y - 0.31], color=INK, linestyle=":", linewidth=1.5, zorder=0.5)

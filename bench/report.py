@@ -23,22 +23,22 @@ COPY_RATE = ("The copy rate is that of a copy, or of another part of the work th
 def table(rows):
     """Of one group: the names of the columns and the cells."""
     cold = any(row["cold_ms"] for row in rows)
-    shares = any(row["of_limit"] is not None for row in rows)  # not on the CPU back end
+    shares = any(row["of_copy_rate"] is not None for row in rows)  # not on the CPU back end
     *_, copy = ends(rows)
     errors = [key for key in ("max_error", "rms_error") if any(row[key] is not None for row in rows)]
-    head = ["#", "name", "what changed", "median", "min", "max", *(["cold"] if cold else []), "rate", *(["of copy rate"] if shares else []),
-            "× book", "× peer", "verified", *(key.replace("_", " ").replace("rms", "RMS") for key in errors)]
+    head = ["#", "name", "what is new", "median", "min", "max", *(["cold"] if cold else []), "rate", *(["of copy rate"] if shares else []),
+            "× book", "× library", "verified", *(key.replace("_", " ").replace("rms", "RMS") for key in errors)]
     body = []
     for row in rows:
-        kind = {"rung": str(row["number"]), "peer": "peer", "limit": "copy rate" if row is copy else "other rate"}[row["kind"]]
+        kind = {"rung": str(row["number"]), "library": "library", "copy": "copy rate" if row is copy else "other rate"}[row["kind"]]
         cells = [kind, row["name"], row["idea"]]
         if row["median_ms"] is None:
             body.append(cells + [row["skipped"] or "–"] + [""] * (len(head) - 4))
             continue
         cells += [duration(row[k]) for k in ("median_ms", "min_ms", "max_ms")]
         cells += [duration(row["cold_ms"]) if row["cold_ms"] else "–"] if cold else []
-        cells += [rate(row), *([share(None if kind == "other rate" else row["of_limit"])] if shares else [])]
-        cells += [times(row["times_book"]), times(row["times_peer"]), "yes" if row["verified"] else "–"]
+        cells += [rate(row), *([share(None if kind == "other rate" else row["of_copy_rate"])] if shares else [])]
+        cells += [times(row["times_book"]), times(row["times_library"]), "yes" if row["verified"] else "–"]
         cells += ["–" if row[key] is None else f"{row[key]:.2g}" for key in errors]
         body.append(cells)
     return head, body
@@ -82,14 +82,14 @@ def performance(results):
     body = []
     for program, block in programs.items():
         for name, group in groups(block["rows"]).items():
-            book, last, peer, limit = ends(group)
+            book, last, library, copy = ends(group)
             if not last:
                 continue
             body.append([f"[{topic(program)}]({program}.cu)", name + (" (in L2)" if last["in_l2"] else ""),
                          duration(book["median_ms"]) if book else "–", f"{duration(last['median_ms'])}, {rate(last)}",
-                         times(last["times_book"]), f"{peer['name']} {duration(peer['median_ms'])}" if peer else "–",
-                         times(last["times_peer"]), f"{limit['name']} {rate(limit)}" if limit else "–", share(last["of_limit"])])
-    head = ["topic", "work", "the book's kernel", "last rung", "× book", "best library", "× library", "copy rate", "of copy rate"]
+                         times(last["times_book"]), f"{library['name']} {duration(library['median_ms'])}" if library else "–",
+                         times(last["times_library"]), f"{copy['name']} {rate(copy)}" if copy else "–", share(last["of_copy_rate"])])
+    head = ["topic", "work", "the book's kernel", "last rung", "× book", "fastest library", "× library", "copy rate", "of copy rate"]
     return f"{conditions(device, programs.values())}.\n\n{COPY_RATE}\n\n{markdown(head, body)}" if body else ""
 
 
@@ -149,7 +149,7 @@ def page(results):
     programs = sorted({program for found in results.values() for program in found["programs"]}, key=order)
     parts = ["<h1>From the book's kernels to the limit of the hardware</h1>",
              "<p>The median of at least 11 runs (fewer when one takes over 100 ms), each result verified before and after. "
-             "× book and × peer: how many times as fast as the book's kernel and as the best library. "
+             "× book and × library: how many times as fast as the book's kernel and as the fastest library. "
              f"{COPY_RATE}</p>",
              '<nav aria-label="topics">' + " · ".join(f'<a href="#{slug(p)}">{topic(p)}</a>' for p in programs) + "</nav>"]
     for program in programs:

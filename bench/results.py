@@ -12,6 +12,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / (os.environ.get("RESULTS") or "bench/results")
+FORMAT = 2  # of the files
 
 
 class Problem(Exception):
@@ -52,7 +53,7 @@ def load():
     for path in RESULTS.glob("*.json"):
         try:
             found[path.stem] = json.loads(path.read_text())
-            if found[path.stem]["format"] != 1:
+            if found[path.stem]["format"] != FORMAT:
                 raise ValueError("another format")
             if not {"device", "backend", "programs"} <= found[path.stem].keys():
                 raise ValueError("incomplete")
@@ -141,24 +142,24 @@ def groups(rows):
 
 
 def ends(rows):
-    """Of one group: the book's row, the last rung's, the best peer's, the slowest limit's; None where it was not run.
-    (kind "limit": a copy or another part of the work, measured beside the rungs; the slowest is the copy rate.)"""
+    """Of one group: the book's row, the last rung's, the fastest library's, the slowest copy's; None where it was not run.
+    (kind "copy": a copy or another part of the work, timed alone; the slowest is the copy rate.)"""
     run = [row for row in rows if row["median_ms"]]
     rungs = [row for row in run if row["kind"] == "rung"]
     return (next((row for row in rungs if row["number"] == 0), None), max(rungs, key=lambda row: row["number"], default=None),
-            min((row for row in run if row["kind"] == "peer"), key=lambda row: row["median_ms"], default=None),
-            min((row for row in run if row["kind"] == "limit" and row["rate"]), key=lambda row: row["rate"], default=None))
+            min((row for row in run if row["kind"] == "library"), key=lambda row: row["median_ms"], default=None),
+            min((row for row in run if row["kind"] == "copy" and row["rate"]), key=lambda row: row["rate"], default=None))
 
 
 def summary(rows):
     """A line for each group, for the terminal."""
     for name, group in groups(rows).items():
-        book, last, peer, _ = ends(group)
+        book, last, library, _ = ends(group)
         if last:
             parts = [f"{last['number']} {last['name']} {duration(last['median_ms'])}, {rate(last)}"]
             parts += [f"{times(last['times_book'])} × book"] if book else []
-            parts += [f"{times(last['times_peer'])} × {peer['name']}"] if peer else []
-            parts += [f"{share(last['of_limit'])} of the copy rate"] if last["of_limit"] is not None else []
+            parts += [f"{times(last['times_library'])} × {library['name']}"] if library else []
+            parts += [f"{share(last['of_copy_rate'])} of the copy rate"] if last["of_copy_rate"] is not None else []
             yield f"{name}: " + ", ".join(parts)
 
 

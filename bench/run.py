@@ -161,7 +161,7 @@ def measured(program, size, label):
     try:
         found = json.loads(out)
         for row in found["rows"]:
-            if row["kind"] != "limit" and not row["skipped"] and row["verified"] is not True:
+            if row["kind"] != "copy" and not row["skipped"] and row["verified"] is not True:
                 raise Failed(f"{row['name']} is not verified")
             if not row["skipped"] and not row["min_ms"] <= row["median_ms"] <= row["max_ms"]:
                 raise Failed(f"{row['name']} has no times")
@@ -216,7 +216,7 @@ def compare(program, old, new):
 
 def record(results, device, back_end, program, block, known):
     """Adds the block to the device's results, or replaces the older one; drops programs that are gone."""
-    found = results.setdefault(slug(device), {"format": 1, "device": device, "backend": back_end, "programs": {}})
+    found = results.setdefault(slug(device), {"format": recorded.FORMAT, "device": device, "backend": back_end, "programs": {}})
     found["programs"] = {name: b for name, b in [*found["programs"].items(), (program, block)] if name in known}
     return recorded.save(slug(device), found)
 

@@ -1,29 +1,32 @@
 // SPDX-License-Identifier: MIT
 /*
- * add_ladder: the vector sum, from the book's launch to the speed of a copy
+ * add_ladder: vector addition, from the book's launch to the copy rate
  *
- * Teaches: A sum of vectors does nothing but move memory, so the goal is the rate of a copy. Memory
- *          is fast when very many bytes are on their way at once: first through more threads, then
- *          through more bytes a load. More loads a thread add nothing to that; a little comes from
- *          saying that the sums are not read again soon.
+ * Teaches: Vector addition is memory-bound, so its limit is the rate of a copy. Bandwidth needs many
+ *          bytes in flight: first more threads, then wider loads. With full occupancy, more loads per
+ *          thread bring nothing further. A cache hint for the sums, which are not read again soon,
+ *          brings a little.
+ * Terms:   memory-bound, effective bandwidth, vectorized load, occupancy, in flight,
+ *          instruction-level parallelism, streaming store, copy rate
  * Book:    5.2.1 (ladder)
  * Run:     ./bin/chapter05/add_ladder
  * Bench:   1M 16M 256M
  */
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include "../common/bench.h"
 #include "../common/book.h"
-#include "../common/memory.h"
+#include "../common/bench.h"
 
 const unsigned THREADS = 256;
 
-static size_t n;
-static int *a, *b, *c, *dev_a, *dev_b, *dev_c;
+static size_t n = BENCH_SIZE(256 << 20, 1 << 20); // --size
+static int *dev_a, *dev_b, *dev_c;
+static int *c, *expected; // host
+static void make_vectors(void);
+static void poison(void);
+static bool check(const char *name, BenchError *error);
 
-// The book's: 128 blocks of 128 threads step through the vectors. They are too few to keep the
-// memory busy; each waits for its two loads before it asks for the next ones.
+// Rungs 0 and 1. The book launches 128 blocks of 128 threads, which is too few loads in flight: each
+// thread waits for its two loads before it issues the next ones. With one element per thread there are
+// enough threads to hide the latency.
 __global__ void add(const int *a, const int *b, int *c, size_t n) {
     size_t stride = (size_t)blockDim.x * gridDim.x;
     for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < n; i += stride)
@@ -34,23 +37,23 @@ __device__ static int4 sum(int4 x, int4 y) {
     return make_int4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
 }
 
-// What is left of n after the fours: up to three elements, for the first threads of the grid.
-__device__ static void add_rest(const int *a, const int *b, int *c, size_t n) {
+// The tail after the last int4: up to three elements, for the first threads of the grid.
+__device__ static void add_tail(const int *a, const int *b, int *c, size_t n) {
     size_t i = n / 4 * 4 + threadIdx.x;
     if (blockIdx.x == 0 && i < n)
         c[i] = a[i] + b[i];
 }
 
-// One load instruction brings 16 bytes a thread, 512 a warp.
+// Rung 2: a load instruction brings 16 bytes per thread, 512 per warp.
 __global__ void add_vectors(const int *a, const int *b, int *c, size_t n) {
     size_t i = threadIdx.x + (size_t)blockIdx.x * THREADS;
     if (i < n / 4)
         ((int4 *)c)[i] = sum(((const int4 *)a)[i], ((const int4 *)b)[i]);
-    add_rest(a, b, c, n);
+    add_tail(a, b, c, n);
 }
 
-// All loads of a thread are under way before the first sum needs one. With as many threads as this,
-// it gains nothing any more: the memory is busy.
+// Rung 3: a thread issues four independent loads before the first addition. At this occupancy there is no
+// gain: memory bandwidth is saturated.
 __global__ void add_many(const int *a, const int *b, int *c, size_t n) {
     const int4 *a4 = (const int4 *)a, *b4 = (const int4 *)b;
     size_t i = threadIdx.x + (size_t)blockIdx.x * 2 * THREADS, next = i + THREADS;
@@ -61,36 +64,87 @@ __global__ void add_many(const int *a, const int *b, int *c, size_t n) {
     } else if (i < n / 4) {
         ((int4 *)c)[i] = sum(a4[i], b4[i]);
     }
-    add_rest(a, b, c, n);
+    add_tail(a, b, c, n);
 }
 
-// What is written is not read soon, so it need not stay in the cache: __stcs says so. The same hint
-// for the loads, __ldcs, made an H200 slower.
+// Rung 4: __stcs marks the sums as data that is not read again soon, so they leave the cache first. The
+// same hint for the loads, __ldcs, was slower on an H200.
 __global__ void add_streaming(const int *a, const int *b, int *c, size_t n) {
     size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
     if (i < n / 4)
         __stcs(&((int4 *)c)[i], sum(((const int4 *)a)[i], ((const int4 *)b)[i]));
-    add_rest(a, b, c, n);
+    add_tail(a, b, c, n);
 }
 
-// Blocks for so many elements a thread
-static unsigned blocks(size_t each) {
-    return (n - 1) / (each * THREADS) + 1;
+// The number of blocks of THREADS threads when each thread adds that many elements.
+static unsigned blocks(size_t elements_per_thread) {
+    return (n - 1) / (elements_per_thread * THREADS) + 1;
 }
 
-static void run(void (*kernel)(const int *, const int *, int *, size_t), unsigned blocks,
-                unsigned threads) {
+static void run(void (*kernel)(const int *, const int *, int *, size_t), unsigned blocks, unsigned threads) {
     kernel<<<blocks, threads>>>(dev_a, dev_b, dev_c, n);
     HANDLE_LAUNCH();
 }
 
 static const Rung rungs[] = {
-    {"book", "128 blocks of 128 threads", [] { run(add, 128, 128); }},
-    {"enough blocks", "a thread an element", [] { run(add, blocks(1), THREADS); }},
-    {"16-byte loads", "a thread four elements", [] { run(add_vectors, blocks(4), THREADS); }},
-    {"loads in flight", "two of each vector, then sums", [] { run(add_many, blocks(8), THREADS); }},
-    {"streaming stores", "blocks of 1024 threads", [] { run(add_streaming, blocks(16), 1024); }},
+    {"book", "grid-stride loop, 128 blocks of 128 threads", [] { run(add, 128, 128); }},
+    {"full occupancy", "one element per thread", [] { run(add, blocks(1), THREADS); }},
+    {"vectorized loads", "int4, four elements per thread", [] { run(add_vectors, blocks(4), THREADS); }},
+    {"more loads in flight", "eight elements per thread", [] { run(add_many, blocks(8), THREADS); }},
+    {"streaming stores", "cache hint __stcs, 1024 threads per block",
+     [] { run(add_streaming, blocks(16), 1024); }},
 };
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    size_t bytes = n * sizeof(int);
+    HANDLE_ERROR(cudaMalloc(&dev_a, bytes));
+    HANDLE_ERROR(cudaMalloc(&dev_b, bytes));
+    HANDLE_ERROR(cudaMalloc(&dev_c, bytes));
+    make_vectors();
+
+    Bench bench;
+    bench.title = std::to_string(n) + " ints";
+    bench.size = n;
+    bench.work = 3.0 * bytes; // two vectors are read, one is written
+    bench.footprint = 3 * bytes;
+    bench.poison = poison;
+    bench.check = check;
+    bool ok = bench_run(bench, rungs);
+    bench_finish();
+
+    HANDLE_ERROR(cudaFree(dev_a));
+    HANDLE_ERROR(cudaFree(dev_b));
+    HANDLE_ERROR(cudaFree(dev_c));
+    free(c);
+    free(expected);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    const Option own[] = {OPTION_SIZE("size", &n, 1, (size_t)1 << 36, "elements in a vector"), OPTION_END};
+    parse_options(argc, argv, "Vector addition, from the book's kernel to the fastest.", LADDER, own);
+    select_device();
+    require_memory(4 * n * sizeof(int), 3 * n * sizeof(int) + bench_memory(3 * n * sizeof(int)));
+}
+
+// Random vectors on the device, and their sums on the host. Halved, so that no sum overflows.
+static void make_vectors(void) {
+    int *a = big_random_ints(n), *b = big_random_ints(n);
+    c = host_array<int>(n);
+    expected = host_array<int>(n);
+    for (size_t i = 0; i < n; i++) {
+        a[i] /= 2;
+        b[i] /= 2;
+        expected[i] = a[i] + b[i];
+    }
+    HANDLE_ERROR(cudaMemcpy(dev_a, a, n * sizeof(int), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(int), cudaMemcpyHostToDevice));
+    free(a);
+    free(b);
+}
 
 static void poison(void) {
     HANDLE_ERROR(cudaMemset(dev_c, 0xff, n * sizeof(int)));
@@ -98,50 +152,5 @@ static void poison(void) {
 
 static bool check(const char *name, BenchError *) {
     HANDLE_ERROR(cudaMemcpy(c, dev_c, n * sizeof(int), cudaMemcpyDeviceToHost));
-    inject_error(c, n * sizeof(int));
-    size_t wrong = 0;
-    for (size_t i = 0; i < n; i++)
-        wrong += c[i] != a[i] + b[i];
-    if (wrong)
-        fprintf(stderr, "%s: %zu of %zu sums are wrong\n", name, wrong, n);
-    return !wrong;
-}
-
-int main(int argc, char **argv) {
-    n = BENCH_SIZE(256 << 20, 1 << 20);
-    const Option own[] = {OPTION_SIZE("size", &n, 1, (size_t)1 << 36, "elements in a vector"),
-                          OPTION_END};
-    parse_options(argc, argv, "The sum of two vectors, from the book's kernel to the fastest.",
-                  LADDER, own);
-    select_device();
-
-    size_t bytes = n * sizeof(int);
-    require_memory(3 * bytes, 3 * bytes + bench_memory(3 * bytes));
-    a = big_random_ints(n);
-    b = big_random_ints(n);
-    for (size_t i = 0; i < n; i++) { // so that no sum overflows
-        a[i] /= 2;
-        b[i] /= 2;
-    }
-    c = (int *)malloc(bytes);
-    HANDLE_NULL(c);
-    HANDLE_ERROR(cudaMalloc((void **)&dev_a, bytes));
-    HANDLE_ERROR(cudaMalloc((void **)&dev_b, bytes));
-    HANDLE_ERROR(cudaMalloc((void **)&dev_c, bytes));
-    HANDLE_ERROR(cudaMemcpy(dev_a, a, bytes, cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaMemcpy(dev_b, b, bytes, cudaMemcpyHostToDevice));
-
-    char title[64];
-    snprintf(title, sizeof title, "%zu ints", n);
-    bool ok = bench_run({title, NULL, n, 3.0 * bytes, "GB/s", 3 * bytes, rungs,
-                         sizeof rungs / sizeof *rungs, poison, check});
-    bench_finish();
-
-    HANDLE_ERROR(cudaFree(dev_a));
-    HANDLE_ERROR(cudaFree(dev_b));
-    HANDLE_ERROR(cudaFree(dev_c));
-    free(a);
-    free(b);
-    free(c);
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    return check_ints(name, c, expected, n);
 }

@@ -1,59 +1,45 @@
 // SPDX-License-Identifier: MIT
 /*
- * dot_ladder: the dot product, from the book's kernel to the speed of memory
+ * dot_ladder: dot product, from the book's kernel to memory bandwidth
  *
- * Teaches: A dot product reads two vectors once, so all that counts is how fast they come. The
- *          book's 32 blocks leave most of the device idle. More blocks, wider loads, more loads on
- *          their way at once and a sum that needs neither a second kernel nor the host bring it to
- *          the rate of the memory, ahead of cuBLAS.
+ * Teaches: A dot product reads two vectors once and is memory-bound. The book's 32 blocks leave most
+ *          multiprocessors idle. More blocks, vectorized loads with many of them in flight, and a
+ *          reduction that needs neither a second kernel nor the host bring it to the bandwidth of
+ *          memory, ahead of cuBLAS.
+ * Terms:   memory-bound, tree reduction, warp shuffle, vectorized load, in flight, partial sum,
+ *          last-block reduction, relaxed
  * Book:    5.3.1 (ladder)
  * Run:     ./bin/chapter05/dot_ladder --size 256M
- * Differs: rounding is checked against a limit that follows from the longest chain of additions.
- *          --fill takes data that are hard for a sum. Time for the host's part belongs to a kernel
- *          that needs it; the last one's sum stays on the device, as that of cuBLAS does.
+ * Differs: the rounding error is compared with a bound that follows from the longest chain of additions.
+ *          --fill selects data that are hard to sum. The time of a rung whose partial sums the host
+ *          adds includes that step; the last rung leaves its result on the device, as cuBLAS does.
  * Bench:   1M 33M 256M 1G
  */
-#include <float.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <algorithm>
-#include "../common/bench.h"
 #include "../common/book.h"
-#include "../common/memory.h"
+#include "../common/bench.h"
+#include "../common/ptx.h" // load_relaxed(), store_relaxed()
+#include <float.h>
 #ifdef HAVE_CUBLAS
 #include <cublas_v2.h>
-static cublasHandle_t cublas;
 #endif
 
-#define imin(a, b) ((a) < (b) ? (a) : (b))
-
 const unsigned threadsPerBlock = 256;
-const unsigned WAVE = 8;    // blocks of the book's size that we give each multiprocessor
-const unsigned BLOCK = 512; // threads of the last rungs, in two blocks for each
+const unsigned WAVE = 8;    // blocks of threadsPerBlock threads per multiprocessor
+const unsigned BLOCK = 512; // threads per block of the last rungs, two blocks per multiprocessor
 
-static size_t n;
-static float *a, *b;                 // host
-static float *dev_a, *dev_b;         // device
-static float *partial_c;             // host: what each block has added up
-static float *dev_partial_c;         // device
-static unsigned long long *dev_sums; // the same, each with the number of its launch
-static float *dev_c, host_c;         // the result, of kernels that finish and of those that do not
-static bool on_host;                 // the last one is in host_c
-static unsigned multiprocessors;     // of the device
-static double longest;               // additions in a row that the result went through, last run
+static size_t n = BENCH_SIZE(256 << 20, 1 << 20); // --size
+static float *dev_a, *dev_b;
+static float *partial_c, *dev_partial_c; // one partial sum per block
+static unsigned long long *dev_sums;     // the same, each beside the number of its launch
+static float *dev_c, host_c;             // the result, of rungs that finish on the device and on the host
+static bool on_host;                     // which of the two the last run wrote
+static unsigned multiprocessors;         // of the device
+static double longest;                   // chain of additions of the last run
+static void make_vectors(void);
+static void poison(void);
+static bool check(const char *name, BenchError *error);
 
-// What is left for the host: the sum over the blocks, after it has come back.
-static void add_blocks(unsigned blocks) {
-    HANDLE_ERROR(
-        cudaMemcpy(partial_c, dev_partial_c, blocks * sizeof(float), cudaMemcpyDeviceToHost));
-    host_c = 0;
-    for (unsigned i = 0; i < blocks; i++)
-        host_c += partial_c[i];
-    on_host = true;
-}
-
-// The book's: a tree in shared memory, with a barrier at each level.
+// Rungs 0 and 1, the book's kernel: a tree reduction in shared memory with a barrier at each level.
 __global__ void dot(const float *a, const float *b, float *c, size_t n) {
     __shared__ float cache[threadsPerBlock];
     float temp = 0;
@@ -71,8 +57,8 @@ __global__ void dot(const float *a, const float *b, float *c, size_t n) {
         c[blockIdx.x] = cache[0];
 }
 
-// The sum over a block, for thread 0: the lanes of a warp exchange registers, without a barrier,
-// and only what is left of each warp goes through shared memory.
+// Rung 2: the lanes of a warp exchange registers by warp shuffles, which need no barrier. Only one partial
+// sum per warp goes through shared memory. Thread 0 has the result.
 __device__ static float warp_sum(float x) {
     for (int lanes = 16; lanes > 0; lanes /= 2)
         x += __shfl_down_sync(0xffffffff, x, lanes);
@@ -83,7 +69,7 @@ __device__ static float block_sum(float x) {
     __shared__ float cache[32];
     unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     x = warp_sum(x);
-    __syncthreads(); // a sum before this one has been read
+    __syncthreads(); // the previous call has read cache
     if (lane == 0)
         cache[warp] = x;
     __syncthreads();
@@ -102,18 +88,18 @@ __global__ void dot_shuffle(const float *a, const float *b, float *c, size_t n) 
         c[blockIdx.x] = temp;
 }
 
+// Rung 3: loads of 16 bytes. A thread issues four of each vector before the first product, which keeps
+// eight in flight. They need so many registers that only two blocks fit on a multiprocessor.
 __device__ static float dot4(float4 x, float4 y) {
     return x.x * y.x + x.y * y.y + x.z * y.z + x.w * y.w;
 }
 
-// Up to three elements after the last four, for the first threads of the grid
-__device__ static float rest(const float *a, const float *b, size_t n) {
+// The tail after the last float4: up to three elements, for the first threads of the grid.
+__device__ static float dot_tail(const float *a, const float *b, size_t n) {
     size_t i = n / 4 * 4 + threadIdx.x;
     return blockIdx.x == 0 && i < n ? a[i] * b[i] : 0;
 }
 
-// Loads of 16 bytes, four of each vector on their way before the first product. They take so many
-// registers that two blocks fill a multiprocessor.
 __device__ static float stride_dot(const float *a, const float *b, size_t n) {
     const float4 *a4 = (const float4 *)a, *b4 = (const float4 *)b;
     size_t fours = n / 4, stride = (size_t)4 * blockDim.x * gridDim.x;
@@ -128,55 +114,39 @@ __device__ static float stride_dot(const float *a, const float *b, size_t n) {
         for (int k = 0; k < 4; k++)
             temp[k] += dot4(x[k], y[k]);
     }
-    return temp[0] + temp[1] + temp[2] + temp[3] + rest(a, b, n);
+    return temp[0] + temp[1] + temp[2] + temp[3] + dot_tail(a, b, n);
 }
 
-__global__ void __launch_bounds__(BLOCK, 2)
-    dot_vectors(const float *a, const float *b, float *c, size_t n) {
+__global__ void __launch_bounds__(BLOCK, 2) dot_vectors(const float *a, const float *b, float *c, size_t n) {
     float temp = block_sum(stride_dot(a, b, n));
     if (threadIdx.x == 0)
         c[blockIdx.x] = temp;
 }
 
-// A word that one block writes while another one reads it: what C++ calls an atomic, relaxed
-__device__ static void leave(unsigned long long *at, unsigned long long word) {
-#ifdef __NVCC__
-    *(volatile unsigned long long *)at = word;
-#else
-    __atomic_store_n(at, word, __ATOMIC_RELAXED);
-#endif
-}
-
-__device__ static unsigned long long look(const unsigned long long *at) {
-#ifdef __NVCC__
-    return *(const volatile unsigned long long *)at;
-#else
-    return __atomic_load_n(at, __ATOMIC_RELAXED);
-#endif
-}
-
-// One launch: the block that is the last to start adds up what all leave. It may wait for them, as
-// they are all under way. A sum and the number of the launch share a word of 8 bytes, so that who
-// sees the number has the sum: no fence, no counter to go to after it, one way through memory less.
-__device__ static unsigned started;
+// Rung 4: the block that starts last also sums all partial sums, in the same launch. It waits for the
+// other blocks in a loop. That cannot deadlock: all of them have started before it, so they end without
+// its help. A partial sum and the number of the launch are written as one word of 8 bytes in a single
+// access: a block that reads the current number has read the sum too. No memory fence is needed, and no
+// counter that a block increments after its sum, which would cost a second trip to the L2 cache.
+__device__ static unsigned started; // blocks of this launch
 
 __global__ void __launch_bounds__(BLOCK, 2)
     dot_finish(const float *a, const float *b, unsigned long long *sums, float *c, size_t n,
                unsigned launch) {
     __shared__ unsigned ticket;
     if (threadIdx.x == 0)
-        ticket = atomicInc(&started, gridDim.x - 1); // the last one turns it back to 0
+        ticket = atomicInc(&started, gridDim.x - 1); // the last block resets it to 0
     float temp = block_sum(stride_dot(a, b, n));
     if (threadIdx.x == 0)
-        leave(&sums[blockIdx.x], (unsigned long long)launch << 32 | __float_as_uint(temp));
+        store_relaxed(&sums[blockIdx.x], (unsigned long long)launch << 32 | __float_as_uint(temp));
     if (ticket != gridDim.x - 1)
         return;
     temp = 0;
     for (unsigned i = threadIdx.x; i < gridDim.x; i += blockDim.x) {
-        unsigned long long sum = look(&sums[i]);
+        unsigned long long sum = load_relaxed(&sums[i]);
         while (sum >> 32 != launch) {
             __nanosleep(20);
-            sum = look(&sums[i]);
+            sum = load_relaxed(&sums[i]);
         }
         temp += __uint_as_float((unsigned)sum);
     }
@@ -186,36 +156,37 @@ __global__ void __launch_bounds__(BLOCK, 2)
 }
 
 static unsigned book_blocks(void) {
-    return imin(32, (n + threadsPerBlock - 1) / threadsPerBlock);
+    return min_of(32, (n + threadsPerBlock - 1) / threadsPerBlock);
 }
 
-// As many as the device holds at once, and no more than there is work for
-static unsigned enough_blocks(unsigned each, size_t elements) {
-    return std::max<size_t>(1, std::min<size_t>(each * multiprocessors, n / elements));
-}
-
+// Blocks of threadsPerBlock threads: those that the device holds at once, at most one for so many elements.
 static unsigned small_blocks(void) {
-    return enough_blocks(WAVE, 4 * threadsPerBlock);
+    return max_of(1, min_of(WAVE * multiprocessors, n / (4 * threadsPerBlock)));
 }
 
-// Two fill a multiprocessor. For long vectors more, in turn: blocks start in order, so that those
-// which run read side by side, while blocks that stay drift apart, and memory likes that less.
+// Blocks of BLOCK threads: two per multiprocessor, several times that for long vectors. Blocks start in
+// order, so the running ones read neighbouring addresses. Blocks that run from start to end drift apart,
+// and DRAM page locality is lost. A block reads about 512 KiB of each vector.
 static unsigned large_blocks(void) {
-    size_t turns = n / ((size_t)2 * multiprocessors << 17) + 1; // 512 KiB of a vector for a block
-    return enough_blocks(2 * turns, 16 * BLOCK);
+    size_t turns = n / ((size_t)2 * multiprocessors << 17) + 1;
+    return max_of(1, min_of(2 * turns * multiprocessors, n / (16 * BLOCK)));
 }
 
-// Room for the sums of whatever blocks there are
+// Space for the partial sums of any of these grids
 static size_t partial_bytes(void) {
     return (32 + WAVE * multiprocessors + large_blocks()) * sizeof(float);
 }
 
-// A kernel that leaves a sum a block
-static void run_with_host(void (*kernel)(const float *, const float *, float *, size_t),
-                          unsigned blocks, unsigned threads) {
+// A kernel that writes one partial sum per block. The host adds them.
+static void run_with_host(void (*kernel)(const float *, const float *, float *, size_t), unsigned blocks,
+                          unsigned threads) {
     kernel<<<blocks, threads>>>(dev_a, dev_b, dev_partial_c, n);
     HANDLE_LAUNCH();
-    add_blocks(blocks);
+    HANDLE_ERROR(cudaMemcpy(partial_c, dev_partial_c, blocks * sizeof(float), cudaMemcpyDeviceToHost));
+    host_c = 0;
+    for (unsigned i = 0; i < blocks; i++)
+        host_c += partial_c[i];
+    on_host = true;
     longest = (double)n / (blocks * threads) + threads + blocks;
 }
 
@@ -228,132 +199,55 @@ static void run_finish(void) {
 }
 
 #ifdef HAVE_CUBLAS
+static cublasHandle_t cublas;
+
 static void run_cublas(void) {
     if (cublasSdot_64(cublas, n, dev_a, 1, dev_b, 1, dev_c) != CUBLAS_STATUS_SUCCESS)
         quit(EXIT_FAILURE, "cublasSdot failed");
     on_host = false;
-    longest = 1e4; // not known
+    longest = 1e4; // not documented
 }
 #endif
 
 static const Rung rungs[] = {
-    {"book", "32 blocks, tree in shared memory",
+    {"book", "tree reduction in shared memory, 32 blocks",
      [] { run_with_host(dot, book_blocks(), threadsPerBlock); }},
-    {"enough blocks", "8 a multiprocessor",
+    {"full occupancy", "8 blocks per multiprocessor",
      [] { run_with_host(dot, small_blocks(), threadsPerBlock); }},
-    {"warp shuffles", "registers, two barriers",
+    {"warp shuffles", "reduction in registers, two barriers",
      [] { run_with_host(dot_shuffle, small_blocks(), threadsPerBlock); }},
-    {"16-byte loads", "eight in flight", [] { run_with_host(dot_vectors, large_blocks(), BLOCK); }},
-    {"one launch", "the last block waits", run_finish},
+    {"vectorized loads", "float4, eight in flight per thread",
+     [] { run_with_host(dot_vectors, large_blocks(), BLOCK); }},
+    {"single launch", "last-block reduction of the partial sums", run_finish},
 #ifdef HAVE_CUBLAS
-    {"cublasSdot", "result stays on the device", run_cublas, PEER},
+    {"cublasSdot", "cuBLAS, result stays on the device", run_cublas, LIBRARY},
 #endif
 };
 
-static void poison(void) {
-    HANDLE_ERROR(cudaMemset(dev_c, 0x7f, sizeof(float))); // no NaN, for that may be right
-    HANDLE_ERROR(cudaMemset(dev_partial_c, 0x7f, partial_bytes()));
-    HANDLE_ERROR(cudaMemset(dev_sums, 0, 2 * partial_bytes())); // no launch has the number 0
-    host_c = FLT_MAX;
-}
-
-enum { RANDOM, EQUAL, SORTED, SIGNED, DENORMAL, NANS };
-static int fill = RANDOM;
-
-// The reference, in double, and the sum of the magnitudes, which rounding errors are relative to
-static double expected, magnitude;
-
-static void add_up(void) {
-    expected = magnitude = 0;
-    for (size_t i = 0; i < n; i++) {
-        expected += (double)a[i] * b[i];
-        magnitude += fabs((double)a[i] * b[i]);
-    }
-}
-
-// Each product and addition rounds by 2^-24 at most, products near zero by half of the smallest
-// float. Those of random data go up as well as down.
-static bool check(const char *name, BenchError *error) {
-    float c;
-    HANDLE_ERROR(cudaMemcpy(&c, dev_c, sizeof(float), cudaMemcpyDeviceToHost));
-    if (on_host)
-        c = host_c;
-    inject_error(&c, sizeof(float));
-    if (isnan(expected)) {
-        if (!isnan(c))
-            fprintf(stderr, "%s: got %g, expected NaN\n", name, c);
-        return isnan(c);
-    }
-    double roundings = longest + 2;
-    if (fill == RANDOM || fill == SIGNED)
-        roundings = likely_roundings(roundings);
-    double limit = roundings * 0x1p-24 * magnitude + n * FLT_TRUE_MIN, off = fabs(c - expected);
-    error->max = magnitude > 0 ? off / magnitude : off;
-    if (!(off <= limit))
-        fprintf(stderr, "%s: got %.9g, expected %.9g, off by more than %.2g\n", name, c, expected,
-                limit);
-    return off <= limit;
-}
-
-static void fill_vectors(void) {
-    random_floats(a, n, 1);
-    random_floats(b, n, 1);
-    if (fill == EQUAL) {
-        std::fill(a, a + n, 0.7f);
-        std::fill(b, b + n, 0.3f);
-    }
-    if (fill == SORTED)
-        for (size_t i = 0; i < n; i++)
-            a[i] = (float)i / n;
-    if (fill == SIGNED)
-        for (size_t i = 0; i < n; i++)
-            a[i] -= 0.5f;
-    if (fill == DENORMAL)
-        for (size_t i = 0; i < n; i++)
-            a[i] *= FLT_MIN;
-    if (fill == NANS)
-        a[n / 2] = NAN;
-}
-
 int main(int argc, char **argv) {
-    n = BENCH_SIZE(256 << 20, 1 << 20);
-    const Option own[] = {
-        OPTION_SIZE("size", &n, 1, (size_t)1 << 36, "elements in a vector"),
-        OPTION_WORD("fill", &fill, "random|equal|sorted|signed|denormal|nan", "what they are"),
-        OPTION_END};
-    parse_options(argc, argv, "Dot products, from the book's kernel to the fastest.", LADDER, own);
-    select_device();
-    cudaDeviceProp prop;
-    HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
-    multiprocessors = prop.multiProcessorCount;
-
+    settings(argc, argv);
     size_t bytes = n * sizeof(float), partials = partial_bytes();
-    require_memory(2 * bytes, 2 * bytes + 3 * partials + bench_memory(2 * bytes));
-    a = (float *)malloc(bytes);
-    b = (float *)malloc(bytes);
-    partial_c = (float *)malloc(partials);
-    HANDLE_NULL(a);
-    HANDLE_NULL(b);
-    HANDLE_NULL(partial_c);
-    fill_vectors();
-    add_up();
-    HANDLE_ERROR(cudaMalloc((void **)&dev_a, bytes));
-    HANDLE_ERROR(cudaMalloc((void **)&dev_b, bytes));
-    HANDLE_ERROR(cudaMalloc((void **)&dev_c, sizeof(float)));
-    HANDLE_ERROR(cudaMalloc((void **)&dev_partial_c, partials));
-    HANDLE_ERROR(cudaMalloc((void **)&dev_sums, 2 * partials));
-    HANDLE_ERROR(cudaMemcpy(dev_a, a, bytes, cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaMemcpy(dev_b, b, bytes, cudaMemcpyHostToDevice));
+    partial_c = host_array<float>(partials / sizeof(float));
+    HANDLE_ERROR(cudaMalloc(&dev_a, bytes));
+    HANDLE_ERROR(cudaMalloc(&dev_b, bytes));
+    HANDLE_ERROR(cudaMalloc(&dev_c, sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_partial_c, partials));
+    HANDLE_ERROR(cudaMalloc(&dev_sums, 2 * partials));
+    make_vectors();
 #ifdef HAVE_CUBLAS
     if (cublasCreate(&cublas) != CUBLAS_STATUS_SUCCESS)
         quit(EXIT_FAILURE, "cuBLAS does not start");
     cublasSetPointerMode(cublas, CUBLAS_POINTER_MODE_DEVICE); // the result stays there
 #endif
 
-    char title[64];
-    snprintf(title, sizeof title, "%zu floats", n);
-    bool ok = bench_run({title, NULL, n, 2.0 * bytes, "GB/s", 2 * bytes, rungs,
-                         sizeof rungs / sizeof *rungs, poison, check});
+    Bench bench;
+    bench.title = std::to_string(n) + " floats";
+    bench.size = n;
+    bench.work = 2.0 * bytes; // two vectors are read
+    bench.footprint = 2 * bytes;
+    bench.poison = poison;
+    bench.check = check;
+    bool ok = bench_run(bench, rungs);
     bench_finish();
 
 #ifdef HAVE_CUBLAS
@@ -364,8 +258,79 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaFree(dev_c));
     HANDLE_ERROR(cudaFree(dev_partial_c));
     HANDLE_ERROR(cudaFree(dev_sums));
-    free(a);
-    free(b);
     free(partial_c);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+enum { RANDOM, EQUAL, SORTED, SIGNED, DENORMAL, NANS };
+static int fill = RANDOM; // --fill
+
+void settings(int argc, char **argv) {
+    const Option own[] = {
+        OPTION_SIZE("size", &n, 1, (size_t)1 << 36, "elements in a vector"),
+        OPTION_WORD("fill", &fill, "random|equal|sorted|signed|denormal|nan", "what they are"), OPTION_END};
+    parse_options(argc, argv, "Dot product, from the book's kernel to the fastest.", LADDER, own);
+    select_device();
+    cudaDeviceProp prop;
+    HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
+    multiprocessors = prop.multiProcessorCount;
+    size_t bytes = n * sizeof(float), partials = partial_bytes();
+    require_memory(2 * bytes + partials, 2 * bytes + 3 * partials + bench_memory(2 * bytes));
+}
+
+// The reference in double, and the sum of the magnitudes, to which rounding errors are relative
+static double expected, magnitude;
+
+// Vectors of 0 to 1; SORTED: a rises; SIGNED: a is from -0.5 to 0.5; DENORMAL: products too small for a
+// normal float; NANS: one element of a is NaN.
+static void make_vectors(void) {
+    float *a = host_array<float>(n), *b = host_array<float>(n);
+    random_floats(a, n, 1);
+    random_floats(b, n, 1);
+    if (fill == EQUAL) {
+        std::fill(a, a + n, 0.7f);
+        std::fill(b, b + n, 0.3f);
+    }
+    for (size_t i = 0; i < n; i++)
+        a[i] = fill == SORTED     ? (float)i / n
+               : fill == SIGNED   ? a[i] - 0.5f
+               : fill == DENORMAL ? a[i] * FLT_MIN
+                                  : a[i];
+    if (fill == NANS)
+        a[n / 2] = NAN;
+    for (size_t i = 0; i < n; i++) {
+        expected += (double)a[i] * b[i];
+        magnitude += fabs((double)a[i] * b[i]);
+    }
+    HANDLE_ERROR(cudaMemcpy(dev_a, a, n * sizeof(float), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(float), cudaMemcpyHostToDevice));
+    free(a);
+    free(b);
+}
+
+static void poison(void) {
+    HANDLE_ERROR(cudaMemset(dev_c, 0x7f, sizeof(float))); // not NaN, which is right with --fill nan
+    HANDLE_ERROR(cudaMemset(dev_partial_c, 0x7f, partial_bytes()));
+    HANDLE_ERROR(cudaMemset(dev_sums, 0, 2 * partial_bytes())); // no launch has the number 0
+    host_c = FLT_MAX;
+}
+
+// Each product and each addition rounds by at most 2^-24 of its result, products near zero by at most half
+// of the smallest float. Roundings of random data partly cancel.
+static bool check(const char *name, BenchError *error) {
+    float c = host_c;
+    if (!on_host)
+        HANDLE_ERROR(cudaMemcpy(&c, dev_c, sizeof(float), cudaMemcpyDeviceToHost));
+    if (isnan(expected))
+        return check_value((std::string(name) + ": is NaN").c_str(), isnan(c), 1, 0);
+    double roundings = longest + 2;
+    if (fill == RANDOM || fill == SIGNED)
+        roundings = likely_roundings(roundings);
+    double bound = roundings * 0x1p-24 * magnitude + n * FLT_TRUE_MIN, off = fabs(c - expected);
+    error->max = magnitude > 0 ? off / magnitude : off;
+    if (!(off <= bound))
+        fprintf(stderr, "%s: got %.9g, expected %.9g, at most %.2g off\n", name, c, expected, bound);
+    return check_value((std::string(name) + ": error in units of its bound").c_str(), off / bound, 0, 1);
 }

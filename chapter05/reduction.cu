@@ -1,33 +1,42 @@
 // SPDX-License-Identifier: MIT
 /*
- * reduction: one sum, nine kernels, from the slowest to the fastest
+ * reduction: the sum of an array with nine kernels, from the slowest to the fastest
  *
- * Teaches: All threads can add up an array together, in halves. How they share the work decides the
- *          speed: idle lanes, bank conflicts, barriers, loop overhead, too little work for a thread
- *          and a second launch each cost something, and each kernel here removes one of them. What
- *          is gained by that may be lost in part: kernel 1 has bank conflicts, kernel 6 few blocks.
+ * Teaches: The speed of a reduction depends on how its threads address shared memory and share the work.
+ *          The costs are warp divergence, bank conflicts, idle threads, barriers, loop overhead, too few
+ *          loads in flight, and a second launch. Each kernel removes one of them. Some bring another one:
+ *          kernel 1 has bank conflicts, kernel 6 has few blocks.
+ * Terms:   reduction, interleaved addressing, sequential addressing, warp divergence, bank conflict,
+ *          loop unrolling, coarsening, warp shuffle, last-block reduction
  * Book:    5.3.1 (lab)
  * Run:     ./bin/chapter05/reduction --size 256M
- * Differs: __syncwarp() where the originals rely on the lanes of a warp running in lockstep, which
- *          they no longer do. Any size, not only powers of two. The times are those of all passes,
- *          down to one number. --every checks all sizes up to --size instead.
+ * Differs: __syncwarp() where the originals rely on the lanes of a warp running in lockstep, which is
+ *          no longer guaranteed. Any size, not only powers of two. The times include all passes, down to
+ *          one number. With --every nothing is timed; all sizes up to --size are checked.
  * Bench:   64K 4M 32M 256M
  */
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <algorithm>
-#include "../common/bench.h"
 #include "../common/book.h"
-#include "../common/memory.h"
-#ifdef __NVCC__
+#include "../common/bench.h"
+#ifdef HAVE_CUB
 #include <cub/device/device_reduce.cuh>
 #endif
 
-const unsigned THREADS = 256; // in a block
+const unsigned THREADS = 256; // per block
 
-// Kernel 0: thread 0, 2, 4 … adds its neighbour, then 0, 4, 8 … the next one, and so on. The
-// threads that add are spread over all warps, so every warp runs on with most of its lanes idle.
+static size_t n = BENCH_SIZE(4 << 20, 1 << 16); // --size
+static bool every = false;                      // --every
+static int *in, expected;                       // on the host: the array, its sum
+static int *dev_in, *dev_sums[2];               // dev_sums: the output of a pass; passes alternate
+static const int *dev_sum;                      // where the result of the last pass is
+static size_t sums_bytes;
+static void make_array(void);
+static void poison(void);
+static bool check(const char *name, BenchError *error);
+static bool check_every_size(void);
+
+// Kernel 0, interleaved addressing: threads 0, 2, 4, … add their neighbour, then threads 0, 4, 8, … the
+// result of the next pair, and so on. The adding threads are spread over all warps, so every warp
+// diverges and most of its lanes are idle.
 __global__ void reduce0(const int *in, int *out, unsigned n) {
     __shared__ int cache[THREADS];
     unsigned t = threadIdx.x, i = t + blockIdx.x * THREADS;
@@ -42,8 +51,8 @@ __global__ void reduce0(const int *in, int *out, unsigned n) {
         out[blockIdx.x] = cache[0];
 }
 
-// Kernel 1: the same additions by the first threads, so whole warps are done early. But now the
-// lanes of a warp want words that lie 2, 4, 8 … apart, several in one bank.
+// Kernel 1: the same additions, but consecutive threads do them, so warps do not diverge. Now the lanes
+// of a warp access words at a stride of 2, 4, 8, …, which causes bank conflicts.
 __global__ void reduce1(const int *in, int *out, unsigned n) {
     __shared__ int cache[THREADS];
     unsigned t = threadIdx.x, i = t + blockIdx.x * THREADS;
@@ -59,7 +68,8 @@ __global__ void reduce1(const int *in, int *out, unsigned n) {
         out[blockIdx.x] = cache[0];
 }
 
-// Kernel 2: the first half adds the second half. Neighbouring lanes read neighbouring words.
+// Kernel 2, sequential addressing: the first half of the threads adds the second half of the words.
+// Neighbouring lanes read neighbouring words, which lie in different banks.
 __device__ void add_halves(int *cache, unsigned last) {
     for (unsigned half = THREADS / 2; half > last; half /= 2) {
         if (threadIdx.x < half)
@@ -78,8 +88,8 @@ __global__ void reduce2(const int *in, int *out, unsigned n) {
         out[blockIdx.x] = cache[0];
 }
 
-// Kernel 3: half of the threads were idle from the start. Each now adds two elements on the way in,
-// and a block does the work of two.
+// Kernel 3: in kernel 2 half of the threads never add. Here each thread adds two elements when it loads
+// them, so half as many blocks do the work.
 __device__ int load_two(const int *in, unsigned n) {
     unsigned i = threadIdx.x + blockIdx.x * 2 * THREADS;
     return (i < n ? in[i] : 0) + (i + THREADS < n ? in[i + THREADS] : 0);
@@ -94,8 +104,8 @@ __global__ void reduce3(const int *in, int *out, unsigned n) {
         out[blockIdx.x] = cache[0];
 }
 
-// Kernel 4: the last 64 numbers are the business of a single warp, which needs no barrier of the
-// block. Its lanes must all have read before any of them writes, and have written before any reads.
+// Kernel 4: one warp adds the last 64 numbers, with __syncwarp() instead of the barrier of the block. Two
+// barriers per step: all lanes have read before any lane writes, and have written before any lane reads.
 __device__ void add_last_warp(int *cache) {
     int sum = cache[threadIdx.x];
 #pragma unroll
@@ -118,7 +128,7 @@ __global__ void reduce4(const int *in, int *out, unsigned n) {
         out[blockIdx.x] = cache[0];
 }
 
-// Kernel 5: the compiler knows the number of threads, so no loop is left.
+// Kernel 5: the block size is a template parameter, so the compiler unrolls the loop completely.
 template <unsigned threads> __device__ void add_block(int *cache) {
     if constexpr (threads > 64) {
         if (threadIdx.x < threads / 2)
@@ -139,8 +149,7 @@ template <unsigned threads> __global__ void reduce5(const int *in, int *out, uns
         out[blockIdx.x] = cache[0];
 }
 
-// Kernel 6: as many blocks as the next pass can add up at once, and each thread adds as many
-// elements as it takes.
+// Kernel 6, coarsening: a grid-stride loop, with at most as many blocks as one block of the next pass adds.
 template <unsigned threads> __global__ void reduce6(const int *in, int *out, unsigned n) {
     __shared__ int cache[threads];
     int sum = 0;
@@ -153,20 +162,18 @@ template <unsigned threads> __global__ void reduce6(const int *in, int *out, uns
         out[blockIdx.x] = cache[0];
 }
 
-// Kernel 7: loads of 16 bytes, eight of them on their way at once, and a block that takes one tile
-// and is gone. The lanes of a warp add up in registers.
+// Kernel 7: vectorized loads of 16 bytes, eight in flight per thread. A block adds one tile; short blocks
+// keep the running ones at neighbouring addresses. The lanes of a warp add in registers.
 const unsigned TILE_THREADS = 512, LOADS = 8, TILE = TILE_THREADS * LOADS * 4;
 
 __device__ int add_tile(const int *in, unsigned n) {
     __shared__ int cache[32];
     const int4 *fours = (const int4 *)in;
-    unsigned first = threadIdx.x + blockIdx.x * LOADS * TILE_THREADS,
-             rest = n / 4 * 4 + threadIdx.x;
+    unsigned first = threadIdx.x + blockIdx.x * LOADS * TILE_THREADS, tail = n / 4 * 4 + threadIdx.x;
     int4 x[LOADS];
     for (unsigned k = 0; k < LOADS; k++)
-        x[k] = first + k * TILE_THREADS < n / 4 ? fours[first + k * TILE_THREADS]
-                                                : make_int4(0, 0, 0, 0);
-    int sum = blockIdx.x == 0 && rest < n ? in[rest] : 0;
+        x[k] = first + k * TILE_THREADS < n / 4 ? fours[first + k * TILE_THREADS] : make_int4(0, 0, 0, 0);
+    int sum = blockIdx.x == 0 && tail < n ? in[tail] : 0;
     for (unsigned k = 0; k < LOADS; k++)
         sum += x[k].x + x[k].y + x[k].z + x[k].w;
 
@@ -189,9 +196,10 @@ __global__ void __launch_bounds__(TILE_THREADS) reduce7(const int *in, int *out,
         out[blockIdx.x] = sum;
 }
 
-// Kernel 8: no second pass. One atomic addition carries both the sum of a block, in the upper half
-// of a word, where overflow is lost as in any int, and a 1 for the block, in the lower. The block
-// that finds all others counted has the whole sum, and clears the word for the next launch.
+// Kernel 8: a single pass. Each block adds its sum and a 1 to one word of 8 bytes, in one atomic
+// operation: the sum in the upper half, where overflow is lost as in any int, the count of blocks in the
+// lower half. The block that finds all others counted has the whole sum; it resets the word to 0 for
+// the next launch.
 __device__ unsigned long long sum_and_count;
 
 __global__ void __launch_bounds__(TILE_THREADS) reduce8(const int *in, int *out, unsigned n) {
@@ -208,8 +216,8 @@ __global__ void __launch_bounds__(TILE_THREADS) reduce8(const int *in, int *out,
 
 static const struct Kernel {
     void (*function)(const int *in, int *out, unsigned n);
-    unsigned threads, per_block, most_blocks; // elements in a block, as far as there are so many
-    bool finishes;                            // in one pass
+    unsigned threads, per_block, most_blocks; // per_block: elements that a block adds
+    bool single_pass;
 } kernels[] = {
     {reduce0, THREADS, THREADS, UINT_MAX, false},
     {reduce1, THREADS, THREADS, UINT_MAX, false},
@@ -221,24 +229,17 @@ static const struct Kernel {
     {reduce7, TILE_THREADS, TILE, UINT_MAX, false},
     {reduce8, TILE_THREADS, TILE, UINT_MAX, true},
 };
+const int KERNELS = sizeof kernels / sizeof *kernels;
 
-static unsigned size;    // of the array
-static int *in, *dev_in; // host, device
-static int *dev_sums[2]; // what passes leave, in turn
-static size_t sums_bytes;
-static const int *dev_sum; // where the last sum is
-static int expected;
-
-// Adds up the first n elements in passes, each of which leaves a number a block, until there is
-// one.
+// Adds the first n elements. Each pass writes one partial sum per block, until there is only one.
 static void reduce(const Kernel &kernel, unsigned n) {
     const int *from = dev_in;
     for (int pass = 0;; pass++) {
         dev_sum = dev_sums[pass % 2];
-        unsigned blocks = std::min((n - 1) / kernel.per_block + 1, kernel.most_blocks);
+        unsigned blocks = min_of((n - 1) / kernel.per_block + 1, kernel.most_blocks);
         kernel.function<<<blocks, kernel.threads>>>(from, dev_sums[pass % 2], n);
         HANDLE_LAUNCH();
-        if (blocks == 1 || kernel.finishes)
+        if (blocks == 1 || kernel.single_pass)
             return;
         from = dev_sum;
         n = blocks;
@@ -246,36 +247,96 @@ static void reduce(const Kernel &kernel, unsigned n) {
 }
 
 template <int k> static void run(void) {
-    reduce(kernels[k], size);
+    reduce(kernels[k], n);
 }
 
-#ifdef __NVCC__
+#ifdef HAVE_CUB
 static void *cub_memory;
 static size_t cub_bytes;
 
 static void run_cub(void) {
     dev_sum = dev_sums[0];
-    HANDLE_ERROR(cub::DeviceReduce::Sum(cub_memory, cub_bytes, dev_in, dev_sums[0], (int)size));
+    HANDLE_ERROR(cub::DeviceReduce::Sum(cub_memory, cub_bytes, dev_in, dev_sums[0], (int)n));
 }
 #endif
 
 static const Rung rungs[] = {
-    {"halves, with %", "neighbours", run<0>},
-    {"first threads", "no idle lanes", run<1>},
-    {"sequential halves", "no bank conflicts", run<2>},
-    {"add on loading", "no idle half", run<3>},
-    {"last warp", "without barriers", run<4>},
-    {"unrolled", "no loop, by templates", run<5>},
-    {"several elements", "a thread, few blocks", run<6>},
-    {"16-byte loads", "eight in flight", run<7>},
-    {"one launch", "sum and count in one atomic", run<8>},
-#ifdef __NVCC__
-    {"CUB", "DeviceReduce::Sum", run_cub, PEER},
+    {"interleaved addressing", "branch on t % (2 * step)", run<0>},
+    {"no warp divergence", "interleaved, consecutive threads add", run<1>},
+    {"sequential addressing", "no bank conflicts", run<2>},
+    {"first add on load", "two elements per thread", run<3>},
+    {"last warp unrolled", "__syncwarp instead of __syncthreads", run<4>},
+    {"complete unrolling", "block size as template parameter", run<5>},
+    {"coarsening", "grid-stride loop, at most 512 blocks", run<6>},
+    {"vectorized loads", "int4, eight in flight, warp shuffles", run<7>},
+    {"single pass", "sum and block count in one atomicAdd", run<8>},
+#ifdef HAVE_CUB
+    {"CUB", "DeviceReduce::Sum", run_cub, LIBRARY},
 #endif
 };
-const int KERNELS = sizeof kernels / sizeof *kernels;
 
-// What is there before a pass must not look like a sum.
+// Each element is read once. The partial sums are not counted.
+static bool show_times(void) {
+    Bench bench;
+    bench.title = std::to_string(n) + " ints";
+    bench.size = n;
+    bench.work = bench.footprint = n * sizeof(int);
+    bench.poison = poison;
+    bench.check = check;
+    return bench_run(bench, rungs);
+}
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    HANDLE_ERROR(cudaMalloc(&dev_in, n * sizeof(int)));
+    HANDLE_ERROR(cudaMalloc(&dev_sums[0], sums_bytes));
+    HANDLE_ERROR(cudaMalloc(&dev_sums[1], sums_bytes));
+    make_array();
+#ifdef HAVE_CUB
+    run_cub(); // without memory it only computes cub_bytes
+    HANDLE_ERROR(cudaMalloc(&cub_memory, cub_bytes));
+#endif
+
+    bool ok = every ? check_every_size() : show_times();
+    bench_finish();
+
+#ifdef HAVE_CUB
+    HANDLE_ERROR(cudaFree(cub_memory));
+#endif
+    HANDLE_ERROR(cudaFree(dev_in));
+    HANDLE_ERROR(cudaFree(dev_sums[0]));
+    HANDLE_ERROR(cudaFree(dev_sums[1]));
+    free(in);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    const Option own[] = {OPTION_SIZE("size", &n, 1, INT_MAX, "ints to add up"),
+                          OPTION_FLAG("every", &every, "no times, but check every size from 1 to --size"),
+                          OPTION_END};
+    parse_options(argc, argv, "Adds up an array with nine kernels, from the slowest to the fastest.", LADDER,
+                  own);
+    select_device();
+    sums_bytes = ((n - 1) / THREADS + 1) * sizeof(int);
+    require_memory((every ? 3 : 1) * n * sizeof(int),
+                   n * sizeof(int) + 2 * sums_bytes + bench_memory(n * sizeof(int)));
+}
+
+// Random numbers of at least 1, so that a missing one changes the sum, and so small that the sum fits
+// an int.
+static void make_array(void) {
+    in = big_random_ints(n);
+    int most = min_of(255, INT_MAX / n);
+    for (size_t i = 0; i < n; i++) {
+        in[i] = 1 + (unsigned)in[i] % most;
+        expected += in[i];
+    }
+    HANDLE_ERROR(cudaMemcpy(dev_in, in, n * sizeof(int), cudaMemcpyHostToDevice));
+}
+
+// Memory that no sum has been written to holds -1.
 static void poison(void) {
     HANDLE_ERROR(cudaMemset(dev_sums[0], 0xff, sums_bytes));
     HANDLE_ERROR(cudaMemset(dev_sums[1], 0xff, sums_bytes));
@@ -284,86 +345,29 @@ static void poison(void) {
 static bool check(const char *name, BenchError *) {
     int sum;
     HANDLE_ERROR(cudaMemcpy(&sum, dev_sum, sizeof(int), cudaMemcpyDeviceToHost));
-    inject_error(&sum, sizeof(int));
     return check_ints(name, &sum, &expected, 1);
 }
 
-// The table: each element is read once, 4 bytes; what the passes leave is not counted.
-static bool show_times(void) {
-    char title[64];
-    snprintf(title, sizeof title, "%u ints", size);
-    return bench_run({title, NULL, size, 4.0 * size, "GB/s", 4 * (size_t)size, rungs,
-                      sizeof rungs / sizeof *rungs, poison, check});
-}
-
-// The sum of the first element, of the first two, of the first three …
+// The sums of the first element, of the first two, of the first three, …
 static bool check_every_size(void) {
-    int *got = (int *)malloc(size * sizeof(int)), *wanted = (int *)malloc(size * sizeof(int));
-    HANDLE_NULL(got);
-    HANDLE_NULL(wanted);
-    for (unsigned i = 0; i < size; i++)
+    int *got = host_array<int>(n), *wanted = host_array<int>(n);
+    for (size_t i = 0; i < n; i++)
         wanted[i] = in[i] + (i > 0 ? wanted[i - 1] : 0);
     bool ok = true;
     for (int k = 0; k < KERNELS; k++) {
         if (options.kernel >= 0 && k != options.kernel)
             continue;
-        for (unsigned i = 0; i < size; i++) {
+        for (size_t i = 0; i < n; i++) {
             poison();
             reduce(kernels[k], i + 1);
             HANDLE_ERROR(cudaMemcpy(&got[i], dev_sum, sizeof(int), cudaMemcpyDeviceToHost));
         }
-        inject_error(got, size * sizeof(int));
-        bool right = check_ints(rungs[k].name, got, wanted, size);
+        bool right = check_ints(rungs[k].name, got, wanted, n);
         if (right)
-            printf("%d %s: right for every size from 1 to %u\n", k, rungs[k].name, size);
+            printf("%d %s: right for every size from 1 to %zu\n", k, rungs[k].name, n);
         ok = right && ok;
     }
     free(got);
     free(wanted);
     return ok;
-}
-
-int main(int argc, char **argv) {
-    size_t n = BENCH_SIZE(4 << 20, 1 << 16);
-    bool every = false;
-    const Option own[] = {
-        OPTION_SIZE("size", &n, 1, INT_MAX, "ints to add up"),
-        OPTION_FLAG("every", &every, "no times, but check every size from 1 to --size"),
-        OPTION_END};
-    parse_options(argc, argv,
-                  "Adds up an array with nine kernels, from the slowest to the fastest.", LADDER,
-                  own);
-    select_device();
-
-    size = n;
-    sums_bytes = ((n - 1) / THREADS + 1) * sizeof(int);
-    require_memory((every ? 3 : 1) * n * sizeof(int),
-                   n * sizeof(int) + 2 * sums_bytes + bench_memory(n * sizeof(int)));
-    // From 1 up, so that none can be left out unnoticed, to as much as the sum has room for.
-    in = big_random_ints(n);
-    int most = std::min<size_t>(255, INT_MAX / n);
-    for (size_t i = 0; i < n; i++) {
-        in[i] = 1 + (unsigned)in[i] % most;
-        expected += in[i];
-    }
-    HANDLE_ERROR(cudaMalloc((void **)&dev_in, n * sizeof(int)));
-    HANDLE_ERROR(cudaMalloc((void **)&dev_sums[0], sums_bytes));
-    HANDLE_ERROR(cudaMalloc((void **)&dev_sums[1], sums_bytes));
-    HANDLE_ERROR(cudaMemcpy(dev_in, in, n * sizeof(int), cudaMemcpyHostToDevice));
-#ifdef __NVCC__
-    run_cub(); // asks how much memory it wants
-    HANDLE_ERROR(cudaMalloc(&cub_memory, cub_bytes));
-#endif
-
-    bool ok = every ? check_every_size() : show_times();
-    bench_finish();
-
-#ifdef __NVCC__
-    HANDLE_ERROR(cudaFree(cub_memory));
-#endif
-    HANDLE_ERROR(cudaFree(dev_in));
-    HANDLE_ERROR(cudaFree(dev_sums[0]));
-    HANDLE_ERROR(cudaFree(dev_sums[1]));
-    free(in);
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }

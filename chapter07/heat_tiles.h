@@ -1,17 +1,30 @@
 // SPDX-License-Identifier: MIT
-// Tiles of a plate, for the last rungs of heat_ladder: where they lie, and a step of one of them.
+// Temporal blocking of the heat simulation, for the last two rungs of heat_ladder: several time steps on
+// a tile of the plate in registers before its cells go back to memory.
+//
+// A tile is loaded with a halo, a margin of cells around those that it owns. At the edge of a tile
+// neighbours are missing, so the values there become wrong, and wrong values spread inwards by one cell
+// per step. A margin of MARGIN cells therefore keeps the owned cells right for MARGIN steps. Cells of
+// the margin are computed by several tiles, which is the price of temporal blocking.
+//
+// This file has, from top to bottom: where the tiles are, one time step of a tile, the kernel that
+// loads and stores its tiles every MARGIN steps, and the kernel whose tiles stay in registers.
 #ifndef CHAPTER07_HEAT_TILES_H
 #define CHAPTER07_HEAT_TILES_H
 
-#include <cuda_runtime.h>
-#include "../common/proofs/heat.h"
+#include "../common/book.h"
+#include "../common/proofs/heat.h" // SPEED
+#include "../common/ptx.h"
 
-// A lane holds four columns of ROWS rows in registers, a warp 128 columns, and WARPS warps stand
-// one above the other. Cells near the edge of a tile lack neighbours, so what is wrong moves in by
-// one cell a step: MARGIN steps need a margin of as many cells.
+// ---- where the tiles are ----
+
+// A lane holds ROWS rows of four columns in registers, so a warp holds 128 columns. A block has WARPS
+// warps, one above the other.
 const int ROWS = 11, WARPS = 8, MARGIN = 8, WIDTH = 128, HEIGHT = ROWS * WARPS;
+const int TILE_THREADS = 32 * WARPS;
 
-// Tiles are spread evenly; where one begins, in units of 1, or of 4 columns, which a lane has.
+// The number of tiles along a side. Tiles are spread evenly, so they may overlap by more than their
+// margins. Sizes are in cells, or in groups of four columns, which a lane holds.
 __host__ __device__ static int tiles_of(int size, int tile, int margin) {
     return size > tile ? (size - tile - 1) / (tile - 2 * margin) + 2 : 1;
 }
@@ -20,10 +33,10 @@ __device__ static int origin(int i, int tiles, int size, int tile) {
     return tiles > 1 ? (int)((long long)i * (size - tile) / (tiles - 1)) : 0;
 }
 
-// One direction of a tile: it begins at `begin`; from `own` to `end` it answers for the cells, and
-// needs those within `margin` of them, even where it reaches further. So of two tiles both need
-// cells of the other or neither does, and none gets two rounds ahead of one that reads from it.
-// Its neighbours may need cells below `below` and from `above` on.
+// One dimension of a tile that begins at `begin`. It owns the cells from `own` to `end` and needs
+// those within `margin` of them, even where the tile reaches further. So the dependence between tiles is
+// symmetric: of two tiles each needs cells of the other, or neither does. Neighbours may need its cells
+// below `below` and those from `above` on.
 struct Span {
     int begin, own, end, below, above, margin;
     __device__ Span(int i, int tiles, int size, int tile, int margin) : margin(margin) {
@@ -38,17 +51,22 @@ struct Span {
     __device__ bool shared(int x) const { return x < below || x >= above; }
 };
 
-// First and last row of each warp, for odd and for even steps
+// ---- one time step of a tile ----
+
+// The first and the last row of each warp, in shared memory. Double buffering: odd and even steps use
+// different halves, so one barrier per step is enough.
 typedef float4 Edges[2][WARPS][2][32];
 
-// One step of a tile: `cell` makes of the sums of four neighbours, in row r, what cells become. The
-// neighbours above and to the right of a cell are those to the left of and below another one. So
-// each such pair is added once, which leaves two additions a cell instead of three.
+// One step of the tile t. `cell` computes the new values of row r from the sums of the four neighbours.
+//
+// The upper and the right neighbour of a cell are the left and the lower neighbour of another cell. Each
+// such pair is added once and used twice: two additions per cell instead of three.
 template <typename Cell>
 __device__ static void step_tile(float4 (&t)[ROWS], Edges &of_steps, int s, Cell cell) {
     auto &edges = of_steps[s % 2];
     int lane = threadIdx.x, warp = threadIdx.y;
-    // What other lanes have. Beyond a tile is the edge of the plate, or what a margin is there for.
+    // Columns of the neighbouring lanes come by warp shuffle. At the edges of the tile coordinates are
+    // clamped: that is right at the edge of the plate, and elsewhere the margin covers the error.
     auto left_of = [&](float4 row) {
         float left = __shfl_up_sync(0xffffffff, row.w, 1);
         return lane == 0 ? row.x : left;
@@ -60,15 +78,15 @@ __device__ static void step_tile(float4 (&t)[ROWS], Edges &of_steps, int s, Cell
     auto pairs = [&](float4 row, float4 next) {
         return make_float4(row.x + next.y, row.y + next.z, row.z + next.w, row.w + right_of(next));
     };
-    // `before`: pairs of the row above and this one, `after`: of this one and the row below;
-    // `first` belongs to those, but its upper cell is in the lane to the left.
+    // `before`: pairs of the row above and this row; `after`: pairs of this row and the row below;
+    // `first`: the pair that belongs to `after` and whose upper cell is in the lane to the left.
     auto row = [&](float4 before, float first, float4 after, int r) {
-        return cell(r, make_float4(before.x + first, before.y + after.x, before.z + after.y,
-                                   before.w + after.z));
+        return cell(
+            r, make_float4(before.x + first, before.y + after.x, before.z + after.y, before.w + after.z));
     };
     edges[warp][0][lane] = t[0];
     edges[warp][1][lane] = t[ROWS - 1];
-    // What needs no other warp comes before the barrier, so that waiting costs less.
+    // All work that needs no other warp stands before the barrier, to hide the waiting time.
     float4 top = t[0], bottom = t[ROWS - 1], second = pairs(t[0], t[1]), before = second;
     float first = left_of(t[0]) + t[1].x, last = left_of(t[ROWS - 1]);
     for (int r = 1; r < ROWS - 1; r++) {
@@ -87,77 +105,145 @@ __device__ static float4 mean(float4 sum) {
     return make_float4(SPEED * sum.x, SPEED * sum.y, SPEED * sum.z, SPEED * sum.w);
 }
 
+// ---- rung 4: up to MARGIN steps per launch, from memory to memory ----
+
 __device__ static float4 choose(float4 heater, float4 otherwise) {
-    return make_float4(
-        heater.x != 0 ? heater.x : otherwise.x, heater.y != 0 ? heater.y : otherwise.y,
-        heater.z != 0 ? heater.z : otherwise.z, heater.w != 0 ? heater.w : otherwise.w);
+    return make_float4(heater.x != 0 ? heater.x : otherwise.x, heater.y != 0 ? heater.y : otherwise.y,
+                       heater.z != 0 ? heater.z : otherwise.z, heater.w != 0 ? heater.w : otherwise.w);
 }
 
-// A heater is a cell whose neighbours count 0 times instead of SPEED times.
+// Few tiles contain heaters. Only those read the heaters, again in each step. `last`: the launch ends
+// with the last step, after which the heaters are not re-imposed.
+__global__ void __launch_bounds__(TILE_THREADS, 2)
+    tile_kernel(float *out, const float *in, const float *heaters, int size, int steps, bool last) {
+    __shared__ Edges edges;
+    Span columns(blockIdx.x, gridDim.x, size / 4, WIDTH / 4, MARGIN / 4);
+    Span rows(blockIdx.y, gridDim.y, size, HEIGHT, MARGIN);
+    int x = columns.begin + threadIdx.x, y = rows.begin + threadIdx.y * ROWS, pitch = size / 4;
+    const float4 *from = (const float4 *)in + x + (size_t)y * pitch;
+    const float4 *heat = (const float4 *)heaters + x + (size_t)y * pitch;
+    float4 t[ROWS];
+    bool any = false;
+    for (int r = 0; r < ROWS; r++)
+        t[r] = from[(size_t)r * pitch];
+    for (int r = 0; r < ROWS; r++) {
+        float4 h = heat[(size_t)r * pitch];
+        any |= h.x != 0 || h.y != 0 || h.z != 0 || h.w != 0;
+    }
+    any = __syncthreads_or(any);
+    int s = 0;
+    if (any)
+        for (; s < steps - last; s++)
+            step_tile(t, edges, s,
+                      [&](int r, float4 sum) { return choose(heat[(size_t)r * pitch], mean(sum)); });
+#pragma unroll 2 // two steps per iteration need no moves between registers
+    for (; s < steps; s++)
+        step_tile(t, edges, s, [](int, float4 sum) { return mean(sum); });
+    float4 *to = (float4 *)out + x + (size_t)y * pitch;
+    for (int r = 0; r < ROWS; r++)
+        if (columns.owns(x) && rows.owns(y + r))
+            to[(size_t)r * pitch] = t[r];
+}
+
+// ---- rung 5: a persistent kernel, whose tiles stay in registers and exchange their halos ----
+
+// One launch computes all steps. Every MARGIN steps, which is a round, a tile writes the cells that its
+// neighbours need to the exchange buffer in global memory and reads its own margin from there.
+//
+// There is no barrier and no flag. Temperatures are never negative, so the sign bit of a value is free:
+// it says whether the value is of the current round. The sign of a buffer changes each time the buffer
+// is used again. A tile reads a cell until its sign is the expected one. Accesses are relaxed: a value
+// carries its own flag in the same word, so no other access has to be ordered with it.
+//
+// Double buffering suffices: rounds use two exchange buffers in turn. A tile that writes to a buffer
+// again has read its neighbours' values of the round in between from the other buffer. The neighbours
+// wrote those after they had read this buffer, because each reads a round before it writes the next.
+// And the dependence is symmetric (Span), so whoever reads a cell of this tile is among those neighbours:
+// no tile gets two rounds ahead of one that reads from it.
+//
+// All blocks must run at the same time, since they wait for each other: a cooperative launch.
+const int EXCHANGE_BUFFERS = 2;
+
+// A heater is a cell whose neighbours have the weight 0 instead of SPEED, plus its own temperature. That
+// is one FMA per cell, without a branch.
 __device__ static float4 weights(float4 heater) {
-    return make_float4(heater.x != 0 ? 0 : SPEED, heater.y != 0 ? 0 : SPEED,
-                       heater.z != 0 ? 0 : SPEED, heater.w != 0 ? 0 : SPEED);
+    return make_float4(heater.x != 0 ? 0 : SPEED, heater.y != 0 ? 0 : SPEED, heater.z != 0 ? 0 : SPEED,
+                       heater.w != 0 ? 0 : SPEED);
 }
 
 __device__ static float4 heated(float4 sum, float4 weight, float4 heat) {
-    return make_float4(sum.x * weight.x + heat.x, sum.y * weight.y + heat.y,
-                       sum.z * weight.z + heat.z, sum.w * weight.w + heat.w);
+    return make_float4(sum.x * weight.x + heat.x, sum.y * weight.y + heat.y, sum.z * weight.z + heat.z,
+                       sum.w * weight.w + heat.w);
 }
 
-// Computed once: without this, nvcc works out from the heaters again what they weigh, in each step.
-__device__ static void keep(float4 &v) {
-#ifdef __NVCC__
-    asm volatile("" : "+f"(v.x), "+f"(v.y), "+f"(v.z), "+f"(v.w));
-#else
-    (void)v;
-#endif
-}
-
-// Temperatures are never negative, so that their sign bit can carry something else.
 __device__ static uint4 with_sign(float4 t, unsigned sign) {
-    return make_uint4(__float_as_uint(t.x) | sign, __float_as_uint(t.y) | sign,
-                      __float_as_uint(t.z) | sign, __float_as_uint(t.w) | sign);
+    return make_uint4(__float_as_uint(t.x) | sign, __float_as_uint(t.y) | sign, __float_as_uint(t.z) | sign,
+                      __float_as_uint(t.w) | sign);
 }
 
 __device__ static float4 without_sign(uint4 t) {
-    return make_float4(fabsf(__uint_as_float(t.x)), fabsf(__uint_as_float(t.y)),
-                       fabsf(__uint_as_float(t.z)), fabsf(__uint_as_float(t.w)));
+    return make_float4(fabsf(__uint_as_float(t.x)), fabsf(__uint_as_float(t.y)), fabsf(__uint_as_float(t.z)),
+                       fabsf(__uint_as_float(t.w)));
 }
 
-// Its first bit tells whether a sign differs.
+// The highest bit of the result is set when one of the four signs differs.
 __device__ static unsigned differs(uint4 t, unsigned sign) {
     return (t.x ^ sign) | (t.y ^ sign) | (t.z ^ sign) | (t.w ^ sign);
 }
 
-// 16 bytes to and from memory that other blocks read and write at the same time: in PTX these are
-// "relaxed" accesses, each of four words that are whole, and nothing keeps them in a register or in
-// the L1 cache. If not `really`, nothing is done, and what is loaded is anything: a predicate does
-// that, a branch would take longer.
-__device__ static void store_if(uint4 *to, uint4 v, bool really) {
-#ifdef __NVCC__
-    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.s32 p, %5, 0;\n\t"
-                 "@p st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %4};\n\t}" ::"l"(to),
-                 "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w), "r"((int)really)
-                 : "memory");
-#else
-    for (int k = 0; k < 4 && really; k++)
-        __atomic_store_n(&to->x + k, (&v.x)[k], __ATOMIC_RELAXED);
-#endif
-}
+// `round` counts the rounds of all launches so far.
+__global__ void __launch_bounds__(TILE_THREADS)
+    persistent_kernel(float *out, const float *in, const float *heaters, uint4 *exchange, int size, int steps,
+                      unsigned round) {
+    __shared__ Edges edges;
+    Span columns(blockIdx.x, gridDim.x, size / 4, WIDTH / 4, MARGIN / 4);
+    Span rows(blockIdx.y, gridDim.y, size, HEIGHT, MARGIN);
+    int x = columns.begin + threadIdx.x, y = rows.begin + threadIdx.y * ROWS, pitch = size / 4;
+    size_t at = x + (size_t)y * pitch;
+    float4 t[ROWS], weight[ROWS], heat[ROWS];
+    unsigned own = 0, gives = 0, lacks = 0; // one bit per row
+    for (int r = 0; r < ROWS; r++) {
+        t[r] = ((const float4 *)in)[at + (size_t)r * pitch];
+        heat[r] = ((const float4 *)heaters)[at + (size_t)r * pitch];
+    }
+    for (int r = 0; r < ROWS; r++) {
+        weight[r] = weights(heat[r]);
+        keep_in_registers(weight[r]); // else nvcc computes it from heat[r] in every step
+        bool mine = columns.owns(x) && rows.owns(y + r);
+        own |= (unsigned)mine << r;
+        gives |= (unsigned)(mine && (columns.shared(x) || rows.shared(y + r))) << r;
+        lacks |= (unsigned)(!mine && columns.needs(x) && rows.needs(y + r)) << r;
+    }
 
-__device__ static uint4 load_if(const uint4 *from, bool really) {
-    uint4 v;
-#ifdef __NVCC__
-    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.s32 p, %5, 0;\n\t"
-                 "@p ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];\n\t}"
-                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-                 : "l"(from), "r"((int)really)
-                 : "memory");
-#else
-    for (int k = 0; k < 4; k++)
-        (&v.x)[k] = really ? __atomic_load_n(&from->x + k, __ATOMIC_RELAXED) : 0;
-#endif
-    return v;
+    for (int begin = 0; begin < steps; begin += MARGIN) {
+        if (begin > 0) {
+            unsigned sign = (round / EXCHANGE_BUFFERS + 1) % 2 << 31;
+            uint4 *plate = exchange + round++ % EXCHANGE_BUFFERS * (size_t)size * pitch + at, got[ROWS];
+            for (int r = 0; r < ROWS; r++)
+                store_relaxed_if(&plate[r * (size_t)pitch], with_sign(t[r], sign), gives >> r & 1);
+            // Bit operations and predication instead of branches, so that the loads of all rows are in
+            // flight together. The whole warp repeats the loop until no lane misses a value: a diverged
+            // warp would run the following steps in parts.
+            unsigned missing;
+            do {
+                missing = 0;
+                for (int r = 0; r < ROWS; r++)
+                    got[r] = load_relaxed_if(&plate[r * (size_t)pitch], lacks >> r & 1);
+                for (int r = 0; r < ROWS; r++)
+                    missing |= differs(got[r], sign) & lacks << (31 - r);
+                let_other_blocks_run();
+            } while (__any_sync(0xffffffff, missing >> 31));
+            for (int r = 0; r < ROWS; r++)
+                t[r] = lacks >> r & 1 ? without_sign(got[r]) : t[r];
+        }
+#pragma unroll 2
+        for (int s = begin; s < begin + MARGIN && s < steps - 1; s++)
+            step_tile(t, edges, s, [&](int r, float4 sum) { return heated(sum, weight[r], heat[r]); });
+    }
+    step_tile(t, edges, steps - 1, [](int, float4 sum) { return mean(sum); });
+    for (int r = 0; r < ROWS; r++)
+        if (own >> r & 1)
+            ((float4 *)out)[at + (size_t)r * pitch] = t[r];
 }
 
 #endif

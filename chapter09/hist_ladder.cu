@@ -1,47 +1,48 @@
 // SPDX-License-Identifier: MIT
 /*
- * hist_ladder: the histogram of bytes, from atomics in global memory to the speed of memory
+ * hist_ladder: histogram of bytes, from atomics in global memory to memory bandwidth
  *
- * Teaches: What makes a histogram slow is threads that want the same bin, or bins in the same bank,
- *          at the same time. So the bins are copied: one copy a block, one a warp, and in the end
- *          one a lane, each in a bank of its own. Then no data can cause a conflict, and random
- *          bytes and equal bytes take the same time.
+ * Teaches: A histogram is slow when threads contend for a bin, or for bins in the same bank. Privatization
+ *          reduces that: one copy of the bins per block, then per warp, and finally per lane, with
+ *          each copy in a bank of its own. Then no data can cause a conflict, and random bytes take
+ *          the same time as equal bytes.
+ * Terms:   histogram, privatization, contention, bank conflict, atomic operation, vectorized load,
+ *          shared memory, lane
  * Book:    9.4.2 (ladder)
  * Run:     ./bin/chapter09/hist_ladder --size 1G
- * Differs: sums have 64 bits. Clearing the bins belongs to the time.
+ * Differs: the bins in global memory have 64 bits. Clearing them is part of the time.
  * Bench:   1M 16M 100000000 1G 4294967295
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <algorithm>
-#include "../common/bench.h"
 #include "../common/book.h"
-#include "../common/memory.h"
-#ifdef __NVCC__
-#include <cub/device/device_histogram.cuh>
+#include "../common/bench.h"
+#ifdef HAVE_CUB
+#include <cub/device/device_histogram.cuh> // before hist.h, whose macro SIZE is a name in CUB
 #endif
-
-#define BINS 256
+#include "hist.h" // BINS, size, fill, make_data()
 
 typedef unsigned long long Count;
 
-const unsigned THREADS = 1024;       // in a block, where warps share the bins
-const unsigned LANES = 32, SETS = 2; // copies: one a lane, for odd and for even warps
+const unsigned THREADS = 1024;       // per block, from rung 2 on
+const unsigned LANES = 32, SETS = 2; // of rung 4: copies of the bins per set, sets of copies
 
-static size_t size;
-static unsigned char *buffer, *dev_buffer;
-static Count *dev_histo;
-static unsigned multiprocessors;
+static unsigned char *dev_buffer;
+static Count *dev_histo, expected[BINS];
+static unsigned multiprocessors; // of the device
+static int only;                 // --fill: 0: all data sets, else data_sets[only - 1]
+static const int data_sets[] = {RANDOM, SKEWED, EQUAL};
+static void count_on_host(const unsigned char *buffer);
+static void poison(void);
+static bool check(const char *name, BenchError *error);
 
-// The book's first: every byte is an atomic addition in global memory.
+// Rung 0, the book's first kernel: one atomic addition in global memory per byte.
 __global__ void histo_global(const unsigned char *buffer, size_t size, Count *histo) {
     size_t stride = (size_t)blockDim.x * gridDim.x;
     for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < size; i += stride)
         atomicAdd(&histo[buffer[i]], 1);
 }
 
-// The book's second: each block has bins in shared memory. Threads of a block still meet there.
+// Rung 1, the book's second kernel: privatization. Each block counts into bins of its own in shared memory,
+// where only the threads of the block contend.
 __global__ void histo_shared(const unsigned char *buffer, size_t size, Count *histo) {
     __shared__ unsigned temp[BINS];
     temp[threadIdx.x] = 0;
@@ -53,8 +54,8 @@ __global__ void histo_shared(const unsigned char *buffer, size_t size, Count *hi
     atomicAdd(&histo[threadIdx.x], temp[threadIdx.x]);
 }
 
-// Bytes after the last sixteen, for the first threads of the grid
-__device__ static void count_rest(const unsigned char *buffer, size_t size, Count *histo) {
+// The tail after the last uint4: up to 15 bytes, for the first threads of the grid.
+__device__ static void count_tail(const unsigned char *buffer, size_t size, Count *histo) {
     size_t i = size / 16 * 16 + threadIdx.x;
     if (blockIdx.x == 0 && i < size)
         atomicAdd(&histo[buffer[i]], 1);
@@ -67,10 +68,9 @@ __device__ static void count_word(unsigned *bins, unsigned word) {
     atomicAdd(&bins[word >> 24], 1);
 }
 
-// One load brings sixteen bytes. With `copies` more than one, each warp counts into bins of its own
-// and a thread a bin adds them up.
-template <int copies>
-__global__ void histo_vectors(const unsigned char *buffer, size_t size, Count *histo) {
+// Rungs 2 and 3: one load brings 16 bytes. With one copy of the bins per warp, only the lanes of a warp
+// contend; at the end one thread per bin adds the copies.
+template <int copies> __global__ void histo_vectors(const unsigned char *buffer, size_t size, Count *histo) {
     __shared__ unsigned temp[copies][BINS];
     for (unsigned i = threadIdx.x; i < copies * BINS; i += blockDim.x)
         temp[i / BINS][i % BINS] = 0;
@@ -84,7 +84,7 @@ __global__ void histo_vectors(const unsigned char *buffer, size_t size, Count *h
         count_word(mine, bytes.z);
         count_word(mine, bytes.w);
     }
-    count_rest(buffer, size, histo);
+    count_tail(buffer, size, histo);
     __syncthreads();
     if (threadIdx.x < BINS) {
         unsigned sum = 0;
@@ -94,26 +94,27 @@ __global__ void histo_vectors(const unsigned char *buffer, size_t size, Count *h
     }
 }
 
-// A copy for each lane: bin b of lane l is word l of row b. Word l of any row lies in bank l, so
-// the lanes of a warp never meet, whatever they count. A row holds two sets of 32 words, for even
-// and for odd warps; so it is 256 bytes long, and where a counter lies is the byte that is counted
-// put in front of a byte that the thread never changes: one instruction.
-__device__ static void count_lane(unsigned char *rows, unsigned word, unsigned place) {
-    atomicAdd((unsigned *)(rows + __byte_perm(word, place, 0x5504)), 1);
-    atomicAdd((unsigned *)(rows + __byte_perm(word, place, 0x5514)), 1);
-    atomicAdd((unsigned *)(rows + __byte_perm(word, place, 0x5524)), 1);
-    atomicAdd((unsigned *)(rows + __byte_perm(word, place, 0x5534)), 1);
+// Rung 4: one copy of the bins per lane. Bin b of lane l is word l of row b, which lies in bank l. So the
+// lanes of a warp access different banks, whatever the data: no bank conflicts and no contention within
+// the warp. A row has two sets of 32 words, for even and for odd warps, which makes it 256 bytes long. The
+// address of a counter is therefore byte << 8 | offset, where `offset` is fixed for the thread:
+// __byte_perm computes it in one instruction.
+__device__ static void count_lane(unsigned char *rows, unsigned word, unsigned offset) {
+    atomicAdd((unsigned *)(rows + __byte_perm(word, offset, 0x5504)), 1);
+    atomicAdd((unsigned *)(rows + __byte_perm(word, offset, 0x5514)), 1);
+    atomicAdd((unsigned *)(rows + __byte_perm(word, offset, 0x5524)), 1);
+    atomicAdd((unsigned *)(rows + __byte_perm(word, offset, 0x5534)), 1);
 }
 
-__device__ static void count_vector(unsigned char *rows, uint4 bytes, unsigned place) {
-    count_lane(rows, bytes.x, place);
-    count_lane(rows, bytes.y, place);
-    count_lane(rows, bytes.z, place);
-    count_lane(rows, bytes.w, place);
+__device__ static void count_vector(unsigned char *rows, uint4 bytes, unsigned offset) {
+    count_lane(rows, bytes.x, offset);
+    count_lane(rows, bytes.y, offset);
+    count_lane(rows, bytes.z, offset);
+    count_lane(rows, bytes.w, offset);
 }
 
-// Adds up the 64 words of each row: four neighbouring threads a row, sixteen words each, in an
-// order that keeps the lanes of a warp in different banks. The first of the four returns the sum.
+// Adds the 64 words of each row: four neighbouring threads per row, sixteen words each, in an order without
+// bank conflicts. The first of the four threads has the sum.
 __device__ static unsigned add_row(const unsigned *rows, unsigned bin, unsigned quarter) {
     unsigned sum = 0;
     for (unsigned i = 0; i < 16; i++)
@@ -130,46 +131,46 @@ __global__ void __launch_bounds__(THREADS)
     for (unsigned i = threadIdx.x; i < BINS * SETS * LANES / 4; i += THREADS)
         ((uint4 *)rows)[i] = make_uint4(0, 0, 0, 0);
     __syncthreads();
-    unsigned place = threadIdx.x % (SETS * LANES) * sizeof(unsigned);
+    unsigned offset = threadIdx.x % (SETS * LANES) * sizeof(unsigned);
     size_t stride = (size_t)THREADS * gridDim.x;
     for (size_t i = threadIdx.x + (size_t)blockIdx.x * THREADS; i < size / 16; i += stride)
-        count_vector((unsigned char *)rows, ((const uint4 *)buffer)[i], place);
-    count_rest(buffer, size, histo);
+        count_vector((unsigned char *)rows, ((const uint4 *)buffer)[i], offset);
+    count_tail(buffer, size, histo);
     __syncthreads();
     unsigned sum = add_row(rows, threadIdx.x / 4, threadIdx.x % 4);
     if (threadIdx.x % 4 == 0)
         atomicAdd(&histo[threadIdx.x / 4], sum);
 }
 
-// Two a multiprocessor, but so many that the 32 bits of a bin are enough
+// Two blocks per multiprocessor, but at least one per 2 GiB, so that no 32-bit bin overflows
 static unsigned blocks(void) {
-    return std::max<size_t>(2 * multiprocessors, (size >> 31) + 1);
+    return max_of(2 * multiprocessors, (size >> 31) + 1);
 }
 
-static void run(void (*kernel)(const unsigned char *, size_t, Count *), unsigned threads,
-                size_t shared) {
+// Clearing the bins is part of the work.
+static void run(void (*kernel)(const unsigned char *, size_t, Count *), unsigned threads, size_t shared) {
     HANDLE_ERROR(cudaMemsetAsync(dev_histo, 0, BINS * sizeof(Count)));
     kernel<<<blocks(), threads, shared>>>(dev_buffer, size, dev_histo);
     HANDLE_LAUNCH();
 }
 
-#ifdef __NVCC__
-// CUB counts into 32 bits here, as long as that is enough.
+#ifdef HAVE_CUB
+// CUB counts into 32 bits as long as they suffice.
 static void *cub_memory;
 static size_t cub_bytes;
 static unsigned *cub_histo;
 
 template <typename T> static void cub_count(T *histo) {
-    HANDLE_ERROR(cub::DeviceHistogram::HistogramEven(cub_memory, cub_bytes, dev_buffer, histo,
-                                                     BINS + 1, 0, BINS, (long long)size));
+    HANDLE_ERROR(cub::DeviceHistogram::HistogramEven(cub_memory, cub_bytes, dev_buffer, histo, BINS + 1, 0,
+                                                     BINS, (long long)size));
 }
 
-static bool small(void) {
+static bool fits_32_bits(void) {
     return size >> 32 == 0;
 }
 
 static void run_cub(void) {
-    if (small())
+    if (fits_32_bits())
         cub_count(cub_histo);
     else
         cub_count(dev_histo);
@@ -177,28 +178,72 @@ static void run_cub(void) {
 #endif
 
 static const Rung rungs[] = {
-    {"book, global memory", "256 threads, 2 blocks a multiprocessor",
-     [] { run(histo_global, BINS, 0); }},
-    {"book, shared memory", "bins for each block", [] { run(histo_shared, BINS, 0); }},
-    {"16-byte loads", "and as many threads as fit", [] { run(histo_vectors<1>, THREADS, 0); }},
-    {"a copy a warp", "warps do not meet", [] { run(histo_vectors<32>, THREADS, 0); }},
-    {"a copy a lane", "no two lanes in a bank", [] { run(histo_lanes, THREADS, LANE_BYTES); }},
-#ifdef __NVCC__
-    {"CUB", "DeviceHistogram::HistogramEven", run_cub, PEER},
+    {"book, global atomics", "256 threads, 2 blocks per multiprocessor", [] { run(histo_global, BINS, 0); }},
+    {"book, shared atomics", "privatization: bins per block", [] { run(histo_shared, BINS, 0); }},
+    {"vectorized loads", "uint4, 1024 threads per block", [] { run(histo_vectors<1>, THREADS, 0); }},
+    {"bins per warp", "no contention between warps", [] { run(histo_vectors<32>, THREADS, 0); }},
+    {"bins per lane", "no bank conflicts", [] { run(histo_lanes, THREADS, LANE_BYTES); }},
+#ifdef HAVE_CUB
+    {"CUB", "DeviceHistogram::HistogramEven", run_cub, LIBRARY},
 #endif
 };
 
-static void poison(void) {
-    HANDLE_ERROR(cudaMemset(dev_histo, 0xff, BINS * sizeof(Count)));
-#ifdef __NVCC__
-    HANDLE_ERROR(cudaMemset(cub_histo, 0xff, BINS * sizeof(unsigned)));
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    HANDLE_ERROR(cudaMalloc(&dev_buffer, size));
+    HANDLE_ERROR(cudaMalloc(&dev_histo, BINS * sizeof(Count)));
+    HANDLE_ERROR(cudaFuncSetAttribute(histo_lanes, cudaFuncAttributeMaxDynamicSharedMemorySize, LANE_BYTES));
+#ifdef HAVE_CUB
+    HANDLE_ERROR(cudaMalloc(&cub_histo, BINS * sizeof(unsigned)));
+    run_cub(); // without memory it only computes cub_bytes
+    HANDLE_ERROR(cudaMalloc(&cub_memory, cub_bytes));
 #endif
+
+    Bench bench;
+    bench.title = std::to_string(size) + " bytes";
+    bench.size = size;
+    bench.work = bench.footprint = size; // each byte is read once
+    bench.poison = poison;
+    bench.check = check;
+    bool ok = true;
+    for (int set : data_sets) {
+        if (only && data_sets[only - 1] != set)
+            continue;
+        fill = set;
+        unsigned char *buffer = make_data();
+        count_on_host(buffer);
+        HANDLE_ERROR(cudaMemcpy(dev_buffer, buffer, size, cudaMemcpyHostToDevice));
+        free(buffer);
+        bench.data = set == RANDOM ? "random" : set == SKEWED ? "skewed" : "equal";
+        ok = bench_run(bench, rungs) && ok;
+    }
+    bench_finish();
+
+#ifdef HAVE_CUB
+    HANDLE_ERROR(cudaFree(cub_memory));
+    HANDLE_ERROR(cudaFree(cub_histo));
+#endif
+    HANDLE_ERROR(cudaFree(dev_buffer));
+    HANDLE_ERROR(cudaFree(dev_histo));
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-static Count expected[BINS];
+// ---------------------------------------------------------------------------------------- proof
 
-static void count_on_host(void) {
-    // Four sets, so that equal bytes in a row do not wait for each other
+void settings(int argc, char **argv) {
+    size = BENCH_SIZE(1 << 30, 1 << 20);
+    const Option own[] = {OPTION_SIZE("size", &size, 1, 1LL << 40, "bytes to count"),
+                          OPTION_WORD("fill", &only, "all|random|skewed|equal", "what they are"), OPTION_END};
+    parse_options(argc, argv, "Histogram of bytes, from the book's kernels to the fastest.", LADDER, own);
+    select_device();
+    cudaDeviceProp prop;
+    HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
+    multiprocessors = prop.multiProcessorCount;
+    require_memory(size, size + bench_memory(size));
+}
+
+// Four sets of counters, since successive increments of one counter would wait for each other.
+static void count_on_host(const unsigned char *buffer) {
     static Count sets[4][BINS];
     memset(sets, 0, sizeof sets);
     for (size_t i = 0; i < size; i++)
@@ -207,83 +252,22 @@ static void count_on_host(void) {
         expected[bin] = sets[0][bin] + sets[1][bin] + sets[2][bin] + sets[3][bin];
 }
 
+static void poison(void) {
+    HANDLE_ERROR(cudaMemset(dev_histo, 0xff, BINS * sizeof(Count)));
+#ifdef HAVE_CUB
+    HANDLE_ERROR(cudaMemset(cub_histo, 0xff, BINS * sizeof(unsigned)));
+#endif
+}
+
 static bool check(const char *name, BenchError *) {
     Count histo[BINS];
     HANDLE_ERROR(cudaMemcpy(histo, dev_histo, sizeof histo, cudaMemcpyDeviceToHost));
-#ifdef __NVCC__
-    if (strcmp(name, "CUB") == 0 && small()) {
+#ifdef HAVE_CUB
+    if (strcmp(name, "CUB") == 0 && fits_32_bits()) {
         unsigned narrow[BINS];
         HANDLE_ERROR(cudaMemcpy(narrow, cub_histo, sizeof narrow, cudaMemcpyDeviceToHost));
         std::copy(narrow, narrow + BINS, histo);
     }
 #endif
-    inject_error(histo, sizeof histo);
-    int wrong = 0;
-    for (int bin = 0; bin < BINS; bin++)
-        if (histo[bin] != expected[bin] && wrong++ < 3)
-            fprintf(stderr, "%s: bin %d: got %llu, expected %llu\n", name, bin, histo[bin],
-                    expected[bin]);
-    return wrong == 0;
-}
-
-enum { ALL, RANDOM, SKEWED, EQUAL };
-static const char *const fills[] = {"all", "random", "skewed", "equal"};
-
-static void fill_buffer(int fill) {
-    random_bytes(buffer, size);
-    if (fill == EQUAL)
-        memset(buffer, buffer[0], size);
-    for (size_t i = 0; fill == SKEWED && i < size; i++)
-        buffer[i] = buffer[i] * buffer[i] * buffer[i] >> 16;
-}
-
-int main(int argc, char **argv) {
-    size = BENCH_SIZE(1 << 30, 1 << 20);
-    int only = ALL;
-    const Option own[] = {OPTION_SIZE("size", &size, 1, 1LL << 40, "bytes to count"),
-                          OPTION_WORD("fill", &only, "all|random|skewed|equal", "what they are"),
-                          OPTION_END};
-    parse_options(argc, argv, "Histograms of bytes, from the book's kernel to the fastest.", LADDER,
-                  own);
-    select_device();
-    cudaDeviceProp prop;
-    HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
-    multiprocessors = prop.multiProcessorCount;
-
-    require_memory(size, size + bench_memory(size));
-    buffer = (unsigned char *)malloc(size);
-    HANDLE_NULL(buffer);
-    HANDLE_ERROR(cudaMalloc((void **)&dev_buffer, size));
-    HANDLE_ERROR(cudaMalloc((void **)&dev_histo, BINS * sizeof(Count)));
-    HANDLE_ERROR(
-        cudaFuncSetAttribute(histo_lanes, cudaFuncAttributeMaxDynamicSharedMemorySize, LANE_BYTES));
-#ifdef __NVCC__
-    HANDLE_ERROR(cudaMalloc((void **)&cub_histo, BINS * sizeof(unsigned)));
-    run_cub(); // asks how much memory it wants
-    HANDLE_ERROR(cudaMalloc(&cub_memory, cub_bytes));
-#endif
-
-    bool ok = true;
-    char title[64];
-    snprintf(title, sizeof title, "%zu bytes", size);
-    for (int fill = RANDOM; fill <= EQUAL; fill++) {
-        if (only != ALL && fill != only)
-            continue;
-        fill_buffer(fill);
-        count_on_host();
-        HANDLE_ERROR(cudaMemcpy(dev_buffer, buffer, size, cudaMemcpyHostToDevice));
-        ok = bench_run({title, fills[fill], size, (double)size, "GB/s", size, rungs,
-                        sizeof rungs / sizeof *rungs, poison, check}) &&
-             ok;
-    }
-    bench_finish();
-
-#ifdef __NVCC__
-    HANDLE_ERROR(cudaFree(cub_memory));
-    HANDLE_ERROR(cudaFree(cub_histo));
-#endif
-    HANDLE_ERROR(cudaFree(dev_buffer));
-    HANDLE_ERROR(cudaFree(dev_histo));
-    free(buffer);
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    return check_counts(name, histo, expected, BINS);
 }

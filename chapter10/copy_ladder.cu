@@ -1,157 +1,216 @@
 // SPDX-License-Identifier: MIT
 /*
- * copy_ladder: memory that is not pinned, copied as fast as the host can move it
+ * copy_ladder: copies of pageable memory, from cudaMemcpy to host threads with staging buffers
  *
- * Teaches: The device cannot copy from memory that the system may move, so what is there is copied
- *          twice: by the host to pinned memory, by the device from there. The two copies can go on
- *          at the same time, and several threads of the host do their part faster than one. Pinned
- *          chunks that are small stay in the host's caches.
+ * Teaches: Pageable memory is copied twice, by the host between it and a staging buffer, and by the device,
+ *          which needs page-locked memory for DMA. The two copies can overlap, and several host threads
+ *          do the host's part faster than one. Small staging buffers stay in the host's caches.
+ * Terms:   pageable memory, pinned memory, staging buffer, DMA, overlap, host thread, streaming store
  * Book:    10.2 (ladder)
  * Run:     ./bin/chapter10/copy_ladder
- * Differs: times are those of the host's clock, and starting the threads is part of them. What is
- *          copied to has been written before, so that the system need not find its pages first.
+ * Differs: times are measured with the host's clock and include starting the threads. The destination
+ *          has been written before, so no time is spent on page faults.
  * Bench:   64M 256M
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <algorithm>
-#ifdef __SSE2__
+#include "../common/book.h"
+#include "../common/bench.h"
+#ifdef __SSE2__ // of the host's processor
 #include <emmintrin.h>
 #endif
-#include "../common/bench.h"
-#include "../common/book.h"
-#include "../common/memory.h"
 
-const size_t CHUNK = 2 << 20; // bytes
-const int RING = 3;           // chunks of a thread
+const size_t CHUNK = 2 << 20; // bytes in a staging buffer
+const int BUFFERS = 3;        // staging buffers per thread
 const int MOST_THREADS = 64;
 
-// A thread's own pinned chunks. The stream is one for all: the device copies one after the other
-// anyway.
-struct Lane {
+// What a host thread needs: its staging buffers, and for each the event after its last DMA copy. All
+// threads use one stream, since the device makes these copies one after the other in any case.
+struct Worker {
     int number;
-    char *chunk[RING];
-    cudaEvent_t copied[RING]; // by the device, to or from the chunk
+    char *buffer[BUFFERS];
+    cudaEvent_t copied[BUFFERS];
 };
 
-static size_t bytes;
-static char *source, *back; // not pinned
-static char *pinned, *dev;
-static int threads = BENCH_SIZE(4, 2);
-static Lane lanes[MOST_THREADS];
+static size_t bytes;                       // to copy
+static int threads = BENCH_SIZE(4, 2);     // --threads
+static char *source, *back, *pinned, *dev; // source, back: pageable memory
+static Worker workers[MOST_THREADS];
 static cudaStream_t stream;
+static void poison_up(void), poison_down(void);
+static bool check_up(const char *name, BenchError *error), check_down(const char *name, BenchError *error);
 
 static size_t size_of_chunk(size_t at) {
-    return std::min(CHUNK, bytes - at);
+    return min_of(CHUNK, bytes - at);
 }
 
-// ---- up ----
+// ---- up: to the device ----
 
-// Every step-th chunk, from the lane's own number on. The host writes to the pinned chunks in turn,
-// to each as soon as the device has read what was there. Without `device` only the host's part.
-static void up(Lane &lane, int step, int ring, bool device) {
+// Copies every step-th chunk, starting with the worker's own number. The host fills the staging buffers in
+// turn; it waits until the device has read the previous content. Without `device` only the host's part.
+static void up(Worker &worker, int step, int buffers, bool device) {
     int k = 0;
-    for (size_t at = lane.number * CHUNK; at < bytes; at += step * CHUNK, k = (k + 1) % ring) {
+    for (size_t at = worker.number * CHUNK; at < bytes; at += step * CHUNK, k = (k + 1) % buffers) {
         if (device)
-            HANDLE_ERROR(cudaEventSynchronize(lane.copied[k]));
-        memcpy(lane.chunk[k], source + at, size_of_chunk(at));
+            HANDLE_ERROR(cudaEventSynchronize(worker.copied[k]));
+        memcpy(worker.buffer[k], source + at, size_of_chunk(at));
         if (device) {
-            HANDLE_ERROR(cudaMemcpyAsync(dev + at, lane.chunk[k], size_of_chunk(at),
+            HANDLE_ERROR(cudaMemcpyAsync(dev + at, worker.buffer[k], size_of_chunk(at),
                                          cudaMemcpyHostToDevice, stream));
-            HANDLE_ERROR(cudaEventRecord(lane.copied[k], stream));
+            HANDLE_ERROR(cudaEventRecord(worker.copied[k], stream));
         }
     }
 }
 
-// ---- down ----
+// ---- down: to the host ----
 
-// A store to memory that is not in the cache first reads what it is about to overwrite. A streaming
-// store does not, as long as whole lines are written.
-static void stream_out(char *to, const char *from, size_t size) {
+// memcpy with streaming stores. An ordinary store first reads the cache line that it writes to. A streaming
+// store does not, when whole lines are written.
+static void copy_streaming(char *to, const char *from, size_t size) {
     size_t done = 0;
 #ifdef __SSE2__
-    size_t lead = -(size_t)to % 64; // up to the first whole line
-    if (size > lead) {
-        memcpy(to, from, lead);
-        for (done = lead; done + 64 <= size; done += 64)
+    size_t head = -(size_t)to % 64; // up to the first whole line
+    if (size > head) {
+        memcpy(to, from, head);
+        for (done = head; done + 64 <= size; done += 64)
             for (int k = 0; k < 4; k++)
                 _mm_stream_si128((__m128i *)(to + done) + k,
                                  _mm_loadu_si128((const __m128i *)(from + done) + k));
-        _mm_sfence(); // all is written before anything that follows
+        _mm_sfence(); // orders these stores before all that follow
     }
 #endif
     memcpy(to + done, from + done, size - done);
 }
 
-static void copy_out(char *to, const char *from, size_t size) {
+static void copy_ordinary(char *to, const char *from, size_t size) {
     memcpy(to, from, size);
 }
 
-static void fetch(Lane &lane, size_t at, int k) {
+// Starts the DMA copy of the chunk at `at` to staging buffer k.
+static void fetch(Worker &worker, size_t at, int k) {
     if (at >= bytes)
         return;
-    HANDLE_ERROR(cudaMemcpyAsync(lane.chunk[k], dev + at, size_of_chunk(at), cudaMemcpyDeviceToHost,
-                                 stream));
-    HANDLE_ERROR(cudaEventRecord(lane.copied[k], stream));
+    HANDLE_ERROR(
+        cudaMemcpyAsync(worker.buffer[k], dev + at, size_of_chunk(at), cudaMemcpyDeviceToHost, stream));
+    HANDLE_ERROR(cudaEventRecord(worker.copied[k], stream));
 }
 
-// The device fills all pinned chunks of the lane; when the host has emptied one, it asks for more.
+// The device fills all staging buffers; as soon as the host has emptied one, it is filled again.
 template <void (*out)(char *, const char *, size_t)>
-static void down(Lane &lane, int step, int ring, bool device) {
-    size_t at = lane.number * CHUNK;
-    for (int k = 0; k < ring && device; k++)
-        fetch(lane, at + k * step * CHUNK, k);
-    for (int k = 0; at < bytes; at += step * CHUNK, k = (k + 1) % ring) {
+static void down(Worker &worker, int step, int buffers, bool device) {
+    size_t at = worker.number * CHUNK;
+    for (int k = 0; k < buffers && device; k++)
+        fetch(worker, at + k * step * CHUNK, k);
+    for (int k = 0; at < bytes; at += step * CHUNK, k = (k + 1) % buffers) {
         if (device)
-            HANDLE_ERROR(cudaEventSynchronize(lane.copied[k]));
-        out(back + at, lane.chunk[k], size_of_chunk(at));
+            HANDLE_ERROR(cudaEventSynchronize(worker.copied[k]));
+        out(back + at, worker.buffer[k], size_of_chunk(at));
         if (device)
-            fetch(lane, at + ring * step * CHUNK, k);
+            fetch(worker, at + buffers * step * CHUNK, k);
     }
 }
 
-// ---- with several threads ----
+// ---- host threads ----
 
-template <void (*copy)(Lane &, int, int, bool), bool device>
-static CUT_THREADPROC thread(void *lane) {
+template <void (*copy)(Worker &, int, int, bool), bool device> static CUT_THREADPROC thread(void *worker) {
     HANDLE_ERROR(cudaSetDevice(options.device));
-    copy(*(Lane *)lane, threads, RING, device);
+    copy(*(Worker *)worker, threads, BUFFERS, device);
     CUT_THREADEND;
 }
 
-template <void (*copy)(Lane &, int, int, bool), bool device> static void with_threads(void) {
+template <void (*copy)(Worker &, int, int, bool), bool device> static void with_threads(void) {
     CUTThread started[MOST_THREADS];
     for (int i = 0; i < threads; i++)
-        started[i] = start_thread(thread<copy, device>, &lanes[i]);
+        started[i] = start_thread(thread<copy, device>, &workers[i]);
     wait_for_threads(started, threads);
 }
 
-// ---- rungs ----
+// ---- the rungs ----
 
 static const Rung rungs_up[] = {
-    {"book", "cudaMemcpy sees to it",
+    {"book", "cudaMemcpy from pageable memory",
      [] { HANDLE_ERROR(cudaMemcpy(dev, source, bytes, cudaMemcpyHostToDevice)); }},
-    {"a pinned chunk", "the host fills it, the device reads", [] { up(lanes[0], 1, 1, true); }},
-    {"several chunks", "both at the same time", [] { up(lanes[0], 1, RING, true); }},
-    {"threads", "each with its own chunks", with_threads<up, true>},
-    {"pinned copy", "copied by the device alone",
-     [] { HANDLE_ERROR(cudaMemcpyAsync(dev, pinned, bytes, cudaMemcpyHostToDevice)); }, LIMIT},
-    {"host's part", "with as many threads", with_threads<up, false>, LIMIT},
+    {"one staging buffer", "memcpy, then DMA, no overlap", [] { up(workers[0], 1, 1, true); }},
+    {"three staging buffers", "overlap of memcpy and DMA", [] { up(workers[0], 1, BUFFERS, true); }},
+    {"host threads", "three staging buffers each", with_threads<up, true>},
+    {"pinned copy", "DMA alone",
+     [] { HANDLE_ERROR(cudaMemcpyAsync(dev, pinned, bytes, cudaMemcpyHostToDevice)); }, COPY_RATE},
+    {"host copy", "memcpy alone, all host threads", with_threads<up, false>, COPY_RATE},
 };
 
 static const Rung rungs_down[] = {
-    {"book", "cudaMemcpy sees to it",
+    {"book", "cudaMemcpy to pageable memory",
      [] { HANDLE_ERROR(cudaMemcpy(back, dev, bytes, cudaMemcpyDeviceToHost)); }},
-    {"a pinned chunk", "the device fills it, the host reads",
-     [] { down<copy_out>(lanes[0], 1, 1, true); }},
-    {"several chunks", "both at the same time", [] { down<copy_out>(lanes[0], 1, RING, true); }},
-    {"threads", "each with its own chunks", with_threads<down<copy_out>, true>},
-    {"streaming stores", "what is overwritten is not read", with_threads<down<stream_out>, true>},
-    {"pinned copy", "copied by the device alone",
-     [] { HANDLE_ERROR(cudaMemcpyAsync(pinned, dev, bytes, cudaMemcpyDeviceToHost)); }, LIMIT},
-    {"host's part", "with as many threads", with_threads<down<stream_out>, false>, LIMIT},
+    {"one staging buffer", "DMA, then memcpy, no overlap",
+     [] { down<copy_ordinary>(workers[0], 1, 1, true); }},
+    {"three staging buffers", "overlap of DMA and memcpy",
+     [] { down<copy_ordinary>(workers[0], 1, BUFFERS, true); }},
+    {"host threads", "three staging buffers each", with_threads<down<copy_ordinary>, true>},
+    {"streaming stores", "cache lines are not read first", with_threads<down<copy_streaming>, true>},
+    {"pinned copy", "DMA alone",
+     [] { HANDLE_ERROR(cudaMemcpyAsync(pinned, dev, bytes, cudaMemcpyDeviceToHost)); }, COPY_RATE},
+    {"host copy", "streaming stores alone, all host threads", with_threads<down<copy_streaming>, false>,
+     COPY_RATE},
 };
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    size_t n = bytes / sizeof(int);
+    source = (char *)big_random_ints(n);
+    back = host_array<char>(bytes);
+    HANDLE_ERROR(cudaHostAlloc(&pinned, bytes, cudaHostAllocDefault));
+    HANDLE_ERROR(cudaMalloc(&dev, bytes));
+    HANDLE_ERROR(cudaStreamCreate(&stream));
+    for (int i = 0; i < threads; i++) {
+        workers[i].number = i;
+        for (int k = 0; k < BUFFERS; k++) {
+            HANDLE_ERROR(cudaHostAlloc(&workers[i].buffer[k], CHUNK, cudaHostAllocDefault));
+            HANDLE_ERROR(cudaEventCreateWithFlags(&workers[i].copied[k], cudaEventDisableTiming));
+        }
+    }
+
+    Bench bench;
+    bench.title =
+        std::to_string(n) + " ints, " + std::to_string(threads) + " thread" + (threads > 1 ? "s" : "");
+    bench.size = n;
+    bench.work = bytes;
+    bench.host_clock = true;
+    bench.data = "up";
+    bench.poison = poison_up;
+    bench.check = check_up;
+    bool ok = bench_run(bench, rungs_up);
+    HANDLE_ERROR(cudaMemcpy(dev, source, bytes, cudaMemcpyHostToDevice));
+    bench.data = "down";
+    bench.poison = poison_down;
+    bench.check = check_down;
+    ok = bench_run(bench, rungs_down) && ok;
+    bench_finish();
+
+    for (int i = 0; i < threads; i++) {
+        for (int k = 0; k < BUFFERS; k++) {
+            HANDLE_ERROR(cudaFreeHost(workers[i].buffer[k]));
+            HANDLE_ERROR(cudaEventDestroy(workers[i].copied[k]));
+        }
+    }
+    HANDLE_ERROR(cudaStreamDestroy(stream));
+    HANDLE_ERROR(cudaFree(dev));
+    HANDLE_ERROR(cudaFreeHost(pinned));
+    free(source);
+    free(back);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    size_t n = BENCH_SIZE(256 << 20, 4 << 20);
+    const Option own[] = {OPTION_SIZE("size", &n, 1, 1LL << 40, "ints to copy"),
+                          OPTION_INT("threads", &threads, 1, MOST_THREADS, "of the host, for the last rungs"),
+                          OPTION_END};
+    parse_options(argc, argv, "Copies of pageable memory, from cudaMemcpy to threads of our own.", LADDER,
+                  own);
+    select_device();
+    bytes = n * sizeof(int);
+    require_memory(3 * bytes + threads * BUFFERS * CHUNK, bytes);
+}
 
 static void poison_up(void) {
     HANDLE_ERROR(cudaMemset(dev, 0xff, bytes));
@@ -162,64 +221,12 @@ static void poison_down(void) {
 }
 
 static bool check_down(const char *name, BenchError *) {
-    inject_error(back, bytes);
     return check_ints(name, (int *)back, (int *)source, bytes / sizeof(int));
 }
 
+// Copies what is on the device back with cudaMemcpy.
 static bool check_up(const char *name, BenchError *error) {
     poison_down();
     HANDLE_ERROR(cudaMemcpy(back, dev, bytes, cudaMemcpyDeviceToHost));
     return check_down(name, error);
-}
-
-int main(int argc, char **argv) {
-    size_t n = BENCH_SIZE(256 << 20, 4 << 20);
-    const Option own[] = {
-        OPTION_SIZE("size", &n, 1, 1LL << 40, "ints to copy"),
-        OPTION_INT("threads", &threads, 1, MOST_THREADS, "of the host, for the last rungs"),
-        OPTION_END};
-    parse_options(argc, argv,
-                  "Copies of memory that is not pinned, from cudaMemcpy to threads of our own.",
-                  LADDER, own);
-    select_device();
-    bytes = n * sizeof(int);
-    require_memory(3 * bytes + threads * RING * CHUNK, bytes);
-
-    source = (char *)big_random_ints(n);
-    back = (char *)malloc(bytes);
-    HANDLE_NULL(back);
-    HANDLE_ERROR(cudaHostAlloc((void **)&pinned, bytes, cudaHostAllocDefault));
-    HANDLE_ERROR(cudaMalloc((void **)&dev, bytes));
-    HANDLE_ERROR(cudaStreamCreate(&stream));
-    for (int i = 0; i < threads; i++) {
-        Lane &lane = lanes[i];
-        lane.number = i;
-        for (int k = 0; k < RING; k++) {
-            HANDLE_ERROR(cudaHostAlloc((void **)&lane.chunk[k], CHUNK, cudaHostAllocDefault));
-            HANDLE_ERROR(cudaEventCreateWithFlags(&lane.copied[k], cudaEventDisableTiming));
-        }
-    }
-
-    char title[64];
-    snprintf(title, sizeof title, "%zu ints, %d thread%s", n, threads, threads > 1 ? "s" : "");
-    bool ok = bench_run({title, "up", n, (double)bytes, "GB/s", 0, rungs_up,
-                         sizeof rungs_up / sizeof *rungs_up, poison_up, check_up, true});
-    HANDLE_ERROR(cudaMemcpy(dev, source, bytes, cudaMemcpyHostToDevice));
-    ok = bench_run({title, "down", n, (double)bytes, "GB/s", 0, rungs_down,
-                    sizeof rungs_down / sizeof *rungs_down, poison_down, check_down, true}) &&
-         ok;
-    bench_finish();
-
-    for (int i = 0; i < threads; i++) {
-        for (int k = 0; k < RING; k++) {
-            HANDLE_ERROR(cudaFreeHost(lanes[i].chunk[k]));
-            HANDLE_ERROR(cudaEventDestroy(lanes[i].copied[k]));
-        }
-    }
-    HANDLE_ERROR(cudaStreamDestroy(stream));
-    HANDLE_ERROR(cudaFree(dev));
-    HANDLE_ERROR(cudaFreeHost(pinned));
-    free(source);
-    free(back);
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,42 +1,42 @@
 // SPDX-License-Identifier: MIT
 /*
- * stream_ladder: chunks through the device, from one after the other to a bus that never waits
+ * stream_ladder: copies and kernels in chunks, from no overlap to a bus that is always busy
  *
- * Teaches: Two vectors go up, one comes down, and each chunk is computed in between. The two copies
- *          up alone need most of the time, so the goal is that everything else happens meanwhile:
- *          the engine that copies up is never without work, and little is left to do when it is
- *          done.
+ * Teaches: When copies to the device need most of the time, everything else must overlap with them. Here two
+ *          vectors are copied to the device, a kernel runs, and one vector is copied back. The copy
+ *          engine towards the device must never wait, and little work may be left when it has finished.
+ * Terms:   overlap, copy engine, stream, pinned memory, asynchronous copy, pipeline, depth-first issue,
+ *          breadth-first issue, event, graph
  * Book:    10.7 (ladder)
  * Run:     ./bin/chapter10/stream_ladder
- * Differs: the neighbours are taken modulo 256 in each 256 elements, not in each chunk, so that
- *          chunks of every size have the same result. The device has room for the whole vectors,
- *          and a chunk its place there. Times are those of the host's clock.
+ * Differs: neighbours are taken modulo 256 within each 256 elements, not within each chunk, so that the
+ *          result does not depend on the chunk size. The device has memory for the whole vectors, in
+ *          which each chunk has its place. Times are measured with the host's clock.
  * Bench:   20M
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <algorithm>
-#include "../common/bench.h"
 #include "../common/book.h"
-#include "../common/memory.h"
+#include "../common/bench.h"
 
-const size_t CHUNK = 1 << 20;      // elements, the book's
-const size_t SMALLEST = 128 << 10; // of the chunks that become smaller
-const double SHARE = 0.44;         // of what is left, in such a chunk
+const size_t CHUNK = 1 << 20;      // elements, as in the book
+const size_t SMALLEST = 128 << 10; // elements in a chunk of rung 6, at least
+const double SHARE = 0.44;         // of the rest, in a chunk of rung 6
 const unsigned THREADS = 256;
-const int MASK = 0x1fffffff; // three times as much still fits an int
 
-static size_t n, pitch; // pitch: bytes from a to b, also on the device
-static int *pageable_a, *pageable_b, *pageable_c, *a, *b, *c; // the latter are pinned
+static size_t n = BENCH_SIZE(20 << 20, 1 << 20);              // --size
+static size_t pitch;                                          // bytes from a to b, and from dev_a to dev_b
+static int *pageable_a, *pageable_b, *pageable_c, *a, *b, *c; // on the host; a, b and c are pinned
 static int *dev_a, *dev_b, *dev_c;
-static int *expected, *result; // result: pageable_c or c
+static int *result, *expected; // result: of the last run, pageable_c or c
 static cudaStream_t streams[3];
 static cudaEvent_t arrived, computed, finished;
+static void fill_vectors(void);
+static void make_reference(void);
+static void poison(void);
+static bool check(const char *name, BenchError *error);
 
-// The average of two averages: those of three neighbours in a and in b, of the `left` elements from
-// where the pointers show.
-__host__ __device__ static int average(const int *a, const int *b, unsigned i, size_t left) {
+// The mean of the means of three neighbours in a and in b, as in the book. `left` elements are left from
+// where the pointers point to.
+__device__ static int average(const int *a, const int *b, unsigned i, size_t left) {
     unsigned places = left < 256 ? left : 256, i1 = (i + 1) % places, i2 = (i + 2) % places;
     float as = (a[i] + a[i1] + a[i2]) / 3.0f;
     float bs = (b[i] + b[i1] + b[i2]) / 3.0f;
@@ -49,33 +49,29 @@ __global__ void kernel(const int *a, const int *b, int *c, size_t n) {
         c[first + threadIdx.x] = average(a + first, b + first, threadIdx.x, n - first);
 }
 
-// ---- the three stages of the chunk of `count` elements from `i` on ----
+// ---- the three stages of a chunk, `count` elements from i on ----
 
 static void copy_up(size_t i, size_t count, cudaStream_t stream) {
-    HANDLE_ERROR(
-        cudaMemcpyAsync(dev_a + i, a + i, count * sizeof(int), cudaMemcpyHostToDevice, stream));
-    HANDLE_ERROR(
-        cudaMemcpyAsync(dev_b + i, b + i, count * sizeof(int), cudaMemcpyHostToDevice, stream));
+    HANDLE_ERROR(cudaMemcpyAsync(dev_a + i, a + i, count * sizeof(int), cudaMemcpyHostToDevice, stream));
+    HANDLE_ERROR(cudaMemcpyAsync(dev_b + i, b + i, count * sizeof(int), cudaMemcpyHostToDevice, stream));
 }
 
 static void compute(size_t i, size_t count, cudaStream_t stream) {
-    kernel<<<(count + THREADS - 1) / THREADS, THREADS, 0, stream>>>(dev_a + i, dev_b + i, dev_c + i,
-                                                                    count);
+    kernel<<<(count + THREADS - 1) / THREADS, THREADS, 0, stream>>>(dev_a + i, dev_b + i, dev_c + i, count);
     HANDLE_LAUNCH();
 }
 
 static void copy_down(size_t i, size_t count, cudaStream_t stream) {
-    HANDLE_ERROR(
-        cudaMemcpyAsync(c + i, dev_c + i, count * sizeof(int), cudaMemcpyDeviceToHost, stream));
+    HANDLE_ERROR(cudaMemcpyAsync(c + i, dev_c + i, count * sizeof(int), cudaMemcpyDeviceToHost, stream));
 }
 
-// ---- rungs ----
+// ---- the rungs ----
 
-// From memory that is not pinned: the driver copies it to pinned memory first, and the host waits.
+// Rung 0: pageable memory. The driver copies it through a staging buffer, and the host waits.
 static void pageable(void) {
     result = pageable_c;
     for (size_t i = 0; i < n; i += CHUNK) {
-        size_t count = std::min(CHUNK, n - i), bytes = count * sizeof(int);
+        size_t count = min_of(CHUNK, n - i), bytes = count * sizeof(int);
         HANDLE_ERROR(cudaMemcpy(dev_a + i, pageable_a + i, bytes, cudaMemcpyHostToDevice));
         HANDLE_ERROR(cudaMemcpy(dev_b + i, pageable_b + i, bytes, cudaMemcpyHostToDevice));
         compute(i, count, 0);
@@ -83,22 +79,22 @@ static void pageable(void) {
     }
 }
 
-// Depth first: all stages of a chunk in one stream, the next chunk in the next stream.
+// Rungs 1 and 2, depth-first issue: all stages of a chunk in one stream, the next chunk in the next stream.
 template <int used> static void depth_first(void) {
     result = c;
     for (size_t i = 0, turn = 0; i < n; i += CHUNK, turn++) {
-        size_t count = std::min(CHUNK, n - i);
+        size_t count = min_of(CHUNK, n - i);
         copy_up(i, count, streams[turn % used]);
         compute(i, count, streams[turn % used]);
         copy_down(i, count, streams[turn % used]);
     }
 }
 
-// Breadth first: each stage for a chunk in both streams, then the next stage.
+// Rung 3, breadth-first issue: one stage in both streams, then the next stage.
 static void breadth_first(void) {
     result = c;
     for (size_t i = 0; i < n; i += 2 * CHUNK) {
-        size_t j = std::min(i + CHUNK, n), end = std::min(j + CHUNK, n);
+        size_t j = min_of(i + CHUNK, n), end = min_of(j + CHUNK, n);
         copy_up(i, j - i, streams[0]);
         if (j < end)
             copy_up(j, end - j, streams[1]);
@@ -111,9 +107,9 @@ static void breadth_first(void) {
     }
 }
 
-// A stream for each stage, so that no copy up waits for anything but the one before it. Events hold
-// a chunk's next stage back until the one before is done. One event of a kind will do: a stream
-// waits for what the event has recorded by the time of the call.
+// Rung 4: a stream for each stage, so that a copy to the device waits only for the previous copy to the
+// device. Events make the next stage of a chunk wait for the stage before. Each event is used for all
+// chunks, because cudaStreamWaitEvent waits for what the event has recorded when it is called.
 static void stages(size_t i, size_t count, void (*up)(size_t, size_t, cudaStream_t)) {
     up(i, count, streams[0]);
     HANDLE_ERROR(cudaEventRecord(arrived, streams[0]));
@@ -127,132 +123,103 @@ static void stages(size_t i, size_t count, void (*up)(size_t, size_t, cudaStream
 static void three_stages(void) {
     result = c;
     for (size_t i = 0; i < n; i += CHUNK)
-        stages(i, std::min(CHUNK, n - i), copy_up);
+        stages(i, min_of(CHUNK, n - i), copy_up);
 }
 
-// The engine pauses from one copy to the next. a and b are so far apart as the rows of a picture
-// with two rows: then a chunk of both is one copy.
+// Rung 5: the copy engine pauses between two copies. a and b form the two rows of a pitched array, so a
+// chunk of both is one 2-D copy.
 static void copy_both_up(size_t i, size_t count, cudaStream_t stream) {
     HANDLE_ERROR(cudaMemcpy2DAsync(dev_a + i, pitch, a + i, pitch, count * sizeof(int), 2,
                                    cudaMemcpyHostToDevice, stream));
 }
 
-static void fewer_copies(void) {
+static void pitched_copies(void) {
     result = c;
     for (size_t i = 0; i < n; i += CHUNK)
-        stages(i, std::min(CHUNK, n - i), copy_both_up);
+        stages(i, min_of(CHUNK, n - i), copy_both_up);
 }
 
-// When the last chunk is up it still has to be computed and copied down, so it should be small; but
-// small ones from the start would be many. A chunk that is half as large as the one before is up
-// when that one is down: what goes up is twice as much. Then each is half of what is left, and a
-// little less makes sure that the copies down do not fall behind.
-static size_t part_of(size_t left) {
-    size_t part = (size_t)(SHARE * left) / THREADS * THREADS;
-    return std::min(std::max(part, SMALLEST), left);
+// Rung 6: after the last copy to the device, its chunk must still be computed and copied back, so that
+// chunk should be small. Small chunks throughout would add the overhead of many copies, so chunks shrink.
+// When a chunk is half as large as the one before, its copies to the device take as long as the copy back
+// of the one before: two vectors against one. Then the copies back keep up, and a chunk is half of the
+// rest. A share a little below one half leaves a reserve.
+static size_t chunk_of(size_t rest) {
+    size_t share = (size_t)(SHARE * rest) / THREADS * THREADS;
+    return min_of(max_of(share, SMALLEST), rest);
 }
 
-static void ever_smaller(void) {
+static void shrinking_chunks(void) {
     result = c;
     for (size_t i = 0, count; i < n; i += count)
-        stages(i, count = part_of(n - i), copy_both_up);
+        stages(i, count = chunk_of(n - i), copy_both_up);
 }
 
-// All calls of a frame are recorded once, and from then on started with one.
-#ifdef __NVCC__
-static cudaGraphExec_t frame;
+// Rung 7: all calls are recorded once as a graph, which is started with one call.
+static cudaGraphExec_t graph;
 
-static void record_frame(void) {
-    cudaGraph_t graph;
+static void record_graph(void) {
+    cudaGraph_t recorded;
     HANDLE_ERROR(cudaStreamBeginCapture(streams[0], cudaStreamCaptureModeGlobal));
-    ever_smaller();
-    // Everything must come together again in the stream where the recording began.
+    shrinking_chunks();
+    // All streams must join the one in which the capture began.
     HANDLE_ERROR(cudaEventRecord(finished, streams[2]));
     HANDLE_ERROR(cudaStreamWaitEvent(streams[0], finished, 0));
-    HANDLE_ERROR(cudaStreamEndCapture(streams[0], &graph));
-    HANDLE_ERROR(cudaGraphInstantiate(&frame, graph, 0));
-    HANDLE_ERROR(cudaGraphDestroy(graph));
+    HANDLE_ERROR(cudaStreamEndCapture(streams[0], &recorded));
+    HANDLE_ERROR(cudaGraphInstantiate(&graph, recorded, 0));
+    HANDLE_ERROR(cudaGraphDestroy(recorded));
 }
 
-static void graph(void) {
+static void run_graph(void) {
     result = c;
-    HANDLE_ERROR(cudaGraphLaunch(frame, streams[0]));
+    HANDLE_ERROR(cudaGraphLaunch(graph, streams[0]));
 }
-#else
-static void (*const graph)(void) = NULL;
-#endif
 
 static const Rung rungs[] = {
-    {"book, pageable", "1 Mi at a time, all in turn", pageable},
-    {"pinned", "copied by the device alone", depth_first<1>},
-    {"two streams", "depth first", depth_first<2>},
-    {"breadth first", "the other order of the calls", breadth_first},
-    {"three stages", "a stream each: up, kernel, down", three_stages},
-    {"fewer copies", "a and b in one call", fewer_copies},
-    {"ever smaller", "each chunk 0.44 of what is left", ever_smaller},
-    {"graph", "the same, started by one call", graph, RUNG, 0, 0, bench_needs_graphs},
-    {"copies up", "if there were no other work", [] { copy_up(0, n, streams[0]); }, LIMIT},
-    {"copies down", "the same", [] { copy_down(0, n, streams[2]); }, LIMIT},
-    {"kernels", "the same", [] { compute(0, n, streams[1]); }, LIMIT},
+    {"book, pageable memory", "chunks of 1 Mi elements, no overlap", pageable},
+    {"pinned memory", "asynchronous copies in one stream", depth_first<1>},
+    {"depth-first issue", "two streams", depth_first<2>},
+    {"breadth-first issue", "two streams", breadth_first},
+    {"pipeline", "a stream each for up, kernel, down", three_stages},
+    {"pitched copies", "a and b in one cudaMemcpy2DAsync", pitched_copies},
+    {"shrinking chunks", "each 0.44 of the rest", shrinking_chunks},
+    {"CUDA graph", "one launch of all calls", run_graph, RUNG, 0, 0, bench_needs_graphs},
+    {"copies up", "alone", [] { copy_up(0, n, streams[0]); }, COPY_RATE},
+    {"copies down", "alone", [] { copy_down(0, n, streams[2]); }, COPY_RATE},
+    {"kernels", "alone", [] { compute(0, n, streams[1]); }, COPY_RATE},
 };
 
-static void poison(void) {
-    memset(c, 0xff, n * sizeof(int));
-    memset(pageable_c, 0xff, n * sizeof(int));
-}
-
-static bool check(const char *name, BenchError *) {
-    inject_error(result, n * sizeof(int));
-    return check_ints(name, result, expected, n);
-}
-
 int main(int argc, char **argv) {
-    n = BENCH_SIZE(20 << 20, 1 << 20);
-    const Option own[] = {OPTION_SIZE("size", &n, 1, 1 << 28, "elements in a vector"), OPTION_END};
-    parse_options(argc, argv,
-                  "Copies and computes in chunks, from one after the other to all at once.", LADDER,
-                  own);
-    select_device();
+    settings(argc, argv);
     size_t bytes = n * sizeof(int);
-    require_memory(7 * bytes, 3 * bytes);
-
-    pageable_a = big_random_ints(n);
-    pageable_b = big_random_ints(n);
-    pageable_c = (int *)malloc(bytes);
-    expected = (int *)malloc(bytes);
-    HANDLE_NULL(pageable_c);
-    HANDLE_NULL(expected);
     pitch = (bytes + 255) / 256 * 256;
-    HANDLE_ERROR(cudaHostAlloc((void **)&a, 2 * pitch, cudaHostAllocDefault));
-    HANDLE_ERROR(cudaHostAlloc((void **)&c, bytes, cudaHostAllocDefault));
+    HANDLE_ERROR(cudaHostAlloc(&a, 2 * pitch, cudaHostAllocDefault));
+    HANDLE_ERROR(cudaHostAlloc(&c, bytes, cudaHostAllocDefault));
+    HANDLE_ERROR(cudaMalloc(&dev_a, 2 * pitch));
+    HANDLE_ERROR(cudaMalloc(&dev_c, bytes));
     b = a + pitch / sizeof(int);
-    for (size_t i = 0; i < n; i++) {
-        a[i] = pageable_a[i] &= MASK;
-        b[i] = pageable_b[i] &= MASK;
-    }
-    // Nothing here can be fused or reordered, so float rounds on the host as it does on the device.
-    for (size_t i = 0; i < n; i++)
-        expected[i] = average(a + i / 256 * 256, b + i / 256 * 256, i % 256, n - i / 256 * 256);
-    HANDLE_ERROR(cudaMalloc((void **)&dev_a, 2 * pitch));
-    HANDLE_ERROR(cudaMalloc((void **)&dev_c, bytes));
     dev_b = dev_a + pitch / sizeof(int);
+    fill_vectors();
+    make_reference();
     for (cudaStream_t &stream : streams)
         HANDLE_ERROR(cudaStreamCreate(&stream));
     for (cudaEvent_t *event : {&arrived, &computed, &finished})
         HANDLE_ERROR(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
-#ifdef __NVCC__
-    record_frame();
-#endif
+    if (!bench_needs_graphs())
+        record_graph();
 
-    char title[64];
-    snprintf(title, sizeof title, "%zu ints of two vectors up, of one down", n);
-    bool ok = bench_run({title, NULL, n, 3.0 * bytes, "GB/s", 0, rungs,
-                         sizeof rungs / sizeof *rungs, poison, check, true});
+    Bench bench;
+    bench.title = std::to_string(n) + " ints of two vectors up, of one down";
+    bench.size = n;
+    bench.work = 3.0 * bytes; // three vectors are copied
+    bench.poison = poison;
+    bench.check = check;
+    bench.host_clock = true;
+    bool ok = bench_run(bench, rungs);
     bench_finish();
 
-#ifdef __NVCC__
-    HANDLE_ERROR(cudaGraphExecDestroy(frame));
-#endif
+    if (graph)
+        HANDLE_ERROR(cudaGraphExecDestroy(graph));
     for (cudaEvent_t event : {arrived, computed, finished})
         HANDLE_ERROR(cudaEventDestroy(event));
     for (cudaStream_t stream : streams)
@@ -266,4 +233,46 @@ int main(int argc, char **argv) {
     free(pageable_c);
     free(expected);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    const Option own[] = {OPTION_SIZE("size", &n, 1, 1 << 28, "elements in a vector"), OPTION_END};
+    parse_options(argc, argv, "Copies and kernels in chunks, from no overlap to full overlap.", LADDER, own);
+    select_device();
+    require_memory(7 * n * sizeof(int), 3 * n * sizeof(int));
+}
+
+// Random numbers of 29 bits, so that the sum of three fits an int.
+static void fill_vectors(void) {
+    pageable_a = big_random_ints(n);
+    pageable_b = big_random_ints(n);
+    pageable_c = host_array<int>(n);
+    for (size_t i = 0; i < n; i++) {
+        a[i] = pageable_a[i] &= 0x1fffffff;
+        b[i] = pageable_b[i] &= 0x1fffffff;
+    }
+}
+
+// Float rounds on the host as on the device, because the expression has no multiplication that could be
+// fused with an addition, and the compiler does not reorder it.
+static void make_reference(void) {
+    expected = host_array<int>(n);
+    for (size_t i = 0; i < n; i++) {
+        size_t group = i / 256 * 256, count = min_of(n - group, 256);
+        size_t next = group + (i - group + 1) % count, after = group + (i - group + 2) % count;
+        float mean_a = (pageable_a[i] + pageable_a[next] + pageable_a[after]) / 3.0f;
+        float mean_b = (pageable_b[i] + pageable_b[next] + pageable_b[after]) / 3.0f;
+        expected[i] = (mean_a + mean_b) / 2;
+    }
+}
+
+static void poison(void) {
+    memset(c, 0xff, n * sizeof(int));
+    memset(pageable_c, 0xff, n * sizeof(int));
+}
+
+static bool check(const char *name, BenchError *) {
+    return check_ints(name, result, expected, n);
 }

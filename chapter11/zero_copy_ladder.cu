@@ -1,55 +1,53 @@
 // SPDX-License-Identifier: MIT
 /*
- * zero_copy_ladder: a dot product of vectors that stay on the host, against a copy of them
+ * zero_copy_ladder: dot product of vectors in host memory, with zero-copy and with copies in chunks
  *
- * Teaches: A kernel that reads the host's memory waits long for each answer, so the bus is full
- *          only while very much has been asked for: by many threads, or by 16 bytes a thread. Even
- *          then it is not quite so full as with the copy engine. So a copy in chunks is faster
- *          still, where the device has room for it.
+ * Teaches: A kernel that reads mapped host memory waits long for each load, so PCIe is busy only when many
+ *          bytes are in flight: from many threads, or with 16 bytes per thread. Even then its bandwidth
+ *          is a little below that of the copy engine. Copies in chunks that overlap with kernels are
+ *          therefore faster, when the device has memory for the data.
+ * Terms:   zero-copy, mapped memory, in flight, latency, PCIe, copy engine, overlap, last-block reduction
  * Book:    11.2 (ladder)
  * Run:     ./bin/chapter11/zero_copy_ladder
- * Differs: random data, and one sum: the last block to finish adds up what all have found, where
- *          the book leaves that to the host. Times are those of the host's clock. Pinning the
- *          vectors is not in them.
+ * Differs: random data. From rung 2 on the device adds the partial sums, which the book leaves to the
+ *          host. Times are measured with the host's clock. Allocating pinned memory is not part of them.
  * Bench:   33M
  */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <algorithm>
-#include "../common/bench.h"
 #include "../common/book.h"
-#include "../common/memory.h"
+#include "../common/bench.h"
 
 const unsigned THREADS = 256;
 const unsigned BOOK_BLOCKS = 32;
-const unsigned BLOCKS = 132; // of kernels on the device's memory, and where 4 bytes are asked for
-const unsigned FEW_BLOCKS = 16;           // that ask for 16 bytes a thread
-const double IN_PLACE = 0.1;              // share that the kernel reads while the rest is copied
-const double SHARE = 0.75;                // of what is left, in a chunk
-const size_t SMALLEST = 256 << 10;        // floats of a vector in a chunk
+const unsigned BLOCKS = 132;              // of rung 2, and of kernels on device memory
+const unsigned FEW_BLOCKS = 16;           // of kernels with 16-byte loads of host memory
+const double ZERO_COPY = 0.1;             // share of the vectors that is not copied in rung 4
+const double SHARE = 0.75;                // of the rest, in a chunk
+const size_t SMALLEST = 256 << 10;        // floats of a vector in a chunk, at least
 const unsigned MOST_BLOCKS = 64 * BLOCKS; // of all kernels of a run
 
-static size_t n;
+static size_t n = BENCH_SIZE(33 << 20, 1 << 20); // --size
 static float *pageable_a, *pageable_b;
-static float *a, *b, *result;             // mapped: the device can read and write them
-static float *map_a, *map_b, *map_result; // where the device finds them
+static float *a, *b, *result;             // mapped memory: its address on the host
+static float *map_a, *map_b, *map_result; // and on the device
 static float *dev_a, *dev_b, *partial;
-static double expected, longest; // longest: additions in a row that the result went through
+static double longest; // chain of additions of the last run
 static cudaStream_t streams[3];
 static cudaEvent_t arrived;
+static void make_vectors(void);
+static void poison(void);
+static bool check(const char *name, BenchError *error);
 
-// ---- sums ----
+// ---- reductions ----
 
-__device__ unsigned finished; // blocks that have found their part; after each run 0 again
-
-// Where a kernel that is one of several finds its place.
+// Several kernels of a run may add up parts of the vectors. `first` is the number of blocks of the kernels
+// before this one, `all` that of all kernels.
 struct Place {
-    unsigned first, all; // blocks: of kernels before this one, of all kernels
+    unsigned first, all;
 };
 
-// Of all threads of the block, for thread 0.
+__device__ unsigned finished; // blocks of this run; atomicInc resets it to 0 after the last block
+
+// Block reduction with warp shuffles. Thread 0 has the sum.
 __device__ static float block_sum(float sum) {
     __shared__ float of_warp[32];
     for (int i = 16; i != 0; i /= 2)
@@ -63,13 +61,16 @@ __device__ static float block_sum(float sum) {
     return sum;
 }
 
-// Each block leaves its sum in `partial`. The last one, of all kernels of the run, adds up.
+// Last-block reduction: each block writes its partial sum and then counts itself. The block that finds all
+// others counted, of all kernels of the run, adds the partial sums. __threadfence() orders the partial
+// sum before the count, and the count before the reads; __ldcg reads from the L2 cache, past an L1 cache
+// that may hold old values.
 __device__ static void finish(float sum, float *partial, Place place, float *result) {
     __shared__ bool last;
     sum = block_sum(sum);
     if (threadIdx.x == 0) {
         partial[place.first + blockIdx.x] = sum;
-        __threadfence(); // the sum is there before it is counted
+        __threadfence();
         last = atomicInc(&finished, place.all - 1) == place.all - 1;
     }
     __syncthreads();
@@ -86,7 +87,7 @@ __device__ static void finish(float sum, float *partial, Place place, float *res
 
 // ---- kernels ----
 
-// The book's
+// Rungs 0 and 1: the book's kernel.
 __global__ void dot(const float *a, const float *b, float *c, size_t n) {
     __shared__ float cache[THREADS];
     unsigned cacheIndex = threadIdx.x;
@@ -113,7 +114,7 @@ __device__ static float product(float4 x, float4 y) {
     return x.x * y.x + x.y * y.y + x.z * y.z + x.w * y.w;
 }
 
-// T is float, or float4, of which each load of a warp is 512 bytes without a gap.
+// T is float, or float4 for vectorized loads: 512 contiguous bytes per warp.
 template <class T>
 __global__ void dot_finished(const float *a, const float *b, size_t n, float *partial, Place place,
                              float *result) {
@@ -128,12 +129,13 @@ __global__ void dot_finished(const float *a, const float *b, size_t n, float *pa
     finish(sum, partial, place, result);
 }
 
-// ---- rungs ----
+// ---- the rungs ----
 
 static unsigned book_blocks(void) {
-    return std::min<size_t>(BOOK_BLOCKS, (n + THREADS - 1) / THREADS);
+    return min_of(BOOK_BLOCKS, (n + THREADS - 1) / THREADS);
 }
 
+// The host adds the partial sums.
 static void add_up(const float *found) {
     longest = ceil((double)n / (book_blocks() * THREADS)) + 8 + book_blocks();
     *result = 0;
@@ -141,7 +143,7 @@ static void add_up(const float *found) {
         *result += found[i];
 }
 
-// Up with both vectors, the kernel, down with what the blocks found.
+// Rung 0: both vectors are copied to the device, the partial sums back.
 static void copied(void) {
     float found[BOOK_BLOCKS];
     HANDLE_ERROR(cudaMemcpy(dev_a, pageable_a, n * sizeof(float), cudaMemcpyHostToDevice));
@@ -152,6 +154,7 @@ static void copied(void) {
     add_up(found);
 }
 
+// Rung 1: the kernel reads the vectors in mapped host memory and writes the partial sums there.
 static void mapped(void) {
     dot<<<book_blocks(), THREADS>>>(map_a, map_b, map_result + 1, n);
     HANDLE_LAUNCH();
@@ -159,34 +162,35 @@ static void mapped(void) {
     add_up(result + 1);
 }
 
-// In a thread that has its share of `count` elements, the last four at once, in two sums over a
-// block, and where blocks are added up
+// Additions that a product goes through: in its thread (`count` elements in so many blocks), within a float4,
+// in two block reductions and among `all` partial sums.
 static double chain(size_t count, unsigned blocks, unsigned all) {
     return ceil((double)count / (blocks * THREADS)) + 3 + 20 + all / THREADS + 1;
 }
 
-static void one_launch(void) {
+// Rung 2: more blocks, so more loads are in flight, and a last-block reduction.
+static void single_launch(void) {
     longest = chain(n, BLOCKS, BLOCKS);
-    dot_finished<float>
-        <<<BLOCKS, THREADS>>>(map_a, map_b, n, partial, Place{0, BLOCKS}, map_result);
+    dot_finished<float><<<BLOCKS, THREADS>>>(map_a, map_b, n, partial, Place{0, BLOCKS}, map_result);
     HANDLE_LAUNCH();
 }
 
+// Rung 3: with 16 bytes per load, few blocks keep as many bytes in flight.
 static void vectors(void) {
     longest = chain(n, FEW_BLOCKS, FEW_BLOCKS);
-    dot_finished<float4>
-        <<<FEW_BLOCKS, THREADS>>>(map_a, map_b, n, partial, Place{0, FEW_BLOCKS}, map_result);
+    dot_finished<float4><<<FEW_BLOCKS, THREADS>>>(map_a, map_b, n, partial, Place{0, FEW_BLOCKS}, map_result);
     HANDLE_LAUNCH();
 }
 
-static size_t chunk_of(size_t left) {
-    return std::min(std::max((size_t)(SHARE * left) / 1024 * 1024, SMALLEST), left);
+// Chunks shrink, so that little is left to compute after the last copy.
+static size_t chunk_of(size_t rest) {
+    return min_of(max_of((size_t)(SHARE * rest) / 1024 * 1024, SMALLEST), rest);
 }
 
-// A kernel reads the first part in place, while the copy engine brings the rest in chunks that
-// become ever smaller. A chunk is added up while the next one is under way.
-static void divided(double in_place) {
-    size_t i = (size_t)(in_place * n) / 1024 * 1024;
+// Rungs 4 and 5: a kernel reads the first part of the vectors zero-copy, while the copy engine brings the
+// rest in chunks. The kernel of a chunk overlaps with the copy of the next one.
+static void divided(double zero_copy) {
+    size_t i = (size_t)(zero_copy * n) / 1024 * 1024;
     Place place = {0, i > 0 ? FEW_BLOCKS : 0};
     for (size_t k = i; k < n; k += chunk_of(n - k))
         place.all += BLOCKS;
@@ -203,8 +207,8 @@ static void divided(double in_place) {
         HANDLE_ERROR(cudaMemcpyAsync(dev_b + i, b + i, bytes, cudaMemcpyHostToDevice, streams[1]));
         HANDLE_ERROR(cudaEventRecord(arrived, streams[1]));
         HANDLE_ERROR(cudaStreamWaitEvent(streams[2], arrived, 0));
-        dot_finished<float4><<<BLOCKS, THREADS, 0, streams[2]>>>(dev_a + i, dev_b + i, count,
-                                                                 partial, place, map_result);
+        dot_finished<float4>
+            <<<BLOCKS, THREADS, 0, streams[2]>>>(dev_a + i, dev_b + i, count, partial, place, map_result);
         HANDLE_LAUNCH();
     }
 }
@@ -215,69 +219,40 @@ static void copy_only(void) {
 }
 
 static const Rung rungs[] = {
-    {"book, copied", "from pageable memory, then the kernel", copied},
-    {"mapped", "the kernel reads the host's memory", mapped},
-    {"one launch", "more blocks, the last one adds up", one_launch},
-    {"16-byte loads", "as much on its way with few blocks", vectors},
-    {"both engines", "a tenth in place, the rest copied", [] { divided(IN_PLACE); }},
-    {"copied in chunks", "for comparison: nothing in place", [] { divided(0); }},
-    {"pinned copy", "of both vectors, nothing else", copy_only, LIMIT},
+    {"book, copied", "cudaMemcpy from pageable memory", copied},
+    {"book, zero-copy", "kernel reads mapped memory", mapped},
+    {"single launch", "132 blocks, last-block reduction", single_launch},
+    {"vectorized loads", "float4, 16 blocks", vectors},
+    {"zero-copy and DMA", "a tenth zero-copy, the rest in chunks", [] { divided(ZERO_COPY); }},
+    {"copied in chunks", "no zero-copy, overlap of copies and kernels", [] { divided(0); }},
+    {"pinned copy", "both vectors, no kernel", copy_only, COPY_RATE},
 };
 
-static void poison(void) {
-    for (unsigned i = 0; i <= BOOK_BLOCKS; i++)
-        result[i] = NAN;
-    HANDLE_ERROR(cudaMemset(partial, 0xff, MOST_BLOCKS * sizeof(float))); // NaN
-}
-
-// No term is negative, so each rounding costs 2^-24 of the sum at most. The first is the product's.
-static bool check(const char *name, BenchError *error) {
-    float sum = *result;
-    inject_error(&sum, sizeof sum);
-    error->max = fabs(sum - expected) / expected;
-    return check_value(name, sum, expected, likely_roundings(longest + 1) * 0x1p-24);
-}
-
 int main(int argc, char **argv) {
-    n = BENCH_SIZE(33 << 20, 1 << 20);
-    const Option own[] = {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
-                          OPTION_END};
-    parse_options(
-        argc, argv,
-        "Dot product of vectors in memory of the host, from mapped memory to copies in chunks.",
-        LADDER, own);
-    select_device();
+    settings(argc, argv);
     size_t bytes = n * sizeof(float);
-    require_memory(4 * bytes, 2 * bytes);
-
-    pageable_a = (float *)malloc(bytes);
-    pageable_b = (float *)malloc(bytes);
-    HANDLE_NULL(pageable_a);
-    HANDLE_NULL(pageable_b);
-    random_floats(pageable_a, n, 1);
-    random_floats(pageable_b, n, 1);
-    for (size_t i = 0; i < n; i++)
-        expected += (double)pageable_a[i] * pageable_b[i];
-    HANDLE_ERROR(cudaHostAlloc((void **)&a, bytes, cudaHostAllocMapped));
-    HANDLE_ERROR(cudaHostAlloc((void **)&b, bytes, cudaHostAllocMapped));
-    HANDLE_ERROR(
-        cudaHostAlloc((void **)&result, (1 + BOOK_BLOCKS) * sizeof(float), cudaHostAllocMapped));
-    memcpy(a, pageable_a, bytes);
-    memcpy(b, pageable_b, bytes);
-    HANDLE_ERROR(cudaHostGetDevicePointer((void **)&map_a, a, 0));
-    HANDLE_ERROR(cudaHostGetDevicePointer((void **)&map_b, b, 0));
-    HANDLE_ERROR(cudaHostGetDevicePointer((void **)&map_result, result, 0));
-    HANDLE_ERROR(cudaMalloc((void **)&dev_a, bytes));
-    HANDLE_ERROR(cudaMalloc((void **)&dev_b, bytes));
-    HANDLE_ERROR(cudaMalloc((void **)&partial, MOST_BLOCKS * sizeof(float)));
+    HANDLE_ERROR(cudaHostAlloc(&a, bytes, cudaHostAllocMapped));
+    HANDLE_ERROR(cudaHostAlloc(&b, bytes, cudaHostAllocMapped));
+    HANDLE_ERROR(cudaHostAlloc(&result, (1 + BOOK_BLOCKS) * sizeof(float), cudaHostAllocMapped));
+    HANDLE_ERROR(cudaHostGetDevicePointer(&map_a, a, 0));
+    HANDLE_ERROR(cudaHostGetDevicePointer(&map_b, b, 0));
+    HANDLE_ERROR(cudaHostGetDevicePointer(&map_result, result, 0));
+    HANDLE_ERROR(cudaMalloc(&dev_a, bytes));
+    HANDLE_ERROR(cudaMalloc(&dev_b, bytes));
+    HANDLE_ERROR(cudaMalloc(&partial, MOST_BLOCKS * sizeof(float)));
+    make_vectors();
     for (cudaStream_t &stream : streams)
         HANDLE_ERROR(cudaStreamCreate(&stream));
     HANDLE_ERROR(cudaEventCreateWithFlags(&arrived, cudaEventDisableTiming));
 
-    char title[64];
-    snprintf(title, sizeof title, "%zu floats of two vectors", n);
-    bool ok = bench_run({title, NULL, n, 2.0 * bytes, "GB/s", 0, rungs,
-                         sizeof rungs / sizeof *rungs, poison, check, true});
+    Bench bench;
+    bench.title = std::to_string(n) + " floats of two vectors";
+    bench.size = n;
+    bench.work = 2.0 * bytes; // both vectors cross the bus
+    bench.poison = poison;
+    bench.check = check;
+    bench.host_clock = true;
+    bool ok = bench_run(bench, rungs);
     bench_finish();
 
     HANDLE_ERROR(cudaEventDestroy(arrived));
@@ -292,4 +267,40 @@ int main(int argc, char **argv) {
     free(pageable_a);
     free(pageable_b);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    const Option own[] = {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"), OPTION_END};
+    parse_options(argc, argv,
+                  "Dot product of vectors in host memory, with zero-copy and with copies in chunks.", LADDER,
+                  own);
+    select_device();
+    require_memory(4 * n * sizeof(float), 2 * n * sizeof(float));
+}
+
+static double expected; // in double
+
+static void make_vectors(void) {
+    pageable_a = host_array<float>(n);
+    pageable_b = host_array<float>(n);
+    random_floats(pageable_a, n, 1);
+    random_floats(pageable_b, n, 1);
+    for (size_t i = 0; i < n; i++)
+        expected += (double)pageable_a[i] * pageable_b[i];
+    memcpy(a, pageable_a, n * sizeof(float));
+    memcpy(b, pageable_b, n * sizeof(float));
+}
+
+static void poison(void) {
+    for (unsigned i = 0; i <= BOOK_BLOCKS; i++)
+        result[i] = NAN;
+    HANDLE_ERROR(cudaMemset(partial, 0xff, MOST_BLOCKS * sizeof(float))); // NaN
+}
+
+// No product is negative, so each rounding costs at most 2^-24 of the sum. The first one is the product's.
+static bool check(const char *name, BenchError *error) {
+    error->max = fabs(*result - expected) / expected;
+    return check_value(name, *result, expected, likely_roundings(longest + 1) * 0x1p-24);
 }

@@ -1,104 +1,86 @@
 // SPDX-License-Identifier: MIT
-// The harness of the ladders: the same work done by several kernels and by libraries, each checked,
-// timed in turn, and checked again; a table of the times, or JSON with --json.
+// The harness of the ladders. A ladder is a program that includes this header: it computes the same
+// result with several kernels, its rungs, and with libraries. bench_run() verifies and times each of
+// them and prints a table, or JSON with --json.
+//
+// How the time of a row is measured:
+// - Its first run is verified, against a reference of the ladder, before anything is timed. The first
+//   two runs warm up.
+// - Then at least 11 runs are timed (3 where one takes over 100 ms, 1 where one takes over a second),
+//   and the median counts. The result of the last run is verified again.
+// - Before each verified run the output is overwritten, so that a missing result is noticed.
+// - The rows take turns: one run of each, then the next run of each. A clock that drifts therefore
+//   affects all rows alike.
+// - Before each timed run the L2 cache is flushed. Data that could stay in the L2 cache is timed twice:
+//   right after another run ("in L2"), and after the flush ("cold").
+// - Times are those between two CUDA events, or those of the host's clock (Bench::host_clock).
 #ifndef COMMON_BENCH_H
 #define COMMON_BENCH_H
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <algorithm>
 #include <chrono>
 #include <string>
 #include <vector>
-#include <cuda_runtime.h>
 #include "book.h"
 
-// What a size should be by default: `gpu` fills an H200, `cpu` is done soon on the CPU back end.
+// A default size: `gpu` fills an H200, `cpu` finishes quickly on the CPU back end.
 #define BENCH_SIZE(gpu, cpu) ((size_t)(CPU_BACKEND ? (cpu) : (gpu)))
 
 enum BenchKind {
     RUNG,
-    PEER, // a library that does the same
-    LIMIT // all that the work has to do in any case, or a part of it; of several the slowest
-          // counts; not checked
+    LIBRARY,  // a library that computes the same
+    COPY_RATE // a copy, or another part of the work that every solution must do: timed alone, not
+              // verified. The slowest of a table is its copy rate, which the others are compared with.
 };
 
+// One row of the table.
 struct Rung {
-    const char *name, *idea; // what it is, and in a few words what changed
-    void (*run)(void);       // starts all of the work; what it needs is allocated before
+    const char *name, *idea; // in the terms of docs/terms.txt; `idea` is what this rung adds
+    void (*run)(void);       // enqueues all of the work; its memory is allocated before
     BenchKind kind = RUNG;
-    int sm = 0;      // least compute capability times ten; 0: portable, runs on the CPU back end as well
-    double work = 0; // 0: that of the Bench
-    const char *(*needs)(void) = NULL; // says what the work at hand lacks for it: "needs …", or NULL
+    int sm = 0;      // lowest compute capability, times ten; 0: any device, and the CPU back end
+    double work = 0; // of this row; 0: that of the Bench
+    const char *(*needs)(void) = NULL; // what this run lacks: "needs …", or NULL when it lacks nothing
 };
 
-// How far results are off, beside a reference in double. NAN: not told.
+// The errors of a result, relative to a reference in double. NAN: not reported.
 struct BenchError {
     double max, rms;
 };
 
+// What the rows of a table have in common.
 struct Bench {
-    const char *title;    // what the work is, for the table: "268435456 ints"
-    const char *data;     // which of several data sets: "uniform"; NULL where there is one
-    size_t size;          // the --size that this is
-    double work;          // bytes that have to move, or operations that have to be done, in one run
-    const char *unit;     // of work a second: "GB/s", "GFLOP/s"
-    size_t footprint;     // bytes of device memory in use; 0: the L2 cache has no part in it
-    const Rung *rungs;    // the book's kernel first
-    int count;            // of rungs
-    void (*poison)(void); // spoils the output, so that what a run leaves out shows
-    bool (*check)(const char *name, BenchError *error); // the output; may set the error
-    // Time with the clock of the host, from the call until the device is idle, and not by events.
-    bool host_clock = false;
+    std::string title;           // the work: "268435456 ints"
+    const char *data = NULL;     // the data set, when there are several: "uniform"
+    size_t size = 0;             // the value of --size
+    double work = 0;             // bytes that must be moved, or operations that must be done, in one run
+    const char *unit = "GB/s";   // of 10^9 units of work per second
+    size_t footprint = 0;        // bytes of device memory in use; 0: the L2 cache is not flushed
+    void (*poison)(void) = NULL; // overwrites the output
+    bool (*check)(const char *name, BenchError *error) = NULL; // verifies it; may set the errors
+    bool host_clock = false; // time from the call until the device is idle, by the host's clock
 };
+
+// The measurements of one row, in milliseconds.
+struct BenchRow {
+    const Rung *rung;
+    int number;          // of the rung; -1: a library or a copy
+    std::string skipped; // why it was not run; empty: it was run
+    bool ok = true;
+    std::vector<float> ms = {}, cold = {}; // sorted; cold: with nothing in the L2 cache
+    int runs = 0;                          // how many are timed
+    BenchError error = {NAN, NAN};
+};
+
+#include "lib/bench_report.h" // the table and the JSON
 
 const int BENCH_RUNS = 11;
 
-// What was measured of a rung. Times in milliseconds.
-struct BenchRow {
-    const Rung *rung;
-    int number;          // -1: a peer or a limit
-    std::string skipped; // why it was not run
-    bool ok;
-    std::vector<float> ms, cold; // cold: with nothing in the L2 cache, where the data would fit
-    int runs;
-    BenchError error;
-    double median() const { return ms.empty() ? NAN : ms[ms.size() / 2]; }
-};
-
-// ---- limits of the device ----
-
-// Reads and writes as fast as the device copies.
-struct BenchLimit {
-    void *from, *to;
-    size_t bytes;
-};
-static BenchLimit bench_limit;
-
-static inline void bench_copy(void) {
-    HANDLE_ERROR(
-        cudaMemcpyAsync(bench_limit.to, bench_limit.from, bench_limit.bytes, cudaMemcpyDeviceToDevice));
-}
-
-// Reads what fills the L2 cache several times. Not a memset: what that leaves in the cache has to
-// be written to memory first, in the time of the run that follows.
-template <int blocks> __global__ void bench_flush(const int4 *data, size_t n, int *out) {
-    int x = 0;
-    for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < n; i += blocks * blockDim.x)
-        x ^= data[i].x ^ data[i].y ^ data[i].z ^ data[i].w;
-    if (x == 1) // never: all words are the same, and there is an even number of them
-        *out = x;
-}
-
-// ---- measuring ----
-
+// What all tables of a program share.
 struct BenchDevice {
     cudaDeviceProp prop;
-    int rungs; // most of all tables
+    int rungs; // of the longest table
     cudaEvent_t start, stop;
-    char *flush; // four times the L2 cache
+    char *flush; // four times the size of the L2 cache
     size_t flush_bytes;
 };
 
@@ -106,39 +88,58 @@ static inline BenchDevice *bench_device(void) {
     static BenchDevice *device = NULL;
     if (!device) {
         device = new BenchDevice();
-        int id;
-        HANDLE_ERROR(cudaGetDevice(&id));
-        HANDLE_ERROR(cudaGetDeviceProperties(&device->prop, id));
+        HANDLE_ERROR(cudaGetDeviceProperties(&device->prop, options.device));
         HANDLE_ERROR(cudaEventCreate(&device->start));
         HANDLE_ERROR(cudaEventCreate(&device->stop));
-        device->flush_bytes = 4 * (size_t)std::max(device->prop.l2CacheSize, 1 << 20);
-        device->flush_bytes = std::min(device->flush_bytes, BENCH_SIZE(1 << 30, 1 << 24));
-        HANDLE_ERROR(cudaMalloc((void **)&device->flush, device->flush_bytes));
+        device->flush_bytes = 4 * (size_t)max_of(device->prop.l2CacheSize, 1 << 20);
+        device->flush_bytes = min_of(device->flush_bytes, BENCH_SIZE(1 << 30, 1 << 24));
+        HANDLE_ERROR(cudaMalloc(&device->flush, device->flush_bytes));
         HANDLE_ERROR(cudaMemset(device->flush, 0x5a, device->flush_bytes));
     }
     return device;
 }
 
-// Whether a run may find in the L2 cache what the one before left there.
-static inline bool bench_in_l2(const Bench &bench) {
-    return BENCH_SIZE(1, 0) && bench.footprint && bench.footprint < bench_device()->flush_bytes;
+// ---- the copy rate of a table that has no row for it: a copy within device memory ----
+
+static struct BenchCopy {
+    void *from, *to;
+    size_t bytes;
+} bench_copy;
+
+static inline size_t bench_copy_bytes(size_t footprint) {
+    return min_of(max_of(footprint / 2, bench_device()->flush_bytes), (size_t)1 << 30);
 }
 
-// What is copied where no row is a limit, and the memory for that, in bytes: for require_memory.
-static inline size_t bench_limit_bytes(size_t footprint) {
-    return std::min(std::max(footprint / 2, bench_device()->flush_bytes), (size_t)1 << 30);
-}
-
+// Device memory of that copy, for require_memory().
 static inline size_t bench_memory(size_t footprint) {
-    return 2 * bench_limit_bytes(footprint);
+    return 2 * bench_copy_bytes(footprint);
 }
 
-// One run, in milliseconds. Before it the flush throws everything out of the L2 cache, and keeps
-// the device busy until the host has enqueued what follows; `warm`: a run that is not timed
-// follows.
+static inline void bench_run_copy(void) {
+    HANDLE_ERROR(cudaMemcpyAsync(bench_copy.to, bench_copy.from, bench_copy.bytes, cudaMemcpyDeviceToDevice));
+}
+
+// ---- one run ----
+
+// Whether a run may find data of the previous run in the L2 cache.
+static inline bool bench_in_l2(const Bench &bench) {
+    return !CPU_BACKEND && bench.footprint && bench.footprint < bench_device()->flush_bytes;
+}
+
+// Flushes the L2 cache by reading four times its size. A memset would leave modified cache lines, whose
+// write-back would fall into the time of the next run.
+template <int blocks> __global__ void bench_flush(const int4 *data, size_t n, int *out) {
+    int x = 0;
+    for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < n; i += blocks * blockDim.x)
+        x ^= data[i].x ^ data[i].y ^ data[i].z ^ data[i].w;
+    if (x == 1) // never, since an even number of equal words gives 0; but the compiler keeps the loads
+        *out = x;
+}
+
+// The time of one run. The flush before it also keeps the device busy until the host has enqueued the
+// run, so launch overhead is hidden. With `warm`, a run that is not timed comes in between.
 static inline float bench_once(const Bench &bench, const Rung &rung, bool warm) {
     BenchDevice *d = bench_device();
-    float ms;
     if (bench.host_clock) {
         HANDLE_ERROR(cudaDeviceSynchronize());
         auto start = std::chrono::steady_clock::now();
@@ -147,12 +148,13 @@ static inline float bench_once(const Bench &bench, const Rung &rung, bool warm) 
         std::chrono::duration<float, std::milli> time = std::chrono::steady_clock::now() - start;
         return time.count();
     }
-    if (BENCH_SIZE(1, 0) && bench.footprint) {
+    if (!CPU_BACKEND && bench.footprint) {
         bench_flush<1024><<<1024, 256>>>((int4 *)d->flush, d->flush_bytes / sizeof(int4), (int *)d->flush);
         HANDLE_LAUNCH();
     }
     if (warm)
         rung.run();
+    float ms;
     HANDLE_ERROR(cudaEventRecord(d->start));
     rung.run();
     HANDLE_ERROR(cudaEventRecord(d->stop));
@@ -161,279 +163,110 @@ static inline float bench_once(const Bench &bench, const Rung &rung, bool warm) 
     return ms;
 }
 
-// Poisons the output, runs and checks. Returns the time, of a run that is a warm-up as well.
-static inline float bench_checked(const Bench &bench, BenchRow *row) {
-    if (row->rung->kind != LIMIT && bench.poison)
+// The time of one run with the L2 cache flushed, whose result is verified.
+static inline float bench_verified(const Bench &bench, BenchRow *row) {
+    bool verify = row->rung->kind != COPY_RATE;
+    if (verify && bench.poison)
         bench.poison();
     float ms = bench_once(bench, *row->rung, false);
     HANDLE_ERROR(cudaDeviceSynchronize());
-    if (row->rung->kind != LIMIT)
+    if (verify)
         row->ok = bench.check(row->rung->name, &row->error) && row->ok;
     return ms;
 }
 
-// For Rung.needs
+// ---- a table ----
+
+// For Rung::needs
 static inline const char *bench_needs_graphs(void) {
-    return BENCH_SIZE(1, 0) ? NULL : "needs CUDA graphs, which the CPU back end lacks";
+    return CPU_BACKEND ? "needs CUDA graphs, which the CPU back end lacks" : NULL;
 }
 
+// What this run of a row lacks; empty when nothing.
 static inline std::string bench_lacking(const Rung &rung) {
+    const cudaDeviceProp &prop = bench_device()->prop;
     if (rung.needs && rung.needs())
         return rung.needs();
-#ifndef __NVCC__
-    if (rung.sm)
-        return "needs sm_" + std::to_string(rung.sm);
-#endif
-    const cudaDeviceProp &prop = bench_device()->prop;
-    if (10 * prop.major + prop.minor < rung.sm)
+    if (rung.sm && (CPU_BACKEND || 10 * prop.major + prop.minor < rung.sm))
         return "needs sm_" + std::to_string(rung.sm);
     return "";
 }
 
-// ---- results ----
-
-static inline std::string bench_format(const char *format, double value) {
-    char text[64];
-    snprintf(text, sizeof text, format, value);
-    return text;
+// How many runs to time when one takes `ms`: those of a tenth of a second, within limits.
+static inline int bench_runs(float ms) {
+    return ms > 1000 ? 1 : ms > 100 ? 3 : max_of(BENCH_RUNS, min_of(101, (int)(BENCH_SIZE(100, 20) / ms)));
 }
 
-static inline std::string bench_number(double value) {
-    return isfinite(value) ? bench_format("%.6g", value) : "null";
-}
-
-static inline std::string bench_string(const char *text) {
-    std::string quoted = "\"";
-    for (const char *c = text; *c; c++) {
-        if (*c == '"' || *c == '\\')
-            quoted += '\\';
-        quoted += *c;
-    }
-    return quoted + '"';
-}
-
-struct BenchSummary {
-    double limit;      // rate of the slowest one; NAN on the CPU back end, where a copy from cache to
-                       // cache or of few threads is no limit
-    double book, peer; // times of the book's kernel and the best peer
-    bool in_l2;
-};
-
-static inline BenchSummary bench_summary(const Bench &bench, const std::vector<BenchRow> &rows) {
-    BenchSummary s = {NAN, NAN, NAN, false};
-    for (const BenchRow &row : rows) {
-        double work = row.rung->work ? row.rung->work : bench.work;
-        if (row.rung->kind == LIMIT && !CPU_BACKEND)
-            s.limit = fmin(s.limit, work / row.median() / 1e6);
-        if (row.rung->kind == PEER)
-            s.peer = fmin(s.peer, row.median());
-        if (row.number == 0)
-            s.book = row.median();
-    }
-    s.in_l2 = bench_in_l2(bench);
-    return s;
-}
-
-// Pads to the width that is seen: bytes that go on with a UTF-8 character take none.
-static inline std::string bench_pad(std::string text, size_t width) {
-    size_t seen = 0;
-    for (unsigned char c : text)
-        seen += (c & 0xc0) != 0x80;
-    return seen < width ? text + std::string(width - seen, ' ') : text;
-}
-
-static inline void bench_print(const Bench &bench, const std::vector<BenchRow> &rows) {
-    static bool first = true;
-    if (first)
-        print_device(options.device);
-    first = false;
-    BenchSummary s = bench_summary(bench, rows);
-    size_t name = 6, idea = 12;
-    for (const BenchRow &row : rows) {
-        name = std::max(name, strlen(row.rung->name));
-        idea = std::max(idea, strlen(row.rung->idea));
-    }
-    printf("%s%s%s%s\n", bench.title, bench.data ? ", " : "", bench.data ? bench.data : "",
-           s.in_l2 ? "; in L2, and cold beside it" : "");
-    printf(" #  %s %s %11s %9s %9s %s%9s %8s %7s %7s  %s\n", bench_pad("kernel", name).c_str(),
-           bench_pad("what changed", idea).c_str(), "median ms", "min", "max", s.in_l2 ? "     cold " : "",
-           bench.unit, "of limit", "x book", "x peer", "verified");
-    for (const BenchRow &row : rows) {
-        std::string number = row.number < 0 ? "-" : std::to_string(row.number);
-        printf("%2s  %s %s ", number.c_str(), bench_pad(row.rung->name, name).c_str(),
-               bench_pad(row.rung->idea, idea).c_str());
-        if (!row.skipped.empty()) {
-            printf("%s\n", row.skipped.c_str());
-            continue;
-        }
-        if (row.ms.empty()) {
-            printf("%*s wrong, not timed\n", 10, "");
-            continue;
-        }
-        double ms = row.median(), work = row.rung->work ? row.rung->work : bench.work;
-        double rate = work / ms / 1e6;
-        printf("%11.5f %9.5f %9.5f ", ms, row.ms.front(), row.ms.back());
-        if (s.in_l2)
-            printf("%9.5f ", row.cold.empty() ? NAN : row.cold[row.cold.size() / 2]);
-        printf("%9.1f ", rate);
-        auto ratio = [](double value, const char *format) {
-            return isfinite(value) ? bench_format(format, value) : std::string("-");
-        };
-        bool same = row.rung->kind != LIMIT;
-        printf("%8s %7s %7s  %s", ratio(100 * rate / s.limit, "%.1f%%").c_str(),
-               ratio(same ? s.book / ms : NAN, "%.2f").c_str(),
-               ratio(same ? s.peer / ms : NAN, "%.3f").c_str(),
-               !same    ? "-"
-               : row.ok ? "yes"
-                        : "NO");
-        if (isfinite(row.error.max))
-            printf(", off by %.2g", row.error.max);
-        if (isfinite(row.error.rms))
-            printf(", rms %.2g", row.error.rms);
-        printf("\n");
-    }
-    printf("\n");
-    fflush(stdout);
-}
-
-static inline std::string &bench_json(void) {
-    static std::string json;
-    return json;
-}
-
-static inline void bench_record(const Bench &bench, const std::vector<BenchRow> &rows) {
-    static const char *const kinds[] = {"rung", "peer", "limit"};
-    BenchSummary s = bench_summary(bench, rows);
-    for (const BenchRow &row : rows) {
-        double ms = row.median(), work = row.rung->work ? row.rung->work : bench.work;
-        double rate = work / ms / 1e6;
-        bool same = row.rung->kind != LIMIT;
-        std::string &json = bench_json();
-        json += json.empty() ? "\n" : ",\n";
-        json += "    {\"size\": " + std::to_string(bench.size);
-        json += ", \"title\": " + bench_string(bench.title);
-        json += ", \"data\": " + (bench.data ? bench_string(bench.data) : "null");
-        json += ", \"kind\": " + bench_string(kinds[row.rung->kind]);
-        json += ", \"number\": " + (row.number < 0 ? "null" : std::to_string(row.number));
-        json += ", \"name\": " + bench_string(row.rung->name);
-        json += ", \"idea\": " + bench_string(row.rung->idea);
-        json += ", \"skipped\": " + (row.skipped.empty() ? "null" : bench_string(row.skipped.c_str()));
-        json += ", \"runs\": " + std::to_string(row.ms.size());
-        json += ", \"median_ms\": " + bench_number(ms);
-        json += ", \"min_ms\": " + bench_number(row.ms.empty() ? NAN : row.ms.front());
-        json += ", \"max_ms\": " + bench_number(row.ms.empty() ? NAN : row.ms.back());
-        json += ", \"cold_ms\": " + bench_number(row.cold.empty() ? NAN : row.cold[row.cold.size() / 2]);
-        json += ", \"in_l2\": " + std::string(s.in_l2 ? "true" : "false");
-        json += ", \"rate\": " + bench_number(rate);
-        json += ", \"unit\": " + bench_string(bench.unit);
-        json += ", \"of_limit\": " + bench_number(rate / s.limit);
-        json += ", \"times_book\": " + bench_number(same ? s.book / ms : NAN);
-        json += ", \"times_peer\": " + bench_number(same ? s.peer / ms : NAN);
-        json += ", \"verified\": " + std::string(!same || !row.skipped.empty() ? "null"
-                                                 : row.ok                      ? "true"
-                                                                               : "false");
-        json += ", \"max_error\": " + bench_number(row.error.max);
-        json += ", \"rms_error\": " + bench_number(row.error.rms) + "}";
-    }
-}
-
-// Checks every rung, times them in turn, and checks each again after its last timed run; then
-// prints the table. With --kernel N only rung N and the limit. Where no row is a LIMIT, one is
-// added: a copy from device to device, read and written. Returns whether all
-// results were right.
-static inline bool bench_run(const Bench &bench) {
-    BenchDevice *d = bench_device();
-    Rung limit = {"copy, device to device", "read and written", bench_copy, LIMIT, 0, 0};
-    std::vector<BenchRow> rows;
-    bool has_limit = false;
-    int number = 0;
-    for (int i = 0; i < bench.count; i++) {
-        BenchRow row = {&bench.rungs[i], bench.rungs[i].kind == RUNG ? number++ : -1, "", true, {}, {}, 0,
-                        {NAN, NAN}};
-        has_limit |= row.rung->kind == LIMIT;
-        if (options.kernel >= 0 && row.rung->kind != LIMIT && row.number != options.kernel)
-            continue;
-        row.skipped = bench_lacking(*row.rung);
-        rows.push_back(row);
-    }
-    d->rungs = std::max(d->rungs, number);
-    if (options.kernel >= number) // another table may have it
-        return true;
-
-    if (!has_limit) {
-        bench_limit.bytes = bench_limit_bytes(bench.footprint);
-        HANDLE_ERROR(cudaMalloc(&bench_limit.from, bench_limit.bytes));
-        HANDLE_ERROR(cudaMalloc(&bench_limit.to, bench_limit.bytes));
-        HANDLE_ERROR(cudaMemset(bench_limit.from, 0x5a, bench_limit.bytes));
-        limit.work = 2.0 * bench_limit.bytes;
-        rows.push_back({&limit, -1, "", true, {}, {}, 0, {NAN, NAN}});
-    }
-
-    bool in_l2 = bench_in_l2(bench), ok = true;
+static inline void bench_time(const Bench &bench, std::vector<BenchRow> &rows) {
+    bool in_l2 = bench_in_l2(bench);
     int most = 0;
     for (BenchRow &row : rows) {
         if (!row.skipped.empty())
             continue;
-        bench_checked(bench, &row);
+        bench_verified(bench, &row);
         float ms = bench_once(bench, *row.rung, in_l2);
-        // A tenth of a second a row, but not fewer than BENCH_RUNS unless they are long.
-        row.runs = ms > 1000  ? 1
-                   : ms > 100 ? 3
-                              : std::max(BENCH_RUNS, std::min(101, (int)(BENCH_SIZE(100, 20) / ms)));
-        if (!row.ok) { // wrong is wrong, however fast
-            row.runs = 0;
-            ok = false;
-        }
-        most = std::max(most, row.runs);
+        row.runs = row.ok ? bench_runs(ms) : 0; // a wrong result has no time
+        most = max_of(most, row.runs);
     }
-    // In turn, so that a clock that drifts does so for all.
     for (int i = 0; i < most; i++)
         for (BenchRow &row : rows) {
             if (i >= row.runs)
                 continue;
-            bool last = i == row.runs - 1 && row.rung->kind != LIMIT;
             if (in_l2)
                 row.ms.push_back(bench_once(bench, *row.rung, true));
-            if (last && bench.poison)
-                bench.poison();
-            (in_l2 ? row.cold : row.ms).push_back(bench_once(bench, *row.rung, false));
+            bool last = i == row.runs - 1;
+            float ms = last ? bench_verified(bench, &row) : bench_once(bench, *row.rung, false);
             HANDLE_ERROR(cudaDeviceSynchronize());
-            if (last) {
-                row.ok = bench.check(row.rung->name, &row.error) && row.ok;
-                ok = ok && row.ok;
-            }
+            (in_l2 ? row.cold : row.ms).push_back(ms);
         }
     for (BenchRow &row : rows) {
         std::sort(row.ms.begin(), row.ms.end());
         std::sort(row.cold.begin(), row.cold.end());
     }
-    if (options.json)
-        bench_record(bench, rows);
-    else
-        bench_print(bench, rows);
-    HANDLE_ERROR(cudaFree(bench_limit.from));
-    HANDLE_ERROR(cudaFree(bench_limit.to));
-    bench_limit = BenchLimit();
-    return ok;
 }
 
-// After the last bench_run: prints the JSON, frees what the harness allocated.
+// Verifies and times the rungs, the first of which is the book's kernel, and prints the table. With
+// --kernel N only rung N and the copies are run. A table without a row of kind COPY_RATE gets one, a
+// copy within device memory. Returns whether all results were right.
+template <size_t count> static inline bool bench_run(const Bench &bench, const Rung (&rungs)[count]) {
+    BenchDevice *d = bench_device();
+    Rung copy = {"device-to-device copy", "reads and writes counted", bench_run_copy, COPY_RATE};
+    std::vector<BenchRow> rows;
+    bool has_copy = false;
+    int number = 0;
+    for (const Rung &rung : rungs) {
+        BenchRow row = {&rung, rung.kind == RUNG ? number++ : -1, bench_lacking(rung)};
+        has_copy |= rung.kind == COPY_RATE;
+        if (options.kernel < 0 || rung.kind == COPY_RATE || row.number == options.kernel)
+            rows.push_back(row);
+    }
+    d->rungs = max_of(d->rungs, number);
+    if (options.kernel >= number) // another table of the program may have that rung
+        return true;
+
+    if (!has_copy) {
+        bench_copy.bytes = bench_copy_bytes(bench.footprint);
+        HANDLE_ERROR(cudaMalloc(&bench_copy.from, bench_copy.bytes));
+        HANDLE_ERROR(cudaMalloc(&bench_copy.to, bench_copy.bytes));
+        HANDLE_ERROR(cudaMemset(bench_copy.from, 0x5a, bench_copy.bytes));
+        copy.work = 2.0 * bench_copy.bytes;
+        rows.push_back({&copy, -1, ""});
+    }
+    bench_time(bench, rows);
+    bench_report(bench, rows, bench_in_l2(bench));
+    HANDLE_ERROR(cudaFree(bench_copy.from));
+    HANDLE_ERROR(cudaFree(bench_copy.to));
+    bench_copy = BenchCopy();
+    return std::all_of(rows.begin(), rows.end(), [](const BenchRow &row) { return row.ok; });
+}
+
+// After the last bench_run: checks --kernel, prints the JSON and frees the memory of the harness.
 static inline void bench_finish(void) {
     BenchDevice *d = bench_device();
     if (d->rungs && options.kernel >= d->rungs)
         quit(EXIT_USAGE, "--kernel %d: must be from 0 to %d", options.kernel, d->rungs - 1);
-    if (options.json) {
-        int driver, runtime;
-        HANDLE_ERROR(cudaDriverGetVersion(&driver));
-        HANDLE_ERROR(cudaRuntimeGetVersion(&runtime));
-        printf("{\"program\": %s, \"device\": %s, \"backend\": \"%s\", \"compute_capability\": "
-               "\"%d.%d\", \"multiprocessors\": %d, \"l2_bytes\": %d, \"memory_bytes\": %zu, "
-               "\"cuda_driver\": %d, \"cuda_runtime\": %d, \"seed\": %llu, \"rows\": [%s]}\n",
-               bench_string(options.program).c_str(), bench_string(d->prop.name).c_str(),
-               BENCH_SIZE(1, 0) ? "gpu" : "cpu", d->prop.major, d->prop.minor, d->prop.multiProcessorCount,
-               d->prop.l2CacheSize, d->prop.totalGlobalMem, driver, runtime, (unsigned long long)options.seed,
-               bench_json().c_str());
-    }
+    if (options.json)
+        bench_print_json(d->prop);
     HANDLE_ERROR(cudaEventDestroy(d->start));
     HANDLE_ERROR(cudaEventDestroy(d->stop));
     HANDLE_ERROR(cudaFree(d->flush));

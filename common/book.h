@@ -21,7 +21,6 @@
 #include "thread.h"     // host threads
 
 using std::swap;
-#define inject_error(...) ((void)0) // until all programs are converted
 
 // Checks the status that a CUDA call returns. On an error it prints one line,
 // "file:line: call: text (cudaErrorName)", and ends the program: EXIT_FAILURE, or EXIT_WAIVED where

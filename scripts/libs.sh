@@ -19,6 +19,7 @@ PNG|common|PNG pictures (libpng)|libpng-dev|-lpng|c|#include <png.h>\nint main(v
 WEBP|common|animations as WebP (libwebp)|libwebp-dev|-lwebpmux -lwebp|c|#include <webp/encode.h>\n#include <webp/mux.h>\nint main(void) { WebPMux *mux = WebPMuxNew(); return !mux + WebPGetEncoderVersion(); }
 GLUT|common|windows (freeglut, OpenGL)|freeglut3-dev|-lglut -lGL|c|#include <GL/freeglut.h>\nint main(void) { glutMainLoopEvent(); return !glGetString(GL_VERSION); }
 GL|common|CUDA with OpenGL (OpenGL, EGL)|libegl-dev|-lEGL -lGL|c|#define GL_GLEXT_PROTOTYPES\n#include <EGL/egl.h>\n#include <EGL/eglext.h>\n#include <GL/gl.h>\n#include <GL/glext.h>\nint main(void) { glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0); return !eglGetDisplay(0); }
+CUB|gpu|CUB, beside our own kernels in the ladders|cuda-cccl of the CUDA toolkit||cu|#include <cub/version.cuh>\nint main() { return CUB_VERSION == 0; }
 CUBLAS|gpu|cuBLAS, beside our own kernels in the ladders|libcublas-dev of the CUDA toolkit|-lcublas|cu|#include <cublas_v2.h>\nint main() { cublasHandle_t handle; return cublasCreate(&handle); }
 BOOST_CONTEXT|cpu|fast switches between threads that meet at a barrier (Boost.Context)|libboost-context-dev|-lboost_context|c++|#include <boost/context/detail/fcontext.hpp>\nint main() { return !boost::context::detail::make_fcontext(0, 0, 0); }
 END

@@ -38,7 +38,7 @@ AXE = "4.10.3"  # of axe-core, which looks for what keeps people out of a page
 
 ROW = {"size": int, "title": str, "data": (str, type(None)), "kind": str, "number": (int, type(None)), "name": str, "idea": str,
        "skipped": (str, type(None)), "runs": int, "unit": str, "in_l2": bool, "verified": (bool, type(None)),
-       **dict.fromkeys(("median_ms", "min_ms", "max_ms", "cold_ms", "rate", "of_limit", "times_book", "times_peer", "max_error",
+       **dict.fromkeys(("median_ms", "min_ms", "max_ms", "cold_ms", "rate", "of_copy_rate", "times_book", "times_library", "max_error",
                         "rms_error"), (int, float, type(None)))}
 
 
@@ -49,15 +49,16 @@ def is_row_sound(row):
         assert row["skipped"].startswith("needs ") and row["median_ms"] is None and row["verified"] is None
     else:
         assert 0 <= row["min_ms"] <= row["median_ms"] <= row["max_ms"] and row["runs"] >= 1
-        assert row["verified"] is (None if row["kind"] == "limit" else True)
+        assert row["verified"] is (None if row["kind"] == "copy" else True)
 
 
 # ---- The ladders
 
 
 def test_every_ladder_is_measured():
-    """A ladder whose header has no sizes would silently be none."""
-    assert not [p for p in helpers.programs() if str(p).endswith("_ladder") and not p.bench]
+    """What includes bench.h is a ladder. One whose header has no sizes would silently not be measured."""
+    ladders = {str(p) for p in helpers.programs() if '#include "../common/bench.h"' in p.source}
+    assert ladders == {str(p) for p in helpers.programs() if p.bench} and "chapter05/reduction" in ladders
 
 
 def sizes_of(program, run):
@@ -72,7 +73,7 @@ def sizes_of(program, run):
 def test_every_rung_at_sizes_that_are_not_round(ladder, run):
     for size in sizes_of(ladder, run):
         rows = json.loads(run(ladder, "--size", size, "--json", status=0, timeout=600).out)["rows"]
-        assert {row["size"] for row in rows} == {size} and {row["kind"] for row in rows} >= {"rung", "limit"}
+        assert {row["size"] for row in rows} == {size} and {row["kind"] for row in rows} >= {"rung", "copy"}
         for row in rows:
             is_row_sound(row)
         assert [row["number"] for row in rows if row["kind"] == "rung"][0] == 0
@@ -90,7 +91,7 @@ def test_one_rung(ladder, run):
     for number, expected in names.items():
         rows = json.loads(run(ladder, "--size", small, "--kernel", number, "--json", status=0).out)["rows"]
         assert [(row["number"], row["name"]) for row in rows if row["kind"] == "rung"] == [(number, name) for name in expected]
-        assert not [row for row in rows if row["kind"] == "peer"]
+        assert not [row for row in rows if row["kind"] == "library"]
     result = run(ladder, "--size", small, "--kernel", 99)
     one_line(result, 64)
     assert "--kernel 99: must be from 0 to " in result.err and not result.out
@@ -101,28 +102,28 @@ def test_every_rung_is_checked(ladder, run):
     """An error in the result fails the program, whichever rung computed it, and none of them has a time then."""
     result = run(ladder, *ladder.small, "--inject-error", "--json", status=1)
     rows = json.loads(result.out)["rows"]
-    assert all(row["verified"] is False and row["median_ms"] is None for row in rows if row["kind"] != "limit" and not row["skipped"])
+    assert all(row["verified"] is False and row["median_ms"] is None for row in rows if row["kind"] != "copy" and not row["skipped"])
 
 
 # ---- The runner
 
 
-def rows_of(size, data=(None,), rungs=("book", "shuffles", "one launch"), peers=("CUB",), slow=1.0, sm90=(), in_l2=False):
-    """The rows that a ladder might print: rung i moves 100 (i + 1) GB/s, the best peer 250, the limit 400."""
+def rows_of(size, data=(None,), rungs=("book", "shuffles", "one launch"), libraries=("CUB",), slow=1.0, sm90=(), in_l2=False):
+    """The rows that a ladder might print: rung i moves 100 (i + 1) GB/s, the fastest library 250, the copy 400."""
     rows = []
     for which in data:
         kinds = [("rung", i, name, 100 * (i + 1)) for i, name in enumerate(rungs)]
-        kinds += [("peer", None, name, 250 - 10 * i) for i, name in enumerate(peers)] + [("limit", None, "copy", 400)]
+        kinds += [("library", None, name, 250 - 10 * i) for i, name in enumerate(libraries)] + [("copy", None, "copy", 400)]
         for kind, number, name, rate in kinds:
-            rate, same = rate / slow, kind != "limit"
+            rate, same = rate / slow, kind != "copy"
             ms = size * 4 / rate / 1e6
             row = {"size": size, "title": f"{size} floats", "data": which, "kind": kind, "number": number, "name": name, "idea": f"idea of {name}",
                    "skipped": None, "runs": 11, "median_ms": ms, "min_ms": ms * 0.99, "max_ms": ms * 1.02, "cold_ms": ms * 2 if in_l2 else None,
-                   "in_l2": in_l2, "rate": rate, "unit": "GB/s", "of_limit": rate * slow / 400, "times_book": rate * slow / 100 if same else None,
-                   "times_peer": rate * slow / 250 if same and peers else None, "verified": True if same else None,
+                   "in_l2": in_l2, "rate": rate, "unit": "GB/s", "of_copy_rate": rate * slow / 400, "times_book": rate * slow / 100 if same else None,
+                   "times_library": rate * slow / 250 if same and libraries else None, "verified": True if same else None,
                    "max_error": None, "rms_error": None}
             if name in sm90:
-                row.update(dict.fromkeys(("median_ms", "min_ms", "max_ms", "cold_ms", "rate", "of_limit", "times_book", "times_peer", "verified")),
+                row.update(dict.fromkeys(("median_ms", "min_ms", "max_ms", "cold_ms", "rate", "of_copy_rate", "times_book", "times_library", "verified")),
                            skipped="needs sm_90", runs=0)
             rows.append(row)
     return rows
@@ -226,14 +227,14 @@ def test_real_ladders_are_recorded(tmp_path):
         is_row_sound(row)
         if row["kind"] == "rung" and not row["skipped"]:
             same = [r for r in rows if r["size"] == row["size"]]
-            [book], [limit] = [r for r in same if r["number"] == 0], [r for r in same if r["kind"] == "limit"]
+            [book], [copy] = [r for r in same if r["number"] == 0], [r for r in same if r["kind"] == "copy"]
             assert math.isclose(row["rate"], 12 * row["size"] / row["median_ms"] / 1e6, rel_tol=1e-4)
             assert math.isclose(row["times_book"], book["median_ms"] / row["median_ms"], rel_tol=1e-4)
             if helpers.backend() == "cpu":
-                assert row["of_limit"] is None  # a copy is no limit there
+                assert row["of_copy_rate"] is None  # rungs are not compared with a copy there
             else:
-                assert math.isclose(row["of_limit"], row["rate"] / limit["rate"], rel_tol=1e-4)
-            assert row["times_peer"] is None
+                assert math.isclose(row["of_copy_rate"], row["rate"] / copy["rate"], rel_tol=1e-4)
+            assert row["times_library"] is None
     assert "4096 ints: " in done.stdout and (tmp_path / "report.html").exists()
     assert done.stderr.splitlines() == [f"[1/1] chapter05/add_ladder --size {size}" for size in ("1000", "4K")]  # and no \r in a file
     assert not list(results.glob(".*"))
@@ -400,7 +401,7 @@ def test_results_that_are_none(bench):
     bench.add("dot_ladder")
     path = bench.tree / "bench/results/some-gpu-3000.json"
     path.parent.mkdir()
-    for text in "{", "{}", "[]", '{"format": 1}', '{"format": 2}':
+    for text in "{", "{}", "[]", '{"format": 1}', '{"format": 2}', '{"format": 3}':
         path.write_text(text)
         result = bench.run("dot_ladder", status=1)
         assert len(result.errors) == 1 and "some-gpu-3000.json: no results (" in result.err and path.read_text() == text, str(result)
@@ -468,23 +469,23 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def drawn(path):
-    """The ids of what shows a rung, a library or a limit, and all texts of a plot."""
+    """The ids of what shows a rung, a library or a copy, and all texts of a plot."""
     tree = xml.etree.ElementTree.fromstring(path.read_text())
-    ids = [g.get("id") for g in tree.iter() if re.match(r"(p\d+-)?(rung|peer|limit)-\d+$", g.get("id") or "")]
+    ids = [g.get("id") for g in tree.iter() if re.match(r"(p\d+-)?(rung|library|copy)-\d+$", g.get("id") or "")]
     return ids, ["".join(text.itertext()).strip() for text in tree.iter(f"{SVG}text")]
 
 
 def bar_widths(path):
-    bars = re.findall(r'<g id="((?:p\d+-)?(?:rung|peer|limit)-\d+)">\s*<path d="M (\S+) \S+\s*L (\S+) ', path.read_text())
+    bars = re.findall(r'<g id="((?:p\d+-)?(?:rung|library|copy)-\d+)">\s*<path d="M (\S+) \S+\s*L (\S+) ', path.read_text())
     return {name: float(right) - float(left) for name, left, right in bars}
 
 
 @needs_plots
 def test_lines(bench):
-    bench.add("dot_ladder", sizes="1M 4M 50000000", rungs=["book", "shuffles", "clusters", "one launch"], peers=["CUB", "cuBLAS <&>"], sm90=["clusters"])
+    bench.add("dot_ladder", sizes="1M 4M 50000000", rungs=["book", "shuffles", "clusters", "one launch"], libraries=["CUB", "cuBLAS <&>"], sm90=["clusters"])
     bench.run("dot_ladder")
     ids, texts = drawn(bench.plot("dot"))
-    assert ids == ["rung-0", "rung-1", "rung-3", "peer-0", "peer-1", "limit-0"]
+    assert ids == ["rung-0", "rung-1", "rung-3", "library-0", "library-1", "copy-0"]
     assert {"0 book", "1 shuffles", "2 clusters: needs sm_90", "3 one launch", "CUB", "cuBLAS <&>", "copy (copy rate)", "1M", "4M", "50·10⁶",
             "GB/s, log scale", "floats (--size), log scale", "dot"} <= set(texts)
     # A line has a point for each size; rates do not change with the size here, and the fastest is the highest.
@@ -497,8 +498,8 @@ def test_lines(bench):
             assert len(points) == 3 and len({y for _, y in points}) == 1
             heights[g.get("id")] = float(points[0][1])
             assert ("stroke-dasharray" in path.get("style")) == (not g.get("id").startswith("rung"))
-    assert heights["rung-0"] > heights["rung-1"] > heights["peer-1"] > heights["peer-0"] > heights["limit-0"]
-    assert math.isclose(heights["rung-3"], heights["limit-0"])
+    assert heights["rung-0"] > heights["rung-1"] > heights["library-1"] > heights["library-0"] > heights["copy-0"]
+    assert math.isclose(heights["rung-3"], heights["copy-0"])
     assert math.isclose((heights["rung-0"] - heights["rung-1"]) * 2, heights["rung-0"] - heights["rung-3"], rel_tol=1e-4)
 
 
@@ -507,16 +508,16 @@ def test_panels_and_bars(bench):
     """Data sets have panels; one size, or other rungs at each size, are bars."""
     bench.add("histogram_ladder", data=["uniform", "skewed", "all equal"])
     bench.add("heat_ladder", sizes="1K 16K")
-    small, large = rows_of(1 << 10, rungs=["book", "fused", "graph"], peers=[]), rows_of(1 << 14, rungs=["book", "fused", "blocking"], peers=["x"], in_l2=True)
+    small, large = rows_of(1 << 10, rungs=["book", "fused", "graph"], libraries=[]), rows_of(1 << 14, rungs=["book", "fused", "blocking"], libraries=["x"], in_l2=True)
     for size, rows in ("1K", small), ("16K", large):
         (bench.tree / f"bin/chapter05/heat_ladder.{size}").write_text(printed(rows))
     bench.run("histogram_ladder", "heat_ladder")
     ids, texts = drawn(bench.plot("histogram"))
-    assert ids == [f"p{panel}-{kind}" for panel in range(3) for kind in ("rung-0", "rung-1", "rung-2", "peer-0", "limit-0")]
+    assert ids == [f"p{panel}-{kind}" for panel in range(3) for kind in ("rung-0", "rung-1", "rung-2", "library-0", "copy-0")]
     assert {"histogram: uniform", "histogram: skewed", "histogram: all equal"} <= set(texts) and texts.count("2 one launch") == 3
     ids, texts = drawn(bench.plot("heat"))
-    assert sorted(ids) == sorted(["p0-rung-0", "p0-rung-1", "p0-rung-2", "p0-limit-0", "p1-rung-0", "p1-rung-1", "p1-rung-2", "p1-peer-0", "p1-limit-0"])
-    far = [{**row, "rate": row["rate"] * (100 if row["kind"] == "limit" else 1)} for row in small]
+    assert sorted(ids) == sorted(["p0-rung-0", "p0-rung-1", "p0-rung-2", "p0-copy-0", "p1-rung-0", "p1-rung-1", "p1-rung-2", "p1-library-0", "p1-copy-0"])
+    far = [{**row, "rate": row["rate"] * (100 if row["kind"] == "copy" else 1)} for row in small]
     (bench.tree / "bin/chapter05/heat_ladder.1K").write_text(printed(far))
     width = bar_widths(bench.plot("heat"))["p0-rung-2"]
     bench.run("heat_ladder")  # a copy that is far away leaves the bars their room
@@ -534,7 +535,7 @@ def with_rows(bench, name, rows):
 
 def several_copies(size=1 << 20):
     """The rows of a ladder with three copies, two of them nearly as fast."""
-    rows = rows_of(size, peers=["CUB"])
+    rows = rows_of(size, libraries=["CUB"])
     copy = rows.pop()
     return rows + [{**copy, "name": name, "rate": rate, **{f"{which}_ms": copy["median_ms"] * 400 / rate for which in ("min", "median", "max")}}
                    for name, rate in (("copies up", 400), ("copies down", 800), ("copies across", 810), ("kernels", 9000))]
@@ -613,14 +614,14 @@ def in_the_dark(svg):
 @needs_plots
 def test_contrast_of_the_plots(bench):
     """Each line and bar 3 to 1, each text 4.5 to 1, on a light and on a dark background; nothing stays white in the dark."""
-    bench.add("dot_ladder", rungs=[f"rung {i}" for i in range(10)], peers=["CUB", "cuBLAS", "Thrust", "x"], sm90=["rung 3"])
+    bench.add("dot_ladder", rungs=[f"rung {i}" for i in range(10)], libraries=["CUB", "cuBLAS", "Thrust", "x"], sm90=["rung 3"])
     with_rows(bench, "streams_ladder", several_copies())
     bench.run("dot_ladder", "streams_ladder")
     for path in (bench.plot("dot"), bench.plot("streams"), *(ROOT / "bench/results").rglob("*.svg")):
         svg = path.read_text()
         dark, lines, texts = in_the_dark(svg), set(), set()
         for g in xml.etree.ElementTree.fromstring(svg).iter(f"{SVG}g"):
-            if re.match(r"(p\d+-)?(rung|peer|limit)-\d+$", g.get("id") or ""):
+            if re.match(r"(p\d+-)?(rung|library|copy)-\d+$", g.get("id") or ""):
                 lines |= {color for part in g.iter() for color in re.findall(r"stroke: (#\w+)", part.get("style", ""))}
             texts |= {re.search(r"fill: (#\w+)", part.get("style"))[1] for part in g.iter(f"{SVG}text")}
         paper = dark["#ffffff"]
@@ -635,7 +636,7 @@ def test_contrast_of_the_plots(bench):
 @needs_plots
 def test_a_plot_in_words(bench):
     """A title, and every figure of the largest size."""
-    bench.add("dot_ladder", peers=["cuBLAS <&>"], rungs=["book", "a \\1 rung", "clusters"], sm90=["clusters"])
+    bench.add("dot_ladder", libraries=["cuBLAS <&>"], rungs=["book", "a \\1 rung", "clusters"], sm90=["clusters"])
     bench.run("dot_ladder")
     svg = xml.etree.ElementTree.fromstring(bench.plot("dot").read_text())
     assert svg.get("role") == "img" and svg[0].tag == f"{SVG}title" and svg[0].text == "dot: rate of each rung"
@@ -646,7 +647,7 @@ def test_a_plot_in_words(bench):
 @pytest.mark.parametrize("copy", ["without a share", "without a time", "left out"])
 def test_without_a_copy_rate(bench, copy):
     """As on the CPU back end, where no rung is compared with a copy."""
-    rows = [{**row, "of_limit": None} for row in rows_of(1 << 20)]
+    rows = [{**row, "of_copy_rate": None} for row in rows_of(1 << 20)]
     if copy == "without a time":
         rows[-1].update(dict.fromkeys(("median_ms", "min_ms", "max_ms", "rate")), skipped="needs a GPU", runs=0)
     with_rows(bench, "dot_ladder", rows[:-1] if copy == "left out" else rows)
@@ -699,7 +700,7 @@ def unescaped(page):
 
 @needs_plots
 def test_the_page_is_whole(bench):
-    bench.add("dot_ladder", sizes="1M 4M 16M", peers=["CUB", "cuBLAS <&>"], in_l2=True)
+    bench.add("dot_ladder", sizes="1M 4M 16M", libraries=["CUB", "cuBLAS <&>"], in_l2=True)
     bench.add("histogram_ladder", data=["uniform", "skewed"])
     bench.run("dot_ladder", "histogram_ladder")
     page = unescaped(bench.page)
@@ -712,9 +713,9 @@ def test_the_page_is_whole(bench):
     tables = {"".join(t.find("caption").itertext()): [["".join(cell.itertext()) for cell in row] for row in t.iter("tr")] for t in page.iter("table")}
     assert set(tables) == {"1048576 floats", "4194304 floats", "16777216 floats", *(f"{n} floats, {d}" for n in (1 << 20, 4 << 20) for d in ("uniform", "skewed"))}
     head, *rows = tables["16777216 floats"]
-    assert head == ["#", "name", "what changed", "median", "min", "max", "cold", "rate", "of copy rate", "× book", "× peer", "verified"]
+    assert head == ["#", "name", "what is new", "median", "min", "max", "cold", "rate", "of copy rate", "× book", "× library", "verified"]
     assert rows[2] == ["2", "one launch", "idea of one launch", "224 µs", "221 µs", "228 µs", "447 µs", "300 GB/s", "75.0 %", "3.00", "1.20", "yes"]
-    assert rows[4][:2] == ["peer", "cuBLAS <&>"] and rows[5][0] == "copy rate" and rows[5][-3:] == ["–", "–", "–"]
+    assert rows[4][:2] == ["library", "cuBLAS <&>"] and rows[5][0] == "copy rate" and rows[5][-3:] == ["–", "–", "–"]
     [line] = {"".join(p.itertext()) for p in page.iter("p") if p.get("class") == "machine"}
     for fact in "driver 580.65.06", "CUDA 13.0.88", "1980 MHz", "1755 and 1755 MHz before and after", "700 W", str(datetime.datetime.now(datetime.timezone.utc).date()):
         assert fact in line, line
@@ -744,7 +745,7 @@ def test_of_several_copies_the_slowest_counts(bench):
     bench.run("streams_ladder")
     head, *body = [["".join(cell.itertext()) for cell in row] for row in unescaped(bench.page).iter("tr")]
     shares = [(row[0], row[1], row[head.index("of copy rate")]) for row in body]
-    assert shares[-5:] == [("peer", "CUB", "62.5 %"), ("copy rate", "copies up", "100.0 %"), ("other rate", "copies down", "–"),
+    assert shares[-5:] == [("library", "CUB", "62.5 %"), ("copy rate", "copies up", "100.0 %"), ("other rate", "copies down", "–"),
                            ("other rate", "copies across", "–"), ("other rate", "kernels", "–")]
 
 
@@ -802,7 +803,7 @@ def plots_are_drawn(page, tmp_path, style="", dark=False):
     for figure, whole, mute in zip(figures, pictures[::2], pictures[1::2]):
         title, counts = re.search("<title>(.*?)</title>", figure)[1], counts_of(whole)
         becomes = in_the_dark(figure) if dark else {}
-        lines = re.findall(r'id="([^"]*(?:rung|peer)-\d+)">(.*?)</g>', figure, re.S)
+        lines = re.findall(r'id="([^"]*(?:rung|library)-\d+)">(.*?)</g>', figure, re.S)
         colors = {name: set(re.findall(r"(?:stroke|fill): (#[0-9a-f]{6})", line)) - {"#ffffff"} for name, line in lines}
         assert len(set().union(*colors.values())) >= 2
         for name, own in colors.items():
@@ -894,7 +895,7 @@ def violations(axe, page, tmp_path, widths, dark):
 @needs_plots
 @needs_browser
 def test_axe_finds_nothing(bench, axe, tmp_path):
-    bench.add("dot_ladder", sizes="1M 4M 16M", peers=["CUB", "cuBLAS <&>"], in_l2=True)
+    bench.add("dot_ladder", sizes="1M 4M 16M", libraries=["CUB", "cuBLAS <&>"], in_l2=True)
     with_rows(bench, "streams_ladder", several_copies())
     bench.run("dot_ladder", "streams_ladder")
     page = bench.page.replace("<details>", "<details open>")
@@ -955,7 +956,7 @@ def test_tables_of_the_pages(bench):
     bench.add("dot_ladder")
     bench.run("dot_ladder", COMMIT="one")
     assert docs() == ("", "")
-    bench.add("dot_ladder", device="NVIDIA H200", peers=["CUB", "slower"])
+    bench.add("dot_ladder", device="NVIDIA H200", libraries=["CUB", "slower"])
     bench.run("dot_ladder", COMMIT="one")
     quoted, plots = docs()
     conditions, _, _, _, *lines = quoted.splitlines()

@@ -160,10 +160,10 @@ def test_tiles(run, size):
     for steps in (1, 8, 9, 17, 43) if size < 200 else (9, 43):
         rows = json.loads(run("chapter07/heat_ladder", "--size", size, "--iterations", steps, "--json", status=0).out)["rows"]
         checked = {row["name"]: row["verified"] for row in rows if row["kind"] == "rung" and not row["skipped"]}
-        assert all(checked.values()) and {"book", "a grid barrier", "tiles"} <= set(checked)
-        assert "tiles that stay" in checked or size > 128 and helpers.backend() == "cpu"  # a host of one core has no room for four
+        assert all(checked.values()) and {"book", "cooperative launch", "temporal blocking"} <= set(checked)
+        assert "persistent kernel" in checked or size > 128 and helpers.backend() == "cpu"  # a host with one core cannot run four blocks at once
 
 
 def test_tiles_need_a_size(run):
     rows = json.loads(run("chapter07/heat_ladder", "--size", 130, "--iterations", 3, "--json", status=0).out)["rows"]
-    assert {row["name"] for row in rows if row["skipped"] == "needs a size from 128 on, a multiple of 4"} == {"tiles", "tiles that stay"}
+    assert {row["name"] for row in rows if row["skipped"] == "needs a size from 128 on, a multiple of 4"} == {"temporal blocking", "persistent kernel"}

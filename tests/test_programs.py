@@ -382,9 +382,15 @@ def code_of(source):
 
 
 def test_length(program):
-    ladder = program.base.endswith("_ladder") or program.base == "reduction"
-    limit = 400 if ladder else 200
+    limit = 400 if program.bench else 200
     assert len(program.source.splitlines()) < limit
+
+
+def test_no_program_asks_for_the_back_end():
+    """What differs between nvcc and the CPU back end belongs into common/ and cpu/."""
+    for folder in "chapter*", "appendix*":
+        for path in helpers.ROOT.glob(f"{folder}/*.*"):
+            assert not re.search(r"__(NVCC|CUDACC|CUDA_ARCH|CU2CPP)__", path.read_text()), path
 
 
 def test_every_launch_is_checked(program):

@@ -253,6 +253,36 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void 
     return cudaSuccess;
 }
 
+// ---- graphs, which are not there ----
+
+static cudaError_t no_graphs(const char *call) {
+    return fail(cudaErrorNotSupported, "%s: there are no graphs here", call);
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode) {
+    return no_graphs(__func__);
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t *) {
+    return no_graphs(__func__);
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *, cudaGraph_t, unsigned long long) {
+    return no_graphs(__func__);
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t, cudaStream_t) {
+    return no_graphs(__func__);
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t) {
+    return no_graphs(__func__);
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t) {
+    return no_graphs(__func__);
+}
+
 // ---- events ----
 
 cudaError_t cudaEventCreate(cudaEvent_t *event) {

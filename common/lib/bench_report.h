@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+// Prints what common/bench.h has measured: the table of a ladder, or its JSON. bench.h includes this,
+// after the declaration of its types.
+#ifndef COMMON_LIB_BENCH_REPORT_H
+#define COMMON_LIB_BENCH_REPORT_H
+
+// ---- figures ----
+
+static inline double bench_median(const std::vector<float> &sorted) {
+    return sorted.empty() ? NAN : sorted[sorted.size() / 2];
+}
+
+// 10^9 units of work per second
+static inline double bench_rate(const Bench &bench, const BenchRow &row) {
+    return (row.rung->work ? row.rung->work : bench.work) / bench_median(row.ms) / 1e6;
+}
+
+// What the rows of a table are compared with. NAN: there is none.
+struct BenchReference {
+    double copy_rate;     // NAN on the CPU back end, where copies do not bound the rates of kernels
+    double book, library; // times of the book's kernel and of the fastest library
+};
+
+static inline BenchReference bench_reference(const Bench &bench, const std::vector<BenchRow> &rows) {
+    BenchReference r = {NAN, NAN, NAN};
+    for (const BenchRow &row : rows) {
+        if (row.rung->kind == COPY_RATE && !CPU_BACKEND)
+            r.copy_rate = fmin(r.copy_rate, bench_rate(bench, row)); // fmin ignores NAN
+        if (row.rung->kind == LIBRARY)
+            r.library = fmin(r.library, bench_median(row.ms));
+        if (row.number == 0)
+            r.book = bench_median(row.ms);
+    }
+    return r;
+}
+
+static inline std::string bench_format(const char *format, double value) {
+    char text[64];
+    snprintf(text, sizeof text, format, value);
+    return text;
+}
+
+// ---- the table ----
+
+// Pads to a number of columns. In UTF-8 only the first byte of a character takes one.
+static inline std::string bench_pad(std::string text, size_t width) {
+    size_t columns = 0;
+    for (unsigned char c : text)
+        columns += (c & 0xc0) != 0x80;
+    return columns < width ? text + std::string(width - columns, ' ') : text;
+}
+
+static inline std::string bench_ratio(double value, const char *format) {
+    return isfinite(value) ? bench_format(format, value) : "-";
+}
+
+static inline void bench_print_row(const Bench &bench, const BenchRow &row, const BenchReference &r,
+                                   bool in_l2) {
+    if (!row.skipped.empty()) {
+        printf("%s\n", row.skipped.c_str());
+        return;
+    }
+    if (row.ms.empty()) {
+        printf("%*s wrong, not timed\n", 10, "");
+        return;
+    }
+    double ms = bench_median(row.ms), rate = bench_rate(bench, row);
+    bool copy = row.rung->kind == COPY_RATE;
+    printf("%11.5f %9.5f %9.5f ", ms, row.ms.front(), row.ms.back());
+    if (in_l2)
+        printf("%9.5f ", bench_median(row.cold));
+    printf("%9.1f %8s %7s %9s  %s", rate, bench_ratio(100 * rate / r.copy_rate, "%.1f%%").c_str(),
+           bench_ratio(copy ? NAN : r.book / ms, "%.2f").c_str(),
+           bench_ratio(copy ? NAN : r.library / ms, "%.3f").c_str(),
+           copy     ? "-"
+           : row.ok ? "yes"
+                    : "NO");
+    if (isfinite(row.error.max))
+        printf(", error %.2g", row.error.max);
+    if (isfinite(row.error.rms))
+        printf(", RMS %.2g", row.error.rms);
+    printf("\n");
+}
+
+static inline void bench_print_table(const Bench &bench, const std::vector<BenchRow> &rows, bool in_l2) {
+    static bool first = true;
+    if (first)
+        print_device(options.device);
+    first = false;
+    size_t name = strlen("kernel"), idea = strlen("what is new");
+    for (const BenchRow &row : rows) {
+        name = max_of(name, strlen(row.rung->name));
+        idea = max_of(idea, strlen(row.rung->idea));
+    }
+    printf("%s%s%s%s\n", bench.title.c_str(), bench.data ? ", " : "", bench.data ? bench.data : "",
+           in_l2 ? "; in L2, and cold" : "");
+    printf(" #  %s %s %11s %9s %9s %s%9s %8s %7s %9s  %s\n", bench_pad("kernel", name).c_str(),
+           bench_pad("what is new", idea).c_str(), "median ms", "min", "max", in_l2 ? "     cold " : "",
+           bench.unit, "of copy", "x book", "x library", "verified");
+    BenchReference r = bench_reference(bench, rows);
+    for (const BenchRow &row : rows) {
+        std::string number = row.number < 0 ? "-" : std::to_string(row.number);
+        printf("%2s  %s %s ", number.c_str(), bench_pad(row.rung->name, name).c_str(),
+               bench_pad(row.rung->idea, idea).c_str());
+        bench_print_row(bench, row, r, in_l2);
+    }
+    printf("\n");
+    fflush(stdout);
+}
+
+// ---- JSON: one object for the program, whose "rows" are those of all its tables ----
+
+static inline std::string bench_number(double value) {
+    return isfinite(value) ? bench_format("%.6g", value) : "null";
+}
+
+static inline std::string bench_bool(bool value) {
+    return value ? "true" : "false";
+}
+
+static inline std::string bench_string(std::string text) {
+    std::string quoted = "\"";
+    for (char c : text) {
+        if (c == '"' || c == '\\')
+            quoted += '\\';
+        quoted += c;
+    }
+    return quoted + '"';
+}
+
+static inline std::string &bench_json(void) {
+    static std::string rows;
+    return rows;
+}
+
+static inline void bench_add_json(const Bench &bench, const std::vector<BenchRow> &rows, bool in_l2) {
+    static const char *const kinds[] = {"rung", "library", "copy"};
+    BenchReference r = bench_reference(bench, rows);
+    for (const BenchRow &row : rows) {
+        double ms = bench_median(row.ms), rate = bench_rate(bench, row);
+        bool copy = row.rung->kind == COPY_RATE;
+        std::string &json = bench_json();
+        auto add = [&](const char *key, std::string value) {
+            json += (json.back() == '{' ? "\"" : ", \"") + std::string(key) + "\": " + value;
+        };
+        json += json.empty() ? "\n    {" : ",\n    {";
+        add("size", std::to_string(bench.size));
+        add("title", bench_string(bench.title));
+        add("data", bench.data ? bench_string(bench.data) : "null");
+        add("kind", bench_string(kinds[row.rung->kind]));
+        add("number", row.number < 0 ? "null" : std::to_string(row.number));
+        add("name", bench_string(row.rung->name));
+        add("idea", bench_string(row.rung->idea));
+        add("skipped", row.skipped.empty() ? "null" : bench_string(row.skipped));
+        add("runs", std::to_string(row.ms.size()));
+        add("median_ms", bench_number(ms));
+        add("min_ms", bench_number(row.ms.empty() ? NAN : row.ms.front()));
+        add("max_ms", bench_number(row.ms.empty() ? NAN : row.ms.back()));
+        add("cold_ms", bench_number(bench_median(row.cold)));
+        add("in_l2", bench_bool(in_l2));
+        add("rate", bench_number(rate));
+        add("unit", bench_string(bench.unit));
+        add("of_copy_rate", bench_number(rate / r.copy_rate));
+        add("times_book", bench_number(copy ? NAN : r.book / ms));
+        add("times_library", bench_number(copy ? NAN : r.library / ms));
+        add("verified", copy || !row.skipped.empty() ? "null" : bench_bool(row.ok));
+        add("max_error", bench_number(row.error.max));
+        add("rms_error", bench_number(row.error.rms));
+        json += "}";
+    }
+}
+
+static inline void bench_print_json(const cudaDeviceProp &prop) {
+    int driver, runtime;
+    HANDLE_ERROR(cudaDriverGetVersion(&driver));
+    HANDLE_ERROR(cudaRuntimeGetVersion(&runtime));
+    printf("{\"program\": %s, \"device\": %s, \"backend\": \"%s\", \"compute_capability\": \"%d.%d\", "
+           "\"multiprocessors\": %d, \"l2_bytes\": %d, \"memory_bytes\": %zu, \"cuda_driver\": %d, "
+           "\"cuda_runtime\": %d, \"seed\": %llu, \"rows\": [%s]}\n",
+           bench_string(options.program).c_str(), bench_string(prop.name).c_str(),
+           CPU_BACKEND ? "cpu" : "gpu", prop.major, prop.minor, prop.multiProcessorCount, prop.l2CacheSize,
+           prop.totalGlobalMem, driver, runtime, (unsigned long long)options.seed, bench_json().c_str());
+}
+
+// Prints the table; with --json keeps its rows for bench_print_json().
+static inline void bench_report(const Bench &bench, const std::vector<BenchRow> &rows, bool in_l2) {
+    if (options.json)
+        bench_add_json(bench, rows, in_l2);
+    else
+        bench_print_table(bench, rows, in_l2);
+}
+
+#endif

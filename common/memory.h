@@ -1,2 +1,0 @@
-// until all programs are converted
-#include "book.h"

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// Memory operations of PTX that CUDA C has no function for, for kernels whose blocks exchange data while
+// they run. On the CPU back end they are atomic operations of C++.
+//
+// Relaxed: an access of a whole word that other threads access at the same time. It goes to the L2 cache,
+// where all multiprocessors see it, and never to a register or an L1 cache. It orders no other access.
+#ifndef COMMON_PTX_H
+#define COMMON_PTX_H
+
+#include <cuda_runtime.h>
+
+#ifndef __CU2CPP__
+
+// 8 bytes in one access. Volatile accesses of a device are relaxed ones.
+__device__ static inline void store_relaxed(unsigned long long *to, unsigned long long word) {
+    *(volatile unsigned long long *)to = word;
+}
+
+__device__ static inline unsigned long long load_relaxed(const unsigned long long *from) {
+    return *(const volatile unsigned long long *)from;
+}
+
+// Four words of 4 bytes in one instruction, each of them a relaxed access. The instruction is predicated:
+// in a thread that is not active it does nothing, and a value loaded by it is undefined. A branch in its
+// place would make each load wait for the one before it.
+__device__ static inline void store_relaxed_if(uint4 *to, uint4 v, bool active) {
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.s32 p, %5, 0;\n\t"
+                 "@p st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %4};\n\t}" ::"l"(to),
+                 "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w), "r"((int)active)
+                 : "memory");
+}
+
+__device__ static inline uint4 load_relaxed_if(const uint4 *from, bool active) {
+    uint4 v;
+    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.s32 p, %5, 0;\n\t"
+                 "@p ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];\n\t}"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(from), "r"((int)active)
+                 : "memory");
+    return v;
+}
+
+// Keeps a computed value in registers: the compiler cannot compute it again where it is used.
+__device__ static inline void keep_in_registers(float4 &v) {
+    asm volatile("" : "+f"(v.x), "+f"(v.y), "+f"(v.z), "+f"(v.w));
+}
+
+// Belongs into a loop that waits for another block. Blocks of a GPU run side by side, so there is nothing
+// to do; on the CPU back end the other block gets its turn.
+__device__ static inline void let_other_blocks_run(void) {}
+
+#else
+
+__device__ static inline void store_relaxed(unsigned long long *to, unsigned long long word) {
+    __atomic_store_n(to, word, __ATOMIC_RELAXED);
+}
+
+__device__ static inline unsigned long long load_relaxed(const unsigned long long *from) {
+    return __atomic_load_n(from, __ATOMIC_RELAXED);
+}
+
+__device__ static inline void store_relaxed_if(uint4 *to, uint4 v, bool active) {
+    for (int k = 0; k < 4 && active; k++)
+        __atomic_store_n(&to->x + k, (&v.x)[k], __ATOMIC_RELAXED);
+}
+
+__device__ static inline uint4 load_relaxed_if(const uint4 *from, bool active) {
+    uint4 v;
+    for (int k = 0; k < 4; k++)
+        (&v.x)[k] = active ? __atomic_load_n(&from->x + k, __ATOMIC_RELAXED) : 0;
+    return v;
+}
+
+__device__ static inline void keep_in_registers(float4 &) {}
+
+__device__ static inline void let_other_blocks_run(void) {
+    __nanosleep(20);
+}
+
+#endif
+#endif
