@@ -6,7 +6,8 @@
  *          inserting is a critical section. With one mutex per bucket, threads wait only when their
  *          keys collide. The lanes of a warp take turns: in a warp that executes in lockstep, the
  *          lane that holds the lock cannot go on while other lanes wait for it, a deadlock.
- * Terms:   mutex, critical section, lock contention, hash table, hash bucket, chaining, collision
+ * Terms:   mutex, critical section, lock contention, hash table, hash bucket, chaining, collision,
+ *          lockstep
  * Book:    A.2.3 and A.2.4
  * Run:     ./bin/appendix_a/hashtable_gpu
  * Differs: the array of values has its real size and is filled. The check walks every chain to its
@@ -144,7 +145,7 @@ static bool check(const Table &table, const unsigned *keys) {
     HANDLE_ERROR(cudaMemcpy(pool, table.pool, elements * sizeof(Entry), cudaMemcpyDeviceToHost));
     bool ok = check_table(entries, table.pool, pool, keys);
     free(pool);
-    if (ok && no_lock) {
+    if (ok && no_lock) { // the data race is an error even when it has no effect
         fprintf(stderr, "nothing was lost, this time and on this device\n");
         ok = false;
     }

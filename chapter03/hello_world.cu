@@ -11,14 +11,15 @@
 #include "../common/book.h"
 
 int main(int argc, char **argv) {
-    settings(argc, argv);
+    settings(argc, argv); // reads the command line; defined below
     printf("Hello, World!\n");
     return EXIT_SUCCESS;
 }
 
 // ---------------------------------------------------------------------------------------- proof
 
+// In every program, the part below this line has the options, the limits and the check of the result.
 void settings(int argc, char **argv) {
     parse_options(argc, argv, "Prints a greeting from the host.", HOST_ONLY, NULL);
-    select_device(); // none, unless --device asks for one
+    select_device(); // HOST_ONLY: uses no device unless --device asks for one
 }

@@ -31,7 +31,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaGetDevice(&dev));
     printf("ID of the current CUDA device: %d\n", dev);
 
-    memset(&prop, 0, sizeof(prop)); // a member that is 0 requires nothing
+    memset(&prop, 0, sizeof(prop)); // members that are 0 require nothing
     prop.major = major;
     prop.minor = minor;
     prop.totalGlobalMem = memory;
@@ -39,7 +39,7 @@ int main(int argc, char **argv) {
     printf("ID of the CUDA device closest to compute capability %d.%d: %d\n", major, minor, dev);
     HANDLE_ERROR(cudaSetDevice(dev)); // from here on allocations and launches use this device
 
-    // How cudaChooseDevice weighs the members is not documented.
+    // The chosen device must be tested: how cudaChooseDevice weighs the members is not documented.
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, dev));
     bool suitable = meets_requirements(&prop);
     if (count_suitable() == 0)

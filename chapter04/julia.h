@@ -35,7 +35,7 @@ static inline void julia_settings(int argc, char **argv, const char *doc, unsign
         OPTION_END};
     parse_options(argc, argv, doc, uses | PICTURE | ANIMATION, own);
     if (!animate && options.frames_given)
-        quit(EXIT_USAGE, "--frames goes with --animate");
+        quit(EXIT_USAGE, "--frames needs --animate");
     select_device();
     size_t bytes = view.size * view.size * 4;
     require_memory(2 * bytes, uses & HOST_ONLY ? 0 : bytes);
@@ -55,11 +55,10 @@ template <typename real> static bool stays(size_t x, size_t y) {
     return true;
 }
 
-// Near the boundary of the set iterations are chaotic: the last bit of a value decides. A compiler that
-// fuses a multiplication and an addition (FMA) rounds once instead of twice, as nvcc does. That changes
-// about as many pixels as float and double disagree about (1.5 in 1000 of the book's picture). Allowed
-// are twice as many, and 5 in 1000 or 4 pixels more, for pictures in which float and double hardly
-// disagree.
+// Near the boundary of the set the iteration is chaotic: the last bit of a value may decide. nvcc fuses a
+// multiplication and an addition (FMA), which rounds once instead of twice. That changes about as many
+// pixels as differ between float and double (1.5 in 1000 of the book's picture). Twice as many may differ,
+// and in addition 5 in 1000 or 4 pixels, for pictures in which float and double hardly differ.
 static inline bool check_julia(const unsigned char *pixels) {
     size_t count = view.size * view.size, inside = 0, disagree = 0;
     unsigned char *expected = host_array<unsigned char>(count * 4);
@@ -79,7 +78,7 @@ static inline bool check_julia(const unsigned char *pixels) {
     return ok;
 }
 
-// What --animate draws a frame with.
+// For --animate: what draws a frame.
 struct Animation {
     void (*draw)(unsigned char *pixels);
     unsigned char *pixels;
@@ -88,6 +87,7 @@ struct Animation {
 
 static void julia_frame(void *data, int ticks) {
     const Animation *a = (const Animation *)data;
+    // The factor goes from 1 to 0.8 and back.
     float nearer = 1 - 0.1f * (1 - cosf(6.2831853f * (ticks % PERIOD) / PERIOD));
     view.real = a->real * nearer;
     view.imag = a->imag * nearer;

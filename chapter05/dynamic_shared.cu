@@ -81,12 +81,13 @@ void settings(int argc, char **argv) {
     parse_options(argc, argv, "Reverses two arrays in dynamic shared memory.", 0, own);
     select_device();
     size_t needed = n * sizeof(int) + n * sizeof(char);
-    int most; // that a kernel can request
+    int most; // bytes per block that a kernel can request
     HANDLE_ERROR(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, options.device));
     if (needed > (size_t)most)
         quit(EXIT_WAIVED, "needs %zu bytes of shared memory in a block, found %d", needed, most);
 }
 
+// Compares out with the reverse of in.
 template <class T> static bool check(const char *name, const T *in, const T *out) {
     int *got = host_array<int>(n), *expected = host_array<int>(n);
     for (size_t i = 0; i < n; i++) {

@@ -9,8 +9,8 @@
  * Book:    5.3.2
  * Run:     ./bin/chapter05/shared_bitmap --output spheres.png
  * Differs: --no-sync leaves the barrier out and ends with status 1 when the picture is wrong. On the
- *          CPU back end the threads of a block then run one after the other, so half of the pixels
- *          are read too early; on a GPU it varies from run to run.
+ *          CPU back end the threads of a block then run one after the other, so half of the values
+ *          are read too early; on a GPU the number varies from run to run.
  * Picture: yes
  */
 #include "../common/book.h"
@@ -72,9 +72,9 @@ void settings(int argc, char **argv) {
     require_memory(size * size * 4, size * size * 4);
 }
 
-// The wave at the position of the opposite thread. In float, four roundings of 2^-24 go into each
-// angle, and 127.5 is how much of an angle reaches the value; sinf and the products add a few 2^-24 of
-// 255.
+// The value of the opposite thread. In float, each angle is the result of up to four roundings of 2^-24,
+// and the value changes by at most 127.5 times the change of an angle. sinf and the products add a few
+// roundings of 2^-24 of 255.
 static void expect(size_t x, size_t y, const unsigned char *got, unsigned char *expected) {
     const double step = 2 * 3.14159265358979323846 / 128;
     double angle_x = step * (x / 16 * 16 + 15 - x % 16), angle_y = step * (y / 16 * 16 + 15 - y % 16);

@@ -22,7 +22,7 @@ __global__ void kernel(unsigned char *ptr, size_t size, const Sphere *s, int sph
     unsigned y = threadIdx.y + blockIdx.y * blockDim.y;
     if (x >= size || y >= size)
         return;
-    float half = size / 2.0f, unit = DIM / (float)size;
+    float half = size / 2.0f, unit = DIM / (float)size; // units per pixel
     float ox = (x - half) * unit, oy = (y - half) * unit;
 
     float r = 0, g = 0, b = 0;

@@ -16,8 +16,9 @@ struct Sphere {
     float x, y, z;
     float radius;
 
-    // The z at which the ray through (ox, oy), parallel to the z axis, leaves the sphere on our side,
-    // or -INF when it misses. *n is the cosine of the angle between the ray and the normal there.
+    // The largest z at which the ray through (ox, oy), parallel to the z axis, meets the sphere, or -INF
+    // when it misses. The viewer looks along the axis from large z, so the largest z is nearest. *n is the
+    // cosine of the angle between the ray and the normal there.
     __device__ float hit(float ox, float oy, float *n) const {
         float dx = ox - x, dy = oy - y;
         float square = radius * radius - dx * dx - dy * dy;
@@ -32,7 +33,7 @@ struct Sphere {
 static size_t size = DIM;     // --size
 static int spheres = SPHERES; // --spheres
 
-// Random spheres. Braces, so that the numbers are drawn from left to right.
+// Random spheres. Values in braces are evaluated from left to right, so a seed determines the spheres.
 static inline void place_spheres(Sphere *s, int n) {
     for (int i = 0; i < n; i++)
         s[i] = {rnd(1.0f),          rnd(1.0f),          rnd(1.0f),       rnd(1000.0f) - 500,
@@ -54,8 +55,8 @@ static inline double ray_operations(void) {
     return 7.0 * size * size * spheres;
 }
 
-// The reference computes in double, row by row, and loops over the spheres where the kernel loops over
-// them for each ray: a sphere is drawn where no nearer one has been drawn.
+// The reference, in double: in each row it draws one sphere after the other and keeps, for each pixel,
+// the depth of the nearest sphere so far.
 static inline void draw_spheres(unsigned char *pixels, const Sphere *s) {
     double *depth = host_array<double>(size);
     double half = size / 2.0, unit = (double)DIM / size;
@@ -85,9 +86,9 @@ static inline void draw_spheres(unsigned char *pixels, const Sphere *s) {
     free(depth);
 }
 
-// In float a colour can be truncated to the neighbouring whole number, so it may be off by one. Where
-// two spheres intersect, or at a silhouette, the other sphere can be nearest: with 1000 spheres that
-// was so for less than one pixel in a million. Ten in a million may differ, or two of a small picture.
+// A colour in float may be truncated to the neighbouring whole number, so a difference of 1 is allowed.
+// Where two spheres intersect, and at silhouettes, rounding may select another sphere: with 1000 spheres,
+// in less than one pixel in a million. Ten in a million may differ, or two of a small picture.
 static inline bool check_spheres(const unsigned char *pixels, const Sphere *s) {
     unsigned char *expected = host_array<unsigned char>(size * size * 4);
     draw_spheres(expected, s);

@@ -25,7 +25,7 @@ struct DataBlock {
     cudaTextureObject_t texIn, texOut, texConstSrc; // of the same memory
     float *dev_before;                              // the temperatures before the last frame, for the check
     CPUAnimBitmap *bitmap;
-    cudaEvent_t start, middle, stop;
+    cudaEvent_t start, middle, stop;   // of a frame; middle: after its steps
     float totalTime = 0, stepTime = 0; // of all frames; of the steps in all but the first
     size_t frames = 0;
 };
@@ -45,6 +45,7 @@ __global__ void copy_const_kernel(float *iptr, cudaTextureObject_t texConst, siz
         iptr[offset] = c;
 }
 
+// One step: the temperature of each cell moves towards those of its four neighbours.
 __global__ void blend_kernel(float *dst, cudaTextureObject_t texIn, size_t size) {
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
     unsigned y = threadIdx.y + blockIdx.y * blockDim.y;

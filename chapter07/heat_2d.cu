@@ -25,7 +25,7 @@ struct DataBlock {
     cudaTextureObject_t texIn, texOut, texConstSrc; // of the same memory
     float *dev_before;                              // the temperatures before the last frame, for the check
     CPUAnimBitmap *bitmap;
-    cudaEvent_t start, middle, stop;
+    cudaEvent_t start, middle, stop;   // of a frame; middle: after its steps
     float totalTime = 0, stepTime = 0; // of all frames; of the steps in all but the first
     size_t frames = 0;
 };
@@ -44,7 +44,8 @@ __global__ void copy_const_kernel(float *iptr, cudaTextureObject_t texConst, siz
         ((float *)((char *)iptr + y * pitch))[x] = c; // row y begins after y * pitch bytes
 }
 
-// x and y are signed, since x - 1 and y - 1 may be -1, which the address mode clamps to 0.
+// One step: the temperature of each cell moves towards those of its four neighbours. x and y are signed,
+// since x - 1 and y - 1 may be -1, which the address mode clamps to 0.
 __global__ void blend_kernel(float *dst, cudaTextureObject_t texIn, size_t pitch, int size) {
     int x = threadIdx.x + blockIdx.x * blockDim.x;
     int y = threadIdx.y + blockIdx.y * blockDim.y;

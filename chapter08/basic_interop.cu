@@ -17,13 +17,13 @@
  * Picture: yes
  */
 #include "../common/book.h"
-#include "../common/interop.h" // the headers of OpenGL, gl_context_open(), INTEROP_WORKS
+#include "../common/interop.h" // OpenGL, gl_context_open(), INTEROP_WORKS, Canvas, display_canvas()
 
 #define DIM 512
 
 static size_t size = DIM;               // --size
-static GLuint bufferObj;                // the pixel buffer, as OpenGL names it
-static cudaGraphicsResource_t resource; // the same buffer, as CUDA names it
+static GLuint bufferObj;                // the pixel buffer for OpenGL
+static cudaGraphicsResource_t resource; // the same buffer for CUDA
 static void copy_through_host(unsigned char *host, size_t bytes);
 static bool check(const unsigned char *pixels);
 
@@ -103,8 +103,8 @@ void settings(int argc, char **argv) {
     require_memory(4 * size * size * 4, size * size * 4);
 }
 
-// What interoperability saves: the kernel writes device memory, which is copied to the host and from
-// there into the pixel buffer.
+// The copies that interoperability avoids: from device memory to the host, and from there into the pixel
+// buffer.
 static void copy_through_host(unsigned char *host, size_t bytes) {
     uchar4 *devPtr;
     HANDLE_ERROR(cudaMalloc(&devPtr, bytes));
@@ -114,8 +114,8 @@ static void copy_through_host(unsigned char *host, size_t bytes) {
     HANDLE_ERROR(cudaFree(devPtr));
 }
 
-// In float, up to eight numbers of at most 255 are rounded by 2^-24 of themselves. The angle is at most
-// 50, its rounding reaches the value times 127, and sinf adds an error of its own.
+// In float, up to eight results of at most 255 are rounded, each by at most 2^-24 of itself. The angle is
+// at most 50; its rounding errors are multiplied by at most 127, as is the error of sinf.
 static void expect(size_t x, size_t y, const unsigned char *got, unsigned char *expected) {
     double fx = x / (double)size - 0.5, fy = y / (double)size - 0.5;
     double value = 128 + 127 * sin(fabs(fx * 100) - fabs(fy * 100));

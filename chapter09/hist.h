@@ -33,8 +33,8 @@ static inline unsigned char *make_data(void) {
     return data;
 }
 
-// Counts down: subtracts 1 from a bin for each of its bytes, after which every bin must be 0. What was
-// subtracted is the right count, so that is what the messages show as expected.
+// Counts down, as the book does: subtracts 1 from a bin for each of its bytes, so every bin must become 0.
+// The number that was subtracted is the expected count in the messages.
 static inline bool check_histogram(const unsigned long long *histo, const unsigned char *buffer) {
     unsigned long long left[BINS], expected[BINS];
     std::copy(histo, histo + BINS, left);

@@ -47,7 +47,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaEventRecord(start, 0));
 
     unsigned char *dev_buffer;
-    unsigned long long *dev_histo, histo[BINS], again[BINS];
+    unsigned long long *dev_histo, histo[BINS], again[BINS]; // again: the bins of the last timed run
     HANDLE_ERROR(cudaMalloc(&dev_buffer, size));
     HANDLE_ERROR(cudaMemcpy(dev_buffer, buffer, size, cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMalloc(&dev_histo, sizeof(histo)));

@@ -64,7 +64,7 @@ int main(int argc, char **argv) {
     fill_random(host_a);
     fill_random(host_b);
 
-    // One run in one stream to warm up, one in one stream to measure each part alone, one in both.
+    // Three runs: in one stream to warm up, in one stream to measure each part alone, and in both streams.
     Timeline timeline(stream, STREAMS); // step() records an event before and after what follows it
     float elapsedTime;
     for (int streams : {1, 1, STREAMS}) {

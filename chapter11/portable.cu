@@ -6,7 +6,8 @@
  *          counted as page-locked only for the host thread, later the device context, that allocated
  *          it, and copies by all others ran at the speed of pageable memory. The vectors are mapped
  *          too, so each GPU reads its part of them directly (zero-copy).
- * Terms:   portable pinned memory, page-locked memory, mapped memory, zero-copy, host thread, context
+ * Terms:   portable pinned memory, page-locked memory, mapped memory, zero-copy, host thread, context,
+ *          unified addressing
  * Book:    11.4
  * Run:     ./bin/chapter11/portable --gpus 2
  * Differs: any number of devices; the vectors need not divide evenly. Time and rate of each device are

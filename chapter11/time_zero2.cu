@@ -6,7 +6,8 @@
  *          it over the bus, without a copy (zero-copy). Data that is used once saves the pass through
  *          device memory; data that is used several times is better copied. Write-combined memory
  *          is not cached by the CPU, which makes it faster for the device to read.
- * Terms:   zero-copy, mapped memory, page-locked memory, pageable memory, write-combined memory, PCIe
+ * Terms:   zero-copy, mapped memory, page-locked memory, pageable memory, write-combined memory, PCIe,
+ *          unified addressing
  * Book:    11.2
  * Run:     ./bin/chapter11/time_zero2
  * Differs: the result is compared with the closed form. The device flag for mapping is not set: with

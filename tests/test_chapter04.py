@@ -123,7 +123,7 @@ def test_animation_moves_c_and_comes_back(run, tmp_path, name):
 @pytest.mark.parametrize("name", ["julia_cpu", "julia_gpu"])
 def test_frames_need_animate(run, name):
     result = run(f"chapter04/{name}", "--frames=3", status=64)
-    assert result.errors == [f"{name}: --frames goes with --animate"]
+    assert result.errors == [f"{name}: --frames needs --animate"]
 
 
 @pytest.mark.parametrize("name", ["julia_cpu", "julia_gpu"])

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,8 +74,12 @@ const char *file_save(NewFile *file, const char *path, const void *data, size_t 
 
 void file_check(const char *path) {
     NewFile file;
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before); // a signal must not leave the temporary file behind
     const char *problem = file_begin(&file, path, ".tmp");
+    file_discard(&file);
+    sigprocmask(SIG_SETMASK, &before, NULL);
     if (problem)
         quit(EXIT_FAILURE, "cannot write %s: %s", path, problem);
-    file_discard(&file);
 }

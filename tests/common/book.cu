@@ -127,6 +127,24 @@ TEST(handle_null) {
     EXPECT(is_at(r, no_memory_line, "nowhere: out of memory"));
 }
 
+static void too_large_array(void *n) {
+    host_array<double>(*static_cast<size_t *>(n));
+}
+
+// 2^61 doubles are 2^64 bytes, a number that overflows to 0.
+TEST(host_arrays) {
+    float *some = host_array<float>(3), *none = host_array<float>(0);
+    EXPECT(some && none);
+    some[2] = 1;
+    free(some);
+    free(none);
+    for (size_t n : {(size_t)1 << 50, (size_t)1 << 61, ((size_t)1 << 61) + 1, SIZE_MAX}) {
+        unit_result r = in_child(too_large_array, &n);
+        EXPECT(r.status == 1);
+        EXPECT(begins_with(r.err, "prog: out of memory: "));
+    }
+}
+
 static void no_code(void *) {
     handle_error(cudaErrorNoKernelImageForDevice, "k", "f.cu", 3);
 }

@@ -215,6 +215,27 @@ TEST(bad_targets) {
     EXPECT(leave("file folder.ppm "));
 }
 
+static void check_for_ever(void *path) {
+    for (;;)
+        file_check(path);
+}
+
+// A signal while file_check has a temporary file must not leave it behind.
+TEST(check_is_not_interrupted) {
+    enter();
+    for (int i = 0; i < 20; i++) {
+        int status;
+        pid_t child = fork();
+        if (child == 0)
+            check_for_ever((void *)"a.ppm");
+        usleep(2000);
+        kill(child, SIGTERM);
+        waitpid(child, &status, 0);
+        EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+    }
+    EXPECT(leave(""));
+}
+
 // Gives up root's rights, so that the test is the same for every user. All tests that write to /dev use
 // this: a bug in image_write could otherwise replace a device by a picture.
 static void unprivileged(void) {
