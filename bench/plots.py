@@ -7,6 +7,7 @@ import math
 import re
 
 import matplotlib
+
 matplotlib.use("svg")
 from matplotlib import pyplot, ticker  # noqa: E402
 
@@ -15,15 +16,22 @@ from results import duration, ends, rate, topic, work  # noqa: E402
 PAPER, INK, GRAY, GRID = "#ffffff", "#222222", "#6e6e6e", "#dddddd"
 LIBRARIES = ["#c44500", "#a0307f", "#8a6100", "#5c5c5c"]
 # The same in a dark colour scheme. Lines and bars have a contrast of at least 3 to the background in both, text 4.5.
-DARK = {PAPER: "#161618", INK: "#e6e6e6", GRAY: "#a0a0a0", GRID: "#3a3a3c",
-        **dict(zip(LIBRARIES, ("#ff9a5c", "#f08fd0", "#e0b84c", "#b8b8b8")))}
+DARK = {
+    PAPER: "#161618",
+    INK: "#e6e6e6",
+    GRAY: "#a0a0a0",
+    GRID: "#3a3a3c",
+    **dict(zip(LIBRARIES, ("#ff9a5c", "#f08fd0", "#e0b84c", "#b8b8b8"))),
+}
 COPY_RATE = " (copy rate)"
 MARKERS = "osD^vPX*hp"
 
 
 def rung_color(part):
     """Of the rung that is this part of the way up: the last one stands out most. Notes its colour in a dark scheme."""
-    level = round(148 * (1 - part))  # of 256 in the colour map, whose upper ones are too light for white paper
+    level = round(
+        148 * (1 - part)
+    )  # of 256 in the colour map, whose upper ones are too light for white paper
     color, dark = (matplotlib.colors.to_hex(matplotlib.colormaps["viridis"](i)) for i in (level, 250 - level))
     DARK[color] = dark
     return color
@@ -70,7 +78,9 @@ def lines_of(rows):
     for row in rows:
         found.setdefault((row["kind"], row["number"], row["name"]), []).append(row)
     counts, lines = {}, []
-    for (kind, number, name), rows in sorted(found.items(), key=lambda item: ["rung", "library", "copy"].index(item[0][0])):
+    for (kind, number, name), rows in sorted(
+        found.items(), key=lambda item: ["rung", "library", "copy"].index(item[0][0])
+    ):
         if number is None:
             number = counts[kind] = counts.get(kind, -1) + 1
         mark = COPY_RATE if copy and kind == "copy" and name == copy["name"] else ""
@@ -83,11 +93,19 @@ def styles(lines):
     last = max(1, max((number for kind, number, *_ in lines if kind == "rung"), default=1))
     for kind, number, *_ in lines:
         if kind == "rung":
-            yield {"color": rung_color(number / last),
-                   "marker": MARKERS[number % len(MARKERS)], "linewidth": 2.5 if number == last else 1.5}
+            yield {
+                "color": rung_color(number / last),
+                "marker": MARKERS[number % len(MARKERS)],
+                "linewidth": 2.5 if number == last else 1.5,
+            }
         elif kind == "library":
-            yield {"color": LIBRARIES[number % len(LIBRARIES)], "marker": MARKERS[number % len(MARKERS)], "linestyle": "--",
-                   "markerfacecolor": PAPER, "linewidth": 1.5}
+            yield {
+                "color": LIBRARIES[number % len(LIBRARIES)],
+                "marker": MARKERS[number % len(MARKERS)],
+                "linestyle": "--",
+                "markerfacecolor": PAPER,
+                "linewidth": 1.5,
+            }
         else:
             yield {"color": INK, "linestyle": ":", "marker": "_", "linewidth": 1.5}
 
@@ -106,7 +124,9 @@ def draw_lines(axes, lines, prefix):
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlim(min(sizes) / 1.15, max(sizes) * 1.15)
-    axes.set_xticks(list(sizes), [short(size) + ("\nin L2" if in_l2 else "") for size, in_l2 in sizes.items()])
+    axes.set_xticks(
+        list(sizes), [short(size) + ("\nin L2" if in_l2 else "") for size, in_l2 in sizes.items()]
+    )
     axes.xaxis.set_minor_locator(ticker.NullLocator())
     axes.set_xlabel(f"{counted(lines[0][3][0])} (--size), log scale")
     axes.set_ylabel(f"{lines[0][3][0]['unit']}, log scale")
@@ -129,16 +149,39 @@ def draw_lines(axes, lines, prefix):
         at[i] = min(at[i], top)
         top = at[i] - gap
     for (point, name, color), y in zip(ended, at):
-        axes.annotate(name, point, (1.06, y), textcoords="axes fraction", color=INK, va="center",
-                      annotation_clip=False, arrowprops={"arrowstyle": "-", "color": color, "linewidth": 0.8, "shrinkA": 1, "shrinkB": 4,
-                                                             "relpos": (0, 0.5)})
+        axes.annotate(
+            name,
+            point,
+            (1.06, y),
+            textcoords="axes fraction",
+            color=INK,
+            va="center",
+            annotation_clip=False,
+            arrowprops={
+                "arrowstyle": "-",
+                "color": color,
+                "linewidth": 0.8,
+                "shrinkA": 1,
+                "shrinkB": 4,
+                "relpos": (0, 0.5),
+            },
+        )
     for i, text in enumerate(without):
-        axes.text(1.06, min([*at, 1]) - gap * (i + 1), text, transform=axes.transAxes, color=GRAY, va="center")
+        axes.text(
+            1.06, min([*at, 1]) - gap * (i + 1), text, transform=axes.transAxes, color=GRAY, va="center"
+        )
     # A line that ends before the others has its name at its end: a long leader would look like a part of the line.
     for point, name, color in drawn:
         if point[0] < max(sizes):
             right = math.log(point[0] / min(sizes)) * 2 > math.log(max(sizes) / min(sizes))
-            axes.annotate(name, point, (-4 if right else 4, 5), textcoords="offset points", color=INK, ha="right" if right else "left")
+            axes.annotate(
+                name,
+                point,
+                (-4 if right else 4, 5),
+                textcoords="offset points",
+                color=INK,
+                ha="right" if right else "left",
+            )
 
 
 def draw_bars(axes, lines, prefix):
@@ -154,13 +197,27 @@ def draw_bars(axes, lines, prefix):
         far = end > 4 * own
         if end:
             filled = {"rung": style["color"], "library": PAPER, "copy": "none"}[kind]
-            bar = axes.barh(y, min(end, edge), height=0.62, color=filled, edgecolor=style["color"], hatch="////" if kind == "library" else None,
-                            linestyle=":" if kind == "copy" else "-")
+            bar = axes.barh(
+                y,
+                min(end, edge),
+                height=0.62,
+                color=filled,
+                edgecolor=style["color"],
+                hatch="////" if kind == "library" else None,
+                linestyle=":" if kind == "copy" else "-",
+            )
             bar[0].set_gid(f"{prefix}{kind}-{number}")
         if name.endswith(COPY_RATE) and end and not far:
             axes.plot([end, end], [-0.6, y - 0.31], color=INK, linestyle=":", linewidth=1.5, zorder=0.5)
-        axes.text(edge - longest * 0.01 if far else end + longest * 0.01, y, text + " →" if far else text, ha="right" if far else "left",
-                  va="center", color=INK, bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 1.5})
+        axes.text(
+            edge - longest * 0.01 if far else end + longest * 0.01,
+            y,
+            text + " →" if far else text,
+            ha="right" if far else "left",
+            va="center",
+            color=INK,
+            bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 1.5},
+        )
     axes.set_yticks(range(len(lines)), [name for _, _, name, _ in lines])
     axes.set_ylim(len(lines) - 0.4, -0.7)
     axes.set_xlim(0, edge)
@@ -173,17 +230,29 @@ def described(parts):
     for title, lines, *_ in parts:
         last = [(name, rows[-1]) for *_, name, rows in lines]
         size = max(row["size"] for _, row in last)
-        values = [f"{name} {rate(row) if row['rate'] else row['skipped'] or 'too fast'}" for name, row in last if row["size"] == size]
+        values = [
+            f"{name} {rate(row) if row['rate'] else row['skipped'] or 'too fast'}"
+            for name, row in last
+            if row["size"] == size
+        ]
         yield f"{title}, at --size {size}: {', '.join(values)}."
 
 
 def with_text_and_dark(svg, program, parts):
     """The SVG with a title, a description, and the colours of a dark scheme, for who wants that."""
     known = sorted(DARK.items())
-    rules = "".join(f'[style*="{what}: {color}"] {{{what}: {dark} !important}} ' for color, dark in known for what in ("fill", "stroke")
-                    if f"{what}: {color}" in svg)
-    rules += "".join(f'[fill="{color}"] {{fill: {dark}}} ' for color, dark in known if f'fill="{color}"' in svg)
-    svg = svg.replace("</style>", f"</style>\n  <style>@media (prefers-color-scheme: dark) {{ {rules}}}</style>", 1)
+    rules = "".join(
+        f'[style*="{what}: {color}"] {{{what}: {dark} !important}} '
+        for color, dark in known
+        for what in ("fill", "stroke")
+        if f"{what}: {color}" in svg
+    )
+    rules += "".join(
+        f'[fill="{color}"] {{fill: {dark}}} ' for color, dark in known if f'fill="{color}"' in svg
+    )
+    svg = svg.replace(
+        "</style>", f"</style>\n  <style>@media (prefers-color-scheme: dark) {{ {rules}}}</style>", 1
+    )
     words = f"<title>{topic(program)}: rate of each rung</title>\n <desc>{html.escape(' '.join(described(parts)))}</desc>\n"
     return re.sub(r"<svg ([^>]*)>\n", rf'<svg role="img" \1>\n ' + words.replace("\\", r"\\"), svg, count=1)
 
@@ -191,21 +260,54 @@ def with_text_and_dark(svg, program, parts):
 def draw(program, rows):
     """The plot of a program, as SVG: a panel a data set, one above the other."""
     # Text is text, laid out for the widest of these fonts; and the file is the same every time.
-    matplotlib.rcParams.update({
-        "svg.fonttype": "none", "svg.hashsalt": program, "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "Helvetica"],
-        "font.size": 9, "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": "#888888",
-        "axes.labelcolor": INK, "text.color": INK, "xtick.color": INK, "ytick.color": INK, "axes.grid": True,
-        "grid.color": GRID, "grid.linewidth": 0.6, "axes.axisbelow": True, "hatch.linewidth": 0.6})
+    matplotlib.rcParams.update(
+        {
+            "svg.fonttype": "none",
+            "svg.hashsalt": program,
+            "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "Helvetica"],
+            "font.size": 9,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.edgecolor": "#888888",
+            "axes.labelcolor": INK,
+            "text.color": INK,
+            "xtick.color": INK,
+            "ytick.color": INK,
+            "axes.grid": True,
+            "grid.color": GRID,
+            "grid.linewidth": 0.6,
+            "axes.axisbelow": True,
+            "hatch.linewidth": 0.6,
+        }
+    )
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # not every machine has all of them
     parts = []
     for data, panel in panels(rows):
         lines = lines_of(panel)
         longest = 0.0085 * max(len(name) for _, _, name, _ in lines)
         if len({row["size"] for row in panel}) > 1:
-            parts.append((topic(program) + (f": {data}" if data else ""), lines, draw_lines, max(3.0, 0.19 * len(lines) + 0.6), 0.09, 0.85 - longest))
+            parts.append(
+                (
+                    topic(program) + (f": {data}" if data else ""),
+                    lines,
+                    draw_lines,
+                    max(3.0, 0.19 * len(lines) + 0.6),
+                    0.09,
+                    0.85 - longest,
+                )
+            )
         else:
             left = max(0.12, 0.02 + longest)
-            parts.append((f"{topic(program)}: {work(panel[0])}", lines, draw_bars, 0.28 * len(lines) + 0.2, left, 0.97 - left))
+            parts.append(
+                (
+                    f"{topic(program)}: {work(panel[0])}",
+                    lines,
+                    draw_bars,
+                    0.28 * len(lines) + 0.2,
+                    left,
+                    0.97 - left,
+                )
+            )
     total = sum(part[3] + 0.9 for part in parts)
     figure = pyplot.figure(figsize=(8, total))
     top = total

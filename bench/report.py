@@ -12,13 +12,33 @@ import re
 import subprocess
 import sys
 
-from results import (RESULTS, ROOT, duration, ends, groups, load, order, origin, plot, plot_path, rate, run, share, shown, slug, times, topic,
-                     write)
+from results import (
+    RESULTS,
+    ROOT,
+    duration,
+    ends,
+    groups,
+    load,
+    order,
+    origin,
+    plot,
+    plot_path,
+    rate,
+    run,
+    share,
+    shown,
+    slug,
+    times,
+    topic,
+    write,
+)
 
 RECORDED = "nvidia-h200"
-COPY_RATE = ("The copy rate is that of a copy, or of another part of the work that cannot be left out, measured in the same run; of several the "
-             "slowest. Reads alone are faster than a copy, and a kernel that does several steps for each read moves less, so more than 100 % "
-             "of the copy rate is possible.")
+COPY_RATE = (
+    "The copy rate is that of a copy, or of another part of the work that cannot be left out, measured in the same run; of several the "
+    "slowest. Reads alone are faster than a copy, and a kernel that does several steps for each read moves less, so more than 100 % "
+    "of the copy rate is possible."
+)
 
 
 def table(rows):
@@ -27,18 +47,38 @@ def table(rows):
     shares = any(row["of_copy_rate"] is not None for row in rows)  # not on the CPU back end
     *_, copy = ends(rows)
     errors = [key for key in ("max_error", "rms_error") if any(row[key] is not None for row in rows)]
-    head = ["#", "name", "what is new", "median", "min", "max", *(["cold"] if cold else []), "rate", *(["of copy rate"] if shares else []),
-            "× book", "× library", "verified", *(key.replace("_", " ").replace("rms", "RMS") for key in errors)]
+    head = [
+        "#",
+        "name",
+        "what is new",
+        "median",
+        "min",
+        "max",
+        *(["cold"] if cold else []),
+        "rate",
+        *(["of copy rate"] if shares else []),
+        "× book",
+        "× library",
+        "verified",
+        *(key.replace("_", " ").replace("rms", "RMS") for key in errors),
+    ]
     body = []
     for row in rows:
-        kind = {"rung": str(row["number"]), "library": "library", "copy": "copy rate" if row is copy else "other rate"}[row["kind"]]
+        kind = {
+            "rung": str(row["number"]),
+            "library": "library",
+            "copy": "copy rate" if row is copy else "other rate",
+        }[row["kind"]]
         cells = [kind, row["name"], row["idea"]]
         if row["median_ms"] is None:
             body.append(cells + [row["skipped"] or "–"] + [""] * (len(head) - 4))
             continue
         cells += [duration(row[k]) for k in ("median_ms", "min_ms", "max_ms")]
         cells += [duration(row["cold_ms"]) if row["cold_ms"] else "–"] if cold else []
-        cells += [rate(row), *([share(None if kind == "other rate" else row["of_copy_rate"])] if shares else [])]
+        cells += [
+            rate(row),
+            *([share(None if kind == "other rate" else row["of_copy_rate"])] if shares else []),
+        ]
         cells += [times(row["times_book"]), times(row["times_library"]), "yes" if row["verified"] else "–"]
         cells += ["–" if row[key] is None else f"{row[key]:.2g}" for key in errors]
         body.append(cells)
@@ -47,6 +87,7 @@ def table(rows):
 
 def conditions(device, blocks):
     """The line above a table: what these were measured with. What differs between programs is all named."""
+
     def all_of(text):
         return " and ".join(sorted({text(block) for block in blocks} - {""}))
 
@@ -54,19 +95,37 @@ def conditions(device, blocks):
         speed = block["clocks"]
         if not speed:
             return ""
-        now = [f"{speed[when]['sm_mhz']:.0f}" for when in ("before", "after") if speed[when]["sm_mhz"] is not None]
-        return ", ".join(filter(None, [
-            f"SM clock at most {speed['sm_max_mhz']:.0f} MHz" if speed["sm_max_mhz"] else "",
-            f"{' and '.join(now)} MHz before and after" if len(blocks) == 1 and len(now) == 2 else "",
-            f"memory {speed['memory_max_mhz']:.0f} MHz" if speed["memory_max_mhz"] else "",
-            f"{speed['power_limit_w']:.0f} W" if speed["power_limit_w"] else ""]))
+        now = [
+            f"{speed[when]['sm_mhz']:.0f}"
+            for when in ("before", "after")
+            if speed[when]["sm_mhz"] is not None
+        ]
+        return ", ".join(
+            filter(
+                None,
+                [
+                    f"SM clock at most {speed['sm_max_mhz']:.0f} MHz" if speed["sm_max_mhz"] else "",
+                    f"{' and '.join(now)} MHz before and after" if len(blocks) == 1 and len(now) == 2 else "",
+                    f"memory {speed['memory_max_mhz']:.0f} MHz" if speed["memory_max_mhz"] else "",
+                    f"{speed['power_limit_w']:.0f} W" if speed["power_limit_w"] else "",
+                ],
+            )
+        )
 
     gpu = all_of(lambda b: b["toolkit"] or "")
-    parts = [device, all_of(lambda b: f"driver {b['driver']}" if b["driver"] else ""), f"CUDA {gpu}" if gpu else "",
-             "" if gpu else all_of(lambda b: b["compiler"] or ""), all_of(clock),
-             all_of(lambda b: f"{b['machine']['cores']} cores of {b['machine']['cpu']}"), all_of(lambda b: b["machine"]["os"]),
-             all_of(lambda b: b["date"][:10]),
-             all_of(lambda b: "commit " + (b["commit"] or "not known")[:12] + (" with changes" if b["dirty"] else ""))]
+    parts = [
+        device,
+        all_of(lambda b: f"driver {b['driver']}" if b["driver"] else ""),
+        f"CUDA {gpu}" if gpu else "",
+        "" if gpu else all_of(lambda b: b["compiler"] or ""),
+        all_of(clock),
+        all_of(lambda b: f"{b['machine']['cores']} cores of {b['machine']['cpu']}"),
+        all_of(lambda b: b["machine"]["os"]),
+        all_of(lambda b: b["date"][:10]),
+        all_of(
+            lambda b: "commit " + (b["commit"] or "not known")[:12] + (" with changes" if b["dirty"] else "")
+        ),
+    ]
     return "; ".join(filter(None, parts))
 
 
@@ -86,12 +145,33 @@ def performance(results):
             book, last, library, copy = ends(group)
             if not last:
                 continue
-            body.append([f"[{topic(program)}](../{program}.cu)", name + (" (in L2)" if last["in_l2"] else ""),
-                         duration(book["median_ms"]) if book else "–", f"{duration(last['median_ms'])}, {rate(last)}",
-                         times(last["times_book"]), f"{library['name']} {duration(library['median_ms'])}" if library else "–",
-                         times(last["times_library"]), f"{copy['name']} {rate(copy)}" if copy else "–", share(last["of_copy_rate"])])
-    head = ["topic", "work", "the book's kernel", "last rung", "× book", "fastest library", "× library", "copy rate", "of copy rate"]
-    return f"{conditions(device, programs.values())}.\n\n{COPY_RATE}\n\n{markdown(head, body)}" if body else ""
+            body.append(
+                [
+                    f"[{topic(program)}](../{program}.cu)",
+                    name + (" (in L2)" if last["in_l2"] else ""),
+                    duration(book["median_ms"]) if book else "–",
+                    f"{duration(last['median_ms'])}, {rate(last)}",
+                    times(last["times_book"]),
+                    f"{library['name']} {duration(library['median_ms'])}" if library else "–",
+                    times(last["times_library"]),
+                    f"{copy['name']} {rate(copy)}" if copy else "–",
+                    share(last["of_copy_rate"]),
+                ]
+            )
+    head = [
+        "topic",
+        "work",
+        "the book's kernel",
+        "last rung",
+        "× book",
+        "fastest library",
+        "× library",
+        "copy rate",
+        "of copy rate",
+    ]
+    return (
+        f"{conditions(device, programs.values())}.\n\n{COPY_RATE}\n\n{markdown(head, body)}" if body else ""
+    )
 
 
 def summary(results):
@@ -104,11 +184,28 @@ def summary(results):
         name, group = next(iter(groups(largest).items()))
         book, last, library, copy = ends(group)
         if last:
-            body.append([f"[{topic(program)}]({program}.cu)", name, duration(book["median_ms"]) if book else "–",
-                         duration(last["median_ms"]), times(last["times_book"]),
-                         f"{library['name']} {duration(library['median_ms'])}" if library else "–",
-                         rate(last), rate(copy) if copy else "–"])
-    head = ["topic", "work", "the book's kernel", "last rung", "× book", "fastest library", "rate of the last rung", "of a copy"]
+            body.append(
+                [
+                    f"[{topic(program)}]({program}.cu)",
+                    name,
+                    duration(book["median_ms"]) if book else "–",
+                    duration(last["median_ms"]),
+                    times(last["times_book"]),
+                    f"{library['name']} {duration(library['median_ms'])}" if library else "–",
+                    rate(last),
+                    rate(copy) if copy else "–",
+                ]
+            )
+    head = [
+        "topic",
+        "work",
+        "the book's kernel",
+        "last rung",
+        "× book",
+        "fastest library",
+        "rate of the last rung",
+        "of a copy",
+    ]
     return f"{results[RECORDED]['device']}:\n\n{markdown(head, body)}" if body else ""
 
 
@@ -117,8 +214,10 @@ def details(results):
     programs = results.get(RECORDED, {"programs": {}})["programs"]
     parts = [COPY_RATE] if programs else []
     for program, block in programs.items():
-        parts.append(f"### {topic(program)}\n\n[{program}](../{program}.cu); "
-                     f"{conditions(results[RECORDED]['device'], [block])}.")
+        parts.append(
+            f"### {topic(program)}\n\n[{program}](../{program}.cu); "
+            f"{conditions(results[RECORDED]['device'], [block])}."
+        )
         if plot(RECORDED, program, block["rows"]):
             path = os.path.relpath(plot_path(RECORDED, program), ROOT)
             parts.append(f"![{topic(program)}: rate of each rung](../{path})")
@@ -150,57 +249,98 @@ def scrolled(element, label, content, attributes=""):
 
 def inlined(svg, prefix, device):
     """An SVG for a page that has several: without its prolog, and with names that no other one has."""
-    svg = svg[svg.index("<svg"):]
+    svg = svg[svg.index("<svg") :]
     svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}-", svg)
     return svg.replace("</title>", f" on {html.escape(device)}</title>", 1)
 
 
 def html_table(name, rows, where):
     head, body = table(rows)
-    cells = "".join("<tr>" + "".join(f'<th scope="row">{html.escape(cell)}</th>' if i == 1 else f"<td>{html.escape(cell)}</td>"
-                                     for i, cell in enumerate(row)) + "</tr>\n" for row in body)
-    return scrolled("div", f"{where}: {name}", f"<table><caption>{html.escape(name)}</caption><thead><tr>"
-                    + "".join(f'<th scope="col">{cell}</th>' for cell in head) + f"</tr></thead><tbody>\n{cells}</tbody></table>", ' class="table"')
+    cells = "".join(
+        "<tr>"
+        + "".join(
+            f'<th scope="row">{html.escape(cell)}</th>' if i == 1 else f"<td>{html.escape(cell)}</td>"
+            for i, cell in enumerate(row)
+        )
+        + "</tr>\n"
+        for row in body
+    )
+    return scrolled(
+        "div",
+        f"{where}: {name}",
+        f"<table><caption>{html.escape(name)}</caption><thead><tr>"
+        + "".join(f'<th scope="col">{cell}</th>' for cell in head)
+        + f"</tr></thead><tbody>\n{cells}</tbody></table>",
+        ' class="table"',
+    )
 
 
 def page(results):
     """A page that needs no other file: a section a topic, in it every machine."""
     programs = sorted({program for found in results.values() for program in found["programs"]}, key=order)
-    parts = ["<h1>From the book's kernels to the limit of the hardware</h1>",
-             "<p>The median of at least 11 runs (fewer when one takes over 100 ms), each result verified before and after. "
-             "× book and × library: how many times as fast as the book's kernel and as the fastest library. "
-             f"{COPY_RATE}</p>",
-             '<nav aria-label="topics">' + " · ".join(f'<a href="#{slug(p)}">{topic(p)}</a>' for p in programs) + "</nav>"]
+    parts = [
+        "<h1>From the book's kernels to the limit of the hardware</h1>",
+        "<p>The median of at least 11 runs (fewer when one takes over 100 ms), each result verified before and after. "
+        "× book and × library: how many times as fast as the book's kernel and as the fastest library. "
+        f"{COPY_RATE}</p>",
+        '<nav aria-label="topics">'
+        + " · ".join(f'<a href="#{slug(p)}">{topic(p)}</a>' for p in programs)
+        + "</nav>",
+    ]
     for program in programs:
         parts.append(f'<section id="{slug(program)}"><h2>{topic(program)}</h2><p>{program}.cu</p>')
         for name, found in results.items():
             block = found["programs"].get(program)
             if not block:
                 continue
-            parts += [f"<h3>{html.escape(found['device'])}</h3>",
-                      f'<p class="machine">{html.escape(conditions("", [block]))}</p>']
+            parts += [
+                f"<h3>{html.escape(found['device'])}</h3>",
+                f'<p class="machine">{html.escape(conditions("", [block]))}</p>',
+            ]
             svg, where = plot(name, program, block["rows"]), f"{topic(program)} on {found['device']}"
             if svg:
-                parts.append(scrolled("figure", f"{where}: plot", inlined(svg, f"{name}-{slug(program)}", found["device"])))
+                parts.append(
+                    scrolled(
+                        "figure", f"{where}: plot", inlined(svg, f"{name}-{slug(program)}", found["device"])
+                    )
+                )
             largest = max(row["size"] for row in block["rows"])
             for rest in False, True:
-                tables = [html_table(work_name, rows, where) for work_name, rows in groups(block["rows"]).items()
-                          if (rows[0]["size"] != largest) == rest]
-                parts += ["<details><summary>smaller sizes</summary>", *tables, "</details>"] if rest and tables else tables
+                tables = [
+                    html_table(work_name, rows, where)
+                    for work_name, rows in groups(block["rows"]).items()
+                    if (rows[0]["size"] != largest) == rest
+                ]
+                parts += (
+                    ["<details><summary>smaller sizes</summary>", *tables, "</details>"]
+                    if rest and tables
+                    else tables
+                )
         parts.append("</section>")
-    return ('<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-            f"<title>Performance</title>\n<style>\n{STYLE}\n</style></head><body><main>\n" + "\n".join(parts) + "\n</main></body></html>\n")
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>Performance</title>\n<style>\n{STYLE}\n</style></head><body><main>\n"
+        + "\n".join(parts)
+        + "\n</main></body></html>\n"
+    )
 
 
 def find_matplotlib():
     """Whether it is there. Another python3 may stand in front of the distribution's, without its packages."""
     try:
         import matplotlib  # noqa: F401
+
         return True
     except ImportError:
         other = "/usr/bin/python3"
-        if os.path.realpath(sys.executable) != os.path.realpath(other) and os.access(other, os.X_OK) \
-                and subprocess.run([other, "-c", "import matplotlib"], stderr=subprocess.DEVNULL, check=False).returncode == 0:
+        if (
+            os.path.realpath(sys.executable) != os.path.realpath(other)
+            and os.access(other, os.X_OK)
+            and subprocess.run(
+                [other, "-c", "import matplotlib"], stderr=subprocess.DEVNULL, check=False
+            ).returncode
+            == 0
+        ):
             os.execv(other, [other, *sys.argv])
         return False
 
@@ -215,10 +355,15 @@ def main():
     if sys.argv[1:]:
         print(__doc__, file=sys.stderr)
         return 64
-    due = [(name, program, block["rows"]) for name, found in results.items() for program, block in found["programs"].items()
-           if not plot(name, program, block["rows"])]
+    due = [
+        (name, program, block["rows"])
+        for name, found in results.items()
+        for program, block in found["programs"].items()
+        if not plot(name, program, block["rows"])
+    ]
     if due and find_matplotlib():
         import plots
+
         for name, program, rows in due:
             write(plot_path(name, program), plots.draw(program, rows) + origin(rows))
     elif due:

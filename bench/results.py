@@ -38,6 +38,7 @@ def shown(path):
 
 # ---- files ----
 
+
 def slug(device):
     return re.sub(r"[^a-z0-9]+", "-", device.lower()).strip("-") or "device"
 
@@ -91,8 +92,11 @@ def check_writable():
 def save(name, found):
     """Writes the results of a device, a row a line so that differences can be read. Returns the path."""
     programs = {p: found["programs"][p] for p in sorted(found["programs"], key=order)}
-    text = json.dumps({**found, "programs": {p: {**b, "rows": f"rows of {p}"} for p, b in programs.items()}}, indent=2,
-                      ensure_ascii=False)
+    text = json.dumps(
+        {**found, "programs": {p: {**b, "rows": f"rows of {p}"} for p, b in programs.items()}},
+        indent=2,
+        ensure_ascii=False,
+    )
     for p, block in programs.items():
         rows = ",\n".join("        " + json.dumps(row, ensure_ascii=False) for row in block["rows"])
         text = text.replace(json.dumps(f"rows of {p}"), f"[\n{rows}\n      ]")
@@ -102,6 +106,7 @@ def save(name, found):
 
 
 # ---- in words ----
+
 
 def topic(program):
     return re.sub(r".*/|_ladder$", "", program)
@@ -146,9 +151,16 @@ def ends(rows):
     (kind "copy": a copy or another part of the work, timed alone; the slowest is the copy rate.)"""
     run = [row for row in rows if row["median_ms"]]
     rungs = [row for row in run if row["kind"] == "rung"]
-    return (next((row for row in rungs if row["number"] == 0), None), max(rungs, key=lambda row: row["number"], default=None),
-            min((row for row in run if row["kind"] == "library"), key=lambda row: row["median_ms"], default=None),
-            min((row for row in run if row["kind"] == "copy" and row["rate"]), key=lambda row: row["rate"], default=None))
+    return (
+        next((row for row in rungs if row["number"] == 0), None),
+        max(rungs, key=lambda row: row["number"], default=None),
+        min((row for row in run if row["kind"] == "library"), key=lambda row: row["median_ms"], default=None),
+        min(
+            (row for row in run if row["kind"] == "copy" and row["rate"]),
+            key=lambda row: row["rate"],
+            default=None,
+        ),
+    )
 
 
 def summary(rows):
@@ -159,11 +171,16 @@ def summary(rows):
             parts = [f"{last['number']} {last['name']} {duration(last['median_ms'])}, {rate(last)}"]
             parts += [f"{times(last['times_book'])} × book"] if book else []
             parts += [f"{times(last['times_library'])} × {library['name']}"] if library else []
-            parts += [f"{share(last['of_copy_rate'])} of the copy rate"] if last["of_copy_rate"] is not None else []
+            parts += (
+                [f"{share(last['of_copy_rate'])} of the copy rate"]
+                if last["of_copy_rate"] is not None
+                else []
+            )
             yield f"{name}: " + ", ".join(parts)
 
 
 # ---- plots ----
+
 
 def plot_path(name, program):
     return RESULTS / name / program.rpartition("/")[0] / f"{topic(program)}.svg"

@@ -27,8 +27,8 @@ from results import ROOT, Problem, check_writable, shown, slug, summary, work
 
 BIN = ROOT / (os.environ.get("BIN") or "bin")
 LIMIT = float(os.environ.get("TIME_LIMIT") or 600)
-MOVED = 0.03   # by more than this a row has moved, when
-LONG = 0.02    # it takes more than so many milliseconds
+MOVED = 0.03  # by more than this a row has moved, when
+LONG = 0.02  # it takes more than so many milliseconds
 INTERACTIVE = sys.stderr.isatty()
 
 
@@ -43,8 +43,16 @@ class Waived(Exception):
 def output(*command):
     """What a tool prints, or None where it is missing or fails."""
     try:
-        return subprocess.run(command, cwd=ROOT, text=True, check=True, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=60).stdout.strip("\n")
+        return subprocess.run(
+            command,
+            cwd=ROOT,
+            text=True,
+            check=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=60,
+        ).stdout.strip("\n")
     except (OSError, subprocess.SubprocessError):
         return None
 
@@ -74,6 +82,7 @@ def number(size):
 
 # ---- what is measured ----
 
+
 def machine():
     """The host, and the commit. "dirty": files differ from it, results aside; not known of a COMMIT that was given."""
     try:
@@ -89,11 +98,17 @@ def machine():
     given = os.environ.get("COMMIT")
     changed = None if given else output("git", "status", "--porcelain", "--", ".", ":!bench/results")
     return {
-        "machine": {"cpu": cpu, "cores": os.cpu_count(), "os": f"{system}, {platform.system()} {platform.release()}",
-                    "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")},
+        "machine": {
+            "cpu": cpu,
+            "cores": os.cpu_count(),
+            "os": f"{system}, {platform.system()} {platform.release()}",
+            "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
+        },
         "toolkit": release[1] if release else None,
         "compiler": (output(os.environ.get("CXX") or "g++", "--version") or "").partition("\n")[0] or None,
-        "commit": given or output("git", "rev-parse", "HEAD"), "dirty": None if changed is None else changed != ""}
+        "commit": given or output("git", "rev-parse", "HEAD"),
+        "dirty": None if changed is None else changed != "",
+    }
 
 
 def clocks():
@@ -115,7 +130,12 @@ def say(text):
 
 def progress(text):
     """On a terminal it is overwritten by what comes next."""
-    print(f"\r\033[K{text}" if INTERACTIVE else text, end="" if INTERACTIVE else "\n", file=sys.stderr, flush=True)
+    print(
+        f"\r\033[K{text}" if INTERACTIVE else text,
+        end="" if INTERACTIVE else "\n",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def execute(program, size, label):
@@ -123,8 +143,16 @@ def execute(program, size, label):
     command = [BIN / program, "--json", *(["--size", size] if size else [])]
     shown = f"{label} {program}{f' --size {size}' if size else ''}"
     # A session of its own: an interrupt reaches this script, which ends the program and whatever it started.
-    process = subprocess.Popen(command, cwd=ROOT, text=True, errors="replace", stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        text=True,
+        errors="replace",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
     start = time.monotonic()
     try:
         if not INTERACTIVE:
@@ -190,13 +218,25 @@ def measure(program, listed, label, about):
     rows = sorted((row for result in found for row in result.pop("rows")), key=lambda row: row["size"])
     then, now = before.get(device, {}), clocks().get(device, {})
     fixed, moving = ("sm_max_mhz", "memory_max_mhz", "power_limit_w"), ("sm_mhz", "memory_mhz")
-    speeds = {**{key: then[key] for key in fixed}, "before": {key: then[key] for key in moving},
-              "after": {key: now.get(key) for key in moving}} if then else None
+    speeds = (
+        {
+            **{key: then[key] for key in fixed},
+            "before": {key: then[key] for key in moving},
+            "after": {key: now.get(key) for key in moving},
+        }
+        if then
+        else None
+    )
     facts = {key: value for key, value in found[0].items() if key not in ("program", "device", "backend")}
-    return device, found[0]["backend"], {"date": date, **about, "driver": then.get("driver"), "clocks": speeds, **facts, "rows": rows}
+    return (
+        device,
+        found[0]["backend"],
+        {"date": date, **about, "driver": then.get("driver"), "clocks": speeds, **facts, "rows": rows},
+    )
 
 
 # ---- what was recorded ----
+
 
 def key(row):
     return row["size"], row["title"], row["data"], row["kind"], row["name"]
@@ -209,15 +249,21 @@ def compare(program, old, new):
     both = [(row, ms) for row, ms in both if max(ms, row["median_ms"]) > LONG]
     moved = [(row, ms) for row, ms in both if not abs(row["median_ms"] / ms - 1) <= MOVED]
     for row, ms in moved:
-        say(f"{program}: {work(row)}: {row['name']}: {row['median_ms']:.5g} ms, was {ms:.5g} "
-            f"({row['median_ms'] / ms - 1:+.1%})")
+        say(
+            f"{program}: {work(row)}: {row['name']}: {row['median_ms']:.5g} ms, was {ms:.5g} "
+            f"({row['median_ms'] / ms - 1:+.1%})"
+        )
     return len(both), len(moved)
 
 
 def record(results, device, back_end, program, block, known):
     """Adds the block to the device's results, or replaces the older one; drops programs that are gone."""
-    found = results.setdefault(slug(device), {"format": recorded.FORMAT, "device": device, "backend": back_end, "programs": {}})
-    found["programs"] = {name: b for name, b in [*found["programs"].items(), (program, block)] if name in known}
+    found = results.setdefault(
+        slug(device), {"format": recorded.FORMAT, "device": device, "backend": back_end, "programs": {}}
+    )
+    found["programs"] = {
+        name: b for name, b in [*found["programs"].items(), (program, block)] if name in known
+    }
     return recorded.save(slug(device), found)
 
 
@@ -245,7 +291,9 @@ def main(programs):
                 print(f"{program}: FAILED: {why}", file=sys.stderr, flush=True)
                 continue
             if comparing:
-                old = results.get(slug(device), {"programs": {}})["programs"].get(program, {"rows": []})["rows"]
+                old = results.get(slug(device), {"programs": {}})["programs"].get(program, {"rows": []})[
+                    "rows"
+                ]
                 here = compare(program, old, block["rows"])
                 rows, moved = rows + here[0], moved + here[1]
             else:
@@ -258,9 +306,13 @@ def main(programs):
         say("interrupted; what was measured before is kept")
     if comparing:
         say(f"{rows} rows over {LONG * 1000:g} µs compared, {moved} moved by more than {MOVED:.0%}")
-    drawn = not paths or subprocess.run([sys.executable, ROOT / "bench/report.py"], check=False).returncode == 0
-    say(f"{done} of {len(programs)} ladders measured, {failed} failed"
-        + "".join(f"; {shown(path)}" for path in sorted(paths)))
+    drawn = (
+        not paths or subprocess.run([sys.executable, ROOT / "bench/report.py"], check=False).returncode == 0
+    )
+    say(
+        f"{done} of {len(programs)} ladders measured, {failed} failed"
+        + "".join(f"; {shown(path)}" for path in sorted(paths))
+    )
     return 130 if interrupted else int(failed > 0 or not drawn or comparing and (moved > 0 or rows == 0))
 
 

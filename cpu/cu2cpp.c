@@ -71,8 +71,7 @@ static Text edit_text;
 
 // ---- errors and memory ----
 
-__attribute__((format(printf, 2, 3))) _Noreturn static void fail(int token, const char *format,
-                                                                 ...) {
+__attribute__((format(printf, 2, 3))) _Noreturn static void fail(int token, const char *format, ...) {
     if (tokens[token].file == 0)
         fputs(input_name, stderr);
     else // the name is a string in the linemarker
@@ -257,8 +256,7 @@ static void skip_symbol(int *kind) {
     } symbols[] = {{"<=>", OPERATOR}, {"<<=", OPERATOR}, {">>=", OPERATOR}, {"->", ARROW},
                    {"::", SCOPE},     {"<=", OPERATOR},  {">=", OPERATOR},  {"==", OPERATOR},
                    {"<%", '{'},       {"%>", '}'},       {"<:", '['},       {":>", ']'}};
-    const bool scope_follows =
-        ahead("<::") && source.data[at + 3] != ':' && source.data[at + 3] != '>';
+    const bool scope_follows = ahead("<::") && source.data[at + 3] != ':' && source.data[at + 3] != '>';
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++)
         if (ahead(symbols[i].text) && !(scope_follows && symbols[i].kind == '[')) {
             *kind = symbols[i].kind;
@@ -291,8 +289,7 @@ static void lex(void) {
             continue;
         }
         fresh_line = false;
-        if (isdigit((unsigned char)c) ||
-            (c == '.' && isdigit((unsigned char)source.data[at + 1]))) {
+        if (isdigit((unsigned char)c) || (c == '.' && isdigit((unsigned char)source.data[at + 1]))) {
             kind = NUMBER;
             skip_number();
         } else if (is_word_byte(c)) {
@@ -302,8 +299,7 @@ static void lex(void) {
             const size_t length = at - start;
             const char *word = source.data + start;
             if (source.data[at] == '"' && word[length - 1] == 'R' &&
-                (length == 1 || (length == 2 && strchr("LuU", *word)) ||
-                 strncmp(word, "u8R", length) == 0)) {
+                (length == 1 || (length == 2 && strchr("LuU", *word)) || strncmp(word, "u8R", length) == 0)) {
                 kind = STRING;
                 skip_raw_string();
             }
@@ -392,8 +388,7 @@ static int match_angles(int i, int limit, bool numbers) {
             i = tokens[i].match;
         } else if (kind(i) == '<') {
             const int n = run(i, 1); // << is a shift; < not after a name is a comparison
-            if (depth == 0 ||
-                (n == 1 && kind(i - 1) == IDENT && (numbers || kind(i + 1) != NUMBER)))
+            if (depth == 0 || (n == 1 && kind(i - 1) == IDENT && (numbers || kind(i + 1) != NUMBER)))
                 depth++;
             i += n - 1;
         } else if (kind(i) == '>' && --depth <= 0) {
@@ -431,8 +426,8 @@ static int skip_angles_back(int i) {
 
 // ---- edits ----
 
-__attribute__((format(printf, 3, 4))) static void edit(size_t position, size_t removed,
-                                                       const char *format, ...) {
+__attribute__((format(printf, 3, 4))) static void edit(size_t position, size_t removed, const char *format,
+                                                       ...) {
     va_list arguments, again;
     if ((edit_count & (edit_count - 1)) == 0) // full
         edits = grow(edits, edit_count ? 2 * edit_count : 1, sizeof *edits);
@@ -611,8 +606,7 @@ static void translate_launch(int open) {
         if (i > begin && tokens[i].start > end_of(i - 1))
             append(&name, " ", 1);
         const bool shown = kind(i) != STRING && kind(i) != CHARACTER && name.length < 200;
-        append(&name, shown ? source.data + tokens[i].start : "…",
-               shown ? tokens[i].length : strlen("…"));
+        append(&name, shown ? source.data + tokens[i].start : "…", shown ? tokens[i].length : strlen("…"));
         if (name.length > 200)
             break;
     }
@@ -879,16 +873,14 @@ static void translate_shared(int word, const Scope *scope) {
             if (scope->kind == 'n')
                 edit(behind, 0, " static const ::cuda_cpu::dynamic_array<cu_t_%s> %s{};", x, x);
             else
-                edit(behind, 0, " cu_t_%s *const %s = ::cuda_cpu::dynamic_shared<cu_t_%s>(\"%s\");",
-                     x, x, x, x);
+                edit(behind, 0, " cu_t_%s *const %s = ::cuda_cpu::dynamic_shared<cu_t_%s>(\"%s\");", x, x, x,
+                     x);
         } else if (alignment.length > 0) {
             edit(behind, 0, " struct cu_a_%s {%s cu_t_%s v; }; ", x, alignment.data, x);
-            edit(behind, 0,
-                 "cu_t_%s &%s = ::cuda_cpu::shared<cu_t_%s>([] {}, \"%s\", alignof(cu_a_%s));", x,
+            edit(behind, 0, "cu_t_%s &%s = ::cuda_cpu::shared<cu_t_%s>([] {}, \"%s\", alignof(cu_a_%s));", x,
                  x, x, x, x);
         } else {
-            edit(behind, 0, " cu_t_%s &%s = ::cuda_cpu::shared<cu_t_%s>([] {}, \"%s\");", x, x, x,
-                 x);
+            edit(behind, 0, " cu_t_%s &%s = ::cuda_cpu::shared<cu_t_%s>([] {}, \"%s\");", x, x, x, x);
         }
         i = d.end + 1;
     } while (kind(d.end) == ',');
@@ -991,8 +983,7 @@ static void translate(void) {
             s->start = i + 1;
         } else if (kind(i) == ':') { // end of a label: a new statement begins
             if (is_one_of(s->start, " public private protected case default ") ||
-                (s->kind == 'b' && i == s->start + 1 &&
-                 !is_one_of(s->start, " struct class union ")))
+                (s->kind == 'b' && i == s->start + 1 && !is_one_of(s->start, " struct class union ")))
                 s->start = i + 1;
         } else if (kind(i) == '<') {
             if (run(i, 1) >= 3 && !is(i - 1, "operator")) { // operator<<<T> is not a launch

@@ -17,7 +17,9 @@ import trees
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "backend(name): runs on that back end only, cpu or gpu")
-    config.addinivalue_line("markers", "xdist_group(name): with pytest-xdist these tests run one after the other")
+    config.addinivalue_line(
+        "markers", "xdist_group(name): with pytest-xdist these tests run one after the other"
+    )
     # Inputs differ from run to run; TEST_SEED=N repeats a run. pytest-xdist's workers inherit it.
     os.environ.setdefault("TEST_SEED", str(random.SystemRandom().randrange(1 << 31)))
     if hasattr(config, "workerinput") or config.option.help or config.option.version:
@@ -37,8 +39,10 @@ def pytest_terminal_summary(terminalreporter):
 
 def pytest_collection_modifyitems(config, items):
     """Deselects the tests of the other back end, which would not be skips worth reporting."""
+
     def fits(item):
         return all(mark.args[0] == helpers.backend() for mark in item.iter_markers("backend"))
+
     other = [item for item in items if not fits(item)]
     if other:
         config.hook.pytest_deselected(items=other)
@@ -49,13 +53,21 @@ def pytest_generate_tests(metafunc):
     """Parametrizes tests by the names of their arguments. `program`: every program that is built; `device_program`: those
     that use a device; `picture_program`: those that draw; `sound_program`, `sound_device_program`: without those that are
     wrong on purpose. `unit`: each case of each unit test program."""
-    kinds = {"program": lambda p: True, "device_program": lambda p: not p.host_only,
-             "picture_program": lambda p: p.picture, "sound_program": lambda p: not p.expect,
-             "sound_device_program": lambda p: not p.expect and not p.host_only}
+    kinds = {
+        "program": lambda p: True,
+        "device_program": lambda p: not p.host_only,
+        "picture_program": lambda p: p.picture,
+        "sound_program": lambda p: not p.expect,
+        "sound_device_program": lambda p: not p.expect and not p.host_only,
+    }
     for kind, wanted in kinds.items():
         if kind in metafunc.fixturenames:
             runs = {"run", "tmp_path", "default_run"} & set(metafunc.fixturenames)
-            metafunc.parametrize(kind, [with_devices(p) if runs else p for p in helpers.programs() if p.built and wanted(p)], ids=str)
+            metafunc.parametrize(
+                kind,
+                [with_devices(p) if runs else p for p in helpers.programs() if p.built and wanted(p)],
+                ids=str,
+            )
     if "unit" in metafunc.fixturenames:
         metafunc.parametrize("unit", unit_cases(), ids=" ".join)
 
@@ -63,7 +75,9 @@ def pytest_generate_tests(metafunc):
 def with_devices(program):
     """Skips a program that needs more devices than there are; test_chapter11 checks its message."""
     few = program.gpus > 1 and helpers.devices() < program.gpus
-    return pytest.param(program, marks=pytest.mark.skip(reason=f"needs {program.gpus} GPUs")) if few else program
+    return (
+        pytest.param(program, marks=pytest.mark.skip(reason=f"needs {program.gpus} GPUs")) if few else program
+    )
 
 
 @functools.lru_cache
@@ -101,6 +115,7 @@ def run(tmp_path):
 
     Runs the program in a temporary folder. If `status` is given, the exit status must equal it. A message of a sanitizer
     fails the test, unless sanitizers=False."""
+
     def run(program, *args, status=None, sanitizers=True, cwd=None, **more):
         result = helpers.execute(program, args, cwd or tmp_path, **more)
         if sanitizers:
@@ -108,6 +123,7 @@ def run(tmp_path):
         if status is not None:
             assert result.status == status, f"expected status {status}\n{result}"
         return result
+
     return run
 
 
@@ -128,27 +144,32 @@ def once(tmp_path_factory):
             if not kept.exists():
                 kept.write_bytes(pickle.dumps(function(folder)))
             return pickle.loads(kept.read_bytes())
+
     return once
 
 
 @pytest.fixture
 def default_run(once):
     """default_run("chapter09/hist_cpu") -> Result of the run without arguments. It takes long, so tests share one run."""
+
     def default_run(program):
         result = once(str(program), lambda folder: helpers.execute(program, [], folder))
         assert not helpers.SANITIZER.search(result.err), str(result)
         assert result.status == {p.name: p.status for p in helpers.programs()}[str(program)], str(result)
         return result
+
     return default_run
 
 
 @pytest.fixture
 def build():
     """build("chapter04/julia_gpu") -> Path of the program, after building it if it is out of date."""
+
     def build(target):
         status, output = helpers.make(target)
         assert status == 0, output
         return helpers.BIN / target
+
     return build
 
 
@@ -167,10 +188,12 @@ def programs():
 @pytest.fixture(scope="session")
 def built(once):
     """Three programs, built once from clean with four jobs. Nothing may be written here, since other processes use it too."""
+
     def build(folder):
         tree = trees.copy_sources(folder / "tree", trees.PROGRAMS)
         (tree / "first.log").write_text(trees.make(tree, "-j4"))
         return tree
+
     return once("built", build)
 
 

@@ -93,8 +93,13 @@ def random_floats(bits):
 def spheres(n=20, seed=1):
     """n rows of red, green, blue (0 to 1), x, y, z (-500 to 500) and radius (20 to 120), as float32."""
     rnd = random_floats(random_bits(seed))
-    return np.array([[rnd(1), rnd(1), rnd(1), rnd(1000) - 500, rnd(1000) - 500, rnd(1000) - 500, rnd(100) + 20]
-                     for _ in range(n)], np.float32)
+    return np.array(
+        [
+            [rnd(1), rnd(1), rnd(1), rnd(1000) - 500, rnd(1000) - 500, rnd(1000) - 500, rnd(100) + 20]
+            for _ in range(n)
+        ],
+        np.float32,
+    )
 
 
 def turned(spheres, ticks):
@@ -120,7 +125,7 @@ def ray(spheres, size):
         rows, columns = (np.flatnonzero(np.abs(axis - centre) <= radius) for centre in (y, x))
         if not rows.size or not columns.size:
             continue
-        part = np.s_[rows[0]:rows[-1] + 1, columns[0]:columns[-1] + 1]
+        part = np.s_[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
         dx, dy = axis[None, part[1]] - x, axis[part[0], None] - y
         square = radius * radius - dx * dx - dy * dy
         dz = np.sqrt(np.maximum(square, f(0)))
@@ -158,9 +163,11 @@ def colors(values):
     hue = (180 + (360 * lightness).astype(int)) % 360
     high = np.where(lightness <= 0.5, 2 * lightness, 1)
     low = 2 * lightness - high
+
     def component(turn):
         # Over the six sixths of the colour circle: rising, high, high, falling, low, low
         return low + (high - low) * np.interp((hue + turn) % 360, [0, 60, 180, 240, 360], [0, 1, 1, 0, 0])
+
     return (255 * np.stack([component(120), component(0), component(-120)], axis=-1)).astype(np.uint8)
 
 
@@ -168,8 +175,19 @@ def texture_modes(size):
     """A texture with the letter F, sampled from -1 to 2 in normalized coordinates: border and clamp in the lower quarters,
     wrap and mirror in the upper ones."""
     letter = ["........", "..#.....", "..#.....", "..###...", "..#.....", "..#####.", "........", "........"]
-    texels = np.array([[(20 * (x + 1), 255 if letter[y][x] == "#" else 40 + 20 * y, 255 if letter[y][x] == "#" else 160)
-                        for x in range(8)] for y in range(8)])
+    texels = np.array(
+        [
+            [
+                (
+                    20 * (x + 1),
+                    255 if letter[y][x] == "#" else 40 + 20 * y,
+                    255 if letter[y][x] == "#" else 160,
+                )
+                for x in range(8)
+            ]
+            for y in range(8)
+        ]
+    )
     pixel = np.arange(size)
     quarter = 2 * pixel // size
     texel = np.floor((3 * (2 * pixel + 1 - quarter * size) / size - 1) * 8).astype(int)
@@ -177,8 +195,12 @@ def texture_modes(size):
     for mode in range(4):
         own = np.ix_(quarter == mode // 2, quarter == mode % 2)
         y, x = texel[quarter == mode // 2], texel[quarter == mode % 2]
-        place = {0: lambda i: np.clip(i, 0, 7), 1: lambda i: np.clip(i, 0, 7), 2: lambda i: i % 8,
-                 3: lambda i: np.where(i // 8 % 2 == 0, i % 8, 7 - i % 8)}[mode]
+        place = {
+            0: lambda i: np.clip(i, 0, 7),
+            1: lambda i: np.clip(i, 0, 7),
+            2: lambda i: i % 8,
+            3: lambda i: np.where(i // 8 % 2 == 0, i % 8, 7 - i % 8),
+        }[mode]
         part = texels[np.ix_(place(y), place(x))]
         if mode == 0:
             part = np.where(((y < 0) | (y > 7))[:, None, None] | ((x < 0) | (x > 7))[None, :, None], 0, part)

@@ -32,7 +32,9 @@ TIMED = re.compile(r"( *(?:\d+|-)  .*?)(?: +(?:[\d.]+%?|-|nan|inf)){6,}  (yes|NO
 
 # Variables of the user's environment that would change the results, so the programs do not get them. The variables for the
 # number of devices and workers and for the schedule of the CPU back end are passed on: the tests hold with all their values.
-PRIVATE = re.compile(r"CUDA_CPU_GL$|CUDA_VISIBLE_DEVICES$|ARGP_HELP_FMT$|POSIXLY_CORRECT$|(WAYLAND_)?DISPLAY$|COLUMNS$")
+PRIVATE = re.compile(
+    r"CUDA_CPU_GL$|CUDA_VISIBLE_DEVICES$|ARGP_HELP_FMT$|POSIXLY_CORRECT$|(WAYLAND_)?DISPLAY$|COLUMNS$"
+)
 
 
 @functools.lru_cache
@@ -43,8 +45,9 @@ def devices():
 
 def make(*goals):
     """Runs make with the settings of the tests: BACKEND, SANITIZE and so on, from the environment."""
-    done = subprocess.run(["make", *goals], cwd=ROOT, text=True, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT)
+    done = subprocess.run(
+        ["make", *goals], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
     return done.returncode, done.stdout
 
 
@@ -78,6 +81,7 @@ def sanitized(name=""):
 @dataclasses.dataclass
 class Program:
     """A line of scripts/programs.sh."""
+
     name: str
     title: str
     book: str
@@ -146,22 +150,25 @@ class Program:
 @functools.lru_cache(maxsize=None)
 def gallery():
     """A dict from program to the file of its picture in docs/gallery and the arguments that draw it."""
-    listed = subprocess.run([ROOT / "scripts" / "gallery.sh", "--list"], cwd=ROOT, text=True, check=True,
-                            stdout=subprocess.PIPE).stdout
+    listed = subprocess.run(
+        [ROOT / "scripts" / "gallery.sh", "--list"], cwd=ROOT, text=True, check=True, stdout=subprocess.PIPE
+    ).stdout
     rows = (line.split("\t") for line in listed.splitlines())
     return {program: (ROOT / file, arguments.split()) for program, file, arguments in rows}
 
 
 @functools.lru_cache
 def programs():
-    listed = subprocess.run([ROOT / "scripts" / "programs.sh"], cwd=ROOT, text=True, check=True,
-                            stdout=subprocess.PIPE).stdout
+    listed = subprocess.run(
+        [ROOT / "scripts" / "programs.sh"], cwd=ROOT, text=True, check=True, stdout=subprocess.PIPE
+    ).stdout
     return [Program(*line.split("\t")) for line in listed.splitlines()]
 
 
 @dataclasses.dataclass
 class Result:
     """The result of a run: exit status (negative: the signal that ended it), stdout and stderr."""
+
     status: int
     out: str
     err: str
@@ -174,8 +181,12 @@ class Result:
     @property
     def lines(self):
         """The lines of stdout without measured values: numbers in lines with a time or a rate, and timelines."""
-        return [re.sub(r" *\d[\d.]*", " #", line) if MEASURED.search(line) else TIMED.sub(r"\1 \2", DRAWN.sub(r"\1", line))
-                for line in self.out.splitlines()]
+        return [
+            re.sub(r" *\d[\d.]*", " #", line)
+            if MEASURED.search(line)
+            else TIMED.sub(r"\1 \2", DRAWN.sub(r"\1", line))
+            for line in self.out.splitlines()
+        ]
 
     def __str__(self):
         return f"{self.command}\nstatus {self.status}\n--- stdout\n{self.out}--- stderr\n{self.err}"
@@ -203,9 +214,18 @@ def execute(program, args, cwd, env=None, timeout=None, limits=None, stdout=subp
             resource.setrlimit(which, (value, value))
 
     command = [str(path), *map(str, args)]
-    process = subprocess.Popen(command, cwd=cwd, env=environment(env), stdin=subprocess.DEVNULL,
-                               stdout=stdout, stderr=subprocess.PIPE, text=True, errors="replace",
-                               preexec_fn=before if limits else None, start_new_session=True)
+    process = subprocess.Popen(
+        command,
+        cwd=cwd,
+        env=environment(env),
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        preexec_fn=before if limits else None,
+        start_new_session=True,
+    )
     try:
         out, err = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -239,8 +259,10 @@ def compare(name, actual, expected, mean=0.0, worst=0, fraction=0.0):
         off = (difference.max(axis=2) > worst).mean()
         if difference.mean() <= mean and off <= fraction:
             return
-        why = (f"mean difference {difference.mean():.4f} (at most {mean}); {off:.3%} of the pixels are off by "
-               f"more than {worst} (at most {fraction:.3%}), the worst by {difference.max()}")
+        why = (
+            f"mean difference {difference.mean():.4f} (at most {mean}); {off:.3%} of the pixels are off by "
+            f"more than {worst} (at most {fraction:.3%}), the worst by {difference.max()}"
+        )
     else:
         difference = None
         why = f"shape {actual.shape}, expected {expected.shape}"

@@ -8,8 +8,12 @@ import pytest
 import helpers
 
 # On the CPU back end a lock must work with any schedule of the threads and any number of workers.
-ORDERS = [{"CUDA_CPU_WORKERS": workers, "CUDA_CPU_SCHEDULE": schedule}
-          for workers, schedule in itertools.product(["1", "2", "8"], ["forward", "reverse", "random:1", "random:2"])]
+ORDERS = [
+    {"CUDA_CPU_WORKERS": workers, "CUDA_CPU_SCHEDULE": schedule}
+    for workers, schedule in itertools.product(
+        ["1", "2", "8"], ["forward", "reverse", "random:1", "random:2"]
+    )
+]
 
 
 def orders():
@@ -23,7 +27,10 @@ def check_dot(result, size):
     for value, expected in got:
         assert float(expected) == float(f"{exact:.6g}")
         assert abs(float(value) - exact) <= 1e-4 * exact
-    assert re.findall(r"^With (a lock|atomicAdd\(\)): +[\d.]+ ms, [\d.]+ GB/s$", result.out, re.M) == ["a lock", "atomicAdd()"]
+    assert re.findall(r"^With (a lock|atomicAdd\(\)): +[\d.]+ ms, [\d.]+ GB/s$", result.out, re.M) == [
+        "a lock",
+        "atomicAdd()",
+    ]
 
 
 def test_dot(run, default_run, rng):
@@ -48,11 +55,30 @@ def found(result):
 
 @pytest.mark.parametrize("name", ["hashtable_cpu", "hashtable_gpu"])
 def test_hash_table(run, default_run, rng, name):
-    sizes = [None, 1, 2, 31, 32, 33, 1023, 1024, 1025, 60 * 256 - 1, 60 * 256, 60 * 256 + 1, rng.randint(10**5, 10**6)]
+    sizes = [
+        None,
+        1,
+        2,
+        31,
+        32,
+        33,
+        1023,
+        1024,
+        1025,
+        60 * 256 - 1,
+        60 * 256,
+        60 * 256 + 1,
+        rng.randint(10**5, 10**6),
+    ]
     for size in sizes:
-        result = run(f"appendix_a/{name}", "--size", size, "--seed", rng.randrange(10**6), status=0) if size \
+        result = (
+            run(f"appendix_a/{name}", "--size", size, "--seed", rng.randrange(10**6), status=0)
+            if size
             else default_run(f"appendix_a/{name}")
-        assert found(result) == (size or 26214400) and re.search(r"^Time to hash:  \d+\.\d ms\b", result.out, re.M)
+        )
+        assert found(result) == (size or 26214400) and re.search(
+            r"^Time to hash:  \d+\.\d ms\b", result.out, re.M
+        )
 
 
 def test_hash_table_always_ends(run, rng):
@@ -60,7 +86,10 @@ def test_hash_table_always_ends(run, rng):
     for blocks in 1, 60, 1000:
         for env in orders():
             size = rng.randint(1, 30000)
-            assert found(run("appendix_a/hashtable_gpu", "--size", size, "--blocks", blocks, status=0, env=env)) == size
+            assert (
+                found(run("appendix_a/hashtable_gpu", "--size", size, "--blocks", blocks, status=0, env=env))
+                == size
+            )
 
 
 @pytest.mark.parametrize("name", ["hashtable_cpu", "hashtable_gpu"])
@@ -68,14 +97,18 @@ def test_a_key_found_too_often_is_noticed(run, rng, name):
     """--inject-error changes the number of times that a key was found. tests/common/hashtable.cu tests the walk itself."""
     size = rng.randint(1, 5000)
     result = run(f"appendix_a/{name}", "--size", size, "--inject-error", status=1)
-    assert re.search(rf"^found\[{size // 2}\]: got \d+, expected 1$", result.err, re.M) and f"found: 1 of {size} differ" in result.err, \
-        str(result)
+    assert (
+        re.search(rf"^found\[{size // 2}\]: got \d+, expected 1$", result.err, re.M)
+        and f"found: 1 of {size} differ" in result.err
+    ), str(result)
 
 
 @pytest.mark.backend("cpu")
 def test_without_locks_one_worker_loses_nothing(run):
     """With one worker no entry is lost. The status is 1 all the same, because the kernel has a data race."""
-    result = run("appendix_a/hashtable_gpu", "--no-lock", "--size", 5000, status=1, env={"CUDA_CPU_WORKERS": "1"})
+    result = run(
+        "appendix_a/hashtable_gpu", "--no-lock", "--size", 5000, status=1, env={"CUDA_CPU_WORKERS": "1"}
+    )
     assert result.errors == ["nothing was lost, this time and on this device"] and found(result) == 5000
 
 

@@ -29,17 +29,45 @@ ROOT = helpers.ROOT
 LADDERS = [p for p in helpers.programs() if p.bench and p.built]
 ladder = pytest.mark.parametrize("ladder", LADDERS, ids=str)
 BROWSER = next(filter(None, map(shutil.which, ["chromium", "google-chrome", "chromium-browser"])), None)
-PLOTS = any(subprocess.run([python, "-c", "import matplotlib"], stderr=subprocess.DEVNULL).returncode == 0
-            for python in (sys.executable, "/usr/bin/python3") if os.path.exists(python))
+PLOTS = any(
+    subprocess.run([python, "-c", "import matplotlib"], stderr=subprocess.DEVNULL).returncode == 0
+    for python in (sys.executable, "/usr/bin/python3")
+    if os.path.exists(python)
+)
 # In CI what is missing is a mistake in setup.
 needs_plots = pytest.mark.skipif(not PLOTS and "CI" not in os.environ, reason="needs matplotlib")
 needs_browser = pytest.mark.skipif(not BROWSER and "CI" not in os.environ, reason="needs Chromium")
 AXE = "4.10.3"  # of axe-core, which looks for what keeps people out of a page
 
-ROW = {"size": int, "title": str, "data": (str, type(None)), "kind": str, "number": (int, type(None)), "name": str, "idea": str,
-       "skipped": (str, type(None)), "runs": int, "unit": str, "in_l2": bool, "verified": (bool, type(None)),
-       **dict.fromkeys(("median_ms", "min_ms", "max_ms", "cold_ms", "rate", "of_copy_rate", "times_book", "times_library", "max_error",
-                        "rms_error"), (int, float, type(None)))}
+ROW = {
+    "size": int,
+    "title": str,
+    "data": (str, type(None)),
+    "kind": str,
+    "number": (int, type(None)),
+    "name": str,
+    "idea": str,
+    "skipped": (str, type(None)),
+    "runs": int,
+    "unit": str,
+    "in_l2": bool,
+    "verified": (bool, type(None)),
+    **dict.fromkeys(
+        (
+            "median_ms",
+            "min_ms",
+            "max_ms",
+            "cold_ms",
+            "rate",
+            "of_copy_rate",
+            "times_book",
+            "times_library",
+            "max_error",
+            "rms_error",
+        ),
+        (int, float, type(None)),
+    ),
+}
 
 
 def is_row_sound(row):
@@ -64,9 +92,13 @@ def test_every_ladder_is_measured():
 def sizes_of(program, run):
     """Size 1, one that fills no warp, and a large odd one; where the work is the square of the size, one of a few tiles, and an
     odd one."""
-    [(low, high)] = [(int(low), int(high)) for name, low, high, _ in numeric_options(program, run) if name == "size"]
+    [(low, high)] = [
+        (int(low), int(high)) for name, low, high, _ in numeric_options(program, run) if name == "size"
+    ]
     large = 100003 if helpers.sanitized() else 1000003
-    return sorted({min(max(size, low), high) for size in ((1, 31, large) if high >= 1 << 24 else (1, 31, 132, 257))})
+    return sorted(
+        {min(max(size, low), high) for size in ((1, 31, large) if high >= 1 << 24 else (1, 31, 132, 257))}
+    )
 
 
 @ladder
@@ -90,7 +122,9 @@ def test_one_rung(ladder, run):
     assert sorted(names) == list(range(len(names)))
     for number, expected in names.items():
         rows = json.loads(run(ladder, "--size", small, "--kernel", number, "--json", status=0).out)["rows"]
-        assert [(row["number"], row["name"]) for row in rows if row["kind"] == "rung"] == [(number, name) for name in expected]
+        assert [(row["number"], row["name"]) for row in rows if row["kind"] == "rung"] == [
+            (number, name) for name in expected
+        ]
         assert not [row for row in rows if row["kind"] == "library"]
     result = run(ladder, "--size", small, "--kernel", 99)
     one_line(result, 64)
@@ -102,51 +136,122 @@ def test_every_rung_is_checked(ladder, run):
     """An error in the result fails the program, whichever rung computed it, and none of them has a time then."""
     result = run(ladder, *ladder.small, "--inject-error", "--json", status=1)
     rows = json.loads(result.out)["rows"]
-    assert all(row["verified"] is False and row["median_ms"] is None for row in rows if row["kind"] != "copy" and not row["skipped"])
+    assert all(
+        row["verified"] is False and row["median_ms"] is None
+        for row in rows
+        if row["kind"] != "copy" and not row["skipped"]
+    )
 
 
 # ---- The runner
 
 
-def rows_of(size, data=(None,), rungs=("book", "shuffles", "one launch"), libraries=("CUB",), slow=1.0, sm90=(), in_l2=False):
+def rows_of(
+    size,
+    data=(None,),
+    rungs=("book", "shuffles", "one launch"),
+    libraries=("CUB",),
+    slow=1.0,
+    sm90=(),
+    in_l2=False,
+):
     """The rows that a ladder might print: rung i moves 100 (i + 1) GB/s, the fastest library 250, the copy 400."""
     rows = []
     for which in data:
         kinds = [("rung", i, name, 100 * (i + 1)) for i, name in enumerate(rungs)]
-        kinds += [("library", None, name, 250 - 10 * i) for i, name in enumerate(libraries)] + [("copy", None, "copy", 400)]
+        kinds += [("library", None, name, 250 - 10 * i) for i, name in enumerate(libraries)] + [
+            ("copy", None, "copy", 400)
+        ]
         for kind, number, name, rate in kinds:
             rate, same = rate / slow, kind != "copy"
             ms = size * 4 / rate / 1e6
-            row = {"size": size, "title": f"{size} floats", "data": which, "kind": kind, "number": number, "name": name, "idea": f"idea of {name}",
-                   "skipped": None, "runs": 11, "median_ms": ms, "min_ms": ms * 0.99, "max_ms": ms * 1.02, "cold_ms": ms * 2 if in_l2 else None,
-                   "in_l2": in_l2, "rate": rate, "unit": "GB/s", "of_copy_rate": rate * slow / 400, "times_book": rate * slow / 100 if same else None,
-                   "times_library": rate * slow / 250 if same and libraries else None, "verified": True if same else None,
-                   "max_error": None, "rms_error": None}
+            row = {
+                "size": size,
+                "title": f"{size} floats",
+                "data": which,
+                "kind": kind,
+                "number": number,
+                "name": name,
+                "idea": f"idea of {name}",
+                "skipped": None,
+                "runs": 11,
+                "median_ms": ms,
+                "min_ms": ms * 0.99,
+                "max_ms": ms * 1.02,
+                "cold_ms": ms * 2 if in_l2 else None,
+                "in_l2": in_l2,
+                "rate": rate,
+                "unit": "GB/s",
+                "of_copy_rate": rate * slow / 400,
+                "times_book": rate * slow / 100 if same else None,
+                "times_library": rate * slow / 250 if same and libraries else None,
+                "verified": True if same else None,
+                "max_error": None,
+                "rms_error": None,
+            }
             if name in sm90:
-                row.update(dict.fromkeys(("median_ms", "min_ms", "max_ms", "cold_ms", "rate", "of_copy_rate", "times_book", "times_library", "verified")),
-                           skipped="needs sm_90", runs=0)
+                row.update(
+                    dict.fromkeys(
+                        (
+                            "median_ms",
+                            "min_ms",
+                            "max_ms",
+                            "cold_ms",
+                            "rate",
+                            "of_copy_rate",
+                            "times_book",
+                            "times_library",
+                            "verified",
+                        )
+                    ),
+                    skipped="needs sm_90",
+                    runs=0,
+                )
             rows.append(row)
     return rows
 
 
 def printed(rows, device="Some GPU 3000", backend="gpu"):
-    return json.dumps({"program": "x", "device": device, "backend": backend, "compute_capability": "9.0", "multiprocessors": 2, "l2_bytes": 1,
-                       "memory_bytes": 2, "cuda_driver": 13000, "cuda_runtime": 13000, "seed": 1, "rows": rows})
+    return json.dumps(
+        {
+            "program": "x",
+            "device": device,
+            "backend": backend,
+            "compute_capability": "9.0",
+            "multiprocessors": 2,
+            "l2_bytes": 1,
+            "memory_bytes": 2,
+            "cuda_driver": 13000,
+            "cuda_runtime": 13000,
+            "seed": 1,
+            "rows": rows,
+        }
+    )
 
 
 @dataclasses.dataclass
 class Bench:
     """A copy of the tree with ladders that are scripts."""
+
     tree: pathlib.Path
 
     def add(self, name, sizes="1M 4M", script=None, device="Some GPU 3000", **more):
         """A ladder that prints rows_of() its --size, or does what the script says."""
-        text = (ROOT / "chapter03/hello_world.cu").read_text().replace("hello_world", name).replace("chapter03", "chapter05")
-        text = text.replace("Book:    3.2.1", "Book:    5.3").replace(" */\n", f' * Bench:   {sizes}\n */\n#include "../common/bench.h"\n', 1)
+        text = (
+            (ROOT / "chapter03/hello_world.cu")
+            .read_text()
+            .replace("hello_world", name)
+            .replace("chapter03", "chapter05")
+        )
+        text = text.replace("Book:    3.2.1", "Book:    5.3").replace(
+            " */\n", f' * Bench:   {sizes}\n */\n#include "../common/bench.h"\n', 1
+        )
         (self.tree / f"chapter05/{name}.cu").write_text(text)
         folder = self.tree / "bin/chapter05"
         for size in (None, *sizes.split()):
-            number = int(size.rstrip("KMG")) << {"K": 10, "M": 20, "G": 30}.get(size[-1], 0) if size else 1 << 21
+            number = (
+                int(size.rstrip("KMG")) << {"K": 10, "M": 20, "G": 30}.get(size[-1], 0) if size else 1 << 21
+            )
             folder.mkdir(parents=True, exist_ok=True)
             (folder / f"{name}.{size or 'default'}").write_text(printed(rows_of(number, **more), device))
         stand_in(folder, name, script or f'echo "$*" >>{folder}/{name}.log; exec cat "$0.${{3:-default}}"')
@@ -154,26 +259,49 @@ class Bench:
     def environment(self, **more):
         env = {k: v for k, v in helpers.environment().items() if not k.startswith(("MAKE", "MFLAGS"))}
         env.update({"BIN": "bin", "BACKEND": "gpu", "PATH": f"{self.tree}/tools:{env['PATH']}", **more})
-        return {k: v for k, v in env.items() if v is not None and k not in {"SIZES", "TIME_LIMIT", "COMPARE", "RESULTS", "COMMIT"} - set(more)}
+        return {
+            k: v
+            for k, v in env.items()
+            if v is not None and k not in {"SIZES", "TIME_LIMIT", "COMPARE", "RESULTS", "COMMIT"} - set(more)
+        }
 
     def run(self, *programs, status=0, limits=None, **env):
         def before():
             for which, value in (limits or {}).items():
                 resource.setrlimit(which, (value, value))
-        done = subprocess.run([sys.executable, "bench/run.py", *(f"chapter05/{p}" for p in programs)], cwd=self.tree, text=True,
-                              env=self.environment(**env), stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, preexec_fn=before)
+
+        done = subprocess.run(
+            [sys.executable, "bench/run.py", *(f"chapter05/{p}" for p in programs)],
+            cwd=self.tree,
+            text=True,
+            env=self.environment(**env),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            timeout=120,
+            preexec_fn=before,
+        )
         result = helpers.Result(done.returncode, done.stdout, done.stderr, "run.py")
         assert done.returncode == status, str(result)
         return result
 
     def report(self, *arguments):
-        done = subprocess.run([sys.executable, "bench/report.py", *arguments], cwd=self.tree, text=True, env=self.environment(),
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
+        done = subprocess.run(
+            [sys.executable, "bench/report.py", *arguments],
+            cwd=self.tree,
+            text=True,
+            env=self.environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=120,
+        )
         assert done.returncode == 0, done.stdout
         return done.stdout
 
     def arguments(self, name):
-        return [line.removeprefix("--json").split() for line in (self.tree / f"bin/chapter05/{name}.log").read_text().splitlines()]
+        return [
+            line.removeprefix("--json").split()
+            for line in (self.tree / f"bin/chapter05/{name}.log").read_text().splitlines()
+        ]
 
     def recorded(self, device="some-gpu-3000"):
         return json.loads((self.tree / f"bench/results/{device}.json").read_text())
@@ -191,9 +319,13 @@ def bench(tmp_path):
     tree = copy_sources(tmp_path / "tree", [])
     shutil.rmtree(tree / "bench/results", ignore_errors=True)
     (tree / "bench/report.html").unlink(missing_ok=True)
-    stand_in(tree / "tools", "nvidia-smi", """case $* in *--query-gpu=name,driver_version,*nounits*) ;; *) exit 1 ;; esac
+    stand_in(
+        tree / "tools",
+        "nvidia-smi",
+        """case $* in *--query-gpu=name,driver_version,*nounits*) ;; *) exit 1 ;; esac
 echo 'Other GPU, 1.2.3, 1, 2, 3, 4, 5'
-echo 'Some GPU 3000, 580.65.06, 1755, 2619, 1980, [N/A], 700.00'""")
+echo 'Some GPU 3000, 580.65.06, 1755, 2619, 1980, [N/A], 700.00'""",
+    )
     stand_in(tree / "tools", "nvcc", "echo 'Cuda compilation tools, release 13.0, V13.0.88'")
     return Bench(tree)
 
@@ -205,20 +337,45 @@ def times(rows):
 def test_real_ladders_are_recorded(tmp_path):
     """A real one on this back end: every fact is there, and the figures follow from each other."""
     results = tmp_path / "results"
-    env = helpers.environment({"BIN": str(helpers.BIN), "BACKEND": helpers.backend(), "RESULTS": str(results), "SIZES": "1000 4K", "COMMIT": "abc"})
-    done = subprocess.run([sys.executable, ROOT / "bench/run.py", "chapter05/add_ladder"], cwd=tmp_path, env=env, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
+    env = helpers.environment(
+        {
+            "BIN": str(helpers.BIN),
+            "BACKEND": helpers.backend(),
+            "RESULTS": str(results),
+            "SIZES": "1000 4K",
+            "COMMIT": "abc",
+        }
+    )
+    done = subprocess.run(
+        [sys.executable, ROOT / "bench/run.py", "chapter05/add_ladder"],
+        cwd=tmp_path,
+        env=env,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     [path] = results.glob("*.json")
     found = json.loads(path.read_text())
-    assert found["backend"] == helpers.backend() and path.stem == re.sub("[^a-z0-9]+", "-", found["device"].lower())
+    assert found["backend"] == helpers.backend() and path.stem == re.sub(
+        "[^a-z0-9]+", "-", found["device"].lower()
+    )
     block = found["programs"].pop("chapter05/add_ladder")
     assert not found["programs"]
     date = datetime.datetime.fromisoformat(block["date"])
     assert date.utcoffset() == datetime.timedelta(0)
     assert abs((datetime.datetime.now(datetime.timezone.utc) - date).total_seconds()) < 300
-    assert block["commit"] == "abc" and block["machine"]["cores"] == os.cpu_count() and block["machine"]["cpu"] and block["machine"]["os"]
-    assert abs(block["machine"]["memory_bytes"] / (os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")) - 1) < 1e-9
+    assert (
+        block["commit"] == "abc"
+        and block["machine"]["cores"] == os.cpu_count()
+        and block["machine"]["cpu"]
+        and block["machine"]["os"]
+    )
+    assert (
+        abs(block["machine"]["memory_bytes"] / (os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")) - 1)
+        < 1e-9
+    )
     if helpers.backend() == "cpu":
         assert block["toolkit"] is None and block["driver"] is None and block["clocks"] is None
     rows = block["rows"]
@@ -236,20 +393,28 @@ def test_real_ladders_are_recorded(tmp_path):
                 assert math.isclose(row["of_copy_rate"], row["rate"] / copy["rate"], rel_tol=1e-4)
             assert row["times_library"] is None
     assert "4096 ints: " in done.stdout and (tmp_path / "report.html").exists()
-    assert done.stderr.splitlines() == [f"[1/1] chapter05/add_ladder --size {size}" for size in ("1000", "4K")]  # and no \r in a file
+    assert done.stderr.splitlines() == [
+        f"[1/1] chapter05/add_ladder --size {size}" for size in ("1000", "4K")
+    ]  # and no \r in a file
     assert not list(results.glob(".*"))
 
 
-@pytest.mark.skipif(helpers.sanitized() or os.environ.get("DEBUG", "0") != "0", reason="the bench is for the optimised build")
+@pytest.mark.skipif(
+    helpers.sanitized() or os.environ.get("DEBUG", "0") != "0", reason="the bench is for the optimised build"
+)
 def test_make_bench(tmp_path):
     """The goal of the Makefile chooses, builds, and passes on what it was given."""
+
     def make(*arguments):
         return helpers.make("bench", "SIZES=64", f"RESULTS={tmp_path}/results", *arguments)
 
     status, output = make("TOPIC=add")
     assert status == 0 and "1 of 1 ladders measured, 0 failed" in output, output
-    for arguments, says in [("TOPIC=nonesuch", "TOPIC=nonesuch: must be of"), ("CHAPTER=03", "CHAPTER=03: has no ladder"),
-                            ("DEBUG=1", "without SANITIZE and DEBUG")]:
+    for arguments, says in [
+        ("TOPIC=nonesuch", "TOPIC=nonesuch: must be of"),
+        ("CHAPTER=03", "CHAPTER=03: has no ladder"),
+        ("DEBUG=1", "without SANITIZE and DEBUG"),
+    ]:
         status, output = make(arguments)
         assert status == 2 and len(output.splitlines()) == 1 and says in output, output
 
@@ -260,9 +425,20 @@ def test_facts_of_the_gpu(bench):
     found = bench.recorded()
     assert (found["device"], found["backend"]) == ("Some GPU 3000", "gpu")
     block = found["programs"]["chapter05/dot_ladder"]
-    assert (block["driver"], block["toolkit"], block["commit"], block["dirty"]) == ("580.65.06", "13.0.88", "cafe", None)
+    assert (block["driver"], block["toolkit"], block["commit"], block["dirty"]) == (
+        "580.65.06",
+        "13.0.88",
+        "cafe",
+        None,
+    )
     now = {"sm_mhz": 1755, "memory_mhz": 2619}
-    assert block["clocks"] == {"sm_max_mhz": 1980, "memory_max_mhz": None, "power_limit_w": 700, "before": now, "after": now}
+    assert block["clocks"] == {
+        "sm_max_mhz": 1980,
+        "memory_max_mhz": None,
+        "power_limit_w": 700,
+        "before": now,
+        "after": now,
+    }
     assert block["l2_bytes"] == 1 and block["seed"] == 1
     assert block["rows"] == rows_of(1 << 20) + rows_of(4 << 20)
     assert bench.arguments("dot_ladder") == [["--size", "1M"], ["--size", "4M"]]
@@ -270,17 +446,25 @@ def test_facts_of_the_gpu(bench):
 
 def test_commit_and_changes(bench):
     def git(*arguments):
-        subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@example.com", *arguments], cwd=bench.tree, check=True,
-                       stdout=subprocess.PIPE)
+        subprocess.run(
+            ["git", "-c", "user.name=t", "-c", "user.email=t@example.com", *arguments],
+            cwd=bench.tree,
+            check=True,
+            stdout=subprocess.PIPE,
+        )
+
     bench.add("dot_ladder", device="NVIDIA H200")  # whose results git does not ignore
     git("init", "-q")
     git("add", "-A")
     git("commit", "-qm", "x")
-    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=bench.tree, text=True, stdout=subprocess.PIPE).stdout.strip()
+    head = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=bench.tree, text=True, stdout=subprocess.PIPE
+    ).stdout.strip()
 
     def block():
         bench.run("dot_ladder")
         return bench.recorded("nvidia-h200")["programs"]["chapter05/dot_ladder"]
+
     assert (block()["commit"], block()["dirty"]) == (head, False)
     assert (block()["commit"], block()["dirty"]) == (head, False)  # what the bench writes is no change
     (bench.tree / "common/bench.h").write_text("")
@@ -312,30 +496,49 @@ def test_a_part_replaces_only_its_own_rows(bench):
     assert list(second) == ["chapter05/add_ladder", "chapter05/dot_ladder", "chapter05/scan_ladder"]
     assert second["chapter05/add_ladder"] == first["chapter05/add_ladder"]
     assert [second[p]["commit"] for p in second] == ["one", "two", "two"]
-    assert times(second["chapter05/dot_ladder"]["rows"]) == times(rows_of(1 << 20, slow=2.0) + rows_of(4 << 20, slow=2.0))
+    assert times(second["chapter05/dot_ladder"]["rows"]) == times(
+        rows_of(1 << 20, slow=2.0) + rows_of(4 << 20, slow=2.0)
+    )
     # The same on another device is another file
-    stand_in(bench.tree / "bin/chapter05", "dot_ladder", f"cat <<'END'\n{printed(rows_of(1 << 20), 'Other/GPU (2)')}\nEND")
+    stand_in(
+        bench.tree / "bin/chapter05",
+        "dot_ladder",
+        f"cat <<'END'\n{printed(rows_of(1 << 20), 'Other/GPU (2)')}\nEND",
+    )
     bench.run("dot_ladder")
-    assert list(bench.recorded("other-gpu-2")["programs"]) == ["chapter05/dot_ladder"] and bench.recorded()["programs"] == second
+    assert (
+        list(bench.recorded("other-gpu-2")["programs"]) == ["chapter05/dot_ladder"]
+        and bench.recorded()["programs"] == second
+    )
     assert bench.page.count("<section") == 3 and bench.page.count("<h3>") == 4
 
 
 WRONG = json.dumps({**json.loads(printed([])), "rows": [{**rows_of(1 << 20)[1], "verified": False}]})
 
 
-@pytest.mark.parametrize("script, says, status", [
-    ("echo 'dot_ladder: sum is wrong' >&2; exit 1", "FAILED: exit status 1: dot_ladder: sum is wrong", 1),
-    ("exit 64", "FAILED: exit status 64", 1),
-    ("kill -SEGV $$", "FAILED: ended by signal 11", 1),
-    ("echo '{}'", "FAILED: what it printed is not the JSON of a ladder", 1),
-    ("echo hello", "FAILED: what it printed is not the JSON of a ladder", 1),
-    (f"echo '{WRONG}'", "FAILED: shuffles is not verified", 1),
-    ('case $3 in 1M) exec cat "$0.1M" ;; esac; exit 1', "FAILED: exit status 1", 1),
-    ("sleep 60", "FAILED: ran longer than 0.5 s", 1),
-    ("echo 'dot_ladder: needs 2 GPUs, found 1' >&2; exit 2", "waived: dot_ladder: needs 2 GPUs, found 1", 0),
-    ("echo 'dot_ladder: out of memory: needs 9.00 GiB of device memory, 1.00 GiB are free' >&2; exit 1",
-     "waived: no size fits into the memory here", 0),
-])
+@pytest.mark.parametrize(
+    "script, says, status",
+    [
+        ("echo 'dot_ladder: sum is wrong' >&2; exit 1", "FAILED: exit status 1: dot_ladder: sum is wrong", 1),
+        ("exit 64", "FAILED: exit status 64", 1),
+        ("kill -SEGV $$", "FAILED: ended by signal 11", 1),
+        ("echo '{}'", "FAILED: what it printed is not the JSON of a ladder", 1),
+        ("echo hello", "FAILED: what it printed is not the JSON of a ladder", 1),
+        (f"echo '{WRONG}'", "FAILED: shuffles is not verified", 1),
+        ('case $3 in 1M) exec cat "$0.1M" ;; esac; exit 1', "FAILED: exit status 1", 1),
+        ("sleep 60", "FAILED: ran longer than 0.5 s", 1),
+        (
+            "echo 'dot_ladder: needs 2 GPUs, found 1' >&2; exit 2",
+            "waived: dot_ladder: needs 2 GPUs, found 1",
+            0,
+        ),
+        (
+            "echo 'dot_ladder: out of memory: needs 9.00 GiB of device memory, 1.00 GiB are free' >&2; exit 1",
+            "waived: no size fits into the memory here",
+            0,
+        ),
+    ],
+)
 def test_what_fails_is_not_recorded(bench, script, says, status):
     bench.add("add_ladder")
     bench.add("dot_ladder")
@@ -344,7 +547,9 @@ def test_what_fails_is_not_recorded(bench, script, says, status):
     stand_in(bench.tree / "bin/chapter05", "dot_ladder", script)
     result = bench.run("dot_ladder", "add_ladder", status=status, TIME_LIMIT="0.5")
     lines = result.out + result.err
-    assert f"chapter05/dot_ladder: {says}" in lines and f"1 of 2 ladders measured, {status} failed" in lines, str(result)
+    assert (
+        f"chapter05/dot_ladder: {says}" in lines and f"1 of 2 ladders measured, {status} failed" in lines
+    ), str(result)
     after = bench.recorded()["programs"]
     assert after["chapter05/dot_ladder"] == before and len(after["chapter05/add_ladder"]["rows"]) == 10
 
@@ -352,19 +557,42 @@ def test_what_fails_is_not_recorded(bench, script, says, status):
 def test_an_injected_error_is_not_recorded(tmp_path):
     """The same with a real program that finds its result wrong."""
     for program in LADDERS[:1]:
-        stand_in(tmp_path / "bin" / program.name.split("/")[0], program.base, f'exec {helpers.BIN / program.name} --inject-error "$@"')
-        env = helpers.environment({"BIN": str(tmp_path / "bin"), "BACKEND": helpers.backend(), "RESULTS": str(tmp_path / "results"), "SIZES": "64"})
-        done = subprocess.run([sys.executable, ROOT / "bench/run.py", program.name], cwd=tmp_path, env=env, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+        stand_in(
+            tmp_path / "bin" / program.name.split("/")[0],
+            program.base,
+            f'exec {helpers.BIN / program.name} --inject-error "$@"',
+        )
+        env = helpers.environment(
+            {
+                "BIN": str(tmp_path / "bin"),
+                "BACKEND": helpers.backend(),
+                "RESULTS": str(tmp_path / "results"),
+                "SIZES": "64",
+            }
+        )
+        done = subprocess.run(
+            [sys.executable, ROOT / "bench/run.py", program.name],
+            cwd=tmp_path,
+            env=env,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            timeout=120,
+        )
         assert done.returncode == 1 and f"{program.name}: FAILED: exit status 1: " in done.stderr
         assert list((tmp_path / "results").iterdir()) == []
 
 
 def test_a_size_that_does_not_fit_is_left_out(bench):
-    bench.add("dot_ladder", script='case $3 in 4M) echo "dot_ladder: out of memory: needs 9.00 GiB of device memory, 1.00 GiB are free" >&2; '
-                                   'exit 1 ;; esac; exec cat "$0.$3"')
+    bench.add(
+        "dot_ladder",
+        script='case $3 in 4M) echo "dot_ladder: out of memory: needs 9.00 GiB of device memory, 1.00 GiB are free" >&2; '
+        'exit 1 ;; esac; exec cat "$0.$3"',
+    )
     result = bench.run("dot_ladder")
-    assert "chapter05/dot_ladder --size 4M: left out, out of memory: needs 9.00 GiB" in result.out, str(result)
+    assert "chapter05/dot_ladder --size 4M: left out, out of memory: needs 9.00 GiB" in result.out, str(
+        result
+    )
     assert times(bench.recorded()["programs"]["chapter05/dot_ladder"]["rows"]) == times(rows_of(1 << 20))
 
 
@@ -372,7 +600,10 @@ def test_not_built(bench):
     bench.add("dot_ladder")
     (bench.tree / "bin/chapter05/dot_ladder").unlink()
     assert "chapter05/dot_ladder: waived: not built" in bench.run("dot_ladder").out
-    assert "chapter05/nonesuch: is no ladder; there are chapter05/dot_ladder" in bench.run("nonesuch", status=1).err
+    assert (
+        "chapter05/nonesuch: is no ladder; there are chapter05/dot_ladder"
+        in bench.run("nonesuch", status=1).err
+    )
 
 
 @pytest.mark.parametrize("results", ["/proc/results", "file/results"])
@@ -381,7 +612,12 @@ def test_results_that_can_not_be_written(bench, results):
     bench.add("dot_ladder")
     (bench.tree / "file").write_text("")
     result = bench.run("dot_ladder", status=1, RESULTS=results)
-    assert len(result.errors) == 1 and "cannot be written" in result.err and results in result.err and not result.out, str(result)
+    assert (
+        len(result.errors) == 1
+        and "cannot be written" in result.err
+        and results in result.err
+        and not result.out
+    ), str(result)
     assert not (bench.tree / "bin/chapter05/dot_ladder.log").exists()
 
 
@@ -393,7 +629,9 @@ def test_full_disk(bench):
     before = {path: path.read_bytes() for path in folder.rglob("*.*")}
     bench.add("dot_ladder", sizes="1M", slow=2.0)
     result = bench.run("dot_ladder", status=1, limits={resource.RLIMIT_FSIZE: 1000})
-    assert result.errors[1:] == ["bench: bench/results/some-gpu-3000.json: cannot be written: File too large"], str(result)
+    assert result.errors[1:] == [
+        "bench: bench/results/some-gpu-3000.json: cannot be written: File too large"
+    ], str(result)
     assert {path: path.read_bytes() for path in folder.rglob("*.*")} == before
 
 
@@ -404,15 +642,25 @@ def test_results_that_are_none(bench):
     for text in "{", "{}", "[]", '{"format": 1}', '{"format": 2}', '{"format": 3}':
         path.write_text(text)
         result = bench.run("dot_ladder", status=1)
-        assert len(result.errors) == 1 and "some-gpu-3000.json: no results (" in result.err and path.read_text() == text, str(result)
+        assert (
+            len(result.errors) == 1
+            and "some-gpu-3000.json: no results (" in result.err
+            and path.read_text() == text
+        ), str(result)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
 def test_interrupt_keeps_what_was_measured(bench, number):
     bench.add("add_ladder")
     bench.add("dot_ladder", script=f"sleep 60 & echo $! >{bench.tree}/pid; wait")
-    process = subprocess.Popen([sys.executable, "bench/run.py", "chapter05/add_ladder", "chapter05/dot_ladder"], cwd=bench.tree, text=True,
-                               env=bench.environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    process = subprocess.Popen(
+        [sys.executable, "bench/run.py", "chapter05/add_ladder", "chapter05/dot_ladder"],
+        cwd=bench.tree,
+        text=True,
+        env=bench.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
     pid = bench.tree / "pid"
     for _ in range(600):
         if pid.exists() and pid.read_text():
@@ -424,14 +672,21 @@ def test_interrupt_keeps_what_was_measured(bench, number):
     assert list(bench.recorded()["programs"]) == ["chapter05/add_ladder"] and "add" in bench.page
     time.sleep(0.1)
     status = pathlib.Path(f"/proc/{int(pid.read_text())}/stat")
-    assert not status.exists() or status.read_text().split()[2] == "Z", "what the ladder started is still running"
+    assert (
+        not status.exists() or status.read_text().split()[2] == "Z"
+    ), "what the ladder started is still running"
 
 
 def test_progress_on_a_terminal(bench):
     bench.add("dot_ladder", sizes="1M")
     main, side = os.openpty()
-    process = subprocess.Popen([sys.executable, "bench/run.py", "chapter05/dot_ladder"], cwd=bench.tree, env=bench.environment(),
-                               stdout=subprocess.DEVNULL, stderr=side)
+    process = subprocess.Popen(
+        [sys.executable, "bench/run.py", "chapter05/dot_ladder"],
+        cwd=bench.tree,
+        env=bench.environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=side,
+    )
     os.close(side)
     shown = b""
     try:
@@ -440,7 +695,11 @@ def test_progress_on_a_terminal(bench):
     except OSError:  # the other side is closed
         pass
     assert process.wait(60) == 0
-    assert shown.startswith(b"\r\033[K[1/1] chapter05/dot_ladder --size 1M  0 s") and shown.endswith(b"\r\033[K") and b"\n" not in shown
+    assert (
+        shown.startswith(b"\r\033[K[1/1] chapter05/dot_ladder --size 1M  0 s")
+        and shown.endswith(b"\r\033[K")
+        and b"\n" not in shown
+    )
 
 
 def test_comparison_with_what_was_recorded(bench):
@@ -456,8 +715,14 @@ def test_comparison_with_what_was_recorded(bench):
     for slow, change in (1.04, "+4.0%"), (0.96, "-4.0%"):
         bench.add("dot_ladder", sizes="1M 4M", slow=slow)
         result = bench.run("dot_ladder", status=1, COMPARE="1")
-        moved = re.findall(r"^chapter05/dot_ladder: (\d+) floats: (.*): \S+ ms, was \S+ \((.*)\)$", result.out, re.M)
-        assert len(moved) == 7 and {m[2] for m in moved} == {change} and ("1048576", "one launch", change) not in moved
+        moved = re.findall(
+            r"^chapter05/dot_ladder: (\d+) floats: (.*): \S+ ms, was \S+ \((.*)\)$", result.out, re.M
+        )
+        assert (
+            len(moved) == 7
+            and {m[2] for m in moved} == {change}
+            and ("1048576", "one launch", change) not in moved
+        )
         assert "7 rows over 20 µs compared, 7 moved" in result.out
     assert (bench.tree / "bench/results/some-gpu-3000.json").read_text() == before
 
@@ -471,23 +736,46 @@ SVG = "{http://www.w3.org/2000/svg}"
 def drawn(path):
     """The ids of what shows a rung, a library or a copy, and all texts of a plot."""
     tree = xml.etree.ElementTree.fromstring(path.read_text())
-    ids = [g.get("id") for g in tree.iter() if re.match(r"(p\d+-)?(rung|library|copy)-\d+$", g.get("id") or "")]
+    ids = [
+        g.get("id") for g in tree.iter() if re.match(r"(p\d+-)?(rung|library|copy)-\d+$", g.get("id") or "")
+    ]
     return ids, ["".join(text.itertext()).strip() for text in tree.iter(f"{SVG}text")]
 
 
 def bar_widths(path):
-    bars = re.findall(r'<g id="((?:p\d+-)?(?:rung|library|copy)-\d+)">\s*<path d="M (\S+) \S+\s*L (\S+) ', path.read_text())
+    bars = re.findall(
+        r'<g id="((?:p\d+-)?(?:rung|library|copy)-\d+)">\s*<path d="M (\S+) \S+\s*L (\S+) ', path.read_text()
+    )
     return {name: float(right) - float(left) for name, left, right in bars}
 
 
 @needs_plots
 def test_lines(bench):
-    bench.add("dot_ladder", sizes="1M 4M 50000000", rungs=["book", "shuffles", "clusters", "one launch"], libraries=["CUB", "cuBLAS <&>"], sm90=["clusters"])
+    bench.add(
+        "dot_ladder",
+        sizes="1M 4M 50000000",
+        rungs=["book", "shuffles", "clusters", "one launch"],
+        libraries=["CUB", "cuBLAS <&>"],
+        sm90=["clusters"],
+    )
     bench.run("dot_ladder")
     ids, texts = drawn(bench.plot("dot"))
     assert ids == ["rung-0", "rung-1", "rung-3", "library-0", "library-1", "copy-0"]
-    assert {"0 book", "1 shuffles", "2 clusters: needs sm_90", "3 one launch", "CUB", "cuBLAS <&>", "copy (copy rate)", "1M", "4M", "50·10⁶",
-            "GB/s, log scale", "floats (--size), log scale", "dot"} <= set(texts)
+    assert {
+        "0 book",
+        "1 shuffles",
+        "2 clusters: needs sm_90",
+        "3 one launch",
+        "CUB",
+        "cuBLAS <&>",
+        "copy (copy rate)",
+        "1M",
+        "4M",
+        "50·10⁶",
+        "GB/s, log scale",
+        "floats (--size), log scale",
+        "dot",
+    } <= set(texts)
     # A line has a point for each size; rates do not change with the size here, and the fastest is the highest.
     tree = xml.etree.ElementTree.fromstring(bench.plot("dot").read_text())
     heights = {}
@@ -498,9 +786,17 @@ def test_lines(bench):
             assert len(points) == 3 and len({y for _, y in points}) == 1
             heights[g.get("id")] = float(points[0][1])
             assert ("stroke-dasharray" in path.get("style")) == (not g.get("id").startswith("rung"))
-    assert heights["rung-0"] > heights["rung-1"] > heights["library-1"] > heights["library-0"] > heights["copy-0"]
+    assert (
+        heights["rung-0"]
+        > heights["rung-1"]
+        > heights["library-1"]
+        > heights["library-0"]
+        > heights["copy-0"]
+    )
     assert math.isclose(heights["rung-3"], heights["copy-0"])
-    assert math.isclose((heights["rung-0"] - heights["rung-1"]) * 2, heights["rung-0"] - heights["rung-3"], rel_tol=1e-4)
+    assert math.isclose(
+        (heights["rung-0"] - heights["rung-1"]) * 2, heights["rung-0"] - heights["rung-3"], rel_tol=1e-4
+    )
 
 
 @needs_plots
@@ -508,22 +804,51 @@ def test_panels_and_bars(bench):
     """Data sets have panels; one size, or other rungs at each size, are bars."""
     bench.add("histogram_ladder", data=["uniform", "skewed", "all equal"])
     bench.add("heat_ladder", sizes="1K 16K")
-    small, large = rows_of(1 << 10, rungs=["book", "fused", "graph"], libraries=[]), rows_of(1 << 14, rungs=["book", "fused", "blocking"], libraries=["x"], in_l2=True)
+    small, large = rows_of(1 << 10, rungs=["book", "fused", "graph"], libraries=[]), rows_of(
+        1 << 14, rungs=["book", "fused", "blocking"], libraries=["x"], in_l2=True
+    )
     for size, rows in ("1K", small), ("16K", large):
         (bench.tree / f"bin/chapter05/heat_ladder.{size}").write_text(printed(rows))
     bench.run("histogram_ladder", "heat_ladder")
     ids, texts = drawn(bench.plot("histogram"))
-    assert ids == [f"p{panel}-{kind}" for panel in range(3) for kind in ("rung-0", "rung-1", "rung-2", "library-0", "copy-0")]
-    assert {"histogram: uniform", "histogram: skewed", "histogram: all equal"} <= set(texts) and texts.count("2 one launch") == 3
+    assert ids == [
+        f"p{panel}-{kind}"
+        for panel in range(3)
+        for kind in ("rung-0", "rung-1", "rung-2", "library-0", "copy-0")
+    ]
+    assert {"histogram: uniform", "histogram: skewed", "histogram: all equal"} <= set(texts) and texts.count(
+        "2 one launch"
+    ) == 3
     ids, texts = drawn(bench.plot("heat"))
-    assert sorted(ids) == sorted(["p0-rung-0", "p0-rung-1", "p0-rung-2", "p0-copy-0", "p1-rung-0", "p1-rung-1", "p1-rung-2", "p1-library-0", "p1-copy-0"])
+    assert sorted(ids) == sorted(
+        [
+            "p0-rung-0",
+            "p0-rung-1",
+            "p0-rung-2",
+            "p0-copy-0",
+            "p1-rung-0",
+            "p1-rung-1",
+            "p1-rung-2",
+            "p1-library-0",
+            "p1-copy-0",
+        ]
+    )
     far = [{**row, "rate": row["rate"] * (100 if row["kind"] == "copy" else 1)} for row in small]
     (bench.tree / "bin/chapter05/heat_ladder.1K").write_text(printed(far))
     width = bar_widths(bench.plot("heat"))["p0-rung-2"]
     bench.run("heat_ladder")  # a copy that is far away leaves the bars their room
     assert drawn(bench.plot("heat"))[0] == ids and bar_widths(bench.plot("heat"))["p0-rung-2"] > width
     assert "40000 GB/s, 0.0102 µs →" in drawn(bench.plot("heat"))[1]
-    assert {"heat: 1024 floats", "heat: 16384 floats", "2 graph", "2 blocking", "x", "300 GB/s, 0.0137 µs", "copy (copy rate)", "GB/s"} <= set(texts)
+    assert {
+        "heat: 1024 floats",
+        "heat: 16384 floats",
+        "2 graph",
+        "2 blocking",
+        "x",
+        "300 GB/s, 0.0137 µs",
+        "copy (copy rate)",
+        "GB/s",
+    } <= set(texts)
 
 
 def with_rows(bench, name, rows):
@@ -537,8 +862,20 @@ def several_copies(size=1 << 20):
     """The rows of a ladder with three copies, two of them nearly as fast."""
     rows = rows_of(size, libraries=["CUB"])
     copy = rows.pop()
-    return rows + [{**copy, "name": name, "rate": rate, **{f"{which}_ms": copy["median_ms"] * 400 / rate for which in ("min", "median", "max")}}
-                   for name, rate in (("copies up", 400), ("copies down", 800), ("copies across", 810), ("kernels", 9000))]
+    return rows + [
+        {
+            **copy,
+            "name": name,
+            "rate": rate,
+            **{f"{which}_ms": copy["median_ms"] * 400 / rate for which in ("min", "median", "max")},
+        }
+        for name, rate in (
+            ("copies up", 400),
+            ("copies down", 800),
+            ("copies across", 810),
+            ("kernels", 9000),
+        )
+    ]
 
 
 def text_boxes(path):
@@ -550,23 +887,32 @@ def text_boxes(path):
             x, y = float(text.get("x")), float(text.get("y"))
         else:
             x, y = map(float, re.match(r"translate\((\S+) (\S+)\)", text.get("transform")).groups())
-        size, words = float(re.search(r"font(?:-size)?: ([\d.]+)px", text.get("style"))[1]), "".join(text.itertext())
+        size, words = float(re.search(r"font(?:-size)?: ([\d.]+)px", text.get("style"))[1]), "".join(
+            text.itertext()
+        )
         width = 0.5 * size * len(words)
-        x -= width * {"middle": 0.5, "end": 1}.get((re.search(r"text-anchor: (\w+)", text.get("style")) or [0, "start"])[1], 0)
+        x -= width * {"middle": 0.5, "end": 1}.get(
+            (re.search(r"text-anchor: (\w+)", text.get("style")) or [0, "start"])[1], 0
+        )
         yield words, x, x + width, y - 0.7 * size, y
 
 
 def overprints(path):
     """The pairs of texts that stand on each other."""
-    return [(a[0], b[0]) for a, b in itertools.combinations(text_boxes(path), 2)
-            if a[1] < b[2] and b[1] < a[2] and a[3] < b[4] and b[3] < a[4]]
+    return [
+        (a[0], b[0])
+        for a, b in itertools.combinations(text_boxes(path), 2)
+        if a[1] < b[2] and b[1] < a[2] and a[3] < b[4] and b[3] < a[4]
+    ]
 
 
 @needs_plots
 def test_no_text_stands_on_another(bench):
     with_rows(bench, "streams_ladder", several_copies())
     bench.run("streams_ladder")
-    assert {"copies up (copy rate)", "copies down", "copies across", "kernels"} <= set(drawn(bench.plot("streams"))[1])
+    assert {"copies up (copy rate)", "copies down", "copies across", "kernels"} <= set(
+        drawn(bench.plot("streams"))[1]
+    )
     plots = [bench.plot("streams"), *(ROOT / "bench/results").rglob("*.svg")]
     assert not [(path.stem, pair) for path in plots for pair in overprints(path)]
     doubled = bench.tree / "doubled.svg"
@@ -581,8 +927,20 @@ def test_a_line_that_ends_early_has_its_name_there(bench):
     for size in "4M", "16M":
         file = bench.tree / f"bin/chapter05/heat_ladder.{size}"
         found = json.loads(file.read_text())
-        found["rows"] = [{**row, "skipped": "needs a small plate", "rate": None, "median_ms": None, "min_ms": None, "max_ms": None,
-                          "verified": None} if row["name"] == "one launch" else row for row in found["rows"]]
+        found["rows"] = [
+            {
+                **row,
+                "skipped": "needs a small plate",
+                "rate": None,
+                "median_ms": None,
+                "min_ms": None,
+                "max_ms": None,
+                "verified": None,
+            }
+            if row["name"] == "one launch"
+            else row
+            for row in found["rows"]
+        ]
         file.write_text(json.dumps(found))
     bench.run("heat_ladder")
     tree = xml.etree.ElementTree.fromstring(bench.plot("heat").read_text())
@@ -591,13 +949,20 @@ def test_a_line_that_ends_early_has_its_name_there(bench):
     [box] = [box for box in text_boxes(bench.plot("heat")) if box[0] == "2 one launch"]
     assert 0 < box[1] - float(point.get("x")) < 10 and 0 < float(point.get("y")) - box[4] < 10
     color = re.search(r"stroke: (#\w+)", point.get("style"))[1]
-    drawn_so = [path.get("d") for path in tree.iter(f"{SVG}path") if f"stroke: {color}" in path.get("style", "")]
-    assert all(len(set(re.findall(r"[MLQ] (\S+)", d))) <= 1 or "C" in d or "z" in d for d in drawn_so), drawn_so
+    drawn_so = [
+        path.get("d") for path in tree.iter(f"{SVG}path") if f"stroke: {color}" in path.get("style", "")
+    ]
+    assert all(
+        len(set(re.findall(r"[MLQ] (\S+)", d))) <= 1 or "C" in d or "z" in d for d in drawn_so
+    ), drawn_so
 
 
 def luminance(color):
-    channels = [int(color[i:i + 2], 16) / 255 for i in (1, 3, 5)]
-    return sum(part * (v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4) for part, v in zip((0.2126, 0.7152, 0.0722), channels))
+    channels = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    return sum(
+        part * (v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4)
+        for part, v in zip((0.2126, 0.7152, 0.0722), channels)
+    )
 
 
 def contrast(a, b):
@@ -608,13 +973,20 @@ def contrast(a, b):
 
 def in_the_dark(svg):
     """color: what it becomes in a dark scheme."""
-    return dict(re.findall(r'\[style\*="(?:fill|stroke): (#\w+)"\] \{(?:fill|stroke): (#\w+) !important\}', svg))
+    return dict(
+        re.findall(r'\[style\*="(?:fill|stroke): (#\w+)"\] \{(?:fill|stroke): (#\w+) !important\}', svg)
+    )
 
 
 @needs_plots
 def test_contrast_of_the_plots(bench):
     """Each line and bar 3 to 1, each text 4.5 to 1, on a light and on a dark background; nothing stays white in the dark."""
-    bench.add("dot_ladder", rungs=[f"rung {i}" for i in range(10)], libraries=["CUB", "cuBLAS", "Thrust", "x"], sm90=["rung 3"])
+    bench.add(
+        "dot_ladder",
+        rungs=[f"rung {i}" for i in range(10)],
+        libraries=["CUB", "cuBLAS", "Thrust", "x"],
+        sm90=["rung 3"],
+    )
     with_rows(bench, "streams_ladder", several_copies())
     bench.run("dot_ladder", "streams_ladder")
     for path in (bench.plot("dot"), bench.plot("streams"), *(ROOT / "bench/results").rglob("*.svg")):
@@ -622,26 +994,40 @@ def test_contrast_of_the_plots(bench):
         dark, lines, texts = in_the_dark(svg), set(), set()
         for g in xml.etree.ElementTree.fromstring(svg).iter(f"{SVG}g"):
             if re.match(r"(p\d+-)?(rung|library|copy)-\d+$", g.get("id") or ""):
-                lines |= {color for part in g.iter() for color in re.findall(r"stroke: (#\w+)", part.get("style", ""))}
+                lines |= {
+                    color
+                    for part in g.iter()
+                    for color in re.findall(r"stroke: (#\w+)", part.get("style", ""))
+                }
             texts |= {re.search(r"fill: (#\w+)", part.get("style"))[1] for part in g.iter(f"{SVG}text")}
         paper = dark["#ffffff"]
         assert len(lines) > 2 and luminance(paper) < 0.05
-        assert ('fill="#ffffff"' in svg) == (f'[fill="#ffffff"] {{fill: {paper}}}' in svg)  # below the hatch of a bar
+        assert ('fill="#ffffff"' in svg) == (
+            f'[fill="#ffffff"] {{fill: {paper}}}' in svg
+        )  # below the hatch of a bar
         for colors, least in (lines, 3), (texts, 4.5):
             for color in colors:
                 assert contrast(color, "#ffffff") >= least, f"{path.stem}: {color}"
-                assert contrast(dark[color], paper) >= least, f"{path.stem}: {color} in the dark: {dark[color]}"
+                assert (
+                    contrast(dark[color], paper) >= least
+                ), f"{path.stem}: {color} in the dark: {dark[color]}"
 
 
 @needs_plots
 def test_a_plot_in_words(bench):
     """A title, and every figure of the largest size."""
-    bench.add("dot_ladder", libraries=["cuBLAS <&>"], rungs=["book", "a \\1 rung", "clusters"], sm90=["clusters"])
+    bench.add(
+        "dot_ladder", libraries=["cuBLAS <&>"], rungs=["book", "a \\1 rung", "clusters"], sm90=["clusters"]
+    )
     bench.run("dot_ladder")
     svg = xml.etree.ElementTree.fromstring(bench.plot("dot").read_text())
-    assert svg.get("role") == "img" and svg[0].tag == f"{SVG}title" and svg[0].text == "dot: rate of each rung"
-    assert svg[1].tag == f"{SVG}desc" and svg[1].text == ("dot, at --size 4194304: 0 book 100 GB/s, 1 a \\1 rung 200 GB/s, 2 clusters needs sm_90, "
-                                                          "cuBLAS <&> 250 GB/s, copy (copy rate) 400 GB/s.")
+    assert (
+        svg.get("role") == "img" and svg[0].tag == f"{SVG}title" and svg[0].text == "dot: rate of each rung"
+    )
+    assert svg[1].tag == f"{SVG}desc" and svg[1].text == (
+        "dot, at --size 4194304: 0 book 100 GB/s, 1 a \\1 rung 200 GB/s, 2 clusters needs sm_90, "
+        "cuBLAS <&> 250 GB/s, copy (copy rate) 400 GB/s."
+    )
 
 
 @pytest.mark.parametrize("copy", ["without a share", "without a time", "left out"])
@@ -649,13 +1035,15 @@ def test_without_a_copy_rate(bench, copy):
     """As on the CPU back end, where no rung is compared with a copy."""
     rows = [{**row, "of_copy_rate": None} for row in rows_of(1 << 20)]
     if copy == "without a time":
-        rows[-1].update(dict.fromkeys(("median_ms", "min_ms", "max_ms", "rate")), skipped="needs a GPU", runs=0)
+        rows[-1].update(
+            dict.fromkeys(("median_ms", "min_ms", "max_ms", "rate")), skipped="needs a GPU", runs=0
+        )
     with_rows(bench, "dot_ladder", rows[:-1] if copy == "left out" else rows)
     out = bench.run("dot_ladder").out
     assert "1048576 floats: 2 one launch 14.0 µs, 300 GB/s, 3.00 × book, 1.20 × CUB\n" in out
     [table] = unescaped(bench.page).iter("table")
     head, *body = [["".join(cell.itertext()) for cell in row] for row in table.iter("tr")]
-    assert "of copy rate" not in head and body[2][head.index("rate"):] == ["300 GB/s", "3.00", "1.20", "yes"]
+    assert "of copy rate" not in head and body[2][head.index("rate") :] == ["300 GB/s", "3.00", "1.20", "yes"]
     assert not PLOTS or "2 one launch" in drawn(bench.plot("dot"))[1]
 
 
@@ -710,14 +1098,61 @@ def test_the_page_is_whole(bench):
     assert len(used) > 10 and used <= set(ids)
     assert not re.search(r'(src|href)="(?!#)|@import|<script|url\((?!#)', bench.page), "it needs another file"
     assert len(list(page.iter(f"{SVG}svg"))) == 2
-    tables = {"".join(t.find("caption").itertext()): [["".join(cell.itertext()) for cell in row] for row in t.iter("tr")] for t in page.iter("table")}
-    assert set(tables) == {"1048576 floats", "4194304 floats", "16777216 floats", *(f"{n} floats, {d}" for n in (1 << 20, 4 << 20) for d in ("uniform", "skewed"))}
+    tables = {
+        "".join(t.find("caption").itertext()): [
+            ["".join(cell.itertext()) for cell in row] for row in t.iter("tr")
+        ]
+        for t in page.iter("table")
+    }
+    assert set(tables) == {
+        "1048576 floats",
+        "4194304 floats",
+        "16777216 floats",
+        *(f"{n} floats, {d}" for n in (1 << 20, 4 << 20) for d in ("uniform", "skewed")),
+    }
     head, *rows = tables["16777216 floats"]
-    assert head == ["#", "name", "what is new", "median", "min", "max", "cold", "rate", "of copy rate", "× book", "× library", "verified"]
-    assert rows[2] == ["2", "one launch", "idea of one launch", "224 µs", "221 µs", "228 µs", "447 µs", "300 GB/s", "75.0 %", "3.00", "1.20", "yes"]
-    assert rows[4][:2] == ["library", "cuBLAS <&>"] and rows[5][0] == "copy rate" and rows[5][-3:] == ["–", "–", "–"]
+    assert head == [
+        "#",
+        "name",
+        "what is new",
+        "median",
+        "min",
+        "max",
+        "cold",
+        "rate",
+        "of copy rate",
+        "× book",
+        "× library",
+        "verified",
+    ]
+    assert rows[2] == [
+        "2",
+        "one launch",
+        "idea of one launch",
+        "224 µs",
+        "221 µs",
+        "228 µs",
+        "447 µs",
+        "300 GB/s",
+        "75.0 %",
+        "3.00",
+        "1.20",
+        "yes",
+    ]
+    assert (
+        rows[4][:2] == ["library", "cuBLAS <&>"]
+        and rows[5][0] == "copy rate"
+        and rows[5][-3:] == ["–", "–", "–"]
+    )
     [line] = {"".join(p.itertext()) for p in page.iter("p") if p.get("class") == "machine"}
-    for fact in "driver 580.65.06", "CUDA 13.0.88", "1980 MHz", "1755 and 1755 MHz before and after", "700 W", str(datetime.datetime.now(datetime.timezone.utc).date()):
+    for fact in (
+        "driver 580.65.06",
+        "CUDA 13.0.88",
+        "1980 MHz",
+        "1755 and 1755 MHz before and after",
+        "700 W",
+        str(datetime.datetime.now(datetime.timezone.utc).date()),
+    ):
         assert fact in line, line
 
 
@@ -731,12 +1166,20 @@ def test_the_page_is_for_everybody(bench):
     page = unescaped(bench.page)
     assert len(list(page.iter("main"))) == 1
     assert {cell.get("scope") for cell in page.iter("th")} == {"col", "row"}
-    assert all([cell.get("scope") for cell in row.iter("th")] == ["row"] for body in page.iter("tbody") for row in body)
+    assert all(
+        [cell.get("scope") for cell in row.iter("th")] == ["row"]
+        for body in page.iter("tbody")
+        for row in body
+    )
     scrolled = [*page.iter("figure"), *(div for div in page.iter("div") if div.get("class") == "table")]
-    assert len(scrolled) == 2 + len(list(page.iter("table"))) and all(box.get("tabindex") == "0" and box.get("role") == "group" for box in scrolled)
+    assert len(scrolled) == 2 + len(list(page.iter("table"))) and all(
+        box.get("tabindex") == "0" and box.get("role") == "group" for box in scrolled
+    )
     labels = [box.get("aria-label") for box in scrolled]
     assert len(set(labels)) == len(labels) and "dot on Some GPU 3000: 4194304 floats" in labels
-    assert {svg[0].text for svg in page.iter(f"{SVG}svg")} == {f"{topic}: rate of each rung on Some GPU 3000" for topic in ("dot", "histogram")}
+    assert {svg[0].text for svg in page.iter(f"{SVG}svg")} == {
+        f"{topic}: rate of each rung on Some GPU 3000" for topic in ("dot", "histogram")
+    }
 
 
 def test_of_several_copies_the_slowest_counts(bench):
@@ -745,41 +1188,80 @@ def test_of_several_copies_the_slowest_counts(bench):
     bench.run("streams_ladder")
     head, *body = [["".join(cell.itertext()) for cell in row] for row in unescaped(bench.page).iter("tr")]
     shares = [(row[0], row[1], row[head.index("of copy rate")]) for row in body]
-    assert shares[-5:] == [("library", "CUB", "62.5 %"), ("copy rate", "copies up", "100.0 %"), ("other rate", "copies down", "–"),
-                           ("other rate", "copies across", "–"), ("other rate", "kernels", "–")]
+    assert shares[-5:] == [
+        ("library", "CUB", "62.5 %"),
+        ("copy rate", "copies up", "100.0 %"),
+        ("other rate", "copies down", "–"),
+        ("other rate", "copies across", "–"),
+        ("other rate", "kernels", "–"),
+    ]
 
 
 def browse(tmp_path, page, *options, dark=False):
     """Opens a page in a browser without a window; returns what that prints."""
     file = tmp_path / "browse.html"
     file.write_text(page)
-    done = subprocess.run([BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-                           "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars",
-                           f"--user-data-dir={tmp_path}/profile", f"--blink-settings=preferredColorScheme={0 if dark else 1}", *options,
-                           file.as_uri()], text=True, timeout=120, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    done = subprocess.run(
+        [
+            BROWSER,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--hide-scrollbars",
+            f"--user-data-dir={tmp_path}/profile",
+            f"--blink-settings=preferredColorScheme={0 if dark else 1}",
+            *options,
+            file.as_uri(),
+        ],
+        text=True,
+        timeout=120,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     return done.stdout or done.stderr
 
 
 def pictures_of(cells, page, tmp_path, dark):
     """One screenshot of plots side by side, as the page shows them. Of each (figure, rules of style, with & for its place) an array."""
     from PIL import Image
+
     places, top, columns = [], 0, 2
     for row in itertools.zip_longest(*[iter(cells)] * columns):
-        height = max(math.ceil(float(re.search(r'<svg [^>]*height="([\d.]+)pt"', cell[0])[1]) * 4 / 3) for cell in row if cell)
+        height = max(
+            math.ceil(float(re.search(r'<svg [^>]*height="([\d.]+)pt"', cell[0])[1]) * 4 / 3)
+            for cell in row
+            if cell
+        )
         places += [(800 * i, top, height) for i, cell in enumerate(row) if cell]
         top += height
-    shown = re.search(r".*?</style>", page, re.S)[0] + "<style>figure { margin: 0 } section section { position: absolute; width: 800px; overflow: hidden }</style>"
+    shown = (
+        re.search(r".*?</style>", page, re.S)[0]
+        + "<style>figure { margin: 0 } section section { position: absolute; width: 800px; overflow: hidden }</style>"
+    )
     shown += "</head><body><main><section>"
     for i, ((figure, rules), (left, y, height)) in enumerate(zip(cells, places)):
-        shown += (f"<style>{rules.replace('&', f'#cell-{i}')}</style>"
-                  f'<section id="cell-{i}" style="left: {left}px; top: {y}px; height: {height}px">{figure}</section>')
+        shown += (
+            f"<style>{rules.replace('&', f'#cell-{i}')}</style>"
+            f'<section id="cell-{i}" style="left: {left}px; top: {y}px; height: {height}px">{figure}</section>'
+        )
     picture = tmp_path / "plots.png"
-    said = browse(tmp_path, shown + "</section></main></body></html>", f"--window-size={800 * columns},{top}", f"--screenshot={picture}", dark=dark)
+    said = browse(
+        tmp_path,
+        shown + "</section></main></body></html>",
+        f"--window-size={800 * columns},{top}",
+        f"--screenshot={picture}",
+        dark=dark,
+    )
     assert picture.exists(), said
     with Image.open(picture) as opened:
         pixels = np.asarray(opened.convert("RGB")).astype(np.int16)
     picture.unlink()
-    return [pixels[y:y + height, left:left + 800] for left, y, height in places]
+    return [pixels[y : y + height, left : left + 800] for left, y, height in places]
 
 
 def counts_of(picture):
@@ -798,18 +1280,30 @@ def plots_are_drawn(page, tmp_path, style="", dark=False):
     page = page.replace("</style>", f"{style}</style>", 1)
     figures = re.findall(r"<figure.*?</figure>", page, re.S)
     assert figures and len(figures) == page.count("<svg")
-    pictures = pictures_of([cell for figure in figures for cell in ((figure, ""), (figure, "& text { display: none }"))], page, tmp_path, dark)
+    pictures = pictures_of(
+        [cell for figure in figures for cell in ((figure, ""), (figure, "& text { display: none }"))],
+        page,
+        tmp_path,
+        dark,
+    )
     hidden = []
     for figure, whole, mute in zip(figures, pictures[::2], pictures[1::2]):
         title, counts = re.search("<title>(.*?)</title>", figure)[1], counts_of(whole)
         becomes = in_the_dark(figure) if dark else {}
         lines = re.findall(r'id="([^"]*(?:rung|library)-\d+)">(.*?)</g>', figure, re.S)
-        colors = {name: set(re.findall(r"(?:stroke|fill): (#[0-9a-f]{6})", line)) - {"#ffffff"} for name, line in lines}
+        colors = {
+            name: set(re.findall(r"(?:stroke|fill): (#[0-9a-f]{6})", line)) - {"#ffffff"}
+            for name, line in lines
+        }
         assert len(set().union(*colors.values())) >= 2
         for name, own in colors.items():
-            alone = "".join(f"& [id='{other}'] {{ visibility: hidden }} " for other in colors if other != name)
+            alone = "".join(
+                f"& [id='{other}'] {{ visibility: hidden }} " for other in colors if other != name
+            )
             for color in {becomes.get(color, color) for color in own}:
-                if pixels_of(color, counts) < 15:  # a marker has more; under lines that are drawn later: alone it must be seen
+                if (
+                    pixels_of(color, counts) < 15
+                ):  # a marker has more; under lines that are drawn later: alone it must be seen
                     hidden.append((f"{title}: {name}", color, (figure, alone)))
         text = int((np.abs(whole - mute).max(axis=2) > 60).sum())
         assert hidden or text > 1000, f"{title}: no text, it changes {text} pixels"
@@ -829,12 +1323,17 @@ def test_the_page_in_a_browser(bench, tmp_path):
     plots_are_drawn(bench.page, tmp_path)
     plots_are_drawn(bench.page, tmp_path, dark=True)
     one_line = re.search(r'id="([^"]*streams[^"]*rung-1)"', bench.page)[1]
-    for broken, says in ("text { display: none }", "no text"), (f"#{one_line} {{ visibility: hidden }}", "rung-1: 0 pixels of #"):
+    for broken, says in ("text { display: none }", "no text"), (
+        f"#{one_line} {{ visibility: hidden }}",
+        "rung-1: 0 pixels of #",
+    ):
         with pytest.raises(AssertionError, match=says):
             plots_are_drawn(bench.page, tmp_path, broken)
 
 
-RECORDED = pytest.mark.skipif(not list((ROOT / "bench/results").glob("*.json")), reason="nothing is recorded here")
+RECORDED = pytest.mark.skipif(
+    not list((ROOT / "bench/results").glob("*.json")), reason="nothing is recorded here"
+)
 
 
 @pytest.fixture
@@ -861,9 +1360,25 @@ def axe(tmp_path_factory):
             pytest.skip("needs npm, which fetches axe-core")
         folder = tmp_path_factory.mktemp("axe")
         try:
-            done = subprocess.run(["npm", "install", "--prefix", folder, "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=0",
-                                   "--fetch-timeout=30000", f"axe-core@{AXE}"], cwd=folder, text=True, stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, timeout=90)
+            done = subprocess.run(
+                [
+                    "npm",
+                    "install",
+                    "--prefix",
+                    folder,
+                    "--no-audit",
+                    "--no-fund",
+                    "--ignore-scripts",
+                    "--fetch-retries=0",
+                    "--fetch-timeout=30000",
+                    f"axe-core@{AXE}",
+                ],
+                cwd=folder,
+                text=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=90,
+            )
         except subprocess.TimeoutExpired:
             pytest.skip("npm could not fetch axe-core: nothing came in 90 s")
         if done.returncode != 0:
@@ -883,12 +1398,23 @@ def violations(axe, page, tmp_path, widths, dark):
         width: innerWidth, overflow: document.documentElement.scrollWidth - innerWidth, dark: matchMedia("(prefers-color-scheme: dark)").matches,
         rules: found.passes.length, violations: found.violations.map(v => [v.id, v.nodes.map(node => node.html.slice(0, 99))])}), "*"))</script>"""
     (tmp_path / "asked.html").write_text(page.replace("</body>", f"<script>{axe}</script>{ask}</body>"))
-    frames = "".join(f'<iframe src="asked.html" width="{width}" height="900" style="border: 0"></iframe>' for width in widths)
+    frames = "".join(
+        f'<iframe src="asked.html" width="{width}" height="900" style="border: 0"></iframe>'
+        for width in widths
+    )
     collect = "<script>onmessage = m => document.body.append(Object.assign(document.createElement('pre'), {textContent: m.data}))</script>"
-    out = browse(tmp_path, f"<!DOCTYPE html><body>{collect}{frames}", "--virtual-time-budget=60000", "--dump-dom", dark=dark)
+    out = browse(
+        tmp_path,
+        f"<!DOCTYPE html><body>{collect}{frames}",
+        "--virtual-time-budget=60000",
+        "--dump-dom",
+        dark=dark,
+    )
     answers = [json.loads(html.unescape(text)) for text in re.findall("<pre>(.*?)</pre>", out, re.S)]
     assert sorted(answer["width"] for answer in answers) == sorted(widths), out
-    assert all(answer["dark"] == dark and answer["rules"] > 20 and answer["overflow"] <= 0 for answer in answers), answers
+    assert all(
+        answer["dark"] == dark and answer["rules"] > 20 and answer["overflow"] <= 0 for answer in answers
+    ), answers
     return {rule: elements for answer in answers for rule, elements in answer["violations"]}
 
 
@@ -901,10 +1427,24 @@ def test_axe_finds_nothing(bench, axe, tmp_path):
     page = bench.page.replace("<details>", "<details open>")
     for dark in False, True:
         assert violations(axe, page, tmp_path, [375, 1200], dark) == {}
-    for old, new in ("<main>", "<div>"), ("</main>", "</div>"), (' tabindex="0"', ""), ("<title>", "<i>"), ("</title>", "</i>"), ("--ink: #e6e6e6", "--ink: #444"):
+    for old, new in (
+        ("<main>", "<div>"),
+        ("</main>", "</div>"),
+        (' tabindex="0"', ""),
+        ("<title>", "<i>"),
+        ("</title>", "</i>"),
+        ("--ink: #e6e6e6", "--ink: #444"),
+    ):
         page = page.replace(old, new)
     found = violations(axe, page, tmp_path, [375], True)
-    assert found.keys() >= {"color-contrast", "landmark-one-main", "region", "scrollable-region-focusable", "svg-img-alt", "document-title"}, found
+    assert found.keys() >= {
+        "color-contrast",
+        "landmark-one-main",
+        "region",
+        "scrollable-region-focusable",
+        "svg-img-alt",
+        "document-title",
+    }, found
 
 
 @needs_plots
@@ -919,14 +1459,28 @@ def test_axe_finds_nothing_in_the_recorded_page(recorded_page, axe, tmp_path, wi
 
 
 def section(path, name):
-    return path.read_text().split(f"<!-- {name}:begin", 1)[1].split("-->\n", 1)[1].split(f"<!-- {name}:end")[0]
+    return (
+        path.read_text().split(f"<!-- {name}:begin", 1)[1].split("-->\n", 1)[1].split(f"<!-- {name}:end")[0]
+    )
 
 
-@pytest.mark.parametrize("file, name, option", [("README.md", "performance", "--summary"), ("docs/performance.md", "performance", "--table"),
-                                                ("docs/performance.md", "plots", "--plots")])
+@pytest.mark.parametrize(
+    "file, name, option",
+    [
+        ("README.md", "performance", "--summary"),
+        ("docs/performance.md", "performance", "--table"),
+        ("docs/performance.md", "plots", "--plots"),
+    ],
+)
 def test_what_is_quoted_is_fresh(file, name, option):
-    text = subprocess.run([sys.executable, ROOT / "bench/report.py", option], cwd=ROOT, text=True, check=True, stdout=subprocess.PIPE,
-                          env={k: v for k, v in os.environ.items() if k != "RESULTS"}).stdout
+    text = subprocess.run(
+        [sys.executable, ROOT / "bench/report.py", option],
+        cwd=ROOT,
+        text=True,
+        check=True,
+        stdout=subprocess.PIPE,
+        env={k: v for k, v in os.environ.items() if k != "RESULTS"},
+    ).stdout
     assert section(ROOT / file, name) == text, "stale: run make docs"
 
 
@@ -934,6 +1488,7 @@ def test_recorded_plots_are_fresh():
     """Of each recorded program there is a plot, of these rows and as plots.py draws now."""
     sys.path.insert(0, str(ROOT / "bench"))
     import results
+
     for path in (ROOT / "bench/results").glob("nvidia-h200.json"):
         for program, block in json.loads(path.read_text())["programs"].items():
             assert results.plot(path.stem, program, block["rows"]), f"{program}: run make docs"
@@ -944,16 +1499,30 @@ def test_above_100_percent_is_explained(bench):
     why = "Reads alone are faster than a copy"
     bench.add("dot_ladder", sizes="1M")
     bench.run("dot_ladder")
-    for text in (*(section(ROOT / "docs/performance.md", name) for name in ("performance", "plots")), bench.page):
-        assert text.count(why) == 1 and text.index(why) < text.index("of copy rate") and "of limit" not in text
+    for text in (
+        *(section(ROOT / "docs/performance.md", name) for name in ("performance", "plots")),
+        bench.page,
+    ):
+        assert (
+            text.count(why) == 1 and text.index(why) < text.index("of copy rate") and "of limit" not in text
+        )
 
 
 def test_tables_of_the_pages(bench):
     """Nothing without records; then every figure from them, and nothing of another machine."""
+
     def docs():
-        subprocess.run(["scripts/docs.sh"], cwd=bench.tree, check=True, env=bench.environment(), stdout=subprocess.PIPE)
-        return [section(bench.tree / file, name) for file, name in (
-            ("README.md", "performance"), ("docs/performance.md", "performance"), ("docs/performance.md", "plots"))]
+        subprocess.run(
+            ["scripts/docs.sh"], cwd=bench.tree, check=True, env=bench.environment(), stdout=subprocess.PIPE
+        )
+        return [
+            section(bench.tree / file, name)
+            for file, name in (
+                ("README.md", "performance"),
+                ("docs/performance.md", "performance"),
+                ("docs/performance.md", "plots"),
+            )
+        ]
 
     bench.add("dot_ladder")
     bench.run("dot_ladder", COMMIT="one")
@@ -966,11 +1535,22 @@ def test_tables_of_the_pages(bench):
     assert lines[0].count("|") == lines[1].count("|") == lines[2].count("|") and len(lines) == 4
     rows = [line.strip("| ").split(" | ") for line in lines[2:]]
     # 4 bytes an element: at 4M 16.8 MB, 168 µs at 100 GB/s
-    assert rows[1] == ["[dot](../chapter05/dot_ladder.cu)", "4194304 floats", "168 µs", "55.9 µs, 300 GB/s", "3.00", "CUB 67.1 µs", "1.20",
-                       "copy 400 GB/s", "75.0 %"]
+    assert rows[1] == [
+        "[dot](../chapter05/dot_ladder.cu)",
+        "4194304 floats",
+        "168 µs",
+        "55.9 µs, 300 GB/s",
+        "3.00",
+        "CUB 67.1 µs",
+        "1.20",
+        "copy 400 GB/s",
+        "75.0 %",
+    ]
     assert "| 2 | one launch | idea of one launch | 55.9 µs |" in plots
     assert not PLOTS or "](../bench/results/nvidia-h200/chapter05/dot.svg)" in plots
     device, _, *lines = summary.splitlines()
     assert device == "NVIDIA H200:" and len({line.count("|") for line in lines}) == 1 and len(lines) == 3
-    assert lines[2] == ("| [dot](chapter05/dot_ladder.cu) | 4194304 floats | 168 µs | 55.9 µs | 3.00 | CUB 67.1 µs | 300 GB/s | 400 GB/s |")
+    assert lines[2] == (
+        "| [dot](chapter05/dot_ladder.cu) | 4194304 floats | 168 µs | 55.9 µs | 3.00 | CUB 67.1 µs | 300 GB/s | 400 GB/s |"
+    )
     assert docs() == [summary, quoted, plots]

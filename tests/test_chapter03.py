@@ -17,7 +17,9 @@ def test_greeting(run, name):
 
 def test_the_kernel_is_launched():
     """An empty kernel has no effect to observe, so this test reads the source."""
-    assert re.search(r"^    kernel<<<1, 1>>>\(\);$", (helpers.ROOT / "chapter03/simple_kernel.cu").read_text(), re.M)
+    assert re.search(
+        r"^    kernel<<<1, 1>>>\(\);$", (helpers.ROOT / "chapter03/simple_kernel.cu").read_text(), re.M
+    )
 
 
 @pytest.mark.backend("cpu")
@@ -30,16 +32,19 @@ def test_no_greeting_without_the_kernel(run):
 @pytest.mark.parametrize("name", ["simple_kernel_params", "simple_device_call"])
 def test_sum(run, rng, name):
     assert run(f"chapter03/{name}", status=0).out == "2 + 7 = 9\n"
-    for a, b in [(0, 0), (-10**9, -10**9), (10**9, 10**9)] + [
-            (rng.randint(-10**9, 10**9), rng.randint(-10**9, 10**9)) for _ in range(5)]:
+    for a, b in [(0, 0), (-(10**9), -(10**9)), (10**9, 10**9)] + [
+        (rng.randint(-(10**9), 10**9), rng.randint(-(10**9), 10**9)) for _ in range(5)
+    ]:
         assert run(f"chapter03/{name}", f"--a={a}", f"--b={b}", status=0).out == f"{a} + {b} = {a + b}\n"
 
 
 def devices_of(text):
     """Parses the output of enum_gpu: a dict of the first lines, and a dict for each device."""
     head, *sections = re.split(r"\n +--- General information for device (\d+) ---\n", text)
+
     def fields(part):
         return dict(re.findall(r"^([A-Z][^:\n]*): +(.*)$", part, re.M))
+
     return fields(head), {int(n): fields(part) for n, part in zip(sections[::2], sections[1::2])}
 
 
@@ -58,17 +63,26 @@ def test_enum_gpu(run):
         assert device["Maximum block dimensions"] == "(1024, 1024, 64)"
         assert device["Maximum grid dimensions"] == "(2147483647, 65535, 65535)"
         assert number(device["Total constant memory"]) == 65536
-        for name in ("Multiprocessors", "Total global memory", "Shared memory per block", "Registers per block"):
+        for name in (
+            "Multiprocessors",
+            "Total global memory",
+            "Shared memory per block",
+            "Registers per block",
+        ):
             assert number(device[name]) > 0, name
         if "Memory clock rate" in device:
             clock, width = number(device["Memory clock rate"]), number(device["Memory bus width"])
-            assert number(device["Peak memory bandwidth"]) == pytest.approx(2 * clock * 1e3 * width / 8 / 1e9, abs=0.05)
+            assert number(device["Peak memory bandwidth"]) == pytest.approx(
+                2 * clock * 1e3 * width / 8 / 1e9, abs=0.05
+            )
         else:
             assert device["Peak memory bandwidth"].startswith("unknown")
         for name in ("Copy overlaps kernels", "Kernel run time limit", "Integrated"):
             assert device[name] in ("yes", "no")
         assert device["Compute mode"] in ("default", "prohibited", "one process at a time")
-        assert {k for k in device if k.startswith("Peer")} == {f"Peer access to device {m}" for m in devices if m != n}
+        assert {k for k in device if k.startswith("Peer")} == {
+            f"Peer access to device {m}" for m in devices if m != n
+        }
 
 
 def test_enum_gpu_of_one_device(run):
@@ -77,7 +91,9 @@ def test_enum_gpu_of_one_device(run):
     _, one = devices_of(run("chapter03/enum_gpu", "--device", last, status=0).out)
     assert list(one) == [last]
     # The CPU back end measures its clock rate, so it differs between runs.
-    assert {k: v for k, v in one[last].items() if k != "Clock rate"} == {k: v for k, v in devices[last].items() if k != "Clock rate"}
+    assert {k: v for k, v in one[last].items() if k != "Clock rate"} == {
+        k: v for k, v in devices[last].items() if k != "Clock rate"
+    }
 
 
 @pytest.mark.backend("cpu")
@@ -91,24 +107,36 @@ def test_enum_gpu_of_virtual_devices(run, count):
 @pytest.mark.skipif(not shutil.which("nvidia-smi"), reason="needs nvidia-smi")
 def test_enum_gpu_agrees_with_nvidia_smi(run):
     _, devices = devices_of(run("chapter03/enum_gpu", status=0, env={"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}).out)
-    said = subprocess.run(["nvidia-smi", "--query-gpu=name,compute_cap", "--format=csv,noheader"], text=True,
-                          check=True, stdout=subprocess.PIPE).stdout.splitlines()
+    said = subprocess.run(
+        ["nvidia-smi", "--query-gpu=name,compute_cap", "--format=csv,noheader"],
+        text=True,
+        check=True,
+        stdout=subprocess.PIPE,
+    ).stdout.splitlines()
     assert [f"{d['Name']}, {d['Compute capability']}" for d in devices.values()] == said
 
 
 def chosen_by(result):
     """Parses the output of set_gpu: (current, chosen, {device: whether it meets the requirements})."""
-    meets = {int(n): how == "meets"
-             for n, how in re.findall(r"^Device (\d+): .*: (meets|does not meet) the requirements$", result.out, re.M)}
+    meets = {
+        int(n): how == "meets"
+        for n, how in re.findall(
+            r"^Device (\d+): .*: (meets|does not meet) the requirements$", result.out, re.M
+        )
+    }
     current = re.search(r"^ID of the current CUDA device: (\d+)$", result.out, re.M)
-    chosen = re.search(r"^ID of the CUDA device closest to compute capability [\d.]+: (\d+)$", result.out, re.M)
+    chosen = re.search(
+        r"^ID of the CUDA device closest to compute capability [\d.]+: (\d+)$", result.out, re.M
+    )
     assert meets and current and chosen, str(result)
     return int(current[1]), int(chosen[1]), meets
 
 
 def test_set_gpu(run):
     listed = run("chapter03/set_gpu", "--list-devices", status=0).out
-    capabilities = [tuple(map(int, c.split("."))) for c in re.findall(r"compute capability (\d+\.\d+)", listed)]
+    capabilities = [
+        tuple(map(int, c.split("."))) for c in re.findall(r"compute capability (\d+\.\d+)", listed)
+    ]
     for major, minor in [(9, 0), (1, 0), (7, 5), (99, 9)] + capabilities:
         result = run("chapter03/set_gpu", "--major", major, "--minor", minor, status=0)
         current, chosen, meets = chosen_by(result)

@@ -30,7 +30,7 @@ def test_sums(run, rng, name):
         n = size or 10
         shown = list(range(n)) if n <= 20 else [*range(5), *range(n - 5, n)]
         assert more == (None if n <= 20 else n - 10)
-        expected = [(-(i % PERIOD), (i % PERIOD)**2, (i % PERIOD)**2 - i % PERIOD) for i in shown]
+        expected = [(-(i % PERIOD), (i % PERIOD) ** 2, (i % PERIOD) ** 2 - i % PERIOD) for i in shown]
         assert lines == expected, f"size {n}"
 
 
@@ -47,9 +47,14 @@ def test_long_vectors(run, rng):
 
 
 @pytest.mark.backend("gpu")
-@pytest.mark.skipif(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") < 40 << 30, reason="needs 40 GiB of memory")
+@pytest.mark.skipif(
+    os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") < 40 << 30, reason="needs 40 GiB of memory"
+)
 def test_more_elements_than_an_int_counts(run):
-    assert run("chapter04/add_loop_long", "--size", 2**31 + 5, status=0, timeout=600).out == f"All {2**31 + 5} sums are right.\n"
+    assert (
+        run("chapter04/add_loop_long", "--size", 2**31 + 5, status=0, timeout=600).out
+        == f"All {2**31 + 5} sums are right.\n"
+    )
 
 
 def random_view(rng):
@@ -57,8 +62,13 @@ def random_view(rng):
     pictures have the most detail."""
     angle = rng.uniform(0, 2 * np.pi)
     c = (np.exp(1j * angle) / 2 - np.exp(2j * angle) / 4) * rng.uniform(0.95, 1.03)
-    view = dict(size=rng.choice([1, 2, 3, rng.randint(4, 200), rng.randint(200, 400)]), scale=rng.choice([1.5, rng.uniform(0.5, 2)]),
-                real=float(np.float32(c.real)), imag=float(np.float32(c.imag)), iterations=rng.randint(1, 300))
+    view = dict(
+        size=rng.choice([1, 2, 3, rng.randint(4, 200), rng.randint(200, 400)]),
+        scale=rng.choice([1.5, rng.uniform(0.5, 2)]),
+        real=float(np.float32(c.real)),
+        imag=float(np.float32(c.imag)),
+        iterations=rng.randint(1, 300),
+    )
     return [f"--{name}={value!r}" for name, value in view.items()], view
 
 
@@ -68,7 +78,7 @@ def compare_julia(name, path, view, exact):
         helpers.compare(name, helpers.pixels(path), expected)
     else:
         # For the effect of FMA see test_programs.py. In small pictures single pixels weigh more.
-        helpers.compare(name, helpers.pixels(path), expected, mean=10, fraction=0.02 + 4 / view["size"]**2)
+        helpers.compare(name, helpers.pixels(path), expected, mean=10, fraction=0.02 + 4 / view["size"] ** 2)
 
 
 @pytest.mark.parametrize("name", ["julia_cpu", "julia_gpu"])
@@ -76,41 +86,68 @@ def test_julia(run, rng, tmp_path, name):
     exact = helpers.backend() == "cpu"
     views = [random_view(rng) for _ in range(8)]
     views += [([f"--size={n}"], dict(size=n)) for n in (1, 2, 3, 17, 255, 256)]
-    views += [(["--iterations=1", "--size=64"], dict(size=64, iterations=1)), (["--scale=1e6", "--size=9"], dict(size=9, scale=1e6))]
+    views += [
+        (["--iterations=1", "--size=64"], dict(size=64, iterations=1)),
+        (["--scale=1e6", "--size=9"], dict(size=9, scale=1e6)),
+    ]
     for arguments, view in views:
         result = run(f"chapter04/{name}", *arguments, f"--output=julia.{ENDING}", status=0)
         compare_julia(name, tmp_path / f"julia.{ENDING}", view, exact)
         inside = int(re.search(r"(\d+) of (\d+) pixels are in the set", result.out)[1])
-        assert not exact or inside == julia(**view).sum(), arguments  # the reference of the program gives the same count
+        assert (
+            not exact or inside == julia(**view).sum()
+        ), arguments  # the reference of the program gives the same count
 
 
 def test_both_draw_the_same_picture(run, tmp_path):
     for name in "julia_cpu", "julia_gpu":
         run(f"chapter04/{name}", "--size=333", "--output", f"{name}.{ENDING}", status=0)
     limits = {} if helpers.backend() == "cpu" else dict(mean=0.5, fraction=0.006)
-    helpers.compare("julia", *(helpers.pixels(tmp_path / f"{name}.{ENDING}") for name in ("julia_cpu", "julia_gpu")), **limits)
+    helpers.compare(
+        "julia",
+        *(helpers.pixels(tmp_path / f"{name}.{ENDING}") for name in ("julia_cpu", "julia_gpu")),
+        **limits,
+    )
 
 
 @pytest.mark.parametrize("name", ["julia_cpu", "julia_gpu"])
 def test_animation(run, tmp_path, rng, name):
     """c moves towards the origin and back in 120 frames."""
     size, frames = rng.randint(30, 90), 4
-    run(f"chapter04/{name}", "--animate", f"--frames={frames}", f"--size={size}", f"--output=frame-%04d.{ENDING}", status=0)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [f"frame-{i:04}.{ENDING}" for i in range(frames)]
+    run(
+        f"chapter04/{name}",
+        "--animate",
+        f"--frames={frames}",
+        f"--size={size}",
+        f"--output=frame-%04d.{ENDING}",
+        status=0,
+    )
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        f"frame-{i:04}.{ENDING}" for i in range(frames)
+    ]
     f = np.float32
     for tick in range(frames):
         nearer = f(1) - f(0.1) * (f(1) - np.cos(f(6.2831853) * f(tick) / f(120)))
         view = dict(size=size, real=f(-0.8) * nearer, imag=f(0.156) * nearer)
         expected = red(julia(**view))
         # The cosines of numpy and of the C library, and so c, may differ in the last bit.
-        helpers.compare(name, helpers.pixels(tmp_path / f"frame-{tick:04}.{ENDING}"), expected, mean=5, fraction=0.01)
+        helpers.compare(
+            name, helpers.pixels(tmp_path / f"frame-{tick:04}.{ENDING}"), expected, mean=5, fraction=0.01
+        )
 
 
 @pytest.mark.parametrize("name", ["julia_cpu", "julia_gpu"])
 def test_animation_moves_c_and_comes_back(run, tmp_path, name):
     pictures = {}
     for frames in 1, 61, 121:
-        run(f"chapter04/{name}", "--animate", f"--frames={frames}", "--size=40", f"--output=last.{ENDING}", status=0)
+        run(
+            f"chapter04/{name}",
+            "--animate",
+            f"--frames={frames}",
+            "--size=40",
+            f"--output=last.{ENDING}",
+            status=0,
+        )
         pictures[frames] = helpers.pixels(tmp_path / f"last.{ENDING}")
     assert (pictures[1] == pictures[121]).all()
     still = f"chapter04/{name}", "--size=40", f"--output=still.{ENDING}"

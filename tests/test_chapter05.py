@@ -23,7 +23,9 @@ def test_sums(run):
         n = size or 10
         shown = list(range(n)) if n <= 20 else [*range(5), *range(n - 5, n)]
         lines = [f"{i} + {i * i} = {i + i * i}" for i in shown]
-        assert result.out.splitlines() == (lines if n <= 20 else lines[:5] + [f"... {n - 10} more ..."] + lines[5:])
+        assert result.out.splitlines() == (
+            lines if n <= 20 else lines[:5] + [f"... {n - 10} more ..."] + lines[5:]
+        )
 
 
 def test_a_block_has_1024_threads(run):
@@ -33,7 +35,18 @@ def test_a_block_has_1024_threads(run):
 
 def test_long_vectors(run, rng):
     # 128 * 128 is the number of threads; 46341 is the smallest number whose square does not fit an int.
-    for size in [None, 1, 127, 128, 129, 128 * 128 - 1, 128 * 128, 128 * 128 + 1, 46342, rng.randint(46343, 10**6)]:
+    for size in [
+        None,
+        1,
+        127,
+        128,
+        129,
+        128 * 128 - 1,
+        128 * 128,
+        128 * 128 + 1,
+        46342,
+        rng.randint(46343, 10**6),
+    ]:
         result = run("chapter05/add_loop_long_blocks", *([] if size is None else ["--size", size]), status=0)
         assert result.out == f"All {size or 33 * 1024} sums are right.\n"
 
@@ -80,11 +93,14 @@ def test_wrong_barrier_is_named(run, rng, schedule):
     """The message names the line where half of the threads wait and the last barrier of the others."""
     right, wrong = lines_with("chapter05/dot_wrong_barrier", "__syncthreads();")
     for size in 1, 33 * 1024, rng.randint(2, 10**5):
-        result = run("chapter05/dot_wrong_barrier", "--size", size, status=1, env={"CUDA_CPU_SCHEDULE": schedule})
+        result = run(
+            "chapter05/dot_wrong_barrier", "--size", size, status=1, env={"CUDA_CPU_SCHEDULE": schedule}
+        )
         assert result.errors[:2] == [
             "cuda on the CPU: divergent barrier: 128 of 256 threads wait at dot_wrong_barrier.cu:"
             f"{wrong}: threads (0,0,0) to (127,0,0)",
-            f"    returned after passing dot_wrong_barrier.cu:{right}: threads (128,0,0) to (255,0,0)"]
+            f"    returned after passing dot_wrong_barrier.cu:{right}: threads (128,0,0) to (255,0,0)",
+        ]
 
 
 def test_wrong_barrier_ends_in_time(tmp_path):
@@ -96,7 +112,9 @@ def test_wrong_barrier_ends_in_time(tmp_path):
             os.write(write, b"x" * 4096)
     except BlockingIOError:
         os.set_blocking(write, True)
-    result = helpers.execute("chapter05/dot_wrong_barrier", ["--time-limit", "1"], tmp_path, stdout=write, timeout=60)
+    result = helpers.execute(
+        "chapter05/dot_wrong_barrier", ["--time-limit", "1"], tmp_path, stdout=write, timeout=60
+    )
     os.close(write)
     assert result.status == 1
     assert result.errors == ["dot_wrong_barrier: ended after 1 s: the threads wait for each other"]
@@ -117,7 +135,13 @@ def test_wrong_barrier_on_a_gpu(run):
 @pytest.mark.parametrize("size", [1, 2, 15, 16, 17, 33, 128, 250])
 def test_spheres(run, tmp_path, size):
     run("chapter05/shared_bitmap", "--size", size, f"--output=spheres.{ENDING}", status=0)
-    helpers.compare("spheres", helpers.pixels(tmp_path / f"spheres.{ENDING}"), whole(green_spheres(size), (1,)), mean=0.01, worst=1)
+    helpers.compare(
+        "spheres",
+        helpers.pixels(tmp_path / f"spheres.{ENDING}"),
+        whole(green_spheres(size), (1,)),
+        mean=0.01,
+        worst=1,
+    )
 
 
 @pytest.mark.backend("cpu")
@@ -126,8 +150,15 @@ def test_spheres_without_the_barrier(run, tmp_path, schedule):
     """Of two opposite threads of a block, the one that runs first reads an element that is not written yet. In every order,
     half of the pixels are black."""
     size = 1024 if schedule == "forward" else 64
-    result = run("chapter05/shared_bitmap", "--no-sync", "--size", size, f"--output=spheres.{ENDING}", status=1,
-                 env={"CUDA_CPU_SCHEDULE": schedule})
+    result = run(
+        "chapter05/shared_bitmap",
+        "--no-sync",
+        "--size",
+        size,
+        f"--output=spheres.{ENDING}",
+        status=1,
+        env={"CUDA_CPU_SCHEDULE": schedule},
+    )
     assert re.search(r"^pixel: \d+ of \d+ differ$", result.err, re.M)
     right = whole(green_spheres(size), (1,)).astype(int)
     got = helpers.pixels(tmp_path / f"spheres.{ENDING}")
@@ -136,7 +167,10 @@ def test_spheres_without_the_barrier(run, tmp_path, schedule):
     opposite = early.reshape(size // 16, 16, size // 16, 16)[:, ::-1, :, ::-1].reshape(size, size)
     assert not (early & opposite).any()
     # Both pixels of a pair are right only where the wrong one should be black or nearly black.
-    dark = ((right <= 1) | (right.reshape(size // 16, 16, size // 16, 16, 3)[:, ::-1, :, ::-1].reshape(right.shape) <= 1)).all(axis=2)
+    dark = (
+        (right <= 1)
+        | (right.reshape(size // 16, 16, size // 16, 16, 3)[:, ::-1, :, ::-1].reshape(right.shape) <= 1)
+    ).all(axis=2)
     assert (early | opposite | dark).all()
     lower = np.arange(size)[::-1, None] % 16 < 8  # the rows whose threads run first in forward order
     if schedule in ("forward", "reverse"):
@@ -145,9 +179,22 @@ def test_spheres_without_the_barrier(run, tmp_path, schedule):
 
 @pytest.mark.backend("gpu")
 def test_racecheck_sees_that_the_barrier_is_missing(tmp_path):
-    done = subprocess.run(["compute-sanitizer", "--tool", "racecheck", helpers.BIN / "chapter05/shared_bitmap", "--no-sync",
-                           "--size", "64"], cwd=tmp_path, env=helpers.environment(), text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    done = subprocess.run(
+        [
+            "compute-sanitizer",
+            "--tool",
+            "racecheck",
+            helpers.BIN / "chapter05/shared_bitmap",
+            "--no-sync",
+            "--size",
+            "64",
+        ],
+        cwd=tmp_path,
+        env=helpers.environment(),
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
     assert re.search(r"RACECHECK SUMMARY: [1-9]\d* hazard", done.stdout), done.stdout
 
 
@@ -157,12 +204,28 @@ def test_ripple(run, rng, tmp_path):
         folder = tmp_path / str(size)
         folder.mkdir()
         frames = rng.randint(2, 5)
-        result = run("chapter05/ripple", "--size", size, "--frames", frames, f"--output=frame-%04d.{ENDING}", cwd=folder, status=0)
+        result = run(
+            "chapter05/ripple",
+            "--size",
+            size,
+            "--frames",
+            frames,
+            f"--output=frame-%04d.{ENDING}",
+            cwd=folder,
+            status=0,
+        )
         assert f"Frame {frames - 1} is right.\n" in result.out
-        assert sorted(path.name for path in folder.iterdir()) == [f"frame-{i:04}.{ENDING}" for i in range(frames)]
+        assert sorted(path.name for path in folder.iterdir()) == [
+            f"frame-{i:04}.{ENDING}" for i in range(frames)
+        ]
         for tick in range(frames):
-            helpers.compare("ripple", helpers.pixels(folder / f"frame-{tick:04}.{ENDING}"), whole(ripple(size, tick)),
-                            mean=0.01, worst=1)
+            helpers.compare(
+                "ripple",
+                helpers.pixels(folder / f"frame-{tick:04}.{ENDING}"),
+                whole(ripple(size, tick)),
+                mean=0.01,
+                worst=1,
+            )
 
 
 # ---- Shared memory
@@ -172,20 +235,43 @@ def test_dynamic_shared(run, rng):
     for n in [1, 2, 3, 26, 64, 255, 256, 257, 9830, 9831, rng.randint(258, 9000)]:
         out = run("chapter05/dynamic_shared", "--size", n, status=0).out
         text = "".join(chr(ord("a") + i % 26) for i in range(n))
-        assert out.splitlines() == [f"{n} ints and {n} letters in {5 * n} bytes of shared memory", text[:64], text[::-1][:64]]
+        assert out.splitlines() == [
+            f"{n} ints and {n} letters in {5 * n} bytes of shared memory",
+            text[:64],
+            text[::-1][:64],
+        ]
 
 
 def test_more_shared_memory_than_there_is(run):
     result = run("chapter05/dynamic_shared", "--size", "1M", status=2)
-    assert re.fullmatch(r"dynamic_shared: needs 5242880 bytes of shared memory in a block, found \d+\n", result.err)
+    assert re.fullmatch(
+        r"dynamic_shared: needs 5242880 bytes of shared memory in a block, found \d+\n", result.err
+    )
 
 
 def test_bank_conflicts(run):
     out = run("chapter05/bank_conflicts", status=0).out
-    words = {"stride 1": lambda l: l, "stride 2": lambda l: 2 * l, "stride 8": lambda l: 8 * l, "stride 32": lambda l: 32 * l,
-             "broadcast": lambda l: 5, "permuted": lambda l: (7 * l + 3) % 32, "padded": lambda l: 33 * l}
-    turns = {"stride 1": 1, "stride 2": 2, "stride 8": 8, "stride 32": 32, "broadcast": 1, "permuted": 1, "padded": 1}
-    found = re.findall(r"^(\w+(?: \d+)?) \(?.* (\d+) turns?\n    a read takes [\d.]+ cycles\n    banks ([\d ]+)$", out, re.M)
+    words = {
+        "stride 1": lambda l: l,
+        "stride 2": lambda l: 2 * l,
+        "stride 8": lambda l: 8 * l,
+        "stride 32": lambda l: 32 * l,
+        "broadcast": lambda l: 5,
+        "permuted": lambda l: (7 * l + 3) % 32,
+        "padded": lambda l: 33 * l,
+    }
+    turns = {
+        "stride 1": 1,
+        "stride 2": 2,
+        "stride 8": 8,
+        "stride 32": 32,
+        "broadcast": 1,
+        "permuted": 1,
+        "padded": 1,
+    }
+    found = re.findall(
+        r"^(\w+(?: \d+)?) \(?.* (\d+) turns?\n    a read takes [\d.]+ cycles\n    banks ([\d ]+)$", out, re.M
+    )
     assert {name: int(number) for name, number, _ in found} == turns
     for name, _, banks in found:
         assert list(map(int, banks.split())) == [words[name](lane) % 32 for lane in range(32)], name
@@ -197,8 +283,9 @@ def test_occupancy(run, shared):
     """The numbers of blocks follow from the printed limits. Registers are a limit only on a GPU."""
     out = run("chapter05/occupancy", *([] if shared is None else ["--shared", shared]), status=0).out
     shared = 16384 if shared is None else shared
-    most_blocks, threads, _, bytes_ = map(int, re.search(
-        r"room for (\d+) blocks, (\d+) threads, (\d+) registers and (\d+) bytes", out).groups())
+    most_blocks, threads, _, bytes_ = map(
+        int, re.search(r"room for (\d+) blocks, (\d+) threads, (\d+) registers and (\d+) bytes", out).groups()
+    )
     tables = out.split("\n\n")[1:]
     assert len(tables) == 3
     for table, needed in zip(tables, (0, 0, shared)):
@@ -213,7 +300,9 @@ def test_occupancy(run, shared):
             if "registers" in limit:
                 assert helpers.backend() == "gpu" and blocks <= min(room.values())
             else:
-                assert blocks == min(room.values()) and limit.split(", ")[0] in [r for r in room if room[r] == blocks]
+                assert blocks == min(room.values()) and limit.split(", ")[0] in [
+                    r for r in room if room[r] == blocks
+                ]
             assert int(warps) == blocks * size // 32
             assert abs(int(percent) - 100 * blocks * size / threads) <= 0.5
             best = max(best, blocks * size)
@@ -228,7 +317,9 @@ def test_occupancy(run, shared):
 def test_products(run, rng, name):
     for width in [1, 2, 31, 32, 33, 63, 64, 65, 100, rng.randint(101, 200)]:
         for more in [[], ["--columns"]] if name == "matmul_cpu" else [[]]:
-            out = run(f"chapter05/{name}", "--size", width, "--seed", rng.randrange(10**6), *more, status=0).out
+            out = run(
+                f"chapter05/{name}", "--size", width, "--seed", rng.randrange(10**6), *more, status=0
+            ).out
             assert f"The product of the {width} x {width} matrices is right.\n" in out
             assert re.search(r"^Time to multiply:  \d+\.\d+ ms, ", out, re.M)
             if name != "matmul_cpu":
@@ -240,7 +331,10 @@ def test_products(run, rng, name):
 @pytest.mark.parametrize("name", ["matmul_cpu", "matmul_gmem", "matmul_shared"])
 def test_wide_products(run, name):
     """A width that is not a multiple of a tile. The default, 1024, is a multiple."""
-    assert "The product of the 1000 x 1000 matrices is right.\n" in run(f"chapter05/{name}", "--size", 1000, status=0).out
+    assert (
+        "The product of the 1000 x 1000 matrices is right.\n"
+        in run(f"chapter05/{name}", "--size", 1000, status=0).out
+    )
 
 
 # ---- Reduction
@@ -249,7 +343,17 @@ def test_wide_products(run, name):
 @pytest.mark.parametrize("kernel", range(9))
 def test_reduction_of_every_size(run, rng, kernel):
     last = 1300 if helpers.sanitized() else 2600  # up to 11 blocks in the first kernels, 6 in the others
-    out = run("chapter05/reduction", "--every", "--kernel", kernel, "--size", last, "--seed", rng.randrange(10**6), status=0).out
+    out = run(
+        "chapter05/reduction",
+        "--every",
+        "--kernel",
+        kernel,
+        "--size",
+        last,
+        "--seed",
+        rng.randrange(10**6),
+        status=0,
+    ).out
     assert re.fullmatch(rf"{kernel} .+: right for every size from 1 to {last}\n", out)
 
 
@@ -270,7 +374,9 @@ def test_reduction(run, rng, size):
 
 # With more than 16384 * 16384 elements kernel 7 needs a third pass. On the CPU back end the kernels with a barrier for each
 # element take minutes, and kernels 6 and 8, which need at most two passes, get fewer elements.
-@pytest.mark.parametrize("kernel", [pytest.param(k, marks=[] if k >= 6 else pytest.mark.backend("gpu")) for k in range(9)])
+@pytest.mark.parametrize(
+    "kernel", [pytest.param(k, marks=[] if k >= 6 else pytest.mark.backend("gpu")) for k in range(9)]
+)
 @pytest.mark.xdist_group("much memory")
 def test_long_reduction(run, kernel):
     size = 2**28 + 3 if kernel == 7 or helpers.backend() == "gpu" else 2**24 + 3
@@ -284,7 +390,9 @@ def test_long_reduction(run, kernel):
 def test_dot_of_hard_data(run, rng, fill):
     """Every rung, with data that are difficult to sum and sizes that are no multiple of a block or a vector load."""
     for size in (3, rng.randint(1000, 70000)):
-        run("chapter05/dot_ladder", "--size", size, "--fill", fill, "--seed", rng.randrange(10**6), status=0)
+        run(
+            "chapter05/dot_ladder", "--size", size, "--fill", fill, "--seed", rng.randrange(10**6), status=0
+        )
     result = run("chapter05/dot_ladder", "--size", 1000, "--fill", fill, "--inject-error", status=1)
     assert "wrong, not timed" in result.out
 
@@ -292,4 +400,12 @@ def test_dot_of_hard_data(run, rng, fill):
 def test_dot_waits_for_all_blocks(run):
     """The block that starts last adds the partial sums of all blocks. Here the others still run, so it must wait."""
     for workers in ("2", "5"):
-        run("chapter05/dot_ladder", "--size", 4 << 20, "--kernel", 4, status=0, env={"CUDA_CPU_WORKERS": workers})
+        run(
+            "chapter05/dot_ladder",
+            "--size",
+            4 << 20,
+            "--kernel",
+            4,
+            status=0,
+            env={"CUDA_CPU_WORKERS": workers},
+        )

@@ -26,7 +26,10 @@ def draw(run, tmp_path, name, *options, **given):
 def test_spheres(run, rng, tmp_path, name):
     views = [dict(size=n) for n in (1, 2, 15, 16, 17, 255)]
     views += [dict(size=100, spheres=1), dict(size=200, spheres=2000)]
-    views += [dict(size=rng.randint(18, 400), spheres=rng.randint(1, 300), seed=rng.randrange(1 << 63)) for _ in range(6)]
+    views += [
+        dict(size=rng.randint(18, 400), spheres=rng.randint(1, 300), seed=rng.randrange(1 << 63))
+        for _ in range(6)
+    ]
     for view in views:
         picture, _ = draw(run, tmp_path, name, **view)
         scene = spheres(view.get("spheres", 20), view.get("seed", 1))
@@ -37,7 +40,9 @@ def test_same_seed_same_picture(run, rng, tmp_path):
     """ray (constant memory) and ray_noconst (global memory) draw identical pictures; another seed draws another one."""
     seed = rng.randrange(1, 1 << 63)
     for seed in seed, seed + 1:
-        ray_picture, noconst_picture = (draw(run, tmp_path, name, seed=seed, size=333, spheres=100)[0] for name in STILLS)
+        ray_picture, noconst_picture = (
+            draw(run, tmp_path, name, seed=seed, size=333, spheres=100)[0] for name in STILLS
+        )
         assert (ray_picture == noconst_picture).all()
         other = draw(run, tmp_path, "ray", seed=seed + 1, size=333, spheres=100)[0]
         assert (ray_picture != other).any(axis=2).mean() > 0.2
@@ -55,7 +60,12 @@ def overlapping(rng, front):
         middle = (max(-radii[0], distance - radii[1]) + min(radii[0], distance + radii[1])) / 2
         point = np.array([x[0] + (x[1] - x[0]) * middle / distance, y[0] + (y[1] - y[0]) * middle / distance])
         apart = pair[front, 5] - pair[1 - front, 5]
-        if distance < radii.sum() * 0.7 and np.abs(point).max() < 500 and apart > radii.sum() and abs(radii - distance).min() > 20:
+        if (
+            distance < radii.sum() * 0.7
+            and np.abs(point).max() < 500
+            and apart > radii.sum()
+            and abs(radii - distance).min() > 20
+        ):
             return seed, pair, point
 
 
@@ -67,19 +77,27 @@ def test_nearest_sphere_wins(run, rng, tmp_path, name, front):
     picture, _ = draw(run, tmp_path, name, seed=seed, spheres=2)
     column, row = np.round(point + 512).astype(int)
     at = np.array([column - 512, row - 512])  # the ray through that pixel
-    dz = [np.sqrt(sphere[6]**2 - ((sphere[3:5] - at)**2).sum()) for sphere in pair]
+    dz = [np.sqrt(sphere[6] ** 2 - ((sphere[3:5] - at) ** 2).sum()) for sphere in pair]
     color = {i: 255 * pair[i, :3] * dz[i] / pair[i, 6] for i in (0, 1)}
     assert np.abs(picture[1023 - row, column] - color[front]).max() <= 1.001, (seed, color)
 
 
-@pytest.mark.parametrize("name, label", [("ray", "Time to generate"), ("ray_noconst", "Time to generate"),
-                                         ("ray_animated", "Average Time per frame")])
+@pytest.mark.parametrize(
+    "name, label",
+    [
+        ("ray", "Time to generate"),
+        ("ray_noconst", "Time to generate"),
+        ("ray_animated", "Average Time per frame"),
+    ],
+)
 def test_times(run, tmp_path, name, label):
     """The book's figure, and the time and rate of the kernel alone: 7 operations for each pixel and sphere."""
     more = dict(frames=2) if name == "ray_animated" else {}
     _, result = draw(run, tmp_path, name, size=400, spheres=50, **more)
     assert re.search(rf"^{label}:  \d+\.\d ms$", result.out, re.M), str(result)
-    ms, rate = map(float, re.search(r"^Kernel: +(\d+\.\d{3}) ms, (\d+\.\d) GFLOP/s$", result.out, re.M).groups())
+    ms, rate = map(
+        float, re.search(r"^Kernel: +(\d+\.\d{3}) ms, (\d+\.\d) GFLOP/s$", result.out, re.M).groups()
+    )
     assert ms == 0 or rate * ms * 1e6 == pytest.approx(7 * 400**2 * 50, rel=0.06 / rate + 0.0006 / ms)
 
 
@@ -97,7 +115,9 @@ def test_moving_spheres(run, rng, tmp_path):
     scene = spheres(count, seed)
     for tick, picture in enumerate(frames(run, tmp_path, 7, size=size, spheres=count, seed=seed)):
         # The sines of numpy and of the C library, and so the positions, may differ in the last bit.
-        helpers.compare(f"frame {tick}", picture, ray(turned(scene, tick), size), mean=0.01, worst=1, fraction=2e-4)
+        helpers.compare(
+            f"frame {tick}", picture, ray(turned(scene, tick), size), mean=0.01, worst=1, fraction=2e-4
+        )
 
 
 def test_movement_begins_with_the_still_and_comes_back(run, tmp_path):
@@ -120,7 +140,9 @@ def test_animation_in_one_file(run, rng, tmp_path):
     shown = list(helpers.frames(tmp_path / "spheres.webp"))
     assert len(shown) == count
     for tick in 0, count - 1:
-        helpers.compare(f"frame {tick}", shown[tick], ray(turned(spheres(), tick), 100), mean=0.01, worst=1, fraction=2e-4)
+        helpers.compare(
+            f"frame {tick}", shown[tick], ray(turned(spheres(), tick), 100), mean=0.01, worst=1, fraction=2e-4
+        )
 
 
 @pytest.mark.parametrize("name", [*STILLS, "ray_animated"])
@@ -134,7 +156,9 @@ def test_constant_scalars(run, rng):
     for size in [None, 1, 255, 256, 257, rng.randint(2, 10**6)]:
         seed = rng.randrange(1 << 63)
         g, m = (f(rng.choice([rng.uniform(-20, 20), rng.uniform(-1e6, 1e6), 0])) for _ in range(2))
-        arguments = [f"--g={float(g)!r}", f"--m={float(m)!r}", f"--seed={seed}"] + ([f"--size={size}"] if size else [])
+        arguments = [f"--g={float(g)!r}", f"--m={float(m)!r}", f"--seed={seed}"] + (
+            [f"--size={size}"] if size else []
+        )
         out = run("chapter06/constant_scalars", *arguments, status=0).out.splitlines()
         first = random_floats(random_bits(seed))(100)
         assert out[0] == f"g = {g:g}, m = {m:g}"
@@ -147,7 +171,9 @@ def test_constant_scalars(run, rng):
 def test_event_timing(run, rng):
     for size, rounds in (1, 1), (255, 2), (257, 3), (rng.randint(2, 10**5), rng.randint(1, 1000)):
         seed = rng.randrange(1 << 63)
-        result = run("chapter06/event_timing", f"--size={size}", f"--rounds={rounds}", f"--seed={seed}", status=0)
+        result = run(
+            "chapter06/event_timing", f"--size={size}", f"--rounds={rounds}", f"--seed={seed}", status=0
+        )
         before = next(random_bits(seed)) & 0xFFFFFFFF
         after = before
         for _ in range(12 * rounds):
@@ -159,6 +185,10 @@ def test_event_timing(run, rng):
 def test_event_timing_has_three_clocks(run):
     out = run("chapter06/event_timing", "--size=100000", status=0).out
     for row in "first launch", "median of later ones":
-        returned, done, events = map(float, re.search(rf"^{row} +(\d+\.\d+) ms +(\d+\.\d+) ms +(\d+\.\d+) ms$", out, re.M).groups())
-        assert 0 < returned <= done and events > 0  # both by the host's clock: the call returns before the kernel ends
+        returned, done, events = map(
+            float, re.search(rf"^{row} +(\d+\.\d+) ms +(\d+\.\d+) ms +(\d+\.\d+) ms$", out, re.M).groups()
+        )
+        assert (
+            0 < returned <= done and events > 0
+        )  # both by the host's clock: the call returns before the kernel ends
     assert re.search(r"^Kernel: \d+\.\d{3} ms, \d+\.\d Gop/s$", out, re.M)

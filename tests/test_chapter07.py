@@ -21,7 +21,9 @@ def run_heat(run, name, **given):
 
 def figures(result):
     mean = re.search(r"^Mean temperature: (\d\.\d{12})$", result.out, re.M).group(1)
-    steps, off = re.search(r"^Largest difference from double, over (\d+) steps: (\S+)$", result.out, re.M).groups()
+    steps, off = re.search(
+        r"^Largest difference from double, over (\d+) steps: (\S+)$", result.out, re.M
+    ).groups()
     return mean, float(off), int(steps), result
 
 
@@ -64,7 +66,9 @@ def test_sizes(run, rng, tmp_path, name, size):
     size = rng.randint(3, 200) if size == "random" else size
     steps = rng.randint(1, 40)
     run_heat(run, name, size=size, frames=2, iterations=steps)
-    check_colors(f"{name}-{size}", helpers.pixels(tmp_path / f"{name}.{ENDING}"), formulas.heat(size, 2 * steps))
+    check_colors(
+        f"{name}-{size}", helpers.pixels(tmp_path / f"{name}.{ENDING}"), formulas.heat(size, 2 * steps)
+    )
 
 
 def test_heaters_keep_their_temperature(run, tmp_path):
@@ -97,7 +101,7 @@ def test_times(run):
 
 
 def interpolated(x, linear):
-    texels = np.arange(10.0)**2
+    texels = np.arange(10.0) ** 2
     at = lambda i: texels[np.clip(i, 0, 9).astype(int)]
     if not linear:
         return at(np.floor(x))
@@ -123,8 +127,13 @@ def test_texture_modes_table(run):
     out = run("chapter07/texture_modes", "--size=16", status=0).out.splitlines()
     table = {line.split()[0]: [int(n) for n in line.split()[1:]] for line in out[:5]}
     up, down, nothing = list(range(1, 9)), list(range(8, 0, -1)), [0] * 8
-    assert table == {"column": list(range(-8, 16)), "border": nothing + up + nothing, "clamp": [1] * 8 + up + [8] * 8,
-                     "wrap": up * 3, "mirror": down + up + down}
+    assert table == {
+        "column": list(range(-8, 16)),
+        "border": nothing + up + nothing,
+        "clamp": [1] * 8 + up + [8] * 8,
+        "wrap": up * 3,
+        "mirror": down + up + down,
+    }
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 47, 48, 512])
@@ -132,38 +141,73 @@ def test_texture_modes_picture(run, tmp_path, size):
     run("chapter07/texture_modes", f"--size={size}", f"--output=modes.{ENDING}", status=0)
     picture = helpers.pixels(tmp_path / f"modes.{ENDING}")
     # With an odd size, pixels of one row and one column per edge lie exactly between texels: rounding decides.
-    helpers.compare(f"texture_modes-{size}", picture, formulas.texture_modes(size), mean=255, worst=0,
-                    fraction=0 if size % 2 == 0 else min(1, 50 / size))
+    helpers.compare(
+        f"texture_modes-{size}",
+        picture,
+        formulas.texture_modes(size),
+        mean=255,
+        worst=0,
+        fraction=0 if size % 2 == 0 else min(1, 50 / size),
+    )
 
 
 @pytest.mark.parametrize("columns, rows", [(1, 1), (100, 64), (128, 3), (129, 1), (1000, 77), (1, 600000)])
 def test_pitched_memory(run, columns, rows):
     out = run("chapter07/pitched_memory", f"--columns={columns}", f"--rows={rows}", status=0).out
-    width, pitch, left = map(int, re.search(r"have (\d+) bytes, the pitch is (\d+): (\d+) bytes", out).groups())
+    width, pitch, left = map(
+        int, re.search(r"have (\d+) bytes, the pitch is (\d+): (\d+) bytes", out).groups()
+    )
     assert width == 4 * columns and pitch == width + left and 0 <= left < 1024
     row, column, place, value = re.search(r"Row (\d+), column (\d+) is .* = (\d+): (\S+)", out).groups()
-    assert int(place) == int(row) * pitch + int(column) * 4 and float(value) == pytest.approx(1000 * int(row) + int(column), rel=1e-5)
+    assert int(place) == int(row) * pitch + int(column) * 4 and float(value) == pytest.approx(
+        1000 * int(row) + int(column), rel=1e-5
+    )
 
 
 @pytest.mark.parametrize("name", HEAT)
 def test_help_gives_its_own_number_of_frames(run, name):
-    assert re.search(r"--frames=N\s+number of frames of an animation \(default 5\b", run(f"chapter07/{name}", "--help", status=0).out)
+    assert re.search(
+        r"--frames=N\s+number of frames of an animation \(default 5\b",
+        run(f"chapter07/{name}", "--help", status=0).out,
+    )
 
 
 # ---- The ladder
 
 
-@pytest.mark.parametrize("size", [128, 132, 160, 164, 244, pytest.param(1000, marks=pytest.mark.backend("gpu")), pytest.param(1024, marks=pytest.mark.backend("gpu"))])
+@pytest.mark.parametrize(
+    "size",
+    [
+        128,
+        132,
+        160,
+        164,
+        244,
+        pytest.param(1000, marks=pytest.mark.backend("gpu")),
+        pytest.param(1024, marks=pytest.mark.backend("gpu")),
+    ],
+)
 def test_tiles(run, size):
     """One step; as many steps as the margin of a tile allows; one more; several exchanges of margins, also an odd number. The
     tiles overlap more than necessary; with 164 and 244, tiles that are not neighbours overlap too."""
     for steps in (1, 8, 9, 17, 43) if size < 200 else (9, 43):
-        rows = json.loads(run("chapter07/heat_ladder", "--size", size, "--iterations", steps, "--json", status=0).out)["rows"]
-        checked = {row["name"]: row["verified"] for row in rows if row["kind"] == "rung" and not row["skipped"]}
+        rows = json.loads(
+            run("chapter07/heat_ladder", "--size", size, "--iterations", steps, "--json", status=0).out
+        )["rows"]
+        checked = {
+            row["name"]: row["verified"] for row in rows if row["kind"] == "rung" and not row["skipped"]
+        }
         assert all(checked.values()) and {"book", "cooperative launch", "temporal blocking"} <= set(checked)
-        assert "persistent kernel" in checked or size > 128 and helpers.backend() == "cpu"  # a host with one core cannot run four blocks at once
+        assert (
+            "persistent kernel" in checked or size > 128 and helpers.backend() == "cpu"
+        )  # a host with one core cannot run four blocks at once
 
 
 def test_tiles_need_a_size(run):
-    rows = json.loads(run("chapter07/heat_ladder", "--size", 130, "--iterations", 3, "--json", status=0).out)["rows"]
-    assert {row["name"] for row in rows if row["skipped"] == "needs a size from 128 on, a multiple of 4"} == {"temporal blocking", "persistent kernel"}
+    rows = json.loads(run("chapter07/heat_ladder", "--size", 130, "--iterations", 3, "--json", status=0).out)[
+        "rows"
+    ]
+    assert {row["name"] for row in rows if row["skipped"] == "needs a size from 128 on, a multiple of 4"} == {
+        "temporal blocking",
+        "persistent kernel",
+    }

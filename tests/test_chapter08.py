@@ -19,8 +19,12 @@ pytestmark = pytest.mark.skipif(not helpers.has("GL"), reason="needs a build wit
 ENDING = helpers.ending()
 PROGRAMS = ["basic_interop", "ripple", "heat", "texture_interop"]
 ANIMATIONS = PROGRAMS[1:]
-RIGHT = {"basic_interop": "The picture that OpenGL drew is right.\n", "ripple": "Frame {} is right, as OpenGL drew it.\n",
-         "heat": "Largest difference from double, over", "texture_interop": "Frame {} is right, as OpenGL drew it.\n"}
+RIGHT = {
+    "basic_interop": "The picture that OpenGL drew is right.\n",
+    "ripple": "Frame {} is right, as OpenGL drew it.\n",
+    "heat": "Largest difference from double, over",
+    "texture_interop": "Frame {} is right, as OpenGL drew it.\n",
+}
 # When registering is refused, a program prints one line; before it the CPU back end prints its reason.
 REFUSED = r"(cuda on the CPU: cudaGraphicsGLRegister\w+: refused, .*\n)?\w+: CUDA cannot use this OpenGL \(\w+\): copying through the host\n"
 
@@ -44,14 +48,18 @@ def drawn(name, size, ticks):
 # ---- Without a window
 
 
-@pytest.mark.parametrize("refuse", [False, pytest.param(True, marks=pytest.mark.backend("cpu"))], ids=["shared", "refused"])
+@pytest.mark.parametrize(
+    "refuse", [False, pytest.param(True, marks=pytest.mark.backend("cpu"))], ids=["shared", "refused"]
+)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_pictures(run, tmp_path, name, refuse):
     """Interoperability and copies through the host draw the same pictures, without OpenGL errors or undeleted objects."""
     env = {"CUDA_CPU_GL": "refuse"} if refuse else {}
     for size in 1, 2, 15, 16, 17, 33, 100, 257:
         frames = [] if name == "basic_interop" else ["--frames", 1 + size % 4]
-        result = run(f"chapter08/{name}", "--size", size, *frames, "--output", f"p.{ENDING}", status=0, env=env)
+        result = run(
+            f"chapter08/{name}", "--size", size, *frames, "--output", f"p.{ENDING}", status=0, env=env
+        )
         assert RIGHT[name].format(size % 4) in result.out
         assert re.fullmatch(REFUSED, result.err) if refuse else not result.err, str(result)
         if name == "heat":
@@ -79,14 +87,28 @@ def test_heat_is_that_of_chapter_7(run, tmp_path):
             result = run(program, *args, "--output", f"{program.replace('/', '-')}.{ENDING}", status=0)
             (tmp_path / f"{program[7:9]}.txt").write_text(re.search(r"Mean temperature: .*", result.out)[0])
         assert (tmp_path / "07.txt").read_text() == (tmp_path / "08.txt").read_text()
-        assert (tmp_path / f"chapter07-heat_gmem.{ENDING}").read_bytes() == (tmp_path / f"chapter08-heat.{ENDING}").read_bytes()
+        assert (tmp_path / f"chapter07-heat_gmem.{ENDING}").read_bytes() == (
+            tmp_path / f"chapter08-heat.{ENDING}"
+        ).read_bytes()
 
 
 def test_heat_tells_what_the_copies_cost(run):
     out = run("chapter08/heat", "--size", 256, "--frames", 3, status=0).out
     assert re.search(r"^Average Time per frame:  [\d.]+ ms$", out, re.M)
-    mapped, copied = map(float, re.search(r"^From device to OpenGL:   ([\d.]+) ms by interop, ([\d.]+) ms through the host$", out, re.M).groups())
-    interop, host, ratio = map(float, re.search(r"^A whole frame: +([\d.]+) ms by interop, ([\d.]+) ms through the host, ratio ([\d.]+)$", out, re.M).groups())
+    mapped, copied = map(
+        float,
+        re.search(
+            r"^From device to OpenGL:   ([\d.]+) ms by interop, ([\d.]+) ms through the host$", out, re.M
+        ).groups(),
+    )
+    interop, host, ratio = map(
+        float,
+        re.search(
+            r"^A whole frame: +([\d.]+) ms by interop, ([\d.]+) ms through the host, ratio ([\d.]+)$",
+            out,
+            re.M,
+        ).groups(),
+    )
     assert 0 < mapped < interop and 0 < copied < host and abs(ratio - host / interop) < 0.02
 
 
@@ -97,8 +119,15 @@ def test_injected_error(run, tmp_path, name):
 
 
 def start(folder, name, stderr):
-    return subprocess.Popen([helpers.BIN / f"chapter08/{name}", "--size", "64", "--frames", "1000000", "--output", f"x.{ENDING}"], cwd=folder,
-                            env=helpers.environment(), text=True, stdout=subprocess.PIPE, stderr=stderr, preexec_fn=helpers.default_signals)
+    return subprocess.Popen(
+        [helpers.BIN / f"chapter08/{name}", "--size", "64", "--frames", "1000000", "--output", f"x.{ENDING}"],
+        cwd=folder,
+        env=helpers.environment(),
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        preexec_fn=helpers.default_signals,
+    )
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -132,7 +161,10 @@ def test_interrupt_at_any_time(tmp_path, name):
         time.sleep(wait)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
-        assert (process.returncode, err, os.listdir(tmp_path)) in ((-signal.SIGINT, "", []), (130, "", [f"x.{ENDING}"]))
+        assert (process.returncode, err, os.listdir(tmp_path)) in (
+            (-signal.SIGINT, "", []),
+            (130, "", [f"x.{ENDING}"]),
+        )
         for file in tmp_path.iterdir():
             assert helpers.pixels(file).shape == (64, 64, 3)
             file.unlink()
@@ -142,8 +174,15 @@ def test_interrupt_at_any_time(tmp_path, name):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_no_opengl_at_all(run, tmp_path, name):
     """Without a window and without EGL: one line, status 2, no file."""
-    result = run(f"chapter08/{name}", "--size", 20, "--output", f"x.{ENDING}", status=2,
-                 env={"__EGL_VENDOR_LIBRARY_FILENAMES": "/nowhere"})
+    result = run(
+        f"chapter08/{name}",
+        "--size",
+        20,
+        "--output",
+        f"x.{ENDING}",
+        status=2,
+        env={"__EGL_VENDOR_LIBRARY_FILENAMES": "/nowhere"},
+    )
     assert result.err == f"{name}: needs OpenGL, and there is neither a window nor a device of EGL\n"
     assert os.listdir(tmp_path) == []
 
@@ -178,7 +217,9 @@ def test_window(window, name, how):
 @pytest.mark.parametrize("name", ANIMATIONS)
 def test_frames_end_the_window(window, name):
     few = ["--iterations", 5] if name == "heat" else []  # short enough for sanitizers
-    out = window("--size", 300, "--frames", 300, *few, program=f"chapter08/{name}").end()  # long enough for the test to find the window
+    out = window(
+        "--size", 300, "--frames", 300, *few, program=f"chapter08/{name}"
+    ).end()  # long enough for the test to find the window
     assert RIGHT[name].format(299) in out
 
 
@@ -196,14 +237,21 @@ def test_interrupt_of_a_window(window, name, number):
 def test_a_larger_window_shows_a_larger_picture(window):
     """glDrawPixels and a textured quad scale the picture to a window of twice the size."""
     for name in "basic_interop", "texture_interop":
-        w = window("--size", 260, *([] if name == "basic_interop" else ["--frames", 100]), program=f"chapter08/{name}")
+        w = window(
+            "--size",
+            260,
+            *([] if name == "basic_interop" else ["--frames", 100]),
+            program=f"chapter08/{name}",
+        )
         w.resize(520, 520)
         if name == "basic_interop":
             expected, limits = drawn(name, 260, 0)
             w.shows(enlarged(expected, 2), **limits)
             w.key("q")
         else:
-            w.wait_for(lambda: w.pixels()[::2].any() and (w.pixels()[::2, ::2] == w.pixels()[1::2, 1::2]).all())
+            w.wait_for(
+                lambda: w.pixels()[::2].any() and (w.pixels()[::2, ::2] == w.pixels()[1::2, 1::2]).all()
+            )
         w.end()
 
 
@@ -211,7 +259,9 @@ def test_a_larger_window_shows_a_larger_picture(window):
 @pytest.mark.backend("cpu")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_refused_in_a_window(window, monkeypatch, name):
-    monkeypatch.setitem(os.environ, "CUDA_CPU_GL", "refuse")  # helpers.environment() would remove it, see below
+    monkeypatch.setitem(
+        os.environ, "CUDA_CPU_GL", "refuse"
+    )  # helpers.environment() would remove it, see below
     monkeypatch.setattr(helpers, "PRIVATE", re.compile(r"DISPLAY$"))
     w = window("--size", 300, program=f"chapter08/{name}")
     if name == "basic_interop":

@@ -28,7 +28,9 @@ def test_default_size(default_run, name):
 def test_sizes(run, rng, name, fill):
     # Sizes around that of a block (256 threads), of a warp and of a word.
     for size in [1, 7, 8, 9, 31, 33, 255, 256, 257, 1023, 1025, rng.randint(2000, 10**6)]:
-        result = run(f"chapter09/{name}", "--size", size, "--fill", fill, "--seed", rng.randrange(10**9), status=0)
+        result = run(
+            f"chapter09/{name}", "--size", size, "--fill", fill, "--seed", rng.randrange(10**9), status=0
+        )
         assert total(result) == size
 
 
@@ -50,7 +52,9 @@ def test_a_wrong_bin_is_named(run, name):
 
 
 @pytest.mark.backend("gpu")
-@pytest.mark.skipif(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") < 8 << 30, reason="needs 8 GiB of memory")
+@pytest.mark.skipif(
+    os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") < 8 << 30, reason="needs 8 GiB of memory"
+)
 @pytest.mark.parametrize("fill", FILLS)
 @pytest.mark.parametrize("name", HISTOGRAMS)
 @pytest.mark.xdist_group("much memory")
@@ -89,8 +93,15 @@ def test_plain_additions_are_lost(run, rng, workers, schedule):
     its 32 threads writes at most the largest x that one of them has read, plus one."""
     env = {"CUDA_CPU_SCHEDULE": f"random:{rng.randrange(10**6)}" if schedule == "random" else schedule}
     for blocks, iterations in (1, 1), (1, 100), (rng.randint(2, 64), rng.randint(2, 100)):
-        result = run("chapter09/atomics_race", "--blocks", blocks, "--iterations", iterations, status=0,
-                     env={**env, **({"CUDA_CPU_WORKERS": workers} if workers else {})})
+        result = run(
+            "chapter09/atomics_race",
+            "--blocks",
+            blocks,
+            "--iterations",
+            iterations,
+            status=0,
+            env={**env, **({"CUDA_CPU_WORKERS": workers} if workers else {})},
+        )
         x, lost = plain(result)
         assert x + lost == blocks * 256 * iterations and lost >= 31 * (x + lost) / 32
 

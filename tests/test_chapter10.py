@@ -24,7 +24,9 @@ def parts(tmp_path, path="timeline.svg"):
     bars = []
     for bar in root.iter(SVG + "rect"):
         if (title := bar.find(SVG + "title")) is not None:
-            what, start, end = re.fullmatch(r"(copy up|kernel|copy down), ([\d.]+) to ([\d.]+) ms", title.text).groups()
+            what, start, end = re.fullmatch(
+                r"(copy up|kernel|copy down), ([\d.]+) to ([\d.]+) ms", title.text
+            ).groups()
             bars.append((what, (int(bar.get("y")) - 64) // 36, float(start), float(end)))
     return bars
 
@@ -39,21 +41,52 @@ def test_default_run(default_run, name):
 
 def test_the_ratio_is_that_of_the_times(default_run, name):
     out = default_run(f"chapter10/{name}").out
-    times = re.search(r"copies up ([\d.]+) ms, kernels ([\d.]+) ms, copies down ([\d.]+) ms", out, re.I).groups()
-    ratio, whole = re.search(r"^The parts together are ([\d.]+) times the whole of ([\d.]+) ms$", out, re.M).groups()
+    times = re.search(
+        r"copies up ([\d.]+) ms, kernels ([\d.]+) ms, copies down ([\d.]+) ms", out, re.I
+    ).groups()
+    ratio, whole = re.search(
+        r"^The parts together are ([\d.]+) times the whole of ([\d.]+) ms$", out, re.M
+    ).groups()
     assert float(ratio) == pytest.approx(sum(map(float, times)) / float(whole), abs=0.02)
 
 
 def sizes(rng):
     """(elements, elements per chunk): one chunk, less than one, a shorter last chunk, chunks shorter than the 256 elements
     that hold the neighbours, odd and even numbers of chunks."""
-    return [(1, 1), (2, 1), (3, 2), (5, 5), (255, 256), (256, 256), (257, 256), (511, 256), (513, 256), (1000, 300), (1000, 999),
-            (1000, 1000), (1000, 1001), (1025, 255), (10000, 3333), (rng.randint(1, 10**6), rng.randint(1000, 10**5))]
+    return [
+        (1, 1),
+        (2, 1),
+        (3, 2),
+        (5, 5),
+        (255, 256),
+        (256, 256),
+        (257, 256),
+        (511, 256),
+        (513, 256),
+        (1000, 300),
+        (1000, 999),
+        (1000, 1000),
+        (1000, 1001),
+        (1025, 255),
+        (10000, 3333),
+        (rng.randint(1, 10**6), rng.randint(1000, 10**5)),
+    ]
 
 
 def test_sizes(run, rng, tmp_path, name):
     for size, chunk in sizes(rng):
-        run(f"chapter10/{name}", "--size", size, "--chunk", chunk, "--seed", rng.randrange(10**6), "--output", "timeline.svg", status=0)
+        run(
+            f"chapter10/{name}",
+            "--size",
+            size,
+            "--chunk",
+            chunk,
+            "--seed",
+            rng.randrange(10**6),
+            "--output",
+            "timeline.svg",
+            status=0,
+        )
         bars = parts(tmp_path)
         chunks = -(-size // chunk)
         streams = [i % STREAMS[name] for i in range(chunks)]
@@ -67,13 +100,31 @@ def test_steps_of_a_stream_follow_each_other(run, tmp_path, name):
     for stream in range(STREAMS[name]):
         mine = sorted((bar for bar in parts(tmp_path) if bar[1] == stream), key=lambda bar: bar[3])
         assert [bar[0] for bar in mine] == ["copy up", "kernel", "copy down"] * (len(mine) // 3)
-        assert all(a[3] <= b[2] + 0.002 for a, b in zip(mine, mine[1:]))  # the times in the file are rounded to microseconds
+        assert all(
+            a[3] <= b[2] + 0.002 for a, b in zip(mine, mine[1:])
+        )  # the times in the file are rounded to microseconds
 
 
 def test_order_of_the_calls(run, tmp_path):
     """Bars are drawn in the order of the calls: depth first (chunk by chunk) or breadth first (step by step)."""
-    order = {"basic_double_stream": [("copy up", 0), ("kernel", 0), ("copy down", 0), ("copy up", 1), ("kernel", 1), ("copy down", 1)],
-             "basic_double_stream_correct": [("copy up", 0), ("copy up", 1), ("kernel", 0), ("kernel", 1), ("copy down", 0), ("copy down", 1)]}
+    order = {
+        "basic_double_stream": [
+            ("copy up", 0),
+            ("kernel", 0),
+            ("copy down", 0),
+            ("copy up", 1),
+            ("kernel", 1),
+            ("copy down", 1),
+        ],
+        "basic_double_stream_correct": [
+            ("copy up", 0),
+            ("copy up", 1),
+            ("kernel", 0),
+            ("kernel", 1),
+            ("copy down", 0),
+            ("copy down", 1),
+        ],
+    }
     for name, steps in order.items():
         run(f"chapter10/{name}", "--size", 4000, "--chunk", 1000, "--output", "timeline.svg", status=0)
         assert [bar[:2] for bar in parts(tmp_path)] == steps * 2
@@ -92,10 +143,14 @@ def test_unwritable(run, tmp_path, name):
     full.symlink_to("/dev/full")
     for output in "missing/x.svg", "folder.svg", "full.svg", "/proc/x.svg":
         result = run(f"chapter10/{name}", "--size", 9, "--output", output, status=1)
-        assert len(result.errors) == 1 and result.err.startswith(f"{name}: cannot write {output}: "), str(result)
+        assert len(result.errors) == 1 and result.err.startswith(f"{name}: cannot write {output}: "), str(
+            result
+        )
         # A full disk is detected when the file is written; all other errors before the work begins.
         assert bool(result.out) == (output == "full.svg"), str(result)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.svg", "full.svg"] and full.is_symlink()
+    assert (
+        sorted(path.name for path in tmp_path.iterdir()) == ["folder.svg", "full.svg"] and full.is_symlink()
+    )
 
 
 def test_older_timeline(run, tmp_path, name):
@@ -103,31 +158,56 @@ def test_older_timeline(run, tmp_path, name):
     old, link = tmp_path / "old.svg", tmp_path / "link.svg"
     old.write_text("old")
     link.symlink_to("old.svg")
-    limited = run(f"chapter10/{name}", "--size", 9, "--output", "link.svg", status=1, limits={resource.RLIMIT_FSIZE: 100})
+    limited = run(
+        f"chapter10/{name}",
+        "--size",
+        9,
+        "--output",
+        "link.svg",
+        status=1,
+        limits={resource.RLIMIT_FSIZE: 100},
+    )
     assert limited.errors == [f"{name}: cannot write link.svg: File too large"]
-    run(f"chapter10/{name}", "--size", 9, "--output", "link.svg", "--inject-error", "--list-devices", status=0)
+    run(
+        f"chapter10/{name}", "--size", 9, "--output", "link.svg", "--inject-error", "--list-devices", status=0
+    )
     run(f"chapter10/{name}", "--size", 9, "--output", "link.svg", "--chunk", 0, status=64)
     assert old.read_text() == "old" and sorted(tmp_path.iterdir()) == [link, old]
     run(f"chapter10/{name}", "--size", 9, "--output", "link.svg", status=0)
-    assert len(parts(tmp_path, "old.svg")) == 3 and link.is_symlink() and sorted(tmp_path.iterdir()) == [link, old]
+    assert (
+        len(parts(tmp_path, "old.svg")) == 3
+        and link.is_symlink()
+        and sorted(tmp_path.iterdir()) == [link, old]
+    )
 
 
 # ---- copy_timed
 
 
-KINDS = ["Pageable memory", "Pinned memory", "Pinned memory, both directions at once", "Write-combined memory"]
+KINDS = [
+    "Pageable memory",
+    "Pinned memory",
+    "Pinned memory, both directions at once",
+    "Write-combined memory",
+]
 
 
 def test_copies(run, default_run, rng):
     for size in [None, 1, 2, 3, rng.randint(4, 10**6)]:
-        out = (run("chapter10/copy_timed", "--size", size, status=0) if size else default_run("chapter10/copy_timed")).out
+        out = (
+            run("chapter10/copy_timed", "--size", size, status=0)
+            if size
+            else default_run("chapter10/copy_timed")
+        ).out
         assert [line for line in out.splitlines() if line in KINDS] == KINDS
         bytes_ = 4 * (size or 64 << 20)
         assert f"\n{bytes_ / 1e6:.3f} MB\n" in out
         rates = re.findall(r" ([\d.]+) ms a copy, +([\d.]+) MB/s \((\d+) copies\)$", out, re.M)
         assert len(rates) == 7 and all(1 <= int(copies) <= 100 for _, _, copies in rates)
         if size is None:
-            assert all(float(rate) == pytest.approx(bytes_ / 1e3 / float(ms), rel=0.01) for ms, rate, _ in rates)
+            assert all(
+                float(rate) == pytest.approx(bytes_ / 1e3 / float(ms), rel=0.01) for ms, rate, _ in rates
+            )
 
 
 def test_number_of_copies(run, rng):

@@ -30,10 +30,15 @@ def enough(gpus):
 
 def test_mapped_memory(run, default_run, rng):
     for size in [None, 1, 2, 255, 256, 257, 32 * 256 + 1, rng.randint(3, 10**6)]:
-        result = run("chapter11/time_zero2", "--size", size, status=0) if size else default_run("chapter11/time_zero2")
+        result = (
+            run("chapter11/time_zero2", "--size", size, status=0)
+            if size
+            else default_run("chapter11/time_zero2")
+        )
         check_dot(result, size or 33 << 20, times=2)
-        assert re.findall(r"^Time using (\w+):  [\d.]+ ms, [\d.]+ GB/s; kernel [\d.]+ ms, [\d.]+ GB/s$", result.out, re.M) == \
-            ["cudaMalloc", "cudaHostAlloc"]
+        assert re.findall(
+            r"^Time using (\w+):  [\d.]+ ms, [\d.]+ GB/s; kernel [\d.]+ ms, [\d.]+ GB/s$", result.out, re.M
+        ) == ["cudaMalloc", "cudaHostAlloc"]
 
 
 def shares(result):
@@ -83,10 +88,14 @@ def test_too_few(run, name):
     many = run(f"chapter11/{name}", "--gpus", 64, status=2)
     assert many.err == f"{name}: needs 64 GPUs, found {helpers.devices()}\n" and not many.out
     nine = run(f"chapter11/{name}", "--gpus", 9, status=2, env={"CUDA_VISIBLE_DEVICES": "0,999,1"})
-    assert nine.err == f"{name}: needs 9 GPUs, found 1\n"  # CUDA ignores all devices after one that does not exist
+    assert (
+        nine.err == f"{name}: needs 9 GPUs, found 1\n"
+    )  # CUDA ignores all devices after one that does not exist
     for gpus in 0, 65, -1:
         result = run(f"chapter11/{name}", "--gpus", gpus, status=64)
-        assert result.errors == [f"{name}: --gpus {gpus}: must be a whole number from {1 + (name == 'peer_copy')} to 64"]
+        assert result.errors == [
+            f"{name}: --gpus {gpus}: must be a whole number from {1 + (name == 'peer_copy')} to 64"
+        ]
 
 
 @pytest.mark.parametrize("gpus", [2, 3, 4])
@@ -95,7 +104,7 @@ def test_peer_copies(run, rng, gpus):
     for size in [1, 3, 4096, rng.randint(5, 10**6)]:
         out = run("chapter11/peer_copy", "--size", size, "--gpus", gpus, status=0, env=env).out
         ids = list(range(gpus))
-        header, *rows = out.partition("Peer access, from row to column:\n")[2].splitlines()[:gpus + 1]
+        header, *rows = out.partition("Peer access, from row to column:\n")[2].splitlines()[: gpus + 1]
         assert [int(i) for i in header.split()] == ids
         can = {}
         for i, row in zip(ids, rows):
@@ -110,16 +119,32 @@ def test_peer_copies(run, rng, gpus):
 
 @pytest.mark.backend("cpu")
 @pytest.mark.skipif(helpers.sanitized(), reason="sanitizers need more addresses than the limit leaves")
-@pytest.mark.parametrize("path", ["chapter11/time_zero2", "chapter11/portable", "chapter11/multidevice", "chapter10/copy_timed",
-                                  "chapter10/basic_single_stream", "chapter10/basic_double_stream", "appendix_a/dot", "appendix_a/hashtable_gpu",
-                                  "appendix_a/hashtable_cpu"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "chapter11/time_zero2",
+        "chapter11/portable",
+        "chapter11/multidevice",
+        "chapter10/copy_timed",
+        "chapter10/basic_single_stream",
+        "chapter10/basic_double_stream",
+        "appendix_a/dot",
+        "appendix_a/hashtable_gpu",
+        "appendix_a/hashtable_cpu",
+    ],
+)
 def test_pinned_memory_is_refused(run, path):
     """With too small an address space, one line says how much memory is needed and how much is free. Before it, only the
     names of devices are printed."""
     result = run(path, status=1, limits={resource.RLIMIT_AS: 200 << 20}, env={"CUDA_CPU_DEVICES": "2"})
     named = re.compile(r"CPU back end: .*|(Measured on )?(the )?([Dd]evice \d+|[Hh]ost): .*")
-    assert len(result.errors) == 1 and all(named.fullmatch(line) for line in result.out.splitlines()), str(result)
-    figures = re.match(rf"{os.path.basename(path)}: out of memory: needs ([\d.]+) GiB of \w+ memory, ([\d.]+) GiB are free$", result.err)
+    assert len(result.errors) == 1 and all(named.fullmatch(line) for line in result.out.splitlines()), str(
+        result
+    )
+    figures = re.match(
+        rf"{os.path.basename(path)}: out of memory: needs ([\d.]+) GiB of \w+ memory, ([\d.]+) GiB are free$",
+        result.err,
+    )
     assert figures and float(figures[2]) < 200 / 1024 and float(figures[2]) < float(figures[1]), str(result)
 
 
@@ -129,20 +154,47 @@ def test_parts_on_all_devices_count_together(run):
     """Each part alone would fit, but on the CPU back end all parts are in the memory of the host."""
     size = 10 << 20  # 80 MiB for both vectors on the host, and the same on the devices
     for mib, status in (150, 1), (1000, 0):
-        result = run("chapter11/multidevice", "--size", size, "--gpus", 4, status=status, limits={resource.RLIMIT_AS: mib << 20},
-                     env={"CUDA_CPU_DEVICES": "4", "CUDA_CPU_WORKERS": "1"})
-        assert result.errors == [] if status == 0 else re.search(r"^multidevice: out of memory: needs 0\.1\d GiB", result.err), str(result)
+        result = run(
+            "chapter11/multidevice",
+            "--size",
+            size,
+            "--gpus",
+            4,
+            status=status,
+            limits={resource.RLIMIT_AS: mib << 20},
+            env={"CUDA_CPU_DEVICES": "4", "CUDA_CPU_WORKERS": "1"},
+        )
+        assert (
+            result.errors == []
+            if status == 0
+            else re.search(r"^multidevice: out of memory: needs 0\.1\d GiB", result.err)
+        ), str(result)
 
 
 def test_a_device_that_disappears(run):
     """CUDA ignores the entries of CUDA_VISIBLE_DEVICES after one that does not exist."""
     several = {"1,0": 2, "0,1,-1": 2} if helpers.backend() == "cpu" or helpers.devices() >= 2 else {}
-    for visible, count in {"0": 1, "0,999": 1, "0,999,1": 1, "0,none,1": 1, "-1,0": 0, "999,0": 0, "": 0, **several}.items():
-        env = {"CUDA_VISIBLE_DEVICES": visible, **({"CUDA_CPU_DEVICES": "2"} if helpers.backend() == "cpu" else {})}
+    for visible, count in {
+        "0": 1,
+        "0,999": 1,
+        "0,999,1": 1,
+        "0,none,1": 1,
+        "-1,0": 0,
+        "999,0": 0,
+        "": 0,
+        **several,
+    }.items():
+        env = {
+            "CUDA_VISIBLE_DEVICES": visible,
+            **({"CUDA_CPU_DEVICES": "2"} if helpers.backend() == "cpu" else {}),
+        }
         for name in SEVERAL:
             result = run(f"chapter11/{name}", "--size", 1000, status=0 if count > 1 else 2, env=env)
             found = f"needs 2 GPUs, found {count}" if count else "needs a CUDA device, found none"
             assert count > 1 or result.errors == [f"{name}: {found}"], (visible, str(result))
         result = run("chapter11/time_zero2", "--device", count, status=64 if count else 2, env=env)
-        assert result.errors == [f"time_zero2: --device {count}: no such device, found {count} (--list-devices shows them)" if count else
-                                 "time_zero2: needs a CUDA device, found none"]
+        assert result.errors == [
+            f"time_zero2: --device {count}: no such device, found {count} (--list-devices shows them)"
+            if count
+            else "time_zero2: needs a CUDA device, found none"
+        ]

@@ -25,8 +25,10 @@ needs_png = pytest.mark.skipif(ENDING != "png", reason="needs a build with libpn
 @pytest.fixture
 def draw(run):
     """draw("--output", "x.png", …) runs tests/common/picture."""
+
     def draw(*args, status=0, **more):
         return run(PICTURE, "draw", "--", *args, status=status, **more)
+
     return draw
 
 
@@ -39,7 +41,9 @@ def gradient(width, height, ticks=0):
     return image
 
 
-@pytest.mark.parametrize("ending", ["ppm", "PPM", *(pytest.param(ending, marks=needs_png) for ending in ("png", "PNG"))])
+@pytest.mark.parametrize(
+    "ending", ["ppm", "PPM", *(pytest.param(ending, marks=needs_png) for ending in ("png", "PNG"))]
+)
 @pytest.mark.parametrize("width, height", [(1, 1), (12, 8), (7, 300), (300, 7)])
 def test_file(draw, tmp_path, ending, width, height):
     result = draw("--width", width, "--height", height, "--output", f"x.{ending}")
@@ -72,11 +76,23 @@ def on_terminal(cwd, *args, lines=24, columns=80, env=None, stderr=False):
     """Runs tests/common/picture with stdout (or stderr) on a terminal of that size. Returns the text on the terminal."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-    env = helpers.environment({"TERM": "xterm", "COLORTERM": "truecolor", "LC_ALL": "C.UTF-8", "NO_COLOR": "", "LINES": "",
-                               **(env or {})})
-    process = subprocess.Popen([helpers.BIN / PICTURE, "draw", "--", *map(str, args)], cwd=cwd, env=env,
-                               stdout=subprocess.DEVNULL if stderr else slave,
-                               stderr=slave if stderr else subprocess.PIPE)
+    env = helpers.environment(
+        {
+            "TERM": "xterm",
+            "COLORTERM": "truecolor",
+            "LC_ALL": "C.UTF-8",
+            "NO_COLOR": "",
+            "LINES": "",
+            **(env or {}),
+        }
+    )
+    process = subprocess.Popen(
+        [helpers.BIN / PICTURE, "draw", "--", *map(str, args)],
+        cwd=cwd,
+        env=env,
+        stdout=subprocess.DEVNULL if stderr else slave,
+        stderr=slave if stderr else subprocess.PIPE,
+    )
     os.close(slave)
     shown = b""
     while True:
@@ -108,20 +124,25 @@ def preview(shown):
 
 
 # Size of the picture, size of the terminal (columns, lines), expected size of the preview (rows, columns)
-@pytest.mark.parametrize("size, terminal, expected", [
-    ((12, 8), (80, 24), (8, 12)),        # small pictures are not enlarged
-    ((160, 40), (80, 24), (20, 80)),
-    ((1000, 100), (200, 60), (8, 80)),   # 80 columns at most
-    ((300, 300), (80, 24), (44, 44)),    # two lines are left for other text
-    ((300, 300), (20, 50), (20, 20)),
-    ((5, 3), (80, 24), (3, 5)),          # an odd number of rows
-    ((3, 700), (80, 24), (44, 1)),
-    ((700, 3), (80, 24), (1, 80)),
-    ((50, 50), (1, 1), (1, 1)),
-    ((64, 64), (0, 0), (44, 44)),        # a terminal of unknown size
-])
+@pytest.mark.parametrize(
+    "size, terminal, expected",
+    [
+        ((12, 8), (80, 24), (8, 12)),  # small pictures are not enlarged
+        ((160, 40), (80, 24), (20, 80)),
+        ((1000, 100), (200, 60), (8, 80)),  # 80 columns at most
+        ((300, 300), (80, 24), (44, 44)),  # two lines are left for other text
+        ((300, 300), (20, 50), (20, 20)),
+        ((5, 3), (80, 24), (3, 5)),  # an odd number of rows
+        ((3, 700), (80, 24), (44, 1)),
+        ((700, 3), (80, 24), (1, 80)),
+        ((50, 50), (1, 1), (1, 1)),
+        ((64, 64), (0, 0), (44, 44)),  # a terminal of unknown size
+    ],
+)
 def test_preview(tmp_path, size, terminal, expected):
-    shown = on_terminal(tmp_path, "--width", size[0], "--height", size[1], columns=terminal[0], lines=terminal[1])
+    shown = on_terminal(
+        tmp_path, "--width", size[0], "--height", size[1], columns=terminal[0], lines=terminal[1]
+    )
     colours = preview(shown)
     assert shown.startswith(f"wrote picture.{ENDING} ({size[0]}x{size[1]})\n")
     assert colours.shape == (*expected, 3)
@@ -136,22 +157,36 @@ def test_preview(tmp_path, size, terminal, expected):
 
 
 def test_preview_environment(tmp_path):
-    shown = on_terminal(tmp_path, "--width", 64, "--height", 64, columns=0, lines=0,
-                        env={"COLUMNS": "30", "LINES": "10"})
+    shown = on_terminal(
+        tmp_path, "--width", 64, "--height", 64, columns=0, lines=0, env={"COLUMNS": "30", "LINES": "10"}
+    )
     assert preview(shown).shape == (16, 16, 3)
-    shown = on_terminal(tmp_path, "--width", 64, "--height", 64, columns=0, lines=0,
-                        env={"COLUMNS": "x", "LINES": "-3"})
+    shown = on_terminal(
+        tmp_path, "--width", 64, "--height", 64, columns=0, lines=0, env={"COLUMNS": "x", "LINES": "-3"}
+    )
     assert preview(shown).shape == (44, 44, 3)
-    for env in {"NO_COLOR": "1"}, {"TERM": "dumb"}, {"TERM": ""}, {"COLORTERM": ""}, {"COLORTERM": "no", "TERM": "vt100"}:
+    for env in (
+        {"NO_COLOR": "1"},
+        {"TERM": "dumb"},
+        {"TERM": ""},
+        {"COLORTERM": ""},
+        {"COLORTERM": "no", "TERM": "vt100"},
+    ):
         assert on_terminal(tmp_path, env=env) == f"wrote picture.{ENDING} (12x8)\n"
 
 
 LEVELS = np.array([0, 95, 135, 175, 215, 255])
 
 
-@pytest.mark.parametrize("env, cube", [({"COLORTERM": "24bit"}, False), ({"COLORTERM": "", "TERM": "xterm-256color"}, True),
-                                       ({"COLORTERM": "truecolor", "TERM": "screen-256color"}, False),
-                                       ({"COLORTERM": "8", "TERM": "screen-256color"}, True)])
+@pytest.mark.parametrize(
+    "env, cube",
+    [
+        ({"COLORTERM": "24bit"}, False),
+        ({"COLORTERM": "", "TERM": "xterm-256color"}, True),
+        ({"COLORTERM": "truecolor", "TERM": "screen-256color"}, False),
+        ({"COLORTERM": "8", "TERM": "screen-256color"}, True),
+    ],
+)
 def test_preview_colours(tmp_path, env, cube):
     """24-bit colours where the terminal supports them, otherwise the nearest colours of the 6 x 6 x 6 cube."""
     shown = on_terminal(tmp_path, "--width", 64, "--height", 40, env=env)
@@ -159,7 +194,11 @@ def test_preview_colours(tmp_path, env, cube):
     if not cube:
         assert (preview(shown) == picture).all()
         return
-    rows = [np.array(re.findall(rf"\x1b\[{plane}8;5;(\d+)m", line), int) - 16 for line in shown.splitlines()[1:] for plane in (3, 4)]
+    rows = [
+        np.array(re.findall(rf"\x1b\[{plane}8;5;(\d+)m", line), int) - 16
+        for line in shown.splitlines()[1:]
+        for plane in (3, 4)
+    ]
     index = np.array(rows)
     assert index.shape == (40, 64) and "[38;2;" not in shown and "[48;2;" not in shown
     assert index.min() >= 0 and index.max() < 216
@@ -168,11 +207,18 @@ def test_preview_colours(tmp_path, env, cube):
     assert (np.abs(colours - picture) == nearest).all()
 
 
-@pytest.mark.parametrize("env, halves", [({"LC_ALL": "C"}, False), ({"LC_ALL": "POSIX", "LANG": "C.UTF-8"}, False),
-                                         ({"LC_ALL": "", "LC_CTYPE": "", "LANG": ""}, False),
-                                         ({"LC_ALL": "", "LC_CTYPE": "C.UTF-8", "LANG": "C"}, True),
-                                         ({"LC_ALL": "xx_XX.UTF-8"}, True), ({"LC_ALL": "xx_XX.utf8"}, True),  # not installed
-                                         ({"LC_ALL": "xx_XX.ISO-8859-1", "LANG": "C.UTF-8"}, False)])
+@pytest.mark.parametrize(
+    "env, halves",
+    [
+        ({"LC_ALL": "C"}, False),
+        ({"LC_ALL": "POSIX", "LANG": "C.UTF-8"}, False),
+        ({"LC_ALL": "", "LC_CTYPE": "", "LANG": ""}, False),
+        ({"LC_ALL": "", "LC_CTYPE": "C.UTF-8", "LANG": "C"}, True),
+        ({"LC_ALL": "xx_XX.UTF-8"}, True),
+        ({"LC_ALL": "xx_XX.utf8"}, True),  # not installed
+        ({"LC_ALL": "xx_XX.ISO-8859-1", "LANG": "C.UTF-8"}, False),
+    ],
+)
 def test_preview_locale(tmp_path, env, halves):
     """Without UTF-8 there are no half blocks: the preview consists of spaces, with half the vertical resolution."""
     shown = on_terminal(tmp_path, "--width", 40, "--height", 20, env=env)
@@ -186,7 +232,9 @@ def test_preview_locale(tmp_path, env, halves):
     assert colours.shape == (10, 40, 3)
     assert np.abs(colours - picture.reshape(10, 2, 40, 3).mean(axis=1)).max() <= 0.5
     for columns, lines in (20, 50), (80, 9), (1, 1):
-        small = on_terminal(tmp_path, "--width", 300, "--height", 300, columns=columns, lines=lines, env=env).splitlines()[1:]
+        small = on_terminal(
+            tmp_path, "--width", 300, "--height", 300, columns=columns, lines=lines, env=env
+        ).splitlines()[1:]
         assert len(small) <= max(1, lines - 2) and all(line.count(" ") <= columns for line in small)
 
 
@@ -200,10 +248,26 @@ def test_progress(tmp_path):
 def test_interrupted(tmp_path, number):
     """An interrupt while a file is written leaves the old file unchanged and no temporary file."""
     (tmp_path / "x.png").write_text("keep")
-    command = [helpers.BIN / PICTURE, "draw", "--", "--noise", "--width", "6000", "--height", "6000",
-               "--output", "x.png"]
-    process = subprocess.Popen(command, cwd=tmp_path, env=helpers.environment(), stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, preexec_fn=helpers.default_signals)
+    command = [
+        helpers.BIN / PICTURE,
+        "draw",
+        "--",
+        "--noise",
+        "--width",
+        "6000",
+        "--height",
+        "6000",
+        "--output",
+        "x.png",
+    ]
+    process = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        env=helpers.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=helpers.default_signals,
+    )
     deadline = time.monotonic() + 60
     while len(os.listdir(tmp_path)) < 2:
         assert time.monotonic() < deadline and process.poll() is None, "no unfinished file was seen"
@@ -220,8 +284,13 @@ def test_interrupted(tmp_path, number):
 def test_ignored_interrupt(tmp_path):
     """A signal that is ignored, as under nohup, does not end the program."""
     command = [helpers.BIN / PICTURE, "draw", "--", "--noise", "--width", "2000", "--height", "2000"]
-    process = subprocess.Popen(command, cwd=tmp_path, env=helpers.environment(), stdout=subprocess.DEVNULL,
-                               preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    process = subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        env=helpers.environment(),
+        stdout=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN),
+    )
     while not os.listdir(tmp_path) and process.poll() is None:
         time.sleep(0.001)
     process.send_signal(signal.SIGHUP)
@@ -259,11 +328,17 @@ def test_times_have_a_device(program, run):
         assert not named and not noted, lines
         return
     several = program.gpus > 1
-    assert len(named) == len({lines[i] for i in named}) and (len(named) > 1 if several else len(named) == 1), lines
+    assert len(named) == len({lines[i] for i in named}) and (
+        len(named) > 1 if several else len(named) == 1
+    ), lines
     assert max(named) < min(times), lines
     assert noted == (helpers.backend() == "cpu" and not program.host_only), lines
     if not program.host_only:
-        devices = dict(re.findall(r"^(\d+): (.*), compute capability ", run(program, "--list-devices", status=0).out, re.M))
+        devices = dict(
+            re.findall(
+                r"^(\d+): (.*), compute capability ", run(program, "--list-devices", status=0).out, re.M
+            )
+        )
         for i in named:
             number, name = re.fullmatch(r"Measured on device (\d+): (.*)", lines[i]).groups()
             assert devices[number] == name and (several or number == "0")
@@ -271,7 +346,11 @@ def test_times_have_a_device(program, run):
 
 @pytest.mark.skipif(helpers.devices() < 2, reason="needs 2 devices")
 def test_times_name_the_device_that_was_chosen(run):
-    assert re.search(r"^Measured on device 1: \S", run("appendix_a/hashtable_gpu", "--size", 1000, "--device", 1, status=0).out, re.M)
+    assert re.search(
+        r"^Measured on device 1: \S",
+        run("appendix_a/hashtable_gpu", "--size", 1000, "--device", 1, status=0).out,
+        re.M,
+    )
 
 
 def test_short_help(program, run):
@@ -284,7 +363,9 @@ def test_short_help(program, run):
 def test_help_says_what_mouse_and_keys_do(picture_program, run):
     text = run(picture_program, "--help", status=0, env={"ARGP_HELP_FMT": "rmargin=1000"}).out
     expected = ["Esc", "q", "close button"]
-    expected += ["drag"] * ("click_drag(" in picture_program.source) + ["space"] * ("key_press(" in picture_program.source)
+    expected += ["drag"] * ("click_drag(" in picture_program.source) + ["space"] * (
+        "key_press(" in picture_program.source
+    )
     assert not [word for word in expected if not re.search(rf"\b{word}", text)], text
 
 
@@ -292,8 +373,9 @@ def test_help_says_what_mouse_and_keys_do(picture_program, run):
 
 
 COMMON = helpers.ROOT / "common"
-LESSONS = sorted(path for folder in helpers.ROOT.glob("chapter??") for path in folder.glob("*.cu")) + \
-    sorted((helpers.ROOT / "appendix_a").glob("*.cu"))
+LESSONS = sorted(path for folder in helpers.ROOT.glob("chapter??") for path in folder.glob("*.cu")) + sorted(
+    (helpers.ROOT / "appendix_a").glob("*.cu")
+)
 HEADERS = sorted({path for lesson in LESSONS for path in lesson.parent.glob("*.h")})
 
 
@@ -311,6 +393,7 @@ def test_top_of_common_holds_what_programs_include():
 
 def test_common_has_no_include_circle():
     """No header includes itself through others, and common/ includes no file from elsewhere."""
+
     def follow(path, above):
         assert path not in above, " includes ".join(str(p.relative_to(COMMON)) for p in [*above, path])
         for file in included(path):
@@ -345,23 +428,32 @@ def functions(text):
         while depth > 0 and end < len(text):
             depth += {"{": 1, "}": -1}.get(text[end], 0)
             end += 1
-        body = text[found.end():end - 1]
+        body = text[found.end() : end - 1]
         lines = sum(bool(line.strip()) for line in body.splitlines())
-        if "__global__" in found[1] or found[1].split()[-1] in ("else", "return") or found[2] == "main" or lines < 4:
+        if (
+            "__global__" in found[1]
+            or found[1].split()[-1] in ("else", "return")
+            or found[2] == "main"
+            or lines < 4
+        ):
             continue
         numbers = {}
         tokens = TOKEN.findall(found[3] + "{" + body)
-        yield found[2], " ".join(str(numbers.setdefault(t, len(numbers))) if t[0].isalpha() or t[0] == "_" else t for t in tokens)
+        yield found[2], " ".join(
+            str(numbers.setdefault(t, len(numbers))) if t[0].isalpha() or t[0] == "_" else t for t in tokens
+        )
 
 
 def test_copies_of_a_function_are_found():
-    one = "static int f(int a) {\n    // sum\n    int b = a + 1;\n    b *= a;\n    puts(\"}\");\n    return b;\n}\n"
-    same = "template <class T>\nstatic inline int sum(int x) { int y = x + 1;\n y *= x;\n puts(\"}\");\n\n return y;\n}\n"
+    one = 'static int f(int a) {\n    // sum\n    int b = a + 1;\n    b *= a;\n    puts("}");\n    return b;\n}\n'
+    same = 'template <class T>\nstatic inline int sum(int x) { int y = x + 1;\n y *= x;\n puts("}");\n\n return y;\n}\n'
     [(name, f)], [(other, g)] = functions(one), functions(same)
     assert (name, other) == ("f", "sum") and f == g
     [(_, different)] = functions(one.replace("b *= a", "b *= b"))
     assert different != f
-    assert not list(functions("__global__ void k(int a) {" + "\na++;" * 9 + "}\nint main(void) {" + "\nf(1);" * 9 + "}\n"))
+    assert not list(
+        functions("__global__ void k(int a) {" + "\na++;" * 9 + "}\nint main(void) {" + "\nf(1);" * 9 + "}\n")
+    )
 
 
 def test_no_function_stands_twice():

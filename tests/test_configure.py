@@ -11,25 +11,31 @@ from trees import FAKE_NVCC, FAKE_SMI, NVCC, ROOT, compiled, make, needs_nvcc, r
 OLD_SMI = """case $1 in -L) echo 'GPU 0: Old (UUID: GPU-1)' ;; *) echo 'Field "compute_cap" is not a valid field to query.'; exit 2 ;; esac"""
 
 
-@pytest.mark.parametrize("arguments, says", [
-    (["BACKEND=bogus"], "BACKEND=bogus: must be auto, gpu or cpu"),
-    (["BACKEND=gpu", "CUDA_PATH=/nonexistent"], "no nvcc in CUDA_PATH=/nonexistent"),
-    (["BACKEND=auto", "SMS=90", "CUDA_PATH=/nonexistent"], "SMS=90: no nvcc"),
-    (["BACKEND=cpu", "SMS=90"], "SMS is for BACKEND=gpu"),
-    (["BACKEND=gpu", "SANITIZE=address"], "SANITIZE is for BACKEND=cpu"),
-    (["DEBUG=yes"], "DEBUG=yes: must be 0 or 1"),
-    (["SANITIZE=bogus"], "SANITIZE=bogus: must be"),
-    (["SANITIZE=thread,address"], "thread goes with neither"),
-    (["run", "CHAPTER=99"], "CHAPTER=99: must be one of"),
-    (["chapter03/nonesuch"], "there is no target chapter03/nonesuch: make help lists them"),
-    (["chapter4"], "there is no target chapter4: did you mean chapter04?"),
-    (["4"], "there is no target 4: did you mean chapter04?"),
-    (["chapter4/julia_gpu"], "there is no target chapter4/julia_gpu: did you mean chapter04/julia_gpu?"),
-    (["julia_gpu"], "there is no target julia_gpu: did you mean chapter04/julia_gpu?"),
-    (["julia_gpu.cu", "run"], "there is no target julia_gpu.cu: did you mean chapter04/julia_gpu?"),
-    (["install", "PREFIX=/nonexistent"], "there is no make install: the programs run where they are built, in bin"),
-    (["CXX=nonesuch-g++"], "no C++ compiler: nonesuch-g++"),
-])
+@pytest.mark.parametrize(
+    "arguments, says",
+    [
+        (["BACKEND=bogus"], "BACKEND=bogus: must be auto, gpu or cpu"),
+        (["BACKEND=gpu", "CUDA_PATH=/nonexistent"], "no nvcc in CUDA_PATH=/nonexistent"),
+        (["BACKEND=auto", "SMS=90", "CUDA_PATH=/nonexistent"], "SMS=90: no nvcc"),
+        (["BACKEND=cpu", "SMS=90"], "SMS is for BACKEND=gpu"),
+        (["BACKEND=gpu", "SANITIZE=address"], "SANITIZE is for BACKEND=cpu"),
+        (["DEBUG=yes"], "DEBUG=yes: must be 0 or 1"),
+        (["SANITIZE=bogus"], "SANITIZE=bogus: must be"),
+        (["SANITIZE=thread,address"], "thread goes with neither"),
+        (["run", "CHAPTER=99"], "CHAPTER=99: must be one of"),
+        (["chapter03/nonesuch"], "there is no target chapter03/nonesuch: make help lists them"),
+        (["chapter4"], "there is no target chapter4: did you mean chapter04?"),
+        (["4"], "there is no target 4: did you mean chapter04?"),
+        (["chapter4/julia_gpu"], "there is no target chapter4/julia_gpu: did you mean chapter04/julia_gpu?"),
+        (["julia_gpu"], "there is no target julia_gpu: did you mean chapter04/julia_gpu?"),
+        (["julia_gpu.cu", "run"], "there is no target julia_gpu.cu: did you mean chapter04/julia_gpu?"),
+        (
+            ["install", "PREFIX=/nonexistent"],
+            "there is no make install: the programs run where they are built, in bin",
+        ),
+        (["CXX=nonesuch-g++"], "no C++ compiler: nonesuch-g++"),
+    ],
+)
 def test_bad_settings(built, arguments, says):
     lines = make(built, *arguments, status=2).splitlines()
     assert any(says in line for line in lines)
@@ -48,7 +54,12 @@ def test_an_architecture_that_nvcc_does_not_know(built):
 def test_gpu_back_end_builds_without_a_warning(tmp_path):
     """Every program for the least architecture, which lacks what later ones have. For the default ones, which take three
     times as long, the largest program and those whose text depends on the architecture."""
-    folders = ["BACKEND=gpu", "NVCC=" + NVCC, "BIN=%s" % (tmp_path / "bin"), "BUILD=%s" % (tmp_path / "build")]
+    folders = [
+        "BACKEND=gpu",
+        "NVCC=" + NVCC,
+        "BIN=%s" % (tmp_path / "bin"),
+        "BUILD=%s" % (tmp_path / "build"),
+    ]
     programs = [line.split("\t")[0] for line in run(ROOT, "scripts/programs.sh").splitlines()]
     least = run(ROOT, NVCC, "--list-gpu-code").split()
     log = make(ROOT, *folders, "SMS=75" if "sm_75" in least else "SMS=" + least[0].removeprefix("sm_"), "all")
@@ -56,22 +67,38 @@ def test_gpu_back_end_builds_without_a_warning(tmp_path):
     there = [name for name in programs if os.access(tmp_path / "bin" / name, os.X_OK)]
     assert all(name in there or "off: %s:" % name in log for name in programs)
     texts = {name: (ROOT / (name + ".cu")).read_text() for name in there}
-    several = {max(there, key=lambda name: len(texts[name])), *(name for name in there if "__CUDA_ARCH__" in texts[name])}
+    several = {
+        max(there, key=lambda name: len(texts[name])),
+        *(name for name in there if "__CUDA_ARCH__" in texts[name]),
+    }
     log = make(ROOT, *folders, "BUILD=%s" % (tmp_path / "several"), *several)
     assert several <= compiled(log) and "warning" not in log.lower()
 
 
-@pytest.mark.parametrize("nvcc, smi, arguments, says", [
-    (FAKE_NVCC, FAKE_SMI, [], r"gpu \(nvcc 12.9 and NVIDIA H200, sm 90\)"),
-    (FAKE_NVCC, OLD_SMI, [], r"gpu \(nvcc 12.9 and a GPU, sm 75 90 120 and PTX\)"),
-    (FAKE_NVCC, FAKE_SMI.replace("9.0", "13.0"), [], r"gpu \(nvcc 12.9 and NVIDIA H200, sm 75 90 120 and PTX\)"),
-    (FAKE_NVCC, FAKE_SMI, ["SMS=75"], r"gpu \(SMS asks for GPU code, sm 75\)"),
-    (FAKE_NVCC, FAKE_SMI, ["SANITIZE=address"], r"cpu \(SANITIZE is for the CPU back end\)"),
-    (FAKE_NVCC, FAKE_SMI, ["BACKEND=cpu"], r"cpu \(asked for\)"),
-    (None, FAKE_SMI, [], r"cpu \(no nvcc in CUDA_PATH=.*\)"),
-    pytest.param(FAKE_NVCC, "exit 9", [], r"cpu \(nvcc 12.9 is here, but no GPU\)",
-                 marks=pytest.mark.skipif(os.path.exists("/dev/nvidia0"), reason="there is a GPU here")),
-])
+@pytest.mark.parametrize(
+    "nvcc, smi, arguments, says",
+    [
+        (FAKE_NVCC, FAKE_SMI, [], r"gpu \(nvcc 12.9 and NVIDIA H200, sm 90\)"),
+        (FAKE_NVCC, OLD_SMI, [], r"gpu \(nvcc 12.9 and a GPU, sm 75 90 120 and PTX\)"),
+        (
+            FAKE_NVCC,
+            FAKE_SMI.replace("9.0", "13.0"),
+            [],
+            r"gpu \(nvcc 12.9 and NVIDIA H200, sm 75 90 120 and PTX\)",
+        ),
+        (FAKE_NVCC, FAKE_SMI, ["SMS=75"], r"gpu \(SMS asks for GPU code, sm 75\)"),
+        (FAKE_NVCC, FAKE_SMI, ["SANITIZE=address"], r"cpu \(SANITIZE is for the CPU back end\)"),
+        (FAKE_NVCC, FAKE_SMI, ["BACKEND=cpu"], r"cpu \(asked for\)"),
+        (None, FAKE_SMI, [], r"cpu \(no nvcc in CUDA_PATH=.*\)"),
+        pytest.param(
+            FAKE_NVCC,
+            "exit 9",
+            [],
+            r"cpu \(nvcc 12.9 is here, but no GPU\)",
+            marks=pytest.mark.skipif(os.path.exists("/dev/nvidia0"), reason="there is a GPU here"),
+        ),
+    ],
+)
 def test_choice_of_back_end(tree, tmp_path, nvcc, smi, arguments, says):
     tools = tmp_path / "cuda/bin"
     stand_in(tools, "nvidia-smi", smi)
@@ -79,7 +106,9 @@ def test_choice_of_back_end(tree, tmp_path, nvcc, smi, arguments, says):
         stand_in(tools, "nvcc", nvcc)
     if not any(a.startswith("BACKEND=") for a in arguments):
         arguments = ["BACKEND=auto", *arguments]
-    log = make(tree, "-n", *arguments, CUDA_PATH=str(tmp_path / "cuda"), PATH="%s:%s" % (tools, os.environ["PATH"]))
+    log = make(
+        tree, "-n", *arguments, CUDA_PATH=str(tmp_path / "cuda"), PATH="%s:%s" % (tools, os.environ["PATH"])
+    )
     assert re.search("back end: " + says, log), log
 
 

@@ -17,7 +17,9 @@ pytestmark = pytest.mark.backend("cpu")
 def test_units_in_any_order(run, rng, binary, schedule, workers):
     if schedule == "random":
         schedule = f"random:{rng.randrange(1 << 32)}"
-    run(f"tests/cpu/{binary}", env={"CUDA_CPU_SCHEDULE": schedule, "CUDA_CPU_WORKERS": str(workers)}, status=0)
+    run(
+        f"tests/cpu/{binary}", env={"CUDA_CPU_SCHEDULE": schedule, "CUDA_CPU_WORKERS": str(workers)}, status=0
+    )
 
 
 def test_a_program_is_one_cu(tmp_path, variant, run):
@@ -26,10 +28,25 @@ def test_a_program_is_one_cu(tmp_path, variant, run):
     flags = ["-std=gnu++17", "-pthread", *([f"-fsanitize={sanitizers}"] if sanitizers else [])]
     for name, main in ("one", "int main() { return 0; }"), ("two", ""):
         (tmp_path / f"{name}.cu").write_text(f"__global__ void {name}() {{}}\n{main}\n")
-        for command in (["g++", *flags, "-D__CU2CPP__", "-include", "cuda_runtime.h", "-I", helpers.ROOT / "cpu/include",
-                         "-x", "c++", "-E", f"{name}.cu", "-o", f"{name}.ii"],
-                        [variant / "cu2cpp", f"{name}.ii", "-o", f"{name}.cpp.ii"],
-                        ["g++", *flags, "-c", f"{name}.cpp.ii", "-o", f"{name}.o"]):
+        for command in (
+            [
+                "g++",
+                *flags,
+                "-D__CU2CPP__",
+                "-include",
+                "cuda_runtime.h",
+                "-I",
+                helpers.ROOT / "cpu/include",
+                "-x",
+                "c++",
+                "-E",
+                f"{name}.cu",
+                "-o",
+                f"{name}.ii",
+            ],
+            [variant / "cu2cpp", f"{name}.ii", "-o", f"{name}.cpp.ii"],
+            ["g++", *flags, "-c", f"{name}.cpp.ii", "-o", f"{name}.o"],
+        ):
             subprocess.run(command, cwd=tmp_path, check=True)
     fast = re.search(r"^HAVE_BOOST_CONTEXT \?= 1$", (variant / "config.mk").read_text(), re.M)
     libraries = [variant / "libcudacpu.a", *(["-lboost_context"] if fast else [])]
@@ -42,11 +59,18 @@ def test_a_program_is_one_cu(tmp_path, variant, run):
 @pytest.fixture(scope="module")
 def bounds(once):
     """The path of tests/cpu/bounds, built with AddressSanitizer."""
+
     def build(folder):
-        status, output = helpers.make("tests/cpu/bounds", "BACKEND=cpu", "SANITIZE=address", f"BUILD={folder}/build",
-                                      f"BIN={folder}/bin")
+        status, output = helpers.make(
+            "tests/cpu/bounds",
+            "BACKEND=cpu",
+            "SANITIZE=address",
+            f"BUILD={folder}/build",
+            f"BIN={folder}/bin",
+        )
         assert status == 0, output
         return folder / "bin/tests/cpu/bounds"
+
     return helpers.BIN / "tests/cpu/bounds" if helpers.sanitized("address") else once("address", build)
 
 
@@ -57,8 +81,11 @@ def test_address_sanitizer_names_the_line(run, bounds, what):
     result = run(bounds, "past", "--", what, sanitizers=False)
     assert result.status != 0
     # If UndefinedBehaviorSanitizer is on too, it reports arrays of known length first.
-    assert re.search(rf"AddressSanitizer.*#0 [^\n]*bounds\.cu:{line}\b|bounds\.cu:{line}:\d+: runtime error: index",
-                     result.err, re.S), str(result)
+    assert re.search(
+        rf"AddressSanitizer.*#0 [^\n]*bounds\.cu:{line}\b|bounds\.cu:{line}:\d+: runtime error: index",
+        result.err,
+        re.S,
+    ), str(result)
 
 
 def test_address_sanitizer_is_silent_within_bounds(run, bounds):

@@ -29,8 +29,10 @@ PICTURE = "tests/common/picture"
 
 needs_webp = pytest.mark.skipif(not helpers.has("WEBP"), reason="needs a build with libwebp")
 needs_ffmpeg = pytest.mark.skipif(not shutil.which("ffmpeg"), reason="needs ffmpeg, found none")
-needs_window = pytest.mark.skipif(not (helpers.has("GLUT") and X and shutil.which("Xvfb")),
-                                  reason="needs a build with freeglut, Xvfb and python3-xlib")
+needs_window = pytest.mark.skipif(
+    not (helpers.has("GLUT") and X and shutil.which("Xvfb")),
+    reason="needs a build with freeglut, Xvfb and python3-xlib",
+)
 
 # Formats that hold all frames in one file. Videos reduce the resolution of the colours.
 WEBP = [pytest.param("webp", marks=needs_webp)]
@@ -53,16 +55,26 @@ def deadline(seconds=60):
 @pytest.fixture
 def draw(run):
     """draw("--output", "x.webp", …) runs tests/common/picture."""
+
     def draw(*args, status=0, **more):
         return run(PICTURE, "draw", "--", *args, status=status, **more)
+
     return draw
 
 
 def start(cwd, *args, env=None, **more):
     """Starts tests/common/picture in the background."""
-    return subprocess.Popen([helpers.BIN / PICTURE, "draw", "--", *map(str, args)], cwd=cwd, text=True,
-                            env=helpers.environment(env), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            start_new_session=True, preexec_fn=helpers.default_signals, **more)
+    return subprocess.Popen(
+        [helpers.BIN / PICTURE, "draw", "--", *map(str, args)],
+        cwd=cwd,
+        text=True,
+        env=helpers.environment(env),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=helpers.default_signals,
+        **more,
+    )
 
 
 def frames(path):
@@ -70,11 +82,29 @@ def frames(path):
     if path.suffix in (".webp", ".gif", ".apng"):
         with Image.open(path) as picture:
             return [np.asarray(frame.convert("RGB")).astype(int) for frame in ImageSequence.Iterator(picture)]
-    probe = subprocess.run(["ffprobe", "-v", "error", "-select_streams", "v:0", "-show_entries", "stream=width,height",
-                            "-of", "csv=p=0", path], check=True, stdout=subprocess.PIPE, text=True)
+    probe = subprocess.run(
+        [
+            "ffprobe",
+            "-v",
+            "error",
+            "-select_streams",
+            "v:0",
+            "-show_entries",
+            "stream=width,height",
+            "-of",
+            "csv=p=0",
+            path,
+        ],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     width, height = map(int, re.findall(r"\d+", probe.stdout)[:2])
-    raw = subprocess.run(["ffmpeg", "-v", "error", "-i", path, "-f", "rawvideo", "-pix_fmt", "rgb24", "pipe:1"],
-                         check=True, stdout=subprocess.PIPE).stdout
+    raw = subprocess.run(
+        ["ffmpeg", "-v", "error", "-i", path, "-f", "rawvideo", "-pix_fmt", "rgb24", "pipe:1"],
+        check=True,
+        stdout=subprocess.PIPE,
+    ).stdout
     return list(np.frombuffer(raw, np.uint8).reshape(-1, height, width, 3).astype(int))
 
 
@@ -105,13 +135,21 @@ def test_animation(draw, tmp_path, ending, width, height):
 @pytest.mark.parametrize("ending", VIDEOS)
 @pytest.mark.parametrize("width, height", [(12, 8), (1, 1), (301, 203)])
 def test_video(draw, tmp_path, ending, width, height):
-    result = draw("--animate", "--width", width, "--height", height, "--frames", 11, "--output", f"x.{ending}")
+    result = draw(
+        "--animate", "--width", width, "--height", height, "--frames", 11, "--output", f"x.{ending}"
+    )
     assert (result.out, result.err) == (f"wrote x.{ending} ({width}x{height}, 11 frames)\n", "")
     assert os.listdir(tmp_path) == [f"x.{ending}"]
     got = frames(tmp_path / f"x.{ending}")
     assert len(got) == 11
     for ticks in 0, 10:  # videos have one colour sample for 2 x 2 pixels, which distorts small pictures
-        helpers.compare(ending, got[ticks], padded(gradient(width, height, ticks)), mean=6 if width > 100 else 60, worst=255)
+        helpers.compare(
+            ending,
+            got[ticks],
+            padded(gradient(width, height, ticks)),
+            mean=6 if width > 100 else 60,
+            worst=255,
+        )
 
 
 @pytest.mark.parametrize("ending", EXACT + VIDEOS)
@@ -150,10 +188,16 @@ def test_large_animation_is_stored_with_loss(draw, run, tmp_path):
     program says so. A still is lossless at any size."""
     size = "--noise", "--width", 300, "--height", 200  # 240 KB per frame
     draw(*size, "--animate", "--frames", 15, "--output", "%02d.ppm")
-    assert draw(*size, "--animate", "--frames", 15, "--output", "x.webp").out == "wrote x.webp (300x200, 15 frames)\n"
+    assert (
+        draw(*size, "--animate", "--frames", 15, "--output", "x.webp").out
+        == "wrote x.webp (300x200, 15 frames)\n"
+    )
     for i, frame in enumerate(frames(tmp_path / "x.webp")):
         assert (frame == helpers.pixels(tmp_path / f"{i:02}.ppm")).all()
-    assert draw(*size, "--animate", "--frames", 40, "--output", "x.webp").out == "wrote x.webp (300x200, 40 frames, with loss)\n"
+    assert (
+        draw(*size, "--animate", "--frames", 40, "--output", "x.webp").out
+        == "wrote x.webp (300x200, 40 frames, with loss)\n"
+    )
     assert len(frames(tmp_path / "x.webp")) == 40
     draw("--noise", "--width", 1300, "--height", 1300, "--output", "x.webp")
     draw("--noise", "--width", 1300, "--height", 1300, "--output", "x.ppm")
@@ -170,7 +214,9 @@ def test_loss_is_small(run, tmp_path):
     got = frames(tmp_path / "ray_animated.webp")
     assert len(got) == 60
     for ticks in 0, 37:
-        helpers.compare("loss", got[ticks], ray(turned(spheres(), ticks), 1024), mean=1, worst=40, fraction=0.001)
+        helpers.compare(
+            "loss", got[ticks], ray(turned(spheres(), ticks), 1024), mean=1, worst=40, fraction=0.001
+        )
 
 
 @needs_webp
@@ -187,7 +233,9 @@ def test_without_ffmpeg(draw, tmp_path):
     tools.mkdir()
     for _ in range(2):
         result = draw("--animate", "--output", "x.gif", status=64, env={"PATH": str(tools)})
-        assert result.err == "picture: --output x.gif: needs ffmpeg, which is not installed (Debian: ffmpeg)\n"
+        assert (
+            result.err == "picture: --output x.gif: needs ffmpeg, which is not installed (Debian: ffmpeg)\n"
+        )
         (tools / "ffmpeg").write_text("#!/bin/sh\nexit 1\n")
         (tools / "ffmpeg").chmod(0o755)
     assert os.listdir(tmp_path) == ["tools"]
@@ -212,7 +260,11 @@ def test_unwritable(draw, tmp_path, ending, output):
     (tmp_path / f"folder.{ending}").mkdir()
     (tmp_path / "file").write_text("")
     result = draw("--animate", "--talk", "--output", output % ending, status=1)
-    assert len(result.errors) == 1 and f"picture: cannot write {output % ending}: " in result.err and not result.out
+    assert (
+        len(result.errors) == 1
+        and f"picture: cannot write {output % ending}: " in result.err
+        and not result.out
+    )
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", f"folder.{ending}"]
 
 
@@ -247,8 +299,21 @@ def test_full_disk(draw, tmp_path, ending):
     for old in None, b"old":
         if old:
             (tmp_path / f"x.{ending}").write_bytes(old)
-        result = draw("--animate", "--noise", "--talk", "--frames", 30, "--width", 150, "--height", 100, "--output", f"x.{ending}",
-                      status=1, limits={resource.RLIMIT_FSIZE: 20000})
+        result = draw(
+            "--animate",
+            "--noise",
+            "--talk",
+            "--frames",
+            30,
+            "--width",
+            150,
+            "--height",
+            100,
+            "--output",
+            f"x.{ending}",
+            status=1,
+            limits={resource.RLIMIT_FSIZE: 20000},
+        )
         assert len(result.errors) == 1 and f"picture: cannot write x.{ending}: " in result.err, str(result)
         assert result.out == ""
         assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == ({f"x.{ending}": old} if old else {})
@@ -280,8 +345,21 @@ def test_ffmpeg_dies(draw, tmp_path, script, says):
     folder.mkdir()
     (tools / "ffmpeg").write_text(f"#!/bin/sh\n[ $# = 1 ] && exit\nPATH=/usr/bin:/bin\n{script}\n")
     (tools / "ffmpeg").chmod(0o755)
-    result = draw("--animate", "--talk", "--frames", 30, "--width", 100, "--height", 100, "--output", "x.mp4", status=1,
-                  env={"PATH": str(tools)}, cwd=folder)
+    result = draw(
+        "--animate",
+        "--talk",
+        "--frames",
+        30,
+        "--width",
+        100,
+        "--height",
+        100,
+        "--output",
+        "x.mp4",
+        status=1,
+        env={"PATH": str(tools)},
+        cwd=folder,
+    )
     assert (result.out, result.err) == ("", f"picture: cannot write x.mp4: {says}\n")
     assert os.listdir(folder) == []
 
@@ -309,7 +387,11 @@ def test_ffmpeg_is_killed(tmp_path):
     [child] = children(process.pid)
     os.kill(child, signal.SIGKILL)
     out, err = process.communicate(timeout=60)
-    assert (process.returncode, out, err) == (1, "", "picture: cannot write x.mp4: ffmpeg: ended by signal 9\n")
+    assert (process.returncode, out, err) == (
+        1,
+        "",
+        "picture: cannot write x.mp4: ffmpeg: ended by signal 9\n",
+    )
     assert os.listdir(tmp_path) == []
 
 
@@ -321,7 +403,20 @@ def test_ffmpeg_is_killed(tmp_path):
 def test_interrupt(tmp_path, ending, number):
     """The file is completed with the frames so far, the exit function runs, and the status names the signal. The signal goes
     to all processes of the group, as it does from the keyboard."""
-    process = start(tmp_path, "--animate", "--slow", "--talk", "--width", 64, "--height", 64, "--frames", 2000, "--output", f"x.{ending}")
+    process = start(
+        tmp_path,
+        "--animate",
+        "--slow",
+        "--talk",
+        "--width",
+        64,
+        "--height",
+        64,
+        "--frames",
+        2000,
+        "--output",
+        f"x.{ending}",
+    )
     time.sleep(1)
     os.killpg(process.pid, number)
     out, err = process.communicate(timeout=60)
@@ -329,7 +424,10 @@ def test_interrupt(tmp_path, ending, number):
     assert os.listdir(tmp_path) == [f"x.{ending}"]
     got = frames(tmp_path / f"x.{ending}")
     assert 1 <= len(got) < 1000
-    assert (out, err) == (f"wrote x.{ending} (64x64, {len(got)} frame{'s' * (len(got) > 1)})\nexit function\n", "")
+    assert (out, err) == (
+        f"wrote x.{ending} (64x64, {len(got)} frame{'s' * (len(got) > 1)})\nexit function\n",
+        "",
+    )
     if ending in ("webp", "apng"):
         assert (got[-1] == gradient(64, 64, len(got) - 1) % 256).all()
 
@@ -343,7 +441,11 @@ def test_interrupted_sequence(tmp_path):
     out, err = process.communicate(timeout=60)
     count = len(os.listdir(tmp_path))
     assert sorted(os.listdir(tmp_path)) == sorted(f"{i}.ppm" for i in range(count))
-    assert (process.returncode, out, err) == (130, f"wrote 0.ppm to {count - 1}.ppm (12x8)\nexit function\n", "")
+    assert (process.returncode, out, err) == (
+        130,
+        f"wrote 0.ppm to {count - 1}.ppm (12x8)\nexit function\n",
+        "",
+    )
 
 
 def test_interrupted_before_the_last_frame_of_a_still(tmp_path):
@@ -394,10 +496,14 @@ def test_preview_of_an_animation(tmp_path):
 def x_server():
     """x_server(*options) starts an X server, which ends with the tests. Returns its DISPLAY and its process."""
     with contextlib.ExitStack() as stack:
+
         def x_server(*options, screen="1280x1024x24"):
             read, write = os.pipe()
-            process = subprocess.Popen(["Xvfb", "-displayfd", str(write), "-screen", "0", screen, "-nolisten", "tcp", *options],
-                                       pass_fds=[write], stderr=subprocess.DEVNULL)
+            process = subprocess.Popen(
+                ["Xvfb", "-displayfd", str(write), "-screen", "0", screen, "-nolisten", "tcp", *options],
+                pass_fds=[write],
+                stderr=subprocess.DEVNULL,
+            )
             stack.callback(process.wait)
             stack.callback(process.terminate)
             os.close(write)
@@ -405,6 +511,7 @@ def x_server():
                 number = pipe.readline().strip()
             assert number, "Xvfb did not start"
             return f":{number}", process
+
         yield x_server
 
 
@@ -419,15 +526,28 @@ class Window:
 
     def __init__(self, name, program, args, cwd):
         # Leaks and races inside Mesa and Xlib are not faults of the suite.
-        env = {"DISPLAY": name, "LSAN_OPTIONS": "detect_leaks=0", "TSAN_OPTIONS": "ignore_noninstrumented_modules=1"}
-        self.process = subprocess.Popen([helpers.BIN / program, *map(str, args)], cwd=cwd, env=helpers.environment(env), text=True,
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                        preexec_fn=helpers.default_signals)
+        env = {
+            "DISPLAY": name,
+            "LSAN_OPTIONS": "detect_leaks=0",
+            "TSAN_OPTIONS": "ignore_noninstrumented_modules=1",
+        }
+        self.process = subprocess.Popen(
+            [helpers.BIN / program, *map(str, args)],
+            cwd=cwd,
+            env=helpers.environment(env),
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=helpers.default_signals,
+        )
         self.display = display.Display(name)
         self.root = self.display.screen().root
         for _ in deadline():
             assert self.process.poll() is None, "".join(self.process.communicate())
-            windows = [w for w in self.root.query_tree().children if w.get_attributes().map_state == X.IsViewable]
+            windows = [
+                w for w in self.root.query_tree().children if w.get_attributes().map_state == X.IsViewable
+            ]
             if windows:
                 break
         [self.window] = windows
@@ -462,7 +582,7 @@ class Window:
 
     def pixels(self):
         width, height = self.size
-        data = self.window.get_image(0, 0, width, height, X.ZPixmap, 0xffffffff).data
+        data = self.window.get_image(0, 0, width, height, X.ZPixmap, 0xFFFFFFFF).data
         return np.frombuffer(data, np.uint8).reshape(height, width, 4)[:, :, 2::-1].astype(int)
 
     def shows(self, expected, **limits):
@@ -499,8 +619,11 @@ class Window:
 
     def close(self):
         """Sends the message that a window manager sends when the close button is pressed."""
-        message = event.ClientMessage(window=self.window, client_type=self.display.intern_atom("WM_PROTOCOLS"),
-                                      data=(32, [self.display.intern_atom("WM_DELETE_WINDOW"), X.CurrentTime, 0, 0, 0]))
+        message = event.ClientMessage(
+            window=self.window,
+            client_type=self.display.intern_atom("WM_PROTOCOLS"),
+            data=(32, [self.display.intern_atom("WM_DELETE_WINDOW"), X.CurrentTime, 0, 0, 0]),
+        )
         self.window.send_event(message)
         self.display.sync()
 
@@ -509,8 +632,12 @@ class Window:
 
     def end(self, status=0):
         out, err = self.process.communicate(timeout=30)
-        if helpers.backend() == "gpu":  # a virtual X server often has Mesa's OpenGL, which CUDA cannot use; the program says so
-            err = re.sub(r"^\w+: CUDA cannot use this OpenGL \(cuda\w+\): copying through the host\n", "", err)
+        if (
+            helpers.backend() == "gpu"
+        ):  # a virtual X server often has Mesa's OpenGL, which CUDA cannot use; the program says so
+            err = re.sub(
+                r"^\w+: CUDA cannot use this OpenGL \(cuda\w+\): copying through the host\n", "", err
+            )
         assert (self.process.returncode, err) == (status, ""), out
         with pytest.raises(error.BadDrawable):
             self.window.get_geometry()
@@ -524,9 +651,11 @@ ENDINGS = {"Esc": lambda w: w.key("Escape"), "q": lambda w: w.key("q"), "close b
 def window(screen, tmp_path):
     """window("--animate", …) starts tests/common/picture, or another program, in a window."""
     with contextlib.ExitStack() as stack:
+
         def window(*args, program=PICTURE, name=screen):
             args = ["draw", "--", *args] if program == PICTURE else args
             return stack.enter_context(Window(name, program, args, tmp_path))
+
         yield window
     assert os.listdir(tmp_path) == []
 
@@ -588,6 +717,7 @@ def test_window_of_an_animated_julia(window):
 @needs_window
 def test_space_stops_the_spheres(window):
     """The space key stops the animation between two frames; pressed again, it continues."""
+
     def rests():
         before = w.pixels()
         time.sleep(0.3)
@@ -633,11 +763,15 @@ def test_resizing_keeps_the_aspect(window):
         inner = enlarged(picture, factor)
         # When the margin is odd, the extra pixel is at the right and at the top.
         left, top = (width - inner.shape[1]) // 2, height - inner.shape[0] - (height - inner.shape[0]) // 2
-        expected[top:top + inner.shape[0], left:left + inner.shape[1]] = inner
+        expected[top : top + inner.shape[0], left : left + inner.shape[1]] = inner
         w.shows(expected)
     w.resize(1, 1)
     w.resize(73, 41)  # the scale is not a whole number: 61.5 x 41 pixels
-    w.wait_for(lambda: (w.pixels()[:, 6:67].max(axis=(0, 2)) > 0).all() and not w.pixels()[:, :5].any() and not w.pixels()[:, 68:].any())
+    w.wait_for(
+        lambda: (w.pixels()[:, 6:67].max(axis=(0, 2)) > 0).all()
+        and not w.pixels()[:, :5].any()
+        and not w.pixels()[:, 68:].any()
+    )
     w.key("q")
     w.end()
 
@@ -690,8 +824,12 @@ def test_dragging_moves_the_ripple(window):
     w = window("--size", 256, program="chapter05/ripple")
 
     def rings_about(x, y):
-        part = w.pixels()[y - 30:y + 31, x - 30:x + 31]
-        return (part == part[::-1, ::-1]).all() and (part == part.transpose(1, 0, 2)).all() and (part[30] != part[30, 0]).any()
+        part = w.pixels()[y - 30 : y + 31, x - 30 : x + 31]
+        return (
+            (part == part[::-1, ::-1]).all()
+            and (part == part.transpose(1, 0, 2)).all()
+            and (part[30] != part[30, 0]).any()
+        )
 
     w.wait_for(lambda: rings_about(128, 127))  # rows count from below, where the centre is at 128
     for x, y in (40, 200), (210, 60):
@@ -766,9 +904,15 @@ def test_dead_display(draw, tmp_path):
     """Without a working display one line is printed and a file is written; with --window it is an error."""
     env = {"DISPLAY": ":9999"}
     result = draw("--animate", "--frames", 3, "--talk", env=env)
-    why = "failed to open display ':9999'" if helpers.has("GLUT") else "built without freeglut (Debian: freeglut3-dev)"
+    why = (
+        "failed to open display ':9999'"
+        if helpers.has("GLUT")
+        else "built without freeglut (Debian: freeglut3-dev)"
+    )
     assert result.err == f"picture: no window: {why}; writing a file\n"
-    assert re.fullmatch(r"wrote picture\.\w+ \(12x8, .*3 frames\)\n(all frames would need .*\n)?exit function\n", result.out)
+    assert re.fullmatch(
+        r"wrote picture\.\w+ \(12x8, .*3 frames\)\n(all frames would need .*\n)?exit function\n", result.out
+    )
     [file] = os.listdir(tmp_path)
     result = draw("--animate", "--window", "--talk", env=env, status=64)
     assert (result.out, result.err) == ("", f"picture: --window: {why}\n")
@@ -777,11 +921,19 @@ def test_dead_display(draw, tmp_path):
 
 
 @needs_window
-@pytest.mark.parametrize("options, screen_size", [(["-extension", "GLX"], "640x480x24"), ([], "640x480x8")], ids=["no GLX", "8 bits"])
+@pytest.mark.parametrize(
+    "options, screen_size",
+    [(["-extension", "GLX"], "640x480x24"), ([], "640x480x8")],
+    ids=["no GLX", "8 bits"],
+)
 def test_display_without_opengl(draw, x_server, options, screen_size):
     name, _ = x_server(*options, screen=screen_size)
     result = draw("--talk", env={"DISPLAY": name})
-    assert len(result.errors) == 1 and result.err.startswith("picture: no window: ") and result.err.endswith("; writing a file\n")
+    assert (
+        len(result.errors) == 1
+        and result.err.startswith("picture: no window: ")
+        and result.err.endswith("; writing a file\n")
+    )
     assert result.out.startswith("wrote picture.p") and result.out.endswith("exit function\n")
     result = draw("--window", "--talk", env={"DISPLAY": name}, status=64)
     assert len(result.errors) == 1 and result.err.startswith("picture: --window: ")

@@ -7,19 +7,31 @@ import pytest
 import helpers
 from trees import PROGRAMS, ROOT, make, run
 
-PAGES = sorted(path.relative_to(ROOT).as_posix() for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("cpu/*.md")])
+PAGES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("cpu/*.md")]
+)
 
 
 def section(path, name):
     """What stands between the two markers."""
-    return path.read_text().split(f"<!-- {name}:begin", 1)[1].split("-->\n", 1)[1].split(f"<!-- {name}:end")[0]
+    return (
+        path.read_text().split(f"<!-- {name}:begin", 1)[1].split("-->\n", 1)[1].split(f"<!-- {name}:end")[0]
+    )
 
 
 # ---- what is generated (the tables of times are in test_bench.py) ----
 
-@pytest.mark.parametrize("file, name, command", [
-    ("README.md", "chapters", "scripts/programs.sh --chapters"), ("docs/programs.md", "programs", "scripts/programs.sh --table"),
-    ("docs/index.md", "terms", "scripts/programs.sh --index"), ("docs/gallery.md", "gallery", "scripts/gallery.sh --table")])
+
+@pytest.mark.parametrize(
+    "file, name, command",
+    [
+        ("README.md", "chapters", "scripts/programs.sh --chapters"),
+        ("docs/programs.md", "programs", "scripts/programs.sh --table"),
+        ("docs/index.md", "terms", "scripts/programs.sh --index"),
+        ("docs/gallery.md", "gallery", "scripts/gallery.sh --table"),
+    ],
+)
 def test_what_is_generated_is_fresh(file, name, command):
     assert section(ROOT / file, name) == run(ROOT, *command.split()), "stale: run make docs"
 
@@ -28,7 +40,10 @@ def test_every_program_is_in_the_tables():
     count = len(helpers.programs())
     assert section(ROOT / "docs/programs.md", "programs").count("\n") == 2 + count
     chapters = section(ROOT / "README.md", "chapters")
-    assert all(f"]({program}.cu)" in chapters for program in helpers.programs()) and chapters.count(".cu)") == count
+    assert (
+        all(f"]({program}.cu)" in chapters for program in helpers.programs())
+        and chapters.count(".cu)") == count
+    )
 
 
 def test_docs_refreshes_the_tables(sources):
@@ -36,21 +51,35 @@ def test_docs_refreshes_the_tables(sources):
     before = (sources / "docs/programs.md").read_text()
     assert "fresh" in make(sources, "docs") and before.count("\n| [chapter") == len(PROGRAMS)
     source = sources / "chapter03/hello_world.cu"
-    source.write_text(source.read_text().replace("Teaches: ", "Teaches: Something else. ", 1).replace("Terms:   ", "Terms:   zero-copy, ", 1))
+    source.write_text(
+        source.read_text()
+        .replace("Teaches: ", "Teaches: Something else. ", 1)
+        .replace("Terms:   ", "Terms:   zero-copy, ", 1)
+    )
     log = make(sources, "docs")
-    assert "docs/programs.md: table of programs refreshed" in log and "docs/index.md: index of terms refreshed" in log
+    assert (
+        "docs/programs.md: table of programs refreshed" in log
+        and "docs/index.md: index of terms refreshed" in log
+    )
     after = (sources / "docs/programs.md").read_text()
     assert "| Something else. |" in after and len(after.splitlines()) == len(before.splitlines())
-    assert re.search(r"^\| zero-copy \|.*\(\.\./chapter03/hello_world\.cu\) \|$", (sources / "docs/index.md").read_text(), re.M)
+    assert re.search(
+        r"^\| zero-copy \|.*\(\.\./chapter03/hello_world\.cu\) \|$",
+        (sources / "docs/index.md").read_text(),
+        re.M,
+    )
 
 
 def test_a_page_without_its_markers_is_named(sources):
     page = sources / "docs/index.md"
     page.write_text(page.read_text().replace("<!-- terms:end", "<!-- end"))
-    assert "docs/index.md: needs <!-- terms:begin --> and <!-- terms:end -->" in make(sources, "docs", status=2)
+    assert "docs/index.md: needs <!-- terms:begin --> and <!-- terms:end -->" in make(
+        sources, "docs", status=2
+    )
 
 
 # ---- the front page ----
+
 
 def test_readme_is_short():
     """Three screens, with the pictures counted as lines."""
@@ -76,15 +105,20 @@ def test_ci_runs_the_readme_command():
 
 # ---- links ----
 
+
 def anchors(path):
     """Of the headings of a page, as GitHub makes them."""
-    return {re.sub(r"[^\w\- ]", "", heading.lower().replace("`", "")).replace(" ", "-")
-            for heading in re.findall(r"^#+ +(.*?) *$", path.read_text(), re.M)}
+    return {
+        re.sub(r"[^\w\- ]", "", heading.lower().replace("`", "")).replace(" ", "-")
+        for heading in re.findall(r"^#+ +(.*?) *$", path.read_text(), re.M)
+    }
 
 
 def broken_links(path):
     text = re.sub(r"^    .*$|`[^`\n]*`", "", path.read_text(), flags=re.M)
-    for target in re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'<(?:img|a)[^>]* (?:src|href)="([^"]+)"', text):
+    for target in re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(
+        r'<(?:img|a)[^>]* (?:src|href)="([^"]+)"', text
+    ):
         if re.match(r"https?:", target):
             continue
         file, _, anchor = target.partition("#")
@@ -108,12 +142,20 @@ def test_every_page_is_linked_from_the_readme():
 def test_broken_links_are_found(tmp_path):
     (tmp_path / "there.md").write_text("# A page\n\n## What `it` is, in short\n")
     page = tmp_path / "page.md"
-    page.write_text("# Top\n[a](there.md) [b](there.md#what-it-is-in-short) [c](#top) [d](gone.md) [e](there.md#gone) [f](#gone)\n"
-                    "`[g](gone.md)` <img src=\"gone.png\" alt=\"h\"> [i](https://example.com/)\n")
-    assert list(broken_links(page)) == ["gone.md: no such file", "there.md#gone: no such heading", "#gone: no such heading", "gone.png: no such file"]
+    page.write_text(
+        "# Top\n[a](there.md) [b](there.md#what-it-is-in-short) [c](#top) [d](gone.md) [e](there.md#gone) [f](#gone)\n"
+        '`[g](gone.md)` <img src="gone.png" alt="h"> [i](https://example.com/)\n'
+    )
+    assert list(broken_links(page)) == [
+        "gone.md: no such file",
+        "there.md#gone: no such heading",
+        "#gone: no such heading",
+        "gone.png: no such file",
+    ]
 
 
 # ---- terms ----
+
 
 def terms():
     """(term, its meaning) of docs/terms.txt"""
@@ -137,5 +179,8 @@ def test_every_term_is_shown_by_a_program():
 def test_a_term_that_the_list_lacks_is_named(sources):
     source = sources / "chapter03/hello_world.cu"
     source.write_text(source.read_text().replace("Terms:   ", "Terms:   nonesuch, ", 1))
-    assert re.search(r'^chapter03/hello_world\.cu:\d+: Terms: "nonesuch" is not in docs/terms\.txt$',
-                     run(sources, "scripts/programs.sh", "--check", status=1), re.M)
+    assert re.search(
+        r'^chapter03/hello_world\.cu:\d+: Terms: "nonesuch" is not in docs/terms\.txt$',
+        run(sources, "scripts/programs.sh", "--check", status=1),
+        re.M,
+    )

@@ -11,47 +11,81 @@ import pytest
 from trees import ROOT, copy_sources, environment, make, run
 
 # A program of each kind: shared memory, textures, OpenGL, atomics in device functions, streams, cooperative groups, threads
-KINDS = ["chapter03/hello_world", "chapter05/dot", "chapter07/heat_2d", "chapter08/basic_interop", "chapter09/hist_gpu_shmem_atomics",
-         "chapter10/basic_double_stream", "chapter05/occupancy", "chapter11/multidevice", "appendix_a/dot"]
+KINDS = [
+    "chapter03/hello_world",
+    "chapter05/dot",
+    "chapter07/heat_2d",
+    "chapter08/basic_interop",
+    "chapter09/hist_gpu_shmem_atomics",
+    "chapter10/basic_double_stream",
+    "chapter05/occupancy",
+    "chapter11/multidevice",
+    "appendix_a/dot",
+]
 needs_clangd = pytest.mark.skipif(not shutil.which("clangd"), reason="needs clangd, found none")
 
 
 @pytest.fixture(scope="session")
 def trees(once):
     """(a tree as it is cloned, one with compile_commands.json); nobody may write there."""
+
     def build(folder):
         plain = copy_sources(folder / "plain", KINDS)
         built = copy_sources(folder / "built", KINDS)
         make(built, "compile_commands.json")
         return plain, built
+
     return once("editor", build)
 
 
 def mistakes(tree, file):
     """What clangd says is wrong in a file."""
-    done = subprocess.run(["clangd", "--check=" + str(tree / file)], cwd=tree, env=environment(), text=True, check=False,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300)
+    done = subprocess.run(
+        ["clangd", "--check=" + str(tree / file)],
+        cwd=tree,
+        env=environment(),
+        text=True,
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=300,
+    )
     assert "config error" not in done.stdout and "All checks completed" in done.stdout, done.stdout
     return re.findall(r"^E.*?(\[\w+\] Line .*)", done.stdout, re.M)
 
 
 @needs_clangd
-@pytest.mark.parametrize("file", [*(kind + ".cu" for kind in KINDS), "common/proofs/dot.h", "common/gpu_anim.h", "chapter06/spheres.h"])
+@pytest.mark.parametrize(
+    "file",
+    [*(kind + ".cu" for kind in KINDS), "common/proofs/dot.h", "common/gpu_anim.h", "chapter06/spheres.h"],
+)
 def test_clangd_finds_nothing_wrong(trees, file):
     assert mistakes(trees[0], file) == []
 
 
 @needs_clangd
-@pytest.mark.parametrize("file", ["chapter05/dot.cu", "common/lib/window.c", "common/lib/options.c", "cpu/src/warp.cpp", "cpu/cu2cpp.c"])
+@pytest.mark.parametrize(
+    "file",
+    ["chapter05/dot.cu", "common/lib/window.c", "common/lib/options.c", "cpu/src/warp.cpp", "cpu/cu2cpp.c"],
+)
 def test_clangd_finds_nothing_wrong_with_the_database(trees, file):
     assert mistakes(trees[1], file) == []
 
 
 @needs_clangd
-@pytest.mark.parametrize("old, new, says", [
-    ("cache[threadIdx.x] = temp;", "cache[threadIdx.w] = temp;", "no member named 'w'"),
-    ("dot<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b,", "dot<<<blocksPerGrid, threadsPerBlock>>>(dev_a,", "no matching function"),
-    ("__syncthreads();", "__syncthread();", "__syncthread"), ("cudaMemcpyHostToDevice", "cudaMemcpyHostToDevise", "cudaMemcpyHostToDevise")])
+@pytest.mark.parametrize(
+    "old, new, says",
+    [
+        ("cache[threadIdx.x] = temp;", "cache[threadIdx.w] = temp;", "no member named 'w'"),
+        (
+            "dot<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b,",
+            "dot<<<blocksPerGrid, threadsPerBlock>>>(dev_a,",
+            "no matching function",
+        ),
+        ("__syncthreads();", "__syncthread();", "__syncthread"),
+        ("cudaMemcpyHostToDevice", "cudaMemcpyHostToDevise", "cudaMemcpyHostToDevise"),
+    ],
+)
 def test_clangd_finds_mistakes_in_a_program(tmp_path, old, new, says):
     tree = copy_sources(tmp_path / "tree", ["chapter05/dot"])
     source = tree / "chapter05/dot.cu"
@@ -65,10 +99,18 @@ def test_the_database_has_every_source(trees):
     tree = trees[1]
     entries = json.loads((tree / "compile_commands.json").read_text())
     files = [entry["file"] for entry in entries]
-    there = [path.relative_to(tree).as_posix() for folder in ("chapter*", "appendix_a", "common/lib", "cpu", "cpu/src", "bench")
-             for path in tree.glob(folder + "/*.c*") if path.suffix in (".c", ".cu", ".cpp")]
+    there = [
+        path.relative_to(tree).as_posix()
+        for folder in ("chapter*", "appendix_a", "common/lib", "cpu", "cpu/src", "bench")
+        for path in tree.glob(folder + "/*.c*")
+        if path.suffix in (".c", ".cu", ".cpp")
+    ]
     assert sorted(files) == sorted(there) and all(entry["directory"] == str(tree) for entry in entries)
-    assert all(re.search(r"-DHAVE_\w+", entry["command"]) for entry in entries if not entry["file"].startswith("cpu/cu2cpp"))
+    assert all(
+        re.search(r"-DHAVE_\w+", entry["command"])
+        for entry in entries
+        if not entry["file"].startswith("cpu/cu2cpp")
+    )
 
 
 @pytest.mark.skipif(not shutil.which("clang++"), reason="needs clang++, found none")

@@ -10,7 +10,9 @@ from trees import ROOT, make, run, stand_in
 
 def tools():
     """Skips a test, with what format.sh says, where a tool is missing or has another version."""
-    done = subprocess.run([ROOT / "scripts/format.sh", "--tools"], cwd=ROOT, text=True, stderr=subprocess.PIPE, check=False)
+    done = subprocess.run(
+        [ROOT / "scripts/format.sh", "--tools"], cwd=ROOT, text=True, stderr=subprocess.PIPE, check=False
+    )
     return pytest.mark.skipif(done.returncode == 2, reason=done.stderr.strip())
 
 
@@ -23,21 +25,34 @@ def test_the_sources_are_formatted():
 
 
 @needs_tools
-@pytest.mark.parametrize("file, text", [("chapter03/extra.cu", "int  extra(void);\n"), ("common/lib/extra.c", "int  extra(void);\n"),
-                                        ("cpu/src/extra.cpp", "int  extra(void);\n"), ("bench/extra.py", "extra = [ 1 ]\n"),
-                                        ("chapter03/wide.cu", f"int wide = {' + '.join('1' * 40)};\n"),
-                                        ("bench/wide.py", f"wide = {' + '.join('1' * 40)}\n")])
+@pytest.mark.parametrize(
+    "file, text",
+    [
+        ("chapter03/extra.cu", "int  extra(void);\n"),
+        ("common/lib/extra.c", "int  extra(void);\n"),
+        ("cpu/src/extra.cpp", "int  extra(void);\n"),
+        ("bench/extra.py", "extra = [ 1 ]\n"),
+        ("chapter03/wide.cu", f"int wide = {' + '.join('1' * 40)};\n"),
+        ("bench/wide.py", f"wide = {' + '.join('1' * 40)}\n"),
+    ],
+)
 def test_what_is_not_formatted_is_named_and_mended(tmp_path, file, text):
     """Spaces, and lines of more than 110 columns, in each kind of source."""
     for name in ".clang-format", "pyproject.toml", "Makefile":
         shutil.copy(ROOT / name, tmp_path)
-    shutil.copytree(ROOT / "scripts", tmp_path / "scripts", ignore=lambda folder, names: [n for n in names if n.endswith(".py")])
+    shutil.copytree(
+        ROOT / "scripts",
+        tmp_path / "scripts",
+        ignore=lambda folder, names: [n for n in names if n.endswith(".py")],
+    )
     (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / file).write_text(text)
     assert file in make(tmp_path, "format", "CHECK=1", status=2)
     assert (tmp_path / file).read_text() == text
     make(tmp_path, "format")
-    assert (tmp_path / file).read_text() != text and max(map(len, (tmp_path / file).read_text().splitlines())) <= 110
+    assert (tmp_path / file).read_text() != text and max(
+        map(len, (tmp_path / file).read_text().splitlines())
+    ) <= 110
     assert make(tmp_path, "format", "CHECK=1") == ""
 
 
@@ -50,6 +65,12 @@ def test_another_version_is_refused(tmp_path, tool, setting):
     stand_in(tmp_path, "clang-format-14", "exit 1")
     good = {"CLANG_FORMAT": f"{tmp_path}/clang-format-good", "BLACK": f"{tmp_path}/black-good"}
     assert run(ROOT, "scripts/format.sh", "--tools", **good) == ""
-    says = run(ROOT, "scripts/format.sh", "--tools", status=2, **{**good, setting: f"{tmp_path}/other"},
-               PATH=f"{tmp_path}:/usr/bin:/bin")
+    says = run(
+        ROOT,
+        "scripts/format.sh",
+        "--tools",
+        status=2,
+        **{**good, setting: f"{tmp_path}/other"},
+        PATH=f"{tmp_path}:/usr/bin:/bin",
+    )
     assert f"format: needs {tool} " in says and "found 99" in says and says.count("\n") == 1

@@ -11,26 +11,45 @@ def test_headers():
     assert run(ROOT, "scripts/programs.sh", "--check") == ""
 
 
-@pytest.mark.parametrize("old, new, says", [
-    ("// SPDX-License-Identifier: MIT\n", "", r":1: the first line must be"),
-    (" * hello_world: ", " * hello: ", r":3: the header begins with"),
-    (" * Teaches: ", " * Lesson:  ", r"(?s):5: Lesson: is no field.*:2: the header has no Teaches: field"),
-    (" * Teaches: ", " Teaches: ", r":5: a line of the header"),
-    (" * Book:    3.2.1\n", "", r":2: the header has no Book: field"),
-    (" * Terms:   ", " * Differs: ", r":2: the header has no Terms: field"),
-    (" * Book:    3.2.1\n", " * Book:    4.2.1\n", r"Book: \"4.2.1\" does not begin with a section of chapter 3"),
-    (" * Book:    3.2.1\n", " * Book:    3.2.1\n * Book:    3.2.1\n", r"Book: is here twice"),
-    (" * Run:     ./bin/chapter03/hello_world", " * Run:     ./hello_world", r"Run: must begin with ./bin/chapter03/hello_world"),
-    (" */", " * Needs:   gpu=2\n */", r'Needs: "gpu=2" is none of'),
-    (" */", " * Picture: no\n */", r"Picture: is yes"),
-    (" */", " * Expect:  2\n */", r"Expect: is 1"),
-    (" */", " * Picture: yes\n */", r"Run: ends with --output FILE"),
-    (" */", " * Picture: as chapter03/simple_kernel\n */", r"Picture: chapter03/simple_kernel draws no picture of its own"),
-    (" */", " * Bench:   1M\n */", r"Bench: is for what includes common/bench.h"),
-    (" */", " * Bench:   1M 0 2T\n */", r'Bench: "0" is no value of --size\n.*"2T" is no value'),
-    (" */\n", " */\n#include \"../common/bench.h\"\n", r":2: the header of a ladder has a Bench: field"),
-    (" */", "", r"a line of the header|the header comment does not end"),
-])
+@pytest.mark.parametrize(
+    "old, new, says",
+    [
+        ("// SPDX-License-Identifier: MIT\n", "", r":1: the first line must be"),
+        (" * hello_world: ", " * hello: ", r":3: the header begins with"),
+        (
+            " * Teaches: ",
+            " * Lesson:  ",
+            r"(?s):5: Lesson: is no field.*:2: the header has no Teaches: field",
+        ),
+        (" * Teaches: ", " Teaches: ", r":5: a line of the header"),
+        (" * Book:    3.2.1\n", "", r":2: the header has no Book: field"),
+        (" * Terms:   ", " * Differs: ", r":2: the header has no Terms: field"),
+        (
+            " * Book:    3.2.1\n",
+            " * Book:    4.2.1\n",
+            r"Book: \"4.2.1\" does not begin with a section of chapter 3",
+        ),
+        (" * Book:    3.2.1\n", " * Book:    3.2.1\n * Book:    3.2.1\n", r"Book: is here twice"),
+        (
+            " * Run:     ./bin/chapter03/hello_world",
+            " * Run:     ./hello_world",
+            r"Run: must begin with ./bin/chapter03/hello_world",
+        ),
+        (" */", " * Needs:   gpu=2\n */", r'Needs: "gpu=2" is none of'),
+        (" */", " * Picture: no\n */", r"Picture: is yes"),
+        (" */", " * Expect:  2\n */", r"Expect: is 1"),
+        (" */", " * Picture: yes\n */", r"Run: ends with --output FILE"),
+        (
+            " */",
+            " * Picture: as chapter03/simple_kernel\n */",
+            r"Picture: chapter03/simple_kernel draws no picture of its own",
+        ),
+        (" */", " * Bench:   1M\n */", r"Bench: is for what includes common/bench.h"),
+        (" */", " * Bench:   1M 0 2T\n */", r'Bench: "0" is no value of --size\n.*"2T" is no value'),
+        (" */\n", ' */\n#include "../common/bench.h"\n', r":2: the header of a ladder has a Bench: field"),
+        (" */", "", r"a line of the header|the header comment does not end"),
+    ],
+)
 def test_a_bad_header_is_named(sources, old, new, says):
     source = sources / "chapter03/hello_world.cu"
     assert old in source.read_text()
@@ -45,12 +64,21 @@ def test_programs_in_reading_order(sources):
     text = (sources / "chapter03/hello_world.cu").read_text()
     for name, section in [("a", "3.10"), ("b", "3.9.1"), ("c", "3.9 (course)"), ("d", "3.9")]:
         (sources / "chapter03" / (name + ".cu")).write_text(
-            text.replace("hello_world", name).replace("Book:    3.2.1", "Book:    " + section)
-            .replace(" */", " * Differs: in one\n *          or two things\n * Needs:   gpus=2, libs=png gl\n */", 1))
+            text.replace("hello_world", name)
+            .replace("Book:    3.2.1", "Book:    " + section)
+            .replace(
+                " */",
+                " * Differs: in one\n *          or two things\n * Needs:   gpus=2, libs=png gl\n */",
+                1,
+            )
+        )
     rows = [line.split("\t") for line in run(sources, "scripts/programs.sh", "chapter03").splitlines()]
     assert [r[0][10:] for r in rows] == ["hello_world", "simple_kernel", "d", "c", "b", "a"]
     assert all(len(r) == 11 for r in rows)
-    assert rows[2][5:10] == ["in one or two things", "gpus=2, libs=png gl", "", "", ""] and rows[2][10] == rows[0][10] != ""
+    assert (
+        rows[2][5:10] == ["in one or two things", "gpus=2, libs=png gl", "", "", ""]
+        and rows[2][10] == rows[0][10] != ""
+    )
     assert "chapter03/d:png,gl" in run(sources, "scripts/programs.sh", "--needs")
 
 
@@ -64,8 +92,13 @@ def test_the_books_order():
     assert places == sorted(places)
     for before, after in zip(rows, rows[1:]):
         if before[2].split()[0] == after[2].split()[0]:
-            assert beyond_the_book(before[2]) <= beyond_the_book(after[2]), f"{after[0]} comes after {before[0]}"
-    assert [row[0] for row in rows if row[2].startswith("5.3.1")][:2] == ["chapter05/dot", "chapter05/dot_wrong_barrier"]
+            assert beyond_the_book(before[2]) <= beyond_the_book(
+                after[2]
+            ), f"{after[0]} comes after {before[0]}"
+    assert [row[0] for row in rows if row[2].startswith("5.3.1")][:2] == [
+        "chapter05/dot",
+        "chapter05/dot_wrong_barrier",
+    ]
 
 
 def beyond_the_book(section):
@@ -89,13 +122,19 @@ def test_sections_are_the_books():
         folder = "chapter%02d" % int(chapter) if chapter.isdigit() else "appendix_" + chapter.lower()
         for name in names:
             printed.setdefault(f"{folder}/{name}", set()).add(number)
-    programs = {line.split("\t")[0]: line.split("\t")[2] for line in run(ROOT, "scripts/programs.sh").splitlines()}
+    programs = {
+        line.split("\t")[0]: line.split("\t")[2] for line in run(ROOT, "scripts/programs.sh").splitlines()
+    }
     for name, field in programs.items():
         named = set(re.findall(r"\b(?:[A-Z]|\d+)(?:\.\d+)+\b", field))
         assert named and named <= known, f"{name}: {field}"
         assert not beyond_the_book(field) or name not in printed, f"{name}: the book prints it: {field}"
         for number in printed.get(name, ()):
-            assert any(f"{number}.".startswith(f"{n}.") for n in named), f"{name}: the book prints it in {number}: {field}"
+            assert any(
+                f"{number}.".startswith(f"{n}.") for n in named
+            ), f"{name}: the book prints it in {number}: {field}"
         for number in named if name in printed else ():
-            assert any(f"{p}.".startswith(f"{number}.") for p in printed[name]), f"{name}: {field} is not where the book prints it"
+            assert any(
+                f"{p}.".startswith(f"{number}.") for p in printed[name]
+            ), f"{name}: {field} is not where the book prints it"
     assert printed.keys() <= programs.keys()

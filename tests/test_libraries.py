@@ -16,8 +16,12 @@ def test_without_libraries(tree, tmp_path):
     log = make(tree, *without)
     assert set(PROGRAMS) <= compiled(log) and linked(log) == set(PROGRAMS)
     assert [line[:25] for line in log.splitlines()[-5:]] == [
-        "off: PNG pictures (libpng", "off: animations as WebP (", "off: windows (freeglut, O", "off: CUDA with OpenGL (Op",
-        "off: fast switches betwee"]
+        "off: PNG pictures (libpng",
+        "off: animations as WebP (",
+        "off: windows (freeglut, O",
+        "off: CUDA with OpenGL (Op",
+        "off: fast switches betwee",
+    ]
     log = make(tree, *without)
     assert not compiled(log) and not linked(log)
     julia = [str(tree / "bin/chapter04/julia_gpu"), "--size", "8"]
@@ -27,25 +31,35 @@ def test_without_libraries(tree, tmp_path):
         log = run(folder, *julia, "--output", "x." + ending, status=64, **env)
         assert library in log and len(log.splitlines()) == 1
     assert "built without freeglut" in run(folder, *julia, "--window", status=64, **env)
-    assert "no window: built without freeglut (Debian: freeglut3-dev); writing a file" in run(folder, *julia, **{**env, "DISPLAY": ":0"})
+    assert "no window: built without freeglut (Debian: freeglut3-dev); writing a file" in run(
+        folder, *julia, **{**env, "DISPLAY": ":0"}
+    )
     log = run(folder, *julia, "--animate", "--frames", "2", **env)
     assert "wrote julia_gpu.ppm (8x8, the last of 2 frames)\nall frames would need libwebp" in log
     assert os.listdir(folder) == ["julia_gpu.ppm"]
     if shutil.which("ffmpeg"):
-        assert "wrote julia_gpu.gif (8x8, 2 frames)\n" in run(folder, *julia, "--animate", "--frames", "2", DISPLAY="")
+        assert "wrote julia_gpu.gif (8x8, 2 frames)\n" in run(
+            folder, *julia, "--animate", "--frames", "2", DISPLAY=""
+        )
     assert set(PROGRAMS) <= compiled(make(tree, "-n"))
 
 
 def test_a_library_that_comes_later_is_found(built, tmp_path):
     """A miss is looked up again, so `make setup run` sees what setup has just installed."""
-    stand_in(tmp_path, "gcc", """for a; do case $a in */probe.c) grep -q png.h "$a" && [ ! -e "$LATER" ] && exit 1 ;; esac; done
-exec cc "$@" """)
+    stand_in(
+        tmp_path,
+        "gcc",
+        """for a; do case $a in */probe.c) grep -q png.h "$a" && [ ! -e "$LATER" ] && exit 1 ;; esac; done
+exec cc "$@" """,
+    )
     config = tmp_path / "build/config.mk"
     env = {"CC": str(tmp_path / "gcc"), "LATER": str(tmp_path / "later")}
     if "HAVE_PNG ?= 1" not in (built / "build/cpu/config.mk").read_text():
         pytest.skip("libpng is not here")
     run(built, "scripts/libs.sh", "probe", "cpu", str(config), **env)
-    assert "off: PNG pictures (libpng): apt install libpng-dev" in run(built, "scripts/libs.sh", "report", "cpu", str(config), **env)
+    assert "off: PNG pictures (libpng): apt install libpng-dev" in run(
+        built, "scripts/libs.sh", "report", "cpu", str(config), **env
+    )
     (tmp_path / "later").touch()
     run(built, "scripts/libs.sh", "probe", "cpu", str(config), **env)
     assert "PNG" not in run(built, "scripts/libs.sh", "report", "cpu", str(config), **env)
@@ -59,15 +73,28 @@ def test_a_program_that_needs_what_is_not_here_is_left_out(tree):
     assert not linked(log)
     assert log.splitlines()[-1] == "off: chapter03/hello_world: needs nonesuch"
     assert re.search(r"chapter03/hello_world +not built +needs nonesuch", make(tree, "run", "CHAPTER=3"))
-    assert "make: chapter03/hello_world needs nonesuch, which no library" in make(tree, "chapter03/hello_world", status=2)
+    assert "make: chapter03/hello_world needs nonesuch, which no library" in make(
+        tree, "chapter03/hello_world", status=2
+    )
 
 
-@pytest.mark.parametrize("needs, says", [
-    ("gl", "needs gl: switched off by HAVE_GL=0\n"),
-    ("libs=webp, gl", "needs webp, animations as WebP (libwebp): apt install libwebp-dev; gl: switched off by HAVE_GL=0\n")])
+@pytest.mark.parametrize(
+    "needs, says",
+    [
+        ("gl", "needs gl: switched off by HAVE_GL=0\n"),
+        (
+            "libs=webp, gl",
+            "needs webp, animations as WebP (libwebp): apt install libwebp-dev; gl: switched off by HAVE_GL=0\n",
+        ),
+    ],
+)
 def test_a_program_that_is_asked_for_but_can_not_be_built(tree, needs, says):
     """What it needs, and the package that brings it."""
-    stand_in(tree, "cc", """for a; do case $a in */probe.c) grep -q webp "$a" && exit 1 ;; esac; done; exec gcc "$@" """)
+    stand_in(
+        tree,
+        "cc",
+        """for a; do case $a in */probe.c) grep -q webp "$a" && exit 1 ;; esac; done; exec gcc "$@" """,
+    )
     source = tree / "chapter03/hello_world.cu"
     source.write_text(source.read_text().replace("\n */", f"\n * Needs:   {needs}\n */", 1))
     log = make(tree, "chapter03/hello_world", "HAVE_GL=0", f"CC={tree}/cc", status=2)
@@ -77,8 +104,14 @@ def test_a_program_that_is_asked_for_but_can_not_be_built(tree, needs, says):
 def test_two_probes_at_once(tmp_path):
     """Without flock two makes may look for the libraries at the same time."""
     config = tmp_path / "build/config.mk"
-    begin = lambda: subprocess.Popen(["scripts/libs.sh", "probe", "cpu", config], cwd=ROOT, env=environment(), text=True,
-                                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    begin = lambda: subprocess.Popen(
+        ["scripts/libs.sh", "probe", "cpu", config],
+        cwd=ROOT,
+        env=environment(),
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
     probes = [begin() for _ in range(8)]
     logs = [process.communicate(timeout=600)[0] for process in probes]
     assert [process.returncode for process in probes] == [0] * 8 and not any(logs), logs

@@ -28,10 +28,14 @@ def test_each_step_has_a_number(tree):
     counts = []
     for log in logs:
         steps = re.findall(r"^\[( *\d+)/(\d+)\] \w+ +\S+$", log, re.M)
-        assert [(int(n), int(m)) for n, m in steps] == [(i, len(steps)) for i in range(1, len(steps) + 1)], log
+        assert [(int(n), int(m)) for n, m in steps] == [
+            (i, len(steps)) for i in range(1, len(steps) + 1)
+        ], log
         assert len({len(n) for n, _ in steps}) <= 1
         counts.append(len(steps))
-    assert counts[0] == len(list((tree / "build/cpu").rglob("*.o"))) + len(PROGRAMS) + 3  # the translator and two libraries
+    assert (
+        counts[0] == len(list((tree / "build/cpu").rglob("*.o"))) + len(PROGRAMS) + 3
+    )  # the translator and two libraries
     assert counts[1:] == [2, 0]
 
 
@@ -75,7 +79,9 @@ def test_touching_a_common_source_links_the_programs_again(tree):
 
 
 def test_a_common_source_that_went_is_out_of_the_library(tree):
-    (tree / "common/lib/extra.c").write_text("int extra_function(void);\nint extra_function(void) { return 1; }\n")
+    (tree / "common/lib/extra.c").write_text(
+        "int extra_function(void);\nint extra_function(void) { return 1; }\n"
+    )
     make(tree)
     assert "extra.o" in run(tree, "ar", "t", "build/cpu/libcommon.a")
     (tree / "common/lib/extra.c").unlink()
@@ -83,10 +89,17 @@ def test_a_common_source_that_went_is_out_of_the_library(tree):
     assert "extra.o" not in run(tree, "ar", "t", "build/cpu/libcommon.a")
 
 
-@pytest.mark.parametrize("gone, come", [("common/lib/extra.c", None), ("common/lib/extra.c", "common/lib/more.c"),
-                                        ("tests/common/extra.c", "tests/common/extra.cu"),
-                                        ("tests/common/extra.cu", "tests/common/extra.c"),
-                                        ("chapter03/extra.cu", None), ("cpu/src/extra.cpp", "cpu/src/extra.c")])
+@pytest.mark.parametrize(
+    "gone, come",
+    [
+        ("common/lib/extra.c", None),
+        ("common/lib/extra.c", "common/lib/more.c"),
+        ("tests/common/extra.c", "tests/common/extra.cu"),
+        ("tests/common/extra.cu", "tests/common/extra.c"),
+        ("chapter03/extra.cu", None),
+        ("cpu/src/extra.cpp", "cpu/src/extra.c"),
+    ],
+)
 def test_a_source_that_went_or_has_another_ending(tree, gone, come):
     """What was built of it does not stop the build, and is not taken for the new source's, whose time may be older."""
     (tree / "tests/common").mkdir(parents=True, exist_ok=True)
@@ -118,6 +131,7 @@ def test_dependencies_cut_short_are_made_again(tree):
 def test_jobs_make_no_difference(tree):
     """With one job, in the folder where four jobs built, since a path may be part of a program. The libraries are put together
     again and the programs translated, compiled and linked."""
+
     def build(jobs):
         shutil.rmtree(tree / "bin")
         for path in [*(tree / "build/cpu").glob("*.a"), *(tree / "build/cpu").glob("chapter*/*.*")]:
@@ -125,6 +139,7 @@ def test_jobs_make_no_difference(tree):
         log = make(tree, jobs)
         assert linked(log) == set(PROGRAMS) == compiled(log)
         return {p: hashlib.sha256((tree / "bin" / p).read_bytes()).hexdigest() for p in PROGRAMS}
+
     assert build("-j4") == build("-j1")
 
 
@@ -134,8 +149,18 @@ def test_two_makes_at_once(tree):
     (tree / "chapter03/hello_world.cu").touch()
     with open(tree / "build/.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        makes = [subprocess.Popen(["make", "BACKEND=cpu", "-j2"], cwd=tree, env=environment(), text=True,
-                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for _ in range(2)]
+        makes = [
+            subprocess.Popen(
+                ["make", "BACKEND=cpu", "-j2"],
+                cwd=tree,
+                env=environment(),
+                text=True,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            )
+            for _ in range(2)
+        ]
         for process in makes:
             assert process.stdout.readline().startswith("back end: ")
             assert process.stdout.readline() == "another make builds here: waiting until it is done\n"
@@ -155,7 +180,9 @@ def test_the_translator_is_built_for_this_machine(tree, tmp_path):
     calls = log.read_text().splitlines()
     assert len(calls) == 1 and calls[0].endswith("cpu/cu2cpp.c")
     assert not compiled(make(tree, *arguments))
-    assert "no C compiler for this machine (HOSTCC): nonesuch-cc: " in make(tree, "HOSTCC=nonesuch-cc", status=2)
+    assert "no C compiler for this machine (HOSTCC): nonesuch-cc: " in make(
+        tree, "HOSTCC=nonesuch-cc", status=2
+    )
 
 
 @pytest.mark.skipif(not shutil.which("clang++"), reason="needs clang++, found none")
@@ -228,6 +255,11 @@ def test_help_lists_what_there_is(tree):
 
 def test_nobody_keeps_a_list_of_programs():
     programs = [line.split("\t")[0].split("/")[1] for line in run(ROOT, "scripts/programs.sh").splitlines()]
-    for path in [ROOT / "Makefile", ROOT / ".ci/run", *(ROOT / "scripts").iterdir(), *(ROOT / ".github").rglob("*.yml")]:
+    for path in [
+        ROOT / "Makefile",
+        ROOT / ".ci/run",
+        *(ROOT / "scripts").iterdir(),
+        *(ROOT / ".github").rglob("*.yml"),
+    ]:
         text = re.sub(r"^#:.*$", "", path.read_text(), flags=re.M)
         assert [p for p in programs if re.search(rf"\b{p}\b", text)] == [], path

@@ -44,7 +44,10 @@ PICTURES = {
     "chapter05/ripple": (lambda size, ticks: formulas.whole(formulas.ripple(size, ticks)), WHOLE_PART),
     "chapter05/shared_bitmap": (lambda size: formulas.whole(formulas.green_spheres(size), (1,)), WHOLE_PART),
     "chapter06/ray": (lambda size: formulas.ray(formulas.spheres(), size), SHADING),
-    "chapter06/ray_animated": (lambda size, ticks: formulas.ray(formulas.turned(formulas.spheres(), ticks), size), MOVING),
+    "chapter06/ray_animated": (
+        lambda size, ticks: formulas.ray(formulas.turned(formulas.spheres(), ticks), size),
+        MOVING,
+    ),
     "chapter07/heat": (lambda size: formulas.colors(formulas.heat(size, 5 * 90)), HEAT),
     "chapter07/texture_modes": (formulas.texture_modes, EXACT),
     "chapter08/basic_interop": (lambda size: formulas.whole(formulas.diamonds(size), (1,)), DIAGONALS),
@@ -57,8 +60,11 @@ LOSSY = dict(mean=2, worst=40, fraction=0.003)
 
 def one_line(result, status):
     """The run ended with this status and one line that begins with the program or a file of its own."""
-    assert result.status == status and len(result.errors) == 1 and re.match(r"[\w./-]+: |[\w./-]+:\d+: ", result.err), \
-        f"expected status {status} and one line on stderr\n{result}"
+    assert (
+        result.status == status
+        and len(result.errors) == 1
+        and re.match(r"[\w./-]+: |[\w./-]+:\d+: ", result.err)
+    ), f"expected status {status} and one line on stderr\n{result}"
 
 
 # ---- Runs that go well
@@ -76,7 +82,9 @@ def test_list_devices(program, run):
 
 def test_help(program, run):
     result = run(program, "--help", status=0)
-    expected = COMMON_OPTIONS + program.own_options + (["output", "window", "no-window"] if program.picture else [])
+    expected = (
+        COMMON_OPTIONS + program.own_options + (["output", "window", "no-window"] if program.picture else [])
+    )
     missing = [name for name in expected if not re.search(rf"^\s.*--{name}\b", result.out, re.M)]
     assert not missing, f"--help does not mention {missing}\n{result}"
     assert "inject" not in result.out
@@ -100,9 +108,13 @@ def test_order_of_threads_does_not_matter(device_program, run, tmp_path, rng):
     """A correct kernel gives the same bits whichever thread and block comes first, on any number of cores. What it prints
     and draws is compared, but for times and rates."""
     outputs = []
-    settings = [{"CUDA_CPU_SCHEDULE": "forward"}, {"CUDA_CPU_SCHEDULE": "reverse"},
-                *({"CUDA_CPU_SCHEDULE": f"random:{rng.randrange(10**6)}"} for _ in range(4)),
-                {"CUDA_CPU_WORKERS": "1"}, {"CUDA_CPU_WORKERS": "7", "CUDA_CPU_SCHEDULE": "reverse"}]
+    settings = [
+        {"CUDA_CPU_SCHEDULE": "forward"},
+        {"CUDA_CPU_SCHEDULE": "reverse"},
+        *({"CUDA_CPU_SCHEDULE": f"random:{rng.randrange(10**6)}"} for _ in range(4)),
+        {"CUDA_CPU_WORKERS": "1"},
+        {"CUDA_CPU_WORKERS": "7", "CUDA_CPU_SCHEDULE": "reverse"},
+    ]
     for i, env in enumerate(settings):
         folder = tmp_path / str(i)
         folder.mkdir()
@@ -132,8 +144,11 @@ def test_injected_error_is_noticed(program, run):
 # ---- Mistakes on the command line
 
 
-@pytest.mark.parametrize("arguments", [["--nonsense"], ["-Z"], ["extra"], ["--", "extra"], [""], ["--device"],
-                                       ["--help=1"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments",
+    [["--nonsense"], ["-Z"], ["extra"], ["--", "extra"], [""], ["--device"], ["--help=1"]],
+    ids=" ".join,
+)
 def test_bad_arguments(program, run, arguments):
     result = run(program, *arguments)
     one_line(result, 64)
@@ -144,7 +159,9 @@ def numeric_options(program, run):
     """(name, low, high, is it whole) of each, as --help states them."""
     text = run(program, "--help", status=0, env={"ARGP_HELP_FMT": "rmargin=1000"}).out
     number = r"(-?[\d.]+(?:e[-+]\d+)?)"
-    for name, low, high in re.findall(rf"^ *(?:-\w, )?--([\w-]+)=N .*\bfrom {number} to {number}", text, re.M):
+    for name, low, high in re.findall(
+        rf"^ *(?:-\w, )?--([\w-]+)=N .*\bfrom {number} to {number}", text, re.M
+    ):
         yield name, float(low), float(high), f'OPTION_FLOAT("{name}"' not in program.settings
     yield "device", 0, None, True
     yield "seed", 0, None, True
@@ -236,9 +253,17 @@ def test_closed_stdout(sound_program, run):
 
 def shell(command, run):
     import tempfile
+
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(["sh", "-c", command], cwd=folder, env=helpers.environment(), text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
+        done = subprocess.run(
+            ["sh", "-c", command],
+            cwd=folder,
+            env=helpers.environment(),
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            timeout=300,
+        )
     return done.returncode, done.stdout, done.stderr
 
 
@@ -331,13 +356,24 @@ def test_picture_over_the_file_size_limit(picture_program, run, tmp_path):
     old, new = f"old.{ENDING}", f"new.{ENDING}"
     (tmp_path / old).write_bytes(b"old")
     for output in new, old:
-        one_line(run(picture_program, *picture_program.small, "--output", output,
-                     limits={resource.RLIMIT_FSIZE: 32}), 1)
+        one_line(
+            run(
+                picture_program,
+                *picture_program.small,
+                "--output",
+                output,
+                limits={resource.RLIMIT_FSIZE: 32},
+            ),
+            1,
+        )
     assert contents(tmp_path) == {old: b"old"}, "a partial picture, or the older one is gone"
 
 
-@pytest.mark.parametrize("arguments", [["--output", "picture.xyz"], ["--output", "picture"], ["--output", ""],
-                                       ["--window", "--no-window"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments",
+    [["--output", "picture.xyz"], ["--output", "picture"], ["--output", ""], ["--window", "--no-window"]],
+    ids=" ".join,
+)
 def test_bad_picture_options(picture_program, run, tmp_path, arguments):
     one_line(run(picture_program, *picture_program.small, *arguments), 64)
     assert not list(tmp_path.iterdir())
@@ -352,7 +388,11 @@ def test_comparison_of_pictures_fails_when_it_should(tmp_path, monkeypatch, nprn
     with pytest.raises(AssertionError, match="worst by 1"):
         helpers.compare("off", off, picture)
     helpers.compare("allowed", off, picture, mean=0.01, worst=1)
-    assert {path.name for path in (tmp_path / "off").iterdir()} == {"actual.png", "expected.png", "difference.png"}
+    assert {path.name for path in (tmp_path / "off").iterdir()} == {
+        "actual.png",
+        "expected.png",
+        "difference.png",
+    }
     with pytest.raises(AssertionError, match="shape"):
         helpers.compare("cut", picture[1:], picture)
     with pytest.raises(AssertionError, match="no reference"):
@@ -363,21 +403,29 @@ def test_comparison_of_pictures_fails_when_it_should(tmp_path, monkeypatch, nprn
 
 
 def test_headers():
-    done = subprocess.run([helpers.ROOT / "scripts" / "programs.sh", "--check"], text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    done = subprocess.run(
+        [helpers.ROOT / "scripts" / "programs.sh", "--check"],
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
     assert done.returncode == 0, done.stdout
 
 
 def test_every_source_is_listed(programs):
     listed = {program.path for program in programs}
-    assert listed == {path for pattern in ("chapter*/*.cu", "appendix*/*.cu") for path in helpers.ROOT.glob(pattern)}
+    assert listed == {
+        path for pattern in ("chapter*/*.cu", "appendix*/*.cu") for path in helpers.ROOT.glob(pattern)
+    }
 
 
 def code_of(source):
     """Without comments; the lines stay where they are."""
+
     def blank(match):
         text = match.group()
         return text if text[0] in "\"'" else re.sub(r"[^\n]", " ", text)
+
     return re.sub(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|//[^\n]*|/\*.*?\*/', blank, source, flags=re.S)
 
 
@@ -396,26 +444,36 @@ def test_no_program_asks_for_the_back_end():
 def test_every_launch_is_checked(program):
     code = code_of(program.source)
     for launch in re.finditer(r">>>\s*\([^;]*;", code):
-        line = code[:launch.start()].count("\n") + 1
-        timed = re.search(r"(?:median_ms\(\s*|auto (\w+) = )\[&\] \{[^;]*$", code[:launch.start()])
+        line = code[: launch.start()].count("\n") + 1
+        timed = re.search(r"(?:median_ms\(\s*|auto (\w+) = )\[&\] \{[^;]*$", code[: launch.start()])
         if timed and (not timed[1] or f"median_ms({timed[1]}" in code):
             continue  # median_ms has HANDLE_LAUNCH() itself
-        assert re.match(r"\s*HANDLE_LAUNCH\(\);", code[launch.end():]), f"{program.path}:{line}: no HANDLE_LAUNCH()"
+        assert re.match(
+            r"\s*HANDLE_LAUNCH\(\);", code[launch.end() :]
+        ), f"{program.path}:{line}: no HANDLE_LAUNCH()"
 
 
 def test_every_call_is_checked(program):
     code = code_of(program.source)
     for call in re.finditer(r"\bcuda[A-Z]\w*\s*\(", code):
-        line = code[:call.start()].count("\n") + 1
-        assert re.search(r"(HANDLE_ERROR\(\s*|INTEROP_WORKS\(\s*|cudaError_t \w+ = )$", code[:call.start()]), \
-            f"{program.path}:{line}: the result of {call.group()}) is lost"
+        line = code[: call.start()].count("\n") + 1
+        assert re.search(
+            r"(HANDLE_ERROR\(\s*|INTEROP_WORKS\(\s*|cudaError_t \w+ = )$", code[: call.start()]
+        ), f"{program.path}:{line}: the result of {call.group()}) is lost"
 
 
 def test_everything_is_freed(program):
     code = code_of(program.source)
-    for take, give in [(r"\bcudaMalloc\w*\(", r"\bcudaFree(Array)?\("), (r"\b(m|c|aligned_)alloc\(|\bbig_random_\w+\(|\bhost_array<[^>]*>\(|\bmake_(data|values)\(", r"\bfree\("),
-                       (r"\bcudaHostAlloc\(", r"\bcudaFreeHost\("), (r"\bcudaStreamCreate\w*\(", r"\bcudaStreamDestroy\("),
-                       (r"\bcudaEventCreate\w*\(", r"\bcudaEventDestroy\(")]:
+    for take, give in [
+        (r"\bcudaMalloc\w*\(", r"\bcudaFree(Array)?\("),
+        (
+            r"\b(m|c|aligned_)alloc\(|\bbig_random_\w+\(|\bhost_array<[^>]*>\(|\bmake_(data|values)\(",
+            r"\bfree\(",
+        ),
+        (r"\bcudaHostAlloc\(", r"\bcudaFreeHost\("),
+        (r"\bcudaStreamCreate\w*\(", r"\bcudaStreamDestroy\("),
+        (r"\bcudaEventCreate\w*\(", r"\bcudaEventDestroy\("),
+    ]:
         assert len(re.findall(take, code)) == len(re.findall(give, code)), f"{take} and {give} do not match"
 
 
@@ -424,20 +482,38 @@ def test_comparisons_notice_nan():
     for folder in "chapter*", "appendix*", "common", "cpu", "cpu/*", "cpu/include/*", "bench":
         for path in helpers.ROOT.glob(f"{folder}/*.[ch]*"):
             for number, line in enumerate(code_of(path.read_text()).splitlines(), 1):
-                assert not re.search(r"\b(std::)?f?abs[fl]?\([^;]*\)\s*>=?", line), f"{path}:{number}: {line.strip()}"
+                assert not re.search(
+                    r"\b(std::)?f?abs[fl]?\([^;]*\)\s*>=?", line
+                ), f"{path}:{number}: {line.strip()}"
 
 
 # ---- On a GPU
 
 
 @pytest.mark.backend("gpu")
-@pytest.mark.parametrize("tool", [["memcheck", "--leak-check", "full"], ["racecheck"], ["initcheck"], ["synccheck"]],
-                         ids=lambda tool: tool[0])
+@pytest.mark.parametrize(
+    "tool",
+    [["memcheck", "--leak-check", "full"], ["racecheck"], ["initcheck"], ["synccheck"]],
+    ids=lambda tool: tool[0],
+)
 def test_compute_sanitizer_is_silent(sound_device_program, tool, tmp_path):
     program = sound_device_program
-    done = subprocess.run(["compute-sanitizer", "--error-exitcode", "9", "--tool", *tool,
-                           helpers.BIN / program.name, *program.small], cwd=tmp_path,
-                          env=helpers.environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    done = subprocess.run(
+        [
+            "compute-sanitizer",
+            "--error-exitcode",
+            "9",
+            "--tool",
+            *tool,
+            helpers.BIN / program.name,
+            *program.small,
+        ],
+        cwd=tmp_path,
+        env=helpers.environment(),
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
     assert done.returncode == 0, done.stdout
     summary = "RACECHECK SUMMARY: 0 hazards" if tool == ["racecheck"] else "ERROR SUMMARY: 0 errors"
     assert summary in done.stdout, done.stdout

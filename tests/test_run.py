@@ -21,21 +21,32 @@ def test_run_says_what_became_of_each_program(sources):
         "choosy": ("echo needs 2 GPUs, found 1 >&2; exit 2", "waived", "needs 2 GPUs, found 1"),
         "endless": ("sleep 60", "FAILED", "ran longer than 2 s"),
         "crash": ("kill -SEGV $$", "FAILED", "ended by signal 11"),
-        "wrong_on_purpose": ("echo 'divergent barrier' >&2; exit 1", "ok", "status 1 as expected: divergent barrier"),
+        "wrong_on_purpose": (
+            "echo 'divergent barrier' >&2; exit 1",
+            "ok",
+            "status 1 as expected: divergent barrier",
+        ),
         "right_by_mistake": (":", "FAILED", "exit status 0, its header expects 1"),
         "wrong_otherwise": ("echo oops >&2; exit 3", "FAILED", "exit status 3: oops"),
         "windowed": ('[ -z "$DISPLAY$WAYLAND_DISPLAY" ]', "ok", ""),
     }
 
     def header(name):
-        return (" * Picture: yes\n" if name in ("artist", "forgetful") else
-                " * Expect:  1\n" if name in ("wrong_on_purpose", "right_by_mistake", "wrong_otherwise") else "")
+        return (
+            " * Picture: yes\n"
+            if name in ("artist", "forgetful")
+            else " * Expect:  1\n"
+            if name in ("wrong_on_purpose", "right_by_mistake", "wrong_otherwise")
+            else ""
+        )
 
     programs_of(sources, {name: script for name, (script, _, _) in ways.items()}, header)
     env = {"TIME_LIMIT": "2", "DISPLAY": ":0", "WAYLAND_DISPLAY": "wayland-0"}
     log = run(sources, "scripts/run.sh", status=1, **env)
     for name, (_, result, why) in ways.items():
-        assert re.search(r"^\[ ?\d+/11\] chapter03/%s +%s +[0-9.]+ s +%s *$" % (name, result, re.escape(why)), log, re.M), log
+        assert re.search(
+            r"^\[ ?\d+/11\] chapter03/%s +%s +[0-9.]+ s +%s *$" % (name, result, re.escape(why)), log, re.M
+        ), log
     assert re.findall(r"^\[ ?(\d+)/11\]", log, re.M) == [str(i + 1) for i in range(11)]
     assert "running" not in log
     assert "4 ok, 6 failed, 1 waived, 0 not built" in log.splitlines()[-1]
@@ -49,8 +60,14 @@ def test_run_on_a_terminal_names_the_program_that_is_running(sources):
     programs_of(sources, {"early": ":", "late": f"read go <{sources}/go"})
     os.mkfifo(sources / "go")
     terminal, end = os.openpty()
-    process = subprocess.Popen(["scripts/run.sh", "chapter03"], cwd=sources, env=environment(TERM="xterm"), stdin=subprocess.DEVNULL,
-                               stdout=end, stderr=end)
+    process = subprocess.Popen(
+        ["scripts/run.sh", "chapter03"],
+        cwd=sources,
+        env=environment(TERM="xterm"),
+        stdin=subprocess.DEVNULL,
+        stdout=end,
+        stderr=end,
+    )
     os.close(end)
     shown = b""
     while not re.search(rb"\[2/2\] chapter03/late +running$", shown):
@@ -63,8 +80,16 @@ def test_run_on_a_terminal_names_the_program_that_is_running(sources):
     assert re.search(rb"late +running\r\x1b\[K\[2/2\] chapter03/late +ok ", shown) and process.wait() == 0
 
 
-@pytest.mark.parametrize("options, passed", [("", 3), ("-k one", 1), ("tests/test_b.py", 2), ("tests/test_b.py::test_two -v", 1),
-                                             ("tests/test_a.py tests/test_b.py -k one", 1)])
+@pytest.mark.parametrize(
+    "options, passed",
+    [
+        ("", 3),
+        ("-k one", 1),
+        ("tests/test_b.py", 2),
+        ("tests/test_b.py::test_two -v", 1),
+        ("tests/test_a.py tests/test_b.py -k one", 1),
+    ],
+)
 def test_what_pytest_is_given(tree, options, passed):
     """A path takes the place of the folder. The tests run in several processes where pytest-xdist is there."""
     (tree / "tests").mkdir()

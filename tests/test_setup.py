@@ -13,9 +13,14 @@ from trees import ROOT, make, run, stand_in
 class System:
     """A PATH with only what setup needs, and a package manager that keeps its packages in a file. It logs its
     calls, and can not get the packages named in the file `unreachable`."""
+
     MANAGERS = {  # what asks for one package, what installs
-        "Debian": ("dpkg-query", "apt-get"), "Fedora": ("rpm", "dnf"), "openSUSE": ("rpm", "zypper"), "Arch": ("pacman", "pacman"),
-        "other": ()}
+        "Debian": ("dpkg-query", "apt-get"),
+        "Fedora": ("rpm", "dnf"),
+        "openSUSE": ("rpm", "zypper"),
+        "Arch": ("pacman", "pacman"),
+        "other": (),
+    }
     COLUMN = {"Debian": 0, "Fedora": 3, "Arch": 4, "openSUSE": 5, "other": 0}
 
     def __init__(self, folder, name="Debian"):
@@ -23,7 +28,11 @@ class System:
         self.tools.mkdir()
         for tool in ("sh", "awk", "cut", "env", "cat", "id", "grep", "sed", "cc", "g++"):
             (self.tools / tool).symlink_to(shutil.which(tool))
-        self.have, self.log, self.unreachable = folder / "installed", folder / "calls.log", folder / "unreachable"
+        self.have, self.log, self.unreachable = (
+            folder / "installed",
+            folder / "calls.log",
+            folder / "unreachable",
+        )
         self.have.write_text("".join(p + "\n" for p in [*self.packages(), "dpkg", "rpm", "pacman"]))
         self.unreachable.write_text("")
         query = 'grep -qxF -e "$p" %s' % self.have
@@ -31,12 +40,22 @@ class System:
 case " $* " in *" update "*) [ ! -s %s ]; exit ;; esac
 for p; do grep -qxF -e "$p" %s && { echo "E: Unable to fetch $p" >&2; exit 100; }; done
 past=; for p; do case $p in install) past=1 ;; -S) past=1 ;; -*) ;; *) [ -z "$past" ] || echo "$p" >>%s ;; esac; done
-""" % (self.log, self.unreachable, self.unreachable, self.have)
+""" % (
+            self.log,
+            self.unreachable,
+            self.unreachable,
+            self.have,
+        )
         for tool in self.MANAGERS[name]:
-            stand_in(self.tools, tool, {
-                "dpkg-query": "for p; do :; done; " + query + " && printf installed",
-                "rpm": 'for p; do :; done; [ "$1 $2" = "-q --whatprovides" ] && ' + query,
-                "pacman": 'if [ "$1" = -T ]; then p=$2; ' + query + "; exit; fi\n" + install % tool}.get(tool, install % tool))
+            stand_in(
+                self.tools,
+                tool,
+                {
+                    "dpkg-query": "for p; do :; done; " + query + " && printf installed",
+                    "rpm": 'for p; do :; done; [ "$1 $2" = "-q --whatprovides" ] && ' + query,
+                    "pacman": 'if [ "$1" = -T ]; then p=$2; ' + query + "; exit; fi\n" + install % tool,
+                }.get(tool, install % tool),
+            )
         if name == "Debian":
             stand_in(self.tools, "apt-cache", "exit 0")
 
@@ -44,14 +63,25 @@ past=; for p; do case $p in install) past=1 ;; -S) past=1 ;; -*) ;; *) [ -z "$pa
         """All of them, or those for some goals of make, as they are called on this system."""
         table = (ROOT / "scripts/setup.sh").read_text().split("<<'END'\n")[1].split("END\n")[0]
         rows = [line.split("|") for line in table.splitlines()]
-        return list(dict.fromkeys(r[self.COLUMN[self.name]] for r in rows if not goals or set(goals) & set(r[1].split())))
+        return list(
+            dict.fromkeys(
+                r[self.COLUMN[self.name]] for r in rows if not goals or set(goals) & set(r[1].split())
+            )
+        )
 
     def user(self, number):
         (self.tools / "id").unlink()
         stand_in(self.tools, "id", "echo %d" % number)
 
     def setup(self, *goals, status=0, **env):
-        return run(ROOT, str(self.tools / "sh"), "scripts/setup.sh", *goals, status=status, **{"PATH": str(self.tools), **env})
+        return run(
+            ROOT,
+            str(self.tools / "sh"),
+            "scripts/setup.sh",
+            *goals,
+            status=status,
+            **{"PATH": str(self.tools), **env}
+        )
 
     def remove(self, *packages):
         self.have.write_text("".join(p + "\n" for p in self.have.read_text().split() if p not in packages))
@@ -67,10 +97,18 @@ def debian(tmp_path):
 
 SYSTEMS = ["Debian", "Fedora", "openSUSE", "Arch"]
 # What installs, up to the names of packages
-INSTALLS = {"Debian": "apt-get -qq -o Dpkg::Use-Pty=0 -o Acquire::Retries=1 -o Acquire::http::Timeout=20 install -y --no-install-recommends",
-            "Fedora": "dnf install -y --setopt=install_weak_deps=False",
-            "openSUSE": "zypper --non-interactive install --no-recommends", "Arch": "pacman -S --needed --noconfirm"}
-BY_HAND = {"Debian": "apt install", "Fedora": "dnf install", "openSUSE": "zypper install", "Arch": "pacman -S --needed"}
+INSTALLS = {
+    "Debian": "apt-get -qq -o Dpkg::Use-Pty=0 -o Acquire::Retries=1 -o Acquire::http::Timeout=20 install -y --no-install-recommends",
+    "Fedora": "dnf install -y --setopt=install_weak_deps=False",
+    "openSUSE": "zypper --non-interactive install --no-recommends",
+    "Arch": "pacman -S --needed --noconfirm",
+}
+BY_HAND = {
+    "Debian": "apt install",
+    "Fedora": "dnf install",
+    "openSUSE": "zypper install",
+    "Arch": "pacman -S --needed",
+}
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
@@ -90,14 +128,26 @@ def test_setup_installs_what_is_missing_in_one_transaction(tmp_path, name):
     log = system.setup("test")
     assert "setup: missing: %s\n" % " ".join(want) in log
     assert system.calls() == ["%s %s" % (INSTALLS[name], " ".join(want))]
-    assert re.search(r"^setup: %s .*%s$" % (system.MANAGERS[name][1], re.escape(" ".join(want))), log, re.M), log
+    assert re.search(
+        r"^setup: %s .*%s$" % (system.MANAGERS[name][1], re.escape(" ".join(want))), log, re.M
+    ), log
     assert "could not" not in log
     assert system.setup("test") == "setup: nothing is missing\n"
 
 
-@pytest.mark.parametrize("goals, needs", [
-    ([], ["all"]), (["run"], ["all"]), (["chapter04/julia_gpu"], ["all"]), (["test"], ["all", "test"]),
-    (["run", "test"], ["all", "test"]), (["bench"], ["all", "bench"]), (["docs"], ["all", "docs"]), (["gallery"], ["all", "gallery"])])
+@pytest.mark.parametrize(
+    "goals, needs",
+    [
+        ([], ["all"]),
+        (["run"], ["all"]),
+        (["chapter04/julia_gpu"], ["all"]),
+        (["test"], ["all", "test"]),
+        (["run", "test"], ["all", "test"]),
+        (["bench"], ["all", "bench"]),
+        (["docs"], ["all", "docs"]),
+        (["gallery"], ["all", "gallery"]),
+    ],
+)
 def test_setup_installs_what_the_goals_need(tmp_path, goals, needs):
     """By way of make."""
     system = System(tmp_path)
@@ -109,9 +159,11 @@ def test_setup_installs_what_the_goals_need(tmp_path, goals, needs):
     tree = tmp_path / "tree"
     (tree / "scripts").mkdir(parents=True)
     shutil.copy(ROOT / "scripts/setup.sh", tree / "scripts")
-    (tree / "Makefile").write_text("GOALS := $(MAKECMDGOALS)\n"
-                                   + re.search(r"^setup:\n(\t.*\n)+", (ROOT / "Makefile").read_text(), re.M).group()
-                                   + "%s:;@:\n" % " ".join(goals or ["all"]))
+    (tree / "Makefile").write_text(
+        "GOALS := $(MAKECMDGOALS)\n"
+        + re.search(r"^setup:\n(\t.*\n)+", (ROOT / "Makefile").read_text(), re.M).group()
+        + "%s:;@:\n" % " ".join(goals or ["all"])
+    )
     (system.tools / "make").symlink_to(shutil.which("make"))
     run(tree, "make", "setup", *goals, PATH=str(system.tools))
     assert [c.split("--no-install-recommends ")[1].split() for c in system.calls()] == [want]
@@ -125,8 +177,15 @@ def test_setup_fetches_lists_when_apt_does_not_know_a_package(debian):
     assert ["update" in c for c in debian.calls()] == [True, False]
 
 
-@pytest.mark.parametrize("name, png, numpy", [("Debian", "libpng-dev", "python3-numpy"), ("Fedora", "libpng-devel", "python3-numpy"),
-                                              ("openSUSE", "libpng16-devel", "python3-numpy"), ("Arch", "libpng", "python-numpy")])
+@pytest.mark.parametrize(
+    "name, png, numpy",
+    [
+        ("Debian", "libpng-dev", "python3-numpy"),
+        ("Fedora", "libpng-devel", "python3-numpy"),
+        ("openSUSE", "libpng16-devel", "python3-numpy"),
+        ("Arch", "libpng", "python-numpy"),
+    ],
+)
 def test_setup_names_what_it_can_not_install_and_goes_on(tmp_path, name, png, numpy):
     system = System(tmp_path, name)
     system.user(0)
@@ -157,7 +216,9 @@ def test_setup_as_a_user_takes_sudo(tmp_path, name):
 
 def test_setup_takes_another_browser_for_chromium(debian):
     debian.remove("chromium")
-    assert "missing: chromium" in debian.setup("test") or "ID=ubuntu" in pathlib.Path("/etc/os-release").read_text().split("\n")
+    assert "missing: chromium" in debian.setup("test") or "ID=ubuntu" in pathlib.Path(
+        "/etc/os-release"
+    ).read_text().split("\n")
     stand_in(debian.tools, "google-chrome", "exit 0")
     assert debian.setup("test") == "setup: nothing is missing\n"
 
@@ -185,7 +246,9 @@ def test_setup_on_another_system_says_what_to_install(tmp_path, goals):
     assert [line.split(":")[0].strip() for line in lines] == ["Debian", "Fedora", "Arch", "openSUSE"]
     for line in lines:
         words = line.split(": ")[1].split()
-        assert len(words) == len(set(words)) and " ".join(words).startswith(BY_HAND[line.split(":")[0].strip()])
+        assert len(words) == len(set(words)) and " ".join(words).startswith(
+            BY_HAND[line.split(":")[0].strip()]
+        )
         assert ("chromium" in words) == bool(goals)
 
 
@@ -201,8 +264,19 @@ def test_setup_takes_the_package_manager_that_knows_of_itself(tmp_path):
 
 
 def test_hints_name_the_package_of_this_system(tmp_path):
-    assert run(ROOT, "sh", "scripts/setup.sh", "--how", "libpng-dev", "g++", "gcc", PATH=str(System(tmp_path, "Arch").tools)) \
+    assert (
+        run(
+            ROOT,
+            "sh",
+            "scripts/setup.sh",
+            "--how",
+            "libpng-dev",
+            "g++",
+            "gcc",
+            PATH=str(System(tmp_path, "Arch").tools),
+        )
         == "pacman -S --needed libpng gcc\n"
+    )
 
 
 def test_setup_that_fails_does_not_stop_the_build(tree, tmp_path, debian):
@@ -216,7 +290,17 @@ def test_setup_that_fails_does_not_stop_the_build(tree, tmp_path, debian):
 
 def test_doctor(tree):
     log = make(tree, "doctor")
-    for what in ("back end", "compiler", "toolkit", "driver", "GPU", "display", "OpenGL", "PNG pictures (libpng)",
-                 "Boost.Context", "tests"):
+    for what in (
+        "back end",
+        "compiler",
+        "toolkit",
+        "driver",
+        "GPU",
+        "display",
+        "OpenGL",
+        "PNG pictures (libpng)",
+        "Boost.Context",
+        "tests",
+    ):
         assert what in log
     assert "PNG" in make(tree, "doctor", "CC=nonesuch-cc")

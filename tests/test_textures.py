@@ -16,8 +16,15 @@ def texels(kind, components):
     """The texels in the order (row, column, component), with the values that the program gives them."""
     j, i, c = np.meshgrid(np.arange(H), np.arange(W), np.arange(components), indexing="ij")
     raw = ((i * 37 + j * 71 + c * 13 + 5) % 251).astype(np.int64)
-    return {"int8": np.where(raw == 5, -128, raw - 125), "uint8": raw, "int16": np.where(raw == 5, -32768, raw * 257 - 32000), "uint16": raw * 257,
-            "int32": raw * 8000000 - 1000000000, "uint32": raw * 17000000, "float32": raw / 8 - 10}[kind]
+    return {
+        "int8": np.where(raw == 5, -128, raw - 125),
+        "uint8": raw,
+        "int16": np.where(raw == 5, -32768, raw * 257 - 32000),
+        "uint16": raw * 257,
+        "int32": raw * 8000000 - 1000000000,
+        "uint32": raw * 17000000,
+        "float32": raw / 8 - 10,
+    }[kind]
 
 
 def normalised(values, kind):
@@ -47,7 +54,7 @@ def border_of(kind, as_float):
 
 
 def at(data, i, j, border):
-    return np.where(((i < 0) | (j < 0))[:, None], border[:data.shape[2]], data[j, i])
+    return np.where(((i < 0) | (j < 0))[:, None], border[: data.shape[2]], data[j, i])
 
 
 def expected(shape, data, linear, in_one, mode, border):
@@ -64,12 +71,20 @@ def expected(shape, data, linear, in_one, mode, border):
         mode = CLAMP
 
     def place(i, j):
-        return at(data, indices(i.astype(int), W, mode), indices(j.astype(int), len(data), WRAP if shape == "row" else mode), border)
+        return at(
+            data,
+            indices(i.astype(int), W, mode),
+            indices(j.astype(int), len(data), WRAP if shape == "row" else mode),
+            border,
+        )
+
     if not linear:
         return place(np.floor(x), np.floor(y))
     i, j = np.floor(x - 0.5), np.floor(y - 0.5)
     a, b = (x - 0.5 - i)[:, None], (y - 0.5 - j)[:, None]
-    return (1 - b) * ((1 - a) * place(i, j) + a * place(i + 1, j)) + b * ((1 - a) * place(i, j + 1) + a * place(i + 1, j + 1))
+    return (1 - b) * ((1 - a) * place(i, j) + a * place(i + 1, j)) + b * (
+        (1 - a) * place(i, j + 1) + a * place(i + 1, j + 1)
+    )
 
 
 def test_fetches(run):
@@ -88,12 +103,18 @@ def test_fetches(run):
             wanted = np.maximum(wanted, -1)
         got = np.array(values, float).reshape(POINTS, components)
         # A GPU filters with lower precision. Otherwise the only error is the rounding of the result to float.
-        limit = 0 if not floats else np.abs(data).max() * (0.004 if linear and helpers.backend() == "gpu" else 2e-7)
+        limit = (
+            0
+            if not floats
+            else np.abs(data).max() * (0.004 if linear and helpers.backend() == "gpu" else 2e-7)
+        )
         off = np.abs(got - wanted)
         if not (off <= limit).all():
             point, c = np.unravel_index(off.argmax(), off.shape)
-            wrong.append(f"{what}: {(~(off <= limit)).any(axis=1).sum()} points; component {c} of point {point} is "
-                         f"{got[point, c]}, expected {wanted[point, c]}, {limit} allowed")
+            wrong.append(
+                f"{what}: {(~(off <= limit)).any(axis=1).sum()} points; component {c} of point {point} is "
+                f"{got[point, c]}, expected {wanted[point, c]}, {limit} allowed"
+            )
         seen.add((shape, kind, components, as_float, linear, in_one, mode))
     assert not wrong, f"{len(wrong)} of {len(lines)} kinds\n" + "\n".join(wrong)
     assert len(seen) == len(lines) == 16 + 4 * (8 * 8 + 8 * 16)

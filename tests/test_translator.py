@@ -18,8 +18,10 @@ SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cpu", "
 @pytest.fixture(scope="session")
 def translator(tmp_path_factory):
     program = tmp_path_factory.mktemp("translator") / "cu2cpp"
-    subprocess.run(["cc", "-std=c11", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
-                    SOURCE, "-o", program], check=True)
+    subprocess.run(
+        ["cc", "-std=c11", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror", SOURCE, "-o", program],
+        check=True,
+    )
     return str(program)
 
 
@@ -29,6 +31,7 @@ def run(translator):
         if isinstance(text, str):
             text = text.encode()
         return subprocess.run([translator, *(arguments or ("-",))], input=text, capture_output=True)
+
     return run
 
 
@@ -41,42 +44,72 @@ def translate(run):
         out = result.stdout.decode()
         assert out.count("\n") == text.count("\n"), "the number of lines changed"
         return out
+
     return translate
 
 
 @pytest.fixture
 def refuse(run):
     """Translates text that must be refused; returns the message without the name of the file."""
+
     def refuse(text):
         result = run(text)
         assert result.returncode == 1, result.stdout.decode()
         assert result.stdout == b""
         message = result.stderr.decode()
         assert message.startswith("<stdin>:") and message.count("\n") == 1
-        return message[len("<stdin>:"):].rstrip("\n")
+        return message[len("<stdin>:") :].rstrip("\n")
+
     return refuse
 
 
 def launch(callee, config, arguments, name=None):
     name = name or callee
-    return (f'::cuda_cpu::launch([=](auto &...cu_a) {{ {callee}(cu_a...); }}, "{name}", '
-            f'::cuda_cpu::config({config}))({arguments})')
+    return (
+        f'::cuda_cpu::launch([=](auto &...cu_a) {{ {callee}(cu_a...); }}, "{name}", '
+        f"::cuda_cpu::config({config}))({arguments})"
+    )
 
 
 def launch_value(callee, config, arguments, name=None):
     name = name or callee
-    return (f'::cuda_cpu::launch([cu_k = {callee}](auto &...cu_a) {{ cu_k(cu_a...); }}, "{name}", '
-            f'::cuda_cpu::config({config}))({arguments})')
+    return (
+        f'::cuda_cpu::launch([cu_k = {callee}](auto &...cu_a) {{ cu_k(cu_a...); }}, "{name}", '
+        f"::cuda_cpu::config({config}))({arguments})"
+    )
 
 
 # ---- launches ----
 
-@pytest.mark.parametrize("callee", [
-    "k", "ns::k", "::k", "::ns::k", "k<int>", "k<A<int>, 256>", "k<A<B<int>>>", "k<A<B<C<int>>>>",
-    "ns::k<T>", "A<int>::k<3>", "T::template k<4>", "A<B<int>>::template k<(1 > 2)>", "k<(N > 3)>",
-    "k<N << 2>", "k<1<<4>", "k<sizeof(A<int>)>", "k<&A::f>", "k<decltype(a->b)>", "k<>",
-    "decltype(x)::k", "k<[] { return 1 > 0; }>", "k<1'000>", "größe",
-])
+
+@pytest.mark.parametrize(
+    "callee",
+    [
+        "k",
+        "ns::k",
+        "::k",
+        "::ns::k",
+        "k<int>",
+        "k<A<int>, 256>",
+        "k<A<B<int>>>",
+        "k<A<B<C<int>>>>",
+        "ns::k<T>",
+        "A<int>::k<3>",
+        "T::template k<4>",
+        "A<B<int>>::template k<(1 > 2)>",
+        "k<(N > 3)>",
+        "k<N << 2>",
+        "k<1<<4>",
+        "k<sizeof(A<int>)>",
+        "k<&A::f>",
+        "k<decltype(a->b)>",
+        "k<>",
+        "decltype(x)::k",
+        "k<[] { return 1 > 0; }>",
+        "k<1'000>",
+        "größe",
+    ],
+)
 @pytest.mark.parametrize("spaces", ["", " "])
 def test_launch_by_name(translate, callee, spaces):
     source = f"void f() {{ {callee}{spaces}<<<g, b>>>{spaces}(x, y); }}"
@@ -84,35 +117,100 @@ def test_launch_by_name(translate, callee, spaces):
     assert translate(source) == f"void f() {{ {expected}; }}"
 
 
-@pytest.mark.parametrize("callee", [
-    "(*fp)", "table[i]", "table[i][j + 1]", "obj.member", "obj->member", "this->k", "get(3)",
-    "get<int>(3)", "f(a)(b)", "a.b[2].c", "(k)", "x.y()->z", "(*table[i])", "static_cast<K>(p)",
-    "a[i].template k<int>", "((K)p)", "A<int>::get()",
-])
+@pytest.mark.parametrize(
+    "callee",
+    [
+        "(*fp)",
+        "table[i]",
+        "table[i][j + 1]",
+        "obj.member",
+        "obj->member",
+        "this->k",
+        "get(3)",
+        "get<int>(3)",
+        "f(a)(b)",
+        "a.b[2].c",
+        "(k)",
+        "x.y()->z",
+        "(*table[i])",
+        "static_cast<K>(p)",
+        "a[i].template k<int>",
+        "((K)p)",
+        "A<int>::get()",
+    ],
+)
 def test_launch_of_an_expression_evaluates_it_once(translate, callee):
     expected = launch_value(callee, "g, b", "x")
     assert translate(f"void f() {{ {callee}<<<g, b>>>(x); }}") == f"void f() {{ {expected}; }}"
 
 
-@pytest.mark.parametrize("before", [
-    "if (a < b)", "if constexpr (a)", "if (a) b; else", "for (;;)", "while (a)", "do", "(void)", "a,",
-    "a ? b :", "case 1:", "case A::b:", "default:", "again:", "{ }", "[[likely]]", "a ?", "return",
-    "if (a) { } else", "a < b, c > d,", "switch (a)",
-])
-@pytest.mark.parametrize("callee,wrap", [("k<int>", launch), ("::k", launch), ("(*fp)", launch_value),
-                                         ("table[i]", launch_value), ("get(1)", launch_value)])
+@pytest.mark.parametrize(
+    "before",
+    [
+        "if (a < b)",
+        "if constexpr (a)",
+        "if (a) b; else",
+        "for (;;)",
+        "while (a)",
+        "do",
+        "(void)",
+        "a,",
+        "a ? b :",
+        "case 1:",
+        "case A::b:",
+        "default:",
+        "again:",
+        "{ }",
+        "[[likely]]",
+        "a ?",
+        "return",
+        "if (a) { } else",
+        "a < b, c > d,",
+        "switch (a)",
+    ],
+)
+@pytest.mark.parametrize(
+    "callee,wrap",
+    [
+        ("k<int>", launch),
+        ("::k", launch),
+        ("(*fp)", launch_value),
+        ("table[i]", launch_value),
+        ("get(1)", launch_value),
+    ],
+)
 def test_launch_begins_after(translate, before, callee, wrap):
     source = f"void f() {{ x; {before} {callee}<<<1, 2>>>(x); y; }}"
     assert translate(source) == f"void f() {{ x; {before} {wrap(callee, '1, 2', 'x')}; y; }}"
 
 
-@pytest.mark.parametrize("config", [
-    "1, 1", "g, b, 0, stream", "dim3(2, 3), dim3(4)", "n >> 5, 32", "n>>5, 1<<4", "(n >> 1), (1 << 3)",
-    "1, n>>1", "1 << 3, 256 >> 2", "(a < b ? 1 : 2), (c > d)", "a < b ? 1 : 2, 3", "1, A<B<C<int>>>::n",
-    "1, A<int>::n", "1, N<A<B<int> > >::n", "f<A<int>>(1), 2", "1, 2, sizeof(A<B<C<int>>>)",
-    "1, 2, s[i] * (int)sizeof(float)", "f([] { return A<B<C<int>>>(); }), 2", "dim3{1, 2}, dim3{3}",
-    "1, A<B<C<int>>>(3)", "1, p->n", "1, n >= 2", "(f<<<1, 1>>>(), 1), 2",
-])
+@pytest.mark.parametrize(
+    "config",
+    [
+        "1, 1",
+        "g, b, 0, stream",
+        "dim3(2, 3), dim3(4)",
+        "n >> 5, 32",
+        "n>>5, 1<<4",
+        "(n >> 1), (1 << 3)",
+        "1, n>>1",
+        "1 << 3, 256 >> 2",
+        "(a < b ? 1 : 2), (c > d)",
+        "a < b ? 1 : 2, 3",
+        "1, A<B<C<int>>>::n",
+        "1, A<int>::n",
+        "1, N<A<B<int> > >::n",
+        "f<A<int>>(1), 2",
+        "1, 2, sizeof(A<B<C<int>>>)",
+        "1, 2, s[i] * (int)sizeof(float)",
+        "f([] { return A<B<C<int>>>(); }), 2",
+        "dim3{1, 2}, dim3{3}",
+        "1, A<B<C<int>>>(3)",
+        "1, p->n",
+        "1, n >= 2",
+        "(f<<<1, 1>>>(), 1), 2",
+    ],
+)
 def test_launch_configuration(translate, config):
     source = f"void f() {{ k<<<{config}>>>(x); }}"
     inner = config.replace("f<<<1, 1>>>()", launch("f", "1, 1", ""))
@@ -125,10 +223,25 @@ def test_launch_configuration_that_ends_in_angles(translate, config):
     assert translate(source) == f"void f() {{ {launch('k', '1, ' + config, 'x')}; }}"
 
 
-@pytest.mark.parametrize("arguments", [
-    "", " ", "1", "a, b", "A<int, 3>()", "[](int x) { return x; }, 2", "T{1, 2}", "f(1, (2, 3))", "a[i], *b",
-    "a < b, c > d", "NULLS", "f(NULL)", "x, (float *)NULL", '"a, <<<", \')\'',
-])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "",
+        " ",
+        "1",
+        "a, b",
+        "A<int, 3>()",
+        "[](int x) { return x; }, 2",
+        "T{1, 2}",
+        "f(1, (2, 3))",
+        "a[i], *b",
+        "a < b, c > d",
+        "NULLS",
+        "f(NULL)",
+        "x, (float *)NULL",
+        "\"a, <<<\", ')'",
+    ],
+)
 def test_launch_arguments_stay(translate, arguments):
     source = f"void f() {{ k<<<1, 1>>>({arguments}); }}"
     assert translate(source) == f"void f() {{ {launch('k', '1, 1', arguments)}; }}"
@@ -136,7 +249,9 @@ def test_launch_arguments_stay(translate, arguments):
 
 @pytest.mark.parametrize("null", ["NULL", "__null"])
 def test_null_arguments_stay_pointers(translate, null):
-    out = translate(f"void f() {{ k<<<1, 1>>>({null}, a, {null} ,{null}+1, ( {null} )); k<<<1, 1>>>({null}); }}")
+    out = translate(
+        f"void f() {{ k<<<1, 1>>>({null}, a, {null} ,{null}+1, ( {null} )); k<<<1, 1>>>({null}); }}"
+    )
     assert out.count("nullptr") == 3
     assert f"(nullptr, a, nullptr ,{null}+1, ( {null} ));" in out and out.endswith("(nullptr); }")
 
@@ -149,15 +264,23 @@ def test_long_kernel_names_are_cut(translate):
 
 
 def test_functions_that_return_a_struct_are_functions(translate):
-    for head in ("struct A f()", "struct A *f(struct B *b)", "A<struct B> f()", "auto f() -> struct A *",
-                 "template <class T, struct A *a> void f()", "A::A(struct B b) : b{1}, c{2}"):
+    for head in (
+        "struct A f()",
+        "struct A *f(struct B *b)",
+        "A<struct B> f()",
+        "auto f() -> struct A *",
+        "template <class T, struct A *a> void f()",
+        "A::A(struct B b) : b{1}, c{2}",
+    ):
         assert launch("k", "1, 1", "") in translate(head + " { k<<<1, 1>>>(); }")
 
 
 def test_two_launches_on_a_line(translate):
     out = translate("void f() { a<<<1, 1>>>(x); b<<<2, 2>>>(y), c<<<3, 3>>>(z); }")
-    assert out == (f"void f() {{ {launch('a', '1, 1', 'x')}; {launch('b', '2, 2', 'y')}, "
-                   f"{launch('c', '3, 3', 'z')}; }}")
+    assert out == (
+        f"void f() {{ {launch('a', '1, 1', 'x')}; {launch('b', '2, 2', 'y')}, "
+        f"{launch('c', '3, 3', 'z')}; }}"
+    )
 
 
 def test_no_three_colons_after_a_conditional(translate):
@@ -165,7 +288,8 @@ def test_no_three_colons_after_a_conditional(translate):
 
 
 def test_launch_over_lines_and_linemarkers(translate):
-    source = textwrap.dedent('''\
+    source = textwrap.dedent(
+        """\
         void f() {
           ns::
         # 7 "a.cu"
@@ -181,33 +305,93 @@ def test_launch_over_lines_and_linemarkers(translate):
             x
           );
         }
-        ''')
+        """
+    )
     out = translate(source)
     assert [line for line in out.split("\n") if line.startswith("#")] == [
-        '# 7 "a.cu"', '# 9 "a.cu" 3 4', '# 20 "a.cu"']
+        '# 7 "a.cu"',
+        '# 9 "a.cu" 3 4',
+        '# 20 "a.cu"',
+    ]
     assert '"ns:: k< int >"' in out
-    assert out.replace("::cuda_cpu::launch([=](auto &...cu_a) { ns::", "ns::").replace(
-        '(cu_a...); }, "ns:: k< int >", ::cuda_cpu::config(', "<<<").replace("  ))\n", "  >>>\n") == source
+    assert (
+        out.replace("::cuda_cpu::launch([=](auto &...cu_a) { ns::", "ns::")
+        .replace('(cu_a...); }, "ns:: k< int >", ::cuda_cpu::config(', "<<<")
+        .replace("  ))\n", "  >>>\n")
+        == source
+    )
 
 
-@pytest.mark.parametrize("text", [
-    '"k<<<1, 1>>>()"', "'<', '<'", '// k<<<1, 1>>>()\n', '/* k<<<1,\n1>>>() */', '// a \\\n k<<<1, 1>>>()\n',
-    'R"(k<<<1, 1>>>() " )"', 'u8R"x(k<<<1)" ,1>>>())x"', 'L"\\"k<<<"', "L'\"'", "u8'<'", "1'000 << 2",
-    'R"(\n\\)"', '"a\\\n<<<"', "0x1'f", "1e+5", "'\\''", '"\\\\"', "a << b << c", "a<b>>c", "x >>= 3, y <<= 2",
-    "a <= b, a >= b, a <=> b, p->q", "cout << 1 << '<'", "__shared__x", "s__device__", '"__shared__"',
-    "A<B<C<int>>> x", "&operator<< <int>", "operator<<<int>(a)", "ns::operator<<<T>(a, b)", "operator<(a)",
-    "a%:b", "a <: 3 :>", "a<::b>()", "\v\f\r",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"k<<<1, 1>>>()"',
+        "'<', '<'",
+        "// k<<<1, 1>>>()\n",
+        "/* k<<<1,\n1>>>() */",
+        "// a \\\n k<<<1, 1>>>()\n",
+        'R"(k<<<1, 1>>>() " )"',
+        'u8R"x(k<<<1)" ,1>>>())x"',
+        'L"\\"k<<<"',
+        "L'\"'",
+        "u8'<'",
+        "1'000 << 2",
+        'R"(\n\\)"',
+        '"a\\\n<<<"',
+        "0x1'f",
+        "1e+5",
+        "'\\''",
+        '"\\\\"',
+        "a << b << c",
+        "a<b>>c",
+        "x >>= 3, y <<= 2",
+        "a <= b, a >= b, a <=> b, p->q",
+        "cout << 1 << '<'",
+        "__shared__x",
+        "s__device__",
+        '"__shared__"',
+        "A<B<C<int>>> x",
+        "&operator<< <int>",
+        "operator<<<int>(a)",
+        "ns::operator<<<T>(a, b)",
+        "operator<(a)",
+        "a%:b",
+        "a <: 3 :>",
+        "a<::b>()",
+        "\v\f\r",
+    ],
+)
 def test_everything_else_stays(translate, text):
     for source in (f"void f() {{ {text}; }}\n", f"int x = {text};", f"#define M {text}\nint x;\n"):
         if not (source.startswith("#") and re.search(r"\n.", text)):
             assert translate(source) == source
 
 
-@pytest.mark.parametrize("source", [
-    "", "\n", "\\\n", "#", "# 1", '# 1 "', "#error don't \"do\n", "#define X '\n", "#pragma once", "\0", "int a;\0",
-    "//", "// \\", "/**/", '# 3 "a\\\\b"\n', "# 99999999999999999999\n", "#line 5\n", "%:define x\n", "\\", "a\\ \nb",
-])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "",
+        "\n",
+        "\\\n",
+        "#",
+        "# 1",
+        '# 1 "',
+        "#error don't \"do\n",
+        "#define X '\n",
+        "#pragma once",
+        "\0",
+        "int a;\0",
+        "//",
+        "// \\",
+        "/**/",
+        '# 3 "a\\\\b"\n',
+        "# 99999999999999999999\n",
+        "#line 5\n",
+        "%:define x\n",
+        "\\",
+        "a\\ \nb",
+    ],
+)
 def test_odd_but_legal_text_stays(run, source):
     result = run(source)
     assert (result.returncode, result.stdout.decode(), result.stderr) == (0, source, b"")
@@ -218,33 +402,39 @@ def test_bytes_that_are_no_utf8_stay(run):
     assert run(source).stdout == source
 
 
-@pytest.mark.parametrize("source,why", [
-    ("void f() {\n x + k<<<1, 1>>>(); }", "2: cannot find the kernel that this <<<…>>> launches"),
-    ("void f() {\n <<<1, 1>>>(); }", "2: cannot find the kernel that this <<<…>>> launches"),
-    ("void f() { 3<<<1, 1>>>(); }", "1: cannot find the kernel that this <<<…>>> launches"),
-    ("void f() { int k<<<1, 1>>>(); }", "1: cannot find the kernel that this <<<…>>> launches"),
-    ("void f() { *k<<<1, 1>>>(); }", "1: cannot find the kernel that this <<<…>>> launches"),
-    ("void f() { f(x) k<<<1, 1>>>(); }", "1: cannot find the kernel that this <<<…>>> launches"),
-    ("void f() { if<<<1, 1>>>(); }", "1: cannot find the kernel that this <<<…>>> launches"),
-    ("void f() { a k>><<<1, 1>>>(); }", "1: cannot find the kernel that this <<<…>>> launches"),
-    ("void f() { static_cast<T><<<1, 1>>>(); }", "1: cannot find the kernel that this <<<…>>> launches"),
-    ("void f() { [0]<<<1, 1>>>(); }", "1: cannot find the kernel that this <<<…>>> launches"),
-    ("void f() { k<<<1, 1>>>(x)<<<1, 1>>>(x); }", "1: cannot find the kernel that this <<<…>>> launches"),
-    ("void f() {\n\n a <<< b; }", "3: this <<< has no matching >>>"),
-    ("void f() { k<<<1, 1>>(x); }", "1: this <<< has no matching >>>"),
-    ("void f() { k<<<1, (1>>>(x); }", "1: unmatched ("),
-    ("void f() { k<<<1, j<<<1, 1>>>()>>>(x); }", "1: this <<< has no matching >>>"),
-    ("void f() { k<<<1, 1>>>; }", "1: this <<<…>>> is not followed by the ( ) of a launch"),
-    ("void f() { k<<<1>>>(); }", "1: <<<…>>> needs at least a grid and a block"),
-    ("void f() { k<<<>>>(); }", "1: <<<…>>> needs at least a grid and a block"),
-    ("void f() { k<<<f(1, 2)>>>(); }", "1: <<<…>>> needs at least a grid and a block"),
-    ("void f() { k<<<<1, 1>>>(); }", "1: this <<< has no matching >>>"),
-    ("void f() { k<<<1, 1>>>({1, 2}); }", "1: an argument of a launch cannot be a bare { }: name its type, as in T{…}"),
-    ("int x = (k<<<1, 1>>>(), 0);", "1: this <<<…>>> is outside a function"),
-    ("struct A { int x = (k<<<1, 1>>>(), 0); };", "1: this <<<…>>> is outside a function"),
-    ("namespace a { void f(int = (k<<<1, 1>>>(), 0)); }", "1: this <<<…>>> is outside a function"),
-    ('# 12 "julia.cu"\n\nvoid f() { = k<<<1, 1>>>(); }', None),
-])
+@pytest.mark.parametrize(
+    "source,why",
+    [
+        ("void f() {\n x + k<<<1, 1>>>(); }", "2: cannot find the kernel that this <<<…>>> launches"),
+        ("void f() {\n <<<1, 1>>>(); }", "2: cannot find the kernel that this <<<…>>> launches"),
+        ("void f() { 3<<<1, 1>>>(); }", "1: cannot find the kernel that this <<<…>>> launches"),
+        ("void f() { int k<<<1, 1>>>(); }", "1: cannot find the kernel that this <<<…>>> launches"),
+        ("void f() { *k<<<1, 1>>>(); }", "1: cannot find the kernel that this <<<…>>> launches"),
+        ("void f() { f(x) k<<<1, 1>>>(); }", "1: cannot find the kernel that this <<<…>>> launches"),
+        ("void f() { if<<<1, 1>>>(); }", "1: cannot find the kernel that this <<<…>>> launches"),
+        ("void f() { a k>><<<1, 1>>>(); }", "1: cannot find the kernel that this <<<…>>> launches"),
+        ("void f() { static_cast<T><<<1, 1>>>(); }", "1: cannot find the kernel that this <<<…>>> launches"),
+        ("void f() { [0]<<<1, 1>>>(); }", "1: cannot find the kernel that this <<<…>>> launches"),
+        ("void f() { k<<<1, 1>>>(x)<<<1, 1>>>(x); }", "1: cannot find the kernel that this <<<…>>> launches"),
+        ("void f() {\n\n a <<< b; }", "3: this <<< has no matching >>>"),
+        ("void f() { k<<<1, 1>>(x); }", "1: this <<< has no matching >>>"),
+        ("void f() { k<<<1, (1>>>(x); }", "1: unmatched ("),
+        ("void f() { k<<<1, j<<<1, 1>>>()>>>(x); }", "1: this <<< has no matching >>>"),
+        ("void f() { k<<<1, 1>>>; }", "1: this <<<…>>> is not followed by the ( ) of a launch"),
+        ("void f() { k<<<1>>>(); }", "1: <<<…>>> needs at least a grid and a block"),
+        ("void f() { k<<<>>>(); }", "1: <<<…>>> needs at least a grid and a block"),
+        ("void f() { k<<<f(1, 2)>>>(); }", "1: <<<…>>> needs at least a grid and a block"),
+        ("void f() { k<<<<1, 1>>>(); }", "1: this <<< has no matching >>>"),
+        (
+            "void f() { k<<<1, 1>>>({1, 2}); }",
+            "1: an argument of a launch cannot be a bare { }: name its type, as in T{…}",
+        ),
+        ("int x = (k<<<1, 1>>>(), 0);", "1: this <<<…>>> is outside a function"),
+        ("struct A { int x = (k<<<1, 1>>>(), 0); };", "1: this <<<…>>> is outside a function"),
+        ("namespace a { void f(int = (k<<<1, 1>>>(), 0)); }", "1: this <<<…>>> is outside a function"),
+        ('# 12 "julia.cu"\n\nvoid f() { = k<<<1, 1>>>(); }', None),
+    ],
+)
 def test_refuses_launches(run, source, why):
     result = run(source)
     assert (result.returncode, result.stdout) == (1, b"")
@@ -257,18 +447,21 @@ def test_refuses_launches(run, source, why):
         assert message == f"<stdin>:{why}\n"
 
 
-@pytest.mark.parametrize("source,why", [
-    ("a\n/* b\n", "2: unterminated comment"),
-    ("a\n'b\n'", "2: missing closing '"),
-    ('a\n"b\n', '2: missing closing "'),
-    ('R"(\n\n', "1: unterminated raw string"),
-    ('R"a b(x)a b"', "1: invalid delimiter of a raw string"),
-    ("{\n(\n}", "3: unmatched }"),
-    ("f(\n", "1: this ( is never closed"),
-    (")", "1: unmatched )"),
-    ("a \\\n 'b\\\n' // c \\\n d\n /*\n*/ R\"(\n)\" )", "7: unmatched )"),
-    ('# 7 "x\\\\y.h"\n)', None),
-])
+@pytest.mark.parametrize(
+    "source,why",
+    [
+        ("a\n/* b\n", "2: unterminated comment"),
+        ("a\n'b\n'", "2: missing closing '"),
+        ('a\n"b\n', '2: missing closing "'),
+        ('R"(\n\n', "1: unterminated raw string"),
+        ('R"a b(x)a b"', "1: invalid delimiter of a raw string"),
+        ("{\n(\n}", "3: unmatched }"),
+        ("f(\n", "1: this ( is never closed"),
+        (")", "1: unmatched )"),
+        ("a \\\n 'b\\\n' // c \\\n d\n /*\n*/ R\"(\n)\" )", "7: unmatched )"),
+        ('# 7 "x\\\\y.h"\n)', None),
+    ],
+)
 def test_refuses_broken_text(run, source, why):
     result = run(source)
     assert (result.returncode, result.stdout) == (1, b"")
@@ -277,72 +470,124 @@ def test_refuses_broken_text(run, source, why):
 
 # ---- __shared__ ----
 
+
 def shared(name, align=""):
     align = f", alignof(cu_a_{name})" if align else ""
     return f' cu_t_{name} &{name} = ::cuda_cpu::shared<cu_t_{name}>([] {{}}, "{name}"{align});'
 
 
-@pytest.mark.parametrize("declaration,expected,names", [
-    ("__shared__ float x[N];", "typedef float cu_t_x[N];", "x"),
-    ("__shared__ int x;", "typedef int cu_t_x;", "x"),
-    ("__shared__ T x[N], *y, z;", "typedef T cu_t_x[N], *cu_t_y, cu_t_z;", "xyz"),
-    ("__shared__ float x[16][16 + 1];", "typedef float cu_t_x[16][16 + 1];", "x"),
-    ("volatile __shared__ int x[4];", "volatile typedef int cu_t_x[4];", "x"),
-    ("__shared__ volatile int x[4];", "typedef volatile int cu_t_x[4];", "x"),
-    ("static __shared__ int x[4];", " typedef int cu_t_x[4];", "x"),
-    ("__shared__ static int x[4];", "typedef  int cu_t_x[4];", "x"),
-    ("int __shared__ x;", "int typedef cu_t_x;", "x"),
-    ("unsigned __shared__ long long x;", "unsigned typedef long long cu_t_x;", "x"),
-    ("__shared__ unsigned int x[2];", "typedef unsigned int cu_t_x[2];", "x"),
-    ("__shared__ struct S x;", "typedef struct S cu_t_x;", "x"),
-    ("__shared__ struct { int a, b; } x[3], y;", "typedef struct { int a, b; } cu_t_x[3], cu_t_y;", "xy"),
-    ("__shared__ struct S : B<int, 2> { int a; } x;", "typedef struct S : B<int, 2> { int a; } cu_t_x;", "x"),
-    ("__shared__ union U { int a; float b; } x;", "typedef union U { int a; float b; } cu_t_x;", "x"),
-    ("__shared__ enum class E : char { a, b } x;", "typedef enum class E : char { a, b } cu_t_x;", "x"),
-    ("__shared__ A<int, 3> x;", "typedef A<int, 3> cu_t_x;", "x"),
-    ("__shared__ A<B<int>, (1 > 2)>::T x;", "typedef A<B<int>, (1 > 2)>::T cu_t_x;", "x"),
-    ("__shared__ typename A<T>::type x[A<T, 1>::n];", "typedef typename A<T>::type cu_t_x[A<T, 1>::n];", "x"),
-    ("__shared__ typename A::template B<T>::C x;", "typedef typename A::template B<T>::C cu_t_x;", "x"),
-    ("__shared__ ::ns::T x;", "typedef ::ns::T cu_t_x;", "x"),
-    ("__shared__ float (*x)[4];", "typedef float (*cu_t_x)[4];", "x"),
-    ("__shared__ void (*x)(int), (*y[3])(float);", "typedef void (*cu_t_x)(int), (*cu_t_y[3])(float);", "xy"),
-    ("__shared__ int A::*x;", "typedef int A::*cu_t_x;", "x"),
-    ("__shared__ float *__restrict__ x;", "typedef float *__restrict__ cu_t_x;", "x"),
-    ("__shared__ float const *const *x;", "typedef float const *const *cu_t_x;", "x"),
-    ("__shared__ decltype(f(1, 2)) x;", "typedef decltype(f(1, 2)) cu_t_x;", "x"),
-    ("__shared__ decltype(a)::type x;", "typedef decltype(a)::type cu_t_x;", "x"),
-    ("__shared__ __attribute__((unused)) int x;", "typedef __attribute__((unused)) int cu_t_x;", "x"),
-    ("[[maybe_unused]] __shared__ int x;", "[[maybe_unused]] typedef int cu_t_x;", "x"),
-    ("__device__ __shared__ int x;", "typedef  int cu_t_x;", "x"),
-    ("__shared__ __device__ int x;", "typedef  int cu_t_x;", "x"),
-    ("__shared__ int x [ 3 ] ;", "typedef int cu_t_x [ 3 ] ;", "x"),
-    ("__shared__ int x[sizeof(int[3])];", "typedef int cu_t_x[sizeof(int[3])];", "x"),
-    ("__shared__ int x[[]{ return 1, 2; }()];", "typedef int cu_t_x[[]{ return 1, 2; }()];", "x"),
-])
-@pytest.mark.parametrize("context", ["void k() { %s }", "void k() { if (a) { b; } %s }", "auto l = [] { %s };",
-                                     "template <class T> struct A { void k() { for (;;) { %s } } };",
-                                     "void f() { g(1, [&](int x) { %s }); }", "void f() { switch (a) { case 1: %s } }"])
+@pytest.mark.parametrize(
+    "declaration,expected,names",
+    [
+        ("__shared__ float x[N];", "typedef float cu_t_x[N];", "x"),
+        ("__shared__ int x;", "typedef int cu_t_x;", "x"),
+        ("__shared__ T x[N], *y, z;", "typedef T cu_t_x[N], *cu_t_y, cu_t_z;", "xyz"),
+        ("__shared__ float x[16][16 + 1];", "typedef float cu_t_x[16][16 + 1];", "x"),
+        ("volatile __shared__ int x[4];", "volatile typedef int cu_t_x[4];", "x"),
+        ("__shared__ volatile int x[4];", "typedef volatile int cu_t_x[4];", "x"),
+        ("static __shared__ int x[4];", " typedef int cu_t_x[4];", "x"),
+        ("__shared__ static int x[4];", "typedef  int cu_t_x[4];", "x"),
+        ("int __shared__ x;", "int typedef cu_t_x;", "x"),
+        ("unsigned __shared__ long long x;", "unsigned typedef long long cu_t_x;", "x"),
+        ("__shared__ unsigned int x[2];", "typedef unsigned int cu_t_x[2];", "x"),
+        ("__shared__ struct S x;", "typedef struct S cu_t_x;", "x"),
+        ("__shared__ struct { int a, b; } x[3], y;", "typedef struct { int a, b; } cu_t_x[3], cu_t_y;", "xy"),
+        (
+            "__shared__ struct S : B<int, 2> { int a; } x;",
+            "typedef struct S : B<int, 2> { int a; } cu_t_x;",
+            "x",
+        ),
+        ("__shared__ union U { int a; float b; } x;", "typedef union U { int a; float b; } cu_t_x;", "x"),
+        ("__shared__ enum class E : char { a, b } x;", "typedef enum class E : char { a, b } cu_t_x;", "x"),
+        ("__shared__ A<int, 3> x;", "typedef A<int, 3> cu_t_x;", "x"),
+        ("__shared__ A<B<int>, (1 > 2)>::T x;", "typedef A<B<int>, (1 > 2)>::T cu_t_x;", "x"),
+        (
+            "__shared__ typename A<T>::type x[A<T, 1>::n];",
+            "typedef typename A<T>::type cu_t_x[A<T, 1>::n];",
+            "x",
+        ),
+        ("__shared__ typename A::template B<T>::C x;", "typedef typename A::template B<T>::C cu_t_x;", "x"),
+        ("__shared__ ::ns::T x;", "typedef ::ns::T cu_t_x;", "x"),
+        ("__shared__ float (*x)[4];", "typedef float (*cu_t_x)[4];", "x"),
+        (
+            "__shared__ void (*x)(int), (*y[3])(float);",
+            "typedef void (*cu_t_x)(int), (*cu_t_y[3])(float);",
+            "xy",
+        ),
+        ("__shared__ int A::*x;", "typedef int A::*cu_t_x;", "x"),
+        ("__shared__ float *__restrict__ x;", "typedef float *__restrict__ cu_t_x;", "x"),
+        ("__shared__ float const *const *x;", "typedef float const *const *cu_t_x;", "x"),
+        ("__shared__ decltype(f(1, 2)) x;", "typedef decltype(f(1, 2)) cu_t_x;", "x"),
+        ("__shared__ decltype(a)::type x;", "typedef decltype(a)::type cu_t_x;", "x"),
+        ("__shared__ __attribute__((unused)) int x;", "typedef __attribute__((unused)) int cu_t_x;", "x"),
+        ("[[maybe_unused]] __shared__ int x;", "[[maybe_unused]] typedef int cu_t_x;", "x"),
+        ("__device__ __shared__ int x;", "typedef  int cu_t_x;", "x"),
+        ("__shared__ __device__ int x;", "typedef  int cu_t_x;", "x"),
+        ("__shared__ int x [ 3 ] ;", "typedef int cu_t_x [ 3 ] ;", "x"),
+        ("__shared__ int x[sizeof(int[3])];", "typedef int cu_t_x[sizeof(int[3])];", "x"),
+        ("__shared__ int x[[]{ return 1, 2; }()];", "typedef int cu_t_x[[]{ return 1, 2; }()];", "x"),
+    ],
+)
+@pytest.mark.parametrize(
+    "context",
+    [
+        "void k() { %s }",
+        "void k() { if (a) { b; } %s }",
+        "auto l = [] { %s };",
+        "template <class T> struct A { void k() { for (;;) { %s } } };",
+        "void f() { g(1, [&](int x) { %s }); }",
+        "void f() { switch (a) { case 1: %s } }",
+    ],
+)
 def test_shared(translate, declaration, expected, names, context):
     assert translate(context % declaration) == context % (expected + "".join(shared(n) for n in names))
 
 
 def test_shared_after_a_label(translate):
-    assert translate("void k() { a: __shared__ int x; }") == "void k() { a: typedef int cu_t_x;" + shared("x") + " }"
+    assert (
+        translate("void k() { a: __shared__ int x; }")
+        == "void k() { a: typedef int cu_t_x;" + shared("x") + " }"
+    )
 
 
-@pytest.mark.parametrize("declaration,typedef,moved", [
-    ("__shared__ __attribute__((aligned(16))) float x[4];", "typedef  float cu_t_x[4];", "__attribute__((aligned(16)))"),
-    ("__attribute__((aligned(16))) __shared__ float x[4];", " typedef float cu_t_x[4];", "__attribute__((aligned(16)))"),
-    ("__shared__ float __attribute__((__aligned__(8))) x[4];", "typedef float  cu_t_x[4];", "__attribute__((__aligned__(8)))"),
-    ("__shared__ float x[4] __attribute__((aligned(16)));", "typedef float cu_t_x[4] ;", "__attribute__((aligned(16)))"),
-    ("__shared__ float x __attribute__((aligned(16)))[4];", "typedef float cu_t_x [4];", "__attribute__((aligned(16)))"),
-    ("alignas(float4) __shared__ float x[4];", " typedef float cu_t_x[4];", "alignas(float4)"),
-    ("__shared__ alignas(16) float x[4];", "typedef  float cu_t_x[4];", "alignas(16)"),
-    ("__shared__ alignas(8) alignas(16) float x;", "typedef   float cu_t_x;", "alignas(8) alignas(16)"),
-])
+@pytest.mark.parametrize(
+    "declaration,typedef,moved",
+    [
+        (
+            "__shared__ __attribute__((aligned(16))) float x[4];",
+            "typedef  float cu_t_x[4];",
+            "__attribute__((aligned(16)))",
+        ),
+        (
+            "__attribute__((aligned(16))) __shared__ float x[4];",
+            " typedef float cu_t_x[4];",
+            "__attribute__((aligned(16)))",
+        ),
+        (
+            "__shared__ float __attribute__((__aligned__(8))) x[4];",
+            "typedef float  cu_t_x[4];",
+            "__attribute__((__aligned__(8)))",
+        ),
+        (
+            "__shared__ float x[4] __attribute__((aligned(16)));",
+            "typedef float cu_t_x[4] ;",
+            "__attribute__((aligned(16)))",
+        ),
+        (
+            "__shared__ float x __attribute__((aligned(16)))[4];",
+            "typedef float cu_t_x [4];",
+            "__attribute__((aligned(16)))",
+        ),
+        ("alignas(float4) __shared__ float x[4];", " typedef float cu_t_x[4];", "alignas(float4)"),
+        ("__shared__ alignas(16) float x[4];", "typedef  float cu_t_x[4];", "alignas(16)"),
+        ("__shared__ alignas(8) alignas(16) float x;", "typedef   float cu_t_x;", "alignas(8) alignas(16)"),
+    ],
+)
 def test_shared_alignment_moves_to_a_struct(translate, declaration, typedef, moved):
     body = typedef + f" struct cu_a_x {{ {moved} cu_t_x v; }};" + shared("x", "aligned")
-    assert translate(f"void k() {{ {declaration} }}").replace(" ", "") == f"void k() {{ {body} }}".replace(" ", "")
+    assert translate(f"void k() {{ {declaration} }}").replace(" ", "") == f"void k() {{ {body} }}".replace(
+        " ", ""
+    )
 
 
 def test_alignment_of_several_variables(translate):
@@ -352,102 +597,243 @@ def test_alignment_of_several_variables(translate):
 
 def test_alignment_of_a_class_defined_there_stays(translate):
     out = translate("void k() { __shared__ struct __attribute__((aligned(16))) S { alignas(8) int a; } x; }")
-    assert out == ("void k() { typedef struct __attribute__((aligned(16))) S { alignas(8) int a; } cu_t_x;"
-                   + shared("x") + " }")
+    assert out == (
+        "void k() { typedef struct __attribute__((aligned(16))) S { alignas(8) int a; } cu_t_x;"
+        + shared("x")
+        + " }"
+    )
 
 
-@pytest.mark.parametrize("declaration,typedef,name", [
-    ("extern __shared__ T x[];", "typedef T cu_t_x;", "x"),
-    ("extern __shared__ float x[][16];", "typedef float cu_t_x[16];", "x"),
-    ("extern volatile __shared__ int x[];", "volatile typedef int cu_t_x;", "x"),
-    ("extern __shared__ volatile int x[];", "typedef volatile int cu_t_x;", "x"),
-    ("__shared__ extern int x[];", "typedef int cu_t_x;", "x"),
-    ("extern __shared__ __attribute__((aligned(16))) unsigned char x[];", "typedef unsigned char cu_t_x;", "x"),
-    ("extern __attribute__((aligned(16))) __shared__ float2 *x[];", "typedef float2 *cu_t_x;", "x"),
-    ("extern __shared__ int x [ ] ;", "typedef int cu_t_x ;", "x"),
-])
+@pytest.mark.parametrize(
+    "declaration,typedef,name",
+    [
+        ("extern __shared__ T x[];", "typedef T cu_t_x;", "x"),
+        ("extern __shared__ float x[][16];", "typedef float cu_t_x[16];", "x"),
+        ("extern volatile __shared__ int x[];", "volatile typedef int cu_t_x;", "x"),
+        ("extern __shared__ volatile int x[];", "typedef volatile int cu_t_x;", "x"),
+        ("__shared__ extern int x[];", "typedef int cu_t_x;", "x"),
+        (
+            "extern __shared__ __attribute__((aligned(16))) unsigned char x[];",
+            "typedef unsigned char cu_t_x;",
+            "x",
+        ),
+        ("extern __attribute__((aligned(16))) __shared__ float2 *x[];", "typedef float2 *cu_t_x;", "x"),
+        ("extern __shared__ int x [ ] ;", "typedef int cu_t_x ;", "x"),
+    ],
+)
 def test_dynamic_shared(translate, declaration, typedef, name):
     def squeezed(text):
         return re.sub(" +", " ", text)
+
     n = name
     inside = f' cu_t_{n} *const {n} = ::cuda_cpu::dynamic_shared<cu_t_{n}>("{n}");'
     outside = f" static const ::cuda_cpu::dynamic_array<cu_t_{n}> {n}{{}};"
-    assert squeezed(translate(f"void k() {{{declaration}}}")) == squeezed(f"void k() {{{' ' * declaration.startswith('ext')}{typedef}{inside}}}")
-    for a, b in (("", ""), ("namespace a { inline namespace b {", "}}"), ('extern "C" {', "}"),
-                 ("namespace a::b __attribute__((x)) {", "}"), ("struct A { }; void f() { }", "")):
+    assert squeezed(translate(f"void k() {{{declaration}}}")) == squeezed(
+        f"void k() {{{' ' * declaration.startswith('ext')}{typedef}{inside}}}"
+    )
+    for a, b in (
+        ("", ""),
+        ("namespace a { inline namespace b {", "}}"),
+        ('extern "C" {', "}"),
+        ("namespace a::b __attribute__((x)) {", "}"),
+        ("struct A { }; void f() { }", ""),
+    ):
         assert squeezed(translate(f"{a} {declaration}{b}")) == squeezed(f"{a} {typedef}{outside}{b}")
 
 
-@pytest.mark.parametrize("source,why", [
-    ("void k(__shared__ int *p) { }", "1: __shared__ is only for variables declared in a kernel or device function"),
-    ("void k() { f((__shared__ int *)p); }", "1: __shared__ is only for variables declared in a kernel or device function"),
-    ("struct A {\n__shared__ int x; };", "2: __shared__ is only for variables declared in a kernel or device function"),
-    ("struct A {\nstatic __shared__ int x; };", "2: __shared__ is only for variables declared in a kernel or device function"),
-    ("template <class T> struct A<T(int)> : B<(1 > 2)> { extern __shared__ T x[]; };",
-     "1: __shared__ is only for variables declared in a kernel or device function"),
-    ("void k() { typedef __shared__ int x; }", "1: __shared__ is only for variables declared in a kernel or device function"),
-    ("void k() { __shared__ __constant__ int x; }", "1: __shared__ is only for variables declared in a kernel or device function"),
-    ("void k() {\n__shared__ int x = 3; }", "2: a __shared__ variable cannot have an initial value"),
-    ("void k() { __shared__ int x[2] = {1, 2}; }", "1: a __shared__ variable cannot have an initial value"),
-    ("void k() { __shared__ int x{}; }", "1: a __shared__ variable cannot have an initial value"),
-    ("void k() { __shared__ int y, x(3); }", "1: a __shared__ variable cannot have an initial value"),
-    ("void k() { __shared__ int f(int); }", "1: a __shared__ variable cannot have an initial value"),
-    ("int a;\n__shared__ int x[3];", "2: outside a function __shared__ needs extern and an array without a size, x[]"),
-    ("namespace a { __shared__ int x; }", "1: outside a function __shared__ needs extern and an array without a size, x[]"),
-    ("void k() { extern __shared__ int x[4]; }", "1: an extern __shared__ variable must be an array without a size, x[]"),
-    ("void k() { extern __shared__ int x; }", "1: an extern __shared__ variable must be an array without a size, x[]"),
-    ("void k() { if (a) __shared__ int x; }", "1: cannot parse this declaration at '('"),
-    ("void k() { __shared__ x; }", "1: cannot parse this declaration at ';'"),
-    ("void k() { __shared__; }", "1: cannot parse this declaration at ';'"),
-    ("void k() { __shared__ int; }", "1: cannot parse this declaration at ';'"),
-    ("void k() { __shared__ int x }", "1: cannot parse this declaration at '}'"),
-    ("void k() { __shared__ int A::x; }", "1: cannot parse this declaration at 'x'"),
-    ("void k() { __shared__ A<b x; }", "1: cannot find the > of this <; put comparisons in ( )"),
-    ("void k() { a + __shared__ int x; }", "1: cannot parse this declaration at '+'"),
-])
+@pytest.mark.parametrize(
+    "source,why",
+    [
+        (
+            "void k(__shared__ int *p) { }",
+            "1: __shared__ is only for variables declared in a kernel or device function",
+        ),
+        (
+            "void k() { f((__shared__ int *)p); }",
+            "1: __shared__ is only for variables declared in a kernel or device function",
+        ),
+        (
+            "struct A {\n__shared__ int x; };",
+            "2: __shared__ is only for variables declared in a kernel or device function",
+        ),
+        (
+            "struct A {\nstatic __shared__ int x; };",
+            "2: __shared__ is only for variables declared in a kernel or device function",
+        ),
+        (
+            "template <class T> struct A<T(int)> : B<(1 > 2)> { extern __shared__ T x[]; };",
+            "1: __shared__ is only for variables declared in a kernel or device function",
+        ),
+        (
+            "void k() { typedef __shared__ int x; }",
+            "1: __shared__ is only for variables declared in a kernel or device function",
+        ),
+        (
+            "void k() { __shared__ __constant__ int x; }",
+            "1: __shared__ is only for variables declared in a kernel or device function",
+        ),
+        ("void k() {\n__shared__ int x = 3; }", "2: a __shared__ variable cannot have an initial value"),
+        (
+            "void k() { __shared__ int x[2] = {1, 2}; }",
+            "1: a __shared__ variable cannot have an initial value",
+        ),
+        ("void k() { __shared__ int x{}; }", "1: a __shared__ variable cannot have an initial value"),
+        ("void k() { __shared__ int y, x(3); }", "1: a __shared__ variable cannot have an initial value"),
+        ("void k() { __shared__ int f(int); }", "1: a __shared__ variable cannot have an initial value"),
+        (
+            "int a;\n__shared__ int x[3];",
+            "2: outside a function __shared__ needs extern and an array without a size, x[]",
+        ),
+        (
+            "namespace a { __shared__ int x; }",
+            "1: outside a function __shared__ needs extern and an array without a size, x[]",
+        ),
+        (
+            "void k() { extern __shared__ int x[4]; }",
+            "1: an extern __shared__ variable must be an array without a size, x[]",
+        ),
+        (
+            "void k() { extern __shared__ int x; }",
+            "1: an extern __shared__ variable must be an array without a size, x[]",
+        ),
+        ("void k() { if (a) __shared__ int x; }", "1: cannot parse this declaration at '('"),
+        ("void k() { __shared__ x; }", "1: cannot parse this declaration at ';'"),
+        ("void k() { __shared__; }", "1: cannot parse this declaration at ';'"),
+        ("void k() { __shared__ int; }", "1: cannot parse this declaration at ';'"),
+        ("void k() { __shared__ int x }", "1: cannot parse this declaration at '}'"),
+        ("void k() { __shared__ int A::x; }", "1: cannot parse this declaration at 'x'"),
+        ("void k() { __shared__ A<b x; }", "1: cannot find the > of this <; put comparisons in ( )"),
+        ("void k() { a + __shared__ int x; }", "1: cannot parse this declaration at '+'"),
+    ],
+)
 def test_refuses_shared(refuse, source, why):
     assert refuse(source) == why
 
 
 # ---- __device__, __constant__, __managed__ ----
 
-@pytest.mark.parametrize("declaration", [
-    "@int f(int);", "@void f() { }", "@inline float2 operator+(float2 a, float2 b) { return a; }", "static @__host__ int f();",
-    "__host__ @constexpr T f() { return 1; }", "@auto f() -> int;", "@float2 f(float2 a);", "@unsigned f() noexcept;",
-    'extern "C" @int f(int);', 'extern "C" @void f() { }', "extern @int f(int);", "@int (*f(int))(float);", "@int *f();",
-    "@const char *f(const char *s, int n);", "template <class T, int N = 3> @T f(T);",
-    "template <> @int f<int>(int);", "template @int f<int>(int);", "@ns::T<int, 3> f(A<int, 3> a);", "@Foo foo();",
-    "@A::A(int x) : a(x) { }", "@A<T>::A() { }", "@A::~A() { }", "@A::operator float() const { return 1; }",
-    "@A &A::operator=(const A &) { return *this; }", "@bool operator<(A a, A b);", "@bool operator()(int);",
-    "@void *operator new(size_t);", "@T operator\"\"_x(long double);", "@Foo foo(Bar);", "@Foo foo(Bar *);", "@Foo foo(Bar &b);",
-    "@Foo foo(Bar, Baz);", "@Foo foo(int);", "@Foo foo(const Bar b);", "@Foo foo(ns::Bar<3> b);", "@Foo foo(T...);",
-    "@Foo foo(A b[3]);", "@Foo foo(A[]);", "@Foo foo(int (*)(int));", "@Foo foo(T (*f)(int));", "@Foo foo(...);",
-    "@Foo foo(struct A a);", "@decltype(x) f(int);", "@decltype(auto) f(int);", "@__attribute__((noinline)) int f(int);",
-    "@int __attribute__((noinline)) f(int);", "[[nodiscard]] @int f(int);", "@[[nodiscard]] int f(int);", "__forceinline__ @T f(T a);",
-    "@__launch_bounds__(256) void f();", "__attribute__((always_inline)) inline @float f(float x) { return x; }",
-    "@struct S *f(struct S *s);", "@unsigned long long int f();", "@T &&f(T &&);", "@int f(int a = g(3));", "@int A::f() const;",
-    "template <class T> template <class U> @T A<T>::f(U);", "@int f() = delete;", "typedef @int F(int);", "@struct S { int a; };",
-    "auto l = [] @(int x) { return x; };", "auto l = [=] @{ return 1; };", "auto l = [] @(int x) mutable -> int { return x; };",
-    "template <typename F = A<B<C<int>>>> @void f(F);", "@void f() try { } catch (...) { }", "void f() @;", "@int f(int), g(int);",
-    "template <int N, enable_if_t<N<2, int> = 0> @void f();", "@void f(bool b = A<int, (3 > 2)>::v);", "struct A { @int f(); };",
-])
+
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        "@int f(int);",
+        "@void f() { }",
+        "@inline float2 operator+(float2 a, float2 b) { return a; }",
+        "static @__host__ int f();",
+        "__host__ @constexpr T f() { return 1; }",
+        "@auto f() -> int;",
+        "@float2 f(float2 a);",
+        "@unsigned f() noexcept;",
+        'extern "C" @int f(int);',
+        'extern "C" @void f() { }',
+        "extern @int f(int);",
+        "@int (*f(int))(float);",
+        "@int *f();",
+        "@const char *f(const char *s, int n);",
+        "template <class T, int N = 3> @T f(T);",
+        "template <> @int f<int>(int);",
+        "template @int f<int>(int);",
+        "@ns::T<int, 3> f(A<int, 3> a);",
+        "@Foo foo();",
+        "@A::A(int x) : a(x) { }",
+        "@A<T>::A() { }",
+        "@A::~A() { }",
+        "@A::operator float() const { return 1; }",
+        "@A &A::operator=(const A &) { return *this; }",
+        "@bool operator<(A a, A b);",
+        "@bool operator()(int);",
+        "@void *operator new(size_t);",
+        '@T operator""_x(long double);',
+        "@Foo foo(Bar);",
+        "@Foo foo(Bar *);",
+        "@Foo foo(Bar &b);",
+        "@Foo foo(Bar, Baz);",
+        "@Foo foo(int);",
+        "@Foo foo(const Bar b);",
+        "@Foo foo(ns::Bar<3> b);",
+        "@Foo foo(T...);",
+        "@Foo foo(A b[3]);",
+        "@Foo foo(A[]);",
+        "@Foo foo(int (*)(int));",
+        "@Foo foo(T (*f)(int));",
+        "@Foo foo(...);",
+        "@Foo foo(struct A a);",
+        "@decltype(x) f(int);",
+        "@decltype(auto) f(int);",
+        "@__attribute__((noinline)) int f(int);",
+        "@int __attribute__((noinline)) f(int);",
+        "[[nodiscard]] @int f(int);",
+        "@[[nodiscard]] int f(int);",
+        "__forceinline__ @T f(T a);",
+        "@__launch_bounds__(256) void f();",
+        "__attribute__((always_inline)) inline @float f(float x) { return x; }",
+        "@struct S *f(struct S *s);",
+        "@unsigned long long int f();",
+        "@T &&f(T &&);",
+        "@int f(int a = g(3));",
+        "@int A::f() const;",
+        "template <class T> template <class U> @T A<T>::f(U);",
+        "@int f() = delete;",
+        "typedef @int F(int);",
+        "@struct S { int a; };",
+        "auto l = [] @(int x) { return x; };",
+        "auto l = [=] @{ return 1; };",
+        "auto l = [] @(int x) mutable -> int { return x; };",
+        "template <typename F = A<B<C<int>>>> @void f(F);",
+        "@void f() try { } catch (...) { }",
+        "void f() @;",
+        "@int f(int), g(int);",
+        "template <int N, enable_if_t<N<2, int> = 0> @void f();",
+        "@void f(bool b = A<int, (3 > 2)>::v);",
+        "struct A { @int f(); };",
+    ],
+)
 @pytest.mark.parametrize("context", ["%s", "namespace a { %s }", "int x; %s", "}; %s"])
 def test_device_functions_lose_the_word(translate, declaration, context):
     context = context.replace("};", "struct B { int x; };")
-    assert translate(context % declaration.replace("@", "__device__ ")) == context % declaration.replace("@", " ")
+    assert translate(context % declaration.replace("@", "__device__ ")) == context % declaration.replace(
+        "@", " "
+    )
 
 
-@pytest.mark.parametrize("member", [
-    "@A();", "@A(int x) : x(x) { }", "@explicit A(B b);", "explicit @A(B b);", "@~A() { }", "@virtual ~A() = default;",
-    "@operator float() const;", "@explicit operator bool() const { return x; }", "@A &operator=(const A &) = default;",
-    "@int f() const;", "static @int f(int);", "@static int f(int x) { return x; }", "friend @A operator+(A a, A b);",
-    "@friend bool operator==(const A &, const A &);", "template <class T> @T f(T a);", "@auto f() -> int;", "virtual @void f() = 0;",
-    "@constexpr A(const A &) = default;", "@A(T *p);", "@bool operator<(const A &) const;", "@T &operator[](int i) { return p[i]; }",
-    "public: @int f();", "private: int a; protected: @A();",
-])
-@pytest.mark.parametrize("context", ["struct A { %s };", "template <class T> class A : public B<T> { int x; %s };",
-                                     "void f() { struct A final { %s }; }", "template <> struct A<int (*)(int)> { %s };",
-                                     "typedef struct __attribute__((x)) A { void g() { } %s } A_t;"])
+@pytest.mark.parametrize(
+    "member",
+    [
+        "@A();",
+        "@A(int x) : x(x) { }",
+        "@explicit A(B b);",
+        "explicit @A(B b);",
+        "@~A() { }",
+        "@virtual ~A() = default;",
+        "@operator float() const;",
+        "@explicit operator bool() const { return x; }",
+        "@A &operator=(const A &) = default;",
+        "@int f() const;",
+        "static @int f(int);",
+        "@static int f(int x) { return x; }",
+        "friend @A operator+(A a, A b);",
+        "@friend bool operator==(const A &, const A &);",
+        "template <class T> @T f(T a);",
+        "@auto f() -> int;",
+        "virtual @void f() = 0;",
+        "@constexpr A(const A &) = default;",
+        "@A(T *p);",
+        "@bool operator<(const A &) const;",
+        "@T &operator[](int i) { return p[i]; }",
+        "public: @int f();",
+        "private: int a; protected: @A();",
+    ],
+)
+@pytest.mark.parametrize(
+    "context",
+    [
+        "struct A { %s };",
+        "template <class T> class A : public B<T> { int x; %s };",
+        "void f() { struct A final { %s }; }",
+        "template <> struct A<int (*)(int)> { %s };",
+        "typedef struct __attribute__((x)) A { void g() { } %s } A_t;",
+    ],
+)
 def test_device_members_lose_the_word(translate, member, context):
     assert translate(context % member.replace("@", "__device__ ")) == context % member.replace("@", " ")
 
@@ -456,95 +842,178 @@ def section(name):
     return f'__attribute__((section("cuda_{name}")))'
 
 
-@pytest.mark.parametrize("declaration,where", [
-    ("@int x;", "device"), ("@float x = 3.0f, y[4];", "device"), ("static @int x[3];", "device"), ("@static int x;", "device"),
-    ("@int *p;", "device"), ("@int (*fptr)(int);", "device"), ("@int (*fptr[3])(int) = {a, b, c};", "device"),
-    ("@float (*p)[4];", "device"), ("@int a{3};", "device"), ("@Foo foo(3);", "device"), ("@Foo foo(-x);", "device"),
-    ("@Foo foo(\"a\", 2);", "device"), ("@Foo foo(a + b);", "device"), ("@Foo foo(bar(3));", "device"), ("@Foo foo(Bar{3});", "device"),
-    ("@Foo foo(float(3));", "device"), ("@Foo foo(a.b), bar;", "device"), ("@Foo foo(a[3]);", "device"), ("@Foo foo(&x);", "device"),
-    ("@Foo foo(sizeof(int));", "device"), ("@Foo foo(a * b(c));", None), ("@std::vector<int> v;", "device"),
-    ("@A<int, 3> x{1};", "device"), ("@A<B<C<int>>> x[4];", "device"), ("@struct S s;", "device"), ("@struct S { int a; } s = {1};", "device"),
-    ("@enum E { a, b } e;", "device"), ("@int A::x = 3;", "device"), ("@int A<int>::x;", "device"), ("template <> @int A<int>::x = 3;", "device"),
-    ("extern @int x = 3;", "device"), ("@volatile int x;", "device"), ("volatile @int x;", "device"), ("@unsigned long long x;", "device"),
-    ("float @x[3];", "device"), ("@ns::T x;", "device"), ("@int A::*p;", "device"), ("@void (A::*p)(int);", "device"), ("@T *p, *q;", "device"),
-    ("@__attribute__((aligned(16))) float x[4];", "device"), ("@float x[4] __attribute__((aligned(16)));", "device"),
-    ("alignas(16) @float x[4];", "device"), ("@const char *p;", "device"), ("@const char *const p = 0;", "device_ro"),
-    ("@const float x[2] = {1, 2};", "device_ro"), ("@constexpr float x = 1;", "device_ro"), ("static const @int x = 1;", "device_ro"),
-    ("@float const x = 1;", "device_ro"), ("@int (*const f)(int) = g;", "device_ro"), ("@const int (*p)[3];", "device"),
-    ("[[maybe_unused]] @int x;", "device"), ("@auto x = [] { return 1; }();", "device"),
-    ("@int x = sizeof(A<int, 3>), y;", "device"), ("@bool b = a < c;", "device"), ("@int &r = x;", "device"), ("@int (*(*x)[3])(int);", "device"),
-])
+@pytest.mark.parametrize(
+    "declaration,where",
+    [
+        ("@int x;", "device"),
+        ("@float x = 3.0f, y[4];", "device"),
+        ("static @int x[3];", "device"),
+        ("@static int x;", "device"),
+        ("@int *p;", "device"),
+        ("@int (*fptr)(int);", "device"),
+        ("@int (*fptr[3])(int) = {a, b, c};", "device"),
+        ("@float (*p)[4];", "device"),
+        ("@int a{3};", "device"),
+        ("@Foo foo(3);", "device"),
+        ("@Foo foo(-x);", "device"),
+        ('@Foo foo("a", 2);', "device"),
+        ("@Foo foo(a + b);", "device"),
+        ("@Foo foo(bar(3));", "device"),
+        ("@Foo foo(Bar{3});", "device"),
+        ("@Foo foo(float(3));", "device"),
+        ("@Foo foo(a.b), bar;", "device"),
+        ("@Foo foo(a[3]);", "device"),
+        ("@Foo foo(&x);", "device"),
+        ("@Foo foo(sizeof(int));", "device"),
+        ("@Foo foo(a * b(c));", None),
+        ("@std::vector<int> v;", "device"),
+        ("@A<int, 3> x{1};", "device"),
+        ("@A<B<C<int>>> x[4];", "device"),
+        ("@struct S s;", "device"),
+        ("@struct S { int a; } s = {1};", "device"),
+        ("@enum E { a, b } e;", "device"),
+        ("@int A::x = 3;", "device"),
+        ("@int A<int>::x;", "device"),
+        ("template <> @int A<int>::x = 3;", "device"),
+        ("extern @int x = 3;", "device"),
+        ("@volatile int x;", "device"),
+        ("volatile @int x;", "device"),
+        ("@unsigned long long x;", "device"),
+        ("float @x[3];", "device"),
+        ("@ns::T x;", "device"),
+        ("@int A::*p;", "device"),
+        ("@void (A::*p)(int);", "device"),
+        ("@T *p, *q;", "device"),
+        ("@__attribute__((aligned(16))) float x[4];", "device"),
+        ("@float x[4] __attribute__((aligned(16)));", "device"),
+        ("alignas(16) @float x[4];", "device"),
+        ("@const char *p;", "device"),
+        ("@const char *const p = 0;", "device_ro"),
+        ("@const float x[2] = {1, 2};", "device_ro"),
+        ("@constexpr float x = 1;", "device_ro"),
+        ("static const @int x = 1;", "device_ro"),
+        ("@float const x = 1;", "device_ro"),
+        ("@int (*const f)(int) = g;", "device_ro"),
+        ("@const int (*p)[3];", "device"),
+        ("[[maybe_unused]] @int x;", "device"),
+        ("@auto x = [] { return 1; }();", "device"),
+        ("@int x = sizeof(A<int, 3>), y;", "device"),
+        ("@bool b = a < c;", "device"),
+        ("@int &r = x;", "device"),
+        ("@int (*(*x)[3])(int);", "device"),
+    ],
+)
 def test_device_variables(translate, declaration, where):
     for context in ("%s", "namespace a { namespace { %s } }", 'extern "C" { %s }', "void f() { } %s"):
-        for word, name in (("__device__", "device"), ("__constant__", "constant"), ("__managed__", "managed")):
+        for word, name in (
+            ("__device__", "device"),
+            ("__constant__", "constant"),
+            ("__managed__", "managed"),
+        ):
             if where is None:
                 continue
             expected = section(where.replace("device", name))
-            assert translate(context % declaration.replace("@", word + " ")) == \
-                context % declaration.replace("@", expected + " ")
+            assert translate(context % declaration.replace("@", word + " ")) == context % declaration.replace(
+                "@", expected + " "
+            )
 
 
-@pytest.mark.parametrize("source,expected", [
-    ("__device__ __constant__ float x;", section("constant") + "  float x;"),
-    ("__constant__ static __device__ float x;", section("constant") + " static  float x;"),
-    ("__device__ __managed__ int m = 1;", section("managed") + "  int m = 1;"),
-    ("__managed__ __device__ int m;", section("managed") + "  int m;"),
-    ("extern __device__ int x;", "extern  int x;"),
-    ("extern __constant__ float x[3];", "extern  float x[3];"),
-    ('extern "C" __device__ int x;', 'extern "C"  int x;'),
-    ("struct A { static __device__ int x; };", f"struct A {{ static {section('device')} int x; }};"),
-    ("struct A { __constant__ static const float x[2]; };",
-     f"struct A {{ {section('constant_ro')} static const float x[2]; }};"),
-    ("struct A { static constexpr __device__ int x = 1; };", "struct A { static constexpr  int x = 1; };"),
-    ("inline __device__ const int x = 1;", "inline  const int x = 1;"),
-    ("template <class T> __device__ constexpr T x = 1;", "template <class T>  constexpr T x = 1;"),
-    ("void f() { static __device__ int x; }", f"void f() {{ static {section('device')} int x; }}"),
-    ("void f() { extern __device__ int x; }", "void f() { extern  int x; }"),
-    ("void f() { __device__ int g(int); }", "void f() {  int g(int); }"),
-    ("void f() { g([=] __device__ (int i) { return i < 3; }, [] __device__ { }); }",
-     "void f() { g([=]  (int i) { return i < 3; }, []  { }); }"),
-    ("__device__ int x = [] __device__ (int i) { return i; }(3);",
-     section("device") + " int x = []  (int i) { return i; }(3);"),
-])
+@pytest.mark.parametrize(
+    "source,expected",
+    [
+        ("__device__ __constant__ float x;", section("constant") + "  float x;"),
+        ("__constant__ static __device__ float x;", section("constant") + " static  float x;"),
+        ("__device__ __managed__ int m = 1;", section("managed") + "  int m = 1;"),
+        ("__managed__ __device__ int m;", section("managed") + "  int m;"),
+        ("extern __device__ int x;", "extern  int x;"),
+        ("extern __constant__ float x[3];", "extern  float x[3];"),
+        ('extern "C" __device__ int x;', 'extern "C"  int x;'),
+        ("struct A { static __device__ int x; };", f"struct A {{ static {section('device')} int x; }};"),
+        (
+            "struct A { __constant__ static const float x[2]; };",
+            f"struct A {{ {section('constant_ro')} static const float x[2]; }};",
+        ),
+        (
+            "struct A { static constexpr __device__ int x = 1; };",
+            "struct A { static constexpr  int x = 1; };",
+        ),
+        ("inline __device__ const int x = 1;", "inline  const int x = 1;"),
+        ("template <class T> __device__ constexpr T x = 1;", "template <class T>  constexpr T x = 1;"),
+        ("void f() { static __device__ int x; }", f"void f() {{ static {section('device')} int x; }}"),
+        ("void f() { extern __device__ int x; }", "void f() { extern  int x; }"),
+        ("void f() { __device__ int g(int); }", "void f() {  int g(int); }"),
+        (
+            "void f() { g([=] __device__ (int i) { return i < 3; }, [] __device__ { }); }",
+            "void f() { g([=]  (int i) { return i < 3; }, []  { }); }",
+        ),
+        (
+            "__device__ int x = [] __device__ (int i) { return i; }(3);",
+            section("device") + " int x = []  (int i) { return i; }(3);",
+        ),
+    ],
+)
 def test_device_words_and_scopes(translate, source, expected):
     assert translate(source) == expected
 
 
-@pytest.mark.parametrize("head", [
-    "struct A", "struct A final", "class A : public B<(1 > 2)>", "union", "struct A<T[3]>::B", "struct [[x]] alignas(8) A",
-    "template <class T> struct A<T (*)(int)> final : B<T>", "void f() { struct : B", "typedef struct", "static const struct A",
-    "x; y: struct A", "template <class T = A<B<int>>> union A",
-])
+@pytest.mark.parametrize(
+    "head",
+    [
+        "struct A",
+        "struct A final",
+        "class A : public B<(1 > 2)>",
+        "union",
+        "struct A<T[3]>::B",
+        "struct [[x]] alignas(8) A",
+        "template <class T> struct A<T (*)(int)> final : B<T>",
+        "void f() { struct : B",
+        "typedef struct",
+        "static const struct A",
+        "x; y: struct A",
+        "template <class T = A<B<int>>> union A",
+    ],
+)
 def test_members(translate, refuse, head):
     end = " } x;" + " }" * head.startswith("void")
-    assert translate(head + " { static __device__ int x;" + end) == \
-        head + " { static " + section("device") + " int x;" + end
-    assert refuse(head + " { __device__ int x;" + end) == "1: a member variable in device memory must be static"
+    assert (
+        translate(head + " { static __device__ int x;" + end)
+        == head + " { static " + section("device") + " int x;" + end
+    )
+    assert (
+        refuse(head + " { __device__ int x;" + end) == "1: a member variable in device memory must be static"
+    )
 
 
-@pytest.mark.parametrize("source,why", [
-    ("struct A {\n__device__ int x; };", "2: a member variable in device memory must be static"),
-    ("void f() { __device__ int x; }", "1: a local variable in device memory must be static"),
-    ("void f(__device__ int x) { }", "1: __device__ is not allowed here"),
-    ("int x = f(__constant__ 3);", "1: __constant__ is not allowed here"),
-    ("__constant__ int f(int);", "1: only a variable can be __constant__ or __managed__"),
-    ("__managed__ void f() { }", "1: only a variable can be __constant__ or __managed__"),
-    ("__device__ x = 3;", "1: cannot parse this declaration at '='"),
-    ("__device__;", "1: cannot parse this declaration at ';'"),
-    ("__device__", "1: the file ends inside a declaration"),
-    ("int *__device__ p;", "1: cannot parse this declaration at '__device__'"),
-    ("__device__ int (f)(int);", "1: cannot parse this declaration at '('"),
-    ("int x[3] __device__;", "1: cannot parse this declaration at '__device__'"),
-    ("__device__ int x[3] + 1;", "1: cannot parse this declaration at '+'"),
-    ("__device__ int 3;", "1: cannot parse this declaration at '3'"),
-    ("struct S { } __device__ s;", "1: cannot parse this declaration at ';'"),
-    ("__device__ A<b x;", "1: cannot find the > of this <; put comparisons in ( )"),
-    ("inline __device__ int x;", "1: an inline or template variable cannot have a value for each device"),
-    ("template <class T> __device__ T x;",
-     "1: an inline or template variable cannot have a value for each device"),
-    ("struct A { static inline __constant__ int x = 3; };",
-     "1: an inline or template variable cannot have a value for each device"),
-])
+@pytest.mark.parametrize(
+    "source,why",
+    [
+        ("struct A {\n__device__ int x; };", "2: a member variable in device memory must be static"),
+        ("void f() { __device__ int x; }", "1: a local variable in device memory must be static"),
+        ("void f(__device__ int x) { }", "1: __device__ is not allowed here"),
+        ("int x = f(__constant__ 3);", "1: __constant__ is not allowed here"),
+        ("__constant__ int f(int);", "1: only a variable can be __constant__ or __managed__"),
+        ("__managed__ void f() { }", "1: only a variable can be __constant__ or __managed__"),
+        ("__device__ x = 3;", "1: cannot parse this declaration at '='"),
+        ("__device__;", "1: cannot parse this declaration at ';'"),
+        ("__device__", "1: the file ends inside a declaration"),
+        ("int *__device__ p;", "1: cannot parse this declaration at '__device__'"),
+        ("__device__ int (f)(int);", "1: cannot parse this declaration at '('"),
+        ("int x[3] __device__;", "1: cannot parse this declaration at '__device__'"),
+        ("__device__ int x[3] + 1;", "1: cannot parse this declaration at '+'"),
+        ("__device__ int 3;", "1: cannot parse this declaration at '3'"),
+        ("struct S { } __device__ s;", "1: cannot parse this declaration at ';'"),
+        ("__device__ A<b x;", "1: cannot find the > of this <; put comparisons in ( )"),
+        ("inline __device__ int x;", "1: an inline or template variable cannot have a value for each device"),
+        (
+            "template <class T> __device__ T x;",
+            "1: an inline or template variable cannot have a value for each device",
+        ),
+        (
+            "struct A { static inline __constant__ int x = 3; };",
+            "1: an inline or template variable cannot have a value for each device",
+        ),
+    ],
+)
 def test_refuses_device_words(refuse, source, why):
     assert refuse(source) == why
 
@@ -602,23 +1071,31 @@ GXX = ["g++", "-x", "c++", "-std=gnu++17", "-Wall", "-Wextra", "-Werror"]
 @pytest.fixture
 def pipeline(translate, tmp_path):
     """A function that preprocesses, translates and compiles a text, and unless check=False runs the program."""
+
     def pipeline(text, *arguments, check=True):
         source = ENGINE + text
-        text = subprocess.run([*GXX, "-E", "-D__CU2CPP__", "-"], input=source, text=True, check=True,
-                              capture_output=True).stdout
+        text = subprocess.run(
+            [*GXX, "-E", "-D__CU2CPP__", "-"], input=source, text=True, check=True, capture_output=True
+        ).stdout
         program = tmp_path / "program"
-        built = subprocess.run([*GXX, "-fpreprocessed", "-o", program, *arguments, "-"], text=True,
-                               input=translate(text), capture_output=True)
+        built = subprocess.run(
+            [*GXX, "-fpreprocessed", "-o", program, *arguments, "-"],
+            text=True,
+            input=translate(text),
+            capture_output=True,
+        )
         if not check:
             return built
         assert built.returncode == 0, built.stderr
         ran = subprocess.run([program], capture_output=True, text=True)
         assert ran.returncode == 0, ran.stderr
+
     return pipeline
 
 
 def test_launches_compile_and_run(pipeline):
-    pipeline(r"""
+    pipeline(
+        r"""
         #include <cstring>
         template <class T, int N> struct Tag { static constexpr int n = N; };
         __global__ void add(int a, int b, int *c) { *c += a + b; }
@@ -692,11 +1169,13 @@ def test_launches_compile_and_run(pipeline):
                                13)));
             assert(p[1] == 13 && p[2] == 13);
         }
-    """)
+    """
+    )
 
 
 def test_shared_compiles_and_runs(pipeline):
-    pipeline(r"""
+    pipeline(
+        r"""
         constexpr int size() { return 3; }
         template <class T> struct Traits { typedef T type; enum { n = 5 }; };
         template <class T, int N> __global__ void k(T *out) {
@@ -758,11 +1237,13 @@ def test_shared_compiles_and_runs(pipeline):
             three<<<1, 1, 64>>>(&i);
             assert(i == 18);
         }
-    """)
+    """
+    )
 
 
 def test_device_variables_compile_and_run(pipeline):
-    pipeline(r"""
+    pipeline(
+        r"""
         extern char __start_cuda_device[], __stop_cuda_device[], __start_cuda_constant[], __stop_cuda_constant[],
             __start_cuda_managed[], __stop_cuda_managed[], __start_cuda_device_ro[], __stop_cuda_device_ro[],
             __start_cuda_constant_ro[], __stop_cuda_constant_ro[];
@@ -807,15 +1288,26 @@ def test_device_variables_compile_and_run(pipeline):
             int sized[bound] = {later, fixed};
             assert(sized[0] == 4 && s[3].hit(2) == 2);
         }
-    """)
+    """
+    )
 
 
-@pytest.mark.parametrize("declaration", [
-    "__device__ int x y;", "__device__ using T = int;", "static __device__ x;", "__device__ int f g(int);",
-    "void f() { __shared__ int x y; }", "void f() { static __shared__ x; }", "extern __shared__ x y[];",
-    "void f() { extern __shared__ int x[], y[]; x = 0; }", "void f() { f(1) g<<<1, 1>>>(); }",
-    "__device__ int a[2](3);", "void f() { __shared__ int x; x<<<1, 1>>>(3); }",
-])
+@pytest.mark.parametrize(
+    "declaration",
+    [
+        "__device__ int x y;",
+        "__device__ using T = int;",
+        "static __device__ x;",
+        "__device__ int f g(int);",
+        "void f() { __shared__ int x y; }",
+        "void f() { static __shared__ x; }",
+        "extern __shared__ x y[];",
+        "void f() { extern __shared__ int x[], y[]; x = 0; }",
+        "void f() { f(1) g<<<1, 1>>>(); }",
+        "__device__ int a[2](3);",
+        "void f() { __shared__ int x; x<<<1, 1>>>(3); }",
+    ],
+)
 def test_what_is_no_cxx_is_still_none_after_translation(pipeline, run, declaration):
     if run(declaration).returncode == 0:
         assert "case.cu:1:" in pipeline(declaration, check=False).stderr
@@ -827,6 +1319,7 @@ def test_compiler_errors_name_the_source_line(pipeline):
 
 
 # ---- files, options and resource limits ----
+
 
 def test_files(translator, tmp_path):
     source = tmp_path / "a.ii"
@@ -841,13 +1334,17 @@ def test_files(translator, tmp_path):
 def test_a_refused_file_leaves_no_output(translator, tmp_path):
     source = tmp_path / "julia.cu"
     source.write_text("\nvoid f() { = k<<<1, 1>>>(); }\n")
-    done = subprocess.run([translator, source.name, "-o", "out.ii"], capture_output=True, cwd=tmp_path, text=True)
+    done = subprocess.run(
+        [translator, source.name, "-o", "out.ii"], capture_output=True, cwd=tmp_path, text=True
+    )
     assert done.returncode == 1 and done.stdout == ""
     assert done.stderr == "julia.cu:2: cannot find the kernel that this <<<…>>> launches\n"
     assert os.listdir(tmp_path) == ["julia.cu"]
 
 
-@pytest.mark.parametrize("arguments", [(), ("a", "b"), ("-o",), ("a", "-o"), ("-x",), ("--help",), ("-o", "b")])
+@pytest.mark.parametrize(
+    "arguments", [(), ("a", "b"), ("-o",), ("a", "-o"), ("-x",), ("--help",), ("-o", "b")]
+)
 def test_usage(translator, arguments, tmp_path):
     done = subprocess.run([translator, *arguments], capture_output=True, text=True, cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (64, "", "usage: cu2cpp INPUT [-o OUTPUT]\n")
@@ -877,9 +1374,16 @@ def test_a_file_that_cannot_be_written_whole_is_removed(translator, tmp_path):
     def small_files():
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
         import signal
+
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    done = subprocess.run([translator, source, "-o", tmp_path / "out.ii"], capture_output=True, text=True,
-                          preexec_fn=small_files, restore_signals=False)
+
+    done = subprocess.run(
+        [translator, source, "-o", tmp_path / "out.ii"],
+        capture_output=True,
+        text=True,
+        preexec_fn=small_files,
+        restore_signals=False,
+    )
     assert done.returncode == 1 and done.stderr.endswith("out.ii: File too large\n")
     assert os.listdir(tmp_path) == ["a.ii"]
 
@@ -887,22 +1391,50 @@ def test_a_file_that_cannot_be_written_whole_is_removed(translator, tmp_path):
 def test_little_memory(translator, tmp_path):
     source = tmp_path / "a.ii"
     source.write_text("int x; " * (1 << 20))
-    done = subprocess.run([translator, source, "-o", tmp_path / "out.ii"], capture_output=True, text=True,
-                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (1 << 25, 1 << 25)))
+    done = subprocess.run(
+        [translator, source, "-o", tmp_path / "out.ii"],
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (1 << 25, 1 << 25)),
+    )
     assert (done.returncode, done.stderr) == (1, "cu2cpp: out of memory\n")
     assert os.listdir(tmp_path) == ["a.ii"]
 
 
-@pytest.mark.parametrize("piece,tail", [
-    ("void f() { k<<<1, 1>>>(x); }\n", ""), ("f(", ")"), ("{", "}"), ("A<", ">"), ("a > ", ""), ("a < ", ""), ("((", "))"),
-    ("__device__ int f(int); ", ""), ("template <class T> ", ""), ("struct A < ", ""), ("x ? ", ""), ("public: ", ""),
-    ("namespace a { ", "}"), ("g([] { k<<<1, 1>>>(); }, ", "0)"), ("\"a\" ", ""), ("# 1 \"a\"\n", ""), ("'a'", ""), ("=\n", ""),
-    ("R\"(", ""), ("/*", ""), ("<<", ""), ("[[", "]]"), ("(f", "<<<1, 1>>>(), g)"),
-])
+@pytest.mark.parametrize(
+    "piece,tail",
+    [
+        ("void f() { k<<<1, 1>>>(x); }\n", ""),
+        ("f(", ")"),
+        ("{", "}"),
+        ("A<", ">"),
+        ("a > ", ""),
+        ("a < ", ""),
+        ("((", "))"),
+        ("__device__ int f(int); ", ""),
+        ("template <class T> ", ""),
+        ("struct A < ", ""),
+        ("x ? ", ""),
+        ("public: ", ""),
+        ("namespace a { ", "}"),
+        ("g([] { k<<<1, 1>>>(); }, ", "0)"),
+        ('"a" ', ""),
+        ('# 1 "a"\n', ""),
+        ("'a'", ""),
+        ("=\n", ""),
+        ('R"(', ""),
+        ("/*", ""),
+        ("<<", ""),
+        ("[[", "]]"),
+        ("(f", "<<<1, 1>>>(), g)"),
+    ],
+)
 def test_time_grows_with_the_length_only(run, piece, tail):
     """Measures processor time, which other processes on the machine hardly affect."""
     n = 160000
     text = "void f() { " + piece * n + tail * n + " k<<<1, 1>>>(x); __shared__ int y; }"
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     assert run(text).returncode in (0, 1)
-    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 2, "a quadratic step takes much longer"
+    assert (
+        resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 2
+    ), "a quadratic step takes much longer"

@@ -11,23 +11,40 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAMS = ["chapter03/hello_world", "chapter03/simple_kernel", "chapter04/julia_gpu"]
-NVCC = next((n for n in (os.environ.get("NVCC"), shutil.which("nvcc"), "/usr/local/cuda/bin/nvcc")
-             if n and os.access(n, os.X_OK)), None)
+NVCC = next(
+    (
+        n
+        for n in (os.environ.get("NVCC"), shutil.which("nvcc"), "/usr/local/cuda/bin/nvcc")
+        if n and os.access(n, os.X_OK)
+    ),
+    None,
+)
 needs_nvcc = pytest.mark.skipif(not NVCC, reason="needs nvcc, found none")
 
 
 def environment(**more):
     """Ours, without what `make test` set for this run."""
-    ours = {k: v for k, v in os.environ.items()
-            if k not in ("BACKEND", "BIN", "BUILD", "SANITIZE", "DEBUG", "SMS", "NVCC", "CUDA_PATH")
-            and not k.startswith(("MAKE", "MFLAGS", "HAVE_", "PYTEST"))}
+    ours = {
+        k: v
+        for k, v in os.environ.items()
+        if k not in ("BACKEND", "BIN", "BUILD", "SANITIZE", "DEBUG", "SMS", "NVCC", "CUDA_PATH")
+        and not k.startswith(("MAKE", "MFLAGS", "HAVE_", "PYTEST"))
+    }
     return {**ours, **more}
 
 
 def run(tree, *command, status=0, **env):
     """Runs a command in tree; returns what it wrote to stdout and stderr together."""
-    done = subprocess.run(command, cwd=tree, env=environment(**env), text=True, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600)
+    done = subprocess.run(
+        command,
+        cwd=tree,
+        env=environment(**env),
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=600,
+    )
     assert done.returncode == status, done.stdout
     return done.stdout
 
@@ -73,7 +90,9 @@ def programs_of(sources, scripts, header=lambda name: ""):
     for path in sources.glob("chapter*/*.cu"):
         path.unlink()
     for name, script in scripts.items():
-        (sources / "chapter03" / (name + ".cu")).write_text(text.replace("hello_world", name).replace(" */", header(name) + " */", 1))
+        (sources / "chapter03" / (name + ".cu")).write_text(
+            text.replace("hello_world", name).replace(" */", header(name) + " */", 1)
+        )
         stand_in(sources / "bin/chapter03", name, script)
 
 

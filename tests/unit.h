@@ -28,13 +28,13 @@ static int unit_failures;
 static char **unit_arguments;
 
 // Defines a case. Cases run in the order of the source.
-#define TEST(name)                                                                                 \
-    static void name##_case(void);                                                                 \
-    __attribute__((constructor)) static void name##_add(void) {                                    \
-        static struct unit_case self = {#name, name##_case, NULL};                                 \
-        *unit_end = &self;                                                                         \
-        unit_end = &self.next;                                                                     \
-    }                                                                                              \
+#define TEST(name)                                                                                           \
+    static void name##_case(void);                                                                           \
+    __attribute__((constructor)) static void name##_add(void) {                                              \
+        static struct unit_case self = {#name, name##_case, NULL};                                           \
+        *unit_end = &self;                                                                                   \
+        unit_end = &self.next;                                                                               \
+    }                                                                                                        \
     static void name##_case(void)
 
 // Records a failure and continues. Returns whether the expectation holds: if (!EXPECT(p)) return;

@@ -33,12 +33,10 @@ class grid_group {
     void sync(CUDA_CPU_SITE) const {
         cuda_cpu::block_barrier(cuda_cpu::BlockVote::grid, false, CUDA_CPU_HERE);
     }
-    static unsigned long long num_blocks() {
-        return (unsigned long long)gridDim.x * gridDim.y * gridDim.z;
-    }
+    static unsigned long long num_blocks() { return (unsigned long long)gridDim.x * gridDim.y * gridDim.z; }
     static unsigned long long block_rank() {
-        return blockIdx.x + (unsigned long long)gridDim.x *
-                                (blockIdx.y + (unsigned long long)gridDim.y * blockIdx.z);
+        return blockIdx.x +
+               (unsigned long long)gridDim.x * (blockIdx.y + (unsigned long long)gridDim.y * blockIdx.z);
     }
     static unsigned long long num_threads() { return num_blocks() * thread_block::num_threads(); }
     static unsigned long long size() { return num_threads(); }
@@ -65,12 +63,8 @@ class lanes {
     unsigned thread_rank() const {
         return (unsigned)__builtin_popcount(mask & ((1u << cuda_cpu::lane()) - 1));
     }
-    int any(int predicate, CUDA_CPU_SITE) const {
-        return __any_sync(mask, predicate, cu_file, cu_line);
-    }
-    int all(int predicate, CUDA_CPU_SITE) const {
-        return __all_sync(mask, predicate, cu_file, cu_line);
-    }
+    int any(int predicate, CUDA_CPU_SITE) const { return __any_sync(mask, predicate, cu_file, cu_line); }
+    int all(int predicate, CUDA_CPU_SITE) const { return __all_sync(mask, predicate, cu_file, cu_line); }
     unsigned ballot(int predicate, CUDA_CPU_SITE) const {
         return by_rank(__ballot_sync(mask, predicate, cu_file, cu_line));
     }
@@ -85,13 +79,11 @@ class lanes {
     }
     template <class T> T shfl_up(T value, unsigned delta, CUDA_CPU_SITE) const {
         const unsigned rank = thread_rank();
-        return __shfl_sync(mask, value, lane_of(rank < delta ? rank : rank - delta), 32, cu_file,
-                           cu_line);
+        return __shfl_sync(mask, value, lane_of(rank < delta ? rank : rank - delta), 32, cu_file, cu_line);
     }
     template <class T> T shfl_down(T value, unsigned delta, CUDA_CPU_SITE) const {
         const unsigned rank = thread_rank(), n = num_threads();
-        return __shfl_sync(mask, value,
-                           lane_of(delta < n && rank + delta < n ? rank + delta : rank), 32,
+        return __shfl_sync(mask, value, lane_of(delta < n && rank + delta < n ? rank + delta : rank), 32,
                            cu_file, cu_line);
     }
 
@@ -116,8 +108,7 @@ class lanes {
 
 // The lanes of the calling thread's tile of `size` threads that the block has.
 inline unsigned tile_mask(unsigned size) {
-    const unsigned thread = thread_block::thread_rank(), lane = thread % 32,
-                   first = lane / size * size;
+    const unsigned thread = thread_block::thread_rank(), lane = thread % 32, first = lane / size * size;
     const unsigned here = thread_block::num_threads() - (thread - lane);
     const unsigned tile = (size == 32 ? ~0u : (1u << size) - 1) << first;
     return here >= 32 ? tile : tile & ((1u << here) - 1);
@@ -165,8 +156,7 @@ template <unsigned SIZE, class Parent = void> class thread_block_tile : public d
     }
 };
 
-template <unsigned SIZE, class Group>
-thread_block_tile<SIZE, Group> tiled_partition(const Group &) {
+template <unsigned SIZE, class Group> thread_block_tile<SIZE, Group> tiled_partition(const Group &) {
     return {};
 }
 
@@ -195,8 +185,7 @@ template <class T> struct bit_xor {
 };
 
 // Reduces the values of all lanes in the order of their ranks. Every lane gets the result.
-template <class Group, class T, class Op>
-T reduce(const Group &group, T value, Op op, CUDA_CPU_SITE) {
+template <class Group, class T, class Op> T reduce(const Group &group, T value, Op op, CUDA_CPU_SITE) {
     T total = group.shfl(value, 0, cu_file, cu_line);
     for (unsigned rank = 1; rank < group.size(); ++rank)
         total = op(total, group.shfl(value, rank, cu_file, cu_line));

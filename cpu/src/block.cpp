@@ -303,17 +303,15 @@ void Worker::stuck() {
         else
             gone.push_back(t);
     }
-    std::string text = std::to_string(waiting.size()) + " of " + std::to_string(count) +
-                       " threads wait at " + place(threads[waiting[0]].site) + ": " +
-                       name_threads(waiting);
+    std::string text = std::to_string(waiting.size()) + " of " + std::to_string(count) + " threads wait at " +
+                       place(threads[waiting[0]].site) + ": " + name_threads(waiting);
     // The other threads, grouped by their state and by the last barrier or warp operation they
     // reached.
     while (!gone.empty()) {
         const Thread &first = threads[gone[0]];
         std::vector<unsigned> alike, rest;
         for (unsigned t : gone)
-            (threads[t].state == first.state && threads[t].site.line == first.site.line ? alike
-                                                                                        : rest)
+            (threads[t].state == first.state && threads[t].site.line == first.site.line ? alike : rest)
                 .push_back(t);
         text += "\n    ";
         if (first.state == State::at_warp_operation)
@@ -324,8 +322,7 @@ void Worker::stuck() {
             text += "returned without reaching a barrier: " + name_threads(alike);
         gone = rest;
     }
-    kernel_error("%s: %s", barrier ? "divergent barrier" : "divergent warp operation",
-                 text.c_str());
+    kernel_error("%s: %s", barrier ? "divergent barrier" : "divergent warp operation", text.c_str());
 }
 
 } // namespace cuda_cpu

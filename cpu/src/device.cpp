@@ -208,8 +208,7 @@ struct Devices {
             char *end;
             const long n = strtol(value, &end, 10);
             if (!isdigit((unsigned char)*value) || *end || n > max_devices) {
-                fprintf(stderr,
-                        "cuda on the CPU: CUDA_CPU_DEVICES=%s: must be a number from 0 to %d\n",
+                fprintf(stderr, "cuda on the CPU: CUDA_CPU_DEVICES=%s: must be a number from 0 to %d\n",
                         value, max_devices);
                 exit(EXIT_FAILURE);
             }
@@ -263,8 +262,7 @@ struct Devices {
         }
         char *end;
         const long index = strtol(entry.c_str(), &end, 10); // text after the number is ignored
-        return end != entry.c_str() && index >= 0 && (size_t)index < all.size() ? (size_t)index
-                                                                                : all.size();
+        return end != entry.c_str() && index >= 0 && (size_t)index < all.size() ? (size_t)index : all.size();
     }
 };
 
@@ -323,8 +321,7 @@ cudaError_t no_device(const char *call) {
 bool device_exists(const char *call, int device) {
     if (device >= 0 && device < device_count())
         return true;
-    fail(cudaErrorInvalidDevice, "%s: there is no device %d, only 0 to %d", call, device,
-         device_count() - 1);
+    fail(cudaErrorInvalidDevice, "%s: there is no device %d, only 0 to %d", call, device, device_count() - 1);
     return false;
 }
 
@@ -337,8 +334,7 @@ size_t available_memory() {
     limit(container.limit, container.used);
     rlimit addresses; // ulimit -v
     if (getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur != RLIM_INFINITY)
-        limit(addresses.rlim_cur,
-              number_in("/proc/self/statm", "", (size_t)sysconf(_SC_PAGESIZE), 0));
+        limit(addresses.rlim_cur, number_in("/proc/self/statm", "", (size_t)sysconf(_SC_PAGESIZE), 0));
     return free;
 }
 
@@ -424,15 +420,14 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int dev
         return cudaErrorInvalidDevice;
     const cudaDeviceProp &p = properties(device);
     switch (attribute) {
-#define ATTRIBUTE(name, number, answer)                                                            \
-    case name:                                                                                     \
-        *value = (int)(answer);                                                                    \
+#define ATTRIBUTE(name, number, answer)                                                                      \
+    case name:                                                                                               \
+        *value = (int)(answer);                                                                              \
         return cudaSuccess;
         CUDA_CPU_ATTRIBUTES(ATTRIBUTE)
 #undef ATTRIBUTE
     }
-    return fail(cudaErrorInvalidValue, "cudaDeviceGetAttribute: there is no attribute %d",
-                (int)attribute);
+    return fail(cudaErrorInvalidValue, "cudaDeviceGetAttribute: there is no attribute %d", (int)attribute);
 }
 
 cudaError_t cudaDeviceGetPCIBusId(char *id, int length, int device) {
@@ -563,8 +558,7 @@ cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
     BEGIN();
     if (flags)
-        return fail(cudaErrorInvalidValue, "cudaDeviceEnablePeerAccess: flags are 0x%x, must be 0",
-                    flags);
+        return fail(cudaErrorInvalidValue, "cudaDeviceEnablePeerAccess: flags are 0x%x, must be 0", flags);
     if (!device_exists(__func__, peer))
         return cudaErrorInvalidDevice;
     if (peer == current)
@@ -582,13 +576,11 @@ cudaError_t cudaDeviceDisablePeerAccess(int peer) {
         return cudaErrorInvalidDevice;
     if (!state_of(current).peers[peer].exchange(false))
         return fail(cudaErrorPeerAccessNotEnabled,
-                    "cudaDeviceDisablePeerAccess: device %d has no access to device %d", current,
-                    peer);
+                    "cudaDeviceDisablePeerAccess: device %d has no access to device %d", current, peer);
     return cudaSuccess;
 }
 
-cudaError_t cudaDeviceGetP2PAttribute(int *value, cudaDeviceP2PAttr attribute, int device,
-                                      int peer) {
+cudaError_t cudaDeviceGetP2PAttribute(int *value, cudaDeviceP2PAttr attribute, int device, int peer) {
     BEGIN_QUERY();
     NOT_NULL(value);
     if (!device_exists(__func__, device) || !device_exists(__func__, peer))
@@ -609,8 +601,7 @@ cudaError_t cudaDeviceGetP2PAttribute(int *value, cudaDeviceP2PAttr attribute, i
         *value = 0;
         return cudaSuccess;
     }
-    return fail(cudaErrorInvalidValue, "cudaDeviceGetP2PAttribute: there is no attribute %d",
-                (int)attribute);
+    return fail(cudaErrorInvalidValue, "cudaDeviceGetP2PAttribute: there is no attribute %d", (int)attribute);
 }
 
 } // extern "C"

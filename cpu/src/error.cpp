@@ -59,8 +59,7 @@ void lose_failed_device() {
 
 cudaError_t begin_query(const char *call) {
     if (in_callback)
-        return fail(cudaErrorNotPermitted, "%s: a stream's callback must not call the runtime",
-                    call);
+        return fail(cudaErrorNotPermitted, "%s: a stream's callback must not call the runtime", call);
     return device_count() == 0 ? no_device(call) : cudaSuccess;
 }
 
@@ -95,8 +94,8 @@ extern "C" cudaError_t cudaGetLastError() {
 
 extern "C" const char *cudaGetErrorName(cudaError_t error) {
     switch (error) {
-#define NAME(name, value, text)                                                                    \
-    case name:                                                                                     \
+#define NAME(name, value, text)                                                                              \
+    case name:                                                                                               \
         return #name;
         CUDA_CPU_ERRORS(NAME)
 #undef NAME
@@ -106,8 +105,8 @@ extern "C" const char *cudaGetErrorName(cudaError_t error) {
 
 extern "C" const char *cudaGetErrorString(cudaError_t error) {
     switch (error) {
-#define TEXT(name, value, text)                                                                    \
-    case name:                                                                                     \
+#define TEXT(name, value, text)                                                                              \
+    case name:                                                                                               \
         return text;
         CUDA_CPU_ERRORS(TEXT)
 #undef TEXT

@@ -30,11 +30,10 @@ void on_fault(int signal, siginfo_t *info, void *) {
     const Kernel &kernel = *worker->kernel;
     const bool overflow = worker->waited && overflows(*worker->current, info->si_addr);
     char text[500];
-    const int length =
-        snprintf(text, sizeof text,
-                 "cuda on the CPU: %s %p\n    in kernel %s, block (%u,%u,%u), launched at %s:%d\n",
-                 overflow ? "stack overflow at" : "illegal address", info->si_addr, kernel.name,
-                 blockIdx.x, blockIdx.y, blockIdx.z, base_name(kernel.file), kernel.line);
+    const int length = snprintf(
+        text, sizeof text, "cuda on the CPU: %s %p\n    in kernel %s, block (%u,%u,%u), launched at %s:%d\n",
+        overflow ? "stack overflow at" : "illegal address", info->si_addr, kernel.name, blockIdx.x,
+        blockIdx.y, blockIdx.z, base_name(kernel.file), kernel.line);
     (void)!write(STDERR_FILENO, text, std::min((size_t)length, sizeof text - 1));
     _exit(EXIT_FAILURE);
 }

@@ -46,8 +46,7 @@ Fiber *new_fiber(void (*entry)()) {
     char *memory = (char *)mmap(nullptr, stack_size + page, PROT_READ | PROT_WRITE,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (memory == MAP_FAILED) {
-        fprintf(stderr, "cuda on the CPU: no memory for the stack of a thread: %s\n",
-                strerror(errno));
+        fprintf(stderr, "cuda on the CPU: no memory for the stack of a thread: %s\n", strerror(errno));
         _exit(EXIT_FAILURE);
     }
     // The guard page turns an overflow into a fault. It splits the mapping, and Linux allows a

@@ -78,8 +78,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *ke
     attributes->numRegs = 0; // registers are not counted here
     attributes->ptxVersion = attributes->binaryVersion = device.major * 10 + device.minor;
     attributes->maxDynamicSharedSizeBytes =
-        (int)(std::max(device.sharedMemPerBlock, allowed_dynamic_shared()) -
-              attributes->sharedSizeBytes);
+        (int)(std::max(device.sharedMemPerBlock, allowed_dynamic_shared()) - attributes->sharedSizeBytes);
     attributes->preferredShmemCarveout = -1;
     return cudaSuccess;
 }
@@ -122,8 +121,8 @@ cudaError_t cudaFuncSetCacheConfig(const void *kernel, cudaFuncCache) {
     return cudaSuccess;
 }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel,
-                                                          int threads, size_t dynamic_bytes) {
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel, int threads,
+                                                          size_t dynamic_bytes) {
     BEGIN();
     NOT_NULL(blocks);
     if (!kernel)

@@ -91,8 +91,7 @@ std::string place(const char *verb, const char *file, int line) {
 
 // "buffer 3, registered at ripple.cu:12"
 std::string describe(const Resource &r) {
-    return (r.target ? "texture " : "buffer ") + std::to_string(r.name) +
-           place("registered", r.file, r.line);
+    return (r.target ? "texture " : "buffer ") + std::to_string(r.name) + place("registered", r.file, r.line);
 }
 
 bool still_there(const Resource &r) {
@@ -145,10 +144,10 @@ class PackedRows {
 
   private:
     static constexpr size_t count = 10;
-    static constexpr GLenum names[count] = {
-        GL_PACK_ALIGNMENT,   GL_UNPACK_ALIGNMENT,   GL_PACK_ROW_LENGTH, GL_UNPACK_ROW_LENGTH,
-        GL_PACK_SKIP_PIXELS, GL_UNPACK_SKIP_PIXELS, GL_PACK_SKIP_ROWS,  GL_UNPACK_SKIP_ROWS,
-        GL_PACK_SWAP_BYTES,  GL_UNPACK_SWAP_BYTES};
+    static constexpr GLenum names[count] = {GL_PACK_ALIGNMENT,    GL_UNPACK_ALIGNMENT, GL_PACK_ROW_LENGTH,
+                                            GL_UNPACK_ROW_LENGTH, GL_PACK_SKIP_PIXELS, GL_UNPACK_SKIP_PIXELS,
+                                            GL_PACK_SKIP_ROWS,    GL_UNPACK_SKIP_ROWS, GL_PACK_SWAP_BYTES,
+                                            GL_UNPACK_SWAP_BYTES};
     GLint before[count];
     Bound pack{GL_PIXEL_PACK_BUFFER, 0}, unpack{GL_PIXEL_UNPACK_BUFFER, 0};
 };
@@ -174,11 +173,9 @@ cudaError_t check_context(const char *call) {
         return fail(cudaErrorOperatingSystem, "%s: refused, because CUDA_CPU_GL=refuse", call);
     const char *version = (const char *)glGetString(GL_VERSION);
     if (!version)
-        return fail(cudaErrorInvalidGraphicsContext,
-                    "%s: no OpenGL context is current in this thread", call);
+        return fail(cudaErrorInvalidGraphicsContext, "%s: no OpenGL context is current in this thread", call);
     if (atof(version) < 3.1)
-        return fail(cudaErrorNotSupported, "%s: needs OpenGL 3.1, this context has %s", call,
-                    version);
+        return fail(cudaErrorNotSupported, "%s: needs OpenGL 3.1, this context has %s", call, version);
     return cudaSuccess;
 }
 
@@ -189,8 +186,7 @@ void tell_what_is_left(int status, void *) {
     std::lock_guard lock(resources().mutex);
     for (const Resource *r : resources().known)
         fprintf(stderr, "cuda on the CPU: at exit %s is still %s\n", describe(*r).c_str(),
-                r->mapped ? ("mapped" + place("mapped", r->map_file, r->map_line)).c_str()
-                          : "registered");
+                r->mapped ? ("mapped" + place("mapped", r->map_file, r->map_line)).c_str() : "registered");
 }
 
 void forget_of(int device) {
@@ -236,8 +232,7 @@ cudaError_t check_mapped(const char *call, Resource *r) {
 
 // Checks a whole list of resources before any of them is mapped or unmapped; if one is invalid,
 // fails.
-cudaError_t check_list(const char *call, int count, Resource **list, cudaStream_t stream,
-                       bool mapped) {
+cudaError_t check_list(const char *call, int count, Resource **list, cudaStream_t stream, bool mapped) {
     if (const cudaError_t error = begin(call))
         return error;
     if (count < 1 || !list)
@@ -250,11 +245,10 @@ cudaError_t check_list(const char *call, int count, Resource **list, cudaStream_
             return error;
         const Resource &r = *list[i];
         if (!mapped && std::count(list, list + i, list[i]))
-            return fail(cudaErrorAlreadyMapped, "%s: %s is in the list twice", call,
-                        describe(r).c_str());
+            return fail(cudaErrorAlreadyMapped, "%s: %s is in the list twice", call, describe(r).c_str());
         if (r.mapped && !mapped)
-            return fail(cudaErrorAlreadyMapped, "%s: %s is mapped already%s", call,
-                        describe(r).c_str(), place("mapped", r.map_file, r.map_line).c_str());
+            return fail(cudaErrorAlreadyMapped, "%s: %s is mapped already%s", call, describe(r).c_str(),
+                        place("mapped", r.map_file, r.map_line).c_str());
         if (mapped)
             if (const cudaError_t error = check_mapped(call, list[i]))
                 return error;
@@ -310,8 +304,7 @@ cudaError_t unmap_buffer(const char *call, Resource &r) {
 
 // ---- textures ----
 
-constexpr cudaChannelFormatKind sint = cudaChannelFormatKindSigned,
-                                uint = cudaChannelFormatKindUnsigned,
+constexpr cudaChannelFormatKind sint = cudaChannelFormatKindSigned, uint = cudaChannelFormatKindUnsigned,
                                 real = cudaChannelFormatKindFloat;
 const Format formats[] = {
     {GL_R8, GL_RED, GL_UNSIGNED_BYTE, 1, 8, uint},
@@ -349,8 +342,7 @@ cudaError_t map_image(Resource &r, const char *file, int line) {
     const unsigned flags = r.register_flags & cudaGraphicsRegisterFlagsSurfaceLoadStore
                                ? cudaArraySurfaceLoadStore
                                : cudaArrayDefault;
-    if (const cudaError_t error =
-            malloc_array(&r.array, &desc, r.width, r.height, flags, file, line))
+    if (const cudaError_t error = malloc_array(&r.array, &desc, r.width, r.height, flags, file, line))
         return error;
     if (r.discards())
         return cudaSuccess;
@@ -359,15 +351,13 @@ cudaError_t map_image(Resource &r, const char *file, int line) {
     const PackedRows packed;
     glGetTexImage(r.target, 0, r.format.format, r.format.type, pixels.data());
     const size_t row = r.bytes / r.height;
-    return cudaMemcpy2DToArray(r.array, 0, 0, pixels.data(), row, row, r.height,
-                               cudaMemcpyHostToDevice);
+    return cudaMemcpy2DToArray(r.array, 0, 0, pixels.data(), row, row, r.height, cudaMemcpyHostToDevice);
 }
 
 cudaError_t unmap_image(const char *call, Resource &r) {
     std::vector<char> pixels(r.bytes);
     const size_t row = r.bytes / r.height;
-    if (cudaMemcpy2DFromArray(pixels.data(), row, r.array, 0, 0, row, r.height,
-                              cudaMemcpyDeviceToHost))
+    if (cudaMemcpy2DFromArray(pixels.data(), row, r.array, 0, 0, row, r.height, cudaMemcpyDeviceToHost))
         return fail(cudaErrorUnknown, "%s: the array of %s was freed while it was mapped", call,
                     describe(r).c_str());
     if (!r.reads_only()) {
@@ -387,8 +377,7 @@ cudaError_t unmap(const char *call, Resource &r) {
     r.mapped = false;
     if (!still_there(r)) {
         r.target ? cudaFreeArray(r.array) : free_device(call, r.memory, memory_of_graphics);
-        return fail(cudaErrorUnknown, "%s: %s was deleted while it was mapped", call,
-                    describe(r).c_str());
+        return fail(cudaErrorUnknown, "%s: %s was deleted while it was mapped", call, describe(r).c_str());
     }
     const GLenum used = take_gl_errors();
     const cudaError_t error = r.target ? unmap_image(call, r) : unmap_buffer(call, r);
@@ -401,18 +390,16 @@ cudaError_t unmap(const char *call, Resource &r) {
     return error ? error : take_gl_errors() ? cudaErrorUnknown : cudaSuccess;
 }
 
-cudaError_t unmap_resources(const char *call, int count, cudaGraphicsResource_t *list,
-                            cudaStream_t stream) {
+cudaError_t unmap_resources(const char *call, int count, cudaGraphicsResource_t *list, cudaStream_t stream) {
     if (const cudaError_t error = check_list(call, count, list, stream, true))
         return error;
     cudaError_t first = cudaSuccess;
     for (int i = 0; i < count; ++i) {
         // All were mapped when the list was checked, so this one is in the list twice. It stays
         // unmapped, as on a GPU.
-        const cudaError_t error = list[i]->mapped
-                                      ? unmap(call, *list[i])
-                                      : fail(cudaErrorNotMapped, "%s: %s is in the list twice",
-                                             call, describe(*list[i]).c_str());
+        const cudaError_t error = list[i]->mapped ? unmap(call, *list[i])
+                                                  : fail(cudaErrorNotMapped, "%s: %s is in the list twice",
+                                                         call, describe(*list[i]).c_str());
         if (error && !first)
             first = error;
     }
@@ -440,8 +427,8 @@ cudaError_t find_buffer(const char *call, GLuint buffer, Resource *&found) {
     std::lock_guard lock(resources().mutex);
     const auto at = resources().by_buffer.find(buffer);
     if (at == resources().by_buffer.end())
-        return fail(cudaErrorInvalidValue,
-                    "%s: buffer %u was not registered by cudaGLRegisterBufferObject", call, buffer);
+        return fail(cudaErrorInvalidValue, "%s: buffer %u was not registered by cudaGLRegisterBufferObject",
+                    call, buffer);
     found = at->second;
     return cudaSuccess;
 }
@@ -464,14 +451,13 @@ cudaError_t unmap_object(const char *call, GLuint buffer, cudaStream_t stream) {
 }
 
 bool one_access(unsigned flags) {
-    return !(flags & cudaGraphicsRegisterFlagsReadOnly &&
-             flags & cudaGraphicsRegisterFlagsWriteDiscard);
+    return !(flags & cudaGraphicsRegisterFlagsReadOnly && flags & cudaGraphicsRegisterFlagsWriteDiscard);
 }
 
 } // namespace
 
-cudaError_t register_buffer(const char *call, cudaGraphicsResource_t *resource, GLuint buffer,
-                            unsigned flags, const char *file, int line) {
+cudaError_t register_buffer(const char *call, cudaGraphicsResource_t *resource, GLuint buffer, unsigned flags,
+                            const char *file, int line) {
     if (const cudaError_t error = begin(call))
         return error;
     if (!resource)
@@ -501,8 +487,8 @@ cudaError_t register_buffer(const char *call, cudaGraphicsResource_t *resource, 
     return add(resource, made);
 }
 
-cudaError_t register_image(cudaGraphicsResource_t *resource, GLuint image, GLenum target,
-                           unsigned flags, const char *file, int line) {
+cudaError_t register_image(cudaGraphicsResource_t *resource, GLuint image, GLenum target, unsigned flags,
+                           const char *file, int line) {
     static const char call[] = "cudaGraphicsGLRegisterImage";
     if (const cudaError_t error = begin(call))
         return error;
@@ -525,17 +511,17 @@ cudaError_t register_image(cudaGraphicsResource_t *resource, GLuint image, GLenu
     {
         const Bound bound(target, image);
         if (const GLenum error = take_gl_errors())
-            return fail(cudaErrorInvalidValue, "%s: texture %u is not of target 0x%04x (0x%04x)",
-                        call, image, target, error);
+            return fail(cudaErrorInvalidValue, "%s: texture %u is not of target 0x%04x (0x%04x)", call, image,
+                        target, error);
         glGetTexLevelParameteriv(target, 0, GL_TEXTURE_WIDTH, &width);
         glGetTexLevelParameteriv(target, 0, GL_TEXTURE_HEIGHT, &height);
         glGetTexLevelParameteriv(target, 0, GL_TEXTURE_INTERNAL_FORMAT, &internal);
     }
     if (width == 0 || height == 0)
         return fail(cudaErrorInvalidValue, "%s: texture %u has no storage", call, image);
-    const Format *const format =
-        std::find_if(std::begin(formats), std::end(formats),
-                     [&](const Format &f) { return f.internal == (GLenum)internal; });
+    const Format *const format = std::find_if(std::begin(formats), std::end(formats), [&](const Format &f) {
+        return f.internal == (GLenum)internal;
+    });
     if (format == std::end(formats))
         return fail(cudaErrorInvalidValue, "%s: texture %u has a format that CUDA does not support: 0x%04x",
                     call, image, (unsigned)internal);
@@ -553,8 +539,8 @@ cudaError_t register_image(cudaGraphicsResource_t *resource, GLuint image, GLenu
     return add(resource, made);
 }
 
-cudaError_t map_resources(const char *call, int count, cudaGraphicsResource_t *list,
-                          cudaStream_t stream, const char *file, int line) {
+cudaError_t map_resources(const char *call, int count, cudaGraphicsResource_t *list, cudaStream_t stream,
+                          const char *file, int line) {
     if (const cudaError_t error = check_list(call, count, list, stream, false))
         return error;
     if (const cudaError_t error = check_context(call))
@@ -596,15 +582,13 @@ cudaError_t cudaGraphicsResourceSetMapFlags(cudaGraphicsResource_t resource, uns
     if (flags > cudaGraphicsMapFlagsWriteDiscard)
         return fail(cudaErrorInvalidValue, "%s: 0x%x is not a valid flag", __func__, flags);
     if (resource->mapped)
-        return fail(cudaErrorAlreadyMapped, "%s: %s is mapped%s", __func__,
-                    describe(*resource).c_str(),
+        return fail(cudaErrorAlreadyMapped, "%s: %s is mapped%s", __func__, describe(*resource).c_str(),
                     place("mapped", resource->map_file, resource->map_line).c_str());
     resource->map_flags = flags;
     return cudaSuccess;
 }
 
-cudaError_t cudaGraphicsUnmapResources(int count, cudaGraphicsResource_t *list,
-                                       cudaStream_t stream) {
+cudaError_t cudaGraphicsUnmapResources(int count, cudaGraphicsResource_t *list, cudaStream_t stream) {
     return unmap_resources(__func__, count, list, stream);
 }
 
@@ -623,9 +607,8 @@ cudaError_t cudaGraphicsResourceGetMappedPointer(void **pointer, size_t *bytes,
     return cudaSuccess;
 }
 
-cudaError_t cudaGraphicsSubResourceGetMappedArray(cudaArray_t *array,
-                                                  cudaGraphicsResource_t resource, unsigned index,
-                                                  unsigned level) {
+cudaError_t cudaGraphicsSubResourceGetMappedArray(cudaArray_t *array, cudaGraphicsResource_t resource,
+                                                  unsigned index, unsigned level) {
     BEGIN();
     NOT_NULL(array);
     if (const cudaError_t error = check_mapped(__func__, resource))
@@ -707,13 +690,12 @@ cudaError_t cudaGraphicsMapResources(int count, cudaGraphicsResource_t *list, cu
     return map_resources(__func__, count, list, stream, nullptr, 0);
 }
 
-cudaError_t cudaGraphicsGLRegisterBuffer(cudaGraphicsResource_t *resource, GLuint buffer,
-                                         unsigned flags) {
+cudaError_t cudaGraphicsGLRegisterBuffer(cudaGraphicsResource_t *resource, GLuint buffer, unsigned flags) {
     return register_buffer(__func__, resource, buffer, flags, nullptr, 0);
 }
 
-cudaError_t cudaGraphicsGLRegisterImage(cudaGraphicsResource_t *resource, GLuint image,
-                                        GLenum target, unsigned flags) {
+cudaError_t cudaGraphicsGLRegisterImage(cudaGraphicsResource_t *resource, GLuint image, GLenum target,
+                                        unsigned flags) {
     return register_image(resource, image, target, flags, nullptr, 0);
 }
 

@@ -25,8 +25,7 @@ extern thread_local bool told_of_memory;
 
 // Like fail(), for a sticky error, one that a GPU does not recover from: every later call on this
 // device returns it.
-cudaError_t fail_for_good(cudaError_t error, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+cudaError_t fail_for_good(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 // After a reset, a device with a sticky error is unavailable to this process.
 void lose_failed_device();
 
@@ -36,14 +35,14 @@ void lose_failed_device();
 cudaError_t begin_query(const char *call);
 cudaError_t begin(const char *call);
 
-#define BEGIN()                                                                                    \
-    if (const cudaError_t error = ::cuda_cpu::begin(__func__))                                     \
+#define BEGIN()                                                                                              \
+    if (const cudaError_t error = ::cuda_cpu::begin(__func__))                                               \
     return error
-#define BEGIN_QUERY()                                                                              \
-    if (const cudaError_t error = ::cuda_cpu::begin_query(__func__))                               \
+#define BEGIN_QUERY()                                                                                        \
+    if (const cudaError_t error = ::cuda_cpu::begin_query(__func__))                                         \
     return error
-#define NOT_NULL(pointer)                                                                          \
-    if (!(pointer))                                                                                \
+#define NOT_NULL(pointer)                                                                                    \
+    if (!(pointer))                                                                                          \
     return ::cuda_cpu::fail(cudaErrorInvalidValue, "%s: %s is NULL", __func__, #pointer)
 
 // Runs a callback of the program. The callback must not call the runtime.
@@ -87,14 +86,13 @@ bool find_allocation(const void *pointer, Allocation &found);
 enum class Side { device, host, either };
 
 // Checks that [pointer, pointer + bytes) can take the `role` ("source") in `call`; if not, fails.
-cudaError_t check_range(const char *call, const char *role, const void *pointer, size_t bytes,
-                        Side side);
+cudaError_t check_range(const char *call, const char *role, const void *pointer, size_t bytes, Side side);
 // Copies without checks.
 void copy_memory(void *to, const void *from, size_t bytes);
 // Allocates memory filled with NaN (every byte 0xff) and charges it to the current device. `file`
 // and `line` are those of the program's call.
-cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind kind,
-                     unsigned flags, const char *file, int line);
+cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind kind, unsigned flags,
+                     const char *file, int line);
 // Frees device memory or managed memory. The memory of a mapped OpenGL buffer is freed only when
 // `flags` is memory_of_graphics, so that a program cannot free it.
 cudaError_t free_device(const char *call, void *pointer, unsigned flags = 0);

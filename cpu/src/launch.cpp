@@ -58,8 +58,8 @@ struct Schedule {
         char *end = nullptr;
         if (strcmp(value, "reverse") == 0)
             kind = reverse;
-        else if (strncmp(value, "random:", 7) == 0 &&
-                 (seed = strtoull(value + 7, &end, 10), *end == 0) && end != value + 7)
+        else if (strncmp(value, "random:", 7) == 0 && (seed = strtoull(value + 7, &end, 10), *end == 0) &&
+                 end != value + 7)
             kind = random;
         else
             refuse_setting("CUDA_CPU_SCHEDULE", value, "forward, reverse or random:SEED");
@@ -239,8 +239,7 @@ class Pool {
     uint64_t started = 0, wanted = 0;
 };
 
-cudaError_t check(const LaunchConfig &c, const Kernel &kernel, bool cooperative,
-                  size_t &shared_limit) {
+cudaError_t check(const LaunchConfig &c, const Kernel &kernel, bool cooperative, size_t &shared_limit) {
     const cudaDeviceProp &device = properties(current_device());
     const unsigned grid[3] = {c.grid.x, c.grid.y, c.grid.z};
     const unsigned block[3] = {c.block.x, c.block.y, c.block.z};
@@ -253,11 +252,9 @@ cudaError_t check(const LaunchConfig &c, const Kernel &kernel, bool cooperative,
     static const char *const block_names[] = {"blockDim.x", "blockDim.y", "blockDim.z"};
     for (int i = 0; i < 3; ++i) {
         if (grid[i] == 0 || grid[i] > (unsigned)device.maxGridSize[i])
-            return refuse(cudaErrorInvalidConfiguration, grid_names[i], grid[i],
-                          device.maxGridSize[i]);
+            return refuse(cudaErrorInvalidConfiguration, grid_names[i], grid[i], device.maxGridSize[i]);
         if (block[i] == 0 || block[i] > (unsigned)device.maxThreadsDim[i])
-            return refuse(cudaErrorInvalidConfiguration, block_names[i], block[i],
-                          device.maxThreadsDim[i]);
+            return refuse(cudaErrorInvalidConfiguration, block_names[i], block[i], device.maxThreadsDim[i]);
     }
     const uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
     if (threads > (uint64_t)device.maxThreadsPerBlock)
@@ -267,12 +264,12 @@ cudaError_t check(const LaunchConfig &c, const Kernel &kernel, bool cooperative,
     if (c.shared_bytes > shared_limit)
         return refuse(cudaErrorInvalidValue, "the dynamic shared memory in bytes", c.shared_bytes,
                       shared_limit);
-    const uint64_t resident = (uint64_t)resident_blocks(device, (unsigned)threads, c.shared_bytes) *
-                              device.multiProcessorCount;
+    const uint64_t resident =
+        (uint64_t)resident_blocks(device, (unsigned)threads, c.shared_bytes) * device.multiProcessorCount;
     const uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
     if (cooperative && blocks > resident)
-        return refuse(cudaErrorCooperativeLaunchTooLarge,
-                      "the number of blocks of a cooperative launch", blocks, resident);
+        return refuse(cudaErrorCooperativeLaunchTooLarge, "the number of blocks of a cooperative launch",
+                      blocks, resident);
     return cudaSuccess;
 }
 

@@ -37,8 +37,7 @@ Registry &registry() {
 }
 
 std::string place(const Allocation &a, const char *verb) {
-    return a.file ? std::string(", ") + verb + " at " + base_name(a.file) + ":" +
-                        std::to_string(a.line)
+    return a.file ? std::string(", ") + verb + " at " + base_name(a.file) + ":" + std::to_string(a.line)
                   : std::string();
 }
 
@@ -118,22 +117,21 @@ SymbolAccess::SymbolAccess(const void *a, const void *b) {
 
 // Prints everything in one line, the place and the sizes, because HANDLE_ERROR adds no line of its
 // own to this error.
-__attribute__((format(printf, 4, 5))) static cudaError_t
-out_of_memory(const char *call, const char *file, int line, const char *format, ...) {
+__attribute__((format(printf, 4, 5))) static cudaError_t out_of_memory(const char *call, const char *file,
+                                                                       int line, const char *format, ...) {
     char figures[256];
     va_list values;
     va_start(values, format);
     vsnprintf(figures, sizeof figures, format, values);
     va_end(values);
-    const std::string where =
-        file ? std::string(" at ") + base_name(file) + ":" + std::to_string(line) : "";
+    const std::string where = file ? std::string(" at ") + base_name(file) + ":" + std::to_string(line) : "";
     fail(cudaErrorMemoryAllocation, "%s%s: out of memory: %s", call, where.c_str(), figures);
     told_of_memory = file != nullptr;
     return cudaErrorMemoryAllocation;
 }
 
-cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind kind,
-                     unsigned flags, const char *file, int line) {
+cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind kind, unsigned flags,
+                     const char *file, int line) {
     const int device = current_device();
     const bool on_device = kind != MemoryKind::pinned;
     if (bytes == 0) {
@@ -188,8 +186,7 @@ void remember_freed(Registry &r, const Allocation &a) {
 // Removes an allocation of a suitable kind from the registry; fails when there is none at this
 // address.
 template <class Fits>
-cudaError_t take_out(const char *call, void *pointer, Allocation &taken, const char *wanted,
-                     Fits fits) {
+cudaError_t take_out(const char *call, void *pointer, Allocation &taken, const char *wanted, Fits fits) {
     Registry &r = registry();
     std::unique_lock lock(r.mutex);
     const Allocation *a = lookup(r, pointer);
@@ -214,12 +211,11 @@ cudaError_t take_out(const char *call, void *pointer, Allocation &taken, const c
 }
 
 const char *const sources[] = {"source of cudaMemcpyHostToHost", "source of cudaMemcpyHostToDevice",
-                               "source of cudaMemcpyDeviceToHost",
-                               "source of cudaMemcpyDeviceToDevice", "source of cudaMemcpyDefault"};
-const char *const targets[] = {
-    "destination of cudaMemcpyHostToHost", "destination of cudaMemcpyHostToDevice",
-    "destination of cudaMemcpyDeviceToHost", "destination of cudaMemcpyDeviceToDevice",
-    "destination of cudaMemcpyDefault"};
+                               "source of cudaMemcpyDeviceToHost", "source of cudaMemcpyDeviceToDevice",
+                               "source of cudaMemcpyDefault"};
+const char *const targets[] = {"destination of cudaMemcpyHostToHost", "destination of cudaMemcpyHostToDevice",
+                               "destination of cudaMemcpyDeviceToHost",
+                               "destination of cudaMemcpyDeviceToDevice", "destination of cudaMemcpyDefault"};
 
 Side side_of_source(cudaMemcpyKind kind) {
     return kind == cudaMemcpyDefault                                        ? Side::either
@@ -235,8 +231,7 @@ Side side_of_target(cudaMemcpyKind kind) {
 
 // Bytes from the start of the first row to the end of the last; false when that overflows.
 bool extent_2d(size_t pitch, size_t width, size_t rows, size_t &bytes) {
-    return !__builtin_mul_overflow(pitch, rows - 1, &bytes) &&
-           !__builtin_add_overflow(bytes, width, &bytes);
+    return !__builtin_mul_overflow(pitch, rows - 1, &bytes) && !__builtin_add_overflow(bytes, width, &bytes);
 }
 
 cudaError_t copy(const char *call, void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
@@ -246,46 +241,38 @@ cudaError_t copy(const char *call, void *to, const void *from, size_t bytes, cud
     if (bytes == 0)
         return cudaSuccess;
     if ((unsigned)kind > cudaMemcpyDefault)
-        return fail(cudaErrorInvalidMemcpyDirection, "%s: there is no direction %d", call,
-                    (int)kind);
+        return fail(cudaErrorInvalidMemcpyDirection, "%s: there is no direction %d", call, (int)kind);
     if (!stream_known(stream, call))
         return cudaErrorInvalidResourceHandle;
     if (const cudaError_t error = check_range(call, targets[kind], to, bytes, side_of_target(kind)))
         return error;
-    if (const cudaError_t error =
-            check_range(call, sources[kind], from, bytes, side_of_source(kind)))
+    if (const cudaError_t error = check_range(call, sources[kind], from, bytes, side_of_source(kind)))
         return error;
     SymbolAccess symbols(to, from);
     copy_memory(to, from, bytes);
     return cudaSuccess;
 }
 
-cudaError_t copy_2d(const char *call, void *to, size_t to_pitch, const void *from,
-                    size_t from_pitch, size_t width, size_t rows, cudaMemcpyKind kind,
-                    cudaStream_t stream) {
+cudaError_t copy_2d(const char *call, void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                    size_t width, size_t rows, cudaMemcpyKind kind, cudaStream_t stream) {
     if (const cudaError_t error = begin(call))
         return error;
     if (width == 0 || rows == 0)
         return cudaSuccess;
     if ((unsigned)kind > cudaMemcpyDefault)
-        return fail(cudaErrorInvalidMemcpyDirection, "%s: there is no direction %d", call,
-                    (int)kind);
+        return fail(cudaErrorInvalidMemcpyDirection, "%s: there is no direction %d", call, (int)kind);
     if (!stream_known(stream, call))
         return cudaErrorInvalidResourceHandle;
     if (width > to_pitch || width > from_pitch)
-        return fail(
-            cudaErrorInvalidPitchValue,
-            "%s: rows of %zu bytes do not fit pitches of %zu (destination) and %zu (source)", call,
-            width, to_pitch, from_pitch);
+        return fail(cudaErrorInvalidPitchValue,
+                    "%s: rows of %zu bytes do not fit pitches of %zu (destination) and %zu (source)", call,
+                    width, to_pitch, from_pitch);
     size_t to_bytes, from_bytes;
-    if (!extent_2d(to_pitch, width, rows, to_bytes) ||
-        !extent_2d(from_pitch, width, rows, from_bytes))
+    if (!extent_2d(to_pitch, width, rows, to_bytes) || !extent_2d(from_pitch, width, rows, from_bytes))
         return fail(cudaErrorInvalidValue, "%s: %zu rows are more than memory has", call, rows);
-    if (const cudaError_t error =
-            check_range(call, targets[kind], to, to_bytes, side_of_target(kind)))
+    if (const cudaError_t error = check_range(call, targets[kind], to, to_bytes, side_of_target(kind)))
         return error;
-    if (const cudaError_t error =
-            check_range(call, sources[kind], from, from_bytes, side_of_source(kind)))
+    if (const cudaError_t error = check_range(call, sources[kind], from, from_bytes, side_of_source(kind)))
         return error;
     SymbolAccess symbols(to, from);
     for (size_t row = 0; row < rows; ++row)
@@ -311,8 +298,8 @@ cudaError_t copy_peer(const char *call, void *to, int to_device, const void *fro
         Allocation a;
         if (!find_allocation(p, a) || a.kind != MemoryKind::device || a.device == device)
             return false;
-        fail(cudaErrorInvalidValue, "%s: the %s is memory of device %d, not of device %d", call,
-             role, a.device, device);
+        fail(cudaErrorInvalidValue, "%s: the %s is memory of device %d, not of device %d", call, role,
+             a.device, device);
         return true;
     };
     if (wrong_device("destination", to, to_device) || wrong_device("source", from, from_device))
@@ -331,8 +318,8 @@ cudaError_t fill(const char *call, void *to, size_t pitch, int byte, size_t widt
         return cudaSuccess;
     size_t bytes;
     if (rows > 1 && width > pitch)
-        return fail(cudaErrorInvalidValue, "%s: rows of %zu bytes do not fit a pitch of %zu", call,
-                    width, pitch);
+        return fail(cudaErrorInvalidValue, "%s: rows of %zu bytes do not fit a pitch of %zu", call, width,
+                    pitch);
     if (!extent_2d(pitch, width, rows, bytes))
         return fail(cudaErrorInvalidValue, "%s: %zu rows are more than memory has", call, rows);
     if (const cudaError_t error = check_range(call, "destination", to, bytes, Side::device))
@@ -354,8 +341,7 @@ bool find_allocation(const void *pointer, Allocation &found) {
     return a;
 }
 
-cudaError_t check_range(const char *call, const char *role, const void *pointer, size_t bytes,
-                        Side side) {
+cudaError_t check_range(const char *call, const char *role, const void *pointer, size_t bytes, Side side) {
     if (!pointer)
         return fail(cudaErrorInvalidValue, "%s: the %s is NULL", call, role);
     const SymbolSection *symbols = symbol_section(pointer);
@@ -375,8 +361,7 @@ cudaError_t check_range(const char *call, const char *role, const void *pointer,
     const char *const p = (const char *)pointer;
     const bool device_only = symbols ? symbols->per_device : known && a.kind == MemoryKind::device;
     if (side == Side::host && device_only)
-        return fail(cudaErrorInvalidValue, "%s: the %s %p is not host memory, it is %s", call, role,
-                    pointer,
+        return fail(cudaErrorInvalidValue, "%s: the %s %p is not host memory, it is %s", call, role, pointer,
                     symbols ? "a __device__ or __constant__ variable" : describe(a).c_str());
     if (side == Side::device && !known && !symbols)
         return fail(cudaErrorInvalidValue, "%s: the %s %p is not device memory%s", call, role, pointer,
@@ -401,10 +386,9 @@ cudaError_t free_device(const char *call, void *pointer, unsigned flags) {
     if (find_allocation(pointer, a) && a.kind == MemoryKind::device && a.flags != flags)
         return fail(cudaErrorInvalidValue, "%s: %p belongs to a mapped OpenGL resource: %s", call, pointer,
                     describe(a).c_str());
-    const cudaError_t error =
-        take_out(call, pointer, a, "allocated by cudaMalloc", [](MemoryKind kind) {
-            return kind == MemoryKind::device || kind == MemoryKind::managed;
-        });
+    const cudaError_t error = take_out(call, pointer, a, "allocated by cudaMalloc", [](MemoryKind kind) {
+        return kind == MemoryKind::device || kind == MemoryKind::managed;
+    });
     if (!error)
         free(a.base);
     return error;
@@ -441,8 +425,7 @@ cudaError_t malloc_device(void **pointer, size_t bytes, const char *file, int li
     return allocate("cudaMalloc", pointer, bytes, MemoryKind::device, 0, file, line);
 }
 
-cudaError_t malloc_async(void **pointer, size_t bytes, cudaStream_t stream, const char *file,
-                         int line) {
+cudaError_t malloc_async(void **pointer, size_t bytes, cudaStream_t stream, const char *file, int line) {
     if (const cudaError_t error = begin("cudaMallocAsync"))
         return error;
     if (!pointer)
@@ -469,22 +452,20 @@ cudaError_t malloc_pitch(void **pointer, size_t *pitch, size_t width, size_t row
     return allocate("cudaMallocPitch", pointer, bytes, MemoryKind::device, 0, file, line);
 }
 
-cudaError_t malloc_managed(void **pointer, size_t bytes, unsigned flags, const char *file,
-                           int line) {
+cudaError_t malloc_managed(void **pointer, size_t bytes, unsigned flags, const char *file, int line) {
     if (const cudaError_t error = begin("cudaMallocManaged"))
         return error;
     if (!pointer)
         return fail(cudaErrorInvalidValue, "cudaMallocManaged: pointer is NULL");
     if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)
-        return fail(
-            cudaErrorInvalidValue,
-            "cudaMallocManaged: flags are 0x%x, must be cudaMemAttachGlobal or cudaMemAttachHost",
-            flags);
+        return fail(cudaErrorInvalidValue,
+                    "cudaMallocManaged: flags are 0x%x, must be cudaMemAttachGlobal or cudaMemAttachHost",
+                    flags);
     return allocate("cudaMallocManaged", pointer, bytes, MemoryKind::managed, flags, file, line);
 }
 
-cudaError_t malloc_host(const char *call, void **pointer, size_t bytes, unsigned flags,
-                        const char *file, int line) {
+cudaError_t malloc_host(const char *call, void **pointer, size_t bytes, unsigned flags, const char *file,
+                        int line) {
     if (const cudaError_t error = begin(call))
         return error;
     if (!pointer)
@@ -515,8 +496,7 @@ cudaError_t register_host(void *pointer, size_t bytes, unsigned flags, const cha
             lock.unlock();
             return fail(a.kind == MemoryKind::registered ? cudaErrorHostMemoryAlreadyRegistered
                                                          : cudaErrorInvalidValue,
-                        "cudaHostRegister: %zu bytes at %p overlap %s", bytes, pointer,
-                        describe(a).c_str());
+                        "cudaHostRegister: %zu bytes at %p overlap %s", bytes, pointer, describe(a).c_str());
         }
     }
     r.live[(char *)pointer] = {
@@ -576,9 +556,8 @@ cudaError_t cudaFreeHost(void *pointer) {
     if (!pointer)
         return cudaSuccess;
     Allocation a;
-    const cudaError_t error =
-        take_out(__func__, pointer, a, "allocated by cudaMallocHost or cudaHostAlloc",
-                 [](MemoryKind kind) { return kind == MemoryKind::pinned; });
+    const cudaError_t error = take_out(__func__, pointer, a, "allocated by cudaMallocHost or cudaHostAlloc",
+                                       [](MemoryKind kind) { return kind == MemoryKind::pinned; });
     if (!error)
         free(a.base);
     return error;
@@ -589,8 +568,7 @@ cudaError_t cudaHostUnregister(void *pointer) {
     NOT_NULL(pointer);
     Allocation a;
     if (!find_allocation(pointer, a))
-        return fail(cudaErrorHostMemoryNotRegistered, "cudaHostUnregister: %p is not registered",
-                    pointer);
+        return fail(cudaErrorHostMemoryNotRegistered, "cudaHostUnregister: %p is not registered", pointer);
     return take_out(__func__, pointer, a, "registered",
                     [](MemoryKind kind) { return kind == MemoryKind::registered; });
 }
@@ -599,19 +577,15 @@ cudaError_t cudaHostGetDevicePointer(void **device_pointer, void *host, unsigned
     BEGIN();
     NOT_NULL(device_pointer);
     if (flags)
-        return fail(cudaErrorInvalidValue, "cudaHostGetDevicePointer: flags are 0x%x, must be 0",
-                    flags);
+        return fail(cudaErrorInvalidValue, "cudaHostGetDevicePointer: flags are 0x%x, must be 0", flags);
     Allocation a;
     if (!find_allocation(host, a) || a.kind == MemoryKind::device || a.kind == MemoryKind::managed)
         return fail(cudaErrorInvalidValue,
-                    "cudaHostGetDevicePointer: %p is not from cudaHostAlloc or cudaHostRegister",
-                    host);
+                    "cudaHostGetDevicePointer: %p is not from cudaHostAlloc or cudaHostRegister", host);
     if (!(a.flags & (a.kind == MemoryKind::pinned ? cudaHostAllocMapped : cudaHostRegisterMapped)))
-        return fail(cudaErrorInvalidValue,
-                    "cudaHostGetDevicePointer: %p is not mapped: it is %s without %s", host,
-                    describe(a).c_str(),
-                    a.kind == MemoryKind::pinned ? "cudaHostAllocMapped"
-                                                 : "cudaHostRegisterMapped");
+        return fail(cudaErrorInvalidValue, "cudaHostGetDevicePointer: %p is not mapped: it is %s without %s",
+                    host, describe(a).c_str(),
+                    a.kind == MemoryKind::pinned ? "cudaHostAllocMapped" : "cudaHostRegisterMapped");
     *device_pointer = host; // unified addressing: one address for host and device
     return cudaSuccess;
 }
@@ -620,8 +594,7 @@ cudaError_t cudaHostGetFlags(unsigned *flags, void *host) {
     BEGIN();
     NOT_NULL(flags);
     Allocation a;
-    if (!find_allocation(host, a) ||
-        (a.kind != MemoryKind::pinned && a.kind != MemoryKind::registered))
+    if (!find_allocation(host, a) || (a.kind != MemoryKind::pinned && a.kind != MemoryKind::registered))
         return fail(cudaErrorInvalidValue, "cudaHostGetFlags: %p is not pinned host memory", host);
     *flags = a.flags;
     return cudaSuccess;
@@ -635,8 +608,7 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
     Registry &r = registry();
     const size_t available = available_memory();
     std::shared_lock lock(r.mutex);
-    *free_bytes =
-        std::min(*total_bytes - std::min(*total_bytes, r.used[current_device()]), available);
+    *free_bytes = std::min(*total_bytes - std::min(*total_bytes, r.used[current_device()]), available);
     return cudaSuccess;
 }
 
@@ -693,23 +665,22 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
     return copy(__func__, to, from, bytes, kind, stream);
 }
 
-cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch,
-                         size_t width, size_t rows, cudaMemcpyKind kind) {
+cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+                         size_t rows, cudaMemcpyKind kind) {
     return copy_2d(__func__, to, to_pitch, from, from_pitch, width, rows, kind, nullptr);
 }
 
-cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
-                              size_t width, size_t rows, cudaMemcpyKind kind, cudaStream_t stream) {
+cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+                              size_t rows, cudaMemcpyKind kind, cudaStream_t stream) {
     return copy_2d(__func__, to, to_pitch, from, from_pitch, width, rows, kind, stream);
 }
 
-cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device,
-                           size_t bytes) {
+cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t bytes) {
     return copy_peer(__func__, to, to_device, from, from_device, bytes, nullptr);
 }
 
-cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
-                                size_t bytes, cudaStream_t stream) {
+cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
+                                cudaStream_t stream) {
     return copy_peer(__func__, to, to_device, from, from_device, bytes, stream);
 }
 
@@ -752,12 +723,11 @@ cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, cudaMemoryAdvise ad
     return check_managed(__func__, pointer, bytes, location);
 }
 
-cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t bytes, cudaMemLocation location,
-                                 unsigned flags, cudaStream_t stream) {
+cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t bytes, cudaMemLocation location, unsigned flags,
+                                 cudaStream_t stream) {
     BEGIN();
     if (flags)
-        return fail(cudaErrorInvalidValue, "cudaMemPrefetchAsync: flags are 0x%x, must be 0",
-                    flags);
+        return fail(cudaErrorInvalidValue, "cudaMemPrefetchAsync: flags are 0x%x, must be 0", flags);
     if (!stream_known(stream, __func__))
         return cudaErrorInvalidResourceHandle;
     return check_managed(__func__, pointer, bytes, location);

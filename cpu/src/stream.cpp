@@ -237,8 +237,7 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call
     BEGIN();
     NOT_NULL(callback);
     if (flags)
-        return fail(cudaErrorInvalidValue, "cudaStreamAddCallback: flags are 0x%x, must be 0",
-                    flags);
+        return fail(cudaErrorInvalidValue, "cudaStreamAddCallback: flags are 0x%x, must be 0", flags);
     if (!stream_known(stream, __func__))
         return cudaErrorInvalidResourceHandle;
     run_callback([=] { callback(stream, cudaSuccess, data); });

@@ -15,8 +15,8 @@
 
 // The linker defines these symbols at the ends of a section. They are weak, and null in a program
 // without such variables.
-#define SECTION(name)                                                                              \
-    extern "C" const char __start_##name[] __attribute__((weak, visibility("hidden")));            \
+#define SECTION(name)                                                                                        \
+    extern "C" const char __start_##name[] __attribute__((weak, visibility("hidden")));                      \
     extern "C" const char __stop_##name[] __attribute__((weak, visibility("hidden")));
 SECTION(cuda_device)
 SECTION(cuda_device_ro)
@@ -171,16 +171,15 @@ void check_constant_limit() {
     for (const SymbolSection &s : sections)
         bytes += s.constant ? size_of(s) : 0;
     if (bytes > 65536) {
-        fprintf(stderr,
-                "cuda on the CPU: the __constant__ variables take %zu bytes, a device has 65536\n",
+        fprintf(stderr, "cuda on the CPU: the __constant__ variables take %zu bytes, a device has 65536\n",
                 bytes);
         exit(EXIT_FAILURE);
     }
 #endif
 }
 
-cudaError_t copy_to_symbol(const char *call, const void *symbol, size_t size, const void *from,
-                           size_t bytes, size_t offset, cudaMemcpyKind kind, cudaStream_t stream) {
+cudaError_t copy_to_symbol(const char *call, const void *symbol, size_t size, const void *from, size_t bytes,
+                           size_t offset, cudaMemcpyKind kind, cudaStream_t stream) {
     if (const cudaError_t error = begin(call))
         return error;
     if (!stream_known(stream, call))
@@ -188,16 +187,14 @@ cudaError_t copy_to_symbol(const char *call, const void *symbol, size_t size, co
     const SymbolSection *section = check_symbol(call, symbol, size, bytes, offset);
     if (!section)
         return symbol_error(symbol);
-    if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice &&
-        kind != cudaMemcpyDefault)
-        return fail(cudaErrorInvalidMemcpyDirection,
-                    "%s: the direction %d does not end at a device", call, (int)kind);
+    if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
+        return fail(cudaErrorInvalidMemcpyDirection, "%s: the direction %d does not end at a device", call,
+                    (int)kind);
     if (bytes == 0)
         return cudaSuccess;
     if (!section->writable)
         return fail(cudaErrorInvalidSymbol,
-                    "%s: the variable is const, so the compiler may have used its value already",
-                    call);
+                    "%s: the variable is const, so the compiler may have used its value already", call);
     if (const cudaError_t error = check_range(call, "source", from, bytes,
                                               kind == cudaMemcpyHostToDevice     ? Side::host
                                               : kind == cudaMemcpyDeviceToDevice ? Side::device
@@ -209,19 +206,17 @@ cudaError_t copy_to_symbol(const char *call, const void *symbol, size_t size, co
     return cudaSuccess;
 }
 
-cudaError_t copy_from_symbol(const char *call, void *to, const void *symbol, size_t size,
-                             size_t bytes, size_t offset, cudaMemcpyKind kind,
-                             cudaStream_t stream) {
+cudaError_t copy_from_symbol(const char *call, void *to, const void *symbol, size_t size, size_t bytes,
+                             size_t offset, cudaMemcpyKind kind, cudaStream_t stream) {
     if (const cudaError_t error = begin(call))
         return error;
     if (!stream_known(stream, call))
         return cudaErrorInvalidResourceHandle;
     if (!check_symbol(call, symbol, size, bytes, offset))
         return symbol_error(symbol);
-    if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice &&
-        kind != cudaMemcpyDefault)
-        return fail(cudaErrorInvalidMemcpyDirection,
-                    "%s: the direction %d does not start at a device", call, (int)kind);
+    if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
+        return fail(cudaErrorInvalidMemcpyDirection, "%s: the direction %d does not start at a device", call,
+                    (int)kind);
     if (bytes == 0)
         return cudaSuccess;
     if (const cudaError_t error = check_range(call, "destination", to, bytes,
@@ -265,8 +260,8 @@ cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, siz
     return copy_from_symbol(__func__, to, symbol, 0, bytes, offset, kind, nullptr);
 }
 
-cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t bytes,
-                                    size_t offset, cudaMemcpyKind kind, cudaStream_t stream) {
+cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t bytes, size_t offset,
+                                    cudaMemcpyKind kind, cudaStream_t stream) {
     return copy_to_symbol(__func__, symbol, 0, from, bytes, offset, kind, stream);
 }
 

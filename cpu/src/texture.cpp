@@ -95,8 +95,7 @@ struct Window {
     char *row(size_t i) const { return array->data + (y + i) * array->row_bytes + x; }
 };
 
-cudaError_t check_window(const char *call, const char *role, const Window &w, size_t width,
-                         size_t rows) {
+cudaError_t check_window(const char *call, const char *role, const Window &w, size_t width, size_t rows) {
     if (!array_known(call, w.array))
         return cudaErrorInvalidResourceHandle;
     const size_t row_bytes = w.array->row_bytes, all = w.array->rows();
@@ -110,28 +109,24 @@ cudaError_t check_window(const char *call, const char *role, const Window &w, si
 
 // Copies `rows` rows of `width` bytes between an array, starting at `inside`, and memory with a
 // pitch.
-cudaError_t copy_checked(const char *call, bool to_array, char *inside, size_t array_pitch,
-                         void *memory, size_t pitch, size_t width, size_t rows,
-                         cudaMemcpyKind kind) {
+cudaError_t copy_checked(const char *call, bool to_array, char *inside, size_t array_pitch, void *memory,
+                         size_t pitch, size_t width, size_t rows, cudaMemcpyKind kind) {
     const cudaMemcpyKind with_host = to_array ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost;
     if (kind != with_host && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
         return fail(cudaErrorInvalidMemcpyDirection,
-                    "%s: an array is on the device, so the direction cannot be %d", call,
-                    (int)kind);
+                    "%s: an array is on the device, so the direction cannot be %d", call, (int)kind);
     if (width == 0 || rows == 0)
         return cudaSuccess;
     if (rows > 1 && width > pitch)
-        return fail(cudaErrorInvalidPitchValue, "%s: rows of %zu bytes do not fit a pitch of %zu",
-                    call, width, pitch);
+        return fail(cudaErrorInvalidPitchValue, "%s: rows of %zu bytes do not fit a pitch of %zu", call,
+                    width, pitch);
     size_t bytes;
-    if (__builtin_mul_overflow(pitch, rows - 1, &bytes) ||
-        __builtin_add_overflow(bytes, width, &bytes))
+    if (__builtin_mul_overflow(pitch, rows - 1, &bytes) || __builtin_add_overflow(bytes, width, &bytes))
         return fail(cudaErrorInvalidValue, "%s: %zu rows are more than memory has", call, rows);
     const Side side = kind == with_host           ? Side::host
                       : kind == cudaMemcpyDefault ? Side::either
                                                   : Side::device;
-    if (const cudaError_t error =
-            check_range(call, to_array ? "source" : "destination", memory, bytes, side))
+    if (const cudaError_t error = check_range(call, to_array ? "source" : "destination", memory, bytes, side))
         return error;
     SymbolAccess symbols(memory);
     for (size_t i = 0; i < rows; ++i) {
@@ -141,18 +136,15 @@ cudaError_t copy_checked(const char *call, bool to_array, char *inside, size_t a
     return cudaSuccess;
 }
 
-cudaError_t copy_window(const char *call, bool to_array, const Window &w, void *memory,
-                        size_t pitch, size_t width, size_t rows, cudaMemcpyKind kind,
-                        cudaStream_t stream) {
+cudaError_t copy_window(const char *call, bool to_array, const Window &w, void *memory, size_t pitch,
+                        size_t width, size_t rows, cudaMemcpyKind kind, cudaStream_t stream) {
     if (const cudaError_t error = begin(call))
         return error;
     if (!stream_known(stream, call))
         return cudaErrorInvalidResourceHandle;
-    if (const cudaError_t error =
-            check_window(call, to_array ? "destination" : "source", w, width, rows))
+    if (const cudaError_t error = check_window(call, to_array ? "destination" : "source", w, width, rows))
         return error;
-    return copy_checked(call, to_array, w.row(0), w.array->row_bytes, memory, pitch, width, rows,
-                        kind);
+    return copy_checked(call, to_array, w.row(0), w.array->row_bytes, memory, pitch, width, rows, kind);
 }
 
 // Copies consecutive bytes of an array across the ends of rows, which have no padding.
@@ -234,23 +226,20 @@ cudaError_t look_at(const char *call, const cudaResourceDesc &r, TextureObject &
             return too_large(limit[0], limit[1]);
         if ((uintptr_t)t.data % device.textureAlignment)
             return misaligned(t.data);
-        if (t.pitch < width * size || t.pitch > (size_t)limit[2] ||
-            t.pitch % device.texturePitchAlignment)
+        if (t.pitch < width * size || t.pitch > (size_t)limit[2] || t.pitch % device.texturePitchAlignment)
             return fail(cudaErrorInvalidValue,
                         "%s: the pitch is %zu: it must be a multiple of texturePitchAlignment, "
                         "which is %zu, from a row's %zu bytes to %d",
                         call, t.pitch, device.texturePitchAlignment, width * size, limit[2]);
-        if (const cudaError_t error =
-                check_range(call, "pitched memory", t.data, t.pitch * (height - 1) + width * size,
-                            Side::device))
+        if (const cudaError_t error = check_range(call, "pitched memory", t.data,
+                                                  t.pitch * (height - 1) + width * size, Side::device))
             return error;
         break;
     }
     case cudaResourceTypeMipmappedArray:
         return fail(cudaErrorNotSupported, "%s: mipmaps are not supported", call);
     default:
-        return fail(cudaErrorInvalidValue, "%s: there is no type of resource %d", call,
-                    (int)r.resType);
+        return fail(cudaErrorInvalidValue, "%s: there is no type of resource %d", call, (int)r.resType);
     }
     t.width = (int)width;
     t.height = (int)height;
@@ -306,13 +295,11 @@ cudaError_t set_modes(const char *call, const cudaTextureDesc &d, TextureObject 
         t.mode[i] = repeats && !t.normalized_coordinates ? cudaAddressModeClamp : d.addressMode[i];
     }
     for (int c = 0; c < 4; ++c)
-        t.border[c] =
-            t.normalized_values ? in_format(d.borderColor[c], t.kind, t.bits) : d.borderColor[c];
-    const bool clamps = t.mode[0] == cudaAddressModeClamp &&
-                        (t.shape == Shape::one || t.mode[1] == cudaAddressModeClamp);
-    const bool plain =
-        !t.normalized_values &&
-        (t.shape == Shape::linear || (!t.filtered && !t.normalized_coordinates && clamps));
+        t.border[c] = t.normalized_values ? in_format(d.borderColor[c], t.kind, t.bits) : d.borderColor[c];
+    const bool clamps =
+        t.mode[0] == cudaAddressModeClamp && (t.shape == Shape::one || t.mode[1] == cudaAddressModeClamp);
+    const bool plain = !t.normalized_values &&
+                       (t.shape == Shape::linear || (!t.filtered && !t.normalized_coordinates && clamps));
     t.plain = plain ? (int)t.shape << 16 | texel_code(t.kind, t.bits, t.components) : -1;
     return cudaSuccess;
 }
@@ -320,8 +307,8 @@ cudaError_t set_modes(const char *call, const cudaTextureDesc &d, TextureObject 
 // The object of a handle, which is the address of the object's base. Fails and returns null when
 // there is no such object. `taken` also removes it from the registry.
 template <class Base, class Object>
-Object *find(const char *call, const char *what, std::set<Object *> &known,
-             unsigned long long handle, bool taken = false) {
+Object *find(const char *call, const char *what, std::set<Object *> &known, unsigned long long handle,
+             bool taken = false) {
     std::lock_guard lock(objects().mutex);
     const auto found = known.find(static_cast<Object *>((Base *)handle));
     if (found == known.end()) {
@@ -426,9 +413,9 @@ uint32_t float_bits(const Texture &t, double value) {
 
 uint32_t integer_at(const Texture &t, int x, int y, int c) {
     // For an integer texture, borderColor holds the bits of integers, although its type is float.
-    const char *const from =
-        x < 0 || y < 0 ? (const char *)&t.border[c]
-                       : t.data + y * t.pitch + ((size_t)x * t.components + c) * (t.bits / 8);
+    const char *const from = x < 0 || y < 0
+                                 ? (const char *)&t.border[c]
+                                 : t.data + y * t.pitch + ((size_t)x * t.components + c) * (t.bits / 8);
     return load_integer(from, t.kind, t.bits);
 }
 
@@ -463,8 +450,7 @@ void sample(const Texture &t, Shape shape, float x, float y, uint32_t registers[
     if (!t.filtered) {
         const bool floats = gives_floats(t);
         for (int c = 0; c < t.components; ++c)
-            registers[c] =
-                floats ? float_bits(t, value_at(t, x0, y0, c)) : integer_at(t, x0, y0, c);
+            registers[c] = floats ? float_bits(t, value_at(t, x0, y0, c)) : integer_at(t, x0, y0, c);
         return;
     }
     const int x1 = address(px.texel + 1, t.width, t.mode[0]);
@@ -527,8 +513,8 @@ void free_arrays_of(int device) {
     forget_all(all.surfaces);
 }
 
-cudaError_t malloc_array(cudaArray_t *array, const cudaChannelFormatDesc *desc, size_t width,
-                         size_t height, unsigned flags, const char *file, int line) {
+cudaError_t malloc_array(cudaArray_t *array, const cudaChannelFormatDesc *desc, size_t width, size_t height,
+                         unsigned flags, const char *file, int line) {
     static const char call[] = "cudaMallocArray";
     if (const cudaError_t error = begin(call))
         return error;
@@ -564,8 +550,7 @@ using namespace cuda_cpu;
 
 extern "C" {
 
-cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,
-                                            cudaChannelFormatKind kind) {
+cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, cudaChannelFormatKind kind) {
     return {x, y, z, w, kind};
 }
 
@@ -615,31 +600,29 @@ cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc *desc, cudaExtent *extent, un
 
 cudaError_t cudaMemcpy2DToArray(cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch,
                                 size_t width, size_t rows, cudaMemcpyKind kind) {
-    return copy_window(__func__, true, {to, x, y}, const_cast<void *>(from), pitch, width, rows,
-                       kind, nullptr);
+    return copy_window(__func__, true, {to, x, y}, const_cast<void *>(from), pitch, width, rows, kind,
+                       nullptr);
 }
 
-cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y, const void *from,
-                                     size_t pitch, size_t width, size_t rows, cudaMemcpyKind kind,
-                                     cudaStream_t stream) {
-    return copy_window(__func__, true, {to, x, y}, const_cast<void *>(from), pitch, width, rows,
-                       kind, stream);
+cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch,
+                                     size_t width, size_t rows, cudaMemcpyKind kind, cudaStream_t stream) {
+    return copy_window(__func__, true, {to, x, y}, const_cast<void *>(from), pitch, width, rows, kind,
+                       stream);
 }
 
-cudaError_t cudaMemcpy2DFromArray(void *to, size_t pitch, cudaArray_const_t from, size_t x,
-                                  size_t y, size_t width, size_t rows, cudaMemcpyKind kind) {
+cudaError_t cudaMemcpy2DFromArray(void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y,
+                                  size_t width, size_t rows, cudaMemcpyKind kind) {
     return copy_window(__func__, false, {from, x, y}, to, pitch, width, rows, kind, nullptr);
 }
 
-cudaError_t cudaMemcpy2DFromArrayAsync(void *to, size_t pitch, cudaArray_const_t from, size_t x,
-                                       size_t y, size_t width, size_t rows, cudaMemcpyKind kind,
-                                       cudaStream_t stream) {
+cudaError_t cudaMemcpy2DFromArrayAsync(void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y,
+                                       size_t width, size_t rows, cudaMemcpyKind kind, cudaStream_t stream) {
     return copy_window(__func__, false, {from, x, y}, to, pitch, width, rows, kind, stream);
 }
 
-cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, size_t to_x, size_t to_y,
-                                     cudaArray_const_t from, size_t from_x, size_t from_y,
-                                     size_t width, size_t rows, cudaMemcpyKind kind) {
+cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from,
+                                     size_t from_x, size_t from_y, size_t width, size_t rows,
+                                     cudaMemcpyKind kind) {
     BEGIN();
     const Window target = {to, to_x, to_y}, source = {from, from_x, from_y};
     if (const cudaError_t error = check_window(__func__, "destination", target, width, rows))
@@ -648,8 +631,7 @@ cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, size_t to_x, size_t to_y,
         return error;
     if (kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
         return fail(cudaErrorInvalidMemcpyDirection,
-                    "%s: arrays are on the device, so the direction cannot be %d", __func__,
-                    (int)kind);
+                    "%s: arrays are on the device, so the direction cannot be %d", __func__, (int)kind);
     for (size_t i = 0; i < rows; ++i)
         copy_memory(target.row(i), source.row(i), width);
     return cudaSuccess;
@@ -699,8 +681,7 @@ cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture) {
     return object ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-cudaError_t cudaGetTextureObjectResourceDesc(cudaResourceDesc *resource,
-                                             cudaTextureObject_t texture) {
+cudaError_t cudaGetTextureObjectResourceDesc(cudaResourceDesc *resource, cudaTextureObject_t texture) {
     BEGIN();
     NOT_NULL(resource);
     const TextureObject *const object = find_texture(__func__, texture);
@@ -720,8 +701,7 @@ cudaError_t cudaGetTextureObjectTextureDesc(cudaTextureDesc *desc, cudaTextureOb
     return cudaSuccess;
 }
 
-cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *surface,
-                                    const cudaResourceDesc *resource) {
+cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *surface, const cudaResourceDesc *resource) {
     BEGIN();
     NOT_NULL(surface);
     NOT_NULL(resource);
@@ -731,8 +711,8 @@ cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *surface,
     if (!array_known(__func__, array))
         return cudaErrorInvalidResourceHandle;
     if (!(array->flags & cudaArraySurfaceLoadStore))
-        return fail(cudaErrorInvalidValue,
-                    "%s: the array was allocated without cudaArraySurfaceLoadStore", __func__);
+        return fail(cudaErrorInvalidValue, "%s: the array was allocated without cudaArraySurfaceLoadStore",
+                    __func__);
     SurfaceObject made = {};
     made.data = array->data;
     made.pitch = array->row_bytes;
@@ -758,8 +738,7 @@ cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t surface) {
     return object ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-cudaError_t cudaGetSurfaceObjectResourceDesc(cudaResourceDesc *resource,
-                                             cudaSurfaceObject_t surface) {
+cudaError_t cudaGetSurfaceObjectResourceDesc(cudaResourceDesc *resource, cudaSurfaceObject_t surface) {
     BEGIN();
     NOT_NULL(resource);
     const SurfaceObject *const object = find_surface(__func__, surface);

@@ -43,8 +43,8 @@ TEST(handle_error) {
     unit_result r = in_child(wrong_call);
     EXPECT(r.status == 1);
     EXPECT(is(r.out, "this far"));
-    EXPECT(is_at(r, wrong_call_line,
-                 "cudaSetDevice(1 << 20): invalid device ordinal (cudaErrorInvalidDevice)"));
+    EXPECT(
+        is_at(r, wrong_call_line, "cudaSetDevice(1 << 20): invalid device ordinal (cudaErrorInvalidDevice)"));
 }
 
 static void too_much(void *pinned) {
@@ -65,9 +65,8 @@ TEST(handle_error_of_memory) {
         const char *call = pinned ? "cudaHostAlloc" : "cudaMalloc";
         char start[256];
 #ifdef __CU2CPP__
-        snprintf(start, sizeof(start),
-                 "cuda on the CPU: %s at book.cu:%d: out of memory: %zu bytes", call, line,
-                 (size_t)1 << 60);
+        snprintf(start, sizeof(start), "cuda on the CPU: %s at book.cu:%d: out of memory: %zu bytes", call,
+                 line, (size_t)1 << 60);
         EXPECT(strstr(r.err, " free"));
 #else
         snprintf(start, sizeof(start), "%s:%d: %s(", __FILE__, line, call);
@@ -92,8 +91,8 @@ static const int other_error_line = __LINE__ - 2;
 TEST(handle_error_of_no_memory_of_ours) {
     unit_result r = in_child(other_error);
     EXPECT(r.status == 1);
-    EXPECT(is_at(r, other_error_line,
-                 "cudaErrorMemoryAllocation: out of memory (cudaErrorMemoryAllocation)"));
+    EXPECT(
+        is_at(r, other_error_line, "cudaErrorMemoryAllocation: out of memory (cudaErrorMemoryAllocation)"));
 }
 #endif
 
@@ -187,8 +186,7 @@ TEST(select_device) {
     options.list_devices = true;
     r = in_child(select);
     EXPECT(r.status == 0 && !*r.err);
-    EXPECT(begins_with(r.out, "0: ") && strstr(r.out, ", compute capability ") &&
-           strstr(r.out, " GiB\n"));
+    EXPECT(begins_with(r.out, "0: ") && strstr(r.out, ", compute capability ") && strstr(r.out, " GiB\n"));
     options.list_devices = options.device_given = false;
 }
 
@@ -310,7 +308,6 @@ TEST(bitmaps) {
     EXPECT(is(r.out, "wrote x.ppm (3x2, the last of 5 frames)\n"));
     EXPECT(grey("x.ppm", 4));
     r = in_child(too_large);
-    EXPECT(r.status == 1 &&
-           is(r.err, "prog: a picture of 4294967296x2147483648 pixels is too large\n"));
+    EXPECT(r.status == 1 && is(r.err, "prog: a picture of 4294967296x2147483648 pixels is too large\n"));
     EXPECT(rmdir(folder) == 0);
 }

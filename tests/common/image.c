@@ -90,8 +90,7 @@ static void round_trip(size_t width, size_t height) {
     EXPECT(png_image_finish_read(&image, NULL, back, 0, NULL));
     for (size_t y = 0; y < height; y++)
         for (size_t x = 0; x < width; x++)
-            wrong += memcmp(&back[(y * width + x) * 3], &pixels[((height - 1 - y) * width + x) * 4],
-                            3) != 0;
+            wrong += memcmp(&back[(y * width + x) * 3], &pixels[((height - 1 - y) * width + x) * 4], 3) != 0;
     EXPECT(wrong == 0);
     free(pixels);
     free(back);
@@ -143,8 +142,7 @@ TEST(names) {
         free(name);
     }
     EXPECT(image_problem("a.ppm") == NULL && image_problem("a.b/c.PpM") == NULL);
-    EXPECT(image_problem("ppm") && image_problem("a.ppm/") && image_problem("") &&
-           image_problem("a.ppm.gz"));
+    EXPECT(image_problem("ppm") && image_problem("a.ppm/") && image_problem("") && image_problem("a.ppm.gz"));
     EXPECT(strstr(image_problem("a.tiff"), "the name must end in .png, .ppm, "));
     EXPECT(image_is_animation("a.mp4") && image_is_animation("a.GIF"));
     EXPECT(!image_is_animation("a.png") && !image_is_animation("a") && !image_is_animation(""));

@@ -40,10 +40,9 @@ static void parse(void *line) {
     parse_options(argc, argv, "A test.", uses, own);
     printf("size %zu iterations %d scale %g zoom %d device %d given %d list %d seed %llu output %s "
            "window %d frames %zu inject %d uses %u",
-           size, iterations, scale, zoom, options.device, options.device_given,
-           options.list_devices, (unsigned long long)options.seed,
-           options.output ? options.output : "-", options.window, options.frames,
-           options.inject_error, options.uses);
+           size, iterations, scale, zoom, options.device, options.device_given, options.list_devices,
+           (unsigned long long)options.seed, options.output ? options.output : "-", options.window,
+           options.frames, options.inject_error, options.uses);
 }
 
 static bool expect(const char *line, int status, const char *text) {
@@ -101,8 +100,7 @@ TEST(words_and_files) {
     char line[64], message[128];
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         snprintf(line, sizeof(line), "--color %s", bad[i]);
-        snprintf(message, sizeof(message), "prog: --color %s: must be one of red|green|greenish\n",
-                 bad[i]);
+        snprintf(message, sizeof(message), "prog: --color %s: must be one of red|green|greenish\n", bad[i]);
         expect(line, 64, message);
     }
     expect("--color=", 64, "prog: --color '': must be one of red|green|greenish\n");
@@ -134,15 +132,14 @@ TEST(refused_numbers) {
     char line[64], message[128];
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         snprintf(line, sizeof(line), "--size %s", bad[i]);
-        snprintf(message, sizeof(message),
-                 "prog: --size %s: must be a whole number from 1 to 65536\n", bad[i]);
+        snprintf(message, sizeof(message), "prog: --size %s: must be a whole number from 1 to 65536\n",
+                 bad[i]);
         expect(line, 64, message);
     }
     expect("--size=", 64, "prog: --size '': must be a whole number from 1 to 65536\n");
     expect("--size=\t1", 64, "prog: --size ?1: must be ");
     expect("--size=1\n2", 64, "prog: --size 1?2: must be ");
-    expect("--iterations -6", 64,
-           "prog: --iterations -6: must be a whole number from -5 to 1000\n");
+    expect("--iterations -6", 64, "prog: --iterations -6: must be a whole number from -5 to 1000\n");
     expect("--iterations 4294967297", 64, "whole number from -5 to 1000\n");
     expect("--iterations 1K", 64, "whole number from -5 to 1000\n");
     expect("--device -1", 64, "prog: --device -1: must be a whole number from 0 to 2147483647\n");
@@ -158,8 +155,7 @@ TEST(refused_floats) {
     char line[64], message[128];
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         snprintf(line, sizeof(line), "--scale %s", bad[i]);
-        snprintf(message, sizeof(message), "prog: --scale %s: must be a number from 0.1 to 100\n",
-                 bad[i]);
+        snprintf(message, sizeof(message), "prog: --scale %s: must be a number from 0.1 to 100\n", bad[i]);
         expect(line, 64, message);
     }
     expect("--scale=", 64, "prog: --scale '': must be a number from 0.1 to 100\n");
@@ -256,8 +252,7 @@ TEST(help) {
     EXPECT(help_has("--help", "steps (default 200; from -5 to 1000)\n"));
     EXPECT(help_has("--help", "half a side (default 1.5; from 0.1 to 100)\n"));
     EXPECT(help_has("--help", "--zoom                 animate\n"));
-    EXPECT(help_has("--help",
-                    "--color=WORD           what color: red|green|greenish (default green)\n"));
+    EXPECT(help_has("--help", "--color=WORD           what color: red|green|greenish (default green)\n"));
     EXPECT(help_has("--help", "--log=FILE             where to\n"));
     EXPECT(help_has("--help", "Exit status: 0 "));
     EXPECT(help_has("--help", "the same as --help"));
@@ -280,8 +275,8 @@ TEST(help) {
 
 static void without_parsing(void *unused) {
     (void)unused;
-    printf("%s %d %llu %d %zu %d", options.program, options.device,
-           (unsigned long long)options.seed, options.window, options.frames, options.inject_error);
+    printf("%s %d %llu %d %zu %d", options.program, options.device, (unsigned long long)options.seed,
+           options.window, options.frames, options.inject_error);
     free(big_random_block(10));
     quit(3, "%s\n%d", "a", 5);
 }

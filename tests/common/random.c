@@ -6,10 +6,9 @@
 
 // Test vectors that several published implementations of the two generators use.
 TEST(known_answers) {
-    static const uint64_t expected[] = {11520, 0, 1509978240, 1215971899390074240,
-                                        1216172134540287360};
-    static const uint64_t state[] = {6457827717110365317u, 3203168211198807973u,
-                                     9817491932198370423u, 4593380528125082431u};
+    static const uint64_t expected[] = {11520, 0, 1509978240, 1215971899390074240, 1216172134540287360};
+    static const uint64_t state[] = {6457827717110365317u, 3203168211198807973u, 9817491932198370423u,
+                                     4593380528125082431u};
     seed_random(1234567);
     EXPECT(memcmp(stream.s, state, sizeof(state)) == 0);
     for (int i = 0; i < 4; i++)

@@ -35,8 +35,7 @@ template <class T> struct Read<T, true, 2> { typedef float2 type; };
 template <class T> struct Read<T, true, 4> { typedef float4 type; };
 
 // Calls both forms of each fetch function, which must return the same value.
-template <class T>
-__global__ void read(Four *out, cudaTextureObject_t texture, int shape, bool normalised) {
+template <class T> __global__ void read(Four *out, cudaTextureObject_t texture, int shape, bool normalised) {
     int k = threadIdx.x;
     float x = k * 37 / 256.0f - 10, y = k * 53 % 2560 / 256.0f - 4;
     if (normalised) {
@@ -105,8 +104,7 @@ template <class T, class C, bool normalised_values> static void print(const char
         resource.res.pitch2D.pitchInBytes = pitch;
     } else {
         HANDLE_ERROR(cudaMallocArray(&array, &format, W, shape == 2 ? H : 0));
-        HANDLE_ERROR(
-            cudaMemcpy2DToArray(array, 0, 0, data, width, width, rows, cudaMemcpyHostToDevice));
+        HANDLE_ERROR(cudaMemcpy2DToArray(array, 0, 0, data, width, width, rows, cudaMemcpyHostToDevice));
         resource.resType = cudaResourceTypeArray;
         resource.res.array.array = array;
     }
@@ -122,8 +120,7 @@ template <class T, class C, bool normalised_values> static void print(const char
                 if (shape != 4)
                     desc.addressMode[1] = desc.addressMode[0];
                 desc.filterMode = (cudaTextureFilterMode)linear;
-                desc.readMode =
-                    normalised_values ? cudaReadModeNormalizedFloat : cudaReadModeElementType;
+                desc.readMode = normalised_values ? cudaReadModeNormalizedFloat : cudaReadModeElementType;
                 desc.normalizedCoords = normalised;
                 // The border color has the type that the fetch returns: float or int.
                 const float colours[] = {-0.5f, 0.5f, 0.25f, 1};
@@ -136,8 +133,8 @@ template <class T, class C, bool normalised_values> static void print(const char
                 HANDLE_LAUNCH();
                 HANDLE_ERROR(cudaDeviceSynchronize());
                 HANDLE_ERROR(cudaDestroyTextureObject(texture));
-                printf("%s %s %d %d %d %d %d", shapes[shape], name, n, normalised_values, linear,
-                       normalised, mode);
+                printf("%s %s %d %d %d %d %d", shapes[shape], name, n, normalised_values, linear, normalised,
+                       mode);
                 for (int k = 0; k < POINTS; k++) {
                     const double v[] = {out[k].x, out[k].y, out[k].z, out[k].w};
                     for (int c = 0; c < n; c++)
@@ -185,8 +182,8 @@ template <class C, class T> static void check_missing(int n) {
     format.y = n == 2 ? format.x : 0;
     cudaArray_t array;
     HANDLE_ERROR(cudaMallocArray(&array, &format, 1, 1));
-    HANDLE_ERROR(cudaMemcpy2DToArray(array, 0, 0, texels, n * sizeof(C), n * sizeof(C), 1,
-                                     cudaMemcpyHostToDevice));
+    HANDLE_ERROR(
+        cudaMemcpy2DToArray(array, 0, 0, texels, n * sizeof(C), n * sizeof(C), 1, cudaMemcpyHostToDevice));
     cudaResourceDesc resource;
     memset(&resource, 0, sizeof resource);
     resource.resType = cudaResourceTypeArray;

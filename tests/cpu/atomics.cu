@@ -95,8 +95,7 @@ TEST(each_operation_once) {
     Cell<Results> results(start);
     each_once<<<1, 1>>>(results.data);
     const Results r = results.get();
-    const int old[] = {r.add,  r.sub, r.exch, r.min,     r.max,
-                       r.and_, r.or_, r.xor_, r.cas_hit, r.cas_miss};
+    const int old[] = {r.add, r.sub, r.exch, r.min, r.max, r.and_, r.or_, r.xor_, r.cas_hit, r.cas_miss};
     const int now[] = {15, 5, 7, -3, 10, 10 & 0x0f, 10 | 0x0f, 10 ^ 0x0f, 1, 10};
     for (int i = 0; i < 10; ++i)
         EXPECT(old[i] == 10 && r.cell[i] == now[i]);

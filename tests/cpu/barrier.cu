@@ -8,8 +8,7 @@
 template <class T> static T *upload(const std::vector<T> &host) {
     T *device;
     EXPECT(cudaMalloc(&device, host.size() * sizeof(T)) == cudaSuccess);
-    EXPECT(cudaMemcpy(device, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice) ==
-           cudaSuccess);
+    EXPECT(cudaMemcpy(device, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice) == cudaSuccess);
     return device;
 }
 

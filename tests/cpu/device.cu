@@ -34,16 +34,14 @@ static std::string devices_when(const char *devices, const char *visible) {
     const unit_result r = unit_child(print_devices, NULL);
     unsetenv("CUDA_CPU_DEVICES");
     unsetenv("CUDA_VISIBLE_DEVICES");
-    return r.status == 0 && !*r.err ? std::string(r.out)
-                                    : "status " + std::to_string(r.status) + r.err;
+    return r.status == 0 && !*r.err ? std::string(r.out) : "status " + std::to_string(r.status) + r.err;
 }
 
 TEST(no_device_is_visible) {
     const std::string none = "-" + std::to_string(cudaErrorNoDevice);
     for (const char *visible : {"", "-1", ",0", "none", "99", "-1,0"})
         if (!EXPECT(devices_when("2", visible) == none))
-            fprintf(stderr, "CUDA_VISIBLE_DEVICES=%s: %s\n", visible,
-                    devices_when("2", visible).c_str());
+            fprintf(stderr, "CUDA_VISIBLE_DEVICES=%s: %s\n", visible, devices_when("2", visible).c_str());
 }
 
 TEST(a_device_named_twice_is_an_error) {
@@ -75,8 +73,8 @@ TEST(calls_without_a_device_say_so) {
     const unit_result r = unit_child(call_without_device, NULL);
     unsetenv("CUDA_VISIBLE_DEVICES");
     EXPECT(r.status == 7);
-    EXPECT(strstr(r.err,
-                  "cuda on the CPU: cudaMalloc: no device: CUDA_VISIBLE_DEVICES= selects no device\n"));
+    EXPECT(
+        strstr(r.err, "cuda on the CPU: cudaMalloc: no device: CUDA_VISIBLE_DEVICES= selects no device\n"));
 }
 
 TEST(visible_devices_are_counted_and_ordered) {
@@ -185,8 +183,7 @@ TEST(properties_are_sane) {
     EXPECT(p.multiProcessorCount >= 1 && p.totalGlobalMem > 256 << 20 && p.major >= 7);
     EXPECT(p.maxThreadsPerMultiProcessor % p.warpSize == 0);
     EXPECT(p.maxThreadsDim[0] == 1024 && p.maxThreadsDim[1] == 1024 && p.maxThreadsDim[2] == 64);
-    EXPECT(p.maxGridSize[0] == 2147483647 && p.maxGridSize[1] == 65535 &&
-           p.maxGridSize[2] == 65535);
+    EXPECT(p.maxGridSize[0] == 2147483647 && p.maxGridSize[1] == 65535 && p.maxGridSize[2] == 65535);
     EXPECT(p.canMapHostMemory && p.unifiedAddressing && p.managedMemory && p.concurrentKernels);
 }
 
@@ -238,8 +235,7 @@ TEST(limits_and_cache_preferences_are_kept) {
     EXPECT(cudaDeviceGetLimit(&value, (cudaLimit)99) == cudaErrorInvalidValue);
     EXPECT(cudaDeviceGetLimit(&value, cudaLimitDevRuntimeSyncDepth) == cudaErrorUnsupportedLimit);
     OK(cudaSetDeviceFlags(cudaDeviceMapHost));
-    EXPECT(cudaSetDeviceFlags(cudaDeviceScheduleSpin | cudaDeviceScheduleYield) ==
-           cudaErrorInvalidValue);
+    EXPECT(cudaSetDeviceFlags(cudaDeviceScheduleSpin | cudaDeviceScheduleYield) == cudaErrorInvalidValue);
     EXPECT(cudaSetDeviceFlags(0x10000) == cudaErrorInvalidValue);
 }
 

@@ -11,8 +11,7 @@
 #define OK(call) EXPECT((call) == cudaSuccess)
 
 static bool named(cudaError_t error, const char *name, const char *text) {
-    return strcmp(cudaGetErrorName(error), name) == 0 &&
-           strcmp(cudaGetErrorString(error), text) == 0;
+    return strcmp(cudaGetErrorName(error), name) == 0 && strcmp(cudaGetErrorString(error), text) == 0;
 }
 
 TEST(names_and_texts) {
@@ -27,8 +26,7 @@ TEST(names_and_texts) {
     EXPECT(named(cudaErrorUnknown, "cudaErrorUnknown", "unknown error"));
     EXPECT(named((cudaError_t)12345, "unrecognized error code", "unrecognized error code"));
     EXPECT(named((cudaError_t)-1, "unrecognized error code", "unrecognized error code"));
-    EXPECT(cudaErrorInvalidDevice == 101 && cudaErrorIllegalAddress == 700 &&
-           cudaErrorUnknown == 999);
+    EXPECT(cudaErrorInvalidDevice == 101 && cudaErrorIllegalAddress == 700 && cudaErrorUnknown == 999);
 }
 
 TEST(the_last_error_is_kept_until_it_is_fetched) {
@@ -92,8 +90,8 @@ TEST(each_error_is_a_line_that_says_why) {
     const unit_result r = unit_child(fail_quietly, NULL);
     EXPECT(r.status == 0);
     EXPECT(strncmp(r.err, "cuda on the CPU: cudaMemset: the destination is NULL\n", 53) == 0);
-    snprintf(expected, sizeof expected,
-             " is 4 bytes into 40 bytes of device 0, allocated at errors.cu:%d\n", malloc_line);
+    snprintf(expected, sizeof expected, " is 4 bytes into 40 bytes of device 0, allocated at errors.cu:%d\n",
+             malloc_line);
     EXPECT(strlen(r.err) > strlen(expected) &&
            strcmp(r.err + strlen(r.err) - strlen(expected), expected) == 0);
 }

@@ -33,12 +33,11 @@ static std::string said(cudaError_t (*call)(void *), void *argument, cudaError_t
 template <class Call> static bool fails(cudaError_t error, const char *why, Call call) {
     cudaError_t got;
     const std::string text = said([](void *c) { return (*(Call *)c)(); }, &call, got);
-    const bool ok = got == error && cudaGetLastError() == error &&
-                    text.find("cuda on the CPU: cuda") == 0 &&
+    const bool ok = got == error && cudaGetLastError() == error && text.find("cuda on the CPU: cuda") == 0 &&
                     text.find(why) != std::string::npos && text.find('\n') == text.size() - 1;
     if (!ok)
-        fprintf(stderr, "%s, expected %s (%s)\n%s", cudaGetErrorName(got), cudaGetErrorName(error),
-                why, text.c_str());
+        fprintf(stderr, "%s, expected %s (%s)\n%s", cudaGetErrorName(got), cudaGetErrorName(error), why,
+                text.c_str());
     return ok;
 }
 
@@ -121,8 +120,7 @@ static void leave(void *how) {
 
 TEST(what_is_left_at_the_end_is_told) {
     const unit_result mapped = unit_child(leave, (void *)"m");
-    EXPECT(mapped.status == 0 &&
-           strstr(mapped.err, "at exit buffer 1, registered at gl_faults.cu:") &&
+    EXPECT(mapped.status == 0 && strstr(mapped.err, "at exit buffer 1, registered at gl_faults.cu:") &&
            strstr(mapped.err, " is still mapped, mapped at gl_faults.cu:"));
     const unit_result registered = unit_child(leave, (void *)"mu");
     EXPECT(strstr(registered.err, "at exit buffer 1, registered at gl_faults.cu:") &&
@@ -171,8 +169,8 @@ static void enroll_wrongly(void *how) {
         glGenBuffers(1, &name);
         glBindBuffer(GL_ARRAY_BUFFER, name);
     }
-    const bool works = INTEROP_WORKS(
-        cudaGraphicsGLRegisterBuffer(&resource, name, strchr((char *)how, 'f') ? 3 : 0));
+    const bool works =
+        INTEROP_WORKS(cudaGraphicsGLRegisterBuffer(&resource, name, strchr((char *)how, 'f') ? 3 : 0));
     fprintf(stderr, "goes on, %s\n", works ? "by interop" : "through the host");
     if (works)
         OK(cudaGraphicsUnregisterResource(resource));
@@ -193,8 +191,7 @@ TEST(misuse_is_no_refusal) {
     unit_result r = unit_child(enroll_wrongly, (void *)"");
     EXPECT(r.status == 0 && strcmp(r.err, "goes on, by interop\n") == 0);
     for (const cudaError_t refusal : {cudaErrorOperatingSystem, cudaErrorUnknown}) {
-        r = unit_child([](void *error) { EXPECT(!INTEROP_WORKS(*(cudaError_t *)error)); },
-                       (void *)&refusal);
+        r = unit_child([](void *error) { EXPECT(!INTEROP_WORKS(*(cudaError_t *)error)); }, (void *)&refusal);
         EXPECT(r.status == 0 && strstr(r.err, "CUDA cannot use this OpenGL") &&
                strstr(r.err, cudaGetErrorName(refusal)));
     }
@@ -249,9 +246,8 @@ TEST(mapped_twice) {
     Scene scene;
     EXPECT(works([&] { return scene.map(); }));
     EXPECT(fails(cudaErrorAlreadyMapped, "mapped already", [&] { return scene.map(); }));
-    EXPECT(fails(cudaErrorAlreadyMapped, "is mapped", [&] {
-        return cudaGraphicsResourceSetMapFlags(scene.resource, cudaGraphicsMapFlagsNone);
-    }));
+    EXPECT(fails(cudaErrorAlreadyMapped, "is mapped",
+                 [&] { return cudaGraphicsResourceSetMapFlags(scene.resource, cudaGraphicsMapFlagsNone); }));
     EXPECT(works([&] { return scene.unmap(); }));
     cudaGraphicsResource_t both[] = {scene.resource, scene.resource};
     EXPECT(fails(cudaErrorAlreadyMapped, "in the list twice",
@@ -333,8 +329,7 @@ TEST(deleted_buffers) {
     glBufferData(GL_ARRAY_BUFFER, 64, nullptr, GL_STATIC_DRAW);
     EXPECT(works(enroll));
     glDeleteBuffers(1, &other);
-    EXPECT(fails(cudaErrorUnknown, "was deleted",
-                 [&] { return cudaGraphicsMapResources(1, &resource, 0); }));
+    EXPECT(fails(cudaErrorUnknown, "was deleted", [&] { return cudaGraphicsMapResources(1, &resource, 0); }));
     EXPECT(works([&] { return cudaGraphicsUnregisterResource(resource); }));
     EXPECT(fails(cudaErrorInvalidResourceHandle, "unregistered already",
                  [&] { return cudaGraphicsUnregisterResource(resource); }));
@@ -401,8 +396,7 @@ TEST(flags_that_there_are_not) {
 TEST(a_reset_forgets) {
     Scene scene;
     OK(cudaDeviceReset());
-    EXPECT(
-        fails(cudaErrorInvalidResourceHandle, "not a graphics resource", [&] { return scene.map(); }));
+    EXPECT(fails(cudaErrorInvalidResourceHandle, "not a graphics resource", [&] { return scene.map(); }));
     scene.resource = nullptr;
 }
 
@@ -419,8 +413,7 @@ TEST(deprecated_calls) {
              : cudaGLMapBufferObjectAsync((void **)&p, scene.buffer, 0));
         twice<<<4, 256>>>(p, scene.n);
         OK(cudaGetLastError());
-        OK(i ? cudaGLUnmapBufferObject(scene.buffer)
-             : cudaGLUnmapBufferObjectAsync(scene.buffer, 0));
+        OK(i ? cudaGLUnmapBufferObject(scene.buffer) : cudaGLUnmapBufferObjectAsync(scene.buffer, 0));
     }
     EXPECT(scene.content()[999] == 4 * 999);
     OK(cudaGLMapBufferObject((void **)&p, scene.buffer));
@@ -462,15 +455,12 @@ TEST(a_kernel_uses_a_texture) {
     glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
     glTexImage2D(GL_TEXTURE_2D, 0, GL_RGB8, width, height, 0, GL_RGBA, GL_UNSIGNED_BYTE, nullptr);
     EXPECT(fails(cudaErrorInvalidValue, "a format that CUDA does not support", [&] { return enroll(0); }));
-    glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, width, height, 0, GL_RGBA, GL_UNSIGNED_BYTE,
-                 texels.data());
+    glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, width, height, 0, GL_RGBA, GL_UNSIGNED_BYTE, texels.data());
     EXPECT(fails(cudaErrorInvalidValue, "not a valid combination", [&] { return enroll(3); }));
-    EXPECT(fails(cudaErrorNotSupported, "target", [&] {
-        return cudaGraphicsGLRegisterImage(&resource, texture, GL_TEXTURE_3D, 0);
-    }));
-    EXPECT(fails(cudaErrorInvalidValue, "target", [&] {
-        return cudaGraphicsGLRegisterImage(&resource, texture, GL_TEXTURE_1D, 0);
-    }));
+    EXPECT(fails(cudaErrorNotSupported, "target",
+                 [&] { return cudaGraphicsGLRegisterImage(&resource, texture, GL_TEXTURE_3D, 0); }));
+    EXPECT(fails(cudaErrorInvalidValue, "target",
+                 [&] { return cudaGraphicsGLRegisterImage(&resource, texture, GL_TEXTURE_1D, 0); }));
     EXPECT(works([&] { return enroll(cudaGraphicsRegisterFlagsSurfaceLoadStore); }));
 
     // The program's pixel-store settings and bound buffers must have no effect.
@@ -484,9 +474,8 @@ TEST(a_kernel_uses_a_texture) {
         EXPECT(works([&] { return cudaGraphicsMapResources(1, &resource, 0); }));
         EXPECT(fails(cudaErrorNotMappedAsPointer, "no pointer",
                      [&] { return cudaGraphicsResourceGetMappedPointer(&p, &bytes, resource); }));
-        EXPECT(fails(cudaErrorInvalidValue, "no array 1 of level 0", [&] {
-            return cudaGraphicsSubResourceGetMappedArray(&array, resource, 1, 0);
-        }));
+        EXPECT(fails(cudaErrorInvalidValue, "no array 1 of level 0",
+                     [&] { return cudaGraphicsSubResourceGetMappedArray(&array, resource, 1, 0); }));
         OK(cudaGraphicsSubResourceGetMappedArray(&array, resource, 0, 0));
         cudaResourceDesc desc = {};
         desc.resType = cudaResourceTypeArray;
@@ -510,13 +499,11 @@ TEST(a_kernel_uses_a_texture) {
 
     cudaArray_t array;
     OK(scene.map());
-    EXPECT(fails(cudaErrorNotMappedAsArray, "no array", [&] {
-        return cudaGraphicsSubResourceGetMappedArray(&array, scene.resource, 0, 0);
-    }));
+    EXPECT(fails(cudaErrorNotMappedAsArray, "no array",
+                 [&] { return cudaGraphicsSubResourceGetMappedArray(&array, scene.resource, 0, 0); }));
     OK(scene.unmap());
     glDeleteTextures(1, &texture);
-    EXPECT(fails(cudaErrorUnknown, "was deleted",
-                 [&] { return cudaGraphicsMapResources(1, &resource, 0); }));
+    EXPECT(fails(cudaErrorUnknown, "was deleted", [&] { return cudaGraphicsMapResources(1, &resource, 0); }));
     OK(cudaGraphicsUnregisterResource(resource));
 }
 
@@ -525,14 +512,11 @@ TEST(formats_of_textures) {
     const struct {
         GLenum internal, format, type;
         int bytes;
-    } cases[] = {{GL_R8, GL_RED, GL_UNSIGNED_BYTE, 1},
-                 {GL_RG16, GL_RG, GL_UNSIGNED_SHORT, 4},
-                 {GL_RGBA, GL_RGBA, GL_UNSIGNED_BYTE, 4},
-                 {GL_RGBA32F, GL_RGBA, GL_FLOAT, 16},
-                 {GL_R32F, GL_RED, GL_FLOAT, 4},
-                 {GL_R8I, GL_RED_INTEGER, GL_BYTE, 1},
-                 {GL_RG16I, GL_RG_INTEGER, GL_SHORT, 4},
-                 {GL_RGBA32UI, GL_RGBA_INTEGER, GL_UNSIGNED_INT, 16}};
+    } cases[] = {
+        {GL_R8, GL_RED, GL_UNSIGNED_BYTE, 1},    {GL_RG16, GL_RG, GL_UNSIGNED_SHORT, 4},
+        {GL_RGBA, GL_RGBA, GL_UNSIGNED_BYTE, 4}, {GL_RGBA32F, GL_RGBA, GL_FLOAT, 16},
+        {GL_R32F, GL_RED, GL_FLOAT, 4},          {GL_R8I, GL_RED_INTEGER, GL_BYTE, 1},
+        {GL_RG16I, GL_RG_INTEGER, GL_SHORT, 4},  {GL_RGBA32UI, GL_RGBA_INTEGER, GL_UNSIGNED_INT, 16}};
     Scene scene;
     glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
     glPixelStorei(GL_UNPACK_ALIGNMENT, 1);
@@ -546,11 +530,9 @@ TEST(formats_of_textures) {
         cudaArray_t array;
         glGenTextures(1, &texture);
         glBindTexture(GL_TEXTURE_RECTANGLE, texture);
-        glTexImage2D(GL_TEXTURE_RECTANGLE, 0, c.internal, 21, 3, 0, c.format, c.type,
-                     texels.data());
-        EXPECT(works([&] {
-            return cudaGraphicsGLRegisterImage(&resource, texture, GL_TEXTURE_RECTANGLE, 0);
-        }));
+        glTexImage2D(GL_TEXTURE_RECTANGLE, 0, c.internal, 21, 3, 0, c.format, c.type, texels.data());
+        EXPECT(
+            works([&] { return cudaGraphicsGLRegisterImage(&resource, texture, GL_TEXTURE_RECTANGLE, 0); }));
         OK(cudaGraphicsMapResources(1, &resource, 0));
         OK(cudaGraphicsSubResourceGetMappedArray(&array, resource, 0, 0));
         cudaChannelFormatDesc desc;

@@ -31,8 +31,7 @@ __global__ void reverse_block(int *out) {
     cg::thread_block block = cg::this_thread_block();
     cells[block.thread_rank()] = (int)block.thread_rank();
     block.sync();
-    out[block.thread_rank()] =
-        cells[block.size() - 1 - block.thread_rank()] + (int)block.group_index().x;
+    out[block.thread_rank()] = cells[block.size() - 1 - block.thread_rank()] + (int)block.group_index().x;
     cg::sync(block);
 }
 
@@ -71,9 +70,7 @@ template <unsigned SIZE> static void check_tiles() {
     for (int t = 0; t < n; ++t) {
         const int first = t / (int)SIZE * (int)SIZE, last = first + (int)SIZE - 1;
         const int sum = (first + last) * (int)SIZE / 2;
-        const unsigned odd = SIZE == 1    ? 0
-                             : SIZE == 32 ? 0xaaaaaaaau
-                                          : 0xaaaaaaaau & ((1u << SIZE) - 1);
+        const unsigned odd = SIZE == 1 ? 0 : SIZE == 32 ? 0xaaaaaaaau : 0xaaaaaaaau & ((1u << SIZE) - 1);
         const int *mine = &got[6 * t];
         EXPECT(mine[0] == sum && mine[1] == sum && mine[2] == last && (unsigned)mine[3] == odd);
         EXPECT(mine[4] == first && mine[5] == t + 1);
@@ -104,8 +101,7 @@ TEST(coalesced_threads) {
     count_active<<<1, 96>>>(counter.data, sizes.data);
     EXPECT(counter.host()[0] == 64);
     const auto got = sizes.host();
-    for (int i = 0; i < 64;
-         ++i) // warps of 21, 21 and 22 lanes, in some order; each place taken once
+    for (int i = 0; i < 64; ++i) // warps of 21, 21 and 22 lanes, in some order; each place taken once
         EXPECT(got[i] == 2101 || got[i] == 2201);
 }
 
@@ -213,22 +209,17 @@ TEST(attributes) {
 TEST(occupancy) {
     int blocks, grid, block, processors;
     EXPECT(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0) == cudaSuccess);
-    EXPECT(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, add_scaled, 256, 0) ==
-           cudaSuccess);
+    EXPECT(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, add_scaled, 256, 0) == cudaSuccess);
     EXPECT(blocks == 8); // 2048 threads
-    EXPECT(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, add_scaled, 33, 0) ==
-           cudaSuccess);
+    EXPECT(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, add_scaled, 33, 0) == cudaSuccess);
     EXPECT(blocks == 32); // 64 warps
     EXPECT(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, add_scaled, 1, 0) == cudaSuccess);
     EXPECT(blocks == 32); // the limit of blocks
-    EXPECT(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, add_scaled, 32, 40 << 10) ==
-           cudaSuccess);
+    EXPECT(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, add_scaled, 32, 40 << 10) == cudaSuccess);
     EXPECT(blocks == 4); // 164 KiB of shared memory
-    EXPECT(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, with_shared<10000>, 32, 0) ==
-           cudaSuccess);
+    EXPECT(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, with_shared<10000>, 32, 0) == cudaSuccess);
     EXPECT(blocks == 4);
-    EXPECT(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, add_scaled, 2000, 0) ==
-           cudaSuccess);
+    EXPECT(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, add_scaled, 2000, 0) == cudaSuccess);
     EXPECT(blocks == 0);
     EXPECT(cudaOccupancyMaxPotentialBlockSize(&grid, &block, add_scaled, 0, 0) == cudaSuccess);
     EXPECT(block == 1024 && grid == 2 * processors);
@@ -252,8 +243,7 @@ TEST(more_shared_memory_when_allowed) {
     EXPECT(cudaFuncSetAttribute(use_much, cudaFuncAttributeMaxDynamicSharedMemorySize, 1 << 20) ==
            cudaErrorInvalidValue);
     EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
-    EXPECT(cudaFuncSetAttribute(use_much, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) ==
-           cudaSuccess);
+    EXPECT(cudaFuncSetAttribute(use_much, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) == cudaSuccess);
     use_much<<<1, 1, bytes>>>(out.data, bytes / 4);
     EXPECT(out.host()[0] == 3);
 }

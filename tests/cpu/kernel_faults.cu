@@ -255,9 +255,8 @@ TEST(missing_barrier_shows) {
 }
 
 TEST(settings_that_make_no_sense) {
-    for (const char *setting :
-         {"CUDA_CPU_WORKERS=0", "CUDA_CPU_WORKERS=two", "CUDA_CPU_SCHEDULE=backward",
-          "CUDA_CPU_SCHEDULE=random:", "CUDA_CPU_SCHEDULE=random:1x"}) {
+    for (const char *setting : {"CUDA_CPU_WORKERS=0", "CUDA_CPU_WORKERS=two", "CUDA_CPU_SCHEDULE=backward",
+                                "CUDA_CPU_SCHEDULE=random:", "CUDA_CPU_SCHEDULE=random:1x"}) {
         const unit_result result = unit_child(
             [](void *arg) {
                 putenv(static_cast<char *>(arg));

@@ -18,18 +18,18 @@ template <class T> struct Pair { T got, expected; };
 // A case that a kernel computes: pairs {expression, expected value} of one type, which must be
 // equal bit by bit (or both NaN). `zero` and `none` are 0, but the compiler does not know that, so
 // it cannot compute the expressions itself.
-#define ON_DEVICE(name, T, ...)                                                                    \
-    __global__ void name##_kernel(Pair<T> *out, int *count) {                                      \
-        const int zero = (int)blockIdx.x;                                                          \
-        const float none = (float)blockIdx.x;                                                      \
-        (void)zero, (void)none;                                                                    \
-        const Pair<T> all[] = {__VA_ARGS__};                                                       \
-        *count = sizeof all / sizeof *all;                                                         \
-        for (int i = 0; i < *count; i++)                                                           \
-            out[i] = all[i];                                                                       \
-    }                                                                                              \
-    TEST(name) {                                                                                   \
-        compare(name##_kernel, #name);                                                             \
+#define ON_DEVICE(name, T, ...)                                                                              \
+    __global__ void name##_kernel(Pair<T> *out, int *count) {                                                \
+        const int zero = (int)blockIdx.x;                                                                    \
+        const float none = (float)blockIdx.x;                                                                \
+        (void)zero, (void)none;                                                                              \
+        const Pair<T> all[] = {__VA_ARGS__};                                                                 \
+        *count = sizeof all / sizeof *all;                                                                   \
+        for (int i = 0; i < *count; i++)                                                                     \
+            out[i] = all[i];                                                                                 \
+    }                                                                                                        \
+    TEST(name) {                                                                                             \
+        compare(name##_kernel, #name);                                                                       \
     }
 
 static bool equal(double a, double b) {
@@ -53,21 +53,19 @@ template <class T> static void compare(void (*kernel)(Pair<T> *, int *), const c
     EXPECT(count > 0 && count <= 64);
     for (int i = 0; i < count; i++)
         if (!EXPECT(equal(host[i].got, host[i].expected)))
-            fprintf(stderr, "%s, pair %d: got %.17g, expected %.17g\n", name, i,
-                    (double)host[i].got, (double)host[i].expected);
+            fprintf(stderr, "%s, pair %d: got %.17g, expected %.17g\n", name, i, (double)host[i].got,
+                    (double)host[i].expected);
     OK(cudaFree(device));
     OK(cudaFree(device_count));
 }
 
-ON_DEVICE(bits_are_counted, int, {__popc(0xf0f0u + zero), 8}, {__popc(zero), 0},
-          {__popcll(~0ull - zero), 64}, {__clz(zero), 32}, {__clz(1 + zero), 31},
-          {__clz(-1 - zero), 0}, {__clzll(zero), 64}, {__clzll(1ll + zero), 63}, {__ffs(zero), 0},
-          {__ffs(8 + zero), 4}, {__ffs(INT_MIN + zero), 32}, {__ffsll(zero), 0},
-          {__ffsll(1ll << (40 + zero)), 41})
+ON_DEVICE(bits_are_counted, int, {__popc(0xf0f0u + zero), 8}, {__popc(zero), 0}, {__popcll(~0ull - zero), 64},
+          {__clz(zero), 32}, {__clz(1 + zero), 31}, {__clz(-1 - zero), 0}, {__clzll(zero), 64},
+          {__clzll(1ll + zero), 63}, {__ffs(zero), 0}, {__ffs(8 + zero), 4}, {__ffs(INT_MIN + zero), 32},
+          {__ffsll(zero), 0}, {__ffsll(1ll << (40 + zero)), 41})
 
 ON_DEVICE(bits_are_moved, unsigned, {__brev(1u + zero), 0x80000000u},
-          {__brev(0x12345678u + zero), 0x1e6a2c48u},
-          {(unsigned)(__brevll(1ull + zero) >> 32), 0x80000000u},
+          {__brev(0x12345678u + zero), 0x1e6a2c48u}, {(unsigned)(__brevll(1ull + zero) >> 32), 0x80000000u},
           {(unsigned)__brevll(1ull << (63 + zero)), 1u},
           {__byte_perm(0x33221100u + zero, 0x77665544u, 0x7531), 0x77553311u},
           {__byte_perm(0x33221100u + zero, 0x77665544u, 0x3210), 0x33221100u},
@@ -80,16 +78,14 @@ ON_DEVICE(bits_are_moved, unsigned, {__brev(1u + zero), 0x80000000u},
           {__funnelshift_rc(0x80000001u + zero, 0x4000000au, 32), 0x4000000au})
 
 ON_DEVICE(integers_are_multiplied, long long, {__mul24(0x01000003 + zero, -2), -6},
-          {__mul24(5 + zero, 7), 35},
-          {__mul24(0x7fffff + zero, 0x7fffff), (int)(0x7fffffll * 0x7fffff)},
+          {__mul24(5 + zero, 7), 35}, {__mul24(0x7fffff + zero, 0x7fffff), (int)(0x7fffffll * 0x7fffff)},
           {(long long)__umul24(0xff000003u + zero, 2u), 6}, {__mulhi(-1 - zero, 1), -1},
           {__mulhi(0x40000000 + zero, 8), 2}, {(long long)__umulhi(0x80000000u + zero, 6u), 3},
           {__mul64hi(-1ll - zero, 1), -1}, {__mul64hi(1ll << (62 + zero), 8), 2},
-          {(long long)__umul64hi(1ull << (63 + zero), 6), 3},
-          {(long long)__sad(-5 + zero, 5, 1u), 11}, {(long long)__usad(3u + zero, 10u, 1u), 8},
-          {__hadd(INT_MAX - zero, INT_MAX - 1), INT_MAX - 1}, {__rhadd(3 + zero, 4), 4},
-          {__hadd(-3 + zero, -4), -4}, {(long long)__uhadd(~0u - zero, ~0u), 4294967295ll},
-          {(long long)__urhadd(1u + zero, 2u), 2})
+          {(long long)__umul64hi(1ull << (63 + zero), 6), 3}, {(long long)__sad(-5 + zero, 5, 1u), 11},
+          {(long long)__usad(3u + zero, 10u, 1u), 8}, {__hadd(INT_MAX - zero, INT_MAX - 1), INT_MAX - 1},
+          {__rhadd(3 + zero, 4), 4}, {__hadd(-3 + zero, -4), -4},
+          {(long long)__uhadd(~0u - zero, ~0u), 4294967295ll}, {(long long)__urhadd(1u + zero, 2u), 2})
 
 ON_DEVICE(floats_become_integers, long long, {__float2int_rn(2.5f + none), 2},
           {__float2int_rn(3.5f + none), 4}, {__float2int_rn(-2.5f + none), -2},
@@ -99,58 +95,48 @@ ON_DEVICE(floats_become_integers, long long, {__float2int_rn(2.5f + none), 2},
           {__float2int_rz(-1e20f + none), INT_MIN}, {__float2int_rn(CUDART_INF_F + none), INT_MAX},
           {__float2int_rn(CUDART_NAN_F + none), 0}, {(long long)__float2uint_rz(-1.5f + none), 0},
           {(long long)__float2uint_rz(4e9f + none), 4000000000ll},
-          {(long long)__float2uint_rn(1e10f + none), 4294967295ll},
-          {__float2ll_rz(-1e30f + none), LLONG_MIN},
-          {__float2ll_rn(CUDART_NAN_F + none), LLONG_MIN},
-          {(long long)__float2ull_rz(1e30f + none), -1},
-          {(long long)__float2ull_rz(9e18f + none), 9000000202358128640ll},
-          {__double2int_rn(0.5 + none), 0}, {__double2int_rn(1.5 + none), 2},
-          {__double2int_rz(3e9 + none), INT_MAX}, {__double2int_rz(CUDART_NAN + none), INT_MIN},
-          {__double2int_rd(-0.1 + none), -1}, {(long long)__double2uint_ru(0.1 + none), 1},
-          {__double2ll_rn(-4.5 + none), -4}, {(long long)__double2ull_rz(1.5 + none), 1},
-          {__double2ll_ru(1e17 + none), 100000000000000000ll})
+          {(long long)__float2uint_rn(1e10f + none), 4294967295ll}, {__float2ll_rz(-1e30f + none), LLONG_MIN},
+          {__float2ll_rn(CUDART_NAN_F + none), LLONG_MIN}, {(long long)__float2ull_rz(1e30f + none), -1},
+          {(long long)__float2ull_rz(9e18f + none), 9000000202358128640ll}, {__double2int_rn(0.5 + none), 0},
+          {__double2int_rn(1.5 + none), 2}, {__double2int_rz(3e9 + none), INT_MAX},
+          {__double2int_rz(CUDART_NAN + none), INT_MIN}, {__double2int_rd(-0.1 + none), -1},
+          {(long long)__double2uint_ru(0.1 + none), 1}, {__double2ll_rn(-4.5 + none), -4},
+          {(long long)__double2ull_rz(1.5 + none), 1}, {__double2ll_ru(1e17 + none), 100000000000000000ll})
 
 ON_DEVICE(integers_become_floats, float, {__int2float_rn(16777217 + zero), 16777216.0f},
-          {__int2float_ru(16777217 + zero), 16777218.0f},
-          {__int2float_rd(16777217 + zero), 16777216.0f},
-          {__int2float_rz(-16777217 + zero), -16777216.0f},
-          {__int2float_rd(-16777217 + zero), -16777218.0f},
+          {__int2float_ru(16777217 + zero), 16777218.0f}, {__int2float_rd(16777217 + zero), 16777216.0f},
+          {__int2float_rz(-16777217 + zero), -16777216.0f}, {__int2float_rd(-16777217 + zero), -16777218.0f},
           {__uint2float_rn(4294967295u - zero), 4294967296.0f},
           {__uint2float_rz(4294967295u - zero), 4294967040.0f},
           {__ll2float_ru((1ll << 40) + 1 + zero), 1099511758848.0f},
           {__ll2float_rn((1ll << 40) + 1 + zero), 1099511627776.0f},
           {__ull2float_rd(~0ull - zero), 18446742974197923840.0f},
-          {__ull2float_rn(~0ull - zero), 18446744073709551616.0f},
-          {__double2float_rn(0.1 + none), 0.1f}, {__double2float_rz(0.1 + none), 0.099999994f},
-          {__double2float_ru(0.1 + none), 0.1f}, {__double2float_rd(-0.1 + none), -0.1f},
-          {(float)__int2double_rn(-7 + zero), -7.0f}, {(float)__uint2double_rn(7u + zero), 7.0f},
+          {__ull2float_rn(~0ull - zero), 18446744073709551616.0f}, {__double2float_rn(0.1 + none), 0.1f},
+          {__double2float_rz(0.1 + none), 0.099999994f}, {__double2float_ru(0.1 + none), 0.1f},
+          {__double2float_rd(-0.1 + none), -0.1f}, {(float)__int2double_rn(-7 + zero), -7.0f},
+          {(float)__uint2double_rn(7u + zero), 7.0f},
           {(float)(__ll2double_ru((1ll << 53) + 1 + zero) - 9007199254740992.0), 2.0f},
           {(float)(__ull2double_rz((1ull << 53) + 1 + zero) - 9007199254740992.0), 0.0f})
 
 // 1 + 2^-24 lies between two floats, 1 + 2^-53 between two doubles.
 ON_DEVICE(arithmetic_rounds_as_asked, double, {__fadd_rn(1 + none, 0x1p-24f), 1.0},
           {__fadd_ru(1 + none, 0x1p-24f), 1.0 + 0x1p-23}, {__fadd_rd(1 + none, 0x1p-24f), 1.0},
-          {__fadd_rz(-1 - none, -0x1p-24f), -1.0},
-          {__fadd_rd(-1 - none, -0x1p-24f), -1.0 - 0x1p-23},
+          {__fadd_rz(-1 - none, -0x1p-24f), -1.0}, {__fadd_rd(-1 - none, -0x1p-24f), -1.0 - 0x1p-23},
           {__fsub_rd(1 + none, 0x1p-26f), 1.0 - 0x1p-24}, {__fsub_rn(1 + none, 0x1p-26f), 1.0},
           {__fmul_ru(1 + 0x1p-23f + none, 1 + 0x1p-23f), 1.0 + 0x1p-22 + 0x1p-23},
           {__fmul_rz(1 + 0x1p-23f + none, 1 + 0x1p-23f), 1.0 + 0x1p-22},
-          {__fdiv_rd(1 + none, 3.0f), 0.3333333134651184},
-          {__fdiv_rn(1 + none, 3.0f), 0.3333333432674408},
+          {__fdiv_rd(1 + none, 3.0f), 0.3333333134651184}, {__fdiv_rn(1 + none, 3.0f), 0.3333333432674408},
           {__frcp_rz(3 + none), 0.3333333134651184}, {__fsqrt_rd(2 + none), 1.4142135381698608},
           {__fsqrt_ru(2 + none), 1.4142136573791504},
           {__fmaf_rn(1 + 0x1p-12f + none, 1 + 0x1p-12f, -1.0f), 0x1p-11 + 0x1p-24},
-          {__fmaf_ru(1 + none, 1.0f, 0x1p-24f), 1.0 + 0x1p-23},
-          {__fmaf_rz(1 + none, 1.0f, 0x1p-24f), 1.0}, {__dadd_rn(1.0 + none, 0x1p-53), 1.0},
-          {__dadd_ru(1.0 + none, 0x1p-53), 1.0 + 0x1p-52},
+          {__fmaf_ru(1 + none, 1.0f, 0x1p-24f), 1.0 + 0x1p-23}, {__fmaf_rz(1 + none, 1.0f, 0x1p-24f), 1.0},
+          {__dadd_rn(1.0 + none, 0x1p-53), 1.0}, {__dadd_ru(1.0 + none, 0x1p-53), 1.0 + 0x1p-52},
           {__dsub_rd(1.0 + none, 0x1p-55), 1.0 - 0x1p-53},
           {__dmul_rz(1.0 + 0x1p-52 + none, 1.0 + 0x1p-52), 1.0 + 0x1p-51},
           {__dmul_ru(1.0 + 0x1p-52 + none, 1.0 + 0x1p-52), 1.0 + 0x1p-51 + 0x1p-52},
           {__ddiv_rd(1.0 + none, 3.0), 0x1.5555555555555p-2},
-          {__ddiv_ru(1.0 + none, 3.0), 0x1.5555555555556p-2},
-          {__drcp_rz(3.0 + none), 0x1.5555555555555p-2},
-          {__dsqrt_ru(2.0 + none), 0x1.6a09e667f3bcdp+0},
-          {__dsqrt_rd(2.0 + none), 0x1.6a09e667f3bccp+0},
+          {__ddiv_ru(1.0 + none, 3.0), 0x1.5555555555556p-2}, {__drcp_rz(3.0 + none), 0x1.5555555555555p-2},
+          {__dsqrt_ru(2.0 + none), 0x1.6a09e667f3bcdp+0}, {__dsqrt_rd(2.0 + none), 0x1.6a09e667f3bccp+0},
           {__fma_rn(1.0 + 0x1p-27 + none, 1.0 + 0x1p-27, -1.0), 0x1p-26 + 0x1p-54},
           {__fma_ru(1.0 + none, 1.0, 0x1p-53), 1.0 + 0x1p-52}, {__frsqrt_rn(4 + none), 0.5},
           {1.0f / 3.0f + none, 0.3333333432674408})
@@ -168,14 +154,12 @@ ON_DEVICE(special_functions, double, {rsqrt(4.0 + none), 0.5}, {rsqrtf(16 + none
           {rsqrt(none), CUDART_INF}, {rsqrtf(-1 + none), CUDART_NAN}, {rcbrt(8.0 + none), 0.5},
           {sinpi(0.5 + none), 1.0}, {sinpi(1.0 + none), 0.0}, {sinpi(-1.5 + none), 1.0},
           {sinpi(-2.5f + none), -1.0}, {cospi(0.5 + none), 0.0}, {cospi(1.0 + none), -1.0},
-          {cospif(2 + none), 1.0}, {cospi(1e15 + none), 1.0},
-          {sinpi(CUDART_INF + none), CUDART_NAN}, {normcdf(none), 0.5},
-          {normcdff(CUDART_INF_F + none), 1.0}, {norm3df(2 + none, 3.0f, 6.0f), 7.0},
-          {norm3d(2.0 + none, 3.0, 6.0), 7.0}, {rhypot(3.0 + none, 4.0), 0.2},
-          {__saturatef(-1 + none), 0.0}, {__saturatef(2 + none), 1.0},
-          {__saturatef(0.25f + none), 0.25}, {__saturatef(CUDART_NAN_F + none), 0.0},
-          {__fdividef(6 + none, 3.0f), 2.0}, {fdividef(7 + none, 2.0f), 3.5},
-          {exp10(2.0 + none), 100.0})
+          {cospif(2 + none), 1.0}, {cospi(1e15 + none), 1.0}, {sinpi(CUDART_INF + none), CUDART_NAN},
+          {normcdf(none), 0.5}, {normcdff(CUDART_INF_F + none), 1.0}, {norm3df(2 + none, 3.0f, 6.0f), 7.0},
+          {norm3d(2.0 + none, 3.0, 6.0), 7.0}, {rhypot(3.0 + none, 4.0), 0.2}, {__saturatef(-1 + none), 0.0},
+          {__saturatef(2 + none), 1.0}, {__saturatef(0.25f + none), 0.25},
+          {__saturatef(CUDART_NAN_F + none), 0.0}, {__fdividef(6 + none, 3.0f), 2.0},
+          {fdividef(7 + none, 2.0f), 3.5}, {exp10(2.0 + none), 100.0})
 
 // Within the error bounds that CUDA documents; here they are the standard functions.
 __global__ void fast_kernel(float *worst) {
@@ -212,15 +196,14 @@ TEST(fast_functions_are_close) {
     OK(cudaFree(device));
 }
 
-ON_DEVICE(the_smaller_and_the_larger, double, {(double)min(3 + zero, -4), -4},
-          {(double)max(3 + zero, -4), 3}, {(double)min(3u + zero, -4), 3},
-          {(double)max(-4, 3u + zero), 4294967292.0}, {(double)min(3ll + zero, 2ll), 2},
-          {(double)max(3ull + zero, 2ull), 3}, {(double)min(5l + zero, 4l), 4},
-          {(double)max(5ul + zero, 9ul), 9}, {min(1.5f + none, 2.5f), 1.5},
-          {max(1.5 + none, 2.5f), 2.5}, {min(1.5f + none, -2.5), -2.5},
-          {max(CUDART_NAN_F + none, 1.0f), 1.0}, {max(1.0f, CUDART_NAN_F + none), 1.0},
-          {min(CUDART_NAN + none, 1.0), 1.0}, {min(CUDART_NAN + none, CUDART_NAN), CUDART_NAN},
-          {(double)max((short)3, (short)zero), 3}, {(double)min('a', 'b'), 97})
+ON_DEVICE(the_smaller_and_the_larger, double, {(double)min(3 + zero, -4), -4}, {(double)max(3 + zero, -4), 3},
+          {(double)min(3u + zero, -4), 3}, {(double)max(-4, 3u + zero), 4294967292.0},
+          {(double)min(3ll + zero, 2ll), 2}, {(double)max(3ull + zero, 2ull), 3},
+          {(double)min(5l + zero, 4l), 4}, {(double)max(5ul + zero, 9ul), 9}, {min(1.5f + none, 2.5f), 1.5},
+          {max(1.5 + none, 2.5f), 2.5}, {min(1.5f + none, -2.5), -2.5}, {max(CUDART_NAN_F + none, 1.0f), 1.0},
+          {max(1.0f, CUDART_NAN_F + none), 1.0}, {min(CUDART_NAN + none, 1.0), 1.0},
+          {min(CUDART_NAN + none, CUDART_NAN), CUDART_NAN}, {(double)max((short)3, (short)zero), 3},
+          {(double)min('a', 'b'), 97})
 
 TEST(mixed_arguments_have_cudas_types) {
     static_assert(std::is_same<decltype(min(1, 2)), int>::value, "");
@@ -315,8 +298,7 @@ TEST(vector_types_lie_as_in_cuda) {
     layout<int1, 4, 4>(), layout<uint2, 8, 8>(), layout<int3, 12, 4>(), layout<int4, 16, 16>();
     layout<long1, 8, 8>(), layout<ulong2, 16, 16>(), layout<long3, 24, 8>();
     layout<longlong1, 8, 8>(), layout<longlong2, 16, 16>(), layout<ulonglong3, 24, 8>();
-    layout<float1, 4, 4>(), layout<float2, 8, 8>(), layout<float3, 12, 4>(),
-        layout<float4, 16, 16>();
+    layout<float1, 4, 4>(), layout<float2, 8, 8>(), layout<float3, 12, 4>(), layout<float4, 16, 16>();
     layout<double1, 8, 8>(), layout<double2, 16, 16>(), layout<double3, 24, 8>();
     layout<dim3, 12, 4>();
 }
@@ -326,8 +308,7 @@ TEST(vectors_and_dimensions_are_made) {
     const int3 v = make_int3(-1, 0, 1);
     const float2 f = {1.5f, 2.5f};
     EXPECT(c.x == 1 && c.w == 255 && v.x == -1 && v.z == 1 && f.y == 2.5f);
-    EXPECT(make_double2(1, 2).y == 2 && make_ulonglong2(1, ~0ull).y == ~0ull &&
-           make_char1(-1).x == -1);
+    EXPECT(make_double2(1, 2).y == 2 && make_ulonglong2(1, ~0ull).y == ~0ull && make_char1(-1).x == -1);
     const dim3 none, one(7), all(1, 2, 3), from_uint3 = make_uint3(4, 5, 6);
     const uint3 u = all;
     EXPECT(none.x == 1 && none.y == 1 && none.z == 1 && one.x == 7 && one.y == 1);

@@ -141,9 +141,7 @@ TEST(copies_and_fills_rows) {
     OK(cudaMemcpy2D(out.data(), host_pitch, a, pitch, width, rows, cudaMemcpyDeviceToHost));
     for (size_t y = 0; y < rows; y++)
         for (size_t x = 0; x < host_pitch; x++)
-            EXPECT(out[y * host_pitch + x] == (x >= width      ? 77
-                                               : y == rows - 1 ? 1
-                                                               : in[y * host_pitch + x]));
+            EXPECT(out[y * host_pitch + x] == (x >= width ? 77 : y == rows - 1 ? 1 : in[y * host_pitch + x]));
     unsigned char *b; // the middle part of rows, between two pieces of device memory
     OK(cudaMalloc(&b, 4 * 3));
     OK(cudaMemcpy2D(b, 4, a + pitch + 2, pitch, 4, 3, cudaMemcpyDeviceToDevice));
@@ -166,8 +164,7 @@ TEST(asynchronous_forms_are_done_after_synchronizing) {
     OK(cudaMemcpyAsync(a + 1000, in.data(), 4000, cudaMemcpyHostToDevice, s));
     OK(cudaMemset2DAsync(a, 100, 8, 10, 5, s));
     OK(cudaMemcpyAsync(out.data(), a, 4000, cudaMemcpyDeviceToHost, s));
-    OK(cudaMemcpy2DAsync(out.data() + 4000, 1000, a + 4000, 1000, 1000, 1, cudaMemcpyDeviceToHost,
-                         s));
+    OK(cudaMemcpy2DAsync(out.data() + 4000, 1000, a + 4000, 1000, 1000, 1, cudaMemcpyDeviceToHost, s));
     OK(cudaFreeAsync(a, s));
     OK(cudaStreamSynchronize(s));
     for (int i = 0; i < 5000; i++)
@@ -326,8 +323,8 @@ TEST(host_threads_allocate_and_copy_at_once) {
                 if (cudaMalloc(&p, n) || cudaMallocHost(&q, n) ||
                     cudaMemcpy(p, in.data(), n, cudaMemcpyHostToDevice) ||
                     cudaMemcpy(q, p, n, cudaMemcpyDeviceToHost) ||
-                    cudaMemcpy(out.data(), q, n, cudaMemcpyHostToHost) || in != out ||
-                    cudaFree(p) || cudaFreeHost(q))
+                    cudaMemcpy(out.data(), q, n, cudaMemcpyHostToHost) || in != out || cudaFree(p) ||
+                    cudaFreeHost(q))
                     ++wrong;
             }
         });

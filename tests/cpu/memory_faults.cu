@@ -43,8 +43,8 @@ static bool caught(cudaError_t error, const char *why, Wrong wrong, Right right)
     (void)why;
 #endif
     if (!told)
-        fprintf(stderr, "the fault: %s, expected %s (%s)\n%s", cudaGetErrorName(got),
-                cudaGetErrorName(error), why, text.c_str());
+        fprintf(stderr, "the fault: %s, expected %s (%s)\n%s", cudaGetErrorName(got), cudaGetErrorName(error),
+                why, text.c_str());
     return ok && told;
 }
 
@@ -98,21 +98,19 @@ TEST(copy_past_the_end) {
         [&] { return cudaMemcpy(h, (char *)d + 397, 4, cudaMemcpyDeviceToHost); },
         [&] { return cudaMemcpy(h, (char *)d + 396, 4, cudaMemcpyDeviceToHost); }));
     EXPECT(caught(
-        cudaErrorInvalidValue,
-        "the source of cudaMemcpyDeviceToDevice needs 400 bytes at byte 4",
+        cudaErrorInvalidValue, "the source of cudaMemcpyDeviceToDevice needs 400 bytes at byte 4",
         [&] { return cudaMemcpy(m.other, d + 1, 400, cudaMemcpyDeviceToDevice); },
         [&] { return cudaMemcpy(m.other, d, 400, cudaMemcpyDeviceToDevice); }));
     EXPECT(caught(
-        cudaErrorInvalidValue, "needs 401 bytes at byte 0",
-        [&] { return cudaMemset(d, 0, 401); }, [&] { return cudaMemset(d, 0, 400); }));
+        cudaErrorInvalidValue, "needs 401 bytes at byte 0", [&] { return cudaMemset(d, 0, 401); },
+        [&] { return cudaMemset(d, 0, 400); }));
 }
 
 TEST(copy_of_rows_past_the_end_or_the_pitch) {
     Memory m;
     int *h = m.host.data(), *d = m.device;
     EXPECT(caught(
-        cudaErrorInvalidPitchValue,
-        "rows of 50 bytes do not fit pitches of 80 (destination) and 40",
+        cudaErrorInvalidPitchValue, "rows of 50 bytes do not fit pitches of 80 (destination) and 40",
         [&] { return cudaMemcpy2D(h, 80, d, 40, 50, 2, cudaMemcpyDeviceToHost); },
         [&] { return cudaMemcpy2D(h, 80, d, 50, 50, 2, cudaMemcpyDeviceToHost); }));
     EXPECT(caught(
@@ -128,28 +126,26 @@ TEST(copy_of_rows_past_the_end_or_the_pitch) {
 TEST(host_memory_where_device_memory_belongs) {
     Memory m;
     EXPECT(caught(
-        cudaErrorInvalidValue, "is not device memory",
-        [&] { return cudaMemset(m.host.data(), 0, 4); },
+        cudaErrorInvalidValue, "is not device memory", [&] { return cudaMemset(m.host.data(), 0, 4); },
         [&] { return cudaMemset(m.managed, 0, 4); }));
     EXPECT(caught(
-        cudaErrorInvalidValue, "was not allocated by cudaMalloc",
-        [&] { return cudaFree(m.host.data()); },
+        cudaErrorInvalidValue, "was not allocated by cudaMalloc", [&] { return cudaFree(m.host.data()); },
         [&] {
             int *p;
             const cudaError_t error = cudaMalloc(&p, 4);
             return error ? error : cudaFree(p);
         }));
     EXPECT(caught(
-        cudaErrorInvalidValue, "it is 400 bytes of device 0, allocated at memory_faults.cu:",
-        [&] { return cudaFreeHost(m.device); },
+        cudaErrorInvalidValue,
+        "it is 400 bytes of device 0, allocated at memory_faults.cu:", [&] { return cudaFreeHost(m.device); },
         [&] {
             int *p;
             const cudaError_t error = cudaMallocHost(&p, 4);
             return error ? error : cudaFreeHost(p);
         }));
     EXPECT(caught(
-        cudaErrorInvalidValue, "it is 400 bytes of pinned host memory",
-        [&] { return cudaFree(m.pinned); }, [&] { return cudaFree(NULL); }));
+        cudaErrorInvalidValue, "it is 400 bytes of pinned host memory", [&] { return cudaFree(m.pinned); },
+        [&] { return cudaFree(NULL); }));
 }
 
 TEST(null_pointers) {
@@ -162,8 +158,8 @@ TEST(null_pointers) {
         cudaErrorInvalidValue, "is NULL", [&] { return cudaMemset(NULL, 0, 4); },
         [&] { return cudaMemset(m.device, 0, 4); }));
     EXPECT(caught(
-        cudaErrorInvalidValue, "pointer is NULL",
-        [] { return cudaMalloc((void **)NULL, 4); }, [] { return cudaFree(NULL); }));
+        cudaErrorInvalidValue, "pointer is NULL", [] { return cudaMalloc((void **)NULL, 4); },
+        [] { return cudaFree(NULL); }));
 }
 
 TEST(free_twice) {
@@ -171,8 +167,7 @@ TEST(free_twice) {
     OK(cudaMalloc(&p, 40));
     OK(cudaMallocHost(&q, 40));
     EXPECT(caught(
-        cudaErrorInvalidValue,
-        "freed already: 40 bytes of device 0, allocated at memory_faults.cu:",
+        cudaErrorInvalidValue, "freed already: 40 bytes of device 0, allocated at memory_faults.cu:",
         [&] { return cudaFree(p); }, [&] { return cudaFree(p); }));
     EXPECT(caught(
         cudaErrorInvalidValue, "freed already: 40 bytes of pinned host memory",
@@ -195,8 +190,8 @@ TEST(free_the_middle) {
     int *p;
     OK(cudaMalloc(&p, 40));
     EXPECT(caught(
-        cudaErrorInvalidValue, "is 4 bytes into 40 bytes of device 0",
-        [&] { return cudaFree(p + 1); }, [&] { return cudaMemset(p + 1, 0, 36); }));
+        cudaErrorInvalidValue, "is 4 bytes into 40 bytes of device 0", [&] { return cudaFree(p + 1); },
+        [&] { return cudaMemset(p + 1, 0, 36); }));
     OK(cudaFree(p));
 }
 
@@ -210,8 +205,7 @@ TEST(pinned_and_registered_memory_used_wrongly) {
         [&] { return cudaHostGetDevicePointer(&device, host.data(), 0); },
         [&] { return cudaHostGetDevicePointer(&device, mapped, 0); }));
     EXPECT(caught(
-        cudaErrorInvalidValue, "flags",
-        [&] { return cudaHostGetDevicePointer(&device, mapped, 1); },
+        cudaErrorInvalidValue, "flags", [&] { return cudaHostGetDevicePointer(&device, mapped, 1); },
         [&] { return cudaHostGetDevicePointer(&device, mapped, 0); }));
 #ifdef __CU2CPP__ // a GPU with unified addressing maps all pinned memory
     EXPECT(caught(
@@ -229,8 +223,7 @@ TEST(pinned_and_registered_memory_used_wrongly) {
         [&] { return cudaHostRegister(host.data(), 20000, 0); }));
     EXPECT(caught(
         cudaErrorHostMemoryNotRegistered, "is not registered",
-        [&] { return cudaHostUnregister(host.data()); },
-        [&] { return cudaHostUnregister(host.data()); }));
+        [&] { return cudaHostUnregister(host.data()); }, [&] { return cudaHostUnregister(host.data()); }));
     EXPECT(caught(
         cudaErrorInvalidValue, "0 bytes", [&] { return cudaHostRegister(host.data(), 0, 0); },
         [&] { return cudaFreeHost(mapped); }));
@@ -317,8 +310,7 @@ TEST(symbol_copied_in_the_wrong_direction) {
         [&] { return cudaMemcpyFromSymbol(&value, result, 4, 0, cudaMemcpyDefault); }));
 #ifdef __CU2CPP__
     EXPECT(caught(
-        cudaErrorInvalidSymbol, "the variable is const",
-        [&] { return cudaMemcpyToSymbol(fixed, &value, 4); },
+        cudaErrorInvalidSymbol, "the variable is const", [&] { return cudaMemcpyToSymbol(fixed, &value, 4); },
         [&] { return cudaMemcpyFromSymbol(&value, fixed, 4); }));
 #endif
 }
@@ -333,7 +325,6 @@ TEST(devices_that_are_not_there) {
         cudaErrorInvalidDevice, why.c_str(), [&] { return cudaSetDevice(count); },
         [&] { return cudaSetDevice(count - 1); }));
     EXPECT(caught(
-        cudaErrorInvalidDevice, why.c_str(),
-        [&] { return cudaMemcpyPeer(m.device, 0, m.other, count, 4); },
+        cudaErrorInvalidDevice, why.c_str(), [&] { return cudaMemcpyPeer(m.device, 0, m.other, count, 4); },
         [&] { return cudaMemcpyPeer(m.device, 0, m.other, 0, 4); }));
 }

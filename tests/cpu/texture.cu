@@ -82,8 +82,7 @@ TEST(copies_beyond_an_array) {
     EXPECT(copy(0, 0, 16, 2, 12) == cudaErrorInvalidPitchValue);
     EXPECT(copy(0, 0, 16, 1, 16, cudaMemcpyDeviceToHost) == cudaErrorInvalidMemcpyDirection);
     EXPECT(copy(0, 0, 16, 1, 16, cudaMemcpyDeviceToDevice) == cudaErrorInvalidValue);
-    EXPECT(FAILS(cudaMemcpyToArray(a, 4, 2, buffer, 16, cudaMemcpyHostToDevice)) ==
-           cudaErrorInvalidValue);
+    EXPECT(FAILS(cudaMemcpyToArray(a, 4, 2, buffer, 16, cudaMemcpyHostToDevice)) == cudaErrorInvalidValue);
     OK(cudaFreeArray(a));
     EXPECT(copy(0, 0, 16, 1) == cudaErrorInvalidResourceHandle);
     EXPECT(FAILS(cudaFreeArray(a)) == cudaErrorInvalidResourceHandle);
@@ -92,8 +91,7 @@ TEST(copies_beyond_an_array) {
 
 TEST(arrays_that_cannot_be) {
     cudaArray_t a;
-    const auto make = [&](cudaChannelFormatDesc format, size_t width, size_t height,
-                          unsigned flags = 0) {
+    const auto make = [&](cudaChannelFormatDesc format, size_t width, size_t height, unsigned flags = 0) {
         return FAILS(cudaMallocArray(&a, &format, width, height, flags));
     };
     const cudaChannelFormatKind f = cudaChannelFormatKindFloat, u = cudaChannelFormatKindUnsigned;
@@ -217,8 +215,7 @@ TEST(textures_describe_themselves_until_destroyed) {
     EXPECT(FAILS(cudaGetTextureObjectResourceDesc(&got, t)) == cudaErrorInvalidValue);
     EXPECT(FAILS(cudaDestroyTextureObject(t)) == cudaErrorInvalidValue);
     EXPECT(FAILS(cudaCreateTextureObject(&t, nullptr, &desc, nullptr)) == cudaErrorInvalidValue);
-    EXPECT(FAILS(cudaCreateTextureObject(&t, &resource, nullptr, nullptr)) ==
-           cudaErrorInvalidResourceHandle);
+    EXPECT(FAILS(cudaCreateTextureObject(&t, &resource, nullptr, nullptr)) == cudaErrorInvalidResourceHandle);
     OK(cudaFree(memory));
 }
 

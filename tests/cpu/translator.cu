@@ -82,8 +82,7 @@ template <class T, int N> __global__ void shapes(T *out) {
     } e, f[2];
     __shared__ __align__(256) char g[5];
     alignas(64) __shared__ T h[2];
-    static_assert(sizeof a == N * sizeof(T) && sizeof grid == 2 * (N + 1) * sizeof(T),
-                  "arrays stay arrays");
+    static_assert(sizeof a == N * sizeof(T) && sizeof grid == 2 * (N + 1) * sizeof(T), "arrays stay arrays");
     const unsigned i = threadIdx.x;
     a[i] = T(i);
     grid[1][i] = T(1);

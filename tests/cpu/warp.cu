@@ -76,8 +76,8 @@ template <class T> static void shuffles() {
                             wrong += lanes.out[t] == lanes.out[t]; // an undefined value reads as NaN
                     }
                     if (!EXPECT(wrong == 0))
-                        fprintf(stderr, "  %u threads, kind %d, operand %d, width %d\n", threads,
-                                kind, operand, width);
+                        fprintf(stderr, "  %u threads, kind %d, operand %d, width %d\n", threads, kind,
+                                operand, width);
                 }
 }
 

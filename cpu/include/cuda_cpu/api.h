@@ -379,8 +379,7 @@ cudaError_t cudaRuntimeGetVersion(int *version);
 cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer);
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags);
 cudaError_t cudaDeviceDisablePeerAccess(int peer);
-cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr attribute, int device,
-                                      int peer);
+cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr attribute, int device, int peer);
 
 // Memory
 cudaError_t cudaFree(void *pointer);
@@ -394,15 +393,14 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind);
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                             cudaStream_t stream CUDA_CPU_OR(0));
-cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch,
-                         size_t width_bytes, size_t rows, enum cudaMemcpyKind kind);
+cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width_bytes,
+                         size_t rows, enum cudaMemcpyKind kind);
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
                               size_t width_bytes, size_t rows, enum cudaMemcpyKind kind,
                               cudaStream_t stream CUDA_CPU_OR(0));
-cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device,
-                           size_t bytes);
-cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
-                                size_t bytes, cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t bytes);
+cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
+                                cudaStream_t stream CUDA_CPU_OR(0));
 cudaError_t cudaMemset(void *to, int byte, size_t bytes);
 cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes, cudaStream_t stream CUDA_CPU_OR(0));
 cudaError_t cudaMemset2D(void *to, size_t pitch, int byte, size_t width_bytes, size_t rows);
@@ -423,20 +421,17 @@ cudaError_t cudaArrayGetInfo(struct cudaChannelFormatDesc *desc, struct cudaExte
                              unsigned int *flags, cudaArray_t array);
 cudaError_t cudaMemcpy2DToArray(cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch,
                                 size_t width_bytes, size_t rows, enum cudaMemcpyKind kind);
-cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y, const void *from,
-                                     size_t pitch, size_t width_bytes, size_t rows,
-                                     enum cudaMemcpyKind kind, cudaStream_t stream CUDA_CPU_OR(0));
-cudaError_t cudaMemcpy2DFromArray(void *to, size_t pitch, cudaArray_const_t from, size_t x,
-                                  size_t y, size_t width_bytes, size_t rows,
-                                  enum cudaMemcpyKind kind);
-cudaError_t cudaMemcpy2DFromArrayAsync(void *to, size_t pitch, cudaArray_const_t from, size_t x,
-                                       size_t y, size_t width_bytes, size_t rows,
-                                       enum cudaMemcpyKind kind,
+cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch,
+                                     size_t width_bytes, size_t rows, enum cudaMemcpyKind kind,
+                                     cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaMemcpy2DFromArray(void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y,
+                                  size_t width_bytes, size_t rows, enum cudaMemcpyKind kind);
+cudaError_t cudaMemcpy2DFromArrayAsync(void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y,
+                                       size_t width_bytes, size_t rows, enum cudaMemcpyKind kind,
                                        cudaStream_t stream CUDA_CPU_OR(0));
-cudaError_t
-cudaMemcpy2DArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from,
-                         size_t from_x, size_t from_y, size_t width_bytes, size_t rows,
-                         enum cudaMemcpyKind kind CUDA_CPU_OR(cudaMemcpyDeviceToDevice));
+cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from,
+                                     size_t from_x, size_t from_y, size_t width_bytes, size_t rows,
+                                     enum cudaMemcpyKind kind CUDA_CPU_OR(cudaMemcpyDeviceToDevice));
 // Deprecated in CUDA 13: these copy consecutive bytes, across the ends of rows.
 cudaError_t cudaMemcpyToArray(cudaArray_t to, size_t x, size_t y, const void *from, size_t bytes,
                               enum cudaMemcpyKind kind);
@@ -444,20 +439,15 @@ cudaError_t cudaMemcpyFromArray(void *to, cudaArray_const_t from, size_t x, size
                                 enum cudaMemcpyKind kind);
 
 // Textures and surfaces. The functions for kernels are in texture.h.
-cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture,
-                                    const struct cudaResourceDesc *resource,
+cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const struct cudaResourceDesc *resource,
                                     const struct cudaTextureDesc *desc,
                                     const struct cudaResourceViewDesc *view);
 cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture);
-cudaError_t cudaGetTextureObjectResourceDesc(struct cudaResourceDesc *resource,
-                                             cudaTextureObject_t texture);
-cudaError_t cudaGetTextureObjectTextureDesc(struct cudaTextureDesc *desc,
-                                            cudaTextureObject_t texture);
-cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *surface,
-                                    const struct cudaResourceDesc *resource);
+cudaError_t cudaGetTextureObjectResourceDesc(struct cudaResourceDesc *resource, cudaTextureObject_t texture);
+cudaError_t cudaGetTextureObjectTextureDesc(struct cudaTextureDesc *desc, cudaTextureObject_t texture);
+cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *surface, const struct cudaResourceDesc *resource);
 cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t surface);
-cudaError_t cudaGetSurfaceObjectResourceDesc(struct cudaResourceDesc *resource,
-                                             cudaSurfaceObject_t surface);
+cudaError_t cudaGetSurfaceObjectResourceDesc(struct cudaResourceDesc *resource, cudaSurfaceObject_t surface);
 
 // Buffers and textures of a graphics library. cuda_gl_interop.h has the functions that register
 // those of OpenGL.
@@ -467,8 +457,7 @@ cudaError_t cudaGraphicsUnmapResources(int count, cudaGraphicsResource_t *resour
                                        cudaStream_t stream CUDA_CPU_OR(0));
 cudaError_t cudaGraphicsResourceGetMappedPointer(void **pointer, size_t *bytes,
                                                  cudaGraphicsResource_t resource);
-cudaError_t cudaGraphicsSubResourceGetMappedArray(cudaArray_t *array,
-                                                  cudaGraphicsResource_t resource,
+cudaError_t cudaGraphicsSubResourceGetMappedArray(cudaArray_t *array, cudaGraphicsResource_t resource,
                                                   unsigned int index, unsigned int level);
 
 // __device__ and __constant__ variables. These forms do not know the type of the variable, so they
@@ -476,12 +465,10 @@ cudaError_t cudaGraphicsSubResourceGetMappedArray(cudaArray_t *array,
 cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes,
                                size_t offset CUDA_CPU_OR(0),
                                enum cudaMemcpyKind kind CUDA_CPU_OR(cudaMemcpyHostToDevice));
-cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes,
-                                 size_t offset CUDA_CPU_OR(0),
+cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, size_t offset CUDA_CPU_OR(0),
                                  enum cudaMemcpyKind kind CUDA_CPU_OR(cudaMemcpyDeviceToHost));
-cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t bytes,
-                                    size_t offset, enum cudaMemcpyKind kind,
-                                    cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t bytes, size_t offset,
+                                    enum cudaMemcpyKind kind, cudaStream_t stream CUDA_CPU_OR(0));
 cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t bytes, size_t offset,
                                       enum cudaMemcpyKind kind, cudaStream_t stream CUDA_CPU_OR(0));
 cudaError_t cudaGetSymbolAddress(void **device_pointer, const void *symbol);
@@ -512,8 +499,7 @@ cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaStreamQuery(cudaStream_t stream);
-cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
-                                unsigned int flags CUDA_CPU_OR(0));
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags CUDA_CPU_OR(0));
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data,
                                   unsigned int flags);
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data);
@@ -531,21 +517,20 @@ cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *kernel);
 cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attribute, int value);
 cudaError_t cudaFuncSetCacheConfig(const void *kernel, enum cudaFuncCache config);
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel,
-                                                          int threads, size_t dynamic_bytes);
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel, int threads,
+                                                          size_t dynamic_bytes);
 
 #ifndef __cplusplus // C++ has overloads below that also get the caller's line
 cudaError_t cudaMalloc(void **pointer, size_t bytes);
 cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream);
 cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width_bytes, size_t rows);
 cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned int flags);
-cudaError_t cudaMallocArray(cudaArray_t *array, const struct cudaChannelFormatDesc *desc,
-                            size_t width, size_t height, unsigned int flags);
+cudaError_t cudaMallocArray(cudaArray_t *array, const struct cudaChannelFormatDesc *desc, size_t width,
+                            size_t height, unsigned int flags);
 cudaError_t cudaMallocHost(void **pointer, size_t bytes);
 cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned int flags);
 cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned int flags);
-cudaError_t cudaGraphicsMapResources(int count, cudaGraphicsResource_t *resources,
-                                     cudaStream_t stream);
+cudaError_t cudaGraphicsMapResources(int count, cudaGraphicsResource_t *resources, cudaStream_t stream);
 #else
 } // extern "C"
 
@@ -558,25 +543,23 @@ namespace cuda_cpu {
 // and the sizes, so that HANDLE_ERROR has nothing to add.
 bool out_of_memory_was_told();
 cudaError_t malloc_device(void **pointer, size_t bytes, const char *file, int line);
-cudaError_t malloc_async(void **pointer, size_t bytes, cudaStream_t stream, const char *file,
-                         int line);
+cudaError_t malloc_async(void **pointer, size_t bytes, cudaStream_t stream, const char *file, int line);
 cudaError_t malloc_pitch(void **pointer, size_t *pitch, size_t width, size_t rows, const char *file,
                          int line);
-cudaError_t malloc_managed(void **pointer, size_t bytes, unsigned flags, const char *file,
-                           int line);
-cudaError_t malloc_array(cudaArray_t *array, const cudaChannelFormatDesc *desc, size_t width,
-                         size_t height, unsigned flags, const char *file, int line);
-cudaError_t malloc_host(const char *call, void **pointer, size_t bytes, unsigned flags,
-                        const char *file, int line);
+cudaError_t malloc_managed(void **pointer, size_t bytes, unsigned flags, const char *file, int line);
+cudaError_t malloc_array(cudaArray_t *array, const cudaChannelFormatDesc *desc, size_t width, size_t height,
+                         unsigned flags, const char *file, int line);
+cudaError_t malloc_host(const char *call, void **pointer, size_t bytes, unsigned flags, const char *file,
+                        int line);
 cudaError_t register_host(void *pointer, size_t bytes, unsigned flags, const char *file, int line);
-cudaError_t map_resources(const char *call, int count, cudaGraphicsResource_t *resources,
-                          cudaStream_t stream, const char *file, int line);
+cudaError_t map_resources(const char *call, int count, cudaGraphicsResource_t *resources, cudaStream_t stream,
+                          const char *file, int line);
 
 // `size` is the size of the whole variable, 0 if unknown (`extern __constant__ int x[];`).
-cudaError_t copy_to_symbol(const char *call, const void *symbol, size_t size, const void *from,
-                           size_t bytes, size_t offset, cudaMemcpyKind kind, cudaStream_t stream);
-cudaError_t copy_from_symbol(const char *call, void *to, const void *symbol, size_t size,
-                             size_t bytes, size_t offset, cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t copy_to_symbol(const char *call, const void *symbol, size_t size, const void *from, size_t bytes,
+                           size_t offset, cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t copy_from_symbol(const char *call, void *to, const void *symbol, size_t size, size_t bytes,
+                             size_t offset, cudaMemcpyKind kind, cudaStream_t stream);
 cudaError_t symbol_size(size_t *bytes, const void *symbol, size_t size);
 
 template <class T> struct SizeOf { static constexpr size_t value = sizeof(T); };
@@ -592,13 +575,11 @@ inline cudaError_t cudaMalloc(void **pointer, size_t bytes, CUDA_CPU_CALLER) {
 template <class T> inline cudaError_t cudaMalloc(T **pointer, size_t bytes, CUDA_CPU_CALLER) {
     return cuda_cpu::malloc_device((void **)pointer, bytes, cu_file, cu_line);
 }
-inline cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream,
-                                   CUDA_CPU_CALLER) {
+inline cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream, CUDA_CPU_CALLER) {
     return cuda_cpu::malloc_async(pointer, bytes, stream, cu_file, cu_line);
 }
 template <class T>
-inline cudaError_t cudaMallocAsync(T **pointer, size_t bytes, cudaStream_t stream,
-                                   CUDA_CPU_CALLER) {
+inline cudaError_t cudaMallocAsync(T **pointer, size_t bytes, cudaStream_t stream, CUDA_CPU_CALLER) {
     return cuda_cpu::malloc_async((void **)pointer, bytes, stream, cu_file, cu_line);
 }
 inline cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width_bytes, size_t rows,
@@ -610,45 +591,41 @@ inline cudaError_t cudaMallocPitch(T **pointer, size_t *pitch, size_t width_byte
                                    CUDA_CPU_CALLER) {
     return cuda_cpu::malloc_pitch((void **)pointer, pitch, width_bytes, rows, cu_file, cu_line);
 }
-inline cudaError_t cudaMallocManaged(void **pointer, size_t bytes,
-                                     unsigned int flags = cudaMemAttachGlobal, CUDA_CPU_CALLER) {
+inline cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned int flags = cudaMemAttachGlobal,
+                                     CUDA_CPU_CALLER) {
     return cuda_cpu::malloc_managed(pointer, bytes, flags, cu_file, cu_line);
 }
 template <class T>
-inline cudaError_t cudaMallocManaged(T **pointer, size_t bytes,
-                                     unsigned int flags = cudaMemAttachGlobal, CUDA_CPU_CALLER) {
+inline cudaError_t cudaMallocManaged(T **pointer, size_t bytes, unsigned int flags = cudaMemAttachGlobal,
+                                     CUDA_CPU_CALLER) {
     return cuda_cpu::malloc_managed((void **)pointer, bytes, flags, cu_file, cu_line);
 }
-inline cudaError_t cudaMallocArray(cudaArray_t *array, const cudaChannelFormatDesc *desc,
-                                   size_t width, size_t height = 0,
-                                   unsigned int flags = cudaArrayDefault, CUDA_CPU_CALLER) {
+inline cudaError_t cudaMallocArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, size_t width,
+                                   size_t height = 0, unsigned int flags = cudaArrayDefault,
+                                   CUDA_CPU_CALLER) {
     return cuda_cpu::malloc_array(array, desc, width, height, flags, cu_file, cu_line);
 }
 inline cudaError_t cudaGraphicsMapResources(int count, cudaGraphicsResource_t *resources,
                                             cudaStream_t stream = 0, CUDA_CPU_CALLER) {
-    return cuda_cpu::map_resources("cudaGraphicsMapResources", count, resources, stream, cu_file,
-                                   cu_line);
+    return cuda_cpu::map_resources("cudaGraphicsMapResources", count, resources, stream, cu_file, cu_line);
 }
-inline cudaError_t cudaMallocHost(void **pointer, size_t bytes,
-                                  unsigned int flags = cudaHostAllocDefault, CUDA_CPU_CALLER) {
+inline cudaError_t cudaMallocHost(void **pointer, size_t bytes, unsigned int flags = cudaHostAllocDefault,
+                                  CUDA_CPU_CALLER) {
     return cuda_cpu::malloc_host("cudaMallocHost", pointer, bytes, flags, cu_file, cu_line);
 }
 template <class T>
-inline cudaError_t cudaMallocHost(T **pointer, size_t bytes,
-                                  unsigned int flags = cudaHostAllocDefault, CUDA_CPU_CALLER) {
-    return cuda_cpu::malloc_host("cudaMallocHost", (void **)pointer, bytes, flags, cu_file,
-                                 cu_line);
+inline cudaError_t cudaMallocHost(T **pointer, size_t bytes, unsigned int flags = cudaHostAllocDefault,
+                                  CUDA_CPU_CALLER) {
+    return cuda_cpu::malloc_host("cudaMallocHost", (void **)pointer, bytes, flags, cu_file, cu_line);
 }
-inline cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned int flags,
-                                 CUDA_CPU_CALLER) {
+inline cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned int flags, CUDA_CPU_CALLER) {
     return cuda_cpu::malloc_host("cudaHostAlloc", pointer, bytes, flags, cu_file, cu_line);
 }
 template <class T>
 inline cudaError_t cudaHostAlloc(T **pointer, size_t bytes, unsigned int flags, CUDA_CPU_CALLER) {
     return cuda_cpu::malloc_host("cudaHostAlloc", (void **)pointer, bytes, flags, cu_file, cu_line);
 }
-inline cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned int flags,
-                                    CUDA_CPU_CALLER) {
+inline cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned int flags, CUDA_CPU_CALLER) {
     return cuda_cpu::register_host(pointer, bytes, flags, cu_file, cu_line);
 }
 template <class T>
@@ -657,8 +634,7 @@ inline cudaError_t cudaHostGetDevicePointer(T **device_pointer, void *host, unsi
 }
 
 template <class T>
-inline cudaError_t cudaMemcpyToSymbol(const T &symbol, const void *from, size_t bytes,
-                                      size_t offset = 0,
+inline cudaError_t cudaMemcpyToSymbol(const T &symbol, const void *from, size_t bytes, size_t offset = 0,
                                       cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
     return cuda_cpu::copy_to_symbol("cudaMemcpyToSymbol", cuda_cpu::address_of(symbol),
                                     cuda_cpu::SizeOf<T>::value, from, bytes, offset, kind, 0);
@@ -670,9 +646,8 @@ inline cudaError_t cudaMemcpyFromSymbol(void *to, const T &symbol, size_t bytes,
                                       cuda_cpu::SizeOf<T>::value, bytes, offset, kind, 0);
 }
 template <class T>
-inline cudaError_t cudaMemcpyToSymbolAsync(const T &symbol, const void *from, size_t bytes,
-                                           size_t offset, cudaMemcpyKind kind,
-                                           cudaStream_t stream = 0) {
+inline cudaError_t cudaMemcpyToSymbolAsync(const T &symbol, const void *from, size_t bytes, size_t offset,
+                                           cudaMemcpyKind kind, cudaStream_t stream = 0) {
     return cuda_cpu::copy_to_symbol("cudaMemcpyToSymbolAsync", cuda_cpu::address_of(symbol),
                                     cuda_cpu::SizeOf<T>::value, from, bytes, offset, kind, stream);
 }
@@ -691,8 +666,7 @@ template <class T> inline cudaError_t cudaGetSymbolSize(size_t *bytes, const T &
 inline cudaError_t cudaEventCreate(cudaEvent_t *event, unsigned int flags) {
     return cudaEventCreateWithFlags(event, flags);
 }
-template <class T>
-inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, T *kernel) {
+template <class T> inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, T *kernel) {
     return cudaFuncGetAttributes(attributes, (const void *)kernel);
 }
 template <class T>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What an editor (clangd, see .clangd) reads before a .cu or a header of this project. clang parses CUDA itself, so kernels,
-// launches and __shared__ are real here; the runtime's types and functions are those of this folder. No toolkit is used,
-// since clang knows only those that are older than itself. Nothing that is built includes this file.
+// What an editor (clangd, see .clangd) reads before a .cu or a header of this project. clang parses CUDA
+// itself, so kernels, launches and __shared__ are real here; the runtime's types and functions are those of
+// this folder. No toolkit is used, since clang knows only those that are older than itself. Nothing that is
+// built includes this file.
 #pragma once
 #define __CUDACC__ // a .cu is being compiled
 
@@ -22,8 +23,8 @@
 #include <typeinfo>
 #include <utility>
 
-// Kernels may call what is declared from here on. The headers of the C++ library that programs include later are among it,
-// because a function cannot be declared first with and then without this.
+// Kernels may call what is declared from here on. The headers of the C++ library that programs include later
+// are among it, because a function cannot be declared first with and then without this.
 #pragma clang force_cuda_host_device begin
 #include <algorithm>
 #include <chrono>

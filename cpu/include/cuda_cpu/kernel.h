@@ -50,9 +50,9 @@ constexpr int warpSize = 32;
 // A default argument is evaluated at the call, so these give a function the file and line of its
 // caller.
 #define CUDA_CPU_SITE const char *cu_file = __builtin_FILE(), int cu_line = __builtin_LINE()
-#define CUDA_CPU_HERE                                                                              \
-    ::cuda_cpu::Site {                                                                             \
-        cu_file, cu_line                                                                           \
+#define CUDA_CPU_HERE                                                                                        \
+    ::cuda_cpu::Site {                                                                                       \
+        cu_file, cu_line                                                                                     \
     }
 
 namespace cuda_cpu {
@@ -81,8 +81,7 @@ struct LaunchConfig {
     cudaStream_t stream;
 };
 
-inline LaunchConfig config(dim3 grid, dim3 block, size_t shared_bytes = 0,
-                           cudaStream_t stream = nullptr) {
+inline LaunchConfig config(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaStream_t stream = nullptr) {
     return {grid, block, shared_bytes, stream};
 }
 
@@ -181,14 +180,13 @@ const char *function_name(const void *kernel); // "kernel" when it has no dynami
 template <class... P, size_t... I>
 cudaError_t launch_by_address(void (*kernel)(P...), const LaunchConfig &config, void **arguments,
                               bool cooperative, std::index_sequence<I...>, Site site) {
-    static_assert((std::is_trivially_copyable_v<P> && ...),
-                  "kernel arguments must be trivially copyable");
+    static_assert((std::is_trivially_copyable_v<P> && ...), "kernel arguments must be trivially copyable");
     const auto callee = [kernel](auto &...a) { kernel(a...); };
     using TheCall = Call<decltype(callee), P...>;
     const TheCall call{callee, {*static_cast<P *>(arguments[I])...}};
-    return launch_grid(
-        config, {function_name((const void *)kernel), site.file, site.line, TheCall::run, &call},
-        cooperative);
+    return launch_grid(config,
+                       {function_name((const void *)kernel), site.file, site.line, TheCall::run, &call},
+                       cooperative);
 }
 
 // ---- shared memory ----
@@ -275,8 +273,8 @@ inline __attribute__((always_inline)) int block_barrier(BlockVote vote, bool pre
     return meet_block(resume.mine, vote, predicate, site);
 }
 
-inline __attribute__((always_inline)) uint64_t
-warp_operation(WarpOp op, unsigned mask, uint64_t value, int operand, int width, Site site) {
+inline __attribute__((always_inline)) uint64_t warp_operation(WarpOp op, unsigned mask, uint64_t value,
+                                                              int operand, int width, Site site) {
     const Resume resume;
     return meet_lanes(resume.mine, op, mask, value, operand, width, site);
 }
@@ -325,8 +323,7 @@ template <class T> inline T from_bits(uint64_t bits) {
     return value;
 }
 
-template <class T>
-inline T shuffle(WarpOp op, unsigned mask, T value, int operand, int width, Site site) {
+template <class T> inline T shuffle(WarpOp op, unsigned mask, T value, int operand, int width, Site site) {
     return from_bits<T>(warp_operation(op, mask, to_bits(value), operand, width, site));
 }
 
@@ -351,8 +348,8 @@ inline void __syncwarp(unsigned mask = 0xffffffff, CUDA_CPU_SITE) {
 // The lanes of the warp that have reached this call, once no other lane can reach it before they
 // continue.
 inline unsigned __activemask(CUDA_CPU_SITE) {
-    return (unsigned)cuda_cpu::warp_operation(cuda_cpu::WarpOp::active, 1u << cuda_cpu::lane(), 0,
-                                              0, 32, CUDA_CPU_HERE);
+    return (unsigned)cuda_cpu::warp_operation(cuda_cpu::WarpOp::active, 1u << cuda_cpu::lane(), 0, 0, 32,
+                                              CUDA_CPU_HERE);
 }
 
 inline unsigned __ballot_sync(unsigned mask, int predicate, CUDA_CPU_SITE) {
@@ -366,43 +363,37 @@ inline int __all_sync(unsigned mask, int predicate, CUDA_CPU_SITE) {
     return __ballot_sync(mask, !predicate, cu_file, cu_line) == 0;
 }
 
-template <class T>
-inline T __shfl_sync(unsigned mask, T value, int lane, int width = 32, CUDA_CPU_SITE) {
-    return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_index, mask, value, lane, width,
-                             CUDA_CPU_HERE);
+template <class T> inline T __shfl_sync(unsigned mask, T value, int lane, int width = 32, CUDA_CPU_SITE) {
+    return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_index, mask, value, lane, width, CUDA_CPU_HERE);
 }
 template <class T>
 inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, CUDA_CPU_SITE) {
-    return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_up, mask, value, (int)delta, width,
-                             CUDA_CPU_HERE);
+    return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_up, mask, value, (int)delta, width, CUDA_CPU_HERE);
 }
 template <class T>
 inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, CUDA_CPU_SITE) {
-    return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_down, mask, value, (int)delta, width,
-                             CUDA_CPU_HERE);
+    return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_down, mask, value, (int)delta, width, CUDA_CPU_HERE);
 }
 template <class T>
 inline T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32, CUDA_CPU_SITE) {
-    return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_xor, mask, value, lanes, width,
-                             CUDA_CPU_HERE);
+    return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_xor, mask, value, lanes, width, CUDA_CPU_HERE);
 }
 
 template <class T> inline unsigned __match_any_sync(unsigned mask, T value, CUDA_CPU_SITE) {
-    return (unsigned)cuda_cpu::warp_operation(cuda_cpu::WarpOp::match_any, mask,
-                                              cuda_cpu::to_bits(value), 0, 32, CUDA_CPU_HERE);
+    return (unsigned)cuda_cpu::warp_operation(cuda_cpu::WarpOp::match_any, mask, cuda_cpu::to_bits(value), 0,
+                                              32, CUDA_CPU_HERE);
 }
-template <class T>
-inline unsigned __match_all_sync(unsigned mask, T value, int *predicate, CUDA_CPU_SITE) {
-    const unsigned lanes = (unsigned)cuda_cpu::warp_operation(
-        cuda_cpu::WarpOp::match_all, mask, cuda_cpu::to_bits(value), 0, 32, CUDA_CPU_HERE);
+template <class T> inline unsigned __match_all_sync(unsigned mask, T value, int *predicate, CUDA_CPU_SITE) {
+    const unsigned lanes = (unsigned)cuda_cpu::warp_operation(cuda_cpu::WarpOp::match_all, mask,
+                                                              cuda_cpu::to_bits(value), 0, 32, CUDA_CPU_HERE);
     *predicate = lanes != 0;
     return lanes;
 }
 
-#define CUDA_CPU_REDUCE(T, name, op)                                                               \
-    inline T __reduce_##name##_sync(unsigned mask, T value, CUDA_CPU_SITE) {                       \
-        return (T)cuda_cpu::warp_operation(cuda_cpu::WarpOp::reduce_##op, mask,                    \
-                                           cuda_cpu::to_bits(value), 0, 32, CUDA_CPU_HERE);        \
+#define CUDA_CPU_REDUCE(T, name, op)                                                                         \
+    inline T __reduce_##name##_sync(unsigned mask, T value, CUDA_CPU_SITE) {                                 \
+        return (T)cuda_cpu::warp_operation(cuda_cpu::WarpOp::reduce_##op, mask, cuda_cpu::to_bits(value), 0, \
+                                           32, CUDA_CPU_HERE);                                               \
     }
 CUDA_CPU_REDUCE(int, add, add)
 CUDA_CPU_REDUCE(unsigned, add, add)
@@ -419,22 +410,20 @@ CUDA_CPU_REDUCE(unsigned, xor, xor)
 
 template <class... P>
 inline cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void **arguments,
-                                    size_t shared_bytes = 0, cudaStream_t stream = 0,
-                                    CUDA_CPU_SITE) {
-    return cuda_cpu::launch_by_address(kernel, {grid, block, shared_bytes, stream}, arguments,
-                                       false, std::index_sequence_for<P...>(), CUDA_CPU_HERE);
+                                    size_t shared_bytes = 0, cudaStream_t stream = 0, CUDA_CPU_SITE) {
+    return cuda_cpu::launch_by_address(kernel, {grid, block, shared_bytes, stream}, arguments, false,
+                                       std::index_sequence_for<P...>(), CUDA_CPU_HERE);
 }
 template <class... P>
-inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, dim3 block,
-                                               void **arguments, size_t shared_bytes = 0,
-                                               cudaStream_t stream = 0, CUDA_CPU_SITE) {
+inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, dim3 block, void **arguments,
+                                               size_t shared_bytes = 0, cudaStream_t stream = 0,
+                                               CUDA_CPU_SITE) {
     return cuda_cpu::launch_by_address(kernel, {grid, block, shared_bytes, stream}, arguments, true,
                                        std::index_sequence_for<P...>(), CUDA_CPU_HERE);
 }
 // The sizes of the arguments come from the kernel's type, which a cast to void * would lose.
-#define CUDA_CPU_NEEDS_TYPE                                                                        \
-    __attribute__((                                                                                \
-        error("the CPU back end needs the kernel itself here, without a cast to void *")))
+#define CUDA_CPU_NEEDS_TYPE                                                                                  \
+    __attribute__((error("the CPU back end needs the kernel itself here, without a cast to void *")))
 cudaError_t cudaLaunchKernel(const void *, dim3, dim3, void **, size_t = 0,
                              cudaStream_t = 0) CUDA_CPU_NEEDS_TYPE;
 cudaError_t cudaLaunchCooperativeKernel(const void *, dim3, dim3, void **, size_t = 0,
@@ -442,8 +431,7 @@ cudaError_t cudaLaunchCooperativeKernel(const void *, dim3, dim3, void **, size_
 #undef CUDA_CPU_NEEDS_TYPE
 
 template <class T>
-inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, T *kernel,
-                                                                 int threads,
+inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, T *kernel, int threads,
                                                                  size_t dynamic_bytes) {
     return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (const void *)kernel, threads,
                                                          dynamic_bytes);
@@ -463,11 +451,10 @@ inline cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int *grid, int
     if (limit <= 0 || limit > attributes.maxThreadsPerBlock)
         limit = attributes.maxThreadsPerBlock;
     *grid = *block = 0;
-    for (int threads = limit; error == cudaSuccess && threads > 0;
-         threads = (threads - 1) / 32 * 32) {
+    for (int threads = limit; error == cudaSuccess && threads > 0; threads = (threads - 1) / 32 * 32) {
         int blocks;
-        error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads,
-                                                              shared_bytes(threads));
+        error =
+            cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared_bytes(threads));
         if (blocks * threads > best) {
             best = blocks * threads;
             *grid = blocks * processors;
@@ -517,8 +504,7 @@ template <class T> inline T atomic_add(T *p, T value) {
         __atomic_load(p, &old, __ATOMIC_SEQ_CST);
         do
             sum = old + value;
-        while (
-            !__atomic_compare_exchange(p, &old, &sum, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+        while (!__atomic_compare_exchange(p, &old, &sum, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
         return old;
     }
 }
@@ -542,8 +528,7 @@ template <class T> inline T atomic_compare_and_swap(T *p, T compare, T value) {
 // Replaces *p by change(*p) in a compare-and-swap loop, so change may be called several times.
 template <class T, class F> inline T atomic_update(T *p, F change) {
     T old = __atomic_load_n(p, __ATOMIC_SEQ_CST);
-    while (!__atomic_compare_exchange_n(p, &old, change(old), false, __ATOMIC_SEQ_CST,
-                                        __ATOMIC_SEQ_CST))
+    while (!__atomic_compare_exchange_n(p, &old, change(old), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
         ;
     return old;
 }
@@ -551,25 +536,25 @@ template <class T, class F> inline T atomic_update(T *p, F change) {
 } // namespace cuda_cpu
 
 // Only the types that CUDA has, so that a call which nvcc refuses is refused here too.
-#define CUDA_CPU_ATOMIC(T, name, expression)                                                       \
-    inline T atomic##name(T *p, T value) {                                                         \
-        return expression;                                                                         \
-    }                                                                                              \
-    inline T atomic##name##_block(T *p, T value) {                                                 \
-        return atomic##name(p, value);                                                             \
-    }                                                                                              \
-    inline T atomic##name##_system(T *p, T value) {                                                \
-        return atomic##name(p, value);                                                             \
+#define CUDA_CPU_ATOMIC(T, name, expression)                                                                 \
+    inline T atomic##name(T *p, T value) {                                                                   \
+        return expression;                                                                                   \
+    }                                                                                                        \
+    inline T atomic##name##_block(T *p, T value) {                                                           \
+        return atomic##name(p, value);                                                                       \
+    }                                                                                                        \
+    inline T atomic##name##_system(T *p, T value) {                                                          \
+        return atomic##name(p, value);                                                                       \
     }
-#define CUDA_CPU_ATOMIC_CAS(T)                                                                     \
-    inline T atomicCAS(T *p, T compare, T value) {                                                 \
-        return cuda_cpu::atomic_compare_and_swap(p, compare, value);                               \
-    }                                                                                              \
-    inline T atomicCAS_block(T *p, T compare, T value) {                                           \
-        return atomicCAS(p, compare, value);                                                       \
-    }                                                                                              \
-    inline T atomicCAS_system(T *p, T compare, T value) {                                          \
-        return atomicCAS(p, compare, value);                                                       \
+#define CUDA_CPU_ATOMIC_CAS(T)                                                                               \
+    inline T atomicCAS(T *p, T compare, T value) {                                                           \
+        return cuda_cpu::atomic_compare_and_swap(p, compare, value);                                         \
+    }                                                                                                        \
+    inline T atomicCAS_block(T *p, T compare, T value) {                                                     \
+        return atomicCAS(p, compare, value);                                                                 \
+    }                                                                                                        \
+    inline T atomicCAS_system(T *p, T compare, T value) {                                                    \
+        return atomicCAS(p, compare, value);                                                                 \
     }
 
 CUDA_CPU_ATOMIC(int, Add, cuda_cpu::atomic_add(p, value))
@@ -588,26 +573,21 @@ CUDA_CPU_ATOMIC_CAS(unsigned)
 CUDA_CPU_ATOMIC_CAS(unsigned long long)
 CUDA_CPU_ATOMIC_CAS(unsigned short)
 
-#define CUDA_CPU_ATOMIC_INTEGERS(T)                                                                \
-    CUDA_CPU_ATOMIC(T, Min,                                                                        \
-                    cuda_cpu::atomic_update(p, [=](T old) { return old < value ? old : value; }))  \
-    CUDA_CPU_ATOMIC(T, Max,                                                                        \
-                    cuda_cpu::atomic_update(p, [=](T old) { return old > value ? old : value; }))  \
-    CUDA_CPU_ATOMIC(T, And, __atomic_fetch_and(p, value, __ATOMIC_SEQ_CST))                        \
-    CUDA_CPU_ATOMIC(T, Or, __atomic_fetch_or(p, value, __ATOMIC_SEQ_CST))                          \
+#define CUDA_CPU_ATOMIC_INTEGERS(T)                                                                          \
+    CUDA_CPU_ATOMIC(T, Min, cuda_cpu::atomic_update(p, [=](T old) { return old < value ? old : value; }))    \
+    CUDA_CPU_ATOMIC(T, Max, cuda_cpu::atomic_update(p, [=](T old) { return old > value ? old : value; }))    \
+    CUDA_CPU_ATOMIC(T, And, __atomic_fetch_and(p, value, __ATOMIC_SEQ_CST))                                  \
+    CUDA_CPU_ATOMIC(T, Or, __atomic_fetch_or(p, value, __ATOMIC_SEQ_CST))                                    \
     CUDA_CPU_ATOMIC(T, Xor, __atomic_fetch_xor(p, value, __ATOMIC_SEQ_CST))
 CUDA_CPU_ATOMIC_INTEGERS(int)
 CUDA_CPU_ATOMIC_INTEGERS(unsigned)
 CUDA_CPU_ATOMIC_INTEGERS(unsigned long long)
-CUDA_CPU_ATOMIC(long long, Min, cuda_cpu::atomic_update(p, [=](long long old) {
-                    return old < value ? old : value;
-                }))
-CUDA_CPU_ATOMIC(long long, Max, cuda_cpu::atomic_update(p, [=](long long old) {
-                    return old > value ? old : value;
-                }))
-CUDA_CPU_ATOMIC(unsigned, Inc, cuda_cpu::atomic_update(p, [=](unsigned old) {
-                    return old >= value ? 0u : old + 1;
-                }))
+CUDA_CPU_ATOMIC(long long, Min,
+                cuda_cpu::atomic_update(p, [=](long long old) { return old < value ? old : value; }))
+CUDA_CPU_ATOMIC(long long, Max,
+                cuda_cpu::atomic_update(p, [=](long long old) { return old > value ? old : value; }))
+CUDA_CPU_ATOMIC(unsigned, Inc,
+                cuda_cpu::atomic_update(p, [=](unsigned old) { return old >= value ? 0u : old + 1; }))
 CUDA_CPU_ATOMIC(unsigned, Dec, cuda_cpu::atomic_update(p, [=](unsigned old) {
                     return old == 0 || old > value ? value : old - 1;
                 }))

@@ -60,8 +60,7 @@ template <class To, class From> inline To bits_as(From from) {
 // set, as on a GPU.
 template <class Int, class Float> inline Int saturate(Float x) {
     if (x != x)
-        return sizeof(Int) == 8 || sizeof(Float) == 8 ? (Int)(1ull << (sizeof(Int) * 8 - 1))
-                                                      : Int(0);
+        return sizeof(Int) == 8 || sizeof(Float) == 8 ? (Int)(1ull << (sizeof(Int) * 8 - 1)) : Int(0);
     constexpr Int lowest = std::is_signed_v<Int> ? (Int)(1ull << (sizeof(Int) * 8 - 1)) : Int(0);
     constexpr Int highest = (Int)~lowest;
     const Float limit = ldexp(Float(1), (int)sizeof(Int) * 8 - (std::is_signed_v<Int> ? 1 : 0));
@@ -212,67 +211,65 @@ inline float __saturatef(float x) {
 
 // ---- arithmetic in a rounding mode: nearest even, towards zero, up, down ----
 
-#define CUDA_CPU_ROUNDED(suffix, mode)                                                             \
-    inline float __fadd_##suffix(float x, float y) {                                               \
-        return cuda_cpu::rounded<mode>([](float a, float b) { return a + b; }, x, y);              \
-    }                                                                                              \
-    inline float __fsub_##suffix(float x, float y) {                                               \
-        return cuda_cpu::rounded<mode>([](float a, float b) { return a - b; }, x, y);              \
-    }                                                                                              \
-    inline float __fmul_##suffix(float x, float y) {                                               \
-        return cuda_cpu::rounded<mode>([](float a, float b) { return a * b; }, x, y);              \
-    }                                                                                              \
-    inline float __fdiv_##suffix(float x, float y) {                                               \
-        return cuda_cpu::rounded<mode>([](float a, float b) { return a / b; }, x, y);              \
-    }                                                                                              \
-    inline float __frcp_##suffix(float x) {                                                        \
-        return __fdiv_##suffix(1.0f, x);                                                           \
-    }                                                                                              \
-    inline float __fsqrt_##suffix(float x) {                                                       \
-        return cuda_cpu::rounded<mode>([](float a) { return sqrtf(a); }, x);                       \
-    }                                                                                              \
-    inline float __fmaf_##suffix(float x, float y, float z) {                                      \
-        return cuda_cpu::rounded<mode>([](float a, float b, float c) { return fmaf(a, b, c); }, x, \
-                                       y, z);                                                      \
-    }                                                                                              \
-    inline double __dadd_##suffix(double x, double y) {                                            \
-        return cuda_cpu::rounded<mode>([](double a, double b) { return a + b; }, x, y);            \
-    }                                                                                              \
-    inline double __dsub_##suffix(double x, double y) {                                            \
-        return cuda_cpu::rounded<mode>([](double a, double b) { return a - b; }, x, y);            \
-    }                                                                                              \
-    inline double __dmul_##suffix(double x, double y) {                                            \
-        return cuda_cpu::rounded<mode>([](double a, double b) { return a * b; }, x, y);            \
-    }                                                                                              \
-    inline double __ddiv_##suffix(double x, double y) {                                            \
-        return cuda_cpu::rounded<mode>([](double a, double b) { return a / b; }, x, y);            \
-    }                                                                                              \
-    inline double __drcp_##suffix(double x) {                                                      \
-        return __ddiv_##suffix(1.0, x);                                                            \
-    }                                                                                              \
-    inline double __dsqrt_##suffix(double x) {                                                     \
-        return cuda_cpu::rounded<mode>([](double a) { return sqrt(a); }, x);                       \
-    }                                                                                              \
-    inline double __fma_##suffix(double x, double y, double z) {                                   \
-        return cuda_cpu::rounded<mode>([](double a, double b, double c) { return fma(a, b, c); },  \
-                                       x, y, z);                                                   \
-    }                                                                                              \
-    CUDA_CPU_FROM_INTEGER(int, int, suffix, mode)                                                  \
-    CUDA_CPU_FROM_INTEGER(uint, unsigned int, suffix, mode)                                        \
-    CUDA_CPU_FROM_INTEGER(ll, long long, suffix, mode)                                             \
-    CUDA_CPU_FROM_INTEGER(ull, unsigned long long, suffix, mode)                                   \
-    inline double __ll2double_##suffix(long long x) {                                              \
-        return cuda_cpu::rounded<mode>([](long long a) { return (double)a; }, x);                  \
-    }                                                                                              \
-    inline double __ull2double_##suffix(unsigned long long x) {                                    \
-        return cuda_cpu::rounded<mode>([](unsigned long long a) { return (double)a; }, x);         \
-    }                                                                                              \
-    inline float __double2float_##suffix(double x) {                                               \
-        return cuda_cpu::rounded<mode>([](double a) { return (float)a; }, x);                      \
+#define CUDA_CPU_ROUNDED(suffix, mode)                                                                       \
+    inline float __fadd_##suffix(float x, float y) {                                                         \
+        return cuda_cpu::rounded<mode>([](float a, float b) { return a + b; }, x, y);                        \
+    }                                                                                                        \
+    inline float __fsub_##suffix(float x, float y) {                                                         \
+        return cuda_cpu::rounded<mode>([](float a, float b) { return a - b; }, x, y);                        \
+    }                                                                                                        \
+    inline float __fmul_##suffix(float x, float y) {                                                         \
+        return cuda_cpu::rounded<mode>([](float a, float b) { return a * b; }, x, y);                        \
+    }                                                                                                        \
+    inline float __fdiv_##suffix(float x, float y) {                                                         \
+        return cuda_cpu::rounded<mode>([](float a, float b) { return a / b; }, x, y);                        \
+    }                                                                                                        \
+    inline float __frcp_##suffix(float x) {                                                                  \
+        return __fdiv_##suffix(1.0f, x);                                                                     \
+    }                                                                                                        \
+    inline float __fsqrt_##suffix(float x) {                                                                 \
+        return cuda_cpu::rounded<mode>([](float a) { return sqrtf(a); }, x);                                 \
+    }                                                                                                        \
+    inline float __fmaf_##suffix(float x, float y, float z) {                                                \
+        return cuda_cpu::rounded<mode>([](float a, float b, float c) { return fmaf(a, b, c); }, x, y, z);    \
+    }                                                                                                        \
+    inline double __dadd_##suffix(double x, double y) {                                                      \
+        return cuda_cpu::rounded<mode>([](double a, double b) { return a + b; }, x, y);                      \
+    }                                                                                                        \
+    inline double __dsub_##suffix(double x, double y) {                                                      \
+        return cuda_cpu::rounded<mode>([](double a, double b) { return a - b; }, x, y);                      \
+    }                                                                                                        \
+    inline double __dmul_##suffix(double x, double y) {                                                      \
+        return cuda_cpu::rounded<mode>([](double a, double b) { return a * b; }, x, y);                      \
+    }                                                                                                        \
+    inline double __ddiv_##suffix(double x, double y) {                                                      \
+        return cuda_cpu::rounded<mode>([](double a, double b) { return a / b; }, x, y);                      \
+    }                                                                                                        \
+    inline double __drcp_##suffix(double x) {                                                                \
+        return __ddiv_##suffix(1.0, x);                                                                      \
+    }                                                                                                        \
+    inline double __dsqrt_##suffix(double x) {                                                               \
+        return cuda_cpu::rounded<mode>([](double a) { return sqrt(a); }, x);                                 \
+    }                                                                                                        \
+    inline double __fma_##suffix(double x, double y, double z) {                                             \
+        return cuda_cpu::rounded<mode>([](double a, double b, double c) { return fma(a, b, c); }, x, y, z);  \
+    }                                                                                                        \
+    CUDA_CPU_FROM_INTEGER(int, int, suffix, mode)                                                            \
+    CUDA_CPU_FROM_INTEGER(uint, unsigned int, suffix, mode)                                                  \
+    CUDA_CPU_FROM_INTEGER(ll, long long, suffix, mode)                                                       \
+    CUDA_CPU_FROM_INTEGER(ull, unsigned long long, suffix, mode)                                             \
+    inline double __ll2double_##suffix(long long x) {                                                        \
+        return cuda_cpu::rounded<mode>([](long long a) { return (double)a; }, x);                            \
+    }                                                                                                        \
+    inline double __ull2double_##suffix(unsigned long long x) {                                              \
+        return cuda_cpu::rounded<mode>([](unsigned long long a) { return (double)a; }, x);                   \
+    }                                                                                                        \
+    inline float __double2float_##suffix(double x) {                                                         \
+        return cuda_cpu::rounded<mode>([](double a) { return (float)a; }, x);                                \
     }
-#define CUDA_CPU_FROM_INTEGER(name, T, suffix, mode)                                               \
-    inline float __##name##2float_##suffix(T x) {                                                  \
-        return cuda_cpu::rounded<mode>([](T a) { return (float)a; }, x);                           \
+#define CUDA_CPU_FROM_INTEGER(name, T, suffix, mode)                                                         \
+    inline float __##name##2float_##suffix(T x) {                                                            \
+        return cuda_cpu::rounded<mode>([](T a) { return (float)a; }, x);                                     \
     }
 CUDA_CPU_ROUNDED(rn, FE_TONEAREST)
 CUDA_CPU_ROUNDED(rz, FE_TOWARDZERO)
@@ -292,18 +289,18 @@ inline double __uint2double_rn(unsigned int x) {
 
 // ---- floating point to integers ----
 
-#define CUDA_CPU_TO_INTEGER(from, Float, to, Int)                                                  \
-    inline Int __##from##2##to##_rn(Float x) {                                                     \
-        return cuda_cpu::saturate<Int>(std::nearbyint(x));                                         \
-    }                                                                                              \
-    inline Int __##from##2##to##_rz(Float x) {                                                     \
-        return cuda_cpu::saturate<Int>(std::trunc(x));                                             \
-    }                                                                                              \
-    inline Int __##from##2##to##_ru(Float x) {                                                     \
-        return cuda_cpu::saturate<Int>(std::ceil(x));                                              \
-    }                                                                                              \
-    inline Int __##from##2##to##_rd(Float x) {                                                     \
-        return cuda_cpu::saturate<Int>(std::floor(x));                                             \
+#define CUDA_CPU_TO_INTEGER(from, Float, to, Int)                                                            \
+    inline Int __##from##2##to##_rn(Float x) {                                                               \
+        return cuda_cpu::saturate<Int>(std::nearbyint(x));                                                   \
+    }                                                                                                        \
+    inline Int __##from##2##to##_rz(Float x) {                                                               \
+        return cuda_cpu::saturate<Int>(std::trunc(x));                                                       \
+    }                                                                                                        \
+    inline Int __##from##2##to##_ru(Float x) {                                                               \
+        return cuda_cpu::saturate<Int>(std::ceil(x));                                                        \
+    }                                                                                                        \
+    inline Int __##from##2##to##_rd(Float x) {                                                               \
+        return cuda_cpu::saturate<Int>(std::floor(x));                                                       \
     }
 CUDA_CPU_TO_INTEGER(float, float, int, int)
 CUDA_CPU_TO_INTEGER(float, float, uint, unsigned int)
@@ -348,8 +345,7 @@ inline double __hiloint2double(int high, int low) {
 // ---- integers ----
 
 inline int __mul24(int x, int y) { // product of the low 24 bits
-    return (int)((unsigned)((int)((unsigned)x << 8) >> 8) *
-                 (unsigned)((int)((unsigned)y << 8) >> 8));
+    return (int)((unsigned)((int)((unsigned)x << 8) >> 8) * (unsigned)((int)((unsigned)y << 8) >> 8));
 }
 inline unsigned int __umul24(unsigned int x, unsigned int y) {
     return (x & 0xffffff) * (y & 0xffffff);
@@ -436,24 +432,24 @@ inline unsigned int __usad(unsigned int x, unsigned int y, unsigned int z) {
 
 // ---- min and max, for the mixed types that CUDA accepts ----
 
-#define CUDA_CPU_MIN_MAX(R, A, B)                                                                  \
-    inline R min(A a, B b) {                                                                       \
-        return (R)a < (R)b ? (R)a : (R)b;                                                          \
-    }                                                                                              \
-    inline R max(A a, B b) {                                                                       \
-        return (R)a > (R)b ? (R)a : (R)b;                                                          \
+#define CUDA_CPU_MIN_MAX(R, A, B)                                                                            \
+    inline R min(A a, B b) {                                                                                 \
+        return (R)a < (R)b ? (R)a : (R)b;                                                                    \
+    }                                                                                                        \
+    inline R max(A a, B b) {                                                                                 \
+        return (R)a > (R)b ? (R)a : (R)b;                                                                    \
     }
-#define CUDA_CPU_MIN_MAX_INTEGERS(T)                                                               \
-    CUDA_CPU_MIN_MAX(T, T, T)                                                                      \
-    CUDA_CPU_MIN_MAX(unsigned T, unsigned T, unsigned T)                                           \
-    CUDA_CPU_MIN_MAX(unsigned T, T, unsigned T)                                                    \
+#define CUDA_CPU_MIN_MAX_INTEGERS(T)                                                                         \
+    CUDA_CPU_MIN_MAX(T, T, T)                                                                                \
+    CUDA_CPU_MIN_MAX(unsigned T, unsigned T, unsigned T)                                                     \
+    CUDA_CPU_MIN_MAX(unsigned T, T, unsigned T)                                                              \
     CUDA_CPU_MIN_MAX(unsigned T, unsigned T, T)
-#define CUDA_CPU_MIN_MAX_FLOATS(R, A, B) /* a number wins over NaN */                              \
-    inline R min(A a, B b) {                                                                       \
-        return (R)a < (R)b || b != b ? (R)a : (R)b;                                                \
-    }                                                                                              \
-    inline R max(A a, B b) {                                                                       \
-        return (R)a > (R)b || b != b ? (R)a : (R)b;                                                \
+#define CUDA_CPU_MIN_MAX_FLOATS(R, A, B) /* a number wins over NaN */                                        \
+    inline R min(A a, B b) {                                                                                 \
+        return (R)a < (R)b || b != b ? (R)a : (R)b;                                                          \
+    }                                                                                                        \
+    inline R max(A a, B b) {                                                                                 \
+        return (R)a > (R)b || b != b ? (R)a : (R)b;                                                          \
     }
 CUDA_CPU_MIN_MAX_INTEGERS(int)
 CUDA_CPU_MIN_MAX_INTEGERS(long)
@@ -486,13 +482,13 @@ inline unsigned long long ullmax(unsigned long long a, unsigned long long b) {
 
 // ---- loads and stores with cache hints, which have no effect here ----
 
-#define CUDA_CPU_LOAD(name)                                                                        \
-    template <class T> inline T name(const T *p) {                                                 \
-        return *p;                                                                                 \
+#define CUDA_CPU_LOAD(name)                                                                                  \
+    template <class T> inline T name(const T *p) {                                                           \
+        return *p;                                                                                           \
     }
-#define CUDA_CPU_STORE(name)                                                                       \
-    template <class T> inline void name(T *p, std::common_type_t<T> value) {                       \
-        *p = value;                                                                                \
+#define CUDA_CPU_STORE(name)                                                                                 \
+    template <class T> inline void name(T *p, std::common_type_t<T> value) {                                 \
+        *p = value;                                                                                          \
     }
 CUDA_CPU_LOAD(__ldg)
 CUDA_CPU_LOAD(__ldca)

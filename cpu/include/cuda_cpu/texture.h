@@ -50,8 +50,7 @@ struct Surface {
 
 // A fetch always fills four 32-bit registers. Components that the texel does not have are 0. (For
 // the fourth component the manual does not say; a GPU gives 0.)
-void sample(const Texture &texture, Shape shape, float x, float y, uint32_t registers[4],
-            Site site);
+void sample(const Texture &texture, Shape shape, float x, float y, uint32_t registers[4], Site site);
 void fetch(const Texture &texture, int x, uint32_t registers[4], Site site);
 
 // Applies the boundary mode to an access that is out of range. Returns true with x and y clamped,
@@ -76,21 +75,21 @@ template <class C> inline C component(uint32_t bits) {
     return value;
 }
 
-#define CUDA_CPU_TEXEL(T, C, n, ...)                                                               \
-    template <> struct Texel<T> {                                                                  \
-        static constexpr int components = n, bits = 8 * sizeof(C), kind = component_kind<C>(),     \
-                             code = texel_code(kind, bits, n);                                     \
-        static T from(const uint32_t *r) {                                                         \
-            (void)r;                                                                               \
-            const T texel{__VA_ARGS__};                                                            \
-            return texel;                                                                          \
-        }                                                                                          \
+#define CUDA_CPU_TEXEL(T, C, n, ...)                                                                         \
+    template <> struct Texel<T> {                                                                            \
+        static constexpr int components = n, bits = 8 * sizeof(C), kind = component_kind<C>(),               \
+                             code = texel_code(kind, bits, n);                                               \
+        static T from(const uint32_t *r) {                                                                   \
+            (void)r;                                                                                         \
+            const T texel{__VA_ARGS__};                                                                      \
+            return texel;                                                                                    \
+        }                                                                                                    \
     };
-#define CUDA_CPU_TEXELS(name, C)                                                                   \
-    CUDA_CPU_TEXEL(C, C, 1, component<C>(r[0]))                                                    \
-    CUDA_CPU_TEXEL(name##1, C, 1, component<C>(r[0]))                                              \
-    CUDA_CPU_TEXEL(name##2, C, 2, component<C>(r[0]), component<C>(r[1]))                          \
-    CUDA_CPU_TEXEL(name##4, C, 4, component<C>(r[0]), component<C>(r[1]), component<C>(r[2]),      \
+#define CUDA_CPU_TEXELS(name, C)                                                                             \
+    CUDA_CPU_TEXEL(C, C, 1, component<C>(r[0]))                                                              \
+    CUDA_CPU_TEXEL(name##1, C, 1, component<C>(r[0]))                                                        \
+    CUDA_CPU_TEXEL(name##2, C, 2, component<C>(r[0]), component<C>(r[1]))                                    \
+    CUDA_CPU_TEXEL(name##4, C, 4, component<C>(r[0]), component<C>(r[1]), component<C>(r[2]),                \
                    component<C>(r[3]))
 CUDA_CPU_TEXEL(char, signed char, 1, (char)component<signed char>(r[0]))
 CUDA_CPU_TEXELS(char, signed char)
@@ -123,8 +122,7 @@ template <class T> inline T read_texel(const char *from) {
 }
 
 // Not inlined, so that the kernel does not need the registers and stack of the slow path.
-template <class T>
-__attribute__((noinline, cold)) T slow_fetch(const Texture &texture, int x, Site site) {
+template <class T> __attribute__((noinline, cold)) T slow_fetch(const Texture &texture, int x, Site site) {
     uint32_t registers[4];
     fetch(texture, x, registers, site);
     return Texel<T>::from(registers);
@@ -155,8 +153,7 @@ template <class T, class X> inline T texture_1d(cudaTextureObject_t object, X x,
     return slow_sample<T>(texture, Shape::one, (float)x, 0, site);
 }
 
-template <class T, class X, class Y>
-inline T texture_2d(cudaTextureObject_t object, X x, Y y, Site site) {
+template <class T, class X, class Y> inline T texture_2d(cudaTextureObject_t object, X x, Y y, Site site) {
     const Texture &texture = *(const Texture *)object;
     if (is_plain<T>(texture, Shape::two))
         return read_texel<T>(texture.data + clamped(y, texture.height) * texture.pitch +
@@ -165,8 +162,8 @@ inline T texture_2d(cudaTextureObject_t object, X x, Y y, Site site) {
 }
 
 template <class T>
-inline T *surface_at(const Surface &surface, Shape shape, int x, int y,
-                     cudaSurfaceBoundaryMode mode, Site site) {
+inline T *surface_at(const Surface &surface, Shape shape, int x, int y, cudaSurfaceBoundaryMode mode,
+                     Site site) {
     const bool inside = surface.shape == shape && (unsigned)y < (unsigned)surface.height &&
                         (unsigned)x <= surface.width_bytes - sizeof(T) &&
                         (size_t)surface.width_bytes >= sizeof(T) && x % sizeof(T) == 0;
@@ -176,8 +173,8 @@ inline T *surface_at(const Surface &surface, Shape shape, int x, int y,
 }
 
 template <class T>
-inline T surface_read(cudaSurfaceObject_t object, Shape shape, int x, int y,
-                      cudaSurfaceBoundaryMode mode, Site site) {
+inline T surface_read(cudaSurfaceObject_t object, Shape shape, int x, int y, cudaSurfaceBoundaryMode mode,
+                      Site site) {
     const T *const at = surface_at<T>(*(const Surface *)object, shape, x, y, mode, site);
     return at ? read_texel<T>((const char *)at) : T{};
 }
@@ -198,20 +195,17 @@ template <class T> constexpr int channel_bits(int component) {
 template <class T> inline T tex1Dfetch(cudaTextureObject_t texture, int x, CUDA_CPU_SITE) {
     return cuda_cpu::texture_1d_fetch<T>(texture, x, CUDA_CPU_HERE);
 }
-template <class T>
-inline void tex1Dfetch(T *value, cudaTextureObject_t texture, int x, CUDA_CPU_SITE) {
+template <class T> inline void tex1Dfetch(T *value, cudaTextureObject_t texture, int x, CUDA_CPU_SITE) {
     *value = cuda_cpu::texture_1d_fetch<T>(texture, x, CUDA_CPU_HERE);
 }
 // X and Y are any arithmetic types; CUDA converts them to float.
 template <class T, class X> inline T tex1D(cudaTextureObject_t texture, X x, CUDA_CPU_SITE) {
     return cuda_cpu::texture_1d<T>(texture, x, CUDA_CPU_HERE);
 }
-template <class T, class X>
-inline void tex1D(T *value, cudaTextureObject_t texture, X x, CUDA_CPU_SITE) {
+template <class T, class X> inline void tex1D(T *value, cudaTextureObject_t texture, X x, CUDA_CPU_SITE) {
     *value = cuda_cpu::texture_1d<T>(texture, x, CUDA_CPU_HERE);
 }
-template <class T, class X, class Y>
-inline T tex2D(cudaTextureObject_t texture, X x, Y y, CUDA_CPU_SITE) {
+template <class T, class X, class Y> inline T tex2D(cudaTextureObject_t texture, X x, Y y, CUDA_CPU_SITE) {
     return cuda_cpu::texture_2d<T>(texture, x, y, CUDA_CPU_HERE);
 }
 template <class T, class X, class Y>
@@ -221,8 +215,8 @@ inline void tex2D(T *value, cudaTextureObject_t texture, X x, Y y, CUDA_CPU_SITE
 
 // x is an offset in bytes.
 template <class T>
-inline T surf1Dread(cudaSurfaceObject_t surface, int x,
-                    cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, CUDA_CPU_SITE) {
+inline T surf1Dread(cudaSurfaceObject_t surface, int x, cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap,
+                    CUDA_CPU_SITE) {
     return cuda_cpu::surface_read<T>(surface, cuda_cpu::Shape::one, x, 0, mode, CUDA_CPU_HERE);
 }
 template <class T>
@@ -253,8 +247,7 @@ inline void surf2Dwrite(T value, cudaSurfaceObject_t surface, int x, int y,
 
 // The format of a texel of type T: cudaCreateChannelDesc<float4>().
 template <class T> inline cudaChannelFormatDesc cudaCreateChannelDesc() {
-    return {cuda_cpu::channel_bits<T>(0), cuda_cpu::channel_bits<T>(1),
-            cuda_cpu::channel_bits<T>(2), cuda_cpu::channel_bits<T>(3),
-            (cudaChannelFormatKind)cuda_cpu::Texel<T>::kind};
+    return {cuda_cpu::channel_bits<T>(0), cuda_cpu::channel_bits<T>(1), cuda_cpu::channel_bits<T>(2),
+            cuda_cpu::channel_bits<T>(3), (cudaChannelFormatKind)cuda_cpu::Texel<T>::kind};
 }
 #endif // __cplusplus

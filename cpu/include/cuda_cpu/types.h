@@ -8,52 +8,52 @@
  */
 #pragma once
 
-#define CUDA_CPU_VECTOR1(name, T)                                                                  \
-    typedef struct name##1 {                                                                       \
-        T x;                                                                                       \
-    }                                                                                              \
-    name##1;                                                                                       \
-    static inline name##1 make_##name##1(T x) {                                                    \
-        name##1 v = {x};                                                                           \
-        return v;                                                                                  \
+#define CUDA_CPU_VECTOR1(name, T)                                                                            \
+    typedef struct name##1 {                                                                                 \
+        T x;                                                                                                 \
+    }                                                                                                        \
+    name##1;                                                                                                 \
+    static inline name##1 make_##name##1(T x) {                                                              \
+        name##1 v = {x};                                                                                     \
+        return v;                                                                                            \
     }
-#define CUDA_CPU_VECTOR2(name, T, align)                                                           \
-    typedef struct __attribute__((aligned(align))) name##2 {                                       \
-        T x, y;                                                                                    \
-    }                                                                                              \
-    name##2;                                                                                       \
-    static inline name##2 make_##name##2(T x, T y) {                                               \
-        name##2 v = {x, y};                                                                        \
-        return v;                                                                                  \
+#define CUDA_CPU_VECTOR2(name, T, align)                                                                     \
+    typedef struct __attribute__((aligned(align))) name##2 {                                                 \
+        T x, y;                                                                                              \
+    }                                                                                                        \
+    name##2;                                                                                                 \
+    static inline name##2 make_##name##2(T x, T y) {                                                         \
+        name##2 v = {x, y};                                                                                  \
+        return v;                                                                                            \
     }
-#define CUDA_CPU_VECTOR3(name, T)                                                                  \
-    typedef struct name##3 {                                                                       \
-        T x, y, z;                                                                                 \
-    }                                                                                              \
-    name##3;                                                                                       \
-    static inline name##3 make_##name##3(T x, T y, T z) {                                          \
-        name##3 v = {x, y, z};                                                                     \
-        return v;                                                                                  \
+#define CUDA_CPU_VECTOR3(name, T)                                                                            \
+    typedef struct name##3 {                                                                                 \
+        T x, y, z;                                                                                           \
+    }                                                                                                        \
+    name##3;                                                                                                 \
+    static inline name##3 make_##name##3(T x, T y, T z) {                                                    \
+        name##3 v = {x, y, z};                                                                               \
+        return v;                                                                                            \
     }
 // CUDA 13 also has the vectors of four 8-byte values with explicit alignment: double4_16a,
 // double4_32a.
-#define CUDA_CPU_VECTOR4(name, suffix, T, align)                                                   \
-    typedef struct __attribute__((aligned(align))) name##4##suffix {                               \
-        T x, y, z, w;                                                                              \
-    }                                                                                              \
-    name##4##suffix;                                                                               \
-    static inline name##4##suffix make_##name##4##suffix(T x, T y, T z, T w) {                     \
-        name##4##suffix v = {x, y, z, w};                                                          \
-        return v;                                                                                  \
+#define CUDA_CPU_VECTOR4(name, suffix, T, align)                                                             \
+    typedef struct __attribute__((aligned(align))) name##4##suffix {                                         \
+        T x, y, z, w;                                                                                        \
+    }                                                                                                        \
+    name##4##suffix;                                                                                         \
+    static inline name##4##suffix make_##name##4##suffix(T x, T y, T z, T w) {                               \
+        name##4##suffix v = {x, y, z, w};                                                                    \
+        return v;                                                                                            \
     }
-#define CUDA_CPU_VECTORS(name, T, align2, align4)                                                  \
-    CUDA_CPU_VECTOR1(name, T)                                                                      \
-    CUDA_CPU_VECTOR2(name, T, align2)                                                              \
-    CUDA_CPU_VECTOR3(name, T)                                                                      \
+#define CUDA_CPU_VECTORS(name, T, align2, align4)                                                            \
+    CUDA_CPU_VECTOR1(name, T)                                                                                \
+    CUDA_CPU_VECTOR2(name, T, align2)                                                                        \
+    CUDA_CPU_VECTOR3(name, T)                                                                                \
     CUDA_CPU_VECTOR4(name, , T, align4)
-#define CUDA_CPU_WIDE_VECTORS(name, T, align2)                                                     \
-    CUDA_CPU_VECTORS(name, T, align2, 16)                                                          \
-    CUDA_CPU_VECTOR4(name, _16a, T, 16)                                                            \
+#define CUDA_CPU_WIDE_VECTORS(name, T, align2)                                                               \
+    CUDA_CPU_VECTORS(name, T, align2, 16)                                                                    \
+    CUDA_CPU_VECTOR4(name, _16a, T, 16)                                                                      \
     CUDA_CPU_VECTOR4(name, _32a, T, 32)
 
 CUDA_CPU_VECTORS(char, signed char, 2, 4)
