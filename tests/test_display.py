@@ -571,7 +571,7 @@ def test_window_of_julia(window):
     limits = {} if helpers.backend() == "cpu" else dict(mean=0.5, fraction=0.006)
     w.shows(red(julia(size=200)), **limits)
     w.key("q")
-    assert re.fullmatch(r"\d+ of 40000 pixels are in the set, .*\n", w.end())
+    assert re.fullmatch(r"\d+ of 40000 pixels are in the set; .*\n", w.end())
 
 
 @needs_window
