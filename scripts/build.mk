@@ -4,7 +4,7 @@
 
 include $(B)/config.mk
 
-# say(what, of what): prints the line of a step, "[12/140] CXX   chapter04/julia_gpu". Make numbers the steps in the order in
+# say(what, of what): prints the line of a step, "[12/140] CXX   chapterNN/name". Make numbers the steps in the order in
 # which it starts them. STEPS is how many there will be; where it is not set, this make only counts them. The lines go to
 # descriptor 9, the output of the first make, because -O holds back what a recipe prints until the recipe has ended.
 STEP :=

@@ -7,8 +7,8 @@ set -eu
 cd "${0%/*}/.."
 
 c=$1 cxx=$2
-# The lines of the list below "Add:", with the include folder as seen from here
-cuda="clang++ $(sed -n 's/^    - \([^'"'"']*\)$/\1/p' .clangd | tr '\n' ' ')-Icpu/include $3"
+# The lines of the list below "Add:"
+cuda="clang++ $(sed -n 's/^    - \([^'"'"']*\)$/\1/p' .clangd | tr '\n' ' ')$3"
 shift 3
 
 escape() { printf %s "$1" | sed 's/[\\"]/\\&/g'; }

@@ -49,7 +49,7 @@ asked_for() { # any of these goals
 
 goals=$*
 chapters=$(echo chapter[0-9][0-9] appendix_a)
-programs=$(ls chapter[0-9][0-9]/*.cu appendix_a/*.cu 2>/dev/null | sed 's/\.cu$//')
+programs=$(find chapter[0-9][0-9] appendix_a -maxdepth 1 -name '*.cu' 2>/dev/null | sed 's/\.cu$//' | sort)
 
 # The chapters that a short name such as 4, chapter4 or a may stand for
 chapters_like() {
@@ -152,7 +152,7 @@ choose_architectures() {
     architectures=$SMS ptx=
     for sm in $SMS; do
         plain=${sm%[af]} # 90a is 90 with features that no other architecture has
-        # shellcheck disable=SC2086
+        # shellcheck disable=SC2086,SC2116
         one_of "$plain" $known || fail "SMS=$SMS: nvcc $version has no $sm, only $(echo $known)"
     done
     if [ -z "$SMS" ]; then
@@ -194,7 +194,7 @@ if asked_for bench; then
     topics=$(echo "$ladders" | sed 's,.*/,,; s/_ladder$//' | sort -u)
     chosen_ladders=
     for topic in $TOPIC; do
-        # shellcheck disable=SC2086
+        # shellcheck disable=SC2086,SC2116
         one_of "$topic" $topics || fail "TOPIC=$topic: must be of $(echo $topics)"
         chosen_ladders="$chosen_ladders $(echo "$ladders" | grep -E "/$topic(_ladder)?\$")"
     done

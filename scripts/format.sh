@@ -41,14 +41,12 @@ sources() { # which, as find has it
     find . \( -path './.*' -o -path "./$BUILD" -o -path "./$BIN" \) -prune -o -type f \( "$@" \) -print
 }
 
-if [ -n "$check" ]; then
-    c_options='--dry-run -Werror' python_options='--check --diff'
-else
-    c_options=-i python_options=
-fi
 status=0
-# shellcheck disable=SC2086
-sources -name '*.[ch]' -o -name '*.cu' -o -name '*.cpp' | sort | xargs "$clang_format" $c_options || status=1
-# shellcheck disable=SC2086
-sources -name '*.py' | sort | xargs "$black" --quiet $python_options || status=1
+sources -name '*.[ch]' -o -name '*.cu' -o -name '*.cpp' | sort |
+    if [ -n "$check" ]; then xargs -r "$clang_format" --dry-run -Werror; else xargs -r "$clang_format" -i; fi || status=1
+python_sources=$(sources -name '*.py' | sort)
+if [ -n "$python_sources" ]; then
+    # shellcheck disable=SC2086
+    says=$("$black" ${check:+--check} $python_sources 2>&1) || { status=1 && echo "$says" | grep -E '^(would reformat|error)'; }
+fi
 exit $status

@@ -67,7 +67,13 @@ def linked(output):
 
 def copy_sources(tree, programs=None):
     """The tree's sources without what was built; of the programs only those named."""
-    shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(".git", "build", "bin", "tests", "__pycache__"))
+    shutil.copytree(
+        ROOT,
+        tree,
+        ignore=shutil.ignore_patterns(
+            ".git", "build", "bin", "tests", "__pycache__", "compile_commands.json"
+        ),
+    )
     for source in [*tree.glob("chapter*/*.cu"), *tree.glob("appendix_a/*.cu")]:
         if programs is not None and str(source.relative_to(tree))[:-3] not in programs:
             source.unlink()

@@ -34,7 +34,9 @@
 #include <string>
 #include <vector>
 #include <cuda_runtime.h>
+// What <<<…>>> calls: the first one where clang finds a toolkit, the second one where there is none
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared = 0, void *stream = nullptr);
+int cudaConfigureCall(dim3 grid, dim3 block, size_t shared = 0, void *stream = nullptr);
 #pragma clang force_cuda_host_device end
 
 // cuda_runtime.h of this folder defines some of them as nothing.
