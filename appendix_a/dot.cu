@@ -5,7 +5,8 @@
  * Teaches: A mutex lets one thread at a time execute a critical section. Here that is the addition of
  *          a block's partial sum to a total in global memory, so the dot product of chapter 5 needs
  *          no additions on the host. For a plain addition atomicAdd() does the same without a lock.
- * Terms:   mutex, critical section, atomic operation, compare-and-swap, memory fence, partial sum
+ * Terms:   mutex, critical section, atomic operation, compare-and-swap, memory fence, partial sum,
+ *          atomicCAS, acquire, release, memory ordering
  * Book:    A.1.2
  * Run:     ./bin/appendix_a/dot
  * Differs: the lock is released by an atomic exchange, and memory fences surround the critical section.

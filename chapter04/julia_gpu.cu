@@ -4,8 +4,10 @@
  *
  * Teaches: A grid can have two dimensions, as a picture has. The block with the index (blockIdx.x,
  *          blockIdx.y) computes the pixel at (x, y): whether its point of the complex plane belongs
- *          to the Julia set. The kernel calls device functions, also those of a structure.
- * Terms:   two-dimensional grid, dim3, blockIdx, gridDim, Julia set, complex plane, device function
+ *          to the Julia set. The kernel calls device functions, also those of a structure. It is
+ *          compute-bound: up to 200 iterations for each pixel that is written.
+ * Terms:   two-dimensional grid, dim3, blockIdx, gridDim, Julia set, complex plane, device
+ *          function, FMA, compute-bound
  * Book:    4.2.2 (GPU)
  * Run:     ./bin/chapter04/julia_gpu --output julia.png
  * Differs: size, scale, c and the number of iterations are options, and --animate moves c towards the

@@ -7,7 +7,7 @@
  *          thread bring nothing further. A cache hint for the sums, which are not read again soon,
  *          brings a little.
  * Terms:   memory-bound, effective bandwidth, vectorized load, occupancy, in flight,
- *          instruction-level parallelism, streaming store, copy rate
+ *          instruction-level parallelism, streaming store, copy rate, ladder, rung, L2 cache
  * Book:    5.2.1 (ladder)
  * Run:     ./bin/chapter05/add_ladder
  * Bench:   1M 16M 256M

@@ -5,7 +5,7 @@
  * Teaches: The threads of a block share memory, and __syncthreads() is the barrier that makes it
  *          safe to read what another thread wrote. Each block reduces its products to one partial
  *          sum; the host adds the partial sums.
- * Terms:   shared memory, barrier, tree reduction, partial sum, grid-stride loop
+ * Terms:   shared memory, barrier, tree reduction, partial sum, grid-stride loop, closed form
  * Book:    5.3.1
  * Run:     ./bin/chapter05/dot --size 1M
  * Differs: the result is compared with the closed form, within the error that rounding can cause.

@@ -7,7 +7,7 @@
  *          reduction that needs neither a second kernel nor the host bring it to the bandwidth of
  *          memory, ahead of cuBLAS.
  * Terms:   memory-bound, tree reduction, warp shuffle, vectorized load, in flight, partial sum,
- *          last-block reduction, relaxed
+ *          last-block reduction, relaxed, library, cuBLAS, PTX
  * Book:    5.3.1 (ladder)
  * Run:     ./bin/chapter05/dot_ladder --size 256M
  * Differs: the rounding error is compared with a bound that follows from the longest chain of additions.

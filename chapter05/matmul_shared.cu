@@ -4,8 +4,10 @@
  *
  * Teaches: The threads of a block need the same rows of a and columns of b. They load them together
  *          into shared memory, a tile of 32 x 32 elements at a time, and use each element 32 times, so
- *          global memory is read 32 times less often. Two barriers per tile separate loading and use.
- * Terms:   tiling, tile, shared memory, barrier, __syncthreads, matrix product, global memory, padding
+ *          global memory is read 32 times less often: the arithmetic intensity is 32 times as high. Two
+ *          barriers per tile separate loading and use.
+ * Terms:   tiling, tile, shared memory, barrier, __syncthreads, matrix product, global memory,
+ *          padding, arithmetic intensity
  * Book:    5.3.1 (course, product of matrices 3)
  * Run:     ./bin/chapter05/matmul_shared --size 2000
  * Differs: any width, not only multiples of 32: tiles are padded with zeros.

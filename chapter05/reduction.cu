@@ -6,8 +6,9 @@
  *          The costs are warp divergence, bank conflicts, idle threads, barriers, loop overhead, too few
  *          loads in flight, and a second launch. Each kernel removes one of them. Some bring another one:
  *          kernel 1 has bank conflicts, kernel 6 has few blocks.
- * Terms:   reduction, interleaved addressing, sequential addressing, warp divergence, bank conflict,
- *          loop unrolling, coarsening, warp shuffle, last-block reduction
+ * Terms:   reduction, interleaved addressing, sequential addressing, warp divergence, bank
+ *          conflict, loop unrolling, coarsening, warp shuffle, last-block reduction, CUB, pass,
+ *          speedup
  * Book:    5.3.1 (lab)
  * Run:     ./bin/chapter05/reduction --size 256M
  * Differs: __syncwarp() where the originals rely on the lanes of a warp running in lockstep, which is

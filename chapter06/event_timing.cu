@@ -7,7 +7,7 @@
  *          of the launch. Events are recorded by the device and measure the kernel. The first launch
  *          also loads the kernel's code and is slow by each clock: warm up before measuring.
  * Terms:   event, elapsed time, asynchronous launch, synchronization, launch overhead, warm-up,
- *          median
+ *          median, default stream
  * Book:    6.3
  * Run:     ./bin/chapter06/event_timing --rounds 1000
  */

@@ -6,8 +6,9 @@
  *          cells go back to memory, for which it needs a halo. A single step is little work, so on a
  *          small plate launch overhead dominates, on a large plate memory bandwidth. In the last rung
  *          tiles stay in registers for the whole simulation and exchange only their halos.
- * Terms:   stencil, temporal blocking, halo, kernel fusion, graph, cooperative launch, grid barrier,
- *          persistent kernel, launch overhead
+ * Terms:   stencil, temporal blocking, halo, kernel fusion, graph, cooperative launch, grid
+ *          barrier, persistent kernel, launch overhead, cooperative groups, double buffering,
+ *          predication, PTX, L2 cache
  * Book:    7.3.3 (ladder)
  * Run:     ./bin/chapter07/heat_ladder --size 16384
  * Differs: the initial temperatures are random. The rate counts one read and one write of each cell per

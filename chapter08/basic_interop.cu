@@ -5,8 +5,8 @@
  * Teaches: CUDA and OpenGL can use the same buffer, so that a picture computed on the GPU is drawn
  *          without a copy through the host. The buffer is registered with CUDA once. Mapping it gives
  *          a device pointer for kernels, and unmapping it lets OpenGL draw from it.
- * Terms:   interoperability, pixel buffer, register a resource, map, unmap, device pointer,
- *          OpenGL context
+ * Terms:   interoperability, pixel buffer, register a resource, map, unmap, device pointer, OpenGL
+ *          context, buffer object
  * Book:    8.2
  * Run:     ./bin/chapter08/basic_interop --output basic.png
  * Differs: gl_context_open() opens the OpenGL context, with or without a window, so that

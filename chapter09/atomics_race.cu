@@ -5,7 +5,8 @@
  * Teaches: x++ is a read-modify-write: read x, add 1, write x. If two threads read x before either of
  *          them writes, both write the same value, and one update is lost. atomicAdd() performs the
  *          three steps as one atomic operation, so no update is lost.
- * Terms:   lost update, read-modify-write, race condition, data race, atomic operation, atomicAdd
+ * Terms:   lost update, read-modify-write, race condition, data race, atomic operation, atomicAdd,
+ *          __syncwarp
  * Book:    9.3
  * Run:     ./bin/chapter09/atomics_race
  * Differs: the book shows the orders of the steps in a table. Here two threads go through each order,

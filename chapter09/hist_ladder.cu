@@ -7,7 +7,7 @@
  *          each copy in a bank of its own. Then no data can cause a conflict, and random bytes take
  *          the same time as equal bytes.
  * Terms:   histogram, privatization, contention, bank conflict, atomic operation, vectorized load,
- *          shared memory, lane
+ *          shared memory, lane, CUB, throughput, cold
  * Book:    9.4.2 (ladder)
  * Run:     ./bin/chapter09/hist_ladder --size 1G
  * Differs: the bins in global memory have 64 bits. Clearing them is part of the time.

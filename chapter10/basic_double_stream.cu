@@ -6,7 +6,8 @@
  *          the other direction, runs in the other. Depth-first issue puts all steps of a chunk into one
  *          stream, then those of the next chunk into the other. On a device with one copy engine, the
  *          copy up for the second stream waits behind the copy down of the first, so nothing overlaps.
- * Terms:   stream, overlap, depth-first issue, copy engine, asynchronous copy, page-locked memory, pipeline
+ * Terms:   stream, overlap, depth-first issue, copy engine, asynchronous copy, page-locked memory,
+ *          pipeline, concurrency
  * Book:    10.5
  * Run:     ./bin/chapter10/basic_double_stream --output timeline.svg
  * Differs: the input is masked, so that the sum of three numbers does not overflow. The result is
