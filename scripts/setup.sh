@@ -102,7 +102,7 @@ fi
 # Whether another program serves the same purpose. On Ubuntu, Chromium is a snap, which apt does not install.
 unwanted() {
     case $1 in
-    chromium) command -v google-chrome || command -v chromium-browser || grep -qsx ID=ubuntu /etc/os-release ;;
+    chromium) command -v google-chrome || command -v chromium-browser || grep -qsx ID=ubuntu "${OS_RELEASE:-/etc/os-release}" ;;
     ffmpeg) command -v ffmpeg ;;
     *) return 1 ;;
     esac >/dev/null

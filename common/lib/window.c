@@ -76,7 +76,11 @@ static void place(int columns, int rows) {
 static void draw(void) {
     glClear(GL_COLOR_BUFFER_BIT);
     glRasterPos2f(-1, -1);
-    glPixelZoom((float)window.across / window.canvas->width, (float)window.upward / window.canvas->height);
+    // A picture that is larger than its window is scaled by a quarter of a pixel more: rounding must not
+    // leave the last column or row of the window without a pixel.
+    float across = window.across + ((size_t)window.across < window.canvas->width ? 0.25f : 0);
+    float upward = window.upward + ((size_t)window.upward < window.canvas->height ? 0.25f : 0);
+    glPixelZoom(across / window.canvas->width, upward / window.canvas->height);
     if (window.canvas->draw)
         window.canvas->draw(window.canvas->data);
     else
