@@ -166,7 +166,16 @@ def test_setup_installs_what_the_goals_need(tmp_path, goals, needs):
         + "%s:;@:\n" % " ".join(goals or ["all"])
     )
     (system.tools / "make").symlink_to(shutil.which("make"))
-    run(tree, "make", "setup", *goals, PATH=str(system.tools), OS_RELEASE=str(system.os_release))
+    run(
+        tree,
+        "make",
+        "setup",
+        *goals,
+        PATH=str(system.tools),
+        OS_RELEASE=str(system.os_release),
+        CC="cc",
+        CXX="g++"
+    )
     assert [c.split("--no-install-recommends ")[1].split() for c in system.calls()] == [want]
 
 
