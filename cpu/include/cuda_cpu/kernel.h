@@ -93,11 +93,21 @@ struct Block {
     unsigned count;        // threads in the block
 };
 
+// What the runtime can do with a call that it stores, in a stream's queue or in a graph.
+struct StoredCall {
+    // A copy on the heap. With `arguments`, the copy has the arguments at these addresses instead.
+    void *(*copy)(const void *call, void *const *arguments);
+    void (*discard)(void *copy);
+    // Returns the number of arguments, and sets addresses[i] to the address of each.
+    size_t (*arguments)(const void *call, const void **addresses);
+};
+
 struct Kernel {
     const char *name, *file;
     int line;
     void (*run)(const void *call, Block &block, unsigned first); // runs positions first to count - 1
     const void *call;
+    const StoredCall *stored; // the same object for all calls of one type
 };
 
 // With `cooperative`, all blocks run concurrently, so that they can wait for each other in the grid
@@ -149,6 +159,23 @@ template <class Callee, class... A> struct Call {
         std::tuple<A...> mine = arguments;
         std::apply(callee, mine);
     }
+
+    template <size_t... I>
+    static Call *copy_with(const Call &call, void *const *addresses, std::index_sequence<I...>) {
+        return new Call{call.callee, {*static_cast<const A *>(addresses[I])...}};
+    }
+    static void *copy(const void *p, void *const *addresses) {
+        const Call &call = *static_cast<const Call *>(p);
+        return addresses ? copy_with(call, addresses, std::index_sequence_for<A...>()) : new Call(call);
+    }
+    static void discard(void *copy) { delete static_cast<Call *>(copy); }
+    static size_t addresses(const void *p, const void **to) {
+        const auto store = [&](const auto &...a) { ((*to++ = &a), ...); };
+        if (to)
+            std::apply(store, static_cast<const Call *>(p)->arguments);
+        return sizeof...(A);
+    }
+    static constexpr StoredCall stored = {copy, discard, addresses};
 };
 
 template <class Callee> struct Launcher {
@@ -162,7 +189,7 @@ template <class Callee> struct Launcher {
                       "kernel arguments must be trivially copyable");
         using TheCall = Call<Callee, std::decay_t<A>...>;
         const TheCall call{callee, {std::forward<A>(a)...}};
-        launch_grid(config, {name, file, line, TheCall::run, &call});
+        launch_grid(config, {name, file, line, TheCall::run, &call, &TheCall::stored});
     }
 };
 
@@ -184,9 +211,10 @@ cudaError_t launch_by_address(void (*kernel)(P...), const LaunchConfig &config, 
     const auto callee = [kernel](auto &...a) { kernel(a...); };
     using TheCall = Call<decltype(callee), P...>;
     const TheCall call{callee, {*static_cast<P *>(arguments[I])...}};
-    return launch_grid(config,
-                       {function_name((const void *)kernel), site.file, site.line, TheCall::run, &call},
-                       cooperative);
+    return launch_grid(
+        config,
+        {function_name((const void *)kernel), site.file, site.line, TheCall::run, &call, &TheCall::stored},
+        cooperative);
 }
 
 // ---- shared memory ----
