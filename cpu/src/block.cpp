@@ -12,6 +12,7 @@
 #include <string>
 #include <unistd.h>
 
+__thread uint3 threadIdx; // of units that are linked with others (kernel.h)
 __thread uint3 blockIdx, blockDim, gridDim;
 
 namespace cuda_cpu {
@@ -48,14 +49,28 @@ const char *base_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-void only_one_translation_unit(const void *unit) {
-    static const void *first;
-    if (first && first != unit) {
-        fprintf(stderr, "cuda on the CPU: this program was linked from more than one .cu, which is "
-                        "not supported\n");
-        exit(EXIT_FAILURE);
-    }
-    first = unit;
+// Called before main by each .cu of the program.
+static const char *one_unit, *several_units;
+
+static void check_units() {
+    if (!one_unit || !several_units)
+        return;
+    fprintf(stderr,
+            "cuda on the CPU: %s is linked with %s, but was compiled as a program of one .cu: compile it with "
+            "cucc -c, or both in one command of cucc\n",
+            one_unit, several_units);
+    exit(EXIT_FAILURE);
+}
+
+void cuda_cpu_one_unit(const char *file) {
+    several_units = one_unit; // two of this kind are as wrong as a mixture
+    one_unit = file;
+    check_units();
+}
+
+void cuda_cpu_several_units(const char *file) {
+    several_units = file;
+    check_units();
 }
 
 Worker &in_kernel(const char *what) {

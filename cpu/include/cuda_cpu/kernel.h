@@ -33,11 +33,18 @@
 
 // The indices are thread-local variables of trivial type, so that reading one is a single load.
 //
-// threadIdx is static and nothing takes its address. The compiler therefore knows that no store
-// through a pointer and no external function changes it, and can keep it in a register. The engine
-// must not access it either: every call that lets other threads run saves and restores it (Resume,
-// below).
+// In a program that is one .cu, threadIdx is static and nothing takes its address. The compiler
+// therefore knows that no store through a pointer and no external function changes it, and can keep it
+// in a register. The engine must not access it either: every call that lets other threads run saves and
+// restores it (Resume, below).
+//
+// Units that are linked with others (CUDA_CPU_SEVERAL, from cucc) share one threadIdx, which the engine
+// defines. The linker keeps one copy of each inline function, so all of them must mean the same variable.
+#if defined(CUDA_CPU_SEVERAL) || defined(CUDA_CPU_ENGINE)
+extern __thread uint3 threadIdx;
+#else
 static __thread uint3 threadIdx __attribute__((unused));
+#endif
 // The indices that all threads of a block share are const for kernels, also so that the compiler
 // can keep them in registers. Only the engine sets them.
 #ifdef CUDA_CPU_ENGINE
@@ -58,12 +65,17 @@ constexpr int warpSize = 32;
 namespace cuda_cpu {
 
 #ifdef __CU2CPP__
-// Refuses a program of two translation units. Each would have its own threadIdx, and the linker
-// keeps one copy of each inline function, which would use the threadIdx of one unit for both.
-void only_one_translation_unit(const void *unit);
+// Refuses a program of several units of which one has a threadIdx of its own. cucc recognises objects of
+// the other form by the second name.
+void cuda_cpu_one_unit(const char *file);
+void cuda_cpu_several_units(const char *file);
 namespace {
 const struct Unit {
-    Unit() { only_one_translation_unit(this); }
+#ifdef CUDA_CPU_SEVERAL
+    Unit() { cuda_cpu_several_units(__BASE_FILE__); }
+#else
+    Unit() { cuda_cpu_one_unit(__BASE_FILE__); }
+#endif
 } unit;
 } // namespace
 #endif
