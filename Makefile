@@ -10,6 +10,7 @@
 #: make test                  build and run the test suite, on every core where pytest-xdist is there;
 #:                            PYTEST='-k julia' or PYTEST=tests/test_display.py runs a part of it
 #: make tests                 build the unit tests of common/ and, on the CPU back end, of cpu/
+#: make old FILE=/path/x.cu    build a CUDA program of 2010 with what CUDA has removed since, into bin/old/x (docs/old-listings.md)
 #: make doctor                say what this machine has and what it lacks
 #: make gallery               draw the pictures of docs/gallery again, on the CPU back end
 #: make docs                  refresh the tables in README.md and docs/ that are made from the sources, the gallery and the records
@@ -63,7 +64,7 @@ ifeq ($(STAGE),build)
 include scripts/build.mk
 else
 
-TARGETS := all tests setup run bench test gallery doctor docs format compile_commands.json clean help
+TARGETS := all tests old setup run bench test gallery doctor docs format compile_commands.json clean help
 GOALS := $(or $(MAKECMDGOALS),all)
 
 # configure.sh prints lines such as "CHOSEN := cpu". $(shell) turns the ends of lines into blanks, so sed marks them.
@@ -71,7 +72,7 @@ define newline
 
 
 endef
-CONFIGURE = TARGETS='$(TARGETS)' BIN='$(BIN)' BACKEND='$(BACKEND)' SMS='$(SMS)' CUDA_PATH='$(CUDA_PATH)' NVCC='$(NVCC)' \
+CONFIGURE = TARGETS='$(TARGETS)' FILE='$(FILE)' BIN='$(BIN)' BACKEND='$(BACKEND)' SMS='$(SMS)' CUDA_PATH='$(CUDA_PATH)' NVCC='$(NVCC)' \
     DEBUG='$(DEBUG)' SANITIZE='$(SANITIZE)' CHAPTER='$(CHAPTER)' TOPIC='$(TOPIC)' scripts/configure.sh $(GOALS:%='%') | sed 's/$$/@@/'
 $(eval $(subst @@,$(newline),$(shell $(CONFIGURE))))
 $(if $(ERROR),$(error $(ERROR)))
@@ -100,7 +101,7 @@ build: | $(filter setup clean,$(GOALS))
 	    [ -n "$$steps" ] && $(SECOND_STAGE) $(if $(filter -j%,$(MAKEFLAGS)),,-j$(CORES) -Otarget) STEPS=$$steps 9>&1 8>&-
 	@scripts/libs.sh report $(CHOSEN) $(CONFIG)
 
-ASKED := $(filter all tests tests/% cpu/bench/% compile_commands.json chapter% appendix_% $(BIN)/%,$(GOALS))
+ASKED := $(filter all tests old tests/% cpu/bench/% compile_commands.json chapter% appendix_% $(BIN)/%,$(GOALS))
 .PHONY: $(TARGETS) $(ASKED)
 $(if $(ASKED),$(ASKED),all): build ; @:
 
@@ -143,7 +144,7 @@ format:
 	@BIN='$(BIN)' BUILD='$(BUILD)' scripts/format.sh $(if $(CHECK),--check)
 
 clean:
-	@rm -rf '$(BUILD)' $(addprefix '$(BIN)'/,$(CHAPTERS) cpu tests .variant) bench/report.html compile_commands.json
+	@rm -rf '$(BUILD)' $(addprefix '$(BIN)'/,$(CHAPTERS) cpu old tests .variant) bench/report.html compile_commands.json
 	@rmdir '$(BIN)' 2>/dev/null || :
 
 help:

@@ -74,6 +74,27 @@ $(foreach c,$(CHAPTERS),$(eval $(call chapter,$(c))))
 $(PROGRAMS) $(TESTS) $(BENCHES): %: $(BIN)/% ; @:
 $(sort $(SKIPPED)): ; @echo 'make: $@ needs $(LACKS_$@)' >&2; exit 1
 
+# An old listing (make old): its own source, FILE, may be anywhere; scripts/old.sh compiles it. Warnings that nobody asked for in
+# 2010 are off, and g++ takes what compilers took then.
+LEGACY_OBJECTS := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard common/legacy/*.c)))
+LEGACY_LIBS := $(LEGACY_OBJECTS) $(LIBS) $(LD_LIBS)
+.PHONY: old
+old: export LIBS := $(LEGACY_LIBS)
+old: export B := $(B)
+old: export BIN := $(BIN)
+old: export BACKEND := $(BACKEND)
+ifeq ($(BACKEND),gpu)
+old: export COMPILE := $(NVCC) $(filter-out -Xcompiler=-Wall%,$(NVCC_FLAGS)) -Xcompiler=-pthread$(comma)-fpermissive$(comma)-Wno-deprecated-declarations
+old: export LINK := $(NVCC) $(LD_FLAGS) -Xlinker --export-dynamic
+else
+old: export PREPROCESS := $(CXX) $(filter-out $(WARNINGS),$(CU_FLAGS)) $(CU_PREPROCESS)
+old: export COMPILE := $(CXX) $(filter-out $(WARNINGS),$(CU_FLAGS)) -fpermissive
+old: export LINK := $(CXX) $(LD_FLAGS)
+endif
+old: $(LEGACY_OBJECTS) $(LIBS) $(if $(filter cpu,$(BACKEND)),$(B)/cu2cpp)
+	$(call say,OLD,$(FILE))
+	$(Q)scripts/old.sh
+
 # How each source is compiled, for editors
 .PHONY: compile_commands.json
 compile_commands.json:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Checks what make was asked for, chooses the back end, and prints what it found as variables for make.
 #   configure.sh GOAL…
-# What was set on the command line of make comes in variables of the same names: BACKEND, SMS, CUDA_PATH, NVCC, DEBUG,
+# What was set on the command line of make comes in variables of the same names: FILE, BACKEND, SMS, CUDA_PATH, NVCC, DEBUG,
 # SANITIZE, CHAPTER, TOPIC, BIN. TARGETS are the goals that are neither a chapter nor a program.
 #
 #   ERROR         what is wrong, in one line; then nothing else is printed
@@ -15,7 +15,7 @@
 set -eu
 cd "${0%/*}/.."
 
-: "${BACKEND:=auto}" "${SMS=}" "${CUDA_PATH=}" "${NVCC=}" "${DEBUG:=0}" "${SANITIZE=}" "${CHAPTER=}" "${TOPIC=}" "${BIN:=bin}" "${TARGETS=}"
+: "${FILE=}" "${BACKEND:=auto}" "${SMS=}" "${CUDA_PATH=}" "${NVCC=}" "${DEBUG:=0}" "${SANITIZE=}" "${CHAPTER=}" "${TOPIC=}" "${BIN:=bin}" "${TARGETS=}"
 
 # The characters that mean something in a makefile are escaped.
 set_variable() { # name, value
@@ -185,6 +185,13 @@ if [ -n "$CHAPTER" ]; then
     [ -n "$folder" ] || fail "CHAPTER=$CHAPTER: must be one of $(echo $chapters | sed 's/chapter//g')"
 fi
 
+if asked_for old; then
+    [ -n "$FILE" ] || fail 'make old needs the program: make old FILE=/path/to/listing.cu'
+    [ -f "$FILE" ] || fail "FILE=$FILE: there is no such file"
+elif [ -n "$FILE" ]; then
+    fail 'FILE is for make old'
+fi
+
 ladders=
 if asked_for bench; then
     # The programs with a Bench: in their header
@@ -205,7 +212,7 @@ fi
 to_build=
 for goal in ${goals:-all}; do
     case $goal in
-    all | tests | tests/* | cpu/bench/* | compile_commands.json | chapter* | appendix_* | "$BIN"/*) to_build="$to_build $goal" ;;
+    all | tests | old | tests/* | cpu/bench/* | compile_commands.json | chapter* | appendix_* | "$BIN"/*) to_build="$to_build $goal" ;;
     run) to_build="$to_build ${folder:-all}" ;;
     test) to_build="$to_build all tests" ;;
     gallery) to_build="$to_build all" ;;

@@ -341,6 +341,11 @@ bool find_allocation(const void *pointer, Allocation &found) {
     return a;
 }
 
+size_t bytes_from(const void *pointer) {
+    Allocation a;
+    return find_allocation(pointer, a) ? (size_t)(a.base + a.size - (const char *)pointer) : 0;
+}
+
 cudaError_t check_range(const char *call, const char *role, const void *pointer, size_t bytes, Side side) {
     if (!pointer)
         return fail(cudaErrorInvalidValue, "%s: the %s is NULL", call, role);

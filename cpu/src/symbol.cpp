@@ -11,7 +11,10 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <dlfcn.h>
+#include <link.h>
 #include <memory>
+#include <vector>
 
 // The linker defines these symbols at the ends of a section. They are weak, and null in a program
 // without such variables.
@@ -29,13 +32,18 @@ namespace cuda_cpu {
 
 namespace {
 
-const SymbolSection sections[] = {
-    {__start_cuda_device, __stop_cuda_device, true, false, true},
-    {__start_cuda_device_ro, __stop_cuda_device_ro, false, false, false},
-    {__start_cuda_constant, __stop_cuda_constant, true, true, true},
-    {__start_cuda_constant_ro, __stop_cuda_constant_ro, false, true, false},
-    {__start_cuda_managed, __stop_cuda_managed, false, false, true},
-};
+// The sections, and the memory that per_device_variable() has added. Variables with constructors may add
+// theirs before this file's are initialised.
+std::vector<SymbolSection> &all_sections() {
+    static auto &all = *new std::vector<SymbolSection>{
+        {__start_cuda_device, __stop_cuda_device, true, false, true},
+        {__start_cuda_device_ro, __stop_cuda_device_ro, false, false, false},
+        {__start_cuda_constant, __stop_cuda_constant, true, true, true},
+        {__start_cuda_constant_ro, __stop_cuda_constant_ro, false, true, false},
+        {__start_cuda_managed, __stop_cuda_managed, false, false, true},
+    };
+    return all;
+}
 
 size_t size_of(const SymbolSection &s) {
     return (size_t)(s.end - s.begin);
@@ -62,7 +70,7 @@ using Image = std::unique_ptr<char[]>; // a copy of all sections that differ per
 
 size_t image_size() {
     size_t bytes = 0;
-    for (const SymbolSection &s : sections)
+    for (const SymbolSection &s : all_sections())
         bytes += s.per_device ? size_of(s) : 0;
     return bytes;
 }
@@ -71,7 +79,7 @@ void save(Image &image) {
     if (!image)
         image.reset(new char[image_size()]);
     char *to = image.get();
-    for (const SymbolSection &s : sections)
+    for (const SymbolSection &s : all_sections())
         if (s.per_device) {
             copy_section(to, s.begin, size_of(s));
             to += size_of(s);
@@ -80,7 +88,7 @@ void save(Image &image) {
 
 void load(const Image &image) {
     const char *from = image.get();
-    for (const SymbolSection &s : sections)
+    for (const SymbolSection &s : all_sections())
         if (s.per_device) {
             copy_section(const_cast<char *>(s.begin), from, size_of(s));
             from += size_of(s);
@@ -158,17 +166,32 @@ void reset_symbols_of(int device) {
 }
 
 const SymbolSection *symbol_section(const void *address) {
-    for (const SymbolSection &s : sections)
+    for (const SymbolSection &s : all_sections())
         if ((const char *)address >= s.begin && (const char *)address < s.end)
             return &s;
     return nullptr;
+}
+
+void per_device_variable(void *variable, size_t bytes) {
+    all_sections().push_back({(const char *)variable, (const char *)variable + bytes, true, false, true});
+}
+
+void *find_variable(const char *name, size_t *bytes) {
+    Dl_info info;
+    const ElfW(Sym) *symbol = nullptr;
+    void *const address = dlsym(RTLD_DEFAULT, name);
+    if (!address || !symbol_section(address) || !dladdr1(address, &info, (void **)&symbol, RTLD_DL_SYMENT) ||
+        !symbol)
+        return nullptr;
+    *bytes = symbol->st_size;
+    return address;
 }
 
 // nvcc refuses such a program at link time; here its first call of the runtime does.
 void check_constant_limit() {
 #ifndef __SANITIZE_ADDRESS__ // its red zones make every variable longer
     size_t bytes = 0;
-    for (const SymbolSection &s : sections)
+    for (const SymbolSection &s : all_sections())
         bytes += s.constant ? size_of(s) : 0;
     if (bytes > 65536) {
         fprintf(stderr, "cuda on the CPU: the __constant__ variables take %zu bytes, a device has 65536\n",

@@ -473,6 +473,12 @@ void fetch(const Texture &t, int x, uint32_t registers[4], Site site) {
         registers[c] = floats ? float_bits(t, value_at(t, x, 0, c)) : integer_at(t, x, 0, c);
 }
 
+void unbound_reference(const char *call, const char *file, int line) {
+    in_kernel(call);
+    kernel_error("%s at %s: the texture reference is not bound on this device", call,
+                 place({file, line}).c_str());
+}
+
 bool surface_boundary(const Surface &s, Shape shape, int &x, int &y, size_t bytes,
                       cudaSurfaceBoundaryMode mode, Site site) {
     const char *const call = shape == Shape::one ? "surf1D" : "surf2D";

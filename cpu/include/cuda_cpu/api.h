@@ -561,6 +561,12 @@ cudaError_t copy_to_symbol(const char *call, const void *symbol, size_t size, co
 cudaError_t copy_from_symbol(const char *call, void *to, const void *symbol, size_t size, size_t bytes,
                              size_t offset, cudaMemcpyKind kind, cudaStream_t stream);
 cudaError_t symbol_size(size_t *bytes, const void *symbol, size_t size);
+// A __device__ or __constant__ variable by its name; null if there is none. A static one cannot be found.
+void *find_variable(const char *name, size_t *bytes);
+// Makes a variable of the host one of which each device has a value of its own. Called before main.
+void per_device_variable(void *variable, size_t bytes);
+// The bytes from a pointer into an allocation to its end; 0 if it is in none.
+size_t bytes_from(const void *pointer);
 
 template <class T> struct SizeOf { static constexpr size_t value = sizeof(T); };
 template <class T> struct SizeOf<T[]> { static constexpr size_t value = 0; };

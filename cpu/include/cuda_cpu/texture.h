@@ -52,6 +52,8 @@ struct Surface {
 // the fourth component the manual does not say; a GPU gives 0.)
 void sample(const Texture &texture, Shape shape, float x, float y, uint32_t registers[4], Site site);
 void fetch(const Texture &texture, int x, uint32_t registers[4], Site site);
+// Ends the program: a fetch through a texture reference (common/legacy) that is not bound on this device.
+[[noreturn]] void unbound_reference(const char *call, const char *file, int line);
 
 // Applies the boundary mode to an access that is out of range. Returns true with x and y clamped,
 // or false when a read gives 0 and a write does nothing, or ends the program.
