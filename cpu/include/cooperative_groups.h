@@ -4,6 +4,7 @@
  * grid of a cooperative launch. They call the barriers and warp operations of kernel.h.
  */
 #pragma once
+#define _COOPERATIVE_GROUPS_H_
 #include "cuda_runtime.h"
 
 namespace cooperative_groups {

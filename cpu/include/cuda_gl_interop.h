@@ -2,6 +2,7 @@
 // OpenGL interoperability: buffers and textures of OpenGL that kernels read and write. The
 // functions that do not depend on OpenGL, such as cudaGraphicsMapResources, are in api.h.
 #pragma once
+#define __CUDA_GL_INTEROP_H__
 #include <GL/gl.h>
 #include "cuda_cpu/types.h"
 #include "cuda_cpu/api.h"

@@ -2,6 +2,12 @@
 // The CPU back end's stand-in for the CUDA toolkit: everything that nvcc includes in a .cu by
 // itself.
 #pragma once
+#define __CUDA_RUNTIME_H__
+#define __HOST_DEFINES_H__
+#define __CHANNEL_DESCRIPTOR_H__
+#define __DEVICE_FUNCTIONS_H__
+#define __DEVICE_LAUNCH_PARAMETERS_H__
+#define __MATH_FUNCTIONS_H__
 #if defined(__CU2CPP__) && !defined(__CUDACC__)
 #define __CUDACC__ // set while a .cu is compiled, as nvcc does
 #endif

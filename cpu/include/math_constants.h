@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Mathematical constants in float (_F) and double, with the toolkit's names.
 #pragma once
+#define __MATH_CONSTANTS_H__
 #include "cuda_runtime.h"
 
 #define CUDART_INF_F            __int_as_float(0x7f800000)

@@ -8,6 +8,10 @@
  * lists the differences.
  */
 #pragma once
+#define __DRIVER_TYPES_H__
+#define __TEXTURE_TYPES_H__
+#define __SURFACE_TYPES_H__
+#define __CUDA_RUNTIME_API_H__
 
 #include <stddef.h>
 #include "errors.h"

@@ -7,6 +7,9 @@
  * layout on both back ends.
  */
 #pragma once
+// The toolkit's header guards, which some programs test (here, and in api.h and cuda_runtime.h)
+#define __VECTOR_TYPES_H__
+#define __VECTOR_FUNCTIONS_H__
 
 #define CUDA_CPU_VECTOR1(name, T)                                                                            \
     typedef struct name##1 {                                                                                 \
