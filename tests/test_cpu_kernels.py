@@ -56,6 +56,39 @@ def test_a_program_is_one_cu(tmp_path, variant, run):
         assert ("compiled as a program of one .cu" in result.err) == (status == 1)
 
 
+HOST_SOURCE = """
+#include <cuda_runtime.h>
+#include <math_constants.h>
+#include <device_launch_parameters.h>
+template <class T> T max(T a, T b) { return a > b ? a : b; }
+int min(int a, int b) { return a < b ? a : b; }
+float rsqrtf(float x) { return 1 / x; }
+float lerp(float a, float b, float t) { return a + t * (b - a); }
+float clamp(float x, float low, float high) { return x < low ? low : x > high ? high : x; }
+int __float_as_int(float);
+double normcdf(double);
+struct dot; struct sad; struct norm; struct saturate;
+float4 operator+(float4 a, float4 b) { return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w); }
+__host__ __device__ inline int both(int x) { return max(x, min(2, 3)); }
+__global__ void kernel(int *);
+int main() {
+    float4 *p;
+    dim3 grid(2);
+    cudaStream_t stream = 0;
+    return cudaMalloc(&p, 16) == cudaSuccess && both((int)grid.x) && stream == 0 ? 0 : cudaFree(p);
+}
+"""
+
+
+def test_a_host_source_sees_the_api_only(tmp_path):
+    """Device functions such as max and rsqrtf are for .cu files; a host source may have its own."""
+    (tmp_path / "host.cpp").write_text(HOST_SOURCE)
+    include = ["-I", helpers.ROOT / "cpu/include"]
+    for standard in "c++11", "c++17", "gnu++20":
+        command = ["g++", f"-std={standard}", "-Wall", "-Werror", *include, "-fsyntax-only", "host.cpp"]
+        subprocess.run(command, cwd=tmp_path, check=True)
+
+
 @pytest.fixture(scope="module")
 def bounds(once):
     """The path of tests/cpu/bounds, built with AddressSanitizer."""

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The CPU back end's stand-in for the CUDA toolkit: everything that nvcc includes in a .cu by
-// itself.
+// itself. A host source gets the types and the runtime's functions only, so that its own functions
+// can have the names of device functions (max, rsqrtf …).
 #pragma once
 #define __CUDA_RUNTIME_H__
 #define __HOST_DEFINES_H__
@@ -11,8 +12,11 @@
 #if defined(__CU2CPP__) && !defined(__CUDACC__)
 #define __CUDACC__ // set while a .cu is compiled, as nvcc does
 #endif
+#include "host_defines.h"
 #include "cuda_cpu/types.h"
 #include "cuda_cpu/api.h"
+#if defined(__CUDACC__) || defined(CUDA_CPU_ENGINE)
 #include "cuda_cpu/math.h"
 #include "cuda_cpu/kernel.h"
 #include "cuda_cpu/texture.h"
+#endif

@@ -1,4 +1,24 @@
 // SPDX-License-Identifier: MIT
-// A header of the toolkit. Its content is in cuda_runtime.h here.
+// The words that CUDA adds to C++, as far as they mean nothing to a C++ compiler. cu2cpp translates the
+// others, such as __shared__ and __device__. Host sources are not translated, but may include headers with
+// these words.
 #pragma once
-#include "cuda_runtime.h"
+
+#define __global__
+#define __host__
+#define __grid_constant__
+#define __launch_bounds__(...)
+#define __maxnreg__(n)
+#define __inline_hint__
+#define __nv_pure__          __attribute__((pure))
+#define __forceinline__      inline __attribute__((always_inline))
+#define __align__(n)         __attribute__((aligned(n)))
+#define __builtin_align__(n) __attribute__((aligned(n)))
+#ifdef __cplusplus
+#define __restrict__ __restrict
+#endif
+#ifndef __CU2CPP__
+#define __device__
+#define __constant__
+#define __managed__
+#endif

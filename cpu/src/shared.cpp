@@ -7,6 +7,7 @@
  * before the first write shows. Under AddressSanitizer the rest of the arena is poisoned.
  */
 #include "block.h"
+#include "internal.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -116,6 +117,16 @@ void *allocate_shared(unsigned slot, size_t size, size_t align, const char *name
     void *memory = hand_out(worker, size, std::max(align, (size_t)16), name);
     shared_table[slot] = {block_number, memory};
     return memory;
+}
+
+Space space_of(const void *address) {
+    const char *const arena = in_kernel("__isShared").arena;
+    if (arena && (uintptr_t)address - (uintptr_t)arena < arena_size)
+        return Space::shared;
+    if (const SymbolSection *section = symbol_section(address))
+        return section->constant ? Space::constant : Space::global;
+    Allocation found;
+    return find_allocation(address, found) ? Space::global : Space::local;
 }
 
 } // namespace cuda_cpu

@@ -224,3 +224,74 @@ TEST(waiting_for_a_later_thread) {
     EXPECT(out.get() == 7000);
     cudaFree(flags);
 }
+
+// Every way to read a flag by an atomic that changes nothing
+__global__ void polls(unsigned *flags, int *out) {
+    unsigned *const flag = &flags[blockIdx.x];
+    if (threadIdx.x == 0) {
+        switch (blockIdx.x) {
+        case 0:
+            while (atomicOr(flag, 0) == 0)
+                ;
+            break;
+        case 1:
+            while (atomicAnd(flag, ~0u) == 0)
+                ;
+            break;
+        case 2:
+            while (atomicXor(flag, 0) == 0)
+                ;
+            break;
+        case 3:
+            while (atomicMax(flag, 0) == 0)
+                ;
+            break;
+        case 4:
+            while (atomicMin(flag, ~0u) == 0)
+                ;
+            break;
+        default:
+            while (atomicCAS(flag, 7, 7) == 0)
+                ;
+        }
+    }
+    if (threadIdx.x == blockDim.x - 1)
+        atomicExch(flag, 1);
+    atomicAdd(out, 1);
+}
+
+TEST(every_way_to_poll_makes_progress) {
+    unsigned *flags;
+    cudaMalloc(&flags, 6 * sizeof *flags);
+    cudaMemset(flags, 0, 6 * sizeof *flags);
+    Cell<int> out(0);
+    polls<<<6, 70>>>(flags, out.data);
+    EXPECT(out.get() == 6 * 70);
+    cudaFree(flags);
+}
+
+__device__ int device_variable;
+__constant__ int constant_variable;
+
+__global__ void spaces(int *global, unsigned *out) {
+    __shared__ int shared[4];
+    extern __shared__ int dynamic[];
+    int local = (int)threadIdx.x;
+    const void *const all[] = {global, &device_variable, &shared[3], dynamic, &constant_variable, &local};
+    for (int i = 0; i < 6; i++)
+        out[i] =
+            __isGlobal(all[i]) | __isShared(all[i]) << 1 | __isConstant(all[i]) << 2 | __isLocal(all[i]) << 3;
+    shared[0] = 5;
+    int *const back = (int *)__cvta_shared_to_generic(__cvta_generic_to_shared(shared));
+    out[6] = (unsigned)*back;
+}
+
+TEST(addresses_have_a_space) {
+    unsigned *out, got[7];
+    cudaMalloc(&out, sizeof got);
+    spaces<<<1, 1, 64>>>((int *)out, out);
+    EXPECT(cudaMemcpy(got, out, sizeof got, cudaMemcpyDeviceToHost) == cudaSuccess);
+    const unsigned expected[] = {1, 1, 2, 2, 4, 8, 5};
+    EXPECT(memcmp(got, expected, sizeof got) == 0);
+    cudaFree(out);
+}

@@ -59,6 +59,13 @@ template <class T> static void compare(void (*kernel)(Pair<T> *, int *), const c
     OK(cudaFree(device_count));
 }
 
+__host__ __device__ static bool near(double a, double b) {
+    return fabs(a - b) <= 8 * 2.3e-16 * fabs(b);
+}
+__host__ __device__ static bool near(float a, float b) {
+    return fabsf(a - b) <= 4 * 1.2e-7f * fabsf(b);
+}
+
 ON_DEVICE(bits_are_counted, int, {__popc(0xf0f0u + zero), 8}, {__popc(zero), 0}, {__popcll(~0ull - zero), 64},
           {__clz(zero), 32}, {__clz(1 + zero), 31}, {__clz(-1 - zero), 0}, {__clzll(zero), 64},
           {__clzll(1ll + zero), 63}, {__ffs(zero), 0}, {__ffs(8 + zero), 4}, {__ffs(INT_MIN + zero), 32},
@@ -159,7 +166,30 @@ ON_DEVICE(special_functions, double, {rsqrt(4.0 + none), 0.5}, {rsqrtf(16 + none
           {norm3d(2.0 + none, 3.0, 6.0), 7.0}, {rhypot(3.0 + none, 4.0), 0.2}, {__saturatef(-1 + none), 0.0},
           {__saturatef(2 + none), 1.0}, {__saturatef(0.25f + none), 0.25},
           {__saturatef(CUDART_NAN_F + none), 0.0}, {__fdividef(6 + none, 3.0f), 2.0},
-          {fdividef(7 + none, 2.0f), 3.5}, {exp10(2.0 + none), 100.0})
+          {fdividef(7 + none, 2.0f), 3.5}, {exp10(2.0 + none), 100.0}, {norm4d(1.0 + none, 3, 3, 9), 10},
+          {norm4df(1 + none, 3, 3, 9), 10}, {rnorm4d(2.0 + none, 4, 4, 8), 0.1},
+          {norm3d(CUDART_NAN, CUDART_INF + none, 0), CUDART_INF}, {erfcx(none), 1}, {erfinv(none), 0},
+          {erfinv(1 + none), CUDART_INF}, {erfinv(-2.0 + none), CUDART_NAN}, {erfcinv(1.0 + none), 0},
+          {erfcinv(none), CUDART_INF}, {normcdfinv(0.5 + none), 0}, {normcdfinv(none), -CUDART_INF},
+          {cyl_bessel_i0(none), 1}, {cyl_bessel_i1(none), 0}, {cyl_bessel_i0(CUDART_INF + none), CUDART_INF},
+          {cyl_bessel_i1f(-CUDART_INF_F - none), -CUDART_INF})
+
+// Relative to values computed with 30 digits; the bound is CUDA's, 8 units in the last place.
+ON_DEVICE(special_functions_are_accurate, bool, {near(erfinv(0.5 + none), 0.47693627620446987338), true},
+          {near(erfinv(1e-10 + none), 8.8622692545275801366e-11), true},
+          {near(erfcinv(1e-300 + none), 26.209469960516124), true},
+          {near(erfcinv(1.5 + none), -0.47693627620446987338), true},
+          {near(normcdfinv(0.975 + none), 1.9599639845400542355), true},
+          {near(normcdf(-10.0 + none), 7.6198530241605260660e-24), true},
+          {near(erfcx(10.0 + none), 0.056140992743822585), true},
+          {near(erfcx(-2.0 + none), 108.94090438997797), true},
+          {near(cyl_bessel_i0(1.0 + none), 1.2660658777520083356), true},
+          {near(cyl_bessel_i1(1.0 + none), 0.56515910399248502721), true},
+          {near(cyl_bessel_i0(100.0 + none), 1.0737517071310738235e42), true},
+          {near(rhypot(5.0 + none, 12.0), 1 / 13.0), true},
+          {near(norm3d(3e200 + none, 4e200, 0), 5e200), true},
+          {near(norm3d(3e-200 + none, 4e-200, 0), 5e-200), true},
+          {near(rnorm3df(2.0f + none, 3, 6), 1 / 7.0f), true})
 
 // Within the error bounds that CUDA documents; here they are the standard functions.
 __global__ void fast_kernel(float *worst) {
@@ -286,6 +316,35 @@ TEST(a_trap_ends_the_program) {
     EXPECT(r.status == 1 && strcmp(r.err, expected) == 0);
 }
 #endif
+
+// Programs define these themselves, and a kernel calls them beside CUDA's functions.
+inline __host__ __device__ float3 operator+(float3 a, float3 b) {
+    return make_float3(a.x + b.x, a.y + b.y, a.z + b.z);
+}
+inline __host__ __device__ void operator+=(float4 &a, float b) {
+    a.x += b, a.y += b, a.z += b, a.w += b;
+}
+inline __host__ __device__ float dot(float3 a, float3 b) {
+    return a.x * b.x + a.y * b.y + a.z * b.z;
+}
+inline __host__ __device__ float lerp(float a, float b, float t) {
+    return a + t * (b - a);
+}
+inline __host__ __device__ float clamp(float x, float low, float high) {
+    return fmaxf(low, fminf(x, high));
+}
+inline __host__ __device__ float3 fminf(float3 a, float3 b) {
+    return make_float3(fminf(a.x, b.x), fminf(a.y, b.y), fminf(a.z, b.z));
+}
+inline __host__ __device__ float3 clamp(float3 v, float low, float high) {
+    return make_float3(clamp(v.x, low, high), clamp(v.y, low, high), clamp(v.z, low, high));
+}
+
+ON_DEVICE(a_programs_own_functions, float,
+          {dot(make_float3(1, 2, 3), make_float3(none, 1, 1) + make_float3(1, 1, 1)), 11},
+          {lerp(1, 3, 0.5f + none), 2}, {clamp(5 + none, 0, 1), 1},
+          {clamp(make_float3(2, none, -9), -1, 1).z, -1},
+          {fminf(make_float3(2, none, -9), make_float3(1, 1, 1)).x, 1})
 
 // Sizes and alignments are CUDA's: nvcc compiles the same table.
 template <class T, size_t size, size_t align> static void layout() {

@@ -236,3 +236,30 @@ TEST(aggregated_atomics) { // the main use of __activemask
     for (unsigned i = 0; i < 300; ++i)
         EXPECT(places.out[i] == (i < 200 ? 1u : 0u));
 }
+
+// All types of which CUDA shuffles values, with bits in every byte
+template <class T> __device__ bool shuffles(T scale) {
+    const int lane = (int)threadIdx.x;
+    const T mine = (T)(lane + 1) * scale;
+    return __shfl_sync(~0u, mine, 7) == (T)8 * scale &&
+           __shfl_xor_sync(~0u, mine, 1) == (T)((lane ^ 1) + 1) * scale &&
+           __shfl_up_sync(~0u, mine, 1) == (T)(lane ? lane : 1) * scale &&
+           __shfl_down_sync(~0u, mine, 2) == (T)(lane < 30 ? lane + 3 : lane + 1) * scale;
+}
+
+__global__ void shuffles_of_all_types(int *out) {
+    const bool good = shuffles<int>(-0x01010101) && shuffles<unsigned>(0x01010101u) &&
+                      shuffles<long>(-0x0101010101010101) && shuffles<unsigned long>(0x0101010101010101) &&
+                      shuffles<long long>(-0x0101010101010101) &&
+                      shuffles<unsigned long long>(0x0101010101010101) && shuffles<float>(-1.5f) &&
+                      shuffles<double>(1e-300);
+    out[threadIdx.x] = good;
+}
+
+TEST(numbers_of_all_types_are_shuffled) {
+    Lanes<int> good(32, 0, 1);
+    shuffles_of_all_types<<<1, 32>>>(good.dev_out);
+    good.fetch();
+    for (int i = 0; i < 32; ++i)
+        EXPECT(good.out[i] == 1);
+}

@@ -13,23 +13,11 @@
 #include <cstdint>
 #include <cstring>
 #include <ctime>
+#include <limits>
 #include <tuple>
 #include <type_traits>
 #include <typeinfo>
 #include <utility>
-
-#define __global__
-#define __host__
-#define __forceinline__ inline __attribute__((always_inline))
-#define __align__(n)    __attribute__((aligned(n)))
-#define __launch_bounds__(...)
-#define __grid_constant__
-#define __restrict__ __restrict
-#ifndef __CU2CPP__ // for host sources, which are not translated, but may include headers with these words
-#define __device__
-#define __constant__
-#define __managed__
-#endif
 
 // The indices are thread-local variables of trivial type, so that reading one is a single load.
 //
@@ -72,9 +60,13 @@ void cuda_cpu_several_units(const char *file);
 namespace {
 const struct Unit {
 #ifdef CUDA_CPU_SEVERAL
-    Unit() { cuda_cpu_several_units(__BASE_FILE__); }
+    Unit() {
+        cuda_cpu_several_units(__BASE_FILE__);
+    }
 #else
-    Unit() { cuda_cpu_one_unit(__BASE_FILE__); }
+    Unit() {
+        cuda_cpu_one_unit(__BASE_FILE__);
+    }
 #endif
 } unit;
 } // namespace
@@ -351,7 +343,7 @@ inline void atomic_without_effect(const volatile void *address) {
 }
 
 template <class T> inline uint64_t to_bits(T value) {
-    static_assert(sizeof(T) <= 8 && std::is_arithmetic_v<T>, "shuffles move 4 or 8 byte numbers");
+    static_assert(sizeof(T) <= 8 && std::is_trivially_copyable_v<T>, "a number of 8 bytes at most");
     uint64_t bits = 0;
     std::memcpy(&bits, &value, sizeof value);
     return bits;
@@ -363,9 +355,30 @@ template <class T> inline T from_bits(uint64_t bits) {
     return value;
 }
 
+// Shuffles any value whose bytes can be copied, in pieces of 8 bytes.
 template <class T> inline T shuffle(WarpOp op, unsigned mask, T value, int operand, int width, Site site) {
-    return from_bits<T>(warp_operation(op, mask, to_bits(value), operand, width, site));
+    static_assert(std::is_trivially_copyable_v<T>, "shuffles copy bytes");
+    if constexpr (sizeof(T) <= 8) {
+        return from_bits<T>(warp_operation(op, mask, to_bits(value), operand, width, site));
+    } else {
+        for (size_t i = 0; i < sizeof(T); i += 8) {
+            const size_t length = sizeof(T) - i < 8 ? sizeof(T) - i : 8;
+            uint64_t piece = 0;
+            std::memcpy(&piece, (char *)&value + i, length);
+            piece = warp_operation(op, mask, piece, operand, width, site);
+            std::memcpy((char *)&value + i, &piece, length);
+        }
+        return value;
+    }
 }
+
+// The types of which __shfl_sync and __match_any_sync take values; cuda_fp16.h adds its own.
+template <class T> constexpr bool shuffled = std::is_arithmetic_v<T> && sizeof(T) <= 8;
+
+enum class Space { global, shared, constant, local };
+// Where memory lies. Memory that is neither shared, nor a __constant__ variable, nor memory or a variable of
+// a device counts as local.
+Space space_of(const void *address);
 
 } // namespace cuda_cpu
 
@@ -404,18 +417,22 @@ inline int __all_sync(unsigned mask, int predicate, CUDA_CPU_SITE) {
 }
 
 template <class T> inline T __shfl_sync(unsigned mask, T value, int lane, int width = 32, CUDA_CPU_SITE) {
+    static_assert(cuda_cpu::shuffled<T>, "__shfl_sync takes numbers");
     return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_index, mask, value, lane, width, CUDA_CPU_HERE);
 }
 template <class T>
 inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, CUDA_CPU_SITE) {
+    static_assert(cuda_cpu::shuffled<T>, "__shfl_up_sync takes numbers");
     return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_up, mask, value, (int)delta, width, CUDA_CPU_HERE);
 }
 template <class T>
 inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, CUDA_CPU_SITE) {
+    static_assert(cuda_cpu::shuffled<T>, "__shfl_down_sync takes numbers");
     return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_down, mask, value, (int)delta, width, CUDA_CPU_HERE);
 }
 template <class T>
 inline T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32, CUDA_CPU_SITE) {
+    static_assert(cuda_cpu::shuffled<T>, "__shfl_xor_sync takes numbers");
     return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_xor, mask, value, lanes, width, CUDA_CPU_HERE);
 }
 
@@ -510,6 +527,34 @@ inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *grid, int *block, T *
         grid, block, kernel, [=](int) { return dynamic_bytes; }, limit);
 }
 
+// ---- address spaces ----
+
+inline unsigned __isGlobal(const void *p) {
+    return cuda_cpu::space_of(p) == cuda_cpu::Space::global;
+}
+inline unsigned __isShared(const void *p) {
+    return cuda_cpu::space_of(p) == cuda_cpu::Space::shared;
+}
+inline unsigned __isConstant(const void *p) {
+    return cuda_cpu::space_of(p) == cuda_cpu::Space::constant;
+}
+inline unsigned __isLocal(const void *p) {
+    return cuda_cpu::space_of(p) == cuda_cpu::Space::local;
+}
+// All spaces are parts of one address space here, so addresses stay as they are.
+#define CUDA_CPU_CONVERT_ADDRESS(space)                                                                      \
+    inline size_t __cvta_generic_to_##space(const void *p) {                                                 \
+        return (size_t)p;                                                                                    \
+    }                                                                                                        \
+    inline void *__cvta_##space##_to_generic(size_t address) {                                               \
+        return (void *)address;                                                                              \
+    }
+CUDA_CPU_CONVERT_ADDRESS(global)
+CUDA_CPU_CONVERT_ADDRESS(shared)
+CUDA_CPU_CONVERT_ADDRESS(constant)
+CUDA_CPU_CONVERT_ADDRESS(local)
+#undef CUDA_CPU_CONVERT_ADDRESS
+
 // ---- fences ----
 
 inline void __threadfence() {
@@ -565,6 +610,12 @@ template <class T> inline T atomic_compare_and_swap(T *p, T compare, T value) {
     return old;
 }
 
+// A call whose operand leaves every value as it is, such as atomicOr(p, 0), is a way to poll.
+template <class T> inline void poll_if(bool no_change, T *p) {
+    if (__builtin_expect(no_change, 0))
+        atomic_without_effect(p);
+}
+
 // Replaces *p by change(*p) in a compare-and-swap loop, so change may be called several times.
 template <class T, class F> inline T atomic_update(T *p, F change) {
     T old = __atomic_load_n(p, __ATOMIC_SEQ_CST);
@@ -614,18 +665,27 @@ CUDA_CPU_ATOMIC_CAS(unsigned long long)
 CUDA_CPU_ATOMIC_CAS(unsigned short)
 
 #define CUDA_CPU_ATOMIC_INTEGERS(T)                                                                          \
-    CUDA_CPU_ATOMIC(T, Min, cuda_cpu::atomic_update(p, [=](T old) { return old < value ? old : value; }))    \
-    CUDA_CPU_ATOMIC(T, Max, cuda_cpu::atomic_update(p, [=](T old) { return old > value ? old : value; }))    \
-    CUDA_CPU_ATOMIC(T, And, __atomic_fetch_and(p, value, __ATOMIC_SEQ_CST))                                  \
-    CUDA_CPU_ATOMIC(T, Or, __atomic_fetch_or(p, value, __ATOMIC_SEQ_CST))                                    \
-    CUDA_CPU_ATOMIC(T, Xor, __atomic_fetch_xor(p, value, __ATOMIC_SEQ_CST))
+    CUDA_CPU_ATOMIC(T, Min,                                                                                  \
+                    (cuda_cpu::poll_if(value == std::numeric_limits<T>::max(), p),                           \
+                     cuda_cpu::atomic_update(p, [=](T old) { return old < value ? old : value; })))          \
+    CUDA_CPU_ATOMIC(T, Max,                                                                                  \
+                    (cuda_cpu::poll_if(value == std::numeric_limits<T>::min(), p),                           \
+                     cuda_cpu::atomic_update(p, [=](T old) { return old > value ? old : value; })))          \
+    CUDA_CPU_ATOMIC(                                                                                         \
+        T, And, (cuda_cpu::poll_if(value == (T) ~(T)0, p), __atomic_fetch_and(p, value, __ATOMIC_SEQ_CST)))  \
+    CUDA_CPU_ATOMIC(T, Or,                                                                                   \
+                    (cuda_cpu::poll_if(value == 0, p), __atomic_fetch_or(p, value, __ATOMIC_SEQ_CST)))       \
+    CUDA_CPU_ATOMIC(T, Xor,                                                                                  \
+                    (cuda_cpu::poll_if(value == 0, p), __atomic_fetch_xor(p, value, __ATOMIC_SEQ_CST)))
 CUDA_CPU_ATOMIC_INTEGERS(int)
 CUDA_CPU_ATOMIC_INTEGERS(unsigned)
+CUDA_CPU_ATOMIC_INTEGERS(long long)
 CUDA_CPU_ATOMIC_INTEGERS(unsigned long long)
-CUDA_CPU_ATOMIC(long long, Min,
-                cuda_cpu::atomic_update(p, [=](long long old) { return old < value ? old : value; }))
-CUDA_CPU_ATOMIC(long long, Max,
-                cuda_cpu::atomic_update(p, [=](long long old) { return old > value ? old : value; }))
+// Each component is added atomically, as on a GPU, but not all of them together.
+CUDA_CPU_ATOMIC(float2, Add, (float2{atomicAdd(&p->x, value.x), atomicAdd(&p->y, value.y)}))
+CUDA_CPU_ATOMIC(float4, Add,
+                (float4{atomicAdd(&p->x, value.x), atomicAdd(&p->y, value.y), atomicAdd(&p->z, value.z),
+                        atomicAdd(&p->w, value.w)}))
 CUDA_CPU_ATOMIC(unsigned, Inc,
                 cuda_cpu::atomic_update(p, [=](unsigned old) { return old >= value ? 0u : old + 1; }))
 CUDA_CPU_ATOMIC(unsigned, Dec, cuda_cpu::atomic_update(p, [=](unsigned old) {

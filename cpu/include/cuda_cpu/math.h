@@ -139,31 +139,16 @@ inline void sincos(float x, float *sine, float *cosine) {
     *cosine = cosf(x);
 }
 
-inline double normcdf(double x) {
-    return 0.5 * erfc(x * -0.70710678118654752440);
-}
-inline float normcdff(float x) {
-    return (float)normcdf((double)x);
-}
 inline double rhypot(double x, double y) {
     return 1.0 / hypot(x, y);
 }
 inline float rhypotf(float x, float y) {
     return 1.0f / hypotf(x, y);
 }
-inline double norm3d(double x, double y, double z) {
-    return hypot(hypot(x, y), z);
-}
-inline float norm3df(float x, float y, float z) {
-    return (float)sqrt((double)x * x + (double)y * y + (double)z * z);
-}
-inline double rnorm3d(double x, double y, double z) {
-    return 1.0 / norm3d(x, y, z);
-}
-inline float rnorm3df(float x, float y, float z) {
-    return 1.0f / norm3df(x, y, z);
-}
 inline float fdividef(float x, float y) {
+    return x / y;
+}
+inline double fdivide(double x, double y) {
     return x / y;
 }
 
@@ -232,6 +217,9 @@ inline float __saturatef(float x) {
     }                                                                                                        \
     inline float __fmaf_##suffix(float x, float y, float z) {                                                \
         return cuda_cpu::rounded<mode>([](float a, float b, float c) { return fmaf(a, b, c); }, x, y, z);    \
+    }                                                                                                        \
+    inline float __fmaf_ieee_##suffix(float x, float y, float z) {                                           \
+        return __fmaf_##suffix(x, y, z);                                                                     \
     }                                                                                                        \
     inline double __dadd_##suffix(double x, double y) {                                                      \
         return cuda_cpu::rounded<mode>([](double a, double b) { return a + b; }, x, y);                      \
@@ -503,6 +491,19 @@ CUDA_CPU_STORE(__stwt)
 #undef CUDA_CPU_LOAD
 #undef CUDA_CPU_STORE
 
+// ---- hints to the compiler ----
+
+inline __attribute__((always_inline)) void __assume(bool holds) {
+    if (!holds)
+        __builtin_unreachable();
+}
+#ifndef __clang__ // which has it built in
+inline __attribute__((always_inline)) void __builtin_assume(bool holds) {
+    __assume(holds);
+}
+#endif
+inline void __prof_trigger(int) {}
+
 // ---- clocks and __trap ----
 
 // A clock at the rate of cudaDevAttrClockRate: the processor's time stamp counter where there is
@@ -519,4 +520,7 @@ inline long long clock64() {
 [[noreturn]] inline void __trap(const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
     cuda_cpu::trap(file, line);
 }
-#endif
+
+#include "special.h"
+#include "simd.h"
+#endif // __cplusplus
