@@ -27,7 +27,7 @@
 #include <utility>
 #include <cuda_runtime.h>
 
-#ifdef __NVCC__
+#ifndef __CU2CPP__
 #include <dlfcn.h>
 #include <cuda.h>
 // `texture` below puts __constant__ before parameters too, where it has no meaning (1835), and host code
@@ -120,7 +120,7 @@ inline cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t bytes, int d
 
 namespace legacy {
 
-#ifdef __NVCC__
+#ifndef __CU2CPP__
 static __global__ void anchor() {} // a kernel of the module whose variables are looked up
 
 template <class F> inline F driver_function(const char *name) {

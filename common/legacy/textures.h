@@ -419,7 +419,7 @@ inline __device__ cudaTextureObject_t handle(const textureReference &reference, 
 LEGACY_FETCH(tex1Dfetch, 1, (int x), (x))
 LEGACY_FETCH(tex1D, 1, (float x), (x))
 LEGACY_FETCH(tex2D, 2, (float x, float y), (x, y))
-#ifdef __NVCC__
+#ifndef __CU2CPP__
 LEGACY_FETCH(tex3D, 3, (float x, float y, float z), (x, y, z))
 LEGACY_FETCH(tex1DLayered, cudaTextureType1DLayered, (float x, int layer), (x, layer))
 LEGACY_FETCH(tex2DLayered, cudaTextureType2DLayered, (float x, float y, int layer), (x, y, layer))
@@ -432,7 +432,7 @@ LEGACY_FETCH(texCubemap, cudaTextureTypeCubemap, (float x, float y, float z), (x
 #undef LEGACY_HERE
 
 // The macro must be a name without ::, because headers of OpenGL have parameters that are called texture.
-#ifdef __NVCC__
+#ifndef __CU2CPP__
 template <class T, int dimensions = cudaTextureType1D, cudaTextureReadMode mode = cudaReadModeElementType>
 using legacy_texture = legacy::TextureReference<T, dimensions, mode>;
 #define texture __constant__ legacy_texture
