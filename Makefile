@@ -14,6 +14,7 @@
 #: make doctor                say what this machine has and what it lacks
 #: make gallery               draw the pictures of docs/gallery again, on the CPU back end
 #: make docs                  refresh the tables in README.md and docs/ that are made from the sources, the gallery and the records
+#: make install               install cucc, which compiles any CUDA program for the CPU: PREFIX=/usr/local, DESTDIR=; uninstall removes it
 #: make format                format the sources; CHECK=1 only says what is not formatted
 #: make compile_commands.json tell editors how each file is compiled (clangd and others)
 #: make clean                 remove what was built
@@ -64,7 +65,7 @@ ifeq ($(STAGE),build)
 include scripts/build.mk
 else
 
-TARGETS := all tests old setup run bench test gallery doctor docs format compile_commands.json clean help
+TARGETS := all tests old setup run bench test gallery doctor docs install uninstall format compile_commands.json clean help
 GOALS := $(or $(MAKECMDGOALS),all)
 
 # configure.sh prints lines such as "CHOSEN := cpu". $(shell) turns the ends of lines into blanks, so sed marks them.
@@ -139,6 +140,9 @@ doctor: | $(filter setup,$(GOALS))
 
 docs:
 	@scripts/docs.sh
+
+install uninstall:
+	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' scripts/install.sh $@
 
 format:
 	@BIN='$(BIN)' BUILD='$(BUILD)' scripts/format.sh $(if $(CHECK),--check)
