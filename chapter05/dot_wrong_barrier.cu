@@ -10,9 +10,10 @@
  * Book:    5.3.1 (optimized incorrectly)
  * Run:     ./bin/chapter05/dot_wrong_barrier
  * Differs: the kernel runs in a child process, which is ended after --time-limit seconds. The exit
- *          status is 1 whatever the sum is, since no result of this kernel is reliable. The CPU back
- *          end names the barrier and where the other threads are. A GPU need not detect it: an H200
- *          with CUDA 13.0 computes the right sum, and compute-sanitizer's four tools report nothing.
+ *          status is 1 whatever the sum is, since no result of this kernel is reliable. Today's
+ *          devices do not wait for threads that have returned: an H200 with CUDA 13.0 computes the
+ *          right sum, and compute-sanitizer's four tools report nothing. So does the CPU back end; with
+ *          CUDA_CPU_STRICT=1 it names the barrier and where the other threads are.
  * Expect:  1
  */
 #include <poll.h>

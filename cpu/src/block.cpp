@@ -3,11 +3,13 @@
 // threads reach. See block.h.
 #include "block.h"
 
+#include <array>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <numeric>
 #include <sched.h>
 #include <string>
 #include <unistd.h>
@@ -19,6 +21,8 @@ namespace cuda_cpu {
 
 __thread Worker *self;
 __thread Spin spin;
+Block no_block{};
+__thread Block *current_block = &no_block;
 
 namespace {
 
@@ -30,8 +34,16 @@ std::string place(Site site) {
     return std::string(base_name(site.file)) + ":" + std::to_string(site.line);
 }
 
-void fiber_entry() {
-    self->run_fibers();
+// The value of Worker::running while the common loop runs.
+constexpr unsigned in_loop = ~0u;
+
+const uint16_t *ascending() {
+    static const std::array<uint16_t, max_threads> numbers = [] {
+        std::array<uint16_t, max_threads> all;
+        std::iota(all.begin(), all.end(), (uint16_t)0);
+        return all;
+    }();
+    return numbers.data();
 }
 
 } // namespace
@@ -98,11 +110,13 @@ void kernel_error(const char *format, ...) {
 
 Worker::Worker() : Block{} {
     self = this;
+    running = in_loop;
+    values = lane_values;
     adopt_stack(native);
 }
 
 Worker::~Worker() {
-    for (Fiber *fiber : spare)
+    for (Fiber *fiber : fibers)
         delete_fiber(fiber);
     free(arena);
     self = nullptr;
@@ -117,46 +131,40 @@ void Worker::run_block() {
     if (!waited)
         return;
     loop_returned();
-    while (ended < count) {
-        Fiber &fiber = next();
-        if (&fiber == &native)
-            continue; // every thread has ended
-        current = &fiber;
-        switch_fiber(native, fiber);
-    }
+    Context &to = next();
+    if (&to != &home)
+        switch_context(&home, &to);
     waited = false;
+    running = in_loop;
 }
 
 // The entry function of every fiber: runs the rest of the common loop, then switches away. When the
 // fiber is taken from the spare list again, it does the same for another part of a loop.
 void Worker::run_fibers() {
+    Fiber &mine = *loop;
     for (;;) {
         kernel->run(kernel->call, *this, accounted);
         loop_returned();
-        Fiber &mine = *current;
         spare.push_back(&mine);
-        Fiber &fiber = next();
-        if (&fiber == &mine)
-            continue;
-        current = &fiber;
-        switch_fiber(mine, fiber);
+        Context &to = next();
+        if (&to != &mine.rest)
+            switch_context(&mine.rest, &to);
     }
 }
 
 // Called after kernel->run returned, for one of two reasons: the common loop has run to its end, or
-// a thread that had kept this stack has ended. In the second case `loop` names another stack, or
-// none.
+// a thread that had kept this stack has ended.
 void Worker::loop_returned() {
-    if (loop == current) {
+    if (running == in_loop) {
         account(count);
         loop = nullptr;
     } else {
-        end_thread(current->thread);
+        end_thread(running);
     }
 }
 
 void Worker::end_thread(unsigned t) {
-    threads[t].state = State::ended;
+    last_site[t] = site_of(t);
     ++ended;
     Warp &warp = warps[t / warpSize];
     warp.ended |= 1u << t % warpSize;
@@ -165,124 +173,133 @@ void Worker::end_thread(unsigned t) {
 }
 
 // Marks as ended the threads before `position` that the common loop has run. Only a thread that has
-// to wait leaves the loop, and Worker::wait itself moves `accounted` past it, so all others have
-// ended.
+// to wait leaves the loop, and enter() itself moves `accounted` past it, so all others have ended.
 void Worker::account(unsigned position) {
     for (; accounted < position; ++accounted)
         end_thread(order ? order[accounted] : accounted);
 }
 
+void Worker::begin() {
+    waited = true;
+    accounted = ended = asking = streak = 0;
+    head = tail = at_barrier = yielded_first = yielded_end = 0;
+    start_another = false;
+    memset(warps, 0, sizeof warps);
+    ++barriers;
+    passed_barrier = {nullptr, 0};
+}
+
+// A thread of the common loop keeps the loop's stack from here on, and the loop will continue on
+// another one.
 unsigned Worker::enter(uint3 index) {
-    const unsigned t = index.x + blockDim.x * (index.y + blockDim.y * index.z);
-    if (!waited) {
-        waited = true;
-        current = &native;
-        accounted = ended = at_barrier = asking = 0;
-        memset(warps, 0, sizeof warps);
-        for (unsigned i = 0; i < count; ++i) {
-            threads[i].fiber = nullptr;
-            threads[i].state = State::fresh;
-            threads[i].site = {nullptr, 0};
-        }
-        ready.clear();
-        yielded.clear();
-    }
-    if (loop == current)
+    if (!waited)
+        begin();
+    if (running == in_loop) {
+        const unsigned t = index.x + blockDim.x * (index.y + blockDim.y * index.z);
         account(order ? position : t);
-    return t;
+        ++accounted;
+        loop = nullptr;
+        running = t;
+    }
+    return running;
 }
 
-void Worker::make_ready(unsigned t) {
-    threads[t].state = State::ready;
-    ready.push(t);
+Switch Worker::wait(unsigned t) {
+    return {&contexts[t], &next()};
 }
 
-// Chooses the stack to run next. Ready threads come first: a warp or block that has just completed
-// its barrier continues while its stacks are in the cache. Threads that have not started come
-// second. Threads that poll with atomics come last.
-Fiber &Worker::next() {
-    if (!ready.empty())
-        return *threads[ready.pop()].fiber;
-    if (!loop && accounted < count) {
-        if (spare.empty())
-            spare.push_back(new_fiber(fiber_entry));
-        loop = spare.back();
-        spare.pop_back();
-        return *loop;
+// Chooses what runs next. Ready threads come first: a warp or block that has just completed its
+// barrier continues while its stacks are in the cache. Threads that have not started come second.
+// Threads that poll come last.
+Context &Worker::next() {
+    for (;;) {
+        if (head != tail && !(start_another && accounted < count))
+            return *pop();
+        if (accounted < count) {
+            start_another = false;
+            if (spare.empty()) {
+                fibers.push_back(new_fiber([] { self->run_fibers(); }));
+                spare.push_back(fibers.back());
+            }
+            loop = spare.back();
+            spare.pop_back();
+            running = in_loop;
+            return loop->rest;
+        }
+        if (at_barrier && at_barrier + ended == count && (ended == 0 || !strict)) {
+            release_barrier();
+        } else if (asking) {
+            answer_active_lanes();
+        } else if (yielded_first != yielded_end) {
+            sched_yield(); // they may wait for a block on another worker
+            while (yielded_first != yielded_end)
+                ready[tail++ % max_threads] = yielded[yielded_first++ % max_threads];
+        } else if (ended == count) {
+            return home;
+        } else {
+            stuck();
+        }
     }
-    if (asking) {
-        answer_active_lanes();
-        return *threads[ready.pop()].fiber;
-    }
-    if (!yielded.empty()) {
-        sched_yield(); // it may wait for a block on another worker
-        const unsigned t = yielded.pop();
-        threads[t].state = State::ready;
-        return *threads[t].fiber;
-    }
-    if (ended == count)
-        return native;
-    stuck();
 }
 
-void let_others_run(uint3 thread) {
+Switch let_others_run(uint3 thread) {
     Worker *worker = self;
     if (!worker || !worker->kernel) {
         sched_yield();
-        return;
+        return {nullptr, nullptr};
     }
     const unsigned t = worker->enter(thread);
-    worker->threads[t].state = State::yielded;
-    worker->yielded.push(t);
-    worker->wait(t);
+    worker->yielded[worker->yielded_end++ % max_threads] = (uint16_t)t;
+    return worker->wait(t);
 }
 
 // ---- barriers ----
 
-int meet_block(uint3 thread, BlockVote vote, bool predicate, Site site) {
+Switch meet_block(uint3 thread, BlockVote vote, bool predicate, Site site) {
     Worker &worker = in_kernel("__syncthreads()");
     const unsigned t = worker.enter(thread);
-    Thread &me = worker.threads[t];
     if (worker.at_barrier == 0) {
-        worker.barrier_vote = vote;
         worker.barrier_site = site;
-        worker.barrier_ayes = 0;
     } else if (!same_site(site, worker.barrier_site)) {
         kernel_error("divergent barrier: %u of %u threads wait at %s while thread %s reaches %s",
                      worker.at_barrier, worker.count, place(worker.barrier_site).c_str(),
                      coordinates(thread).c_str(), place(site).c_str());
     }
-    me.site = site;
+    if (vote != BlockVote::none)
+        worker.barrier_vote = vote;
     worker.barrier_ayes += predicate;
-    if (++worker.at_barrier < worker.count) {
-        me.state = State::at_barrier;
-        worker.wait(t);
-        return worker.barrier_result;
-    }
+    worker.arrived[worker.at_barrier++] = (uint16_t)t;
+    return worker.wait(t);
+}
 
-    worker.at_barrier = 0;
-    switch (vote) {
-    case BlockVote::none:
-        break;
-    case BlockVote::count:
-        worker.barrier_result = worker.barrier_ayes;
-        break;
-    case BlockVote::all:
-        worker.barrier_result = worker.barrier_ayes == (int)worker.count;
-        break;
-    case BlockVote::any:
-        worker.barrier_result = worker.barrier_ayes != 0;
-        break;
-    case BlockVote::grid:
+// Every thread that has not returned waits at the barrier: all of them can continue, in the order of
+// the schedule.
+void Worker::release_barrier() {
+    const BlockVote vote = barrier_vote;
+    const int ayes = barrier_ayes, voters = (int)at_barrier;
+    barrier_vote = BlockVote::none;
+    barrier_ayes = 0;
+    if (vote == BlockVote::grid)
         meet_other_blocks();
-        break;
+    barrier_result = vote == BlockVote::count ? ayes : vote == BlockVote::all ? ayes == voters : ayes != 0;
+
+    const uint16_t *const sequence = order ? order : ascending();
+    head = 0;
+    tail = at_barrier;
+    if (memcmp(arrived, sequence, at_barrier * sizeof *arrived) == 0) {
+        memcpy(ready, arrived, at_barrier * sizeof *arrived);
+    } else {
+        bool here[max_threads] = {};
+        for (unsigned i = 0; i < at_barrier; ++i)
+            here[arrived[i]] = true;
+        for (unsigned i = 0, n = 0; n < at_barrier; ++i)
+            if (here[sequence[i]])
+                ready[n++] = sequence[i];
     }
-    for (unsigned i = 0; i < worker.count; ++i) {
-        const unsigned other = worker.order ? worker.order[i] : i;
-        if (other != t)
-            worker.make_ready(other);
-    }
-    return worker.barrier_result;
+    at_barrier = 0;
+    passed_barrier = barrier_site;
+    ++barriers;
+    streak = 0;
 }
 
 // ---- diagnosis ----
@@ -304,40 +321,48 @@ std::string name_threads(const std::vector<unsigned> &list) {
 
 } // namespace
 
+// The barrier or warp operation that the thread reached last.
+Site Worker::site_of(unsigned t) const {
+    return lanes[t].barriers == barriers ? lanes[t].site : passed_barrier;
+}
+
 // Reports a deadlock: no thread can run, and the threads that are left wait for others that have
 // ended or wait elsewhere.
 void Worker::stuck() {
-    std::vector<unsigned> waiting, gone;
-    bool barrier = false;
+    for (unsigned w = 0; w * warpSize < count; ++w)
+        complete_warp_operation(w, true);
+    enum State { at_the_barrier, in_warp_operation, returned };
+    std::vector<State> state(count, returned);
+    for (unsigned i = 0; i < at_barrier; ++i)
+        state[arrived[i]] = at_the_barrier;
     for (unsigned t = 0; t < count; ++t)
-        barrier |= threads[t].state == State::at_barrier;
-    for (unsigned t = 0; t < count; ++t) {
-        const State state = threads[t].state;
-        if (state == (barrier ? State::at_barrier : State::at_warp_operation))
-            waiting.push_back(t);
-        else
-            gone.push_back(t);
-    }
+        if (warps[t / warpSize].waiting >> t % warpSize & 1)
+            state[t] = in_warp_operation;
+    const auto site = [&](unsigned t) {
+        return state[t] == at_the_barrier ? barrier_site : state[t] == returned ? last_site[t] : site_of(t);
+    };
+    std::vector<unsigned> waiting, others;
+    for (unsigned t = 0; t < count; ++t)
+        (state[t] == (at_barrier ? at_the_barrier : in_warp_operation) ? waiting : others).push_back(t);
     std::string text = std::to_string(waiting.size()) + " of " + std::to_string(count) + " threads wait at " +
-                       place(threads[waiting[0]].site) + ": " + name_threads(waiting);
+                       place(site(waiting[0])) + ": " + name_threads(waiting);
     // The other threads, grouped by their state and by the last barrier or warp operation they
     // reached.
-    while (!gone.empty()) {
-        const Thread &first = threads[gone[0]];
+    while (!others.empty()) {
+        const unsigned first = others[0];
         std::vector<unsigned> alike, rest;
-        for (unsigned t : gone)
-            (threads[t].state == first.state && threads[t].site.line == first.site.line ? alike : rest)
-                .push_back(t);
+        for (unsigned t : others)
+            (state[t] == state[first] && site(t).line == site(first).line ? alike : rest).push_back(t);
         text += "\n    ";
-        if (first.state == State::at_warp_operation)
-            text += "waiting in a warp operation at " + place(first.site) + ": " + name_threads(alike);
-        else if (first.site.file)
-            text += "returned after passing " + place(first.site) + ": " + name_threads(alike);
+        if (state[first] == in_warp_operation)
+            text += "waiting in a warp operation at " + place(site(first)) + ": " + name_threads(alike);
+        else if (site(first).file)
+            text += "returned after passing " + place(site(first)) + ": " + name_threads(alike);
         else
             text += "returned without reaching a barrier: " + name_threads(alike);
-        gone = rest;
+        others = rest;
     }
-    kernel_error("%s: %s", barrier ? "divergent barrier" : "divergent warp operation", text.c_str());
+    kernel_error("%s: %s", at_barrier ? "divergent barrier" : "divergent warp operation", text.c_str());
 }
 
 } // namespace cuda_cpu

@@ -17,59 +17,47 @@
 
 namespace cuda_cpu {
 
-constexpr unsigned max_threads = 1024;
-
-enum class State : uint8_t { fresh, ready, at_barrier, at_warp_operation, yielded, ended };
-
-// The record of one thread of the block. The records are valid only while Worker::waited is true.
-struct Thread {
-    Fiber *fiber; // its own stack; null while the common loop runs it, and if it ends there
-    State state;
-    Site site; // the barrier or warp operation that it reached last; file is null before the first
-    WarpOp op;
-    unsigned mask;
-    int operand, width;
-    uint64_t value, result;
-};
-
 struct Warp {
-    unsigned waiting, ended; // lane masks
+    unsigned waiting, asking, ended; // lane masks: in a warp operation, in __activemask, returned
 };
 
-// A ring buffer of threads, first in, first out. A thread is in it at most once, so it cannot
-// overflow.
-class Queue {
-  public:
-    void clear() { head = tail = 0; }
-    bool empty() const { return head == tail; }
-    void push(unsigned t) { threads[tail++ % max_threads] = (uint16_t)t; }
-    unsigned pop() { return threads[head++ % max_threads]; }
-
-  private:
-    uint16_t threads[max_threads];
-    unsigned head, tail;
+// What a thread has called a warp operation with.
+struct Lane {
+    WarpOp op;
+    uint8_t width;
+    unsigned mask;
+    int operand;
+    Site site;         // the warp operation that it reached last
+    unsigned barriers; // how many barriers the block had passed by then
 };
 
 struct Worker : Block {
     const Kernel *kernel = nullptr; // null outside a kernel
+    bool strict; // a barrier needs all threads of the block; otherwise those that have not returned
 
-    Fiber native;               // the stack of the host thread
-    std::vector<Fiber *> spare; // stacks for reuse
-    bool waited = false;        // a thread of this block has waited; the members below are valid
-    Fiber *current;             // the stack in use now
-    unsigned accounted;         // the thread at every position before this one has started
-    unsigned ended;             // number of threads that have ended
-    unsigned asking;            // number of threads that wait in __activemask
-    Queue ready, yielded;
-    unsigned at_barrier;
-    BlockVote barrier_vote;
-    Site barrier_site;
-    int barrier_ayes, barrier_result;
-    Thread threads[max_threads];
+    Context home;                // where run_block() continues when every thread has ended
+    Fiber native;                // the stack of the host thread
+    std::vector<Fiber *> fibers; // all other stacks
+    std::vector<Fiber *> spare;  // those that no thread uses
+    bool waited = false;         // a thread of this block has waited; the members below are valid
+    unsigned accounted;          // the thread at every position before this one has started
+    unsigned ended;              // number of threads that have ended
+    unsigned asking;             // number of threads that wait in __activemask
+    unsigned streak;             // number of warp operations completed since the last barrier
+    unsigned yielded_first, yielded_end;
+    bool start_another;          // the next to run is a thread that has not started
+    BlockVote barrier_vote = BlockVote::none;
+    int barrier_ayes = 0;
+    unsigned barriers = 0; // number of barriers that the block has passed
+    Site passed_barrier;   // the last one of them
+    Lane lanes[max_threads]{};
+    uint64_t lane_values[max_threads];
     Warp warps[max_threads / warpSize];
+    Site last_site[max_threads];    // of threads that have ended: see site_of()
+    uint16_t yielded[max_threads];  // a ring buffer of threads that let others run first
     uint16_t shuffled[max_threads]; // storage for Block::order when a schedule permutes it
 
-    char *arena = nullptr;    // shared memory: the dynamic part first, then the declared variables
+    // Shared memory: the dynamic part first, then the declared variables.
     uint64_t arena_block = 0; // the block that the next members belong to (its block_number)
     size_t arena_used, declared_bytes, dynamic_bytes, shared_limit;
     char *dynamic_memory;
@@ -81,38 +69,29 @@ struct Worker : Block {
 
     void prepare_shared(size_t dynamic_bytes, size_t limit); // for a launch
     void run_block();
-    unsigned enter(uint3 thread); // returns its linear index; its record is valid from here on
-    void wait(unsigned t);        // until make_ready(t), or until the queue of yielded threads reaches it
-    void make_ready(unsigned t);
+    unsigned enter(uint3 thread); // returns its linear index; the members are valid from here on
+    Switch wait(unsigned t);      // until t is in `ready` and its turn comes
+    unsigned lanes_of(unsigned warp) const { // that the block has
+        const unsigned here = count - warp * warpSize;
+        return here >= 32 ? ~0u : (1u << here) - 1;
+    }
     void make_lanes_ready(unsigned warp, unsigned lanes);
-    void complete_warp_operation(unsigned warp);
+    void complete_warp_operation(unsigned warp, bool diagnose = false);
     void answer_active_lanes();
     [[noreturn]] void run_fibers();
 
   private:
+    void begin();
     void end_thread(unsigned t);
     void account(unsigned position);
     void loop_returned();
-    Fiber &next();
+    void release_barrier();
+    Site site_of(unsigned t) const;
+    Context &next();
     [[noreturn]] void stuck();
 };
 
-// Inlined for the same reason as switch_fiber.
-inline __attribute__((always_inline)) void Worker::wait(unsigned t) {
-    Thread &me = threads[t];
-    if (loop == current) { // the thread keeps this stack, so the loop needs another one
-        me.fiber = current;
-        current->thread = t;
-        ++accounted;
-        loop = nullptr;
-    }
-    Fiber &mine = *current;
-    Fiber &fiber = next();
-    if (&fiber != &mine) {
-        current = &fiber;
-        switch_fiber(mine, fiber);
-    }
-}
+extern Block no_block; // for threads that run no block
 
 extern __thread Worker *self; // null on a thread that has never run a block
 

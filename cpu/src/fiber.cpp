@@ -5,17 +5,21 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
 #endif
 
 namespace cuda_cpu {
-
-__thread Switch under_way;
 
 namespace {
 
@@ -29,16 +33,34 @@ constexpr size_t stack_size = 256 << 10;
 
 const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
+#ifndef CUDA_CPU_INLINE_SWITCH
+__thread Fiber *current;   // the stack in use now
+__thread Fiber *came_from; // the one that was in use before the last switch
+
+// Completes a switch; the first call on the new stack.
+void arrive([[maybe_unused]] Fiber &here) {
+#ifdef __SANITIZE_ADDRESS__
+    const void *bottom;
+    size_t size;
+    __sanitizer_finish_switch_fiber(here.fake_stack, &bottom, &size);
+    if (!came_from->stack) { // the host thread's own stack, whose bounds the sanitizer knows
+        came_from->stack = static_cast<char *>(const_cast<void *>(bottom));
+        came_from->size = size;
+    }
+#endif
+}
+
 #if HAVE_BOOST_CONTEXT
 void start(boost::context::detail::transfer_t from) {
-    under_way.from->context = from.fctx;
+    came_from->context = from.fctx;
 #else
 void start() {
 #endif
-    arrive(*under_way.to);
-    under_way.to->entry();
+    arrive(*current);
+    current->entry();
     abort(); // entry never returns
 }
+#endif
 
 } // namespace
 
@@ -62,6 +84,16 @@ Fiber *new_fiber(void (*entry)()) {
     fiber->entry = entry;
     fiber->stack = memory + page;
     fiber->size = size;
+#ifdef CUDA_CPU_INLINE_SWITCH
+    // As at the entry of a function, after the call: a return address at the stack pointer (arm64 has it
+    // in a register), here 0, which ends backtraces.
+    void **top = (void **)(((uintptr_t)memory + page + size) & ~(uintptr_t)15);
+#ifdef __x86_64__
+    *--top = nullptr;
+#endif
+    fiber->rest = {top, nullptr, nullptr, (void *)entry};
+#else
+    fiber->rest.stack = fiber;
 #if HAVE_BOOST_CONTEXT
     fiber->context = boost::context::detail::make_fcontext(fiber->stack + size, size, start);
 #else
@@ -69,6 +101,7 @@ Fiber *new_fiber(void (*entry)()) {
     fiber->context.uc_stack.ss_sp = fiber->stack;
     fiber->context.uc_stack.ss_size = size;
     makecontext(&fiber->context, start, 0);
+#endif
 #endif
 #ifdef __SANITIZE_THREAD__
     fiber->tsan = __tsan_create_fiber(0);
@@ -89,11 +122,47 @@ void delete_fiber(Fiber *fiber) {
     delete fiber;
 }
 
-void adopt_stack([[maybe_unused]] Fiber &fiber) {
+void adopt_stack(Fiber &fiber) {
+#ifndef __SANITIZE_ADDRESS__ // which says where the stack is
+    pthread_attr_t attributes;
+    void *stack;
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+        pthread_attr_getstack(&attributes, &stack, &fiber.size);
+        fiber.stack = static_cast<char *>(stack);
+        pthread_attr_destroy(&attributes);
+    }
+#endif
+#ifndef CUDA_CPU_INLINE_SWITCH
+    current = &fiber;
+#endif
 #ifdef __SANITIZE_THREAD__
     fiber.tsan = __tsan_get_current_fiber();
 #endif
 }
+
+#ifndef CUDA_CPU_INLINE_SWITCH
+
+void switch_context(Context *from_context, const Context *to_context) {
+    Fiber &from = *current, &to = *static_cast<Fiber *>(to_context->stack);
+    from_context->stack = &from;
+    current = &to;
+    came_from = &from;
+#ifdef __SANITIZE_ADDRESS__
+    __sanitizer_start_switch_fiber(&from.fake_stack, to.stack, to.size);
+#endif
+#ifdef __SANITIZE_THREAD__
+    __tsan_switch_to_fiber(to.tsan, 0);
+#endif
+#if HAVE_BOOST_CONTEXT
+    const auto back = boost::context::detail::jump_fcontext(to.context, nullptr);
+    came_from->context = back.fctx; // the fiber that switched back, which need not be `to`
+#else
+    swapcontext(&from.context, &to.context);
+#endif
+    arrive(from);
+}
+
+#endif
 
 bool overflows(const Fiber &fiber, const void *address) {
     const char *p = static_cast<const char *>(address);

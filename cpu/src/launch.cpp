@@ -45,6 +45,15 @@ unsigned worker_count() {
     return std::max(1u, std::thread::hardware_concurrency());
 }
 
+// CUDA counts threads that have returned as arrived at a barrier, since compute capability 7.0. The
+// strict reading, in which every thread of the block must reach it, is an option.
+bool strict_barriers() {
+    const char *value = getenv("CUDA_CPU_STRICT");
+    if (value && strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
+        refuse_setting("CUDA_CPU_STRICT", value, "0 or 1");
+    return value && *value == '1';
+}
+
 // The order in which blocks, and the threads of a block, run. A result that depends on the order
 // shows a data race, unless it comes from the order of atomic operations.
 struct Schedule {
@@ -99,7 +108,7 @@ struct Grid {
     const Schedule &schedule;
     size_t shared_limit;
     uint64_t blocks, chunk;
-    bool cooperative;
+    bool cooperative, strict;
     std::atomic<uint64_t> next{0};
 
     // The grid barrier of a cooperative launch. The mutex protects the counters.
@@ -128,8 +137,10 @@ void run_blocks(Grid &grid) {
     blockDim = {block.x, block.y, block.z};
     worker.count = block.x * block.y * block.z;
     worker.order = nullptr;
+    worker.strict = grid.strict;
     worker.prepare_shared(grid.config.shared_bytes, grid.shared_limit);
     worker.kernel = &grid.kernel;
+    current_block = &worker;
     current_grid = &grid;
     for (;;) {
         const uint64_t first = grid.next.fetch_add(grid.chunk, std::memory_order_relaxed);
@@ -164,6 +175,7 @@ void run_blocks(Grid &grid) {
             grid.block_finished();
     }
     worker.kernel = nullptr;
+    current_block = &no_block;
     current_grid = nullptr;
 }
 
@@ -307,6 +319,7 @@ bool in_cooperative_launch() {
 cudaError_t launch_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative) {
     static Pool &pool = *new Pool;
     static const Schedule schedule;
+    static const bool strict = strict_barriers();
     if (self && self->kernel)
         kernel_error("%s is launched inside a kernel, which is not supported", kernel.name);
     size_t shared_limit = 0;
@@ -321,7 +334,7 @@ cudaError_t launch_grid(const LaunchConfig &config, const Kernel &kernel, bool c
         cooperative ? 1 : std::min<uint64_t>(1024, std::max<uint64_t>(1, blocks / (pool.size * 8)));
     std::lock_guard<std::mutex> one_launch(launch_lock());
     symbols_for_device(current_device());
-    Grid grid{config, kernel, schedule, shared_limit, blocks, chunk, cooperative};
+    Grid grid{config, kernel, schedule, shared_limit, blocks, chunk, cooperative, strict};
     pool.run(grid);
     return cudaSuccess;
 }

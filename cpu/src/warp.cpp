@@ -9,6 +9,7 @@
 #include "block.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace cuda_cpu {
 
@@ -43,8 +44,8 @@ const char *op_name(WarpOp op) {
 
 // The source lane of a shuffle, as PTX's shfl instruction defines it: a warp is split into segments
 // of `width` lanes, and a lane whose source lies outside its segment reads its own value.
-unsigned source_lane(const Thread &thread, unsigned lane) {
-    const unsigned width = (unsigned)thread.width, segment = lane & ~(width - 1);
+unsigned source_lane(const Lane &thread, unsigned lane) {
+    const unsigned width = thread.width, segment = lane & ~(width - 1);
     const unsigned operand = (unsigned)thread.operand;
     switch (thread.op) {
     case WarpOp::shuffle_index:
@@ -81,109 +82,119 @@ uint64_t reduce(WarpOp op, uint64_t a, uint64_t b) {
     }
 }
 
-// Computes the result of every lane in `present`. `threads` points to the records of the warp's
-// lanes.
-void compute(Thread *threads, unsigned present, WarpOp op) {
-    uint64_t common = 0;
+// Computes the result of every lane in `present`. `lanes` and `values` are those of the warp.
+void compute(const Lane *lanes, uint64_t *values, unsigned present, WarpOp op) {
+    uint64_t common = 0, given[32];
     bool first = true, all_equal = true;
-    for (unsigned lane = 0; lane < 32; ++lane) {
-        if (!(present >> lane & 1))
-            continue;
-        const uint64_t value = threads[lane].value;
-        if (op == WarpOp::ballot)
-            common |= value << lane;
-        else if (op >= WarpOp::reduce_add) // the reductions; WarpOp::active never gets here
-            common = first ? value : reduce(op, common, value);
-        else if (first)
-            common = value;
-        all_equal &= value == common;
-        first = false;
-    }
-    for (unsigned lane = 0; lane < 32; ++lane) {
-        if (!(present >> lane & 1))
-            continue;
-        Thread &thread = threads[lane];
-        switch (op) {
-        case WarpOp::sync:
-            break;
-        case WarpOp::shuffle_index:
-        case WarpOp::shuffle_up:
-        case WarpOp::shuffle_down:
-        case WarpOp::shuffle_xor: {
-            const unsigned source = source_lane(thread, lane);
-            thread.result = present >> source & 1 ? threads[source].value : undefined;
-            break;
+    unsigned lane;
+    const unsigned mask = lanes[__builtin_ctz(present)].mask;
+#define EACH_LANE for (unsigned left = present; left && (lane = (unsigned)__builtin_ctz(left), 1); left &= left - 1)
+    switch (op) {
+    case WarpOp::sync:
+        return;
+    case WarpOp::shuffle_index:
+    case WarpOp::shuffle_up:
+    case WarpOp::shuffle_down:
+    case WarpOp::shuffle_xor:
+        memcpy(given, values, sizeof given);
+        EACH_LANE {
+            const unsigned source = source_lane(lanes[lane], lane);
+            values[lane] = present >> source & 1 ? given[source] : undefined;
         }
-        case WarpOp::match_any:
-            thread.result = 0;
+        return;
+    case WarpOp::match_any:
+        memcpy(given, values, sizeof given);
+        EACH_LANE {
+            uint64_t equal = 0;
             for (unsigned other = 0; other < 32; ++other)
-                if (present >> other & 1 && threads[other].value == thread.value)
-                    thread.result |= 1u << other;
-            break;
-        case WarpOp::match_all:
-            thread.result = all_equal ? thread.mask : 0;
-            break;
-        default:
-            thread.result = common;
+                equal |= (uint64_t)(given[other] == given[lane]) << other;
+            values[lane] = equal & present;
+        }
+        return;
+    case WarpOp::ballot:
+        EACH_LANE common |= values[lane] << lane;
+        break;
+    case WarpOp::match_all:
+        common = values[__builtin_ctz(present)];
+        EACH_LANE all_equal &= values[lane] == common;
+        common = all_equal ? mask : 0;
+        break;
+    default: // the reductions; WarpOp::active never gets here
+        EACH_LANE {
+            common = first ? values[lane] : reduce(op, common, values[lane]);
+            first = false;
         }
     }
+    EACH_LANE values[lane] = common;
+#undef EACH_LANE
 }
 
 } // namespace
 
-// Queues the lanes in the order of the schedule, as meet_block does after a barrier. In a fixed
-// order no schedule would reveal a __syncwarp() that is missing after this operation.
+// Makes the lanes ready in the order of the schedule, as a barrier does. In a fixed order no schedule
+// would reveal a __syncwarp() that is missing after this operation.
+//
+// They come before all other ready threads, so that a warp continues while its stacks are in the
+// cache. A warp that waits for another one in a loop with warp operations would wait for ever, so now
+// and then they queue up behind all others, and a thread starts that has not run yet.
 void Worker::make_lanes_ready(unsigned w, unsigned lanes) {
     const unsigned first = w * warpSize;
+    uint16_t sequence[warpSize];
+    unsigned n = 0;
     if (!order)
         for (unsigned left = lanes; left; left &= left - 1)
-            make_ready(first + (unsigned)__builtin_ctz(left));
+            sequence[n++] = (uint16_t)(first + (unsigned)__builtin_ctz(left));
     else
         for (unsigned i = 0; i < count; ++i)
             if (order[i] / warpSize == w && lanes >> order[i] % warpSize & 1)
-                make_ready(order[i]);
+                sequence[n++] = order[i];
+    if (++streak % 256 == 0) {
+        for (unsigned i = 0; i < n; ++i)
+            ready[tail++ % max_threads] = sequence[i];
+        start_another = true;
+    } else {
+        head -= n;
+        for (unsigned i = 0; i < n; ++i)
+            ready[(head + i) % max_threads] = sequence[i];
+    }
 }
 
 // Completes every rendezvous of the warp whose lanes have all arrived, and makes these lanes ready.
-void Worker::complete_warp_operation(unsigned w) {
+// With `diagnose`, which is for a warp that is stuck, it reports lanes that wait for each other in
+// different operations.
+void Worker::complete_warp_operation(unsigned w, bool diagnose) {
     Warp &warp = warps[w];
-    Thread *const lanes = threads + w * warpSize;
-    const unsigned here = std::min(count - w * warpSize, (unsigned)warpSize);
-    const unsigned alive = (here == 32 ? ~0u : (1u << here) - 1) & ~warp.ended;
-    const Thread *one = nullptr, *other = nullptr; // a pair of lanes that disagree
-    bool completed = false;
-    for (unsigned todo = warp.waiting; todo;) {
-        const Thread &first = lanes[__builtin_ctz(todo)];
+    const Lane *const all = lanes + w * warpSize;
+    const unsigned alive = lanes_of(w) & ~warp.ended;
+    for (unsigned todo = warp.waiting & ~warp.asking; todo;) {
+        const Lane &first = all[__builtin_ctz(todo)];
         const unsigned present = first.mask & alive;
         todo &= todo - 1;
         if ((warp.waiting & present) != present)
             continue;
-        const Thread *stranger = nullptr;
+        const Lane *stranger = nullptr;
         for (unsigned left = present; left; left &= left - 1) {
-            const Thread &lane = lanes[__builtin_ctz(left)];
+            const Lane &lane = all[__builtin_ctz(left)];
             if (lane.op != first.op || lane.mask != first.mask)
                 stranger = &lane;
         }
-        if (stranger) { // an error only if no other rendezvous completes
-            one = &first;
-            other = stranger;
+        if (stranger) {
+            if (diagnose)
+                kernel_error("divergent warp operation: lanes that wait for each other call %s with mask "
+                             "0x%08x (%s:%d) and %s with mask 0x%08x (%s:%d)",
+                             op_name(first.op), first.mask, base_name(first.site.file), first.site.line,
+                             op_name(stranger->op), stranger->mask, base_name(stranger->site.file),
+                             stranger->site.line);
             continue;
         }
-        compute(lanes, present, first.op);
-        completed = true;
+        compute(all, values + w * warpSize, present, first.op);
         warp.waiting &= ~present;
         todo &= ~present;
         make_lanes_ready(w, present);
     }
-    if (one && !completed)
-        kernel_error("divergent warp operation: lanes that wait for each other call %s with mask "
-                     "0x%08x (%s:%d) and %s with mask 0x%08x (%s:%d)",
-                     op_name(one->op), one->mask, base_name(one->site.file), one->site.line,
-                     op_name(other->op), other->mask, base_name(other->site.file), other->site.line);
 }
 
-uint64_t meet_lanes(uint3 thread, WarpOp op, unsigned mask, uint64_t value, int operand, int width,
-                    Site site) {
+Switch meet_lanes(uint3 thread, WarpOp op, unsigned mask, uint64_t value, int operand, int width, Site site) {
     Worker &worker = in_kernel(op_name(op));
     const unsigned t = worker.enter(thread);
     const unsigned w = t / warpSize, lane = t % warpSize;
@@ -193,22 +204,17 @@ uint64_t meet_lanes(uint3 thread, WarpOp op, unsigned mask, uint64_t value, int 
     if (width < 1 || width > 32 || (width & (width - 1)))
         kernel_error("%s at %s:%d: width %d is not a power of two up to 32", op_name(op),
                      base_name(site.file), site.line, width);
-    Thread &me = worker.threads[t];
-    me.site = site;
-    me.op = op;
-    me.mask = mask;
-    me.value = value;
-    me.operand = operand;
-    me.width = width;
-    me.state = State::at_warp_operation;
+    worker.lanes[t] = {op, (uint8_t)width, mask, operand, site, worker.barriers};
+    worker.values[t] = value;
+    Warp &warp = worker.warps[w];
+    warp.waiting |= 1u << lane;
     if (op == WarpOp::active) {
+        warp.asking |= 1u << lane;
         ++worker.asking;
-    } else {
-        worker.warps[w].waiting |= 1u << lane;
+    } else if ((mask & ~warp.ended & ~warp.waiting & worker.lanes_of(w)) == 0) {
         worker.complete_warp_operation(w);
     }
-    worker.wait(t);
-    return me.result;
+    return worker.wait(t);
 }
 
 // Answers __activemask. No other thread can run, so every lane of a warp that can reach the call
@@ -216,19 +222,19 @@ uint64_t meet_lanes(uint3 thread, WarpOp op, unsigned mask, uint64_t value, int 
 void Worker::answer_active_lanes() {
     asking = 0;
     for (unsigned first = 0; first < count; first += warpSize) {
-        const unsigned end = std::min(first + warpSize, count);
-        const auto asks = [&](unsigned t) {
-            return threads[t].state == State::at_warp_operation && threads[t].op == WarpOp::active;
-        };
-        for (unsigned t = first; t < end; ++t) {
-            if (!asks(t))
-                continue;
+        Warp &warp = warps[first / warpSize];
+        while (warp.asking) {
+            const Site site = lanes[first + (unsigned)__builtin_ctz(warp.asking)].site;
             unsigned together = 0;
-            for (unsigned other = t; other < end; ++other)
-                if (asks(other) && same_site(threads[other].site, threads[t].site))
-                    together |= 1u << (other - first);
+            for (unsigned left = warp.asking; left; left &= left - 1) {
+                const unsigned lane = (unsigned)__builtin_ctz(left);
+                if (same_site(lanes[first + lane].site, site))
+                    together |= 1u << lane;
+            }
             for (unsigned left = together; left; left &= left - 1)
-                threads[first + (unsigned)__builtin_ctz(left)].result = together;
+                values[first + (unsigned)__builtin_ctz(left)] = together;
+            warp.waiting &= ~together;
+            warp.asking &= ~together;
             make_lanes_ready(first / warpSize, together);
         }
     }

@@ -196,6 +196,32 @@ TEST(barriers_that_vote) {
     }
 }
 
+// Threads that have returned count as arrived. Of n threads, n - 1 - i are left in round i, and thread i is
+// one of those whose predicates are true in that round.
+__global__ void shrink(int *out) {
+    __shared__ int last;
+    const int t = (int)threadIdx.x, n = (int)blockDim.x;
+    for (int i = 0; i < n; ++i) {
+        if (t == i) {
+            last = t;
+            return;
+        }
+        const int here = __syncthreads_count(1), odd = __syncthreads_count(t % 2);
+        const bool all = __syncthreads_and(t > i), any = __syncthreads_or(t <= i);
+        if (here != n - 1 - i || odd != n / 2 - (i + 1) / 2 || !all || any || last != i)
+            atomicAdd(out, 1);
+        __syncthreads();
+    }
+}
+
+TEST(returned_threads_count_as_arrived) {
+    for (unsigned n : {1u, 2u, 33u, 64u, 300u}) {
+        int *wrong = upload(std::vector<int>(1));
+        shrink<<<2, n>>>(wrong);
+        EXPECT(download(wrong, 1)[0] == 0);
+    }
+}
+
 __device__ int deep(int n) { // uses much of a thread's stack, with a barrier at the bottom
     volatile char frame[1000];
     frame[n % 1000] = (char)n;

@@ -8,28 +8,36 @@
 
 struct Run {
     void (*launch)();
+    bool strict;
 };
 
-static unit_result run(void (*launch)()) {
-    Run what = {launch};
+static unit_result run(void (*launch)(), bool strict = false) {
+    Run what = {launch, strict};
     return unit_child(
         [](void *arg) {
+            if (static_cast<Run *>(arg)->strict)
+                setenv("CUDA_CPU_STRICT", "1", 1);
             static_cast<Run *>(arg)->launch();
             exit(cudaDeviceSynchronize() == cudaSuccess ? EXIT_SUCCESS : EXIT_FAILURE);
         },
         &what);
 }
 
-static void faulty(void (*launch)(), std::initializer_list<std::string> words) {
-    const unit_result result = run(launch);
+static void faulty(void (*launch)(), std::initializer_list<std::string> words, bool strict = false) {
+    const unit_result result = run(launch, strict);
     EXPECT(result.status == 1);
     for (const std::string &word : words)
         if (!EXPECT(strstr(result.err, word.c_str()) != NULL))
             fprintf(stderr, "  missing \"%s\" in: %s\n", word.c_str(), result.err);
 }
 
-static void silent(void (*launch)()) {
-    const unit_result result = run(launch);
+// A fault in the strict reading of barriers, where CUDA counts the threads that have returned as arrived.
+static void faulty_if_strict(void (*launch)(), std::initializer_list<std::string> words) {
+    faulty(launch, words, true);
+}
+
+static void silent(void (*launch)(), bool strict = false) {
+    const unit_result result = run(launch, strict);
     EXPECT(result.status == 0);
     if (!EXPECT(result.err[0] == '\0'))
         fprintf(stderr, "  %s\n", result.err);
@@ -46,10 +54,11 @@ __global__ void in_a_branch(bool all) {
 static const int in_a_branch_line = __LINE__ - 2;
 
 TEST(barrier_in_a_branch) {
-    faulty([] { in_a_branch<<<dim3(2, 1), 32>>>(false); },
-           {"divergent barrier", "in_a_branch", "10 of 32 threads", line(in_a_branch_line),
-            "(0,0,0) to (9,0,0)", "(10,0,0) to (31,0,0)", "launched at kernel_faults.cu"});
-    silent([] { in_a_branch<<<2, 32>>>(true); });
+    faulty_if_strict([] { in_a_branch<<<dim3(2, 1), 32>>>(false); },
+                     {"divergent barrier", "in_a_branch", "10 of 32 threads", line(in_a_branch_line),
+                      "(0,0,0) to (9,0,0)", "(10,0,0) to (31,0,0)", "launched at kernel_faults.cu"});
+    silent([] { in_a_branch<<<2, 32>>>(false); });
+    silent([] { in_a_branch<<<2, 32>>>(true); }, true);
 }
 
 __global__ void early_return(unsigned leave) {
@@ -61,10 +70,27 @@ __global__ void early_return(unsigned leave) {
 static const int early_return_line = __LINE__ - 5;
 
 TEST(return_before_a_barrier) {
-    faulty([] { early_return<<<1, 64>>>(40); },
-           {"divergent barrier", "63 of 64", line(early_return_line + 3), line(early_return_line),
-            "returned after passing", "(40,0,0)"});
-    silent([] { early_return<<<1, 64>>>(64); });
+    faulty_if_strict([] { early_return<<<1, 64>>>(40); },
+                     {"divergent barrier", "63 of 64", line(early_return_line + 3), line(early_return_line),
+                      "returned after passing", "(40,0,0)"});
+    silent([] { early_return<<<1, 64>>>(40); });
+    silent([] { early_return<<<1, 64>>>(64); }, true);
+}
+
+__global__ void barrier_further_on(unsigned split) {
+    __syncthreads();
+    if (threadIdx.x < split)
+        __syncthreads();
+    if (threadIdx.x == 50)
+        return;
+    __syncthreads();
+}
+static const int barrier_further_on_line = __LINE__ - 5;
+
+TEST(others_go_on_to_a_later_barrier) {
+    faulty([] { barrier_further_on<<<1, 64>>>(10); },
+           {"divergent barrier", line(barrier_further_on_line), line(barrier_further_on_line + 3)});
+    silent([] { barrier_further_on<<<1, 64>>>(0); });
 }
 
 __global__ void two_barriers(unsigned split) {

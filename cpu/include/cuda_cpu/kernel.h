@@ -18,6 +18,7 @@
 #include <type_traits>
 #include <typeinfo>
 #include <utility>
+#include "switch.h"
 
 // The indices are thread-local variables of trivial type, so that reading one is a single load.
 //
@@ -89,13 +90,35 @@ inline LaunchConfig config(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaS
     return {grid, block, shared_bytes, stream};
 }
 
+constexpr unsigned max_threads = 1024; // of a block
+
 // The part of a worker's state that inlined code needs (see Worker in cpu/src/block.h).
 struct Block {
     struct Fiber *loop;    // the stack of the common loop; changes when a thread keeps it
     const uint16_t *order; // position in the loop -> linear thread index; null for 0, 1, 2, …
     unsigned position;     // position of the thread that the common loop runs (if order)
     unsigned count;        // threads in the block
+
+    // The threads that can continue, a ring buffer. It is empty while the common loop runs.
+    unsigned head, tail;
+    unsigned running;       // the thread that runs now, unless the common loop runs it
+    unsigned at_barrier;    // number of threads in `arrived`, which wait at barrier_site
+    Site barrier_site;      // of this barrier, or of the last one if no thread has arrived
+    int barrier_result;     // of the last barrier
+    char *arena;            // the shared memory of this block
+    uint64_t *values;       // of each thread: what it gives to a warp operation, then the result
+    uint16_t ready[max_threads], arrived[max_threads];
+    Context contexts[max_threads];
+
+    // Takes the first of `ready`, which is the next to run.
+    Context *pop() {
+        running = ready[head++ % max_threads];
+        return &contexts[running];
+    }
 };
+
+// The block that this host thread runs. Outside kernels it is an empty one.
+extern __thread Block *current_block;
 
 // What the runtime can do with a call that it stores, in a stream's queue or in a graph.
 struct StoredCall {
@@ -286,11 +309,11 @@ enum class WarpOp : uint8_t {
 
 enum class BlockVote : uint8_t { none, count, all, any, grid };
 
-int meet_block(uint3 thread, BlockVote vote, bool predicate, Site site);
+// These record that the thread waits, and return the switch that it has to make.
+Switch meet_block(uint3 thread, BlockVote vote, bool predicate, Site site);
 // `operand` is the lane, distance or lane mask of a shuffle, `width` the length of its segments.
-uint64_t meet_lanes(uint3 thread, WarpOp op, unsigned mask, uint64_t value, int operand, int width,
-                    Site site);
-void let_others_run(uint3 thread);
+Switch meet_lanes(uint3 thread, WarpOp op, unsigned mask, uint64_t value, int operand, int width, Site site);
+Switch let_others_run(uint3 thread);
 bool in_cooperative_launch();
 
 // Saves threadIdx and restores it at the end of the object's lifetime, because other threads that
@@ -300,21 +323,39 @@ struct Resume {
     ~Resume() { threadIdx = mine; }
 };
 
+inline __attribute__((always_inline)) void carry_out(Switch decided) {
+    if (decided.from != decided.to)
+        switch_context(decided.from, decided.to);
+}
+
 inline __attribute__((always_inline)) int block_barrier(BlockVote vote, bool predicate, Site site) {
     const Resume resume;
-    return meet_block(resume.mine, vote, predicate, site);
+    Block &block = *current_block;
+    // The common case is inlined: the thread arrives at the barrier where others wait already, or at
+    // the same one as last time, and another thread can run.
+    if (__builtin_expect(vote == BlockVote::none && block.head != block.tail &&
+                             block.barrier_site.line == site.line && block.barrier_site.file == site.file,
+                         1)) {
+        block.arrived[block.at_barrier++] = (uint16_t)block.running;
+        Context *const mine = &block.contexts[block.running];
+        switch_context(mine, block.pop());
+        return 0;
+    }
+    carry_out(meet_block(resume.mine, vote, predicate, site));
+    return block.barrier_result;
 }
 
 inline __attribute__((always_inline)) uint64_t warp_operation(WarpOp op, unsigned mask, uint64_t value,
                                                               int operand, int width, Site site) {
     const Resume resume;
-    return meet_lanes(resume.mine, op, mask, value, operand, width, site);
+    carry_out(meet_lanes(resume.mine, op, mask, value, operand, width, site));
+    return current_block->values[current_block->running];
 }
 
 // Lets other threads of the block run, then other threads of the system.
 inline void yield() {
     const Resume resume;
-    let_others_run(resume.mine);
+    carry_out(let_others_run(resume.mine));
 }
 
 inline unsigned thread_rank() {
