@@ -67,10 +67,11 @@ static const char *one_unit, *several_units;
 static void check_units() {
     if (!one_unit || !several_units)
         return;
-    fprintf(stderr,
-            "cuda on the CPU: %s is linked with %s, but was compiled as a program of one .cu: compile it with "
-            "cucc -c, or both in one command of cucc\n",
-            one_unit, several_units);
+    fprintf(
+        stderr,
+        "cuda on the CPU: %s is linked with %s, but was compiled as a program of one .cu: compile it with "
+        "cucc -c, or both in one command of cucc\n",
+        one_unit, several_units);
     exit(EXIT_FAILURE);
 }
 

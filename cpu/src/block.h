@@ -45,7 +45,7 @@ struct Worker : Block {
     unsigned asking;             // number of threads that wait in __activemask
     unsigned streak;             // number of warp operations completed since the last barrier
     unsigned yielded_first, yielded_end;
-    bool start_another;          // the next to run is a thread that has not started
+    bool start_another; // the next to run is a thread that has not started
     BlockVote barrier_vote = BlockVote::none;
     int barrier_ayes = 0;
     unsigned barriers = 0; // number of barriers that the block has passed
@@ -69,8 +69,8 @@ struct Worker : Block {
 
     void prepare_shared(size_t dynamic_bytes, size_t limit); // for a launch
     void run_block();
-    unsigned enter(uint3 thread); // returns its linear index; the members are valid from here on
-    Switch wait(unsigned t);      // until t is in `ready` and its turn comes
+    unsigned enter(uint3 thread);            // returns its linear index; the members are valid from here on
+    Switch wait(unsigned t);                 // until t is in `ready` and its turn comes
     unsigned lanes_of(unsigned warp) const { // that the block has
         const unsigned here = count - warp * warpSize;
         return here >= 32 ? ~0u : (1u << here) - 1;

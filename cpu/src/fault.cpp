@@ -28,11 +28,9 @@ void on_fault(int signal, siginfo_t *info, void *) {
         return;
     }
     const Kernel &kernel = *worker->kernel;
-    const bool overflow =
-        overflows(worker->native, info->si_addr) ||
-        std::any_of(worker->fibers.begin(), worker->fibers.end(), [&](const Fiber *fiber) {
-            return overflows(*fiber, info->si_addr);
-        });
+    const bool overflow = overflows(worker->native, info->si_addr) ||
+                          std::any_of(worker->fibers.begin(), worker->fibers.end(),
+                                      [&](const Fiber *fiber) { return overflows(*fiber, info->si_addr); });
     char text[500];
     const int length = snprintf(
         text, sizeof text, "cuda on the CPU: %s %p\n    in kernel %s, block (%u,%u,%u), launched at %s:%d\n",

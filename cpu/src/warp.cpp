@@ -88,7 +88,8 @@ void compute(const Lane *lanes, uint64_t *values, unsigned present, WarpOp op) {
     bool first = true, all_equal = true;
     unsigned lane;
     const unsigned mask = lanes[__builtin_ctz(present)].mask;
-#define EACH_LANE for (unsigned left = present; left && (lane = (unsigned)__builtin_ctz(left), 1); left &= left - 1)
+#define EACH_LANE                                                                                            \
+    for (unsigned left = present; left && (lane = (unsigned)__builtin_ctz(left), true); left &= left - 1)
     switch (op) {
     case WarpOp::sync:
         return;

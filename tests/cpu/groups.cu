@@ -127,7 +127,8 @@ TEST(active_lanes_of_a_branch) {
 __global__ void pass_on(int *cells, int rounds, int *valid) {
     cg::grid_group grid = cg::this_grid();
     const int n = (int)grid.size(), i = (int)grid.thread_rank();
-    *valid = grid.is_valid();
+    if (i == 0)
+        *valid = grid.is_valid();
     for (int round = 0; round < rounds; ++round) {
         const int next = cells[(i + 1) % n];
         grid.sync();

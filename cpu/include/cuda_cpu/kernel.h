@@ -101,12 +101,12 @@ struct Block {
 
     // The threads that can continue, a ring buffer. It is empty while the common loop runs.
     unsigned head, tail;
-    unsigned running;       // the thread that runs now, unless the common loop runs it
-    unsigned at_barrier;    // number of threads in `arrived`, which wait at barrier_site
-    Site barrier_site;      // of this barrier, or of the last one if no thread has arrived
-    int barrier_result;     // of the last barrier
-    char *arena;            // the shared memory of this block
-    uint64_t *values;       // of each thread: what it gives to a warp operation, then the result
+    unsigned running;    // the thread that runs now, unless the common loop runs it
+    unsigned at_barrier; // number of threads in `arrived`, which wait at barrier_site
+    Site barrier_site;   // of this barrier, or of the last one if no thread has arrived
+    int barrier_result;  // of the last barrier
+    char *arena;         // the shared memory of this block
+    uint64_t *values;    // of each thread: what it gives to a warp operation, then the result
     uint16_t ready[max_threads], arrived[max_threads];
     Context contexts[max_threads];
 
