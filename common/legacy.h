@@ -35,9 +35,6 @@
 #pragma nv_diag_suppress 1835, 20044, 20091
 #endif
 
-// For common/book.h and common/cpu_bitmap.h, which then also give what old listings expect of them
-#define LEGACY_LISTING 1
-
 // ---- threads became devices in the names of CUDA 4 ----
 
 inline cudaError_t cudaThreadSynchronize() {

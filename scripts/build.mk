@@ -77,9 +77,9 @@ $(sort $(SKIPPED)): ; @echo 'make: $@ needs $(LACKS_$@)' >&2; exit 1
 # An old listing (make old): its own source, FILE, may be anywhere; scripts/old.sh compiles it. Warnings that nobody asked for in
 # 2010 are off, and g++ takes what compilers took then.
 LEGACY_OBJECTS := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard common/legacy/*.c)))
-LEGACY_LIBS := $(LEGACY_OBJECTS) $(LIBS) $(LD_LIBS)
 .PHONY: old
-old: export LIBS := $(LEGACY_LIBS)
+# glut.o is in a library of its own, so that only programs that call GLUT get it.
+old: export LIBS := $(B)/common/legacy/settings.o $(B)/liblegacy.a $(LIBS) $(LD_LIBS)
 old: export B := $(B)
 old: export BIN := $(BIN)
 old: export BACKEND := $(BACKEND)
@@ -91,7 +91,7 @@ old: export PREPROCESS := $(CXX) $(filter-out $(WARNINGS),$(CU_FLAGS)) $(CU_PREP
 old: export COMPILE := $(CXX) $(filter-out $(WARNINGS),$(CU_FLAGS)) -fpermissive
 old: export LINK := $(CXX) $(LD_FLAGS)
 endif
-old: $(LEGACY_OBJECTS) $(LIBS) $(if $(filter cpu,$(BACKEND)),$(B)/cu2cpp)
+old: $(LEGACY_OBJECTS) $(B)/liblegacy.a $(LIBS) $(if $(filter cpu,$(BACKEND)),$(B)/cu2cpp)
 	$(call say,OLD,$(FILE))
 	$(Q)scripts/old.sh
 
@@ -151,6 +151,10 @@ $(COMMON_LIB): $(COMMON_OBJECTS) $(B)/objects
 $(B)/libcudacpu.a: $(CPU_OBJECTS) $(B)/objects
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(CPU_OBJECTS)
+
+$(B)/liblegacy.a: $(B)/common/legacy/glut.o
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $<
 
 # The translator runs while building, so it is built for this machine, without the sanitizers.
 $(B)/cu2cpp: cpu/cu2cpp.c $(B)/flags-host

@@ -13,7 +13,7 @@ mkdir -p "$folder" "$BIN/old"
 
 # The folder of FILE is searched too, because a changed copy of it lies elsewhere.
 case $FILE in */*) own=${FILE%/*} ;; *) own=. ;; esac
-set -- "-I$own" "-I$PWD/common/legacy" "-I$PWD/common" -include "$PWD/common/legacy.h"
+set -- "-I$own" "-I$PWD/common/legacy/common" "-I$PWD/common" "-I$PWD/common/legacy" -include "$PWD/common/legacy.h"
 
 # Constructors without __device__ in a class that kernels use: nvcc accepted that in 2010. Says which, from nvcc's messages.
 host_constructors() {

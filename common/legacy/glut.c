@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT
+// GLUT without a display, for old programs that call it themselves. make old links this file in front of
+// freeglut. With a display every call is passed on to freeglut. Without one the window is a framebuffer
+// object, and glutMainLoop draws it as display.h does: into a file, a number of frames if the program
+// animates; then it presses Esc and ends the program.
+#if HAVE_GL && HAVE_GLUT
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <EGL/egl.h>
+#include <GL/freeglut.h>
+#include <GL/glext.h>
+#include "../lib/display.h"
+#include "../lib/gl_context.h"
+#include "../options.h"
+
+typedef struct Timer {
+    void (*call)(int value);
+    int value;
+    struct Timer *next;
+} Timer;
+
+static struct {
+    Canvas canvas;
+    void (*display)(void);
+    void (*reshape)(int width, int height);
+    void (*keyboard)(unsigned char key, int x, int y);
+    void (*idle)(void);
+    Timer *timers;
+    bool open, reshaped, posted; // posted: the display callback is wanted again
+    int frame;
+} window = {.canvas = {.width = 300, .height = 300}}; // GLUT's default
+
+static bool has_display(void) {
+    const char *display = getenv("DISPLAY");
+    return display && *display;
+}
+
+static double milliseconds(void) {
+    static double start = -1;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    double time = 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
+    if (start < 0)
+        start = time;
+    return time - start;
+}
+
+// PASS_ON(type, name, parameters, arguments): in a function of that name, with a display, calls freeglut's.
+#define PASS_ON(type, name, parameters, arguments)                                                           \
+    static type(*freeglut) parameters;                                                                       \
+    if (has_display()) {                                                                                     \
+        if (!freeglut && !(*(void **)&freeglut = dlsym(RTLD_NEXT, #name)))                                   \
+            quit(EXIT_FAILURE, "freeglut has no " #name);                                                    \
+        return freeglut arguments;                                                                           \
+    }
+
+// A call that means nothing without a display
+#define IGNORE(name, parameters, arguments)                                                                  \
+    void name parameters {                                                                                   \
+        PASS_ON(void, name, parameters, arguments)                                                           \
+        (void)(arguments);                                                                                   \
+    }
+#define IGNORE_NOTHING(name)                                                                                 \
+    void name(void) {                                                                                        \
+        PASS_ON(void, name, (void), ())                                                                      \
+    }
+
+#pragma GCC diagnostic ignored "-Wunused-value" // (void)(arguments) with several of them
+
+IGNORE(glutInit, (int *argc, char **argv), (argc, argv))
+IGNORE(glutInitDisplayMode, (unsigned mode), (mode))
+IGNORE(glutInitWindowPosition, (int x, int y), (x, y))
+IGNORE(glutSetWindow, (int window), (window))
+IGNORE(glutSetWindowTitle, (const char *title), (title))
+IGNORE(glutSetIconTitle, (const char *title), (title))
+IGNORE(glutPositionWindow, (int x, int y), (x, y))
+IGNORE(glutReshapeWindow, (int width, int height), (width, height))
+IGNORE_NOTHING(glutFullScreen)
+IGNORE_NOTHING(glutShowWindow)
+IGNORE_NOTHING(glutHideWindow)
+IGNORE_NOTHING(glutIconifyWindow)
+IGNORE_NOTHING(glutPopWindow)
+IGNORE(glutSetCursor, (int cursor), (cursor))
+IGNORE(glutIgnoreKeyRepeat, (int ignore), (ignore))
+IGNORE(glutMouseFunc, (void (*call)(int, int, int, int)), (call))
+IGNORE(glutMotionFunc, (void (*call)(int, int)), (call))
+IGNORE(glutPassiveMotionFunc, (void (*call)(int, int)), (call))
+IGNORE(glutEntryFunc, (void (*call)(int)), (call))
+IGNORE(glutVisibilityFunc, (void (*call)(int)), (call))
+IGNORE(glutSpecialFunc, (void (*call)(int, int, int)), (call))
+IGNORE(glutSpecialUpFunc, (void (*call)(int, int, int)), (call))
+IGNORE(glutKeyboardUpFunc, (void (*call)(unsigned char, int, int)), (call))
+IGNORE(glutAddMenuEntry, (const char *label, int value), (label, value))
+IGNORE(glutAddSubMenu, (const char *label, int menu), (label, menu))
+IGNORE(glutAttachMenu, (int button), (button))
+IGNORE(glutDetachMenu, (int button), (button))
+IGNORE(glutSetMenu, (int menu), (menu))
+IGNORE(glutBitmapCharacter, (void *font, int character), (font, character))
+IGNORE(glutStrokeCharacter, (void *font, int character), (font, character))
+
+void glutInitWindowSize(int width, int height) {
+    PASS_ON(void, glutInitWindowSize, (int, int), (width, height))
+    window.canvas.width = width > 0 ? (size_t)width : 300;
+    window.canvas.height = height > 0 ? (size_t)height : 300;
+}
+
+// Calls the program's callbacks for one picture, and reads it back.
+static void read_back(const Canvas *canvas) {
+    GLsizei width = (GLsizei)canvas->width, height = (GLsizei)canvas->height;
+    if (window.reshape && !window.reshaped)
+        window.reshape(width, height);
+    window.reshaped = true;
+    window.posted = false;
+    if (window.display)
+        window.display();
+    glReadPixels(0, 0, width, height, GL_RGBA, GL_UNSIGNED_BYTE, canvas->pixels);
+    while (glGetError() != GL_NO_ERROR)
+        ; // those of the program, which it may not have asked for
+}
+
+static void draw(void *unused) {
+    (void)unused;
+}
+
+static void *gl_function(const char *name) {
+    void *function = (void *)eglGetProcAddress(name);
+    if (!function)
+        quit(EXIT_WAIVED, "OpenGL has no %s here", name);
+    return function;
+}
+
+// The program may have variables with the names of OpenGL's newer functions, so the linker must not find
+// these here.
+static void make_framebuffer(GLsizei width, GLsizei height) {
+    PFNGLGENFRAMEBUFFERSPROC gen_framebuffers = gl_function("glGenFramebuffers");
+    PFNGLBINDFRAMEBUFFERPROC bind_framebuffer = gl_function("glBindFramebuffer");
+    PFNGLGENRENDERBUFFERSPROC gen_renderbuffers = gl_function("glGenRenderbuffers");
+    PFNGLBINDRENDERBUFFERPROC bind_renderbuffer = gl_function("glBindRenderbuffer");
+    PFNGLRENDERBUFFERSTORAGEPROC storage = gl_function("glRenderbufferStorage");
+    PFNGLFRAMEBUFFERRENDERBUFFERPROC attach = gl_function("glFramebufferRenderbuffer");
+    GLuint frame, buffers[2];
+    gen_framebuffers(1, &frame);
+    gen_renderbuffers(2, buffers);
+    bind_framebuffer(GL_FRAMEBUFFER, frame);
+    bind_renderbuffer(GL_RENDERBUFFER, buffers[0]);
+    storage(GL_RENDERBUFFER, GL_RGBA8, width, height);
+    attach(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_RENDERBUFFER, buffers[0]);
+    bind_renderbuffer(GL_RENDERBUFFER, buffers[1]);
+    storage(GL_RENDERBUFFER, GL_DEPTH24_STENCIL8, width, height);
+    attach(GL_FRAMEBUFFER, GL_DEPTH_STENCIL_ATTACHMENT, GL_RENDERBUFFER, buffers[1]);
+    glViewport(0, 0, width, height);
+    glClear(GL_COLOR_BUFFER_BIT | GL_DEPTH_BUFFER_BIT);
+}
+
+int glutCreateWindow(const char *title) {
+    PASS_ON(int, glutCreateWindow, (const char *), (title))
+    Canvas *canvas = &window.canvas;
+    if (window.open)
+        quit(EXIT_FAILURE, "only one window is possible without a display");
+    canvas->pixels = calloc(canvas->width * canvas->height, 4);
+    if (!canvas->pixels)
+        quit(EXIT_FAILURE, "out of memory: a picture of %zux%zu pixels", canvas->width, canvas->height);
+    canvas->draw = draw;
+    options.window = 0;
+    gl_context_open(canvas, 0);
+    make_framebuffer((GLsizei)canvas->width, (GLsizei)canvas->height);
+    canvas->read_back = read_back;
+    canvas->close = NULL; // the program's last callback still uses the context
+    window.open = true;
+    return 1;
+}
+
+int glutGetWindow(void) {
+    PASS_ON(int, glutGetWindow, (void), ())
+    return window.open;
+}
+
+void glutDisplayFunc(void (*call)(void)) {
+    PASS_ON(void, glutDisplayFunc, (void (*)(void)), (call))
+    window.display = call;
+}
+
+void glutReshapeFunc(void (*call)(int, int)) {
+    PASS_ON(void, glutReshapeFunc, (void (*)(int, int)), (call))
+    window.reshape = call;
+}
+
+void glutKeyboardFunc(void (*call)(unsigned char, int, int)) {
+    PASS_ON(void, glutKeyboardFunc, (void (*)(unsigned char, int, int)), (call))
+    window.keyboard = call;
+}
+
+void glutIdleFunc(void (*call)(void)) {
+    PASS_ON(void, glutIdleFunc, (void (*)(void)), (call))
+    window.idle = call;
+}
+
+void glutTimerFunc(unsigned delay, void (*call)(int), int value) {
+    PASS_ON(void, glutTimerFunc, (unsigned, void (*)(int), int), (delay, call, value))
+    Timer *timer = malloc(sizeof(*timer));
+    if (!timer)
+        quit(EXIT_FAILURE, "out of memory");
+    *timer = (Timer){call, value, window.timers};
+    window.timers = timer;
+}
+
+void glutPostRedisplay(void) {
+    PASS_ON(void, glutPostRedisplay, (void), ())
+    window.posted = true;
+}
+
+void glutSwapBuffers(void) {
+    PASS_ON(void, glutSwapBuffers, (void), ())
+    glFlush();
+}
+
+int glutGet(GLenum what) {
+    PASS_ON(int, glutGet, (GLenum), (what))
+    switch (what) {
+    case GLUT_ELAPSED_TIME:
+        return (int)milliseconds();
+    case GLUT_WINDOW_WIDTH:
+    case GLUT_SCREEN_WIDTH:
+    case GLUT_INIT_WINDOW_WIDTH:
+        return (int)window.canvas.width;
+    case GLUT_WINDOW_HEIGHT:
+    case GLUT_SCREEN_HEIGHT:
+    case GLUT_INIT_WINDOW_HEIGHT:
+        return (int)window.canvas.height;
+    case GLUT_WINDOW_DOUBLEBUFFER:
+    case GLUT_WINDOW_RGBA:
+    case GLUT_DISPLAY_MODE_POSSIBLE:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+int glutGetModifiers(void) {
+    PASS_ON(int, glutGetModifiers, (void), ())
+    return 0;
+}
+
+int glutCreateMenu(void (*call)(int)) {
+    PASS_ON(int, glutCreateMenu, (void (*)(int)), (call))
+    return 1;
+}
+
+// What GLUT does between two pictures. Timers do not wait: their time has come with the next frame.
+static void next_frame(void *unused, int ticks) {
+    Timer *due = window.timers;
+    (void)unused;
+    window.frame = ticks;
+    window.timers = NULL;
+    while (due) {
+        Timer *timer = due;
+        due = timer->next;
+        timer->call(timer->value);
+        free(timer);
+    }
+    if (window.idle)
+        window.idle();
+}
+
+void glutLeaveMainLoop(void) {
+    PASS_ON(void, glutLeaveMainLoop, (void), ())
+    options.frames = (size_t)window.frame + 1; // this frame is the last one
+}
+
+void glutDestroyWindow(int number) {
+    PASS_ON(void, glutDestroyWindow, (int), (number))
+    options.frames = (size_t)window.frame + 1;
+}
+
+void glutMainLoop(void) {
+    PASS_ON(void, glutMainLoop, (void), ())
+    if (!window.open)
+        quit(EXIT_FAILURE, "glutMainLoop without a window");
+    if (!window.idle && !window.timers)
+        read_back(&window.canvas); // shows whether the display callback asks for another picture
+    if (window.idle || window.timers || window.posted)
+        window.canvas.frame = next_frame;
+    display_canvas(&window.canvas);
+    for (const char *key = "\033qQ"; window.keyboard && *key; key++)
+        window.keyboard((unsigned char)*key, 0, 0); // usually ends the program
+    exit(EXIT_SUCCESS);
+}
+#endif
