@@ -392,7 +392,7 @@ template <class T> inline uint64_t to_bits(T value) {
 
 template <class T> inline T from_bits(uint64_t bits) {
     T value;
-    std::memcpy(&value, &bits, sizeof value);
+    std::memcpy((void *)&value, &bits, sizeof value);
     return value;
 }
 

@@ -19,6 +19,7 @@
 #include <cfenv>
 #include <cmath>
 #include <type_traits>
+#include "numbers.h"
 
 namespace cuda_cpu {
 
@@ -45,26 +46,6 @@ template <int mode, class F, class... T> inline auto rounded(F f, T... x) {
         return f(x...);
     else
         return directed<mode>(f, x...);
-}
-
-// The bits of a value as another type.
-template <class To, class From> inline To bits_as(From from) {
-    static_assert(sizeof(To) == sizeof(From), "the same bits");
-    To to;
-    memcpy(&to, &from, sizeof to);
-    return to;
-}
-
-// Converts an integral floating-point number to an integer. Numbers out of range saturate. NaN
-// becomes 0 when both types have 32 bits; otherwise it becomes the number with only the highest bit
-// set, as on a GPU.
-template <class Int, class Float> inline Int saturate(Float x) {
-    if (x != x)
-        return sizeof(Int) == 8 || sizeof(Float) == 8 ? (Int)(1ull << (sizeof(Int) * 8 - 1)) : Int(0);
-    constexpr Int lowest = std::is_signed_v<Int> ? (Int)(1ull << (sizeof(Int) * 8 - 1)) : Int(0);
-    constexpr Int highest = (Int)~lowest;
-    const Float limit = ldexp(Float(1), (int)sizeof(Int) * 8 - (std::is_signed_v<Int> ? 1 : 0));
-    return x >= limit ? highest : x < (Float)lowest ? lowest : (Int)x;
 }
 
 [[noreturn]] void trap(const char *file, int line);

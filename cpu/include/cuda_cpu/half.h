@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The types and functions of one 16-bit floating-point format. cuda_fp16.h and cuda_bf16.h include this file,
+ * after they have defined:
+ *
+ *     CUDA_CPU_H     __half      __nv_bfloat16       the type
+ *     CUDA_CPU_H2    __half2     __nv_bfloat162      two of them
+ *     CUDA_CPU_F     half        bfloat16            the word for it in names of functions
+ *     CUDA_CPU_F2    half2       bfloat162
+ *     CUDA_CPU_BITS  10          7                   explicit bits of the significand
+ *     CUDA_CPU_OTHER_H                               the other type
+ *
+ * Operations are computed in double and rounded once more. That gives the correctly rounded result, because
+ * double has more than twice the precision (for __hfma see multiply_add). Functions such as hexp round the C
+ * library's result, so they can differ in the last bit from a GPU, which approximates them.
+ */
+#define CUDA_CPU_PASTE_(a, b)         a##b
+#define CUDA_CPU_PASTE(a, b)          CUDA_CPU_PASTE_(a, b)
+#define CUDA_CPU_NAME(before, after)  CUDA_CPU_PASTE(CUDA_CPU_PASTE(before, CUDA_CPU_F), after)
+#define CUDA_CPU_NAME2(before, after) CUDA_CPU_PASTE(CUDA_CPU_PASTE(before, CUDA_CPU_F2), after)
+#define CUDA_CPU_RAW                  CUDA_CPU_PASTE(CUDA_CPU_H, _raw)
+#define CUDA_CPU_RAW2                 CUDA_CPU_PASTE(CUDA_CPU_H2, _raw)
+
+struct __attribute__((aligned(2))) CUDA_CPU_RAW {
+    unsigned short x;
+};
+struct __attribute__((aligned(4))) CUDA_CPU_RAW2 {
+    unsigned short x, y;
+};
+
+struct __attribute__((aligned(2))) CUDA_CPU_H {
+    CUDA_CPU_H() = default;
+    constexpr CUDA_CPU_H(const CUDA_CPU_RAW &raw) : bits(raw.x) {}
+    CUDA_CPU_H(float x) : CUDA_CPU_H((double)x) {}
+    CUDA_CPU_H(double x) : CUDA_CPU_H(x, cuda_cpu::Rounding::nearest) {}
+    CUDA_CPU_H(short x) : CUDA_CPU_H((double)x) {}
+    CUDA_CPU_H(unsigned short x) : CUDA_CPU_H((double)x) {}
+    CUDA_CPU_H(int x) : CUDA_CPU_H((double)x) {}
+    CUDA_CPU_H(unsigned int x) : CUDA_CPU_H((double)x) {}
+    CUDA_CPU_H(long x) : CUDA_CPU_H(cuda_cpu::odd_double(x)) {}
+    CUDA_CPU_H(unsigned long x) : CUDA_CPU_H(cuda_cpu::odd_double(x)) {}
+    CUDA_CPU_H(long long x) : CUDA_CPU_H(cuda_cpu::odd_double(x)) {}
+    CUDA_CPU_H(unsigned long long x) : CUDA_CPU_H(cuda_cpu::odd_double(x)) {}
+    CUDA_CPU_H(double x, cuda_cpu::Rounding mode) : bits(cuda_cpu::narrow<CUDA_CPU_BITS>(x, mode)) {}
+    explicit CUDA_CPU_H(const CUDA_CPU_OTHER_H &x); // in cuda_bf16.h, which has both types
+    operator CUDA_CPU_RAW() const { return {bits}; }
+    operator float() const { return cuda_cpu::widen<CUDA_CPU_BITS>(bits); }
+    constexpr operator bool() const { return (bits & 0x7fff) != 0; }
+    operator signed char() const { return cuda_cpu::saturate<signed char>(std::trunc((float)*this)); }
+    operator unsigned char() const { return cuda_cpu::saturate<unsigned char>(std::trunc((float)*this)); }
+    operator char() const { return cuda_cpu::saturate<char>(std::trunc((float)*this)); }
+    operator short() const { return cuda_cpu::saturate<short>(std::trunc((float)*this)); }
+    operator unsigned short() const { return cuda_cpu::saturate<unsigned short>(std::trunc((float)*this)); }
+    operator int() const { return cuda_cpu::saturate<int>(std::trunc((float)*this)); }
+    operator unsigned int() const { return cuda_cpu::saturate<unsigned int>(std::trunc((float)*this)); }
+    operator long() const { return cuda_cpu::saturate<long>(std::trunc((float)*this)); }
+    operator unsigned long() const { return cuda_cpu::saturate<unsigned long>(std::trunc((float)*this)); }
+    operator long long() const { return cuda_cpu::saturate<long long>(std::trunc((float)*this)); }
+    operator unsigned long long() const {
+        return cuda_cpu::saturate<unsigned long long>(std::trunc((float)*this));
+    }
+
+  protected:
+    unsigned short bits;
+};
+
+struct __attribute__((aligned(4))) CUDA_CPU_H2 {
+    CUDA_CPU_H x, y;
+    CUDA_CPU_H2() = default;
+    constexpr CUDA_CPU_H2(const CUDA_CPU_H &a, const CUDA_CPU_H &b) : x(a), y(b) {}
+    CUDA_CPU_H2(const CUDA_CPU_RAW2 &raw) : x(CUDA_CPU_RAW{raw.x}), y(CUDA_CPU_RAW{raw.y}) {}
+    operator CUDA_CPU_RAW2() const { return {CUDA_CPU_RAW(x).x, CUDA_CPU_RAW(y).x}; }
+};
+
+// ---- conversions ----
+
+inline unsigned short CUDA_CPU_NAME(__, _as_ushort)(CUDA_CPU_H a) {
+    return CUDA_CPU_RAW(a).x;
+}
+inline short CUDA_CPU_NAME(__, _as_short)(CUDA_CPU_H a) {
+    return (short)CUDA_CPU_RAW(a).x;
+}
+inline CUDA_CPU_H CUDA_CPU_NAME(__ushort_as_, )(unsigned short a) {
+    return CUDA_CPU_RAW{a};
+}
+inline CUDA_CPU_H CUDA_CPU_NAME(__short_as_, )(short a) {
+    return CUDA_CPU_RAW{(unsigned short)a};
+}
+inline float CUDA_CPU_NAME(__, 2float)(CUDA_CPU_H a) {
+    return (float)a;
+}
+inline CUDA_CPU_H CUDA_CPU_NAME(__float2, )(float a) {
+    return a;
+}
+inline CUDA_CPU_H CUDA_CPU_NAME(__double2, )(double a) {
+    return a;
+}
+#define CUDA_CPU_CONVERT(T, word, value)                                                                     \
+    inline CUDA_CPU_H CUDA_CPU_NAME(__##word##2, _rn)(T a) {                                                 \
+        return {value, cuda_cpu::Rounding::nearest};                                                         \
+    }                                                                                                        \
+    inline CUDA_CPU_H CUDA_CPU_NAME(__##word##2, _rz)(T a) {                                                 \
+        return {value, cuda_cpu::Rounding::zero};                                                            \
+    }                                                                                                        \
+    inline CUDA_CPU_H CUDA_CPU_NAME(__##word##2, _ru)(T a) {                                                 \
+        return {value, cuda_cpu::Rounding::up};                                                              \
+    }                                                                                                        \
+    inline CUDA_CPU_H CUDA_CPU_NAME(__##word##2, _rd)(T a) {                                                 \
+        return {value, cuda_cpu::Rounding::down};                                                            \
+    }
+#define CUDA_CPU_CONVERT_INTEGER(T, word)                                                                    \
+    CUDA_CPU_CONVERT(T, word, cuda_cpu::odd_double(a))                                                       \
+    inline T CUDA_CPU_NAME(__, 2##word##_rn)(CUDA_CPU_H a) {                                                 \
+        return cuda_cpu::saturate<T>(std::nearbyint((float)a));                                              \
+    }                                                                                                        \
+    inline T CUDA_CPU_NAME(__, 2##word##_rz)(CUDA_CPU_H a) {                                                 \
+        return (T)a;                                                                                         \
+    }                                                                                                        \
+    inline T CUDA_CPU_NAME(__, 2##word##_ru)(CUDA_CPU_H a) {                                                 \
+        return cuda_cpu::saturate<T>(std::ceil((float)a));                                                   \
+    }                                                                                                        \
+    inline T CUDA_CPU_NAME(__, 2##word##_rd)(CUDA_CPU_H a) {                                                 \
+        return cuda_cpu::saturate<T>(std::floor((float)a));                                                  \
+    }
+CUDA_CPU_CONVERT(float, float, (double)a)
+CUDA_CPU_CONVERT_INTEGER(short, short)
+CUDA_CPU_CONVERT_INTEGER(unsigned short, ushort)
+CUDA_CPU_CONVERT_INTEGER(int, int)
+CUDA_CPU_CONVERT_INTEGER(unsigned int, uint)
+CUDA_CPU_CONVERT_INTEGER(long long, ll)
+CUDA_CPU_CONVERT_INTEGER(unsigned long long, ull)
+#undef CUDA_CPU_CONVERT
+#undef CUDA_CPU_CONVERT_INTEGER
+inline signed char CUDA_CPU_NAME(__, 2char_rz)(CUDA_CPU_H a) {
+    return (signed char)a;
+}
+inline unsigned char CUDA_CPU_NAME(__, 2uchar_rz)(CUDA_CPU_H a) {
+    return (unsigned char)a;
+}
+
+// ---- pairs ----
+
+inline CUDA_CPU_H2 CUDA_CPU_NAME2(make_, )(CUDA_CPU_H x, CUDA_CPU_H y) {
+    return {x, y};
+}
+inline CUDA_CPU_H2 CUDA_CPU_NAME2(__halves2, )(CUDA_CPU_H x, CUDA_CPU_H y) {
+    return {x, y};
+}
+inline CUDA_CPU_H2 CUDA_CPU_PASTE(CUDA_CPU_NAME(__, 2), CUDA_CPU_F2)(CUDA_CPU_H a) {
+    return {a, a};
+}
+inline CUDA_CPU_H2 CUDA_CPU_NAME2(__float2, _rn)(float a) {
+    return {a, a};
+}
+inline CUDA_CPU_H2 CUDA_CPU_NAME2(__floats2, _rn)(float x, float y) {
+    return {x, y};
+}
+inline CUDA_CPU_H2 CUDA_CPU_NAME2(__float22, _rn)(float2 a) {
+    return {a.x, a.y};
+}
+inline float2 CUDA_CPU_NAME2(__, 2float2)(CUDA_CPU_H2 a) {
+    return {(float)a.x, (float)a.y};
+}
+inline float __low2float(CUDA_CPU_H2 a) {
+    return (float)a.x;
+}
+inline float __high2float(CUDA_CPU_H2 a) {
+    return (float)a.y;
+}
+inline CUDA_CPU_H CUDA_CPU_NAME(__low2, )(CUDA_CPU_H2 a) {
+    return a.x;
+}
+inline CUDA_CPU_H CUDA_CPU_NAME(__high2, )(CUDA_CPU_H2 a) {
+    return a.y;
+}
+inline CUDA_CPU_H2 CUDA_CPU_NAME2(__low2, )(CUDA_CPU_H2 a) {
+    return {a.x, a.x};
+}
+inline CUDA_CPU_H2 CUDA_CPU_NAME2(__high2, )(CUDA_CPU_H2 a) {
+    return {a.y, a.y};
+}
+inline CUDA_CPU_H2 CUDA_CPU_NAME2(__lows2, )(CUDA_CPU_H2 a, CUDA_CPU_H2 b) {
+    return {a.x, b.x};
+}
+inline CUDA_CPU_H2 CUDA_CPU_NAME2(__highs2, )(CUDA_CPU_H2 a, CUDA_CPU_H2 b) {
+    return {a.y, b.y};
+}
+inline CUDA_CPU_H2 __lowhigh2highlow(CUDA_CPU_H2 a) {
+    return {a.y, a.x};
+}
+
+// ---- comparisons ----
+
+inline bool __hisnan(CUDA_CPU_H a) {
+    return std::isnan((float)a);
+}
+inline int __hisinf(CUDA_CPU_H a) {
+    return std::isinf((float)a) ? ((float)a > 0 ? 1 : -1) : 0;
+}
+inline CUDA_CPU_H2 __hisnan2(CUDA_CPU_H2 a) {
+    return {__hisnan(a.x) ? 1.0f : 0.0f, __hisnan(a.y) ? 1.0f : 0.0f};
+}
+
+// `u` is true where a number is NaN; otherwise both agree.
+#define CUDA_CPU_COMPARE(name, expression)                                                                   \
+    inline bool __h##name(CUDA_CPU_H p, CUDA_CPU_H q) {                                                      \
+        const float a = p, b = q;                                                                            \
+        return expression;                                                                                   \
+    }                                                                                                        \
+    inline CUDA_CPU_H2 __h##name##2(CUDA_CPU_H2 a, CUDA_CPU_H2 b) {                                          \
+        return {__h##name(a.x, b.x) ? 1.0f : 0.0f, __h##name(a.y, b.y) ? 1.0f : 0.0f};                       \
+    }                                                                                                        \
+    inline bool __hb##name##2(CUDA_CPU_H2 a, CUDA_CPU_H2 b) {                                                \
+        return __h##name(a.x, b.x) && __h##name(a.y, b.y);                                                   \
+    }                                                                                                        \
+    inline unsigned int __h##name##2_mask(CUDA_CPU_H2 a, CUDA_CPU_H2 b) {                                    \
+        return (__h##name(a.x, b.x) ? 0xffffu : 0u) | (__h##name(a.y, b.y) ? 0xffff0000u : 0u);              \
+    }
+CUDA_CPU_COMPARE(eq, a == b)
+CUDA_CPU_COMPARE(ne, a<b || a> b)
+CUDA_CPU_COMPARE(lt, a < b)
+CUDA_CPU_COMPARE(le, a <= b)
+CUDA_CPU_COMPARE(gt, a > b)
+CUDA_CPU_COMPARE(ge, a >= b)
+CUDA_CPU_COMPARE(equ, !(a < b || a > b))
+CUDA_CPU_COMPARE(neu, a != b)
+CUDA_CPU_COMPARE(ltu, !(a >= b))
+CUDA_CPU_COMPARE(leu, !(a > b))
+CUDA_CPU_COMPARE(gtu, !(a <= b))
+CUDA_CPU_COMPARE(geu, !(a < b))
+#undef CUDA_CPU_COMPARE
+
+// ---- arithmetic ----
+
+inline CUDA_CPU_H __hneg(CUDA_CPU_H a) {
+    return CUDA_CPU_RAW{(unsigned short)(CUDA_CPU_RAW(a).x ^ 0x8000)};
+}
+inline CUDA_CPU_H __habs(CUDA_CPU_H a) {
+    return CUDA_CPU_RAW{(unsigned short)(CUDA_CPU_RAW(a).x & 0x7fff)};
+}
+namespace cuda_cpu {
+inline CUDA_CPU_H limit_to_1(CUDA_CPU_H a) { // NaN: 0
+    return (float)a > 0 ? (float)a < 1 ? a : CUDA_CPU_H(1.0f) : CUDA_CPU_H(0.0f);
+}
+} // namespace cuda_cpu
+
+#define CUDA_CPU_BOTH1(name, name2)                                                                          \
+    inline CUDA_CPU_H2 name2(CUDA_CPU_H2 a) {                                                                \
+        return {name(a.x), name(a.y)};                                                                       \
+    }
+#define CUDA_CPU_BOTH2(name, name2)                                                                          \
+    inline CUDA_CPU_H2 name2(CUDA_CPU_H2 a, CUDA_CPU_H2 b) {                                                 \
+        return {name(a.x, b.x), name(a.y, b.y)};                                                             \
+    }
+#define CUDA_CPU_BOTH3(name, name2)                                                                          \
+    inline CUDA_CPU_H2 name2(CUDA_CPU_H2 a, CUDA_CPU_H2 b, CUDA_CPU_H2 c) {                                  \
+        return {name(a.x, b.x, c.x), name(a.y, b.y, c.y)};                                                   \
+    }
+// _rn is the form that the compiler never contracts; here none is contracted.
+#define CUDA_CPU_ARITHMETIC(name, operation)                                                                 \
+    inline CUDA_CPU_H __h##name(CUDA_CPU_H a, CUDA_CPU_H b) {                                                \
+        return (double)(float)a operation(double)(float) b;                                                  \
+    }                                                                                                        \
+    inline CUDA_CPU_H __h##name##_rn(CUDA_CPU_H a, CUDA_CPU_H b) {                                           \
+        return __h##name(a, b);                                                                              \
+    }                                                                                                        \
+    inline CUDA_CPU_H __h##name##_sat(CUDA_CPU_H a, CUDA_CPU_H b) {                                          \
+        return cuda_cpu::limit_to_1(__h##name(a, b));                                                        \
+    }                                                                                                        \
+    CUDA_CPU_BOTH2(__h##name, __h##name##2)                                                                  \
+    CUDA_CPU_BOTH2(__h##name, __h##name##2_rn)                                                               \
+    CUDA_CPU_BOTH2(__h##name##_sat, __h##name##2_sat)
+CUDA_CPU_ARITHMETIC(add, +)
+CUDA_CPU_ARITHMETIC(sub, -)
+CUDA_CPU_ARITHMETIC(mul, *)
+#undef CUDA_CPU_ARITHMETIC
+inline CUDA_CPU_H __hdiv(CUDA_CPU_H a, CUDA_CPU_H b) {
+    return (double)(float)a / (double)(float)b;
+}
+inline CUDA_CPU_H __hfma(CUDA_CPU_H a, CUDA_CPU_H b, CUDA_CPU_H c) {
+    return cuda_cpu::multiply_add((float)a, (float)b, (float)c);
+}
+inline CUDA_CPU_H __hfma_sat(CUDA_CPU_H a, CUDA_CPU_H b, CUDA_CPU_H c) {
+    return cuda_cpu::limit_to_1(__hfma(a, b, c));
+}
+
+// A number wins over NaN; the _nan forms give NaN if either is. -0 is smaller than +0.
+inline CUDA_CPU_H __hmax_nan(CUDA_CPU_H a, CUDA_CPU_H b) {
+    if (__hisnan(a) || __hisnan(b))
+        return CUDA_CPU_RAW{0x7fff};
+    return __hgt(a, b) || (__heq(a, b) && !std::signbit((float)a)) ? a : b;
+}
+inline CUDA_CPU_H __hmin_nan(CUDA_CPU_H a, CUDA_CPU_H b) {
+    if (__hisnan(a) || __hisnan(b))
+        return CUDA_CPU_RAW{0x7fff};
+    return __hlt(a, b) || (__heq(a, b) && std::signbit((float)a)) ? a : b;
+}
+inline CUDA_CPU_H __hmax(CUDA_CPU_H a, CUDA_CPU_H b) {
+    return __hisnan(a) && !__hisnan(b) ? b : __hisnan(b) && !__hisnan(a) ? a : __hmax_nan(a, b);
+}
+inline CUDA_CPU_H __hmin(CUDA_CPU_H a, CUDA_CPU_H b) {
+    return __hisnan(a) && !__hisnan(b) ? b : __hisnan(b) && !__hisnan(a) ? a : __hmin_nan(a, b);
+}
+inline CUDA_CPU_H __hfma_relu(CUDA_CPU_H a, CUDA_CPU_H b, CUDA_CPU_H c) {
+    return __hmax_nan(__hfma(a, b, c), 0.0f);
+}
+CUDA_CPU_BOTH1(__hneg, __hneg2)
+CUDA_CPU_BOTH1(__habs, __habs2)
+CUDA_CPU_BOTH2(__hdiv, __h2div)
+CUDA_CPU_BOTH2(__hmax, __hmax2)
+CUDA_CPU_BOTH2(__hmin, __hmin2)
+CUDA_CPU_BOTH2(__hmax_nan, __hmax2_nan)
+CUDA_CPU_BOTH2(__hmin_nan, __hmin2_nan)
+CUDA_CPU_BOTH3(__hfma, __hfma2)
+CUDA_CPU_BOTH3(__hfma_sat, __hfma2_sat)
+CUDA_CPU_BOTH3(__hfma_relu, __hfma2_relu)
+inline CUDA_CPU_H2 __hcmadd(CUDA_CPU_H2 a, CUDA_CPU_H2 b, CUDA_CPU_H2 c) { // complex a b + c
+    return {__hfma(__hneg(a.y), b.y, __hfma(a.x, b.x, c.x)), __hfma(a.y, b.x, __hfma(a.x, b.y, c.y))};
+}
+
+#define CUDA_CPU_OPERATORS(T, add, sub, mul, div, neg)                                                       \
+    inline T operator+(const T &a, const T &b) {                                                             \
+        return add(a, b);                                                                                    \
+    }                                                                                                        \
+    inline T operator-(const T &a, const T &b) {                                                             \
+        return sub(a, b);                                                                                    \
+    }                                                                                                        \
+    inline T operator*(const T &a, const T &b) {                                                             \
+        return mul(a, b);                                                                                    \
+    }                                                                                                        \
+    inline T operator/(const T &a, const T &b) {                                                             \
+        return div(a, b);                                                                                    \
+    }                                                                                                        \
+    inline T &operator+=(T &a, const T &b) {                                                                 \
+        return a = add(a, b);                                                                                \
+    }                                                                                                        \
+    inline T &operator-=(T &a, const T &b) {                                                                 \
+        return a = sub(a, b);                                                                                \
+    }                                                                                                        \
+    inline T &operator*=(T &a, const T &b) {                                                                 \
+        return a = mul(a, b);                                                                                \
+    }                                                                                                        \
+    inline T &operator/=(T &a, const T &b) {                                                                 \
+        return a = div(a, b);                                                                                \
+    }                                                                                                        \
+    inline T operator+(const T &a) {                                                                         \
+        return a;                                                                                            \
+    }                                                                                                        \
+    inline T operator-(const T &a) {                                                                         \
+        return neg(a);                                                                                       \
+    }
+#define CUDA_CPU_RELATIONS(T, eq, neu, lt, le, gt, ge)                                                       \
+    inline bool operator==(const T &a, const T &b) {                                                         \
+        return eq(a, b);                                                                                     \
+    }                                                                                                        \
+    inline bool operator!=(const T &a, const T &b) {                                                         \
+        return neu(a, b);                                                                                    \
+    }                                                                                                        \
+    inline bool operator<(const T &a, const T &b) {                                                          \
+        return lt(a, b);                                                                                     \
+    }                                                                                                        \
+    inline bool operator<=(const T &a, const T &b) {                                                         \
+        return le(a, b);                                                                                     \
+    }                                                                                                        \
+    inline bool operator>(const T &a, const T &b) {                                                          \
+        return gt(a, b);                                                                                     \
+    }                                                                                                        \
+    inline bool operator>=(const T &a, const T &b) {                                                         \
+        return ge(a, b);                                                                                     \
+    }
+CUDA_CPU_OPERATORS(CUDA_CPU_H, __hadd, __hsub, __hmul, __hdiv, __hneg)
+CUDA_CPU_RELATIONS(CUDA_CPU_H, __heq, __hneu, __hlt, __hle, __hgt, __hge)
+CUDA_CPU_OPERATORS(CUDA_CPU_H2, __hadd2, __hsub2, __hmul2, __h2div, __hneg2)
+CUDA_CPU_RELATIONS(CUDA_CPU_H2, __hbeq2, __hbneu2, __hblt2, __hble2, __hbgt2, __hbge2)
+#undef CUDA_CPU_OPERATORS
+#undef CUDA_CPU_RELATIONS
+inline CUDA_CPU_H &operator++(CUDA_CPU_H &a) {
+    return a += CUDA_CPU_H(1.0f);
+}
+inline CUDA_CPU_H &operator--(CUDA_CPU_H &a) {
+    return a -= CUDA_CPU_H(1.0f);
+}
+inline CUDA_CPU_H operator++(CUDA_CPU_H &a, int) {
+    const CUDA_CPU_H before = a;
+    ++a;
+    return before;
+}
+inline CUDA_CPU_H operator--(CUDA_CPU_H &a, int) {
+    const CUDA_CPU_H before = a;
+    --a;
+    return before;
+}
+
+#ifdef __CUDACC__ // what only kernels call
+
+#define CUDA_CPU_FUNCTION(name, expression)                                                                  \
+    inline CUDA_CPU_H h##name(CUDA_CPU_H a) {                                                                \
+        const double x = (float)a;                                                                           \
+        return expression;                                                                                   \
+    }                                                                                                        \
+    CUDA_CPU_BOTH1(h##name, h2##name)
+CUDA_CPU_FUNCTION(sqrt, std::sqrt(x))
+CUDA_CPU_FUNCTION(rsqrt, 1 / std::sqrt(x))
+CUDA_CPU_FUNCTION(rcp, 1 / x)
+CUDA_CPU_FUNCTION(exp, std::exp(x))
+CUDA_CPU_FUNCTION(exp2, std::exp2(x))
+CUDA_CPU_FUNCTION(exp10, std::pow(10.0, x))
+CUDA_CPU_FUNCTION(log, std::log(x))
+CUDA_CPU_FUNCTION(log2, std::log2(x))
+CUDA_CPU_FUNCTION(log10, std::log10(x))
+CUDA_CPU_FUNCTION(sin, std::sin(x))
+CUDA_CPU_FUNCTION(cos, std::cos(x))
+CUDA_CPU_FUNCTION(tanh, std::tanh(x))
+CUDA_CPU_FUNCTION(tanh_approx, std::tanh(x))
+CUDA_CPU_FUNCTION(floor, std::floor(x))
+CUDA_CPU_FUNCTION(ceil, std::ceil(x))
+CUDA_CPU_FUNCTION(trunc, std::trunc(x))
+CUDA_CPU_FUNCTION(rint, std::nearbyint(x))
+#undef CUDA_CPU_FUNCTION
+
+inline CUDA_CPU_H atomicAdd(CUDA_CPU_H *p, CUDA_CPU_H value) {
+    return cuda_cpu::atomic_add(p, value);
+}
+inline CUDA_CPU_H2 atomicAdd(CUDA_CPU_H2 *p, CUDA_CPU_H2 value) {
+    return cuda_cpu::atomic_add(p, value);
+}
+template <> constexpr bool cuda_cpu::shuffled<CUDA_CPU_H> = true;
+template <> constexpr bool cuda_cpu::shuffled<CUDA_CPU_H2> = true;
+
+#endif // __CUDACC__
+
+#undef CUDA_CPU_PASTE_
+#undef CUDA_CPU_PASTE
+#undef CUDA_CPU_NAME
+#undef CUDA_CPU_NAME2
+#undef CUDA_CPU_RAW
+#undef CUDA_CPU_RAW2
+#undef CUDA_CPU_BOTH1
+#undef CUDA_CPU_BOTH2
+#undef CUDA_CPU_BOTH3
+#undef CUDA_CPU_H
+#undef CUDA_CPU_H2
+#undef CUDA_CPU_F
+#undef CUDA_CPU_F2
+#undef CUDA_CPU_BITS
+#undef CUDA_CPU_OTHER_H
