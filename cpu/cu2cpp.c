@@ -45,7 +45,8 @@ typedef struct {
     uint32_t line, file;    // from the linemarkers; file is the position of its name in the source
     int32_t match;          // of a bracket: the matching bracket
     uint8_t kind;
-    bool done; // a memory space word that was handled with its declaration
+    bool done;   // a memory space word that was handled with its declaration
+    bool system; // in a system header
 } Token;
 
 typedef struct {
@@ -117,6 +118,7 @@ static void append(Text *text, const char *data, size_t length) {
 
 static size_t at;           // position of the next byte
 static uint32_t line, file; // its line and file
+static bool in_system_header;
 
 static void add_token(int kind, size_t start, uint32_t first_line) {
     static int capacity;
@@ -128,7 +130,8 @@ static void add_token(int kind, size_t start, uint32_t first_line) {
                                     .length = (uint32_t)(at - start),
                                     .line = first_line,
                                     .file = file,
-                                    .kind = (uint8_t)kind};
+                                    .kind = (uint8_t)kind,
+                                    .system = in_system_header};
 }
 
 _Noreturn static void fail_lexer(uint32_t first_line, const char *why) {
@@ -242,8 +245,13 @@ static void skip_directive(void) {
     }
     if (marker) {
         line = (uint32_t)strtoul(number, NULL, 10) - 1; // the newline will add 1
-        if (*name == '"')
+        if (*name == '"') {
             file = (uint32_t)(name + 1 - source.data);
+            const char *flags = source.data + at; // the last ones: 1 or 2, then 3 for a system header
+            while (flags > name && strchr("34 ", flags[-1]))
+                flags--;
+            in_system_header = flags > name && strstr(flags, "3") && strstr(flags, "3") < source.data + at;
+        }
     }
 }
 
@@ -458,20 +466,6 @@ static int compare_edits(const void *left, const void *right) {
     if (a->position != b->position)
         return a->position < b->position ? -1 : 1;
     return a->order < b->order ? -1 : 1;
-}
-
-static void write_edited(FILE *out) {
-    size_t done = 0;
-    if (edit_count > 0)
-        qsort(edits, edit_count, sizeof *edits, compare_edits);
-    for (const Edit *e = edits; e < edits + edit_count; e++) {
-        if (e->position > done)
-            fwrite(source.data + done, 1, e->position - done, out);
-        fwrite(edit_text.data + e->text, 1, e->length, out);
-        if (e->position + e->removed > done)
-            done = e->position + e->removed;
-    }
-    fwrite(source.data + done, 1, source.length - done, out);
 }
 
 // ---- launches ----
@@ -1002,23 +996,177 @@ static void translate(void) {
     free(scopes);
 }
 
+// ---- output ----
+//
+// A compiler that shows a line of the .cu marks an error at its column, so the tokens of the .cu are moved to
+// the columns that they have there: with spaces, or with a new line and a linemarker when the output is
+// already past the column. The original files are read for this. A token is looked for in its line; what comes
+// from a macro is not found there and stays where it is.
+
+typedef struct {
+    const char *name; // in the source; ends with a quote
+    Text text;
+    uint32_t line;   // where the last token was found
+    size_t position; // the start of that line
+    size_t after;    // the end of that token
+} Original;
+
+static FILE *out;
+static size_t column; // of the next byte of the output, from 0
+static char last_byte;
+
+static void put(const char *text, size_t length) {
+    if (length == 0)
+        return;
+    const char *newline = memrchr(text, '\n', length);
+    column = newline ? (size_t)(text + length - newline - 1) : column + length;
+    last_byte = text[length - 1];
+    fwrite(text, 1, length, out);
+}
+
+static size_t name_length(const char *name) {
+    size_t n = 0;
+    while (name[n] && name[n] != '"' && name[n] != '\n')
+        n += name[n] == '\\' && name[n + 1] ? 2 : 1;
+    return n;
+}
+
+static void read_file(FILE *in, Text *text) {
+    static char buffer[1 << 16];
+    for (size_t n; text->length < 1 << 30 && (n = fread(buffer, 1, sizeof buffer, in)) > 0;)
+        append(text, buffer, n);
+    append(text, "", 0);
+}
+
+// The file of a token; empty when it cannot be read.
+static Original *original_of(const Token *token) {
+    static Original *originals, *last;
+    static size_t count;
+    const char *name = source.data + token->file;
+    const size_t length = name_length(name);
+    if (last && last->name == name)
+        return last;
+    for (last = originals; last < originals + count; last++)
+        if (name_length(last->name) == length && memcmp(last->name, name, length) == 0)
+            return last;
+    originals = grow(originals, count + 1, sizeof *originals);
+    last = originals + count++;
+    *last = (Original){.name = name, .line = 1};
+    char path[4096];
+    FILE *in = NULL;
+    if (length < sizeof path && !memchr(name, '\\', length)) {
+        memcpy(path, name, length);
+        path[length] = '\0';
+        in = fopen(path, "rb");
+    }
+    if (in) {
+        read_file(in, &last->text);
+        fclose(in);
+    } else {
+        append(&last->text, "", 0);
+    }
+    return last;
+}
+
+// The column of a word, number or string in its file, or -1.
+static long original_column(const Token *token) {
+    if (token->file == 0 || token->system ||
+        (token->kind != IDENT && token->kind != NUMBER && token->kind != STRING))
+        return -1;
+    Original *o = original_of(token);
+    const char *word = source.data + token->start;
+    if (token->line < o->line) {
+        o->line = 1;
+        o->position = o->after = 0;
+    }
+    for (; o->line < token->line; o->line++) {
+        const char *newline = memchr(o->text.data + o->position, '\n', o->text.length - o->position);
+        if (!newline)
+            return -1;
+        o->position = o->after = (size_t)(newline + 1 - o->text.data);
+    }
+    const char *begin = o->text.data + o->position, *p = o->text.data + o->after;
+    while (*p && *p != '\n' && strncmp(p, "//", 2) != 0) { // the text ends with a null character
+        if (strncmp(p, word, token->length) == 0 && (token->kind == STRING || !is_word_byte(p[token->length]))) {
+            o->after = (size_t)(p + token->length - o->text.data);
+            return p - begin;
+        }
+        if (strncmp(p, "/*", 2) == 0) {
+            for (p += 2; *p && *p != '\n' && strncmp(p - 2, "*/", 2) != 0; p++)
+                ;
+        } else if (*p == '"') {
+            for (p++; *p && *p != '\n' && *p != '"'; p++)
+                p += *p == '\\' && p[1] && p[1] != '\n';
+            p += *p == '"';
+        } else if (is_word_byte(*p)) {
+            while (is_word_byte(*p))
+                p++;
+        } else {
+            p++;
+        }
+    }
+    return -1;
+}
+
+// Before a token is written: moves the output to its column, where a blank is allowed.
+static void move_to(const Token *token) {
+    const long wanted = original_column(token);
+    // A blank would change L"a" and "a"_x.
+    if (wanted < 0 || (size_t)wanted == column || is_word_byte(last_byte) || last_byte == '"' || last_byte == '\'')
+        return;
+    if ((size_t)wanted < column) {
+        const char *name = source.data + token->file;
+        char marker[32];
+        put(marker, (size_t)snprintf(marker, sizeof marker, "\n# %u \"", (unsigned)token->line));
+        put(name, name_length(name));
+        put("\"\n", 2);
+    }
+    while (column < (size_t)wanted)
+        put(" ", 1);
+}
+
+// Writes the source from `position` to `end`. `next` is the first token that was not written.
+static void put_source(size_t position, size_t end, int *next) {
+    while (tokens[*next].start < position && *next < token_count - PADDING)
+        ++*next;
+    for (; *next < token_count - PADDING && tokens[*next].start < end; ++*next) {
+        const Token *token = &tokens[*next];
+        put(source.data + position, token->start - position);
+        move_to(token);
+        position = end_of(*next) < end ? end_of(*next) : end;
+        put(source.data + token->start, position - token->start);
+    }
+    put(source.data + position, end - position);
+}
+
+static void write_edited(void) {
+    size_t done = 0;
+    int next = PADDING;
+    if (edit_count > 0)
+        qsort(edits, edit_count, sizeof *edits, compare_edits);
+    for (const Edit *e = edits; e < edits + edit_count; e++) {
+        if (e->position > done)
+            put_source(done, e->position, &next);
+        put(edit_text.data + e->text, e->length);
+        if (e->position > done)
+            done = e->position;
+        if (e->position + e->removed > done)
+            done = e->position + e->removed;
+    }
+    put_source(done, source.length, &next);
+}
+
 // ---- files ----
 
 static void read_input(void) {
-    static char buffer[1 << 16];
     FILE *in = strcmp(input_name, "-") ? fopen(input_name, "rb") : stdin;
     if (!in)
         fail_file(input_name);
-    for (size_t n; (n = fread(buffer, 1, sizeof buffer, in)) > 0;) {
-        append(&source, buffer, n);
-        if (source.length > 1 << 30) {
-            errno = EFBIG;
-            fail_file(input_name);
-        }
-    }
-    if (ferror(in))
+    read_file(in, &source);
+    if (source.length >= 1 << 30)
+        errno = EFBIG;
+    if (source.length >= 1 << 30 || ferror(in))
         fail_file(input_name);
-    append(&source, "", 0);
     if (in == stdin)
         input_name = "<stdin>";
     else
@@ -1026,10 +1174,10 @@ static void read_input(void) {
 }
 
 static void write_output(const char *name) {
-    FILE *out = name ? fopen(name, "wb") : stdout;
+    out = name ? fopen(name, "wb") : stdout;
     if (!out)
         fail_file(name);
-    write_edited(out);
+    write_edited();
     const bool failed = ferror(out);
     if (fclose(out) == 0 && !failed)
         return;

@@ -1018,6 +1018,51 @@ def test_refuses_device_words(refuse, source, why):
     assert refuse(source) == why
 
 
+# ---- lines and columns ----
+
+COLUMNS = r"""
+#define TWICE(x) ((x) + (x))
+#define LONG(x) do { int a_long_name_that_is_in_the_macro = (x); (void)a_long_name_that_is_in_the_macro; } while (0)
+template <class T> __global__ void k(T *at_1, int at_2) {
+\t__shared__ float x[32], y; at_3;  int at_4, at_5 = 1;
+    /* at_6 __shared__ */ at_6 += L"at_7"[0]; "at_7" "at_8"_at9; at_10>>=at_11>>2; // at_10
+    extern __shared__ int z[]; at_12; TWICE(at_13); int at_14; LONG(at_15); at_16;
+}
+void f() {
+    k<<<1, at_17>>>(at_18, at_19); at_20;
+    ns::k<int><<<dim3(at_21,
+        at_22), at_23>>>(at_24,
+                         at_25); at_26->at_27.at_28;
+    __device__ void g(int at_29); at_30;
+}
+"""
+
+
+def test_tokens_stay_at_their_lines_and_columns(translator, tmp_path):
+    """Whatever is inserted or expanded before a word, the compiler finds the word at its line and column of the .cu."""
+    source = tmp_path / "a.cu"
+    source.write_text(COLUMNS)
+    text = subprocess.run(
+        ["g++", "-E", "-x", "c++", source], check=True, capture_output=True, text=True
+    ).stdout
+    out = subprocess.run([translator, "-"], input=text, check=True, capture_output=True, text=True).stdout
+    found, line, here = {}, 0, False
+    for row in out.split("\n"):
+        if mark := re.match(r'# (\d+) "(.*?)"', row):
+            line, here = int(mark[1]) - 1, mark[2] == str(source)
+            continue
+        line += 1
+        for word in re.finditer(r"(?<![\w])at_\d+", row):
+            found.setdefault(word[0], []).append((line, word.start()) if here else None)
+    expected = {}
+    for number, row in enumerate(COLUMNS.split("\n"), 1):
+        for word in re.finditer(r"(?<!/\* )(?<!// )(?<!\w)at_\d+", row):
+            expected[word[0]] = (number, word.start())
+    assert len(expected) == 29
+    assert {word: place for word, place in expected.items() if place not in found[word]} == {}
+    assert 'L"at_7"' in out and '"_at9' in out and ">>=" in out and ">>2" in out
+
+
 # ---- compiling and running the translation ----
 
 ENGINE = r"""
