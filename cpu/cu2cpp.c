@@ -1000,8 +1000,8 @@ static void translate(void) {
 //
 // A compiler that shows a line of the .cu marks an error at its column, so the tokens of the .cu are moved to
 // the columns that they have there: with spaces, or with a new line and a linemarker when the output is
-// already past the column. The original files are read for this. A token is looked for in its line; what comes
-// from a macro is not found there and stays where it is.
+// already past the column. The original files are read for this. A token is looked for in its line; what
+// comes from a macro is not found there and stays where it is.
 
 typedef struct {
     const char *name; // in the source; ends with a quote
@@ -1087,7 +1087,8 @@ static long original_column(const Token *token) {
     }
     const char *begin = o->text.data + o->position, *p = o->text.data + o->after;
     while (*p && *p != '\n' && strncmp(p, "//", 2) != 0) { // the text ends with a null character
-        if (strncmp(p, word, token->length) == 0 && (token->kind == STRING || !is_word_byte(p[token->length]))) {
+        if (strncmp(p, word, token->length) == 0 &&
+            (token->kind == STRING || !is_word_byte(p[token->length]))) {
             o->after = (size_t)(p + token->length - o->text.data);
             return p - begin;
         }
@@ -1112,7 +1113,8 @@ static long original_column(const Token *token) {
 static void move_to(const Token *token) {
     const long wanted = original_column(token);
     // A blank would change L"a" and "a"_x.
-    if (wanted < 0 || (size_t)wanted == column || is_word_byte(last_byte) || last_byte == '"' || last_byte == '\'')
+    if (wanted < 0 || (size_t)wanted == column || is_word_byte(last_byte) || last_byte == '"' ||
+        last_byte == '\'')
         return;
     if ((size_t)wanted < column) {
         const char *name = source.data + token->file;
