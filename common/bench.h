@@ -177,11 +177,6 @@ static inline float bench_verified(const Bench &bench, BenchRow *row) {
 
 // ---- a table ----
 
-// For Rung::needs
-static inline const char *bench_needs_graphs(void) {
-    return CPU_BACKEND ? "needs CUDA graphs, which the CPU back end lacks" : NULL;
-}
-
 // What this run of a row lacks; empty when nothing.
 static inline std::string bench_lacking(const Rung &rung) {
     const cudaDeviceProp &prop = bench_device()->prop;

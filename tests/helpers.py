@@ -33,7 +33,7 @@ TIMED = re.compile(r"( *(?:\d+|-)  .*?)(?: +(?:[\d.]+%?|-|nan|inf)){6,}  (yes|NO
 # Variables of the user's environment that would change the results, so the programs do not get them. The variables for the
 # number of devices and workers and for the schedule of the CPU back end are passed on: the tests hold with all their values.
 PRIVATE = re.compile(
-    r"CUDA_CPU_GL$|CUDA_VISIBLE_DEVICES$|ARGP_HELP_FMT$|POSIXLY_CORRECT$|(WAYLAND_)?DISPLAY$|COLUMNS$"
+    r"CUDA_CPU_GL$|CUDA_CPU_STREAMS$|CUDA_VISIBLE_DEVICES$|ARGP_HELP_FMT$|POSIXLY_CORRECT$|(WAYLAND_)?DISPLAY$|COLUMNS$"
 )
 
 

@@ -310,6 +310,14 @@ int current_device() {
     return current;
 }
 
+OnDevice::OnDevice(int device) : before(current) {
+    current = device;
+}
+
+OnDevice::~OnDevice() {
+    current = before;
+}
+
 const cudaDeviceProp &properties(int device) {
     return devices().visible[device];
 }
@@ -479,11 +487,14 @@ cudaError_t cudaGetDeviceFlags(unsigned *flags) {
 // Every call has completed when it returns, so there is nothing to wait for.
 cudaError_t cudaDeviceSynchronize() {
     BEGIN();
-    return cudaSuccess;
+    if (const cudaError_t error = refuse_unsafe(__func__))
+        return error;
+    return finish_device(current);
 }
 
 cudaError_t cudaDeviceReset() {
     BEGIN_QUERY();
+    finish_device(-1);
     free_memory_of(current);
     destroy_streams_of(current);
     reset_symbols_of(current);

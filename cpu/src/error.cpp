@@ -38,6 +38,10 @@ cudaError_t fail(cudaError_t error, const char *format, ...) {
     return last_error = error;
 }
 
+cudaError_t not_ready() {
+    return last_error = cudaErrorNotReady;
+}
+
 bool out_of_memory_was_told() {
     return told_of_memory;
 }

@@ -342,7 +342,8 @@ cudaError_t map_image(Resource &r, const char *file, int line) {
     const unsigned flags = r.register_flags & cudaGraphicsRegisterFlagsSurfaceLoadStore
                                ? cudaArraySurfaceLoadStore
                                : cudaArrayDefault;
-    if (const cudaError_t error = malloc_array(&r.array, &desc, r.width, r.height, flags, file, line))
+    if (const cudaError_t error = malloc_array("cudaGraphicsMapResources", &r.array, &desc,
+                                               {r.width, r.height, 0}, flags, file, line))
         return error;
     if (r.discards())
         return cudaSuccess;

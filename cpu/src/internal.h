@@ -23,6 +23,9 @@ cudaError_t fail(cudaError_t error, const char *format, ...) __attribute__((form
 // Whether the last error was an out-of-memory error whose message named the line of the program.
 extern thread_local bool told_of_memory;
 
+// Records and returns cudaErrorNotReady, which is no fault, so nothing is printed.
+cudaError_t not_ready();
+
 // Like fail(), for a sticky error, one that a GPU does not recover from: every later call on this
 // device returns it.
 cudaError_t fail_for_good(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -66,9 +69,18 @@ bool device_exists(const char *call, int device); // if not, fails with cudaErro
 cudaError_t no_device(const char *call);          // fails, with the reason why there is no device
 size_t available_memory();                        // bytes that this process can still allocate
 
+// Makes a device the current one of this host thread for the lifetime of the object.
+struct OnDevice {
+    const int before;
+
+    explicit OnDevice(int device);
+    ~OnDevice();
+};
+
 // ---- memory (memory.cpp) ----
 
 enum class MemoryKind { device, managed, pinned, registered };
+constexpr unsigned memory_of_stream = 1u << 31; // for allocate(): permitted while a stream is captured
 constexpr unsigned memory_of_graphics = 1; // flag of device memory that stands for a mapped OpenGL buffer
 
 struct Allocation {
@@ -115,6 +127,10 @@ extern void (*forget_graphics_of)(int device);
 bool stream_known(cudaStream_t stream, const char *call, int *device = nullptr);
 bool stream_usable(cudaStream_t stream, const char *call);
 void destroy_streams_of(int device);
+// Lets a device (-1: all) do the work of its streams that was put off (operation.cpp).
+cudaError_t finish_device(int device);
+// Refuses a call that CUDA does not permit while a stream is captured, and spoils the capture (graph.cpp).
+cudaError_t refuse_unsafe(const char *call);
 
 // ---- functions (function.cpp) ----
 

@@ -6,7 +6,7 @@
  * for another thread to wake up. A launch has completed when launch_grid returns.
  */
 #include "block.h"
-#include "internal.h"
+#include "operation.h"
 
 #include <atomic>
 #include <chrono>
@@ -316,10 +316,39 @@ bool in_cooperative_launch() {
     return current_grid && current_grid->cooperative;
 }
 
-cudaError_t launch_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative) {
+// The checks have passed.
+static void run_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative,
+                     size_t shared_limit) {
     static Pool &pool = *new Pool;
     static const Schedule schedule;
     static const bool strict = strict_barriers();
+    const uint64_t blocks = (uint64_t)config.grid.x * config.grid.y * config.grid.z;
+    const uint64_t chunk =
+        cooperative ? 1 : std::min<uint64_t>(1024, std::max<uint64_t>(1, blocks / (pool.size * 8)));
+    std::lock_guard<std::mutex> one_launch(launch_lock());
+    symbols_for_device(current_device());
+    Grid grid{config, kernel, schedule, shared_limit, blocks, chunk, cooperative, strict};
+    pool.run(grid);
+}
+
+cudaError_t run_launch(const LaunchConfig &config, const Kernel &kernel, bool cooperative) {
+    size_t shared_limit = 0;
+    if (const cudaError_t error = check(config, kernel, cooperative, shared_limit))
+        return error;
+    run_grid(config, kernel, cooperative, shared_limit);
+    return cudaSuccess;
+}
+
+Launch store_launch(const LaunchConfig &config, const Kernel &kernel, bool cooperative,
+                    void *const *arguments) {
+    Launch launch = {config, kernel, cooperative, nullptr};
+    void *const copy = kernel.stored->copy(kernel.call, arguments);
+    launch.call = {copy, [discard = kernel.stored->discard](void *call) { discard(call); }};
+    launch.kernel.call = copy;
+    return launch;
+}
+
+cudaError_t launch_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative) {
     if (self && self->kernel)
         kernel_error("%s is launched inside a kernel, which is not supported", kernel.name);
     size_t shared_limit = 0;
@@ -329,13 +358,9 @@ cudaError_t launch_grid(const LaunchConfig &config, const Kernel &kernel, bool c
         return cudaPeekAtLastError();
     if (const cudaError_t error = check(config, kernel, cooperative, shared_limit))
         return error;
-    const uint64_t blocks = (uint64_t)config.grid.x * config.grid.y * config.grid.z;
-    const uint64_t chunk =
-        cooperative ? 1 : std::min<uint64_t>(1024, std::max<uint64_t>(1, blocks / (pool.size * 8)));
-    std::lock_guard<std::mutex> one_launch(launch_lock());
-    symbols_for_device(current_device());
-    Grid grid{config, kernel, schedule, shared_limit, blocks, chunk, cooperative, strict};
-    pool.run(grid);
+    if (!at_once())
+        return submit(config.stream, {"kernel launch", store_launch(config, kernel, cooperative)});
+    run_grid(config, kernel, cooperative, shared_limit);
     return cudaSuccess;
 }
 

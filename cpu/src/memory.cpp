@@ -5,7 +5,8 @@
  * Allocations come from the C library and have exactly the requested size, so that AddressSanitizer
  * detects an access one byte past the end.
  */
-#include "internal.h"
+#include "array.h"
+#include "operation.h"
 
 #include <algorithm>
 #include <atomic>
@@ -132,6 +133,10 @@ __attribute__((format(printf, 4, 5))) static cudaError_t out_of_memory(const cha
 
 cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind kind, unsigned flags,
                      const char *file, int line) {
+    if (!(flags & memory_of_stream))
+        if (const cudaError_t error = refuse_unsafe(call))
+            return error;
+    flags &= ~memory_of_stream;
     const int device = current_device();
     const bool on_device = kind != MemoryKind::pinned;
     if (bytes == 0) {
@@ -229,59 +234,101 @@ Side side_of_target(cudaMemcpyKind kind) {
                                                                             : Side::device;
 }
 
-// Bytes from the start of the first row to the end of the last; false when that overflows.
-bool extent_2d(size_t pitch, size_t width, size_t rows, size_t &bytes) {
-    return !__builtin_mul_overflow(pitch, rows - 1, &bytes) && !__builtin_add_overflow(bytes, width, &bytes);
+// The memory that one side of a copy needs: where it starts, and its bytes up to the end of the last row.
+struct Span {
+    char *start;
+    size_t bytes;
+};
+
+// False when the size overflows.
+bool span_of(const End &e, size_t width, size_t rows, size_t slices, Span &span) {
+    size_t last, slice;
+    if (__builtin_mul_overflow(slices - 1, e.rows, &slice) ||
+        __builtin_add_overflow(slice, rows - 1, &last) || __builtin_mul_overflow(last, e.pitch, &last) ||
+        __builtin_add_overflow(last, width, &span.bytes))
+        return false;
+    span.start = e.pointer + (e.z * e.rows + e.y) * e.pitch + e.x;
+    return true;
+}
+
+cudaError_t check_end(const char *call, const char *role, const char *place, const End &e, const Transfer &t,
+                      Side side) {
+    if (!e.array) {
+        if ((t.rows > 1 || t.slices > 1) && t.width > e.pitch)
+            return fail(cudaErrorInvalidPitchValue, "%s: rows of %zu bytes do not fit a pitch of %zu", call,
+                        t.width, e.pitch);
+        if (t.slices > 1 && t.rows > e.rows)
+            return fail(cudaErrorInvalidValue, "%s: slices of %zu rows, the %s has %zu in each slice", call,
+                        t.rows, place, e.rows);
+        Span span;
+        if (!span_of(e, t.width, t.rows, t.slices, span))
+            return fail(cudaErrorInvalidValue, "%s: %zu rows are more than memory has", call, t.rows);
+        return check_range(call, role, span.start, span.bytes, side);
+    }
+    if (!array_known(call, e.array))
+        return cudaErrorInvalidResourceHandle;
+    const cudaArray &a = *e.array;
+    const auto outside = [](size_t first, size_t count, size_t all) {
+        return first > all || count > all - first;
+    };
+    if (outside(e.x, t.width, a.row_bytes) || outside(e.y, t.rows, a.rows()) ||
+        outside(e.z, t.slices, a.slices())) {
+        if (a.slices() == 1 && t.slices == 1 && e.z == 0)
+            return fail(cudaErrorInvalidValue,
+                        "%s: %zu bytes x %zu rows at (%zu, %zu), the %s is an array of %zu bytes x %zu rows",
+                        call, t.width, t.rows, e.x, e.y, place, a.row_bytes, a.rows());
+        return fail(cudaErrorInvalidValue,
+                    "%s: %zu bytes x %zu rows x %zu slices at (%zu, %zu, %zu), the %s is an array of %zu "
+                    "bytes x %zu rows x %zu slices",
+                    call, t.width, t.rows, t.slices, e.x, e.y, e.z, place, a.row_bytes, a.rows(), a.slices());
+    }
+    if (side == Side::host)
+        return fail(cudaErrorInvalidMemcpyDirection,
+                    "%s: an array is on the device, so the direction cannot be %d", call, (int)t.kind);
+    return cudaSuccess;
+}
+
+// The start of a row of a slice
+char *row_of(const End &e, size_t row, size_t slice) {
+    return e.array ? e.array->data + (e.z + slice) * e.array->slice_bytes() +
+                         (e.y + row) * e.array->row_bytes + e.x
+                   : e.pointer + ((e.z + slice) * e.rows + e.y + row) * e.pitch + e.x;
+}
+
+// A copy of consecutive bytes
+Transfer plain(void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {
+    return {{nullptr, (char *)to, bytes, 1, 0, 0, 0},
+            {nullptr, (char *)const_cast<void *>(from), bytes, 1, 0, 0, 0},
+            bytes,
+            1,
+            1,
+            kind};
 }
 
 cudaError_t copy(const char *call, void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
-                 cudaStream_t stream) {
-    if (const cudaError_t error = begin(call))
-        return error;
-    if (bytes == 0)
-        return cudaSuccess;
-    if ((unsigned)kind > cudaMemcpyDefault)
-        return fail(cudaErrorInvalidMemcpyDirection, "%s: there is no direction %d", call, (int)kind);
-    if (!stream_known(stream, call))
-        return cudaErrorInvalidResourceHandle;
-    if (const cudaError_t error = check_range(call, targets[kind], to, bytes, side_of_target(kind)))
-        return error;
-    if (const cudaError_t error = check_range(call, sources[kind], from, bytes, side_of_source(kind)))
-        return error;
-    SymbolAccess symbols(to, from);
-    copy_memory(to, from, bytes);
-    return cudaSuccess;
+                 cudaStream_t stream, bool asynchronous) {
+    return transfer(call, plain(to, from, bytes, kind), stream, asynchronous);
 }
 
 cudaError_t copy_2d(const char *call, void *to, size_t to_pitch, const void *from, size_t from_pitch,
-                    size_t width, size_t rows, cudaMemcpyKind kind, cudaStream_t stream) {
+                    size_t width, size_t rows, cudaMemcpyKind kind, cudaStream_t stream, bool asynchronous) {
     if (const cudaError_t error = begin(call))
         return error;
-    if (width == 0 || rows == 0)
-        return cudaSuccess;
-    if ((unsigned)kind > cudaMemcpyDefault)
-        return fail(cudaErrorInvalidMemcpyDirection, "%s: there is no direction %d", call, (int)kind);
-    if (!stream_known(stream, call))
-        return cudaErrorInvalidResourceHandle;
-    if (width > to_pitch || width > from_pitch)
+    if (width && rows && (width > to_pitch || width > from_pitch))
         return fail(cudaErrorInvalidPitchValue,
                     "%s: rows of %zu bytes do not fit pitches of %zu (destination) and %zu (source)", call,
                     width, to_pitch, from_pitch);
-    size_t to_bytes, from_bytes;
-    if (!extent_2d(to_pitch, width, rows, to_bytes) || !extent_2d(from_pitch, width, rows, from_bytes))
-        return fail(cudaErrorInvalidValue, "%s: %zu rows are more than memory has", call, rows);
-    if (const cudaError_t error = check_range(call, targets[kind], to, to_bytes, side_of_target(kind)))
-        return error;
-    if (const cudaError_t error = check_range(call, sources[kind], from, from_bytes, side_of_source(kind)))
-        return error;
-    SymbolAccess symbols(to, from);
-    for (size_t row = 0; row < rows; ++row)
-        copy_memory((char *)to + row * to_pitch, (const char *)from + row * from_pitch, width);
-    return cudaSuccess;
+    const Transfer t = {{nullptr, (char *)to, to_pitch, rows, 0, 0, 0},
+                        {nullptr, (char *)const_cast<void *>(from), from_pitch, rows, 0, 0, 0},
+                        width,
+                        rows,
+                        1,
+                        kind};
+    return transfer(call, t, stream, asynchronous);
 }
 
 cudaError_t copy_peer(const char *call, void *to, int to_device, const void *from, int from_device,
-                      size_t bytes, cudaStream_t stream) {
+                      size_t bytes, cudaStream_t stream, bool asynchronous) {
     if (const cudaError_t error = begin(call))
         return error;
     if (!device_exists(call, to_device) || !device_exists(call, from_device))
@@ -304,33 +351,118 @@ cudaError_t copy_peer(const char *call, void *to, int to_device, const void *fro
     };
     if (wrong_device("destination", to, to_device) || wrong_device("source", from, from_device))
         return cudaErrorInvalidValue;
-    copy_memory(to, from, bytes);
-    return cudaSuccess;
+    if (!asynchronous) // runs after all earlier work of both devices
+        if (const cudaError_t error = finish_device(-1))
+            return error;
+    return transfer(call, plain(to, from, bytes, cudaMemcpyDefault), stream, true);
 }
 
-cudaError_t fill(const char *call, void *to, size_t pitch, int byte, size_t width, size_t rows,
-                 cudaStream_t stream) {
+cudaError_t fill(const char *call, const Fill &f, cudaStream_t stream) {
     if (const cudaError_t error = begin(call))
         return error;
     if (!stream_known(stream, call))
         return cudaErrorInvalidResourceHandle;
-    if (width == 0 || rows == 0)
+    if (f.width == 0 || f.rows == 0 || f.slices == 0)
         return cudaSuccess;
-    size_t bytes;
-    if (rows > 1 && width > pitch)
-        return fail(cudaErrorInvalidValue, "%s: rows of %zu bytes do not fit a pitch of %zu", call, width,
-                    pitch);
-    if (!extent_2d(pitch, width, rows, bytes))
-        return fail(cudaErrorInvalidValue, "%s: %zu rows are more than memory has", call, rows);
-    if (const cudaError_t error = check_range(call, "destination", to, bytes, Side::device))
+    if (const cudaError_t error = check_fill(call, f))
         return error;
-    SymbolAccess symbols(to);
-    for (size_t row = 0; row < rows; ++row)
-        memset((char *)to + row * pitch, byte, width);
+    if (!at_once())
+        return submit(stream, {call, f});
+    fill_now(f);
     return cudaSuccess;
 }
 
+// Rows of bytes
+cudaError_t fill_bytes(const char *call, void *to, size_t pitch, int byte, size_t width, size_t rows,
+                       cudaStream_t stream) {
+    return fill(call, {(char *)to, pitch, rows, (unsigned)byte & 255, 1, width, rows, 1}, stream);
+}
+
 } // namespace
+
+cudaError_t check_transfer(const char *call, const Transfer &t) {
+    if ((unsigned)t.kind > cudaMemcpyDefault)
+        return fail(cudaErrorInvalidMemcpyDirection, "%s: there is no direction %d", call, (int)t.kind);
+    if (const cudaError_t error =
+            check_end(call, targets[t.kind], "destination", t.to, t, side_of_target(t.kind)))
+        return error;
+    return check_end(call, sources[t.kind], "source", t.from, t, side_of_source(t.kind));
+}
+
+void move(const Transfer &t) {
+    SymbolAccess symbols(t.to.pointer, t.from.pointer);
+    for (size_t slice = 0; slice < t.slices; ++slice)
+        for (size_t row = 0; row < t.rows; ++row)
+            copy_memory(row_of(t.to, row, slice), row_of(t.from, row, slice), t.width);
+}
+
+bool is_pageable(const void *pointer) {
+    Allocation a;
+    return !symbol_section(pointer) && !find_allocation(pointer, a);
+}
+
+cudaError_t transfer(const char *call, const Transfer &t, cudaStream_t stream, bool asynchronous) {
+    if (const cudaError_t error = begin(call))
+        return error;
+    if (!stream_known(stream, call))
+        return cudaErrorInvalidResourceHandle;
+    if (t.width == 0 || t.rows == 0 || t.slices == 0)
+        return cudaSuccess;
+    if (const cudaError_t error = check_transfer(call, t))
+        return error;
+    if (at_once()) {
+        move(t);
+        return cudaSuccess;
+    }
+    const bool to_host = !t.to.array && is_pageable(t.to.pointer);
+    const bool from_host = !t.from.array && is_pageable(t.from.pointer);
+    if (captures(stream))
+        return submit(stream, {call, t}, !asynchronous);
+    if (!asynchronous) { // between device memory and device memory the host does not wait
+        const auto on_device = [](const End &e) {
+            Allocation a;
+            return e.array || (find_allocation(e.pointer, a) && a.kind == MemoryKind::device);
+        };
+        return submit(stream, {call, t}, !on_device(t.to) || !on_device(t.from));
+    }
+    if (to_host || !from_host)
+        return submit(stream, {call, t}, to_host);
+    // From pageable memory: the call takes the source as it is now.
+    Transfer staged = t;
+    const std::shared_ptr<char[]> buffer(new char[t.width * t.rows * t.slices]);
+    staged.to = staged.from = {nullptr, buffer.get(), t.width, t.rows, 0, 0, 0};
+    staged.from = t.from;
+    move(staged);
+    staged.from = staged.to;
+    staged.to = t.to;
+    return submit(stream, {call, staged, 0, buffer});
+}
+
+cudaError_t check_fill(const char *call, const Fill &f) {
+    if (f.rows > 1 && f.width > f.pitch)
+        return fail(cudaErrorInvalidValue, "%s: rows of %zu bytes do not fit a pitch of %zu", call, f.width,
+                    f.pitch);
+    if (f.slices > 1 && f.rows > f.slice_rows)
+        return fail(cudaErrorInvalidValue, "%s: slices of %zu rows, the memory has %zu in each slice", call,
+                    f.rows, f.slice_rows);
+    Span span;
+    if (!span_of({nullptr, f.to, f.pitch, f.slice_rows, 0, 0, 0}, f.width, f.rows, f.slices, span))
+        return fail(cudaErrorInvalidValue, "%s: %zu rows are more than memory has", call, f.rows);
+    return check_range(call, "destination", f.to, span.bytes, Side::device);
+}
+
+void fill_now(const Fill &f) {
+    SymbolAccess symbols(f.to);
+    for (size_t slice = 0; slice < f.slices; ++slice)
+        for (size_t row = 0; row < f.rows; ++row) {
+            char *const to = f.to + (slice * f.slice_rows + row) * f.pitch;
+            if (f.element == 1)
+                memset(to, (int)f.value, f.width);
+            else
+                for (size_t i = 0; i < f.width; i += f.element) // little endian: the low bytes come first
+                    memcpy(to + i, &f.value, f.element);
+        }
+}
 
 bool find_allocation(const void *pointer, Allocation &found) {
     Registry &r = registry();
@@ -437,7 +569,9 @@ cudaError_t malloc_async(void **pointer, size_t bytes, cudaStream_t stream, cons
         return fail(cudaErrorInvalidValue, "cudaMallocAsync: pointer is NULL");
     if (!stream_known(stream, "cudaMallocAsync"))
         return cudaErrorInvalidResourceHandle;
-    return allocate("cudaMallocAsync", pointer, bytes, MemoryKind::device, 0, file, line);
+    if (!at_once() && captures(stream))
+        return allocate_captured("cudaMallocAsync", pointer, bytes, stream);
+    return allocate("cudaMallocAsync", pointer, bytes, MemoryKind::device, memory_of_stream, file, line);
 }
 
 cudaError_t malloc_pitch(void **pointer, size_t *pitch, size_t width, size_t rows, const char *file,
@@ -455,6 +589,25 @@ cudaError_t malloc_pitch(void **pointer, size_t *pitch, size_t width, size_t row
                              current_device(), properties(current_device()).totalGlobalMem);
     *pitch = bytes ? padded : 0;
     return allocate("cudaMallocPitch", pointer, bytes, MemoryKind::device, 0, file, line);
+}
+
+cudaError_t malloc_3d(cudaPitchedPtr *pointer, cudaExtent extent, const char *file, int line) {
+    if (const cudaError_t error = begin("cudaMalloc3D"))
+        return error;
+    if (!pointer)
+        return fail(cudaErrorInvalidValue, "cudaMalloc3D: pointer is NULL");
+    const size_t align = properties(current_device()).textureAlignment;
+    const size_t padded = (extent.width + align - 1) / align * align;
+    size_t rows, bytes;
+    if (padded < extent.width || __builtin_mul_overflow(extent.height, extent.depth, &rows) ||
+        __builtin_mul_overflow(padded, rows, &bytes))
+        return out_of_memory("cudaMalloc3D", file, line, "%zu x %zu x %zu bytes requested", extent.width,
+                             extent.height, extent.depth);
+    void *memory;
+    if (const cudaError_t error = allocate("cudaMalloc3D", &memory, bytes, MemoryKind::device, 0, file, line))
+        return error;
+    *pointer = {memory, bytes ? padded : 0, extent.width, extent.height};
+    return cudaSuccess;
 }
 
 cudaError_t malloc_managed(void **pointer, size_t bytes, unsigned flags, const char *file, int line) {
@@ -515,6 +668,15 @@ using namespace cuda_cpu;
 
 extern "C" {
 
+// Calls that free memory first wait for the work that may use it.
+static cudaError_t wait_for_devices(const char *call) {
+    if (at_once())
+        return cudaSuccess;
+    if (const cudaError_t error = refuse_unsafe(call))
+        return error;
+    return finish_device(-1);
+}
+
 // For C. In C++ the overloads in api.h also pass the caller's file and line.
 cudaError_t cudaMalloc(void **pointer, size_t bytes) {
     return malloc_device(pointer, bytes, nullptr, 0);
@@ -526,6 +688,10 @@ cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream) {
 
 cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t rows) {
     return malloc_pitch(pointer, pitch, width, rows, nullptr, 0);
+}
+
+cudaError_t cudaMalloc3D(cudaPitchedPtr *pointer, cudaExtent extent) {
+    return malloc_3d(pointer, extent, nullptr, 0);
 }
 
 cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned flags) {
@@ -546,20 +712,28 @@ cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned flags) {
 
 cudaError_t cudaFree(void *pointer) {
     BEGIN();
-    return free_device(__func__, pointer);
+    if (!pointer)
+        return cudaSuccess;
+    if (const cudaError_t error = wait_for_devices(__func__))
+        return error;
+    return graph_owns(pointer) ? cudaSuccess : free_device(__func__, pointer);
 }
 
 cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
     BEGIN();
     if (!stream_known(stream, __func__))
         return cudaErrorInvalidResourceHandle;
-    return free_device(__func__, pointer);
+    if (!at_once())
+        return release(__func__, pointer, stream);
+    return graph_owns(pointer) ? cudaSuccess : free_device(__func__, pointer);
 }
 
 cudaError_t cudaFreeHost(void *pointer) {
     BEGIN();
     if (!pointer)
         return cudaSuccess;
+    if (const cudaError_t error = wait_for_devices(__func__))
+        return error;
     Allocation a;
     const cudaError_t error = take_out(__func__, pointer, a, "allocated by cudaMallocHost or cudaHostAlloc",
                                        [](MemoryKind kind) { return kind == MemoryKind::pinned; });
@@ -572,6 +746,8 @@ cudaError_t cudaHostUnregister(void *pointer) {
     BEGIN();
     NOT_NULL(pointer);
     Allocation a;
+    if (const cudaError_t error = wait_for_devices(__func__))
+        return error;
     if (!find_allocation(pointer, a))
         return fail(cudaErrorHostMemoryNotRegistered, "cudaHostUnregister: %p is not registered", pointer);
     return take_out(__func__, pointer, a, "registered",
@@ -659,51 +835,60 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const vo
     return cudaSuccess;
 }
 
-// All copies and fills have completed when the call returns, including the asynchronous ones.
-
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {
-    return copy(__func__, to, from, bytes, kind, nullptr);
+    return copy(__func__, to, from, bytes, kind, nullptr, false);
 }
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
-    return copy(__func__, to, from, bytes, kind, stream);
+    return copy(__func__, to, from, bytes, kind, stream, true);
 }
 
 cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                          size_t rows, cudaMemcpyKind kind) {
-    return copy_2d(__func__, to, to_pitch, from, from_pitch, width, rows, kind, nullptr);
+    return copy_2d(__func__, to, to_pitch, from, from_pitch, width, rows, kind, nullptr, false);
 }
 
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                               size_t rows, cudaMemcpyKind kind, cudaStream_t stream) {
-    return copy_2d(__func__, to, to_pitch, from, from_pitch, width, rows, kind, stream);
+    return copy_2d(__func__, to, to_pitch, from, from_pitch, width, rows, kind, stream, true);
 }
 
 cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t bytes) {
-    return copy_peer(__func__, to, to_device, from, from_device, bytes, nullptr);
+    return copy_peer(__func__, to, to_device, from, from_device, bytes, nullptr, false);
 }
 
 cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
                                 cudaStream_t stream) {
-    return copy_peer(__func__, to, to_device, from, from_device, bytes, stream);
+    return copy_peer(__func__, to, to_device, from, from_device, bytes, stream, true);
 }
 
 cudaError_t cudaMemset(void *to, int byte, size_t bytes) {
-    return fill(__func__, to, bytes, byte, bytes, 1, nullptr);
+    return fill_bytes(__func__, to, bytes, byte, bytes, 1, nullptr);
 }
 
 cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes, cudaStream_t stream) {
-    return fill(__func__, to, bytes, byte, bytes, 1, stream);
+    return fill_bytes(__func__, to, bytes, byte, bytes, 1, stream);
 }
 
 cudaError_t cudaMemset2D(void *to, size_t pitch, int byte, size_t width, size_t rows) {
-    return fill(__func__, to, pitch, byte, width, rows, nullptr);
+    return fill_bytes(__func__, to, pitch, byte, width, rows, nullptr);
 }
 
 cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int byte, size_t width, size_t rows,
                               cudaStream_t stream) {
-    return fill(__func__, to, pitch, byte, width, rows, stream);
+    return fill_bytes(__func__, to, pitch, byte, width, rows, stream);
+}
+
+cudaError_t cudaMemset3D(cudaPitchedPtr to, int byte, cudaExtent extent) {
+    return cudaMemset3DAsync(to, byte, extent, nullptr);
+}
+
+cudaError_t cudaMemset3DAsync(cudaPitchedPtr to, int byte, cudaExtent extent, cudaStream_t stream) {
+    return fill(__func__,
+                {(char *)to.ptr, to.pitch, to.ysize, (unsigned)byte & 255, 1, extent.width, extent.height,
+                 extent.depth},
+                stream);
 }
 
 // Hints about the location of managed memory are checked and have no effect, because host and

@@ -2,11 +2,11 @@
 /*
  * Streams and events.
  *
- * Every call runs to completion before it returns, in the order of the calls. CUDA permits this
- * order. So a stream is only a handle, waiting returns at once, and an event is the time at which
- * it was recorded.
+ * Every call runs to completion before it returns, in the order of the calls, unless a graph captures
+ * the stream or work is put off (operation.cpp). CUDA permits this order. So a stream is only a
+ * handle, waiting returns at once, and an event is the time at which it was recorded.
  */
-#include "internal.h"
+#include "operation.h"
 
 #include <algorithm>
 #include <map>
@@ -28,6 +28,8 @@ struct Event {
     unsigned flags;
     bool recorded;
     int64_t nanoseconds;
+    WorkPointer work;   // when work is put off, what records the event
+    CapturePoint point; // when it was recorded in a captured stream
 };
 
 // Handles are never reused, so that the handle of a destroyed object is recognised.
@@ -97,6 +99,11 @@ cudaError_t no_event(const char *call, cudaEvent_t event) {
                 (void *)event);
 }
 
+// Like Table::with, but copies the event, so that no lock is held while it is used.
+bool find_event(cudaEvent_t event, Event &found) {
+    return events().with(event, [&](Event &e) { found = e; });
+}
+
 int64_t now() {
     timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -125,6 +132,31 @@ bool stream_usable(cudaStream_t stream, const char *call) {
     fail(cudaErrorInvalidResourceHandle, "%s: the stream belongs to device %d, the current device is %d",
          call, device, current_device());
     return false;
+}
+
+StreamIdentity identity(cudaStream_t stream) {
+    static std::atomic<uint64_t> threads{0};
+    if (stream == cudaStreamPerThread) {
+        static thread_local const uint64_t thread = ++threads;
+        return {thread * max_devices + (uint64_t)current_device() + (1ull << 62), current_device(), true,
+                false};
+    }
+    Stream s;
+    if (is_default(stream) || !find_stream(stream, s))
+        return {(uint64_t)current_device(), current_device(), true, true};
+    return {(uint64_t)(uintptr_t)stream, s.device, !(s.flags & cudaStreamNonBlocking), false};
+}
+
+void record_event(cudaEvent_t event) {
+    events().with(event, [](Event &e) {
+        e.recorded = true;
+        e.nanoseconds = now();
+        e.point = {};
+    });
+}
+
+bool event_flags(cudaEvent_t event, unsigned &flags) {
+    return events().with(event, [&](Event &e) { flags = e.flags; });
 }
 
 void destroy_streams_of(int device) {
@@ -210,17 +242,32 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     if (is_default(stream))
         return fail(cudaErrorInvalidResourceHandle,
                     "cudaStreamDestroy: the default stream cannot be destroyed");
-    return streams().remove(stream) ? cudaSuccess : no_stream(__func__, stream);
+    if (!stream_known(stream, __func__))
+        return cudaErrorInvalidResourceHandle;
+    forget_capture(stream);
+    forget_queue(stream);
+    streams().remove(stream);
+    return cudaSuccess;
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     BEGIN();
-    return stream_known(stream, __func__) ? cudaSuccess : cudaErrorInvalidResourceHandle;
+    if (!stream_known(stream, __func__))
+        return cudaErrorInvalidResourceHandle;
+    if (at_once())
+        return cudaSuccess;
+    return captures(stream) ? refuse_in_capture(__func__, stream) : finish(last_work(stream));
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
     BEGIN();
-    return stream_known(stream, __func__) ? cudaSuccess : cudaErrorInvalidResourceHandle;
+    if (!stream_known(stream, __func__))
+        return cudaErrorInvalidResourceHandle;
+    if (at_once())
+        return cudaSuccess;
+    if (captures(stream))
+        return refuse_in_capture(__func__, stream);
+    return completed(last_work(stream)) ? cudaSuccess : not_ready();
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
@@ -229,7 +276,17 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
         return cudaErrorInvalidResourceHandle;
     if (flags & ~(unsigned)cudaEventWaitExternal)
         return fail(cudaErrorInvalidValue, "cudaStreamWaitEvent: 0x%x is not a valid flag", flags);
-    return events().with(event, [](Event &) {}) ? cudaSuccess : no_event(__func__, event);
+    Event e;
+    if (!find_event(event, e))
+        return no_event(__func__, event);
+    if (at_once())
+        return cudaSuccess;
+    if (captures(stream) && (flags & cudaEventWaitExternal))
+        return add_captured(stream, {__func__, WaitEvent{event}});
+    if (captures(stream) || e.point.capture)
+        return wait_in_capture(__func__, stream, e.point);
+    order_after(stream, e.work);
+    return cudaSuccess;
 }
 
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data,
@@ -240,6 +297,9 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call
         return fail(cudaErrorInvalidValue, "cudaStreamAddCallback: flags are 0x%x, must be 0", flags);
     if (!stream_known(stream, __func__))
         return cudaErrorInvalidResourceHandle;
+    if (!at_once())
+        return captures(stream) ? refuse_in_capture(__func__, stream)
+                                : submit(stream, {__func__, HostCall{nullptr, callback, stream, data}});
     run_callback([=] { callback(stream, cudaSuccess, data); });
     return cudaSuccess;
 }
@@ -249,38 +309,10 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void 
     NOT_NULL(function);
     if (!stream_known(stream, __func__))
         return cudaErrorInvalidResourceHandle;
+    if (!at_once())
+        return submit(stream, {__func__, HostCall{function, nullptr, stream, data}});
     run_callback([=] { function(data); });
     return cudaSuccess;
-}
-
-// ---- graphs, which are not there ----
-
-static cudaError_t no_graphs(const char *call) {
-    return fail(cudaErrorNotSupported, "%s: there are no graphs here", call);
-}
-
-cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode) {
-    return no_graphs(__func__);
-}
-
-cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t *) {
-    return no_graphs(__func__);
-}
-
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t *, cudaGraph_t, unsigned long long) {
-    return no_graphs(__func__);
-}
-
-cudaError_t cudaGraphLaunch(cudaGraphExec_t, cudaStream_t) {
-    return no_graphs(__func__);
-}
-
-cudaError_t cudaGraphDestroy(cudaGraph_t) {
-    return no_graphs(__func__);
-}
-
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t) {
-    return no_graphs(__func__);
 }
 
 // ---- events ----
@@ -302,7 +334,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
         return fail(cudaErrorNotSupported,
                     "cudaEventCreate: events shared between processes are not supported");
     }
-    *event = events().add({current_device(), flags, false, 0});
+    *event = events().add({current_device(), flags, false, 0, nullptr, {}});
     return cudaSuccess;
 }
 
@@ -317,44 +349,76 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
     int device;
     if (!stream_known(stream, "cudaEventRecord", &device))
         return cudaErrorInvalidResourceHandle;
-    int event_device = device;
-    const bool found = events().with(event, [&](Event &e) {
-        event_device = e.device;
-        if (device == e.device) {
-            e.recorded = true;
-            e.nanoseconds = now();
-        }
-    });
-    if (!found)
+    Event e;
+    if (!find_event(event, e))
         return no_event("cudaEventRecord", event);
-    if (event_device != device)
+    if (e.device != device)
         return fail(cudaErrorInvalidResourceHandle,
-                    "cudaEventRecord: the event belongs to device %d, the stream to device %d", event_device,
+                    "cudaEventRecord: the event belongs to device %d, the stream to device %d", e.device,
                     device);
+    if (at_once()) {
+        record_event(event);
+        return cudaSuccess;
+    }
+    if (captures(stream)) {
+        if (flags & cudaEventRecordExternal)
+            return add_captured(stream, {"cudaEventRecord", RecordEvent{event}});
+        const CapturePoint point = capture_point(stream);
+        events().with(event, [&](Event &known) { known.point = point; });
+        return cudaSuccess;
+    }
+    if (const cudaError_t error = submit(stream, {"cudaEventRecord", RecordEvent{event}}))
+        return error;
+    const WorkPointer work = last_work(stream);
+    events().with(event, [&](Event &known) {
+        known.work = work;
+        known.point = {};
+    });
     return cudaSuccess;
+}
+
+static cudaError_t refuse_captured(const char *call, const Event &e) {
+    if (!e.point.capture)
+        return cudaSuccess;
+    spoil(e.point.capture);
+    return fail(cudaErrorCapturedEvent, "%s: the event was recorded in a stream that a graph captures", call);
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
     BEGIN();
-    return events().with(event, [](Event &) {}) ? cudaSuccess : no_event(__func__, event);
+    Event e;
+    if (!find_event(event, e))
+        return no_event(__func__, event);
+    if (const cudaError_t error = refuse_captured(__func__, e))
+        return error;
+    return at_once() || completed(e.work) ? cudaSuccess : not_ready();
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     BEGIN();
-    return events().with(event, [](Event &) {}) ? cudaSuccess : no_event(__func__, event);
+    Event e;
+    if (!find_event(event, e))
+        return no_event(__func__, event);
+    if (const cudaError_t error = refuse_captured(__func__, e))
+        return error;
+    return at_once() ? cudaSuccess : finish(e.work);
 }
 
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end) {
     BEGIN();
     NOT_NULL(milliseconds);
     Event a, b;
-    if (!events().with(start, [&](Event &e) { a = e; }))
+    if (!find_event(start, a))
         return no_event(__func__, start);
-    if (!events().with(end, [&](Event &e) { b = e; }))
+    if (!find_event(end, b))
         return no_event(__func__, end);
     const char *why = nullptr;
     if ((a.flags | b.flags) & cudaEventDisableTiming)
         why = "an event was created with cudaEventDisableTiming";
+    else if (a.point.capture || b.point.capture)
+        why = "an event was recorded in a stream that a graph captures";
+    else if (!is_done(a.work) || !is_done(b.work))
+        return not_ready();
     else if (!a.recorded || !b.recorded)
         why = a.recorded ? "the end was never recorded" : "the start was never recorded";
     else if (a.device != b.device)

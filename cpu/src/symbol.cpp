@@ -7,7 +7,7 @@
  * is used. Managed variables are common to all devices. Variables that are const never change and
  * are not swapped.
  */
-#include "internal.h"
+#include "operation.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -130,6 +130,14 @@ const SymbolSection *check_symbol(const char *call, const void *symbol, size_t s
     return section;
 }
 
+cudaError_t copy_symbol(const char *call, const void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
+                        cudaStream_t stream, bool asynchronous) {
+    const auto plain = [bytes](const void *p) {
+        return End{nullptr, (char *)const_cast<void *>(p), bytes, 1, 0, 0, 0};
+    };
+    return transfer(call, {plain(to), plain(from), bytes, 1, 1, kind}, stream, asynchronous);
+}
+
 cudaError_t symbol_error(const void *symbol) {
     return symbol_section(symbol) ? cudaErrorInvalidValue : cudaErrorInvalidSymbol;
 }
@@ -202,7 +210,7 @@ void check_constant_limit() {
 }
 
 cudaError_t copy_to_symbol(const char *call, const void *symbol, size_t size, const void *from, size_t bytes,
-                           size_t offset, cudaMemcpyKind kind, cudaStream_t stream) {
+                           size_t offset, cudaMemcpyKind kind, cudaStream_t stream, bool asynchronous) {
     if (const cudaError_t error = begin(call))
         return error;
     if (!stream_known(stream, call))
@@ -223,14 +231,11 @@ cudaError_t copy_to_symbol(const char *call, const void *symbol, size_t size, co
                                               : kind == cudaMemcpyDeviceToDevice ? Side::device
                                                                                  : Side::either))
         return error;
-    std::lock_guard lock(launch_lock());
-    symbols_for_device(current_device());
-    copy_memory((char *)const_cast<void *>(symbol) + offset, from, bytes);
-    return cudaSuccess;
+    return copy_symbol(call, (const char *)symbol + offset, from, bytes, kind, stream, asynchronous);
 }
 
 cudaError_t copy_from_symbol(const char *call, void *to, const void *symbol, size_t size, size_t bytes,
-                             size_t offset, cudaMemcpyKind kind, cudaStream_t stream) {
+                             size_t offset, cudaMemcpyKind kind, cudaStream_t stream, bool asynchronous) {
     if (const cudaError_t error = begin(call))
         return error;
     if (!stream_known(stream, call))
@@ -247,10 +252,7 @@ cudaError_t copy_from_symbol(const char *call, void *to, const void *symbol, siz
                                               : kind == cudaMemcpyDeviceToDevice ? Side::device
                                                                                  : Side::either))
         return error;
-    std::lock_guard lock(launch_lock());
-    symbols_for_device(current_device());
-    copy_memory(to, (const char *)symbol + offset, bytes);
-    return cudaSuccess;
+    return copy_symbol(call, to, (const char *)symbol + offset, bytes, kind, stream, asynchronous);
 }
 
 cudaError_t symbol_size(size_t *bytes, const void *symbol, size_t size) {
@@ -275,22 +277,22 @@ extern "C" {
 
 cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes, size_t offset,
                                cudaMemcpyKind kind) {
-    return copy_to_symbol(__func__, symbol, 0, from, bytes, offset, kind, nullptr);
+    return copy_to_symbol(__func__, symbol, 0, from, bytes, offset, kind, nullptr, false);
 }
 
 cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, size_t offset,
                                  cudaMemcpyKind kind) {
-    return copy_from_symbol(__func__, to, symbol, 0, bytes, offset, kind, nullptr);
+    return copy_from_symbol(__func__, to, symbol, 0, bytes, offset, kind, nullptr, false);
 }
 
 cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t bytes, size_t offset,
                                     cudaMemcpyKind kind, cudaStream_t stream) {
-    return copy_to_symbol(__func__, symbol, 0, from, bytes, offset, kind, stream);
+    return copy_to_symbol(__func__, symbol, 0, from, bytes, offset, kind, stream, true);
 }
 
 cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t bytes, size_t offset,
                                       cudaMemcpyKind kind, cudaStream_t stream) {
-    return copy_from_symbol(__func__, to, symbol, 0, bytes, offset, kind, stream);
+    return copy_from_symbol(__func__, to, symbol, 0, bytes, offset, kind, stream, true);
 }
 
 // The address is the same for every device. It means the variable of the current device in a copy,

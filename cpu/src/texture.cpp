@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Arrays, and the texture and surface objects through which kernels access arrays and memory.
+ * The texture and surface objects through which kernels access arrays and memory.
  *
- * The rows of an array have no padding, so that AddressSanitizer detects an access past its end. A
- * texture or surface handle is the address of its object, so that a kernel needs no lookup.
+ * A texture or surface handle is the address of its object, so that a kernel needs no lookup.
  */
-#include "internal.h"
+#include "array.h"
 #include "block.h"
 
 #include <algorithm>
@@ -14,16 +13,6 @@
 #include <mutex>
 #include <set>
 #include <string>
-
-struct cudaArray {
-    char *data;
-    cudaChannelFormatDesc desc;
-    size_t width, height, row_bytes; // height 0: a 1-D array
-    unsigned flags;
-    int device;
-
-    size_t rows() const { return height ? height : 1; }
-};
 
 namespace cuda_cpu {
 
@@ -42,7 +31,6 @@ struct SurfaceObject : Surface {
 
 struct Objects {
     std::mutex mutex;
-    std::set<cudaArray *> arrays;
     std::set<TextureObject *> textures;
     std::set<SurfaceObject *> surfaces;
 };
@@ -51,115 +39,6 @@ struct Objects {
 Objects &objects() {
     static Objects &all = *new Objects;
     return all;
-}
-
-// Bytes of a texel, or 0 for an unsupported format. Supported are 1, 2 or 4 components of the same
-// 8, 16 or 32 bits; floats only of 32 bits.
-size_t texel_bytes(const cudaChannelFormatDesc &d) {
-    const int bits[] = {d.x, d.y, d.z, d.w};
-    const int n = d.w ? 4 : d.z ? 3 : d.y ? 2 : 1;
-    const bool known = d.x == 32 || ((d.x == 8 || d.x == 16) && d.f != cudaChannelFormatKindFloat);
-    if (!known || n == 3 || (unsigned)d.f > cudaChannelFormatKindFloat)
-        return 0;
-    for (int i = 0; i < n; ++i)
-        if (bits[i] != d.x)
-            return 0;
-    return (size_t)(n * d.x / 8);
-}
-
-cudaError_t bad_format(const char *call, const cudaChannelFormatDesc &d) {
-    return fail(cudaErrorInvalidChannelDescriptor,
-                "%s: texels of %d, %d, %d and %d bits of kind %d are not supported, only 1, 2 or 4 "
-                "components of 8, 16 or 32 bits each, floats of 32",
-                call, d.x, d.y, d.z, d.w, (int)d.f);
-}
-
-// Checks that an array exists; if not, fails.
-bool array_known(const char *call, const cudaArray *array) {
-    Objects &all = objects();
-    std::lock_guard lock(all.mutex);
-    if (all.arrays.count(const_cast<cudaArray *>(array)))
-        return true;
-    fail(cudaErrorInvalidResourceHandle, "%s: %p is not an array, or was freed already", call,
-         (const void *)array);
-    return false;
-}
-
-// ---- copies ----
-
-// The corner (x, y) of a copied rectangle in an array; x counts bytes, y rows.
-struct Window {
-    const cudaArray *array;
-    size_t x, y;
-
-    char *row(size_t i) const { return array->data + (y + i) * array->row_bytes + x; }
-};
-
-cudaError_t check_window(const char *call, const char *role, const Window &w, size_t width, size_t rows) {
-    if (!array_known(call, w.array))
-        return cudaErrorInvalidResourceHandle;
-    const size_t row_bytes = w.array->row_bytes, all = w.array->rows();
-    if (w.x > row_bytes || width > row_bytes - w.x || w.y > all || rows > all - w.y)
-        return fail(cudaErrorInvalidValue,
-                    "%s: %zu bytes x %zu rows at (%zu, %zu), the %s is an array of %zu bytes "
-                    "x %zu rows",
-                    call, width, rows, w.x, w.y, role, row_bytes, all);
-    return cudaSuccess;
-}
-
-// Copies `rows` rows of `width` bytes between an array, starting at `inside`, and memory with a
-// pitch.
-cudaError_t copy_checked(const char *call, bool to_array, char *inside, size_t array_pitch, void *memory,
-                         size_t pitch, size_t width, size_t rows, cudaMemcpyKind kind) {
-    const cudaMemcpyKind with_host = to_array ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost;
-    if (kind != with_host && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
-        return fail(cudaErrorInvalidMemcpyDirection,
-                    "%s: an array is on the device, so the direction cannot be %d", call, (int)kind);
-    if (width == 0 || rows == 0)
-        return cudaSuccess;
-    if (rows > 1 && width > pitch)
-        return fail(cudaErrorInvalidPitchValue, "%s: rows of %zu bytes do not fit a pitch of %zu", call,
-                    width, pitch);
-    size_t bytes;
-    if (__builtin_mul_overflow(pitch, rows - 1, &bytes) || __builtin_add_overflow(bytes, width, &bytes))
-        return fail(cudaErrorInvalidValue, "%s: %zu rows are more than memory has", call, rows);
-    const Side side = kind == with_host           ? Side::host
-                      : kind == cudaMemcpyDefault ? Side::either
-                                                  : Side::device;
-    if (const cudaError_t error = check_range(call, to_array ? "source" : "destination", memory, bytes, side))
-        return error;
-    SymbolAccess symbols(memory);
-    for (size_t i = 0; i < rows; ++i) {
-        char *const row = inside + i * array_pitch, *const beside = (char *)memory + i * pitch;
-        copy_memory(to_array ? row : beside, to_array ? beside : row, width);
-    }
-    return cudaSuccess;
-}
-
-cudaError_t copy_window(const char *call, bool to_array, const Window &w, void *memory, size_t pitch,
-                        size_t width, size_t rows, cudaMemcpyKind kind, cudaStream_t stream) {
-    if (const cudaError_t error = begin(call))
-        return error;
-    if (!stream_known(stream, call))
-        return cudaErrorInvalidResourceHandle;
-    if (const cudaError_t error = check_window(call, to_array ? "destination" : "source", w, width, rows))
-        return error;
-    return copy_checked(call, to_array, w.row(0), w.array->row_bytes, memory, pitch, width, rows, kind);
-}
-
-// Copies consecutive bytes of an array across the ends of rows, which have no padding.
-cudaError_t copy_bytes(const char *call, bool to_array, const Window &w, void *memory, size_t bytes,
-                       cudaMemcpyKind kind) {
-    if (const cudaError_t error = begin(call))
-        return error;
-    if (const cudaError_t error = check_window(call, to_array ? "destination" : "source", w, 0, 0))
-        return error;
-    const size_t first = w.y * w.array->row_bytes + w.x;
-    const size_t all = w.array->rows() * w.array->row_bytes;
-    if (bytes > all - first)
-        return fail(cudaErrorInvalidValue, "%s: %zu bytes at byte %zu, the array has %zu bytes", call, bytes,
-                    first, all);
-    return copy_checked(call, to_array, w.row(0), 0, memory, 0, bytes, 1, kind);
 }
 
 // ---- textures ----
@@ -514,40 +393,9 @@ void free_arrays_of(int device) {
             delete object;
         }
     };
-    forget_all(all.arrays);
+    forget_arrays_of(device);
     forget_all(all.textures);
     forget_all(all.surfaces);
-}
-
-cudaError_t malloc_array(cudaArray_t *array, const cudaChannelFormatDesc *desc, size_t width, size_t height,
-                         unsigned flags, const char *file, int line) {
-    static const char call[] = "cudaMallocArray";
-    if (const cudaError_t error = begin(call))
-        return error;
-    if (!array || !desc)
-        return fail(cudaErrorInvalidValue, "%s: array or format is NULL", call);
-    const size_t size = texel_bytes(*desc);
-    if (!size)
-        return bad_format(call, *desc);
-    if (flags & ~(unsigned)(cudaArraySurfaceLoadStore | cudaArrayTextureGather))
-        return fail(cudaErrorInvalidValue, "%s: 0x%x is not a valid combination of flags", call, flags);
-    const cudaDeviceProp &device = properties(current_device());
-    const size_t most_x = (size_t)(height ? device.maxTexture2D[0] : device.maxTexture1D);
-    const size_t most_y = (size_t)device.maxTexture2D[1];
-    if (width == 0 || width > most_x || height > most_y)
-        return fail(cudaErrorInvalidValue, "%s: %zu x %zu texels, must be 1 to %zu x 0 to %zu", call, width,
-                    height, most_x, most_y);
-    const cudaArray made = {nullptr, *desc, width, height, width * size, flags, current_device()};
-    void *data;
-    if (const cudaError_t error =
-            allocate(call, &data, made.row_bytes * made.rows(), MemoryKind::device, 0, file, line))
-        return error;
-    *array = new cudaArray(made);
-    (*array)->data = (char *)data;
-    Objects &all = objects();
-    std::lock_guard lock(all.mutex);
-    all.arrays.insert(*array);
-    return cudaSuccess;
 }
 
 } // namespace cuda_cpu
@@ -555,103 +403,6 @@ cudaError_t malloc_array(cudaArray_t *array, const cudaChannelFormatDesc *desc, 
 using namespace cuda_cpu;
 
 extern "C" {
-
-cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, cudaChannelFormatKind kind) {
-    return {x, y, z, w, kind};
-}
-
-// For C. In C++ the overloads in api.h also pass the caller's file and line.
-cudaError_t cudaMallocArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, size_t width,
-                            size_t height, unsigned flags) {
-    return malloc_array(array, desc, width, height, flags, nullptr, 0);
-}
-
-cudaError_t cudaFreeArray(cudaArray_t array) {
-    BEGIN();
-    if (!array)
-        return cudaSuccess;
-    if (!array_known(__func__, array))
-        return cudaErrorInvalidResourceHandle;
-    {
-        std::lock_guard lock(objects().mutex);
-        objects().arrays.erase(array);
-    }
-    const cudaError_t error = free_device(__func__, array->data);
-    delete array;
-    return error;
-}
-
-cudaError_t cudaGetChannelDesc(cudaChannelFormatDesc *desc, cudaArray_const_t array) {
-    BEGIN();
-    NOT_NULL(desc);
-    if (!array_known(__func__, array))
-        return cudaErrorInvalidResourceHandle;
-    *desc = array->desc;
-    return cudaSuccess;
-}
-
-cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc *desc, cudaExtent *extent, unsigned *flags,
-                             cudaArray_t array) {
-    BEGIN();
-    if (!array_known(__func__, array))
-        return cudaErrorInvalidResourceHandle;
-    if (desc)
-        *desc = array->desc;
-    if (extent)
-        *extent = {array->width, array->height, 0};
-    if (flags)
-        *flags = array->flags;
-    return cudaSuccess;
-}
-
-cudaError_t cudaMemcpy2DToArray(cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch,
-                                size_t width, size_t rows, cudaMemcpyKind kind) {
-    return copy_window(__func__, true, {to, x, y}, const_cast<void *>(from), pitch, width, rows, kind,
-                       nullptr);
-}
-
-cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch,
-                                     size_t width, size_t rows, cudaMemcpyKind kind, cudaStream_t stream) {
-    return copy_window(__func__, true, {to, x, y}, const_cast<void *>(from), pitch, width, rows, kind,
-                       stream);
-}
-
-cudaError_t cudaMemcpy2DFromArray(void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y,
-                                  size_t width, size_t rows, cudaMemcpyKind kind) {
-    return copy_window(__func__, false, {from, x, y}, to, pitch, width, rows, kind, nullptr);
-}
-
-cudaError_t cudaMemcpy2DFromArrayAsync(void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y,
-                                       size_t width, size_t rows, cudaMemcpyKind kind, cudaStream_t stream) {
-    return copy_window(__func__, false, {from, x, y}, to, pitch, width, rows, kind, stream);
-}
-
-cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from,
-                                     size_t from_x, size_t from_y, size_t width, size_t rows,
-                                     cudaMemcpyKind kind) {
-    BEGIN();
-    const Window target = {to, to_x, to_y}, source = {from, from_x, from_y};
-    if (const cudaError_t error = check_window(__func__, "destination", target, width, rows))
-        return error;
-    if (const cudaError_t error = check_window(__func__, "source", source, width, rows))
-        return error;
-    if (kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
-        return fail(cudaErrorInvalidMemcpyDirection,
-                    "%s: arrays are on the device, so the direction cannot be %d", __func__, (int)kind);
-    for (size_t i = 0; i < rows; ++i)
-        copy_memory(target.row(i), source.row(i), width);
-    return cudaSuccess;
-}
-
-cudaError_t cudaMemcpyToArray(cudaArray_t to, size_t x, size_t y, const void *from, size_t bytes,
-                              cudaMemcpyKind kind) {
-    return copy_bytes(__func__, true, {to, x, y}, const_cast<void *>(from), bytes, kind);
-}
-
-cudaError_t cudaMemcpyFromArray(void *to, cudaArray_const_t from, size_t x, size_t y, size_t bytes,
-                                cudaMemcpyKind kind) {
-    return copy_bytes(__func__, false, {from, x, y}, to, bytes, kind);
-}
 
 cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const cudaResourceDesc *resource,
                                     const cudaTextureDesc *desc, const cudaResourceViewDesc *view) {

@@ -156,20 +156,6 @@ TEST(a_callback_must_not_call_the_runtime) {
     OK(cudaFree(p));
 }
 
-#ifdef __CU2CPP__
-TEST(graphs_are_refused) {
-    cudaGraph_t graph = NULL;
-    cudaGraphExec_t executable = NULL;
-    EXPECT(cudaStreamBeginCapture(0, cudaStreamCaptureModeGlobal) == cudaErrorNotSupported);
-    EXPECT(cudaStreamEndCapture(0, &graph) == cudaErrorNotSupported);
-    EXPECT(cudaGraphInstantiate(&executable, graph, 0) == cudaErrorNotSupported);
-    EXPECT(cudaGraphLaunch(executable, 0) == cudaErrorNotSupported);
-    EXPECT(cudaGraphExecDestroy(executable) == cudaErrorNotSupported);
-    EXPECT(cudaGraphDestroy(graph) == cudaErrorNotSupported);
-    (void)cudaGetLastError();
-}
-#endif
-
 #ifdef __CU2CPP__ // using a destroyed handle is undefined in CUDA, and an error here
 TEST(destroyed_handles_are_known) {
     cudaStream_t s, t;

@@ -289,6 +289,17 @@ struct cudaExtent {
     size_t width, height, depth;
 };
 
+struct cudaPos {
+    size_t x, y, z;
+};
+
+// Memory of rows and slices. For a copy only the pointer, the pitch and ysize count, ysize being the
+// rows of a slice.
+struct cudaPitchedPtr {
+    void *ptr;
+    size_t pitch, xsize, ysize;
+};
+
 typedef struct cudaArray *cudaArray_t;
 typedef const struct cudaArray *cudaArray_const_t;
 typedef struct cudaMipmappedArray *cudaMipmappedArray_t;
@@ -334,10 +345,95 @@ struct cudaTextureDesc {
     int disableTrilinearOptimization, seamlessCubemap;
 };
 
-struct cudaResourceViewDesc; // for mipmaps and layers, which are not supported
+// A copy of a box, from an array or memory to an array or memory. When one of them is an array, the
+// extent and the positions in arrays count elements, otherwise bytes.
+struct cudaMemcpy3DParms {
+    cudaArray_t srcArray;
+    struct cudaPos srcPos;
+    struct cudaPitchedPtr srcPtr;
+    cudaArray_t dstArray;
+    struct cudaPos dstPos;
+    struct cudaPitchedPtr dstPtr;
+    struct cudaExtent extent;
+    enum cudaMemcpyKind kind;
+};
+
+struct cudaMemcpy3DPeerParms {
+    cudaArray_t srcArray;
+    struct cudaPos srcPos;
+    struct cudaPitchedPtr srcPtr;
+    int srcDevice;
+    cudaArray_t dstArray;
+    struct cudaPos dstPos;
+    struct cudaPitchedPtr dstPtr;
+    int dstDevice;
+    struct cudaExtent extent;
+};
+
+typedef struct CUmemPoolHandle_st *cudaMemPool_t;
+
+enum cudaMemAllocationType {
+    cudaMemAllocationTypeInvalid = 0,
+    cudaMemAllocationTypePinned = 1,
+    cudaMemAllocationTypeManaged = 2,
+    cudaMemAllocationTypeMax = 0x7fffffff
+};
+
+enum cudaMemAllocationHandleType {
+    cudaMemHandleTypeNone = 0,
+    cudaMemHandleTypePosixFileDescriptor = 1,
+    cudaMemHandleTypeWin32 = 2,
+    cudaMemHandleTypeWin32Kmt = 4,
+    cudaMemHandleTypeFabric = 8
+};
+
+struct cudaMemPoolProps {
+    enum cudaMemAllocationType allocType;
+    enum cudaMemAllocationHandleType handleTypes;
+    struct cudaMemLocation location;
+    void *win32SecurityAttributes;
+    size_t maxSize;
+    unsigned short usage;
+    unsigned char reserved[54];
+};
+
+enum cudaMemAccessFlags {
+    cudaMemAccessFlagsProtNone = 0,
+    cudaMemAccessFlagsProtRead = 1,
+    cudaMemAccessFlagsProtReadWrite = 3
+};
+
+struct cudaMemAccessDesc {
+    struct cudaMemLocation location;
+    enum cudaMemAccessFlags flags;
+};
+
+enum cudaMemPoolAttr {
+    cudaMemPoolReuseFollowEventDependencies = 1,
+    cudaMemPoolReuseAllowOpportunistic = 2,
+    cudaMemPoolReuseAllowInternalDependencies = 3,
+    cudaMemPoolAttrReleaseThreshold = 4,
+    cudaMemPoolAttrReservedMemCurrent = 5,
+    cudaMemPoolAttrReservedMemHigh = 6,
+    cudaMemPoolAttrUsedMemCurrent = 7,
+    cudaMemPoolAttrUsedMemHigh = 8
+};
+
+enum cudaResourceViewFormat { cudaResViewFormatNone = 0 }; // the others are not supported
+
+struct cudaResourceViewDesc {
+    enum cudaResourceViewFormat format;
+    size_t width, height, depth;
+    unsigned int firstMipmapLevel, lastMipmapLevel, firstLayer, lastLayer, reserved[16];
+};
 
 #ifndef __cplusplus // in C++ the tags are type names already
 typedef struct cudaArray cudaArray;
+typedef struct cudaPos cudaPos;
+typedef struct cudaExtent cudaExtent;
+typedef struct cudaPitchedPtr cudaPitchedPtr;
+typedef struct cudaMemcpy3DParms cudaMemcpy3DParms;
+typedef struct cudaMemPoolProps cudaMemPoolProps;
 typedef struct cudaChannelFormatDesc cudaChannelFormatDesc;
 typedef struct cudaResourceDesc cudaResourceDesc;
 typedef struct cudaTextureDesc cudaTextureDesc;
@@ -415,14 +511,25 @@ cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, enum cudaMemoryAdvi
 cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t bytes, struct cudaMemLocation location,
                                  unsigned int flags, cudaStream_t stream CUDA_CPU_OR(0));
 
+cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *params);
+cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *params, cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaMemcpy3DPeer(const struct cudaMemcpy3DPeerParms *params);
+cudaError_t cudaMemcpy3DPeerAsync(const struct cudaMemcpy3DPeerParms *params,
+                                  cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaMemset3D(struct cudaPitchedPtr to, int byte, struct cudaExtent extent);
+cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr to, int byte, struct cudaExtent extent,
+                              cudaStream_t stream CUDA_CPU_OR(0));
+
 // Arrays. Offsets in x and widths of copies are in bytes, heights in rows. An array of height 0 is
-// 1-D and has one row.
+// 1-D and has one row; a depth counts slices, layers, or the faces of cubes.
 struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,
                                                    enum cudaChannelFormatKind kind);
 cudaError_t cudaFreeArray(cudaArray_t array);
 cudaError_t cudaGetChannelDesc(struct cudaChannelFormatDesc *desc, cudaArray_const_t array);
 cudaError_t cudaArrayGetInfo(struct cudaChannelFormatDesc *desc, struct cudaExtent *extent,
                              unsigned int *flags, cudaArray_t array);
+cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t array);
+cudaError_t cudaGetMipmappedArrayLevel(cudaArray_t *array, cudaMipmappedArray_t of, unsigned int level);
 cudaError_t cudaMemcpy2DToArray(cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch,
                                 size_t width_bytes, size_t rows, enum cudaMemcpyKind kind);
 cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch,
@@ -436,7 +543,14 @@ cudaError_t cudaMemcpy2DFromArrayAsync(void *to, size_t pitch, cudaArray_const_t
 cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from,
                                      size_t from_x, size_t from_y, size_t width_bytes, size_t rows,
                                      enum cudaMemcpyKind kind CUDA_CPU_OR(cudaMemcpyDeviceToDevice));
-// Deprecated in CUDA 13: these copy consecutive bytes, across the ends of rows.
+// Deprecated: these copy consecutive bytes, across the ends of rows.
+cudaError_t cudaMemcpyArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from,
+                                   size_t from_x, size_t from_y, size_t bytes,
+                                   enum cudaMemcpyKind kind CUDA_CPU_OR(cudaMemcpyDeviceToDevice));
+cudaError_t cudaMemcpyToArrayAsync(cudaArray_t to, size_t x, size_t y, const void *from, size_t bytes,
+                                   enum cudaMemcpyKind kind, cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaMemcpyFromArrayAsync(void *to, cudaArray_const_t from, size_t x, size_t y, size_t bytes,
+                                     enum cudaMemcpyKind kind, cudaStream_t stream CUDA_CPU_OR(0));
 cudaError_t cudaMemcpyToArray(cudaArray_t to, size_t x, size_t y, const void *from, size_t bytes,
                               enum cudaMemcpyKind kind);
 cudaError_t cudaMemcpyFromArray(void *to, cudaArray_const_t from, size_t x, size_t y, size_t bytes,
@@ -476,20 +590,6 @@ cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t
 cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t bytes, size_t offset,
                                       enum cudaMemcpyKind kind, cudaStream_t stream CUDA_CPU_OR(0));
 cudaError_t cudaGetSymbolAddress(void **device_pointer, const void *symbol);
-
-// Graphs: these calls compile and return cudaErrorNotSupported.
-typedef enum cudaStreamCaptureMode {
-    cudaStreamCaptureModeGlobal,
-    cudaStreamCaptureModeThreadLocal,
-    cudaStreamCaptureModeRelaxed
-} cudaStreamCaptureMode;
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
-cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph);
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph,
-                                 unsigned long long flags CUDA_CPU_OR(0));
-cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream);
-cudaError_t cudaGraphDestroy(cudaGraph_t graph);
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
 
 // Streams and events
 cudaError_t cudaStreamCreate(cudaStream_t *stream);
@@ -531,6 +631,11 @@ cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width_bytes, s
 cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned int flags);
 cudaError_t cudaMallocArray(cudaArray_t *array, const struct cudaChannelFormatDesc *desc, size_t width,
                             size_t height, unsigned int flags);
+cudaError_t cudaMalloc3D(struct cudaPitchedPtr *pointer, struct cudaExtent extent);
+cudaError_t cudaMalloc3DArray(cudaArray_t *array, const struct cudaChannelFormatDesc *desc,
+                              struct cudaExtent extent, unsigned int flags);
+cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *array, const struct cudaChannelFormatDesc *desc,
+                                     struct cudaExtent extent, unsigned int levels, unsigned int flags);
 cudaError_t cudaMallocHost(void **pointer, size_t bytes);
 cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned int flags);
 cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned int flags);
@@ -551,8 +656,11 @@ cudaError_t malloc_async(void **pointer, size_t bytes, cudaStream_t stream, cons
 cudaError_t malloc_pitch(void **pointer, size_t *pitch, size_t width, size_t rows, const char *file,
                          int line);
 cudaError_t malloc_managed(void **pointer, size_t bytes, unsigned flags, const char *file, int line);
-cudaError_t malloc_array(cudaArray_t *array, const cudaChannelFormatDesc *desc, size_t width, size_t height,
-                         unsigned flags, const char *file, int line);
+cudaError_t malloc_3d(cudaPitchedPtr *pointer, cudaExtent extent, const char *file, int line);
+cudaError_t malloc_array(const char *call, cudaArray_t *array, const cudaChannelFormatDesc *desc,
+                         cudaExtent extent, unsigned flags, const char *file, int line);
+cudaError_t malloc_mipmapped(cudaMipmappedArray_t *array, const cudaChannelFormatDesc *desc,
+                             cudaExtent extent, unsigned levels, unsigned flags, const char *file, int line);
 cudaError_t malloc_host(const char *call, void **pointer, size_t bytes, unsigned flags, const char *file,
                         int line);
 cudaError_t register_host(void *pointer, size_t bytes, unsigned flags, const char *file, int line);
@@ -561,9 +669,9 @@ cudaError_t map_resources(const char *call, int count, cudaGraphicsResource_t *r
 
 // `size` is the size of the whole variable, 0 if unknown (`extern __constant__ int x[];`).
 cudaError_t copy_to_symbol(const char *call, const void *symbol, size_t size, const void *from, size_t bytes,
-                           size_t offset, cudaMemcpyKind kind, cudaStream_t stream);
+                           size_t offset, cudaMemcpyKind kind, cudaStream_t stream, bool asynchronous);
 cudaError_t copy_from_symbol(const char *call, void *to, const void *symbol, size_t size, size_t bytes,
-                             size_t offset, cudaMemcpyKind kind, cudaStream_t stream);
+                             size_t offset, cudaMemcpyKind kind, cudaStream_t stream, bool asynchronous);
 cudaError_t symbol_size(size_t *bytes, const void *symbol, size_t size);
 // A __device__ or __constant__ variable by its name; null if there is none. A static one cannot be found.
 void *find_variable(const char *name, size_t *bytes);
@@ -613,7 +721,20 @@ inline cudaError_t cudaMallocManaged(T **pointer, size_t bytes, unsigned int fla
 inline cudaError_t cudaMallocArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, size_t width,
                                    size_t height = 0, unsigned int flags = cudaArrayDefault,
                                    CUDA_CPU_CALLER) {
-    return cuda_cpu::malloc_array(array, desc, width, height, flags, cu_file, cu_line);
+    return cuda_cpu::malloc_array("cudaMallocArray", array, desc, {width, height, 0}, flags, cu_file,
+                                  cu_line);
+}
+inline cudaError_t cudaMalloc3D(cudaPitchedPtr *pointer, cudaExtent extent, CUDA_CPU_CALLER) {
+    return cuda_cpu::malloc_3d(pointer, extent, cu_file, cu_line);
+}
+inline cudaError_t cudaMalloc3DArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, cudaExtent extent,
+                                     unsigned int flags = cudaArrayDefault, CUDA_CPU_CALLER) {
+    return cuda_cpu::malloc_array("cudaMalloc3DArray", array, desc, extent, flags, cu_file, cu_line);
+}
+inline cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *array, const cudaChannelFormatDesc *desc,
+                                            cudaExtent extent, unsigned int levels,
+                                            unsigned int flags = cudaArrayDefault, CUDA_CPU_CALLER) {
+    return cuda_cpu::malloc_mipmapped(array, desc, extent, levels, flags, cu_file, cu_line);
 }
 inline cudaError_t cudaGraphicsMapResources(int count, cudaGraphicsResource_t *resources,
                                             cudaStream_t stream = 0, CUDA_CPU_CALLER) {
@@ -647,25 +768,25 @@ template <class T>
 inline cudaError_t cudaMemcpyToSymbol(const T &symbol, const void *from, size_t bytes, size_t offset = 0,
                                       cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
     return cuda_cpu::copy_to_symbol("cudaMemcpyToSymbol", cuda_cpu::address_of(symbol),
-                                    cuda_cpu::SizeOf<T>::value, from, bytes, offset, kind, 0);
+                                    cuda_cpu::SizeOf<T>::value, from, bytes, offset, kind, 0, false);
 }
 template <class T>
 inline cudaError_t cudaMemcpyFromSymbol(void *to, const T &symbol, size_t bytes, size_t offset = 0,
                                         cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
     return cuda_cpu::copy_from_symbol("cudaMemcpyFromSymbol", to, cuda_cpu::address_of(symbol),
-                                      cuda_cpu::SizeOf<T>::value, bytes, offset, kind, 0);
+                                      cuda_cpu::SizeOf<T>::value, bytes, offset, kind, 0, false);
 }
 template <class T>
 inline cudaError_t cudaMemcpyToSymbolAsync(const T &symbol, const void *from, size_t bytes, size_t offset,
                                            cudaMemcpyKind kind, cudaStream_t stream = 0) {
     return cuda_cpu::copy_to_symbol("cudaMemcpyToSymbolAsync", cuda_cpu::address_of(symbol),
-                                    cuda_cpu::SizeOf<T>::value, from, bytes, offset, kind, stream);
+                                    cuda_cpu::SizeOf<T>::value, from, bytes, offset, kind, stream, true);
 }
 template <class T>
 inline cudaError_t cudaMemcpyFromSymbolAsync(void *to, const T &symbol, size_t bytes, size_t offset,
                                              cudaMemcpyKind kind, cudaStream_t stream = 0) {
     return cuda_cpu::copy_from_symbol("cudaMemcpyFromSymbolAsync", to, cuda_cpu::address_of(symbol),
-                                      cuda_cpu::SizeOf<T>::value, bytes, offset, kind, stream);
+                                      cuda_cpu::SizeOf<T>::value, bytes, offset, kind, stream, true);
 }
 template <class T> inline cudaError_t cudaGetSymbolAddress(void **device_pointer, const T &symbol) {
     return cudaGetSymbolAddress(device_pointer, cuda_cpu::address_of(symbol));
@@ -687,3 +808,19 @@ template <class T> inline cudaError_t cudaFuncSetCacheConfig(T *kernel, cudaFunc
     return cudaFuncSetCacheConfig((const void *)kernel, config);
 }
 #endif
+
+static inline struct cudaExtent make_cudaExtent(size_t width, size_t height, size_t depth) {
+    struct cudaExtent extent = {width, height, depth};
+    return extent;
+}
+static inline struct cudaPos make_cudaPos(size_t x, size_t y, size_t z) {
+    struct cudaPos position = {x, y, z};
+    return position;
+}
+static inline struct cudaPitchedPtr make_cudaPitchedPtr(void *pointer, size_t pitch, size_t width,
+                                                        size_t rows) {
+    struct cudaPitchedPtr pitched = {pointer, pitch, width, rows};
+    return pitched;
+}
+
+#include "graph.h"

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The work of streams. Usually each call does its work before it returns, and nothing here runs.
+ *
+ * With CUDA_CPU_STREAMS=late, work waits in the queue of its stream until the program waits for it:
+ * in cudaStreamSynchronize, a blocking copy, cudaFree and the like. Only what must have completed by
+ * then runs. So a result that is read before the wait, or in another stream without an event, is
+ * not there yet. With random:SEED, other work that is ready may run before it as well.
+ */
+#include "operation.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <random>
+
+namespace cuda_cpu {
+
+struct Work {
+    Operation operation;
+    StreamIdentity stream;
+    uint64_t number;                // in the order of the calls
+    std::vector<WorkPointer> after; // work that must have completed before this runs
+    bool done = false, asked = false;
+};
+
+namespace {
+
+enum class Order { eager, late, random };
+
+// Never destroyed: host threads may use it while the process exits.
+struct Queues {
+    std::mutex mutex;
+    std::map<uint64_t, std::pair<StreamIdentity, WorkPointer>> last; // by the stream's number
+    std::deque<WorkPointer> pending;                                 // in the order of the calls
+    uint64_t calls = 0;
+    std::mutex running; // held while work runs
+    Order order = Order::eager;
+    std::minstd_rand random;
+
+    Queues() {
+        const char *value = getenv("CUDA_CPU_STREAMS");
+        if (!value || strcmp(value, "eager") == 0)
+            return;
+        char *end = nullptr;
+        if (strcmp(value, "late") == 0)
+            order = Order::late;
+        else if (strncmp(value, "random:", 7) == 0 && value[7] >= '0' && value[7] <= '9' &&
+                 (random.seed((unsigned)strtoul(value + 7, &end, 10) + 1), *end == 0))
+            order = Order::random;
+        else {
+            fprintf(stderr, "cuda on the CPU: CUDA_CPU_STREAMS=%s: must be eager, late or random:SEED\n",
+                    value);
+            exit(EXIT_FAILURE);
+        }
+        ++storing;
+        atexit([] { tell_of_unfinished(); });
+    }
+    static void tell_of_unfinished();
+};
+
+Queues &queues() {
+    static Queues &all = *new Queues;
+    return all;
+}
+
+// Work that the program started but never waited for has not run.
+void Queues::tell_of_unfinished() {
+    Queues &q = queues();
+    const Operation *last = nullptr;
+    for (const WorkPointer &work : q.pending)
+        if (!work->done && work->operation.what.index() != 0)
+            last = &work->operation;
+    if (!last)
+        return;
+    const Launch *const launch = std::get_if<Launch>(&last->what);
+    if (launch)
+        fprintf(
+            stderr,
+            "cuda on the CPU: the program ended without waiting for its streams: %s, launched at %s:%d, did "
+            "not run\n",
+            launch->kernel.name, base_name(launch->kernel.file), launch->kernel.line);
+    else
+        fprintf(stderr,
+                "cuda on the CPU: the program ended without waiting for its streams: a %s did not run\n",
+                last->call);
+}
+
+// Work that has completed is dropped from the vectors that name it.
+void drop_done(std::vector<WorkPointer> &work) {
+    work.erase(std::remove_if(work.begin(), work.end(), [](const WorkPointer &w) { return w->done; }),
+               work.end());
+}
+
+// What new work in the stream has to wait for: the stream's own work, and between the legacy default
+// stream and the blocking streams of a device that of the other, when it is newer. The caller holds
+// the mutex.
+std::vector<WorkPointer> predecessors(Queues &q, const StreamIdentity &stream) {
+    std::vector<WorkPointer> before;
+    const auto own = q.last.find(stream.number);
+    uint64_t newest = 0;
+    if (own != q.last.end() && !own->second.second->done) {
+        before.push_back(own->second.second);
+        newest = before[0]->number;
+    }
+    for (const auto &[number, queue] : q.last) {
+        const auto &[other, work] = queue;
+        const bool implicit = other.device == stream.device && (stream.legacy || other.legacy) &&
+                              (stream.legacy || stream.blocking) && (other.legacy || other.blocking);
+        if (number != stream.number && implicit && !work->done && work->number > newest)
+            before.push_back(work);
+    }
+    return before;
+}
+
+// Adds work at the end of the stream's queue. The caller holds the mutex.
+WorkPointer append(Queues &q, const StreamIdentity &stream, std::vector<WorkPointer> after,
+                   Operation operation) {
+    operation.device = stream.device;
+    const WorkPointer work(new Work{std::move(operation), stream, ++q.calls, std::move(after)});
+    q.last[stream.number] = {stream, work};
+    q.pending.push_back(work);
+    return work;
+}
+
+// Runs the work, and all that must have completed before it; returns the first error.
+cudaError_t run_until(Queues &q, const WorkPointer &target) {
+    cudaError_t first = cudaSuccess;
+    std::vector<WorkPointer> stack = {target};
+    while (!stack.empty()) {
+        WorkPointer work = stack.back();
+        {
+            std::lock_guard lock(q.mutex);
+            drop_done(work->after);
+            if (work->done) {
+                stack.pop_back();
+                continue;
+            }
+            if (!work->after.empty()) { // the streams that were made last come first
+                const size_t pick =
+                    q.order == Order::random ? q.random() % work->after.size() : work->after.size() - 1;
+                stack.push_back(work->after[pick]);
+                continue;
+            }
+        }
+        const cudaError_t error = perform(work->operation);
+        first = first ? first : error;
+        std::lock_guard lock(q.mutex);
+        work->done = true;
+        work->operation = {};
+    }
+    return first;
+}
+
+cudaError_t run_all(const std::vector<WorkPointer> &targets) {
+    Queues &q = queues();
+    std::lock_guard running(q.running);
+    cudaError_t first = cudaSuccess;
+    const auto note = [&](cudaError_t error) { first = first ? first : error; };
+    for (const WorkPointer &target : targets) {
+        while (q.order == Order::random) { // any pending work, until a coin says that it is the target's turn
+            WorkPointer other;
+            {
+                std::lock_guard lock(q.mutex);
+                if (q.random() / 64 % 2 || q.pending.empty())
+                    break;
+                other = q.pending[q.random() % q.pending.size()];
+            }
+            note(run_until(q, other));
+        }
+        note(run_until(q, target));
+    }
+    std::lock_guard lock(q.mutex);
+    q.pending.erase(std::remove_if(q.pending.begin(), q.pending.end(),
+                                   [](const WorkPointer &work) { return work->done; }),
+                    q.pending.end());
+    return first;
+}
+
+void do_host_call(const HostCall &h) {
+    run_callback([&] { h.function ? h.function(h.data) : h.callback(h.stream, cudaSuccess, h.data); });
+}
+
+cudaError_t perform_here(const Operation &o) {
+    struct Visitor {
+        const char *call;
+
+        cudaError_t operator()(const std::monostate &) { return cudaSuccess; }
+        cudaError_t operator()(const Launch &l) { return run_launch(l.config, l.kernel, l.cooperative); }
+        cudaError_t operator()(const Transfer &t) {
+            if (const cudaError_t error = check_transfer(call, t)) // memory may have been freed meanwhile
+                return error;
+            move(t);
+            return cudaSuccess;
+        }
+        cudaError_t operator()(const Fill &f) {
+            if (const cudaError_t error = check_fill(call, f))
+                return error;
+            fill_now(f);
+            return cudaSuccess;
+        }
+        cudaError_t operator()(const HostCall &h) {
+            do_host_call(h);
+            return cudaSuccess;
+        }
+        cudaError_t operator()(const RecordEvent &r) {
+            record_event(r.event);
+            return cudaSuccess;
+        }
+        cudaError_t operator()(const WaitEvent &) { return cudaSuccess; }
+        cudaError_t operator()(const Allocate &a) {
+            memset(a.pointer, 0xff, a.bytes);
+            return cudaSuccess;
+        }
+        cudaError_t operator()(const Release &r) {
+            return r.of_graph ? cudaSuccess : free_device(call, r.pointer);
+        }
+        cudaError_t operator()(const Subgraph &s) { return run_graph(*s.run); }
+    };
+    return std::visit(Visitor{o.call}, o.what);
+}
+
+} // namespace
+
+std::atomic<int> storing{0};
+
+// Reads the environment before the program's first call.
+[[maybe_unused]] static const bool queues_made = (queues(), true);
+
+bool order_backwards() {
+    return queues().order == Order::late;
+}
+
+cudaError_t perform(const Operation &operation) {
+    const OnDevice device(operation.device);
+    return perform_here(operation);
+}
+
+cudaError_t submit(cudaStream_t stream, Operation operation, bool wait) {
+    const StreamIdentity id = identity(stream);
+    const char *const call = operation.call;
+    operation.device = id.device;
+    if (captures(stream))
+        return wait ? refuse_in_capture(call, stream) : add_captured(stream, std::move(operation));
+    if (id.legacy)
+        if (const cudaError_t error = refuse_legacy(call))
+            return error;
+    Queues &q = queues();
+    if (q.order == Order::eager)
+        return perform(operation);
+    WorkPointer work;
+    {
+        std::lock_guard lock(q.mutex);
+        work = append(q, id, predecessors(q, id), std::move(operation));
+    }
+    return wait ? run_all({work}) : cudaSuccess;
+}
+
+WorkPointer last_work(cudaStream_t stream) {
+    const StreamIdentity id = identity(stream);
+    Queues &q = queues();
+    if (q.order == Order::eager)
+        return nullptr;
+    std::lock_guard lock(q.mutex);
+    std::vector<WorkPointer> before = predecessors(q, id);
+    if (before.empty())
+        return nullptr;
+    if (before.size() == 1 && before[0]->stream.number == id.number)
+        return before[0];
+    return append(q, id, std::move(before), {}); // stands for all that the stream would wait for
+}
+
+bool is_done(const WorkPointer &work) {
+    std::lock_guard lock(queues().mutex);
+    return !work || work->done;
+}
+
+bool completed(const WorkPointer &work) {
+    if (is_done(work))
+        return true;
+    {
+        std::lock_guard lock(queues().mutex);
+        if (!work->asked) {
+            work->asked = true;
+            return false;
+        }
+    }
+    finish(work);
+    return true;
+}
+
+cudaError_t finish(const WorkPointer &work) {
+    return work ? run_all({work}) : cudaSuccess;
+}
+
+void order_after(cudaStream_t stream, const WorkPointer &work) {
+    if (is_done(work))
+        return;
+    const StreamIdentity id = identity(stream);
+    Queues &q = queues();
+    std::lock_guard lock(q.mutex);
+    std::vector<WorkPointer> after = predecessors(q, id);
+    after.push_back(work);
+    append(q, id, std::move(after), {});
+}
+
+void forget_queue(cudaStream_t stream) { // its pending work stays
+    const uint64_t number = identity(stream).number;
+    std::lock_guard lock(queues().mutex);
+    queues().last.erase(number);
+}
+
+cudaError_t finish_device(int device) {
+    if (at_once())
+        return cudaSuccess;
+    Queues &q = queues();
+    std::vector<WorkPointer> targets;
+    {
+        std::lock_guard lock(q.mutex);
+        for (const WorkPointer &work : q.pending)
+            if (device < 0 || work->stream.device == device)
+                targets.push_back(work);
+    }
+    if (targets.empty())
+        return cudaSuccess;
+    // The work of the stream that was made last comes first.
+    std::stable_sort(targets.begin(), targets.end(), [](const WorkPointer &a, const WorkPointer &b) {
+        return a->stream.number > b->stream.number;
+    });
+    return run_all(targets);
+}
+
+} // namespace cuda_cpu
