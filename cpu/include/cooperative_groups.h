@@ -1,17 +1,59 @@
 // SPDX-License-Identifier: MIT
 /*
  * Cooperative groups on the CPU back end: thread blocks, tiles of a warp, coalesced groups, and the
- * grid of a cooperative launch. They call the barriers and warp operations of kernel.h.
+ * grid of a cooperative launch. They call the barriers and warp operations of kernel.h. A tile has 32
+ * threads at most. The headers in cooperative_groups/ add reduce(), the scans and memcpy_async().
  */
 #pragma once
-#define _COOPERATIVE_GROUPS_H_
 #include "cuda_runtime.h"
+#ifdef __CUDACC__ // groups are for kernels; a host source may include the header
 
 namespace cooperative_groups {
 
-// The threads of this block.
-class thread_block {
+// Any group, as a parameter of a function. It is a block, a grid, or a set of lanes of a warp, whose mask it
+// holds. Ranks number the lanes of the mask from the lowest.
+class thread_group {
   public:
+    void sync(CUDA_CPU_SITE) const {
+        if (kind == Kind::lanes)
+            __syncwarp(mask, cu_file, cu_line);
+        else
+            cuda_cpu::block_barrier(kind == Kind::block ? cuda_cpu::BlockVote::none
+                                                        : cuda_cpu::BlockVote::grid,
+                                    false, CUDA_CPU_HERE);
+    }
+    unsigned long long num_threads() const {
+        const unsigned long long block = (unsigned long long)blockDim.x * blockDim.y * blockDim.z;
+        return kind == Kind::lanes   ? (unsigned)__builtin_popcount(mask)
+               : kind == Kind::block ? block
+                                     : block * gridDim.x * gridDim.y * gridDim.z;
+    }
+    unsigned long long size() const { return num_threads(); }
+    unsigned long long thread_rank() const {
+        if (kind == Kind::lanes)
+            return (unsigned)__builtin_popcount(mask & ((1u << cuda_cpu::lane()) - 1));
+        const unsigned long long block =
+            blockIdx.x +
+            (unsigned long long)gridDim.x * (blockIdx.y + (unsigned long long)gridDim.y * blockIdx.z);
+        return (kind == Kind::block ? 0 : block * blockDim.x * blockDim.y * blockDim.z) +
+               cuda_cpu::thread_rank();
+    }
+    bool is_valid() const { return kind != Kind::grid || cuda_cpu::in_cooperative_launch(); }
+
+  protected:
+    enum class Kind { block, grid, lanes };
+    thread_group(Kind k, unsigned m) : kind(k), mask(m) {}
+    friend thread_group tiled_partition(const thread_group &, unsigned);
+
+    Kind kind;
+    unsigned mask;
+};
+
+// The threads of this block.
+class thread_block : public thread_group {
+  public:
+    struct arrival_token {};
+
     static void sync(CUDA_CPU_SITE) { __syncthreads(cu_file, cu_line); }
     static unsigned thread_rank() { return cuda_cpu::thread_rank(); }
     static unsigned num_threads() { return blockDim.x * blockDim.y * blockDim.z; }
@@ -20,6 +62,13 @@ class thread_block {
     static dim3 thread_index() { return threadIdx; }
     static dim3 dim_threads() { return blockDim; }
     static dim3 group_dim() { return blockDim; }
+    // A barrier in two parts. Here the second part waits for all threads to reach it.
+    static arrival_token barrier_arrive() { return {}; }
+    static void barrier_wait(arrival_token &&, CUDA_CPU_SITE) { __syncthreads(cu_file, cu_line); }
+
+  private:
+    thread_block() : thread_group(Kind::block, 0) {}
+    friend thread_block this_thread_block();
 };
 
 inline thread_block this_thread_block() {
@@ -28,37 +77,52 @@ inline thread_block this_thread_block() {
 
 // All threads of a cooperative launch. In any other launch is_valid() is false and sync() is an
 // error.
-class grid_group {
+class grid_group : public thread_group {
   public:
-    bool is_valid() const { return cuda_cpu::in_cooperative_launch(); }
-    void sync(CUDA_CPU_SITE) const {
-        cuda_cpu::block_barrier(cuda_cpu::BlockVote::grid, false, CUDA_CPU_HERE);
-    }
+    struct arrival_token {};
+
     static unsigned long long num_blocks() { return (unsigned long long)gridDim.x * gridDim.y * gridDim.z; }
     static unsigned long long block_rank() {
         return blockIdx.x +
                (unsigned long long)gridDim.x * (blockIdx.y + (unsigned long long)gridDim.y * blockIdx.z);
     }
-    static unsigned long long num_threads() { return num_blocks() * thread_block::num_threads(); }
-    static unsigned long long size() { return num_threads(); }
-    static unsigned long long thread_rank() {
-        return block_rank() * thread_block::num_threads() + thread_block::thread_rank();
-    }
     static dim3 block_index() { return blockIdx; }
+    static dim3 thread_index() { return threadIdx; }
     static dim3 dim_blocks() { return gridDim; }
+    static dim3 dim_threads() {
+        return {gridDim.x * blockDim.x, gridDim.y * blockDim.y, gridDim.z * blockDim.z};
+    }
     static dim3 group_dim() { return gridDim; }
+    static arrival_token barrier_arrive() { return {}; }
+    void barrier_wait(arrival_token &&, CUDA_CPU_SITE) const { sync(cu_file, cu_line); }
+
+  private:
+    grid_group() : thread_group(Kind::grid, 0) {}
+    friend grid_group this_grid();
 };
 
 inline grid_group this_grid() {
     return {};
 }
 
+// Clusters need compute capability 9.0 and several grids were removed from CUDA 13, so these do not compile.
+class cluster_group {
+  public:
+    static void sync() {}
+    static unsigned block_rank() { return 0; }
+    static unsigned num_blocks() { return 1; }
+};
+template <class T = void>
+__attribute__((error("the CPU back end has compute capability 8.0, which has no clusters"))) cluster_group
+this_cluster();
+template <class T = void>
+__attribute__((error("CUDA 13 has no groups of several grids"))) grid_group this_multi_grid();
+
 namespace detail {
 
-// A set of lanes of a warp, as a mask. Ranks number the lanes of the mask from the lowest.
-class lanes {
+// A set of lanes of a warp
+class lanes : public thread_group {
   public:
-    void sync(CUDA_CPU_SITE) const { __syncwarp(mask, cu_file, cu_line); }
     unsigned num_threads() const { return (unsigned)__builtin_popcount(mask); }
     unsigned size() const { return num_threads(); }
     unsigned thread_rank() const {
@@ -76,21 +140,31 @@ class lanes {
         return by_rank(__match_all_sync(mask, value, &predicate, cu_file, cu_line));
     }
     template <class T> T shfl(T value, unsigned rank, CUDA_CPU_SITE) const {
-        return __shfl_sync(mask, value, lane_of(rank % num_threads()), 32, cu_file, cu_line);
+        return from_rank(value, rank % num_threads(), CUDA_CPU_HERE);
     }
     template <class T> T shfl_up(T value, unsigned delta, CUDA_CPU_SITE) const {
         const unsigned rank = thread_rank();
-        return __shfl_sync(mask, value, lane_of(rank < delta ? rank : rank - delta), 32, cu_file, cu_line);
+        return from_rank(value, rank < delta ? rank : rank - delta, CUDA_CPU_HERE);
     }
     template <class T> T shfl_down(T value, unsigned delta, CUDA_CPU_SITE) const {
         const unsigned rank = thread_rank(), n = num_threads();
-        return __shfl_sync(mask, value, lane_of(delta < n && rank + delta < n ? rank + delta : rank), 32,
-                           cu_file, cu_line);
+        return from_rank(value, delta < n && rank + delta < n ? rank + delta : rank, CUDA_CPU_HERE);
+    }
+    // For the functions below: the lanes of the group for which the predicate holds, and those with the same
+    // value
+    unsigned lanes_where(bool predicate, CUDA_CPU_SITE) const {
+        return __ballot_sync(mask, predicate, cu_file, cu_line);
+    }
+    template <class T> unsigned lanes_with(T value, CUDA_CPU_SITE) const {
+        return __match_any_sync(mask, value, cu_file, cu_line);
     }
 
   protected:
-    explicit lanes(unsigned m) : mask(m) {}
+    explicit lanes(unsigned m) : thread_group(Kind::lanes, m) {}
 
+    template <class T> T from_rank(T value, unsigned rank, cuda_cpu::Site site) const {
+        return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_index, mask, value, lane_of(rank), 32, site);
+    }
     int lane_of(unsigned rank) const { // position of the rank-th bit of the mask
         unsigned left = mask;
         for (; rank > 0; --rank)
@@ -98,13 +172,13 @@ class lanes {
         return __builtin_ctz(left);
     }
     unsigned by_rank(unsigned lanes) const { // converts a lane mask to a mask of ranks
+        if (mask == ~0u)
+            return lanes;
         unsigned ranks = 0, rank = 0;
         for (unsigned left = mask; left; left &= left - 1, ++rank)
             ranks |= (lanes >> __builtin_ctz(left) & 1) << rank;
         return ranks;
     }
-
-    unsigned mask;
 };
 
 // The lanes of the calling thread's tile of `size` threads that the block has.
@@ -115,57 +189,137 @@ inline unsigned tile_mask(unsigned size) {
     return here >= 32 ? tile : tile & ((1u << here) - 1);
 }
 
+inline void check_tile_size(unsigned size) { // CUDA's are powers of two up to 32, too
+    if (size == 0 || size > 32 || (size & (size - 1)))
+        __trap();
+}
+
 } // namespace detail
 
-// The lanes that called coalesced_threads() together.
+class coalesced_group;
+template <class Group> coalesced_group binary_partition(const Group &group, bool predicate, CUDA_CPU_SITE);
+template <class Group, class Label>
+coalesced_group labeled_partition(const Group &group, Label label, CUDA_CPU_SITE);
+
+// The lanes that called coalesced_threads() together, or a part of another group.
 class coalesced_group : public detail::lanes {
   public:
-    unsigned meta_group_rank() const { return 0; }
-    unsigned meta_group_size() const { return 1; }
+    unsigned meta_group_rank() const { return rank; }
+    unsigned meta_group_size() const { return groups; }
 
   private:
-    explicit coalesced_group(unsigned m) : lanes(m) {}
+    explicit coalesced_group(unsigned m, unsigned r = 0, unsigned g = 1) : lanes(m), rank(r), groups(g) {}
     friend coalesced_group coalesced_threads(const char *, int);
+    friend coalesced_group tiled_partition(const coalesced_group &, unsigned);
+    template <class Group> friend coalesced_group binary_partition(const Group &, bool, const char *, int);
+    template <class Group, class Label>
+    friend coalesced_group labeled_partition(const Group &, Label, const char *, int);
+
+    unsigned rank, groups; // among the parts of the other group
 };
 
 inline coalesced_group coalesced_threads(CUDA_CPU_SITE) {
     return coalesced_group(__activemask(cu_file, cu_line));
 }
 
-// A tile of a block: SIZE threads of one warp, where SIZE is a power of two up to 32.
+// A tile of a block: SIZE threads of one warp, where SIZE is a power of two up to 32. Parent says what was
+// partitioned; a tile converts to one of any parent.
 template <unsigned SIZE, class Parent = void> class thread_block_tile : public detail::lanes {
-    static_assert(SIZE > 0 && SIZE <= 32 && (SIZE & (SIZE - 1)) == 0, "a power of two up to 32");
+    static_assert(SIZE > 0 && (SIZE & (SIZE - 1)) == 0, "the size of a tile is a power of two");
+    static_assert(SIZE <= 32, "the CPU back end has tiles of 32 threads at most");
 
   public:
     thread_block_tile() : lanes(detail::tile_mask(SIZE)) {}
+    template <class Other> thread_block_tile(const thread_block_tile<SIZE, Other> &other) : lanes(other) {}
     static constexpr unsigned num_threads() { return SIZE; }
     static constexpr unsigned size() { return SIZE; }
     static unsigned thread_rank() { return thread_block::thread_rank() % SIZE; }
     static unsigned meta_group_rank() { return thread_block::thread_rank() / SIZE; }
     static unsigned meta_group_size() { return (thread_block::num_threads() + SIZE - 1) / SIZE; }
     template <class T> T shfl(T value, int rank, CUDA_CPU_SITE) const {
-        return __shfl_sync(mask, value, rank, SIZE, cu_file, cu_line);
+        return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_index, mask, value, rank, SIZE, CUDA_CPU_HERE);
     }
     template <class T> T shfl_up(T value, unsigned delta, CUDA_CPU_SITE) const {
-        return __shfl_up_sync(mask, value, delta, SIZE, cu_file, cu_line);
+        return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_up, mask, value, (int)delta, SIZE, CUDA_CPU_HERE);
     }
     template <class T> T shfl_down(T value, unsigned delta, CUDA_CPU_SITE) const {
-        return __shfl_down_sync(mask, value, delta, SIZE, cu_file, cu_line);
+        return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_down, mask, value, (int)delta, SIZE,
+                                 CUDA_CPU_HERE);
     }
     template <class T> T shfl_xor(T value, unsigned ranks, CUDA_CPU_SITE) const {
-        return __shfl_xor_sync(mask, value, (int)ranks, SIZE, cu_file, cu_line);
+        return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_xor, mask, value, (int)ranks, SIZE, CUDA_CPU_HERE);
     }
 };
+
+inline thread_block_tile<1> this_thread() {
+    return {};
+}
+
+// ---- parts of groups ----
 
 template <unsigned SIZE, class Group> thread_block_tile<SIZE, Group> tiled_partition(const Group &) {
     return {};
 }
 
+// Tiles whose size is known at run time only
+inline thread_group tiled_partition(const thread_group &group, unsigned size) {
+    detail::check_tile_size(size);
+    if (group.kind == thread_group::Kind::grid)
+        __trap(); // a grid has no tiles
+    return {thread_group::Kind::lanes, detail::tile_mask(size)};
+}
+inline coalesced_group tiled_partition(const coalesced_group &group, unsigned size) {
+    detail::check_tile_size(size);
+    unsigned mask = 0;
+    const unsigned n = group.size(), tile = group.thread_rank() / size;
+    for (unsigned rank = tile * size; rank < n && rank < (tile + 1) * size; ++rank)
+        mask |= 1u << group.lane_of(rank);
+    return coalesced_group(mask, tile, (n + size - 1) / size);
+}
+
+// The lanes of the group with the same predicate, or the same label, as the caller
+template <class Group>
+coalesced_group binary_partition(const Group &group, bool predicate, const char *cu_file, int cu_line) {
+    const unsigned where = group.lanes_where(predicate, cu_file, cu_line),
+                   all = group.lanes_where(true, cu_file, cu_line);
+    return coalesced_group(predicate ? where : all & ~where, predicate, 2);
+}
+template <class Group, class Label>
+coalesced_group labeled_partition(const Group &group, Label label, const char *cu_file, int cu_line) {
+    const unsigned mine = group.lanes_with(label, cu_file, cu_line);
+    const unsigned leader =
+        (unsigned)__builtin_ctz(mine); // each part has one; they are counted in the order of lanes
+    const unsigned leaders = group.lanes_where(cuda_cpu::lane() == leader, cu_file, cu_line);
+    return coalesced_group(mine, (unsigned)__builtin_popcount(leaders & ((1u << leader) - 1)),
+                           (unsigned)__builtin_popcount(leaders));
+}
+
+// ---- functions on groups ----
+
 template <class Group> void sync(const Group &group, CUDA_CPU_SITE) {
     group.sync(cu_file, cu_line);
 }
+template <class Group> auto group_size(const Group &group) {
+    return group.size();
+}
+template <class Group> auto thread_rank(const Group &group) {
+    return group.thread_rank();
+}
 
-// Operators for reduce().
+// One thread of the group calls the function; with _broadcast, all get its result.
+template <class Group, class F, class... A> void invoke_one(const Group &group, F &&f, A &&...arguments) {
+    if (group.thread_rank() == 0)
+        std::forward<F>(f)(std::forward<A>(arguments)...);
+}
+template <class Group, class F, class... A>
+auto invoke_one_broadcast(const Group &group, F &&f, A &&...arguments) {
+    decltype(std::forward<F>(f)(std::forward<A>(arguments)...)) result{};
+    if (group.thread_rank() == 0)
+        result = std::forward<F>(f)(std::forward<A>(arguments)...);
+    return group.shfl(result, 0);
+}
+
+// Operators for reduce() and the scans
 template <class T> struct plus {
     T operator()(T a, T b) const { return a + b; }
 };
@@ -185,12 +339,5 @@ template <class T> struct bit_xor {
     T operator()(T a, T b) const { return a ^ b; }
 };
 
-// Reduces the values of all lanes in the order of their ranks. Every lane gets the result.
-template <class Group, class T, class Op> T reduce(const Group &group, T value, Op op, CUDA_CPU_SITE) {
-    T total = group.shfl(value, 0, cu_file, cu_line);
-    for (unsigned rank = 1; rank < group.size(); ++rank)
-        total = op(total, group.shfl(value, rank, cu_file, cu_line));
-    return total;
-}
-
 } // namespace cooperative_groups
+#endif // __CUDACC__

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Cooperative groups, cooperative launches, active lanes, attributes of kernels and occupancy.
 #include <cooperative_groups.h>
+#include <cooperative_groups/memcpy_async.h>
 #include <cooperative_groups/reduce.h>
+#include <cooperative_groups/scan.h>
+#include <algorithm>
 #include <cuda_runtime.h>
 #include <vector>
 #include "../unit.h"
@@ -247,4 +250,186 @@ TEST(more_shared_memory_when_allowed) {
     EXPECT(cudaFuncSetAttribute(use_much, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) == cudaSuccess);
     use_much<<<1, 1, bytes>>>(out.data, bytes / 4);
     EXPECT(out.host()[0] == 3);
+}
+
+// ---- parts of groups ----
+
+__device__ int sum_of(cg::thread_group group, int *cells, int value) { // as in the programming guide
+    const int rank = (int)group.thread_rank();
+    for (int i = (int)group.size() / 2; i > 0; i /= 2) {
+        cells[rank] = value;
+        group.sync();
+        if (rank < i)
+            value += cells[rank + i];
+        group.sync();
+    }
+    return value;
+}
+
+__global__ void sums_of_any_group(int *out) {
+    __shared__ int cells[128];
+    const cg::thread_block block = cg::this_thread_block();
+    const int t = (int)block.thread_rank();
+    const int all = sum_of(block, cells, t);
+    if (t == 0)
+        out[0] = all;
+    const cg::thread_block_tile<16> tile = cg::tiled_partition<16>(block); // the type without the parent
+    const int part = sum_of(tile, &cells[t / 16 * 16], t);
+    if (tile.thread_rank() == 0)
+        out[1 + t / 16] = part;
+    const cg::thread_group group = cg::tiled_partition(block, 8);
+    const int small = sum_of(group, &cells[t / 8 * 8], t);
+    if (group.thread_rank() == 0)
+        out[9 + t / 8] = small + (int)cg::tiled_partition(group, 4).size();
+    const cg::thread_block_tile<4> quad = cg::tiled_partition<4>(cg::tiled_partition<32>(block)), copy = quad;
+    if (t == 9)
+        out[25] = (int)(copy.meta_group_rank() * 100 + copy.thread_rank() * 10 + cg::this_thread().size());
+}
+
+TEST(groups_as_parameters) {
+    Device<int> out(26);
+    sums_of_any_group<<<1, 128>>>(out.data);
+    const auto got = out.host();
+    EXPECT(got[0] == 127 * 64);
+    for (int i = 0; i < 8; ++i)
+        EXPECT(got[1 + i] == 16 * 16 * i + 120);
+    for (int i = 0; i < 16; ++i)
+        EXPECT(got[9 + i] == 64 * i + 28 + 4);
+    EXPECT(got[25] == 211);
+}
+
+__global__ void partitions(int *out) {
+    const auto tile = cg::tiled_partition<32>(cg::this_thread_block());
+    const int t = (int)tile.thread_rank();
+    const auto odd = cg::binary_partition(tile, t % 2 == 1);
+    const auto label = cg::labeled_partition(tile, t % 5);
+    int *mine = out + 8 * t;
+    mine[0] = (int)(odd.size() * 100 + odd.thread_rank());
+    mine[1] = (int)(label.size() * 100 + label.thread_rank());
+    mine[2] = cg::reduce(label, t, cg::plus<int>());
+    mine[3] = (int)(odd.meta_group_rank() * 10 + odd.meta_group_size());
+    mine[4] = (int)(label.meta_group_rank() * 10 + label.meta_group_size());
+    if (t < 21) {
+        const auto active = cg::coalesced_threads();
+        const auto part = cg::tiled_partition(active, 8);
+        mine[5] = (int)(part.size() * 1000 + part.thread_rank() * 100 + part.meta_group_rank() * 10 +
+                        part.meta_group_size());
+        mine[6] = part.shfl(t, 1);
+    }
+    mine[7] = (int)tile.match_any(t / 8);
+}
+
+TEST(parts_by_predicate_and_label) {
+    Device<int> out(8 * 32);
+    partitions<<<1, 32>>>(out.data);
+    const auto got = out.host();
+    for (int t = 0; t < 32; ++t) {
+        const int *mine = &got[8 * t], label = t % 5, size = label < 2 ? 7 : 6;
+        EXPECT(mine[0] == 1600 + t / 2 && mine[1] == 100 * size + t / 5);
+        EXPECT(mine[2] == size * label + 5 * size * (size - 1) / 2 && mine[3] == t % 2 * 10 + 2 &&
+               mine[4] == label * 10 + 5);
+        if (t < 21)
+            EXPECT(mine[5] == (t < 16 ? 8 : 5) * 1000 + t % 8 * 100 + t / 8 * 10 + 3 &&
+                   mine[6] == t / 8 * 8 + 1);
+        EXPECT((unsigned)mine[7] == 0xffu << t / 8 * 8);
+    }
+}
+
+// ---- values of any type ----
+
+struct Big { // 24 bytes
+    double x;
+    int a, b;
+    float c;
+    __host__ __device__ bool operator==(const Big &other) const {
+        return x == other.x && a == other.a && b == other.b && c == other.c;
+    }
+};
+
+__global__ void big_values(int *out) {
+    const auto tile = cg::tiled_partition<32>(cg::this_thread_block());
+    const int t = (int)tile.thread_rank();
+    const auto of = [](int i) { return Big{i * 1e-9, i, -i, i + 0.5f}; };
+    bool good = tile.shfl(of(t), 5) == of(5) && tile.shfl_xor(of(t), 3) == of(t ^ 3) &&
+                tile.shfl_up(of(t), 1) == of(t ? t - 1 : 0) &&
+                tile.shfl_down(of(t), 1) == of(t < 31 ? t + 1 : 31);
+    const char c = tile.shfl((char)t, 9);
+    const short s = tile.shfl((short)(-t), 9);
+    const float4 v = cg::reduce(tile, make_float4((float)t, 1, (float)-t, 0), [](float4 p, float4 q) {
+        return make_float4(p.x + q.x, p.y + q.y, fminf(p.z, q.z), fmaxf(p.w, q.w));
+    });
+    const double least = cg::reduce(tile, (double)(t * t - 10 * t), cg::less<double>());
+    const unsigned bits = cg::reduce(tile, 1u << t, cg::bit_or<unsigned>());
+    good = good && c == 9 && s == -9 && v.x == 496 && v.y == 32 && v.z == -31 && v.w == 0 && least == -25 &&
+           bits == ~0u;
+    out[t] = good;
+}
+
+TEST(groups_move_values_of_any_type) {
+    Device<int> out(32);
+    big_values<<<1, 32>>>(out.data);
+    const auto got = out.host();
+    for (int t = 0; t < 32; ++t)
+        EXPECT(got[t] == 1);
+}
+
+__global__ void scans(int *out) {
+    const auto tile = cg::tiled_partition<16>(cg::this_thread_block());
+    const int t = (int)tile.thread_rank();
+    int *mine = out + 4 * threadIdx.x;
+    mine[0] = cg::inclusive_scan(tile, t + 1);
+    mine[1] = cg::exclusive_scan(tile, t + 1);
+    mine[2] = cg::inclusive_scan(tile, t ^ 5, cg::greater<int>());
+    if (threadIdx.x % 3 == 1) {
+        const auto active = cg::coalesced_threads();
+        mine[3] = cg::exclusive_scan(active, 2, cg::plus<int>());
+    }
+}
+
+TEST(prefix_sums) {
+    Device<int> out(4 * 32);
+    scans<<<1, 32>>>(out.data);
+    const auto got = out.host();
+    int most = 0, active = 0;
+    for (int i = 0; i < 32; ++i) {
+        const int t = i % 16;
+        most = t == 0 ? 5 : std::max(most, t ^ 5);
+        EXPECT(got[4 * i] == (t + 1) * (t + 2) / 2 && got[4 * i + 1] == t * (t + 1) / 2 &&
+               got[4 * i + 2] == most);
+        if (i % 3 == 1)
+            EXPECT(got[4 * i + 3] == 2 * active++);
+    }
+}
+
+// ---- copies, and one thread of a group ----
+
+__global__ void copies(const int *in, int n, int *out) {
+    extern __shared__ int cells[];
+    const cg::thread_block block = cg::this_thread_block();
+    cg::memcpy_async(block, cells, in, sizeof(int) * (size_t)n);
+    cg::wait(block);
+    for (int i = (int)threadIdx.x; i < n; i += (int)blockDim.x)
+        out[i] = cells[n - 1 - i];
+    auto token = block.barrier_arrive();
+    block.barrier_wait(std::move(token));
+    const auto tile = cg::tiled_partition<32>(block);
+    cg::memcpy_async(tile, cells, 8, in, 5); // 5 elements
+    cg::wait_prior<0>(tile);
+    cg::invoke_one(tile, [&] { out[n] = cells[4]; });
+    const int seven = cg::invoke_one_broadcast(tile, [] { return 7; });
+    out[n + 1 + (int)threadIdx.x] = seven;
+}
+
+TEST(copies_by_a_group) {
+    const int n = 999;
+    std::vector<int> in(n);
+    for (int i = 0; i < n; ++i)
+        in[i] = 3 * i;
+    Device<int> device_in(n), out(n + 65);
+    EXPECT(cudaMemcpy(device_in.data, in.data(), n * sizeof(int), cudaMemcpyHostToDevice) == cudaSuccess);
+    copies<<<1, 32, n * sizeof(int)>>>(device_in.data, n, out.data);
+    const auto got = out.host();
+    for (int i = 0; i < n; ++i)
+        EXPECT(got[i] == 3 * (n - 1 - i));
+    EXPECT(got[n] == 12 && got[n + 1] == 7 && got[n + 32] == 7);
 }

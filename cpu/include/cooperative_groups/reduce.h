@@ -1,4 +1,43 @@
 // SPDX-License-Identifier: MIT
-// A header of the toolkit. reduce() and its operators are in cooperative_groups.h here.
+// reduce(): combines the values of the threads of a tile or coalesced group.
 #pragma once
 #include "../cooperative_groups.h"
+#ifdef __CUDACC__
+
+namespace cooperative_groups {
+
+// Every thread gets the result. In each round a thread combines its value with that of the thread `step`
+// ranks later, so the order of the values is that of the ranks; only the places of the parentheses are those
+// of a tree.
+template <class Group, class T, class Op> T reduce(const Group &group, T value, Op &&op, CUDA_CPU_SITE) {
+    const auto &lanes =
+        static_cast<const detail::lanes &>(group); // without the lanes that a partial tile lacks
+    const unsigned n = lanes.size(), rank = lanes.thread_rank();
+    for (unsigned step = 1; step < n; step *= 2) {
+        const T other = lanes.shfl_down(value, step, cu_file, cu_line);
+        if (rank % (2 * step) == 0 && rank + step < n)
+            value = op(value, other);
+    }
+    return lanes.shfl(value, 0, cu_file, cu_line);
+}
+
+// Combines the result with a value in memory, or stores it there. Complete when they return; CUDA needs a
+// barrier.
+template <class Group, class Atomic, class T, class Op>
+void reduce_update_async(const Group &group, Atomic &atomic, T value, Op &&op, CUDA_CPU_SITE) {
+    const T total = reduce(group, value, op, cu_file, cu_line);
+    if (static_cast<const detail::lanes &>(group).thread_rank() == 0) {
+        auto old = atomic.load();
+        while (!atomic.compare_exchange_weak(old, op(old, total)))
+            ;
+    }
+}
+template <class Group, class P, class T, class Op>
+void reduce_store_async(const Group &group, P *p, T value, Op &&op, CUDA_CPU_SITE) {
+    const T total = reduce(group, value, op, cu_file, cu_line);
+    if (static_cast<const detail::lanes &>(group).thread_rank() == 0)
+        *p = total;
+}
+
+} // namespace cooperative_groups
+#endif // __CUDACC__

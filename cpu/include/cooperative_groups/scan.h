@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// inclusive_scan() and exclusive_scan(): prefix sums over a tile or coalesced group.
+#pragma once
+#include "../cooperative_groups.h"
+#ifdef __CUDACC__
+
+namespace cooperative_groups {
+
+// The values of the threads up to the caller, combined.
+template <class Group, class T, class Op>
+T inclusive_scan(const Group &group, T value, Op &&op, CUDA_CPU_SITE) {
+    const auto &lanes = static_cast<const detail::lanes &>(group);
+    const unsigned n = lanes.size(), rank = lanes.thread_rank();
+    for (unsigned step = 1; step < n; step *= 2) {
+        const T before = lanes.shfl_up(value, step, cu_file, cu_line);
+        if (rank >= step)
+            value = op(before, value);
+    }
+    return value;
+}
+template <class Group, class T> T inclusive_scan(const Group &group, T value, CUDA_CPU_SITE) {
+    return inclusive_scan(group, value, plus<T>(), cu_file, cu_line);
+}
+
+// The values of the threads before the caller; the first one gets T().
+template <class Group, class T, class Op>
+T exclusive_scan(const Group &group, T value, Op &&op, CUDA_CPU_SITE) {
+    const auto &lanes = static_cast<const detail::lanes &>(group);
+    const T before = lanes.shfl_up(inclusive_scan(group, value, op, cu_file, cu_line), 1, cu_file, cu_line);
+    return lanes.thread_rank() == 0 ? T() : before;
+}
+template <class Group, class T> T exclusive_scan(const Group &group, T value, CUDA_CPU_SITE) {
+    return exclusive_scan(group, value, plus<T>(), cu_file, cu_line);
+}
+
+// The same after a value in memory, to which the combined values of the group are added
+template <class Group, class Atomic, class T, class Op>
+T exclusive_scan_update(const Group &group, Atomic &atomic, T value, Op &&op, CUDA_CPU_SITE) {
+    const auto &lanes = static_cast<const detail::lanes &>(group);
+    const T last = inclusive_scan(group, value, op, cu_file, cu_line),
+            mine = exclusive_scan(group, value, op, cu_file, cu_line);
+    const unsigned n = lanes.size(), rank = lanes.thread_rank();
+    T start = T();
+    if (rank == n - 1) {
+        start = atomic.load();
+        while (!atomic.compare_exchange_weak(start, op(start, last)))
+            ;
+    }
+    start = lanes.shfl(start, n - 1, cu_file, cu_line);
+    return rank == 0 ? start : op(start, mine);
+}
+template <class Group, class Atomic, class T>
+T exclusive_scan_update(const Group &group, Atomic &atomic, T value, CUDA_CPU_SITE) {
+    return exclusive_scan_update(group, atomic, value, plus<T>(), cu_file, cu_line);
+}
+template <class Group, class Atomic, class T, class Op>
+T inclusive_scan_update(const Group &group, Atomic &atomic, T value, Op &&op, CUDA_CPU_SITE) {
+    return op(exclusive_scan_update(group, atomic, value, op, cu_file, cu_line), value);
+}
+template <class Group, class Atomic, class T>
+T inclusive_scan_update(const Group &group, Atomic &atomic, T value, CUDA_CPU_SITE) {
+    return inclusive_scan_update(group, atomic, value, plus<T>(), cu_file, cu_line);
+}
+
+} // namespace cooperative_groups
+#endif // __CUDACC__
