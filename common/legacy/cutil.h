@@ -51,8 +51,8 @@ inline void cutil_device(int argc, char **argv) {
     }
     CUDA_SAFE_CALL(cudaSetDevice(device));
 }
-#define CUT_DEVICE_INIT(argc, argv)   cutil_device(argc, argv)
-#define cutilDeviceInit(argc, argv)   cutil_device(argc, argv)
+#define CUT_DEVICE_INIT(argc, argv)       cutil_device(argc, argv)
+#define cutilDeviceInit(argc, argv)       cutil_device(argc, argv)
 #define cutilChooseCudaDevice(argc, argv) cutil_device(argc, argv)
 inline int cutGetMaxGflopsDeviceId() {
     return 0;

@@ -4,7 +4,7 @@
 #include "../options.h"
 
 // Before main: FRAMES and OUTPUT of the environment are --frames and --output. On the CPU back end, a kernel
-// whose threads wait for each other for ever ends the program (CUDA_CPU_WATCHDOG, cpu/README.md).
+// whose threads wait for ever ends the program soon (cpu/README.md).
 __attribute__((constructor)) static void read_environment(void) {
     const char *frames = getenv("FRAMES"), *output = getenv("OUTPUT");
     if (frames) {
@@ -18,4 +18,5 @@ __attribute__((constructor)) static void read_environment(void) {
     if (output && *output)
         options.output = output;
     setenv("CUDA_CPU_WATCHDOG", "10", 0);
+    setenv("CUDA_CPU_TIME_LIMIT", "120", 0);
 }

@@ -175,8 +175,7 @@ inline cudaError_t set_handle(textureReference &r, cudaTextureObject_t object) {
 // and has made the binding's device current.
 inline cudaError_t install(textureReference &r, Binding &binding, cudaTextureObject_t old) {
     binding.modes = modes_of(r);
-    cudaError_t error =
-        cudaCreateTextureObject(&binding.object, &binding.resource, &binding.modes, nullptr);
+    cudaError_t error = cudaCreateTextureObject(&binding.object, &binding.resource, &binding.modes, nullptr);
     if (error == cudaSuccess)
         error = set_handle(r, binding.object);
     if (error == cudaSuccess && old)
@@ -230,8 +229,9 @@ inline cudaError_t align(const void *&pointer, size_t *offset, size_t &apart) {
         return error;
     apart = (uintptr_t)pointer % (uintptr_t)alignment;
     if (apart && !offset) {
-        fprintf(stderr, "cudaBindTexture: the address is no multiple of %d bytes, so an offset is needed, "
-                        "but the pointer for it is NULL\n",
+        fprintf(stderr,
+                "cudaBindTexture: the address is no multiple of %d bytes, so an offset is needed, "
+                "but the pointer for it is NULL\n",
                 alignment);
         return cudaErrorInvalidValue;
     }
@@ -277,8 +277,7 @@ inline cudaError_t cudaBindTexture(size_t *offset, const textureReference *refer
     resource.res.linear.devPtr = const_cast<void *>(pointer);
     resource.res.linear.desc = *desc;
     // UINT_MAX, the default, means up to the end of the allocation.
-    resource.res.linear.sizeInBytes =
-        bytes == UINT_MAX ? legacy::most_bytes(pointer, *desc) : bytes + apart;
+    resource.res.linear.sizeInBytes = bytes == UINT_MAX ? legacy::most_bytes(pointer, *desc) : bytes + apart;
     return legacy::bind(reference, resource, apart);
 }
 
@@ -350,7 +349,7 @@ inline cudaError_t cudaGetTextureReference(const textureReference **reference,
     return cudaSuccess;
 }
 
-#define LEGACY_TEXTURE  template <class T, int dimensions, cudaTextureReadMode mode>
+#define LEGACY_TEXTURE   template <class T, int dimensions, cudaTextureReadMode mode>
 #define LEGACY_REFERENCE const legacy::TextureReference<T, dimensions, mode> &reference
 
 LEGACY_TEXTURE inline cudaError_t cudaBindTexture(size_t *offset, LEGACY_REFERENCE, const void *pointer,
@@ -405,7 +404,8 @@ LEGACY_TEXTURE inline cudaError_t cudaGetTextureAlignmentOffset(size_t *offset, 
 
 namespace legacy {
 
-inline __device__ cudaTextureObject_t handle(const textureReference &reference, const char *call LEGACY_SITE) {
+inline __device__ cudaTextureObject_t handle(const textureReference &reference,
+                                             const char *call LEGACY_SITE) {
     (void)call;
 #ifdef __CU2CPP__
     if (!reference.legacy_texture)

@@ -233,6 +233,7 @@ Context &Worker::next() {
             answer_active_lanes();
         } else if (yielded_first != yielded_end) {
             sched_yield(); // they may wait for a block on another worker
+            watch.only_polling();
             while (yielded_first != yielded_end)
                 ready[tail++ % max_threads] = yielded[yielded_first++ % max_threads];
         } else if (ended == count) {

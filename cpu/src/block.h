@@ -13,6 +13,7 @@
 #include <cuda_runtime.h>
 #include "fiber.h"
 
+#include <atomic>
 #include <vector>
 
 namespace cuda_cpu {
@@ -31,7 +32,33 @@ struct Lane {
     unsigned barriers; // how many barriers the block had passed by then
 };
 
+struct Worker;
+
+// Whether a worker does nothing but poll, and since when, in seconds (watchdog.cpp). Other workers read the
+// times.
+class Watch {
+  public:
+    explicit Watch(const Worker &worker);
+    ~Watch();
+    // Called in a kernel when every thread of the block that can run has yielded. Ends the program when
+    // this has not changed for too long.
+    void only_polling();
+
+  private:
+    const Worker &worker;
+    uint64_t block = 0, seen = 0; // the block, and the events in it, that were seen last
+    unsigned rounds = 0;
+    std::atomic<double> since{0}, last{0}; // since: 0 when there has been progress
+};
+
+// For the duration of a launch: ends the program when the launch takes too long (watchdog.cpp).
+struct TimeLimit {
+    TimeLimit(const Kernel &kernel, const std::atomic<uint64_t> &distributed);
+    ~TimeLimit();
+};
+
 struct Worker : Block {
+    Watch watch{*this};
     const Kernel *kernel = nullptr; // null outside a kernel
     bool strict; // a barrier needs all threads of the block; otherwise those that have not returned
 

@@ -328,6 +328,7 @@ static void run_grid(const LaunchConfig &config, const Kernel &kernel, bool coop
     std::lock_guard<std::mutex> one_launch(launch_lock());
     symbols_for_device(current_device());
     Grid grid{config, kernel, schedule, shared_limit, blocks, chunk, cooperative, strict};
+    const TimeLimit limit(kernel, grid.next);
     pool.run(grid);
 }
 

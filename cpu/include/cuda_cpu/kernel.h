@@ -352,9 +352,20 @@ inline __attribute__((always_inline)) uint64_t warp_operation(WarpOp op, unsigne
     return current_block->values[current_block->running];
 }
 
+// What the worker's threads poll, for the watchdog (cpu/src/watchdog.cpp)
+struct Spin {
+    const volatile void *address;
+    uint64_t bits;  // the value that the thread has seen there
+    unsigned count; // of consecutive atomics on that address without effect
+    bool progress;  // since the watchdog looked last, a thread has done something else
+    Site site;
+};
+extern __thread Spin spin;
+
 // Lets other threads of the block run, then other threads of the system.
 inline void yield() {
     const Resume resume;
+    spin.progress = true; // what the thread waits for is not known
     carry_out(let_others_run(resume.mine));
 }
 
@@ -368,19 +379,26 @@ inline unsigned lane() {
 // Counts consecutive atomics that left the value at one address unchanged. Many of them mean that
 // the thread is polling, for a lock for example, so it yields. Without this, the thread that it
 // waits for might never run: threads of a block run on one worker and are not preempted.
-struct Spin {
-    const volatile void *address;
-    unsigned count;
-};
-extern __thread Spin spin;
-
-inline void atomic_without_effect(const volatile void *address) {
-    if (spin.address != address)
-        spin = {address, 0};
-    if (++spin.count >= 16) {
-        spin.count = 0;
-        yield();
+template <class T> inline void atomic_without_effect(T *p, T seen, Site site) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, &seen, sizeof seen);
+    if (spin.address != p || spin.bits != bits)
+        spin = {p, bits, 0, true, site};
+    if (++spin.count < 16)
+        return;
+    {
+        const Resume resume;
+        spin.site = site;
+        carry_out(let_others_run(resume.mine));
     }
+    spin.address = p; // another thread may have polled meanwhile
+    spin.bits = bits;
+    spin.count = 0;
+}
+
+// An atomic that took effect ends the polling: the lock was free.
+inline void atomic_with_effect() {
+    spin.address = nullptr;
 }
 
 template <class T> inline uint64_t to_bits(T value) {
@@ -619,11 +637,11 @@ inline void __nanosleep(unsigned nanoseconds) {
 
 namespace cuda_cpu {
 
-template <class T> inline T atomic_add(T *p, T value) {
+template <class T> inline T atomic_add(T *p, T value, [[maybe_unused]] Site site) {
     if constexpr (std::is_integral_v<T>) {
         const T old = __atomic_fetch_add(p, value, __ATOMIC_SEQ_CST);
         if (__builtin_expect(value == 0, 0))
-            atomic_without_effect(p); // adding 0 is a way to poll
+            atomic_without_effect(p, old, site); // adding 0 is a way to poll
         return old;
     } else {
         T old, sum;
@@ -635,26 +653,30 @@ template <class T> inline T atomic_add(T *p, T value) {
     }
 }
 
-template <class T> inline T atomic_exchange(T *p, T value) {
+template <class T> inline T atomic_exchange(T *p, T value, Site site) {
     T old;
     __atomic_exchange(p, &value, &old, __ATOMIC_SEQ_CST);
     if (std::memcmp(&old, &value, sizeof old) == 0)
-        atomic_without_effect(p); // a lock that is already held
+        atomic_without_effect(p, old, site); // a lock that is already held
+    else
+        atomic_with_effect();
     return old;
 }
 
-template <class T> inline T atomic_compare_and_swap(T *p, T compare, T value) {
+template <class T> inline T atomic_compare_and_swap(T *p, T compare, T value, Site site) {
     T old = compare;
     if (!__atomic_compare_exchange(p, &old, &value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) ||
         compare == value)
-        atomic_without_effect(p);
+        atomic_without_effect(p, old, site);
+    else
+        atomic_with_effect();
     return old;
 }
 
 // A call whose operand leaves every value as it is, such as atomicOr(p, 0), is a way to poll.
-template <class T> inline void poll_if(bool no_change, T *p) {
+template <class T> inline void poll_if(bool no_change, T *p, Site site) {
     if (__builtin_expect(no_change, 0))
-        atomic_without_effect(p);
+        atomic_without_effect(p, __atomic_load_n(p, __ATOMIC_SEQ_CST), site);
 }
 
 // Replaces *p by change(*p) in a compare-and-swap loop, so change may be called several times.
@@ -669,37 +691,38 @@ template <class T, class F> inline T atomic_update(T *p, F change) {
 
 // Only the types that CUDA has, so that a call which nvcc refuses is refused here too.
 #define CUDA_CPU_ATOMIC(T, name, expression)                                                                 \
-    inline T atomic##name(T *p, T value) {                                                                   \
+    inline T atomic##name(T *p, T value, CUDA_CPU_SITE) {                                                    \
+        (void)cu_file, (void)cu_line;                                                                        \
         return expression;                                                                                   \
     }                                                                                                        \
-    inline T atomic##name##_block(T *p, T value) {                                                           \
-        return atomic##name(p, value);                                                                       \
+    inline T atomic##name##_block(T *p, T value, CUDA_CPU_SITE) {                                            \
+        return atomic##name(p, value, cu_file, cu_line);                                                     \
     }                                                                                                        \
-    inline T atomic##name##_system(T *p, T value) {                                                          \
-        return atomic##name(p, value);                                                                       \
+    inline T atomic##name##_system(T *p, T value, CUDA_CPU_SITE) {                                           \
+        return atomic##name(p, value, cu_file, cu_line);                                                     \
     }
 #define CUDA_CPU_ATOMIC_CAS(T)                                                                               \
-    inline T atomicCAS(T *p, T compare, T value) {                                                           \
-        return cuda_cpu::atomic_compare_and_swap(p, compare, value);                                         \
+    inline T atomicCAS(T *p, T compare, T value, CUDA_CPU_SITE) {                                            \
+        return cuda_cpu::atomic_compare_and_swap(p, compare, value, CUDA_CPU_HERE);                          \
     }                                                                                                        \
-    inline T atomicCAS_block(T *p, T compare, T value) {                                                     \
-        return atomicCAS(p, compare, value);                                                                 \
+    inline T atomicCAS_block(T *p, T compare, T value, CUDA_CPU_SITE) {                                      \
+        return atomicCAS(p, compare, value, cu_file, cu_line);                                               \
     }                                                                                                        \
-    inline T atomicCAS_system(T *p, T compare, T value) {                                                    \
-        return atomicCAS(p, compare, value);                                                                 \
+    inline T atomicCAS_system(T *p, T compare, T value, CUDA_CPU_SITE) {                                     \
+        return atomicCAS(p, compare, value, cu_file, cu_line);                                               \
     }
 
-CUDA_CPU_ATOMIC(int, Add, cuda_cpu::atomic_add(p, value))
-CUDA_CPU_ATOMIC(unsigned, Add, cuda_cpu::atomic_add(p, value))
-CUDA_CPU_ATOMIC(unsigned long long, Add, cuda_cpu::atomic_add(p, value))
-CUDA_CPU_ATOMIC(float, Add, cuda_cpu::atomic_add(p, value))
-CUDA_CPU_ATOMIC(double, Add, cuda_cpu::atomic_add(p, value))
-CUDA_CPU_ATOMIC(int, Sub, cuda_cpu::atomic_add(p, (int)-(unsigned)value))
-CUDA_CPU_ATOMIC(unsigned, Sub, cuda_cpu::atomic_add(p, -value))
-CUDA_CPU_ATOMIC(int, Exch, cuda_cpu::atomic_exchange(p, value))
-CUDA_CPU_ATOMIC(unsigned, Exch, cuda_cpu::atomic_exchange(p, value))
-CUDA_CPU_ATOMIC(unsigned long long, Exch, cuda_cpu::atomic_exchange(p, value))
-CUDA_CPU_ATOMIC(float, Exch, cuda_cpu::atomic_exchange(p, value))
+CUDA_CPU_ATOMIC(int, Add, cuda_cpu::atomic_add(p, value, CUDA_CPU_HERE))
+CUDA_CPU_ATOMIC(unsigned, Add, cuda_cpu::atomic_add(p, value, CUDA_CPU_HERE))
+CUDA_CPU_ATOMIC(unsigned long long, Add, cuda_cpu::atomic_add(p, value, CUDA_CPU_HERE))
+CUDA_CPU_ATOMIC(float, Add, cuda_cpu::atomic_add(p, value, CUDA_CPU_HERE))
+CUDA_CPU_ATOMIC(double, Add, cuda_cpu::atomic_add(p, value, CUDA_CPU_HERE))
+CUDA_CPU_ATOMIC(int, Sub, cuda_cpu::atomic_add(p, (int)-(unsigned)value, CUDA_CPU_HERE))
+CUDA_CPU_ATOMIC(unsigned, Sub, cuda_cpu::atomic_add(p, -value, CUDA_CPU_HERE))
+CUDA_CPU_ATOMIC(int, Exch, cuda_cpu::atomic_exchange(p, value, CUDA_CPU_HERE))
+CUDA_CPU_ATOMIC(unsigned, Exch, cuda_cpu::atomic_exchange(p, value, CUDA_CPU_HERE))
+CUDA_CPU_ATOMIC(unsigned long long, Exch, cuda_cpu::atomic_exchange(p, value, CUDA_CPU_HERE))
+CUDA_CPU_ATOMIC(float, Exch, cuda_cpu::atomic_exchange(p, value, CUDA_CPU_HERE))
 CUDA_CPU_ATOMIC_CAS(int)
 CUDA_CPU_ATOMIC_CAS(unsigned)
 CUDA_CPU_ATOMIC_CAS(unsigned long long)
@@ -707,17 +730,20 @@ CUDA_CPU_ATOMIC_CAS(unsigned short)
 
 #define CUDA_CPU_ATOMIC_INTEGERS(T)                                                                          \
     CUDA_CPU_ATOMIC(T, Min,                                                                                  \
-                    (cuda_cpu::poll_if(value == std::numeric_limits<T>::max(), p),                           \
+                    (cuda_cpu::poll_if(value == std::numeric_limits<T>::max(), p, CUDA_CPU_HERE),            \
                      cuda_cpu::atomic_update(p, [=](T old) { return old < value ? old : value; })))          \
     CUDA_CPU_ATOMIC(T, Max,                                                                                  \
-                    (cuda_cpu::poll_if(value == std::numeric_limits<T>::min(), p),                           \
+                    (cuda_cpu::poll_if(value == std::numeric_limits<T>::min(), p, CUDA_CPU_HERE),            \
                      cuda_cpu::atomic_update(p, [=](T old) { return old > value ? old : value; })))          \
+    CUDA_CPU_ATOMIC(T, And,                                                                                  \
+                    (cuda_cpu::poll_if(value == (T) ~(T)0, p, CUDA_CPU_HERE),                                \
+                     __atomic_fetch_and(p, value, __ATOMIC_SEQ_CST)))                                        \
     CUDA_CPU_ATOMIC(                                                                                         \
-        T, And, (cuda_cpu::poll_if(value == (T) ~(T)0, p), __atomic_fetch_and(p, value, __ATOMIC_SEQ_CST)))  \
-    CUDA_CPU_ATOMIC(T, Or,                                                                                   \
-                    (cuda_cpu::poll_if(value == 0, p), __atomic_fetch_or(p, value, __ATOMIC_SEQ_CST)))       \
-    CUDA_CPU_ATOMIC(T, Xor,                                                                                  \
-                    (cuda_cpu::poll_if(value == 0, p), __atomic_fetch_xor(p, value, __ATOMIC_SEQ_CST)))
+        T, Or,                                                                                               \
+        (cuda_cpu::poll_if(value == 0, p, CUDA_CPU_HERE), __atomic_fetch_or(p, value, __ATOMIC_SEQ_CST)))    \
+    CUDA_CPU_ATOMIC(                                                                                         \
+        T, Xor,                                                                                              \
+        (cuda_cpu::poll_if(value == 0, p, CUDA_CPU_HERE), __atomic_fetch_xor(p, value, __ATOMIC_SEQ_CST)))
 CUDA_CPU_ATOMIC_INTEGERS(int)
 CUDA_CPU_ATOMIC_INTEGERS(unsigned)
 CUDA_CPU_ATOMIC_INTEGERS(long long)

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The watchdog ends a program whose kernel waits for ever, as a lock does that nobody releases.
+ *
+ * A worker is stuck when the threads of its block that can run do nothing but poll: their atomics leave
+ * values as they are, the values that they see do not change, and no thread ends, passes a barrier or
+ * succeeds with an atomic. When all workers of a launch have been stuck for CUDA_CPU_WATCHDOG seconds,
+ * nothing can change any more, however slow the kernel is. A worker that computes does not poll meanwhile: a
+ * gap between two polls starts the time anew.
+ *
+ * Polling with plain loads cannot be recognised. CUDA_CPU_TIME_LIMIT ends any launch in which no blocks were
+ * distributed to workers for that many seconds. It is off unless it is set, as make old does.
+ */
+#include "block.h"
+#include "internal.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+#include <unistd.h>
+
+namespace cuda_cpu {
+
+namespace {
+
+double seconds_from(const char *name, double otherwise) {
+    const char *value = getenv(name);
+    if (!value)
+        return otherwise;
+    char *end;
+    const double seconds = strtod(value, &end);
+    if (end == value || *end || !(seconds >= 0 && seconds <= 1e6)) {
+        fprintf(stderr, "cuda on the CPU: %s=%s: must be a number of seconds, 0 for never\n", name, value);
+        exit(EXIT_FAILURE);
+    }
+    return seconds;
+}
+
+struct Limits { // in seconds; 0: none
+    double no_progress = seconds_from("CUDA_CPU_WATCHDOG", 60), time = seconds_from("CUDA_CPU_TIME_LIMIT", 0);
+};
+
+// A launch calls it first, so the environment is read before kernels run.
+const Limits &limits() {
+    static const Limits all;
+    return all;
+}
+
+double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+struct Workers {
+    std::mutex mutex;
+    std::vector<const Worker *> all;
+};
+
+// Never destroyed: the pool's threads run until the process ends.
+Workers &workers() {
+    static Workers &w = *new Workers;
+    return w;
+}
+
+} // namespace
+
+Watch::Watch(const Worker &worker) : worker(worker) {
+    std::lock_guard lock(workers().mutex);
+    workers().all.push_back(&worker);
+}
+
+Watch::~Watch() {
+    std::lock_guard lock(workers().mutex);
+    auto &all = workers().all;
+    all.erase(std::remove(all.begin(), all.end(), &worker), all.end());
+}
+
+void Watch::only_polling() {
+    const double limit = limits().no_progress, gap = limit / 4;
+    const uint64_t events = (uint64_t)worker.ended + worker.accounted + worker.barriers;
+    if (limit == 0)
+        return;
+    if (spin.progress || block != block_number || events != seen) {
+        spin.progress = false;
+        block = block_number;
+        seen = events;
+        since = 0;
+        return;
+    }
+    if (++rounds % 64)
+        return;
+    const double time = now();
+    if (since == 0 || time - last > gap)
+        since = time;
+    last = time;
+    if (time - since < limit)
+        return;
+
+    unsigned running = 0;
+    {
+        std::lock_guard lock(workers().mutex);
+        for (const Worker *other : workers().all) {
+            if (!__atomic_load_n(&other->kernel, __ATOMIC_RELAXED))
+                continue;
+            const Watch &w = other->watch;
+            if (w.since == 0 || time - w.since < limit || time - w.last > gap)
+                return;
+            ++running;
+        }
+    }
+    const unsigned long long blocks = (unsigned long long)gridDim.x * gridDim.y * gridDim.z;
+    char hint[200] = "";
+    if (blocks > running)
+        snprintf(hint, sizeof hint,
+                 "\n    %u of %llu blocks run at the same time here; if they wait for one that has not "
+                 "started, set "
+                 "CUDA_CPU_WORKERS=%llu",
+                 running, blocks, std::min(blocks, 1024ull));
+    kernel_error(
+        "no progress for %g s: every thread that can run polls, with atomics that change nothing, such "
+        "as at %s:%d: is a lock never released?%s",
+        limit, base_name(spin.site.file), spin.site.line, hint);
+}
+
+// ---- the time limit ----
+
+namespace {
+
+struct Running {
+    std::mutex mutex;
+    const Kernel *kernel = nullptr; // null while nothing runs
+    const std::atomic<uint64_t> *distributed;
+    uint64_t number = 0;
+};
+
+Running &running_launch() {
+    static Running &launch = *new Running;
+    return launch;
+}
+
+[[noreturn]] void watch_time(double limit) {
+    uint64_t number = 0, distributed = 0;
+    double since = now();
+    for (;;) {
+        std::this_thread::sleep_for(std::chrono::duration<double>(std::min(limit / 4, 0.5)));
+        Running &launch = running_launch();
+        std::lock_guard lock(launch.mutex);
+        const double time = now();
+        if (!launch.kernel || launch.number != number || *launch.distributed != distributed) {
+            number = launch.number;
+            distributed = launch.kernel ? launch.distributed->load() : 0;
+            since = time;
+        } else if (time - since > limit) {
+            fflush(stdout);
+            fprintf(
+                stderr,
+                "cuda on the CPU: kernel %s, launched at %s:%d, runs for ever or very slowly: for %g s no "
+                "more of its blocks has started (CUDA_CPU_TIME_LIMIT)\n",
+                launch.kernel->name, base_name(launch.kernel->file), launch.kernel->line, limit);
+            _exit(EXIT_FAILURE);
+        }
+    }
+}
+
+} // namespace
+
+TimeLimit::TimeLimit(const Kernel &kernel, const std::atomic<uint64_t> &distributed) {
+    if (limits().time == 0)
+        return;
+    static std::once_flag once;
+    std::call_once(once, [] { std::thread(watch_time, limits().time).detach(); });
+    Running &launch = running_launch();
+    std::lock_guard lock(launch.mutex);
+    launch.kernel = &kernel;
+    launch.distributed = &distributed;
+    ++launch.number;
+}
+
+TimeLimit::~TimeLimit() {
+    if (limits().time == 0)
+        return;
+    std::lock_guard lock(running_launch().mutex);
+    running_launch().kernel = nullptr;
+}
+
+} // namespace cuda_cpu

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+// The watchdog: a kernel that can never go on ends the program with a message; a slow one runs to its end.
+#include <chrono>
+#include <cuda_runtime.h>
+#include <initializer_list>
+#include <string>
+#include "../unit.h"
+
+static void work(double seconds) { // keeps its processor busy
+    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+    while (std::chrono::steady_clock::now() < end)
+        ;
+}
+
+struct Run {
+    void (*launch)();
+    const char *variable, *value;
+};
+
+static unit_result run(void (*launch)(), const char *variable = "CUDA_CPU_WATCHDOG",
+                       const char *value = "0.2") {
+    Run what = {launch, variable, value};
+    return unit_child(
+        [](void *arg) {
+            const Run &run = *static_cast<Run *>(arg);
+            setenv("CUDA_CPU_WORKERS", "2", 1);
+            setenv(run.variable, run.value, 1);
+            run.launch();
+            exit(cudaDeviceSynchronize() == cudaSuccess ? EXIT_SUCCESS : EXIT_FAILURE);
+        },
+        &what);
+}
+
+static void says(const unit_result &result, std::initializer_list<std::string> words) {
+    EXPECT(result.status == 1);
+    for (const std::string &word : words)
+        if (!EXPECT(strstr(result.err, word.c_str()) != NULL))
+            fprintf(stderr, "  missing \"%s\" in: %s\n", word.c_str(), result.err);
+}
+
+static void ends_well(const unit_result &result) {
+    EXPECT(result.status == 0);
+    if (!EXPECT(result.err[0] == '\0'))
+        fprintf(stderr, "  %s\n", result.err);
+}
+
+__device__ int mutex, turn;
+
+__global__ void never_released() {
+    while (atomicCAS(&mutex, 0, 1) != 0)
+        ;
+}
+static const int never_released_line = __LINE__ - 3;
+
+TEST(a_lock_that_nobody_releases) {
+    says(run([] { never_released<<<3, 40>>>(); }),
+         {"no progress for 0.2 s", "watchdog.cu:" + std::to_string(never_released_line),
+          "kernel never_released", "launched at watchdog.cu"});
+}
+
+__global__ void wait_for(int n) {
+    while (atomicAdd(&turn, 0) < n)
+        ;
+}
+
+TEST(a_flag_that_nobody_sets) {
+    says(run([] { wait_for<<<1, 1>>>(1); }), {"no progress", "kernel wait_for"});
+    says(run([] { wait_for<<<1, 100>>>(1); }), {"no progress", "kernel wait_for"});
+}
+
+// Some threads wait at a barrier for others that poll.
+__global__ void barrier_and_poll() {
+    if (threadIdx.x % 2)
+        while (atomicExch(&mutex, 0) == 0)
+            ;
+    __syncthreads();
+}
+
+TEST(a_barrier_behind_a_flag_that_nobody_sets) {
+    says(run([] { barrier_and_poll<<<2, 64>>>(); }), {"no progress", "kernel barrier_and_poll"});
+}
+
+TEST(blocks_that_wait_for_one_that_has_not_started) {
+    says(run([] { wait_for<<<5, 1>>>(1); }), {"2 of 5 blocks run", "CUDA_CPU_WORKERS=5"});
+}
+
+TEST(zero_switches_it_off) {
+    const unit_result result = run(
+        [] {
+            alarm(1);
+            wait_for<<<1, 1>>>(1);
+        },
+        "CUDA_CPU_WATCHDOG", "0");
+    EXPECT(result.status == 128 + SIGALRM);
+}
+
+// Two blocks, each on its own worker, hold the lock in turn, at last for much longer than the watchdog waits.
+__global__ void slow_holder() {
+    for (int i = 0; i < 2; ++i) {
+        while (atomicCAS(&mutex, 0, 1) != 0)
+            ;
+        work(atomicAdd(&turn, 1) == 0 ? 0.1 : 0.5);
+        atomicExch(&mutex, 0);
+        work(0.01); // gives the other block the lock
+    }
+}
+
+TEST(a_slow_holder_of_a_lock) {
+    ends_well(run([] { slow_holder<<<2, 1>>>(); }));
+}
+
+// They hold it many times, each time for less time than the watchdog waits. The other one polls meanwhile.
+__device__ volatile int holder = -1;
+__global__ void many_turns() {
+    for (int i = 0; i < 60; ++i) {
+        while (atomicCAS(&mutex, 0, 1) != 0)
+            ;
+        holder = blockIdx.x;
+        work(0.002);
+        atomicExch(&mutex, 0);
+        for (int j = 0; j < 20 && holder == (int)blockIdx.x; ++j)
+            work(0.001); // until the other one has it
+    }
+}
+
+TEST(a_lock_that_is_taken_many_times) {
+    ends_well(run([] { many_turns<<<2, 1>>>(); }));
+}
+
+// The blocks hand on a number. Only the value that the waiting one sees shows the progress.
+__global__ void hand_on() {
+    for (int i = 0; i < 15; ++i) {
+        while (atomicAdd(&turn, 0) % 2 != (int)blockIdx.x)
+            ;
+        work(0.015);
+        *(volatile int *)&turn = turn + 1;
+    }
+}
+
+TEST(a_value_that_changes) {
+    ends_well(run([] { hand_on<<<2, 1>>>(); }));
+}
+
+// A loop that polls with plain loads and sleeps between them is not recognised, and not ended.
+__global__ void sleeper() {
+    if (threadIdx.x == 1)
+        work(0.5);
+    volatile int *const set = &turn;
+    if (threadIdx.x == 1)
+        *set = 1;
+    while (*set == 0)
+        __nanosleep(1000);
+}
+
+TEST(sleeping) {
+    ends_well(run([] { sleeper<<<1, 2>>>(); }));
+}
+
+__global__ void for_ever() {
+    for (volatile int i = 0;; i = i + 1)
+        ;
+}
+__global__ void short_work() {
+    work(0.01);
+}
+
+TEST(time_limit) {
+    says(run([] { for_ever<<<1, 1>>>(); }, "CUDA_CPU_TIME_LIMIT", "0.3"),
+         {"kernel for_ever, launched at watchdog.cu:", "for 0.3 s no more of its blocks has started"});
+    ends_well(run(
+        [] {
+            for (int i = 0; i < 40; ++i)
+                short_work<<<1, 1>>>();
+            short_work<<<64, 1>>>();
+        },
+        "CUDA_CPU_TIME_LIMIT", "0.3"));
+}
+
+TEST(bad_settings) {
+    says(run([] { never_released<<<2, 2>>>(); }, "CUDA_CPU_WATCHDOG", "soon"),
+         {"CUDA_CPU_WATCHDOG=soon: must be a number of seconds"});
+}
