@@ -76,9 +76,9 @@ struct Graphs {
     std::map<cudaGraph_t, std::shared_ptr<CUgraph_st>> graphs;
     std::map<cudaGraphExec_t, std::shared_ptr<CUgraphExec_st>> executables;
     std::set<cudaGraphNode_t> nodes;
-    std::map<uint64_t, CapturedStream> captured; // by the stream's number
-    std::map<const void *, Launch> kernels;      // that nodes have had, by the `func` of their parameters
-    std::map<void *, size_t> memory;             // that graphs own
+    std::map<uint64_t, CapturedStream> captured;  // by the stream's number
+    std::map<const void *, StoredLaunch> kernels; // that nodes have had, by the `func` of their parameters
+    std::map<void *, size_t> memory;              // that graphs own
     uint64_t captures = 0;
 };
 
@@ -95,7 +95,7 @@ thread_local cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlobal;
 cudaGraphNodeType type_of(const Operation &o) {
     struct Visitor {
         cudaGraphNodeType operator()(const std::monostate &) { return cudaGraphNodeTypeEmpty; }
-        cudaGraphNodeType operator()(const Launch &) { return cudaGraphNodeTypeKernel; }
+        cudaGraphNodeType operator()(const StoredLaunch &) { return cudaGraphNodeTypeKernel; }
         cudaGraphNodeType operator()(const Transfer &) { return cudaGraphNodeTypeMemcpy; }
         cudaGraphNodeType operator()(const Fill &) { return cudaGraphNodeTypeMemset; }
         cudaGraphNodeType operator()(const HostCall &) { return cudaGraphNodeTypeHost; }
@@ -251,7 +251,7 @@ cudaError_t set_kernel(const char *call, Operation &o, const cudaKernelNodeParam
                     "%s: the address of the kernel does not tell the types of its arguments; "
                     "capture a launch of it instead",
                     call);
-    const Launch &like = known->second;
+    const StoredLaunch &like = known->second;
     if (!p->kernelParams && like.kernel.stored->arguments(like.kernel.call, nullptr))
         return fail(cudaErrorInvalidValue, "%s: kernelParams is NULL", call);
     Kernel kernel = like.kernel;
@@ -515,7 +515,7 @@ cudaError_t add_captured(cudaStream_t stream, Operation operation) {
     if (c.capture->status != cudaStreamCaptureStatusActive)
         return spoilt(operation.call);
     operation.device = c.stream.device;
-    if (const Launch *const launch = std::get_if<Launch>(&operation.what))
+    if (const StoredLaunch *const launch = std::get_if<StoredLaunch>(&operation.what))
         graphs().kernels.emplace(launch->kernel.stored, *launch);
     c.last = {new_node(*c.capture->graph, std::move(operation), c.last)};
     return cudaSuccess;
@@ -951,7 +951,7 @@ cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned
     for (const auto &node : found->nodes) {
         const size_t n = number.size();
         number[node.get()] = n;
-        const Launch *const launch = std::get_if<Launch>(&node->operation.what);
+        const StoredLaunch *const launch = std::get_if<StoredLaunch>(&node->operation.what);
         fprintf(file, "    n%zu [label=\"%zu: %s%s%s\"];\n", n, n,
                 type_name(type_of(node->operation)) +
                     (strncmp(type_name(type_of(node->operation)), "an ", 3) ? 2 : 3),
@@ -1144,7 +1144,7 @@ cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodePar
     BEGIN();
     NOT_NULL(params);
     LOCK();
-    const Launch *const launch = part<Launch>(__func__, node);
+    const StoredLaunch *const launch = part<StoredLaunch>(__func__, node);
     if (!launch)
         return cudaErrorInvalidValue;
     const Kernel &kernel = launch->kernel;

@@ -340,9 +340,9 @@ cudaError_t run_launch(const LaunchConfig &config, const Kernel &kernel, bool co
     return cudaSuccess;
 }
 
-Launch store_launch(const LaunchConfig &config, const Kernel &kernel, bool cooperative,
-                    void *const *arguments) {
-    Launch launch = {config, kernel, cooperative, nullptr};
+StoredLaunch store_launch(const LaunchConfig &config, const Kernel &kernel, bool cooperative,
+                          void *const *arguments) {
+    StoredLaunch launch = {config, kernel, cooperative, nullptr};
     void *const copy = kernel.stored->copy(kernel.call, arguments);
     launch.call = {copy, [discard = kernel.stored->discard](void *call) { discard(call); }};
     launch.kernel.call = copy;

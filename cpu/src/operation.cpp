@@ -76,7 +76,7 @@ void Queues::tell_of_unfinished() {
             last = &work->operation;
     if (!last)
         return;
-    const Launch *const launch = std::get_if<Launch>(&last->what);
+    const StoredLaunch *const launch = std::get_if<StoredLaunch>(&last->what);
     if (launch)
         fprintf(
             stderr,
@@ -189,7 +189,9 @@ cudaError_t perform_here(const Operation &o) {
         const char *call;
 
         cudaError_t operator()(const std::monostate &) { return cudaSuccess; }
-        cudaError_t operator()(const Launch &l) { return run_launch(l.config, l.kernel, l.cooperative); }
+        cudaError_t operator()(const StoredLaunch &l) {
+            return run_launch(l.config, l.kernel, l.cooperative);
+        }
         cudaError_t operator()(const Transfer &t) {
             if (const cudaError_t error = check_transfer(call, t)) // memory may have been freed meanwhile
                 return error;

@@ -16,7 +16,7 @@
 namespace cuda_cpu {
 
 // A launch with its own copy of the arguments
-struct Launch {
+struct StoredLaunch {
     LaunchConfig config;
     Kernel kernel; // its call is the copy
     bool cooperative;
@@ -76,8 +76,8 @@ struct Subgraph { // in a graph a child, in an executable graph and in a stream 
 
 struct Operation {
     const char *call; // the function of the runtime, for messages
-    std::variant<std::monostate, Launch, Transfer, Fill, HostCall, RecordEvent, WaitEvent, Allocate, Release,
-                 Subgraph>
+    std::variant<std::monostate, StoredLaunch, Transfer, Fill, HostCall, RecordEvent, WaitEvent, Allocate,
+                 Release, Subgraph>
         what;
     int device = 0;
     std::shared_ptr<const void> keeps{}; // what it needs until it has run
@@ -89,8 +89,8 @@ cudaError_t perform(const Operation &operation);
 // ---- launch.cpp ----
 
 cudaError_t run_launch(const LaunchConfig &config, const Kernel &kernel, bool cooperative);
-Launch store_launch(const LaunchConfig &config, const Kernel &kernel, bool cooperative,
-                    void *const *arguments = nullptr);
+StoredLaunch store_launch(const LaunchConfig &config, const Kernel &kernel, bool cooperative,
+                          void *const *arguments = nullptr);
 
 // ---- memory.cpp ----
 
