@@ -4,7 +4,7 @@
  *
  * The stack switch is Boost.Context's fcontext, a few nanoseconds of assembly. Without Boost it is
  * the C library's ucontext, which is slower because every switch makes a system call to save the
- * signal mask. AddressSanitizer and ThreadSanitizer are told of every switch, because they keep
+ * signal mask. Every switch is announced to AddressSanitizer and ThreadSanitizer, because they keep
  * data about the current stack.
  */
 #pragma once

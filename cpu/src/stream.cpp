@@ -2,9 +2,8 @@
 /*
  * Streams and events.
  *
- * Every call runs to completion before it returns, in the order of the calls. CUDA permits this
- * order. So a stream is only a handle, waiting returns at once, and an event is the time at which
- * it was recorded.
+ * Every call has completed its work when it returns. CUDA permits this order. So a stream is only a
+ * handle, a call that waits returns at once, and an event is the time at which it was recorded.
  */
 #include "internal.h"
 
@@ -253,7 +252,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void 
     return cudaSuccess;
 }
 
-// ---- graphs, which are not there ----
+// ---- graphs, which are not supported ----
 
 static cudaError_t no_graphs(const char *call) {
     return fail(cudaErrorNotSupported, "%s: there are no graphs here", call);
