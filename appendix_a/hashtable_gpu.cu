@@ -4,8 +4,9 @@
  *
  * Teaches: Two threads that insert at the head of one chain at the same time lose an entry, so
  *          inserting is a critical section. With one mutex per bucket, threads wait only when their
- *          keys collide. The lanes of a warp take turns: in a warp that executes in lockstep, the
- *          lane that holds the lock cannot go on while other lanes wait for it, a deadlock.
+ *          keys collide. The lanes of a warp insert one after the other: in a warp that executes in
+ *          lockstep, the lane that holds the lock could not continue while other lanes wait for it, a
+ *          deadlock.
  * Terms:   mutex, critical section, lock contention, hash table, hash bucket, chaining, collision,
  *          lockstep
  * Book:    A.2.3 and A.2.4
@@ -102,7 +103,8 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
     printf("Time to hash:  %3.1f ms\n", elapsedTime);
 
-    // The kernel alone builds the table anew. Bytes 0xff in the pool are no valid entries.
+    // The kernel alone is timed while it builds the table again. The pool is filled with bytes 0xff, which
+    // are not a valid entry, so that the check finds entries that the kernel has not written.
     auto launch = [&] { kernel<<<blocks, THREADS>>>(dev_keys, dev_values, elements, table, dev_lock); };
     auto reset = [&] {
         HANDLE_ERROR(cudaMemset(table.entries, 0, HASH_ENTRIES * sizeof(Entry *)));

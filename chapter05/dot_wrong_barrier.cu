@@ -93,12 +93,13 @@ int main(int argc, char **argv) {
 
 // Waits until the child process has ended, and ends this process with its status. It waits for the
 // process and not for the device, because a kernel that hangs can keep its process alive even after
-// SIGKILL. `pipe_end` reports an event when the child, which holds the other end, is gone.
+// SIGKILL. The child holds the other end of the pipe, so `pipe_end` reports an event when the child has
+// ended.
 static void wait_for_child(pid_t child, int pipe_end, int seconds) {
     struct pollfd ended = {pipe_end, POLLIN, 0};
     if (poll(&ended, 1, seconds * 1000) == 0) {
         kill(child, SIGKILL);
-        poll(&ended, 1, 5000); // the driver may take a while to stop the device
+        poll(&ended, 1, 5000); // the driver may need seconds to stop the device
         quit(EXIT_FAILURE, "ended after %d s: the threads wait for each other", seconds);
     }
     int status;

@@ -32,7 +32,7 @@ static bool can_access(int from, int to) {
 static bool copy(const char *way, int from, int to, const void *dev_from, void *dev_to) {
     HANDLE_ERROR(cudaSetDevice(to));
     HANDLE_ERROR(cudaMemset(dev_to, 0xff, bytes));
-    // The copies are put into a stream of the other device, which does not wait for this one.
+    // The copies run in a stream of the other device, which does not wait for the work of this device.
     HANDLE_ERROR(cudaDeviceSynchronize());
 
     HANDLE_ERROR(cudaSetDevice(from));
@@ -49,7 +49,7 @@ static bool copy(const char *way, int from, int to, const void *dev_from, void *
     return check(way, from, to);
 }
 
-// Without peer-to-peer access, then with it enabled in both directions, where that is possible.
+// Copies without peer-to-peer access, and then, if it is possible, with access enabled in both directions.
 static bool copy_pair(int from, int to, const void *dev_from, void *dev_to) {
     bool ok = copy("by the host", from, to, dev_from, dev_to);
     if (!can_access(from, to) || !can_access(to, from)) {
