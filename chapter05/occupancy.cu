@@ -108,9 +108,7 @@ int main(int argc, char **argv) {
         HANDLE_ERROR(
             cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel.function, size, kernel.shared));
         ok = check_value("grid of the best size", grid, blocks * device.multiProcessorCount, 0) && ok;
-        ok =
-            check_value("resident threads of the best size", blocks * size, max_of(blocks * size, best), 0) &&
-            ok;
+        ok = check_value("threads of the best size", blocks * size, max_of(blocks * size, best), 0) && ok;
     }
 
     HANDLE_ERROR(cudaFree(dev_in));
