@@ -10,8 +10,7 @@
  *          multiprocessor, warp, block
  * Book:    5.3.1 (course)
  * Run:     ./bin/chapter05/occupancy --shared 8192
- * Differs: the results of the occupancy calls are compared with limits computed here. The CPU back end
- *          has no registers, so they are no limit there.
+ * Differs: the occupancy calls are compared with limits computed here. The CPU back end has no registers.
  */
 #include "../common/book.h"
 
