@@ -133,7 +133,8 @@ int main(int argc, char **argv) {
 void settings(int argc, char **argv) {
     const Option own[] = {OPTION_SIZE("size", &elements, 1, 1LL << 36, "keys"),
                           OPTION_INT("blocks", &blocks, 1, 65536, "blocks of 256 threads"),
-                          OPTION_FLAG("no-lock", &no_lock, "show what is lost without locks"), OPTION_END};
+                          OPTION_FLAG("no-lock", &no_lock, "show how many entries are lost without locks"),
+                          OPTION_END};
     parse_options(argc, argv, "Builds a hash table on the device.", TIMES, own);
     select_device();
     size_t bytes = elements * (sizeof(unsigned) + sizeof(void *) + sizeof(Entry));

@@ -31,7 +31,8 @@ static inline void julia_settings(int argc, char **argv, const char *doc, unsign
         OPTION_FLOAT("scale", &view.scale, 1e-6, 1e6, "shows -scale to scale on both axes"),
         OPTION_FLOAT("real", &view.real, -2, 2, "real part of c"),
         OPTION_FLOAT("imag", &view.imag, -2, 2, "imaginary part of c"),
-        OPTION_INT("iterations", &view.iterations, 1, 1000000, "steps after which a point counts as in"),
+        OPTION_INT("iterations", &view.iterations, 1, 1000000,
+                   "iterations after which a point counts as part of the set"),
         OPTION_FLAG("animate", &animate, "move c towards the origin and back"),
         OPTION_END};
     parse_options(argc, argv, doc, uses | PICTURE | ANIMATION, own);

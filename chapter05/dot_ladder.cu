@@ -271,7 +271,8 @@ static int fill = RANDOM; // --fill
 void settings(int argc, char **argv) {
     const Option own[] = {
         OPTION_SIZE("size", &n, 1, (size_t)1 << 36, "elements in a vector"),
-        OPTION_WORD("fill", &fill, "random|equal|sorted|signed|denormal|nan", "what they are"), OPTION_END};
+        OPTION_WORD("fill", &fill, "random|equal|sorted|signed|denormal|nan", "distribution of the numbers"),
+        OPTION_END};
     parse_options(argc, argv, "Dot product, from the book's kernel to the fastest.", LADDER, own);
     select_device();
     cudaDeviceProp prop;

@@ -129,7 +129,7 @@ void settings(int argc, char **argv) {
         OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
         OPTION_INT("time-limit", &time_limit, 1, 3600, "seconds after which the kernel is ended"),
         OPTION_END};
-    parse_options(argc, argv, "A dot product whose barrier not every thread reaches.", 0, own);
+    parse_options(argc, argv, "Dot product with a barrier that not every thread reaches.", 0, own);
     if (options.list_devices)
         select_device();
     continue_in_child(time_limit);

@@ -121,7 +121,7 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     const Option own[] = {OPTION_SIZE("size", &size, 1, 65535, "pixels a side"), OPTION_END};
-    parse_options(argc, argv, "Shows a texture beyond its edges.", PICTURE, own);
+    parse_options(argc, argv, "Shows what the address modes return outside a texture.", PICTURE, own);
     select_device();
     require_memory(size * size * sizeof(uchar4), size * size * sizeof(uchar4));
 }

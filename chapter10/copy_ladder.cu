@@ -204,9 +204,9 @@ int main(int argc, char **argv) {
 void settings(int argc, char **argv) {
     size_t n = BENCH_SIZE(256 << 20, 4 << 20);
     const Option own[] = {OPTION_SIZE("size", &n, 1, 1LL << 40, "ints to copy"),
-                          OPTION_INT("threads", &threads, 1, MOST_THREADS, "of the host, for the last rungs"),
+                          OPTION_INT("threads", &threads, 1, MOST_THREADS, "host threads of the last rungs"),
                           OPTION_END};
-    parse_options(argc, argv, "Copies of pageable memory, from cudaMemcpy to threads of our own.", LADDER,
+    parse_options(argc, argv, "Copies of pageable memory, from cudaMemcpy to several host threads.", LADDER,
                   own);
     select_device();
     bytes = n * sizeof(int);
