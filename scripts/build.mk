@@ -21,12 +21,16 @@ TESTS := $(filter-out $(if $(filter 1,$(HAVE_GL)),,tests/cpu/gl%),$(basename $(s
 OPTIMISE := $(if $(DEBUGGING),-O0 -DDEBUG,-O2)
 WARNINGS := -Wall -Wextra
 SANITIZE_FLAGS := $(if $(SANITIZERS),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+# The macros by which g++ tells sources of its sanitizers; older clang++ does not define them.
+SANITIZE_MACROS := $(if $(filter address,$(SANITIZERS)),-D__SANITIZE_ADDRESS__=1) $(if $(filter thread,$(SANITIZERS)),-D__SANITIZE_THREAD__=1)
 # The preprocessor flags are separate, because clang warns when they are given without preprocessing.
 COMMON_FLAGS := $(OPTIMISE) -g $(WARNINGS) -pthread $(SANITIZE_FLAGS)
-PREPROCESS := $(HAVE_FLAGS) $(CPPFLAGS)
+PREPROCESS := $(HAVE_FLAGS) $(SANITIZE_MACROS) $(CPPFLAGS)
 
-# With these sections AddressSanitizer also detects out-of-bounds accesses of __device__ and __constant__ variables.
+# With these sections AddressSanitizer of g++ also detects out-of-bounds accesses of __device__ and __constant__ variables.
+# clang++ does not have the option, and its AddressSanitizer does not check such variables.
 SYMBOL_SECTIONS := $(if $(filter address,$(SANITIZERS)),-fsanitize-sections=cuda_device$(comma)cuda_device_ro$(comma)cuda_managed$(comma)cuda_constant$(comma)cuda_constant_ro)
+SYMBOL_SECTIONS := $(if $(SYMBOL_SECTIONS),$(shell $(CXX) $(SYMBOL_SECTIONS) -x c++ -E /dev/null >/dev/null 2>&1 && echo '$(SYMBOL_SECTIONS)'))
 # Kernels round in the same way on every machine: the compiler may not use fused multiply-adds, and there is no -march.
 CPU_FLAGS := -ffp-contract=off $(SYMBOL_SECTIONS)
 
