@@ -28,7 +28,7 @@
 #: DEBUG=1                    no optimising, -DDEBUG, device code for cuda-gdb
 #: SANITIZE=address,undefined or SANITIZE=thread, on the CPU back end
 #: V=1                        print the commands
-#: JOBS=4                     number of build steps and tests at the same time; default: one for each core
+#: JOBS=4                     number of build steps and tests at the same time; default: one for each core, and one test more
 #: BIN=DIR, BUILD=DIR         the folders for programs and for objects
 #: HAVE_PNG=0                 build without a library, here libpng
 
@@ -120,12 +120,14 @@ run: build
 bench: build
 	@$(export_build) $(or $(PYTHON),python3) bench/run.py $(LADDERS)
 
+# One process more than cores, because some tests wait for a window or a browser.
+WORKERS = $(or $(JOBS),$(shell expr $(CORES) + 1))
 # The first python3 on PATH may be another one than the distribution's, without its packages.
 test: build | $(filter run,$(GOALS))
 	@for python in $(PYTHON) python3 /usr/bin/python3; do \
 	    $$python -c 'import pytest, numpy, PIL' 2>/dev/null && \
 	        exec env $(export_build) $$python -m pytest -q -rs -p no:cacheprovider -o testpaths=tests \
-	            $$($$python -c 'import xdist' 2>/dev/null && echo '-n$(CORES) --dist=loadgroup') $(PYTEST); \
+	            $$($$python -c 'import xdist' 2>/dev/null && echo '-n$(WORKERS) --dist=loadgroup') $(PYTEST); \
 	done; \
 	echo 'make test: no python3 here has pytest, numpy and PIL: make setup test installs them' >&2; exit 1
 

@@ -254,9 +254,9 @@ def test_interrupted(tmp_path, number):
         "--",
         "--noise",
         "--width",
-        "6000",
+        "4000",
         "--height",
-        "6000",
+        "4000",
         "--output",
         "x.png",
     ]
