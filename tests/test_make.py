@@ -201,7 +201,9 @@ def test_sections_are_watched_where_the_compiler_can(tree):
             log = make(tree, "-n", "SANITIZE=address", *compilers)
             assert compiled(log) >= set(PROGRAMS)
             flags = (tree / "build/cpu-address/flags-cxx").read_text()
-            assert ("-fsanitize-sections=cuda_device," in flags) == there and "-D__SANITIZE_ADDRESS__=1" in flags
+            assert (
+                "-fsanitize-sections=cuda_device," in flags
+            ) == there and "-D__SANITIZE_ADDRESS__=1" in flags
 
 
 def test_another_variant_is_linked_and_the_first_not_compiled_again(tree):
