@@ -3,10 +3,10 @@
  * hashtable_gpu: hash table with chaining, built by many threads with one lock per bucket
  *
  * Teaches: Two threads that insert at the head of one chain at the same time lose an entry, so
- *          inserting is a critical section. With one mutex per bucket, threads wait only when their
- *          keys collide. The lanes of a warp insert one after the other: in a warp that executes in
- *          lockstep, the lane that holds the lock could not continue while other lanes wait for it, a
- *          deadlock.
+ *          inserting is a critical section. With one mutex per bucket, threads wait for a lock (lock
+ *          contention) only when their keys collide. The lanes of a warp insert one after the other: in
+ *          a warp that executes in lockstep, the lane that holds the lock could not continue while
+ *          other lanes wait for it, a deadlock.
  * Terms:   mutex, critical section, lock contention, hash table, hash bucket, chaining, collision,
  *          lockstep
  * Book:    A.2.3 and A.2.4

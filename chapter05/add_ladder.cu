@@ -52,8 +52,8 @@ __global__ void add_vectors(const int *a, const int *b, int *c, size_t n) {
     add_tail(a, b, c, n);
 }
 
-// Rung 3: a thread issues four independent loads before the first addition. At this occupancy there is no
-// gain: memory bandwidth is saturated.
+// Rung 3, instruction-level parallelism: a thread issues four independent loads before the first addition. At
+// this occupancy there is no gain: memory bandwidth is saturated.
 __global__ void add_many(const int *a, const int *b, int *c, size_t n) {
     const int4 *a4 = (const int4 *)a, *b4 = (const int4 *)b;
     size_t i = threadIdx.x + (size_t)blockIdx.x * 2 * THREADS, next = i + THREADS;

@@ -4,8 +4,8 @@
  *
  * Teaches: A barrier waits for all threads of the block, so all of them must reach it. Inside the if,
  *          where it seems to save time, only the threads that add reach it: a divergent barrier, whose
- *          behaviour is undefined. The kernel may hang, or compute a wrong sum, or compute the right
- *          one until the compiler or the device changes.
+ *          behaviour is undefined. The kernel may hang in a deadlock, or compute a wrong sum, or
+ *          compute the right one until the compiler or the device changes.
  * Terms:   divergent barrier, barrier, __syncthreads, deadlock, warp divergence, tree reduction
  * Book:    5.3.1 (optimized incorrectly)
  * Run:     ./bin/chapter05/dot_wrong_barrier

@@ -4,7 +4,8 @@
  *
  * Teaches: A thread that reads what another thread wrote to shared memory needs a barrier between the
  *          two. Each thread draws the value that the opposite thread of its block computed. Without
- *          __syncthreads() some threads read too early: a race condition, which --no-sync shows.
+ *          __syncthreads() some threads read too early. This data race is a race condition: the picture
+ *          depends on the order of the threads. --no-sync shows it.
  * Terms:   shared memory, barrier, __syncthreads, race condition, data race, dim3
  * Book:    5.3.2
  * Run:     ./bin/chapter05/shared_bitmap --output spheres.png

@@ -42,7 +42,7 @@ __global__ void kernel(uchar4 *ptr, size_t size, int spheres) {
 
     float r = 0, g = 0, b = 0;
     float maxz = -INF;
-    for (int i = 0; i < spheres; i++) { // all threads of a warp read the same s[i]
+    for (int i = 0; i < spheres; i++) { // broadcast: all threads of a warp read the same s[i]
         float n = 0, t = s[i].hit(ox, oy, &n);
         if (t > maxz) {
             r = s[i].r * n;

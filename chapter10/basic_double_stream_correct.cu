@@ -56,7 +56,7 @@ int main(int argc, char **argv) {
         HANDLE_ERROR(cudaMalloc(&dev_c[s], chunk * sizeof(int)));
     }
 
-    // From pageable memory, cudaMemcpyAsync would not be asynchronous.
+    // Page-locked memory: from pageable memory, cudaMemcpyAsync would not be asynchronous.
     int *host_a, *host_b, *host_c;
     HANDLE_ERROR(cudaHostAlloc(&host_a, size * sizeof(int), cudaHostAllocDefault));
     HANDLE_ERROR(cudaHostAlloc(&host_b, size * sizeof(int), cudaHostAllocDefault));

@@ -2,9 +2,9 @@
 /*
  * peer_copy: copies between devices, with and without peer-to-peer access
  *
- * Teaches: A copy from one device to another goes through host memory unless peer-to-peer access is
- *          enabled. With it the data go directly over PCIe or NVLink, and kernels can access the
- *          memory of the other device too.
+ * Teaches: A copy from one device to another goes through a staging buffer in host memory unless
+ *          peer-to-peer access is enabled. With it the data go directly over PCIe or NVLink, and
+ *          kernels can access the memory of the other device too.
  * Terms:   peer-to-peer access, NVLink, PCIe, device memory, bandwidth, latency, staging buffer
  * Book:    11.3 (after the book)
  * Run:     ./bin/chapter11/peer_copy

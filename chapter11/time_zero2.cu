@@ -2,10 +2,10 @@
 /*
  * time_zero2: dot product of vectors that the device reads from host memory (zero-copy)
  *
- * Teaches: Mapped memory is page-locked host memory with a device address: a kernel reads and writes
- *          it over the bus, without a copy (zero-copy). This is faster for data that a kernel uses once;
- *          data that it uses several times should be copied to device memory. Write-combined memory is
- *          not cached by the CPU, so the device can read it faster.
+ * Teaches: Mapped memory is page-locked host memory with a device address: a kernel reads and writes it
+ *          over PCIe, without a copy (zero-copy). This is faster for data that a kernel uses once; data
+ *          that it uses several times should be copied to device memory. Write-combined memory is not
+ *          cached by the CPU, so the device can read it faster.
  * Terms:   zero-copy, mapped memory, page-locked memory, pageable memory, write-combined memory, PCIe,
  *          unified addressing
  * Book:    11.2
