@@ -7,8 +7,8 @@
 // - Its first run is verified, against a reference of the ladder, before anything is timed. The first
 //   two runs warm up.
 // - Then at least 11 runs are timed (3 where one takes over 100 ms, 1 where one takes over a second),
-//   and the median counts. The result of the last run is verified again. The CPU back end, whose times
-//   rank nothing, times at least 3.
+//   and the median counts. The result of the last run is verified again. On the CPU back end, whose
+//   times do not rank kernels, at least 3 runs are timed (1 where one takes over 100 ms).
 // - Before each verified run the output is overwritten, so that a missing result is noticed.
 // - The rows take turns: one run of each, then the next run of each. A clock that drifts therefore
 //   affects all rows alike.
@@ -196,7 +196,9 @@ static inline std::string bench_lacking(const Rung &rung) {
 
 // The number of runs to time when one takes `ms`: as many as fit into a tenth of a second, within limits.
 static inline int bench_runs(float ms) {
-    return ms > 1000 ? 1 : ms > 100 ? 3 : max_of(BENCH_RUNS, min_of(101, (int)(BENCH_SIZE(100, 20) / ms)));
+    return ms > BENCH_SIZE(1000, 100) ? 1
+           : ms > 100                 ? 3
+                                      : max_of(BENCH_RUNS, min_of(101, (int)(BENCH_SIZE(100, 20) / ms)));
 }
 
 static inline void bench_time(const Bench &bench, std::vector<BenchRow> &rows) {
