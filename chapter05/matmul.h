@@ -6,7 +6,7 @@
 
 #include "../common/book.h"
 
-#define WIDTH 1000 // not a multiple of a tile
+#define WIDTH 1024
 
 static size_t n = WIDTH; // --size: rows and columns of the matrices
 
