@@ -2,35 +2,37 @@
 #: make                       build every program
 #: make chapter04             build one chapter
 #: make chapter04/julia_gpu   build one program
-#: make setup                 install what is missing (Debian, Ubuntu, Fedora, Arch, openSUSE; with sudo when not root): what building
-#:                            and running need; before test, bench, docs, gallery or format, as in make setup test, what these need too
+#: make setup                 install the packages that building and running need and that are missing (Debian, Ubuntu, Fedora, Arch,
+#:                            openSUSE; with sudo when not root); make setup test installs those of the tests too, and so for bench,
+#:                            docs, gallery and format
 #: make run                   build and run every program without a window, in a table; CHAPTER=04 runs one chapter
 #: make bench                 time every ladder, from the book's kernel to the fastest: records in bench/results, plots, bench/report.html;
-#:                            CHAPTER=05, TOPIC='dot add' choose; SIZES='1M 4M' instead of their own; COMPARE=1 only compares with the records
-#: make test                  build and run the test suite, on every core where pytest-xdist is there;
+#:                            CHAPTER=05 or TOPIC='dot add' times a part; SIZES='1M 4M' sets the sizes; COMPARE=1 records nothing and
+#:                            compares with the records
+#: make test                  build and run the test suite, on every core if pytest-xdist is installed;
 #:                            PYTEST='-k julia' or PYTEST=tests/test_display.py runs a part of it
 #: make tests                 build the unit tests of common/ and, on the CPU back end, of cpu/
 #: make old FILE=/path/x.cu    build a CUDA program of 2010 with what CUDA has removed since, into bin/old/x (docs/old-listings.md)
-#: make doctor                say what this machine has and what it lacks
+#: make doctor                list which tools, libraries and devices this machine has, and which are missing
 #: make gallery               draw the pictures of docs/gallery again, on the CPU back end
-#: make docs                  refresh the tables in README.md and docs/ that are made from the sources, the gallery and the records
+#: make docs                  write the tables in README.md and docs/ again, from the sources, the gallery and the records
 #: make install               install cucc, which compiles any CUDA program for the CPU: PREFIX=/usr/local, DESTDIR=; uninstall removes it
-#: make format                format the sources; CHECK=1 only says what is not formatted
-#: make compile_commands.json tell editors how each file is compiled (clangd and others)
+#: make format                format the sources; CHECK=1 only lists the files that are not formatted
+#: make compile_commands.json write how each file is compiled, for clangd and other editors
 #: make clean                 remove what was built
 #: make help                  print this
 #:
-#: BACKEND=auto|gpu|cpu       auto takes gpu when there are nvcc and a GPU
-#: SMS="80 90"                architectures for nvcc: those of the GPUs here, or else a portable set
-#: CUDA_PATH=DIR              the toolkit, else the one of the nvcc on PATH, else /usr/local/cuda
-#: HOSTCC=COMMAND             the C compiler of this machine, when CC and CXX compile for another; else cc
-#: CC, CXX, NVCC=COMMAND      the compilers; CFLAGS, CXXFLAGS, NVCCFLAGS, CPPFLAGS, LDFLAGS, LDLIBS add to ours
+#: BACKEND=auto|gpu|cpu       auto is gpu if this machine has nvcc and a GPU, otherwise cpu
+#: SMS="80 90"                architectures for nvcc; default: those of this machine's GPUs, without a GPU a portable set
+#: CUDA_PATH=DIR              the toolkit; default: that of the nvcc on PATH, otherwise /usr/local/cuda
+#: HOSTCC=COMMAND             the C compiler for this machine, if CC and CXX compile for another one; default: cc
+#: CC, CXX, NVCC=COMMAND      the compilers; CFLAGS, CXXFLAGS, NVCCFLAGS, CPPFLAGS, LDFLAGS, LDLIBS are added to the flags
 #: DEBUG=1                    no optimising, -DDEBUG, device code for cuda-gdb
 #: SANITIZE=address,undefined or SANITIZE=thread, on the CPU back end
 #: V=1                        print the commands
-#: JOBS=4                     build steps and tests at the same time; else one for each core
-#: BIN=DIR, BUILD=DIR         where programs and objects go
-#: HAVE_PNG=0                 build as if a library were not there
+#: JOBS=4                     number of build steps and tests at the same time; default: one for each core, and one test more
+#: BIN=DIR, BUILD=DIR         the folders for programs and for objects
+#: HAVE_PNG=0                 build without a library, here libpng
 
 # The settings and the targets are in this file. scripts/configure.sh checks the settings and chooses the back end,
 # scripts/libs.sh looks for the optional libraries, and scripts/build.mk builds. make calls itself for the build, so
@@ -68,7 +70,7 @@ else
 TARGETS := all tests old setup run bench test gallery doctor docs install uninstall format compile_commands.json clean help
 GOALS := $(or $(MAKECMDGOALS),all)
 
-# configure.sh prints lines such as "CHOSEN := cpu". $(shell) turns the ends of lines into blanks, so sed marks them.
+# configure.sh prints lines such as "CHOSEN := cpu". $(shell) replaces newlines by blanks, so sed marks the ends of lines.
 define newline
 
 
@@ -80,13 +82,13 @@ $(if $(ERROR),$(error $(ERROR)))
 
 # ---- building ----
 
-# alone(folder, what it does): for the rest of a recipe's shell. Where another make does the same in this tree, waits until it
-# has ended (without flock, does not wait). What the shell starts gets 8>&-, or a process that it leaves behind would hold the lock.
+# alone(folder, what it does): locks the folder until the shell of the recipe ends. If another make holds the lock, waits for it
+# (without flock, does not wait). Commands are started with 8>&-, so that a process which outlives the shell does not keep the lock.
 alone = mkdir -p '$(1)' && exec 8>>'$(1)/.lock' && { ! command -v flock >/dev/null || flock -n 8 || \
     { echo 'another make $(2) here: waiting until it is done'; flock 8; }; }
 
-# One make builds everything that was asked for, because two at once in the same folder would collide. Without -j it uses
-# every core. The first call of the second stage, with -n, only counts the steps.
+# One make builds all goals, because two makes at the same time would write the same files. Without -j it uses every core. The
+# first call of the second stage, with -n, only counts the steps.
 CORES := $(or $(JOBS),$(shell nproc 2>/dev/null || echo 2))
 VARIANT := $(CHOSEN)$(if $(DEBUGGING),-debug)$(if $(SANITIZERS),-$(subst $(space),-,$(sort $(SANITIZERS))))
 CONFIG := $(BUILD)/$(VARIANT)/config.mk
@@ -111,7 +113,7 @@ $(if $(ASKED),$(ASKED),all): build ; @:
 setup:
 	@scripts/setup.sh $(filter-out setup,$(GOALS))
 
-# What scripts and tests have to know of this build
+# The settings of this build, for scripts and tests
 export_build = BACKEND=$(CHOSEN) BIN='$(BIN)' BUILD='$(BUILD)' SANITIZE='$(SANITIZE)' DEBUG='$(DEBUG)' NVCC='$(NVCC)' MAKEFLAGS= MAKELEVEL=
 
 run: build
@@ -120,19 +122,21 @@ run: build
 bench: build
 	@$(export_build) $(or $(PYTHON),python3) bench/run.py $(LADDERS)
 
-# Another python3 may stand in front of the distribution's, without its packages.
+# One process more than cores, because some tests wait for a window or a browser.
+WORKERS = $(or $(JOBS),$(shell expr $(CORES) + 1))
+# The first python3 on PATH may be another one than the distribution's, without its packages.
 test: build | $(filter run,$(GOALS))
 	@for python in $(PYTHON) python3 /usr/bin/python3; do \
 	    $$python -c 'import pytest, numpy, PIL' 2>/dev/null && \
 	        exec env $(export_build) $$python -m pytest -q -rs -p no:cacheprovider -o testpaths=tests \
-	            $$($$python -c 'import xdist' 2>/dev/null && echo '-n$(CORES) --dist=loadgroup') $(PYTEST); \
+	            $$($$python -c 'import xdist' 2>/dev/null && echo '-n$(WORKERS) --dist=loadgroup') $(PYTEST); \
 	done; \
 	echo 'make test: no python3 here has pytest, numpy and PIL: make setup test installs them' >&2; exit 1
 
 gallery: build
 	@$(export_build) scripts/gallery.sh
 
-# Also forgets what earlier builds found of the libraries, so that the next build looks for all of them.
+# Also removes the list of libraries that earlier builds found, so that the next build looks for all of them.
 doctor: | $(filter setup,$(GOALS))
 	@rm -f $(BUILD)/*/config.mk
 	@CC='$(CC)' CXX='$(CXX)' NVCC='$(NVCC)' NVCC_VERSION='$(NVCC_VERSION)' CHOSEN='$(CHOSEN)' WHY='$(WHY)' \

@@ -4,9 +4,10 @@
  *
  * Teaches: A mutex lets one thread at a time execute a critical section. Here that is the addition of
  *          a block's partial sum to a total in global memory, so the dot product of chapter 5 needs
- *          no additions on the host. For a plain addition atomicAdd() does the same without a lock.
+ *          no additions on the host. A plain addition can be lock-free: atomicAdd() needs no mutex, so
+ *          no block waits for another one that was interrupted while it held the lock.
  * Terms:   mutex, critical section, atomic operation, compare-and-swap, memory fence, partial sum,
- *          atomicCAS, acquire, release, memory ordering
+ *          atomicCAS, acquire, release, memory ordering, lock-free
  * Book:    A.1.2
  * Run:     ./bin/appendix_a/dot
  * Differs: the lock is released by an atomic exchange, and memory fences surround the critical section.

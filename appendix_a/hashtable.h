@@ -7,7 +7,7 @@
 #include "../common/book.h"
 
 #define ELEMENTS     (100 * 1024 * 1024 / sizeof(unsigned)) // 100 MB of keys
-#define HASH_ENTRIES 1024                                   // buckets
+#define HASH_ENTRIES 1024                                   // buckets: a load factor of 25,600
 
 struct Entry {
     unsigned key;
@@ -23,8 +23,8 @@ __host__ __device__ static inline unsigned hash(unsigned key, unsigned count) {
 
 static size_t elements = ELEMENTS; // --size
 
-// The value of a key is the key's address in host memory, so an entry tells which key it stands for
-// even when several keys are equal. Nothing dereferences a value.
+// The value of a key is the key's address in host memory. So the check can tell which key an entry belongs
+// to, even when several keys are equal. No code dereferences a value.
 static inline void **make_values(unsigned *keys) {
     void **values = host_array<void *>(elements);
     for (size_t i = 0; i < elements; i++)
@@ -33,10 +33,10 @@ static inline void **make_values(unsigned *keys) {
 }
 
 // Walks every chain to its end. Each key must be found once, with its value and in its own bucket, and
-// there must be no other entries. Pointers to entries are addresses within `from`, which may be device
-// memory and is not accessed; the entries are read at the same place of `pool`, in host memory.
-// The chains are walked side by side, one entry of each at a time: neighbours in memory belong to
-// different chains, so this is faster than one chain after the other.
+// there must be no other entries. The pointers in the table are addresses within `from`, which may be device
+// memory and is not accessed; the entry is read at the same offset of `pool`, in host memory. The loop visits
+// one entry of each chain in turn, because entries that are neighbours in memory belong to different chains:
+// this is faster than one chain after the other.
 static inline bool check_table(const Entry *const *entries, const Entry *from, const Entry *pool,
                                const unsigned *keys) {
     int *found = host_array<int>(elements), *once = host_array<int>(elements);

@@ -2,10 +2,12 @@
 /*
  * hashtable_cpu: hash table with chaining, built by the host
  *
- * Teaches: A hash table finds a value by its key: the hash function computes the bucket of the key,
- *          and the entries of a bucket form a linked list, its chain. Inserting an entry at the head
- *          of a chain takes two writes. With a single thread no other write can come between them.
- * Terms:   hash table, hash function, hash bucket, collision, chaining, host
+ * Teaches: A hash table finds a value by its key: the hash function computes the bucket of the key.
+ *          Keys with the same bucket collide (a collision), so the entries of a bucket form a linked
+ *          list, its chain. The load factor, the number of keys divided by the number of buckets, is
+ *          the mean length of a chain. Inserting an entry at the head of a chain takes two writes. With
+ *          one thread no other write can come between them.
+ * Terms:   hash table, hash function, hash bucket, collision, chaining, load factor, host
  * Book:    A.2.2
  * Run:     ./bin/appendix_a/hashtable_cpu
  * Differs: the array of values has its real size and is filled. The check walks every chain to its

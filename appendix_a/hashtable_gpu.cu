@@ -3,9 +3,10 @@
  * hashtable_gpu: hash table with chaining, built by many threads with one lock per bucket
  *
  * Teaches: Two threads that insert at the head of one chain at the same time lose an entry, so
- *          inserting is a critical section. With one mutex per bucket, threads wait only when their
- *          keys collide. The lanes of a warp take turns: in a warp that executes in lockstep, the
- *          lane that holds the lock cannot go on while other lanes wait for it, a deadlock.
+ *          inserting is a critical section. With one mutex per bucket, threads wait for a lock (lock
+ *          contention) only when their keys collide. The lanes of a warp insert one after the other: in
+ *          a warp that executes in lockstep, the lane that holds the lock could not continue while
+ *          other lanes wait for it, a deadlock.
  * Terms:   mutex, critical section, lock contention, hash table, hash bucket, chaining, collision,
  *          lockstep
  * Book:    A.2.3 and A.2.4
@@ -102,7 +103,8 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
     printf("Time to hash:  %3.1f ms\n", elapsedTime);
 
-    // The kernel alone builds the table anew. Bytes 0xff in the pool are no valid entries.
+    // The kernel alone is timed while it builds the table again. The pool is filled with bytes 0xff, which
+    // are not a valid entry, so that the check finds entries that the kernel has not written.
     auto launch = [&] { kernel<<<blocks, THREADS>>>(dev_keys, dev_values, elements, table, dev_lock); };
     auto reset = [&] {
         HANDLE_ERROR(cudaMemset(table.entries, 0, HASH_ENTRIES * sizeof(Entry *)));
@@ -131,7 +133,8 @@ int main(int argc, char **argv) {
 void settings(int argc, char **argv) {
     const Option own[] = {OPTION_SIZE("size", &elements, 1, 1LL << 36, "keys"),
                           OPTION_INT("blocks", &blocks, 1, 65536, "blocks of 256 threads"),
-                          OPTION_FLAG("no-lock", &no_lock, "show what is lost without locks"), OPTION_END};
+                          OPTION_FLAG("no-lock", &no_lock, "show how many entries are lost without locks"),
+                          OPTION_END};
     parse_options(argc, argv, "Builds a hash table on the device.", TIMES, own);
     select_device();
     size_t bytes = elements * (sizeof(unsigned) + sizeof(void *) + sizeof(Entry));

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Plots of what bench/ recorded, with matplotlib: the rate of each rung over the size, or bars where there is one size."""
+"""Plots of recorded results, with matplotlib: the rate of each rung over the size, or bars if there is one size."""
 import html
 import io
 import logging
@@ -15,7 +15,7 @@ from results import duration, ends, rate, topic, work  # noqa: E402
 
 PAPER, INK, GRAY, GRID = "#ffffff", "#222222", "#6e6e6e", "#dddddd"
 LIBRARIES = ["#c44500", "#a0307f", "#8a6100", "#5c5c5c"]
-# The same in a dark colour scheme. Lines and bars have a contrast of at least 3 to the background in both, text 4.5.
+# The same colours in a dark scheme. In both schemes lines and bars have a contrast of at least 3 to the background, text 4.5.
 DARK = {
     PAPER: "#161618",
     INK: "#e6e6e6",
@@ -28,17 +28,18 @@ MARKERS = "osD^vPX*hp"
 
 
 def rung_color(part):
-    """Of the rung that is this part of the way up: the last one stands out most. Notes its colour in a dark scheme."""
+    """The colour of a rung at this position, from 0 to 1: the last one has the highest contrast. Also stores its colour for
+    the dark scheme."""
     level = round(
         148 * (1 - part)
-    )  # of 256 in the colour map, whose upper ones are too light for white paper
+    )  # an index from 0 to 255 of the colour map; its last colours are too light for white paper
     color, dark = (matplotlib.colors.to_hex(matplotlib.colormaps["viridis"](i)) for i in (level, 250 - level))
     DARK[color] = dark
     return color
 
 
 def short(size):
-    """1048576 is 1M, 4294967295 is 4G − 1, and 3000000 3·10⁶."""
+    """A size as text: 1048576 is 1M, 4294967295 is 4G − 1, and 3000000 is 3·10⁶."""
     for shift, unit in (30, "G"), (20, "M"), (10, "K"):
         if size and size % (1 << shift) == 0:
             return f"{size >> shift}{unit}"
@@ -48,18 +49,18 @@ def short(size):
 
 
 def counted(row):
-    """What the size is a number of, from the title: "16 ints" has ints, and "16 x 16 cells" cells a side."""
+    """The unit of the size, from the title: for "16 ints" it is ints, for "16 x 16 cells" cells a side."""
     found = re.match(rf"{row['size']}( x {row['size']})? (\w+)", row["title"])
     return (found[2] + " a side" if found[1] else found[2]) if found else "size"
 
 
 def panels(rows):
-    """What belongs into one picture: the sizes of a data set that have the same rungs. (data set, rows)"""
+    """The panels of a plot as (data set, rows): a panel has the sizes of a data set that have the same rungs."""
     works, names, found = {}, {}, {}
     for row in rows:
         works.setdefault((row["size"], row["data"]), set()).add(row["title"])
 
-    def case(row):  # a program may do several kinds of work with the same data
+    def case(row):  # a program may compute several things from the same data
         several = len(works[row["size"], row["data"]]) > 1
         return work(row) if several else row["data"], row["unit"]
 
@@ -72,7 +73,7 @@ def panels(rows):
 
 
 def lines_of(rows):
-    """Of one panel: (kind and number, name, its rows), rungs first. The copy that the shares refer to is marked."""
+    """The lines of a panel: (kind and number, name, rows), rungs first. The name says which copy has the copy rate."""
     found = {}
     *_, copy = ends([row for row in rows if row["size"] == max(row["size"] for row in rows)])
     for row in rows:
@@ -89,7 +90,7 @@ def lines_of(rows):
 
 
 def styles(lines):
-    """Rungs have colours in a sequence, as they are one; libraries have colours of their own. Each has its marker."""
+    """The style of each line: rungs have colours from a sequence, libraries have other colours, and each has its own marker."""
     last = max(1, max((number for kind, number, *_ in lines if kind == "rung"), default=1))
     for kind, number, *_ in lines:
         if kind == "rung":
@@ -111,7 +112,7 @@ def styles(lines):
 
 
 def draw_lines(axes, lines, prefix):
-    """Rate over size, with the names beside the ends of the lines."""
+    """Draws the rate over the size, with the names beside the ends of the lines."""
     sizes = {row["size"]: row["in_l2"] for *_, rows in lines for row in rows}
     drawn, without = [], []
     for (kind, number, name, rows), style in zip(lines, styles(lines)):
@@ -137,7 +138,7 @@ def draw_lines(axes, lines, prefix):
     axes.yaxis.set_major_formatter(ticker.FuncFormatter(lambda rate, _: f"{rate:g}"))
     axes.yaxis.set_minor_locator(ticker.NullLocator())
 
-    # The labels stand in the order of the lines' ends, as near to them as they can without touching.
+    # The labels have the order of the ends of the lines, and are as near to them as possible without overlapping.
     height = axes.get_window_extent().height / axes.figure.dpi * 72
     gap, at = 13 / height, []
     ended = sorted((d for d in drawn if d[0][0] == max(sizes)), key=lambda d: d[0][1])
@@ -170,7 +171,7 @@ def draw_lines(axes, lines, prefix):
         axes.text(
             1.06, min([*at, 1]) - gap * (i + 1), text, transform=axes.transAxes, color=GRAY, va="center"
         )
-    # A line that ends before the others has its name at its end: a long leader would look like a part of the line.
+    # The name of a line that ends before the others is at its end, because a long leader would look like a part of the line.
     for point, name, color in drawn:
         if point[0] < max(sizes):
             right = math.log(point[0] / min(sizes)) * 2 > math.log(max(sizes) / min(sizes))
@@ -185,9 +186,9 @@ def draw_lines(axes, lines, prefix):
 
 
 def draw_bars(axes, lines, prefix):
-    """For a single size: a bar a line. Copies have only an outline, and a dotted line at the copy rate crosses the rungs."""
+    """Draws a single size as bars. Copies have only an outline, and a dotted line across the rungs shows the copy rate."""
     own = max([rows[0]["rate"] or 0 for kind, *_, rows in lines if kind != "copy"] + [1e-9])
-    # A copy that is far away would leave nothing of the other bars to see, and is cut at the edge.
+    # If a copy is much faster than the rungs, its bar is cut at the edge; otherwise the other bars would be too short.
     longest = max(rows[0]["rate"] or 0 for *_, rows in lines if (rows[0]["rate"] or 0) <= 4 * own) or own
     edge = longest * 1.35
     for y, ((kind, number, name, rows), style) in enumerate(zip(lines, styles(lines))):
@@ -226,7 +227,7 @@ def draw_bars(axes, lines, prefix):
 
 
 def described(parts):
-    """In words, for who does not see the plot: each panel at its largest size."""
+    """The plot in words, for readers who cannot see it: each panel at its largest size."""
     for title, lines, *_ in parts:
         last = [(name, rows[-1]) for *_, name, rows in lines]
         size = max(row["size"] for _, row in last)
@@ -239,7 +240,7 @@ def described(parts):
 
 
 def with_text_and_dark(svg, program, parts):
-    """The SVG with a title, a description, and the colours of a dark scheme, for who wants that."""
+    """Adds a title, a description, and the colours of the dark scheme to an SVG."""
     known = sorted(DARK.items())
     rules = "".join(
         f'[style*="{what}: {color}"] {{{what}: {dark} !important}} '
@@ -258,8 +259,8 @@ def with_text_and_dark(svg, program, parts):
 
 
 def draw(program, rows):
-    """The plot of a program, as SVG: a panel a data set, one above the other."""
-    # Text is text, laid out for the widest of these fonts; and the file is the same every time.
+    """The plot of a program, as SVG: one panel for each data set, one above the other."""
+    # Text stays text in the SVG, with room for the widest of these fonts. The same results give the same file.
     matplotlib.rcParams.update(
         {
             "svg.fonttype": "none",
@@ -280,7 +281,7 @@ def draw(program, rows):
             "hatch.linewidth": 0.6,
         }
     )
-    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # not every machine has all of them
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # no warnings about missing fonts
     parts = []
     for data, panel in panels(rows):
         lines = lines_of(panel)

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Shows what bench/run.py recorded in RESULTS (bench/results): each RESULTS/<device>.json has the rows of every ladder.
+"""Shows the results that bench/run.py recorded in RESULTS (bench/results): each RESULTS/<device>.json has the rows of all
+ladders on a device.
   report.py           draws RESULTS/<device>/chapterNN/<topic>.svg, and writes report.html beside RESULTS
-  report.py --summary the performance table of README.md, in Markdown: a row a topic
+  report.py --summary the performance table of README.md, in Markdown: one row for each topic
   report.py --table   the performance table of docs/performance.md, in Markdown: a row for each size and kind of data
   report.py --plots   the plots and tables of docs/performance.md, in Markdown
-All three are about one machine, the one below. Plots need matplotlib."""
+The last three show one machine, RECORDED below. Plots need matplotlib."""
 import html
 import os
 import re
@@ -35,14 +36,14 @@ from results import (
 
 RECORDED = "nvidia-h200"
 COPY_RATE = (
-    "The copy rate is that of a copy, or of another part of the work that cannot be left out, measured in the same run; of several the "
-    "slowest. Reads alone are faster than a copy, and a kernel that does several steps for each read moves less, so more than 100 % "
-    "of the copy rate is possible."
+    "The copy rate is the rate of a copy, or of another part of the work that every solution must do, measured in the same run; if "
+    "there are several, the slowest counts. Reads alone are faster than a copy, and a kernel that computes several steps for each "
+    "read moves fewer bytes, so more than 100 % of the copy rate is possible."
 )
 
 
 def table(rows):
-    """Of one group: the names of the columns and the cells."""
+    """The table of one group: the names of the columns, and the cells."""
     cold = any(row["cold_ms"] for row in rows)
     shares = any(row["of_copy_rate"] is not None for row in rows)  # not on the CPU back end
     *_, copy = ends(rows)
@@ -86,7 +87,7 @@ def table(rows):
 
 
 def conditions(device, blocks):
-    """The line above a table: what these were measured with. What differs between programs is all named."""
+    """The line above a table: the hardware and software of the measurements. If they differ between programs, all are listed."""
 
     def all_of(text):
         return " and ".join(sorted({text(block) for block in blocks} - {""}))
@@ -135,7 +136,7 @@ def markdown(head, body):
 
 
 def performance(results):
-    """The table of all sizes in docs/performance.md; nothing where nothing is recorded."""
+    """The table of all sizes in docs/performance.md; empty without records."""
     if RECORDED not in results:
         return ""
     device, programs = results[RECORDED]["device"], results[RECORDED]["programs"]
@@ -175,7 +176,7 @@ def performance(results):
 
 
 def summary(results):
-    """The table of README.md: of each topic the largest size, with the first kind of data where there are several."""
+    """The table of README.md: for each topic the largest size, and if there are several kinds of data, the first one."""
     if RECORDED not in results:
         return ""
     body = []
@@ -243,12 +244,12 @@ th:nth-child(2), th:nth-child(3), td:nth-child(3) { text-align: left }
 
 
 def scrolled(element, label, content, attributes=""):
-    """What may be wider than the screen: with tabindex the arrow keys scroll it, and then it needs a name."""
+    """A region for content that may be wider than the screen. With tabindex the arrow keys scroll it; then it needs a name."""
     return f'<{element}{attributes} tabindex="0" role="group" aria-label="{html.escape(label)}">{content}</{element}>'
 
 
 def inlined(svg, prefix, device):
-    """An SVG for a page that has several: without its prolog, and with names that no other one has."""
+    """Prepares an SVG for a page with several SVGs: removes its prolog and makes its ids unique."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}-", svg)
     return svg.replace("</title>", f" on {html.escape(device)}</title>", 1)
@@ -276,7 +277,7 @@ def html_table(name, rows, where):
 
 
 def page(results):
-    """A page that needs no other file: a section a topic, in it every machine."""
+    """A page that needs no other file: one section for each topic, with all machines."""
     programs = sorted({program for found in results.values() for program in found["programs"]}, key=order)
     parts = [
         "<h1>From the book's kernels to the limit of the hardware</h1>",
@@ -326,7 +327,7 @@ def page(results):
 
 
 def find_matplotlib():
-    """Whether it is there. Another python3 may stand in front of the distribution's, without its packages."""
+    """Whether this python3 has matplotlib. The first one on PATH may lack the packages of the distribution's python3."""
     try:
         import matplotlib  # noqa: F401
 

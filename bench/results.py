@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The results that bench/ records: RESULTS/<device>.json has for each program, such as chapter05/add_ladder, with what it
-was measured and the rows that it printed (common/bench.h). Here they are read, written, and put into words."""
+"""Reads and writes recorded results, and formats them as text. RESULTS/<device>.json has, for each program such as
+chapter05/add_ladder, the conditions of the measurement and the rows that the program printed (common/bench.h)."""
 import hashlib
 import json
 import math
@@ -12,11 +12,11 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / (os.environ.get("RESULTS") or "bench/results")
-FORMAT = 2  # of the files
+FORMAT = 2  # the version of the files' format
 
 
 class Problem(Exception):
-    """Ends the script with this line, and status 1."""
+    """An error that ends the script with one line and status 1."""
 
 
 def run(main, name):
@@ -44,12 +44,12 @@ def slug(device):
 
 
 def order(program):
-    """Chapters, then the appendix."""
+    """A sort key: chapters first, then the appendix."""
     return program.startswith("appendix"), program
 
 
 def load():
-    """slug: the results of that device; GPUs first."""
+    """A dict from the name of a file to the results of that device; GPUs come first."""
     found = {}
     for path in RESULTS.glob("*.json"):
         try:
@@ -64,7 +64,7 @@ def load():
 
 
 def write(path, text):
-    """The whole file, or none and the old one stays."""
+    """Writes a file completely, or fails and leaves the old file unchanged."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".", delete=False) as file:
@@ -81,7 +81,7 @@ def write(path, text):
 
 
 def check_writable():
-    """Before an hour of measuring, and not after it."""
+    """Checks that results can be written. Called before the measurements, which may take an hour."""
     try:
         RESULTS.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=RESULTS).close()
@@ -90,7 +90,7 @@ def check_writable():
 
 
 def save(name, found):
-    """Writes the results of a device, a row a line so that differences can be read. Returns the path."""
+    """Writes the results of a device, one row per line, so that a diff is readable. Returns the path."""
     programs = {p: found["programs"][p] for p in sorted(found["programs"], key=order)}
     text = json.dumps(
         {**found, "programs": {p: {**b, "rows": f"rows of {p}"} for p, b in programs.items()}},
@@ -117,7 +117,7 @@ def work(row):
 
 
 def digits(value):
-    """At least three of them."""
+    """A number with at least three significant digits."""
     return f"{value:.{max(0, 2 - math.floor(math.log10(value)))}f}"
 
 
@@ -139,7 +139,7 @@ def share(value):
 
 
 def groups(rows):
-    """The rows of each size and data set: work, its rows."""
+    """The rows grouped by size and data set, as pairs of the work and its rows."""
     found = {}
     for row in rows:
         found.setdefault((row["size"], work(row)), []).append(row)
@@ -147,8 +147,9 @@ def groups(rows):
 
 
 def ends(rows):
-    """Of one group: the book's row, the last rung's, the fastest library's, the slowest copy's; None where it was not run.
-    (kind "copy": a copy or another part of the work, timed alone; the slowest is the copy rate.)"""
+    """The rows of a group that are compared: the book's kernel, the last rung, the fastest library, the slowest copy; None for
+    a row that was not run. (Kind "copy": a copy or another part of the work, timed alone; the slowest one is the copy rate.)
+    """
     run = [row for row in rows if row["median_ms"]]
     rungs = [row for row in run if row["kind"] == "rung"]
     return (
@@ -164,7 +165,7 @@ def ends(rows):
 
 
 def summary(rows):
-    """A line for each group, for the terminal."""
+    """One line for each group, for the terminal."""
     for name, group in groups(rows).items():
         book, last, library, _ = ends(group)
         if last:
@@ -187,13 +188,14 @@ def plot_path(name, program):
 
 
 def origin(rows):
-    """The last line of a plot: what it was drawn from. So none is drawn again only because of another matplotlib."""
+    """The last line of a plot: a hash of plots.py and of its rows. A plot with the same hash is not drawn again, because another
+    version of matplotlib would write a different file."""
     drawing = (ROOT / "bench/plots.py").read_text()
     return f"<!-- of {hashlib.sha256((drawing + json.dumps(rows)).encode()).hexdigest()[:16]} -->\n"
 
 
 def plot(name, program, rows):
-    """The SVG that shows these rows, or None where there is none, or one of other rows."""
+    """The SVG that shows these rows; None if there is none, or if it shows other rows."""
     path = plot_path(name, program)
     svg = path.read_text() if path.exists() else ""
     return svg if svg.endswith(origin(rows)) else None

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: MIT
 """run.py PROGRAM…: measures ladders, such as chapter05/add_ladder, and records what they print. `make bench` runs it.
 
-Each program runs with the sizes that its header lists (Bench:). Those are for a large GPU, so on the CPU back end it runs
-with its default size, and with those of the list that are smaller. The rows go to RESULTS/<device>.json, where they
-replace what was recorded of that program, and nothing else. A program that fails is not recorded, the others are.
+Each program runs with the sizes that its header lists (Bench:). They are chosen for a large GPU, so on the CPU back end it
+runs with its default size, and with the listed sizes that are smaller. The rows are written to RESULTS/<device>.json, where
+they replace the older rows of the same program. A program that fails is not recorded; the others are.
 
-Exit status 1 when a program failed. BACKEND and BIN are those of `make`. More of the environment:
-  SIZES="1M 16M"  these sizes and no others      TIME_LIMIT  seconds for one run
-  COMPARE=1       records nothing; says which rows are not as recorded, and ends with status 1 when any is not
-  RESULTS=DIR     instead of bench/results       COMMIT      what is measured, where git does not know"""
+Exit status 1 when a program failed. BACKEND and BIN are those of `make`. Other environment variables:
+  SIZES="1M 16M"  measures these sizes           TIME_LIMIT  seconds for one run
+  COMPARE=1       records nothing; lists the rows whose times differ from the record; status 1 if there are any
+  RESULTS=DIR     instead of bench/results       COMMIT      the commit that is measured, if there is no git"""
 import datetime
 import json
 import os
@@ -27,13 +27,13 @@ from results import ROOT, Problem, check_writable, shown, slug, summary, work
 
 BIN = ROOT / (os.environ.get("BIN") or "bin")
 LIMIT = float(os.environ.get("TIME_LIMIT") or 600)
-MOVED = 0.03  # by more than this a row has moved, when
-LONG = 0.02  # it takes more than so many milliseconds
+MOVED = 0.03  # a row has moved if its time differs from the record by more than this part …
+LONG = 0.02  # … and it takes more than this many milliseconds
 INTERACTIVE = sys.stderr.isatty()
 
 
 class Failed(Exception):
-    """The program gave no results that can be recorded."""
+    """The program printed no results that can be recorded."""
 
 
 class Waived(Exception):
@@ -41,7 +41,7 @@ class Waived(Exception):
 
 
 def output(*command):
-    """What a tool prints, or None where it is missing or fails."""
+    """The output of a tool; None if the tool is missing or fails."""
     try:
         return subprocess.run(
             command,
@@ -67,7 +67,7 @@ def backend():
 
 
 def ladders():
-    """program: the sizes of its header."""
+    """A dict from each ladder to the sizes in its header."""
     listed = output("scripts/programs.sh")
     if listed is None:
         raise Problem("scripts/programs.sh: failed")
@@ -76,7 +76,7 @@ def ladders():
 
 
 def number(size):
-    """1M is 1048576."""
+    """A size as a number: 1M is 1048576."""
     return int(size.rstrip("KMG")) << {"K": 10, "M": 20, "G": 30}.get(size[-1], 0)
 
 
@@ -84,7 +84,7 @@ def number(size):
 
 
 def machine():
-    """The host, and the commit. "dirty": files differ from it, results aside; not known of a COMMIT that was given."""
+    """The host and the commit. "dirty": whether files other than results differ from the commit; None with COMMIT."""
     try:
         system = platform.freedesktop_os_release()["PRETTY_NAME"]
     except (OSError, KeyError):
@@ -112,7 +112,8 @@ def machine():
 
 
 def clocks():
-    """device: its driver, and its clocks at this moment. Not asked while a kernel is timed, which it would disturb."""
+    """A dict from each device to its driver and its present clocks. Not called while a kernel is timed, because it would
+    disturb the measurement."""
     names = ["driver", "sm_mhz", "memory_mhz", "sm_max_mhz", "memory_max_mhz", "power_limit_w"]
     fields = "name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,clocks.max.mem,power.limit"
     tool = shutil.which("nvidia-smi") or "/usr/lib/wsl/lib/nvidia-smi"
@@ -129,7 +130,7 @@ def say(text):
 
 
 def progress(text):
-    """On a terminal it is overwritten by what comes next."""
+    """Prints the progress. On a terminal the next line overwrites it."""
     print(
         f"\r\033[K{text}" if INTERACTIVE else text,
         end="" if INTERACTIVE else "\n",
@@ -142,7 +143,7 @@ def execute(program, size, label):
     """Runs a ladder; returns its status (negative: the signal that ended it), stdout and stderr."""
     command = [BIN / program, "--json", *(["--size", size] if size else [])]
     shown = f"{label} {program}{f' --size {size}' if size else ''}"
-    # A session of its own: an interrupt reaches this script, which ends the program and whatever it started.
+    # The program gets its own session. So an interrupt reaches only this script, which ends the program and its children.
     process = subprocess.Popen(
         command,
         cwd=ROOT,
@@ -164,7 +165,7 @@ def execute(program, size, label):
                 out, err = process.communicate(timeout=min(1, LIMIT - seconds))
                 return process.returncode, out, err
             except subprocess.TimeoutExpired:
-                pass  # runs on
+                pass  # the program is still running
         raise Failed(f"ran longer than {LIMIT:g} s")
     finally:
         if process.poll() is None:
@@ -175,7 +176,7 @@ def execute(program, size, label):
 
 
 def measured(program, size, label):
-    """The JSON that a run prints; None when the size does not fit into the memory here."""
+    """The JSON that a run prints; None if the size does not fit into the memory of this machine."""
     status, out, err = execute(program, size, label)
     reason = err.strip().splitlines()[-1] if err.strip() else ""
     if status == 2:
@@ -199,7 +200,7 @@ def measured(program, size, label):
 
 
 def measure(program, listed, label, about):
-    """Runs one ladder with all its sizes. Returns the device and what is recorded of the program."""
+    """Runs one ladder with all its sizes. Returns the device and the record of the program."""
     only = os.environ.get("SIZES", "").split()
     on_cpu = backend() == "cpu" and not only
     before, found = clocks(), []
@@ -243,7 +244,7 @@ def key(row):
 
 
 def compare(program, old, new):
-    """Prints the rows that moved. Returns how many were compared and how many moved."""
+    """Prints the rows that moved. Returns the number of rows compared and of rows that moved."""
     was = {key(row): row["median_ms"] for row in old}
     both = [(row, was[key(row)]) for row in new if was.get(key(row)) and row["median_ms"]]
     both = [(row, ms) for row, ms in both if max(ms, row["median_ms"]) > LONG]
@@ -257,7 +258,8 @@ def compare(program, old, new):
 
 
 def record(results, device, back_end, program, block, known):
-    """Adds the block to the device's results, or replaces the older one; drops programs that are gone."""
+    """Adds the record of a program to the results of the device, or replaces the older one. Removes the records of programs
+    that no longer exist."""
     found = results.setdefault(
         slug(device), {"format": recorded.FORMAT, "device": device, "backend": back_end, "programs": {}}
     )
@@ -322,5 +324,5 @@ def interrupt(*_):
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, interrupt)
-    signal.signal(signal.SIGINT, interrupt)  # also where the caller ignored it
+    signal.signal(signal.SIGINT, interrupt)  # even if the process that started this one ignores it
     recorded.run(lambda: main(sys.argv[1:]), "bench")

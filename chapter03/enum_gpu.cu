@@ -10,10 +10,9 @@
  * Book:    3.3
  * Run:     ./bin/chapter03/enum_gpu
  * Differs: CUDA 13 removed clock rate, copy overlap, kernel timeout and compute mode from the
- *          properties; they are attributes now. Shared memory and registers are given per block,
- *          which is what the book's figures are, and per multiprocessor. Adds memory clock, bus
- *          width and peak bandwidth, L2, versions and peer access. With --device N it lists only
- *          that device.
+ *          properties; they are attributes now. Shared memory and registers are listed per block, as
+ *          in the book, and also per multiprocessor (MP). Adds memory clock, bus width and peak
+ *          bandwidth, L2 cache, versions and peer access. With --device N it lists only that device.
  */
 #include "../common/book.h"
 
@@ -82,6 +81,10 @@ int main(int argc, char **argv) {
         if (options.device_given && i != options.device)
             continue;
         HANDLE_ERROR(cudaGetDeviceProperties(&prop, i));
+        // A copy engine copies between host and device while kernels run. A device that also drives a
+        // display can have a run time limit: the driver ends kernels that take longer than some seconds.
+        // The compute mode says which processes may use the device. An integrated device uses the memory
+        // of the host.
         printf("\n   --- General information for device %d ---\n", i);
         printf("Name:                      %s\n", prop.name);
         printf("Compute capability:        %d.%d\n", prop.major, prop.minor);
@@ -92,6 +95,8 @@ int main(int argc, char **argv) {
         printf("Compute mode:              %s\n", compute_mode(attribute(cudaDevAttrComputeMode, i)));
         printf("Integrated:                %s\n", yes_no(prop.integrated));
 
+        // Constant memory is used in chapter 6. The pitch and the alignment are limits of chapter 7's
+        // textures and two-dimensional arrays.
         printf("   --- Memory information for device %d ---\n", i);
         printf("Total global memory:       %zu bytes\n", prop.totalGlobalMem);
         printf("Total constant memory:     %zu bytes\n", prop.totalConstMem);
@@ -100,6 +105,8 @@ int main(int argc, char **argv) {
         printf("L2 cache:                  %d bytes\n", prop.l2CacheSize);
         print_bandwidth(prop, i);
 
+        // The limits of a launch (threads per block, dimensions of block and grid), and the resources that
+        // the threads of a block and the blocks of a multiprocessor share.
         printf("   --- Multiprocessor information for device %d ---\n", i);
         printf("Multiprocessors:           %d\n", prop.multiProcessorCount);
         printf("Shared memory per block:   %zu bytes\n", prop.sharedMemPerBlock);

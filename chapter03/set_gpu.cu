@@ -2,15 +2,15 @@
 /*
  * set_gpu: choosing a device by its properties
  *
- * Teaches: A program can describe the device that it needs in a cudaDeviceProp, and cudaChooseDevice
- *          returns the closest one, for cudaSetDevice to make current. It always returns a device, so
- *          the program has to check whether that device meets the requirements.
+ * Teaches: A program can describe the device that it needs in a cudaDeviceProp. cudaChooseDevice
+ *          returns the closest one, and cudaSetDevice makes it the current device. cudaChooseDevice
+ *          always returns a device, so the program has to check whether it meets the requirements.
  * Terms:   device properties, compute capability, current device, device
  * Book:    3.4
  * Run:     ./bin/chapter03/set_gpu --major 9 --minor 0
- * Differs: requires compute capability 9.0, the first with clusters of thread blocks, which a device
- *          of today can lack. The book requires 1.3, for double precision, which every device has.
- *          --major, --minor and --memory set other requirements. Says which devices meet them.
+ * Differs: requires compute capability 9.0, because not every device of today has it. The book requires
+ *          1.3, the first with double precision, which every device of today has. --major, --minor and
+ *          --memory set other requirements. The program prints which devices meet them.
  */
 #include "../common/book.h"
 
@@ -39,7 +39,8 @@ int main(int argc, char **argv) {
     printf("ID of the CUDA device closest to compute capability %d.%d: %d\n", major, minor, dev);
     HANDLE_ERROR(cudaSetDevice(dev)); // from here on allocations and launches use this device
 
-    // The chosen device must be tested: how cudaChooseDevice weighs the members is not documented.
+    // CUDA's documentation does not say how cudaChooseDevice compares devices, so the program checks the
+    // chosen one.
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, dev));
     bool suitable = meets_requirements(&prop);
     if (count_suitable() == 0)

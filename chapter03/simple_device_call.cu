@@ -3,7 +3,7 @@
  * simple_device_call: a kernel calls a device function
  *
  * Teaches: A kernel can call functions that are marked __device__. Only device code can call them: the
- *          host cannot, and a kernel cannot call a function without the mark.
+ *          host cannot, and a kernel cannot call an ordinary host function.
  * Terms:   device function, __device__, __global__, kernel, launch, device memory
  * Book:    3.2.3 (archive)
  * Run:     ./bin/chapter03/simple_device_call --a 2 --b 7
@@ -38,7 +38,7 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    // Within a billion each, so that the sum fits an int.
+    // Each number is between minus and plus one billion, so that the sum fits an int.
     const Option own[] = {OPTION_INT("a", &a, -1000000000, 1000000000, "first number"),
                           OPTION_INT("b", &b, -1000000000, 1000000000, "second number"), OPTION_END};
     parse_options(argc, argv, "Adds two numbers on the device, in a function that the kernel calls.", 0, own);

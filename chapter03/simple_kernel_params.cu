@@ -26,7 +26,7 @@ int main(int argc, char **argv) {
     add<<<1, 1>>>(a, b, dev_c);
     HANDLE_LAUNCH();
 
-    // The copy starts when the kernel has finished.
+    // cudaMemcpy waits for the kernel, so c is complete when it returns.
     HANDLE_ERROR(cudaMemcpy(&c, dev_c, sizeof(int), cudaMemcpyDeviceToHost));
     printf("%d + %d = %d\n", a, b, c);
     HANDLE_ERROR(cudaFree(dev_c));
@@ -36,7 +36,7 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    // Within a billion each, so that the sum fits an int.
+    // Each number is between minus and plus one billion, so that the sum fits an int.
     const Option own[] = {OPTION_INT("a", &a, -1000000000, 1000000000, "first number"),
                           OPTION_INT("b", &b, -1000000000, 1000000000, "second number"), OPTION_END};
     parse_options(argc, argv, "Adds two numbers on the device.", 0, own);

@@ -3,8 +3,8 @@
  * add_loop_cpu: vector addition on the host, on one core and on two
  *
  * Teaches: Vector addition is a loop whose iterations do not depend on each other, so two cores can
- *          share it: one adds the even elements, the other one the odd elements. Each starts at its
- *          own number and steps by the number of cores.
+ *          share it: one adds the even elements, the other one the odd elements. Each starts at its own
+ *          number and steps by the number of cores, the stride.
  * Terms:   vector addition, host, host thread, stride
  * Book:    4.2.1 (CPU)
  * Run:     ./bin/chapter04/add_loop_cpu --size 1000

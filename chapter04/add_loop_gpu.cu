@@ -2,7 +2,7 @@
 /*
  * add_loop_gpu: vector addition, one block for each element
  *
- * Teaches: A kernel runs once for each block of the grid. The loop over the elements is gone: each
+ * Teaches: The kernel runs once for each block of the grid. It needs no loop over the elements: each
  *          block adds one pair, and blockIdx.x is the index of its element.
  * Terms:   kernel, launch, grid, block, blockIdx, device memory
  * Book:    4.2.1 (GPU)

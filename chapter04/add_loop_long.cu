@@ -16,6 +16,8 @@
 
 static size_t n = N; // --size
 
+// Grid-stride loop: the step is the number of threads in the grid. A block has one thread here, so that is
+// the number of blocks.
 __global__ void add(const int *a, const int *b, int *c, size_t n) {
     for (size_t tid = blockIdx.x; tid < n; tid += gridDim.x)
         c[tid] = a[tid] + b[tid];

@@ -18,11 +18,12 @@ struct View {
 };
 
 static View view = {DIM, 1.5f, -0.8f, 0.156f, ITERATIONS}; // --size, --scale, --real, --imag, --iterations
-static bool animate = false;                               // --animate
 
 // ---------------------------------------------------------------------------------------- proof
 
 #define PERIOD 120 // frames after which --animate repeats
+
+static bool animate = false; // --animate
 
 static inline void julia_settings(int argc, char **argv, const char *doc, unsigned uses) {
     const Option own[] = {
@@ -30,7 +31,8 @@ static inline void julia_settings(int argc, char **argv, const char *doc, unsign
         OPTION_FLOAT("scale", &view.scale, 1e-6, 1e6, "shows -scale to scale on both axes"),
         OPTION_FLOAT("real", &view.real, -2, 2, "real part of c"),
         OPTION_FLOAT("imag", &view.imag, -2, 2, "imaginary part of c"),
-        OPTION_INT("iterations", &view.iterations, 1, 1000000, "steps after which a point counts as in"),
+        OPTION_INT("iterations", &view.iterations, 1, 1000000,
+                   "iterations after which a point counts as part of the set"),
         OPTION_FLAG("animate", &animate, "move c towards the origin and back"),
         OPTION_END};
     parse_options(argc, argv, doc, uses | PICTURE | ANIMATION, own);
@@ -41,7 +43,8 @@ static inline void julia_settings(int argc, char **argv, const char *doc, unsign
     require_memory(2 * bytes, uses & HOST_ONLY ? 0 : bytes);
 }
 
-// The reference, in float as in the programs, or in double.
+// The reference: whether the point of pixel (x, y) belongs to the set, computed in float as in the programs,
+// or in double.
 template <typename real> static bool stays(size_t x, size_t y) {
     real half = view.size / real(2);
     real re = view.scale * (half - x) / half, im = view.scale * (half - y) / half;
@@ -55,10 +58,11 @@ template <typename real> static bool stays(size_t x, size_t y) {
     return true;
 }
 
-// Near the boundary of the set the iteration is chaotic: the last bit of a value may decide. nvcc fuses a
-// multiplication and an addition (FMA), which rounds once instead of twice. That changes about as many
-// pixels as differ between float and double (1.5 in 1000 of the book's picture). Twice as many may differ,
-// and in addition 5 in 1000 or 4 pixels, for pictures in which float and double hardly differ.
+// Near the boundary of the set the iteration is chaotic: a different last bit of a value can change whether
+// the point diverges. nvcc fuses a multiplication and an addition (FMA), which rounds once instead of twice.
+// The number of pixels that this changes is close to the number that differ between float and double (1.5 in
+// 1000 of the book's picture). The check allows twice that number. In addition it allows 5 in 1000 pixels, or
+// 4 pixels if that is more, for pictures in which float and double hardly differ.
 static inline bool check_julia(const unsigned char *pixels) {
     size_t count = view.size * view.size, inside = 0, disagree = 0;
     unsigned char *expected = host_array<unsigned char>(count * 4);
@@ -78,7 +82,7 @@ static inline bool check_julia(const unsigned char *pixels) {
     return ok;
 }
 
-// For --animate: what draws a frame.
+// For --animate: the function that draws a frame, and its data.
 struct Animation {
     void (*draw)(unsigned char *pixels);
     unsigned char *pixels;
@@ -94,8 +98,8 @@ static void julia_frame(void *data, int ticks) {
     a->draw(a->pixels);
 }
 
-// --animate: c moves towards the origin and back. draw(pixels) draws the Julia set of `view`. Returns the
-// exit status, from the check of the last frame.
+// Shows the animation: c moves towards the origin and back. draw(pixels) draws the Julia set of `view`.
+// Returns the exit status, which the check of the last frame decides.
 static inline int animate_julia(void (*draw)(unsigned char *pixels)) {
     Animation animation = {draw, NULL, view.real, view.imag};
     CPUAnimBitmap bitmap(view.size, view.size, &animation);

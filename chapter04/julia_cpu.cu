@@ -14,7 +14,7 @@
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"
-#include "julia.h" // view, animate, check_julia()
+#include "julia.h" // view, check_julia()
 
 struct cuComplex {
     float r, i;
@@ -54,8 +54,6 @@ static void kernel(unsigned char *ptr) {
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    if (animate)
-        return animate_julia(kernel);
     CPUBitmap bitmap(view.size, view.size);
     kernel(bitmap.get_ptr());
     bitmap.display_and_exit();
@@ -64,6 +62,9 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
+// With --animate the program shows the animation and ends here; main draws the single picture.
 void settings(int argc, char **argv) {
     julia_settings(argc, argv, "Draws a Julia set on the host.", HOST_ONLY);
+    if (animate)
+        exit(animate_julia(kernel));
 }

@@ -16,9 +16,7 @@
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"
-#include "julia.h" // struct View, view, animate, check_julia()
-
-static int show_animation(void);
+#include "julia.h" // struct View, view, check_julia()
 
 struct cuComplex {
     float r, i;
@@ -59,8 +57,6 @@ __global__ void kernel(unsigned char *ptr, View view) {
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    if (animate)
-        return show_animation();
     CPUBitmap bitmap(view.size, view.size);
     unsigned char *dev_bitmap;
     HANDLE_ERROR(cudaMalloc(&dev_bitmap, bitmap.image_size()));
@@ -77,11 +73,7 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
-void settings(int argc, char **argv) {
-    julia_settings(argc, argv, "Draws a Julia set on the device.", 0);
-}
-
-// --animate: draws a frame as main draws the picture.
+// For --animate: draws a frame as main draws the picture.
 static unsigned char *dev_frame;
 
 static void draw_frame(unsigned char *pixels) {
@@ -96,4 +88,11 @@ static int show_animation(void) {
     int status = animate_julia(draw_frame);
     HANDLE_ERROR(cudaFree(dev_frame));
     return status;
+}
+
+// With --animate the program shows the animation and ends here; main draws the single picture.
+void settings(int argc, char **argv) {
+    julia_settings(argc, argv, "Draws a Julia set on the device.", 0);
+    if (animate)
+        exit(show_animation());
 }

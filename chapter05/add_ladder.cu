@@ -4,8 +4,8 @@
  *
  * Teaches: Vector addition is memory-bound, so its limit is the rate of a copy. Bandwidth needs many
  *          bytes in flight: first more threads, then wider loads. With full occupancy, more loads per
- *          thread bring nothing further. A cache hint for the sums, which are not read again soon,
- *          brings a little.
+ *          thread are no faster. A cache hint for the sums, which are not read again soon, is a little
+ *          faster.
  * Terms:   memory-bound, effective bandwidth, vectorized load, occupancy, in flight,
  *          instruction-level parallelism, streaming store, copy rate, ladder, rung, L2 cache
  * Book:    5.2.1 (ladder)
@@ -24,7 +24,7 @@ static void make_vectors(void);
 static void poison(void);
 static bool check(const char *name, BenchError *error);
 
-// Rungs 0 and 1. The book launches 128 blocks of 128 threads, which is too few loads in flight: each
+// Rungs 0 and 1. The book launches 128 blocks of 128 threads. They have too few loads in flight, because each
 // thread waits for its two loads before it issues the next ones. With one element per thread there are
 // enough threads to hide the latency.
 __global__ void add(const int *a, const int *b, int *c, size_t n) {
@@ -52,8 +52,8 @@ __global__ void add_vectors(const int *a, const int *b, int *c, size_t n) {
     add_tail(a, b, c, n);
 }
 
-// Rung 3: a thread issues four independent loads before the first addition. At this occupancy there is no
-// gain: memory bandwidth is saturated.
+// Rung 3, instruction-level parallelism: a thread issues four independent loads before the first addition. At
+// this occupancy there is no gain: memory bandwidth is saturated.
 __global__ void add_many(const int *a, const int *b, int *c, size_t n) {
     const int4 *a4 = (const int4 *)a, *b4 = (const int4 *)b;
     size_t i = threadIdx.x + (size_t)blockIdx.x * 2 * THREADS, next = i + THREADS;
@@ -130,7 +130,8 @@ void settings(int argc, char **argv) {
     require_memory(4 * n * sizeof(int), 3 * n * sizeof(int) + bench_memory(3 * n * sizeof(int)));
 }
 
-// Random vectors on the device, and their sums on the host. Halved, so that no sum overflows.
+// Random vectors on the device, and their sums on the host. The random numbers are halved, so that no sum
+// overflows.
 static void make_vectors(void) {
     int *a = big_random_ints(n), *b = big_random_ints(n);
     c = host_array<int>(n);

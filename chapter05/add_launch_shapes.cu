@@ -38,7 +38,7 @@ __global__ void add_threads(const int *a, const int *b, int *c, size_t n) {
 
 __global__ void add_both(const int *a, const int *b, int *c, size_t n) {
     size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
-    if (i < n) // the last block may have threads beyond the end
+    if (i < n) // in the tail, the last block may have threads beyond the end
         c[i] = a[i] + b[i];
 }
 
@@ -89,7 +89,8 @@ int main(int argc, char **argv) {
 
         char shape[64];
         snprintf(shape, sizeof(shape), "<<<%zu, %zu>>>", l.blocks, l.threads);
-        double bytes = 3.0 * l.n * sizeof(int); // two vectors are read and one is written
+        // Effective bandwidth: two vectors are read and one is written.
+        double bytes = 3.0 * l.n * sizeof(int);
         printf("%-20s %-20s %8zu elements %10.4f ms %9.3f GB/s\n", l.name, shape, l.n, ms, bytes / ms / 1e6);
         ok = check_sums(l.name, c, l.n, 1) && ok;
     }

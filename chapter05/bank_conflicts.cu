@@ -3,9 +3,9 @@
  * bank_conflicts: access patterns of a warp to the banks of shared memory
  *
  * Teaches: Shared memory has 32 banks, and word w lies in bank w mod 32. A bank serves one word at a
- *          time: when lanes of a warp read different words of one bank, a bank conflict, the reads take
- *          turns; when they read the same word, it is broadcast. A column of a 32 x 32 array lies in one
- *          bank; padding each row with a 33rd word spreads it over all banks.
+ *          time. When lanes of a warp read different words of one bank, a bank conflict, the reads are
+ *          served one after the other; when they read the same word, it is broadcast. A column of a
+ *          32 x 32 array lies in one bank; with a 33rd word of padding in each row it lies in all banks.
  * Terms:   bank conflict, bank, shared memory, broadcast, padding, warp, lane, stride, latency
  * Book:    5.3.1 (course)
  * Run:     ./bin/chapter05/bank_conflicts
@@ -13,7 +13,7 @@
  */
 #include "../common/book.h"
 
-#define LANES 32 // of the one warp that reads
+#define LANES 32 // one warp reads
 #define BANKS 32
 #define WORDS (32 * 33) // 32 rows of 32 words and one word of padding
 #define READS 512
@@ -97,8 +97,8 @@ void settings(int argc, char **argv) {
     select_device();
 }
 
-// The turns that the reads take: the largest number of different words that the lanes read from one
-// bank.
+// The number of reads that a bank serves one after the other: the largest number of different words that the
+// lanes read from one bank.
 static int turns(const int *word) {
     int most = 0;
     for (int bank = 0; bank < BANKS; bank++) {

@@ -20,7 +20,7 @@ static bool check(double sum);
 
 __global__ void multiply(const float *a, const float *b, float *c, size_t n) {
     size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
-    if (tid < n) // the last block may have threads beyond the end
+    if (tid < n) // in the tail, the last block may have threads beyond the end
         c[tid] = a[tid] * b[tid];
 }
 

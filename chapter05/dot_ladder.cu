@@ -3,9 +3,9 @@
  * dot_ladder: dot product, from the book's kernel to memory bandwidth
  *
  * Teaches: A dot product reads two vectors once and is memory-bound. The book's 32 blocks leave most
- *          multiprocessors idle. More blocks, vectorized loads with many of them in flight, and a
- *          reduction that needs neither a second kernel nor the host bring it to the bandwidth of
- *          memory, ahead of cuBLAS.
+ *          multiprocessors idle. The later kernels reach the bandwidth of memory with more blocks, with
+ *          many vectorized loads in flight, and with a reduction that needs neither a second kernel nor
+ *          the host. The last one is faster than cuBLAS.
  * Terms:   memory-bound, tree reduction, warp shuffle, vectorized load, in flight, partial sum,
  *          last-block reduction, relaxed, library, cuBLAS, PTX
  * Book:    5.3.1 (ladder)
@@ -31,7 +31,7 @@ static size_t n = BENCH_SIZE(256 << 20, 1 << 20); // --size
 static float *dev_a, *dev_b;
 static float *partial_c, *dev_partial_c; // one partial sum per block
 static unsigned long long *dev_sums;     // the same, each beside the number of its launch
-static float *dev_c, host_c;             // the result, of rungs that finish on the device and on the host
+static float *dev_c, host_c;             // the result: of rungs that end on the device, and on the host
 static bool on_host;                     // which of the two the last run wrote
 static unsigned multiprocessors;         // of the device
 static double longest;                   // chain of additions of the last run
@@ -88,8 +88,8 @@ __global__ void dot_shuffle(const float *a, const float *b, float *c, size_t n) 
         c[blockIdx.x] = temp;
 }
 
-// Rung 3: loads of 16 bytes. A thread issues four of each vector before the first product, which keeps
-// eight in flight. They need so many registers that only two blocks fit on a multiprocessor.
+// Rung 3: loads of 16 bytes. A thread issues four loads of each vector before the first product, so eight are
+// in flight. Their results need so many registers that only two blocks fit on a multiprocessor.
 __device__ static float dot4(float4 x, float4 y) {
     return x.x * y.x + x.y * y.y + x.z * y.z + x.w * y.w;
 }
@@ -164,9 +164,10 @@ static unsigned small_blocks(void) {
     return max_of(1, min_of(WAVE * multiprocessors, n / (4 * threadsPerBlock)));
 }
 
-// Blocks of BLOCK threads: two per multiprocessor, several times that for long vectors. Blocks start in
-// order, so the running ones read neighbouring addresses. Blocks that run from start to end drift apart,
-// and DRAM page locality is lost. A block reads about 512 KiB of each vector.
+// The number of blocks of BLOCK threads: two per multiprocessor, several times that for long vectors, so that
+// a block reads about 512 KiB of each vector. Blocks start in order, so the running ones read neighbouring
+// addresses. With only two blocks per multiprocessor, which run from start to end, some get ahead of others,
+// and DRAM page locality is lost.
 static unsigned large_blocks(void) {
     size_t turns = n / ((size_t)2 * multiprocessors << 17) + 1;
     return max_of(1, min_of(2 * turns * multiprocessors, n / (16 * BLOCK)));
@@ -270,7 +271,8 @@ static int fill = RANDOM; // --fill
 void settings(int argc, char **argv) {
     const Option own[] = {
         OPTION_SIZE("size", &n, 1, (size_t)1 << 36, "elements in a vector"),
-        OPTION_WORD("fill", &fill, "random|equal|sorted|signed|denormal|nan", "what they are"), OPTION_END};
+        OPTION_WORD("fill", &fill, "random|equal|sorted|signed|denormal|nan", "distribution of the numbers"),
+        OPTION_END};
     parse_options(argc, argv, "Dot product, from the book's kernel to the fastest.", LADDER, own);
     select_device();
     cudaDeviceProp prop;
@@ -283,8 +285,8 @@ void settings(int argc, char **argv) {
 // The reference in double, and the sum of the magnitudes, to which rounding errors are relative
 static double expected, magnitude;
 
-// Vectors of 0 to 1; SORTED: a rises; SIGNED: a is from -0.5 to 0.5; DENORMAL: products too small for a
-// normal float; NANS: one element of a is NaN.
+// Fills the vectors with random numbers from 0 to 1. SORTED: a is sorted. SIGNED: a has numbers from -0.5 to
+// 0.5. DENORMAL: the products are too small for a normal float. NANS: one element of a is NaN.
 static void make_vectors(void) {
     float *a = host_array<float>(n), *b = host_array<float>(n);
     random_floats(a, n, 1);

@@ -4,8 +4,8 @@
  *
  * Teaches: A barrier waits for all threads of the block, so all of them must reach it. Inside the if,
  *          where it seems to save time, only the threads that add reach it: a divergent barrier, whose
- *          behaviour is undefined. The kernel may hang, or compute a wrong sum, or compute the right
- *          one until the compiler or the device changes.
+ *          behaviour is undefined. The kernel may hang in a deadlock, or compute a wrong sum, or
+ *          compute the right one until the compiler or the device changes.
  * Terms:   divergent barrier, barrier, __syncthreads, deadlock, warp divergence, tree reduction
  * Book:    5.3.1 (optimized incorrectly)
  * Run:     ./bin/chapter05/dot_wrong_barrier
@@ -94,12 +94,13 @@ int main(int argc, char **argv) {
 
 // Waits until the child process has ended, and ends this process with its status. It waits for the
 // process and not for the device, because a kernel that hangs can keep its process alive even after
-// SIGKILL. `pipe_end` reports an event when the child, which holds the other end, is gone.
+// SIGKILL. The child holds the other end of the pipe, so `pipe_end` reports an event when the child has
+// ended.
 static void wait_for_child(pid_t child, int pipe_end, int seconds) {
     struct pollfd ended = {pipe_end, POLLIN, 0};
     if (poll(&ended, 1, seconds * 1000) == 0) {
         kill(child, SIGKILL);
-        poll(&ended, 1, 5000); // the driver may take a while to stop the device
+        poll(&ended, 1, 5000); // the driver may need seconds to stop the device
         quit(EXIT_FAILURE, "ended after %d s: the threads wait for each other", seconds);
     }
     int status;
@@ -129,7 +130,7 @@ void settings(int argc, char **argv) {
         OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
         OPTION_INT("time-limit", &time_limit, 1, 3600, "seconds after which the kernel is ended"),
         OPTION_END};
-    parse_options(argc, argv, "A dot product whose barrier not every thread reaches.", 0, own);
+    parse_options(argc, argv, "Dot product with a barrier that not every thread reaches.", 0, own);
     if (options.list_devices)
         select_device();
     continue_in_child(time_limit);

@@ -3,9 +3,9 @@
  * dynamic_shared: shared memory whose size is given at the launch
  *
  * Teaches: extern __shared__ declares dynamic shared memory: an array without a size. The third argument
- *          of the launch is its size in bytes. A kernel has only one such array, so two arrays are parts
- *          of it, the one with the larger alignment first. More than 48 KiB per block must be requested
- *          with cudaFuncSetAttribute.
+ *          of the launch is its size in bytes. A kernel has only one such array. So a kernel that needs
+ *          two divides it into two parts; the part with the larger alignment comes first. A block that
+ *          needs more than 48 KiB must request them with cudaFuncSetAttribute.
  * Terms:   dynamic shared memory, shared memory, barrier, launch, block
  * Book:    5.3.1 (course)
  * Run:     ./bin/chapter05/dynamic_shared --size 40
@@ -17,8 +17,8 @@
 static size_t n = N; // --size
 template <class T> static bool check(const char *name, const T *in, const T *out);
 
-// Reverses both arrays in place, with one block. All elements go to shared memory first, since one may be
-// overwritten only after it has been read.
+// Reverses both arrays in place, with one block. All elements are copied to shared memory first, because an
+// element must not be overwritten before it has been read.
 __global__ void reverse(int *numbers, char *letters, size_t n) {
     extern __shared__ int shared[];
     int *shared_numbers = shared;                // n ints, aligned to 4 bytes

@@ -3,9 +3,9 @@
  * matmul_gmem: matrix product from global memory
  *
  * Teaches: Each thread computes one element of the product from a row of a and a column of b, which it
- *          reads from global memory. Threads of a row of the product read the same row of a, those of a
- *          column the same column of b: each element of a and b is read n times.
- * Terms:   matrix product, global memory, two-dimensional grid, dim3, coalesced access, tail
+ *          reads from global memory. Threads of one row of the product read the same row of a, and
+ *          threads of one column read the same column of b, so each element of a and b is read n times.
+ * Terms:   matrix product, global memory, two-dimensional grid, dim3, coalesced access, sector, tail
  * Book:    5.3.1 (course, product of matrices 2)
  * Run:     ./bin/chapter05/matmul_gmem --size 2000
  */
@@ -14,7 +14,7 @@
 #include "../common/timing.h" // median_ms(); chapter 6 shows the events that it uses
 #include "matmul.h"           // n, matmul_operations(), fill_matrix(), check_product()
 
-#define TILE 32 // threads a side of a block
+#define TILE 32 // a block has TILE x TILE threads
 
 __global__ void matmul(const float *a, const float *b, float *c, size_t n) {
     size_t col = threadIdx.x + blockIdx.x * blockDim.x;
@@ -22,8 +22,9 @@ __global__ void matmul(const float *a, const float *b, float *c, size_t n) {
     if (row >= n || col >= n) // blocks at the edge may have threads beyond it
         return;
 
-    // The threads of a warp have the same row and neighbouring columns: the reads of b are coalesced,
-    // those of a are one address for the whole warp.
+    // The threads of a warp have the same row and neighbouring columns. So their reads of b are coalesced:
+    // 32 floats are 128 bytes, which are four sectors of 32 bytes when they are aligned. Their reads of a
+    // are one address, so one sector serves the whole warp.
     float sum = 0;
     for (size_t k = 0; k < n; k++)
         sum += a[row * n + k] * b[k * n + col];
@@ -53,7 +54,8 @@ int main(int argc, char **argv) {
     printf("Time to multiply:  %.1f ms, with copies\n", elapsed.count());
     bool ok = check_product(a, b, c);
 
-    HANDLE_ERROR(cudaMemset(dev_c, 0xff, bytes)); // NaN
+    HANDLE_ERROR(
+        cudaMemset(dev_c, 0xff, bytes)); // NaN, so that the check finds elements that are not written
     float ms = median_ms([&] { matmul<<<blocks, threads>>>(dev_a, dev_b, dev_c, n); });
     HANDLE_ERROR(cudaMemcpy(c, dev_c, bytes, cudaMemcpyDeviceToHost));
     ok = ok && check_product(a, b, c);

@@ -3,9 +3,9 @@
  * matmul_shared: matrix product by tiles in shared memory
  *
  * Teaches: The threads of a block need the same rows of a and columns of b. They load them together
- *          into shared memory, a tile of 32 x 32 elements at a time, and use each element 32 times, so
- *          global memory is read 32 times less often: the arithmetic intensity is 32 times as high. Two
- *          barriers per tile separate loading and use.
+ *          into shared memory, a tile of 32 x 32 elements at a time, and use each element 32 times. So
+ *          global memory is read 32 times less often: the arithmetic intensity is 32 times as high. One
+ *          barrier separates loading a tile from using it, and another one using it from loading the next.
  * Terms:   tiling, tile, shared memory, barrier, __syncthreads, matrix product, global memory,
  *          padding, arithmetic intensity
  * Book:    5.3.1 (course, product of matrices 3)
@@ -17,7 +17,7 @@
 #include "../common/timing.h" // median_ms(); chapter 6 shows the events that it uses
 #include "matmul.h"           // n, matmul_operations(), fill_matrix(), check_product()
 
-#define TILE 32 // threads a side of a block
+#define TILE 32 // a tile has TILE x TILE elements, a block as many threads
 
 __global__ void matmul(const float *a, const float *b, float *c, size_t n) {
     __shared__ float tile_a[TILE][TILE], tile_b[TILE][TILE];
@@ -63,7 +63,8 @@ int main(int argc, char **argv) {
     printf("Time to multiply:  %.1f ms, with copies\n", elapsed.count());
     bool ok = check_product(a, b, c);
 
-    HANDLE_ERROR(cudaMemset(dev_c, 0xff, bytes)); // NaN
+    HANDLE_ERROR(
+        cudaMemset(dev_c, 0xff, bytes)); // NaN, so that the check finds elements that are not written
     float ms = median_ms([&] { matmul<<<blocks, threads>>>(dev_a, dev_b, dev_c, n); });
     HANDLE_ERROR(cudaMemcpy(c, dev_c, bytes, cudaMemcpyDeviceToHost));
     ok = ok && check_product(a, b, c);

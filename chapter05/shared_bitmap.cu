@@ -4,7 +4,8 @@
  *
  * Teaches: A thread that reads what another thread wrote to shared memory needs a barrier between the
  *          two. Each thread draws the value that the opposite thread of its block computed. Without
- *          __syncthreads() some threads read too early: a race condition, which --no-sync shows.
+ *          __syncthreads() some threads read too early. This data race is a race condition: the picture
+ *          depends on the order of the threads. --no-sync shows it.
  * Terms:   shared memory, barrier, __syncthreads, race condition, data race, dim3
  * Book:    5.3.2
  * Run:     ./bin/chapter05/shared_bitmap --output spheres.png
@@ -35,7 +36,8 @@ __global__ void kernel(unsigned char *ptr, size_t size, bool sync) {
     if (sync)
         __syncthreads(); // shared[][] is complete
 
-    // Threads beyond the edge of the picture return only here: others need what they computed.
+    // Threads beyond the edge of the picture return only now, after the barrier: every thread of the block
+    // must reach it, and other threads read the values that these have computed.
     if (x >= size || y >= size)
         return;
     size_t offset = x + y * size;
@@ -72,8 +74,8 @@ void settings(int argc, char **argv) {
     require_memory(size * size * 4, size * size * 4);
 }
 
-// The value of the opposite thread. In float, each angle is the result of up to four roundings of 2^-24,
-// and the value changes by at most 127.5 times the change of an angle. sinf and the products add a few
+// The expected value is that of the opposite thread. In float, each angle is rounded up to four times by
+// 2^-24, and the value changes by at most 127.5 times the change of an angle. sinf and the products add a few
 // roundings of 2^-24 of 255.
 static void expect(size_t x, size_t y, const unsigned char *got, unsigned char *expected) {
     const double step = 2 * 3.14159265358979323846 / 128;

@@ -85,7 +85,7 @@ void settings(int argc, char **argv) {
     require_memory(3 * n * sizeof(float) + n * sizeof(double), n * sizeof(float));
 }
 
-// Products in float: the device rounds each of the two as the host does, so the results are equal.
+// The host computes the products in float. It rounds both as the device does, so the results must be equal.
 static bool check(const float *a, const float *scalars, const float *array) {
     double *expected = host_array<double>(n);
     for (size_t x = 0; x < n; x++)

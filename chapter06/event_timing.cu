@@ -2,10 +2,10 @@
 /*
  * event_timing: timing a kernel with a host clock and with events
  *
- * Teaches: A launch is asynchronous: it returns before the kernel has run. So a host clock that does
- *          not wait for the device measures the call only, and one that waits includes the overhead
- *          of the launch. Events are recorded by the device and measure the kernel. The first launch
- *          also loads the kernel's code and is slow by each clock: warm up before measuring.
+ * Teaches: A launch is asynchronous: it returns before the kernel has run. So the host's clock measures
+ *          only the call, if the host does not wait for the device. If it waits, the time includes the
+ *          overhead of the launch. Events are recorded by the device and measure the kernel. The first
+ *          launch also loads the kernel's code and takes longer by every clock, so it serves as warm-up.
  * Terms:   event, elapsed time, asynchronous launch, synchronization, launch overhead, warm-up,
  *          median, default stream
  * Book:    6.3
@@ -23,7 +23,9 @@
 #define A 1664525u
 #define C 1013904223u
 
-enum { RETURNED, DONE, EVENTS, CLOCKS }; // the three times of a launch
+// The three times of a launch. By the host's clock, from the call until it has RETURNED, and until the kernel
+// is DONE; by the device's clock, between the two EVENTS.
+enum { RETURNED, DONE, EVENTS, CLOCKS };
 
 static size_t n = N;        // --size
 static int rounds = ROUNDS; // --rounds
@@ -40,7 +42,7 @@ __global__ void kernel(unsigned *x, size_t n, int rounds) {
     x[tid] = value;
 }
 
-// Milliseconds on the host's monotonic clock, which nobody can set.
+// Milliseconds on the host's monotonic clock, which a change of the system's time does not affect.
 static double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -55,7 +57,7 @@ static void time_launch(unsigned *dev_x, double times[CLOCKS]) {
     HANDLE_ERROR(cudaDeviceSynchronize()); // earlier work must not be measured
 
     double begin = now();
-    HANDLE_ERROR(cudaEventRecord(start, 0));
+    HANDLE_ERROR(cudaEventRecord(start, 0)); // stream 0 is the default stream, as that of the launch
     kernel<<<(n + 255) / 256, 256>>>(dev_x, n, rounds);
     HANDLE_LAUNCH();
     HANDLE_ERROR(cudaEventRecord(stop, 0));
@@ -89,7 +91,7 @@ int main(int argc, char **argv) {
     printf("%22s %13s %13s %13s\n", "", "host: call", "host: waited", "events");
     print_times("first launch", first[RETURNED], first[DONE], first[EVENTS]);
     print_times("median of later ones", median(later, RETURNED), median(later, DONE), events);
-    // Each step is a multiplication and an addition.
+    // Each step has two operations, a multiplication and an addition.
     printf("Kernel: %.3f ms, %.1f Gop/s\n", events, 2.0 * n * rounds / events / 1e6);
 
     HANDLE_ERROR(cudaMemcpy(result, dev_x, n * sizeof(unsigned), cudaMemcpyDeviceToHost));
@@ -120,8 +122,9 @@ static double median(const double times[RUNS][CLOCKS], int clock) {
     return sorted[RUNS / 2];
 }
 
-// Several steps in one: any number of them is again a map x -> a * x + c. Two maps in a row give one of
-// twice as many steps, so at most 35 doublings replace the steps that the device computes one by one.
+// Computes a and c so that x -> a * x + c has the effect of that many steps. Two such maps one after the
+// other are again such a map, with twice as many steps. So at most 35 doublings replace the steps that the
+// device computes one by one.
 static void combine_steps(uint64_t steps, unsigned *a, unsigned *c) {
     unsigned power_a = A, power_c = C;
     *a = 1;

@@ -3,8 +3,8 @@
  * ray_animated: an animation that rewrites constant memory for each frame
  *
  * Teaches: Constant memory cannot change while a kernel runs, but the host may write it between two
- *          launches. Here it copies the moved spheres there before each frame, with
- *          cudaMemcpyToSymbol. Events time each frame.
+ *          launches. Before each frame the host moves the spheres and copies them to constant memory
+ *          with cudaMemcpyToSymbol. Events time each frame.
  * Terms:   constant memory, cudaMemcpyToSymbol, __constant__, broadcast, ray tracing, frame, event,
  *          elapsed time
  * Book:    6.3.1 (course)
@@ -24,7 +24,7 @@ struct DataBlock {
     float totalTime; // of all frames
     int frames;
     bool paused; // the space bar stops the spheres
-    int missed;  // ticks that passed meanwhile
+    int missed;  // ticks that passed while the spheres did not move
 };
 
 static void move_spheres(DataBlock *d, int ticks);
@@ -42,7 +42,7 @@ __global__ void kernel(uchar4 *ptr, size_t size, int spheres) {
 
     float r = 0, g = 0, b = 0;
     float maxz = -INF;
-    for (int i = 0; i < spheres; i++) { // all threads of a warp read the same s[i]
+    for (int i = 0; i < spheres; i++) { // broadcast: all threads of a warp read the same s[i]
         float n = 0, t = s[i].hit(ox, oy, &n);
         if (t > maxz) {
             r = s[i].r * n;

@@ -55,8 +55,8 @@ static inline double ray_operations(void) {
     return 7.0 * size * size * spheres;
 }
 
-// The reference, in double: in each row it draws one sphere after the other and keeps, for each pixel,
-// the depth of the nearest sphere so far.
+// The reference, in double: in each row it draws one sphere after the other and stores, for each pixel, the
+// depth of the nearest sphere up to now.
 static inline void draw_spheres(unsigned char *pixels, const Sphere *s) {
     double *depth = host_array<double>(size);
     double half = size / 2.0, unit = (double)DIM / size;
@@ -87,8 +87,9 @@ static inline void draw_spheres(unsigned char *pixels, const Sphere *s) {
 }
 
 // A colour in float may be truncated to the neighbouring whole number, so a difference of 1 is allowed.
-// Where two spheres intersect, and at silhouettes, rounding may select another sphere: with 1000 spheres,
-// in less than one pixel in a million. Ten in a million may differ, or two of a small picture.
+// Where two spheres intersect, and at their outlines, rounding may select another sphere. With 1000 spheres
+// that changes less than one pixel in a million; the check allows ten in a million, and two in a small
+// picture.
 static inline bool check_spheres(const unsigned char *pixels, const Sphere *s) {
     unsigned char *expected = host_array<unsigned char>(size * size * 4);
     draw_spheres(expected, s);

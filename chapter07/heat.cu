@@ -45,7 +45,7 @@ __global__ void copy_const_kernel(float *iptr, cudaTextureObject_t texConst, siz
         iptr[offset] = c;
 }
 
-// One step: the temperature of each cell moves towards those of its four neighbours.
+// One step of the heat equation: the temperature of each cell moves towards those of its four neighbours.
 __global__ void blend_kernel(float *dst, cudaTextureObject_t texIn, size_t size) {
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
     unsigned y = threadIdx.y + blockIdx.y * blockDim.y;
@@ -76,7 +76,7 @@ static void generate_frame(void *data, int) {
         HANDLE_LAUNCH();
         blend_kernel<<<blocks, threads>>>(d->dev_outSrc, d->texIn, size);
         HANDLE_LAUNCH();
-        swap(d->dev_inSrc, d->dev_outSrc); // the output is the input of the next step
+        swap(d->dev_inSrc, d->dev_outSrc); // ping-pong buffers: the output is the input of the next step
         swap(d->texIn, d->texOut);
     }
     HANDLE_ERROR(cudaEventRecord(d->middle, 0));

@@ -4,7 +4,8 @@
  *
  * Teaches: A two-dimensional texture is read with tex2D at a column and a row. With the address mode
  *          clamp a coordinate beyond an edge reads the edge, so the kernel needs no code for the
- *          boundary. The memory of such a texture has a pitch: each row begins at an aligned address.
+ *          boundary condition. The memory of such a texture has a pitch: each row begins at an aligned
+ *          address.
  * Terms:   texture object, tex2D, address mode, clamp, boundary condition, pitch, cudaMallocPitch,
  *          stencil
  * Book:    7.3.5
@@ -44,8 +45,8 @@ __global__ void copy_const_kernel(float *iptr, cudaTextureObject_t texConst, siz
         ((float *)((char *)iptr + y * pitch))[x] = c; // row y begins after y * pitch bytes
 }
 
-// One step: the temperature of each cell moves towards those of its four neighbours. x and y are signed,
-// since x - 1 and y - 1 may be -1, which the address mode clamps to 0.
+// One step of the heat equation: the temperature of each cell moves towards those of its four neighbours. x
+// and y are signed, since x - 1 and y - 1 may be -1, which the address mode clamps to 0.
 __global__ void blend_kernel(float *dst, cudaTextureObject_t texIn, size_t pitch, int size) {
     int x = threadIdx.x + blockIdx.x * blockDim.x;
     int y = threadIdx.y + blockIdx.y * blockDim.y;

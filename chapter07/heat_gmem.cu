@@ -4,8 +4,8 @@
  *
  * Teaches: A stencil computes each cell of a grid from its neighbours: in each time step a cell moves
  *          towards the mean of its four neighbours, and heaters keep their temperature. A step reads
- *          one buffer and writes another, then the two are swapped. Threads next to each other read
- *          the same cells of global memory again.
+ *          one buffer and writes another, then the two are swapped: ping-pong buffers. Threads next to
+ *          each other read the same cells of global memory again.
  * Terms:   stencil, ping-pong buffers, heat equation, boundary condition, steady state,
  *          global memory, event
  * Book:    7.3.3
@@ -44,7 +44,7 @@ __global__ void copy_const_kernel(float *iptr, const float *cptr, size_t size) {
         iptr[offset] = cptr[offset];
 }
 
-// One step: the temperature of each cell moves towards those of its four neighbours.
+// One step of the heat equation: the temperature of each cell moves towards those of its four neighbours.
 __global__ void blend_kernel(float *outSrc, const float *inSrc, size_t size) {
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
     unsigned y = threadIdx.y + blockIdx.y * blockDim.y;

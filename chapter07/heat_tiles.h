@@ -4,8 +4,8 @@
 //
 // A tile is loaded with a halo, a margin of cells around those that it owns. At the edge of a tile
 // neighbours are missing, so the values there become wrong, and wrong values spread inwards by one cell
-// per step. A margin of MARGIN cells therefore keeps the owned cells right for MARGIN steps. Cells of
-// the margin are computed by several tiles, which is the price of temporal blocking.
+// per step. With a margin of MARGIN cells the owned cells are therefore right for MARGIN steps. Several tiles
+// compute the cells of a margin; this additional work is the cost of temporal blocking.
 //
 // This file has, from top to bottom: where the tiles are, one time step of a tile, the kernel that
 // loads and stores its tiles every MARGIN steps, and the kernel whose tiles stay in registers.
@@ -150,16 +150,16 @@ __global__ void __launch_bounds__(TILE_THREADS, 2)
 // One launch computes all steps. Every MARGIN steps, which is a round, a tile writes the cells that its
 // neighbours need to the exchange buffer in global memory and reads its own margin from there.
 //
-// There is no barrier and no flag. Temperatures are never negative, so the sign bit of a value is free:
-// it says whether the value is of the current round. The sign of a buffer changes each time the buffer
-// is used again. A tile reads a cell until its sign is the expected one. Accesses are relaxed: a value
-// carries its own flag in the same word, so no other access has to be ordered with it.
+// There is no barrier, and no flag in a separate word. Temperatures are never negative, so their sign bit is
+// not needed: it says whether the value belongs to the current round. The sign changes each time a buffer is
+// used again, and a tile reads a cell until it has the expected sign. The accesses are relaxed: value and
+// sign are in the same word, so no other access has to be ordered with it.
 //
 // Double buffering suffices: rounds use two exchange buffers in turn. A tile that writes to a buffer
 // again has read its neighbours' values of the round in between from the other buffer. The neighbours
 // wrote those after they had read this buffer, because each reads a round before it writes the next.
-// And the dependence is symmetric (Span), so whoever reads a cell of this tile is among those neighbours:
-// no tile gets two rounds ahead of one that reads from it.
+// The dependence between tiles is symmetric (see Span), so every tile that reads a cell of this one is among
+// those neighbours, and no tile gets two rounds ahead of a tile that reads from it.
 //
 // All blocks must run at the same time, since they wait for each other: a cooperative launch.
 const int EXCHANGE_BUFFERS = 2;

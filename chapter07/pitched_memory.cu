@@ -65,7 +65,7 @@ int main(int argc, char **argv) {
 void settings(int argc, char **argv) {
     const Option own[] = {OPTION_SIZE("columns", &columns, 1, 1 << 24, "floats in a row"),
                           OPTION_SIZE("rows", &rows, 1, 1 << 24, "number of rows"), OPTION_END};
-    parse_options(argc, argv, "Memory with a pitch between its rows.", 0, own);
+    parse_options(argc, argv, "Shows the pitch of a two-dimensional array.", 0, own);
     select_device();
     // On all devices so far the padding of a row is less than 1 KB.
     size_t bytes = columns * sizeof(float) * rows;

@@ -52,7 +52,8 @@ int main(int argc, char **argv) {
     for (int i = 0; i < N; i++)
         texels[i] = i * i;
 
-    // Linear filtering needs a CUDA array. Its layout is opaque; copies and fetches know it.
+    // Linear filtering needs a CUDA array. A program does not know the layout of an array; it writes to it
+    // with a copy and reads it with texture fetches.
     cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
     cudaArray_t array;
     HANDLE_ERROR(cudaMallocArray(&array, &format, N));
@@ -103,9 +104,10 @@ static double clamped(const float *texels, double i) {
     return texels[(int)fmin(fmax(i, 0), N - 1)];
 }
 
-// The value at x; `got` where rounding allows for it. Linear filtering has weights of 8 bits behind the
-// point, the last of which may be off by one. In point filtering an odd number of points for each texel
-// puts one on the edge of two texels, but for rounding: either texel is right there.
+// The expected value at x, or `got` if rounding can explain the difference. The weights of linear filtering
+// have 8 fractional bits, and the last bit may be off by one. In point filtering a point may lie on the edge
+// of two texels, when their number per texel is odd; rounding decides which of the two is read, so both are
+// right.
 static double expected_value(float got, const float *texels, double x, bool linear) {
     if (!linear) {
         double left = clamped(texels, floor(x - 1e-5)), right = clamped(texels, floor(x + 1e-5));

@@ -15,7 +15,7 @@
 #include "../common/cpu_bitmap.h"
 
 #define DIM   512
-#define N     8 // texels a side
+#define N     8 // the texture has N x N texels
 #define MODES 4
 
 static size_t size = DIM; // --size
@@ -32,8 +32,9 @@ struct Textures {
     cudaTextureObject_t of_mode[MODES];
 };
 
-// The picture has a quarter for each mode, border and clamp in the lower half, and each quarter shows
-// coordinates from -1 to 2. Returns the coordinate at the centre of a pixel, and the quarter's number.
+// Each quarter of the picture shows one mode, with texture coordinates from -1 to 2. Border and clamp are in
+// the lower half. Returns the coordinate at the centre of a pixel; *quarter is 0 in the left or lower half,
+// else 1.
 __host__ __device__ float coordinate(size_t pixel, size_t size, int *quarter) {
     *quarter = 2 * pixel / size;
     return 3.0f * (2 * pixel + 1 - *quarter * size) / size - 1;
@@ -50,8 +51,9 @@ __global__ void kernel(uchar4 *ptr, Textures textures, size_t size) {
     ptr[x + y * size] = make_uchar4(color.x * 255 + 0.5f, color.y * 255 + 0.5f, color.z * 255 + 0.5f, 255);
 }
 
-// Reads the bottom row at the centres of texels, from one texture's width before it to one after it. Red
-// is 20 times the number of the texel's column.
+// Reads the bottom row at the centres of texels, from one texture width before the texture to one behind it.
+// The red component of a texel is 20 times the number of its column, counted from 1. So the result is the
+// number of the column that was read, or 0 for the border.
 __global__ void sample_row(float *columns, cudaTextureObject_t texture) {
     columns[threadIdx.x] = tex2D<float4>(texture, (threadIdx.x + 0.5f) / N - 1, 0.5f / N).x * 255 / 20;
 }
@@ -65,7 +67,9 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMemcpy2DToArray(array, 0, 0, texels, N * sizeof(uchar4), N * sizeof(uchar4), N,
                                      cudaMemcpyHostToDevice));
 
-    // Four textures of the same array. As normalized floats, a colour from 0 to 255 is read as 0 to 1.
+    // Four texture objects for the same array. The resource says which memory is read. The texture
+    // description says how: with this address mode, converted from 0…255 to 0…1, and at normalized
+    // coordinates. Its filter mode stays 0, which is point filtering.
     Textures textures;
     cudaResourceDesc resource = {};
     resource.resType = cudaResourceTypeArray;
@@ -117,13 +121,13 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     const Option own[] = {OPTION_SIZE("size", &size, 1, 65535, "pixels a side"), OPTION_END};
-    parse_options(argc, argv, "Shows a texture beyond its edges.", PICTURE, own);
+    parse_options(argc, argv, "Shows what the address modes return outside a texture.", PICTURE, own);
     select_device();
     require_memory(size * size * sizeof(uchar4), size * size * sizeof(uchar4));
 }
 
-// A letter F, which shows a reversal in either direction. Red is 20 times the number of the column,
-// counted from 1.
+// Draws a letter F, which looks different when it is reversed in either direction. Red is 20 times the number
+// of the column, counted from 1.
 static void draw_texels(void) {
     const char *const rows[N] = {"........", "..#.....", "..#.....", "..###...",
                                  "..#.....", "..#####.", "........", "........"};
@@ -134,7 +138,7 @@ static void draw_texels(void) {
     }
 }
 
-// The texel that is read for texel number i, which may lie outside; -1 for the border.
+// The column or row that is read for the index i, which may lie outside the texture; -1 for the border.
 static int address(int i, int mode) {
     int wrapped = (i + 10 * N) % N; // i is never less than -10 * N
     switch (modes[mode]) {

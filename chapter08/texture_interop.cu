@@ -2,9 +2,10 @@
 /*
  * texture_interop: a kernel writes into a texture of OpenGL through a surface object
  *
- * Teaches: A registered texture of OpenGL is mapped as a CUDA array. Kernels cannot get a pointer to
- *          it and write through a surface object. OpenGL draws the texture on a quad with a shader, so
- *          it can be rotated, scaled and lit; glDrawPixels is not in OpenGL's core profile any more.
+ * Teaches: A registered texture of OpenGL is mapped as a CUDA array. There is no pointer to an array, so
+ *          kernels write to it through a surface object. OpenGL draws the texture on a rectangle, with a
+ *          shader, which is a small program for each corner and pixel. This replaces glDrawPixels, which
+ *          OpenGL's core profile no longer has.
  * Terms:   interoperability, surface object, CUDA array, register a resource, map, unmap, texel
  * Book:    8.2 (course)
  * Run:     ./bin/chapter08/texture_interop --output texture.png
@@ -17,15 +18,15 @@
 #define DIM 512
 
 static size_t size = DIM;                 // --size
-static GLuint texture, vertices, program; // of OpenGL; vertices and program draw the texture
-static cudaGraphicsResource_t resource;   // the texture, as CUDA names it; NULL when it is not shared
-static int last_ticks;                    // of the last frame
+static GLuint texture, vertices, program; // OpenGL objects; vertices and program draw the texture
+static cudaGraphicsResource_t resource;   // the same texture for CUDA; NULL if CUDA cannot share it
+static int last_ticks;                    // the number of the last frame
 static void create_quad(void);
 static void generate_and_copy(int ticks);
 static void free_copy(void);
 static bool check(const unsigned char *pixels);
 
-// Nested squares. Integer arithmetic, so every machine computes the same picture.
+// Nested squares, in integer arithmetic, so that every machine computes the same picture.
 __host__ __device__ static uchar4 colour(unsigned x, unsigned y, int ticks) {
     return make_uchar4((x ^ y) + ticks, y / 2, (x & y) - 2 * ticks, 255);
 }
@@ -131,8 +132,8 @@ static GLuint compile(GLenum type, const char *source) {
     return shader;
 }
 
-// A quad that covers the picture, with the texture on it. The vertex shader computes each corner from the
-// vertex's number, so no buffer of vertices is needed.
+// Creates a rectangle that covers the picture, with the texture on it. The vertex shader computes each corner
+// from the number of the vertex, so no buffer of vertices is needed.
 static void create_quad(void) {
     GLuint vertex = compile(GL_VERTEX_SHADER, R"(#version 330 core
         out vec2 place;
@@ -154,8 +155,8 @@ static void create_quad(void) {
     glGenVertexArrays(1, &vertices);
 }
 
-// Where the driver refuses to share the texture: the kernel writes a CUDA array of its own, which is
-// copied to the host and from there into the texture.
+// For drivers that refuse to share the texture: the kernel writes to a separate CUDA array, which is copied
+// to the host and from there into the texture.
 static cudaArray_t own_array;
 static unsigned char *host;
 

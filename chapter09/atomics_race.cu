@@ -3,16 +3,17 @@
  * atomics_race: lost updates with plain additions, none with atomicAdd()
  *
  * Teaches: x++ is a read-modify-write: read x, add 1, write x. If two threads read x before either of
- *          them writes, both write the same value, and one update is lost. atomicAdd() performs the
- *          three steps as one atomic operation, so no update is lost.
+ *          them writes, both write the same value, and one update is lost. The result of this data race
+ *          depends on the order of the steps: a race condition. atomicAdd() performs the three steps as
+ *          one atomic operation, so no update is lost.
  * Terms:   lost update, read-modify-write, race condition, data race, atomic operation, atomicAdd,
  *          __syncwarp
  * Book:    9.3
  * Run:     ./bin/chapter09/atomics_race
- * Differs: the book shows the orders of the steps in a table. Here two threads go through each order,
- *          then many threads add at once. The 32 threads of a warp all read x before any of them
+ * Differs: the book shows two orders of the steps in tables. Here two threads run in each order, then
+ *          many threads add at the same time. The 32 threads of a warp all read x before any of them
  *          writes it, so at least 31 of 32 additions are lost. To check that all additions are
- *          carried out, the same kernel also runs with an x of its own for each thread.
+ *          carried out, the same kernel also runs with a separate x for each thread.
  */
 #include "../common/book.h"
 #include "../common/timing.h"
@@ -25,8 +26,8 @@ static int iterations = ITERATIONS; // --iterations
 static int blocks = BLOCKS;         // --blocks
 static bool check_each(const unsigned *x, int threads);
 
-// Two threads add 1 to x. seen[i] is the value that thread i wrote. The barriers force one order of
-// the steps, which could occur without them too.
+// Two threads add 1 to x. seen[i] is the value that thread i wrote. The barriers force one order of the
+// steps, so that the result is the same in every run; without barriers each order can occur.
 __global__ void both_read_first(int *x, int *seen) {
     int mine = *x;
     __syncthreads();
@@ -51,10 +52,10 @@ __global__ void atomically(int *x, int *seen) {
     seen[threadIdx.x] = atomicAdd(x, 1) + 1;
 }
 
-// Many threads add 1 to x many times: to the same x, or each to its own when `apart`. x is volatile so
-// that the compiler keeps each read and write. The barrier between read and write makes the loss
-// certain: all lanes of a warp have read x before one of them writes it. A warp that runs in lockstep
-// does so anyway; on the CPU back end a thread would otherwise finish before the next one starts.
+// Many threads add 1 to x many times: all to the same x, or with `apart` each to its own. x is volatile so
+// that the compiler keeps each read and write. With the barrier between read and write the loss is certain:
+// all lanes of a warp have read x before one of them writes it. A warp that runs in lockstep does so even
+// without the barrier; on the CPU back end a thread would otherwise end before the next one starts.
 __global__ void add_plainly(volatile unsigned *x, int iterations, bool apart) {
     if (apart)
         x += threadIdx.x + blockIdx.x * blockDim.x;
@@ -79,7 +80,7 @@ static bool show_steps(const char *name, void (*kernel)(int *, int *), int expec
     HANDLE_LAUNCH();
     HANDLE_ERROR(cudaMemcpy(got, dev, sizeof(got), cudaMemcpyDeviceToHost));
     HANDLE_ERROR(cudaFree(dev));
-    if (got[1] > got[2]) // either thread may have been the first
+    if (got[1] > got[2]) // sorted, because either thread may be the first to add
         swap(got[1], got[2]);
     printf("%-22s x = %d; one wrote %d, the other %d; x = %d\n", name, start, got[1], got[2], got[0]);
     const int values[3] = {expected, start + 1, expected};

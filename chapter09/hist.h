@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The bytes that this chapter's histograms count, the options they share, and the check of their bins.
+// What this chapter's histograms share: their size, and below the line the options, the bytes to count and
+// the check of the bins.
 #ifndef CHAPTER09_HIST_H
 #define CHAPTER09_HIST_H
 
@@ -8,14 +9,17 @@
 #define SIZE (100 * 1024 * 1024)
 #define BINS 256
 
+static size_t size = SIZE; // --size
+
+// ---------------------------------------------------------------------------------------- proof
+
 enum { RANDOM, EQUAL, SKEWED };
 
-static size_t size = SIZE; // --size
-static int fill = RANDOM;  // --fill
+static int fill = RANDOM; // --fill
 
 static inline void hist_settings(int argc, char **argv, const char *doc, unsigned uses) {
     const Option own[] = {OPTION_SIZE("size", &size, 1, 1LL << 44, "bytes to count"),
-                          OPTION_WORD("fill", &fill, "random|equal|skewed", "what the bytes are"),
+                          OPTION_WORD("fill", &fill, "random|equal|skewed", "distribution of the bytes"),
                           OPTION_END};
     parse_options(argc, argv, doc, uses, own);
     select_device();
@@ -33,8 +37,8 @@ static inline unsigned char *make_data(void) {
     return data;
 }
 
-// Counts down, as the book does: subtracts 1 from a bin for each of its bytes, so every bin must become 0.
-// The number that was subtracted is the expected count in the messages.
+// Subtracts 1 from a bin for each byte that belongs to it, as the book does, so every bin must become 0. The
+// messages print the number that was subtracted from a bin as its expected count.
 static inline bool check_histogram(const unsigned long long *histo, const unsigned char *buffer) {
     unsigned long long left[BINS], expected[BINS];
     std::copy(histo, histo + BINS, left);

@@ -2,9 +2,9 @@
 /*
  * hist_cpu: histogram on the host
  *
- * Teaches: A histogram counts how often each value occurs. With one thread that takes one line: read
- *          a byte and increment its bin. With many threads the same line is a race condition,
- *          because several threads increment one bin at the same time.
+ * Teaches: A histogram counts how often each value occurs. With one thread that takes one line: read a
+ *          byte and increment its bin. With many threads the same line is a race condition, because an
+ *          increment is a read-modify-write, and several threads increment one bin at the same time.
  * Terms:   histogram, histogram bin, read-modify-write, race condition, host
  * Book:    9.4.1
  * Run:     ./bin/chapter09/hist_cpu

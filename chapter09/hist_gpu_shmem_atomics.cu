@@ -20,7 +20,7 @@
 __global__ void histo_kernel(const unsigned char *buffer, size_t size, unsigned long long *histo) {
     __shared__ unsigned temp[BINS]; // one bin for each thread of the block
     temp[threadIdx.x] = 0;
-    __syncthreads(); // all bins are 0
+    __syncthreads(); // the barrier: now all bins are 0
 
     size_t stride = (size_t)blockDim.x * gridDim.x;
     for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < size; i += stride)

@@ -16,7 +16,7 @@
  *          the book's time had one copy engine with one queue. Today's have one for each direction, and
  *          hardware queues for many streams, so the order of the calls matters little: an H200 (CUDA
  *          13.0, 2026-11-20) took 5.25 ms in one stream, 3.41 ms depth first and 3.52 ms breadth first.
- *          The CPU back end finishes each call before the next one, so nothing overlaps there.
+ *          On the CPU back end each call completes its work before it returns, so nothing overlaps.
  */
 #include "../common/book.h"
 #include "streams.h" // size, chunk, fill_random(), verify(); Timeline, COPY_UP, KERNEL, COPY_DOWN
@@ -57,7 +57,7 @@ int main(int argc, char **argv) {
         HANDLE_ERROR(cudaMalloc(&dev_c[s], chunk * sizeof(int)));
     }
 
-    // From pageable memory, cudaMemcpyAsync would not be asynchronous.
+    // Page-locked memory: from pageable memory, cudaMemcpyAsync would not be asynchronous.
     int *host_a, *host_b, *host_c;
     HANDLE_ERROR(cudaHostAlloc(&host_a, size * sizeof(int), cudaHostAllocDefault));
     HANDLE_ERROR(cudaHostAlloc(&host_b, size * sizeof(int), cudaHostAllocDefault));
@@ -65,7 +65,8 @@ int main(int argc, char **argv) {
     fill_random(host_a);
     fill_random(host_b);
 
-    // One run in one stream to warm up, one in one stream to measure each part alone, one in both.
+    // Three runs: the first one, in one stream, is the warm-up; the second one, in one stream, measures each
+    // part alone; the third one uses both streams.
     Timeline timeline(stream, STREAMS); // step() records an event before and after what follows it
     float elapsedTime;
     for (int streams : {1, 1, STREAMS}) {

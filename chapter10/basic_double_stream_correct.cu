@@ -14,8 +14,8 @@
  *          with --output, as SVG. To show the overlap, the parts are also timed in one stream. Today's
  *          devices have a copy engine for each direction and hardware queues for many streams, so depth
  *          first is as fast: an H200 (CUDA 13.0, 2026-11-20) took 5.25 ms in one stream, 3.41 ms depth
- *          first and 3.52 ms breadth first. The CPU back end finishes each call before the next one, so
- *          nothing overlaps there.
+ *          first and 3.52 ms breadth first. On the CPU back end each call completes its work before it
+ *          returns, so nothing overlaps.
  */
 #include "../common/book.h"
 #include "streams.h" // size, chunk, fill_random(), verify(); Timeline, COPY_UP, KERNEL, COPY_DOWN
@@ -56,7 +56,7 @@ int main(int argc, char **argv) {
         HANDLE_ERROR(cudaMalloc(&dev_c[s], chunk * sizeof(int)));
     }
 
-    // From pageable memory, cudaMemcpyAsync would not be asynchronous.
+    // Page-locked memory: from pageable memory, cudaMemcpyAsync would not be asynchronous.
     int *host_a, *host_b, *host_c;
     HANDLE_ERROR(cudaHostAlloc(&host_a, size * sizeof(int), cudaHostAllocDefault));
     HANDLE_ERROR(cudaHostAlloc(&host_b, size * sizeof(int), cudaHostAllocDefault));
@@ -64,7 +64,8 @@ int main(int argc, char **argv) {
     fill_random(host_a);
     fill_random(host_b);
 
-    // Three runs: in one stream to warm up, in one stream to measure each part alone, and in both streams.
+    // Three runs: the first one, in one stream, is the warm-up; the second one, in one stream, measures each
+    // part alone; the third one uses both streams.
     Timeline timeline(stream, STREAMS); // step() records an event before and after what follows it
     float elapsedTime;
     for (int streams : {1, 1, STREAMS}) {
@@ -73,7 +74,7 @@ int main(int argc, char **argv) {
 
         // Breadth first: each step for the chunks of all streams, then the next step.
         for (size_t i = 0; i < size; i += streams * chunk) {
-            int active = min_of(streams, (size - i + chunk - 1) / chunk); // fewer at the end
+            int active = min_of(streams, (size - i + chunk - 1) / chunk); // streams that still get a chunk
             size_t at[STREAMS], n[STREAMS]; // the chunk of each stream: its place and its length
             for (int s = 0; s < active; s++) {
                 at[s] = i + s * chunk;

@@ -45,7 +45,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc(&dev_b, chunk * sizeof(int)));
     HANDLE_ERROR(cudaMalloc(&dev_c, chunk * sizeof(int)));
 
-    // Page-locked (pinned) memory: the copy engine reads and writes it by DMA while the host goes on.
+    // Page-locked (pinned) memory: the copy engine reads and writes it by DMA while the host continues.
     int *host_a, *host_b, *host_c;
     HANDLE_ERROR(cudaHostAlloc(&host_a, size * sizeof(int), cudaHostAllocDefault));
     HANDLE_ERROR(cudaHostAlloc(&host_b, size * sizeof(int), cudaHostAllocDefault));
@@ -72,7 +72,7 @@ int main(int argc, char **argv) {
         }
         timeline.end();
 
-        // Only now does the host wait for the device.
+        // All calls above return at once. Here the host waits until the device has finished.
         HANDLE_ERROR(cudaStreamSynchronize(stream));
         HANDLE_ERROR(cudaEventRecord(stop, 0));
         HANDLE_ERROR(cudaEventSynchronize(stop));

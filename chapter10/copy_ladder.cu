@@ -2,9 +2,10 @@
 /*
  * copy_ladder: copies of pageable memory, from cudaMemcpy to host threads with staging buffers
  *
- * Teaches: Pageable memory is copied twice, by the host between it and a staging buffer, and by the device,
- *          which needs page-locked memory for DMA. The two copies can overlap, and several host threads
- *          do the host's part faster than one. Small staging buffers stay in the host's caches.
+ * Teaches: Pageable memory is copied twice: the host copies between it and a staging buffer, and the device
+ *          between the staging buffer and its memory, because DMA needs page-locked memory. The two copies
+ *          can overlap, and several host threads do the host's part faster than one. Small staging
+ *          buffers stay in the host's caches.
  * Terms:   pageable memory, pinned memory, staging buffer, DMA, overlap, host thread, streaming store
  * Book:    10.2 (ladder)
  * Run:     ./bin/chapter10/copy_ladder
@@ -22,8 +23,8 @@ const size_t CHUNK = 2 << 20; // bytes in a staging buffer
 const int BUFFERS = 3;        // staging buffers per thread
 const int MOST_THREADS = 64;
 
-// What a host thread needs: its staging buffers, and for each the event after its last DMA copy. All
-// threads use one stream, since the device makes these copies one after the other in any case.
+// A host thread's staging buffers, and for each buffer the event after its last DMA copy. All threads use one
+// stream, because a copy engine makes one copy at a time.
 struct Worker {
     int number;
     char *buffer[BUFFERS];
@@ -45,7 +46,7 @@ static size_t size_of_chunk(size_t at) {
 // ---- up: to the device ----
 
 // Copies every step-th chunk, starting with the worker's own number. The host fills the staging buffers in
-// turn; it waits until the device has read the previous content. Without `device` only the host's part.
+// turn; it waits until the device has read the previous content. Without `device` only the host copies.
 static void up(Worker &worker, int step, int buffers, bool device) {
     int k = 0;
     for (size_t at = worker.number * CHUNK; at < bytes; at += step * CHUNK, k = (k + 1) % buffers) {
@@ -203,9 +204,9 @@ int main(int argc, char **argv) {
 void settings(int argc, char **argv) {
     size_t n = BENCH_SIZE(256 << 20, 4 << 20);
     const Option own[] = {OPTION_SIZE("size", &n, 1, 1LL << 40, "ints to copy"),
-                          OPTION_INT("threads", &threads, 1, MOST_THREADS, "of the host, for the last rungs"),
+                          OPTION_INT("threads", &threads, 1, MOST_THREADS, "host threads of the last rungs"),
                           OPTION_END};
-    parse_options(argc, argv, "Copies of pageable memory, from cudaMemcpy to threads of our own.", LADDER,
+    parse_options(argc, argv, "Copies of pageable memory, from cudaMemcpy to several host threads.", LADDER,
                   own);
     select_device();
     bytes = n * sizeof(int);

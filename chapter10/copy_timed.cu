@@ -5,7 +5,7 @@
  * Teaches: The copy engine reads and writes page-locked (pinned) host memory by DMA, because the
  *          operating system does not move its pages. Pageable memory is first copied to a page-locked
  *          staging buffer of the driver, which takes longer. Page-locked memory is not swapped out, so
- *          whatever a program locks is missing elsewhere.
+ *          no other program can use it, and a program should not lock more than it needs.
  * Terms:   page-locked memory, pageable memory, DMA, staging buffer, copy engine, bandwidth, cudaHostAlloc,
  *          write-combined memory
  * Book:    10.2
@@ -131,7 +131,8 @@ void settings(int argc, char **argv) {
     require_memory(3 * size * sizeof(int), 2 * size * sizeof(int));
 }
 
-// How many copies to time when one takes `ms`: all within half a second, else those of a quarter.
+// The number of copies to time when one takes `ms`: all of them if they take at most half a second, otherwise
+// as many as fit into a quarter of a second.
 static int copies_for(float ms) {
     return copies * ms <= 500 ? copies : max_of(1, (int)(250 / ms));
 }

@@ -4,7 +4,8 @@
  *
  * Teaches: When copies to the device need most of the time, everything else must overlap with them. Here two
  *          vectors are copied to the device, a kernel runs, and one vector is copied back. The copy
- *          engine towards the device must never wait, and little work may be left when it has finished.
+ *          engine for copies to the device must never wait, and little other work may be left after its
+ *          last copy.
  * Terms:   overlap, copy engine, stream, pinned memory, asynchronous copy, pipeline, depth-first issue,
  *          breadth-first issue, event, graph
  * Book:    10.7 (ladder)
@@ -139,11 +140,11 @@ static void pitched_copies(void) {
         stages(i, min_of(CHUNK, n - i), copy_both_up);
 }
 
-// Rung 6: after the last copy to the device, its chunk must still be computed and copied back, so that
-// chunk should be small. Small chunks throughout would add the overhead of many copies, so chunks shrink.
-// When a chunk is half as large as the one before, its copies to the device take as long as the copy back
-// of the one before: two vectors against one. Then the copies back keep up, and a chunk is half of the
-// rest. A share a little below one half leaves a reserve.
+// Rung 6: after the last copy to the device, its chunk must still be computed and copied back, so the last
+// chunk should be small. If all chunks were small, the overhead of many copies would be too large, so chunks
+// become smaller from one to the next. When a chunk is half as large as the previous one, its two copies to
+// the device take as long as the one copy back of the previous chunk. Then copies back do not fall behind,
+// and a chunk is half of the rest. A share a little below one half leaves a reserve.
 static size_t chunk_of(size_t rest) {
     size_t share = (size_t)(SHARE * rest) / THREADS * THREADS;
     return min_of(max_of(share, SMALLEST), rest);

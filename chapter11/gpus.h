@@ -38,8 +38,10 @@ static inline void choose_gpus(void) {
 }
 
 static inline void dot_settings(int argc, char **argv, const char *doc) {
-    const Option own[] = {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
-                          OPTION_INT("gpus", &gpus, 1, MAX_GPUS, "devices to use, or else all"), OPTION_END};
+    const Option own[] = {
+        OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
+        OPTION_INT("gpus", &gpus, 1, MAX_GPUS, "number of devices to use; all of them if not given"),
+        OPTION_END};
     parse_options(argc, argv, doc, 0, own);
     choose_gpus();
 }

@@ -8,8 +8,9 @@
  * Terms:   host thread, device, context, dot product, partial sum, scaling
  * Book:    11.3
  * Run:     ./bin/chapter11/multidevice --gpus 2
- * Differs: any number of devices; the vectors need not divide evenly. Time and rate of each device
- *          are printed. The result is compared with the closed form. --gpus 1 is for comparison.
+ * Differs: any number of devices; the vectors need not divide evenly. Time and rate of each device are
+ *          printed. The result is compared with the closed form. Compare with --gpus 1 to see the
+ *          scaling.
  * Needs:   gpus=2
  */
 #include "../common/book.h"

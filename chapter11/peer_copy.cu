@@ -2,9 +2,9 @@
 /*
  * peer_copy: copies between devices, with and without peer-to-peer access
  *
- * Teaches: A copy from one device to another goes through host memory unless peer-to-peer access is
- *          enabled. With it the data go directly over PCIe or NVLink, and kernels can access the
- *          memory of the other device too.
+ * Teaches: A copy from one device to another goes through a staging buffer in host memory unless
+ *          peer-to-peer access is enabled. With it the data go directly over PCIe or NVLink, and
+ *          kernels can access the memory of the other device too.
  * Terms:   peer-to-peer access, NVLink, PCIe, device memory, bandwidth, latency, staging buffer
  * Book:    11.3 (after the book)
  * Run:     ./bin/chapter11/peer_copy
@@ -32,7 +32,7 @@ static bool can_access(int from, int to) {
 static bool copy(const char *way, int from, int to, const void *dev_from, void *dev_to) {
     HANDLE_ERROR(cudaSetDevice(to));
     HANDLE_ERROR(cudaMemset(dev_to, 0xff, bytes));
-    // The copies are put into a stream of the other device, which does not wait for this one.
+    // The copies run in a stream of the other device, which does not wait for the work of this device.
     HANDLE_ERROR(cudaDeviceSynchronize());
 
     HANDLE_ERROR(cudaSetDevice(from));
@@ -49,7 +49,7 @@ static bool copy(const char *way, int from, int to, const void *dev_from, void *
     return check(way, from, to);
 }
 
-// Without peer-to-peer access, then with it enabled in both directions, where that is possible.
+// Copies without peer-to-peer access, and then, if it is possible, with access enabled in both directions.
 static bool copy_pair(int from, int to, const void *dev_from, void *dev_to) {
     bool ok = copy("by the host", from, to, dev_from, dev_to);
     if (!can_access(from, to) || !can_access(to, from)) {
@@ -108,8 +108,10 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &bytes, 1, 1LL << 40, "bytes to copy"),
-                          OPTION_INT("gpus", &gpus, 2, MAX_GPUS, "devices to use, or else all"), OPTION_END};
+    const Option own[] = {
+        OPTION_SIZE("size", &bytes, 1, 1LL << 40, "bytes to copy"),
+        OPTION_INT("gpus", &gpus, 2, MAX_GPUS, "number of devices to use; all of them if not given"),
+        OPTION_END};
     parse_options(argc, argv, "Copies between devices, with and without peer access.", 0, own);
     choose_gpus();
     for (int i = 0; i < gpus; i++) {

@@ -2,10 +2,10 @@
 /*
  * time_zero2: dot product of vectors that the device reads from host memory (zero-copy)
  *
- * Teaches: Mapped memory is page-locked host memory with a device address: a kernel reads and writes
- *          it over the bus, without a copy (zero-copy). Data that is used once saves the pass through
- *          device memory; data that is used several times is better copied. Write-combined memory
- *          is not cached by the CPU, which makes it faster for the device to read.
+ * Teaches: Mapped memory is page-locked host memory with a device address: a kernel reads and writes it
+ *          over PCIe, without a copy (zero-copy). This is faster for data that a kernel uses once; data
+ *          that it uses several times should be copied to device memory. Write-combined memory is not
+ *          cached by the CPU, so the device can read it faster.
  * Terms:   zero-copy, mapped memory, page-locked memory, pageable memory, write-combined memory, PCIe,
  *          unified addressing
  * Book:    11.2
@@ -44,7 +44,7 @@ __global__ void dot(const float *a, const float *b, float *c, size_t n) {
         c[blockIdx.x] = cache[0];
 }
 
-// Pageable host memory: both vectors are copied to the device, the partial sums back.
+// Pageable host memory: both vectors are copied to the device, and the partial sums are copied back.
 static bool malloc_test(void) {
     cudaEvent_t start, stop;
     HANDLE_ERROR(cudaEventCreate(&start));
@@ -100,7 +100,7 @@ static bool cuda_host_alloc_test(void) {
     HANDLE_ERROR(cudaHostGetDevicePointer(&dev_a, a, 0));
     HANDLE_ERROR(cudaHostGetDevicePointer(&dev_b, b, 0));
     HANDLE_ERROR(cudaHostGetDevicePointer(&dev_partial_c, partial_c, 0));
-    for (size_t i = 0; i < n; i++) { // writes only: 2 * a[i] would read write-combined memory
+    for (size_t i = 0; i < n; i++) { // no 2 * a[i]: the CPU reads write-combined memory very slowly
         a[i] = i;
         b[i] = i * 2;
     }

@@ -2,10 +2,10 @@
 /*
  * zero_copy_ladder: dot product of vectors in host memory, with zero-copy and with copies in chunks
  *
- * Teaches: A kernel that reads mapped host memory waits long for each load, so PCIe is busy only when many
- *          bytes are in flight: from many threads, or with 16 bytes per thread. Even then its bandwidth
- *          is a little below that of the copy engine. Copies in chunks that overlap with kernels are
- *          therefore faster, when the device has memory for the data.
+ * Teaches: A load of mapped host memory has a high latency, so PCIe is busy only when many bytes are in
+ *          flight: from many threads, or with 16 bytes per thread. Even then the bandwidth is a little
+ *          below that of the copy engine. So copies in chunks that overlap with kernels are faster, if
+ *          the device has memory for the data.
  * Terms:   zero-copy, mapped memory, in flight, latency, PCIe, copy engine, overlap, last-block reduction
  * Book:    11.2 (ladder)
  * Run:     ./bin/chapter11/zero_copy_ladder

@@ -7,7 +7,8 @@
 // - Its first run is verified, against a reference of the ladder, before anything is timed. The first
 //   two runs warm up.
 // - Then at least 11 runs are timed (3 where one takes over 100 ms, 1 where one takes over a second),
-//   and the median counts. The result of the last run is verified again.
+//   and the median counts. The result of the last run is verified again. On the CPU back end, whose
+//   times do not rank kernels, at least 3 runs are timed (1 where one takes over 100 ms).
 // - Before each verified run the output is overwritten, so that a missing result is noticed.
 // - The rows take turns: one run of each, then the next run of each. A clock that drifts therefore
 //   affects all rows alike.
@@ -29,7 +30,7 @@ enum BenchKind {
     RUNG,
     LIBRARY,  // a library that computes the same
     COPY_RATE // a copy, or another part of the work that every solution must do: timed alone, not
-              // verified. The slowest of a table is its copy rate, which the others are compared with.
+              // verified. The slowest one is the copy rate of the table; other rows are compared with it.
 };
 
 // One row of the table.
@@ -39,7 +40,7 @@ struct Rung {
     BenchKind kind = RUNG;
     int sm = 0;      // lowest compute capability, times ten; 0: any device, and the CPU back end
     double work = 0; // of this row; 0: that of the Bench
-    const char *(*needs)(void) = NULL; // what this run lacks: "needs …", or NULL when it lacks nothing
+    const char *(*needs)(void) = NULL; // returns why the row cannot be run, "needs …", or NULL if it can
 };
 
 // The errors of a result, relative to a reference in double. NAN: not reported.
@@ -47,7 +48,7 @@ struct BenchError {
     double max, rms;
 };
 
-// What the rows of a table have in common.
+// The properties that all rows of a table share.
 struct Bench {
     std::string title;           // the work: "268435456 ints"
     const char *data = NULL;     // the data set, when there are several: "uniform"
@@ -73,9 +74,9 @@ struct BenchRow {
 
 #include "lib/bench_report.h" // the table and the JSON
 
-const int BENCH_RUNS = 11;
+const int BENCH_RUNS = BENCH_SIZE(11, 3);
 
-// What all tables of a program share.
+// The data that all tables of a program share.
 struct BenchDevice {
     cudaDeviceProp prop;
     int rungs; // of the longest table
@@ -132,7 +133,8 @@ template <int blocks> __global__ void bench_flush(const int4 *data, size_t n, in
     int x = 0;
     for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < n; i += blocks * blockDim.x)
         x ^= data[i].x ^ data[i].y ^ data[i].z ^ data[i].w;
-    if (x == 1) // never, since an even number of equal words gives 0; but the compiler keeps the loads
+    if (x == 1) // x is 0, as an even number of equal words gives 0; the compiler does not know it and keeps
+                // the loads
         *out = x;
 }
 
@@ -177,7 +179,7 @@ static inline float bench_verified(const Bench &bench, BenchRow *row) {
 
 // ---- a table ----
 
-// What this run of a row lacks; empty when nothing.
+// The reason why a row cannot be run, such as "needs graphs"; empty if it can.
 static inline std::string bench_lacking(const Rung &rung) {
     const cudaDeviceProp &prop = bench_device()->prop;
     if (rung.needs && rung.needs())
@@ -187,9 +189,11 @@ static inline std::string bench_lacking(const Rung &rung) {
     return "";
 }
 
-// How many runs to time when one takes `ms`: those of a tenth of a second, within limits.
+// The number of runs to time when one takes `ms`: as many as fit into a tenth of a second, within limits.
 static inline int bench_runs(float ms) {
-    return ms > 1000 ? 1 : ms > 100 ? 3 : max_of(BENCH_RUNS, min_of(101, (int)(BENCH_SIZE(100, 20) / ms)));
+    return ms > BENCH_SIZE(1000, 100) ? 1
+           : ms > 100                 ? 3
+                                      : max_of(BENCH_RUNS, min_of(101, (int)(BENCH_SIZE(100, 20) / ms)));
 }
 
 static inline void bench_time(const Bench &bench, std::vector<BenchRow> &rows) {

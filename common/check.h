@@ -20,7 +20,7 @@ bool check_counts(const char *name, const unsigned long long *got, const unsigne
 // Each element may differ by tol * max(1, |expected|).
 bool check_floats(const char *name, const float *got, const double *expected, size_t n, double tol);
 
-// A single number, with the same tolerance.
+// Checks one number; it may differ by tol * max(1, |expected|).
 bool check_value(const char *name, double got, double expected, double tol);
 
 // For a tolerance: the number of roundings to allow for out of m, at most m. The roundings of random
@@ -41,7 +41,7 @@ bool check_picture(const char *name, const unsigned char *got, size_t width, siz
 // otherwise the truncated `value`.
 unsigned char byte_near(double value, double tol, unsigned char got);
 
-// The same with an expected picture instead of a function.
+// Checks a picture against the pixels of an expected picture, with the same limits as check_picture.
 bool check_pixels(const char *name, const unsigned char *got, const unsigned char *expected, size_t pixels,
                   double fraction_allowed);
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Memory operations of PTX that CUDA C has no function for, for kernels whose blocks exchange data while
-// they run. On the CPU back end they are atomic operations of C++.
+// Memory operations for which PTX has instructions and CUDA C has no functions. Kernels whose blocks exchange
+// data while they run use them. On the CPU back end they are atomic operations of C++.
 //
-// Relaxed: an access of a whole word that other threads access at the same time. It goes to the L2 cache,
-// where all multiprocessors see it, and never to a register or an L1 cache. It orders no other access.
+// A relaxed access reads or writes a whole word that other threads access at the same time. It goes to the L2
+// cache, which all multiprocessors share, and not to a register or an L1 cache. It does not order other
+// accesses.
 #ifndef COMMON_PTX_H
 #define COMMON_PTX_H
 
@@ -21,8 +22,8 @@ __device__ static inline unsigned long long load_relaxed(const unsigned long lon
 }
 
 // Four words of 4 bytes in one instruction, each of them a relaxed access. The instruction is predicated:
-// in a thread that is not active it does nothing, and a value loaded by it is undefined. A branch in its
-// place would make each load wait for the one before it.
+// in a thread that is not active it does nothing, and a value that it loads is undefined. With a branch
+// instead, each load would wait for the previous one.
 __device__ static inline void store_relaxed_if(uint4 *to, uint4 v, bool active) {
     asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.s32 p, %5, 0;\n\t"
                  "@p st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %4};\n\t}" ::"l"(to),
@@ -45,8 +46,8 @@ __device__ static inline void keep_in_registers(float4 &v) {
     asm volatile("" : "+f"(v.x), "+f"(v.y), "+f"(v.z), "+f"(v.w));
 }
 
-// Belongs into a loop that waits for another block. Blocks of a GPU run side by side, so there is nothing
-// to do; on the CPU back end the other block gets its turn.
+// Call this in a loop that waits for another block. On a GPU the blocks run at the same time and it does
+// nothing; on the CPU back end it lets other blocks run.
 __device__ static inline void let_other_blocks_run(void) {}
 
 #else

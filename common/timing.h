@@ -9,9 +9,9 @@
 const int TIMED_RUNS = 11;
 
 // The median time of a launch in milliseconds, between two events in the default stream. After one
-// warm-up run come TIMED_RUNS timed runs, or as many as fit into half a second, but at least one. A
-// first run of over half a second counts itself, since its warm-up hardly matters. `launch` launches
-// the kernel; HANDLE_LAUNCH() follows here.
+// warm-up run come TIMED_RUNS timed runs, or as many as fit into half a second, but at least one. If the
+// first run takes over half a second, its own time is returned, because the effect of a warm-up is small
+// then. `launch` launches the kernel; this function calls HANDLE_LAUNCH().
 //
 //     float ms = median_ms([&] { kernel<<<blocks, threads>>>(dev_c, n); });
 //

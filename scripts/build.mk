@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-# The build proper. The Makefile calls make again with STAGE=build, and then this file follows its settings.
+# The rules of the build. The Makefile calls make again with STAGE=build, and then includes this file after its settings.
 # B is the folder of this variant, such as build/cpu; BACKEND is gpu or cpu; NVCC, NVCC_VERSION and GENCODE are set for gpu.
 
 include $(B)/config.mk
 
-# say(what, of what): prints the line of a step, "[12/140] CXX   chapterNN/name". Make numbers the steps in the order in
-# which it starts them. STEPS is how many there will be; where it is not set, this make only counts them. The lines go to
-# descriptor 9, the output of the first make, because -O holds back what a recipe prints until the recipe has ended.
+# say(tool, file): prints the line of a step, "[12/140] CXX   chapterNN/name". Steps are numbered in the order in which make
+# starts them. STEPS is their number; if it is not set, this make only counts them. The lines go to descriptor 9, the output of
+# the first make, because with -O make prints the output of a recipe only when the recipe has ended.
 STEP :=
 number = $(eval STEP += x)$(words $(STEP))
 say = $(if $(STEPS),$(shell m=$(STEPS); printf "[%$${#m}d/%d] %-5s%s\n" $(number) $$m $(1) '$(2)' >&9),$(info a step))
@@ -14,31 +14,35 @@ Q := $(if $(filter-out 0,$(V)),,@)
 
 # config.mk names the programs that need a library which this build lacks.
 PROGRAMS := $(filter-out $(SKIPPED),$(SOURCES:.cu=))
-# tests/cpu is about the CPU back end and needs it, and what begins with gl needs OpenGL
+# The tests in tests/cpu need the CPU back end; those whose name begins with gl need OpenGL.
 TESTS := $(filter-out $(if $(filter 1,$(HAVE_GL)),,tests/cpu/gl%),$(basename $(sort $(wildcard tests/common/*.cu tests/common/*.c $(if $(filter cpu,$(BACKEND)),tests/cpu/*.cu)))))
 
-# Flags. `-g` always: it costs nothing at run time, and a debugger or sanitizer names the source line.
+# Flags. `-g` is always set: it does not slow a program down, and debuggers and sanitizers need it to name source lines.
 OPTIMISE := $(if $(DEBUGGING),-O0 -DDEBUG,-O2)
 WARNINGS := -Wall -Wextra
 SANITIZE_FLAGS := $(if $(SANITIZERS),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
-# Clang warns of preprocessor flags where nothing is preprocessed, so they are apart from the rest.
+# The macros by which g++ tells sources of its sanitizers; older clang++ does not define them.
+SANITIZE_MACROS := $(if $(filter address,$(SANITIZERS)),-D__SANITIZE_ADDRESS__=1) $(if $(filter thread,$(SANITIZERS)),-D__SANITIZE_THREAD__=1)
+# The preprocessor flags are separate, because clang warns when they are given without preprocessing.
 COMMON_FLAGS := $(OPTIMISE) -g $(WARNINGS) -pthread $(SANITIZE_FLAGS)
-PREPROCESS := $(HAVE_FLAGS) $(CPPFLAGS)
+PREPROCESS := $(HAVE_FLAGS) $(SANITIZE_MACROS) $(CPPFLAGS)
 
-# Out-of-bounds accesses of __device__ and __constant__ variables are caught as those of any global.
+# With these sections AddressSanitizer of g++ also detects out-of-bounds accesses of __device__ and __constant__ variables.
+# clang++ does not have the option, and its AddressSanitizer does not check such variables.
 SYMBOL_SECTIONS := $(if $(filter address,$(SANITIZERS)),-fsanitize-sections=cuda_device$(comma)cuda_device_ro$(comma)cuda_managed$(comma)cuda_constant$(comma)cuda_constant_ro)
-# A kernel rounds as written, on every machine: no contraction into fused multiply-adds, no -march.
+SYMBOL_SECTIONS := $(if $(SYMBOL_SECTIONS),$(shell $(CXX) $(SYMBOL_SECTIONS) -x c++ -E /dev/null >/dev/null 2>&1 && echo '$(SYMBOL_SECTIONS)'))
+# Kernels round in the same way on every machine: the compiler may not use fused multiply-adds, and there is no -march.
 CPU_FLAGS := -ffp-contract=off $(SYMBOL_SECTIONS)
 
 C_FLAGS := -std=gnu11 $(COMMON_FLAGS) $(PREPROCESS) $(CFLAGS)
-# nvcc knows pragmas that g++ does not (unroll); the header comes first as it does with nvcc.
+# g++ does not know all pragmas of nvcc (unroll). cuda_runtime.h is included first, as nvcc does.
 CU_FLAGS := -std=gnu++17 $(COMMON_FLAGS) $(CPU_FLAGS) -Wno-unknown-pragmas $(CXXFLAGS)
 CU_PREPROCESS := $(PREPROCESS) -Icpu/include -D__CU2CPP__ -include cuda_runtime.h
 CXX_FLAGS := -std=gnu++17 $(COMMON_FLAGS) $(CPU_FLAGS) $(PREPROCESS) -Icpu/include $(CXXFLAGS)
 NVCC_HOST := $(if $(filter file default,$(origin CXX)),,-ccbin $(CXX))
 NVCC_FLAGS := $(NVCC_HOST) -std=c++17 $(if $(DEBUGGING),-O0 -G -DDEBUG,-O2 -lineinfo) -g $(GENCODE) \
     -Xcompiler=-Wall$(comma)-Wextra$(comma)-pthread $(HAVE_FLAGS) $(CPPFLAGS) $(NVCCFLAGS)
-# A program asks for the libraries that it uses and no others.
+# --as-needed: a program is linked only with the libraries that it uses.
 LD_FLAGS := -Xlinker --as-needed $(LDFLAGS) $(if $(filter gpu,$(BACKEND)),$(NVCC_HOST) $(GENCODE),-pthread -rdynamic $(SANITIZE_FLAGS))
 LD_LIBS := $(HAVE_LIBS) $(if $(filter gpu,$(BACKEND)),,-lm) $(LDLIBS)
 
@@ -47,7 +51,7 @@ CPU_OBJECTS := $(patsubst %,$(B)/%.o,$(basename $(sort $(wildcard cpu/src/*.cpp 
 COMMON_LIB := $(B)/libcommon.a
 LIBS := $(COMMON_LIB) $(if $(filter cpu,$(BACKEND)),$(B)/libcudacpu.a)
 
-# What is built depends on the flags it is built with: a stamp holds them and changes when they do.
+# Objects depend on the flags that they are compiled with: a file holds the flags, and is written again when they change.
 $(shell mkdir -p $(B) $(BIN))
 # stamp(file, text)
 define stamp
@@ -60,7 +64,7 @@ $(eval $(call stamp,$(B)/flags-host,$$(HOSTCC)))
 $(eval $(call stamp,$(B)/flags-cxx,$$(CXX) $$(CXX_FLAGS)))
 $(eval $(call stamp,$(B)/flags-cu,$$(if $$(filter gpu,$$(BACKEND)),$$(NVCC) $$(NVCC_VERSION) $$(NVCC_FLAGS),$$(CXX) $$(CU_FLAGS) $$(CU_PREPROCESS))))
 $(eval $(call stamp,$(B)/objects,$$(COMMON_OBJECTS) $$(CPU_OBJECTS)))
-# Every variant links into the same folder, so this one stamp lies there.
+# All variants link into the same folder, so this file is there.
 $(eval $(call stamp,$(BIN)/.variant,$$(B) $$(LD_FLAGS) $$(LD_LIBS)))
 
 .PHONY: all tests ladders $(CHAPTERS) $(SOURCES:.cu=) $(TESTS) $(BENCHES)
@@ -102,7 +106,7 @@ compile_commands.json:
 	$(Q)scripts/compile_commands.sh '$(CC) $(C_FLAGS)' '$(CXX) $(CXX_FLAGS)' '$(PREPROCESS)' $(SOURCES) $(BENCHES:%=%.cu) \
 	    $(sort $(wildcard common/lib/*.c tests/common/*.c tests/common/*.cu cpu/*.c cpu/src/*.c cpu/src/*.cpp tests/cpu/*.cu)) >$@
 
-# Linking. -rdynamic lets the CPU back end find the name of a kernel, and by it its shared memory.
+# Linking. With -rdynamic the CPU back end can find the name of a kernel, and with the name its shared memory.
 ifeq ($(BACKEND),gpu)
 LINK = $(NVCC)
 else
@@ -162,8 +166,8 @@ $(B)/cu2cpp: cpu/cu2cpp.c $(B)/flags-host
 	$(Q)$(HOSTCC) -std=gnu11 -O2 -g $(WARNINGS) -MMD -MP -MF $@.d -o $@ $<
 
 .SECONDARY:
-# A source that is gone, or has another ending now, leaves dependencies behind that name it, and nothing
-# can make it. They are not read, and what they are about is made again where it is still wanted.
+# The dependency files (.d) of earlier builds may name a source that has been deleted or renamed since. make has no
+# rule for such a source and would stop. So these files are not read, and their objects are built again if needed.
 DEPENDENCIES := $(wildcard $(B)/*.d $(B)/*/*.d $(B)/*/*/*.d)
 source_of = $(firstword $(filter %.cu %.c %.cpp %.S,$(file <$(1))))
 STALE := $(foreach d,$(DEPENDENCIES),$(if $(wildcard $(call source_of,$(d))),,$(d)))

@@ -7,7 +7,7 @@ set -eu
 cd "${0%/*}/.."
 
 c=$1 cxx=$2
-# The lines of the list below "Add:"
+# The list of flags below "Add:" in .clangd
 cuda="clang++ $(sed -n 's/^    - \([^'"'"']*\)$/\1/p' .clangd | tr '\n' ' ')$3"
 shift 3
 

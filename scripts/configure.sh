@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Checks what make was asked for, chooses the back end, and prints what it found as variables for make.
+# Checks the goals and settings of make, chooses the back end, and prints the results as variables for make.
 #   configure.sh GOAL…
-# What was set on the command line of make comes in variables of the same names: FILE, BACKEND, SMS, CUDA_PATH, NVCC, DEBUG,
-# SANITIZE, CHAPTER, TOPIC, BIN. TARGETS are the goals that are neither a chapter nor a program.
+# The settings of make are in environment variables of the same names: FILE, BACKEND, SMS, CUDA_PATH, NVCC, DEBUG, SANITIZE,
+# CHAPTER, TOPIC, BIN. TARGETS are the goals that are neither a chapter nor a program.
 #
-#   ERROR         what is wrong, in one line; then nothing else is printed
+#   ERROR         an error message of one line; then no other variable is printed
 #   FOLDER        the chapter that CHAPTER names
 #   LADDERS       the ladders that `make bench` runs
-#   BUILD_GOALS   what has to be built for the goals
-# And when something has to be built, or for `make doctor`:
+#   BUILD_GOALS   the goals of the build
+# If there is something to build, and for `make doctor`, also:
 #   CHOSEN, WHY   the back end, and the reason
 #   NVCC, NVCC_VERSION, ARCHITECTURES, GENCODE
 set -eu
@@ -17,7 +17,7 @@ cd "${0%/*}/.."
 
 : "${FILE=}" "${BACKEND:=auto}" "${SMS=}" "${CUDA_PATH=}" "${NVCC=}" "${DEBUG:=0}" "${SANITIZE=}" "${CHAPTER=}" "${TOPIC=}" "${BIN:=bin}" "${TARGETS=}"
 
-# The characters that mean something in a makefile are escaped.
+# Characters with a meaning in a makefile are escaped.
 set_variable() { # name, value
     printf '%s := %s\n' "$1" "$2" | sed 's/\$/$$/g; s/#/\\#/g'
 }
@@ -51,7 +51,7 @@ goals=$*
 chapters=$(echo chapter[0-9][0-9] appendix_a)
 programs=$(find chapter[0-9][0-9] appendix_a -maxdepth 1 -name '*.cu' 2>/dev/null | sed 's/\.cu$//' | sort)
 
-# The chapters that a short name such as 4, chapter4 or a may stand for
+# The chapters that a short name such as 4, chapter4 or a can mean
 chapters_like() {
     for chapter in "chapter$1" "chapter0$1" "chapter0${1#chapter}" "chapter${1#chapter_}" "appendix_$1" "appendix_${1#appendix}" "$1"; do
         # shellcheck disable=SC2086
@@ -59,7 +59,7 @@ chapters_like() {
     done
 }
 
-# What an unknown goal may have meant: the programs of that name, or a chapter
+# A suggestion for an unknown goal: the programs of that name, or a chapter
 meant() {
     name=${1%.cu}
     like=$(echo "$programs" | grep -xE "[^/]*/$(printf %s "${name##*/}" | sed 's/[^a-zA-Z0-9_]/./g')" || chapters_like "$1")
@@ -111,8 +111,8 @@ find_nvcc() {
     fi
 }
 
-# A line a GPU: compute capability without the point, and name, "90 NVIDIA H200"; or just "GPU" where there is one that
-# nvidia-smi does not describe.
+# Prints one line for each GPU, its compute capability without the point and its name: "90 NVIDIA H200". Prints only "GPU" if
+# there is a GPU that nvidia-smi does not describe.
 find_gpus() {
     smi=$(command -v nvidia-smi || command -v /usr/lib/wsl/lib/nvidia-smi || echo false)
     $smi --query-gpu=compute_cap,name --format=csv,noheader 2>/dev/null | sed -n 's/^\([0-9]*\)\.\([0-9]*\), */\1\2 /p' | grep . && return
@@ -144,8 +144,8 @@ choose() {
     fi
 }
 
-# The architectures to compile for: those asked for, else those of the GPUs here when nvcc knows them all, else one of
-# each generation. Then the PTX of the newest lets later GPUs compile it for themselves.
+# The architectures to compile for: those of SMS; without SMS those of this machine's GPUs, if nvcc supports all of them;
+# otherwise one of each generation, with PTX for the newest one, which the driver compiles for later GPUs.
 choose_architectures() {
     known=$($nvcc --list-gpu-code | sed -n 's/^sm_//p')
     capabilities=$(echo "$gpus" | sed -n 's/^\([0-9][0-9]*\) .*/\1/p' | sort -un)

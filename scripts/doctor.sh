@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Prints what this machine has for the suite and what it lacks. `make doctor` sets the variables.
+# Lists the tools, libraries and devices of this machine that the suite can use, and what is missing. `make doctor` sets the
+# variables.
 set -eu
 cd "${0%/*}/.."
 

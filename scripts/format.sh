@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Formats the C, CUDA C and C++ sources as .clang-format says and the Python sources as pyproject.toml says.
 #   format.sh           formats
-#   format.sh --check   changes nothing; names what is not formatted, and ends with 1 when there is anything
+#   format.sh --check   changes nothing; names the files that are not formatted, with exit status 1 if there are any
 #   format.sh --tools   only looks for the tools
 # Other versions of the two tools format differently, so they are refused, with status 2. CLANG_FORMAT and BLACK name the
 # commands; BIN and BUILD are the folders of `make`.
@@ -18,7 +18,7 @@ case ${1-} in
 *) sed -n '3,8s/^# \{0,1\}//p' "$0" >&2 && exit 64 ;;
 esac
 
-# The command that is the tool in that version
+# Finds the command of the tool in the required version.
 find_tool() { # name, version, the commands to try
     name=$1 version=$2 found=
     shift 2

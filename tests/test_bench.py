@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""`make bench`: the ladders at sizes of all kinds, the runner in a copy of the tree whose ladders are scripts that print what
-a test wants, the plots, and the page in a browser. No record that is made up here leaves the folder of its test."""
+"""`make bench`: the ladders at small, odd and large sizes; the runner in a copy of the tree, whose ladders are scripts with a
+chosen output; the plots; and the page in a browser. Invented records stay in the folder of their test."""
 import dataclasses
 import datetime
 import html
@@ -34,10 +34,10 @@ PLOTS = any(
     for python in (sys.executable, "/usr/bin/python3")
     if os.path.exists(python)
 )
-# In CI what is missing is a mistake in setup.
+# In CI a missing browser is a mistake in setup, so the tests fail there and are not skipped.
 needs_plots = pytest.mark.skipif(not PLOTS and "CI" not in os.environ, reason="needs matplotlib")
 needs_browser = pytest.mark.skipif(not BROWSER and "CI" not in os.environ, reason="needs Chromium")
-AXE = "4.10.3"  # of axe-core, which looks for what keeps people out of a page
+AXE = "4.10.3"  # the version of axe-core, which checks the accessibility of a page
 
 ROW = {
     "size": int,
@@ -84,14 +84,14 @@ def is_row_sound(row):
 
 
 def test_every_ladder_is_measured():
-    """What includes bench.h is a ladder. One whose header has no sizes would silently not be measured."""
+    """Every program that includes bench.h is a ladder. Without sizes in its header it would not be measured."""
     ladders = {str(p) for p in helpers.programs() if '#include "../common/bench.h"' in p.source}
     assert ladders == {str(p) for p in helpers.programs() if p.bench} and "chapter05/reduction" in ladders
 
 
 def sizes_of(program, run):
-    """Size 1, one that fills no warp, and a large odd one; where the work is the square of the size, one of a few tiles, and an
-    odd one."""
+    """Sizes to test: 1, less than a warp, and a large odd size. If the work is the square of the size: a size of a few tiles,
+    and an odd size."""
     [(low, high)] = [
         (int(low), int(high)) for name, low, high, _ in numeric_options(program, run) if name == "size"
     ]
@@ -133,7 +133,7 @@ def test_one_rung(ladder, run):
 
 @ladder
 def test_every_rung_is_checked(ladder, run):
-    """An error in the result fails the program, whichever rung computed it, and none of them has a time then."""
+    """An error in the result of any rung makes the program fail, and a wrong rung has no time."""
     result = run(ladder, *ladder.small, "--inject-error", "--json", status=1)
     rows = json.loads(result.out)["rows"]
     assert all(
@@ -155,7 +155,7 @@ def rows_of(
     sm90=(),
     in_l2=False,
 ):
-    """The rows that a ladder might print: rung i moves 100 (i + 1) GB/s, the fastest library 250, the copy 400."""
+    """Invented rows of a ladder: rung i has a rate of 100 (i + 1) GB/s, the fastest library 250, the copy 400."""
     rows = []
     for which in data:
         kinds = [("rung", i, name, 100 * (i + 1)) for i, name in enumerate(rungs)]
@@ -231,12 +231,12 @@ def printed(rows, device="Some GPU 3000", backend="gpu"):
 
 @dataclasses.dataclass
 class Bench:
-    """A copy of the tree with ladders that are scripts."""
+    """A copy of the tree, with scripts instead of ladders."""
 
     tree: pathlib.Path
 
     def add(self, name, sizes="1M 4M", script=None, device="Some GPU 3000", **more):
-        """A ladder that prints rows_of() its --size, or does what the script says."""
+        """Adds a ladder that prints rows_of() its --size, or runs the given script."""
         text = (
             (ROOT / "chapter03/hello_world.cu")
             .read_text()
@@ -335,7 +335,7 @@ def times(rows):
 
 
 def test_real_ladders_are_recorded(tmp_path):
-    """A real one on this back end: every fact is there, and the figures follow from each other."""
+    """A real ladder on this back end: its record has every field, and the figures are consistent."""
     results = tmp_path / "results"
     env = helpers.environment(
         {
@@ -388,14 +388,14 @@ def test_real_ladders_are_recorded(tmp_path):
             assert math.isclose(row["rate"], 12 * row["size"] / row["median_ms"] / 1e6, rel_tol=1e-4)
             assert math.isclose(row["times_book"], book["median_ms"] / row["median_ms"], rel_tol=1e-4)
             if helpers.backend() == "cpu":
-                assert row["of_copy_rate"] is None  # rungs are not compared with a copy there
+                assert row["of_copy_rate"] is None  # on the CPU back end rungs are not compared with a copy
             else:
                 assert math.isclose(row["of_copy_rate"], row["rate"] / copy["rate"], rel_tol=1e-4)
             assert row["times_library"] is None
     assert "4096 ints: " in done.stdout and (tmp_path / "report.html").exists()
     assert done.stderr.splitlines() == [
         f"[1/1] chapter05/add_ladder --size {size}" for size in ("1000", "4K")
-    ]  # and no \r in a file
+    ]  # without \r, because stdout is not a terminal
     assert not list(results.glob(".*"))
 
 
@@ -403,7 +403,7 @@ def test_real_ladders_are_recorded(tmp_path):
     helpers.sanitized() or os.environ.get("DEBUG", "0") != "0", reason="the bench is for the optimised build"
 )
 def test_make_bench(tmp_path):
-    """The goal of the Makefile chooses, builds, and passes on what it was given."""
+    """make bench selects the ladders, builds them, and passes its settings to bench/run.py."""
 
     def make(*arguments):
         return helpers.make("bench", "SIZES=64", f"RESULTS={tmp_path}/results", *arguments)
@@ -453,7 +453,7 @@ def test_commit_and_changes(bench):
             stdout=subprocess.PIPE,
         )
 
-    bench.add("dot_ladder", device="NVIDIA H200")  # whose results git does not ignore
+    bench.add("dot_ladder", device="NVIDIA H200")  # git does not ignore the results of this device
     git("init", "-q")
     git("add", "-A")
     git("commit", "-qm", "x")
@@ -466,13 +466,13 @@ def test_commit_and_changes(bench):
         return bench.recorded("nvidia-h200")["programs"]["chapter05/dot_ladder"]
 
     assert (block()["commit"], block()["dirty"]) == (head, False)
-    assert (block()["commit"], block()["dirty"]) == (head, False)  # what the bench writes is no change
+    assert (block()["commit"], block()["dirty"]) == (head, False)  # results do not count as changes
     (bench.tree / "common/bench.h").write_text("")
     assert (block()["commit"], block()["dirty"]) == (head, True)
 
 
 def test_sizes_on_the_cpu_back_end(bench):
-    """The default size, and those of the header that are smaller."""
+    """The CPU back end runs the default size, and the sizes of the header that are smaller."""
     bench.add("dot_ladder", sizes="1M 2M 4M 1G")
     for file in (bench.tree / "bin/chapter05").glob("dot_ladder.[1-9d]*"):
         file.write_text(file.read_text().replace('"gpu"', '"cpu"'))
@@ -499,7 +499,7 @@ def test_a_part_replaces_only_its_own_rows(bench):
     assert times(second["chapter05/dot_ladder"]["rows"]) == times(
         rows_of(1 << 20, slow=2.0) + rows_of(4 << 20, slow=2.0)
     )
-    # The same on another device is another file
+    # The results of another device are in another file.
     stand_in(
         bench.tree / "bin/chapter05",
         "dot_ladder",
@@ -555,7 +555,7 @@ def test_what_fails_is_not_recorded(bench, script, says, status):
 
 
 def test_an_injected_error_is_not_recorded(tmp_path):
-    """The same with a real program that finds its result wrong."""
+    """A real program that finds an error in its result is not recorded either."""
     for program in LADDERS[:1]:
         stand_in(
             tmp_path / "bin" / program.name.split("/")[0],
@@ -608,7 +608,7 @@ def test_not_built(bench):
 
 @pytest.mark.parametrize("results", ["/proc/results", "file/results"])
 def test_results_that_can_not_be_written(bench, results):
-    """Noticed before anything is measured."""
+    """The error is reported before any measurement."""
     bench.add("dot_ladder")
     (bench.tree / "file").write_text("")
     result = bench.run("dot_ladder", status=1, RESULTS=results)
@@ -622,7 +622,7 @@ def test_results_that_can_not_be_written(bench, results):
 
 
 def test_full_disk(bench):
-    """The old results stay, and nothing else does."""
+    """After a failed write the old results are unchanged, and there are no other files."""
     bench.add("dot_ladder", sizes="1M")
     bench.run("dot_ladder")
     folder = bench.tree / "bench/results"
@@ -692,7 +692,7 @@ def test_progress_on_a_terminal(bench):
     try:
         while chunk := os.read(main, 4096):
             shown += chunk
-    except OSError:  # the other side is closed
+    except OSError:  # the process has closed the terminal
         pass
     assert process.wait(60) == 0
     assert (
@@ -710,7 +710,7 @@ def test_comparison_with_what_was_recorded(bench):
     before = (bench.tree / "bench/results/some-gpu-3000.json").read_text()
     bench.add("dot_ladder", sizes="1M 4M", slow=1.029)
     result = bench.run("dot_ladder", COMPARE="1")
-    # At 1M rungs take 42, 21, 14 µs, the library 17 and the copy 10; at 4M four times as long.
+    # At 1M the rungs take 42, 21 and 14 µs, the library 17 µs and the copy 10 µs; at 4M four times as long.
     assert "7 rows over 20 µs compared, 0 moved by more than 3%" in result.out, str(result)
     for slow, change in (1.04, "+4.0%"), (0.96, "-4.0%"):
         bench.add("dot_ladder", sizes="1M 4M", slow=slow)
@@ -734,7 +734,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def drawn(path):
-    """The ids of what shows a rung, a library or a copy, and all texts of a plot."""
+    """The ids of the lines and bars of rungs, libraries and copies, and all texts of a plot."""
     tree = xml.etree.ElementTree.fromstring(path.read_text())
     ids = [
         g.get("id") for g in tree.iter() if re.match(r"(p\d+-)?(rung|library|copy)-\d+$", g.get("id") or "")
@@ -776,7 +776,7 @@ def test_lines(bench):
         "floats (--size), log scale",
         "dot",
     } <= set(texts)
-    # A line has a point for each size; rates do not change with the size here, and the fastest is the highest.
+    # A line has a point for each size. The rates here do not depend on the size, and the fastest line is the highest.
     tree = xml.etree.ElementTree.fromstring(bench.plot("dot").read_text())
     heights = {}
     for g in tree.iter(f"{SVG}g"):
@@ -801,7 +801,7 @@ def test_lines(bench):
 
 @needs_plots
 def test_panels_and_bars(bench):
-    """Data sets have panels; one size, or other rungs at each size, are bars."""
+    """Each data set has a panel. With one size, or with different rungs at each size, the plot has bars."""
     bench.add("histogram_ladder", data=["uniform", "skewed", "all equal"])
     bench.add("heat_ladder", sizes="1K 16K")
     small, large = rows_of(1 << 10, rungs=["book", "fused", "graph"], libraries=[]), rows_of(
@@ -836,7 +836,7 @@ def test_panels_and_bars(bench):
     far = [{**row, "rate": row["rate"] * (100 if row["kind"] == "copy" else 1)} for row in small]
     (bench.tree / "bin/chapter05/heat_ladder.1K").write_text(printed(far))
     width = bar_widths(bench.plot("heat"))["p0-rung-2"]
-    bench.run("heat_ladder")  # a copy that is far away leaves the bars their room
+    bench.run("heat_ladder")  # a copy that is much faster does not make the other bars shorter
     assert drawn(bench.plot("heat"))[0] == ids and bar_widths(bench.plot("heat"))["p0-rung-2"] > width
     assert "40000 GB/s, 0.0102 µs →" in drawn(bench.plot("heat"))[1]
     assert {
@@ -852,14 +852,14 @@ def test_panels_and_bars(bench):
 
 
 def with_rows(bench, name, rows):
-    """A ladder with one size, and these rows."""
+    """Adds a ladder with one size and these rows."""
     bench.add(name, sizes="1M")
     (bench.tree / f"bin/chapter05/{name}.1M").write_text(printed(rows))
     return rows
 
 
 def several_copies(size=1 << 20):
-    """The rows of a ladder with three copies, two of them nearly as fast."""
+    """The rows of a ladder with three copies, two of which have almost the same rate."""
     rows = rows_of(size, libraries=["CUB"])
     copy = rows.pop()
     return rows + [
@@ -879,7 +879,7 @@ def several_copies(size=1 << 20):
 
 
 def text_boxes(path):
-    """About where each text of a plot is: text, left, right, top, bottom; less those that stand upright."""
+    """The approximate place of each text of a plot: text, left, right, top, bottom. Vertical texts are left out."""
     for text in xml.etree.ElementTree.fromstring(path.read_text()).iter(f"{SVG}text"):
         if "rotate(-90" in text.get("transform"):
             continue
@@ -898,7 +898,7 @@ def text_boxes(path):
 
 
 def overprints(path):
-    """The pairs of texts that stand on each other."""
+    """The pairs of texts that overlap."""
     return [
         (a[0], b[0])
         for a, b in itertools.combinations(text_boxes(path), 2)
@@ -917,12 +917,12 @@ def test_no_text_stands_on_another(bench):
     assert not [(path.stem, pair) for path in plots for pair in overprints(path)]
     doubled = bench.tree / "doubled.svg"
     doubled.write_text(re.sub(r"(<text .*</text>)", r"\1\1", bench.plot("streams").read_text(), count=1))
-    assert len(overprints(doubled)) == 1  # what it looks for is found
+    assert len(overprints(doubled)) == 1  # overprints() finds an overlap
 
 
 @needs_plots
 def test_a_line_that_ends_early_has_its_name_there(bench):
-    """Its name is beside its last point, and nothing is drawn from there to the edge."""
+    """The name of the line is beside its last point, and no leader is drawn from there to the edge."""
     bench.add("heat_ladder", sizes="1M 4M 16M")
     for size in "4M", "16M":
         file = bench.tree / f"bin/chapter05/heat_ladder.{size}"
@@ -966,13 +966,13 @@ def luminance(color):
 
 
 def contrast(a, b):
-    """As WCAG has it, from 1 to 21."""
+    """The contrast of two colours as WCAG defines it, from 1 to 21."""
     dark, light = sorted((luminance(a), luminance(b)))
     return (light + 0.05) / (dark + 0.05)
 
 
 def in_the_dark(svg):
-    """color: what it becomes in a dark scheme."""
+    """A dict from each colour to its colour in the dark scheme."""
     return dict(
         re.findall(r'\[style\*="(?:fill|stroke): (#\w+)"\] \{(?:fill|stroke): (#\w+) !important\}', svg)
     )
@@ -980,7 +980,8 @@ def in_the_dark(svg):
 
 @needs_plots
 def test_contrast_of_the_plots(bench):
-    """Each line and bar 3 to 1, each text 4.5 to 1, on a light and on a dark background; nothing stays white in the dark."""
+    """On a light and on a dark background, lines and bars have a contrast of at least 3 to 1 and texts of 4.5 to 1. No part
+    stays white in the dark scheme."""
     bench.add(
         "dot_ladder",
         rungs=[f"rung {i}" for i in range(10)],
@@ -1004,7 +1005,7 @@ def test_contrast_of_the_plots(bench):
         assert len(lines) > 2 and luminance(paper) < 0.05
         assert ('fill="#ffffff"' in svg) == (
             f'[fill="#ffffff"] {{fill: {paper}}}' in svg
-        )  # below the hatch of a bar
+        )  # the area of a bar, below its hatch
         for colors, least in (lines, 3), (texts, 4.5):
             for color in colors:
                 assert contrast(color, "#ffffff") >= least, f"{path.stem}: {color}"
@@ -1015,7 +1016,7 @@ def test_contrast_of_the_plots(bench):
 
 @needs_plots
 def test_a_plot_in_words(bench):
-    """A title, and every figure of the largest size."""
+    """The SVG has a title, and a description with every figure of the largest size."""
     bench.add(
         "dot_ladder", libraries=["cuBLAS <&>"], rungs=["book", "a \\1 rung", "clusters"], sm90=["clusters"]
     )
@@ -1032,7 +1033,7 @@ def test_a_plot_in_words(bench):
 
 @pytest.mark.parametrize("copy", ["without a share", "without a time", "left out"])
 def test_without_a_copy_rate(bench, copy):
-    """As on the CPU back end, where no rung is compared with a copy."""
+    """Without a copy rate no rung is compared with a copy, as on the CPU back end."""
     rows = [{**row, "of_copy_rate": None} for row in rows_of(1 << 20)]
     if copy == "without a time":
         rows[-1].update(
@@ -1049,7 +1050,7 @@ def test_without_a_copy_rate(bench, copy):
 
 @needs_plots
 def test_plots_repeat(bench):
-    """The same rows give the same file, which is not written again; others do not."""
+    """The same rows give the same file, which is not written again; other rows give another file."""
     bench.add("dot_ladder")
     bench.add("add_ladder", rungs=["book", "x", "y", "one launch"])
     bench.run("dot_ladder")
@@ -1060,7 +1061,7 @@ def test_plots_repeat(bench):
     bench.report()
     assert plot.stat().st_mtime_ns == written
     plot.unlink()
-    bench.plot("add").unlink()  # what is drawn before it in the same run makes no difference
+    bench.plot("add").unlink()  # the file does not depend on the plots that are drawn before it
     bench.report()
     assert plot.read_bytes() == first
     bench.add("dot_ladder", slow=2.0)
@@ -1069,7 +1070,7 @@ def test_plots_repeat(bench):
 
 
 def test_without_matplotlib(bench):
-    """No plot, and none of older rows in the page."""
+    """Without matplotlib no plot is drawn, and the page shows no plots of older rows."""
     bench.add("dot_ladder")
     bench.run("dot_ladder")
     (bench.tree / "tools/matplotlib.py").write_text("raise ImportError")
@@ -1158,7 +1159,7 @@ def test_the_page_is_whole(bench):
 
 @needs_plots
 def test_the_page_is_for_everybody(bench):
-    """What axe does not look for, or only with a browser."""
+    """Properties of the page that axe does not check, or only in a browser."""
     bench.add("dot_ladder", sizes="1M 4M")
     bench.add("histogram_ladder", data=["uniform", "skewed"])
     bench.run("dot_ladder", "histogram_ladder")
@@ -1183,7 +1184,7 @@ def test_the_page_is_for_everybody(bench):
 
 
 def test_of_several_copies_the_slowest_counts(bench):
-    """It is the copy rate, with 100 %; what else is measured has no share, whether it is faster or was not measured."""
+    """The slowest copy is the copy rate and has 100 %. The other copies have no share, whether they are faster or were not run."""
     with_rows(bench, "streams_ladder", several_copies())
     bench.run("streams_ladder")
     head, *body = [["".join(cell.itertext()) for cell in row] for row in unescaped(bench.page).iter("tr")]
@@ -1198,7 +1199,7 @@ def test_of_several_copies_the_slowest_counts(bench):
 
 
 def browse(tmp_path, page, *options, dark=False):
-    """Opens a page in a browser without a window; returns what that prints."""
+    """Opens a page in a browser without a window. Returns the output of the browser."""
     file = tmp_path / "browse.html"
     file.write_text(page)
     done = subprocess.run(
@@ -1227,7 +1228,8 @@ def browse(tmp_path, page, *options, dark=False):
 
 
 def pictures_of(cells, page, tmp_path, dark):
-    """One screenshot of plots side by side, as the page shows them. Of each (figure, rules of style, with & for its place) an array."""
+    """Makes one screenshot of plots side by side, as the page shows them. `cells` has for each plot its figure and its rules of
+    style, in which & stands for its place. Returns an array for each plot."""
     from PIL import Image
 
     places, top, columns = [], 0, 2
@@ -1265,7 +1267,7 @@ def pictures_of(cells, page, tmp_path, dark):
 
 
 def counts_of(picture):
-    """Its colours, and how often each is there: fewer than its pixels by far."""
+    """The colours of a picture and the number of pixels of each. There are far fewer colours than pixels."""
     return np.unique(picture.astype(np.int32) @ (1 << 16, 1 << 8, 1), return_counts=True)
 
 
@@ -1276,7 +1278,7 @@ def pixels_of(color, counts):
 
 
 def plots_are_drawn(page, tmp_path, style="", dark=False):
-    """Looks for each colour that a line of a plot has, and for what changes without the texts."""
+    """Checks that the page shows each colour of the lines of a plot, and that the picture changes without the texts."""
     page = page.replace("</style>", f"{style}</style>", 1)
     figures = re.findall(r"<figure.*?</figure>", page, re.S)
     assert figures and len(figures) == page.count("<svg")
@@ -1303,7 +1305,7 @@ def plots_are_drawn(page, tmp_path, style="", dark=False):
             for color in {becomes.get(color, color) for color in own}:
                 if (
                     pixels_of(color, counts) < 15
-                ):  # a marker has more; under lines that are drawn later: alone it must be seen
+                ):  # fewer pixels than a marker: lines that are drawn later may cover it, so it is drawn alone
                     hidden.append((f"{title}: {name}", color, (figure, alone)))
         text = int((np.abs(whole - mute).max(axis=2) > 60).sum())
         assert hidden or text > 1000, f"{title}: no text, it changes {text} pixels"
@@ -1353,7 +1355,7 @@ def test_the_recorded_page_in_a_browser(recorded_page, tmp_path, dark):
 
 @pytest.fixture(scope="session")
 def axe(tmp_path_factory):
-    """The text of axe-core, which npm fetches into the build folder once."""
+    """The source of axe-core, which npm downloads into the build folder once."""
     script = helpers.BUILD / f"axe-core-{AXE}.js"
     if not script.exists():
         if not shutil.which("npm"):
@@ -1388,12 +1390,13 @@ def axe(tmp_path_factory):
         shutil.copy(folder / "node_modules/axe-core/axe.min.js", own)
         script.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(own, script.parent / own.name)
-        os.replace(script.parent / own.name, script)  # whole, whoever else fetches it now
+        os.replace(script.parent / own.name, script)  # atomic, because another process may download it too
     return script.read_text()
 
 
 def violations(axe, page, tmp_path, widths, dark):
-    """What axe finds in the page at each of these widths, as rule: the beginnings of the elements. Nothing may be wider than the screen."""
+    """The violations that axe finds in the page at each of these widths, as a dict from rule to the beginnings of the elements. Also
+    checks that no part is wider than the screen."""
     ask = """<script>axe.run().then(found => parent.postMessage(JSON.stringify({
         width: innerWidth, overflow: document.documentElement.scrollWidth - innerWidth, dark: matchMedia("(prefers-color-scheme: dark)").matches,
         rules: found.passes.length, violations: found.violations.map(v => [v.id, v.nodes.map(node => node.html.slice(0, 99))])}), "*"))</script>"""
@@ -1455,7 +1458,7 @@ def test_axe_finds_nothing_in_the_recorded_page(recorded_page, axe, tmp_path, wi
     assert violations(axe, recorded_page, tmp_path, [width], dark) == {}
 
 
-# ---- What the pages quote
+# ---- The figures that the pages quote
 
 
 def section(path, name):
@@ -1485,7 +1488,7 @@ def test_what_is_quoted_is_fresh(file, name, option):
 
 
 def test_recorded_plots_are_fresh():
-    """Of each recorded program there is a plot, of these rows and as plots.py draws now."""
+    """Each recorded program has a plot, drawn from its present rows by the present plots.py."""
     sys.path.insert(0, str(ROOT / "bench"))
     import results
 
@@ -1495,7 +1498,7 @@ def test_recorded_plots_are_fresh():
 
 
 def test_above_100_percent_is_explained(bench):
-    """Where a column has shares of the copy rate."""
+    """A page with shares of the copy rate explains how they can be above 100 %."""
     why = "Reads alone are faster than a copy"
     bench.add("dot_ladder", sizes="1M")
     bench.run("dot_ladder")
@@ -1509,7 +1512,7 @@ def test_above_100_percent_is_explained(bench):
 
 
 def test_tables_of_the_pages(bench):
-    """Nothing without records; then every figure from them, and nothing of another machine."""
+    """Without records the tables are empty. With records they show every figure, and no figure of another machine."""
 
     def docs():
         subprocess.run(
@@ -1534,7 +1537,7 @@ def test_tables_of_the_pages(bench):
     assert conditions.startswith("NVIDIA H200; ") and "commit one" in conditions and conditions.endswith(".")
     assert lines[0].count("|") == lines[1].count("|") == lines[2].count("|") and len(lines) == 4
     rows = [line.strip("| ").split(" | ") for line in lines[2:]]
-    # 4 bytes an element: at 4M 16.8 MB, 168 µs at 100 GB/s
+    # An element has 4 bytes: 4M elements are 16.8 MB, which take 168 µs at 100 GB/s.
     assert rows[1] == [
         "[dot](../chapter05/dot_ladder.cu)",
         "4194304 floats",

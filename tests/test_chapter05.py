@@ -286,12 +286,16 @@ def test_occupancy(run, shared):
     """The numbers of blocks follow from the printed limits. Registers are a limit only on a GPU."""
     out = run("chapter05/occupancy", *([] if shared is None else ["--shared", shared]), status=0).out
     shared = 16384 if shared is None else shared
-    most_blocks, threads, _, bytes_ = map(
+    most_blocks, threads, registers, bytes_ = map(
         int, re.search(r"room for (\d+) blocks, (\d+) threads, (\d+) registers and (\d+) bytes", out).groups()
     )
     tables = out.split("\n\n")[1:]
-    assert len(tables) == 3
-    for table, needed in zip(tables, (0, 0, shared)):
+    assert len(tables) == 4
+    needs = re.findall(r"(\d+) registers, (\d+) bytes of local memory a thread", out)
+    assert len(needs) == 4 and int(needs[2][0]) * 1024 <= registers
+    if helpers.backend() == "cpu":
+        assert set(needs) == {("0", "0")}
+    for table, needed in zip(tables, (0, 0, 0, shared)):
         rows = re.findall(r"^ +(\d+) +(\d+) +(\d+) +(\d+) % +(.+)$", table, re.M)
         assert [int(row[0]) for row in rows] == [32, 64, 128, 256, 512, 768, 1024]
         best = 0
@@ -335,8 +339,8 @@ def test_products(run, rng, name):
 def test_wide_products(run, name):
     """A width that is not a multiple of a tile. The default, 1024, is a multiple."""
     assert (
-        "The product of the 1000 x 1000 matrices is right.\n"
-        in run(f"chapter05/{name}", "--size", 1000, status=0).out
+        "The product of the 500 x 500 matrices is right.\n"
+        in run(f"chapter05/{name}", "--size", 500, status=0).out
     )
 
 

@@ -254,9 +254,9 @@ def test_interrupted(tmp_path, number):
         "--",
         "--noise",
         "--width",
-        "6000",
+        "4000",
         "--height",
-        "6000",
+        "4000",
         "--output",
         "x.png",
     ]
@@ -314,7 +314,7 @@ def test_same_noise_for_a_seed(draw, tmp_path, rng):
     assert a == b != c
 
 
-# ---- The device that times are measured on, and -h
+# ---- The line that names the device of the times, and -h
 
 
 def test_times_have_a_device(program, run):

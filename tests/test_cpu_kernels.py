@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Kernels on the CPU back end: the results do not depend on the order of threads and blocks or on the number of
 workers, and AddressSanitizer reports accesses out of bounds at their line in the .cu."""
+import pathlib
 import re
 import subprocess
 
@@ -107,11 +108,20 @@ def bounds(once):
     return helpers.BIN / "tests/cpu/bounds" if helpers.sanitized("address") else once("address", build)
 
 
+def watches_variables(bounds):
+    """Whether AddressSanitizer watches __device__ variables: that of g++ does, that of clang++ does not (cpu/README.md)."""
+    build = pathlib.Path((bounds.parents[2] / ".variant").read_text().split()[0])
+    return "-fsanitize-sections=" in (helpers.ROOT / build / "flags-cxx").read_text()
+
+
 @pytest.mark.parametrize("what", ["global", "static", "dynamic", "variable", "barrier"])
 def test_address_sanitizer_names_the_line(run, bounds, what):
     source = (helpers.ROOT / "tests/cpu/bounds.cu").read_text().splitlines()
     line = next(i for i, text in enumerate(source, 1) if text.endswith(f"// line: {what}"))
     result = run(bounds, "past", "--", what, sanitizers=False)
+    if what == "variable" and not watches_variables(bounds):
+        assert result.status == 0 and not helpers.SANITIZER.search(result.err), str(result)
+        return
     assert result.status != 0
     # If UndefinedBehaviorSanitizer is on too, it reports arrays of known length first.
     assert re.search(

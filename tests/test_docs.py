@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""README.md and docs/: what is generated is fresh, links lead somewhere, the index has the field's terms."""
+"""README.md and docs/: generated parts are up to date, links have targets, the index has the terms of the field."""
 import re
 
 import pytest
@@ -14,13 +14,13 @@ PAGES = sorted(
 
 
 def section(path, name):
-    """What stands between the two markers."""
+    """The text between the two markers."""
     return (
         path.read_text().split(f"<!-- {name}:begin", 1)[1].split("-->\n", 1)[1].split(f"<!-- {name}:end")[0]
     )
 
 
-# ---- what is generated (the tables of times are in test_bench.py) ----
+# ---- generated parts (the tables of times are tested in test_bench.py) ----
 
 
 @pytest.mark.parametrize(
@@ -82,12 +82,12 @@ def test_a_page_without_its_markers_is_named(sources):
 
 
 def test_readme_is_short():
-    """Three screens, with the pictures counted as lines."""
+    """It has at most three screens; pictures count as lines."""
     assert len((ROOT / "README.md").read_text().splitlines()) <= 120
 
 
 def test_readme_shows_pictures_of_the_gallery():
-    """Four large ones with a text in their stead, and every picture has one."""
+    """It has four large pictures, and every picture has an alternative text."""
     images = re.findall(r"<img ([^>]*)>", (ROOT / "README.md").read_text())
     assert sum('width="400"' in image for image in images) == 4
     drawn = {path.relative_to(ROOT).as_posix() for path, _ in helpers.gallery().values()}
@@ -107,7 +107,7 @@ def test_ci_runs_the_readme_command():
 
 
 def anchors(path):
-    """Of the headings of a page, as GitHub makes them."""
+    """The anchors of the headings of a page, by GitHub's rules."""
     return {
         re.sub(r"[^\w\- ]", "", heading.lower().replace("`", "")).replace(" ", "-")
         for heading in re.findall(r"^#+ +(.*?) *$", path.read_text(), re.M)
@@ -158,13 +158,13 @@ def test_broken_links_are_found(tmp_path):
 
 
 def terms():
-    """(term, its meaning) of docs/terms.txt"""
+    """The terms of docs/terms.txt, as (term, meaning)."""
     lines = [line for line in (ROOT / "docs/terms.txt").read_text().splitlines() if not line.startswith("#")]
     return [tuple(line.partition(": ")[::2]) for line in lines]
 
 
 def test_terms_are_a_sorted_list():
-    """At least 120, each once, each with a meaning in whole sentences."""
+    """There are at least 120 terms, without duplicates; the meaning of each ends like a sentence."""
     names = [name for name, _ in terms()]
     assert len(names) >= 120 and len({name.lower() for name in names}) == len(names)
     assert [b for a, b in zip(names, names[1:]) if a.lower() > b.lower()] == []

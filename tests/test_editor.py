@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What an editor sees of the sources through clangd: .clangd and make compile_commands.json."""
+"""clangd, as editors use it, parses the sources without errors: .clangd and make compile_commands.json."""
 import json
 import re
 import shlex
@@ -27,7 +27,7 @@ needs_clangd = pytest.mark.skipif(not shutil.which("clangd"), reason="needs clan
 
 @pytest.fixture(scope="session")
 def trees(once):
-    """(a tree as it is cloned, one with compile_commands.json); nobody may write there."""
+    """Two trees that tests must not change: one as after cloning, and one with compile_commands.json."""
 
     def build(folder):
         plain = copy_sources(folder / "plain", KINDS)
@@ -39,7 +39,7 @@ def trees(once):
 
 
 def mistakes(tree, file):
-    """What clangd says is wrong in a file."""
+    """The errors that clangd reports for a file."""
     done = subprocess.run(
         ["clangd", "--check=" + str(tree / file)],
         cwd=tree,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""make format: the sources are formatted, and what is not is named."""
+"""make format: the sources are formatted, and files that are not formatted are named."""
 import shutil
 import subprocess
 
@@ -9,7 +9,7 @@ from trees import ROOT, make, run, stand_in
 
 
 def tools():
-    """Skips a test, with what format.sh says, where a tool is missing or has another version."""
+    """Skips a test, with the message of format.sh, if a tool is missing or has another version."""
     done = subprocess.run(
         [ROOT / "scripts/format.sh", "--tools"], cwd=ROOT, text=True, stderr=subprocess.PIPE, check=False
     )
@@ -37,7 +37,7 @@ def test_the_sources_are_formatted():
     ],
 )
 def test_what_is_not_formatted_is_named_and_mended(tmp_path, file, text):
-    """Spaces, and lines of more than 110 columns, in each kind of source."""
+    """Wrong spaces and lines of more than 110 columns are found in each kind of source."""
     for name in ".clang-format", "pyproject.toml", "Makefile":
         shutil.copy(ROOT / name, tmp_path)
     shutil.copytree(
@@ -58,7 +58,7 @@ def test_what_is_not_formatted_is_named_and_mended(tmp_path, file, text):
 
 @pytest.mark.parametrize("tool, setting", [("clang-format", "CLANG_FORMAT"), ("black", "BLACK")])
 def test_another_version_is_refused(tmp_path, tool, setting):
-    """It would format the whole tree in another way."""
+    """Another version would format the whole tree differently."""
     stand_in(tmp_path, "clang-format-good", "echo Debian clang-format version 14.0.6")
     stand_in(tmp_path, "black-good", "echo black, 23.1.0")
     stand_in(tmp_path, "other", "echo other, version 99.0.1")

@@ -14,7 +14,7 @@ def gallery(sources, status=0):
 
 
 def test_gallery_draws_what_the_headers_say(sources):
-    """Programs that draw: a still with a size, one without, the same again, an animation."""
+    """Programs that draw: a still with a size, one without a size, one that draws the same picture, and an animation."""
     Image = pytest.importorskip("PIL.Image")
     shutil.rmtree(sources / "docs/gallery")
     draw = 'for file; do :; done; [ -z "$DISPLAY" ] && echo "$*" | sed "s,/.*/,," >"$file"'
@@ -47,7 +47,7 @@ def test_gallery_draws_what_the_headers_say(sources):
     assert made["plain.png"].read_text() == "--fast --output plain.png\n"
     with Image.open(
         made["moving.webp"]
-    ) as animation:  # of five alike, every second one, and a reader may join them
+    ) as animation:  # every second frame of five equal ones; the decoder may merge equal frames
         assert animation.format == "WEBP" and animation.size == (8, 8)
     assert "docs/gallery/chapter03/sized.png: 30 bytes\n" in log and "gallery refreshed" in log
     page = (sources / "docs/gallery.md").read_text()
@@ -56,7 +56,7 @@ def test_gallery_draws_what_the_headers_say(sources):
         and "[again](../chapter03/again.cu), [plain](../chapter03/plain.cu) |" in page
     )
 
-    # Once more: nothing changes, but what no program draws any more goes
+    # In a second run nothing changes, except that a picture which no program draws is removed.
     (sources / "docs/gallery/chapter03/old.png").write_text("")
     log = gallery(sources)
     assert (
@@ -66,7 +66,7 @@ def test_gallery_draws_what_the_headers_say(sources):
     )
     assert not (sources / "docs/gallery/chapter03/old.png").exists()
 
-    # A program that fails, or a picture too large, leaves the old one
+    # If a program fails or its picture is too large, the old picture is kept.
     for script, says in ("echo 'plain: no' >&2; exit 1", "chapter03/plain --fast: plain: no"), (
         draw + '; head -c 200000 /dev/zero >"$file"',
         "docs/gallery/chapter03/plain.png: 200000 bytes are too many",
@@ -88,7 +88,7 @@ def test_gallery_is_for_the_cpu_back_end(tree, tmp_path):
 
 
 def test_the_gallery_in_words(sources):
-    """Each picture has a text in its stead, the title of its program, and no two links read the same."""
+    """Each picture has an alternative text, the title of its program, and no two links have the same text."""
     programs_of(sources, {"plain": "exit 9", "other": "exit 9"}, lambda name: " * Picture: yes\n")
     plain = sources / "chapter03/plain.cu"
     text = plain.read_text().replace(

@@ -60,7 +60,7 @@ def test_a_bad_header_is_named(sources, old, new, says):
 
 
 def test_programs_in_reading_order(sources):
-    """Sections as numbers, a bare section first; fields come through whole."""
+    """Sections are sorted as numbers, and a section without a remark comes first; fields are printed completely."""
     text = (sources / "chapter03/hello_world.cu").read_text()
     for name, section in [("a", "3.10"), ("b", "3.9.1"), ("c", "3.9 (course)"), ("d", "3.9")]:
         (sources / "chapter03" / (name + ".cu")).write_text(
@@ -83,7 +83,7 @@ def test_programs_in_reading_order(sources):
 
 
 def test_the_books_order():
-    """Chapters as numbers, the appendix after them, and in a section the book's own programs before all others."""
+    """Chapters are sorted as numbers, the appendix is last, and in a section the programs of the book come before all others."""
     rows = [line.split("\t") for line in run(ROOT, "scripts/programs.sh").splitlines()]
     folders = list(dict.fromkeys(row[0].split("/")[0] for row in rows))
     assert folders == sorted(f for f in folders if f.startswith("chapter")) + ["appendix_a"]
@@ -106,7 +106,7 @@ def beyond_the_book(section):
 
 
 def sections():
-    """(number, title, names of the programs printed there) of each section of the book."""
+    """The sections of the book, as (number, title, names of the programs that the book prints there)."""
     for line in (ROOT / "tests/sections.txt").read_text().splitlines():
         if not line.startswith("#"):
             number, title, *programs = (part.strip() for part in line.split("|"))
@@ -114,7 +114,7 @@ def sections():
 
 
 def test_sections_are_the_books():
-    """Each section that a Book: field names is one of the book's, and a program that the book prints names the section with it."""
+    """Each section in a Book: field exists in the book, and a program that the book prints names the section where it is printed."""
     known = {number for number, _, _ in sections()}
     printed = {}
     for number, _, names in sections():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""scripts/libs.sh: what is found, and what is off without a library."""
+"""scripts/libs.sh: which libraries are found, and what is switched off without one."""
 import os
 import re
 import shutil
@@ -11,7 +11,7 @@ from trees import PROGRAMS, ROOT, compiled, environment, linked, make, run, stan
 
 
 def test_without_libraries(tree, tmp_path):
-    """Built as if they were not there: what they bring is named as off, the rest works."""
+    """A build without the libraries: it lists what is switched off, and everything else works."""
     without = ["HAVE_PNG=0", "HAVE_WEBP=0", "HAVE_GLUT=0", "HAVE_GL=0", "HAVE_BOOST_CONTEXT=0"]
     log = make(tree, *without)
     assert set(PROGRAMS) <= compiled(log) and linked(log) == set(PROGRAMS)
@@ -45,7 +45,7 @@ def test_without_libraries(tree, tmp_path):
 
 
 def test_a_library_that_comes_later_is_found(built, tmp_path):
-    """A miss is looked up again, so `make setup run` sees what setup has just installed."""
+    """A missing library is looked up again, so `make setup run` finds libraries that setup has just installed."""
     stand_in(
         tmp_path,
         "gcc",
@@ -89,7 +89,7 @@ def test_a_program_that_needs_what_is_not_here_is_left_out(tree):
     ],
 )
 def test_a_program_that_is_asked_for_but_can_not_be_built(tree, needs, says):
-    """What it needs, and the package that brings it."""
+    """The message names the library that the program needs, and its package."""
     stand_in(
         tree,
         "cc",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""make: what is rebuilt when, several at once, the lines of the steps, make help."""
+"""make: which files are built again and when, several makes at the same time, the lines of the steps, make help."""
 import fcntl
 import hashlib
 import os
@@ -22,7 +22,7 @@ def test_fresh_build(built):
 
 
 def test_each_step_has_a_number(tree):
-    """Of as many as there are, in the order in which they begin, whatever is due and with any number of jobs."""
+    """The total is the number of steps, and steps are numbered in the order in which they begin, with any number of jobs."""
     (tree / "chapter03/simple_kernel.cu").touch()
     logs = [(tree / "first.log").read_text(), make(tree, "-j2"), make(tree)]
     counts = []
@@ -54,14 +54,14 @@ def test_second_make_does_nothing(tree):
 
 def test_touching_book_h_rebuilds_what_includes_it(tree):
     (tree / "common/book.h").touch()
-    log = make(tree)
+    log = make(tree, "-n")
     assert set(PROGRAMS) <= compiled(log)
     assert linked(log) == set(PROGRAMS)
 
 
 def test_touching_a_header_of_the_runtime_rebuilds_the_programs(tree):
     (tree / "cpu/include/cuda_runtime.h").touch()
-    assert set(PROGRAMS) <= compiled(make(tree))
+    assert set(PROGRAMS) <= compiled(make(tree, "-n"))
 
 
 def test_touching_one_program_rebuilds_only_that(tree):
@@ -101,7 +101,7 @@ def test_a_common_source_that_went_is_out_of_the_library(tree):
     ],
 )
 def test_a_source_that_went_or_has_another_ending(tree, gone, come):
-    """What was built of it does not stop the build, and is not taken for the new source's, whose time may be older."""
+    """Objects of the old source do not stop the build, and are not used for the new source, which may have an older time."""
     (tree / "tests/common").mkdir(parents=True, exist_ok=True)
     name = "main" if gone.startswith(("tests", "chapter")) else "extra"
     (tree / gone).write_text(f"int {name}(void);\nint {name}(void) {{ return 1; }}\n")
@@ -118,19 +118,20 @@ def test_a_source_that_went_or_has_another_ending(tree, gone, come):
 
 
 def test_dependencies_cut_short_are_made_again(tree):
-    """As when the disk was full. The translator's are among them, and every program is translated again."""
+    """Dependency files are incomplete when the disk was full. That of the translator is one of them, so every program is
+    translated again."""
     for path in "cu2cpp.d", "chapter03/hello_world.d", "common/lib/image.d":
         assert (tree / "build/cpu" / path).read_text()
         (tree / "build/cpu" / path).write_text("")
     assert compiled(make(tree)) == {*PROGRAMS, "cpu/cu2cpp.c", "common/lib/image.c"}
     assert not compiled(make(tree))
     (tree / "common/book.h").touch()
-    assert set(PROGRAMS) <= compiled(make(tree))
+    assert set(PROGRAMS) <= compiled(make(tree, "-n"))
 
 
 def test_jobs_make_no_difference(tree):
-    """With one job, in the folder where four jobs built, since a path may be part of a program. The libraries are put together
-    again and the programs translated, compiled and linked."""
+    """One job and four jobs build identical files. Both build in the same folder, because a program may contain its path. The
+    libraries are archived again, and the programs are translated, compiled and linked again."""
 
     def build(jobs):
         shutil.rmtree(tree / "bin")
@@ -145,7 +146,8 @@ def test_jobs_make_no_difference(tree):
 
 @pytest.mark.skipif(not shutil.which("flock"), reason="needs flock")
 def test_two_makes_at_once(tree):
-    """They wait for each other, say so, and only one builds. The test holds the lock until both have met it."""
+    """Two makes wait for each other and print that they wait, and only one of them builds. The test holds the lock until both
+    wait for it."""
     (tree / "chapter03/hello_world.cu").touch()
     with open(tree / "build/.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -171,7 +173,7 @@ def test_two_makes_at_once(tree):
 
 
 def test_the_translator_is_built_for_this_machine(tree, tmp_path):
-    """With CC for another machine, as a stand-in, whose translator could not run here."""
+    """CC stands for a compiler for another machine, whose programs cannot run here."""
     log = tmp_path / "calls"
     stand_in(tmp_path, "cross", 'for a; do [ "$a" != cpu/cu2cpp.c ] || exit 9; done; exec cc "$@"')
     stand_in(tmp_path, "host", 'echo "$*" >>%s; exec cc "$@"' % log)
@@ -187,9 +189,21 @@ def test_the_translator_is_built_for_this_machine(tree, tmp_path):
 
 @pytest.mark.skipif(not shutil.which("clang++"), reason="needs clang++, found none")
 def test_clang_builds_without_a_warning(sources):
-    """The flags of CPPFLAGS go where something is preprocessed and nowhere else, or clang warns of them."""
+    """CPPFLAGS are given only to commands that preprocess; otherwise clang warns of unused flags."""
     log = make(sources, "CC=clang", "CXX=clang++", "CPPFLAGS=-Inonesuch")
     assert "warning" not in log.lower() and linked(log) == set(PROGRAMS)
+
+
+def test_sections_are_watched_where_the_compiler_can(tree):
+    """g++ watches the sections of __device__ variables with an option that clang++ refuses."""
+    for compilers, there in (["CC=gcc", "CXX=g++"], True), (["CC=clang", "CXX=clang++"], False):
+        if shutil.which(compilers[1].removeprefix("CXX=")):
+            log = make(tree, "-n", "SANITIZE=address", *compilers)
+            assert compiled(log) >= set(PROGRAMS)
+            flags = (tree / "build/cpu-address/flags-cxx").read_text()
+            assert (
+                "-fsanitize-sections=cuda_device," in flags
+            ) == there and "-D__SANITIZE_ADDRESS__=1" in flags
 
 
 def test_another_variant_is_linked_and_the_first_not_compiled_again(tree):
@@ -209,7 +223,7 @@ def test_switching_the_back_end_links_again(tree):
     assert not compiled(log) and linked(log) == set(PROGRAMS)
     log = make(tree, "BACKEND=gpu", "SMS=90", "NVCC=" + NVCC)
     assert not compiled(log) and linked(log) == set(PROGRAMS)
-    assert set(PROGRAMS) <= compiled(make(tree, "BACKEND=gpu", "SMS=80", "NVCC=" + NVCC))
+    assert set(PROGRAMS) <= compiled(make(tree, "-n", "BACKEND=gpu", "SMS=80", "NVCC=" + NVCC))
 
 
 def test_one_chapter_and_one_program(tree):
@@ -234,9 +248,13 @@ def test_a_source_that_does_not_compile(tree):
     make(tree, status=2)
 
 
-def test_other_folders_and_clean(sources):
+def test_other_folders_and_clean(sources, tmp_path):
+    """Where the files go does not depend on what is in them, so a stand-in takes the place of the compilers."""
+    empty = 'for a; do if [ "$o" ]; then : >"$a"; chmod +x "$a"; fi; o=; [ "$a" != -o ] || o=1; done'
+    stand_in(tmp_path, "compiler", empty)
     before = set(sources.rglob("*"))
-    folders = ["BIN=programs", "BUILD=objects"]
+    compiler = tmp_path / "compiler"
+    folders = ["BIN=programs", "BUILD=objects", f"CC={compiler}", f"CXX={compiler}"]
     make(sources, *folders, "chapter03/hello_world")
     assert {p.parts[len(sources.parts)] for p in set(sources.rglob("*")) - before} == {"programs", "objects"}
     assert os.access(sources / "programs/chapter03/hello_world", os.X_OK)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What every program of the suite has to do, whichever it is. Programs are found by their header, so a
-new one is tested here as soon as its file is there."""
+"""Tests that every program of the suite must pass. Programs are found by their headers, so a new program is tested here without
+further lines."""
 import os
 import re
 import resource
@@ -14,30 +14,29 @@ import helpers
 ENDING = helpers.ending()
 COMMON_OPTIONS = ["device", "list-devices", "seed", "help", "usage"]
 
-# program: what numpy says that it draws at a size (and in a frame, for an animation), and the limits, each with
-# the reason. Programs that draw the same picture have one entry.
+# PICTURES has, for each program, the function that computes its picture with numpy at a size (for an animation, also at a
+# frame), and the limits of the comparison. The reasons of the limits follow. Programs that draw the same picture have one
+# entry.
 #
-# Julia: the CPU back end rounds as numpy does, so not one pixel may differ. A GPU fuses multiplications
-# with additions; orbits at the edge of the set are chaotic, and rounding alone moves 0.15 % of the pixels
-# from one side to the other (measured between float and double, and with and without fusing). A picture
-# that is off by one pixel to the side differs in 4.7 % of them.
+# Julia: the CPU back end rounds as numpy does, so no pixel may differ. A GPU fuses multiplications with additions (FMA). The
+# iteration is chaotic near the edge of the set, so rounding alone changes 0.15 % of the pixels (measured between float and
+# double, and with and without FMA). A picture that is shifted by one pixel differs in 4.7 % of them.
 ROUNDING = {"cpu": dict(mean=0, worst=0, fraction=0), "gpu": dict(mean=0.5, worst=0, fraction=0.003)}
-# Ripple and green spheres: a channel is the whole part of a value, and where that is next to a whole number float
-# may round it across. So a channel can be off by 1, and few are: one in 100 000 was measured. A picture
-# that is off by one pixel to the side differs in 16 % and 73 % of them.
+# Ripple and green spheres: a channel is a value truncated to a whole number. If the value is close to a whole number, rounding
+# in float may change the result by 1. That is rare: one in 100 000 was measured. A picture that is shifted by one pixel differs
+# in 16 % and 73 % of the pixels.
 WHOLE_PART = dict.fromkeys(("cpu", "gpu"), dict(mean=0.0005, worst=1, fraction=0))
-# Spheres: as Julia, but only what lies on the edge between two levels of a colour, or between two spheres,
-# can move: of a million pixels ten by one level, and of ten million one by more (with fusing, up to 2000
-# spheres). Those that move have numpy's sine and the C library's in their places too, which may differ in
-# the last bit.
+# Spheres: rounding differs as for Julia, but changes only pixels on the edge between two levels of a colour or between two
+# spheres: ten in a million by one level, and one in ten million by more (with FMA and up to 2000 spheres). The positions of
+# moving spheres depend on the sines of numpy and of the C library, which may differ in the last bit.
 SHADING = {"cpu": dict(mean=0, worst=0, fraction=0), "gpu": dict(mean=0.001, worst=1, fraction=1e-5)}
 MOVING = {"cpu": dict(mean=0.001, worst=1, fraction=1e-4), "gpu": dict(mean=0.001, worst=1, fraction=1e-4)}
-# Diamonds: as the ripple, but the two diagonals of the picture have the whole number 128 on them.
+# Diamonds: as the ripple, but the values on the two diagonals of the picture are exactly 128 before rounding.
 DIAGONALS = dict.fromkeys(("cpu", "gpu"), dict(mean=0.002, worst=1, fraction=0))
-# Heat: numpy computes in double, and the heat of the last frame of the program's five. Where a colour changes, a
-# temperature that is off in its last place gives the next colour, whose hue is a degree further.
+# Heat: numpy computes in double, up to the last of the program's five frames. At a temperature where the colour changes, an
+# error in the last bit selects the next colour, whose hue differs by one degree.
 HEAT = dict.fromkeys(("cpu", "gpu"), dict(mean=0.05, worst=10, fraction=1e-4))
-# No edge of a texel is in the middle of a pixel, and whole numbers need no rounding.
+# Texture pictures: the edge of a texel is never at the centre of a pixel, and whole numbers are not rounded.
 EXACT = dict.fromkeys(("cpu", "gpu"), dict(mean=0, worst=0, fraction=0))
 PICTURES = {
     "chapter04/julia_gpu": (lambda size: formulas.red(formulas.julia(size)), ROUNDING),
@@ -53,13 +52,14 @@ PICTURES = {
     "chapter08/basic_interop": (lambda size: formulas.whole(formulas.diamonds(size), (1,)), DIAGONALS),
     "chapter08/texture_interop": (lambda size, ticks=119: formulas.squares(size, ticks), EXACT),
 }
-# The gallery's animations are compressed with loss, and have every second frame: off by 1.3 levels on the mean and
-# 0.1 % of the pixels by more than 40. The next frame would be off by 2.5 in the ripple, by 11 in the spheres.
+# The animations of the gallery have every second frame and are compressed with loss. They differ by 1.3 levels on average, and
+# 0.1 % of the pixels by more than 40. A wrong frame, the next one, differs by 2.5 in the ripple and by 11 in the spheres.
 LOSSY = dict(mean=2, worst=40, fraction=0.003)
 
 
 def one_line(result, status):
-    """The run ended with this status and one line that begins with the program or a file of its own."""
+    """Expects that the run ended with this status and one line on stderr, which begins with the name of the program or of a
+    source file."""
     assert (
         result.status == status
         and len(result.errors) == 1
@@ -67,7 +67,7 @@ def one_line(result, status):
     ), f"expected status {status} and one line on stderr\n{result}"
 
 
-# ---- Runs that go well
+# ---- Successful runs
 
 
 def test_default_run(program, default_run):
@@ -105,8 +105,8 @@ def test_runs_are_alike(program, run, tmp_path):
 
 @pytest.mark.backend("cpu")
 def test_order_of_threads_does_not_matter(device_program, run, tmp_path, rng):
-    """A correct kernel gives the same bits whichever thread and block comes first, on any number of cores. What it prints
-    and draws is compared, but for times and rates."""
+    """A correct kernel gives the same bits in every order of threads and blocks and on any number of cores. The test compares
+    output and pictures, without times and rates."""
     outputs = []
     settings = [
         {"CUDA_CPU_SCHEDULE": "forward"},
@@ -127,7 +127,7 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-# ---- Wrong results are noticed
+# ---- Wrong results are detected
 
 
 NO_RESULT = ["chapter03/hello_world", "chapter03/simple_kernel"]  # they print a greeting and compute nothing
@@ -156,7 +156,7 @@ def test_bad_arguments(program, run, arguments):
 
 
 def numeric_options(program, run):
-    """(name, low, high, is it whole) of each, as --help states them."""
+    """The numeric options of a program, as (name, lowest, highest, whether it is a whole number), from --help."""
     text = run(program, "--help", status=0, env={"ARGP_HELP_FMT": "rmargin=1000"}).out
     number = r"(-?[\d.]+(?:e[-+]\d+)?)"
     for name, low, high in re.findall(
@@ -188,7 +188,8 @@ def test_bad_numbers(program, run):
 
 
 def test_too_large(program, run):
-    """A size beyond all reason is refused: outside the range (64), or with what is needed and what is there (1)."""
+    """The largest possible size is refused: with status 64 if it is out of range, otherwise with status 1 and a line that says
+    how much memory is needed and how much is free."""
     for name in set(program.own_options) & {"size", "iterations", "frames"}:
         result = run(program, f"--{name}", "99999999999999")
         one_line(result, 64 if result.status == 64 else 1)
@@ -197,7 +198,7 @@ def test_too_large(program, run):
 
 @pytest.mark.skipif(not os.path.exists("/proc/meminfo"), reason="needs /proc/meminfo")
 def test_more_than_the_memory(program, run):
-    """A size that is allowed but does not fit ends with one line, not with the system killing the program."""
+    """A size that is allowed but too large for the memory ends with one line; the system does not kill the program."""
     sizes = [o for o in numeric_options(program, run) if o[0] == "size"]
     if not sizes:
         return
@@ -271,7 +272,7 @@ def shell(command, run):
 
 
 def owner(file):
-    """The program that a file of docs/gallery is named after."""
+    """The program whose name a file of docs/gallery has."""
     return str(file.relative_to(helpers.GALLERY).with_suffix(""))
 
 
@@ -280,7 +281,7 @@ def is_still(file):
 
 
 def test_picture(picture_program, run, tmp_path):
-    """Each program draws what the gallery shows; each frame of an animation is numpy's."""
+    """Each program draws the picture in the gallery; each frame of an animation is equal to numpy's."""
     name = str(picture_program)
     file, arguments = helpers.gallery()[name]
     picture, limits = PICTURES[owner(file)]
@@ -298,7 +299,7 @@ def test_picture(picture_program, run, tmp_path):
 
 
 def test_gallery():
-    """Its pictures are numpy's, and there is one for each program that draws its own."""
+    """The pictures of the gallery are equal to numpy's, and each program with its own picture has one."""
     files = {file for file, _ in helpers.gallery().values()}
     assert files == {path for path in helpers.GALLERY.rglob("*") if path.is_file()}, "make gallery"
     assert {owner(file) for file in files} == set(PICTURES)
@@ -435,7 +436,7 @@ def test_length(program):
 
 
 def test_no_program_asks_for_the_back_end():
-    """What differs between nvcc and the CPU back end belongs into common/ and cpu/."""
+    """Code that differs between nvcc and the CPU back end belongs into common/ and cpu/."""
     for folder in "chapter*", "appendix*":
         for path in helpers.ROOT.glob(f"{folder}/*.*"):
             assert not re.search(r"__(NVCC|CUDACC|CUDA_ARCH|CU2CPP)__", path.read_text()), path
@@ -447,7 +448,7 @@ def test_every_launch_is_checked(program):
         line = code[: launch.start()].count("\n") + 1
         timed = re.search(r"(?:median_ms\(\s*|auto (\w+) = )\[&\] \{[^;]*$", code[: launch.start()])
         if timed and (not timed[1] or f"median_ms({timed[1]}" in code):
-            continue  # median_ms has HANDLE_LAUNCH() itself
+            continue  # median_ms calls HANDLE_LAUNCH()
         assert re.match(
             r"\s*HANDLE_LAUNCH\(\);", code[launch.end() :]
         ), f"{program.path}:{line}: no HANDLE_LAUNCH()"

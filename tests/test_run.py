@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""make run, with shell scripts in place of programs, and what make test gives to pytest."""
+"""make run, with shell scripts instead of programs, and the arguments that make test gives to pytest."""
 import importlib.util
 import os
 import re
@@ -12,7 +12,7 @@ from trees import environment, make, programs_of, run
 
 
 def test_run_says_what_became_of_each_program(sources):
-    """Programs that end in every way there is, as shell scripts."""
+    """Shell scripts instead of programs, one for each way in which a program can end."""
     ways = {
         "good": ("echo fine", "ok", ""),
         "artist": ("echo picture >artist.png", "ok", "build/run/chapter03/artist.png"),
@@ -56,7 +56,8 @@ def test_run_says_what_became_of_each_program(sources):
 
 
 def test_run_on_a_terminal_names_the_program_that_is_running(sources):
-    """Until its row is there. The second program waits until the test has read its name."""
+    """The name of a running program is shown until its row is printed. The second program waits until the test has read its
+    name."""
     programs_of(sources, {"early": ":", "late": f"read go <{sources}/go"})
     os.mkfifo(sources / "go")
     terminal, end = os.openpty()
@@ -91,7 +92,7 @@ def test_run_on_a_terminal_names_the_program_that_is_running(sources):
     ],
 )
 def test_what_pytest_is_given(tree, options, passed):
-    """A path takes the place of the folder. The tests run in several processes where pytest-xdist is there."""
+    """A path in PYTEST replaces the folder of the tests. With pytest-xdist the tests run in several processes."""
     (tree / "tests").mkdir()
     check = f"assert ('PYTEST_XDIST_WORKER' in os.environ) == {bool(importlib.util.find_spec('xdist'))}"
     (tree / "tests/test_a.py").write_text(f"import os\ndef test_one(): {check}\n")

@@ -10,10 +10,10 @@ from trees import ROOT, make, run, stand_in
 
 
 class System:
-    """A PATH with only what setup needs, and a package manager that keeps its packages in a file. It logs its
-    calls, and can not get the packages named in the file `unreachable`."""
+    """A PATH with only the commands that setup needs, and a package manager that stores its packages in a file. It logs its
+    calls, and fails for the packages that are named in the file `unreachable`."""
 
-    MANAGERS = {  # what asks for one package, what installs
+    MANAGERS = {  # the command that looks for a package, and the command that installs
         "Debian": ("dpkg-query", "apt-get"),
         "Fedora": ("rpm", "dnf"),
         "openSUSE": ("rpm", "zypper"),
@@ -34,7 +34,7 @@ class System:
         )
         self.have.write_text("".join(p + "\n" for p in [*self.packages(), "dpkg", "rpm", "pacman"]))
         self.unreachable.write_text("")
-        self.os_release = folder / "os-release"  # not this machine's
+        self.os_release = folder / "os-release"  # replaces this machine's file
         self.os_release.write_text("ID=%s\n" % name.lower())
         query = 'grep -qxF -e "$p" %s' % self.have
         install = """echo "%%s $*" >>%s
@@ -61,7 +61,7 @@ past=; for p; do case $p in install) past=1 ;; -S) past=1 ;; -*) ;; *) [ -z "$pa
             stand_in(self.tools, "apt-cache", "exit 0")
 
     def packages(self, *goals):
-        """All of them, or those for some goals of make, as they are called on this system."""
+        """The names of the packages on this system: of all, or of those that some goals of make need."""
         table = (ROOT / "scripts/setup.sh").read_text().split("<<'END'\n")[1].split("END\n")[0]
         rows = [line.split("|") for line in table.splitlines()]
         return list(
@@ -97,7 +97,7 @@ def debian(tmp_path):
 
 
 SYSTEMS = ["Debian", "Fedora", "openSUSE", "Arch"]
-# What installs, up to the names of packages
+# The commands that install, without the names of packages
 INSTALLS = {
     "Debian": "apt-get -qq -o Dpkg::Use-Pty=0 -o Acquire::Retries=1 -o Acquire::http::Timeout=20 install -y --no-install-recommends",
     "Fedora": "dnf install -y --setopt=install_weak_deps=False",
@@ -121,7 +121,7 @@ def test_setup_with_nothing_missing_asks_for_nothing(tmp_path, name):
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_setup_installs_what_is_missing_in_one_transaction(tmp_path, name):
-    """And shows the command before it runs."""
+    """Setup installs the missing packages, and prints the command before it runs."""
     system = System(tmp_path, name)
     system.user(0)
     want = system.packages("all", "test")
@@ -150,7 +150,7 @@ def test_setup_installs_what_is_missing_in_one_transaction(tmp_path, name):
     ],
 )
 def test_setup_installs_what_the_goals_need(tmp_path, goals, needs):
-    """By way of make."""
+    """make passes its other goals to setup."""
     system = System(tmp_path)
     system.user(0)
     want = system.packages(*needs)
@@ -237,7 +237,7 @@ def test_setup_takes_another_browser_for_chromium(debian):
 
 
 def test_setup_takes_another_ffmpeg(tmp_path):
-    """As on a Fedora with more sources of packages, whose ffmpeg does not go together with Fedora's."""
+    """On Fedora, another source of packages may have an ffmpeg that conflicts with Fedora's."""
     system = System(tmp_path, "Fedora")
     system.remove("ffmpeg-free")
     stand_in(system.tools, "ffmpeg", "exit 0")
@@ -254,7 +254,7 @@ def test_setup_without_a_compiler_fails(debian):
 
 @pytest.mark.parametrize("goals", [[], ["test"]])
 def test_setup_on_another_system_says_what_to_install(tmp_path, goals):
-    """A line to paste for each system that it knows, in which nothing stands twice."""
+    """On an unknown system setup prints a command for each system that it knows, without duplicate packages."""
     lines = System(tmp_path, "other").setup(*goals).splitlines()[1:]
     assert [line.split(":")[0].strip() for line in lines] == ["Debian", "Fedora", "Arch", "openSUSE"]
     for line in lines:
@@ -293,7 +293,7 @@ def test_hints_name_the_package_of_this_system(tmp_path):
 
 
 def test_setup_that_fails_does_not_stop_the_build(tree, tmp_path, debian):
-    """`make setup all` with a package missing that can not be had."""
+    """`make setup all` when a missing package cannot be installed."""
     debian.user(0)
     debian.remove("libpng-dev")
     debian.unreachable.write_text("libpng-dev\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""scripts/systems.sh, with stand-ins for what makes other systems."""
+"""scripts/systems.sh, with scripts instead of the tools that create other systems."""
 import os
 import re
 
@@ -36,7 +36,7 @@ def test_systems_refuses_what_it_does_not_know(tmp_path, words, says):
     ],
 )
 def test_systems_says_what_passed(tmp_path, prints, status, row):
-    """What runs inside prints something and ends with a status; or nothing runs there."""
+    """The command in the trial system prints text and ends with a status; or no command can run there."""
     tools, folder = tmp_path / "tools", tmp_path / "folder"
     folder.mkdir()
     stand_in(tools, "id", "echo 0")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of the build and its scripts share: copies of the tree to change, make in them, and scripts that stand in for
-other programs."""
+"""Functions for the tests of the build and its scripts: copies of the tree that a test may change, make in such a copy, and
+scripts that replace other programs."""
 import os
 import pathlib
 import re
@@ -23,7 +23,7 @@ needs_nvcc = pytest.mark.skipif(not NVCC, reason="needs nvcc, found none")
 
 
 def environment(**more):
-    """Ours, without what `make test` set for this run."""
+    """The environment of the tests, without the variables that `make test` sets."""
     ours = {
         k: v
         for k, v in os.environ.items()
@@ -34,7 +34,7 @@ def environment(**more):
 
 
 def run(tree, *command, status=0, **env):
-    """Runs a command in tree; returns what it wrote to stdout and stderr together."""
+    """Runs a command in tree. Returns its stdout and stderr together."""
     done = subprocess.run(
         command,
         cwd=tree,
@@ -50,14 +50,14 @@ def run(tree, *command, status=0, **env):
 
 
 def make(tree, *arguments, status=0, **env):
-    """make on the CPU back end, unless the arguments name another."""
+    """Runs make on the CPU back end, unless the arguments name another one."""
     if not any(a.startswith("BACKEND=") for a in arguments):
         arguments = ("BACKEND=cpu", *arguments)
     return run(tree, "make", *arguments, status=status, **env)
 
 
 def compiled(output):
-    """What was compiled, from lines as "[ 2/14] CXX   chapter04/julia_gpu", or what would be from those of make -n."""
+    """The files that were compiled, from lines such as "[ 2/14] CXX   chapter04/julia_gpu", or from the lines of make -n."""
     return set(re.findall(r"^\[ *\d+/\d+\] (?:CC|CXX|NVCC|AS) +(\S+)$", output, re.M))
 
 
@@ -66,7 +66,7 @@ def linked(output):
 
 
 def copy_sources(tree, programs=None):
-    """The tree's sources without what was built; of the programs only those named."""
+    """A copy of the sources without build products; of the programs only those that are named."""
     shutil.copytree(
         ROOT,
         tree,

@@ -15,7 +15,7 @@ static inline double bench_rate(const Bench &bench, const BenchRow &row) {
     return (row.rung->work ? row.rung->work : bench.work) / bench_median(row.ms) / 1e6;
 }
 
-// What the rows of a table are compared with. NAN: there is none.
+// The rates and times with which the rows of a table are compared; NAN where there is none.
 struct BenchReference {
     double copy_rate;     // NAN on the CPU back end, where copies do not bound the rates of kernels
     double book, library; // times of the book's kernel and of the fastest library

@@ -30,7 +30,7 @@ static bool report(const char *name, size_t differ, size_t n, size_t allowed) {
 }
 
 static bool close_enough(double got, double expected, double tol) {
-    // An infinite reference would make the tolerance infinite too.
+    // With an infinite reference the tolerance is infinite, and every number would pass, so it is refused.
     return isfinite(expected) && fabs(got - expected) <= tol * fmax(1, fabs(expected));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// select_device and require_memory of book.h, and the lines that name the device behind the times.
+// select_device and require_memory of book.h, and the lines that name the device on which times are measured.
 // Only book.h includes this header, after it has defined HANDLE_ERROR.
 #ifndef COMMON_LIB_DEVICE_H
 #define COMMON_LIB_DEVICE_H
@@ -22,8 +22,8 @@ static inline void list_devices(int count) {
     exit(EXIT_SUCCESS);
 }
 
-// Prints which device the times that follow are measured on, and before the first such line of the
-// CPU back end what its times mean.
+// Prints on which device the following times are measured. On the CPU back end, the first call also prints
+// that they are CPU times.
 static inline void print_device(int device) {
     static bool said;
     cudaDeviceProp prop;
@@ -34,7 +34,7 @@ static inline void print_device(int device) {
     printf("Measured on device %d: %s\n", device, prop.name);
 }
 
-// The same for times of the host.
+// Prints on which processor the following times of the host are measured.
 static inline void print_host(void) {
     char line[256], name[256] = "CPU of unknown name";
     FILE *file = fopen("/proc/cpuinfo", "r");

@@ -100,7 +100,8 @@ __attribute__((constructor)) static void take_part_in_options(void) {
     check_picture_options = check_options;
 }
 
-// A dimension of the terminal: from the kernel, else from the environment, else the usual value.
+// A dimension of the terminal: the one that the system reports, or that of the environment, or the usual
+// value.
 static size_t terminal_size(unsigned short told, const char *variable, size_t usual) {
     const char *text = getenv(variable);
     long value = told ? told : text ? strtol(text, NULL, 10) : 0;

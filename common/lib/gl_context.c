@@ -66,7 +66,7 @@ static bool open_egl(int cuda_device) {
     EGLint count = 0;
     if (!get_display || !query_devices || !query || !query_devices(64, devices, &count))
         count = 0;
-    // The EGL device that is CUDA's device first, then the others.
+    // Tries the EGL device that is CUDA's device first, then the others.
     for (int same = 1; same >= 0; same--)
         for (EGLint i = 0; i < count; i++) {
             EGLAttrib number = -1;

@@ -63,7 +63,8 @@ float rnd(float x) {
     return scale(random_bits(), x);
 }
 
-// Every machine that CUDA supports is little-endian, so bytes and ints are the same on all of them.
+// Every machine that CUDA supports is little-endian, so the bytes of a number have the same order on all of
+// them.
 void random_bytes(void *data, size_t size) {
     Stream local = take_stream();
     unsigned char *out = data;

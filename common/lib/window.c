@@ -76,7 +76,7 @@ static void place(int columns, int rows) {
 static void draw(void) {
     glClear(GL_COLOR_BUFFER_BIT);
     glRasterPos2f(-1, -1);
-    // A picture that is larger than its window is scaled by a quarter of a pixel more: rounding must not
+    // A picture that is larger than its window is drawn a quarter of a pixel larger: rounding must not
     // leave the last column or row of the window without a pixel.
     float across = window.across + ((size_t)window.across < window.canvas->width ? 0.25f : 0);
     float upward = window.upward + ((size_t)window.upward < window.canvas->height ? 0.25f : 0);

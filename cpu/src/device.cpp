@@ -59,7 +59,7 @@ size_t number_in(const char *path, const char *word, size_t unit, size_t missing
     return file >> number ? number * unit : missing;
 }
 
-// The memory limit of a container (control group); SIZE_MAX when there is none.
+// The memory limit of a container (control group); SIZE_MAX without a limit.
 struct MemoryLimit {
     size_t limit, used;
 };
@@ -175,8 +175,8 @@ cudaDeviceProp describe(int device) {
     p.hostRegisterReadOnlySupported = p.hostNativeAtomicSupported = 1;
     p.concurrentManagedAccess = p.directManagedMemAccessFromHost = 1;
     p.memoryPoolsSupported = p.unifiedFunctionPointers = 1;
-    // These claim that work may overlap, not that it does, so they are true although calls run one
-    // after the other.
+    // These properties mean that work may overlap, not that it does. So they are set, although
+    // calls run one after the other here.
     p.concurrentKernels = p.streamPrioritiesSupported = 1;
     p.asyncEngineCount = 2;
     p.deviceNumaId = p.hostNumaId = -1;

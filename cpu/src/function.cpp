@@ -95,8 +95,7 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute
             return fail(cudaErrorInvalidValue,
                         "cudaFuncSetAttribute: %d bytes of dynamic shared memory, the limit is %zu", value,
                         most);
-        // The value limits dynamic shared memory; the kernel's static shared memory comes in
-        // addition.
+        // The value limits only dynamic shared memory, so static shared memory is added to it.
         const size_t limit = (size_t)value + static_shared(kernel);
         size_t old = shared_limit;
         while (limit > old && !shared_limit.compare_exchange_weak(old, limit))

@@ -160,7 +160,7 @@ GLenum take_gl_errors() {
     return first;
 }
 
-// Clears earlier OpenGL errors, so that they are not attributed to the time of the mapping.
+// Reports and clears earlier OpenGL errors, so that the check at unmapping sees only later ones.
 void tell_earlier_errors(const char *call) {
     if (const GLenum error = take_gl_errors())
         fprintf(stderr, "cuda on the CPU: %s: OpenGL reported an error before this call: 0x%04x\n", call,

@@ -155,7 +155,7 @@ void reset_symbols_of(int device);
 void check_constant_limit();
 
 struct SymbolSection {
-    const char *begin, *end;
+    char *begin, *end;
     bool per_device, constant, writable;
 };
 // The section that contains the address; null if none does.

@@ -116,8 +116,8 @@ SymbolAccess::SymbolAccess(const void *a, const void *b) {
     }
 }
 
-// Prints everything in one line, the place and the sizes, because HANDLE_ERROR adds no line of its
-// own to this error.
+// Prints the line of the program and the sizes in one message, because HANDLE_ERROR prints nothing
+// more for this error.
 __attribute__((format(printf, 4, 5))) static cudaError_t out_of_memory(const char *call, const char *file,
                                                                        int line, const char *format, ...) {
     char figures[256];

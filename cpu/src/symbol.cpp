@@ -17,10 +17,11 @@
 #include <vector>
 
 // The linker defines these symbols at the ends of a section. They are weak, and null in a program
-// without such variables.
+// without such variables. They are not const, because the compiler may assume that a const object
+// keeps its value, and load() writes to these.
 #define SECTION(name)                                                                                        \
-    extern "C" const char __start_##name[] __attribute__((weak, visibility("hidden")));                      \
-    extern "C" const char __stop_##name[] __attribute__((weak, visibility("hidden")));
+    extern "C" char __start_##name[] __attribute__((weak, visibility("hidden")));                            \
+    extern "C" char __stop_##name[] __attribute__((weak, visibility("hidden")));
 SECTION(cuda_device)
 SECTION(cuda_device_ro)
 SECTION(cuda_constant)
@@ -90,7 +91,7 @@ void load(const Image &image) {
     const char *from = image.get();
     for (const SymbolSection &s : all_sections())
         if (s.per_device) {
-            copy_section(const_cast<char *>(s.begin), from, size_of(s));
+            copy_section(s.begin, from, size_of(s));
             from += size_of(s);
         }
 }

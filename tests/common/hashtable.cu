@@ -10,7 +10,7 @@ static Entry *heads[HASH_ENTRIES];
 static Entry there[KEYS]; // stands for the pool in device memory; only its addresses are used
 static Entry pool[KEYS];
 
-// The entry in `pool` for a pointer into `there`.
+// `address` is an address in `there`. Returns the entry at the same offset of `pool`.
 static Entry &at(const Entry *address) {
     return pool[address - there];
 }

@@ -180,6 +180,32 @@ TEST(each_device_has_its_own_variables) {
     }
 }
 
+// No code of this file writes these by name, so a compiler could take them for constants.
+static __device__ int level = 5;
+static __constant__ float factor = 0.5f;
+__global__ void read_level(float *out) {
+    *out = level * factor;
+}
+
+TEST(kernels_read_values_that_only_copies_change) {
+    int count;
+    OK(cudaGetDeviceCount(&count));
+    float *out, back = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int d = 0; d < count; d++) {
+            OK(cudaSetDevice(d));
+            OK(cudaMalloc(&out, sizeof *out));
+            read_level<<<1, 1>>>(out);
+            OK(cudaMemcpy(&back, out, sizeof back, cudaMemcpyDeviceToHost));
+            EXPECT(back == (pass ? (8 + d) * (d + 1.5f) : 2.5f));
+            const int value = 8 + d;
+            const float by = d + 1.5f;
+            OK(cudaMemcpyToSymbol(level, &value, sizeof value));
+            OK(cudaMemcpyToSymbol(factor, &by, sizeof by));
+            OK(cudaFree(out));
+        }
+}
+
 TEST(host_threads_use_their_devices_variables) {
     int count;
     OK(cudaGetDeviceCount(&count));

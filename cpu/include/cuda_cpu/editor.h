@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What an editor (clangd, see .clangd) reads before a .cu or a header of this project. clang parses CUDA
-// itself, so kernels, launches and __shared__ are real here; the runtime's types and functions are those of
-// this folder. No toolkit is used, since clang knows only those that are older than itself. Nothing that is
-// built includes this file.
+// An editor (clangd, see .clangd) reads this file before a .cu or a header of this project. clang has a
+// parser for CUDA, so it understands __global__, <<<…>>> and __shared__ without cu2cpp. The types and
+// functions of the runtime come from this folder and not from a toolkit, because a version of clang supports
+// only toolkits older than itself. The build does not use this file.
 #pragma once
 #define __CUDACC__ // a .cu is being compiled
 
@@ -23,8 +23,9 @@
 #include <typeinfo>
 #include <utility>
 
-// Kernels may call what is declared from here on. The headers of the C++ library that programs include later
-// are among it, because a function cannot be declared first with and then without this.
+// Kernels may call every function that is declared between this pragma and its end. Headers of the C++
+// library that programs include later stand here too, because clang refuses a function that is declared once
+// with and once without these attributes.
 #pragma clang force_cuda_host_device begin
 #include <algorithm>
 #include <chrono>
@@ -34,12 +35,12 @@
 #include <string>
 #include <vector>
 #include <cuda_runtime.h>
-// What <<<…>>> calls: the first one where clang finds a toolkit, the second one where there is none
+// The function that clang calls for <<<…>>>: the first one if it finds a toolkit, otherwise the second one.
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared = 0, void *stream = nullptr);
 int cudaConfigureCall(dim3 grid, dim3 block, size_t shared = 0, void *stream = nullptr);
 #pragma clang force_cuda_host_device end
 
-// cuda_runtime.h of this folder defines some of them as nothing.
+// cuda_runtime.h of this folder has defined some of these macros as empty.
 #undef __host__
 #undef __device__
 #undef __global__

@@ -48,8 +48,8 @@ struct Surface {
     Shape shape;
 };
 
-// A fetch always fills four 32-bit registers. Components that the texel does not have are 0. (For
-// the fourth component the manual does not say; a GPU gives 0.)
+// A fetch always fills four 32-bit registers. Components that the texel does not have are 0. The
+// manual does not specify the fourth component; a GPU returns 0.
 void sample(const Texture &texture, Shape shape, float x, float y, uint32_t registers[4], Site site);
 void fetch(const Texture &texture, int x, uint32_t registers[4], Site site);
 // Ends the program: a fetch through a texture reference (common/legacy) that is not bound on this device.
