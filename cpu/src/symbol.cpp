@@ -182,7 +182,7 @@ const SymbolSection *symbol_section(const void *address) {
 }
 
 void per_device_variable(void *variable, size_t bytes) {
-    all_sections().push_back({(const char *)variable, (const char *)variable + bytes, true, false, true});
+    all_sections().push_back({(char *)variable, (char *)variable + bytes, true, false, true});
 }
 
 void *find_variable(const char *name, size_t *bytes) {
