@@ -112,6 +112,7 @@ void kernel_error(const char *format, ...) {
 Worker::Worker() : Block{} {
     self = this;
     running = in_loop;
+    slice = atomics_in_a_row;
     values = lane_values;
     adopt_stack(native);
 }
@@ -252,6 +253,17 @@ Switch let_others_run(uint3 thread) {
     }
     const unsigned t = worker->enter(thread);
     worker->yielded[worker->yielded_end++ % max_threads] = (uint16_t)t;
+    return worker->wait(t);
+}
+
+Switch take_turns(uint3 thread) {
+    Worker *worker = self;
+    if (!worker || !worker->kernel)
+        return {nullptr, nullptr};
+    worker->slice = atomics_in_a_row;
+    const unsigned t = worker->enter(thread);
+    worker->ready[worker->tail++ % max_threads] = (uint16_t)t;
+    worker->start_another = true;
     return worker->wait(t);
 }
 

@@ -28,7 +28,7 @@ __thread uint64_t block_number;
 
 namespace {
 
-constexpr size_t red_zone = 32, arena_size = 512 << 10;
+constexpr size_t red_zone = 32;
 
 char *hand_out(Worker &worker, size_t size, size_t align, const char *name) {
     const size_t begin = (worker.arena_used + align - 1) / align * align;

@@ -58,9 +58,10 @@ struct Results {
     unsigned long long big_min, big_max;
     long long low_min, low_max;
     float exch_float;
+    double sum;
 };
 
-__global__ void each_once(Results *r) {
+__device__ void each_operation(Results *r) {
     int *c = r->cell;
     r->add = atomicAdd(&c[0], 5);
     r->sub = atomicSub(&c[1], 5);
@@ -85,15 +86,25 @@ __global__ void each_once(Results *r) {
     atomicMax(&r->low_max, -1ll);
     float f = 2.5f;
     r->exch_float = atomicExch(&f, 1.0f) + f;
+    atomicAdd(&r->sum, 0.25);
+}
+// Atomics in shared memory are not those of global memory (is_shared in kernel.h).
+__global__ void each_once(Results *r, bool in_shared_memory) {
+    __shared__ Results mine;
+    mine = *r;
+    each_operation(in_shared_memory ? &mine : r);
+    if (in_shared_memory)
+        *r = mine;
 }
 
-TEST(each_operation_once) {
+static void check_each_operation(bool in_shared_memory) {
     Results start = {};
     for (int &cell : start.cell)
         cell = 10;
     start.big_min = ~0ull;
+    start.sum = 1.5;
     Cell<Results> results(start);
-    each_once<<<1, 1>>>(results.data);
+    each_once<<<1, 1>>>(results.data, in_shared_memory);
     const Results r = results.get();
     const int old[] = {r.add, r.sub, r.exch, r.min, r.max, r.and_, r.or_, r.xor_, r.cas_hit, r.cas_miss};
     const int now[] = {15, 5, 7, -3, 10, 10 & 0x0f, 10 | 0x0f, 10 ^ 0x0f, 1, 10};
@@ -105,6 +116,49 @@ TEST(each_operation_once) {
     EXPECT(r.big_min == ~0ull - 1 && r.big_max == ~0ull - 1);
     EXPECT(r.low_min == -1 && r.low_max == 0);
     EXPECT(r.exch_float == 3.5f);
+    EXPECT(r.sum == 1.75);
+}
+
+TEST(each_operation_once) {
+    check_each_operation(false);
+}
+
+TEST(each_operation_once_in_shared_memory) {
+    check_each_operation(true);
+}
+
+// Threads of a block take turns after a number of atomics. Indices and local values survive that, with
+// and without barriers, also where threads have returned or take part in warp operations.
+__global__ void many(unsigned *total, int rounds, int *wrong) {
+    __shared__ unsigned part[2];
+    const unsigned x = threadIdx.x, y = threadIdx.y;
+    for (int i = 0; i < rounds + (int)(x % 3) * 50; ++i)
+        atomicAdd(total, 1u);
+    if (y == 1)
+        return;
+    if (x < 2)
+        part[x] = 0;
+    __syncthreads();
+    for (int i = 0; i < rounds; ++i) {
+        atomicMax(&part[1], x);
+        if (atomicAdd(&part[0], 1u) % 97 == 0 && __any_sync(1u << x % 32, 1) == 0)
+            atomicAdd(wrong, 1);
+    }
+    const unsigned sum = __reduce_add_sync(~0u, threadIdx.x);
+    __syncthreads();
+    if (threadIdx.x != x || threadIdx.y != y || sum != 31 * 32 / 2 + (x / 32) * 32 * 32 ||
+        part[0] != 2 * blockDim.x * rounds || part[1] != blockDim.x - 1)
+        atomicAdd(wrong, 1);
+}
+
+TEST(many_atomics_in_each_thread) {
+    for (int rounds : {1, 63, 64, 500}) {
+        Cell<unsigned> total(0);
+        Cell<int> wrong(0);
+        many<<<5, dim3(96, 3)>>>(total.data, rounds, wrong.data);
+        EXPECT(total.get() == 5 * 3 * (96u * rounds + 32 * 150));
+        EXPECT(wrong.get() == 0);
+    }
 }
 
 __global__ void histogram(const unsigned char *data, size_t n, unsigned *bins) {

@@ -90,7 +90,9 @@ inline LaunchConfig config(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaS
     return {grid, block, shared_bytes, stream};
 }
 
-constexpr unsigned max_threads = 1024; // of a block
+constexpr unsigned max_threads = 1024;    // of a block
+constexpr unsigned atomics_in_a_row = 64; // before the threads of a block take turns
+constexpr size_t arena_size = 512 << 10;  // a worker's memory for the shared memory of its block
 
 // The part of a worker's state that inlined code needs (see Worker in cpu/src/block.h).
 struct Block {
@@ -101,6 +103,7 @@ struct Block {
 
     // The threads that can continue, a ring buffer. It is empty while the common loop runs.
     unsigned head, tail;
+    unsigned slice;      // atomics in shared memory after which the running thread lets the others run
     unsigned running;    // the thread that runs now, unless the common loop runs it
     unsigned at_barrier; // number of threads in `arrived`, which wait at barrier_site
     Site barrier_site;   // of this barrier, or of the last one if no thread has arrived
@@ -112,6 +115,7 @@ struct Block {
 
     // Takes the first of `ready`, which is the next to run.
     Context *pop() {
+        slice = atomics_in_a_row;
         running = ready[head++ % max_threads];
         return &contexts[running];
     }
@@ -313,7 +317,8 @@ enum class BlockVote : uint8_t { none, count, all, any, grid };
 Switch meet_block(uint3 thread, BlockVote vote, bool predicate, Site site);
 // `operand` is the lane, distance or lane mask of a shuffle, `width` the length of its segments.
 Switch meet_lanes(uint3 thread, WarpOp op, unsigned mask, uint64_t value, int operand, int width, Site site);
-Switch let_others_run(uint3 thread);
+Switch let_others_run(uint3 thread); // which is polling
+Switch take_turns(uint3 thread);     // which may have much to do
 bool in_cooperative_launch();
 
 // Saves threadIdx and restores it at the end of the object's lifetime, because other threads that
@@ -619,8 +624,8 @@ CUDA_CPU_CONVERT_ADDRESS(local)
 inline void __threadfence() {
     __sync_synchronize();
 }
-inline void __threadfence_block() {
-    __sync_synchronize();
+inline void __threadfence_block() { // the threads of a block run on one worker
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 inline void __threadfence_system() {
     __sync_synchronize();
@@ -637,13 +642,49 @@ inline void __nanosleep(unsigned nanoseconds) {
 
 namespace cuda_cpu {
 
+// Shared memory is used by one worker only, which runs one thread of the block at a time and never
+// interrupts it. So an atomic there can be a plain load and a plain store, which are several times faster.
+inline bool is_shared([[maybe_unused]] const volatile void *p) {
+#ifdef CUDA_CPU_WATCHED // ThreadSanitizer has to see the atomic
+    return false;
+#else
+    return (uintptr_t)p - (uintptr_t)current_block->arena < arena_size;
+#endif
+}
+
+// Threads of a block take turns after a number of atomics. A histogram is typical: neighbouring threads
+// read neighbouring elements, each in strides over the whole input. On a GPU they read a cache line
+// together. If one thread here ran to its end before the next one, each would read every line again.
+inline __attribute__((noinline)) void take_turns() {
+    const Resume resume;
+    carry_out(take_turns(resume.mine));
+}
+
+// Not called by compare-and-swap and exchange, because a thread may hold a lock there.
+inline void count_atomic() {
+    if (__builtin_expect(--current_block->slice == 0, 0))
+        take_turns();
+}
+
+// Replaces *p, in shared memory, by change(*p).
+template <class T, class F> inline T change_shared(T *p, F change) {
+    const T old = *(volatile T *)p;
+    *(volatile T *)p = change(old);
+    return old;
+}
+
 template <class T> inline T atomic_add(T *p, T value, [[maybe_unused]] Site site) {
+    count_atomic();
     if constexpr (std::is_integral_v<T>) {
-        const T old = __atomic_fetch_add(p, value, __ATOMIC_SEQ_CST);
+        const T old = is_shared(p)
+                          ? change_shared(p, [=](T it) { return (T)((std::make_unsigned_t<T>)it + value); })
+                          : __atomic_fetch_add(p, value, __ATOMIC_SEQ_CST);
         if (__builtin_expect(value == 0, 0))
             atomic_without_effect(p, old, site); // adding 0 is a way to poll
         return old;
     } else {
+        if (is_shared(p))
+            return change_shared(p, [=](T it) { return it + value; });
         T old, sum;
         __atomic_load(p, &old, __ATOMIC_SEQ_CST);
         do
@@ -655,7 +696,10 @@ template <class T> inline T atomic_add(T *p, T value, [[maybe_unused]] Site site
 
 template <class T> inline T atomic_exchange(T *p, T value, Site site) {
     T old;
-    __atomic_exchange(p, &value, &old, __ATOMIC_SEQ_CST);
+    if (is_shared(p))
+        old = change_shared(p, [=](T) { return value; });
+    else
+        __atomic_exchange(p, &value, &old, __ATOMIC_SEQ_CST);
     if (std::memcmp(&old, &value, sizeof old) == 0)
         atomic_without_effect(p, old, site); // a lock that is already held
     else
@@ -665,8 +709,11 @@ template <class T> inline T atomic_exchange(T *p, T value, Site site) {
 
 template <class T> inline T atomic_compare_and_swap(T *p, T compare, T value, Site site) {
     T old = compare;
-    if (!__atomic_compare_exchange(p, &old, &value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) ||
-        compare == value)
+    if (is_shared(p))
+        old = change_shared(p, [=](T it) { return it == compare ? value : it; });
+    else
+        __atomic_compare_exchange(p, &old, &value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    if (old != compare || compare == value)
         atomic_without_effect(p, old, site);
     else
         atomic_with_effect();
@@ -681,6 +728,9 @@ template <class T> inline void poll_if(bool no_change, T *p, Site site) {
 
 // Replaces *p by change(*p) in a compare-and-swap loop, so change may be called several times.
 template <class T, class F> inline T atomic_update(T *p, F change) {
+    count_atomic();
+    if (is_shared(p))
+        return change_shared(p, change);
     T old = __atomic_load_n(p, __ATOMIC_SEQ_CST);
     while (!__atomic_compare_exchange_n(p, &old, change(old), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
         ;
@@ -737,13 +787,16 @@ CUDA_CPU_ATOMIC_CAS(unsigned short)
                      cuda_cpu::atomic_update(p, [=](T old) { return old > value ? old : value; })))          \
     CUDA_CPU_ATOMIC(T, And,                                                                                  \
                     (cuda_cpu::poll_if(value == (T) ~(T)0, p, CUDA_CPU_HERE),                                \
-                     __atomic_fetch_and(p, value, __ATOMIC_SEQ_CST)))                                        \
-    CUDA_CPU_ATOMIC(                                                                                         \
-        T, Or,                                                                                               \
-        (cuda_cpu::poll_if(value == 0, p, CUDA_CPU_HERE), __atomic_fetch_or(p, value, __ATOMIC_SEQ_CST)))    \
-    CUDA_CPU_ATOMIC(                                                                                         \
-        T, Xor,                                                                                              \
-        (cuda_cpu::poll_if(value == 0, p, CUDA_CPU_HERE), __atomic_fetch_xor(p, value, __ATOMIC_SEQ_CST)))
+                     cuda_cpu::is_shared(p) ? cuda_cpu::change_shared(p, [=](T old) { return old & value; }) \
+                                            : __atomic_fetch_and(p, value, __ATOMIC_SEQ_CST)))               \
+    CUDA_CPU_ATOMIC(T, Or,                                                                                   \
+                    (cuda_cpu::poll_if(value == 0, p, CUDA_CPU_HERE),                                        \
+                     cuda_cpu::is_shared(p) ? cuda_cpu::change_shared(p, [=](T old) { return old | value; }) \
+                                            : __atomic_fetch_or(p, value, __ATOMIC_SEQ_CST)))                \
+    CUDA_CPU_ATOMIC(T, Xor,                                                                                  \
+                    (cuda_cpu::poll_if(value == 0, p, CUDA_CPU_HERE),                                        \
+                     cuda_cpu::is_shared(p) ? cuda_cpu::change_shared(p, [=](T old) { return old ^ value; }) \
+                                            : __atomic_fetch_xor(p, value, __ATOMIC_SEQ_CST)))
 CUDA_CPU_ATOMIC_INTEGERS(int)
 CUDA_CPU_ATOMIC_INTEGERS(unsigned)
 CUDA_CPU_ATOMIC_INTEGERS(long long)
