@@ -158,6 +158,7 @@ void Worker::run_fibers() {
 // a thread that had kept this stack has ended.
 void Worker::loop_returned() {
     if (running == in_loop) {
+        tail += hidden;
         account(count);
         loop = nullptr;
     } else {
@@ -184,7 +185,7 @@ void Worker::account(unsigned position) {
 void Worker::begin() {
     waited = true;
     accounted = ended = asking = streak = 0;
-    head = tail = at_barrier = yielded_first = yielded_end = 0;
+    head = tail = hidden = at_barrier = yielded_first = yielded_end = 0;
     start_another = false;
     memset(warps, 0, sizeof warps);
     ++barriers;
@@ -197,6 +198,7 @@ unsigned Worker::enter(uint3 index) {
     if (!waited)
         begin();
     if (running == in_loop) {
+        tail += hidden;
         const unsigned t = index.x + blockDim.x * (index.y + blockDim.y * index.z);
         account(order ? position : t);
         ++accounted;
@@ -226,6 +228,8 @@ Context &Worker::next() {
             loop = spare.back();
             spare.pop_back();
             running = in_loop;
+            hidden = tail - head;
+            tail = head;
             return loop->rest;
         }
         if (at_barrier && at_barrier + ended == count && (ended == 0 || !strict)) {

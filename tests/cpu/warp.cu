@@ -263,3 +263,24 @@ TEST(numbers_of_all_types_are_shuffled) {
     for (int i = 0; i < 32; ++i)
         EXPECT(good.out[i] == 1);
 }
+
+// A warp that polls in a loop with warp operations does not keep a warp from starting, or from
+// continuing after a barrier, that it waits for.
+__global__ void poll_with_a_warp(volatile int *flags) {
+    for (int round = 0; round < 2; ++round) {
+        if (threadIdx.x / 32 == 1)
+            while (flags[round] == 0)
+                __syncwarp();
+        else if (threadIdx.x == 70)
+            flags[round] = 1;
+        __syncthreads();
+    }
+}
+
+TEST(warp_that_polls_with_warp_operations) {
+    Lanes<int> flags(2, 1, 1);
+    cudaMemset(flags.dev_out, 0, 2 * sizeof(int));
+    poll_with_a_warp<<<1, 96>>>(flags.dev_out);
+    flags.fetch();
+    EXPECT(flags.out[0] == 1 && flags.out[1] == 1);
+}
