@@ -239,14 +239,18 @@ Context &Worker::next() {
         } else if (yielded_first != yielded_end) {
             sched_yield(); // they may wait for a block on another worker
             watch.only_polling();
-            while (yielded_first != yielded_end)
-                ready[tail++ % max_threads] = yielded[yielded_first++ % max_threads];
+            resume_yielded();
         } else if (ended == count) {
             return home;
         } else {
             stuck();
         }
     }
+}
+
+void Worker::resume_yielded() {
+    while (yielded_first != yielded_end)
+        ready[tail++ % max_threads] = yielded[yielded_first++ % max_threads];
 }
 
 Switch let_others_run(uint3 thread) {
@@ -266,6 +270,7 @@ Switch take_turns(uint3 thread) {
         return {nullptr, nullptr};
     worker->slice = atomics_in_a_row;
     const unsigned t = worker->enter(thread);
+    worker->resume_yielded();
     worker->ready[worker->tail++ % max_threads] = (uint16_t)t;
     worker->start_another = true;
     return worker->wait(t);

@@ -103,6 +103,7 @@ struct Worker : Block {
         const unsigned here = count - warp * warpSize;
         return here >= 32 ? ~0u : (1u << here) - 1;
     }
+    void resume_yielded();
     void make_lanes_ready(unsigned warp, unsigned lanes);
     void complete_warp_operation(unsigned warp, bool diagnose = false);
     void answer_active_lanes();
