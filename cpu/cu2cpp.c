@@ -5,17 +5,19 @@
  *     cu2cpp INPUT [-o OUTPUT]          INPUT may be - for standard input; without -o, output goes to
  *                                       standard output
  *
- * C++ lacks four constructs of CUDA. They are rewritten in place. All other bytes and all line
+ * C++ lacks five constructs of CUDA. They are rewritten in place. All other bytes and all line
  * numbers stay the same, so that the compiler, the debugger and the sanitizers report lines of the .cu:
  *
  *   1. k<<<g, b>>>(x)
- *          ::cuda_cpu::launch([=](auto &...cu_a) { k(cu_a...); }, "k",
- *                             ::cuda_cpu::config(g, b))(x)
- *   2. __shared__ T x[4];
- *          typedef T cu_t_x[4]; cu_t_x &x = ::cuda_cpu::shared<cu_t_x>([] {}, "x");
- *   3. extern __shared__ T x[];
+ *          (::cuda_cpu::Launch("k", ::cuda_cpu::config(g, b)), k(x))
+ *   2. __global__ void k(int x) { … }
+ *          void k(int x) { struct cu_owner; ::cuda_cpu::launch_body<cu_owner, decltype(x)>("k", 0,
+ *              [](::cuda_cpu::Parameter<decltype(x)> x) { … }, x); }
+ *   3. __shared__ T x[4];
+ *          typedef T cu_t_x[4]; cu_t_x &x = ::cuda_cpu::shared<cu_t_x, cu_owner>([] {}, "x");
+ *   4. extern __shared__ T x[];
  *          typedef T cu_t_x; cu_t_x *const x = ::cuda_cpu::dynamic_shared<cu_t_x>("x");
- *   4. __device__ T x;
+ *   5. __device__ T x;
  *          __attribute__((section("cuda_device"))) T x;
  *      Before a function, __device__ is removed.
  *
@@ -46,6 +48,7 @@ typedef struct {
     int32_t match;          // of a bracket: the matching bracket
     uint8_t kind;
     bool done;   // a memory space word that was handled with its declaration
+    bool host;   // __host__ stands before it; that is no token
     bool system; // in a system header
 } Token;
 
@@ -114,9 +117,36 @@ static void append(Text *text, const char *data, size_t length) {
     text->data[text->length] = '\0';
 }
 
+// ---- edits ----
+
+__attribute__((format(printf, 3, 4))) static void edit(size_t position, size_t removed, const char *format,
+                                                       ...) {
+    va_list arguments, again;
+    if ((edit_count & (edit_count - 1)) == 0) // full
+        edits = grow(edits, edit_count ? 2 * edit_count : 1, sizeof *edits);
+    va_start(arguments, format);
+    va_copy(again, arguments);
+    const size_t length = (size_t)vsnprintf(NULL, 0, format, arguments), text = edit_text.length;
+    edits[edit_count] = (Edit){position, removed, text, length, edit_count};
+    edit_count++;
+    edit_text.length += length;
+    append(&edit_text, "", 0); // makes room
+    vsnprintf(edit_text.data + text, length + 1, format, again);
+    va_end(arguments);
+    va_end(again);
+}
+
+static int compare_edits(const void *left, const void *right) {
+    const Edit *a = left, *b = right;
+    if (a->position != b->position)
+        return a->position < b->position ? -1 : 1;
+    return a->order < b->order ? -1 : 1;
+}
+
 // ---- lexer ----
 
 static size_t at;           // position of the next byte
+static bool host;           // __host__ was read, and no token since
 static uint32_t line, file; // its line and file
 static bool in_system_header;
 
@@ -131,7 +161,9 @@ static void add_token(int kind, size_t start, uint32_t first_line) {
                                     .line = first_line,
                                     .file = file,
                                     .kind = (uint8_t)kind,
+                                    .host = host,
                                     .system = in_system_header};
+    host = false;
 }
 
 _Noreturn static void fail_lexer(uint32_t first_line, const char *why) {
@@ -306,6 +338,11 @@ static void lex(void) {
                 at++;
             const size_t length = at - start;
             const char *word = source.data + start;
+            if (length == strlen("__host__") && strncmp(word, "__host__", length) == 0) {
+                host = true;
+                edit(start, length, "%s", "");
+                continue;
+            }
             if (source.data[at] == '"' && word[length - 1] == 'R' &&
                 (length == 1 || (length == 2 && strchr("LuU", *word)) || strncmp(word, "u8R", length) == 0)) {
                 kind = STRING;
@@ -432,25 +469,6 @@ static int skip_angles_back(int i) {
     return 0;
 }
 
-// ---- edits ----
-
-__attribute__((format(printf, 3, 4))) static void edit(size_t position, size_t removed, const char *format,
-                                                       ...) {
-    va_list arguments, again;
-    if ((edit_count & (edit_count - 1)) == 0) // full
-        edits = grow(edits, edit_count ? 2 * edit_count : 1, sizeof *edits);
-    va_start(arguments, format);
-    va_copy(again, arguments);
-    const size_t length = (size_t)vsnprintf(NULL, 0, format, arguments), text = edit_text.length;
-    edits[edit_count] = (Edit){position, removed, text, length, edit_count};
-    edit_count++;
-    edit_text.length += length;
-    append(&edit_text, "", 0); // makes room
-    vsnprintf(edit_text.data + text, length + 1, format, again);
-    va_end(arguments);
-    va_end(again);
-}
-
 static void insert_before(int i, const char *text) {
     edit(tokens[i].start, 0, "%s", text);
 }
@@ -461,14 +479,18 @@ static void delete_tokens(int first, int last) {
         edit(tokens[i].start, tokens[i].length, "%s", "");
 }
 
-static int compare_edits(const void *left, const void *right) {
-    const Edit *a = left, *b = right;
-    if (a->position != b->position)
-        return a->position < b->position ? -1 : 1;
-    return a->order < b->order ? -1 : 1;
+// The tokens as text in one line
+static void append_tokens(Text *text, int first, int end) {
+    for (int i = first; i < end; i++) {
+        if (i > first && tokens[i].start > end_of(i - 1))
+            append(text, " ", 1);
+        append(text, source.data + tokens[i].start, tokens[i].length);
+    }
 }
 
 // ---- launches ----
+
+static const char space_words[] = " __shared__ __device__ __constant__ __managed__ ";
 
 static const char statement_words[] =
     " if else for while do switch case default return co_return co_yield co_await goto"
@@ -515,14 +537,11 @@ static bool ends_expression(int i) {
            !(group == i - 2 && is(group + 1, "void"));
 }
 
-// From the last token of a kernel expression, finds its first; 0 when it is not an expression. Sets
-// is_name when it is only a name, which needs no evaluation.
-static int launch_begin(int i, bool *is_name) {
-    *is_name = true;
+// From the last token of a kernel expression, finds its first; 0 when it is not an expression.
+static int launch_begin(int i) {
     for (bool last = true;; last = false) {
         if (kind(i) == ')' || kind(i) == ']') {
             const int open = tokens[i].match;
-            *is_name = false;
             if (!ends_expression(open - 1))
                 return kind(open) == '(' ? open : 0;
             i = open - 1;
@@ -539,7 +558,6 @@ static int launch_begin(int i, bool *is_name) {
             return last ? 0 : i;
         const int before = is(i - 1, "template") ? i - 2 : i - 1;
         if (kind(before) == '.' || kind(before) == ARROW) {
-            *is_name = false;
             i = before - 1;
         } else if (kind(before) == SCOPE) {
             i = before - 1;
@@ -561,26 +579,9 @@ static bool may_stand_before_launch(int i) {
     return kind(i) != END && strchr(";{}(,?:", kind(i));
 }
 
-static void check_arguments(int open) {
-    const int close = tokens[open].match;
-    for (int i = open + 1, first = i; i < close; i++) {
-        if (i == first && kind(i) == '{')
-            fail(i, "an argument of a launch cannot be a bare { }: name its type, as in T{…}");
-        if (i == first && is_one_of(i, " NULL __null ") && (kind(i + 1) == ',' || i + 1 == close))
-            edit(tokens[i].start, tokens[i].length,
-                 "nullptr"); // __null, deduced as a template argument, would become a number
-        if (opens(i))
-            i = tokens[i].match;
-        else if (kind(i) == ',')
-            first = i + 1;
-    }
-}
-
-// If the kernel is a name, the lambda contains a call of it, so that template arguments are deduced
-// and the call is inlined. Any other expression is evaluated once, in the capture of the lambda.
+// The call of the kernel stays a call, so that its arguments are converted as those of any function.
 static void translate_launch(int open) {
-    bool is_name;
-    const int begin = launch_begin(open - 1, &is_name);
+    const int begin = launch_begin(open - 1);
     const int end = launch_end(open + 3);
     if (!end || run(open, 1) > 3)
         fail(open, "this <<< has no matching >>>");
@@ -593,8 +594,12 @@ static void translate_launch(int open) {
         comma = kind(i) == ',';
     if (!comma)
         fail(open, "<<<…>>> needs at least a grid and a block");
-    check_arguments(end + 3);
 
+    Text callee = {0};
+    for (int i = begin; i < open; i++)
+        if (is_one_of(i, space_words) || (kind(i) == '<' && run(i, 1) >= 3))
+            fail(open, "the kernel of this <<<…>>> is too complex: name it in a variable first");
+    append_tokens(&callee, begin, open);
     Text name = {0}; // shown in messages: without string literals, at most about 200 bytes
     for (int i = begin; i < open; i++) {
         if (i > begin && tokens[i].start > end_of(i - 1))
@@ -604,25 +609,26 @@ static void translate_launch(int open) {
         if (name.length > 200)
             break;
     }
-    const bool colon = source.data[tokens[begin].start - 1] == ':'; // a ? b :k<<< must not become :::
-    edit(tokens[begin].start, 0, "%s::cuda_cpu::launch(%s", colon ? " " : "",
-         is_name ? "[=](auto &...cu_a) { " : "[cu_k = ");
-    edit(tokens[open].start, 3, "%s, \"%s\", ::cuda_cpu::config(",
-         is_name ? "(cu_a...); }" : "](auto &...cu_a) { cu_k(cu_a...); }", name.data);
-    edit(tokens[end].start, 3, "))");
+    // The configuration is evaluated before the call, so the kernel moves behind it. Nothing else moves, and
+    // its lines stay as empty ones.
+    edit(tokens[begin].start, 0, "(::cuda_cpu::Launch(\"%s\", ::cuda_cpu::config(", name.data);
+    delete_tokens(begin, open + 2);
+    edit(tokens[end].start, 3, ")), %s", callee.data);
+    edit(tokens[tokens[end + 3].match].start, 1, "))");
+    free(callee.data);
     free(name.data);
 }
 
 // ---- declarations ----
 
-static const char space_words[] = " __shared__ __device__ __constant__ __managed__ ";
-
 static const char type_words[] =
     " void bool char wchar_t char8_t char16_t char32_t short int long signed unsigned"
     " float double auto __int128 decltype typeof __typeof __typeof__ const volatile ";
 
-static const char attribute_words[] =
-    " __attribute__ __attribute alignas _Alignas __align__ __launch_bounds__ asm __asm__ ";
+static const char attribute_words[] = " __attribute__ __attribute alignas _Alignas __align__ asm __asm__"
+                                      " __launch_bounds__ __maxnreg__ __cluster_dims__ __block_size__ ";
+
+static int device_end; // the } of the kernel or device function that was begun last
 
 typedef struct {
     int first_word;           // the first memory space word: __shared__, __device__, …
@@ -823,6 +829,56 @@ static void parse_declarator(int i, Declaration *d, Text *alignment) {
     d->is_typed = true;
 }
 
+// From the start of a declaration of a function, finds the ( of its parameters; sets its name.
+static int find_parameters(int i, int *name) {
+    *name = 0;
+    for (int next;;) {
+        if ((next = skip_attribute(i, NULL)) != i) {
+            i = next;
+        } else if (is_one_of(i, " template requires ") && (kind(i + 1) == '<' || kind(i + 1) == '(')) {
+            i = kind(i + 1) == '<' ? skip_template_arguments(i + 1) : tokens[i + 1].match + 1;
+        } else if (kind(i) == IDENT && !is(i, "operator")) {
+            *name = i++;
+            if (kind(i) == '<')
+                i = skip_template_arguments(i);
+            else if (kind(i) == '(' && is_one_of(i - 1, " decltype typeof __typeof __typeof__ explicit "))
+                i = tokens[i].match + 1;
+        } else if (is(i, "operator")) {
+            *name = i++;
+            i += kind(i) == '(' || kind(i) == '[' ? 2 : 0;
+            while (kind(i) != '(' && kind(i) != ';' && kind(i) != END && !closes(i))
+                i++;
+        } else if (kind(i) == '(' && holds_declarator(i)) {
+            i++;
+        } else if (kind(i) == '(' && *name) {
+            return i;
+        } else if (kind(i) && strchr("*&~", kind(i))) {
+            i++;
+        } else if (kind(i) == SCOPE || kind(i) == STRING) { // extern "C"
+            i++;
+        } else {
+            fail_declaration(i);
+        }
+    }
+}
+
+// From the ( of its parameters, finds the { of a function; 0 when this only declares the function.
+static int find_body(int open) {
+    int i = tokens[open].match + 1;
+    while (kind(i) != '{' && kind(i) != ':' && kind(i) != ';' && kind(i) != '=' && kind(i) != END &&
+           !closes(i))
+        i = opens(i) ? tokens[i].match + 1 : i + 1;
+    if (kind(i) == ':') // the initial values of a constructor: a(1), b{2}
+        do {
+            i++;
+            while (kind(i) != '(' && kind(i) != '{' && kind(i) != ';' && kind(i) != END && !closes(i))
+                i = kind(i) == '<' ? skip_template_arguments(i) : i + 1;
+            i = opens(i) ? tokens[i].match + 1 : i;
+            i += run(i, 1) == 3 && kind(i) == '.' ? 3 : 0;
+        } while (kind(i) == ',');
+    return kind(i) == '{' ? i : 0;
+}
+
 // ---- memory spaces ----
 
 typedef struct {
@@ -871,10 +927,12 @@ static void translate_shared(int word, const Scope *scope) {
                      x);
         } else if (alignment.length > 0) {
             edit(behind, 0, " struct cu_a_%s {%s cu_t_%s v; }; ", x, alignment.data, x);
-            edit(behind, 0, "cu_t_%s &%s = ::cuda_cpu::shared<cu_t_%s>([] {}, \"%s\", alignof(cu_a_%s));", x,
+            edit(behind, 0,
+                 "cu_t_%s &%s = ::cuda_cpu::shared<cu_t_%s, cu_owner>([] {}, \"%s\", alignof(cu_a_%s));", x,
                  x, x, x, x);
         } else {
-            edit(behind, 0, " cu_t_%s &%s = ::cuda_cpu::shared<cu_t_%s>([] {}, \"%s\");", x, x, x, x);
+            edit(behind, 0, " cu_t_%s &%s = ::cuda_cpu::shared<cu_t_%s, cu_owner>([] {}, \"%s\");", x, x, x,
+                 x);
         }
         i = d.end + 1;
     } while (kind(d.end) == ',');
@@ -907,6 +965,15 @@ static void translate_device(int word, const Scope *scope) {
         delete_tokens(word, word);
     if (d.is_function && (d.is_constant || d.is_managed))
         fail(word, "only a variable can be __constant__ or __managed__");
+    if (d.is_function && !d.is_typedef && !d.is_definition) {
+        int name;
+        const int body = find_body(find_parameters(scope->start, &name));
+        bool for_host = false;
+        for (int i = scope->start; i < body; i++)
+            for_host |= tokens[i].host;
+        if (body && !for_host)
+            device_end = tokens[body].match;
+    }
     if (d.is_function || d.is_typedef)
         return;
     if (!d.first_word)
@@ -929,6 +996,141 @@ static void translate_device(int word, const Scope *scope) {
          : d.is_constant ? "constant"
                          : "device",
          d.is_const ? "_ro" : "");
+}
+
+// ---- kernels ----
+
+// Parses the parameter that begins at token i. Returns its name, or 0 and in `place` where one belongs.
+static int parameter_name(int i, int close, int *place, bool *is_pack, bool *may_be_unused) {
+    static const char qualifiers[] = " const volatile __restrict __restrict__ restrict register __const ";
+    bool typed = false;
+    *is_pack = *may_be_unused = false;
+    for (int next; i < close;) {
+        if ((next = skip_attribute(i, NULL)) != i) {
+            for (; i < next; i++)
+                *may_be_unused |= is_one_of(i, " maybe_unused unused __unused__ ");
+        } else if (is_one_of(i, qualifiers)) {
+            i++;
+        } else if (run(i, 1) == 3 && kind(i) == '.') {
+            *is_pack = true;
+            i += 3;
+        } else if (is_one_of(i, type_words)) {
+            typed = true;
+            i++;
+            if (kind(i) == '(' && is_one_of(i - 1, " decltype typeof __typeof __typeof__ "))
+                i = tokens[i].match + 1;
+        } else if ((kind(i) == IDENT || kind(i) == SCOPE) && !typed) { // ns::A<int>::T
+            typed = true;
+            if (is_one_of(i, " struct class union enum typename "))
+                i++;
+            for (;;) {
+                i += kind(i) == SCOPE;
+                i += is(i, "template");
+                i += kind(i) == IDENT;
+                if (kind(i) == '<')
+                    i = skip_template_arguments(i);
+                if (kind(i) != SCOPE)
+                    break;
+            }
+        } else if (kind(i) == IDENT) {
+            return i;
+        } else if (kind(i) == SCOPE || kind(i) == '*' || kind(i) == '&' || kind(i) == '(') {
+            i++;
+        } else {
+            break;
+        }
+    }
+    *place = i;
+    return 0;
+}
+
+__attribute__((format(printf, 2, 3))) static void append_format(Text *text, const char *format, ...) {
+    char piece[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    const int length = vsnprintf(piece, sizeof piece, format, arguments);
+    va_end(arguments);
+    append(text, piece, length < (int)sizeof piece ? (size_t)length : sizeof piece - 1);
+}
+
+// Deletes __launch_bounds__(A, B) and the like; appends A to `bounds`.
+static void take_bounds(int first, int end, Text *bounds) {
+    for (int i = first; i < end; i++) {
+        if (is_one_of(i, " __cluster_dims__ __block_size__ "))
+            fail(i, "%.*s: clusters of blocks are not supported", (int)tokens[i].length,
+                 source.data + tokens[i].start);
+        if (!is_one_of(i, " __launch_bounds__ __maxnreg__ ") || kind(i + 1) != '(')
+            continue;
+        int comma = i + 2, close = tokens[i + 1].match;
+        while (comma < close && kind(comma) != ',')
+            comma = opens(comma) ? tokens[comma].match + 1 : comma + 1;
+        if (is(i, "__launch_bounds__") && bounds->length == 0)
+            append_tokens(bounds, i + 2, comma);
+        delete_tokens(i, close);
+        i = close;
+    }
+}
+
+// The body becomes a lambda with parameters of the same names, which launch_body() calls for every thread.
+// Everything else stays, so that declarations, specialisations, overloads and the kernel's address are those
+// of a normal function.
+static void translate_kernel(int word, const Scope *scope) {
+    int name;
+    delete_tokens(word, word);
+    tokens[word].done = true;
+    if (scope->kind == 'p')
+        fail(word, "__global__ is not allowed here");
+    const int open = find_parameters(scope->start, &name), close = tokens[open].match, body = find_body(open);
+    if (is(name, "operator"))
+        fail(name, "an operator cannot be a kernel");
+    Text bounds = {0}, types = {0}, parameters = {0}, values = {0};
+    append(&bounds, "", 0);
+    append(&types, "", 0);
+    append(&parameters, "", 0);
+    append(&values, "", 0);
+    take_bounds(scope->start, body ? body : close + 1, &bounds);
+    if (!body)
+        return;
+    const bool none = open + 1 == close || (is(open + 1, "void") && open + 2 == close);
+    int i = open + 1;
+    for (int count = 1; !none && i < close; i++, count++) {
+        bool is_pack, may_be_unused;
+        int place = close;
+        const int found = parameter_name(i, close, &place, &is_pack, &may_be_unused);
+        char x[256];
+        if (found) {
+            snprintf(x, sizeof x, "%.*s", (int)tokens[found].length, source.data + tokens[found].start);
+        } else if (kind(place) == ',' || kind(place) == '=' || kind(place) == '[' || place == close) {
+            if (is_pack && kind(place - 1) == '.' && kind(place - 4) == ',' && place == close)
+                fail(place - 1, "a kernel cannot have a variable number of arguments");
+            snprintf(x, sizeof x, "cu_p%d", count);
+            edit(tokens[place].start, 0, " %s", x);
+        } else {
+            fail_declaration(place);
+        }
+        const char *const comma = count > 1 ? ", " : "", *const dots = is_pack ? "..." : "";
+        append_format(&types, ", decltype(%s)%s", x, dots);
+        append_format(&parameters, "%s%s::cuda_cpu::Parameter<decltype(%s)> %s%s", comma,
+                      may_be_unused ? "[[maybe_unused]] " : "", x, dots, found ? x : "");
+        append_format(&values, ", %s%s", x, dots);
+        for (i = found ? found : place; i < close && kind(i) != ',';) { // the default argument
+            const int angles = kind(i) == '<' && kind(i - 1) == IDENT ? skip_angles(i, close) : 0;
+            i = angles ? angles : opens(i) ? tokens[i].match + 1 : i + 1;
+        }
+    }
+    edit(end_of(body), 0, " struct cu_owner; ::cuda_cpu::launch_body<cu_owner%s>(\"%.*s\", %s, [](%s) {",
+         types.data, (int)tokens[name].length, source.data + tokens[name].start,
+         bounds.length ? bounds.data : "0", parameters.data);
+    edit(tokens[tokens[body].match].start, 0, "}%s); ", values.data);
+    for (int i = body; i < tokens[body].match; i++)
+        if (is_one_of(i, " __func__ __FUNCTION__ ")) // would be the name of the lambda's operator
+            edit(tokens[i].start, tokens[i].length, "\"%.*s\"", (int)tokens[name].length,
+                 source.data + tokens[name].start);
+    device_end = tokens[body].match;
+    free(bounds.data);
+    free(types.data);
+    free(parameters.data);
+    free(values.data);
 }
 
 // ---- the pass over all tokens ----
@@ -983,9 +1185,14 @@ static void translate(void) {
             if (run(i, 1) >= 3 && !is(i - 1, "operator")) { // operator<<<T> is not a launch
                 if (s->brace != 'b')
                     fail(i, "this <<<…>>> is outside a function");
+                if (i < device_end)
+                    fail(i,
+                         "a kernel is launched in device code (dynamic parallelism), which is not supported");
                 translate_launch(i);
                 i += 2;
             }
+        } else if (is(i, "__global__") && !tokens[i].done) {
+            translate_kernel(i, s);
         } else if (is_one_of(i, space_words) && !tokens[i].done) {
             if (is(i, "__shared__"))
                 translate_shared(i, s);

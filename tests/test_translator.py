@@ -65,18 +65,12 @@ def refuse(run):
 
 def launch(callee, config, arguments, name=None):
     name = name or callee
-    return (
-        f'::cuda_cpu::launch([=](auto &...cu_a) {{ {callee}(cu_a...); }}, "{name}", '
-        f"::cuda_cpu::config({config}))({arguments})"
-    )
+    return f'(::cuda_cpu::Launch("{name}", ::cuda_cpu::config({config})), {callee}({arguments}))'
 
 
-def launch_value(callee, config, arguments, name=None):
-    name = name or callee
-    return (
-        f'::cuda_cpu::launch([cu_k = {callee}](auto &...cu_a) {{ cu_k(cu_a...); }}, "{name}", '
-        f"::cuda_cpu::config({config}))({arguments})"
-    )
+def words(text):
+    """Without the blanks, of which some stay where the translation moves words."""
+    return text.replace(" ", "")
 
 
 # ---- launches ----
@@ -113,8 +107,7 @@ def launch_value(callee, config, arguments, name=None):
 @pytest.mark.parametrize("spaces", ["", " "])
 def test_launch_by_name(translate, callee, spaces):
     source = f"void f() {{ {callee}{spaces}<<<g, b>>>{spaces}(x, y); }}"
-    expected = launch(f"{callee}{spaces}", "g, b", "x, y", callee).replace("))(x", f")){spaces}(x")
-    assert translate(source) == f"void f() {{ {expected}; }}"
+    assert words(translate(source)) == words(f"void f() {{ {launch(callee, 'g, b', 'x, y')}; }}")
 
 
 @pytest.mark.parametrize(
@@ -139,9 +132,9 @@ def test_launch_by_name(translate, callee, spaces):
         "A<int>::get()",
     ],
 )
-def test_launch_of_an_expression_evaluates_it_once(translate, callee):
-    expected = launch_value(callee, "g, b", "x")
-    assert translate(f"void f() {{ {callee}<<<g, b>>>(x); }}") == f"void f() {{ {expected}; }}"
+def test_launch_of_an_expression(translate, callee):
+    expected = launch(callee, "g, b", "x")
+    assert words(translate(f"void f() {{ {callee}<<<g, b>>>(x); }}")) == words(f"void f() {{ {expected}; }}")
 
 
 @pytest.mark.parametrize(
@@ -169,19 +162,11 @@ def test_launch_of_an_expression_evaluates_it_once(translate, callee):
         "switch (a)",
     ],
 )
-@pytest.mark.parametrize(
-    "callee,wrap",
-    [
-        ("k<int>", launch),
-        ("::k", launch),
-        ("(*fp)", launch_value),
-        ("table[i]", launch_value),
-        ("get(1)", launch_value),
-    ],
-)
-def test_launch_begins_after(translate, before, callee, wrap):
+@pytest.mark.parametrize("callee", ["k<int>", "::k", "(*fp)", "table[i]", "get(1)"])
+def test_launch_begins_after(translate, before, callee):
     source = f"void f() {{ x; {before} {callee}<<<1, 2>>>(x); y; }}"
-    assert translate(source) == f"void f() {{ x; {before} {wrap(callee, '1, 2', 'x')}; y; }}"
+    expected = f"void f() {{ x; {before} {launch(callee, '1, 2', 'x')}; y; }}"
+    assert words(translate(source)) == words(expected)
 
 
 @pytest.mark.parametrize(
@@ -214,13 +199,13 @@ def test_launch_begins_after(translate, before, callee, wrap):
 def test_launch_configuration(translate, config):
     source = f"void f() {{ k<<<{config}>>>(x); }}"
     inner = config.replace("f<<<1, 1>>>()", launch("f", "1, 1", ""))
-    assert translate(source) == f"void f() {{ {launch('k', inner, 'x')}; }}"
+    assert words(translate(source)) == words(f"void f() {{ {launch('k', inner, 'x')}; }}")
 
 
 @pytest.mark.parametrize("config", ["f<A<int>>", "A<B<int>>", "f<A<B<int>>>", "1, f<T>"])
 def test_launch_configuration_that_ends_in_angles(translate, config):
     source = f"void f() {{ k<<<1, {config}>>>(x); }}"
-    assert translate(source) == f"void f() {{ {launch('k', '1, ' + config, 'x')}; }}"
+    assert words(translate(source)) == words(f"void f() {{ {launch('k', '1, ' + config, 'x')}; }}")
 
 
 @pytest.mark.parametrize(
@@ -240,25 +225,18 @@ def test_launch_configuration_that_ends_in_angles(translate, config):
         "f(NULL)",
         "x, (float *)NULL",
         "\"a, <<<\", ')'",
+        "NULL, 0, __null",
+        "{1, 2}, {}",
     ],
 )
 def test_launch_arguments_stay(translate, arguments):
     source = f"void f() {{ k<<<1, 1>>>({arguments}); }}"
-    assert translate(source) == f"void f() {{ {launch('k', '1, 1', arguments)}; }}"
-
-
-@pytest.mark.parametrize("null", ["NULL", "__null"])
-def test_null_arguments_stay_pointers(translate, null):
-    out = translate(
-        f"void f() {{ k<<<1, 1>>>({null}, a, {null} ,{null}+1, ( {null} )); k<<<1, 1>>>({null}); }}"
-    )
-    assert out.count("nullptr") == 3
-    assert f"(nullptr, a, nullptr ,{null}+1, ( {null} ));" in out and out.endswith("(nullptr); }")
+    assert words(translate(source)) == words(f"void f() {{ {launch('k', '1, 1', arguments)}; }}")
 
 
 def test_long_kernel_names_are_cut(translate):
     out = translate("void f() { k<" + "a, " * 1000 + 'b, "x\\">"><<<1, 1>>>(); }')
-    name = re.search(r'}, "(.*?)", ::cuda_cpu', out)[1]
+    name = re.search(r'Launch\("(.*?)", ::cuda_cpu', out)[1]
     assert name.startswith("k<a, a, ") and name.endswith("…") and len(name) < 250
     assert '"get(…)"' in translate('void f() { get("a\\"<<<")<<<1, 1>>>(); }')
 
@@ -272,19 +250,15 @@ def test_functions_that_return_a_struct_are_functions(translate):
         "template <class T, struct A *a> void f()",
         "A::A(struct B b) : b{1}, c{2}",
     ):
-        assert launch("k", "1, 1", "") in translate(head + " { k<<<1, 1>>>(); }")
+        assert words(launch("k", "1, 1", "")) in words(translate(head + " { k<<<1, 1>>>(); }"))
 
 
 def test_two_launches_on_a_line(translate):
     out = translate("void f() { a<<<1, 1>>>(x); b<<<2, 2>>>(y), c<<<3, 3>>>(z); }")
-    assert out == (
+    assert words(out) == words(
         f"void f() {{ {launch('a', '1, 1', 'x')}; {launch('b', '2, 2', 'y')}, "
         f"{launch('c', '3, 3', 'z')}; }}"
     )
-
-
-def test_no_three_colons_after_a_conditional(translate):
-    assert ": ::cuda_cpu" in translate("void f() { a ? b<<<1, 1>>>() :c<<<1, 1>>>(); }")
 
 
 def test_launch_over_lines_and_linemarkers(translate):
@@ -313,13 +287,11 @@ def test_launch_over_lines_and_linemarkers(translate):
         '# 9 "a.cu" 3 4',
         '# 20 "a.cu"',
     ]
-    assert '"ns:: k< int >"' in out
-    assert (
-        out.replace("::cuda_cpu::launch([=](auto &...cu_a) { ns::", "ns::")
-        .replace('(cu_a...); }, "ns:: k< int >", ::cuda_cpu::config(', "<<<")
-        .replace("  ))\n", "  >>>\n")
-        == source
-    )
+    assert '("ns:: k< int >", ::cuda_cpu::config(' in out and ")), ns:: k< int >\n" in out
+    before, after = '(::cuda_cpu::Launch("ns:: k< int >", ::cuda_cpu::config(', ")), ns:: k< int >"
+    left = out.replace(before, "").replace(after, "").replace("))", ")")
+    kept = re.sub(r"ns::\n|  k<|int >|<<<\n|(?<!\* )>>>", lambda m: "\n" * m[0].count("\n"), source)
+    assert words(left) == words(kept)
 
 
 @pytest.mark.parametrize(
@@ -426,8 +398,20 @@ def test_bytes_that_are_no_utf8_stay(run):
         ("void f() { k<<<f(1, 2)>>>(); }", "1: <<<…>>> needs at least a grid and a block"),
         ("void f() { k<<<<1, 1>>>(); }", "1: this <<< has no matching >>>"),
         (
-            "void f() { k<<<1, 1>>>({1, 2}); }",
-            "1: an argument of a launch cannot be a bare { }: name its type, as in T{…}",
+            "__global__ void k() { }\n__device__ void f() {\n k<<<1, 1>>>(); }",
+            "3: a kernel is launched in device code (dynamic parallelism), which is not supported",
+        ),
+        (
+            "__global__ void k() { auto l = [&] { k<<<1, 1>>>(); }; }",
+            "1: a kernel is launched in device code (dynamic parallelism), which is not supported",
+        ),
+        (
+            "struct A { __device__ A() : a{1}, b<int>(2) {\n k<<<1, 1>>>(); } };",
+            "2: a kernel is launched in device code (dynamic parallelism), which is not supported",
+        ),
+        (
+            "void f() { k<[] __device__ { return 1; }><<<1, 1>>>(); }",
+            "1: the kernel of this <<<…>>> is too complex: name it in a variable first",
         ),
         ("int x = (k<<<1, 1>>>(), 0);", "1: this <<<…>>> is outside a function"),
         ("struct A { int x = (k<<<1, 1>>>(), 0); };", "1: this <<<…>>> is outside a function"),
@@ -473,7 +457,7 @@ def test_refuses_broken_text(run, source, why):
 
 def shared(name, align=""):
     align = f", alignof(cu_a_{name})" if align else ""
-    return f' cu_t_{name} &{name} = ::cuda_cpu::shared<cu_t_{name}>([] {{}}, "{name}"{align});'
+    return f' cu_t_{name} &{name} = ::cuda_cpu::shared<cu_t_{name}, cu_owner>([] {{}}, "{name}"{align});'
 
 
 @pytest.mark.parametrize(
@@ -791,9 +775,8 @@ def test_refuses_shared(refuse, source, why):
 @pytest.mark.parametrize("context", ["%s", "namespace a { %s }", "int x; %s", "}; %s"])
 def test_device_functions_lose_the_word(translate, declaration, context):
     context = context.replace("};", "struct B { int x; };")
-    assert translate(context % declaration.replace("@", "__device__ ")) == context % declaration.replace(
-        "@", " "
-    )
+    expected = context % declaration.replace("@", " ").replace("__host__", "")
+    assert translate(context % declaration.replace("@", "__device__ ")) == expected
 
 
 @pytest.mark.parametrize(
@@ -1070,8 +1053,7 @@ ENGINE = r"""
 #include <cstddef>
 #include <tuple>
 #include <type_traits>
-#define __global__
-#define __host__
+struct cu_owner;
 struct float2 { float x, y; };
 struct alignas(16) float4 { float x, y, z, w; };
 namespace cuda_cpu {
@@ -1079,23 +1061,28 @@ struct Config { unsigned grid, block; std::size_t bytes; void *stream; };
 inline Config config(unsigned grid, unsigned block, std::size_t bytes = 0, void *stream = nullptr) {
     return {grid, block, bytes, stream};
 }
-inline const char *last_name;
-inline unsigned thread;
-template <class Call> struct Launcher {
-    Call call;
+inline const char *last_name, *body_name;
+inline unsigned thread, bounds;
+struct Launch;
+inline Launch *current;
+struct Launch {
     const char *name;
     Config config;
-    template <class... A> void operator()(A &&...a) {
-        std::tuple<std::decay_t<A>...> arguments(a...);
-        last_name = name;
-        for (thread = 0; thread < config.grid * config.block; thread++)
-            std::apply(call, arguments);
-    }
+    Launch *outer = current;
+    Launch(const char *n, Config c) : name(n), config(c) { current = this; }
+    ~Launch() { current = outer; }
 };
-template <class Call> Launcher<Call> launch(Call call, const char *name, Config config) {
-    return {call, name, config};
+template <class A> using Parameter = A;
+template <class Owner, class... A, class Body> void launch_body(const char *name, unsigned most, Body body, A &...a) {
+    last_name = current->name;
+    body_name = name;
+    bounds = most;
+    for (unsigned i = 0; i < current->config.grid * current->config.block; i++) {
+        thread = i;
+        body(a...);
+    }
 }
-template <class T, class Tag> T &shared(Tag, const char *, std::size_t align = alignof(T)) {
+template <class T, class Owner, class Tag> T &shared(Tag, const char *, std::size_t align = alignof(T)) {
     static char memory[sizeof(T) + 4096];
     std::size_t address = reinterpret_cast<std::size_t>(memory);
     return *reinterpret_cast<T *>((address + align - 1) / align * align);

@@ -4,11 +4,7 @@
 // these words.
 #pragma once
 
-#define __global__
-#define __host__
 #define __grid_constant__
-#define __launch_bounds__(...)
-#define __maxnreg__(n)
 #define __inline_hint__
 #define __nv_pure__          __attribute__((pure))
 #define __forceinline__      inline __attribute__((always_inline))
@@ -18,6 +14,11 @@
 #define __restrict__ __restrict
 #endif
 #ifndef __CU2CPP__
+#define __global__
+#define __host__
+#define __launch_bounds__(...)
+#define __maxnreg__(n)
+#define __cluster_dims__(...)
 #define __device__
 #define __constant__
 #define __managed__

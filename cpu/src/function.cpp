@@ -1,57 +1,47 @@
 // SPDX-License-Identifier: MIT
-// Attributes of kernels, and occupancy: how many blocks of a kernel a multiprocessor can hold.
-#include "cuda_cpu/types.h"
-#include "cuda_cpu/api.h"
+// Kernels: what is known of them from their addresses, their attributes, and occupancy: how many blocks of
+// a kernel a multiprocessor can hold.
+#include <cuda_runtime.h>
 #include "internal.h"
 
 #include <algorithm>
-#include <atomic>
-#include <cstdlib>
-#include <cstring>
-#include <cxxabi.h>
 #include <dlfcn.h>
-#include <map>
-#include <string>
+#include <link.h>
+#include <unwind.h>
 
 namespace cuda_cpu {
 
 namespace {
 
-// A <<<…>>> launch does not know the address of its kernel, so the largest limit that was set for
-// any kernel applies to all.
-std::atomic<size_t> shared_limit{0};
-
-// The linker symbol of a kernel. Null for a static kernel, which has none in the dynamic symbol
-// table.
-const char *linker_name(const void *kernel) {
-    Dl_info info;
-    return dladdr(kernel, &info) && info.dli_saddr == kernel ? info.dli_sname : nullptr;
-}
-
-// The shared memory that the kernel itself declares, without that of the functions it calls.
-size_t static_shared(const void *kernel) {
-    const char *name = linker_name(kernel);
-    return name ? declared_shared_bytes(name) : 0;
+// Whether there is a function that begins at this address.
+bool begins_function(const void *address) {
+    const auto in_code = [](struct dl_phdr_info *object, size_t, void *data) {
+        for (int i = 0; i < object->dlpi_phnum; ++i) {
+            const auto &segment = object->dlpi_phdr[i];
+            const uintptr_t begin = object->dlpi_addr + segment.p_vaddr, at = (uintptr_t)data;
+            if (segment.p_type == PT_LOAD && segment.p_flags & PF_X && at >= begin &&
+                at < begin + segment.p_memsz)
+                return 1;
+        }
+        return 0;
+    };
+    void *const code = const_cast<void *>(address);
+    return dl_iterate_phdr(in_code, code) && _Unwind_FindEnclosingFunction((char *)code + 1) == code;
 }
 
 } // namespace
 
-const char *function_name(const void *kernel) {
-    static std::mutex mutex;
-    static auto &names = *new std::map<const void *, std::string>; // never destroyed: callers keep pointers
-    std::lock_guard<std::mutex> lock(mutex);
-    std::string &name = names[kernel];
-    if (name.empty()) {
-        const char *mangled = linker_name(kernel);
-        char *plain = mangled ? abi::__cxa_demangle(mangled, nullptr, nullptr, nullptr) : nullptr;
-        name = plain ? std::string(plain, strcspn(plain, "(")) : "kernel";
-        free(plain);
+// A kernel begins with launch_body(), which tells what kernel it is before it touches any argument. So the
+// call needs no arguments.
+Function *find_function(const char *call, const void *kernel) {
+    Function *function = nullptr;
+    if (kernel && begins_function(kernel)) {
+        const Launch launch(call, {}, Site{}, false, &function);
+        ((void (*)())kernel)();
     }
-    return name.c_str();
-}
-
-size_t allowed_dynamic_shared() {
-    return shared_limit;
+    if (!function)
+        fail(cudaErrorInvalidDeviceFunction, "%s: %p is not the address of a kernel", call, kernel);
+    return function;
 }
 
 int resident_blocks(const cudaDeviceProp &device, unsigned threads, size_t shared_bytes) {
@@ -69,37 +59,38 @@ using namespace cuda_cpu;
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *kernel) {
     BEGIN();
     NOT_NULL(attributes);
-    if (!kernel)
-        return fail(cudaErrorInvalidDeviceFunction, "cudaFuncGetAttributes: the kernel is NULL");
+    const Function *const function = find_function(__func__, kernel);
+    if (!function)
+        return cudaErrorInvalidDeviceFunction;
     const cudaDeviceProp &device = properties(current_device());
     *attributes = {};
-    attributes->sharedSizeBytes = static_shared(kernel);
+    attributes->sharedSizeBytes = *function->shared_bytes;
     attributes->maxThreadsPerBlock = device.maxThreadsPerBlock;
+    if (function->most_threads)
+        attributes->maxThreadsPerBlock = std::min((int)function->most_threads, device.maxThreadsPerBlock);
     attributes->numRegs = 0; // registers are not counted here
     attributes->ptxVersion = attributes->binaryVersion = device.major * 10 + device.minor;
     attributes->maxDynamicSharedSizeBytes =
-        (int)(std::max(device.sharedMemPerBlock, allowed_dynamic_shared()) - attributes->sharedSizeBytes);
+        (int)(function->dynamic_limit ? function->dynamic_limit
+                                      : device.sharedMemPerBlock - attributes->sharedSizeBytes);
     attributes->preferredShmemCarveout = -1;
     return cudaSuccess;
 }
 
 cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute, int value) {
     BEGIN();
-    if (!kernel)
-        return fail(cudaErrorInvalidDeviceFunction, "cudaFuncSetAttribute: the kernel is NULL");
+    Function *const function = find_function(__func__, kernel);
+    if (!function)
+        return cudaErrorInvalidDeviceFunction;
     const cudaDeviceProp &device = properties(current_device());
     switch (attribute) {
     case cudaFuncAttributeMaxDynamicSharedMemorySize: {
-        const size_t most = device.sharedMemPerBlockOptin - static_shared(kernel);
+        const size_t most = device.sharedMemPerBlockOptin - *function->shared_bytes;
         if (value < 0 || (size_t)value > most)
             return fail(cudaErrorInvalidValue,
                         "cudaFuncSetAttribute: %d bytes of dynamic shared memory, the limit is %zu", value,
                         most);
-        // The value limits only dynamic shared memory, so static shared memory is added to it.
-        const size_t limit = (size_t)value + static_shared(kernel);
-        size_t old = shared_limit;
-        while (limit > old && !shared_limit.compare_exchange_weak(old, limit))
-            ;
+        function->dynamic_limit = (size_t)value;
         return cudaSuccess;
     }
     case cudaFuncAttributePreferredSharedMemoryCarveout:
@@ -115,24 +106,22 @@ cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute
 
 cudaError_t cudaFuncSetCacheConfig(const void *kernel, cudaFuncCache) {
     BEGIN();
-    if (!kernel)
-        return fail(cudaErrorInvalidDeviceFunction, "cudaFuncSetCacheConfig: the kernel is NULL");
-    return cudaSuccess;
+    return find_function(__func__, kernel) ? cudaSuccess : cudaErrorInvalidDeviceFunction;
 }
 
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel, int threads,
                                                           size_t dynamic_bytes) {
     BEGIN();
     NOT_NULL(blocks);
-    if (!kernel)
-        return fail(cudaErrorInvalidDeviceFunction,
-                    "cudaOccupancyMaxActiveBlocksPerMultiprocessor: the kernel is NULL");
+    const Function *const function = find_function(__func__, kernel);
+    if (!function)
+        return cudaErrorInvalidDeviceFunction;
     const cudaDeviceProp &device = properties(current_device());
     if (threads < 1)
         return fail(cudaErrorInvalidValue,
                     "cudaOccupancyMaxActiveBlocksPerMultiprocessor: blocks of %d threads are impossible",
                     threads);
-    const size_t shared = static_shared(kernel) + dynamic_bytes;
+    const size_t shared = *function->shared_bytes + dynamic_bytes;
     *blocks = threads > device.maxThreadsPerBlock || shared > device.sharedMemPerBlockOptin
                   ? 0
                   : resident_blocks(device, (unsigned)threads, shared);

@@ -137,11 +137,6 @@ cudaError_t refuse_unsafe(const char *call);
 // Occupancy: how many blocks with this many threads and bytes of shared memory fit on a
 // multiprocessor.
 int resident_blocks(const cudaDeviceProp &device, unsigned threads, size_t shared_bytes);
-// The largest limit of shared memory per block, dynamic plus static, that cudaFuncSetAttribute has
-// set for any kernel.
-size_t allowed_dynamic_shared();
-// The bytes of __shared__ variables in the function with this linker symbol (shared.cpp).
-size_t declared_shared_bytes(const char *function);
 
 // ---- symbols (symbol.cpp) ----
 

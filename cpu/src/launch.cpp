@@ -272,10 +272,16 @@ cudaError_t check(const LaunchConfig &c, const Kernel &kernel, bool cooperative,
     if (threads > (uint64_t)device.maxThreadsPerBlock)
         return refuse(cudaErrorInvalidConfiguration, "the number of threads of a block", threads,
                       device.maxThreadsPerBlock);
-    shared_limit = std::max((size_t)device.sharedMemPerBlock, allowed_dynamic_shared());
-    if (c.shared_bytes > shared_limit)
+    // What cudaFuncSetAttribute sets limits dynamic shared memory; the kernel's static shared memory comes in
+    // addition.
+    const Function &function = *kernel.function;
+    const size_t dynamic_limit = std::max(function.dynamic_limit, device.sharedMemPerBlock);
+    if (c.shared_bytes > dynamic_limit)
         return refuse(cudaErrorInvalidValue, "the dynamic shared memory in bytes", c.shared_bytes,
-                      shared_limit);
+                      dynamic_limit);
+    shared_limit = device.sharedMemPerBlock;
+    if (function.dynamic_limit)
+        shared_limit = std::max(shared_limit, function.dynamic_limit + *function.shared_bytes);
     const uint64_t resident =
         (uint64_t)resident_blocks(device, (unsigned)threads, c.shared_bytes) * device.multiProcessorCount;
     const uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
@@ -310,6 +316,14 @@ void meet_other_blocks() {
         }
         grid->all_here.wait(lock);
     }
+}
+
+__thread Launch *current_launch;
+
+void called_without_launch(const char *kernel) {
+    fprintf(stderr, "cuda on the CPU: the kernel %s is called as a function: it needs <<<grid, block>>>\n",
+            kernel);
+    exit(EXIT_FAILURE);
 }
 
 bool in_cooperative_launch() {

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <string>
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
@@ -45,43 +44,22 @@ char *hand_out(Worker &worker, size_t size, size_t align, const char *name) {
 
 namespace {
 
-struct Declaration {
-    const char *owner;
-    size_t size;
-};
-
-// Static initialisers fill the table before main. Row 0 is the slot of a declaration whose
-// initialiser has not run yet, when a launch happens before main.
-std::vector<Declaration> &declarations() {
-    static auto &all = *new std::vector<Declaration>(1, Declaration{"", 0});
-    return all;
-}
+// Row 0 of the table is the slot of a declaration whose initialiser has not run yet, when a launch
+// happens before main.
+unsigned slots = 1;
 
 } // namespace
 
-unsigned new_shared_slot(const char *owner, size_t size) {
-    declarations().push_back({owner, size});
-    return (unsigned)declarations().size() - 1;
-}
-
-// `owner` is the mangled name of a lambda inside the declaring function, so it begins with the
-// mangled name of that function.
-size_t declared_shared_bytes(const char *function) {
-    if (strncmp(function, "_Z", 2) != 0)
-        return 0;
-    const std::string prefix = "Z" + std::string(function + 2) + "E";
-    size_t bytes = 0;
-    for (const Declaration &one : declarations())
-        if (strncmp(one.owner, prefix.c_str(), prefix.size()) == 0)
-            bytes += one.size;
-    return bytes;
+unsigned new_shared_slot(size_t size, size_t *declared) {
+    *declared += size;
+    return slots++;
 }
 
 void Worker::prepare_shared(size_t bytes, size_t limit) {
     dynamic_bytes = bytes;
     shared_limit = limit;
-    if (table.size() < declarations().size())
-        table.resize(declarations().size());
+    if (table.size() < slots)
+        table.resize(slots);
     shared_table = table.data();
 }
 

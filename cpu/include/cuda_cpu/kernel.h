@@ -2,9 +2,10 @@
 /*
  * The device side of CUDA: indices, launches, barriers, warp operations, shared memory, atomics.
  *
- * cu2cpp rewrites `k<<<g, b>>>(x)` into launch(...)(x), and __shared__ declarations into references
- * from shared<T>(). Programs use everything else here by its CUDA name. The execution engine behind
- * it is in cpu/src: launch.cpp, block.cpp, warp.cpp and shared.cpp.
+ * cu2cpp rewrites `k<<<g, b>>>(x)` into (Launch(...), k(x)), the body of a kernel into a call of
+ * launch_body(), and __shared__ declarations into references from shared<T>(). Programs use everything
+ * else here by its CUDA name. The execution engine behind it is in cpu/src: launch.cpp, block.cpp,
+ * warp.cpp and shared.cpp.
  */
 #pragma once
 #ifdef __cplusplus
@@ -50,6 +51,9 @@ constexpr int warpSize = 32;
     ::cuda_cpu::Site {                                                                                       \
         cu_file, cu_line                                                                                     \
     }
+
+// In a kernel this name stands for a type of the kernel; shared() finds out by it where it is called.
+struct cu_owner;
 
 namespace cuda_cpu {
 
@@ -133,22 +137,46 @@ struct StoredCall {
     size_t (*arguments)(const void *call, const void **addresses);
 };
 
+// What the runtime knows of a kernel. Each instance of a template has one of its own.
+struct Function {
+    const char *name;           // as __PRETTY_FUNCTION__ gives it
+    const size_t *shared_bytes; // the sum of the __shared__ variables that it declares
+    unsigned most_threads;      // from __launch_bounds__, or 0
+    // Launches it with copies of the arguments at these addresses.
+    cudaError_t (*launch)(const LaunchConfig &config, void *const *arguments, bool cooperative, Site site);
+    size_t dynamic_limit; // of dynamic shared memory, as cudaFuncSetAttribute set it; 0: the device's
+};
+
 struct Kernel {
     const char *name, *file;
     int line;
     void (*run)(const void *call, Block &block, unsigned first); // runs positions first to count - 1
     const void *call;
     const StoredCall *stored; // the same object for all calls of one type
+    const Function *function;
 };
 
 // With `cooperative`, all blocks run concurrently, so that they can wait for each other in the grid
 // barrier.
 cudaError_t launch_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative = false);
 
-// The kernel and arguments of a launch. Every thread gets its own copy of the arguments.
-template <class Callee, class... A> struct Call {
-    Callee callee;
-    std::tuple<A...> arguments;
+// A kernel argument as bits. CUDA copies an argument once, on the host, and each thread has a copy of its
+// bits, for which no constructor or destructor runs.
+template <class A> struct Bits {
+    alignas(A) char bytes[sizeof(A)];
+    Bits(const A &a) { std::memcpy(bytes, &a, sizeof(A)); }
+    operator A &() { return *reinterpret_cast<A *>(bytes); }
+};
+template <class A> constexpr bool is_bits = std::is_reference_v<A> || std::is_trivially_copyable_v<A>;
+template <class A>
+using Stored = std::conditional_t<is_bits<A>, std::remove_cv_t<A>, Bits<std::remove_cv_t<A>>>;
+// The type of a parameter of a kernel's body: as declared, or a reference to the thread's copy
+template <class A> using Parameter = std::conditional_t<is_bits<A>, A, A &>;
+
+// The body and arguments of a launch. Every thread gets its own copy of the arguments.
+template <class Body, class... A> struct Call {
+    Body body;
+    std::tuple<Stored<A>...> arguments;
 
     // The common loop: runs the threads from position `first` on, one after the other, as plain
     // calls on the current stack. If a thread had to wait, it has kept this stack, and the loop has
@@ -187,17 +215,17 @@ template <class Callee, class... A> struct Call {
     }
 
     void thread() const {
-        std::tuple<A...> mine = arguments;
-        std::apply(callee, mine);
+        std::tuple<Stored<A>...> mine = arguments;
+        std::apply(body, mine);
     }
 
-    template <size_t... I>
-    static Call *copy_with(const Call &call, void *const *addresses, std::index_sequence<I...>) {
-        return new Call{call.callee, {*static_cast<const A *>(addresses[I])...}};
+    template <size_t... I> static Call with(Body body, void *const *addresses, std::index_sequence<I...>) {
+        return {body, {*static_cast<const std::remove_reference_t<Stored<A>> *>(addresses[I])...}};
     }
     static void *copy(const void *p, void *const *addresses) {
         const Call &call = *static_cast<const Call *>(p);
-        return addresses ? copy_with(call, addresses, std::index_sequence_for<A...>()) : new Call(call);
+        return addresses ? new Call(with(call.body, addresses, std::index_sequence_for<A...>()))
+                         : new Call(call);
     }
     static void discard(void *copy) { delete static_cast<Call *>(copy); }
     static size_t addresses(const void *p, const void **to) {
@@ -209,43 +237,79 @@ template <class Callee, class... A> struct Call {
     static constexpr StoredCall stored = {copy, discard, addresses};
 };
 
-template <class Callee> struct Launcher {
-    Callee callee;
+// What cu2cpp writes before a call of a kernel, in place of <<<…>>>. The kernel, a function that begins
+// with launch_body(), takes the configuration from here. So its arguments are those of a normal call.
+struct Launch {
+    const char *name;
     LaunchConfig config;
-    const char *name, *file;
-    int line;
+    Site site;
+    bool cooperative;
+    Function **wanted; // set: the kernel is not to run, but to say what it is
+    bool taken = false;
+    Launch *outer; // launches nest when an argument calls a function that launches another kernel
 
-    template <class... A> void operator()(A &&...a) const {
-        static_assert((std::is_trivially_copyable_v<std::decay_t<A>> && ...),
-                      "kernel arguments must be trivially copyable");
-        using TheCall = Call<Callee, std::decay_t<A>...>;
-        const TheCall call{callee, {std::forward<A>(a)...}};
-        launch_grid(config, {name, file, line, TheCall::run, &call, &TheCall::stored});
-    }
+    inline Launch(const char *name, const LaunchConfig &config, Site site, bool cooperative = false,
+                  Function **wanted = nullptr);
+    inline Launch(const char *name, const LaunchConfig &config, const char *file = __builtin_FILE(),
+                  int line = __builtin_LINE())
+        : Launch(name, config, Site{file, line}) {}
+    inline ~Launch();
+    Launch(const Launch &) = delete;
 };
+extern __thread Launch *current_launch; // the innermost one of this host thread
 
-// cu2cpp writes a call of this in place of `callee<<<config>>>`.
-template <class Callee>
-Launcher<Callee> launch(Callee callee, const char *name, const LaunchConfig &config,
-                        const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
-    return {callee, config, name, file, line};
+Launch::Launch(const char *name, const LaunchConfig &config, Site site, bool cooperative, Function **wanted)
+    : name(name), config(config), site(site), cooperative(cooperative), wanted(wanted),
+      outer(current_launch) {
+    current_launch = this;
+}
+Launch::~Launch() {
+    current_launch = outer;
 }
 
-const char *function_name(const void *kernel); // "kernel" when it has no dynamic symbol
+[[noreturn]] void called_without_launch(const char *kernel);
+// The kernel at this address, which may come from a cast. Null, after an error message, if it is none.
+Function *find_function(const char *call, const void *kernel);
 
-// Implements cudaLaunchKernel and cudaLaunchCooperativeKernel, which take the addresses of the
-// arguments.
-template <class... P, size_t... I>
-cudaError_t launch_by_address(void (*kernel)(P...), const LaunchConfig &config, void **arguments,
-                              bool cooperative, std::index_sequence<I...>, Site site) {
-    static_assert((std::is_trivially_copyable_v<P> && ...), "kernel arguments must be trivially copyable");
-    const auto callee = [kernel](auto &...a) { kernel(a...); };
-    using TheCall = Call<decltype(callee), P...>;
-    const TheCall call{callee, {*static_cast<P *>(arguments[I])...}};
-    return launch_grid(
-        config,
-        {function_name((const void *)kernel), site.file, site.line, TheCall::run, &call, &TheCall::stored},
-        cooperative);
+// The __shared__ variables that the kernel `Owner` stands for declares
+template <class Owner> struct Declared { static inline size_t bytes; };
+
+template <class Owner, class Body, class... A> struct KernelOf {
+    static cudaError_t launch(const LaunchConfig &config, void *const *arguments, bool cooperative,
+                              Site site) {
+        using TheCall = Call<Body, A...>;
+        const Bits<char> none = '\0'; // a lambda without captures has no bits, but C++17 cannot make one
+        const auto &body = reinterpret_cast<const Body &>(none);
+        const TheCall call = TheCall::with(body, arguments, std::index_sequence_for<A...>());
+        return launch_grid(
+            config, {function.name, site.file, site.line, TheCall::run, &call, &TheCall::stored, &function},
+            cooperative);
+    }
+    static inline Function function = {nullptr, &Declared<Owner>::bytes, 0, launch, 0};
+};
+
+// The rest of a kernel: runs `body` for every thread of the current launch. `most_threads` is from
+// __launch_bounds__.
+template <class Owner, class... A, class Body>
+inline void launch_body(const char *name, unsigned most_threads, Body body,
+                        std::add_lvalue_reference_t<A>... a) {
+    using TheCall = Call<Body, A...>;
+    Function &function = KernelOf<Owner, Body, A...>::function;
+    Launch *const launch = current_launch;
+    if (!launch || launch->taken)
+        called_without_launch(name);
+    launch->taken = true;
+    function.name = name;
+    function.most_threads = most_threads;
+    if (launch->wanted) {
+        *launch->wanted = &function;
+        return;
+    }
+    const TheCall call{body, {Stored<A>(a)...}};
+    launch_grid(launch->config,
+                {launch->name, launch->site.file, launch->site.line, TheCall::run, &call, &TheCall::stored,
+                 &function},
+                launch->cooperative);
 }
 
 // ---- shared memory ----
@@ -257,22 +321,21 @@ struct SharedEntry {
 extern __thread SharedEntry *shared_table; // one row for each __shared__ declaration
 extern __thread uint64_t block_number;     // incremented for every block that this worker runs
 
-// `owner` is the mangled name of a type inside the declaring function, from which
-// declared_shared_bytes() finds the function's variables.
-unsigned new_shared_slot(const char *owner, size_t size);
+unsigned new_shared_slot(size_t size, size_t *declared);
 void *allocate_shared(unsigned slot, size_t size, size_t align, const char *name);
 void *dynamic_shared_memory(const char *name);
 
 // A slot of the table, one for each declaration and for each instance of a template. They are told
 // apart by Tag, the type of a lambda that is written at the declaration.
-template <class T, class Tag> struct SharedSlot {
-    static inline const unsigned index = new_shared_slot(typeid(Tag).name(), sizeof(T));
+template <class T, class Owner, class Tag> struct SharedSlot {
+    static inline const unsigned index = new_shared_slot(sizeof(T), &Declared<Owner>::bytes);
 };
 
 // Returns the block's variable, which the first thread to get here allocates. `align` is the
 // alignment that the declaration specifies.
-template <class T, class Tag> inline T &shared(Tag, const char *name, size_t align = alignof(T)) {
-    const unsigned slot = SharedSlot<T, Tag>::index;
+template <class T, class Owner, class Tag>
+inline T &shared(Tag, const char *name, size_t align = alignof(T)) {
+    const unsigned slot = SharedSlot<T, Owner, Tag>::index;
     if (__builtin_expect(shared_table && shared_table[slot].block == block_number, 1))
         return *static_cast<T *>(shared_table[slot].pointer);
     return *static_cast<T *>(allocate_shared(slot, sizeof(T), align, name));
@@ -529,27 +592,27 @@ CUDA_CPU_REDUCE(unsigned, xor, xor)
 
 // ---- launches by functions of the runtime, and occupancy ----
 
-template <class... P>
-inline cudaError_t cudaLaunchKernel(void (*kernel)(P...), dim3 grid, dim3 block, void **arguments,
-                                    size_t shared_bytes = 0, cudaStream_t stream = 0, CUDA_CPU_SITE) {
-    return cuda_cpu::launch_by_address(kernel, {grid, block, shared_bytes, stream}, arguments, false,
-                                       std::index_sequence_for<P...>(), CUDA_CPU_HERE);
+namespace cuda_cpu {
+inline cudaError_t launch_by_address(const char *call, const void *kernel, const LaunchConfig &config,
+                                     void **arguments, bool cooperative, Site site) {
+    Function *const function = find_function(call, kernel);
+    return function ? function->launch(config, arguments, cooperative, site) : cudaErrorInvalidDeviceFunction;
 }
-template <class... P>
-inline cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(P...), dim3 grid, dim3 block, void **arguments,
+} // namespace cuda_cpu
+
+template <class T>
+inline cudaError_t cudaLaunchKernel(T *kernel, dim3 grid, dim3 block, void **arguments,
+                                    size_t shared_bytes = 0, cudaStream_t stream = 0, CUDA_CPU_SITE) {
+    return cuda_cpu::launch_by_address("cudaLaunchKernel", (const void *)kernel,
+                                       {grid, block, shared_bytes, stream}, arguments, false, CUDA_CPU_HERE);
+}
+template <class T>
+inline cudaError_t cudaLaunchCooperativeKernel(T *kernel, dim3 grid, dim3 block, void **arguments,
                                                size_t shared_bytes = 0, cudaStream_t stream = 0,
                                                CUDA_CPU_SITE) {
-    return cuda_cpu::launch_by_address(kernel, {grid, block, shared_bytes, stream}, arguments, true,
-                                       std::index_sequence_for<P...>(), CUDA_CPU_HERE);
+    return cuda_cpu::launch_by_address("cudaLaunchCooperativeKernel", (const void *)kernel,
+                                       {grid, block, shared_bytes, stream}, arguments, true, CUDA_CPU_HERE);
 }
-// The sizes of the arguments come from the kernel's type, which a cast to void * would lose.
-#define CUDA_CPU_NEEDS_TYPE                                                                                  \
-    __attribute__((error("the CPU back end needs the kernel itself here, without a cast to void *")))
-cudaError_t cudaLaunchKernel(const void *, dim3, dim3, void **, size_t = 0,
-                             cudaStream_t = 0) CUDA_CPU_NEEDS_TYPE;
-cudaError_t cudaLaunchCooperativeKernel(const void *, dim3, dim3, void **, size_t = 0,
-                                        cudaStream_t = 0) CUDA_CPU_NEEDS_TYPE;
-#undef CUDA_CPU_NEEDS_TYPE
 
 template <class T>
 inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, T *kernel, int threads,
