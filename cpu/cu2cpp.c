@@ -1053,6 +1053,14 @@ __attribute__((format(printf, 2, 3))) static void append_format(Text *text, cons
     append(text, piece, length < (int)sizeof piece ? (size_t)length : sizeof piece - 1);
 }
 
+static int next_comma(int i, int close) {
+    while (i < close && kind(i) != ',') {
+        const int angles = kind(i) == '<' && kind(i - 1) == IDENT ? skip_angles(i, close) : 0;
+        i = angles ? angles : opens(i) ? tokens[i].match + 1 : i + 1;
+    }
+    return i;
+}
+
 // Deletes __launch_bounds__(A, B) and the like; appends A to `bounds`.
 static void take_bounds(int first, int end, Text *bounds) {
     for (int i = first; i < end; i++) {
@@ -1061,9 +1069,7 @@ static void take_bounds(int first, int end, Text *bounds) {
                  source.data + tokens[i].start);
         if (!is_one_of(i, " __launch_bounds__ __maxnreg__ ") || kind(i + 1) != '(')
             continue;
-        int comma = i + 2, close = tokens[i + 1].match;
-        while (comma < close && kind(comma) != ',')
-            comma = opens(comma) ? tokens[comma].match + 1 : comma + 1;
+        const int close = tokens[i + 1].match, comma = next_comma(i + 2, close);
         if (is(i, "__launch_bounds__") && bounds->length == 0)
             append_tokens(bounds, i + 2, comma);
         delete_tokens(i, close);
@@ -1100,7 +1106,7 @@ static void translate_kernel(int word, const Scope *scope) {
         char x[256];
         if (found) {
             snprintf(x, sizeof x, "%.*s", (int)tokens[found].length, source.data + tokens[found].start);
-        } else if (kind(place) == ',' || kind(place) == '=' || kind(place) == '[' || place == close) {
+        } else if (kind(place) == ',' || kind(place) == '=' || kind(place) == '[' || kind(place) == ')') {
             if (is_pack && kind(place - 1) == '.' && kind(place - 4) == ',' && place == close)
                 fail(place - 1, "a kernel cannot have a variable number of arguments");
             snprintf(x, sizeof x, "cu_p%d", count);
@@ -1113,10 +1119,7 @@ static void translate_kernel(int word, const Scope *scope) {
         append_format(&parameters, "%s%s::cuda_cpu::Parameter<decltype(%s)> %s%s", comma,
                       may_be_unused ? "[[maybe_unused]] " : "", x, dots, found ? x : "");
         append_format(&values, ", %s%s", x, dots);
-        for (i = found ? found : place; i < close && kind(i) != ',';) { // the default argument
-            const int angles = kind(i) == '<' && kind(i - 1) == IDENT ? skip_angles(i, close) : 0;
-            i = angles ? angles : opens(i) ? tokens[i].match + 1 : i + 1;
-        }
+        i = next_comma(found ? found : place, close); // after the default argument
     }
     edit(end_of(body), 0, " struct cu_owner; ::cuda_cpu::launch_body<cu_owner%s>(\"%.*s\", %s, [](%s) {",
          types.data, (int)tokens[name].length, source.data + tokens[name].start,

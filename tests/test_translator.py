@@ -452,6 +452,110 @@ def test_refuses_broken_text(run, source, why):
     assert result.stderr.decode() == (f"<stdin>:{why}\n" if why else "x\\y.h:7: unmatched )\n")
 
 
+# ---- kernels ----
+
+
+def kernel(head, name, body, *parameters, bounds="0"):
+    """`head` up to the {; a parameter is its name, or name..., or (name, what stands for it in the lambda)."""
+    types = values = ""
+    inner = []
+    for parameter in parameters:
+        dots = "..." if parameter.endswith("...") else ""
+        x = parameter.rstrip(".")
+        types += f", decltype({x}){dots}"
+        values += f", {x}{dots}"
+        inner.append(f"::cuda_cpu::Parameter<decltype({x})> {dots}" + ("" if x.startswith("cu_p") else x))
+    return (
+        f"{head} {{ struct cu_owner; ::cuda_cpu::launch_body<cu_owner{types}>"
+        f'("{name}", {bounds}, []({", ".join(inner)}) {{{body}}}{values}); }}'
+    )
+
+
+@pytest.mark.parametrize(
+    "source,expected",
+    [
+        ("@void k() { a; }", kernel("void k()", "k", "a;")),
+        ("void @k(void) { }", kernel("void k(void)", "k", "")),
+        ("static @void k(int n) { { } }", kernel("static void k(int n)", "k", "{ }", "n")),
+        ('extern "C" @void k(T *p) { }', kernel('extern "C" void k(T *p)', "k", "", "p")),
+        (
+            "template <class T, int N> @void k(const T *__restrict p, ns::A<T, 3> q = {1, 2}, unsigned n = N) { }",
+            kernel(
+                "template <class T, int N> void k(const T *__restrict p, ns::A<T, 3> q = {1, 2}, unsigned n = N)",
+                "k",
+                "",
+                "p",
+                "q",
+                "n",
+            ),
+        ),
+        (
+            "@void k(int (*f)(int, int), float (&a)[3], int b[], struct S s, typename T::B<int> t, T const u) { }",
+            kernel(
+                "void k(int (*f)(int, int), float (&a)[3], int b[], struct S s, typename T::B<int> t, T const u)",
+                "k",
+                "",
+                *"fabstu",
+            ),
+        ),
+        (
+            "@void k(int, float [], int (*)(int), T, unsigned long, const A<int> = {}, struct S *) { }",
+            kernel(
+                "void k(int cu_p1, float cu_p2[], int (*cu_p3)(int), T cu_p4, unsigned long cu_p5,"
+                " const A<int> cu_p6= {}, struct S * cu_p7)",
+                "k",
+                "",
+                *[f"cu_p{i}" for i in range(1, 8)],
+            ),
+        ),
+        (
+            "template <class... A> @void k(int n, A... a) { }",
+            kernel("template <class... A> void k(int n, A... a)", "k", "", "n", "a..."),
+        ),
+        (
+            "template <class... A> @void k(A &&...) { }",
+            kernel("template <class... A> void k(A &&... cu_p1)", "k", "", "cu_p1..."),
+        ),
+        ("template <> @void k<int>(int x) { }", kernel("template <> void k<int>(int x)", "k", "", "x")),
+        ("@void ns::A<int>::k(int x) { }", kernel("void ns::A<int>::k(int x)", "k", "", "x")),
+        ("struct A { static @void k(int x) { } };", "struct A { " + kernel("static void k(int x)", "k", "", "x") + " };"),
+        ("@__launch_bounds__(256) void k() { }", kernel("void k()", "k", "", bounds="256")),
+        ("@void __launch_bounds__(f<A, 2>(1), 2) k() { }", kernel("void k()", "k", "", bounds="f<A, 2>(1)")),
+        ("__launch_bounds__(N * (2 + 3)) @void k() { }", kernel("void k()", "k", "", bounds="N * (2 + 3)")),
+        ("@void __maxnreg__(32) k() noexcept { }", kernel("void k() noexcept", "k", "")),
+        ("@auto k(int a) -> void { }", kernel("auto k(int a) -> void", "k", "", "a")),
+        ("@void k() { f(__func__, __FUNCTION__); }", kernel("void k()", "k", 'f("k", "k");')),
+        ("@void k(int x);", "void k(int x);"),
+        ("template @void k<int>(int x);", "template void k<int>(int x);"),
+        ("friend @void k(int x = f<1, 2>());", "friend void k(int x = f<1, 2>());"),
+        ("@void __launch_bounds__(256) k();", "void k();"),
+        ("@void k() = delete;", "void k() = delete;"),
+        ("@__host__ void k();", "void k();"),
+    ],
+)
+@pytest.mark.parametrize("context", ["%s", "namespace a { %s }", "int x; %s"])
+def test_kernels(translate, source, expected, context):
+    assert words(translate(context % source.replace("@", "__global__ "))) == words(context % expected)
+
+
+@pytest.mark.parametrize(
+    "source,why",
+    [
+        ("void f(__global__ int x) { }", "1: __global__ is not allowed here"),
+        ("int x;\n__global__ x;", "2: cannot parse this declaration at ';'"),
+        ("__global__ void k(int n, ...) { }", "1: a kernel cannot have a variable number of arguments"),
+        ("__global__ void operator+(A a, A b) { }", "1: an operator cannot be a kernel"),
+        (
+            "__global__ void\n__cluster_dims__(2) k() { }",
+            "2: __cluster_dims__: clusters of blocks are not supported",
+        ),
+        ("__block_size__((1, 1)) __global__ void k() { }", "1: __block_size__: clusters of blocks are not supported"),
+    ],
+)
+def test_refuses_kernels(refuse, source, why):
+    assert refuse(source) == why
+
+
 # ---- __shared__ ----
 
 

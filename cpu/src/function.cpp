@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <dlfcn.h>
 #include <link.h>
+#include <string>
 #include <unwind.h>
 
 namespace cuda_cpu {
@@ -29,13 +30,31 @@ bool begins_function(const void *address) {
     return dl_iterate_phdr(in_code, code) && _Unwind_FindEnclosingFunction((char *)code + 1) == code;
 }
 
+// Whether the symbol at the address, if there is one, is that of a kernel. A static function has none.
+bool may_be_kernel(const void *address) {
+    Dl_info info;
+    if (!begins_function(address))
+        return false;
+    if (!dladdr(address, &info) || info.dli_saddr != address || !info.dli_sname)
+        return true;
+    const std::string name = info.dli_sname;
+    const bool mangled = name.compare(0, 2, "_Z") == 0;
+    const std::string inner = "Z" + (mangled ? name.substr(2) : std::to_string(name.size()) + name) + "E";
+    for (const Function *f = all_functions; f; f = f->next)
+        if (inner.compare(0, inner.size(), f->inner_name, inner.size()) == 0)
+            return true;
+    return false;
+}
+
 } // namespace
+
+const Function *all_functions;
 
 // A kernel begins with launch_body(), which tells what kernel it is before it touches any argument. So the
 // call needs no arguments.
 Function *find_function(const char *call, const void *kernel) {
     Function *function = nullptr;
-    if (kernel && begins_function(kernel)) {
+    if (kernel && may_be_kernel(kernel)) {
         const Launch launch(call, {}, Site{}, false, &function);
         ((void (*)())kernel)();
     }

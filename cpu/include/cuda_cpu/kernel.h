@@ -139,12 +139,15 @@ struct StoredCall {
 
 // What the runtime knows of a kernel. Each instance of a template has one of its own.
 struct Function {
-    const char *name;           // as __PRETTY_FUNCTION__ gives it
+    const char *name = "";      // known from the first launch on, like the next one
+    unsigned most_threads = 0;  // from __launch_bounds__, or 0
     const size_t *shared_bytes; // the sum of the __shared__ variables that it declares
-    unsigned most_threads;      // from __launch_bounds__, or 0
     // Launches it with copies of the arguments at these addresses.
     cudaError_t (*launch)(const LaunchConfig &config, void *const *arguments, bool cooperative, Site site);
-    size_t dynamic_limit; // of dynamic shared memory, as cudaFuncSetAttribute set it; 0: the device's
+    // The mangled name of a type within the kernel, which begins with that of the kernel
+    const char *inner_name;
+    size_t dynamic_limit = 0; // of dynamic shared memory, as cudaFuncSetAttribute set it; 0: the device's
+    const Function *next;     // of all kernels
 };
 
 struct Kernel {
@@ -164,14 +167,22 @@ cudaError_t launch_grid(const LaunchConfig &config, const Kernel &kernel, bool c
 // bits, for which no constructor or destructor runs.
 template <class A> struct Bits {
     alignas(A) char bytes[sizeof(A)];
-    Bits(const A &a) { std::memcpy(bytes, &a, sizeof(A)); }
+    Bits(const A &a) { std::memcpy(bytes, (const void *)&a, sizeof(A)); }
     operator A &() { return *reinterpret_cast<A *>(bytes); }
 };
-template <class A> constexpr bool is_bits = std::is_reference_v<A> || std::is_trivially_copyable_v<A>;
+// An argument for a parameter that is a reference, for example to managed memory
+template <class A> struct Reference {
+    std::remove_reference_t<A> *to;
+    Reference(std::remove_reference_t<A> &a) : to(&a) {}
+    operator A() const { return static_cast<A>(*to); }
+};
+template <class A> constexpr bool is_bits = !std::is_reference_v<A> && !std::is_trivially_copyable_v<A>;
 template <class A>
-using Stored = std::conditional_t<is_bits<A>, std::remove_cv_t<A>, Bits<std::remove_cv_t<A>>>;
+using Stored =
+    std::conditional_t<std::is_reference_v<A>, Reference<A>,
+                       std::conditional_t<is_bits<A>, Bits<std::remove_cv_t<A>>, std::remove_cv_t<A>>>;
 // The type of a parameter of a kernel's body: as declared, or a reference to the thread's copy
-template <class A> using Parameter = std::conditional_t<is_bits<A>, A, A &>;
+template <class A> using Parameter = std::conditional_t<is_bits<A>, A &, A>;
 
 // The body and arguments of a launch. Every thread gets its own copy of the arguments.
 template <class Body, class... A> struct Call {
@@ -220,7 +231,7 @@ template <class Body, class... A> struct Call {
     }
 
     template <size_t... I> static Call with(Body body, void *const *addresses, std::index_sequence<I...>) {
-        return {body, {*static_cast<const std::remove_reference_t<Stored<A>> *>(addresses[I])...}};
+        return {body, {*static_cast<const Stored<A> *>(addresses[I])...}};
     }
     static void *copy(const void *p, void *const *addresses) {
         const Call &call = *static_cast<const Call *>(p);
@@ -267,6 +278,7 @@ Launch::~Launch() {
     current_launch = outer;
 }
 
+extern const Function *all_functions;
 [[noreturn]] void called_without_launch(const char *kernel);
 // The kernel at this address, which may come from a cast. Null, after an error message, if it is none.
 Function *find_function(const char *call, const void *kernel);
@@ -285,7 +297,16 @@ template <class Owner, class Body, class... A> struct KernelOf {
             config, {function.name, site.file, site.line, TheCall::run, &call, &TheCall::stored, &function},
             cooperative);
     }
-    static inline Function function = {nullptr, &Declared<Owner>::bytes, 0, launch, 0};
+    static Function add() {
+        Function function;
+        function.shared_bytes = &Declared<Owner>::bytes;
+        function.launch = launch;
+        function.inner_name = typeid(Body).name();
+        function.next = all_functions;
+        all_functions = &KernelOf::function;
+        return function;
+    }
+    static inline Function function = add();
 };
 
 // The rest of a kernel: runs `body` for every thread of the current launch. `most_threads` is from
