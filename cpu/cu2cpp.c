@@ -61,6 +61,7 @@ typedef struct {
     size_t position, removed; // replaces this many bytes of the source …
     size_t text, length;      // … with this part of edit_text
     size_t order;             // order of creation, for edits at the same position
+    int moved;                // the token with which the text begins, if it was moved here
 } Edit;
 
 enum { PADDING = 4 };
@@ -127,7 +128,7 @@ __attribute__((format(printf, 3, 4))) static void edit(size_t position, size_t r
     va_start(arguments, format);
     va_copy(again, arguments);
     const size_t length = (size_t)vsnprintf(NULL, 0, format, arguments), text = edit_text.length;
-    edits[edit_count] = (Edit){position, removed, text, length, edit_count};
+    edits[edit_count] = (Edit){position, removed, text, length, edit_count, 0};
     edit_count++;
     edit_text.length += length;
     append(&edit_text, "", 0); // makes room
@@ -613,7 +614,10 @@ static void translate_launch(int open) {
     // its lines stay as empty ones.
     edit(tokens[begin].start, 0, "(::cuda_cpu::Launch(\"%s\", ::cuda_cpu::config(", name.data);
     delete_tokens(begin, open + 2);
-    edit(tokens[end].start, 3, ")), %s", callee.data);
+    edit(tokens[end].start, 3, ")), ");
+    edit(tokens[end].start, 0, "%s", callee.data);
+    if (tokens[begin].line == tokens[end].line)
+        edits[edit_count - 1].moved = begin;
     edit(tokens[tokens[end + 3].match].start, 1, "))");
     free(callee.data);
     free(name.data);
@@ -1359,6 +1363,13 @@ static void write_edited(void) {
     for (const Edit *e = edits; e < edits + edit_count; e++) {
         if (e->position > done)
             put_source(done, e->position, &next);
+        if (e->moved) { // earlier in the line than what was written last
+            Original *o = original_of(&tokens[e->moved]);
+            const size_t after = o->after;
+            o->after = o->position;
+            move_to(&tokens[e->moved]);
+            o->after = after;
+        }
         put(edit_text.data + e->text, e->length);
         if (e->position > done)
             done = e->position;

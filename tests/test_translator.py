@@ -518,7 +518,10 @@ def kernel(head, name, body, *parameters, bounds="0"):
         ),
         ("template <> @void k<int>(int x) { }", kernel("template <> void k<int>(int x)", "k", "", "x")),
         ("@void ns::A<int>::k(int x) { }", kernel("void ns::A<int>::k(int x)", "k", "", "x")),
-        ("struct A { static @void k(int x) { } };", "struct A { " + kernel("static void k(int x)", "k", "", "x") + " };"),
+        (
+            "struct A { static @void k(int x) { } };",
+            "struct A { " + kernel("static void k(int x)", "k", "", "x") + " };",
+        ),
         ("@__launch_bounds__(256) void k() { }", kernel("void k()", "k", "", bounds="256")),
         ("@void __launch_bounds__(f<A, 2>(1), 2) k() { }", kernel("void k()", "k", "", bounds="f<A, 2>(1)")),
         ("__launch_bounds__(N * (2 + 3)) @void k() { }", kernel("void k()", "k", "", bounds="N * (2 + 3)")),
@@ -549,7 +552,10 @@ def test_kernels(translate, source, expected, context):
             "__global__ void\n__cluster_dims__(2) k() { }",
             "2: __cluster_dims__: clusters of blocks are not supported",
         ),
-        ("__block_size__((1, 1)) __global__ void k() { }", "1: __block_size__: clusters of blocks are not supported"),
+        (
+            "__block_size__((1, 1)) __global__ void k() { }",
+            "1: __block_size__: clusters of blocks are not supported",
+        ),
     ],
 )
 def test_refuses_kernels(refuse, source, why):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Kernels: what is known of them from their addresses, their attributes, and occupancy: how many blocks of
 // a kernel a multiprocessor can hold.
-#include <cuda_runtime.h>
+#include "block.h"
 #include "internal.h"
 
 #include <algorithm>
