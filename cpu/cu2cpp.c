@@ -4,6 +4,8 @@
  *
  *     cu2cpp INPUT [-o OUTPUT]          INPUT may be - for standard input; without -o, output goes to
  *                                       standard output
+ *         -d DEVICE                     the same source, preprocessed with __CUDA_ARCH__
+ *         -w                            other files cannot use the device functions and variables
  *
  * C++ lacks five constructs of CUDA. They are rewritten in place. All other bytes and all line
  * numbers stay the same, so that the compiler, the debugger and the sanitizers report lines of the .cu:
@@ -69,7 +71,7 @@ enum { PADDING = 4 };
 static const char *input_name;
 static Text source;
 static Token *tokens; // PADDING tokens of kind END at both ends allow looking around freely
-static int token_count;
+static int token_count, token_capacity;
 static Edit *edits;
 static size_t edit_count;
 static Text edit_text;
@@ -152,10 +154,9 @@ static uint32_t line, file; // its line and file
 static bool in_system_header;
 
 static void add_token(int kind, size_t start, uint32_t first_line) {
-    static int capacity;
-    if (token_count >= capacity) {
-        capacity = capacity ? 2 * capacity : 1 << 16;
-        tokens = grow(tokens, (size_t)capacity, sizeof *tokens);
+    if (token_count >= token_capacity) {
+        token_capacity = token_capacity ? 2 * token_capacity : 1 << 16;
+        tokens = grow(tokens, (size_t)token_capacity, sizeof *tokens);
     }
     tokens[token_count++] = (Token){.start = (uint32_t)start,
                                     .length = (uint32_t)(at - start),
@@ -309,6 +310,11 @@ static void skip_symbol(int *kind) {
 
 static void lex(void) {
     bool fresh_line = true;
+    tokens = NULL;
+    token_count = token_capacity = 0;
+    edit_count = 0; // of an earlier text
+    in_system_header = host = false;
+    at = file = 0;
     line = 1;
     for (int i = 0; i < PADDING; i++)
         add_token(END, 0, line);
@@ -949,6 +955,25 @@ static void translate_shared(int word, const Scope *scope) {
     free(name.data);
 }
 
+// With -w, what only device code of this file can use gets internal linkage, as with nvcc unless -rdc=true is
+// given: other files may have different functions and variables with the same names. A name that is declared
+// `extern` belongs to all files.
+static bool whole_program;
+static Text extern_names = {0}; // each with a blank before and after it
+
+static void make_internal(int name, const Declaration *d, const Scope *scope) {
+    if (!whole_program || scope->kind != 'n' || kind(name - 1) == SCOPE || d->static_at || d->is_inline ||
+        d->is_constexpr || d->is_template || d->is_linkage || is(name, "operator"))
+        return;
+    if (d->extern_at) {
+        append(&extern_names, " ", 1);
+        append_tokens(&extern_names, name, name + 1);
+        append(&extern_names, " ", 1);
+    } else if (!extern_names.data || !is_one_of(name, extern_names.data)) {
+        insert_before(d->first_word, "static __attribute__((unused))");
+    }
+}
+
 // Variables are put into linker sections, in which the runtime finds them and swaps their values
 // when the device changes. Variables that are const need a separate section, because a section is
 // either writable or read-only.
@@ -971,10 +996,12 @@ static void translate_device(int word, const Scope *scope) {
         fail(word, "only a variable can be __constant__ or __managed__");
     if (d.is_function && !d.is_typedef && !d.is_definition) {
         int name;
-        const int body = find_body(find_parameters(scope->start, &name));
+        const int parameters = find_parameters(scope->start, &name), body = find_body(parameters);
         bool for_host = false;
-        for (int i = scope->start; i < body; i++)
+        for (int i = scope->start; i < parameters; i++)
             for_host |= tokens[i].host;
+        if (!for_host && d.first_word)
+            make_internal(name, &d, scope);
         if (body && !for_host)
             device_end = tokens[body].match;
     }
@@ -986,6 +1013,7 @@ static void translate_device(int word, const Scope *scope) {
         fail(word, "a member variable in device memory must be static");
     if (scope->kind == 'b' && !d.static_at && !d.extern_at)
         fail(word, "a local variable in device memory must be static");
+    make_internal(d.name, &d, scope);
     if (d.extern_at && !d.has_value)
         return; // only a declaration
     // For these variables the compiler ignores the section (templates), or reports a conflict
@@ -1214,16 +1242,19 @@ static void translate(void) {
 //
 // A compiler that shows a line of the .cu marks an error at its column, so the tokens of the .cu are moved to
 // the columns that they have there: with spaces, or with a new line and a linemarker when the output is
-// already past the column. The original files are read for this. A token is looked for in its line; what
-// comes from a macro is not found there and stays where it is.
+// already past the column. The original files are read for this. The words of a line are compared with those
+// of the same line of its file; what comes from a macro has no counterpart there and stays where it is.
 
 typedef struct {
     const char *name; // in the source; ends with a quote
     Text text;
-    uint32_t line;   // where the last token was found
-    size_t position; // the start of that line
-    size_t after;    // the end of that token
+    uint32_t line; // a line, and where it starts in the text
+    size_t position;
 } Original;
+
+typedef struct {
+    uint32_t start, length;
+} Word;
 
 static FILE *out;
 static size_t column; // of the next byte of the output, from 0
@@ -1282,34 +1313,29 @@ static Original *original_of(const Token *token) {
     return last;
 }
 
-// The column of a word, number or string in its file, or -1.
-static long original_column(const Token *token) {
-    if (token->file == 0 || token->system ||
-        (token->kind != IDENT && token->kind != NUMBER && token->kind != STRING))
-        return -1;
-    Original *o = original_of(token);
-    const char *word = source.data + token->start;
-    if (token->line < o->line) {
+// The words and strings of a line of the file, without comments. Returns how many there are.
+static size_t split_line(Original *o, uint32_t number, Word **words) {
+    static size_t capacity;
+    size_t count = 0;
+    if (number < o->line) {
         o->line = 1;
-        o->position = o->after = 0;
+        o->position = 0;
     }
-    for (; o->line < token->line; o->line++) {
+    for (; o->line < number; o->line++) {
         const char *newline = memchr(o->text.data + o->position, '\n', o->text.length - o->position);
         if (!newline)
-            return -1;
-        o->position = o->after = (size_t)(newline + 1 - o->text.data);
+            return 0;
+        o->position = (size_t)(newline + 1 - o->text.data);
     }
-    const char *begin = o->text.data + o->position, *p = o->text.data + o->after;
-    while (*p && *p != '\n' && strncmp(p, "//", 2) != 0) { // the text ends with a null character
-        if (strncmp(p, word, token->length) == 0 &&
-            (token->kind == STRING || !is_word_byte(p[token->length]))) {
-            o->after = (size_t)(p + token->length - o->text.data);
-            return p - begin;
-        }
+    const char *begin = o->text.data + o->position, *p = begin; // the text ends with a null character
+    while (*p && *p != '\n' && strncmp(p, "//", 2) != 0) {
+        const char *start = p;
         if (strncmp(p, "/*", 2) == 0) {
             for (p += 2; *p && *p != '\n' && strncmp(p - 2, "*/", 2) != 0; p++)
                 ;
-        } else if (*p == '"') {
+            continue;
+        }
+        if (*p == '"') {
             for (p++; *p && *p != '\n' && *p != '"'; p++)
                 p += *p == '\\' && p[1] && p[1] != '\n';
             p += *p == '"';
@@ -1318,14 +1344,83 @@ static long original_column(const Token *token) {
                 p++;
         } else {
             p++;
+            continue;
         }
+        if (count >= capacity) {
+            capacity = 2 * capacity + 64;
+            *words = grow(*words, capacity, sizeof **words);
+        }
+        (*words)[count++] = (Word){(uint32_t)(start - begin), (uint32_t)(p - start)};
     }
-    return -1;
+    return count;
+}
+
+// Sets columns[t] for `count` tokens of a line, or -1 for those that have no counterpart in the file, so that
+// as many as possible have one (the longest common subsequence).
+static void align_line(int first, size_t count, long *columns) {
+    static Word *words;
+    static uint16_t *lengths;
+    static size_t capacity;
+    for (size_t t = 0; t < count; t++)
+        columns[t] = -1;
+    Original *o = original_of(&tokens[first]);
+    const size_t n = split_line(o, tokens[first].line, &words), row = n + 1;
+    if (n == 0 || n > UINT16_MAX || row * (count + 1) > 1 << 22)
+        return;
+    if (row * (count + 1) > capacity) {
+        capacity = row * (count + 1);
+        lengths = grow(lengths, capacity, sizeof *lengths);
+    }
+    memset(lengths, 0, row * (count + 1) * sizeof *lengths);
+    const char *begin = o->text.data + o->position;
+    // lengths[t * row + w]: of the tokens from t on and the words from w on
+#define SAME(t, w)                                                                                           \
+    (words[w].length == tokens[first + (int)t].length &&                                                     \
+     memcmp(begin + words[w].start, source.data + tokens[first + (int)t].start, words[w].length) == 0)
+    for (size_t t = count; t-- > 0;)
+        for (size_t w = n; w-- > 0;) {
+            const uint16_t skip = lengths[(t + 1) * row + w], other = lengths[t * row + w + 1];
+            lengths[t * row + w] = SAME(t, w)     ? (uint16_t)(lengths[(t + 1) * row + w + 1] + 1)
+                                   : skip > other ? skip
+                                                  : other;
+        }
+    for (size_t t = 0, w = 0; t < count && w < n;)
+        if (SAME(t, w))
+            columns[t++] = words[w++].start;
+        else if (lengths[(t + 1) * row + w] > lengths[t * row + w + 1])
+            t++;
+        else
+            w++;
+#undef SAME
+}
+
+// The column of a token in its file, or -1.
+static long original_column(int i) {
+    static int first, end;
+    static long *columns;
+    static size_t capacity;
+    const Token *token = &tokens[i];
+    if (token->file == 0 || token->system)
+        return -1;
+    if (i < first || i >= end) {
+        first = i;
+        for (end = i + 1;
+             kind(end) != END && tokens[end].line == token->line && tokens[end].file == token->file;)
+            end++;
+        const size_t count = (size_t)(end - first);
+        if (count > capacity) {
+            capacity = 2 * count;
+            columns = grow(columns, capacity, sizeof *columns);
+        }
+        align_line(first, count, columns);
+    }
+    return columns[i - first];
 }
 
 // Before a token is written: moves the output to its column, where a blank is allowed.
-static void move_to(const Token *token) {
-    const long wanted = original_column(token);
+static void move_to(int i) {
+    const Token *token = &tokens[i];
+    const long wanted = original_column(i);
     // A blank would change L"a" and "a"_x.
     if (wanted < 0 || (size_t)wanted == column || is_word_byte(last_byte) || last_byte == '"' ||
         last_byte == '\'')
@@ -1348,7 +1443,7 @@ static void put_source(size_t position, size_t end, int *next) {
     for (; *next < token_count - PADDING && tokens[*next].start < end; ++*next) {
         const Token *token = &tokens[*next];
         put(source.data + position, token->start - position);
-        move_to(token);
+        move_to(*next);
         position = end_of(*next) < end ? end_of(*next) : end;
         put(source.data + token->start, position - token->start);
     }
@@ -1363,13 +1458,8 @@ static void write_edited(void) {
     for (const Edit *e = edits; e < edits + edit_count; e++) {
         if (e->position > done)
             put_source(done, e->position, &next);
-        if (e->moved) { // earlier in the line than what was written last
-            Original *o = original_of(&tokens[e->moved]);
-            const size_t after = o->after;
-            o->after = o->position;
-            move_to(&tokens[e->moved]);
-            o->after = after;
-        }
+        if (e->moved)
+            move_to(e->moved);
         put(edit_text.data + e->text, e->length);
         if (e->position > done)
             done = e->position;
@@ -1412,18 +1502,302 @@ static void write_output(const char *name) {
     fail_file(name ? name : "standard output");
 }
 
+// ---- the host's and the device's text ----
+//
+// nvcc preprocesses a .cu for the host, and with __CUDA_ARCH__ for the device. Where both texts differ,
+// kernels and device functions are taken from the device's text and everything else from the host's. A
+// function for both gets both bodies and chooses when it is called.
+
+typedef struct {
+    int first, end; // its tokens
+    int body;       // the { of a function's body, or 0
+    int depth;      // number of namespaces and classes around it
+    int opens;      // 1: begins a namespace or class, -1: ends one
+    bool for_device, for_host, is_constexpr, is_kernel;
+    uint64_t head, whole; // hashes; the head ends at the body, the initial value or the ;
+} Item;
+
+typedef struct {
+    Text source;
+    Token *tokens;
+    int token_count, item_count;
+    Item *items;
+} Unit;
+
+static void use(const Unit *unit) {
+    source = unit->source;
+    tokens = unit->tokens;
+    token_count = unit->token_count;
+}
+
+static uint64_t hash_tokens(int first, int end) {
+    uint64_t hash = 14695981039346656037u;
+    for (int i = first; i < end; i++) {
+        if (is_one_of(i, " __device__ __global__ "))
+            continue;
+        for (uint32_t k = 0; k < tokens[i].length; k++)
+            hash = (hash ^ (unsigned char)source.data[tokens[i].start + k]) * 1099511628211u;
+        hash = (hash ^ ' ') * 1099511628211u;
+    }
+    return hash;
+}
+
+// Finds the end of the declaration that begins at item->first, and its parts.
+static void parse_item(Item *item) {
+    int i = item->first, head = 0;
+    bool parameters = false, is_enum = false;
+    for (int next; i < token_count - PADDING && kind(i) != ';' && kind(i) != '}'; i = next) {
+        next = skip_attribute(i, NULL);
+        if (next != i)
+            continue;
+        next = i + 1;
+        if (is(i, "template") && kind(i + 1) == '<') {
+            next = skip_angles(i + 1, token_count);
+            next = next ? next : i + 1;
+        } else if (is(i, "operator")) {
+            while (kind(next) != '(' && kind(next) != ';' && kind(next) != END)
+                next++;
+            next += kind(next) == '(' && kind(next + 1) == ')' && kind(next + 2) == '(' ? 2 : 0;
+        } else if (is(i, "enum")) {
+            is_enum = true;
+        } else if (kind(i) == '=' && !head) {
+            head = i;
+        } else if (kind(i) == '(' || kind(i) == '[') {
+            parameters |= kind(i) == '(';
+            next = tokens[i].match + 1;
+        } else if (kind(i) == '{') {
+            next = tokens[i].match + 1;
+            const char brace = head || is_enum ? 'b' : brace_kind(item->first, i);
+            if (brace != 'b') {
+                item->opens = 1;
+                next = i + 1;
+            } else if (parameters && !head && kind(next) != ',' && kind(next) != '{') {
+                item->body = i; // not the initial value of a member: A() : x{1} { }
+            } else {
+                head = head || parameters ? head : i;
+                continue;
+            }
+            head = i;
+            i = next - (kind(next) != ';' || item->opens);
+            break;
+        }
+    }
+    item->end = i + 1 < token_count - PADDING ? i + 1 : token_count - PADDING;
+    if (kind(i) == '}' && !item->body)
+        item->end = i;
+    head = head ? head : item->end;
+    for (int t = item->first; t < head; t++) {
+        item->for_device |= is(t, "__device__") || is(t, "__constant__") || is(t, "__managed__");
+        item->is_kernel |= is(t, "__global__");
+        item->for_host |= tokens[t].host;
+        item->is_constexpr |= is(t, "constexpr");
+    }
+    item->head = hash_tokens(item->first, head);
+    item->whole =
+        hash_tokens(item->first, item->end) + item->for_device + 2 * item->for_host + 4 * item->is_kernel;
+}
+
+// Splits the text into declarations. Those in namespaces and classes are items too.
+static void split(Unit *unit) {
+    char *scopes = NULL;
+    int depth = 0, capacity = 0;
+    for (int i = PADDING; i < token_count - PADDING;) {
+        if ((capacity & (capacity - 1)) == 0)
+            unit->items = grow(unit->items, capacity ? 2 * (size_t)capacity : 1, sizeof(Item));
+        Item *item = &unit->items[capacity++];
+        *item = (Item){.first = i};
+        if (kind(i) == '}' && depth > 0) {
+            item->opens = -1;
+            item->end = i + 1;
+            depth--;
+            while (scopes[depth] == 'c' && item->end < token_count - PADDING && kind(item->end - 1) != ';')
+                item->end = opens(item->end) ? tokens[item->end].match + 1 : item->end + 1;
+            item->whole = item->head = hash_tokens(i, item->end);
+        } else if (is_one_of(i, " public private protected ") && kind(i + 1) == ':') {
+            item->end = i + 2;
+            item->whole = item->head = hash_tokens(i, item->end);
+        } else {
+            parse_item(item);
+        }
+        if (item->end <= i)
+            item->end = i + 1;
+        item->depth = depth;
+        if (item->opens > 0) {
+            scopes = grow(scopes, (size_t)depth + 1, 1);
+            scopes[depth++] = brace_kind(i, item->end - 1);
+        }
+        i = item->end;
+    }
+    free(scopes);
+    unit->item_count = capacity;
+}
+
+// Appends tokens with their place, as a linemarker.
+static void append_piece(Text *text, const Unit *unit, int first, int end) {
+    const Token *token = &unit->tokens[first], *last = &unit->tokens[end - 1];
+    const char *data = unit->source.data;
+    char marker[32];
+    append(text, marker, (size_t)snprintf(marker, sizeof marker, "\n# %u \"", (unsigned)token->line));
+    if (token->file)
+        append(text, data + token->file, name_length(data + token->file));
+    append(text, token->system ? "\" 3\n" : "\"\n", token->system ? 4 : 2);
+    for (uint32_t i = token->start; i > 0 && data[i - 1] != '\n'; i--)
+        append(text, " ", 1);
+    if (end > first)
+        append(text, data + token->start, last->start + last->length - token->start);
+}
+
+_Noreturn static void fail_both(const Unit *unit, const Item *item) {
+    use(unit);
+    fail(item->first,
+         "this declaration differs between host and device code, which is not supported (__CUDA_ARCH__)");
+}
+
+// The same declaration in both texts
+static void append_pair(Text *text, const Unit *host, const Item *h, const Unit *device, const Item *d) {
+    const bool on_device = h->for_device || d->for_device || h->is_kernel || d->is_kernel;
+    const bool on_host = h->for_host || d->for_host || !on_device;
+    if (on_device && !on_host) {
+        append_piece(text, device, d->first, d->end);
+    } else if (!h->body || !d->body) {
+        if (h->body || d->body || h->for_device != d->for_device || h->whole != d->whole)
+            fail_both(host, h);
+        append_piece(text, host, h->first, h->end);
+    } else if (!on_device && !h->is_constexpr) {
+        use(host);
+        for (int i = h->body; i < h->end; i++)
+            if (is(i, "__device__"))
+                fail(i, "__CUDA_ARCH__ in a function with a __device__ lambda is not supported");
+        append_piece(text, host, h->first, h->end);
+    } else {
+        static const char choose[] = "{ if (::cuda_cpu::on_device())",
+                          choose_late[] =
+                              "{ if (!__builtin_is_constant_evaluated() && ::cuda_cpu::on_device())";
+        append_piece(text, h->for_device ? host : device, h->for_device ? h->first : d->first,
+                     h->for_device ? h->body : d->body);
+        append(text, h->is_constexpr ? choose_late : choose, strlen(h->is_constexpr ? choose_late : choose));
+        append_piece(text, device, d->body, device->tokens[d->body].match + 1);
+        append(text, " else ", 6);
+        append_piece(text, host, h->body, host->tokens[h->body].match + 1);
+        append(text, " }", 2);
+    }
+}
+
+// Items h to h_end of the host's text and d to d_end of the device's are there in place of each other.
+static void append_difference(Text *text, const Unit *host, int h, int h_end, const Unit *device, int d,
+                              int d_end) {
+    int open = 0;
+    if (h < h_end && d < d_end && host->tokens[host->items[h].first].system) {
+        append_piece(text, host, host->items[h].first, host->items[h_end - 1].end);
+        return;
+    }
+    for (; h < h_end || d < d_end; d++) {
+        int pair = h;
+        while (d < d_end && pair < h_end &&
+               (host->items[pair].head != device->items[d].head ||
+                host->items[pair].depth != device->items[d].depth))
+            pair++;
+        const bool found = d < d_end && pair < h_end;
+        // Only in the host's text: left out where it is for the device only
+        for (const int end = d >= d_end ? h_end : found ? pair : h; h < end; h++) {
+            const Item *item = &host->items[h];
+            open += item->opens;
+            if (!item->for_device || item->for_host)
+                append_piece(text, host, item->first, item->end);
+        }
+        if (d >= d_end)
+            break;
+        if (found) {
+            append_pair(text, host, &host->items[h++], device, &device->items[d]);
+        } else {
+            open += device->items[d].opens;
+            append_piece(text, device, device->items[d].first, device->items[d].end);
+        }
+    }
+    if (open)
+        fail_both(host, &host->items[h ? h - 1 : 0]);
+}
+
+static bool same(const Unit *a, int i, const Unit *b, int j) {
+    return a->items[i].whole == b->items[j].whole && a->items[i].depth == b->items[j].depth;
+}
+
+// Reads and splits a text.
+static Unit read_unit(const char *name) {
+    Unit unit = {0};
+    source = (Text){0};
+    input_name = name;
+    read_input();
+    lex();
+    pair_brackets();
+    unit = (Unit){.source = source, .tokens = tokens, .token_count = token_count};
+    split(&unit);
+    return unit;
+}
+
+// Makes one text of both, in `source`.
+static void merge(const Unit *host, const Unit *device) {
+    Text text = {0};
+    uint32_t done = 0; // of the device's text
+    for (int h = 0, d = 0; h < host->item_count || d < device->item_count;) {
+        if (h < host->item_count && d < device->item_count && same(host, h, device, d)) {
+            h++;
+            d++;
+            continue;
+        }
+        // The nearest declaration that is in both texts; a lone } or public: says little.
+        int a = 0, b = 0, sum;
+        for (sum = 1;; sum++) {
+            for (a = 0; a <= sum; a++) {
+                b = sum - a;
+                if (h + a == host->item_count && d + b == device->item_count)
+                    break;
+                if (h + a < host->item_count && d + b < device->item_count &&
+                    same(host, h + a, device, d + b) &&
+                    (host->items[h + a].end - host->items[h + a].first > 2 || h + a + 1 == host->item_count ||
+                     (d + b + 1 < device->item_count && same(host, h + a + 1, device, d + b + 1))))
+                    break;
+            }
+            if (a <= sum)
+                break;
+        }
+        const uint32_t start = d < device->item_count ? device->tokens[device->items[d].first].start
+                                                      : (uint32_t)device->source.length;
+        append(&text, device->source.data + done, start - done);
+        append_difference(&text, host, h, h + a, device, d, d + b);
+        h += a;
+        d += b;
+        done = (uint32_t)device->source.length;
+        if (d < device->item_count) {
+            append_piece(&text, device, device->items[d].first, device->items[d].first + 1);
+            const Token *token = &device->tokens[device->items[d].first];
+            done = token->start + token->length;
+        }
+    }
+    append(&text, device->source.data + done, device->source.length - done);
+    source = text;
+}
+
 int main(int argc, char **argv) {
-    const char *output = NULL;
+    const char *output = NULL, *device = NULL;
     int option;
     opterr = 0;
-    while ((option = getopt(argc, argv, "o:")) == 'o')
-        output = optarg;
+    while ((option = getopt(argc, argv, "o:d:w")) != -1 && option != '?')
+        if (option == 'w')
+            whole_program = true;
+        else
+            *(option == 'o' ? &output : &device) = optarg;
     if (option != -1 || optind + 1 != argc) {
-        fputs("usage: cu2cpp INPUT [-o OUTPUT]\n", stderr);
+        fputs("usage: cu2cpp INPUT [-d DEVICE] [-w] [-o OUTPUT]\n", stderr);
         return 64;
     }
-    input_name = argv[optind];
-    read_input();
+    if (device) {
+        const Unit for_host = read_unit(argv[optind]), for_device = read_unit(device);
+        merge(&for_host, &for_device);
+    } else {
+        input_name = argv[optind];
+        read_input();
+    }
     lex();
     pair_brackets();
     translate();

@@ -1489,7 +1489,7 @@ def test_a_refused_file_leaves_no_output(translator, tmp_path):
 )
 def test_usage(translator, arguments, tmp_path):
     done = subprocess.run([translator, *arguments], capture_output=True, text=True, cwd=tmp_path)
-    assert (done.returncode, done.stdout, done.stderr) == (64, "", "usage: cu2cpp INPUT [-o OUTPUT]\n")
+    assert (done.returncode, done.stdout, done.stderr) == (64, "", "usage: cu2cpp INPUT [-d DEVICE] [-w] [-o OUTPUT]\n")
 
 
 def test_unreadable_input(translator, tmp_path):

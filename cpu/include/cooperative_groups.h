@@ -5,6 +5,7 @@
  * threads at most. The headers in cooperative_groups/ add reduce(), the scans and memcpy_async().
  */
 #pragma once
+#include "cuda_cpu/letters_off.h"
 #include "cuda_runtime.h"
 #ifdef __CUDACC__ // groups are for kernels; a host source may include the header
 
@@ -341,3 +342,4 @@ template <class T> struct bit_xor {
 
 } // namespace cooperative_groups
 #endif // __CUDACC__
+#include "cuda_cpu/letters_on.h"

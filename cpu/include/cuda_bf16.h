@@ -3,6 +3,7 @@
 // in cuda_cpu/half.h.
 #pragma once
 #define __CUDA_BF16_H__
+#include "cuda_cpu/letters_off.h"
 #include "cuda_fp16.h"
 
 #define CUDA_CPU_H       __nv_bfloat16
@@ -26,3 +27,4 @@ typedef __nv_bfloat162 nv_bfloat162;
 #define CUDART_NEG_ZERO_BF16   __ushort_as_bfloat16((unsigned short)0x8000)
 #define CUDART_ZERO_BF16       __ushort_as_bfloat16((unsigned short)0x0000)
 #define CUDART_ONE_BF16        __ushort_as_bfloat16((unsigned short)0x3f80)
+#include "cuda_cpu/letters_on.h"

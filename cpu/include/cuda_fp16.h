@@ -2,6 +2,7 @@
 // Numbers of half precision: 5 bits of exponent, 10 of significand. The functions are in cuda_cpu/half.h.
 #pragma once
 #define __CUDA_FP16_H__
+#include "cuda_cpu/letters_off.h"
 #include "cuda_runtime.h"
 #include "cuda_cpu/numbers.h"
 
@@ -25,3 +26,4 @@ typedef __half2_raw __nv_half2_raw;
 #define CUDART_NEG_ZERO_FP16   __ushort_as_half((unsigned short)0x8000)
 #define CUDART_ZERO_FP16       __ushort_as_half((unsigned short)0x0000)
 #define CUDART_ONE_FP16        __ushort_as_half((unsigned short)0x3c00)
+#include "cuda_cpu/letters_on.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Switches NVIDIA's profilers on and off. Profilers of host code, such as perf, see kernels here and are not switched.
+// Switches NVIDIA's profilers on and off. Profilers of host code, such as perf, see kernels here and are not
+// switched.
 #pragma once
 #define __CUDA_PROFILER_API_H__
 #include "cuda_runtime_api.h"

@@ -9,6 +9,7 @@
 #define __DEVICE_FUNCTIONS_H__
 #define __DEVICE_LAUNCH_PARAMETERS_H__
 #define __MATH_FUNCTIONS_H__
+#include "cuda_cpu/letters_off.h"
 #if defined(__CU2CPP__) && !defined(__CUDACC__)
 #define __CUDACC__ // set while a .cu is compiled, as nvcc does
 #endif
@@ -20,3 +21,4 @@
 #include "cuda_cpu/kernel.h"
 #include "cuda_cpu/texture.h"
 #endif
+#include "cuda_cpu/letters_on.h"

@@ -10,6 +10,7 @@
  * 1999.
  */
 #pragma once
+#include "cuda_cpu/letters_off.h"
 #include "cuda_runtime.h"
 #ifdef __CUDACC__
 #include <array>
@@ -434,3 +435,4 @@ inline uint4 curand_poisson4(curandStatePhilox4_32_10_t *state, double mean) {
 }
 
 #endif // __CUDACC__
+#include "cuda_cpu/letters_on.h"

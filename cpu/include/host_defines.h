@@ -22,4 +22,11 @@
 #define __device__
 #define __constant__
 #define __managed__
+#else // macros, as with nvcc: some programs test whether they are defined
+#define __global__   __global__
+#define __host__     __host__
+#define __device__   __device__
+#define __constant__ __constant__
+#define __managed__  __managed__
+#define __shared__   __shared__
 #endif

@@ -175,6 +175,7 @@ void run_blocks(Grid &grid) {
             grid.block_finished();
     }
     worker.kernel = nullptr;
+    gridDim = {}; // no longer on_device()
     current_block = &no_block;
     current_grid = nullptr;
 }

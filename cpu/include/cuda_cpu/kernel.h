@@ -458,6 +458,11 @@ inline void yield() {
     carry_out(let_others_run(resume.mine));
 }
 
+// Whether a kernel runs. A function for host and device whose text depends on __CUDA_ARCH__ asks for it.
+inline bool on_device() {
+    return gridDim.x != 0;
+}
+
 inline unsigned thread_rank() {
     return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
 }
@@ -808,16 +813,6 @@ template <class T> inline T atomic_compare_and_swap(T *p, T compare, T value, Si
 template <class T> inline void poll_if(bool no_change, T *p, Site site) {
     if (__builtin_expect(no_change, 0))
         atomic_without_effect(p, __atomic_load_n(p, __ATOMIC_SEQ_CST), site);
-}
-
-// For values of a class that has the size of an integer
-template <class T, class F> inline T atomic_change(T *p, F change) {
-    T old, changed;
-    __atomic_load(p, &old, __ATOMIC_SEQ_CST);
-    do
-        changed = change(old);
-    while (!__atomic_compare_exchange(p, &old, &changed, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
-    return old;
 }
 
 // Replaces *p by change(*p) in a compare-and-swap loop, so change may be called several times.

@@ -1,0 +1,457 @@
+# SPDX-License-Identifier: MIT
+"""cucc, the compiler driver: nvcc's options, programs of several .cu, __CUDA_ARCH__, CMake and the installed copy."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+import helpers
+import trees
+
+pytestmark = [
+    pytest.mark.backend("cpu"),
+    pytest.mark.skipif(helpers.sanitized(), reason="cucc has a library of its own, without sanitizers"),
+]
+CUCC = helpers.ROOT / "cpu/cucc"
+
+
+def environment(tmp_path, **more):
+    """Temporary files go to tmp_path/temporary, which must be empty afterwards. CXX is the C++ compiler of the build."""
+    (tmp_path / "temporary").mkdir(exist_ok=True)
+    return trees.environment(TMPDIR=str(tmp_path / "temporary"), **more)
+
+
+@pytest.fixture
+def cucc(tmp_path, installed):
+    """cucc("a.cu", "-o", "a", status=0) -> what it wrote to stderr. Runs the installed one in tmp_path, without optimising."""
+
+    def cucc(*arguments, status=0, program=installed / "bin/cucc", **more):
+        done = subprocess.run(
+            [program, "-O0", *arguments],
+            cwd=tmp_path,
+            env=environment(tmp_path, **more),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == status, done.stderr
+        assert list((tmp_path / "temporary").iterdir()) == []
+        return done.stderr
+
+    return cucc
+
+
+@pytest.fixture(scope="session")
+def installed(once):
+    """The folder of a copy that was installed by make and then moved. Nobody can write to it."""
+
+    def install(folder):
+        trees.run(helpers.ROOT, "make", "install", "PREFIX=/opt/cucc", f"DESTDIR={folder}/package")
+        (folder / "package/opt/cucc").rename(folder / "moved here")
+        for path in (folder / "moved here").rglob("*"):
+            if not path.is_symlink():
+                path.chmod(path.stat().st_mode & ~0o222)
+        return folder / "moved here"
+
+    return once("installed", install)
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(**files):
+        for name, text in files.items():
+            stem, _, ending = name.rpartition("_")
+            (tmp_path / f"{stem}.{ending}").write_text(text)
+
+    return write
+
+
+def output(tmp_path, program="program", status=0):
+    done = subprocess.run([tmp_path / program], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == status, done.stderr
+    return done.stdout + done.stderr
+
+
+# ---- options ----
+
+SETTINGS = r"""
+#include "here.h"
+__global__ void k(int *p) { *p = A + B + FROM_HEADER + THERE; }
+int main(int, char **argv) {
+    int *d, h;
+    cudaMalloc(&d, sizeof h);
+    k<<<1, 1>>>(d);
+    cudaMemcpy(&h, d, sizeof h, cudaMemcpyDeviceToHost);
+#if !defined GONE && defined __NVCC__ && defined __CUDACC__ && __CUDACC_VER_MAJOR__ == 13 && CUDART_VERSION == 13000 && \
+    defined __DRIVER_TYPES_H__ && defined __CUDA_RUNTIME_H__ && defined __CUDA_RUNTIME_API_H__ && __cplusplus > 201703 && \
+    defined __CUDACC_EXTENDED_LAMBDA__ && !defined __CUDACC_RDC__ && __CUDA_ARCH_LIST__ == 750
+    printf("%d %s\n", h, TEXT);
+#endif
+}
+"""
+
+
+def test_options_in_all_spellings(cucc, write, tmp_path):
+    write(main_cu=SETTINGS, before_h="#include <cstdio>\n#define FROM_HEADER 100\n")
+    (tmp_path / "with blank").mkdir()
+    (tmp_path / "with blank/here.h").write_text("#define THERE 1000\n")
+    (tmp_path / "options").write_text('-DA=1 --define-macro TEXT=\\"a\\ b\\"\n')
+    cucc(
+        *("@options", "main.cu", "-D", "B=10", "-DGONE", "-U=GONE", "-I", "with blank", "-include=before.h"),
+        *(
+            "--std",
+            "c++20",
+            "-arch=sm_120",
+            "-gencode",
+            "arch=compute_75,code=[sm_75,compute_75]",
+            "--expt-extended-lambda",
+        ),
+        *(
+            "-Xcompiler",
+            "-Wall,-Werror",
+            "-Xptxas=-v",
+            "--ptxas-options",
+            "-O3",
+            "-lineinfo",
+            "--use_fast_math",
+            "-m64",
+        ),
+        *(
+            "-maxrregcount",
+            "32",
+            "-lcudart",
+            "-L/usr/local/cuda/lib64",
+            "-cudart=static",
+            "-Werror",
+            "all-warnings",
+        ),
+        *("-MD", "-MT", "goal", "-MF", "main.d", "-Xlinker", "--as-needed", "--output-file=program"),
+    )
+    assert output(tmp_path) == "1111 a b\n"
+    rule = (tmp_path / "main.d").read_text()
+    assert rule.startswith("goal:") and "main.cu" in rule and "here.h" in rule
+
+
+@pytest.mark.parametrize(
+    "arguments, says",
+    [
+        (["main.cu", "-foo"], "unknown option '-foo'"),
+        (["main.cu", "--foo=bar"], "unknown option '--foo=bar'"),
+        ([], "no input files"),
+        (["gone.cu"], "gone.cu: no such file"),
+        (["main.txt"], "main.txt: do not know this kind of file"),
+        (["main.cu", "-o"], "argument expected after '-o'"),
+        (["main.cu", "-x", "fortran"], "-x fortran: must be"),
+        (["main.cu", "-std=c++98"], "-std=c++98: must be"),
+        (["main.cu", "-m32"], "-m32: only 64 bits"),
+        (["main.cu", "-rdc=maybe"], "-rdc=maybe: must be true or false"),
+        (["-ptx", "main.cu"], "-ptx: there is no code for a GPU here"),
+        (["-c", "main.cu", "second.cu", "-o", "both.o"], "-o names one file, but there are 2 sources"),
+        (["main.cu", "-lcublas"], "-lcublas: this library of NVIDIA's is not part of the CPU back end"),
+        (["main.cu", "-ccbin", "no-such-compiler"], "no C++ compiler: no-such-compiler"),
+        (["@gone"], "gone: cannot read this file of options"),
+    ],
+)
+def test_what_is_refused_is_named_in_one_line(cucc, write, arguments, says):
+    write(main_cu="int main() { }\n", second_cu="", main_txt="")
+    message = cucc(*arguments, status=1)
+    assert message.startswith("cucc: " + says) and message.count("\n") == 1
+
+
+def test_an_error_is_shown_at_its_line_and_column(cucc, write, tmp_path):
+    write(main_cu="__global__ void k(int *p, int n) { }\nint main() { k<<<1, 2>>>(nullptr, undeclared); }\n")
+    message = cucc("main.cu", "-o", "program", status=1)
+    assert "main.cu:2:35: error: " in message and "k<<<1, 2>>>(nullptr, undeclared)" in message
+    assert not (tmp_path / "program").exists()
+
+
+def test_an_interrupt_leaves_nothing_behind(installed, write, tmp_path):
+    write(main_cu="int main() { }\n")
+    slow = tmp_path / "slow"
+    slow.write_text(
+        "#!/bin/sh\ncase $1 in -dumpmachine) exec g++ -dumpmachine ;; esac\ntouch started\nexec sleep 60\n"
+    )
+    slow.chmod(0o755)
+    process = subprocess.Popen(
+        [installed / "bin/cucc", "-ccbin", slow, "main.cu"],
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        start_new_session=True,
+        preexec_fn=helpers.default_signals,
+    )
+    while not (tmp_path / "started").exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(timeout=60) not in (0, 1)
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+# ---- several files ----
+
+SHARED = """
+#pragma once
+#include <cstdio>
+__constant__ float scale[2];
+__device__ int calls;
+__device__ float twice(float x);
+__device__ float twice(float x) { atomicAdd(&calls, 1); return 2 * x * scale[0]; }
+inline __device__ int index() { return blockIdx.x * blockDim.x + threadIdx.x; }
+void second(float *p);
+extern "C" float half(float x);
+float three();
+"""
+
+
+def test_each_cu_has_device_variables_of_its_own(cucc, write, tmp_path):
+    """What a header defines with __device__ or __constant__ is there once for each .cu, as with nvcc without -rdc=true."""
+    write(
+        shared_h=SHARED,
+        a_cu='#include "shared.h"\n__global__ void k(float *p) { *p = twice(*p); }\n'
+        "int main() { float s[2] = {3}, *p; int n; cudaMallocManaged(&p, 4); *p = half(2) * three();"
+        " cudaMemcpyToSymbol(scale, s, sizeof s); k<<<1, 1>>>(p); cudaDeviceSynchronize(); second(p);"
+        ' cudaMemcpyFromSymbol(&n, calls, 4); printf("%g %d\\n", *p, n); }\n',
+        b_cu='#include "shared.h"\n__global__ void k2(float *p) { *p = twice(*p); }\n'
+        "void second(float *p) { float s[2] = {10}; cudaMemcpyToSymbol(scale, s, sizeof s); k2<<<1, 1>>>(p);"
+        " cudaDeviceSynchronize(); }\n",
+        c_c="float half(float x) { int new = 2; return x / new; }\n",
+        d_cpp="#include <cuda_runtime.h>\n#include <vector>\nint max(int a, int b) { return a > b ? a : b; }\n"
+        "float three() { cudaFree(0); return std::vector<float>(3, 1).size(); }\n",
+    )
+    cucc("a.cu", "b.cu", "c.c", "d.cpp", "-o", "program", "-Xcompiler", "-Wall,-Wextra,-Werror")
+    assert output(tmp_path) == "360 1\n"
+
+
+KERNELS = """
+#include "k.h"
+__device__ int counter;
+__constant__ int scale[4];
+__device__ int square(int x) { return x * x + (int)threadIdx.x; }
+__global__ void fill(int *p, int n) {
+    __shared__ int s[64];
+    s[threadIdx.x] = index();
+    __syncthreads();
+    if (index() < n)
+        p[index()] = square(s[blockDim.x - 1 - threadIdx.x]) * scale[1];
+    atomicAdd(&counter, 1);
+}
+"""
+HEADER = """
+#pragma once
+extern __device__ int counter;
+extern __constant__ int scale[4];
+__device__ int square(int x);
+__global__ void fill(int *p, int n);
+inline __device__ int index() { return blockIdx.x * blockDim.x + threadIdx.x; }
+"""
+MAIN = """
+#include <cstdio>
+#include "k.h"
+__global__ void more(int *p, int n) {
+    if (index() < n)
+        p[index()] += square(1);
+    __syncthreads();
+    atomicAdd(&counter, 1);
+}
+int main() {
+    int *d, h[100], s[4] = {1, 3, 5, 7}, count, wrong = 0;
+    cudaMalloc(&d, sizeof h);
+    cudaMemcpyToSymbol(scale, s, sizeof s);
+    fill<<<2, 64>>>(d, 100);
+    more<<<2, 64>>>(d, 100);
+    cudaMemcpy(h, d, sizeof h, cudaMemcpyDeviceToHost);
+    cudaMemcpyFromSymbol(&count, counter, sizeof count);
+    for (int i = 0; i < 100; i++) {
+        int t = i % 64, other = i - t + 63 - t;
+        wrong += h[i] != (other * other + t) * 3 + 1 + t;
+    }
+    printf("%d wrong, %d calls\\n", wrong, count);
+}
+"""
+
+
+def test_kernels_in_a_library(cucc, write, tmp_path):
+    """Device functions and variables of other files with -rdc=true, also from a library, and with a program that is one .cu
+    in the same command. Without it the linker does not find them, and cucc says why."""
+    write(k_h=HEADER, k_cu=KERNELS, main_cu=MAIN)
+    cucc("-dc", "k.cu")
+    cucc("-lib", "k.o", "-o", "libk.a")
+    cucc("-rdc=true", "main.cu", "-L.", "-lk", "-o", "program")
+    assert output(tmp_path) == "0 wrong, 256 calls\n"
+    cucc("-c", "k.cu")
+    assert "only with -rdc=true" in cucc("main.cu", "k.o", "-o", "program", status=1)
+
+
+def test_a_mixture_of_both_forms_is_refused(cucc, write, tmp_path):
+    write(
+        one_cu="__global__ void one() { }\nint main() { return 0; }\n", two_cu="__global__ void two() { }\n"
+    )
+    cucc("-keep", "one.cu", "-o", "program")
+    output(tmp_path)
+    cucc("-c", "two.cu")
+    cucc("one.o", "two.o", "-o", "program")
+    message = output(tmp_path, status=1)
+    assert (
+        message.count("\n") == 1
+        and "one.cu is linked with two.cu, but was compiled as a program of one .cu" in message
+    )
+
+
+# ---- __CUDA_ARCH__ ----
+
+ARCH = r"""
+#include <cstdio>
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 700
+__device__ int version() { return 6; }
+#elif defined(__CUDA_ARCH__)
+__device__ int version() { return 7; }
+#endif
+#ifdef __CUDA_ARCH__
+#define WHERE 1
+#else
+#define WHERE 2
+#endif
+__host__ __device__ inline int where() {
+#ifdef __CUDA_ARCH__
+    return __CUDA_ARCH__;
+#else
+    return -1;
+#endif
+}
+struct V {
+    int x, y;
+    __host__ __device__ V(int a) : x{a}, y(0)
+    {
+#if defined(__CUDA_ARCH__)
+        x += 1000;
+#endif
+    }
+    __host__ __device__ static constexpr int k(int a) { return a + WHERE; }
+    template <class T> __host__ __device__ T operator()(T a) const { return a + WHERE; }
+#ifdef __CUDA_ARCH__
+    __device__ int only() { return 5; }
+#else
+    int only_host() { return 6; }
+#endif
+};
+namespace n {
+#ifdef __CUDA_ARCH__
+__device__ const int table[2] = {3, 4};
+#else
+const int host_table[2] = {5, 6};
+#endif
+}
+void host() { printf("host %d\n", WHERE); }
+__global__ void k(int *p) {
+#if __CUDA_ARCH__ >= 600
+    p[0] = where();
+#endif
+    p[1] = V(1).x; p[2] = V(1)(2); p[3] = WHERE; p[4] = version(); p[5] = V(1).only(); p[6] = n::table[1]; p[7] = V::k(1);
+}
+int main() {
+    int *p;
+    cudaMallocManaged(&p, 8 * sizeof(int));
+    k<<<1, 1>>>(p);
+    cudaDeviceSynchronize();
+    for (int i = 0; i < 8; i++)
+        printf("%d ", p[i]);
+    static_assert(V::k(4) == 6, "");
+    printf("\n%d %d %d %d %d %d\n", where(), V(1).x, V(1)(2), V(1).only_host(), n::host_table[0], V::k(1));
+    host();
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "options, arch, version",
+    [
+        ([], 800, 7),
+        (["-arch=sm_60"], 600, 6),
+        (["-gencode=arch=compute_75,code=sm_75", "-arch", "sm_90"], 750, 7),
+    ],
+)
+def test_cuda_arch(cucc, write, tmp_path, options, arch, version):
+    """Device code sees __CUDA_ARCH__, host code does not, and a function for both has two bodies."""
+    write(main_cu=ARCH)
+    cucc("main.cu", "-o", "program", *options)
+    assert output(tmp_path).splitlines() == [
+        f"{arch} 1001 3 1 {version} 5 4 2 ",
+        "-1 1 4 6 5 3",
+        "host 2",
+    ]
+
+
+def test_what_cannot_differ_is_refused(cucc, write):
+    for text in (
+        "#ifdef __CUDA_ARCH__\nconst int N = 4;\n#else\n\nconst int N = 5;\n#endif\n",
+        "void f() { auto l = [=] __device__ () { int x = 1;\n#ifdef __CUDA_ARCH__\nx = 2;\n#endif\nreturn x; }; }\n",
+    ):
+        write(main_cu=text + "int main() { }\n")
+        message = cucc("-cuda", "main.cu", status=1)
+        assert message.startswith("main.cu:") and message.count("\n") == 1 and "__CUDA_ARCH__" in message
+
+
+# ---- CMake, make, the installed files ----
+
+
+@pytest.mark.skipif(not shutil.which("cmake"), reason="needs cmake, found none")
+def test_cmake(installed, write, tmp_path):
+    write(k_h=HEADER, k_cu=KERNELS, main_cu=MAIN)
+    (tmp_path / "CMakeLists.txt").write_text(
+        """
+cmake_minimum_required(VERSION 3.18)
+project(program LANGUAGES CUDA)
+add_library(k STATIC k.cu)
+add_executable(program main.cu)
+target_link_libraries(program k)
+set_target_properties(k program PROPERTIES CUDA_SEPARABLE_COMPILATION ON)
+"""
+    )
+    env = environment(tmp_path)
+    for command in (
+        [
+            "cmake",
+            "-B",
+            "build",
+            f"-DCMAKE_CUDA_COMPILER={installed}/bin/cucc",
+            "-DCMAKE_BUILD_TYPE=Debug",
+            ".",
+        ],
+        ["cmake", "--build", "build"],
+    ):
+        done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert output(tmp_path, "build/program") == "0 wrong, 256 calls\n"
+
+
+def test_the_installed_files(installed, tmp_path):
+    """No file knows where the sources were. What is installed can be removed again."""
+    files = [path for path in installed.rglob("*") if path.is_file()]
+    names = {str(path.relative_to(installed)) for path in files}
+    assert {
+        "bin/cucc",
+        "share/man/man1/cucc.1",
+        "lib/cucc/bin/cu2cpp",
+        "lib/cucc/include/cuda_runtime.h",
+    } <= names
+    assert [path for path in files if str(helpers.ROOT).encode() in path.read_bytes()] == []
+    shutil.copytree(installed, tmp_path / "usr", symlinks=True)
+    trees.run(tmp_path / "usr", "chmod", "-R", "u+w", ".")
+    trees.run(helpers.ROOT, "make", "uninstall", "PREFIX=/usr", f"DESTDIR={tmp_path}")
+    assert [path for path in (tmp_path / "usr").rglob("*") if not path.is_dir()] == []
+    assert "is not installed" in trees.run(
+        helpers.ROOT, "make", "uninstall", "PREFIX=/usr", f"DESTDIR={tmp_path}", status=2
+    )
+
+
+def test_the_manual_lists_every_option(installed):
+    manual = (installed / "share/man/man1/cucc.1").read_text()
+    named = set(re.findall(r"(?:Fl |, )(?!Fl )-?([\w-]+)", manual))
+    options = set(re.findall(r"(?<![\w=-])--?([A-Za-z][\w-]*)", trees.run(helpers.ROOT, CUCC, "--help")))
+    assert options - named == set()
+    assert len(options) > 40
