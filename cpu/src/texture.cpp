@@ -22,6 +22,7 @@ struct TextureObject : Texture { // a handle is the address of the base
     cudaResourceDesc resource;
     cudaTextureDesc desc;
     int device;
+    Level level_table[32];
 };
 
 struct SurfaceObject : Surface {
@@ -43,6 +44,27 @@ Objects &objects() {
 
 // ---- textures ----
 
+Shape shape_of(const cudaArray &array) {
+    const bool layers = array.flags & cudaArrayLayered;
+    if (array.flags & cudaArrayCubemap)
+        return layers ? Shape::cube_layers : Shape::cube;
+    if (layers)
+        return array.height ? Shape::two_layers : Shape::one_layers;
+    return array.depth ? Shape::three : array.height ? Shape::two : Shape::one;
+}
+
+void look_at_levels(TextureObject &t, const cudaArray *const *levels, unsigned count) {
+    t.shape = shape_of(*levels[0]);
+    t.data = levels[0]->data;
+    t.pitch = levels[0]->row_bytes;
+    t.level_count = (int)count;
+    for (unsigned l = 0; l < count; ++l) {
+        const cudaArray &a = *levels[l];
+        t.level_table[l] = {a.data,       a.row_bytes,   a.slice_bytes(),
+                            (int)a.width, (int)a.rows(), (int)a.slices()};
+    }
+}
+
 // Sets the resource of a texture: texel format, address and size.
 cudaError_t look_at(const char *call, const cudaResourceDesc &r, TextureObject &t) {
     const cudaDeviceProp &device = properties(current_device());
@@ -61,10 +83,8 @@ cudaError_t look_at(const char *call, const cudaResourceDesc &r, TextureObject &
         const cudaArray *array = r.res.array.array;
         if (!array_known(call, array))
             return cudaErrorInvalidResourceHandle;
+        look_at_levels(t, &array, 1);
         format = array->desc;
-        t.shape = array->height ? Shape::two : Shape::one;
-        t.data = array->data;
-        t.pitch = array->row_bytes;
         width = array->width;
         height = array->rows();
         break;
@@ -115,8 +135,16 @@ cudaError_t look_at(const char *call, const cudaResourceDesc &r, TextureObject &
             return error;
         break;
     }
-    case cudaResourceTypeMipmappedArray:
-        return fail(cudaErrorNotSupported, "%s: mipmaps are not supported", call);
+    case cudaResourceTypeMipmappedArray: {
+        const cudaMipmappedArray *array = r.res.mipmap.mipmap;
+        if (!mipmapped_array_known(call, array))
+            return cudaErrorInvalidResourceHandle;
+        look_at_levels(t, array->levels, array->count);
+        format = array->levels[0]->desc;
+        width = array->levels[0]->width;
+        height = array->levels[0]->rows();
+        break;
+    }
     default:
         return fail(cudaErrorInvalidValue, "%s: there is no type of resource %d", call, (int)r.resType);
     }
@@ -152,11 +180,20 @@ cudaError_t set_modes(const char *call, const cudaTextureDesc &d, TextureObject 
     if (unknown("filterMode", d.filterMode, cudaFilterModeLinear) ||
         unknown("readMode", d.readMode, cudaReadModeNormalizedFloat) ||
         unknown("addressMode", d.addressMode[0], cudaAddressModeBorder) ||
-        unknown("addressMode", d.addressMode[1], cudaAddressModeBorder))
+        unknown("addressMode", d.addressMode[1], cudaAddressModeBorder) ||
+        unknown("addressMode", d.addressMode[2], cudaAddressModeBorder) ||
+        unknown("mipmapFilterMode", d.mipmapFilterMode, cudaFilterModeLinear))
         return cudaErrorInvalidValue;
-    if (d.sRGB)
-        return fail(cudaErrorNotSupported, "%s: sRGB is not supported", call);
     t.normalized_values = d.readMode == cudaReadModeNormalizedFloat;
+    t.srgb = d.sRGB && t.normalized_values && t.bits == 8 && t.kind == cudaChannelFormatKindUnsigned;
+    t.levels_filtered = d.mipmapFilterMode == cudaFilterModeLinear;
+    t.level_bias = d.mipmapLevelBias;
+    t.least_level = d.minMipmapLevelClamp;
+    t.most_level = d.maxMipmapLevelClamp;
+    if (t.level_count > 1 && !d.normalizedCoords)
+        return fail(cudaErrorInvalidValue, "%s: a mipmapped array needs normalised coordinates", call);
+    if (t.normalized_values && t.kind == cudaChannelFormatKindFloat)
+        t.normalized_values = false; // floats are read as they are
     if (t.normalized_values && t.bits == 32)
         return fail(cudaErrorInvalidNormSetting,
                     "%s: only integers of 8 and 16 bits can be read as normalised floats", call);
@@ -167,7 +204,7 @@ cudaError_t set_modes(const char *call, const cudaTextureDesc &d, TextureObject 
                     t.bits);
     t.filtered = d.filterMode == cudaFilterModeLinear;
     t.normalized_coordinates = d.normalizedCoords;
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < 3; ++i) {
         // Wrap and mirror need normalised coordinates; otherwise the manual replaces them by clamp.
         const bool repeats =
             d.addressMode[i] == cudaAddressModeWrap || d.addressMode[i] == cudaAddressModeMirror;
@@ -270,19 +307,36 @@ int address(long long texel, int size, cudaTextureAddressMode mode) {
     }
 }
 
+float half_value(uint16_t bits) {
+    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    const float sign = bits & 0x8000 ? -1.0f : 1.0f;
+    if (exponent == 31)
+        return fraction ? NAN : sign * INFINITY;
+    return sign * (exponent ? std::ldexp((float)(1024 + fraction), exponent - 25)
+                            : std::ldexp((float)fraction, -24));
+}
+
+double linear_value(double srgb) {
+    return srgb <= 0.04045 ? srgb / 12.92 : std::pow((srgb + 0.055) / 1.055, 2.4);
+}
+
 // A component as the float that filtering uses. The smallest value of a signed normalised format is
 // slightly less than -1 at this point, as on a GPU (measured with 8 bits).
-double value_at(const Texture &t, int x, int y, int c) {
-    if (x < 0 || y < 0)
-        return t.border[c];
-    const int bytes = t.bits / 8;
-    const char *const from = t.data + y * t.pitch + ((size_t)x * t.components + c) * bytes;
-    if (t.bits == 32)
-        return load<float>(from);
+double value_from(const Texture &t, const char *from, int c) {
+    if (t.kind == cudaChannelFormatKindFloat)
+        return t.bits == 32 ? load<float>(from) : half_value(load<uint16_t>(from));
     const uint32_t bits = load_integer(from, t.kind, t.bits);
+    if (t.srgb && c < 3)
+        return linear_value(bits / 255.0);
     if (t.kind == cudaChannelFormatKindUnsigned)
         return (float)bits / (float)((1 << t.bits) - 1);
     return (float)(int)bits / (float)((1 << (t.bits - 1)) - 1);
+}
+
+double value_at(const Texture &t, int x, int y, int c) {
+    if (x < 0 || y < 0)
+        return t.border[c];
+    return value_from(t, t.data + y * t.pitch + ((size_t)x * t.components + c) * (t.bits / 8), c);
 }
 
 // The bits of a float result. A normalised result is limited to -1 only here, after filtering.
@@ -301,7 +355,12 @@ uint32_t integer_at(const Texture &t, int x, int y, int c) {
 const char *shape_name(Shape shape) {
     return shape == Shape::linear ? "linear memory, which tex1Dfetch reads"
            : shape == Shape::one  ? "an array of one dimension"
-                                  : "an array or pitched memory of two dimensions";
+           : shape == Shape::two  ? "an array or pitched memory of two dimensions"
+           : shape == Shape::three      ? "an array of three dimensions"
+           : shape == Shape::one_layers ? "layers of one dimension"
+           : shape == Shape::two_layers ? "layers of two dimensions"
+           : shape == Shape::cube       ? "a cubemap"
+                                        : "layers of cubemaps";
 }
 
 std::string place(Site site) {
@@ -342,6 +401,150 @@ void sample(const Texture &t, Shape shape, float x, float y, uint32_t registers[
     }
 }
 
+namespace {
+
+// The face of a cubemap in a direction, and the place on it. Of equal components z counts first, then y.
+int cube_face(float x, float y, float z, float &s, float &t) {
+    const float ax = std::fabs(x), ay = std::fabs(y), az = std::fabs(z);
+    const auto on_face = [&](float m, float a, float b) {
+        s = (a / m + 1) / 2;
+        t = (b / m + 1) / 2;
+    };
+    if (az >= ax && az >= ay) {
+        on_face(az, z < 0 ? -x : x, -y);
+        return z < 0 ? 5 : 4;
+    }
+    if (ay >= ax) {
+        on_face(ay, x, y < 0 ? -z : z);
+        return y < 0 ? 3 : 2;
+    }
+    on_face(ax, x < 0 ? z : -z, -y);
+    return x < 0 ? 1 : 0;
+}
+
+// A fetch from one level: in `values` the components as floats, or for an integer texture their bits.
+struct LevelSampler {
+    const Texture &t;
+    const Coordinates &at;
+    float x, y, z;
+    int dimensions, slice; // slice: the layer or face
+    bool cube;
+
+    double component(const Level &l, int i, int j, int k, int c, uint32_t *bits) const {
+        const bool border = i < 0 || j < 0 || k < 0;
+        const char *const from = l.data + (size_t)std::max(k, 0) * l.slice_bytes +
+                                 (size_t)std::max(j, 0) * l.pitch +
+                                 ((size_t)std::max(i, 0) * t.components + c) * (t.bits / 8);
+        if (bits) {
+            *bits = load_integer(border ? (const char *)&t.border[c] : from, t.kind, t.bits);
+            return 0;
+        }
+        return border ? t.border[c] : value_from(t, from, c);
+    }
+
+    void operator()(const Level &l, double values[4], uint32_t bits[4]) const {
+        const auto mode = [&](int d) { return cube ? cudaAddressModeClamp : t.mode[d]; };
+        const Place px = place_of(t, x, l.width);
+        const Place py = dimensions > 1 ? place_of(t, y, l.height) : Place{0, 0};
+        const Place pz = dimensions > 2 ? place_of(t, z, l.slices) : Place{slice, 0};
+        const int i[2] = {address(px.texel, l.width, mode(0)), address(px.texel + 1, l.width, mode(0))};
+        const int j[2] = {dimensions > 1 ? address(py.texel, l.height, mode(1)) : 0,
+                          dimensions > 1 ? address(py.texel + 1, l.height, mode(1)) : 0};
+        const int k[2] = {dimensions > 2 ? address(pz.texel, l.slices, mode(2)) : slice,
+                          dimensions > 2 ? address(pz.texel + 1, l.slices, mode(2)) : slice};
+        for (int c = 0; c < t.components; ++c) {
+            if (!t.filtered) {
+                values[c] = component(l, i[0], j[0], k[0], c, gives_floats(t) ? nullptr : &bits[c]);
+                continue;
+            }
+            values[c] = 0;
+            for (int corner = 0; corner < 8; ++corner) {
+                const int u = corner & 1, v = corner >> 1 & 1, w = corner >> 2;
+                const double weight = (u ? px.next : 256 - px.next) / 256.0 *
+                                      ((v ? py.next : 256 - py.next) / 256.0) *
+                                      ((w ? pz.next : 256 - pz.next) / 256.0);
+                if (weight)
+                    values[c] += weight * component(l, i[u], j[v], k[w], c, nullptr);
+            }
+        }
+    }
+};
+
+// The mipmap level of a gradient: the logarithm of the longer of the two steps in texels.
+float level_of_gradient(const Texture &t, const Coordinates &at, int dimensions) {
+    const Level &l = t.levels[0];
+    const double size[3] = {(double)l.width, (double)l.height, (double)l.slices};
+    const auto length = [&](const float *step) {
+        double sum = 0;
+        for (int d = 0; d < dimensions; ++d)
+            sum += step[d] * size[d] * step[d] * size[d];
+        return std::sqrt(sum);
+    };
+    return (float)std::log2(std::max(length(at.dx), length(at.dy)));
+}
+
+} // namespace
+
+void sample_any(const Texture &t, const Coordinates &at, uint32_t registers[4], Site site) {
+    check_shape(at.call, at.shape, t.shape, site);
+    const bool cube = at.shape == Shape::cube || at.shape == Shape::cube_layers;
+    LevelSampler sampler = {t, at, at.x, at.y, at.z, 2, 0, cube};
+    if (cube)
+        sampler.slice = cube_face(at.x, at.y, at.z, sampler.x, sampler.y);
+    else
+        sampler.dimensions = at.shape == Shape::three                                   ? 3
+                             : at.shape == Shape::one || at.shape == Shape::one_layers ? 1
+                                                                                        : 2;
+    Level only; // memory has no levels
+    const Level *levels = t.levels;
+    if (!levels) {
+        only = {t.data, t.pitch, 0, t.width, t.height, 1};
+        levels = &only;
+    }
+    if (at.shape == Shape::one_layers || at.shape == Shape::two_layers)
+        sampler.slice = std::clamp(at.layer, 0, levels[0].slices - 1);
+    if (at.shape == Shape::cube_layers)
+        sampler.slice += 6 * std::clamp(at.layer, 0, levels[0].slices / 6 - 1);
+
+    std::fill(registers, registers + 4, 0u);
+    if (at.gathered >= 0) { // the four texels from the lower left one on, counter-clockwise
+        if (at.gathered >= t.components)
+            return;
+        const auto corner = [](float position, int size, const Texture &t) {
+            return (long long)std::floor((t.normalized_coordinates ? position * (float)size : position) - 0.5f);
+        };
+        const long long i = corner(at.x, t.width, t), j = corner(at.y, t.height, t);
+        const int steps[4][2] = {{0, 1}, {1, 1}, {1, 0}, {0, 0}};
+        for (int n = 0; n < 4; ++n) {
+            const int x = address(i + steps[n][0], t.width, t.mode[0]);
+            const int y = address(j + steps[n][1], t.height, t.mode[1]);
+            registers[n] = gives_floats(t) ? float_bits(t, value_at(t, x, y, at.gathered))
+                                           : integer_at(t, x, y, at.gathered);
+        }
+        return;
+    }
+
+    double values[4] = {}, next[4] = {};
+    if (t.level_count > 1) {
+        const float wanted = at.has_gradient ? level_of_gradient(t, at, sampler.dimensions) : at.level;
+        float level = std::clamp(wanted + t.level_bias, t.least_level, std::max(t.least_level, t.most_level));
+        level = std::clamp(level, 0.0f, (float)(t.level_count - 1));
+        const int first = (int)std::floor(t.levels_filtered ? level : level + 0.5f);
+        sampler(levels[first], values, registers);
+        const double weight = std::floor((level - (float)first) * 256 + 0.5f) / 256;
+        if (t.levels_filtered && gives_floats(t) && weight > 0 && first + 1 < t.level_count) {
+            sampler(levels[first + 1], next, registers);
+            for (int c = 0; c < t.components; ++c)
+                values[c] = (1 - weight) * values[c] + weight * next[c];
+        }
+    } else {
+        sampler(levels[0], values, registers);
+    }
+    if (gives_floats(t))
+        for (int c = 0; c < t.components; ++c)
+            registers[c] = float_bits(t, values[c]);
+}
+
 void fetch(const Texture &t, int x, uint32_t registers[4], Site site) {
     check_shape("tex1Dfetch", Shape::linear, t.shape, site);
     const bool floats = gives_floats(t), inside = x >= 0 && x < t.width;
@@ -358,9 +561,11 @@ void unbound_reference(const char *call, const char *file, int line) {
                  place({file, line}).c_str());
 }
 
-bool surface_boundary(const Surface &s, Shape shape, int &x, int &y, size_t bytes,
+bool surface_boundary(const Surface &s, Shape shape, int &x, int &y, int &z, size_t bytes,
                       cudaSurfaceBoundaryMode mode, Site site) {
-    const char *const call = shape == Shape::one ? "surf1D" : "surf2D";
+    static const char *const calls[] = {"",       "surf1D",        "surf2D",      "surf3D", "surf1DLayered",
+                                        "surf2DLayered", "surfCubemap", "surfCubemapLayered"};
+    const char *const call = calls[(int)shape];
     check_shape(call, shape, s.shape, site);
     const int last = s.width_bytes - (int)bytes;
     if (last < 0)
@@ -369,13 +574,17 @@ bool surface_boundary(const Surface &s, Shape shape, int &x, int &y, size_t byte
     if (x % (int)bytes)
         kernel_error("%s at %s: misaligned: byte %d of a row for a value of %zu bytes", call,
                      place(site).c_str(), x, bytes);
-    if (x >= 0 && x <= last && y >= 0 && y < s.height)
+    if (x >= 0 && x <= last && y >= 0 && y < s.height && z >= 0 && z < s.slices)
         return true;
+    if (mode == cudaBoundaryModeTrap && (s.slices > 1 || z))
+        kernel_error("%s at %s: byte %d of row %d of slice %d is outside %d slices of %d rows of %d bytes", call,
+                     place(site).c_str(), x, y, z, s.slices, s.height, s.width_bytes);
     if (mode == cudaBoundaryModeTrap)
         kernel_error("%s at %s: byte %d of row %d is outside %d rows of %d bytes", call, place(site).c_str(),
                      x, y, s.height, s.width_bytes);
     x = std::clamp(x, 0, last);
     y = std::clamp(y, 0, s.height - 1);
+    z = std::clamp(z, 0, s.slices - 1);
     return mode == cudaBoundaryModeClamp;
 }
 
@@ -411,8 +620,8 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const cudaReso
     NOT_NULL(resource);
     if (!desc)
         return fail(cudaErrorInvalidResourceHandle, "%s: desc is NULL", __func__);
-    if (view)
-        return fail(cudaErrorNotSupported, "%s: resource views are not supported", __func__);
+    if (view && view->format != cudaResViewFormatNone)
+        return fail(cudaErrorNotSupported, "%s: resource views with another format are not supported", __func__);
     TextureObject made = {};
     made.resource = *resource;
     made.desc = *desc;
@@ -422,6 +631,7 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const cudaReso
     if (const cudaError_t error = set_modes(__func__, *desc, made))
         return error;
     TextureObject *const object = new TextureObject(made);
+    object->levels = object->level_count ? object->level_table : nullptr;
     *texture = (cudaTextureObject_t) static_cast<const Texture *>(object);
     Objects &all = objects();
     std::lock_guard lock(all.mutex);
@@ -473,9 +683,11 @@ cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *surface, const cudaReso
     SurfaceObject made = {};
     made.data = array->data;
     made.pitch = array->row_bytes;
+    made.slice_bytes = array->slice_bytes();
     made.width_bytes = (int)array->row_bytes;
     made.height = (int)array->rows();
-    made.shape = array->height ? Shape::two : Shape::one;
+    made.slices = (int)array->slices();
+    made.shape = shape_of(*array);
     made.resource = *resource;
     made.device = current_device();
     SurfaceObject *const object = new SurfaceObject(made);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Texture fetches and surface accesses in kernels: tex1Dfetch, tex1D, tex2D, surf1D… and surf2D….
+ * Texture fetches and surface accesses in kernels: tex1Dfetch, tex1D, tex2D, tex3D, tex…Layered, texCubemap…,
+ * tex…Lod, tex…Grad, tex2Dgather and surf….
  *
  * The most common fetch reads one texel, unfiltered, at an unnormalised coordinate, with clamp
  * addressing; it is inlined. All others go through sample() and fetch() in texture.cpp, which
@@ -19,12 +20,20 @@
 
 namespace cuda_cpu {
 
-enum class Shape { linear, one, two }; // linear memory; a 1-D array; a 2-D array or pitched memory
+// Linear memory; a 1-D array; a 2-D array or pitched memory; arrays of more dimensions
+enum class Shape { linear, one, two, three, one_layers, two_layers, cube, cube_layers };
 
 // A texel format as one number.
 constexpr int texel_code(int kind, int bits, int components) {
     return kind << 12 | bits << 4 | components;
 }
+
+// An array, or a level of a mipmapped one. Layers and faces are slices.
+struct Level {
+    const char *data;
+    size_t pitch, slice_bytes;
+    int width, height, slices;
+};
 
 struct Texture {
     const char *data;
@@ -36,28 +45,46 @@ struct Texture {
 
     Shape shape;
     int kind, bits, components;
-    bool filtered, normalized_coordinates, normalized_values;
-    cudaTextureAddressMode mode[2];
+    bool filtered, normalized_coordinates, normalized_values, srgb;
+    cudaTextureAddressMode mode[3];
     float border[4];
+
+    const Level *levels; // of arrays
+    int level_count;
+    bool levels_filtered;
+    float level_bias, least_level, most_level;
 };
 
 struct Surface {
     char *data;
-    size_t pitch; // the bytes of a row of the array
-    int width_bytes, height;
+    size_t pitch, slice_bytes; // the bytes of a row and of a slice of the array
+    int width_bytes, height, slices;
     Shape shape;
+};
+
+// A fetch by any of the functions. `gathered`, if it is not negative, is the component that tex2Dgather
+// takes from each of the four texels.
+struct Coordinates {
+    const char *call;
+    Shape shape;
+    float x, y, z;
+    int layer, gathered;
+    bool has_gradient;
+    float level;
+    float dx[3], dy[3];
 };
 
 // A fetch always fills four 32-bit registers. Components that the texel does not have are 0. The
 // manual does not specify the fourth component; a GPU returns 0.
 void sample(const Texture &texture, Shape shape, float x, float y, uint32_t registers[4], Site site);
 void fetch(const Texture &texture, int x, uint32_t registers[4], Site site);
+void sample_any(const Texture &texture, const Coordinates &at, uint32_t registers[4], Site site);
 // Ends the program: a fetch through a texture reference (common/legacy) that is not bound on this device.
 [[noreturn]] void unbound_reference(const char *call, const char *file, int line);
 
-// Applies the boundary mode to an access that is out of range. Returns true with x and y clamped,
+// Applies the boundary mode to an access that is out of range. Returns true with x, y and z clamped,
 // or false when a read gives 0 and a write does nothing, or ends the program.
-bool surface_boundary(const Surface &surface, Shape shape, int &x, int &y, size_t bytes,
+bool surface_boundary(const Surface &surface, Shape shape, int &x, int &y, int &z, size_t bytes,
                       cudaSurfaceBoundaryMode mode, Site site);
 
 // The types that a fetch can return, and their conversion from the registers.
@@ -163,29 +190,40 @@ template <class T, class X, class Y> inline T texture_2d(cudaTextureObject_t obj
     return slow_sample<T>(texture, Shape::two, (float)x, (float)y, site);
 }
 
-template <class T>
-inline T *surface_at(const Surface &surface, Shape shape, int x, int y, cudaSurfaceBoundaryMode mode,
-                     Site site) {
-    const bool inside = surface.shape == shape && (unsigned)y < (unsigned)surface.height &&
-                        (unsigned)x <= surface.width_bytes - sizeof(T) &&
-                        (size_t)surface.width_bytes >= sizeof(T) && x % sizeof(T) == 0;
-    if (!inside && !surface_boundary(surface, shape, x, y, sizeof(T), mode, site))
-        return nullptr;
-    return (T *)(surface.data + y * surface.pitch + x);
+template <class T> __attribute__((noinline)) T texture_any(cudaTextureObject_t object, Coordinates at, Site site) {
+    uint32_t registers[4];
+    sample_any(*(const Texture *)object, at, registers, site);
+    return Texel<T>::from(registers);
 }
 
 template <class T>
-inline T surface_read(cudaSurfaceObject_t object, Shape shape, int x, int y, cudaSurfaceBoundaryMode mode,
-                      Site site) {
-    const T *const at = surface_at<T>(*(const Surface *)object, shape, x, y, mode, site);
+inline T *surface_at(const Surface &surface, Shape shape, int x, int y, int z, cudaSurfaceBoundaryMode mode,
+                     Site site) {
+    const bool inside = surface.shape == shape && (unsigned)y < (unsigned)surface.height &&
+                        (unsigned)z < (unsigned)surface.slices &&
+                        (unsigned)x <= surface.width_bytes - sizeof(T) &&
+                        (size_t)surface.width_bytes >= sizeof(T) && x % sizeof(T) == 0;
+    if (!inside && !surface_boundary(surface, shape, x, y, z, sizeof(T), mode, site))
+        return nullptr;
+    return (T *)(surface.data + z * surface.slice_bytes + y * surface.pitch + x);
+}
+
+template <class T>
+inline T surface_read(cudaSurfaceObject_t object, Shape shape, int x, int y, int z,
+                      cudaSurfaceBoundaryMode mode, Site site) {
+    const T *const at = surface_at<T>(*(const Surface *)object, shape, x, y, z, mode, site);
     return at ? read_texel<T>((const char *)at) : T{};
 }
 
 template <class T>
-inline void surface_write(T value, cudaSurfaceObject_t object, Shape shape, int x, int y,
+inline void surface_write(T value, cudaSurfaceObject_t object, Shape shape, int x, int y, int z,
                           cudaSurfaceBoundaryMode mode, Site site) {
-    if (T *const at = surface_at<T>(*(const Surface *)object, shape, x, y, mode, site))
+    if (T *const at = surface_at<T>(*(const Surface *)object, shape, x, y, z, mode, site))
         std::memcpy(at, &value, sizeof value);
+}
+
+template <class V> inline float part(const V &v, int i) { // component i of a vector, or 0
+    return i < (int)(sizeof v / sizeof(float)) ? ((const float *)&v)[i] : 0;
 }
 
 template <class T> constexpr int channel_bits(int component) {
@@ -215,36 +253,87 @@ inline void tex2D(T *value, cudaTextureObject_t texture, X x, Y y, CUDA_CPU_SITE
     *value = cuda_cpu::texture_2d<T>(texture, x, y, CUDA_CPU_HERE);
 }
 
-// x is an offset in bytes.
-template <class T>
-inline T surf1Dread(cudaSurfaceObject_t surface, int x, cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap,
-                    CUDA_CPU_SITE) {
-    return cuda_cpu::surface_read<T>(surface, cuda_cpu::Shape::one, x, 0, mode, CUDA_CPU_HERE);
+// The functions for arrays of more dimensions and for mipmapped arrays, in both forms. `parameters` are
+// in parentheses; after them come the members of Coordinates after `call`.
+#define CUDA_CPU_LIST(...) __VA_ARGS__
+#define CUDA_CPU_FETCH(name, parameters, ...)                                                                \
+    template <class T>                                                                                       \
+    inline T name(cudaTextureObject_t texture, CUDA_CPU_LIST parameters, CUDA_CPU_SITE) {                    \
+        return cuda_cpu::texture_any<T>(texture, {#name, cuda_cpu::Shape::__VA_ARGS__}, CUDA_CPU_HERE);      \
+    }                                                                                                        \
+    template <class T>                                                                                       \
+    inline void name(T *value, cudaTextureObject_t texture, CUDA_CPU_LIST parameters, CUDA_CPU_SITE) {       \
+        *value = cuda_cpu::texture_any<T>(texture, {#name, cuda_cpu::Shape::__VA_ARGS__}, CUDA_CPU_HERE);    \
+    }
+#define CUDA_CPU_GRADIENT                                                                                    \
+    true, 0, {cuda_cpu::part(dx, 0), cuda_cpu::part(dx, 1), cuda_cpu::part(dx, 2)}, {                        \
+        cuda_cpu::part(dy, 0), cuda_cpu::part(dy, 1), cuda_cpu::part(dy, 2)                                  \
+    }
+#define CUDA_CPU_LEVEL(lod) false, lod, {}, {}
+#define CUDA_CPU_FETCHES(name, shape, gradient, x, y, z, layer, ...)                                         \
+    CUDA_CPU_FETCH(name, (__VA_ARGS__), shape, x, y, z, layer, -1, CUDA_CPU_LEVEL(0))                        \
+    CUDA_CPU_FETCH(name##Lod, (__VA_ARGS__, float lod), shape, x, y, z, layer, -1, CUDA_CPU_LEVEL(lod))      \
+    CUDA_CPU_FETCH(name##Grad, (__VA_ARGS__, gradient dx, gradient dy), shape, x, y, z, layer, -1,           \
+                   CUDA_CPU_GRADIENT)
+CUDA_CPU_FETCH(tex1DLod, (float x, float lod), one, x, 0, 0, 0, -1, CUDA_CPU_LEVEL(lod))
+CUDA_CPU_FETCH(tex1DGrad, (float x, float dx, float dy), one, x, 0, 0, 0, -1, CUDA_CPU_GRADIENT)
+CUDA_CPU_FETCH(tex2DLod, (float x, float y, float lod), two, x, y, 0, 0, -1, CUDA_CPU_LEVEL(lod))
+CUDA_CPU_FETCH(tex2DGrad, (float x, float y, float2 dx, float2 dy), two, x, y, 0, 0, -1, CUDA_CPU_GRADIENT)
+CUDA_CPU_FETCH(tex2Dgather, (float x, float y, int component = 0), two, x, y, 0, 0, component,
+               CUDA_CPU_LEVEL(0))
+CUDA_CPU_FETCHES(tex3D, three, float4, x, y, z, 0, float x, float y, float z)
+CUDA_CPU_FETCHES(tex1DLayered, one_layers, float, x, 0, 0, layer, float x, int layer)
+CUDA_CPU_FETCHES(tex2DLayered, two_layers, float2, x, y, 0, layer, float x, float y, int layer)
+CUDA_CPU_FETCH(texCubemap, (float x, float y, float z), cube, x, y, z, 0, -1, CUDA_CPU_LEVEL(0))
+CUDA_CPU_FETCH(texCubemapLod, (float x, float y, float z, float lod), cube, x, y, z, 0, -1,
+               CUDA_CPU_LEVEL(lod))
+CUDA_CPU_FETCH(texCubemapLayered, (float x, float y, float z, int layer), cube_layers, x, y, z, layer, -1,
+               CUDA_CPU_LEVEL(0))
+CUDA_CPU_FETCH(texCubemapLayeredLod, (float x, float y, float z, int layer, float lod), cube_layers, x, y, z,
+               layer, -1, CUDA_CPU_LEVEL(lod))
+#undef CUDA_CPU_FETCH
+#undef CUDA_CPU_FETCHES
+#undef CUDA_CPU_GRADIENT
+#undef CUDA_CPU_LEVEL
+
+// Surfaces. x is an offset in bytes.
+#define CUDA_CPU_SURFACE(name, parameters, ...)                                                              \
+    template <class T>                                                                                       \
+    inline T name##read(cudaSurfaceObject_t surface, CUDA_CPU_LIST parameters,                               \
+                        cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, CUDA_CPU_SITE) {                \
+        return cuda_cpu::surface_read<T>(surface, cuda_cpu::Shape::__VA_ARGS__, mode, CUDA_CPU_HERE);        \
+    }                                                                                                        \
+    template <class T>                                                                                       \
+    inline void name##read(T *value, cudaSurfaceObject_t surface, CUDA_CPU_LIST parameters,                  \
+                           cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, CUDA_CPU_SITE) {             \
+        *value = cuda_cpu::surface_read<T>(surface, cuda_cpu::Shape::__VA_ARGS__, mode, CUDA_CPU_HERE);      \
+    }                                                                                                        \
+    template <class T>                                                                                       \
+    inline void name##write(T value, cudaSurfaceObject_t surface, CUDA_CPU_LIST parameters,                  \
+                            cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, CUDA_CPU_SITE) {            \
+        cuda_cpu::surface_write(value, surface, cuda_cpu::Shape::__VA_ARGS__, mode, CUDA_CPU_HERE);          \
+    }
+CUDA_CPU_SURFACE(surf1D, (int x), one, x, 0, 0)
+CUDA_CPU_SURFACE(surf2D, (int x, int y), two, x, y, 0)
+CUDA_CPU_SURFACE(surf3D, (int x, int y, int z), three, x, y, z)
+CUDA_CPU_SURFACE(surf1DLayered, (int x, int layer), one_layers, x, 0, layer)
+CUDA_CPU_SURFACE(surf2DLayered, (int x, int y, int layer), two_layers, x, y, layer)
+CUDA_CPU_SURFACE(surfCubemap, (int x, int y, int face), cube, x, y, face)
+CUDA_CPU_SURFACE(surfCubemapLayered, (int x, int y, int layer_face), cube_layers, x, y, layer_face)
+#undef CUDA_CPU_SURFACE
+#undef CUDA_CPU_LIST
+
+inline cudaChannelFormatDesc cudaCreateChannelDescHalf() {
+    return {16, 0, 0, 0, cudaChannelFormatKindFloat};
 }
-template <class T>
-inline void surf1Dread(T *value, cudaSurfaceObject_t surface, int x,
-                       cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, CUDA_CPU_SITE) {
-    *value = cuda_cpu::surface_read<T>(surface, cuda_cpu::Shape::one, x, 0, mode, CUDA_CPU_HERE);
+inline cudaChannelFormatDesc cudaCreateChannelDescHalf1() {
+    return {16, 0, 0, 0, cudaChannelFormatKindFloat};
 }
-template <class T>
-inline void surf1Dwrite(T value, cudaSurfaceObject_t surface, int x,
-                        cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, CUDA_CPU_SITE) {
-    cuda_cpu::surface_write(value, surface, cuda_cpu::Shape::one, x, 0, mode, CUDA_CPU_HERE);
+inline cudaChannelFormatDesc cudaCreateChannelDescHalf2() {
+    return {16, 16, 0, 0, cudaChannelFormatKindFloat};
 }
-template <class T>
-inline T surf2Dread(cudaSurfaceObject_t surface, int x, int y,
-                    cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, CUDA_CPU_SITE) {
-    return cuda_cpu::surface_read<T>(surface, cuda_cpu::Shape::two, x, y, mode, CUDA_CPU_HERE);
-}
-template <class T>
-inline void surf2Dread(T *value, cudaSurfaceObject_t surface, int x, int y,
-                       cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, CUDA_CPU_SITE) {
-    *value = cuda_cpu::surface_read<T>(surface, cuda_cpu::Shape::two, x, y, mode, CUDA_CPU_HERE);
-}
-template <class T>
-inline void surf2Dwrite(T value, cudaSurfaceObject_t surface, int x, int y,
-                        cudaSurfaceBoundaryMode mode = cudaBoundaryModeTrap, CUDA_CPU_SITE) {
-    cuda_cpu::surface_write(value, surface, cuda_cpu::Shape::two, x, y, mode, CUDA_CPU_HERE);
+inline cudaChannelFormatDesc cudaCreateChannelDescHalf4() {
+    return {16, 16, 16, 16, cudaChannelFormatKindFloat};
 }
 
 // The format of a texel of type T: cudaCreateChannelDesc<float4>().
