@@ -77,7 +77,7 @@ struct Graphs {
     std::map<cudaGraphExec_t, std::shared_ptr<CUgraphExec_st>> executables;
     std::set<cudaGraphNode_t> nodes;
     std::map<uint64_t, CapturedStream> captured;  // by the stream's number
-    std::map<const void *, StoredLaunch> kernels; // that nodes have had, by the `func` of their parameters
+    std::map<const Function *, void *> addresses; // of kernels that the program named by address
     std::map<void *, size_t> memory;              // that graphs own
     uint64_t captures = 0;
 };
@@ -245,18 +245,21 @@ cudaError_t set_kernel(const char *call, Operation &o, const cudaKernelNodeParam
     if (p->extra)
         return fail(cudaErrorNotSupported, "%s: arguments in `extra` are not supported, only kernelParams",
                     call);
-    const auto known = graphs().kernels.find(p->func);
-    if (known == graphs().kernels.end())
-        return fail(cudaErrorInvalidDeviceFunction,
-                    "%s: the address of the kernel does not tell the types of its arguments; "
-                    "capture a launch of it instead",
-                    call);
-    const StoredLaunch &like = known->second;
-    if (!p->kernelParams && like.kernel.stored->arguments(like.kernel.call, nullptr))
-        return fail(cudaErrorInvalidValue, "%s: kernelParams is NULL", call);
-    Kernel kernel = like.kernel;
+    const Function *function = all_functions; // `func` may be what cudaGraphKernelNodeGetParams gave
+    while (function && function != p->func)
+        function = function->next;
+    Function *const kernel = function ? const_cast<Function *>(function) : find_function(call, p->func);
+    if (!kernel)
+        return cudaErrorInvalidDeviceFunction;
+    if (!function)
+        graphs().addresses[kernel] = p->func;
+    const StoredLaunch *const old = std::get_if<StoredLaunch>(&o.what);
+    StoredLaunch launch = {};
     const LaunchConfig config = {p->gridDim, p->blockDim, p->sharedMemBytes, nullptr};
-    return put(call, o, store_launch(config, kernel, like.cooperative, p->kernelParams));
+    if (const cudaError_t error =
+            store_launch_of(*kernel, config, p->kernelParams, old && old->cooperative, launch))
+        return error;
+    return put(call, o, std::move(launch));
 }
 
 cudaError_t set_copy(const char *call, Operation &o, const cudaMemcpy3DParms *p) {
@@ -515,8 +518,6 @@ cudaError_t add_captured(cudaStream_t stream, Operation operation) {
     if (c.capture->status != cudaStreamCaptureStatusActive)
         return spoilt(operation.call);
     operation.device = c.stream.device;
-    if (const StoredLaunch *const launch = std::get_if<StoredLaunch>(&operation.what))
-        graphs().kernels.emplace(launch->kernel.stored, *launch);
     c.last = {new_node(*c.capture->graph, std::move(operation), c.last)};
     return cudaSuccess;
 }
@@ -1150,7 +1151,8 @@ cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodePar
     const Kernel &kernel = launch->kernel;
     node->arguments.assign(kernel.stored->arguments(kernel.call, nullptr), nullptr);
     kernel.stored->arguments(kernel.call, node->arguments.data());
-    *params = {(void *)kernel.stored,
+    const auto address = graphs().addresses.find(kernel.function);
+    *params = {address != graphs().addresses.end() ? address->second : (void *)kernel.function,
                launch->config.grid,
                launch->config.block,
                (unsigned)launch->config.shared_bytes,

@@ -355,13 +355,22 @@ cudaError_t run_launch(const LaunchConfig &config, const Kernel &kernel, bool co
     return cudaSuccess;
 }
 
-StoredLaunch store_launch(const LaunchConfig &config, const Kernel &kernel, bool cooperative,
-                          void *const *arguments) {
+StoredLaunch store_launch(const LaunchConfig &config, const Kernel &kernel, bool cooperative) {
     StoredLaunch launch = {config, kernel, cooperative, nullptr};
-    void *const copy = kernel.stored->copy(kernel.call, arguments);
+    void *const copy = kernel.stored->copy(kernel.call);
     launch.call = {copy, [discard = kernel.stored->discard](void *call) { discard(call); }};
     launch.kernel.call = copy;
     return launch;
+}
+
+static thread_local StoredLaunch *stored_instead; // where launch_grid stores the launch that it is not to do
+
+cudaError_t store_launch_of(Function &function, const LaunchConfig &config, void *const *arguments,
+                            bool cooperative, StoredLaunch &stored) {
+    stored_instead = &stored;
+    const cudaError_t error = function.launch(config, arguments, cooperative, {"a graph", 0});
+    stored_instead = nullptr;
+    return error;
 }
 
 cudaError_t launch_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative) {
@@ -374,6 +383,10 @@ cudaError_t launch_grid(const LaunchConfig &config, const Kernel &kernel, bool c
         return cudaPeekAtLastError();
     if (const cudaError_t error = check(config, kernel, cooperative, shared_limit))
         return error;
+    if (stored_instead) {
+        *stored_instead = store_launch(config, kernel, cooperative);
+        return cudaSuccess;
+    }
     if (!at_once())
         return submit(config.stream, {"kernel launch", store_launch(config, kernel, cooperative)});
     run_grid(config, kernel, cooperative, shared_limit);

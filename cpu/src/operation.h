@@ -89,8 +89,10 @@ cudaError_t perform(const Operation &operation);
 // ---- launch.cpp ----
 
 cudaError_t run_launch(const LaunchConfig &config, const Kernel &kernel, bool cooperative);
-StoredLaunch store_launch(const LaunchConfig &config, const Kernel &kernel, bool cooperative,
-                          void *const *arguments = nullptr);
+StoredLaunch store_launch(const LaunchConfig &config, const Kernel &kernel, bool cooperative);
+// The launch of a kernel with copies of the arguments at these addresses
+cudaError_t store_launch_of(Function &function, const LaunchConfig &config, void *const *arguments,
+                            bool cooperative, StoredLaunch &stored);
 
 // ---- memory.cpp ----
 

@@ -192,11 +192,11 @@ cudaError_t set_modes(const char *call, const cudaTextureDesc &d, TextureObject 
     t.most_level = d.maxMipmapLevelClamp;
     if (t.level_count > 1 && !d.normalizedCoords)
         return fail(cudaErrorInvalidValue, "%s: a mipmapped array needs normalised coordinates", call);
-    if (t.normalized_values && t.kind == cudaChannelFormatKindFloat)
-        t.normalized_values = false; // floats are read as they are
     if (t.normalized_values && t.bits == 32)
         return fail(cudaErrorInvalidNormSetting,
                     "%s: only integers of 8 and 16 bits can be read as normalised floats", call);
+    if (t.kind == cudaChannelFormatKindFloat)
+        t.normalized_values = false; // half floats are read as they are
     const bool floats = t.normalized_values || t.kind == cudaChannelFormatKindFloat;
     if (t.shape != Shape::linear && d.filterMode == cudaFilterModeLinear && !floats)
         return fail(cudaErrorInvalidFilterSetting,

@@ -398,6 +398,39 @@ TEST(parameters_of_nodes_can_change) {
     OK(cudaGraphDestroy(graph));
 }
 
+TEST(a_kernel_node_names_the_kernel_by_its_address) {
+    Buffers m;
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+    cudaGraphNode_t up, kernel, down;
+    int n = N, factor = 6, summand = 2;
+    void *arguments[] = {&m.device, &n, &factor, &summand};
+    cudaKernelNodeParams params = {};
+    params.func = (void *)scale_add;
+    params.gridDim = dim3(8, 1, 1);
+    params.blockDim = dim3(128, 1, 1);
+    params.kernelParams = arguments;
+    OK(cudaGraphCreate(&graph, 0));
+    OK(cudaGraphAddMemcpyNode1D(&up, graph, NULL, 0, m.device, m.host, N * sizeof(int),
+                                cudaMemcpyHostToDevice));
+    OK(cudaGraphAddKernelNode(&kernel, graph, &up, 1, &params));
+    OK(cudaGraphAddMemcpyNode1D(&down, graph, &kernel, 1, m.host, m.device, N * sizeof(int),
+                                cudaMemcpyDeviceToHost));
+    factor = summand = 99; // the values were copied
+    OK(cudaGraphInstantiate(&executable, graph, 0));
+    OK(cudaGraphLaunch(executable, m.a));
+    OK(cudaStreamSynchronize(m.a));
+    EXPECT(m.holds(6, 2));
+    cudaKernelNodeParams same;
+    OK(cudaGraphKernelNodeGetParams(kernel, &same));
+    EXPECT(same.func == (void *)scale_add && *(int *)same.kernelParams[2] == 6);
+    params.blockDim = dim3(2000, 1, 1);
+    EXPECT(cudaGraphAddKernelNode(&kernel, graph, &up, 1, &params) != cudaSuccess);
+    (void)cudaGetLastError();
+    OK(cudaGraphExecDestroy(executable));
+    OK(cudaGraphDestroy(graph));
+}
+
 TEST(graphs_are_printed_for_graphviz) {
     Buffers m;
     cudaGraph_t graph;

@@ -130,8 +130,7 @@ extern __thread Block *current_block;
 
 // What the runtime can do with a call that it stores, in a stream's queue or in a graph.
 struct StoredCall {
-    // A copy on the heap. With `arguments`, the copy has the arguments at these addresses instead.
-    void *(*copy)(const void *call, void *const *arguments);
+    void *(*copy)(const void *call); // on the heap
     void (*discard)(void *copy);
     // Returns the number of arguments, and sets addresses[i] to the address of each.
     size_t (*arguments)(const void *call, const void **addresses);
@@ -233,11 +232,7 @@ template <class Body, class... A> struct Call {
     template <size_t... I> static Call with(Body body, void *const *addresses, std::index_sequence<I...>) {
         return {body, {*static_cast<const Stored<A> *>(addresses[I])...}};
     }
-    static void *copy(const void *p, void *const *addresses) {
-        const Call &call = *static_cast<const Call *>(p);
-        return addresses ? new Call(with(call.body, addresses, std::index_sequence_for<A...>()))
-                         : new Call(call);
-    }
+    static void *copy(const void *p) { return new Call(*static_cast<const Call *>(p)); }
     static void discard(void *copy) { delete static_cast<Call *>(copy); }
     static size_t addresses(const void *p, const void **to) {
         const auto store = [&](const auto &...a) { ((*to++ = &a), ...); };
