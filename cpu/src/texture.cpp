@@ -353,9 +353,9 @@ uint32_t integer_at(const Texture &t, int x, int y, int c) {
 }
 
 const char *shape_name(Shape shape) {
-    return shape == Shape::linear ? "linear memory, which tex1Dfetch reads"
-           : shape == Shape::one  ? "an array of one dimension"
-           : shape == Shape::two  ? "an array or pitched memory of two dimensions"
+    return shape == Shape::linear       ? "linear memory, which tex1Dfetch reads"
+           : shape == Shape::one        ? "an array of one dimension"
+           : shape == Shape::two        ? "an array or pitched memory of two dimensions"
            : shape == Shape::three      ? "an array of three dimensions"
            : shape == Shape::one_layers ? "layers of one dimension"
            : shape == Shape::two_layers ? "layers of two dimensions"
@@ -492,9 +492,9 @@ void sample_any(const Texture &t, const Coordinates &at, uint32_t registers[4], 
     if (cube)
         sampler.slice = cube_face(at.x, at.y, at.z, sampler.x, sampler.y);
     else
-        sampler.dimensions = at.shape == Shape::three                                   ? 3
+        sampler.dimensions = at.shape == Shape::three                                  ? 3
                              : at.shape == Shape::one || at.shape == Shape::one_layers ? 1
-                                                                                        : 2;
+                                                                                       : 2;
     Level only; // memory has no levels
     const Level *levels = t.levels;
     if (!levels) {
@@ -511,7 +511,8 @@ void sample_any(const Texture &t, const Coordinates &at, uint32_t registers[4], 
         if (at.gathered >= t.components)
             return;
         const auto corner = [](float position, int size, const Texture &t) {
-            return (long long)std::floor((t.normalized_coordinates ? position * (float)size : position) - 0.5f);
+            return (long long)std::floor((t.normalized_coordinates ? position * (float)size : position) -
+                                         0.5f);
         };
         const long long i = corner(at.x, t.width, t), j = corner(at.y, t.height, t);
         const int steps[4][2] = {{0, 1}, {1, 1}, {1, 0}, {0, 0}};
@@ -563,8 +564,14 @@ void unbound_reference(const char *call, const char *file, int line) {
 
 bool surface_boundary(const Surface &s, Shape shape, int &x, int &y, int &z, size_t bytes,
                       cudaSurfaceBoundaryMode mode, Site site) {
-    static const char *const calls[] = {"",       "surf1D",        "surf2D",      "surf3D", "surf1DLayered",
-                                        "surf2DLayered", "surfCubemap", "surfCubemapLayered"};
+    static const char *const calls[] = {"",
+                                        "surf1D",
+                                        "surf2D",
+                                        "surf3D",
+                                        "surf1DLayered",
+                                        "surf2DLayered",
+                                        "surfCubemap",
+                                        "surfCubemapLayered"};
     const char *const call = calls[(int)shape];
     check_shape(call, shape, s.shape, site);
     const int last = s.width_bytes - (int)bytes;
@@ -577,8 +584,8 @@ bool surface_boundary(const Surface &s, Shape shape, int &x, int &y, int &z, siz
     if (x >= 0 && x <= last && y >= 0 && y < s.height && z >= 0 && z < s.slices)
         return true;
     if (mode == cudaBoundaryModeTrap && (s.slices > 1 || z))
-        kernel_error("%s at %s: byte %d of row %d of slice %d is outside %d slices of %d rows of %d bytes", call,
-                     place(site).c_str(), x, y, z, s.slices, s.height, s.width_bytes);
+        kernel_error("%s at %s: byte %d of row %d of slice %d is outside %d slices of %d rows of %d bytes",
+                     call, place(site).c_str(), x, y, z, s.slices, s.height, s.width_bytes);
     if (mode == cudaBoundaryModeTrap)
         kernel_error("%s at %s: byte %d of row %d is outside %d rows of %d bytes", call, place(site).c_str(),
                      x, y, s.height, s.width_bytes);
@@ -621,7 +628,8 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const cudaReso
     if (!desc)
         return fail(cudaErrorInvalidResourceHandle, "%s: desc is NULL", __func__);
     if (view && view->format != cudaResViewFormatNone)
-        return fail(cudaErrorNotSupported, "%s: resource views with another format are not supported", __func__);
+        return fail(cudaErrorNotSupported, "%s: resource views with another format are not supported",
+                    __func__);
     TextureObject made = {};
     made.resource = *resource;
     made.desc = *desc;

@@ -190,7 +190,8 @@ template <class T, class X, class Y> inline T texture_2d(cudaTextureObject_t obj
     return slow_sample<T>(texture, Shape::two, (float)x, (float)y, site);
 }
 
-template <class T> __attribute__((noinline)) T texture_any(cudaTextureObject_t object, Coordinates at, Site site) {
+template <class T>
+__attribute__((noinline)) T texture_any(cudaTextureObject_t object, Coordinates at, Site site) {
     uint32_t registers[4];
     sample_any(*(const Texture *)object, at, registers, site);
     return Texel<T>::from(registers);
@@ -257,8 +258,7 @@ inline void tex2D(T *value, cudaTextureObject_t texture, X x, Y y, CUDA_CPU_SITE
 // in parentheses; after them come the members of Coordinates after `call`.
 #define CUDA_CPU_LIST(...) __VA_ARGS__
 #define CUDA_CPU_FETCH(name, parameters, ...)                                                                \
-    template <class T>                                                                                       \
-    inline T name(cudaTextureObject_t texture, CUDA_CPU_LIST parameters, CUDA_CPU_SITE) {                    \
+    template <class T> inline T name(cudaTextureObject_t texture, CUDA_CPU_LIST parameters, CUDA_CPU_SITE) { \
         return cuda_cpu::texture_any<T>(texture, {#name, cuda_cpu::Shape::__VA_ARGS__}, CUDA_CPU_HERE);      \
     }                                                                                                        \
     template <class T>                                                                                       \
@@ -269,7 +269,8 @@ inline void tex2D(T *value, cudaTextureObject_t texture, X x, Y y, CUDA_CPU_SITE
     true, 0, {cuda_cpu::part(dx, 0), cuda_cpu::part(dx, 1), cuda_cpu::part(dx, 2)}, {                        \
         cuda_cpu::part(dy, 0), cuda_cpu::part(dy, 1), cuda_cpu::part(dy, 2)                                  \
     }
-#define CUDA_CPU_LEVEL(lod) false, lod, {}, {}
+#define CUDA_CPU_LEVEL(lod)                                                                                  \
+    false, lod, {}, {}
 #define CUDA_CPU_FETCHES(name, shape, gradient, x, y, z, layer, ...)                                         \
     CUDA_CPU_FETCH(name, (__VA_ARGS__), shape, x, y, z, layer, -1, CUDA_CPU_LEVEL(0))                        \
     CUDA_CPU_FETCH(name##Lod, (__VA_ARGS__, float lod), shape, x, y, z, layer, -1, CUDA_CPU_LEVEL(lod))      \
