@@ -810,6 +810,16 @@ template <class T> inline void poll_if(bool no_change, T *p, Site site) {
         atomic_without_effect(p, __atomic_load_n(p, __ATOMIC_SEQ_CST), site);
 }
 
+// For values of a class that has the size of an integer
+template <class T, class F> inline T atomic_change(T *p, F change) {
+    T old, changed;
+    __atomic_load(p, &old, __ATOMIC_SEQ_CST);
+    do
+        changed = change(old);
+    while (!__atomic_compare_exchange(p, &old, &changed, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+    return old;
+}
+
 // Replaces *p by change(*p) in a compare-and-swap loop, so change may be called several times.
 template <class T, class F> inline T atomic_update(T *p, F change) {
     count_atomic();
