@@ -24,7 +24,13 @@ case $BACKEND in
 cpu)
     # shellcheck disable=SC2086
     $PREPROCESS "$@" -x c++ -E -o "$folder/$name.ii" "$FILE"
-    "$B/cu2cpp" "$folder/$name.ii" -o "$folder/$name.cpp.ii"
+    if grep -qw __CUDA_ARCH__ "$FILE"; then # then it is preprocessed for the device too
+        $PREPROCESS "$@" -D__CUDA_ARCH__=800 -x c++ -E -o "$folder/$name.device.ii" "$FILE"
+        set -- -d "$folder/$name.device.ii"
+    else
+        set --
+    fi
+    "$B/cu2cpp" "$@" "$folder/$name.ii" -o "$folder/$name.cpp.ii"
     $COMPILE -c -o "$folder/$name.o" "$folder/$name.cpp.ii"
     ;;
 gpu)
