@@ -419,12 +419,10 @@ inline __device__ cudaTextureObject_t handle(const textureReference &reference,
 LEGACY_FETCH(tex1Dfetch, 1, (int x), (x))
 LEGACY_FETCH(tex1D, 1, (float x), (x))
 LEGACY_FETCH(tex2D, 2, (float x, float y), (x, y))
-#ifndef __CU2CPP__
 LEGACY_FETCH(tex3D, 3, (float x, float y, float z), (x, y, z))
 LEGACY_FETCH(tex1DLayered, cudaTextureType1DLayered, (float x, int layer), (x, layer))
 LEGACY_FETCH(tex2DLayered, cudaTextureType2DLayered, (float x, float y, int layer), (x, y, layer))
 LEGACY_FETCH(texCubemap, cudaTextureTypeCubemap, (float x, float y, float z), (x, y, z))
-#endif
 #undef LEGACY_FETCH
 #undef LEGACY_LIST
 #undef LEGACY_CONSTEXPR

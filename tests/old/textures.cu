@@ -24,6 +24,8 @@ texture<uchar4, 2, cudaReadModeElementType> tex_pixels;
 texture<uchar4, 2, cudaReadModeNormalizedFloat> tex_colors;
 texture<float, 2> tex_plane;
 texture<float, 2, cudaReadModeElementType> tex_array;
+texture<float, 3> tex_volume;
+texture<float, cudaTextureType2DLayered> tex_layers;
 texture<float, 1> tex_row(false, cudaFilterModeLinear, cudaAddressModeClamp);
 
 __global__ void linear(float *out, int n) {
@@ -56,6 +58,11 @@ __global__ void array(float *out) {
 
 __global__ void row(float *out) {
     out[threadIdx.x] = tex1D(tex_row, threadIdx.x / 2.0f);
+}
+
+__global__ void volume(float *out) {
+    int x = threadIdx.x, y = threadIdx.y, z = threadIdx.z;
+    out[x + 4 * (y + 3 * z)] = tex3D(tex_volume, x, y, z) - tex2DLayered(tex_layers, x, y, z);
 }
 
 __global__ void one(float *out, int i) {
@@ -165,6 +172,27 @@ int main(void) {
     row<<<1, 8>>>(dev_out);
     SAFE(cudaMemcpy(out, dev_out, 8 * sizeof(float), cudaMemcpyDeviceToHost));
     CHECK(out[0] == 0 && out[2] == 0.5f && out[3] == 1 && out[7] == 3);
+
+    // a volume and its layers
+    cudaExtent extent = make_cudaExtent(4, 3, 2);
+    cudaArray *solid, *layers;
+    SAFE(cudaMalloc3DArray(&solid, &desc, extent));
+    SAFE(cudaMalloc3DArray(&layers, &desc, extent, cudaArrayLayered));
+    cudaMemcpy3DParms copy = {0};
+    copy.extent = extent;
+    copy.kind = cudaMemcpyHostToDevice;
+    copy.srcPtr = make_cudaPitchedPtr(values, 4 * sizeof(float), 4, 3);
+    copy.dstArray = solid;
+    SAFE(cudaMemcpy3D(&copy));
+    copy.srcPtr = make_cudaPitchedPtr(values + 100, 4 * sizeof(float), 4, 3);
+    copy.dstArray = layers;
+    SAFE(cudaMemcpy3D(&copy));
+    SAFE(cudaBindTextureToArray(tex_volume, solid, desc));
+    SAFE(cudaBindTextureToArray(tex_layers, layers));
+    volume<<<1, dim3(4, 3, 2)>>>(dev_out);
+    SAFE(cudaMemcpy(out, dev_out, 24 * sizeof(float), cudaMemcpyDeviceToHost));
+    for (int i = 0; i < 24; i++)
+        CHECK(out[i] == values[i] - values[100 + i]);
 
     // bound again, by reference, by the C interface, at an address that is not aligned
     bind_by_reference(tex_float, dev + 512);
