@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT
+/*
+ * <cuda/barrier>, <cuda/latch>, <cuda/semaphore> and <cuda/pipeline>. A thread that waits lets the other
+ * threads of its block run. Asynchronous copies are complete when the call returns. The parts for compute
+ * capability 9.0 (transaction barriers, bulk copies) do not exist, and neither does pipeline::quit().
+ */
+#pragma once
+#include "atomic.h"
+
+#include <chrono>
+#include <cstddef>
+#include <new>
+
+namespace cuda {
+
+// ---- barriers ----
+
+namespace cuda_cpu_detail {
+struct no_completion {
+    void operator()() const {}
+};
+} // namespace cuda_cpu_detail
+
+template <thread_scope Scope = thread_scope_system, class Completion = cuda_cpu_detail::no_completion>
+class barrier {
+  public:
+    struct arrival_token {
+        unsigned phase;
+    };
+
+    barrier() = default; // for shared memory; init() comes before the first use
+    explicit barrier(ptrdiff_t threads, Completion f = Completion())
+        : expected(threads), pending(threads), phase(0), completion(f) {}
+    barrier(const barrier &) = delete;
+    barrier &operator=(const barrier &) = delete;
+    static constexpr ptrdiff_t(max)() { return (1 << 20) - 1; }
+
+    arrival_token arrive(ptrdiff_t n = 1) {
+        const arrival_token token = {__atomic_load_n(&phase, __ATOMIC_SEQ_CST)};
+        if (__atomic_sub_fetch(&pending, n, __ATOMIC_SEQ_CST) == 0) {
+            completion();
+            __atomic_store_n(&pending, __atomic_load_n(&expected, __ATOMIC_SEQ_CST), __ATOMIC_SEQ_CST);
+            __atomic_add_fetch(&phase, 1, __ATOMIC_SEQ_CST);
+        }
+        return token;
+    }
+    void wait(arrival_token &&token, CUDA_CPU_POLL_SITE) const {
+        ::cuda_cpu::wait_while(
+            &phase, [=](unsigned now) { return now == token.phase; }, CUDA_CPU_POLL_HERE);
+    }
+    bool try_wait(arrival_token &&token, CUDA_CPU_POLL_SITE) const {
+        return passed(token.phase, CUDA_CPU_POLL_HERE);
+    }
+    void wait_parity(bool parity, CUDA_CPU_POLL_SITE) const {
+        ::cuda_cpu::wait_while(
+            &phase, [=](unsigned now) { return (now & 1) == parity; }, CUDA_CPU_POLL_HERE);
+    }
+    bool try_wait_parity(bool parity, CUDA_CPU_POLL_SITE) const {
+        return passed(parity, CUDA_CPU_POLL_HERE, 1);
+    }
+    void arrive_and_wait(CUDA_CPU_POLL_SITE) { wait(arrive(), cu_file, cu_line); }
+    void arrive_and_drop() {
+        __atomic_sub_fetch(&expected, 1, __ATOMIC_SEQ_CST);
+        (void)arrive();
+    }
+    // Waits until the barrier has completed more than `count` phases.
+    void wait_for_phase(unsigned count, CUDA_CPU_POLL_SITE) const {
+        ::cuda_cpu::wait_while(
+            &phase, [=](unsigned now) { return (int)(now - count) <= 0; }, CUDA_CPU_POLL_HERE);
+    }
+
+  private:
+    bool passed(unsigned old, ::cuda_cpu::Site site, unsigned mask = ~0u) const {
+        const unsigned now = __atomic_load_n(&phase, __ATOMIC_SEQ_CST);
+        if ((now & mask) == old)
+            ::cuda_cpu::polled(const_cast<unsigned *>(&phase), now, site);
+        return (now & mask) != old;
+    }
+
+    ptrdiff_t expected, pending;
+    mutable unsigned phase;
+    Completion completion;
+};
+
+template <thread_scope Scope, class Completion>
+void init(barrier<Scope, Completion> *b, ptrdiff_t threads, Completion f = Completion()) {
+    new (b) barrier<Scope, Completion>(threads, f);
+}
+
+// ---- latches and semaphores ----
+
+template <thread_scope Scope = thread_scope_system> class latch {
+  public:
+    explicit constexpr latch(ptrdiff_t n) : left(n) {}
+    void count_down(ptrdiff_t n = 1) { __atomic_sub_fetch(&left, n, __ATOMIC_SEQ_CST); }
+    bool try_wait(CUDA_CPU_POLL_SITE) const {
+        const ptrdiff_t now = __atomic_load_n(&left, __ATOMIC_SEQ_CST);
+        if (now)
+            ::cuda_cpu::polled(&left, now, CUDA_CPU_POLL_HERE);
+        return now == 0;
+    }
+    void wait(CUDA_CPU_POLL_SITE) const {
+        ::cuda_cpu::wait_while(
+            &left, [](ptrdiff_t now) { return now != 0; }, CUDA_CPU_POLL_HERE);
+    }
+    void arrive_and_wait(ptrdiff_t n = 1, CUDA_CPU_POLL_SITE) {
+        count_down(n);
+        wait(cu_file, cu_line);
+    }
+
+  private:
+    mutable ptrdiff_t left;
+};
+template <thread_scope Scope> void init(latch<Scope> *l, ptrdiff_t n) {
+    new (l) latch<Scope>(n);
+}
+
+template <thread_scope Scope = thread_scope_system, ptrdiff_t Max = 0x7fffffff> class counting_semaphore {
+  public:
+    counting_semaphore() = default;
+    explicit constexpr counting_semaphore(ptrdiff_t n) : count(n) {}
+    static constexpr ptrdiff_t(max)() { return Max; }
+    void release(ptrdiff_t n = 1) { __atomic_add_fetch(&count, n, __ATOMIC_SEQ_CST); }
+    bool try_acquire(CUDA_CPU_POLL_SITE) {
+        ptrdiff_t now = __atomic_load_n(&count, __ATOMIC_SEQ_CST);
+        while (now > 0)
+            if (__atomic_compare_exchange_n(&count, &now, now - 1, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+                return true;
+        ::cuda_cpu::polled(&count, now, CUDA_CPU_POLL_HERE);
+        return false;
+    }
+    void acquire(CUDA_CPU_POLL_SITE) {
+        while (!try_acquire(cu_file, cu_line))
+            ::cuda_cpu::wait_while(
+                &count, [](ptrdiff_t now) { return now <= 0; }, CUDA_CPU_POLL_HERE);
+    }
+
+  private:
+    ptrdiff_t count;
+};
+template <thread_scope Scope = thread_scope_system> using binary_semaphore = counting_semaphore<Scope, 1>;
+template <thread_scope Scope, ptrdiff_t Max> void init(counting_semaphore<Scope, Max> *s, ptrdiff_t n) {
+    new (s) counting_semaphore<Scope, Max>(n);
+}
+
+namespace std {
+template <class Completion = cuda_cpu_detail::no_completion>
+using barrier = cuda::barrier<thread_scope_system, Completion>;
+using latch = cuda::latch<>;
+template <ptrdiff_t Max = 0x7fffffff>
+using counting_semaphore = cuda::counting_semaphore<thread_scope_system, Max>;
+using binary_semaphore = cuda::binary_semaphore<>;
+} // namespace std
+
+// ---- pipelines ----
+
+enum class pipeline_role { producer, consumer };
+
+template <thread_scope Scope, unsigned char Stages> class pipeline_shared_state {
+  public:
+    pipeline_shared_state() = default;
+    pipeline_shared_state(const pipeline_shared_state &) = delete;
+
+    // For make_pipeline
+    barrier<Scope> produced[Stages], consumed[Stages];
+    ptrdiff_t producers, consumers;
+    void prepare() {
+        for (unsigned i = 0; i < Stages; ++i) {
+            init(&produced[i], producers);
+            init(&consumed[i], consumers);
+        }
+    }
+};
+
+// A queue of stages that producers fill with copies and consumers empty. The pipeline of one thread needs no
+// state, since its copies are complete already.
+template <thread_scope Scope> class pipeline {
+  public:
+    void producer_acquire(CUDA_CPU_POLL_SITE) {
+        if (stages && head >= stages)
+            consumed[head % stages].wait_for_phase(head / stages - 1, cu_file, cu_line);
+    }
+    void producer_commit() {
+        if (stages)
+            (void)produced[head % stages].arrive();
+        ++head;
+    }
+    void consumer_wait(CUDA_CPU_POLL_SITE) {
+        if (stages)
+            produced[tail % stages].wait_for_phase(tail / stages, cu_file, cu_line);
+    }
+    template <class Rep, class Period>
+    bool consumer_wait_for(const ::std::chrono::duration<Rep, Period> &, CUDA_CPU_POLL_SITE) {
+        consumer_wait(cu_file, cu_line);
+        return true;
+    }
+    void consumer_release() {
+        if (stages)
+            (void)consumed[tail % stages].arrive();
+        ++tail;
+    }
+
+    // For make_pipeline and pipeline_consumer_wait_prior
+    barrier<Scope> *produced = nullptr, *consumed = nullptr;
+    unsigned stages = 0, head = 0, tail = 0; // stages begun by the producer and by the consumer
+};
+
+inline pipeline<thread_scope_thread> make_pipeline() {
+    return {};
+}
+namespace cuda_cpu_detail {
+template <class Group, thread_scope Scope, unsigned char Stages>
+pipeline<Scope> shared_pipeline(const Group &group, pipeline_shared_state<Scope, Stages> *state,
+                                ptrdiff_t producers, ptrdiff_t consumers, CUDA_CPU_POLL_SITE) {
+    if (group.thread_rank() == 0) {
+        state->producers = producers;
+        state->consumers = consumers;
+        state->prepare();
+    }
+    group.sync(cu_file, cu_line);
+    pipeline<Scope> p;
+    p.produced = state->produced;
+    p.consumed = state->consumed;
+    p.stages = Stages;
+    return p;
+}
+} // namespace cuda_cpu_detail
+template <class Group, thread_scope Scope, unsigned char Stages>
+pipeline<Scope> make_pipeline(const Group &group, pipeline_shared_state<Scope, Stages> *state,
+                              CUDA_CPU_POLL_SITE) {
+    return cuda_cpu_detail::shared_pipeline(group, state, (ptrdiff_t)group.size(), (ptrdiff_t)group.size(),
+                                            cu_file, cu_line);
+}
+// The first threads produce, the others consume.
+template <class Group, thread_scope Scope, unsigned char Stages>
+pipeline<Scope> make_pipeline(const Group &group, pipeline_shared_state<Scope, Stages> *state,
+                              size_t producers, CUDA_CPU_POLL_SITE) {
+    return cuda_cpu_detail::shared_pipeline(group, state, (ptrdiff_t)producers,
+                                            (ptrdiff_t)(group.size() - producers), cu_file, cu_line);
+}
+template <class Group, thread_scope Scope, unsigned char Stages>
+pipeline<Scope> make_pipeline(const Group &group, pipeline_shared_state<Scope, Stages> *state,
+                              pipeline_role role, CUDA_CPU_POLL_SITE) {
+    if (group.thread_rank() == 0)
+        state->producers = 0;
+    group.sync(cu_file, cu_line);
+    if (role == pipeline_role::producer)
+        __atomic_add_fetch(&state->producers, 1, __ATOMIC_SEQ_CST);
+    group.sync(cu_file, cu_line);
+    const ptrdiff_t producers = state->producers;
+    return cuda_cpu_detail::shared_pipeline(group, state, producers, (ptrdiff_t)group.size() - producers,
+                                            cu_file, cu_line);
+}
+
+// Waits for all stages but the last N that the caller has committed.
+template <unsigned char N, thread_scope Scope>
+void pipeline_consumer_wait_prior(pipeline<Scope> &p, CUDA_CPU_POLL_SITE) {
+    for (unsigned i = p.tail; p.stages && i + N < p.head; ++i)
+        p.produced[i % p.stages].wait_for_phase(i / p.stages, cu_file, cu_line);
+}
+template <thread_scope Scope, thread_scope BarrierScope, class Completion>
+void pipeline_producer_commit(pipeline<Scope> &, barrier<BarrierScope, Completion> &) {}
+
+// ---- copies ----
+
+template <size_t Alignment> struct aligned_size_t {
+    static constexpr size_t align = Alignment;
+    size_t value;
+    explicit constexpr aligned_size_t(size_t n) : value(n) {}
+    constexpr operator size_t() const { return value; }
+};
+
+enum class async_contract_fulfillment { none, async };
+
+// By one thread, and by all threads of a group, where each copies a share. The last argument is the barrier
+// or pipeline whose users see the bytes.
+template <class Shape, class Sync> void memcpy_async(void *to, const void *from, Shape bytes, Sync &) {
+    memcpy(to, from, (size_t)bytes);
+}
+template <class T, class Shape, class Sync> void memcpy_async(T *to, const T *from, Shape bytes, Sync &) {
+    memcpy((void *)to, (const void *)from, (size_t)bytes);
+}
+template <class Group, class Shape, class Sync,
+          class = decltype(::std::declval<const Group &>().thread_rank())>
+void memcpy_async(const Group &group, void *to, const void *from, Shape bytes, Sync &) {
+    const size_t n = (size_t)group.size(), rank = (size_t)group.thread_rank(), all = (size_t)bytes;
+    const size_t share = (all / n + 16) / 16 * 16, begin = rank * share;
+    if (begin < all)
+        memcpy((char *)to + begin, (const char *)from + begin, all - begin < share ? all - begin : share);
+}
+
+} // namespace cuda
