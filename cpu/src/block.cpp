@@ -253,10 +253,6 @@ void Worker::resume_yielded() {
         ready[tail++ % max_threads] = yielded[yielded_first++ % max_threads];
 }
 
-bool in_a_kernel() {
-    return self && self->kernel;
-}
-
 Switch let_others_run(uint3 thread) {
     Worker *worker = self;
     if (!worker || !worker->kernel) {

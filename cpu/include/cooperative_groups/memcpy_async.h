@@ -4,6 +4,8 @@
 #include "../cooperative_groups.h"
 #ifdef __CUDACC__
 
+#include "../cuda_cpu/letters_off.h"
+
 namespace cooperative_groups {
 
 // Every thread copies its share before it returns, so the copy is complete once all threads have passed
@@ -35,4 +37,6 @@ template <unsigned COUNT, class Group> void wait_prior(const Group &group, CUDA_
 }
 
 } // namespace cooperative_groups
+
+#include "../cuda_cpu/letters_on.h"
 #endif // __CUDACC__

@@ -4,6 +4,8 @@
 #include "../cooperative_groups.h"
 #ifdef __CUDACC__
 
+#include "../cuda_cpu/letters_off.h"
+
 namespace cooperative_groups {
 
 // Every thread gets the result. In each round a thread combines its value with that of the thread `step`
@@ -40,4 +42,6 @@ void reduce_store_async(const Group &group, P *p, T value, Op &&op, CUDA_CPU_SIT
 }
 
 } // namespace cooperative_groups
+
+#include "../cuda_cpu/letters_on.h"
 #endif // __CUDACC__

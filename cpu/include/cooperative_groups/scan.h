@@ -4,6 +4,8 @@
 #include "../cooperative_groups.h"
 #ifdef __CUDACC__
 
+#include "../cuda_cpu/letters_off.h"
+
 namespace cooperative_groups {
 
 // The values of the threads up to the caller, combined.
@@ -63,4 +65,6 @@ T inclusive_scan_update(const Group &group, Atomic &atomic, T value, CUDA_CPU_SI
 }
 
 } // namespace cooperative_groups
+
+#include "../cuda_cpu/letters_on.h"
 #endif // __CUDACC__

@@ -14,6 +14,8 @@
 #include <sched.h>
 #endif
 
+#include "letters_off.h"
+
 namespace cuda_cpu {
 
 #ifdef __CUDACC__
@@ -242,3 +244,5 @@ struct atomic_flag {
 };
 } // namespace std
 } // namespace cuda
+
+#include "letters_on.h"

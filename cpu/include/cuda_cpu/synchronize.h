@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <new>
 
+#include "letters_off.h"
+
 namespace cuda {
 
 // ---- barriers ----
@@ -290,3 +292,5 @@ void memcpy_async(const Group &group, void *to, const void *from, Shape bytes, S
 }
 
 } // namespace cuda
+
+#include "letters_on.h"
