@@ -350,6 +350,12 @@ static void lex(void) {
                 edit(start, length, "%s", "");
                 continue;
             }
+            // A macro of this name would break __attribute__((__noinline__)).
+            if (length == strlen("__noinline__") && strncmp(word, "__noinline__", length) == 0 &&
+                tokens[token_count - 1].kind != '(' && tokens[token_count - 1].kind != ',') {
+                edit(start, length, "__attribute__((noinline))");
+                continue;
+            }
             if (source.data[at] == '"' && word[length - 1] == 'R' &&
                 (length == 1 || (length == 2 && strchr("LuU", *word)) || strncmp(word, "u8R", length) == 0)) {
                 kind = STRING;
@@ -895,7 +901,86 @@ typedef struct {
     char kind;  // n: namespace, c: class, b: block or other braces, p: ( ) or [ ]
     char brace; // kind of the innermost braces
     int start;  // first token of the current statement or declaration
+    int open;   // the { of these braces
 } Scope;
+
+static Scope *scopes;
+static int scope_depth;
+
+// The namespaces of the current scope, such as "a/b/". Those without a name are left out.
+static void append_namespaces(Text *path) {
+    append(path, "", 0);
+    for (int i = 1; i <= scope_depth; i++) {
+        int first = scopes[i].open;
+        while (scopes[i].kind == 'n' && (kind(first - 1) == IDENT || kind(first - 1) == SCOPE) &&
+               !is(first - 1, "namespace"))
+            first--;
+        for (; is(first - 1, "namespace") || kind(first - 1) == SCOPE; first += 2) { // a::b
+            append_tokens(path, first, first + (kind(first) == IDENT));
+            append(path, "/", kind(first) == IDENT);
+        }
+    }
+}
+
+// The __shared__ variables outside functions. A function that uses one gets a reference or pointer of that
+// name.
+typedef struct {
+    int name; // its token
+    Text namespaces;
+    bool is_dynamic;
+} FileShared;
+
+static FileShared *file_shared;
+static int file_shared_count;
+
+static bool same_word(int i, int j) {
+    return kind(i) == IDENT && kind(j) == IDENT && tokens[i].length == tokens[j].length &&
+           memcmp(source.data + tokens[i].start, source.data + tokens[j].start, tokens[i].length) == 0;
+}
+
+// Whether the variable is in one of these namespaces
+static bool is_visible(const FileShared *one, const Text *namespaces) {
+    return strncmp(namespaces->data, one->namespaces.data, one->namespaces.length) == 0;
+}
+
+static bool stands_in(int word, int i, int end) {
+    for (; i < end; i++)
+        if (same_word(i, word) && kind(i - 1) != '.' && kind(i - 1) != ARROW && kind(i - 1) != SCOPE)
+            return true;
+    return false;
+}
+
+// Appends to the { of a function of namespace scope what it needs of these variables, and to its }.
+static void declare_file_shared(int parameters, int body) {
+    Text text = {0}, here = {0};
+    const int end = tokens[body].match;
+    append_namespaces(&here);
+    for (const FileShared *one = file_shared; one < file_shared + file_shared_count; one++) {
+        bool hidden = false; // by one of the same name in an inner namespace
+        for (const FileShared *other = file_shared; other < file_shared + file_shared_count; other++)
+            hidden |= same_word(other->name, one->name) && is_visible(other, &here) &&
+                      other->namespaces.length > one->namespaces.length;
+        if (hidden || !is_visible(one, &here) || !stands_in(one->name, body, end) ||
+            stands_in(one->name, parameters, tokens[parameters].match))
+            continue;
+        const int length = (int)tokens[one->name].length;
+        const char *x = source.data + tokens[one->name].start;
+        char line[512];
+        if (one->is_dynamic)
+            snprintf(line, sizeof line,
+                     " cu_t_%.*s *const %.*s = ::cuda_cpu::dynamic_shared<cu_t_%.*s>(\"%.*s\");", length, x,
+                     length, x, length, x, length, x);
+        else
+            snprintf(line, sizeof line, " cu_t_%.*s &%.*s = cu_s_%.*s();", length, x, length, x, length, x);
+        append(&text, line, strlen(line));
+    }
+    if (text.length > 0) { // in a block of its own, so that the function can declare the name again
+        edit(end_of(body), 0, "%s {", text.data);
+        edit(tokens[end].start, 0, "} ");
+    }
+    free(here.data);
+    free(text.data);
+}
 
 // __shared__ T x[4], *y;  ->  typedef T cu_t_x[4], *cu_t_y; cu_t_x &x = …; cu_t_y &y = …;
 //
@@ -924,8 +1009,6 @@ static void translate_shared(int word, const Scope *scope) {
         append(&name, source.data + tokens[d.name].start, tokens[d.name].length);
         const char *x = name.data;
         insert_before(d.name, "cu_t_");
-        if (scope->kind == 'n' && !d.extern_at)
-            fail(word, "outside a function __shared__ needs extern and an array without a size, %s[]", x);
         if (d.extern_at) {
             if (kind(d.name + 1) != '[' || kind(d.name + 2) != ']')
                 fail(word, "an extern __shared__ variable must be an array without a size, %s[]", x);
@@ -935,14 +1018,22 @@ static void translate_shared(int word, const Scope *scope) {
             else
                 edit(behind, 0, " cu_t_%s *const %s = ::cuda_cpu::dynamic_shared<cu_t_%s>(\"%s\");", x, x, x,
                      x);
-        } else if (alignment.length > 0) {
-            edit(behind, 0, " struct cu_a_%s {%s cu_t_%s v; }; ", x, alignment.data, x);
-            edit(behind, 0,
-                 "cu_t_%s &%s = ::cuda_cpu::shared<cu_t_%s, cu_owner>([] {}, \"%s\", alignof(cu_a_%s));", x,
-                 x, x, x, x);
         } else {
-            edit(behind, 0, " cu_t_%s &%s = ::cuda_cpu::shared<cu_t_%s, cu_owner>([] {}, \"%s\");", x, x, x,
-                 x);
+            if (alignment.length > 0)
+                edit(behind, 0, " struct cu_a_%s {%s cu_t_%s v; };", x, alignment.data, x);
+            edit(behind, 0,
+                 scope->kind == 'n' ? " [[maybe_unused]] static cu_t_%s &cu_s_%s() { return "
+                                    : " cu_t_%s &%s = ",
+                 x, x);
+            edit(behind, 0, "::cuda_cpu::shared<cu_t_%s, cu_owner>([] {}, \"%s\"", x, x);
+            if (alignment.length > 0)
+                edit(behind, 0, ", alignof(cu_a_%s)", x);
+            edit(behind, 0, scope->kind == 'n' ? "); }" : ");");
+        }
+        if (scope->kind == 'n') {
+            file_shared = grow(file_shared, (size_t)file_shared_count + 1, sizeof *file_shared);
+            file_shared[file_shared_count] = (FileShared){.name = d.name, .is_dynamic = d.extern_at != 0};
+            append_namespaces(&file_shared[file_shared_count++].namespaces);
         }
         i = d.end + 1;
     } while (kind(d.end) == ',');
@@ -1004,6 +1095,8 @@ static void translate_device(int word, const Scope *scope) {
             make_internal(name, &d, scope);
         if (body && !for_host)
             device_end = tokens[body].match;
+        if (body && scope->kind == 'n' && kind(name - 1) != SCOPE)
+            declare_file_shared(parameters, body);
     }
     if (d.is_function || d.is_typedef)
         return;
@@ -1156,6 +1249,8 @@ static void translate_kernel(int word, const Scope *scope) {
     edit(end_of(body), 0, " struct cu_owner; ::cuda_cpu::launch_body<cu_owner%s>(\"%.*s\", %s, [](%s) {",
          types.data, (int)tokens[name].length, source.data + tokens[name].start,
          bounds.length ? bounds.data : "0", parameters.data);
+    if (scope->kind == 'n' && kind(name - 1) != SCOPE)
+        declare_file_shared(open, body);
     edit(tokens[tokens[body].match].start, 0, "}%s); ", values.data);
     for (int i = body; i < tokens[body].match; i++)
         if (is_one_of(i, " __func__ __FUNCTION__ ")) // would be the name of the lambda's operator
@@ -1192,20 +1287,21 @@ static char brace_kind(int start, int open) {
 }
 
 static void translate(void) {
-    Scope *scopes = NULL, *s;
+    Scope *s;
     int depth = 0, capacity = 0;
     for (int i = PADDING; i < token_count - PADDING; i++) {
         if (depth + 1 >= capacity) {
             capacity = 2 * capacity + 64;
             scopes = grow(scopes, (size_t)capacity, sizeof *scopes);
-            scopes[0] = depth ? scopes[0] : (Scope){'n', 'n', PADDING};
+            scopes[0] = depth ? scopes[0] : (Scope){'n', 'n', PADDING, 0};
         }
         s = &scopes[depth];
+        scope_depth = depth;
         if (kind(i) == '{') {
             const char brace = brace_kind(s->start, i);
-            scopes[++depth] = (Scope){brace, brace, i + 1};
+            scopes[++depth] = (Scope){brace, brace, i + 1, i};
         } else if (opens(i)) {
-            scopes[++depth] = (Scope){'p', s->brace, i + 1};
+            scopes[++depth] = (Scope){'p', s->brace, i + 1, s->open};
         } else if (closes(i)) {
             depth--;
             if (kind(i) == '}')

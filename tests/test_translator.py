@@ -775,14 +775,6 @@ def test_dynamic_shared(translate, declaration, typedef, name):
         ("void k() { __shared__ int y, x(3); }", "1: a __shared__ variable cannot have an initial value"),
         ("void k() { __shared__ int f(int); }", "1: a __shared__ variable cannot have an initial value"),
         (
-            "int a;\n__shared__ int x[3];",
-            "2: outside a function __shared__ needs extern and an array without a size, x[]",
-        ),
-        (
-            "namespace a { __shared__ int x; }",
-            "1: outside a function __shared__ needs extern and an array without a size, x[]",
-        ),
-        (
             "void k() { extern __shared__ int x[4]; }",
             "1: an extern __shared__ variable must be an array without a size, x[]",
         ),
@@ -802,6 +794,46 @@ def test_dynamic_shared(translate, declaration, typedef, name):
 )
 def test_refuses_shared(refuse, source, why):
     assert refuse(source) == why
+
+
+def test_shared_at_file_scope(translate):
+    head = 'typedef int cu_t_x[3]; [[maybe_unused]] static cu_t_x &cu_s_x() { return ::cuda_cpu::shared<cu_t_x, cu_owner>([] {}, "x"); }'
+    uses, dynamic = (
+        " cu_t_x &x = cu_s_x(); {",
+        ' cu_t_d *const d = ::cuda_cpu::dynamic_shared<cu_t_d>("d"); {',
+    )
+    for source, expected in (
+        ("@int f() { return x[0]; }", "int f() {" + uses + " return x[0]; } }"),
+        ("@int f() { return a.x + a->x + b::x + y; }", None),
+        ("@int f(int x) { return x; }", None),
+        ("@int A::f() { return x; }", None),
+        ("struct A { @int f() { return x; } };", None),
+        ("int f() { return x; }", None),
+        (
+            "namespace a { @int f() { return x[0]; } }",
+            "namespace a { int f() {" + uses + " return x[0]; } } }",
+        ),
+        ("__global__ void k() { x[0] = 1; }", kernel("void k()", "k", uses + "x[0] = 1;}")),
+    ):
+        expected = expected or source.replace("@", "")
+        source = source.replace("@", "__device__ ")
+        assert words(translate("__shared__ int x[3]; " + source)) == words(head + expected)
+        assert words(translate("static __shared__ int x[3]; " + source)) == words(head + expected)
+        if "namespace" not in source:
+            both = "namespace a::b { %s } namespace a { inline namespace b { namespace { %s } } }"
+            assert words(translate(both % ("__shared__ int x[3];", source))) == words(both % (head, expected))
+            apart = "namespace a { %s } namespace c { %s }"
+            assert "cu_s_x();" not in translate(apart % ("__shared__ int x[3];", source))
+    out = translate("extern __shared__ T d[]; __device__ void f() { d[0] = 1; }")
+    assert words(dynamic + "d[0] = 1; } }") in words(out)
+
+
+def test_noinline(translate):
+    assert words(translate("__noinline__ int f(); int __noinline__ g();")) == words(
+        "__attribute__((noinline)) int f(); int __attribute__((noinline)) g();"
+    )
+    kept = "__attribute__((__noinline__)) int f(); __attribute__((a, __noinline__)) int g();"
+    assert translate(kept) == kept
 
 
 # ---- __device__, __constant__, __managed__ ----

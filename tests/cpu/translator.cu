@@ -164,6 +164,58 @@ TEST(dynamic_shared_memory) {
     EXPECT(r[0] == 7 && r[7] == 0 && r[8] == 1 && r[16] == 2 + 6 + 4 && r[19] == 12);
 }
 
+__shared__ int filed[32];
+namespace other {
+static __shared__ __align__(256) struct Both {
+    float value;
+    int number;
+} filed;
+__device__ void set(float value) {
+    filed.value = value;
+}
+} // namespace other
+__device__ __noinline__ int add_filed() {
+    return filed[0] + filed[threadIdx.x];
+}
+namespace other {
+__global__ void file_scope(int *out) {
+    if (threadIdx.x == 0)
+        set(2.5f);
+    __syncthreads();
+    if (threadIdx.x == 1)
+        out[0] = filed.value == 2.5f && (size_t)&filed % 256 == 0 && sizeof filed == 8;
+}
+} // namespace other
+__global__ void file_scope(int *out) {
+    filed[threadIdx.x] = threadIdx.x + blockIdx.x + 1;
+    __syncthreads();
+    atomicMax(out + 1, add_filed());
+    int local = filed[0];
+    {
+        int filed = local;
+        out[2] = filed > 0;
+    }
+}
+extern __shared__ float outside_cast[];
+template <class T> __device__ T deduced(T *p) {
+    return p[1];
+}
+__global__ void cast_outside(int *out) {
+    float4 *vector = reinterpret_cast<float4 *>(outside_cast);
+    auto pointer = outside_cast;
+    vector[0] = make_float4(1, 2, 3, 4);
+    out[0] = (int)(pointer[2] + deduced(outside_cast) + *(outside_cast + 3));
+}
+
+TEST(shared_memory_at_file_scope) {
+    Results r;
+    other::file_scope<<<1, 2>>>(r.p);
+    file_scope<<<2, 32>>>(r.p);
+    cast_outside<<<1, 1, 64>>>(r.p + 3);
+    cudaDeviceSynchronize();
+    EXPECT(r[0] == 1 && r[1] == 2 + 33 && r[2] == 1 && r[3] == 9);
+}
+
 struct Sphere {
     float x;
     static __device__ int count;

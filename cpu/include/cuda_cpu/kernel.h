@@ -230,7 +230,7 @@ template <class Body, class... A> struct Call {
     }
 
     template <size_t... I> static Call with(Body body, void *const *addresses, std::index_sequence<I...>) {
-        return {body, {*static_cast<const Stored<A> *>(addresses[I])...}};
+        return {body, {*(const Stored<A> *)addresses[I]...}};
     }
     static void *copy(const void *p) { return new Call(*static_cast<const Call *>(p)); }
     static void discard(void *copy) { delete static_cast<Call *>(copy); }
