@@ -545,6 +545,71 @@ cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache *config) {
     return cudaSuccess;
 }
 
+cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig *config) {
+    BEGIN();
+    NOT_NULL(config);
+    *config = cudaSharedMemBankSizeFourByte;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig config) {
+    BEGIN();
+    if ((unsigned)config > cudaSharedMemBankSizeEightByte)
+        return fail(cudaErrorInvalidValue, "%s: there is no bank size %d", __func__, (int)config);
+    return cudaSuccess;
+}
+
+cudaError_t cudaSetValidDevices(int *list, int count) {
+    BEGIN_QUERY();
+    NOT_NULL(list);
+    for (int i = 0; i < count; ++i)
+        if (!device_exists(__func__, list[i]))
+            return cudaErrorInvalidDevice;
+    return cudaSuccess;
+}
+
+cudaError_t cudaInitDevice(int device, unsigned, unsigned) {
+    BEGIN_QUERY();
+    return device_exists(__func__, device) ? cudaSuccess : cudaErrorInvalidDevice;
+}
+
+cudaError_t cudaCtxResetPersistingL2Cache() {
+    BEGIN();
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(size_t *width, const cudaChannelFormatDesc *format,
+                                                 int device) {
+    BEGIN();
+    NOT_NULL(width);
+    NOT_NULL(format);
+    int limit;
+    if (const cudaError_t error = cudaDeviceGetAttribute(&limit, cudaDevAttrMaxTexture1DLinearWidth, device))
+        return error;
+    *width = (size_t)limit;
+    return cudaSuccess;
+}
+
+static cudaError_t no_entry_point(const char *call, const char *symbol, void **function,
+                                  cudaDriverEntryPointQueryResult *result) {
+    if (function)
+        *function = nullptr;
+    if (result)
+        *result = cudaDriverEntryPointSymbolNotFound;
+    return fail(cudaErrorNotSupported, "%s: there is no driver here in which to look up %s", call,
+                symbol ? symbol : "a function");
+}
+
+cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **function, unsigned long long,
+                                    cudaDriverEntryPointQueryResult *result) {
+    return no_entry_point(__func__, symbol, function, result);
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned,
+                                             unsigned long long, cudaDriverEntryPointQueryResult *result) {
+    return no_entry_point(__func__, symbol, function, result);
+}
+
 cudaError_t cudaDriverGetVersion(int *version) {
     NOT_NULL(version);
     *version = CUDART_VERSION;

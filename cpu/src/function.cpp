@@ -128,6 +128,61 @@ cudaError_t cudaFuncSetCacheConfig(const void *kernel, cudaFuncCache) {
     return find_function(__func__, kernel) ? cudaSuccess : cudaErrorInvalidDeviceFunction;
 }
 
+cudaError_t cudaFuncSetSharedMemConfig(const void *kernel, cudaSharedMemConfig) {
+    BEGIN();
+    return find_function(__func__, kernel) ? cudaSuccess : cudaErrorInvalidDeviceFunction;
+}
+
+cudaError_t cudaFuncGetName(const char **name, const void *kernel) {
+    BEGIN();
+    NOT_NULL(name);
+    const Function *const function = find_function(__func__, kernel);
+    if (!function)
+        return cudaErrorInvalidDeviceFunction;
+    *name = function->name;
+    return cudaSuccess;
+}
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **arguments) {
+    BEGIN();
+    NOT_NULL(config);
+    bool cooperative = false;
+    for (unsigned i = 0; i < config->numAttrs; ++i) {
+        const cudaLaunchAttribute &a = config->attrs[i];
+        if (a.id == cudaLaunchAttributeCooperative)
+            cooperative = a.val.cooperative;
+        const auto &c = a.val.clusterDim;
+        if (a.id == cudaLaunchAttributeClusterDimension && (c.x > 1 || c.y > 1 || c.z > 1))
+            return fail(cudaErrorNotSupported, "%s: clusters are not supported", __func__);
+    }
+    return launch_by_address(__func__, kernel,
+                             {config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream},
+                             arguments, cooperative, {"cudaLaunchKernelEx", 0});
+}
+
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *kernel,
+                                                                   int threads, size_t dynamic_bytes,
+                                                                   unsigned) {
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, threads, dynamic_bytes);
+}
+
+cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *kernel, int blocks,
+                                                      int threads) {
+    BEGIN();
+    NOT_NULL(bytes);
+    const Function *const function = find_function(__func__, kernel);
+    if (!function)
+        return cudaErrorInvalidDeviceFunction;
+    const cudaDeviceProp &device = properties(current_device());
+    if (blocks < 1 || threads < 1 || blocks * threads > device.maxThreadsPerMultiProcessor)
+        return fail(cudaErrorInvalidValue, "%s: %d blocks of %d threads do not fit on a multiprocessor",
+                    __func__, blocks, threads);
+    const size_t each = device.sharedMemPerMultiprocessor / (size_t)blocks;
+    const size_t own = *function->shared_bytes + device.reservedSharedMemPerBlock;
+    *bytes = std::min(each > own ? each - own : 0, device.sharedMemPerBlock - *function->shared_bytes);
+    return cudaSuccess;
+}
+
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel, int threads,
                                                           size_t dynamic_bytes) {
     BEGIN();

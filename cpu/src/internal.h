@@ -110,6 +110,12 @@ cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind 
 cudaError_t free_device(const char *call, void *pointer, unsigned flags = 0);
 void free_memory_of(int device);
 
+// ---- memory pools (pool.cpp) ----
+
+bool pool_known(const char *call, cudaMemPool_t pool, int *device);  // if not, fails
+void enter_in_pool(cudaMemPool_t pool, void *pointer, size_t bytes); // null: the current pool of the device
+void leave_pool(void *pointer);
+
 // ---- arrays, textures and surfaces (texture.cpp) ----
 
 void free_arrays_of(int device); // and textures and surfaces; free_memory_of frees the arrays' memory

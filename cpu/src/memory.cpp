@@ -16,6 +16,7 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <set>
 #include <shared_mutex>
 #include <string>
 #include <sys/mman.h>
@@ -516,6 +517,40 @@ void copy_memory(void *to, const void *from, size_t bytes) {
     memmove(to, from, bytes);
 }
 
+// Hints about the location of managed memory are checked and kept for queries. They have no effect,
+// because host and devices share one memory.
+namespace {
+
+struct Advice {
+    bool read_mostly = false;
+    cudaMemLocation preferred = {cudaMemLocationTypeInvalid, cudaInvalidDeviceId};
+    cudaMemLocation prefetched = {cudaMemLocationTypeInvalid, cudaInvalidDeviceId};
+    std::set<int> accessed_by; // cudaCpuDeviceId for the host
+};
+
+// By the base of the allocation. Never destroyed: host threads may use it while the process exits.
+std::map<const void *, Advice> &advices() {
+    static auto &all = *new std::map<const void *, Advice>;
+    return all;
+}
+
+std::mutex advice_lock;
+
+int number_of(const cudaMemLocation &l) {
+    return l.type == cudaMemLocationTypeInvalid  ? cudaInvalidDeviceId
+           : l.type == cudaMemLocationTypeDevice ? l.id
+                                                 : cudaCpuDeviceId;
+}
+
+} // namespace
+
+static void forget_advice(const Allocation &a) {
+    if (a.kind != MemoryKind::managed)
+        return;
+    std::lock_guard lock(advice_lock);
+    advices().erase(a.base);
+}
+
 cudaError_t free_device(const char *call, void *pointer, unsigned flags) {
     if (!pointer)
         return cudaSuccess;
@@ -526,8 +561,11 @@ cudaError_t free_device(const char *call, void *pointer, unsigned flags) {
     const cudaError_t error = take_out(call, pointer, a, "allocated by cudaMalloc", [](MemoryKind kind) {
         return kind == MemoryKind::device || kind == MemoryKind::managed;
     });
-    if (!error)
+    if (!error) {
+        leave_pool(a.base);
+        forget_advice(a);
         free(a.base);
+    }
     return error;
 }
 
@@ -562,6 +600,15 @@ cudaError_t malloc_device(void **pointer, size_t bytes, const char *file, int li
     return allocate("cudaMalloc", pointer, bytes, MemoryKind::device, 0, file, line);
 }
 
+// For cudaMallocAsync and the like; `pool` null is the device's current pool.
+static cudaError_t malloc_from(cudaMemPool_t pool, void **pointer, size_t bytes, const char *file, int line) {
+    if (const cudaError_t error =
+            allocate("cudaMallocAsync", pointer, bytes, MemoryKind::device, memory_of_stream, file, line))
+        return error;
+    enter_in_pool(pool, *pointer, bytes);
+    return cudaSuccess;
+}
+
 cudaError_t malloc_async(void **pointer, size_t bytes, cudaStream_t stream, const char *file, int line) {
     if (const cudaError_t error = begin("cudaMallocAsync"))
         return error;
@@ -571,7 +618,7 @@ cudaError_t malloc_async(void **pointer, size_t bytes, cudaStream_t stream, cons
         return cudaErrorInvalidResourceHandle;
     if (!at_once() && captures(stream))
         return allocate_captured("cudaMallocAsync", pointer, bytes, stream);
-    return allocate("cudaMallocAsync", pointer, bytes, MemoryKind::device, memory_of_stream, file, line);
+    return malloc_from(nullptr, pointer, bytes, file, line);
 }
 
 cudaError_t malloc_pitch(void **pointer, size_t *pitch, size_t width, size_t rows, const char *file,
@@ -726,6 +773,20 @@ cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
     if (!at_once())
         return release(__func__, pointer, stream);
     return graph_owns(pointer) ? cudaSuccess : free_device(__func__, pointer);
+}
+
+cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
+    BEGIN();
+    NOT_NULL(pointer);
+    int device;
+    if (!pool_known(__func__, pool, &device))
+        return cudaErrorInvalidValue;
+    if (!stream_known(stream, __func__))
+        return cudaErrorInvalidResourceHandle;
+    if (!at_once() && captures(stream))
+        return allocate_captured(__func__, pointer, bytes, stream);
+    const OnDevice on(device);
+    return malloc_from(pool, pointer, bytes, nullptr, 0);
 }
 
 cudaError_t cudaFreeHost(void *pointer) {
@@ -891,11 +952,8 @@ cudaError_t cudaMemset3DAsync(cudaPitchedPtr to, int byte, cudaExtent extent, cu
                 stream);
 }
 
-// Hints about the location of managed memory are checked and have no effect, because host and
-// devices share one memory.
 static cudaError_t check_managed(const char *call, const void *pointer, size_t bytes,
-                                 cudaMemLocation location) {
-    Allocation a;
+                                 cudaMemLocation location, Allocation &a) {
     if (!find_allocation(pointer, a) || a.kind != MemoryKind::managed)
         return fail(cudaErrorInvalidValue, "%s: %p is not managed memory", call, pointer);
     if (const cudaError_t error = check_range(call, "range", pointer, bytes, Side::either))
@@ -910,7 +968,33 @@ cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, cudaMemoryAdvise ad
     BEGIN();
     if (advice < cudaMemAdviseSetReadMostly || advice > cudaMemAdviseUnsetAccessedBy)
         return fail(cudaErrorInvalidValue, "cudaMemAdvise: there is no advice %d", (int)advice);
-    return check_managed(__func__, pointer, bytes, location);
+    Allocation a;
+    if (advice == cudaMemAdviseSetReadMostly || advice == cudaMemAdviseUnsetReadMostly ||
+        advice == cudaMemAdviseUnsetPreferredLocation)
+        location = {cudaMemLocationTypeHost, 0}; // ignored
+    if (const cudaError_t error = check_managed(__func__, pointer, bytes, location, a))
+        return error;
+    std::lock_guard lock(advice_lock);
+    Advice &kept = advices()[a.base];
+    switch (advice) {
+    case cudaMemAdviseSetReadMostly:
+    case cudaMemAdviseUnsetReadMostly:
+        kept.read_mostly = advice == cudaMemAdviseSetReadMostly;
+        break;
+    case cudaMemAdviseSetPreferredLocation:
+        kept.preferred = location;
+        break;
+    case cudaMemAdviseUnsetPreferredLocation:
+        kept.preferred = Advice().preferred;
+        break;
+    case cudaMemAdviseSetAccessedBy:
+        kept.accessed_by.insert(number_of(location));
+        break;
+    case cudaMemAdviseUnsetAccessedBy:
+        kept.accessed_by.erase(number_of(location));
+        break;
+    }
+    return cudaSuccess;
 }
 
 cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t bytes, cudaMemLocation location, unsigned flags,
@@ -920,7 +1004,67 @@ cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t bytes, cudaMemLocat
         return fail(cudaErrorInvalidValue, "cudaMemPrefetchAsync: flags are 0x%x, must be 0", flags);
     if (!stream_known(stream, __func__))
         return cudaErrorInvalidResourceHandle;
-    return check_managed(__func__, pointer, bytes, location);
+    Allocation a;
+    if (const cudaError_t error = check_managed(__func__, pointer, bytes, location, a))
+        return error;
+    std::lock_guard lock(advice_lock);
+    advices()[a.base].prefetched = location;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemRangeGetAttribute(void *value, size_t value_bytes, cudaMemRangeAttribute attribute,
+                                     const void *pointer, size_t bytes) {
+    BEGIN();
+    NOT_NULL(value);
+    Allocation a;
+    if (const cudaError_t error = check_managed(__func__, pointer, bytes, {cudaMemLocationTypeHost, 0}, a))
+        return error;
+    std::lock_guard lock(advice_lock);
+    const auto found = advices().find(a.base);
+    const Advice kept = found == advices().end() ? Advice() : found->second;
+    int *const numbers = (int *)value;
+    const size_t count = value_bytes / sizeof(int);
+    if (count == 0 || value_bytes % sizeof(int) ||
+        (attribute != cudaMemRangeAttributeAccessedBy && count != 1))
+        return fail(cudaErrorInvalidValue, "%s: the value has %zu bytes", __func__, value_bytes);
+    switch (attribute) {
+    case cudaMemRangeAttributeReadMostly:
+        *numbers = kept.read_mostly;
+        return cudaSuccess;
+    case cudaMemRangeAttributePreferredLocation:
+        *numbers = number_of(kept.preferred);
+        return cudaSuccess;
+    case cudaMemRangeAttributeAccessedBy:
+        std::fill(numbers, numbers + count, (int)cudaInvalidDeviceId);
+        std::copy_n(kept.accessed_by.begin(), std::min(count, kept.accessed_by.size()), numbers);
+        return cudaSuccess;
+    case cudaMemRangeAttributeLastPrefetchLocation:
+        *numbers = number_of(kept.prefetched);
+        return cudaSuccess;
+    case cudaMemRangeAttributePreferredLocationType:
+        *numbers = kept.preferred.type;
+        return cudaSuccess;
+    case cudaMemRangeAttributePreferredLocationId:
+        *numbers = kept.preferred.id;
+        return cudaSuccess;
+    case cudaMemRangeAttributeLastPrefetchLocationType:
+        *numbers = kept.prefetched.type;
+        return cudaSuccess;
+    case cudaMemRangeAttributeLastPrefetchLocationId:
+        *numbers = kept.prefetched.id;
+        return cudaSuccess;
+    }
+    return fail(cudaErrorInvalidValue, "%s: there is no attribute %d", __func__, (int)attribute);
+}
+
+cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *pointer, size_t, unsigned flags) {
+    BEGIN();
+    if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost && flags != cudaMemAttachSingle)
+        return fail(cudaErrorInvalidValue, "%s: 0x%x is not a valid flag", __func__, flags);
+    if (!stream_known(stream, __func__))
+        return cudaErrorInvalidResourceHandle;
+    Allocation a;
+    return check_managed(__func__, pointer, 0, {cudaMemLocationTypeHost, 0}, a);
 }
 
 } // extern "C"

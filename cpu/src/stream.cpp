@@ -237,6 +237,33 @@ cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id) {
     return cudaSuccess;
 }
 
+// Attributes are hints for caches and scheduling. Only the priority can be read back.
+cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID,
+                                   const cudaLaunchAttributeValue *value) {
+    BEGIN();
+    NOT_NULL(value);
+    return stream_known(stream, __func__) ? cudaSuccess : cudaErrorInvalidResourceHandle;
+}
+
+cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute,
+                                   cudaLaunchAttributeValue *value) {
+    BEGIN();
+    NOT_NULL(value);
+    Stream s;
+    if (!find_stream(stream, s))
+        return no_stream(__func__, stream);
+    *value = {};
+    if (attribute == cudaLaunchAttributePriority)
+        value->priority = s.priority;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
+    BEGIN();
+    return stream_known(to, __func__) && stream_known(from, __func__) ? cudaSuccess
+                                                                      : cudaErrorInvalidResourceHandle;
+}
+
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     BEGIN();
     if (is_default(stream))

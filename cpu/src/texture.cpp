@@ -666,6 +666,14 @@ cudaError_t cudaGetTextureObjectResourceDesc(cudaResourceDesc *resource, cudaTex
     return cudaSuccess;
 }
 
+cudaError_t cudaGetTextureObjectResourceViewDesc(cudaResourceViewDesc *view, cudaTextureObject_t texture) {
+    BEGIN();
+    NOT_NULL(view);
+    if (!find_texture(__func__, texture))
+        return cudaErrorInvalidValue;
+    return fail(cudaErrorInvalidValue, "%s: the texture has no view with another format", __func__);
+}
+
 cudaError_t cudaGetTextureObjectTextureDesc(cudaTextureDesc *desc, cudaTextureObject_t texture) {
     BEGIN();
     NOT_NULL(desc);

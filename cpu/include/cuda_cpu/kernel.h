@@ -635,6 +635,26 @@ inline cudaError_t cudaLaunchCooperativeKernel(T *kernel, dim3 grid, dim3 block,
                                        {grid, block, shared_bytes, stream}, arguments, true, CUDA_CPU_HERE);
 }
 
+template <class... P, class... A>
+inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(P...),
+                                      A &&...arguments) {
+    return [&](P... converted) {
+        void *addresses[] = {(void *)&converted..., nullptr};
+        return cudaLaunchKernelExC(config, (const void *)kernel, addresses);
+    }(std::forward<A>(arguments)...);
+}
+template <class T>
+inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, T *kernel, int threads,
+                                                                          size_t dynamic_bytes,
+                                                                          unsigned flags) {
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, (const void *)kernel, threads,
+                                                                  dynamic_bytes, flags);
+}
+template <class T>
+inline cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, T *kernel, int blocks,
+                                                             int threads) {
+    return cudaOccupancyAvailableDynamicSMemPerBlock(bytes, (const void *)kernel, blocks, threads);
+}
 template <class T>
 inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, T *kernel, int threads,
                                                                  size_t dynamic_bytes) {
