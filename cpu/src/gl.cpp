@@ -8,7 +8,6 @@
  * reports an error for every other use of the buffer, and unmapping returns cudaErrorUnknown.
  */
 #if HAVE_GL
-#define GL_GLEXT_PROTOTYPES
 #include "cuda_gl_interop.h"
 #include "internal.h"
 
@@ -17,6 +16,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <dlfcn.h>
 #include <map>
 #include <mutex>
 #include <set>
@@ -72,6 +72,45 @@ namespace {
 
 using Resource = cudaGraphicsResource;
 
+// The functions that are newer than OpenGL 1.1. Programs often have variables with their names, pointers to
+// the functions, and the linker would take these for the functions. So they are looked up in the library.
+struct Functions {
+    PFNGLISBUFFERPROC IsBuffer;
+    PFNGLBINDBUFFERPROC BindBuffer;
+    PFNGLGETBUFFERPARAMETERIVPROC GetBufferParameteriv;
+    PFNGLGETBUFFERPARAMETERI64VPROC GetBufferParameteri64v;
+    PFNGLMAPBUFFERRANGEPROC MapBufferRange;
+    PFNGLUNMAPBUFFERPROC UnmapBuffer;
+    PFNGLGETBUFFERPOINTERVPROC GetBufferPointerv;
+};
+
+template <class F> void look_up(F &function, void *library, const char *name) {
+    function = library ? (F)dlsym(library, name) : nullptr;
+    if (function)
+        return;
+    fprintf(stderr, "cuda on the CPU: the OpenGL library has no %s\n", name);
+    exit(EXIT_FAILURE);
+}
+
+const Functions &gl() {
+    static const Functions all = [] {
+        void *library = nullptr;
+        for (const char *name : {"libGL.so.1", "libOpenGL.so.0"}) // the one that the program is linked with
+            if (!library)
+                library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+        Functions f;
+        look_up(f.IsBuffer, library, "glIsBuffer");
+        look_up(f.BindBuffer, library, "glBindBuffer");
+        look_up(f.GetBufferParameteriv, library, "glGetBufferParameteriv");
+        look_up(f.GetBufferParameteri64v, library, "glGetBufferParameteri64v");
+        look_up(f.MapBufferRange, library, "glMapBufferRange");
+        look_up(f.UnmapBuffer, library, "glUnmapBuffer");
+        look_up(f.GetBufferPointerv, library, "glGetBufferPointerv");
+        return f;
+    }();
+    return all;
+}
+
 struct Resources {
     std::mutex mutex;
     std::set<Resource *> known;
@@ -95,7 +134,7 @@ std::string describe(const Resource &r) {
 }
 
 bool still_there(const Resource &r) {
-    return r.target ? glIsTexture(r.name) : glIsBuffer(r.name);
+    return r.target ? glIsTexture(r.name) : gl().IsBuffer(r.name);
 }
 
 // Binds `name` to `target` for the lifetime of the object, then restores the old binding.
@@ -123,7 +162,7 @@ class Bound {
         if (texture())
             glBindTexture(target, name);
         else
-            glBindBuffer(target, name);
+            gl().BindBuffer(target, name);
     }
 };
 
@@ -262,22 +301,22 @@ cudaError_t map_buffer(const char *call, Resource &r, const char *file, int line
     const Bound bound(GL_COPY_READ_BUFFER, r.name);
     GLint64 bytes = 0;
     GLint in_use = 0;
-    glGetBufferParameteri64v(GL_COPY_READ_BUFFER, GL_BUFFER_SIZE, &bytes);
-    glGetBufferParameteriv(GL_COPY_READ_BUFFER, GL_BUFFER_MAPPED, &in_use);
+    gl().GetBufferParameteri64v(GL_COPY_READ_BUFFER, GL_BUFFER_SIZE, &bytes);
+    gl().GetBufferParameteriv(GL_COPY_READ_BUFFER, GL_BUFFER_MAPPED, &in_use);
     if ((size_t)bytes != r.bytes)
         return fail(cudaErrorUnknown, "%s: %s had %zu bytes when it was registered, now it has %lld", call,
                     describe(r).c_str(), r.bytes, (long long)bytes);
     if (in_use)
         return fail(cudaErrorUnknown, "%s: the program has mapped %s in OpenGL", call, describe(r).c_str());
     const void *const content =
-        glMapBufferRange(GL_COPY_READ_BUFFER, 0, bytes, GL_MAP_READ_BIT | GL_MAP_WRITE_BIT);
+        gl().MapBufferRange(GL_COPY_READ_BUFFER, 0, bytes, GL_MAP_READ_BIT | GL_MAP_WRITE_BIT);
     if (!content)
         return fail(cudaErrorUnknown, "%s: OpenGL cannot map %s: error 0x%04x", call, describe(r).c_str(),
                     take_gl_errors());
     cudaError_t error =
         allocate(call, &r.memory, r.bytes, MemoryKind::device, memory_of_graphics, file, line);
     if (error)
-        glUnmapBuffer(GL_COPY_READ_BUFFER);
+        gl().UnmapBuffer(GL_COPY_READ_BUFFER);
     else if (!r.discards())
         memcpy(r.memory, content, r.bytes);
     return error;
@@ -286,7 +325,7 @@ cudaError_t map_buffer(const char *call, Resource &r, const char *file, int line
 cudaError_t unmap_buffer(const char *call, Resource &r) {
     const Bound bound(GL_COPY_READ_BUFFER, r.name);
     void *content = nullptr;
-    glGetBufferPointerv(GL_COPY_READ_BUFFER, GL_BUFFER_MAP_POINTER, &content);
+    gl().GetBufferPointerv(GL_COPY_READ_BUFFER, GL_BUFFER_MAP_POINTER, &content);
     cudaError_t error = cudaSuccess;
     if (!content)
         error = fail(cudaErrorUnknown, "%s: OpenGL unmapped %s, or gave it new storage", call,
@@ -297,7 +336,7 @@ cudaError_t unmap_buffer(const char *call, Resource &r) {
         error = fail(cudaErrorUnknown, "%s: %s was written to, but is read-only for CUDA", call,
                      describe(r).c_str());
     if (content)
-        glUnmapBuffer(GL_COPY_READ_BUFFER);
+        gl().UnmapBuffer(GL_COPY_READ_BUFFER);
     free_device(call, r.memory, memory_of_graphics);
     return error;
 }
@@ -468,14 +507,14 @@ cudaError_t register_buffer(const char *call, cudaGraphicsResource_t *resource, 
     if (const cudaError_t error = check_context(call))
         return error;
     tell_earlier_errors(call);
-    if (!glIsBuffer(buffer))
+    if (!gl().IsBuffer(buffer))
         return fail(buffer ? cudaErrorInvalidResourceHandle : cudaErrorInvalidValue,
                     "%s: OpenGL has no buffer %u: it was deleted, or never bound", call, buffer);
     Resource made = {};
     GLint64 bytes = 0;
     {
         const Bound bound(GL_COPY_READ_BUFFER, buffer);
-        glGetBufferParameteri64v(GL_COPY_READ_BUFFER, GL_BUFFER_SIZE, &bytes);
+        gl().GetBufferParameteri64v(GL_COPY_READ_BUFFER, GL_BUFFER_SIZE, &bytes);
     }
     if (bytes == 0)
         return fail(cudaErrorMemoryAllocation, "%s: buffer %u has no storage", call, buffer);
