@@ -94,8 +94,9 @@ inline cudaError_t cudaGetDeviceProperties(legacy::DeviceProperties *properties,
 }
 #define cudaDeviceProp ::legacy::DeviceProperties
 
-// ---- a location that was the number of a device until CUDA 12 ----
+// ---- a location that was the number of a device until CUDA 12; the CPU back end has both forms ----
 
+#ifndef __CU2CPP__
 namespace legacy {
 
 inline cudaMemLocation location(int device) {
@@ -112,6 +113,7 @@ inline cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t bytes, int d
                                         cudaStream_t stream = 0) {
     return cudaMemPrefetchAsync(pointer, bytes, legacy::location(device), 0, stream);
 }
+#endif
 
 // ---- variables by name: until CUDA 4, a symbol could be a string, cudaMemcpyToSymbol("name", …) ----
 

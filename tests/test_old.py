@@ -57,7 +57,7 @@ def test_bitmap_and_a_constructor_without_device(old, run, tmp_path):
     image = picture(tmp_path / "julia.ppm")
     assert image.size == (100, 100)
     for x, y in [(50, 50), (90, 50), (50, 10), (2, 2), (98, 98), (50, 1)]:
-        inside = (x - 50) ** 2 + (y - 50) ** 2 < 49**2
+        inside = (x - 50) ** 2 + (y - 50) ** 2 < 50**2
         assert image.getpixel((x, 99 - y)) == (255 * inside, 0, 0), (x, y)
 
 

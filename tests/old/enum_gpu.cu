@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Chapter 3: the properties of every device, among them those that CUDA 13 has removed. No header is included.
+// Chapter 3: the properties of every device, among them those that CUDA 13 has removed. No header is
+// included.
 #include "../common/book.h"
 
 int main(void) {

@@ -3,7 +3,7 @@
 #include "../common/book.h"
 #include "lock.h"
 
-#define ELEMENTS 5000
+#define ELEMENTS     5000
 #define HASH_ENTRIES 64
 
 struct Entry {

@@ -4,7 +4,7 @@
 #include "../common/book.h"
 #include "../common/cpu_anim.h"
 
-#define DIM 128
+#define DIM   128
 #define SPEED 0.25f
 
 texture<float> texConstSrc;
@@ -66,8 +66,8 @@ void anim_gpu(DataBlock *d, int ticks) {
         dstOut = !dstOut;
     }
     float_to_color<<<blocks, threads>>>(d->output_bitmap, d->dev_inSrc);
-    HANDLE_ERROR(cudaMemcpy(d->bitmap->get_ptr(), d->output_bitmap, d->bitmap->image_size(),
-                            cudaMemcpyDeviceToHost));
+    HANDLE_ERROR(
+        cudaMemcpy(d->bitmap->get_ptr(), d->output_bitmap, d->bitmap->image_size(), cudaMemcpyDeviceToHost));
     HANDLE_ERROR(cudaEventRecord(d->stop, 0));
     HANDLE_ERROR(cudaEventSynchronize(d->stop));
     float elapsedTime;

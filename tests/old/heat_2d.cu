@@ -4,7 +4,7 @@
 #include "../common/book.h"
 #include "../common/gpu_anim.h"
 
-#define DIM 128
+#define DIM   128
 #define SPEED 0.25f
 
 texture<float, 2> texConstSrc;
@@ -92,7 +92,8 @@ int main(void) {
     HANDLE_ERROR(cudaMalloc((void **)&data.dev_inSrc, size));
     HANDLE_ERROR(cudaMalloc((void **)&data.dev_outSrc, size));
     HANDLE_ERROR(cudaMalloc((void **)&data.dev_constSrc, size));
-    HANDLE_ERROR(cudaBindTexture2D(NULL, texConstSrc, data.dev_constSrc, desc, DIM, DIM, sizeof(float) * DIM));
+    HANDLE_ERROR(
+        cudaBindTexture2D(NULL, texConstSrc, data.dev_constSrc, desc, DIM, DIM, sizeof(float) * DIM));
     HANDLE_ERROR(cudaBindTexture2D(NULL, texIn, data.dev_inSrc, desc, DIM, DIM, sizeof(float) * DIM));
     HANDLE_ERROR(cudaBindTexture2D(NULL, texOut, data.dev_outSrc, desc, DIM, DIM, sizeof(float) * DIM));
     float *temp = (float *)calloc(DIM * DIM, sizeof(float));

@@ -3,7 +3,7 @@
 #include "../common/book.h"
 #include <cutil_inline.h>
 
-#define SIZE (64 * 1024)
+#define SIZE       (64 * 1024)
 #define imin(a, b) (a < b ? a : b)
 
 const int N = 33 * 1024;
@@ -87,8 +87,7 @@ void *routine(void *pvoidData) {
     dev_a += data->offset;
     dev_b += data->offset;
     dot<<<blocksPerGrid, threadsPerBlock>>>(data->size, dev_a, dev_b, dev_partial_c);
-    HANDLE_ERROR(
-        cudaMemcpy(partial_c, dev_partial_c, blocksPerGrid * sizeof(float), cudaMemcpyDeviceToHost));
+    HANDLE_ERROR(cudaMemcpy(partial_c, dev_partial_c, blocksPerGrid * sizeof(float), cudaMemcpyDeviceToHost));
     float c = 0;
     for (int i = 0; i < blocksPerGrid; i++)
         c += partial_c[i];
@@ -135,8 +134,8 @@ int main(int argc, char **argv) {
         HANDLE_ERROR(cudaStreamCreate(&stream[s]));
         HANDLE_ERROR(cudaMalloc((void **)&dev[s], SIZE * sizeof(int)));
         int half = SIZE / 2;
-        HANDLE_ERROR(cudaMemcpyAsync(dev[s], host + s * half, half * sizeof(int), cudaMemcpyHostToDevice,
-                                     stream[s]));
+        HANDLE_ERROR(
+            cudaMemcpyAsync(dev[s], host + s * half, half * sizeof(int), cudaMemcpyHostToDevice, stream[s]));
         add_one<<<half / 256, 256, 0, stream[s]>>>(dev[s], dev[s] + half, half);
         HANDLE_ERROR(cudaMemcpyAsync(host + SIZE + s * half, dev[s] + half, half * sizeof(int),
                                      cudaMemcpyDeviceToHost, stream[s]));

@@ -11,7 +11,7 @@ static void HandleError(cudaError_t err, const char *file, int line) {
     }
 }
 #define HANDLE_ERROR(err) (HandleError(err, __FILE__, __LINE__))
-#define OWN_BOOK 1
+#define OWN_BOOK          1
 
 __device__ unsigned char value(float v) {
     return (unsigned char)(255 * v);
