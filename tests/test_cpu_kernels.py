@@ -90,6 +90,21 @@ def test_a_host_source_sees_the_api_only(tmp_path):
         subprocess.run(command, cwd=tmp_path, check=True)
 
 
+@pytest.mark.parametrize("flags", [[], ["-D__CU2CPP__", "-include", "cuda_runtime.h"]], ids=["cpp", "cu"])
+def test_all_headers_together(tmp_path, flags):
+    """In a host source and in a .cu, with macros of one letter that the headers must not see."""
+    folder = helpers.ROOT / "cpu/include"
+    names = sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
+    names = [n for n in names if not n.startswith("cuda_cpu/") and n != "cuda_gl_interop.h"]
+    assert "cuda/std/span" in names and "curand_kernel.h" in names
+    macros = "#define T 1\n#define N 2\n#define F 3\n"
+    (tmp_path / "all.cpp").write_text(
+        macros + "".join(f"#include <{n}>\n" for n in names) + "int main() { return T + N + F; }\n"
+    )
+    command = ["g++", "-std=gnu++17", "-Wall", "-Wextra", "-Werror", *flags, "-I", folder, "-fsyntax-only"]
+    subprocess.run([*command, "all.cpp"], cwd=tmp_path, check=True)
+
+
 @pytest.fixture(scope="module")
 def bounds(once):
     """The path of tests/cpu/bounds, built with AddressSanitizer."""

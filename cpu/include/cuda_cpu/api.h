@@ -13,6 +13,7 @@
 #define __SURFACE_TYPES_H__
 #define __CUDA_RUNTIME_API_H__
 
+#include "letters_off.h"
 #include <stddef.h>
 #include "errors.h"
 #include "attributes.h"
@@ -1007,3 +1008,4 @@ static inline struct cudaPitchedPtr make_cudaPitchedPtr(void *pointer, size_t pi
 }
 
 #include "graph.h"
+#include "letters_on.h"
