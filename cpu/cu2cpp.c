@@ -645,6 +645,7 @@ static const char attribute_words[] = " __attribute__ __attribute alignas _Align
                                       " __launch_bounds__ __maxnreg__ __cluster_dims__ __block_size__ ";
 
 static int device_end; // the } of the kernel or device function that was begun last
+static int asm_end;    // the same, also of functions for host and device
 
 typedef struct {
     int first_word;           // the first memory space word: __shared__, __device__, …
@@ -1095,6 +1096,8 @@ static void translate_device(int word, const Scope *scope) {
             make_internal(name, &d, scope);
         if (body && !for_host)
             device_end = tokens[body].match;
+        if (body)
+            asm_end = tokens[body].match;
         if (body && scope->kind == 'n' && kind(name - 1) != SCOPE)
             declare_file_shared(parameters, body);
     }
@@ -1256,11 +1259,390 @@ static void translate_kernel(int word, const Scope *scope) {
         if (is_one_of(i, " __func__ __FUNCTION__ ")) // would be the name of the lambda's operator
             edit(tokens[i].start, tokens[i].length, "\"%.*s\"", (int)tokens[name].length,
                  source.data + tokens[name].start);
-    device_end = tokens[body].match;
+    device_end = asm_end = tokens[body].match;
     free(bounds.data);
     free(types.data);
     free(parameters.data);
     free(values.data);
+}
+
+// ---- inline PTX ----
+//
+// An asm statement in device code holds PTX. The instructions and registers that programs use most become
+// C++; all others are refused by name.
+
+typedef struct {
+    int first, end; // the tokens of the expression
+    char constraint;
+} Operand;
+
+typedef struct {
+    int token; // asm
+    Operand operands[64];
+    int count;
+    const char *at; // the next character of the template
+    Text out;
+    bool has_carry;
+} Ptx;
+
+static const struct {
+    const char *name, *value;
+} ptx_registers[] = {
+    {"laneid", "::cuda_cpu::lane()"},
+    {"warpid", "(::cuda_cpu::thread_rank() / 32)"},
+    {"nwarpid", "::cuda_cpu::ptx::warps()"},
+    {"smid", "0u"},
+    {"nsmid", "1u"},
+    {"clock", "(unsigned)clock64()"},
+    {"clock64", "clock64()"},
+    {"globaltimer", "::cuda_cpu::ptx::globaltimer()"},
+    {"globaltimer_lo", "(unsigned)::cuda_cpu::ptx::globaltimer()"},
+    {"lanemask_eq", "::cuda_cpu::ptx::lanemask_eq()"},
+    {"lanemask_lt", "::cuda_cpu::ptx::lanemask_lt()"},
+    {"lanemask_le", "(::cuda_cpu::ptx::lanemask_lt() | ::cuda_cpu::ptx::lanemask_eq())"},
+    {"lanemask_ge", "~::cuda_cpu::ptx::lanemask_lt()"},
+    {"lanemask_gt", "~(::cuda_cpu::ptx::lanemask_lt() | ::cuda_cpu::ptx::lanemask_eq())"},
+    {"tid.x", "threadIdx.x"},
+    {"tid.y", "threadIdx.y"},
+    {"tid.z", "threadIdx.z"},
+    {"ntid.x", "blockDim.x"},
+    {"ntid.y", "blockDim.y"},
+    {"ntid.z", "blockDim.z"},
+    {"ctaid.x", "blockIdx.x"},
+    {"ctaid.y", "blockIdx.y"},
+    {"ctaid.z", "blockIdx.z"},
+    {"nctaid.x", "gridDim.x"},
+    {"nctaid.y", "gridDim.y"},
+    {"nctaid.z", "gridDim.z"},
+    {"WARP_SZ", "32"},
+};
+
+// Instructions with a result: in `value`, T is the type and 1 to 4 are the operands, converted as `operands`
+// says: t: to T, u: to unsigned, w: to twice as long as T. `carry` marks those with a carry bit.
+static const struct {
+    const char *name, *types, *operands, *value;
+} ptx_instructions[] = {
+    {"mov", "usbfd", "t", "1"},
+    {"cvta", "u", "t", "1"},
+    {"cvta.to", "u", "t", "1"},
+    {"add", "usfd", "tt", "::cuda_cpu::ptx::add<T>(1, 2)"},
+    {"sub", "usfd", "tt", "::cuda_cpu::ptx::sub<T>(1, 2)"},
+    {"mul", "fd", "tt", "1 * 2"},
+    {"mul.lo", "us", "tt", "::cuda_cpu::ptx::mul_lo<T>(1, 2)"},
+    {"mul.hi", "us", "tt", "::cuda_cpu::ptx::mul_hi<T>(1, 2)"},
+    {"mul.wide", "us", "tt", "::cuda_cpu::ptx::mul_wide<T>(1, 2)"},
+    {"mad.lo", "us", "ttt", "::cuda_cpu::ptx::add<T>(::cuda_cpu::ptx::mul_lo<T>(1, 2), 3)"},
+    {"mad.hi", "us", "ttt", "::cuda_cpu::ptx::add<T>(::cuda_cpu::ptx::mul_hi<T>(1, 2), 3)"},
+    {"mad.wide", "us", "ttw", "::cuda_cpu::ptx::add(::cuda_cpu::ptx::mul_wide<T>(1, 2), 3)"},
+    {"add.cc", "us", "tt", "::cuda_cpu::ptx::add_carry<T>(cu_carry, false, 1, 2)"},
+    {"addc.cc", "us", "tt", "::cuda_cpu::ptx::add_carry<T>(cu_carry, true, 1, 2)"},
+    {"addc", "us", "tt", "::cuda_cpu::ptx::add_carry<T>(cu_carry, true, 1, 2)"},
+    {"sub.cc", "us", "tt", "::cuda_cpu::ptx::sub_carry<T>(cu_carry, false, 1, 2)"},
+    {"subc.cc", "us", "tt", "::cuda_cpu::ptx::sub_carry<T>(cu_carry, true, 1, 2)"},
+    {"subc", "us", "tt", "::cuda_cpu::ptx::sub_carry<T>(cu_carry, true, 1, 2)"},
+    {"fma.rn", "fd", "ttt", "::std::fma(1, 2, 3)"},
+    {"min", "usfd", "tt", "::cuda_cpu::ptx::minimum<T>(1, 2)"},
+    {"max", "usfd", "tt", "::cuda_cpu::ptx::maximum<T>(1, 2)"},
+    {"neg", "sfd", "t", "-1"},
+    {"abs", "sfd", "t", "::std::abs(1)"},
+    {"and", "b", "tt", "1 & 2"},
+    {"or", "b", "tt", "1 | 2"},
+    {"xor", "b", "tt", "1 ^ 2"},
+    {"not", "b", "t", "~1"},
+    {"shl", "b", "tu", "::cuda_cpu::ptx::shift_left<T>(1, 2)"},
+    {"shr", "usb", "tu", "::cuda_cpu::ptx::shift_right<T>(1, 2)"},
+    {"bfe", "us", "tuu", "::cuda_cpu::ptx::bfe<T>(1, 2, 3)"},
+    {"bfi", "b", "ttuu", "::cuda_cpu::ptx::bfi<T>(1, 2, 3, 4)"},
+    {"lop3", "b", "tttu", "::cuda_cpu::ptx::lop3(1, 2, 3, 4)"},
+    {"prmt", "b", "ttt", "::cuda_cpu::ptx::prmt(1, 2, 3)"},
+    {"shf.l.wrap", "b", "ttu", "__funnelshift_l(1, 2, 3)"},
+    {"shf.r.wrap", "b", "ttu", "__funnelshift_r(1, 2, 3)"},
+    {"shf.l.clamp", "b", "ttu", "__funnelshift_lc(1, 2, 3)"},
+    {"shf.r.clamp", "b", "ttu", "__funnelshift_rc(1, 2, 3)"},
+    {"activemask", "b", "", "__activemask()"},
+    {"rcp.approx", "f", "t", "1.0f / 1"},
+    {"sqrt.approx", "f", "t", "::std::sqrt(1)"},
+    {"rsqrt.approx", "f", "t", "1.0f / ::std::sqrt(1)"},
+    {"ex2.approx", "f", "t", "::std::exp2(1)"},
+    {"lg2.approx", "f", "t", "::std::log2(1)"},
+    {"sin.approx", "f", "t", "::std::sin(1)"},
+    {"cos.approx", "f", "t", "::std::cos(1)"},
+    {"tanh.approx", "f", "t", "::std::tanh(1)"},
+};
+
+_Noreturn static void fail_ptx(const Ptx *p, const char *instruction) {
+    const int length = (int)strcspn(instruction, ";\n");
+    fail(p->token, "inline PTX is not supported here: '%.*s'", length, instruction);
+}
+
+static void skip_blanks(Ptx *p) {
+    p->at += strspn(p->at, " \t\n\r");
+}
+
+// Appends the value of an operand: %0, %%laneid, 12, 0x96. Returns the operand, or null when it is none of
+// asm's.
+static const Operand *ptx_operand(Ptx *p, Text *out, const char *instruction) {
+    skip_blanks(p);
+    const char *s = p->at;
+    size_t length;
+    if (s[0] == '%' && isdigit((unsigned char)s[1])) {
+        char *end;
+        const long n = strtol(s + 1, &end, 10);
+        if (n >= p->count)
+            fail_ptx(p, instruction);
+        p->at = end;
+        append(out, "(", 1);
+        append_tokens(out, p->operands[n].first, p->operands[n].end);
+        append(out, ")", 1);
+        return &p->operands[n];
+    }
+    if (s[0] == '%' && s[1] == '%') {
+        s += 2;
+        length = strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789_.");
+        for (size_t i = 0; i < sizeof ptx_registers / sizeof *ptx_registers; i++)
+            if (strncmp(ptx_registers[i].name, s, length) == 0 && ptx_registers[i].name[length] == '\0') {
+                p->at = s + length;
+                append_format(out, "%s", ptx_registers[i].value);
+                return NULL;
+            }
+        fail_ptx(p, instruction);
+    }
+    length = strspn(s, "-0123456789abcdefxABCDEFX");
+    if (length == 0 || strchr("abcdefxABCDEFX", *s))
+        fail_ptx(p, instruction);
+    p->at = s + length;
+    append(out, s, length);
+    return NULL;
+}
+
+static bool ptx_accept(Ptx *p, char c) {
+    skip_blanks(p);
+    if (*p->at != c)
+        return false;
+    p->at++;
+    return true;
+}
+
+static void ptx_expect(Ptx *p, char c, const char *instruction) {
+    if (!ptx_accept(p, c))
+        fail_ptx(p, instruction);
+}
+
+static const char *ptx_type(const char *name) {
+    static const char *const types[][2] = {
+        {"u8", "unsigned char"}, {"s8", "signed char"},
+        {"b8", "unsigned char"}, {"u16", "unsigned short"},
+        {"s16", "short"},        {"b16", "unsigned short"},
+        {"u32", "unsigned"},     {"s32", "int"},
+        {"b32", "unsigned"},     {"u64", "unsigned long long"},
+        {"s64", "long long"},    {"b64", "unsigned long long"},
+        {"f32", "float"},        {"f64", "double"},
+    };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (strcmp(types[i][0], name) == 0)
+            return types[i][1];
+    return NULL;
+}
+
+// ld and st: a list {%0, %1} or one operand, and an address [%2 + 4].
+static void ptx_memory(Ptx *p, bool load, const char *type, const char *instruction) {
+    Text values[4] = {{0}}, address = {0};
+    int count = 0;
+    for (int side = 0; side < 2; side++) {
+        if ((side == 0) == load) { // the values
+            const bool list = ptx_accept(p, '{');
+            do {
+                if (count == 4 || (!ptx_operand(p, &values[count++], instruction) && load))
+                    fail_ptx(p, instruction);
+            } while (list && ptx_accept(p, ','));
+            if (list)
+                ptx_expect(p, '}', instruction);
+        } else {
+            ptx_expect(p, '[', instruction);
+            append(&address, "(unsigned long long)", strlen("(unsigned long long)"));
+            ptx_operand(p, &address, instruction);
+            if (ptx_accept(p, '+')) {
+                append(&address, " + ", 3);
+                ptx_operand(p, &address, instruction);
+            }
+            ptx_expect(p, ']', instruction);
+        }
+        if (side == 0)
+            ptx_expect(p, ',', instruction);
+    }
+    for (int i = 0; i < count; i++) {
+        append_format(&p->out, load ? "::cuda_cpu::ptx::set(" : "::cuda_cpu::ptx::store<%s>(", type);
+        append(&p->out, load ? values[i].data : address.data, load ? values[i].length : address.length);
+        append_format(&p->out, load ? ", ::cuda_cpu::ptx::load<%s>(" : ", (%s)", type);
+        append(&p->out, load ? address.data : values[i].data, load ? address.length : values[i].length);
+        append_format(&p->out, load ? ", %d)); " : ", %d); ", i);
+        free(values[i].data);
+    }
+    free(address.data);
+}
+
+static void ptx_instruction(Ptx *p) {
+    const char *const begin = p->at;
+    char name[128], *part[16];
+    const size_t length = strspn(begin, "abcdefghijklmnopqrstuvwxyz0123456789_.:L");
+    int parts = 0;
+    if (length == 0 || length >= sizeof name)
+        fail_ptx(p, begin);
+    p->at += length;
+    char key[128] = "";
+    memcpy(name, begin, length);
+    name[length] = '\0';
+    for (char *s = strtok(name, "."); s && parts < 16; s = strtok(NULL, "."))
+        part[parts++] = s;
+    const char *const type = ptx_type(part[parts - 1]);
+    if (strcmp(part[0], "membar") == 0 || strcmp(part[0], "fence") == 0) {
+        append_format(&p->out, "__threadfence(); ");
+        return;
+    }
+    if (strncmp(part[0], "prefetch", strlen("prefetch")) == 0) { // a hint
+        p->at += strcspn(p->at, ";");
+        append_format(&p->out, "(void)0; ");
+        return;
+    }
+    if (strcmp(part[0], "trap") == 0 || strcmp(part[0], "brkpt") == 0) {
+        append_format(&p->out, "__%s(); ", part[0]);
+        return;
+    }
+    if (strcmp(part[0], "nanosleep") == 0 && type) {
+        append_format(&p->out, "__nanosleep(");
+        ptx_operand(p, &p->out, begin);
+        append_format(&p->out, "); ");
+        return;
+    }
+    if ((strcmp(part[0], "bar") == 0 || strcmp(part[0], "barrier") == 0) &&
+        strcmp(part[parts - 1], "sync") == 0) {
+        Text number = {0};
+        ptx_operand(p, &number, begin);
+        skip_blanks(p);
+        if (strcmp(number.data, "0") != 0 || *p->at == ',')
+            fail_ptx(p, begin); // barriers with other numbers or of some threads
+        free(number.data);
+        append_format(&p->out, "__syncthreads(); ");
+        return;
+    }
+    if ((strcmp(part[0], "ld") == 0 || strcmp(part[0], "st") == 0) && type) {
+        for (int i = 1; i < parts - 1; i++) {
+            if (strncmp(part[i], "L1::", 4) == 0 || strncmp(part[i], "L2::", 4) == 0)
+                continue;
+            char word[64];
+            snprintf(word, sizeof word, " %.60s ", part[i]);
+            if (!strstr(" volatile relaxed acquire release weak gpu sys cta global local ca cg cs cv lu nc "
+                        "wb wt v2 v4 ",
+                        word))
+                fail_ptx(p, begin);
+        }
+        ptx_memory(p, part[0][0] == 'l', type, begin);
+        return;
+    }
+    for (int i = 0; i < parts - 1; i++) { // without what does not change the result here
+        if (strcmp(part[i], "ftz") == 0 || strcmp(part[i], "global") == 0 ||
+            (i > 0 && strcmp(part[i], "rn") == 0 && strcmp(part[0], "fma") != 0) ||
+            (strcmp(part[i], "shared") == 0 && strncmp(part[0], "cvta", 4) == 0))
+            continue;
+        snprintf(key + strlen(key), sizeof key - strlen(key), "%s%s", *key ? "." : "", part[i]);
+    }
+    for (size_t n = 0; type && n < sizeof ptx_instructions / sizeof *ptx_instructions; n++) {
+        if (strcmp(ptx_instructions[n].name, key) != 0 ||
+            !strchr(ptx_instructions[n].types, strcmp(type, "double") == 0 ? 'd' : part[parts - 1][0]))
+            continue;
+        const char *const operands = ptx_instructions[n].operands;
+        Text target = {0}, values[4] = {{0}};
+        if (!ptx_operand(p, &target, begin))
+            fail_ptx(p, begin);
+        for (int i = 0; operands[i]; i++) {
+            ptx_expect(p, ',', begin);
+            append_format(&values[i],
+                          operands[i] == 'w' ? "(typename ::cuda_cpu::ptx::Wide<%s>::type)" : "(%s)",
+                          operands[i] == 'u' ? "unsigned" : type);
+            ptx_operand(p, &values[i], begin);
+        }
+        if (strstr(ptx_instructions[n].value, "cu_carry, true") && !p->has_carry)
+            fail_ptx(p, begin); // the carry bit of an asm statement before this one
+        if (strstr(ptx_instructions[n].value, "cu_carry, false") && !p->has_carry) {
+            append_format(&p->out, "unsigned cu_carry = 0; ");
+            p->has_carry = true;
+        }
+        append_format(&p->out, "::cuda_cpu::ptx::set(");
+        append(&p->out, target.data, target.length);
+        const bool wide = strstr(ptx_instructions[n].value, "mul_wide<T>(1, 2)") != NULL;
+        append_format(&p->out, wide ? ", (typename ::cuda_cpu::ptx::Wide<%s>::type)(" : ", (%s)(", type);
+        for (const char *v = ptx_instructions[n].value; *v; v++) {
+            const bool word = v > ptx_instructions[n].value && (is_word_byte(v[-1]) || v[-1] == '.');
+            if (*v == 'T' && !word && !is_word_byte(v[1]))
+                append(&p->out, type, strlen(type));
+            else if (*v >= '1' && *v <= '4' && !word && v[1] != '.')
+                append(&p->out, values[*v - '1'].data, values[*v - '1'].length);
+            else
+                append(&p->out, v, 1);
+        }
+        append_format(&p->out, ")); ");
+        free(target.data);
+        for (int i = 0; i < 4; i++)
+            free(values[i].data);
+        return;
+    }
+    fail_ptx(p, begin);
+}
+
+static void translate_asm(int i) {
+    Ptx p = {.token = i};
+    Text template = {0};
+    const int word = i++;
+    while (is_one_of(i, " volatile __volatile__ __volatile inline "))
+        i++;
+    if (kind(i) != '(' || kind(i + 1) != STRING)
+        fail(word, "inline PTX is not supported here");
+    const int close = tokens[i].match;
+    append(&template, "", 0);
+    for (i++; kind(i) == STRING; i++) {
+        for (const char *s = source.data + tokens[i].start + 1; s < source.data + end_of(i) - 1; s++) {
+            const char c = *s == '\\' ? *++s : *s;
+            append(&template, s[-1] == '\\' && strchr("ntr", c) ? " " : s, 1);
+        }
+    }
+    int section = 0;
+    while (i < close) {
+        if (kind(i) == ':' || kind(i) == SCOPE) {
+            section += kind(i) == SCOPE ? 2 : 1;
+            i++;
+        } else if (kind(i) == STRING && kind(i + 1) == '(' && section < 3 && p.count < 64) {
+            const int open = i + 1;
+            p.operands[p.count++] =
+                (Operand){open + 1, tokens[open].match, source.data[end_of(i) - 2]}; // "=r"
+            i = tokens[open].match + 1;
+        } else if (kind(i) == ',' || kind(i) == STRING) {
+            i++;
+        } else {
+            fail(word, "inline PTX is not supported here: an operand with a name");
+        }
+    }
+    append_format(&p.out, "{ ");
+    p.at = template.data;
+    for (skip_blanks(&p); *p.at; skip_blanks(&p)) {
+        if (*p.at == ';') {
+            p.at++;
+            continue;
+        }
+        const char *const begin = p.at;
+        ptx_instruction(&p);
+        skip_blanks(&p);
+        if (*p.at && *p.at != ';')
+            fail_ptx(&p, begin);
+    }
+    if (strspn(template.data, " ") == template.length) // a barrier for the compiler
+        append_format(&p.out, "__asm__ volatile(\"\" : : : \"memory\"); ");
+    append(&p.out, "}", 1);
+    for (int t = word; t <= close; t++)
+        tokens[t].done = true;
+    edit(tokens[word].start, 0, "%s", p.out.data);
+    delete_tokens(word, close);
+    free(template.data);
+    free(p.out.data);
 }
 
 // ---- the pass over all tokens ----
@@ -1322,6 +1704,8 @@ static void translate(void) {
                 translate_launch(i);
                 i += 2;
             }
+        } else if (i < asm_end && is_one_of(i, " asm __asm__ __asm ") && !tokens[i].done) {
+            translate_asm(i);
         } else if (is(i, "__global__") && !tokens[i].done) {
             translate_kernel(i, s);
         } else if (is_one_of(i, space_words) && !tokens[i].done) {

@@ -562,6 +562,37 @@ def test_refuses_kernels(refuse, source, why):
     assert refuse(source) == why
 
 
+# ---- inline PTX ----
+
+
+@pytest.mark.parametrize(
+    "statement,named",
+    [
+        ('asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0};" : "=f"(x));', "mma.sync"),
+        ('asm("mov.u32 %0, %%envreg3;" : "=r"(x));', "mov.u32 %0, %%envreg3"),
+        ('asm("{ .reg .pred p; setp.ne.u32 p, %0, 0; }" :: "r"(x));', "{ .reg .pred p"),
+        ('asm("@p bra done;");', "@p bra done"),
+        ('asm("cp.async.ca.shared.global [%0], [%1], 16;" :: "r"(x), "l"(y));', "cp.async.ca.shared.global"),
+        ('asm("add.u32 %0, %1, %2;" : "=r"(x) : "r"(x));', "add.u32 %0, %1, %2"),
+        ('asm("addc.u32 %0, %0, %0;" : "+r"(x));', "addc.u32"),
+        ('asm("bar.sync 1, 64;");', "bar.sync 1, 64"),
+        ('asm("lop3.u64 %0, %0, %0, %0, 1;" : "+l"(x));', "lop3.u64"),
+        ('__asm__ volatile("mov.u32 %0, %%laneid; exit;" : "=r"(x));', "exit"),
+        ('asm("ld.shared.u32 %0, [%1];" : "=r"(x) : "r"(y));', "ld.shared.u32"),
+        ('asm("mov.u32 %[a], 0;" : [a] "=r"(x));', "an operand with a name"),
+    ],
+)
+def test_refuses_ptx(refuse, statement, named):
+    for head in ("__global__ void k()", "__device__ int f()", "__host__ __device__ A::A() : a(1)"):
+        message = refuse(f"{head} {{\n int x;\n {statement} }}")
+        assert message.startswith("3: inline PTX is not supported here") and named in message
+
+
+def test_asm_of_the_host_stays(translate):
+    for source in ('void f() { asm volatile("rdtsc" : "=A"(x)); }', 'asm(".globl x");', 'int f() asm("g");'):
+        assert translate("__global__ void k();" + source) == " void k();" + source
+
+
 # ---- __shared__ ----
 
 
@@ -1521,7 +1552,11 @@ def test_a_refused_file_leaves_no_output(translator, tmp_path):
 )
 def test_usage(translator, arguments, tmp_path):
     done = subprocess.run([translator, *arguments], capture_output=True, text=True, cwd=tmp_path)
-    assert (done.returncode, done.stdout, done.stderr) == (64, "", "usage: cu2cpp INPUT [-d DEVICE] [-w] [-o OUTPUT]\n")
+    assert (done.returncode, done.stdout, done.stderr) == (
+        64,
+        "",
+        "usage: cu2cpp INPUT [-d DEVICE] [-w] [-o OUTPUT]\n",
+    )
 
 
 def test_unreadable_input(translator, tmp_path):

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// What cu2cpp writes in place of inline PTX in device code: functions for the instructions and special
+// registers that it knows.
+#pragma once
+
+namespace cuda_cpu::ptx {
+
+// An output operand gets bits, whatever its type is.
+template <class T, class V> inline void set(T &to, V value) {
+    if constexpr (sizeof(T) == sizeof(V))
+        std::memcpy((void *)&to, &value, sizeof to);
+    else
+        to = (T)value;
+}
+
+template <class T> inline T load(unsigned long long address, size_t i = 0) {
+    return ((const volatile T *)address)[i];
+}
+template <class T> inline void store(unsigned long long address, T value, size_t i = 0) {
+    ((volatile T *)address)[i] = value;
+}
+
+inline unsigned lanemask_lt() {
+    return (1u << lane()) - 1;
+}
+inline unsigned lanemask_eq() {
+    return 1u << lane();
+}
+inline unsigned warps() {
+    return (blockDim.x * blockDim.y * blockDim.z + 31) / 32;
+}
+inline unsigned long long globaltimer() {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (unsigned long long)t.tv_sec * 1000000000 + (unsigned long long)t.tv_nsec;
+}
+
+template <class T> struct Wide;
+template <> struct Wide<unsigned short> { using type = unsigned; };
+template <> struct Wide<short> { using type = int; };
+template <> struct Wide<unsigned> { using type = unsigned long long; };
+template <> struct Wide<int> { using type = long long; };
+template <> struct Wide<unsigned long long> { using type = unsigned __int128; };
+template <> struct Wide<long long> { using type = __int128; };
+
+template <class T> inline typename Wide<T>::type mul_wide(T a, T b) {
+    return (typename Wide<T>::type)a * b;
+}
+template <class T> inline T mul_hi(T a, T b) {
+    return (T)(mul_wide(a, b) >> (8 * sizeof(T)));
+}
+// Integer arithmetic wraps around.
+template <class T> inline T mul_lo(T a, T b) {
+    return (T)mul_wide(a, b);
+}
+template <class T> inline T add(T a, T b) {
+    if constexpr (std::is_integral_v<T>)
+        return (T)((unsigned long long)a + (unsigned long long)b);
+    else
+        return a + b;
+}
+template <class T> inline T sub(T a, T b) {
+    if constexpr (std::is_integral_v<T>)
+        return (T)((unsigned long long)a - (unsigned long long)b);
+    else
+        return a - b;
+}
+// Additions and subtractions with a carry bit. `carry` is read when `in` is set.
+template <class T> inline T add_carry(unsigned &carry, bool in, T a, T b) {
+    const auto sum = (typename Wide<T>::type)a + b + (in ? carry : 0);
+    carry = (unsigned)(sum >> (8 * sizeof(T))) & 1;
+    return (T)sum;
+}
+template <class T> inline T sub_carry(unsigned &carry, bool in, T a, T b) {
+    const auto difference = (typename Wide<T>::type)a - b - (in ? carry : 0);
+    carry = (unsigned)(difference >> (8 * sizeof(T))) & 1;
+    return (T)difference;
+}
+template <class T> inline T shift_left(T a, unsigned n) {
+    return n < 8 * sizeof(T) ? (T)((unsigned long long)a << n) : T(0);
+}
+template <class T> inline T shift_right(T a, unsigned n) {
+    const unsigned most = 8 * sizeof(T) - 1;
+    return n <= most ? (T)(a >> n) : std::is_signed_v<T> ? (T)(a >> most) : T(0);
+}
+template <class T> inline T minimum(T a, T b) {
+    return b < a || a != a ? b : a;
+}
+template <class T> inline T maximum(T a, T b) {
+    return a < b || a != a ? b : a;
+}
+
+// A bit field of `length` bits from bit `position`, both modulo 256. A signed one is extended by its highest
+// bit.
+template <class T> inline T bfe(T a, unsigned position, unsigned length) {
+    const int bits = 8 * sizeof(T);
+    const int first = position & 255, count = length & 255, last = std::min(first + count - 1, bits - 1);
+    const bool sign = std::is_signed_v<T> && count > 0 && (a >> last & 1);
+    T field = 0;
+    for (int i = 0; i < bits; ++i) {
+        const bool bit = i < count && first + i < bits ? a >> (first + i) & 1 : sign;
+        field = (T)((unsigned long long)field | (unsigned long long)bit << i);
+    }
+    return field;
+}
+template <class T> inline T bfi(T a, T b, unsigned position, unsigned length) {
+    const unsigned bits = 8 * sizeof(T), first = position & 255, count = length & 255;
+    for (unsigned i = 0; i < count && first + i < bits; ++i)
+        b = (T)((b & ~((T)1 << (first + i))) | (a >> i & 1) << (first + i));
+    return b;
+}
+inline unsigned lop3(unsigned a, unsigned b, unsigned c, unsigned table) {
+    unsigned result = 0;
+    for (unsigned i = 0; i < 8; ++i)
+        if (table >> i & 1)
+            result |= (i & 4 ? a : ~a) & (i & 2 ? b : ~b) & (i & 1 ? c : ~c);
+    return result;
+}
+inline unsigned prmt(unsigned a, unsigned b, unsigned selector) {
+    const unsigned long long both = (unsigned long long)b << 32 | a;
+    unsigned result = 0;
+    for (unsigned i = 0; i < 4; ++i) {
+        const unsigned choice = selector >> 4 * i & 15;
+        unsigned byte = (unsigned)(both >> 8 * (choice & 7)) & 255;
+        if (choice & 8) // its sign bit, eight times
+            byte = byte & 128 ? 255 : 0;
+        result |= byte << 8 * i;
+    }
+    return result;
+}
+} // namespace cuda_cpu::ptx

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+// Inline PTX: the instructions and registers that the translator turns into C++.
+#include <cuda_runtime.h>
+#include "../unit.h"
+
+__managed__ unsigned words[64];
+__managed__ unsigned long long longs[16];
+__managed__ float floats[16];
+
+__device__ __forceinline__ unsigned lane_id() {
+    unsigned x;
+    asm("mov.u32 %0, %%laneid;" : "=r"(x));
+    return x;
+}
+
+__global__ void registers() {
+    unsigned lt, le, eq, ge, gt, warp, tid;
+    asm volatile("mov.u32 %0, %%lanemask_lt;" : "=r"(lt));
+    asm volatile("mov.u32 %0, %%lanemask_le;" : "=r"(le));
+    asm volatile("mov.u32 %0, %%lanemask_eq;\n\tmov.u32 %1, %%lanemask_ge;" : "=r"(eq), "=r"(ge));
+    asm volatile("mov.u32 %0, %%lanemask_gt;" : "=r"(gt)::"memory");
+    asm("mov.u32 %0, %%warpid; mov.u32 %1, %%tid.x;" : "=r"(warp), "=r"(tid));
+    words[threadIdx.x] = lane_id() == threadIdx.x % 32 && eq == 1u << lane_id() && lt == eq - 1 &&
+                         le == (lt | eq) && ge == ~lt && gt == ~le && warp == threadIdx.x / 32 &&
+                         tid == threadIdx.x;
+}
+
+TEST(special_registers) {
+    registers<<<1, 64>>>();
+    EXPECT(cudaDeviceSynchronize() == cudaSuccess);
+    for (unsigned word : words)
+        EXPECT(word == 1);
+}
+
+__global__ void clocks() {
+    long long start, end;
+    unsigned low, sm, sms;
+    unsigned long long ns;
+    asm volatile("mov.u64 %0, %%clock64;" : "=l"(start));
+    asm volatile("mov.u32 %0, %%clock;" : "=r"(low));
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+    asm volatile("nanosleep.u32 1000;");
+    asm volatile("mov.u64 %0, %%clock64;" : "=l"(end)::"memory");
+    asm("mov.u32 %0, %%smid;" : "=r"(sm));
+    asm("mov.u32 %0, %%nsmid;" : "=r"(sms));
+    words[0] = end > start && ns > 1000000000 && sm < sms;
+    words[1] = low;
+}
+
+TEST(clocks_run) {
+    clocks<<<1, 1>>>();
+    EXPECT(cudaDeviceSynchronize() == cudaSuccess && words[0] == 1);
+}
+
+__global__ void memory(unsigned *p, float4 *f, const double *d) {
+    unsigned a, b;
+    float4 v;
+    double x;
+    asm volatile("ld.global.cg.u32 %0, [%1];" : "=r"(a) : "l"(p));
+    asm volatile("ld.volatile.global.s32 %0, [%1+4];" : "=r"(b) : "l"(p) : "memory");
+    asm volatile("ld.global.nc.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+                 : "l"(f));
+    asm volatile("ld.global.nc.L1::no_allocate.f64 %0, [%1];" : "=d"(x) : "l"(d));
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
+    asm volatile("st.global.cs.u32 [%0], %1;" ::"l"(p + 2), "r"(a + b + (unsigned)x) : "memory");
+    asm volatile("st.global.v2.f32 [%0 + 8], {%1, %2};" ::"l"(f + 1), "f"(v.w), "f"(v.x + 1));
+    asm volatile("membar.gl; fence.acq_rel.gpu;" ::: "memory");
+    asm volatile("bar.sync 0;");
+    asm volatile("" : "+f"(v.x)::"memory");
+}
+
+TEST(loads_and_stores) {
+    float4 *f;
+    double *d;
+    cudaMallocManaged(&f, 2 * sizeof *f);
+    cudaMallocManaged(&d, sizeof *d);
+    f[0] = make_float4(1, 2, 3, 4);
+    *d = 100;
+    words[0] = 5, words[1] = 6;
+    memory<<<1, 2>>>(words, f, d);
+    EXPECT(cudaDeviceSynchronize() == cudaSuccess && words[2] == 111);
+    EXPECT(f[1].z == 4 && f[1].w == 2);
+    cudaFree(f);
+    cudaFree(d);
+}
+
+__global__ void integers(unsigned a, int b, unsigned long long c) {
+    unsigned r[24], low, high;
+    unsigned long long wide;
+    long long signed_wide;
+    asm("bfe.u32 %0, %1, 4, 8;" : "=r"(r[0]) : "r"(a));
+    asm("bfe.s32 %0, %1, 0, 4;" : "=r"(r[1]) : "r"(b));
+    asm("bfi.b32 %0, %1, %2, 8, 4;" : "=r"(r[2]) : "r"(0xf5), "r"(a));
+    asm("lop3.b32 %0, %1, %2, %3, 0x96;" : "=r"(r[3]) : "r"(a), "r"(b), "r"(0x0ff0));
+    asm("lop3.b32 %0, %1, %2, %3, 0xca;" : "=r"(r[4]) : "r"(a), "r"(b), "r"(7));
+    asm("prmt.b32 %0, %1, %2, 0x0123;" : "=r"(r[5]) : "r"(a), "r"(0));
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r[6]) : "r"(0x80), "r"(0x11), "r"(0x4848));
+    asm("mul.wide.u32 %0, %1, %2;" : "=l"(wide) : "r"(a), "r"(a));
+    asm("mul.wide.s32 %0, %1, %2;" : "=l"(signed_wide) : "r"(b), "r"(3));
+    asm("mad.lo.u32 %0, %1, %2, %3;" : "=r"(r[7]) : "r"(a), "r"(10), "r"(3));
+    asm("mul.hi.u32 %0, %1, %2;" : "=r"(r[8]) : "r"(a), "r"(a));
+    asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(longs[2]) : "r"(a), "r"(2), "l"(c));
+    asm("add.cc.u32 %0, %2, %3;\n\t"
+        "addc.u32 %1, %4, %5;"
+        : "=r"(low), "=r"(high)
+        : "r"(0xffffffffu), "r"(2), "r"(3), "r"(4));
+    asm("sub.cc.u32 %0, %1, 2; subc.u32 %2, 5, 0;" : "=r"(r[9]), "+r"(low), "=r"(r[10]));
+    asm("shf.l.wrap.b32 %0, %1, %2, 8;" : "=r"(r[11]) : "r"(a), "r"(0x12345678));
+    asm("shr.s32 %0, %1, 1;" : "=r"(r[12]) : "r"(b));
+    asm("shr.u32 %0, %1, 40;" : "=r"(r[13]) : "r"(a));
+    asm("min.s32 %0, %1, %2;" : "=r"(r[14]) : "r"(b), "r"(3));
+    asm("max.u32 %0, %1, %2;" : "=r"(r[15]) : "r"(b), "r"(3));
+    asm("not.b32 %0, %1;" : "=r"(r[16]) : "r"(a));
+    asm volatile("activemask.b32 %0;" : "=r"(r[17]));
+    for (int i = 0; i < 18; ++i)
+        words[i] = r[i];
+    longs[0] = wide;
+    longs[1] = signed_wide;
+    words[20] = low;
+    words[21] = high;
+}
+
+TEST(integer_arithmetic) {
+    const unsigned a = 0xdeadbeef;
+    const int b = -6;
+    integers<<<1, 1>>>(a, b, 1ull << 40);
+    EXPECT(cudaDeviceSynchronize() == cudaSuccess);
+    EXPECT(words[0] == 0xee && words[1] == 0xfffffffa && words[2] == 0xdeadb5ef);
+    EXPECT(words[3] == (a ^ (unsigned)b ^ 0x0ff0) && words[4] == ((a & (unsigned)b) | (~a & 7)));
+    EXPECT(words[5] == 0xefbeadde && words[6] == 0x11ff11ff);
+    EXPECT(longs[0] == (unsigned long long)a * a && (long long)longs[1] == -18);
+    EXPECT(words[7] == a * 10 + 3 && words[8] == (unsigned)((unsigned long long)a * a >> 32));
+    EXPECT(longs[2] == 2ull * a + (1ull << 40) && words[20] == 1 && words[21] == 8);
+    EXPECT(words[9] == 0xffffffff && words[10] == 4 && words[11] == 0x345678de);
+    EXPECT((int)words[12] == -3 && words[13] == 0 && (int)words[14] == -6 && words[15] == (unsigned)b);
+    EXPECT(words[16] == ~a && words[17] == 1);
+}
+
+__global__ void numbers(float x, double y) {
+    double z;
+    asm("fma.rn.f32 %0, %1, %1, %1;" : "=f"(floats[0]) : "f"(x));
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(floats[1]) : "f"(x));
+    asm("ex2.approx.f32 %0, %1;" : "=f"(floats[2]) : "f"(x));
+    asm("add.rn.f64 %0, %1, %2;" : "=d"(z) : "d"(y), "d"(y));
+    asm("mov.b32 %0, %1;" : "=r"(words[0]) : "r"(__float_as_uint(x)));
+    asm("neg.f32 %0, %1;" : "=f"(floats[4]) : "f"(x));
+    floats[3] = (float)z;
+}
+
+TEST(floating_point) {
+    numbers<<<1, 1>>>(2, 1.25);
+    EXPECT(cudaDeviceSynchronize() == cudaSuccess);
+    EXPECT(floats[0] == 6 && floats[1] == 0.5f && floats[2] == 4 && floats[3] == 2.5f && floats[4] == -2);
+    EXPECT(words[0] == 0x40000000);
+}
