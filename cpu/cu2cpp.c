@@ -1897,10 +1897,24 @@ static long original_column(int i) {
     return columns[i - first];
 }
 
-// Before a token is written: moves the output to its column, where a blank is allowed.
+// Before a token is written: moves the output to its column, where a blank is allowed. An operator that
+// stands directly before a word, as in *p, moves with it.
 static void move_to(int i) {
     const Token *token = &tokens[i];
-    const long wanted = original_column(i);
+    int word = i;
+    while (word < i + 8 && kind(word) < IDENT && end_of(word) == tokens[word + 1].start)
+        word++;
+    if (word > i && strchr("+-*/%&|^<>=!.:#", source.data[token->start - (token->start > 0)]))
+        return; // not the first character of an operator
+    const size_t distance = tokens[word].start - token->start;
+    long wanted = original_column(word);
+    if (wanted >= 0 && word > i) {
+        const Original *o = original_of(token);
+        if (wanted < (long)distance ||
+            memcmp(o->text.data + o->position + wanted - distance, source.data + token->start, distance) != 0)
+            return;
+        wanted -= (long)distance;
+    }
     // A blank would change L"a" and "a"_x.
     if (wanted < 0 || (size_t)wanted == column || is_word_byte(last_byte) || last_byte == '"' ||
         last_byte == '\'')

@@ -170,6 +170,46 @@ def test_an_error_is_shown_at_its_line_and_column(cucc, write, tmp_path):
     assert not (tmp_path / "program").exists()
 
 
+MISTAKES = """
+__global__ void add(int *c, int a, int b) {
+\t__shared__ int s[4]; *c = threadId.x + a; /* threadIdx */
+    __syncthreads(); *c += bb;
+}
+int main() {
+    int *d; float *f = 0; cudaMalloc(&d, sizeof d);
+    add<<<1, 1>>>(d, 2);
+    add<<<1, 1>>>(f, 2, 7); add<<<n, 1>>>(d, 2, 7);
+    add<<<dim3(1, 2, 3, 4), 1>>>(*d, 2, 7);
+    ad<<<1, 1>>>(d, 2, 7); add<<<1, d>>>(d, 2,
+        e); HANDLE_ERROR(cudaFree(d));
+    std::vector<int> v;
+}
+"""
+
+
+def test_common_mistakes_are_shown_where_they_are(cucc, write):
+    write(main_cu=MISTAKES)
+    message = re.sub("[‘’]", "'", cucc("-c", "main.cu", status=1))
+    errors = re.findall(r"^main.cu:(\d+):(\d+): error: (.*)", message, re.M)
+    rows = MISTAKES.expandtabs().split("\n")
+    shown = [(rows[int(line) - 1][int(column) - 1 :][:8], text) for line, column, text in errors]
+    for place, text in [
+        ("threadId", "threadId"),
+        ("bb;", "bb"),
+        ("<<<1, 1>", "too few arguments"),
+        ("f, 2, 7)", "cannot convert 'float*' to 'int*'"),
+        ("n, 1>>>(", "'n' was not declared"),
+        ("*d, 2, 7", "invalid conversion"),
+        ("ad<<<1, ", "'ad' was not declared"),
+        ("d>>>(d, ", "invalid conversion"),
+        ("e); HAND", "'e' was not declared"),
+        ("HANDLE_E", "'HANDLE_ERROR' was not declared"),
+        ("vector<i", "'vector' is not a member of 'std'"),
+    ]:
+        assert any(at.startswith(place) and text in what for at, what in shown), (place, shown)
+    assert any(line == "10" and "dim3" in what for line, _, what in errors)
+
+
 def test_an_interrupt_leaves_nothing_behind(installed, write, tmp_path):
     write(main_cu="int main() { }\n")
     slow = tmp_path / "slow"

@@ -321,6 +321,12 @@ void meet_other_blocks() {
 
 __thread Launch *current_launch;
 
+void launched_no_kernel(const char *name, Site site) {
+    fprintf(stderr, "cuda on the CPU: %s:%d: %s<<<…>>> is not the launch of a kernel: %s is not __global__\n",
+            base_name(site.file), site.line, name, name);
+    exit(EXIT_FAILURE);
+}
+
 void called_without_launch(const char *kernel) {
     fprintf(stderr, "cuda on the CPU: the kernel %s is called as a function: it needs <<<grid, block>>>\n",
             kernel);

@@ -26,6 +26,15 @@ TEST(a_kernel_is_not_called_as_a_function) { // first, because it forks
     EXPECT(result.status == 1 && strstr(result.err, "the kernel called is called as a function"));
 }
 
+static void not_global(int) {}
+static void launch_a_function(void *) {
+    not_global<<<1, 1>>>(1);
+}
+TEST(only_a_kernel_is_launched) {
+    const unit_result result = unit_child(launch_a_function, NULL);
+    EXPECT(result.status == 1 && strstr(result.err, "not_global is not __global__"));
+}
+
 // ---- conversions ----
 
 struct Bits {

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <ctime>
 #include <limits>
 #include <tuple>
@@ -269,8 +270,11 @@ Launch::Launch(const char *name, const LaunchConfig &config, Site site, bool coo
       outer(current_launch) {
     current_launch = this;
 }
+[[noreturn]] void launched_no_kernel(const char *name, Site site);
 Launch::~Launch() {
     current_launch = outer;
+    if (__builtin_expect(!taken, 0) && !wanted && std::uncaught_exceptions() == 0)
+        launched_no_kernel(name, site);
 }
 
 extern const Function *all_functions;
