@@ -495,3 +495,13 @@ def test_the_manual_lists_every_option(installed):
     options = set(re.findall(r"(?<![\w=-])--?([A-Za-z][\w-]*)", trees.run(helpers.ROOT, CUCC, "--help")))
     assert options - named == set()
     assert len(options) > 40
+
+
+def test_programs_of_2010(cucc, tmp_path):
+    """--legacy finds legacy.h and cutil.h among the installed headers."""
+    text = (helpers.ROOT / "tests/old/textures.cu").read_text()
+    (tmp_path / "old.cu").write_text("#include <cutil_inline.h>\n" + text)
+    assert "cutil_inline.h" in cucc("-c", "old.cu", status=1)
+    cucc("--legacy", "old.cu", "-o", "program")
+    done = subprocess.run([tmp_path / "program"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and done.stdout == "textures: right\n", done.stderr
