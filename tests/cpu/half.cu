@@ -17,7 +17,11 @@
 
 #define OK(call) EXPECT((call) == cudaSuccess)
 
+#ifdef __SIZEOF_FLOAT128__
 typedef __float128 Wide;
+#else // where long double has 128 bits
+typedef long double Wide;
+#endif
 
 // What the two formats call the same things
 #define FORMAT(Name, H, H2, word, word2, significand_bits)                                                   \

@@ -14,7 +14,11 @@
 
 #define OK(call) EXPECT((call) == cudaSuccess)
 
+#ifdef __SIZEOF_FLOAT128__
 typedef __float128 Wide;
+#else // where long double has 128 bits
+typedef long double Wide;
+#endif
 
 static int sign(Wide x) {
     return x > 0 ? 1 : x < 0 ? -1 : 0;
