@@ -77,6 +77,23 @@ def output(tmp_path, program="program", status=0):
     return done.stdout + done.stderr
 
 
+def test_every_declared_function_links(cucc, installed, tmp_path):
+    """All functions of the runtime's and the driver's headers are in the library, by the names they have in C."""
+    include = next(installed.rglob("cuda_cpu/api.h")).parents[1]
+    headers = [include / "cuda_cpu/api.h", include / "cuda_cpu/graph.h", include / "cuda.h"]
+    names = {
+        name for header in headers for name in re.findall(r"^(?:cudaError_t|CUresult) (cu\w+)\(", header.read_text(), re.M)
+    }
+    assert len(names) > 300
+    (tmp_path / "all.c").write_text(
+        "#include <cuda.h>\nvoid *all[] = {%s};\n" % ", ".join(f"(void *){name}" for name in sorted(names))
+    )
+    subprocess.run(["gcc", "-c", "-I", include, "all.c"], cwd=tmp_path, check=True)
+    (tmp_path / "main.cu").write_text('extern "C" void *all[]; int main() { return !all[0]; }')
+    cucc("main.cu", "all.o", "-o", "program")
+    assert output(tmp_path) == ""
+
+
 # ---- options ----
 
 SETTINGS = r"""

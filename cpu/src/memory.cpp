@@ -397,6 +397,10 @@ void move(const Transfer &t) {
             copy_memory(row_of(t.to, row, slice), row_of(t.from, row, slice), t.width);
 }
 
+cudaError_t fill_elements(const char *call, const Fill &f, cudaStream_t stream) {
+    return fill(call, f, stream);
+}
+
 bool is_pageable(const void *pointer) {
     Allocation a;
     return !symbol_section(pointer) && !find_allocation(pointer, a);

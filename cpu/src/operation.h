@@ -100,6 +100,7 @@ cudaError_t check_transfer(const char *call, const Transfer &t);
 void move(const Transfer &t);
 cudaError_t check_fill(const char *call, const Fill &f);
 void fill_now(const Fill &f);
+cudaError_t fill_elements(const char *call, const Fill &f, cudaStream_t stream); // checks and does it
 // Checks a copy and does it, in the order of the stream. An asynchronous one need not have completed
 // when this returns.
 cudaError_t transfer(const char *call, const Transfer &t, cudaStream_t stream, bool asynchronous);

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// The driver API, apart from modules, beside the runtime. Legal CUDA apart from what is marked; link with -lcuda.
+#include <cuda.h>
+#include <cuda_runtime.h>
+#include <cstring>
+#include <vector>
+#include "../unit.h"
+
+#define OK(call) EXPECT((call) == CUDA_SUCCESS)
+
+__global__ void increment(int *x, int n) {
+    const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    if (i < n)
+        x[i]++;
+}
+
+TEST(nothing_works_before_init) { // the first case
+    int count;
+    EXPECT(cuDeviceGetCount(&count) == CUDA_ERROR_NOT_INITIALIZED);
+    OK(cuInit(0));
+    OK(cuDeviceGetCount(&count));
+    EXPECT(count >= 1);
+}
+
+TEST(devices) {
+    CUdevice device;
+    char name[100];
+    size_t bytes;
+    int processors, major, version;
+    cudaDeviceProp p;
+    OK(cuInit(0));
+    OK(cuDeviceGet(&device, 0));
+    OK(cuDeviceGetName(name, sizeof name, device));
+    OK(cuDeviceTotalMem(&bytes, device));
+    OK(cuDeviceGetAttribute(&processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device));
+    OK(cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device));
+    OK(cuDriverGetVersion(&version));
+    EXPECT(cudaGetDeviceProperties(&p, 0) == cudaSuccess);
+    EXPECT(strcmp(name, p.name) == 0 && bytes == p.totalGlobalMem && processors == p.multiProcessorCount &&
+           major == p.major && version >= 13000);
+    EXPECT(cuDeviceGet(&device, 1000) == CUDA_ERROR_INVALID_DEVICE);
+    const char *text;
+    OK(cuGetErrorName(CUDA_ERROR_INVALID_DEVICE, &text));
+    EXPECT(strcmp(text, "CUDA_ERROR_INVALID_DEVICE") == 0);
+    OK(cuGetErrorString(CUDA_ERROR_OUT_OF_MEMORY, &text));
+    EXPECT(strcmp(text, "out of memory") == 0);
+    EXPECT(cuGetErrorName((CUresult)12345, &text) == CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST(contexts_are_a_stack) {
+    CUcontext a, b, got;
+    OK(cuInit(0));
+    OK(cuCtxCreate(&a, NULL, 0, 0));
+    OK(cuDevicePrimaryCtxRetain(&b, 0));
+    EXPECT(a != b);
+    OK(cuCtxGetCurrent(&got));
+    EXPECT(got == a);
+    OK(cuCtxPushCurrent(b));
+    OK(cuCtxGetCurrent(&got));
+    EXPECT(got == b);
+    OK(cuCtxPopCurrent(&got));
+    EXPECT(got == b);
+    CUdevice device = 99;
+    OK(cuCtxGetDevice(&device));
+    EXPECT(device == 0);
+    OK(cuCtxSynchronize());
+    OK(cuCtxDestroy(a));
+    OK(cuDevicePrimaryCtxRelease(0));
+}
+
+TEST(memory_streams_and_events) {
+    CUcontext context;
+    CUdeviceptr p, base;
+    CUstream stream;
+    CUevent start, end;
+    const int n = 1000;
+    OK(cuInit(0));
+    OK(cuDevicePrimaryCtxRetain(&context, 0));
+    OK(cuCtxSetCurrent(context));
+    OK(cuMemAlloc(&p, n * sizeof(int)));
+    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    OK(cuEventCreate(&start, CU_EVENT_DEFAULT));
+    OK(cuEventCreate(&end, CU_EVENT_DEFAULT));
+    OK(cuEventRecord(start, stream));
+    OK(cuMemsetD32Async(p, 0x12345678, n, stream));
+    increment<<<8, 128, 0, stream>>>((int *)p, n);
+    OK(cuEventRecord(end, stream));
+    OK(cuEventSynchronize(end));
+    float ms = -1;
+    OK(cuEventElapsedTime(&ms, start, end));
+    EXPECT(ms >= 0);
+    std::vector<int> host(n);
+    OK(cuMemcpyDtoH(host.data(), p, n * sizeof(int)));
+    for (int x : host)
+        EXPECT(x == 0x12345679);
+    OK(cuMemsetD16(p, 0xabcd, 2));
+    OK(cuMemcpyDtoH(host.data(), p, 8));
+    EXPECT((unsigned)host[0] == 0xabcdabcd && host[1] == 0x12345679);
+    size_t bytes;
+    OK(cuMemGetAddressRange(&base, &bytes, p + 100));
+    EXPECT(base == p && bytes == n * sizeof(int));
+    unsigned type;
+    OK(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p));
+    EXPECT(type == CU_MEMORYTYPE_DEVICE);
+    OK(cuMemFree(p));
+    EXPECT(cuMemAlloc(&p, 0) == CUDA_ERROR_INVALID_VALUE);
+    OK(cuStreamDestroy(stream));
+    OK(cuEventDestroy(start));
+    OK(cuEventDestroy(end));
+    OK(cuDevicePrimaryCtxRelease(0));
+}
+
+#ifdef __CU2CPP__
+TEST(modules_are_refused) {
+    CUmodule module;
+    CUcontext context;
+    OK(cuInit(0));
+    EXPECT(cuModuleLoad(&module, "kernels.ptx") == CUDA_ERROR_NOT_SUPPORTED);
+    OK(cuCtxCreate(&context, 0, 0)); // as in CUDA 12
+    OK(cuCtxDestroy(context));
+}
+#endif
