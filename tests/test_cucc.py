@@ -227,6 +227,17 @@ def test_common_mistakes_are_shown_where_they_are(cucc, write):
     assert any(line == "10" and "dim3" in what for line, _, what in errors)
 
 
+@pytest.mark.skipif(not shutil.which("clang++"), reason="needs clang++, found none")
+def test_lint_finds_what_only_nvcc_refuses(cucc, write):
+    write(
+        main_cu="#include <cstdio>\nint plus(int a) { return a + 1; }\n"
+        '__global__ void k(int *p) { *p = plus(*p); printf("%d", *p); }\n'
+        "void f(int) { }\nint main() { k<<<1, 1>>>(nullptr); k(nullptr); f<<<1, 1>>>(1); }\n"
+    )
+    lines = re.findall(r"^main.cu:(\d+):\d+: error", cucc("--lint", "main.cu", status=1), re.M)
+    assert lines == ["3", "5", "5"]
+
+
 def test_an_interrupt_leaves_nothing_behind(installed, write, tmp_path):
     write(main_cu="int main() { }\n")
     slow = tmp_path / "slow"
