@@ -104,7 +104,7 @@ old: $(LEGACY_OBJECTS) $(B)/liblegacy.a $(LIBS) $(if $(filter cpu,$(BACKEND)),$(
 compile_commands.json:
 	$(call say,JSON,$@)
 	$(Q)scripts/compile_commands.sh '$(CC) $(C_FLAGS)' '$(CXX) $(CXX_FLAGS)' '$(PREPROCESS)' $(SOURCES) $(BENCHES:%=%.cu) \
-	    $(sort $(wildcard common/lib/*.c tests/common/*.c tests/common/*.cu cpu/*.c cpu/src/*.c cpu/src/*.cpp tests/cpu/*.cu)) >$@
+	    $(sort $(wildcard common/lib/*.c common/legacy/*.c tests/common/*.c tests/common/*.cu cpu/*.c cpu/src/*.c cpu/src/*.cpp tests/cpu/*.cu)) >$@
 
 # Linking. With -rdynamic the CPU back end can find the name of a kernel, and with the name its shared memory.
 ifeq ($(BACKEND),gpu)
