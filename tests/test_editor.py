@@ -108,7 +108,7 @@ def test_the_database_has_every_source(trees):
     files = [entry["file"] for entry in entries]
     there = [
         path.relative_to(tree).as_posix()
-        for folder in ("chapter*", "appendix_a", "common/lib", "cpu", "cpu/src", "cpu/bench")
+        for folder in ("chapter*", "appendix_a", "common/lib", "common/legacy", "cpu", "cpu/src", "cpu/bench")
         for path in tree.glob(folder + "/*.c*")
         if path.suffix in (".c", ".cu", ".cpp")
     ]
