@@ -76,6 +76,9 @@ int main() {
     float4 *p;
     dim3 grid(2);
     cudaStream_t stream = 0;
+    cudaChannelFormatDesc texel = cudaCreateChannelDesc<float4>(), half = cudaCreateChannelDescHalf2();
+    if (texel.w != 32 || texel.f != cudaChannelFormatKindFloat || half.y != 16)
+        return 2;
     return cudaMalloc(&p, 16) == cudaSuccess && both((int)grid.x) && stream == 0 ? 0 : cudaFree(p);
 }
 """

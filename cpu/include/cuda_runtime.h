@@ -17,6 +17,7 @@
 #include "cuda_cpu/types.h"
 #include "cuda_cpu/api.h"
 #include "library_types.h"
+#include "cuda_cpu/channel.h"
 #if defined(__CUDACC__) || defined(CUDA_CPU_ENGINE)
 #include "cuda_cpu/math.h"
 #include "cuda_cpu/kernel.h"

@@ -11,6 +11,7 @@
 
 #include "types.h"
 #include "api.h"
+#include "channel.h"
 #include "kernel.h"
 
 #ifdef __cplusplus
@@ -87,14 +88,6 @@ void sample_any(const Texture &texture, const Coordinates &at, uint32_t register
 bool surface_boundary(const Surface &surface, Shape shape, int &x, int &y, int &z, size_t bytes,
                       cudaSurfaceBoundaryMode mode, Site site);
 
-// The types that a fetch can return, and their conversion from the registers.
-template <class T> struct Texel;
-
-template <class C> constexpr int component_kind() {
-    return std::is_floating_point_v<C> ? cudaChannelFormatKindFloat
-           : std::is_signed_v<C>       ? cudaChannelFormatKindSigned
-                                       : cudaChannelFormatKindUnsigned;
-}
 template <class C> inline C component(uint32_t bits) {
     C value;
     if constexpr (std::is_floating_point_v<C>)
@@ -104,32 +97,21 @@ template <class C> inline C component(uint32_t bits) {
     return value;
 }
 
-#define CUDA_CPU_TEXEL(T, C, n, ...)                                                                         \
-    template <> struct Texel<T> {                                                                            \
-        static constexpr int components = n, bits = 8 * sizeof(C), kind = component_kind<C>(),               \
-                             code = texel_code(kind, bits, n);                                               \
-        static T from(const uint32_t *r) {                                                                   \
-            (void)r;                                                                                         \
-            const T texel{__VA_ARGS__};                                                                      \
-            return texel;                                                                                    \
-        }                                                                                                    \
-    };
-#define CUDA_CPU_TEXELS(name, C)                                                                             \
-    CUDA_CPU_TEXEL(C, C, 1, component<C>(r[0]))                                                              \
-    CUDA_CPU_TEXEL(name##1, C, 1, component<C>(r[0]))                                                        \
-    CUDA_CPU_TEXEL(name##2, C, 2, component<C>(r[0]), component<C>(r[1]))                                    \
-    CUDA_CPU_TEXEL(name##4, C, 4, component<C>(r[0]), component<C>(r[1]), component<C>(r[2]),                \
-                   component<C>(r[3]))
-CUDA_CPU_TEXEL(char, signed char, 1, (char)component<signed char>(r[0]))
-CUDA_CPU_TEXELS(char, signed char)
-CUDA_CPU_TEXELS(uchar, unsigned char)
-CUDA_CPU_TEXELS(short, short)
-CUDA_CPU_TEXELS(ushort, unsigned short)
-CUDA_CPU_TEXELS(int, int)
-CUDA_CPU_TEXELS(uint, unsigned)
-CUDA_CPU_TEXELS(float, float)
-#undef CUDA_CPU_TEXEL
-#undef CUDA_CPU_TEXELS
+// The types that a fetch can return, and their conversion from the registers.
+template <class T> struct Texel : Channels<T> {
+    using C = typename Channels<T>::Component;
+    static constexpr int code = texel_code(Texel::kind, Texel::bits, Texel::components);
+    static T from(const uint32_t *r) {
+        if constexpr (std::is_arithmetic_v<T>)
+            return (T)component<C>(r[0]);
+        else if constexpr (Texel::components == 1)
+            return {component<C>(r[0])};
+        else if constexpr (Texel::components == 2)
+            return {component<C>(r[0]), component<C>(r[1])};
+        else
+            return {component<C>(r[0]), component<C>(r[1]), component<C>(r[2]), component<C>(r[3])};
+    }
+};
 
 // The texel at a coordinate, clamped to the texture; NaN gives 0. An integer coordinate is not
 // converted to float, because that would select the same texel.
@@ -227,10 +209,6 @@ template <class V> inline float part(const V &v, int i) { // component i of a ve
     return i < (int)(sizeof v / sizeof(float)) ? ((const float *)&v)[i] : 0;
 }
 
-template <class T> constexpr int channel_bits(int component) {
-    return component < Texel<T>::components ? Texel<T>::bits : 0;
-}
-
 } // namespace cuda_cpu
 
 template <class T> inline T tex1Dfetch(cudaTextureObject_t texture, int x, CUDA_CPU_SITE) {
@@ -323,23 +301,4 @@ CUDA_CPU_SURFACE(surfCubemap, (int x, int y, int face), cube, x, y, face)
 CUDA_CPU_SURFACE(surfCubemapLayered, (int x, int y, int layer_face), cube_layers, x, y, layer_face)
 #undef CUDA_CPU_SURFACE
 #undef CUDA_CPU_LIST
-
-inline cudaChannelFormatDesc cudaCreateChannelDescHalf() {
-    return {16, 0, 0, 0, cudaChannelFormatKindFloat};
-}
-inline cudaChannelFormatDesc cudaCreateChannelDescHalf1() {
-    return {16, 0, 0, 0, cudaChannelFormatKindFloat};
-}
-inline cudaChannelFormatDesc cudaCreateChannelDescHalf2() {
-    return {16, 16, 0, 0, cudaChannelFormatKindFloat};
-}
-inline cudaChannelFormatDesc cudaCreateChannelDescHalf4() {
-    return {16, 16, 16, 16, cudaChannelFormatKindFloat};
-}
-
-// The format of a texel of type T: cudaCreateChannelDesc<float4>().
-template <class T> inline cudaChannelFormatDesc cudaCreateChannelDesc() {
-    return {cuda_cpu::channel_bits<T>(0), cuda_cpu::channel_bits<T>(1), cuda_cpu::channel_bits<T>(2),
-            cuda_cpu::channel_bits<T>(3), (cudaChannelFormatKind)cuda_cpu::Texel<T>::kind};
-}
 #endif // __cplusplus
