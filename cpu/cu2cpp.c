@@ -1704,6 +1704,9 @@ static void translate(void) {
                 translate_launch(i);
                 i += 2;
             }
+        } else if (i < device_end && is(i, "clock") && kind(i + 1) == '(' && kind(i + 2) == ')' &&
+                   kind(i - 1) != '.' && kind(i - 1) != ARROW && kind(i - 1) != SCOPE) {
+            edit(tokens[i].start, tokens[i].length, "(clock_t)::clock64"); // not the C library's
         } else if (i < asm_end && is_one_of(i, " asm __asm__ __asm ") && !tokens[i].done) {
             translate_asm(i);
         } else if (is(i, "__global__") && !tokens[i].done) {

@@ -140,6 +140,15 @@ void Worker::run_block() {
     running = in_loop;
 }
 
+void Worker::abandon_block() {
+    for (Fiber *fiber : fibers)
+        delete_fiber(fiber);
+    fibers.clear();
+    spare.clear();
+    waited = false;
+    running = in_loop;
+}
+
 // The entry function of every fiber: runs the rest of the common loop, then switches away. When the
 // fiber is taken from the spare list again, it does the same for another part of a loop.
 void Worker::run_fibers() {

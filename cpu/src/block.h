@@ -62,6 +62,7 @@ struct Worker : Block {
     const Kernel *kernel = nullptr; // null outside a kernel
     bool strict; // a barrier needs all threads of the block; otherwise those that have not returned
 
+    void *leave[5];              // where run_blocks() continues after a failed assertion
     Context home;                // where run_block() continues when every thread has ended
     Fiber native;                // the stack of the host thread
     std::vector<Fiber *> fibers; // all other stacks
@@ -97,6 +98,7 @@ struct Worker : Block {
 
     void prepare_shared(size_t dynamic_bytes, size_t limit); // for a launch
     void run_block();
+    void abandon_block();                    // whose threads will not run again
     unsigned enter(uint3 thread);            // returns its linear index; the members are valid from here on
     Switch wait(unsigned t);                 // until t is in `ready` and its turn comes
     unsigned lanes_of(unsigned warp) const { // that the block has

@@ -8,6 +8,7 @@
 #include "block.h"
 #include "operation.h"
 
+#include <assert.h>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -21,6 +22,7 @@
 #include <sched.h>
 #include <string>
 #include <thread>
+#include <unistd.h>
 
 namespace cuda_cpu {
 
@@ -110,6 +112,7 @@ struct Grid {
     uint64_t blocks, chunk;
     bool cooperative, strict;
     std::atomic<uint64_t> next{0};
+    std::atomic<bool> asserted{false}; // an assertion failed: no further block starts
 
     // The grid barrier of a cooperative launch. The mutex protects the counters.
     std::mutex mutex{};
@@ -127,21 +130,8 @@ __thread Grid *current_grid;
 
 thread_local std::unique_ptr<Worker> own_worker;
 
-void run_blocks(Grid &grid) {
-    if (!own_worker)
-        own_worker = std::make_unique<Worker>();
-    watch_faults();
-    Worker &worker = *own_worker;
-    const dim3 size = grid.config.grid, block = grid.config.block;
-    gridDim = {size.x, size.y, size.z};
-    blockDim = {block.x, block.y, block.z};
-    worker.count = block.x * block.y * block.z;
-    worker.order = nullptr;
-    worker.strict = grid.strict;
-    worker.prepare_shared(grid.config.shared_bytes, grid.shared_limit);
-    worker.kernel = &grid.kernel;
-    current_block = &worker;
-    current_grid = &grid;
+__attribute__((noinline)) void run_chunks(Grid &grid, Worker &worker) {
+    const dim3 size = grid.config.grid;
     for (;;) {
         const uint64_t first = grid.next.fetch_add(grid.chunk, std::memory_order_relaxed);
         const uint64_t last = std::min(first + grid.chunk, grid.blocks);
@@ -174,6 +164,29 @@ void run_blocks(Grid &grid) {
         if (grid.cooperative) // every chunk is one block
             grid.block_finished();
     }
+}
+
+// Runs chunks of blocks until none is left or an assertion of the kernel fails. Then the threads of the block
+// are left where they are, on stacks that nothing uses any more.
+void run_blocks(Grid &grid) {
+    if (!own_worker)
+        own_worker = std::make_unique<Worker>();
+    watch_faults();
+    Worker &worker = *own_worker;
+    const dim3 size = grid.config.grid, block = grid.config.block;
+    gridDim = {size.x, size.y, size.z};
+    blockDim = {block.x, block.y, block.z};
+    worker.count = block.x * block.y * block.z;
+    worker.order = nullptr;
+    worker.strict = grid.strict;
+    worker.prepare_shared(grid.config.shared_bytes, grid.shared_limit);
+    worker.kernel = &grid.kernel;
+    current_block = &worker;
+    current_grid = &grid;
+    if (__builtin_setjmp(worker.leave) == 0)
+        run_chunks(grid, worker);
+    else
+        worker.abandon_block();
     worker.kernel = nullptr;
     gridDim = {}; // no longer on_device()
     current_block = &no_block;
@@ -333,6 +346,27 @@ void called_without_launch(const char *kernel) {
     exit(EXIT_FAILURE);
 }
 
+void assertion_failed(uint3 thread, const char *expression, const char *file, unsigned line,
+                      const char *function) {
+    if (!self || !self->kernel)
+        __assert_fail(expression, file, line, function);
+    const char *end = strstr(function, "::<lambda("); // the body of a kernel
+    if (!end)
+        end = strstr(function, "::(anonymous class)");
+    fflush(stdout);
+    fprintf(stderr, "%s:%u: %.*s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n", file, line,
+            (int)(end ? end - function : strlen(function)), function, blockIdx.x, blockIdx.y, blockIdx.z,
+            thread.x, thread.y, thread.z, expression);
+#ifndef CUDA_CPU_WATCHED              // the sanitizers do not follow the jump
+    if (!current_grid->cooperative) { // whose blocks wait for each other
+        current_grid->asserted = true;
+        current_grid->next = current_grid->blocks;
+        __builtin_longjmp(self->leave, 1);
+    }
+#endif
+    _exit(EXIT_FAILURE);
+}
+
 bool in_cooperative_launch() {
     return current_grid && current_grid->cooperative;
 }
@@ -351,6 +385,9 @@ static void run_grid(const LaunchConfig &config, const Kernel &kernel, bool coop
     Grid grid{config, kernel, schedule, shared_limit, blocks, chunk, cooperative, strict};
     const TimeLimit limit(kernel, grid.next);
     pool.run(grid);
+    if (grid.asserted)
+        fail_for_good(cudaErrorAssert, "kernel %s, launched at %s:%d, was ended by an assertion", kernel.name,
+                      base_name(kernel.file), kernel.line);
 }
 
 cudaError_t run_launch(const LaunchConfig &config, const Kernel &kernel, bool cooperative) {

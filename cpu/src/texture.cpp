@@ -376,7 +376,9 @@ void check_shape(const char *call, Shape wanted, Shape is, Site site) {
 } // namespace
 
 void sample(const Texture &t, Shape shape, float x, float y, uint32_t registers[4], Site site) {
-    check_shape(shape == Shape::one ? "tex1D" : "tex2D", shape, t.shape, site);
+    // An array of N x 1 texels may be read as one of one dimension.
+    const bool row = shape == Shape::one && t.shape == Shape::two && t.height == 1;
+    check_shape(shape == Shape::one ? "tex1D" : "tex2D", shape, row ? shape : t.shape, site);
     // A 1-D texture is a row that is read at y = 0, the edge of its only texel row. So a filtered
     // fetch averages the row and the row beyond the edge. With an address mode that stays within
     // the texture this is the same row; with border as the second address mode the result is half

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Faults that the CPU back end must catch inside kernels. Each ends its program with a message that
 // names the place; a correct twin of each prints nothing.
+#include <cassert>
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 #include <string>
@@ -187,6 +188,76 @@ TEST(stack_overflow) {
     silent([] { recursion<<<1, 32>>>(100); });
 }
 #endif
+
+template <class T> __global__ void asserts(T *p, int bad) {
+    __shared__ int sum;
+    if (threadIdx.x == 0)
+        sum = 0;
+    __syncthreads();
+    atomicAdd(&sum, 1);
+    __syncthreads();
+    assert(threadIdx.x + 8 * blockIdx.x != (unsigned)bad && sum == 8);
+    __syncthreads();
+    p[threadIdx.x] = 1;
+}
+__device__ __noinline__ void check_index(int i) {
+    assert(i != 5);
+}
+__global__ void asserts_without_barrier() {
+    check_index(threadIdx.x);
+}
+static const int assert_line = __LINE__ - 10;
+
+TEST(assertion) {
+    faulty(
+        [] {
+            char *p;
+            cudaMalloc(&p, 8);
+            asserts<<<4, 8>>>(p, 19);
+        },
+        {line(assert_line) + ": asserts<char>(char*, int)", ": block: [2,0,0], thread: [3,0,0] Assertion `",
+         "` failed."});
+    faulty([] { asserts_without_barrier<<<1, 8>>>(); },
+           {"check_index(int): block: [0,0,0], thread: [5,0,0]"});
+    silent([] {
+        char *p;
+        cudaMalloc(&p, 8);
+        asserts<<<4, 8>>>(p, -1);
+    });
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
+    faulty(
+        [] { // the error is sticky, and the program goes on
+            char *p;
+            cudaMalloc(&p, 8);
+            asserts<<<1, 8>>>(p, 3);
+            const bool sticky = cudaDeviceSynchronize() == cudaErrorAssert && cudaFree(p) == cudaErrorAssert;
+            cudaSetDevice(1);
+            cudaMalloc(&p, 8);
+            asserts<<<100, 8>>>(p, -1); // the stacks work again
+            if (sticky && cudaDeviceSynchronize() == cudaSuccess)
+                fprintf(stderr, "went on\n");
+            exit(EXIT_FAILURE);
+        },
+        {"was ended by an assertion", "went on"});
+#endif
+}
+
+__global__ void ticks(long long *out) {
+    const clock_t start = clock();
+    const long long exact = clock64();
+    out[1] = clock64() - exact;
+    out[0] = clock() - start;
+}
+
+TEST(device_clock_counts_as_clock64) {
+    silent([] {
+        long long *out;
+        cudaMallocManaged(&out, 16);
+        ticks<<<1, 1>>>(out);
+        cudaDeviceSynchronize();
+        exit(out[0] >= out[1] && out[1] > 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+    });
+}
 
 __global__ void inner() {}
 static void launch_inner() { // the translator refuses a launch in the kernel itself

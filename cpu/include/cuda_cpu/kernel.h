@@ -332,6 +332,14 @@ inline void launch_body(const char *name, unsigned most_threads, Body body,
                 launch->cooperative);
 }
 
+[[noreturn]] void assertion_failed(uint3 thread, const char *expression, const char *file, unsigned line,
+                                   const char *function);
+// What assert() of cpu/include/assert.h calls
+[[noreturn]] inline void assert_failed(const char *expression, const char *file, unsigned line,
+                                       const char *function) {
+    assertion_failed(threadIdx, expression, file, line, function);
+}
+
 // ---- shared memory ----
 
 struct SharedEntry {
