@@ -215,8 +215,7 @@ TEST(assertion) {
             cudaMalloc(&p, 8);
             asserts<<<4, 8>>>(p, 19);
         },
-        {line(assert_line) + ": asserts<char>(char*, int)", ": block: [2,0,0], thread: [3,0,0] Assertion `",
-         "` failed."});
+        {line(assert_line) + ": ", "asserts", ": block: [2,0,0], thread: [3,0,0] Assertion `", "` failed."});
     faulty([] { asserts_without_barrier<<<1, 8>>>(); },
            {"check_index(int): block: [0,0,0], thread: [5,0,0]"});
     silent([] {

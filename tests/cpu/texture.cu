@@ -304,6 +304,32 @@ __global__ void shift_2d(cudaSurfaceObject_t s, int *out, cudaSurfaceBoundaryMod
     out[threadIdx.x + threadIdx.y * blockDim.x] = v == same ? v : -1;
 }
 
+__global__ void fetch_row(cudaTextureObject_t t, float *out) {
+    out[threadIdx.x] = tex1D<float>(t, threadIdx.x + 0.5f);
+}
+
+TEST(an_array_of_n_by_1_is_read_in_one_dimension) {
+    const cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+    const float texels[4] = {1, 2, 3, 4};
+    float *out, result[4];
+    cudaArray_t array;
+    cudaResourceDesc resource = {};
+    cudaTextureDesc desc = {};
+    cudaTextureObject_t t;
+    OK(cudaMallocArray(&array, &format, 4, 1));
+    OK(cudaMemcpy2DToArray(array, 0, 0, texels, sizeof texels, sizeof texels, 1, cudaMemcpyHostToDevice));
+    OK(cudaMalloc(&out, sizeof result));
+    resource.resType = cudaResourceTypeArray;
+    resource.res.array.array = array;
+    OK(cudaCreateTextureObject(&t, &resource, &desc, nullptr));
+    fetch_row<<<1, 4>>>(t, out);
+    OK(cudaMemcpy(result, out, sizeof result, cudaMemcpyDeviceToHost));
+    EXPECT(memcmp(result, texels, sizeof texels) == 0);
+    OK(cudaDestroyTextureObject(t));
+    OK(cudaFreeArray(array));
+    OK(cudaFree(out));
+}
+
 TEST(surfaces_are_read_and_written) {
     cudaArray_t a = make_array(4, 3, cudaArraySurfaceLoadStore);
     cudaSurfaceObject_t s = make_surface(a);
