@@ -16,7 +16,8 @@
 #: make doctor                list which tools, libraries and devices this machine has, and which are missing
 #: make gallery               draw the pictures of docs/gallery again, on the CPU back end
 #: make docs                  write the tables in README.md and docs/ again, from the sources, the gallery and the records
-#: make install               install cucc, which compiles any CUDA program for the CPU: PREFIX=/usr/local, DESTDIR=; uninstall removes it
+#: make install               install cucc, which compiles any CUDA program for the CPU: PREFIX=/usr/local, DESTDIR=
+#: make uninstall             remove what make install has installed
 #: make format                format the sources; CHECK=1 only lists the files that are not formatted
 #: make compile_commands.json write how each file is compiled, for clangd and other editors
 #: make clean                 remove what was built

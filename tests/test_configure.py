@@ -29,10 +29,6 @@ OLD_SMI = """case $1 in -L) echo 'GPU 0: Old (UUID: GPU-1)' ;; *) echo 'Field "c
         (["chapter4/julia_gpu"], "there is no target chapter4/julia_gpu: did you mean chapter04/julia_gpu?"),
         (["julia_gpu"], "there is no target julia_gpu: did you mean chapter04/julia_gpu?"),
         (["julia_gpu.cu", "run"], "there is no target julia_gpu.cu: did you mean chapter04/julia_gpu?"),
-        (
-            ["install", "PREFIX=/nonexistent"],
-            "there is no make install: the programs run where they are built, in bin",
-        ),
         (["CXX=nonesuch-g++"], "no C++ compiler: nonesuch-g++"),
     ],
 )

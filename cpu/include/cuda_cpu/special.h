@@ -35,7 +35,7 @@ inline double bessel_i(int order, double value) {
             sum += term *= x * x / 4 / k / (k + order);
     } else if (x < 800) {
         sum = term = 1;
-        for (int k = 1; fabsl(term) > 1e-20L * sum && k < 60; ++k)
+        for (int k = 1; !(fabsl(term) <= 1e-20L * sum) && k < 60; ++k)
             sum += term *= ((2.0L * k - 1) * (2 * k - 1) - 4 * order) / (8 * k * x);
         sum *= expl(x / 2) / sqrtl(6.283185307179586476925L * x) * expl(x / 2);
     } else {
