@@ -22,6 +22,9 @@
  *   5. __device__ T x;
  *          __attribute__((section("cuda_device"))) T x;
  *      Before a function, __device__ is removed.
+ *   5. volatile T *x = y; (in device code)
+ *          volatile T *cu_v_x = y; auto x = ::cuda_cpu::in_step_pointer(cu_v_x);
+ *      Parameters and casts likewise (cuda_cpu/volatile.h).
  *
  * The lexer splits the text into tokens; comments, linemarkers and other directives count as white
  * space. Then brackets are paired, and one pass over the tokens keeps track of the scope and collects
@@ -118,6 +121,15 @@ static void append(Text *text, const char *data, size_t length) {
         memcpy(text->data + text->length, data, length);
     text->length += length;
     text->data[text->length] = '\0';
+}
+
+__attribute__((format(printf, 2, 3))) static void append_format(Text *text, const char *format, ...) {
+    char piece[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    const int length = vsnprintf(piece, sizeof piece, format, arguments);
+    va_end(arguments);
+    append(text, piece, length < (int)sizeof piece ? (size_t)length : sizeof piece - 1);
 }
 
 // ---- edits ----
@@ -929,6 +941,7 @@ typedef struct {
     int name; // its token
     Text namespaces;
     bool is_dynamic;
+    bool is_volatile;
 } FileShared;
 
 static FileShared *file_shared;
@@ -967,7 +980,15 @@ static void declare_file_shared(int parameters, int body) {
         const int length = (int)tokens[one->name].length;
         const char *x = source.data + tokens[one->name].start;
         char line[512];
-        if (one->is_dynamic)
+        if (one->is_dynamic && one->is_volatile)
+            snprintf(line, sizeof line,
+                     " const auto %.*s = "
+                     "::cuda_cpu::in_step_pointer(::cuda_cpu::dynamic_shared<cu_t_%.*s>(\"%.*s\"));",
+                     length, x, length, x, length, x);
+        else if (one->is_volatile)
+            snprintf(line, sizeof line, " auto &&%.*s = ::cuda_cpu::in_step(cu_s_%.*s());", length, x, length,
+                     x);
+        else if (one->is_dynamic)
             snprintf(line, sizeof line,
                      " cu_t_%.*s *const %.*s = ::cuda_cpu::dynamic_shared<cu_t_%.*s>(\"%.*s\");", length, x,
                      length, x, length, x, length, x);
@@ -998,6 +1019,9 @@ static void translate_shared(int word, const Scope *scope) {
     const size_t behind = end_of(semicolon);
     if (scope->kind == 'p' || scope->kind == 'c')
         fail(word, misplaced);
+    bool is_volatile = false;
+    for (int t = i; t < semicolon; t++)
+        is_volatile |= is(t, "volatile");
     do {
         parse_declarator(i, &d, &alignment);
         if (d.is_typedef || d.is_template || d.is_linkage || d.is_constant || d.is_managed)
@@ -1016,6 +1040,11 @@ static void translate_shared(int word, const Scope *scope) {
             delete_tokens(d.name + 1, d.name + 2);
             if (scope->kind == 'n')
                 edit(behind, 0, " static const ::cuda_cpu::dynamic_array<cu_t_%s> %s{};", x, x);
+            else if (is_volatile)
+                edit(behind, 0,
+                     " const auto %s = "
+                     "::cuda_cpu::in_step_pointer(::cuda_cpu::dynamic_shared<cu_t_%s>(\"%s\"));",
+                     x, x, x);
             else
                 edit(behind, 0, " cu_t_%s *const %s = ::cuda_cpu::dynamic_shared<cu_t_%s>(\"%s\");", x, x, x,
                      x);
@@ -1024,16 +1053,20 @@ static void translate_shared(int word, const Scope *scope) {
                 edit(behind, 0, " struct cu_a_%s {%s cu_t_%s v; };", x, alignment.data, x);
             edit(behind, 0,
                  scope->kind == 'n' ? " [[maybe_unused]] static cu_t_%s &cu_s_%s() { return "
+                 : is_volatile      ? " cu_t_%s &cu_v_%s = "
                                     : " cu_t_%s &%s = ",
                  x, x);
             edit(behind, 0, "::cuda_cpu::shared<cu_t_%s, cu_owner>([] {}, \"%s\"", x, x);
             if (alignment.length > 0)
                 edit(behind, 0, ", alignof(cu_a_%s)", x);
             edit(behind, 0, scope->kind == 'n' ? "); }" : ");");
+            if (is_volatile && scope->kind != 'n')
+                edit(behind, 0, " auto &&%s = ::cuda_cpu::in_step(cu_v_%s);", x, x);
         }
         if (scope->kind == 'n') {
             file_shared = grow(file_shared, (size_t)file_shared_count + 1, sizeof *file_shared);
-            file_shared[file_shared_count] = (FileShared){.name = d.name, .is_dynamic = d.extern_at != 0};
+            file_shared[file_shared_count] =
+                (FileShared){.name = d.name, .is_dynamic = d.extern_at != 0, .is_volatile = is_volatile};
             append_namespaces(&file_shared[file_shared_count++].namespaces);
         }
         i = d.end + 1;
@@ -1045,6 +1078,174 @@ static void translate_shared(int word, const Scope *scope) {
         delete_tokens(d.static_at, d.static_at);
     free(alignment.data);
     free(name.data);
+}
+
+// Parses the parameter that begins at token i. Returns its name, or 0 and in `place` where one belongs.
+static int parameter_name(int i, int close, int *place, bool *is_pack, bool *may_be_unused) {
+    static const char qualifiers[] = " const volatile __restrict __restrict__ restrict register __const ";
+    bool typed = false;
+    *is_pack = *may_be_unused = false;
+    for (int next; i < close;) {
+        if ((next = skip_attribute(i, NULL)) != i) {
+            for (; i < next; i++)
+                *may_be_unused |= is_one_of(i, " maybe_unused unused __unused__ ");
+        } else if (is_one_of(i, qualifiers)) {
+            i++;
+        } else if (run(i, 1) == 3 && kind(i) == '.') {
+            *is_pack = true;
+            i += 3;
+        } else if (is_one_of(i, type_words)) {
+            typed = true;
+            i++;
+            if (kind(i) == '(' && is_one_of(i - 1, " decltype typeof __typeof __typeof__ "))
+                i = tokens[i].match + 1;
+        } else if ((kind(i) == IDENT || kind(i) == SCOPE) && !typed) { // ns::A<int>::T
+            typed = true;
+            if (is_one_of(i, " struct class union enum typename "))
+                i++;
+            for (;;) {
+                i += kind(i) == SCOPE;
+                i += is(i, "template");
+                i += kind(i) == IDENT;
+                if (kind(i) == '<')
+                    i = skip_template_arguments(i);
+                if (kind(i) != SCOPE)
+                    break;
+            }
+        } else if (kind(i) == IDENT) {
+            return i;
+        } else if (kind(i) == SCOPE || kind(i) == '*' || kind(i) == '&' || kind(i) == '(') {
+            i++;
+        } else {
+            break;
+        }
+    }
+    *place = i;
+    return 0;
+}
+
+static int next_comma(int i, int close) {
+    while (i < close && kind(i) != ',') {
+        const int angles = kind(i) == '<' && kind(i - 1) == IDENT ? skip_angles(i, close) : 0;
+        i = angles ? angles : opens(i) ? tokens[i].match + 1 : i + 1;
+    }
+    return i;
+}
+
+// ---- volatile ----
+
+// Whether tokens `from` to `name` declare a pointer to something volatile: volatile T *x, volatile T x[].
+static bool points_to_volatile(int from, int name) {
+    int stars = 0;
+    bool is_volatile = false;
+    for (int i = from; i < name; i++) {
+        is_volatile |= is(i, "volatile") && stars == 0;
+        stars += kind(i) == '*';
+        if (kind(i) == '(' || kind(i) == '&')
+            return false;
+    }
+    return is_volatile && (stars == 1 ? kind(name + 1) != '[' : stars == 0 && kind(name + 1) == '[');
+}
+
+// void f(volatile T *x) { … }  ->  void f(volatile T *x) { auto cu_v_x = in_step_pointer(x); { auto x =
+// cu_v_x; … }}
+//
+static void step_parameters(int open, int body) {
+    const int close = tokens[open].match;
+    Text start = {0}, inner = {0};
+    append(&inner, "", 0);
+    for (int i = open + 1, next; i < close; i = next + 1) {
+        bool is_pack, may_be_unused;
+        int place = close;
+        const int name = parameter_name(i, close, &place, &is_pack, &may_be_unused);
+        next = next_comma(name ? name : place, close);
+        if (!name || is_pack || !points_to_volatile(i, name))
+            continue;
+        const int n = (int)tokens[name].length;
+        const char *x = source.data + tokens[name].start;
+        append_format(&start, " [[maybe_unused]] auto cu_v_%.*s = ::cuda_cpu::in_step_pointer(%.*s);", n, x,
+                      n, x);
+        append_format(&inner, " [[maybe_unused]] auto %.*s = cu_v_%.*s;", n, x, n, x);
+    }
+    if (start.length > 0) {
+        append_format(&start, " {%s", inner.data);
+        edit(end_of(body), 0, "%s", start.data);
+        edit(tokens[tokens[body].match].start, 0, "} ");
+    }
+    free(start.data);
+    free(inner.data);
+}
+
+// volatile T *x = y;  ->  volatile T *cu_v_x = y; auto x = ::cuda_cpu::in_step_pointer(cu_v_x);
+static void translate_volatile(int word, const Scope *scope) {
+    int semicolon = scope->start;
+    for (int i = scope->start; i < word; i++)
+        if ((kind(i) != IDENT && kind(i) != SCOPE) || is_one_of(i, statement_words) ||
+            is_one_of(i, " typedef using asm __asm__ __asm extern "))
+            return;
+    while (kind(semicolon) != ';' && kind(semicolon) != END && !closes(semicolon)) {
+        if (is(semicolon, "__shared__") || is(semicolon, "volatile") > (semicolon >= word))
+            return; // a __shared__ declaration, or not the first `volatile` of this one
+        semicolon = opens(semicolon) ? tokens[semicolon].match + 1 : semicolon + 1;
+    }
+    if (kind(semicolon) != ';')
+        return;
+    Declaration d = {0};
+    int i = scope->start;
+    bool is_pointer_to_volatile = false;
+    for (int t = word; t < semicolon && kind(t) != '=' && kind(t) != '(' && kind(t) != '{'; t++)
+        is_pointer_to_volatile |= kind(t) == '*';
+    if (!is_pointer_to_volatile)
+        return;
+    do {
+        const int first = i == scope->start ? word : i;
+        parse_declarator(i, &d, NULL);
+        if (d.is_function || d.is_definition)
+            return;
+        int stars = 0;
+        for (int t = first; t < d.name; t++)
+            stars += kind(t) == '*' ? 1 : kind(t) == '(' || kind(t) == '&' ? 2 : 0;
+        if (stars == 1 && kind(d.name + 1) != '[') {
+            const int n = (int)tokens[d.name].length;
+            const char *x = source.data + tokens[d.name].start;
+            insert_before(d.name, "cu_v_");
+            for (int t = d.end; t < semicolon; t++) // the initial values of later ones may use it
+                if (kind(t) == IDENT && tokens[t].length == (uint32_t)n && kind(t - 1) != '.' &&
+                    kind(t - 1) != ARROW && kind(t - 1) != SCOPE &&
+                    memcmp(source.data + tokens[t].start, x, (size_t)n) == 0)
+                    insert_before(t, "cu_v_");
+            if (d.has_value)
+                edit(end_of(semicolon), 0,
+                     " [[maybe_unused]] auto %.*s = ::cuda_cpu::in_step_pointer(cu_v_%.*s);", n, x, n, x);
+            else
+                edit(end_of(semicolon), 0, " decltype(::cuda_cpu::in_step_pointer(cu_v_%.*s)) %.*s;", n, x, n,
+                     x);
+        }
+        i = d.end;
+        while (kind(i) != ',' && kind(i) != ';') // the initial value
+            i = kind(i) == '<' && skip_angles(i, semicolon) ? skip_angles(i, semicolon)
+                : opens(i)                                  ? tokens[i].match + 1
+                                                            : i + 1;
+    } while (kind(i++) == ',');
+}
+
+// (volatile T *)x  ->  (::cuda_cpu::in_step_cast<volatile T *>)x
+static void translate_volatile_cast(int word, const Scope *scope) {
+    const int open = scope->start - 1, close = tokens[open].match;
+    int stars = 0, i = open + 1;
+    for (; i < close; i++) {
+        stars += kind(i) == '*';
+        if (kind(i) == '<')
+            i = skip_template_arguments(i) - 1;
+        else if (kind(i) != IDENT && kind(i) != SCOPE && kind(i) != '*')
+            return;
+    }
+    const int next = kind(close + 1);
+    if (kind(open) != '(' || ends_expression(open - 1) || stars != 1 || kind(close - 1) != '*' ||
+        (next != IDENT && next != SCOPE && next != '(' && next != '&' && next != '*') || word > close)
+        return;
+    insert_before(open + 1, "::cuda_cpu::in_step_cast<");
+    insert_before(close, ">");
 }
 
 // With -w, what only device code of this file can use gets internal linkage, as with nvcc unless -rdc=true is
@@ -1100,6 +1301,8 @@ static void translate_device(int word, const Scope *scope) {
             asm_end = tokens[body].match;
         if (body && scope->kind == 'n' && kind(name - 1) != SCOPE)
             declare_file_shared(parameters, body);
+        if (body)
+            step_parameters(parameters, body);
     }
     if (d.is_function || d.is_typedef)
         return;
@@ -1127,67 +1330,6 @@ static void translate_device(int word, const Scope *scope) {
 }
 
 // ---- kernels ----
-
-// Parses the parameter that begins at token i. Returns its name, or 0 and in `place` where one belongs.
-static int parameter_name(int i, int close, int *place, bool *is_pack, bool *may_be_unused) {
-    static const char qualifiers[] = " const volatile __restrict __restrict__ restrict register __const ";
-    bool typed = false;
-    *is_pack = *may_be_unused = false;
-    for (int next; i < close;) {
-        if ((next = skip_attribute(i, NULL)) != i) {
-            for (; i < next; i++)
-                *may_be_unused |= is_one_of(i, " maybe_unused unused __unused__ ");
-        } else if (is_one_of(i, qualifiers)) {
-            i++;
-        } else if (run(i, 1) == 3 && kind(i) == '.') {
-            *is_pack = true;
-            i += 3;
-        } else if (is_one_of(i, type_words)) {
-            typed = true;
-            i++;
-            if (kind(i) == '(' && is_one_of(i - 1, " decltype typeof __typeof __typeof__ "))
-                i = tokens[i].match + 1;
-        } else if ((kind(i) == IDENT || kind(i) == SCOPE) && !typed) { // ns::A<int>::T
-            typed = true;
-            if (is_one_of(i, " struct class union enum typename "))
-                i++;
-            for (;;) {
-                i += kind(i) == SCOPE;
-                i += is(i, "template");
-                i += kind(i) == IDENT;
-                if (kind(i) == '<')
-                    i = skip_template_arguments(i);
-                if (kind(i) != SCOPE)
-                    break;
-            }
-        } else if (kind(i) == IDENT) {
-            return i;
-        } else if (kind(i) == SCOPE || kind(i) == '*' || kind(i) == '&' || kind(i) == '(') {
-            i++;
-        } else {
-            break;
-        }
-    }
-    *place = i;
-    return 0;
-}
-
-__attribute__((format(printf, 2, 3))) static void append_format(Text *text, const char *format, ...) {
-    char piece[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    const int length = vsnprintf(piece, sizeof piece, format, arguments);
-    va_end(arguments);
-    append(text, piece, length < (int)sizeof piece ? (size_t)length : sizeof piece - 1);
-}
-
-static int next_comma(int i, int close) {
-    while (i < close && kind(i) != ',') {
-        const int angles = kind(i) == '<' && kind(i - 1) == IDENT ? skip_angles(i, close) : 0;
-        i = angles ? angles : opens(i) ? tokens[i].match + 1 : i + 1;
-    }
-    return i;
-}
 
 // Deletes __launch_bounds__(A, B) and the like; appends A to `bounds`.
 static void take_bounds(int first, int end, Text *bounds) {
@@ -1254,6 +1396,7 @@ static void translate_kernel(int word, const Scope *scope) {
          bounds.length ? bounds.data : "0", parameters.data);
     if (scope->kind == 'n' && kind(name - 1) != SCOPE)
         declare_file_shared(open, body);
+    step_parameters(open, body);
     edit(tokens[tokens[body].match].start, 0, "}%s); ", values.data);
     for (int i = body; i < tokens[body].match; i++)
         if (is_one_of(i, " __func__ __FUNCTION__ ")) // would be the name of the lambda's operator
@@ -1711,6 +1854,10 @@ static void translate(void) {
             translate_asm(i);
         } else if (is(i, "__global__") && !tokens[i].done) {
             translate_kernel(i, s);
+        } else if (is(i, "volatile") && i < device_end && s->kind == 'b') {
+            translate_volatile(i, s);
+        } else if (is(i, "volatile") && i < device_end && s->kind == 'p') {
+            translate_volatile_cast(i, s);
         } else if (is_one_of(i, space_words) && !tokens[i].done) {
             if (is(i, "__shared__"))
                 translate_shared(i, s);

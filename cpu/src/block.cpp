@@ -21,6 +21,7 @@ namespace cuda_cpu {
 
 __thread Worker *self;
 __thread Spin spin;
+__thread unsigned last_reader;
 Block no_block{};
 __thread Block *current_block = &no_block;
 
@@ -244,7 +245,7 @@ Context &Worker::next() {
         if (at_barrier && at_barrier + ended == count && (ended == 0 || !strict)) {
             release_barrier();
         } else if (asking) {
-            answer_active_lanes();
+            answer_asking();
         } else if (yielded_first != yielded_end) {
             sched_yield(); // they may wait for a block on another worker
             watch.only_polling();

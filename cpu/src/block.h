@@ -19,7 +19,8 @@
 namespace cuda_cpu {
 
 struct Warp {
-    unsigned waiting, asking, ended; // lane masks: in a warp operation, in __activemask, returned
+    unsigned waiting, ended; // lane masks: in a warp operation, returned
+    unsigned asking;         // those of `waiting` that wait for the lanes that come to the same line
 };
 
 // What a thread has called a warp operation with.
@@ -70,7 +71,7 @@ struct Worker : Block {
     bool waited = false;         // a thread of this block has waited; the members below are valid
     unsigned accounted;          // the thread at every position before this one has started
     unsigned ended;              // number of threads that have ended
-    unsigned asking;             // number of threads that wait in __activemask
+    unsigned asking;             // number of threads that wait in WarpOp::active or step
     unsigned streak;             // number of warp operations completed since the last barrier
     unsigned hidden; // number of threads in `ready` that its `tail` leaves out while the common loop runs
     unsigned yielded_first, yielded_end;
@@ -108,7 +109,8 @@ struct Worker : Block {
     void resume_yielded();
     void make_lanes_ready(unsigned warp, unsigned lanes);
     void complete_warp_operation(unsigned warp, bool diagnose = false);
-    void answer_active_lanes();
+    void answer_warp(unsigned warp, bool all_here);
+    void answer_asking();
     [[noreturn]] void run_fibers();
 
   private:
@@ -121,8 +123,6 @@ struct Worker : Block {
     Context &next();
     [[noreturn]] void stuck();
 };
-
-extern Block no_block; // for threads that run no block
 
 extern __thread Worker *self; // null on a thread that has never run a block
 

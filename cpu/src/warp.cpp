@@ -37,6 +37,8 @@ const char *op_name(WarpOp op) {
         return "__match_all_sync";
     case WarpOp::active:
         return "__activemask";
+    case WarpOp::step:
+        return "a store through volatile";
     default:
         return "__reduce_*_sync";
     }
@@ -209,36 +211,68 @@ Switch meet_lanes(uint3 thread, WarpOp op, unsigned mask, uint64_t value, int op
     worker.values[t] = value;
     Warp &warp = worker.warps[w];
     warp.waiting |= 1u << lane;
-    if (op == WarpOp::active) {
+    if (op >= WarpOp::active) {
         warp.asking |= 1u << lane;
         ++worker.asking;
+        if (op == WarpOp::step && (~warp.asking & ~warp.ended & worker.lanes_of(w)) == 0)
+            worker.answer_warp(w, true);
     } else if ((mask & ~warp.ended & ~warp.waiting & worker.lanes_of(w)) == 0) {
         worker.complete_warp_operation(w);
     }
     return worker.wait(t);
 }
 
-// Answers __activemask. No other thread can run, so every lane of a warp that can reach the call
-// has reached it. The lanes of a warp that call it from the same line are active together.
-void Worker::answer_active_lanes() {
-    asking = 0;
-    for (unsigned first = 0; first < count; first += warpSize) {
-        Warp &warp = warps[first / warpSize];
-        while (warp.asking) {
-            const Site site = lanes[first + (unsigned)__builtin_ctz(warp.asking)].site;
-            unsigned together = 0;
-            for (unsigned left = warp.asking; left; left &= left - 1) {
-                const unsigned lane = (unsigned)__builtin_ctz(left);
-                if (same_site(lanes[first + lane].site, site))
-                    together |= 1u << lane;
-            }
-            for (unsigned left = together; left; left &= left - 1)
-                values[first + (unsigned)__builtin_ctz(left)] = together;
-            warp.waiting &= ~together;
-            warp.asking &= ~together;
-            make_lanes_ready(first / warpSize, together);
+// Answers the lanes of a warp that ask which lanes come to the same line: of WarpOp::active all, each
+// with its line; of WarpOp::step those at the earliest line, because lanes that have passed it wait for
+// the others, as on a GPU. With `all_here`, every lane of the warp asks; then nothing is done if they
+// are not in one step.
+void Worker::answer_warp(unsigned w, bool all_here) {
+    Warp &warp = warps[w];
+    const unsigned first = w * warpSize;
+    const Lane *earliest = nullptr;
+    unsigned together = 0, active = 0;
+    for (unsigned left = warp.asking; left; left &= left - 1) {
+        const unsigned lane = (unsigned)__builtin_ctz(left);
+        const Lane &l = lanes[first + lane];
+        if (l.op == WarpOp::active) {
+            active |= 1u << lane;
+        } else if (earliest && same_site(l.site, earliest->site)) {
+            together |= 1u << lane;
+        } else if (!earliest || l.site.line < earliest->site.line) {
+            earliest = &l;
+            together = 1u << lane;
         }
     }
+    if (all_here && together != warp.asking)
+        return;
+    const auto answer = [&](unsigned lanes_together) {
+        for (unsigned left = lanes_together; left; left &= left - 1)
+            values[first + (unsigned)__builtin_ctz(left)] = lanes_together;
+        warp.waiting &= ~lanes_together;
+        warp.asking &= ~lanes_together;
+        asking -= (unsigned)__builtin_popcount(lanes_together);
+        make_lanes_ready(w, lanes_together);
+    };
+    if (together)
+        answer(together);
+    while (active) {
+        const Site site = lanes[first + (unsigned)__builtin_ctz(active)].site;
+        together = 0;
+        for (unsigned left = active; left; left &= left - 1) {
+            const unsigned lane = (unsigned)__builtin_ctz(left);
+            if (same_site(lanes[first + lane].site, site))
+                together |= 1u << lane;
+        }
+        active &= ~together;
+        answer(together);
+    }
+}
+
+// No other thread can run, so every lane of a warp that can reach a line has reached it.
+void Worker::answer_asking() {
+    for (unsigned w = 0; w * warpSize < count; ++w)
+        if (warps[w].asking)
+            answer_warp(w, false);
 }
 
 } // namespace cuda_cpu

@@ -19,6 +19,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <unistd.h>
 
@@ -118,10 +119,12 @@ void Watch::only_polling() {
                  "started, set "
                  "CUDA_CPU_WORKERS=%llu",
                  running, blocks, std::min(blocks, 1024ull));
-    kernel_error(
-        "no progress for %g s: every thread that can run polls, with atomics that change nothing, such "
-        "as at %s:%d: is a lock never released?%s",
-        limit, base_name(spin.site.file), spin.site.line, hint);
+    const std::string place = spin.site.file
+                                  ? std::string("with atomics that change nothing, such as at ") +
+                                        base_name(spin.site.file) + ":" + std::to_string(spin.site.line)
+                                  : "with reads through volatile";
+    kernel_error("no progress for %g s: every thread that can run polls, %s: is a lock never released?%s",
+                 limit, place.c_str(), hint);
 }
 
 // ---- the time limit ----

@@ -128,6 +128,7 @@ struct Block {
 
 // The block that this host thread runs. Outside kernels it is an empty one.
 extern __thread Block *current_block;
+extern Block no_block;
 
 // What the runtime can do with a call that it stores, in a stream's queue or in a graph.
 struct StoredCall {
@@ -399,7 +400,8 @@ enum class WarpOp : uint8_t {
     reduce_and,
     reduce_or,
     reduce_xor,
-    active
+    active, // __activemask
+    step    // volatile.h
 };
 
 enum class BlockVote : uint8_t { none, count, all, any, grid };
@@ -450,13 +452,14 @@ inline __attribute__((always_inline)) uint64_t warp_operation(WarpOp op, unsigne
 
 // What the worker's threads poll, for the watchdog (cpu/src/watchdog.cpp)
 struct Spin {
-    const volatile void *address;
+    const __volatile__ void *address;
     uint64_t bits;  // the value that the thread has seen there
     unsigned count; // of consecutive atomics on that address without effect
     bool progress;  // since the watchdog looked last, a thread has done something else
     Site site;
 };
 extern __thread Spin spin;
+extern __thread unsigned last_reader; // the thread that read through volatile last (volatile.h)
 
 // Lets other threads of the block run, then other threads of the system.
 inline void yield() {
@@ -760,7 +763,7 @@ namespace cuda_cpu {
 
 // Shared memory is used by one worker only, which runs one thread of the block at a time and never
 // interrupts it. So an atomic there can be a plain load and a plain store, which are several times faster.
-inline bool is_shared([[maybe_unused]] const volatile void *p) {
+inline bool is_shared([[maybe_unused]] const __volatile__ void *p) {
 #ifdef CUDA_CPU_WATCHED // ThreadSanitizer has to see the atomic
     return false;
 #else
@@ -784,8 +787,8 @@ inline void count_atomic() {
 
 // Replaces *p, in shared memory, by change(*p).
 template <class T, class F> inline T change_shared(T *p, F change) {
-    const T old = *(volatile T *)p;
-    *(volatile T *)p = change(old);
+    const T old = *(__volatile__ T *)p;
+    *(__volatile__ T *)p = change(old);
     return old;
 }
 
@@ -941,5 +944,7 @@ CUDA_CPU_ATOMIC(unsigned, Dec, cuda_cpu::atomic_update(p, [=](unsigned old) {
 #undef CUDA_CPU_ATOMIC
 #undef CUDA_CPU_ATOMIC_CAS
 #undef CUDA_CPU_ATOMIC_INTEGERS
+
+#include "volatile.h"
 
 #endif // __cplusplus

@@ -26,7 +26,7 @@ namespace cuda_cpu {
 // The compiler must have computed `value` before this point and can assume nothing about it
 // afterwards, so arithmetic with it does not move across.
 template <class T> inline __attribute__((always_inline)) void pin(T &value) {
-    asm volatile("" : "+m"(value));
+    asm __volatile__("" : "+m"(value));
 }
 
 // Evaluates f(x...) in a rounding mode. It is not inlined, so that no other arithmetic moves

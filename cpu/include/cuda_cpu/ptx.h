@@ -14,10 +14,10 @@ template <class T, class V> inline void set(T &to, V value) {
 }
 
 template <class T> inline T load(unsigned long long address, size_t i = 0) {
-    return ((const volatile T *)address)[i];
+    return ((const __volatile__ T *)address)[i];
 }
 template <class T> inline void store(unsigned long long address, T value, size_t i = 0) {
-    ((volatile T *)address)[i] = value;
+    ((__volatile__ T *)address)[i] = value;
 }
 
 inline unsigned lanemask_lt() {

@@ -49,7 +49,7 @@ inline __attribute__((always_inline)) void switch_context(Context *from, const C
 #else
 #define CUDA_CPU_MORE_REGISTERS
 #endif
-    asm volatile("leaq 1f(%%rip), %%rax\n\t"
+    asm __volatile__("leaq 1f(%%rip), %%rax\n\t"
                  "movq %%rsp, (%0)\n\t"
                  "movq %%rbp, 8(%0)\n\t"
                  "movq %%rbx, 16(%0)\n\t"
@@ -69,7 +69,7 @@ inline __attribute__((always_inline)) void switch_context(Context *from, const C
 #else
     register Context *first asm("x0") = from;
     register const Context *second asm("x1") = to;
-    asm volatile("adr x2, 1f\n\t"
+    asm __volatile__("adr x2, 1f\n\t"
                  "mov x3, sp\n\t"
                  "stp x3, x29, [%0]\n\t"
                  "stp x19, x2, [%0, 16]\n\t"

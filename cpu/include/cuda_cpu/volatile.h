@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Accesses through `volatile` in kernels.
+ *
+ * Programs written before 2017 leave out __syncwarp() where the lanes of a warp exchange values, because
+ * the lanes ran in step, and declare the shared memory volatile so that the compiler keeps every access:
+ *
+ *     volatile float *v = cache;
+ *     v[t] += v[t + 32];
+ *     v[t] += v[t + 16]; // needs what other lanes have stored in the line before
+ *
+ * Here the lanes run one after the other. So each store through such a pointer is a rendezvous of the
+ * lanes of the warp that have come to the same line: all of them have read their operands before any of
+ * them stores, and all have stored before any continues. A read that finds the same value again and again
+ * is a way to poll, and lets other threads run.
+ *
+ * cu2cpp gives pointers and __shared__ variables that are declared volatile in a function the types of
+ * this file. (This file spells the keyword __volatile__, because cu2cpp looks for the other one.)
+ */
+#pragma once
+#ifdef __cplusplus
+
+namespace cuda_cpu {
+
+inline bool in_a_kernel() {
+    return current_block != &no_block;
+}
+
+// Waits for the lanes of the warp that come to this line, until no other lane can get here.
+inline void meet_at_line(Site site) {
+    if (in_a_kernel())
+        warp_operation(WarpOp::step, 1u << lane(), 0, 0, 32, site);
+}
+
+// A thread that finds the same value again and again is polling.
+template <class T> inline void count_read(T *p, T value) {
+    if (!in_a_kernel())
+        return;
+    const unsigned me = threadIdx.x + (threadIdx.y << 10) + (threadIdx.z << 20);
+    if (last_reader != me)
+        atomic_with_effect(); // begins to count
+    last_reader = me;
+    atomic_without_effect(p, value, {nullptr, 0});
+}
+
+// The right operand of an assignment, with the line where it stands.
+template <class T> struct Operand {
+    T value;
+    Site site;
+    template <class U>
+    Operand(const U &from, const char *file = __builtin_FILE(), int line = __builtin_LINE())
+        : value((T)from), site{file, line} {}
+};
+
+// A number in memory that is accessed in step. It takes the place of the T in memory.
+template <class T> struct InStep {
+    T number;
+
+    InStep(const InStep &) = delete; // also so that it cannot be an argument of printf
+    operator T() const {
+        const T value = *(const __volatile__ T *)&number;
+        count_read((std::remove_const_t<T> *)&number, (std::remove_const_t<T>)value);
+        return value;
+    }
+    T store(T value, Site site) {
+        meet_at_line(site);
+        *(__volatile__ T *)&number = value;
+        meet_at_line(site);
+        return value;
+    }
+    T operator=(Operand<T> o) { return store(o.value, o.site); }
+    T operator=(const InStep &other) { return store(other, {"", 0}); }
+#define CUDA_CPU_ASSIGN(op)                                                                                  \
+    T operator op##=(Operand<T> o) {                                                                         \
+        return store((T)(*this op o.value), o.site);                                                         \
+    }
+    CUDA_CPU_ASSIGN(+)
+    CUDA_CPU_ASSIGN(-)
+    CUDA_CPU_ASSIGN(*)
+    CUDA_CPU_ASSIGN(/)
+    CUDA_CPU_ASSIGN(%)
+    CUDA_CPU_ASSIGN(&)
+    CUDA_CPU_ASSIGN(|)
+    CUDA_CPU_ASSIGN(^)
+    CUDA_CPU_ASSIGN(<<)
+    CUDA_CPU_ASSIGN(>>)
+#undef CUDA_CPU_ASSIGN
+    T operator++() {
+        return store((T)(*this + 1), {"", 0});
+    }
+    T operator--() {
+        return store((T)(*this - 1), {"", 0});
+    }
+    T operator++(int) {
+        const T old = *this;
+        store((T)(old + 1), {"", 0});
+        return old;
+    }
+    T operator--(int) {
+        const T old = *this;
+        store((T)(old - 1), {"", 0});
+        return old;
+    }
+    __volatile__ T *operator&() const {
+        return (__volatile__ T *)__builtin_addressof(number);
+    }
+};
+
+// An array of such numbers.
+template <class T, size_t N> struct ArrayInStep {
+    using Element = std::remove_extent_t<T>;
+    T numbers[N];
+
+    ArrayInStep(const ArrayInStep &) = delete;
+    template <class I> auto &operator[](const I &i) const;
+    template <class I> auto operator+(const I &i) const;
+    auto &operator*() const { return (*this)[0]; }
+    operator __volatile__ T *() const { return (__volatile__ T *)numbers; }
+    template <class U> explicit operator U *() const { return (U *)numbers; }
+};
+
+// A pointer to such numbers.
+template <class T> struct PointerInStep {
+    T *pointer;
+
+    PointerInStep() = default;
+    template <class U> PointerInStep(U *p) : pointer((T *)p) {}
+    template <class U> explicit PointerInStep(const PointerInStep<U> &p) : pointer((T *)p.pointer) {}
+    template <class U, size_t N>
+    explicit PointerInStep(const ArrayInStep<U, N> &a) : pointer((T *)a.numbers) {}
+    explicit PointerInStep(size_t address) : pointer((T *)address) {}
+    InStep<T> &operator*() const { return *(InStep<T> *)pointer; }
+    template <class I> InStep<T> &operator[](const I &i) const { return *(InStep<T> *)(pointer + i); }
+    template <class I> PointerInStep operator+(const I &i) const { return pointer + i; }
+    template <class I, class = std::enable_if_t<std::is_integral_v<I>>>
+    PointerInStep operator-(const I &i) const {
+        return pointer - i;
+    }
+    template <class I> PointerInStep &operator+=(const I &i) { return pointer += i, *this; }
+    template <class I> PointerInStep &operator-=(const I &i) { return pointer -= i, *this; }
+    PointerInStep &operator++() { return ++pointer, *this; }
+    PointerInStep &operator--() { return --pointer, *this; }
+    PointerInStep operator++(int) { return pointer++; }
+    PointerInStep operator--(int) { return pointer--; }
+    operator __volatile__ T *() const { return pointer; }
+    template <class U> explicit operator U *() const { return (U *)pointer; }
+};
+
+template <class T, size_t N> template <class I> auto &ArrayInStep<T, N>::operator[](const I &i) const {
+    if constexpr (std::is_array_v<T>)
+        return *(ArrayInStep<std::remove_extent_t<T>, std::extent_v<T>> *)&numbers[i];
+    else
+        return *(InStep<T> *)&numbers[i];
+}
+template <class T, size_t N> template <class I> auto ArrayInStep<T, N>::operator+(const I &i) const {
+    return PointerInStep<T>(numbers + i);
+}
+
+// What cu2cpp writes. Structures keep their type; their members are accessed as before.
+template <class T> inline auto in_step_pointer(__volatile__ T *p) {
+    if constexpr (std::is_arithmetic_v<T>)
+        return PointerInStep<T>(p);
+    else
+        return p;
+}
+template <class T> inline auto in_step_pointer(PointerInStep<T> p) {
+    return p;
+}
+template <class T> inline decltype(auto) in_step(T &variable) {
+    using Element = std::remove_all_extents_t<T>;
+    using Plain = std::remove_cv_t<T>;
+    if constexpr (!std::is_volatile_v<Element> || !std::is_arithmetic_v<Element>)
+        return (variable);
+    else if constexpr (std::is_array_v<T>)
+        return *(ArrayInStep<std::remove_extent_t<Plain>, std::extent_v<T>> *)&variable;
+    else
+        return *(InStep<Plain> *)&variable;
+}
+template <class P> struct CastInStep { using type = P; };
+template <class T> struct CastInStep<__volatile__ T *> {
+    using type = std::conditional_t<std::is_arithmetic_v<T>, PointerInStep<T>, __volatile__ T *>;
+};
+template <class P> using in_step_cast = typename CastInStep<P>::type;
+
+// `extern __volatile__ __shared__ T x[];` outside a function
+template <class T> struct dynamic_array<__volatile__ T> {
+    operator PointerInStep<T>() const { return dynamic_shared<T>("extern __shared__ array"); }
+    operator __volatile__ T *() const { return dynamic_shared<T>("extern __shared__ array"); }
+    template <class U> explicit operator U *() const {
+        return (U *)dynamic_shared<T>("extern __shared__ array");
+    }
+    template <class I> InStep<T> &operator[](const I &i) const { return PointerInStep<T>(*this)[i]; }
+    template <class I> PointerInStep<T> operator+(const I &i) const { return PointerInStep<T>(*this) + i; }
+    InStep<T> &operator*() const { return (*this)[0]; }
+};
+
+} // namespace cuda_cpu
+
+#endif
