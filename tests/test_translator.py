@@ -608,8 +608,6 @@ def shared(name, align=""):
         ("__shared__ int x;", "typedef int cu_t_x;", "x"),
         ("__shared__ T x[N], *y, z;", "typedef T cu_t_x[N], *cu_t_y, cu_t_z;", "xyz"),
         ("__shared__ float x[16][16 + 1];", "typedef float cu_t_x[16][16 + 1];", "x"),
-        ("volatile __shared__ int x[4];", "volatile typedef int cu_t_x[4];", "x"),
-        ("__shared__ volatile int x[4];", "typedef volatile int cu_t_x[4];", "x"),
         ("static __shared__ int x[4];", " typedef int cu_t_x[4];", "x"),
         ("__shared__ static int x[4];", "typedef  int cu_t_x[4];", "x"),
         ("int __shared__ x;", "int typedef cu_t_x;", "x"),
@@ -666,6 +664,64 @@ def shared(name, align=""):
 )
 def test_shared(translate, declaration, expected, names, context):
     assert translate(context % declaration) == context % (expected + "".join(shared(n) for n in names))
+
+
+STEP = " [[maybe_unused]] auto {0} = ::cuda_cpu::in_step_pointer(cu_v_{0});"
+
+
+@pytest.mark.parametrize(
+    "source,expected",
+    [
+        ("volatile T *x = y;", "volatile T *cu_v_x = y;" + STEP.format("x")),
+        ("T volatile *x = f(1, 2);", "T volatile *cu_v_x = f(1, 2);" + STEP.format("x")),
+        (
+            "const volatile unsigned int *const x{y}, z, *w = x + z;",
+            "const volatile unsigned int *const cu_v_x{y}, z, *cu_v_w = cu_v_x + z;"
+            + STEP.format("x")
+            + STEP.format("w"),
+        ),
+        ("volatile T *x;", "volatile T *cu_v_x; decltype(::cuda_cpu::in_step_pointer(cu_v_x)) x;"),
+        ("*(volatile T *)x = 1;", "*(::cuda_cpu::in_step_cast<volatile T *>)x = 1;"),
+        ("a = ((volatile A<int> *)&x)[1];", "a = ((::cuda_cpu::in_step_cast<volatile A<int> *>)&x)[1];"),
+        # These have no accesses that could be in step, or are not pointers.
+        *(
+            (text, text)
+            for text in (
+                "volatile int x = 1, y[3];",
+                "T *volatile x = y;",
+                "volatile T **x = y;",
+                "volatile T *x[3];",
+                "typedef volatile int *P;",
+                "using P = volatile int *;",
+                "f(sizeof(volatile int *), (volatile int)x);",
+                "for (volatile int i = 0; i < 2; i++) ;",
+                "volatile T &x = y;",
+            )
+        ),
+    ],
+)
+def test_volatile(translate, source, expected):
+    assert translate(f"__device__ void k() {{ {source} }}") == f" void k() {{ {expected} }}"
+    assert translate(f"void host() {{ {source} }}") == f"void host() {{ {source} }}"
+
+
+def test_volatile_parameters_and_shared_variables(translate):
+    assert translate(
+        "__device__ int f(volatile T *x, int n, volatile int *y, volatile int z[]) { return *x; }"
+    ) == (
+        " int f(volatile T *x, int n, volatile int *y, volatile int z[]) {"
+        + "".join(f" [[maybe_unused]] auto cu_v_{x} = ::cuda_cpu::in_step_pointer({x});" for x in "xyz")
+        + " {"
+        + "".join(f" [[maybe_unused]] auto {x} = cu_v_{x};" for x in "xyz")
+        + " return *x; } }"
+    )
+    for declaration, typedef in (
+        ("volatile __shared__ int x[4];", "volatile typedef int cu_t_x[4];"),
+        ("__shared__ volatile int x[4];", "typedef volatile int cu_t_x[4];"),
+    ):
+        assert translate(f"void k() {{ {declaration} }}") == (
+            f"void k() {{ {typedef}{shared('x').replace('&x', '&cu_v_x')} auto &&x = ::cuda_cpu::in_step(cu_v_x); }}"
+        )
 
 
 def test_shared_after_a_label(translate):
@@ -752,6 +808,10 @@ def test_dynamic_shared(translate, declaration, typedef, name):
 
     n = name
     inside = f' cu_t_{n} *const {n} = ::cuda_cpu::dynamic_shared<cu_t_{n}>("{n}");'
+    if "volatile" in declaration:
+        inside = (
+            f' const auto {n} = ::cuda_cpu::in_step_pointer(::cuda_cpu::dynamic_shared<cu_t_{n}>("{n}"));'
+        )
     outside = f" static const ::cuda_cpu::dynamic_array<cu_t_{n}> {n}{{}};"
     assert squeezed(translate(f"void k() {{{declaration}}}")) == squeezed(
         f"void k() {{{' ' * declaration.startswith('ext')}{typedef}{inside}}}"
@@ -1262,6 +1322,9 @@ template <class T, class Owner, class Tag> T &shared(Tag, const char *, std::siz
 }
 alignas(128) inline char tail[4096];
 template <class T> T *dynamic_shared(const char *) { return reinterpret_cast<T *>(tail); }
+template <class T> T *in_step_pointer(T *p) { return p; }
+template <class T> T &in_step(T &variable) { return variable; }
+template <class P> using in_step_cast = P;
 template <class T> struct dynamic_array {
     operator T *() const { return dynamic_shared<T>(""); }
     template <class U> explicit operator U *() const { return dynamic_shared<U>(""); }
