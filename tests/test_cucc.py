@@ -84,7 +84,8 @@ def test_every_declared_function_links(cucc, installed, tmp_path):
     names = {
         name for header in headers for name in re.findall(r"^(?:cudaError_t|CUresult) (cu\w+)\(", header.read_text(), re.M)
     }
-    assert len(names) > 300
+    names = {name for name in names if "Graphics" not in name}  # these need OpenGL
+    assert len(names) > 250
     (tmp_path / "all.c").write_text(
         "#include <cuda.h>\nvoid *all[] = {%s};\n" % ", ".join(f"(void *){name}" for name in sorted(names))
     )
