@@ -512,11 +512,11 @@ TEST(formats_of_textures) {
     const struct {
         GLenum internal, format, type;
         int bytes;
-    } cases[] = {
-        {GL_R8, GL_RED, GL_UNSIGNED_BYTE, 1},    {GL_RG16, GL_RG, GL_UNSIGNED_SHORT, 4},
-        {GL_RGBA, GL_RGBA, GL_UNSIGNED_BYTE, 4}, {GL_RGBA32F, GL_RGBA, GL_FLOAT, 16},
-        {GL_R32F, GL_RED, GL_FLOAT, 4},          {GL_R8I, GL_RED_INTEGER, GL_BYTE, 1},
-        {GL_RG16I, GL_RG_INTEGER, GL_SHORT, 4},  {GL_RGBA32UI, GL_RGBA_INTEGER, GL_UNSIGNED_INT, 16}};
+    } cases[] = {{GL_R8, GL_RED, GL_UNSIGNED_BYTE, 1},    {GL_RG16, GL_RG, GL_UNSIGNED_SHORT, 4},
+                 {GL_RGBA, GL_RGBA, GL_UNSIGNED_BYTE, 4}, {GL_RGBA32F, GL_RGBA, GL_FLOAT, 16},
+                 {GL_R32F, GL_RED, GL_FLOAT, 4},          {GL_R8I, GL_RED_INTEGER, GL_BYTE, 1},
+                 {GL_RG16I, GL_RG_INTEGER, GL_SHORT, 4},  {GL_RGBA32UI, GL_RGBA_INTEGER, GL_UNSIGNED_INT, 16},
+                 {GL_R16F, GL_RED, GL_HALF_FLOAT, 2},     {GL_RGBA16F, GL_RGBA, GL_HALF_FLOAT, 8}};
     Scene scene;
     glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
     glPixelStorei(GL_UNPACK_ALIGNMENT, 1);
@@ -524,7 +524,7 @@ TEST(formats_of_textures) {
     for (const auto &c : cases) {
         std::vector<unsigned char> texels(21 * 3 * c.bytes), got(texels.size());
         for (size_t i = 0; i < texels.size(); i++)
-            texels[i] = (unsigned char)(c.type == GL_FLOAT ? 63 : i * 7);
+            texels[i] = (unsigned char)(c.type == GL_FLOAT || c.type == GL_HALF_FLOAT ? 63 : i * 7);
         GLuint texture;
         cudaGraphicsResource_t resource;
         cudaArray_t array;
