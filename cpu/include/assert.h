@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The C library's header; in a .cu, a failed assertion in a kernel is reported as CUDA does. Like the C library's, it
-// has no include guard.
+// The C library's header; in a .cu, a failed assertion in a kernel is reported as CUDA does. Like the C
+// library's, it has no include guard.
 #include_next <assert.h>
 #if defined(__CU2CPP__) && !defined(NDEBUG)
 #undef assert
