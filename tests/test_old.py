@@ -104,6 +104,12 @@ def test_hash_table_and_locks_by_value(old, run):
     assert out == f"5000 elements found in hash table.\n{2 * 32 * 96} threads counted\n"
 
 
+def test_warp_synchronous_reduction(old, run):
+    """volatile, and no barrier in the last warp"""
+    sums = [line.split() for line in run(old("reduce"), status=0).out.splitlines()]
+    assert len(sums) == 4 and all(found == wanted for found, wanted in sums), sums
+
+
 @pytest.mark.backend("cpu")
 def test_a_lock_that_is_never_released(old, run):
     result = run(old("spin"), env={"CUDA_CPU_WATCHDOG": "0.5"}, status=1)
