@@ -50,41 +50,41 @@ inline __attribute__((always_inline)) void switch_context(Context *from, const C
 #define CUDA_CPU_MORE_REGISTERS
 #endif
     asm __volatile__("leaq 1f(%%rip), %%rax\n\t"
-                 "movq %%rsp, (%0)\n\t"
-                 "movq %%rbp, 8(%0)\n\t"
-                 "movq %%rbx, 16(%0)\n\t"
-                 "movq %%rax, 24(%0)\n\t"
-                 "movq (%1), %%rsp\n\t"
-                 "movq 8(%1), %%rbp\n\t"
-                 "movq 16(%1), %%rbx\n\t"
-                 "jmpq *24(%1)\n"
-                 "1:"
-                 : "+D"(from), "+S"(to)
-                 :
-                 : "rax", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1",
-                   "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
-                   "xmm13", "xmm14", "xmm15", "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)",
-                   "st(7)", "cc", "memory" CUDA_CPU_MORE_REGISTERS);
+                     "movq %%rsp, (%0)\n\t"
+                     "movq %%rbp, 8(%0)\n\t"
+                     "movq %%rbx, 16(%0)\n\t"
+                     "movq %%rax, 24(%0)\n\t"
+                     "movq (%1), %%rsp\n\t"
+                     "movq 8(%1), %%rbp\n\t"
+                     "movq 16(%1), %%rbx\n\t"
+                     "jmpq *24(%1)\n"
+                     "1:"
+                     : "+D"(from), "+S"(to)
+                     :
+                     : "rax", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0",
+                       "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
+                       "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "st", "st(1)", "st(2)", "st(3)", "st(4)",
+                       "st(5)", "st(6)", "st(7)", "cc", "memory" CUDA_CPU_MORE_REGISTERS);
 #undef CUDA_CPU_MORE_REGISTERS
 #else
     register Context *first asm("x0") = from;
     register const Context *second asm("x1") = to;
     asm __volatile__("adr x2, 1f\n\t"
-                 "mov x3, sp\n\t"
-                 "stp x3, x29, [%0]\n\t"
-                 "stp x19, x2, [%0, 16]\n\t"
-                 "ldp x3, x29, [%1]\n\t"
-                 "ldp x19, x2, [%1, 16]\n\t"
-                 "mov sp, x3\n\t"
-                 "br x2\n"
-                 "1: hint 36" // bti j: where branch targets are checked
-                 : "+r"(first), "+r"(second)
-                 :
-                 : "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15",
-                   "x16", "x17", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x30", "v0",
-                   "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14",
-                   "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27",
-                   "v28", "v29", "v30", "v31", "cc", "memory");
+                     "mov x3, sp\n\t"
+                     "stp x3, x29, [%0]\n\t"
+                     "stp x19, x2, [%0, 16]\n\t"
+                     "ldp x3, x29, [%1]\n\t"
+                     "ldp x19, x2, [%1, 16]\n\t"
+                     "mov sp, x3\n\t"
+                     "br x2\n"
+                     "1: hint 36" // bti j: where branch targets are checked
+                     : "+r"(first), "+r"(second)
+                     :
+                     : "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14",
+                       "x15", "x16", "x17", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28",
+                       "x30", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12",
+                       "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24",
+                       "v25", "v26", "v27", "v28", "v29", "v30", "v31", "cc", "memory");
 #endif
 }
 #else
