@@ -91,7 +91,7 @@ Fiber *new_fiber(void (*entry)()) {
 #ifdef __x86_64__
     *--top = nullptr;
 #endif
-    fiber->rest = {top, nullptr, nullptr, (void *)entry};
+    fiber->rest = {top, nullptr, nullptr, (void *)entry, {}};
 #else
     fiber->rest.stack = fiber;
 #if HAVE_BOOST_CONTEXT

@@ -122,6 +122,9 @@ struct Block {
     Context *pop() {
         slice = atomics_in_a_row;
         running = ready[head++ % max_threads];
+        const char *const later = (const char *)contexts[ready[head % max_threads]].stack;
+        __builtin_prefetch(later); // where the thread after it continues
+        __builtin_prefetch(later + 64);
         return &contexts[running];
     }
 };
@@ -427,20 +430,25 @@ inline __attribute__((always_inline)) void carry_out(Switch decided) {
 }
 
 inline __attribute__((always_inline)) int block_barrier(BlockVote vote, bool predicate, Site site) {
-    const Resume resume;
     Block &block = *current_block;
     // The common case is inlined: the thread arrives at the barrier where others wait already, or at
-    // the same one as last time, and another thread can run.
+    // the same one as last time, and another thread can run. threadIdx is kept beside the context, which
+    // is in the cache when the thread continues, and not on the thread's stack.
     if (__builtin_expect(vote == BlockVote::none && block.head != block.tail &&
                              block.barrier_site.line == site.line && block.barrier_site.file == site.file,
                          1)) {
         block.arrived[block.at_barrier++] = (uint16_t)block.running;
         Context *const mine = &block.contexts[block.running];
+        mine->index[0] = threadIdx.x, mine->index[1] = threadIdx.y, mine->index[2] = threadIdx.z;
         switch_context(mine, block.pop());
+        const Block &same = *current_block;
+        const Context &back = same.contexts[same.running];
+        threadIdx = {back.index[0], back.index[1], back.index[2]};
         return 0;
     }
+    const Resume resume;
     carry_out(meet_block(resume.mine, vote, predicate, site));
-    return block.barrier_result;
+    return current_block->barrier_result;
 }
 
 inline __attribute__((always_inline)) uint64_t warp_operation(WarpOp op, unsigned mask, uint64_t value,

@@ -30,6 +30,7 @@ namespace cuda_cpu {
 // is unused.
 struct Context {
     void *stack, *frame, *base, *address;
+    unsigned index[3]; // for block_barrier()
 };
 
 // A switch that has been decided on: no switch if both are the same.
