@@ -101,7 +101,10 @@ enum class Side { device, host, either };
 cudaError_t check_range(const char *call, const char *role, const void *pointer, size_t bytes, Side side);
 // Copies without checks.
 void copy_memory(void *to, const void *from, size_t bytes);
-// Allocates memory filled with NaN (every byte 0xff) and charges it to the current device. `file`
+// The value of each byte of fresh memory: 0xff, which is NaN, so that a read before the first write shows
+// in the result; 0 if CUDA_CPU_FILL says so.
+int fresh_byte();
+// Allocates memory filled with fresh_byte() and charges it to the current device. `file`
 // and `line` are those of the program's call.
 cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind kind, unsigned flags,
                      const char *file, int line);

@@ -88,11 +88,6 @@ std::string explain_unknown(const Registry &r, const void *pointer) {
     return "";
 }
 
-// Fresh memory holds NaN, so that a read before the first write shows in the result.
-void fill_fresh(void *memory, size_t bytes) {
-    memset(memory, 0xff, bytes);
-}
-
 constexpr size_t alignment = 512; // of cudaDeviceProp::textureAlignment
 constexpr size_t huge_page = 2 << 20;
 
@@ -103,11 +98,25 @@ void *get_memory(size_t bytes) {
         return nullptr;
     if (bytes >= 2 * huge_page)
         madvise(memory, bytes / huge_page * huge_page, MADV_HUGEPAGE);
-    fill_fresh(memory, bytes);
+    memset(memory, fresh_byte(), bytes);
     return memory;
 }
 
+int byte_for_fresh_memory() {
+    const char *value = getenv("CUDA_CPU_FILL");
+    if (value && strcmp(value, "nan") != 0 && strcmp(value, "zero") != 0) {
+        fprintf(stderr, "cuda on the CPU: CUDA_CPU_FILL=%s: must be nan or zero\n", value);
+        exit(EXIT_FAILURE);
+    }
+    return value && *value == 'z' ? 0 : 0xff;
+}
+
 } // namespace
+
+int fresh_byte() {
+    static const int byte = byte_for_fresh_memory();
+    return byte;
+}
 
 SymbolAccess::SymbolAccess(const void *a, const void *b) {
     const SymbolSection *s = symbol_section(a), *t = symbol_section(b);

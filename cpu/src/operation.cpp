@@ -214,7 +214,7 @@ cudaError_t perform_here(const Operation &o) {
         }
         cudaError_t operator()(const WaitEvent &) { return cudaSuccess; }
         cudaError_t operator()(const Allocate &a) {
-            memset(a.pointer, 0xff, a.bytes);
+            memset(a.pointer, fresh_byte(), a.bytes);
             return cudaSuccess;
         }
         cudaError_t operator()(const Release &r) {

@@ -3,7 +3,7 @@
  * Shared memory: an arena for each worker, which every block that it runs reuses.
  *
  * The launch's dynamic part comes first. A declared variable is allocated when the first thread of
- * the block reaches its declaration. Both are filled with NaN (every byte 0xff), so that a read
+ * the block reaches its declaration. Both are filled with fresh_byte(), which is NaN, so that a read
  * before the first write shows. Under AddressSanitizer the rest of the arena is poisoned.
  */
 #include "block.h"
@@ -36,7 +36,7 @@ char *hand_out(Worker &worker, size_t size, size_t align, const char *name) {
     worker.arena_used = begin + size + red_zone;
     char *memory = worker.arena + begin;
     ASAN_UNPOISON_MEMORY_REGION(memory, size);
-    memset(memory, 0xff, size);
+    memset(memory, fresh_byte(), size);
     return memory;
 }
 

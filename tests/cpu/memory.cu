@@ -21,6 +21,40 @@ static std::vector<unsigned char> counted(size_t n) {
     return v;
 }
 
+#ifdef __CU2CPP__
+// First, because its children need a runtime that has not been used.
+__global__ void read_fresh_shared(int *seen) {
+    __shared__ int fresh;
+    extern __shared__ int dynamic[];
+    *seen = fresh | dynamic[1];
+}
+
+static void print_fresh(void *) {
+    int *p, *q, *seen;
+    OK(cudaMalloc(&p, 100 * sizeof(int)));
+    OK(cudaMallocManaged(&q, 100 * sizeof(int)));
+    OK(cudaMallocManaged(&seen, sizeof(int)));
+    read_fresh_shared<<<1, 1, 2 * sizeof(int)>>>(seen);
+    OK(cudaDeviceSynchronize());
+    printf("%d %d %d", p[0] | p[99], q[0] | q[99], *seen);
+}
+
+TEST(fresh_memory_holds_what_the_environment_says) {
+    const struct {
+        const char *value, *out, *err;
+        int status;
+    } runs[] = {{"nan", "-1 -1 -1", "", 0},
+                {"zero", "0 0 0", "", 0},
+                {"0", "", "cuda on the CPU: CUDA_CPU_FILL=0: must be nan or zero\n", 1}};
+    for (const auto &run : runs) {
+        setenv("CUDA_CPU_FILL", run.value, 1);
+        const unit_result r = unit_child(print_fresh, NULL);
+        unsetenv("CUDA_CPU_FILL");
+        EXPECT(r.status == run.status && strcmp(r.out, run.out) == 0 && strcmp(r.err, run.err) == 0);
+    }
+}
+#endif
+
 TEST(copies_there_and_back) {
     for (size_t n : {1, 3, 4, 255, 4096, 1000003}) {
         const std::vector<unsigned char> in = counted(n);
