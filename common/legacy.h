@@ -94,6 +94,15 @@ inline cudaError_t cudaGetDeviceProperties(legacy::DeviceProperties *properties,
 }
 #define cudaDeviceProp ::legacy::DeviceProperties
 
+// ---- OpenGL: since CUDA 5 a device needs no preparation; this call fails without a current context ----
+
+#ifndef __CU2CPP__
+#define cudaGLSetGLDevice legacy_cudaGLSetGLDevice // also where cuda_gl_interop.h declares it
+extern "C" inline cudaError_t legacy_cudaGLSetGLDevice(int device) {
+    return cudaSetDevice(device);
+}
+#endif
+
 // ---- a location that was the number of a device until CUDA 12; the CPU back end has both forms ----
 
 #ifndef __CU2CPP__

@@ -171,6 +171,26 @@ inline cudaError_t set_handle(textureReference &r, cudaTextureObject_t object) {
 #endif
 }
 
+#ifndef __CU2CPP__
+// The host's copy of a __constant__ variable does not have the initial values that the program wrote; only
+// the device's has. Takes those of members that still have the default.
+inline cudaError_t take_initial_values(textureReference &r) {
+    alignas(textureReference) char memory[sizeof r];
+    const cudaError_t error = cudaMemcpyFromSymbol(memory, (const void *)&r, sizeof r);
+    if (error != cudaSuccess)
+        return error;
+    const textureReference &device = *(const textureReference *)memory;
+    if (r.normalized == 0)
+        r.normalized.value = device.normalized;
+    if (r.filterMode == cudaFilterModePoint)
+        r.filterMode.value = device.filterMode;
+    for (int i = 0; i < 3; ++i)
+        if (r.addressMode[i] == cudaAddressModeClamp)
+            r.addressMode[i].value = device.addressMode[i];
+    return cudaSuccess;
+}
+#endif
+
 // Creates the object of a binding and puts it in the place of the present one. The caller holds the mutex
 // and has made the binding's device current.
 inline cudaError_t install(textureReference &r, Binding &binding, cudaTextureObject_t old) {
@@ -190,6 +210,13 @@ inline cudaError_t bind(const textureReference *reference, const cudaResourceDes
     if (error != cudaSuccess)
         return error;
     std::lock_guard<std::mutex> lock(bindings().mutex);
+#ifndef __CU2CPP__
+    const auto first = bindings().all.lower_bound({&r, 0});
+    if (first == bindings().all.end() || first->first.first != &r)
+        error = take_initial_values(r);
+    if (error != cudaSuccess)
+        return error;
+#endif
     Binding &known = bindings().all[{&r, device}];
     Binding binding = {resource, {}, 0, offset};
     error = install(r, binding, known.object);
