@@ -2174,10 +2174,12 @@ static void use(const Unit *unit) {
     token_count = unit->token_count;
 }
 
-static uint64_t hash_tokens(int first, int end) {
+static uint64_t hash_tokens(int first, int end, bool attributes) {
     uint64_t hash = 14695981039346656037u;
-    for (int i = first; i < end; i++) {
-        if (is_one_of(i, " __device__ __global__ "))
+    for (int i = first, next; i < end; i = next) {
+        const int after = attributes ? i : skip_attribute(i, NULL);
+        next = after > i ? after : i + 1;
+        if (after > i || is_one_of(i, " __device__ __global__ "))
             continue;
         for (uint32_t k = 0; k < tokens[i].length; k++)
             hash = (hash ^ (unsigned char)source.data[tokens[i].start + k]) * 1099511628211u;
@@ -2236,9 +2238,9 @@ static void parse_item(Item *item) {
         item->for_host |= tokens[t].host;
         item->is_constexpr |= is(t, "constexpr");
     }
-    item->head = hash_tokens(item->first, head);
-    item->whole =
-        hash_tokens(item->first, item->end) + item->for_device + 2 * item->for_host + 4 * item->is_kernel;
+    item->head = hash_tokens(item->first, head, false); // __launch_bounds__ may differ
+    item->whole = hash_tokens(item->first, item->end, true) + item->for_device + 2 * item->for_host +
+                  4 * item->is_kernel;
 }
 
 // Splits the text into declarations. Those in namespaces and classes are items too.
@@ -2256,10 +2258,10 @@ static void split(Unit *unit) {
             depth--;
             while (scopes[depth] == 'c' && item->end < token_count - PADDING && kind(item->end - 1) != ';')
                 item->end = opens(item->end) ? tokens[item->end].match + 1 : item->end + 1;
-            item->whole = item->head = hash_tokens(i, item->end);
+            item->whole = item->head = hash_tokens(i, item->end, true);
         } else if (is_one_of(i, " public private protected ") && kind(i + 1) == ':') {
             item->end = i + 2;
-            item->whole = item->head = hash_tokens(i, item->end);
+            item->whole = item->head = hash_tokens(i, item->end, true);
         } else {
             parse_item(item);
         }

@@ -416,7 +416,8 @@ const int host_table[2] = {5, 6};
 #endif
 }
 void host() { printf("host %d\n", WHERE); }
-__global__ void k(int *p) {
+template <bool B> __global__ void __launch_bounds__(64 * WHERE) bounded(int *p) { p[3] += B - 1; }
+__global__ void __launch_bounds__(64 * WHERE) k(int *p) {
 #if __CUDA_ARCH__ >= 600
     p[0] = where();
 #endif
@@ -426,6 +427,7 @@ int main() {
     int *p;
     cudaMallocManaged(&p, 8 * sizeof(int));
     k<<<1, 1>>>(p);
+    bounded<true><<<1, 1>>>(p);
     cudaDeviceSynchronize();
     for (int i = 0; i < 8; i++)
         printf("%d ", p[i]);
