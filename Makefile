@@ -12,6 +12,8 @@
 #: make test                  build and run the test suite, on every core if pytest-xdist is installed;
 #:                            PYTEST='-k julia' or PYTEST=tests/test_display.py runs a part of it
 #: make tests                 build the unit tests of common/ and, on the CPU back end, of cpu/
+#: make check                look for data races and missing waits in every program, on the CPU back end; CHAPTER=05 or
+#:                            PROGRAM=chapter05/dot checks a part
 #: make old FILE=/path/x.cu    build a CUDA program of 2010 with what CUDA has removed since, into bin/old/x (docs/old-listings.md)
 #: make doctor                list which tools, libraries and devices this machine has, and which are missing
 #: make gallery               draw the pictures of docs/gallery again, on the CPU back end
@@ -68,7 +70,7 @@ ifeq ($(STAGE),build)
 include scripts/build.mk
 else
 
-TARGETS := all tests old setup run bench test gallery doctor docs install uninstall format compile_commands.json clean help
+TARGETS := all tests old setup run check bench test gallery doctor docs install uninstall format compile_commands.json clean help
 GOALS := $(or $(MAKECMDGOALS),all)
 
 # configure.sh prints lines such as "CHOSEN := cpu". $(shell) replaces newlines by blanks, so sed marks the ends of lines.
@@ -77,7 +79,7 @@ define newline
 
 endef
 CONFIGURE = TARGETS='$(TARGETS)' FILE='$(FILE)' BIN='$(BIN)' BACKEND='$(BACKEND)' SMS='$(SMS)' CUDA_PATH='$(CUDA_PATH)' NVCC='$(NVCC)' \
-    DEBUG='$(DEBUG)' SANITIZE='$(SANITIZE)' CHAPTER='$(CHAPTER)' TOPIC='$(TOPIC)' scripts/configure.sh $(GOALS:%='%') | sed 's/$$/@@/'
+    DEBUG='$(DEBUG)' SANITIZE='$(SANITIZE)' CHAPTER='$(CHAPTER)' PROGRAM='$(PROGRAM)' TOPIC='$(TOPIC)' scripts/configure.sh $(GOALS:%='%') | sed 's/$$/@@/'
 $(eval $(subst @@,$(newline),$(shell $(CONFIGURE))))
 $(if $(ERROR),$(error $(ERROR)))
 
@@ -91,7 +93,7 @@ alone = mkdir -p '$(1)' && exec 8>>'$(1)/.lock' && { ! command -v flock >/dev/nu
 # One make builds all goals, because two makes at the same time would write the same files. Without -j it uses every core. The
 # first call of the second stage, with -n, only counts the steps.
 CORES := $(or $(JOBS),$(shell nproc 2>/dev/null || echo 2))
-VARIANT := $(CHOSEN)$(if $(DEBUGGING),-debug)$(if $(SANITIZERS),-$(subst $(space),-,$(sort $(SANITIZERS))))
+VARIANT := $(CHOSEN)$(if $(RACES),-check)$(if $(DEBUGGING),-debug)$(if $(SANITIZERS),-$(subst $(space),-,$(sort $(SANITIZERS))))
 CONFIG := $(BUILD)/$(VARIANT)/config.mk
 SECOND_STAGE = $(MAKE) --no-print-directory STAGE=build BACKEND=$(CHOSEN) B='$(BUILD)/$(VARIANT)' NVCC='$(NVCC)' \
     NVCC_VERSION='$(NVCC_VERSION)' GENCODE='$(GENCODE)' LADDERS='$(LADDERS)' $(BUILD_GOALS)
@@ -119,6 +121,11 @@ export_build = BACKEND=$(CHOSEN) BIN='$(BIN)' BUILD='$(BUILD)' SANITIZE='$(SANIT
 
 run: build
 	@$(call alone,$(BUILD)/run,runs the programs) && $(export_build) scripts/run.sh $(FOLDER) 8>&-
+
+# The programs are built once more, with a function call at every access to memory.
+check:
+	+@$(MAKE) --no-print-directory BACKEND=cpu RACES=1 BIN='$(BUILD)/check' CHAPTER= PROGRAM= $(or $(PROGRAM),$(FOLDER),all)
+	@BIN='$(BUILD)/check' BUILD='$(BUILD)' scripts/check.sh $(or $(PROGRAM),$(FOLDER))
 
 bench: build
 	@$(export_build) $(or $(PYTHON),python3) bench/run.py $(LADDERS)

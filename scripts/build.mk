@@ -38,6 +38,13 @@ C_FLAGS := -std=gnu11 $(COMMON_FLAGS) $(PREPROCESS) $(CFLAGS)
 # g++ does not know all pragmas of nvcc (unroll). cuda_runtime.h is included first, as nvcc does.
 CU_FLAGS := -std=gnu++17 $(COMMON_FLAGS) $(CPU_FLAGS) -Wno-unknown-pragmas $(CXXFLAGS)
 CU_PREPROCESS := $(PREPROCESS) -Icpu/include -D__CU2CPP__ -include cuda_runtime.h
+# make check: the compiler announces every access to memory, as for ThreadSanitizer, but to cpu/src/race.cpp. That reads
+# threadIdx, so the units share it.
+ifneq ($(RACES),)
+CU_FLAGS += -fsanitize=thread $(shell $(CXX) --param=tsan-distinguish-volatile=1 -x c++ -E /dev/null >/dev/null 2>&1 \
+    && echo --param=tsan-distinguish-volatile=1 || echo -mllvm -tsan-distinguish-volatile=1)
+CU_PREPROCESS += -DCUDA_CPU_CHECK -DCUDA_CPU_SEVERAL
+endif
 CXX_FLAGS := -std=gnu++17 $(COMMON_FLAGS) $(CPU_FLAGS) $(PREPROCESS) -Icpu/include $(CXXFLAGS)
 NVCC_HOST := $(if $(filter file default,$(origin CXX)),,-ccbin $(CXX))
 NVCC_FLAGS := $(NVCC_HOST) -std=c++17 $(if $(DEBUGGING),-O0 -G -DDEBUG,-O2 -lineinfo) -g $(GENCODE) \

@@ -3,7 +3,7 @@
 # Checks the goals and settings of make, chooses the back end, and prints the results as variables for make.
 #   configure.sh GOAL…
 # The settings of make are in environment variables of the same names: FILE, BACKEND, SMS, CUDA_PATH, NVCC, DEBUG, SANITIZE,
-# CHAPTER, TOPIC, BIN. TARGETS are the goals that are neither a chapter nor a program.
+# CHAPTER, PROGRAM, TOPIC, BIN. TARGETS are the goals that are neither a chapter nor a program.
 #
 #   ERROR         an error message of one line; then no other variable is printed
 #   FOLDER        the chapter that CHAPTER names
@@ -15,7 +15,7 @@
 set -eu
 cd "${0%/*}/.."
 
-: "${FILE=}" "${BACKEND:=auto}" "${SMS=}" "${CUDA_PATH=}" "${NVCC=}" "${DEBUG:=0}" "${SANITIZE=}" "${CHAPTER=}" "${TOPIC=}" "${BIN:=bin}" "${TARGETS=}"
+: "${FILE=}" "${BACKEND:=auto}" "${SMS=}" "${CUDA_PATH=}" "${NVCC=}" "${DEBUG:=0}" "${SANITIZE=}" "${CHAPTER=}" "${PROGRAM=}" "${TOPIC=}" "${BIN:=bin}" "${TARGETS=}"
 
 # Characters with a meaning in a makefile are escaped.
 set_variable() { # name, value
@@ -190,6 +190,15 @@ if asked_for old; then
     [ -f "$FILE" ] || fail "FILE=$FILE: there is no such file"
 elif [ -n "$FILE" ]; then
     fail 'FILE is for make old'
+fi
+
+if asked_for check; then
+    [ "$BACKEND" != gpu ] || fail 'make check is for the CPU back end; on a GPU: compute-sanitizer --tool racecheck PROGRAM'
+    [ -z "$SANITIZE" ] || fail 'make check has instrumentation of its own, without SANITIZE'
+    # shellcheck disable=SC2086
+    [ -z "$PROGRAM" ] || one_of "$PROGRAM" $programs || fail "PROGRAM=$PROGRAM: there is no such program: $(meant "$PROGRAM")"
+elif [ -n "$PROGRAM" ]; then
+    fail 'PROGRAM is for make check'
 fi
 
 ladders=

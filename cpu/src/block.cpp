@@ -2,6 +2,7 @@
 // The threads of one block: scheduling, barriers, and the diagnosis of barriers that not all
 // threads reach. See block.h.
 #include "block.h"
+#include "race.h"
 
 #include <array>
 #include <cstdarg>
@@ -314,6 +315,8 @@ void Worker::release_barrier() {
     barrier_ayes = 0;
     if (vote == BlockVote::grid)
         meet_other_blocks();
+    if (race_barrier)
+        race_barrier(*this);
     barrier_result = vote == BlockVote::count ? ayes : vote == BlockVote::all ? ayes == voters : ayes != 0;
 
     const uint16_t *const sequence = order ? order : ascending();

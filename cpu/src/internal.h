@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <vector>
 
 namespace cuda_cpu {
 
@@ -164,6 +165,7 @@ struct SymbolSection {
 };
 // The section that contains the address; null if none does.
 const SymbolSection *symbol_section(const void *address);
+const std::vector<SymbolSection> &symbol_sections();
 
 // Loads the symbols of the current device for the lifetime of the object, if one of the addresses
 // is a symbol. It holds launch_lock for that time.

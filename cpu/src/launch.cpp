@@ -7,6 +7,7 @@
  */
 #include "block.h"
 #include "operation.h"
+#include "race.h"
 
 #include <assert.h>
 #include <atomic>
@@ -314,6 +315,8 @@ void meet_other_blocks() {
                      base_name(self->barrier_site.file), self->barrier_site.line);
     std::unique_lock<std::mutex> lock(grid->mutex);
     if (++grid->waiting == grid->blocks) {
+        if (race_grid_barrier)
+            race_grid_barrier();
         grid->waiting = 0;
         ++grid->meetings;
         grid->all_here.notify_all();
@@ -382,6 +385,8 @@ static void run_grid(const LaunchConfig &config, const Kernel &kernel, bool coop
         cooperative ? 1 : std::min<uint64_t>(1024, std::max<uint64_t>(1, blocks / (pool.size * 8)));
     std::lock_guard<std::mutex> one_launch(launch_lock());
     symbols_for_device(current_device());
+    if (race_launch)
+        race_launch(kernel, config);
     Grid grid{config, kernel, schedule, shared_limit, blocks, chunk, cooperative, strict};
     const TimeLimit limit(kernel, grid.next);
     pool.run(grid);

@@ -7,6 +7,7 @@
  */
 #include "array.h"
 #include "operation.h"
+#include "race.h"
 
 #include <algorithm>
 #include <atomic>
@@ -94,7 +95,9 @@ constexpr size_t huge_page = 2 << 20;
 // Large allocations use huge pages, which need 512 times fewer page faults on the first write.
 void *get_memory(size_t bytes) {
     void *memory;
-    if (posix_memalign(&memory, bytes >= 2 * huge_page ? huge_page : alignment, bytes) != 0)
+    if (race_track) // whole pages, which nothing else uses
+        bytes = (bytes + race_page - 1) / race_page * race_page;
+    if (posix_memalign(&memory, bytes >= 2 * huge_page ? huge_page : race_track ? race_page : alignment, bytes) != 0)
         return nullptr;
     if (bytes >= 2 * huge_page)
         madvise(memory, bytes / huge_page * huge_page, MADV_HUGEPAGE);
@@ -186,6 +189,8 @@ cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind 
     }
     std::lock_guard lock(r.mutex);
     r.live[(char *)memory] = {(char *)memory, bytes, kind, device, flags, file, line};
+    if (race_track)
+        race_track(memory, bytes);
     *pointer = memory;
     return cudaSuccess;
 }
@@ -402,8 +407,14 @@ cudaError_t check_transfer(const char *call, const Transfer &t) {
 void move(const Transfer &t) {
     SymbolAccess symbols(t.to.pointer, t.from.pointer);
     for (size_t slice = 0; slice < t.slices; ++slice)
-        for (size_t row = 0; row < t.rows; ++row)
-            copy_memory(row_of(t.to, row, slice), row_of(t.from, row, slice), t.width);
+        for (size_t row = 0; row < t.rows; ++row) {
+            char *const to = row_of(t.to, row, slice), *const from = row_of(t.from, row, slice);
+            if (race_copy) {
+                race_copy(from, t.width, false);
+                race_copy(to, t.width, true);
+            }
+            copy_memory(to, from, t.width);
+        }
 }
 
 cudaError_t fill_elements(const char *call, const Fill &f, cudaStream_t stream) {
@@ -470,6 +481,8 @@ void fill_now(const Fill &f) {
     for (size_t slice = 0; slice < f.slices; ++slice)
         for (size_t row = 0; row < f.rows; ++row) {
             char *const to = f.to + (slice * f.slice_rows + row) * f.pitch;
+            if (race_copy)
+                race_copy(to, f.width, true);
             if (f.element == 1)
                 memset(to, (int)f.value, f.width);
             else
@@ -717,6 +730,8 @@ cudaError_t register_host(void *pointer, size_t bytes, unsigned flags, const cha
                         "cudaHostRegister: %zu bytes at %p overlap %s", bytes, pointer, describe(a).c_str());
         }
     }
+    if (race_track)
+        race_track(pointer, bytes);
     r.live[(char *)pointer] = {
         (char *)pointer, bytes, MemoryKind::registered, current_device(), flags, file, line};
     return cudaSuccess;

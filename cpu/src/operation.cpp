@@ -8,6 +8,7 @@
  * not there yet. With random:SEED, other work that is ready may run before it as well.
  */
 #include "operation.h"
+#include "race.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -43,6 +44,8 @@ struct Queues {
 
     Queues() {
         const char *value = getenv("CUDA_CPU_STREAMS");
+        if (!value && race_enqueue) // a program that is checked
+            value = "late";
         if (!value || strcmp(value, "eager") == 0)
             return;
         char *end = nullptr;
@@ -120,6 +123,12 @@ std::vector<WorkPointer> predecessors(Queues &q, const StreamIdentity &stream) {
 WorkPointer append(Queues &q, const StreamIdentity &stream, std::vector<WorkPointer> after,
                    Operation operation) {
     operation.device = stream.device;
+    if (race_enqueue) {
+        std::vector<uint64_t> before;
+        for (const WorkPointer &one : after)
+            before.push_back(one->number);
+        race_enqueue(q.calls + 1, stream, before, operation.call ? operation.call : "a wait");
+    }
     const WorkPointer work(new Work{std::move(operation), stream, ++q.calls, std::move(after)});
     q.last[stream.number] = {stream, work};
     q.pending.push_back(work);
@@ -146,7 +155,11 @@ cudaError_t run_until(Queues &q, const WorkPointer &target) {
                 continue;
             }
         }
+        if (race_begin)
+            race_begin(work->number);
         const cudaError_t error = perform(work->operation);
+        if (race_end)
+            race_end();
         first = first ? first : error;
         std::lock_guard lock(q.mutex);
         work->done = true;
@@ -172,6 +185,8 @@ cudaError_t run_all(const std::vector<WorkPointer> &targets) {
             note(run_until(q, other));
         }
         note(run_until(q, target));
+        if (race_waited)
+            race_waited(target->number);
     }
     std::lock_guard lock(q.mutex);
     q.pending.erase(std::remove_if(q.pending.begin(), q.pending.end(),
@@ -281,8 +296,11 @@ bool is_done(const WorkPointer &work) {
 }
 
 bool completed(const WorkPointer &work) {
-    if (is_done(work))
+    if (is_done(work)) {
+        if (work && race_waited)
+            race_waited(work->number);
         return true;
+    }
     {
         std::lock_guard lock(queues().mutex);
         if (!work->asked) {
@@ -299,7 +317,7 @@ cudaError_t finish(const WorkPointer &work) {
 }
 
 void order_after(cudaStream_t stream, const WorkPointer &work) {
-    if (is_done(work))
+    if (!work || (is_done(work) && !race_enqueue))
         return;
     const StreamIdentity id = identity(stream);
     Queues &q = queues();

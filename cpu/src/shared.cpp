@@ -8,6 +8,7 @@
  */
 #include "block.h"
 #include "internal.h"
+#include "race.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -37,6 +38,8 @@ char *hand_out(Worker &worker, size_t size, size_t align, const char *name) {
     char *memory = worker.arena + begin;
     ASAN_UNPOISON_MEMORY_REGION(memory, size);
     memset(memory, fresh_byte(), size);
+    if (race_name_shared)
+        race_name_shared(name, memory, size);
     return memory;
 }
 
@@ -71,10 +74,13 @@ static void prepare_arena(Worker &worker) {
     worker.arena_block = block_number;
     worker.arena_used = 0;
     worker.declared_bytes = 0;
-    if (!worker.arena)
-        worker.arena = static_cast<char *>(aligned_alloc(4096, arena_size));
+    const bool first = !worker.arena;
+    if (first)
+        worker.arena = static_cast<char *>(aligned_alloc(race_track ? race_page : 4096, arena_size));
     if (!worker.arena)
         kernel_error("no host memory for the shared memory of a block");
+    if (first && race_track)
+        race_track(worker.arena, arena_size);
     ASAN_POISON_MEMORY_REGION(worker.arena, arena_size);
     worker.dynamic_memory = hand_out(worker, worker.dynamic_bytes, 128, "the launch");
 }

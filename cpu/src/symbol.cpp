@@ -145,6 +145,10 @@ cudaError_t symbol_error(const void *symbol) {
 
 } // namespace
 
+const std::vector<SymbolSection> &symbol_sections() {
+    return all_sections();
+}
+
 std::mutex &launch_lock() {
     static std::mutex &lock = *new std::mutex;
     return lock;

@@ -7,6 +7,7 @@
  * is undefined in CUDA; here it reads as all ones, which is NaN in floating point.
  */
 #include "block.h"
+#include "race.h"
 
 #include <algorithm>
 #include <cstring>
@@ -191,6 +192,8 @@ void Worker::complete_warp_operation(unsigned w, bool diagnose) {
             continue;
         }
         compute(all, values + w * warpSize, present, first.op);
+        if (race_warp_barrier && first.op == WarpOp::sync)
+            race_warp_barrier(w, present);
         warp.waiting &= ~present;
         todo &= ~present;
         make_lanes_ready(w, present);

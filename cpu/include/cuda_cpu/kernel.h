@@ -229,6 +229,9 @@ template <class Body, class... A> struct Call {
             }
     }
 
+#ifdef CUDA_CPU_CHECK // an access must not be moved into the loop over threads, to another thread's time
+    __attribute__((noinline))
+#endif
     void thread() const {
         std::tuple<Stored<A>...> mine = arguments;
         std::apply(body, mine);
@@ -767,12 +770,18 @@ inline void __nanosleep(unsigned nanoseconds) {
 
 // ---- atomics: sequentially consistent, each returns the old value ----
 
+#ifdef CUDA_CPU_CHECK // as in CUDA, so that the race detector knows that these atomics are no fences
+#define CUDA_CPU_ORDER __ATOMIC_RELAXED
+#else
+#define CUDA_CPU_ORDER __ATOMIC_SEQ_CST
+#endif
+
 namespace cuda_cpu {
 
 // Shared memory is used by one worker only, which runs one thread of the block at a time and never
 // interrupts it. So an atomic there can be a plain load and a plain store, which are several times faster.
 inline bool is_shared([[maybe_unused]] const __volatile__ void *p) {
-#ifdef CUDA_CPU_WATCHED // ThreadSanitizer has to see the atomic
+#if defined CUDA_CPU_WATCHED || defined CUDA_CPU_CHECK // the detector has to see the atomic
     return false;
 #else
     return (uintptr_t)p - (uintptr_t)current_block->arena < arena_size;
@@ -805,7 +814,7 @@ template <class T> inline T atomic_add(T *p, T value, [[maybe_unused]] Site site
     if constexpr (std::is_integral_v<T>) {
         const T old = is_shared(p)
                           ? change_shared(p, [=](T it) { return (T)((std::make_unsigned_t<T>)it + value); })
-                          : __atomic_fetch_add(p, value, __ATOMIC_SEQ_CST);
+                          : __atomic_fetch_add(p, value, CUDA_CPU_ORDER);
         if (__builtin_expect(value == 0, 0))
             atomic_without_effect(p, old, site); // adding 0 is a way to poll
         return old;
@@ -813,10 +822,10 @@ template <class T> inline T atomic_add(T *p, T value, [[maybe_unused]] Site site
         if (is_shared(p))
             return change_shared(p, [=](T it) { return it + value; });
         T old, sum;
-        __atomic_load(p, &old, __ATOMIC_SEQ_CST);
+        __atomic_load(p, &old, CUDA_CPU_ORDER);
         do
             sum = old + value;
-        while (!__atomic_compare_exchange(p, &old, &sum, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+        while (!__atomic_compare_exchange(p, &old, &sum, false, CUDA_CPU_ORDER, CUDA_CPU_ORDER));
         return old;
     }
 }
@@ -826,7 +835,7 @@ template <class T> inline T atomic_exchange(T *p, T value, Site site) {
     if (is_shared(p))
         old = change_shared(p, [=](T) { return value; });
     else
-        __atomic_exchange(p, &value, &old, __ATOMIC_SEQ_CST);
+        __atomic_exchange(p, &value, &old, CUDA_CPU_ORDER);
     if (std::memcmp(&old, &value, sizeof old) == 0)
         atomic_without_effect(p, old, site); // a lock that is already held
     else
@@ -839,7 +848,7 @@ template <class T> inline T atomic_compare_and_swap(T *p, T compare, T value, Si
     if (is_shared(p))
         old = change_shared(p, [=](T it) { return it == compare ? value : it; });
     else
-        __atomic_compare_exchange(p, &old, &value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+        __atomic_compare_exchange(p, &old, &value, false, CUDA_CPU_ORDER, CUDA_CPU_ORDER);
     if (old != compare || compare == value)
         atomic_without_effect(p, old, site);
     else
@@ -850,7 +859,7 @@ template <class T> inline T atomic_compare_and_swap(T *p, T compare, T value, Si
 // A call whose operand leaves every value as it is, such as atomicOr(p, 0), is a way to poll.
 template <class T> inline void poll_if(bool no_change, T *p, Site site) {
     if (__builtin_expect(no_change, 0))
-        atomic_without_effect(p, __atomic_load_n(p, __ATOMIC_SEQ_CST), site);
+        atomic_without_effect(p, __atomic_load_n(p, CUDA_CPU_ORDER), site);
 }
 
 // For values of a class that has the size of an integer
@@ -868,8 +877,8 @@ template <class T, class F> inline T atomic_update(T *p, F change) {
     count_atomic();
     if (is_shared(p))
         return change_shared(p, change);
-    T old = __atomic_load_n(p, __ATOMIC_SEQ_CST);
-    while (!__atomic_compare_exchange_n(p, &old, change(old), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+    T old = __atomic_load_n(p, CUDA_CPU_ORDER);
+    while (!__atomic_compare_exchange_n(p, &old, change(old), false, CUDA_CPU_ORDER, CUDA_CPU_ORDER))
         ;
     return old;
 }
@@ -925,15 +934,15 @@ CUDA_CPU_ATOMIC_CAS(unsigned short)
     CUDA_CPU_ATOMIC(T, And,                                                                                  \
                     (cuda_cpu::poll_if(value == (T) ~(T)0, p, CUDA_CPU_HERE),                                \
                      cuda_cpu::is_shared(p) ? cuda_cpu::change_shared(p, [=](T old) { return old & value; }) \
-                                            : __atomic_fetch_and(p, value, __ATOMIC_SEQ_CST)))               \
+                                            : __atomic_fetch_and(p, value, CUDA_CPU_ORDER)))               \
     CUDA_CPU_ATOMIC(T, Or,                                                                                   \
                     (cuda_cpu::poll_if(value == 0, p, CUDA_CPU_HERE),                                        \
                      cuda_cpu::is_shared(p) ? cuda_cpu::change_shared(p, [=](T old) { return old | value; }) \
-                                            : __atomic_fetch_or(p, value, __ATOMIC_SEQ_CST)))                \
+                                            : __atomic_fetch_or(p, value, CUDA_CPU_ORDER)))                \
     CUDA_CPU_ATOMIC(T, Xor,                                                                                  \
                     (cuda_cpu::poll_if(value == 0, p, CUDA_CPU_HERE),                                        \
                      cuda_cpu::is_shared(p) ? cuda_cpu::change_shared(p, [=](T old) { return old ^ value; }) \
-                                            : __atomic_fetch_xor(p, value, __ATOMIC_SEQ_CST)))
+                                            : __atomic_fetch_xor(p, value, CUDA_CPU_ORDER)))
 CUDA_CPU_ATOMIC_INTEGERS(int)
 CUDA_CPU_ATOMIC_INTEGERS(unsigned)
 CUDA_CPU_ATOMIC_INTEGERS(long long)
@@ -949,6 +958,7 @@ CUDA_CPU_ATOMIC(unsigned, Dec, cuda_cpu::atomic_update(p, [=](unsigned old) {
                     return old == 0 || old > value ? value : old - 1;
                 }))
 
+#undef CUDA_CPU_ORDER
 #undef CUDA_CPU_ATOMIC
 #undef CUDA_CPU_ATOMIC_CAS
 #undef CUDA_CPU_ATOMIC_INTEGERS

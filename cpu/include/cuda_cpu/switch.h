@@ -20,6 +20,9 @@
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 #define CUDA_CPU_WATCHED
 #endif
+#ifdef CUDA_CPU_CHECK // instrumented for race.cpp, without ThreadSanitizer
+#undef CUDA_CPU_WATCHED
+#endif
 #if (defined __x86_64__ || defined __aarch64__) && defined __LP64__ && !defined CUDA_CPU_WATCHED
 #define CUDA_CPU_INLINE_SWITCH
 #endif

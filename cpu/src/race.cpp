@@ -1,0 +1,945 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Finds data races (make check, cucc --check): two threads access the same memory, at least one of
+ * them writes, and nothing in CUDA's rules orders the two accesses.
+ *
+ * Programs are compiled with -fsanitize=thread, but not linked with ThreadSanitizer: the functions that
+ * the compiler calls at every access (__tsan_read4 …) are at the end of this file. ThreadSanitizer itself
+ * knows host threads, not the threads of a block, which run one after the other on one host thread.
+ *
+ * For each word of device, shared, managed and pinned memory the detector keeps the last write and two
+ * reads: the thread, the line, and when. A new access by another thread is a race unless it comes later
+ * for one of these reasons:
+ * - between the two, the block has passed a barrier (`epoch` counts them), or the grid a grid barrier;
+ * - both are lanes of a warp, and __syncwarp() orders them (`known`, vector clocks of a warp's lanes);
+ * - the first thread called __threadfence() and then an atomic, and the second one used the same
+ *   variable in an atomic afterwards: a lock, a flag, or a counter of blocks that are done;
+ * - they belong to different launches or copies that streams, events or waits of the host order.
+ * Nothing here depends on the order in which the threads happen to run, except for locks.
+ */
+#include "race.h"
+#ifndef __SANITIZE_THREAD__ // a build with ThreadSanitizer has its own functions of these names
+#include "internal.h"
+#include "operation.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <execinfo.h>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <unordered_map>
+
+extern char __executable_start;
+
+namespace cuda_cpu {
+
+namespace {
+
+// ---- what is kept ----
+
+struct Access {
+    uint32_t place; // the instruction, relative to the program's start; 0: a copy
+    uint32_t time;  // 0: no access
+    uint32_t block, epoch;
+    uint16_t clock;                     // of the lane
+    uint16_t thread : 10, bytes : 4, atomic : 1, write : 1;
+
+    bool operator==(const Access &a) const { return memcmp(this, &a, sizeof a) == 0; }
+};
+
+constexpr uint32_t the_host = ~0u, a_copy = ~0u - 1; // in Access::block
+
+struct Cell { // of a word, or of a byte
+    Access write, reads[2];
+};
+
+struct Page {
+    std::atomic_flag lock = ATOMIC_FLAG_INIT;
+    unsigned shift = 2; // a cell for 1 << shift bytes
+    Cell *cells = nullptr;
+};
+
+constexpr unsigned page_bits = 16, address_bits = 48;
+static_assert(race_page == 1 << page_bits);
+
+void *reserve(size_t bytes) {
+    void *memory =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+        fprintf(stderr, "cuda on the CPU: no address space to check for races: is there a limit (ulimit -v)?\n");
+        _exit(EXIT_FAILURE);
+    }
+    return memory;
+}
+
+// Pages of tracked memory, by the upper bits of the address. The operating system provides the parts of
+// this table that are used.
+Page **pages() {
+    static Page **const table =
+        static_cast<Page **>(reserve(sizeof(Page *) << (address_bits - page_bits)));
+    return table;
+}
+
+// Counts what orders accesses: launches, fences, enqueued work.
+std::atomic<uint32_t> now{1};
+uint32_t tick() {
+    return now.fetch_add(1) + 1;
+}
+
+// ---- work in streams ----
+
+using Clock = std::map<uint64_t, uint64_t>; // stream -> number of the last work that is known to be done
+
+void join(Clock &to, const Clock &from) {
+    for (const auto &[stream, number] : from)
+        to[stream] = std::max(to[stream], number);
+}
+
+struct Task { // a launch or copy, or a graph
+    uint64_t number, stream;
+    Clock clock; // what comes before it
+    const char *call;
+    std::vector<void *> frames; // of the program's call
+    uint32_t enqueued, begun;
+    const char *kernel, *file;
+    int line;
+    uint3 grid, block;
+};
+
+struct Tasks {
+    std::mutex mutex;
+    std::map<uint64_t, Task> all; // by number
+    std::map<uint64_t, std::pair<StreamIdentity, Clock>> streams;
+    std::vector<std::pair<uint32_t, uint64_t>> run; // when they began, and which
+    Clock host;                                     // what the host has waited for
+    unsigned pending = 0;
+};
+
+Tasks &tasks() {
+    static Tasks &t = *new Tasks;
+    return t;
+}
+
+// The work that runs now. Workers read it.
+struct Current {
+    uint64_t number = 0;
+    const Task *task = nullptr;
+    uint32_t task_begun = 0, enqueued = 0; // times
+    uint32_t settled = 0;                  // earlier accesses come before this work
+    std::atomic<uint32_t> begun{0};        // the launch, or its last grid barrier
+    uint64_t threads = 1;                  // of a block
+} current;
+
+std::atomic<bool> host_matters{false}; // there is work that the host has not waited for
+std::atomic<uint32_t> host_settled{~0u}; // accesses before this time come before what the host does now
+
+const Task *task_at(const Tasks &t, uint32_t time) {
+    auto i = std::upper_bound(t.run.begin(), t.run.end(), std::make_pair(time, ~(uint64_t)0));
+    if (i == t.run.begin())
+        return nullptr;
+    const auto found = t.all.find(std::prev(i)->second);
+    return found == t.all.end() ? nullptr : &found->second;
+}
+
+bool comes_before(const Task *task, const Clock &clock) {
+    if (!task)
+        return true; // so long ago that it is forgotten
+    const auto i = clock.find(task->stream);
+    return i != clock.end() && i->second >= task->number;
+}
+
+// The time up to which all that ran comes before what `clock` belongs to.
+uint32_t settled_for(const Tasks &t, const Clock &clock, uint32_t otherwise) {
+    for (const auto &[begun, number] : t.run) {
+        const auto i = t.all.find(number);
+        if (i != t.all.end() && !comes_before(&i->second, clock))
+            return std::min(begun, otherwise);
+    }
+    return otherwise;
+}
+
+void update_host(Tasks &t) {
+    const uint32_t settled = settled_for(t, t.host, ~0u);
+    host_settled = settled;
+    host_matters = t.pending > 0 || settled != ~0u;
+    if (!host_matters && t.run.size() > 64) { // all is done and waited for
+        t.run.clear();
+        t.all.clear();
+    }
+}
+
+// ---- the block of a worker ----
+
+struct Name {
+    const char *name, *begin;
+    size_t bytes;
+};
+
+struct Threads {
+    uint64_t number = ~0ull; // block_number
+    uint32_t block, count, epoch;
+    uint32_t fenced, acquired; // at the last barrier, by any thread
+    bool talks;                // a thread has used a fence or acquired something since
+    uint32_t fence[max_threads], acquire[max_threads];
+    uint32_t warp_epoch[max_threads / 32]; // the members below are valid in this epoch
+    uint16_t clock[max_threads];
+    uint16_t known[max_threads / 32][32][32];
+    std::vector<Name> names;
+
+    void begin() {
+        number = block_number;
+        block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+        count = blockDim.x * blockDim.y * blockDim.z;
+        epoch = 1;
+        fenced = acquired = 0;
+        talks = false;
+        memset(fence, 0, count * sizeof *fence);
+        memset(acquire, 0, count * sizeof *acquire);
+        memset(warp_epoch, 0, sizeof warp_epoch);
+        names.clear();
+    }
+    unsigned lane_clock(unsigned t) const { return warp_epoch[t / 32] == epoch ? clock[t] : 1; }
+    bool lane_known(unsigned t, unsigned other, unsigned time) const {
+        return warp_epoch[t / 32] == epoch && known[t / 32][t % 32][other % 32] >= time;
+    }
+};
+
+Threads &threads() {
+    static __thread Threads *mine;
+    if (__builtin_expect(!mine, 0))
+        mine = new Threads; // the workers are never destroyed
+    if (mine->number != block_number)
+        mine->begin();
+    return *mine;
+}
+
+unsigned this_thread() {
+    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+}
+
+// ---- fences with atomics ----
+
+// What the threads of a launch have published: accesses before a fence that an atomic followed
+struct Published {
+    std::mutex mutex;
+    std::atomic<bool> any{false};
+    std::unordered_map<uintptr_t, uint32_t> variables;                   // when it was last written so
+    std::unordered_map<uint64_t, uint32_t> by_thread;                    // up to which time
+    std::unordered_map<uint32_t, std::pair<uint32_t, uint32_t>> by_block; // epochs before, up to which time
+
+    void forget() {
+        if (!any)
+            return;
+        any = false;
+        variables.clear();
+        by_thread.clear();
+        by_block.clear();
+    }
+} published;
+
+void fence() {
+    if (!self || !self->kernel)
+        return;
+    Threads &b = threads();
+    b.talks = true;
+    b.fence[this_thread()] = tick();
+}
+
+void release(uintptr_t variable) {
+    Threads &b = threads();
+    const unsigned t = this_thread();
+    const uint32_t fenced = std::max(b.fence[t], b.fenced);
+    if (!fenced)
+        return;
+    std::lock_guard lock(published.mutex);
+    published.any = true;
+    published.by_block[b.block] = {b.epoch, fenced};
+    const uint64_t first = b.block * current.threads;
+    published.by_thread[first + t] = fenced;
+    if (b.warp_epoch[t / 32] == b.epoch) // what other lanes did before __syncwarp()
+        for (unsigned lane = 0; lane < 32; ++lane)
+            if (b.known[t / 32][t % 32][lane])
+                published.by_thread[first + t / 32 * 32 + lane] = fenced;
+    published.variables[variable] = tick();
+}
+
+void acquire(uintptr_t variable) {
+    if (!published.any)
+        return;
+    std::lock_guard lock(published.mutex);
+    const auto found = published.variables.find(variable);
+    if (found == published.variables.end())
+        return;
+    Threads &b = threads();
+    b.talks = true;
+    b.acquire[this_thread()] = found->second;
+}
+
+bool is_published(const Access &a) {
+    std::lock_guard lock(published.mutex);
+    const auto one = published.by_thread.find(a.block * current.threads + a.thread);
+    if (one != published.by_thread.end() && a.time < one->second)
+        return true;
+    const auto all = published.by_block.find(a.block);
+    return all != published.by_block.end() && a.epoch < all->second.first && a.time < all->second.second;
+}
+
+// ---- the check ----
+
+bool is_shared_memory(uintptr_t address) {
+    const char *const arena = current_block->arena;
+    return arena && address - (uintptr_t)arena < arena_size;
+}
+
+bool before_this_task(const Access &a) {
+    Tasks &t = tasks();
+    std::lock_guard lock(t.mutex);
+    const Task *const other = task_at(t, a.time);
+    if (!current.task || other == current.task)
+        return true;
+    return comes_before(other, current.task->clock);
+}
+
+bool before_host(const Access &a) {
+    Tasks &t = tasks();
+    std::lock_guard lock(t.mutex);
+    return comes_before(task_at(t, a.time), t.host);
+}
+
+// Whether the earlier access `a` comes before `b`, which happens now.
+bool ordered(const Access &a, const Access &b, const Threads *block) {
+    if (b.block == the_host)
+        return a.block == the_host || a.time < host_settled || before_host(a);
+    if (a.time < current.settled)
+        return true;
+    if (a.block == the_host)
+        return a.time < current.enqueued;
+    if (a.time < current.task_begun)
+        return before_this_task(a);
+    if (b.block == a_copy || a.block == a_copy || a.time < current.begun)
+        return true;
+    const uint32_t acquired = std::max(block->acquire[b.thread], block->acquired);
+    if (a.block == b.block) {
+        if (a.thread == b.thread || a.epoch != b.epoch)
+            return true;
+        if (a.thread / 32 == b.thread / 32 && block->lane_known(b.thread, a.thread, a.clock))
+            return true;
+    }
+    return a.time < acquired && is_published(a);
+}
+
+void report(const Access &a, const Access &b, uintptr_t address, size_t bytes);
+
+// A thread of a block, or the host, or a copy accesses memory within one page.
+void check(Page &page, uintptr_t address, size_t bytes, Access me, const Threads *block, bool shared) {
+    Access other{};
+    uintptr_t where = address; // of the other access
+    while (page.lock.test_and_set(std::memory_order_acquire))
+        ;
+    const size_t cells = race_page >> page.shift;
+    if (!page.cells)
+        page.cells = static_cast<Cell *>(reserve(cells * sizeof(Cell)));
+    const uintptr_t begin = address & (race_page - 1), end = begin + bytes;
+    // Threads that write neighbouring bytes of a word do not race, and a word has one last write. From
+    // the first write of less than a word on, every byte of this page has its own cell.
+    if (page.shift == 2 && me.write && ((begin | bytes) & 3)) {
+        Cell *const fine = static_cast<Cell *>(reserve(race_page * sizeof(Cell)));
+        for (size_t i = 0; i < cells; ++i) {
+            Cell &from = page.cells[i];
+            for (Access *a : {&from.write, &from.reads[0], &from.reads[1]})
+                for (unsigned byte = 0; a->time && byte < 4; ++byte)
+                    if (a->bytes >> byte & 1) {
+                        Access &to = a == &from.write      ? fine[4 * i + byte].write
+                                     : a == &from.reads[0] ? fine[4 * i + byte].reads[0]
+                                                           : fine[4 * i + byte].reads[1];
+                        to = *a;
+                        to.bytes = 15;
+                    }
+        }
+        munmap(page.cells, cells * sizeof(Cell));
+        page.cells = fine;
+        page.shift = 0;
+    }
+    for (uintptr_t i = begin >> page.shift; i <= (end - 1) >> page.shift; ++i) {
+        Cell &cell = page.cells[i];
+        me.bytes = 15;
+        if (page.shift == 2) {
+            if (4 * i < begin)
+                me.bytes &= 15u << (begin - 4 * i);
+            if (4 * i + 4 > end)
+                me.bytes &= 15u >> (4 * i + 4 - end);
+        }
+        const auto conflict = [&](const Access &a) {
+            if (!a.time || !(a.bytes & me.bytes) || (a.atomic && me.atomic))
+                return false;
+            if (shared && (a.block != me.block || a.time < current.begun))
+                return false; // of an earlier block, which had other variables here
+            return !ordered(a, me, block);
+        };
+        const auto note = [&](const Access &a) {
+            if (other.time || !conflict(a))
+                return;
+            other = a;
+            where = std::max(address, (address & ~(race_page - 1)) + (i << page.shift));
+        };
+        note(cell.write);
+        if (me.write) {
+            for (const Access &read : cell.reads)
+                note(read);
+            cell.write = me;
+            if (!other.time)
+                cell.reads[0].time = cell.reads[1].time = 0;
+            continue;
+        }
+        // Of the reads, two are kept that no order makes superfluous, if possible of different warps.
+        const auto done = [&](const Access &a) {
+            return !a.time || (shared && a.block != me.block) || (a.atomic >= me.atomic && ordered(a, me, block));
+        };
+        if (done(cell.reads[0]))
+            cell.reads[0] = me;
+        else if (done(cell.reads[1]))
+            cell.reads[1] = me;
+        else {
+            const auto apart = [&](const Access &a) {
+                return a.block != cell.reads[0].block ? 2 : a.thread / 32 != cell.reads[0].thread / 32;
+            };
+            if (apart(me) >= apart(cell.reads[1]))
+                cell.reads[1] = me;
+        }
+    }
+    const unsigned shift = page.shift;
+    page.lock.clear(std::memory_order_release);
+    if (!other.time)
+        return;
+    if (me.block == a_copy || other.block == a_copy) // the word, not the whole copy
+        bytes = shift ? (size_t)__builtin_popcount(other.bytes) : 1;
+    report(other, me, where, bytes);
+}
+
+void access(uintptr_t address, size_t bytes, bool write, bool atomic, const void *instruction) {
+    const bool in_kernel = self && self->kernel;
+    // A thread's own variables are on the stack.
+    if (in_kernel ? address - (uintptr_t)__builtin_frame_address(0) < 256 << 10
+                  : !host_matters.load(std::memory_order_relaxed) || in_callback)
+        return;
+    if (address >> address_bits)
+        return;
+    Access me{};
+    const Threads *block = nullptr;
+    while (bytes) {
+        const size_t here = std::min(bytes, race_page - (address & (race_page - 1)));
+        if (Page *const page = pages()[address >> page_bits]) {
+            if (!me.time) {
+                me.place = (uint32_t)((uintptr_t)instruction - (uintptr_t)&__executable_start);
+                me.time = now.load(std::memory_order_relaxed);
+                me.atomic = atomic;
+                me.write = write;
+                if (in_kernel) {
+                    block = &threads();
+                    me.block = block->block;
+                    me.epoch = block->epoch;
+                    me.thread = (uint16_t)(this_thread() & 1023);
+                    me.clock = (uint16_t)block->lane_clock(me.thread);
+                } else
+                    me.block = the_host;
+            }
+            check(*page, address, here, me, block, in_kernel && is_shared_memory(address));
+        }
+        address += here;
+        bytes -= here;
+    }
+}
+
+// ---- reports ----
+
+std::string coordinates(uint64_t i, uint3 size) {
+    return "(" + std::to_string(i % size.x) + "," + std::to_string(i / size.x % size.y) + "," +
+           std::to_string(i / size.x / size.y) + ")";
+}
+
+// The line of the program for an address in it. An inlined function of the back end's headers, such as
+// atomicAdd, is skipped: the line that calls it counts.
+std::string line_of(const std::vector<uintptr_t> &addresses) {
+    char program[4096], command[5000];
+    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    program[std::max<ssize_t>(length, 0)] = 0;
+    std::string found;
+    for (uintptr_t address : addresses) {
+        // Position-independent programs count from 0, others have absolute addresses. The call is at the
+        // instruction before the one to which it returns.
+        static const bool moved = [] {
+            const auto type = *(const uint16_t *)(&__executable_start + 16); // e_type
+            return type == 3;                                               // ET_DYN
+        }();
+        const uintptr_t shown = address - 1 + (moved ? 0 : (uintptr_t)&__executable_start);
+        snprintf(command, sizeof command, "addr2line -i -e '%s' 0x%zx 2>/dev/null", program, (size_t)shown);
+        FILE *const pipe = popen(command, "r");
+        if (!pipe)
+            break;
+        char line[4096];
+        while (fgets(line, sizeof line, pipe)) {
+            line[strcspn(line, " \n")] = 0;
+            const bool ours = strstr(line, "/cuda_cpu/") || strstr(line, "cooperative_groups") ||
+                              strstr(line, "/include/cuda/") || strstr(line, "/cpu/src/") ||
+                              strstr(line, "/lib/cucc/") || strncmp(line, "/usr/", 5) == 0 || *line == '?' ||
+                              strncmp(line, "cpu/", 4) == 0;
+            if (found.empty() && !ours && !strstr(line, ":?") && !strstr(line, ":0"))
+                found = base_name(line);
+        }
+        pclose(pipe);
+        if (!found.empty())
+            return found;
+    }
+    return "an unknown line (is addr2line installed, and the program compiled with -g?)";
+}
+
+// "shared memory cache", "device memory" and " (allocated at sum.cu:12)"; empty when the memory is not tracked.
+std::string name_memory(uintptr_t address, const Access &a, std::string &allocated) {
+    const char *const p = (const char *)address;
+    if (a.block < a_copy && is_shared_memory(address)) {
+        for (const Name &n : threads().names)
+            if (p >= n.begin && p < n.begin + n.bytes)
+                return std::string(strcmp(n.name, "the launch") == 0 ? "dynamic shared memory" : "shared memory ") +
+                       (strcmp(n.name, "the launch") == 0 ? "" : n.name);
+        return "shared memory";
+    }
+    if (const SymbolSection *s = symbol_section(p))
+        return s->constant ? "a __constant__ variable" : s->per_device ? "a __device__ variable" : "a __managed__ variable";
+    Allocation m;
+    if (!find_allocation(p, m))
+        return "";
+    const char *const kind = m.kind == MemoryKind::device    ? "device memory"
+                             : m.kind == MemoryKind::managed ? "managed memory"
+                             : m.kind == MemoryKind::pinned  ? "pinned host memory"
+                                                             : "registered host memory";
+    if (m.file)
+        allocated = std::string(" (allocated at ") + base_name(m.file) + ":" + std::to_string(m.line) + ")";
+    return kind;
+}
+
+struct Reports {
+    std::mutex mutex;
+    std::set<std::pair<uint32_t, uint32_t>> seen; // by the instructions
+    std::set<std::pair<std::string, std::string>> lines;
+    unsigned shown = 0, more = 0;
+};
+
+Reports &reports() {
+    static Reports &r = *new Reports;
+    return r;
+}
+
+// Changes the exit status to 1 at the end of the program. It is registered before main, so it runs last.
+[[maybe_unused]] const int at_end = on_exit(
+    [](int, void *) {
+        if (reports().shown == 0)
+            return;
+        fflush(nullptr);
+        if (reports().more)
+            fprintf(stderr, "cuda on the CPU: races at %u more pairs of lines are not shown\n", reports().more);
+        _exit(EXIT_FAILURE);
+    },
+    nullptr);
+
+std::string task_name(const Task *task) {
+    if (!task)
+        return "earlier work";
+    if (task->kernel)
+        return std::string("kernel ") + task->kernel + ", launched at " + base_name(task->file) + ":" +
+               std::to_string(task->line) + ",";
+    std::vector<uintptr_t> frames;
+    for (void *frame : task->frames)
+        frames.push_back((uintptr_t)frame - (uintptr_t)&__executable_start);
+    return std::string(task->call) + ", called at " + line_of(frames) + ",";
+}
+
+void report(const Access &a, const Access &b, uintptr_t address, size_t bytes) {
+    std::string allocated;
+    const std::string memory = name_memory(address, b, allocated);
+    if (memory.empty())
+        return; // the program's or the runtime's own memory, beside memory that is tracked
+    Reports &r = reports();
+    std::lock_guard lock(r.mutex);
+    if (!r.seen.insert(std::minmax(a.place, b.place)).second)
+        return;
+    const std::string line_a = a.place ? line_of({a.place}) : "", line_b = b.place ? line_of({b.place}) : "";
+    if (!r.lines.insert(std::minmax(line_a, line_b)).second)
+        return;
+    if (r.shown == 10) {
+        ++r.more;
+        return;
+    }
+    ++r.shown;
+    const bool host = a.block == the_host || b.block == the_host;
+    const Task *first = nullptr, *second = current.task;
+    if (b.block == the_host || a.time < current.task_begun) {
+        Tasks &t = tasks();
+        std::lock_guard also(t.mutex);
+        first = a.block == the_host ? nullptr : task_at(t, a.time);
+    } else
+        first = second;
+    const bool same = !host && first == second && a.block != a_copy && b.block != a_copy;
+    const auto verb = [](const Access &x) {
+        return std::string(x.atomic ? "atomically " : "") + (x.write ? x.atomic ? "changes" : "writes" : "reads");
+    };
+    const auto size = std::to_string(bytes) + (bytes == 1 ? " byte of " : " bytes of ") + memory;
+    const auto at = [&](const Access &x) {
+        return x.place ? " at " + (&x == &a ? line_a : line_b) : std::string();
+    };
+    const auto who = [&](const Access &x, const Task *task, bool with_block) -> std::string {
+        if (x.block == the_host)
+            return "the host";
+        if (x.block == a_copy)
+            return task_name(task);
+        const uint3 block = same ? uint3{blockDim.x, blockDim.y, blockDim.z} : task ? task->block : uint3{1, 1, 1};
+        const uint3 grid = same ? uint3{gridDim.x, gridDim.y, gridDim.z} : task ? task->grid : uint3{1, 1, 1};
+        return (same ? std::string() : task_name(task) + " ") + "thread " + coordinates(x.thread, block) +
+               (with_block ? " of block " + coordinates(x.block, grid) : "");
+    };
+    fflush(stdout);
+    std::string text = "cuda on the CPU: race ";
+    if (same) {
+        const bool one_block = a.block == b.block, warp = one_block && a.thread / 32 == b.thread / 32;
+        text += "in kernel " + std::string(self->kernel->name);
+        if (one_block)
+            text += ", block " + coordinates(a.block, {gridDim.x, gridDim.y, gridDim.z});
+        text += ": " + who(a, first, !one_block) + " " + verb(a) + " " + size + at(a) + allocated + ",\n    " +
+                who(b, second, !one_block) + " " + verb(b) + (bytes == 1 ? " it" : " them") + at(b) +
+                (a.atomic != b.atomic ? ", which is not ordered with an atomic access"
+                 : !one_block         ? ", and nothing orders these blocks"
+                 : warp               ? ", with no __syncwarp() or __syncthreads() between"
+                                      : ", with no __syncthreads() between") +
+                "\n";
+    } else if (host) {
+        const bool host_first = a.block == the_host;
+        const Access &h = host_first ? a : b, &d = host_first ? b : a;
+        const Task *const task = host_first ? second : first;
+        text += "between the host and a stream: the host " + verb(h) + " " + size + at(h) + allocated + ",\n    which " +
+                who(d, task, true) + " " + verb(d) + at(d) + ", and the host has not waited for that\n";
+    } else
+        text += "between streams: " + who(a, first, true) + " " + verb(a) + " " + size + at(a) + allocated + ",\n    " +
+                who(b, second, true) + " " + verb(b) + (bytes == 1 ? " it" : " them") + at(b) +
+                ", and nothing orders the two\n";
+    fputs(text.c_str(), stderr);
+}
+
+} // namespace
+
+// ---- what the engine and the streams tell ----
+
+void race_track(const void *memory, size_t bytes) {
+    static std::mutex mutex;
+    std::lock_guard lock(mutex);
+    Page **const table = pages();
+    if (bytes)
+        for (uintptr_t i = (uintptr_t)memory >> page_bits; i <= ((uintptr_t)memory + bytes - 1) >> page_bits; ++i)
+            if (!table[i])
+                table[i] = new Page;
+}
+
+void race_launch(const Kernel &kernel, const LaunchConfig &config) {
+    for (const SymbolSection &s : symbol_sections())
+        if (s.writable)
+            race_track(s.begin, (size_t)(s.end - s.begin));
+    published.forget();
+    current.begun = tick();
+    current.threads = (uint64_t)config.block.x * config.block.y * config.block.z;
+    if (!current.task)
+        current.task_begun = current.settled = current.begun;
+    else {
+        Task &task = const_cast<Task &>(*current.task);
+        task.kernel = kernel.name;
+        task.file = kernel.file;
+        task.line = kernel.line;
+        task.grid = {config.grid.x, config.grid.y, config.grid.z};
+        task.block = {config.block.x, config.block.y, config.block.z};
+    }
+}
+
+void race_grid_barrier() {
+    current.begun = tick();
+}
+
+void race_barrier(const Worker &) {
+    Threads &b = threads();
+    ++b.epoch;
+    if (!b.talks)
+        return;
+    b.talks = false;
+    for (unsigned t = 0; t < b.count; ++t) {
+        b.fenced = std::max(b.fenced, b.fence[t]);
+        b.acquired = std::max(b.acquired, b.acquire[t]);
+    }
+}
+
+void race_warp_barrier(unsigned w, unsigned lanes) {
+    Threads &b = threads();
+    if (b.warp_epoch[w] != b.epoch) {
+        b.warp_epoch[w] = b.epoch;
+        memset(b.known[w], 0, sizeof b.known[w]);
+        std::fill(b.clock + w * 32, b.clock + w * 32 + 32, (uint16_t)1);
+    }
+    uint16_t all[32] = {};
+    uint32_t acquired = 0, fenced = 0;
+    for (unsigned l = 0; l < 32; ++l) {
+        if (!(lanes >> l & 1))
+            continue;
+        const unsigned t = w * 32 + l;
+        b.known[w][l][l] = b.clock[t];
+        for (unsigned i = 0; i < 32; ++i)
+            all[i] = std::max(all[i], b.known[w][l][i]);
+        acquired = std::max(acquired, b.acquire[t]);
+        fenced = std::max(fenced, b.fence[t]);
+        if (b.clock[t] < 65535)
+            ++b.clock[t];
+    }
+    for (unsigned l = 0; l < 32; ++l)
+        if (lanes >> l & 1) {
+            memcpy(b.known[w][l], all, sizeof all);
+            b.acquire[w * 32 + l] = acquired;
+            b.fence[w * 32 + l] = fenced;
+        }
+}
+
+void race_name_shared(const char *name, const void *memory, size_t bytes) {
+    threads().names.push_back({name, (const char *)memory, bytes});
+}
+
+void race_enqueue(uint64_t number, const StreamIdentity &stream, const std::vector<uint64_t> &after,
+                  const char *call) {
+    Tasks &t = tasks();
+    std::lock_guard lock(t.mutex);
+    Clock clock = t.host;
+    for (const auto &[other, known] : t.streams) {
+        const StreamIdentity &s = known.first;
+        if (other == stream.number || (s.device == stream.device && (stream.legacy || s.legacy) &&
+                                       (stream.legacy || stream.blocking) && (s.legacy || s.blocking)))
+            join(clock, known.second);
+    }
+    for (uint64_t one : after) {
+        const auto i = t.all.find(one);
+        if (i != t.all.end())
+            join(clock, i->second.clock);
+    }
+    clock[stream.number] = number;
+    t.streams.insert_or_assign(stream.number, std::make_pair(stream, clock));
+    Task &task = t.all[number];
+    task = {number, stream.number, clock, call, {}, tick(), 0, nullptr, nullptr, 0, {}, {}};
+    void *frames[16];
+    task.frames.assign(frames, frames + backtrace(frames, 16));
+    ++t.pending;
+    update_host(t);
+    if (t.all.size() > 4096 && t.all.begin()->second.begun)
+        t.all.erase(t.all.begin());
+}
+
+void race_begin(uint64_t number) {
+    Tasks &t = tasks();
+    std::lock_guard lock(t.mutex);
+    const auto found = t.all.find(number);
+    current.task = found == t.all.end() ? nullptr : &found->second;
+    if (!current.task)
+        return;
+    Task &task = found->second;
+    if (t.run.size() > 2048)
+        t.run.erase(t.run.begin(), t.run.begin() + 1024);
+    current.settled = settled_for(t, task.clock, task.enqueued);
+    current.enqueued = task.enqueued;
+    current.begun = current.task_begun = task.begun = tick();
+    t.run.emplace_back(task.begun, number);
+}
+
+void race_end() {
+    Tasks &t = tasks();
+    std::lock_guard lock(t.mutex);
+    current.task = nullptr;
+    --t.pending;
+    update_host(t);
+}
+
+void race_waited(uint64_t number) {
+    Tasks &t = tasks();
+    std::lock_guard lock(t.mutex);
+    const auto i = t.all.find(number);
+    if (i != t.all.end())
+        join(t.host, i->second.clock);
+    update_host(t);
+}
+
+void race_copy(const void *memory, size_t bytes, bool write) {
+    if (!current.task)
+        return;
+    Access me{};
+    me.time = now;
+    me.block = a_copy;
+    me.write = write;
+    uintptr_t address = (uintptr_t)memory;
+    while (bytes) {
+        const size_t here = std::min(bytes, race_page - (address & (race_page - 1)));
+        if (Page *const page = pages()[address >> page_bits])
+            check(*page, address, here, me, nullptr, false);
+        address += here;
+        bytes -= here;
+    }
+}
+
+} // namespace cuda_cpu
+
+// ---- what instrumented code calls ----
+
+using namespace cuda_cpu;
+
+#define CALLER __builtin_return_address(0)
+
+extern "C" {
+
+void __tsan_init() {}
+void __tsan_func_entry(void *) {}
+void __tsan_func_exit() {}
+void __tsan_vptr_update(void **, void *) {}
+void __tsan_vptr_read(void **) {}
+
+// A volatile access of global memory counts as atomic: before CUDA 9 flags between blocks were written so. In
+// shared memory it does not, because volatile does not order the lanes of a warp.
+static bool like_atomic(const void *p) {
+    return !(self && self->kernel && is_shared_memory((uintptr_t)p));
+}
+
+static void volatile_access(void *p, size_t bytes, bool write, const void *caller) {
+    const bool atomic = like_atomic(p);
+    access((uintptr_t)p, bytes, write, atomic, caller);
+    if (!atomic || !self || !self->kernel)
+        return;
+    if (write)
+        release((uintptr_t)p);
+    else
+        acquire((uintptr_t)p);
+}
+
+#define ACCESSES(n)                                                                                          \
+    void __tsan_read##n(void *p) {                                                                           \
+        access((uintptr_t)p, n, false, false, CALLER);                                                       \
+    }                                                                                                        \
+    void __tsan_write##n(void *p) {                                                                          \
+        access((uintptr_t)p, n, true, false, CALLER);                                                        \
+    }                                                                                                        \
+    void __tsan_unaligned_read##n(void *p) {                                                                 \
+        access((uintptr_t)p, n, false, false, CALLER);                                                       \
+    }                                                                                                        \
+    void __tsan_unaligned_write##n(void *p) {                                                                \
+        access((uintptr_t)p, n, true, false, CALLER);                                                        \
+    }                                                                                                        \
+    void __tsan_volatile_read##n(void *p) {                                                                  \
+        volatile_access(p, n, false, CALLER);                                                                \
+    }                                                                                                        \
+    void __tsan_volatile_write##n(void *p) {                                                                 \
+        volatile_access(p, n, true, CALLER);                                                                 \
+    }                                                                                                        \
+    void __tsan_unaligned_volatile_read##n(void *p) {                                                        \
+        volatile_access(p, n, false, CALLER);                                                                \
+    }                                                                                                        \
+    void __tsan_unaligned_volatile_write##n(void *p) {                                                       \
+        volatile_access(p, n, true, CALLER);                                                                 \
+    }
+ACCESSES(1)
+ACCESSES(2)
+ACCESSES(4)
+ACCESSES(8)
+ACCESSES(16)
+#undef ACCESSES
+
+void __tsan_read_range(void *p, unsigned long n) {
+    access((uintptr_t)p, n, false, false, CALLER);
+}
+void __tsan_write_range(void *p, unsigned long n) {
+    access((uintptr_t)p, n, true, false, CALLER);
+}
+// clang++ calls these in place of the functions of the C library.
+void *__tsan_memcpy(void *to, const void *from, size_t n) {
+    access((uintptr_t)from, n, false, false, CALLER);
+    access((uintptr_t)to, n, true, false, CALLER);
+    return memcpy(to, from, n);
+}
+void *__tsan_memmove(void *to, const void *from, size_t n) {
+    access((uintptr_t)from, n, false, false, CALLER);
+    access((uintptr_t)to, n, true, false, CALLER);
+    return memmove(to, from, n);
+}
+void *__tsan_memset(void *to, int value, size_t n) {
+    access((uintptr_t)to, n, true, false, CALLER);
+    return memset(to, value, n);
+}
+
+void __tsan_atomic_thread_fence(int) {
+    __sync_synchronize();
+    fence();
+}
+void __tsan_atomic_signal_fence(int) {
+    fence();
+}
+
+} // extern "C"
+
+// An atomic that is stronger than relaxed, as those of cuda::atomic are by default, is its own fence. CUDA's
+// atomicAdd and the like are relaxed (kernel.h).
+template <class T> static void before_atomic(volatile T *p, bool write, int order, const void *caller) {
+    access((uintptr_t)p, sizeof *p, write, true, caller);
+    if (!self || !self->kernel)
+        return;
+    acquire((uintptr_t)p);
+    if (!write)
+        return;
+    if (order >= __ATOMIC_RELEASE)
+        fence();
+    release((uintptr_t)p);
+}
+
+#define ATOMICS(bits, T)                                                                                     \
+    T __tsan_atomic##bits##_load(const volatile T *p, int order) {                                           \
+        const T value = __atomic_load_n(p, __ATOMIC_SEQ_CST);                                                \
+        before_atomic(p, false, order, CALLER);                                                              \
+        return value;                                                                                        \
+    }                                                                                                        \
+    void __tsan_atomic##bits##_store(volatile T *p, T value, int order) {                                    \
+        before_atomic(p, true, order, CALLER);                                                               \
+        __atomic_store_n(p, value, __ATOMIC_SEQ_CST);                                                        \
+    }                                                                                                        \
+    int __tsan_atomic##bits##_compare_exchange_strong(volatile T *p, T *old, T value, int order, int) {      \
+        before_atomic(p, true, order, CALLER);                                                               \
+        return __atomic_compare_exchange_n(p, old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);        \
+    }                                                                                                        \
+    int __tsan_atomic##bits##_compare_exchange_weak(volatile T *p, T *old, T value, int order, int) {        \
+        before_atomic(p, true, order, CALLER);                                                               \
+        return __atomic_compare_exchange_n(p, old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);        \
+    }                                                                                                        \
+    T __tsan_atomic##bits##_compare_exchange_val(volatile T *p, T old, T value, int order, int) {            \
+        before_atomic(p, true, order, CALLER);                                                               \
+        __atomic_compare_exchange_n(p, &old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);              \
+        return old;                                                                                          \
+    }                                                                                                        \
+    T __tsan_atomic##bits##_exchange(volatile T *p, T value, int order) {                                    \
+        before_atomic(p, true, order, CALLER);                                                               \
+        return __atomic_exchange_n(p, value, __ATOMIC_SEQ_CST);                                              \
+    }                                                                                                        \
+    FETCH(bits, T, add) FETCH(bits, T, sub) FETCH(bits, T, and) FETCH(bits, T, or) FETCH(bits, T, xor)       \
+        FETCH(bits, T, nand)
+#define FETCH(bits, T, name)                                                                                 \
+    T __tsan_atomic##bits##_fetch_##name(volatile T *p, T value, int order) {                                \
+        before_atomic(p, true, order, CALLER);                                                               \
+        return __atomic_fetch_##name(p, value, __ATOMIC_SEQ_CST);                                            \
+    }
+extern "C" {
+ATOMICS(8, uint8_t)
+ATOMICS(16, uint16_t)
+ATOMICS(32, uint32_t)
+ATOMICS(64, uint64_t)
+}
+
+#endif

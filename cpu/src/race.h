@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the race detector (race.cpp) is told by the engine and by the streams.
+ *
+ * These functions are weak. Their addresses are null in a program that is not built for checking,
+ * because then the linker leaves race.o out: only instrumented code refers to it.
+ */
+#pragma once
+#include "block.h"
+
+#include <vector>
+
+namespace cuda_cpu {
+
+struct StreamIdentity;
+struct Transfer;
+struct Fill;
+
+#define WEAK __attribute__((weak))
+
+void race_track(const void *memory, size_t bytes) WEAK; // memory that threads may share
+constexpr size_t race_page = 64 << 10;                  // tracked memory should not share such pages
+
+// A launch begins; blocks of a cooperative one have met.
+void race_launch(const Kernel &kernel, const LaunchConfig &config) WEAK;
+void race_grid_barrier() WEAK;
+// The block of this worker has passed a barrier; lanes of a warp have passed __syncwarp().
+void race_barrier(const Worker &worker) WEAK;
+void race_warp_barrier(unsigned warp, unsigned lanes) WEAK;
+void race_name_shared(const char *name, const void *memory, size_t bytes) WEAK;
+
+// Work is put into a stream, after other work; it begins and ends; the host has waited for it.
+void race_enqueue(uint64_t number, const StreamIdentity &stream, const std::vector<uint64_t> &after,
+                  const char *call) WEAK;
+void race_begin(uint64_t number) WEAK;
+void race_end() WEAK;
+void race_waited(uint64_t number) WEAK;
+// A row of a copy or fill
+void race_copy(const void *memory, size_t bytes, bool write) WEAK;
+
+#undef WEAK
+
+} // namespace cuda_cpu

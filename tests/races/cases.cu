@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Programs for the race detector (tests/test_races.py), each with a mistake and, as its twin, without. The
+ * first argument names the case, the second is 1 for the mistake. The line of a mistake is marked with the
+ * name of its case.
+ */
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+constexpr int N = 256;
+
+#define CHECK(call)                                                                                          \
+    do {                                                                                                     \
+        if ((call) != cudaSuccess)                                                                           \
+            exit(3);                                                                                         \
+    } while (0)
+
+// ---- within a block ----
+
+__global__ void reduction(int *data, bool wrong) {
+    __shared__ int sum[N];
+    const int i = threadIdx.x;
+    sum[i] = data[i];
+    __syncthreads();
+    for (int s = N / 2; s > 0; s /= 2) {
+        if (i < s)
+            sum[i] += sum[i + s]; // reduction
+        if (!wrong)
+            __syncthreads();
+    }
+    if (i == 0)
+        data[N] = sum[0];
+}
+
+__global__ void tile(int *data, bool wrong) {
+    extern __shared__ int loaded[];
+    loaded[threadIdx.x] = data[threadIdx.x]; // tile
+    if (!wrong)
+        __syncthreads();
+    data[N + threadIdx.x] = loaded[N - 1 - threadIdx.x]; // tile
+}
+
+// The tile of the next round is loaded while others still read this one.
+__global__ void reuse(int *data, bool wrong) {
+    __shared__ int tile[N];
+    int sum = 0;
+    for (int round = 0; round < 4; ++round) {
+        tile[threadIdx.x] = data[round * N + threadIdx.x]; // reuse
+        __syncthreads();
+        sum += tile[(threadIdx.x + 33) % N]; // reuse
+        if (!wrong)
+            __syncthreads();
+    }
+    __syncthreads();
+    data[threadIdx.x] = sum;
+}
+
+__global__ void double_buffer(int *data, bool wrong) {
+    __shared__ int buffers[2][N];
+    int in = 0;
+    buffers[0][threadIdx.x] = data[threadIdx.x];
+    __syncthreads();
+    for (int step = 0; step < 3; ++step) {
+        const int out = wrong ? in : 1 - in;
+        buffers[out][threadIdx.x] = buffers[in][(threadIdx.x + 1) % N]; // double_buffer
+        in = out;
+        __syncthreads();
+    }
+    data[threadIdx.x] = buffers[in][threadIdx.x];
+}
+
+__global__ void warp_exchange(int *data, bool wrong) {
+    __shared__ int values[N];
+    const int lane = threadIdx.x % 32, first = threadIdx.x - lane;
+    values[threadIdx.x] = data[threadIdx.x]; // warp_exchange
+    if (!wrong)
+        __syncwarp();
+    data[threadIdx.x] = values[first + (lane + 1) % 32]; // warp_exchange
+}
+
+// Reductions of 2010 relied on warps that run in step.
+__global__ void warp_volatile(int *data, bool wrong) {
+    __shared__ volatile int sum[64];
+    const int i = threadIdx.x % 32;
+    if (threadIdx.x >= 32)
+        return;
+    sum[i] = data[i];
+    sum[i + 32] = data[i + 32];
+    for (int s = 32; s > 0; s /= 2) {
+        const int other = sum[i + s]; // warp_volatile
+        if (!wrong)
+            __syncwarp();
+        sum[i] = sum[i] + other; // warp_volatile
+        if (!wrong)
+            __syncwarp();
+    }
+    if (i == 0)
+        data[0] = sum[0];
+}
+
+// A shuffle exchanges registers, it does not order memory.
+__global__ void shuffle_order(int *data, bool wrong) {
+    __shared__ int values[N];
+    values[threadIdx.x] = data[threadIdx.x]; // shuffle_order
+    int other = __shfl_xor_sync(~0u, (int)threadIdx.x, 1);
+    if (!wrong)
+        __syncwarp();
+    data[threadIdx.x] = values[other]; // shuffle_order
+}
+
+__global__ void sync_of_other_lanes(int *data, bool wrong) {
+    __shared__ int values[32];
+    const int lane = threadIdx.x % 32;
+    if (threadIdx.x >= 32)
+        return;
+    values[lane] = data[lane]; // sync_of_other_lanes
+    if (lane < 16)
+        __syncwarp(0xffff);
+    else
+        __syncwarp(0xffff0000);
+    data[lane] = values[wrong ? 31 - lane : lane ^ 1]; // sync_of_other_lanes
+}
+
+__global__ void bytes(char *data, bool wrong) {
+    data[threadIdx.x] = 1;                                          // bytes
+    data[4 * N + (wrong ? threadIdx.x / 2 : threadIdx.x)] = 2;      // bytes
+    ((int2 *)(data + 8 * N))[threadIdx.x] = make_int2(wrong, wrong);
+}
+
+// ---- between blocks ----
+
+__global__ void increment(int *data, bool wrong) {
+    if (wrong)
+        data[0]++; // increment
+    else
+        atomicAdd(&data[0], 1);
+}
+
+__global__ void same_word(int *data, bool wrong) {
+    if (threadIdx.x == 0)
+        data[wrong ? 0 : blockIdx.x] = blockIdx.x; // same_word
+}
+
+__global__ void histogram(int *data, bool wrong) {
+    __shared__ int bins[16];
+    if (threadIdx.x < 16)
+        bins[threadIdx.x] = 0;
+    __syncthreads();
+    const int bin = threadIdx.x * 7 % 16;
+    if (wrong)
+        bins[bin] += 1; // histogram
+    else
+        atomicAdd(&bins[bin], 1);
+    __syncthreads();
+    if (threadIdx.x < 16)
+        atomicAdd(&data[threadIdx.x], bins[threadIdx.x]);
+}
+
+// An atomic does not protect from a plain write.
+__global__ void mixed(int *data, bool wrong) {
+    if (wrong && threadIdx.x == 5 && blockIdx.x == 1)
+        data[0] = 0; // mixed
+    atomicAdd(&data[0], 1); // mixed
+}
+
+struct Lock {
+    int *mutex;
+    __device__ void lock() {
+        while (atomicCAS(mutex, 0, 1) != 0)
+            ;
+        __threadfence();
+    }
+    __device__ void unlock(bool fence) {
+        if (fence)
+            __threadfence();
+        atomicExch(mutex, 0);
+    }
+};
+
+// The lock of the book has no fence: the next holder may not see what the last one wrote.
+__global__ void lock_fence(int *data, bool wrong) {
+    Lock lock = {data + N};
+    if (threadIdx.x == 0) {
+        lock.lock();
+        data[0] += 1; // lock_fence
+        lock.unlock(!wrong);
+    }
+}
+
+__global__ void lock_forgotten(int *data, bool wrong) {
+    Lock lock = {data + N};
+    if (threadIdx.x == 0) {
+        const bool locked = !wrong || blockIdx.x != 2;
+        if (locked)
+            lock.lock();
+        data[0] += 1; // lock_forgotten
+        if (locked)
+            lock.unlock(true);
+    }
+}
+
+// The last block adds what all blocks have written.
+__global__ void last_block(int *data, bool wrong) {
+    __shared__ bool last;
+    data[threadIdx.x + blockIdx.x * N] = 1; // last_block
+    if (!wrong)
+        __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0)
+        last = atomicAdd(&data[8 * N], 1) == (int)gridDim.x - 1;
+    __syncthreads();
+    if (last) {
+        int sum = 0;
+        for (unsigned b = 0; b < gridDim.x; ++b)
+            sum += data[b * N + threadIdx.x]; // last_block
+        data[9 * N + threadIdx.x] = sum;
+    }
+}
+
+// As before, but the leader does not wait for the other threads of its block.
+__global__ void leader(int *data, bool wrong) {
+    __shared__ bool last;
+    data[threadIdx.x + blockIdx.x * N] = 1; // leader
+    __threadfence();
+    if (!wrong)
+        __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        last = atomicAdd(&data[8 * N], 1) == (int)gridDim.x - 1;
+    }
+    __syncthreads();
+    if (last)
+        for (unsigned b = 0; b < gridDim.x; ++b)
+            atomicAdd(&data[9 * N], data[b * N + threadIdx.x] + *(int *)&data[b * N + (threadIdx.x + 1) % N]); // leader
+}
+
+// A flag as written before there were atomics for it
+__global__ void flag(int *data, bool wrong) {
+    volatile int *ready = data + N;
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        data[0] = 42; // flag
+        if (!wrong)
+            __threadfence();
+        *ready = 1;
+    } else if (blockIdx.x == 1 && threadIdx.x == 0) {
+        while (*ready == 0)
+            __nanosleep(10);
+        __threadfence();
+        data[1] = data[0]; // flag
+    }
+}
+
+__device__ int counter;
+__global__ void variable(int *, bool wrong) {
+    if (threadIdx.x == 0) {
+        if (wrong)
+            counter = counter + 1; // variable
+        else
+            atomicAdd(&counter, 1);
+    }
+}
+
+// ---- streams ----
+
+__global__ void fill(int *to, int value) {
+    to[threadIdx.x] = value + threadIdx.x; // streams, missing_event, host_reads_kernel
+}
+__global__ void copy(int *to, const int *from) {
+    to[threadIdx.x] = from[threadIdx.x]; // streams, missing_event
+}
+
+void streams(int *data, bool wrong) {
+    cudaStream_t a, b;
+    cudaEvent_t filled;
+    CHECK(cudaStreamCreate(&a));
+    CHECK(cudaStreamCreate(&b));
+    CHECK(cudaEventCreate(&filled));
+    fill<<<1, N, 0, a>>>(data, 1);
+    CHECK(cudaEventRecord(filled, a));
+    if (!wrong)
+        CHECK(cudaStreamWaitEvent(b, filled, 0));
+    copy<<<1, N, 0, b>>>(data + N, data);
+    CHECK(cudaDeviceSynchronize());
+}
+
+// Streams that wait for each other in turn
+void missing_event(int *data, bool wrong) {
+    cudaStream_t s[2];
+    cudaEvent_t e[2];
+    CHECK(cudaDeviceSynchronize());
+    for (int i = 0; i < 2; ++i) {
+        CHECK(cudaStreamCreateWithFlags(&s[i], cudaStreamNonBlocking));
+        CHECK(cudaEventCreate(&e[i]));
+    }
+    for (int round = 0; round < 3; ++round) {
+        fill<<<1, N, 0, s[0]>>>(data, round);
+        CHECK(cudaEventRecord(e[0], s[0]));
+        CHECK(cudaStreamWaitEvent(s[1], e[0], 0));
+        copy<<<1, N, 0, s[1]>>>(data + N, data);
+        CHECK(cudaEventRecord(e[1], s[1]));
+        if (!wrong)
+            CHECK(cudaStreamWaitEvent(s[0], e[1], 0));
+    }
+    CHECK(cudaDeviceSynchronize());
+}
+
+void host_reads(int *data, bool wrong) {
+    int *host;
+    CHECK(cudaMallocHost(&host, N * sizeof *host));
+    CHECK(cudaMemset(data, 0, N * sizeof *data));
+    CHECK(cudaMemcpyAsync(host, data, N * sizeof *host, cudaMemcpyDeviceToHost)); // host_reads
+    if (!wrong)
+        CHECK(cudaStreamSynchronize(0));
+    const int seen = host[3]; // host_reads
+    CHECK(cudaDeviceSynchronize());
+    printf("%d\n", seen);
+}
+
+void host_writes(int *data, bool wrong) {
+    int *host;
+    CHECK(cudaMallocHost(&host, N * sizeof *host));
+    memset(host, 0, N * sizeof *host);
+    CHECK(cudaMemcpyAsync(data, host, N * sizeof *host, cudaMemcpyHostToDevice)); // host_writes
+    if (!wrong)
+        CHECK(cudaDeviceSynchronize());
+    for (int i = 0; i < N; ++i)
+        host[i] = i; // host_writes
+    CHECK(cudaDeviceSynchronize());
+}
+
+void host_reads_kernel(int *, bool wrong) {
+    int *managed;
+    CHECK(cudaMallocManaged(&managed, N * sizeof *managed));
+    fill<<<1, N>>>(managed, 3);
+    if (!wrong)
+        CHECK(cudaDeviceSynchronize());
+    const int seen = managed[0]; // host_reads_kernel
+    CHECK(cudaDeviceSynchronize());
+    printf("%d\n", seen);
+}
+
+// The wait is for the other stream.
+void wrong_stream(int *data, bool wrong) {
+    int *host;
+    cudaStream_t a, b;
+    CHECK(cudaStreamCreate(&a));
+    CHECK(cudaStreamCreate(&b));
+    CHECK(cudaMallocHost(&host, N * sizeof *host));
+    CHECK(cudaMemcpyAsync(host, data, N * sizeof *host, cudaMemcpyDeviceToHost, a)); // wrong_stream
+    CHECK(cudaMemcpyAsync(data + N, host + N / 2, 4, cudaMemcpyHostToDevice, wrong ? b : a)); // wrong_stream
+    CHECK(cudaStreamSynchronize(wrong ? b : a));
+    printf("%d\n", host[3]); // wrong_stream
+    CHECK(cudaDeviceSynchronize());
+}
+
+int main(int argc, char **argv) {
+    if (argc != 3)
+        return 3;
+    const char *const name = argv[1];
+    const bool wrong = *argv[2] == '1';
+    int *data;
+    CHECK(cudaMalloc(&data, 10 * N * sizeof *data));
+    CHECK(cudaMemset(data, 0, 10 * N * sizeof *data));
+#define KERNEL(kernel, blocks)                                                                               \
+    if (strcmp(name, #kernel) == 0) {                                                                        \
+        kernel<<<blocks, N, N * sizeof(int)>>>(data, wrong);                                                 \
+        CHECK(cudaDeviceSynchronize());                                                                      \
+        return 0;                                                                                            \
+    }
+#define HOST(function)                                                                                       \
+    if (strcmp(name, #function) == 0) {                                                                      \
+        function(data, wrong);                                                                               \
+        return 0;                                                                                            \
+    }
+    KERNEL(reduction, 1)
+    KERNEL(tile, 1)
+    KERNEL(reuse, 1)
+    KERNEL(double_buffer, 1)
+    KERNEL(warp_exchange, 1)
+    KERNEL(warp_volatile, 1)
+    KERNEL(shuffle_order, 1)
+    KERNEL(sync_of_other_lanes, 1)
+    KERNEL(increment, 4)
+    KERNEL(same_word, 4)
+    KERNEL(histogram, 1)
+    KERNEL(mixed, 4)
+    KERNEL(lock_fence, 4)
+    KERNEL(lock_forgotten, 4)
+    KERNEL(last_block, 4)
+    KERNEL(leader, 4)
+    KERNEL(flag, 2)
+    KERNEL(variable, 4)
+    if (strcmp(name, "bytes") == 0) {
+        bytes<<<1, N>>>((char *)data, wrong);
+        CHECK(cudaDeviceSynchronize());
+        return 0;
+    }
+    HOST(streams)
+    HOST(missing_event)
+    HOST(host_reads)
+    HOST(host_writes)
+    HOST(host_reads_kernel)
+    HOST(wrong_stream)
+    return 3;
+}
