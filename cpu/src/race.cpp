@@ -279,7 +279,8 @@ void acquire(uintptr_t variable) {
         return;
     Threads &b = threads();
     b.talks = true;
-    b.acquire[this_thread()] = found->second;
+    uint32_t &mine = b.acquire[this_thread()];
+    mine = std::max(mine, found->second);
 }
 
 bool is_published(const Access &a) {
@@ -888,24 +889,26 @@ void __tsan_atomic_signal_fence(int) {
 } // extern "C"
 
 // An atomic that is stronger than relaxed, as those of cuda::atomic are by default, is its own fence. CUDA's
-// atomicAdd and the like are relaxed (kernel.h).
+// atomicAdd and the like are relaxed (kernel.h). The atomic itself comes between release and acquire: it must
+// not see a value whose release acquire() has missed.
 template <class T> static void before_atomic(volatile T *p, bool write, int order, const void *caller) {
     access((uintptr_t)p, sizeof *p, write, true, caller);
-    if (!self || !self->kernel)
-        return;
-    acquire((uintptr_t)p);
-    if (!write)
+    if (!write || !self || !self->kernel)
         return;
     if (order >= __ATOMIC_RELEASE)
         fence();
     release((uintptr_t)p);
 }
+template <class T> static T after_atomic(volatile T *p, T value) {
+    if (self && self->kernel)
+        acquire((uintptr_t)p);
+    return value;
+}
 
 #define ATOMICS(bits, T)                                                                                     \
     T __tsan_atomic##bits##_load(const volatile T *p, int order) {                                           \
-        const T value = __atomic_load_n(p, __ATOMIC_SEQ_CST);                                                \
         before_atomic(p, false, order, CALLER);                                                              \
-        return value;                                                                                        \
+        return after_atomic<const T>(p, __atomic_load_n(p, __ATOMIC_SEQ_CST));                               \
     }                                                                                                        \
     void __tsan_atomic##bits##_store(volatile T *p, T value, int order) {                                    \
         before_atomic(p, true, order, CALLER);                                                               \
@@ -913,27 +916,29 @@ template <class T> static void before_atomic(volatile T *p, bool write, int orde
     }                                                                                                        \
     int __tsan_atomic##bits##_compare_exchange_strong(volatile T *p, T *old, T value, int order, int) {      \
         before_atomic(p, true, order, CALLER);                                                               \
-        return __atomic_compare_exchange_n(p, old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);        \
+        const bool done =                                                                                    \
+            __atomic_compare_exchange_n(p, old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);           \
+        after_atomic<T>(p, value);                                                                           \
+        return done;                                                                                         \
     }                                                                                                        \
-    int __tsan_atomic##bits##_compare_exchange_weak(volatile T *p, T *old, T value, int order, int) {        \
-        before_atomic(p, true, order, CALLER);                                                               \
-        return __atomic_compare_exchange_n(p, old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);        \
+    int __tsan_atomic##bits##_compare_exchange_weak(volatile T *p, T *old, T value, int order, int also) {   \
+        return __tsan_atomic##bits##_compare_exchange_strong(p, old, value, order, also);                    \
     }                                                                                                        \
     T __tsan_atomic##bits##_compare_exchange_val(volatile T *p, T old, T value, int order, int) {            \
         before_atomic(p, true, order, CALLER);                                                               \
         __atomic_compare_exchange_n(p, &old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);              \
-        return old;                                                                                          \
+        return after_atomic<T>(p, old);                                                                      \
     }                                                                                                        \
     T __tsan_atomic##bits##_exchange(volatile T *p, T value, int order) {                                    \
         before_atomic(p, true, order, CALLER);                                                               \
-        return __atomic_exchange_n(p, value, __ATOMIC_SEQ_CST);                                              \
+        return after_atomic<T>(p, __atomic_exchange_n(p, value, __ATOMIC_SEQ_CST));                          \
     }                                                                                                        \
     FETCH(bits, T, add) FETCH(bits, T, sub) FETCH(bits, T, and) FETCH(bits, T, or) FETCH(bits, T, xor)       \
         FETCH(bits, T, nand)
 #define FETCH(bits, T, name)                                                                                 \
     T __tsan_atomic##bits##_fetch_##name(volatile T *p, T value, int order) {                                \
         before_atomic(p, true, order, CALLER);                                                               \
-        return __atomic_fetch_##name(p, value, __ATOMIC_SEQ_CST);                                            \
+        return after_atomic<T>(p, __atomic_fetch_##name(p, value, __ATOMIC_SEQ_CST));                                         \
     }
 extern "C" {
 ATOMICS(8, uint8_t)
