@@ -97,7 +97,11 @@ void *get_memory(size_t bytes) {
     void *memory;
     if (race_track) // whole pages, which nothing else uses
         bytes = (bytes + race_page - 1) / race_page * race_page;
-    if (posix_memalign(&memory, bytes >= 2 * huge_page ? huge_page : race_track ? race_page : alignment, bytes) != 0)
+    if (posix_memalign(&memory,
+                       bytes >= 2 * huge_page ? huge_page
+                       : race_track           ? race_page
+                                              : alignment,
+                       bytes) != 0)
         return nullptr;
     if (bytes >= 2 * huge_page)
         madvise(memory, bytes / huge_page * huge_page, MADV_HUGEPAGE);

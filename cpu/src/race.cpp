@@ -48,7 +48,7 @@ struct Access {
     uint32_t place; // the instruction, relative to the program's start; 0: a copy
     uint32_t time;  // 0: no access
     uint32_t block, epoch;
-    uint16_t clock;                     // of the lane
+    uint16_t clock; // of the lane
     uint16_t thread : 10, bytes : 4, atomic : 1, write : 1;
 
     bool operator==(const Access &a) const { return memcmp(this, &a, sizeof a) == 0; }
@@ -73,7 +73,8 @@ void *reserve(size_t bytes) {
     void *memory =
         mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {
-        fprintf(stderr, "cuda on the CPU: no address space to check for races: is there a limit (ulimit -v)?\n");
+        fprintf(stderr,
+                "cuda on the CPU: no address space to check for races: is there a limit (ulimit -v)?\n");
         _exit(EXIT_FAILURE);
     }
     return memory;
@@ -82,8 +83,7 @@ void *reserve(size_t bytes) {
 // Pages of tracked memory, by the upper bits of the address. The operating system provides the parts of
 // this table that are used.
 Page **pages() {
-    static Page **const table =
-        static_cast<Page **>(reserve(sizeof(Page *) << (address_bits - page_bits)));
+    static Page **const table = static_cast<Page **>(reserve(sizeof(Page *) << (address_bits - page_bits)));
     return table;
 }
 
@@ -137,7 +137,7 @@ struct Current {
     uint64_t threads = 1;                  // of a block
 } current;
 
-std::atomic<bool> host_matters{false}; // there is work that the host has not waited for
+std::atomic<bool> host_matters{false};   // there is work that the host has not waited for
 std::atomic<uint32_t> host_settled{~0u}; // accesses before this time come before what the host does now
 
 const Task *task_at(const Tasks &t, uint32_t time) {
@@ -230,8 +230,8 @@ unsigned this_thread() {
 struct Published {
     std::mutex mutex;
     std::atomic<bool> any{false};
-    std::unordered_map<uintptr_t, uint32_t> variables;                   // when it was last written so
-    std::unordered_map<uint64_t, uint32_t> by_thread;                    // up to which time
+    std::unordered_map<uintptr_t, uint32_t> variables;                    // when it was last written so
+    std::unordered_map<uint64_t, uint32_t> by_thread;                     // up to which time
     std::unordered_map<uint32_t, std::pair<uint32_t, uint32_t>> by_block; // epochs before, up to which time
 
     void forget() {
@@ -401,7 +401,8 @@ void check(Page &page, uintptr_t address, size_t bytes, Access me, const Threads
         }
         // Of the reads, two are kept that no order makes superfluous, if possible of different warps.
         const auto done = [&](const Access &a) {
-            return !a.time || (shared && a.block != me.block) || (a.atomic >= me.atomic && ordered(a, me, block));
+            return !a.time || (shared && a.block != me.block) ||
+                   (a.atomic >= me.atomic && ordered(a, me, block));
         };
         if (done(cell.reads[0]))
             cell.reads[0] = me;
@@ -426,9 +427,7 @@ void check(Page &page, uintptr_t address, size_t bytes, Access me, const Threads
 
 void access(uintptr_t address, size_t bytes, bool write, bool atomic, const void *instruction) {
     const bool in_kernel = self && self->kernel;
-    // A thread's own variables are on the stack.
-    if (in_kernel ? address - (uintptr_t)__builtin_frame_address(0) < 256 << 10
-                  : !host_matters.load(std::memory_order_relaxed) || in_callback)
+    if (!in_kernel && (!host_matters.load(std::memory_order_relaxed) || in_callback))
         return;
     if (address >> address_bits)
         return;
@@ -477,7 +476,7 @@ std::string line_of(const std::vector<uintptr_t> &addresses) {
         // instruction before the one to which it returns.
         static const bool moved = [] {
             const auto type = *(const uint16_t *)(&__executable_start + 16); // e_type
-            return type == 3;                                               // ET_DYN
+            return type == 3;                                                // ET_DYN
         }();
         const uintptr_t shown = address - 1 + (moved ? 0 : (uintptr_t)&__executable_start);
         snprintf(command, sizeof command, "addr2line -i -e '%s' 0x%zx 2>/dev/null", program, (size_t)shown);
@@ -501,18 +500,22 @@ std::string line_of(const std::vector<uintptr_t> &addresses) {
     return "an unknown line (is addr2line installed, and the program compiled with -g?)";
 }
 
-// "shared memory cache", "device memory" and " (allocated at sum.cu:12)"; empty when the memory is not tracked.
+// "shared memory cache", "device memory" and " (allocated at sum.cu:12)"; empty when the memory is not
+// tracked.
 std::string name_memory(uintptr_t address, const Access &a, std::string &allocated) {
     const char *const p = (const char *)address;
     if (a.block < a_copy && is_shared_memory(address)) {
         for (const Name &n : threads().names)
             if (p >= n.begin && p < n.begin + n.bytes)
-                return std::string(strcmp(n.name, "the launch") == 0 ? "dynamic shared memory" : "shared memory ") +
+                return std::string(strcmp(n.name, "the launch") == 0 ? "dynamic shared memory"
+                                                                     : "shared memory ") +
                        (strcmp(n.name, "the launch") == 0 ? "" : n.name);
         return "shared memory";
     }
     if (const SymbolSection *s = symbol_section(p))
-        return s->constant ? "a __constant__ variable" : s->per_device ? "a __device__ variable" : "a __managed__ variable";
+        return s->constant     ? "a __constant__ variable"
+               : s->per_device ? "a __device__ variable"
+                               : "a __managed__ variable";
     Allocation m;
     if (!find_allocation(p, m))
         return "";
@@ -544,7 +547,8 @@ Reports &reports() {
             return;
         fflush(nullptr);
         if (reports().more)
-            fprintf(stderr, "cuda on the CPU: races at %u more pairs of lines are not shown\n", reports().more);
+            fprintf(stderr, "cuda on the CPU: races at %u more pairs of lines are not shown\n",
+                    reports().more);
         _exit(EXIT_FAILURE);
     },
     nullptr);
@@ -588,7 +592,8 @@ void report(const Access &a, const Access &b, uintptr_t address, size_t bytes) {
         first = second;
     const bool same = !host && first == second && a.block != a_copy && b.block != a_copy;
     const auto verb = [](const Access &x) {
-        return std::string(x.atomic ? "atomically " : "") + (x.write ? x.atomic ? "changes" : "writes" : "reads");
+        return std::string(x.atomic ? "atomically " : "") +
+               (x.write ? x.atomic ? "changes" : "writes" : "reads");
     };
     const auto size = std::to_string(bytes) + (bytes == 1 ? " byte of " : " bytes of ") + memory;
     const auto at = [&](const Access &x) {
@@ -599,7 +604,9 @@ void report(const Access &a, const Access &b, uintptr_t address, size_t bytes) {
             return "the host";
         if (x.block == a_copy)
             return task_name(task);
-        const uint3 block = same ? uint3{blockDim.x, blockDim.y, blockDim.z} : task ? task->block : uint3{1, 1, 1};
+        const uint3 block = same   ? uint3{blockDim.x, blockDim.y, blockDim.z}
+                            : task ? task->block
+                                   : uint3{1, 1, 1};
         const uint3 grid = same ? uint3{gridDim.x, gridDim.y, gridDim.z} : task ? task->grid : uint3{1, 1, 1};
         return (same ? std::string() : task_name(task) + " ") + "thread " + coordinates(x.thread, block) +
                (with_block ? " of block " + coordinates(x.block, grid) : "");
@@ -611,8 +618,9 @@ void report(const Access &a, const Access &b, uintptr_t address, size_t bytes) {
         text += "in kernel " + std::string(self->kernel->name);
         if (one_block)
             text += ", block " + coordinates(a.block, {gridDim.x, gridDim.y, gridDim.z});
-        text += ": " + who(a, first, !one_block) + " " + verb(a) + " " + size + at(a) + allocated + ",\n    " +
-                who(b, second, !one_block) + " " + verb(b) + (bytes == 1 ? " it" : " them") + at(b) +
+        text += ": " + who(a, first, !one_block) + " " + verb(a) + " " + size + at(a) + allocated +
+                ",\n    " + who(b, second, !one_block) + " " + verb(b) + (bytes == 1 ? " it" : " them") +
+                at(b) +
                 (a.atomic != b.atomic ? ", which is not ordered with an atomic access"
                  : !one_block         ? ", and nothing orders these blocks"
                  : warp               ? ", with no __syncwarp() or __syncthreads() between"
@@ -622,11 +630,12 @@ void report(const Access &a, const Access &b, uintptr_t address, size_t bytes) {
         const bool host_first = a.block == the_host;
         const Access &h = host_first ? a : b, &d = host_first ? b : a;
         const Task *const task = host_first ? second : first;
-        text += "between the host and a stream: the host " + verb(h) + " " + size + at(h) + allocated + ",\n    which " +
-                who(d, task, true) + " " + verb(d) + at(d) + ", and the host has not waited for that\n";
+        text += "between the host and a stream: the host " + verb(h) + " " + size + at(h) + allocated +
+                ",\n    which " + who(d, task, true) + " " + verb(d) + at(d) +
+                ", and the host has not waited for that\n";
     } else
-        text += "between streams: " + who(a, first, true) + " " + verb(a) + " " + size + at(a) + allocated + ",\n    " +
-                who(b, second, true) + " " + verb(b) + (bytes == 1 ? " it" : " them") + at(b) +
+        text += "between streams: " + who(a, first, true) + " " + verb(a) + " " + size + at(a) + allocated +
+                ",\n    " + who(b, second, true) + " " + verb(b) + (bytes == 1 ? " it" : " them") + at(b) +
                 ", and nothing orders the two\n";
     fputs(text.c_str(), stderr);
 }
@@ -640,7 +649,8 @@ void race_track(const void *memory, size_t bytes) {
     std::lock_guard lock(mutex);
     Page **const table = pages();
     if (bytes)
-        for (uintptr_t i = (uintptr_t)memory >> page_bits; i <= ((uintptr_t)memory + bytes - 1) >> page_bits; ++i)
+        for (uintptr_t i = (uintptr_t)memory >> page_bits; i <= ((uintptr_t)memory + bytes - 1) >> page_bits;
+             ++i)
             if (!table[i])
                 table[i] = new Page;
 }
@@ -933,12 +943,12 @@ template <class T> static T after_atomic(volatile T *p, T value) {
         before_atomic(p, true, order, CALLER);                                                               \
         return after_atomic<T>(p, __atomic_exchange_n(p, value, __ATOMIC_SEQ_CST));                          \
     }                                                                                                        \
-    FETCH(bits, T, add) FETCH(bits, T, sub) FETCH(bits, T, and) FETCH(bits, T, or) FETCH(bits, T, xor)       \
-        FETCH(bits, T, nand)
+    FETCH(bits, T, add)                                                                                      \
+    FETCH(bits, T, sub) FETCH(bits, T, and) FETCH(bits, T, or) FETCH(bits, T, xor) FETCH(bits, T, nand)
 #define FETCH(bits, T, name)                                                                                 \
     T __tsan_atomic##bits##_fetch_##name(volatile T *p, T value, int order) {                                \
         before_atomic(p, true, order, CALLER);                                                               \
-        return after_atomic<T>(p, __atomic_fetch_##name(p, value, __ATOMIC_SEQ_CST));                                         \
+        return after_atomic<T>(p, __atomic_fetch_##name(p, value, __ATOMIC_SEQ_CST));                        \
     }
 extern "C" {
 ATOMICS(8, uint8_t)

@@ -123,8 +123,8 @@ __global__ void sync_of_other_lanes(int *data, bool wrong) {
 }
 
 __global__ void bytes(char *data, bool wrong) {
-    data[threadIdx.x] = 1;                                          // bytes
-    data[4 * N + (wrong ? threadIdx.x / 2 : threadIdx.x)] = 2;      // bytes
+    data[threadIdx.x] = 1;                                     // bytes
+    data[4 * N + (wrong ? threadIdx.x / 2 : threadIdx.x)] = 2; // bytes
     ((int2 *)(data + 8 * N))[threadIdx.x] = make_int2(wrong, wrong);
 }
 
@@ -160,7 +160,7 @@ __global__ void histogram(int *data, bool wrong) {
 // An atomic does not protect from a plain write.
 __global__ void mixed(int *data, bool wrong) {
     if (wrong && threadIdx.x == 5 && blockIdx.x == 1)
-        data[0] = 0; // mixed
+        data[0] = 0;        // mixed
     atomicAdd(&data[0], 1); // mixed
 }
 
@@ -232,7 +232,8 @@ __global__ void leader(int *data, bool wrong) {
     __syncthreads();
     if (last)
         for (unsigned b = 0; b < gridDim.x; ++b)
-            atomicAdd(&data[9 * N], data[b * N + threadIdx.x] + *(int *)&data[b * N + (threadIdx.x + 1) % N]); // leader
+            atomicAdd(&data[9 * N],
+                      data[b * N + threadIdx.x] + *(int *)&data[b * N + (threadIdx.x + 1) % N]); // leader
 }
 
 // A flag as written before there were atomics for it
@@ -347,7 +348,7 @@ void wrong_stream(int *data, bool wrong) {
     CHECK(cudaStreamCreate(&a));
     CHECK(cudaStreamCreate(&b));
     CHECK(cudaMallocHost(&host, N * sizeof *host));
-    CHECK(cudaMemcpyAsync(host, data, N * sizeof *host, cudaMemcpyDeviceToHost, a)); // wrong_stream
+    CHECK(cudaMemcpyAsync(host, data, N * sizeof *host, cudaMemcpyDeviceToHost, a));          // wrong_stream
     CHECK(cudaMemcpyAsync(data + N, host + N / 2, 4, cudaMemcpyHostToDevice, wrong ? b : a)); // wrong_stream
     CHECK(cudaStreamSynchronize(wrong ? b : a));
     printf("%d\n", host[3]); // wrong_stream

@@ -232,7 +232,8 @@ template <class Body, class... A> struct Call {
 #ifdef CUDA_CPU_CHECK // an access must not be moved into the loop over threads, to another thread's time
     __attribute__((noinline))
 #endif
-    void thread() const {
+    void
+    thread() const {
         std::tuple<Stored<A>...> mine = arguments;
         std::apply(body, mine);
     }
@@ -240,8 +241,12 @@ template <class Body, class... A> struct Call {
     template <size_t... I> static Call with(Body body, void *const *addresses, std::index_sequence<I...>) {
         return {body, {*(const Stored<A> *)addresses[I]...}};
     }
-    static void *copy(const void *p) { return new Call(*static_cast<const Call *>(p)); }
-    static void discard(void *copy) { delete static_cast<Call *>(copy); }
+    static void *copy(const void *p) {
+        return new Call(*static_cast<const Call *>(p));
+    }
+    static void discard(void *copy) {
+        delete static_cast<Call *>(copy);
+    }
     static size_t addresses(const void *p, const void **to) {
         const auto store = [&](const auto &...a) { ((*to++ = &a), ...); };
         if (to)
@@ -934,11 +939,11 @@ CUDA_CPU_ATOMIC_CAS(unsigned short)
     CUDA_CPU_ATOMIC(T, And,                                                                                  \
                     (cuda_cpu::poll_if(value == (T) ~(T)0, p, CUDA_CPU_HERE),                                \
                      cuda_cpu::is_shared(p) ? cuda_cpu::change_shared(p, [=](T old) { return old & value; }) \
-                                            : __atomic_fetch_and(p, value, CUDA_CPU_ORDER)))               \
+                                            : __atomic_fetch_and(p, value, CUDA_CPU_ORDER)))                 \
     CUDA_CPU_ATOMIC(T, Or,                                                                                   \
                     (cuda_cpu::poll_if(value == 0, p, CUDA_CPU_HERE),                                        \
                      cuda_cpu::is_shared(p) ? cuda_cpu::change_shared(p, [=](T old) { return old | value; }) \
-                                            : __atomic_fetch_or(p, value, CUDA_CPU_ORDER)))                \
+                                            : __atomic_fetch_or(p, value, CUDA_CPU_ORDER)))                  \
     CUDA_CPU_ATOMIC(T, Xor,                                                                                  \
                     (cuda_cpu::poll_if(value == 0, p, CUDA_CPU_HERE),                                        \
                      cuda_cpu::is_shared(p) ? cuda_cpu::change_shared(p, [=](T old) { return old ^ value; }) \
