@@ -21,6 +21,7 @@ options_of() {
     appendix_a/dot | chapter05/dot_gmem) echo --size 100000 ;;
     appendix_a/hashtable_*) echo --size 20000 ;;
     chapter09/atomics_race) echo --blocks 16 ;;
+    chapter07/heat_ladder) echo --size 128 --iterations 4 ;;
     chapter*_ladder | chapter05/reduction) echo --size 20000 ;;
     chapter06/ray | chapter06/ray_noconst | chapter08/basic_interop) echo --size 128 ;;
     chapter10/copy_timed) echo --size 20000 --iterations 5 ;;
@@ -28,7 +29,10 @@ options_of() {
     chapter11/time_zero2 | chapter11/multidevice | chapter11/portable | chapter11/peer_copy) echo --size 100000 ;;
     chapter04/julia_*) echo --size 200 ;;
     chapter05/matmul_*) echo --size 64 ;;
-    chapter0[5-8]/ripple | chapter06/ray_animated | chapter0[78]/heat | chapter07/heat_gmem | chapter07/heat_2d) echo --frames 2 ;;
+    chapter0[5-8]/ripple | chapter06/ray_animated) echo --size 128 --frames 2 ;;
+    chapter0[78]/heat | chapter07/heat_gmem | chapter07/heat_2d) echo --size 128 --frames 2 --iterations 10 ;;
+    chapter06/event_timing) echo --size 20000 ;;
+    chapter09/hist_gpu_*) echo --size 100000 ;;
     esac
 }
 

@@ -188,6 +188,7 @@ struct Threads {
     uint32_t fenced, acquired; // at the last barrier, by any thread
     bool talks;                // a thread has used a fence or acquired something since
     uint32_t fence[max_threads], acquire[max_threads];
+    uintptr_t polled[max_threads]; // what the thread has read as volatile last
     uint32_t warp_epoch[max_threads / 32]; // the members below are valid in this epoch
     uint16_t clock[max_threads];
     uint16_t known[max_threads / 32][32][32];
@@ -202,6 +203,7 @@ struct Threads {
         talks = false;
         memset(fence, 0, count * sizeof *fence);
         memset(acquire, 0, count * sizeof *acquire);
+        memset(polled, 0, count * sizeof *polled);
         memset(warp_epoch, 0, sizeof warp_epoch);
         names.clear();
     }
@@ -244,14 +246,6 @@ struct Published {
     }
 } published;
 
-void fence() {
-    if (!self || !self->kernel)
-        return;
-    Threads &b = threads();
-    b.talks = true;
-    b.fence[this_thread()] = tick();
-}
-
 void release(uintptr_t variable) {
     Threads &b = threads();
     const unsigned t = this_thread();
@@ -270,17 +264,30 @@ void release(uintptr_t variable) {
     published.variables[variable] = tick();
 }
 
-void acquire(uintptr_t variable) {
+void acquire(uintptr_t variable, Threads &b, unsigned t) {
     if (!published.any)
         return;
     std::lock_guard lock(published.mutex);
     const auto found = published.variables.find(variable);
     if (found == published.variables.end())
         return;
-    Threads &b = threads();
     b.talks = true;
-    uint32_t &mine = b.acquire[this_thread()];
-    mine = std::max(mine, found->second);
+    b.acquire[t] = std::max(b.acquire[t], found->second);
+}
+
+void acquire(uintptr_t variable) {
+    acquire(variable, threads(), this_thread());
+}
+
+void fence() {
+    if (!self || !self->kernel)
+        return;
+    Threads &b = threads();
+    const unsigned t = this_thread();
+    b.talks = true;
+    b.fence[t] = tick();
+    if (b.polled[t]) // the value is known to be read by now
+        acquire(b.polled[t], b, t);
 }
 
 bool is_published(const Access &a) {
@@ -683,11 +690,14 @@ void race_barrier(const Worker &) {
     ++b.epoch;
     if (!b.talks)
         return;
-    b.talks = false;
     for (unsigned t = 0; t < b.count; ++t) {
+        if (b.polled[t])
+            acquire(b.polled[t], b, t);
         b.fenced = std::max(b.fenced, b.fence[t]);
         b.acquired = std::max(b.acquired, b.acquire[t]);
+        b.polled[t] = 0;
     }
+    b.talks = false;
 }
 
 void race_warp_barrier(unsigned w, unsigned lanes) {
@@ -828,10 +838,13 @@ static void volatile_access(void *p, size_t bytes, bool write, const void *calle
     access((uintptr_t)p, bytes, write, atomic, caller);
     if (!atomic || !self || !self->kernel)
         return;
-    if (write)
+    if (write) {
         release((uintptr_t)p);
-    else
-        acquire((uintptr_t)p);
+        return;
+    }
+    acquire((uintptr_t)p);
+    threads().polled[this_thread()] = (uintptr_t)p; // the caller reads after this; see fence()
+    threads().talks = true;
 }
 
 #define ACCESSES(n)                                                                                          \
