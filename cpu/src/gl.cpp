@@ -436,7 +436,8 @@ cudaError_t unmap(const char *call, Resource &r) {
 cudaError_t unmap_resources(const char *call, int count, cudaGraphicsResource_t *list, cudaStream_t stream) {
     if (const cudaError_t error = check_list(call, count, list, stream, true))
         return error;
-    cudaError_t first = cudaSuccess;
+    // OpenGL uses the content after this, so work that was put off is done now.
+    cudaError_t first = finish_device(current_device());
     for (int i = 0; i < count; ++i) {
         // All were mapped when the list was checked, so this one is in the list twice. It stays
         // unmapped, as on a GPU.
@@ -585,6 +586,8 @@ cudaError_t register_image(cudaGraphicsResource_t *resource, GLuint image, GLenu
 cudaError_t map_resources(const char *call, int count, cudaGraphicsResource_t *list, cudaStream_t stream,
                           const char *file, int line) {
     if (const cudaError_t error = check_list(call, count, list, stream, false))
+        return error;
+    if (const cudaError_t error = finish_device(current_device()))
         return error;
     if (const cudaError_t error = check_context(call))
         return error;

@@ -36,7 +36,7 @@
 #include <unistd.h>
 #include <unordered_map>
 
-extern char __executable_start;
+extern "C" char __executable_start[]; // by the linker
 
 namespace cuda_cpu {
 
@@ -188,7 +188,7 @@ struct Threads {
     uint32_t fenced, acquired; // at the last barrier, by any thread
     bool talks;                // a thread has used a fence or acquired something since
     uint32_t fence[max_threads], acquire[max_threads];
-    uintptr_t polled[max_threads]; // what the thread has read as volatile last
+    uintptr_t polled[max_threads];         // what the thread has read as volatile last
     uint32_t warp_epoch[max_threads / 32]; // the members below are valid in this epoch
     uint16_t clock[max_threads];
     uint16_t known[max_threads / 32][32][32];
@@ -236,11 +236,14 @@ struct Published {
     std::unordered_map<uint64_t, uint32_t> by_thread;                     // up to which time
     std::unordered_map<uint32_t, std::pair<uint32_t, uint32_t>> by_block; // epochs before, up to which time
 
-    void forget() {
+    // For a launch. Kernels that run at the same time, in streams that nothing orders, can talk as well.
+    void forget(bool alone) {
         if (!any)
             return;
-        any = false;
-        variables.clear();
+        if (alone) {
+            any = false;
+            variables.clear();
+        }
         by_thread.clear();
         by_block.clear();
     }
@@ -330,7 +333,7 @@ bool ordered(const Access &a, const Access &b, const Threads *block) {
     if (a.block == the_host)
         return a.time < current.enqueued;
     if (a.time < current.task_begun)
-        return before_this_task(a);
+        return before_this_task(a) || (block && a.time < std::max(block->acquire[b.thread], block->acquired));
     if (b.block == a_copy || a.block == a_copy || a.time < current.begun)
         return true;
     const uint32_t acquired = std::max(block->acquire[b.thread], block->acquired);
@@ -444,7 +447,7 @@ void access(uintptr_t address, size_t bytes, bool write, bool atomic, const void
         const size_t here = std::min(bytes, race_page - (address & (race_page - 1)));
         if (Page *const page = pages()[address >> page_bits]) {
             if (!me.time) {
-                me.place = (uint32_t)((uintptr_t)instruction - (uintptr_t)&__executable_start);
+                me.place = (uint32_t)((uintptr_t)instruction - (uintptr_t)__executable_start);
                 me.time = now.load(std::memory_order_relaxed);
                 me.atomic = atomic;
                 me.write = write;
@@ -482,10 +485,10 @@ std::string line_of(const std::vector<uintptr_t> &addresses) {
         // Position-independent programs count from 0, others have absolute addresses. The call is at the
         // instruction before the one to which it returns.
         static const bool moved = [] {
-            const auto type = *(const uint16_t *)(&__executable_start + 16); // e_type
-            return type == 3;                                                // ET_DYN
+            const auto type = *(const uint16_t *)(__executable_start + 16); // e_type
+            return type == 3;                                               // ET_DYN
         }();
-        const uintptr_t shown = address - 1 + (moved ? 0 : (uintptr_t)&__executable_start);
+        const uintptr_t shown = address - 1 + (moved ? 0 : (uintptr_t)__executable_start);
         snprintf(command, sizeof command, "addr2line -i -e '%s' 0x%zx 2>/dev/null", program, (size_t)shown);
         FILE *const pipe = popen(command, "r");
         if (!pipe)
@@ -568,7 +571,7 @@ std::string task_name(const Task *task) {
                std::to_string(task->line) + ",";
     std::vector<uintptr_t> frames;
     for (void *frame : task->frames)
-        frames.push_back((uintptr_t)frame - (uintptr_t)&__executable_start);
+        frames.push_back((uintptr_t)frame - (uintptr_t)__executable_start);
     return std::string(task->call) + ", called at " + line_of(frames) + ",";
 }
 
@@ -666,7 +669,7 @@ void race_launch(const Kernel &kernel, const LaunchConfig &config) {
     for (const SymbolSection &s : symbol_sections())
         if (s.writable)
             race_track(s.begin, (size_t)(s.end - s.begin));
-    published.forget();
+    published.forget(!current.task || current.settled >= current.enqueued);
     current.begun = tick();
     current.threads = (uint64_t)config.block.x * config.block.y * config.block.z;
     if (!current.task)
