@@ -196,7 +196,7 @@ if asked_for check; then
     [ "$BACKEND" != gpu ] || fail 'make check is for the CPU back end; on a GPU: compute-sanitizer --tool racecheck PROGRAM'
     [ -z "$SANITIZE" ] || fail 'make check has instrumentation of its own, without SANITIZE'
     # shellcheck disable=SC2086
-    [ -z "$PROGRAM" ] || one_of "$PROGRAM" $programs || fail "PROGRAM=$PROGRAM: there is no such program: $(meant "$PROGRAM")"
+    [ -z "$PROGRAM" ] || one_of "$PROGRAM" $programs || { hint=$(meant "$PROGRAM"); fail "PROGRAM=$PROGRAM: there is no such program${hint:+, $hint}"; }
 elif [ -n "$PROGRAM" ]; then
     fail 'PROGRAM is for make check'
 fi
