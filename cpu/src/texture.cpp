@@ -653,6 +653,7 @@ cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture) {
     BEGIN();
     if (!texture)
         return cudaSuccess;
+    finish_device(-1); // work that was put off may use it
     const TextureObject *const object = find_texture(__func__, texture, true);
     delete object;
     return object ? cudaSuccess : cudaErrorInvalidValue;
@@ -720,6 +721,7 @@ cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t surface) {
     BEGIN();
     if (!surface)
         return cudaSuccess;
+    finish_device(-1); // work that was put off may use it
     const SurfaceObject *const object = find_surface(__func__, surface, true);
     delete object;
     return object ? cudaSuccess : cudaErrorInvalidValue;
