@@ -226,8 +226,17 @@ Switch Worker::wait(unsigned t) {
 // Chooses what runs next. Ready threads come first: a warp or block that has just completed its
 // barrier continues while its stacks are in the cache. Threads that have not started come second.
 // Threads that poll come last.
+//
+// A warp that polls with warp operations is always ready. So now and then (start_another) a thread starts,
+// or, when all have started, those continue that this warp may wait for.
 Context &Worker::next() {
     for (;;) {
+        if (start_another && accounted == count) {
+            start_another = false;
+            resume_yielded();
+            if (asking)
+                answer_blocked();
+        }
         if (head != tail && !(start_another && accounted < count))
             return *pop();
         if (accounted < count) {

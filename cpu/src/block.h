@@ -111,6 +111,7 @@ struct Worker : Block {
     void complete_warp_operation(unsigned warp, bool diagnose = false);
     void answer_warp(unsigned warp, bool all_here);
     void answer_asking();
+    void answer_blocked();
     [[noreturn]] void run_fibers();
 
   private:

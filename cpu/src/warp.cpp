@@ -271,6 +271,16 @@ void Worker::answer_warp(unsigned w, bool all_here) {
     }
 }
 
+// Answers the warps in which no lane can run, though lanes of other warps can.
+void Worker::answer_blocked() {
+    unsigned here[max_threads / warpSize] = {}; // the lanes that wait at the barrier
+    for (unsigned i = 0; i < at_barrier; ++i)
+        here[arrived[i] / warpSize] |= 1u << arrived[i] % warpSize;
+    for (unsigned w = 0; w * warpSize < count; ++w)
+        if (warps[w].asking && (lanes_of(w) & ~(warps[w].waiting | warps[w].ended | here[w])) == 0)
+            answer_warp(w, false);
+}
+
 // No other thread can run, so every lane of a warp that can reach a line has reached it.
 void Worker::answer_asking() {
     for (unsigned w = 0; w * warpSize < count; ++w)

@@ -269,8 +269,8 @@ TEST(numbers_of_all_types_are_shuffled) {
 __global__ void poll_with_a_warp(volatile int *flags) {
     for (int round = 0; round < 2; ++round) {
         if (threadIdx.x / 32 == 1)
-            while (flags[round] == 0)
-                __syncwarp();
+            while (__any_sync(~0u, flags[round] == 0))
+                ;
         else if (threadIdx.x == 70)
             flags[round] = 1;
         __syncthreads();
