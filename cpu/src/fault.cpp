@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: MIT
-// Reports an illegal address or a stack overflow in a kernel, with the kernel, block and launch,
-// and ends the program. AddressSanitizer gives better reports, so builds with it install no
-// handler.
+// Reports an illegal address or a stack overflow in a kernel, with the kernel, block and launch, and with
+// CUDA_CPU_CHECK=1 an access of the host to device memory, and ends the program. AddressSanitizer gives
+// better reports, so builds with it install no handler.
 #include "block.h"
+#include "internal.h"
 
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <execinfo.h>
 #include <mutex>
+#include <ucontext.h>
 #include <unistd.h>
 
 namespace cuda_cpu {
@@ -21,9 +27,73 @@ void watch_faults() {}
 
 namespace {
 
-void on_fault(int signal, siginfo_t *info, void *) {
+[[noreturn]] void end_with(const char *text) {
+    (void)!write(STDERR_FILENO, text, strlen(text));
+    _exit(EXIT_FAILURE);
+}
+
+// What the instruction did, and where it is.
+struct Fault {
+    const char *verb;
+    void *pc;
+};
+
+Fault fault_of(const void *context) {
+    const mcontext_t &machine = ((const ucontext_t *)context)->uc_mcontext;
+#if defined __x86_64__
+    return {machine.gregs[REG_ERR] & 2 ? "writes" : "reads", (void *)machine.gregs[REG_RIP]};
+#elif defined __aarch64__
+    return {"reads or writes", (void *)machine.pc};
+#else
+    (void)machine;
+    return {"reads or writes", nullptr};
+#endif
+}
+
+// " (in main, sum+0x1234)": the first function on the stack that is the program's own, where it called memcpy
+// for example. addr2line converts the offset to file and line.
+void place_of_fault(void *fault, char *text, size_t size) {
+    void *frames[64];
+    const int count = backtrace(frames, 64);
+    void **const first = std::find(frames, frames + count, fault); // after the handler's frames
+    *text = '\0';
+    for (void **frame = first; frame < frames + count; ++frame) {
+        const char *const pc = (const char *)*frame - (frame > first); // a return address is after the call
+        Dl_info where;
+        if (!dladdr(pc, &where) || !where.dli_fname)
+            continue;
+        const char *const file = base_name(where.dli_fname);
+        if (strncmp(file, "libc.", 5) == 0 || strncmp(file, "libm.", 5) == 0 ||
+            strncmp(file, "libstdc++.", 10) == 0 || strncmp(file, "ld-", 3) == 0 ||
+            (where.dli_sname && strncmp(where.dli_sname, "_ZN8cuda_cpu", 12) == 0))
+            continue;
+        int status = 0;
+        char *const name =
+            where.dli_sname ? abi::__cxa_demangle(where.dli_sname, nullptr, nullptr, &status) : nullptr;
+        snprintf(text, size, " (in %s, %s+%#zx)",
+                 name              ? name
+                 : where.dli_sname ? where.dli_sname
+                                   : "a function",
+                 file, (size_t)(pc - (const char *)where.dli_fbase));
+        return;
+    }
+}
+
+void report_host(const void *address, const void *context) {
+    const Fault fault = fault_of(context);
+    char place[300], text[1000];
+    place_of_fault(fault.pc, place, sizeof place);
+    snprintf(text, sizeof text, "cuda on the CPU: the host %s %p%s; host code must use cudaMemcpy%s\n",
+             fault.verb, address, describe_address(address).c_str(), place);
+    end_with(text);
+}
+
+void on_fault(int signal, siginfo_t *info, void *context) {
     const Worker *worker = self;
-    if (!worker || !worker->kernel) { // host code: the instruction faults again, now by default
+    if (!worker || !worker->kernel) {
+        if (in_guarded(info->si_addr))
+            report_host(info->si_addr, context);
+        // Other host code: the instruction faults again, now by default.
         ::signal(signal, SIG_DFL);
         return;
     }
@@ -31,13 +101,13 @@ void on_fault(int signal, siginfo_t *info, void *) {
     const bool overflow = overflows(worker->native, info->si_addr) ||
                           std::any_of(worker->fibers.begin(), worker->fibers.end(),
                                       [&](const Fiber *fiber) { return overflows(*fiber, info->si_addr); });
-    char text[500];
-    const int length = snprintf(
-        text, sizeof text, "cuda on the CPU: %s %p\n    in kernel %s, block (%u,%u,%u), launched at %s:%d\n",
-        overflow ? "stack overflow at" : "illegal address", info->si_addr, kernel.name, blockIdx.x,
-        blockIdx.y, blockIdx.z, base_name(kernel.file), kernel.line);
-    (void)!write(STDERR_FILENO, text, std::min((size_t)length, sizeof text - 1));
-    _exit(EXIT_FAILURE);
+    char text[1000];
+    snprintf(text, sizeof text,
+             "cuda on the CPU: %s %p%s\n    in kernel %s, block (%u,%u,%u), launched at %s:%d\n",
+             overflow ? "stack overflow at" : "illegal address", info->si_addr,
+             in_guarded(info->si_addr) ? describe_address(info->si_addr).c_str() : "", kernel.name,
+             blockIdx.x, blockIdx.y, blockIdx.z, base_name(kernel.file), kernel.line);
+    end_with(text);
 }
 
 // A separate stack for the handler, which could not run on a stack that has overflowed.

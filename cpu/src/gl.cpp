@@ -317,8 +317,10 @@ cudaError_t map_buffer(const char *call, Resource &r, const char *file, int line
         allocate(call, &r.memory, r.bytes, MemoryKind::device, memory_of_graphics, file, line);
     if (error)
         gl().UnmapBuffer(GL_COPY_READ_BUFFER);
-    else if (!r.discards())
+    else if (!r.discards()) {
+        const DeviceAccess access;
         memcpy(r.memory, content, r.bytes);
+    }
     return error;
 }
 
@@ -327,6 +329,7 @@ cudaError_t unmap_buffer(const char *call, Resource &r) {
     void *content = nullptr;
     gl().GetBufferPointerv(GL_COPY_READ_BUFFER, GL_BUFFER_MAP_POINTER, &content);
     cudaError_t error = cudaSuccess;
+    const DeviceAccess access;
     if (!content)
         error = fail(cudaErrorUnknown, "%s: OpenGL unmapped %s, or gave it new storage", call,
                      describe(r).c_str());

@@ -8,9 +8,11 @@
 #include "cuda_cpu/types.h"
 #include "cuda_cpu/api.h"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <string>
 #include <vector>
 
 namespace cuda_cpu {
@@ -113,6 +115,36 @@ cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind 
 // `flags` is memory_of_graphics, so that a program cannot free it.
 cudaError_t free_device(const char *call, void *pointer, unsigned flags = 0);
 void free_memory_of(int device);
+
+// What is known about an address, for the report of a fault: ", which is 400 bytes of device 0, allocated
+// at sum.cu:12". May be empty.
+std::string describe_address(const void *address);
+
+// ---- device memory out of the host's reach (guard.cpp) ----
+
+bool guards();                        // whether CUDA_CPU_CHECK=1 asks for it
+void *get_guarded(size_t bytes);      // filled with fresh_byte(); null when there is no memory
+bool free_guarded(void *pointer);     // false when it is other memory
+bool in_guarded(const void *pointer); // an address that is or was device memory
+extern std::atomic<bool> guarding;    // there may be such memory
+void open_guarded();
+void close_guarded();
+
+// Device memory is open for the lifetime of the object. All of the runtime that reads or writes device
+// memory, and each launch, has one.
+struct DeviceAccess {
+    const bool opened = guarding.load(std::memory_order_relaxed);
+
+    DeviceAccess() {
+        if (opened)
+            open_guarded();
+    }
+    ~DeviceAccess() {
+        if (opened)
+            close_guarded();
+    }
+    DeviceAccess(const DeviceAccess &) = delete;
+};
 
 // ---- memory pools (pool.cpp) ----
 

@@ -389,6 +389,7 @@ static void run_grid(const LaunchConfig &config, const Kernel &kernel, bool coop
         race_launch(kernel, config);
     Grid grid{config, kernel, schedule, shared_limit, blocks, chunk, cooperative, strict};
     const TimeLimit limit(kernel, grid.next);
+    const DeviceAccess access;
     pool.run(grid);
     if (grid.asserted)
         fail_for_good(cudaErrorAssert, "kernel %s, launched at %s:%d, was ended by an assertion", kernel.name,

@@ -17,6 +17,7 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <sched.h>
 #include <set>
 #include <shared_mutex>
 #include <string>
@@ -93,7 +94,9 @@ constexpr size_t alignment = 512; // of cudaDeviceProp::textureAlignment
 constexpr size_t huge_page = 2 << 20;
 
 // Large allocations use huge pages, which need 512 times fewer page faults on the first write.
-void *get_memory(size_t bytes) {
+void *get_memory(size_t bytes, MemoryKind kind) {
+    if (kind == MemoryKind::device && guards())
+        return get_guarded(bytes);
     void *memory;
     if (race_track) // whole pages, which nothing else uses
         bytes = (bytes + race_page - 1) / race_page * race_page;
@@ -107,6 +110,11 @@ void *get_memory(size_t bytes) {
         madvise(memory, bytes / huge_page * huge_page, MADV_HUGEPAGE);
     memset(memory, fresh_byte(), bytes);
     return memory;
+}
+
+void free_memory(void *memory) {
+    if (!free_guarded(memory))
+        free(memory);
 }
 
 int byte_for_fresh_memory() {
@@ -185,16 +193,18 @@ cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind 
             return out_of_memory(call, file, line, "%zu bytes requested, this machine has %zu free", bytes,
                                  available);
         }
-    void *memory = get_memory(bytes);
+    void *memory = get_memory(bytes, kind);
     if (!memory) {
         give_back();
         return out_of_memory(call, file, line, "%zu bytes requested, the system refused them (%zu are free)",
                              bytes, left);
     }
-    std::lock_guard lock(r.mutex);
-    r.live[(char *)memory] = {(char *)memory, bytes, kind, device, flags, file, line};
-    if (race_track)
-        race_track(memory, bytes);
+    {
+        std::lock_guard lock(r.mutex);
+        r.live[(char *)memory] = {(char *)memory, bytes, kind, device, flags, file, line};
+        if (race_track)
+            race_track(memory, bytes);
+    }
     *pointer = memory;
     return cudaSuccess;
 }
@@ -410,6 +420,7 @@ cudaError_t check_transfer(const char *call, const Transfer &t) {
 
 void move(const Transfer &t) {
     SymbolAccess symbols(t.to.pointer, t.from.pointer);
+    const DeviceAccess access;
     for (size_t slice = 0; slice < t.slices; ++slice)
         for (size_t row = 0; row < t.rows; ++row) {
             char *const to = row_of(t.to, row, slice), *const from = row_of(t.from, row, slice);
@@ -482,6 +493,7 @@ cudaError_t check_fill(const char *call, const Fill &f) {
 
 void fill_now(const Fill &f) {
     SymbolAccess symbols(f.to);
+    const DeviceAccess access;
     for (size_t slice = 0; slice < f.slices; ++slice)
         for (size_t row = 0; row < f.rows; ++row) {
             char *const to = f.to + (slice * f.slice_rows + row) * f.pitch;
@@ -502,6 +514,27 @@ bool find_allocation(const void *pointer, Allocation &found) {
     if (a)
         found = *a;
     return a;
+}
+
+std::string describe_address(const void *address) {
+    Registry &r = registry();
+    // The thread that faulted may hold the lock itself, if the runtime was given a bad pointer.
+    std::shared_lock lock(r.mutex, std::defer_lock);
+    for (int tries = 0; !lock.try_lock(); ++tries) {
+        if (tries == 1000)
+            return "";
+        sched_yield();
+    }
+    if (const Allocation *a = lookup(r, address))
+        return ", which is " + describe(*a);
+    const std::string text = explain_unknown(r, address), also = ", and ";
+    if (!text.empty())
+        return text.compare(0, also.size(), also) == 0 ? ", which " + text.substr(also.size()) : text;
+    const auto next = r.live.upper_bound((const char *)address);
+    if (next != r.live.end() && next->first - (const char *)address <= 64)
+        return ", which is " + std::to_string(next->first - (const char *)address) + " bytes before " +
+               describe(next->second);
+    return "";
 }
 
 size_t bytes_from(const void *pointer) {
@@ -594,7 +627,7 @@ cudaError_t free_device(const char *call, void *pointer, unsigned flags) {
     if (!error) {
         leave_pool(a.base);
         forget_advice(a);
-        free(a.base);
+        free_memory(a.base);
     }
     return error;
 }
@@ -616,7 +649,7 @@ void free_memory_of(int device) {
         i = r.live.erase(i);
         if (a.kind != MemoryKind::registered) {
             remember_freed(r, a);
-            free(a.base);
+            free_memory(a.base);
         }
     }
     r.used[device] = 0;

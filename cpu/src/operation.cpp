@@ -229,6 +229,7 @@ cudaError_t perform_here(const Operation &o) {
         }
         cudaError_t operator()(const WaitEvent &) { return cudaSuccess; }
         cudaError_t operator()(const Allocate &a) {
+            const DeviceAccess access;
             memset(a.pointer, fresh_byte(), a.bytes);
             return cudaSuccess;
         }

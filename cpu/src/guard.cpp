@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+/*
+ * CUDA_CPU_CHECK=1: device memory is out of the host's reach while no kernel, copy or fill runs.
+ *
+ * Device memory then comes from one range of addresses, closed by page protection. DeviceAccess opens what is
+ * allocated in it, and the last one to end closes it. Freed memory stays closed, for kernels too: its
+ * addresses are used again only when the range has come to its end.
+ */
+#include "block.h"
+#include "internal.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace cuda_cpu {
+
+std::atomic<bool> guarding{false};
+
+namespace {
+
+constexpr size_t page = 64 << 10; // the largest page of the machines that Linux runs on
+constexpr size_t huge_page = 2 << 20;
+
+struct Range {
+    char *begin = nullptr, *end = nullptr;
+    char *next = nullptr;          // where the search for free addresses starts
+    std::map<char *, size_t> used; // by address; whole pages
+    std::mutex mutex{};            // protects what follows and the two members above
+    unsigned accesses = 0;         // that have begun and not ended
+};
+
+// Never destroyed: host threads may use it while the process exits.
+Range &range() {
+    static Range &all = *new Range;
+    return all;
+}
+
+// The program asked for the check, and the range is reserved.
+bool reserve() {
+    const char *const value = getenv("CUDA_CPU_CHECK");
+    if (value && strcmp(value, "0") != 0 && strcmp(value, "1") != 0) {
+        fprintf(stderr, "cuda on the CPU: CUDA_CPU_CHECK=%s: must be 0 or 1\n", value);
+        exit(EXIT_FAILURE);
+    }
+#ifdef CUDA_CPU_WATCHED // the sanitizers need all memory open
+    return false;
+#endif
+    if (!value || *value == '0')
+        return false;
+    Range &r = range();
+    for (size_t bytes = (size_t)1 << 40; bytes >= huge_page; bytes /= 2) { // less where ulimit -v is set
+        void *const memory =
+            mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory == MAP_FAILED)
+            continue;
+        r.begin = (char *)memory;
+        r.end = r.begin + bytes;
+        r.next = r.begin + page; // free() of a device pointer reads the bytes before it
+        guarding = true;
+        watch_faults();
+        return true;
+    }
+    fprintf(stderr, "cuda on the CPU: CUDA_CPU_CHECK=1: the system has no addresses left\n");
+    exit(EXIT_FAILURE);
+}
+
+// Protects the allocations: one call for each run of neighbours. The caller holds the mutex.
+void protect(const Range &r, int protection) {
+    for (auto i = r.used.begin(); i != r.used.end();) {
+        char *const begin = i->first, *end = begin;
+        for (; i != r.used.end() && i->first == end; ++i)
+            end += i->second;
+        if (mprotect(begin, (size_t)(end - begin), protection) != 0) {
+            perror("cuda on the CPU: CUDA_CPU_CHECK=1: mprotect");
+            _exit(EXIT_FAILURE);
+        }
+    }
+}
+
+// The first free place between the two addresses, or null. The caller holds the mutex.
+char *find_place(const Range &r, char *from, char *to, size_t bytes, size_t alignment) {
+    const auto align = [&](char *p) {
+        return (char *)(((uintptr_t)p + alignment - 1) / alignment * alignment);
+    };
+    char *at = align(from);
+    for (auto i = r.used.lower_bound(from); at <= to && (size_t)(to - at) >= bytes; ++i) {
+        if (i == r.used.end() || i->first >= at + bytes)
+            return at;
+        at = align(i->first + i->second);
+    }
+    return nullptr;
+}
+
+} // namespace
+
+bool guards() {
+    static const bool wanted = reserve();
+    return wanted;
+}
+
+void *get_guarded(size_t bytes) {
+    Range &r = range();
+    if (bytes > (size_t)(r.end - r.begin))
+        return nullptr;
+    const bool huge = bytes >= 2 * huge_page;
+    bytes = (bytes + page - 1) / page * page;
+    std::lock_guard lock(r.mutex);
+    const size_t alignment = huge ? huge_page : page;
+    char *memory = find_place(r, r.next, r.end, bytes, alignment);
+    if (!memory)
+        memory = find_place(r, r.begin + page, r.end, bytes, alignment);
+    if (!memory || mprotect(memory, bytes, PROT_READ | PROT_WRITE) != 0)
+        return nullptr;
+    if (huge)
+        madvise(memory, bytes, MADV_HUGEPAGE);
+    memset(memory, fresh_byte(), bytes);
+    if (r.accesses == 0)
+        mprotect(memory, bytes, PROT_NONE);
+    r.used[memory] = bytes;
+    r.next = memory + bytes;
+    return memory;
+}
+
+bool in_guarded(const void *pointer) {
+    return guarding.load(std::memory_order_relaxed) && pointer >= range().begin && pointer < range().end;
+}
+
+bool free_guarded(void *pointer) {
+    if (!in_guarded(pointer))
+        return false;
+    Range &r = range();
+    std::lock_guard lock(r.mutex);
+    const auto found = r.used.find((char *)pointer);
+    // A new mapping in its place gives the pages back to the system, and is closed.
+    if (mmap(found->first, found->second, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+             -1, 0) == MAP_FAILED)
+        mprotect(found->first, found->second, PROT_NONE);
+    r.used.erase(found);
+    return true;
+}
+
+void open_guarded() {
+    Range &r = range();
+    std::lock_guard lock(r.mutex);
+    if (r.accesses++ == 0)
+        protect(r, PROT_READ | PROT_WRITE);
+}
+
+void close_guarded() {
+    Range &r = range();
+    std::lock_guard lock(r.mutex);
+    if (--r.accesses == 0)
+        protect(r, PROT_NONE);
+}
+
+} // namespace cuda_cpu
