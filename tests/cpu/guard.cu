@@ -5,6 +5,7 @@
 #include <cstring>
 #include <initializer_list>
 #include <string>
+#include <sys/resource.h>
 #include <thread>
 #include <vector>
 #include "../unit.h"
@@ -184,6 +185,25 @@ TEST(freed_memory) {
     EXPECT(strstr(result.err, "cuda on the CPU: illegal address 0x") == result.err);
     EXPECT(strstr(result.err, ", which was freed already: 400 bytes of device 0") != NULL);
     EXPECT(strstr(result.err, "in kernel count_up, block (0,0,0), launched at guard.cu:") != NULL);
+}
+
+// With few addresses, those of freed memory are used again.
+TEST(addresses_are_used_again) {
+    silent([] {
+        const rlimit limit = {300 << 20, 300 << 20};
+        if (works)
+            HOLDS(setrlimit(RLIMIT_AS, &limit) == 0);
+        volatile int *const kept = zeros();
+        for (int i = 0; i < 100; ++i) {
+            int *p;
+            MUST(cudaMalloc(&p, 4 << 20));
+            HOLDS(p != (int *)kept);
+            MUST(cudaFree(p));
+        }
+        int value = 1;
+        MUST(cudaMemcpy(&value, (int *)kept, 4, cudaMemcpyDeviceToHost));
+        HOLDS(value == 0);
+    });
 }
 
 TEST(memory_that_the_host_may_use) {
