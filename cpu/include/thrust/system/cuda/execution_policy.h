@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// thrust::cuda::par and thrust::cuda::par.on(stream): algorithms run at once, in the calling host thread, whatever the stream.
+#pragma once
+#include <thrust/mr/device_memory_resource.h>
+#include <thrust/system/cpp/execution_policy.h>
+#include <thrust/system/cuda/error.h>
+#include <thrust/system_error.h>
+
+THRUST_NAMESPACE_BEGIN
+namespace system {
+namespace cuda {
+
+using thrust::system::__THRUST_DEVICE_SYSTEM_NAMESPACE::execution_policy;
+using thrust::system::__THRUST_DEVICE_SYSTEM_NAMESPACE::tag;
+
+namespace detail {
+
+template <typename Derived>
+struct execute_on_stream : thrust::system::__THRUST_DEVICE_SYSTEM_NAMESPACE::execution_policy<Derived> {
+    // Earlier work of the stream has completed. A stream that does not exist or that captures is an error, as in CUDA.
+    Derived on(cudaStream_t stream) const {
+        if (const cudaError_t error = cudaStreamSynchronize(stream))
+            throw thrust::system_error(error, thrust::cuda_category(), "thrust::cuda::par.on");
+        return static_cast<const Derived &>(*this);
+    }
+};
+
+// par, par.on(stream), par(allocator) and par(allocator).on(stream)
+struct par_t : execute_on_stream<par_t>, thrust::detail::allocator_aware_execution_policy<execute_on_stream> {
+    constexpr par_t() {}
+};
+
+} // namespace detail
+
+THRUST_INLINE_CONSTANT detail::par_t par;
+THRUST_INLINE_CONSTANT detail::par_t par_nosync;
+
+} // namespace cuda
+} // namespace system
+
+namespace cuda {
+using thrust::system::cuda::execution_policy;
+using thrust::system::cuda::par;
+using thrust::system::cuda::par_nosync;
+using thrust::system::cuda::tag;
+} // namespace cuda
+THRUST_NAMESPACE_END
