@@ -500,6 +500,27 @@ set_target_properties(k program PROPERTIES CUDA_SEPARABLE_COMPILATION ON)
     assert output(tmp_path, "build/program") == "0 wrong, 256 calls\n"
 
 
+@pytest.mark.skipif(not os.path.exists("/usr/include/thrust"), reason="needs libthrust-dev")
+def test_thrust(cucc, tmp_path):
+    source = helpers.ROOT / "tests/thrust.cu"
+    assert cucc(source, "-Wall", "-Wextra", "-o", "program") == ""
+    output(tmp_path)
+    late = subprocess.run([tmp_path / "program"], env={"CUDA_CPU_STREAMS": "late"}, capture_output=True, text=True, timeout=60)
+    assert late.returncode == 0, late.stderr
+    assert "because this program uses Thrust" in late.stderr
+    # No toolkit's Thrust is in the way.
+    cucc(source, "-M", "-o", "list")
+    list_text = (tmp_path / "list").read_text().replace(str(helpers.ROOT), "").replace("\\ ", "_")
+    folders = set(re.findall(r"(\S+)/thrust/", list_text))
+    assert {folder for folder in folders if "/moved_here/" not in folder} == {"/usr/include"}
+
+
+def test_cub_is_refused_by_name(cucc, write):
+    write(main_cu="#include <cub/cub.cuh>\nint main() { }\n")
+    assert "main.cu:1:\n" in (message := cucc("main.cu", status=1))
+    assert "CUB has PTX in it, which the CPU back end does not support" in message
+
+
 def test_the_installed_files(installed, tmp_path):
     """No file knows where the sources were. What is installed can be removed again."""
     files = [path for path in installed.rglob("*") if path.is_file()]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Thrust from the system's package with the CPU back end: test_cucc.py compiles this where the package is installed.
+// Thrust from the system's package with the CPU back end: test_cucc.py compiles this where the package is
+// installed.
 #include "unit.h"
 #include <algorithm>
 #include <numeric>
@@ -53,15 +54,11 @@ typedef thrust::device_vector<int> Ints;
 static const int N = 1000;
 
 struct Square {
-    __host__ __device__ int operator()(int x) const {
-        return x * x;
-    }
+    __host__ __device__ int operator()(int x) const { return x * x; }
 };
 
 struct Odd {
-    __host__ __device__ bool operator()(int x) const {
-        return x & 1;
-    }
+    __host__ __device__ bool operator()(int x) const { return x & 1; }
 };
 
 struct Saxpy {
@@ -104,13 +101,15 @@ TEST(memory) {
     Ints v(expected.begin(), expected.end());
     int *p = thrust::raw_pointer_cast(v.data());
     cudaPointerAttributes attributes;
-    EXPECT(cudaPointerGetAttributes(&attributes, p) == cudaSuccess && attributes.type == cudaMemoryTypeDevice);
+    EXPECT(cudaPointerGetAttributes(&attributes, p) == cudaSuccess &&
+           attributes.type == cudaMemoryTypeDevice);
     twice<<<(N + 127) / 128, 128>>>(p, N);
     EXPECT(cudaDeviceSynchronize() == cudaSuccess);
     for (int &x : expected)
         x *= 2;
     std::vector<int> got(N);
-    EXPECT(cudaMemcpy(got.data(), p, N * sizeof(int), cudaMemcpyDeviceToHost) == cudaSuccess && got == expected);
+    EXPECT(cudaMemcpy(got.data(), p, N * sizeof(int), cudaMemcpyDeviceToHost) == cudaSuccess &&
+           got == expected);
 
     thrust::device_ptr<int> d = thrust::device_malloc<int>(N);
     EXPECT(cudaMemcpy(d.get(), p, N * sizeof(int), cudaMemcpyDeviceToDevice) == cudaSuccess);
@@ -182,8 +181,8 @@ TEST(reductions_by_key) {
     std::vector<int> all = numbers(20);
     std::sort(all.begin(), all.end());
     Ints k(all.begin(), all.end()), keys(N), counts(N);
-    const auto end = thrust::reduce_by_key(k.begin(), k.end(), thrust::constant_iterator<int>(1), keys.begin(),
-                                           counts.begin());
+    const auto end = thrust::reduce_by_key(k.begin(), k.end(), thrust::constant_iterator<int>(1),
+                                           keys.begin(), counts.begin());
     const std::set<int> different(all.begin(), all.end());
     EXPECT((size_t)(end.first - keys.begin()) == different.size());
     for (size_t i = 0; i < different.size(); ++i)
@@ -246,9 +245,10 @@ TEST(tuples_and_complex) {
                       thrust::make_zip_iterator(thrust::make_tuple(x.end(), y.end())), z.begin(), Saxpy{3});
     EXPECT(z[0] == 7 && z[N - 1] == 7);
     thrust::device_vector<thrust::complex<double>> c(8, thrust::complex<double>(0, 1));
-    const thrust::complex<double> product =
-        thrust::reduce(c.begin(), c.begin() + 6, thrust::complex<double>(1), thrust::multiplies<thrust::complex<double>>());
-    EXPECT(product == thrust::complex<double>(-1) && thrust::abs(thrust::exp(thrust::complex<double>(0, 3))) - 1 < 1e-15);
+    const thrust::complex<double> product = thrust::reduce(
+        c.begin(), c.begin() + 6, thrust::complex<double>(1), thrust::multiplies<thrust::complex<double>>());
+    EXPECT(product == thrust::complex<double>(-1) &&
+           thrust::abs(thrust::exp(thrust::complex<double>(0, 3))) - 1 < 1e-15);
     const thrust::pair<int, float> p = thrust::make_pair(1, 2.5f);
     EXPECT(p.first == 1 && p.second == 2.5f);
     thrust::host_vector<float> h = z;
@@ -270,10 +270,13 @@ TEST(policies) {
     std::sort(all.begin(), all.end());
     EXPECT(host(v) == all);
     thrust::device_allocator<char> allocator;
-    EXPECT(thrust::reduce(thrust::cuda::par, p, p + N) == thrust::reduce(thrust::host, all.begin(), all.end()));
+    EXPECT(thrust::reduce(thrust::cuda::par, p, p + N) ==
+           thrust::reduce(thrust::host, all.begin(), all.end()));
     EXPECT(thrust::reduce(thrust::cuda::par(allocator), p, p + N) == thrust::reduce(v.begin(), v.end()));
-    EXPECT(thrust::reduce(thrust::cuda::par(allocator).on(stream), p, p + N) == thrust::reduce(v.begin(), v.end()));
-    EXPECT(thrust::reduce(thrust::cuda::par_nosync.on(stream), p, p + N) == thrust::reduce(v.begin(), v.end()));
+    EXPECT(thrust::reduce(thrust::cuda::par(allocator).on(stream), p, p + N) ==
+           thrust::reduce(v.begin(), v.end()));
+    EXPECT(thrust::reduce(thrust::cuda::par_nosync.on(stream), p, p + N) ==
+           thrust::reduce(v.begin(), v.end()));
 
     // An algorithm cannot be captured.
     cudaGraph_t graph;

@@ -356,15 +356,17 @@ cudaError_t finish_device(int device) {
 
 } // namespace cuda_cpu
 
-// Thrust's algorithms run as host code, at once, and nothing tells them which stream writes what they read. Its headers
-// call this before main.
+// Thrust's algorithms run as host code, at once, and nothing tells them which stream writes what they read.
+// Its headers call this before main.
 void cuda_cpu_eager_streams(const char *library) {
     using namespace cuda_cpu;
     Queues &q = queues();
     if (q.order == Order::eager)
         return;
-    fprintf(stderr, "cuda on the CPU: CUDA_CPU_STREAMS=%s has no effect: this program uses %s\n",
-            getenv("CUDA_CPU_STREAMS"), library);
+    fprintf(stderr,
+            "cuda on the CPU: work in streams runs at once, because this program uses %s: missing waits do "
+            "not show\n",
+            library);
     q.order = Order::eager;
     --storing;
 }

@@ -1,2 +1,2 @@
 // SPDX-License-Identifier: MIT
-#error "cub/cub.cuh: CUB is written in PTX in part and is not supported by the CPU back end; Thrust's algorithms are"
+#error "cub/cub.cuh: CUB has PTX in it, which the CPU back end does not support; Thrust's algorithms work"

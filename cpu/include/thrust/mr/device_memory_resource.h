@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where device_vector gets its memory: cudaMalloc, so that it is device memory for cudaMemcpy and cudaPointerGetAttributes too.
+// Where device_vector gets its memory: cudaMalloc, so that it is device memory for cudaMemcpy and
+// cudaPointerGetAttributes too.
 #pragma once
 #include "../../cuda_runtime_api.h"
 #include <thrust/detail/config.h>
@@ -28,9 +29,7 @@ class malloc_resource final : public mr::memory_resource<> {
             throw thrust::system::detail::bad_alloc(cudaGetErrorString(error));
         return memory;
     }
-    void do_deallocate(void *memory, std::size_t, std::size_t) override {
-        cudaFree(memory);
-    }
+    void do_deallocate(void *memory, std::size_t, std::size_t) override { cudaFree(memory); }
 };
 
 } // namespace detail

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// thrust::cuda::par and thrust::cuda::par.on(stream): algorithms run at once, in the calling host thread, whatever the stream.
+// thrust::cuda::par and thrust::cuda::par.on(stream): algorithms run at once, in the calling host thread,
+// whatever the stream.
 #pragma once
 #include <thrust/mr/device_memory_resource.h>
 #include <thrust/system/cpp/execution_policy.h>
@@ -17,7 +18,8 @@ namespace detail {
 
 template <typename Derived>
 struct execute_on_stream : thrust::system::__THRUST_DEVICE_SYSTEM_NAMESPACE::execution_policy<Derived> {
-    // Earlier work of the stream has completed. A stream that does not exist or that captures is an error, as in CUDA.
+    // Earlier work of the stream has completed. A stream that does not exist or that captures is an error, as
+    // in CUDA.
     Derived on(cudaStream_t stream) const {
         if (const cudaError_t error = cudaStreamSynchronize(stream))
             throw thrust::system_error(error, thrust::cuda_category(), "thrust::cuda::par.on");
