@@ -82,7 +82,9 @@ def test_every_declared_function_links(cucc, installed, tmp_path):
     include = next(installed.rglob("cuda_cpu/api.h")).parents[1]
     headers = [include / "cuda_cpu/api.h", include / "cuda_cpu/graph.h", include / "cuda.h"]
     names = {
-        name for header in headers for name in re.findall(r"^(?:cudaError_t|CUresult) (cu\w+)\(", header.read_text(), re.M)
+        name
+        for header in headers
+        for name in re.findall(r"^(?:cudaError_t|CUresult) (cu\w+)\(", header.read_text(), re.M)
     }
     names = {name for name in names if "Graphics" not in name}  # these need OpenGL
     assert len(names) > 250
@@ -505,7 +507,9 @@ def test_thrust(cucc, tmp_path):
     source = helpers.ROOT / "tests/thrust.cu"
     assert cucc(source, "-Wall", "-Wextra", "-o", "program") == ""
     output(tmp_path)
-    late = subprocess.run([tmp_path / "program"], env={"CUDA_CPU_STREAMS": "late"}, capture_output=True, text=True, timeout=60)
+    late = subprocess.run(
+        [tmp_path / "program"], env={"CUDA_CPU_STREAMS": "late"}, capture_output=True, text=True, timeout=60
+    )
     assert late.returncode == 0, late.stderr
     assert "because this program uses Thrust" in late.stderr
     # No toolkit's Thrust is in the way.
