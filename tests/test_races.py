@@ -19,7 +19,7 @@ REPORT = re.compile(r"race .*?at cases\.cu:(\d+).*?at cases\.cu:(\d+)", re.S)
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory):
+def binary(tmp_path_factory):
     path = tmp_path_factory.mktemp("races") / "cases"
     done = subprocess.run(
         [helpers.ROOT / "cpu/cucc", "--check", SOURCE, "-o", path], text=True, capture_output=True
@@ -28,10 +28,10 @@ def program(tmp_path_factory):
     return path
 
 
-def run(program, *arguments, **settings):
+def run(binary, *arguments, **settings):
     environment = {k: v for k, v in os.environ.items() if not k.startswith("CUDA_CPU_")}
     return subprocess.run(
-        [program, *arguments], text=True, capture_output=True, timeout=60, env={**environment, **settings}
+        [binary, *arguments], text=True, capture_output=True, timeout=60, env={**environment, **settings}
     )
 
 
@@ -43,29 +43,29 @@ SCHEDULES = [
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_mistake_is_reported_and_its_twin_is_clean(program, case):
+def test_a_mistake_is_reported_and_its_twin_is_clean(binary, case):
     marked = {n for n, line in enumerate(LINES, 1) if re.search(rf"// .*\b{case}\b", line)}
     assert marked
-    reported = run(program, case, "1")
+    reported = run(binary, case, "1")
     assert reported.returncode == 1, reported.stderr
     lines = {int(n) for pair in REPORT.findall(reported.stderr) for n in pair}
     assert lines & marked, f"{reported.stderr}\nexpected: {marked}"
     for settings in SCHEDULES:
-        clean = run(program, case, "0", **settings)
+        clean = run(binary, case, "0", **settings)
         assert clean.returncode == 0 and clean.stderr == "", f"{settings}: {clean.stderr}"
 
 
-def test_a_report_names_both_threads_and_lines(program):
-    text = run(program, "tile", "1").stderr
+def test_a_report_names_both_threads_and_lines(binary):
+    text = run(binary, "tile", "1").stderr
     assert re.fullmatch(
         r"cuda on the CPU: race in kernel tile, block \(0,0,0\): thread \(127,0,0\) reads 4 bytes of dynamic "
         r"shared memory at cases\.cu:\d+,\n    thread \(128,0,0\) writes them at cases\.cu:\d+, with no "
         r"__syncthreads\(\) between\n",
         text,
     ), text
-    text = run(program, "increment", "1").stderr
+    text = run(binary, "increment", "1").stderr
     assert re.search(r"device memory at cases\.cu:\d+ \(allocated at cases\.cu:\d+\)", text), text
-    text = run(program, "host_reads", "1").stderr
+    text = run(binary, "host_reads", "1").stderr
     assert re.search(
         r"the host reads 4 bytes of pinned host memory at cases\.cu:\d+ \(allocated at cases\.cu:\d+\),\n"
         r"    which cudaMemcpyAsync, called at cases\.cu:\d+, writes, and the host has not waited for that\n",
