@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The driver API, apart from modules, beside the runtime. Legal CUDA apart from what is marked; link with -lcuda.
+// The driver API, apart from modules, beside the runtime. Legal CUDA apart from what is marked; link with
+// -lcuda.
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <cstring>

@@ -10,8 +10,10 @@
 
 __global__ void complex_kernel(cuDoubleComplex *out) {
     const cuFloatComplex a = make_cuFloatComplex(3, -4), b = make_cuComplex(1, 2);
-    const cuDoubleComplex z = make_cuDoubleComplex(3, -4), w = cuComplexFloatToDouble(b), c = make_cuDoubleComplex(10, 20);
-    out[0] = cuCadd(z, w), out[1] = cuCsub(z, w), out[2] = cuCmul(z, w), out[3] = cuCdiv(z, w), out[4] = cuConj(z);
+    const cuDoubleComplex z = make_cuDoubleComplex(3, -4), w = cuComplexFloatToDouble(b),
+                          c = make_cuDoubleComplex(10, 20);
+    out[0] = cuCadd(z, w), out[1] = cuCsub(z, w), out[2] = cuCmul(z, w), out[3] = cuCdiv(z, w),
+    out[4] = cuConj(z);
     out[5] = make_cuDoubleComplex(cuCabs(z), cuCreal(z) + cuCimag(z)), out[6] = cuCfma(z, w, c);
     out[7] = cuComplexFloatToDouble(cuCmulf(cuCaddf(a, b), cuCsubf(a, b)));
     out[8] = cuComplexFloatToDouble(cuCfmaf(a, cuConjf(b), cuCdivf(a, a)));
@@ -20,16 +22,19 @@ __global__ void complex_kernel(cuDoubleComplex *out) {
 }
 
 TEST(complex_numbers) {
-    const double expected[][2] = {{4, -2}, {2, -6}, {11, 2}, {-1, -2}, {3, 4}, {5, -1}, {21, 22}, {-4, -28}, {-4, -10}, {5, 5e200}, {1, 0}};
+    const double expected[][2] = {{4, -2},  {2, -6},   {11, 2},   {-1, -2},   {3, 4}, {5, -1},
+                                  {21, 22}, {-4, -28}, {-4, -10}, {5, 5e200}, {1, 0}};
     cuDoubleComplex *device, got[11];
     EXPECT(cudaMalloc(&device, sizeof got) == cudaSuccess);
     complex_kernel<<<1, 1>>>(device);
     EXPECT(cudaMemcpy(got, device, sizeof got, cudaMemcpyDeviceToHost) == cudaSuccess);
     for (int i = 0; i < 11; i++)
-        if (!EXPECT(fabs(got[i].x - expected[i][0]) <= 1e-6 * fabs(expected[i][0]) && fabs(got[i].y - expected[i][1]) <= 1e-6 * fabs(expected[i][1])))
+        if (!EXPECT(fabs(got[i].x - expected[i][0]) <= 1e-6 * fabs(expected[i][0]) &&
+                    fabs(got[i].y - expected[i][1]) <= 1e-6 * fabs(expected[i][1])))
             fprintf(stderr, "%d: %g %g\n", i, got[i].x, got[i].y);
     EXPECT(cudaFree(device) == cudaSuccess);
-    EXPECT(cuCmul(make_cuDoubleComplex(0, 1), make_cuDoubleComplex(0, 1)).x == -1 && CUDA_R_32F == 0); // on the host
+    EXPECT(cuCmul(make_cuDoubleComplex(0, 1), make_cuDoubleComplex(0, 1)).x == -1 &&
+           CUDA_R_32F == 0); // on the host
 }
 
 __global__ void copy_kernel(const int4 *in, int4 *out) {
@@ -45,7 +50,8 @@ TEST(copies_to_shared_memory) {
     int4 in[32], out[32], *device_in, *device_out;
     for (int i = 0; i < 32; i++)
         in[i] = make_int4(i, i + 1, i + 2, i + 3);
-    EXPECT(cudaMalloc(&device_in, sizeof in) == cudaSuccess && cudaMalloc(&device_out, sizeof out) == cudaSuccess);
+    EXPECT(cudaMalloc(&device_in, sizeof in) == cudaSuccess &&
+           cudaMalloc(&device_out, sizeof out) == cudaSuccess);
     EXPECT(cudaMemcpy(device_in, in, sizeof in, cudaMemcpyHostToDevice) == cudaSuccess);
     copy_kernel<<<1, 32>>>(device_in, device_out);
     EXPECT(cudaMemcpy(out, device_out, sizeof out, cudaMemcpyDeviceToHost) == cudaSuccess);
@@ -64,6 +70,7 @@ TEST(marks_do_nothing_without_a_profiler) {
     nvtxMark("mark");
     const nvtxRangeId_t id = nvtxRangeStartA("range");
     nvtxRangeEnd(id);
-    EXPECT(nvtxRangePushA("outer") == NVTX_NO_PUSH_POP_TRACKING && nvtxRangePushEx(&event) == NVTX_NO_PUSH_POP_TRACKING);
+    EXPECT(nvtxRangePushA("outer") == NVTX_NO_PUSH_POP_TRACKING &&
+           nvtxRangePushEx(&event) == NVTX_NO_PUSH_POP_TRACKING);
     EXPECT(nvtxRangePop() == NVTX_NO_PUSH_POP_TRACKING && nvtxRangePop() == NVTX_NO_PUSH_POP_TRACKING);
 }

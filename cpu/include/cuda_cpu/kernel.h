@@ -232,7 +232,8 @@ template <class Body, class... A> struct Call {
 #ifdef CUDA_CPU_CHECK // an access must not be moved into the loop over threads, to another thread's time
     [[gnu::noinline]]
 #endif
-    void thread() const {
+    void
+    thread() const {
         std::tuple<Stored<A>...> mine = arguments;
         std::apply(body, mine);
     }
@@ -240,8 +241,12 @@ template <class Body, class... A> struct Call {
     template <size_t... I> static Call with(Body body, void *const *addresses, std::index_sequence<I...>) {
         return {body, {*(const Stored<A> *)addresses[I]...}};
     }
-    static void *copy(const void *p) { return new Call(*static_cast<const Call *>(p)); }
-    static void discard(void *copy) { delete static_cast<Call *>(copy); }
+    static void *copy(const void *p) {
+        return new Call(*static_cast<const Call *>(p));
+    }
+    static void discard(void *copy) {
+        delete static_cast<Call *>(copy);
+    }
     static size_t addresses(const void *p, const void **to) {
         const auto store = [&](const auto &...a) { ((*to++ = &a), ...); };
         if (to)
