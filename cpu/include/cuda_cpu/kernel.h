@@ -188,6 +188,12 @@ using Stored =
 // The type of a parameter of a kernel's body: as declared, or a reference to the thread's copy
 template <class A> using Parameter = std::conditional_t<is_bits<A>, A &, A>;
 
+#ifdef CUDA_CPU_CHECK // an access must not be moved into the loop over threads, to another thread's time
+#define CUDA_CPU_APART __attribute__((noinline))
+#else
+#define CUDA_CPU_APART
+#endif
+
 // The body and arguments of a launch. Every thread gets its own copy of the arguments.
 template <class Body, class... A> struct Call {
     Body body;
@@ -229,11 +235,7 @@ template <class Body, class... A> struct Call {
             }
     }
 
-#ifdef CUDA_CPU_CHECK // an access must not be moved into the loop over threads, to another thread's time
-    [[gnu::noinline]]
-#endif
-    void
-    thread() const {
+    CUDA_CPU_APART void thread() const {
         std::tuple<Stored<A>...> mine = arguments;
         std::apply(body, mine);
     }
@@ -241,12 +243,8 @@ template <class Body, class... A> struct Call {
     template <size_t... I> static Call with(Body body, void *const *addresses, std::index_sequence<I...>) {
         return {body, {*(const Stored<A> *)addresses[I]...}};
     }
-    static void *copy(const void *p) {
-        return new Call(*static_cast<const Call *>(p));
-    }
-    static void discard(void *copy) {
-        delete static_cast<Call *>(copy);
-    }
+    static void *copy(const void *p) { return new Call(*static_cast<const Call *>(p)); }
+    static void discard(void *copy) { delete static_cast<Call *>(copy); }
     static size_t addresses(const void *p, const void **to) {
         const auto store = [&](const auto &...a) { ((*to++ = &a), ...); };
         if (to)
