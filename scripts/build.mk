@@ -54,7 +54,9 @@ LD_FLAGS := -Xlinker --as-needed $(LDFLAGS) $(if $(filter gpu,$(BACKEND)),$(NVCC
 LD_LIBS := $(HAVE_LIBS) $(if $(filter gpu,$(BACKEND)),,-lm) $(LDLIBS)
 
 COMMON_OBJECTS := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard common/lib/*.c)))
-CPU_OBJECTS := $(patsubst %,$(B)/%.o,$(basename $(sort $(wildcard cpu/src/*.cpp cpu/src/*.c cpu/src/*.S))))
+# The race detector defines functions of ThreadSanitizer, so it is no part of a build with sanitizers.
+CPU_OBJECTS := $(patsubst %,$(B)/%.o,$(filter-out $(if $(SANITIZERS),cpu/src/race),$(basename $(sort \
+    $(wildcard cpu/src/*.cpp cpu/src/*.c cpu/src/*.S)))))
 COMMON_LIB := $(B)/libcommon.a
 LIBS := $(COMMON_LIB) $(if $(filter cpu,$(BACKEND)),$(B)/libcudacpu.a)
 

@@ -37,7 +37,7 @@ def run(binary, *arguments, **settings):
 
 SCHEDULES = [
     {},
-    {"CUDA_CPU_SCHEDULE": "reverse", "CUDA_CPU_WORKERS": "1"},
+    {"CUDA_CPU_SCHEDULE": "reverse", "CUDA_CPU_WORKERS": "2"},
     {"CUDA_CPU_SCHEDULE": "random:7", "CUDA_CPU_STREAMS": "random:7"},
 ]
 
