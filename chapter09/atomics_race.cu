@@ -3,9 +3,9 @@
  * atomics_race: lost updates with plain additions, none with atomicAdd()
  *
  * Teaches: x++ is a read-modify-write: read x, add 1, write x. If two threads read x before either of
- *          them writes, both write the same value, and one update is lost. The result of this data race
- *          depends on the order of the steps: a race condition. atomicAdd() performs the three steps as
- *          one atomic operation, so no update is lost.
+ *          them writes, both write the same value, and one update is lost. This is a data race. If the
+ *          result depends on the order of the accesses, as here, that is a race condition. atomicAdd()
+ *          performs the three steps as one atomic operation, so no update is lost.
  * Terms:   lost update, read-modify-write, race condition, data race, atomic operation, atomicAdd,
  *          __syncwarp
  * Book:    9.3

@@ -7,7 +7,7 @@
 #ifndef COMMON_LEGACY_H
 #define COMMON_LEGACY_H
 
-// Old programs forget these, because the old toolkit's headers included them.
+// Old programs do not include these headers, because headers of the old toolkit included them.
 #include <assert.h>
 #include <float.h>
 #include <limits.h>

@@ -2055,7 +2055,7 @@ static void move_to(int i) {
     while (word < i + 8 && kind(word) < IDENT && end_of(word) == tokens[word + 1].start)
         word++;
     if (word > i && strchr("+-*/%&|^<>=!.:#", source.data[token->start - (token->start > 0)]))
-        return; // not the first character of an operator
+        return; // inside an operator such as ->, only its first character may move
     const size_t distance = tokens[word].start - token->start;
     long wanted = original_column(word);
     if (wanted >= 0 && word > i) {

@@ -45,7 +45,7 @@ case ${1-} in
 */*) one=$1 list=$(scripts/programs.sh "${1%/*}" | awk -F "$tab" -v p="$1" '$1 == p { print $1 "\t" $9 }') ;;
 *) list=$(scripts/programs.sh "$@" | cut -f 1,9) ;;
 esac
-# Also with the option that leaves a barrier out
+# Also runs shared_bitmap without its barrier
 list=$(printf '%s\n' "$list" | sed "s/^\(chapter05\/shared_bitmap\)\(.*\)/&\n\1 --no-sync\2/")
 total=$(printf '%s\n' "$list" | grep -c . || :)
 width=${#total}

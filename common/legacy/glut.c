@@ -58,7 +58,7 @@ static double milliseconds(void) {
         return freeglut arguments;                                                                           \
     }
 
-// A call that means nothing without a display
+// A function that has no effect without a display
 #define IGNORE(name, parameters, arguments)                                                                  \
     void name parameters {                                                                                   \
         PASS_ON(void, name, parameters, arguments)                                                           \

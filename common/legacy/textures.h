@@ -127,7 +127,7 @@ struct TextureReference : textureReference {
         : textureReference(normalized, filter, address, desc, mode) {}
 };
 
-// What a reference is bound to on one device
+// The memory or array that a texture reference is bound to on one device
 struct Binding {
     cudaResourceDesc resource;
     cudaTextureDesc modes;
@@ -364,7 +364,7 @@ inline cudaError_t cudaGetTextureAlignmentOffset(size_t *offset, const textureRe
     return cudaSuccess;
 }
 
-// The symbol is the reference itself or, here, its address.
+// `symbol` is the address of a texture reference here, and the texture reference itself in the next function.
 inline cudaError_t cudaGetTextureReference(const textureReference **reference,
                                            const textureReference *symbol) {
     *reference = symbol;

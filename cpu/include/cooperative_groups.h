@@ -11,8 +11,8 @@
 
 namespace cooperative_groups {
 
-// Any group, as a parameter of a function. It is a block, a grid, or a set of lanes of a warp, whose mask it
-// holds. Ranks number the lanes of the mask from the lowest.
+// The base class of all groups, which a function can take as a parameter. A group is a block, a grid, or a
+// set of lanes of a warp, given by a lane mask. Ranks number the lanes of the mask from the lowest.
 class thread_group {
   public:
     void sync(CUDA_CPU_SITE) const {

@@ -16,7 +16,7 @@ struct Arrays {
     std::set<cudaMipmappedArray *> mipmapped;
 };
 
-// Never destroyed: host threads may use it while the process exits.
+// It is never destroyed, because host threads may use it while the process exits.
 Arrays &arrays() {
     static Arrays &all = *new Arrays;
     return all;
@@ -153,24 +153,23 @@ cudaError_t bad_format(const char *call, const cudaChannelFormatDesc &d) {
                 call, d.x, d.y, d.z, d.w, (int)d.f);
 }
 
-bool array_known(const char *call, const cudaArray *array) {
-    Arrays &all = arrays();
-    std::lock_guard lock(all.mutex);
-    if (all.arrays.count(const_cast<cudaArray *>(array)))
+// Whether `known` has the array; otherwise sets the error and prints why. `kind` is "an array", for example.
+template <class Known, class Array>
+static bool is_known(const char *call, const Known &known, const Array *array, const char *kind) {
+    std::lock_guard lock(arrays().mutex);
+    if (known.count(const_cast<Array *>(array)))
         return true;
-    fail(cudaErrorInvalidResourceHandle, "%s: %p is not an array, or was freed already", call,
-         (const void *)array);
+    fail(cudaErrorInvalidResourceHandle, "%s: %p is not %s, or was freed already", call, (const void *)array,
+         kind);
     return false;
 }
 
+bool array_known(const char *call, const cudaArray *array) {
+    return is_known(call, arrays().arrays, array, "an array");
+}
+
 bool mipmapped_array_known(const char *call, const cudaMipmappedArray *array) {
-    Arrays &all = arrays();
-    std::lock_guard lock(all.mutex);
-    if (all.mipmapped.count(const_cast<cudaMipmappedArray *>(array)))
-        return true;
-    fail(cudaErrorInvalidResourceHandle, "%s: %p is not a mipmapped array, or was freed already", call,
-         (const void *)array);
-    return false;
+    return is_known(call, arrays().mipmapped, array, "a mipmapped array");
 }
 
 void forget_arrays_of(int device) {

@@ -23,7 +23,7 @@ struct Warp {
     unsigned asking;         // those of `waiting` that wait for the lanes that come to the same line
 };
 
-// What a thread has called a warp operation with.
+// The arguments of a thread's last call of a warp operation
 struct Lane {
     WarpOp op;
     uint8_t width;

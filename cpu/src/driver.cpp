@@ -29,7 +29,7 @@ struct Contexts {
     unsigned primary_flags[max_devices] = {};
 };
 
-// Never destroyed: host threads may use it while the process exits.
+// It is never destroyed, because host threads may use it while the process exits.
 Contexts &contexts() {
     static Contexts &all = *new Contexts;
     return all;

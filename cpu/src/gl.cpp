@@ -117,7 +117,7 @@ struct Resources {
     std::map<GLuint, Resource *> by_buffer; // for the deprecated calls
 };
 
-// Never destroyed: host threads may use it while the process exits.
+// It is never destroyed, because host threads may use it while the process exits.
 Resources &resources() {
     static Resources &all = *new Resources;
     return all;

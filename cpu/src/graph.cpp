@@ -82,7 +82,7 @@ struct Graphs {
     uint64_t captures = 0;
 };
 
-// Never destroyed: host threads may use it while the process exits.
+// It is never destroyed, because host threads may use it while the process exits.
 Graphs &graphs() {
     static Graphs &all = *new Graphs;
     return all;
@@ -373,8 +373,8 @@ cudaError_t graph_memory(const char *call, size_t bytes, void **pointer, std::sh
     return cudaSuccess;
 }
 
-// Copies a list to the program: `count` is the capacity of the array on entry. Without an array only
-// the count is set.
+// Copies a list to an array of the program: `count` is the capacity of the array on entry. Without an array
+// only the count is set.
 template <class T> cudaError_t give(const std::vector<T> &list, T *to, size_t *count) {
     if (to) {
         for (size_t i = 0; i < *count; ++i)

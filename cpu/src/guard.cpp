@@ -36,7 +36,7 @@ struct Range {
     unsigned accesses = 0;         // that have begun and not ended
 };
 
-// Never destroyed: host threads may use it while the process exits.
+// It is never destroyed, because host threads may use it while the process exits.
 Range &range() {
     static Range &all = *new Range;
     return all;

@@ -34,7 +34,7 @@ struct Registry {
     size_t used[max_devices] = {};           // bytes of device and managed memory
 };
 
-// Never destroyed: host threads may use it while the process exits.
+// It is never destroyed, because host threads may use it while the process exits.
 Registry &registry() {
     static Registry &all = *new Registry;
     return all;
@@ -98,7 +98,7 @@ void *get_memory(size_t bytes, MemoryKind kind) {
     if (kind == MemoryKind::device && guards())
         return get_guarded(bytes);
     void *memory;
-    if (race_track) // whole pages, which nothing else uses
+    if (race_track) // whole pages, because the detector tracks whole pages
         bytes = (bytes + race_page - 1) / race_page * race_page;
     if (posix_memalign(&memory,
                        bytes >= 2 * huge_page ? huge_page

@@ -32,7 +32,7 @@ namespace {
 
 enum class Order { eager, late, random };
 
-// Never destroyed: host threads may use it while the process exits.
+// It is never destroyed, because host threads may use it while the process exits.
 struct Queues {
     std::mutex mutex;
     std::map<uint64_t, std::pair<StreamIdentity, WorkPointer>> last; // by the stream's number
@@ -174,7 +174,8 @@ cudaError_t run_all(const std::vector<WorkPointer> &targets) {
     cudaError_t first = cudaSuccess;
     const auto note = [&](cudaError_t error) { first = first ? first : error; };
     for (const WorkPointer &target : targets) {
-        while (q.order == Order::random) { // any pending work, until a coin says that it is the target's turn
+        // In random order, other pending work may run first: after each draw with probability 1/2.
+        while (q.order == Order::random) {
             WorkPointer other;
             {
                 std::lock_guard lock(q.mutex);

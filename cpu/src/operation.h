@@ -131,7 +131,7 @@ using WorkPointer = std::shared_ptr<Work>;
 WorkPointer last_work(cudaStream_t stream);
 cudaError_t finish(const WorkPointer &work);
 // Whether it has completed. The first time that it has not, it is left undone; the second time it is
-// done, so that a program that polls gets on.
+// done, so that a program that polls makes progress.
 bool completed(const WorkPointer &work);
 bool is_done(const WorkPointer &work);
 // Lets the stream's later work wait for this work.

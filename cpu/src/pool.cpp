@@ -30,7 +30,7 @@ struct Pools {
     std::map<void *, std::pair<cudaMemPool_t, size_t>> allocations;
 };
 
-// Never destroyed: host threads may use it while the process exits.
+// It is never destroyed, because host threads may use it while the process exits.
 Pools &pools() {
     static Pools &all = *new Pools;
     return all;

@@ -21,10 +21,11 @@ struct Fill;
 void race_track(const void *memory, size_t bytes) WEAK; // memory that threads may share
 constexpr size_t race_page = 64 << 10;                  // tracked memory should not share such pages
 
-// A launch begins; blocks of a cooperative one have met.
+// Called when a launch begins, and when the blocks of a cooperative launch have passed a grid barrier.
 void race_launch(const Kernel &kernel, const LaunchConfig &config) WEAK;
 void race_grid_barrier() WEAK;
-// The block of this worker has passed a barrier; lanes of a warp have passed __syncwarp().
+// Called when the block of this worker has passed a barrier, and when lanes of a warp have passed
+// __syncwarp().
 void race_barrier(const Worker &worker) WEAK;
 void race_warp_barrier(unsigned warp, unsigned lanes) WEAK;
 void race_name_shared(const char *name, const void *memory, size_t bytes) WEAK;

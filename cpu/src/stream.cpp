@@ -64,7 +64,7 @@ template <class Handle, class T> struct Table {
     }
 };
 
-// Never destroyed: host threads may use it while the process exits.
+// It is never destroyed, because host threads may use it while the process exits.
 Table<cudaStream_t, Stream> &streams() {
     static auto &all = *new Table<cudaStream_t, Stream>;
     return all;

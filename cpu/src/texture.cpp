@@ -36,7 +36,7 @@ struct Objects {
     std::set<SurfaceObject *> surfaces;
 };
 
-// Never destroyed: host threads may use it while the process exits.
+// It is never destroyed, because host threads may use it while the process exits.
 Objects &objects() {
     static Objects &all = *new Objects;
     return all;

@@ -85,7 +85,8 @@ uint64_t reduce(WarpOp op, uint64_t a, uint64_t b) {
     }
 }
 
-// Computes the result of every lane in `present`. `lanes` and `values` are those of the warp.
+// Computes the results of a warp operation for the lanes in the mask `present`. `lanes` and `values` have 32
+// elements, one for each lane of the warp; a result replaces the lane's value.
 void compute(const Lane *lanes, uint64_t *values, unsigned present, WarpOp op) {
     uint64_t common = 0, given[32];
     bool first = true, all_equal = true;

@@ -106,7 +106,7 @@ template <class T> static unsigned sum_of_differences(unsigned a, unsigned b) {
     DPX(LIST, u16x2, uint16_t)                                                                               \
     DPX(LIST, u32, uint32_t)
 
-// What is no function of fields: name, arguments, expression
+// Functions that do not treat each field alone: name, arguments, expression
 #define DOT(a, b)  ((int8_t)(a) * (int8_t)(b))
 #define UDOT(a, b) ((uint8_t)(a) * (unsigned)(uint8_t)(b))
 #define OTHERS(LIST)                                                                                         \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The watchdog: a kernel that can never go on ends the program with a message; a slow one runs to its end.
+// The watchdog ends the program with a message when a kernel is in a deadlock. A slow kernel is not affected.
 #include <chrono>
 #include <cuda_runtime.h>
 #include <initializer_list>

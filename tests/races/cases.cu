@@ -236,7 +236,7 @@ __global__ void leader(int *data, bool wrong) {
                       data[b * N + threadIdx.x] + *(int *)&data[b * N + (threadIdx.x + 1) % N]); // leader
 }
 
-// A flag as written before there were atomics for it
+// A flag in a volatile variable with memory fences, without atomics
 __global__ void flag(int *data, bool wrong) {
     volatile int *ready = data + N;
     if (blockIdx.x == 0 && threadIdx.x == 0) {

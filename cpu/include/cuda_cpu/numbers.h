@@ -87,7 +87,7 @@ inline double multiply_add(double a, double b, double c) {
     return bits_as<double>(bits_as<uint64_t>(sum) + ((lost > 0) == (sum > 0) ? 1 : -1));
 }
 
-// An integer as a double, rounded to odd for the same reason.
+// Converts an integer to double, rounded to odd, so that a second rounding to half or bfloat16 is correct.
 template <class Int> inline double odd_double(Int x) {
     const bool negative = x < 0;
     uint64_t size = negative ? 0 - (uint64_t)x : (uint64_t)x;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Thrust's headers come from the system (Debian's package libthrust-dev). This folder holds the few that the
-// CPU back end changes, and is searched first. Thrust's device system would be CUDA, which needs PTX; here it
-// is plain C++.
+// Thrust's headers come from the system (Debian's package libthrust-dev). The headers in this folder replace
+// a few of them; the compiler finds them because this include folder is searched first. Here Thrust's device
+// system is C++ and not CUDA, because its CUDA system needs PTX.
 #pragma once
 #define THRUST_DEVICE_SYSTEM_CUDA 1
 #define THRUST_DEVICE_SYSTEM_CPP  4
