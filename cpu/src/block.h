@@ -63,7 +63,7 @@ struct Worker : Block {
     const Kernel *kernel = nullptr; // null outside a kernel
     bool strict; // a barrier needs all threads of the block; otherwise those that have not returned
 
-    void *leave[5];              // where run_blocks() continues after a failed assertion
+    void *leave[5];              // where run_blocks() continues after a failed assertion or __trap()
     Context home;                // where run_block() continues when every thread has ended
     Fiber native;                // the stack of the host thread
     std::vector<Fiber *> fibers; // all other stacks

@@ -76,12 +76,6 @@ cudaError_t begin(const char *call) {
     return error;
 }
 
-void trap(const char *file, int line) {
-    fflush(stdout);
-    fprintf(stderr, "cuda on the CPU: __trap() at %s:%d\n", base_name(file), line);
-    _exit(EXIT_FAILURE);
-}
-
 } // namespace cuda_cpu
 
 using namespace cuda_cpu;

@@ -322,8 +322,7 @@ std::shared_ptr<CUgraph_st> clone(const CUgraph_st &graph) {
         made->original = node.get();
         copies[node.get()] = made;
         if (Subgraph *const child = std::get_if<Subgraph>(&made->operation.what))
-            if (child->graph)
-                child->graph = clone(*child->graph);
+            child->graph = clone(*child->graph);
     }
     for (const auto &node : graph.nodes)
         for (const cudaGraphNode_t before : node->before)
@@ -410,12 +409,11 @@ std::shared_ptr<GraphRun> order(const CUgraph_st &graph) {
         Step step = {node.get(), node->operation, {}, true};
         for (const cudaGraphNode_t before : node->before)
             step.before.push_back(placed[before]);
-        if (Subgraph *const child = std::get_if<Subgraph>(&step.operation.what))
-            if (child->graph) {
-                child->run = order(*child->graph);
-                if (!child->run)
-                    return nullptr;
-            }
+        if (Subgraph *const child = std::get_if<Subgraph>(&step.operation.what)) {
+            child->run = order(*child->graph);
+            if (!child->run)
+                return nullptr;
+        }
         placed[node.get()] = run->steps.size();
         run->steps.push_back(std::move(step));
         for (const size_t i : after[node.get()])
@@ -679,8 +677,7 @@ CUgraph_st::~CUgraph_st() {
     for (const auto &node : nodes) {
         cuda_cpu::graphs().nodes.erase(node.get());
         if (const auto *const child = std::get_if<cuda_cpu::Subgraph>(&node->operation.what))
-            if (child->graph)
-                cuda_cpu::graphs().graphs.erase(child->graph.get());
+            cuda_cpu::graphs().graphs.erase(child->graph.get());
     }
 }
 
@@ -730,9 +727,11 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
         return fail(cudaErrorStreamCaptureUnmatched, "%s: the capture was begun with another stream",
                     __func__);
     }
-    if (capture->mode != cudaStreamCaptureModeRelaxed && capture->thread != std::this_thread::get_id())
+    if (capture->mode != cudaStreamCaptureModeRelaxed && capture->thread != std::this_thread::get_id()) {
+        spoil(capture);
         return fail(cudaErrorStreamCaptureWrongThread,
                     "%s: another host thread began the capture, which is not relaxed", __func__);
+    }
     std::vector<cudaGraphNode_t> others; // the ends of the other streams
     for (const auto &[number, other] : graphs().captured)
         if (other.capture == capture)
@@ -1228,9 +1227,6 @@ cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t *g
     const Subgraph *const child = part<Subgraph>(__func__, node);
     if (!child)
         return cudaErrorInvalidValue;
-    if (!child->graph)
-        return fail(cudaErrorNotSupported, "%s: the node is the captured launch of an executable graph",
-                    __func__);
     *graph = child->graph.get();
     return cudaSuccess;
 }
@@ -1383,7 +1379,11 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
             return cudaErrorInvalidValue;
         run = found->run;
     }
-    return at_once() ? run_graph(*run) : submit(stream, {__func__, Subgraph{nullptr, run}});
+    if (at_once())
+        return run_graph(*run);
+    if (captures(stream)) // as on a GPU; a child node is what to use instead
+        return refuse_in_capture(__func__, stream);
+    return submit(stream, {__func__, Subgraph{nullptr, run}});
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {

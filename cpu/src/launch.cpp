@@ -113,7 +113,7 @@ struct Grid {
     uint64_t blocks, chunk;
     bool cooperative, strict;
     std::atomic<uint64_t> next{0};
-    std::atomic<bool> asserted{false}; // an assertion failed: no further block starts
+    std::atomic<cudaError_t> ended{cudaSuccess}; // by an assertion or __trap(): no further block starts
 
     // The grid barrier of a cooperative launch. The mutex protects the counters.
     std::mutex mutex{};
@@ -167,8 +167,8 @@ __attribute__((noinline)) void run_chunks(Grid &grid, Worker &worker) {
     }
 }
 
-// Runs chunks of blocks until none is left or an assertion of the kernel fails. Then the threads of the block
-// are left where they are, on stacks that nothing uses any more.
+// Runs chunks of blocks until none is left or end_launch() is called. Then the threads of the block are left
+// where they are, on stacks that nothing uses any more.
 void run_blocks(Grid &grid) {
     if (!own_worker)
         own_worker = std::make_unique<Worker>();
@@ -287,6 +287,11 @@ cudaError_t check(const LaunchConfig &c, const Kernel &kernel, bool cooperative,
     if (threads > (uint64_t)device.maxThreadsPerBlock)
         return refuse(cudaErrorInvalidConfiguration, "the number of threads of a block", threads,
                       device.maxThreadsPerBlock);
+    const unsigned most_threads = kernel.function->most_threads;
+    if (most_threads && threads > most_threads)
+        return refuse(cudaErrorInvalidValue,
+                      "the number of threads of a block, of a kernel with __launch_bounds__,", threads,
+                      most_threads);
     // What cudaFuncSetAttribute sets limits dynamic shared memory; the kernel's static shared memory comes in
     // addition.
     const Function &function = *kernel.function;
@@ -349,6 +354,28 @@ void called_without_launch(const char *kernel) {
     exit(EXIT_FAILURE);
 }
 
+// Ends the launch with a sticky error, as on a GPU: the worker leaves its block, and no further block starts.
+[[noreturn]] static void end_launch(cudaError_t error) {
+#ifndef CUDA_CPU_WATCHED              // the sanitizers do not follow the jump
+    if (!current_grid->cooperative) { // whose blocks wait for each other
+        cudaError_t none = cudaSuccess;
+        current_grid->ended.compare_exchange_strong(none, error);
+        current_grid->next = current_grid->blocks;
+        __builtin_longjmp(self->leave, 1);
+    }
+#endif
+    (void)error;
+    _exit(EXIT_FAILURE);
+}
+
+void trap(const char *file, int line) {
+    fflush(stdout);
+    fprintf(stderr, "cuda on the CPU: __trap() at %s:%d\n", base_name(file), line);
+    if (!self || !self->kernel)
+        _exit(EXIT_FAILURE);
+    end_launch(cudaErrorLaunchFailure);
+}
+
 void assertion_failed(uint3 thread, const char *expression, const char *file, unsigned line,
                       const char *function) {
     if (!self || !self->kernel)
@@ -360,14 +387,12 @@ void assertion_failed(uint3 thread, const char *expression, const char *file, un
     fprintf(stderr, "%s:%u: %.*s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n", file, line,
             (int)(end ? end - function : strlen(function)), function, blockIdx.x, blockIdx.y, blockIdx.z,
             thread.x, thread.y, thread.z, expression);
-#ifndef CUDA_CPU_WATCHED              // the sanitizers do not follow the jump
-    if (!current_grid->cooperative) { // whose blocks wait for each other
-        current_grid->asserted = true;
-        current_grid->next = current_grid->blocks;
-        __builtin_longjmp(self->leave, 1);
-    }
-#endif
-    _exit(EXIT_FAILURE);
+    end_launch(cudaErrorAssert);
+}
+
+cudaError_t refuse_without_arguments(const char *kernel, Site site) {
+    return fail(cudaErrorInvalidValue, "launch of %s at %s:%d: the list of arguments is NULL", kernel,
+                base_name(site.file), site.line);
 }
 
 bool in_cooperative_launch() {
@@ -391,9 +416,10 @@ static void run_grid(const LaunchConfig &config, const Kernel &kernel, bool coop
     const TimeLimit limit(kernel, grid.next);
     const DeviceAccess access;
     pool.run(grid);
-    if (grid.asserted)
-        fail_for_good(cudaErrorAssert, "kernel %s, launched at %s:%d, was ended by an assertion", kernel.name,
-                      base_name(kernel.file), kernel.line);
+    if (grid.ended != cudaSuccess)
+        fail_for_good(grid.ended, "kernel %s, launched at %s:%d, was ended by %s", kernel.name,
+                      base_name(kernel.file), kernel.line,
+                      grid.ended == cudaErrorAssert ? "an assertion" : "__trap()");
 }
 
 cudaError_t run_launch(const LaunchConfig &config, const Kernel &kernel, bool cooperative) {

@@ -405,23 +405,21 @@ void sample(const Texture &t, Shape shape, float x, float y, uint32_t registers[
 
 namespace {
 
-// The face of a cubemap in a direction, and the place on it. Of equal components z counts first, then y.
-int cube_face(float x, float y, float z, float &s, float &t) {
-    const float ax = std::fabs(x), ay = std::fabs(y), az = std::fabs(z);
-    const auto on_face = [&](float m, float a, float b) {
-        s = (a / m + 1) / 2;
-        t = (b / m + 1) / 2;
-    };
-    if (az >= ax && az >= ay) {
-        on_face(az, z < 0 ? -x : x, -y);
-        return z < 0 ? 5 : 4;
-    }
-    if (ay >= ax) {
-        on_face(ay, x, y < 0 ? -z : z);
-        return y < 0 ? 3 : 2;
-    }
-    on_face(ax, x < 0 ? z : -z, -y);
-    return x < 0 ? 1 : 0;
+// The face of a cubemap in a direction. Of equal components z counts first, then y.
+int face_of(const float d[3]) {
+    const float x = std::fabs(d[0]), y = std::fabs(d[1]), z = std::fabs(d[2]);
+    const int axis = z >= x && z >= y ? 2 : y >= x ? 1 : 0;
+    return 2 * axis + (d[axis] < 0);
+}
+
+// The components of a direction in the axes of a face: to the right, down, and out of the cube.
+void in_face(int face, const float d[3], double axes[3]) {
+    static const struct {
+        signed char axis, sign;
+    } table[6][3] = {{{2, -1}, {1, -1}, {0, 1}}, {{2, 1}, {1, -1}, {0, -1}}, {{0, 1}, {2, 1}, {1, 1}},
+                     {{0, 1}, {2, -1}, {1, -1}}, {{0, 1}, {1, -1}, {2, 1}},  {{0, -1}, {1, -1}, {2, -1}}};
+    for (int i = 0; i < 3; ++i)
+        axes[i] = table[face][i].sign * (double)d[table[face][i].axis];
 }
 
 // A fetch from one level: in `values` the components as floats, or for an integer texture their bits.
@@ -491,22 +489,38 @@ void sample_any(const Texture &t, const Coordinates &at, uint32_t registers[4], 
     check_shape(at.call, at.shape, t.shape, site);
     const bool cube = at.shape == Shape::cube || at.shape == Shape::cube_layers;
     LevelSampler sampler = {t, at, at.x, at.y, at.z, 2, 0, cube};
-    if (cube)
-        sampler.slice = cube_face(at.x, at.y, at.z, sampler.x, sampler.y);
-    else
+    Coordinates on_face = at; // its gradients are those on the face
+    if (cube) {
+        const float direction[3] = {at.x, at.y, at.z};
+        double d[3], step[3];
+        sampler.slice = face_of(direction);
+        in_face(sampler.slice, direction, d);
+        const auto place = [&](int i) { return (float)((d[i] / d[2] + 1) / 2); };
+        sampler.x = place(0);
+        sampler.y = place(1);
+        for (float *gradient : {on_face.dx, on_face.dy}) { // the derivative of place()
+            in_face(sampler.slice, gradient, step);
+            for (int i = 0; i < 2; ++i)
+                gradient[i] = (float)((step[i] - d[i] / d[2] * step[2]) / d[2] / 2);
+        }
+    } else {
         sampler.dimensions = at.shape == Shape::three                                  ? 3
                              : at.shape == Shape::one || at.shape == Shape::one_layers ? 1
                                                                                        : 2;
+    }
     Level only; // memory has no levels
     const Level *levels = t.levels;
     if (!levels) {
         only = {t.data, t.pitch, 0, t.width, t.height, 1};
         levels = &only;
     }
+    const auto layer = [&](int count) { // a negative index is a large unsigned one (measured)
+        return (int)std::min((unsigned)at.layer, (unsigned)count - 1);
+    };
     if (at.shape == Shape::one_layers || at.shape == Shape::two_layers)
-        sampler.slice = std::clamp(at.layer, 0, levels[0].slices - 1);
+        sampler.slice = layer(levels[0].slices);
     if (at.shape == Shape::cube_layers)
-        sampler.slice += 6 * std::clamp(at.layer, 0, levels[0].slices / 6 - 1);
+        sampler.slice += 6 * layer(levels[0].slices / 6);
 
     std::fill(registers, registers + 4, 0u);
     if (at.gathered >= 0) { // the four texels from the lower left one on, counter-clockwise
@@ -529,7 +543,7 @@ void sample_any(const Texture &t, const Coordinates &at, uint32_t registers[4], 
 
     double values[4] = {}, next[4] = {};
     if (t.level_count > 1) {
-        const float wanted = at.has_gradient ? level_of_gradient(t, at, sampler.dimensions) : at.level;
+        const float wanted = at.has_gradient ? level_of_gradient(t, on_face, sampler.dimensions) : at.level;
         float level = std::clamp(wanted + t.level_bias, t.least_level, std::max(t.least_level, t.most_level));
         level = std::clamp(level, 0.0f, (float)(t.level_count - 1));
         const int first = (int)std::floor(t.levels_filtered ? level : level + 0.5f);

@@ -73,6 +73,25 @@ TEST(a_bad_launch_shows_at_the_next_check) {
     OK(cudaDeviceSynchronize());
 }
 
+template <class T> __global__ void __launch_bounds__(16 * sizeof(T)) bounded(T *ran) {
+    *ran = 1;
+}
+
+TEST(a_launch_keeps_to_the_launch_bounds) {
+    int *ran;
+    OK(cudaMallocManaged(&ran, sizeof(int)));
+    *ran = 0;
+    bounded<<<1, dim3(5, 13)>>>(ran);
+    EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
+    OK(cudaDeviceSynchronize());
+    EXPECT(*ran == 0);
+    bounded<<<1, dim3(4, 16)>>>(ran);
+    OK(cudaGetLastError());
+    OK(cudaDeviceSynchronize());
+    EXPECT(*ran == 1);
+    OK(cudaFree(ran));
+}
+
 #ifdef __CU2CPP__
 static void fail_quietly(void *) {
     int count;

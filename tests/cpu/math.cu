@@ -299,23 +299,42 @@ TEST(the_clock_runs_on) {
     OK(cudaFree(device));
 }
 
+__global__ void trap_kernel(int bad) {
+    __syncthreads();
+    if ((int)threadIdx.x == bad)
+        __trap();
+    __syncthreads();
+}
 #ifdef __CU2CPP__
-__global__ void trap_kernel() {
-    __trap();
-}
-static const int trap_line = __LINE__ - 2;
-
-static void run_into_trap(void *) {
-    trap_kernel<<<1, 1>>>();
-}
-
-TEST(a_trap_ends_the_program) {
-    char expected[100];
-    const unit_result r = unit_child(run_into_trap, NULL);
-    snprintf(expected, sizeof expected, "cuda on the CPU: __trap() at math.cu:%d\n", trap_line);
-    EXPECT(r.status == 1 && strcmp(r.err, expected) == 0);
-}
+static const int trap_line = __LINE__ - 4;
 #endif
+
+TEST(a_trap_ends_the_launch) { // in a child process, because the error stays
+    const unit_result r = unit_child(
+        [](void *) {
+            trap_kernel<<<10, 64>>>(-1);
+            OK(cudaDeviceSynchronize());
+            trap_kernel<<<10, 64>>>(40);
+            EXPECT(cudaDeviceSynchronize() == cudaErrorLaunchFailure);
+            EXPECT(cudaDeviceSynchronize() == cudaErrorLaunchFailure);
+            trap_kernel<<<1, 1>>>(-1);
+            EXPECT(cudaGetLastError() == cudaErrorLaunchFailure);
+            exit(unit_failures ? 2 : 0);
+        },
+        NULL);
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+    EXPECT(r.status == 1);
+#else
+    EXPECT(r.status == 0);
+#endif
+#ifdef __CU2CPP__
+    char expected[100];
+    snprintf(expected, sizeof expected, "cuda on the CPU: __trap() at math.cu:%d\n", trap_line);
+    EXPECT(strstr(r.err, expected));
+#endif
+    if (r.status)
+        fputs(r.err, stderr);
+}
 
 // Programs define these themselves, and a kernel calls them beside CUDA's functions.
 inline __host__ __device__ float3 operator+(float3 a, float3 b) {

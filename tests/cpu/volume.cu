@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Arrays of three dimensions, layers, cubemaps and mipmaps: copies, fetches and surfaces. The expected
 // values come from the formulas of the programming guide, written anew here. Everything is legal CUDA and
-// gives the same on a GPU: coordinates are multiples of 1/64 of a texel, so that filter weights of 8 bits are
-// exact.
+// gives the same on a GPU: coordinates are multiples of 1/64 of a texel, in volumes of 1/4, so that filter
+// weights of 8 bits and their products are exact.
 #include <cuda_runtime.h>
 #include <cmath>
 #include <cstdint>
@@ -41,9 +41,21 @@ enum Kind {
     levels_2d,
     levels_3d,
     gradient_2d,
+    gradient_cube,
+    gradient_cube_layers,
     gather_0,
     gather_1
 };
+
+// A change of a direction. Along the direction itself the place on the cube stays the same.
+__device__ float4 cube_step(const Point &p, bool along) {
+    const float ax = fabsf(p.x), ay = fabsf(p.y), az = fabsf(p.z), step = exp2f(p.level) / 4;
+    if (along)
+        return make_float4(p.x * 16 * step, p.y * 16 * step, p.z * 16 * step, 0);
+    if (az > ax && az > ay)
+        return make_float4(step * az, 0, 0, 0);
+    return ay > ax ? make_float4(0, 0, step * ay, 0) : make_float4(0, step * ax, 0, 0);
+}
 
 __global__ void fetch(float4 *out, const Point *points, cudaTextureObject_t t, Kind kind) {
     const int k = threadIdx.x;
@@ -76,6 +88,14 @@ __global__ void fetch(float4 *out, const Point *points, cudaTextureObject_t t, K
         break;
     case gradient_2d: // steps of 2^level texels of the first level
         v.x = tex2DGrad<float>(t, p.x / W, p.y / H, make_float2(exp2f(p.level) / W, 0), make_float2(0, 0));
+        break;
+    case gradient_cube: // steps of 2^level texels of the first level of 8 x 8, one across and one out of the
+                        // face
+        v.x = texCubemapGrad<float>(t, p.x, p.y, p.z, cube_step(p, false), cube_step(p, true));
+        break;
+    case gradient_cube_layers:
+        v.x =
+            texCubemapLayeredGrad<float>(t, p.x, p.y, p.z, p.layer, cube_step(p, false), cube_step(p, true));
         break;
     case gather_0:
         v = tex2Dgather<float4>(t, p.x, p.y);
@@ -220,6 +240,9 @@ static const cudaChannelFormatDesc floats = cudaCreateChannelDesc<float>();
 TEST(volumes) {
     Scene s;
     const int size[3] = {W, H, D};
+    for (Point &p : s.list)
+        p.x = std::floor(p.x * 4) / 4, p.y = std::floor(p.y * 4) / 4, p.z = std::floor(p.z * 4) / 4;
+    s.upload();
     s.make(make_cudaExtent(W, H, D), cudaArrayDefault, floats);
     fill(s.array, W, H, D, texel);
     for (bool linear : {false, true})
@@ -248,6 +271,10 @@ static int clamp_to(int i, int n) {
     return i < 0 ? 0 : i >= n ? n - 1 : i;
 }
 
+static int layer_of(const Point &p, int n) { // a negative index is a large unsigned one
+    return p.layer < 0 ? n - 1 : clamp_to(p.layer, n);
+}
+
 TEST(layers) {
     Scene s;
     s.make(make_cudaExtent(W, 0, 5), cudaArrayLayered, floats);
@@ -255,7 +282,7 @@ TEST(layers) {
     s.view(true, false, cudaAddressModeClamp);
     s.run(layers_1d);
     for (int k = 0; k < POINTS; k++) {
-        const int layer = clamp_to(s.list[k].layer, 5), size[3] = {W, 0, 0};
+        const int layer = layer_of(s.list[k], 5), size[3] = {W, 0, 0};
         const double c[3] = {s.list[k].x, 0, 0};
         const Texels at = [layer](int x, int, int) { return texel(x, 0, layer); };
         EXPECT(s.near(k, filtered(at, c, size, true, cudaAddressModeClamp)));
@@ -266,7 +293,7 @@ TEST(layers) {
         s.view(linear, false, cudaAddressModeClamp);
         s.run(layers_2d);
         for (int k = 0; k < POINTS; k++) {
-            const int layer = clamp_to(s.list[k].layer, 5), size[3] = {W, H, 0};
+            const int layer = layer_of(s.list[k], 5), size[3] = {W, H, 0};
             const double c[3] = {s.list[k].x, s.list[k].y, 0};
             const Texels at = [layer](int x, int y, int) { return texel(x, y, layer); };
             EXPECT(s.near(k, filtered(at, c, size, linear, cudaAddressModeClamp)));
@@ -315,7 +342,7 @@ TEST(cubemaps) {
         for (int k = 0; k < POINTS; k++) {
             double u, v;
             const int face = face_of(s.list[k].x, s.list[k].y, s.list[k].z, u, v);
-            const int slice = 6 * (layered ? clamp_to(s.list[k].layer, layers) : 0) + face;
+            const int slice = 6 * (layered ? layer_of(s.list[k], layers) : 0) + face;
             EXPECT(s.near(
                 k, texel(clamp_to((int)std::floor(u * N), N), clamp_to((int)std::floor(v * N), N), slice)));
         }
@@ -375,6 +402,39 @@ TEST(mipmaps) {
     }
 }
 
+TEST(gradients_of_cubemaps) {
+    Scene s;
+    const int N = 8, levels = 4;
+    for (int k = 0; k < POINTS; k++) { // the direction of a cube's corner, and others
+        const float u = k % 16 / 8.0f - 0.95f, v = k % 5 / 3.0f - 0.6f, m = k % 2 ? 0.5f : 2;
+        const float axis[3][3] = {{1, v, u}, {u, -1, v}, {u, v, -1}};
+        s.list[k].x = axis[k % 3][0] * m;
+        s.list[k].y = axis[k % 3][1] * m;
+        s.list[k].z = axis[k % 3][2] * m;
+        s.list[k].level = (float)(k / 3 % levels);
+    }
+    s.upload();
+    for (int layers : {1, 3}) {
+        const unsigned flags = layers > 1 ? cudaArrayCubemap | cudaArrayLayered : cudaArrayCubemap;
+        OK(cudaFreeMipmappedArray(s.mipmapped));
+        OK(cudaMallocMipmappedArray(&s.mipmapped, &floats, make_cudaExtent(N, N, (size_t)6 * layers), levels,
+                                    flags));
+        for (int l = 0; l < levels; l++) { // each texel of a level holds its number and that of the slice
+            cudaArray_t level;
+            OK(cudaGetMipmappedArrayLevel(&level, s.mipmapped, l));
+            fill(level, N >> l, N >> l, (size_t)6 * layers, [l](int, int, int z) { return 100 * l + z; });
+        }
+        s.view(false, true, cudaAddressModeClamp);
+        s.run(layers > 1 ? gradient_cube_layers : gradient_cube);
+        for (int k = 0; k < POINTS; k++) {
+            double u, v;
+            const int face = face_of(s.list[k].x, s.list[k].y, s.list[k].z, u, v);
+            const int slice = 6 * (layers > 1 ? layer_of(s.list[k], layers) : 0) + face;
+            EXPECT(s.near(k, 100 * s.list[k].level + (float)slice));
+        }
+    }
+}
+
 TEST(gathers) {
     Scene s;
     const cudaChannelFormatDesc pairs = cudaCreateChannelDesc<float2>();
@@ -417,8 +477,7 @@ TEST(half_floats) {
     s.view(false, false, cudaAddressModeClamp);
     s.run(layers_1d);
     for (int k = 0; k < POINTS; k++)
-        EXPECT(s.near(k, values[clamp_to(s.list[k].layer, 2) * W + clamp_to((int)std::floor(s.list[k].x), W)],
-                      0));
+        EXPECT(s.near(k, values[layer_of(s.list[k], 2) * W + clamp_to((int)std::floor(s.list[k].x), W)], 0));
 }
 
 TEST(srgb) {
@@ -436,7 +495,7 @@ TEST(srgb) {
     s.run(layers_1d);
     for (int k = 0; k < POINTS; k++) {
         const double c =
-            bytes[clamp_to(s.list[k].layer, 2) * W + clamp_to((int)std::floor(s.list[k].x), W)] / 255.0;
+            bytes[layer_of(s.list[k], 2) * W + clamp_to((int)std::floor(s.list[k].x), W)] / 255.0;
         EXPECT(s.near(k, c <= 0.04045 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4), 2e-3));
     }
 }

@@ -292,6 +292,8 @@ extern const Function *all_functions;
 // The kernel at this address, which may come from a cast. Null, after an error message, if it is none.
 Function *find_function(const char *call, const void *kernel);
 
+cudaError_t refuse_without_arguments(const char *kernel, Site site);
+
 // The __shared__ variables that the kernel `Owner` stands for declares
 template <class Owner> struct Declared { static inline size_t bytes; };
 
@@ -299,6 +301,8 @@ template <class Owner, class Body, class... A> struct KernelOf {
     static cudaError_t launch(const LaunchConfig &config, void *const *arguments, bool cooperative,
                               Site site) {
         using TheCall = Call<Body, A...>;
+        if (sizeof...(A) && !arguments)
+            return refuse_without_arguments(function.name, site);
         const Bits<char> none = '\0'; // a lambda without captures has no bits, but C++17 cannot make one
         const auto &body = reinterpret_cast<const Body &>(none);
         const TheCall call = TheCall::with(body, arguments, std::index_sequence_for<A...>());

@@ -263,13 +263,8 @@ CUDA_CPU_FETCH(tex2Dgather, (float x, float y, int component = 0), two, x, y, 0,
 CUDA_CPU_FETCHES(tex3D, three, float4, x, y, z, 0, float x, float y, float z)
 CUDA_CPU_FETCHES(tex1DLayered, one_layers, float, x, 0, 0, layer, float x, int layer)
 CUDA_CPU_FETCHES(tex2DLayered, two_layers, float2, x, y, 0, layer, float x, float y, int layer)
-CUDA_CPU_FETCH(texCubemap, (float x, float y, float z), cube, x, y, z, 0, -1, CUDA_CPU_LEVEL(0))
-CUDA_CPU_FETCH(texCubemapLod, (float x, float y, float z, float lod), cube, x, y, z, 0, -1,
-               CUDA_CPU_LEVEL(lod))
-CUDA_CPU_FETCH(texCubemapLayered, (float x, float y, float z, int layer), cube_layers, x, y, z, layer, -1,
-               CUDA_CPU_LEVEL(0))
-CUDA_CPU_FETCH(texCubemapLayeredLod, (float x, float y, float z, int layer, float lod), cube_layers, x, y, z,
-               layer, -1, CUDA_CPU_LEVEL(lod))
+CUDA_CPU_FETCHES(texCubemap, cube, float4, x, y, z, 0, float x, float y, float z)
+CUDA_CPU_FETCHES(texCubemapLayered, cube_layers, float4, x, y, z, layer, float x, float y, float z, int layer)
 #undef CUDA_CPU_FETCH
 #undef CUDA_CPU_FETCHES
 #undef CUDA_CPU_GRADIENT
