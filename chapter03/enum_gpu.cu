@@ -6,13 +6,14 @@
  *          the name, the memory sizes and the limits of one. cudaDeviceGetAttribute asks for a single
  *          value, among them some that the structure does not have.
  * Terms:   device properties, compute capability, multiprocessor, warp, theoretical bandwidth,
- *          peer-to-peer access
+ *          peer-to-peer access, texture
  * Book:    3.3
  * Run:     ./bin/chapter03/enum_gpu
  * Differs: CUDA 13 removed clock rate, copy overlap, kernel timeout and compute mode from the
  *          properties; they are attributes now. Shared memory and registers are listed per block, as
  *          in the book, and also per multiprocessor (MP). Adds memory clock, bus width and peak
- *          bandwidth, L2 cache, versions and peer access. With --device N it lists only that device.
+ *          bandwidth, L2 cache, versions and peer access. A layered texture is what the book calls a
+ *          texture array. With --device N it lists only that device.
  */
 #include "../common/book.h"
 
@@ -84,7 +85,8 @@ int main(int argc, char **argv) {
         // A copy engine copies between host and device while kernels run. A device that also drives a
         // display can have a run time limit: the driver ends kernels that take longer than some seconds.
         // The compute mode says which processes may use the device. An integrated device uses the memory
-        // of the host.
+        // of the host. A device that maps host memory lets kernels read and write it directly (chapter 11);
+        // concurrent kernels run at the same time in different streams (chapter 10).
         printf("\n   --- General information for device %d ---\n", i);
         printf("Name:                      %s\n", prop.name);
         printf("Compute capability:        %d.%d\n", prop.major, prop.minor);
@@ -94,6 +96,8 @@ int main(int argc, char **argv) {
         printf("Kernel run time limit:     %s\n", yes_no(attribute(cudaDevAttrKernelExecTimeout, i)));
         printf("Compute mode:              %s\n", compute_mode(attribute(cudaDevAttrComputeMode, i)));
         printf("Integrated:                %s\n", yes_no(prop.integrated));
+        printf("Maps host memory:          %s\n", yes_no(prop.canMapHostMemory));
+        printf("Concurrent kernels:        %s\n", yes_no(prop.concurrentKernels));
 
         // Constant memory is used in chapter 6. The pitch and the alignment are limits of chapter 7's
         // textures and two-dimensional arrays.
@@ -121,6 +125,19 @@ int main(int argc, char **argv) {
         printf("Maximum grid dimensions:   (%d, %d, %d)\n", prop.maxGridSize[0], prop.maxGridSize[1],
                prop.maxGridSize[2]);
         print_peers(i, count);
+
+        // The largest textures (chapter 7), in elements.
+        printf("   --- Texture information for device %d ---\n", i);
+        printf("Maximum 1-D texture:       %d\n", prop.maxTexture1D);
+        printf("Maximum 2-D texture:       (%d, %d)\n", prop.maxTexture2D[0], prop.maxTexture2D[1]);
+        printf("Maximum 3-D texture:       (%d, %d, %d)\n", prop.maxTexture3D[0], prop.maxTexture3D[1],
+               prop.maxTexture3D[2]);
+        printf("Maximum layered texture:   (%d, %d), %d layers\n", prop.maxTexture2DLayered[0],
+               prop.maxTexture2DLayered[1], prop.maxTexture2DLayered[2]);
+        cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+        size_t width;
+        HANDLE_ERROR(cudaDeviceGetTexture1DLinearMaxWidth(&width, &format, i));
+        printf("Texture in linear memory:  %zu floats\n", width);
         ok = check_properties(&prop, i) && ok;
     }
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
@@ -143,6 +160,8 @@ static bool check_properties(const cudaDeviceProp *prop, int device) {
         {cudaDevAttrComputeCapabilityMinor, prop->minor},
         {cudaDevAttrAsyncEngineCount, prop->asyncEngineCount},
         {cudaDevAttrIntegrated, prop->integrated},
+        {cudaDevAttrCanMapHostMemory, prop->canMapHostMemory},
+        {cudaDevAttrConcurrentKernels, prop->concurrentKernels},
         {cudaDevAttrTotalConstantMemory, (int)prop->totalConstMem},
         {cudaDevAttrMaxPitch, (int)prop->memPitch},
         {cudaDevAttrTextureAlignment, (int)prop->textureAlignment},
@@ -162,6 +181,15 @@ static bool check_properties(const cudaDeviceProp *prop, int device) {
         {cudaDevAttrMaxGridDimX, prop->maxGridSize[0]},
         {cudaDevAttrMaxGridDimY, prop->maxGridSize[1]},
         {cudaDevAttrMaxGridDimZ, prop->maxGridSize[2]},
+        {cudaDevAttrMaxTexture1DWidth, prop->maxTexture1D},
+        {cudaDevAttrMaxTexture2DWidth, prop->maxTexture2D[0]},
+        {cudaDevAttrMaxTexture2DHeight, prop->maxTexture2D[1]},
+        {cudaDevAttrMaxTexture3DWidth, prop->maxTexture3D[0]},
+        {cudaDevAttrMaxTexture3DHeight, prop->maxTexture3D[1]},
+        {cudaDevAttrMaxTexture3DDepth, prop->maxTexture3D[2]},
+        {cudaDevAttrMaxTexture2DLayeredWidth, prop->maxTexture2DLayered[0]},
+        {cudaDevAttrMaxTexture2DLayeredHeight, prop->maxTexture2DLayered[1]},
+        {cudaDevAttrMaxTexture2DLayeredLayers, prop->maxTexture2DLayered[2]},
     };
     const size_t n = sizeof(facts) / sizeof(facts[0]);
     int properties[n], attributes[n];

@@ -3,30 +3,56 @@
  * simple_device_call: a kernel calls a device function
  *
  * Teaches: A kernel can call functions that are marked __device__. Only device code can call them: the
- *          host cannot, and a kernel cannot call an ordinary host function.
- * Terms:   device function, __device__, __global__, kernel, launch, device memory
+ *          host cannot, and a kernel cannot call an ordinary host function. A device function may also
+ *          be called through a pointer, and may call itself; each thread has a stack for the calls.
+ * Terms:   device function, __device__, __global__, kernel, launch, device memory, function pointer,
+ *          recursion
  * Book:    3.2.3 (archive)
- * Run:     ./bin/chapter03/simple_device_call --a 2 --b 7
- * Differs: the two numbers are options.
+ * Run:     ./bin/chapter03/simple_device_call --a 2 --b 7 --via pointer
+ * Differs: the two numbers and the way of the call are options. Devices of compute capability 1 had
+ *          neither pointers to functions nor recursion; all later ones have both.
  */
 #include "../common/book.h"
 
 static int a = 2, b = 7; // --a, --b
 
+enum Via { DIRECT, POINTER, RECURSION };
+static int via = DIRECT; // --via
+
+#define DEEPEST         200 // nested calls
+#define BYTES_OF_A_CALL 64  // of stack, at most
+
 __device__ int addem(int a, int b) {
     return a + b;
 }
 
-__global__ void add(int a, int b, int *c) {
-    *c = addem(a, b);
+// Adds 1 to a, b times. Each call has its own a and b on the stack of the thread. The compiler cannot know
+// how deep the calls will nest, so main sets the size of the stack.
+__device__ int add_ones(int a, int b) {
+    return b == 0 ? a : 1 + add_ones(a, b - 1);
+}
+
+// Pointers to device functions. The addresses are those of the functions on the device, so the table
+// is a variable of the device too: on the host addem has another address, or none.
+typedef int (*Function)(int, int);
+__device__ Function functions[] = {addem, addem, add_ones};
+
+__global__ void add(int a, int b, int *c, int via) {
+    *c = via == DIRECT ? addem(a, b) : functions[via](a, b);
 }
 
 int main(int argc, char **argv) {
     settings(argc, argv);
     int c, *dev_c;
     HANDLE_ERROR(cudaMalloc(&dev_c, sizeof(int)));
+    if (via == RECURSION) {
+        size_t stack;
+        HANDLE_ERROR(cudaDeviceSetLimit(cudaLimitStackSize, BYTES_OF_A_CALL * (b + 16)));
+        HANDLE_ERROR(cudaDeviceGetLimit(&stack, cudaLimitStackSize));
+        printf("%zu bytes of stack for each thread, %d nested calls\n", stack, b + 1);
+    }
 
-    add<<<1, 1>>>(a, b, dev_c);
+    add<<<1, 1>>>(a, b, dev_c, via);
     HANDLE_LAUNCH();
 
     HANDLE_ERROR(cudaMemcpy(&c, dev_c, sizeof(int), cudaMemcpyDeviceToHost));
@@ -39,8 +65,13 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     // Each number is between minus and plus one billion, so that the sum fits an int.
-    const Option own[] = {OPTION_INT("a", &a, -1000000000, 1000000000, "first number"),
-                          OPTION_INT("b", &b, -1000000000, 1000000000, "second number"), OPTION_END};
+    const Option own[] = {
+        OPTION_INT("a", &a, -1000000000, 1000000000, "first number"),
+        OPTION_INT("b", &b, -1000000000, 1000000000, "second number"),
+        OPTION_WORD("via", &via, "direct|pointer|recursion", "how the kernel calls the function"),
+        OPTION_END};
     parse_options(argc, argv, "Adds two numbers on the device, in a function that the kernel calls.", 0, own);
+    if (via == RECURSION && (b < 0 || b > DEEPEST))
+        quit(EXIT_USAGE, "--via recursion nests b calls, so --b must be from 0 to %d", DEEPEST);
     select_device();
 }

@@ -6,10 +6,14 @@
  *          block adds one pair, and blockIdx.x is the index of its element.
  * Terms:   kernel, launch, grid, block, blockIdx, device memory
  * Book:    4.2.1 (GPU)
- * Run:     ./bin/chapter04/add_loop_gpu --size 1000
+ * Run:     ./bin/chapter04/add_loop_gpu --size 1000 --fill device
+ * Differs: with --fill device a kernel makes the inputs in device memory, and the time of that is shown
+ *          beside the time of the loop on the host and the copies.
  */
+#include <chrono>
 #include "../common/book.h"
 #include "../common/proofs/add.h"
+#include "../common/timing.h"
 
 #define N 10
 
@@ -52,10 +56,70 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
+// For --fill device: makes the inputs where they are needed, as fill_vectors does on the host.
+__global__ void fill(int *a, int *b, size_t n) {
+    size_t tid = blockIdx.x;
+    if (tid < n) {
+        int k = tid % 46341;
+        a[tid] = -k;
+        b[tid] = k * k;
+    }
+}
+
+// Times both ways of getting the inputs into device memory: a loop on the host and two copies, or the
+// kernel. Then adds what the kernel made, as main does. Returns the exit status.
+static int fill_on_device(void) {
+    size_t bytes = n * sizeof(int);
+    int *a = host_array<int>(n), *b = host_array<int>(n), *c = host_array<int>(n);
+    int *dev_a, *dev_b, *dev_c;
+    HANDLE_ERROR(cudaMalloc(&dev_a, bytes));
+    HANDLE_ERROR(cudaMalloc(&dev_b, bytes));
+    HANDLE_ERROR(cudaMalloc(&dev_c, bytes));
+
+    auto start = std::chrono::steady_clock::now();
+    fill_vectors(a, b, n, -1);
+    HANDLE_ERROR(cudaMemcpy(dev_a, a, bytes, cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(dev_b, b, bytes, cudaMemcpyHostToDevice));
+    std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
+    printf("Inputs made on the host and copied:  %8.3f ms\n", elapsed.count());
+
+    HANDLE_ERROR(cudaMemset(dev_a, 0xff, bytes));
+    HANDLE_ERROR(cudaMemset(dev_b, 0xff, bytes));
+    float ms = median_ms([&] { fill<<<n, 1>>>(dev_a, dev_b, n); });
+    printf("Inputs made on the device:           %8.3f ms\n", ms);
+
+    add<<<n, 1>>>(dev_a, dev_b, dev_c, n);
+    HANDLE_LAUNCH();
+    int *made_a = host_array<int>(n), *made_b = host_array<int>(n);
+    HANDLE_ERROR(cudaMemcpy(made_a, dev_a, bytes, cudaMemcpyDeviceToHost));
+    HANDLE_ERROR(cudaMemcpy(made_b, dev_b, bytes, cudaMemcpyDeviceToHost));
+    HANDLE_ERROR(cudaMemcpy(c, dev_c, bytes, cudaMemcpyDeviceToHost));
+    print_sums(made_a, made_b, c, n);
+    bool ok = check_ints("a", made_a, a, n) && check_ints("b", made_b, b, n) && check_sums("c", c, n, -1);
+
+    HANDLE_ERROR(cudaFree(dev_a));
+    HANDLE_ERROR(cudaFree(dev_b));
+    HANDLE_ERROR(cudaFree(dev_c));
+    free(a);
+    free(b);
+    free(c);
+    free(made_a);
+    free(made_b);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// With --fill device the program ends here; main shows the book's way.
 void settings(int argc, char **argv) {
+    int fill_by = 0;
     // A grid has at most INT_MAX blocks in x.
-    const Option own[] = {OPTION_SIZE("size", &n, 1, INT_MAX, "elements in a vector"), OPTION_END};
+    const Option own[] = {OPTION_SIZE("size", &n, 1, INT_MAX, "elements in a vector"),
+                          OPTION_WORD("fill", &fill_by, "host|device", "where the inputs are made"),
+                          OPTION_END};
     parse_options(argc, argv, "Adds two vectors on the device, one block for each element.", 0, own);
+    if (fill_by == 1)
+        options.uses |= TIMES;
     select_device();
-    require_memory(4 * n * sizeof(int), 3 * n * sizeof(int));
+    require_memory((fill_by == 1 ? 6 : 4) * n * sizeof(int), 3 * n * sizeof(int));
+    if (fill_by == 1)
+        exit(fill_on_device());
 }

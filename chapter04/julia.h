@@ -15,15 +15,30 @@ struct View {
     float scale;      // the picture shows -scale to scale on both axes
     float real, imag; // c
     int iterations;   // after which a point counts as part of the set
+    int colors;       // BOOK or STEPS
 };
 
-static View view = {DIM, 1.5f, -0.8f, 0.156f, ITERATIONS}; // --size, --scale, --real, --imag, --iterations
+// --size, --scale, --real, --imag, --iterations, --colors
+static View view = {DIM, 1.5f, -0.8f, 0.156f, ITERATIONS, 0};
 
 // ---------------------------------------------------------------------------------------- proof
 
 #define PERIOD 120 // frames after which --animate repeats
 
 static bool animate = false; // --animate
+
+enum { BOOK, STEPS }; // --colors
+
+// With --colors steps, replaces the colour of a pixel: black in the set, and outside from black over red and
+// yellow to white, the more steps the iteration took to diverge.
+__host__ __device__ static inline void color_by_steps(unsigned char *pixel, int steps, const View &view) {
+    if (view.colors != STEPS)
+        return;
+    for (int channel = 0; channel < 3; channel++) {
+        int shade = 10 * steps - 255 * channel;
+        pixel[channel] = steps == view.iterations || shade < 0 ? 0 : shade < 255 ? shade : 255;
+    }
+}
 
 static inline void julia_settings(int argc, char **argv, const char *doc, unsigned uses) {
     const Option own[] = {
@@ -33,6 +48,8 @@ static inline void julia_settings(int argc, char **argv, const char *doc, unsign
         OPTION_FLOAT("imag", &view.imag, -2, 2, "imaginary part of c"),
         OPTION_INT("iterations", &view.iterations, 1, 1000000,
                    "iterations after which a point counts as part of the set"),
+        OPTION_WORD("colors", &view.colors, "book|steps",
+                    "red and black as in the book, or by the number of steps until a point diverges"),
         OPTION_FLAG("animate", &animate, "move c towards the origin and back"),
         OPTION_END};
     parse_options(argc, argv, doc, uses | PICTURE | ANIMATION, own);
@@ -43,9 +60,9 @@ static inline void julia_settings(int argc, char **argv, const char *doc, unsign
     require_memory(2 * bytes, uses & HOST_ONLY ? 0 : bytes);
 }
 
-// The reference: whether the point of pixel (x, y) belongs to the set, computed in float as in the programs,
-// or in double.
-template <typename real> static bool stays(size_t x, size_t y) {
+// The reference: after how many steps the point of pixel (x, y) diverges, computed in float as in the
+// programs, or in double. Points of the set have view.iterations steps.
+template <typename real> static int steps_of(size_t x, size_t y) {
     real half = view.size / real(2);
     real re = view.scale * (half - x) / half, im = view.scale * (half - y) / half;
     for (int i = 0; i < view.iterations; i++) {
@@ -53,9 +70,9 @@ template <typename real> static bool stays(size_t x, size_t y) {
         re = re * re - im * im + view.real;
         im = im * old_re + old_re * im + view.imag;
         if (re * re + im * im > 1000)
-            return false;
+            return i;
     }
-    return true;
+    return view.iterations;
 }
 
 // Near the boundary of the set the iteration is chaotic: a different last bit of a value can change whether
@@ -67,12 +84,15 @@ static inline bool check_julia(const unsigned char *pixels) {
     size_t count = view.size * view.size, inside = 0, disagree = 0;
     unsigned char *expected = host_array<unsigned char>(count * 4);
     for (size_t i = 0; i < count; i++) {
-        bool in = stays<float>(i % view.size, i / view.size);
+        int steps = steps_of<float>(i % view.size, i / view.size);
+        int exact = steps_of<double>(i % view.size, i / view.size);
+        bool in = steps == view.iterations;
         expected[4 * i + 0] = in ? 255 : 0;
         expected[4 * i + 1] = expected[4 * i + 2] = 0;
         expected[4 * i + 3] = 255;
+        color_by_steps(expected + 4 * i, steps, view);
         inside += in;
-        disagree += in != stays<double>(i % view.size, i / view.size);
+        disagree += view.colors == STEPS ? steps != exact : in != (exact == view.iterations);
     }
     printf("%zu of %zu pixels are in the set; float and double disagree about %zu\n", inside, count,
            disagree);

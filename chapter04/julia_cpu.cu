@@ -8,8 +8,9 @@
  * Terms:   Julia set, complex plane, host
  * Book:    4.2.2 (CPU)
  * Run:     ./bin/chapter04/julia_cpu --output julia.png
- * Differs: size, scale, c and the number of iterations are options, and --animate moves c towards the
- *          origin and back. Half the size is not rounded down, so a size of 1 does not divide by 0.
+ * Differs: size, scale, c, the colours and the number of iterations are options, and --animate moves c
+ *          towards the origin and back. julia() returns the number of steps, for the colours, where the
+ *          book returns 0 or 1. Half the size is not rounded down, so a size of 1 does not divide by 0.
  * Picture: as chapter04/julia_gpu
  */
 #include "../common/book.h"
@@ -23,8 +24,9 @@ struct cuComplex {
     cuComplex operator+(const cuComplex &a) const { return {r + a.r, i + a.i}; }
 };
 
-// Iterates a = a * a + c. The point belongs to the set when a stays bounded. Beyond a squared magnitude
-// of 1000 it certainly diverges; after the given number of iterations it counts as bounded.
+// Iterates a = a * a + c and returns the number of steps. The point belongs to the set when a stays bounded.
+// Beyond a squared magnitude of 1000 it certainly diverges; after the given number of iterations it counts
+// as bounded.
 static int julia(size_t x, size_t y) {
     float half = view.size / 2.0f;
     float jx = view.scale * (half - x) / half;
@@ -35,20 +37,21 @@ static int julia(size_t x, size_t y) {
     for (int i = 0; i < view.iterations; i++) {
         a = a * a + c;
         if (a.magnitude2() > 1000)
-            return 0;
+            return i;
     }
-    return 1;
+    return view.iterations;
 }
 
 static void kernel(unsigned char *ptr) {
     for (size_t y = 0; y < view.size; y++)
         for (size_t x = 0; x < view.size; x++) {
             size_t offset = x + y * view.size;
-            int juliaValue = julia(x, y);
-            ptr[offset * 4 + 0] = 255 * juliaValue;
+            int steps = julia(x, y);
+            ptr[offset * 4 + 0] = steps == view.iterations ? 255 : 0;
             ptr[offset * 4 + 1] = 0;
             ptr[offset * 4 + 2] = 0;
             ptr[offset * 4 + 3] = 255;
+            color_by_steps(ptr + offset * 4, steps, view); // with --colors steps
         }
 }
 

@@ -10,8 +10,9 @@
  *          function, FMA, compute-bound
  * Book:    4.2.2 (GPU)
  * Run:     ./bin/chapter04/julia_gpu --output julia.png
- * Differs: size, scale, c and the number of iterations are options, and --animate moves c towards the
- *          origin and back. Half the size is not rounded down, so a size of 1 does not divide by 0.
+ * Differs: size, scale, c, the colours and the number of iterations are options, and --animate moves c
+ *          towards the origin and back. julia() returns the number of steps, for the colours, where the
+ *          book returns 0 or 1. Half the size is not rounded down, so a size of 1 does not divide by 0.
  * Picture: yes
  */
 #include "../common/book.h"
@@ -27,8 +28,9 @@ struct cuComplex {
     __device__ cuComplex operator+(const cuComplex &a) const { return {r + a.r, i + a.i}; }
 };
 
-// Iterates a = a * a + c. The point belongs to the set when a stays bounded. Beyond a squared magnitude
-// of 1000 it certainly diverges; after the given number of iterations it counts as bounded.
+// Iterates a = a * a + c and returns the number of steps. The point belongs to the set when a stays bounded.
+// Beyond a squared magnitude of 1000 it certainly diverges; after the given number of iterations it counts
+// as bounded.
 __device__ int julia(unsigned x, unsigned y, const View &view) {
     float half = view.size / 2.0f;
     float jx = view.scale * (half - x) / half;
@@ -39,20 +41,21 @@ __device__ int julia(unsigned x, unsigned y, const View &view) {
     for (int i = 0; i < view.iterations; i++) {
         a = a * a + c;
         if (a.magnitude2() > 1000)
-            return 0;
+            return i;
     }
-    return 1;
+    return view.iterations;
 }
 
 __global__ void kernel(unsigned char *ptr, View view) {
     unsigned x = blockIdx.x, y = blockIdx.y;
     size_t offset = x + (size_t)y * gridDim.x;
 
-    int juliaValue = julia(x, y, view);
-    ptr[offset * 4 + 0] = 255 * juliaValue;
+    int steps = julia(x, y, view);
+    ptr[offset * 4 + 0] = steps == view.iterations ? 255 : 0;
     ptr[offset * 4 + 1] = 0;
     ptr[offset * 4 + 2] = 0;
     ptr[offset * 4 + 3] = 255;
+    color_by_steps(ptr + offset * 4, steps, view); // with --colors steps
 }
 
 int main(int argc, char **argv) {

@@ -46,8 +46,9 @@ CU_FLAGS += -fsanitize=thread $(shell $(CXX) --param=tsan-distinguish-volatile=1
 CU_PREPROCESS += -DCUDA_CPU_CHECK -DCUDA_CPU_SEVERAL
 endif
 CXX_FLAGS := -std=gnu++17 $(COMMON_FLAGS) $(CPU_FLAGS) $(PREPROCESS) -Icpu/include $(CXXFLAGS)
+# ptxas warns about kernels that call functions recursively, because it cannot compute the size of their stack.
 NVCC_HOST := $(if $(filter file default,$(origin CXX)),,-ccbin $(CXX))
-NVCC_FLAGS := $(NVCC_HOST) -std=c++17 $(if $(DEBUGGING),-O0 -G -DDEBUG,-O2 -lineinfo) -g $(GENCODE) \
+NVCC_FLAGS := $(NVCC_HOST) -std=c++17 $(if $(DEBUGGING),-O0 -G -DDEBUG,-O2 -lineinfo) -g $(GENCODE) -Xptxas --suppress-stack-size-warning \
     -Xcompiler=-Wall$(comma)-Wextra$(comma)-pthread $(HAVE_FLAGS) $(CPPFLAGS) $(NVCCFLAGS)
 # --as-needed: a program is linked only with the libraries that it uses.
 LD_FLAGS := -Xlinker --as-needed $(LDFLAGS) $(if $(filter gpu,$(BACKEND)),$(NVCC_HOST) $(GENCODE),-pthread -rdynamic $(SANITIZE_FLAGS))

@@ -3,24 +3,29 @@
 import numpy as np
 
 
-def julia(size, scale=1.5, real=-0.8, imag=0.156, iterations=200):
-    """The Julia set as an array of bool, bottom row first: True inside. Computed in float32; each operation rounds
-    separately, as without fused multiply-add (FMA)."""
+def julia_steps(size, scale=1.5, real=-0.8, imag=0.156, iterations=200):
+    """The steps after which each point diverges, bottom row first; `iterations` inside the Julia set. Computed in
+    float32; each operation rounds separately, as without fused multiply-add (FMA)."""
     f = np.float32
     scale, real, imag, half = f(scale), f(real), f(imag), f(size) / f(2)
     axis = scale * (half - np.arange(size, dtype=f)) / half
     re, im = np.tile(axis, size), np.repeat(axis, size)
-    inside = np.ones(size * size, bool)
+    steps = np.full(size * size, iterations)
     left = np.arange(size * size)  # the pixels that have not diverged yet
     with np.errstate(over="ignore", invalid="ignore"):
-        for _ in range(iterations):
+        for step in range(iterations):
             re, im = re * re - im * im + real, im * re + re * im + imag
             gone = re * re + im * im > f(1000)
-            inside[left[gone]] = False
+            steps[left[gone]] = step
             left, re, im = left[~gone], re[~gone], im[~gone]
             if not left.size:
                 break
-    return inside.reshape(size, size)
+    return steps.reshape(size, size)
+
+
+def julia(size, iterations=200, **view):
+    """The Julia set as an array of bool, bottom row first: True inside."""
+    return julia_steps(size, iterations=iterations, **view) == iterations
 
 
 def red(inside):
@@ -28,6 +33,12 @@ def red(inside):
     picture = np.zeros(inside.shape + (3,), np.uint8)
     picture[inside[::-1], 0] = 255
     return picture
+
+
+def by_steps(steps, iterations=200):
+    """An RGB picture, top row first: black inside, else from black over red and yellow to white by the steps."""
+    shades = np.clip(10 * steps[::-1, :, None] - 255 * np.arange(3), 0, 255)
+    return np.where(steps[::-1, :, None] == iterations, 0, shades).astype(np.uint8)
 
 
 def ripple(size, ticks, centre=None):

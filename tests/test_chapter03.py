@@ -38,6 +38,24 @@ def test_sum(run, rng, name):
         assert run(f"chapter03/{name}", f"--a={a}", f"--b={b}", status=0).out == f"{a} + {b} = {a + b}\n"
 
 
+def test_ways_of_calling_a_device_function(run, rng):
+    program = "chapter03/simple_device_call"
+    for via, a, b in [
+        ("direct", rng.randint(-(10**9), 10**9), rng.randint(-(10**9), 10**9)),
+        ("pointer", rng.randint(-(10**9), 10**9), rng.randint(-(10**9), 10**9)),
+        *(("recursion", rng.randint(-(10**9), 10**9), b) for b in (0, 1, rng.randint(2, 199), 200)),
+    ]:
+        out = run(program, f"--a={a}", f"--b={b}", "--via", via, status=0).out
+        assert out.endswith(f"{a} + {b} = {a + b}\n")
+        stack = re.match(r"(\d+) bytes of stack for each thread, (\d+) nested calls\n", out)
+        assert bool(stack) == (via == "recursion")
+        if stack:
+            assert int(stack[2]) == b + 1 and int(stack[1]) >= 64 * b
+    for b in -1, 201:
+        result = run(program, f"--b={b}", "--via=recursion", status=64)
+        assert "must be from 0 to 200" in result.err
+
+
 def devices_of(text):
     """Parses the output of enum_gpu: a dict of the first lines, and a dict for each device."""
     head, *sections = re.split(r"\n +--- General information for device (\d+) ---\n", text)
@@ -77,8 +95,24 @@ def test_enum_gpu(run):
             )
         else:
             assert device["Peak memory bandwidth"].startswith("unknown")
-        for name in ("Copy overlaps kernels", "Kernel run time limit", "Integrated"):
+        for name in (
+            "Copy overlaps kernels",
+            "Kernel run time limit",
+            "Integrated",
+            "Maps host memory",
+            "Concurrent kernels",
+        ):
             assert device[name] in ("yes", "no")
+        # The least limits of compute capability 7.5 and later, from the programming guide.
+        for name, least in [
+            ("Maximum 1-D texture", [131072]),
+            ("Maximum 2-D texture", [131072, 65536]),
+            ("Maximum 3-D texture", [16384, 16384, 16384]),
+            ("Maximum layered texture", [32768, 32768, 2048]),
+            ("Texture in linear memory", [1 << 27]),
+        ]:
+            limits = [int(text) for text in re.findall(r"\d+", device[name])]
+            assert len(limits) == len(least) and all(a >= b for a, b in zip(limits, least)), device[name]
         assert device["Compute mode"] in ("default", "prohibited", "one process at a time")
         assert {k for k in device if k.startswith("Peer")} == {
             f"Peer access to device {m}" for m in devices if m != n

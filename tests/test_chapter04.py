@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 import helpers
-from formulas import julia, red
+from formulas import by_steps, julia, julia_steps, red
 
 ENDING = helpers.ending()
 PERIOD = 46341  # the smallest whole number whose square does not fit an int
@@ -23,7 +23,7 @@ def sums(out):
 
 @pytest.mark.parametrize("name", ["add_loop_cpu", "add_loop_gpu"])
 def test_sums(run, rng, name):
-    sizes = [None, 1, 2, 3, 20, 21, 22, PERIOD - 1, PERIOD, PERIOD + 1, rng.randint(23, 300000)]
+    sizes = [None, 1, 2, 3, 20, 21, 22, PERIOD - 1, PERIOD, PERIOD + 1, 70000, rng.randint(23, 300000)]
     for size in sizes:
         result = run(f"chapter04/{name}", *([] if size is None else ["--size", size]), status=0)
         lines, more = sums(result.out)
@@ -32,6 +32,15 @@ def test_sums(run, rng, name):
         assert more == (None if n <= 20 else n - 10)
         expected = [(-(i % PERIOD), (i % PERIOD) ** 2, (i % PERIOD) ** 2 - i % PERIOD) for i in shown]
         assert lines == expected, f"size {n}"
+
+
+def test_inputs_made_on_the_device(run, rng):
+    """--fill device prints two times, then the same lines as without: they show the inputs, copied back."""
+    for size in 1, 10, PERIOD + 1, rng.randint(2, 300000):
+        there = run("chapter04/add_loop_gpu", "--size", size, "--fill=device", status=0).out
+        times = re.findall(r"^Inputs made on the (host and copied|device): +\d+\.\d{3} ms$", there, re.M)
+        assert times == ["host and copied", "device"]
+        assert sums(there) == sums(run("chapter04/add_loop_gpu", "--size", size, status=0).out)
 
 
 def test_two_cores_do_the_same(run):
@@ -97,6 +106,17 @@ def test_julia(run, rng, tmp_path, name):
         assert (
             not exact or inside == julia(**view).sum()
         ), arguments  # the reference of the program gives the same count
+
+
+@pytest.mark.parametrize("name", ["julia_cpu", "julia_gpu"])
+def test_colors_by_steps(run, rng, tmp_path, name):
+    """Near the set a rounding changes the number of steps of many pixels, most of them by one step (10 of 255)."""
+    exact = helpers.backend() == "cpu"
+    for arguments, view in [(["--size=300"], dict(size=300))] + [random_view(rng) for _ in range(3)]:
+        run(f"chapter04/{name}", *arguments, "--colors=steps", f"--output=steps.{ENDING}", status=0)
+        expected = by_steps(julia_steps(**view), view.get("iterations", 200))
+        limits = {} if exact else dict(mean=10, fraction=0.05 + 4 / view["size"] ** 2)
+        helpers.compare(name, helpers.pixels(tmp_path / f"steps.{ENDING}"), expected, **limits)
 
 
 def test_both_draw_the_same_picture(run, tmp_path):
