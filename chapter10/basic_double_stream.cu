@@ -41,7 +41,7 @@ int main(int argc, char **argv) {
     settings(argc, argv);
     cudaDeviceProp prop;
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
-    printf("Copy engines: %d\n", prop.asyncEngineCount);
+    print_copy_engines(prop.asyncEngineCount);
 
     cudaEvent_t start, stop;
     HANDLE_ERROR(cudaEventCreate(&start));

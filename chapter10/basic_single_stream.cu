@@ -5,15 +5,19 @@
  * Teaches: A stream is a queue of work for the device. cudaMemcpyAsync and launches return at once, and
  *          the device runs what is in the stream in the order of the calls. Asynchronous copies need
  *          page-locked host memory. In one stream nothing overlaps: copies and kernels together take
- *          as long as the sum of their times.
+ *          as long as the sum of their times. But the host can do work of its own meanwhile.
  * Terms:   stream, asynchronous copy, cudaMemcpyAsync, page-locked memory, cudaHostAlloc, DMA, chunk,
  *          timeline
  * Book:    10.4
  * Run:     ./bin/chapter10/basic_single_stream --output timeline.svg
  * Differs: the input is masked, so that the sum of three numbers does not overflow. The result is
  *          verified, and the size need not be a multiple of the chunk. A first run warms up. Events
- *          around each copy and kernel give a timeline, drawn as text and, with --output, as SVG.
+ *          around each copy and kernel give a timeline, drawn as text and, with --output, as SVG. With
+ *          --host-work the host sums numbers of its own before it waits for the stream. On the CPU back
+ *          end that gains nothing, because each call completes its work before it returns.
  */
+#include <chrono>
+#include <functional>
 #include "../common/book.h"
 #include "streams.h" // size, chunk, fill_random(), verify(); Timeline, COPY_UP, KERNEL, COPY_DOWN
 
@@ -33,6 +37,10 @@ __global__ void kernel(const int *a, const int *b, int *c, size_t n) {
 
 int main(int argc, char **argv) {
     settings(argc, argv);
+    cudaDeviceProp prop;
+    HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
+    print_copy_engines(prop.asyncEngineCount);
+
     cudaEvent_t start, stop;
     HANDLE_ERROR(cudaEventCreate(&start));
     HANDLE_ERROR(cudaEventCreate(&stop));
@@ -97,6 +105,91 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
+// The median time of three runs, in milliseconds, after one that warms up.
+static double host_ms(const std::function<void()> &work) {
+    double ms[4];
+    for (double &run : ms) {
+        auto start = std::chrono::steady_clock::now();
+        work();
+        run = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    }
+    std::sort(ms + 1, ms + 4);
+    return ms[2];
+}
+
+// Times the work of the device alone, work of the host that takes about as long, and both: the host begins
+// its work when all calls have returned, and waits for the stream afterwards. Returns the exit status.
+static int run_with_host_work(void) {
+    const int numbers = 1 << 16; // that the host sums
+    cudaStream_t stream;
+    int *dev_a, *dev_b, *dev_c, *host_a, *host_b, *host_c;
+    HANDLE_ERROR(cudaStreamCreate(&stream));
+    HANDLE_ERROR(cudaMalloc(&dev_a, chunk * sizeof(int)));
+    HANDLE_ERROR(cudaMalloc(&dev_b, chunk * sizeof(int)));
+    HANDLE_ERROR(cudaMalloc(&dev_c, chunk * sizeof(int)));
+    HANDLE_ERROR(cudaHostAlloc(&host_a, size * sizeof(int), cudaHostAllocDefault));
+    HANDLE_ERROR(cudaHostAlloc(&host_b, size * sizeof(int), cudaHostAllocDefault));
+    HANDLE_ERROR(cudaHostAlloc(&host_c, size * sizeof(int), cudaHostAllocDefault));
+    int *own = host_array<int>(numbers);
+    fill_random(host_a);
+    fill_random(host_b);
+    memset(host_c, 0xff, size * sizeof(int));
+    for (int i = 0; i < numbers; i++)
+        own[i] = i;
+
+    auto device_work = [&] {
+        for (size_t i = 0; i < size; i += chunk) {
+            size_t n = min_of(chunk, size - i);
+            HANDLE_ERROR(cudaMemcpyAsync(dev_a, host_a + i, n * sizeof(int), cudaMemcpyHostToDevice, stream));
+            HANDLE_ERROR(cudaMemcpyAsync(dev_b, host_b + i, n * sizeof(int), cudaMemcpyHostToDevice, stream));
+            kernel<<<(n + 255) / 256, 256, 0, stream>>>(dev_a, dev_b, dev_c, n);
+            HANDLE_LAUNCH();
+            HANDLE_ERROR(cudaMemcpyAsync(host_c + i, dev_c, n * sizeof(int), cudaMemcpyDeviceToHost, stream));
+        }
+    };
+    unsigned long long sum, sums[2], passes = 1;
+    auto host_work = [&] { // the weight keeps the compiler from doing all passes at once
+        sum = 0;
+        for (unsigned long long pass = 1; pass <= passes; pass++)
+            for (int i = 0; i < numbers; i++)
+                sum += pass * own[i];
+    };
+    auto wait = [&] { HANDLE_ERROR(cudaStreamSynchronize(stream)); };
+
+    double device = host_ms([&] { device_work(), wait(); });
+    double pass = host_ms(host_work);
+    passes = max_of(1, (long long)(device / pass));
+    double host = host_ms(host_work);
+    sums[0] = sum;
+    double both = host_ms([&] { device_work(), host_work(), wait(); });
+    sums[1] = sum;
+    printf("Device alone:  %9.3f ms\n", device);
+    printf("Host alone:    %9.3f ms\n", host);
+    printf("Both:          %9.3f ms, %.2f times the longer one (1: full overlap, 2: none)\n", both,
+           both / max_of(device, host));
+
+    // The sum of 0 to numbers - 1, with the weights 1 to passes.
+    unsigned long long once = numbers * (numbers - 1ULL) / 2 * (passes * (passes + 1) / 2);
+    unsigned long long expected[] = {once, once};
+    bool ok = check_counts("sums of the host", sums, expected, 2);
+    ok = verify(host_a, host_b, host_c) && ok;
+
+    HANDLE_ERROR(cudaFreeHost(host_a));
+    HANDLE_ERROR(cudaFreeHost(host_b));
+    HANDLE_ERROR(cudaFreeHost(host_c));
+    HANDLE_ERROR(cudaFree(dev_a));
+    HANDLE_ERROR(cudaFree(dev_b));
+    HANDLE_ERROR(cudaFree(dev_c));
+    HANDLE_ERROR(cudaStreamDestroy(stream));
+    free(own);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// With --host-work the program ends here; main shows the book's way.
 void settings(int argc, char **argv) {
-    stream_settings(argc, argv, "Copies and computes in chunks, in one stream.", 1);
+    bool host_work = false;
+    const Option own = OPTION_FLAG("host-work", &host_work, "let the host work meanwhile, and time it");
+    stream_settings(argc, argv, "Copies and computes in chunks, in one stream.", 1, own);
+    if (host_work)
+        exit(run_with_host_work());
 }

@@ -16,15 +16,26 @@ static const char *output;           // --output
 
 // ---------------------------------------------------------------------------------------- proof
 
-static inline void stream_settings(int argc, char **argv, const char *doc, int streams) {
+// `own_option` is one that only this program has.
+static inline void stream_settings(int argc, char **argv, const char *doc, int streams,
+                                   Option own_option = OPTION_END) {
     const Option own[] = {OPTION_SIZE("size", &size, 1, 1LL << 40, "elements in all"),
                           OPTION_SIZE("chunk", &chunk, 1, 1 << 30, "elements at a time"),
-                          OPTION_FILE("output", &output, "write the timeline to FILE, an .svg"), OPTION_END};
+                          OPTION_FILE("output", &output, "write the timeline to FILE, an .svg"), own_option,
+                          OPTION_END};
     parse_options(argc, argv, doc, TIMES, own);
     check_svg(output);
     select_device();
     chunk = min_of(chunk, size);
     require_memory(4 * size * sizeof(int), streams * 3 * chunk * sizeof(int));
+}
+
+// A device without a copy engine does not copy while a kernel runs, so several streams are no faster than
+// one.
+static inline void print_copy_engines(int engines) {
+    printf("Copy engines: %d\n", engines);
+    if (engines == 0)
+        printf("The device does not overlap copies with kernels, so streams gain nothing.\n");
 }
 
 // Random numbers of 29 bits, so that the sum of three fits an int.

@@ -50,6 +50,28 @@ def test_the_ratio_is_that_of_the_times(default_run, name):
     assert float(ratio) == pytest.approx(sum(map(float, times)) / float(whole), abs=0.02)
 
 
+def test_copy_engines(default_run, name):
+    engines = re.search(r"^Copy engines: (\d+)\n(.*)", default_run(f"chapter10/{name}").out, re.M)
+    assert (engines[1] == "0") == engines[2].startswith("The device does not overlap copies with kernels")
+
+
+def test_host_work(run, rng):
+    for size, chunk in [(20 << 18, 1 << 18), (1, 1), (rng.randint(1, 10**6), rng.randint(1000, 10**5))]:
+        arguments = "--host-work", "--size", size, "--chunk", chunk, "--seed", rng.randrange(10**6)
+        out = run("chapter10/basic_single_stream", *arguments, status=0).out
+        device, host, both, ratio = map(
+            float,
+            re.search(
+                r"^Device alone: +([\d.]+) ms\nHost alone: +([\d.]+) ms\n"
+                r"Both: +([\d.]+) ms, ([\d.]+) times the longer one ",
+                out,
+                re.M,
+            ).groups(),
+        )
+        assert ratio == pytest.approx(both / max(device, host), rel=0.1, abs=0.02)
+        run("chapter10/basic_single_stream", *arguments, "--inject-error", status=1)
+
+
 def sizes(rng):
     """(elements, elements per chunk): one chunk, less than one, a shorter last chunk, chunks shorter than the 256 elements
     that hold the neighbours, odd and even numbers of chunks."""
@@ -200,17 +222,21 @@ def test_copies(run, default_run, rng):
             else default_run("chapter10/copy_timed")
         ).out
         assert [line for line in out.splitlines() if line in KINDS] == KINDS
-        bytes_ = 4 * (size or 64 << 20)
-        assert f"\n{bytes_ / 1e6:.3f} MB\n" in out
-        rates = re.findall(r" ([\d.]+) ms a copy, +([\d.]+) MB/s \((\d+) copies\)$", out, re.M)
-        assert len(rates) == 7 and all(1 <= int(copies) <= 100 for _, _, copies in rates)
+        mb = 4 * (size or 10 << 20) / 2**20
+        assert f"\n{mb:.3f} MB\n" in out
+        rates = re.findall(r": +([\d.]+) ms, (\d+) copies\n +([\d.]+) MB/s$", out, re.M)
+        assert len(rates) == 7 and all(1 <= int(copies) <= 100 for _, copies, _ in rates)
         if size is None:
             assert all(
-                float(rate) == pytest.approx(bytes_ / 1e3 / float(ms), rel=0.01) for ms, rate, _ in rates
+                float(rate) == pytest.approx(mb * int(copies) / (float(ms) / 1000), rel=0.01)
+                for ms, copies, rate in rates
             )
+        # The host's own accesses to pageable, pinned and write-combined memory
+        access = re.findall(r"^  host (writes|reads): +([\d.]+) MB/s$", out, re.M)
+        assert [what for what, _ in access] == ["reads", "writes"] * 3
 
 
 def test_number_of_copies(run, rng):
     copies = rng.randint(2, 50)
     out = run("chapter10/copy_timed", "--size", 10, "--iterations", copies, status=0).out
-    assert re.findall(r"\((\d+) copies\)", out) == [str(copies)] * 7
+    assert re.findall(r" ms, (\d+) copies$", out, re.M) == [str(copies)] * 7
