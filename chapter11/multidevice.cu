@@ -4,18 +4,22 @@
  *
  * Teaches: Each host thread has a current device, which its CUDA calls use; cudaSetDevice() selects it.
  *          Here one host thread for each GPU copies a part of the vectors to its device and computes
- *          a partial sum there. The host adds the partial sums of the GPUs.
- * Terms:   host thread, device, context, dot product, partial sum, scaling
+ *          a partial sum there. The host adds the partial sums of the GPUs. One thread can serve all
+ *          devices as well, with asynchronous copies. Unlike devices should get parts for which they
+ *          need the same time, because the slowest one decides.
+ * Terms:   host thread, device, context, dot product, partial sum, scaling, load balancing
  * Book:    11.3
- * Run:     ./bin/chapter11/multidevice --gpus 2
+ * Run:     ./bin/chapter11/multidevice --gpus 2 --balance
  * Differs: any number of devices; the vectors need not divide evenly. Time and rate of each device are
  *          printed. The result is compared with the closed form. Compare with --gpus 1 to see the
- *          scaling.
+ *          scaling. --share and --balance choose unequal parts. Since CUDA 4 a thread may change its
+ *          device at any time: --one-thread does without a thread for each device.
  * Needs:   gpus=2
  */
+#include <chrono>
 #include "../common/book.h"
 #include "../common/timing.h"
-#include "gpus.h" // N, n, gpus, device_id[], part_size(), check_parts()
+#include "parts.h" // N, n, gpus, device_id[], part[], check_parts()
 
 struct DataStruct {
     int deviceID;
@@ -93,7 +97,7 @@ int main(int argc, char **argv) {
     size_t offset = 0;
     for (int i = 0; i < gpus; i++) {
         data[i].deviceID = device_id[i];
-        data[i].size = part_size(i);
+        data[i].size = part[i];
         data[i].a = a + offset;
         data[i].b = b + offset;
         offset += data[i].size;
@@ -117,6 +121,7 @@ int main(int argc, char **argv) {
         else
             printf("GPU %d: nothing to do\n", d.deviceID);
     }
+    print_slowest(data);
     printf("Value calculated:  %f\n", c);
     bool ok = check_parts(c);
 
@@ -127,11 +132,118 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
-void settings(int argc, char **argv) {
-    dot_settings(argc, argv, "Dot product on several devices.");
+// For --balance: the time of each device for a part of this size, while all devices work.
+static void measure(size_t elements, float *ms) {
+    float *zeros = host_array<float>(elements);
+    std::fill(zeros, zeros + elements, 0.0f);
+    DataStruct data[MAX_GPUS] = {};
+    CUTThread threads[MAX_GPUS];
+    for (int i = 0; i < gpus; i++) {
+        data[i].deviceID = device_id[i];
+        data[i].size = elements;
+        data[i].a = data[i].b = zeros;
+        threads[i] = start_thread(routine, &data[i]);
+    }
+    wait_for_threads(threads, gpus);
+    for (int i = 0; i < gpus; i++)
+        ms[i] = data[i].ms;
+    free(zeros);
+}
+
+// For --one-thread: this thread gives each device its copies and its kernel, which all return at once, and
+// then waits for all devices. Returns the exit status.
+static int run_in_one_thread(void) {
+    float *a, *b, *dev_a[MAX_GPUS], *dev_b[MAX_GPUS], *dev_partial_c[MAX_GPUS], *partial_c[MAX_GPUS];
+    cudaStream_t stream[MAX_GPUS];
+    cudaEvent_t start[MAX_GPUS], stop[MAX_GPUS];
+    HANDLE_ERROR(cudaHostAlloc(&a, n * sizeof(float), cudaHostAllocPortable));
+    HANDLE_ERROR(cudaHostAlloc(&b, n * sizeof(float), cudaHostAllocPortable));
+    for (size_t i = 0; i < n; i++) {
+        a[i] = i;
+        b[i] = i * 2;
+    }
+    // A stream and its events belong to the device that is current when they are created.
     for (int i = 0; i < gpus; i++) {
         HANDLE_ERROR(cudaSetDevice(device_id[i]));
-        require_memory(2 * n * sizeof(float), 2 * part_size(i) * sizeof(float));
+        HANDLE_ERROR(cudaStreamCreate(&stream[i]));
+        HANDLE_ERROR(cudaEventCreate(&start[i]));
+        HANDLE_ERROR(cudaEventCreate(&stop[i]));
+        HANDLE_ERROR(cudaMalloc(&dev_a[i], max_of(part[i], 1) * sizeof(float)));
+        HANDLE_ERROR(cudaMalloc(&dev_b[i], max_of(part[i], 1) * sizeof(float)));
+        HANDLE_ERROR(cudaMalloc(&dev_partial_c[i], 32 * sizeof(float)));
+        HANDLE_ERROR(cudaHostAlloc(&partial_c[i], 32 * sizeof(float), cudaHostAllocPortable));
     }
+
+    std::chrono::duration<double, std::milli> elapsed;
+    for (int run = 0; run < 2; run++) { // the first run warms up
+        auto began = std::chrono::steady_clock::now();
+        size_t offset = 0;
+        for (int i = 0; i < gpus; offset += part[i++]) {
+            int blocks = min_of(32, (part[i] + threadsPerBlock - 1) / threadsPerBlock);
+            size_t bytes = part[i] * sizeof(float);
+            if (part[i] == 0)
+                continue;
+            HANDLE_ERROR(cudaSetDevice(device_id[i]));
+            HANDLE_ERROR(cudaEventRecord(start[i], stream[i]));
+            HANDLE_ERROR(cudaMemcpyAsync(dev_a[i], a + offset, bytes, cudaMemcpyHostToDevice, stream[i]));
+            HANDLE_ERROR(cudaMemcpyAsync(dev_b[i], b + offset, bytes, cudaMemcpyHostToDevice, stream[i]));
+            dot<<<blocks, threadsPerBlock, 0, stream[i]>>>(dev_a[i], dev_b[i], dev_partial_c[i], part[i]);
+            HANDLE_LAUNCH();
+            HANDLE_ERROR(cudaMemcpyAsync(partial_c[i], dev_partial_c[i], blocks * sizeof(float),
+                                         cudaMemcpyDeviceToHost, stream[i]));
+            HANDLE_ERROR(cudaEventRecord(stop[i], stream[i]));
+        }
+        for (int i = 0; i < gpus; i++)
+            HANDLE_ERROR(cudaStreamSynchronize(stream[i]));
+        elapsed = std::chrono::steady_clock::now() - began;
+    }
+
+    DataStruct data[MAX_GPUS] = {};
+    float c = 0, sum = 0;
+    for (int i = 0; i < gpus; i++) {
+        int blocks = min_of(32, (part[i] + threadsPerBlock - 1) / threadsPerBlock);
+        float returned = 0;
+        for (int block = 0; block < blocks; block++)
+            returned += partial_c[i][block];
+        c += returned;
+        if (part[i] > 0) {
+            HANDLE_ERROR(cudaEventElapsedTime(&data[i].ms, start[i], stop[i]));
+            printf("GPU %d: %zu elements, with copies %.3f ms, %.3f GB/s\n", device_id[i], part[i],
+                   data[i].ms, 2.0 * part[i] * sizeof(float) / data[i].ms / 1e6);
+        } else
+            printf("GPU %d: nothing to do\n", device_id[i]);
+        sum += data[i].ms;
+    }
+    print_slowest(data);
+    printf("One thread for all: %.3f ms; the times of the GPUs add up to %.3f ms\n", elapsed.count(), sum);
+    printf("Value calculated:  %f\n", c);
+    bool ok = check_parts(c);
+
+    for (int i = 0; i < gpus; i++) {
+        HANDLE_ERROR(cudaSetDevice(device_id[i]));
+        HANDLE_ERROR(cudaStreamDestroy(stream[i]));
+        HANDLE_ERROR(cudaEventDestroy(start[i]));
+        HANDLE_ERROR(cudaEventDestroy(stop[i]));
+        HANDLE_ERROR(cudaFree(dev_a[i]));
+        HANDLE_ERROR(cudaFree(dev_b[i]));
+        HANDLE_ERROR(cudaFree(dev_partial_c[i]));
+        HANDLE_ERROR(cudaFreeHost(partial_c[i]));
+    }
+    HANDLE_ERROR(cudaFreeHost(a));
+    HANDLE_ERROR(cudaFreeHost(b));
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// With --one-thread the program ends here; main shows the book's way.
+void settings(int argc, char **argv) {
+    bool one_thread = false;
+    const Option own = OPTION_FLAG("one-thread", &one_thread, "one host thread for all devices");
+    dot_settings(argc, argv, "Dot product on several devices.", measure, own);
+    for (int i = 0; i < gpus; i++) {
+        HANDLE_ERROR(cudaSetDevice(device_id[i]));
+        require_memory(2 * n * sizeof(float), 2 * part[i] * sizeof(float));
+    }
+    if (one_thread)
+        exit(run_in_one_thread());
     HANDLE_ERROR(cudaSetDevice(options.device));
 }

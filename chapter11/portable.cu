@@ -2,23 +2,25 @@
 /*
  * portable: several GPUs read one portable pinned allocation directly
  *
- * Teaches: Portable pinned memory is page-locked for every device. Without the flag, pinned memory
- *          counted as page-locked only for the host thread, later the device context, that allocated
- *          it, and copies by all others ran at the speed of pageable memory. The vectors are mapped
- *          too, so each GPU reads its part of them directly (zero-copy).
+ * Teaches: Portable pinned memory is page-locked for every host thread and device. In the book's time,
+ *          memory without the flag was pinned only for the host thread that allocated it, later for its
+ *          device context: copies by all others ran at the speed of pageable memory. Today all pinned
+ *          memory is portable. The vectors are mapped too, so each GPU reads its part of them directly
+ *          (zero-copy).
  * Terms:   portable pinned memory, page-locked memory, mapped memory, zero-copy, host thread, context,
  *          unified addressing
  * Book:    11.4
- * Run:     ./bin/chapter11/portable --gpus 2
+ * Run:     ./bin/chapter11/portable --no-portable
  * Differs: any number of devices; the vectors need not divide evenly. Time and rate of each device are
  *          printed. The result is compared with the closed form. With unified addressing, as on every
  *          64-bit system today, all pinned memory is portable; the flag documents the intent.
- *          --gpus 1 is for comparison.
+ *          --no-portable shows it: another thread copies from pageable, pinned and portable memory to
+ *          another device. --gpus 1 is for comparison; --share and --balance choose unequal parts.
  * Needs:   gpus=2
  */
 #include "../common/book.h"
 #include "../common/timing.h"
-#include "gpus.h" // N, n, gpus, device_id[], part_size(), check_parts()
+#include "parts.h" // N, n, gpus, device_id[], part[], check_parts()
 
 struct DataStruct {
     int deviceID;
@@ -94,7 +96,7 @@ int main(int argc, char **argv) {
     size_t offset = 0;
     for (int i = 0; i < gpus; i++) {
         data[i].deviceID = device_id[i];
-        data[i].size = part_size(i);
+        data[i].size = part[i];
         data[i].offset = offset;
         data[i].a = a;
         data[i].b = b;
@@ -119,6 +121,7 @@ int main(int argc, char **argv) {
         else
             printf("GPU %d: nothing to do\n", d.deviceID);
     }
+    print_slowest(data);
     printf("Value calculated:  %f\n", c);
     bool ok = check_parts(c);
 
@@ -129,13 +132,100 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
+// For --balance: the time of each device for a part of this size, while all devices work.
+static void measure(size_t elements, float *ms) {
+    float *zeros;
+    HANDLE_ERROR(cudaHostAlloc(&zeros, elements * sizeof(float),
+                               cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined));
+    std::fill(zeros, zeros + elements, 0.0f);
+    DataStruct data[MAX_GPUS] = {};
+    CUTThread threads[MAX_GPUS];
+    for (int i = 0; i < gpus; i++) {
+        data[i].deviceID = device_id[i];
+        data[i].size = elements;
+        data[i].a = data[i].b = zeros;
+        threads[i] = start_thread(routine, &data[i]);
+    }
+    wait_for_threads(threads, gpus);
+    for (int i = 0; i < gpus; i++)
+        ms[i] = data[i].ms;
+    HANDLE_ERROR(cudaFreeHost(zeros));
+}
+
+// What the other thread gets and returns.
+struct Copies {
+    const int *from; // host memory that the first thread has allocated
+    int *back;       // what has arrived on the device
+    float ms;        // of a copy
+    cudaError_t taken;
+    bool at_once; // whether the asynchronous copy returned before it was done
+};
+
+// Runs in another host thread than the one that allocated the memory, with another device: copies from it,
+// first with cudaMemcpy, then asynchronously.
+static CUT_THREADPROC copy_elsewhere(void *pvoidData) {
+    Copies *data = (Copies *)pvoidData;
+    size_t bytes = n * sizeof(int);
+    int *dev;
+    cudaStream_t stream;
+    HANDLE_ERROR(cudaSetDevice(device_id[gpus > 1]));
+    HANDLE_ERROR(cudaMalloc(&dev, bytes));
+    HANDLE_ERROR(cudaStreamCreate(&stream));
+    data->ms = median_ms([&] { HANDLE_ERROR(cudaMemcpy(dev, data->from, bytes, cudaMemcpyHostToDevice)); });
+    HANDLE_ERROR(cudaMemset(dev, 0xff, bytes));
+    HANDLE_ERROR(cudaDeviceSynchronize());
+    data->taken = cudaMemcpyAsync(dev, data->from, bytes, cudaMemcpyHostToDevice, stream);
+    data->at_once = cudaStreamQuery(stream) == cudaErrorNotReady;
+    HANDLE_ERROR(cudaStreamSynchronize(stream));
+    HANDLE_ERROR(cudaMemcpy(data->back, dev, bytes, cudaMemcpyDeviceToHost));
+    HANDLE_ERROR(cudaStreamDestroy(stream));
+    HANDLE_ERROR(cudaFree(dev));
+    CUT_THREADEND;
+}
+
+// For --no-portable. Returns the exit status.
+static int copy_from_another_thread(void) {
+    const char *const kinds[] = {"pageable", "pinned", "portable"};
+    int *source = big_random_ints(n), *back = host_array<int>(n);
+    bool ok = true;
+    printf("Copies by another host thread, to device %d\n", device_id[gpus > 1]);
+    for (int kind = 0; kind < 3; kind++) {
+        int *memory;
+        if (kind == 0)
+            memory = host_array<int>(n);
+        else
+            HANDLE_ERROR(cudaHostAlloc(&memory, n * sizeof(int),
+                                       kind == 1 ? cudaHostAllocDefault : cudaHostAllocPortable));
+        std::copy(source, source + n, memory);
+        Copies data = {memory, back, 0, cudaSuccess, false};
+        end_thread(start_thread(copy_elsewhere, &data));
+        printf("%-9s memory: %.3f ms, %.3f GB/s; asynchronous copy: %s, %s\n", kinds[kind], data.ms,
+               n * sizeof(int) / data.ms / 1e6, cudaGetErrorName(data.taken),
+               data.at_once ? "the host went on at once" : "the host went on when it was done");
+        ok = check_ints(kinds[kind], back, source, n) && ok;
+        if (kind == 0)
+            free(memory);
+        else
+            HANDLE_ERROR(cudaFreeHost(memory));
+    }
+    free(source);
+    free(back);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// With --no-portable the program ends here; main shows the book's way.
 void settings(int argc, char **argv) {
-    dot_settings(argc, argv, "Dot product on several devices, from pinned memory.");
+    bool no_portable = false;
+    const Option own =
+        OPTION_FLAG("no-portable", &no_portable, "copy in another thread, without the flag and with it");
+    dot_settings(argc, argv, "Dot product on several devices, from pinned memory.", measure, own);
     for (int i = 0; i < gpus; i++) {
         int can_map;
         HANDLE_ERROR(cudaDeviceGetAttribute(&can_map, cudaDevAttrCanMapHostMemory, device_id[i]));
         if (!can_map)
             quit(EXIT_WAIVED, "needs devices that can map host memory");
     }
-    require_memory(2 * n * sizeof(float), 0);
+    require_memory((no_portable ? 3 : 2) * n * sizeof(float), no_portable ? n * sizeof(float) : 0);
+    if (no_portable)
+        exit(copy_from_another_thread());
 }

@@ -41,6 +41,25 @@ def test_mapped_memory(run, default_run, rng):
         ) == ["cudaMalloc", "cudaHostAlloc"]
 
 
+def test_vectors_that_are_read_several_times(run, rng):
+    """Every sum is checked by the program; here the rows, and the number of reads from which copying is faster."""
+    for size, most in [(1, 1), (257, 3), (rng.randint(1000, 10**5), rng.randint(2, 9))]:
+        out = run("chapter11/time_zero2", "--size", size, "--reads", most, status=0).out
+        assert re.search(r"^Integrated: (yes|no)\nKernels read pageable memory: (yes|no)$", out, re.M)
+        rows = re.findall(
+            r"^ +(\d+) reads?:  pageable, copied [\d.]+ ms  pinned, copied ([\d.]+) ms  mapped ([\d.]+) ms$",
+            out,
+            re.M,
+        )
+        assert [int(reads) for reads, _, _ in rows] == [2**i for i in range(most.bit_length())]
+        faster = [reads for reads, copied, mapped in rows if float(copied) < float(mapped)]
+        stated = re.search(r"^Copying from pinned memory is faster from (\d+) reads on", out, re.M)
+        even = any(copied == mapped for _, copied, mapped in rows)  # within the digits that are printed
+        assert even or (stated and stated[1]) == (faster[0] if faster else None), out
+    result = run("chapter11/time_zero2", "--size", 300, "--reads", 4, "--inject-error", status=1)
+    assert "pageable, copied" in result.err
+
+
 def shares(result):
     """(device, number of elements) of each device, from the printed lines."""
     lines = re.findall(r"^GPU (\d+): (?:(\d+) elements, .* GB/s|nothing to do)$", result.out, re.M)
@@ -56,6 +75,82 @@ def test_parts(run, rng, name, gpus):
         result = run(f"chapter11/{name}", "--size", size, "--gpus", gpus, status=0, env=env)
         check_dot(result, size)
         assert shares(result) == [(i, size // gpus + (i < size % gpus)) for i in range(gpus)]
+
+
+def check_slowest(result):
+    slowest, fastest, ratio = map(
+        float,
+        re.search(
+            r"^Slowest GPU (\S+) ms, fastest (\S+) ms: (\S+) times as long$", result.out, re.M
+        ).groups(),
+    )
+    assert slowest >= fastest and (ratio == pytest.approx(slowest / fastest, rel=0.2) or slowest < 0.1)
+
+
+@pytest.mark.parametrize("name", DOT)
+def test_unequal_parts(run, rng, name):
+    for gpus, share in [(2, 1), (2, 50), (2, 99), (3, rng.randint(1, 99))]:
+        env = enough(gpus)
+        for size in [1, 99, rng.randint(1000, 10**6) | 1]:
+            result = run(
+                f"chapter11/{name}", "--size", size, "--gpus", gpus, "--share", share, status=0, env=env
+            )
+            check_dot(result, size)
+            first, *others = [elements for _, elements in shares(result)]
+            assert first == size * share // 100 and first + sum(others) == size
+            assert len(others) == gpus - 1 and max(others) - min(others) <= 1
+            check_slowest(result)
+    for bad in ["--share=50", "--balance"], ["--share=50", "--gpus=1"]:
+        assert "--share" in run(f"chapter11/{name}", *bad, status=64).err
+
+
+@pytest.mark.parametrize("name", DOT)
+def test_parts_by_speed(run, rng, name):
+    for gpus in 2, 3:
+        for size in [1, 17, rng.randint(10**4, 10**6)]:
+            result = run(
+                f"chapter11/{name}", "--size", size, "--gpus", gpus, "--balance", status=0, env=enough(gpus)
+            )
+            check_dot(result, size)
+            assert len(shares(result)) == gpus and sum(elements for _, elements in shares(result)) == size
+            check_slowest(result)
+
+
+@pytest.mark.parametrize("gpus", [1, 2, 3])
+def test_one_thread_for_all_devices(run, rng, gpus):
+    env = enough(gpus)
+    late = [{"CUDA_CPU_STREAMS": "late"}] if helpers.backend() == "cpu" else []
+    for size in [1, 2, rng.randint(3, 10**6)]:
+        for more in [{}, *late]:
+            result = run(
+                "chapter11/multidevice",
+                "--one-thread",
+                "--size",
+                size,
+                "--gpus",
+                gpus,
+                status=0,
+                env={**env, **more},
+            )
+            check_dot(result, size)
+            assert shares(result) == [(i, size // gpus + (i < size % gpus)) for i in range(gpus)]
+            assert re.search(
+                r"^One thread for all: \S+ ms; the times of the GPUs add up to \S+ ms$", result.out, re.M
+            )
+    run("chapter11/multidevice", "--one-thread", "--size", 999, "--share=30", status=0, env=enough(2))
+
+
+def test_memory_that_another_thread_has_pinned(run, rng):
+    for size in [1, rng.randint(2, 10**6)]:
+        out = run("chapter11/portable", "--no-portable", "--size", size, status=0, env=enough(2)).out
+        rows = re.findall(
+            r"^(\w+) +memory: \S+ ms, \S+ GB/s; asynchronous copy: (\w+), the host went on (?:at once|when it was done)$",
+            out,
+            re.M,
+        )
+        assert rows == [(kind, "cudaSuccess") for kind in ("pageable", "pinned", "portable")]
+    bad = run("chapter11/portable", "--no-portable", "--size", 9, "--inject-error", status=1, env=enough(2))
+    assert "portable" in bad.err
 
 
 @pytest.mark.parametrize("name", DOT)

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// What the dot products on several GPUs share: the sizes, the options, the parts of the vectors, and the
+// check of the sum.
+#ifndef CHAPTER11_PARTS_H
+#define CHAPTER11_PARTS_H
+
+#include "../common/proofs/dot.h"
+#include "gpus.h" // gpus, device_id[]
+
+#define N (33 * 1024 * 1024)
+const int threadsPerBlock = 256;
+
+static size_t n = N;          // --size
+static size_t part[MAX_GPUS]; // elements of each GPU's part: the same number, or as --share and --balance ask
+
+// ---------------------------------------------------------------------------------------- proof
+
+// Parts in proportion to how many elements each GPU computes in the same time.
+static inline void set_parts(const double *rate) {
+    double all = 0, before = 0;
+    size_t from = 0;
+    for (int i = 0; i < gpus; i++)
+        all += rate[i];
+    for (int i = 0; i < gpus; i++) {
+        before += rate[i];
+        size_t to = i == gpus - 1 ? n : min_of(n, (size_t)(n * (before / all)));
+        part[i] = to - from;
+        from = to;
+    }
+}
+
+// Sets n, gpus, device_id and part. With --balance the parts are set from the times that `measure` stores for
+// parts of a sixteenth of n elements, computed on all GPUs at the same time. `own_option` is one that only
+// this program has.
+static inline void dot_settings(int argc, char **argv, const char *doc,
+                                void (*measure)(size_t elements, float *ms), Option own_option) {
+    int share = 0;
+    bool balance = false;
+    const Option own[] = {
+        OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
+        OPTION_INT("gpus", &gpus, 1, MAX_GPUS, "number of devices to use; all of them if not given"),
+        OPTION_INT("share", &share, 1, 99,
+                   "per cent of the elements for the first device; equal parts if not given"),
+        OPTION_FLAG("balance", &balance,
+                    "parts in proportion to the speed of the devices, which is measured first"),
+        own_option,
+        OPTION_END};
+    parse_options(argc, argv, doc, 0, own);
+    if (share && (balance || gpus == 1))
+        quit(EXIT_USAGE, balance ? "--share and --balance exclude each other" : "--share needs two devices");
+    choose_gpus();
+
+    // The first parts are one element longer than the others if n is not a multiple of their number.
+    size_t first = share ? n * share / 100 : 0, rest = n - first;
+    int others = share ? gpus - 1 : gpus;
+    part[0] = first;
+    for (int i = 0; i < others; i++)
+        part[i + gpus - others] = rest / others + ((size_t)i < rest % others);
+    if (balance) {
+        size_t elements = max_of(n / 16, 1);
+        double rate[MAX_GPUS];
+        float ms[MAX_GPUS];
+        measure(elements, ms);
+        for (int i = 0; i < gpus; i++)
+            rate[i] = elements / max_of(ms[i], 1e-6);
+        set_parts(rate);
+    }
+}
+
+// How unequal the times of the GPUs are. Where they work at the same time, the slowest one decides.
+template <class Data> static inline void print_slowest(const Data *data) {
+    float fastest = INFINITY, slowest = 0;
+    for (int i = 0; i < gpus; i++)
+        if (part[i] > 0) {
+            fastest = min_of(fastest, data[i].ms);
+            slowest = max_of(slowest, data[i].ms);
+        }
+    printf("Slowest GPU %.3f ms, fastest %.3f ms: %.2f times as long\n", slowest, fastest, slowest / fastest);
+}
+
+// Each product goes through the additions of its thread, those of the tree, of the blocks and of the
+// devices. A device uses 32 blocks, or fewer when each thread has one element.
+static inline bool check_parts(float c) {
+    double per_thread = ceil((double)*std::max_element(part, part + gpus) / (32 * threadsPerBlock));
+    return check_dot("dot product", c, n, per_thread + log2(threadsPerBlock) + 32 + gpus);
+}
+
+#endif
