@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Cooperative groups on the CPU back end: thread blocks, tiles of a warp, coalesced groups, and the
- * grid of a cooperative launch. They call the barriers and warp operations of kernel.h. A tile has 32
- * threads at most. The headers in cooperative_groups/ add reduce(), the scans and memcpy_async().
+ * grid of a cooperative launch. They call the barriers and warp operations of kernel.h. The headers in
+ * cooperative_groups/ add reduce(), the scans and memcpy_async().
  */
 #pragma once
 #include "cuda_cpu/letters_off.h"
@@ -11,13 +11,16 @@
 
 namespace cooperative_groups {
 
-// The base class of all groups, which a function can take as a parameter. A group is a block, a grid, or a
-// set of lanes of a warp, given by a lane mask. Ranks number the lanes of the mask from the lowest.
+// The base class of all groups, which a function can take as a parameter. A group is a block, a grid, a
+// set of lanes of a warp, given by a lane mask, or a tile of several warps, given by its size. Ranks number
+// the lanes of the mask from the lowest.
 class thread_group {
   public:
     void sync(CUDA_CPU_SITE) const {
         if (kind == Kind::lanes)
             __syncwarp(mask, cu_file, cu_line);
+        else if (kind == Kind::tile)
+            cuda_cpu::tile_barrier(mask, CUDA_CPU_HERE);
         else
             cuda_cpu::block_barrier(kind == Kind::block ? cuda_cpu::BlockVote::none
                                                         : cuda_cpu::BlockVote::grid,
@@ -26,6 +29,7 @@ class thread_group {
     unsigned long long num_threads() const {
         const unsigned long long block = (unsigned long long)blockDim.x * blockDim.y * blockDim.z;
         return kind == Kind::lanes   ? (unsigned)__builtin_popcount(mask)
+               : kind == Kind::tile  ? mask
                : kind == Kind::block ? block
                                      : block * gridDim.x * gridDim.y * gridDim.z;
     }
@@ -33,6 +37,8 @@ class thread_group {
     unsigned long long thread_rank() const {
         if (kind == Kind::lanes)
             return (unsigned)__builtin_popcount(mask & ((1u << cuda_cpu::lane()) - 1));
+        if (kind == Kind::tile)
+            return cuda_cpu::thread_rank() % mask;
         const unsigned long long block =
             blockIdx.x +
             (unsigned long long)gridDim.x * (blockIdx.y + (unsigned long long)gridDim.y * blockIdx.z);
@@ -42,7 +48,7 @@ class thread_group {
     bool is_valid() const { return kind != Kind::grid || cuda_cpu::in_cooperative_launch(); }
 
   protected:
-    enum class Kind { block, grid, lanes };
+    enum class Kind { block, grid, lanes, tile };
     thread_group(Kind k, unsigned m) : kind(k), mask(m) {}
     friend thread_group tiled_partition(const thread_group &, unsigned);
 
@@ -74,6 +80,11 @@ class thread_block : public thread_group {
 
 inline thread_block this_thread_block() {
     return {};
+}
+// Memory for tiles of several warps, which they do not need here.
+template <unsigned THREADS = 1024> struct block_tile_memory { char unused; };
+template <unsigned THREADS> thread_block this_thread_block(block_tile_memory<THREADS> &) {
+    return this_thread_block();
 }
 
 // All threads of a cooperative launch. In any other launch is_valid() is false and sync() is an
@@ -223,20 +234,12 @@ inline coalesced_group coalesced_threads(CUDA_CPU_SITE) {
     return coalesced_group(__activemask(cu_file, cu_line));
 }
 
-// A tile of a block: SIZE threads of one warp, where SIZE is a power of two up to 32. Parent says what was
-// partitioned; a tile converts to one of any parent.
-template <unsigned SIZE, class Parent = void> class thread_block_tile : public detail::lanes {
-    static_assert(SIZE > 0 && (SIZE & (SIZE - 1)) == 0, "the size of a tile is a power of two");
-    static_assert(SIZE <= 32, "the CPU back end has tiles of 32 threads at most");
+namespace detail {
 
+// A tile of a warp, or a part of it
+template <unsigned SIZE> class warp_tile : public lanes {
   public:
-    thread_block_tile() : lanes(detail::tile_mask(SIZE)) {}
-    template <class Other> thread_block_tile(const thread_block_tile<SIZE, Other> &other) : lanes(other) {}
-    static constexpr unsigned num_threads() { return SIZE; }
-    static constexpr unsigned size() { return SIZE; }
-    static unsigned thread_rank() { return thread_block::thread_rank() % SIZE; }
-    static unsigned meta_group_rank() { return thread_block::thread_rank() / SIZE; }
-    static unsigned meta_group_size() { return (thread_block::num_threads() + SIZE - 1) / SIZE; }
+    warp_tile() : lanes(tile_mask(SIZE)) {}
     template <class T> T shfl(T value, int rank, CUDA_CPU_SITE) const {
         return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_index, mask, value, rank, SIZE, CUDA_CPU_HERE);
     }
@@ -250,6 +253,65 @@ template <unsigned SIZE, class Parent = void> class thread_block_tile : public d
     template <class T> T shfl_xor(T value, unsigned ranks, CUDA_CPU_SITE) const {
         return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_xor, mask, value, (int)ranks, SIZE, CUDA_CPU_HERE);
     }
+};
+
+// A tile of several warps. As in CUDA, it exchanges values of 8 bytes at most.
+template <unsigned SIZE> class block_tile : public thread_group {
+  public:
+    block_tile() : thread_group(Kind::tile, SIZE) {}
+    template <class T> T shfl(T value, unsigned rank, CUDA_CPU_SITE) const {
+        publish(value, CUDA_CPU_HERE);
+        const T result = value_of<T>(rank % threads_here());
+        cuda_cpu::tile_barrier(SIZE, CUDA_CPU_HERE);
+        return result;
+    }
+    // The values of the first `count` ranks, combined in their order; `count` may differ between the threads.
+    template <class T, class Op> T combine(T value, unsigned count, Op &&op, CUDA_CPU_SITE) const {
+        publish(value, CUDA_CPU_HERE);
+        T result = value_of<T>(0);
+        for (unsigned rank = 1; rank < count && rank < threads_here(); ++rank)
+            result = op(result, value_of<T>(rank));
+        cuda_cpu::tile_barrier(SIZE, CUDA_CPU_HERE);
+        return result;
+    }
+    int any(int predicate, CUDA_CPU_SITE) const {
+        return combine((int)(predicate != 0), SIZE, [](int a, int b) { return a | b; }, cu_file, cu_line);
+    }
+    int all(int predicate, CUDA_CPU_SITE) const { return !any(!predicate, cu_file, cu_line); }
+
+  private:
+    static unsigned first() { return cuda_cpu::thread_rank() / SIZE * SIZE; }
+    static unsigned threads_here() { // the last tile of a block may be partial
+        const unsigned left = thread_block::num_threads() - first();
+        return left < SIZE ? left : SIZE;
+    }
+    template <class T> static void publish(T value, cuda_cpu::Site site) {
+        cuda_cpu::current_block->values[cuda_cpu::thread_rank()] = cuda_cpu::to_bits(value);
+        cuda_cpu::tile_barrier(SIZE, site);
+    }
+    template <class T> static T value_of(unsigned rank) { // until the next barrier of the tile
+        return cuda_cpu::from_bits<T>(cuda_cpu::current_block->values[first() + rank]);
+    }
+};
+
+} // namespace detail
+
+// A tile of a block: SIZE threads of one warp or of several, where SIZE is a power of two. Parent says what
+// was partitioned; a tile converts to one of any parent.
+template <unsigned SIZE, class Parent = void>
+class thread_block_tile
+    : public std::conditional_t<(SIZE <= 32), detail::warp_tile<SIZE>, detail::block_tile<SIZE>> {
+    static_assert(SIZE > 0 && (SIZE & (SIZE - 1)) == 0, "the size of a tile is a power of two");
+    static_assert(SIZE <= 1024, "a tile has 1024 threads at most");
+
+  public:
+    thread_block_tile() = default;
+    template <class Other> thread_block_tile(const thread_block_tile<SIZE, Other> &) {}
+    static constexpr unsigned num_threads() { return SIZE; }
+    static constexpr unsigned size() { return SIZE; }
+    static unsigned thread_rank() { return thread_block::thread_rank() % SIZE; }
+    static unsigned meta_group_rank() { return thread_block::thread_rank() / SIZE; }
+    static unsigned meta_group_size() { return (thread_block::num_threads() + SIZE - 1) / SIZE; }
 };
 
 inline thread_block_tile<1> this_thread() {

@@ -5,6 +5,7 @@
  * CUDA_ERROR_NOT_SUPPORTED.
  */
 #pragma once
+#define __cuda_cuda_h__
 #define CUDA_VERSION 13000
 #include "cuda_runtime_api.h"
 
@@ -313,6 +314,12 @@ typedef enum CUpointer_attribute_enum {
     CU_POINTER_ATTRIBUTE_MAPPED = 13
 } CUpointer_attribute;
 
+typedef enum CUcomputemode_enum {
+    CU_COMPUTEMODE_DEFAULT = 0,
+    CU_COMPUTEMODE_PROHIBITED = 2,
+    CU_COMPUTEMODE_EXCLUSIVE_PROCESS = 3
+} CUcomputemode;
+
 typedef enum CUlimit_enum {
     CU_LIMIT_STACK_SIZE = 0,
     CU_LIMIT_PRINTF_FIFO_SIZE = 1,
@@ -350,7 +357,12 @@ typedef enum CUjit_option_enum {
 #define CU_DEVICE_CPU                 ((CUdevice)-1)
 #define CU_DEVICE_INVALID             ((CUdevice)-2)
 
-typedef struct CUctxCreateParams_st CUctxCreateParams;
+// Both pointers must be null.
+typedef struct CUctxCreateParams_st {
+    struct CUexecAffinityParam_st *execAffinityParams;
+    int numExecAffinityParams;
+    struct CUctxCigParam_st *cigParams;
+} CUctxCreateParams;
 
 #ifdef __cplusplus
 extern "C" {

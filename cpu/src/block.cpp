@@ -4,6 +4,7 @@
 #include "block.h"
 #include "race.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdarg>
 #include <cstdio>
@@ -347,6 +348,31 @@ void Worker::release_barrier() {
     streak = 0;
 }
 
+// The threads of the tile that has arrived continue in the order of the schedule, after those that are ready.
+Switch meet_tile(uint3 thread, unsigned size, Site site) {
+    Worker &worker = in_kernel("the barrier of a tile");
+    const unsigned t = worker.enter(thread), first = t / size * size,
+                   end = std::min(first + size, worker.count);
+    worker.lanes[t].site = site;
+    worker.lanes[t].barriers = worker.barriers;
+    worker.warps[t / warpSize].at_tile |= 1u << t % warpSize;
+    unsigned here = 0;
+    for (unsigned w = first / warpSize; w * warpSize < end; ++w)
+        here += (unsigned)__builtin_popcount(worker.warps[w].at_tile);
+    if (here == end - first) {
+        if (race_barrier)
+            race_barrier(worker); // which takes it for a barrier of the whole block
+        for (unsigned w = first / warpSize; w * warpSize < end; ++w)
+            worker.warps[w].at_tile = 0;
+        for (unsigned i = 0; i < worker.count; ++i) {
+            const unsigned next = worker.order ? worker.order[i] : i;
+            if (next >= first && next < end)
+                worker.ready[worker.tail++ % max_threads] = (uint16_t)next;
+        }
+    }
+    return worker.wait(t);
+}
+
 // ---- diagnosis ----
 
 namespace {
@@ -376,19 +402,22 @@ Site Worker::site_of(unsigned t) const {
 void Worker::stuck() {
     for (unsigned w = 0; w * warpSize < count; ++w)
         complete_warp_operation(w, true);
-    enum State { at_the_barrier, in_warp_operation, returned };
+    enum State { at_the_barrier, in_warp_operation, at_the_tile, returned };
     std::vector<State> state(count, returned);
     for (unsigned i = 0; i < at_barrier; ++i)
         state[arrived[i]] = at_the_barrier;
     for (unsigned t = 0; t < count; ++t)
         if (warps[t / warpSize].waiting >> t % warpSize & 1)
             state[t] = in_warp_operation;
+        else if (warps[t / warpSize].at_tile >> t % warpSize & 1)
+            state[t] = at_the_tile;
+    const State what = *std::min_element(state.begin(), state.end());
     const auto site = [&](unsigned t) {
         return state[t] == at_the_barrier ? barrier_site : state[t] == returned ? last_site[t] : site_of(t);
     };
     std::vector<unsigned> waiting, others;
     for (unsigned t = 0; t < count; ++t)
-        (state[t] == (at_barrier ? at_the_barrier : in_warp_operation) ? waiting : others).push_back(t);
+        (state[t] == what ? waiting : others).push_back(t);
     std::string text = std::to_string(waiting.size()) + " of " + std::to_string(count) + " threads wait at " +
                        place(site(waiting[0])) + ": " + name_threads(waiting);
     // The other threads, grouped by their state and by the last barrier or warp operation they
@@ -401,13 +430,19 @@ void Worker::stuck() {
         text += "\n    ";
         if (state[first] == in_warp_operation)
             text += "waiting in a warp operation at " + place(site(first)) + ": " + name_threads(alike);
+        else if (state[first] == at_the_tile)
+            text += "waiting at the barrier of a tile at " + place(site(first)) + ": " + name_threads(alike);
         else if (site(first).file)
             text += "returned after passing " + place(site(first)) + ": " + name_threads(alike);
         else
             text += "returned without reaching a barrier: " + name_threads(alike);
         others = rest;
     }
-    kernel_error("%s: %s", at_barrier ? "divergent barrier" : "divergent warp operation", text.c_str());
+    kernel_error("divergent %s: %s",
+                 what == at_the_barrier ? "barrier"
+                 : what == at_the_tile  ? "barrier of a tile"
+                                        : "warp operation",
+                 text.c_str());
 }
 
 } // namespace cuda_cpu

@@ -21,6 +21,7 @@ namespace cuda_cpu {
 struct Warp {
     unsigned waiting, ended; // lane masks: in a warp operation, returned
     unsigned asking;         // those of `waiting` that wait for the lanes that come to the same line
+    unsigned at_tile;        // those that wait at the barrier of a tile of several warps
 };
 
 // The arguments of a thread's last call of a warp operation

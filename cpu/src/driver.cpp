@@ -371,7 +371,7 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *activ
 CUresult cuCtxCreate(CUcontext *context, CUctxCreateParams *params, unsigned flags, CUdevice device) {
     NEEDS(context);
     DEVICE(device);
-    if (params)
+    if (params && (params->execAffinityParams || params->cigParams))
         return not_supported(__func__, "parameters of contexts are");
     {
         std::lock_guard lock(contexts().mutex);

@@ -125,6 +125,83 @@ TEST(active_lanes_of_a_branch) {
     }
 }
 
+// Tiles of several warps: 192 threads are three tiles of 64, or one of 128 and a partial one.
+template <unsigned SIZE> __global__ void block_tiles(int *out, bool diverge) {
+    __shared__ cg::block_tile_memory<192> memory;
+    __shared__ int cells[192];
+    const cg::thread_block block = cg::this_thread_block(memory);
+    const auto tile = cg::tiled_partition<SIZE>(block);
+    const cg::thread_group group = tile;
+    const int t = (int)threadIdx.x;
+    if (diverge && tile.meta_group_rank() == 1) // the other tiles have nothing to wait for
+        return;
+    const int sum = cg::reduce(tile, t, cg::plus<int>());
+    const int most = cg::reduce(tile, (short)t, cg::greater<short>());
+    const int up_to = cg::inclusive_scan(tile, t), before = cg::exclusive_scan(tile, t, cg::plus<int>());
+    const int third = tile.shfl(t, 3), any = tile.any(t == 70), all = tile.all(t < 64);
+    for (int round = 0; round < 3; ++round) { // each thread writes what its neighbour reads
+        cells[t] = t + round;
+        group.sync();
+        if (round == 2 && tile.thread_rank() == 5)
+            out[9 * t + 7] = cells[t + 1];
+        tile.sync();
+    }
+    const int values[] = {sum,
+                          most,
+                          up_to,
+                          before,
+                          third,
+                          any | all << 1,
+                          (int)group.thread_rank(),
+                          t + 3,
+                          (int)(tile.meta_group_rank() + 10 * group.size())};
+    for (int i = 0; i < 9; ++i)
+        if (i != 7 || tile.thread_rank() != 5)
+            out[9 * t + i] = values[i];
+}
+
+template <int SIZE> static void check_block_tiles(bool diverge) {
+    Device<int> out(9 * 192);
+    block_tiles<SIZE><<<1, 192>>>(out.data, diverge);
+    const auto got = out.host();
+    for (int t = 0; t < 192; ++t) {
+        const int tile = t / SIZE, first = tile * SIZE, end = std::min(first + SIZE, 192), n = end - first;
+        const int *mine = &got[9 * t];
+        if (diverge && tile == 1) {
+            EXPECT(mine[8] == 0);
+            continue;
+        }
+        EXPECT(mine[0] == (first + end - 1) * n / 2 && mine[1] == end - 1);
+        EXPECT(mine[3] == (first + t - 1) * (t - first) / 2 && mine[2] == mine[3] + t);
+        EXPECT(mine[4] == first + 3 && mine[5] == (first <= 70 && 70 < end) + 2 * (end <= 64));
+        EXPECT(mine[6] == t - first && mine[7] == t + 3 && mine[8] == tile + 10 * SIZE);
+    }
+}
+
+TEST(tiles_of_several_warps) {
+    check_block_tiles<64>(false);
+    check_block_tiles<64>(true);
+    check_block_tiles<128>(false);
+    check_block_tiles<256>(false);
+}
+
+__global__ void leave_a_tile() {
+    const auto tile = cg::tiled_partition<64>(cg::this_thread_block());
+    if (threadIdx.x != 70)
+        tile.sync();
+}
+
+TEST(divergent_tile) {
+    const unit_result r = unit_child(
+        [](void *) {
+            leave_a_tile<<<1, 128>>>();
+            cudaDeviceSynchronize();
+        },
+        nullptr);
+    EXPECT(r.status == 1);
+    EXPECT(strstr(r.err, "divergent barrier of a tile: 63 of 128 threads wait at groups.cu:"));
+}
+
 // ---- cooperative launches ----
 
 __global__ void pass_on(int *cells, int rounds, int *valid) {

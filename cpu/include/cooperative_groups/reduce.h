@@ -12,15 +12,20 @@ namespace cooperative_groups {
 // ranks later, so the order of the values is that of the ranks; only the places of the parentheses are those
 // of a tree.
 template <class Group, class T, class Op> T reduce(const Group &group, T value, Op &&op, CUDA_CPU_SITE) {
-    const auto &lanes =
-        static_cast<const detail::lanes &>(group); // without the lanes that a partial tile lacks
-    const unsigned n = lanes.size(), rank = lanes.thread_rank();
-    for (unsigned step = 1; step < n; step *= 2) {
-        const T other = lanes.shfl_down(value, step, cu_file, cu_line);
-        if (rank % (2 * step) == 0 && rank + step < n)
-            value = op(value, other);
+    if constexpr (!std::is_base_of_v<detail::lanes, Group>) { // a tile of several warps
+        value = group.combine(value, group.thread_rank() == 0 ? group.size() : 1, op, cu_file, cu_line);
+        return group.shfl(value, 0, cu_file, cu_line);
+    } else {
+        const auto &lanes =
+            static_cast<const detail::lanes &>(group); // without the lanes that a partial tile lacks
+        const unsigned n = lanes.size(), rank = lanes.thread_rank();
+        for (unsigned step = 1; step < n; step *= 2) {
+            const T other = lanes.shfl_down(value, step, cu_file, cu_line);
+            if (rank % (2 * step) == 0 && rank + step < n)
+                value = op(value, other);
+        }
+        return lanes.shfl(value, 0, cu_file, cu_line);
     }
-    return lanes.shfl(value, 0, cu_file, cu_line);
 }
 
 // Combines the result with a value in memory, or stores it there. Complete when they return; CUDA needs a
@@ -28,7 +33,7 @@ template <class Group, class T, class Op> T reduce(const Group &group, T value, 
 template <class Group, class Atomic, class T, class Op>
 void reduce_update_async(const Group &group, Atomic &atomic, T value, Op &&op, CUDA_CPU_SITE) {
     const T total = reduce(group, value, op, cu_file, cu_line);
-    if (static_cast<const detail::lanes &>(group).thread_rank() == 0) {
+    if (group.thread_rank() == 0) {
         auto old = atomic.load();
         while (!atomic.compare_exchange_weak(old, op(old, total)))
             ;
@@ -37,7 +42,7 @@ void reduce_update_async(const Group &group, Atomic &atomic, T value, Op &&op, C
 template <class Group, class P, class T, class Op>
 void reduce_store_async(const Group &group, P *p, T value, Op &&op, CUDA_CPU_SITE) {
     const T total = reduce(group, value, op, cu_file, cu_line);
-    if (static_cast<const detail::lanes &>(group).thread_rank() == 0)
+    if (group.thread_rank() == 0)
         *p = total;
 }
 

@@ -11,14 +11,18 @@ namespace cooperative_groups {
 // The values of the threads up to the caller, combined.
 template <class Group, class T, class Op>
 T inclusive_scan(const Group &group, T value, Op &&op, CUDA_CPU_SITE) {
-    const auto &lanes = static_cast<const detail::lanes &>(group);
-    const unsigned n = lanes.size(), rank = lanes.thread_rank();
-    for (unsigned step = 1; step < n; step *= 2) {
-        const T before = lanes.shfl_up(value, step, cu_file, cu_line);
-        if (rank >= step)
-            value = op(before, value);
+    if constexpr (!std::is_base_of_v<detail::lanes, Group>) // a tile of several warps
+        return group.combine(value, group.thread_rank() + 1, op, cu_file, cu_line);
+    else {
+        const auto &lanes = static_cast<const detail::lanes &>(group);
+        const unsigned n = lanes.size(), rank = lanes.thread_rank();
+        for (unsigned step = 1; step < n; step *= 2) {
+            const T before = lanes.shfl_up(value, step, cu_file, cu_line);
+            if (rank >= step)
+                value = op(before, value);
+        }
+        return value;
     }
-    return value;
 }
 template <class Group, class T> T inclusive_scan(const Group &group, T value, CUDA_CPU_SITE) {
     return inclusive_scan(group, value, plus<T>(), cu_file, cu_line);
@@ -27,9 +31,15 @@ template <class Group, class T> T inclusive_scan(const Group &group, T value, CU
 // The values of the threads before the caller; the first one gets T().
 template <class Group, class T, class Op>
 T exclusive_scan(const Group &group, T value, Op &&op, CUDA_CPU_SITE) {
-    const auto &lanes = static_cast<const detail::lanes &>(group);
-    const T before = lanes.shfl_up(inclusive_scan(group, value, op, cu_file, cu_line), 1, cu_file, cu_line);
-    return lanes.thread_rank() == 0 ? T() : before;
+    if constexpr (!std::is_base_of_v<detail::lanes, Group>) {
+        value = group.combine(value, group.thread_rank(), op, cu_file, cu_line);
+        return group.thread_rank() == 0 ? T() : value;
+    } else {
+        const auto &lanes = static_cast<const detail::lanes &>(group);
+        const T before =
+            lanes.shfl_up(inclusive_scan(group, value, op, cu_file, cu_line), 1, cu_file, cu_line);
+        return lanes.thread_rank() == 0 ? T() : before;
+    }
 }
 template <class Group, class T> T exclusive_scan(const Group &group, T value, CUDA_CPU_SITE) {
     return exclusive_scan(group, value, plus<T>(), cu_file, cu_line);

@@ -423,6 +423,8 @@ enum class BlockVote : uint8_t { none, count, all, any, grid };
 Switch meet_block(uint3 thread, BlockVote vote, bool predicate, Site site);
 // `operand` is the lane, distance or lane mask of a shuffle, `width` the length of its segments.
 Switch meet_lanes(uint3 thread, WarpOp op, unsigned mask, uint64_t value, int operand, int width, Site site);
+// The barrier of a tile of several warps: of the threads whose ranks have the same quotient by `size`.
+Switch meet_tile(uint3 thread, unsigned size, Site site);
 Switch let_others_run(uint3 thread); // which is polling
 Switch take_turns(uint3 thread);     // which may have much to do
 bool in_cooperative_launch();
@@ -466,6 +468,11 @@ inline __attribute__((always_inline)) uint64_t warp_operation(WarpOp op, unsigne
     const Resume resume;
     carry_out(meet_lanes(resume.mine, op, mask, value, operand, width, site));
     return current_block->values[current_block->running];
+}
+
+inline void tile_barrier(unsigned size, Site site) {
+    const Resume resume;
+    carry_out(meet_tile(resume.mine, size, site));
 }
 
 // What the worker's threads poll, for the watchdog (cpu/src/watchdog.cpp)
