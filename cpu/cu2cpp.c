@@ -1502,6 +1502,7 @@ static const struct {
     {"shf.r.wrap", "b", "ttu", "__funnelshift_r(1, 2, 3)"},
     {"shf.l.clamp", "b", "ttu", "__funnelshift_lc(1, 2, 3)"},
     {"shf.r.clamp", "b", "ttu", "__funnelshift_rc(1, 2, 3)"},
+    {"vabsdiff4.add", "u", "ttt", "__vsadu4(1, 2) + 3"},
     {"activemask", "b", "", "__activemask()"},
     {"rcp.approx", "f", "t", "1.0f / 1"},
     {"sqrt.approx", "f", "t", "::std::sqrt(1)"},
@@ -1539,8 +1540,8 @@ static const Operand *ptx_operand(Ptx *p, Text *out, const char *instruction) {
         append(out, ")", 1);
         return &p->operands[n];
     }
-    if (s[0] == '%' && s[1] == '%') {
-        s += 2;
+    if (s[0] == '%') { // %%laneid, and nvcc takes %laneid too
+        s += s[1] == '%' ? 2 : 1;
         length = strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789_.");
         for (size_t i = 0; i < sizeof ptx_registers / sizeof *ptx_registers; i++)
             if (strncmp(ptx_registers[i].name, s, length) == 0 && ptx_registers[i].name[length] == '\0') {
@@ -1637,6 +1638,9 @@ static void ptx_instruction(Ptx *p) {
     name[length] = '\0';
     for (char *s = strtok(name, "."); s && parts < 16; s = strtok(NULL, "."))
         part[parts++] = s;
+    static const char absdiff[] = "vabsdiff4.u32.u32.u32.add"; // only this instruction ends in an operation
+    if (length == strlen(absdiff) && memcmp(begin, absdiff, length) == 0)
+        parts = 2, part[0] = "vabsdiff4.add";
     const char *const type = ptx_type(part[parts - 1]);
     if (strcmp(part[0], "membar") == 0 || strcmp(part[0], "fence") == 0) {
         append_format(&p->out, "__threadfence(); ");

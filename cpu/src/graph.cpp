@@ -60,7 +60,8 @@ struct Capture {
     cudaStreamCaptureMode mode;
     std::thread::id thread;
     uint64_t id, origin;
-    cudaStreamCaptureStatus status; // none after its end
+    cudaStreamCaptureStatus status;       // none after its end
+    std::vector<cudaGraphNode_t> of_gone; // what other streams had captured last when they were destroyed
 };
 
 namespace {
@@ -607,11 +608,15 @@ void forget_capture(cudaStream_t stream) {
         return;
     LOCK();
     if (CapturedStream *const c = captured(stream)) {
-        spoil(c->capture);
-        if (c->capture->origin == c->stream.number)
+        if (c->capture->origin == c->stream.number) {
+            spoil(c->capture);
             end(CapturePointer(c->capture));
-        else
-            graphs().captured.erase(c->stream.number);
+            return;
+        }
+        // The first stream may wait for it already, or for an event that was recorded in it.
+        auto &gone = c->capture->of_gone;
+        gone.insert(gone.end(), c->last.begin(), c->last.end());
+        graphs().captured.erase(c->stream.number);
     }
 }
 
@@ -732,7 +737,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
         return fail(cudaErrorStreamCaptureWrongThread,
                     "%s: another host thread began the capture, which is not relaxed", __func__);
     }
-    std::vector<cudaGraphNode_t> others; // the ends of the other streams
+    std::vector<cudaGraphNode_t> others = capture->of_gone; // the ends of the other streams
     for (const auto &[number, other] : graphs().captured)
         if (other.capture == capture)
             others.insert(others.end(), other.last.begin(), other.last.end());

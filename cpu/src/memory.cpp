@@ -889,11 +889,7 @@ cudaError_t cudaHostGetDevicePointer(void **device_pointer, void *host, unsigned
     if (!find_allocation(host, a) || a.kind == MemoryKind::device || a.kind == MemoryKind::managed)
         return fail(cudaErrorInvalidValue,
                     "cudaHostGetDevicePointer: %p is not from cudaHostAlloc or cudaHostRegister", host);
-    if (!(a.flags & (a.kind == MemoryKind::pinned ? cudaHostAllocMapped : cudaHostRegisterMapped)))
-        return fail(cudaErrorInvalidValue, "cudaHostGetDevicePointer: %p is not mapped: it is %s without %s",
-                    host, describe(a).c_str(),
-                    a.kind == MemoryKind::pinned ? "cudaHostAllocMapped" : "cudaHostRegisterMapped");
-    *device_pointer = host; // unified addressing: one address for host and device
+    *device_pointer = host; // unified addressing: all pinned memory is mapped, whatever its flags are
     return cudaSuccess;
 }
 

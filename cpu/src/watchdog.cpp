@@ -12,7 +12,7 @@
  * distributed to workers for that many seconds. It is off unless it is set, as make old does.
  */
 #include "block.h"
-#include "internal.h"
+#include "operation.h"
 
 #include <algorithm>
 #include <chrono>
@@ -113,7 +113,13 @@ void Watch::only_polling() {
     }
     const unsigned long long blocks = (unsigned long long)gridDim.x * gridDim.y * gridDim.z;
     char hint[200] = "";
-    if (blocks > running)
+    Allocation a;
+    if (at_once() && find_allocation((const void *)spin.address, a) && a.kind != MemoryKind::device)
+        snprintf(
+            hint, sizeof hint,
+            "\n    if it is the host that changes this memory after the launch, set CUDA_CPU_STREAMS=late, "
+            "because the launch returns when its kernel has ended");
+    else if (blocks > running)
         snprintf(hint, sizeof hint,
                  "\n    %u of %llu blocks run at the same time here; if they wait for one that has not "
                  "started, set "

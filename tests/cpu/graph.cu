@@ -219,6 +219,26 @@ TEST(what_a_capture_does_not_permit_makes_it_invalid) {
     OK(cudaMemsetAsync(m.device, 0, 4, m.b));
     EXPECT(ends_with(cudaErrorStreamCaptureUnjoined, m.a));
 
+    for (bool waits : {true, false}) { // another stream takes part and is destroyed before the end
+        cudaStream_t other;
+        OK(cudaStreamCreate(&other));
+        OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeRelaxed));
+        OK(cudaEventRecord(inside, m.a));
+        OK(cudaStreamWaitEvent(other, inside, 0));
+        OK(cudaMemsetAsync(m.device, 0, 4, other));
+        OK(cudaEventRecord(inside, other));
+        if (waits)
+            OK(cudaStreamWaitEvent(m.a, inside, 0));
+        OK(cudaStreamDestroy(other));
+        if (waits) {
+            OK(cudaStreamEndCapture(m.a, &graph));
+            EXPECT(node_count(graph) == 1);
+            OK(cudaGraphDestroy(graph));
+        } else {
+            EXPECT(ends_with(cudaErrorStreamCaptureUnjoined, m.a));
+        }
+    }
+
     OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeRelaxed)); // ended by the stream that joined
     OK(cudaEventRecord(inside, m.a));
     OK(cudaStreamWaitEvent(m.b, inside, 0));

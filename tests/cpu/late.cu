@@ -64,6 +64,18 @@ TEST(the_end_of_the_program_is_no_wait) { // first, because it forks
            strstr(result.err, "set, launched at"));
 }
 
+__global__ void wait_for_host(volatile int *flag) {
+    while (*flag == 0)
+        ;
+}
+
+TEST(the_host_sets_a_flag_after_the_launch) {
+    Scene s;
+    wait_for_host<<<1, 1, 0, s.a>>>(s.pinned);
+    *s.pinned = 1;
+    OK(cudaStreamSynchronize(s.a));
+}
+
 TEST(a_host_read_before_the_wait_shows) {
     Scene s;
     set<<<1, 1, 0, s.a>>>(s.device, 7);

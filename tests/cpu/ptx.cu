@@ -113,7 +113,11 @@ __global__ void integers(unsigned a, int b, unsigned long long c) {
     asm("max.u32 %0, %1, %2;" : "=r"(r[15]) : "r"(b), "r"(3));
     asm("not.b32 %0, %1;" : "=r"(r[16]) : "r"(a));
     asm volatile("activemask.b32 %0;" : "=r"(r[17]));
-    for (int i = 0; i < 18; ++i)
+    asm("vabsdiff4.u32.u32.u32.add %0, %1, %2, %3;"
+        : "=r"(r[18])
+        : "r"(0x01ff8000u), "r"(0x05010210u), "r"(9));
+    asm volatile("mov.u32 %0, %ntid.x;" : "=r"(r[19]));
+    for (int i = 0; i < 20; ++i)
         words[i] = r[i];
     longs[0] = wide;
     longs[1] = signed_wide;
@@ -126,6 +130,7 @@ TEST(integer_arithmetic) {
     const int b = -6;
     integers<<<1, 1>>>(a, b, 1ull << 40);
     EXPECT(cudaDeviceSynchronize() == cudaSuccess);
+    EXPECT(words[18] == 4 + 254 + 126 + 16 + 9 && words[19] == 1);
     EXPECT(words[0] == 0xee && words[1] == 0xfffffffa && words[2] == 0xdeadb5ef);
     EXPECT(words[3] == (a ^ (unsigned)b ^ 0x0ff0) && words[4] == ((a & (unsigned)b) | (~a & 7)));
     EXPECT(words[5] == 0xefbeadde && words[6] == 0x11ff11ff);

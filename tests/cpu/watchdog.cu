@@ -109,6 +109,22 @@ TEST(a_slow_holder_of_a_lock) {
     ends_well(run([] { slow_holder<<<2, 1>>>(); }));
 }
 
+__global__ void wait_for_host(volatile int *flag) {
+    while (*flag == 0)
+        ;
+}
+
+TEST(the_host_sets_a_flag_after_the_launch) { // tests/cpu/late.cu shows that this works with late streams
+    says(run([] {
+             int *flag;
+             cudaMallocHost((void **)&flag, sizeof(int));
+             *flag = 0;
+             wait_for_host<<<1, 1>>>(flag);
+             *flag = 1;
+         }),
+         {"with reads through volatile", "set CUDA_CPU_STREAMS=late"});
+}
+
 // They hold it many times, each time for less time than the watchdog waits. The other one polls meanwhile.
 __device__ volatile int holder = -1;
 __global__ void many_turns() {
