@@ -15,6 +15,21 @@ mkdir -p "$folder" "$BIN/old"
 case $FILE in */*) own=${FILE%/*} ;; *) own=. ;; esac
 set -- "-I$own" "-I$PWD/common/legacy/common" "-I$PWD/common" "-I$PWD/common/legacy" -include "$PWD/common/legacy.h"
 
+# change SCRIPT: a copy of FILE, edited with sed, is compiled in its place. Messages name FILE.
+source=$FILE
+change() {
+    [ "$source" != "$FILE" ] || { echo "#line 1 \"$FILE\"" && cat "$FILE"; } >"$folder/$name.cu"
+    source=$folder/$name.cu
+    sed -i "$1" "$source"
+}
+
+# Compilers on Windows accept `void main`.
+void_main='^\([[:space:]]*\)void\([[:space:]]\{1,\}main[[:space:]]*(\)'
+if grep -q "$void_main" "$FILE"; then
+    echo "$FILE: main is compiled with the type int, not void"
+    change "s/$void_main/\1int\2/"
+fi
+
 # Constructors without __device__ in a class that kernels use: nvcc accepted that in 2010. Says which, from nvcc's messages.
 host_constructors() {
     sed -n 's/.*calling a __host__ function("\([^"(]*::\)\{0,1\}\([A-Za-z_0-9]*\)::\2(.*from a __\(device\|global\)__ function.*/\2/p' "$1" | sort -u
@@ -23,9 +38,9 @@ host_constructors() {
 case $BACKEND in
 cpu)
     # shellcheck disable=SC2086
-    $PREPROCESS "$@" -x c++ -E -o "$folder/$name.ii" "$FILE"
+    $PREPROCESS "$@" -x c++ -E -o "$folder/$name.ii" "$source"
     if grep -qw __CUDA_ARCH__ "$FILE"; then # then it is preprocessed for the device too
-        $PREPROCESS "$@" -D__CUDA_ARCH__=800 -x c++ -E -o "$folder/$name.device.ii" "$FILE"
+        $PREPROCESS "$@" -D__CUDA_ARCH__=800 -x c++ -E -o "$folder/$name.device.ii" "$source"
         set -- -d "$folder/$name.device.ii"
     else
         set --
@@ -35,15 +50,14 @@ cpu)
     ;;
 gpu)
     # shellcheck disable=SC2086
-    if ! $COMPILE "$@" -x cu -c -o "$folder/$name.o" "$FILE" 2>"$folder/$name.err"; then
+    if ! $COMPILE "$@" -x cu -c -o "$folder/$name.o" "$source" 2>"$folder/$name.err"; then
         classes=$(host_constructors "$folder/$name.err")
         if [ -n "$classes" ]; then
-            { echo "#line 1 \"$FILE\"" && cat "$FILE"; } >"$folder/$name.cu"
             for class in $classes; do
                 echo "$FILE: the constructors of $class are compiled with __host__ __device__ in front of them"
-                sed -i "s/^\\([[:space:]]*\\)\\($class[[:space:]]*(\\)/\\1__host__ __device__ \\2/" "$folder/$name.cu"
+                change "s/^\\([[:space:]]*\\)\\($class[[:space:]]*(\\)/\\1__host__ __device__ \\2/"
             done
-            $COMPILE "$@" -x cu -c -o "$folder/$name.o" "$folder/$name.cu"
+            $COMPILE "$@" -x cu -c -o "$folder/$name.o" "$source"
         else
             cat "$folder/$name.err" >&2
             exit 1

@@ -29,8 +29,10 @@ static struct {
     void (*reshape)(int width, int height);
     void (*keyboard)(unsigned char key, int x, int y);
     void (*idle)(void);
+    void (*close)(void);
     Timer *timers;
     bool open, reshaped, posted; // posted: the display callback is wanted again
+    bool returns;                // glutMainLoop returns when the window is closed
     int frame;
 } window = {.canvas = {.width = 300, .height = 300}}; // GLUT's default
 
@@ -100,6 +102,7 @@ IGNORE(glutAttachMenu, (int button), (button))
 IGNORE(glutDetachMenu, (int button), (button))
 IGNORE(glutSetMenu, (int menu), (menu))
 IGNORE(glutBitmapCharacter, (void *font, int character), (font, character))
+IGNORE(glutBitmapString, (void *font, const unsigned char *text), (font, text))
 IGNORE(glutStrokeCharacter, (void *font, int character), (font, character))
 
 void glutInitWindowSize(int width, int height) {
@@ -240,6 +243,27 @@ int glutGet(GLenum what) {
     }
 }
 
+GLUTproc glutGetProcAddress(const char *name) {
+    PASS_ON(GLUTproc, glutGetProcAddress, (const char *), (name))
+    return (GLUTproc)eglGetProcAddress(name);
+}
+
+void glutSetOption(GLenum what, int value) {
+    PASS_ON(void, glutSetOption, (GLenum, int), (what, value))
+    if (what == GLUT_ACTION_ON_WINDOW_CLOSE)
+        window.returns = value != GLUT_ACTION_EXIT;
+}
+
+void glutCloseFunc(void (*call)(void)) {
+    PASS_ON(void, glutCloseFunc, (void (*)(void)), (call))
+    window.close = call;
+}
+
+void glutWMCloseFunc(void (*call)(void)) {
+    PASS_ON(void, glutWMCloseFunc, (void (*)(void)), (call))
+    window.close = call;
+}
+
 int glutGetModifiers(void) {
     PASS_ON(int, glutGetModifiers, (void), ())
     return 0;
@@ -287,6 +311,9 @@ void glutMainLoop(void) {
     display_canvas(&window.canvas);
     for (const char *key = "\033qQ"; window.keyboard && *key; key++)
         window.keyboard((unsigned char)*key, 0, 0); // usually ends the program
-    exit(EXIT_SUCCESS);
+    if (window.close)
+        window.close();
+    if (!window.returns)
+        exit(EXIT_SUCCESS);
 }
 #endif

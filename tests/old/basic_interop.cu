@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Chapter 8 as it was written then: GLUT and OpenGL's functions through cpu_bitmap.h, the program's own
-// pointers to functions of OpenGL, a callback for each event, Esc ends it.
+// pointers to functions of OpenGL, a callback for each event. freeglut's main loop returns.
+#include "GL/freeglut.h"
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"
 
@@ -34,8 +35,12 @@ static void key_func(unsigned char key, int x, int y) {
         glBindBuffer(GL_PIXEL_UNPACK_BUFFER_ARB, 0);
         glDeleteBuffers(1, &pixels);
         printf("cleaned up\n");
-        exit(0);
+        break;
     }
+}
+
+static void close_func(void) {
+    printf("closed\n");
 }
 
 static void draw_func(void) {
@@ -60,7 +65,7 @@ int main(int argc, char **argv) {
     glBindBuffer = (PFNGLBINDBUFFERARBPROC)GET_PROC_ADDRESS("glBindBuffer");
     glDeleteBuffers = (PFNGLDELETEBUFFERSARBPROC)GET_PROC_ADDRESS("glDeleteBuffers");
     glGenBuffers = (PFNGLGENBUFFERSARBPROC)GET_PROC_ADDRESS("glGenBuffers");
-    glBufferData = (PFNGLBUFFERDATAARBPROC)GET_PROC_ADDRESS("glBufferData");
+    glBufferData = (PFNGLBUFFERDATAARBPROC)glutGetProcAddress("glBufferData");
 
     glGenBuffers(1, &pixels);
     glBindBuffer(GL_PIXEL_UNPACK_BUFFER_ARB, pixels);
@@ -78,5 +83,8 @@ int main(int argc, char **argv) {
 
     glutKeyboardFunc(key_func);
     glutDisplayFunc(draw_func);
+    glutCloseFunc(close_func);
+    glutSetOption(GLUT_ACTION_ON_WINDOW_CLOSE, GLUT_ACTION_GLUTMAINLOOP_RETURNS);
     glutMainLoop();
+    printf("the main loop has returned\n");
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Chapter 4: a class whose constructor is not marked __device__, which nvcc accepted in 2010, and a bitmap.
+// Chapter 4: a class whose constructor is not marked __device__, which nvcc accepted in 2010, a bitmap, and a
+// main as compilers on Windows accept it.
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"
 
@@ -38,7 +39,7 @@ struct DataBlock {
     unsigned char *dev_bitmap;
 };
 
-int main(void) {
+void main(void) {
     DataBlock data;
     CPUBitmap bitmap(DIM, DIM, &data);
     unsigned char *dev_bitmap;

@@ -7,6 +7,8 @@
 #include "../../book.h"
 #include "../../color.h"
 
+typedef CUTThreadRoutine CUT_THREADROUTINE;
+
 // An array of random ints, to be freed with free()
 inline int *big_random_block_int(int count) {
     return big_random_ints((size_t)count);

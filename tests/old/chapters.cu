@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: MIT
+// What the chapters without pictures do, each in a function of its own: properties, warp-synchronous code, a
+// histogram, streams, copies, symbols, zero-copy memory, a host thread for each device, and locks. With
+// cutil, and in the spellings of 2010.
+#include "cuda.h"
+#include "sm_11_atomic_functions.h"
+#include <texture_fetch_functions.h>
+#include <cutil_inline.h>
+#include <cuPrintf.cu>
+#include "../common/book.h"
+#include "lock.h"
+
+// ---- chapter 3: the properties of every device, among them those that CUDA 13 has removed ----
+
+void properties(void) {
+    cudaDeviceProp prop;
+    int count;
+    HANDLE_ERROR(cudaGetDeviceCount(&count));
+    for (int i = 0; i < count; i++) {
+        HANDLE_ERROR(cudaGetDeviceProperties(&prop, i));
+        printf("Name: %s\n", prop.name);
+        printf("Compute capability: %d.%d\n", prop.major, prop.minor);
+        printf("Clock rate: %d\n", prop.clockRate);
+        printf("Device copy overlap: ");
+        if (prop.deviceOverlap)
+            printf("Enabled\n");
+        else
+            printf("Disabled\n");
+        printf("Kernel execution timeout: %s\n", prop.kernelExecTimeoutEnabled ? "Enabled" : "Disabled");
+        printf("Compute mode: %d\n", prop.computeMode);
+        printf("Memory clock: %d\n", prop.memoryClockRate);
+        printf("Total global mem: %d\n", prop.totalGlobalMem);
+        printf("Total constant mem: %ld\n", prop.totalConstMem);
+        printf("Max mem pitch: %ld\n", prop.memPitch);
+        printf("Texture alignment: %ld\n", prop.textureAlignment);
+        printf("Multiprocessor count: %d\n", prop.multiProcessorCount);
+        printf("Shared mem per mp: %ld\n", prop.sharedMemPerBlock);
+        printf("Registers per mp: %d\n", prop.regsPerBlock);
+        printf("Threads in warp: %d\n", prop.warpSize);
+        printf("Max threads per block: %d\n", prop.maxThreadsPerBlock);
+        printf("Max grid dimensions: (%d, %d, %d)\n", prop.maxGridSize[0], prop.maxGridSize[1],
+               prop.maxGridSize[2]);
+        printf("Max linear texture: %d\n", prop.maxTexture1DLinear > 0);
+        struct cudaDeviceProp again;
+        cudaGetDeviceProperties(&again, i);
+        if (again.clockRate != prop.clockRate || again.major != prop.major)
+            exit(1);
+    }
+    memset(&prop, 0, sizeof(cudaDeviceProp));
+    prop.major = 1;
+    prop.minor = 3;
+    int dev;
+    HANDLE_ERROR(cudaChooseDevice(&dev, &prop));
+    HANDLE_ERROR(cudaSetDevice(dev));
+    size_t stack;
+    cudaThreadGetLimit(&stack, cudaLimitStackSize);
+    cudaThreadSetCacheConfig(cudaFuncCachePreferL1);
+    HANDLE_ERROR(cudaThreadSynchronize());
+}
+
+// ---- the last warp of a reduction without barriers, as it was written when the lanes of a warp ran in step
+// ----
+
+#define WARPS_N 256
+__global__ static void reduce(int *in, int *out) {
+    __shared__ int s[WARPS_N];
+    int tid = threadIdx.x;
+    s[tid] = in[tid + blockIdx.x * WARPS_N];
+    __syncthreads();
+    for (int i = WARPS_N / 2; i > 32; i >>= 1) {
+        if (tid < i)
+            s[tid] += s[tid + i];
+        __syncthreads();
+    }
+    if (tid < 32) {
+        volatile int *v = s;
+        v[tid] += v[tid + 32];
+        v[tid] += v[tid + 16];
+        v[tid] += v[tid + 8];
+        v[tid] += v[tid + 4];
+        v[tid] += v[tid + 2];
+        v[tid] += v[tid + 1];
+    }
+    if (tid == 0)
+        out[blockIdx.x] = s[0];
+}
+void warps(void) {
+    int h[4 * WARPS_N], r[4], want[4] = {0};
+    for (int i = 0; i < 4 * WARPS_N; i++) {
+        h[i] = i % 100;
+        want[i / WARPS_N] += h[i];
+    }
+    int *d, *o;
+    cudaMalloc((void **)&d, sizeof h);
+    cudaMalloc((void **)&o, sizeof r);
+    cudaMemcpy(d, h, sizeof h, cudaMemcpyHostToDevice);
+    reduce<<<4, WARPS_N>>>(d, o);
+    cudaMemcpy(r, o, sizeof r, cudaMemcpyDeviceToHost);
+    for (int i = 0; i < 4; i++)
+        printf("%d %d\n", r[i], want[i]);
+}
+
+// ---- chapters 5 and 9 to 11 ----
+
+#define SIZE       (64 * 1024)
+#define imin(a, b) (a < b ? a : b)
+
+const int N = 33 * 1024;
+const int threadsPerBlock = 256;
+const int blocksPerGrid = imin(32, (N + threadsPerBlock - 1) / threadsPerBlock);
+
+__global__ void histo_kernel(unsigned char *buffer, long size, unsigned int *histo) {
+    __shared__ unsigned int temp[256];
+    temp[threadIdx.x] = 0;
+    __syncthreads();
+    int i = threadIdx.x + blockIdx.x * blockDim.x;
+    int offset = __umul24(blockDim.x, gridDim.x);
+    while (i < size) {
+        atomicAdd(&temp[buffer[i]], 1);
+        i += offset;
+    }
+    __syncthreads();
+    atomicAdd(&(histo[threadIdx.x]), temp[threadIdx.x]);
+}
+
+__global__ void add_one(int *a, int *c, int n) {
+    int idx = threadIdx.x + blockIdx.x * blockDim.x;
+    if (idx < n)
+        c[idx] = a[idx] + 1;
+}
+
+__global__ void dot(int size, float *a, float *b, float *c) {
+    __shared__ float cache[threadsPerBlock];
+    int tid = threadIdx.x + blockIdx.x * blockDim.x;
+    int cacheIndex = threadIdx.x;
+    float temp = 0;
+    while (tid < size) {
+        temp += a[tid] * b[tid];
+        tid += blockDim.x * gridDim.x;
+    }
+    cache[cacheIndex] = temp;
+    __syncthreads();
+    int i = blockDim.x / 2;
+    while (i != 0) {
+        if (cacheIndex < i)
+            cache[cacheIndex] += cache[cacheIndex + i];
+        __syncthreads();
+        i /= 2;
+    }
+    if (cacheIndex == 0)
+        c[blockIdx.x] = cache[0];
+}
+
+__constant__ float scale[2];
+__device__ int votes[4];
+
+__global__ void vote(float *result) {
+    int lane = threadIdx.x;
+    int odd = lane & 1;
+    if (__any(odd) && !__all(odd))
+        votes[0] = __ballot(odd);
+    votes[1] = __shfl(lane, 5);
+    *result = scale[0] * scale[1];
+}
+
+struct DataStruct {
+    int deviceID;
+    int size;
+    int offset;
+    float *a;
+    float *b;
+    float returnValue;
+};
+
+void *routine(void *pvoidData) {
+    DataStruct *data = (DataStruct *)pvoidData;
+    if (data->deviceID != 0) {
+        HANDLE_ERROR(cudaSetDevice(data->deviceID));
+        HANDLE_ERROR(cudaSetDeviceFlags(cudaDeviceMapHost));
+    }
+    float *dev_a, *dev_b, *dev_partial_c;
+    float *partial_c = (float *)malloc(blocksPerGrid * sizeof(float));
+    HANDLE_ERROR(cudaHostGetDevicePointer(&dev_a, data->a, 0));
+    HANDLE_ERROR(cudaHostGetDevicePointer(&dev_b, data->b, 0));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_partial_c, blocksPerGrid * sizeof(float)));
+    dev_a += data->offset;
+    dev_b += data->offset;
+    dot<<<blocksPerGrid, threadsPerBlock>>>(data->size, dev_a, dev_b, dev_partial_c);
+    HANDLE_ERROR(cudaMemcpy(partial_c, dev_partial_c, blocksPerGrid * sizeof(float), cudaMemcpyDeviceToHost));
+    float c = 0;
+    for (int i = 0; i < blocksPerGrid; i++)
+        c += partial_c[i];
+    HANDLE_ERROR(cudaFree(dev_partial_c));
+    free(partial_c);
+    data->returnValue = c;
+    return 0;
+}
+
+void chapters(void) {
+
+    // histogram
+    unsigned char *buffer = (unsigned char *)big_random_block(SIZE);
+    unsigned char *dev_buffer;
+    unsigned int *dev_histo, histo[256];
+    cutilSafeCall(cudaMalloc((void **)&dev_buffer, SIZE));
+    cutilSafeCall(cudaMemcpy(dev_buffer, buffer, SIZE, cudaMemcpyHostToDevice));
+    cutilSafeCall(cudaMalloc((void **)&dev_histo, 256 * sizeof(int)));
+    cutilSafeCall(cudaMemset(dev_histo, 0, 256 * sizeof(int)));
+    unsigned int timer;
+    cutilCheckError(cutCreateTimer(&timer));
+    cutilCheckError(cutStartTimer(timer));
+    histo_kernel<<<4, 256>>>(dev_buffer, SIZE, dev_histo);
+    cutilCheckMsg("histo_kernel");
+    cutilCheckError(cutStopTimer(timer));
+    if (cutGetTimerValue(timer) <= 0)
+        printf("the timer is wrong\n");
+    CUDA_SAFE_CALL(cudaMemcpy(histo, dev_histo, 256 * sizeof(int), cudaMemcpyDeviceToHost));
+    for (int i = 0; i < SIZE; i++)
+        histo[buffer[i]]--;
+    for (int i = 0; i < 256; i++)
+        if (histo[i] != 0)
+            printf("Failure at %d!\n", i);
+
+    // two streams
+    cudaStream_t stream[2];
+    int *host, *dev[2], *more = big_random_block_int(4);
+    free(more);
+    HANDLE_ERROR(cudaHostAlloc((void **)&host, 2 * SIZE * sizeof(int), cudaHostAllocDefault));
+    for (int i = 0; i < SIZE; i++)
+        host[i] = i;
+    for (int s = 0; s < 2; s++) {
+        HANDLE_ERROR(cudaStreamCreate(&stream[s]));
+        HANDLE_ERROR(cudaMalloc((void **)&dev[s], SIZE * sizeof(int)));
+        int half = SIZE / 2;
+        HANDLE_ERROR(
+            cudaMemcpyAsync(dev[s], host + s * half, half * sizeof(int), cudaMemcpyHostToDevice, stream[s]));
+        add_one<<<half / 256, 256, 0, stream[s]>>>(dev[s], dev[s] + half, half);
+        HANDLE_ERROR(cudaMemcpyAsync(host + SIZE + s * half, dev[s] + half, half * sizeof(int),
+                                     cudaMemcpyDeviceToHost, stream[s]));
+    }
+    for (int s = 0; s < 2; s++)
+        HANDLE_ERROR(cudaStreamSynchronize(stream[s]));
+    for (int i = 0; i < SIZE; i++)
+        if (host[SIZE + i] != i + 1) {
+            printf("stream: wrong at %d\n", i);
+            break;
+        }
+
+    // symbols by name, and votes of a warp
+    float two[2] = {3, 7}, *result, product;
+    int ballot[2];
+    HANDLE_ERROR(cudaMemcpyToSymbol("scale", two, sizeof(two)));
+    HANDLE_ERROR(cudaMalloc((void **)&result, sizeof(float)));
+    vote<<<1, 32>>>(result);
+    HANDLE_ERROR(cudaMemcpyFromSymbol(ballot, "votes", sizeof(ballot)));
+    HANDLE_ERROR(cudaMemcpy(&product, result, sizeof(float), cudaMemcpyDeviceToHost));
+    if (product != 21 || ballot[0] != (int)0xaaaaaaaa || ballot[1] != 5)
+        printf("symbols or votes: wrong: %g %x %d\n", product, ballot[0], ballot[1]);
+    if (cudaMemcpyToSymbol("scale", two, sizeof(two), 4) == cudaSuccess)
+        printf("a copy past the end of a symbol was accepted\n");
+
+    // portable zero-copy memory, a host thread for each half
+    int deviceCount;
+    HANDLE_ERROR(cudaGetDeviceCount(&deviceCount));
+    float *a, *b;
+    HANDLE_ERROR(cudaHostAlloc((void **)&a, N * sizeof(float),
+                               cudaHostAllocWriteCombined | cudaHostAllocPortable | cudaHostAllocMapped));
+    HANDLE_ERROR(cudaHostAlloc((void **)&b, N * sizeof(float),
+                               cudaHostAllocWriteCombined | cudaHostAllocPortable | cudaHostAllocMapped));
+    for (int i = 0; i < N; i++) {
+        a[i] = 1;
+        b[i] = 2;
+    }
+    DataStruct data[2];
+    for (int i = 0; i < 2; i++) {
+        data[i].deviceID = i % deviceCount;
+        data[i].offset = i * N / 2;
+        data[i].size = N / 2;
+        data[i].a = a;
+        data[i].b = b;
+    }
+    CUTThread thread = start_thread((CUT_THREADROUTINE)routine, &(data[1]));
+    routine(&(data[0]));
+    end_thread(thread);
+    HANDLE_ERROR(cudaFreeHost(a));
+    HANDLE_ERROR(cudaFreeHost(b));
+    printf("Value calculated: %f\n", data[0].returnValue + data[1].returnValue);
+}
+
+// ---- declarations of device code, and copies ----
+
+extern __shared__ float values[];
+extern __shared__ char raw[];
+static __device__ __constant__ int factor = 5;
+__constant__ char text[16];
+
+__device__ static float square(float x) {
+    return __fmul_rn(x, x);
+}
+
+__global__ static void decode(char *to, float *sums) {
+    int *ints = (int *)&raw[16 * sizeof(float)];
+    values[threadIdx.x] = square(threadIdx.x);
+    ints[threadIdx.x] = __mul24(threadIdx.x, factor);
+    __syncthreads();
+    sums[threadIdx.x] = values[15 - threadIdx.x] + ints[15 - threadIdx.x];
+    to[threadIdx.x] = text[threadIdx.x] ? text[threadIdx.x] - 1 : 0;
+    cuPrintf("thread %d\n", threadIdx.x);
+}
+
+void copies(void) {
+    char letters[16], *dev_letters;
+    float sums[16], *dev_sums;
+    HANDLE_ERROR(cudaMalloc((void **)&dev_letters, 16));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_sums, 16 * sizeof(float)));
+    HANDLE_ERROR(cudaMemcpyToSymbol("text", "IBM", 4));
+    cudaPrintfInit();
+    decode<<<1, 16, 16 * (sizeof(float) + sizeof(int))>>>(dev_letters, dev_sums);
+    cudaPrintfDisplay(stdout, true);
+    cudaPrintfEnd();
+    HANDLE_ERROR(cudaMemcpy(letters, dev_letters, 16, cudaMemcpyDeviceToHost));
+    HANDLE_ERROR(cudaMemcpy(sums, dev_sums, 16 * sizeof(float), cudaMemcpyDeviceToHost));
+    for (int i = 0; i < 16; i++)
+        if (sums[i] != (15 - i) * (15 - i + 5))
+            printf("wrong sum at %d\n", i);
+    printf("decoded: %s\n", letters);
+
+    cudaEvent_t start, stop;
+    float elapsedTime;
+    int *pageable = (int *)malloc(SIZE), *pinned;
+    HANDLE_NULL(pageable);
+    HANDLE_ERROR(cudaMallocHost((void **)&pinned, SIZE));
+    HANDLE_ERROR(cudaEventCreate(&start));
+    HANDLE_ERROR(cudaEventCreate(&stop));
+    char *dev;
+    HANDLE_ERROR(cudaMalloc((void **)&dev, SIZE));
+    for (int i = 0; i < SIZE / 4; i++)
+        pageable[i] = i;
+    HANDLE_ERROR(cudaEventRecord(start, 0));
+    HANDLE_ERROR(cudaMemcpy(dev, pageable, SIZE, cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(pinned, dev, SIZE, cudaMemcpyDeviceToHost));
+    HANDLE_ERROR(cudaEventRecord(stop, 0));
+    HANDLE_ERROR(cudaEventSynchronize(stop));
+    HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
+    if (memcmp(pageable, pinned, SIZE) || elapsedTime < 0)
+        printf("copies: wrong\n");
+    HANDLE_ERROR(cudaFreeHost(pinned));
+    free(pageable);
+}
+
+// ---- appendix A: a hash table with an array of locks, and a sum under a lock that is passed by value ----
+
+#define ELEMENTS     5000
+#define HASH_ENTRIES 64
+
+struct Entry {
+    unsigned int key;
+    void *value;
+    Entry *next;
+};
+struct Table {
+    size_t count;
+    Entry **entries;
+    Entry *pool;
+};
+
+__device__ __host__ size_t hash(unsigned int key, size_t count) {
+    return key % count;
+}
+
+__global__ void add_to_table(unsigned int *keys, void **values, Table table, Lock *lock) {
+    int tid = threadIdx.x + blockIdx.x * blockDim.x;
+    int stride = blockDim.x * gridDim.x;
+    while (tid < ELEMENTS) {
+        unsigned int key = keys[tid];
+        size_t hashValue = hash(key, table.count);
+        for (int i = 0; i < 32; i++) {
+            if ((tid % 32) == i) {
+                Entry *location = &(table.pool[tid]);
+                location->key = key;
+                location->value = values[tid];
+                lock[hashValue].lock();
+                location->next = table.entries[hashValue];
+                table.entries[hashValue] = location;
+                lock[hashValue].unlock();
+            }
+        }
+        tid += stride;
+    }
+}
+
+__global__ void count_threads(Lock lock, int *total) {
+    __shared__ int sum;
+    if (threadIdx.x == 0)
+        sum = 0;
+    __syncthreads();
+    atomicAdd(&sum, 1);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        lock.lock();
+        *total += sum;
+        lock.unlock();
+    }
+}
+
+void appendix(void) {
+    unsigned int *buffer = (unsigned int *)big_random_block(ELEMENTS * sizeof(unsigned int));
+    unsigned int *dev_keys;
+    void **dev_values;
+    HANDLE_ERROR(cudaMalloc((void **)&dev_keys, ELEMENTS * sizeof(unsigned int)));
+    HANDLE_ERROR(cudaMalloc((void **)&dev_values, ELEMENTS * sizeof(void *)));
+    HANDLE_ERROR(cudaMemcpy(dev_keys, buffer, ELEMENTS * sizeof(unsigned int), cudaMemcpyHostToDevice));
+    Table table;
+    table.count = HASH_ENTRIES;
+    HANDLE_ERROR(cudaMalloc((void **)&table.entries, HASH_ENTRIES * sizeof(Entry *)));
+    HANDLE_ERROR(cudaMemset(table.entries, 0, HASH_ENTRIES * sizeof(Entry *)));
+    HANDLE_ERROR(cudaMalloc((void **)&table.pool, ELEMENTS * sizeof(Entry)));
+
+    Lock lock[HASH_ENTRIES];
+    Lock *dev_lock;
+    HANDLE_ERROR(cudaMalloc((void **)&dev_lock, HASH_ENTRIES * sizeof(Lock)));
+    HANDLE_ERROR(cudaMemcpy(dev_lock, lock, HASH_ENTRIES * sizeof(Lock), cudaMemcpyHostToDevice));
+    add_to_table<<<6, 64>>>(dev_keys, dev_values, table, dev_lock);
+
+    Entry **entries = (Entry **)malloc(HASH_ENTRIES * sizeof(Entry *));
+    Entry *pool = (Entry *)malloc(ELEMENTS * sizeof(Entry));
+    HANDLE_ERROR(cudaMemcpy(entries, table.entries, HASH_ENTRIES * sizeof(Entry *), cudaMemcpyDeviceToHost));
+    HANDLE_ERROR(cudaMemcpy(pool, table.pool, ELEMENTS * sizeof(Entry), cudaMemcpyDeviceToHost));
+    int found = 0;
+    for (int i = 0; i < HASH_ENTRIES; i++)
+        for (Entry *e = entries[i]; e; e = (pool + (e - table.pool))->next) {
+            Entry *current = pool + (e - table.pool);
+            if (hash(current->key, table.count) != (size_t)i)
+                printf("%d is in the wrong bucket\n", current->key);
+            found++;
+        }
+    printf("%d elements found in hash table.\n", found);
+
+    Lock one;
+    int *dev_total, total = 0;
+    HANDLE_ERROR(cudaMalloc((void **)&dev_total, sizeof(int)));
+    HANDLE_ERROR(cudaMemset(dev_total, 0, sizeof(int)));
+    count_threads<<<32, 96>>>(one, dev_total);
+    count_threads<<<32, 96>>>(one, dev_total);
+    HANDLE_ERROR(cudaMemcpy(&total, dev_total, sizeof(int), cudaMemcpyDeviceToHost));
+    printf("%d threads counted\n", total);
+}
+
+int main(int argc, char **argv) {
+    cutilDeviceInit(argc, argv);
+    properties();
+    warps();
+    chapters();
+    copies();
+    appendix();
+    HANDLE_ERROR(cudaThreadExit());
+    cutilExit(argc, argv);
+}
