@@ -5,15 +5,18 @@
  * Teaches: A mutex lets one thread at a time execute a critical section. Here that is the addition of
  *          a block's partial sum to a total in global memory, so the dot product of chapter 5 needs
  *          no additions on the host. A plain addition can be lock-free: atomicAdd() needs no mutex, so
- *          no block waits for another one that was interrupted while it held the lock.
+ *          no block waits for another one that was interrupted while it held the lock. Either way the
+ *          blocks add in any order, so the rounding, and with it the sum, may differ from run to run.
+ *          Blocks that take turns always give the same sum.
  * Terms:   mutex, critical section, atomic operation, compare-and-swap, memory fence, partial sum,
  *          atomicCAS, acquire, release, memory ordering, lock-free
  * Book:    A.1.2
- * Run:     ./bin/appendix_a/dot
+ * Run:     ./bin/appendix_a/dot --ordered
  * Differs: the lock is released by an atomic exchange, and memory fences surround the critical section.
  *          The lock is created and freed by function calls, because the destructor in the book runs
  *          for each copy that a kernel gets. A second kernel uses atomicAdd() instead. The result is
- *          compared with the closed form.
+ *          compared with the closed form. --ordered counts the different sums of 100 runs, with the
+ *          lock and with blocks that add in a fixed order, which the book leaves to the reader.
  */
 #include "../common/book.h"
 #include "../common/proofs/dot.h"
@@ -27,13 +30,13 @@ static size_t n = N;   // --size
 static int blocks = 0; // --blocks
 static bool check(const char *name, float c, float ms, int blocksPerGrid);
 
-// The partial sum of this block, for its thread 0.
-__device__ float block_sum(const float *a, const float *b, size_t n) {
+// The partial sum of part `block` of the vectors, for thread 0 of the block that computes it.
+__device__ float block_sum(const float *a, const float *b, size_t n, unsigned block) {
     __shared__ float cache[threadsPerBlock];
 
     float temp = 0;
     size_t stride = (size_t)blockDim.x * gridDim.x;
-    for (size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x; tid < n; tid += stride)
+    for (size_t tid = threadIdx.x + (size_t)block * blockDim.x; tid < n; tid += stride)
         temp += a[tid] * b[tid];
     cache[threadIdx.x] = temp;
     __syncthreads();
@@ -47,7 +50,7 @@ __device__ float block_sum(const float *a, const float *b, size_t n) {
 }
 
 __global__ void dot(Lock lock, const float *a, const float *b, float *c, size_t n) {
-    float sum = block_sum(a, b, n);
+    float sum = block_sum(a, b, n, blockIdx.x);
     // Only one thread of each block takes the lock: lanes of one warp that wait for each other can
     // deadlock.
     if (threadIdx.x == 0) {
@@ -58,7 +61,7 @@ __global__ void dot(Lock lock, const float *a, const float *b, float *c, size_t 
 }
 
 __global__ void dot_atomic(const float *a, const float *b, float *c, size_t n) {
-    float sum = block_sum(a, b, n);
+    float sum = block_sum(a, b, n, blockIdx.x);
     if (threadIdx.x == 0)
         atomicAdd(c, sum);
 }
@@ -104,14 +107,115 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
+// counters[0]: the number of blocks that have started, counters[1]: of those that have added. Each block
+// draws a ticket, computes the part with that number and adds when the tickets before it have added. So a
+// block waits only for blocks that have started before it. If blockIdx.x were the ticket, the waiting blocks
+// could fill the device while the block that they wait for has not started.
+__global__ void dot_ordered(unsigned *counters, const float *a, const float *b, float *c, size_t n) {
+    __shared__ unsigned ticket;
+    if (threadIdx.x == 0)
+        ticket = atomicAdd(&counters[0], 1);
+    __syncthreads();
+    float sum = block_sum(a, b, n, ticket);
+    if (threadIdx.x == 0) {
+        while (atomicAdd(&counters[1], 0) != ticket)
+            ;
+        __threadfence(); // as in lock() and unlock()
+        *c += sum;
+        __threadfence();
+        atomicAdd(&counters[1], 1);
+    }
+}
+
+__global__ void partial_sums(const float *a, const float *b, float *partial_c, size_t n) {
+    float sum = block_sum(a, b, n, blockIdx.x);
+    if (threadIdx.x == 0)
+        partial_c[blockIdx.x] = sum;
+}
+
+#define RUNS 100
+
+// For --ordered: the sums of many runs, with the lock and in order. In order, each run must give the sum that
+// the host gets when it adds the partial sums one after the other, as in chapter 5. Returns the exit status.
+static int compare_orders(void) {
+    int blocksPerGrid = blocks ? blocks : min_of(32, (n + threadsPerBlock - 1) / threadsPerBlock);
+    float *a = host_array<float>(n), *b = host_array<float>(n), *partial_c = host_array<float>(blocksPerGrid);
+    for (size_t i = 0; i < n; i++) {
+        a[i] = i;
+        b[i] = i * 2;
+    }
+    float *dev_a, *dev_b, *dev_c, *dev_partial_c;
+    unsigned *dev_counters;
+    HANDLE_ERROR(cudaMalloc(&dev_a, n * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_b, n * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_c, sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_counters, 2 * sizeof(unsigned)));
+    HANDLE_ERROR(cudaMalloc(&dev_partial_c, blocksPerGrid * sizeof(float)));
+    HANDLE_ERROR(cudaMemcpy(dev_a, a, n * sizeof(float), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(float), cudaMemcpyHostToDevice));
+    Lock lock;
+    lock.init();
+
+    partial_sums<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, n);
+    HANDLE_LAUNCH();
+    HANDLE_ERROR(cudaMemcpy(partial_c, dev_partial_c, blocksPerGrid * sizeof(float), cudaMemcpyDeviceToHost));
+    float of_host = 0;
+    for (int i = 0; i < blocksPerGrid; i++)
+        of_host += partial_c[i];
+    printf("Added by the host: %.9g\n", of_host);
+
+    bool ok = true;
+    for (int ordered = 0; ordered < 2; ordered++) {
+        float sums[RUNS];
+        for (float &sum : sums) {
+            HANDLE_ERROR(cudaMemset(dev_c, 0, sizeof(float)));
+            HANDLE_ERROR(cudaMemset(dev_counters, 0, 2 * sizeof(unsigned)));
+            if (ordered)
+                dot_ordered<<<blocksPerGrid, threadsPerBlock>>>(dev_counters, dev_a, dev_b, dev_c, n);
+            else
+                dot<<<blocksPerGrid, threadsPerBlock>>>(lock, dev_a, dev_b, dev_c, n);
+            HANDLE_LAUNCH();
+            HANDLE_ERROR(cudaMemcpy(&sum, dev_c, sizeof(float), cudaMemcpyDeviceToHost));
+        }
+        int bits[RUNS], expected[RUNS]; // compared as ints: every bit must be equal
+        memcpy(bits, sums, sizeof(bits));
+        for (int &each : expected)
+            memcpy(&each, &of_host, sizeof(each));
+        if (ordered)
+            ok = check_ints("sum in order", bits, expected, RUNS) && ok;
+        for (float sum : sums)
+            ok = ok && check_dot("sum", sum, n, tree_additions(n, blocksPerGrid, threadsPerBlock));
+        std::sort(bits, bits + RUNS);
+        int different = std::unique(bits, bits + RUNS) - bits;
+        printf("%-13s %d different sum%s in %d runs\n", ordered ? "In order:" : "With a lock:", different,
+               different == 1 ? "" : "s", RUNS);
+    }
+
+    lock.release();
+    HANDLE_ERROR(cudaFree(dev_a));
+    HANDLE_ERROR(cudaFree(dev_b));
+    HANDLE_ERROR(cudaFree(dev_c));
+    HANDLE_ERROR(cudaFree(dev_counters));
+    HANDLE_ERROR(cudaFree(dev_partial_c));
+    free(a);
+    free(b);
+    free(partial_c);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// With --ordered the program ends here.
 void settings(int argc, char **argv) {
+    bool ordered = false;
     const Option own[] = {
         OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
+        OPTION_FLAG("ordered", &ordered, "count the different sums of many runs, also in a fixed order"),
         OPTION_INT("blocks", &blocks, 0, 65536, "blocks; 0 stands for one per 256 elements, at most 32"),
         OPTION_END};
     parse_options(argc, argv, "Dot product on the device, under a lock.", TIMES, own);
     select_device();
     require_memory(2 * n * sizeof(float), 2 * n * sizeof(float));
+    if (ordered)
+        exit(compare_orders());
 }
 
 // Each product goes through the additions of its thread, those of the tree, and those of all blocks.

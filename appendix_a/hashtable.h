@@ -15,13 +15,64 @@ struct Entry {
     Entry *next; // the next entry of the same bucket, or NULL
 };
 
-__host__ __device__ static inline unsigned hash(unsigned key, unsigned count) {
+enum HashFunction { MODULO, MULTIPLY, FIRST_LETTER };
+
+// The bucket of a key. The book's function, the remainder, uses only the lower bits of the key, so it is good
+// for random keys. The upper bits of the product depend on all bits of the key. The first letter of a word,
+// in its upper bits, leaves most buckets empty, and avocado collides with aardvark.
+__host__ __device__ static inline unsigned hash(unsigned key, unsigned count, int function = MODULO) {
+    if (function == MULTIPLY)
+        return (unsigned long long)(key * 2654435769u) * count >> 32; // 2^32 divided by the golden ratio
+    if (function == FIRST_LETTER)
+        return (key >> 25) % count;
     return key % count;
 }
 
 // ---------------------------------------------------------------------------------------- proof
 
 static size_t elements = ELEMENTS; // --size
+static int hash_function = MODULO; // --hash
+
+enum { RANDOM, MULTIPLES, WORDS };
+static int kind_of_keys = RANDOM; // --keys
+
+#define TABLE_OPTIONS                                                                                        \
+    OPTION_SIZE("size", &elements, 1, 1LL << 36, "keys"),                                                    \
+        OPTION_WORD("hash", &hash_function, "modulo|multiply|first-letter", "hash function"),                \
+        OPTION_WORD("keys", &kind_of_keys, "random|multiples|words",                                         \
+                    "keys: random bits, multiples of 1024, or words of six letters")
+
+// A word of six letters, 5 bits each. Of 10,000 words about this many begin with each letter in an English
+// dictionary; the other letters are equally likely.
+static inline unsigned random_word(void) {
+    static const short begin[] = {600, 570, 940, 610, 390, 410,  330, 370, 390, 110, 100, 310, 560,
+                                  220, 250, 770, 49,  600, 1146, 500, 290, 150, 270, 5,   36,  24};
+    uint64_t bits = random_bits();
+    int which = bits % 10000;
+    unsigned word = 0;
+    while (which >= begin[word])
+        which -= begin[word++];
+    bits /= 10000;
+    for (int letter = 1; letter < 6; letter++) {
+        word = word << 5 | bits % 26;
+        bits /= 26;
+    }
+    return word;
+}
+
+// The keys, to be freed with free().
+static inline unsigned *make_keys(void) {
+    if (kind_of_keys != WORDS) {
+        unsigned *keys = (unsigned *)big_random_block(elements * sizeof(unsigned));
+        for (size_t i = 0; kind_of_keys == MULTIPLES && i < elements; i++)
+            keys[i] *= 1024;
+        return keys;
+    }
+    unsigned *keys = host_array<unsigned>(elements);
+    for (size_t i = 0; i < elements; i++)
+        keys[i] = random_word();
+    return keys;
+}
 
 // The value of a key is the key's address in host memory. So the check can tell which key an entry belongs
 // to, even when several keys are equal. No code dereferences a value.
@@ -45,13 +96,18 @@ static inline bool check_table(const Entry *const *entries, const Entry *from, c
     const Entry *next[HASH_ENTRIES];
     std::copy(entries, entries + HASH_ENTRIES, next);
 
-    unsigned long long visited = 0, keys_found = 0, wrong = 0;
-    for (bool more = true; more && visited <= elements;) { // more entries than keys: a chain is a cycle
-        more = false;
-        for (unsigned bucket = 0; bucket < HASH_ENTRIES; bucket++) {
-            if (!next[bucket])
-                continue;
-            more = true;
+    unsigned active[HASH_ENTRIES], left = 0; // the buckets whose chains have not ended yet
+    for (unsigned bucket = 0; bucket < HASH_ENTRIES; bucket++)
+        if (entries[bucket])
+            active[left++] = bucket;
+
+    unsigned long long visited = 0, keys_found = 0, wrong = 0, longest = 0;
+    unsigned empty = HASH_ENTRIES - left;
+    for (; left > 0 && visited <= elements; longest++) { // more entries than keys: a chain is a cycle
+        unsigned all = left;
+        left = 0;
+        for (unsigned i = 0; i < all; i++) {
+            unsigned bucket = active[i];
             visited++;
             size_t offset = (uintptr_t)next[bucket] - (uintptr_t)from;
             next[bucket] = NULL;
@@ -61,7 +117,7 @@ static inline bool check_table(const Entry *const *entries, const Entry *from, c
                 next[bucket] = entry->next;
                 which = ((uintptr_t)entry->value - (uintptr_t)keys) / sizeof(unsigned);
                 if (!(which < elements && entry->value == &keys[which] && entry->key == keys[which] &&
-                      hash(entry->key, HASH_ENTRIES) == bucket))
+                      hash(entry->key, HASH_ENTRIES, hash_function) == bucket))
                     which = elements;
             }
             if (which < elements)
@@ -69,9 +125,13 @@ static inline bool check_table(const Entry *const *entries, const Entry *from, c
             else if (wrong++ < 5)
                 fprintf(stderr, "bucket %u: the entry at byte %zu of the pool does not belong here\n", bucket,
                         offset);
+            if (next[bucket])
+                active[left++] = bucket;
         }
     }
     printf("%llu elements found in hash table.\n", keys_found);
+    printf("Longest chain %llu, mean %.3f; %u of %d buckets are empty\n", longest,
+           (double)elements / HASH_ENTRIES, empty, HASH_ENTRIES);
     const unsigned long long none = 0;
     bool ok = check_ints("found", found, once, elements);
     ok = check_counts("wrong entries", &wrong, &none, 1) && ok;

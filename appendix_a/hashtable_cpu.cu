@@ -9,14 +9,14 @@
  *          one thread no other write can come between them.
  * Terms:   hash table, hash function, hash bucket, collision, chaining, load factor, host
  * Book:    A.2.2
- * Run:     ./bin/appendix_a/hashtable_cpu
+ * Run:     ./bin/appendix_a/hashtable_cpu --keys words --hash multiply
  * Differs: the array of values has its real size and is filled. The check walks every chain to its
  *          end and must find each key once, with its value and in its own bucket; the exit status
- *          depends on it.
+ *          depends on it. --hash and --keys try other hash functions and keys that are not random.
  */
 #include "../common/book.h"
 #include <chrono>
-#include "hashtable.h" // struct Entry, hash(), elements, make_values(), check_table()
+#include "hashtable.h" // struct Entry, hash(), hash_function, elements, make_keys(), make_values(), check_table()
 
 struct Table {
     unsigned count;  // buckets
@@ -39,7 +39,7 @@ static void free_table(Table &table) {
 }
 
 static void add_to_table(Table &table, unsigned key, void *value) {
-    unsigned hashValue = hash(key, table.count);
+    unsigned hashValue = hash(key, table.count, hash_function);
     Entry *location = table.firstFree++;
     location->key = key;
     location->value = value;
@@ -49,7 +49,7 @@ static void add_to_table(Table &table, unsigned key, void *value) {
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    unsigned *keys = (unsigned *)big_random_block(elements * sizeof(unsigned));
+    unsigned *keys = make_keys();
     void **values = make_values(keys);
 
     auto start = std::chrono::steady_clock::now();
@@ -71,7 +71,7 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &elements, 1, 1LL << 36, "keys"), OPTION_END};
+    const Option own[] = {TABLE_OPTIONS, OPTION_END};
     parse_options(argc, argv, "Builds a hash table.", HOST_ONLY | TIMES, own);
     select_device();
     require_memory(elements * (sizeof(unsigned) + sizeof(void *) + sizeof(Entry) + 2 * sizeof(int)), 0);

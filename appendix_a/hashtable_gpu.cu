@@ -6,19 +6,24 @@
  *          inserting is a critical section. With one mutex per bucket, threads wait for a lock (lock
  *          contention) only when their keys collide. The lanes of a warp insert one after the other: in
  *          a warp that executes in lockstep, the lane that holds the lock could not continue while
- *          other lanes wait for it, a deadlock.
+ *          other lanes wait for it, a deadlock. One lock for the whole table would make all threads
+ *          insert one after the other.
  * Terms:   mutex, critical section, lock contention, hash table, hash bucket, chaining, collision,
  *          lockstep
  * Book:    A.2.3 and A.2.4
- * Run:     ./bin/appendix_a/hashtable_gpu
+ * Run:     ./bin/appendix_a/hashtable_gpu --locks 32
  * Differs: the array of values has its real size and is filled. The check walks every chain to its
  *          end and must find each key once, with its value and in its own bucket; the exit status
  *          depends on it. --no-lock shows the entries that are lost without locks, and always ends
- *          with status 1: where few threads run at the same time, no entry may be lost.
+ *          with status 1: where few threads run at the same time, no entry may be lost. --locks takes
+ *          fewer locks than buckets. --no-turns lets all lanes insert at once, in a process with a time
+ *          limit: since compute capability 7.0 the lanes of a warp advance independently, so it ends.
+ *          --hash and --keys try other hash functions and keys that are not random.
  */
 #include "../common/book.h"
+#include "../common/proofs/child.h"
 #include "../common/timing.h"
-#include "hashtable.h" // struct Entry, hash(), elements, make_values(), check_table()
+#include "hashtable.h" // struct Entry, hash(), hash_function, elements, make_keys(), make_values(), check_table()
 #include "lock.h"
 
 #define BLOCKS  60
@@ -28,10 +33,15 @@ struct Table {
     unsigned count;  // buckets
     Entry **entries; // the head of each chain
     Entry *pool;     // all entries
+    int function;    // the hash function
 };
 
-static int blocks = BLOCKS;  // --blocks
-static bool no_lock = false; // --no-lock
+static int blocks = BLOCKS;      // --blocks
+static bool no_lock = false;     // --no-lock
+static bool no_turns = false;    // --no-turns
+static int locks = HASH_ENTRIES; // --locks
+__global__ void add_all_lanes_at_once(const unsigned *keys, void *const *values, size_t elements, Table table,
+                                      Lock *lock);
 static bool check(const Table &table, const unsigned *keys);
 
 template <bool locked>
@@ -39,7 +49,7 @@ __global__ void add_to_table(const unsigned *keys, void *const *values, size_t e
                              Lock *lock) {
     size_t stride = (size_t)blockDim.x * gridDim.x;
     for (size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x; tid < elements; tid += stride) {
-        unsigned hashValue = hash(keys[tid], table.count);
+        unsigned hashValue = hash(keys[tid], table.count, table.function);
         for (unsigned i = 0; i < 32; i++) // one lane of the warp at a time
             if (threadIdx.x % 32 == i) {
                 Entry *location = &table.pool[tid];
@@ -57,6 +67,7 @@ __global__ void add_to_table(const unsigned *keys, void *const *values, size_t e
 
 static void initialize_table(Table &table, unsigned entries, size_t elements) {
     table.count = entries;
+    table.function = hash_function;
     HANDLE_ERROR(cudaMalloc(&table.entries, entries * sizeof(Entry *)));
     HANDLE_ERROR(cudaMemset(table.entries, 0, entries * sizeof(Entry *)));
     HANDLE_ERROR(cudaMalloc(&table.pool, elements * sizeof(Entry)));
@@ -69,7 +80,7 @@ static void free_table(Table &table) {
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    unsigned *keys = (unsigned *)big_random_block(elements * sizeof(unsigned)), *dev_keys;
+    unsigned *keys = make_keys(), *dev_keys;
     void **values = make_values(keys), **dev_values;
 
     // The book's figure includes the allocations and the copies to the device.
@@ -88,12 +99,14 @@ int main(int argc, char **argv) {
 
     // Each Lock is a pointer to a mutex in device memory; the kernel gets an array of them.
     Lock lock[HASH_ENTRIES], *dev_lock;
-    for (Lock &each : lock)
-        each.init();
+    for (int i = 0; i < locks; i++)
+        lock[i].init();
+    for (int i = locks; i < HASH_ENTRIES; i++) // with --locks buckets share a mutex
+        lock[i] = lock[i % locks];
     HANDLE_ERROR(cudaMalloc(&dev_lock, sizeof(lock)));
     HANDLE_ERROR(cudaMemcpy(dev_lock, lock, sizeof(lock), cudaMemcpyHostToDevice));
 
-    auto kernel = no_lock ? add_to_table<false> : add_to_table<true>;
+    auto kernel = no_lock ? add_to_table<false> : no_turns ? add_all_lanes_at_once : add_to_table<true>;
     kernel<<<blocks, THREADS>>>(dev_keys, dev_values, elements, table, dev_lock);
     HANDLE_LAUNCH();
 
@@ -115,8 +128,8 @@ int main(int argc, char **argv) {
 
     bool ok = check(table, keys);
 
-    for (Lock &each : lock)
-        each.release();
+    for (int i = 0; i < locks; i++)
+        lock[i].release();
     HANDLE_ERROR(cudaEventDestroy(start));
     HANDLE_ERROR(cudaEventDestroy(stop));
     HANDLE_ERROR(cudaFree(dev_lock));
@@ -130,12 +143,37 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
+// For --no-turns: in lockstep, the lanes that wait would keep the lane with the lock from unlocking it.
+__global__ void add_all_lanes_at_once(const unsigned *keys, void *const *values, size_t elements, Table table,
+                                      Lock *lock) {
+    size_t stride = (size_t)blockDim.x * gridDim.x;
+    for (size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x; tid < elements; tid += stride) {
+        unsigned hashValue = hash(keys[tid], table.count, table.function);
+        Entry *location = &table.pool[tid];
+        location->key = keys[tid];
+        location->value = values[tid];
+        lock[hashValue].lock();
+        location->next = table.entries[hashValue];
+        table.entries[hashValue] = location;
+        lock[hashValue].unlock();
+    }
+}
+
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &elements, 1, 1LL << 36, "keys"),
+    int time_limit = 60;
+    const Option own[] = {TABLE_OPTIONS,
                           OPTION_INT("blocks", &blocks, 1, 65536, "blocks of 256 threads"),
+                          OPTION_INT("locks", &locks, 1, HASH_ENTRIES, "locks that the buckets share"),
                           OPTION_FLAG("no-lock", &no_lock, "show how many entries are lost without locks"),
+                          OPTION_FLAG("no-turns", &no_turns, "all lanes of a warp insert at once"),
+                          OPTION_INT("time-limit", &time_limit, 1, 3600,
+                                     "seconds after which the kernel is ended, with --no-turns"),
                           OPTION_END};
     parse_options(argc, argv, "Builds a hash table on the device.", TIMES, own);
+    if (no_lock && no_turns)
+        quit(EXIT_USAGE, "--no-lock and --no-turns exclude each other");
+    if (no_turns && !options.list_devices)
+        continue_in_child(time_limit);
     select_device();
     size_t bytes = elements * (sizeof(unsigned) + sizeof(void *) + sizeof(Entry));
     require_memory(bytes + elements * 2 * sizeof(int), bytes);

@@ -49,6 +49,33 @@ def test_dot_always_ends(run, rng):
         check_dot(run("appendix_a/dot", "--size", 999, "--blocks", 1000, status=0, env=env), 999)
 
 
+def test_sums_in_order(run, rng):
+    """The program compares the sums in order with that of the host, bit by bit."""
+    schedules = [{"CUDA_CPU_SCHEDULE": f"random:{rng.randrange(1000)}"}, {"CUDA_CPU_SCHEDULE": "reverse"}]
+    for blocks in 0, 1, 100:
+        for env in [{}, *(schedules if helpers.backend() == "cpu" else [])]:
+            size = rng.randint(1, 50000)
+            out = run(
+                "appendix_a/dot", "--ordered", "--size", size, "--blocks", blocks, status=0, env=env
+            ).out
+            assert re.search(
+                r"^Added by the host: \S+\nWith a lock:  (\d+) different sums? in 100 runs\n"
+                r"In order:     1 different sum in 100 runs$",
+                out,
+                re.M,
+            ), out
+    wrong = run("appendix_a/dot", "--ordered", "--size", 500, "--inject-error", status=1)
+    assert "sum in order" in wrong.err
+
+
+@pytest.mark.backend("cpu")
+def test_sums_with_a_lock_depend_on_the_order(run):
+    """With more workers than one and random orders, the 100 runs give several sums."""
+    env = {"CUDA_CPU_SCHEDULE": "random:1", "CUDA_CPU_WORKERS": "4"}
+    out = run("appendix_a/dot", "--ordered", "--size", 100000, status=0, env=env).out
+    assert int(re.search(r"^With a lock: +(\d+) different", out, re.M)[1]) > 1
+
+
 def found(result):
     return int(re.search(r"^(\d+) elements found in hash table\.$", result.out, re.M)[1])
 
@@ -79,6 +106,71 @@ def test_hash_table(run, default_run, rng, name):
         assert found(result) == (size or 26214400) and re.search(
             r"^Time to hash:  \d+\.\d ms\b", result.out, re.M
         )
+
+
+def chains(result):
+    """Length of the longest chain, and the number of empty buckets of 1024."""
+    return tuple(
+        map(
+            int,
+            re.search(
+                r"^Longest chain (\d+), mean \S+; (\d+) of 1024 buckets are empty$", result.out, re.M
+            ).groups(),
+        )
+    )
+
+
+@pytest.mark.parametrize("name", ["hashtable_cpu", "hashtable_gpu"])
+def test_hash_functions(run, rng, name):
+    size = 20000  # 19.5 keys in each bucket on average
+    seed = rng.randrange(10**6)
+    table = {}
+    for keys in "random", "multiples", "words":
+        for function in "modulo", "multiply", "first-letter":
+            result = run(
+                f"appendix_a/{name}",
+                f"--keys={keys}",
+                f"--hash={function}",
+                f"--size={size}",
+                f"--seed={seed}",
+                status=0,
+            )
+            assert found(result) == size
+            table[keys, function] = chains(result)
+    spread = [("random", "modulo"), ("random", "multiply"), ("multiples", "multiply"), ("words", "multiply")]
+    for longest, empty in (table[case] for case in spread):
+        assert longest < 80 and empty <= 3, table
+    assert table["multiples", "modulo"] == (size, 1023)  # all keys in one chain
+    # The last two letters of a word: 26 x 26 of the 32 x 32 values of 10 bits.
+    assert 348 <= table["words", "modulo"][1] < 360, table
+    longest, empty = table["words", "first-letter"]  # S: 11.46 %
+    assert 998 <= empty <= 1001 and 0.1 * size < longest < 0.13 * size, table
+
+
+def test_fewer_locks_than_buckets(run, rng):
+    for locks in 1, 32, rng.randint(2, 1023), 1024:
+        for env in rng.sample(orders(), 2):
+            size = rng.randint(1, 20000)
+            assert (
+                found(run("appendix_a/hashtable_gpu", "--size", size, "--locks", locks, status=0, env=env))
+                == size
+            )
+
+
+def test_all_lanes_at_once(run, rng):
+    """Without turns the table is right, or the time limit ends the process."""
+    for env in rng.sample(orders(), 3):
+        size = rng.randint(1, 20000)
+        result = run("appendix_a/hashtable_gpu", "--no-turns", "--size", size, "--time-limit=30", env=env)
+        if result.status == 0:
+            assert found(result) == size and not result.err
+        else:
+            assert (
+                helpers.backend() == "gpu"
+                and "ended after 30 s: the threads wait for each other" in result.err
+            )
+    run("appendix_a/hashtable_gpu", "--no-turns", "--size", 99, "--inject-error", status=1)
+    run("appendix_a/hashtable_gpu", "--no-turns", "--no-lock", status=64)
 
 
 def test_hash_table_always_ends(run, rng):

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// A process of its own for a kernel that may hang, with a time limit.
+#ifndef COMMON_PROOFS_CHILD_H
+#define COMMON_PROOFS_CHILD_H
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "../book.h"
+
+// Waits until the child process has ended, and ends this process with its status. It waits for the
+// process and not for the device, because a kernel that hangs can keep its process alive even after
+// SIGKILL. The child holds the other end of the pipe, so `pipe_end` reports an event when the child has
+// ended.
+static inline void wait_for_child(pid_t child, int pipe_end, int seconds) {
+    struct pollfd ended = {pipe_end, POLLIN, 0};
+    if (poll(&ended, 1, seconds * 1000) == 0) {
+        kill(child, SIGKILL);
+        poll(&ended, 1, 5000); // the driver may need seconds to stop the device
+        quit(EXIT_FAILURE, "ended after %d s: the threads wait for each other", seconds);
+    }
+    int status;
+    if (waitpid(child, &status, 0) != child || !WIFEXITED(status))
+        quit(EXIT_FAILURE, "the process with the kernel did not end as it should");
+    exit(WEXITSTATUS(status));
+}
+
+// Returns in a child process, before any CUDA call: a CUDA context does not survive a fork.
+static inline void continue_in_child(int seconds) {
+    int pipe_ends[2];
+    if (pipe(pipe_ends) != 0)
+        quit(EXIT_FAILURE, "cannot make a pipe");
+    pid_t child = fork();
+    if (child < 0)
+        quit(EXIT_FAILURE, "cannot start a process");
+    if (child > 0) {
+        close(pipe_ends[1]);
+        wait_for_child(child, pipe_ends[0], seconds);
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL); // the child ends when the program is killed
+}
+
+#endif
