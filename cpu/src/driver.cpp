@@ -289,6 +289,35 @@ CUresult cuDeviceTotalMem(size_t *bytes, CUdevice device) {
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device) {
     NEEDS(value);
     DEVICE(device);
+    // Attributes that the runtime lacks. Apart from the first, they are of features that do not exist here.
+    static const int others[] = {CU_DEVICE_ATTRIBUTE_CAN_TEX2D_GATHER,
+                                 92,
+                                 93,
+                                 94,
+                                 96,
+                                 102,
+                                 103,
+                                 104,
+                                 105,
+                                 107,
+                                 110,
+                                 122,
+                                 123,
+                                 124,
+                                 127,
+                                 128,
+                                 129,
+                                 132,
+                                 136,
+                                 137,
+                                 141,
+                                 145,
+                                 146};
+    for (const int other : others)
+        if (attribute == other) {
+            *value = attribute == CU_DEVICE_ATTRIBUTE_CAN_TEX2D_GATHER;
+            return CUDA_SUCCESS;
+        }
     return code(cudaDeviceGetAttribute(value, (cudaDeviceAttr)attribute, device)); // the same numbers
 }
 

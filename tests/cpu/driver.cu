@@ -39,6 +39,14 @@ TEST(devices) {
     EXPECT(cudaGetDeviceProperties(&p, 0) == cudaSuccess);
     EXPECT(strcmp(name, p.name) == 0 && bytes == p.totalGlobalMem && processors == p.multiProcessorCount &&
            major == p.major && version >= 13000);
+    for (int attribute = 1; attribute <= CU_DEVICE_ATTRIBUTE_ONLY_PARTIAL_HOST_NATIVE_ATOMIC_SUPPORTED;
+         ++attribute)
+        OK(cuDeviceGetAttribute(&processors, (CUdevice_attribute)attribute, device));
+    OK(cuDeviceGetAttribute(&processors, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, device));
+#ifdef __CU2CPP__
+    EXPECT(processors == 0);
+    EXPECT(cuDeviceGetAttribute(&processors, (CUdevice_attribute)0, device) == CUDA_ERROR_INVALID_VALUE);
+#endif
     EXPECT(cuDeviceGet(&device, 1000) == CUDA_ERROR_INVALID_DEVICE);
     const char *text;
     OK(cuGetErrorName(CUDA_ERROR_INVALID_DEVICE, &text));
