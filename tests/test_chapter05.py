@@ -63,6 +63,76 @@ def test_launch_shapes(run, rng):
         assert len(re.findall(r"\d ms +\d+\.\d+ GB/s$", out, re.M)) == len(shapes)
 
 
+# ---- Shapes of launches, warps
+
+
+def test_launch_geometry(run, rng):
+    """Numbers, warps and lanes of the first launch, in full; the sizes of all launches."""
+    shapes = [((3, 2, 1), (4, 3, 1))]
+    for _ in range(4):
+        block = rng.choice(
+            [(rng.randint(1, 1024), 1, 1), (10, 10, 1), tuple(rng.randint(1, 10) for _ in range(3))]
+        )
+        shapes.append((tuple(rng.randint(1, 4) for _ in range(3)), block))
+    fixed = [
+        ((8, 1, 1), (16, 1, 1)),
+        ((3, 2, 1), (16, 16, 1)),
+        ((13, 9, 1), (16, 16, 1)),
+        ((1, 1, 1), (10, 10, 1)),
+        ((2, 2, 2), (4, 4, 4)),
+    ]
+    for i, (grid, block) in enumerate(shapes):
+        options = [
+            f"--{box}-{axis}={size}"
+            for box, sizes in (("grid", grid), ("block", block))
+            for axis, size in zip("xyz", sizes)
+        ]
+        out = run("chapter05/launch_geometry", *(options if i else []), status=0).out
+        first, second = out.split("\n\n")
+        rows = [list(map(int, re.findall(r"\d+", line))) for line in first.splitlines()[1:]]
+        threads, extent = np.prod(block), np.multiply(grid, block)
+        n = int(threads * np.prod(grid))
+        assert len(rows) == min(n, 100) + (n > 100) and (n <= 100 or rows[100] == [n - 100])
+        for number, row in enumerate(rows[:100]):
+            place = np.unravel_index(number, extent[::-1])[::-1]
+            b, t = np.divmod(place, block)
+            rank = t[0] + block[0] * (t[1] + block[1] * t[2])
+            lanes = min(32, threads - rank // 32 * 32)
+            assert row == [number, *b, *t, rank, rank // 32, rank % 32, lanes], f"{grid} {block}"
+        expected = []
+        for g, b in [(grid, block), *fixed]:
+            threads, blocks = int(np.prod(b)), int(np.prod(g))
+            last = (threads - 1) % 32 + 1
+            expected.append([*g, *b, blocks, threads, blocks * threads, -(-threads // 32), last])
+            if g == (13, 9, 1):
+                expected.append([3, 5, 12, 8, 195, 133])
+        assert [list(map(int, re.findall(r"\d+", line))) for line in second.splitlines()[1:]] == expected
+
+
+def test_too_many_threads(run, rng):
+    for block in (32, 33, 1), (1024, 2, 1), (16, 16, 5):
+        options = [f"--block-{axis}={size}" for axis, size in zip("xyz", block)]
+        result = run("chapter05/launch_geometry", *options, status=64)
+        x, y, z = block
+        assert result.errors == [
+            f"launch_geometry: a block has at most 1024 threads, and {x} x {y} x {z} are {x * y * z}"
+        ]
+    result = run("chapter05/launch_geometry", "--grid-x=65535", "--grid-y=65535", "--grid-z=65535", status=64)
+    assert result.errors == ["launch_geometry: a launch has at most 1048576 threads here"]
+
+
+def test_divergence(run, rng):
+    for steps in None, 1, 2, rng.randint(3, 5000):
+        options = [] if steps is None else ["--steps", steps, "--seed", rng.randrange(10**6)]
+        out = run("chapter05/divergence", *options, status=0).out
+        paths = re.findall(r"^ ?(\d+) paths?: +\d+ cycles, +\d+\.\d\d times those of one path$", out, re.M)
+        assert paths == ["1", "2", "4", "8", "16", "32"]
+        assert out.endswith(
+            "Adding neighbours: in 8 steps, 47 times a warp diverges\n"
+            "Adding the second half to the first: in 8 steps, 5 times a warp diverges\n"
+        )
+
+
 # ---- Dot products
 
 

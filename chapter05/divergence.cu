@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+/*
+ * divergence: the cost of lanes that take different branches
+ *
+ * Teaches: Lanes that go different ways go one after the other: while some execute their branch, the other
+ *          lanes of the warp wait. So the time of a warp grows with the number of branches that its lanes
+ *          take. A reduction that adds neighbours has such warps in every step. One that adds the second
+ *          half to the first has them only in the last steps, in one warp.
+ * Terms:   warp divergence, warp, lane, tree reduction, interleaved addressing, sequential addressing,
+ *          predication
+ * Book:    5.3.1 (course)
+ * Run:     ./bin/chapter05/divergence --steps 10000
+ * Differs: on the CPU back end the lanes of a warp always run one after the other, so the cycles do not
+ * depend on the number of paths.
+ */
+#include "../common/book.h"
+
+#define LANES   32
+#define THREADS 256 // in the block of the reductions
+
+static int steps = 1000; // --steps of a path
+static bool check_lanes(const unsigned *x, int paths);
+
+// Takes the path that has the number `mine`. All paths are equally long. They must not be alike, because the
+// compiler could make one of them, and a short branch would become predication: instructions that every lane
+// passes and that take effect in some. So each path multiplies and adds its own constants, in a loop.
+template <int path> __device__ unsigned take(int mine, unsigned x, int steps) {
+    if constexpr (path < LANES) {
+        if (mine != path)
+            return take<path + 1>(mine, x, steps);
+#pragma unroll 1 // the compiler would join steps of a path
+        for (int i = 0; i < steps; i++)
+            x = x * (8 * path + 13) + path + 1;
+    }
+    return x;
+}
+
+// Lane l takes path l mod paths. The cycles are those of the whole warp, in the fastest of four runs.
+__global__ void diverge(int paths, int steps, unsigned *x, long long *cycles) {
+    int lane = threadIdx.x;
+    long long least = LLONG_MAX;
+    for (int run = 0; run < 4; run++) {
+        __syncwarp();
+        long long start = clock64();
+        x[lane] = take<0>(lane % paths, lane, steps);
+        __syncwarp();
+        least = min(least, clock64() - start);
+    }
+    if (lane == 0)
+        *cycles = least;
+}
+
+// Adds the numbers of a block. `halves` is the reduction of dot; otherwise every second, fourth, eighth …
+// thread adds its neighbour. In diverged[w] warp w counts its steps with lanes that add and lanes that do
+// not.
+__global__ void reduce(const int *in, bool halves, int *sum, int *diverged) {
+    __shared__ int cache[THREADS];
+    int t = threadIdx.x, count = 0;
+    cache[t] = in[t];
+    __syncthreads();
+    for (int step = 1; step < THREADS; step *= 2) {
+        int distance = halves ? THREADS / 2 / step : step;
+        bool adds = halves ? t < distance : t % (2 * step) == 0;
+        unsigned adding = __ballot_sync(0xffffffff, adds); // a bit for each lane that adds
+        count += adding != 0 && adding != 0xffffffff;
+        if (adds)
+            cache[t] += cache[t + distance];
+        __syncthreads();
+    }
+    if (t % LANES == 0)
+        diverged[t / LANES] = count;
+    if (t == 0)
+        *sum = cache[0];
+}
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    unsigned x[LANES], *dev_x;
+    long long cycles, one_path = 0, *dev_cycles;
+    HANDLE_ERROR(cudaMalloc(&dev_x, sizeof(x)));
+    HANDLE_ERROR(cudaMalloc(&dev_cycles, sizeof(cycles)));
+    bool ok = true;
+    for (int paths = 1; paths <= LANES; paths *= 2) {
+        HANDLE_ERROR(cudaMemset(dev_x, 0xff, sizeof(x)));
+        diverge<<<1, LANES>>>(paths, steps, dev_x, dev_cycles);
+        HANDLE_LAUNCH();
+        HANDLE_ERROR(cudaMemcpy(x, dev_x, sizeof(x), cudaMemcpyDeviceToHost));
+        HANDLE_ERROR(cudaMemcpy(&cycles, dev_cycles, sizeof(cycles), cudaMemcpyDeviceToHost));
+        one_path = paths == 1 ? cycles : one_path;
+        printf("%2d path%s  %10lld cycles, %5.2f times those of one path\n", paths,
+               paths == 1 ? ": " : "s:", cycles, (double)cycles / one_path);
+        ok = check_lanes(x, paths) && ok;
+    }
+
+    int *in = big_random_ints(THREADS), expected = 0, *dev_in, *dev_sum, *dev_diverged;
+    for (int i = 0; i < THREADS; i++)
+        expected += in[i] %= 1 << 20;
+    HANDLE_ERROR(cudaMalloc(&dev_in, THREADS * sizeof(int)));
+    HANDLE_ERROR(cudaMalloc(&dev_sum, sizeof(int)));
+    HANDLE_ERROR(cudaMalloc(&dev_diverged, THREADS / LANES * sizeof(int)));
+    HANDLE_ERROR(cudaMemcpy(dev_in, in, THREADS * sizeof(int), cudaMemcpyHostToDevice));
+    for (bool halves : {false, true}) {
+        int sum, diverged[THREADS / LANES], total = 0;
+        HANDLE_ERROR(cudaMemset(dev_sum, 0xff, sizeof(sum)));
+        reduce<<<1, THREADS>>>(dev_in, halves, dev_sum, dev_diverged);
+        HANDLE_LAUNCH();
+        HANDLE_ERROR(cudaMemcpy(&sum, dev_sum, sizeof(sum), cudaMemcpyDeviceToHost));
+        HANDLE_ERROR(cudaMemcpy(diverged, dev_diverged, sizeof(diverged), cudaMemcpyDeviceToHost));
+        for (int count : diverged)
+            total += count;
+        printf("%s: in 8 steps, %d times a warp diverges\n",
+               halves ? "Adding the second half to the first" : "Adding neighbours", total);
+        ok = check_ints("sum", &sum, &expected, 1) && ok;
+    }
+
+    HANDLE_ERROR(cudaFree(dev_x));
+    HANDLE_ERROR(cudaFree(dev_cycles));
+    HANDLE_ERROR(cudaFree(dev_in));
+    HANDLE_ERROR(cudaFree(dev_sum));
+    HANDLE_ERROR(cudaFree(dev_diverged));
+    free(in);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    const Option own[] = {OPTION_INT("steps", &steps, 1, 1000000, "multiplications in a path"), OPTION_END};
+    parse_options(argc, argv, "Times warps whose lanes take different branches.", TIMES, own);
+    select_device();
+}
+
+// The value after all steps in one formula: with f(x) = a x + b, k steps are a^k x + b (a^(k-1) + … + a + 1).
+// Both factors come from squaring: 2 k steps are k steps done twice.
+static bool check_lanes(const unsigned *x, int paths) {
+    unsigned expected[LANES];
+    for (int lane = 0; lane < LANES; lane++) {
+        unsigned path = lane % paths, a = 8 * path + 13, b = path + 1, all_a = 1, all_b = 0;
+        for (unsigned left = steps; left > 0; left /= 2) {
+            if (left % 2) {
+                all_b = all_b * a + b;
+                all_a *= a;
+            }
+            b = b * a + b;
+            a *= a;
+        }
+        expected[lane] = all_a * lane + all_b;
+    }
+    return check_ints("lanes", (const int *)x, (const int *)expected, LANES);
+}

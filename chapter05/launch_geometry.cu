@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+/*
+ * launch_geometry: the numbers of blocks, threads, warps and lanes for launches of several shapes
+ *
+ * Teaches: A launch is a box of boxes: its shape decides which thread has which number, and in which warp.
+ *          Grid and block have up to three dimensions; a size that is left out is 1. In a block the threads
+ *          are numbered with x fastest, then y, then z, and each 32 of them in this order are a warp. The
+ *          last warp of a block has fewer when 32 does not divide the block.
+ * Terms:   launch, grid, block, dim3, gridDim, blockDim, blockIdx, threadIdx, thread index, warp, lane,
+ *          two-dimensional grid
+ * Book:    5.2.2 (course)
+ * Run:     ./bin/chapter05/launch_geometry --grid-x 2 --grid-y 1 --block-x 10 --block-y 10
+ * Differs: for thread (3,5) of block (12,8) in blocks of 16 x 16 the book counts 128 threads above it. There
+ *          are 8 * 16 + 5 = 133. A size of 0, which one of the courses allows, is an error of the launch.
+ */
+#include "../common/book.h"
+
+static int grid_x = 3, grid_y = 2, grid_z = 1;    // --grid-x, --grid-y, --grid-z
+static int block_x = 4, block_y = 3, block_z = 1; // --block-x, --block-y, --block-z
+
+// What a thread knows about its place.
+struct Place {
+    uint3 grid, block, block_index, thread_index; // the built-in variables
+    unsigned in_block;                            // number of the thread in its block
+    unsigned first_of_warp;                       // number of the thread in lane 0 of the same warp
+    unsigned lanes;                               // a bit for each thread of the warp
+};
+
+struct Launch {
+    dim3 grid, block;
+};
+
+static void print_places(const Place *places, size_t n);
+static void print_launch(const Launch &launch, const Place *places, size_t n);
+static bool check_places(const Launch &launch, const Place *places, size_t n);
+
+// Each thread writes its place at its number in the grid. x counts columns and is the fastest, y counts rows;
+// a matrix element is usually named the other way round, by row and column.
+__global__ void record(Place *places) {
+    size_t width = (size_t)gridDim.x * blockDim.x, height = (size_t)gridDim.y * blockDim.y;
+    size_t x = threadIdx.x + blockIdx.x * blockDim.x;
+    size_t y = threadIdx.y + blockIdx.y * blockDim.y;
+    size_t z = threadIdx.z + blockIdx.z * blockDim.z;
+    unsigned in_block = threadIdx.x + (threadIdx.y + threadIdx.z * blockDim.y) * blockDim.x;
+
+    // These two operations of the warp show which threads the hardware has put into it: the first returns the
+    // value of the thread in lane 0, the second a bit for each thread.
+    unsigned first_of_warp = __shfl_sync(0xffffffff, in_block, 0);
+    unsigned lanes = __ballot_sync(0xffffffff, true);
+    places[x + y * width + z * width * height] = {gridDim,  blockDim,      blockIdx, threadIdx,
+                                                  in_block, first_of_warp, lanes};
+}
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    const Launch launches[] = {
+        {dim3(grid_x, grid_y, grid_z), dim3(block_x, block_y, block_z)},
+        {8, 16},                                // (8,1,1), (16,1,1)
+        {dim3(48 / 16, 32 / 16), dim3(16, 16)}, // a picture of 48 x 32 pixels
+        {dim3(13, 9), dim3(16, 16)},            // 208 x 144 pixels
+        {1, dim3(10, 10)},
+        {dim3(2, 2, 2), dim3(4, 4, 4)},
+    };
+    bool ok = true;
+    for (const Launch &l : launches) {
+        size_t n = (size_t)l.grid.x * l.grid.y * l.grid.z * l.block.x * l.block.y * l.block.z;
+        Place *places = host_array<Place>(n), *dev_places;
+        HANDLE_ERROR(cudaMalloc(&dev_places, n * sizeof(Place)));
+        HANDLE_ERROR(cudaMemset(dev_places, 0xff, n * sizeof(Place))); // shows places that no thread writes
+
+        record<<<l.grid, l.block>>>(dev_places);
+        HANDLE_LAUNCH();
+
+        HANDLE_ERROR(cudaMemcpy(places, dev_places, n * sizeof(Place), cudaMemcpyDeviceToHost));
+        if (&l == &launches[0])
+            print_places(places, n);
+        print_launch(l, places, n);
+        ok = check_places(l, places, n) && ok;
+
+        HANDLE_ERROR(cudaFree(dev_places));
+        free(places);
+    }
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+#define SHOWN 100       // threads in the first table
+#define MOST  (1 << 20) // threads of a launch
+
+void settings(int argc, char **argv) {
+    const Option own[] = {OPTION_INT("grid-x", &grid_x, 1, 65535, "blocks of the grid in x"),
+                          OPTION_INT("grid-y", &grid_y, 1, 65535, "blocks of the grid in y"),
+                          OPTION_INT("grid-z", &grid_z, 1, 65535, "blocks of the grid in z"),
+                          OPTION_INT("block-x", &block_x, 1, 1024, "threads of a block in x"),
+                          OPTION_INT("block-y", &block_y, 1, 1024, "threads of a block in y"),
+                          OPTION_INT("block-z", &block_z, 1, 64, "threads of a block in z"),
+                          OPTION_END};
+    parse_options(argc, argv, "Shows how the threads of a launch are numbered and put into warps.", 0, own);
+    int threads = block_x * block_y * block_z;
+    if (threads > 1024)
+        quit(EXIT_USAGE, "a block has at most 1024 threads, and %d x %d x %d are %d", block_x, block_y,
+             block_z, threads);
+    if ((double)grid_x * grid_y * grid_z * threads > MOST)
+        quit(EXIT_USAGE, "a launch has at most %d threads here", MOST);
+    select_device();
+}
+
+static void print_places(const Place *places, size_t n) {
+    printf("number   block        thread       in block   warp   lane   lanes of the warp\n");
+    for (size_t i = 0; i < min_of(n, SHOWN); i++) {
+        const Place &p = places[i];
+        printf("%6zu   (%2u,%2u,%2u)   (%2u,%2u,%2u)   %8u %6u %6u %19d\n", i, p.block_index.x,
+               p.block_index.y, p.block_index.z, p.thread_index.x, p.thread_index.y, p.thread_index.z,
+               p.in_block, p.first_of_warp / 32, p.in_block - p.first_of_warp, __builtin_popcount(p.lanes));
+    }
+    if (n > SHOWN)
+        printf("... %zu more ...\n", n - SHOWN);
+    printf(
+        "\ngrid         block        blocks   threads of a block   threads   warps of a block   lanes of the "
+        "last warp\n");
+}
+
+// One line of the second table. For a grid with a block (12,8) also the place of a thread of this block.
+static void print_launch(const Launch &launch, const Place *places, size_t n) {
+    const dim3 &g = launch.grid, &b = launch.block;
+    const Place &last = places[n - 1];
+    printf("(%2u,%2u,%2u)   (%2u,%2u,%2u)   %6u %20u %9zu %18u %24d\n", g.x, g.y, g.z, b.x, b.y, b.z,
+           g.x * g.y * g.z, b.x * b.y * b.z, n, last.first_of_warp / 32 + 1, __builtin_popcount(last.lanes));
+    for (size_t i = 0; i < n; i++) {
+        const uint3 &block = places[i].block_index, &thread = places[i].thread_index;
+        if (block.x == 12 && block.y == 8 && block.z == 0 && thread.x == 3 && thread.y == 5 && thread.z == 0)
+            printf("    thread (3,5) of block (12,8) has %zu threads to its left and %zu above\n",
+                   i % (g.x * b.x), i / (g.x * b.x));
+    }
+}
+
+// Counts all threads of the grid in the order of their numbers. Each place is written, and there are as many
+// places as threads, so each number belongs to one thread.
+static bool check_places(const Launch &launch, const Place *places, size_t n) {
+    const dim3 &g = launch.grid, &b = launch.block;
+    unsigned size = b.x * b.y * b.z, *rank = host_array<unsigned>(size), count = 0;
+    for (unsigned z = 0; z < b.z; z++)
+        for (unsigned y = 0; y < b.y; y++)
+            for (unsigned x = 0; x < b.x; x++)
+                rank[(z * b.y + y) * b.x + x] = count++;
+
+    Place *expected = host_array<Place>(n), *next = expected;
+    for (unsigned z = 0; z < g.z * b.z; z++)
+        for (unsigned y = 0; y < g.y * b.y; y++)
+            for (unsigned x = 0; x < g.x * b.x; x++) {
+                uint3 block = make_uint3(x / b.x, y / b.y, z / b.z);
+                uint3 thread = make_uint3(x % b.x, y % b.y, z % b.z);
+                unsigned in_block = rank[(thread.z * b.y + thread.y) * b.x + thread.x];
+                unsigned first = in_block - in_block % 32, lanes = min_of(32u, size - first);
+                *next++ = {
+                    g, b, block, thread, in_block, first, lanes == 32 ? 0xffffffff : (1u << lanes) - 1};
+            }
+    bool ok =
+        check_ints("places", (const int *)places, (const int *)expected, n * sizeof(Place) / sizeof(int));
+    free(rank);
+    free(expected);
+    return ok;
+}
