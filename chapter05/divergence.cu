@@ -11,7 +11,7 @@
  * Book:    5.3.1 (course)
  * Run:     ./bin/chapter05/divergence --steps 10000
  * Differs: on the CPU back end the lanes of a warp always run one after the other, so the cycles do not
- * depend on the number of paths.
+ *          depend on the number of paths.
  */
 #include "../common/book.h"
 
