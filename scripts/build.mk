@@ -14,8 +14,9 @@ Q := $(if $(filter-out 0,$(V)),,@)
 
 # config.mk names the programs that need a library which this build lacks.
 PROGRAMS := $(filter-out $(SKIPPED),$(SOURCES:.cu=))
-# The tests in tests/cpu need the CPU back end; those whose name begins with gl need OpenGL.
-TESTS := $(filter-out $(if $(filter 1,$(HAVE_GL)),,tests/cpu/gl%),$(basename $(sort $(wildcard tests/common/*.cu tests/common/*.c $(if $(filter cpu,$(BACKEND)),tests/cpu/*.cu)))))
+# The tests in tests/cpu need the CPU back end; those whose name begins with gl need OpenGL, and those of a library's
+# stand-in the library behind it.
+TESTS := $(filter-out $(if $(filter 1,$(HAVE_GL)),,tests/cpu/gl%) $(MISSING_TESTS),$(basename $(sort $(wildcard tests/common/*.cu tests/common/*.c $(if $(filter cpu,$(BACKEND)),tests/cpu/*.cu)))))
 
 # Flags. `-g` is always set: it does not slow a program down, and debuggers and sanitizers need it to name source lines.
 OPTIMISE := $(if $(DEBUGGING),-O0 -DDEBUG,-O2)

@@ -11,8 +11,8 @@
 set -eu
 cd "${0%/*}/.."
 
-# name | used by: common, a back end, or programs (with `Needs: libs=name`) | what is switched off without it
-# | Debian package | linker flags | language | a test program that needs the header and the library
+# name | used by | what is switched off without it | Debian package | linker flags | language | a test program that
+# needs the header and the library. Used by: common, a back end, or programs of a back end (with `Needs: libs=name`)
 table() {
     cat <<'END'
 PNG|common|PNG pictures (libpng)|libpng-dev|-lpng|c|#include <png.h>\nint main(void) { return !png_access_version_number(); }
@@ -22,6 +22,7 @@ GL|common|CUDA with OpenGL (OpenGL, EGL)|libegl-dev|-lEGL -lGL|c|#define GL_GLEX
 CUB|gpu|CUB, beside our own kernels in the ladders|cuda-cccl of the CUDA toolkit||cu|#include <cub/version.cuh>\nint main() { return CUB_VERSION == 0; }
 CUBLAS|gpu|cuBLAS, beside our own kernels in the ladders|libcublas-dev of the CUDA toolkit|-lcublas|cu|#include <cublas_v2.h>\nint main() { cublasHandle_t handle; return cublasCreate(&handle); }
 BOOST_CONTEXT|cpu|fast switches between threads that meet at a barrier (Boost.Context)|libboost-context-dev|-lboost_context|c++|#include <boost/context/detail/fcontext.hpp>\nint main() { return !boost::context::detail::make_fcontext(0, 0, 0); }
+CUBLAS|cpu programs|cuBLAS (by OpenBLAS)|libopenblas-dev|-lopenblas|c|#include <cblas.h>\nint main(void) { return cblas_sasum(0, 0, 1) != 0; }
 END
 }
 
@@ -45,7 +46,7 @@ probe() { # language, link flags, source
 }
 
 wanted() { # used by, back end
-    case $1 in common | programs | "$2") return 0 ;; *) return 1 ;; esac
+    case $1 in common | "$2" | "$2 programs") return 0 ;; *) return 1 ;; esac
 }
 
 asked() { eval "printf %s \"\${HAVE_$1-}\""; }
@@ -68,7 +69,7 @@ write() { # back end, file
         fi
         echo "HAVE_$name ?= $found"
         echo "${name}_LIBS := $link"
-        flags="$flags \$(if \$(filter 1,\$(HAVE_$name)),-DHAVE_$name)"
+        case $who in *programs) ;; *) flags="$flags \$(if \$(filter 1,\$(HAVE_$name)),-DHAVE_$name)" ;; esac
         lower=$(echo "$name" | tr A-Z a-z)
         if [ "$found" = 1 ]; then
             has="$has $lower"
@@ -79,7 +80,12 @@ write() { # back end, file
             off="$off$lower, $what: apt install $package
 "
         fi
-        [ "$who" = programs ] || libs="$libs \$(if \$(filter 1,\$(HAVE_$name)),$link)"
+        # The unit test of the stand-in for a library has the library's name.
+        case $found,$who in
+        1,'cpu programs') echo "LIBS_tests/cpu/$lower := \$(${name}_LIBS)" ;;
+        *,'cpu programs') echo "MISSING_TESTS += tests/cpu/$lower" ;;
+        esac
+        case $who in *programs) ;; *) libs="$libs \$(if \$(filter 1,\$(HAVE_$name)),$link)" ;; esac
     done
     echo "HAVE_FLAGS :=$flags"
     echo "HAVE_LIBS :=$libs"

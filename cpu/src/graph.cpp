@@ -100,6 +100,8 @@ cudaGraphNodeType type_of(const Operation &o) {
         cudaGraphNodeType operator()(const Transfer &) { return cudaGraphNodeTypeMemcpy; }
         cudaGraphNodeType operator()(const Fill &) { return cudaGraphNodeTypeMemset; }
         cudaGraphNodeType operator()(const HostCall &) { return cudaGraphNodeTypeHost; }
+        // The libraries launch kernels, whose parameters a program has no use for.
+        cudaGraphNodeType operator()(const LibraryWork &) { return cudaGraphNodeTypeKernel; }
         cudaGraphNodeType operator()(const RecordEvent &) { return cudaGraphNodeTypeEventRecord; }
         cudaGraphNodeType operator()(const WaitEvent &) { return cudaGraphNodeTypeWaitEvent; }
         cudaGraphNodeType operator()(const Allocate &) { return cudaGraphNodeTypeMemAlloc; }

@@ -8,6 +8,7 @@
  * not there yet. With random:SEED, other work that is ready may run before it as well.
  */
 #include "operation.h"
+#include "cuda_cpu/library.h"
 #include "race.h"
 
 #include <algorithm>
@@ -224,6 +225,11 @@ cudaError_t perform_here(const Operation &o) {
             do_host_call(h);
             return cudaSuccess;
         }
+        cudaError_t operator()(const LibraryWork &l) {
+            const DeviceAccess access;
+            l.work();
+            return cudaSuccess;
+        }
         cudaError_t operator()(const RecordEvent &r) {
             record_event(r.event);
             return cudaSuccess;
@@ -276,6 +282,13 @@ cudaError_t submit(cudaStream_t stream, Operation operation, bool wait) {
         work = append(q, id, predecessors(q, id), std::move(operation));
     }
     return wait ? run_all({work}) : cudaSuccess;
+}
+
+cudaError_t library_call(const char *call, cudaStream_t stream, std::function<void()> work, bool wait) {
+    BEGIN();
+    if (!stream_known(stream, call))
+        return cudaErrorInvalidResourceHandle;
+    return submit(stream, {call, LibraryWork{std::move(work)}}, wait);
 }
 
 WorkPointer last_work(cudaStream_t stream) {

@@ -8,6 +8,7 @@
 #include "block.h"
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <variant>
@@ -50,6 +51,10 @@ struct HostCall { // one of the two
     void *data;
 };
 
+struct LibraryWork { // of a function of cuBLAS, cuFFT, ...
+    std::function<void()> work;
+};
+
 struct RecordEvent {
     cudaEvent_t event;
 };
@@ -76,8 +81,8 @@ struct Subgraph { // in a graph a child, in an executable graph and in a stream 
 
 struct Operation {
     const char *call; // the function of the runtime, for messages
-    std::variant<std::monostate, StoredLaunch, Transfer, Fill, HostCall, RecordEvent, WaitEvent, Allocate,
-                 Release, Subgraph>
+    std::variant<std::monostate, StoredLaunch, Transfer, Fill, HostCall, LibraryWork, RecordEvent, WaitEvent,
+                 Allocate, Release, Subgraph>
         what;
     int device = 0;
     std::shared_ptr<const void> keeps{}; // what it needs until it has run

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: MIT
+// cuBLAS on the CPU back end: each function against loops in double, for several shapes and options. With
+// nvcc the same cases run against NVIDIA's cuBLAS.
+#include <cublas_v2.h>
+#include <cmath>
+#include <random>
+#include <vector>
+#include "../../common/random.h"
+#include "../unit.h"
+
+#define CALL(call) EXPECT((call) == 0)
+
+static std::mt19937 &engine() {
+    static std::mt19937 rng(getenv("TEST_SEED") ? atoi(getenv("TEST_SEED")) : 1);
+    return rng;
+}
+static int pick(int from, int to) {
+    return std::uniform_int_distribution<int>(from, to)(engine());
+}
+
+// A matrix stored by columns, in device memory and on the host
+template <class T> struct Matrix {
+    int rows, columns, ld;
+    std::vector<T> host;
+    T *device;
+
+    Matrix(int rows, int columns, int more = 0) : rows(rows), columns(columns), ld(rows + more) {
+        host.resize((size_t)ld * columns);
+        for (T &x : host)
+            x = pick(-1000, 1000) / (T)1000;
+        CALL(cudaMalloc(&device, host.size() * sizeof(T) + 1));
+        CALL(cudaMemcpy(device, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice));
+    }
+    ~Matrix() { cudaFree(device); }
+    Matrix(const Matrix &) = delete;
+    double at(int i, int j, cublasOperation_t op = CUBLAS_OP_N) const {
+        return op == CUBLAS_OP_N ? host[i + (size_t)j * ld] : host[j + (size_t)i * ld];
+    }
+    std::vector<T> back() const {
+        std::vector<T> result(host.size());
+        CALL(cudaDeviceSynchronize());
+        CALL(cudaMemcpy(result.data(), device, host.size() * sizeof(T), cudaMemcpyDeviceToHost));
+        return result;
+    }
+};
+
+template <class T> static bool near(double got, double expected, double scale) {
+    return fabs(got - expected) <= scale * (sizeof(T) == 4 ? 1e-5 : 1e-13);
+}
+
+// The library's functions for both types, by overloading
+#define TYPED(name)                                                                                          \
+    template <class... A> static cublasStatus_t name(cublasHandle_t h, float, A... a) {                      \
+        return cublasS##name(h, a...);                                                                       \
+    }                                                                                                        \
+    template <class... A> static cublasStatus_t name(cublasHandle_t h, double, A... a) {                     \
+        return cublasD##name(h, a...);                                                                       \
+    }
+TYPED(dot)
+TYPED(axpy)
+TYPED(scal)
+TYPED(nrm2)
+TYPED(asum)
+TYPED(gemv)
+TYPED(ger)
+TYPED(gemm)
+TYPED(gemmStridedBatched)
+TYPED(trsm)
+TYPED(trmm)
+TYPED(symm)
+TYPED(syrk)
+TYPED(geam)
+TYPED(dgmm)
+
+template <class T> static void vectors() {
+    cublasHandle_t h;
+    CALL(cublasCreate(&h));
+    for (int n : {0, 1, 2, 1000}) {
+        const int incx = pick(1, 3), incy = pick(0, 1) ? pick(1, 3) : -pick(1, 3);
+        Matrix<T> x(incx, n > 0 ? n : 1), y(abs(incy), n > 0 ? n : 1);
+        const auto of_x = [&](int i) { return (double)x.host[(size_t)i * incx]; };
+        const auto at_y = [&](int i) { return (size_t)(incy > 0 ? i : n - 1 - i) * abs(incy); };
+        double sum = 0, squares = 0, sizes = 0;
+        for (int i = 0; i < n; i++) {
+            sum += of_x(i) * y.host[at_y(i)];
+            squares += of_x(i) * of_x(i);
+            sizes += fabs(of_x(i));
+        }
+        T result = -1;
+        CALL(dot(h, T(), n, x.device, incx, y.device, incy, &result));
+        EXPECT(near<T>(result, sum, n + 1));
+        CALL(nrm2(h, T(), n, x.device, incx, &result));
+        EXPECT(near<T>(result, sqrt(squares), n + 1));
+        CALL(asum(h, T(), n, x.device, incx, &result));
+        EXPECT(near<T>(result, sizes, n + 1));
+
+        const T alpha = 0.75;
+        CALL(axpy(h, T(), n, &alpha, x.device, incx, y.device, incy));
+        const std::vector<T> after = y.back();
+        for (int i = 0; i < n; i++)
+            if (!EXPECT(near<T>(after[at_y(i)], y.host[at_y(i)] + alpha * of_x(i), 2)))
+                break;
+        CALL(scal(h, T(), n, &alpha, x.device, incx));
+        const std::vector<T> scaled = x.back();
+        for (size_t i = 0; i < scaled.size() && n; i++)
+            if (!EXPECT(near<T>(scaled[i], x.host[i] * (i % incx ? 1 : (double)alpha), 2)))
+                break;
+    }
+    CALL(cublasDestroy(h));
+}
+TEST(vectors_of_floats) {
+    vectors<float>();
+}
+TEST(vectors_of_doubles) {
+    vectors<double>();
+}
+
+TEST(index_of_the_largest_and_smallest) {
+    cublasHandle_t h;
+    CALL(cublasCreate(&h));
+    const float values[] = {1, -5, 0.5f, 5, -0.25f, 0.25f};
+    float *x;
+    CALL(cudaMalloc(&x, sizeof(values)));
+    CALL(cublasSetVector(6, sizeof(float), values, 1, x, 1));
+    int index = -1;
+    CALL(cublasIsamax(h, 6, x, 1, &index));
+    EXPECT(index == 2);
+    CALL(cublasIsamin(h, 6, x, 1, &index));
+    EXPECT(index == 5);
+    CALL(cublasIsamax(h, 3, x, 2, &index));
+    EXPECT(index == 1);
+    CALL(cublasIsamax(h, 0, x, 1, &index));
+    EXPECT(index == 0);
+    CALL(cudaFree(x));
+    CALL(cublasDestroy(h));
+}
+
+template <class T> static void products() {
+    cublasHandle_t h;
+    CALL(cublasCreate(&h));
+    for (int round = 0; round < 12; round++) {
+        const int m = pick(1, 40), n = pick(1, 40), k = pick(1, 40), more = pick(0, 3);
+        const cublasOperation_t opa = (cublasOperation_t)pick(0, 1), opb = (cublasOperation_t)pick(0, 1);
+        Matrix<T> A(opa ? k : m, opa ? m : k, more), B(opb ? n : k, opb ? k : n, more), C(m, n, more);
+        const T alpha = pick(-4, 4), beta = pick(-1, 1);
+        CALL(gemm(h, T(), opa, opb, m, n, k, &alpha, A.device, A.ld, B.device, B.ld, &beta, C.device, C.ld));
+        const std::vector<T> got = C.back();
+        for (int j = 0; j < n; j++)
+            for (int i = 0; i < m; i++) {
+                double sum = 0;
+                for (int l = 0; l < k; l++)
+                    sum += A.at(i, l, opa) * B.at(l, j, opb);
+                if (!EXPECT(near<T>(got[i + (size_t)j * C.ld], alpha * sum + beta * C.at(i, j), 5 * k + 1)))
+                    return;
+            }
+
+        Matrix<T> in(opa ? A.rows : A.columns, 1), out(opa ? A.columns : A.rows, 1);
+        CALL(
+            gemv(h, T(), opa, A.rows, A.columns, &alpha, A.device, A.ld, in.device, 1, &beta, out.device, 1));
+        const std::vector<T> vector = out.back();
+        for (int i = 0; i < out.rows; i++) {
+            double sum = 0;
+            for (int l = 0; l < in.rows; l++)
+                sum += A.at(i, l, opa) * in.at(l, 0);
+            EXPECT(near<T>(vector[i], alpha * sum + beta * out.at(i, 0), 5 * in.rows + 1));
+        }
+
+        Matrix<T> u(m, 1), v(n, 1), D(m, n, more); // D + alpha u vT
+        CALL(ger(h, T(), m, n, &alpha, u.device, 1, v.device, 1, D.device, D.ld));
+        const std::vector<T> outer = D.back();
+        for (int j = 0; j < n; j++)
+            for (int i = 0; i < m; i++)
+                EXPECT(near<T>(outer[i + (size_t)j * D.ld], D.at(i, j) + alpha * u.at(i, 0) * v.at(j, 0), 8));
+    }
+    CALL(cublasDestroy(h));
+}
+TEST(products_of_floats) {
+    products<float>();
+}
+TEST(products_of_doubles) {
+    products<double>();
+}
+
+TEST(batches_of_products) {
+    cublasHandle_t h;
+    CALL(cublasCreate(&h));
+    const int m = 3, n = 4, k = 5, count = 6;
+    Matrix<float> A(m, k * count), B(k, n * count), C(m, n * count), D(m, n * count);
+    const float one = 1, zero = 0;
+    CALL(cublasSgemmStridedBatched(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, A.device, m, m * k, B.device,
+                                   k, k * n, &zero, C.device, m, m * n, count));
+    std::vector<const float *> a, b;
+    std::vector<float *> d;
+    for (int i = 0; i < count; i++) {
+        a.push_back(A.device + i * m * k);
+        b.push_back(B.device + i * k * n);
+        d.push_back(D.device + i * m * n);
+    }
+    const float **dev_a, **dev_b;
+    float **dev_d;
+    CALL(cudaMalloc(&dev_a, count * sizeof(float *)));
+    CALL(cudaMalloc(&dev_b, count * sizeof(float *)));
+    CALL(cudaMalloc(&dev_d, count * sizeof(float *)));
+    CALL(cudaMemcpy(dev_a, a.data(), count * sizeof(float *), cudaMemcpyHostToDevice));
+    CALL(cudaMemcpy(dev_b, b.data(), count * sizeof(float *), cudaMemcpyHostToDevice));
+    CALL(cudaMemcpy(dev_d, d.data(), count * sizeof(float *), cudaMemcpyHostToDevice));
+    CALL(cublasSgemmBatched(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, dev_a, m, dev_b, k, &zero, dev_d, m,
+                            count));
+    const std::vector<float> strided = C.back(), listed = D.back();
+    for (int which = 0; which < count; which++)
+        for (int j = 0; j < n; j++)
+            for (int i = 0; i < m; i++) {
+                double sum = 0;
+                for (int l = 0; l < k; l++)
+                    sum += A.at(i, l + which * k) * B.at(l, j + which * n);
+                EXPECT(near<float>(strided[i + (j + which * n) * m], sum, k));
+                EXPECT(near<float>(listed[i + (j + which * n) * m], sum, k));
+            }
+    CALL(cudaFree(dev_a));
+    CALL(cudaFree(dev_b));
+    CALL(cudaFree(dev_d));
+    CALL(cublasDestroy(h));
+}
+
+TEST(triangles_symmetric_and_diagonal_matrices) {
+    cublasHandle_t h;
+    CALL(cublasCreate(&h));
+    for (int round = 0; round < 8; round++) {
+        const int m = pick(1, 20), n = pick(1, 20), more = pick(0, 2);
+        const cublasSideMode_t side = (cublasSideMode_t)pick(0, 1);
+        const cublasFillMode_t fill = (cublasFillMode_t)pick(0, 1);
+        const cublasOperation_t op = (cublasOperation_t)pick(0, 1);
+        const int a = side == CUBLAS_SIDE_LEFT ? m : n;
+        Matrix<double> A(a, a, more), B(m, n, more), C(m, n, more);
+        for (int i = 0; i < a; i++) // far from singular
+            A.host[i + (size_t)i * A.ld] = 40;
+        CALL(cudaMemcpy(A.device, A.host.data(), A.host.size() * sizeof(double), cudaMemcpyHostToDevice));
+        const double alpha = 2, beta = -1, one = 1;
+        const auto triangle = [&](int i, int j) {
+            if (op == CUBLAS_OP_T)
+                std::swap(i, j);
+            return (fill == CUBLAS_FILL_MODE_LOWER ? i >= j : i <= j) ? A.at(i, j) : 0;
+        };
+        const auto symmetric = [&](int i, int j) {
+            return (fill == CUBLAS_FILL_MODE_LOWER) == (i >= j) ? A.at(i, j) : A.at(j, i);
+        };
+        CALL(cublasDtrmm(h, side, fill, op, CUBLAS_DIAG_NON_UNIT, m, n, &alpha, A.device, A.ld, B.device,
+                         B.ld, C.device, C.ld));
+        const std::vector<double> product = C.back();
+        CALL(
+            cublasDtrsm(h, side, fill, op, CUBLAS_DIAG_NON_UNIT, m, n, &one, A.device, A.ld, C.device, C.ld));
+        const std::vector<double> solved = C.back(); // the solution of op(A) X = alpha op(A) B is alpha B
+        CALL(cudaMemcpy(C.device, C.host.data(), C.host.size() * sizeof(double), cudaMemcpyHostToDevice));
+        CALL(cublasDsymm(h, side, fill, m, n, &alpha, A.device, A.ld, B.device, B.ld, &beta, C.device, C.ld));
+        const std::vector<double> mirrored = C.back();
+        for (int j = 0; j < n; j++)
+            for (int i = 0; i < m; i++) {
+                double by_triangle = 0, by_symmetric = 0;
+                for (int l = 0; l < a; l++) {
+                    const bool left = side == CUBLAS_SIDE_LEFT;
+                    const double b = left ? B.at(l, j) : B.at(i, l);
+                    by_triangle += b * (left ? triangle(i, l) : triangle(l, j));
+                    by_symmetric += b * (left ? symmetric(i, l) : symmetric(l, j));
+                }
+                const size_t at = i + (size_t)j * C.ld;
+                EXPECT(near<double>(product[at], alpha * by_triangle, 2000));
+                EXPECT(near<double>(solved[at], alpha * B.at(i, j), 2000));
+                EXPECT(near<double>(mirrored[at], alpha * by_symmetric - C.at(i, j), 2000));
+            }
+    }
+    CALL(cublasDestroy(h));
+}
+
+TEST(transposition_with_geam) {
+    cublasHandle_t h;
+    CALL(cublasCreate(&h));
+    Matrix<float> A(7, 5, 2), C(5, 7, 1);
+    const float one = 1, zero = 0;
+    CALL(cublasSgeam(h, CUBLAS_OP_T, CUBLAS_OP_N, 5, 7, &one, A.device, A.ld, &zero, C.device, C.ld, C.device,
+                     C.ld));
+    const std::vector<float> got = C.back();
+    for (int j = 0; j < 7; j++)
+        for (int i = 0; i < 5; i++)
+            EXPECT(got[i + j * C.ld] == A.at(j, i));
+    CALL(cublasDestroy(h));
+}
+
+TEST(scalars_and_results_on_the_device) {
+    cublasHandle_t h;
+    CALL(cublasCreate(&h));
+    CALL(cublasSetPointerMode(h, CUBLAS_POINTER_MODE_DEVICE));
+    Matrix<float> x(100, 1), y(100, 1);
+    float *result, back, sum = 0;
+    CALL(cudaMalloc(&result, sizeof(float)));
+    CALL(cublasSdot(h, 100, x.device, 1, y.device, 1, result));
+    CALL(cublasSscal(h, 100, result, x.device, 1)); // by the result before
+    CALL(cudaMemcpy(&back, result, sizeof(float), cudaMemcpyDeviceToHost));
+    for (int i = 0; i < 100; i++)
+        sum += x.host[i] * y.host[i];
+    EXPECT(near<float>(back, sum, 100));
+    const std::vector<float> scaled = x.back();
+    for (int i = 0; i < 100; i++)
+        EXPECT(near<float>(scaled[i], x.host[i] * back, 20));
+    CALL(cudaFree(result));
+    CALL(cublasDestroy(h));
+}
+
+TEST(calls_are_captured) {
+    cublasHandle_t h;
+    CALL(cublasCreate(&h));
+    cudaStream_t stream;
+    CALL(cudaStreamCreate(&stream));
+    CALL(cublasSetStream(h, stream));
+    Matrix<float> x(100, 1);
+    const float two = 2;
+    cudaGraph_t graph;
+    cudaGraphExec_t runs;
+    CALL(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    CALL(cublasSscal(h, 100, &two, x.device, 1));
+    CALL(cublasSscal(h, 100, &two, x.device, 1));
+    CALL(cudaStreamEndCapture(stream, &graph));
+    CALL(cudaGraphInstantiate(&runs, graph, 0));
+    EXPECT(x.back() == x.host); // captured, not done
+    CALL(cudaGraphLaunch(runs, stream));
+    CALL(cudaGraphLaunch(runs, stream));
+    CALL(cudaStreamSynchronize(stream));
+    const std::vector<float> scaled = x.back();
+    for (int i = 0; i < 100; i++)
+        EXPECT(scaled[i] == 16 * x.host[i]);
+    CALL(cudaGraphExecDestroy(runs));
+    CALL(cudaGraphDestroy(graph));
+    CALL(cudaStreamDestroy(stream));
+    CALL(cublasDestroy(h));
+}
+
+TEST(sixteen_bit_inputs) {
+    cublasHandle_t h;
+    CALL(cublasCreate(&h));
+    const int m = 5, n = 3, k = 4;
+    // 1.5 has the bits 3e00 as half, and 3fc0 as bfloat16; 2 has 4000 in both.
+    std::vector<unsigned short> a(m * k, 0x3e00), b(k * n, 0x4000), bf(m * k, 0x3fc0);
+    unsigned short *dev_a, *dev_b, *dev_c;
+    float *dev_f;
+    CALL(cudaMalloc(&dev_a, a.size() * 2));
+    CALL(cudaMalloc(&dev_b, b.size() * 2));
+    CALL(cudaMalloc(&dev_c, m * n * 2));
+    CALL(cudaMalloc(&dev_f, m * n * 4));
+    CALL(cudaMemcpy(dev_a, a.data(), a.size() * 2, cudaMemcpyHostToDevice));
+    CALL(cudaMemcpy(dev_b, b.data(), b.size() * 2, cudaMemcpyHostToDevice));
+    const float one = 1, zero = 0;
+    unsigned short half[m * n];
+    float full[m * n];
+    CALL(cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, dev_a, CUDA_R_16F, m, dev_b, CUDA_R_16F, k,
+                      &zero, dev_c, CUDA_R_16F, m, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+    CALL(cudaMemcpy(half, dev_c, sizeof(half), cudaMemcpyDeviceToHost));
+    CALL(cudaMemcpy(dev_a, bf.data(), bf.size() * 2, cudaMemcpyHostToDevice));
+    CALL(cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, dev_a, CUDA_R_16BF, m, dev_b, CUDA_R_16BF,
+                      k, &zero, dev_f, CUDA_R_32F, m, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+    CALL(cudaMemcpy(full, dev_f, sizeof(full), cudaMemcpyDeviceToHost));
+    for (int i = 0; i < m * n; i++)
+        EXPECT(half[i] == 0x4a00 && full[i] == 12); // 4 * 1.5 * 2
+    CALL(cudaFree(dev_a));
+    CALL(cudaFree(dev_b));
+    CALL(cudaFree(dev_c));
+    CALL(cudaFree(dev_f));
+    CALL(cublasDestroy(h));
+}
+
+TEST(bad_arguments) {
+    cublasHandle_t h;
+    CALL(cublasCreate(&h));
+    Matrix<float> A(4, 4);
+    const float one = 1;
+    EXPECT(cublasSgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, 4, 4, -1, &one, A.device, 4, A.device, 4, &one, A.device,
+                       4) == CUBLAS_STATUS_INVALID_VALUE);
+    EXPECT(cublasSgemm(h, CUBLAS_OP_N, CUBLAS_OP_N, 4, 4, 4, &one, A.device, 3, A.device, 4, &one, A.device,
+                       4) == CUBLAS_STATUS_INVALID_VALUE);
+    EXPECT(cublasSgemv(h, CUBLAS_OP_N, 4, 4, &one, A.device, 4, A.device, 0, &one, A.device, 1) ==
+           CUBLAS_STATUS_INVALID_VALUE);
+    EXPECT(cublasSscal(NULL, 4, &one, A.device, 1) == CUBLAS_STATUS_NOT_INITIALIZED);
+    CALL(cublasDestroy(h));
+}
