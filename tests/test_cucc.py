@@ -157,6 +157,12 @@ def test_options_in_all_spellings(cucc, write, tmp_path):
     assert rule.startswith("goal:") and "main.cu" in rule and "here.h" in rule
 
 
+def test_cublas_is_linked_as_openblas(cucc, write):
+    write(main_cu="int main() { }\n")
+    commands = cucc("--dryrun", "main.cu", "-lcublas_static", "-lculibos", "-lm")
+    assert " -lopenblas -lm" in commands and "cublas" not in commands and "culibos" not in commands
+
+
 @pytest.mark.parametrize(
     "arguments, says",
     [
@@ -172,7 +178,7 @@ def test_options_in_all_spellings(cucc, write, tmp_path):
         (["main.cu", "-rdc=maybe"], "-rdc=maybe: must be true or false"),
         (["-ptx", "main.cu"], "-ptx: there is no code for a GPU here"),
         (["-c", "main.cu", "second.cu", "-o", "both.o"], "-o names one file, but there are 2 sources"),
-        (["main.cu", "-lcublas"], "-lcublas: this library of NVIDIA's is not part of the CPU back end"),
+        (["main.cu", "-lcufft"], "-lcufft: this library of NVIDIA's is not part of the CPU back end"),
         (["main.cu", "-ccbin", "no-such-compiler"], "no C++ compiler: no-such-compiler"),
         (["@gone"], "gone: cannot read this file of options"),
     ],

@@ -10,6 +10,9 @@
 #ifndef __cplusplus
 #error "cublas_v2.h: the CPU back end has it for C++ only"
 #endif
+#if !__has_include(<cblas.h>)
+#error "cublas_v2.h: the CPU back end has cuBLAS by OpenBLAS: install libopenblas-dev"
+#endif
 #include <cblas.h>
 #include <climits>
 #include <cmath>
