@@ -55,6 +55,7 @@ typedef struct {
     bool done;   // a memory space word that was handled with its declaration
     bool host;   // __host__ stands before it; that is no token
     bool system; // in a system header
+    bool joined; // the third < of << <, or the third > of >> >, which nvcc takes for <<< and >>>
 } Token;
 
 typedef struct {
@@ -178,6 +179,10 @@ static void add_token(int kind, size_t start, uint32_t first_line) {
                                     .host = host,
                                     .system = in_system_header};
     host = false;
+    const Token *last = &tokens[token_count - 1];
+    if ((kind == '<' || kind == '>') && token_count > 3 && last[-1].kind == kind && last[-2].kind == kind &&
+        last[-2].start + 1 == last[-1].start && last[-1].start + 1 < last->start)
+        tokens[token_count - 1].joined = true;
 }
 
 _Noreturn static void fail_lexer(uint32_t first_line, const char *why) {
@@ -341,8 +346,12 @@ static void lex(void) {
             next_byte();
             continue;
         }
-        if (skip_comment() || skip_continuation())
+        if (skip_comment())
             continue;
+        if (skip_continuation()) { // The compiler joins no lines of preprocessed text.
+            edit(start, 1, "%s", "");
+            continue;
+        }
         if (c == '#' && fresh_line) {
             skip_directive();
             continue;
@@ -420,13 +429,15 @@ static bool closes(int i) {
     return kind(i) == ')' || kind(i) == ']' || kind(i) == '}';
 }
 
-// The number of equal, adjacent tokens from here: 3 at the start of <<<. Counts forward with step
-// 1, backward with step -1.
+// The number of equal, adjacent tokens from here: 3 at the start of <<< or << <. Counts forward with
+// step 1, backward with step -1.
 static int run(int i, int step) {
     int n = 1;
-    for (; kind(i + step) == kind(i); n++, i += step)
-        if (end_of(step > 0 ? i : i - 1) != tokens[step > 0 ? i + 1 : i].start)
+    for (; kind(i + step) == kind(i); n++, i += step) {
+        const int later = step > 0 ? i + 1 : i;
+        if (end_of(later - 1) != tokens[later].start && !tokens[later].joined)
             break;
+    }
     return n;
 }
 
@@ -638,10 +649,11 @@ static void translate_launch(int open) {
     // its lines stay as empty ones.
     edit(tokens[begin].start, 0, "(::cuda_cpu::Launch(\"%s\", ::cuda_cpu::config(", name.data);
     delete_tokens(begin, open + 2);
-    edit(tokens[end].start, 3, ")), ");
+    edit(tokens[end].start, 1, ")), ");
     edit(tokens[end].start, 0, "%s", callee.data);
     if (tokens[begin].line == tokens[end].line)
         edits[edit_count - 1].moved = begin;
+    delete_tokens(end + 1, end + 2);
     edit(tokens[tokens[end + 3].match].start, 1, "))");
     free(callee.data);
     free(name.data);
@@ -662,6 +674,7 @@ static int asm_end;    // the same, also of functions for host and device
 typedef struct {
     int first_word;           // the first memory space word: __shared__, __device__, …
     int extern_at, static_at; // their tokens, 0 when absent
+    int after_pointer;        // a memory space word after * or &, as in T *__device__ f(); 0 when absent
     bool is_shared, is_constant, is_managed;
     bool is_constexpr, is_inline, is_typedef, is_template, is_linkage;
     bool is_definition; // defines a class or an enumeration
@@ -773,8 +786,8 @@ static void note_word(Declaration *d, int i) {
     d->is_const |= is_one_of(i, " const constexpr ");
     if (!is_one_of(i, space_words))
         return;
-    if (kind(i - 1) == '*' || kind(i - 1) == '&') // the attribute would apply to the pointer's type
-        fail_declaration(i);
+    if (kind(i - 1) == '*' || kind(i - 1) == '&')
+        d->after_pointer = i;
     d->first_word = d->first_word ? d->first_word : i;
     d->is_shared |= is(i, "__shared__");
     d->is_constant |= is(i, "__constant__");
@@ -840,6 +853,8 @@ static void parse_declarator(int i, Declaration *d, Text *alignment) {
         fail_declaration(i);
     if (d->is_function)
         return;
+    if (d->after_pointer) // the attribute would apply to the pointer's type
+        fail_declaration(d->after_pointer);
     if (outermost)
         i = tokens[outermost].match + 1;
     for (int next;; i = next) {
@@ -1263,7 +1278,7 @@ static void make_internal(int name, const Declaration *d, const Scope *scope) {
         append_tokens(&extern_names, name, name + 1);
         append(&extern_names, " ", 1);
     } else if (!extern_names.data || !is_one_of(name, extern_names.data)) {
-        insert_before(d->first_word, "static __attribute__((unused))");
+        insert_before(d->after_pointer ? scope->start : d->first_word, "static __attribute__((unused)) ");
     }
 }
 

@@ -525,12 +525,6 @@ def test_thrust(cucc, tmp_path):
     assert {folder for folder in folders if "/moved_here/" not in folder} == {"/usr/include"}
 
 
-def test_cub_is_refused_by_name(cucc, write):
-    write(main_cu="#include <cub/cub.cuh>\nint main() { }\n")
-    assert "main.cu:1:\n" in (message := cucc("main.cu", status=1))
-    assert "CUB has PTX in it, which the CPU back end does not support" in message
-
-
 def test_the_installed_files(installed, tmp_path):
     """No file knows where the sources were. What is installed can be removed again."""
     files = [path for path in installed.rglob("*") if path.is_file()]

@@ -209,6 +209,16 @@ def test_launch_configuration_that_ends_in_angles(translate, config):
 
 
 @pytest.mark.parametrize(
+    "opens,closes", [("<< <", ">> >"), ("<<<", ">> >"), ("<<  <", ">>>"), ("<< <", ">>  >")]
+)
+def test_launch_with_blanks_in_the_brackets(translate, opens, closes):
+    """As Visual Studio formats them"""
+    config = "1, f<A<B<C>> >(2)"
+    source = f"void f() {{ k<int, 3> {opens} {config} {closes} (x); }}"
+    assert words(translate(source)) == words(f"void f() {{ {launch('k<int, 3>', config, 'x')}; }}")
+
+
+@pytest.mark.parametrize(
     "arguments",
     [
         "",
@@ -344,7 +354,6 @@ def test_everything_else_stays(translate, text):
     [
         "",
         "\n",
-        "\\\n",
         "#",
         "# 1",
         '# 1 "',
@@ -361,12 +370,17 @@ def test_everything_else_stays(translate, text):
         "#line 5\n",
         "%:define x\n",
         "\\",
-        "a\\ \nb",
     ],
 )
 def test_odd_but_legal_text_stays(run, source):
     result = run(source)
     assert (result.returncode, result.stdout.decode(), result.stderr) == (0, source, b"")
+
+
+@pytest.mark.parametrize("source", ["\\\n", "x = 1 + \\ \n 2;", "int a; \\\t\n"])
+def test_a_continuation_that_a_comment_followed_is_removed(translate, source):
+    """`\\ // text` before preprocessing; nvcc takes it for white space."""
+    assert translate(source) == source.replace("\\", "")
 
 
 def test_bytes_that_are_no_utf8_stay(run):
@@ -1003,6 +1017,8 @@ def test_noinline(translate):
         "template <int N, enable_if_t<N<2, int> = 0> @void f();",
         "@void f(bool b = A<int, (3 > 2)>::v);",
         "struct A { @int f(); };",
+        "float *@f(int);",
+        "template <class T> T const &@__host__ f(const T &a) { return a; }",
     ],
 )
 @pytest.mark.parametrize("context", ["%s", "namespace a { %s }", "int x; %s", "}; %s"])

@@ -1,2 +1,9 @@
 // SPDX-License-Identifier: MIT
-#error "cub/cub.cuh: CUB has PTX in it, which the CPU back end does not support; Thrust's algorithms work"
+// CUB: collective operations of a block or warp, and operations on arrays in device memory.
+#pragma once
+#include "cuda_runtime.h"
+#ifdef __CUDACC__
+#include "../cuda/functional"
+#include "../cuda_cpu/cub_block.h"
+#include "../cuda_cpu/cub_device.h"
+#endif

@@ -1,0 +1,533 @@
+// SPDX-License-Identifier: MIT
+/*
+ * CUB: operations on arrays in device memory. Included by cub/cub.cuh.
+ *
+ * Each is a kernel of one thread in the given stream, so it is ordered with the other work of the stream and
+ * can be captured. The temporary storage is not used.
+ */
+#pragma once
+#include <algorithm>
+#include <vector>
+#include "cub_types.h"
+#include "letters_off.h"
+
+namespace cub {
+
+template <class F> __global__ void cu_serial(F f) {
+    f();
+}
+
+// With a null pointer CUB's functions only say how much temporary storage they need.
+template <class F> cudaError_t cu_run(void *storage, size_t &bytes, cudaStream_t stream, F f) {
+    if (!storage) {
+        bytes = 1;
+        return cudaSuccess;
+    }
+    cu_serial<<<1, 1, 0, stream>>>(f);
+    return cudaPeekAtLastError();
+}
+
+typedef long long cu_size;
+#define CUDA_CPU_CUB_STORAGE void *storage, size_t &bytes
+#define CUDA_CPU_CUB_STREAM  cudaStream_t stream = nullptr, bool = false
+
+template <class It> using cu_value = typename std::iterator_traits<It>::value_type;
+template <class Out, class In> struct cu_output { // an output iterator may have no value type
+    typedef std::conditional_t<std::is_void_v<cu_value<Out>>, cu_value<In>, cu_value<Out>> type;
+};
+
+// Combines the values pairwise, for small rounding errors. There is at least one.
+template <class T, class It, class Op> T cu_combine(It in, cu_size first, cu_size end, Op &op) {
+    if (end - first > 16) {
+        const cu_size middle = first + (end - first) / 2;
+        return op(cu_combine<T>(in, first, middle, op), cu_combine<T>(in, middle, end, op));
+    }
+    T all = in[first];
+    for (cu_size i = first + 1; i < end; ++i)
+        all = op(all, in[i]);
+    return all;
+}
+template <class T, class It, class Op> T cu_combine(It in, cu_size first, cu_size end, Op &op, T initial) {
+    return first < end ? T(op(initial, cu_combine<T>(in, first, end, op))) : initial;
+}
+template <class T> T cu_largest() {
+    return Traits<T>::Max();
+}
+template <class T> T cu_lowest() {
+    return Traits<T>::Lowest();
+}
+
+// ---- reductions ----
+
+struct DeviceReduce {
+    template <class In, class Out, class Op, class T>
+    static cudaError_t Reduce(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, Op op, T initial,
+                              CUDA_CPU_CUB_STREAM) {
+        return cu_run(storage, bytes, stream, [=]() mutable { *out = cu_combine<T>(in, 0, n, op, initial); });
+    }
+    template <class In, class Out>
+    static cudaError_t Sum(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, CUDA_CPU_CUB_STREAM) {
+        return Reduce(storage, bytes, in, out, n, cub::Sum(), typename cu_output<Out, In>::type{}, stream);
+    }
+    template <class In, class Out>
+    static cudaError_t Min(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, CUDA_CPU_CUB_STREAM) {
+        return Reduce(storage, bytes, in, out, n, cub::Min(), cu_largest<cu_value<In>>(), stream);
+    }
+    template <class In, class Out>
+    static cudaError_t Max(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, CUDA_CPU_CUB_STREAM) {
+        return Reduce(storage, bytes, in, out, n, cub::Max(), cu_lowest<cu_value<In>>(), stream);
+    }
+    template <class In, class Out>
+    static cudaError_t ArgMin(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, CUDA_CPU_CUB_STREAM) {
+        typedef KeyValuePair<int, cu_value<In>> Pair;
+        return cu_run(storage, bytes, stream, [=] {
+            Pair best{1, cu_largest<cu_value<In>>()}; // of an empty array
+            for (cu_size i = 0; i < n; ++i)
+                best = i == 0 ? Pair{0, in[0]} : ArgMin_(best, Pair{(int)i, in[i]});
+            *out = best;
+        });
+    }
+    template <class In, class Out>
+    static cudaError_t ArgMax(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, CUDA_CPU_CUB_STREAM) {
+        typedef KeyValuePair<int, cu_value<In>> Pair;
+        return cu_run(storage, bytes, stream, [=] {
+            Pair best{1, cu_lowest<cu_value<In>>()};
+            for (cu_size i = 0; i < n; ++i)
+                best = i == 0 ? Pair{0, in[0]} : ArgMax_(best, Pair{(int)i, in[i]});
+            *out = best;
+        });
+    }
+    template <class In, class Out, class Op, class Transform, class T>
+    static cudaError_t TransformReduce(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, Op op,
+                                       Transform transform, T initial, CUDA_CPU_CUB_STREAM) {
+        return Reduce(storage, bytes, TransformInputIterator<T, Transform, In>(in, transform), out, n, op,
+                      initial, stream);
+    }
+    template <class Keys, class Unique, class Values, class Out, class Count, class Op>
+    static cudaError_t ReduceByKey(CUDA_CPU_CUB_STORAGE, Keys keys, Unique unique, Values values, Out out,
+                                   Count count, Op op, cu_size n, CUDA_CPU_CUB_STREAM) {
+        return cu_run(storage, bytes, stream, [=]() mutable {
+            cu_size runs = 0;
+            for (cu_size i = 0, end; i < n; i = end, ++runs) {
+                const cu_value<Keys> key = keys[i];
+                for (end = i + 1; end < n && keys[end] == key;)
+                    ++end;
+                unique[runs] = key;
+                out[runs] = cu_combine<cu_value<Values>>(values, i, end, op);
+            }
+            *count = (int)runs;
+        });
+    }
+
+  private:
+    static constexpr cub::ArgMin ArgMin_{};
+    static constexpr cub::ArgMax ArgMax_{};
+};
+
+struct DeviceSegmentedReduce {
+    template <class In, class Out, class Begin, class End, class Op, class T>
+    static cudaError_t Reduce(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size segments, Begin begin, End end,
+                              Op op, T initial, CUDA_CPU_CUB_STREAM) {
+        return cu_run(storage, bytes, stream, [=]() mutable {
+            for (cu_size i = 0; i < segments; ++i)
+                out[i] = cu_combine<T>(in, begin[i], end[i], op, initial);
+        });
+    }
+    template <class In, class Out, class Begin, class End>
+    static cudaError_t Sum(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size segments, Begin begin, End end,
+                           CUDA_CPU_CUB_STREAM) {
+        return Reduce(storage, bytes, in, out, segments, begin, end, cub::Sum(),
+                      typename cu_output<Out, In>::type{}, stream);
+    }
+    template <class In, class Out, class Begin, class End>
+    static cudaError_t Min(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size segments, Begin begin, End end,
+                           CUDA_CPU_CUB_STREAM) {
+        return Reduce(storage, bytes, in, out, segments, begin, end, cub::Min(), cu_largest<cu_value<In>>(),
+                      stream);
+    }
+    template <class In, class Out, class Begin, class End>
+    static cudaError_t Max(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size segments, Begin begin, End end,
+                           CUDA_CPU_CUB_STREAM) {
+        return Reduce(storage, bytes, in, out, segments, begin, end, cub::Max(), cu_lowest<cu_value<In>>(),
+                      stream);
+    }
+};
+
+// ---- scans ----
+
+// In all of them `out` may be `in`.
+struct DeviceScan {
+    template <class In, class Out, class Op, class T>
+    static cudaError_t ExclusiveScan(CUDA_CPU_CUB_STORAGE, In in, Out out, Op op, T initial, cu_size n,
+                                     CUDA_CPU_CUB_STREAM) {
+        return cu_run(storage, bytes, stream, [=]() mutable {
+            T all = initial;
+            for (cu_size i = 0; i < n; ++i) {
+                const cu_value<In> item = in[i];
+                out[i] = all;
+                all = op(all, item);
+            }
+        });
+    }
+    template <class In, class Out, class Op>
+    static cudaError_t InclusiveScan(CUDA_CPU_CUB_STORAGE, In in, Out out, Op op, cu_size n,
+                                     CUDA_CPU_CUB_STREAM) {
+        return cu_run(storage, bytes, stream, [=]() mutable {
+            typename cu_output<Out, In>::type all{};
+            for (cu_size i = 0; i < n; ++i) {
+                all = i == 0 ? decltype(all)(in[0]) : decltype(all)(op(all, in[i]));
+                out[i] = all;
+            }
+        });
+    }
+    template <class In, class Out>
+    static cudaError_t ExclusiveSum(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, CUDA_CPU_CUB_STREAM) {
+        return ExclusiveScan(storage, bytes, in, out, Sum(), typename cu_output<Out, In>::type{}, n, stream);
+    }
+    template <class In, class Out>
+    static cudaError_t InclusiveSum(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, CUDA_CPU_CUB_STREAM) {
+        return InclusiveScan(storage, bytes, in, out, Sum(), n, stream);
+    }
+    template <class It>
+    static cudaError_t ExclusiveSum(CUDA_CPU_CUB_STORAGE, It data, cu_size n, CUDA_CPU_CUB_STREAM) {
+        return ExclusiveSum(storage, bytes, data, data, n, stream);
+    }
+    template <class It>
+    static cudaError_t InclusiveSum(CUDA_CPU_CUB_STORAGE, It data, cu_size n, CUDA_CPU_CUB_STREAM) {
+        return InclusiveSum(storage, bytes, data, data, n, stream);
+    }
+    template <class Keys, class In, class Out, class Op, class T, class Equal = Equality>
+    static cudaError_t ExclusiveScanByKey(CUDA_CPU_CUB_STORAGE, Keys keys, In in, Out out, Op op, T initial,
+                                          cu_size n, Equal equal = Equal(), CUDA_CPU_CUB_STREAM) {
+        return cu_run(storage, bytes, stream, [=]() mutable {
+            T all = initial;
+            for (cu_size i = 0; i < n; ++i) {
+                const cu_value<In> item = in[i];
+                if (i > 0 && !equal(keys[i - 1], keys[i]))
+                    all = initial;
+                out[i] = all;
+                all = op(all, item);
+            }
+        });
+    }
+    template <class Keys, class In, class Out, class Op, class Equal = Equality>
+    static cudaError_t InclusiveScanByKey(CUDA_CPU_CUB_STORAGE, Keys keys, In in, Out out, Op op, cu_size n,
+                                          Equal equal = Equal(), CUDA_CPU_CUB_STREAM) {
+        return cu_run(storage, bytes, stream, [=]() mutable {
+            cu_value<In> all{};
+            for (cu_size i = 0; i < n; ++i) {
+                const bool first = i == 0 || !equal(keys[i - 1], keys[i]);
+                all = first ? cu_value<In>(in[i]) : cu_value<In>(op(all, in[i]));
+                out[i] = all;
+            }
+        });
+    }
+    template <class Keys, class In, class Out, class Equal = Equality>
+    static cudaError_t ExclusiveSumByKey(CUDA_CPU_CUB_STORAGE, Keys keys, In in, Out out, cu_size n,
+                                         Equal equal = Equal(), CUDA_CPU_CUB_STREAM) {
+        return ExclusiveScanByKey(storage, bytes, keys, in, out, Sum(), cu_value<In>{}, n, equal, stream);
+    }
+    template <class Keys, class In, class Out, class Equal = Equality>
+    static cudaError_t InclusiveSumByKey(CUDA_CPU_CUB_STORAGE, Keys keys, In in, Out out, cu_size n,
+                                         Equal equal = Equal(), CUDA_CPU_CUB_STREAM) {
+        return InclusiveScanByKey(storage, bytes, keys, in, out, Sum(), n, equal, stream);
+    }
+};
+
+// ---- selections ----
+
+struct DeviceSelect {
+    template <class In, class Flags, class Out, class Count>
+    static cudaError_t Flagged(CUDA_CPU_CUB_STORAGE, In in, Flags flags, Out out, Count count, cu_size n,
+                               CUDA_CPU_CUB_STREAM) {
+        return cu_run(storage, bytes, stream, [=]() mutable {
+            cu_size selected = 0;
+            for (cu_size i = 0; i < n; ++i)
+                if (flags[i])
+                    out[selected++] = in[i];
+            *count = (int)selected;
+        });
+    }
+    template <class It, class Flags, class Count>
+    static cudaError_t Flagged(CUDA_CPU_CUB_STORAGE, It data, Flags flags, Count count, cu_size n,
+                               CUDA_CPU_CUB_STREAM) {
+        return Flagged(storage, bytes, data, flags, data, count, n, stream);
+    }
+    template <class In, class Out, class Count, class Op>
+    static cudaError_t If(CUDA_CPU_CUB_STORAGE, In in, Out out, Count count, cu_size n, Op op,
+                          CUDA_CPU_CUB_STREAM) {
+        return Flagged(storage, bytes, in, TransformInputIterator<bool, Op, In>(in, op), out, count, n,
+                       stream);
+    }
+    template <class It, class Count, class Op>
+    static cudaError_t If(CUDA_CPU_CUB_STORAGE, It data, Count count, cu_size n, Op op, CUDA_CPU_CUB_STREAM) {
+        return If(storage, bytes, data, data, count, n, op, stream);
+    }
+    template <class In, class Out, class Count>
+    static cudaError_t Unique(CUDA_CPU_CUB_STORAGE, In in, Out out, Count count, cu_size n,
+                              CUDA_CPU_CUB_STREAM) {
+        return UniqueByKey(storage, bytes, in, in, out, DiscardOutputIterator<>(), count, n, stream);
+    }
+    template <class Keys, class Values, class KeysOut, class ValuesOut, class Count>
+    static cudaError_t UniqueByKey(CUDA_CPU_CUB_STORAGE, Keys keys, Values values, KeysOut keys_out,
+                                   ValuesOut values_out, Count count, cu_size n, CUDA_CPU_CUB_STREAM) {
+        return cu_run(storage, bytes, stream, [=]() mutable {
+            cu_size runs = 0;
+            cu_value<Keys> last{};
+            for (cu_size i = 0; i < n; ++i) {
+                const cu_value<Keys> key = keys[i];
+                if (i == 0 || !(key == last)) {
+                    keys_out[runs] = key;
+                    values_out[runs++] = values[i];
+                }
+                last = key;
+            }
+            *count = (int)runs;
+        });
+    }
+};
+
+// The selected items in their order, then the others in reverse
+struct DevicePartition {
+    template <class In, class Flags, class Out, class Count>
+    static cudaError_t Flagged(CUDA_CPU_CUB_STORAGE, In in, Flags flags, Out out, Count count, cu_size n,
+                               CUDA_CPU_CUB_STREAM) {
+        return cu_run(storage, bytes, stream, [=]() mutable {
+            cu_size selected = 0, others = n;
+            for (cu_size i = 0; i < n; ++i)
+                out[flags[i] ? selected++ : --others] = in[i];
+            *count = (int)selected;
+        });
+    }
+    template <class In, class Out, class Count, class Op>
+    static cudaError_t If(CUDA_CPU_CUB_STORAGE, In in, Out out, Count count, cu_size n, Op op,
+                          CUDA_CPU_CUB_STREAM) {
+        return Flagged(storage, bytes, in, TransformInputIterator<bool, Op, In>(in, op), out, count, n,
+                       stream);
+    }
+};
+
+struct DeviceRunLengthEncode {
+    template <class In, class Unique, class Lengths, class Count>
+    static cudaError_t Encode(CUDA_CPU_CUB_STORAGE, In in, Unique unique, Lengths lengths, Count count,
+                              cu_size n, CUDA_CPU_CUB_STREAM) {
+        return DeviceReduce::ReduceByKey(storage, bytes, in, unique, ConstantInputIterator<int>(1), lengths,
+                                         count, Sum(), n, stream);
+    }
+    template <class In, class Offsets, class Lengths, class Count>
+    static cudaError_t NonTrivialRuns(CUDA_CPU_CUB_STORAGE, In in, Offsets offsets, Lengths lengths,
+                                      Count count, cu_size n, CUDA_CPU_CUB_STREAM) {
+        return cu_run(storage, bytes, stream, [=]() mutable {
+            cu_size runs = 0;
+            for (cu_size i = 0, end; i < n; i = end) {
+                for (end = i + 1; end < n && in[end] == in[i];)
+                    ++end;
+                if (end - i > 1) {
+                    offsets[runs] = (int)i;
+                    lengths[runs++] = (int)(end - i);
+                }
+            }
+            *count = (int)runs;
+        });
+    }
+};
+
+// ---- sorting ----
+
+// Sorts `from` first to end - 1 into `to`, with their values if there are any. Equal keys keep their order.
+template <class K, class KOut, class V, class VOut, class Less>
+void cu_sort(K keys, KOut keys_out, V values, VOut values_out, cu_size first, cu_size end, Less less) {
+    struct Item {
+        cu_value<K> key;
+        cu_size from;
+    };
+    std::vector<Item> items;
+    std::vector<cu_value<V>> old;
+    constexpr bool pairs = !std::is_same_v<cu_value<V>, NullType>;
+    for (cu_size i = first; i < end; ++i)
+        items.push_back({keys[i], i - first});
+    for (cu_size i = first; pairs && i < end; ++i)
+        old.push_back(values[i]);
+    std::stable_sort(items.begin(), items.end(),
+                     [&](const Item &a, const Item &b) { return less(a.key, b.key); });
+    for (cu_size i = first; i < end; ++i) {
+        keys_out[i] = items[i - first].key;
+        if constexpr (pairs)
+            values_out[i] = old[items[i - first].from];
+    }
+}
+// By the bits begin to end - 1 of the keys
+template <class K> struct cu_by_bits {
+    int begin, end;
+    bool up;
+    bool operator()(const K &a, const K &b) const {
+        return up ? cu_digits(a, begin, end) < cu_digits(b, begin, end)
+                  : cu_digits(b, begin, end) < cu_digits(a, begin, end);
+    }
+};
+
+// One segment, or those from begins[i] to ends[i] - 1
+template <class K, class V, class Begins, class Ends>
+cudaError_t cu_radix_sort(CUDA_CPU_CUB_STORAGE, const K *keys, K *keys_out, const V *values, V *values_out,
+                          cu_size segments, Begins begins, Ends ends, cu_by_bits<K> less,
+                          cudaStream_t stream) {
+    return cu_run(storage, bytes, stream, [=] {
+        for (cu_size i = 0; i < segments; ++i)
+            cu_sort(keys, keys_out, values, values_out, begins[i], ends[i], less);
+    });
+}
+template <class K, class V, class Begins, class Ends>
+cudaError_t cu_radix_sort(CUDA_CPU_CUB_STORAGE, DoubleBuffer<K> &keys, DoubleBuffer<V> &values,
+                          cu_size segments, Begins begins, Ends ends, cu_by_bits<K> less,
+                          cudaStream_t stream) {
+    const cudaError_t error =
+        cu_radix_sort(storage, bytes, keys.Current(), keys.Alternate(), values.Current(), values.Alternate(),
+                      segments, begins, ends, less, stream);
+    if (storage && !error) {
+        keys.selector ^= 1;
+        values.selector ^= 1;
+    }
+    return error;
+}
+
+// The forms of a radix sort: NAME is SortKeys or SortPairs with or without Descending.
+#define CUDA_CPU_CUB_SORTS(KEYS, PAIRS, UP, SIZE, SEGMENTS)                                                  \
+    template <class K CUDA_CPU_CUB_##SIZE##_TYPES>                                                           \
+    static cudaError_t KEYS(CUDA_CPU_CUB_STORAGE, const K *in, K *out, CUDA_CPU_CUB_##SIZE, int begin = 0,   \
+                            int end = 8 * sizeof(K), CUDA_CPU_CUB_STREAM) {                                  \
+        return cu_radix_sort(storage, bytes, in, out, (const NullType *)nullptr, (NullType *)nullptr,        \
+                             SEGMENTS, cu_by_bits<K>{begin, end, UP}, stream);                               \
+    }                                                                                                        \
+    template <class K CUDA_CPU_CUB_##SIZE##_TYPES>                                                           \
+    static cudaError_t KEYS(CUDA_CPU_CUB_STORAGE, DoubleBuffer<K> &keys, CUDA_CPU_CUB_##SIZE, int begin = 0, \
+                            int end = 8 * sizeof(K), CUDA_CPU_CUB_STREAM) {                                  \
+        DoubleBuffer<NullType> none;                                                                         \
+        return cu_radix_sort(storage, bytes, keys, none, SEGMENTS, cu_by_bits<K>{begin, end, UP}, stream);   \
+    }                                                                                                        \
+    template <class K, class V CUDA_CPU_CUB_##SIZE##_TYPES>                                                  \
+    static cudaError_t PAIRS(CUDA_CPU_CUB_STORAGE, const K *in, K *out, const V *values, V *values_out,      \
+                             CUDA_CPU_CUB_##SIZE, int begin = 0, int end = 8 * sizeof(K),                    \
+                             CUDA_CPU_CUB_STREAM) {                                                          \
+        return cu_radix_sort(storage, bytes, in, out, values, values_out, SEGMENTS,                          \
+                             cu_by_bits<K>{begin, end, UP}, stream);                                         \
+    }                                                                                                        \
+    template <class K, class V CUDA_CPU_CUB_##SIZE##_TYPES>                                                  \
+    static cudaError_t PAIRS(CUDA_CPU_CUB_STORAGE, DoubleBuffer<K> &keys, DoubleBuffer<V> &values,           \
+                             CUDA_CPU_CUB_##SIZE, int begin = 0, int end = 8 * sizeof(K),                    \
+                             CUDA_CPU_CUB_STREAM) {                                                          \
+        return cu_radix_sort(storage, bytes, keys, values, SEGMENTS, cu_by_bits<K>{begin, end, UP}, stream); \
+    }
+#define CUDA_CPU_CUB_ALL_TYPES
+#define CUDA_CPU_CUB_ALL         cu_size n
+#define CUDA_CPU_CUB_ALL_PARTS   1, ConstantInputIterator<cu_size>(0), ConstantInputIterator<cu_size>(n)
+#define CUDA_CPU_CUB_PARTS_TYPES , class Begins, class Ends
+#define CUDA_CPU_CUB_PARTS       cu_size, cu_size segments, Begins begins, Ends ends
+
+struct DeviceRadixSort {
+    CUDA_CPU_CUB_SORTS(SortKeys, SortPairs, true, ALL, CUDA_CPU_CUB_ALL_PARTS)
+    CUDA_CPU_CUB_SORTS(SortKeysDescending, SortPairsDescending, false, ALL, CUDA_CPU_CUB_ALL_PARTS)
+};
+struct DeviceSegmentedRadixSort {
+#define CUDA_CPU_CUB_PARTS_ARGUMENTS segments, begins, ends
+    CUDA_CPU_CUB_SORTS(SortKeys, SortPairs, true, PARTS, CUDA_CPU_CUB_PARTS_ARGUMENTS)
+    CUDA_CPU_CUB_SORTS(SortKeysDescending, SortPairsDescending, false, PARTS, CUDA_CPU_CUB_PARTS_ARGUMENTS)
+};
+#undef CUDA_CPU_CUB_SORTS
+#undef CUDA_CPU_CUB_ALL_TYPES
+#undef CUDA_CPU_CUB_ALL
+#undef CUDA_CPU_CUB_ALL_PARTS
+#undef CUDA_CPU_CUB_PARTS_TYPES
+#undef CUDA_CPU_CUB_PARTS
+#undef CUDA_CPU_CUB_PARTS_ARGUMENTS
+
+struct DeviceMergeSort {
+    template <class Keys, class Less>
+    static cudaError_t SortKeys(CUDA_CPU_CUB_STORAGE, Keys keys, cu_size n, Less less, CUDA_CPU_CUB_STREAM) {
+        return SortKeysCopy(storage, bytes, keys, keys, n, less, stream);
+    }
+    template <class Keys, class Values, class Less>
+    static cudaError_t SortPairs(CUDA_CPU_CUB_STORAGE, Keys keys, Values values, cu_size n, Less less,
+                                 CUDA_CPU_CUB_STREAM) {
+        return cu_run(storage, bytes, stream, [=] { cu_sort(keys, keys, values, values, 0, n, less); });
+    }
+    template <class In, class Out, class Less>
+    static cudaError_t SortKeysCopy(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, Less less,
+                                    CUDA_CPU_CUB_STREAM) {
+        return cu_run(storage, bytes, stream,
+                      [=] { cu_sort(in, out, (const NullType *)nullptr, (NullType *)nullptr, 0, n, less); });
+    }
+    template <class Keys, class Less>
+    static cudaError_t StableSortKeys(CUDA_CPU_CUB_STORAGE, Keys keys, cu_size n, Less less,
+                                      CUDA_CPU_CUB_STREAM) {
+        return SortKeys(storage, bytes, keys, n, less, stream);
+    }
+    template <class Keys, class Values, class Less>
+    static cudaError_t StableSortPairs(CUDA_CPU_CUB_STORAGE, Keys keys, Values values, cu_size n, Less less,
+                                       CUDA_CPU_CUB_STREAM) {
+        return SortPairs(storage, bytes, keys, values, n, less, stream);
+    }
+};
+
+// ---- histograms and loops ----
+
+struct DeviceHistogram {
+    // Bins of equal width, levels - 1 of them, for samples from `lower` up to but not `upper`
+    template <class In, class Counter, class Level>
+    static cudaError_t HistogramEven(CUDA_CPU_CUB_STORAGE, In in, Counter *histogram, int levels, Level lower,
+                                     Level upper, cu_size n, CUDA_CPU_CUB_STREAM) {
+        return cu_run(storage, bytes, stream, [=] {
+            std::fill(histogram, histogram + levels - 1, Counter(0));
+            for (cu_size i = 0; i < n; ++i) {
+                const cu_value<In> sample = in[i];
+                if (!(sample < lower) && sample < upper) {
+                    cu_size bin;
+                    if constexpr (std::is_integral_v<cu_value<In>> && std::is_integral_v<Level>)
+                        bin = (cu_size)((__int128)((cu_size)sample - (cu_size)lower) * (levels - 1) /
+                                        ((cu_size)upper - (cu_size)lower));
+                    else
+                        bin = (cu_size)((sample - lower) * ((levels - 1) / (upper - lower)));
+                    ++histogram[std::min<cu_size>(bin, levels - 2)];
+                }
+            }
+        });
+    }
+    // Bin i is from edges[i] up to but not edges[i + 1].
+    template <class In, class Counter, class Level>
+    static cudaError_t HistogramRange(CUDA_CPU_CUB_STORAGE, In in, Counter *histogram, int levels,
+                                      const Level *edges, cu_size n, CUDA_CPU_CUB_STREAM) {
+        return cu_run(storage, bytes, stream, [=] {
+            std::fill(histogram, histogram + levels - 1, Counter(0));
+            for (cu_size i = 0; i < n; ++i) {
+                const cu_value<In> sample = in[i];
+                const cu_size bin = std::upper_bound(edges, edges + levels, sample) - edges - 1;
+                if (bin >= 0 && bin < levels - 1)
+                    ++histogram[bin];
+            }
+        });
+    }
+};
+
+struct DeviceFor {
+    template <class It, class Op>
+    static cudaError_t ForEachN(It first, cu_size n, Op op, cudaStream_t stream = nullptr) {
+        size_t bytes;
+        return cu_run(&bytes, bytes, stream, [=]() mutable {
+            for (cu_size i = 0; i < n; ++i)
+                op(first[i]);
+        });
+    }
+    template <class It, class Op>
+    static cudaError_t ForEach(It first, It end, Op op, cudaStream_t stream = nullptr) {
+        return ForEachN(first, (cu_size)(end - first), op, stream);
+    }
+    template <class Count, class Op> static cudaError_t Bulk(Count n, Op op, cudaStream_t stream = nullptr) {
+        return ForEachN(CountingInputIterator<Count>(0), (cu_size)n, op, stream);
+    }
+};
+
+#undef CUDA_CPU_CUB_STORAGE
+#undef CUDA_CPU_CUB_STREAM
+
+} // namespace cub
+
+#include "letters_on.h"
