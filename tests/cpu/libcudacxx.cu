@@ -289,4 +289,8 @@ TEST(the_standard_library) {
     int host = 0;
     NV_IF_ELSE_TARGET(NV_IS_HOST, (host = 1;), (host = 2;))
     EXPECT(host == 1);
+    volatile cuda::std::atomic<int> count(3);
+    count = 4;
+    ++count;
+    EXPECT(count.fetch_add(2) == 5 && count.load() == 7 && count.exchange(1) == 7 && count == 1);
 }

@@ -51,15 +51,16 @@ template <class T, class F> inline void wait_while(T *p, F holds, Site site) {
     }
 }
 
-// What atomic and atomic_ref have in common. Self gives address().
+// What atomic and atomic_ref have in common. Self gives address(). The operations are for volatile objects
+// too.
 template <class T, class Self> class AtomicOperations {
     static_assert(std::is_trivially_copyable_v<T>, "atomics copy bytes");
     static_assert(sizeof(T) <= 8 && (sizeof(T) & (sizeof(T) - 1)) == 0, "atomics have 1, 2, 4 or 8 bytes");
 
-    T *p() const { return static_cast<const Self *>(this)->address(); }
+    T *p() const volatile { return static_cast<const volatile Self *>(this)->address(); }
     static bool same(const T &a, const T &b) { return std::memcmp(&a, &b, sizeof a) == 0; }
 
-    template <class F> T change(F f, Site site) const {
+    template <class F> T change(F f, Site site) const volatile {
         T old, changed;
         __atomic_load(p(), &old, __ATOMIC_SEQ_CST);
         do
@@ -76,50 +77,53 @@ template <class T, class Self> class AtomicOperations {
     static constexpr Order strongest = std::memory_order_seq_cst;
 
     static constexpr bool is_always_lock_free = true;
-    bool is_lock_free() const { return true; }
+    bool is_lock_free() const volatile { return true; }
 
-    void store(T value, Order = strongest) const { __atomic_store(p(), &value, __ATOMIC_SEQ_CST); }
-    T load(Order = strongest, CUDA_CPU_POLL_SITE) const {
+    void store(T value, Order = strongest) const volatile { __atomic_store(p(), &value, __ATOMIC_SEQ_CST); }
+    T load(Order = strongest, CUDA_CPU_POLL_SITE) const volatile {
         T value;
         __atomic_load(p(), &value, __ATOMIC_SEQ_CST);
         polled(p(), value, CUDA_CPU_POLL_HERE);
         return value;
     }
-    operator T() const { return load(); }
-    T exchange(T value, Order = strongest, CUDA_CPU_POLL_SITE) const {
+    operator T() const volatile { return load(); }
+    T exchange(T value, Order = strongest, CUDA_CPU_POLL_SITE) const volatile {
         T old;
         __atomic_exchange(p(), &value, &old, __ATOMIC_SEQ_CST);
         if (same(old, value))
             polled(p(), old, CUDA_CPU_POLL_HERE);
         return old;
     }
-    bool compare_exchange_strong(T &expected, T value, Order, Order, CUDA_CPU_POLL_SITE) const {
+    bool compare_exchange_strong(T &expected, T value, Order, Order, CUDA_CPU_POLL_SITE) const volatile {
         const bool done =
             __atomic_compare_exchange(p(), &expected, &value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
         if (!done || same(expected, value))
             polled(p(), expected, CUDA_CPU_POLL_HERE);
         return done;
     }
-    bool compare_exchange_strong(T &expected, T value, Order order = strongest, CUDA_CPU_POLL_SITE) const {
+    bool compare_exchange_strong(T &expected, T value, Order order = strongest, CUDA_CPU_POLL_SITE) const
+        volatile {
         return compare_exchange_strong(expected, value, order, order, cu_file, cu_line);
     }
-    bool compare_exchange_weak(T &expected, T value, Order success, Order failure, CUDA_CPU_POLL_SITE) const {
+    bool compare_exchange_weak(T &expected, T value, Order success, Order failure, CUDA_CPU_POLL_SITE) const
+        volatile {
         return compare_exchange_strong(expected, value, success, failure, cu_file, cu_line);
     }
-    bool compare_exchange_weak(T &expected, T value, Order order = strongest, CUDA_CPU_POLL_SITE) const {
+    bool compare_exchange_weak(T &expected, T value, Order order = strongest, CUDA_CPU_POLL_SITE) const
+        volatile {
         return compare_exchange_strong(expected, value, order, order, cu_file, cu_line);
     }
-    void wait(T old, Order = strongest, CUDA_CPU_POLL_SITE) const {
+    void wait(T old, Order = strongest, CUDA_CPU_POLL_SITE) const volatile {
         wait_while(
             p(), [=](const T &seen) { return same(seen, old); }, CUDA_CPU_POLL_HERE);
     }
-    void notify_one() const {}
-    void notify_all() const {}
+    void notify_one() const volatile {}
+    void notify_all() const volatile {}
 
     // For numbers and pointers; a difference to a pointer counts elements.
     typedef std::conditional_t<std::is_pointer_v<T>, ptrdiff_t, T> Difference;
 #define CUDA_CPU_FETCH(name, Argument, expression)                                                           \
-    T fetch_##name(Argument x, Order = strongest, CUDA_CPU_POLL_SITE) const {                                \
+    T fetch_##name(Argument x, Order = strongest, CUDA_CPU_POLL_SITE) const volatile {                       \
         return change([=](T old) -> T { return expression; }, CUDA_CPU_POLL_HERE);                           \
     }
     CUDA_CPU_FETCH(add, Difference, old + x)
@@ -130,31 +134,31 @@ template <class T, class Self> class AtomicOperations {
     CUDA_CPU_FETCH(min, T, x < old ? x : old)
     CUDA_CPU_FETCH(max, T, old < x ? x : old)
 #undef CUDA_CPU_FETCH
-    T operator++() const {
+    T operator++() const volatile {
         return fetch_add(1) + 1;
     }
-    T operator--() const {
+    T operator--() const volatile {
         return fetch_sub(1) - 1;
     }
-    T operator++(int) const {
+    T operator++(int) const volatile {
         return fetch_add(1);
     }
-    T operator--(int) const {
+    T operator--(int) const volatile {
         return fetch_sub(1);
     }
-    T operator+=(Difference x) const {
+    T operator+=(Difference x) const volatile {
         return fetch_add(x) + x;
     }
-    T operator-=(Difference x) const {
+    T operator-=(Difference x) const volatile {
         return fetch_sub(x) - x;
     }
-    T operator&=(T x) const {
+    T operator&=(T x) const volatile {
         return fetch_and(x) & x;
     }
-    T operator|=(T x) const {
+    T operator|=(T x) const volatile {
         return fetch_or(x) | x;
     }
-    T operator^=(T x) const {
+    T operator^=(T x) const volatile {
         return fetch_xor(x) ^ x;
     }
 };
@@ -180,11 +184,11 @@ class atomic : public cuda_cpu::AtomicOperations<T, atomic<T, Scope>> {
     constexpr atomic(T initial) : value(initial) {}
     atomic(const atomic &) = delete;
     atomic &operator=(const atomic &) = delete;
-    T operator=(T x) {
+    T operator=(T x) volatile {
         this->store(x);
         return x;
     }
-    T *address() const { return const_cast<T *>(&value); }
+    T *address() const volatile { return const_cast<T *>(&value); }
 
   private:
     alignas(sizeof(T)) T value;
@@ -200,7 +204,7 @@ class atomic_ref : public cuda_cpu::AtomicOperations<T, atomic_ref<T, Scope>> {
         this->store(x);
         return x;
     }
-    T *address() const { return target; }
+    T *address() const volatile { return const_cast<const atomic_ref *>(this)->target; }
 
   private:
     T *target;
