@@ -558,6 +558,9 @@ def test_programs_of_2010(cucc, tmp_path):
     text = (helpers.ROOT / "tests/old/textures.cu").read_text()
     (tmp_path / "old.cu").write_text("#include <cutil_inline.h>\n" + text)
     assert "cutil_inline.h" in cucc("-c", "old.cu", status=1)
+    (tmp_path / "shuffle.cu").write_text("__global__ void k(int *p) { *p = __shfl(*p, 0); }\n")
+    message = cucc("-c", "shuffle.cu", status=1)
+    assert "shuffle.cu:1:" in message and "CUDA 13 does not have __shfl; with --legacy it is here" in message
     cucc("--legacy", "old.cu", "-o", "program")
     done = subprocess.run([tmp_path / "program"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and done.stdout == "textures: right\n", done.stderr
