@@ -7,9 +7,9 @@
  *          increment is a read-modify-write, and several threads increment one bin at the same time.
  * Terms:   histogram, histogram bin, read-modify-write, race condition, host
  * Book:    9.4.1
- * Run:     ./bin/chapter09/hist_cpu
+ * Run:     ./bin/chapter09/hist_cpu --text "Programming with CUDA C"
  * Differs: bins have 64 bits, so that more than 4 GiB can be counted. --fill selects data that do not
- *          spread evenly over the bins.
+ *          spread evenly over the bins. --text counts the letters of a text, as in the book's example.
  */
 #include "../common/book.h"
 #include <chrono>
@@ -38,6 +38,29 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
+// For --text: counts the letters a to z, capitals as small letters, and prints those that occur. The
+// reference searches the text once for each letter. Returns the exit status.
+static int count_letters(const char *text) {
+    unsigned long long histo[26] = {}, expected[26], letters = 0;
+    for (const char *c = text; *c; c++)
+        if ((*c | 32) >= 'a' && (*c | 32) <= 'z')
+            histo[(*c | 32) - 'a']++;
+    for (int i = 0; i < 26; i++) {
+        size_t length = strlen(text);
+        expected[i] = std::count(text, text + length, 'a' + i) + std::count(text, text + length, 'A' + i);
+        if (histo[i] > 0)
+            printf("%c %llu\n", 'A' + i, histo[i]);
+        letters += histo[i];
+    }
+    printf("%llu letters\n", letters);
+    return check_counts("letter", histo, expected, 26) ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// With --text the program ends here.
 void settings(int argc, char **argv) {
-    hist_settings(argc, argv, "Counts how often each byte occurs.", HOST_ONLY | TIMES);
+    const char *text = NULL;
+    hist_settings(argc, argv, "Counts how often each byte occurs.", HOST_ONLY | TIMES,
+                  OPTION_TEXT("text", &text, "count the letters of TEXT"));
+    if (text)
+        exit(count_letters(text));
 }

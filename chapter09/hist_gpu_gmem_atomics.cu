@@ -8,13 +8,15 @@
  *          when many bytes are equal.
  * Terms:   atomic operation, atomicAdd, contention, histogram, histogram bin, grid-stride loop
  * Book:    9.4.2 (global memory)
- * Run:     ./bin/chapter09/hist_gpu_gmem_atomics
+ * Run:     ./bin/chapter09/hist_gpu_gmem_atomics --sweep
  * Differs: bins have 64 bits, so that more than 4 GiB can be counted. --fill selects data that do not
- *          spread evenly over the bins. The kernel is timed alone as well.
+ *          spread evenly over the bins. The kernel is timed alone as well. --blocks sets the number of
+ *          blocks, and --sweep compares many numbers.
  */
 #include "../common/book.h"
 #include "../common/timing.h"
-#include "hist.h" // SIZE, BINS, size, make_data(), check_histogram()
+#include "hist.h"     // SIZE, BINS, size, make_data(), check_histogram()
+#include "hist_gpu.h" // blocks_given, sweep_blocks()
 
 __global__ void histo_kernel(const unsigned char *buffer, size_t size, unsigned long long *histo) {
     size_t stride = (size_t)blockDim.x * gridDim.x;
@@ -26,10 +28,10 @@ int main(int argc, char **argv) {
     settings(argc, argv);
     unsigned char *buffer = make_data();
 
-    // Twice as many blocks as multiprocessors: the book found that to be fastest.
+    // Twice as many blocks as multiprocessors, if --blocks is not given: the book found that to be fastest.
     cudaDeviceProp prop;
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
-    unsigned blocks = prop.multiProcessorCount * 2;
+    unsigned blocks = blocks_given ? blocks_given : prop.multiProcessorCount * 2;
 
     // The book's figure includes the allocations and the copies.
     cudaEvent_t start, stop;
@@ -76,5 +78,5 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    hist_settings(argc, argv, "Counts bytes on the device, in global memory.", TIMES);
+    hist_gpu_settings(argc, argv, "Counts bytes on the device, in global memory.", histo_kernel);
 }

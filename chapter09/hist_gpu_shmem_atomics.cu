@@ -8,14 +8,16 @@
  *          latency.
  * Terms:   privatization, shared memory, atomic operation, contention, histogram bin, barrier
  * Book:    9.4.2 (shared memory)
- * Run:     ./bin/chapter09/hist_gpu_shmem_atomics
+ * Run:     ./bin/chapter09/hist_gpu_shmem_atomics --sweep
  * Differs: the bins in global memory have 64 bits, so that more than 4 GiB can be counted. Those of a
  *          block have 32 bits; large data get enough blocks that none of them overflows. --fill
  *          selects data that do not spread evenly over the bins. The kernel is timed alone as well.
+ *          --blocks sets the number of blocks, and --sweep compares many numbers.
  */
 #include "../common/book.h"
 #include "../common/timing.h"
-#include "hist.h" // SIZE, BINS, size, make_data(), check_histogram()
+#include "hist.h"     // SIZE, BINS, size, make_data(), check_histogram()
+#include "hist_gpu.h" // blocks_given, sweep_blocks()
 
 __global__ void histo_kernel(const unsigned char *buffer, size_t size, unsigned long long *histo) {
     __shared__ unsigned temp[BINS]; // one bin for each thread of the block
@@ -38,7 +40,8 @@ int main(int argc, char **argv) {
     // 2 GiB, so that no 32-bit bin overflows.
     cudaDeviceProp prop;
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
-    unsigned blocks = max_of(prop.multiProcessorCount * 2, (size >> 31) + 1);
+    unsigned blocks = blocks_given ? blocks_given : prop.multiProcessorCount * 2;
+    blocks = max_of(blocks, least_blocks());
 
     // The book's figure includes the allocations and the copies.
     cudaEvent_t start, stop;
@@ -85,5 +88,5 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    hist_settings(argc, argv, "Counts bytes on the device, in shared memory first.", TIMES);
+    hist_gpu_settings(argc, argv, "Counts bytes on the device, in shared memory first.", histo_kernel);
 }

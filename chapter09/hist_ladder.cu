@@ -10,8 +10,9 @@
  *          shared memory, lane, CUB, throughput, cold
  * Book:    9.4.2 (ladder)
  * Run:     ./bin/chapter09/hist_ladder --size 1G
- * Differs: the bins in global memory have 64 bits. Clearing them is part of the time.
- * Bench:   1M 16M 100000000 1G 4294967295
+ * Differs: the book's bins have 32 bits, which suffice for less than 4 GiB. The rungs after it have 64
+ *          bits in global memory. Clearing the bins is part of the time.
+ * Bench:   1M 16M 104857600 1G 4294967295
  */
 #include "../common/book.h"
 #include "../common/bench.h"
@@ -22,11 +23,12 @@
 
 typedef unsigned long long Count;
 
-const unsigned THREADS = 1024;       // per block, from rung 2 on
-const unsigned LANES = 32, SETS = 2; // of rung 4: copies of the bins per set, sets of copies
+const unsigned THREADS = 1024;       // per block, from rung 4 on
+const unsigned LANES = 32, SETS = 2; // of rung 6: copies of the bins per set, sets of copies
 
 static unsigned char *dev_buffer;
 static Count *dev_histo, expected[BINS];
+static unsigned *dev_narrow;     // bins of 32 bits
 static unsigned multiprocessors; // of the device
 static int only;                 // --fill: 0: all data sets, else data_sets[only - 1]
 static const int data_sets[] = {RANDOM, SKEWED, EQUAL};
@@ -34,16 +36,17 @@ static void count_on_host(const unsigned char *buffer);
 static void poison(void);
 static bool check(const char *name, BenchError *error);
 
-// Rung 0, the book's first kernel: one atomic addition in global memory per byte.
-__global__ void histo_global(const unsigned char *buffer, size_t size, Count *histo) {
+// Rung 0, the book's first kernel: one atomic addition in global memory per byte. The bins have 32 bits;
+// those of rung 1 have 64.
+template <class Bin> __global__ void histo_global(const unsigned char *buffer, size_t size, Bin *histo) {
     size_t stride = (size_t)blockDim.x * gridDim.x;
     for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < size; i += stride)
-        atomicAdd(&histo[buffer[i]], 1);
+        atomicAdd(&histo[buffer[i]], (Bin)1);
 }
 
-// Rung 1, the book's second kernel: privatization. Each block counts into bins of its own in shared memory,
-// where only the threads of the block contend.
-__global__ void histo_shared(const unsigned char *buffer, size_t size, Count *histo) {
+// Rung 2, the book's second kernel: privatization. Each block counts into bins of its own in shared memory,
+// where only the threads of the block contend. Rung 3 adds them to bins of 64 bits.
+template <class Bin> __global__ void histo_shared(const unsigned char *buffer, size_t size, Bin *histo) {
     __shared__ unsigned temp[BINS];
     temp[threadIdx.x] = 0;
     __syncthreads();
@@ -51,7 +54,7 @@ __global__ void histo_shared(const unsigned char *buffer, size_t size, Count *hi
     for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < size; i += stride)
         atomicAdd(&temp[buffer[i]], 1);
     __syncthreads();
-    atomicAdd(&histo[threadIdx.x], temp[threadIdx.x]);
+    atomicAdd(&histo[threadIdx.x], (Bin)temp[threadIdx.x]);
 }
 
 // The tail after the last uint4: up to 15 bytes, for the first threads of the grid.
@@ -68,7 +71,7 @@ __device__ static void count_word(unsigned *bins, unsigned word) {
     atomicAdd(&bins[word >> 24], 1);
 }
 
-// Rungs 2 and 3: one load brings 16 bytes. With one copy of the bins per warp, only the lanes of a warp
+// Rungs 4 and 5: one load brings 16 bytes. With one copy of the bins per warp, only the lanes of a warp
 // contend; at the end one thread per bin adds the copies.
 template <int copies> __global__ void histo_vectors(const unsigned char *buffer, size_t size, Count *histo) {
     __shared__ unsigned temp[copies][BINS];
@@ -94,7 +97,7 @@ template <int copies> __global__ void histo_vectors(const unsigned char *buffer,
     }
 }
 
-// Rung 4: one copy of the bins per lane. Bin b of lane l is word l of row b, which lies in bank l. So the
+// Rung 6: one copy of the bins per lane. Bin b of lane l is word l of row b, which lies in bank l. So the
 // lanes of a warp access different banks, whatever the data: no bank conflicts and no contention within
 // the warp. A row has two sets of 32 words, for even and for odd warps, which makes it 256 bytes long. The
 // address of a counter is therefore byte << 8 | offset, where `offset` is fixed for the thread:
@@ -147,10 +150,20 @@ static unsigned blocks(void) {
     return max_of(2 * multiprocessors, (size >> 31) + 1);
 }
 
+static bool fits_32_bits(void) {
+    return size >> 32 == 0;
+}
+
+static const char *needs_32_bits(void) {
+    return fits_32_bits() ? NULL : "needs less than 4 GiB";
+}
+
 // Clearing the bins is part of the work.
-static void run(void (*kernel)(const unsigned char *, size_t, Count *), unsigned threads, size_t shared) {
-    HANDLE_ERROR(cudaMemsetAsync(dev_histo, 0, BINS * sizeof(Count)));
-    kernel<<<blocks(), threads, shared>>>(dev_buffer, size, dev_histo);
+template <class Bin>
+static void run(void (*kernel)(const unsigned char *, size_t, Bin *), Bin *histo, unsigned threads,
+                size_t shared = 0) {
+    HANDLE_ERROR(cudaMemsetAsync(histo, 0, BINS * sizeof(Bin)));
+    kernel<<<blocks(), threads, shared>>>(dev_buffer, size, histo);
     HANDLE_LAUNCH();
 }
 
@@ -158,31 +171,31 @@ static void run(void (*kernel)(const unsigned char *, size_t, Count *), unsigned
 // CUB counts into 32 bits as long as they suffice.
 static void *cub_memory;
 static size_t cub_bytes;
-static unsigned *cub_histo;
 
 template <typename T> static void cub_count(T *histo) {
     HANDLE_ERROR(cub::DeviceHistogram::HistogramEven(cub_memory, cub_bytes, dev_buffer, histo, BINS + 1, 0,
                                                      BINS, (long long)size));
 }
 
-static bool fits_32_bits(void) {
-    return size >> 32 == 0;
-}
-
 static void run_cub(void) {
     if (fits_32_bits())
-        cub_count(cub_histo);
+        cub_count(dev_narrow);
     else
         cub_count(dev_histo);
 }
 #endif
 
 static const Rung rungs[] = {
-    {"book, global atomics", "256 threads, 2 blocks per multiprocessor", [] { run(histo_global, BINS, 0); }},
-    {"book, shared atomics", "privatization: bins per block", [] { run(histo_shared, BINS, 0); }},
-    {"vectorized loads", "uint4, 1024 threads per block", [] { run(histo_vectors<1>, THREADS, 0); }},
-    {"bins per warp", "no contention between warps", [] { run(histo_vectors<32>, THREADS, 0); }},
-    {"bins per lane", "no bank conflicts", [] { run(histo_lanes, THREADS, LANE_BYTES); }},
+    {"book, global atomics", "256 threads, 2 blocks per multiprocessor",
+     [] { run(histo_global<unsigned>, dev_narrow, BINS); }, RUNG, 0, 0, needs_32_bits},
+    {"global, 64-bit bins", "for 4 GiB and more", [] { run(histo_global<Count>, dev_histo, BINS); }},
+    {"book, shared atomics", "privatization: bins per block",
+     [] { run(histo_shared<unsigned>, dev_narrow, BINS); }, RUNG, 0, 0, needs_32_bits},
+    {"shared, 64-bit bins", "only the global bins have 64 bits",
+     [] { run(histo_shared<Count>, dev_histo, BINS); }},
+    {"vectorized loads", "uint4, 1024 threads per block", [] { run(histo_vectors<1>, dev_histo, THREADS); }},
+    {"bins per warp", "no contention between warps", [] { run(histo_vectors<32>, dev_histo, THREADS); }},
+    {"bins per lane", "no bank conflicts", [] { run(histo_lanes, dev_histo, THREADS, LANE_BYTES); }},
 #ifdef HAVE_CUB
     {"CUB", "DeviceHistogram::HistogramEven", run_cub, LIBRARY},
 #endif
@@ -192,9 +205,9 @@ int main(int argc, char **argv) {
     settings(argc, argv);
     HANDLE_ERROR(cudaMalloc(&dev_buffer, size));
     HANDLE_ERROR(cudaMalloc(&dev_histo, BINS * sizeof(Count)));
+    HANDLE_ERROR(cudaMalloc(&dev_narrow, BINS * sizeof(unsigned)));
     HANDLE_ERROR(cudaFuncSetAttribute(histo_lanes, cudaFuncAttributeMaxDynamicSharedMemorySize, LANE_BYTES));
 #ifdef HAVE_CUB
-    HANDLE_ERROR(cudaMalloc(&cub_histo, BINS * sizeof(unsigned)));
     run_cub(); // without memory it only computes cub_bytes
     HANDLE_ERROR(cudaMalloc(&cub_memory, cub_bytes));
 #endif
@@ -221,10 +234,10 @@ int main(int argc, char **argv) {
 
 #ifdef HAVE_CUB
     HANDLE_ERROR(cudaFree(cub_memory));
-    HANDLE_ERROR(cudaFree(cub_histo));
 #endif
     HANDLE_ERROR(cudaFree(dev_buffer));
     HANDLE_ERROR(cudaFree(dev_histo));
+    HANDLE_ERROR(cudaFree(dev_narrow));
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
@@ -255,20 +268,17 @@ static void count_on_host(const unsigned char *buffer) {
 
 static void poison(void) {
     HANDLE_ERROR(cudaMemset(dev_histo, 0xff, BINS * sizeof(Count)));
-#ifdef HAVE_CUB
-    HANDLE_ERROR(cudaMemset(cub_histo, 0xff, BINS * sizeof(unsigned)));
-#endif
+    HANDLE_ERROR(cudaMemset(dev_narrow, 0xff, BINS * sizeof(unsigned)));
 }
 
 static bool check(const char *name, BenchError *) {
     Count histo[BINS];
     HANDLE_ERROR(cudaMemcpy(histo, dev_histo, sizeof histo, cudaMemcpyDeviceToHost));
-#ifdef HAVE_CUB
-    if (strcmp(name, "CUB") == 0 && fits_32_bits()) {
-        unsigned narrow[BINS];
-        HANDLE_ERROR(cudaMemcpy(narrow, cub_histo, sizeof narrow, cudaMemcpyDeviceToHost));
-        std::copy(narrow, narrow + BINS, histo);
+    bool narrow = strncmp(name, "book, ", 6) == 0 || strcmp(name, "CUB") == 0;
+    if (narrow && fits_32_bits()) {
+        unsigned counts[BINS];
+        HANDLE_ERROR(cudaMemcpy(counts, dev_narrow, sizeof counts, cudaMemcpyDeviceToHost));
+        std::copy(counts, counts + BINS, histo);
     }
-#endif
     return check_counts(name, histo, expected, BINS);
 }

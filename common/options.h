@@ -29,7 +29,15 @@ enum {
 // An option of one program. Write it with a macro below, which also checks the type of the variable.
 // The value of the variable before parse_options is the default, which --help shows. An int whose
 // default is outside its range means "not given", and --help shows no default.
-typedef enum OptionType { TYPE_FLAG, TYPE_INT, TYPE_SIZE, TYPE_FLOAT, TYPE_WORD, TYPE_FILE } OptionType;
+typedef enum OptionType {
+    TYPE_FLAG,
+    TYPE_INT,
+    TYPE_SIZE,
+    TYPE_FLOAT,
+    TYPE_WORD,
+    TYPE_FILE,
+    TYPE_TEXT
+} OptionType;
 
 typedef struct Option {
     const char *name, *help;
@@ -54,6 +62,9 @@ typedef struct Option {
 // A file name, as given.
 #define OPTION_FILE(name, variable, help)                                                                    \
     OPTION_ROW(name, help, TYPE_FILE, const char *, variable, 0, 0, NULL)
+// Any text.
+#define OPTION_TEXT(name, variable, help)                                                                    \
+    OPTION_ROW(name, help, TYPE_TEXT, const char *, variable, 0, 0, NULL)
 #define OPTION_END                                                                                           \
     { NULL, NULL, TYPE_FLAG, NULL, 0, 0, NULL }
 

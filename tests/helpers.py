@@ -139,7 +139,7 @@ class Program:
     @property
     def own_options(self):
         """The names of its own options."""
-        return re.findall(r'OPTION_(?:FLAG|INT|SIZE|FLOAT|WORD|FILE)\("([^"]+)"', self.settings)
+        return re.findall(r'OPTION_(?:FLAG|INT|SIZE|FLOAT|WORD|FILE|TEXT)\("([^"]+)"', self.settings)
 
     @property
     def small(self):

@@ -2,6 +2,7 @@
 """Chapter 9: histograms with many sizes and kinds of data, and lost updates."""
 import os
 import re
+from string import ascii_uppercase as ALPHABET
 
 import pytest
 
@@ -32,6 +33,48 @@ def test_sizes(run, rng, name, fill):
             f"chapter09/{name}", "--size", size, "--fill", fill, "--seed", rng.randrange(10**9), status=0
         )
         assert total(result) == size
+
+
+def test_letters(run, rng):
+    book = run("chapter09/hist_cpu", "--text", "Programming with CUDA C", status=0).out.partition("\n")[2]
+    assert book == "A 2\nC 2\nD 1\nG 2\nH 1\nI 2\nM 2\nN 1\nO 1\nP 1\nR 2\nT 1\nU 1\nW 1\n20 letters\n"
+    for text in [
+        "",
+        "@[`{ 1",
+        "é",
+        "".join(chr(rng.randint(1, 126)) for _ in range(1000)).replace("\n", "x"),
+    ]:
+        out = run("chapter09/hist_cpu", f"--text={text}", status=0).out.partition("\n")[2]  # without the host
+        counts = {c: n for c in ALPHABET if (n := text.upper().count(c))}
+        assert out == "".join(f"{c} {n}\n" for c, n in counts.items()) + f"{sum(counts.values())} letters\n"
+    assert "letter: 1 of 26 differ" in run("chapter09/hist_cpu", "--text=A", "--inject-error", status=1).err
+
+
+def test_numbers_of_blocks(run, rng):
+    """Every histogram is checked by the program."""
+    for name in HISTOGRAMS[1:]:
+        for size in [1, 257, rng.randint(10**4, 10**6)]:
+            blocks, fill = rng.choice([1, 2, 31, 5000]), rng.choice(FILLS)
+            assert total(run(f"chapter09/{name}", "--size", size, "--blocks", blocks, status=0)) == size
+            out = run(f"chapter09/{name}", "--size", size, "--sweep", "--fill", fill, status=0).out
+            multiprocessors = int(re.search(r"^(\d+) multiprocessors$", out, re.M)[1])
+            rows = re.findall(
+                r"^ +(\d+) blocks, +([\d.]+) bytes a thread: +[\d.]+ ms, +[\d.]+ GB/s$", out, re.M
+            )
+            most = -(-size // 256)
+            expected = {1, most, *(min(most, int(k * multiprocessors) or 1) for k in (0.5, 1, 2, 4, 8, 32))}
+            assert [int(blocks) for blocks, _ in rows] == sorted(expected)
+            assert all(float(each) == pytest.approx(size / int(n) / 256, abs=0.051) for n, each in rows)
+            fastest, times = re.search(
+                r"^Fastest: (\d+) blocks, (\S+) times the multiprocessors$", out, re.M
+            ).groups()
+            assert int(fastest) in expected and float(times) == pytest.approx(
+                int(fastest) / multiprocessors, rel=0.01
+            )
+        assert (
+            "bin: 1 of 256 differ"
+            in run(f"chapter09/{name}", "--size=99", "--sweep", "--inject-error", status=1).err
+        )
 
 
 @pytest.mark.parametrize("name", HISTOGRAMS)
@@ -109,3 +152,25 @@ def test_plain_additions_are_lost(run, rng, workers, schedule):
 def plain(result):
     """(x, number of lost additions) for the threads that add to the same x without atomics."""
     return tuple(map(int, re.search(r"^x = x \+ 1: +x = (\d+), (\d+) lost", result.out, re.M).groups()))
+
+
+# ---- compute_capability
+
+
+def test_sum_with_atomics(run, rng):
+    for size in [1, 2, 255, 257, rng.randint(3, 2**20), 2**20]:
+        out = run("chapter09/compute_capability", "--size", size, status=0).out
+        device = re.search(r"^Compute capability of the device: (\d+\.\d)$", out, re.M)[1]
+        # The sum of component k is that of (i + k) % 16 for all i below the size.
+        sums = [sum((i + k) % 16 for i in range(size)) for k in range(4)]
+        assert "Sums: " + ", ".join(map(str, sums)) in out.splitlines()
+        atomics = re.search(r"^Each thread made (\d) atomic additions?$", out, re.M)[1]
+        arch = re.search(r"^__CUDA_ARCH__ of the code that ran: (\d+|not defined)", out, re.M)[1]
+        assert (atomics == "1") == (arch.isdigit() and int(arch) >= 900)
+        features = re.findall(r"^ +(\d+\.\d)  (yes|no)   ", out, re.M)
+        assert [has == "yes" for _, has in features] == [
+            float(least) <= float(device) for least, _ in features
+        ]
+        if helpers.backend() == "gpu":
+            binary, ptx = re.search(r"^Binary code for (\S+), from PTX for (\S+)$", out, re.M).groups()
+            assert float(binary) <= float(device) and int(arch) == int(float(ptx) * 10) * 10

@@ -143,6 +143,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
             *(int *)own->value = parse_word(own->name, text, own->words);
             break;
         case TYPE_FILE:
+        case TYPE_TEXT:
             *(const char **)own->value = text;
         }
         return 0;
@@ -221,6 +222,7 @@ static char *help_text(const Option *own) {
         break;
     case TYPE_FLAG:
     case TYPE_FILE:
+    case TYPE_TEXT:
         length = asprintf(&text, "%s", help);
     }
     if (length < 0)
@@ -280,7 +282,7 @@ void parse_options(int argc, char **argv, const char *doc, unsigned uses, const 
     while (own && own[parse.own_rows].name)
         parse.own_rows++;
     struct argp_option table[parse.own_rows + COMMON + 1];
-    static const char *const argument[] = {NULL, "N", "N", "N", "WORD", "FILE"}; // by OptionType
+    static const char *const argument[] = {NULL, "N", "N", "N", "WORD", "FILE", "TEXT"}; // by OptionType
     size_t rows = 0;
     for (; rows < parse.own_rows; rows++)
         table[rows] = (struct argp_option){.name = own[rows].name,

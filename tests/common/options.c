@@ -13,13 +13,14 @@ static int iterations = 200;
 static float scale = 1.5f;
 static bool zoom;
 static int color = 1;
-static const char *file;
+static const char *file, *words;
 static const Option own[] = {OPTION_SIZE("size", &size, 1, 65536, "pixels a side"),
                              OPTION_INT("iterations", &iterations, -5, 1000, "steps"),
                              OPTION_FLOAT("scale", &scale, 0.1, 100, "half a side"),
                              OPTION_FLAG("zoom", &zoom, "animate"),
                              OPTION_WORD("color", &color, "red|green|greenish", "what color"),
                              OPTION_FILE("log", &file, "where to"),
+                             OPTION_TEXT("words", &words, "what to say"),
                              OPTION_END};
 
 static unsigned uses = PICTURE | ANIMATION;
@@ -254,6 +255,7 @@ TEST(help) {
     EXPECT(help_has("--help", "--zoom                 animate\n"));
     EXPECT(help_has("--help", "--color=WORD           what color: red|green|greenish (default green)\n"));
     EXPECT(help_has("--help", "--log=FILE             where to\n"));
+    EXPECT(help_has("--help", "--words=TEXT           what to say\n"));
     EXPECT(help_has("--help", "Exit status: 0 "));
     EXPECT(help_has("--help", "the same as --help"));
     EXPECT(help_has("-h", "A test.\n"));

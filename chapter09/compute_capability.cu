@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+/*
+ * compute_capability: what a device can do, and the devices for which a binary has code
+ *
+ * Teaches: A binary has code for some devices, and what a device can do depends on its compute capability.
+ *          nvcc compiles device code once for each architecture: -arch=sm_90 makes binary code for 9.0
+ *          and later devices of the same generation, and PTX that the driver compiles for all later
+ *          ones. In device code, __CUDA_ARCH__ tells which one is being compiled, so a kernel can use a
+ *          newer feature and do without it elsewhere.
+ * Terms:   compute capability, __CUDA_ARCH__, PTX, nvcc, atomicAdd, atomic operation
+ * Book:    9.2.1 and 9.2.2
+ * Run:     ./bin/chapter09/compute_capability
+ * Differs: the book explains versions 1.0 to 2.0; the least that CUDA 13 compiles for is 7.5. If a program
+ *          has no code for a device, its first launch fails with cudaErrorNoKernelImageForDevice (try
+ *          make SMS=100 on an older device). The CPU back end is compiled once for host and device, so
+ *          __CUDA_ARCH__ is not defined there.
+ */
+#include "../common/book.h"
+
+static size_t n = 1 << 20; // --size
+static bool check(const float *sums);
+
+struct Compiled {
+    int arch;    // __CUDA_ARCH__, or 0
+    int atomics; // that each thread executed
+};
+
+// Adds four sums at once. atomicAdd() of a float4, one instruction for 16 bytes, needs compute
+// capability 9.0; before, it takes four.
+__global__ void add(const float4 *in, size_t n, float4 *sum, Compiled *compiled) {
+    float4 mine = make_float4(0, 0, 0, 0);
+    size_t stride = (size_t)blockDim.x * gridDim.x;
+    for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < n; i += stride) {
+        mine.x += in[i].x;
+        mine.y += in[i].y;
+        mine.z += in[i].z;
+        mine.w += in[i].w;
+    }
+#if __CUDA_ARCH__ >= 900
+    atomicAdd(sum, mine);
+    int atomics = 1;
+#else
+    atomicAdd(&sum->x, mine.x);
+    atomicAdd(&sum->y, mine.y);
+    atomicAdd(&sum->z, mine.z);
+    atomicAdd(&sum->w, mine.w);
+    int atomics = 4;
+#endif
+#ifdef __CUDA_ARCH__
+    int arch = __CUDA_ARCH__;
+#else
+    int arch = 0;
+#endif
+    if (blockIdx.x == 0 && threadIdx.x == 0)
+        *compiled = {arch, atomics};
+}
+
+// What came with each version. A device has also all that came with the versions before. Only names that end
+// in a letter, such as sm_90a, stand for features that later devices may lack.
+static const struct {
+    int version; // times ten
+    const char *feature;
+} features[] = {
+    {11, "atomic operations on 32-bit words in global memory"},
+    {12, "atomic operations in shared memory, and on 64-bit words"},
+    {13, "double precision"},
+    {20, "atomicAdd() of a float"},
+    {60, "atomicAdd() of a double"},
+    {70, "lanes of a warp that advance independently; tensor cores"},
+    {80, "asynchronous copies from global to shared memory"},
+    {90, "atomicAdd() of a float4; clusters of blocks"},
+    {100, "tensor cores for numbers of 4 bits"},
+};
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    cudaDeviceProp prop;
+    HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
+    int version = prop.major * 10 + prop.minor;
+    printf("Compute capability of the device: %d.%d\n", prop.major, prop.minor);
+    for (auto &each : features)
+        printf("  %2d.%d  %-3s  %s\n", each.version / 10, each.version % 10,
+               each.version <= version ? "yes" : "no", each.feature);
+
+    // The code of this kernel that the driver has chosen, or made from PTX, for this device.
+    cudaFuncAttributes attributes;
+    HANDLE_ERROR(cudaFuncGetAttributes(&attributes, add));
+    printf("Binary code for %d.%d, from PTX for %d.%d\n", attributes.binaryVersion / 10,
+           attributes.binaryVersion % 10, attributes.ptxVersion / 10, attributes.ptxVersion % 10);
+
+    float4 *in = host_array<float4>(n), sum;
+    for (size_t i = 0; i < n; i++)
+        in[i] = make_float4(i % 16, (i + 1) % 16, (i + 2) % 16, (i + 3) % 16);
+    float4 *dev_in, *dev_sum;
+    Compiled compiled, *dev_compiled;
+    HANDLE_ERROR(cudaMalloc(&dev_in, n * sizeof(float4)));
+    HANDLE_ERROR(cudaMalloc(&dev_sum, sizeof(float4)));
+    HANDLE_ERROR(cudaMalloc(&dev_compiled, sizeof(Compiled)));
+    HANDLE_ERROR(cudaMemcpy(dev_in, in, n * sizeof(float4), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemset(dev_sum, 0, sizeof(float4)));
+
+    add<<<min_of(64, (n + 255) / 256), 256>>>(dev_in, n, dev_sum, dev_compiled);
+    HANDLE_LAUNCH();
+
+    HANDLE_ERROR(cudaMemcpy(&sum, dev_sum, sizeof(float4), cudaMemcpyDeviceToHost));
+    HANDLE_ERROR(cudaMemcpy(&compiled, dev_compiled, sizeof(Compiled), cudaMemcpyDeviceToHost));
+    if (compiled.arch)
+        printf("__CUDA_ARCH__ of the code that ran: %d\n", compiled.arch);
+    else
+        printf("__CUDA_ARCH__ of the code that ran: not defined (CPU back end)\n");
+    printf("Each thread made %d atomic addition%s\n", compiled.atomics, compiled.atomics == 1 ? "" : "s");
+    printf("Sums: %.0f, %.0f, %.0f, %.0f\n", sum.x, sum.y, sum.z, sum.w);
+    const float sums[] = {sum.x, sum.y, sum.z, sum.w};
+    bool ok = check(sums);
+
+    HANDLE_ERROR(cudaFree(dev_in));
+    HANDLE_ERROR(cudaFree(dev_sum));
+    HANDLE_ERROR(cudaFree(dev_compiled));
+    free(in);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+// The sums stay below 2^24, so floats add them exactly in any order.
+void settings(int argc, char **argv) {
+    const Option own[] = {OPTION_SIZE("size", &n, 1, 1 << 20, "vectors of four floats"), OPTION_END};
+    parse_options(argc, argv, "Adds with atomics that depend on the compute capability.", 0, own);
+    select_device();
+    require_memory(n * sizeof(float4), n * sizeof(float4));
+}
+
+// Any 16 successive elements of a component are 0 to 15, whose sum is 120.
+static bool check(const float *sums) {
+    double expected[4];
+    for (int k = 0; k < 4; k++) {
+        expected[k] = n / 16 * 120;
+        for (size_t i = 0; i < n % 16; i++)
+            expected[k] += (i + k) % 16;
+    }
+    return check_floats("sum", sums, expected, 4, 0);
+}
