@@ -121,8 +121,18 @@ inline grid_group this_grid() {
 class cluster_group {
   public:
     static void sync() {}
+    static void barrier_arrive() {}
+    static void barrier_wait() {}
     static unsigned block_rank() { return 0; }
     static unsigned num_blocks() { return 1; }
+    static unsigned thread_rank() { return 0; }
+    static unsigned num_threads() { return 1; }
+    static dim3 block_index() { return {}; }
+    static dim3 dim_blocks() { return {}; }
+    static dim3 thread_index() { return {}; }
+    static dim3 dim_threads() { return {}; }
+    template <class T> static T *map_shared_rank(T *p, int) { return p; }
+    static unsigned query_shared_rank(const void *) { return 0; }
 };
 template <class T = void>
 __attribute__((error("the CPU back end has compute capability 8.0, which has no clusters"))) cluster_group

@@ -43,7 +43,16 @@ Fault fault_of(const void *context) {
 #if defined __x86_64__
     return {machine.gregs[REG_ERR] & 2 ? "writes" : "reads", (void *)machine.gregs[REG_RIP]};
 #elif defined __aarch64__
-    return {"reads or writes", (void *)machine.pc};
+    // The kernel appends records to the context. The one with the syndrome of the fault says whether it was a
+    // write.
+    const char *at = (const char *)machine.__reserved;
+    const _aarch64_ctx *record = (const _aarch64_ctx *)at;
+    for (; record->magic && record->magic != ESR_MAGIC; record = (const _aarch64_ctx *)at)
+        at += record->size;
+    const char *verb = "reads or writes";
+    if (record->magic)
+        verb = ((const esr_context *)at)->esr & 1 << 6 ? "writes" : "reads";
+    return {verb, (void *)machine.pc};
 #else
     (void)machine;
     return {"reads or writes", nullptr};

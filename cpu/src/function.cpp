@@ -63,6 +63,35 @@ Function *find_function(const char *call, const void *kernel) {
     return function;
 }
 
+cudaError_t set_attribute(const char *place, const cudaLaunchAttribute &a, bool &cooperative) {
+    const auto &cluster = a.val.clusterDim;
+    if (a.id == cudaLaunchAttributeCooperative)
+        cooperative = a.val.cooperative;
+    if (a.id == cudaLaunchAttributeClusterDimension && (cluster.x > 1 || cluster.y > 1 || cluster.z > 1))
+        return fail(cudaErrorNotSupported,
+                    "%s: clusters of %u x %u x %u blocks are not supported, they need compute capability 9.0",
+                    place, cluster.x, cluster.y, cluster.z);
+    return cudaSuccess;
+}
+
+cudaError_t launch_by_config(const LaunchConfigAt &at, const void *kernel, void **arguments) {
+    const char *const call = "cudaLaunchKernelEx";
+    if (const cudaError_t error = begin(call))
+        return error;
+    if (!at.config)
+        return fail(cudaErrorInvalidValue, "%s: config is NULL", call);
+    const cudaLaunchConfig_t &c = *at.config;
+    bool cooperative = false;
+    std::string place = call;
+    if (at.site.line)
+        place += std::string(" at ") + base_name(at.site.file) + ":" + std::to_string(at.site.line);
+    for (unsigned i = 0; i < c.numAttrs; ++i)
+        if (const cudaError_t error = set_attribute(place.c_str(), c.attrs[i], cooperative))
+            return error;
+    return launch_by_address(call, kernel, {c.gridDim, c.blockDim, c.dynamicSmemBytes, c.stream}, arguments,
+                             cooperative, at.site);
+}
+
 int resident_blocks(const cudaDeviceProp &device, unsigned threads, size_t shared_bytes) {
     const unsigned warps = (threads + device.warpSize - 1) / device.warpSize;
     const unsigned most_warps = device.maxThreadsPerMultiProcessor / device.warpSize;
@@ -144,20 +173,20 @@ cudaError_t cudaFuncGetName(const char **name, const void *kernel) {
 }
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **arguments) {
-    BEGIN();
-    NOT_NULL(config);
-    bool cooperative = false;
-    for (unsigned i = 0; i < config->numAttrs; ++i) {
-        const cudaLaunchAttribute &a = config->attrs[i];
-        if (a.id == cudaLaunchAttributeCooperative)
-            cooperative = a.val.cooperative;
-        const auto &c = a.val.clusterDim;
-        if (a.id == cudaLaunchAttributeClusterDimension && (c.x > 1 || c.y > 1 || c.z > 1))
-            return fail(cudaErrorNotSupported, "%s: clusters are not supported", __func__);
-    }
-    return launch_by_address(__func__, kernel,
-                             {config->gridDim, config->blockDim, config->dynamicSmemBytes, config->stream},
-                             arguments, cooperative, {"cudaLaunchKernelEx", 0});
+    return launch_by_config({config, __func__, 0}, kernel, arguments);
+}
+
+static cudaError_t no_clusters(const char *call) {
+    return fail(cudaErrorNotSupported, "%s: clusters are not supported, they need compute capability 9.0",
+                call);
+}
+
+cudaError_t cudaOccupancyMaxActiveClusters(int *, const void *, const cudaLaunchConfig_t *) {
+    return no_clusters(__func__);
+}
+
+cudaError_t cudaOccupancyMaxPotentialClusterSize(int *, const void *, const cudaLaunchConfig_t *) {
+    return no_clusters(__func__);
 }
 
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *kernel,

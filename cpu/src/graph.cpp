@@ -26,9 +26,31 @@ struct CUgraphNode_st {
     std::vector<const void *> arguments; // for cudaGraphKernelNodeGetParams
 };
 
+// An object of the program that is destroyed with the last reference to it
+struct CUuserObject_st {
+    void *data;
+    cudaHostFn_t destroy;
+    unsigned references;
+};
+
+namespace cuda_cpu {
+
+// The references of a graph to objects of the program. A copy has one reference to each.
+struct References {
+    std::map<cudaUserObject_t, unsigned> counts;
+
+    References() = default;
+    References(const References &other);
+    ~References();
+};
+
+} // namespace cuda_cpu
+
 struct CUgraph_st {
     std::vector<std::unique_ptr<CUgraphNode_st>> nodes;
+    cuda_cpu::References objects;
 
+    explicit CUgraph_st(const cuda_cpu::References &objects = {}) : objects(objects) {}
     ~CUgraph_st();
 };
 
@@ -42,7 +64,8 @@ struct Step {
 };
 
 struct GraphRun {
-    std::vector<Step> steps; // each after those it depends on
+    References objects;
+    std::vector<Step> steps{}; // each after those it depends on
 };
 
 } // namespace cuda_cpu
@@ -77,6 +100,7 @@ struct Graphs {
     std::map<cudaGraph_t, std::shared_ptr<CUgraph_st>> graphs;
     std::map<cudaGraphExec_t, std::shared_ptr<CUgraphExec_st>> executables;
     std::set<cudaGraphNode_t> nodes;
+    std::set<cudaUserObject_t> objects;
     std::map<uint64_t, CapturedStream> captured;  // by the stream's number
     std::map<const Function *, void *> addresses; // of kernels that the program named by address
     std::map<void *, size_t> memory;              // that graphs own
@@ -156,6 +180,22 @@ template <class T> T *part(const char *call, cudaGraphNode_t node) {
     return node_known(call, node) ? part<T>(call, node->operation) : nullptr;
 }
 
+bool object_known(const char *call, cudaUserObject_t object) {
+    if (graphs().objects.count(object))
+        return true;
+    fail(cudaErrorInvalidValue, "%s: %p is not a user object, or was destroyed", call, (void *)object);
+    return false;
+}
+
+void release_object(cudaUserObject_t object, unsigned count) {
+    object->references -= std::min(count, object->references);
+    if (object->references)
+        return;
+    graphs().objects.erase(object);
+    run_callback([&] { object->destroy(object->data); });
+    delete object;
+}
+
 // ---- nodes ----
 
 cudaGraphNode_t new_node(CUgraph_st &graph, Operation operation, std::vector<cudaGraphNode_t> before) {
@@ -181,10 +221,10 @@ cudaError_t check_nodes(const char *call, const CUgraph_st &graph, const cudaGra
     return cudaSuccess;
 }
 
-// The end of every cudaGraphAdd…Node, for which `make` sets the operation.
-template <class Make>
+// Every cudaGraphAdd…Node: `set` makes the operation from the other arguments.
+template <class Set, class... A>
 cudaError_t add_node(const char *call, cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
-                     size_t count, Make make) {
+                     size_t count, Set set, A... a) {
     if (const cudaError_t error = begin(call))
         return error;
     if (!node)
@@ -196,18 +236,19 @@ cudaError_t add_node(const char *call, cudaGraphNode_t *node, cudaGraph_t graph,
     if (const cudaError_t error = check_nodes(call, *into, after, count))
         return error;
     Operation operation = {call, {}, current_device()};
-    if (const cudaError_t error = make(operation))
+    if (const cudaError_t error = set(call, operation, a...))
         return error;
     *node = new_node(*into, std::move(operation), std::vector<cudaGraphNode_t>(after, after + count));
     return cudaSuccess;
 }
 
 // Sets the operation of a node, or of the step of an executable graph that came from it.
-template <class Make> cudaError_t set_node(const char *call, cudaGraphNode_t node, Make make) {
+template <class Set, class... A>
+cudaError_t set_node(const char *call, cudaGraphNode_t node, Set set, A... a) {
     if (const cudaError_t error = begin(call))
         return error;
     LOCK();
-    return node_known(call, node) ? make(node->operation) : cudaErrorInvalidValue;
+    return node_known(call, node) ? set(call, node->operation, a...) : cudaErrorInvalidValue;
 }
 
 Step *find_step(const char *call, cudaGraphExec_t executable, cudaGraphNode_t node) {
@@ -224,13 +265,28 @@ Step *find_step(const char *call, cudaGraphExec_t executable, cudaGraphNode_t no
     return nullptr;
 }
 
-template <class Make>
-cudaError_t set_step(const char *call, cudaGraphExec_t executable, cudaGraphNode_t node, Make make) {
+template <class Set, class... A>
+cudaError_t set_step(const char *call, cudaGraphExec_t executable, cudaGraphNode_t node, Set set, A... a) {
     if (const cudaError_t error = begin(call))
         return error;
     LOCK();
     Step *const step = find_step(call, executable, node);
-    return step ? make(step->operation) : cudaErrorInvalidValue;
+    return step ? set(call, step->operation, a...) : cudaErrorInvalidValue;
+}
+
+// Every call that asks for a parameter of a node, which is `get` of its operation.
+template <class T, class Result, class Get>
+cudaError_t get_node(const char *call, cudaGraphNode_t node, Result *result, Get get) {
+    if (const cudaError_t error = begin(call))
+        return error;
+    if (!result)
+        return fail(cudaErrorInvalidValue, "%s: the second argument is NULL", call);
+    LOCK();
+    const T *const found = part<T>(call, node);
+    if (!found)
+        return cudaErrorInvalidValue;
+    *result = get(*found);
+    return cudaSuccess;
 }
 
 // Each of these sets an operation from a program's parameters. When the operation has a type already,
@@ -318,7 +374,7 @@ cudaError_t set_host(const char *call, Operation &o, const cudaHostNodeParams *p
 
 // A copy of a graph, whose nodes know their originals.
 std::shared_ptr<CUgraph_st> clone(const CUgraph_st &graph) {
-    auto copy = std::make_shared<CUgraph_st>();
+    auto copy = std::make_shared<CUgraph_st>(graph.objects);
     std::map<cudaGraphNode_t, cudaGraphNode_t> copies;
     for (const auto &node : graph.nodes) {
         const cudaGraphNode_t made = new_node(*copy, node->operation, {});
@@ -392,7 +448,7 @@ template <class T> cudaError_t give(const std::vector<T> &list, T *to, size_t *c
 
 // The steps of a graph in an order that keeps to the dependencies; null when they are a circle.
 std::shared_ptr<GraphRun> order(const CUgraph_st &graph) {
-    auto run = std::make_shared<GraphRun>();
+    auto run = std::make_shared<GraphRun>(GraphRun{graph.objects});
     std::map<cudaGraphNode_t, size_t> placed;
     const size_t total = graph.nodes.size();
     std::map<cudaGraphNode_t, size_t> open;
@@ -679,6 +735,18 @@ cudaError_t run_graph(const GraphRun &run) {
 
 } // namespace cuda_cpu
 
+cuda_cpu::References::References(const References &other) : counts(other.counts) {
+    std::lock_guard lock(graphs().mutex);
+    for (auto &[object, count] : counts)
+        object->references += count = 1;
+}
+
+cuda_cpu::References::~References() {
+    std::lock_guard lock(graphs().mutex);
+    for (const auto &[object, count] : counts)
+        release_object(object, count);
+}
+
 CUgraph_st::~CUgraph_st() {
     std::lock_guard lock(cuda_cpu::graphs().mutex);
     for (const auto &node : nodes) {
@@ -848,6 +916,74 @@ cudaError_t cudaGraphClone(cudaGraph_t *copy, cudaGraph_t graph) {
     return cudaSuccess;
 }
 
+cudaError_t cudaUserObjectCreate(cudaUserObject_t *object, void *data, cudaHostFn_t destroy,
+                                 unsigned references, unsigned flags) {
+    BEGIN();
+    NOT_NULL(object);
+    NOT_NULL(destroy);
+    if (references == 0 || flags != cudaUserObjectNoDestructorSync)
+        return fail(cudaErrorInvalidValue,
+                    "%s: needs a reference, and the flag cudaUserObjectNoDestructorSync", __func__);
+    LOCK();
+    *object = new CUuserObject_st{data, destroy, references};
+    graphs().objects.insert(*object);
+    return cudaSuccess;
+}
+
+cudaError_t cudaUserObjectRetain(cudaUserObject_t object, unsigned count) {
+    BEGIN();
+    LOCK();
+    if (!object_known(__func__, object))
+        return cudaErrorInvalidValue;
+    if (count == 0)
+        return fail(cudaErrorInvalidValue, "%s: 0 references", __func__);
+    object->references += count;
+    return cudaSuccess;
+}
+
+cudaError_t cudaUserObjectRelease(cudaUserObject_t object, unsigned count) {
+    BEGIN();
+    LOCK();
+    if (!object_known(__func__, object))
+        return cudaErrorInvalidValue;
+    if (count == 0 || count > object->references)
+        return fail(cudaErrorInvalidValue, "%s: %u references, but there are %u", __func__, count,
+                    object->references);
+    release_object(object, count);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned count,
+                                      unsigned flags) {
+    BEGIN();
+    LOCK();
+    const auto found = find_graph(__func__, graph);
+    if (!found || !object_known(__func__, object))
+        return cudaErrorInvalidValue;
+    if (count == 0 || flags & ~(unsigned)cudaGraphUserObjectMove)
+        return fail(cudaErrorInvalidValue, "%s: %u references, flags 0x%x", __func__, count, flags);
+    found->objects.counts[object] += count;
+    if (!(flags & cudaGraphUserObjectMove)) // which takes the references of the caller
+        object->references += count;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned count) {
+    BEGIN();
+    LOCK();
+    const auto found = find_graph(__func__, graph);
+    if (!found || !object_known(__func__, object))
+        return cudaErrorInvalidValue;
+    const auto held = found->objects.counts.find(object);
+    if (held == found->objects.counts.end() || count == 0 || count > held->second)
+        return fail(cudaErrorInvalidValue, "%s: the graph does not have %u references to the object",
+                    __func__, count);
+    if ((held->second -= count) == 0)
+        found->objects.counts.erase(held);
+    release_object(object, count);
+    return cudaSuccess;
+}
+
 static cudaError_t list_nodes(const char *call, cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count,
                               bool roots) {
     if (!count)
@@ -976,22 +1112,19 @@ cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned
 
 cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
                                    size_t count, const cudaKernelNodeParams *params) {
-    return add_node(__func__, node, graph, after, count,
-                    [&](Operation &o) { return set_kernel("cudaGraphAddKernelNode", o, params); });
+    return add_node(__func__, node, graph, after, count, set_kernel, params);
 }
 
 cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
                                    size_t count, const cudaMemcpy3DParms *params) {
-    return add_node(__func__, node, graph, after, count,
-                    [&](Operation &o) { return set_copy("cudaGraphAddMemcpyNode", o, params); });
+    return add_node(__func__, node, graph, after, count, set_copy, params);
 }
 
 cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
                                      size_t count, void *to, const void *from, size_t bytes,
                                      cudaMemcpyKind kind) {
     const cudaMemcpy3DParms params = params_1d(to, from, bytes, kind);
-    return add_node(__func__, node, graph, after, count,
-                    [&](Operation &o) { return set_copy("cudaGraphAddMemcpyNode1D", o, &params); });
+    return add_node(__func__, node, graph, after, count, set_copy, &params);
 }
 
 cudaError_t cudaGraphAddMemcpyNodeToSymbol(cudaGraphNode_t *node, cudaGraph_t graph,
@@ -1012,46 +1145,38 @@ cudaError_t cudaGraphAddMemcpyNodeFromSymbol(cudaGraphNode_t *node, cudaGraph_t 
 
 cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
                                    size_t count, const cudaMemsetParams *params) {
-    return add_node(__func__, node, graph, after, count,
-                    [&](Operation &o) { return set_fill("cudaGraphAddMemsetNode", o, params); });
+    return add_node(__func__, node, graph, after, count, set_fill, params);
 }
 
 cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
                                  size_t count, const cudaHostNodeParams *params) {
-    return add_node(__func__, node, graph, after, count,
-                    [&](Operation &o) { return set_host("cudaGraphAddHostNode", o, params); });
+    return add_node(__func__, node, graph, after, count, set_host, params);
 }
 
 cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
                                        size_t count, cudaGraph_t child) {
-    return add_node(__func__, node, graph, after, count,
-                    [&](Operation &o) { return set_child("cudaGraphAddChildGraphNode", o, child); });
+    return add_node(__func__, node, graph, after, count, set_child, child);
 }
 
 cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
                                   size_t count) {
-    return add_node(__func__, node, graph, after, count, [](Operation &) { return cudaSuccess; });
+    return add_node(__func__, node, graph, after, count, [](auto...) { return cudaSuccess; });
 }
 
 cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t *node, cudaGraph_t graph,
                                         const cudaGraphNode_t *after, size_t count, cudaEvent_t event) {
-    return add_node(__func__, node, graph, after, count, [&](Operation &o) {
-        return set_event<RecordEvent>("cudaGraphAddEventRecordNode", o, event);
-    });
+    return add_node(__func__, node, graph, after, count, set_event<RecordEvent>, event);
 }
 
 cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
                                       size_t count, cudaEvent_t event) {
-    return add_node(__func__, node, graph, after, count, [&](Operation &o) {
-        return set_event<WaitEvent>("cudaGraphAddEventWaitNode", o, event);
-    });
+    return add_node(__func__, node, graph, after, count, set_event<WaitEvent>, event);
 }
 
 cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
                                      size_t count, cudaMemAllocNodeParams *params) {
-    static const char call[] = "cudaGraphAddMemAllocNode";
     NOT_NULL(params);
-    return add_node(__func__, node, graph, after, count, [&](Operation &o) {
+    return add_node(__func__, node, graph, after, count, [&](const char *call, Operation &o) {
         if (params->bytesize == 0 || params->poolProps.allocType != cudaMemAllocationTypePinned ||
             params->poolProps.location.type != cudaMemLocationTypeDevice)
             return fail(cudaErrorInvalidValue, "%s: needs a size, and pinned memory on a device", call);
@@ -1068,10 +1193,10 @@ cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t *node, cudaGraph_t graph, c
 
 cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
                                     size_t count, void *pointer) {
-    return add_node(__func__, node, graph, after, count, [&](Operation &o) {
+    return add_node(__func__, node, graph, after, count, [&](const char *call, Operation &o) {
         if (!graphs().memory.count(pointer))
-            return fail(cudaErrorInvalidValue, "%s: %p was not allocated by a node of a graph",
-                        "cudaGraphAddMemFreeNode", pointer);
+            return fail(cudaErrorInvalidValue, "%s: %p was not allocated by a node of a graph", call,
+                        pointer);
         o.what = Release{pointer, true};
         return cudaSuccess;
     });
@@ -1148,151 +1273,128 @@ cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t
 }
 
 cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams *params) {
-    BEGIN();
-    NOT_NULL(params);
-    LOCK();
-    const StoredLaunch *const launch = part<StoredLaunch>(__func__, node);
-    if (!launch)
-        return cudaErrorInvalidValue;
-    const Kernel &kernel = launch->kernel;
-    node->arguments.assign(kernel.stored->arguments(kernel.call, nullptr), nullptr);
-    kernel.stored->arguments(kernel.call, node->arguments.data());
-    const auto address = graphs().addresses.find(kernel.function);
-    *params = {address != graphs().addresses.end() ? address->second : (void *)kernel.function,
-               launch->config.grid,
-               launch->config.block,
-               (unsigned)launch->config.shared_bytes,
-               const_cast<void **>(node->arguments.data()),
-               nullptr};
-    return cudaSuccess;
+    return get_node<StoredLaunch>(__func__, node, params, [node](const StoredLaunch &launch) {
+        const Kernel &kernel = launch.kernel;
+        node->arguments.assign(kernel.stored->arguments(kernel.call, nullptr), nullptr);
+        kernel.stored->arguments(kernel.call, node->arguments.data());
+        const auto address = graphs().addresses.find(kernel.function);
+        return cudaKernelNodeParams{address != graphs().addresses.end() ? address->second
+                                                                        : (void *)kernel.function,
+                                    launch.config.grid,
+                                    launch.config.block,
+                                    (unsigned)launch.config.shared_bytes,
+                                    const_cast<void **>(node->arguments.data()),
+                                    nullptr};
+    });
+}
+
+cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID attribute,
+                                            cudaLaunchAttributeValue *value) {
+    return get_node<StoredLaunch>(__func__, node, value, [attribute](const StoredLaunch &launch) {
+        cudaLaunchAttributeValue v = {};
+        if (attribute == cudaLaunchAttributeCooperative)
+            v.cooperative = launch.cooperative;
+        return v;
+    });
+}
+
+cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID attribute,
+                                            const cudaLaunchAttributeValue *value) {
+    NOT_NULL(value);
+    return set_node(__func__, node, [&](const char *call, Operation &o) {
+        StoredLaunch *const launch = part<StoredLaunch>(call, o);
+        return launch ? set_attribute(call, {attribute, *value}, launch->cooperative) : cudaErrorInvalidValue;
+    });
+}
+
+cudaError_t cudaGraphKernelNodeCopyAttributes(cudaGraphNode_t to, cudaGraphNode_t from) {
+    cudaLaunchAttributeValue value;
+    const cudaError_t error = cudaGraphKernelNodeGetAttribute(from, cudaLaunchAttributeCooperative, &value);
+    return error ? error : cudaGraphKernelNodeSetAttribute(to, cudaLaunchAttributeCooperative, &value);
 }
 
 cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const cudaKernelNodeParams *params) {
-    return set_node(__func__, node,
-                    [&](Operation &o) { return set_kernel("cudaGraphKernelNodeSetParams", o, params); });
+    return set_node(__func__, node, set_kernel, params);
 }
 
 cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, cudaMemcpy3DParms *params) {
-    BEGIN();
-    NOT_NULL(params);
-    LOCK();
-    const Transfer *const t = part<Transfer>(__func__, node);
-    if (!t)
-        return cudaErrorInvalidValue;
-    *params = params_of(*t);
-    return cudaSuccess;
+    return get_node<Transfer>(__func__, node, params, params_of);
 }
 
 cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const cudaMemcpy3DParms *params) {
-    return set_node(__func__, node,
-                    [&](Operation &o) { return set_copy("cudaGraphMemcpyNodeSetParams", o, params); });
+    return set_node(__func__, node, set_copy, params);
 }
 
 cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void *to, const void *from, size_t bytes,
                                            cudaMemcpyKind kind) {
     const cudaMemcpy3DParms params = params_1d(to, from, bytes, kind);
-    return set_node(__func__, node,
-                    [&](Operation &o) { return set_copy("cudaGraphMemcpyNodeSetParams1D", o, &params); });
+    return set_node(__func__, node, set_copy, &params);
+}
+
+cudaError_t cudaGraphMemcpyNodeSetParamsToSymbol(cudaGraphNode_t node, const void *symbol, const void *from,
+                                                 size_t bytes, size_t offset, cudaMemcpyKind kind) {
+    return cudaGraphMemcpyNodeSetParams1D(node, (char *)const_cast<void *>(symbol) + offset, from, bytes,
+                                          kind);
+}
+
+cudaError_t cudaGraphMemcpyNodeSetParamsFromSymbol(cudaGraphNode_t node, void *to, const void *symbol,
+                                                   size_t bytes, size_t offset, cudaMemcpyKind kind) {
+    return cudaGraphMemcpyNodeSetParams1D(node, to, (const char *)symbol + offset, bytes, kind);
 }
 
 cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node, cudaMemsetParams *params) {
-    BEGIN();
-    NOT_NULL(params);
-    LOCK();
-    const Fill *const f = part<Fill>(__func__, node);
-    if (!f)
-        return cudaErrorInvalidValue;
-    *params = {f->to, f->pitch, f->value, f->element, f->width / f->element, f->rows};
-    return cudaSuccess;
+    return get_node<Fill>(__func__, node, params, [](const Fill &f) {
+        return cudaMemsetParams{f.to, f.pitch, f.value, f.element, f.width / f.element, f.rows};
+    });
 }
 
 cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node, const cudaMemsetParams *params) {
-    return set_node(__func__, node,
-                    [&](Operation &o) { return set_fill("cudaGraphMemsetNodeSetParams", o, params); });
+    return set_node(__func__, node, set_fill, params);
 }
 
 cudaError_t cudaGraphHostNodeGetParams(cudaGraphNode_t node, cudaHostNodeParams *params) {
-    BEGIN();
-    NOT_NULL(params);
-    LOCK();
-    const HostCall *const h = part<HostCall>(__func__, node);
-    if (!h)
-        return cudaErrorInvalidValue;
-    *params = {h->function, h->data};
-    return cudaSuccess;
+    return get_node<HostCall>(__func__, node, params, [](const HostCall &h) {
+        return cudaHostNodeParams{h.function, h.data};
+    });
 }
 
 cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const cudaHostNodeParams *params) {
-    return set_node(__func__, node,
-                    [&](Operation &o) { return set_host("cudaGraphHostNodeSetParams", o, params); });
+    return set_node(__func__, node, set_host, params);
 }
 
 cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t *graph) {
-    BEGIN();
-    NOT_NULL(graph);
-    LOCK();
-    const Subgraph *const child = part<Subgraph>(__func__, node);
-    if (!child)
-        return cudaErrorInvalidValue;
-    *graph = child->graph.get();
-    return cudaSuccess;
+    return get_node<Subgraph>(__func__, node, graph, [](const Subgraph &s) { return s.graph.get(); });
 }
 
 cudaError_t cudaGraphEventRecordNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event) {
-    BEGIN();
-    NOT_NULL(event);
-    LOCK();
-    const RecordEvent *const r = part<RecordEvent>(__func__, node);
-    if (r)
-        *event = r->event;
-    return r ? cudaSuccess : cudaErrorInvalidValue;
+    return get_node<RecordEvent>(__func__, node, event, [](const RecordEvent &r) { return r.event; });
 }
 
 cudaError_t cudaGraphEventRecordNodeSetEvent(cudaGraphNode_t node, cudaEvent_t event) {
-    return set_node(__func__, node, [&](Operation &o) {
-        return set_event<RecordEvent>("cudaGraphEventRecordNodeSetEvent", o, event);
-    });
+    return set_node(__func__, node, set_event<RecordEvent>, event);
 }
 
 cudaError_t cudaGraphEventWaitNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event) {
-    BEGIN();
-    NOT_NULL(event);
-    LOCK();
-    const WaitEvent *const w = part<WaitEvent>(__func__, node);
-    if (w)
-        *event = w->event;
-    return w ? cudaSuccess : cudaErrorInvalidValue;
+    return get_node<WaitEvent>(__func__, node, event, [](const WaitEvent &w) { return w.event; });
 }
 
 cudaError_t cudaGraphEventWaitNodeSetEvent(cudaGraphNode_t node, cudaEvent_t event) {
-    return set_node(__func__, node, [&](Operation &o) {
-        return set_event<WaitEvent>("cudaGraphEventWaitNodeSetEvent", o, event);
-    });
+    return set_node(__func__, node, set_event<WaitEvent>, event);
 }
 
 cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node, cudaMemAllocNodeParams *params) {
-    BEGIN();
-    NOT_NULL(params);
-    LOCK();
-    const Allocate *const a = part<Allocate>(__func__, node);
-    if (!a)
-        return cudaErrorInvalidValue;
-    *params = {};
-    params->poolProps.allocType = cudaMemAllocationTypePinned;
-    params->poolProps.location = {cudaMemLocationTypeDevice, node->operation.device};
-    params->bytesize = a->bytes;
-    params->dptr = a->pointer;
-    return cudaSuccess;
+    return get_node<Allocate>(__func__, node, params, [node](const Allocate &a) {
+        cudaMemAllocNodeParams p = {};
+        p.poolProps.allocType = cudaMemAllocationTypePinned;
+        p.poolProps.location = {cudaMemLocationTypeDevice, node->operation.device};
+        p.bytesize = a.bytes;
+        p.dptr = a.pointer;
+        return p;
+    });
 }
 
 cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void *pointer) {
-    BEGIN();
-    NOT_NULL(pointer);
-    LOCK();
-    const Release *const r = part<Release>(__func__, node);
-    if (r)
-        *(void **)pointer = r->pointer;
-    return r ? cudaSuccess : cudaErrorInvalidValue;
+    return get_node<Release>(__func__, node, (void **)pointer, [](const Release &r) { return r.pointer; });
 }
 
 // Sets an operation from the parameters of any kind of node.
@@ -1327,13 +1429,11 @@ cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, const cud
         return cudaGraphAddMemAllocNode(node, graph, after, count, &params->alloc);
     if (params && params->type == cudaGraphNodeTypeMemFree)
         return cudaGraphAddMemFreeNode(node, graph, after, count, params->free.dptr);
-    return add_node(__func__, node, graph, after, count,
-                    [&](Operation &o) { return set_any("cudaGraphAddNode", o, params); });
+    return add_node(__func__, node, graph, after, count, set_any, params);
 }
 
 cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node, cudaGraphNodeParams *params) {
-    return set_node(__func__, node,
-                    [&](Operation &o) { return set_any("cudaGraphNodeSetParams", o, params); });
+    return set_node(__func__, node, set_any, params);
 }
 
 // ---- executable graphs ----
@@ -1438,39 +1538,47 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
 
 cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
                                              const cudaKernelNodeParams *params) {
-    return set_step(__func__, executable, node,
-                    [&](Operation &o) { return set_kernel("cudaGraphExecKernelNodeSetParams", o, params); });
+    return set_step(__func__, executable, node, set_kernel, params);
 }
 
 cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
                                              const cudaMemcpy3DParms *params) {
-    return set_step(__func__, executable, node,
-                    [&](Operation &o) { return set_copy("cudaGraphExecMemcpyNodeSetParams", o, params); });
+    return set_step(__func__, executable, node, set_copy, params);
 }
 
 cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t executable, cudaGraphNode_t node, void *to,
                                                const void *from, size_t bytes, cudaMemcpyKind kind) {
     const cudaMemcpy3DParms params = params_1d(to, from, bytes, kind);
-    return set_step(__func__, executable, node,
-                    [&](Operation &o) { return set_copy("cudaGraphExecMemcpyNodeSetParams1D", o, &params); });
+    return set_step(__func__, executable, node, set_copy, &params);
+}
+
+cudaError_t cudaGraphExecMemcpyNodeSetParamsToSymbol(cudaGraphExec_t executable, cudaGraphNode_t node,
+                                                     const void *symbol, const void *from, size_t bytes,
+                                                     size_t offset, cudaMemcpyKind kind) {
+    return cudaGraphExecMemcpyNodeSetParams1D(executable, node, (char *)const_cast<void *>(symbol) + offset,
+                                              from, bytes, kind);
+}
+
+cudaError_t cudaGraphExecMemcpyNodeSetParamsFromSymbol(cudaGraphExec_t executable, cudaGraphNode_t node,
+                                                       void *to, const void *symbol, size_t bytes,
+                                                       size_t offset, cudaMemcpyKind kind) {
+    return cudaGraphExecMemcpyNodeSetParams1D(executable, node, to, (const char *)symbol + offset, bytes,
+                                              kind);
 }
 
 cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
                                              const cudaMemsetParams *params) {
-    return set_step(__func__, executable, node,
-                    [&](Operation &o) { return set_fill("cudaGraphExecMemsetNodeSetParams", o, params); });
+    return set_step(__func__, executable, node, set_fill, params);
 }
 
 cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
                                            const cudaHostNodeParams *params) {
-    return set_step(__func__, executable, node,
-                    [&](Operation &o) { return set_host("cudaGraphExecHostNodeSetParams", o, params); });
+    return set_step(__func__, executable, node, set_host, params);
 }
 
 cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
                                                  cudaGraph_t child) {
-    return set_step(__func__, executable, node, [&](Operation &o) {
-        static const char call[] = "cudaGraphExecChildGraphNodeSetParams";
+    return set_step(__func__, executable, node, [&](const char *call, Operation &o) {
         const auto found = find_graph(call, child);
         Subgraph *const old = found ? part<Subgraph>(call, o) : nullptr;
         if (!old)
@@ -1485,22 +1593,17 @@ cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t executable, cud
 
 cudaError_t cudaGraphExecEventRecordNodeSetEvent(cudaGraphExec_t executable, cudaGraphNode_t node,
                                                  cudaEvent_t event) {
-    return set_step(__func__, executable, node, [&](Operation &o) {
-        return set_event<RecordEvent>("cudaGraphExecEventRecordNodeSetEvent", o, event);
-    });
+    return set_step(__func__, executable, node, set_event<RecordEvent>, event);
 }
 
 cudaError_t cudaGraphExecEventWaitNodeSetEvent(cudaGraphExec_t executable, cudaGraphNode_t node,
                                                cudaEvent_t event) {
-    return set_step(__func__, executable, node, [&](Operation &o) {
-        return set_event<WaitEvent>("cudaGraphExecEventWaitNodeSetEvent", o, event);
-    });
+    return set_step(__func__, executable, node, set_event<WaitEvent>, event);
 }
 
 cudaError_t cudaGraphExecNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
                                        cudaGraphNodeParams *params) {
-    return set_step(__func__, executable, node,
-                    [&](Operation &o) { return set_any("cudaGraphExecNodeSetParams", o, params); });
+    return set_step(__func__, executable, node, set_any, params);
 }
 
 cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t executable, cudaGraphNode_t node, unsigned enabled) {

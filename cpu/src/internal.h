@@ -180,6 +180,10 @@ cudaError_t refuse_unsafe(const char *call);
 // multiprocessor.
 int resident_blocks(const cudaDeviceProp &device, unsigned threads, size_t shared_bytes);
 
+// Takes an attribute of a launch: sets `cooperative`, refuses clusters, and ignores the others. `place` is
+// where the message says that it comes from.
+cudaError_t set_attribute(const char *place, const cudaLaunchAttribute &attribute, bool &cooperative);
+
 // ---- symbols (symbol.cpp) ----
 
 // Serialises launches and accesses to symbols, because the variables of all devices share the same

@@ -1118,6 +1118,18 @@ cudaError_t cudaMemRangeGetAttribute(void *value, size_t value_bytes, cudaMemRan
     return fail(cudaErrorInvalidValue, "%s: there is no attribute %d", __func__, (int)attribute);
 }
 
+cudaError_t cudaMemRangeGetAttributes(void **values, size_t *value_bytes, cudaMemRangeAttribute *attributes,
+                                      size_t count, const void *pointer, size_t bytes) {
+    NOT_NULL(values);
+    NOT_NULL(value_bytes);
+    NOT_NULL(attributes);
+    for (size_t i = 0; i < count; ++i)
+        if (const cudaError_t error =
+                cudaMemRangeGetAttribute(values[i], value_bytes[i], attributes[i], pointer, bytes))
+            return error;
+    return cudaSuccess;
+}
+
 cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *pointer, size_t, unsigned flags) {
     BEGIN();
     if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost && flags != cudaMemAttachSingle)

@@ -269,6 +269,23 @@ static cudaError_t no_processes(const char *call) {
     return fail(cudaErrorNotSupported, "%s: sharing between processes is not supported", call);
 }
 
+cudaError_t cudaMemPoolExportToShareableHandle(void *, cudaMemPool_t, cudaMemAllocationHandleType, unsigned) {
+    return no_processes(__func__);
+}
+
+cudaError_t cudaMemPoolImportFromShareableHandle(cudaMemPool_t *, void *, cudaMemAllocationHandleType,
+                                                 unsigned) {
+    return no_processes(__func__);
+}
+
+cudaError_t cudaMemPoolExportPointer(cudaMemPoolPtrExportData *, void *) {
+    return no_processes(__func__);
+}
+
+cudaError_t cudaMemPoolImportPointer(void **, cudaMemPool_t, cudaMemPoolPtrExportData *) {
+    return no_processes(__func__);
+}
+
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *, void *) {
     return no_processes(__func__);
 }

@@ -502,6 +502,80 @@ TEST(memory_is_allocated_and_freed_in_a_capture) {
     OK(cudaGraphDestroy(graph));
 }
 
+TEST(user_objects_live_as_long_as_a_graph_refers_to_them) {
+    int destroyed = 0;
+    cudaUserObject_t object;
+    cudaGraph_t graph, twin;
+    cudaGraphExec_t executable;
+    EXPECT(cudaUserObjectCreate(&object, &destroyed, count_up, 1, 0) == cudaErrorInvalidValue);
+    (void)cudaGetLastError();
+    OK(cudaUserObjectCreate(&object, &destroyed, count_up, 1, cudaUserObjectNoDestructorSync));
+    OK(cudaUserObjectRetain(object, 2));
+    OK(cudaUserObjectRelease(object, 2));
+    OK(cudaGraphCreate(&graph, 0));
+    OK(cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove)); // the only reference
+    OK(cudaGraphRetainUserObject(graph, object, 2));
+    OK(cudaGraphReleaseUserObject(graph, object, 2));
+    OK(cudaGraphClone(&twin, graph));
+    OK(cudaGraphInstantiate(&executable, graph, 0));
+    OK(cudaGraphDestroy(graph));
+    OK(cudaGraphDestroy(twin));
+    OK(cudaGraphLaunch(executable, 0));
+    OK(cudaDeviceSynchronize());
+    EXPECT(destroyed == 0);
+    OK(cudaGraphExecDestroy(executable));
+    for (int i = 0; i < 1000 && !destroyed; i++) // a GPU may call it a little later
+        usleep(1000);
+    EXPECT(destroyed == 1);
+}
+
+__device__ int variable[2];
+
+TEST(nodes_copy_to_and_from_variables_and_have_attributes) {
+    Buffers m;
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+    cudaGraphNode_t in, out, kernel, other;
+    OK(cudaGraphCreate(&graph, 0));
+    OK(cudaGraphAddMemcpyNodeToSymbol(&in, graph, NULL, 0, variable, m.host, 4, 0, cudaMemcpyHostToDevice));
+    OK(cudaGraphAddMemcpyNodeFromSymbol(&out, graph, &in, 1, m.host + 10, variable, 8, 0,
+                                        cudaMemcpyDeviceToHost));
+    OK(cudaGraphMemcpyNodeSetParamsToSymbol(in, variable, m.host + 5, 4, 4, cudaMemcpyHostToDevice));
+    OK(cudaGraphMemcpyNodeSetParamsFromSymbol(out, m.host, variable, 4, 4, cudaMemcpyDeviceToHost));
+    OK(cudaGraphInstantiate(&executable, graph, 0));
+    OK(cudaGraphLaunch(executable, m.a));
+    OK(cudaStreamSynchronize(m.a));
+    EXPECT(m.host[0] == 5);
+    OK(cudaGraphExecMemcpyNodeSetParamsToSymbol(executable, in, variable, m.host + 7, 4, 0,
+                                                cudaMemcpyHostToDevice));
+    OK(cudaGraphExecMemcpyNodeSetParamsFromSymbol(executable, out, m.host + 1, variable, 4, 0,
+                                                  cudaMemcpyDeviceToHost));
+    OK(cudaGraphLaunch(executable, m.a));
+    OK(cudaStreamSynchronize(m.a));
+    EXPECT(m.host[0] == 5 && m.host[1] == 7);
+    OK(cudaGraphExecDestroy(executable));
+
+    int n = N, one = 1;
+    void *arguments[] = {&m.device, &n, &one, &one};
+    cudaKernelNodeParams params = {};
+    params.func = (void *)scale_add;
+    params.gridDim = params.blockDim = dim3(1, 1, 1);
+    params.kernelParams = arguments;
+    OK(cudaGraphAddKernelNode(&kernel, graph, NULL, 0, &params));
+    OK(cudaGraphAddKernelNode(&other, graph, NULL, 0, &params));
+    cudaKernelNodeAttrValue value = {};
+    value.cooperative = 1;
+    OK(cudaGraphKernelNodeSetAttribute(kernel, cudaKernelNodeAttributeCooperative, &value));
+    OK(cudaGraphKernelNodeCopyAttributes(other, kernel));
+    value.cooperative = 0;
+    OK(cudaGraphKernelNodeGetAttribute(other, cudaKernelNodeAttributeCooperative, &value));
+    EXPECT(value.cooperative == 1);
+    EXPECT(cudaGraphKernelNodeGetAttribute(in, cudaKernelNodeAttributeCooperative, &value) ==
+           cudaErrorInvalidValue);
+    (void)cudaGetLastError();
+    OK(cudaGraphDestroy(graph));
+}
+
 #ifdef __CU2CPP__ // using a destroyed handle is undefined in CUDA, and an error here
 TEST(destroyed_graphs_are_known) {
     cudaGraph_t graph;

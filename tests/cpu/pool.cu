@@ -85,6 +85,12 @@ TEST(hints_are_kept) {
     OK(cudaMemAdvise(managed, 1 << 20, cudaMemAdviseSetAccessedBy, gpu));
     OK(cudaMemRangeGetAttribute(list, sizeof list, cudaMemRangeAttributeAccessedBy, managed, 1 << 20));
     EXPECT(list[0] == 0 && list[1] == cudaInvalidDeviceId);
+    void *values[] = {&number, list};
+    size_t sizes[] = {sizeof number, sizeof list};
+    cudaMemRangeAttribute both[] = {cudaMemRangeAttributeReadMostly, cudaMemRangeAttributeAccessedBy};
+    number = list[0] = list[1] = 99;
+    OK(cudaMemRangeGetAttributes(values, sizes, both, 2, managed, 1 << 20));
+    EXPECT(number == 1 && list[0] == 0 && list[1] == cudaInvalidDeviceId);
     OK(cudaMemPrefetchAsync(managed, 1 << 20, gpu, 0, 0));
     OK(cudaDeviceSynchronize());
     EXPECT(query(cudaMemRangeAttributeLastPrefetchLocation) == 0);
@@ -128,5 +134,36 @@ TEST(launches_with_a_configuration) {
     OK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, add, 256, 0));
     OK(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&same, add, 256, 0, cudaOccupancyDefault));
     EXPECT(blocks > 0 && blocks == same);
+    int least = 0, most = 0, block = 0, other = 0;
+    OK(cudaOccupancyMaxPotentialBlockSize(&least, &block, add));
+    OK(cudaOccupancyMaxPotentialBlockSizeWithFlags(&most, &other, add, 0, 0, cudaOccupancyDefault));
+    EXPECT(block > 0 && block == other && least == most);
     OK(cudaFree(x));
 }
+
+#ifdef __CU2CPP__ // the device has no clusters
+static void launch_a_cluster(void *) {
+    int clusters;
+    cudaLaunchConfig_t config = {};
+    cudaLaunchAttribute cluster;
+    config.gridDim = dim3(4);
+    config.blockDim = dim3(32);
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim = {2, 1, 1};
+    config.attrs = &cluster;
+    config.numAttrs = 1;
+    const cudaError_t error = cudaLaunchKernelEx(&config, add, (int *)NULL, 40, 2);
+    const bool refused = error == cudaErrorNotSupported && cudaGetLastError() == cudaErrorNotSupported;
+    exit(refused && cudaOccupancyMaxActiveClusters(&clusters, add, &config) == cudaErrorNotSupported ? 0 : 1);
+}
+static const int cluster_line = __LINE__ - 4;
+
+TEST(a_launch_of_clusters_is_refused_with_its_line) {
+    char expected[100];
+    const unit_result r = unit_child(launch_a_cluster, NULL);
+    snprintf(expected, sizeof expected, "cudaLaunchKernelEx at pool.cu:%d: clusters of 2 x 1 x 1 blocks",
+             cluster_line);
+    EXPECT(r.status == 0 && strstr(r.err, expected) &&
+           strstr(r.err, "cudaOccupancyMaxActiveClusters: clusters"));
+}
+#endif

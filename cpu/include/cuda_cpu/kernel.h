@@ -659,6 +659,17 @@ inline cudaError_t launch_by_address(const char *call, const void *kernel, const
     Function *const function = find_function(call, kernel);
     return function ? function->launch(config, arguments, cooperative, site) : cudaErrorInvalidDeviceFunction;
 }
+
+// The configuration of cudaLaunchKernelEx, converted where the program calls it
+struct LaunchConfigAt {
+    const cudaLaunchConfig_t *config;
+    Site site;
+
+    LaunchConfigAt(const cudaLaunchConfig_t *config, const char *file = __builtin_FILE(),
+                   int line = __builtin_LINE())
+        : config(config), site{file, line} {}
+};
+cudaError_t launch_by_config(const LaunchConfigAt &at, const void *kernel, void **arguments);
 } // namespace cuda_cpu
 
 template <class T>
@@ -676,11 +687,11 @@ inline cudaError_t cudaLaunchCooperativeKernel(T *kernel, dim3 grid, dim3 block,
 }
 
 template <class... P, class... A>
-inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(P...),
+inline cudaError_t cudaLaunchKernelEx(cuda_cpu::LaunchConfigAt config, void (*kernel)(P...),
                                       A &&...arguments) {
     return [&](P... converted) {
         void *addresses[] = {(void *)&converted..., nullptr};
-        return cudaLaunchKernelExC(config, (const void *)kernel, addresses);
+        return cuda_cpu::launch_by_config(config, (const void *)kernel, addresses);
     }(std::forward<A>(arguments)...);
 }
 template <class T>
@@ -727,6 +738,29 @@ inline cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int *grid, int
         }
     }
     return error;
+}
+template <class T, class F>
+inline cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMemWithFlags(int *grid, int *block, T *kernel,
+                                                                           F shared_bytes, int limit = 0,
+                                                                           unsigned = 0) {
+    return cudaOccupancyMaxPotentialBlockSizeVariableSMem(grid, block, kernel, shared_bytes, limit);
+}
+template <class T>
+inline cudaError_t cudaOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, T *kernel,
+                                                               size_t dynamic_bytes = 0, int limit = 0,
+                                                               unsigned = 0) {
+    return cudaOccupancyMaxPotentialBlockSizeVariableSMem(
+        grid, block, kernel, [=](int) { return dynamic_bytes; }, limit);
+}
+template <class T>
+inline cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, T *kernel,
+                                                  const cudaLaunchConfig_t *config) {
+    return cudaOccupancyMaxActiveClusters(clusters, (const void *)kernel, config);
+}
+template <class T>
+inline cudaError_t cudaOccupancyMaxPotentialClusterSize(int *blocks, T *kernel,
+                                                        const cudaLaunchConfig_t *config) {
+    return cudaOccupancyMaxPotentialClusterSize(blocks, (const void *)kernel, config);
 }
 template <class T>
 inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *grid, int *block, T *kernel,
