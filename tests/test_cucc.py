@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """cucc, the compiler driver: nvcc's options, programs of several .cu, __CUDA_ARCH__, CMake and the installed copy."""
+import itertools
 import os
 import re
 import shutil
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -95,6 +97,51 @@ def test_every_declared_function_links(cucc, installed, tmp_path):
     (tmp_path / "main.cu").write_text('extern "C" void *all[]; int main() { return !all[0]; }')
     cucc("main.cu", "all.o", "-o", "program")
     assert output(tmp_path) == ""
+
+
+TOOLKIT = Path(os.environ.get("CUDA_PATH", "/usr/local/cuda")) / "include"
+
+
+def expanded(cell):
+    """The names in a cell of the tables: `{a,b}` is either, and `*` is left."""
+    for name in re.findall(r"`([^`]+)`", cell):
+        parts = [re.split(",", p[1:-1]) if p[0] == "{" else [p] for p in re.findall(r"\{.*?\}|[^{]+", name)]
+        yield from ("".join(choice) for choice in itertools.product(*parts))
+
+
+@pytest.mark.skipif(not (TOOLKIT / "cuda_runtime_api.h").exists(), reason="no CUDA toolkit")
+def test_the_tables_of_functions_are_complete():
+    def declared(header, kind):
+        names = re.findall(rf"{kind}\s+(cu\w+)\s*\(", (TOOLKIT / header).read_text())
+        return {re.sub(r"(_v\d+)?(_pt[sd][sz])?$", "", name) for name in names}
+
+    def words(*patterns):
+        include = helpers.ROOT / "cpu/include"
+        text = "".join(path.read_text() for pattern in patterns for path in include.glob(pattern))
+        return set(re.findall(r"\bcu[\w]+(?=\()", text))
+
+    text = (helpers.ROOT / "cpu/README.md").read_text().split("### Functions of CUDA 13")[1]
+    runtime_table, driver_table = text.split("| of the driver |")
+    cells = [
+        [list(expanded(cell)) for cell in row.split("|")[1:3]] for row in runtime_table.split("\n| ")[2:]
+    ]
+    refused, patterns = ({name for row in cells for name in row[column]} for column in (0, 1))
+    patterns = {pattern: re.compile(pattern.replace("*", r"\w*") + "$") for pattern in patterns}
+    here = words("cuda_cpu/*.h", "cuda_*.h", "cooperative_groups.h")
+    missing = declared("cuda_runtime_api.h", "CUDARTAPI") - here
+    assert {name for name in missing if not any(p.match(name) for p in patterns.values())} == set()
+    assert {
+        p for p, compiled in patterns.items() if not any(compiled.match(name) for name in missing)
+    } == set()
+    sources = "".join(path.read_text() for path in (helpers.ROOT / "cpu/src").glob("*.cpp"))
+    assert refused == set(
+        re.findall(r"^cudaError_t (\w+)\([^{]*\{\n    return no_\w+\(__func__\);", sources, re.M)
+    )
+
+    cells = [[list(expanded(cell)) for cell in row.split("|")[1:3]] for row in driver_table.split("\n| ")[1:]]
+    exist, refused = ({name for row in cells for name in row[column]} for column in (0, 1))
+    assert exist | refused == declared("cuda.h", "CUDAAPI") & words("cuda.h")
+    assert refused == set(re.findall(r"^REFUSED\((\w+)", sources, re.M))
 
 
 # ---- options ----

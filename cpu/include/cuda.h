@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The driver API, apart from modules: a program's kernels are compiled into it here, so there is nothing
- * to load. The calls for modules, the linker and virtual memory are declared and return
- * CUDA_ERROR_NOT_SUPPORTED.
+ * to load. The calls for modules are declared and return CUDA_ERROR_NOT_SUPPORTED. The linker, virtual
+ * memory, arrays and graphs are not declared; cpu/README.md lists what there is.
  */
 #pragma once
 #define __cuda_cuda_h__
