@@ -40,6 +40,9 @@ static char **unit_arguments;
 // Records a failure and continues. Returns whether the expectation holds: if (!EXPECT(p)) return;
 #define EXPECT(...) unit_expect((__VA_ARGS__) ? true : false, #__VA_ARGS__, __FILE__, __LINE__)
 
+// A call of the CUDA runtime that must succeed
+#define OK(call) EXPECT((call) == cudaSuccess)
+
 static inline bool unit_expect(bool holds, const char *text, const char *file, int line) {
     if (!holds) {
         fprintf(stderr, "%s:%d: expected %s\n", file, line, text);

@@ -9,8 +9,6 @@
 #include <vector>
 #include "../unit.h"
 
-#define OK(call) EXPECT((call) == cudaSuccess)
-
 typedef unsigned long long Seed;
 
 // The first numbers of cuRAND 10.4 (CUDA 13.0) after curand_init(seed, sequence, offset): three integers, a

@@ -10,8 +10,6 @@
 #include <thread>
 #include "../unit.h"
 
-#define OK(call) EXPECT((call) == cudaSuccess)
-
 // Several cases fork a child in which the runtime must not be initialised yet, so they come first.
 // When the suite runs the cases one at a time, each has its own process.
 

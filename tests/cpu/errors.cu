@@ -8,8 +8,6 @@
 #include "../../cpu/src/internal.h"
 #endif
 
-#define OK(call) EXPECT((call) == cudaSuccess)
-
 static bool named(cudaError_t error, const char *name, const char *text) {
     return strcmp(cudaGetErrorName(error), name) == 0 && strcmp(cudaGetErrorString(error), text) == 0;
 }

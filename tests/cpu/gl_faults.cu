@@ -12,8 +12,6 @@
 #include "../../common/options.h"
 #include "../unit.h"
 
-#define OK(call) EXPECT((call) == cudaSuccess)
-
 // The call's output on stderr.
 static std::string said(cudaError_t (*call)(void *), void *argument, cudaError_t &error) {
     FILE *file = tmpfile();

@@ -8,8 +8,6 @@
 #include <vector>
 #include "../unit.h"
 
-#define OK(call) EXPECT((call) == cudaSuccess)
-
 __global__ void scale_add(int *x, int n, int factor, int summand) {
     const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     if (i < n)

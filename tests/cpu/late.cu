@@ -6,8 +6,6 @@
 #include <vector>
 #include "../unit.h"
 
-#define OK(call) EXPECT((call) == cudaSuccess)
-
 // Before the runtime reads it
 __attribute__((constructor(101))) static void put_off() {
     setenv("CUDA_CPU_STREAMS", "late", 1);

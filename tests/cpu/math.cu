@@ -11,8 +11,6 @@
 #include <vector>
 #include "../unit.h"
 
-#define OK(call) EXPECT((call) == cudaSuccess)
-
 template <class T> struct Pair { T got, expected; };
 
 // A case that a kernel computes: pairs {expression, expected value} of one type, which must be

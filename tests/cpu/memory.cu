@@ -11,8 +11,6 @@
 #include <vector>
 #include "../unit.h"
 
-#define OK(call) EXPECT((call) == cudaSuccess)
-
 // 0, 1, 2 …
 static std::vector<unsigned char> counted(size_t n) {
     std::vector<unsigned char> v(n);

@@ -8,8 +8,6 @@
 #include <vector>
 #include "../unit.h"
 
-#define OK(call) EXPECT((call) == cudaSuccess)
-
 // Runs the body with stderr redirected to a file, and returns what it printed.
 template <class Body> static std::string said(Body body) {
     FILE *file = tmpfile();

@@ -11,8 +11,6 @@
 #include <vector>
 #include "../unit.h"
 
-#define OK(call) EXPECT((call) == cudaSuccess)
-
 typedef unsigned (*Reference)(unsigned, unsigned, unsigned);
 
 // Applies f to each field of type T of the three words; the low bits of its results are a word.

@@ -6,8 +6,6 @@
 #include <cstring>
 #include "../unit.h"
 
-#define OK(call) EXPECT((call) == cudaSuccess)
-
 static uint64_t attribute(cudaMemPool_t pool, cudaMemPoolAttr which) {
     uint64_t value = ~0ull;
     OK(cudaMemPoolGetAttribute(pool, which, &value));

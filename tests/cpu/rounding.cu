@@ -12,8 +12,6 @@
 #include <vector>
 #include "../unit.h"
 
-#define OK(call) EXPECT((call) == cudaSuccess)
-
 #ifdef __SIZEOF_FLOAT128__
 typedef __float128 Wide;
 #else // where long double has 128 bits

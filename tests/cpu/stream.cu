@@ -8,8 +8,6 @@
 #include <vector>
 #include "../unit.h"
 
-#define OK(call) EXPECT((call) == cudaSuccess)
-
 TEST(streams_are_made_and_destroyed) {
     cudaStream_t a, b, c;
     unsigned flags = 99;

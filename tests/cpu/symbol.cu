@@ -8,8 +8,6 @@
 #include <vector>
 #include "../unit.h"
 
-#define OK(call) EXPECT((call) == cudaSuccess)
-
 struct Sphere {
     float x, y, z;
     int id;

@@ -10,7 +10,6 @@
 #include <vector>
 #include "../unit.h"
 
-#define OK(call)    EXPECT((call) == cudaSuccess)
 #define FAILS(call) fails(call, __LINE__)
 
 // Checks that the call's error is also the last error, clears it, and returns it.

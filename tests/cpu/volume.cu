@@ -11,8 +11,6 @@
 #include <vector>
 #include "../unit.h"
 
-#define OK(call) EXPECT((call) == cudaSuccess)
-
 constexpr int W = 8, H = 4, D = 4, POINTS = 96;
 
 static float texel(int x, int y, int z) {
