@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 import helpers
+import trees
 
 pytestmark = pytest.mark.backend("cpu")
 
@@ -119,6 +120,7 @@ def bounds(once):
             "tests/cpu/bounds",
             "BACKEND=cpu",
             "SANITIZE=address",
+            *trees.UNOPTIMISED,
             f"BUILD={folder}/build",
             f"BIN={folder}/bin",
         )

@@ -7,12 +7,12 @@ import subprocess
 
 import pytest
 
-from trees import PROGRAMS, ROOT, compiled, environment, linked, make, run, stand_in
+from trees import PROGRAMS, ROOT, UNOPTIMISED, compiled, environment, linked, make, run, stand_in
 
 
 def test_without_libraries(tree, tmp_path):
     """A build without the libraries: it lists what is switched off, and everything else works."""
-    without = ["HAVE_PNG=0", "HAVE_WEBP=0", "HAVE_GLUT=0", "HAVE_GL=0", "HAVE_BOOST_CONTEXT=0"]
+    without = ["HAVE_PNG=0", "HAVE_WEBP=0", "HAVE_GLUT=0", "HAVE_GL=0", "HAVE_BOOST_CONTEXT=0", *UNOPTIMISED]
     log = make(tree, *without)
     assert set(PROGRAMS) <= compiled(log) and linked(log) == set(PROGRAMS)
     assert [line[:25] for line in log.splitlines()[-5:]] == [

@@ -19,13 +19,17 @@ REPORT = re.compile(r"race .*?at cases\.cu:(\d+).*?at cases\.cu:(\d+)", re.S)
 
 
 @pytest.fixture(scope="module")
-def binary(tmp_path_factory):
-    path = tmp_path_factory.mktemp("races") / "cases"
-    done = subprocess.run(
-        [helpers.ROOT / "cpu/cucc", "--check", SOURCE, "-o", path], text=True, capture_output=True
-    )
-    assert done.returncode == 0, done.stderr
-    return path
+def binary(once):
+    def build(folder):
+        done = subprocess.run(
+            [helpers.ROOT / "cpu/cucc", "--check", SOURCE, "-o", folder / "cases"],
+            text=True,
+            capture_output=True,
+        )
+        assert done.returncode == 0, done.stderr
+        return folder / "cases"
+
+    return once("races", build)
 
 
 def run(binary, *arguments, **settings):

@@ -133,6 +133,20 @@ struct Block {
 extern __thread Block *current_block;
 extern Block no_block;
 
+// Reads current_block. In a loop with a barrier, compilers keep its offset within the thread-local variables
+// in a register. The stack switch restores that register from memory, so each switch would have to wait for
+// the load of the one before it. Here the offset comes from the instruction.
+inline __attribute__((always_inline)) Block &block_of_this_thread() {
+#if defined CUDA_CPU_INLINE_SWITCH && defined __x86_64__
+    Block *block;
+    asm __volatile__("movq _ZN8cuda_cpu13current_blockE@gottpoff(%%rip), %0\n\tmovq %%fs:(%0), %0"
+                     : "=r"(block));
+    return *block;
+#else
+    return *current_block;
+#endif
+}
+
 // What the runtime can do with a call that it stores, in a stream's queue or in a graph.
 struct StoredCall {
     void *(*copy)(const void *call); // on the heap
@@ -442,7 +456,7 @@ inline __attribute__((always_inline)) void carry_out(Switch decided) {
 }
 
 inline __attribute__((always_inline)) int block_barrier(BlockVote vote, bool predicate, Site site) {
-    Block &block = *current_block;
+    Block &block = block_of_this_thread();
     // The common case is inlined: the thread arrives at the barrier where others wait already, or at
     // the same one as last time, and another thread can run. threadIdx is kept beside the context, which
     // is in the cache when the thread continues, and not on the thread's stack.
@@ -453,7 +467,7 @@ inline __attribute__((always_inline)) int block_barrier(BlockVote vote, bool pre
         Context *const mine = &block.contexts[block.running];
         mine->index[0] = threadIdx.x, mine->index[1] = threadIdx.y, mine->index[2] = threadIdx.z;
         switch_context(mine, block.pop());
-        const Block &same = *current_block;
+        const Block &same = block_of_this_thread();
         const Context &back = same.contexts[same.running];
         threadIdx = {back.index[0], back.index[1], back.index[2]};
         return 0;
@@ -484,7 +498,8 @@ struct Spin {
     Site site;
 };
 extern __thread Spin spin;
-extern __thread unsigned last_reader; // the thread that read through volatile last (volatile.h)
+extern __thread const __volatile__ void *last_lock; // where the last compare-and-swap that took effect was
+extern __thread unsigned last_reader;               // the thread that read through volatile last (volatile.h)
 
 // Lets other threads of the block run, then other threads of the system.
 inline void yield() {
@@ -570,7 +585,7 @@ Space space_of(const void *address);
 
 } // namespace cuda_cpu
 
-inline void __syncthreads(CUDA_CPU_SITE) {
+inline __attribute__((always_inline)) void __syncthreads(CUDA_CPU_SITE) {
     cuda_cpu::block_barrier(cuda_cpu::BlockVote::none, false, CUDA_CPU_HERE);
 }
 inline int __syncthreads_count(int predicate, CUDA_CPU_SITE) {
@@ -844,7 +859,8 @@ inline __attribute__((noinline)) void take_turns() {
     carry_out(take_turns(resume.mine));
 }
 
-// Not called by compare-and-swap and exchange, because a thread may hold a lock there.
+// Not called by a compare-and-swap, nor by an exchange unless it releases a lock: a thread may hold a lock
+// there.
 inline void count_atomic() {
     if (__builtin_expect(--current_block->slice == 0, 0))
         take_turns();
@@ -884,10 +900,13 @@ template <class T> inline T atomic_exchange(T *p, T value, Site site) {
         old = change_shared(p, [=](T) { return value; });
     else
         __atomic_exchange(p, &value, &old, CUDA_CPU_ORDER);
-    if (std::memcmp(&old, &value, sizeof old) == 0)
+    if (std::memcmp(&old, &value, sizeof old) == 0) {
         atomic_without_effect(p, old, site); // a lock that is already held
-    else
+    } else {
         atomic_with_effect();
+        if (last_lock == p) // it has released the lock
+            count_atomic();
+    }
     return old;
 }
 
@@ -897,10 +916,12 @@ template <class T> inline T atomic_compare_and_swap(T *p, T compare, T value, Si
         old = change_shared(p, [=](T it) { return it == compare ? value : it; });
     else
         __atomic_compare_exchange(p, &old, &value, false, CUDA_CPU_ORDER, CUDA_CPU_ORDER);
-    if (old != compare || compare == value)
+    if (old != compare || compare == value) {
         atomic_without_effect(p, old, site);
-    else
+    } else {
         atomic_with_effect();
+        last_lock = p;
+    }
     return old;
 }
 
