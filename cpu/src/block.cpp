@@ -198,7 +198,7 @@ void Worker::account(unsigned position) {
 void Worker::begin() {
     waited = true;
     accounted = ended = asking = streak = 0;
-    head = tail = hidden = at_barrier = yielded_first = yielded_end = 0;
+    head = tail = released_end = hidden = at_barrier = yielded_first = yielded_end = 0;
     start_another = false;
     memset(warps, 0, sizeof warps);
     ++barriers;
@@ -332,7 +332,7 @@ void Worker::release_barrier() {
 
     const uint16_t *const sequence = order ? order : ascending();
     head = 0;
-    tail = at_barrier;
+    tail = released_end = at_barrier;
     if (memcmp(arrived, sequence, at_barrier * sizeof *arrived) == 0) {
         memcpy(ready, arrived, at_barrier * sizeof *arrived);
     } else {

@@ -74,6 +74,7 @@ struct Worker : Block {
     unsigned ended;              // number of threads that have ended
     unsigned asking;             // number of threads that wait in WarpOp::active or step
     unsigned streak;             // number of warp operations completed since the last barrier
+    unsigned released_end;       // where the threads in `ready` end that the last barrier has released
     unsigned hidden; // number of threads in `ready` that its `tail` leaves out while the common loop runs
     unsigned yielded_first, yielded_end;
     bool start_another; // the next to run is a thread that has not started

@@ -140,7 +140,12 @@ void compute(const Lane *lanes, uint64_t *values, unsigned present, WarpOp op) {
 // would reveal a __syncwarp() that is missing after this operation.
 //
 // They come before all other ready threads, so that a warp continues while its stacks are in the
-// cache. A warp that waits for another one in a loop with warp operations would wait for ever, so now
+// cache. But while threads that a barrier has released have not run since, they queue up behind these.
+// So every thread gets from the barrier to its next warp operation before a warp gets any further. There
+// are programs that read a shared variable after a barrier, and write it after a shuffle, with a race that
+// has no effect on a GPU, because its warps advance together.
+//
+// A warp that waits for another one in a loop with warp operations would wait for ever, so now
 // and then they queue up behind all others, and a thread starts that has not run yet.
 void Worker::make_lanes_ready(unsigned w, unsigned lanes) {
     const unsigned first = w * warpSize;
@@ -153,12 +158,14 @@ void Worker::make_lanes_ready(unsigned w, unsigned lanes) {
         for (unsigned i = 0; i < count; ++i)
             if (order[i] / warpSize == w && lanes >> order[i] % warpSize & 1)
                 sequence[n++] = order[i];
-    if (++streak % 256 == 0) {
+    const bool others_first = (int)(released_end - head) > 0, all_others_first = ++streak % 256 == 0;
+    if (others_first || all_others_first) {
         for (unsigned i = 0; i < n; ++i)
             ready[tail++ % max_threads] = sequence[i];
-        start_another = true;
+        start_another |= all_others_first;
     } else {
         head -= n;
+        released_end = head;
         for (unsigned i = 0; i < n; ++i)
             ready[(head + i) % max_threads] = sequence[i];
     }

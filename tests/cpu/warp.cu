@@ -284,3 +284,38 @@ TEST(warp_that_polls_with_warp_operations) {
     flags.fetch();
     EXPECT(flags.out[0] == 1 && flags.out[1] == 1);
 }
+
+// Every thread reads total[0] after the barrier, and a warp writes it after a shuffle: a race, which has
+// no effect on a GPU, because its warps advance together. It has none here either, in the usual order.
+__global__ void read_then_shuffle_then_write(int *wrong) {
+    __shared__ int total[32];
+    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    if (lane == 0)
+        total[warp] = 1;
+    for (int round = 1; round <= 3; ++round) {
+        __syncthreads();
+        if (threadIdx.x == 0)
+            for (unsigned i = 1; i < blockDim.x / 32; ++i)
+                total[0] += total[i];
+        __syncthreads();
+        const int seen = total[0];
+        int sum = round + 1;
+        for (int offset = 16; offset > 0; offset /= 2)
+            sum += __shfl_xor_sync(~0u, sum, offset);
+        if (lane == 0)
+            total[warp] = sum / 32;
+        if (seen != round * (int)blockDim.x / 32)
+            atomicAdd(wrong, 1);
+    }
+}
+
+TEST(all_warps_get_from_a_barrier_to_their_next_warp_operation) {
+    if (getenv("CUDA_CPU_SCHEDULE"))
+        return;
+    Lanes<int> wrong(1, 1, 1);
+    cudaMemset(wrong.dev_out, 0, sizeof(int));
+    for (int threads : {64, 256, 1024})
+        read_then_shuffle_then_write<<<3, threads>>>(wrong.dev_out);
+    wrong.fetch();
+    EXPECT(wrong.out[0] == 0);
+}
