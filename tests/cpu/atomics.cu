@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Atomics on the CPU back end, and locks built from them.
+#include <algorithm>
 #include <cmath>
 #include <cuda_runtime.h>
 #include <limits.h>
@@ -257,6 +258,41 @@ TEST(every_thread_takes_locks) {
     EXPECT(total == 50u * 9 * 256 * 2);
     cudaFree(locks);
     cudaFree(cells);
+}
+
+// Many critical sections in each thread. Threads take turns when they release a lock, but not while they hold
+// one: with one lock for all, a thread in the critical section never finds another one in it. The time of a
+// thread's last section, and of the first section of any other thread, show whether they took turns.
+__global__ void critical_sections(int *mutex, int *inside, int *clock, int *first, int *last, int *wrong) {
+    for (int i = 0; i < 200; ++i) {
+        while (atomicCAS(mutex, 0, 1) != 0)
+            ;
+        __threadfence();
+        if (*inside)
+            *wrong += 1;
+        *inside = 1;
+        const int now = ++*clock;
+        if (i == 0)
+            first[threadIdx.x] = now;
+        last[threadIdx.x] = now;
+        *inside = 0;
+        __threadfence();
+        atomicExch(mutex, 0);
+    }
+}
+
+TEST(threads_take_turns_at_the_release_of_a_lock) {
+    const int n = 40;
+    int *all, host[4 + 2 * n];
+    cudaMalloc(&all, sizeof host);
+    cudaMemset(all, 0, sizeof host);
+    critical_sections<<<1, n>>>(all, all + 1, all + 2, all + 4, all + 4 + n, all + 3);
+    EXPECT(cudaMemcpy(host, all, sizeof host, cudaMemcpyDeviceToHost) == cudaSuccess);
+    EXPECT(host[2] == 200 * n && host[3] == 0);
+    const int latest_first = *std::max_element(host + 4, host + 4 + n);
+    const int earliest_last = *std::min_element(host + 4 + n, host + 4 + 2 * n);
+    EXPECT(latest_first < earliest_last);
+    cudaFree(all);
 }
 
 // A thread polls with an atomic for another thread of its block, which has not started yet.

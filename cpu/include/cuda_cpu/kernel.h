@@ -904,8 +904,10 @@ template <class T> inline T atomic_exchange(T *p, T value, Site site) {
         atomic_without_effect(p, old, site); // a lock that is already held
     } else {
         atomic_with_effect();
-        if (last_lock == p) // it has released the lock
+        if (last_lock == p) { // it has released the lock
+            last_lock = nullptr;
             count_atomic();
+        }
     }
     return old;
 }
