@@ -43,6 +43,9 @@ enum { THREADS = 96, ITEMS = 3, ALL = THREADS * ITEMS };
 struct Larger {
     __host__ __device__ int operator()(int a, int b) const { return a < b ? b : a; }
 };
+struct Minus { // takes references to variables that are not const
+    __host__ __device__ int operator()(int &a, int &b) const { return a - b; }
+};
 struct Affine { // not commutative
     int a, b;
 };
@@ -183,8 +186,7 @@ __global__ void exchange(const int *in, int *out) {
     cub::BlockDiscontinuity<int, THREADS>(storage.flags)
         .FlagHeads(heads, blocked, cuda::std::not_equal_to<>());
     __syncthreads();
-    cub::BlockAdjacentDifference<int, THREADS>(storage.difference)
-        .SubtractLeft(blocked, steps, cuda::std::minus<>());
+    cub::BlockAdjacentDifference<int, THREADS>(storage.difference).SubtractLeft(blocked, steps, Minus());
     cub::StoreDirectBlocked((int)threadIdx.x, out + 3 * ALL, heads);
     cub::StoreDirectBlocked((int)threadIdx.x, out + 4 * ALL, steps);
 }

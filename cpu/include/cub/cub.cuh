@@ -3,7 +3,12 @@
 #pragma once
 #include "cuda_runtime.h"
 #ifdef __CUDACC__
-#include <chrono> // Programs get it from CUB without including it.
+// Programs get these from CUB without including them.
+#include <cassert>
+#include <chrono>
+#if __has_include(<thrust/iterator/counting_iterator.h>)
+#include <thrust/iterator/counting_iterator.h>
+#endif
 #include "../cuda/functional"
 #include "../cuda_cpu/cub_block.h"
 #include "../cuda_cpu/cub_device.h"

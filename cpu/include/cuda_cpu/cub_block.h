@@ -111,7 +111,6 @@ class BlockReduce : public cu_collective<cu_storage<T, X * Y * Z>> {
     template <int N> T Sum(T (&items)[N]) { return Reduce(items, cub::Sum()); }
 };
 
-template <class T> struct cu_scan_storage_tail { alignas(T) char seed[sizeof(T)]; };
 template <class T, int N> struct cu_scan_storage {
     cu_storage<T, N> items;
     cu_storage<T, 1> seed;
@@ -125,7 +124,7 @@ class BlockScan : public cu_collective<cu_scan_storage<T, X * Y * Z>> {
     struct Before { // what precedes the items of this thread, if anything does
         bool some;
         T value;
-        template <class Op> T then(Op &op, const T &item) { return some ? op(value, item) : item; }
+        template <class Op> T then(Op &op, T item) { return some ? op(value, item) : item; }
     };
 
     template <class Op> Before before(const T &mine, Op &op, T &aggregate) {
@@ -150,7 +149,7 @@ class BlockScan : public cu_collective<cu_scan_storage<T, X * Y * Z>> {
         barrier();
         return after(s.seed[0], op, in_block);
     }
-    template <class Op> Before after(const T &initial, Op &op, const Before &b) {
+    template <class Op> Before after(T initial, Op &op, Before b) {
         return {true, b.some ? T(op(initial, b.value)) : initial};
     }
     template <int N, class Op> void inclusive(T (&in)[N], T (&out)[N], Op &op, Before b) {
@@ -161,7 +160,7 @@ class BlockScan : public cu_collective<cu_scan_storage<T, X * Y * Z>> {
     }
     template <int N, class Op> void exclusive(T (&in)[N], T (&out)[N], Op &op, Before b) {
         for (int i = 0; i < N; ++i) {
-            const T item = in[i]; // `out` may be `in`
+            T item = in[i]; // `out` may be `in`
             out[i] = b.value;
             b = {true, b.then(op, item)};
         }
@@ -281,7 +280,7 @@ template <class T, int W = 32, int = 0> class WarpReduce : public cu_warp<T, W> 
     template <class Op> T up_to(T item, Op &op, int last) {
         T all = item;
         for (int i = 1; i < W; ++i) {
-            const T other = this->from(item, rank + i < W ? rank + i : rank);
+            T other = this->from(item, rank + i < W ? rank + i : rank);
             if (rank + i <= last)
                 all = op(all, other);
         }
@@ -294,7 +293,7 @@ template <class T, int W = 32, int = 0> class WarpReduce : public cu_warp<T, W> 
 
     template <class Op> T Reduce(T item, Op op, int valid = W) {
         for (int step = 1; step < W; step *= 2) {
-            const T other = this->from(item, rank + step < W ? rank + step : rank);
+            T other = this->from(item, rank + step < W ? rank + step : rank);
             if (rank % (2 * step) == 0 && rank + step < valid)
                 item = op(item, other);
         }
@@ -325,7 +324,7 @@ template <class T, int W = 32, int = 0> class WarpScan : public cu_warp<T, W> {
     template <class Op> void InclusiveScan(T in, T &out, Op op) {
         T all = in;
         for (int step = 1; step < W; step *= 2) {
-            const T other = this->from(all, rank < step ? rank : rank - step);
+            T other = this->from(all, rank < step ? rank : rank - step);
             if (rank >= step)
                 all = op(other, all);
         }
@@ -337,7 +336,7 @@ template <class T, int W = 32, int = 0> class WarpScan : public cu_warp<T, W> {
     }
     template <class Op> void Scan(T in, T &inclusive, T &exclusive, T initial, Op op) {
         InclusiveScan(in, inclusive, op);
-        const T before = this->from(inclusive, rank == 0 ? 0 : rank - 1);
+        T before = this->from(inclusive, rank == 0 ? 0 : rank - 1);
         inclusive = op(initial, inclusive);
         exclusive = rank == 0 ? initial : T(op(initial, before));
     }
@@ -356,7 +355,7 @@ template <class T, int W = 32, int = 0> class WarpScan : public cu_warp<T, W> {
     template <class Op> void ExclusiveScan(T in, T &out, T initial, Op op, T &aggregate) {
         T inclusive;
         InclusiveScan(in, inclusive, op, aggregate);
-        const T before = this->from(inclusive, rank == 0 ? 0 : rank - 1);
+        T before = this->from(inclusive, rank == 0 ? 0 : rank - 1);
         out = rank == 0 ? initial : T(op(initial, before));
     }
     void InclusiveSum(T in, T &out) { InclusiveScan(in, out, Sum()); }
@@ -632,7 +631,7 @@ template <class T, int X, int Y = 1, int Z = 1, int = 0>
 class BlockAdjacentDifference : public cu_neighbours<T, X, Y, Z> {
     typedef cu_neighbours<T, X, Y, Z> Base;
     template <int N, class U, class Op>
-    void subtract(T (&in)[N], U (&out)[N], Op op, bool left, const T *other, int valid) {
+    void subtract(T (&in)[N], U (&out)[N], Op op, bool left, T *other, int valid) {
         T before, after;
         this->exchange(in[0], in[N - 1], before, after);
         T items[N];
@@ -680,7 +679,7 @@ template <class T, int X, int Y = 1, int Z = 1, int = 0>
 class BlockDiscontinuity : public cu_neighbours<T, X, Y, Z> {
     typedef cu_neighbours<T, X, Y, Z> Base;
     template <int N, class Flag, class Op>
-    void flag(Flag *heads, Flag *tails, T (&items)[N], Op &op, const T *before_all, const T *after_all) {
+    void flag(Flag *heads, Flag *tails, T (&items)[N], Op &op, T *before_all, T *after_all) {
         T before, after;
         this->exchange(items[0], items[N - 1], before, after);
         const bool first = this->rank == 0, last = this->rank == Base::threads - 1;

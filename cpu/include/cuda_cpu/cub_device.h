@@ -40,15 +40,21 @@ template <class Out, class In> struct cu_output { // an output iterator may have
 template <class T, class It, class Op> T cu_combine(It in, cu_size first, cu_size end, Op &op) {
     if (end - first > 16) {
         const cu_size middle = first + (end - first) / 2;
-        return op(cu_combine<T>(in, first, middle, op), cu_combine<T>(in, middle, end, op));
+        T left = cu_combine<T>(in, first, middle, op), right = cu_combine<T>(in, middle, end, op);
+        return op(left, right);
     }
     T all = in[first];
-    for (cu_size i = first + 1; i < end; ++i)
-        all = op(all, in[i]);
+    for (cu_size i = first + 1; i < end; ++i) {
+        cu_value<It> item = in[i];
+        all = op(all, item);
+    }
     return all;
 }
 template <class T, class It, class Op> T cu_combine(It in, cu_size first, cu_size end, Op &op, T initial) {
-    return first < end ? T(op(initial, cu_combine<T>(in, first, end, op))) : initial;
+    if (first >= end)
+        return initial;
+    T all = cu_combine<T>(in, first, end, op);
+    return op(initial, all);
 }
 template <class T> T cu_largest() {
     return Traits<T>::Max();
@@ -163,7 +169,7 @@ struct DeviceScan {
         return cu_run(storage, bytes, stream, [=]() mutable {
             T all = initial;
             for (cu_size i = 0; i < n; ++i) {
-                const cu_value<In> item = in[i];
+                cu_value<In> item = in[i];
                 out[i] = all;
                 all = op(all, item);
             }
@@ -202,7 +208,7 @@ struct DeviceScan {
         return cu_run(storage, bytes, stream, [=]() mutable {
             T all = initial;
             for (cu_size i = 0; i < n; ++i) {
-                const cu_value<In> item = in[i];
+                cu_value<In> item = in[i];
                 if (i > 0 && !equal(keys[i - 1], keys[i]))
                     all = initial;
                 out[i] = all;

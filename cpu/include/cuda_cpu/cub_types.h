@@ -188,13 +188,13 @@ template <CacheLoadModifier = LOAD_DEFAULT, class It> auto ThreadLoad(It it) {
 template <CacheStoreModifier = STORE_DEFAULT, class It, class T> void ThreadStore(It it, T value) {
     *it = value;
 }
-template <class T, int N, class Op> T ThreadReduce(const T (&items)[N], Op op) {
+template <class T, int N, class Op> T ThreadReduce(T (&items)[N], Op op) {
     T all = items[0];
     for (int i = 1; i < N; ++i)
         all = op(all, items[i]);
     return all;
 }
-template <class T, int N, class Op> T ThreadReduce(const T (&items)[N], Op op, T all) {
+template <class T, int N, class Op> T ThreadReduce(T (&items)[N], Op op, T all) {
     for (int i = 0; i < N; ++i)
         all = op(all, items[i]);
     return all;
