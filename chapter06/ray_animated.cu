@@ -32,7 +32,7 @@ static void pause_or_go_on(void *data, unsigned char key);
 
 __constant__ Sphere s[MAX_SPHERES];
 
-__global__ void kernel(uchar4 *ptr, size_t size, int spheres) {
+__global__ void kernel(uchar4 *ptr, size_t size, int spheres, float3 behind) {
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
     unsigned y = threadIdx.y + blockIdx.y * blockDim.y;
     if (x >= size || y >= size)
@@ -40,7 +40,7 @@ __global__ void kernel(uchar4 *ptr, size_t size, int spheres) {
     float half = size / 2.0f, unit = DIM / (float)size;
     float ox = (x - half) * unit, oy = (y - half) * unit;
 
-    float r = 0, g = 0, b = 0;
+    float r = behind.x, g = behind.y, b = behind.z; // the background
     float maxz = -INF;
     for (int i = 0; i < spheres; i++) { // broadcast: all threads of a warp read the same s[i]
         float n = 0, t = s[i].hit(ox, oy, &n);
@@ -63,8 +63,8 @@ static void generate_frame(void *data, int ticks) {
     // The copy runs after the kernels launched before it, which still read the old spheres.
     HANDLE_ERROR(cudaMemcpyToSymbol(s, d->moved, sizeof(Sphere) * spheres));
 
-    dim3 grids((size + 15) / 16, (size + 15) / 16), threads(16, 16);
-    kernel<<<grids, threads>>>(d->dev_bitmap, size, spheres);
+    dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
+    kernel<<<grids, threads>>>(d->dev_bitmap, size, spheres, backgrounds[background]);
     HANDLE_LAUNCH();
     HANDLE_ERROR(
         cudaMemcpy(d->bitmap->get_ptr(), d->dev_bitmap, d->bitmap->image_size(), cudaMemcpyDeviceToHost));
@@ -91,8 +91,9 @@ int main(int argc, char **argv) {
     bitmap.anim_and_exit(generate_frame);
     printf("Average Time per frame:  %3.1f ms\n", data.totalTime / data.frames);
 
-    dim3 grids((size + 15) / 16, (size + 15) / 16), threads(16, 16);
-    float ms = median_ms([&] { kernel<<<grids, threads>>>(data.dev_bitmap, size, spheres); });
+    dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
+    float ms = median_ms(
+        [&] { kernel<<<grids, threads>>>(data.dev_bitmap, size, spheres, backgrounds[background]); });
     printf("Kernel:                  %.3f ms, %.1f GFLOP/s\n", ms, ray_operations() / ms / 1e6);
     bool ok = check_spheres(bitmap.get_ptr(), data.moved); // the last frame
 

@@ -9,7 +9,8 @@
  * Book:    6.2.2
  * Run:     ./bin/chapter06/ray_noconst --output ray.png
  * Differs: the nearest sphere is drawn. The book's kernel does not store the depth it compares with,
- *          so the last sphere covers the others. The kernel alone is timed as well.
+ *          so the last sphere covers the others. The kernel alone is timed as well. Size of a block and
+ *          background are options; the picture does not depend on the former.
  * Picture: as chapter06/ray
  */
 #include "../common/book.h"
@@ -17,7 +18,7 @@
 #include "../common/timing.h"
 #include "spheres.h" // struct Sphere with hit(), place_spheres(), check_spheres()
 
-__global__ void kernel(unsigned char *ptr, size_t size, const Sphere *s, int spheres) {
+__global__ void kernel(unsigned char *ptr, size_t size, const Sphere *s, int spheres, float3 behind) {
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
     unsigned y = threadIdx.y + blockIdx.y * blockDim.y;
     if (x >= size || y >= size)
@@ -25,7 +26,7 @@ __global__ void kernel(unsigned char *ptr, size_t size, const Sphere *s, int sph
     float half = size / 2.0f, unit = DIM / (float)size; // units per pixel
     float ox = (x - half) * unit, oy = (y - half) * unit;
 
-    float r = 0, g = 0, b = 0;
+    float r = behind.x, g = behind.y, b = behind.z; // the background
     float maxz = -INF;
     for (int i = 0; i < spheres; i++) { // every thread reads s[i] from global memory or a cache
         float n = 0, t = s[i].hit(ox, oy, &n);
@@ -61,8 +62,8 @@ int main(int argc, char **argv) {
     place_spheres(temp_s, spheres);
     HANDLE_ERROR(cudaMemcpy(s, temp_s, sizeof(Sphere) * spheres, cudaMemcpyHostToDevice));
 
-    dim3 grids((size + 15) / 16, (size + 15) / 16), threads(16, 16);
-    kernel<<<grids, threads>>>(dev_bitmap, size, s, spheres);
+    dim3 grids((size + block - 1) / block, (size + block - 1) / block), threads(block, block);
+    kernel<<<grids, threads>>>(dev_bitmap, size, s, spheres, backgrounds[background]);
     HANDLE_LAUNCH();
     HANDLE_ERROR(cudaMemcpy(bitmap.get_ptr(), dev_bitmap, bitmap.image_size(), cudaMemcpyDeviceToHost));
 
@@ -72,7 +73,8 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, start, stop));
     printf("Time to generate:  %3.1f ms\n", elapsedTime);
 
-    float ms = median_ms([&] { kernel<<<grids, threads>>>(dev_bitmap, size, s, spheres); });
+    float ms =
+        median_ms([&] { kernel<<<grids, threads>>>(dev_bitmap, size, s, spheres, backgrounds[background]); });
     printf("Kernel:            %.3f ms, %.1f GFLOP/s\n", ms, ray_operations() / ms / 1e6);
 
     bitmap.display_and_exit();

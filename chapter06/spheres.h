@@ -32,6 +32,11 @@ struct Sphere {
 
 static size_t size = DIM;     // --size
 static int spheres = SPHERES; // --spheres
+static unsigned block = 16;   // --block, threads of a block in each direction
+
+// The colour of a ray that hits no sphere, from 0 to 1: --background.
+static const float3 backgrounds[] = {{0, 0, 0}, {1, 1, 1}, {0.5f, 0.75f, 1}};
+static int background = 0; // in backgrounds
 
 // Random spheres. Values in braces are evaluated from left to right, so a seed determines the spheres.
 static inline void place_spheres(Sphere *s, int n) {
@@ -43,9 +48,14 @@ static inline void place_spheres(Sphere *s, int n) {
 // ---------------------------------------------------------------------------------------- proof
 
 static inline void sphere_settings(int argc, char **argv, const char *doc, unsigned uses) {
-    const Option own[] = {OPTION_SIZE("size", &size, 1, 65535, "pixels a side"),
-                          OPTION_INT("spheres", &spheres, 1, MAX_SPHERES, "number of spheres"), OPTION_END};
+    int block_side = 0;
+    const Option own[] = {
+        OPTION_SIZE("size", &size, 1, 65535, "pixels a side"),
+        OPTION_INT("spheres", &spheres, 1, MAX_SPHERES, "number of spheres"),
+        OPTION_WORD("block", &block_side, "16|32", "threads of a block in each direction"),
+        OPTION_WORD("background", &background, "black|white|sky", "colour behind the spheres"), OPTION_END};
     parse_options(argc, argv, doc, uses, own);
+    block = block_side == 0 ? 16 : 32;
     select_device();
     require_memory(2 * size * size * 4, size * size * 4);
 }
@@ -59,12 +69,15 @@ static inline double ray_operations(void) {
 // depth of the nearest sphere up to now.
 static inline void draw_spheres(unsigned char *pixels, const Sphere *s) {
     double *depth = host_array<double>(size);
+    const float3 behind = backgrounds[background];
     double half = size / 2.0, unit = (double)DIM / size;
     for (size_t y = 0; y < size; y++) {
         unsigned char *row = pixels + y * size * 4;
         for (size_t x = 0; x < size; x++) {
             depth[x] = -INF;
-            row[x * 4 + 0] = row[x * 4 + 1] = row[x * 4 + 2] = 0;
+            row[x * 4 + 0] = (unsigned char)(behind.x * 255);
+            row[x * 4 + 1] = (unsigned char)(behind.y * 255);
+            row[x * 4 + 2] = (unsigned char)(behind.z * 255);
             row[x * 4 + 3] = 255;
         }
         for (int i = 0; i < spheres; i++) {

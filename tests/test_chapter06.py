@@ -36,6 +36,37 @@ def test_spheres(run, rng, tmp_path, name):
         helpers.compare(name, picture, ray(scene, view["size"]), **LIMITS)
 
 
+SHADES = {"black": (0, 0, 0), "white": (1, 1, 1), "sky": (0.5, 0.75, 1)}
+
+
+@pytest.mark.parametrize("name", [*STILLS, "ray_animated"])
+def test_backgrounds_and_blocks(run, rng, tmp_path, name):
+    """The picture depends on the background, not on the block."""
+    seed, size = rng.randrange(1 << 63), rng.randint(33, 200)
+    for shade, color in SHADES.items():
+        expected = ray(spheres(30, seed), size, color)
+        pictures = []
+        for block in 16, 32:
+            more = [f"--background={shade}", f"--block={block}"] + ["--frames=1"] * (name == "ray_animated")
+            pictures.append(draw(run, tmp_path, name, *more, size=size, spheres=30, seed=seed)[0])
+            helpers.compare(f"{name}-{shade}", pictures[-1], expected, **LIMITS)
+        assert (pictures[0] == pictures[1]).all()
+
+
+def test_constant_divergence(run, rng):
+    out = run("chapter06/constant_divergence", "--seed", rng.randrange(1 << 63), status=0).out
+    rows = re.findall(
+        r"^ ?(\d+) different words\n    a read takes ([\d.]+) cycles from constant, ([\d.]+) cycles from global memory\n"
+        r"    words((?: \d+){32})$",
+        out,
+        re.M,
+    )
+    assert [int(different) for different, *_ in rows] == [1, 2, 4, 8, 16, 32]
+    for different, constant, device, words in rows:
+        assert len(set(words.split())) == int(different) and set(map(int, words.split())) <= set(range(32))
+        assert float(constant) > 0 and float(device) > 0
+
+
 def test_same_seed_same_picture(run, rng, tmp_path):
     """ray (constant memory) and ray_noconst (global memory) draw identical pictures; another seed draws another one."""
     seed = rng.randrange(1, 1 << 63)

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+/*
+ * constant_divergence: lanes of a warp that read different words of constant memory
+ *
+ * Teaches: Constant memory serves one word at a time. If all lanes of a warp read the same word, it is
+ *          broadcast: one read for 32 lanes. Different words are read one after the other, so a warp
+ *          that reads 32 words waits up to 32 times as long. Global memory serves a warp that reads
+ *          neighbouring words with one access, however many different words they are.
+ * Terms:   constant memory, __constant__, broadcast, warp, lane, global memory, coalesced access, latency
+ * Book:    6.2.4
+ * Run:     ./bin/chapter06/constant_divergence
+ * Differs: the book describes this in its text, for the half warps of 16 threads of its time, and has no
+ *          program for it. A CPU has no constant memory, so the cycles on the CPU back end do not grow.
+ */
+#include "../common/book.h"
+
+#define LANES 32 // one warp reads
+#define READS 512
+
+static void choose_words(int *word, int different);
+static bool check(const char *memory, const int *got, const int *word, int different);
+
+__constant__ int constant_words[LANES];
+
+// Lane l reads word[l] READS times. Each word holds its own number, which is the index of the next read: a
+// read cannot start before the previous one has ended, so the cycles are READS latencies.
+template <class Read> __device__ void follow(Read read, const int *word, int *got, long long *cycles) {
+    int at = word[threadIdx.x];
+    for (int i = 0; i < 2; i++) { // the first iteration fills the cache, the second one counts
+        __syncthreads();
+        long long start = clock64();
+        for (int r = 0; r < READS; r++)
+            at = read(at);
+        if (threadIdx.x == 0)
+            *cycles = clock64() - start;
+    }
+    got[threadIdx.x] = at;
+}
+
+__global__ void from_constant(const int *word, int *got, long long *cycles) {
+    follow([](int at) { return constant_words[at]; }, word, got, cycles);
+}
+
+__global__ void from_global(const int *word, int *got, long long *cycles, const int *global_words) {
+    follow([=](int at) { return global_words[at]; }, word, got, cycles);
+}
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    int words[LANES], *global_words, *dev_word, *dev_got;
+    long long *dev_cycles;
+    for (int i = 0; i < LANES; i++)
+        words[i] = i;
+    HANDLE_ERROR(cudaMemcpyToSymbol(constant_words, words, sizeof(words)));
+    HANDLE_ERROR(cudaMalloc(&global_words, sizeof(words)));
+    HANDLE_ERROR(cudaMemcpy(global_words, words, sizeof(words), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMalloc(&dev_word, LANES * sizeof(int)));
+    HANDLE_ERROR(cudaMalloc(&dev_got, LANES * sizeof(int)));
+    HANDLE_ERROR(cudaMalloc(&dev_cycles, sizeof(long long)));
+
+    bool ok = true;
+    for (int different = 1; different <= LANES; different *= 2) {
+        int word[LANES], got[LANES];
+        long long cycles[2];
+        choose_words(word, different);
+        HANDLE_ERROR(cudaMemcpy(dev_word, word, sizeof(word), cudaMemcpyHostToDevice));
+        for (int global = 0; global < 2; global++) {
+            HANDLE_ERROR(cudaMemset(dev_got, 0xff, sizeof(got)));
+            if (global)
+                from_global<<<1, LANES>>>(dev_word, dev_got, dev_cycles, global_words);
+            else
+                from_constant<<<1, LANES>>>(dev_word, dev_got, dev_cycles);
+            HANDLE_LAUNCH();
+            HANDLE_ERROR(cudaMemcpy(got, dev_got, sizeof(got), cudaMemcpyDeviceToHost));
+            HANDLE_ERROR(cudaMemcpy(&cycles[global], dev_cycles, sizeof(long long), cudaMemcpyDeviceToHost));
+            ok = check(global ? "global" : "constant", got, word, different) && ok;
+        }
+        printf("%2d different words\n    a read takes %.1f cycles from constant, %.1f cycles from global "
+               "memory\n",
+               different, (double)cycles[0] / READS, (double)cycles[1] / READS);
+        printf("    words");
+        for (int lane = 0; lane < LANES; lane++)
+            printf(" %d", word[lane]);
+        printf("\n");
+    }
+
+    HANDLE_ERROR(cudaFree(global_words));
+    HANDLE_ERROR(cudaFree(dev_word));
+    HANDLE_ERROR(cudaFree(dev_got));
+    HANDLE_ERROR(cudaFree(dev_cycles));
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    parse_options(argc, argv, "Times reads of constant memory at one and at several addresses.", TIMES, NULL);
+    select_device();
+}
+
+// Distributes `different` words, selected at random, evenly over the lanes.
+static void choose_words(int *word, int different) {
+    int order[LANES];
+    for (int i = 0; i < LANES; i++)
+        order[i] = i;
+    for (int i = LANES - 1; i > 0; i--)
+        swap(order[i], order[random_bits() % (i + 1)]);
+    for (int lane = 0; lane < LANES; lane++)
+        word[lane] = order[lane % different];
+}
+
+// Each lane has ended at its word, and there are as many words as the row says.
+static bool check(const char *memory, const int *got, const int *word, int different) {
+    int sorted[LANES];
+    std::copy(got, got + LANES, sorted);
+    std::sort(sorted, sorted + LANES);
+    int found = std::unique(sorted, sorted + LANES) - sorted;
+    return check_ints(memory, got, word, LANES) && check_ints("different words", &found, &different, 1);
+}
