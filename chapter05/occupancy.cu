@@ -13,48 +13,12 @@
  * Differs: the occupancy calls are compared with limits computed here. The CPU back end has no registers.
  */
 #include "../common/book.h"
-
-#define N (64 * 1024) // numbers that the kernels read
+#include "spread.h" // the kernels
 
 static size_t shared = 16 << 10; // --shared
 
-// Each thread loads VALUES numbers into registers, finds the smallest and writes the sum of the
-// differences from it. It uses no shared memory; the last launch requests some to show the effect.
-template <int VALUES> __device__ void sum_differences(const int *in, int *out) {
-    int threads = N / VALUES;
-    for (int t = threadIdx.x + blockIdx.x * blockDim.x; t < threads; t += blockDim.x * gridDim.x) {
-        int value[VALUES], least = INT_MAX, sum = 0;
-#pragma unroll
-        for (int i = 0; i < VALUES; i++) {
-            value[i] = in[t + i * threads];
-            least = min(least, value[i]);
-        }
-#pragma unroll
-        for (int i = 0; i < VALUES; i++)
-            sum += value[i] - least;
-        out[t] = sum;
-    }
-}
-
-template <int VALUES> __global__ void spread(const int *in, int *out) {
-    sum_differences<VALUES>(in, out);
-}
-
-// __launch_bounds__ promises that no block has more than 1024 threads, so the compiler may use 1/1024 of the
-// registers for a thread. For 64 values nvcc 13.0 then needs register spilling, up to compute capability 9.0.
-template <int VALUES> __global__ void __launch_bounds__(1024) spread_1024(const int *in, int *out) {
-    sum_differences<VALUES>(in, out);
-}
-
-struct Kernel {
-    void (*function)(const int *in, int *out);
-    int values;
-    size_t shared; // bytes per block that the launch requests
-};
-
 static void print_limit(const Kernel &kernel, int size);
 static bool check_blocks(const Kernel &kernel, int size, int blocks);
-static bool check_spread(const Kernel &kernel, const int *in, const int *dev_out);
 
 int main(int argc, char **argv) {
     settings(argc, argv);
@@ -65,9 +29,7 @@ int main(int argc, char **argv) {
         device.maxBlocksPerMultiProcessor, device.maxThreadsPerMultiProcessor, device.regsPerMultiprocessor,
         device.sharedMemPerMultiprocessor);
 
-    int *in = big_random_ints(N), *dev_in, *dev_out;
-    for (int i = 0; i < N; i++)
-        in[i] &= 1023;
+    int *in = make_numbers(), *dev_in, *dev_out;
     HANDLE_ERROR(cudaMalloc(&dev_in, N * sizeof(int)));
     HANDLE_ERROR(cudaMalloc(&dev_out, N * sizeof(int)));
     HANDLE_ERROR(cudaMemcpy(dev_in, in, N * sizeof(int), cudaMemcpyHostToDevice));
@@ -178,22 +140,4 @@ static bool check_blocks(const Kernel &kernel, int size, int blocks) {
     char name[64];
     snprintf(name, sizeof(name), "blocks of %d threads (%d to %d are possible)", size, low, high);
     return check_value(name, blocks, std::clamp(blocks, low, high), 0);
-}
-
-static bool check_spread(const Kernel &kernel, const int *in, const int *dev_out) {
-    int threads = N / kernel.values;
-    int *out = host_array<int>(threads), *expected = host_array<int>(threads);
-    HANDLE_ERROR(cudaMemcpy(out, dev_out, threads * sizeof(int), cudaMemcpyDeviceToHost));
-    for (int t = 0; t < threads; t++) {
-        int least = in[t], sum = 0;
-        for (int i = 0; i < kernel.values; i++) {
-            least = min_of(least, in[t + i * threads]);
-            sum += in[t + i * threads];
-        }
-        expected[t] = sum - least * kernel.values;
-    }
-    bool ok = check_ints("spread", out, expected, threads);
-    free(out);
-    free(expected);
-    return ok;
 }

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+/*
+ * memory_kinds: the kinds of memory that a kernel has, who sees them, and how long a read takes
+ *
+ * Teaches: Where a variable lives, who sees it, how long, how far away it is. A thread keeps its variables in
+ *          registers; values for which there are none, and arrays whose index is known only at run time,
+ *          are in local memory, off the chip. Shared memory belongs to a block; global, constant and
+ *          texture memory to all threads, from launch to launch. Kernels cannot write the last two.
+ * Terms:   register, local memory, register spilling, shared memory, global memory, constant memory, texture
+ *          memory, latency, L2 cache, __device__, __constant__
+ * Book:    5.3.1 (course)
+ * Run:     ./bin/chapter05/memory_kinds
+ * Differs: on the CPU back end all kinds are ordinary memory in the caches of the CPU, and the registers and
+ *          the local memory of a kernel are not known.
+ */
+#include "../common/book.h"
+#include "spread.h" // kernels that use registers and local memory
+
+#define WORDS 256  // in the small arrays
+#define READS 1024 // that follow each other
+#define HOP   4099 // words from one read of the large array to the next
+
+const int THREADS = 64, BLOCKS = 2; // of the kernel that is not timed
+__constant__ int constant[WORDS];
+__device__ int launches[BLOCKS * THREADS]; // in global memory, for as long as the program runs
+
+enum Kind { REGISTER, LOCAL, SHARED, CONSTANT, TEXTURE, GLOBAL_L1, GLOBAL_L2, GLOBAL_FAR, KINDS };
+static const struct {
+    const char *name, *declared, *seen_by, *lives, *where;
+} kinds[KINDS] = {
+    {"register", "int x;", "its thread", "the thread", "on the chip"},
+    {"local", "int x[256];", "its thread", "the thread", "off the chip, cached"},
+    {"shared", "__shared__ int x;", "its block", "the block", "on the chip"},
+    {"constant", "__constant__ int x;", "all, read only", "the program", "off the chip, cached"},
+    {"texture", "cudaTextureObject_t x;", "all, read only", "as allocated", "off the chip, cached"},
+    {"global, in L1", "__device__ int x;", "all", "the program", "off the chip, cached"},
+    {"global, in L2", "or cudaMalloc", "all", "as allocated", "off the chip, cached"},
+    {"global, beyond", "or cudaMalloc", "all", "as allocated", "off the chip"},
+};
+struct Timed {
+    long long cycles;
+    int end; // the index that the last read has returned
+};
+
+static cudaTextureObject_t make_texture(int *data);
+static bool check_ends(const Timed *timed, int n);
+static bool check_seen(const int4 *dev_seen, int launch);
+
+// Word i of each array is the index of the next read, so a read cannot start before the one before has ended.
+__global__ void fill(int *words, int n, int hop) {
+    for (int i = threadIdx.x + blockIdx.x * blockDim.x; i < n; i += blockDim.x * gridDim.x)
+        words[i] = (i + hop) % n;
+}
+
+// The first iteration brings small arrays into the caches, the second one counts. In a large array each read
+// goes to another cache line, in both.
+template <class Read> __device__ Timed time_reads(Read read) {
+    Timed timed = {0, 0};
+    for (int i = 0; i < 2; i++) {
+        long long start = clock64();
+        for (int r = 0; r < READS; r++)
+            timed.end = read(timed.end);
+        timed.cycles = clock64() - start;
+    }
+    return timed;
+}
+
+__global__ void time_kinds(cudaTextureObject_t texture, const int *small, const int *large, Timed *timed) {
+    __shared__ int shared[WORDS];
+    int local[WORDS];
+    for (int i = 0; i < WORDS; i++)
+        local[i] = shared[i] = small[i];
+
+    timed[REGISTER] = time_reads([](int at) { return (int)(at * 5u ^ 1); }); // no read: two operations
+    timed[LOCAL] = time_reads([&](int at) { return local[at]; });
+    timed[SHARED] = time_reads([&](int at) { return shared[at]; });
+    timed[CONSTANT] = time_reads([](int at) { return constant[at]; });
+    timed[TEXTURE] = time_reads([=](int at) { return tex1Dfetch<int>(texture, at); });
+    timed[GLOBAL_L1] = time_reads([=](int at) { return small[at]; });
+    timed[GLOBAL_L2] = time_reads([=](int at) { return __ldcg(&small[at]); }); // not from L1
+    timed[GLOBAL_FAR] = time_reads([=](int at) { return __ldcg(&large[at]); });
+}
+
+// What the threads see in the variables that they have written: each thread in its own local array, all
+// threads of a block in the shared variable. The constant is what the host has written. The global array
+// keeps its values from launch to launch.
+__global__ void see(int4 *seen, int at) {
+    __shared__ int shared;
+    int t = threadIdx.x + blockIdx.x * blockDim.x, local[8];
+    for (int i = 0; i < 8; i++)
+        local[i] = 8 * t + i;
+    if (threadIdx.x == 0)
+        shared = blockIdx.x;
+    __syncthreads();
+    launches[t]++;
+    seen[t] = make_int4(local[at], shared, constant[0], launches[t]);
+}
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    int l2, n, *small, *large;
+    Timed timed[KINDS], *dev_timed;
+    HANDLE_ERROR(cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, options.device));
+    n = min_of(2 * READS * HOP + 2 * (l2 / sizeof(int)), 64 << 20);
+    require_memory(0, n * sizeof(int));
+    HANDLE_ERROR(cudaMalloc(&small, WORDS * sizeof(int)));
+    HANDLE_ERROR(cudaMalloc(&large, n * sizeof(int)));
+    HANDLE_ERROR(cudaMalloc(&dev_timed, sizeof(timed)));
+    fill<<<1, WORDS>>>(small, WORDS, 33);
+    HANDLE_LAUNCH();
+    fill<<<512, 256>>>(large, n, HOP); // what is read first is written first, and no longer in L2 at the end
+    HANDLE_LAUNCH();
+    HANDLE_ERROR(cudaMemcpyToSymbol(constant, small, sizeof(constant), 0, cudaMemcpyDeviceToDevice));
+    cudaTextureObject_t texture = make_texture(small);
+
+    time_kinds<<<1, 1>>>(texture, small, large, dev_timed);
+    HANDLE_LAUNCH();
+    HANDLE_ERROR(cudaMemcpy(timed, dev_timed, sizeof(timed), cudaMemcpyDeviceToHost));
+    printf(
+        "kind            declared                seen by         lives         where                 read\n");
+    for (int k = 0; k < KINDS; k++)
+        printf("%-15s %-23s %-15s %-13s %-21s %6.1f cycles\n", kinds[k].name, kinds[k].declared,
+               kinds[k].seen_by, kinds[k].lives, kinds[k].where, (double)timed[k].cycles / READS);
+    bool ok = check_ends(timed, n);
+
+    int4 *seen = (int4 *)large; // from here on the large array has other uses
+    for (int launch = 1; launch <= 3; launch++) {
+        int value = 100 * launch;
+        HANDLE_ERROR(cudaMemcpyToSymbol(constant, &value, sizeof(int)));
+        see<<<BLOCKS, THREADS>>>(seen, 5);
+        HANDLE_LAUNCH();
+        ok = check_seen(seen, launch) && ok;
+    }
+    int *in = make_numbers(), *dev_in = large, *out = large + N;
+    HANDLE_ERROR(cudaMemcpy(dev_in, in, N * sizeof(int), cudaMemcpyHostToDevice));
+    const char *names[] = {"constant indices:", "indices known at run time:", "blocks of up to 1024:"};
+    const Kernel kernels[] = {{spread<16>, 16, 0}, {spread_indexed<16>, 16, 0}, {spread_1024<128>, 128, 0}};
+    for (int k = 0; k < 3; k++) {
+        cudaFuncAttributes a;
+        HANDLE_ERROR(cudaFuncGetAttributes(&a, kernels[k].function));
+        printf("%3d values a thread, %-26s ", kernels[k].values, names[k]);
+        if (CPU_BACKEND)
+            printf("registers and local memory not known\n");
+        else
+            printf("%3d registers, %4zu bytes of local memory\n", a.numRegs, a.localSizeBytes);
+        HANDLE_ERROR(cudaMemset(out, 0xff, N * sizeof(int)));
+        kernels[k].function<<<N / 16 / 256, 256>>>(dev_in, out);
+        HANDLE_LAUNCH();
+        ok = check_spread(kernels[k], in, out) && ok;
+    }
+
+    HANDLE_ERROR(cudaDestroyTextureObject(texture));
+    HANDLE_ERROR(cudaFree(small));
+    HANDLE_ERROR(cudaFree(large));
+    HANDLE_ERROR(cudaFree(dev_timed));
+    free(in);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    parse_options(argc, argv, "Shows the kinds of memory, and times reads of each.", TIMES, NULL);
+    select_device();
+}
+
+static cudaTextureObject_t make_texture(int *data) {
+    cudaResourceDesc resource = {};
+    resource.resType = cudaResourceTypeLinear;
+    resource.res.linear.devPtr = data;
+    resource.res.linear.desc = cudaCreateChannelDesc<int>();
+    resource.res.linear.sizeInBytes = WORDS * sizeof(int);
+    cudaTextureDesc desc = {};
+    cudaTextureObject_t texture;
+    HANDLE_ERROR(cudaCreateTextureObject(&texture, &resource, &desc, NULL));
+    return texture;
+}
+
+static bool check_ends(const Timed *timed, int n) {
+    int end[KINDS], expected[KINDS];
+    unsigned at = 0;
+    for (int r = 0; r < 2 * READS; r++) // in both iterations of time_reads
+        at = at * 5 ^ 1;
+    for (int k = 0; k < KINDS; k++) {
+        end[k] = timed[k].end;
+        expected[k] = k == REGISTER     ? (int)at
+                      : k == GLOBAL_FAR ? 2 * READS * HOP % n
+                                        : 2 * READS * 33 % WORDS;
+    }
+    return check_ints("where the reads end", end, expected, KINDS);
+}
+
+static bool check_seen(const int4 *dev_seen, int launch) {
+    int4 seen[BLOCKS * THREADS], expected[BLOCKS * THREADS];
+    HANDLE_ERROR(cudaMemcpy(seen, dev_seen, sizeof(seen), cudaMemcpyDeviceToHost));
+    for (int t = 0; t < BLOCKS * THREADS; t++)
+        expected[t] = make_int4(8 * t + 5, t / THREADS, 100 * launch, launch);
+    return check_ints("what the threads see", &seen[0].x, &expected[0].x, 4 * BLOCKS * THREADS);
+}
