@@ -1603,8 +1603,9 @@ static const char *ptx_type(const char *name) {
     return NULL;
 }
 
-// ld and st: a list {%0, %1} or one operand, and an address [%2 + 4].
-static void ptx_memory(Ptx *p, bool load, const char *type, const char *instruction) {
+// ld and st: a list {%0, %1} or one operand, and an address [%2 + 4]. A strong load may be one of a loop that
+// polls.
+static void ptx_memory(Ptx *p, bool load, bool strong, const char *type, const char *instruction) {
     Text values[4] = {{0}}, address = {0};
     int count = 0;
     for (int side = 0; side < 2; side++) {
@@ -1632,7 +1633,11 @@ static void ptx_memory(Ptx *p, bool load, const char *type, const char *instruct
     for (int i = 0; i < count; i++) {
         append_format(&p->out, load ? "::cuda_cpu::ptx::set(" : "::cuda_cpu::ptx::store<%s>(", type);
         append(&p->out, load ? values[i].data : address.data, load ? values[i].length : address.length);
-        append_format(&p->out, load ? ", ::cuda_cpu::ptx::load<%s>(" : ", (%s)", type);
+        append_format(&p->out,
+                      !load    ? ", (%s)"
+                      : strong ? ", ::cuda_cpu::ptx::poll<%s>("
+                               : ", ::cuda_cpu::ptx::load<%s>(",
+                      type);
         append(&p->out, load ? address.data : values[i].data, load ? address.length : values[i].length);
         append_format(&p->out, load ? ", %d)); " : ", %d); ", i);
         free(values[i].data);
@@ -1688,7 +1693,9 @@ static void ptx_instruction(Ptx *p) {
         return;
     }
     if ((strcmp(part[0], "ld") == 0 || strcmp(part[0], "st") == 0) && type) {
+        bool strong = false;
         for (int i = 1; i < parts - 1; i++) {
+            strong |= strstr("volatile relaxed acquire", part[i]) != NULL;
             if (strncmp(part[i], "L1::", 4) == 0 || strncmp(part[i], "L2::", 4) == 0)
                 continue;
             char word[64];
@@ -1698,7 +1705,7 @@ static void ptx_instruction(Ptx *p) {
                         word))
                 fail_ptx(p, begin);
         }
-        ptx_memory(p, part[0][0] == 'l', type, begin);
+        ptx_memory(p, part[0][0] == 'l', strong, type, begin);
         return;
     }
     for (int i = 0; i < parts - 1; i++) { // without what does not change the result here
@@ -1783,7 +1790,7 @@ static void translate_asm(int i) {
             fail(word, "inline PTX is not supported here: an operand with a name");
         }
     }
-    append_format(&p.out, "{ ");
+    append_format(&p.out, "do { "); // one statement, also before `else`
     p.at = template.data;
     for (skip_blanks(&p); *p.at; skip_blanks(&p)) {
         if (*p.at == ';') {
@@ -1798,7 +1805,7 @@ static void translate_asm(int i) {
     }
     if (strspn(template.data, " ") == template.length) // a barrier for the compiler
         append_format(&p.out, "__asm__ volatile(\"\" : : : \"memory\"); ");
-    append(&p.out, "}", 1);
+    append_format(&p.out, "} while (0)");
     for (int t = word; t <= close; t++)
         tokens[t].done = true;
     edit(tokens[word].start, 0, "%s", p.out.data);

@@ -85,6 +85,40 @@ TEST(loads_and_stores) {
     cudaFree(d);
 }
 
+__device__ unsigned char loaded(unsigned char *p, int form) {
+    unsigned short x;
+    if (form == 0)
+        asm volatile("ld.acquire.sys.global.u8 %0, [%1];" : "=h"(x) : "l"(p) : "memory");
+    else if (form == 1)
+        asm volatile("ld.relaxed.gpu.global.u8 %0, [%1];" : "=h"(x) : "l"(p) : "memory");
+    else
+        asm volatile("ld.volatile.global.u8 %0, [%1];" : "=h"(x) : "l"(p) : "memory");
+    return (unsigned char)x;
+}
+
+// Thread 0 waits for thread 1, whatever runs first.
+__global__ void wait_for_other(unsigned char *flags, int form) {
+    const int t = threadIdx.x;
+    if (t == 0)
+        while (loaded(&flags[1], form) == 0)
+            ;
+    asm volatile("st.release.sys.global.u8 [%0], %1;" ::"l"(&flags[t]), "h"((unsigned short)1) : "memory");
+    if (t == 1)
+        while (loaded(&flags[0], form) == 0)
+            ;
+}
+
+TEST(a_loop_that_polls) {
+    unsigned char *flags;
+    EXPECT(cudaMalloc(&flags, 2) == cudaSuccess);
+    for (int form = 0; form < 3; ++form) {
+        EXPECT(cudaMemset(flags, 0, 2) == cudaSuccess);
+        wait_for_other<<<1, 2>>>(flags, form);
+        EXPECT(cudaDeviceSynchronize() == cudaSuccess);
+    }
+    cudaFree(flags);
+}
+
 __global__ void integers(unsigned a, int b, unsigned long long c) {
     unsigned r[24], low, high;
     unsigned long long wide;

@@ -16,6 +16,12 @@ template <class T, class V> inline void set(T &to, V value) {
 template <class T> inline T load(unsigned long long address, size_t i = 0) {
     return ((const __volatile__ T *)address)[i];
 }
+// A thread that finds the same value again and again is polling, and lets others run.
+template <class T> inline T poll(unsigned long long address, size_t i = 0) {
+    const T value = load<T>(address, i);
+    count_read((T *)address + i, value);
+    return value;
+}
 template <class T> inline void store(unsigned long long address, T value, size_t i = 0) {
     ((__volatile__ T *)address)[i] = value;
 }
