@@ -592,6 +592,28 @@ def test_the_installed_files(installed, tmp_path):
     )
 
 
+def test_a_library_with_sanitizers_lacks_the_race_detector(installed, tmp_path):
+    """It defines functions of ThreadSanitizer, which newer compilers then refuse. A script stands in for the compilers."""
+    fake = tmp_path / "compiler"
+    fake.write_text(
+        f"""#!/bin/sh
+echo "$*" >>'{tmp_path}/log'
+case $* in *-dumpmachine*) echo some-machine ;; esac
+while [ $# -gt 0 ]; do [ "$1" != -o ] || : >"$2"; shift; done
+"""
+    )
+    fake.chmod(0o755)
+    (tmp_path / "a.cu").write_text("")
+    env = environment(tmp_path, CXX=str(fake), HOSTCC=str(fake), XDG_CACHE_HOME=str(tmp_path / "cache"))
+    for option, there in ("-fsanitize=address", False), ("-g", True):
+        (tmp_path / "log").write_text("")
+        subprocess.run(
+            [installed / "bin/cucc", "-Xcompiler", option, "-c", "a.cu"], cwd=tmp_path, env=env, capture_output=True
+        )
+        log = (tmp_path / "log").read_text()
+        assert "/src/block.cpp" in log and ("/src/race.cpp" in log) == there, log
+
+
 def test_the_manual_lists_every_option(installed):
     manual = (installed / "share/man/man1/cucc.1").read_text()
     named = set(re.findall(r"(?:Fl |, )(?!Fl )-?([\w-]+)", manual))
