@@ -19,6 +19,7 @@
  *          fewer locks than buckets. --no-turns lets all lanes insert at once, in a process with a time
  *          limit: since compute capability 7.0 the lanes of a warp advance independently, so it ends.
  *          --hash and --keys try other hash functions and keys that are not random.
+ * Check:   --size 20000
  */
 #include "../common/book.h"
 #include "../common/proofs/child.h"

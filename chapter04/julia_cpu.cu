@@ -12,6 +12,7 @@
  *          towards the origin and back. julia() returns the number of steps, for the colours, where the
  *          book returns 0 or 1. Half the size is not rounded down, so a size of 1 does not divide by 0.
  * Picture: as chapter04/julia_gpu
+ * Check:   --size 200
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"

@@ -8,6 +8,7 @@
  * Terms:   dot product, global memory, thread index, block, tail
  * Book:    5.3.1 (before it, course)
  * Run:     ./bin/chapter05/dot_gmem --size 1M
+ * Check:   --size 100000
  */
 #include "../common/book.h"
 #include "../common/proofs/dot.h" // expected_dot()

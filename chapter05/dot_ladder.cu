@@ -14,6 +14,7 @@
  *          --fill selects data that are hard to sum. The time of a rung whose partial sums the host
  *          adds includes that step; the last rung leaves its result on the device, as cuBLAS does.
  * Bench:   1M 33M 256M 1G
+ * Check:   --size 20000
  */
 #include "../common/book.h"
 #include "../common/bench.h"

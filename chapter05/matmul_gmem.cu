@@ -8,6 +8,7 @@
  * Terms:   matrix product, global memory, two-dimensional grid, dim3, coalesced access, sector, tail
  * Book:    5.3.1 (course, product of matrices 2)
  * Run:     ./bin/chapter05/matmul_gmem --size 2000
+ * Check:   --size 64
  */
 #include <chrono>
 #include "../common/book.h"

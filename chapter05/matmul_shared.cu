@@ -11,6 +11,7 @@
  * Book:    5.3.1 (course, product of matrices 3)
  * Run:     ./bin/chapter05/matmul_shared --size 2000
  * Differs: any width, not only multiples of 32: tiles are padded with zeros.
+ * Check:   --size 64
  */
 #include <chrono>
 #include "../common/book.h"

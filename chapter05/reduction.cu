@@ -15,6 +15,7 @@
  *          no longer guaranteed. Any size, not only powers of two. The times include all passes, down to
  *          one number. With --every nothing is timed; all sizes up to --size are checked.
  * Bench:   64K 4M 32M 256M
+ * Check:   --size 20000
  */
 #include "../common/book.h"
 #include "../common/bench.h"

@@ -11,6 +11,7 @@
  * Differs: the size is an option and need not be a multiple of 16. Dragging in the window moves the
  *          centre.
  * Picture: yes
+ * Check:   --size 128 --frames 2
  */
 #include "../common/book.h"
 #include "../common/cpu_anim.h"

@@ -13,6 +13,7 @@
  *          CPU back end the threads of a block then run one after the other, so half of the values
  *          are read too early; on a GPU the number varies from run to run.
  * Picture: yes
+ * Check:   --size 1024 | --no-sync (race)
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"

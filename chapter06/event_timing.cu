@@ -10,6 +10,7 @@
  *          median, default stream
  * Book:    6.3
  * Run:     ./bin/chapter06/event_timing --rounds 1000
+ * Check:   --size 20000
  */
 #include <time.h>
 #include "../common/book.h"

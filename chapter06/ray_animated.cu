@@ -10,6 +10,7 @@
  * Book:    6.3.1 (course)
  * Run:     ./bin/chapter06/ray_animated --output ray_animated.webp
  * Picture: yes
+ * Check:   --size 128 --frames 2
  */
 #include "../common/book.h"
 #include "../common/cpu_anim.h"

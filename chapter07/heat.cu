@@ -13,6 +13,7 @@
  * Differs: texture objects in place of texture references, which CUDA 12 removed: one for each buffer,
  *          swapped with the buffers. The rest is as in heat_gmem.
  * Picture: yes
+ * Check:   --size 128 --frames 2 --iterations 10
  */
 #include "../common/book.h"
 #include "../common/color.h" // float_to_color

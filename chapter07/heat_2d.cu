@@ -13,6 +13,7 @@
  * Differs: texture objects in place of texture references; memory from cudaMallocPitch, and clamp is
  *          set and not only relied on. The rest is as in heat.
  * Picture: as chapter07/heat
+ * Check:   --size 128 --frames 2 --iterations 10
  */
 #include "../common/book.h"
 #include "../common/color.h" // float_to_color

@@ -15,6 +15,7 @@
  *          checked.
  * Needs:   gl
  * Picture: yes
+ * Check:   --size 128
  */
 #include "../common/book.h"
 #include "../common/interop.h" // OpenGL, gl_context_open(), INTEROP_WORKS, Canvas, display_canvas()

@@ -13,6 +13,7 @@
  *          double, and the picture that OpenGL drew against the one that is copied through the host.
  * Needs:   gl
  * Picture: as chapter07/heat
+ * Check:   --size 128 --frames 2 --iterations 10
  */
 #include <time.h>
 #include "../common/book.h"

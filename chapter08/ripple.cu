@@ -13,6 +13,7 @@
  *          drew it.
  * Needs:   gl
  * Picture: as chapter05/ripple
+ * Check:   --size 128 --frames 2
  */
 #include "../common/book.h"
 #include "../common/gpu_anim.h"

@@ -14,6 +14,7 @@
  *          many threads add at the same time. The 32 threads of a warp all read x before any of them
  *          writes it, so at least 31 of 32 additions are lost. To check that all additions are
  *          carried out, the same kernel also runs with a separate x for each thread.
+ * Check:   --blocks 16 (race)
  */
 #include "../common/book.h"
 #include "../common/timing.h"

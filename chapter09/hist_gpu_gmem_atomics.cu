@@ -12,6 +12,7 @@
  * Differs: bins have 64 bits, so that more than 4 GiB can be counted. --fill selects data that do not
  *          spread evenly over the bins. The kernel is timed alone as well. --blocks sets the number of
  *          blocks, and --sweep compares many numbers.
+ * Check:   --size 100000
  */
 #include "../common/book.h"
 #include "../common/timing.h"

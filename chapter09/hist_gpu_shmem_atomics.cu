@@ -13,6 +13,7 @@
  *          block have 32 bits; large data get enough blocks that none of them overflows. --fill
  *          selects data that do not spread evenly over the bins. The kernel is timed alone as well.
  *          --blocks sets the number of blocks, and --sweep compares many numbers.
+ * Check:   --size 100000
  */
 #include "../common/book.h"
 #include "../common/timing.h"

@@ -14,6 +14,7 @@
  *          result does not depend on the chunk size. The device has memory for the whole vectors, in
  *          which each chunk has its place. Times are measured with the host's clock.
  * Bench:   20M
+ * Check:   --size 20000
  */
 #include "../common/book.h"
 #include "../common/bench.h"

@@ -15,6 +15,7 @@
  *          scaling. --share and --balance choose unequal parts. Since CUDA 4 a thread may change its
  *          device at any time: --one-thread does without a thread for each device.
  * Needs:   gpus=2
+ * Check:   --size 100000
  */
 #include <chrono>
 #include "../common/book.h"

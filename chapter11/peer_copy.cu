@@ -9,6 +9,7 @@
  * Book:    11.3 (after the book)
  * Run:     ./bin/chapter11/peer_copy
  * Needs:   gpus=2
+ * Check:   --size 100000
  */
 #include "../common/book.h"
 #include "../common/timing.h"

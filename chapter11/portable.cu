@@ -17,6 +17,7 @@
  *          --no-portable shows it: another thread copies from pageable, pinned and portable memory to
  *          another device. --gpus 1 is for comparison; --share and --balance choose unequal parts.
  * Needs:   gpus=2
+ * Check:   --size 100000
  */
 #include "../common/book.h"
 #include "../common/timing.h"

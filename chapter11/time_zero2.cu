@@ -16,6 +16,7 @@
  *          times kernels that read the vectors several times: the time of mapped memory grows with
  *          their number, since it is not kept on the device. The CPU back end has no bus, so all
  *          versions use the same memory.
+ * Check:   --size 100000
  */
 #include "../common/book.h"
 #include "../common/proofs/dot.h"

@@ -12,6 +12,7 @@
  * Differs: random data. From rung 2 on the device adds the partial sums, which the book leaves to the
  *          host. Times are measured with the host's clock. Allocating pinned memory is not part of them.
  * Bench:   33M
+ * Check:   --size 20000
  */
 #include "../common/book.h"
 #include "../common/bench.h"

@@ -3,9 +3,9 @@
 # Runs programs that were built for checking (make check) under several schedules, and prints what the race detector of
 # the CPU back end reports (cpu/src/race.cpp).
 #   check.sh [PROGRAM | FOLDER]
-# Each program runs with small sizes, because checking slows it down. The exit status is 1 when a program has a race, or
-# fails, or is wrong on purpose and nothing is found. BIN and BUILD are the folders of the Makefile; TIME_LIMIT is in
-# seconds, for a run.
+# Each program runs with the options that the Check: field of its header gives, because checking slows it down. The exit
+# status is 1 when a program has a race, or fails, or is wrong on purpose and nothing is found. BIN and BUILD are the folders
+# of the Makefile; TIME_LIMIT is in seconds, for a run.
 set -eu
 cd "${0%/*}/.."
 
@@ -15,38 +15,18 @@ runs=$BUILD/check-runs
 tab=$(printf '\t')
 unset DISPLAY WAYLAND_DISPLAY
 
-# Options that make a run short
-options_of() {
-    case $1 in
-    appendix_a/dot | chapter05/dot_gmem) echo --size 100000 ;;
-    appendix_a/hashtable_*) echo --size 20000 ;;
-    chapter09/atomics_race) echo --blocks 16 ;;
-    chapter07/heat_ladder) echo --size 128 --iterations 4 ;;
-    chapter*_ladder | chapter05/reduction) echo --size 20000 ;;
-    chapter06/ray | chapter06/ray_noconst | chapter08/basic_interop) echo --size 128 ;;
-    chapter10/copy_timed) echo --size 20000 --iterations 5 ;;
-    chapter10/basic_*) echo --size 100000 --chunk 10000 ;;
-    chapter11/time_zero2 | chapter11/multidevice | chapter11/portable | chapter11/peer_copy) echo --size 100000 ;;
-    chapter04/julia_*) echo --size 200 ;;
-    chapter05/matmul_*) echo --size 64 ;;
-    chapter0[5-8]/ripple | chapter06/ray_animated) echo --size 128 --frames 2 ;;
-    chapter0[78]/heat | chapter07/heat_gmem | chapter07/heat_2d) echo --size 128 --frames 2 --iterations 10 ;;
-    chapter06/event_timing) echo --size 20000 ;;
-    chapter09/hist_gpu_*) echo --size 100000 ;;
-    esac
-}
-
 # Schedules: how threads, and how streams are ordered. The detector itself needs one only; the others show what depends on
 # the order, such as the result of a missing wait.
 schedules='forward/late reverse/late random:1/random:1 random:2/random:2 random:3/random:3'
 
+# A line for each run: program, expected exit status, options
 one=
 case ${1-} in
-*/*) one=$1 list=$(scripts/programs.sh "${1%/*}" | awk -F "$tab" -v p="$1" '$1 == p { print $1 "\t" $9 }') ;;
-*) list=$(scripts/programs.sh "$@" | cut -f 1,9) ;;
+*/*) one=$1 list=$(scripts/programs.sh "${1%/*}") ;;
+*) list=$(scripts/programs.sh "$@") ;;
 esac
-# Also runs shared_bitmap without its barrier
-list=$(printf '%s\n' "$list" | sed "s/^\(chapter05\/shared_bitmap\)\(.*\)/&\n\1 --no-sync\2/")
+list=$(printf '%s\n' "$list" | awk -F "$tab" -v OFS="$tab" -v one="$one" '
+    one == "" || $1 == one { n = split($12, runs, / [|] /); for (i = 1; i <= (n ? n : 1); i++) print $1, $9, runs[i] }')
 total=$(printf '%s\n' "$list" | grep -c . || :)
 width=${#total}
 number=0 clean=0 found=0 failed=0 absent=0
@@ -65,9 +45,10 @@ IFS='
 '
 for line in $list; do
     IFS=$old_ifs
-    program=${line%%"$tab"*} extra=
-    case $program in *" "*) extra=${program#* } program=${program%% *} ;; esac
-    expected=${line##*"$tab"}
+    program=${line%%"$tab"*} run=${line##*"$tab"} expected=${line#*"$tab"}
+    expected=${expected%%"$tab"*}
+    label=$program
+    case $run in *' (race)') run=${run%" (race)"} expected=1 label="$program $run" ;; esac
     number=$((number + 1))
     name=${program#*/} folder=$runs/${program%/*}
     mkdir -p "$folder"
@@ -78,8 +59,8 @@ for line in $list; do
     fi
     start=$(date +%s.%N) result=clean reason=
     for schedule in $schedules; do
-        # shellcheck disable=SC2046
-        run_once "$program" "$schedule" $(options_of "$program") $extra
+        # shellcheck disable=SC2086
+        run_once "$program" "$schedule" $run
         if grep -q ': race \|: divergent ' "$folder/$name.err"; then
             result=race reason=$(grep -A 1 ': race \|: divergent ' "$folder/$name.err" | grep -v '^--$')
         elif [ "$status" = 2 ]; then
@@ -92,21 +73,19 @@ for line in $list; do
         [ "$result" = clean ] || break
     done
     seconds=$(echo "$start $(date +%s.%N)" | awk '{ printf "%.1f s", $2 - $1 }')
-    on_purpose=$expected
-    case $program$extra in "chapter09/atomics_race" | *--no-sync) on_purpose=1 ;; esac
     case $result in
     clean | waived)
         clean=$((clean + 1))
-        if [ -n "$on_purpose" ] && [ $result = clean ]; then
+        if [ -n "$expected" ] && [ $result = clean ]; then
             result=FAILED reason='wrong on purpose, but nothing was found' failed=$((failed + 1)) clean=$((clean - 1))
         fi
         ;;
     race)
-        if [ -n "$on_purpose" ]; then found=$((found + 1)) result='race, on purpose'; else failed=$((failed + 1)); fi
+        if [ -n "$expected" ]; then found=$((found + 1)) result='race, on purpose'; else failed=$((failed + 1)); fi
         ;;
     *) failed=$((failed + 1)) ;;
     esac
-    printf "[%${width}d/%d] %-34s %-17s %9s\n" "$number" "$total" "$program${extra:+ $extra}" "$result" "$seconds"
+    printf "[%${width}d/%d] %-34s %-17s %9s\n" "$number" "$total" "$label" "$result" "$seconds"
     [ -z "$reason" ] || printf '%s\n' "$reason" | sed 's/^/    /'
 done
 echo "$clean of $total clean, $found wrong on purpose and found, $failed failed, $absent not built"

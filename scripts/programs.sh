@@ -4,7 +4,7 @@
 # the tests and the generated tables all use this script to read the headers.
 #   programs.sh [FOLDER…]   one line per program in reading order, fields separated by tabs:
 #                           program, title, book, teaches, run, differs, needs, picture, expect, bench,
-#                           terms
+#                           terms, check
 #   programs.sh --needs     "chapter12/fft_2d:cufft" for each program that needs a library or gl to build
 #   programs.sh --check     prints "file:line: mistake" for each mistake in a header; exit status 1 if any
 #   programs.sh --table     the table of docs/programs.md: every program, with what it teaches
@@ -73,6 +73,14 @@ function check_bench(text, line,    words, n, i) {
         if (words[i] !~ /^[1-9][0-9]*[KMG]?$/) complain(line, "Bench: \"" words[i] "\" is no value of --size")
 }
 
+# Runs of make check: options, and "(race)" after those of a run in which a race must be found
+function check_runs(text, line,    runs, n, i) {
+    n = split(text, runs, / [|] /)
+    for (i = 1; i <= n; i++)
+        if (runs[i] !~ /^--[a-z]/ || runs[i] !~ /^[a-z0-9 -]+( \(race\))?$/)
+            complain(line, "Check: \"" runs[i] "\" is not the options of a run, or options and (race)")
+}
+
 function check_likes(    i, part) {
     for (i = 1; i <= likes; i++) {
         split(like[i], part, "\t")
@@ -121,10 +129,11 @@ function finish(    n, i, keys, section, chapter) {
         complain(where["Expect"], "Expect: is 1, the exit status of a program that is wrong on purpose, or the line is left out")
     if (value["Bench"] != "") check_bench(value["Bench"], where["Bench"])
     else if (ladder) complain(2, "the header of a ladder has a Bench: field")
+    if (value["Check"] != "") check_runs(value["Check"], where["Check"])
     # Sorted by chapter, the appendix last; in a section first the programs of the book, then the others.
     print (folder !~ /^chapter/) folder ":" key(section) " " (value["Book"] ~ /archive|course|lab|ladder|after the book/) " " \
         (section != value["Book"]) " " base "\t" name "\t" title "\t" value["Book"] "\t" value["Teaches"] "\t" \
-        value["Run"] "\t" value["Differs"] "\t" value["Needs"] "\t" value["Picture"] "\t" value["Expect"] "\t" value["Bench"] "\t" value["Terms"]
+        value["Run"] "\t" value["Differs"] "\t" value["Needs"] "\t" value["Picture"] "\t" value["Expect"] "\t" value["Bench"] "\t" value["Terms"] "\t" value["Check"]
 }
 
 BEGIN {
@@ -160,7 +169,7 @@ state == "title" {
     sub(/:.*/, "", last)
     text = $0
     sub(/^ \* [A-Z][a-z]*: */, "", text)
-    if (last !~ /^(Teaches|Terms|Book|Run|Differs|Needs|Picture|Expect|Bench)$/) complain(FNR, last ": is no field of a header")
+    if (last !~ /^(Teaches|Terms|Book|Run|Differs|Needs|Picture|Expect|Bench|Check)$/) complain(FNR, last ": is no field of a header")
     if (last in value) complain(FNR, last ": is here twice")
     if (text == "") complain(FNR, last ": is empty")
     value[last] = text

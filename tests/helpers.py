@@ -93,7 +93,7 @@ class Program:
     expect: str
     bench: str
     terms: str
-    terms: str
+    check: str
 
     def __str__(self):
         return self.name

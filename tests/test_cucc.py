@@ -608,7 +608,10 @@ while [ $# -gt 0 ]; do [ "$1" != -o ] || : >"$2"; shift; done
     for option, there in ("-fsanitize=address", False), ("-g", True):
         (tmp_path / "log").write_text("")
         subprocess.run(
-            [installed / "bin/cucc", "-Xcompiler", option, "-c", "a.cu"], cwd=tmp_path, env=env, capture_output=True
+            [installed / "bin/cucc", "-Xcompiler", option, "-c", "a.cu"],
+            cwd=tmp_path,
+            env=env,
+            capture_output=True,
         )
         log = (tmp_path / "log").read_text()
         assert "/src/block.cpp" in log and ("/src/race.cpp" in log) == there, log

@@ -44,6 +44,11 @@ def test_headers():
             " * Picture: as chapter03/simple_kernel\n */",
             r"Picture: chapter03/simple_kernel draws no picture of its own",
         ),
+        (
+            " */",
+            " * Check:   64 | --size 8 (fine)\n */",
+            r'Check: "64" is not(.|\n)*Check: "--size 8 \(fine\)" is not',
+        ),
         (" */", " * Bench:   1M\n */", r"Bench: is for what includes common/bench.h"),
         (" */", " * Bench:   1M 0 2T\n */", r'Bench: "0" is no value of --size\n.*"2T" is no value'),
         (" */\n", ' */\n#include "../common/bench.h"\n', r":2: the header of a ladder has a Bench: field"),
@@ -74,7 +79,7 @@ def test_programs_in_reading_order(sources):
         )
     rows = [line.split("\t") for line in run(sources, "scripts/programs.sh", "chapter03").splitlines()]
     assert [r[0][10:] for r in rows] == ["hello_world", "simple_kernel", "d", "c", "b", "a"]
-    assert all(len(r) == 11 for r in rows)
+    assert all(len(r) == 12 for r in rows)
     assert (
         rows[2][5:10] == ["in one or two things", "gpus=2, libs=png gl", "", "", ""]
         and rows[2][10] == rows[0][10] != ""
