@@ -131,7 +131,7 @@ int main(int argc, char **argv) {
         HANDLE_LAUNCH();
         ok = check_seen(seen, launch) && ok;
     }
-    int *in = make_numbers(), *dev_in = large, *out = large + N;
+    int *in = make_values(), *dev_in = large, *out = large + N;
     HANDLE_ERROR(cudaMemcpy(dev_in, in, N * sizeof(int), cudaMemcpyHostToDevice));
     const char *names[] = {"constant indices:", "indices known at run time:", "blocks of up to 1024:"};
     const Kernel kernels[] = {{spread<16>, 16, 0}, {spread_indexed<16>, 16, 0}, {spread_1024<128>, 128, 0}};

@@ -10,7 +10,8 @@
  *          multiprocessor, warp, block
  * Book:    5.3.1 (course)
  * Run:     ./bin/chapter05/occupancy --shared 8192
- * Differs: the occupancy calls are compared with limits computed here. The CPU back end has no registers.
+ * Differs: the occupancy calls are compared with limits computed here, which also give the last table, for
+ *          numbers of registers that no kernel of this program needs. The CPU back end has no registers.
  */
 #include "../common/book.h"
 #include "spread.h" // the kernels
@@ -18,6 +19,7 @@
 static size_t shared = 16 << 10; // --shared
 
 static void print_limit(const Kernel &kernel, int size);
+static void print_registers(void);
 static bool check_blocks(const Kernel &kernel, int size, int blocks);
 
 int main(int argc, char **argv) {
@@ -29,7 +31,7 @@ int main(int argc, char **argv) {
         device.maxBlocksPerMultiProcessor, device.maxThreadsPerMultiProcessor, device.regsPerMultiprocessor,
         device.sharedMemPerMultiprocessor);
 
-    int *in = make_numbers(), *dev_in, *dev_out;
+    int *in = make_values(), *dev_in, *dev_out;
     HANDLE_ERROR(cudaMalloc(&dev_in, N * sizeof(int)));
     HANDLE_ERROR(cudaMalloc(&dev_out, N * sizeof(int)));
     HANDLE_ERROR(cudaMemcpy(dev_in, in, N * sizeof(int), cudaMemcpyHostToDevice));
@@ -71,6 +73,7 @@ int main(int argc, char **argv) {
         ok = check_value("grid of the best size", grid, blocks * device.multiProcessorCount, 0) && ok;
         ok = check_value("threads of the best size", blocks * size, max_of(blocks * size, best), 0) && ok;
     }
+    print_registers();
 
     HANDLE_ERROR(cudaFree(dev_in));
     HANDLE_ERROR(cudaFree(dev_out));
@@ -82,7 +85,7 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     const Option own[] = {
-        OPTION_SIZE("shared", &shared, 0, 48 << 10, "bytes of shared memory in a block of the last table"),
+        OPTION_SIZE("shared", &shared, 0, 48 << 10, "bytes of shared memory in a block of the fourth table"),
         OPTION_END};
     parse_options(argc, argv, "Shows how many blocks a multiprocessor holds, and why.", 0, own);
     select_device();
@@ -97,13 +100,21 @@ struct Limits {
 
     static size_t round_up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
 
+    // For a kernel, or for one that has this many registers a thread and uses no shared memory
     Limits(const Kernel &kernel, int size, bool units) {
-        cudaDeviceProp device;
         cudaFuncAttributes attributes;
-        HANDLE_ERROR(cudaGetDeviceProperties(&device, options.device));
         HANDLE_ERROR(cudaFuncGetAttributes(&attributes, kernel.function));
-        int warps = size / 32, per_warp = attributes.numRegs * 32;
-        size_t bytes = attributes.sharedSizeBytes + kernel.shared + device.reservedSharedMemPerBlock;
+        compute(attributes.numRegs, attributes.sharedSizeBytes + kernel.shared, size, units);
+    }
+    Limits(int registers, int size) { compute(registers, 0, size, true); }
+    int least() const { return std::min({blocks, threads, registers, shared}); }
+
+  private:
+    void compute(int registers_per_thread, size_t bytes, int size, bool units) {
+        cudaDeviceProp device;
+        HANDLE_ERROR(cudaGetDeviceProperties(&device, options.device));
+        int warps = size / 32, per_warp = registers_per_thread * 32;
+        bytes += device.reservedSharedMemPerBlock;
         blocks = device.maxBlocksPerMultiProcessor;
         threads = device.maxThreadsPerMultiProcessor / size;
         if (per_warp > 0 && units)
@@ -113,7 +124,6 @@ struct Limits {
         if (bytes > 0)
             shared = device.sharedMemPerMultiprocessor / round_up(bytes, units ? 256 : 1);
     }
-    int least() const { return std::min({blocks, threads, registers, shared}); }
 };
 
 // Prints the resources that allow the fewest blocks.
@@ -133,6 +143,21 @@ static void print_limit(const Kernel &kernel, int size) {
             comma = ", ";
         }
     printf("\n");
+}
+
+// How many blocks the registers leave room for, at sizes that divide the threads of a multiprocessor
+static void print_registers(void) {
+    cudaDeviceProp device;
+    HANDLE_ERROR(cudaGetDeviceProperties(&device, options.device));
+    printf("\nregisters a thread   blocks of 128   blocks of 256   blocks of 512   blocks of 1024\n");
+    for (int registers : {32, 64, 128, 255}) { // 255 is the most that a thread can have
+        printf("%18d", registers);
+        for (int size : {128, 256, 512, 1024}) {
+            int blocks = Limits(registers, size).least();
+            printf("%9d (%3.0f %%)", blocks, 100.0 * blocks * size / device.maxThreadsPerMultiProcessor);
+        }
+        printf("\n");
+    }
 }
 
 static bool check_blocks(const Kernel &kernel, int size, int blocks) {

@@ -50,7 +50,7 @@ struct Kernel {
 // ---------------------------------------------------------------------------------------- proof
 
 // N numbers from 0 to 1023, in host memory
-static inline int *make_numbers(void) {
+static inline int *make_values(void) {
     int *in = big_random_ints(N);
     for (int i = 0; i < N; i++)
         in[i] &= 1023;

@@ -351,6 +351,25 @@ def test_bank_conflicts(run):
     assert sorted(map(int, found[5][2].split())) == list(range(32))
 
 
+def test_memory_kinds(run):
+    """The program checks what the threads see in each kind of memory, and where the reads end."""
+    for seed in 1, 2:
+        out = run("chapter05/memory_kinds", "--seed", seed, status=0).out
+        timed = re.findall(r"^(\w+(?:, [\w ]+?)?)  .+ \d+\.\d cycles$", out, re.M)
+        kinds = ["register", "local", "shared", "constant", "texture", *(f"global, {w}" for w in WHERE)]
+        assert timed == kinds
+        uses = re.findall(r"^ *(\d+) values a thread, .+: +(.+)$", out, re.M)
+        assert [number for number, _ in uses] == ["16", "16", "128"]
+        if helpers.backend() == "cpu":
+            assert {use for _, use in uses} == {"registers and local memory not known"}
+        else:
+            local = [int(re.search(r"(\d+) bytes of local memory", use)[1]) for _, use in uses]
+            assert local[0] == 0 and local[1] >= 64 and local[2] > 0
+
+
+WHERE = ("in L1", "in L2", "beyond")  # the reads of global memory
+
+
 @pytest.mark.parametrize("shared", [None, 0, 1000, 8192, 49152])
 def test_occupancy(run, shared):
     """The numbers of blocks follow from the printed limits. Registers are a limit only on a GPU."""
@@ -359,8 +378,17 @@ def test_occupancy(run, shared):
     most_blocks, threads, registers, bytes_ = map(
         int, re.search(r"room for (\d+) blocks, (\d+) threads, (\d+) registers and (\d+) bytes", out).groups()
     )
-    tables = out.split("\n\n")[1:]
+    *tables, by_registers = out.split("\n\n")[1:]
     assert len(tables) == 4
+    # A multiprocessor with 65536 registers and room for 2048 threads; compute capability 7.5 has room for 1024.
+    if (registers, threads) == (65536, 2048):
+        blocks_of = {32: [16, 8, 4, 2], 64: [8, 4, 2, 1], 128: [4, 2, 1, 0], 255: [2, 1, 0, 0]}
+        for line, (number, blocks) in zip(by_registers.splitlines()[1:], blocks_of.items()):
+            percents = [100 * n * size // 2048 for n, size in zip(blocks, (128, 256, 512, 1024))]
+            assert list(map(int, re.findall(r"\d+", line))) == [
+                number,
+                *(x for pair in zip(blocks, percents) for x in pair),
+            ]
     needs = re.findall(r"(\d+) registers, (\d+) bytes of local memory a thread", out)
     assert len(needs) == 4 and int(needs[2][0]) * 1024 <= registers
     if helpers.backend() == "cpu":
