@@ -31,8 +31,9 @@ struct DataBlock {
     size_t frames = 0;
 };
 
-static size_t size = DIM; // --size
-static int steps = STEPS; // --iterations
+static size_t size = DIM;   // --size
+static int steps = STEPS;   // --iterations
+static float speed = SPEED; // --speed
 
 // Re-imposes the heaters: texConst holds the temperature of each heater cell, and 0 elsewhere.
 __global__ void copy_const_kernel(float *iptr, cudaTextureObject_t texConst, size_t size) {
@@ -47,7 +48,7 @@ __global__ void copy_const_kernel(float *iptr, cudaTextureObject_t texConst, siz
 }
 
 // One step of the heat equation: the temperature of each cell moves towards those of its four neighbours.
-__global__ void blend_kernel(float *dst, cudaTextureObject_t texIn, size_t size) {
+__global__ void blend_kernel(float *dst, cudaTextureObject_t texIn, size_t size, float speed) {
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
     unsigned y = threadIdx.y + blockIdx.y * blockDim.y;
     if (x >= size || y >= size)
@@ -62,7 +63,7 @@ __global__ void blend_kernel(float *dst, cudaTextureObject_t texIn, size_t size)
     float t = tex1Dfetch<float>(texIn, offset);
     float l = tex1Dfetch<float>(texIn, left), r = tex1Dfetch<float>(texIn, right);
     float a = tex1Dfetch<float>(texIn, above), b = tex1Dfetch<float>(texIn, below);
-    dst[offset] = t + SPEED * ((a - t) + (b - t) + (l - t) + (r - t));
+    dst[offset] = t + speed * ((a - t) + (b - t) + (l - t) + (r - t));
 }
 
 static void generate_frame(void *data, int) {
@@ -75,7 +76,7 @@ static void generate_frame(void *data, int) {
     for (int i = 0; i < steps; i++) {
         copy_const_kernel<<<blocks, threads>>>(d->dev_inSrc, d->texConstSrc, size);
         HANDLE_LAUNCH();
-        blend_kernel<<<blocks, threads>>>(d->dev_outSrc, d->texIn, size);
+        blend_kernel<<<blocks, threads>>>(d->dev_outSrc, d->texIn, size, speed);
         HANDLE_LAUNCH();
         swap(d->dev_inSrc, d->dev_outSrc); // ping-pong buffers: the output is the input of the next step
         swap(d->texIn, d->texOut);
@@ -94,6 +95,7 @@ static void generate_frame(void *data, int) {
     HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, d->start, d->middle));
     d->stepTime += d->frames > 0 ? elapsedTime : 0;
     d->frames++;
+    printf("Average Time per frame:  %3.1f ms\n", d->totalTime / d->frames);
 }
 
 // A texture of the floats in device memory.
@@ -136,8 +138,9 @@ int main(int argc, char **argv) {
     free(temp);
 
     bitmap.anim_and_exit(generate_frame);
-    print_frame_times(data.totalTime, data.stepTime, data.frames, size, steps);
-    bool ok = check_frames(data.dev_inSrc, data.dev_before, size * sizeof(float), size, data.frames, steps);
+    print_step_time(data.stepTime, data.frames, size, steps);
+    bool ok =
+        check_frames(data.dev_inSrc, data.dev_before, size * sizeof(float), size, data.frames, steps, speed);
 
     HANDLE_ERROR(cudaDestroyTextureObject(data.texIn));
     HANDLE_ERROR(cudaDestroyTextureObject(data.texOut));
@@ -157,5 +160,6 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     // A texture of linear memory has at most 2^27 elements, which is 11585 * 11585.
-    heat_settings(argc, argv, "Heat that spreads over a plate, read through textures.", &size, 11585, &steps);
+    heat_settings(argc, argv, "Heat that spreads over a plate, read through textures.", &size, 11585, &steps,
+                  &speed);
 }

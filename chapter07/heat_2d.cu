@@ -32,8 +32,9 @@ struct DataBlock {
     size_t frames = 0;
 };
 
-static size_t size = DIM; // --size
-static int steps = STEPS; // --iterations
+static size_t size = DIM;   // --size
+static int steps = STEPS;   // --iterations
+static float speed = SPEED; // --speed
 
 // Re-imposes the heaters: texConst holds the temperature of each heater cell, and 0 elsewhere.
 __global__ void copy_const_kernel(float *iptr, cudaTextureObject_t texConst, size_t pitch, int size) {
@@ -48,7 +49,7 @@ __global__ void copy_const_kernel(float *iptr, cudaTextureObject_t texConst, siz
 
 // One step of the heat equation: the temperature of each cell moves towards those of its four neighbours. x
 // and y are signed, since x - 1 and y - 1 may be -1, which the address mode clamps to 0.
-__global__ void blend_kernel(float *dst, cudaTextureObject_t texIn, size_t pitch, int size) {
+__global__ void blend_kernel(float *dst, cudaTextureObject_t texIn, size_t pitch, int size, float speed) {
     int x = threadIdx.x + blockIdx.x * blockDim.x;
     int y = threadIdx.y + blockIdx.y * blockDim.y;
     if (x >= size || y >= size)
@@ -56,7 +57,7 @@ __global__ void blend_kernel(float *dst, cudaTextureObject_t texIn, size_t pitch
     float t = tex2D<float>(texIn, x, y);
     float l = tex2D<float>(texIn, x - 1, y), r = tex2D<float>(texIn, x + 1, y);
     float a = tex2D<float>(texIn, x, y + 1), b = tex2D<float>(texIn, x, y - 1);
-    ((float *)((char *)dst + y * pitch))[x] = t + SPEED * ((a - t) + (b - t) + (l - t) + (r - t));
+    ((float *)((char *)dst + y * pitch))[x] = t + speed * ((a - t) + (b - t) + (l - t) + (r - t));
 }
 
 static void generate_frame(void *data, int) {
@@ -69,7 +70,7 @@ static void generate_frame(void *data, int) {
     for (int i = 0; i < steps; i++) {
         copy_const_kernel<<<blocks, threads>>>(d->dev_inSrc, d->texConstSrc, d->pitch, size);
         HANDLE_LAUNCH();
-        blend_kernel<<<blocks, threads>>>(d->dev_outSrc, d->texIn, d->pitch, size);
+        blend_kernel<<<blocks, threads>>>(d->dev_outSrc, d->texIn, d->pitch, size, speed);
         HANDLE_LAUNCH();
         swap(d->dev_inSrc, d->dev_outSrc); // the output is the input of the next step
         swap(d->texIn, d->texOut);
@@ -88,6 +89,7 @@ static void generate_frame(void *data, int) {
     HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, d->start, d->middle));
     d->stepTime += d->frames > 0 ? elapsedTime : 0;
     d->frames++;
+    printf("Average Time per frame:  %3.1f ms\n", d->totalTime / d->frames);
 }
 
 // A texture of size x size floats in rows of pitch bytes.
@@ -135,8 +137,8 @@ int main(int argc, char **argv) {
     free(temp);
 
     bitmap.anim_and_exit(generate_frame);
-    print_frame_times(data.totalTime, data.stepTime, data.frames, size, steps);
-    bool ok = check_frames(data.dev_inSrc, data.dev_before, data.pitch, size, data.frames, steps);
+    print_step_time(data.stepTime, data.frames, size, steps);
+    bool ok = check_frames(data.dev_inSrc, data.dev_before, data.pitch, size, data.frames, steps, speed);
 
     HANDLE_ERROR(cudaDestroyTextureObject(data.texIn));
     HANDLE_ERROR(cudaDestroyTextureObject(data.texOut));
@@ -157,5 +159,5 @@ int main(int argc, char **argv) {
 void settings(int argc, char **argv) {
     // A texture of pitched memory has at most 65000 rows.
     heat_settings(argc, argv, "Heat that spreads over a plate, read through 2D textures.", &size, 65000,
-                  &steps);
+                  &steps, &speed);
 }

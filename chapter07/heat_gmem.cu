@@ -5,14 +5,15 @@
  * Teaches: A stencil computes each cell of a grid from its neighbours: in each time step a cell moves
  *          towards the mean of its four neighbours, and heaters keep their temperature. A step reads
  *          one buffer and writes another, then the two are swapped: ping-pong buffers. Threads next to
- *          each other read the same cells of global memory again.
+ *          each other read the same cells of global memory again. The larger k is, the faster
+ *          temperatures even out; above 0.25 the simulation becomes unstable.
  * Terms:   stencil, ping-pong buffers, heat equation, boundary condition, steady state,
  *          global memory, event
  * Book:    7.3.3
  * Run:     ./bin/chapter07/heat_gmem --output heat.png
  * Differs: differences to the neighbours are added, which rounds less than the book's sum minus four
  *          times the cell. The buffers are swapped in each step, so a frame may have an odd number of
- *          steps. For a size other than 1024 the heaters are scaled with the plate.
+ *          steps. For a size other than 1024 the heaters are scaled with the plate. k is --speed.
  * Picture: as chapter07/heat
  * Check:   --size 128 --frames 2 --iterations 10
  */
@@ -31,8 +32,9 @@ struct DataBlock {
     size_t frames = 0;
 };
 
-static size_t size = DIM; // --size
-static int steps = STEPS; // --iterations
+static size_t size = DIM;   // --size
+static int steps = STEPS;   // --iterations
+static float speed = SPEED; // --speed
 
 // Re-imposes the heaters: cptr holds the temperature of each heater cell, and 0 elsewhere.
 __global__ void copy_const_kernel(float *iptr, const float *cptr, size_t size) {
@@ -46,7 +48,7 @@ __global__ void copy_const_kernel(float *iptr, const float *cptr, size_t size) {
 }
 
 // One step of the heat equation: the temperature of each cell moves towards those of its four neighbours.
-__global__ void blend_kernel(float *outSrc, const float *inSrc, size_t size) {
+__global__ void blend_kernel(float *outSrc, const float *inSrc, size_t size, float speed) {
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
     unsigned y = threadIdx.y + blockIdx.y * blockDim.y;
     if (x >= size || y >= size)
@@ -60,7 +62,7 @@ __global__ void blend_kernel(float *outSrc, const float *inSrc, size_t size) {
     size_t above = y < size - 1 ? offset + size : offset;
     float t = inSrc[offset];
     outSrc[offset] =
-        t + SPEED * ((inSrc[above] - t) + (inSrc[below] - t) + (inSrc[left] - t) + (inSrc[right] - t));
+        t + speed * ((inSrc[above] - t) + (inSrc[below] - t) + (inSrc[left] - t) + (inSrc[right] - t));
 }
 
 static void generate_frame(void *data, int) {
@@ -73,7 +75,7 @@ static void generate_frame(void *data, int) {
     for (int i = 0; i < steps; i++) {
         copy_const_kernel<<<blocks, threads>>>(d->dev_inSrc, d->dev_constSrc, size);
         HANDLE_LAUNCH();
-        blend_kernel<<<blocks, threads>>>(d->dev_outSrc, d->dev_inSrc, size);
+        blend_kernel<<<blocks, threads>>>(d->dev_outSrc, d->dev_inSrc, size, speed);
         HANDLE_LAUNCH();
         swap(d->dev_inSrc, d->dev_outSrc); // the output is the input of the next step
     }
@@ -91,6 +93,7 @@ static void generate_frame(void *data, int) {
     HANDLE_ERROR(cudaEventElapsedTime(&elapsedTime, d->start, d->middle));
     d->stepTime += d->frames > 0 ? elapsedTime : 0;
     d->frames++;
+    printf("Average Time per frame:  %3.1f ms\n", d->totalTime / d->frames);
 }
 
 int main(int argc, char **argv) {
@@ -117,8 +120,9 @@ int main(int argc, char **argv) {
     free(temp);
 
     bitmap.anim_and_exit(generate_frame);
-    print_frame_times(data.totalTime, data.stepTime, data.frames, size, steps);
-    bool ok = check_frames(data.dev_inSrc, data.dev_before, size * sizeof(float), size, data.frames, steps);
+    print_step_time(data.stepTime, data.frames, size, steps);
+    bool ok =
+        check_frames(data.dev_inSrc, data.dev_before, size * sizeof(float), size, data.frames, steps, speed);
 
     HANDLE_ERROR(cudaFree(data.output_bitmap));
     HANDLE_ERROR(cudaFree(data.dev_inSrc));
@@ -134,5 +138,5 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    heat_settings(argc, argv, "Heat that spreads over a plate.", &size, 65535, &steps);
+    heat_settings(argc, argv, "Heat that spreads over a plate.", &size, 65535, &steps, &speed);
 }

@@ -6,7 +6,7 @@
  *          cells go back to memory, for which it needs a halo. A single step is little work, so on a
  *          small plate launch overhead dominates, on a large plate memory bandwidth. In the last rung
  *          tiles stay in registers for the whole simulation and exchange only their halos.
- * Terms:   stencil, temporal blocking, halo, kernel fusion, graph, cooperative launch, grid
+ * Terms:   stencil, texture memory, temporal blocking, halo, kernel fusion, graph, cooperative launch, grid
  *          barrier, persistent kernel, launch overhead, cooperative groups, double buffering,
  *          predication, PTX, L2 cache
  * Book:    7.3.3 (ladder)
@@ -20,7 +20,7 @@
 #include "../common/bench.h"
 #include "../common/proofs/heat.h" // place_heaters(), spread()
 #include <cooperative_groups.h>
-#include "heat_tiles.h" // temporal blocking: the kernels of rungs 4 and 5
+#include "heat_tiles.h" // temporal blocking: the kernels of rungs 6 and 7
 
 namespace cg = cooperative_groups;
 
@@ -86,7 +86,89 @@ static void run_book(void) {
     }
 }
 
-// Rung 1: the heaters are fused into the update. Heaters are re-imposed at the start of a step, so the
+// Rungs 1 and 2, the book's other versions: the same two kernels read through textures, of linear memory and
+// of two dimensions. The latter clamps the coordinates itself.
+struct Linear {
+    cudaTextureObject_t texture;
+    int size;
+    __device__ float operator()(int x, int y) const {
+        return tex1Dfetch<float>(texture, min(max(x, 0), size - 1) + min(max(y, 0), size - 1) * size);
+    }
+};
+
+struct Plane {
+    cudaTextureObject_t texture;
+    int size;
+    __device__ float operator()(int x, int y) const { return tex2D<float>(texture, x, y); }
+};
+
+template <class Texture> __global__ void copy_const_texture(float *iptr, Texture constants, int size) {
+    int x = threadIdx.x + blockIdx.x * blockDim.x, y = threadIdx.y + blockIdx.y * blockDim.y;
+    if (x < size && y < size && constants(x, y) != 0)
+        iptr[x + (size_t)y * size] = constants(x, y);
+}
+
+template <class Texture> __global__ void blend_texture(float *outSrc, Texture inSrc, int size) {
+    int x = threadIdx.x + blockIdx.x * blockDim.x, y = threadIdx.y + blockIdx.y * blockDim.y;
+    if (x < size && y < size)
+        outSrc[x + (size_t)y * size] =
+            SPEED * ((inSrc(x, y + 1) + inSrc(x, y - 1)) + (inSrc(x - 1, y) + inSrc(x + 1, y)));
+}
+
+static const char *linear_needs(void) {
+    return (size_t)size * size <= 1 << 27 ? NULL : "needs at most 2^27 cells";
+}
+
+static const char *plane_needs(void) {
+    return size % 8 == 0 ? NULL : "needs a size that is a multiple of 8";
+}
+
+static cudaTextureObject_t make_texture(const float *data, bool linear) {
+    cudaResourceDesc resource = {};
+    resource.resType = linear ? cudaResourceTypeLinear : cudaResourceTypePitch2D;
+    if (linear) {
+        resource.res.linear.devPtr = (void *)data;
+        resource.res.linear.desc = cudaCreateChannelDesc<float>();
+        resource.res.linear.sizeInBytes = plate_bytes();
+    } else {
+        resource.res.pitch2D.devPtr = (void *)data;
+        resource.res.pitch2D.desc = cudaCreateChannelDesc<float>();
+        resource.res.pitch2D.width = resource.res.pitch2D.height = size;
+        resource.res.pitch2D.pitchInBytes = size * sizeof(float);
+    }
+    cudaTextureDesc desc = {};
+    desc.addressMode[0] = desc.addressMode[1] = cudaAddressModeClamp;
+    cudaTextureObject_t texture;
+    HANDLE_ERROR(cudaCreateTextureObject(&texture, &resource, &desc, NULL));
+    return texture;
+}
+
+// Textures of dev_first, of both buffers and of the heaters
+static cudaTextureObject_t textures[2][4];
+
+static void each_texture(bool make) {
+    const float *memory[] = {dev_first, dev_buffers[0], dev_buffers[1], dev_heaters};
+    for (int linear = 0; linear < 2; linear++)
+        for (int i = 0; i < 4 && !(linear ? linear_needs() : plane_needs()); i++)
+            if (make)
+                textures[linear][i] = make_texture(memory[i], linear);
+            else
+                HANDLE_ERROR(cudaDestroyTextureObject(textures[linear][i]));
+}
+
+template <class Texture> static void run_textures(void) {
+    const cudaTextureObject_t *of = textures[std::is_same<Texture, Linear>::value];
+    for (int s = 0; s < steps; s++) {
+        copy_const_texture<<<blocks_of(16, 16), dim3(16, 16)>>>((float *)source(s), Texture{of[3], size},
+                                                                size);
+        HANDLE_LAUNCH();
+        Texture in = {of[s == 0 ? 0 : 1 + (s + 1) % 2], size};
+        blend_texture<<<blocks_of(16, 16), dim3(16, 16)>>>(target(s), in, size);
+        HANDLE_LAUNCH();
+    }
+}
+
+// Rung 3: the heaters are fused into the update. Heaters are re-imposed at the start of a step, so the
 // last step leaves the mean of the neighbours there too.
 __device__ static void step_cell(float *out, const float *in, const float *heaters, int x, int y, int size,
                                  bool last) {
@@ -108,7 +190,7 @@ static void run_steps(cudaStream_t stream) {
     }
 }
 
-// Rung 2: the launches of all steps are recorded once as a graph, which is started with one call.
+// Rung 4: the launches of all steps are recorded once as a graph, which is started with one call.
 static cudaGraphExec_t graph;
 
 static void record_graph(void) {
@@ -128,9 +210,9 @@ static void run_graph(void) {
     HANDLE_ERROR(cudaGraphLaunch(graph, 0));
 }
 
-// Rung 3: a cooperative launch, whose blocks all run at the same time, so that they can meet at a grid
+// Rung 5: a cooperative launch, whose blocks all run at the same time, so that they can meet at a grid
 // barrier after each step. On an H200 it is slower than the graph; but a kernel that runs through all
-// steps can keep its data on the multiprocessor, as rung 5 does.
+// steps can keep its data on the multiprocessor, as rung 7 does.
 __global__ void __launch_bounds__(1024) grid_kernel(float *buffer0, float *buffer1, const float *first,
                                                     const float *heaters, int size, int steps) {
     int across = (size + 31) / 32;
@@ -154,7 +236,7 @@ static void run_grid(void) {
                                              arguments, 0, 0));
 }
 
-// Rung 4: a launch computes MARGIN steps of each tile.
+// Rung 6: a launch computes MARGIN steps of each tile.
 static dim3 tiles(void) {
     return dim3(tiles_of(size / 4, WIDTH / 4, MARGIN / 4), tiles_of(size, HEIGHT, MARGIN));
 }
@@ -172,7 +254,7 @@ static void run_tiles(void) {
     }
 }
 
-// Rung 5: one cooperative launch. Its blocks wait for each other, so all tiles must run at the same time.
+// Rung 7: one cooperative launch. Its blocks wait for each other, so all tiles must run at the same time.
 static const char *persistent_needs(void) {
     if (tiles_need())
         return tiles_need();
@@ -192,6 +274,8 @@ static void run_persistent(void) {
 
 static const Rung rungs[] = {
     {"book", "two kernels per step", run_book},
+    {"1-D texture", "the book's second version", run_textures<Linear>, RUNG, 0, 0, linear_needs},
+    {"2-D texture", "the book's third version", run_textures<Plane>, RUNG, 0, 0, plane_needs},
     {"kernel fusion", "heaters in the update", [] { run_steps(0); }},
     {"CUDA graph", "one launch of all steps", run_graph},
     {"cooperative launch", "grid barrier after each step", run_grid},
@@ -212,6 +296,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMemcpy(dev_heaters, heaters, bytes, cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_first, first, bytes, cudaMemcpyHostToDevice));
     record_graph();
+    each_texture(true);
     if (!persistent_needs()) {
         HANDLE_ERROR(cudaMalloc(&dev_exchange, EXCHANGE_BUFFERS * bytes));
         HANDLE_ERROR(cudaMemset(dev_exchange, 0, EXCHANGE_BUFFERS * bytes));
@@ -229,6 +314,7 @@ int main(int argc, char **argv) {
     bench_finish();
 
     HANDLE_ERROR(cudaGraphExecDestroy(graph));
+    each_texture(false);
     HANDLE_ERROR(cudaFree(dev_exchange));
     HANDLE_ERROR(cudaFree(dev_heaters));
     HANDLE_ERROR(cudaFree(dev_first));

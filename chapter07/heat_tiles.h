@@ -105,7 +105,7 @@ __device__ static float4 mean(float4 sum) {
     return make_float4(SPEED * sum.x, SPEED * sum.y, SPEED * sum.z, SPEED * sum.w);
 }
 
-// ---- rung 4: up to MARGIN steps per launch, from memory to memory ----
+// ---- rung 6: up to MARGIN steps per launch, from memory to memory ----
 
 __device__ static float4 choose(float4 heater, float4 otherwise) {
     return make_float4(heater.x != 0 ? heater.x : otherwise.x, heater.y != 0 ? heater.y : otherwise.y,
@@ -145,7 +145,7 @@ __global__ void __launch_bounds__(TILE_THREADS, 2)
             to[(size_t)r * pitch] = t[r];
 }
 
-// ---- rung 5: a persistent kernel, whose tiles stay in registers and exchange their halos ----
+// ---- rung 7: a persistent kernel, whose tiles stay in registers and exchange their halos ----
 
 // One launch computes all steps. Every MARGIN steps, which is a round, a tile writes the cells that its
 // neighbours need to the exchange buffer in global memory and reads its own margin from there.

@@ -95,6 +95,7 @@ static void generate_frame(uchar4 *pixels, void *data, int ticks) {
     HANDLE_ERROR(cudaEventElapsedTime(&elapsed, d->start, d->middle));
     d->stepTime += d->frames > 0 ? elapsed : 0; // the first frame warms up
     d->frames++;
+    printf("Average Time per frame:  %3.1f ms\n", d->totalTime / d->frames);
 }
 
 int main(int argc, char **argv) {
@@ -164,9 +165,7 @@ static double time_to_opengl(GPUAnimBitmap *bitmap, bool through_host) {
     return ms[runs / 2];
 }
 
-// The first line is the book's figure, the time of the kernels of a frame.
 static void print_times(const DataBlock *d, double mapped, double copied) {
-    printf("Average Time per frame:  %3.1f ms\n", d->totalTime / d->frames);
     printf("From device to OpenGL:   %.3f ms by interop, %.3f ms through the host\n", mapped, copied);
     if (d->frames == 1)
         return;

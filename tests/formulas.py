@@ -148,10 +148,10 @@ def ray(spheres, size, background=(0, 0, 0)):
     return picture[::-1]
 
 
-def heat(size, steps):
+def heat(size, steps, speed=0.25):
     """Temperatures after a number of steps, in double, indexed (y, x) with y upwards. Positions of the heaters are scaled
-    from a plate of 1024 x 1024 cells. In each step the heaters are imposed, then each cell becomes the mean of its
-    neighbours; coordinates are clamped at the edges."""
+    from a plate of 1024 x 1024 cells. In each step the heaters are imposed, then each cell becomes a weighted mean of itself
+    and its neighbours; coordinates are clamped at the edges."""
     place = np.arange(size) * 1024 / size
     x, y = place[None, :], place[:, None]
     heaters = np.zeros((size, size))
@@ -164,7 +164,8 @@ def heat(size, steps):
     for _ in range(steps):
         t = np.where(heaters != 0, heaters, t)
         p = np.pad(t, 1, mode="edge")
-        t = (p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:]) / 4
+        neighbours = p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:]
+        t = (1 - 4 * speed) * t + speed * neighbours
     return t
 
 

@@ -71,6 +71,20 @@ def test_sizes(run, rng, tmp_path, name, size):
     )
 
 
+def test_speeds(run, rng, tmp_path):
+    """The three programs agree with numpy; their bits may differ when products are fused with additions (FMA)."""
+    size = rng.randint(20, 120)
+    for speed in 0.001, rng.uniform(0.002, 0.249), 0.25:
+        expected = formulas.heat(size, 60, float(np.float32(speed)))
+        for name in HEAT:
+            mean, off, steps, result = run_heat(run, name, size=size, frames=2, iterations=30, speed=speed)
+            assert steps == 60 and off <= 1e-6 and float(mean) == pytest.approx(expected.mean(), abs=1e-7)
+            assert len(re.findall(r"^Average Time per frame:  \d+\.\d ms$", result.out, re.M)) == 2
+            check_colors(f"{name}-speed", helpers.pixels(tmp_path / f"{name}.{ENDING}"), expected)
+    for speed in "0", "0.26", "-0.1":
+        assert "--speed" in run("chapter07/heat", f"--speed={speed}", status=64).err
+
+
 def test_heaters_keep_their_temperature(run, tmp_path):
     """The heaters keep their temperature, and heat spreads around them."""
     run_heat(run, "heat", frames=1, iterations=100)
@@ -197,7 +211,9 @@ def test_tiles(run, size):
         checked = {
             row["name"]: row["verified"] for row in rows if row["kind"] == "rung" and not row["skipped"]
         }
-        assert all(checked.values()) and {"book", "cooperative launch", "temporal blocking"} <= set(checked)
+        rungs = {"book", "1-D texture", "cooperative launch", "temporal blocking"}
+        assert all(checked.values()) and rungs <= set(checked)
+        assert ("2-D texture" in checked) == (size % 8 == 0)
         assert (
             "persistent kernel" in checked or size > 128 and helpers.backend() == "cpu"
         )  # a host with one core cannot run four blocks at once
@@ -206,6 +222,9 @@ def test_tiles(run, size):
 def test_tiles_need_a_size(run):
     rows = json.loads(run("chapter07/heat_ladder", "--size", 130, "--iterations", 3, "--json", status=0).out)[
         "rows"
+    ]
+    assert [row["name"] for row in rows if row["skipped"] == "needs a size that is a multiple of 8"] == [
+        "2-D texture"
     ]
     assert {row["name"] for row in rows if row["skipped"] == "needs a size from 128 on, a multiple of 4"} == {
         "temporal blocking",
