@@ -124,6 +124,24 @@ def interpolated(x, linear):
     return (1 - weight) * at(i) + weight * at(i + 1)
 
 
+def test_texture_formats(run, rng):
+    """The program compares random texels with double; here the fixed ones, from the formulas v / 2^n and max(v / 2^(n-1), -1)."""
+    out = run("chapter07/texture_formats", "--seed", rng.randrange(1 << 63), status=0).out
+    sections = re.findall(r"^([a-z]\w*(?: \w+)?)\n((?:  .*\n)+)", out, re.M)
+    assert [name for name, _ in sections] == [
+        "unsigned char",
+        "signed char",
+        "unsigned short",
+        "short",
+        "uchar4",
+    ]
+    for (name, rows), (least, most) in zip(sections, [(0, 255), (-128, 127), (0, 65535), (-32768, 32767)]):
+        values = {int(v): float(f) for v, f in re.findall(r"^ +(-?\d+) is read as +(\S+)$", rows, re.M)}
+        assert {least, 0, 1, 10, most // 2, most} <= set(values)
+        assert all(f == pytest.approx(max(v / most, -1), abs=1e-6) for v, f in values.items()), name
+    assert "(0, 255, 127, 128) is read as (0.000000, 1.000000, 0.498039, 0.501961)" in out
+
+
 @pytest.mark.parametrize("points", [1, 2, 4, 7, 32, 1000])
 def test_texture_interpolation(run, points):
     out = run("chapter07/texture_interpolation", f"--points={points}", status=0).out.splitlines()
