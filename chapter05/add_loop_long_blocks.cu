@@ -7,15 +7,18 @@
  *          by that number, so 128 blocks of 128 threads add vectors of any length.
  * Terms:   grid-stride loop, thread index, threadIdx, blockIdx, blockDim, gridDim, vector addition
  * Book:    5.2.1
- * Run:     ./bin/chapter05/add_loop_long_blocks --size 1M
- * Differs: the length is an option and may exceed 2^31, so the index is a size_t.
+ * Run:     ./bin/chapter05/add_loop_long_blocks --size 1M --blocks 1024 --threads 256
+ * Differs: the length is an option and may exceed 2^31, so the index is a size_t. The numbers of blocks and
+ *          threads, which are arbitrary in the book, are options too, and the kernel is timed.
  */
 #include "../common/book.h"
 #include "../common/proofs/add.h"
+#include "../common/timing.h" // median_ms(); chapter 6 shows the events that it uses
 
 #define N (33 * 1024)
 
-static size_t n = N; // --size
+static size_t n = N;                    // --size
+static int blocks = 128, threads = 128; // --blocks, --threads
 
 __global__ void add(const int *a, const int *b, int *c, size_t n) {
     size_t stride = (size_t)blockDim.x * gridDim.x;
@@ -36,13 +39,16 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMemcpy(dev_a, a, n * sizeof(int), cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(int), cudaMemcpyHostToDevice));
 
-    add<<<128, 128>>>(dev_a, dev_b, dev_c, n);
+    add<<<blocks, threads>>>(dev_a, dev_b, dev_c, n);
     HANDLE_LAUNCH();
 
     HANDLE_ERROR(cudaMemcpy(c, dev_c, n * sizeof(int), cudaMemcpyDeviceToHost));
     bool ok = check_sums("c", c, n, 1);
     if (ok)
         printf("All %zu sums are right.\n", n);
+    float ms = median_ms([&] { add<<<blocks, threads>>>(dev_a, dev_b, dev_c, n); });
+    printf("%d blocks of %d threads: %.4f ms, %.3f GB/s\n", blocks, threads, ms,
+           3.0 * n * sizeof(int) / ms / 1e6);
 
     HANDLE_ERROR(cudaFree(dev_a));
     HANDLE_ERROR(cudaFree(dev_b));
@@ -56,8 +62,10 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"), OPTION_END};
-    parse_options(argc, argv, "Adds two long vectors on the device with 128 blocks of 128 threads.", 0, own);
+    const Option own[] = {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
+                          OPTION_INT("blocks", &blocks, 1, INT_MAX, "blocks of the grid"),
+                          OPTION_INT("threads", &threads, 1, 1024, "threads of a block"), OPTION_END};
+    parse_options(argc, argv, "Adds two long vectors on the device with a grid-stride loop.", TIMES, own);
     select_device();
     require_memory(4 * n * sizeof(int), 3 * n * sizeof(int));
 }

@@ -7,11 +7,13 @@
  *          sum; the host adds the partial sums.
  * Terms:   shared memory, barrier, tree reduction, partial sum, grid-stride loop, closed form
  * Book:    5.3.1
- * Run:     ./bin/chapter05/dot --size 1M
- * Differs: the result is compared with the closed form, within the error that rounding can cause.
+ * Run:     ./bin/chapter05/dot --size 1M --sweep
+ * Differs: the result is compared with the closed form, within the error that rounding can cause. Options
+ *          vary the launch and the way of adding; the kernel of these variants is in dot_variants.h.
  */
 #include "../common/book.h"
 #include "../common/proofs/dot.h" // expected_dot(), check_dot()
+#include "dot_variants.h"         // what the options vary
 
 #define N (33 * 1024)
 const int threadsPerBlock = 256;
@@ -79,9 +81,29 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
+// With an option for a variant the program ends here; main shows the book's way.
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"), OPTION_END};
+    bool sweep = false, trace = false;
+    const Option own[] = {
+        OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
+        OPTION_INT("blocks", &blocks, 1, 1 << 24, "blocks, instead of at most 32"),
+        OPTION_INT("threads", &threads, 1, MAX_THREADS, "threads of a block, instead of 256: a power of two"),
+        OPTION_WORD("sum", &one_thread, "tree|one-thread", "how a block adds"),
+        OPTION_WORD("writers", &all_write, "one|all", "which threads store the sum of a block"),
+        OPTION_FLAG("sweep", &sweep, "times 1, 2, 4, 8, ... blocks"),
+        OPTION_FLAG("trace", &trace, "prints what each thread of a small launch adds"),
+        OPTION_END};
     parse_options(argc, argv, "Dot product of two vectors on the device.", 0, own);
+    bool variant = blocks > 0 || threads > 0 || one_thread || all_write || sweep || trace;
+    threads = threads > 0 ? threads : threadsPerBlock;
+    blocks = blocks > 0 ? blocks : min_of(32, (n + threads - 1) / threads);
+    if (threads & (threads - 1))
+        quit(EXIT_USAGE, "--threads %d: must be a power of two, because a block adds in halves", threads);
+    if (trace && (n > MAX_TRACED || blocks * (long)threads > MAX_TRACED))
+        quit(EXIT_USAGE, "--trace is for up to %d elements and threads", MAX_TRACED);
+    options.uses |= variant ? TIMES : 0;
     select_device();
     require_memory(2 * n * sizeof(float), 2 * n * sizeof(float));
+    if (variant)
+        exit(run_variants(n, sweep, trace));
 }

@@ -48,7 +48,12 @@ def test_long_vectors(run, rng):
         rng.randint(46343, 10**6),
     ]:
         result = run("chapter05/add_loop_long_blocks", *([] if size is None else ["--size", size]), status=0)
-        assert result.out == f"All {size or 33 * 1024} sums are right.\n"
+        assert f"All {size or 33 * 1024} sums are right.\n" in result.out
+    for blocks, threads in (1, 1), (1, 1024), (rng.randint(2, 500), rng.randint(1, 1024)):
+        options = ["--size", rng.randint(1, 10**4), "--blocks", blocks, "--threads", threads]
+        out = run("chapter05/add_loop_long_blocks", *options, status=0).out
+        assert " sums are right.\n" in out
+        assert re.search(rf"^{blocks} blocks of {threads} threads: \d+\.\d+ ms, \d+\.\d+ GB/s$", out, re.M)
 
 
 def test_launch_shapes(run, rng):
@@ -149,6 +154,61 @@ def test_dot(run, rng, name):
         assert expected == float(f"{exact:.6g}")
         assert abs(got - exact) <= 1e-4 * exact  # six printed digits, and the program's rounding limit
         assert name == "dot" or f"\n{4 * n} bytes came back\n" in result.out
+
+
+def dot_rows(out):
+    return re.findall(r"^ *(\d+) +\d+\.\d+ ms +\d+\.\d+ GB/s +\d+\.\d+ ms   (\S+)$", out, re.M)
+
+
+def test_dot_in_other_launches(run, rng):
+    """The program compares each sum with the closed form. A sweep doubles the blocks up to one product a thread."""
+    for size, threads in (1, 1), (33 * 1024, 256), (rng.randint(2, 20000), 2 ** rng.randint(5, 10)):
+        out = run("chapter05/dot", "--size", size, "--threads", threads, "--sweep", status=0).out
+        most = -(-size // threads)
+        counts = [str(2**i) for i in range((most - 1).bit_length())] + [str(most)]
+        assert [blocks for blocks, _ in dot_rows(out)] == counts
+    size, blocks = rng.randint(2, 20000), rng.randint(1, 100)
+    for threads in 1, 64, 1024:
+        for by, steps in ("tree", threads.bit_length() - 1), ("one-thread", threads - 1):
+            for writers, stores in ("one", 1), ("all", threads):
+                options = ["--size", size, "--blocks", blocks, "--threads", threads]
+                out = run("chapter05/dot", *options, "--sum", by, "--writers", writers, status=0).out
+                assert (
+                    f"A block of {threads} threads adds in {steps} steps and stores its sum {stores} times.\n"
+                    in out
+                )
+                [(count, value)] = dot_rows(out)
+                exact = (size - 1) * size * (2 * size - 1) // 3
+                assert int(count) == blocks and abs(float(value) - exact) <= 1e-4 * exact
+    for threads in 3, 96, 1000:
+        result = run("chapter05/dot", "--threads", threads, status=64)
+        assert result.errors == [
+            f"dot: --threads {threads}: must be a power of two, because a block adds in halves"
+        ]
+
+
+def test_trace_of_the_dot_product(run, rng):
+    for size, blocks, threads in (48, 2, 8), (rng.randint(1, 256), rng.randint(1, 8), 2 ** rng.randint(0, 5)):
+        options = ["--size", size, "--blocks", blocks, "--threads", threads, "--trace"]
+        out = run("chapter05/dot", *options, status=0).out
+        sums = [sum(2 * i * i for i in range(t, size, blocks * threads)) for t in range(blocks * threads)]
+        expected = []
+        for t, value in enumerate(sums):
+            elements = "".join(f" {i}" for i in range(t, size, blocks * threads))
+            expected.append(f"thread {t}: elements{elements}, sum {value:g}")
+        values = [sums[threads * b : threads * (b + 1)] for b in range(blocks)]
+        for step in range(1, threads.bit_length()):
+            for b in range(blocks):
+                half = len(values[b]) // 2
+                values[b] = [x + y for x, y in zip(values[b][:half], values[b][half:])]
+                expected.append(f"step {step}, block {b}:" + "".join(f" {x:g}" for x in values[b]))
+        assert [line for line in out.splitlines() if re.match("thread |step ", line)] == expected
+        if size == 48:
+            assert sums[0] == 2560 and sums[8] == 4480 and values == [[26696], [44744]]
+            assert dot_rows(out) == [("2", "71440")]
+    for options in ["--size=257"], ["--size=10", "--blocks=2", "--threads=256"]:
+        result = run("chapter05/dot", *options, "--trace", status=64)
+        assert result.errors == ["dot: --trace is for up to 256 elements and threads"]
 
 
 def lines_with(program, text):
