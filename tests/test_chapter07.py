@@ -155,6 +155,28 @@ def test_texture_interpolation(run, points):
         assert off[clear].max() <= (17 / 256 + 0.0006 if linear else 0.0005), column
 
 
+@pytest.mark.parametrize("points", [1, 2, 4, 10])
+def test_texture_interpolation_in_two_dimensions(run, points):
+    out = run("chapter07/texture_interpolation", "--2d", f"--points={points}", status=0).out
+    shown = [
+        np.array([line.split() for line in table.split("\n") if line], float)
+        for table in re.split(r"^(?:point|linear)$", out, flags=re.M)[1:]
+    ]
+    x = (np.arange(6 * points) + 0.5) / points - 1
+    texel = lambda j, i: np.clip(i, 0, 3)[None, :] ** 2 + 10 * np.clip(j, 0, 3)[:, None]
+    clear = np.abs(x - np.round(x)) > 1e-4  # not on the edge of two texels
+    assert (shown[0] == texel(np.floor(x), np.floor(x)))[np.ix_(clear, clear)].all()
+    i = np.floor(x - 0.5)
+    a, b = (x - 0.5 - i)[None, :], (x - 0.5 - i)[:, None]
+    expected = (1 - b) * ((1 - a) * texel(i, i) + a * texel(i, i + 1)) + b * (
+        (1 - a) * texel(i + 1, i) + a * texel(i + 1, i + 1)
+    )
+    assert np.abs(shown[1] - expected).max() <= 2 * 15 / 256 + 0.0006
+    result = run("chapter07/texture_interpolation", "--2d", "--inject-error", status=1)
+    assert "copied back" in result.err and "linear" in result.err
+    run("chapter07/texture_interpolation", "--2d", "--points=101", status=64)
+
+
 def test_texture_modes_table(run):
     out = run("chapter07/texture_modes", "--size=16", status=0).out.splitlines()
     table = {line.split()[0]: [int(n) for n in line.split()[1:]] for line in out[:5]}
