@@ -9,7 +9,11 @@
  * Terms:   launch, grid, block, thread, grid-stride loop, multiprocessor, effective bandwidth, tail
  * Book:    5.2.1 (course)
  * Run:     ./bin/chapter05/add_launch_shapes --size 64K
+ * Differs: a kernel of the course multiplies the number of the block by the number of blocks, where it has
+ *          to be the threads of a block. It does not show there, because both are 128. --wrong-index counts
+ *          what such a kernel leaves out in other launches, and ends with status 1.
  */
+#include <chrono>
 #include "../common/book.h"
 #include "../common/proofs/add.h"
 #include "../common/timing.h" // median_ms(); chapter 6 shows the events that it uses
@@ -55,6 +59,8 @@ struct Launch {
     size_t blocks, threads, n;
 };
 
+static float whole_ms(const Launch &launch, const int *a, const int *b, int *c);
+
 int main(int argc, char **argv) {
     settings(argc, argv);
     size_t most = max_of(n, FEW);
@@ -72,6 +78,7 @@ int main(int argc, char **argv) {
         {"a block per element", add_blocks, n, 1, n},
         {"a thread per element", add_threads, 1, n, n},
         {"blocks and threads", add_both, (n + 127) / 128, 128, n},
+        {"grid-stride loop", add_stride, 128, 1, n},
         {"grid-stride loop", add_stride, 128, 128, n},
         {"grid-stride loop", add_stride, 10, 16, FEW}, // 10 elements for each of 160 threads
     };
@@ -91,7 +98,9 @@ int main(int argc, char **argv) {
         snprintf(shape, sizeof(shape), "<<<%zu, %zu>>>", l.blocks, l.threads);
         // Effective bandwidth: two vectors are read and one is written.
         double bytes = 3.0 * l.n * sizeof(int);
-        printf("%-20s %-20s %8zu elements %10.4f ms %9.3f GB/s\n", l.name, shape, l.n, ms, bytes / ms / 1e6);
+        ok = check_sums(l.name, c, l.n, 1) && ok;
+        printf("%-20s %-20s %8zu elements %10.4f ms %9.3f GB/s %10.4f ms with allocation and copies\n",
+               l.name, shape, l.n, ms, bytes / ms / 1e6, whole_ms(l, a, b, c));
         ok = check_sums(l.name, c, l.n, 1) && ok;
     }
 
@@ -106,11 +115,61 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
+// The time as the course measures it, from before the allocations until the sums are on the host.
+static float whole_ms(const Launch &l, const int *a, const int *b, int *c) {
+    int *dev_a, *dev_b, *dev_c;
+    size_t bytes = l.n * sizeof(int);
+    auto start = std::chrono::steady_clock::now();
+    HANDLE_ERROR(cudaMalloc(&dev_a, bytes));
+    HANDLE_ERROR(cudaMalloc(&dev_b, bytes));
+    HANDLE_ERROR(cudaMalloc(&dev_c, bytes));
+    HANDLE_ERROR(cudaMemcpy(dev_a, a, bytes, cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(dev_b, b, bytes, cudaMemcpyHostToDevice));
+    l.kernel<<<l.blocks, l.threads>>>(dev_a, dev_b, dev_c, l.n);
+    HANDLE_LAUNCH();
+    HANDLE_ERROR(cudaMemcpy(c, dev_c, bytes, cudaMemcpyDeviceToHost));
+    std::chrono::duration<float, std::milli> elapsed = std::chrono::steady_clock::now() - start;
+    HANDLE_ERROR(cudaFree(dev_a));
+    HANDLE_ERROR(cudaFree(dev_b));
+    HANDLE_ERROR(cudaFree(dev_c));
+    return elapsed.count();
+}
+
+// Wrong on purpose: the index must have blockDim.x in place of the first gridDim.x.
+__global__ void visit_wrong(int *visited, size_t n) {
+    for (size_t i = threadIdx.x + (size_t)blockIdx.x * gridDim.x; i < n; i += (size_t)blockDim.x * gridDim.x)
+        visited[i] = 1;
+}
+
+// Counts the elements without a thread. Returns the exit status, which says that the kernel is wrong.
+static int show_wrong_index(void) {
+    const struct { int blocks, threads; } shapes[] = {{64, 128}, {128, 64}, {128, 128}};
+    for (auto [blocks, threads] : shapes) {
+        size_t count = (size_t)blocks * threads, missed;
+        int *visited = host_array<int>(count), *dev_visited;
+        HANDLE_ERROR(cudaMalloc(&dev_visited, count * sizeof(int)));
+        HANDLE_ERROR(cudaMemset(dev_visited, 0, count * sizeof(int)));
+        visit_wrong<<<blocks, threads>>>(dev_visited, count);
+        HANDLE_LAUNCH();
+        HANDLE_ERROR(cudaMemcpy(visited, dev_visited, count * sizeof(int), cudaMemcpyDeviceToHost));
+        missed = std::count(visited, visited + count, 0);
+        printf("<<<%d, %d>>>: %zu of %zu elements are never added\n", blocks, threads, missed, count);
+        HANDLE_ERROR(cudaFree(dev_visited));
+        free(visited);
+    }
+    return EXIT_FAILURE;
+}
+
 void settings(int argc, char **argv) {
+    bool wrong_index = false;
     // A grid has at most INT_MAX blocks in x.
-    const Option own[] = {OPTION_SIZE("size", &n, 1, INT_MAX, "elements in a vector"), OPTION_END};
+    const Option own[] = {OPTION_SIZE("size", &n, 1, INT_MAX, "elements in a vector"),
+                          OPTION_FLAG("wrong-index", &wrong_index, "counts what a wrong index leaves out"),
+                          OPTION_END};
     parse_options(argc, argv, "Adds two vectors with launches of different shapes.", TIMES, own);
     select_device();
     size_t bytes = max_of(n, FEW) * sizeof(int);
-    require_memory(4 * bytes, 3 * bytes);
+    require_memory(4 * bytes, 6 * bytes);
+    if (wrong_index)
+        exit(show_wrong_index());
 }

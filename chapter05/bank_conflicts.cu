@@ -6,10 +6,12 @@
  *          time. When lanes of a warp read different words of one bank, a bank conflict, the reads are
  *          served one after the other; when they read the same word, it is broadcast. A column of a
  *          32 x 32 array lies in one bank; with a 33rd word of padding in each row it lies in all banks.
+ *          Threads of different warps have no conflicts with each other.
  * Terms:   bank conflict, bank, shared memory, broadcast, padding, warp, lane, stride, latency
  * Book:    5.3.1 (course)
  * Run:     ./bin/chapter05/bank_conflicts
- * Differs: a CPU has no banks, so the cycles on the CPU back end show no conflicts.
+ * Differs: a CPU has no banks, so the cycles on the CPU back end show no conflicts. Devices of compute
+ *          capability 1, which one of the courses used, had 16 banks, and half a warp read at a time.
  */
 #include "../common/book.h"
 
@@ -44,6 +46,7 @@ __global__ void read_words(const int *word, int *got, long long *cycles) {
 static const struct {
     const char *name;
     int factor, first, modulus;
+    bool pair = false; // lanes 2 and 7 read words 50 and 178, both in bank 18, and lane 18 reads word 2
 } patterns[] = {
     {"stride 1 (a row)", 1, 0, WORDS},
     {"stride 2", 2, 0, WORDS},
@@ -52,6 +55,7 @@ static const struct {
     {"broadcast (one word)", 0, 5, WORDS},
     {"permuted (a row, shuffled)", 7, 3, 32},
     {"padded (a column, rows of 33)", 33, 0, WORDS},
+    {"words 50 and 178 in a row", 1, 0, WORDS, true},
 };
 
 int main(int argc, char **argv) {
@@ -62,12 +66,20 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc(&dev_got, LANES * sizeof(int)));
     HANDLE_ERROR(cudaMalloc(&dev_cycles, sizeof(long long)));
 
+    for (int word : {4, 31, 50, 128, 178})
+        printf("word %d is in bank %d\n", word, word % BANKS);
+
     bool ok = true;
     for (const auto &pattern : patterns) {
         int word[LANES], got[LANES];
         long long cycles;
         for (int lane = 0; lane < LANES; lane++)
             word[lane] = (pattern.factor * lane + pattern.first) % pattern.modulus;
+        if (pattern.pair) {
+            word[2] = 50;
+            word[7] = 178;
+            word[18] = 2;
+        }
         HANDLE_ERROR(cudaMemcpy(dev_word, word, sizeof(word), cudaMemcpyHostToDevice));
         HANDLE_ERROR(cudaMemset(dev_got, 0xff, sizeof(got)));
 

@@ -23,7 +23,9 @@
 #define N (33 * 1024)
 const int threadsPerBlock = 256;
 
-static size_t n = N; // --size
+static size_t n = N;           // --size
+static bool both_arms = false; // --both-arms
+__global__ void dot_both_arms(const float *a, const float *b, float *c, size_t n);
 
 __global__ void dot(const float *a, const float *b, float *c, size_t n) {
     __shared__ float cache[threadsPerBlock];
@@ -66,7 +68,8 @@ int main(int argc, char **argv) {
     printf("Half of the threads do not reach the barrier in the loop: this may hang.\n");
     fflush(stdout); // the kernel may end the process
 
-    dot<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, n);
+    auto kernel = both_arms ? dot_both_arms : dot;
+    kernel<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, n);
     HANDLE_LAUNCH();
 
     HANDLE_ERROR(cudaMemcpy(partial_c, dev_partial_c, blocksPerGrid * sizeof(float), cudaMemcpyDeviceToHost));
@@ -88,10 +91,33 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
+// Each thread reaches a barrier, but half of them another one: one in each arm of the if. They are two points
+// to meet at, and the behaviour is as undefined as without the second one.
+__global__ void dot_both_arms(const float *a, const float *b, float *c, size_t n) {
+    __shared__ float cache[threadsPerBlock];
+    float temp = 0;
+    size_t stride = (size_t)blockDim.x * gridDim.x;
+    for (size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x; tid < n; tid += stride)
+        temp += a[tid] * b[tid];
+    cache[threadIdx.x] = temp;
+    __syncthreads();
+
+    for (unsigned i = blockDim.x / 2; i > 0; i /= 2)
+        if (threadIdx.x < i) {
+            cache[threadIdx.x] += cache[threadIdx.x + i];
+            __syncthreads(); // wrong: the other threads are not here
+        } else {
+            __syncthreads(); // wrong: nor are all threads here
+        }
+    if (threadIdx.x == 0)
+        c[blockIdx.x] = cache[0];
+}
+
 void settings(int argc, char **argv) {
     int time_limit = 20;
     const Option own[] = {
         OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
+        OPTION_FLAG("both-arms", &both_arms, "a barrier in each arm of the if"),
         OPTION_INT("time-limit", &time_limit, 1, 3600, "seconds after which the kernel is ended"),
         OPTION_END};
     parse_options(argc, argv, "Dot product with a barrier that not every thread reaches.", 0, own);

@@ -17,6 +17,20 @@ static inline double matmul_operations(void) {
 
 // ---------------------------------------------------------------------------------------- proof
 
+// Prints what the bandwidth of device memory would allow if both floats of each step came from there. The
+// measured rate is higher, since caches and shared memory serve most of the reads.
+static inline void print_bound(double ms) {
+    int clock, bits; // in kHz; two transfers a cycle
+    HANDLE_ERROR(cudaDeviceGetAttribute(&clock, cudaDevAttrMemoryClockRate, options.device));
+    HANDLE_ERROR(cudaDeviceGetAttribute(&bits, cudaDevAttrGlobalMemoryBusWidth, options.device));
+    double bound = 2.0 * clock * 1e3 * bits / 8 / sizeof(float) / 1e9; // 2 operations for 2 floats
+    if (clock > 0 && bits > 0)
+        printf("If every operand came from memory: %.1f GFLOP/s; measured: %.2f times that\n", bound,
+               matmul_operations() / ms / 1e6 / bound);
+    else
+        printf("If every operand came from memory: unknown, as the bandwidth is not known\n");
+}
+
 // Whole numbers from -most to most, with most so small that no sum of n products exceeds 2^24. A float
 // represents all of these exactly, so nothing is rounded and every correct product is equal to the last
 // bit.

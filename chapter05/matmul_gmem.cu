@@ -7,7 +7,7 @@
  *          threads of one column read the same column of b, so each element of a and b is read n times.
  * Terms:   matrix product, global memory, two-dimensional grid, dim3, coalesced access, sector, tail
  * Book:    5.3.1 (course, product of matrices 2)
- * Run:     ./bin/chapter05/matmul_gmem --size 2000
+ * Run:     ./bin/chapter05/matmul_gmem --size 2000 --columns
  * Check:   --size 64
  */
 #include <chrono>
@@ -16,6 +16,10 @@
 #include "matmul.h"           // n, matmul_operations(), fill_matrix(), check_product()
 
 #define TILE 32 // a block has TILE x TILE threads
+
+static bool columns = false; // --columns
+static void print_sectors(void);
+__global__ void matmul_columns(const float *a, const float *b, float *c, size_t n);
 
 __global__ void matmul(const float *a, const float *b, float *c, size_t n) {
     size_t col = threadIdx.x + blockIdx.x * blockDim.x;
@@ -44,11 +48,12 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc(&dev_b, bytes));
     HANDLE_ERROR(cudaMalloc(&dev_c, bytes));
 
+    auto kernel = columns ? matmul_columns : matmul;
     auto start = std::chrono::steady_clock::now();
     HANDLE_ERROR(cudaMemcpy(dev_a, a, bytes, cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_b, b, bytes, cudaMemcpyHostToDevice));
     dim3 blocks((n + TILE - 1) / TILE, (n + TILE - 1) / TILE), threads(TILE, TILE);
-    matmul<<<blocks, threads>>>(dev_a, dev_b, dev_c, n);
+    kernel<<<blocks, threads>>>(dev_a, dev_b, dev_c, n);
     HANDLE_LAUNCH();
     HANDLE_ERROR(cudaMemcpy(c, dev_c, bytes, cudaMemcpyDeviceToHost)); // waits for the kernel
     std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
@@ -57,10 +62,12 @@ int main(int argc, char **argv) {
 
     HANDLE_ERROR(
         cudaMemset(dev_c, 0xff, bytes)); // NaN, so that the check finds elements that are not written
-    float ms = median_ms([&] { matmul<<<blocks, threads>>>(dev_a, dev_b, dev_c, n); });
+    float ms = median_ms([&] { kernel<<<blocks, threads>>>(dev_a, dev_b, dev_c, n); });
     HANDLE_ERROR(cudaMemcpy(c, dev_c, bytes, cudaMemcpyDeviceToHost));
     ok = ok && check_product(a, b, c);
     printf("Kernel:            %.3f ms, %.1f GFLOP/s\n", ms, matmul_operations() / ms / 1e6);
+    print_bound(ms);
+    print_sectors();
     printf("Reads of each element from global memory: %zu\n", n);
     if (ok)
         printf("The product of the %zu x %zu matrices is right.\n", n, n);
@@ -76,8 +83,37 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
+// The same products with rows and columns exchanged: the threads of a warp have the same column and
+// neighbouring rows, so what they read of a and write to c lies n elements apart and is not coalesced.
+__global__ void matmul_columns(const float *a, const float *b, float *c, size_t n) {
+    size_t row = threadIdx.x + blockIdx.x * blockDim.x;
+    size_t col = threadIdx.y + blockIdx.y * blockDim.y;
+    if (row >= n || col >= n)
+        return;
+    float sum = 0;
+    for (size_t k = 0; k < n; k++)
+        sum += a[row * n + k] * b[k * n + col];
+    c[row * n + col] = sum;
+}
+
+// The sectors of 32 bytes that the 32 lanes of a warp touch when neighbouring lanes are `stride` floats
+// apart, in a matrix that begins at a sector
+static int sectors(size_t stride) {
+    int count = 1;
+    for (size_t lane = 1; lane < 32; lane++)
+        count += lane * stride / 8 != (lane - 1) * stride / 8;
+    return count;
+}
+
+static void print_sectors(void) {
+    printf("Sectors of a warp for a read of a: %d, for a read of b: %d, for a write of c: %d\n",
+           sectors(columns ? n : 0), sectors(columns ? 0 : 1), sectors(columns ? n : 1));
+}
+
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &n, 1, 65535, "width of the matrices"), OPTION_END};
+    const Option own[] = {OPTION_SIZE("size", &n, 1, 65535, "width of the matrices"),
+                          OPTION_FLAG("columns", &columns, "the threads of a warp run down a column"),
+                          OPTION_END};
     parse_options(argc, argv, "Multiplies two matrices, reading from global memory.", TIMES, own);
     select_device();
     require_memory(3 * n * n * sizeof(float), 3 * n * n * sizeof(float));

@@ -9,8 +9,9 @@
  * Terms:   tiling, tile, shared memory, barrier, __syncthreads, matrix product, global memory,
  *          padding, arithmetic intensity
  * Book:    5.3.1 (course, product of matrices 3)
- * Run:     ./bin/chapter05/matmul_shared --size 2000
- * Differs: any width, not only multiples of 32: tiles are padded with zeros.
+ * Run:     ./bin/chapter05/matmul_shared --size 1000 --tile 25
+ * Differs: any width, not only multiples of the tile: tiles are padded with zeros. The course asks for a tile
+ *          that divides the width; --truncate shows what happens otherwise, and ends with status 1.
  * Check:   --size 64
  */
 #include <chrono>
@@ -18,9 +19,10 @@
 #include "../common/timing.h" // median_ms(); chapter 6 shows the events that it uses
 #include "matmul.h"           // n, matmul_operations(), fill_matrix(), check_product()
 
-#define TILE 32 // a tile has TILE x TILE elements, a block as many threads
+static int tile = 3; // --tile: an index into `tiles`
 
-__global__ void matmul(const float *a, const float *b, float *c, size_t n) {
+// A tile has TILE x TILE elements, a block as many threads.
+template <int TILE> __global__ void matmul(const float *a, const float *b, float *c, size_t n) {
     __shared__ float tile_a[TILE][TILE], tile_b[TILE][TILE];
     unsigned x = threadIdx.x, y = threadIdx.y;
     size_t col = x + blockIdx.x * TILE;
@@ -41,8 +43,15 @@ __global__ void matmul(const float *a, const float *b, float *c, size_t n) {
         c[row * n + col] = sum;
 }
 
+static const struct {
+    int width;
+    void (*kernel)(const float *a, const float *b, float *c, size_t n);
+} tiles[] = {{8, matmul<8>}, {16, matmul<16>}, {25, matmul<25>}, {32, matmul<32>}};
+
 int main(int argc, char **argv) {
     settings(argc, argv);
+    const int TILE = tiles[tile].width;
+    auto kernel = tiles[tile].kernel;
     size_t bytes = n * n * sizeof(float);
     float *a = host_array<float>(n * n), *b = host_array<float>(n * n), *c = host_array<float>(n * n);
     fill_matrix(a);
@@ -57,7 +66,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMemcpy(dev_a, a, bytes, cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_b, b, bytes, cudaMemcpyHostToDevice));
     dim3 blocks((n + TILE - 1) / TILE, (n + TILE - 1) / TILE), threads(TILE, TILE);
-    matmul<<<blocks, threads>>>(dev_a, dev_b, dev_c, n);
+    kernel<<<blocks, threads>>>(dev_a, dev_b, dev_c, n);
     HANDLE_LAUNCH();
     HANDLE_ERROR(cudaMemcpy(c, dev_c, bytes, cudaMemcpyDeviceToHost)); // waits for the kernel
     std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
@@ -66,10 +75,13 @@ int main(int argc, char **argv) {
 
     HANDLE_ERROR(
         cudaMemset(dev_c, 0xff, bytes)); // NaN, so that the check finds elements that are not written
-    float ms = median_ms([&] { matmul<<<blocks, threads>>>(dev_a, dev_b, dev_c, n); });
+    float ms = median_ms([&] { kernel<<<blocks, threads>>>(dev_a, dev_b, dev_c, n); });
     HANDLE_ERROR(cudaMemcpy(c, dev_c, bytes, cudaMemcpyDeviceToHost));
     ok = ok && check_product(a, b, c);
     printf("Kernel:            %.3f ms, %.1f GFLOP/s\n", ms, matmul_operations() / ms / 1e6);
+    print_bound(ms);
+    printf("A block has %d warps, the last of %d lanes, and two tiles of %d bytes in all\n",
+           (TILE * TILE + 31) / 32, (TILE * TILE - 1) % 32 + 1, 8 * TILE * TILE);
     printf("Reads of each element from global memory: %zu\n", (n + TILE - 1) / TILE);
     if (ok)
         printf("The product of the %zu x %zu matrices is right.\n", n, n);
@@ -85,9 +97,76 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
+// The kernel of the course, which is right only when the tile divides the width: it divides without
+// remainder, has no tests for the edges, and no zeros beyond them.
+template <int TILE> __global__ void matmul_truncated(const float *a, const float *b, float *c, size_t n) {
+    __shared__ float tile_a[TILE][TILE], tile_b[TILE][TILE];
+    unsigned x = threadIdx.x, y = threadIdx.y;
+    size_t col = x + blockIdx.x * TILE, row = y + blockIdx.y * TILE;
+    float sum = 0;
+    for (size_t phase = 0; phase < n / TILE; phase++) {
+        tile_a[y][x] = a[row * n + phase * TILE + x];
+        tile_b[y][x] = b[(phase * TILE + y) * n + col];
+        __syncthreads();
+        for (unsigned k = 0; k < TILE; k++)
+            sum += tile_a[y][k] * tile_b[k][x];
+        __syncthreads();
+    }
+    c[row * n + col] = sum;
+}
+
+// Compares the truncated product with the right one. Returns the exit status of a wrong program.
+static int show_truncated(size_t width) {
+    size_t bytes = n * n * sizeof(float), unwritten = 0, wrong = 0;
+    float *a = host_array<float>(n * n), *right = host_array<float>(n * n), *c = host_array<float>(n * n);
+    float *dev_a, *dev_b, *dev_c;
+    HANDLE_ERROR(cudaMalloc(&dev_a, bytes));
+    HANDLE_ERROR(cudaMalloc(&dev_b, bytes));
+    HANDLE_ERROR(cudaMalloc(&dev_c, bytes));
+    fill_matrix(a);
+    HANDLE_ERROR(cudaMemcpy(dev_a, a, bytes, cudaMemcpyHostToDevice));
+    fill_matrix(a);
+    HANDLE_ERROR(cudaMemcpy(dev_b, a, bytes, cudaMemcpyHostToDevice));
+    dim3 blocks((n + width - 1) / width, (n + width - 1) / width), threads(width, width);
+    tiles[tile].kernel<<<blocks, threads>>>(dev_a, dev_b, dev_c, n);
+    HANDLE_LAUNCH();
+    HANDLE_ERROR(cudaMemcpy(right, dev_c, bytes, cudaMemcpyDeviceToHost));
+
+    HANDLE_ERROR(cudaMemset(dev_c, 0xff, bytes)); // NaN
+    void (*kernels[])(const float *, const float *, float *, size_t) = {
+        matmul_truncated<8>, matmul_truncated<16>, matmul_truncated<25>, matmul_truncated<32>};
+    auto kernel = kernels[tile];
+    if (n >= width) {
+        kernel<<<dim3(n / width, n / width), threads>>>(dev_a, dev_b, dev_c, n);
+        HANDLE_LAUNCH();
+    }
+    HANDLE_ERROR(cudaMemcpy(c, dev_c, bytes, cudaMemcpyDeviceToHost));
+    for (size_t i = 0; i < n * n; i++) {
+        unwritten += isnan(c[i]);
+        wrong += !isnan(c[i]) && c[i] != right[i];
+    }
+    printf("%zu / %zu = %zu, so the last %zu rows and columns are left out: %zu elements are not written.\n",
+           n, width, n / width, n % width, unwritten);
+    printf("The other %zu sums lack %zu of %zu products: %zu are wrong.\n", n * n - unwritten, n % width, n,
+           wrong);
+    HANDLE_ERROR(cudaFree(dev_a));
+    HANDLE_ERROR(cudaFree(dev_b));
+    HANDLE_ERROR(cudaFree(dev_c));
+    free(a);
+    free(right);
+    free(c);
+    return EXIT_FAILURE;
+}
+
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &n, 1, 65535, "width of the matrices"), OPTION_END};
+    bool truncate = false;
+    const Option own[] = {OPTION_SIZE("size", &n, 1, 65535, "width of the matrices"),
+                          OPTION_WORD("tile", &tile, "8|16|25|32", "width of a tile"),
+                          OPTION_FLAG("truncate", &truncate, "wrong at sizes that the tile does not divide"),
+                          OPTION_END};
     parse_options(argc, argv, "Multiplies two matrices by tiles in shared memory.", TIMES, own);
     select_device();
     require_memory(3 * n * n * sizeof(float), 3 * n * n * sizeof(float));
+    if (truncate)
+        exit(show_truncated(tiles[tile].width));
 }

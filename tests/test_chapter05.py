@@ -62,10 +62,35 @@ def test_launch_shapes(run, rng):
         n = size or 1024
         blocks = -(-n // 128)
         shapes = [f"<<<{n}, 1>>>", f"<<<1, {n}>>>"] if n <= 1024 else [f"<<<{n}, 1>>>"]
-        shapes = ["<<<1, 1>>>", *shapes, f"<<<{blocks}, 128>>>", "<<<128, 128>>>", "<<<10, 16>>>"]
+        shapes = [
+            "<<<1, 1>>>",
+            *shapes,
+            f"<<<{blocks}, 128>>>",
+            "<<<128, 1>>>",
+            "<<<128, 128>>>",
+            "<<<10, 16>>>",
+        ]
         assert re.findall(r"<<<.*?>>>", out) == shapes
         assert ("a block has at most 1024 threads" in out) == (n > 1024)
-        assert len(re.findall(r"\d ms +\d+\.\d+ GB/s$", out, re.M)) == len(shapes)
+        whole = r"\d ms +\d+\.\d+ GB/s +\d+\.\d+ ms with allocation and copies$"
+        assert len(re.findall(whole, out, re.M)) == len(shapes)
+
+
+def test_wrong_index(run):
+    """Counts computed here with the same wrong index: the number of blocks in place of the threads of a block."""
+    out = run("chapter05/add_launch_shapes", "--wrong-index", status=1).out
+    rows = re.findall(r"^<<<(\d+), (\d+)>>>: (\d+) of (\d+) elements are never added$", out, re.M)
+    rows = [tuple(map(int, row)) for row in rows]
+    assert rows == [
+        (
+            b,
+            t,
+            b * t - len({(i + j * b) % (b * t) for i in range(t) for j in range(b) if i + j * b < b * t}),
+            b * t,
+        )
+        for b, t in ((64, 128), (128, 64), (128, 128))
+    ]
+    assert [row[2] for row in rows] == [4032, 4096, 0]
 
 
 # ---- Shapes of launches, warps
@@ -222,7 +247,7 @@ def lines_with(program, text):
 def test_wrong_barrier_is_named(run, rng, schedule):
     """CUDA counts threads that have returned as arrived, so the sum comes out right, as on a GPU. In the strict reading the
     message names the line where half of the threads wait and the last barrier of the others."""
-    right, wrong = lines_with("chapter05/dot_wrong_barrier", "__syncthreads();")
+    right, wrong, _, upper, lower = lines_with("chapter05/dot_wrong_barrier", "__syncthreads();")
     for size in 1, 33 * 1024, rng.randint(2, 10**5):
         env = {"CUDA_CPU_SCHEDULE": schedule}
         result = run("chapter05/dot_wrong_barrier", "--size", size, status=1, env=env)
@@ -234,6 +259,14 @@ def test_wrong_barrier_is_named(run, rng, schedule):
             f"{wrong}: threads (0,0,0) to (127,0,0)",
             f"    returned after passing dot_wrong_barrier.cu:{right}: threads (128,0,0) to (255,0,0)",
         ]
+        result = run("chapter05/dot_wrong_barrier", "--both-arms", "--size", size, status=1, env=env)
+        place = r"dot_wrong_barrier\.cu:(\d+)"
+        lines = re.search(
+            rf"divergent barrier: \d+ of 256 threads wait at {place} while .* reaches {place}$",
+            result.err,
+            re.M,
+        )
+        assert lines and {int(lines[1]), int(lines[2])} == {upper, lower}, str(result)
 
 
 def test_wrong_barrier_ends_in_time(tmp_path):
@@ -258,8 +291,9 @@ def test_wrong_barrier_ends_in_time(tmp_path):
 @pytest.mark.backend("gpu")
 def test_wrong_barrier_on_a_gpu(run):
     """The behaviour is undefined, but the exit status is 1, within the time limit."""
-    result = run("chapter05/dot_wrong_barrier", "--time-limit", 30, status=1, timeout=60)
-    assert result.errors and result.out.startswith("Half of the threads")
+    for arms in [], ["--both-arms"]:
+        result = run("chapter05/dot_wrong_barrier", "--time-limit", 30, *arms, status=1, timeout=60)
+        assert result.errors and result.out.startswith("Half of the threads")
 
 
 # ---- Pictures
@@ -392,6 +426,7 @@ def test_bank_conflicts(run):
         "broadcast": lambda l: 5,
         "permuted": lambda l: (7 * l + 3) % 32,
         "padded": lambda l: 33 * l,
+        "words 50": lambda l: {2: 50, 7: 178, 18: 2}.get(l, l),
     }
     turns = {
         "stride 1": 1,
@@ -401,7 +436,10 @@ def test_bank_conflicts(run):
         "broadcast": 1,
         "permuted": 1,
         "padded": 1,
+        "words 50": 2,
     }
+    in_banks = dict(re.findall(r"^word (\d+) is in bank (\d+)$", out, re.M))
+    assert in_banks == {"4": "4", "31": "31", "50": "18", "128": "0", "178": "18"}
     found = re.findall(
         r"^(\w+(?: \d+)?) \(?.* (\d+) turns?\n    a read takes [\d.]+ cycles\n    banks ([\d ]+)$", out, re.M
     )
@@ -491,6 +529,40 @@ def test_products(run, rng, name):
                 assert re.search(r"^Kernel: +\d+\.\d+ ms, \d+\.\d GFLOP/s$", out, re.M)
                 reads = width if name == "matmul_gmem" else -(-width // 32)
                 assert f"Reads of each element from global memory: {reads}\n" in out
+
+
+def test_products_by_columns(run, rng):
+    for width in 8, 31, 64, rng.randint(65, 150):
+        for option, a, b in ([], 1, 4), (["--columns"], 32, 1):
+            out = run("chapter05/matmul_gmem", "--size", width, *option, status=0).out
+            assert f"The product of the {width} x {width} matrices is right.\n" in out
+            assert f"for a read of a: {a}, for a read of b: {b}, for a write of c: {max(a, b)}\n" in out
+
+
+@pytest.mark.parametrize("tile", [8, 16, 25, 32])
+def test_tiles(run, rng, tile):
+    lanes = (tile * tile - 1) % 32 + 1
+    for width in 1, tile, tile + 1, rng.randint(50, 150):
+        out = run("chapter05/matmul_shared", "--size", width, "--tile", tile, status=0).out
+        assert f"The product of the {width} x {width} matrices is right.\n" in out
+        assert f"Reads of each element from global memory: {-(-width // tile)}\n" in out
+        assert f"A block has {-(-tile * tile // 32)} warps, the last of {lanes} lanes, " in out
+    if tile == 25:
+        assert "A block has 20 warps, the last of 17 lanes, and two tiles of 5000 bytes in all\n" in out
+        run("chapter05/matmul_shared", "--size", 1000, "--tile", 25, status=0)
+
+
+def test_truncated_products(run, rng):
+    """Without padding the last rows and columns are not written, and nearly all other sums are wrong."""
+    for width, tile in (1000, 32), (150, 25), (rng.randint(33, 200), 32), (rng.randint(3, 20), 8):
+        out = run("chapter05/matmul_shared", "--truncate", "--size", width, "--tile", tile, status=1).out
+        whole = width // tile * tile
+        unwritten = width**2 - whole**2
+        assert f"{width} / {tile} = {width // tile}, so the last {width - whole} rows" in out
+        assert f": {unwritten} elements are not written.\n" in out
+        wrong = int(re.search(r"products: (\d+) are wrong\.$", out, re.M)[1])
+        assert wrong == 0 if whole == width else wrong >= 0.9 * whole**2
+        assert width != 1000 or unwritten == 15936
 
 
 @pytest.mark.parametrize("name", ["matmul_cpu", "matmul_gmem", "matmul_shared"])
