@@ -66,11 +66,13 @@ int main(int argc, char **argv) {
         HANDLE_ERROR(cudaMemcpy(dev_word, word, sizeof(word), cudaMemcpyHostToDevice));
         for (int global = 0; global < 2; global++) {
             HANDLE_ERROR(cudaMemset(dev_got, 0xff, sizeof(got)));
-            if (global)
+            if (global) {
                 from_global<<<1, LANES>>>(dev_word, dev_got, dev_cycles, global_words);
-            else
+                HANDLE_LAUNCH();
+            } else {
                 from_constant<<<1, LANES>>>(dev_word, dev_got, dev_cycles);
-            HANDLE_LAUNCH();
+                HANDLE_LAUNCH();
+            }
             HANDLE_ERROR(cudaMemcpy(got, dev_got, sizeof(got), cudaMemcpyDeviceToHost));
             HANDLE_ERROR(cudaMemcpy(&cycles[global], dev_cycles, sizeof(long long), cudaMemcpyDeviceToHost));
             ok = check(global ? "global" : "constant", got, word, different) && ok;

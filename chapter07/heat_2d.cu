@@ -18,7 +18,7 @@
 #include "../common/book.h"
 #include "../common/color.h" // float_to_color
 #include "../common/cpu_anim.h"
-#include "../common/proofs/heat.h" // DIM, SPEED, STEPS, place_heaters(), place_heat()
+#include "heat.h" // DIM, SPEED, STEPS, place_heaters(), place_heat()
 
 struct DataBlock {
     unsigned char *output_bitmap;

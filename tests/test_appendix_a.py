@@ -212,3 +212,41 @@ def test_without_locks(run):
     assert "wrong entries" not in result.err, str(result)
     assert found(result) == size - (int(lost[1]) if lost else 0)
     assert helpers.backend() == "cpu" or int(lost[1]) > 0
+
+
+# ---- hashtable_pipeline
+
+
+STEPS = {
+    "gpu": ["make the keys", "build the table", "look all keys up"],
+    "cpu": ["make the keys", "build the table", "look all keys up"],
+    "mixed": [
+        "make the keys",
+        "copy the keys down",
+        "build the table",
+        "copy the table up",
+        "look all keys up",
+    ],
+}
+
+
+def test_pipeline(run, rng):
+    for size, where in [
+        (1, "all"),
+        (2, "gpu"),
+        (255, "mixed"),
+        (257, "cpu"),
+        (1024 * 256 + 1, "gpu"),
+        (rng.randint(3, 10**6), "all"),
+    ]:
+        for env in rng.sample(orders(), 1):
+            out = run(
+                "appendix_a/hashtable_pipeline", "--size", size, "--where", where, status=0, env=env
+            ).out
+            ways = re.findall(
+                r"^(gpu|cpu|mixed)\n((?:  .* ms\n)+)  sum of the values (\d+), (\d+) keys found$", out, re.M
+            )
+            assert [way for way, *_ in ways] == (list(STEPS) if where == "all" else [where])
+            for way, lines, total, count in ways:
+                assert re.findall(r"^  (\S.*?) +[\d.]+ ms$", lines, re.M) == [*STEPS[way], "all"]
+                assert int(total) == size * (size - 1) // 2 and int(count) == size

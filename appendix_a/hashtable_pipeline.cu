@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+/*
+ * hashtable_pipeline: three stages of work with a hash table, on the device, on the host, or on both
+ *
+ * Teaches: A stage that is no faster on the device may still belong there. Keys are made, a hash table is
+ *          built, and all keys are looked up. If only the middle stage runs on the host, the keys are
+ *          copied down and the table up, and each side waits for the other. That can take longer than a
+ *          slow stage on the device.
+ * Terms:   hash table, hash bucket, chaining, pipeline, host, device, lock-free, bandwidth
+ * Book:    A.2.5
+ * Run:     ./bin/appendix_a/hashtable_pipeline
+ * Differs: the book says this in its text and has no program for it. Entries are indices instead of pointers,
+ *          so a table can be copied. One atomic exchange inserts an entry, without a lock, because no
+ *          thread follows the chains before the kernel ends. The host uses one thread.
+ */
+#include <chrono>
+#include <numeric>
+#include "../common/book.h"
+
+#define ELEMENTS (4 * 1024 * 1024)
+#define NONE     0xffffffffu // the end of a chain
+
+enum { GPU, CPU, MIXED, WAYS };
+enum { MAKE, COPY_KEYS, BUILD, COPY_TABLE, LOOK_UP, STAGES };
+
+static size_t elements = ELEMENTS; // --size
+static int only = 0;               // --where; 0: all ways
+static void print_times(int way, const double *ms);
+static bool check(int way, const unsigned long long *result);
+
+// Entry i has key keys[i] and value i. heads[b]: first entry of bucket b; next[i]: the one after entry i.
+struct Table {
+    unsigned n, buckets;
+    unsigned *keys, *heads, *next;
+};
+
+// Different numbers i have different keys.
+__host__ __device__ static inline unsigned key_of(unsigned i) {
+    unsigned key = i * 2654435769u;
+    return (key ^ key >> 16) * 1664525u;
+}
+
+__host__ __device__ static inline unsigned bucket_of(unsigned key, unsigned buckets) {
+    return (unsigned long long)(key * 2654435769u) * buckets >> 32;
+}
+
+// The value of a key, which the chain of its bucket has, or NONE.
+__host__ __device__ static inline unsigned find(const Table &table, unsigned key) {
+    unsigned i = table.heads[bucket_of(key, table.buckets)];
+    while (i != NONE && table.keys[i] != key)
+        i = table.next[i];
+    return i;
+}
+
+__global__ void fill_keys(Table table) {
+    for (unsigned i = threadIdx.x + blockIdx.x * blockDim.x; i < table.n; i += blockDim.x * gridDim.x)
+        table.keys[i] = key_of(i);
+}
+
+__global__ void build(Table table) {
+    for (unsigned i = threadIdx.x + blockIdx.x * blockDim.x; i < table.n; i += blockDim.x * gridDim.x)
+        table.next[i] = atomicExch(&table.heads[bucket_of(table.keys[i], table.buckets)], i);
+}
+
+// result: the sum of the values that are found, and their number.
+__global__ void look_up(Table table, unsigned long long *result) {
+    unsigned long long sum = 0, found = 0;
+    for (unsigned i = threadIdx.x + blockIdx.x * blockDim.x; i < table.n; i += blockDim.x * gridDim.x) {
+        unsigned value = find(table, key_of(i));
+        sum += value != NONE ? value : 0;
+        found += value != NONE;
+    }
+    atomicAdd(&result[0], sum);
+    atomicAdd(&result[1], found);
+}
+
+// Runs the three stages on the host (table) or on the device (dev), and stores the times of the stages and of
+// the copies between them.
+static void run(int way, Table table, Table dev, unsigned long long *dev_result, unsigned long long *result,
+                double *ms) {
+    const size_t bytes = table.n * sizeof(unsigned), heads = table.buckets * sizeof(unsigned);
+    const int blocks = 1024, threads = 256;
+    auto last = std::chrono::steady_clock::now();
+    auto done = [&](int stage) { // the wait belongs to the stage
+        HANDLE_ERROR(cudaDeviceSynchronize());
+        auto now = std::chrono::steady_clock::now();
+        ms[stage] = std::chrono::duration<double, std::milli>(now - last).count();
+        last = now;
+    };
+    if (way == CPU)
+        for (unsigned i = 0; i < table.n; i++)
+            table.keys[i] = key_of(i);
+    else {
+        fill_keys<<<blocks, threads>>>(dev);
+        HANDLE_LAUNCH();
+    }
+    done(MAKE);
+    if (way == MIXED)
+        HANDLE_ERROR(cudaMemcpy(table.keys, dev.keys, bytes, cudaMemcpyDeviceToHost));
+    done(COPY_KEYS);
+    if (way == GPU) {
+        HANDLE_ERROR(cudaMemset(dev.heads, 0xff, heads)); // NONE
+        build<<<blocks, threads>>>(dev);
+        HANDLE_LAUNCH();
+    } else {
+        memset(table.heads, 0xff, heads);
+        for (unsigned i = 0; i < table.n; i++) {
+            unsigned *head = &table.heads[bucket_of(table.keys[i], table.buckets)];
+            table.next[i] = *head;
+            *head = i;
+        }
+    }
+    done(BUILD);
+    if (way == MIXED) {
+        HANDLE_ERROR(cudaMemcpy(dev.heads, table.heads, heads, cudaMemcpyHostToDevice));
+        HANDLE_ERROR(cudaMemcpy(dev.next, table.next, bytes, cudaMemcpyHostToDevice));
+    }
+    done(COPY_TABLE);
+    result[0] = result[1] = 0;
+    if (way == CPU)
+        for (unsigned i = 0; i < table.n; i++) {
+            unsigned value = find(table, key_of(i));
+            result[0] += value != NONE ? value : 0;
+            result[1] += value != NONE;
+        }
+    else {
+        HANDLE_ERROR(cudaMemset(dev_result, 0, 2 * sizeof(unsigned long long)));
+        look_up<<<blocks, threads>>>(dev, dev_result);
+        HANDLE_LAUNCH();
+        HANDLE_ERROR(cudaMemcpy(result, dev_result, 2 * sizeof(unsigned long long), cudaMemcpyDeviceToHost));
+    }
+    done(LOOK_UP);
+}
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    Table table, dev;
+    unsigned long long result[2], *dev_result;
+    table.n = dev.n = elements;
+    table.buckets = dev.buckets = elements / 4 + 1;
+    table.keys = host_array<unsigned>(elements);
+    table.next = host_array<unsigned>(elements);
+    table.heads = host_array<unsigned>(table.buckets);
+    HANDLE_ERROR(cudaMalloc(&dev.keys, elements * sizeof(unsigned)));
+    HANDLE_ERROR(cudaMalloc(&dev.next, elements * sizeof(unsigned)));
+    HANDLE_ERROR(cudaMalloc(&dev.heads, dev.buckets * sizeof(unsigned)));
+    HANDLE_ERROR(cudaMalloc(&dev_result, sizeof(result)));
+
+    bool ok = true;
+    for (int way = 0; way < WAYS; way++) {
+        if (only && only - 1 != way)
+            continue;
+        double ms[STAGES];
+        for (int i = 0; i < 2; i++) // the first run warms up
+            run(way, table, dev, dev_result, result, ms);
+        print_times(way, ms);
+        ok = check(way, result) && ok;
+    }
+
+    HANDLE_ERROR(cudaFree(dev.keys));
+    HANDLE_ERROR(cudaFree(dev.next));
+    HANDLE_ERROR(cudaFree(dev.heads));
+    HANDLE_ERROR(cudaFree(dev_result));
+    free(table.keys);
+    free(table.next);
+    free(table.heads);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    const Option own[] = {OPTION_SIZE("size", &elements, 1, 1 << 30, "keys"),
+                          OPTION_WORD("where", &only, "all|gpu|cpu|mixed", "where the stages run"),
+                          OPTION_END};
+    parse_options(argc, argv, "Makes keys, builds a hash table and looks all keys up.", TIMES, own);
+    select_device();
+    size_t bytes = (2 * elements + elements / 4 + 1) * sizeof(unsigned);
+    require_memory(bytes, bytes);
+}
+
+static const char *const ways[] = {"gpu", "cpu", "mixed"};
+static const char *const stages[] = {"make the keys", "copy the keys down", "build the table",
+                                     "copy the table up", "look all keys up"};
+
+static void print_times(int way, const double *ms) {
+    printf("%s\n", ways[way]);
+    for (int stage = 0; stage < STAGES; stage++)
+        if (way == MIXED || (stage != COPY_KEYS && stage != COPY_TABLE))
+            printf("  %-20s %9.3f ms\n", stages[stage], ms[stage]);
+    printf("  %-20s %9.3f ms\n", "all", std::accumulate(ms, ms + STAGES, 0.0));
+}
+
+// Every key must be found with its value: the sum of 0 to elements - 1.
+static bool check(int way, const unsigned long long *result) {
+    const unsigned long long expected[] = {(unsigned long long)elements * (elements - 1) / 2, elements};
+    printf("  sum of the values %llu, %llu keys found\n", result[0], result[1]);
+    return check_counts(ways[way], result, expected, 2);
+}
