@@ -10,8 +10,10 @@
  * Run:     ./bin/chapter05/dot_gmem --size 1M
  * Check:   --size 100000
  */
+#include <chrono>
 #include "../common/book.h"
 #include "../common/proofs/dot.h" // expected_dot()
+#include "../common/timing.h"     // median_ms(); chapter 6 shows the events that it uses
 
 #define N (33 * 1024)
 const int threadsPerBlock = 256;
@@ -34,21 +36,27 @@ int main(int argc, char **argv) {
     }
 
     float *dev_a, *dev_b, *dev_c;
+    auto start = std::chrono::steady_clock::now();
     HANDLE_ERROR(cudaMalloc(&dev_a, n * sizeof(float)));
     HANDLE_ERROR(cudaMalloc(&dev_b, n * sizeof(float)));
     HANDLE_ERROR(cudaMalloc(&dev_c, n * sizeof(float)));
     HANDLE_ERROR(cudaMemcpy(dev_a, a, n * sizeof(float), cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(float), cudaMemcpyHostToDevice));
 
-    multiply<<<(n + threadsPerBlock - 1) / threadsPerBlock, threadsPerBlock>>>(dev_a, dev_b, dev_c, n);
+    size_t blocks = (n + threadsPerBlock - 1) / threadsPerBlock;
+    multiply<<<blocks, threadsPerBlock>>>(dev_a, dev_b, dev_c, n);
     HANDLE_LAUNCH();
 
     HANDLE_ERROR(cudaMemcpy(c, dev_c, n * sizeof(float), cudaMemcpyDeviceToHost));
+    std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
     double sum = 0;
     for (size_t i = 0; i < n; i++)
         sum += c[i];
     printf("Does GPU value %.6g = %.6g?\n", sum, expected_dot(n));
     printf("%zu bytes came back\n", n * sizeof(float));
+    printf("Time to generate:  %.3f ms, with allocation and copies\n", elapsed.count());
+    float ms = median_ms([&] { multiply<<<blocks, threadsPerBlock>>>(dev_a, dev_b, dev_c, n); });
+    printf("Kernel:            %.3f ms\n", ms);
     bool ok = check(sum);
 
     HANDLE_ERROR(cudaFree(dev_a));
@@ -64,7 +72,7 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     const Option own[] = {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"), OPTION_END};
-    parse_options(argc, argv, "Products on the device, their sum on the host.", 0, own);
+    parse_options(argc, argv, "Products on the device, their sum on the host.", TIMES, own);
     select_device();
     require_memory(3 * n * sizeof(float), 3 * n * sizeof(float));
 }

@@ -97,10 +97,19 @@ static int run_variants(size_t n, bool sweep, bool trace) {
     float *a = host_array<float>(n), *b = host_array<float>(n), *dev_a, *dev_b;
     for (size_t i = 0; i < n; i++)
         b[i] = 2 * (a[i] = i);
+    float *c = host_array<float>(blocks), *dev_c;
+    auto start = std::chrono::steady_clock::now();
     HANDLE_ERROR(cudaMalloc(&dev_a, n * sizeof(float)));
     HANDLE_ERROR(cudaMalloc(&dev_b, n * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_c, blocks * sizeof(float)));
     HANDLE_ERROR(cudaMemcpy(dev_a, a, n * sizeof(float), cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(float), cudaMemcpyHostToDevice));
+    vary<<<blocks, threads>>>(dev_a, dev_b, dev_c, n, one_thread, all_write, nullptr);
+    HANDLE_LAUNCH();
+    HANDLE_ERROR(cudaMemcpy(c, dev_c, blocks * sizeof(float), cudaMemcpyDeviceToHost));
+    std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
+    printf("%zu bytes came back\n", blocks * sizeof(float));
+    printf("Time to generate:  %.3f ms, with allocation and copies\n", elapsed.count());
     if (trace)
         show_steps(dev_a, dev_b, n);
     printf("A block of %d threads adds in %d steps and stores its sum %d times.\n", threads,
@@ -113,8 +122,10 @@ static int run_variants(size_t n, bool sweep, bool trace) {
         ok = measure(dev_a, dev_b, n, count) && ok;
     HANDLE_ERROR(cudaFree(dev_a));
     HANDLE_ERROR(cudaFree(dev_b));
+    HANDLE_ERROR(cudaFree(dev_c));
     free(a);
     free(b);
+    free(c);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 

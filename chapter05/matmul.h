@@ -4,11 +4,23 @@
 #ifndef CHAPTER05_MATMUL_H
 #define CHAPTER05_MATMUL_H
 
+#include <chrono>
 #include "../common/book.h"
 
 #define WIDTH 1024
 
 static size_t n = WIDTH; // --size: rows and columns of the matrices
+
+// The inner loop runs down a column of b, as in the formula and as in each thread of matmul_gmem.
+static inline void multiply_columns(const float *a, const float *b, float *c) {
+    for (size_t row = 0; row < n; row++)
+        for (size_t col = 0; col < n; col++) {
+            float sum = 0;
+            for (size_t k = 0; k < n; k++)
+                sum += a[row * n + k] * b[k * n + col];
+            c[row * n + col] = sum;
+        }
+}
 
 // A product and an addition for each of n terms, in each of n * n elements.
 static inline double matmul_operations(void) {
@@ -87,6 +99,44 @@ static inline bool check_product(const float *a, const float *b, const float *c)
     free(bx);
     free(got);
     free(expected);
+    return ok;
+}
+
+// For --cpu, the comparison of the course: the mean of five products with allocation and copies, beside one
+// of the loop on the host. `launch` launches the kernel for three device arrays.
+template <class Launch> bool compare_with_cpu(const float *a, const float *b, float *c, Launch launch) {
+    size_t bytes = n * n * sizeof(float);
+    double times[6];
+    bool ok = true;
+    for (int run = 0; run < 6; run++) {
+        float *dev_a, *dev_b, *dev_c;
+        memset(c, 0xff, bytes);
+        auto start = std::chrono::steady_clock::now();
+        if (run == 5) {
+            multiply_columns(a, b, c);
+        } else {
+            HANDLE_ERROR(cudaMalloc(&dev_a, bytes));
+            HANDLE_ERROR(cudaMalloc(&dev_b, bytes));
+            HANDLE_ERROR(cudaMalloc(&dev_c, bytes));
+            HANDLE_ERROR(cudaMemcpy(dev_a, a, bytes, cudaMemcpyHostToDevice));
+            HANDLE_ERROR(cudaMemcpy(dev_b, b, bytes, cudaMemcpyHostToDevice));
+            launch(dev_a, dev_b, dev_c);
+            HANDLE_ERROR(cudaMemcpy(c, dev_c, bytes, cudaMemcpyDeviceToHost));
+        }
+        std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
+        times[run] = elapsed.count();
+        if (run < 5) {
+            HANDLE_ERROR(cudaFree(dev_a));
+            HANDLE_ERROR(cudaFree(dev_b));
+            HANDLE_ERROR(cudaFree(dev_c));
+        }
+        ok = check_product(a, b, c) && ok;
+    }
+    double mean = (times[0] + times[1] + times[2] + times[3] + times[4]) / 5;
+    printf("Five products with allocation and copies: %.2f, %.2f, %.2f, %.2f, %.2f ms, mean %.2f ms\n",
+           times[0], times[1], times[2], times[3], times[4], mean);
+    printf("Three loops on one core of the host: %.2f ms, %.2f times the mean, %.2f GFLOP/s\n", times[5],
+           times[5] / mean, matmul_operations() / times[5] / 1e6);
     return ok;
 }
 

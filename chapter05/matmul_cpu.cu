@@ -13,7 +13,7 @@
  */
 #include <chrono>
 #include "../common/book.h"
-#include "matmul.h" // n, matmul_operations(), fill_matrix(), check_product()
+#include "matmul.h" // n, multiply_columns(), matmul_operations(), fill_matrix(), check_product()
 
 static bool columns = false; // --columns
 
@@ -26,17 +26,6 @@ static void multiply_rows(const float *a, const float *b, float *c) {
             for (size_t col = 0; col < n; col++)
                 c[row * n + col] += a[row * n + k] * b[k * n + col];
     }
-}
-
-// The inner loop runs down a column of b, as in the formula and as in each thread of matmul_gmem.
-static void multiply_columns(const float *a, const float *b, float *c) {
-    for (size_t row = 0; row < n; row++)
-        for (size_t col = 0; col < n; col++) {
-            float sum = 0;
-            for (size_t k = 0; k < n; k++)
-                sum += a[row * n + k] * b[k * n + col];
-            c[row * n + col] = sum;
-        }
 }
 
 int main(int argc, char **argv) {

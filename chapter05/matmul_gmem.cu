@@ -17,7 +17,7 @@
 
 #define TILE 32 // a block has TILE x TILE threads
 
-static bool columns = false; // --columns
+static bool columns = false, with_cpu = false; // --columns, --cpu
 static void print_sectors(void);
 __global__ void matmul_columns(const float *a, const float *b, float *c, size_t n);
 
@@ -69,6 +69,11 @@ int main(int argc, char **argv) {
     print_bound(ms);
     print_sectors();
     printf("Reads of each element from global memory: %zu\n", n);
+    if (ok && with_cpu)
+        ok = compare_with_cpu(a, b, c, [&](const float *a, const float *b, float *c) {
+            kernel<<<blocks, threads>>>(a, b, c, n);
+            HANDLE_LAUNCH();
+        });
     if (ok)
         printf("The product of the %zu x %zu matrices is right.\n", n, n);
 
@@ -111,9 +116,10 @@ static void print_sectors(void) {
 }
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &n, 1, 65535, "width of the matrices"),
-                          OPTION_FLAG("columns", &columns, "the threads of a warp run down a column"),
-                          OPTION_END};
+    const Option own[] = {
+        OPTION_SIZE("size", &n, 1, 65535, "width of the matrices"),
+        OPTION_FLAG("cpu", &with_cpu, "compares with three loops on the host, which are slow"),
+        OPTION_FLAG("columns", &columns, "the threads of a warp run down a column"), OPTION_END};
     parse_options(argc, argv, "Multiplies two matrices, reading from global memory.", TIMES, own);
     select_device();
     require_memory(3 * n * n * sizeof(float), 3 * n * n * sizeof(float));

@@ -19,7 +19,8 @@
 #include "../common/timing.h" // median_ms(); chapter 6 shows the events that it uses
 #include "matmul.h"           // n, matmul_operations(), fill_matrix(), check_product()
 
-static int tile = 3; // --tile: an index into `tiles`
+static int tile = 3;          // --tile: an index into `tiles`
+static bool with_cpu = false; // --cpu
 
 // A tile has TILE x TILE elements, a block as many threads.
 template <int TILE> __global__ void matmul(const float *a, const float *b, float *c, size_t n) {
@@ -83,6 +84,11 @@ int main(int argc, char **argv) {
     printf("A block has %d warps, the last of %d lanes, and two tiles of %d bytes in all\n",
            (TILE * TILE + 31) / 32, (TILE * TILE - 1) % 32 + 1, 8 * TILE * TILE);
     printf("Reads of each element from global memory: %zu\n", (n + TILE - 1) / TILE);
+    if (ok && with_cpu)
+        ok = compare_with_cpu(a, b, c, [&](const float *a, const float *b, float *c) {
+            kernel<<<blocks, threads>>>(a, b, c, n);
+            HANDLE_LAUNCH();
+        });
     if (ok)
         printf("The product of the %zu x %zu matrices is right.\n", n, n);
 
@@ -160,10 +166,11 @@ static int show_truncated(size_t width) {
 
 void settings(int argc, char **argv) {
     bool truncate = false;
-    const Option own[] = {OPTION_SIZE("size", &n, 1, 65535, "width of the matrices"),
-                          OPTION_WORD("tile", &tile, "8|16|25|32", "width of a tile"),
-                          OPTION_FLAG("truncate", &truncate, "wrong at sizes that the tile does not divide"),
-                          OPTION_END};
+    const Option own[] = {
+        OPTION_SIZE("size", &n, 1, 65535, "width of the matrices"),
+        OPTION_FLAG("cpu", &with_cpu, "compares with three loops on the host, which are slow"),
+        OPTION_WORD("tile", &tile, "8|16|25|32", "width of a tile"),
+        OPTION_FLAG("truncate", &truncate, "wrong at sizes that the tile does not divide"), OPTION_END};
     parse_options(argc, argv, "Multiplies two matrices by tiles in shared memory.", TIMES, own);
     select_device();
     require_memory(3 * n * n * sizeof(float), 3 * n * n * sizeof(float));

@@ -178,7 +178,7 @@ def test_dot(run, rng, name):
         exact = (n - 1) * n * (2 * n - 1) // 3  # twice the sum of the squares below n
         assert expected == float(f"{exact:.6g}")
         assert abs(got - exact) <= 1e-4 * exact  # six printed digits, and the program's rounding limit
-        assert name == "dot" or f"\n{4 * n} bytes came back\n" in result.out
+        assert name == "dot" or f"\n{4 * n} bytes came back\nTime to generate:  " in result.out
 
 
 def dot_rows(out):
@@ -204,6 +204,7 @@ def test_dot_in_other_launches(run, rng):
                 )
                 [(count, value)] = dot_rows(out)
                 exact = (size - 1) * size * (2 * size - 1) // 3
+                assert f"\n{4 * blocks} bytes came back\nTime to generate:  " in out
                 assert int(count) == blocks and abs(float(value) - exact) <= 1e-4 * exact
     for threads in 3, 96, 1000:
         result = run("chapter05/dot", "--threads", threads, status=64)
@@ -537,6 +538,18 @@ def test_products_by_columns(run, rng):
             out = run("chapter05/matmul_gmem", "--size", width, *option, status=0).out
             assert f"The product of the {width} x {width} matrices is right.\n" in out
             assert f"for a read of a: {a}, for a read of b: {b}, for a write of c: {max(a, b)}\n" in out
+
+
+@pytest.mark.parametrize("name", ["matmul_gmem", "matmul_shared"])
+def test_comparison_with_the_cpu(run, rng, name):
+    """Each of the six products is checked by the program; the mean is that of the five times."""
+    out = run(f"chapter05/{name}", "--size", rng.randint(20, 120), "--cpu", status=0).out
+    five = re.search(r"^Five products .*: (.+) ms, mean (\S+) ms$", out, re.M)
+    times = list(map(float, five[1].split(", ")))
+    assert len(times) == 5 and abs(sum(times) / 5 - float(five[2])) <= 0.011
+    assert re.search(
+        r"^Three loops on one core of the host: \S+ ms, \S+ times the mean, \S+ GFLOP/s$", out, re.M
+    )
 
 
 @pytest.mark.parametrize("tile", [8, 16, 25, 32])
