@@ -11,9 +11,8 @@
  * Run:     ./bin/chapter03/enum_gpu
  * Differs: CUDA 13 removed clock rate, copy overlap, kernel timeout and compute mode from the
  *          properties; they are attributes now. Shared memory and registers are listed per block, as
- *          in the book, and also per multiprocessor (MP). Adds memory clock, bus width and peak
- *          bandwidth, L2 cache, versions and peer access. A layered texture is what the book calls a
- *          texture array. With --device N it lists only that device.
+ *          in the book, and also per multiprocessor (MP). Adds memory clock, bus width, peak bandwidth,
+ *          L2 cache, versions and peer access. The book's texture arrays are layered textures now.
  */
 #include "../common/book.h"
 
@@ -134,7 +133,7 @@ int main(int argc, char **argv) {
                prop.maxTexture3D[2]);
         printf("Maximum layered texture:   (%d, %d), %d layers\n", prop.maxTexture2DLayered[0],
                prop.maxTexture2DLayered[1], prop.maxTexture2DLayered[2]);
-        cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+        const cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
         size_t width;
         HANDLE_ERROR(cudaDeviceGetTexture1DLinearMaxWidth(&width, &format, i));
         printf("Texture in linear memory:  %zu floats\n", width);

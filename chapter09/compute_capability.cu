@@ -14,6 +14,7 @@
  *          has no code for a device, its first launch fails with cudaErrorNoKernelImageForDevice (try
  *          make SMS=100 on an older device). The CPU back end is compiled once for host and device, so
  *          __CUDA_ARCH__ is not defined there.
+ * Check:   --size 5000
  */
 #include "../common/book.h"
 

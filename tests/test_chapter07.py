@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Chapter 7: temperatures compared with numpy in double, the palette, texture filtering and address modes."""
+import itertools
 import json
 import re
 
@@ -140,6 +141,39 @@ def test_texture_formats(run, rng):
         assert {least, 0, 1, 10, most // 2, most} <= set(values)
         assert all(f == pytest.approx(max(v / most, -1), abs=1e-6) for v, f in values.items()), name
     assert "(0, 255, 127, 128) is read as (0.000000, 1.000000, 0.498039, 0.501961)" in out
+
+
+def test_volume(run, rng):
+    """The program checks every texel and every point. Here: the printed point between texels, from the formula."""
+    texel = lambda x, y, z: (x * x + 3 * y * y + 5 * z * z) % 251
+    for size in 1, 2, 31, 33, rng.randint(3, 80):
+        out = run(
+            "chapter07/texture_3d",
+            "--size",
+            size,
+            "--points",
+            3000,
+            "--seed",
+            rng.randrange(1 << 63),
+            status=0,
+        ).out
+        assert out.startswith(f"{size} x {size + 1} x {size + 2} texels; rows of {4 * size} bytes, pitch ")
+        (*at, point), (*again, linear) = (
+            map(float, re.search(rf"^{name}: \((\S+), (\S+), (\S+)\) is (\S+)$", out, re.M).groups())
+            for name in ("point", "linear")
+        )
+        sizes = [size, size + 1, size + 2]
+        clip = lambda place: [int(min(max(np.floor(c), 0), n - 1)) for c, n in zip(place, sizes)]
+        assert at == again and point == texel(*clip(at))
+        base = np.floor(np.array(at) - 0.5)
+        weight = np.array(at) - 0.5 - base
+        corners = list(itertools.product((0, 1), repeat=3))
+        values = [texel(*clip(base + corner)) for corner in corners]
+        mean = sum(v * np.prod(np.where(corner, weight, 1 - weight)) for v, corner in zip(values, corners))
+        assert abs(linear - mean) <= 3 * (max(values) - min(values)) / 256 + 0.5
+    result = run("chapter07/texture_3d", "--size=5", "--inject-error", status=1)
+    for name in "linear memory", "array", "point", "linear":
+        assert f"{name}: 1 of " in result.err
 
 
 @pytest.mark.parametrize("points", [1, 2, 4, 7, 32, 1000])
