@@ -83,9 +83,8 @@ int main(int argc, char **argv) {
         HANDLE_ERROR(cudaGetDeviceProperties(&prop, i));
         // A copy engine copies between host and device while kernels run. A device that also drives a
         // display can have a run time limit: the driver ends kernels that take longer than some seconds.
-        // The compute mode says which processes may use the device. An integrated device uses the memory
-        // of the host. A device that maps host memory lets kernels read and write it directly (chapter 11);
-        // concurrent kernels run at the same time in different streams (chapter 10).
+        // The compute mode says which processes may use the device. An integrated device uses the host's
+        // memory. Kernels can access mapped host memory (chapter 11). Concurrent kernels need streams.
         printf("\n   --- General information for device %d ---\n", i);
         printf("Name:                      %s\n", prop.name);
         printf("Compute capability:        %d.%d\n", prop.major, prop.minor);
