@@ -19,6 +19,7 @@
 #define WORDS 256  // in the small arrays
 #define READS 1024 // that follow each other
 #define HOP   4099 // words from one read of the large array to the next
+#define FAR   (2 * READS * HOP)
 
 const int THREADS = 64, BLOCKS = 2; // of the kernel that is not timed
 __constant__ int constant[WORDS];
@@ -43,13 +44,14 @@ struct Timed {
 };
 
 static cudaTextureObject_t make_texture(int *data);
-static bool check_ends(const Timed *timed, int n);
+static bool check_ends(const Timed *timed);
 static bool check_seen(const int4 *dev_seen, int launch);
 
-// Word i of each array is the index of the next read, so a read cannot start before the one before has ended.
-__global__ void fill(int *words, int n, int hop) {
-    for (int i = threadIdx.x + blockIdx.x * blockDim.x; i < n; i += blockDim.x * gridDim.x)
-        words[i] = (i + hop) % n;
+// Each word that is read is the index of the next one, so a read cannot start before the one before has
+// ended.
+__global__ void fill(int *words, int count, int distance, int step) {
+    for (int i = threadIdx.x; i < count; i += blockDim.x)
+        words[i * distance] = (i + step) % count * distance;
 }
 
 // The first iteration brings small arrays into the caches, the second one counts. In a large array each read
@@ -81,9 +83,8 @@ __global__ void time_kinds(cudaTextureObject_t texture, const int *small, const 
     timed[GLOBAL_FAR] = time_reads([=](int at) { return __ldcg(&large[at]); });
 }
 
-// What the threads see in the variables that they have written: each thread in its own local array, all
-// threads of a block in the shared variable. The constant is what the host has written. The global array
-// keeps its values from launch to launch.
+// What the threads find in variables of each kind: what they have written themselves, what a thread of their
+// block, and what the host has written; in the global array also what earlier launches have left.
 __global__ void see(int4 *seen, int at) {
     __shared__ int shared;
     int t = threadIdx.x + blockIdx.x * blockDim.x, local[8];
@@ -101,15 +102,16 @@ int main(int argc, char **argv) {
     int l2, n, *small, *large;
     Timed timed[KINDS], *dev_timed;
     HANDLE_ERROR(cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, options.device));
-    n = min_of(2 * READS * HOP + 2 * (l2 / sizeof(int)), 64 << 20);
+    n = FAR + 1 + min_of(2 * (l2 / sizeof(int)), 64 << 20); // the cache of a CPU can be larger
     require_memory(0, n * sizeof(int));
     HANDLE_ERROR(cudaMalloc(&small, WORDS * sizeof(int)));
     HANDLE_ERROR(cudaMalloc(&large, n * sizeof(int)));
     HANDLE_ERROR(cudaMalloc(&dev_timed, sizeof(timed)));
-    fill<<<1, WORDS>>>(small, WORDS, 33);
+    fill<<<1, 256>>>(small, WORDS, 1, 33);
     HANDLE_LAUNCH();
-    fill<<<512, 256>>>(large, n, HOP); // what is read first is written first, and no longer in L2 at the end
+    fill<<<1, 256>>>(large, 2 * READS + 1, HOP, 1);
     HANDLE_LAUNCH();
+    HANDLE_ERROR(cudaMemset(large + FAR + 1, 0, (n - FAR - 1) * sizeof(int))); // replaces them in L2
     HANDLE_ERROR(cudaMemcpyToSymbol(constant, small, sizeof(constant), 0, cudaMemcpyDeviceToDevice));
     cudaTextureObject_t texture = make_texture(small);
 
@@ -121,7 +123,7 @@ int main(int argc, char **argv) {
     for (int k = 0; k < KINDS; k++)
         printf("%-15s %-23s %-15s %-13s %-21s %6.1f cycles\n", kinds[k].name, kinds[k].declared,
                kinds[k].seen_by, kinds[k].lives, kinds[k].where, (double)timed[k].cycles / READS);
-    bool ok = check_ends(timed, n);
+    bool ok = check_ends(timed);
 
     int4 *seen = (int4 *)large; // from here on the large array has other uses
     for (int launch = 1; launch <= 3; launch++) {
@@ -176,16 +178,14 @@ static cudaTextureObject_t make_texture(int *data) {
     return texture;
 }
 
-static bool check_ends(const Timed *timed, int n) {
+static bool check_ends(const Timed *timed) {
     int end[KINDS], expected[KINDS];
     unsigned at = 0;
     for (int r = 0; r < 2 * READS; r++) // in both iterations of time_reads
         at = at * 5 ^ 1;
     for (int k = 0; k < KINDS; k++) {
         end[k] = timed[k].end;
-        expected[k] = k == REGISTER     ? (int)at
-                      : k == GLOBAL_FAR ? 2 * READS * HOP % n
-                                        : 2 * READS * 33 % WORDS;
+        expected[k] = k == REGISTER ? (int)at : k == GLOBAL_FAR ? FAR : 2 * READS * 33 % WORDS;
     }
     return check_ints("where the reads end", end, expected, KINDS);
 }
