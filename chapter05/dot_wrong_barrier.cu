@@ -13,7 +13,8 @@
  *          status is 1 whatever the sum is, since no result of this kernel is reliable. Today's
  *          devices do not wait for threads that have returned: an H200 with CUDA 13.0 computes the
  *          right sum, and compute-sanitizer's four tools report nothing. So does the CPU back end; with
- *          CUDA_CPU_STRICT=1 it names the barrier and where the other threads are.
+ *          CUDA_CPU_STRICT=1 it names the barrier and where the other threads are. With --both-arms each arm
+ *          of the if has a barrier. They are two points to meet at; the CPU back end names both lines.
  * Expect:  1
  */
 #include "../common/book.h"

@@ -99,10 +99,13 @@ def test_wrong_index(run):
 def test_launch_geometry(run, rng):
     """Numbers, warps and lanes of the first launch, in full; the sizes of all launches."""
     shapes = [((3, 2, 1), (4, 3, 1))]
-    for _ in range(4):
-        block = rng.choice(
-            [(rng.randint(1, 1024), 1, 1), (10, 10, 1), tuple(rng.randint(1, 10) for _ in range(3))]
-        )
+    uneven = (rng.randint(1, 5), rng.randint(6, 10), rng.randint(2, 20))
+    for block in (
+        (rng.randint(1, 1024), 1, 1),
+        (10, 10, 1),
+        uneven,
+        (32, rng.randint(1, 4), rng.randint(1, 8)),
+    ):
         shapes.append((tuple(rng.randint(1, 4) for _ in range(3)), block))
     fixed = [
         ((8, 1, 1), (16, 1, 1)),
