@@ -99,11 +99,11 @@ old: export B := $(B)
 old: export BIN := $(BIN)
 old: export BACKEND := $(BACKEND)
 ifeq ($(BACKEND),gpu)
-old: export COMPILE := $(NVCC) $(filter-out -Xcompiler=-Wall%,$(NVCC_FLAGS)) -Xcompiler=-pthread$(comma)-fpermissive$(comma)-Wno-deprecated-declarations
+old: export COMPILE := $(NVCC) $(filter-out -Xcompiler=-Wall%,$(NVCC_FLAGS)) -Xcompiler=-pthread$(comma)-fpermissive$(comma)-Wno-deprecated-declarations$(comma)-Wno-format
 old: export LINK := $(NVCC) $(LD_FLAGS) -Xlinker --export-dynamic
 else
 old: export PREPROCESS := $(CXX) $(filter-out $(WARNINGS),$(CU_FLAGS)) $(CU_PREPROCESS)
-old: export COMPILE := $(CXX) $(filter-out $(WARNINGS),$(CU_FLAGS)) -fpermissive
+old: export COMPILE := $(CXX) $(filter-out $(WARNINGS),$(CU_FLAGS)) -fpermissive -Wno-format
 old: export LINK := $(CXX) $(LD_FLAGS)
 endif
 old: $(LEGACY_OBJECTS) $(B)/liblegacy.a $(LIBS) $(if $(filter cpu,$(BACKEND)),$(B)/cu2cpp)

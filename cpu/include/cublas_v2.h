@@ -13,6 +13,7 @@
 #if !__has_include(<cblas.h>)
 #error "cublas_v2.h: the CPU back end has cuBLAS by OpenBLAS: install libopenblas-dev"
 #endif
+#include "cuda_cpu/letters_off.h"
 #include <cblas.h>
 #include <climits>
 #include <cmath>
@@ -783,3 +784,4 @@ static inline cublasStatus_t cublasGetVectorAsync(int n, int size, const void *x
 }
 #undef CUDA_CPU_HANDLE
 #undef CUDA_CPU_REQUIRE
+#include "cuda_cpu/letters_on.h"
