@@ -63,15 +63,18 @@ namespace cuda_cpu {
 // the other form by the second name.
 void cuda_cpu_one_unit(const char *file);
 void cuda_cpu_several_units(const char *file);
+#ifndef CUDA_CPU_UNIT // cucc names the source, which clang++ does not know in a header given by -include
+#define CUDA_CPU_UNIT __BASE_FILE__
+#endif
 namespace {
 const struct Unit {
 #ifdef CUDA_CPU_SEVERAL
     Unit() {
-        cuda_cpu_several_units(__BASE_FILE__);
+        cuda_cpu_several_units(CUDA_CPU_UNIT);
     }
 #else
     Unit() {
-        cuda_cpu_one_unit(__BASE_FILE__);
+        cuda_cpu_one_unit(CUDA_CPU_UNIT);
     }
 #endif
 } unit;

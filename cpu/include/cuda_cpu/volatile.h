@@ -52,26 +52,28 @@ template <class T> struct Operand {
         : value((T)from), site{file, line} {}
 };
 
-// A number in memory that is accessed in step. It takes the place of the T in memory.
+// A number in memory that is accessed in step. It takes the place of the T in memory. Its functions are
+// inlined so that the race detector finds the line that calls them.
+#define CUDA_CPU_INLINE __attribute__((always_inline)) inline
 template <class T> struct InStep {
     T number;
 
     InStep(const InStep &) = delete; // also so that it cannot be an argument of printf
-    operator T() const {
+    CUDA_CPU_INLINE operator T() const {
         const T value = *(const __volatile__ T *)&number;
         count_read((std::remove_const_t<T> *)&number, (std::remove_const_t<T>)value);
         return value;
     }
-    T store(T value, Site site) {
+    CUDA_CPU_INLINE T store(T value, Site site) {
         meet_at_line(site);
         *(__volatile__ T *)&number = value;
         meet_at_line(site);
         return value;
     }
-    T operator=(Operand<T> o) { return store(o.value, o.site); }
-    T operator=(const InStep &other) { return store(other, {"", 0}); }
+    CUDA_CPU_INLINE T operator=(Operand<T> o) { return store(o.value, o.site); }
+    CUDA_CPU_INLINE T operator=(const InStep &other) { return store(other, {"", 0}); }
 #define CUDA_CPU_ASSIGN(op)                                                                                  \
-    T operator op##=(Operand<T> o) {                                                                         \
+    CUDA_CPU_INLINE T operator op##=(Operand<T> o) {                                                         \
         return store((T)(*this op o.value), o.site);                                                         \
     }
     CUDA_CPU_ASSIGN(+)
@@ -85,18 +87,18 @@ template <class T> struct InStep {
     CUDA_CPU_ASSIGN(<<)
     CUDA_CPU_ASSIGN(>>)
 #undef CUDA_CPU_ASSIGN
-    T operator++() {
+    CUDA_CPU_INLINE T operator++() {
         return store((T)(*this + 1), {"", 0});
     }
-    T operator--() {
+    CUDA_CPU_INLINE T operator--() {
         return store((T)(*this - 1), {"", 0});
     }
-    T operator++(int) {
+    CUDA_CPU_INLINE T operator++(int) {
         const T old = *this;
         store((T)(old + 1), {"", 0});
         return old;
     }
-    T operator--(int) {
+    CUDA_CPU_INLINE T operator--(int) {
         const T old = *this;
         store((T)(old - 1), {"", 0});
         return old;
@@ -105,6 +107,8 @@ template <class T> struct InStep {
         return (__volatile__ T *)__builtin_addressof(number);
     }
 };
+
+#undef CUDA_CPU_INLINE
 
 // An array of such numbers.
 template <class T, size_t N> struct ArrayInStep {
