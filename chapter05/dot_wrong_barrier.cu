@@ -14,7 +14,8 @@
  *          devices do not wait for threads that have returned: an H200 with CUDA 13.0 computes the
  *          right sum, and compute-sanitizer's four tools report nothing. So does the CPU back end; with
  *          CUDA_CPU_STRICT=1 it names the barrier and where the other threads are. With --both-arms each arm
- *          of the if has a barrier. They are two points to meet at; the CPU back end names both lines.
+ *          of the if has a barrier. They are two points to meet at: on an H200 the threads wait for each
+ *          other until the time limit ends them, and the CPU back end names both lines.
  * Expect:  1
  */
 #include "../common/book.h"

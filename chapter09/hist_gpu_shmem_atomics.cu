@@ -12,7 +12,8 @@
  * Differs: the bins in global memory have 64 bits, so that more than 4 GiB can be counted. Those of a
  *          block have 32 bits; large data get enough blocks that none of them overflows. --fill
  *          selects data that do not spread evenly over the bins. The kernel is timed alone as well.
- *          --blocks sets the number of blocks, and --sweep compares many numbers.
+ *          --blocks sets the number of blocks, and --sweep compares many numbers. The book found twice
+ *          the number of multiprocessors best; on an H200 it is 8 times (0.16 ms, not 0.59).
  * Check:   --size 100000
  */
 #include "../common/book.h"

@@ -90,7 +90,8 @@ static int compare_reads(int most) {
             copying_wins = reads;
     }
     if (copying_wins)
-        printf("Copying from pinned memory is faster from %d reads on.\n", copying_wins);
+        printf("Copying from pinned memory is faster from %d read%s on.\n", copying_wins,
+               copying_wins == 1 ? "" : "s");
     else
         printf("Mapped memory is faster with every number of reads.\n");
 

@@ -803,7 +803,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
                     __func__);
     }
     if (capture->mode != cudaStreamCaptureModeRelaxed && capture->thread != std::this_thread::get_id()) {
-        spoil(capture);
+        end(capture); // as on an H200: its graph is lost, and the stream is no longer captured
         return fail(cudaErrorStreamCaptureWrongThread,
                     "%s: another host thread began the capture, which is not relaxed", __func__);
     }
@@ -1495,6 +1495,8 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
     BEGIN();
+    if (const cudaError_t error = refuse_unsafe(__func__))
+        return error;
     LOCK();
     const auto found = find_executable(__func__, executable);
     graphs().executables.erase(executable);

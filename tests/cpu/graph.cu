@@ -252,7 +252,16 @@ TEST(what_a_capture_does_not_permit_makes_it_invalid) {
 
     OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeGlobal));
     std::thread([&] { EXPECT(ends_with(cudaErrorStreamCaptureWrongThread, m.a)); }).join();
+    EXPECT(ends_with(cudaErrorIllegalState, m.a)); // the capture has ended
+
+    cudaGraphExec_t executable;
+    OK(cudaGraphCreate(&graph, 0));
+    OK(cudaGraphInstantiate(&executable, graph, 0));
+    OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeGlobal));
+    EXPECT(cudaGraphExecDestroy(executable) == cudaErrorStreamCaptureUnsupported);
     EXPECT(ends_with(cudaErrorStreamCaptureInvalidated, m.a));
+    OK(cudaGraphExecDestroy(executable));
+    OK(cudaGraphDestroy(graph));
 
     OK(cudaEventDestroy(before));
     OK(cudaEventDestroy(inside));
