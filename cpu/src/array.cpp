@@ -109,7 +109,7 @@ cudaError_t bytes_of(const char *call, const cudaArray *array, size_t x, size_t 
 cudaError_t copy_bytes(const char *call, bool to_array, cudaArray_const_t array, size_t x, size_t y,
                        const void *other, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream,
                        bool asynchronous) {
-    End inside;
+    End inside{};
     if (const cudaError_t error = bytes_of(call, array, x, y, bytes, inside))
         return error;
     const End outside = memory(other, bytes, 1);
@@ -460,7 +460,7 @@ cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, c
 
 cudaError_t cudaMemcpyArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from,
                                    size_t from_x, size_t from_y, size_t bytes, cudaMemcpyKind kind) {
-    End inside;
+    End inside{};
     if (const cudaError_t error = bytes_of(__func__, from, from_x, from_y, bytes, inside))
         return error;
     return copy_bytes(__func__, true, to, to_x, to_y, inside.pointer, bytes, kind, nullptr, false);
