@@ -254,13 +254,13 @@ TEST(what_a_capture_does_not_permit_makes_it_invalid) {
     std::thread([&] { EXPECT(ends_with(cudaErrorStreamCaptureWrongThread, m.a)); }).join();
     EXPECT(ends_with(cudaErrorIllegalState, m.a)); // the capture has ended
 
-    cudaGraphExec_t executable;
+    cudaGraphExec_t unused;
     OK(cudaGraphCreate(&graph, 0));
-    OK(cudaGraphInstantiate(&executable, graph, 0));
+    OK(cudaGraphInstantiate(&unused, graph, 0));
     OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeGlobal));
-    EXPECT(cudaGraphExecDestroy(executable) == cudaErrorStreamCaptureUnsupported);
+    EXPECT(cudaGraphExecDestroy(unused) == cudaErrorStreamCaptureUnsupported);
     EXPECT(ends_with(cudaErrorStreamCaptureInvalidated, m.a));
-    OK(cudaGraphExecDestroy(executable));
+    OK(cudaGraphExecDestroy(unused));
     OK(cudaGraphDestroy(graph));
 
     OK(cudaEventDestroy(before));

@@ -273,6 +273,46 @@ static int layer_of(const Point &p, int n) { // a negative index is a large unsi
     return p.layer < 0 ? n - 1 : clamp_to(p.layer, n);
 }
 
+__global__ void fetch_corner(cudaTextureObject_t t, float x, float y, float z, bool three, float *out) {
+    *out = three ? tex3D<float>(t, x, y, z) : tex2D<float>(t, x, y);
+}
+
+TEST(weights_of_a_filter_are_256ths) { // as an H200 rounds them
+    static const struct {
+        int dimensions, corner, x, y, z, weight; // fractions in 256ths
+    } known[] = {{2, 0, 1, 128, 0, 128},    {2, 1, 1, 128, 0, 0},     {2, 2, 1, 128, 0, 127},
+                 {2, 3, 1, 128, 0, 1},      {2, 1, 255, 77, 0, 178},  {2, 3, 128, 128, 0, 64},
+                 {3, 0, 51, 128, 51, 82},   {3, 0, 128, 77, 192, 22}, {3, 1, 77, 3, 128, 39},
+                 {3, 1, 128, 150, 200, 12}, {3, 2, 1, 150, 51, 120},  {3, 3, 51, 77, 128, 8},
+                 {3, 3, 128, 3, 200, 0},    {3, 4, 51, 150, 192, 64}, {3, 5, 77, 77, 200, 42},
+                 {3, 6, 51, 3, 192, 2},     {3, 6, 128, 3, 0, 0},     {3, 7, 128, 128, 51, 13}};
+    float *out, weight;
+    OK(cudaMalloc(&out, sizeof(float)));
+    for (const auto &k : known) {
+        const bool three = k.dimensions == 3;
+        cudaArray_t array;
+        OK(cudaMalloc3DArray(&array, &floats, make_cudaExtent(2, 2, three ? 2 : 0)));
+        fill(array, 2, 2, three ? 2 : 1, [&](int x, int y, int z) { return x + 2 * y + 4 * z == k.corner; });
+        cudaResourceDesc resource = {};
+        resource.resType = cudaResourceTypeArray;
+        resource.res.array.array = array;
+        cudaTextureDesc desc = {};
+        for (auto &mode : desc.addressMode)
+            mode = cudaAddressModeClamp;
+        desc.filterMode = cudaFilterModeLinear;
+        cudaTextureObject_t texture;
+        OK(cudaCreateTextureObject(&texture, &resource, &desc, NULL));
+        fetch_corner<<<1, 1>>>(texture, 0.5f + k.x / 256.0f, 0.5f + k.y / 256.0f, 0.5f + k.z / 256.0f, three,
+                               out);
+        OK(cudaMemcpy(&weight, out, sizeof(float), cudaMemcpyDeviceToHost));
+        if (!EXPECT(weight * 256 == k.weight))
+            fprintf(stderr, "corner %d at (%d %d %d): %g\n", k.corner, k.x, k.y, k.z, weight * 256);
+        OK(cudaDestroyTextureObject(texture));
+        OK(cudaFreeArray(array));
+    }
+    OK(cudaFree(out));
+}
+
 TEST(layers) {
     Scene s;
     s.make(make_cudaExtent(W, 0, 5), cudaArrayLayered, floats);
