@@ -2,7 +2,7 @@
 """Texture fetches against the formulas of the CUDA programming guide's appendix on texture fetching, in numpy.
 
 tests/common/textures.cu fetches from 8 x 4 texels, at points whose coordinates are multiples of 1/256, because the
-filter weights of a GPU are. Normalised coordinates are divided by 8 or 4 and are still exact floats. So no weight is
+fractions of a GPU are. Normalised coordinates are divided by 8 or 4 and are still exact floats. So no fraction is
 rounded, and rounding moves no point across the edge of a texel; only the first point lies on an edge."""
 import numpy as np
 
@@ -81,10 +81,11 @@ def expected(shape, data, linear, in_one, mode, border):
     if not linear:
         return place(np.floor(x), np.floor(y))
     i, j = np.floor(x - 0.5), np.floor(y - 0.5)
-    a, b = (x - 0.5 - i)[:, None], (y - 0.5 - j)[:, None]
-    return (1 - b) * ((1 - a) * place(i, j) + a * place(i + 1, j)) + b * (
-        (1 - a) * place(i, j + 1) + a * place(i + 1, j + 1)
-    )
+    # The weights are whole 256ths: that of the fourth texel is rounded, and the others follow from the sums (measured).
+    a, b = ((x - 0.5 - i) * 256)[:, None], ((y - 0.5 - j) * 256)[:, None]
+    both = np.floor((a * b + 128) / 256)
+    weighted = (256 - a - b + both) * place(i, j) + (a - both) * place(i + 1, j)
+    return (weighted + (b - both) * place(i, j + 1) + both * place(i + 1, j + 1)) / 256
 
 
 def test_fetches(run):
