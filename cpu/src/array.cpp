@@ -92,7 +92,7 @@ End memory(const void *pointer, size_t pitch, size_t rows) {
     return {nullptr, (char *)const_cast<void *>(pointer), pitch, rows, 0, 0, 0};
 }
 
-// The memory of an array as consecutive bytes from a corner on; null when there are fewer.
+// The memory of an array as consecutive bytes, from (x, y) on. Fails when fewer than `bytes` bytes follow.
 cudaError_t bytes_of(const char *call, const cudaArray *array, size_t x, size_t y, size_t bytes, End &end) {
     if (const cudaError_t error = begin(call))
         return error;
@@ -153,7 +153,8 @@ cudaError_t bad_format(const char *call, const cudaChannelFormatDesc &d) {
                 call, d.x, d.y, d.z, d.w, (int)d.f);
 }
 
-// Whether `known` has the array; otherwise sets the error and prints why. `kind` is "an array", for example.
+// Returns true if `known` contains the array; otherwise fails. `kind` is for the message, for example "an
+// array".
 template <class Known, class Array>
 static bool is_known(const char *call, const Known &known, const Array *array, const char *kind) {
     std::lock_guard lock(arrays().mutex);
@@ -218,7 +219,9 @@ cudaError_t malloc_mipmapped(cudaMipmappedArray_t *array, const cudaChannelForma
         return fail(cudaErrorInvalidValue, "%s: array or format is NULL", call);
     if (const cudaError_t error = check_new_array(call, *desc, extent, flags))
         return error;
-    const bool layers = flags & (cudaArrayLayered | cudaArrayCubemap); // their number stays
+    const bool layers =
+        flags &
+        (cudaArrayLayered | cudaArrayCubemap); // the number of layers does not change from level to level
     unsigned most = 1;
     for (size_t n = std::max({extent.width, extent.height, layers ? 0 : extent.depth}); n > 1; n /= 2)
         ++most;
@@ -256,7 +259,7 @@ cudaError_t malloc_mipmapped(cudaMipmappedArray_t *array, const cudaChannelForma
 
 using namespace cuda_cpu;
 
-// Checks and converts the parameters of a copy of a box.
+// Checks the parameters of a 3-D copy and converts them to a Transfer.
 cudaError_t cuda_cpu::transfer_of(const char *call, const cudaMemcpy3DParms &p, Transfer &t) {
     const auto one_of_two = [&](const char *role, const cudaArray *array, const void *pointer) {
         if (!array == !pointer)

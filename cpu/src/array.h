@@ -7,10 +7,11 @@
 struct cudaArray {
     char *data;
     cudaChannelFormatDesc desc;
-    size_t width, height, depth, row_bytes; // height 0: a 1-D array; depth: slices, layers or faces
+    size_t width, height, depth,
+        row_bytes; // in texels; height 0: a 1-D array; depth: slices, layers or faces
     unsigned flags;
     int device;
-    cudaMipmappedArray *levels_of; // the mipmapped array of which it is a level, which owns the memory
+    cudaMipmappedArray *levels_of; // if set, this is a level of that mipmapped array, which owns the memory
 
     size_t rows() const { return height ? height : 1; }
     size_t slices() const { return depth ? depth : 1; }
@@ -26,14 +27,14 @@ struct cudaMipmappedArray {
 
 namespace cuda_cpu {
 
-// Bytes of a texel, or 0 for an unsupported format. Supported are 1, 2 or 4 components of the same
-// 8, 16 or 32 bits; floats of 16 or 32.
+// Bytes per texel, or 0 for an unsupported format. Supported formats have 1, 2 or 4 components, all with the
+// same 8, 16 or 32 bits; floats have 16 or 32 bits.
 size_t texel_bytes(const cudaChannelFormatDesc &format);
 cudaError_t bad_format(const char *call, const cudaChannelFormatDesc &format); // fails
-// Check that an array exists; if not, they fail.
+// Return true if the array exists; otherwise they fail.
 bool array_known(const char *call, const cudaArray *array);
 bool mipmapped_array_known(const char *call, const cudaMipmappedArray *array);
-// Frees arrays but not their memory, because the device is reset.
+// Forgets the arrays of a device that is reset. Their memory is freed elsewhere.
 void forget_arrays_of(int device);
 
 } // namespace cuda_cpu

@@ -65,7 +65,7 @@ const char *base_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-// Called before main by each .cu of the program.
+// Sources of the units of either kind. Each unit sets one of these before main.
 static const char *one_unit, *several_units;
 
 static void check_units() {
@@ -80,7 +80,7 @@ static void check_units() {
 }
 
 void cuda_cpu_one_unit(const char *file) {
-    several_units = one_unit; // two of this kind are as wrong as a mixture
+    several_units = one_unit; // two units of this kind are an error too
     one_unit = file;
     check_units();
 }
@@ -167,8 +167,8 @@ void Worker::run_fibers() {
     }
 }
 
-// Called after kernel->run returned, for one of two reasons: the common loop has run to its end, or
-// a thread that had kept this stack has ended.
+// Called after kernel->run has returned. Either the common loop has reached its end, or a thread that kept
+// this stack has ended.
 void Worker::loop_returned() {
     if (running == in_loop) {
         tail += hidden;
@@ -188,8 +188,8 @@ void Worker::end_thread(unsigned t) {
         complete_warp_operation(t / warpSize);
 }
 
-// Marks as ended the threads before `position` that the common loop has run. Only a thread that has
-// to wait leaves the loop, and enter() itself moves `accounted` past it, so all others have ended.
+// Counts the threads before `position` that the common loop has run as ended. A thread leaves the loop only
+// to wait; then enter() has moved `accounted` past it. So all the others have ended.
 void Worker::account(unsigned position) {
     for (; accounted < position; ++accounted)
         end_thread(order ? order[accounted] : accounted);
@@ -205,8 +205,8 @@ void Worker::begin() {
     passed_barrier = {nullptr, 0};
 }
 
-// A thread of the common loop keeps the loop's stack from here on, and the loop will continue on
-// another one.
+// Called when a thread of the common loop has to wait: the thread keeps the loop's stack, and the loop will
+// continue on another one. Returns the thread's linear index.
 unsigned Worker::enter(uint3 index) {
     if (!waited)
         begin();
@@ -225,12 +225,12 @@ Switch Worker::wait(unsigned t) {
     return {&contexts[t], &next()};
 }
 
-// Chooses what runs next. Ready threads come first: a warp or block that has just completed its
-// barrier continues while its stacks are in the cache. Threads that have not started come second.
-// Threads that poll come last.
+// Chooses the thread that runs next. Ready threads come first: a warp or block that has just passed its
+// barrier continues while its stacks are in the cache. Threads that have not started come second. Threads
+// that have yielded come last.
 //
-// A warp that polls with warp operations is always ready. So now and then (start_another) a thread starts,
-// or, when all have started, those continue that this warp may wait for.
+// A warp that polls with warp operations is always ready. So from time to time (start_another) a new thread
+// starts, or, when all have started, those that have yielded continue: this warp may wait for one of them.
 Context &Worker::next() {
     for (;;) {
         if (start_another && accounted == count) {
@@ -259,7 +259,7 @@ Context &Worker::next() {
         } else if (asking) {
             answer_asking();
         } else if (yielded_first != yielded_end) {
-            sched_yield(); // they may wait for a block on another worker
+            sched_yield(); // they may wait for a block that another worker runs
             watch.only_polling();
             resume_yielded();
         } else if (ended == count) {
@@ -317,8 +317,8 @@ Switch meet_block(uint3 thread, BlockVote vote, bool predicate, Site site) {
     return worker.wait(t);
 }
 
-// Every thread that has not returned waits at the barrier: all of them can continue, in the order of
-// the schedule.
+// All threads that have not returned are at the barrier. Makes all of them ready, in the order of the
+// schedule.
 void Worker::release_barrier() {
     const BlockVote vote = barrier_vote;
     const int ayes = barrier_ayes, voters = (int)at_barrier;
@@ -349,7 +349,8 @@ void Worker::release_barrier() {
     streak = 0;
 }
 
-// The threads of the tile that has arrived continue in the order of the schedule, after those that are ready.
+// Called by each thread of a tile that arrives. The last one makes the threads of the tile ready, in the
+// order of the schedule, behind those that are ready already.
 Switch meet_tile(uint3 thread, unsigned size, Site site) {
     Worker &worker = in_kernel("the barrier of a tile");
     const unsigned t = worker.enter(thread), first = t / size * size,
@@ -362,7 +363,7 @@ Switch meet_tile(uint3 thread, unsigned size, Site site) {
         here += (unsigned)__builtin_popcount(worker.warps[w].at_tile);
     if (here == end - first) {
         if (race_barrier)
-            race_barrier(worker); // which takes it for a barrier of the whole block
+            race_barrier(worker); // the detector treats it as a barrier of the whole block
         for (unsigned w = first / warpSize; w * warpSize < end; ++w)
             worker.warps[w].at_tile = 0;
         for (unsigned i = 0; i < worker.count; ++i) {
@@ -378,7 +379,8 @@ Switch meet_tile(uint3 thread, unsigned size, Site site) {
 
 namespace {
 
-// "thread (3,0,0)", "threads (0,0,0) to (127,0,0)", or the first four of a set with gaps.
+// Names a set of threads: "thread (3,0,0)", "threads (0,0,0) to (127,0,0)", or the first four of a set with
+// gaps.
 std::string name_threads(const std::vector<unsigned> &list) {
     if (list.size() == 1)
         return "thread " + coordinates(thread_index(list[0]));
@@ -398,8 +400,8 @@ Site Worker::site_of(unsigned t) const {
     return lanes[t].barriers == barriers ? lanes[t].site : passed_barrier;
 }
 
-// Reports a deadlock: no thread can run, and the threads that are left wait for others that have
-// ended or wait elsewhere.
+// Reports a deadlock and ends the program: no thread can run, because the remaining threads wait for others
+// that have ended or wait elsewhere.
 void Worker::stuck() {
     for (unsigned w = 0; w * warpSize < count; ++w)
         complete_warp_operation(w, true);
@@ -421,8 +423,7 @@ void Worker::stuck() {
         (state[t] == what ? waiting : others).push_back(t);
     std::string text = std::to_string(waiting.size()) + " of " + std::to_string(count) + " threads wait at " +
                        place(site(waiting[0])) + ": " + name_threads(waiting);
-    // The other threads, grouped by their state and by the last barrier or warp operation they
-    // reached.
+    // Groups the other threads by their state and by the last barrier or warp operation that they reached.
     while (!others.empty()) {
         const unsigned first = others[0];
         std::vector<unsigned> alike, rest;

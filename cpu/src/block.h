@@ -19,41 +19,42 @@
 namespace cuda_cpu {
 
 struct Warp {
-    unsigned waiting, ended; // lane masks: in a warp operation, returned
-    unsigned asking;         // those of `waiting` that wait for the lanes that come to the same line
-    unsigned at_tile;        // those that wait at the barrier of a tile of several warps
+    unsigned waiting, ended; // lane masks: in a warp operation; ended
+    unsigned asking;         // lanes of `waiting` that wait for all lanes that can reach the same line
+    unsigned at_tile;        // lanes at the barrier of a tile of several warps
 };
 
-// The arguments of a thread's last call of a warp operation
+// The arguments of a thread's last warp operation.
 struct Lane {
     WarpOp op;
     uint8_t width;
     unsigned mask;
     int operand;
-    Site site;         // the warp operation that it reached last
-    unsigned barriers; // how many barriers the block had passed by then
+    Site site;         // where the warp operation is
+    unsigned barriers; // number of barriers that the block had passed by then
 };
 
 struct Worker;
 
-// Whether a worker does nothing but poll, and since when, in seconds (watchdog.cpp). Other workers read the
-// times.
+// Detects a worker that does nothing but poll (watchdog.cpp). The times are in seconds; other workers read
+// them.
 class Watch {
   public:
     explicit Watch(const Worker &worker);
     ~Watch();
-    // Called in a kernel when every thread of the block that can run has yielded. Ends the program when
-    // this has not changed for too long.
+    // Called in a kernel when every thread of the block that can run has yielded. Ends the program when the
+    // block has been in this state for too long.
     void only_polling();
 
   private:
     const Worker &worker;
-    uint64_t block = 0, seen = 0; // the block, and the events in it, that were seen last
+    uint64_t block = 0, seen = 0; // the block that was seen last, and its number of events
     unsigned rounds = 0;
-    std::atomic<double> since{0}, last{0}; // since: 0 when there has been progress
+    std::atomic<double> since{0},
+        last{0}; // when polling began (0: there has been progress), and the last call
 };
 
-// For the duration of a launch: ends the program when the launch takes too long (watchdog.cpp).
+// While it exists, ends the program when the launch takes too long (watchdog.cpp).
 struct TimeLimit {
     TimeLimit(const Kernel &kernel, const std::atomic<uint64_t> &distributed);
     ~TimeLimit();
@@ -62,35 +63,35 @@ struct TimeLimit {
 struct Worker : Block {
     Watch watch{*this};
     const Kernel *kernel = nullptr; // null outside a kernel
-    bool strict; // a barrier needs all threads of the block; otherwise those that have not returned
+    bool strict; // a barrier needs all threads of the block, not only those that have not returned
 
     void *leave[5];              // where run_blocks() continues after a failed assertion or __trap()
     Context home;                // where run_block() continues when every thread has ended
     Fiber native;                // the stack of the host thread
     std::vector<Fiber *> fibers; // all other stacks
-    std::vector<Fiber *> spare;  // those that no thread uses
+    std::vector<Fiber *> spare;  // stacks that no thread uses
     bool waited = false;         // a thread of this block has waited; the members below are valid
-    unsigned accounted;          // the thread at every position before this one has started
+    unsigned accounted;          // all threads at earlier positions have started
     unsigned ended;              // number of threads that have ended
-    unsigned asking;             // number of threads that wait in WarpOp::active or step
+    unsigned asking;             // number of threads that wait in WarpOp::active or WarpOp::step
     unsigned streak;             // number of warp operations completed since the last barrier
-    unsigned released_end;       // where the threads in `ready` end that the last barrier has released
-    unsigned hidden; // number of threads in `ready` that its `tail` leaves out while the common loop runs
+    unsigned released_end;       // end, in `ready`, of the threads that the last barrier released
+    unsigned hidden; // number of threads in `ready` that `tail` does not count while the common loop runs
     unsigned yielded_first, yielded_end;
-    bool start_another; // the next to run is a thread that has not started
+    bool start_another; // next() must start a thread that has not run yet
     BlockVote barrier_vote = BlockVote::none;
     int barrier_ayes = 0;
     unsigned barriers = 0; // number of barriers that the block has passed
-    Site passed_barrier;   // the last one of them
+    Site passed_barrier;   // where the last of them is
     Lane lanes[max_threads]{};
     uint64_t lane_values[max_threads];
     Warp warps[max_threads / warpSize];
-    Site last_site[max_threads];    // of threads that have ended: see site_of()
-    uint16_t yielded[max_threads];  // a ring buffer of threads that let others run first
+    Site last_site[max_threads];   // last barrier or warp operation of threads that have ended: see site_of()
+    uint16_t yielded[max_threads]; // ring buffer of the threads that have yielded; they run after all others
     uint16_t shuffled[max_threads]; // storage for Block::order when a schedule permutes it
 
-    // Shared memory: the dynamic part first, then the declared variables.
-    uint64_t arena_block = 0; // the block that the next members belong to (its block_number)
+    // Shared memory: first the dynamic part, then the declared variables. Sizes are in bytes.
+    uint64_t arena_block = 0; // block_number of the block that the next members belong to
     size_t arena_used, declared_bytes, dynamic_bytes, shared_limit;
     char *dynamic_memory;
     std::vector<SharedEntry> table;
@@ -99,12 +100,12 @@ struct Worker : Block {
     ~Worker();
     Worker(const Worker &) = delete;
 
-    void prepare_shared(size_t dynamic_bytes, size_t limit); // for a launch
+    void prepare_shared(size_t dynamic_bytes, size_t limit); // once for each launch
     void run_block();
-    void abandon_block();                    // whose threads will not run again
-    unsigned enter(uint3 thread);            // returns its linear index; the members are valid from here on
-    Switch wait(unsigned t);                 // until t is in `ready` and its turn comes
-    unsigned lanes_of(unsigned warp) const { // that the block has
+    void abandon_block();                    // its threads do not run again
+    unsigned enter(uint3 thread);            // the thread gets its own stack; returns its linear index
+    Switch wait(unsigned t);                 // t must wait until it is in `ready` and is chosen
+    unsigned lanes_of(unsigned warp) const { // mask of the lanes that exist; the last warp may be partial
         const unsigned here = count - warp * warpSize;
         return here >= 32 ? ~0u : (1u << here) - 1;
     }

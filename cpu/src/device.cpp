@@ -47,8 +47,8 @@ int processor_cores() {
     return std::max(1, (int)std::thread::hardware_concurrency());
 }
 
-// The number that follows `word` in a file, times `unit`; `missing` when the file or number is
-// missing.
+// Reads the number that follows `word` in a file, and multiplies it by `unit`. Returns `missing` if there is
+// no such file or number.
 size_t number_in(const char *path, const char *word, size_t unit, size_t missing) {
     std::ifstream file(path);
     std::string found;
@@ -59,7 +59,7 @@ size_t number_in(const char *path, const char *word, size_t unit, size_t missing
     return file >> number ? number * unit : missing;
 }
 
-// The memory limit of a container (control group); SIZE_MAX without a limit.
+// The memory limit of the process's control group (container), in bytes; SIZE_MAX without a limit.
 struct MemoryLimit {
     size_t limit, used;
 };
@@ -183,7 +183,7 @@ cudaDeviceProp describe(int device) {
     return p;
 }
 
-// "GPU-43554441-…", the form that CUDA_VISIBLE_DEVICES uses.
+// A UUID as text in the form that CUDA_VISIBLE_DEVICES uses: "GPU-43554441-…".
 std::string uuid_text(const cudaUUID_t &uuid) {
     std::string text = "GPU-";
     for (int i = 0; i < 16; ++i) {
@@ -199,7 +199,7 @@ std::string uuid_text(const cudaUUID_t &uuid) {
 struct Devices {
     std::vector<cudaDeviceProp> visible;
     std::string why_none;
-    cudaError_t none = cudaErrorNoDevice; // the error of every call when no device is visible
+    cudaError_t none = cudaErrorNoDevice; // returned by every call when no device is visible
 
     Devices() {
         check_constant_limit();
@@ -226,8 +226,8 @@ struct Devices {
             choose(all, list);
     }
 
-    // Selects the devices in a list of indices and UUIDs. The list ends at the first entry that
-    // names no device. If a device appears twice, no device is visible. CUDA has the same rules.
+    // Selects devices by a list of indices and UUIDs, with the rules of CUDA: the list ends at the first
+    // entry that names no device, and if a device appears twice, no device is visible.
     void choose(const std::vector<cudaDeviceProp> &all, const std::string &list) {
         std::vector<size_t> chosen;
         for (size_t begin = 0; begin <= list.size();) {
@@ -250,7 +250,7 @@ struct Devices {
     }
 
     static size_t find(const std::vector<cudaDeviceProp> &all, const std::string &entry) {
-        if (entry.rfind("GPU-", 0) == 0) { // a prefix of a UUID, if it is unambiguous
+        if (entry.rfind("GPU-", 0) == 0) { // any prefix of a UUID that identifies one device
             size_t found = all.size();
             for (size_t i = 0; i < all.size(); ++i)
                 if (uuid_text(all[i].uuid).rfind(entry, 0) == 0) {
@@ -274,7 +274,7 @@ const Devices &devices() {
 
 thread_local int current = 0;
 
-struct State { // the settings of a device
+struct State { // settings of one device
     std::atomic<bool> peers[max_devices];
     std::atomic<size_t> limits[7];
     std::atomic<unsigned> flags;
@@ -352,7 +352,7 @@ using namespace cuda_cpu;
 
 extern "C" {
 
-// Prints nothing when there is no device, because programs call this to find out.
+// Prints no message when there is no device, because programs call this to find that out.
 cudaError_t cudaGetDeviceCount(int *count) {
     NOT_NULL(count);
     *count = device_count();
@@ -376,8 +376,8 @@ cudaError_t cudaSetDevice(int device) {
     return cudaSuccess;
 }
 
-// Chooses the device that meets most of the requested properties, the first one of several. A field
-// that is 0 requests nothing.
+// Chooses the device that has most of the requested properties; of equal ones, the first. A field that is 0
+// requests nothing.
 cudaError_t cudaChooseDevice(int *device, const cudaDeviceProp *wanted) {
     BEGIN_QUERY();
     NOT_NULL(device);
@@ -480,7 +480,7 @@ cudaError_t cudaSetDeviceFlags(unsigned flags) {
 cudaError_t cudaGetDeviceFlags(unsigned *flags) {
     BEGIN();
     NOT_NULL(flags);
-    *flags = state_of(current).flags | cudaDeviceMapHost; // always in effect
+    *flags = state_of(current).flags | cudaDeviceMapHost; // cudaDeviceMapHost is always in effect
     return cudaSuccess;
 }
 

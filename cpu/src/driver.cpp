@@ -29,16 +29,17 @@ struct Contexts {
     unsigned primary_flags[max_devices] = {};
 };
 
-// It is never destroyed, because host threads may use it while the process exits.
+// Never destroyed, because host threads may use it while the process exits.
 Contexts &contexts() {
     static Contexts &all = *new Contexts;
     return all;
 }
 
 std::atomic<bool> initialized{false};
-thread_local std::vector<CUcontext> stack; // the last is current
+thread_local std::vector<CUcontext> stack; // the last one is the current context
 
-// The driver has fewer errors below 100 than the runtime; the others have the same numbers.
+// Converts an error of the runtime to one of the driver API. The driver has fewer errors below 100; the
+// others have the same numbers.
 CUresult code(cudaError_t error) {
     const bool same =
         error >= 100 || error <= 3 || (error >= 4 && error <= 8) || error == 34 || error == 36 || error == 46;
@@ -47,7 +48,7 @@ CUresult code(cudaError_t error) {
 
 CUresult refuse(CUresult error, const char *call, const char *why) {
     fail(cudaErrorUnknown, "%s: %s", call, why);
-    (void)cudaGetLastError(); // the runtime's last error is no concern of the driver API
+    (void)cudaGetLastError(); // a call of the driver API must not set the runtime's last error
     return error;
 }
 
@@ -62,7 +63,7 @@ CUresult device_of(const char *call, CUdevice device) {
     return device_exists(call, device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
-// The context must exist. Null is the one that the runtime uses.
+// Checks that the context exists. Null stands for the context that the runtime uses.
 CUresult use(const char *call, CUcontext context) {
     if (!context)
         return CUDA_SUCCESS;
@@ -289,7 +290,8 @@ CUresult cuDeviceTotalMem(size_t *bytes, CUdevice device) {
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device) {
     NEEDS(value);
     DEVICE(device);
-    // Attributes that the runtime lacks. Apart from the first, they are of features that do not exist here.
+    // Attributes that only the driver API has. Apart from the first, they are of features that do not exist
+    // here.
     static const int others[] = {CU_DEVICE_ATTRIBUTE_CAN_TEX2D_GATHER,
                                  92,
                                  93,
@@ -318,7 +320,8 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
             *value = attribute == CU_DEVICE_ATTRIBUTE_CAN_TEX2D_GATHER;
             return CUDA_SUCCESS;
         }
-    return code(cudaDeviceGetAttribute(value, (cudaDeviceAttr)attribute, device)); // the same numbers
+    return code(cudaDeviceGetAttribute(value, (cudaDeviceAttr)attribute,
+                                       device)); // the other attributes have the same numbers in the runtime
 }
 
 CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device) {

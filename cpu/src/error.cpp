@@ -52,7 +52,7 @@ cudaError_t fail_for_good(cudaError_t error, const char *format, ...) {
     say(format, values);
     va_end(values);
     cudaError_t none = cudaSuccess;
-    for_good[current_device()].compare_exchange_strong(none, error); // keeps the first one
+    for_good[current_device()].compare_exchange_strong(none, error); // the first sticky error stays
     return last_error = error;
 }
 

@@ -32,7 +32,7 @@ namespace {
     _exit(EXIT_FAILURE);
 }
 
-// What the instruction did, and where it is.
+// The kind of access that faulted, and its address.
 struct Fault {
     const char *verb;
     void *pc;
@@ -43,8 +43,8 @@ Fault fault_of(const void *context) {
 #if defined __x86_64__
     return {machine.gregs[REG_ERR] & 2 ? "writes" : "reads", (void *)machine.gregs[REG_RIP]};
 #elif defined __aarch64__
-    // The kernel appends records to the context. The one with the syndrome of the fault says whether it was a
-    // write.
+    // The kernel appends records to the context. The record with the fault's syndrome register says whether
+    // the access was a write.
     const char *at = (const char *)machine.__reserved;
     const _aarch64_ctx *record = (const _aarch64_ctx *)at;
     for (; record->magic && record->magic != ESR_MAGIC; record = (const _aarch64_ctx *)at)
@@ -59,15 +59,16 @@ Fault fault_of(const void *context) {
 #endif
 }
 
-// " (in main, sum+0x1234)": the first function on the stack that is the program's own, where it called memcpy
-// for example. addr2line converts the offset to file and line.
+// Finds the first function on the stack that belongs to the program itself (the fault may be in memcpy, for
+// example) and writes it as " (in main, sum+0x1234)". addr2line converts the offset to file and line.
 void place_of_fault(void *fault, char *text, size_t size) {
     void *frames[64];
     const int count = backtrace(frames, 64);
-    void **const first = std::find(frames, frames + count, fault); // after the handler's frames
+    void **const first = std::find(frames, frames + count, fault); // skips the frames of the signal handler
     *text = '\0';
     for (void **frame = first; frame < frames + count; ++frame) {
-        const char *const pc = (const char *)*frame - (frame > first); // a return address is after the call
+        const char *const pc =
+            (const char *)*frame - (frame > first); // a return address is after the call, so step back
         Dl_info where;
         if (!dladdr(pc, &where) || !where.dli_fname)
             continue;
@@ -102,7 +103,7 @@ void on_fault(int signal, siginfo_t *info, void *context) {
     if (!worker || !worker->kernel) {
         if (in_guarded(info->si_addr))
             report_host(info->si_addr, context);
-        // Other host code: the instruction faults again, now by default.
+        // Other host code faulted: restore the default action; the instruction then faults again.
         ::signal(signal, SIG_DFL);
         return;
     }
@@ -119,7 +120,7 @@ void on_fault(int signal, siginfo_t *info, void *context) {
     end_with(text);
 }
 
-// A separate stack for the handler, which could not run on a stack that has overflowed.
+// A separate stack for the signal handler, because a stack that has overflowed cannot be used.
 struct SignalStack {
     static constexpr size_t size = 64 << 10;
     void *memory = malloc(size);

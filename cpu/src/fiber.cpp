@@ -35,15 +35,15 @@ const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
 #ifndef CUDA_CPU_INLINE_SWITCH
 __thread Fiber *current;   // the stack in use now
-__thread Fiber *came_from; // the one that was in use before the last switch
+__thread Fiber *came_from; // the stack that was in use before the last switch
 
-// Completes a switch; the first call on the new stack.
+// Completes a switch on the new stack, as the first call there.
 void arrive([[maybe_unused]] Fiber &here) {
 #ifdef __SANITIZE_ADDRESS__
     const void *bottom;
     size_t size;
     __sanitizer_finish_switch_fiber(here.fake_stack, &bottom, &size);
-    if (!came_from->stack) { // the host thread's own stack, whose bounds the sanitizer knows
+    if (!came_from->stack) { // a host thread's own stack, whose bounds AddressSanitizer has just reported
         came_from->stack = static_cast<char *>(const_cast<void *>(bottom));
         came_from->size = size;
     }
@@ -58,7 +58,7 @@ void start() {
 #endif
     arrive(*current);
     current->entry();
-    abort(); // entry never returns
+    abort(); // not reached: entry never returns
 }
 #endif
 
@@ -71,8 +71,8 @@ Fiber *new_fiber(void (*entry)()) {
         fprintf(stderr, "cuda on the CPU: no memory for the stack of a thread: %s\n", strerror(errno));
         _exit(EXIT_FAILURE);
     }
-    // The guard page turns an overflow into a fault. It splits the mapping, and Linux allows a
-    // process 65,530 mappings by default; beyond that the call fails and the stack has no guard.
+    // The guard page turns a stack overflow into a fault. It splits the mapping, and Linux allows a process
+    // 65,530 mappings by default. Beyond that the call fails, and the stack has no guard page.
     (void)!mprotect(memory, page, PROT_NONE);
 
     // Stacks at the same offset within their pages would compete for the same cache sets, so the
@@ -85,8 +85,8 @@ Fiber *new_fiber(void (*entry)()) {
     fiber->stack = memory + page;
     fiber->size = size;
 #ifdef CUDA_CPU_INLINE_SWITCH
-    // As at the entry of a function, after the call: a return address at the stack pointer (arm64 has it
-    // in a register), here 0, which ends backtraces.
+    // Set up the stack as it is at the entry of a function: the return address is at the stack pointer (on
+    // arm64 in a register). It is 0, which ends backtraces.
     void **top = (void **)(((uintptr_t)memory + page + size) & ~(uintptr_t)15);
 #ifdef __x86_64__
     *--top = nullptr;
@@ -123,7 +123,7 @@ void delete_fiber(Fiber *fiber) {
 }
 
 void adopt_stack(Fiber &fiber) {
-#ifndef __SANITIZE_ADDRESS__ // which says where the stack is
+#ifndef __SANITIZE_ADDRESS__ // returns the bounds of the stack
     pthread_attr_t attributes;
     void *stack;
     if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
@@ -155,7 +155,7 @@ void switch_context(Context *from_context, const Context *to_context) {
 #endif
 #if HAVE_BOOST_CONTEXT
     const auto back = boost::context::detail::jump_fcontext(to.context, nullptr);
-    came_from->context = back.fctx; // the fiber that switched back, which need not be `to`
+    came_from->context = back.fctx; // the fiber that switched back here, which need not be `to`
 #else
     swapcontext(&from.context, &to.context);
 #endif

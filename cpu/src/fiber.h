@@ -24,7 +24,7 @@ namespace cuda_cpu {
 
 struct Fiber {
     void (*entry)() = nullptr;
-    Context rest{};        // where it continues when no thread uses it
+    Context rest{};        // where the fiber continues when no thread uses it
     char *stack = nullptr; // lowest address; null for a host thread's stack until AddressSanitizer reports it
     size_t size = 0;
 #ifndef CUDA_CPU_INLINE_SWITCH
@@ -38,16 +38,14 @@ struct Fiber {
 #endif
 };
 
-// Makes a fiber that runs entry(), which must never return. Ends the program when there is no
-// memory.
+// Makes a fiber that runs entry(), which must never return. Ends the program if there is not enough memory.
 Fiber *new_fiber(void (*entry)());
 void delete_fiber(Fiber *fiber);
 
-// Prepares `fiber` to stand for the calling thread's own stack, so that switches can leave it and
-// return.
+// Makes `fiber` represent the calling thread's own stack, so that switches can leave it and return to it.
 void adopt_stack(Fiber &fiber);
 
-// Whether the address lies in the guard page below this fiber's stack.
+// True if the address lies in the guard page below this fiber's stack.
 bool overflows(const Fiber &fiber, const void *address);
 
 } // namespace cuda_cpu

@@ -14,7 +14,7 @@ namespace cuda_cpu {
 
 namespace {
 
-// Whether there is a function that begins at this address.
+// True if a function begins at this address.
 bool begins_function(const void *address) {
     const auto in_code = [](struct dl_phdr_info *object, size_t, void *data) {
         for (int i = 0; i < object->dlpi_phnum; ++i) {
@@ -30,7 +30,8 @@ bool begins_function(const void *address) {
     return dl_iterate_phdr(in_code, code) && _Unwind_FindEnclosingFunction((char *)code + 1) == code;
 }
 
-// Whether the symbol at the address, if there is one, is that of a kernel. A static function has none.
+// False if the address has a symbol that cannot be a kernel's. A static function has no symbol, so it may be
+// one.
 bool may_be_kernel(const void *address) {
     Dl_info info;
     if (!begins_function(address))
@@ -50,8 +51,8 @@ bool may_be_kernel(const void *address) {
 
 const Function *all_functions;
 
-// A kernel begins with launch_body(), which tells what kernel it is before it touches any argument. So the
-// call needs no arguments.
+// A kernel begins with launch_body(), which stores the kernel's Function before it uses any argument. So this
+// calls the function without arguments to identify the kernel.
 Function *find_function(const char *call, const void *kernel) {
     Function *function = nullptr;
     if (kernel && may_be_kernel(kernel)) {
@@ -116,7 +117,7 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *ke
     attributes->maxThreadsPerBlock = device.maxThreadsPerBlock;
     if (function->most_threads)
         attributes->maxThreadsPerBlock = std::min((int)function->most_threads, device.maxThreadsPerBlock);
-    attributes->numRegs = 0; // registers are not counted here
+    attributes->numRegs = 0; // unknown on the CPU
     attributes->ptxVersion = attributes->binaryVersion = device.major * 10 + device.minor;
     attributes->maxDynamicSharedSizeBytes =
         (int)(function->dynamic_limit ? function->dynamic_limit

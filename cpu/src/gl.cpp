@@ -42,7 +42,7 @@ struct Format {
 
 struct cudaGraphicsResource {
     GLuint name;
-    GLenum target; // of a texture; 0 for a buffer
+    GLenum target; // target of a texture; 0 for a buffer
     unsigned register_flags, map_flags;
     size_t bytes, width, height;
     Format format;
@@ -72,8 +72,9 @@ namespace {
 
 using Resource = cudaGraphicsResource;
 
-// The functions that are newer than OpenGL 1.1. Programs often have variables with their names, pointers to
-// the functions, and the linker would take these for the functions. So they are looked up in the library.
+// The functions that are newer than OpenGL 1.1. Many programs define variables with their names, as pointers
+// to the functions, and the linker would bind calls here to these variables. So the functions are looked up
+// in the library.
 struct Functions {
     PFNGLISBUFFERPROC IsBuffer;
     PFNGLBINDBUFFERPROC BindBuffer;
@@ -95,7 +96,8 @@ template <class F> void look_up(F &function, void *library, const char *name) {
 const Functions &gl() {
     static const Functions all = [] {
         void *library = nullptr;
-        for (const char *name : {"libGL.so.1", "libOpenGL.so.0"}) // the one that the program is linked with
+        for (const char *name :
+             {"libGL.so.1", "libOpenGL.so.0"}) // finds the library that the program is linked with
             if (!library)
                 library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
         Functions f;
@@ -114,7 +116,7 @@ const Functions &gl() {
 struct Resources {
     std::mutex mutex;
     std::set<Resource *> known;
-    std::map<GLuint, Resource *> by_buffer; // for the deprecated calls
+    std::map<GLuint, Resource *> by_buffer; // by OpenGL's name of the buffer, for the deprecated calls
 };
 
 // It is never destroyed, because host threads may use it while the process exits.
@@ -128,7 +130,7 @@ std::string place(const char *verb, const char *file, int line) {
                 : std::string();
 }
 
-// "buffer 3, registered at ripple.cu:12"
+// Describes a resource for messages: "buffer 3, registered at ripple.cu:12".
 std::string describe(const Resource &r) {
     return (r.target ? "texture " : "buffer ") + std::to_string(r.name) + place("registered", r.file, r.line);
 }
@@ -166,8 +168,8 @@ class Bound {
     }
 };
 
-// Makes OpenGL transfer pixels to and from host memory in rows without gaps for the lifetime of the
-// object, whatever pixel-store settings and pixel buffers the program uses.
+// While it exists, OpenGL transfers pixels to and from host memory in rows without padding, whatever
+// pixel-store settings and pixel buffers the program uses.
 class PackedRows {
   public:
     PackedRows() {
@@ -191,7 +193,7 @@ class PackedRows {
     Bound pack{GL_PIXEL_PACK_BUFFER, 0}, unpack{GL_PIXEL_UNPACK_BUFFER, 0};
 };
 
-// Clears the pending errors of OpenGL and returns the first one.
+// Clears OpenGL's pending errors and returns the first one.
 GLenum take_gl_errors() {
     const GLenum first = glGetError();
     for (int i = 0; i < 16 && glGetError() != GL_NO_ERROR; ++i)
@@ -206,7 +208,7 @@ void tell_earlier_errors(const char *call) {
                 error);
 }
 
-// Checks that OpenGL can be called; if not, fails.
+// Fails if there is no current OpenGL context.
 cudaError_t check_context(const char *call) {
     if (const char *set = getenv("CUDA_CPU_GL"); set && strcmp(set, "refuse") == 0)
         return fail(cudaErrorOperatingSystem, "%s: refused, because CUDA_CPU_GL=refuse", call);
@@ -218,7 +220,7 @@ cudaError_t check_context(const char *call) {
     return cudaSuccess;
 }
 
-// Reports resources that are still mapped or registered at the exit of a successful program.
+// At the exit of a program that succeeded, reports the resources that are still mapped or registered.
 void tell_what_is_left(int status, void *) {
     if (status != EXIT_SUCCESS)
         return;
@@ -269,8 +271,7 @@ cudaError_t check_mapped(const char *call, Resource *r) {
                      : fail(cudaErrorNotMapped, "%s: %s is not mapped", call, describe(*r).c_str());
 }
 
-// Checks a whole list of resources before any of them is mapped or unmapped; if one is invalid,
-// fails.
+// Checks a whole list of resources before any of them is mapped or unmapped. Fails if one is invalid.
 cudaError_t check_list(const char *call, int count, Resource **list, cudaStream_t stream, bool mapped) {
     if (const cudaError_t error = begin(call))
         return error;
@@ -439,11 +440,11 @@ cudaError_t unmap(const char *call, Resource &r) {
 cudaError_t unmap_resources(const char *call, int count, cudaGraphicsResource_t *list, cudaStream_t stream) {
     if (const cudaError_t error = check_list(call, count, list, stream, true))
         return error;
-    // OpenGL uses the content after this, so work that was put off is done now.
+    // OpenGL uses the content after this call, so deferred work must run now.
     cudaError_t first = finish_device(current_device());
     for (int i = 0; i < count; ++i) {
-        // All were mapped when the list was checked, so this one is in the list twice. It stays
-        // unmapped, as on a GPU.
+        // All were mapped when the list was checked, so a resource that is not mapped now is in the list
+        // twice. It stays unmapped, as on a GPU.
         const cudaError_t error = list[i]->mapped ? unmap(call, *list[i])
                                                   : fail(cudaErrorNotMapped, "%s: %s is in the list twice",
                                                          call, describe(*list[i]).c_str());

@@ -22,11 +22,11 @@ struct CUgraphNode_st {
     CUgraph_st *graph;
     cuda_cpu::Operation operation;
     std::vector<cudaGraphNode_t> before; // its dependencies
-    cudaGraphNode_t original;            // in the graph of which this graph is a clone
+    cudaGraphNode_t original;            // if the graph is a clone: the node in the original graph
     std::vector<const void *> arguments; // for cudaGraphKernelNodeGetParams
 };
 
-// An object of the program that is destroyed with the last reference to it
+// An object of the program. It is destroyed with the last reference to it.
 struct CUuserObject_st {
     void *data;
     cudaHostFn_t destroy;
@@ -35,7 +35,7 @@ struct CUuserObject_st {
 
 namespace cuda_cpu {
 
-// The references of a graph to objects of the program. A copy has one reference to each.
+// A graph's references to user objects. A copy of the graph has one reference to each.
 struct References {
     std::map<cudaUserObject_t, unsigned> counts;
 
@@ -57,7 +57,8 @@ struct CUgraph_st {
 namespace cuda_cpu {
 
 struct Step {
-    cudaGraphNode_t origin; // the node of the graph that was instantiated; it may be gone
+    cudaGraphNode_t
+        origin; // the node of the graph that was instantiated; only compared, as it may have been destroyed
     Operation operation;
     std::vector<size_t> before;
     bool enabled;
@@ -65,7 +66,7 @@ struct Step {
 
 struct GraphRun {
     References objects;
-    std::vector<Step> steps{}; // each after those it depends on
+    std::vector<Step> steps{}; // topological order: each step comes after those that it depends on
 };
 
 } // namespace cuda_cpu
@@ -79,12 +80,12 @@ namespace cuda_cpu {
 
 struct Capture {
     std::shared_ptr<CUgraph_st> graph;
-    bool into_existing; // cudaStreamBeginCaptureToGraph: the program owns the graph
+    bool into_existing; // set by cudaStreamBeginCaptureToGraph: the program owns the graph
     cudaStreamCaptureMode mode;
     std::thread::id thread;
     uint64_t id, origin;
-    cudaStreamCaptureStatus status;       // none after its end
-    std::vector<cudaGraphNode_t> of_gone; // what other streams had captured last when they were destroyed
+    cudaStreamCaptureStatus status;       // None after the end of the capture
+    std::vector<cudaGraphNode_t> of_gone; // last nodes of captured streams that have been destroyed
 };
 
 namespace {
@@ -92,7 +93,7 @@ namespace {
 struct CapturedStream {
     StreamIdentity stream;
     CapturePointer capture;
-    std::vector<cudaGraphNode_t> last; // on these the next operation depends
+    std::vector<cudaGraphNode_t> last; // the nodes that the stream's next operation depends on
 };
 
 struct Graphs {
@@ -101,9 +102,10 @@ struct Graphs {
     std::map<cudaGraphExec_t, std::shared_ptr<CUgraphExec_st>> executables;
     std::set<cudaGraphNode_t> nodes;
     std::set<cudaUserObject_t> objects;
-    std::map<uint64_t, CapturedStream> captured;  // by the stream's number
-    std::map<const Function *, void *> addresses; // of kernels that the program named by address
-    std::map<void *, size_t> memory;              // that graphs own
+    std::map<uint64_t, CapturedStream> captured; // key: the stream's number
+    std::map<const Function *, void *>
+        addresses;                   // addresses of the kernels that the program named by address
+    std::map<void *, size_t> memory; // memory that graphs own, with its size in bytes
     uint64_t captures = 0;
 };
 
@@ -124,7 +126,7 @@ cudaGraphNodeType type_of(const Operation &o) {
         cudaGraphNodeType operator()(const Transfer &) { return cudaGraphNodeTypeMemcpy; }
         cudaGraphNodeType operator()(const Fill &) { return cudaGraphNodeTypeMemset; }
         cudaGraphNodeType operator()(const HostCall &) { return cudaGraphNodeTypeHost; }
-        // The libraries launch kernels, whose parameters a program has no use for.
+        // The work of a library counts as a kernel node, as on a GPU. Programs do not read its parameters.
         cudaGraphNodeType operator()(const LibraryWork &) { return cudaGraphNodeTypeKernel; }
         cudaGraphNodeType operator()(const RecordEvent &) { return cudaGraphNodeTypeEventRecord; }
         cudaGraphNodeType operator()(const WaitEvent &) { return cudaGraphNodeTypeWaitEvent; }
@@ -168,7 +170,7 @@ bool node_known(const char *call, cudaGraphNode_t node) {
     return false;
 }
 
-// The parameters of a node, when its operation is a T; otherwise fails.
+// Returns the parameters of a node if its operation is a T; otherwise fails.
 template <class T> T *part(const char *call, Operation &o) {
     T *const found = std::get_if<T>(&o.what);
     if (!found)
@@ -221,7 +223,7 @@ cudaError_t check_nodes(const char *call, const CUgraph_st &graph, const cudaGra
     return cudaSuccess;
 }
 
-// Every cudaGraphAdd…Node: `set` makes the operation from the other arguments.
+// Common part of every cudaGraphAdd…Node call. `set` makes the operation from the call's other arguments.
 template <class Set, class... A>
 cudaError_t add_node(const char *call, cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
                      size_t count, Set set, A... a) {
@@ -242,7 +244,7 @@ cudaError_t add_node(const char *call, cudaGraphNode_t *node, cudaGraph_t graph,
     return cudaSuccess;
 }
 
-// Sets the operation of a node, or of the step of an executable graph that came from it.
+// Sets the operation of a node, or of the step of an executable graph that was made from the node.
 template <class Set, class... A>
 cudaError_t set_node(const char *call, cudaGraphNode_t node, Set set, A... a) {
     if (const cudaError_t error = begin(call))
@@ -255,7 +257,7 @@ Step *find_step(const char *call, cudaGraphExec_t executable, cudaGraphNode_t no
     const auto found = find_executable(call, executable);
     if (!found)
         return nullptr;
-    if (found->run.use_count() > 1) // a launch that was put off keeps the old operations
+    if (found->run.use_count() > 1) // a deferred launch keeps the old operations, so it needs a copy
         found->run = std::make_shared<GraphRun>(*found->run);
     for (Step &step : found->run->steps)
         if (step.origin == node)
@@ -274,7 +276,7 @@ cudaError_t set_step(const char *call, cudaGraphExec_t executable, cudaGraphNode
     return step ? set(call, step->operation, a...) : cudaErrorInvalidValue;
 }
 
-// Every call that asks for a parameter of a node, which is `get` of its operation.
+// Common part of every call that returns parameters of a node. `get` computes them from the operation.
 template <class T, class Result, class Get>
 cudaError_t get_node(const char *call, cudaGraphNode_t node, Result *result, Get get) {
     if (const cudaError_t error = begin(call))
@@ -289,8 +291,8 @@ cudaError_t get_node(const char *call, cudaGraphNode_t node, Result *result, Get
     return cudaSuccess;
 }
 
-// Each of these sets an operation from a program's parameters. When the operation has a type already,
-// it must be the same.
+// Each of these makes an operation from the parameters that a program passes. An operation that has a type
+// already must keep it.
 template <class T> cudaError_t put(const char *call, Operation &o, T value) {
     if (o.what.index() != 0 && !std::holds_alternative<T>(o.what))
         return part<T>(call, o) ? cudaSuccess : cudaErrorInvalidValue;
@@ -304,7 +306,8 @@ cudaError_t set_kernel(const char *call, Operation &o, const cudaKernelNodeParam
     if (p->extra)
         return fail(cudaErrorNotSupported, "%s: arguments in `extra` are not supported, only kernelParams",
                     call);
-    const Function *function = all_functions; // `func` may be what cudaGraphKernelNodeGetParams gave
+    const Function *function =
+        all_functions; // `func` may be the value that cudaGraphKernelNodeGetParams returned
     while (function && function != p->func)
         function = function->next;
     Function *const kernel = function ? const_cast<Function *>(function) : find_function(call, p->func);
@@ -372,7 +375,7 @@ cudaError_t set_host(const char *call, Operation &o, const cudaHostNodeParams *p
     return put(call, o, HostCall{p->fn, nullptr, nullptr, p->userData});
 }
 
-// A copy of a graph, whose nodes know their originals.
+// Copies a graph. Each node of the copy refers to its original.
 std::shared_ptr<CUgraph_st> clone(const CUgraph_st &graph) {
     auto copy = std::make_shared<CUgraph_st>(graph.objects);
     std::map<cudaGraphNode_t, cudaGraphNode_t> copies;
@@ -416,7 +419,7 @@ template <class T> cudaError_t set_event(const char *call, Operation &o, cudaEve
     return error ? error : put(call, o, T{event});
 }
 
-// Memory that lives as long as something keeps the returned pointer.
+// Allocates memory that is freed with the last copy of the returned shared pointer.
 cudaError_t graph_memory(const char *call, size_t bytes, void **pointer, std::shared_ptr<const void> &keeps) {
     if (const cudaError_t error =
             allocate(call, pointer, bytes, MemoryKind::device, memory_of_stream, nullptr, 0))
@@ -431,8 +434,8 @@ cudaError_t graph_memory(const char *call, size_t bytes, void **pointer, std::sh
     return cudaSuccess;
 }
 
-// Copies a list to an array of the program: `count` is the capacity of the array on entry. Without an array
-// only the count is set.
+// Copies a list to an array of the program. On entry `count` is the capacity of the array, on return the
+// number of elements. Without an array only the count is set.
 template <class T> cudaError_t give(const std::vector<T> &list, T *to, size_t *count) {
     if (to) {
         for (size_t i = 0; i < *count; ++i)
@@ -446,14 +449,16 @@ template <class T> cudaError_t give(const std::vector<T> &list, T *to, size_t *c
 
 // ---- executable graphs ----
 
-// The steps of a graph in an order that keeps to the dependencies; null when they are a circle.
+// Topological sort: returns the steps of a graph in an order that respects the dependencies; null if they
+// form a cycle.
 std::shared_ptr<GraphRun> order(const CUgraph_st &graph) {
     auto run = std::make_shared<GraphRun>(GraphRun{graph.objects});
     std::map<cudaGraphNode_t, size_t> placed;
     const size_t total = graph.nodes.size();
     std::map<cudaGraphNode_t, size_t> open;
     std::map<cudaGraphNode_t, std::vector<size_t>> after;
-    std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready; // in the order of creation
+    std::priority_queue<size_t, std::vector<size_t>, std::greater<>>
+        ready; // smallest first, which is the order of creation
     for (size_t i = 0; i < total; ++i) {
         const auto &node = graph.nodes[i];
         open[node.get()] = node->before.size();
@@ -547,7 +552,8 @@ cudaError_t begin_capture(const char *call, cudaStream_t stream, std::shared_ptr
     return cudaSuccess;
 }
 
-// Whether all nodes of the graph come before the end of the capture in its first stream.
+// True if all nodes in `others` are in `last` or before it, that is, if every captured stream has joined the
+// first one.
 bool joined(const CUgraph_st &graph, const std::vector<cudaGraphNode_t> &last,
             const std::vector<cudaGraphNode_t> &others) {
     std::set<cudaGraphNode_t> seen;
@@ -671,7 +677,7 @@ void forget_capture(cudaStream_t stream) {
             end(CapturePointer(c->capture));
             return;
         }
-        // The first stream may wait for it already, or for an event that was recorded in it.
+        // The first stream may already wait for this work, or for an event that was recorded in it.
         auto &gone = c->capture->of_gone;
         gone.insert(gone.end(), c->last.begin(), c->last.end());
         graphs().captured.erase(c->stream.number);
@@ -711,7 +717,7 @@ cudaError_t run_graph(const GraphRun &run) {
             step(s);
         return first;
     }
-    // Of the steps that are ready the last one, so that a missing dependency shows.
+    // Of the steps that are ready, takes the last one, so that a missing dependency changes the result.
     std::vector<size_t> open(run.steps.size());
     std::vector<std::vector<size_t>> after(run.steps.size());
     std::priority_queue<size_t> ready;
@@ -807,7 +813,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
         return fail(cudaErrorStreamCaptureWrongThread,
                     "%s: another host thread began the capture, which is not relaxed", __func__);
     }
-    std::vector<cudaGraphNode_t> others = capture->of_gone; // the ends of the other streams
+    std::vector<cudaGraphNode_t> others = capture->of_gone; // the last nodes of the other streams
     for (const auto &[number, other] : graphs().captured)
         if (other.capture == capture)
             others.insert(others.end(), other.last.begin(), other.last.end());
@@ -843,7 +849,7 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatu
         return cudaSuccess;
     if (id)
         *id = c->capture->id;
-    if (graph) { // valid until the end of the capture
+    if (graph) { // the pointers stay valid until the capture ends
         *graph = c->capture->graph.get();
         graphs().graphs.emplace(*graph, c->capture->graph);
     }
@@ -963,7 +969,7 @@ cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object
     if (count == 0 || flags & ~(unsigned)cudaGraphUserObjectMove)
         return fail(cudaErrorInvalidValue, "%s: %u references, flags 0x%x", __func__, count, flags);
     found->objects.counts[object] += count;
-    if (!(flags & cudaGraphUserObjectMove)) // which takes the references of the caller
+    if (!(flags & cudaGraphUserObjectMove)) // with the flag, the graph takes over the caller's references
         object->references += count;
     return cudaSuccess;
 }
@@ -1397,7 +1403,7 @@ cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void *pointer) {
     return get_node<Release>(__func__, node, (void **)pointer, [](const Release &r) { return r.pointer; });
 }
 
-// Sets an operation from the parameters of any kind of node.
+// Makes an operation from the parameters of any kind of node.
 static cudaError_t set_any(const char *call, Operation &o, const cudaGraphNodeParams *p) {
     if (!p)
         return fail(cudaErrorInvalidValue, "%s: the parameters are NULL", call);
@@ -1488,7 +1494,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
     }
     if (at_once())
         return run_graph(*run);
-    if (captures(stream)) // as on a GPU; a child node is what to use instead
+    if (captures(stream)) // not permitted on a GPU either; programs use a child graph node
         return refuse_in_capture(__func__, stream);
     return submit(stream, {__func__, Subgraph{nullptr, run}});
 }

@@ -25,15 +25,15 @@ std::atomic<bool> guarding{false};
 
 namespace {
 
-constexpr size_t page = 64 << 10; // the largest page of the machines that Linux runs on
+constexpr size_t page = 64 << 10; // the largest page size of the machines that Linux runs on
 constexpr size_t huge_page = 2 << 20;
 
 struct Range {
     char *begin = nullptr, *end = nullptr;
     char *next = nullptr;          // where the search for free addresses starts
-    std::map<char *, size_t> used; // by address; whole pages
-    std::mutex mutex{};            // protects what follows and the two members above
-    unsigned accesses = 0;         // that have begun and not ended
+    std::map<char *, size_t> used; // address and size of each allocation, in whole pages
+    std::mutex mutex{};            // protects `accesses` and the two members above
+    unsigned accesses = 0;         // number of DeviceAccess objects that exist
 };
 
 // It is never destroyed, because host threads may use it while the process exits.
@@ -42,27 +42,28 @@ Range &range() {
     return all;
 }
 
-// The program asked for the check, and the range is reserved.
+// True if the program runs with CUDA_CPU_CHECK=1 and the address range is reserved.
 bool reserve() {
     const char *const value = getenv("CUDA_CPU_CHECK");
     if (value && strcmp(value, "0") != 0 && strcmp(value, "1") != 0) {
         fprintf(stderr, "cuda on the CPU: CUDA_CPU_CHECK=%s: must be 0 or 1\n", value);
         exit(EXIT_FAILURE);
     }
-#ifdef CUDA_CPU_WATCHED // the sanitizers need all memory open
+#ifdef CUDA_CPU_WATCHED // the sanitizers need access to all memory
     return false;
 #endif
     if (!value || *value == '0')
         return false;
     Range &r = range();
-    for (size_t bytes = (size_t)1 << 40; bytes >= huge_page; bytes /= 2) { // less where ulimit -v is set
+    for (size_t bytes = (size_t)1 << 40; bytes >= huge_page;
+         bytes /= 2) { // less than 1 TiB where ulimit -v is set
         void *const memory =
             mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory == MAP_FAILED)
             continue;
         r.begin = (char *)memory;
         r.end = r.begin + bytes;
-        r.next = r.begin + page; // free() of a device pointer reads the bytes before it
+        r.next = r.begin + page; // a free first page: free() of a device pointer reads the bytes before it
         guarding = true;
         watch_faults();
         return true;
@@ -71,7 +72,8 @@ bool reserve() {
     exit(EXIT_FAILURE);
 }
 
-// Protects the allocations: one call for each run of neighbours. The caller holds the mutex.
+// Sets the page protection of all allocations, with one call for each run of adjacent ones. The caller holds
+// the mutex.
 void protect(const Range &r, int protection) {
     for (auto i = r.used.begin(); i != r.used.end();) {
         char *const begin = i->first, *end = begin;
@@ -84,7 +86,7 @@ void protect(const Range &r, int protection) {
     }
 }
 
-// The first free place between the two addresses, or null. The caller holds the mutex.
+// Finds the first free address between `from` and `to`, or null. The caller holds the mutex.
 char *find_place(const Range &r, char *from, char *to, size_t bytes, size_t alignment) {
     const auto align = [&](char *p) {
         return (char *)(((uintptr_t)p + alignment - 1) / alignment * alignment);
@@ -138,7 +140,7 @@ bool free_guarded(void *pointer) {
     Range &r = range();
     std::lock_guard lock(r.mutex);
     const auto found = r.used.find((char *)pointer);
-    // A new mapping in its place gives the pages back to the system, and is closed.
+    // A new mapping in its place returns the pages to the system and denies access.
     if (mmap(found->first, found->second, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
              -1, 0) == MAP_FAILED)
         mprotect(found->first, found->second, PROT_NONE);

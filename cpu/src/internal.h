@@ -19,18 +19,19 @@ namespace cuda_cpu {
 
 // ---- errors (error.cpp) ----
 
-// Records the error as the last one of this host thread, prints "cuda on the CPU: …" on stderr, and
-// returns the error. The text begins with the name of the call: "cudaFree: why".
+// Records the error as the last one of this host thread, prints "cuda on the CPU: …" on stderr, and returns
+// the error. The text begins with the name of the call: "cudaFree: why". In these comments, "fails" means
+// that a function calls fail().
 cudaError_t fail(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-// Whether the last error was an out-of-memory error whose message named the line of the program.
+// True if the last error was an out-of-memory error whose message named the line of the program.
 extern thread_local bool told_of_memory;
 
-// Records and returns cudaErrorNotReady, which is no fault, so nothing is printed.
+// Records and returns cudaErrorNotReady. Prints nothing, because this is a normal result.
 cudaError_t not_ready();
 
-// Like fail(), for a sticky error, one that a GPU does not recover from: every later call on this
-// device returns it.
+// Like fail(), for a sticky error: every later call on this device returns it, because a GPU does not recover
+// from it.
 cudaError_t fail_for_good(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 // After a reset, a device with a sticky error is unavailable to this process.
 void lose_failed_device();
@@ -66,10 +67,10 @@ const char *base_name(const char *path); // block.cpp
 constexpr int max_devices = 64;
 
 int device_count();   // number of visible devices
-int current_device(); // the one of this host thread
+int current_device(); // the current device of this host thread
 const cudaDeviceProp &properties(int device);
-bool device_exists(const char *call, int device); // if not, fails with cudaErrorInvalidDevice
-cudaError_t no_device(const char *call);          // fails, with the reason why there is no device
+bool device_exists(const char *call, int device); // fails with cudaErrorInvalidDevice if not
+cudaError_t no_device(const char *call);          // fails, with a message that says why there is no device
 size_t available_memory();                        // bytes that this process can still allocate
 
 // Makes a device the current one of this host thread for the lifetime of the object.
@@ -83,14 +84,14 @@ struct OnDevice {
 // ---- memory (memory.cpp) ----
 
 enum class MemoryKind { device, managed, pinned, registered };
-constexpr unsigned memory_of_stream = 1u << 31; // for allocate(): permitted while a stream is captured
+constexpr unsigned memory_of_stream = 1u << 31; // flag for allocate(): permitted while a stream is captured
 constexpr unsigned memory_of_graphics = 1; // flag of device memory that stands for a mapped OpenGL buffer
 
 struct Allocation {
     char *base;
     size_t size;
     MemoryKind kind;
-    int device;       // the current device at the allocation
+    int device;       // the device that was current at the allocation
     unsigned flags;   // cudaHostAlloc…, cudaHostRegister… or memory_of_graphics
     const char *file; // where the program allocated it; null when called from C
     int line;
@@ -100,12 +101,13 @@ bool find_allocation(const void *pointer, Allocation &found);
 
 enum class Side { device, host, either };
 
-// Checks that [pointer, pointer + bytes) can take the `role` ("source") in `call`; if not, fails.
+// Checks that [pointer, pointer + bytes) is valid as the `role` (for example "source") of `call`; fails if
+// not.
 cudaError_t check_range(const char *call, const char *role, const void *pointer, size_t bytes, Side side);
-// Copies without checks.
+// Copies `bytes` bytes without checks.
 void copy_memory(void *to, const void *from, size_t bytes);
-// The value of each byte of fresh memory: 0xff, which is NaN, so that a read before the first write shows
-// in the result; 0 if CUDA_CPU_FILL says so.
+// The value of each byte of fresh memory. It is 0xff, which makes floats NaN, so that a read before the first
+// write shows in the result; or 0 if CUDA_CPU_FILL says so.
 int fresh_byte();
 // Allocates memory filled with fresh_byte() and charges it to the current device. `file`
 // and `line` are those of the program's call.
@@ -116,22 +118,22 @@ cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind 
 cudaError_t free_device(const char *call, void *pointer, unsigned flags = 0);
 void free_memory_of(int device);
 
-// What is known about an address, for the report of a fault: ", which is 400 bytes of device 0, allocated
-// at sum.cu:12". May be empty.
+// Describes an address for the report of a fault: ", which is 400 bytes of device 0, allocated at sum.cu:12".
+// Empty if nothing is known.
 std::string describe_address(const void *address);
 
 // ---- device memory out of the host's reach (guard.cpp) ----
 
-bool guards();                        // whether CUDA_CPU_CHECK=1 asks for it
-void *get_guarded(size_t bytes);      // filled with fresh_byte(); null when there is no memory
-bool free_guarded(void *pointer);     // false when it is other memory
-bool in_guarded(const void *pointer); // an address that is or was device memory
-extern std::atomic<bool> guarding;    // there may be such memory
+bool guards();                        // true if CUDA_CPU_CHECK=1 is set
+void *get_guarded(size_t bytes);      // filled with fresh_byte(); null when memory is exhausted
+bool free_guarded(void *pointer);     // false if the memory is not of this kind
+bool in_guarded(const void *pointer); // true for an address that is, or was, device memory
+extern std::atomic<bool> guarding;    // true as soon as there may be such memory
 void open_guarded();
 void close_guarded();
 
-// Device memory is open for the lifetime of the object. All of the runtime that reads or writes device
-// memory, and each launch, has one.
+// While one exists, host code can access device memory. Every function of the runtime that reads or writes
+// device memory, and every launch, makes one.
 struct DeviceAccess {
     const bool opened = guarding.load(std::memory_order_relaxed);
 
@@ -148,40 +150,41 @@ struct DeviceAccess {
 
 // ---- memory pools (pool.cpp) ----
 
-bool pool_known(const char *call, cudaMemPool_t pool, int *device);  // if not, fails
-void enter_in_pool(cudaMemPool_t pool, void *pointer, size_t bytes); // null: the current pool of the device
+bool pool_known(const char *call, cudaMemPool_t pool, int *device);  // fails if not
+void enter_in_pool(cudaMemPool_t pool, void *pointer, size_t bytes); // pool null: the device's current pool
 void leave_pool(void *pointer);
 
 // ---- arrays, textures and surfaces (texture.cpp) ----
 
-void free_arrays_of(int device); // and textures and surfaces; free_memory_of frees the arrays' memory
+void free_arrays_of(int device); // also of textures and surfaces; free_memory_of frees the memory
 
 // ---- graphics (gl.cpp) ----
 
-// Drops the graphics resources of a device that is reset. A pointer, null until the first resource
-// is registered, so that a program without OpenGL is linked without gl.cpp.
+// Drops the graphics resources of a device that is reset. It is a pointer, null until the first resource is
+// registered, so that a program without OpenGL is linked without gl.cpp.
 extern void (*forget_graphics_of)(int device);
 
 // ---- streams (stream.cpp) ----
 
-// Check that a stream exists (known) and also belongs to the current device (usable); if not, they
-// fail. A launch needs a usable stream, a copy a known one.
+// Check that a stream exists (known), and that it belongs to the current device (usable); if not, they fail.
+// A launch needs a usable stream, a copy a known one.
 bool stream_known(cudaStream_t stream, const char *call, int *device = nullptr);
 bool stream_usable(cudaStream_t stream, const char *call);
 void destroy_streams_of(int device);
-// Lets a device (-1: all) do the work of its streams that was put off (operation.cpp).
+// Runs the deferred work of a device's streams (-1: of all devices); see operation.cpp.
 cudaError_t finish_device(int device);
-// Refuses a call that CUDA does not permit while a stream is captured, and spoils the capture (graph.cpp).
+// Refuses a call that CUDA does not permit while a stream is captured, and invalidates the capture
+// (graph.cpp).
 cudaError_t refuse_unsafe(const char *call);
 
 // ---- functions (function.cpp) ----
 
-// Occupancy: how many blocks with this many threads and bytes of shared memory fit on a
+// Occupancy: the number of blocks with this many threads and bytes of shared memory that fit on a
 // multiprocessor.
 int resident_blocks(const cudaDeviceProp &device, unsigned threads, size_t shared_bytes);
 
-// Takes an attribute of a launch: sets `cooperative`, refuses clusters, and ignores the others. `place` is
-// where the message says that it comes from.
+// Reads an attribute of a launch: sets `cooperative`, refuses clusters, and ignores the others. `place` is
+// the name of the call or structure, for messages.
 cudaError_t set_attribute(const char *place, const cudaLaunchAttribute &attribute, bool &cooperative);
 
 // ---- symbols (symbol.cpp) ----
@@ -199,12 +202,12 @@ struct SymbolSection {
     char *begin, *end;
     bool per_device, constant, writable;
 };
-// The section that contains the address; null if none does.
+// The section that contains the address, or null.
 const SymbolSection *symbol_section(const void *address);
 const std::vector<SymbolSection> &symbol_sections();
 
-// Loads the symbols of the current device for the lifetime of the object, if one of the addresses
-// is a symbol. It holds launch_lock for that time.
+// If one of the addresses is a symbol, loads the symbols of the current device. Holds launch_lock as long as
+// it exists.
 struct SymbolAccess {
     std::unique_lock<std::mutex> lock;
 

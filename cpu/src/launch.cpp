@@ -48,8 +48,8 @@ unsigned worker_count() {
     return std::max(1u, std::thread::hardware_concurrency());
 }
 
-// CUDA counts threads that have returned as arrived at a barrier, since compute capability 7.0. The
-// strict reading, in which every thread of the block must reach it, is an option.
+// Since compute capability 7.0, threads that have returned count as arrived at a barrier. This option selects
+// the strict rule: every thread of the block must reach the barrier.
 bool strict_barriers() {
     const char *value = getenv("CUDA_CPU_STRICT");
     if (value && strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
@@ -57,8 +57,8 @@ bool strict_barriers() {
     return value && *value == '1';
 }
 
-// The order in which blocks, and the threads of a block, run. A result that depends on the order
-// shows a data race, unless it comes from the order of atomic operations.
+// The order in which blocks, and the threads of a block, run. If a result depends on the order, the program
+// has a data race, or depends on the order of atomic operations.
 struct Schedule {
     enum { forward, reverse, random } kind = forward;
     uint64_t seed = 0;
@@ -89,8 +89,8 @@ struct Schedule {
         return i;
     }
 
-    // Fills `order` with the order of the threads of a block and returns it; null stands for
-    // ascending order.
+    // Fills `order` with a permutation of the block's threads and returns it; returns null for ascending
+    // order.
     const uint16_t *threads(uint16_t *order, unsigned count, uint64_t block) const {
         if (kind == forward)
             return nullptr;
@@ -113,7 +113,7 @@ struct Grid {
     uint64_t blocks, chunk;
     bool cooperative, strict;
     std::atomic<uint64_t> next{0};
-    std::atomic<cudaError_t> ended{cudaSuccess}; // by an assertion or __trap(): no further block starts
+    std::atomic<cudaError_t> ended{cudaSuccess}; // set by an assertion or __trap(): no further block starts
 
     // The grid barrier of a cooperative launch. The mutex protects the counters.
     std::mutex mutex{};
@@ -123,7 +123,7 @@ struct Grid {
     void block_finished() {
         std::lock_guard<std::mutex> lock(mutex);
         ++finished;
-        all_here.notify_all(); // wakes blocks that wait at the grid barrier, to report it as divergent
+        all_here.notify_all(); // wakes the waiting blocks, so that they report divergence
     }
 };
 
@@ -144,7 +144,8 @@ __attribute__((noinline)) void run_chunks(Grid &grid, Worker &worker) {
             for (uint64_t i = first; i < last; ++i) {
                 ++block_number;
                 worker.run_block();
-                if (++blockIdx.x == size.x) { // incremented: divisions cost as much as a block
+                if (++blockIdx.x ==
+                    size.x) { // counts up, because a division costs as much time as a small block
                     blockIdx.x = 0;
                     if (++blockIdx.y == size.y) {
                         blockIdx.y = 0;
@@ -162,13 +163,13 @@ __attribute__((noinline)) void run_chunks(Grid &grid, Worker &worker) {
                 worker.run_block();
             }
         }
-        if (grid.cooperative) // every chunk is one block
+        if (grid.cooperative) // a chunk is one block
             grid.block_finished();
     }
 }
 
-// Runs chunks of blocks until none is left or end_launch() is called. Then the threads of the block are left
-// where they are, on stacks that nothing uses any more.
+// Runs chunks of blocks until none is left or end_launch() is called. In the latter case the block's threads
+// are abandoned, and their stacks are not used again.
 void run_blocks(Grid &grid) {
     if (!own_worker)
         own_worker = std::make_unique<Worker>();
@@ -189,16 +190,16 @@ void run_blocks(Grid &grid) {
     else
         worker.abandon_block();
     worker.kernel = nullptr;
-    gridDim = {}; // no longer on_device()
+    gridDim = {}; // on_device() is false from here on
     current_block = &no_block;
     current_grid = nullptr;
 }
 
-// The workers besides the caller. They sleep until there is a grid. The pool is never destroyed,
+// The workers other than the calling thread. They sleep until there is a grid. The pool is never destroyed,
 // because its threads run until the process ends.
 class Pool {
   public:
-    // Runs the grid on the caller and on helpers, at most one for each block after the first. A
+    // Runs the grid on the calling thread and on helpers, at most one for each block after the first. A
     // cooperative launch needs exactly that many, because its blocks wait for each other.
     void run(Grid &grid) {
         const uint64_t helpers =
@@ -248,9 +249,9 @@ class Pool {
         }
     }
 
-    // Polls for a limited time before the caller sleeps on a condition variable. Waking a thread
-    // takes long, and one launch is often soon followed by another. sched_yield() leaves the core
-    // to any other thread that needs it.
+    // Polls for a limited time before the calling thread sleeps on a condition variable. Waking a thread is
+    // slow, and another launch often follows soon. sched_yield() leaves the core to any other thread that
+    // needs it.
     template <class Event> static void look_out(Event event) {
         using namespace std::chrono;
         const auto end = steady_clock::now() + milliseconds(2);
@@ -292,8 +293,8 @@ cudaError_t check(const LaunchConfig &c, const Kernel &kernel, bool cooperative,
         return refuse(cudaErrorInvalidValue,
                       "the number of threads of a block, of a kernel with __launch_bounds__,", threads,
                       most_threads);
-    // What cudaFuncSetAttribute sets limits dynamic shared memory; the kernel's static shared memory comes in
-    // addition.
+    // cudaFuncSetAttribute limits dynamic shared memory only; the kernel's static shared memory is added to
+    // it.
     const Function &function = *kernel.function;
     const size_t dynamic_limit = std::max(function.dynamic_limit, device.sharedMemPerBlock);
     if (c.shared_bytes > dynamic_limit)
@@ -356,8 +357,8 @@ void called_without_launch(const char *kernel) {
 
 // Ends the launch with a sticky error, as on a GPU: the worker leaves its block, and no further block starts.
 [[noreturn]] static void end_launch(cudaError_t error) {
-#ifndef CUDA_CPU_WATCHED              // the sanitizers do not follow the jump
-    if (!current_grid->cooperative) { // whose blocks wait for each other
+#ifndef CUDA_CPU_WATCHED              // the sanitizers cannot follow this jump
+    if (!current_grid->cooperative) { // the blocks of a cooperative launch wait for each other
         cudaError_t none = cudaSuccess;
         current_grid->ended.compare_exchange_strong(none, error);
         current_grid->next = current_grid->blocks;
@@ -380,7 +381,7 @@ void assertion_failed(uint3 thread, const char *expression, const char *file, un
                       const char *function) {
     if (!self || !self->kernel)
         __assert_fail(expression, file, line, function);
-    const char *end = strstr(function, "::<lambda("); // the body of a kernel
+    const char *end = strstr(function, "::<lambda("); // "::<lambda(" in the name marks the body of a kernel
     if (!end)
         end = strstr(function, "::(anonymous class)");
     fflush(stdout);
@@ -399,7 +400,7 @@ bool in_cooperative_launch() {
     return current_grid && current_grid->cooperative;
 }
 
-// The checks have passed.
+// Runs a grid whose configuration has been checked.
 static void run_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative,
                      size_t shared_limit) {
     static Pool &pool = *new Pool;
@@ -438,7 +439,8 @@ StoredLaunch store_launch(const LaunchConfig &config, const Kernel &kernel, bool
     return launch;
 }
 
-static thread_local StoredLaunch *stored_instead; // where launch_grid stores the launch that it is not to do
+static thread_local StoredLaunch
+    *stored_instead; // if set, launch_grid stores the launch here and does not run it
 
 cudaError_t store_launch_of(Function &function, const LaunchConfig &config, void *const *arguments,
                             bool cooperative, StoredLaunch &stored) {

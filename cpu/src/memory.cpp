@@ -30,8 +30,8 @@ namespace {
 struct Registry {
     std::shared_mutex mutex;
     std::map<const char *, Allocation> live; // by base
-    std::deque<Allocation> freed;            // the last 1000, for messages
-    size_t used[max_devices] = {};           // bytes of device and managed memory
+    std::deque<Allocation> freed;            // the last 1000 freed allocations, for messages
+    size_t used[max_devices] = {};           // for each device, bytes of device and managed memory
 };
 
 // It is never destroyed, because host threads may use it while the process exits.
@@ -45,7 +45,7 @@ std::string place(const Allocation &a, const char *verb) {
                   : std::string();
 }
 
-// "40 bytes of device 0, allocated at add.cu:12"
+// Describes an allocation for messages: "40 bytes of device 0, allocated at add.cu:12".
 std::string describe(const Allocation &a) {
     const std::string bytes = std::to_string(a.size) + " bytes of ";
     switch (a.kind) {
@@ -70,8 +70,8 @@ const Allocation *lookup(const Registry &r, const void *pointer) {
     return (const char *)pointer < a.base + a.size ? &a : nullptr;
 }
 
-// Explains a pointer that is in no live allocation: ", 4 bytes past the end of …". The caller holds
-// the registry's lock.
+// Describes a pointer that is in no live allocation, for messages: ", 4 bytes past the end of …". The caller
+// holds the registry's lock.
 std::string explain_unknown(const Registry &r, const void *pointer) {
     const char *p = (const char *)pointer;
     for (auto a = r.freed.rbegin(); a != r.freed.rend(); ++a) {
@@ -98,7 +98,7 @@ void *get_memory(size_t bytes, MemoryKind kind) {
     if (kind == MemoryKind::device && guards())
         return get_guarded(bytes);
     void *memory;
-    if (race_track) // whole pages, because the detector tracks whole pages
+    if (race_track) // whole pages, because the race detector tracks whole pages
         bytes = (bytes + race_page - 1) / race_page * race_page;
     if (posix_memalign(&memory,
                        bytes >= 2 * huge_page ? huge_page
@@ -141,8 +141,8 @@ SymbolAccess::SymbolAccess(const void *a, const void *b) {
     }
 }
 
-// Prints the line of the program and the sizes in one message, because HANDLE_ERROR prints nothing
-// more for this error.
+// Prints the program's line and the sizes in one message, because HANDLE_ERROR prints nothing more for this
+// error.
 __attribute__((format(printf, 4, 5))) static cudaError_t out_of_memory(const char *call, const char *file,
                                                                        int line, const char *format, ...) {
     char figures[256];
@@ -175,7 +175,8 @@ cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind 
         std::lock_guard lock(r.mutex);
         left = on_device ? total - std::min(total, r.used[device]) : total;
         if (bytes <= left && on_device)
-            r.used[device] += bytes; // reserved, so that no other thread gets these bytes
+            r.used[device] +=
+                bytes; // counted before the allocation, so that no other thread gets these bytes
     }
     const auto give_back = [&] {
         std::lock_guard lock(r.mutex);
@@ -185,8 +186,7 @@ cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind 
     if (bytes > left)
         return out_of_memory(call, file, line, "%zu bytes requested, %zu of %zu are free", bytes, left,
                              total);
-    // Writing more memory than is available would kill the process, so a large request is checked
-    // first.
+    // Writing to more memory than is available would kill the process, so a large request is checked first.
     if (bytes >= 16 << 20)
         if (const size_t available = available_memory(); bytes > available) {
             give_back();
@@ -217,8 +217,7 @@ void remember_freed(Registry &r, const Allocation &a) {
         r.freed.pop_front();
 }
 
-// Removes an allocation of a suitable kind from the registry; fails when there is none at this
-// address.
+// Removes the allocation at this address from the registry. Fails if there is none, or if fits() refuses it.
 template <class Fits>
 cudaError_t take_out(const char *call, void *pointer, Allocation &taken, const char *wanted, Fits fits) {
     Registry &r = registry();
@@ -263,13 +262,13 @@ Side side_of_target(cudaMemcpyKind kind) {
                                                                             : Side::device;
 }
 
-// The memory that one side of a copy needs: where it starts, and its bytes up to the end of the last row.
+// The memory that one side of a copy covers: its start, and its size in bytes up to the end of the last row.
 struct Span {
     char *start;
     size_t bytes;
 };
 
-// False when the size overflows.
+// Computes the span; returns false if its size overflows.
 bool span_of(const End &e, size_t width, size_t rows, size_t slices, Span &span) {
     size_t last, slice;
     if (__builtin_mul_overflow(slices - 1, e.rows, &slice) ||
@@ -317,14 +316,14 @@ cudaError_t check_end(const char *call, const char *role, const char *place, con
     return cudaSuccess;
 }
 
-// The start of a row of a slice
+// The address of a row of a slice.
 char *row_of(const End &e, size_t row, size_t slice) {
     return e.array ? e.array->data + (e.z + slice) * e.array->slice_bytes() +
                          (e.y + row) * e.array->row_bytes + e.x
                    : e.pointer + ((e.z + slice) * e.rows + e.y + row) * e.pitch + e.x;
 }
 
-// A copy of consecutive bytes
+// A copy of consecutive bytes.
 Transfer plain(void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {
     return {{nullptr, (char *)to, bytes, 1, 0, 0, 0},
             {nullptr, (char *)const_cast<void *>(from), bytes, 1, 0, 0, 0},
@@ -380,7 +379,7 @@ cudaError_t copy_peer(const char *call, void *to, int to_device, const void *fro
     };
     if (wrong_device("destination", to, to_device) || wrong_device("source", from, from_device))
         return cudaErrorInvalidValue;
-    if (!asynchronous) // runs after all earlier work of both devices
+    if (!asynchronous) // the copy runs after all earlier work of both devices
         if (const cudaError_t error = finish_device(-1))
             return error;
     return transfer(call, plain(to, from, bytes, cudaMemcpyDefault), stream, true);
@@ -401,7 +400,7 @@ cudaError_t fill(const char *call, const Fill &f, cudaStream_t stream) {
     return cudaSuccess;
 }
 
-// Rows of bytes
+// Fills rows of `width` bytes.
 cudaError_t fill_bytes(const char *call, void *to, size_t pitch, int byte, size_t width, size_t rows,
                        cudaStream_t stream) {
     return fill(call, {(char *)to, pitch, rows, (unsigned)byte & 255, 1, width, rows, 1}, stream);
@@ -458,7 +457,7 @@ cudaError_t transfer(const char *call, const Transfer &t, cudaStream_t stream, b
     const bool from_host = !t.from.array && is_pageable(t.from.pointer);
     if (captures(stream))
         return submit(stream, {call, t}, !asynchronous);
-    if (!asynchronous) { // between device memory and device memory the host does not wait
+    if (!asynchronous) { // a copy between device memory and device memory does not block the host
         const auto on_device = [](const End &e) {
             Allocation a;
             return e.array || (find_allocation(e.pointer, a) && a.kind == MemoryKind::device);
@@ -467,7 +466,7 @@ cudaError_t transfer(const char *call, const Transfer &t, cudaStream_t stream, b
     }
     if (to_host || !from_host)
         return submit(stream, {call, t}, to_host);
-    // From pageable memory: the call takes the source as it is now.
+    // The source is pageable: the call reads it now, into a staging buffer.
     Transfer staged = t;
     const std::shared_ptr<char[]> buffer(new char[t.width * t.rows * t.slices]);
     staged.to = staged.from = {nullptr, buffer.get(), t.width, t.rows, 0, 0, 0};
@@ -518,7 +517,8 @@ bool find_allocation(const void *pointer, Allocation &found) {
 
 std::string describe_address(const void *address) {
     Registry &r = registry();
-    // The thread that faulted may hold the lock itself, if the runtime was given a bad pointer.
+    // The thread that faulted may hold the lock itself, if the runtime was given an invalid pointer. So this
+    // only tries to lock.
     std::shared_lock lock(r.mutex, std::defer_lock);
     for (int tries = 0; !lock.try_lock(); ++tries) {
         if (tries == 1000)
@@ -588,7 +588,7 @@ struct Advice {
     bool read_mostly = false;
     cudaMemLocation preferred = {cudaMemLocationTypeInvalid, cudaInvalidDeviceId};
     cudaMemLocation prefetched = {cudaMemLocationTypeInvalid, cudaInvalidDeviceId};
-    std::set<int> accessed_by; // cudaCpuDeviceId for the host
+    std::set<int> accessed_by; // devices; cudaCpuDeviceId stands for the host
 };
 
 // By the base of the allocation. Never destroyed: host threads may use it while the process exits.
@@ -663,7 +663,7 @@ cudaError_t malloc_device(void **pointer, size_t bytes, const char *file, int li
     return allocate("cudaMalloc", pointer, bytes, MemoryKind::device, 0, file, line);
 }
 
-// For cudaMallocAsync and the like; `pool` null is the device's current pool.
+// Common part of cudaMallocAsync and the like. A null `pool` stands for the device's current pool.
 static cudaError_t malloc_from(cudaMemPool_t pool, void **pointer, size_t bytes, const char *file, int line) {
     if (const cudaError_t error =
             allocate("cudaMallocAsync", pointer, bytes, MemoryKind::device, memory_of_stream, file, line))
@@ -780,7 +780,7 @@ using namespace cuda_cpu;
 
 extern "C" {
 
-// Calls that free memory first wait for the work that may use it.
+// Called before memory is freed: waits for the work that may use it.
 static cudaError_t wait_for_devices(const char *call) {
     if (at_once())
         return cudaSuccess;
@@ -889,7 +889,7 @@ cudaError_t cudaHostGetDevicePointer(void **device_pointer, void *host, unsigned
     if (!find_allocation(host, a) || a.kind == MemoryKind::device || a.kind == MemoryKind::managed)
         return fail(cudaErrorInvalidValue,
                     "cudaHostGetDevicePointer: %p is not from cudaHostAlloc or cudaHostRegister", host);
-    *device_pointer = host; // unified addressing: all pinned memory is mapped, whatever its flags are
+    *device_pointer = host; // with unified addressing all pinned memory is mapped, whatever its flags are
     return cudaSuccess;
 }
 

@@ -24,8 +24,8 @@ namespace cuda_cpu {
 struct Work {
     Operation operation;
     StreamIdentity stream;
-    uint64_t number;                // in the order of the calls
-    std::vector<WorkPointer> after; // work that must have completed before this runs
+    uint64_t number;                // order of the calls
+    std::vector<WorkPointer> after; // dependencies: work that must have completed before this runs
     bool done = false, asked = false;
 };
 
@@ -36,16 +36,17 @@ enum class Order { eager, late, random };
 // It is never destroyed, because host threads may use it while the process exits.
 struct Queues {
     std::mutex mutex;
-    std::map<uint64_t, std::pair<StreamIdentity, WorkPointer>> last; // by the stream's number
-    std::deque<WorkPointer> pending;                                 // in the order of the calls
+    std::map<uint64_t, std::pair<StreamIdentity, WorkPointer>>
+        last;                        // last work of each stream; key: the stream's number
+    std::deque<WorkPointer> pending; // in the order of the calls
     uint64_t calls = 0;
-    std::mutex running; // held while work runs
+    std::mutex running; // held while deferred work runs
     Order order = Order::eager;
     std::minstd_rand random;
 
     Queues() {
         const char *value = getenv("CUDA_CPU_STREAMS");
-        if (!value && race_enqueue) // a program that is checked
+        if (!value && race_enqueue) // null unless the program is built for race checking
             value = "late";
         if (!value || strcmp(value, "eager") == 0)
             return;
@@ -71,7 +72,7 @@ Queues &queues() {
     return all;
 }
 
-// Work that the program started but never waited for has not run.
+// Reports work that the program started but never waited for, and which therefore has not run.
 void Queues::tell_of_unfinished() {
     Queues &q = queues();
     const Operation *last = nullptr;
@@ -93,15 +94,14 @@ void Queues::tell_of_unfinished() {
                 last->call);
 }
 
-// Work that has completed is dropped from the vectors that name it.
+// Removes completed work from a vector of dependencies.
 void drop_done(std::vector<WorkPointer> &work) {
     work.erase(std::remove_if(work.begin(), work.end(), [](const WorkPointer &w) { return w->done; }),
                work.end());
 }
 
-// What new work in the stream has to wait for: the stream's own work, and between the legacy default
-// stream and the blocking streams of a device that of the other, when it is newer. The caller holds
-// the mutex.
+// The dependencies of new work in the stream: the last work of the stream itself. The legacy default stream
+// and the blocking streams of a device also wait for each other's newer work. The caller holds the mutex.
 std::vector<WorkPointer> predecessors(Queues &q, const StreamIdentity &stream) {
     std::vector<WorkPointer> before;
     const auto own = q.last.find(stream.number);
@@ -136,7 +136,7 @@ WorkPointer append(Queues &q, const StreamIdentity &stream, std::vector<WorkPoin
     return work;
 }
 
-// Runs the work, and all that must have completed before it; returns the first error.
+// Runs the work and everything that it depends on; returns the first error.
 cudaError_t run_until(Queues &q, const WorkPointer &target) {
     cudaError_t first = cudaSuccess;
     std::vector<WorkPointer> stack = {target};
@@ -149,7 +149,7 @@ cudaError_t run_until(Queues &q, const WorkPointer &target) {
                 stack.pop_back();
                 continue;
             }
-            if (!work->after.empty()) { // the streams that were made last come first
+            if (!work->after.empty()) { // streams that were created last come first
                 const size_t pick =
                     q.order == Order::random ? q.random() % work->after.size() : work->after.size() - 1;
                 stack.push_back(work->after[pick]);
@@ -175,7 +175,8 @@ cudaError_t run_all(const std::vector<WorkPointer> &targets) {
     cudaError_t first = cudaSuccess;
     const auto note = [&](cudaError_t error) { first = first ? first : error; };
     for (const WorkPointer &target : targets) {
-        // In random order, other pending work may run first: after each draw with probability 1/2.
+        // In random order, pending work that is chosen at random runs first, in rounds; each round ends the
+        // loop with probability 1/2.
         while (q.order == Order::random) {
             WorkPointer other;
             {
@@ -252,7 +253,7 @@ cudaError_t perform_here(const Operation &o) {
 
 std::atomic<int> storing{0};
 
-// Reads the environment before the program's first call.
+// Makes the queues before main, which reads the environment before the program's first call.
 [[maybe_unused]] static const bool queues_made = (queues(), true);
 
 bool order_backwards() {
@@ -302,7 +303,8 @@ WorkPointer last_work(cudaStream_t stream) {
         return nullptr;
     if (before.size() == 1 && before[0]->stream.number == id.number)
         return before[0];
-    return append(q, id, std::move(before), {}); // stands for all that the stream would wait for
+    return append(q, id, std::move(before),
+                  {}); // an empty operation that depends on everything that the stream would wait for
 }
 
 bool is_done(const WorkPointer &work) {
@@ -342,7 +344,7 @@ void order_after(cudaStream_t stream, const WorkPointer &work) {
     append(q, id, std::move(after), {});
 }
 
-void forget_queue(cudaStream_t stream) { // its pending work stays
+void forget_queue(cudaStream_t stream) { // the stream's pending work stays
     const uint64_t number = identity(stream).number;
     std::lock_guard lock(queues().mutex);
     queues().last.erase(number);
@@ -361,7 +363,7 @@ cudaError_t finish_device(int device) {
     }
     if (targets.empty())
         return cudaSuccess;
-    // The work of the stream that was made last comes first.
+    // The work of the stream that was created last comes first.
     std::stable_sort(targets.begin(), targets.end(), [](const WorkPointer &a, const WorkPointer &b) {
         return a->stream.number > b->stream.number;
     });
@@ -370,8 +372,8 @@ cudaError_t finish_device(int device) {
 
 } // namespace cuda_cpu
 
-// Thrust's algorithms run as host code, at once, and nothing tells them which stream writes what they read.
-// Its headers call this before main.
+// Thrust's headers call this before main. Thrust's algorithms run as host code at once, and nothing tells
+// them which stream writes the data that they read.
 void cuda_cpu_eager_streams(const char *library) {
     using namespace cuda_cpu;
     Queues &q = queues();

@@ -13,10 +13,10 @@ struct CUmemPoolHandle_st {
     int device;
     bool is_default;
     uint64_t used = 0, most_used = 0;
-    uint64_t kept = 0, most_reserved = 0; // freed memory that the pool keeps for itself
-    uint64_t threshold = 0;               // how much memory it keeps at a synchronization
+    uint64_t kept = 0, most_reserved = 0; // bytes of freed memory that the pool keeps
+    uint64_t threshold = 0;               // bytes that the pool keeps at a synchronization
     int reuse[3] = {1, 1, 1};
-    std::map<int, cudaMemAccessFlags> access{}; // of other devices
+    std::map<int, cudaMemAccessFlags> access{}; // the access that other devices have
 };
 
 namespace cuda_cpu {
@@ -123,7 +123,7 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
     if (pools().current[pool->device] == pool)
         pools().current[pool->device] = pools().defaults[pool->device];
     pools().live.erase(pool);
-    delete pool; // its memory stays allocated until it is freed
+    delete pool; // the pool's memory stays allocated until it is freed
     return cudaSuccess;
 }
 

@@ -18,7 +18,7 @@
  * Nothing here depends on the order in which the threads happen to run, except for locks.
  */
 #include "race.h"
-#ifndef __SANITIZE_THREAD__ // a build with ThreadSanitizer has its own functions of these names
+#ifndef __SANITIZE_THREAD__ // with ThreadSanitizer, functions of the same names exist already
 #include "internal.h"
 #include "operation.h"
 
@@ -36,19 +36,19 @@
 #include <unistd.h>
 #include <unordered_map>
 
-extern "C" char __executable_start[]; // by the linker
+extern "C" char __executable_start[]; // defined by the linker
 
 namespace cuda_cpu {
 
 namespace {
 
-// ---- what is kept ----
+// ---- records of accesses ----
 
 struct Access {
-    uint32_t place; // the instruction, relative to the program's start; 0: a copy
-    uint32_t time;  // 0: no access
+    uint32_t place; // address of the instruction, relative to the program's start; 0: a copy
+    uint32_t time;  // value of `now`; 0: no access
     uint32_t block, epoch;
-    uint16_t clock; // of the lane
+    uint16_t clock; // vector clock component of the lane
     uint16_t thread : 10, bytes : 4, atomic : 1, write : 1;
 
     bool operator==(const Access &a) const { return memcmp(this, &a, sizeof a) == 0; }
@@ -56,13 +56,13 @@ struct Access {
 
 constexpr uint32_t the_host = ~0u, a_copy = ~0u - 1; // in Access::block
 
-struct Cell { // of a word, or of a byte
+struct Cell { // last accesses of a word, or of a byte
     Access write, reads[2];
 };
 
 struct Page {
     std::atomic_flag lock = ATOMIC_FLAG_INIT;
-    unsigned shift = 2; // a cell for 1 << shift bytes
+    unsigned shift = 2; // a cell covers 1 << shift bytes
     Cell *cells = nullptr;
 };
 
@@ -80,14 +80,14 @@ void *reserve(size_t bytes) {
     return memory;
 }
 
-// Pages of tracked memory, by the upper bits of the address. The operating system provides the parts of
-// this table that are used.
+// Table of the pages of tracked memory, indexed by the upper bits of the address. The operating system
+// allocates only the parts of it that are used.
 Page **pages() {
     static Page **const table = static_cast<Page **>(reserve(sizeof(Page *) << (address_bits - page_bits)));
     return table;
 }
 
-// Counts what orders accesses: launches, fences, enqueued work.
+// A logical clock. It advances at events that order accesses: launches, fences, enqueued work.
 std::atomic<uint32_t> now{1};
 uint32_t tick() {
     return now.fetch_add(1) + 1;
@@ -95,18 +95,18 @@ uint32_t tick() {
 
 // ---- work in streams ----
 
-using Clock = std::map<uint64_t, uint64_t>; // stream -> number of the last work that is known to be done
+using Clock = std::map<uint64_t, uint64_t>; // vector clock: stream -> number of its last completed work
 
 void join(Clock &to, const Clock &from) {
     for (const auto &[stream, number] : from)
         to[stream] = std::max(to[stream], number);
 }
 
-struct Task { // a launch or copy, or a graph
+struct Task { // a launch, a copy, or a graph
     uint64_t number, stream;
-    Clock clock; // what comes before it
+    Clock clock; // the work that it is ordered after
     const char *call;
-    std::vector<void *> frames; // of the program's call
+    std::vector<void *> frames; // the call stack of the program's call
     uint32_t enqueued, begun;
     const char *kernel, *file;
     int line;
@@ -117,8 +117,8 @@ struct Tasks {
     std::mutex mutex;
     std::map<uint64_t, Task> all; // by number
     std::map<uint64_t, std::pair<StreamIdentity, Clock>> streams;
-    std::vector<std::pair<uint32_t, uint64_t>> run; // when they began, and which
-    Clock host;                                     // what the host has waited for
+    std::vector<std::pair<uint32_t, uint64_t>> run; // start time and number of each task that has run
+    Clock host;                                     // the work that the host has waited for
     unsigned pending = 0;
 };
 
@@ -132,13 +132,13 @@ struct Current {
     uint64_t number = 0;
     const Task *task = nullptr;
     uint32_t task_begun = 0, enqueued = 0; // times
-    uint32_t settled = 0;                  // earlier accesses come before this work
-    std::atomic<uint32_t> begun{0};        // the launch, or its last grid barrier
-    uint64_t threads = 1;                  // of a block
+    uint32_t settled = 0;                  // accesses before this time are ordered before this work
+    std::atomic<uint32_t> begun{0};        // time of the launch's start or of its last grid barrier
+    uint64_t threads = 1;                  // threads per block
 } current;
 
-std::atomic<bool> host_matters{false};   // there is work that the host has not waited for
-std::atomic<uint32_t> host_settled{~0u}; // accesses before this time come before what the host does now
+std::atomic<bool> host_matters{false};   // true if there is work that the host has not waited for
+std::atomic<uint32_t> host_settled{~0u}; // earlier accesses are ordered before what the host does now
 
 const Task *task_at(const Tasks &t, uint32_t time) {
     auto i = std::upper_bound(t.run.begin(), t.run.end(), std::make_pair(time, ~(uint64_t)0));
@@ -150,12 +150,13 @@ const Task *task_at(const Tasks &t, uint32_t time) {
 
 bool comes_before(const Task *task, const Clock &clock) {
     if (!task)
-        return true; // so long ago that it is forgotten
+        return true; // so old that its record has been deleted
     const auto i = clock.find(task->stream);
     return i != clock.end() && i->second >= task->number;
 }
 
-// The time up to which all that ran comes before what `clock` belongs to.
+// The time before which all accesses are ordered before the work that `clock` belongs to; at most
+// `otherwise`.
 uint32_t settled_for(const Tasks &t, const Clock &clock, uint32_t otherwise) {
     for (const auto &[begun, number] : t.run) {
         const auto i = t.all.find(number);
@@ -169,7 +170,7 @@ void update_host(Tasks &t) {
     const uint32_t settled = settled_for(t, t.host, ~0u);
     host_settled = settled;
     host_matters = t.pending > 0 || settled != ~0u;
-    if (!host_matters && t.run.size() > 64) { // all is done and waited for
+    if (!host_matters && t.run.size() > 64) { // all work is done, and the host has waited for it
         t.run.clear();
         t.all.clear();
     }
@@ -185,11 +186,11 @@ struct Name {
 struct Threads {
     uint64_t number = ~0ull; // block_number
     uint32_t block, count, epoch;
-    uint32_t fenced, acquired; // at the last barrier, by any thread
-    bool talks;                // a thread has used a fence or acquired something since
+    uint32_t fenced, acquired; // times at the last barrier, over all threads
+    bool talks;                // a thread has used a fence or acquired something since the last barrier
     uint32_t fence[max_threads], acquire[max_threads];
-    uintptr_t polled[max_threads];         // what the thread has read as volatile last
-    uint32_t warp_epoch[max_threads / 32]; // the members below are valid in this epoch
+    uintptr_t polled[max_threads];         // address of each thread's last volatile read
+    uint32_t warp_epoch[max_threads / 32]; // the members below are valid if this equals `epoch`
     uint16_t clock[max_threads];
     uint16_t known[max_threads / 32][32][32];
     std::vector<Name> names;
@@ -216,7 +217,7 @@ struct Threads {
 Threads &threads() {
     static __thread Threads *mine;
     if (__builtin_expect(!mine, 0))
-        mine = new Threads; // the workers are never destroyed
+        mine = new Threads; // never deleted: workers live as long as the process
     if (mine->number != block_number)
         mine->begin();
     return *mine;
@@ -228,15 +229,19 @@ unsigned this_thread() {
 
 // ---- fences with atomics ----
 
-// What the threads of a launch have published: accesses before a fence that an atomic followed
+// What the threads of a launch have published: accesses before a fence that was followed by an atomic (a
+// release).
 struct Published {
     std::mutex mutex;
     std::atomic<bool> any{false};
-    std::unordered_map<uintptr_t, uint32_t> variables;                    // when it was last written so
-    std::unordered_map<uint64_t, uint32_t> by_thread;                     // up to which time
-    std::unordered_map<uint32_t, std::pair<uint32_t, uint32_t>> by_block; // epochs before, up to which time
+    std::unordered_map<uintptr_t, uint32_t>
+        variables; // address of an atomic variable -> time of the last release through it
+    std::unordered_map<uint64_t, uint32_t> by_thread; // thread -> its accesses before this time are published
+    std::unordered_map<uint32_t, std::pair<uint32_t, uint32_t>>
+        by_block; // block -> its accesses in earlier epochs and before this time are published
 
-    // For a launch. Kernels that run at the same time, in streams that nothing orders, can talk as well.
+    // Called at a launch. If it is not alone, kernels in other, unordered streams run at the same time and
+    // may use the same variables, so these are kept.
     void forget(bool alone) {
         if (!any)
             return;
@@ -260,7 +265,7 @@ void release(uintptr_t variable) {
     published.by_block[b.block] = {b.epoch, fenced};
     const uint64_t first = b.block * current.threads;
     published.by_thread[first + t] = fenced;
-    if (b.warp_epoch[t / 32] == b.epoch) // what other lanes did before __syncwarp()
+    if (b.warp_epoch[t / 32] == b.epoch) // includes what it knows of other lanes through __syncwarp()
         for (unsigned lane = 0; lane < 32; ++lane)
             if (b.known[t / 32][t % 32][lane])
                 published.by_thread[first + t / 32 * 32 + lane] = fenced;
@@ -289,7 +294,7 @@ void fence() {
     const unsigned t = this_thread();
     b.talks = true;
     b.fence[t] = tick();
-    if (b.polled[t]) // the value is known to be read by now
+    if (b.polled[t]) // a volatile read followed by a fence acts as an acquire
         acquire(b.polled[t], b, t);
 }
 
@@ -324,7 +329,7 @@ bool before_host(const Access &a) {
     return comes_before(task_at(t, a.time), t.host);
 }
 
-// Whether the earlier access `a` comes before `b`, which happens now.
+// True if the earlier access `a` is ordered before `b`, which happens now.
 bool ordered(const Access &a, const Access &b, const Threads *block) {
     if (b.block == the_host)
         return a.block == the_host || a.time < host_settled || before_host(a);
@@ -348,18 +353,18 @@ bool ordered(const Access &a, const Access &b, const Threads *block) {
 
 void report(const Access &a, const Access &b, uintptr_t address, size_t bytes);
 
-// A thread of a block, or the host, or a copy accesses memory within one page.
+// Checks and records an access within one page by a thread of a block, by the host, or by a copy.
 void check(Page &page, uintptr_t address, size_t bytes, Access me, const Threads *block, bool shared) {
     Access other{};
-    uintptr_t where = address; // of the other access
+    uintptr_t where = address; // address of the other access
     while (page.lock.test_and_set(std::memory_order_acquire))
         ;
     const size_t cells = race_page >> page.shift;
     if (!page.cells)
         page.cells = static_cast<Cell *>(reserve(cells * sizeof(Cell)));
     const uintptr_t begin = address & (race_page - 1), end = begin + bytes;
-    // Threads that write neighbouring bytes of a word do not race, and a word has one last write. From
-    // the first write of less than a word on, every byte of this page has its own cell.
+    // Threads that write neighbouring bytes of a word do not race, but a word's cell has only one last write.
+    // So at the first write of less than a word, the page gets a cell for every byte.
     if (page.shift == 2 && me.write && ((begin | bytes) & 3)) {
         Cell *const fine = static_cast<Cell *>(reserve(race_page * sizeof(Cell)));
         for (size_t i = 0; i < cells; ++i) {
@@ -391,7 +396,7 @@ void check(Page &page, uintptr_t address, size_t bytes, Access me, const Threads
             if (!a.time || !(a.bytes & me.bytes) || (a.atomic && me.atomic))
                 return false;
             if (shared && (a.block != me.block || a.time < current.begun))
-                return false; // of an earlier block, which had other variables here
+                return false; // made by an earlier block, for which this shared memory held other variables
             return !ordered(a, me, block);
         };
         const auto note = [&](const Access &a) {
@@ -409,7 +414,8 @@ void check(Page &page, uintptr_t address, size_t bytes, Access me, const Threads
                 cell.reads[0].time = cell.reads[1].time = 0;
             continue;
         }
-        // Of the reads, two are kept that no order makes superfluous, if possible of different warps.
+        // Keeps two reads, preferably of different warps. A read that is ordered before the new one is
+        // replaced.
         const auto done = [&](const Access &a) {
             return !a.time || (shared && a.block != me.block) ||
                    (a.atomic >= me.atomic && ordered(a, me, block));
@@ -430,7 +436,7 @@ void check(Page &page, uintptr_t address, size_t bytes, Access me, const Threads
     page.lock.clear(std::memory_order_release);
     if (!other.time)
         return;
-    if (me.block == a_copy || other.block == a_copy) // the word, not the whole copy
+    if (me.block == a_copy || other.block == a_copy) // report the word, not the whole copy
         bytes = shift ? (size_t)__builtin_popcount(other.bytes) : 1;
     report(other, me, where, bytes);
 }
@@ -474,16 +480,16 @@ std::string coordinates(uint64_t i, uint3 size) {
            std::to_string(i / size.x / size.y) + ")";
 }
 
-// The line of the program for an address in it. An inlined function of the back end's headers, such as
-// atomicAdd, is skipped: the line that calls it counts.
+// Finds the program's source line for a call stack. Functions of the back end's headers, such as atomicAdd,
+// are skipped: the line that calls them counts.
 std::string line_of(const std::vector<uintptr_t> &addresses) {
     char program[4096], command[5000];
     const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     program[std::max<ssize_t>(length, 0)] = 0;
     std::string found;
     for (uintptr_t address : addresses) {
-        // Position-independent programs count from 0, others have absolute addresses. The call is at the
-        // instruction before the one to which it returns.
+        // The addresses in a position-independent program count from 0; in others they are absolute. A return
+        // address is after the call, so the call is one byte before it.
         static const bool moved = [] {
             const auto type = *(const uint16_t *)(__executable_start + 16); // e_type
             return type == 3;                                               // ET_DYN
@@ -510,8 +516,8 @@ std::string line_of(const std::vector<uintptr_t> &addresses) {
     return "an unknown line (is addr2line installed, and the program compiled with -g?)";
 }
 
-// "shared memory cache", "device memory" and " (allocated at sum.cu:12)"; empty when the memory is not
-// tracked.
+// Describes the accessed memory: "shared memory cache" or "device memory", and in `allocated` " (allocated at
+// sum.cu:12)". Empty if the memory is not tracked.
 std::string name_memory(uintptr_t address, const Access &a, std::string &allocated) {
     const char *const p = (const char *)address;
     if (a.block < a_copy && is_shared_memory(address)) {
@@ -540,7 +546,7 @@ std::string name_memory(uintptr_t address, const Access &a, std::string &allocat
 
 struct Reports {
     std::mutex mutex;
-    std::set<std::pair<uint32_t, uint32_t>> seen; // by the instructions
+    std::set<std::pair<uint32_t, uint32_t>> seen; // pairs of instructions that have been reported
     std::set<std::pair<std::string, std::string>> lines;
     unsigned shown = 0, more = 0;
 };
@@ -550,7 +556,7 @@ Reports &reports() {
     return r;
 }
 
-// Changes the exit status to 1 at the end of the program. It is registered before main, so it runs last.
+// At the end of the program, changes the exit status to 1. It is registered before main, so it runs last.
 [[maybe_unused]] const int at_end = on_exit(
     [](int, void *) {
         if (reports().shown == 0)
@@ -579,7 +585,7 @@ void report(const Access &a, const Access &b, uintptr_t address, size_t bytes) {
     std::string allocated;
     const std::string memory = name_memory(address, b, allocated);
     if (memory.empty())
-        return; // the program's or the runtime's own memory, beside memory that is tracked
+        return; // memory of the program or the runtime in the same page as tracked memory
     Reports &r = reports();
     std::lock_guard lock(r.mutex);
     if (!r.seen.insert(std::minmax(a.place, b.place)).second)
@@ -652,7 +658,7 @@ void report(const Access &a, const Access &b, uintptr_t address, size_t bytes) {
 
 } // namespace
 
-// ---- what the engine and the streams tell ----
+// ---- called by the engine and the streams ----
 
 void race_track(const void *memory, size_t bytes) {
     static std::mutex mutex;
@@ -816,7 +822,7 @@ void race_copy(const void *memory, size_t bytes, bool write) {
 
 } // namespace cuda_cpu
 
-// ---- what instrumented code calls ----
+// ---- called by instrumented code ----
 
 using namespace cuda_cpu;
 
@@ -830,8 +836,9 @@ void __tsan_func_exit() {}
 void __tsan_vptr_update(void **, void *) {}
 void __tsan_vptr_read(void **) {}
 
-// A volatile access of global memory counts as atomic: before CUDA 9 flags between blocks were written so. In
-// shared memory it does not, because volatile does not order the lanes of a warp.
+// True if a volatile access counts as atomic. In global memory it does, because before CUDA 9 programs wrote
+// flags between blocks in this way. In shared memory it does not, because volatile does not order the lanes
+// of a warp.
 static bool like_atomic(const void *p) {
     return !(self && self->kernel && is_shared_memory((uintptr_t)p));
 }
@@ -846,7 +853,7 @@ static void volatile_access(void *p, size_t bytes, bool write, const void *calle
         return;
     }
     acquire((uintptr_t)p);
-    threads().polled[this_thread()] = (uintptr_t)p; // the caller reads after this; see fence()
+    threads().polled[this_thread()] = (uintptr_t)p; // the caller reads after this call; see fence()
     threads().talks = true;
 }
 
@@ -888,7 +895,7 @@ void __tsan_read_range(void *p, unsigned long n) {
 void __tsan_write_range(void *p, unsigned long n) {
     access((uintptr_t)p, n, true, false, CALLER);
 }
-// clang++ calls these in place of the functions of the C library.
+// clang++ calls these instead of the functions of the C library.
 void *__tsan_memcpy(void *to, const void *from, size_t n) {
     access((uintptr_t)from, n, false, false, CALLER);
     access((uintptr_t)to, n, true, false, CALLER);

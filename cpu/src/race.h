@@ -18,8 +18,8 @@ struct Fill;
 
 #define WEAK __attribute__((weak))
 
-void race_track(const void *memory, size_t bytes) WEAK; // memory that threads may share
-constexpr size_t race_page = 64 << 10;                  // tracked memory should not share such pages
+void race_track(const void *memory, size_t bytes) WEAK; // marks memory that threads may share as tracked
+constexpr size_t race_page = 64 << 10; // bytes; tracked memory should not share such pages with other memory
 
 // Called when a launch begins, and when the blocks of a cooperative launch have passed a grid barrier.
 void race_launch(const Kernel &kernel, const LaunchConfig &config) WEAK;
@@ -30,13 +30,14 @@ void race_barrier(const Worker &worker) WEAK;
 void race_warp_barrier(unsigned warp, unsigned lanes) WEAK;
 void race_name_shared(const char *name, const void *memory, size_t bytes) WEAK;
 
-// Work is put into a stream, after other work; it begins and ends; the host has waited for it.
+// Events of work in a stream: it is enqueued behind other work; it begins; it ends; the host has waited for
+// it.
 void race_enqueue(uint64_t number, const StreamIdentity &stream, const std::vector<uint64_t> &after,
                   const char *call) WEAK;
 void race_begin(uint64_t number) WEAK;
 void race_end() WEAK;
 void race_waited(uint64_t number) WEAK;
-// A row of a copy or fill
+// Records a row of a copy or fill as an access.
 void race_copy(const void *memory, size_t bytes, bool write) WEAK;
 
 #undef WEAK

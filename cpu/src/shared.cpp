@@ -47,8 +47,8 @@ char *hand_out(Worker &worker, size_t size, size_t align, const char *name) {
 
 namespace {
 
-// Row 0 of the table is the slot of a declaration whose initialiser has not run yet, when a launch
-// happens before main.
+// Entry 0 of the table is for declarations whose initialiser has not run yet, because a launch happens before
+// main.
 unsigned slots = 1;
 
 } // namespace
@@ -66,8 +66,7 @@ void Worker::prepare_shared(size_t bytes, size_t limit) {
     shared_table = table.data();
 }
 
-// Resets the arena for the current block, the first time that a thread of the block uses shared
-// memory.
+// Resets the arena for the current block. Called when a thread of the block first uses shared memory.
 static void prepare_arena(Worker &worker) {
     if (worker.arena_block == block_number)
         return;

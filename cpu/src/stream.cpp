@@ -28,8 +28,8 @@ struct Event {
     unsigned flags;
     bool recorded;
     int64_t nanoseconds;
-    WorkPointer work;   // when work is put off, what records the event
-    CapturePoint point; // when it was recorded in a captured stream
+    WorkPointer work;   // only for deferred work: the work that records the event
+    CapturePoint point; // only in a captured stream: where the event was recorded
 };
 
 // Handles are never reused, so that the handle of a destroyed object is recognised.
@@ -75,7 +75,7 @@ Table<cudaEvent_t, Event> &events() {
     return all;
 }
 
-constexpr int greatest_priority = -5; // the least is 0
+constexpr int greatest_priority = -5; // the least priority is 0
 
 bool is_default(cudaStream_t stream) {
     return !stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread;

@@ -16,9 +16,9 @@
 #include <memory>
 #include <vector>
 
-// The linker defines these symbols at the ends of a section. They are weak, and null in a program
-// without such variables. They are not const, because the compiler may assume that a const object
-// keeps its value, and load() writes to these.
+// The linker defines these symbols at both ends of a section. They are weak, so they are null in a program
+// without such variables. They are not const: load() writes to the section, and the compiler may assume that
+// a const object keeps its value.
 #define SECTION(name)                                                                                        \
     extern "C" char __start_##name[] __attribute__((weak, visibility("hidden")));                            \
     extern "C" char __stop_##name[] __attribute__((weak, visibility("hidden")));
@@ -33,8 +33,8 @@ namespace cuda_cpu {
 
 namespace {
 
-// The sections, and the memory that per_device_variable() has added. Variables with constructors may add
-// theirs before this file's are initialised.
+// All sections, and the memory that per_device_variable() has added. Constructors of the program's variables
+// may add memory before this file's variables are initialised, so the list is made at the first call.
 std::vector<SymbolSection> &all_sections() {
     static auto &all = *new std::vector<SymbolSection>{
         {__start_cuda_device, __stop_cuda_device, true, false, true},
@@ -67,7 +67,7 @@ __attribute__((no_sanitize("address", "thread"))) void copy_section(char *to, co
     }
 }
 
-using Image = std::unique_ptr<char[]>; // a copy of all sections that differ per device
+using Image = std::unique_ptr<char[]>; // a copy of all sections whose values differ per device
 
 size_t image_size() {
     size_t bytes = 0;
@@ -99,7 +99,7 @@ void load(const Image &image) {
 // Protected by launch_lock. Never destroyed: host threads may use it while the process exits.
 struct Values {
     Image initial;             // the values at program start
-    Image images[max_devices]; // saved values of devices that are not loaded; null: initial
+    Image images[max_devices]; // saved values of the devices that are not loaded; null: the initial values
     int in_place = -1;
 };
 
@@ -200,9 +200,10 @@ void *find_variable(const char *name, size_t *bytes) {
     return address;
 }
 
-// nvcc refuses such a program at link time; here its first call of the runtime does.
+// Ends the program when its __constant__ variables are too large. nvcc refuses such a program at link time;
+// here the first call of the runtime does.
 void check_constant_limit() {
-#ifndef __SANITIZE_ADDRESS__ // its red zones make every variable longer
+#ifndef __SANITIZE_ADDRESS__ // AddressSanitizer's red zones make every variable larger
     size_t bytes = 0;
     for (const SymbolSection &s : all_sections())
         bytes += s.constant ? size_of(s) : 0;
@@ -300,8 +301,8 @@ cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t bytes
     return copy_from_symbol(__func__, to, symbol, 0, bytes, offset, kind, stream, true);
 }
 
-// The address is the same for every device. It means the variable of the current device in a copy,
-// and that of the launching device in a kernel.
+// The address is the same for every device. In a copy it means the variable of the current device, and in a
+// kernel that of the launching device.
 cudaError_t cudaGetSymbolAddress(void **device_pointer, const void *symbol) {
     BEGIN();
     NOT_NULL(device_pointer);

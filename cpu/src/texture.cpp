@@ -18,7 +18,7 @@ namespace cuda_cpu {
 
 namespace {
 
-struct TextureObject : Texture { // a handle is the address of the base
+struct TextureObject : Texture { // a handle is the address of the base class object
     cudaResourceDesc resource;
     cudaTextureDesc desc;
     int device;
@@ -196,7 +196,7 @@ cudaError_t set_modes(const char *call, const cudaTextureDesc &d, TextureObject 
         return fail(cudaErrorInvalidNormSetting,
                     "%s: only integers of 8 and 16 bits can be read as normalised floats", call);
     if (t.kind == cudaChannelFormatKindFloat)
-        t.normalized_values = false; // half floats are read as they are
+        t.normalized_values = false; // half floats need no conversion
     const bool floats = t.normalized_values || t.kind == cudaChannelFormatKindFloat;
     if (t.shape != Shape::linear && d.filterMode == cudaFilterModeLinear && !floats)
         return fail(cudaErrorInvalidFilterSetting,
@@ -205,7 +205,8 @@ cudaError_t set_modes(const char *call, const cudaTextureDesc &d, TextureObject 
     t.filtered = d.filterMode == cudaFilterModeLinear;
     t.normalized_coordinates = d.normalizedCoords;
     for (int i = 0; i < 3; ++i) {
-        // Wrap and mirror need normalised coordinates; otherwise the manual replaces them by clamp.
+        // Wrap and mirror need normalised coordinates. Otherwise clamp replaces them, as the manual
+        // specifies.
         const bool repeats =
             d.addressMode[i] == cudaAddressModeWrap || d.addressMode[i] == cudaAddressModeMirror;
         t.mode[i] = repeats && !t.normalized_coordinates ? cudaAddressModeClamp : d.addressMode[i];
@@ -220,8 +221,8 @@ cudaError_t set_modes(const char *call, const cudaTextureDesc &d, TextureObject 
     return cudaSuccess;
 }
 
-// The object of a handle, which is the address of the object's base. Fails and returns null when
-// there is no such object. `taken` also removes it from the registry.
+// Finds the object of a handle, which is the address of the object's base class. Fails and returns null if
+// there is none. With `taken`, also removes the object from the registry.
 template <class Base, class Object>
 Object *find(const char *call, const char *what, std::set<Object *> &known, unsigned long long handle,
              bool taken = false) {
@@ -260,7 +261,7 @@ uint32_t load_integer(const char *from, int kind, int bits) {
         return is_signed ? (uint32_t)load<int8_t>(from) : load<uint8_t>(from);
     if (bits == 16)
         return is_signed ? (uint32_t)load<int16_t>(from) : load<uint16_t>(from);
-    return load<uint32_t>(from); // for a float, its bits
+    return load<uint32_t>(from); // the bits of a float
 }
 
 uint32_t bits_of(float value) {
@@ -282,7 +283,7 @@ struct Place {
 
 Place place_of(const Texture &t, float x, int size) {
     const float position = t.normalized_coordinates ? x * (float)size : x;
-    if (!(std::fabs(position) <= 0x1p40f)) // NaN, or far outside
+    if (!(std::fabs(position) <= 0x1p40f)) // NaN, or far outside the texture
         return {position > 0 ? 1ll << 40 : position < 0 ? -(1ll << 40) : 0, 0};
     if (!t.filtered)
         return {(long long)std::floor(position), 0};
@@ -305,7 +306,7 @@ void weigh_corners(int x, int y, int z, int weights[8]) {
     }
 }
 
-// Applies an address mode: the texel to read, -1 for the border.
+// Applies an address mode: returns the index of the texel to read, or -1 for the border colour.
 int address(long long texel, int size, cudaTextureAddressMode mode) {
     const auto modulo = [&](long long n) { return ((texel % n) + n) % n; };
     switch (mode) {
@@ -335,7 +336,7 @@ double linear_value(double srgb) {
     return srgb <= 0.04045 ? srgb / 12.92 : std::pow((srgb + 0.055) / 1.055, 2.4);
 }
 
-// A component as the float that filtering uses. The smallest value of a signed normalised format is
+// Converts a component to the number that filtering uses. The smallest value of a signed normalised format is
 // slightly less than -1 at this point, as on a GPU (measured with 8 bits).
 double value_from(const Texture &t, const char *from, int c) {
     if (t.kind == cudaChannelFormatKindFloat)
@@ -384,7 +385,7 @@ std::string place(Site site) {
 
 void check_shape(const char *call, Shape wanted, Shape is, Site site) {
     if (wanted == is)
-        return; // also in device code that Thrust's algorithms call outside a kernel
+        return; // reached also by device code that Thrust's algorithms call outside a kernel
     in_kernel(call);
     kernel_error("%s at %s: the object is of %s", call, place(site).c_str(), shape_name(is));
 }
@@ -392,7 +393,7 @@ void check_shape(const char *call, Shape wanted, Shape is, Site site) {
 } // namespace
 
 void sample(const Texture &t, Shape shape, float x, float y, uint32_t registers[4], Site site) {
-    // An array of N x 1 texels may be read as one of one dimension.
+    // An array of N x 1 texels may be read as a 1-D array.
     const bool row = shape == Shape::one && t.shape == Shape::two && t.height == 1;
     check_shape(shape == Shape::one ? "tex1D" : "tex2D", shape, row ? shape : t.shape, site);
     // A 1-D texture is a row that is read at y = 0, the edge of its only texel row. So a filtered
@@ -422,14 +423,14 @@ void sample(const Texture &t, Shape shape, float x, float y, uint32_t registers[
 
 namespace {
 
-// The face of a cubemap in a direction. Of equal components z counts first, then y.
+// The cubemap face in a direction. If components are equal, z has priority, then y.
 int face_of(const float d[3]) {
     const float x = std::fabs(d[0]), y = std::fabs(d[1]), z = std::fabs(d[2]);
     const int axis = z >= x && z >= y ? 2 : y >= x ? 1 : 0;
     return 2 * axis + (d[axis] < 0);
 }
 
-// The components of a direction in the axes of a face: to the right, down, and out of the cube.
+// Converts a direction to the axes of a face: to the right, down, and out of the cube.
 void in_face(int face, const float d[3], double axes[3]) {
     static const struct {
         signed char axis, sign;
@@ -439,7 +440,7 @@ void in_face(int face, const float d[3], double axes[3]) {
         axes[i] = table[face][i].sign * (double)d[table[face][i].axis];
 }
 
-// A fetch from one level: in `values` the components as floats, or for an integer texture their bits.
+// Fetches from one mipmap level. `values` gets the components as floats; for an integer texture, their bits.
 struct LevelSampler {
     const Texture &t;
     const Coordinates &at;
@@ -486,7 +487,7 @@ struct LevelSampler {
     }
 };
 
-// The mipmap level of a gradient: the logarithm of the longer of the two steps in texels.
+// The mipmap level for a gradient: the base-2 logarithm of the longer of the two steps, in texels.
 float level_of_gradient(const Texture &t, const Coordinates &at, int dimensions) {
     const Level &l = t.levels[0];
     const double size[3] = {(double)l.width, (double)l.height, (double)l.slices};
@@ -505,7 +506,7 @@ void sample_any(const Texture &t, const Coordinates &at, uint32_t registers[4], 
     check_shape(at.call, at.shape, t.shape, site);
     const bool cube = at.shape == Shape::cube || at.shape == Shape::cube_layers;
     LevelSampler sampler = {t, at, at.x, at.y, at.z, 2, 0, cube};
-    Coordinates on_face = at; // its gradients are those on the face
+    Coordinates on_face = at; // here the gradients are relative to the face
     if (cube) {
         const float direction[3] = {at.x, at.y, at.z};
         double d[3], step[3];
@@ -514,7 +515,7 @@ void sample_any(const Texture &t, const Coordinates &at, uint32_t registers[4], 
         const auto place = [&](int i) { return (float)((d[i] / d[2] + 1) / 2); };
         sampler.x = place(0);
         sampler.y = place(1);
-        for (float *gradient : {on_face.dx, on_face.dy}) { // the derivative of place()
+        for (float *gradient : {on_face.dx, on_face.dy}) { // applies the derivative of place()
             in_face(sampler.slice, gradient, step);
             for (int i = 0; i < 2; ++i)
                 gradient[i] = (float)((step[i] - d[i] / d[2] * step[2]) / d[2] / 2);
@@ -524,7 +525,7 @@ void sample_any(const Texture &t, const Coordinates &at, uint32_t registers[4], 
                              : at.shape == Shape::one || at.shape == Shape::one_layers ? 1
                                                                                        : 2;
     }
-    Level only; // memory has no levels
+    Level only; // linear memory has a single level
     const Level *levels = t.levels;
     if (!levels) {
         only = {t.data, t.pitch, 0, t.width, t.height, 1};
@@ -539,7 +540,7 @@ void sample_any(const Texture &t, const Coordinates &at, uint32_t registers[4], 
         sampler.slice += 6 * layer(levels[0].slices / 6);
 
     std::fill(registers, registers + 4, 0u);
-    if (at.gathered >= 0) { // the four texels from the lower left one on, counter-clockwise
+    if (at.gathered >= 0) { // the four texels counter-clockwise, beginning at the lower left
         if (at.gathered >= t.components)
             return;
         const auto corner = [](float position, int size, const Texture &t) {
@@ -683,7 +684,7 @@ cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture) {
     BEGIN();
     if (!texture)
         return cudaSuccess;
-    finish_device(-1); // work that was put off may use it
+    finish_device(-1); // deferred work may use the object
     const TextureObject *const object = find_texture(__func__, texture, true);
     delete object;
     return object ? cudaSuccess : cudaErrorInvalidValue;
@@ -748,7 +749,7 @@ cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t surface) {
     BEGIN();
     if (!surface)
         return cudaSuccess;
-    finish_device(-1); // work that was put off may use it
+    finish_device(-1); // deferred work may use the object
     const SurfaceObject *const object = find_surface(__func__, surface, true);
     delete object;
     return object ? cudaSuccess : cudaErrorInvalidValue;

@@ -124,7 +124,7 @@ void compute(const Lane *lanes, uint64_t *values, unsigned present, WarpOp op) {
         EACH_LANE all_equal &= values[lane] == common;
         common = all_equal ? mask : 0;
         break;
-    default: // the reductions; WarpOp::active never gets here
+    default: // the reductions; WarpOp::active is never computed here
         EACH_LANE {
             common = first ? values[lane] : reduce(op, common, values[lane]);
             first = false;
@@ -136,17 +136,19 @@ void compute(const Lane *lanes, uint64_t *values, unsigned present, WarpOp op) {
 
 } // namespace
 
-// Makes the lanes ready in the order of the schedule, as a barrier does. In a fixed order no schedule
-// would reveal a __syncwarp() that is missing after this operation.
+// Makes the lanes ready in the order of the schedule, as a barrier does. With a fixed order, no schedule
+// would reveal that a __syncwarp() is missing after this operation.
 //
-// They come before all other ready threads, so that a warp continues while its stacks are in the
-// cache. But while threads that a barrier has released have not run since, they queue up behind these.
-// So every thread gets from the barrier to its next warp operation before a warp gets any further. There
-// are programs that read a shared variable after a barrier, and write it after a shuffle, with a race that
-// has no effect on a GPU, because its warps advance together.
+// The lanes go before all other ready threads, so that a warp continues while its stacks are in the cache.
+// There are two exceptions.
 //
-// A warp that waits for another one in a loop with warp operations would wait for ever, so now
-// and then they queue up behind all others, and a thread starts that has not run yet.
+// First, as long as threads that a barrier has released have not run, the lanes go behind these. So every
+// thread gets from the barrier to its next warp operation before any warp gets further. Some programs read a
+// shared variable after a barrier and write it after a shuffle. That is a data race, but it has no effect on
+// a GPU, because its warps advance at the same rate.
+//
+// Second, a warp that waits for another one in a loop with warp operations would wait for ever. So from time
+// to time the lanes go behind all others, and a thread that has not run yet is started.
 void Worker::make_lanes_ready(unsigned w, unsigned lanes) {
     const unsigned first = w * warpSize;
     uint16_t sequence[warpSize];
@@ -171,9 +173,9 @@ void Worker::make_lanes_ready(unsigned w, unsigned lanes) {
     }
 }
 
-// Completes every rendezvous of the warp whose lanes have all arrived, and makes these lanes ready.
-// With `diagnose`, which is for a warp that is stuck, it reports lanes that wait for each other in
-// different operations.
+// Completes every warp operation for which all lanes of its mask have arrived, and makes these lanes ready.
+// `diagnose` is set when no thread can run: then it reports lanes that wait for each other in different
+// operations.
 void Worker::complete_warp_operation(unsigned w, bool diagnose) {
     Warp &warp = warps[w];
     const Lane *const all = lanes + w * warpSize;
@@ -233,10 +235,10 @@ Switch meet_lanes(uint3 thread, WarpOp op, unsigned mask, uint64_t value, int op
     return worker.wait(t);
 }
 
-// Answers the lanes of a warp that ask which lanes come to the same line: of WarpOp::active all, each
-// with its line; of WarpOp::step those at the earliest line, because lanes that have passed it wait for
-// the others, as on a GPU. With `all_here`, every lane of the warp asks; then nothing is done if they
-// are not in one step.
+// Releases the lanes of a warp that wait for all lanes that can reach the same line. WarpOp::active releases
+// all of them, grouped by line. WarpOp::step releases those at the earliest line only, because lanes that are
+// past it wait for the others, as on a GPU. With `all_here`, all lanes of the warp wait; then nothing is
+// released unless all are in the same step.
 void Worker::answer_warp(unsigned w, bool all_here) {
     Warp &warp = warps[w];
     const unsigned first = w * warpSize;
@@ -279,7 +281,7 @@ void Worker::answer_warp(unsigned w, bool all_here) {
     }
 }
 
-// Answers the warps in which no lane can run, though lanes of other warps can.
+// Releases the waiting lanes of warps in which no lane can run, while lanes of other warps can.
 void Worker::answer_blocked() {
     unsigned here[max_threads / warpSize] = {}; // the lanes that wait at the barrier
     for (unsigned i = 0; i < at_barrier; ++i)
@@ -289,7 +291,7 @@ void Worker::answer_blocked() {
             answer_warp(w, false);
 }
 
-// No other thread can run, so every lane of a warp that can reach a line has reached it.
+// Called when no thread can run: then every lane of a warp that can reach a line has reached it.
 void Worker::answer_asking() {
     for (unsigned w = 0; w * warpSize < count; ++w)
         if (warps[w].asking)

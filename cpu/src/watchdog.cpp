@@ -40,11 +40,11 @@ double seconds_from(const char *name, double otherwise) {
     return seconds;
 }
 
-struct Limits { // in seconds; 0: none
+struct Limits { // seconds; 0: no limit
     double no_progress = seconds_from("CUDA_CPU_WATCHDOG", 60), time = seconds_from("CUDA_CPU_TIME_LIMIT", 0);
 };
 
-// A launch calls it first, so the environment is read before kernels run.
+// The first call is made by a launch, so the environment is read before kernels run.
 const Limits &limits() {
     static const Limits all;
     return all;
@@ -139,7 +139,7 @@ namespace {
 
 struct Running {
     std::mutex mutex;
-    const Kernel *kernel = nullptr; // null while nothing runs
+    const Kernel *kernel = nullptr; // null while no kernel runs
     const std::atomic<uint64_t> *distributed;
     uint64_t number = 0;
 };
