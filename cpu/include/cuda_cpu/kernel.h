@@ -53,17 +53,19 @@ constexpr int warpSize = 32;
         cu_file, cu_line                                                                                     \
     }
 
-// In a kernel this name stands for a type of the kernel; shared() finds out by it where it is called.
+// Declared here for __device__ functions. Each kernel declares a local type of the same name, so that
+// shared(), which takes it as a template argument, knows which kernel it is called in.
 struct cu_owner;
 
 namespace cuda_cpu {
 
 #ifdef __CU2CPP__
-// Refuses a program of several units of which one has a threadIdx of its own. cucc recognises objects of
-// the other form by the second name.
+// Each unit calls one of these before main: the first one if it has a threadIdx of its own, else the second.
+// The program ends with an error if it has several units and one of them has a threadIdx of its own. cucc
+// recognises the form of an object file by the second name.
 void cuda_cpu_one_unit(const char *file);
 void cuda_cpu_several_units(const char *file);
-#ifndef CUDA_CPU_UNIT // cucc names the source, which clang++ does not know in a header given by -include
+#ifndef CUDA_CPU_UNIT // cucc sets the source's name; clang++ does not know it in a header given by -include
 #define CUDA_CPU_UNIT __BASE_FILE__
 #endif
 namespace {
@@ -98,47 +100,49 @@ inline LaunchConfig config(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaS
     return {grid, block, shared_bytes, stream};
 }
 
-constexpr unsigned max_threads = 1024;    // of a block
-constexpr unsigned atomics_in_a_row = 64; // before the threads of a block take turns
-constexpr size_t arena_size = 512 << 10;  // a worker's memory for the shared memory of its block
+constexpr unsigned max_threads = 1024;    // per block
+constexpr unsigned atomics_in_a_row = 64; // limit, after which another thread of the block runs
+constexpr size_t arena_size =
+    512 << 10; // bytes of a worker's arena, which holds the shared memory of its block
 
 // The part of a worker's state that inlined code needs (see Worker in cpu/src/block.h).
 struct Block {
-    struct Fiber *loop;    // the stack of the common loop; changes when a thread keeps it
+    struct Fiber *loop;    // the stack of the common loop (Call::run); replaced when a thread keeps it
     const uint16_t *order; // position in the loop -> linear thread index; null for 0, 1, 2, …
-    unsigned position;     // position of the thread that the common loop runs (if order)
+    unsigned position;     // position in the loop of the thread that runs now (used only with `order`)
     unsigned count;        // threads in the block
 
-    // The threads that can continue, a ring buffer. It is empty while the common loop runs.
+    // Ring buffer of the threads that can continue: `ready`[head] to `ready`[tail - 1]. Empty while the
+    // common loop runs.
     unsigned head, tail;
-    unsigned slice;      // atomics in shared memory after which the running thread lets the others run
-    unsigned running;    // the thread that runs now, unless the common loop runs it
-    unsigned at_barrier; // number of threads in `arrived`, which wait at barrier_site
-    Site barrier_site;   // of this barrier, or of the last one if no thread has arrived
-    int barrier_result;  // of the last barrier
+    unsigned slice;      // shared-memory atomics left until the running thread yields
+    unsigned running;    // linear index of the running thread; not valid while the common loop runs
+    unsigned at_barrier; // number of threads in `arrived`: those that wait at barrier_site
+    Site barrier_site;   // where the threads in `arrived` wait; if there are none, the last barrier
+    int barrier_result;  // result of the last barrier, for __syncthreads_count() and the like
     char *arena;         // the shared memory of this block
-    uint64_t *values;    // of each thread: what it gives to a warp operation, then the result
+    uint64_t *values;    // for each thread its operand of a warp operation, then the result
     uint16_t ready[max_threads], arrived[max_threads];
     Context contexts[max_threads];
 
-    // Takes the first of `ready`, which is the next to run.
+    // Removes the first thread from `ready`, makes it the running one and returns its context.
     Context *pop() {
         slice = atomics_in_a_row;
         running = ready[head++ % max_threads];
         const char *const later = (const char *)contexts[ready[head % max_threads]].stack;
-        __builtin_prefetch(later); // where the thread after it continues
+        __builtin_prefetch(later); // the stack of the thread after it
         __builtin_prefetch(later + 64);
         return &contexts[running];
     }
 };
 
-// The block that this host thread runs. Outside kernels it is an empty one.
+// The block that this host thread runs; outside kernels, no_block.
 extern __thread Block *current_block;
 extern Block no_block;
 
-// Reads current_block. In a loop with a barrier, compilers keep its offset within the thread-local variables
-// in a register. The stack switch restores that register from memory, so each switch would have to wait for
-// the load of the one before it. Here the offset comes from the instruction.
+// Reads current_block. In a loop with a barrier, compilers keep the variable's offset in thread-local storage
+// in a register. The stack switch restores that register from memory, so each switch would wait for the load
+// of the previous one. Here the offset is loaded from an address that is part of the instruction.
 inline __attribute__((always_inline)) Block &block_of_this_thread() {
 #if defined CUDA_CPU_INLINE_SWITCH && defined __x86_64__
     Block *block;
@@ -150,33 +154,35 @@ inline __attribute__((always_inline)) Block &block_of_this_thread() {
 #endif
 }
 
-// What the runtime can do with a call that it stores, in a stream's queue or in a graph.
+// Operations on a launch that is stored in a stream's queue or in a graph.
 struct StoredCall {
-    void *(*copy)(const void *call); // on the heap
+    void *(*copy)(const void *call); // returns a copy on the heap
     void (*discard)(void *copy);
     // Returns the number of arguments, and sets addresses[i] to the address of each.
     size_t (*arguments)(const void *call, const void **addresses);
 };
 
-// What the runtime knows of a kernel. Each instance of a template has one of its own.
+// What the runtime knows about a kernel. Each instance of a kernel template has its own Function.
 struct Function {
-    const char *name = "";      // known from the first launch on, like the next one
-    unsigned most_threads = 0;  // from __launch_bounds__, or 0
-    const size_t *shared_bytes; // the sum of the __shared__ variables that it declares
-    // Launches it with copies of the arguments at these addresses.
+    const char *name = "";      // known after the first launch, like most_threads
+    unsigned most_threads = 0;  // the limit given by __launch_bounds__, or 0
+    const size_t *shared_bytes; // total size of the kernel's __shared__ variables, in bytes
+    // Launches the kernel with copies of the arguments at these addresses.
     cudaError_t (*launch)(const LaunchConfig &config, void *const *arguments, bool cooperative, Site site);
-    // The mangled name of a type within the kernel, which begins with that of the kernel
+    // Mangled name of a type declared in the kernel. It begins with the mangled name of the kernel.
     const char *inner_name;
-    size_t dynamic_limit = 0; // of dynamic shared memory, as cudaFuncSetAttribute set it; 0: the device's
-    const Function *next;     // of all kernels
+    size_t dynamic_limit =
+        0; // bytes of dynamic shared memory that cudaFuncSetAttribute allows; 0: the device's limit
+    const Function *next; // next in the list of all kernels
 };
 
 struct Kernel {
     const char *name, *file;
     int line;
-    void (*run)(const void *call, Block &block, unsigned first); // runs positions first to count - 1
+    void (*run)(const void *call, Block &block,
+                unsigned first); // runs the threads at positions first to count - 1
     const void *call;
-    const StoredCall *stored; // the same object for all calls of one type
+    const StoredCall *stored; // one object for each type of call
     const Function *function;
 };
 
@@ -184,14 +190,14 @@ struct Kernel {
 // barrier.
 cudaError_t launch_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative = false);
 
-// A kernel argument as bits. CUDA copies an argument once, on the host, and each thread has a copy of its
-// bits, for which no constructor or destructor runs.
+// The bytes of a kernel argument that has constructors or a destructor. CUDA copies an argument once, on the
+// host. Each thread gets a copy of its bytes, for which no constructor or destructor runs.
 template <class A> struct Bits {
     alignas(A) char bytes[sizeof(A)];
     Bits(const A &a) { std::memcpy(bytes, (const void *)&a, sizeof(A)); }
     operator A &() { return *reinterpret_cast<A *>(bytes); }
 };
-// An argument for a parameter that is a reference, for example to managed memory
+// The argument for a parameter that is a reference, for example to managed memory.
 template <class A> struct Reference {
     std::remove_reference_t<A> *to;
     Reference(std::remove_reference_t<A> &a) : to(&a) {}
@@ -202,10 +208,11 @@ template <class A>
 using Stored =
     std::conditional_t<std::is_reference_v<A>, Reference<A>,
                        std::conditional_t<is_bits<A>, Bits<std::remove_cv_t<A>>, std::remove_cv_t<A>>>;
-// The type of a parameter of a kernel's body: as declared, or a reference to the thread's copy
+// The type of a parameter of a kernel's body: the declared type, or a reference to the thread's copy of the
+// bytes.
 template <class A> using Parameter = std::conditional_t<is_bits<A>, A &, A>;
 
-#ifdef CUDA_CPU_CHECK // an access must not be moved into the loop over threads, to another thread's time
+#ifdef CUDA_CPU_CHECK // the compiler must not move an access into the loop, where another thread may run
 #define CUDA_CPU_APART __attribute__((noinline))
 #else
 #define CUDA_CPU_APART
@@ -271,14 +278,14 @@ template <class Body, class... A> struct Call {
     static constexpr StoredCall stored = {copy, discard, addresses};
 };
 
-// What cu2cpp writes before a call of a kernel, in place of <<<…>>>. The kernel, a function that begins
-// with launch_body(), takes the configuration from here. So its arguments are those of a normal call.
+// cu2cpp writes this before a call of a kernel, in place of <<<…>>>, so the arguments are those of a normal
+// call. The kernel is a function that begins with launch_body(), which takes the configuration from here.
 struct Launch {
     const char *name;
     LaunchConfig config;
     Site site;
     bool cooperative;
-    Function **wanted; // set: the kernel is not to run, but to say what it is
+    Function **wanted; // if set, the kernel does not run, but stores its Function here
     bool taken = false;
     Launch *outer; // launches nest when an argument calls a function that launches another kernel
 
@@ -290,7 +297,7 @@ struct Launch {
     inline ~Launch();
     Launch(const Launch &) = delete;
 };
-extern __thread Launch *current_launch; // the innermost one of this host thread
+extern __thread Launch *current_launch; // the innermost Launch of this host thread
 
 Launch::Launch(const char *name, const LaunchConfig &config, Site site, bool cooperative, Function **wanted)
     : name(name), config(config), site(site), cooperative(cooperative), wanted(wanted),
@@ -306,12 +313,13 @@ Launch::~Launch() {
 
 extern const Function *all_functions;
 [[noreturn]] void called_without_launch(const char *kernel);
-// The kernel at this address, which may come from a cast. Null, after an error message, if it is none.
+// Finds the kernel at this address, which may come from a cast. Prints an error message and returns null if
+// there is none.
 Function *find_function(const char *call, const void *kernel);
 
 cudaError_t refuse_without_arguments(const char *kernel, Site site);
 
-// The __shared__ variables that the kernel `Owner` stands for declares
+// Total size in bytes of the __shared__ variables declared in the kernel that has the type `Owner`.
 template <class Owner> struct Declared { static inline size_t bytes; };
 
 template <class Owner, class Body, class... A> struct KernelOf {
@@ -320,7 +328,8 @@ template <class Owner, class Body, class... A> struct KernelOf {
         using TheCall = Call<Body, A...>;
         if (sizeof...(A) && !arguments)
             return refuse_without_arguments(function.name, site);
-        const Bits<char> none = '\0'; // a lambda without captures has no bits, but C++17 cannot make one
+        const Bits<char> none =
+            '\0'; // stands for the lambda, which has no state and cannot be made from its type
         const auto &body = reinterpret_cast<const Body &>(none);
         const TheCall call = TheCall::with(body, arguments, std::index_sequence_for<A...>());
         return launch_grid(
@@ -365,7 +374,7 @@ inline void launch_body(const char *name, unsigned most_threads, Body body,
 
 [[noreturn]] void assertion_failed(uint3 thread, const char *expression, const char *file, unsigned line,
                                    const char *function);
-// What assert() of cpu/include/assert.h calls
+// Called by assert() (cpu/include/assert.h) in kernels.
 [[noreturn]] inline void assert_failed(const char *expression, const char *file, unsigned line,
                                        const char *function) {
     assertion_failed(threadIdx, expression, file, line, function);
@@ -377,21 +386,21 @@ struct SharedEntry {
     uint64_t block; // the block_number for which the pointer is valid
     void *pointer;
 };
-extern __thread SharedEntry *shared_table; // one row for each __shared__ declaration
-extern __thread uint64_t block_number;     // incremented for every block that this worker runs
+extern __thread SharedEntry *shared_table; // one entry for each __shared__ declaration
+extern __thread uint64_t block_number;     // number of the block that this worker runs; incremented for each
 
 unsigned new_shared_slot(size_t size, size_t *declared);
 void *allocate_shared(unsigned slot, size_t size, size_t align, const char *name);
 void *dynamic_shared_memory(const char *name);
 
-// A slot of the table, one for each declaration and for each instance of a template. They are told
-// apart by Tag, the type of a lambda that is written at the declaration.
+// The index of a declaration's entry in shared_table. Each declaration, and each instance of a template, has
+// its own. Tag distinguishes them: it is the type of a lambda that is written at the declaration.
 template <class T, class Owner, class Tag> struct SharedSlot {
     static inline const unsigned index = new_shared_slot(sizeof(T), &Declared<Owner>::bytes);
 };
 
-// Returns the block's variable, which the first thread to get here allocates. `align` is the
-// alignment that the declaration specifies.
+// Returns the block's variable. The first thread of the block that calls this allocates it. `align` is the
+// alignment that the declaration specifies, in bytes.
 template <class T, class Owner, class Tag>
 inline T &shared(Tag, const char *name, size_t align = alignof(T)) {
     const unsigned slot = SharedSlot<T, Owner, Tag>::index;
@@ -436,14 +445,15 @@ enum class WarpOp : uint8_t {
 
 enum class BlockVote : uint8_t { none, count, all, any, grid };
 
-// These record that the thread waits, and return the switch that it has to make.
+// These record that the thread waits, and return the stack switch that it has to make: meet_block() at a
+// barrier of the block, meet_lanes() in a warp operation.
 Switch meet_block(uint3 thread, BlockVote vote, bool predicate, Site site);
-// `operand` is the lane, distance or lane mask of a shuffle, `width` the length of its segments.
+// `operand` is the lane, distance or lane mask of a shuffle; `width` is the number of lanes in a segment.
 Switch meet_lanes(uint3 thread, WarpOp op, unsigned mask, uint64_t value, int operand, int width, Site site);
-// The barrier of a tile of several warps: of the threads whose ranks have the same quotient by `size`.
+// The barrier of a tile of several warps. A tile consists of the threads with equal rank / size.
 Switch meet_tile(uint3 thread, unsigned size, Site site);
-Switch let_others_run(uint3 thread); // which is polling
-Switch take_turns(uint3 thread);     // which may have much to do
+Switch let_others_run(uint3 thread); // the thread is polling: all others that can run go first
+Switch take_turns(uint3 thread);     // the thread may be doing useful work: it goes to the end of the queue
 bool in_cooperative_launch();
 
 // Saves threadIdx and restores it at the end of the object's lifetime, because other threads that
@@ -460,9 +470,9 @@ inline __attribute__((always_inline)) void carry_out(Switch decided) {
 
 inline __attribute__((always_inline)) int block_barrier(BlockVote vote, bool predicate, Site site) {
     Block &block = block_of_this_thread();
-    // The common case is inlined: the thread arrives at the barrier where others wait already, or at
-    // the same one as last time, and another thread can run. threadIdx is kept beside the context, which
-    // is in the cache when the thread continues, and not on the thread's stack.
+    // Fast path, inlined: the thread arrives at a barrier where others wait already, or at the same one as
+    // last time, and another thread can run. threadIdx is saved beside the context, which is in the cache
+    // when the thread continues, and not on the thread's stack.
     if (__builtin_expect(vote == BlockVote::none && block.head != block.tail &&
                              block.barrier_site.line == site.line && block.barrier_site.file == site.file,
                          1)) {
@@ -492,26 +502,27 @@ inline void tile_barrier(unsigned size, Site site) {
     carry_out(meet_tile(resume.mine, size, site));
 }
 
-// What the worker's threads poll, for the watchdog (cpu/src/watchdog.cpp)
+// The address that the worker's threads poll, for the watchdog (cpu/src/watchdog.cpp).
 struct Spin {
     const __volatile__ void *address;
-    uint64_t bits;  // the value that the thread has seen there
-    unsigned count; // of consecutive atomics on that address without effect
-    bool progress;  // since the watchdog looked last, a thread has done something else
+    uint64_t bits;  // the value that the thread has read there
+    unsigned count; // number of consecutive atomics on the address that changed nothing
+    bool progress;  // true if a thread has done something else since the watchdog last looked
     Site site;
 };
 extern __thread Spin spin;
-extern __thread const __volatile__ void *last_lock; // where the last compare-and-swap that took effect was
-extern __thread unsigned last_reader;               // the thread that read through volatile last (volatile.h)
+extern __thread const __volatile__ void *last_lock; // address of the last compare-and-swap that succeeded
+extern __thread unsigned last_reader; // the thread that last read a volatile variable (volatile.h)
 
-// Lets other threads of the block run, then other threads of the system.
+// Lets other threads of the block run, then other threads of the operating system.
 inline void yield() {
     const Resume resume;
-    spin.progress = true; // what the thread waits for is not known
+    spin.progress = true; // it is unknown what the thread waits for
     carry_out(let_others_run(resume.mine));
 }
 
-// Whether a kernel runs. A function for host and device whose text depends on __CUDA_ARCH__ asks for it.
+// True while a kernel runs. A function for host and device whose text depends on __CUDA_ARCH__ chooses its
+// body by this.
 inline bool on_device() {
     return gridDim.x != 0;
 }
@@ -523,9 +534,9 @@ inline unsigned lane() {
     return thread_rank() % 32;
 }
 
-// Counts consecutive atomics that left the value at one address unchanged. Many of them mean that
-// the thread is polling, for a lock for example, so it yields. Without this, the thread that it
-// waits for might never run: threads of a block run on one worker and are not preempted.
+// Counts consecutive atomics that left the value at one address unchanged. After 16 of them the thread is
+// assumed to be polling, for example for a lock, and yields. Otherwise the thread that it waits for might
+// never run: threads of a block run on one worker and are not preempted.
 template <class T> inline void atomic_without_effect(T *p, T seen, Site site) {
     uint64_t bits = 0;
     std::memcpy(&bits, &seen, sizeof seen);
@@ -543,7 +554,7 @@ template <class T> inline void atomic_without_effect(T *p, T seen, Site site) {
     spin.count = 0;
 }
 
-// An atomic that took effect ends the polling: the lock was free.
+// Called after an atomic that changed its variable: the thread is not polling.
 inline void atomic_with_effect() {
     spin.address = nullptr;
 }
@@ -578,12 +589,12 @@ template <class T> inline T shuffle(WarpOp op, unsigned mask, T value, int opera
     }
 }
 
-// The types of which __shfl_sync and __match_any_sync take values; cuda_fp16.h adds its own.
+// The types that __shfl_sync and __match_any_sync accept; cuda_fp16.h adds its own.
 template <class T> constexpr bool shuffled = std::is_arithmetic_v<T> && sizeof(T) <= 8;
 
 enum class Space { global, shared, constant, local };
-// Where memory lies. Memory that is neither shared, nor a __constant__ variable, nor memory or a variable of
-// a device counts as local.
+// The address space of a pointer. Memory counts as local unless it is shared memory, a __constant__ variable,
+// or memory or a variable of a device.
 Space space_of(const void *address);
 
 } // namespace cuda_cpu
@@ -604,8 +615,8 @@ inline int __syncthreads_or(int predicate, CUDA_CPU_SITE) {
 inline void __syncwarp(unsigned mask = 0xffffffff, CUDA_CPU_SITE) {
     cuda_cpu::warp_operation(cuda_cpu::WarpOp::sync, mask, 0, 0, 32, CUDA_CPU_HERE);
 }
-// The lanes of the warp that have reached this call, once no other lane can reach it before they
-// continue.
+// Returns the mask of the lanes that have reached this call. It waits until no other lane of the warp can
+// reach it.
 inline unsigned __activemask(CUDA_CPU_SITE) {
     return (unsigned)cuda_cpu::warp_operation(cuda_cpu::WarpOp::active, 1u << cuda_cpu::lane(), 0, 0, 32,
                                               CUDA_CPU_HERE);
@@ -730,8 +741,8 @@ inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, T 
     return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (const void *)kernel, threads,
                                                          dynamic_bytes);
 }
-// The largest block size among those with the highest occupancy, and the number of blocks that fill
-// the device. shared_bytes(threads) is the dynamic shared memory of a block.
+// Finds the largest block size among those with the highest occupancy, and the number of blocks that fill the
+// device. shared_bytes(threads) is the dynamic shared memory of a block, in bytes.
 template <class T, class F>
 inline cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int *grid, int *block, T *kernel,
                                                                   F shared_bytes, int limit = 0) {
@@ -801,7 +812,7 @@ inline unsigned __isConstant(const void *p) {
 inline unsigned __isLocal(const void *p) {
     return cuda_cpu::space_of(p) == cuda_cpu::Space::local;
 }
-// All spaces are parts of one address space here, so addresses stay as they are.
+// The CPU has a single address space, so conversions return the address unchanged.
 #define CUDA_CPU_CONVERT_ADDRESS(space)                                                                      \
     inline size_t __cvta_generic_to_##space(const void *p) {                                                 \
         return (size_t)p;                                                                                    \
@@ -827,7 +838,7 @@ inline void __threadfence_system() {
     __sync_synchronize();
 }
 
-// For loops that poll with plain loads: also lets other threads of the block run.
+// Also lets other threads of the block run, for loops that poll with plain loads.
 inline void __nanosleep(unsigned nanoseconds) {
     const struct timespec t = {nanoseconds / 1000000000, (long)(nanoseconds % 1000000000)};
     cuda_cpu::yield();
@@ -836,7 +847,7 @@ inline void __nanosleep(unsigned nanoseconds) {
 
 // ---- atomics: sequentially consistent, each returns the old value ----
 
-#ifdef CUDA_CPU_CHECK // as in CUDA, so that the race detector knows that these atomics are no fences
+#ifdef CUDA_CPU_CHECK // relaxed, as in CUDA: the race detector must not take these atomics for fences
 #define CUDA_CPU_ORDER __ATOMIC_RELAXED
 #else
 #define CUDA_CPU_ORDER __ATOMIC_SEQ_CST
@@ -844,32 +855,33 @@ inline void __nanosleep(unsigned nanoseconds) {
 
 namespace cuda_cpu {
 
-// Shared memory is used by one worker only, which runs one thread of the block at a time and never
-// interrupts it. So an atomic there can be a plain load and a plain store, which are several times faster.
+// True if an atomic on this address can be a plain load and a plain store, which are several times faster.
+// One worker runs the threads of a block, one at a time, and never preempts them, so shared memory needs no
+// more.
 inline bool is_shared([[maybe_unused]] const __volatile__ void *p) {
-#if defined CUDA_CPU_WATCHED || defined CUDA_CPU_CHECK // the detector has to see the atomic
+#if defined CUDA_CPU_WATCHED || defined CUDA_CPU_CHECK // the race detector must see the atomic
     return false;
 #else
     return (uintptr_t)p - (uintptr_t)current_block->arena < arena_size;
 #endif
 }
 
-// Threads of a block take turns after a number of atomics. A histogram is typical: neighbouring threads
-// read neighbouring elements, each in strides over the whole input. On a GPU they read a cache line
-// together. If one thread here ran to its end before the next one, each would read every line again.
+// Lets the next thread of the block run after a number of atomics. A histogram is the typical case:
+// neighbouring threads read neighbouring elements, with strides over the whole input. On a GPU they read a
+// cache line together. If each thread ran to its end before the next one, each would load every line again.
 inline __attribute__((noinline)) void take_turns() {
     const Resume resume;
     carry_out(take_turns(resume.mine));
 }
 
-// Not called by a compare-and-swap, nor by an exchange unless it releases a lock: a thread may hold a lock
-// there.
+// Not called by a compare-and-swap, nor by an exchange unless it releases a lock: the thread may then hold a
+// lock, and switching would only make the others poll.
 inline void count_atomic() {
     if (__builtin_expect(--current_block->slice == 0, 0))
         take_turns();
 }
 
-// Replaces *p, in shared memory, by change(*p).
+// Replaces *p, which is in shared memory, by change(*p). Returns the old value.
 template <class T, class F> inline T change_shared(T *p, F change) {
     const T old = *(__volatile__ T *)p;
     *(__volatile__ T *)p = change(old);
@@ -883,7 +895,7 @@ template <class T> inline T atomic_add(T *p, T value, [[maybe_unused]] Site site
                           ? change_shared(p, [=](T it) { return (T)((std::make_unsigned_t<T>)it + value); })
                           : __atomic_fetch_add(p, value, CUDA_CPU_ORDER);
         if (__builtin_expect(value == 0, 0))
-            atomic_without_effect(p, old, site); // adding 0 is a way to poll
+            atomic_without_effect(p, old, site); // adding 0 may be polling
         return old;
     } else {
         if (is_shared(p))
@@ -904,10 +916,10 @@ template <class T> inline T atomic_exchange(T *p, T value, Site site) {
     else
         __atomic_exchange(p, &value, &old, CUDA_CPU_ORDER);
     if (std::memcmp(&old, &value, sizeof old) == 0) {
-        atomic_without_effect(p, old, site); // a lock that is already held
+        atomic_without_effect(p, old, site); // the lock is held already
     } else {
         atomic_with_effect();
-        if (last_lock == p) { // it has released the lock
+        if (last_lock == p) { // the exchange released the lock
             last_lock = nullptr;
             count_atomic();
         }
@@ -930,13 +942,13 @@ template <class T> inline T atomic_compare_and_swap(T *p, T compare, T value, Si
     return old;
 }
 
-// A call whose operand leaves every value as it is, such as atomicOr(p, 0), is a way to poll.
+// Counts the call as polling if its operand cannot change any value, as in atomicOr(p, 0).
 template <class T> inline void poll_if(bool no_change, T *p, Site site) {
     if (__builtin_expect(no_change, 0))
         atomic_without_effect(p, __atomic_load_n(p, CUDA_CPU_ORDER), site);
 }
 
-// For values of a class that has the size of an integer
+// For class types of the size of an integer.
 template <class T, class F> inline T atomic_change(T *p, F change) {
     T old, changed;
     __atomic_load(p, &old, __ATOMIC_SEQ_CST);
@@ -959,7 +971,7 @@ template <class T, class F> inline T atomic_update(T *p, F change) {
 
 } // namespace cuda_cpu
 
-// Only the types that CUDA has, so that a call which nvcc refuses is refused here too.
+// Overloads only for the types that CUDA has, so that a call that nvcc refuses is refused here too.
 #define CUDA_CPU_ATOMIC(T, name, expression)                                                                 \
     inline T atomic##name(T *p, T value, CUDA_CPU_SITE) {                                                    \
         (void)cu_file, (void)cu_line;                                                                        \
@@ -1021,7 +1033,7 @@ CUDA_CPU_ATOMIC_INTEGERS(int)
 CUDA_CPU_ATOMIC_INTEGERS(unsigned)
 CUDA_CPU_ATOMIC_INTEGERS(long long)
 CUDA_CPU_ATOMIC_INTEGERS(unsigned long long)
-// Each component is added atomically, as on a GPU, but not all of them together.
+// Each component is added atomically; the vector as a whole is not, as on a GPU.
 CUDA_CPU_ATOMIC(float2, Add, (float2{atomicAdd(&p->x, value.x), atomicAdd(&p->y, value.y)}))
 CUDA_CPU_ATOMIC(float4, Add,
                 (float4{atomicAdd(&p->x, value.x), atomicAdd(&p->y, value.y), atomicAdd(&p->z, value.z),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The stack switch: how a thread of a block that has to wait continues another one.
+ * The stack switch: a thread of a block that has to wait passes control to another thread of the block.
  *
  * Every thread that waits has its own stack (cpu/src/fiber.h). On x86-64 and arm64 the switch is inline
  * assembly. It declares that it changes every register, so the compiler saves the values that are
@@ -29,14 +29,14 @@
 
 namespace cuda_cpu {
 
-// Where a thread that waits continues. Without the inline switch, `stack` is its Fiber, and the rest
-// is unused.
+// The saved state of a waiting thread: where it continues. Without the inline switch, `stack` is its Fiber,
+// and the rest is unused.
 struct Context {
     void *stack, *frame, *base, *address;
     unsigned index[3]; // for block_barrier()
 };
 
-// A switch that has been decided on: no switch if both are the same.
+// A stack switch to be made; none if `from` equals `to`.
 struct Switch {
     Context *from, *to;
 };
@@ -44,7 +44,8 @@ struct Switch {
 // Saves the calling thread in *from and continues *to. Returns when another thread continues *from.
 #ifdef CUDA_CPU_INLINE_SWITCH
 inline __attribute__((always_inline)) void switch_context(Context *from, const Context *to) {
-    // The frame pointer and rbx (x19), which compilers may reserve, cannot be declared as changed.
+    // The clobber list cannot name the frame pointer, nor rbx (x19), which compilers may reserve, so these
+    // are saved by hand.
 #ifdef __x86_64__
 #ifdef __AVX512F__
 #define CUDA_CPU_MORE_REGISTERS                                                                              \
@@ -81,7 +82,7 @@ inline __attribute__((always_inline)) void switch_context(Context *from, const C
                      "ldp x19, x2, [%1, 16]\n\t"
                      "mov sp, x3\n\t"
                      "br x2\n"
-                     "1: hint 36" // bti j: where branch targets are checked
+                     "1: hint 36" // bti j: required where the processor checks branch targets
                      : "+r"(first), "+r"(second)
                      :
                      : "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14",
