@@ -7,7 +7,7 @@
  *         -d DEVICE                     the same source, preprocessed with __CUDA_ARCH__
  *         -w                            other files cannot use the device functions and variables
  *
- * C++ lacks five constructs of CUDA. They are rewritten in place. All other bytes and all line
+ * These constructs of CUDA, which C++ lacks, are rewritten in place. All other bytes and all line
  * numbers stay the same, so that the compiler, the debugger and the sanitizers report lines of the .cu:
  *
  *   1. k<<<g, b>>>(x)
@@ -22,7 +22,7 @@
  *   5. __device__ T x;
  *          __attribute__((section("cuda_device"))) T x;
  *      Before a function, __device__ is removed.
- *   5. volatile T *x = y; (in device code)
+ *   6. volatile T *x = y; (in device code)
  *          volatile T *cu_v_x = y; auto x = ::cuda_cpu::in_step_pointer(cu_v_x);
  *      Parameters and casts likewise (cuda_cpu/volatile.h).
  *
@@ -43,19 +43,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// The kind of a one-character token is the character itself; that of a digraph is the character
-// that it stands for.
+// Kinds of tokens. A token of one character has that character as its kind; a digraph has the character that
+// it stands for.
 enum { END = 0, IDENT = 128, NUMBER, STRING, CHARACTER, SCOPE /* :: */, ARROW /* -> */, OPERATOR };
 
 typedef struct {
     uint32_t start, length; // position in the source, in bytes
-    uint32_t line, file;    // from the linemarkers; file is the position of its name in the source
-    int32_t match;          // of a bracket: the matching bracket
+    uint32_t line,
+        file;      // taken from the linemarkers; `file` is the position of the file's name in the source
+    int32_t match; // for a bracket: index of the matching bracket
     uint8_t kind;
-    bool done;   // a memory space word that was handled with its declaration
-    bool host;   // __host__ stands before it; that is no token
+    bool done;   // a memory space word that has been handled with its declaration
+    bool host;   // preceded by __host__, which is not stored as a token
     bool system; // in a system header
-    bool joined; // the third < of << <, or the third > of >> >, which nvcc takes for <<< and >>>
+    bool joined; // the third < of << <, or the third > of >> >; nvcc reads these as <<< and >>>
 } Token;
 
 typedef struct {
@@ -64,17 +65,17 @@ typedef struct {
 } Text;
 
 typedef struct {
-    size_t position, removed; // replaces this many bytes of the source …
-    size_t text, length;      // … with this part of edit_text
-    size_t order;             // order of creation, for edits at the same position
-    int moved;                // the token with which the text begins, if it was moved here
+    size_t position, removed; // number of bytes of the source to replace …
+    size_t text, length;      // … by this part of edit_text
+    size_t order;             // order of creation, which decides between edits at the same position
+    int moved;                // if the text was moved here: the token with which it begins
 } Edit;
 
 enum { PADDING = 4 };
 
 static const char *input_name;
 static Text source;
-static Token *tokens; // PADDING tokens of kind END at both ends allow looking around freely
+static Token *tokens; // PADDING tokens of kind END at both ends, so that looking ahead or back needs no check
 static int token_count, token_capacity;
 static Edit *edits;
 static size_t edit_count;
@@ -85,7 +86,7 @@ static Text edit_text;
 __attribute__((format(printf, 2, 3))) _Noreturn static void fail(int token, const char *format, ...) {
     if (tokens[token].file == 0)
         fputs(input_name, stderr);
-    else // the name is a string in the linemarker
+    else // the name is a quoted string in the linemarker
         for (const char *p = source.data + tokens[token].file; *p && !strchr("\"\n", *p); p++) {
             p += *p == '\\' && p[1] && p[1] != '\n';
             fputc(*p, stderr);
@@ -112,7 +113,7 @@ static void *grow(void *array, size_t count, size_t size) {
     return grown;
 }
 
-// The text always ends with a null character.
+// Appends bytes. The text always ends with a null character.
 static void append(Text *text, const char *data, size_t length) {
     if (text->length + length >= text->capacity) {
         text->capacity = 2 * (text->length + length) + 64;
@@ -162,8 +163,8 @@ static int compare_edits(const void *left, const void *right) {
 // ---- lexer ----
 
 static size_t at;           // position of the next byte
-static bool host;           // __host__ was read, and no token since
-static uint32_t line, file; // its line and file
+static bool host;           // __host__ was read, and no token since then
+static uint32_t line, file; // line and file of the next byte
 static bool in_system_header;
 
 static void add_token(int kind, size_t start, uint32_t first_line) {
@@ -190,7 +191,7 @@ _Noreturn static void fail_lexer(uint32_t first_line, const char *why) {
     fail(token_count - 1, "%s", why);
 }
 
-// The text ends with a null character, where the comparison stops.
+// True if the text continues with `string`. The comparison ends at the null character that ends the text.
 static bool ahead(const char *string) {
     return strncmp(source.data + at, string, strlen(string)) == 0;
 }
@@ -291,14 +292,15 @@ static void skip_directive(void) {
         const size_t before = at;
         if (skip_continuation() || skip_comment())
             continue;
-        if (source.data[at] != '"' || !skip_quoted('"')) // a quote in #error need not be closed
+        if (source.data[at] != '"' || !skip_quoted('"')) // in #error, a quote need not be closed
             at = before + 1;
     }
     if (marker) {
-        line = (uint32_t)strtoul(number, NULL, 10) - 1; // the newline will add 1
+        line = (uint32_t)strtoul(number, NULL, 10) - 1; // the newline adds 1
         if (*name == '"') {
             file = (uint32_t)(name + 1 - source.data);
-            const char *flags = source.data + at; // the last ones: 1 or 2, then 3 for a system header
+            const char *flags =
+                source.data + at; // flags of the linemarker: 1 or 2, then 3 for a system header
             while (flags > name && strchr("34 ", flags[-1]))
                 flags--;
             in_system_header = flags > name && strstr(flags, "3") && strstr(flags, "3") < source.data + at;
@@ -307,7 +309,7 @@ static void skip_directive(void) {
 }
 
 static void skip_symbol(int *kind) {
-    // Longest first. Angle brackets are single tokens, because only the parser can tell whether >>
+    // Operators, longest first. Angle brackets are single tokens, because only the parser can tell whether >>
     // is a shift.
     static const struct {
         const char *text;
@@ -329,7 +331,7 @@ static void lex(void) {
     bool fresh_line = true;
     tokens = NULL;
     token_count = token_capacity = 0;
-    edit_count = 0; // of an earlier text
+    edit_count = 0; // edits of an earlier text
     in_system_header = host = false;
     at = file = 0;
     line = 1;
@@ -348,7 +350,7 @@ static void lex(void) {
         }
         if (skip_comment())
             continue;
-        if (skip_continuation()) { // The compiler joins no lines of preprocessed text.
+        if (skip_continuation()) { // In preprocessed text the compiler does not join lines.
             edit(start, 1, "%s", "");
             continue;
         }
@@ -371,7 +373,8 @@ static void lex(void) {
                 edit(start, length, "%s", "");
                 continue;
             }
-            // A macro of this name would break __attribute__((__noinline__)).
+            // A macro for __noinline__ would also replace it in __attribute__((__noinline__)), so it is
+            // translated here.
             if (length == strlen("__noinline__") && strncmp(word, "__noinline__", length) == 0 &&
                 tokens[token_count - 1].kind != '(' && tokens[token_count - 1].kind != ',') {
                 edit(start, length, "__attribute__((noinline))");
@@ -407,7 +410,7 @@ static bool is(int i, const char *word) {
            word[t->length] == '\0';
 }
 
-// `words` is a list of words, with one space before and after each.
+// True if token i is one of `words`, a list with one space before and after each word.
 static bool is_one_of(int i, const char *words) {
     const Token *t = &tokens[i];
     if (t->kind != IDENT)
@@ -429,7 +432,7 @@ static bool closes(int i) {
     return kind(i) == ')' || kind(i) == ']' || kind(i) == '}';
 }
 
-// The number of equal, adjacent tokens from here: 3 at the start of <<< or << <. Counts forward with
+// The number of equal, adjacent tokens from token i on: 3 at the start of <<< or << <. Counts forward with
 // step 1, backward with step -1.
 static int run(int i, int step) {
     int n = 1;
@@ -442,7 +445,7 @@ static int run(int i, int step) {
 }
 
 static void pair_brackets(void) {
-    int innermost = 0; // while a bracket is open, its match is the open bracket around it
+    int innermost = 0; // `match` of an open bracket is, until it is closed, the bracket around it
     for (int i = PADDING; i < token_count - PADDING; i++) {
         if (opens(i)) {
             tokens[i].match = innermost;
@@ -461,8 +464,8 @@ static void pair_brackets(void) {
         fail(innermost, "this %c is never closed", kind(innermost));
 }
 
-// From a <, finds the token after the matching >; 0 when there is none before `limit`. `numbers`
-// says whether a nested template argument list may begin with a number.
+// From a <, finds the token after the matching >; 0 if there is none before `limit`. `numbers`: a nested
+// template argument list may begin with a number.
 static int match_angles(int i, int limit, bool numbers) {
     for (int depth = 0; i < limit && kind(i) != ';' && kind(i) != END && !closes(i); i++) {
         if (opens(i)) {
@@ -479,14 +482,14 @@ static int match_angles(int i, int limit, bool numbers) {
     return 0;
 }
 
-// In A<N<2> = 0> the second < is a comparison. Without knowledge of the names this is only clear
-// after reading it as the start of an argument list has found no end.
+// In A<N<2> = 0> the second < is a comparison. Without knowing the names, this can be found out only by
+// trying to read it as the start of an argument list.
 static int skip_angles(int i, int limit) {
     const int end = match_angles(i, limit, true);
     return end ? end : match_angles(i, limit, false);
 }
 
-// From a >, finds the matching < before it; 0 when there is none.
+// From a >, finds the matching < before it; 0 if there is none.
 static int skip_angles_back(int i) {
     for (int depth = 0; kind(i) != ';' && kind(i) != END && !opens(i); i--) {
         if (closes(i)) {
@@ -515,7 +518,7 @@ static void delete_tokens(int first, int last) {
         edit(tokens[i].start, tokens[i].length, "%s", "");
 }
 
-// The tokens as text in one line
+// Appends the tokens in one line.
 static void append_tokens(Text *text, int first, int end) {
     for (int i = first; i < end; i++) {
         if (i > first && tokens[i].start > end_of(i - 1))
@@ -534,8 +537,7 @@ static const char statement_words[] =
 
 static const char cast_words[] = " static_cast const_cast reinterpret_cast dynamic_cast ";
 
-// The >>> that ends a launch configuration; 0 when there is none. In `f<A<int>>>>>` these are the
-// last three >.
+// The >>> that ends a launch configuration; 0 if there is none. In `f<A<int>>>>>` these are the last three >.
 static int launch_end(int i) {
     for (int templates = 0; kind(i) != ';' && kind(i) != END && !closes(i); i++) {
         if (opens(i)) {
@@ -559,8 +561,7 @@ static int launch_end(int i) {
     return 0;
 }
 
-// Whether token i can end an expression, so that a ( or [ after it is a call f(x) or a subscript
-// table[i].
+// True if token i can end an expression; then ( or [ after it is a call f(x) or a subscript table[i].
 static bool ends_expression(int i) {
     if (kind(i) == IDENT)
         return !is_one_of(i, statement_words);
@@ -573,7 +574,7 @@ static bool ends_expression(int i) {
            !(group == i - 2 && is(group + 1, "void"));
 }
 
-// From the last token of a kernel expression, finds its first; 0 when it is not an expression.
+// From the last token of a kernel expression, finds its first; 0 if the tokens are not an expression.
 static int launch_begin(int i) {
     for (bool last = true;; last = false) {
         if (kind(i) == ')' || kind(i) == ']') {
@@ -607,15 +608,16 @@ static int launch_begin(int i) {
     }
 }
 
-// Whether a launch may follow token i. A launch has type void, so it cannot be an operand, except
-// of the comma and conditional operators.
+// True if a launch may follow token i. A launch has type void, so it can be an operand only of the comma and
+// conditional operators.
 static bool may_stand_before_launch(int i) {
     if (kind(i) == IDENT || kind(i) == ')' || kind(i) == ']')
         return !ends_expression(i);
     return kind(i) != END && strchr(";{}(,?:", kind(i));
 }
 
-// The call of the kernel stays a call, so that its arguments are converted as those of any function.
+// Translates a launch. The kernel call stays a call, so that its arguments are converted like those of any
+// function.
 static void translate_launch(int open) {
     const int begin = launch_begin(open - 1);
     const int end = launch_end(open + 3);
@@ -636,7 +638,7 @@ static void translate_launch(int open) {
         if (is_one_of(i, space_words) || (kind(i) == '<' && run(i, 1) >= 3))
             fail(open, "the kernel of this <<<…>>> is too complex: name it in a variable first");
     append_tokens(&callee, begin, open);
-    Text name = {0}; // shown in messages: without string literals, at most about 200 bytes
+    Text name = {0}; // for messages: without string literals, and cut to about 200 bytes
     for (int i = begin; i < open; i++) {
         if (i > begin && tokens[i].start > end_of(i - 1))
             append(&name, " ", 1);
@@ -645,8 +647,8 @@ static void translate_launch(int open) {
         if (name.length > 200)
             break;
     }
-    // The configuration is evaluated before the call, so the kernel moves behind it. Nothing else moves, and
-    // its lines stay as empty ones.
+    // The configuration is evaluated before the call, so the kernel expression moves behind it. Nothing else
+    // moves, and empty lines replace the lines of the expression.
     edit(tokens[begin].start, 0, "(::cuda_cpu::Launch(\"%s\", ::cuda_cpu::config(", name.data);
     delete_tokens(begin, open + 2);
     edit(tokens[end].start, 1, ")), ");
@@ -668,23 +670,23 @@ static const char type_words[] =
 static const char attribute_words[] = " __attribute__ __attribute alignas _Alignas __align__ asm __asm__"
                                       " __launch_bounds__ __maxnreg__ __cluster_dims__ __block_size__ ";
 
-static int device_end; // the } of the kernel or device function that was begun last
-static int asm_end;    // the same, also of functions for host and device
+static int device_end; // the } of the last kernel or device function that was begun
+static int asm_end;    // the same, including functions for host and device
 
 typedef struct {
     int first_word;           // the first memory space word: __shared__, __device__, …
-    int extern_at, static_at; // their tokens, 0 when absent
+    int extern_at, static_at; // the tokens of these words, 0 when absent
     int after_pointer;        // a memory space word after * or &, as in T *__device__ f(); 0 when absent
     bool is_shared, is_constant, is_managed;
     bool is_constexpr, is_inline, is_typedef, is_template, is_linkage;
-    bool is_definition; // defines a class or an enumeration
-    bool is_typed;      // a declarator was parsed, so the type is known to be present
-    // The declarator that was parsed last:
+    bool is_definition; // it defines a class or an enumeration
+    bool is_typed;      // a declarator has been parsed, so the type is complete
+    // The last declarator that was parsed:
     int name;
     int end; // the token after it: , or ; or the initial value
     bool has_value;
-    bool is_function; // if so, the other members of this part are not set
-    bool is_const;    // the variable itself, not what it points to
+    bool is_function; // if true, the other members about the declarator are not set
+    bool is_const;    // the variable itself is const, not what it points to
 } Declaration;
 
 _Noreturn static void fail_declaration(int i) {
@@ -703,8 +705,8 @@ static int skip_template_arguments(int i) {
     return end;
 }
 
-// Skips an attribute; returns i when there is none. If `alignment` is not null, attributes that set
-// an alignment are moved there, because C++ does not allow them on a typedef.
+// Returns the token after an attribute; i if there is none. Attributes that set an alignment are moved to
+// `alignment` if it is not null, because C++ does not allow them on a typedef.
 static int skip_attribute(int i, Text *alignment) {
     if (kind(i) == '[' && kind(i + 1) == '[')
         return tokens[i].match + 1;
@@ -722,7 +724,7 @@ static int skip_attribute(int i, Text *alignment) {
     return end;
 }
 
-// From struct, class, union or enum, finds the { of the definition, or else the token after the
+// From struct, class, union or enum, finds the { of the definition; without a definition, the token after the
 // name.
 static int skip_class_head(int i, int limit) {
     i += is(i, "enum") && is_one_of(i + 1, " class struct ") ? 2 : 1;
@@ -739,14 +741,14 @@ static int skip_class_head(int i, int limit) {
     i += is(i, "final");
     if (kind(i) != ':')
         return i;
-    int brace = i; // after the base classes
+    int brace = i; // skips the base classes
     while (brace < limit && !strchr("{;)}]", kind(brace)))
         brace = opens(brace) ? tokens[brace].match + 1 : brace + 1;
     return kind(brace) == '{' ? brace : i;
 }
 
-// Whether the parentheses hold the parameters of a function rather than the initial value of a
-// variable. As in C++, what could be either is a function. A single name is taken for a type.
+// True if the parentheses hold the parameters of a function, false if they hold the initial value of a
+// variable. As in C++, an ambiguous declaration declares a function. A single name is taken for a type.
 static bool looks_like_parameters(int open) {
     const int close = tokens[open].match;
     int i = open + 1;
@@ -768,7 +770,7 @@ static bool looks_like_parameters(int open) {
            (kind(i) == '(' && kind(i + 1) == '*') || (kind(i) == '[' && kind(i + 1) == ']');
 }
 
-// Whether this ( begins a nested declarator: (*name)(…) or (A::*name)[…].
+// True if this ( begins a nested declarator: (*name)(…) or (A::*name)[…].
 static bool holds_declarator(int open) {
     int i = open + 1;
     while (kind(i) == IDENT || kind(i) == SCOPE)
@@ -796,8 +798,8 @@ static void note_word(Declaration *d, int i) {
     delete_tokens(i, i);
 }
 
-// Parses a declarator; the first one together with the specifiers before it. Only the name has to
-// be found: it is the last word before [ ( = , or ; that does not belong to a type.
+// Parses a declarator; the first call also parses the specifiers before it. Only the name has to be found: it
+// is the last word before [ ( = , or ; that does not belong to a type.
 static void parse_declarator(int i, Declaration *d, Text *alignment) {
     int words = 0, outermost = 0;
     d->name = 0;
@@ -845,7 +847,7 @@ static void parse_declarator(int i, Declaration *d, Text *alignment) {
         }
     }
     if (d->is_definition && !d->is_typed && words == 1 && kind(i) == ';') {
-        d->is_function = true; // a type definition without a variable
+        d->is_function = true; // a type is defined, but no variable
         return;
     }
     d->is_function = kind(i) == '(' && looks_like_parameters(i);
@@ -853,7 +855,7 @@ static void parse_declarator(int i, Declaration *d, Text *alignment) {
         fail_declaration(i);
     if (d->is_function)
         return;
-    if (d->after_pointer) // the attribute would apply to the pointer's type
+    if (d->after_pointer) // an attribute here would apply to the pointer's type
         fail_declaration(d->after_pointer);
     if (outermost)
         i = tokens[outermost].match + 1;
@@ -873,7 +875,7 @@ static void parse_declarator(int i, Declaration *d, Text *alignment) {
     d->is_typed = true;
 }
 
-// From the start of a declaration of a function, finds the ( of its parameters; sets its name.
+// From the start of a function's declaration, finds the ( of its parameters and sets `name`.
 static int find_parameters(int i, int *name) {
     *name = 0;
     for (int next;;) {
@@ -906,13 +908,13 @@ static int find_parameters(int i, int *name) {
     }
 }
 
-// From the ( of its parameters, finds the { of a function; 0 when this only declares the function.
+// From the ( of a function's parameters, finds the { of its body; 0 if this only declares the function.
 static int find_body(int open) {
     int i = tokens[open].match + 1;
     while (kind(i) != '{' && kind(i) != ':' && kind(i) != ';' && kind(i) != '=' && kind(i) != END &&
            !closes(i))
         i = opens(i) ? tokens[i].match + 1 : i + 1;
-    if (kind(i) == ':') // the initial values of a constructor: a(1), b{2}
+    if (kind(i) == ':') // a constructor's member initialisers: a(1), b{2}
         do {
             i++;
             while (kind(i) != '(' && kind(i) != '{' && kind(i) != ';' && kind(i) != END && !closes(i))
@@ -935,7 +937,7 @@ typedef struct {
 static Scope *scopes;
 static int scope_depth;
 
-// The namespaces of the current scope, such as "a/b/". Those without a name are left out.
+// Appends the namespaces of the current scope, such as "a/b/". Unnamed ones are left out.
 static void append_namespaces(Text *path) {
     append(path, "", 0);
     for (int i = 1; i <= scope_depth; i++) {
@@ -950,7 +952,7 @@ static void append_namespaces(Text *path) {
     }
 }
 
-// The __shared__ variables outside functions. A function that uses one gets a reference or pointer of that
+// A __shared__ variable outside functions. Each function that uses it gets a reference or pointer of the same
 // name.
 typedef struct {
     int name; // its token
@@ -967,7 +969,7 @@ static bool same_word(int i, int j) {
            memcmp(source.data + tokens[i].start, source.data + tokens[j].start, tokens[i].length) == 0;
 }
 
-// Whether the variable is in one of these namespaces
+// True if the variable is in one of these namespaces.
 static bool is_visible(const FileShared *one, const Text *namespaces) {
     return strncmp(namespaces->data, one->namespaces.data, one->namespaces.length) == 0;
 }
@@ -979,13 +981,14 @@ static bool stands_in(int word, int i, int end) {
     return false;
 }
 
-// Appends to the { of a function of namespace scope what it needs of these variables, and to its }.
+// For a function of namespace scope: inserts after its { the declarations of these variables that it needs,
+// and before its } what closes them.
 static void declare_file_shared(int parameters, int body) {
     Text text = {0}, here = {0};
     const int end = tokens[body].match;
     append_namespaces(&here);
     for (const FileShared *one = file_shared; one < file_shared + file_shared_count; one++) {
-        bool hidden = false; // by one of the same name in an inner namespace
+        bool hidden = false; // hidden by a variable of the same name in an inner namespace
         for (const FileShared *other = file_shared; other < file_shared + file_shared_count; other++)
             hidden |= same_word(other->name, one->name) && is_visible(other, &here) &&
                       other->namespaces.length > one->namespaces.length;
@@ -1011,7 +1014,7 @@ static void declare_file_shared(int parameters, int body) {
             snprintf(line, sizeof line, " cu_t_%.*s &%.*s = cu_s_%.*s();", length, x, length, x, length, x);
         append(&text, line, strlen(line));
     }
-    if (text.length > 0) { // in a block of its own, so that the function can declare the name again
+    if (text.length > 0) { // opens a block, so that the function can declare the same name again
         edit(end_of(body), 0, "%s {", text.data);
         edit(tokens[end].start, 0, "} ");
     }
@@ -1095,7 +1098,8 @@ static void translate_shared(int word, const Scope *scope) {
     free(name.data);
 }
 
-// Parses the parameter that begins at token i. Returns its name, or 0 and in `place` where one belongs.
+// Parses the parameter that begins at token i. Returns its name; for a parameter without a name returns 0,
+// and sets `place` to where a name can be inserted.
 static int parameter_name(int i, int close, int *place, bool *is_pack, bool *may_be_unused) {
     static const char qualifiers[] = " const volatile __restrict __restrict__ restrict register __const ";
     bool typed = false;
@@ -1149,7 +1153,7 @@ static int next_comma(int i, int close) {
 
 // ---- volatile ----
 
-// Whether tokens `from` to `name` declare a pointer to something volatile: volatile T *x, volatile T x[].
+// True if tokens `from` to `name` declare a pointer to a volatile type: volatile T *x, volatile T x[].
 static bool points_to_volatile(int from, int name) {
     int stars = 0;
     bool is_volatile = false;
@@ -1224,7 +1228,7 @@ static void translate_volatile(int word, const Scope *scope) {
             const int n = (int)tokens[d.name].length;
             const char *x = source.data + tokens[d.name].start;
             insert_before(d.name, "cu_v_");
-            for (int t = d.end; t < semicolon; t++) // the initial values of later ones may use it
+            for (int t = d.end; t < semicolon; t++) // initial values of later variables may use this one
                 if (kind(t) == IDENT && tokens[t].length == (uint32_t)n && kind(t - 1) != '.' &&
                     kind(t - 1) != ARROW && kind(t - 1) != SCOPE &&
                     memcmp(source.data + tokens[t].start, x, (size_t)n) == 0)
@@ -1237,7 +1241,7 @@ static void translate_volatile(int word, const Scope *scope) {
                      x);
         }
         i = d.end;
-        while (kind(i) != ',' && kind(i) != ';') // the initial value
+        while (kind(i) != ',' && kind(i) != ';') // skips the initial value
             i = kind(i) == '<' && skip_angles(i, semicolon) ? skip_angles(i, semicolon)
                 : opens(i)                                  ? tokens[i].match + 1
                                                             : i + 1;
@@ -1263,11 +1267,11 @@ static void translate_volatile_cast(int word, const Scope *scope) {
     insert_before(close, ">");
 }
 
-// With -w, what only device code of this file can use gets internal linkage, as with nvcc unless -rdc=true is
-// given: other files may have different functions and variables with the same names. A name that is declared
-// `extern` belongs to all files.
+// With -w, names that only device code of this file can use get internal linkage. nvcc does the same without
+// -rdc=true: other files may have different functions and variables with the same names. A name that is
+// declared `extern` belongs to all files.
 static bool whole_program;
-static Text extern_names = {0}; // each with a blank before and after it
+static Text extern_names = {0}; // names declared extern, each with a blank before and after it
 
 static void make_internal(int name, const Declaration *d, const Scope *scope) {
     if (!whole_program || scope->kind != 'n' || kind(name - 1) == SCOPE || d->static_at || d->is_inline ||
@@ -1298,7 +1302,7 @@ static void translate_device(int word, const Scope *scope) {
         translate_shared(word, scope);
         return;
     }
-    if (!tokens[word].done) // it comes after the declarator
+    if (!tokens[word].done) // the word comes after the declarator
         delete_tokens(word, word);
     if (d.is_function && (d.is_constant || d.is_managed))
         fail(word, "only a variable can be __constant__ or __managed__");
@@ -1329,7 +1333,7 @@ static void translate_device(int word, const Scope *scope) {
         fail(word, "a local variable in device memory must be static");
     make_internal(d.name, &d, scope);
     if (d.extern_at && !d.has_value)
-        return; // only a declaration
+        return; // this is only a declaration
     // For these variables the compiler ignores the section (templates), or reports a conflict
     // between sections (inline).
     if (d.is_inline || d.is_template || (d.is_constexpr && scope->kind == 'c')) {
@@ -1346,7 +1350,7 @@ static void translate_device(int word, const Scope *scope) {
 
 // ---- kernels ----
 
-// Deletes __launch_bounds__(A, B) and the like; appends A to `bounds`.
+// Deletes attributes such as __launch_bounds__(A, B), and appends A to `bounds`.
 static void take_bounds(int first, int end, Text *bounds) {
     for (int i = first; i < end; i++) {
         if (is_one_of(i, " __cluster_dims__ __block_size__ "))
@@ -1362,9 +1366,9 @@ static void take_bounds(int first, int end, Text *bounds) {
     }
 }
 
-// The body becomes a lambda with parameters of the same names, which launch_body() calls for every thread.
-// Everything else stays, so that declarations, specialisations, overloads and the kernel's address are those
-// of a normal function.
+// Translates a kernel. The body becomes a lambda with parameters of the same names, which launch_body() calls
+// for every thread. Everything else stays, so that declarations, specialisations, overloads and the kernel's
+// address are those of a normal function.
 static void translate_kernel(int word, const Scope *scope) {
     int name;
     delete_tokens(word, word);
@@ -1404,7 +1408,7 @@ static void translate_kernel(int word, const Scope *scope) {
         append_format(&parameters, "%s%s::cuda_cpu::Parameter<decltype(%s)> %s%s", comma,
                       may_be_unused ? "[[maybe_unused]] " : "", x, dots, found ? x : "");
         append_format(&values, ", %s%s", x, dots);
-        i = next_comma(found ? found : place, close); // after the default argument
+        i = next_comma(found ? found : place, close); // skips the default argument
     }
     edit(end_of(body), 0, " struct cu_owner; ::cuda_cpu::launch_body<cu_owner%s>(\"%.*s\", %s, [](%s) {",
          types.data, (int)tokens[name].length, source.data + tokens[name].start,
@@ -1414,7 +1418,7 @@ static void translate_kernel(int word, const Scope *scope) {
     step_parameters(open, body);
     edit(tokens[tokens[body].match].start, 0, "}%s); ", values.data);
     for (int i = body; i < tokens[body].match; i++)
-        if (is_one_of(i, " __func__ __FUNCTION__ ")) // would be the name of the lambda's operator
+        if (is_one_of(i, " __func__ __FUNCTION__ ")) // in the lambda it would be the name of its operator()
             edit(tokens[i].start, tokens[i].length, "\"%.*s\"", (int)tokens[name].length,
                  source.data + tokens[name].start);
     device_end = asm_end = tokens[body].match;
@@ -1426,11 +1430,11 @@ static void translate_kernel(int word, const Scope *scope) {
 
 // ---- inline PTX ----
 //
-// An asm statement in device code holds PTX. The instructions and registers that programs use most become
-// C++; all others are refused by name.
+// An asm statement in device code contains PTX. The instructions and registers that programs use most are
+// translated to C++; all others are refused by name.
 
 typedef struct {
-    int first, end; // the tokens of the expression
+    int first, end; // first token of the expression, and the token after it
     char constraint;
 } Operand;
 
@@ -1475,8 +1479,9 @@ static const struct {
     {"WARP_SZ", "32"},
 };
 
-// Instructions with a result: in `value`, T is the type and 1 to 4 are the operands, converted as `operands`
-// says: t: to T, u: to unsigned, w: to twice as long as T. `carry` marks those with a carry bit.
+// Instructions with a result. In `value`, T is the type, and 1 to 4 are the operands. `operands` says how
+// each is converted: t: to T, u: to unsigned, w: to a type twice as long as T. `carry` marks instructions
+// with a carry bit.
 static const struct {
     const char *name, *types, *operands, *value;
 } ptx_instructions[] = {
@@ -1538,8 +1543,8 @@ static void skip_blanks(Ptx *p) {
     p->at += strspn(p->at, " \t\n\r");
 }
 
-// Appends the value of an operand: %0, %%laneid, 12, 0x96. Returns the operand, or null when it is none of
-// asm's.
+// Appends the value of a PTX operand: %0, %%laneid, 12, 0x96. Returns the C++ operand of the asm statement,
+// or null if it is not one.
 static const Operand *ptx_operand(Ptx *p, Text *out, const char *instruction) {
     skip_blanks(p);
     const char *s = p->at;
@@ -1555,7 +1560,7 @@ static const Operand *ptx_operand(Ptx *p, Text *out, const char *instruction) {
         append(out, ")", 1);
         return &p->operands[n];
     }
-    if (s[0] == '%') { // %%laneid, and nvcc takes %laneid too
+    if (s[0] == '%') { // %%laneid; nvcc also accepts %laneid
         s += s[1] == '%' ? 2 : 1;
         length = strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789_.");
         for (size_t i = 0; i < sizeof ptx_registers / sizeof *ptx_registers; i++)
@@ -1603,8 +1608,8 @@ static const char *ptx_type(const char *name) {
     return NULL;
 }
 
-// ld and st: a list {%0, %1} or one operand, and an address [%2 + 4]. A strong load may be one of a loop that
-// polls.
+// Translates ld and st: a list {%0, %1} or one operand, and an address [%2 + 4]. A strong load may belong to
+// a loop that polls.
 static void ptx_memory(Ptx *p, bool load, bool strong, const char *type, const char *instruction) {
     Text values[4] = {{0}}, address = {0};
     int count = 0;
@@ -1658,7 +1663,8 @@ static void ptx_instruction(Ptx *p) {
     name[length] = '\0';
     for (char *s = strtok(name, "."); s && parts < 16; s = strtok(NULL, "."))
         part[parts++] = s;
-    static const char absdiff[] = "vabsdiff4.u32.u32.u32.add"; // only this instruction ends in an operation
+    static const char absdiff[] =
+        "vabsdiff4.u32.u32.u32.add"; // this is the only instruction that ends in an operation
     if (length == strlen(absdiff) && memcmp(begin, absdiff, length) == 0)
         parts = 2, part[0] = "vabsdiff4.add";
     const char *const type = ptx_type(part[parts - 1]);
@@ -1687,7 +1693,7 @@ static void ptx_instruction(Ptx *p) {
         ptx_operand(p, &number, begin);
         skip_blanks(p);
         if (strcmp(number.data, "0") != 0 || *p->at == ',')
-            fail_ptx(p, begin); // barriers with other numbers or of some threads
+            fail_ptx(p, begin); // barriers with other numbers, or for some threads only, are not supported
         free(number.data);
         append_format(&p->out, "__syncthreads(); ");
         return;
@@ -1708,7 +1714,7 @@ static void ptx_instruction(Ptx *p) {
         ptx_memory(p, part[0][0] == 'l', strong, type, begin);
         return;
     }
-    for (int i = 0; i < parts - 1; i++) { // without what does not change the result here
+    for (int i = 0; i < parts - 1; i++) { // leaves out the modifiers that do not change the result here
         if (strcmp(part[i], "ftz") == 0 || strcmp(part[i], "global") == 0 ||
             (i > 0 && strcmp(part[i], "rn") == 0 && strcmp(part[0], "fma") != 0) ||
             (strcmp(part[i], "shared") == 0 && strncmp(part[0], "cvta", 4) == 0))
@@ -1731,7 +1737,7 @@ static void ptx_instruction(Ptx *p) {
             ptx_operand(p, &values[i], begin);
         }
         if (strstr(ptx_instructions[n].value, "cu_carry, true") && !p->has_carry)
-            fail_ptx(p, begin); // the carry bit of an asm statement before this one
+            fail_ptx(p, begin); // the carry bit would come from an earlier asm statement
         if (strstr(ptx_instructions[n].value, "cu_carry, false") && !p->has_carry) {
             append_format(&p->out, "unsigned cu_carry = 0; ");
             p->has_carry = true;
@@ -1790,7 +1796,7 @@ static void translate_asm(int i) {
             fail(word, "inline PTX is not supported here: an operand with a name");
         }
     }
-    append_format(&p.out, "do { "); // one statement, also before `else`
+    append_format(&p.out, "do { "); // makes one statement, so that `else` may follow
     p.at = template.data;
     for (skip_blanks(&p); *p.at; skip_blanks(&p)) {
         if (*p.at == ';') {
@@ -1803,7 +1809,7 @@ static void translate_asm(int i) {
         if (*p.at && *p.at != ';')
             fail_ptx(&p, begin);
     }
-    if (strspn(template.data, " ") == template.length) // a barrier for the compiler
+    if (strspn(template.data, " ") == template.length) // an empty template: a compiler barrier
         append_format(&p.out, "__asm__ volatile(\"\" : : : \"memory\"); ");
     append_format(&p.out, "} while (0)");
     for (int t = word; t <= close; t++)
@@ -1859,7 +1865,7 @@ static void translate(void) {
                 scopes[depth].start = i + 1;
         } else if (kind(i) == ';') {
             s->start = i + 1;
-        } else if (kind(i) == ':') { // end of a label: a new statement begins
+        } else if (kind(i) == ':') { // a label ends: a new statement begins
             if (is_one_of(s->start, " public private protected case default ") ||
                 (s->kind == 'b' && i == s->start + 1 && !is_one_of(s->start, " struct class union ")))
                 s->start = i + 1;
@@ -1875,7 +1881,8 @@ static void translate(void) {
             }
         } else if (i < device_end && is(i, "clock") && kind(i + 1) == '(' && kind(i + 2) == ')' &&
                    kind(i - 1) != '.' && kind(i - 1) != ARROW && kind(i - 1) != SCOPE) {
-            edit(tokens[i].start, tokens[i].length, "(clock_t)::clock64"); // not the C library's
+            edit(tokens[i].start, tokens[i].length,
+                 "(clock_t)::clock64"); // replaces the C library's clock() in device code
         } else if (i < asm_end && is_one_of(i, " asm __asm__ __asm ") && !tokens[i].done) {
             translate_asm(i);
         } else if (is(i, "__global__") && !tokens[i].done) {
@@ -1896,15 +1903,15 @@ static void translate(void) {
 
 // ---- output ----
 //
-// A compiler that shows a line of the .cu marks an error at its column, so the tokens of the .cu are moved to
-// the columns that they have there: with spaces, or with a new line and a linemarker when the output is
-// already past the column. The original files are read for this. The words of a line are compared with those
-// of the same line of its file; what comes from a macro has no counterpart there and stays where it is.
+// A compiler marks an error in a line of the .cu at its column. So each token is moved to its column in the
+// .cu: with spaces, or, when the output is already past that column, with a new line and a linemarker. For
+// this the original files are read, and the words of each line are compared with those of the same line of
+// its file. Tokens that come from a macro have no counterpart there and stay where they are.
 
 typedef struct {
-    const char *name; // in the source; ends with a quote
+    const char *name; // position in the source of the name, which ends with a quote
     Text text;
-    uint32_t line; // a line, and where it starts in the text
+    uint32_t line; // the last line that was read, and its position in the text
     size_t position;
 } Original;
 
@@ -1913,7 +1920,7 @@ typedef struct {
 } Word;
 
 static FILE *out;
-static size_t column; // of the next byte of the output, from 0
+static size_t column; // column of the next byte of the output, from 0
 static char last_byte;
 
 static void put(const char *text, size_t length) {
@@ -1939,7 +1946,7 @@ static void read_file(FILE *in, Text *text) {
     append(text, "", 0);
 }
 
-// The file of a token; empty when it cannot be read.
+// The original file of a token; empty if it cannot be read.
 static Original *original_of(const Token *token) {
     static Original *originals, *last;
     static size_t count;
@@ -1969,7 +1976,7 @@ static Original *original_of(const Token *token) {
     return last;
 }
 
-// The words and strings of a line of the file, without comments. Returns how many there are.
+// Splits a line of the file into words and strings, without comments. Returns their number.
 static size_t split_line(Original *o, uint32_t number, Word **words) {
     static size_t capacity;
     size_t count = 0;
@@ -2011,8 +2018,8 @@ static size_t split_line(Original *o, uint32_t number, Word **words) {
     return count;
 }
 
-// Sets columns[t] for `count` tokens of a line, or -1 for those that have no counterpart in the file, so that
-// as many as possible have one (the longest common subsequence).
+// Sets columns[t] for the `count` tokens of a line; -1 for tokens without a counterpart in the file. It finds
+// the longest common subsequence of the tokens and the line's words.
 static void align_line(int first, size_t count, long *columns) {
     static Word *words;
     static uint16_t *lengths;
@@ -2029,7 +2036,8 @@ static void align_line(int first, size_t count, long *columns) {
     }
     memset(lengths, 0, row * (count + 1) * sizeof *lengths);
     const char *begin = o->text.data + o->position;
-    // lengths[t * row + w]: of the tokens from t on and the words from w on
+    // lengths[t * row + w]: length of the longest common subsequence of the tokens from t on and the words
+    // from w on
 #define SAME(t, w)                                                                                           \
     (words[w].length == tokens[first + (int)t].length &&                                                     \
      memcmp(begin + words[w].start, source.data + tokens[first + (int)t].start, words[w].length) == 0)
@@ -2073,15 +2081,15 @@ static long original_column(int i) {
     return columns[i - first];
 }
 
-// Before a token is written: moves the output to its column, where a blank is allowed. An operator that
-// stands directly before a word, as in *p, moves with it.
+// Called before a token is written: moves the output to the token's column, if a blank is allowed here. An
+// operator directly before a word, as in *p, moves with the word.
 static void move_to(int i) {
     const Token *token = &tokens[i];
     int word = i;
     while (word < i + 8 && kind(word) < IDENT && end_of(word) == tokens[word + 1].start)
         word++;
     if (word > i && strchr("+-*/%&|^<>=!.:#", source.data[token->start - (token->start > 0)]))
-        return; // inside an operator such as ->, only its first character may move
+        return; // inside an operator such as ->: only its first character may move
     const size_t distance = tokens[word].start - token->start;
     long wanted = original_column(word);
     if (wanted >= 0 && word > i) {
@@ -2166,17 +2174,18 @@ static void write_output(const char *name) {
         return;
     const int error = errno;
     struct stat status;
-    if (name && stat(name, &status) == 0 && S_ISREG(status.st_mode)) // not a device such as /dev/full
+    if (name && stat(name, &status) == 0 &&
+        S_ISREG(status.st_mode)) // regular files only, not a device such as /dev/full
         unlink(name);
     errno = error;
     fail_file(name ? name : "standard output");
 }
 
-// ---- the host's and the device's text ----
+// ---- merging the host's and the device's text ----
 //
-// nvcc preprocesses a .cu for the host, and with __CUDA_ARCH__ for the device. Where both texts differ,
-// kernels and device functions are taken from the device's text and everything else from the host's. A
-// function for both gets both bodies and chooses when it is called.
+// nvcc preprocesses a .cu once for the host, and once with __CUDA_ARCH__ for the device. Where the texts
+// differ, kernels and device functions are taken from the device's text, and everything else from the host's.
+// A function for both gets both bodies, and chooses one when it is called.
 
 typedef struct {
     int first, end; // its tokens
@@ -2184,7 +2193,7 @@ typedef struct {
     int depth;      // number of namespaces and classes around it
     int opens;      // 1: begins a namespace or class, -1: ends one
     bool for_device, for_host, is_constexpr, is_kernel;
-    uint64_t head, whole; // hashes; the head ends at the body, the initial value or the ;
+    uint64_t head, whole; // hashes of the tokens; the head ends before the body, the initial value or the ;
 } Item;
 
 typedef struct {
@@ -2214,7 +2223,7 @@ static uint64_t hash_tokens(int first, int end, bool attributes) {
     return hash;
 }
 
-// Finds the end of the declaration that begins at item->first, and its parts.
+// Finds the end and the parts of the declaration that begins at item->first.
 static void parse_item(Item *item) {
     int i = item->first, head = 0;
     bool parameters = false, is_enum = false;
@@ -2264,12 +2273,12 @@ static void parse_item(Item *item) {
         item->for_host |= tokens[t].host;
         item->is_constexpr |= is(t, "constexpr");
     }
-    item->head = hash_tokens(item->first, head, false); // __launch_bounds__ may differ
+    item->head = hash_tokens(item->first, head, false); // not hashed: __launch_bounds__ may differ
     item->whole = hash_tokens(item->first, item->end, true) + item->for_device + 2 * item->for_host +
                   4 * item->is_kernel;
 }
 
-// Splits the text into declarations. Those in namespaces and classes are items too.
+// Splits the text into declarations. Declarations in namespaces and classes are items too.
 static void split(Unit *unit) {
     char *scopes = NULL;
     int depth = 0, capacity = 0;
@@ -2304,7 +2313,7 @@ static void split(Unit *unit) {
     unit->item_count = capacity;
 }
 
-// Appends tokens with their place, as a linemarker.
+// Appends tokens after a linemarker with their place in the source.
 static void append_piece(Text *text, const Unit *unit, int first, int end) {
     const Token *token = &unit->tokens[first], *last = &unit->tokens[end - 1];
     const char *data = unit->source.data;
@@ -2325,7 +2334,7 @@ _Noreturn static void fail_both(const Unit *unit, const Item *item) {
          "this declaration differs between host and device code, which is not supported (__CUDA_ARCH__)");
 }
 
-// The same declaration in both texts
+// Appends a declaration that is in both texts.
 static void append_pair(Text *text, const Unit *host, const Item *h, const Unit *device, const Item *d) {
     const bool on_device = h->for_device || d->for_device || h->is_kernel || d->is_kernel;
     const bool on_host = h->for_host || d->for_host || !on_device;
@@ -2355,7 +2364,8 @@ static void append_pair(Text *text, const Unit *host, const Item *h, const Unit 
     }
 }
 
-// Items h to h_end of the host's text and d to d_end of the device's are there in place of each other.
+// Appends a place where the texts differ: items h to h_end of the host's text correspond to items d to d_end
+// of the device's.
 static void append_difference(Text *text, const Unit *host, int h, int h_end, const Unit *device, int d,
                               int d_end) {
     int open = 0;
@@ -2370,7 +2380,7 @@ static void append_difference(Text *text, const Unit *host, int h, int h_end, co
                 host->items[pair].depth != device->items[d].depth))
             pair++;
         const bool found = d < d_end && pair < h_end;
-        // Only in the host's text: left out where it is for the device only
+        // An item only in the host's text: left out if it is for the device only.
         for (const int end = d >= d_end ? h_end : found ? pair : h; h < end; h++) {
             const Item *item = &host->items[h];
             open += item->opens;
@@ -2394,7 +2404,7 @@ static bool same(const Unit *a, int i, const Unit *b, int j) {
     return a->items[i].whole == b->items[j].whole && a->items[i].depth == b->items[j].depth;
 }
 
-// Reads and splits a text.
+// Reads a file and splits it into items.
 static Unit read_unit(const char *name) {
     Unit unit = {0};
     source = (Text){0};
@@ -2407,17 +2417,18 @@ static Unit read_unit(const char *name) {
     return unit;
 }
 
-// Makes one text of both, in `source`.
+// Merges both texts and stores the result in `source`.
 static void merge(const Unit *host, const Unit *device) {
     Text text = {0};
-    uint32_t done = 0; // of the device's text
+    uint32_t done = 0; // items of the device's text that have been written
     for (int h = 0, d = 0; h < host->item_count || d < device->item_count;) {
         if (h < host->item_count && d < device->item_count && same(host, h, device, d)) {
             h++;
             d++;
             continue;
         }
-        // The nearest declaration that is in both texts; a lone } or public: says little.
+        // Finds the nearest declaration that is in both texts. A lone } or public: is too common to be used
+        // for this.
         int a = 0, b = 0, sum;
         for (sum = 1;; sum++) {
             for (a = 0; a <= sum; a++) {
