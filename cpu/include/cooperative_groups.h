@@ -11,9 +11,9 @@
 
 namespace cooperative_groups {
 
-// The base class of all groups, which a function can take as a parameter. A group is a block, a grid, a
-// set of lanes of a warp, given by a lane mask, or a tile of several warps, given by its size. Ranks number
-// the lanes of the mask from the lowest.
+// The base class of all groups; functions can take any group as a parameter of this type. A group is a block,
+// a grid, a set of lanes of a warp (given by a lane mask), or a tile of several warps (given by its size).
+// The lanes of a mask have ranks in ascending order.
 class thread_group {
   public:
     void sync(CUDA_CPU_SITE) const {
@@ -69,7 +69,7 @@ class thread_block : public thread_group {
     static dim3 thread_index() { return threadIdx; }
     static dim3 dim_threads() { return blockDim; }
     static dim3 group_dim() { return blockDim; }
-    // A barrier in two parts. Here the second part waits for all threads to reach it.
+    // Arrive and wait as separate calls. Here wait does all the work: it is the barrier.
     static arrival_token barrier_arrive() { return {}; }
     static void barrier_wait(arrival_token &&, CUDA_CPU_SITE) { __syncthreads(cu_file, cu_line); }
 
@@ -81,7 +81,7 @@ class thread_block : public thread_group {
 inline thread_block this_thread_block() {
     return {};
 }
-// Memory for tiles of several warps, which they do not need here.
+// Memory that CUDA needs for tiles of several warps. It is not used here.
 template <unsigned THREADS = 1024> struct block_tile_memory { char unused; };
 template <unsigned THREADS> thread_block this_thread_block(block_tile_memory<THREADS> &) {
     return this_thread_block();
@@ -142,7 +142,7 @@ __attribute__((error("CUDA 13 has no groups of several grids"))) grid_group this
 
 namespace detail {
 
-// A set of lanes of a warp
+// A set of lanes of a warp.
 class lanes : public thread_group {
   public:
     unsigned num_threads() const { return (unsigned)__builtin_popcount(mask); }
@@ -172,8 +172,7 @@ class lanes : public thread_group {
         const unsigned rank = thread_rank(), n = num_threads();
         return from_rank(value, delta < n && rank + delta < n ? rank + delta : rank, CUDA_CPU_HERE);
     }
-    // For the functions below: the lanes of the group for which the predicate holds, and those with the same
-    // value
+    // Lanes of the group for which the predicate holds, and lanes with the same value.
     unsigned lanes_where(bool predicate, CUDA_CPU_SITE) const {
         return __ballot_sync(mask, predicate, cu_file, cu_line);
     }
@@ -187,7 +186,7 @@ class lanes : public thread_group {
     template <class T> T from_rank(T value, unsigned rank, cuda_cpu::Site site) const {
         return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_index, mask, value, lane_of(rank), 32, site);
     }
-    int lane_of(unsigned rank) const { // position of the rank-th bit of the mask
+    int lane_of(unsigned rank) const { // position of the mask's set bit with this rank
         unsigned left = mask;
         for (; rank > 0; --rank)
             left &= left - 1;
@@ -203,7 +202,7 @@ class lanes : public thread_group {
     }
 };
 
-// The lanes of the calling thread's tile of `size` threads that the block has.
+// The lanes in the calling thread's tile of `size` threads. Lanes that the block does not have are left out.
 inline unsigned tile_mask(unsigned size) {
     const unsigned thread = thread_block::thread_rank(), lane = thread % 32, first = lane / size * size;
     const unsigned here = thread_block::num_threads() - (thread - lane);
@@ -211,7 +210,7 @@ inline unsigned tile_mask(unsigned size) {
     return here >= 32 ? tile : tile & ((1u << here) - 1);
 }
 
-inline void check_tile_size(unsigned size) { // CUDA's are powers of two up to 32, too
+inline void check_tile_size(unsigned size) { // CUDA also allows only powers of two up to 32
     if (size == 0 || size > 32 || (size & (size - 1)))
         __trap();
 }
@@ -237,7 +236,7 @@ class coalesced_group : public detail::lanes {
     template <class Group, class Label>
     friend coalesced_group labeled_partition(const Group &, Label, const char *, int);
 
-    unsigned rank, groups; // among the parts of the other group
+    unsigned rank, groups; // rank among the parts of the other group, and the number of parts
 };
 
 inline coalesced_group coalesced_threads(CUDA_CPU_SITE) {
@@ -246,7 +245,7 @@ inline coalesced_group coalesced_threads(CUDA_CPU_SITE) {
 
 namespace detail {
 
-// A tile of a warp, or a part of it
+// A tile of a warp, or a part of such a tile.
 template <unsigned SIZE> class warp_tile : public lanes {
   public:
     warp_tile() : lanes(tile_mask(SIZE)) {}
@@ -275,7 +274,7 @@ template <unsigned SIZE> class block_tile : public thread_group {
         cuda_cpu::tile_barrier(SIZE, CUDA_CPU_HERE);
         return result;
     }
-    // The values of the first `count` ranks, combined in their order; `count` may differ between the threads.
+    // Combines the values of the ranks 0 to count - 1, in this order; `count` may differ between the threads.
     template <class T, class Op> T combine(T value, unsigned count, Op &&op, CUDA_CPU_SITE) const {
         publish(value, CUDA_CPU_HERE);
         T result = value_of<T>(0);
@@ -299,15 +298,15 @@ template <unsigned SIZE> class block_tile : public thread_group {
         cuda_cpu::current_block->values[cuda_cpu::thread_rank()] = cuda_cpu::to_bits(value);
         cuda_cpu::tile_barrier(SIZE, site);
     }
-    template <class T> static T value_of(unsigned rank) { // until the next barrier of the tile
+    template <class T> static T value_of(unsigned rank) { // valid until the tile's next barrier
         return cuda_cpu::from_bits<T>(cuda_cpu::current_block->values[first() + rank]);
     }
 };
 
 } // namespace detail
 
-// A tile of a block: SIZE threads of one warp or of several, where SIZE is a power of two. Parent says what
-// was partitioned; a tile converts to one of any parent.
+// A tile of a block: SIZE threads of one or more warps, where SIZE is a power of two. Parent is the type of
+// the partitioned group; a tile converts to one of any parent.
 template <unsigned SIZE, class Parent = void>
 class thread_block_tile
     : public std::conditional_t<(SIZE <= 32), detail::warp_tile<SIZE>, detail::block_tile<SIZE>> {
@@ -334,7 +333,7 @@ template <unsigned SIZE, class Group> thread_block_tile<SIZE, Group> tiled_parti
     return {};
 }
 
-// Tiles whose size is known at run time only
+// Tiles whose size is known only at run time.
 inline thread_group tiled_partition(const thread_group &group, unsigned size) {
     detail::check_tile_size(size);
     if (group.kind == thread_group::Kind::grid)
@@ -350,7 +349,7 @@ inline coalesced_group tiled_partition(const coalesced_group &group, unsigned si
     return coalesced_group(mask, tile, (n + size - 1) / size);
 }
 
-// The lanes of the group with the same predicate, or the same label, as the caller
+// The lanes of the group with the same predicate, or the same label, as the caller.
 template <class Group>
 coalesced_group binary_partition(const Group &group, bool predicate, const char *cu_file, int cu_line) {
     const unsigned where = group.lanes_where(predicate, cu_file, cu_line),
@@ -361,7 +360,7 @@ template <class Group, class Label>
 coalesced_group labeled_partition(const Group &group, Label label, const char *cu_file, int cu_line) {
     const unsigned mine = group.lanes_with(label, cu_file, cu_line);
     const unsigned leader =
-        (unsigned)__builtin_ctz(mine); // each part has one; they are counted in the order of lanes
+        (unsigned)__builtin_ctz(mine); // numbers the parts in the order of their first lanes
     const unsigned leaders = group.lanes_where(cuda_cpu::lane() == leader, cu_file, cu_line);
     return coalesced_group(mine, (unsigned)__builtin_popcount(leaders & ((1u << leader) - 1)),
                            (unsigned)__builtin_popcount(leaders));
@@ -379,7 +378,7 @@ template <class Group> auto thread_rank(const Group &group) {
     return group.thread_rank();
 }
 
-// One thread of the group calls the function; with _broadcast, all get its result.
+// One thread of the group calls the function. With _broadcast, all threads get its result.
 template <class Group, class F, class... A> void invoke_one(const Group &group, F &&f, A &&...arguments) {
     if (group.thread_rank() == 0)
         std::forward<F>(f)(std::forward<A>(arguments)...);
@@ -392,7 +391,7 @@ auto invoke_one_broadcast(const Group &group, F &&f, A &&...arguments) {
     return group.shfl(result, 0);
 }
 
-// Operators for reduce() and the scans
+// Operators for reduce() and the scans.
 template <class T> struct plus {
     T operator()(T a, T b) const { return a + b; }
 };

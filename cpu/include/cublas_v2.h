@@ -70,10 +70,11 @@ typedef enum {
 } cublasGemmAlgo_t;
 typedef cudaDataType cublasDataType_t;
 
-// The settings of the calls that are made with it
+// The settings that apply to calls with this handle.
 struct cublasContext {
     cudaStream_t stream = nullptr;
-    cublasPointerMode_t pointers = CUBLAS_POINTER_MODE_HOST; // where scalars and results are
+    cublasPointerMode_t pointers =
+        CUBLAS_POINTER_MODE_HOST; // whether scalars and results are in host or device memory
     cublasMath_t math = CUBLAS_DEFAULT_MATH;
     cublasAtomicsMode_t atomics = CUBLAS_ATOMICS_NOT_ALLOWED;
 };
@@ -120,7 +121,7 @@ static inline cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *, s
     return handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
 }
 static inline cublasStatus_t cublasGetVersion(cublasHandle_t, int *version) {
-    *version = 130000; // the interface of CUDA 13.0
+    *version = 130000; // the interface is that of CUDA 13.0
     return CUBLAS_STATUS_SUCCESS;
 }
 static inline const char *cublasGetStatusName(cublasStatus_t status) {
@@ -155,8 +156,8 @@ inline cublasStatus_t status_of(cudaError_t error) {
     return error == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 
-// A scalar argument: the value of one on the host is read when the function is called, that of one on the
-// device when its work is done.
+// A scalar argument. A scalar in host memory is read when the function is called; one in device memory is
+// read when the work runs.
 template <class T> struct Scalar {
     const T *device;
     T value;
@@ -171,7 +172,7 @@ template <class T> struct Scalar {
 template <class Work> cublasStatus_t run(const char *call, cublasHandle_t handle, Work work) {
     return status_of(library_call(call, handle->stream, work));
 }
-// The same for a function with a result, which work() returns. A result on the host is there on return.
+// Like run() for a function with a result, which work() returns. A result in host memory is valid on return.
 template <class T, class Work>
 cublasStatus_t run_for(const char *call, cublasHandle_t handle, T *result, Work work) {
     if (handle->pointers == CUBLAS_POINTER_MODE_DEVICE)
@@ -193,18 +194,18 @@ inline CBLAS_SIDE side(cublasSideMode_t s) {
     return s == CUBLAS_SIDE_LEFT ? CblasLeft : CblasRight;
 }
 
-// A matrix of `rows` needs at least that leading dimension.
+// Checks the leading dimension of a matrix with `rows` rows.
 inline bool fits(int64_t rows, int64_t ld) {
     return rows >= 0 && ld >= 1 && ld >= rows;
 }
 
-// OpenBLAS counts in int. Vectors that are longer are processed in parts: f(offset, length).
+// OpenBLAS counts in int. Longer vectors are processed in parts by f(offset, length).
 template <class F> void in_parts(int64_t n, F f) {
     const int64_t most = 1 << 30;
     for (int64_t i = 0; i < n; i += most)
         f(i, (int)(n - i < most ? n - i : most));
 }
-// The start of part `i` of a vector; with a negative increment BLAS counts from the end of the memory.
+// The start of a part of a vector. With a negative increment, BLAS counts from the end of the memory.
 template <class T> T *part(T *x, int64_t n, int64_t inc, int64_t i, int64_t length) {
     return inc >= 0 ? x + i * inc : x + (i + length - n) * inc;
 }
@@ -227,7 +228,7 @@ template <class T> T *part(T *x, int64_t n, int64_t inc, int64_t i, int64_t leng
 
 // ---- level 1 ----
 
-// Results: sums of parts are added up.
+// Functions with a result: the sums of the parts are added.
 #define CUDA_CPU_DOT(suffix, integer, S, s, T)                                                               \
     static inline cublasStatus_t cublas##S##dot##suffix(cublasHandle_t handle, integer n, const T *x,        \
                                                         integer incx, const T *y, integer incy, T *result) { \
@@ -274,7 +275,7 @@ template <class T> T *part(T *x, int64_t n, int64_t inc, int64_t i, int64_t leng
         });                                                                                                  \
     }
 
-// alpha is a number for real types, and an address for complex ones.
+// alpha is passed by value for real types and by address for complex ones.
 #define CUDA_CPU_AXPY(suffix, integer, S, s, T, ALPHA)                                                       \
     static inline cublasStatus_t cublas##S##axpy##suffix(cublasHandle_t handle, integer n, const T *alpha,   \
                                                          const T *x, integer incx, T *y, integer incy) {     \
@@ -316,7 +317,7 @@ template <class T> T *part(T *x, int64_t n, int64_t inc, int64_t i, int64_t leng
         });                                                                                                  \
     }
 
-// The index of the first element with the largest or smallest magnitude, from 1; 0 without elements.
+// The index, from 1, of the first element with the largest or smallest magnitude; 0 if there are no elements.
 #define CUDA_CPU_INDEX(suffix, integer, S, T, MAGNITUDE, amax, BETTER)                                       \
     static inline cublasStatus_t cublasI##S##amax##suffix(cublasHandle_t handle, integer n, const T *x,      \
                                                           integer incx, integer *result) {                   \
@@ -621,7 +622,7 @@ inline float from_half(uint16_t h) {
 inline uint16_t to_half(float f) { // to the nearest, ties to even
     const uint16_t sign = std::signbit(f) ? 0x8000 : 0;
     f = std::fabs(f);
-    if (!(f < 65520)) // the first value that rounds to infinity; NaN too
+    if (!(f < 65520)) // the first value that rounds to infinity; also true for NaN
         return sign | (std::isnan(f) ? 0x7fff : 0x7c00);
     int exponent = -13;
     if (f > 0)
@@ -660,7 +661,7 @@ inline void store(void *p, cudaDataType type, size_t i, float value) {
     else
         ((uint16_t *)p)[i] = type == CUDA_R_16F ? to_half(value) : to_bfloat(value);
 }
-// A matrix as float, with its rows as the leading dimension
+// Converts a matrix to float. The leading dimension of the result is `rows`.
 inline std::vector<float> as_float(const void *p, cudaDataType type, int rows, int columns, int ld) {
     std::vector<float> matrix((size_t)rows * columns);
     for (int j = 0; j < columns; j++)
@@ -735,7 +736,7 @@ static inline cublasStatus_t cublasSgemmEx(cublasHandle_t handle, cublasOperatio
 
 // ---- copies between host and device ----
 
-// Elements of `size` bytes. Copies of vectors with increments go element by element, as columns of a matrix.
+// Elements have `size` bytes. Vectors with increments are copied element by element, as columns of a matrix.
 static inline cublasStatus_t cublasSetMatrixAsync(int rows, int columns, int size, const void *A, int lda,
                                                   void *B, int ldb, cudaStream_t stream) {
     namespace cpu = cuda_cpu::blas;

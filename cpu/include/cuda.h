@@ -476,7 +476,7 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction fun
 #ifdef __cplusplus
 } // extern "C"
 
-// The form of CUDA 12
+// The signature of CUDA 12.
 inline CUresult cuCtxCreate(CUcontext *context, unsigned int flags, CUdevice device) {
     return cuCtxCreate(context, nullptr, flags, device);
 }

@@ -44,7 +44,7 @@ cudaError_t cudaGraphicsGLRegisterImage(cudaGraphicsResource_t *resource, GLuint
 cudaError_t cudaGLGetDevices(unsigned int *count, int *devices, unsigned int most,
                              enum cudaGLDeviceList list);
 
-// Deprecated since CUDA 3 and 5, still present in 13. They identify a buffer by its OpenGL name.
+// Deprecated since CUDA 3 and 5, but still in CUDA 13. These functions identify a buffer by its OpenGL name.
 cudaError_t cudaGLSetGLDevice(int device);
 cudaError_t cudaGLRegisterBufferObject(GLuint buffer);
 cudaError_t cudaGLMapBufferObject(void **pointer, GLuint buffer);

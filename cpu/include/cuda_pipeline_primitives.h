@@ -6,8 +6,8 @@
 #include "cuda_runtime.h"
 #ifdef __CUDACC__
 
-// Copies `size` bytes, 4, 8 or 16; the last `zeros` of them become zero. As on a GPU, other sizes end the
-// kernel.
+// Copies `size` bytes (4, 8 or 16); the last `zeros` bytes become zero instead. Other sizes end the kernel,
+// as on a GPU.
 inline void __pipeline_memcpy_async(void *to, const void *from, size_t size, size_t zeros = 0) {
     if ((size != 4 && size != 8 && size != 16) || zeros > size)
         __trap();

@@ -11,7 +11,7 @@
 #define __MATH_FUNCTIONS_H__
 #include "cuda_cpu/letters_off.h"
 #if defined(__CU2CPP__) && !defined(__CUDACC__)
-#define __CUDACC__ // set while a .cu is compiled, as nvcc does
+#define __CUDACC__ // defined while a .cu is compiled, as by nvcc
 #endif
 #include "host_defines.h"
 #include "cuda_cpu/types.h"

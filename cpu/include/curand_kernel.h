@@ -41,7 +41,7 @@ struct curandStateXORWOW {
 struct curandStatePhilox4_32_10 {
     uint4 ctr, output;
     uint2 key;
-    unsigned int STATE; // the next component of output
+    unsigned int STATE; // index of the next component of `output`
     cuda_cpu::KeptNumbers kept;
 };
 struct curandStateMRG32k3a {
@@ -64,7 +64,8 @@ inline void step(Bits &v) {
     v = {v[1], v[2], v[3], v[4], v[4] ^ v[4] << 4 ^ t ^ t << 1};
 }
 
-// What 2^k steps do to each bit, for k up to 130. jump() adds up the images of the bits that are set.
+// The effect of 2^k steps on each bit of the state, for k up to 130. The generator is linear over the bits,
+// so jump() adds (xor) the images of the set bits.
 struct Jumps {
     std::array<Bits, 160> powers[131];
 
@@ -91,9 +92,9 @@ struct Jumps {
     }
 };
 
-// n 2^first steps
+// Advances the state by n 2^first steps.
 inline void jump(curandStateXORWOW &state, unsigned long long n, int first) {
-    static const Jumps &jumps = *new Jumps; // made by the first call, in some milliseconds
+    static const Jumps &jumps = *new Jumps; // computed by the first call, which takes some milliseconds
     Bits v = {state.v[0], state.v[1], state.v[2], state.v[3], state.v[4]};
     for (int k = first; n; ++k, n >>= 1)
         if (n & 1)
@@ -202,7 +203,7 @@ inline Matrix product(const Matrix &a, const Matrix &b, unsigned long long m) {
     return c;
 }
 
-// n 2^first steps
+// Advances the state by n 2^first steps.
 inline void jump(unsigned int *s, Matrix a, unsigned long long m, unsigned long long n, int first) {
     for (int k = 0; k < first; ++k)
         a = product(a, a, m);
@@ -220,7 +221,7 @@ inline void jump(curandStateMRG32k3a &state, unsigned long long n, int first) {
     jump(state.s2, {{{0, 1, 0}, {0, 0, 1}, {m2 - 1370589, 0, 527612}}}, m2, n, first);
 }
 
-// The next number, from 1 to m1
+// The next number, an integer from 1 to m1.
 inline double next(curandStateMRG32k3a &state) {
     unsigned int *const s = state.s1, *const t = state.s2;
     const unsigned int a = (unsigned int)((1403580ull * s[1] + 810728ull * (m1 - s[0])) % m1);
@@ -260,13 +261,13 @@ inline void curand_init(unsigned long long seed, unsigned long long sequence, un
     skipahead(offset, state);
 }
 
-// ---- uniform numbers, above 0 and up to 1 ----
+// ---- uniform numbers: greater than 0, at most 1 ----
 
 namespace cuda_cpu {
 inline float uniform(unsigned int x) {
     return (float)x * 0x1p-32f + 0x1p-33f;
 }
-inline double uniform(unsigned int x, unsigned int y) { // from 53 bits
+inline double uniform(unsigned int x, unsigned int y) { // uses 53 bits
     return (double)(x ^ (unsigned long long)y << 21) * 0x1p-53 + 0x1p-54;
 }
 } // namespace cuda_cpu
@@ -281,7 +282,7 @@ inline double curand_uniform_double(curandStateXORWOW_t *state) {
     const unsigned int x = curand(state);
     return cuda_cpu::uniform(x, curand(state));
 }
-inline double curand_uniform_double(curandStatePhilox4_32_10_t *state) { // 32 bits only, as in cuRAND
+inline double curand_uniform_double(curandStatePhilox4_32_10_t *state) { // uses only 32 bits, as cuRAND does
     return curand(state) * 0x1p-32 + 0x1p-32;
 }
 inline double curand_uniform_double(curandStateMRG32k3a_t *state) {
@@ -307,7 +308,7 @@ inline float2 normal_pair(float u, float angle) {
     const float radius = sqrtf(-2 * logf(u));
     return {radius * sinf(angle), radius * cosf(angle)};
 }
-inline double2 normal_pair(double u, double turn) { // the angle in half turns
+inline double2 normal_pair(double u, double turn) { // `turn` is the angle in half turns
     const double radius = sqrt(-2 * log(u));
     double s, c;
     sincospi(turn, &s, &c);
@@ -344,7 +345,9 @@ inline double4 curand_normal4_double(curandStatePhilox4_32_10_t *state) {
     return {a.x, a.y, b.x, b.y};
 }
 namespace cuda_cpu {
-inline bool take(Kept &kind, Kept wanted) { // whether a number of that kind is kept; another kind is dropped
+inline bool
+take(Kept &kind,
+     Kept wanted) { // true if a number of the wanted kind is kept; a kept number of another kind is dropped
     const bool found = kind == wanted;
     kind = found ? Kept::none : wanted;
     return found;
@@ -366,7 +369,7 @@ template <class State> inline double curand_normal_double(State *state) {
     return pair.x;
 }
 
-// ---- numbers whose logarithm is normal ----
+// ---- log-normal numbers ----
 
 // A kept number has the mean and deviation of the call that made it, as in cuRAND.
 template <class State> inline float curand_log_normal(State *state, float mean, float deviation) {
@@ -404,9 +407,9 @@ inline double4 curand_log_normal4_double(curandStatePhilox4_32_10_t *state, doub
 
 // ---- Poisson numbers ----
 
-// Small means: counts uniform numbers until their product falls below e^-mean (Knuth). Others: rejection from
-// a transformed uniform number (Hoermann, The transformed rejection method for generating Poisson random
-// variables, 1993).
+// For small means, multiplies uniform numbers until the product falls below e^-mean, and returns their count
+// (Knuth). For others, uses rejection from a transformed uniform number (Hoermann, The transformed rejection
+// method for generating Poisson random variables, 1993).
 template <class State> inline unsigned int curand_poisson(State *state, double mean) {
     if (mean < 10) {
         const double limit = exp(-mean);

@@ -8,7 +8,7 @@
 
 namespace cooperative_groups {
 
-// Every thread copies its share before it returns, so the copy is complete once all threads have passed
+// Each thread copies its share before this returns. So the copy is complete when all threads have passed
 // wait().
 template <class Group> void memcpy_async(const Group &group, void *to, const void *from, size_t bytes) {
     const size_t n = (size_t)group.size(), rank = (size_t)group.thread_rank();
@@ -20,7 +20,7 @@ template <class Group, class T, class Shape>
 void memcpy_async(const Group &group, T *to, const T *from, const Shape &bytes) {
     memcpy_async(group, (void *)to, (const void *)from, (size_t)bytes);
 }
-// With the number of elements that either side has
+// With the number of elements on either side; copies the smaller number.
 template <class Group, class T, class To, class From>
 void memcpy_async(const Group &group, T *to, const To &to_elements, const T *from,
                   const From &from_elements) {

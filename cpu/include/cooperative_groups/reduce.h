@@ -8,16 +8,16 @@
 
 namespace cooperative_groups {
 
-// Every thread gets the result. In each round a thread combines its value with that of the thread `step`
-// ranks later, so the order of the values is that of the ranks; only the places of the parentheses are those
-// of a tree.
+// A reduction whose result every thread gets. In each round a thread combines its value with that of the
+// thread `step` ranks above. The operands stay in rank order, so `op` has to be associative, but not
+// commutative.
 template <class Group, class T, class Op> T reduce(const Group &group, T value, Op &&op, CUDA_CPU_SITE) {
     if constexpr (!std::is_base_of_v<detail::lanes, Group>) { // a tile of several warps
         value = group.combine(value, group.thread_rank() == 0 ? group.size() : 1, op, cu_file, cu_line);
         return group.shfl(value, 0, cu_file, cu_line);
     } else {
         const auto &lanes =
-            static_cast<const detail::lanes &>(group); // without the lanes that a partial tile lacks
+            static_cast<const detail::lanes &>(group); // leaves out the lanes that a partial tile lacks
         const unsigned n = lanes.size(), rank = lanes.thread_rank();
         for (unsigned step = 1; step < n; step *= 2) {
             const T other = lanes.shfl_down(value, step, cu_file, cu_line);
@@ -28,8 +28,8 @@ template <class Group, class T, class Op> T reduce(const Group &group, T value, 
     }
 }
 
-// Combines the result with a value in memory, or stores it there. Complete when they return; CUDA needs a
-// barrier.
+// Combines the result with a value in memory, or stores it there. The operation is complete on return; CUDA
+// requires a barrier.
 template <class Group, class Atomic, class T, class Op>
 void reduce_update_async(const Group &group, Atomic &atomic, T value, Op &&op, CUDA_CPU_SITE) {
     const T total = reduce(group, value, op, cu_file, cu_line);

@@ -8,7 +8,7 @@
 
 namespace cooperative_groups {
 
-// The values of the threads up to the caller, combined.
+// Combines the values of the ranks up to and including the caller's.
 template <class Group, class T, class Op>
 T inclusive_scan(const Group &group, T value, Op &&op, CUDA_CPU_SITE) {
     if constexpr (!std::is_base_of_v<detail::lanes, Group>) // a tile of several warps
@@ -28,7 +28,7 @@ template <class Group, class T> T inclusive_scan(const Group &group, T value, CU
     return inclusive_scan(group, value, plus<T>(), cu_file, cu_line);
 }
 
-// The values of the threads before the caller; the first one gets T().
+// Combines the values of the ranks before the caller's; rank 0 gets T().
 template <class Group, class T, class Op>
 T exclusive_scan(const Group &group, T value, Op &&op, CUDA_CPU_SITE) {
     if constexpr (!std::is_base_of_v<detail::lanes, Group>) {
@@ -45,7 +45,7 @@ template <class Group, class T> T exclusive_scan(const Group &group, T value, CU
     return exclusive_scan(group, value, plus<T>(), cu_file, cu_line);
 }
 
-// The same after a value in memory, to which the combined values of the group are added
+// Scans that begin with a value in memory, to which the combined values of the group are added.
 template <class Group, class Atomic, class T, class Op>
 T exclusive_scan_update(const Group &group, Atomic &atomic, T value, Op &&op, CUDA_CPU_SITE) {
     const auto &lanes = static_cast<const detail::lanes &>(group);

@@ -36,7 +36,7 @@ enum cudaMemcpyKind {
     cudaMemcpyHostToDevice = 1,
     cudaMemcpyDeviceToHost = 2,
     cudaMemcpyDeviceToDevice = 3,
-    cudaMemcpyDefault = 4 // the pointers decide
+    cudaMemcpyDefault = 4 // the direction follows from the pointers
 };
 
 enum cudaMemoryType {
@@ -294,8 +294,8 @@ struct cudaPos {
     size_t x, y, z;
 };
 
-// Memory of rows and slices. For a copy only the pointer, the pitch and ysize count, ysize being the
-// rows of a slice.
+// Memory that consists of rows and slices. A copy uses only the pointer, the pitch in bytes, and ysize, the
+// number of rows per slice.
 struct cudaPitchedPtr {
     void *ptr;
     size_t pitch, xsize, ysize;
@@ -324,7 +324,7 @@ struct cudaResourceDesc {
         struct {
             void *devPtr;
             struct cudaChannelFormatDesc desc;
-            size_t width, height, pitchInBytes; // the first two in elements
+            size_t width, height, pitchInBytes; // width and height in elements
         } pitch2D;
         struct {
             int reserved[32];
@@ -346,8 +346,8 @@ struct cudaTextureDesc {
     int disableTrilinearOptimization, seamlessCubemap;
 };
 
-// A copy of a box, from an array or memory to an array or memory. When one of them is an array, the
-// extent and the positions in arrays count elements, otherwise bytes.
+// A 3-D copy between arrays or memory. If one side is an array, the extent counts elements, otherwise bytes.
+// Positions in arrays count elements.
 struct cudaMemcpy3DParms {
     cudaArray_t srcArray;
     struct cudaPos srcPos;
@@ -461,7 +461,7 @@ enum cudaSynchronizationPolicy {
     cudaSyncPolicyBlockingSync = 4
 };
 
-// Attributes of launches and streams. Only cooperative has an effect; a cluster of more than one block is
+// Attributes of launches and streams. Only `cooperative` has an effect. A cluster of more than one block is
 // refused.
 typedef enum cudaLaunchAttributeID {
     cudaLaunchAttributeIgnore = 0,
@@ -516,7 +516,7 @@ typedef struct cudaLaunchConfig_st {
 #define cudaStreamAttributeSynchronizationPolicy  cudaLaunchAttributeSynchronizationPolicy
 #define cudaStreamAttributePriority               cudaLaunchAttributePriority
 
-// Memory and events of other processes: the calls return cudaErrorNotSupported.
+// Interprocess communication: the calls return cudaErrorNotSupported.
 typedef struct cudaIpcMemHandle_st {
     char reserved[64];
 } cudaIpcMemHandle_t;
@@ -531,7 +531,7 @@ enum cudaDriverEntryPointQueryResult {
     cudaDriverEntryPointVersionNotSufficent = 2
 };
 
-enum cudaResourceViewFormat { cudaResViewFormatNone = 0 }; // the others are not supported
+enum cudaResourceViewFormat { cudaResViewFormatNone = 0 }; // other formats are not supported
 
 struct cudaResourceViewDesc {
     enum cudaResourceViewFormat format;
@@ -557,13 +557,14 @@ typedef struct cudaDeviceProp cudaDeviceProp;
 // ---- functions ----
 
 #ifdef __cplusplus
-#define CUDA_CPU_OR(value) = value // a default argument, in C++ only
+#define CUDA_CPU_OR(value) = value // a default argument; empty in C
 extern "C" {
 #else
 #define CUDA_CPU_OR(value)
 #endif
 
-// Errors. Each host thread has its last error; GetLast resets it to cudaSuccess, Peek does not.
+// Errors. Each host thread has its own last error. cudaGetLastError resets it to cudaSuccess,
+// cudaPeekAtLastError does not.
 cudaError_t cudaGetLastError(void);
 cudaError_t cudaPeekAtLastError(void);
 const char *cudaGetErrorName(cudaError_t error);
@@ -586,7 +587,7 @@ cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value);
 cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit);
 cudaError_t cudaDeviceSetCacheConfig(enum cudaFuncCache config);
 cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache *config);
-// Settings of old devices, which have no effect
+// Settings of old devices. They have no effect.
 cudaError_t cudaDeviceGetSharedMemConfig(enum cudaSharedMemConfig *config);
 cudaError_t cudaDeviceSetSharedMemConfig(enum cudaSharedMemConfig config);
 cudaError_t cudaSetValidDevices(int *devices, int count);
@@ -653,7 +654,7 @@ cudaError_t cudaMemRangeGetAttributes(void **values, size_t *value_bytes,
 cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *pointer, size_t bytes CUDA_CPU_OR(0),
                                      unsigned int flags CUDA_CPU_OR(cudaMemAttachSingle));
 
-// Memory pools. They keep account of memory; all memory comes from the same place.
+// Memory pools. They only count the allocated bytes; all memory comes from the same heap.
 cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *properties);
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool);
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device);
@@ -667,7 +668,7 @@ cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags *flags, cudaMemPool_t p
                                  struct cudaMemLocation *location);
 cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream);
 
-// Sharing between processes, which is not supported
+// Sharing memory between processes, which is not supported.
 cudaError_t cudaMemPoolExportToShareableHandle(void *handle, cudaMemPool_t pool,
                                                enum cudaMemAllocationHandleType type, unsigned int flags);
 cudaError_t cudaMemPoolImportFromShareableHandle(cudaMemPool_t *pool, void *handle,
@@ -704,7 +705,7 @@ cudaError_t cudaMemcpy2DFromArrayAsync(void *to, size_t pitch, cudaArray_const_t
 cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from,
                                      size_t from_x, size_t from_y, size_t width_bytes, size_t rows,
                                      enum cudaMemcpyKind kind CUDA_CPU_OR(cudaMemcpyDeviceToDevice));
-// Deprecated: these copy consecutive bytes, across the ends of rows.
+// Deprecated copies of consecutive bytes, which continue across the ends of rows.
 cudaError_t cudaMemcpyArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from,
                                    size_t from_x, size_t from_y, size_t bytes,
                                    enum cudaMemcpyKind kind CUDA_CPU_OR(cudaMemcpyDeviceToDevice));
@@ -730,8 +731,7 @@ cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *surface, const struct c
 cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t surface);
 cudaError_t cudaGetSurfaceObjectResourceDesc(struct cudaResourceDesc *resource, cudaSurfaceObject_t surface);
 
-// Buffers and textures of a graphics library. cuda_gl_interop.h has the functions that register
-// those of OpenGL.
+// Buffers and textures of a graphics library. cuda_gl_interop.h registers those of OpenGL.
 cudaError_t cudaGraphicsUnregisterResource(cudaGraphicsResource_t resource);
 cudaError_t cudaGraphicsResourceSetMapFlags(cudaGraphicsResource_t resource, unsigned int flags);
 cudaError_t cudaGraphicsUnmapResources(int count, cudaGraphicsResource_t *resources,
@@ -741,8 +741,8 @@ cudaError_t cudaGraphicsResourceGetMappedPointer(void **pointer, size_t *bytes,
 cudaError_t cudaGraphicsSubResourceGetMappedArray(cudaArray_t *array, cudaGraphicsResource_t resource,
                                                   unsigned int index, unsigned int level);
 
-// __device__ and __constant__ variables. These forms do not know the type of the variable, so they
-// only check that a copy ends within its section.
+// __device__ and __constant__ variables. These functions do not know the variable's type, so they check only
+// that a copy ends within the linker section.
 cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes,
                                size_t offset CUDA_CPU_OR(0),
                                enum cudaMemcpyKind kind CUDA_CPU_OR(cudaMemcpyHostToDevice));
@@ -754,7 +754,7 @@ cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t bytes
                                       enum cudaMemcpyKind kind, cudaStream_t stream CUDA_CPU_OR(0));
 cudaError_t cudaGetSymbolAddress(void **device_pointer, const void *symbol);
 
-// Streams and events
+// Streams and events.
 cudaError_t cudaStreamCreate(cudaStream_t *stream);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags);
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned int flags, int priority);
@@ -798,7 +798,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *kernel,
                                                                    int threads, size_t dynamic_bytes,
                                                                    unsigned int flags);
-// Clusters, which are not supported
+// Clusters, which are not supported.
 cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *kernel,
                                            const cudaLaunchConfig_t *config);
 cudaError_t cudaOccupancyMaxPotentialClusterSize(int *blocks, const void *kernel,
@@ -806,7 +806,7 @@ cudaError_t cudaOccupancyMaxPotentialClusterSize(int *blocks, const void *kernel
 cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *kernel, int blocks,
                                                       int threads);
 
-#ifndef __cplusplus // C++ has overloads below that also get the caller's line
+#ifndef __cplusplus // in C++, overloads below also pass the caller's line
 cudaError_t cudaMalloc(void **pointer, size_t bytes);
 cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream);
 cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width_bytes, size_t rows);
@@ -825,13 +825,13 @@ cudaError_t cudaGraphicsMapResources(int count, cudaGraphicsResource_t *resource
 #else
 } // extern "C"
 
-// A default argument is evaluated at the call, so messages can name the line of the program that
-// made an allocation.
+// Default arguments are evaluated at the call, so messages can name the line of the program that allocated
+// memory.
 #define CUDA_CPU_CALLER const char *cu_file = __builtin_FILE(), int cu_line = __builtin_LINE()
 
 namespace cuda_cpu {
-// Whether the last error of this thread was an out-of-memory error whose message has both the line
-// and the sizes, so that HANDLE_ERROR has nothing to add.
+// True if the last error of this thread was an out-of-memory error whose message named the line and the
+// sizes. HANDLE_ERROR then prints nothing more.
 bool out_of_memory_was_told();
 cudaError_t malloc_device(void **pointer, size_t bytes, const char *file, int line);
 cudaError_t malloc_async(void **pointer, size_t bytes, cudaStream_t stream, const char *file, int line);
@@ -849,17 +849,18 @@ cudaError_t register_host(void *pointer, size_t bytes, unsigned flags, const cha
 cudaError_t map_resources(const char *call, int count, cudaGraphicsResource_t *resources, cudaStream_t stream,
                           const char *file, int line);
 
-// `size` is the size of the whole variable, 0 if unknown (`extern __constant__ int x[];`).
+// `size` is the size of the whole variable in bytes, 0 if unknown (`extern __constant__ int x[];`).
 cudaError_t copy_to_symbol(const char *call, const void *symbol, size_t size, const void *from, size_t bytes,
                            size_t offset, cudaMemcpyKind kind, cudaStream_t stream, bool asynchronous);
 cudaError_t copy_from_symbol(const char *call, void *to, const void *symbol, size_t size, size_t bytes,
                              size_t offset, cudaMemcpyKind kind, cudaStream_t stream, bool asynchronous);
 cudaError_t symbol_size(size_t *bytes, const void *symbol, size_t size);
-// A __device__ or __constant__ variable by its name; null if there is none. A static one cannot be found.
+// Finds a __device__ or __constant__ variable by its name; returns null if there is none. Static variables
+// cannot be found.
 void *find_variable(const char *name, size_t *bytes);
-// Makes a variable of the host one of which each device has a value of its own. Called before main.
+// Gives each device its own value of a host variable. Called before main.
 void per_device_variable(void *variable, size_t bytes);
-// The bytes from a pointer into an allocation to its end; 0 if it is in none.
+// The number of bytes from a pointer to the end of its allocation; 0 if it is in no allocation.
 size_t bytes_from(const void *pointer);
 
 template <class T> struct SizeOf { static constexpr size_t value = sizeof(T); };
@@ -899,7 +900,7 @@ inline cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, T *pointer, siz
                                             unsigned int flags = cudaMemAttachSingle) {
     return cudaStreamAttachMemAsync(stream, (void *)pointer, bytes, flags);
 }
-// The forms of CUDA 12, with the number of a device or cudaCpuDeviceId
+// The signatures of CUDA 12, which take the number of a device, or cudaCpuDeviceId.
 inline cudaMemLocation cuda_cpu_location(int device) {
     if (device == cudaCpuDeviceId)
         return {cudaMemLocationTypeHost, 0};

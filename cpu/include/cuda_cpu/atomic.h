@@ -24,7 +24,7 @@ template <class T> inline void polled(T *p, T seen, Site site) {
 }
 #define CUDA_CPU_POLL_SITE CUDA_CPU_SITE
 #define CUDA_CPU_POLL_HERE CUDA_CPU_HERE
-#else // in a host source, where the threads are the system's
+#else // a host source: the threads are those of the operating system
 struct Site {
     const char *file;
     int line;
@@ -37,7 +37,7 @@ template <class T> inline void polled(T *, T, Site) {}
     }
 #endif
 
-// Waits while holds(*p).
+// Waits (polls) while holds(*p) is true.
 template <class T, class F> inline void wait_while(T *p, F holds, Site site) {
     for (;;) {
         T seen;
@@ -51,8 +51,8 @@ template <class T, class F> inline void wait_while(T *p, F holds, Site site) {
     }
 }
 
-// What atomic and atomic_ref have in common. Self gives address(). The operations are for volatile objects
-// too.
+// Common base class of atomic and atomic_ref. Self::address() returns the address of the object. All
+// operations also work on volatile objects.
 template <class T, class Self> class AtomicOperations {
     static_assert(std::is_trivially_copyable_v<T>, "atomics copy bytes");
     static_assert(sizeof(T) <= 8 && (sizeof(T) & (sizeof(T) - 1)) == 0, "atomics have 1, 2, 4 or 8 bytes");

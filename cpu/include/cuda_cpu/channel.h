@@ -10,7 +10,7 @@
 
 namespace cuda_cpu {
 
-template <class T> struct Channels; // the types that a texel can have
+template <class T> struct Channels; // the component type and number of components of a texel type
 
 #define CUDA_CPU_CHANNELS(T, C, n)                                                                           \
     template <> struct Channels<T> {                                                                         \

@@ -49,7 +49,7 @@ inline int RowMajorTid(int, int, int) {
     return (int)cuda_cpu::thread_rank();
 }
 
-// Items in the temporary storage, which may be a member of a union
+// Raw memory for the items, without constructors, so that it may be a member of a union.
 template <class T, int N> struct cu_storage {
     alignas(T) char bytes[sizeof(T) * N];
     T &operator[](int i) { return reinterpret_cast<T *>(bytes)[i]; }
@@ -58,8 +58,8 @@ struct cu_no_storage {
     char unused;
 };
 
-// The temporary storage of a collective, which it has itself where the program gives none, and the place of
-// the call for messages
+// Base class of the collectives: their temporary storage, which the object contains if the program passes
+// none, and the place of the call for messages.
 template <class Storage> class cu_collective {
   public:
     typedef Storage TempStorage;
@@ -121,7 +121,7 @@ class BlockScan : public cu_collective<cu_scan_storage<T, X * Y * Z>> {
     CUDA_CPU_CUB(BlockScan);
     static constexpr int threads = X * Y * Z;
 
-    struct Before { // what precedes the items of this thread, if anything does
+    struct Before { // the combined items before those of this thread, if there are any
         bool some;
         T value;
         template <class Op> T then(Op &op, T item) { return some ? op(value, item) : item; }
@@ -137,7 +137,7 @@ class BlockScan : public cu_collective<cu_scan_storage<T, X * Y * Z>> {
         aggregate = s.items[threads - 1];
         return {rank > 0, rank > 0 ? s.items[rank - 1] : T(mine)};
     }
-    // After a value from the program, which the first warp computes of the aggregate
+    // With a prefix that the program's callback, called by the first warp, computes from the aggregate.
     template <class Op, class Callback> Before before(const T &mine, Op &op, Callback &callback, bool) {
         T aggregate;
         const Before in_block = before(mine, op, aggregate);
@@ -168,7 +168,7 @@ class BlockScan : public cu_collective<cu_scan_storage<T, X * Y * Z>> {
     typedef T (&One)[1];
 
   public:
-    // Without an initial value the first result is undefined.
+    // Without an initial value, the first thread's first result is undefined.
     template <int N, class Op> void ExclusiveScan(T (&in)[N], T (&out)[N], Op op, T &aggregate) {
         exclusive(in, out, op, before(ThreadReduce(in, op), op, aggregate));
     }
@@ -217,7 +217,7 @@ class BlockScan : public cu_collective<cu_scan_storage<T, X * Y * Z>> {
         InclusiveScan(in, out, Sum(), callback);
     }
 
-    // The same with one item for each thread
+    // Forms with one item per thread.
     template <class Op> void ExclusiveScan(T in, T &out, Op op) { ExclusiveScan((One)in, (One)out, op); }
     template <class Op> void ExclusiveScan(T in, T &out, Op op, T &aggregate) {
         ExclusiveScan((One)in, (One)out, op, aggregate);
@@ -252,7 +252,7 @@ class BlockScan : public cu_collective<cu_scan_storage<T, X * Y * Z>> {
 
 // ---- reductions and scans of a warp ----
 
-// A logical warp: W consecutive lanes
+// A logical warp: W consecutive lanes.
 template <class T, int W> class cu_warp {
   public:
     typedef cu_no_storage TempStorage;
@@ -263,7 +263,7 @@ template <class T, int W> class cu_warp {
     const unsigned mask = (unsigned)((1ull << W) - 1) << first;
 
     explicit cu_warp(cuda_cpu::Site where) : site(where) {}
-    T from(const T &value, int r) const { // of the lane with this rank
+    T from(const T &value, int r) const { // the value of the lane with rank r
         return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_index, mask, value, first + r, 32, site);
     }
     int last_of_segment(bool flag, bool head) const {
@@ -367,7 +367,7 @@ template <class T, int W = 32, int = 0> class WarpScan : public cu_warp<T, W> {
 
 // ---- loads and stores ----
 
-// The place of item i of the thread with this rank, of `threads`
+// The index of item i of the thread with this rank, if `threads` threads hold the items striped or blocked.
 template <bool STRIPED, int ITEMS> int cu_place(int rank, int i, int threads) {
     return STRIPED ? i * threads + rank : rank * ITEMS + i;
 }
@@ -466,7 +466,7 @@ class BlockExchange : public cu_collective<cu_storage<T, X * Y * Z * N>> {
         const int first = rank / 32 * 32, size = std::min(threads - first, 32);
         return first * N + i * size + rank % 32;
     }
-    // Stores item i at from(rank, i) and takes the one at to(rank, i).
+    // Stores item i at index from(rank, i), then loads it from index to(rank, i).
     template <class U, class From, class To> void move(T (&in)[N], U (&out)[N], From from, To to) {
         for (int i = 0; i < N; ++i)
             s[from(rank, i)] = in[i];
@@ -510,7 +510,7 @@ template <class Key, class Value, int N> struct cu_sort_storage {
     cu_storage<Key, N> keys;
     cu_storage<Value, N> values;
 };
-// The first thread sorts all keys, with their values. Equal keys keep their order.
+// The first thread sorts all keys, together with their values. The sort is stable.
 template <class Key, int THREADS, int N, class Value>
 class cu_block_sort : public cu_collective<cu_sort_storage<Key, Value, THREADS * N>> {
   protected:
@@ -600,9 +600,9 @@ class BlockMergeSort : public cu_block_sort<Key, X * Y * Z, N, Value> {
     template <class Less> void StableSort(Key (&keys)[N], Value (&values)[N], Less less) {
         Sort(keys, values, less);
     }
-    // Places from `valid` on count as `last`, which no key may exceed.
+    // Indices from `valid` on are filled with `last`, which must not be smaller than any key.
     template <class Less> void Sort(Key (&keys)[N], Less less, int valid, Key last) {
-        LoadDirectBlocked(this->rank, keys - this->rank * N, keys, valid); // keeps the valid ones
+        LoadDirectBlocked(this->rank, keys - this->rank * N, keys, valid); // loads only valid items
         for (int i = 0; i < N; ++i)
             if (this->rank * N + i >= valid)
                 keys[i] = last;
@@ -617,7 +617,7 @@ class cu_neighbours : public cu_collective<cu_storage<T, 2 * X * Y * Z>> {
   protected:
     static constexpr int threads = X * Y * Z;
     using cu_neighbours::cu_collective::cu_collective;
-    // The last item of the thread before this one, and the first of the one after it
+    // Gets the last item of the thread before this one, and the first item of the thread after it.
     void exchange(const T &first, const T &last, T &before, T &after) {
         this->s[this->rank] = first;
         this->s[threads + this->rank] = last;

@@ -17,7 +17,8 @@ template <class F> __global__ void cu_serial(F f) {
     f();
 }
 
-// With a null pointer CUB's functions only say how much temporary storage they need.
+// Runs f as a kernel. With null as the storage, only sets `bytes` to the required size, as CUB's functions
+// do.
 template <class F> cudaError_t cu_run(void *storage, size_t &bytes, cudaStream_t stream, F f) {
     if (!storage) {
         bytes = 1;
@@ -32,11 +33,11 @@ typedef long long cu_size;
 #define CUDA_CPU_CUB_STREAM  cudaStream_t stream = nullptr, bool = false
 
 template <class It> using cu_value = typename std::iterator_traits<It>::value_type;
-template <class Out, class In> struct cu_output { // an output iterator may have no value type
+template <class Out, class In> struct cu_output { // the value type; output iterators may have none
     typedef std::conditional_t<std::is_void_v<cu_value<Out>>, cu_value<In>, cu_value<Out>> type;
 };
 
-// Combines the values pairwise, for small rounding errors. There is at least one.
+// Combines at least one value, pairwise to keep rounding errors small.
 template <class T, class It, class Op> T cu_combine(It in, cu_size first, cu_size end, Op &op) {
     if (end - first > 16) {
         const cu_size middle = first + (end - first) / 2;
@@ -87,7 +88,7 @@ struct DeviceReduce {
     static cudaError_t ArgMin(CUDA_CPU_CUB_STORAGE, In in, Out out, cu_size n, CUDA_CPU_CUB_STREAM) {
         typedef KeyValuePair<int, cu_value<In>> Pair;
         return cu_run(storage, bytes, stream, [=] {
-            Pair best{1, cu_largest<cu_value<In>>()}; // of an empty array
+            Pair best{1, cu_largest<cu_value<In>>()}; // the result for an empty array
             for (cu_size i = 0; i < n; ++i)
                 best = i == 0 ? Pair{0, in[0]} : ArgMin_(best, Pair{(int)i, in[i]});
             *out = best;
@@ -161,7 +162,7 @@ struct DeviceSegmentedReduce {
 
 // ---- scans ----
 
-// In all of them `out` may be `in`.
+// `out` may equal `in`.
 struct DeviceScan {
     template <class In, class Out, class Op, class T>
     static cudaError_t ExclusiveScan(CUDA_CPU_CUB_STORAGE, In in, Out out, Op op, T initial, cu_size n,
@@ -293,7 +294,7 @@ struct DeviceSelect {
     }
 };
 
-// The selected items in their order, then the others in reverse
+// Writes the selected items in their order, then the others in reverse order.
 struct DevicePartition {
     template <class In, class Flags, class Out, class Count>
     static cudaError_t Flagged(CUDA_CPU_CUB_STORAGE, In in, Flags flags, Out out, Count count, cu_size n,
@@ -340,7 +341,7 @@ struct DeviceRunLengthEncode {
 
 // ---- sorting ----
 
-// Sorts `from` first to end - 1 into `to`, with their values if there are any. Equal keys keep their order.
+// Sorts `from` first to end - 1 into `to`, together with values if there are any. The sort is stable.
 template <class K, class KOut, class V, class VOut, class Less>
 void cu_sort(K keys, KOut keys_out, V values, VOut values_out, cu_size first, cu_size end, Less less) {
     struct Item {
@@ -362,7 +363,7 @@ void cu_sort(K keys, KOut keys_out, V values, VOut values_out, cu_size first, cu
             values_out[i] = old[items[i - first].from];
     }
 }
-// By the bits begin to end - 1 of the keys
+// Compares keys by their bits begin to end - 1.
 template <class K> struct cu_by_bits {
     int begin, end;
     bool up;
@@ -372,7 +373,7 @@ template <class K> struct cu_by_bits {
     }
 };
 
-// One segment, or those from begins[i] to ends[i] - 1
+// Sorts one segment, or the segments begins[i] to ends[i] - 1.
 template <class K, class V, class Begins, class Ends>
 cudaError_t cu_radix_sort(CUDA_CPU_CUB_STORAGE, const K *keys, K *keys_out, const V *values, V *values_out,
                           cu_size segments, Begins begins, Ends ends, cu_by_bits<K> less,
@@ -477,7 +478,7 @@ struct DeviceMergeSort {
 // ---- histograms and loops ----
 
 struct DeviceHistogram {
-    // Bins of equal width, levels - 1 of them, for samples from `lower` up to but not `upper`
+    // levels - 1 bins of equal width, for samples s with lower <= s < upper.
     template <class In, class Counter, class Level>
     static cudaError_t HistogramEven(CUDA_CPU_CUB_STORAGE, In in, Counter *histogram, int levels, Level lower,
                                      Level upper, cu_size n, CUDA_CPU_CUB_STREAM) {
@@ -497,7 +498,7 @@ struct DeviceHistogram {
             }
         });
     }
-    // Bin i is from edges[i] up to but not edges[i + 1].
+    // Bin i counts the samples s with edges[i] <= s < edges[i + 1].
     template <class In, class Counter, class Level>
     static cudaError_t HistogramRange(CUDA_CPU_CUB_STORAGE, In in, Counter *histogram, int levels,
                                       const Level *edges, cu_size n, CUDA_CPU_CUB_STREAM) {

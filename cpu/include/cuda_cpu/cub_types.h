@@ -11,7 +11,7 @@
 #include "cuda_bf16.h"
 #include "letters_off.h"
 
-#define CUB_VERSION   300000 // of CUDA 13.0
+#define CUB_VERSION   300000 // the version in CUDA 13.0
 #define CUB_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define CUB_MAX(a, b) ((a) > (b) ? (a) : (b))
 #define CUB_RUNTIME_FUNCTION
@@ -49,7 +49,7 @@ template <class Key_, class Value_> struct KeyValuePair {
     bool operator!=(const KeyValuePair &b) const { return !(*this == b); }
 };
 
-// Two arrays, of which one holds the current data
+// Two arrays, one of which holds the current data.
 template <class T> struct DoubleBuffer {
     T *d_buffers[2];
     int selector = 0;
@@ -91,7 +91,7 @@ template <class E> struct InequalityWrapper {
     explicit InequalityWrapper(E e) : op(e) {}
     template <class T, class U> bool operator()(const T &a, const U &b) const { return !op(a, b); }
 };
-// Of equal values the one with the smaller key
+// If values are equal, the smaller key is chosen.
 struct ArgMax {
     template <class K, class T>
     KeyValuePair<K, T> operator()(const KeyValuePair<K, T> &a, const KeyValuePair<K, T> &b) const {
@@ -126,7 +126,7 @@ template <class Op = Sum> struct ReduceByKeyOp {
 
 // ---- the order of keys by their bits ----
 
-// TwiddleIn makes unsigned numbers of the bits of keys, in the order of the keys.
+// TwiddleIn converts the bits of a key to an unsigned number, so that the numbers have the order of the keys.
 template <class T> struct Traits {
     typedef std::conditional_t<
         sizeof(T) == 1, unsigned char,
@@ -162,7 +162,7 @@ template <class T> struct Traits {
 };
 template <class T> struct NumericTraits : Traits<T> {};
 
-// Bits begin to end - 1 of the key, in its order. Both zeros count as the same key, as in CUB.
+// Bits begin to end - 1 of the converted key. Both zeros give the same number, as in CUB.
 template <class T> typename Traits<T>::UnsignedBits cu_digits(const T &key, int begin, int end) {
     typedef Traits<T> As;
     typename As::UnsignedBits bits;
@@ -200,7 +200,7 @@ template <class T, int N, class Op> T ThreadReduce(T (&items)[N], Op op, T all) 
     return all;
 }
 
-// What random-access iterators have in common: Self has the position `at` and value(i).
+// Base class of random-access iterators. Self has the position `at` and the function value(i).
 template <class Self, class T, class Offset> struct cu_iterator {
     typedef T value_type;
     typedef Offset difference_type;
@@ -290,7 +290,7 @@ template <class Offset = std::ptrdiff_t> struct DiscardOutputIterator {
     DiscardOutputIterator operator++(int) { return *this; }
 };
 
-// Allocates with cudaMalloc and keeps nothing.
+// Allocates with cudaMalloc and caches nothing.
 struct CachingDeviceAllocator {
     static constexpr int INVALID_DEVICE_ORDINAL = -1;
     template <class... A> CachingDeviceAllocator(A...) {}

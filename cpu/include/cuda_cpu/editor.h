@@ -14,7 +14,7 @@
 #define __constant__ __attribute__((constant))
 #define __managed__  __attribute__((managed))
 
-// clang declares these itself for host and device, so they come before the pragma.
+// clang itself declares these for host and device, so they are included before the pragma.
 #include <cstdlib>
 #include <exception>
 #include <new>
@@ -35,12 +35,13 @@
 #include <string>
 #include <vector>
 #include <cuda_runtime.h>
-// The function that clang calls for <<<…>>>: the first one if it finds a toolkit, otherwise the second one.
+// clang calls one of these functions for <<<…>>>: the first one if it finds a CUDA toolkit, otherwise the
+// second one.
 unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared = 0, void *stream = nullptr);
 int cudaConfigureCall(dim3 grid, dim3 block, size_t shared = 0, void *stream = nullptr);
 #pragma clang force_cuda_host_device end
 
-// cuda_runtime.h of this folder has defined some of these macros as empty.
+// cuda_runtime.h of this folder has defined some of these macros as empty, so they are undefined.
 #undef __host__
 #undef __device__
 #undef __global__

@@ -112,7 +112,7 @@ enum cudaGraphMemAttributeType {
     cudaGraphMemAttrReservedMemHigh = 3
 };
 
-typedef struct cudaGraphEdgeData_st { // all 0: a full dependency, the only kind here
+typedef struct cudaGraphEdgeData_st { // all members 0: a full dependency, the only supported kind
     unsigned char from_port, to_port, type, reserved[5];
 } cudaGraphEdgeData;
 
@@ -120,15 +120,15 @@ struct cudaKernelNodeParams {
     void *func;
     dim3 gridDim, blockDim;
     unsigned int sharedMemBytes;
-    void **kernelParams; // the addresses of the arguments
+    void **kernelParams; // addresses of the arguments
     void **extra;
 };
 
 struct cudaMemsetParams {
     void *dst;
     size_t pitch;
-    unsigned int value, elementSize; // elements of 1, 2 or 4 bytes
-    size_t width, height;            // the width in elements
+    unsigned int value, elementSize; // the value; the size of an element: 1, 2 or 4 bytes
+    size_t width, height;            // width in elements
 };
 
 struct cudaHostNodeParams {
@@ -346,7 +346,7 @@ cudaError_t cudaGraphExecNodeSetParams(cudaGraphExec_t executable, cudaGraphNode
 cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t executable, cudaGraphNode_t node, unsigned int enabled);
 cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t executable, cudaGraphNode_t node, unsigned int *enabled);
 
-// Memory of graphs
+// Memory that graphs own.
 cudaError_t cudaDeviceGraphMemTrim(int device);
 cudaError_t cudaDeviceGetGraphMemAttribute(int device, enum cudaGraphMemAttributeType attribute, void *value);
 cudaError_t cudaDeviceSetGraphMemAttribute(int device, enum cudaGraphMemAttributeType attribute, void *value);
@@ -354,7 +354,7 @@ cudaError_t cudaDeviceSetGraphMemAttribute(int device, enum cudaGraphMemAttribut
 #ifdef __cplusplus
 } // extern "C"
 
-// The forms of CUDA 11 and 12
+// The signatures of CUDA 11 and 12.
 inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph,
                                         cudaGraphNode_t *error_node, char *, size_t) {
     if (error_node)
@@ -448,7 +448,7 @@ inline cudaError_t cudaGraphExecMemcpyNodeSetParamsFromSymbol(cudaGraphExec_t ex
     return cudaGraphExecMemcpyNodeSetParamsFromSymbol(
         executable, node, to, (const void *)__builtin_addressof(symbol), bytes, offset, kind);
 }
-// Wraps an object of C++, which is deleted.
+// Makes a user object from a C++ object, which is deleted with the last reference.
 template <class T>
 inline cudaError_t cudaUserObjectCreate(cudaUserObject_t *object, T *wrapped, unsigned int references,
                                         unsigned int flags) {

@@ -42,7 +42,7 @@ struct __attribute__((aligned(2))) CUDA_CPU_H {
     CUDA_CPU_H(long long x) : CUDA_CPU_H(cuda_cpu::odd_double(x)) {}
     CUDA_CPU_H(unsigned long long x) : CUDA_CPU_H(cuda_cpu::odd_double(x)) {}
     CUDA_CPU_H(double x, cuda_cpu::Rounding mode) : bits(cuda_cpu::narrow<CUDA_CPU_BITS>(x, mode)) {}
-    explicit CUDA_CPU_H(const CUDA_CPU_OTHER_H &x); // in cuda_bf16.h, which has both types
+    explicit CUDA_CPU_H(const CUDA_CPU_OTHER_H &x); // defined in cuda_bf16.h, which has both types
     operator CUDA_CPU_RAW() const { return {bits}; }
     operator float() const { return cuda_cpu::widen<CUDA_CPU_BITS>(bits); }
     constexpr operator bool() const { return (bits & 0x7fff) != 0; }
@@ -201,7 +201,7 @@ inline CUDA_CPU_H2 __hisnan2(CUDA_CPU_H2 a) {
     return {__hisnan(a.x) ? 1.0f : 0.0f, __hisnan(a.y) ? 1.0f : 0.0f};
 }
 
-// `u` is true where a number is NaN; otherwise both agree.
+// `u` is true where a number is NaN; without NaN, both forms agree.
 #define CUDA_CPU_COMPARE(name, expression)                                                                   \
     inline bool __h##name(CUDA_CPU_H p, CUDA_CPU_H q) {                                                      \
         const float a = p, b = q;                                                                            \
@@ -256,7 +256,7 @@ inline CUDA_CPU_H limit_to_1(CUDA_CPU_H a) { // NaN: 0
     inline CUDA_CPU_H2 name2(CUDA_CPU_H2 a, CUDA_CPU_H2 b, CUDA_CPU_H2 c) {                                  \
         return {name(a.x, b.x, c.x), name(a.y, b.y, c.y)};                                                   \
     }
-// _rn is the form that the compiler never contracts; here none is contracted.
+// The _rn forms must not be contracted to fused operations; here no form is.
 #define CUDA_CPU_ARITHMETIC(name, operation)                                                                 \
     inline CUDA_CPU_H __h##name(CUDA_CPU_H a, CUDA_CPU_H b) {                                                \
         return (double)(float)a operation(double)(float) b;                                                  \
@@ -284,7 +284,7 @@ inline CUDA_CPU_H __hfma_sat(CUDA_CPU_H a, CUDA_CPU_H b, CUDA_CPU_H c) {
     return cuda_cpu::limit_to_1(__hfma(a, b, c));
 }
 
-// A number wins over NaN; the _nan forms give NaN if either is. -0 is smaller than +0.
+// If one argument is NaN, the result is the other one; the _nan forms then give NaN. -0 is smaller than +0.
 inline CUDA_CPU_H __hmax_nan(CUDA_CPU_H a, CUDA_CPU_H b) {
     if (__hisnan(a) || __hisnan(b))
         return CUDA_CPU_RAW{0x7fff};
@@ -391,7 +391,7 @@ inline CUDA_CPU_H operator--(CUDA_CPU_H &a, int) {
     return before;
 }
 
-#ifdef __CUDACC__ // what only kernels call
+#ifdef __CUDACC__ // functions for kernels only
 
 #define CUDA_CPU_FUNCTION(name, expression)                                                                  \
     inline CUDA_CPU_H h##name(CUDA_CPU_H a) {                                                                \

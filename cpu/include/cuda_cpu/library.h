@@ -6,9 +6,9 @@
 
 namespace cuda_cpu {
 
-// Does the work of a library's function, which reads and writes device memory, in the order of the stream: at
-// once, or later with CUDA_CPU_STREAMS, or in a graph. `call` is the function's name, for messages. With
-// `wait`, the work has been done on return, which a captured stream refuses.
+// Runs the work of a library's function, which reads and writes device memory, in stream order: at once,
+// later (CUDA_CPU_STREAMS), or in a graph. `call` is the function's name, for messages. With `wait`, the work
+// has completed on return; a captured stream refuses this.
 cudaError_t library_call(const char *call, cudaStream_t stream, std::function<void()> work,
                          bool wait = false);
 

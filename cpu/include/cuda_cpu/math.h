@@ -23,18 +23,18 @@
 
 namespace cuda_cpu {
 
-// The compiler must have computed `value` before this point and can assume nothing about it
-// afterwards, so arithmetic with it does not move across.
+// Makes the compiler compute `value` before this point and assume nothing about it afterwards, so that
+// arithmetic with it does not move across.
 template <class T> inline __attribute__((always_inline)) void pin(T &value) {
     asm __volatile__("" : "+m"(value));
 }
 
-// Evaluates f(x...) in a rounding mode. It is not inlined, so that no other arithmetic moves
-// between the two changes of the mode; the pins keep this arithmetic from moving out.
+// Evaluates f(x...) in a rounding mode. It is not inlined, so that no other arithmetic moves between the two
+// changes of the mode. The pins keep this arithmetic from moving out.
 template <int mode, class F, class... T> __attribute__((noinline)) auto directed(F f, T... x) {
 #ifdef __SSE2_MATH__
-    // The control register of SSE alone is several times as fast as fesetround(), which also sets that of
-    // the x87. But a C library may compute fma(), the only function of three numbers, with both.
+    // Setting only the control register of SSE is several times as fast as fesetround(), which also sets that
+    // of the x87. But a C library may compute fma(), the only function of three numbers, with both units.
     if constexpr (sizeof...(T) < 3) {
         const unsigned before = __builtin_ia32_stmxcsr();
         __builtin_ia32_ldmxcsr((before & ~(3u << 13)) | (unsigned)mode << 3);
@@ -87,7 +87,7 @@ inline float rcbrt(float x) {
 
 // sin(pi x) and cos(pi x), exact where x is a multiple of one half.
 inline void sincospi(double x, double *sine, double *cosine) {
-    const double r = remainder(x, 2.0); // exact, from -1 to 1
+    const double r = remainder(x, 2.0); // exact; the result is from -1 to 1
     const double quarter = rint(2.0 * r), rest = (r - quarter / 2.0) * 3.14159265358979323846;
     const double s = sin(rest), c = cos(rest);
     const int q = isfinite(x) ? (int)quarter & 3 : 0;
@@ -371,8 +371,7 @@ inline unsigned int __brev(unsigned int x) {
 inline unsigned long long __brevll(unsigned long long x) {
     return (unsigned long long)__brev((unsigned)x) << 32 | __brev((unsigned)(x >> 32));
 }
-// Byte i of the result is the byte of y:x that the low three bits of nibble i of the selector
-// choose.
+// Byte i of the result is the byte of y:x that the low three bits of nibble i of the selector choose.
 inline unsigned int __byte_perm(unsigned int x, unsigned int y, unsigned int selector) {
     const unsigned long long bytes = (unsigned long long)y << 32 | x;
     unsigned int result = 0;
@@ -491,7 +490,7 @@ inline __attribute__((always_inline)) void __assume(bool holds) {
     if (!holds)
         __builtin_unreachable();
 }
-#ifndef __clang__ // which has it built in
+#ifndef __clang__ // clang has it built in
 inline __attribute__((always_inline)) void __builtin_assume(bool holds) {
     __assume(holds);
 }
@@ -500,8 +499,8 @@ inline void __prof_trigger(int) {}
 
 // ---- clocks and __trap ----
 
-// A clock at the rate of cudaDevAttrClockRate: the processor's time stamp counter where there is
-// one. In a kernel, clock() is the C library's.
+// A clock with the rate of cudaDevAttrClockRate. It is the processor's time stamp counter where one exists.
+// cu2cpp replaces clock() in device code by this.
 inline long long clock64() {
 #if defined(__x86_64__) || defined(__i386__)
     return (long long)__builtin_ia32_rdtsc();

@@ -20,9 +20,8 @@ template <class To, class From> inline To bits_as(From from) {
     return to;
 }
 
-// Converts an integral floating-point number to an integer. Numbers out of range saturate. NaN
-// becomes 0 when both types have 32 bits; otherwise it becomes the number with only the highest bit
-// set, as on a GPU.
+// Converts an integral floating-point number to an integer. Numbers out of range saturate. As on a GPU, NaN
+// becomes 0 if both types have 32 bits, otherwise the integer with only the highest bit set.
 template <class Int, class Float> inline Int saturate(Float x) {
     if (x != x)
         return sizeof(Int) == 8 || sizeof(Float) == 8 ? (Int)(1ull << (sizeof(Int) * 8 - 1)) : Int(0);
@@ -45,7 +44,8 @@ template <int bits> inline uint16_t narrow(double x, Rounding mode) {
     if (size >= 0x7ff0000000000000) // infinity or NaN
         return size > 0x7ff0000000000000 ? 0x7fff : (uint16_t)(sign | infinity);
     const int exponent = (int)(size >> 52) - 1023;
-    const bool small = exponent < 1 - bias; // the result is subnormal, or just above
+    const bool small =
+        exponent < 1 - bias; // the result is subnormal, or rounds up to the smallest normal number
     const uint64_t significand = (size & 0xfffffffffffff) | (size >> 52 ? 1ull << 52 : 0);
     const int shift = 52 - bits + (small ? (1 - bias) - exponent : 0);
     const int cut = shift > 62 ? 62 : shift;
@@ -66,7 +66,7 @@ template <int bits> inline uint16_t narrow(double x, Rounding mode) {
     return (uint16_t)(sign | result);
 }
 
-// The number with these bits of the same format; exact.
+// Converts a 16-bit number of this format to float; exact.
 template <int bits> inline float widen(uint16_t x) {
     if (bits == 7)
         return bits_as<float>((uint32_t)x << 16);
@@ -77,8 +77,8 @@ template <int bits> inline float widen(uint16_t x) {
     return bits_as<float>(sign | bits_as<uint32_t>(unsigned_value));
 }
 
-// a b + c for numbers whose product is exact in double. The sum is rounded to odd: then rounding it again, to
-// half or bfloat16, gives what rounding the exact sum would.
+// a b + c for numbers whose product is exact in double. The sum is rounded to odd. So rounding it again, to
+// half or bfloat16, gives the same result as rounding the exact sum.
 inline double multiply_add(double a, double b, double c) {
     const double product = a * b, sum = product + c, part = sum - product;
     const double lost = (product - (sum - part)) + (c - part);

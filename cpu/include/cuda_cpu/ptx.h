@@ -5,7 +5,7 @@
 
 namespace cuda_cpu::ptx {
 
-// An output operand gets bits, whatever its type is.
+// Stores the bits of a value in an output operand of any type.
 template <class T, class V> inline void set(T &to, V value) {
     if constexpr (sizeof(T) == sizeof(V))
         std::memcpy((void *)&to, &value, sizeof to);
@@ -16,7 +16,8 @@ template <class T, class V> inline void set(T &to, V value) {
 template <class T> inline T load(unsigned long long address, size_t i = 0) {
     return ((const __volatile__ T *)address)[i];
 }
-// A thread that finds the same value again and again is polling, and lets others run.
+// Loads a value in a loop that may poll. A thread that reads the same value again and again yields to other
+// threads.
 template <class T> inline T poll(unsigned long long address, size_t i = 0) {
     const T value = load<T>(address, i);
     count_read((T *)address + i, value);
@@ -128,7 +129,7 @@ inline unsigned prmt(unsigned a, unsigned b, unsigned selector) {
     for (unsigned i = 0; i < 4; ++i) {
         const unsigned choice = selector >> 4 * i & 15;
         unsigned byte = (unsigned)(both >> 8 * (choice & 7)) & 255;
-        if (choice & 8) // its sign bit, eight times
+        if (choice & 8) // the sign bit of the byte, eight times
             byte = byte & 128 ? 255 : 0;
         result |= byte << 8 * i;
     }

@@ -70,7 +70,7 @@ template <class T> inline unsigned int sum_of_absolute_differences(unsigned int 
     CUDA_CPU_EACH2(__vsubus##n, U, cuda_cpu::clamp_to<U>(x - y))                                             \
     CUDA_CPU_EACH2(__vabsdiffs##n, S, cuda_cpu::absolute_difference<S>(x, y))                                \
     CUDA_CPU_EACH2(__vabsdiffu##n, U, cuda_cpu::absolute_difference<U>(x, y))                                \
-    CUDA_CPU_EACH2(__vavgs##n, S, (x + y + (x + y >= 0)) >> 1) /* halves away from zero */                   \
+    CUDA_CPU_EACH2(__vavgs##n, S, (x + y + (x + y >= 0)) >> 1) /* ties round away from zero */               \
     CUDA_CPU_EACH2(__vavgu##n, U, (x + y + 1) >> 1)                                                          \
     CUDA_CPU_EACH2(__vhaddu##n, U, (x + y) >> 1)                                                             \
     CUDA_CPU_EACH2(__vmaxs##n, S, x > y ? x : y)                                                             \
@@ -162,7 +162,7 @@ CUDA_CPU_DPX(u16x2, unsigned int, unsigned short)
 #undef CUDA_CPU_DPX
 #undef CUDA_CPU_DPX_RELU
 
-// These also say whether the first number was chosen; where both are equal, it was.
+// These also return whether the first number was chosen. Of equal numbers it is chosen.
 #define CUDA_CPU_DPX_CHOICE(s, R, W)                                                                         \
     inline R __vibmax_##s##32(R a, R b, bool *first) {                                                       \
         return (*first = a >= b) ? a : b;                                                                    \
@@ -184,8 +184,8 @@ CUDA_CPU_DPX_CHOICE(s, int, short)
 CUDA_CPU_DPX_CHOICE(u, unsigned int, unsigned short)
 #undef CUDA_CPU_DPX_CHOICE
 
-// The position of the n-th set bit of the mask, counted from bit `base` upwards, or downwards for negative n;
-// 0 asks for bit `base` itself. All ones where there is none.
+// The position of the n-th set bit of the mask, counted upwards from bit `base`, or downwards for negative n.
+// If n is 0, tests bit `base` itself. Returns all ones if there is no such bit.
 inline unsigned int __fns(unsigned int mask, unsigned int base, int n) {
     const int step = n < 0 ? -1 : 1;
     int left = n == 0 ? 1 : n * step;

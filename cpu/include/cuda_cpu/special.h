@@ -11,8 +11,8 @@
 
 namespace cuda_cpu {
 
-// The root of a sum of squares. The squares are summed in long double, which neither overflows nor underflows
-// for doubles. An infinity gives infinity, even beside NaN, as on a GPU.
+// The square root of a sum of squares. The sum in long double neither overflows nor underflows for doubles.
+// An infinity gives infinity, even if another number is NaN, as on a GPU.
 template <class T> inline long double norm(int n, const T *x) {
     long double sum = 0;
     bool infinite = false;
@@ -23,9 +23,9 @@ template <class T> inline long double norm(int n, const T *x) {
     return infinite ? (long double)INFINITY : sqrtl(sum);
 }
 
-// Modified Bessel functions of the first kind, orders 0 and 1. Up to 30 the power series, whose terms are all
-// positive; beyond, the asymptotic series (Abramowitz and Stegun, 9.6.10 and 9.7.1). e^x is split into two
-// factors, because it overflows before the function does.
+// Modified Bessel functions of the first kind, orders 0 and 1. Up to 30 the power series is used, whose terms
+// are all positive; above, the asymptotic series (Abramowitz and Stegun, 9.6.10 and 9.7.1). e^x is split into
+// two factors, because it overflows before the function does.
 inline double bessel_i(int order, double value) {
     const long double x = fabs(value);
     long double sum, term;
@@ -44,7 +44,7 @@ inline double bessel_i(int order, double value) {
     return (double)(order && value < 0 ? -sum : sum);
 }
 
-// erfc(x) e^(x^2), without the underflow of erfc. Above 8 by the continued fraction of Laplace.
+// erfc(x) e^(x^2), without the underflow of erfc. Above 8 the continued fraction of Laplace is used.
 inline double scaled_erfc(double value) {
     const long double x = value;
     if (value < 8)
@@ -160,7 +160,7 @@ CUDA_CPU_FLOAT_OF(normcdfinv)
 CUDA_CPU_FLOAT_OF(normcdf)
 #undef CUDA_CPU_FLOAT_OF
 
-// The overloads for float that CUDA has without the suffix
+// The overloads for float without the suffix f, as CUDA has them.
 #define CUDA_CPU_OVERLOAD(name)                                                                              \
     inline float name(float x) {                                                                             \
         return name##f(x);                                                                                   \

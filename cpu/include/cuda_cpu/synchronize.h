@@ -30,7 +30,7 @@ class barrier {
         unsigned phase;
     };
 
-    barrier() = default; // for shared memory; init() comes before the first use
+    barrier() = default; // for shared memory; the program calls init() before the first use
     explicit barrier(ptrdiff_t threads, Completion f = Completion())
         : expected(threads), pending(threads), phase(0), completion(f) {}
     barrier(const barrier &) = delete;
@@ -174,8 +174,8 @@ template <thread_scope Scope, unsigned char Stages> class pipeline_shared_state 
     }
 };
 
-// A queue of stages that producers fill with copies and consumers empty. The pipeline of one thread needs no
-// state, since its copies are complete already.
+// A queue of stages: producers fill them by copies, and consumers empty them. The pipeline of one thread
+// needs no state, because its copies are complete on return.
 template <thread_scope Scope> class pipeline {
   public:
     void producer_acquire(CUDA_CPU_POLL_SITE) {
@@ -202,9 +202,9 @@ template <thread_scope Scope> class pipeline {
         ++tail;
     }
 
-    // For make_pipeline and pipeline_consumer_wait_prior
+    // Used by make_pipeline and pipeline_consumer_wait_prior.
     barrier<Scope> *produced = nullptr, *consumed = nullptr;
-    unsigned stages = 0, head = 0, tail = 0; // stages begun by the producer and by the consumer
+    unsigned stages = 0, head = 0, tail = 0; // number of stages begun by the producer and by the consumer
 };
 
 inline pipeline<thread_scope_thread> make_pipeline() {
@@ -233,7 +233,7 @@ pipeline<Scope> make_pipeline(const Group &group, pipeline_shared_state<Scope, S
     return cuda_cpu_detail::shared_pipeline(group, state, (ptrdiff_t)group.size(), (ptrdiff_t)group.size(),
                                             cu_file, cu_line);
 }
-// The first threads produce, the others consume.
+// The first threads are producers, the others consumers.
 template <class Group, thread_scope Scope, unsigned char Stages>
 pipeline<Scope> make_pipeline(const Group &group, pipeline_shared_state<Scope, Stages> *state,
                               size_t producers, CUDA_CPU_POLL_SITE) {
@@ -254,7 +254,7 @@ pipeline<Scope> make_pipeline(const Group &group, pipeline_shared_state<Scope, S
                                             cu_file, cu_line);
 }
 
-// Waits for all stages but the last N that the caller has committed.
+// Waits for all stages that the caller has committed except the last N.
 template <unsigned char N, thread_scope Scope>
 void pipeline_consumer_wait_prior(pipeline<Scope> &p, CUDA_CPU_POLL_SITE) {
     for (unsigned i = p.tail; p.stages && i + N < p.head; ++i)
@@ -274,8 +274,8 @@ template <size_t Alignment> struct aligned_size_t {
 
 enum class async_contract_fulfillment { none, async };
 
-// By one thread, and by all threads of a group, where each copies a share. The last argument is the barrier
-// or pipeline whose users see the bytes.
+// Copies by one thread, or by all threads of a group, where each copies a share. The last argument is the
+// barrier or pipeline whose users wait for the data.
 template <class Shape, class Sync> void memcpy_async(void *to, const void *from, Shape bytes, Sync &) {
     memcpy(to, from, (size_t)bytes);
 }

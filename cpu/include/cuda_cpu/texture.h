@@ -24,12 +24,12 @@ namespace cuda_cpu {
 // Linear memory; a 1-D array; a 2-D array or pitched memory; arrays of more dimensions
 enum class Shape { linear, one, two, three, one_layers, two_layers, cube, cube_layers };
 
-// A texel format as one number.
+// Encodes a texel format as one number.
 constexpr int texel_code(int kind, int bits, int components) {
     return kind << 12 | bits << 4 | components;
 }
 
-// An array, or a level of a mipmapped one. Layers and faces are slices.
+// An array, or a level of a mipmapped array. Layers and faces are stored as slices.
 struct Level {
     const char *data;
     size_t pitch, slice_bytes;
@@ -40,8 +40,7 @@ struct Texture {
     const char *data;
     size_t pitch;
     int width, height;
-    // The shape and texel_code of a fetch that is a plain load of the texel; -1 if every fetch
-    // needs more work.
+    // If fetches of one shape are plain loads of the texel: that shape and the texel_code; otherwise -1.
     int plain;
 
     Shape shape;
@@ -58,13 +57,13 @@ struct Texture {
 
 struct Surface {
     char *data;
-    size_t pitch, slice_bytes; // the bytes of a row and of a slice of the array
+    size_t pitch, slice_bytes; // bytes per row and per slice of the array
     int width_bytes, height, slices;
     Shape shape;
 };
 
-// A fetch by any of the functions. `gathered`, if it is not negative, is the component that tex2Dgather
-// takes from each of the four texels.
+// The arguments of a fetch by any of the functions. `gathered`, if not negative, is the component that
+// tex2Dgather takes from each of the four texels.
 struct Coordinates {
     const char *call;
     Shape shape;
@@ -80,11 +79,12 @@ struct Coordinates {
 void sample(const Texture &texture, Shape shape, float x, float y, uint32_t registers[4], Site site);
 void fetch(const Texture &texture, int x, uint32_t registers[4], Site site);
 void sample_any(const Texture &texture, const Coordinates &at, uint32_t registers[4], Site site);
-// Ends the program: a fetch through a texture reference (common/legacy) that is not bound on this device.
+// Ends the program with a message: the fetch is through a texture reference (common/legacy) that is not bound
+// on this device.
 [[noreturn]] void unbound_reference(const char *call, const char *file, int line);
 
-// Applies the boundary mode to an access that is out of range. Returns true with x, y and z clamped,
-// or false when a read gives 0 and a write does nothing, or ends the program.
+// Applies the boundary mode to an access that is out of range. With clamp, clamps x, y and z and returns
+// true. With zero, returns false: a read gives 0 and a write does nothing. With trap, ends the program.
 bool surface_boundary(const Surface &surface, Shape shape, int &x, int &y, int &z, size_t bytes,
                       cudaSurfaceBoundaryMode mode, Site site);
 
@@ -113,7 +113,7 @@ template <class T> struct Texel : Channels<T> {
     }
 };
 
-// The texel at a coordinate, clamped to the texture; NaN gives 0. An integer coordinate is not
+// Clamps a coordinate to the texture and returns the texel's index; NaN gives 0. An integer coordinate is not
 // converted to float, because that would select the same texel.
 template <class X> inline int clamped(X x, int size) {
     if constexpr (std::is_integral_v<X>) {
@@ -205,7 +205,7 @@ inline void surface_write(T value, cudaSurfaceObject_t object, Shape shape, int 
         std::memcpy(at, &value, sizeof value);
 }
 
-template <class V> inline float part(const V &v, int i) { // component i of a vector, or 0
+template <class V> inline float part(const V &v, int i) { // component i of a vector; 0 if there is none
     return i < (int)(sizeof v / sizeof(float)) ? ((const float *)&v)[i] : 0;
 }
 

@@ -7,7 +7,7 @@
  * layout on both back ends.
  */
 #pragma once
-// The toolkit's header guards, which some programs test (here, and in api.h and cuda_runtime.h)
+// The toolkit's header guards, because some programs test them (also in api.h and cuda_runtime.h).
 #define __VECTOR_TYPES_H__
 #define __VECTOR_FUNCTIONS_H__
 

@@ -3,14 +3,14 @@
  * Accesses through `volatile` in kernels.
  *
  * Programs written before 2017 leave out __syncwarp() where the lanes of a warp exchange values, because
- * the lanes ran in step, and declare the shared memory volatile so that the compiler keeps every access:
+ * the lanes ran in lockstep, and declare the shared memory volatile so that the compiler keeps every access:
  *
  *     volatile float *v = cache;
  *     v[t] += v[t + 32];
  *     v[t] += v[t + 16]; // needs what other lanes have stored in the line before
  *
  * Here the lanes run one after the other. So each store through such a pointer is a rendezvous of the
- * lanes of the warp that have come to the same line: all of them have read their operands before any of
+ * lanes of the warp that have reached the same line: all of them have read their operands before any of
  * them stores, and all have stored before any continues. A read that finds the same value again and again
  * is a way to poll, and lets other threads run.
  *
@@ -26,24 +26,25 @@ inline bool in_a_kernel() {
     return current_block != &no_block;
 }
 
-// Waits for the lanes of the warp that come to this line, until no other lane can get here.
+// Waits for the lanes of the warp that can reach this line, until no other lane can.
 inline void meet_at_line(Site site) {
     if (in_a_kernel())
         warp_operation(WarpOp::step, 1u << lane(), 0, 0, 32, site);
 }
 
-// A thread that finds the same value again and again is polling.
+// Counts reads that find the same value. A thread that reads the same value again and again is polling, and
+// yields.
 template <class T> inline void count_read(T *p, T value) {
     if (!in_a_kernel())
         return;
     const unsigned me = threadIdx.x + (threadIdx.y << 10) + (threadIdx.z << 20);
     if (last_reader != me)
-        atomic_with_effect(); // begins to count
+        atomic_with_effect(); // another thread: starts the count anew
     last_reader = me;
     atomic_without_effect(p, value, {nullptr, 0});
 }
 
-// The right operand of an assignment, with the line where it stands.
+// The right operand of an assignment, with the file and line of the assignment.
 template <class T> struct Operand {
     T value;
     Site site;
@@ -52,13 +53,13 @@ template <class T> struct Operand {
         : value((T)from), site{file, line} {}
 };
 
-// A number in memory that is accessed in step. It takes the place of the T in memory. Its functions are
-// inlined so that the race detector finds the line that calls them.
+// A number in memory whose stores make the lanes of a warp run in lockstep. It has the layout of a T. Its
+// functions are inlined so that the race detector finds the line that calls them.
 #define CUDA_CPU_INLINE __attribute__((always_inline)) inline
 template <class T> struct InStep {
     T number;
 
-    InStep(const InStep &) = delete; // also so that it cannot be an argument of printf
+    InStep(const InStep &) = delete; // not copyable; so it also cannot be passed to printf
     CUDA_CPU_INLINE operator T() const {
         const T value = *(const __volatile__ T *)&number;
         count_read((std::remove_const_t<T> *)&number, (std::remove_const_t<T>)value);
@@ -110,7 +111,7 @@ template <class T> struct InStep {
 
 #undef CUDA_CPU_INLINE
 
-// An array of such numbers.
+// An array of InStep numbers.
 template <class T, size_t N> struct ArrayInStep {
     using Element = std::remove_extent_t<T>;
     T numbers[N];
@@ -123,7 +124,7 @@ template <class T, size_t N> struct ArrayInStep {
     template <class U> explicit operator U *() const { return (U *)numbers; }
 };
 
-// A pointer to such numbers.
+// A pointer to InStep numbers.
 template <class T> struct PointerInStep {
     T *pointer;
 
@@ -160,7 +161,8 @@ template <class T, size_t N> template <class I> auto ArrayInStep<T, N>::operator
     return PointerInStep<T>(numbers + i);
 }
 
-// What cu2cpp writes. Structures keep their type; their members are accessed as before.
+// cu2cpp inserts calls of these. Structures keep their type; their members are accessed as plain volatile
+// memory.
 template <class T> inline auto in_step_pointer(__volatile__ T *p) {
     if constexpr (std::is_arithmetic_v<T>)
         return PointerInStep<T>(p);
@@ -186,7 +188,7 @@ template <class T> struct CastInStep<__volatile__ T *> {
 };
 template <class P> using in_step_cast = typename CastInStep<P>::type;
 
-// `extern __volatile__ __shared__ T x[];` outside a function
+// For `extern __volatile__ __shared__ T x[];` outside a function.
 template <class T> struct dynamic_array<__volatile__ T> {
     operator PointerInStep<T>() const { return dynamic_shared<T>("extern __shared__ array"); }
     operator __volatile__ T *() const { return dynamic_shared<T>("extern __shared__ array"); }
