@@ -2,8 +2,8 @@
 /*
  * cuRAND's generators for kernels: XORWOW (curandState), Philox4x32-10 and MRG32k3a. States, sequences,
  * offsets, integers and uniform numbers are those of cuRAND, bit by bit; the constants of seeding were found
- * from its output. Normal numbers agree but for the last digits of logf, sinf and cosf. Poisson numbers have
- * the right distribution, and differ. There are no quasirandom generators and no MTGP32.
+ * from its output. Normal numbers agree except for the last digits of logf, sinf and cosf. Poisson numbers
+ * have the same distribution, but other values. There are no quasirandom generators and no MTGP32.
  *
  *     XORWOW: Marsaglia, Xorshift RNGs, 2003.  Philox: Salmon et al., Parallel random numbers: as easy as 1,
  * 2, 3, 2011. MRG32k3a: L'Ecuyer, Good parameters for combined multiple recursive random number generators,

@@ -3,8 +3,8 @@
  * Graphs, and the capture of streams into graphs.
  *
  * A node holds an operation as data, a launch with its own copy of the arguments. An executable graph
- * is the list of these operations in an order that keeps to the dependencies; a launch of the graph
- * does one after the other.
+ * is the list of these operations in an order that respects the dependencies. A launch of the graph runs
+ * one after the other.
  */
 #include "operation.h"
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * CUDA_CPU_CHECK=1: device memory is out of the host's reach while no kernel, copy or fill runs.
+ * CUDA_CPU_CHECK=1: host code that accesses device memory faults, unless a kernel, copy or fill runs.
  *
- * Device memory then comes from one range of addresses, closed by page protection. DeviceAccess opens what is
- * allocated in it, and the last one to end closes it. Freed memory stays closed, for kernels too: its
- * addresses are used again only when the range has come to its end.
+ * Device memory then comes from one range of addresses, to which page protection denies all access. A
+ * DeviceAccess object permits access to the allocations in it; when the last such object is destroyed, access
+ * is denied again. Freed memory stays inaccessible, also for kernels: its addresses are reused only when the
+ * end of the range is reached.
  */
 #include "block.h"
 #include "internal.h"

@@ -122,7 +122,7 @@ void free_memory_of(int device);
 // Empty if nothing is known.
 std::string describe_address(const void *address);
 
-// ---- device memory out of the host's reach (guard.cpp) ----
+// ---- device memory that the host cannot access (guard.cpp) ----
 
 bool guards();                        // true if CUDA_CPU_CHECK=1 is set
 void *get_guarded(size_t bytes);      // filled with fresh_byte(); null when memory is exhausted

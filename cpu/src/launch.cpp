@@ -2,8 +2,8 @@
 /*
  * Launches: checks the configuration, then distributes the blocks over a pool of workers.
  *
- * The calling thread is a worker too and starts at once, so a launch of a few blocks never waits
- * for another thread to wake up. A launch has completed when launch_grid returns.
+ * The calling thread is a worker too and starts at once, so a launch of a few blocks never waits for
+ * another thread to wake up. A launch has completed when launch_grid returns.
  */
 #include "block.h"
 #include "operation.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The work of streams. Usually each call does its work before it returns, and nothing here runs.
+ * The work of streams. By default each call does its work before it returns, and this file is not used.
  *
- * With CUDA_CPU_STREAMS=late, work waits in the queue of its stream until the program waits for it:
- * in cudaStreamSynchronize, a blocking copy, cudaFree and the like. Only what must have completed by
- * then runs. So a result that is read before the wait, or in another stream without an event, is
- * not there yet. With random:SEED, other work that is ready may run before it as well.
+ * With CUDA_CPU_STREAMS=late, work is deferred: it stays in the queue of its stream until the program
+ * waits for it, in cudaStreamSynchronize, a blocking copy, cudaFree and the like. Only work that must
+ * have completed by then runs. So a result that is read before the wait, or in another stream without
+ * an event, has not been computed yet. With random:SEED, other work that is ready may run before it too.
  */
 #include "operation.h"
 #include "cuda_cpu/library.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The operations of streams as data, so that they can run later than the call: in a graph, or in a
- * stream whose work is put off (CUDA_CPU_STREAMS). Otherwise each call does its work at once.
+ * stream whose work is deferred (CUDA_CPU_STREAMS). Otherwise each call does its work at once.
  */
 #pragma once
 #include "array.h"

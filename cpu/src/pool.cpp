@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory pools. A pool only keeps account of what was allocated from it; the memory of all pools comes
- * from the same place.
+ * Memory pools. A pool only counts the bytes that were allocated from it; all memory comes from the same
+ * heap.
  */
 #include "internal.h"
 

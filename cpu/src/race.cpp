@@ -8,14 +8,14 @@
  * knows host threads, not the threads of a block, which run one after the other on one host thread.
  *
  * For each word of device, shared, managed and pinned memory the detector keeps the last write and two
- * reads: the thread, the line, and when. A new access by another thread is a race unless it comes later
- * for one of these reasons:
+ * reads: the thread, the line, and the time. A new access by another thread is a race unless one of these
+ * rules orders it after the recorded one:
  * - between the two, the block has passed a barrier (`epoch` counts them), or the grid a grid barrier;
- * - both are lanes of a warp, and __syncwarp() orders them (`known`, vector clocks of a warp's lanes);
+ * - both threads are lanes of a warp, and __syncwarp() orders them (`known`, the lanes' vector clocks);
  * - the first thread called __threadfence() and then an atomic, and the second one used the same
  *   variable in an atomic afterwards: a lock, a flag, or a counter of blocks that are done;
  * - they belong to different launches or copies that streams, events or waits of the host order.
- * Nothing here depends on the order in which the threads happen to run, except for locks.
+ * Except for locks, the result does not depend on the order in which the threads happen to run.
  */
 #include "race.h"
 #ifndef __SANITIZE_THREAD__ // with ThreadSanitizer, functions of the same names exist already

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the race detector (race.cpp) is told by the engine and by the streams.
+ * The events that the engine and the streams report to the race detector (race.cpp).
  *
  * These functions are weak. Their addresses are null in a program that is not built for checking,
  * because then the linker leaves race.o out: only instrumented code refers to it.

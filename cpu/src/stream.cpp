@@ -3,8 +3,8 @@
  * Streams and events.
  *
  * Every call runs to completion before it returns, in the order of the calls, unless a graph captures
- * the stream or work is put off (operation.cpp). CUDA permits this order. So a stream is only a
- * handle, waiting returns at once, and an event is the time at which it was recorded.
+ * the stream or work is deferred (operation.cpp). CUDA permits this order. So a stream is only a
+ * handle, a wait returns at once, and an event is the time at which it was recorded.
  */
 #include "operation.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Warp operations: a rendezvous of the lanes in a mask, after which each lane takes its result.
+ * Warp operations: all lanes in a mask wait for each other (a rendezvous), then each takes its result.
  *
  * As on a GPU, the rendezvous does not wait for lanes that have ended, or that the block does not
  * have because its last warp is partial. The value of such a lane, or of a lane outside the mask,

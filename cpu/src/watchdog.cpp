@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * The watchdog ends a program whose kernel waits for ever, as a lock does that nobody releases.
+ * The watchdog ends a program whose kernel waits for ever, for example for a lock that is never released.
  *
- * A worker is stuck when the threads of its block that can run do nothing but poll: their atomics leave
- * values as they are, the values that they see do not change, and no thread ends, passes a barrier or
- * succeeds with an atomic. When all workers of a launch have been stuck for CUDA_CPU_WATCHDOG seconds,
- * nothing can change any more, however slow the kernel is. A worker that computes does not poll meanwhile: a
- * gap between two polls starts the time anew.
+ * A worker is stuck when the threads of its block that can run do nothing but poll: their atomics change no
+ * value, the values that they read stay the same, and no thread ends or passes a barrier. When all workers
+ * of a launch have been stuck for CUDA_CPU_WATCHDOG seconds, no thread can make progress, however slow the
+ * kernel is. A worker that computes does not poll, so a gap between two polls restarts its time.
  *
  * Polling with plain loads cannot be recognised. CUDA_CPU_TIME_LIMIT ends any launch in which no blocks were
- * distributed to workers for that many seconds. It is off unless it is set, as make old does.
+ * distributed to workers for that many seconds. There is no limit unless it is set, as make old does.
  */
 #include "block.h"
 #include "operation.h"

@@ -328,8 +328,7 @@ template <class Owner, class Body, class... A> struct KernelOf {
         using TheCall = Call<Body, A...>;
         if (sizeof...(A) && !arguments)
             return refuse_without_arguments(function.name, site);
-        const Bits<char> none =
-            '\0'; // stands for the lambda, which has no state and cannot be made from its type
+        const Bits<char> none = '\0'; // stands for the lambda
         const auto &body = reinterpret_cast<const Body &>(none);
         const TheCall call = TheCall::with(body, arguments, std::index_sequence_for<A...>());
         return launch_grid(

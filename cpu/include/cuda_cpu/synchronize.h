@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * <cuda/barrier>, <cuda/latch>, <cuda/semaphore> and <cuda/pipeline>. A thread that waits lets the other
- * threads of its block run. Asynchronous copies are complete when the call returns. The parts for compute
+ * <cuda/barrier>, <cuda/latch>, <cuda/semaphore> and <cuda/pipeline>. A thread that waits yields to the other
+ * threads of its block. Asynchronous copies are complete when the call returns. The parts for compute
  * capability 9.0 (transaction barriers, bulk copies) do not exist, and neither does pipeline::quit().
  */
 #pragma once
