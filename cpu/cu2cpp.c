@@ -49,9 +49,8 @@ enum { END = 0, IDENT = 128, NUMBER, STRING, CHARACTER, SCOPE /* :: */, ARROW /*
 
 typedef struct {
     uint32_t start, length; // position in the source, in bytes
-    uint32_t line,
-        file;      // taken from the linemarkers; `file` is the position of the file's name in the source
-    int32_t match; // for a bracket: index of the matching bracket
+    uint32_t line, file;    // from the linemarkers; `file` is the position of the name in the source
+    int32_t match;          // for a bracket: index of the matching bracket
     uint8_t kind;
     bool done;   // a memory space word that has been handled with its declaration
     bool host;   // preceded by __host__, which is not stored as a token
@@ -299,8 +298,7 @@ static void skip_directive(void) {
         line = (uint32_t)strtoul(number, NULL, 10) - 1; // the newline adds 1
         if (*name == '"') {
             file = (uint32_t)(name + 1 - source.data);
-            const char *flags =
-                source.data + at; // flags of the linemarker: 1 or 2, then 3 for a system header
+            const char *flags = source.data + at; // flags: 1 or 2, then 3 for a system header
             while (flags > name && strchr("34 ", flags[-1]))
                 flags--;
             in_system_header = flags > name && strstr(flags, "3") && strstr(flags, "3") < source.data + at;
@@ -1663,8 +1661,7 @@ static void ptx_instruction(Ptx *p) {
     name[length] = '\0';
     for (char *s = strtok(name, "."); s && parts < 16; s = strtok(NULL, "."))
         part[parts++] = s;
-    static const char absdiff[] =
-        "vabsdiff4.u32.u32.u32.add"; // this is the only instruction that ends in an operation
+    static const char absdiff[] = "vabsdiff4.u32.u32.u32.add"; // only this instruction ends in an operation
     if (length == strlen(absdiff) && memcmp(begin, absdiff, length) == 0)
         parts = 2, part[0] = "vabsdiff4.add";
     const char *const type = ptx_type(part[parts - 1]);
@@ -1881,8 +1878,7 @@ static void translate(void) {
             }
         } else if (i < device_end && is(i, "clock") && kind(i + 1) == '(' && kind(i + 2) == ')' &&
                    kind(i - 1) != '.' && kind(i - 1) != ARROW && kind(i - 1) != SCOPE) {
-            edit(tokens[i].start, tokens[i].length,
-                 "(clock_t)::clock64"); // replaces the C library's clock() in device code
+            edit(tokens[i].start, tokens[i].length, "(clock_t)::clock64"); // not the C library's clock()
         } else if (i < asm_end && is_one_of(i, " asm __asm__ __asm ") && !tokens[i].done) {
             translate_asm(i);
         } else if (is(i, "__global__") && !tokens[i].done) {
@@ -2174,8 +2170,7 @@ static void write_output(const char *name) {
         return;
     const int error = errno;
     struct stat status;
-    if (name && stat(name, &status) == 0 &&
-        S_ISREG(status.st_mode)) // regular files only, not a device such as /dev/full
+    if (name && stat(name, &status) == 0 && S_ISREG(status.st_mode)) // not a device such as /dev/full
         unlink(name);
     errno = error;
     fail_file(name ? name : "standard output");

@@ -73,8 +73,7 @@ typedef cudaDataType cublasDataType_t;
 // The settings that apply to calls with this handle.
 struct cublasContext {
     cudaStream_t stream = nullptr;
-    cublasPointerMode_t pointers =
-        CUBLAS_POINTER_MODE_HOST; // whether scalars and results are in host or device memory
+    cublasPointerMode_t pointers = CUBLAS_POINTER_MODE_HOST; // memory of scalars and results
     cublasMath_t math = CUBLAS_DEFAULT_MATH;
     cublasAtomicsMode_t atomics = CUBLAS_ATOMICS_NOT_ALLOWED;
 };

@@ -345,9 +345,8 @@ inline double4 curand_normal4_double(curandStatePhilox4_32_10_t *state) {
     return {a.x, a.y, b.x, b.y};
 }
 namespace cuda_cpu {
-inline bool
-take(Kept &kind,
-     Kept wanted) { // true if a number of the wanted kind is kept; a kept number of another kind is dropped
+// True if a number of the wanted kind is kept. A kept number of another kind is dropped.
+inline bool take(Kept &kind, Kept wanted) {
     const bool found = kind == wanted;
     kind = found ? Kept::none : wanted;
     return found;

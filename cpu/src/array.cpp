@@ -219,9 +219,7 @@ cudaError_t malloc_mipmapped(cudaMipmappedArray_t *array, const cudaChannelForma
         return fail(cudaErrorInvalidValue, "%s: array or format is NULL", call);
     if (const cudaError_t error = check_new_array(call, *desc, extent, flags))
         return error;
-    const bool layers =
-        flags &
-        (cudaArrayLayered | cudaArrayCubemap); // the number of layers does not change from level to level
+    const bool layers = flags & (cudaArrayLayered | cudaArrayCubemap); // same number at each level
     unsigned most = 1;
     for (size_t n = std::max({extent.width, extent.height, layers ? 0 : extent.depth}); n > 1; n /= 2)
         ++most;

@@ -7,8 +7,7 @@
 struct cudaArray {
     char *data;
     cudaChannelFormatDesc desc;
-    size_t width, height, depth,
-        row_bytes; // in texels; height 0: a 1-D array; depth: slices, layers or faces
+    size_t width, height, depth, row_bytes; // height 0: a 1-D array; depth: slices, layers or faces
     unsigned flags;
     int device;
     cudaMipmappedArray *levels_of; // if set, this is a level of that mipmapped array, which owns the memory

@@ -50,8 +50,7 @@ class Watch {
     const Worker &worker;
     uint64_t block = 0, seen = 0; // the block that was seen last, and its number of events
     unsigned rounds = 0;
-    std::atomic<double> since{0},
-        last{0}; // when polling began (0: there has been progress), and the last call
+    std::atomic<double> since{0}, last{0}; // start of the polling (0: there has been progress); last call
 };
 
 // While it exists, ends the program when the launch takes too long (watchdog.cpp).

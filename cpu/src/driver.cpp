@@ -320,8 +320,7 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
             *value = attribute == CU_DEVICE_ATTRIBUTE_CAN_TEX2D_GATHER;
             return CUDA_SUCCESS;
         }
-    return code(cudaDeviceGetAttribute(value, (cudaDeviceAttr)attribute,
-                                       device)); // the other attributes have the same numbers in the runtime
+    return code(cudaDeviceGetAttribute(value, (cudaDeviceAttr)attribute, device)); // numbers are equal
 }
 
 CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device) {

@@ -67,8 +67,7 @@ void place_of_fault(void *fault, char *text, size_t size) {
     void **const first = std::find(frames, frames + count, fault); // skips the frames of the signal handler
     *text = '\0';
     for (void **frame = first; frame < frames + count; ++frame) {
-        const char *const pc =
-            (const char *)*frame - (frame > first); // a return address is after the call, so step back
+        const char *const pc = (const char *)*frame - (frame > first); // a return address is after the call
         Dl_info where;
         if (!dladdr(pc, &where) || !where.dli_fname)
             continue;

@@ -96,8 +96,7 @@ template <class F> void look_up(F &function, void *library, const char *name) {
 const Functions &gl() {
     static const Functions all = [] {
         void *library = nullptr;
-        for (const char *name :
-             {"libGL.so.1", "libOpenGL.so.0"}) // finds the library that the program is linked with
+        for (const char *name : {"libGL.so.1", "libOpenGL.so.0"}) // the one that the program is linked with
             if (!library)
                 library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
         Functions f;

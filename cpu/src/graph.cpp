@@ -57,8 +57,7 @@ struct CUgraph_st {
 namespace cuda_cpu {
 
 struct Step {
-    cudaGraphNode_t
-        origin; // the node of the graph that was instantiated; only compared, as it may have been destroyed
+    cudaGraphNode_t origin; // node of the instantiated graph; may have been destroyed, so only compared
     Operation operation;
     std::vector<size_t> before;
     bool enabled;
@@ -102,10 +101,9 @@ struct Graphs {
     std::map<cudaGraphExec_t, std::shared_ptr<CUgraphExec_st>> executables;
     std::set<cudaGraphNode_t> nodes;
     std::set<cudaUserObject_t> objects;
-    std::map<uint64_t, CapturedStream> captured; // key: the stream's number
-    std::map<const Function *, void *>
-        addresses;                   // addresses of the kernels that the program named by address
-    std::map<void *, size_t> memory; // memory that graphs own, with its size in bytes
+    std::map<uint64_t, CapturedStream> captured;  // key: the stream's number
+    std::map<const Function *, void *> addresses; // of kernels that the program named by address
+    std::map<void *, size_t> memory;              // memory that graphs own, with its size in bytes
     uint64_t captures = 0;
 };
 
@@ -306,8 +304,7 @@ cudaError_t set_kernel(const char *call, Operation &o, const cudaKernelNodeParam
     if (p->extra)
         return fail(cudaErrorNotSupported, "%s: arguments in `extra` are not supported, only kernelParams",
                     call);
-    const Function *function =
-        all_functions; // `func` may be the value that cudaGraphKernelNodeGetParams returned
+    const Function *function = all_functions; // `func` may be a value of cudaGraphKernelNodeGetParams
     while (function && function != p->func)
         function = function->next;
     Function *const kernel = function ? const_cast<Function *>(function) : find_function(call, p->func);
@@ -457,8 +454,7 @@ std::shared_ptr<GraphRun> order(const CUgraph_st &graph) {
     const size_t total = graph.nodes.size();
     std::map<cudaGraphNode_t, size_t> open;
     std::map<cudaGraphNode_t, std::vector<size_t>> after;
-    std::priority_queue<size_t, std::vector<size_t>, std::greater<>>
-        ready; // smallest first, which is the order of creation
+    std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready; // in order of creation
     for (size_t i = 0; i < total; ++i) {
         const auto &node = graph.nodes[i];
         open[node.get()] = node->before.size();

@@ -56,8 +56,7 @@ bool reserve() {
     if (!value || *value == '0')
         return false;
     Range &r = range();
-    for (size_t bytes = (size_t)1 << 40; bytes >= huge_page;
-         bytes /= 2) { // less than 1 TiB where ulimit -v is set
+    for (size_t bytes = (size_t)1 << 40; bytes >= huge_page; bytes /= 2) { // ulimit -v may limit it
         void *const memory =
             mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory == MAP_FAILED)

@@ -144,8 +144,7 @@ __attribute__((noinline)) void run_chunks(Grid &grid, Worker &worker) {
             for (uint64_t i = first; i < last; ++i) {
                 ++block_number;
                 worker.run_block();
-                if (++blockIdx.x ==
-                    size.x) { // counts up, because a division costs as much time as a small block
+                if (++blockIdx.x == size.x) { // incremented, because divisions are slow
                     blockIdx.x = 0;
                     if (++blockIdx.y == size.y) {
                         blockIdx.y = 0;
@@ -439,8 +438,8 @@ StoredLaunch store_launch(const LaunchConfig &config, const Kernel &kernel, bool
     return launch;
 }
 
-static thread_local StoredLaunch
-    *stored_instead; // if set, launch_grid stores the launch here and does not run it
+// If set, launch_grid stores the launch here and does not run it.
+static thread_local StoredLaunch *stored_instead;
 
 cudaError_t store_launch_of(Function &function, const LaunchConfig &config, void *const *arguments,
                             bool cooperative, StoredLaunch &stored) {

@@ -175,8 +175,7 @@ cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind 
         std::lock_guard lock(r.mutex);
         left = on_device ? total - std::min(total, r.used[device]) : total;
         if (bytes <= left && on_device)
-            r.used[device] +=
-                bytes; // counted before the allocation, so that no other thread gets these bytes
+            r.used[device] += bytes; // reserved, so that no other thread gets these bytes
     }
     const auto give_back = [&] {
         std::lock_guard lock(r.mutex);

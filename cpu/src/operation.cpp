@@ -36,9 +36,8 @@ enum class Order { eager, late, random };
 // It is never destroyed, because host threads may use it while the process exits.
 struct Queues {
     std::mutex mutex;
-    std::map<uint64_t, std::pair<StreamIdentity, WorkPointer>>
-        last;                        // last work of each stream; key: the stream's number
-    std::deque<WorkPointer> pending; // in the order of the calls
+    std::map<uint64_t, std::pair<StreamIdentity, WorkPointer>> last; // key: the stream's number
+    std::deque<WorkPointer> pending;                                 // in the order of the calls
     uint64_t calls = 0;
     std::mutex running; // held while deferred work runs
     Order order = Order::eager;
@@ -303,8 +302,7 @@ WorkPointer last_work(cudaStream_t stream) {
         return nullptr;
     if (before.size() == 1 && before[0]->stream.number == id.number)
         return before[0];
-    return append(q, id, std::move(before),
-                  {}); // an empty operation that depends on everything that the stream would wait for
+    return append(q, id, std::move(before), {}); // an empty operation with all these dependencies
 }
 
 bool is_done(const WorkPointer &work) {

@@ -105,8 +105,7 @@ cudaError_t check_transfer(const char *call, const Transfer &t);
 void move(const Transfer &t);
 cudaError_t check_fill(const char *call, const Fill &f);
 void fill_now(const Fill &f);
-cudaError_t fill_elements(const char *call, const Fill &f,
-                          cudaStream_t stream); // checks the fill and submits it
+cudaError_t fill_elements(const char *call, const Fill &f, cudaStream_t stream); // checks and submits it
 // Checks a copy and submits it to the stream. An asynchronous copy may be incomplete on return.
 cudaError_t transfer(const char *call, const Transfer &t, cudaStream_t stream, bool asynchronous);
 // True for memory that is not in the registry. The program may overwrite or free it as soon as a call

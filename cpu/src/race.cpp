@@ -234,11 +234,12 @@ unsigned this_thread() {
 struct Published {
     std::mutex mutex;
     std::atomic<bool> any{false};
-    std::unordered_map<uintptr_t, uint32_t>
-        variables; // address of an atomic variable -> time of the last release through it
-    std::unordered_map<uint64_t, uint32_t> by_thread; // thread -> its accesses before this time are published
-    std::unordered_map<uint32_t, std::pair<uint32_t, uint32_t>>
-        by_block; // block -> its accesses in earlier epochs and before this time are published
+    // Address of an atomic variable -> time of the last release through it.
+    std::unordered_map<uintptr_t, uint32_t> variables;
+    // Thread -> time before which its accesses are published.
+    std::unordered_map<uint64_t, uint32_t> by_thread;
+    // Block -> epoch and time before which its accesses are published.
+    std::unordered_map<uint32_t, std::pair<uint32_t, uint32_t>> by_block;
 
     // Called at a launch. If it is not alone, kernels in other, unordered streams run at the same time and
     // may use the same variables, so these are kept.

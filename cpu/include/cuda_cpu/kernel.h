@@ -102,8 +102,7 @@ inline LaunchConfig config(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaS
 
 constexpr unsigned max_threads = 1024;    // per block
 constexpr unsigned atomics_in_a_row = 64; // limit, after which another thread of the block runs
-constexpr size_t arena_size =
-    512 << 10; // bytes of a worker's arena, which holds the shared memory of its block
+constexpr size_t arena_size = 512 << 10;  // bytes of a worker's arena, which holds shared memory
 
 // The part of a worker's state that inlined code needs (see Worker in cpu/src/block.h).
 struct Block {
@@ -171,16 +170,14 @@ struct Function {
     cudaError_t (*launch)(const LaunchConfig &config, void *const *arguments, bool cooperative, Site site);
     // Mangled name of a type declared in the kernel. It begins with the mangled name of the kernel.
     const char *inner_name;
-    size_t dynamic_limit =
-        0; // bytes of dynamic shared memory that cudaFuncSetAttribute allows; 0: the device's limit
-    const Function *next; // next in the list of all kernels
+    size_t dynamic_limit = 0; // bytes of dynamic shared memory (cudaFuncSetAttribute); 0: the device's limit
+    const Function *next;     // next in the list of all kernels
 };
 
 struct Kernel {
     const char *name, *file;
     int line;
-    void (*run)(const void *call, Block &block,
-                unsigned first); // runs the threads at positions first to count - 1
+    void (*run)(const void *call, Block &block, unsigned first); // runs positions first to count - 1
     const void *call;
     const StoredCall *stored; // one object for each type of call
     const Function *function;

@@ -44,8 +44,7 @@ template <int bits> inline uint16_t narrow(double x, Rounding mode) {
     if (size >= 0x7ff0000000000000) // infinity or NaN
         return size > 0x7ff0000000000000 ? 0x7fff : (uint16_t)(sign | infinity);
     const int exponent = (int)(size >> 52) - 1023;
-    const bool small =
-        exponent < 1 - bias; // the result is subnormal, or rounds up to the smallest normal number
+    const bool small = exponent < 1 - bias; // the result is subnormal or the smallest normal number
     const uint64_t significand = (size & 0xfffffffffffff) | (size >> 52 ? 1ull << 52 : 0);
     const int shift = 52 - bits + (small ? (1 - bias) - exponent : 0);
     const int cut = shift > 62 ? 62 : shift;
