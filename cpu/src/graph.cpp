@@ -57,7 +57,7 @@ struct CUgraph_st {
 namespace cuda_cpu {
 
 struct Step {
-    cudaGraphNode_t origin; // node of the instantiated graph; may have been destroyed, so only compared
+    cudaGraphNode_t origin; // node of the instantiated graph; may be destroyed: do not dereference
     Operation operation;
     std::vector<size_t> before;
     bool enabled;
