@@ -72,9 +72,6 @@ check_goals() {
         case $goal in tests/* | cpu/bench/* | "$BIN"/*) continue ;; esac
         # shellcheck disable=SC2086
         ! one_of "$goal" $TARGETS $chapters $programs || continue
-        case $goal in
-        install | uninstall) fail "there is no make $goal: the programs run where they are built, in $BIN" ;;
-        esac
         hint=$(meant "$goal")
         fail "there is no target $goal: ${hint:-make help lists them}"
     done
