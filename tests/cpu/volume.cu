@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Arrays of three dimensions, layers, cubemaps and mipmaps: copies, fetches and surfaces. The expected
 // values come from the formulas of the programming guide, written anew here. Everything is legal CUDA and
-// gives the same on a GPU: coordinates are multiples of 1/64 of a texel, in volumes of 1/4, so that filter
-// weights of 8 bits and their products are exact.
+// gives the same on a GPU: coordinates are multiples of 1/64 of a texel, in volumes of 1/4, so that the
+// fractions of 8 bits are exact, and in volumes their products too.
 #include <cuda_runtime.h>
 #include <cmath>
 #include <cstdint>
@@ -121,28 +121,26 @@ static int wrapped(long i, int n, cudaTextureAddressMode mode) { // -1: the bord
     return (int)(i < 0 ? 0 : i >= n ? n - 1 : i);
 }
 
-// A fetch of up to three dimensions; a size of 0 leaves the dimension out. Coordinates are in texels.
+// A fetch of up to three dimensions; a size of 0 leaves the dimension out. Coordinates are in texels. In two
+// dimensions the weight of the last corner is rounded to 256ths, and the others follow from the sums.
 static double filtered(const Texels &at, const double c[3], const int size[3], bool linear,
                        cudaTextureAddressMode mode) {
+    double base[3] = {0, 0, 0}, part[3] = {0, 0, 0};
+    for (int d = 0; d < 3; d++)
+        if (size[d]) {
+            base[d] = std::floor(linear ? c[d] - 0.5 : c[d]);
+            part[d] = linear ? c[d] - 0.5 - base[d] : 0;
+        }
+    const double both = std::floor(part[0] * part[1] * 256 + 0.5) / 256;
+    const double flat[4] = {1 - part[0] - part[1] + both, part[0] - both, part[1] - both, both};
     double sum = 0;
     for (int corner = 0; corner < 8; corner++) {
-        double weight = 1;
+        const double weight = flat[corner & 3] * (corner >> 2 ? part[2] : 1 - part[2]);
         int index[3];
-        bool border = false;
-        for (int d = 0; d < 3; d++) {
-            const int upper = corner >> d & 1;
-            if (size[d] == 0 || !linear) {
-                weight *= upper ? 0 : 1;
-                index[d] = size[d] ? wrapped((long)std::floor(c[d]), size[d], mode) : 0;
-            } else {
-                const double base = std::floor(c[d] - 0.5), part = c[d] - 0.5 - base;
-                weight *= upper ? part : 1 - part;
-                index[d] = wrapped((long)base + upper, size[d], mode);
-            }
-            border |= index[d] < 0;
-        }
-        if (weight > 0)
-            sum += weight * (border ? 0 : at(index[0], index[1], index[2]));
+        for (int d = 0; d < 3; d++)
+            index[d] = size[d] ? wrapped((long)base[d] + (corner >> d & 1), size[d], mode) : 0;
+        if (weight > 0 && index[0] >= 0 && index[1] >= 0 && index[2] >= 0) // the border is 0
+            sum += weight * at(index[0], index[1], index[2]);
     }
     return sum;
 }
