@@ -31,8 +31,9 @@ static int copies_for(float ms);
 static bool check_copy(const char *name, const int *host, const int *source);
 static bool check_host_access(const char *name, int *host, const int *source);
 
-// Prints the time of many copies and their bandwidth. The first run warms up, the second measures one copy,
-// the third measures many.
+// Times copies with events and prints the elapsed time and the bandwidth in MB/s. The loop runs three times:
+// one copy as a warm-up; one copy, from whose time copies_for() chooses the number of copies; and that many
+// copies, whose time is printed.
 template <class Copy> static void cuda_copy_test(const char *name, Copy copy) {
     cudaEvent_t start, stop;
     HANDLE_ERROR(cudaEventCreate(&start));

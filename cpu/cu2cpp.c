@@ -408,7 +408,8 @@ static bool is(int i, const char *word) {
            word[t->length] == '\0';
 }
 
-// True if token i is one of `words`, a list with one space before and after each word.
+// Returns true if token i is an identifier that stands in the list `words`, for example " int long ": a space
+// comes before and after each word.
 static bool is_one_of(int i, const char *words) {
     const Token *t = &tokens[i];
     if (t->kind != IDENT)
@@ -2014,8 +2015,9 @@ static size_t split_line(Original *o, uint32_t number, Word **words) {
     return count;
 }
 
-// Sets columns[t] for the `count` tokens of a line; -1 for tokens without a counterpart in the file. It finds
-// the longest common subsequence of the tokens and the line's words.
+// Sets columns[t], for each of the `count` preprocessed tokens of a line, to the column of the same word in
+// the source file, or to -1 if the source line does not contain it (it comes from a macro). Words are matched
+// by the longest common subsequence of the tokens and the words of the source line.
 static void align_line(int first, size_t count, long *columns) {
     static Word *words;
     static uint16_t *lengths;

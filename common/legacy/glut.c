@@ -60,7 +60,8 @@ static double milliseconds(void) {
         return freeglut arguments;                                                                           \
     }
 
-// A function that has no effect without a display
+// Defines a GLUT function without a result: it calls freeglut's function if there is a display, and does
+// nothing otherwise.
 #define IGNORE(name, parameters, arguments)                                                                  \
     void name parameters {                                                                                   \
         PASS_ON(void, name, parameters, arguments)                                                           \

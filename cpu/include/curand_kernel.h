@@ -94,7 +94,7 @@ struct Jumps {
 
 // Advances the state by n 2^first steps.
 inline void jump(curandStateXORWOW &state, unsigned long long n, int first) {
-    static const Jumps &jumps = *new Jumps; // computed by the first call, which takes some milliseconds
+    static const Jumps &jumps = *new Jumps; // computed once, by the first call
     Bits v = {state.v[0], state.v[1], state.v[2], state.v[3], state.v[4]};
     for (int k = first; n; ++k, n >>= 1)
         if (n & 1)
@@ -406,9 +406,10 @@ inline double4 curand_log_normal4_double(curandStatePhilox4_32_10_t *state, doub
 
 // ---- Poisson numbers ----
 
-// For small means, multiplies uniform numbers until the product falls below e^-mean, and returns their count
-// (Knuth). For others, uses rejection from a transformed uniform number (Hoermann, The transformed rejection
-// method for generating Poisson random variables, 1993).
+// Returns a random number with the Poisson distribution. For a mean below 10: Knuth's algorithm, which
+// multiplies uniform random numbers until the product is below exp(-mean), and returns how many were
+// multiplied, minus one. For larger means: the transformed rejection method (W. Hoermann, The transformed
+// rejection method for generating Poisson random variables, 1993).
 template <class State> inline unsigned int curand_poisson(State *state, double mean) {
     if (mean < 10) {
         const double limit = exp(-mean);

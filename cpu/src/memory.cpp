@@ -70,8 +70,8 @@ const Allocation *lookup(const Registry &r, const void *pointer) {
     return (const char *)pointer < a.base + a.size ? &a : nullptr;
 }
 
-// Describes a pointer that is in no live allocation, for messages: ", 4 bytes past the end of …". The caller
-// holds the registry's lock.
+// Returns the end of an error message about a pointer that is not inside any allocation, for example
+// ", 4 bytes past the end of …", ", and was freed already: …", or "". The caller holds the registry's lock.
 std::string explain_unknown(const Registry &r, const void *pointer) {
     const char *p = (const char *)pointer;
     for (auto a = r.freed.rbegin(); a != r.freed.rend(); ++a) {

@@ -370,8 +370,9 @@ cudaError_t finish_device(int device) {
 
 } // namespace cuda_cpu
 
-// Thrust's headers call this before main. Thrust's algorithms run as host code at once, and nothing tells
-// them which stream writes the data that they read.
+// Switches CUDA_CPU_STREAMS=late and random:SEED off, with a message. The headers of Thrust call it before
+// main, because Thrust's algorithms are host code: they read device memory immediately, and do not wait for
+// streams with deferred work.
 void cuda_cpu_eager_streams(const char *library) {
     using namespace cuda_cpu;
     Queues &q = queues();

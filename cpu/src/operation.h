@@ -136,8 +136,8 @@ using WorkPointer = std::shared_ptr<Work>;
 // The work that the caller must wait for to wait for the stream; null if there is none.
 WorkPointer last_work(cudaStream_t stream);
 cudaError_t finish(const WorkPointer &work);
-// True if the work has completed. The first query of work that is pending returns false; the second one runs
-// the work, so that a program that polls makes progress.
+// Returns true if the work has completed, for cudaStreamQuery and cudaEventQuery. If the work is deferred,
+// the first call returns false, and the second call runs the work and returns true: a loop that polls ends.
 bool completed(const WorkPointer &work);
 bool is_done(const WorkPointer &work);
 // Makes the stream's later work depend on this work.

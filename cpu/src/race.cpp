@@ -80,8 +80,9 @@ void *reserve(size_t bytes) {
     return memory;
 }
 
-// Table of the pages of tracked memory, indexed by the upper bits of the address. The operating system
-// allocates only the parts of it that are used.
+// Returns the table of pages: entry `address >> page_bits` points to the shadow memory of that page, or is
+// null if no access to it was recorded. The table is reserved address space; the operating system allocates
+// the parts of it that are written.
 Page **pages() {
     static Page **const table = static_cast<Page **>(reserve(sizeof(Page *) << (address_bits - page_bits)));
     return table;
@@ -217,7 +218,7 @@ struct Threads {
 Threads &threads() {
     static __thread Threads *mine;
     if (__builtin_expect(!mine, 0))
-        mine = new Threads; // never deleted: workers live as long as the process
+        mine = new Threads; // not deleted: the worker threads run until the process exits
     if (mine->number != block_number)
         mine->begin();
     return *mine;

@@ -383,7 +383,7 @@ struct SharedEntry {
     void *pointer;
 };
 extern __thread SharedEntry *shared_table; // one entry for each __shared__ declaration
-extern __thread uint64_t block_number;     // number of the block that this worker runs; incremented for each
+extern __thread uint64_t block_number;     // how many blocks this worker thread has started
 
 unsigned new_shared_slot(size_t size, size_t *declared);
 void *allocate_shared(unsigned slot, size_t size, size_t align, const char *name);

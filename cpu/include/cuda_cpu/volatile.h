@@ -26,7 +26,9 @@ inline bool in_a_kernel() {
     return current_block != &no_block;
 }
 
-// Waits for the lanes of the warp that can reach this line, until no other lane can.
+// Blocks the calling lane until every lane of its warp that can reach this line waits here too, as lanes of a
+// GPU before Volta did, which executed in lockstep. `site` is the line, for messages. Does nothing on the
+// host.
 inline void meet_at_line(Site site) {
     if (in_a_kernel())
         warp_operation(WarpOp::step, 1u << lane(), 0, 0, 32, site);
