@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// Checks of the calls of this chapter's libraries: one macro for each library. A call that fails prints one
+// line, "file:line: call: name of the status", and ends the program with EXIT_FAILURE. The program includes
+// the library's header.
+#ifndef CHAPTER12_LIBRARIES_H
+#define CHAPTER12_LIBRARIES_H
+
+#include "../common/book.h"
+
+#define HANDLE_CUBLAS(...) HANDLE_STATUS(cublasGetStatusName, __VA_ARGS__)
+
+// ---------------------------------------------------------------------------------------- proof
+
+// In all these libraries the status 0 is success. `name_of` returns the name of a status.
+#define HANDLE_STATUS(name_of, ...)                                                                          \
+    do {                                                                                                     \
+        auto status = (__VA_ARGS__);                                                                         \
+        if (status)                                                                                          \
+            library_failed(#__VA_ARGS__, name_of(status), __FILE__, __LINE__);                               \
+    } while (0)
+
+__attribute__((noreturn)) static inline void library_failed(const char *call, const char *status,
+                                                            const char *file, int line) {
+    fprintf(stderr, "%s:%d: %s: %s\n", file, line, call, status);
+    exit(EXIT_FAILURE);
+}
+
+#endif
