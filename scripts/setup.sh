@@ -22,6 +22,7 @@ libgl1-mesa-dri|all|OpenGL in software|mesa-dri-drivers|mesa|Mesa-dri
 ffmpeg|all|animations as GIF and as videos|ffmpeg-free|ffmpeg|ffmpeg
 libboost-context-dev|all|fast barriers on the CPU back end|boost-devel|boost|libboost_context-devel
 libopenblas-dev|all|cuBLAS on the CPU back end|openblas-devel|openblas|openblas-devel
+libfftw3-dev|all|cuFFT on the CPU back end|fftw-devel|fftw|fftw3-devel
 python3-matplotlib|bench docs test|the plots of make bench|python3-matplotlib|python-matplotlib|python3-matplotlib
 python3-pil|gallery test|the pictures of make gallery and of the test suite|python3-pillow|python-pillow|python3-Pillow
 python3-numpy|test|the test suite|python3-numpy|python-numpy|python3-numpy

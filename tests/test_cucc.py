@@ -211,6 +211,12 @@ def test_cublas_is_linked_as_openblas(cucc, write):
     assert " -lopenblas -lm" in commands and "-lcu" not in commands.replace("-lcuda", "")
 
 
+def test_cufft_is_linked_as_fftw(cucc, write):
+    write(main_cu="int main() { }\n")
+    commands = cucc("--dryrun", "main.cu", "-lcufft", "-lm")
+    assert " -lfftw3f -lm -lfftw3 " in commands and "-lcu" not in commands.replace("-lcuda", "")
+
+
 @pytest.mark.parametrize(
     "arguments, says",
     [
