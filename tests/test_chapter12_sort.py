@@ -23,10 +23,93 @@ def test_scan(run, rng):
 
 
 def test_compaction(run, rng):
-    for size, keep in [(1, 0), (1, 100), (33, 50), (3841, 0), (3841, 100), (rng.randint(2, 50000), rng.randint(1, 99))]:
+    for size, keep in [
+        (1, 0),
+        (1, 100),
+        (33, 50),
+        (3841, 0),
+        (3841, 100),
+        (rng.randint(2, 50000), rng.randint(1, 99)),
+    ]:
         seed = rng.randrange(10**6)
         out = run("chapter12/scan", "--size", size, "--keep", keep, "--seed", seed, status=0).out
         kept = sum(x % 100 < keep for x in random_words(seed, size))
         assert f"\nkept {kept} of {size} elements\n" in out
     assert "kept element" in run("chapter12/scan", "--size", 9, "--keep", 50, "--inject-error", status=1).err
     run("chapter12/scan", "--keep", 101, status=64)
+
+
+def traced(out):
+    """The lists that radix_sort --trace prints after its passes."""
+    passes = re.findall(r"^pass (\d+): (.*)$", out, re.M)
+    assert [int(number) for number, _ in passes] == list(range(1, len(passes) + 1))
+    return [[int(x) for x in numbers.split()] for _, numbers in passes]
+
+
+def test_radix_sort(run, default_run, rng):
+    """Random ints, which contain INT_MIN and INT_MAX, on the host and on the device."""
+    default_run("chapter12/radix_sort")
+    for size in [1, 2, 3840, 3841, rng.randint(3, 10**5), 10**6 + 1]:
+        out = run("chapter12/radix_sort", "--size", size, "--seed", rng.randrange(10**6), status=0).out
+        assert f"\n{size} ints, 32 passes\n" in out
+        run("chapter12/radix_sort", "--base", 10, "--size", size, status=0)
+    for wrong in "host", "device":
+        assert (
+            f"\n{wrong}: 1 of 9 differ"
+            in run("chapter12/radix_sort", "--size", 9, "--inject-error", status=1).err
+        )
+
+
+def test_radix_sort_of_given_numbers(run, rng):
+    numbers = (
+        [-(2**31), 2**31 - 1, 0, -1]
+        + [rng.randint(-(2**31), 2**31 - 1) for _ in range(9)]
+        + [0, 7, 7]
+    )
+    rng.shuffle(numbers)
+    text = ",".join(map(str, numbers))
+    for base in 2, 10:
+        out = run("chapter12/radix_sort", "--base", base, "--trace", "--numbers", text, status=0).out
+        assert "\nsorted: " + " ".join(map(str, sorted(numbers))) + "\n" in out
+        passes = traced(out)
+        assert len(passes) == (32 if base == 2 else 10)
+        # after each pass the numbers are in the order of their lower digits
+        place, expected = 1, numbers
+        for i, list_of_pass in enumerate(passes):
+            if base == 2:
+                key = lambda x: (x >> i & 1) ^ (i == 31)
+            else:
+                key = lambda x: (abs(x) // place % 10) * (1 if x > 0 else -1)
+            expected = sorted(expected, key=key)
+            assert list_of_pass == expected
+            place *= 10
+
+
+def test_radix_sort_of_the_courses_numbers(run):
+    """5, 213, 55, 21, 430, 31, 20 by units, tens and hundreds; the course's text loses the 31."""
+    out = run("chapter12/radix_sort", "--base", 10, "--trace", status=0).out
+    assert "\ninput: 5 213 55 21 430 31 20\n" in out
+    assert traced(out) == [
+        [430, 20, 21, 31, 213, 5, 55],
+        [5, 213, 20, 21, 430, 31, 55],
+        [5, 20, 21, 31, 55, 213, 430],
+    ]
+
+
+def test_the_printed_test_of_a_bit(run, rng):
+    """(d & mask) > 1 never sees bit 0."""
+    result = run("chapter12/radix_sort", "--printed-test", status=1)
+    assert "\nsorted: 3 2\n" in result.out and "device[0]: got 3, expected 2" in result.err
+    assert "\nsorted: 2 3\n" in run("chapter12/radix_sort", "--numbers", "3,2", status=0).out
+    numbers = [rng.randint(-(2**31), 2**31 - 1) for _ in range(9)] + [5, 4]
+    out = run(
+        "chapter12/radix_sort", "--printed-test", "--numbers", ",".join(map(str, numbers)), status=1
+    ).out
+    assert "\nsorted: " + " ".join(map(str, sorted(numbers, key=lambda x: x >> 1))) + "\n" in out
+
+
+def test_radix_sort_refuses(run):
+    for numbers in "", "3,", "3 4", "x", "2147483648", "-2147483649", "1e3", "9" * 40:
+        assert "must be ints" in run("chapter12/radix_sort", "--numbers", numbers, status=64).err
+    assert "exclude" in run("chapter12/radix_sort", "--numbers", "1", "--size", 1, status=64).err
+    assert "--base 10" in run("chapter12/radix_sort", "--base", 10, "--printed-test", status=64).err
