@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Checks of the calls of this chapter's libraries: one macro for each library. A call that fails prints one
 // line, "file:line: call: name of the status", and ends the program with EXIT_FAILURE. The program includes
-// the library's header.
+// the library's header before this one.
 #ifndef CHAPTER12_LIBRARIES_H
 #define CHAPTER12_LIBRARIES_H
 
 #include "../common/book.h"
 
 #define HANDLE_CUBLAS(...) HANDLE_STATUS(cublasGetStatusName, __VA_ARGS__)
+#define HANDLE_CUFFT(...)  HANDLE_STATUS(name_of_cufft, __VA_ARGS__)
 
 // ---------------------------------------------------------------------------------------- proof
 
@@ -24,5 +25,27 @@ __attribute__((noreturn)) static inline void library_failed(const char *call, co
     fprintf(stderr, "%s:%d: %s: %s\n", file, line, call, status);
     exit(EXIT_FAILURE);
 }
+
+// Some libraries have no function for the names of their statuses.
+#define STATUS_NAME(status)                                                                                  \
+    case status:                                                                                             \
+        return #status
+
+#ifdef CUFFT_VERSION
+static inline const char *name_of_cufft(cufftResult status) {
+    switch (status) {
+        STATUS_NAME(CUFFT_INVALID_PLAN);
+        STATUS_NAME(CUFFT_ALLOC_FAILED);
+        STATUS_NAME(CUFFT_INVALID_TYPE);
+        STATUS_NAME(CUFFT_INVALID_VALUE);
+        STATUS_NAME(CUFFT_INTERNAL_ERROR);
+        STATUS_NAME(CUFFT_EXEC_FAILED);
+        STATUS_NAME(CUFFT_SETUP_FAILED);
+        STATUS_NAME(CUFFT_INVALID_SIZE);
+    default:
+        return "a status of cuFFT";
+    }
+}
+#endif
 
 #endif
