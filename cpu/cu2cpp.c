@@ -301,7 +301,7 @@ static void skip_directive(void) {
             const char *flags = source.data + at; // flags: 1 or 2, then 3 for a system header
             while (flags > name && strchr("34 ", flags[-1]))
                 flags--;
-            in_system_header = flags > name && strstr(flags, "3") && strstr(flags, "3") < source.data + at;
+            in_system_header = flags > name && memchr(flags, '3', (size_t)(source.data + at - flags));
         }
     }
 }
