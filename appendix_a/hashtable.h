@@ -62,7 +62,7 @@ static inline unsigned random_word(void) {
     return word;
 }
 
-// The keys, to be freed with free().
+// Returns an array of `elements` keys of the kind that --keys selects. The caller frees it with free().
 static inline unsigned *make_keys(void) {
     if (kind_of_keys != WORDS) {
         unsigned *keys = (unsigned *)big_random_block(elements * sizeof(unsigned));

@@ -145,7 +145,9 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
-// For --no-turns: in lockstep, the lanes that wait would keep the lane with the lock from unlocking it.
+// The kernel of --no-turns: all lanes of a warp try to take a lock at the same time. Before compute
+// capability 7.0 the lanes of a warp ran in lockstep, so the lane with the lock could not reach unlock()
+// while the other lanes were spinning: a deadlock.
 __global__ void add_all_lanes_at_once(const unsigned *keys, void *const *values, size_t elements, Table table,
                                       Lock *lock) {
     size_t stride = (size_t)blockDim.x * gridDim.x;

@@ -44,7 +44,7 @@ __host__ __device__ static inline unsigned bucket_of(unsigned key, unsigned buck
     return (unsigned long long)(key * 2654435769u) * buckets >> 32;
 }
 
-// The value of a key, which the chain of its bucket has, or NONE.
+// Searches the chain of the key's bucket. Returns the value of the key, or NONE.
 __host__ __device__ static inline unsigned find(const Table &table, unsigned key) {
     unsigned i = table.heads[bucket_of(key, table.buckets)];
     while (i != NONE && table.keys[i] != key)
@@ -62,7 +62,7 @@ __global__ void build(Table table) {
         table.next[i] = atomicExch(&table.heads[bucket_of(table.keys[i], table.buckets)], i);
 }
 
-// result: the sum of the values that are found, and their number.
+// result[0]: the sum of the values that were found; result[1]: the number of keys that were found.
 __global__ void look_up(Table table, unsigned long long *result) {
     unsigned long long sum = 0, found = 0;
     for (unsigned i = threadIdx.x + blockIdx.x * blockDim.x; i < table.n; i += blockDim.x * gridDim.x) {
@@ -81,7 +81,7 @@ static void run(int way, Table table, Table dev, unsigned long long *dev_result,
     const size_t bytes = table.n * sizeof(unsigned), heads = table.buckets * sizeof(unsigned);
     const int blocks = 1024, threads = 256;
     auto last = std::chrono::steady_clock::now();
-    auto done = [&](int stage) { // the wait belongs to the stage
+    auto done = [&](int stage) { // the time of a stage includes the wait
         HANDLE_ERROR(cudaDeviceSynchronize());
         auto now = std::chrono::steady_clock::now();
         ms[stage] = std::chrono::duration<double, std::milli>(now - last).count();
@@ -99,7 +99,7 @@ static void run(int way, Table table, Table dev, unsigned long long *dev_result,
         HANDLE_ERROR(cudaMemcpy(table.keys, dev.keys, bytes, cudaMemcpyDeviceToHost));
     done(COPY_KEYS);
     if (way == GPU) {
-        HANDLE_ERROR(cudaMemset(dev.heads, 0xff, heads)); // NONE
+        HANDLE_ERROR(cudaMemset(dev.heads, 0xff, heads)); // all chains are empty: NONE
         build<<<blocks, threads>>>(dev);
         HANDLE_LAUNCH();
     } else {

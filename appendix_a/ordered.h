@@ -17,7 +17,7 @@ __global__ void dot_ordered(unsigned *counters, const float *a, const float *b, 
     if (threadIdx.x == 0) {
         while (atomicAdd(&counters[1], 0) != ticket)
             ;
-        __threadfence(); // as in lock() and unlock()
+        __threadfence(); // memory fences, as in lock() and unlock()
         *c += sum;
         __threadfence();
         atomicAdd(&counters[1], 1);

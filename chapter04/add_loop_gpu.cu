@@ -56,7 +56,7 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
-// For --fill device: makes the inputs where they are needed, as fill_vectors does on the host.
+// The kernel of --fill device: initializes both vectors in device memory with the values of fill_vectors().
 __global__ void fill(int *a, int *b, size_t n) {
     size_t tid = blockIdx.x;
     if (tid < n) {
@@ -66,8 +66,8 @@ __global__ void fill(int *a, int *b, size_t n) {
     }
 }
 
-// Times both ways of getting the inputs into device memory: a loop on the host and two copies, or the
-// kernel. Then adds what the kernel made, as main does. Returns the exit status.
+// Times two ways to initialize vectors in device memory: a loop on the host with two copies to the device,
+// and a kernel. Then adds the vectors of the kernel, as main does. Returns the exit status.
 static int fill_on_device(void) {
     size_t bytes = n * sizeof(int);
     int *a = host_array<int>(n), *b = host_array<int>(n), *c = host_array<int>(n);
@@ -108,7 +108,7 @@ static int fill_on_device(void) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// With --fill device the program ends here; main shows the book's way.
+// With --fill device the program ends in this function, and main, which has the book's version, does not run.
 void settings(int argc, char **argv) {
     int fill_by = 0;
     // A grid has at most INT_MAX blocks in x.

@@ -141,7 +141,7 @@ __global__ void visit_wrong(int *visited, size_t n) {
         visited[i] = 1;
 }
 
-// Counts the elements without a thread. Returns the exit status, which says that the kernel is wrong.
+// Counts the elements that no thread adds. Always returns EXIT_FAILURE, because the kernel is wrong.
 static int show_wrong_index(void) {
     const struct { int blocks, threads; } shapes[] = {{64, 128}, {128, 64}, {128, 128}};
     for (auto [blocks, threads] : shapes) {

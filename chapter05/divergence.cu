@@ -21,9 +21,10 @@
 static int steps = 1000; // --steps of a path
 static bool check_lanes(const unsigned *x, int paths);
 
-// Takes the path that has the number `mine`. All paths are equally long. They must not be alike, because the
-// compiler could make one of them, and a short branch would become predication: instructions that every lane
-// passes and that take effect in some. So each path multiplies and adds its own constants, in a loop.
+// Executes path number `mine`. All paths have the same length. Each has its own constants, because the
+// compiler would merge equal paths. Each is a loop, because the compiler replaces a short branch by
+// predicated instructions: all lanes execute them, and they have an effect only in the lanes whose condition
+// is true.
 template <int path> __device__ unsigned take(int mine, unsigned x, int steps) {
     if constexpr (path < LANES) {
         if (mine != path)
@@ -50,9 +51,9 @@ __global__ void diverge(int paths, int steps, unsigned *x, long long *cycles) {
         *cycles = least;
 }
 
-// Adds the numbers of a block. `halves` is the reduction of dot; otherwise every second, fourth, eighth …
-// thread adds its neighbour. In diverged[w] warp w counts its steps with lanes that add and lanes that do
-// not.
+// Parallel reduction (sum) of a block. With `halves`, thread t adds element t + s in each step, as in dot.
+// Without, the active threads are those whose number is a multiple of 2s, and each adds its neighbour at
+// distance s. diverged[w] counts the steps in which some lanes of warp w add and others do not.
 __global__ void reduce(const int *in, bool halves, int *sum, int *diverged) {
     __shared__ int cache[THREADS];
     int t = threadIdx.x, count = 0;
@@ -130,8 +131,8 @@ void settings(int argc, char **argv) {
     select_device();
 }
 
-// The value after all steps in one formula: with f(x) = a x + b, k steps are a^k x + b (a^(k-1) + … + a + 1).
-// Both factors come from squaring: 2 k steps are k steps done twice.
+// Compares with the closed form: k steps of f(x) = a x + b give a^k x + b (a^(k-1) + … + a + 1). Both factors
+// are computed by repeated squaring.
 static bool check_lanes(const unsigned *x, int paths) {
     unsigned expected[LANES];
     for (int lane = 0; lane < LANES; lane++) {

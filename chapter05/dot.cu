@@ -81,7 +81,8 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
-// With an option for a variant the program ends here; main shows the book's way.
+// With an option for a variant the program ends in this function, and main, which has the book's version,
+// does not run.
 void settings(int argc, char **argv) {
     bool sweep = false, trace = false;
     const Option own[] = {

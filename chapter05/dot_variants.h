@@ -15,9 +15,10 @@ const int MAX_THREADS = 1024, MAX_TRACED = 256;
 
 static int blocks = 0, threads = 0, one_thread = 0, all_write = 0; // --blocks, --threads, --sum, --writers
 
-// The same dot product for any number of threads that is a power of two. With `one_thread` one of them adds
-// all values of the block; with `all_write` all of them store the sum. `trace`, if given, gets the sums of
-// the threads and then the values after each step of the tree.
+// The kernel of dot.cu with variants. The number of threads is any power of two. With `one_thread`, one
+// thread adds all values of the block in a loop. With `all_write`, every thread stores the sum of the block.
+// If `trace` is not NULL, the partial sum of each thread is stored there, and then the values after each step
+// of the tree.
 static __global__ void vary(const float *a, const float *b, float *c, size_t n, bool one_thread,
                             bool all_write, float *trace) {
     __shared__ float cache[MAX_THREADS];

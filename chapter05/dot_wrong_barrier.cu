@@ -93,8 +93,9 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
-// Each thread reaches a barrier, but half of them another one: one in each arm of the if. They are two points
-// to meet at, and the behaviour is as undefined as without the second one.
+// A barrier in each arm of the if: one half of the threads calls one __syncthreads(), the other half another.
+// These are two different barriers, and no barrier is reached by all threads of the block: undefined
+// behaviour.
 __global__ void dot_both_arms(const float *a, const float *b, float *c, size_t n) {
     __shared__ float cache[threadsPerBlock];
     float temp = 0;
@@ -109,7 +110,7 @@ __global__ void dot_both_arms(const float *a, const float *b, float *c, size_t n
             cache[threadIdx.x] += cache[threadIdx.x + i];
             __syncthreads(); // wrong: the other threads are not here
         } else {
-            __syncthreads(); // wrong: nor are all threads here
+            __syncthreads(); // wrong: the first half of the threads is not here
         }
     if (threadIdx.x == 0)
         c[blockIdx.x] = cache[0];

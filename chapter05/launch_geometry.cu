@@ -18,7 +18,7 @@
 static int grid_x = 3, grid_y = 2, grid_z = 1;    // --grid-x, --grid-y, --grid-z
 static int block_x = 4, block_y = 3, block_z = 1; // --block-x, --block-y, --block-z
 
-// What a thread knows about its place.
+// The position of a thread in the grid, as the thread itself records it.
 struct Place {
     uint3 grid, block, block_index, thread_index; // the built-in variables
     unsigned in_block;                            // number of the thread in its block
@@ -34,8 +34,8 @@ static void print_places(const Place *places, size_t n);
 static void print_launch(const Launch &launch, const Place *places, size_t n);
 static bool check_places(const Launch &launch, const Place *places, size_t n);
 
-// Each thread writes its place at its number in the grid. x counts columns and is the fastest, y counts rows;
-// a matrix element is usually named the other way round, by row and column.
+// Each thread stores its position at the index x + y * width + z * width * height. So x, the column, varies
+// fastest, and y is the row. Matrix elements are usually written in the other order: row, column.
 __global__ void record(Place *places) {
     size_t width = (size_t)gridDim.x * blockDim.x, height = (size_t)gridDim.y * blockDim.y;
     size_t x = threadIdx.x + blockIdx.x * blockDim.x;
@@ -43,8 +43,8 @@ __global__ void record(Place *places) {
     size_t z = threadIdx.z + blockIdx.z * blockDim.z;
     unsigned in_block = threadIdx.x + (threadIdx.y + threadIdx.z * blockDim.y) * blockDim.x;
 
-    // These two operations of the warp show which threads the hardware has put into it: the first returns the
-    // value of the thread in lane 0, the second a bit for each thread.
+    // Two warp functions show which threads are in the same warp: __shfl_sync returns the value of lane 0,
+    // __ballot_sync a mask with a bit for each active lane.
     unsigned first_of_warp = __shfl_sync(0xffffffff, in_block, 0);
     unsigned lanes = __ballot_sync(0xffffffff, true);
     places[x + y * width + z * width * height] = {gridDim,  blockDim,      blockIdx, threadIdx,
@@ -121,7 +121,8 @@ static void print_places(const Place *places, size_t n) {
         "last warp\n");
 }
 
-// One line of the second table. For a grid with a block (12,8) also the place of a thread of this block.
+// Prints one row of the second table; if the grid has a block (12,8), also the position of one of its
+// threads.
 static void print_launch(const Launch &launch, const Place *places, size_t n) {
     const dim3 &g = launch.grid, &b = launch.block;
     const Place &last = places[n - 1];
@@ -135,8 +136,8 @@ static void print_launch(const Launch &launch, const Place *places, size_t n) {
     }
 }
 
-// Counts all threads of the grid in the order of their numbers. Each place is written, and there are as many
-// places as threads, so each number belongs to one thread.
+// Compares each stored position with the position that belongs to its index. There are as many entries as
+// threads, so if all are right, each index was written by one thread.
 static bool check_places(const Launch &launch, const Place *places, size_t n) {
     const dim3 &g = launch.grid, &b = launch.block;
     unsigned size = b.x * b.y * b.z, *rank = host_array<unsigned>(size), count = 0;

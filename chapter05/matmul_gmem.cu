@@ -88,8 +88,8 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
-// The same products with rows and columns exchanged: the threads of a warp have the same column and
-// neighbouring rows, so what they read of a and write to c lies n elements apart and is not coalesced.
+// matmul with rows and columns exchanged: the threads of a warp have the same column and consecutive rows, so
+// their accesses to a and c are n elements apart and not coalesced.
 __global__ void matmul_columns(const float *a, const float *b, float *c, size_t n) {
     size_t row = threadIdx.x + blockIdx.x * blockDim.x;
     size_t col = threadIdx.y + blockIdx.y * blockDim.y;

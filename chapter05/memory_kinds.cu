@@ -16,14 +16,14 @@
 #include "../common/book.h"
 #include "spread.h" // kernels that use registers and local memory
 
-#define WORDS 256  // in the small arrays
-#define READS 1024 // that follow each other
+#define WORDS 256  // size of the small arrays
+#define READS 1024 // dependent reads that are timed
 #define HOP   4099 // words from one read of the large array to the next
 #define FAR   (2 * READS * HOP)
 
-const int THREADS = 64, BLOCKS = 2; // of the kernel that is not timed
+const int THREADS = 64, BLOCKS = 2; // launch of see(), which is not timed
 __constant__ int constant[WORDS];
-__device__ int launches[BLOCKS * THREADS]; // in global memory, for as long as the program runs
+__device__ int launches[BLOCKS * THREADS]; // global memory; its lifetime is the whole program
 
 enum Kind { REGISTER, LOCAL, SHARED, CONSTANT, TEXTURE, GLOBAL_L1, GLOBAL_L2, GLOBAL_FAR, KINDS };
 static const struct {
@@ -54,8 +54,8 @@ __global__ void fill(int *words, int count, int distance, int step) {
         words[i * distance] = (i + step) % count * distance;
 }
 
-// The first iteration brings small arrays into the caches, the second one counts. In a large array each read
-// goes to another cache line, in both.
+// Measures the latency of READS dependent reads, twice: the first iteration fills the caches with a small
+// array, the second one is kept. In a large array every read misses the caches, in both iterations.
 template <class Read> __device__ Timed time_reads(Read read) {
     Timed timed = {0, 0};
     for (int i = 0; i < 2; i++) {
@@ -83,8 +83,8 @@ __global__ void time_kinds(cudaTextureObject_t texture, const int *small, const 
     timed[GLOBAL_FAR] = time_reads([=](int at) { return __ldcg(&large[at]); });
 }
 
-// What the threads find in variables of each kind: what they have written themselves, what a thread of their
-// block, and what the host has written; in the global array also what earlier launches have left.
+// Shows scope and lifetime: a thread reads its own local array, a shared variable that a thread of its block
+// wrote, a constant that the host wrote, and global memory that earlier launches wrote.
 __global__ void see(int4 *seen, int at) {
     __shared__ int shared;
     int t = threadIdx.x + blockIdx.x * blockDim.x, local[8];

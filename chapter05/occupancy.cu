@@ -100,12 +100,13 @@ struct Limits {
 
     static size_t round_up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
 
-    // For a kernel, or for one that has this many registers a thread and uses no shared memory
+    // Computes the limits of a kernel for blocks of `size` threads.
     Limits(const Kernel &kernel, int size, bool units) {
         cudaFuncAttributes attributes;
         HANDLE_ERROR(cudaFuncGetAttributes(&attributes, kernel.function));
         compute(attributes.numRegs, attributes.sharedSizeBytes + kernel.shared, size, units);
     }
+    // The same for a kernel with this number of registers per thread and no shared memory.
     Limits(int registers, int size) { compute(registers, 0, size, true); }
     int least() const { return std::min({blocks, threads, registers, shared}); }
 
@@ -145,7 +146,8 @@ static void print_limit(const Kernel &kernel, int size) {
     printf("\n");
 }
 
-// How many blocks the registers leave room for, at sizes that divide the threads of a multiprocessor
+// Prints how many blocks the register file of a multiprocessor has room for, for several block sizes and
+// numbers of registers per thread
 static void print_registers(void) {
     cudaDeviceProp device;
     HANDLE_ERROR(cudaGetDeviceProperties(&device, options.device));

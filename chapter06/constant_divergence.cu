@@ -100,7 +100,7 @@ void settings(int argc, char **argv) {
     select_device();
 }
 
-// Distributes `different` words, selected at random, evenly over the lanes.
+// Selects `different` random words, and assigns them to the lanes in turn.
 static void choose_words(int *word, int different) {
     int order[LANES];
     for (int i = 0; i < LANES; i++)
@@ -111,7 +111,8 @@ static void choose_words(int *word, int different) {
         word[lane] = order[lane % different];
 }
 
-// Each lane has ended at its word, and there are as many words as the row says.
+// Checks that each lane has followed its chain of reads to its own word, and that the number of different
+// words is `different`.
 static bool check(const char *memory, const int *got, const int *word, int different) {
     int sorted[LANES];
     std::copy(got, got + LANES, sorted);

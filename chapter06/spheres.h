@@ -34,9 +34,10 @@ static size_t size = DIM;     // --size
 static int spheres = SPHERES; // --spheres
 static unsigned block = 16;   // --block, threads of a block in each direction
 
-// The colour of a ray that hits no sphere, from 0 to 1: --background.
+// Background colours for --background, as red, green, blue from 0 to 1: the colour of a ray that hits no
+// sphere.
 static const float3 backgrounds[] = {{0, 0, 0}, {1, 1, 1}, {0.5f, 0.75f, 1}};
-static int background = 0; // in backgrounds
+static int background = 0; // index into backgrounds
 
 // Random spheres. Values in braces are evaluated from left to right, so a seed determines the spheres.
 static inline void place_spheres(Sphere *s, int n) {

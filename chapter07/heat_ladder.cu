@@ -86,8 +86,8 @@ static void run_book(void) {
     }
 }
 
-// Rungs 1 and 2, the book's other versions: the same two kernels read through textures, of linear memory and
-// of two dimensions. The latter clamps the coordinates itself.
+// Rungs 1 and 2 are the book's texture versions: the same two kernels read through a 1-D texture of linear
+// memory, and through a 2-D texture, whose address mode clamps the coordinates at the edges.
 struct Linear {
     cudaTextureObject_t texture;
     int size;
@@ -143,7 +143,7 @@ static cudaTextureObject_t make_texture(const float *data, bool linear) {
     return texture;
 }
 
-// Textures of dev_first, of both buffers and of the heaters
+// textures[0] are 1-D, textures[1] 2-D; each has dev_first, the two buffers, and the heaters
 static cudaTextureObject_t textures[2][4];
 
 static void each_texture(bool make) {

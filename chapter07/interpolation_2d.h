@@ -21,7 +21,7 @@ static double expected_2d(float got, const float (*texels)[SIDE], double x, doub
     auto texel = [&](double i, double j) {
         return texels[(int)fmin(fmax(j, 0), SIDE - 1)][(int)fmin(fmax(i, 0), SIDE - 1)];
     };
-    if (!linear) { // an edge of texels: each of the texels beside it is right
+    if (!linear) { // on an edge between texels, rounding decides, so each texel at the edge is accepted
         for (double dx : {-1e-5, 1e-5})
             for (double dy : {-1e-5, 1e-5})
                 if (got == texel(floor(x + dx), floor(y + dy)))

@@ -72,7 +72,8 @@ int main(int argc, char **argv) {
     fill<<<dim3((width + 63) / 64, height, depth), 64>>>(memory, extent);
     HANDLE_LAUNCH();
 
-    // From linear memory into the array. With an array among both sides, widths are in texels.
+    // Copy from linear memory to the array. If one side is an array, the width of the extent is in texels,
+    // not bytes.
     cudaMemcpy3DParms copy = {};
     copy.srcPtr = memory;
     copy.dstArray = array;
@@ -80,7 +81,7 @@ int main(int argc, char **argv) {
     copy.kind = cudaMemcpyDeviceToDevice;
     HANDLE_ERROR(cudaMemcpy3D(&copy));
 
-    // Both back to the host.
+    // Copy both back to the host.
     copy = {};
     copy.srcPtr = memory;
     copy.dstPtr = make_cudaPitchedPtr(volume, width * sizeof(float), width, height);
@@ -142,7 +143,7 @@ static void make_points(float3 *at) {
     }
 }
 
-// Every texel, to the bit.
+// Compares every texel; all bits must be equal.
 static bool check_volume(const char *name, const float *volume) {
     size_t count = size * (size + 1) * (size + 2);
     double *expected = host_array<double>(count);

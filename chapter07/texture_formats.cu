@@ -46,7 +46,8 @@ static cudaTextureObject_t make_texture(const cudaResourceDesc &resource, cudaTe
     cudaTextureDesc desc = {};
     desc.addressMode[0] = cudaAddressModeClamp;
     desc.filterMode = filter;
-    desc.readMode = cudaReadModeNormalizedFloat; // the texel is converted
+    desc.readMode =
+        cudaReadModeNormalizedFloat; // integer texels are converted to floats in [0, 1] or [-1, 1]
     cudaTextureObject_t texture;
     HANDLE_ERROR(cudaCreateTextureObject(&texture, &resource, &desc, NULL));
     return texture;
@@ -116,7 +117,8 @@ void settings(int argc, char **argv) {
     select_device();
 }
 
-// The value of a texel, as the hardware defines it. Of signed numbers the two least ones are -1.
+// Returns the normalized value of a texel: the texel divided by the largest value of its type, but at least
+// -1. (For signed types both the smallest value and the one after it give -1.)
 template <class T> static double normalized(T value) {
     return fmax((double)value / std::numeric_limits<T>::max(), -1);
 }
@@ -143,7 +145,7 @@ static bool check(const char *name, const T *texels, const float *fetched, const
     printf("%s\n", name);
     for (int i = 0; i < ELEMENTS; i++) {
         expected[i] = normalized(texels[i]);
-        // The least signed number counts as less than -1 in the mean, whose result is limited.
+        // The filter averages the quotients before they are limited to -1.
         const double scale = std::numeric_limits<T>::max();
         double left = texels[max_of(i - 1, 0)] / scale, right = texels[i] / scale;
         double off = fabs(right - left) / 256 + 1.0 / 65000;

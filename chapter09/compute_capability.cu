@@ -23,7 +23,7 @@ static bool check(const float *sums);
 
 struct Compiled {
     int arch;    // __CUDA_ARCH__, or 0
-    int atomics; // that each thread executed
+    int atomics; // atomic operations per thread
 };
 
 // Adds four sums at once. atomicAdd() of a float4, one instruction for 16 bytes, needs compute
@@ -56,8 +56,8 @@ __global__ void add(const float4 *in, size_t n, float4 *sum, Compiled *compiled)
         *compiled = {arch, atomics};
 }
 
-// What came with each version. A device has also all that came with the versions before. Only names that end
-// in a letter, such as sm_90a, stand for features that later devices may lack.
+// Features and the compute capability that introduced them. A device also has the features of all earlier
+// versions, except architecture-specific ones: those of targets that end in a letter, such as sm_90a.
 static const struct {
     int version; // times ten
     const char *feature;
@@ -83,7 +83,7 @@ int main(int argc, char **argv) {
         printf("  %2d.%d  %-3s  %s\n", each.version / 10, each.version % 10,
                each.version <= version ? "yes" : "no", each.feature);
 
-    // The code of this kernel that the driver has chosen, or made from PTX, for this device.
+    // The version of this kernel that the driver has selected from the binary, or compiled from PTX (JIT).
     cudaFuncAttributes attributes;
     HANDLE_ERROR(cudaFuncGetAttributes(&attributes, add));
     printf("Binary code for %d.%d, from PTX for %d.%d\n", attributes.binaryVersion / 10,

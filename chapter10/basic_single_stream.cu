@@ -186,7 +186,7 @@ static int run_with_host_work(void) {
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-// With --host-work the program ends here; main shows the book's way.
+// With --host-work the program ends in this function, and main, which has the book's version, does not run.
 void settings(int argc, char **argv) {
     bool host_work = false;
     const Option own = OPTION_FLAG("host-work", &host_work, "let the host work meanwhile, and time it");

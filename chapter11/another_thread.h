@@ -6,10 +6,10 @@
 #include "../common/timing.h"
 #include "parts.h"
 
-// What the other thread gets and returns.
+// Arguments and results of the second host thread.
 struct Copies {
-    const int *from; // host memory that the first thread has allocated
-    int *back;       // what has arrived on the device
+    const int *from; // source in host memory, allocated by the first thread
+    int *back;       // the data on the device, copied back for the check
     float ms;        // of a copy
     cudaError_t taken;
     bool at_once; // whether the asynchronous copy returned before it was done

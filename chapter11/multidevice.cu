@@ -152,7 +152,7 @@ static void measure(size_t elements, float *ms) {
     free(zeros);
 }
 
-// With --one-thread the program ends here; main shows the book's way.
+// With --one-thread the program ends in this function, and main, which has the book's version, does not run.
 void settings(int argc, char **argv) {
     bool one_thread = false;
     const Option own = OPTION_FLAG("one-thread", &one_thread, "one host thread for all devices");

@@ -15,7 +15,7 @@ static size_t part[MAX_GPUS]; // elements of each GPU's part: the same number, o
 
 // ---------------------------------------------------------------------------------------- proof
 
-// Parts in proportion to how many elements each GPU computes in the same time.
+// Load balancing: gives each GPU a part in proportion to its rate, in elements per second.
 static inline void set_parts(const double *rate) {
     double all = 0, before = 0;
     size_t from = 0;
@@ -67,7 +67,8 @@ static inline void dot_settings(int argc, char **argv, const char *doc,
     }
 }
 
-// How unequal the times of the GPUs are. Where they work at the same time, the slowest one decides.
+// Prints the ratio of the slowest GPU's time to the fastest one's. The GPUs work at the same time, so the
+// slowest one determines the total time.
 template <class Data> static inline void print_slowest(const Data *data) {
     float fastest = INFINITY, slowest = 0;
     for (int i = 0; i < gpus; i++)

@@ -155,7 +155,7 @@ static void measure(size_t elements, float *ms) {
     HANDLE_ERROR(cudaFreeHost(zeros));
 }
 
-// With --no-portable the program ends here; main shows the book's way.
+// With --no-portable the program ends in this function, and main, which has the book's version, does not run.
 void settings(int argc, char **argv) {
     bool no_portable = false;
     const Option own =

@@ -148,7 +148,7 @@ int main(int argc, char **argv) {
 
 #include "repeated_reads.h"
 
-// With --reads the program ends here; main shows the book's way.
+// With --reads the program ends in this function, and main, which has the book's version, does not run.
 void settings(int argc, char **argv) {
     int reads = 0;
     const Option own[] = {OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),

@@ -62,7 +62,7 @@ typedef struct Option {
 // A file name, as given.
 #define OPTION_FILE(name, variable, help)                                                                    \
     OPTION_ROW(name, help, TYPE_FILE, const char *, variable, 0, 0, NULL)
-// Any text.
+// An option whose value is any text.
 #define OPTION_TEXT(name, variable, help)                                                                    \
     OPTION_ROW(name, help, TYPE_TEXT, const char *, variable, 0, 0, NULL)
 #define OPTION_END                                                                                           \

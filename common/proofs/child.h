@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A process of its own for a kernel that may hang, with a time limit.
+// Runs the rest of the program in a child process with a time limit, for kernels that may hang.
 #ifndef COMMON_PROOFS_CHILD_H
 #define COMMON_PROOFS_CHILD_H
 
@@ -27,7 +27,8 @@ static inline void wait_for_child(pid_t child, int pipe_end, int seconds) {
     exit(WEXITSTATUS(status));
 }
 
-// Returns in a child process, before any CUDA call: a CUDA context does not survive a fork.
+// Forks, and returns in the child process. The parent waits, and ends the child after `seconds`. Must be
+// called before the first CUDA call, because a child process cannot use the CUDA context of its parent.
 static inline void continue_in_child(int seconds) {
     int pipe_ends[2];
     if (pipe(pipe_ends) != 0)
