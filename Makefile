@@ -9,6 +9,8 @@
 #: make bench                 time every ladder, from the book's kernel to the fastest: records in bench/results, plots, bench/report.html;
 #:                            CHAPTER=05 or TOPIC='dot add' times a part; SIZES='1M 4M' sets the sizes; COMPARE=1 records nothing and
 #:                            compares with the records
+#: make then-and-now          measure again what the book and the courses measured, for docs/then-and-now.md; a whole make bench does
+#:                            so too
 #: make test                  build and run the test suite, on every core if pytest-xdist is installed;
 #:                            PYTEST='-k julia' or PYTEST=tests/test_display.py runs a part of it
 #: make tests                 build the unit tests of common/ and, on the CPU back end, of cpu/
@@ -70,7 +72,7 @@ ifeq ($(STAGE),build)
 include scripts/build.mk
 else
 
-TARGETS := all tests old setup run check bench test gallery doctor docs install uninstall format compile_commands.json clean help
+TARGETS := all tests old setup run check bench then-and-now test gallery doctor docs install uninstall format compile_commands.json clean help
 GOALS := $(or $(MAKECMDGOALS),all)
 
 # configure.sh prints lines such as "CHOSEN := cpu". $(shell) replaces newlines by blanks, so sed marks the ends of lines.
@@ -79,7 +81,8 @@ define newline
 
 endef
 CONFIGURE = TARGETS='$(TARGETS)' FILE='$(FILE)' BIN='$(BIN)' BACKEND='$(BACKEND)' SMS='$(SMS)' CUDA_PATH='$(CUDA_PATH)' NVCC='$(NVCC)' \
-    DEBUG='$(DEBUG)' SANITIZE='$(SANITIZE)' CHAPTER='$(CHAPTER)' PROGRAM='$(PROGRAM)' TOPIC='$(TOPIC)' scripts/configure.sh $(GOALS:%='%') | sed 's/$$/@@/'
+    DEBUG='$(DEBUG)' SANITIZE='$(SANITIZE)' CHAPTER='$(CHAPTER)' PROGRAM='$(PROGRAM)' TOPIC='$(TOPIC)' \
+    SIZES='$(SIZES)' COMPARE='$(COMPARE)' scripts/configure.sh $(GOALS:%='%') | sed 's/$$/@@/'
 $(eval $(subst @@,$(newline),$(shell $(CONFIGURE))))
 $(if $(ERROR),$(error $(ERROR)))
 
@@ -96,7 +99,7 @@ CORES := $(or $(JOBS),$(shell nproc 2>/dev/null || echo 2))
 VARIANT := $(CHOSEN)$(if $(RACES),-check)$(if $(DEBUGGING),-debug)$(if $(SANITIZERS),-$(subst $(space),-,$(sort $(SANITIZERS))))
 CONFIG := $(BUILD)/$(VARIANT)/config.mk
 SECOND_STAGE = $(MAKE) --no-print-directory STAGE=build BACKEND=$(CHOSEN) B='$(BUILD)/$(VARIANT)' NVCC='$(NVCC)' \
-    NVCC_VERSION='$(NVCC_VERSION)' GENCODE='$(GENCODE)' LADDERS='$(LADDERS)' $(BUILD_GOALS)
+    NVCC_VERSION='$(NVCC_VERSION)' GENCODE='$(GENCODE)' LADDERS='$(LADDERS)' FIGURES='$(FIGURES)' $(BUILD_GOALS)
 
 .PHONY: build
 build: | $(filter setup clean,$(GOALS))
@@ -129,6 +132,10 @@ check:
 
 bench: build
 	@$(export_build) $(or $(PYTHON),python3) bench/run.py $(LADDERS)
+	$(if $(FIGURES),@$(export_build) $(or $(PYTHON),python3) bench/then.py)
+
+then-and-now: build $(filter bench,$(GOALS))
+	$(if $(filter bench,$(GOALS)),@:,@$(export_build) $(or $(PYTHON),python3) bench/then.py)
 
 # One process more than cores, because some tests wait for a window or a browser.
 WORKERS = $(or $(JOBS),$(shell expr $(CORES) + 1))

@@ -100,6 +100,13 @@ def save(name, found):
     for p, block in programs.items():
         rows = ",\n".join("        " + json.dumps(row, ensure_ascii=False) for row in block["rows"])
         text = text.replace(json.dumps(f"rows of {p}"), f"[\n{rows}\n      ]")
+    # The numbers of a figure (bench/then.py) stand in one line too.
+    for numbers in r"[-+\de.]+", r"\[[^][]*\]":
+        text = re.sub(
+            rf"\[\s+({numbers}(?:,\s+{numbers})*)\s+\]",
+            lambda match: "[" + re.sub(r",\s+", ", ", match[1]) + "]",
+            text,
+        )
     path = RESULTS / f"{name}.json"
     write(path, text + "\n")
     return path

@@ -139,14 +139,14 @@ def progress(text):
     )
 
 
-def execute(program, size, label):
-    """Runs a ladder; returns its status (negative: the signal that ended it), stdout and stderr."""
-    command = [BIN / program, "--json", *(["--size", size] if size else [])]
-    shown = f"{label} {program}{f' --size {size}' if size else ''}"
+def execute(program, arguments, label, folder=ROOT):
+    """Runs a program in a folder; returns its status (negative: the signal that ended it), stdout and stderr."""
+    command = [BIN / program, *arguments]
+    shown = " ".join([label, program, *(word for word in arguments if word != "--json")])
     # The program gets its own session. So an interrupt reaches only this script, which ends the program and its children.
     process = subprocess.Popen(
         command,
-        cwd=ROOT,
+        cwd=folder,
         text=True,
         errors="replace",
         stdin=subprocess.DEVNULL,
@@ -175,18 +175,29 @@ def execute(program, size, label):
             progress("")
 
 
-def measured(program, size, label):
-    """The JSON that a run prints; None if the size does not fit into the memory of this machine."""
-    status, out, err = execute(program, size, label)
+def printed(program, arguments, label, folder=ROOT):
+    """What a successful run prints; None if its data does not fit into the memory of this machine."""
+    if not os.access(BIN / program, os.X_OK):
+        raise Waived("not built")
+    status, out, err = execute(program, arguments, label, folder)
     reason = err.strip().splitlines()[-1] if err.strip() else ""
     if status == 2:
         raise Waived(reason)
     if status == 1 and "out of memory: needs" in reason:
-        say(f"{program}{f' --size {size}' if size else ''}: left out, {reason.split(': ', 1)[-1]}")
+        words = " ".join(word for word in arguments if word != "--json")
+        say(f"{program}{' ' if words else ''}{words}: left out, {reason.split(': ', 1)[-1]}")
         return None
     if status != 0:
         how = f"ended by signal {-status}" if status < 0 else f"exit status {status}"
         raise Failed(how + (f": {reason}" if reason else ""))
+    return out
+
+
+def measured(program, size, label):
+    """The JSON that a run of a ladder prints; None if the size does not fit into the memory of this machine."""
+    out = printed(program, ["--json", *(["--size", size] if size else [])], label)
+    if out is None:
+        return None
     try:
         found = json.loads(out)
         for row in found["rows"]:
@@ -199,12 +210,25 @@ def measured(program, size, label):
         raise Failed(f"what it printed is not the JSON of a ladder ({error!r})") from None
 
 
-def measure(program, listed, label, about):
-    """Runs one ladder with all its sizes. Returns the device and the record of the program."""
-    only = os.environ.get("SIZES", "").split()
+def today():
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+
+
+def speeds(then, now):
+    """The record of the clocks of a device, from what clocks() returned for it before and after; None if that is nothing."""
+    fixed, moving = ("sm_max_mhz", "memory_max_mhz", "power_limit_w"), ("sm_mhz", "memory_mhz")
+    return then and {
+        **{key: then[key] for key in fixed},
+        "before": {key: then[key] for key in moving},
+        "after": {key: now.get(key) for key in moving},
+    }
+
+
+def measure(program, listed, label, about, only=()):
+    """Runs one ladder with all its sizes, or with those in `only`. Returns the device and the record of the program."""
+    only = only or os.environ.get("SIZES", "").split()
     on_cpu = backend() == "cpu" and not only
-    before, found = clocks(), []
-    date = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    before, found, date = clocks(), [], today()
     todo = [None] if on_cpu else only or listed
     for size in todo:
         result = measured(program, size, label)
@@ -217,22 +241,19 @@ def measure(program, listed, label, about):
         raise Waived("no size fits into the memory here")
     device = found[0]["device"]
     rows = sorted((row for result in found for row in result.pop("rows")), key=lambda row: row["size"])
-    then, now = before.get(device, {}), clocks().get(device, {})
-    fixed, moving = ("sm_max_mhz", "memory_max_mhz", "power_limit_w"), ("sm_mhz", "memory_mhz")
-    speeds = (
-        {
-            **{key: then[key] for key in fixed},
-            "before": {key: then[key] for key in moving},
-            "after": {key: now.get(key) for key in moving},
-        }
-        if then
-        else None
-    )
+    then = before.get(device)
     facts = {key: value for key, value in found[0].items() if key not in ("program", "device", "backend")}
     return (
         device,
         found[0]["backend"],
-        {"date": date, **about, "driver": then.get("driver"), "clocks": speeds, **facts, "rows": rows},
+        {
+            "date": date,
+            **about,
+            "driver": then and then["driver"],
+            "clocks": speeds(then, clocks().get(device, {})),
+            **facts,
+            "rows": rows,
+        },
     )
 
 
@@ -282,8 +303,6 @@ def main(programs):
     try:
         for i, program in enumerate(programs, 1):
             try:
-                if not os.access(BIN / program, os.X_OK):
-                    raise Waived("not built")
                 device, back_end, block = measure(program, known[program], f"[{i}/{len(programs)}]", about)
             except Waived as why:
                 say(f"{program}: waived: {why}")

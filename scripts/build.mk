@@ -80,10 +80,10 @@ $(eval $(call stamp,$(B)/objects,$$(COMMON_OBJECTS) $$(CPU_OBJECTS)))
 # All variants link into the same folder, so this file is there.
 $(eval $(call stamp,$(BIN)/.variant,$$(B) $$(LD_FLAGS) $$(LD_LIBS)))
 
-.PHONY: all tests ladders $(CHAPTERS) $(SOURCES:.cu=) $(TESTS) $(BENCHES)
+.PHONY: all tests measured $(CHAPTERS) $(SOURCES:.cu=) $(TESTS) $(BENCHES)
 all: $(PROGRAMS:%=$(BIN)/%)
 tests: $(TESTS:%=$(BIN)/%) ; @:
-ladders: $(addprefix $(BIN)/,$(filter $(LADDERS),$(PROGRAMS))) ; @:
+measured: $(addprefix $(BIN)/,$(filter $(LADDERS) $(FIGURES),$(PROGRAMS))) ; @:
 define chapter
 $(1): $(patsubst %,$(BIN)/%,$(filter $(1)/%,$(PROGRAMS))) ; @:
 endef

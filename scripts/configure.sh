@@ -3,11 +3,12 @@
 # Checks the goals and settings of make, chooses the back end, and prints the results as variables for make.
 #   configure.sh GOAL…
 # The settings of make are in environment variables of the same names: FILE, BACKEND, SMS, CUDA_PATH, NVCC, DEBUG, SANITIZE,
-# CHAPTER, PROGRAM, TOPIC, BIN. TARGETS are the goals that are neither a chapter nor a program.
+# CHAPTER, PROGRAM, TOPIC, SIZES, COMPARE, BIN. TARGETS are the goals that are neither a chapter nor a program.
 #
 #   ERROR         an error message of one line; then no other variable is printed
 #   FOLDER        the chapter that CHAPTER names
 #   LADDERS       the ladders that `make bench` runs
+#   FIGURES       the programs of bench/then.ini, if `make then-and-now` or a whole `make bench` runs them
 #   BUILD_GOALS   the goals of the build
 # If there is something to build, and for `make doctor`, also:
 #   CHOSEN, WHY   the back end, and the reason
@@ -199,6 +200,9 @@ elif [ -n "$PROGRAM" ]; then
 fi
 
 ladders=
+if asked_for bench then-and-now; then
+    if [ -n "$SANITIZE" ] || [ "$DEBUG" != 0 ]; then fail 'the bench measures what is optimised, without SANITIZE and DEBUG'; fi
+fi
 if asked_for bench; then
     # The programs with a Bench: in their header
     # shellcheck disable=SC2086
@@ -212,7 +216,11 @@ if asked_for bench; then
         chosen_ladders="$chosen_ladders $(echo "$ladders" | grep -E "/$topic(_ladder)?\$")"
     done
     [ -z "$TOPIC" ] || ladders=$chosen_ladders
-    if [ -n "$SANITIZE" ] || [ "$DEBUG" != 0 ]; then fail 'the bench measures what is optimised, without SANITIZE and DEBUG'; fi
+fi
+
+figures=
+if asked_for then-and-now || { asked_for bench && [ -z "$folder$TOPIC${SIZES-}${COMPARE-}" ]; }; then
+    figures=$(sed -nE 's/^(run|ladder) = ([^ ]*).*/\2/p' bench/then.ini | sort -u)
 fi
 
 to_build=
@@ -222,7 +230,7 @@ for goal in ${goals:-all}; do
     run) to_build="$to_build ${folder:-all}" ;;
     test) to_build="$to_build all tests" ;;
     gallery) to_build="$to_build all" ;;
-    bench) to_build="$to_build ladders" ;;
+    bench | then-and-now) to_build="$to_build measured" ;;
     esac
 done
 
@@ -230,6 +238,8 @@ variables() {
     set_variable FOLDER "$folder"
     # shellcheck disable=SC2086,SC2116
     set_variable LADDERS "$(echo $ladders)"
+    # shellcheck disable=SC2086,SC2116
+    set_variable FIGURES "$(echo $figures)"
     # shellcheck disable=SC2086
     set_variable BUILD_GOALS "$(printf '%s\n' $to_build | sort -u | tr '\n' ' ')"
 }

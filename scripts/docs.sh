@@ -37,3 +37,7 @@ plots=$(bench/report.py --plots)
 refresh README.md 'table of times' performance "$summary"
 refresh docs/performance.md 'table of times' performance "$table"
 refresh docs/performance.md 'list of plots' plots "$plots"
+
+for part in figures claims limits devices; do
+    refresh docs/then-and-now.md "table of $part" "$part" "$(bench/then.py --$part)"
+done
