@@ -14,13 +14,10 @@
  *          capability 1, which one of the courses used, had 16 banks, and half a warp read at a time.
  */
 #include "../common/book.h"
+#include "../common/proofs/banks.h" // LANES and BANKS, both 32; turns()
 
-#define LANES 32 // one warp reads
-#define BANKS 32
 #define WORDS (32 * 33) // 32 rows of 32 words and one word of padding
 #define READS 512
-
-static int turns(const int *word);
 
 // Lane l reads word[l] READS times. Each word holds its own number, which is the address of the next
 // read: a read cannot start before the previous one has ended, so the cycles are READS latencies.
@@ -107,21 +104,4 @@ int main(int argc, char **argv) {
 void settings(int argc, char **argv) {
     parse_options(argc, argv, "Times reads of shared memory, with and without bank conflicts.", TIMES, NULL);
     select_device();
-}
-
-// The number of reads that a bank serves one after the other: the largest number of different words that the
-// lanes read from one bank.
-static int turns(const int *word) {
-    int most = 0;
-    for (int bank = 0; bank < BANKS; bank++) {
-        int different = 0;
-        for (int lane = 0; lane < LANES; lane++) {
-            bool first = word[lane] % BANKS == bank;
-            for (int other = 0; other < lane; other++)
-                first = first && word[other] != word[lane];
-            different += first;
-        }
-        most = max_of(most, different);
-    }
-    return most;
 }

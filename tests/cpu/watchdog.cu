@@ -125,6 +125,16 @@ TEST(the_host_sets_a_flag_after_the_launch) { // tests/cpu/late.cu shows that th
          {"with reads through volatile", "set CUDA_CPU_STREAMS=late"});
 }
 
+TEST(many_threads_wait_for_a_flag_through_volatile) {
+    says(run([] {
+             int *flag;
+             cudaMallocHost((void **)&flag, sizeof(int));
+             *flag = 0;
+             wait_for_host<<<3, 64>>>(flag);
+         }),
+         {"with reads through volatile", "in kernel wait_for_host"});
+}
+
 // They hold it many times, each time for less time than the watchdog waits. The other one polls meanwhile.
 __device__ volatile int holder = -1;
 __global__ void many_turns() {

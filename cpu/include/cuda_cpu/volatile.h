@@ -41,7 +41,7 @@ template <class T> inline void count_read(T *p, T value) {
         return;
     const unsigned me = threadIdx.x + (threadIdx.y << 10) + (threadIdx.z << 20);
     if (last_reader != me)
-        atomic_with_effect(); // another thread: starts the count anew
+        spin.count = 0; // another thread: starts the count anew; that is no progress
     last_reader = me;
     atomic_without_effect(p, value, {nullptr, 0});
 }

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+/*
+ * transpose: transposing a matrix, with scattered and with coalesced accesses
+ *
+ * Teaches: Reading rows and writing columns: one side is scattered. The lanes of a warp read one row, in 4
+ *          sectors of 32 bytes, but write a column, in 32 sectors, of which they use 4 bytes each. Through a
+ *          tile in shared memory both sides are coalesced. Then the warp reads a column of the tile, which is
+ *          a bank conflict of 32 lanes, unless the rows of the tile are padded.
+ * Terms:   transpose, coalesced access, sector, tile, shared memory, bank conflict, padding, effective
+ *          bandwidth, profiler
+ * Book:    12.2.7 (course)
+ * Run:     ./bin/chapter12/transpose
+ * Differs: the book shows a profiler's picture of such a pair, without code; docs/tools.md shows the
+ *          profilers of today on this one. The kernels differ in speed on a GPU. On the CPU back end the
+ *          caches of the CPU decide.
+ * Check:   --size 100 --height 70
+ */
+#include "../common/book.h"
+#include "../common/proofs/banks.h" // LANES, 32; sectors(), turns()
+#include "../common/timing.h"       // median_ms()
+
+#define TILE 32 // rows and columns of a tile
+#define ROWS 8  // rows of a block of threads: each thread moves TILE / ROWS = 4 elements
+
+static size_t width = CPU_BACKEND ? 2048 : 4096; // --size
+static size_t height = 0;                        // --height; 0: as --size
+static bool check(const char *name, const float *in, const float *dev_out, bool transposed);
+static void print_row(int kernel, float ms);
+
+// `in` has h rows of w elements. What a transpose could reach: rows are read and rows are written.
+__global__ void copy(const float *in, float *out, size_t w, size_t h) {
+    size_t x = (size_t)blockIdx.x * TILE + threadIdx.x;
+    for (size_t y = (size_t)blockIdx.y * TILE + threadIdx.y, end = min(h, y + TILE); y < end; y += ROWS)
+        if (x < w)
+            out[y * w + x] = in[y * w + x];
+}
+
+// The lanes of a warp have neighbouring x: they read a row, and write one element in each of 32 rows.
+__global__ void transpose_naive(const float *in, float *out, size_t w, size_t h) {
+    size_t x = (size_t)blockIdx.x * TILE + threadIdx.x;
+    for (size_t y = (size_t)blockIdx.y * TILE + threadIdx.y, end = min(h, y + TILE); y < end; y += ROWS)
+        if (x < w)
+            out[x * h + y] = in[y * w + x];
+}
+
+// The block reads rows into the tile, waits, and writes rows of the output, which are columns of the tile.
+// The columns of a tile whose rows are `pitch` words apart are in one bank if pitch is 32, in all if it
+// is 33.
+template <int pitch> __device__ void through_tile(const float *in, float *out, size_t w, size_t h) {
+    __shared__ float tile[TILE][pitch];
+    size_t left = (size_t)blockIdx.x * TILE, top = (size_t)blockIdx.y * TILE;
+    for (int row = threadIdx.y; row < TILE; row += ROWS)
+        if (left + threadIdx.x < w && top + row < h)
+            tile[row][threadIdx.x] = in[(top + row) * w + left + threadIdx.x];
+    __syncthreads();
+    for (int column = threadIdx.y; column < TILE; column += ROWS)
+        if (top + threadIdx.x < h && left + column < w)
+            out[(left + column) * h + top + threadIdx.x] = tile[threadIdx.x][column];
+}
+
+__global__ void transpose_tile(const float *in, float *out, size_t w, size_t h) {
+    through_tile<TILE>(in, out, w, h);
+}
+
+__global__ void transpose(const float *in, float *out, size_t w, size_t h) {
+    through_tile<TILE + 1>(in, out, w, h);
+}
+
+static const struct {
+    const char *name;
+    void (*function)(const float *in, float *out, size_t w, size_t h);
+    bool scattered; // whether a warp writes a column
+    int pitch;      // of the tile; 0: none
+} kernels[] = {{"copy", copy, false, 0},
+               {"naive", transpose_naive, true, 0},
+               {"tile", transpose_tile, false, TILE},
+               {"tile, padded rows", transpose, false, TILE + 1}};
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    size_t n = width * height;
+    float *in = host_array<float>(n), *dev_in, *dev_out;
+    random_floats(in, n, 1);
+    HANDLE_ERROR(cudaMalloc(&dev_in, n * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_out, n * sizeof(float)));
+    HANDLE_ERROR(cudaMemcpy(dev_in, in, n * sizeof(float), cudaMemcpyHostToDevice));
+
+    printf("%zu rows of %zu floats. Sectors and turns are those of a warp's access.\n", height, width);
+    dim3 blocks((width + TILE - 1) / TILE, (height + TILE - 1) / TILE), threads(TILE, ROWS);
+    bool ok = true;
+    for (int k = 0; k < 4; k++) {
+        HANDLE_ERROR(cudaMemset(dev_out, 0xff, n * sizeof(float)));
+        float ms =
+            median_ms([&] { kernels[k].function<<<blocks, threads>>>(dev_in, dev_out, width, height); });
+        print_row(k, ms);
+        ok = check(kernels[k].name, in, dev_out, k > 0) && ok;
+    }
+
+    HANDLE_ERROR(cudaFree(dev_in));
+    HANDLE_ERROR(cudaFree(dev_out));
+    free(in);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    const Option own[] = {OPTION_SIZE("size", &width, 1, 1 << 20, "elements in a row"),
+                          OPTION_SIZE("height", &height, 0, 1 << 20, "rows; 0: as many as elements in a row"),
+                          OPTION_END};
+    parse_options(argc, argv, "Transposes a matrix in three ways, beside a copy.", TIMES, own);
+    select_device();
+    height = height ? height : width;
+    if ((height + TILE - 1) / TILE > 65535) // blocks in y, on every device
+        quit(EXIT_USAGE, "--height %zu: at most %d", height, 65535 * TILE);
+    require_memory(3 * width * height * sizeof(float), 2 * width * height * sizeof(float));
+}
+
+// One access of a full warp, the first one: where its lanes read and write, in global memory and in the tile.
+static void print_row(int k, float ms) {
+    size_t from[LANES], to[LANES];
+    int column[LANES];
+    int lanes_in = min_of(LANES, width), lanes_out = min_of(LANES, kernels[k].pitch ? height : width);
+    for (int lane = 0; lane < LANES; lane++) {
+        from[lane] = lane;
+        to[lane] = kernels[k].scattered ? lane * height : lane;
+        column[lane] = lane * kernels[k].pitch;
+    }
+    printf("%-18s %8.3f ms %7.1f GB/s", kernels[k].name, ms, 2e-6 * width * height * sizeof(float) / ms);
+    printf("   sectors: read %2d, write %2d", sectors(from, lanes_in), sectors(to, lanes_out));
+    if (kernels[k].pitch)
+        printf("   turns in shared memory: %2d", turns(column));
+    printf("\n");
+}
+
+// Elements are moved and not computed, so all bits must be equal.
+static bool check(const char *name, const float *in, const float *dev_out, bool transposed) {
+    size_t n = width * height;
+    float *out = host_array<float>(n), *expected = host_array<float>(n);
+    HANDLE_ERROR(cudaMemcpy(out, dev_out, n * sizeof(float), cudaMemcpyDeviceToHost));
+    for (size_t i = 0; i < n; i++) // element i of the input
+        expected[transposed ? i % width * height + i / width : i] = in[i];
+    bool ok = check_ints(name, (const int *)out, (const int *)expected, n);
+    free(out);
+    free(expected);
+    return ok;
+}
