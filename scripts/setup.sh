@@ -8,7 +8,8 @@
 #   setup.sh --how PACKAGE…   prints the command that installs these packages, given by their Debian names
 set -eu
 
-# Debian package | goals of make that need it, or all | its purpose | its name on Fedora | on Arch | on openSUSE
+# Debian package | goals of make that need it, or all | its purpose | its name on Fedora | on Arch | on openSUSE, or - if
+# the system has no such package
 packages() {
     cat <<'END'
 g++|all|the C++ compiler|gcc-c++|gcc|gcc-c++
@@ -23,6 +24,7 @@ ffmpeg|all|animations as GIF and as videos|ffmpeg-free|ffmpeg|ffmpeg
 libboost-context-dev|all|fast barriers on the CPU back end|boost-devel|boost|libboost_context-devel
 libopenblas-dev|all|cuBLAS on the CPU back end|openblas-devel|openblas|openblas-devel
 libfftw3-dev|all|cuFFT on the CPU back end|fftw-devel|fftw|fftw3-devel
+libthrust-dev|all|Thrust on the CPU back end|-|-|-
 python3-matplotlib|bench docs test|the plots of make bench|python3-matplotlib|python-matplotlib|python3-matplotlib
 python3-pil|gallery test|the pictures of make gallery and of the test suite|python3-pillow|python-pillow|python3-Pillow
 python3-numpy|test|the test suite|python3-numpy|python-numpy|python3-numpy
@@ -58,23 +60,25 @@ done
 
 
 # Translates the names of Debian packages to those of a system, without duplicates: on other systems one package
-# may contain several of Debian's. A name that is not in the table is unchanged.
+# may contain several of Debian's, and some have no package. A name that is not in the table is unchanged.
 names() { # system, Debian packages
     packages | awk -F '|' -v on="$1" -v list="${2-}" '
     BEGIN { column["Debian"] = 1; column["Fedora"] = 4; column["Arch"] = 5; column["openSUSE"] = 6; count = split(list, wanted, " ") }
     { name[$1] = $column[on] }
-    END { for (i = 1; i <= count; i++) { n = wanted[i] in name ? name[wanted[i]] : wanted[i]; if (!seen[n]++) printf "%s%s", blank, n; blank = " " } }'
+    END { for (i = 1; i <= count; i++) { n = wanted[i] in name ? name[wanted[i]] : wanted[i]; if (n != "-" && !seen[n]++) { printf "%s%s", blank, n; blank = " " } } }'
 }
 
 # Prints the command that installs packages. On unknown systems the names of the packages may differ.
 how() { # system, Debian packages
     case $1 in
-    Debian) echo "apt install $2" ;;
-    Fedora) echo "dnf install $(names Fedora "$2")" ;;
-    Arch) echo "pacman -S --needed $(names Arch "$2")" ;;
-    openSUSE) echo "zypper install $(names openSUSE "$2")" ;;
-    other) echo "install $2 (Debian's names)" ;;
+    Debian) tool='apt install' ;;
+    Fedora) tool='dnf install' ;;
+    Arch) tool='pacman -S --needed' ;;
+    openSUSE) tool='zypper install' ;;
+    other) echo "install $2 (Debian's names)"; return ;;
     esac
+    found=$(names "$1" "$2")
+    if [ -n "$found" ]; then echo "$tool $found"; else echo "$1 has no package for it, Debian has $2"; fi
 }
 
 if [ "${1-}" = --how ]; then
@@ -112,7 +116,8 @@ unwanted() {
 
 lacking=
 for package in $wanted; do
-    installed "$(names "$system" "$package")" || unwanted "$package" || lacking="$lacking $package"
+    name=$(names "$system" "$package")
+    [ -z "$name" ] || installed "$name" || unwanted "$package" || lacking="$lacking $package"
 done
 lacking=${lacking# }
 missing=$(names "$system" "$lacking")

@@ -113,6 +113,23 @@ def spheres(n=20, seed=1):
     )
 
 
+def buckets(points=100000, width=200, height=100, seed=1):
+    """How many points of bucket_sort_2d are in each cell, the bottom row first. The first point is in the upper right corner."""
+    bits = random_bits(seed)
+    drawn = np.array([(1 << 31) - 1] * 2 + [next(bits) >> 33 for _ in range(2 * (points - 1))]).astype(
+        np.float32
+    )
+    place = drawn.reshape(-1, 2) / np.float32(2**31) * np.array([width, height], np.float32)
+    x, y = np.minimum(place.astype(int), [width - 1, height - 1]).T
+    return np.bincount(y * width + x, minlength=width * height).reshape(height, width)
+
+
+def bucket_picture():
+    """The picture of bucket_sort_2d: a grey square of 4 x 4 pixels for each cell."""
+    counts = buckets()
+    return whole((255 * counts // counts.max()).repeat(4, axis=0).repeat(4, axis=1))
+
+
 def turned(spheres, ticks):
     """The spheres in frame `ticks`: each turns around the y axis, once or twice in 120 frames, in either direction."""
     moved = spheres.copy()

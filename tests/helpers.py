@@ -10,6 +10,7 @@ import signal
 import subprocess
 
 import numpy as np
+import pytest
 from PIL import Image
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -66,6 +67,12 @@ def has(library):
     """Whether bin/ was built with a library: PNG, WEBP, GLUT, named as in scripts/libs.sh."""
     config = ROOT / variant() / "config.mk"
     return config.exists() and bool(re.search(rf"^HAVE_{library} \?= 1$", config.read_text(), re.M))
+
+
+def needs(program):
+    """A mark that skips a test where the build lacks a library of the program."""
+    built = next(p.built for p in programs() if p.name == program)
+    return pytest.mark.skipif(not built, reason=f"{program} needs a library that is not here")
 
 
 def ending():

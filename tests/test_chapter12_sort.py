@@ -3,6 +3,7 @@
 import re
 
 import formulas
+import helpers
 
 
 def random_words(seed, n):
@@ -113,3 +114,101 @@ def test_radix_sort_refuses(run):
         assert "must be ints" in run("chapter12/radix_sort", "--numbers", numbers, status=64).err
     assert "exclude" in run("chapter12/radix_sort", "--numbers", "1", "--size", 1, status=64).err
     assert "--base 10" in run("chapter12/radix_sort", "--base", 10, "--printed-test", status=64).err
+
+
+# ---- Thrust
+
+
+@helpers.needs("chapter12/thrust_sort")
+def test_thrust_sort(run, default_run, rng):
+    """Each sort is compared with std::stable_sort: signed, equal and sorted keys, and few different ones."""
+    runs = [
+        ["--input", kind, "--size", rng.randint(2, 20000)] for kind in ("few", "equal", "sorted", "reversed")
+    ]
+    runs += [["--size", 1], ["--size", 2], ["--size", 10**5 + 1]]
+    for result in [default_run("chapter12/thrust_sort")] + [
+        run("chapter12/thrust_sort", *args, "--seed", rng.randrange(10**6), status=0) for args in runs
+    ]:
+        rows = re.findall(r"^(.*): +[\d.]+ ms, +[\d.]+ Mkeys/s$", result.out, re.M)
+        assert rows == [
+            "host, std::stable_sort",
+            "ints, radix sort",
+            "structures, merge sort",
+            "keys and numbers, radix sort",
+        ]
+    wrong = run("chapter12/thrust_sort", "--size", 9, "--inject-error", status=1).err
+    assert all(f"\n{name}: 1 of " in wrong for name in ("ints", "structures", "keys and numbers"))
+
+
+@helpers.needs("chapter12/thrust_iterators")
+def test_thrust_iterators(run, default_run, rng):
+    for result in [default_run("chapter12/thrust_iterators")] + [
+        run("chapter12/thrust_iterators", "--size", size, "--seed", rng.randrange(10**6), status=0)
+        for size in (1, 2, 33, rng.randint(3, 10**5))
+    ]:
+        assert "\nsums: constant 30, counting 33, transformed -60\n" in result.out
+        assert "\nthe largest pair: (30, 'z')\n" in result.out
+        rows = re.findall(r"^(.*): +(\d+) bytes per element, +[\d.]+ ms, +[\d.]+ GB/s$", result.out, re.M)
+        assert rows == [
+            ("squares in an array", "12"),
+            ("transform iterator", "4"),
+            ("structure of arrays", "16"),
+            ("array of structures", "16"),
+        ]
+    assert (
+        "\ntransform iterator: 1 of 1 differ\n"
+        in run("chapter12/thrust_iterators", "--size", 9, "--inject-error", status=1).err
+    )
+
+
+@helpers.needs("chapter12/thrust_vectors")
+def test_thrust_vectors(run, rng):
+    """The values that the program prints, from the same random numbers."""
+    for size in [1, 2, 1000, rng.randint(3, 20000)]:
+        seed = rng.randrange(10**6)
+        out = run("chapter12/thrust_vectors", "--size", size, "--seed", seed, status=0).out
+        value = {
+            name.strip(): int(number)
+            for name, number in re.findall(r"^(\D[\w ,+-=]*?) {2,}(-?\d+)(?: last)?$", out, re.M)
+        }
+        bits = formulas.random_bits(seed)
+        numbers, negative, segments, places = [], [], [], []
+        for i in range(size):
+            numbers.append(next(bits) % min(1 << 20, (2**31 - 1) // size))
+            negative.append(-1 - next(bits) % (2**31 - 1))
+            segments.append(segments[-1] + (next(bits) % 4 == 0) if i else 0)
+            places.append(i)
+            other = next(bits) % (i + 1)
+            places[i], places[other] = places[other], places[i]
+        last = [x for x, segment in zip(numbers, segments) if segment == segments[-1]]
+        assert [value[name] for name in value if "13 + 27" in name or "list" in name] == [40, 40, 40, 40]
+        assert value["sum on the device = on the host"] == value["sum, plus"] == sum(numbers) < 2**31
+        assert value["maximum of negative numbers"] == max(negative) < 0 == value["from 0 on, which is wrong"]
+        assert value["inclusive scan"] == sum(numbers) and value["scan by key"] == sum(last)
+        assert value["gather"] == numbers[places[-1]] and value["scatter puts all back"] == numbers[-1]
+        assert re.search(rf"^ *{size} copies of +4 bytes, .*\n +1 copy +of +{4 * size} bytes", out, re.M)
+
+
+@helpers.needs("chapter12/bucket_sort_2d")
+def test_bucket_sort(run, default_run, rng):
+    default = default_run("chapter12/bucket_sort_2d").out
+    assert "\n100000 points in 200 x 100 buckets: 5.00 in a bucket, " in default
+    for points, width, height in [
+        (1, 200, 100),
+        (500, 1, 1),
+        *([rng.randint(2, 9999)] + rng.sample(range(1, 99), 2) for _ in range(3)),
+    ]:
+        seed = rng.randrange(10**6)
+        out = run(
+            "chapter12/bucket_sort_2d",
+            *("--points", points, "--width", width, "--height", height, "--seed", seed),
+            status=0,
+        ).out
+        counts = formulas.buckets(points, width, height, seed)
+        assert counts.sum() == points and counts[-1, -1] > 0
+        assert (
+            f"\n{points} points in {width} x {height} buckets: {counts.mean():.2f} in a bucket, "
+            f"at most {counts.max()}; {(counts == 0).sum()} buckets are empty\n" in out
+        )
+    wrong = run("chapter12/bucket_sort_2d", "--inject-error", status=1).err
+    assert all(f"{name}: 1 of " in wrong for name in ("begin of bucket", "end of bucket", "coordinate"))

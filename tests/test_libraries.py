@@ -13,16 +13,17 @@ from trees import PROGRAMS, ROOT, UNOPTIMISED, compiled, environment, linked, ma
 def test_without_libraries(tree, tmp_path):
     """A build without the libraries: it lists what is switched off, and everything else works."""
     without = ["HAVE_PNG=0", "HAVE_WEBP=0", "HAVE_GLUT=0", "HAVE_GL=0", "HAVE_BOOST_CONTEXT=0"]
-    without += ["HAVE_CUFFT=0", *UNOPTIMISED]
+    without += ["HAVE_CUFFT=0", "HAVE_THRUST=0", *UNOPTIMISED]
     log = make(tree, *without)
     assert set(PROGRAMS) <= compiled(log) and linked(log) == set(PROGRAMS)
-    assert [line[:25] for line in log.splitlines()[-6:]] == [
+    assert [line[:25] for line in log.splitlines()[-7:]] == [
         "off: PNG pictures (libpng",
         "off: animations as WebP (",
         "off: windows (freeglut, O",
         "off: CUDA with OpenGL (Op",
         "off: fast switches betwee",
         "off: cuFFT (by FFTW): swi",
+        "off: Thrust (on the CPU):",
     ]
     log = make(tree, *without)
     assert not compiled(log) and not linked(log)

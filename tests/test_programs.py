@@ -51,6 +51,7 @@ PICTURES = {
     "chapter07/texture_modes": (formulas.texture_modes, EXACT),
     "chapter08/basic_interop": (lambda size: formulas.whole(formulas.diamonds(size), (1,)), DIAGONALS),
     "chapter08/texture_interop": (lambda size, ticks=119: formulas.squares(size, ticks), EXACT),
+    "chapter12/bucket_sort_2d": (lambda size: formulas.bucket_picture(), EXACT),
 }
 # The animations of the gallery have every second frame and are compressed with loss. They differ by 1.3 levels on average, and
 # 0.1 % of the pixels by more than 40. A wrong frame, the next one, differs by 2.5 in the ripple and by 11 in the spheres.

@@ -64,11 +64,8 @@ past=; for p; do case $p in install) past=1 ;; -S) past=1 ;; -*) ;; *) [ -z "$pa
         """The names of the packages on this system: of all, or of those that some goals of make need."""
         table = (ROOT / "scripts/setup.sh").read_text().split("<<'END'\n")[1].split("END\n")[0]
         rows = [line.split("|") for line in table.splitlines()]
-        return list(
-            dict.fromkeys(
-                r[self.COLUMN[self.name]] for r in rows if not goals or set(goals) & set(r[1].split())
-            )
-        )
+        names = [r[self.COLUMN[self.name]] for r in rows if not goals or set(goals) & set(r[1].split())]
+        return [name for name in dict.fromkeys(names) if name != "-"]
 
     def user(self, number):
         (self.tools / "id").unlink()
@@ -290,6 +287,23 @@ def test_hints_name_the_package_of_this_system(tmp_path):
         )
         == "pacman -S --needed libpng gcc\n"
     )
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_a_package_that_only_debian_has(tmp_path, name):
+    """Elsewhere setup does not look for it, and a hint says so."""
+    system = System(tmp_path, name)
+    hint = lambda *packages: run(
+        ROOT, "sh", "scripts/setup.sh", "--how", *packages, PATH=str(system.tools)
+    ).strip()
+    assert hint("libthrust-dev", "make") == BY_HAND[name] + (
+        " libthrust-dev make" if name == "Debian" else " make"
+    )
+    if name == "Debian":
+        assert hint("libthrust-dev") == "apt install libthrust-dev"
+    else:
+        assert hint("libthrust-dev") == name + " has no package for it, Debian has libthrust-dev"
+        assert "-" not in system.packages() and system.setup() == "setup: nothing is missing\n"
 
 
 def test_setup_that_fails_does_not_stop_the_build(tree, tmp_path, debian):
