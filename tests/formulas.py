@@ -67,6 +67,43 @@ def squares(size, ticks):
     return np.stack([(x ^ y) + ticks, y // 2 + 0 * x, (x & y) - 2 * ticks], axis=-1) % 256
 
 
+def surface(size, ticks=44, n=256, height=0.25):
+    """Chapter 8's vertex_interop: the surface of the ripple in perspective, an RGB picture, top row first. Each ray goes from
+    the camera through the middle of a pixel. Its first crossing of the surface is found in steps, then by bisection.
+    """
+    angle = np.radians(40)
+    across = (2 * np.arange(size) + 1) / size - 1
+    x, y = np.meshgrid(0.4 * across, 0.4 * across[::-1])
+    # The point at depth t is start + t * step, in the coordinates of the surface, whose y axis points upwards.
+    start = 3 * np.sin(angle) - 0.15 * np.cos(angle), 3 * np.cos(angle) + 0.15 * np.sin(angle)
+    step_y, step_z = y * np.cos(angle) - np.sin(angle), -y * np.sin(angle) - np.cos(angle)
+
+    def above(t):
+        """The height of the points above the surface; NaN beyond its edges."""
+        fx, fz = t * x * n / 2, (start[1] + t * step_z) * n / 2
+        ring = np.hypot(fx, fz) / 10
+        inside = (np.abs(fx + 0.5) <= (n - 1) / 2) & (np.abs(fz + 0.5) <= (n - 1) / 2)
+        wave = height * np.cos(ring - ticks / 7) / (ring + 1)
+        return np.where(inside, start[0] + t * step_y - wave, np.nan)
+
+    first, last = ((top - start[0]) / step_y for top in (height, -height))
+    after = np.full_like(x, np.nan)
+    steps, value = 56, above(first)
+    for i in range(1, steps + 1):
+        t = first + (last - first) * i / steps
+        previous, value = value, above(t)
+        crossing = np.isnan(after) & (previous >= 0) & (value < 0)
+        after[crossing] = t[crossing]
+    before = after - (last - first) / steps
+    for _ in range(10):
+        middle = (before + after) / 2
+        over = above(middle) >= 0
+        before, after = np.where(over, middle, before), np.where(over, after, middle)
+    share = np.clip(2 * ((start[0] + after * step_y) / height + 0.5) - 0.5, 0, 1)[..., None]
+    colours = np.array([0, 32, 96]) * (1 - share) + 255 * share
+    return np.where(np.isnan(after)[..., None], 0, np.nan_to_num(colours)).round().astype(np.uint8)
+
+
 def whole(values, channels=(0, 1, 2)):
     """An RGB picture, top row first, with the truncated values in the given channels."""
     picture = np.zeros(values.shape + (3,), np.uint8)

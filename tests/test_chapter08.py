@@ -17,13 +17,14 @@ from test_display import ENDINGS, enlarged, needs_window, screen, window, x_serv
 pytestmark = pytest.mark.skipif(not helpers.has("GL"), reason="needs a build with OpenGL and EGL")
 
 ENDING = helpers.ending()
-PROGRAMS = ["basic_interop", "ripple", "heat", "texture_interop"]
+PROGRAMS = ["basic_interop", "ripple", "heat", "texture_interop", "vertex_interop"]
 ANIMATIONS = PROGRAMS[1:]
 RIGHT = {
     "basic_interop": "The picture that OpenGL drew is right.\n",
     "ripple": "Frame {} is right, as OpenGL drew it.\n",
     "heat": "Largest difference from double, over",
     "texture_interop": "Frame {} is right, as OpenGL drew it.\n",
+    "vertex_interop": "The vertices of frame {} are right, as OpenGL has them.\n",
 }
 # When registering is refused, a program prints one line; before it the CPU back end prints its reason.
 REFUSED = r"(cuda on the CPU: cudaGraphicsGLRegister\w+: refused, .*\n)?\w+: CUDA cannot use this OpenGL \(\w+\): copying through the host\n"
@@ -62,7 +63,7 @@ def test_pictures(run, tmp_path, name, refuse):
         )
         assert RIGHT[name].format(size % 4) in result.out
         assert re.fullmatch(REFUSED, result.err) if refuse else not result.err, str(result)
-        if name == "heat":
+        if name in ("heat", "vertex_interop"):
             continue
         expected, limits = drawn(name, size, size % 4)
         helpers.compare(name, helpers.pixels(tmp_path / f"p.{ENDING}"), expected, **limits)
@@ -73,7 +74,7 @@ def test_each_frame(run, tmp_path, name):
     run(f"chapter08/{name}", "--size", 40, "--frames", 20, "--output", f"%02d.{ENDING}", status=0)
     files = sorted(tmp_path.iterdir())
     assert len(files) == 20
-    if name != "heat":
+    if name not in ("heat", "vertex_interop"):
         for ticks, file in enumerate(files):
             expected, limits = drawn(name, 40, ticks)
             helpers.compare(name, helpers.pixels(file), expected, **limits)
@@ -90,6 +91,24 @@ def test_heat_is_that_of_chapter_7(run, tmp_path):
         assert (tmp_path / f"chapter07-heat_gmem.{ENDING}").read_bytes() == (
             tmp_path / f"chapter08-heat.{ENDING}"
         ).read_bytes()
+
+
+def test_surface(run, tmp_path, rng):
+    """A surface with another number of vertices, in another frame and size, against numpy's. Few pixels make wide edges."""
+    size, n, frames = rng.randrange(100, 200), rng.randrange(150, 300), rng.randrange(1, 40)
+    args = "--size", size, "--vertices", n, "--frames", frames, "--output", f"p.{ENDING}"
+    out = run("chapter08/vertex_interop", *args, status=0).out
+    assert RIGHT["vertex_interop"].format(frames - 1) in out
+    expected = formulas.surface(size, frames - 1, n)
+    helpers.compare(
+        "surface", helpers.pixels(tmp_path / f"p.{ENDING}"), expected, mean=2.5, worst=4, fraction=0.03
+    )
+
+
+@pytest.mark.parametrize("n", [2, 3, 15, 16, 17, 100])
+def test_surface_of_few_vertices(run, n):
+    out = run("chapter08/vertex_interop", "--size", 20, "--vertices", n, "--frames", 2, status=0).out
+    assert RIGHT["vertex_interop"].format(1) in out
 
 
 def test_heat_tells_what_the_copies_cost(run):

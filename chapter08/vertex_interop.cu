@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+/*
+ * vertex_interop: a kernel moves the vertices of a surface that OpenGL draws
+ *
+ * Teaches: OpenGL shares vertex buffers with CUDA in the same way as pixel buffers. The kernel writes
+ *          the positions of the vertices, here the heights of chapter 5's ripple, and OpenGL draws the
+ *          triangles between them in perspective. No vertex is copied through the host.
+ * Terms:   interoperability, vertex buffer, buffer object, register a resource, map, unmap, frame
+ * Book:    8.2 (archive)
+ * Run:     ./bin/chapter08/vertex_interop --output vertices.png
+ * Differs: the book names vertex buffers in its text, and has no program. The vertices are read back
+ *          from OpenGL and checked after the last frame.
+ * Needs:   gl
+ * Picture: yes
+ * Check:   --vertices 40 --size 64 --frames 2
+ */
+#include "../common/book.h"
+#include "../common/interop.h" // OpenGL, gl_context_open(), INTEROP_WORKS, Canvas, display_canvas()
+
+#define DIM      512
+#define VERTICES 256
+#define HEIGHT   0.25f // of the highest wave; the surface is 2 units wide
+
+static size_t size = DIM;   // --size, pixels a side
+static size_t n = VERTICES; // --vertices, of a side of the surface
+static int last_ticks;      // the number of the last frame
+static GLuint buffer, indices, colours;
+static cudaGraphicsResource_t resource; // the vertex buffer for CUDA; NULL if CUDA cannot share it
+static float4 *vertices;                // host: the vertices of the last frame, read back from OpenGL
+static void place_camera(void);
+static void make_triangles(void);
+static void copy_through_host(int ticks);
+static bool check(void);
+
+// y points upwards. w = 1 marks a position.
+__global__ void kernel(float4 *vertices, size_t n, int ticks) {
+    unsigned i = threadIdx.x + blockIdx.x * blockDim.x;
+    unsigned j = threadIdx.y + blockIdx.y * blockDim.y;
+    if (i >= n || j >= n)
+        return;
+    float fx = i - n / 2.0f;
+    float fz = j - n / 2.0f;
+    float d = sqrtf(fx * fx + fz * fz);
+    float wave = cosf(d / 10.0f - ticks / 7.0f) / (d / 10.0f + 1.0f);
+    vertices[i + j * n] = make_float4(fx / (n / 2.0f), HEIGHT * wave, fz / (n / 2.0f), 1);
+}
+
+static void run_kernel(float4 *vertices, int ticks) {
+    dim3 grids((n + 15) / 16, (n + 15) / 16), threads(16, 16);
+    kernel<<<grids, threads>>>(vertices, n, ticks);
+    HANDLE_LAUNCH();
+}
+
+// While the vertex buffer is mapped, only CUDA may use it; after unmapping, only OpenGL.
+static void generate_frame(void *, int ticks) {
+    last_ticks = ticks;
+    if (!resource) {
+        copy_through_host(ticks);
+        return;
+    }
+    float4 *devPtr;
+    size_t bytes;
+    HANDLE_ERROR(cudaGraphicsMapResources(1, &resource, NULL));
+    HANDLE_ERROR(cudaGraphicsResourceGetMappedPointer((void **)&devPtr, &bytes, resource));
+    run_kernel(devPtr, ticks);
+    HANDLE_ERROR(cudaGraphicsUnmapResources(1, &resource, NULL));
+}
+
+// The buffers are bound, so the last arguments are offsets into them. The strips are drawn from the farthest
+// to the nearest, so that near waves hide what is behind them.
+static void draw_func(void *) {
+    glVertexPointer(4, GL_FLOAT, 0, 0);
+    for (size_t strip = 0; strip + 1 < n; strip++)
+        glDrawElements(GL_TRIANGLE_STRIP, 2 * n, GL_UNSIGNED_INT, (void *)(strip * 2 * n * sizeof(GLuint)));
+}
+
+// Called after the last frame, while the OpenGL context still exists.
+static void release(void *) {
+    if (resource)
+        HANDLE_ERROR(cudaGraphicsUnregisterResource(resource));
+    glGetBufferSubData(GL_ARRAY_BUFFER, 0, n * n * sizeof(float4), vertices);
+    GLuint buffers[] = {buffer, indices};
+    glDeleteBuffers(2, buffers);
+    glDeleteTextures(1, &colours);
+}
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    vertices = host_array<float4>(n * n);
+    Canvas canvas = {};
+    canvas.width = canvas.height = size;
+    canvas.pixels = host_array<unsigned char>(size * size * 4);
+    canvas.frame = generate_frame;
+    canvas.draw = draw_func;
+    canvas.release = release;
+    gl_context_open(&canvas, options.device);
+
+    glGenBuffers(1, &buffer);
+    glBindBuffer(GL_ARRAY_BUFFER, buffer);
+    glBufferData(GL_ARRAY_BUFFER, n * n * sizeof(float4), NULL, GL_DYNAMIC_DRAW);
+    glEnableClientState(GL_VERTEX_ARRAY);
+    make_triangles();
+    place_camera();
+    if (!INTEROP_WORKS(
+            cudaGraphicsGLRegisterBuffer(&resource, buffer, cudaGraphicsRegisterFlagsWriteDiscard)))
+        resource = NULL;
+
+    display_canvas(&canvas); // calls generate_frame and draw_func, and at the end release
+    bool ok = check();
+    free(canvas.pixels);
+    free(vertices);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    options.frames = 45; // of an animation in a file; in the last one the middle is highest
+    const Option own[] = {OPTION_SIZE("size", &size, 1, 16384, "pixels a side"),
+                          OPTION_SIZE("vertices", &n, 2, 4096, "vertices of a side of the surface"),
+                          OPTION_END};
+    parse_options(argc, argv, "Animates a surface whose vertices a kernel moves.", ANIMATION, own);
+    select_device();
+    require_memory(5 * size * size * 4 + 10 * n * n * sizeof(float4), 2 * n * n * sizeof(float4));
+}
+
+// Between two rows of vertices lies a strip of triangles, whose corners are taken from both in turn.
+static void make_triangles(void) {
+    GLuint *corners = host_array<GLuint>(2 * n * (n - 1));
+    for (size_t j = 0; j + 1 < n; j++)
+        for (size_t i = 0; i < n; i++)
+            for (size_t row = 0; row < 2; row++)
+                corners[2 * (i + j * n) + row] = i + (j + row) * n;
+    glGenBuffers(1, &indices);
+    glBindBuffer(GL_ELEMENT_ARRAY_BUFFER, indices);
+    glBufferData(GL_ELEMENT_ARRAY_BUFFER, 2 * n * (n - 1) * sizeof(GLuint), corners, GL_STATIC_DRAW);
+    free(corners);
+}
+
+// The camera looks down on the surface at 40 degrees, from a distance of 3. The colour of a point depends on
+// its height y: a texture of two texels is read at y / HEIGHT + 1/2. Between the middles of its texels, at
+// 1/4 and 3/4, it is interpolated; beyond them it is clamped.
+static void place_camera(void) {
+    glMatrixMode(GL_PROJECTION);
+    glLoadIdentity();
+    glFrustum(-0.4, 0.4, -0.4, 0.4, 1, 10);
+    glMatrixMode(GL_MODELVIEW);
+    glLoadIdentity();
+    glTranslatef(0, 0.15f, -3);
+    glRotatef(40, 1, 0, 0);
+
+    const unsigned char low_and_high[] = {0, 32, 96, 255, 255, 255, 255, 255};
+    const float plane[] = {0, 1 / HEIGHT, 0, 0.5f};
+    glGenTextures(1, &colours);
+    glBindTexture(GL_TEXTURE_1D, colours);
+    glTexParameteri(GL_TEXTURE_1D, GL_TEXTURE_MIN_FILTER, GL_LINEAR);
+    glTexParameteri(GL_TEXTURE_1D, GL_TEXTURE_WRAP_S, GL_CLAMP_TO_EDGE);
+    glTexImage1D(GL_TEXTURE_1D, 0, GL_RGBA8, 2, 0, GL_RGBA, GL_UNSIGNED_BYTE, low_and_high);
+    glTexEnvi(GL_TEXTURE_ENV, GL_TEXTURE_ENV_MODE, GL_REPLACE);
+    glTexGeni(GL_S, GL_TEXTURE_GEN_MODE, GL_OBJECT_LINEAR);
+    glTexGenfv(GL_S, GL_OBJECT_PLANE, plane);
+    glEnable(GL_TEXTURE_GEN_S);
+    glEnable(GL_TEXTURE_1D);
+}
+
+// For drivers that refuse to share the buffer.
+static void copy_through_host(int ticks) {
+    float4 *devPtr;
+    HANDLE_ERROR(cudaMalloc(&devPtr, n * n * sizeof(float4)));
+    run_kernel(devPtr, ticks);
+    HANDLE_ERROR(cudaMemcpy(vertices, devPtr, n * n * sizeof(float4), cudaMemcpyDeviceToHost));
+    glBufferSubData(GL_ARRAY_BUFFER, 0, n * n * sizeof(float4), vertices);
+    HANDLE_ERROR(cudaFree(devPtr));
+}
+
+// All coordinates against the formula in double, within 1e-5. In a very long animation the rounding of the
+// angle exceeds that: at most seven roundings go into it.
+static bool check(void) {
+    double *expected = host_array<double>(4 * n * n), half = n / 2.0;
+    for (size_t i = 0; i < n * n; i++) {
+        double fx = i % n - half, fz = i / n - half, ring = hypot(fx, fz) / 10;
+        double wave = cos(ring - last_ticks / 7.0) / (ring + 1);
+        const double position[] = {fx / half, HEIGHT * wave, fz / half, 1};
+        std::copy(position, position + 4, expected + 4 * i);
+    }
+    double tol = fmax(1e-5, 7 * HEIGHT * (last_ticks / 7.0) * 0x1p-24);
+    bool ok = check_floats("coordinate", &vertices[0].x, expected, 4 * n * n, tol);
+    if (ok)
+        printf("The vertices of frame %d are right, as OpenGL has them.\n", last_ticks);
+    free(expected);
+    return ok;
+}
