@@ -25,9 +25,12 @@
 
 #define N 1000000
 
+// The namespace keeps Thrust's kernels from finding the swap of book.h, a host function, for this structure.
+namespace {
 struct Item {
     int key, number;
 };
+} // namespace
 
 struct BySmallerKey {
     __host__ __device__ bool operator()(const Item &a, const Item &b) const { return a.key < b.key; }
