@@ -155,17 +155,9 @@ inline cublasStatus_t status_of(cudaError_t error) {
     return error == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 
-// A scalar argument. A scalar in host memory is read when the function is called; one in device memory is
-// read when the work runs.
-template <class T> struct Scalar {
-    const T *device;
-    T value;
+template <class T> struct Scalar : LibraryScalar<T> {
     Scalar(cublasHandle_t handle, const T *p)
-        : device(handle->pointers == CUBLAS_POINTER_MODE_DEVICE ? p : nullptr), value() {
-        if (!device)
-            value = *p;
-    }
-    T operator*() const { return device ? *device : value; }
+        : LibraryScalar<T>(handle->pointers == CUBLAS_POINTER_MODE_DEVICE, p) {}
 };
 
 template <class Work> cublasStatus_t run(const char *call, cublasHandle_t handle, Work work) {

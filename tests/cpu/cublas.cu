@@ -2,51 +2,7 @@
 // cuBLAS on the CPU back end: each function against loops in double, for several shapes and options. With
 // nvcc the same cases run against NVIDIA's cuBLAS.
 #include <cublas_v2.h>
-#include <cmath>
-#include <random>
-#include <vector>
-#include "../../common/random.h"
-#include "../unit.h"
-
-#define CALL(call) EXPECT((call) == 0)
-
-static std::mt19937 &engine() {
-    static std::mt19937 rng(getenv("TEST_SEED") ? atoi(getenv("TEST_SEED")) : 1);
-    return rng;
-}
-static int pick(int from, int to) {
-    return std::uniform_int_distribution<int>(from, to)(engine());
-}
-
-// A matrix stored by columns, in device memory and on the host
-template <class T> struct Matrix {
-    int rows, columns, ld;
-    std::vector<T> host;
-    T *device;
-
-    Matrix(int rows, int columns, int more = 0) : rows(rows), columns(columns), ld(rows + more) {
-        host.resize((size_t)ld * columns);
-        for (T &x : host)
-            x = pick(-1000, 1000) / (T)1000;
-        CALL(cudaMalloc(&device, host.size() * sizeof(T) + 1));
-        CALL(cudaMemcpy(device, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice));
-    }
-    ~Matrix() { cudaFree(device); }
-    Matrix(const Matrix &) = delete;
-    double at(int i, int j, cublasOperation_t op = CUBLAS_OP_N) const {
-        return op == CUBLAS_OP_N ? host[i + (size_t)j * ld] : host[j + (size_t)i * ld];
-    }
-    std::vector<T> back() const {
-        std::vector<T> result(host.size());
-        CALL(cudaDeviceSynchronize());
-        CALL(cudaMemcpy(result.data(), device, host.size() * sizeof(T), cudaMemcpyDeviceToHost));
-        return result;
-    }
-};
-
-template <class T> static bool near(double got, double expected, double scale) {
-    return fabs(got - expected) <= scale * (sizeof(T) == 4 ? 1e-5 : 1e-13);
-}
+#include "linear.h"
 
 // The library's functions for both types, by overloading
 #define TYPED(name)                                                                                          \
@@ -196,16 +152,10 @@ TEST(batches_of_products) {
         b.push_back(B.device + i * k * n);
         d.push_back(D.device + i * m * n);
     }
-    const float **dev_a, **dev_b;
-    float **dev_d;
-    CALL(cudaMalloc(&dev_a, count * sizeof(float *)));
-    CALL(cudaMalloc(&dev_b, count * sizeof(float *)));
-    CALL(cudaMalloc(&dev_d, count * sizeof(float *)));
-    CALL(cudaMemcpy(dev_a, a.data(), count * sizeof(float *), cudaMemcpyHostToDevice));
-    CALL(cudaMemcpy(dev_b, b.data(), count * sizeof(float *), cudaMemcpyHostToDevice));
-    CALL(cudaMemcpy(dev_d, d.data(), count * sizeof(float *), cudaMemcpyHostToDevice));
-    CALL(cublasSgemmBatched(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, dev_a, m, dev_b, k, &zero, dev_d, m,
-                            count));
+    const Array<const float *> list_a(a), list_b(b);
+    const Array<float *> list_d(d);
+    CALL(cublasSgemmBatched(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, list_a.device, m, list_b.device, k,
+                            &zero, list_d.device, m, count));
     const std::vector<float> strided = C.back(), listed = D.back();
     for (int which = 0; which < count; which++)
         for (int j = 0; j < n; j++)
@@ -216,9 +166,6 @@ TEST(batches_of_products) {
                 EXPECT(near<float>(strided[i + (j + which * n) * m], sum, k));
                 EXPECT(near<float>(listed[i + (j + which * n) * m], sum, k));
             }
-    CALL(cudaFree(dev_a));
-    CALL(cudaFree(dev_b));
-    CALL(cudaFree(dev_d));
     CALL(cublasDestroy(h));
 }
 
@@ -234,7 +181,7 @@ TEST(triangles_symmetric_and_diagonal_matrices) {
         Matrix<double> A(a, a, more), B(m, n, more), C(m, n, more);
         for (int i = 0; i < a; i++) // far from singular
             A.host[i + (size_t)i * A.ld] = 40;
-        CALL(cudaMemcpy(A.device, A.host.data(), A.host.size() * sizeof(double), cudaMemcpyHostToDevice));
+        A.to_device();
         const double alpha = 2, beta = -1, one = 1;
         const auto triangle = [&](int i, int j) {
             if (op == CUBLAS_OP_T)
@@ -250,7 +197,7 @@ TEST(triangles_symmetric_and_diagonal_matrices) {
         CALL(
             cublasDtrsm(h, side, fill, op, CUBLAS_DIAG_NON_UNIT, m, n, &one, A.device, A.ld, C.device, C.ld));
         const std::vector<double> solved = C.back(); // the solution of op(A) X = alpha op(A) B is alpha B
-        CALL(cudaMemcpy(C.device, C.host.data(), C.host.size() * sizeof(double), cudaMemcpyHostToDevice));
+        C.to_device();
         CALL(cublasDsymm(h, side, fill, m, n, &alpha, A.device, A.ld, B.device, B.ld, &beta, C.device, C.ld));
         const std::vector<double> mirrored = C.back();
         for (int j = 0; j < n; j++)
@@ -338,31 +285,19 @@ TEST(sixteen_bit_inputs) {
     CALL(cublasCreate(&h));
     const int m = 5, n = 3, k = 4;
     // 1.5 has the bits 3e00 as half, and 3fc0 as bfloat16; 2 has 4000 in both.
-    std::vector<unsigned short> a(m * k, 0x3e00), b(k * n, 0x4000), bf(m * k, 0x3fc0);
-    unsigned short *dev_a, *dev_b, *dev_c;
-    float *dev_f;
-    CALL(cudaMalloc(&dev_a, a.size() * 2));
-    CALL(cudaMalloc(&dev_b, b.size() * 2));
-    CALL(cudaMalloc(&dev_c, m * n * 2));
-    CALL(cudaMalloc(&dev_f, m * n * 4));
-    CALL(cudaMemcpy(dev_a, a.data(), a.size() * 2, cudaMemcpyHostToDevice));
-    CALL(cudaMemcpy(dev_b, b.data(), b.size() * 2, cudaMemcpyHostToDevice));
+    using Bits = std::vector<unsigned short>;
+    const Array<unsigned short> a(Bits(m * k, 0x3e00)), bf(Bits(m * k, 0x3fc0)), b(Bits(k * n, 0x4000)),
+        half(m * n);
+    const Array<float> full(m * n);
     const float one = 1, zero = 0;
-    unsigned short half[m * n];
-    float full[m * n];
-    CALL(cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, dev_a, CUDA_R_16F, m, dev_b, CUDA_R_16F, k,
-                      &zero, dev_c, CUDA_R_16F, m, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
-    CALL(cudaMemcpy(half, dev_c, sizeof(half), cudaMemcpyDeviceToHost));
-    CALL(cudaMemcpy(dev_a, bf.data(), bf.size() * 2, cudaMemcpyHostToDevice));
-    CALL(cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, dev_a, CUDA_R_16BF, m, dev_b, CUDA_R_16BF,
-                      k, &zero, dev_f, CUDA_R_32F, m, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
-    CALL(cudaMemcpy(full, dev_f, sizeof(full), cudaMemcpyDeviceToHost));
-    for (int i = 0; i < m * n; i++)
-        EXPECT(half[i] == 0x4a00 && full[i] == 12); // 4 * 1.5 * 2
-    CALL(cudaFree(dev_a));
-    CALL(cudaFree(dev_b));
-    CALL(cudaFree(dev_c));
-    CALL(cudaFree(dev_f));
+    CALL(cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, a.device, CUDA_R_16F, m, b.device,
+                      CUDA_R_16F, k, &zero, half.device, CUDA_R_16F, m, CUBLAS_COMPUTE_32F,
+                      CUBLAS_GEMM_DEFAULT));
+    CALL(cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, bf.device, CUDA_R_16BF, m, b.device,
+                      CUDA_R_16BF, k, &zero, full.device, CUDA_R_32F, m, CUBLAS_COMPUTE_32F,
+                      CUBLAS_GEMM_DEFAULT));
+    EXPECT(half.back() == Bits(m * n, 0x4a00)); // 4 * 1.5 * 2 = 12
+    EXPECT(full.back() == std::vector<float>(m * n, 12));
     CALL(cublasDestroy(h));
 }
 

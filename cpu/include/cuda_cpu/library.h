@@ -12,4 +12,16 @@ namespace cuda_cpu {
 cudaError_t library_call(const char *call, cudaStream_t stream, std::function<void()> work,
                          bool wait = false);
 
+// A scalar argument of cuBLAS and cuSPARSE. A scalar in host memory is read when the function is called; one
+// in device memory is read when the work runs.
+template <class Number> struct LibraryScalar {
+    const Number *device;
+    Number value;
+    LibraryScalar(bool on_device, const void *p) : device(on_device ? (const Number *)p : nullptr), value() {
+        if (!device)
+            value = *(const Number *)p;
+    }
+    Number operator*() const { return device ? *device : value; }
+};
+
 } // namespace cuda_cpu
