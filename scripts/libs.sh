@@ -21,10 +21,14 @@ GLUT|common|windows (freeglut, OpenGL)|freeglut3-dev|-lglut -lGL|c|#include <GL/
 GL|common|CUDA with OpenGL (OpenGL, EGL)|libegl-dev|-lEGL -lGL|c|#define GL_GLEXT_PROTOTYPES\n#include <EGL/egl.h>\n#include <EGL/eglext.h>\n#include <GL/gl.h>\n#include <GL/glext.h>\nint main(void) { glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0); return !eglGetDisplay(0); }
 CUB|gpu|CUB, beside our own kernels in the ladders|cuda-cccl of the CUDA toolkit||cu|#include <cub/version.cuh>\nint main() { return CUB_VERSION == 0; }
 CUBLAS|gpu|cuBLAS, beside our own kernels in the ladders|libcublas-dev of the CUDA toolkit|-lcublas|cu|#include <cublas_v2.h>\nint main() { cublasHandle_t handle; return cublasCreate(&handle); }
+CUSPARSE|gpu programs|cuSPARSE|libcusparse-dev of the CUDA toolkit|-lcusparse|cu|#include <cusparse.h>\nint main() { cusparseHandle_t handle; return cusparseCreate(&handle); }
+CUSOLVER|gpu programs|cuSOLVER|libcusolver-dev of the CUDA toolkit|-lcusolver|cu|#include <cusolverDn.h>\nint main() { cusolverDnHandle_t handle; return cusolverDnCreate(&handle); }
 CUFFT|gpu programs|cuFFT|libcufft-dev of the CUDA toolkit|-lcufft|cu|#include <cufft.h>\nint main() { cufftHandle plan; return cufftCreate(&plan); }
 THRUST|gpu programs|Thrust|cuda-cccl of the CUDA toolkit||cu|#include <thrust/version.h>\nint main() { return THRUST_VERSION == 0; }
 BOOST_CONTEXT|cpu|fast switches between threads that meet at a barrier (Boost.Context)|libboost-context-dev|-lboost_context|c++|#include <boost/context/detail/fcontext.hpp>\nint main() { return !boost::context::detail::make_fcontext(0, 0, 0); }
 CUBLAS|cpu programs|cuBLAS (by OpenBLAS)|libopenblas-dev|-lopenblas|c|#include <cblas.h>\nint main(void) { return cblas_sasum(0, 0, 1) != 0; }
+CUSPARSE|cpu programs|cuSPARSE (loops of its own)|gcc||c|int main(void) { return 0; }
+CUSOLVER|cpu programs|cuSOLVER (by OpenBLAS)|libopenblas-dev|-lopenblas|c|int dgesvd_(void), ssyevd_(void);\nint main(void) { return (dgesvd_ != 0) + (ssyevd_ != 0); }
 CUFFT|cpu programs|cuFFT (by FFTW)|libfftw3-dev|-lfftw3f -lfftw3|c|#include <fftw3.h>\nint main(void) { fftwf_cleanup(); fftw_cleanup(); return 0; }
 THRUST|cpu programs|Thrust (on the CPU)|libthrust-dev||c++|#include <thrust/version.h>\nint main() { return THRUST_VERSION == 0; }
 END

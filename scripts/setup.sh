@@ -22,7 +22,7 @@ libegl-dev|all|CUDA with OpenGL|mesa-libEGL-devel|libglvnd|Mesa-libEGL-devel
 libgl1-mesa-dri|all|OpenGL in software|mesa-dri-drivers|mesa|Mesa-dri
 ffmpeg|all|animations as GIF and as videos|ffmpeg-free|ffmpeg|ffmpeg
 libboost-context-dev|all|fast barriers on the CPU back end|boost-devel|boost|libboost_context-devel
-libopenblas-dev|all|cuBLAS on the CPU back end|openblas-devel|openblas|openblas-devel
+libopenblas-dev|all|cuBLAS and cuSOLVER on the CPU back end|openblas-devel|openblas|openblas-devel
 libfftw3-dev|all|cuFFT on the CPU back end|fftw-devel|fftw|fftw3-devel
 libthrust-dev|all|Thrust on the CPU back end|-|-|-
 python3-matplotlib|bench docs test|the plots of make bench|python3-matplotlib|python-matplotlib|python3-matplotlib

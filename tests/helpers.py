@@ -75,6 +75,13 @@ def needs(program):
     return pytest.mark.skipif(not built, reason=f"{program} needs a library that is not here")
 
 
+@functools.lru_cache
+def missing_tests():
+    """The unit tests of libraries that the build lacks, such as tests/cpu/cublas."""
+    config = ROOT / variant() / "config.mk"
+    return re.findall(r"^MISSING_TESTS \+= (.*)$", config.read_text(), re.M) if config.exists() else []
+
+
 def ending():
     """The format of the pictures that the tests request: png, or ppm in a build without libpng."""
     return "png" if has("PNG") else "ppm"

@@ -103,7 +103,7 @@ def test_all_headers_together(tmp_path, flags):
     # thrust/ needs Thrust, cub/ the translator; two headers are only a message
     others = ("cuda_cpu/", "thrust/", "cub/", "mma.h", "nvrtc.h", "cuda_gl_interop.h")
     names = [n for n in names if not n.startswith(others)]
-    for ours, theirs in ("cublas_v2.h", "cblas.h"), ("cufft.h", "fftw3.h"):
+    for ours, theirs in ("cublas_v2.h", "cblas.h"), ("cusolverDn.h", "cblas.h"), ("cufft.h", "fftw3.h"):
         if subprocess.run(
             ["g++", "-fsyntax-only", "-include", theirs, "-xc++", "/dev/null"], stderr=subprocess.DEVNULL
         ).returncode:

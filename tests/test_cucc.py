@@ -205,10 +205,11 @@ def test_options_in_all_spellings(cucc, write, tmp_path):
     assert rule.startswith("goal:") and "main.cu" in rule and "here.h" in rule
 
 
-def test_cublas_is_linked_as_openblas(cucc, write):
+def test_linear_algebra_is_linked_as_openblas(cucc, write):
     write(main_cu="int main() { }\n")
-    commands = cucc("--dryrun", "main.cu", "-lcublas_static", "-lculibos", "-lm")
-    assert " -lopenblas -lm" in commands and "-lcu" not in commands.replace("-lcuda", "")
+    for libraries in ["-lcublas_static", "-lculibos"], ["-lcusparse", "-lcusolver"]:
+        commands = cucc("--dryrun", "main.cu", *libraries, "-lm")
+        assert " -lopenblas -lm" in commands and "-lcu" not in commands.replace("-lcuda", "")
 
 
 def test_cufft_is_linked_as_fftw(cucc, write):
