@@ -201,6 +201,11 @@ const char *window_show(const Canvas *canvas, const volatile sig_atomic_t *stop)
         if (canvas->frame) {
             canvas->frame(canvas->data, (int)ticks);
             glutPostRedisplay();
+        } else if (seconds() >= window.since + 0.5) {
+            // A still picture is drawn again twice a second: Mesa loses the first frame of a window whose
+            // size changes before that frame is drawn.
+            glutPostRedisplay();
+            window.since = seconds();
         }
         glutMainLoopEvent();
         if (!window.done)
