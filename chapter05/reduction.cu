@@ -5,7 +5,8 @@
  * Teaches: The speed of a reduction depends on how its threads address shared memory and share the work.
  *          The costs are warp divergence, bank conflicts, idle threads, barriers, loop overhead, too few
  *          loads in flight, and a second launch. Each kernel removes one of them. Some bring another one:
- *          kernel 1 has bank conflicts, kernel 6 has few blocks.
+ *          kernel 1 has bank conflicts, kernel 6 has few blocks. With --operator min they compute the
+ *          minimum; only the operator differs, and the number that stands for what is beyond the end.
  * Terms:   reduction, interleaved addressing, sequential addressing, warp divergence, bank
  *          conflict, loop unrolling, coarsening, warp shuffle, last-block reduction, CUB, pass,
  *          speedup
@@ -27,6 +28,7 @@ const unsigned THREADS = 256; // per block
 
 static size_t n = BENCH_SIZE(4 << 20, 1 << 16); // --size
 static bool every = false;                      // --every
+static int minimum = 0;                         // --operator
 static int *in, expected;                       // on the host: the array, its sum
 static int *dev_in, *dev_sums[2];               // dev_sums: the output of a pass; passes alternate
 static const int *dev_sum;                      // where the result of the last pass is
@@ -36,17 +38,23 @@ static void poison(void);
 static bool check(const char *name, BenchError *error);
 static bool check_every_size(void);
 
+// The operator of all kernels, and the number that stands for elements beyond the end: it changes no result.
+template <bool min> __device__ int combine(int a, int b) {
+    return !min ? a + b : a < b ? a : b;
+}
+template <bool min> constexpr int NONE = min ? INT_MAX : 0;
+
 // Kernel 0, interleaved addressing: threads 0, 2, 4, … add their neighbour, then threads 0, 4, 8, … the
 // result of the next pair, and so on. The adding threads are spread over all warps, so every warp
 // diverges and most of its lanes are idle.
-__global__ void reduce0(const int *in, int *out, unsigned n) {
+template <bool min> __global__ void reduce0(const int *in, int *out, unsigned n) {
     __shared__ int cache[THREADS];
     unsigned t = threadIdx.x, i = t + blockIdx.x * THREADS;
-    cache[t] = i < n ? in[i] : 0;
+    cache[t] = i < n ? in[i] : NONE<min>;
     __syncthreads();
     for (unsigned step = 1; step < THREADS; step *= 2) {
         if (t % (2 * step) == 0)
-            cache[t] += cache[t + step];
+            cache[t] = combine<min>(cache[t], cache[t + step]);
         __syncthreads();
     }
     if (t == 0)
@@ -55,15 +63,15 @@ __global__ void reduce0(const int *in, int *out, unsigned n) {
 
 // Kernel 1: the same additions, but consecutive threads do them, so warps do not diverge. Now the lanes
 // of a warp access words at a stride of 2, 4, 8, …, which causes bank conflicts.
-__global__ void reduce1(const int *in, int *out, unsigned n) {
+template <bool min> __global__ void reduce1(const int *in, int *out, unsigned n) {
     __shared__ int cache[THREADS];
     unsigned t = threadIdx.x, i = t + blockIdx.x * THREADS;
-    cache[t] = i < n ? in[i] : 0;
+    cache[t] = i < n ? in[i] : NONE<min>;
     __syncthreads();
     for (unsigned step = 1; step < THREADS; step *= 2) {
         unsigned at = 2 * step * t;
         if (at < THREADS)
-            cache[at] += cache[at + step];
+            cache[at] = combine<min>(cache[at], cache[at + step]);
         __syncthreads();
     }
     if (t == 0)
@@ -72,94 +80,94 @@ __global__ void reduce1(const int *in, int *out, unsigned n) {
 
 // Kernel 2, sequential addressing: the first half of the threads adds the second half of the words.
 // Neighbouring lanes read neighbouring words, which lie in different banks.
-__device__ void add_halves(int *cache, unsigned last) {
+template <bool min> __device__ void add_halves(int *cache, unsigned last) {
     for (unsigned half = THREADS / 2; half > last; half /= 2) {
         if (threadIdx.x < half)
-            cache[threadIdx.x] += cache[threadIdx.x + half];
+            cache[threadIdx.x] = combine<min>(cache[threadIdx.x], cache[threadIdx.x + half]);
         __syncthreads();
     }
 }
 
-__global__ void reduce2(const int *in, int *out, unsigned n) {
+template <bool min> __global__ void reduce2(const int *in, int *out, unsigned n) {
     __shared__ int cache[THREADS];
     unsigned t = threadIdx.x, i = t + blockIdx.x * THREADS;
-    cache[t] = i < n ? in[i] : 0;
+    cache[t] = i < n ? in[i] : NONE<min>;
     __syncthreads();
-    add_halves(cache, 0);
+    add_halves<min>(cache, 0);
     if (t == 0)
         out[blockIdx.x] = cache[0];
 }
 
 // Kernel 3: in kernel 2 half of the threads never add. Here each thread adds two elements when it loads
 // them, so half as many blocks do the work.
-__device__ int load_two(const int *in, unsigned n) {
+template <bool min> __device__ int load_two(const int *in, unsigned n) {
     unsigned i = threadIdx.x + blockIdx.x * 2 * THREADS;
-    return (i < n ? in[i] : 0) + (i + THREADS < n ? in[i + THREADS] : 0);
+    return combine<min>(i < n ? in[i] : NONE<min>, i + THREADS < n ? in[i + THREADS] : NONE<min>);
 }
 
-__global__ void reduce3(const int *in, int *out, unsigned n) {
+template <bool min> __global__ void reduce3(const int *in, int *out, unsigned n) {
     __shared__ int cache[THREADS];
-    cache[threadIdx.x] = load_two(in, n);
+    cache[threadIdx.x] = load_two<min>(in, n);
     __syncthreads();
-    add_halves(cache, 0);
+    add_halves<min>(cache, 0);
     if (threadIdx.x == 0)
         out[blockIdx.x] = cache[0];
 }
 
 // Kernel 4: one warp adds the last 64 numbers, with __syncwarp() instead of the barrier of the block. Two
 // barriers per step: all lanes have read before any lane writes, and have written before any lane reads.
-__device__ void add_last_warp(int *cache) {
+template <bool min> __device__ void add_last_warp(int *cache) {
     int sum = cache[threadIdx.x];
 #pragma unroll
     for (unsigned half = 32; half > 0; half /= 2) {
-        sum += cache[threadIdx.x + half];
+        sum = combine<min>(sum, cache[threadIdx.x + half]);
         __syncwarp();
         cache[threadIdx.x] = sum;
         __syncwarp();
     }
 }
 
-__global__ void reduce4(const int *in, int *out, unsigned n) {
+template <bool min> __global__ void reduce4(const int *in, int *out, unsigned n) {
     __shared__ int cache[THREADS];
-    cache[threadIdx.x] = load_two(in, n);
+    cache[threadIdx.x] = load_two<min>(in, n);
     __syncthreads();
-    add_halves(cache, 32);
+    add_halves<min>(cache, 32);
     if (threadIdx.x < 32)
-        add_last_warp(cache);
+        add_last_warp<min>(cache);
     if (threadIdx.x == 0)
         out[blockIdx.x] = cache[0];
 }
 
 // Kernel 5: the block size is a template parameter, so the compiler unrolls the loop completely.
-template <unsigned threads> __device__ void add_block(int *cache) {
+template <bool min, unsigned threads> __device__ void add_block(int *cache) {
     if constexpr (threads > 64) {
         if (threadIdx.x < threads / 2)
-            cache[threadIdx.x] += cache[threadIdx.x + threads / 2];
+            cache[threadIdx.x] = combine<min>(cache[threadIdx.x], cache[threadIdx.x + threads / 2]);
         __syncthreads();
-        add_block<threads / 2>(cache);
+        add_block<min, threads / 2>(cache);
     } else if (threadIdx.x < 32) {
-        add_last_warp(cache);
+        add_last_warp<min>(cache);
     }
 }
 
-template <unsigned threads> __global__ void reduce5(const int *in, int *out, unsigned n) {
+template <bool min, unsigned threads> __global__ void reduce5(const int *in, int *out, unsigned n) {
     __shared__ int cache[threads];
-    cache[threadIdx.x] = load_two(in, n);
+    cache[threadIdx.x] = load_two<min>(in, n);
     __syncthreads();
-    add_block<threads>(cache);
+    add_block<min, threads>(cache);
     if (threadIdx.x == 0)
         out[blockIdx.x] = cache[0];
 }
 
 // Kernel 6, coarsening: a grid-stride loop, with at most as many blocks as one block of the next pass adds.
-template <unsigned threads> __global__ void reduce6(const int *in, int *out, unsigned n) {
+template <bool min, unsigned threads> __global__ void reduce6(const int *in, int *out, unsigned n) {
     __shared__ int cache[threads];
-    int sum = 0;
+    int sum = NONE<min>;
     for (unsigned i = threadIdx.x + blockIdx.x * threads; i < n; i += threads * gridDim.x)
-        sum += in[i];
+        sum = combine<min>(sum, in[i]);
     cache[threadIdx.x] = sum;
     __syncthreads();
-    add_block<threads>(cache);
+    add_block<min, threads>(cache);
     if (threadIdx.x == 0)
         out[blockIdx.x] = cache[0];
 }
@@ -168,32 +176,33 @@ template <unsigned threads> __global__ void reduce6(const int *in, int *out, uns
 // keep the running ones at neighbouring addresses. The lanes of a warp add in registers.
 const unsigned TILE_THREADS = 512, LOADS = 8, TILE = TILE_THREADS * LOADS * 4;
 
-__device__ int add_tile(const int *in, unsigned n) {
+template <bool min> __device__ int add_tile(const int *in, unsigned n) {
     __shared__ int cache[32];
     const int4 *fours = (const int4 *)in;
     unsigned first = threadIdx.x + blockIdx.x * LOADS * TILE_THREADS, tail = n / 4 * 4 + threadIdx.x;
-    int4 x[LOADS];
+    int4 x[LOADS], none = {NONE<min>, NONE<min>, NONE<min>, NONE<min>};
     for (unsigned k = 0; k < LOADS; k++)
-        x[k] = first + k * TILE_THREADS < n / 4 ? fours[first + k * TILE_THREADS] : make_int4(0, 0, 0, 0);
-    int sum = blockIdx.x == 0 && tail < n ? in[tail] : 0;
+        x[k] = first + k * TILE_THREADS < n / 4 ? fours[first + k * TILE_THREADS] : none;
+    int sum = blockIdx.x == 0 && tail < n ? in[tail] : NONE<min>;
     for (unsigned k = 0; k < LOADS; k++)
-        sum += x[k].x + x[k].y + x[k].z + x[k].w;
+        sum = combine<min>(sum, combine<min>(combine<min>(x[k].x, x[k].y), combine<min>(x[k].z, x[k].w)));
 
     for (int lanes = 16; lanes > 0; lanes /= 2)
-        sum += __shfl_down_sync(0xffffffff, sum, lanes);
+        sum = combine<min>(sum, __shfl_down_sync(0xffffffff, sum, lanes));
     if (threadIdx.x % 32 == 0)
         cache[threadIdx.x / 32] = sum;
     __syncthreads();
     if (threadIdx.x < 32) {
-        sum = threadIdx.x < TILE_THREADS / 32 ? cache[threadIdx.x] : 0;
+        sum = threadIdx.x < TILE_THREADS / 32 ? cache[threadIdx.x] : NONE<min>;
         for (int lanes = 16; lanes > 0; lanes /= 2)
-            sum += __shfl_down_sync(0xffffffff, sum, lanes);
+            sum = combine<min>(sum, __shfl_down_sync(0xffffffff, sum, lanes));
     }
     return sum;
 }
 
+template <bool min>
 __global__ void __launch_bounds__(TILE_THREADS) reduce7(const int *in, int *out, unsigned n) {
-    int sum = add_tile(in, n);
+    int sum = add_tile<min>(in, n);
     if (threadIdx.x == 0)
         out[blockIdx.x] = sum;
 }
@@ -205,7 +214,7 @@ __global__ void __launch_bounds__(TILE_THREADS) reduce7(const int *in, int *out,
 __device__ unsigned long long sum_and_count;
 
 __global__ void __launch_bounds__(TILE_THREADS) reduce8(const int *in, int *out, unsigned n) {
-    unsigned long long sum = add_tile(in, n);
+    unsigned long long sum = add_tile<false>(in, n);
     if (threadIdx.x == 0) {
         sum = sum << 32 | 1;
         unsigned long long before = atomicAdd(&sum_and_count, sum);
@@ -217,19 +226,19 @@ __global__ void __launch_bounds__(TILE_THREADS) reduce8(const int *in, int *out,
 }
 
 static const struct Kernel {
-    void (*function)(const int *in, int *out, unsigned n);
-    unsigned threads, per_block, most_blocks; // per_block: elements that a block adds
+    void (*functions[2])(const int *in, int *out, unsigned n); // sum, min
+    unsigned threads, per_block, most_blocks;                  // per_block: elements that a block adds
     bool single_pass;
 } kernels[] = {
-    {reduce0, THREADS, THREADS, UINT_MAX, false},
-    {reduce1, THREADS, THREADS, UINT_MAX, false},
-    {reduce2, THREADS, THREADS, UINT_MAX, false},
-    {reduce3, THREADS, 2 * THREADS, UINT_MAX, false},
-    {reduce4, THREADS, 2 * THREADS, UINT_MAX, false},
-    {reduce5<THREADS>, THREADS, 2 * THREADS, UINT_MAX, false},
-    {reduce6<THREADS>, THREADS, 2 * THREADS, 2 * THREADS, false},
-    {reduce7, TILE_THREADS, TILE, UINT_MAX, false},
-    {reduce8, TILE_THREADS, TILE, UINT_MAX, true},
+    {{reduce0<false>, reduce0<true>}, THREADS, THREADS, UINT_MAX, false},
+    {{reduce1<false>, reduce1<true>}, THREADS, THREADS, UINT_MAX, false},
+    {{reduce2<false>, reduce2<true>}, THREADS, THREADS, UINT_MAX, false},
+    {{reduce3<false>, reduce3<true>}, THREADS, 2 * THREADS, UINT_MAX, false},
+    {{reduce4<false>, reduce4<true>}, THREADS, 2 * THREADS, UINT_MAX, false},
+    {{reduce5<false, THREADS>, reduce5<true, THREADS>}, THREADS, 2 * THREADS, UINT_MAX, false},
+    {{reduce6<false, THREADS>, reduce6<true, THREADS>}, THREADS, 2 * THREADS, 2 * THREADS, false},
+    {{reduce7<false>, reduce7<true>}, TILE_THREADS, TILE, UINT_MAX, false},
+    {{reduce8}, TILE_THREADS, TILE, UINT_MAX, true},
 };
 const int KERNELS = sizeof kernels / sizeof *kernels;
 
@@ -239,7 +248,7 @@ static void reduce(const Kernel &kernel, unsigned n) {
     for (int pass = 0;; pass++) {
         dev_sum = dev_sums[pass % 2];
         unsigned blocks = min_of((n - 1) / kernel.per_block + 1, kernel.most_blocks);
-        kernel.function<<<blocks, kernel.threads>>>(from, dev_sums[pass % 2], n);
+        kernel.functions[minimum]<<<blocks, kernel.threads>>>(from, dev_sums[pass % 2], n);
         HANDLE_LAUNCH();
         if (blocks == 1 || kernel.single_pass)
             return;
@@ -258,7 +267,8 @@ static size_t cub_bytes;
 
 static void run_cub(void) {
     dev_sum = dev_sums[0];
-    HANDLE_ERROR(cub::DeviceReduce::Sum(cub_memory, cub_bytes, dev_in, dev_sums[0], (int)n));
+    HANDLE_ERROR(minimum ? cub::DeviceReduce::Min(cub_memory, cub_bytes, dev_in, dev_sums[0], (int)n)
+                         : cub::DeviceReduce::Sum(cub_memory, cub_bytes, dev_in, dev_sums[0], (int)n));
 }
 #endif
 
@@ -271,16 +281,17 @@ static const Rung rungs[] = {
     {"complete unrolling", "block size as template parameter", run<5>},
     {"coarsening", "grid-stride loop, at most 512 blocks", run<6>},
     {"vectorized loads", "int4, eight in flight, warp shuffles", run<7>},
-    {"single pass", "sum and block count in one atomicAdd", run<8>},
+    {"single pass", "sum and block count in one atomicAdd", run<8>, RUNG, 0, 0,
+     [] { return minimum ? "needs a sum: its atomicAdd can only add" : NULL; }},
 #ifdef HAVE_CUB
-    {"CUB", "DeviceReduce::Sum", run_cub, LIBRARY},
+    {"CUB", "DeviceReduce::Sum, Min", run_cub, LIBRARY},
 #endif
 };
 
 // Each element is read once. The partial sums are not counted.
 static bool show_times(void) {
     Bench bench;
-    bench.title = std::to_string(n) + " ints";
+    bench.title = std::to_string(n) + (minimum ? " ints, minimum" : " ints");
     bench.size = n;
     bench.work = bench.footprint = n * sizeof(int);
     bench.poison = poison;
@@ -316,6 +327,7 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     const Option own[] = {OPTION_SIZE("size", &n, 1, INT_MAX, "ints to add up"),
+                          OPTION_WORD("operator", &minimum, "sum|min", "what is computed"),
                           OPTION_FLAG("every", &every, "no times, but check every size from 1 to --size"),
                           OPTION_END};
     parse_options(argc, argv, "Adds up an array with nine kernels, from the slowest to the fastest.", LADDER,
@@ -327,21 +339,22 @@ void settings(int argc, char **argv) {
 }
 
 // Random numbers of at least 1, so that a missing one changes the sum, and so small that the sum fits
-// an int.
+// an int. For minima, random ints of both signs, or descending ones with gaps (check_every_size).
 static void make_array(void) {
     in = big_random_ints(n);
     int most = min_of(255, INT_MAX / n);
+    expected = minimum ? INT_MAX : 0;
     for (size_t i = 0; i < n; i++) {
-        in[i] = 1 + (unsigned)in[i] % most;
-        expected += in[i];
+        in[i] = !minimum ? 1 + (unsigned)in[i] % most : every ? (int)(1000 - 2 * i) : in[i] / 2;
+        expected = minimum ? min_of(expected, in[i]) : expected + in[i];
     }
     HANDLE_ERROR(cudaMemcpy(dev_in, in, n * sizeof(int), cudaMemcpyHostToDevice));
 }
 
-// Memory that no sum has been written to holds -1.
+// Memory that no result has been written to holds a number below all minima.
 static void poison(void) {
-    HANDLE_ERROR(cudaMemset(dev_sums[0], 0xff, sums_bytes));
-    HANDLE_ERROR(cudaMemset(dev_sums[1], 0xff, sums_bytes));
+    HANDLE_ERROR(cudaMemset(dev_sums[0], 0x80, sums_bytes));
+    HANDLE_ERROR(cudaMemset(dev_sums[1], 0x80, sums_bytes));
 }
 
 static bool check(const char *name, BenchError *) {
@@ -350,17 +363,28 @@ static bool check(const char *name, BenchError *) {
     return check_ints(name, &sum, &expected, 1);
 }
 
-// The sums of the first element, of the first two, of the first three, …
+// The sums of the first element, of the first two, of the first three, …; or their minima: before each, the
+// new minimum is put at a random place. It is above the elements beyond the end.
 static bool check_every_size(void) {
     int *got = host_array<int>(n), *wanted = host_array<int>(n);
     for (size_t i = 0; i < n; i++)
-        wanted[i] = in[i] + (i > 0 ? wanted[i - 1] : 0);
+        wanted[i] = in[i] + (i > 0 && !minimum ? wanted[i - 1] : 0);
     bool ok = true;
     for (int k = 0; k < KERNELS; k++) {
         if (options.kernel >= 0 && k != options.kernel)
             continue;
+        if (rungs[k].needs && rungs[k].needs()) {
+            printf("%d %s: %s\n", k, rungs[k].name, rungs[k].needs());
+            continue;
+        }
+        HANDLE_ERROR(cudaMemcpy(dev_in, in, n * sizeof(int), cudaMemcpyHostToDevice));
         for (size_t i = 0; i < n; i++) {
             poison();
+            if (minimum) {
+                wanted[i] = in[i] - 1;
+                int *place = dev_in + random_bits() % (i + 1);
+                HANDLE_ERROR(cudaMemcpy(place, &wanted[i], sizeof(int), cudaMemcpyHostToDevice));
+            }
             reduce(kernels[k], i + 1);
             HANDLE_ERROR(cudaMemcpy(&got[i], dev_sum, sizeof(int), cudaMemcpyDeviceToHost));
         }

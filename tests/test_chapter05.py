@@ -610,6 +610,24 @@ def test_reduction_of_every_size(run, rng, kernel):
     assert re.fullmatch(rf"{kernel} .+: right for every size from 1 to {last}\n", out)
 
 
+@pytest.mark.parametrize("size", [1, 2, 1000, "random"])
+def test_minimum(run, rng, size):
+    """Minima of random ints of both signs, and of every size; the last kernel can only add, and says so."""
+    size = rng.randint(5001, 3 * 10**5) if size == "random" else size
+    arguments = ["chapter05/reduction", "--operator", "min", "--size", size, "--seed", rng.randrange(10**6)]
+    out = run(*arguments, status=0).out
+    assert re.search(rf"^{size} ints, minimum$", out, re.M)
+    assert rungs_of(out) == list(range(8)) and len(re.findall("^ 8  .+ needs a sum: .*$", out, re.M)) == 1
+    wrong = run(*arguments, "--kernel", rng.randrange(8), "--inject-error", status=1)
+    assert "--inject-error: changed" in wrong.err
+    if size == 1000:
+        out = run(*arguments, "--every", status=0).out
+        assert [line.split(": ")[1] for line in out.splitlines()] == [
+            *[f"right for every size from 1 to {size}"] * 8,
+            "needs a sum",
+        ]
+
+
 def rungs_of(out):
     return [int(number) for number in re.findall(r"^ (\d)  .+ yes$", out, re.M)]
 
