@@ -12,6 +12,7 @@
 
 #define HANDLE_CUBLAS(...) HANDLE_STATUS(cublasGetStatusName, __VA_ARGS__)
 #define HANDLE_CUFFT(...)  HANDLE_STATUS(name_of_cufft, __VA_ARGS__)
+#define HANDLE_OPENCL(...) HANDLE_STATUS(name_of_opencl, __VA_ARGS__)
 
 // ---------------------------------------------------------------------------------------- proof
 
@@ -61,5 +62,23 @@ static inline void handle_exceptions(void) {
         }
     });
 }
+
+#ifdef CL_VERSION_2_0
+static inline const char *name_of_opencl(cl_int status) {
+    switch (status) {
+        STATUS_NAME(CL_DEVICE_NOT_AVAILABLE);
+        STATUS_NAME(CL_MEM_OBJECT_ALLOCATION_FAILURE);
+        STATUS_NAME(CL_OUT_OF_RESOURCES);
+        STATUS_NAME(CL_OUT_OF_HOST_MEMORY);
+        STATUS_NAME(CL_INVALID_VALUE);
+        STATUS_NAME(CL_INVALID_BUFFER_SIZE);
+        STATUS_NAME(CL_INVALID_WORK_GROUP_SIZE);
+        STATUS_NAME(CL_INVALID_KERNEL_ARGS);
+        STATUS_NAME(CL_INVALID_KERNEL_NAME);
+    default:
+        return "a status of OpenCL";
+    }
+}
+#endif
 
 #endif

@@ -14,7 +14,7 @@
  *          the result is right. Four bugs are made by one thread each: a misaligned read by thread 5 of block
  *          3, a read out of bounds by thread 3 of block 5, a misaligned write by thread 1 of block 8, and a
  *          write to address 0 by thread 63 of block 22.
- * Check:   --seed 1 | --bug race (race)
+ * Check:   --seed 1 | --bug race (race) | --bug uninitialized (race)
  */
 #include "../common/book.h"
 

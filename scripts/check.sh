@@ -19,6 +19,8 @@ unset DISPLAY WAYLAND_DISPLAY
 # the order, such as the result of a missing wait.
 schedules='forward/late reverse/late random:1/random:1 random:2/random:2 random:3/random:3'
 
+found_by_check=': race \|: divergent \|: uninitialized '
+
 # A line for each run: program, expected exit status, options
 one=
 case ${1-} in
@@ -61,8 +63,8 @@ for line in $list; do
     for schedule in $schedules; do
         # shellcheck disable=SC2086
         run_once "$program" "$schedule" $run
-        if grep -q ': race \|: divergent ' "$folder/$name.err"; then
-            result=race reason=$(grep -A 1 ': race \|: divergent ' "$folder/$name.err" | grep -v '^--$')
+        if grep -q "$found_by_check" "$folder/$name.err"; then
+            result=race reason=$(grep -A 1 "$found_by_check" "$folder/$name.err" | grep -v '^--$')
         elif [ "$status" = 2 ]; then
             result=waived reason=$(tail -n 1 "$folder/$name.err")
         elif [ "$status" != 0 ]; then

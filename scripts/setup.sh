@@ -25,11 +25,14 @@ libboost-context-dev|all|fast barriers on the CPU back end|boost-devel|boost|lib
 libopenblas-dev|all|cuBLAS and cuSOLVER on the CPU back end|openblas-devel|openblas|openblas-devel
 libfftw3-dev|all|cuFFT on the CPU back end|fftw-devel|fftw|fftw3-devel
 libthrust-dev|all|Thrust on the CPU back end|-|-|-
+ocl-icd-opencl-dev|all|OpenCL|ocl-icd-devel|ocl-icd|ocl-icd-devel
+opencl-headers|all|OpenCL|opencl-headers|opencl-headers|opencl-headers
 python3-matplotlib|bench docs test|the plots of make bench|python3-matplotlib|python-matplotlib|python3-matplotlib
 python3-pil|gallery test|the pictures of make gallery and of the test suite|python3-pillow|python-pillow|python3-Pillow
 python3-numpy|test|the test suite|python3-numpy|python-numpy|python3-numpy
 python3-pytest|test|the test suite|python3-pytest|python-pytest|python3-pytest
 python3-pytest-xdist|test|tests side by side, one on each core|python3-pytest-xdist|python-pytest-xdist|python3-pytest-xdist
+pocl-opencl-icd|test|the tests of OpenCL, on the CPU|pocl|pocl|pocl
 chromium|test|the test of the page that make bench writes|chromium|chromium|chromium
 xvfb|test|the tests of windows|xorg-x11-server-Xvfb|xorg-server-xvfb|xorg-x11-server-Xvfb
 python3-xlib|test|the tests of windows|python3-xlib|python-xlib|python3-python-xlib

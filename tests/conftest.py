@@ -7,6 +7,7 @@ import pathlib
 import pickle
 import random
 import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -73,11 +74,13 @@ def pytest_generate_tests(metafunc):
 
 
 def with_devices(program):
-    """Skips a program that needs more devices than there are; test_chapter11 checks its message."""
-    few = program.gpus > 1 and helpers.devices() < program.gpus
-    return (
-        pytest.param(program, marks=pytest.mark.skip(reason=f"needs {program.gpus} GPUs")) if few else program
-    )
+    """Skips a program that needs more devices than there are; test_chapter11 and test_chapter12_tools check the messages."""
+    lacks = None
+    if program.gpus > 1 and helpers.devices() < program.gpus:
+        lacks = f"needs {program.gpus} GPUs"
+    elif "opencl" in program.needs and not helpers.opencl_device():
+        lacks = "needs an OpenCL device"
+    return pytest.param(program, marks=pytest.mark.skip(reason=lacks)) if lacks else program
 
 
 @functools.lru_cache
@@ -159,6 +162,36 @@ def default_run(once):
         return result
 
     return default_run
+
+
+@pytest.fixture(scope="session")
+def instrumented(once):
+    """The folder of tests/cpu/bounds and chapter12/memory_bugs, built with AddressSanitizer and UndefinedBehaviorSanitizer,
+    which clang++ may be installed without."""
+    compiler = os.environ.get("CXX", "g++")
+    flags = "-fsanitize=address,undefined -include sanitizer/asan_interface.h -xc++ - -o /dev/null"
+    there = subprocess.run(
+        [*compiler.split(), *flags.split()], input="int main() { }", text=True, stderr=subprocess.PIPE
+    )
+    if there.returncode and "clang" in compiler:
+        pytest.skip("needs the sanitizers of clang++, found none")
+
+    def build(folder):
+        status, output = helpers.make(
+            "tests/cpu/bounds",
+            "chapter12/memory_bugs",
+            "BACKEND=cpu",
+            "SANITIZE=address,undefined",
+            *trees.UNOPTIMISED,
+            f"BUILD={folder}/build",
+            f"BIN={folder}/bin",
+        )
+        assert status == 0, output
+        return folder / "bin"
+
+    if helpers.sanitized("address") and helpers.sanitized("undefined"):
+        return helpers.BIN
+    return once("instrumented", build)
 
 
 @pytest.fixture

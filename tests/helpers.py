@@ -44,6 +44,12 @@ def devices():
     return len(re.findall(r"^\d+: ", execute("chapter03/enum_gpu", ["--list-devices"], ROOT).out, re.M))
 
 
+@functools.lru_cache
+def opencl_device():
+    """Whether this machine has an OpenCL device: a GPU's driver, or PoCL."""
+    return execute("chapter12/opencl_add", ["--size", 1], ROOT).status != 2
+
+
 def make(*goals):
     """Runs make with the settings of the tests: BACKEND, SANITIZE and so on, from the environment."""
     done = subprocess.run(

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Chapter 12: transposes, and what each tool says of each bug of memory_bugs."""
-import os
 import re
 import subprocess
 
 import pytest
 
 import helpers
-import trees
 
 SOURCE = (helpers.ROOT / "chapter12/memory_bugs.cu").read_text().splitlines()
 ROW = re.compile(
@@ -121,3 +119,67 @@ def test_the_watchdog_ends_the_kernel_that_hangs(run):
         f"in kernel wait_for_flag" in result.err
         and f"memory_bugs.cu:{line('wait_for_flag<<<')}" in result.err
     )
+
+
+@pytest.mark.backend("cpu")
+def test_memory_that_is_not_freed(run):
+    check = {"CUDA_CPU_CHECK": "1"}
+    at = line("cudaMalloc(&dev_sum")
+    assert run("chapter12/memory_bugs", status=0, env=check).err == ""
+    result = run("chapter12/memory_bugs", "--bug=leak", status=1, env=check)
+    assert result.err == (
+        f"cuda on the CPU: at exit not freed: 5888 bytes of device 0, allocated at memory_bugs.cu:{at}\n"
+    )
+
+
+# ---- what the tools say on the CPU back end: docs/tools.md names them
+
+
+@pytest.mark.backend("cpu")
+def test_sanitizers_name_the_line(run, instrumented):
+    program = instrumented / "chapter12/memory_bugs"
+    run(program, status=0)
+    for bug, text, says in [
+        (
+            "misaligned-read",
+            "*pointers[i].from",
+            r":{}:\d+: runtime error: load of misaligned address .* type 'const float'",
+        ),
+        (
+            "out-of-bounds",
+            "*pointers[i].from",
+            r"heap-buffer-overflow.*\nREAD of size 4 [^\n]*\n *#0 [^\n]*memory_bugs.cu:{}\b",
+        ),
+        (
+            "misaligned-write",
+            "*pointers[i].to_pair",
+            r":{}:\d+: runtime error: .* misaligned address .*float2",
+        ),
+        ("null-write", "*pointers[i].to =", r":{}:\d+: runtime error: store to null pointer"),
+        ("mask", "__syncwarp(mask)", r"__syncwarp at memory_bugs.cu:{}: lane 8"),
+    ]:
+        result = run(program, "--bug", bug, status=1, sanitizers=False)
+        assert re.search(says.format(line(text)), result.err, re.S), str(result)
+
+
+# ---- opencl_add
+
+needs_opencl = pytest.mark.skipif(not helpers.has("OPENCL"), reason="needs OpenCL's headers")
+
+
+@needs_opencl
+def test_opencl(run, rng):
+    if not helpers.opencl_device():
+        pytest.skip("needs an OpenCL device")
+    for size in 1, 127, 128, 129, rng.randint(130, 10**6):
+        out = run("chapter12/opencl_add", "--size", size, status=0).out
+        assert re.fullmatch(rf"Platform 0 of \d+: .+\nDevice: .+\nAll {size} sums are right.\n", out)
+    result = run("chapter12/opencl_add", "--platform", 15, status=64)
+    assert re.fullmatch(r"opencl_add: --platform 15: there are only \d+\n", result.err)
+
+
+@needs_opencl
+@pytest.mark.backend("cpu")
+def test_without_an_opencl_platform(run, tmp_path):
+    result = run("chapter12/opencl_add", status=2, env={"OCL_ICD_VENDORS": str(tmp_path)})
+    assert result.err.startswith("opencl_add: needs an OpenCL platform, found none (Debian: pocl-opencl-icd")

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Kernels on the CPU back end: the results do not depend on the order of threads and blocks or on the number of
 workers, and AddressSanitizer reports accesses out of bounds at their line in the .cu."""
-import os
 import pathlib
 import re
 import subprocess
@@ -9,7 +8,6 @@ import subprocess
 import pytest
 
 import helpers
-import trees
 
 pytestmark = pytest.mark.backend("cpu")
 
@@ -118,36 +116,8 @@ def test_all_headers_together(tmp_path, flags):
 
 
 @pytest.fixture(scope="module")
-def bounds(once):
-    """The path of tests/cpu/bounds, built with AddressSanitizer. clang++ may be installed without it."""
-    compiler = os.environ.get("CXX", "g++")
-    command = [
-        *compiler.split(),
-        "-fsanitize=address",
-        "-include",
-        "sanitizer/asan_interface.h",
-        "-xc++",
-        "-",
-        "-o",
-        "/dev/null",
-    ]
-    there = subprocess.run(command, input="int main() { }", text=True, stderr=subprocess.PIPE)
-    if there.returncode and "clang" in compiler:
-        pytest.skip("needs AddressSanitizer of clang++, found none")
-
-    def build(folder):
-        status, output = helpers.make(
-            "tests/cpu/bounds",
-            "BACKEND=cpu",
-            "SANITIZE=address",
-            *trees.UNOPTIMISED,
-            f"BUILD={folder}/build",
-            f"BIN={folder}/bin",
-        )
-        assert status == 0, output
-        return folder / "bin/tests/cpu/bounds"
-
-    return helpers.BIN / "tests/cpu/bounds" if helpers.sanitized("address") else once("address", build)
+def bounds(instrumented):
+    return instrumented / "tests/cpu/bounds"
 
 
 def watches_variables(bounds):

@@ -22,6 +22,7 @@
 #include <shared_mutex>
 #include <string>
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace cuda_cpu {
 
@@ -156,6 +157,27 @@ __attribute__((format(printf, 4, 5))) static cudaError_t out_of_memory(const cha
     return cudaErrorMemoryAllocation;
 }
 
+// With CUDA_CPU_CHECK=1, names the memory that was never freed when a program ends with success, whose status
+// then becomes 1.
+static void tell_of_leaks(int, void *) {
+    Registry &r = registry();
+    std::lock_guard lock(r.mutex);
+    fflush(nullptr);
+    bool any = false;
+    for (const auto &[base, a] : r.live)
+        if (a.kind != MemoryKind::registered && a.file) { // without a line it was not the program's call
+            fprintf(stderr, "cuda on the CPU: at exit not freed: %s\n", describe(a).c_str());
+            any = true;
+        }
+    if (any)
+        _exit(EXIT_FAILURE);
+}
+
+// Registered before main, so that it runs after all other handlers.
+static const int at_end = (getenv("CUDA_CPU_CHECK") && strcmp(getenv("CUDA_CPU_CHECK"), "1") == 0)
+                              ? on_exit(tell_of_leaks, nullptr)
+                              : 0;
+
 cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind kind, unsigned flags,
                      const char *file, int line) {
     if (!(flags & memory_of_stream))
@@ -201,8 +223,8 @@ cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind 
     {
         std::lock_guard lock(r.mutex);
         r.live[(char *)memory] = {(char *)memory, bytes, kind, device, flags, file, line};
-        if (race_track)
-            race_track(memory, bytes);
+        if (race_track_new)
+            race_track_new(memory, bytes);
     }
     *pointer = memory;
     return cudaSuccess;

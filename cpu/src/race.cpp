@@ -354,11 +354,13 @@ bool ordered(const Access &a, const Access &b, const Threads *block) {
 }
 
 void report(const Access &a, const Access &b, uintptr_t address, size_t bytes);
+void report_uninitialized(const Access &me, uintptr_t address, size_t bytes);
 
 // Checks and records an access within one page by a thread of a block, by the host, or by a copy.
 void check(Page &page, uintptr_t address, size_t bytes, Access me, const Threads *block, bool shared) {
     Access other{};
-    uintptr_t where = address; // address of the other access
+    uintptr_t where = address;                   // address of the other access
+    bool written = me.write || shared || !block; // whether anything has written what a thread reads
     while (page.lock.test_and_set(std::memory_order_acquire))
         ;
     const size_t cells = race_page >> page.shift;
@@ -408,6 +410,7 @@ void check(Page &page, uintptr_t address, size_t bytes, Access me, const Threads
             where = std::max(address, (address & ~(race_page - 1)) + (i << page.shift));
         };
         note(cell.write);
+        written |= cell.write.time != 0;
         if (me.write) {
             for (const Access &read : cell.reads)
                 note(read);
@@ -436,6 +439,8 @@ void check(Page &page, uintptr_t address, size_t bytes, Access me, const Threads
     }
     const unsigned shift = page.shift;
     page.lock.clear(std::memory_order_release);
+    if (!written)
+        report_uninitialized(me, address, bytes);
     if (!other.time)
         return;
     if (me.block == a_copy || other.block == a_copy) // report the word, not the whole copy
@@ -658,9 +663,46 @@ void report(const Access &a, const Access &b, uintptr_t address, size_t bytes) {
     fputs(text.c_str(), stderr);
 }
 
+// A read of fresh device memory. Some writes are not seen, such as those by textures, OpenGL and libraries,
+// so what is read must also be what fresh memory holds. Without a task, copies and fills are not seen either.
+void report_uninitialized(const Access &me, uintptr_t address, size_t bytes) {
+    const unsigned char *const at = (const unsigned char *)address;
+    Allocation memory;
+    if (fresh_byte() != 0xff || !current.task ||
+        !std::all_of(at, at + bytes, [](unsigned char b) { return b == 0xff; }) ||
+        !find_allocation(at, memory) || memory.kind != MemoryKind::device)
+        return;
+    Reports &r = reports();
+    std::lock_guard lock(r.mutex);
+    if (!r.seen.insert({me.place, me.place}).second)
+        return;
+    const std::string line = line_of({me.place});
+    if (!r.lines.insert({"", line}).second)
+        return;
+    ++r.shown;
+    std::string allocated;
+    const std::string name = name_memory(address, me, allocated);
+    fflush(stdout);
+    fprintf(stderr,
+            "cuda on the CPU: uninitialized memory in kernel %s, block %s: thread %s reads %zu bytes of %s "
+            "at %s%s,\n"
+            "    which nothing has written\n",
+            self->kernel->name, coordinates(me.block, {gridDim.x, gridDim.y, gridDim.z}).c_str(),
+            coordinates(me.thread, {blockDim.x, blockDim.y, blockDim.z}).c_str(), bytes, name.c_str(),
+            line.c_str(), allocated.c_str());
+}
+
 } // namespace
 
 // ---- called by the engine and the streams ----
+
+// New memory is known to be unwritten, also where memory that has been freed was.
+void race_track_new(const void *memory, size_t bytes) {
+    race_track(memory, bytes);
+    for (uintptr_t i = (uintptr_t)memory >> page_bits; i <= ((uintptr_t)memory + bytes - 1) >> page_bits; ++i)
+        if (Page &page = *pages()[i]; page.cells)
+            madvise(page.cells, (race_page >> page.shift) * sizeof(Cell), MADV_DONTNEED);
+}
 
 void race_track(const void *memory, size_t bytes) {
     static std::mutex mutex;

@@ -18,7 +18,8 @@ struct Fill;
 
 #define WEAK __attribute__((weak))
 
-void race_track(const void *memory, size_t bytes) WEAK; // marks memory that threads may share as tracked
+void race_track(const void *memory, size_t bytes) WEAK;     // marks memory that threads may share as tracked
+void race_track_new(const void *memory, size_t bytes) WEAK; // the same, for memory that nothing has written
 constexpr size_t race_page = 64 << 10; // bytes; tracked memory should not share such pages with other memory
 
 // Called when a launch begins, and when the blocks of a cooperative launch have passed a grid barrier.

@@ -16,6 +16,25 @@ constexpr int N = 256;
             exit(3);                                                                                         \
     } while (0)
 
+// ---- memory that nothing has written ----
+
+__global__ void add_to(const int *in, int *sum) {
+    sum[threadIdx.x] += in[threadIdx.x]; // read of sum
+}
+
+// What the twin reads has the bytes of fresh memory too. The mistake reads an allocation that has been freed
+// and allocated again.
+static void uninitialized(const int *data, bool wrong) {
+    int *sum;
+    for (int i = 0; i < 2; ++i) {
+        CHECK(cudaMalloc(&sum, N * sizeof *sum));
+        if (i == 0 || !wrong)
+            CHECK(cudaMemset(sum, 0xff, N * sizeof *sum));
+        add_to<<<1, N>>>(data, sum);
+        CHECK(cudaFree(sum));
+    }
+}
+
 // ---- within a block ----
 
 __global__ void reduction(int *data, bool wrong) {
@@ -397,6 +416,7 @@ int main(int argc, char **argv) {
         CHECK(cudaDeviceSynchronize());
         return 0;
     }
+    HOST(uninitialized)
     HOST(streams)
     HOST(missing_event)
     HOST(host_reads)

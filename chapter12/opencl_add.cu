@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+/*
+ * opencl_add: vector addition in OpenCL C
+ *
+ * Teaches: OpenCL has the model of CUDA under other names, on devices of many makers. The kernel is a text
+ *          that the driver compiles when the program runs. The program makes the context and the command
+ *          queue itself, where CUDA has a context and a stream by default.
+ * Terms:   OpenCL, kernel, grid, block, thread, vector addition
+ * Book:    12.4.3 (course)
+ * Run:     ./bin/chapter12/opencl_add
+ * Differs: runs on the first OpenCL device: a GPU with its driver, or the CPU with PoCL. Without a device the
+ *          status is 2.
+ * Needs:   libs=opencl
+ */
+#include "../common/book.h"
+#include "../common/proofs/add.h"
+#define CL_TARGET_OPENCL_VERSION 200
+#include <CL/cl.h>
+#include "libraries.h" // HANDLE_OPENCL()
+
+#define N (33 * 1024)
+
+static size_t n = N; // --size
+static int platform; // --platform
+static cl_device_id find_device(void);
+static cl_program compile(cl_context context, cl_device_id device, const char *text);
+
+// CUDA                             OpenCL
+// thread, block, grid              work-item, work-group, NDRange
+// threadIdx.x, blockIdx.x          get_local_id(0), get_group_id(0)
+// blockDim.x, gridDim.x            get_local_size(0), get_num_groups(0)
+// global, shared, local memory     global, local, private memory
+// __global__, __shared__           __kernel, __local
+// __syncthreads()                  barrier(CLK_LOCAL_MEM_FENCE)
+// stream                           command queue
+// cudaMalloc, cudaFree             clCreateBuffer, clReleaseMemObject
+// cudaMemcpy                       clEnqueueWriteBuffer, clEnqueueReadBuffer
+// kernel<<<grid, block>>>(a, n)    clSetKernelArg for each argument; clEnqueueNDRangeKernel, which takes the
+//                                  number of all work-items, not of work-groups
+static const char text[] = R"(
+    __kernel void add(__global const int *a, __global const int *b, __global int *c, ulong n) {
+        size_t i = get_global_id(0); // get_local_id(0) + get_group_id(0) * get_local_size(0)
+        if (i < n)
+            c[i] = a[i] + b[i];
+    }
+)";
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    cl_device_id device = find_device();
+    cl_int error;
+    cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &error);
+    HANDLE_OPENCL(error);
+    cl_command_queue queue = clCreateCommandQueueWithProperties(context, device, NULL, &error);
+    HANDLE_OPENCL(error);
+    cl_program program = compile(context, device, text);
+    cl_kernel add = clCreateKernel(program, "add", &error);
+    HANDLE_OPENCL(error);
+
+    size_t bytes = n * sizeof(int);
+    int *a = host_array<int>(n), *b = host_array<int>(n), *c = host_array<int>(n);
+    fill_vectors(a, b, n, 1); // a[i] = i, b[i] = i * i
+    cl_mem dev_a = clCreateBuffer(context, CL_MEM_READ_ONLY, bytes, NULL, &error);
+    HANDLE_OPENCL(error);
+    cl_mem dev_b = clCreateBuffer(context, CL_MEM_READ_ONLY, bytes, NULL, &error);
+    HANDLE_OPENCL(error);
+    cl_mem dev_c = clCreateBuffer(context, CL_MEM_WRITE_ONLY, bytes, NULL, &error);
+    HANDLE_OPENCL(error);
+    HANDLE_OPENCL(clEnqueueWriteBuffer(queue, dev_a, CL_TRUE, 0, bytes, a, 0, NULL, NULL)); // CL_TRUE: waits
+    HANDLE_OPENCL(clEnqueueWriteBuffer(queue, dev_b, CL_TRUE, 0, bytes, b, 0, NULL, NULL));
+
+    cl_ulong count = n;
+    HANDLE_OPENCL(clSetKernelArg(add, 0, sizeof(dev_a), &dev_a));
+    HANDLE_OPENCL(clSetKernelArg(add, 1, sizeof(dev_b), &dev_b));
+    HANDLE_OPENCL(clSetKernelArg(add, 2, sizeof(dev_c), &dev_c));
+    HANDLE_OPENCL(clSetKernelArg(add, 3, sizeof(count), &count));
+    size_t group = 128, items = (n + group - 1) / group * group;
+    HANDLE_OPENCL(clEnqueueNDRangeKernel(queue, add, 1, NULL, &items, &group, 0, NULL, NULL));
+
+    HANDLE_OPENCL(clEnqueueReadBuffer(queue, dev_c, CL_TRUE, 0, bytes, c, 0, NULL, NULL));
+    bool ok = check_sums("c", c, n, 1);
+    if (ok)
+        printf("All %zu sums are right.\n", n);
+
+    HANDLE_OPENCL(clReleaseMemObject(dev_a));
+    HANDLE_OPENCL(clReleaseMemObject(dev_b));
+    HANDLE_OPENCL(clReleaseMemObject(dev_c));
+    HANDLE_OPENCL(clReleaseKernel(add));
+    HANDLE_OPENCL(clReleaseProgram(program));
+    HANDLE_OPENCL(clReleaseCommandQueue(queue));
+    HANDLE_OPENCL(clReleaseContext(context));
+    free(a);
+    free(b);
+    free(c);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    const Option own[] = {OPTION_SIZE("size", &n, 1, (size_t)1 << 32, "elements in a vector"),
+                          OPTION_INT("platform", &platform, 0, 15, "number of the OpenCL platform"),
+                          OPTION_END};
+    parse_options(argc, argv, "Adds two vectors with OpenCL.", HOST_ONLY, own);
+    select_device();
+    require_memory(4 * n * sizeof(int), 0);
+}
+
+// The first device of the platform. A platform is a driver, with its devices.
+static cl_device_id find_device(void) {
+    cl_platform_id platforms[16];
+    cl_uint count = 0, devices = 0;
+    cl_int error = clGetPlatformIDs(16, platforms, &count);
+    if (error == -1001 || count == 0) // CL_PLATFORM_NOT_FOUND_KHR
+        quit(EXIT_WAIVED,
+             "needs an OpenCL platform, found none (Debian: pocl-opencl-icd has one for the CPU)");
+    HANDLE_OPENCL(error);
+    if ((cl_uint)platform >= count)
+        quit(EXIT_USAGE, "--platform %d: there are only %u", platform, count);
+    cl_device_id device;
+    error = clGetDeviceIDs(platforms[platform], CL_DEVICE_TYPE_ALL, 1, &device, &devices);
+    if (error == CL_DEVICE_NOT_FOUND || devices == 0)
+        quit(EXIT_WAIVED, "needs an OpenCL device, platform %d has none", platform);
+    HANDLE_OPENCL(error);
+    char name[256], version[256];
+    HANDLE_OPENCL(clGetPlatformInfo(platforms[platform], CL_PLATFORM_NAME, sizeof(name), name, NULL));
+    printf("Platform %d of %u: %s\n", platform, count, name);
+    HANDLE_OPENCL(clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof(name), name, NULL));
+    HANDLE_OPENCL(clGetDeviceInfo(device, CL_DEVICE_VERSION, sizeof(version), version, NULL));
+    printf("Device: %s, %s\n", name, version);
+    return device;
+}
+
+// Compiles the text for the device. A mistake in it ends the program with the messages of the compiler.
+static cl_program compile(cl_context context, cl_device_id device, const char *text) {
+    cl_int error;
+    cl_program program = clCreateProgramWithSource(context, 1, &text, NULL, &error);
+    HANDLE_OPENCL(error);
+    error = clBuildProgram(program, 1, &device, "", NULL, NULL);
+    if (error == CL_BUILD_PROGRAM_FAILURE) {
+        static char log[100000];
+        HANDLE_OPENCL(clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, sizeof(log), log, NULL));
+        quit(EXIT_FAILURE, "the kernel does not compile: %s", log);
+    }
+    HANDLE_OPENCL(error);
+    return program;
+}
