@@ -48,13 +48,17 @@ static inline void place_spheres(Sphere *s, int n) {
 
 // ---------------------------------------------------------------------------------------- proof
 
-static inline void sphere_settings(int argc, char **argv, const char *doc, unsigned uses) {
+// `more` is an option of one program alone.
+static inline void sphere_settings(int argc, char **argv, const char *doc, unsigned uses,
+                                   Option more = OPTION_END) {
     int block_side = 0;
     const Option own[] = {
         OPTION_SIZE("size", &size, 1, 65535, "pixels a side"),
         OPTION_INT("spheres", &spheres, 1, MAX_SPHERES, "number of spheres"),
         OPTION_WORD("block", &block_side, "16|32", "threads of a block in each direction"),
-        OPTION_WORD("background", &background, "black|white|sky", "colour behind the spheres"), OPTION_END};
+        OPTION_WORD("background", &background, "black|white|sky", "colour behind the spheres"),
+        more,
+        OPTION_END};
     parse_options(argc, argv, doc, uses, own);
     block = block_side == 0 ? 16 : 32;
     select_device();

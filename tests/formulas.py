@@ -202,6 +202,47 @@ def ray(spheres, size, background=(0, 0, 0)):
     return picture[::-1]
 
 
+def mirrors(spheres, size, bounces=3, background=(0.5, 0.75, 1)):
+    """Chapter 6's ray_mirrors, in double: an RGB picture, top row first. Rays are followed from surface to surface; each
+    surface reflects 0.4 of the light, and scatters the rest as it is lit."""
+    centres, radii, colours = (spheres[:, part].astype(float) for part in (np.s_[3:6], 6, np.s_[:3]))
+    light = np.array([-600.0, 800, 1200])
+
+    def hit(start, direction, own):
+        """For each ray the first sphere other than its own, or -1, and the distance."""
+        which, distance = np.full(len(start), -1), np.full(len(start), np.inf)
+        for i, (centre, radius) in enumerate(zip(centres, radii)):
+            middle = ((centre - start) * direction).sum(axis=1)
+            miss = start + middle[:, None] * direction - centre
+            square = radius**2 - (miss**2).sum(axis=1)
+            t = middle - np.sqrt(np.maximum(square, 0))
+            nearer = (square > 0) & (own != i) & (t > 0) & (t < distance)
+            which[nearer], distance[nearer] = i, t[nearer]
+        return which, distance
+
+    axis = (np.arange(size) - size / 2) * 1024 / size
+    x, y = np.meshgrid(axis, axis[::-1])
+    start = np.stack([x.ravel(), y.ravel(), np.full(size * size, 1000.0)], axis=1)
+    direction = np.tile([0.0, 0, -1], (size * size, 1))
+    own, left, share = np.full(size * size, -1), np.arange(size * size), 1.0
+    picture = np.zeros((size * size, 3))
+    for bounce in range(bounces + 1):
+        which, distance = hit(start, direction, own)
+        out = which < 0
+        picture[left[out]] += share * np.array(background)
+        left, own, direction = left[~out], which[~out], direction[~out]
+        start = start[~out] + distance[~out, None] * direction
+        normal = (start - centres[own]) / radii[own, None]
+        far = np.linalg.norm(light - start, axis=1)
+        to_light = (light - start) / far[:, None]
+        lit = np.maximum((normal * to_light).sum(axis=1), 0) * (hit(start, to_light, own)[1] >= far)
+        scattered = share * (0.6 if bounce < bounces else 1) * (0.25 + 0.75 * lit)
+        picture[left] += scattered[:, None] * colours[own]
+        direction = direction - 2 * (direction * normal).sum(axis=1)[:, None] * normal
+        share *= 0.4
+    return (255 * picture).astype(np.uint8).reshape(size, size, 3)
+
+
 def heat(size, steps, speed=0.25):
     """Temperatures after a number of steps, in double, indexed (y, x) with y upwards. Positions of the heaters are scaled
     from a plate of 1024 x 1024 cells. In each step the heaters are imposed, then each cell becomes a weighted mean of itself

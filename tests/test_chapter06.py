@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import helpers
-from formulas import random_bits, random_floats, ray, spheres, turned
+from formulas import mirrors, random_bits, random_floats, ray, spheres, turned
 
 ENDING = helpers.ending()
 # On a GPU, FMA changes the rounding: a colour may differ by one level, and where two spheres intersect the other one may be
@@ -51,6 +51,21 @@ def test_backgrounds_and_blocks(run, rng, tmp_path, name):
             pictures.append(draw(run, tmp_path, name, *more, size=size, spheres=30, seed=seed)[0])
             helpers.compare(f"{name}-{shade}", pictures[-1], expected, **LIMITS)
         assert (pictures[0] == pictures[1]).all()
+
+
+def test_mirrors(run, rng, tmp_path):
+    """Pictures with 0 to 5 reflections against numpy's. Each reflection adds edges, where rounding selects another sphere."""
+    for bounces in range(6):
+        view = dict(size=rng.randint(20, 150), spheres=rng.randint(1, 60), seed=rng.randrange(1 << 63))
+        shade = rng.choice(list(SHADES))
+        more = dict(bounces=bounces, background=shade, block=rng.choice([16, 32]))
+        picture, result = draw(run, tmp_path, "ray_mirrors", **more, **view)
+        assert f", at most {bounces} reflections\n" in result.out
+        expected = mirrors(spheres(view["spheres"], view["seed"]), view["size"], bounces, SHADES[shade])
+        helpers.compare(f"mirrors-{bounces}", picture, expected, mean=0.1, worst=1, fraction=0.003)
+    for size in 1, 2, 15, 17:
+        draw(run, tmp_path, "ray_mirrors", size=size)
+    run("chapter06/ray_mirrors", "--bounces", 6, status=64)
 
 
 def test_constant_divergence(run, rng):

@@ -41,6 +41,8 @@ EXACT = dict.fromkeys(("cpu", "gpu"), dict(mean=0, worst=0, fraction=0))
 # Surface: numpy computes the points between the vertices by the formula, where OpenGL interpolates. That changes colours by at
 # most 1, and 0.3 % of the pixels, which lie at edges. A picture that is shifted by one pixel differs in 7 %, the frame before in 28 %.
 SURFACE = dict.fromkeys(("cpu", "gpu"), dict(mean=0.9, worst=2, fraction=0.005))
+# Mirrors: numpy computes in double. A colour is truncated to the next level; at edges, rounding selects another sphere.
+MIRRORS = dict.fromkeys(("cpu", "gpu"), dict(mean=0.01, worst=1, fraction=2e-4))
 PICTURES = {
     "chapter04/julia_gpu": (lambda size: formulas.red(formulas.julia(size)), ROUNDING),
     "chapter05/ripple": (lambda size, ticks: formulas.whole(formulas.ripple(size, ticks)), WHOLE_PART),
@@ -50,6 +52,7 @@ PICTURES = {
         lambda size, ticks: formulas.ray(formulas.turned(formulas.spheres(), ticks), size),
         MOVING,
     ),
+    "chapter06/ray_mirrors": (lambda size: formulas.mirrors(formulas.spheres(), size), MIRRORS),
     "chapter07/heat": (lambda size: formulas.colors(formulas.heat(size, 5 * 90)), HEAT),
     "chapter07/texture_modes": (formulas.texture_modes, EXACT),
     "chapter08/basic_interop": (lambda size: formulas.whole(formulas.diamonds(size), (1,)), DIAGONALS),
