@@ -26,6 +26,7 @@ CUSOLVER|gpu programs|cuSOLVER|libcusolver-dev of the CUDA toolkit|-lcusolver|cu
 CUFFT|gpu programs|cuFFT|libcufft-dev of the CUDA toolkit|-lcufft|cu|#include <cufft.h>\nint main() { cufftHandle plan; return cufftCreate(&plan); }
 THRUST|gpu programs|Thrust|cuda-cccl of the CUDA toolkit||cu|#include <thrust/version.h>\nint main() { return THRUST_VERSION == 0; }
 OPENCL|gpu programs|OpenCL|ocl-icd-opencl-dev|-lOpenCL|cu|#define CL_TARGET_OPENCL_VERSION 200\n#include <CL/cl.h>\nint main() { return clGetPlatformIDs(0, 0, 0); }
+CURAND|gpu programs|cuRAND|libcurand-dev of the CUDA toolkit|-lcurand|cu|#include <curand.h>\nint main() { curandGenerator_t generator; return curandCreateGenerator(&generator, CURAND_RNG_PSEUDO_DEFAULT); }
 BOOST_CONTEXT|cpu|fast switches between threads that meet at a barrier (Boost.Context)|libboost-context-dev|-lboost_context|c++|#include <boost/context/detail/fcontext.hpp>\nint main() { return !boost::context::detail::make_fcontext(0, 0, 0); }
 CUBLAS|cpu programs|cuBLAS (by OpenBLAS)|libopenblas-dev|-lopenblas|c|#include <cblas.h>\nint main(void) { return cblas_sasum(0, 0, 1) != 0; }
 CUSPARSE|cpu programs|cuSPARSE (loops of its own)|gcc||c|int main(void) { return 0; }
@@ -33,6 +34,7 @@ CUSOLVER|cpu programs|cuSOLVER (by OpenBLAS)|libopenblas-dev|-lopenblas|c|int dg
 CUFFT|cpu programs|cuFFT (by FFTW)|libfftw3-dev|-lfftw3f -lfftw3|c|#include <fftw3.h>\nint main(void) { fftwf_cleanup(); fftw_cleanup(); return 0; }
 THRUST|cpu programs|Thrust (on the CPU)|libthrust-dev||c++|#include <thrust/version.h>\nint main() { return THRUST_VERSION == 0; }
 OPENCL|cpu programs|OpenCL|ocl-icd-opencl-dev|-lOpenCL|c|#define CL_TARGET_OPENCL_VERSION 200\n#include <CL/cl.h>\nint main(void) { return clGetPlatformIDs(0, 0, 0); }
+CURAND|cpu programs|cuRAND (part of the back end)|gcc||c|int main(void) { return 0; }
 END
 }
 

@@ -218,6 +218,20 @@ def test_cufft_is_linked_as_fftw(cucc, write):
     assert " -lfftw3f -lm -lfftw3 " in commands and "-lcu" not in commands.replace("-lcuda", "")
 
 
+def test_curand_is_in_the_runtime(cucc, write):
+    write(
+        main_cu="""#include <curand.h>
+int main() {
+    curandGenerator_t g;
+    unsigned x;
+    curandCreateGeneratorHost(&g, CURAND_RNG_PSEUDO_DEFAULT);
+    return curandGenerate(g, &x, 1) || x != 3179217846;
+}
+"""
+    )
+    cucc("main.cu", "-lcurand", "-run")
+
+
 @pytest.mark.parametrize(
     "arguments, says",
     [

@@ -12,16 +12,9 @@
 #pragma once
 #include "cuda_cpu/letters_off.h"
 #include "cuda_runtime.h"
-#ifdef __CUDACC__
+#include "curand.h"
+#if defined(__CUDACC__) || defined(CUDA_CPU_ENGINE)
 #include <array>
-
-enum curandRngType {
-    CURAND_RNG_PSEUDO_DEFAULT = 100,
-    CURAND_RNG_PSEUDO_XORWOW = 101,
-    CURAND_RNG_PSEUDO_MRG32K3A = 121,
-    CURAND_RNG_PSEUDO_PHILOX4_32_10 = 161
-};
-typedef enum curandRngType curandRngType_t;
 
 namespace cuda_cpu {
 // Normal numbers are made in pairs. The second one of a pair is kept for the next call of the same function;
@@ -437,5 +430,5 @@ inline uint4 curand_poisson4(curandStatePhilox4_32_10_t *state, double mean) {
     return {x, y, z, curand_poisson(state, mean)};
 }
 
-#endif // __CUDACC__
+#endif
 #include "cuda_cpu/letters_on.h"

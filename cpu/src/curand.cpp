@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: MIT
+/*
+ * cuRAND's host API. A pseudorandom generator draws from many sequences in turn, as the threads of cuRAND's
+ * kernels do: XORWOW and MRG32k3a one number from each sequence, Philox four. The numbers of sequences and
+ * the order were found from cuRAND's output.
+ *
+ *     Sobol' numbers: Bratley and Fox, Algorithm 659, 1988; the direction numbers are those of Joe and Kuo,
+ *     Constructing Sobol sequences with better two-dimensional projections, 2008 (new-joe-kuo-6).
+ */
+#define CUDA_CPU_ENGINE // declares the functions for kernels
+#include <curand_kernel.h>
+#include "cuda_cpu/library.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace cuda_cpu {
+
+namespace {
+
+// ---- distributions ----
+
+// Each has: Out; one(state), or two(state) if `pairs`, which return the next numbers; four(state) for Philox;
+// and quasi(x) for a Sobol' integer. `normal` numbers are checked for even counts.
+
+struct Integers {
+    typedef unsigned Out;
+    static constexpr bool pairs = false;
+    template <class State> Out one(State &s) const { return curand(&s); }
+    uint4 four(curandStatePhilox4_32_10_t &s) const { return curand4(&s); }
+    Out quasi(unsigned x) const { return x; }
+};
+
+struct Uniform {
+    typedef float Out;
+    static constexpr bool pairs = false;
+    template <class State> Out one(State &s) const { return curand_uniform(&s); }
+    float4 four(curandStatePhilox4_32_10_t &s) const { return curand_uniform4(&s); }
+    Out quasi(unsigned x) const { return uniform(x); }
+};
+
+struct UniformDouble {
+    typedef double Out;
+    static constexpr bool pairs = false;
+    template <class State> Out one(State &s) const { return curand_uniform_double(&s); }
+    double4 four(curandStatePhilox4_32_10_t &s) const { return curand_uniform4_double(&s); }
+    Out quasi(unsigned x) const { return x * 0x1p-32 + 0x1p-32; }
+};
+
+// Normal and log-normal numbers. The mean and deviation of log-normal numbers are those of their logarithms.
+template <class T, bool log> struct Normal {
+    typedef T Out;
+    static constexpr bool pairs = true;
+    T mean, deviation;
+
+    T scaled(T x) const {
+        const T y = mean + deviation * x;
+        return log ? std::exp(y) : y;
+    }
+    template <class State> std::array<T, 2> two(State &s) const {
+        if constexpr (sizeof(T) == 4) {
+            const float2 x = curand_normal2(&s);
+            return {scaled(x.x), scaled(x.y)};
+        } else {
+            const double2 x = curand_normal2_double(&s);
+            return {scaled(x.x), scaled(x.y)};
+        }
+    }
+    auto four(curandStatePhilox4_32_10_t &s) const {
+        const std::array<T, 2> a = two(s), b = two(s);
+        if constexpr (sizeof(T) == 4)
+            return float4{a[0], a[1], b[0], b[1]};
+        else
+            return double4{a[0], a[1], b[0], b[1]};
+    }
+    T quasi(unsigned x) const { return scaled((T)normcdfinv(x * 0x1p-32 + 0x1p-33)); }
+};
+
+struct Poisson {
+    typedef unsigned Out;
+    static constexpr bool pairs = false;
+    double mean;
+    std::vector<double> below; // for Sobol' numbers: below[k] is the probability of at most k
+
+    Poisson(double mean, bool quasi) : mean(mean) {
+        if (!quasi)
+            return;
+        double sum = 0;
+        for (int k = 0; k < mean || sum < 1 - 0x1p-50; ++k) {
+            const double p = std::exp(k * std::log(mean) - mean - std::lgamma(k + 1.0));
+            if (k > mean && p < 0x1p-60)
+                break;
+            below.push_back(sum += p);
+        }
+    }
+    template <class State> Out one(State &s) const { return curand_poisson(&s, mean); }
+    uint4 four(curandStatePhilox4_32_10_t &s) const { return curand_poisson4(&s, mean); }
+    Out quasi(unsigned x) const {
+        return (Out)(std::lower_bound(below.begin(), below.end(), x * 0x1p-32 + 0x1p-33) - below.begin());
+    }
+};
+
+// ---- sequences ----
+
+// XORWOW and MRG32k3a: sequence 0 gives the first number or pair, sequence 1 the second one, and so on, in
+// turn.
+template <class State> struct Turns {
+    std::vector<State> states;
+    size_t next;
+
+    // Starts after `position` numbers.
+    Turns(unsigned long long seed, size_t sequences, unsigned long long position)
+        : states(sequences), next(position % sequences) {
+        State first;
+        curand_init(seed, 0, position / sequences, &first);
+        begin(first);
+        State *const s = states.data();
+        for (size_t i = 0; i < next; ++i) // these have given one number more
+            curand(&s[i]);
+    }
+    void begin(const curandStateXORWOW_t &first) {
+        states[0] = first;
+        for (size_t i = 1; i < states.size(); ++i) {
+            states[i] = states[i - 1];
+            skipahead_sequence(1, &states[i]);
+        }
+    }
+    void begin(const curandStateMRG32k3a_t &first) {
+        mrg::Matrix a = {{{0, 1, 0}, {0, 0, 1}, {mrg::m1 - 810728, 1403580, 0}}};
+        mrg::Matrix b = {{{0, 1, 0}, {0, 0, 1}, {mrg::m2 - 1370589, 0, 527612}}};
+        for (int k = 0; k < 76; ++k) // sequences are 2^76 numbers apart
+            a = mrg::product(a, a, mrg::m1), b = mrg::product(b, b, mrg::m2);
+        states[0] = first;
+        for (size_t i = 1; i < states.size(); ++i)
+            for (int row = 0; row < 3; ++row) {
+                const unsigned *const s = states[i - 1].s1, *const t = states[i - 1].s2;
+                unsigned long long x = 0, y = 0;
+                for (int k = 0; k < 3; ++k)
+                    x += a[row][k] * s[k] % mrg::m1, y += b[row][k] * t[k] % mrg::m2;
+                states[i].s1[row] = (unsigned)(x % mrg::m1), states[i].s2[row] = (unsigned)(y % mrg::m2);
+            }
+    }
+    template <class Distribution>
+    void fill(typename Distribution::Out *out, size_t count, const Distribution &distribution) {
+        const size_t step = Distribution::pairs ? 2 : 1;
+        for (size_t i = 0; i < count; i += step) {
+            State &state = states[next];
+            if constexpr (Distribution::pairs) {
+                const auto pair = distribution.two(state);
+                out[i] = pair[0], out[i + 1] = pair[1];
+            } else {
+                out[i] = distribution.one(state);
+            }
+            if (++next == states.size())
+                next = 0;
+        }
+    }
+};
+
+// Philox: sequence 0 gives the first four numbers, sequence 1 the next four, and so on, in turn. A call may
+// end within four numbers; then the next one, perhaps with another distribution, begins within them.
+struct Fours {
+    unsigned long long seed, position;
+    std::vector<unsigned long long> blocks; // used by each sequence; a block is four integers
+
+    Fours(unsigned long long seed, size_t sequences, unsigned long long position)
+        : seed(seed), position(position), blocks(sequences) {
+        for (size_t i = 0; i < sequences; ++i)
+            blocks[i] = position / 4 / sequences + (i < position / 4 % sequences);
+    }
+    template <class Distribution>
+    void fill(typename Distribution::Out *out, size_t count, const Distribution &distribution) {
+        while (count > 0) {
+            const size_t sequence = position / 4 % blocks.size(), first = position % 4,
+                         n = std::min<size_t>(4 - first, count);
+            unsigned long long &used = blocks[sequence];
+            curandStatePhilox4_32_10_t state = {};
+            state.key = {(unsigned)seed, (unsigned)(seed >> 32)};
+            state.ctr = {(unsigned)used, (unsigned)(used >> 32), (unsigned)sequence, 0};
+            state.output = philox(state.ctr, state.key);
+            const auto four = distribution.four(state);
+            std::copy_n(&four.x + first, n, out);
+            out += n, count -= n, position += n;
+            if (position % 4 == 0)
+                used = ((unsigned long long)state.ctr.y << 32 | state.ctr.x) + (state.STATE > 0);
+        }
+    }
+};
+
+// Degree, coefficients between the first and the last one, and the first direction numbers of a dimension,
+// from the second dimension on
+struct JoeKuo {
+    unsigned char degree, coefficients, numbers[7];
+};
+const JoeKuo joe_kuo[] = {{1, 0, {1}},
+                          {2, 1, {1, 3}},
+                          {3, 1, {1, 3, 1}},
+                          {3, 2, {1, 1, 1}},
+                          {4, 1, {1, 1, 3, 3}},
+                          {4, 4, {1, 3, 5, 13}},
+                          {5, 2, {1, 1, 5, 5, 17}},
+                          {5, 4, {1, 1, 5, 5, 5}},
+                          {5, 7, {1, 1, 7, 11, 19}},
+                          {5, 11, {1, 1, 5, 1, 1}},
+                          {5, 13, {1, 1, 1, 3, 11}},
+                          {5, 14, {1, 3, 5, 5, 31}},
+                          {6, 1, {1, 3, 3, 9, 7, 49}},
+                          {6, 13, {1, 1, 1, 15, 21, 21}},
+                          {6, 16, {1, 3, 1, 13, 27, 49}},
+                          {6, 19, {1, 1, 1, 15, 7, 5}},
+                          {6, 22, {1, 3, 1, 15, 13, 25}},
+                          {6, 25, {1, 1, 5, 5, 19, 61}},
+                          {7, 1, {1, 3, 7, 11, 23, 15, 103}},
+                          {7, 4, {1, 3, 7, 13, 13, 15, 69}}};
+const unsigned max_dimensions = 1 + sizeof joe_kuo / sizeof *joe_kuo;
+
+struct Sobol {
+    unsigned dimensions;
+    unsigned long long position;
+
+    static void directions(unsigned dimension, unsigned (&v)[32]) {
+        for (int i = 0; i < 32; ++i)
+            v[i] = 1u << (31 - i);
+        if (dimension == 0)
+            return;
+        const JoeKuo &p = joe_kuo[dimension - 1];
+        for (int i = 0; i < 32; ++i) {
+            if (i < p.degree) {
+                v[i] = (unsigned)p.numbers[i] << (31 - i);
+                continue;
+            }
+            v[i] = v[i - p.degree] ^ v[i - p.degree] >> p.degree;
+            for (int k = 1; k < p.degree; ++k)
+                if (p.coefficients >> (p.degree - 1 - k) & 1)
+                    v[i] ^= v[i - k];
+        }
+    }
+    template <class Distribution>
+    void fill(typename Distribution::Out *out, size_t count, const Distribution &distribution) {
+        const size_t n = count / dimensions;
+        for (unsigned d = 0; d < dimensions; ++d) {
+            unsigned v[32], x = 0;
+            directions(d, v);
+            const unsigned start = (unsigned)position;
+            for (unsigned gray = start ^ start >> 1; gray; gray &= gray - 1)
+                x ^= v[__builtin_ctz(gray)];
+            for (size_t i = 0; i < n; ++i) {
+                *out++ = distribution.quasi(x);
+                const unsigned after =
+                    start + (unsigned)i + 1; // its lowest bit that is set is the one that changes
+                x = after ? x ^ v[__builtin_ctz(after)] : 0;
+            }
+        }
+        position += n;
+    }
+};
+
+// ---- generators ----
+
+// The numbers of a generator with one seed and ordering. It is made by the first work that needs it, and work
+// that waits in a stream or is in a graph keeps it after the generator's settings change.
+struct Numbers {
+    curandRngType_t type;
+    bool legacy;
+    unsigned long long seed, position;
+    unsigned dimensions;
+    std::mutex mutex;
+    std::unique_ptr<Turns<curandStateXORWOW_t>> xorwow;
+    std::unique_ptr<Turns<curandStateMRG32k3a_t>> mrg;
+    std::unique_ptr<Fours> philox;
+    std::unique_ptr<Sobol> sobol;
+
+    template <class Distribution>
+    void fill(typename Distribution::Out *out, size_t count, const Distribution &distribution) {
+        std::lock_guard lock(mutex);
+        switch (type) {
+        case CURAND_RNG_PSEUDO_XORWOW:
+            if (!xorwow)
+                xorwow = std::make_unique<Turns<curandStateXORWOW_t>>(seed, 4096, position);
+            return xorwow->fill(out, count, distribution);
+        case CURAND_RNG_PSEUDO_MRG32K3A:
+            if (!mrg)
+                mrg = std::make_unique<Turns<curandStateMRG32k3a_t>>(seed, legacy ? 4096 : 81920, position);
+            return mrg->fill(out, count, distribution);
+        case CURAND_RNG_PSEUDO_PHILOX4_32_10:
+            if (!philox)
+                philox = std::make_unique<Fours>(seed, 65536, position);
+            return philox->fill(out, count, distribution);
+        default:
+            if (!sobol)
+                sobol = std::make_unique<Sobol>(Sobol{dimensions, position});
+            return sobol->fill(out, count, distribution);
+        }
+    }
+};
+
+} // namespace
+} // namespace cuda_cpu
+
+struct curandGenerator_st {
+    curandRngType_t type;
+    bool host, legacy = false;
+    cudaStream_t stream = nullptr;
+    unsigned long long seed = 0, position = 0;
+    unsigned dimensions = 1;
+    std::shared_ptr<cuda_cpu::Numbers> numbers{};
+
+    bool quasi() const { return type == CURAND_RNG_QUASI_SOBOL32; }
+};
+
+namespace cuda_cpu {
+namespace {
+
+curandStatus_t create(curandGenerator_t *generator, curandRngType_t type, bool host) {
+    if (!generator)
+        return CURAND_STATUS_OUT_OF_RANGE;
+    *generator = nullptr;
+    switch (type) {
+    case CURAND_RNG_PSEUDO_DEFAULT:
+        type = CURAND_RNG_PSEUDO_XORWOW;
+        break;
+    case CURAND_RNG_QUASI_DEFAULT:
+        type = CURAND_RNG_QUASI_SOBOL32;
+        break;
+    case CURAND_RNG_PSEUDO_XORWOW:
+    case CURAND_RNG_PSEUDO_MRG32K3A:
+    case CURAND_RNG_PSEUDO_PHILOX4_32_10:
+    case CURAND_RNG_QUASI_SOBOL32:
+        break;
+    default:
+        return CURAND_STATUS_TYPE_ERROR;
+    }
+    if (!host && cudaFree(nullptr) != cudaSuccess) // no device
+        return CURAND_STATUS_INITIALIZATION_FAILED;
+    *generator = new curandGenerator_st{type, host};
+    return CURAND_STATUS_SUCCESS;
+}
+
+template <class Distribution>
+curandStatus_t generate(const char *call, curandGenerator_t generator, typename Distribution::Out *out,
+                        size_t count, Distribution distribution) {
+    if (generator->quasi()
+            ? count % generator->dimensions != 0
+            : Distribution::pairs && count % 2 && generator->type != CURAND_RNG_PSEUDO_PHILOX4_32_10)
+        return CURAND_STATUS_LENGTH_NOT_MULTIPLE;
+    if (count == 0)
+        return CURAND_STATUS_SUCCESS;
+    std::shared_ptr<Numbers> &numbers = generator->numbers;
+    if (!numbers) {
+        numbers = std::make_shared<Numbers>();
+        numbers->type = generator->type, numbers->legacy = generator->legacy, numbers->seed = generator->seed;
+        numbers->position = generator->position, numbers->dimensions = generator->dimensions;
+    }
+    generator->position += generator->quasi() ? count / generator->dimensions
+                           : Distribution::pairs && generator->type != CURAND_RNG_PSEUDO_PHILOX4_32_10
+                               ? count / 2
+                               : count;
+    const auto work = [numbers = numbers, out, count, distribution] {
+        numbers->fill(out, count, distribution);
+    };
+    if (generator->host)
+        work();
+    else if (library_call(call, generator->stream, work) != cudaSuccess)
+        return CURAND_STATUS_LAUNCH_FAILURE;
+    return CURAND_STATUS_SUCCESS;
+}
+
+} // namespace
+} // namespace cuda_cpu
+
+using namespace cuda_cpu;
+
+#define REQUIRE_GENERATOR                                                                                    \
+    if (!generator)                                                                                          \
+    return CURAND_STATUS_NOT_INITIALIZED
+
+curandStatus_t curandCreateGenerator(curandGenerator_t *generator, curandRngType_t type) {
+    return create(generator, type, false);
+}
+curandStatus_t curandCreateGeneratorHost(curandGenerator_t *generator, curandRngType_t type) {
+    return create(generator, type, true);
+}
+curandStatus_t curandDestroyGenerator(curandGenerator_t generator) {
+    REQUIRE_GENERATOR;
+    delete generator;
+    return CURAND_STATUS_SUCCESS;
+}
+curandStatus_t curandGetVersion(int *version) {
+    if (!version)
+        return CURAND_STATUS_OUT_OF_RANGE;
+    *version = CURAND_VERSION;
+    return CURAND_STATUS_SUCCESS;
+}
+curandStatus_t curandGetProperty(libraryPropertyType type, int *value) {
+    if (!value || type < MAJOR_VERSION || type > PATCH_LEVEL)
+        return CURAND_STATUS_OUT_OF_RANGE;
+    const int all[] = {CURAND_VER_MAJOR, CURAND_VER_MINOR, CURAND_VER_PATCH};
+    *value = all[type];
+    return CURAND_STATUS_SUCCESS;
+}
+
+curandStatus_t curandSetStream(curandGenerator_t generator, cudaStream_t stream) {
+    REQUIRE_GENERATOR;
+    generator->stream = stream;
+    return CURAND_STATUS_SUCCESS;
+}
+curandStatus_t curandSetPseudoRandomGeneratorSeed(curandGenerator_t generator, unsigned long long seed) {
+    REQUIRE_GENERATOR;
+    if (generator->quasi())
+        return CURAND_STATUS_TYPE_ERROR;
+    generator->seed = seed;
+    generator->numbers = nullptr;
+    return CURAND_STATUS_SUCCESS;
+}
+curandStatus_t curandSetGeneratorOffset(curandGenerator_t generator, unsigned long long offset) {
+    REQUIRE_GENERATOR;
+    generator->position = offset;
+    generator->numbers = nullptr;
+    return CURAND_STATUS_SUCCESS;
+}
+curandStatus_t curandSetGeneratorOrdering(curandGenerator_t generator, curandOrdering_t order) {
+    REQUIRE_GENERATOR;
+    const bool pseudo = order == CURAND_ORDERING_PSEUDO_BEST || order == CURAND_ORDERING_PSEUDO_DEFAULT ||
+                        order == CURAND_ORDERING_PSEUDO_LEGACY || order == CURAND_ORDERING_PSEUDO_DYNAMIC;
+    if (generator->quasi() ? order != CURAND_ORDERING_QUASI_DEFAULT : !pseudo)
+        return CURAND_STATUS_OUT_OF_RANGE;
+    generator->legacy = order == CURAND_ORDERING_PSEUDO_LEGACY;
+    generator->numbers = nullptr;
+    return CURAND_STATUS_SUCCESS;
+}
+curandStatus_t curandSetQuasiRandomGeneratorDimensions(curandGenerator_t generator, unsigned dimensions) {
+    REQUIRE_GENERATOR;
+    if (!generator->quasi())
+        return CURAND_STATUS_TYPE_ERROR;
+    if (dimensions < 1 || dimensions > max_dimensions)
+        return CURAND_STATUS_OUT_OF_RANGE;
+    generator->dimensions = dimensions;
+    generator->numbers = nullptr;
+    return CURAND_STATUS_SUCCESS;
+}
+curandStatus_t curandGenerateSeeds(curandGenerator_t generator) {
+    REQUIRE_GENERATOR;
+    return CURAND_STATUS_SUCCESS;
+}
+
+curandStatus_t curandGenerate(curandGenerator_t generator, unsigned *out, size_t count) {
+    REQUIRE_GENERATOR;
+    return generate(__func__, generator, out, count, Integers());
+}
+curandStatus_t curandGenerateUniform(curandGenerator_t generator, float *out, size_t count) {
+    REQUIRE_GENERATOR;
+    return generate(__func__, generator, out, count, Uniform());
+}
+curandStatus_t curandGenerateUniformDouble(curandGenerator_t generator, double *out, size_t count) {
+    REQUIRE_GENERATOR;
+    return generate(__func__, generator, out, count, UniformDouble());
+}
+curandStatus_t curandGenerateNormal(curandGenerator_t generator, float *out, size_t count, float mean,
+                                    float deviation) {
+    REQUIRE_GENERATOR;
+    return generate(__func__, generator, out, count, Normal<float, false>{mean, deviation});
+}
+curandStatus_t curandGenerateNormalDouble(curandGenerator_t generator, double *out, size_t count, double mean,
+                                          double deviation) {
+    REQUIRE_GENERATOR;
+    return generate(__func__, generator, out, count, Normal<double, false>{mean, deviation});
+}
+curandStatus_t curandGenerateLogNormal(curandGenerator_t generator, float *out, size_t count, float mean,
+                                       float deviation) {
+    REQUIRE_GENERATOR;
+    return generate(__func__, generator, out, count, Normal<float, true>{mean, deviation});
+}
+curandStatus_t curandGenerateLogNormalDouble(curandGenerator_t generator, double *out, size_t count,
+                                             double mean, double deviation) {
+    REQUIRE_GENERATOR;
+    return generate(__func__, generator, out, count, Normal<double, true>{mean, deviation});
+}
+curandStatus_t curandGeneratePoisson(curandGenerator_t generator, unsigned *out, size_t count, double mean) {
+    REQUIRE_GENERATOR;
+    if (!(mean > 0))
+        return CURAND_STATUS_OUT_OF_RANGE;
+    return generate(__func__, generator, out, count, Poisson(mean, generator->quasi()));
+}
