@@ -3,16 +3,9 @@
 import re
 
 import numpy as np
-import pytest
 
 import formulas
-import helpers
-
-
-def needs(program):
-    """Skips a test where the build lacks a library of the program."""
-    built = next(p.built for p in helpers.programs() if p.name == f"chapter12/{program}")
-    return pytest.mark.skipif(not built, reason=f"{program} needs a library that is not here")
+from helpers import needs
 
 
 # ---- Fourier transforms
@@ -38,7 +31,7 @@ def check_bins(found, spectrum):
         assert abs(value - spectrum[k, l]) <= 1e-5 * np.abs(spectrum).max(), (k, l)
 
 
-@needs("fft_2d")
+@needs("chapter12/fft_2d")
 def test_fft_is_that_of_numpy(run, rng):
     for nx, ny in (256, 128), (1, 1), (rng.randint(1, 300), rng.randint(1, 300)):
         seed, n = rng.randrange(10**6), nx * ny
@@ -60,7 +53,7 @@ def test_fft_is_that_of_numpy(run, rng):
         check_bins(found, np.fft.rfft2(x[:n].reshape(nx, ny)))
 
 
-@needs("fft_2d")
+@needs("chapter12/fft_2d")
 def test_fft_of_rows(run, rng):
     rows, points, seed = rng.randint(2, 50), rng.randint(1, 500), rng.randrange(10**6)
     out = run("chapter12/fft_2d", "--batch", rows, "--ny", points, "--seed", seed, status=0).out
