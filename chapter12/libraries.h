@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Checks of the calls of this chapter's libraries: one macro for each library. A call that fails prints one
 // line, "file:line: call: name of the status", and ends the program with EXIT_FAILURE. The program includes
-// the library's header before this one.
-// the library's header. Thrust throws exceptions instead: handle_exceptions() ends the program in the same
-// way.
+// the library's header before this one. Thrust throws exceptions instead: handle_exceptions() ends the
+// program in the same way.
 #ifndef CHAPTER12_LIBRARIES_H
 #define CHAPTER12_LIBRARIES_H
 
@@ -51,6 +50,7 @@ static inline const char *name_of_cufft(cufftResult status) {
     }
 }
 #endif
+
 // After this call an exception that nobody catches prints one line, "program: what it says", and ends the
 // program with EXIT_FAILURE.
 static inline void handle_exceptions(void) {
@@ -59,6 +59,8 @@ static inline void handle_exceptions(void) {
             std::rethrow_exception(std::current_exception());
         } catch (const std::exception &error) {
             quit(EXIT_FAILURE, "%s", error.what());
+        } catch (...) {
+            quit(EXIT_FAILURE, "an exception");
         }
     });
 }
