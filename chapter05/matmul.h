@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include "../common/book.h"
+#include "../common/proofs/product.h"
 
 #define WIDTH 1024
 
@@ -43,63 +44,11 @@ static inline void print_bound(double ms) {
         printf("If every operand came from memory: unknown, as the bandwidth is not known\n");
 }
 
-// Whole numbers from -most to most, with most so small that no sum of n products exceeds 2^24. A float
-// represents all of these exactly, so nothing is rounded and every correct product is equal to the last
-// bit.
 static inline void fill_matrix(float *matrix) {
-    int most = sqrt(0x1p24 / n);
-    for (size_t i = 0; i < n * n; i++)
-        matrix[i] = (int)(random_bits() % (2 * most + 1)) - most;
+    fill_matrix(matrix, n * n, n);
 }
-
-// Shows the wrong elements in a row of c, which is computed again in double.
-static inline void show_row(const float *a, const float *b, const float *c, size_t row) {
-    double *expected = host_array<double>(n);
-    for (size_t col = 0; col < n; col++)
-        expected[col] = 0;
-    for (size_t k = 0; k < n; k++)
-        for (size_t col = 0; col < n; col++)
-            expected[col] += (double)a[row * n + k] * b[k * n + col];
-    char name[32];
-    snprintf(name, sizeof(name), "c[%zu]", row);
-    check_floats(name, &c[row * n], expected, n, 0);
-    free(expected);
-}
-
-// Checks all of c with about 3 n * n multiplications (R. Freivalds, 1977): if c = a * b, then
-// c * x = a * (b * x) for every vector x. In whole numbers modulo 2^64 and with 64 random bits in each
-// element of x, a row of c with an error passes with a probability of less than 2^-38.
 static inline bool check_product(const float *a, const float *b, const float *c) {
-    uint64_t *x = (uint64_t *)big_random_block(n * sizeof(uint64_t));
-    uint64_t *bx = host_array<uint64_t>(n);
-    unsigned long long *got = host_array<unsigned long long>(n),
-                       *expected = host_array<unsigned long long>(n);
-    for (size_t k = 0; k < n; k++) {
-        bx[k] = 0;
-        for (size_t col = 0; col < n; col++)
-            bx[k] += (int64_t)b[k * n + col] * x[col];
-    }
-    for (size_t row = 0; row < n; row++) {
-        bool whole = true; // no element is NaN, too large or a fraction
-        got[row] = expected[row] = 0;
-        for (size_t k = 0; k < n; k++) {
-            float element = c[row * n + k];
-            whole = whole && fabsf(element) <= 0x1p24f && element == truncf(element);
-            got[row] += (int64_t)(whole ? element : 0) * x[k];
-            expected[row] += (int64_t)a[row * n + k] * bx[k];
-        }
-        if (!whole)
-            got[row] = expected[row] + 1;
-    }
-    bool ok = check_counts("c * x", got, expected, n);
-    size_t row = std::mismatch(got, got + n, expected).first - got;
-    if (row < n)
-        show_row(a, b, c, row);
-    free(x);
-    free(bx);
-    free(got);
-    free(expected);
-    return ok;
+    return check_product(a, b, c, n, n, n);
 }
 
 // For --cpu, the comparison of the course: the mean of five products with allocation and copies, beside one

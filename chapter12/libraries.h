@@ -9,9 +9,11 @@
 #include <exception>
 #include "../common/book.h"
 
-#define HANDLE_CUBLAS(...) HANDLE_STATUS(cublasGetStatusName, __VA_ARGS__)
-#define HANDLE_CUFFT(...)  HANDLE_STATUS(name_of_cufft, __VA_ARGS__)
-#define HANDLE_OPENCL(...) HANDLE_STATUS(name_of_opencl, __VA_ARGS__)
+#define HANDLE_CUBLAS(...)   HANDLE_STATUS(cublasGetStatusName, __VA_ARGS__)
+#define HANDLE_CUSPARSE(...) HANDLE_STATUS(cusparseGetErrorName, __VA_ARGS__)
+#define HANDLE_CUSOLVER(...) HANDLE_STATUS(name_of_cusolver, __VA_ARGS__)
+#define HANDLE_CUFFT(...)    HANDLE_STATUS(name_of_cufft, __VA_ARGS__)
+#define HANDLE_OPENCL(...)   HANDLE_STATUS(name_of_opencl, __VA_ARGS__)
 
 // ---------------------------------------------------------------------------------------- proof
 
@@ -33,6 +35,23 @@ __attribute__((noreturn)) static inline void library_failed(const char *call, co
 #define STATUS_NAME(status)                                                                                  \
     case status:                                                                                             \
         return #status
+
+#ifdef CUSOLVER_VERSION
+static inline const char *name_of_cusolver(cusolverStatus_t status) {
+    switch (status) {
+        STATUS_NAME(CUSOLVER_STATUS_NOT_INITIALIZED);
+        STATUS_NAME(CUSOLVER_STATUS_ALLOC_FAILED);
+        STATUS_NAME(CUSOLVER_STATUS_INVALID_VALUE);
+        STATUS_NAME(CUSOLVER_STATUS_ARCH_MISMATCH);
+        STATUS_NAME(CUSOLVER_STATUS_EXECUTION_FAILED);
+        STATUS_NAME(CUSOLVER_STATUS_INTERNAL_ERROR);
+        STATUS_NAME(CUSOLVER_STATUS_MATRIX_TYPE_NOT_SUPPORTED);
+        STATUS_NAME(CUSOLVER_STATUS_NOT_SUPPORTED);
+    default:
+        return "a status of cuSOLVER";
+    }
+}
+#endif
 
 #ifdef CUFFT_VERSION
 static inline const char *name_of_cufft(cufftResult status) {

@@ -15,3 +15,67 @@ def test_the_three_dot_products_are_equal(run, rng):
         values = re.findall(r"a \. b = (-?\d+)$", out, re.M)
         assert len(values) == 3 and len(set(values)) == 1
         assert len(re.findall(r": +[\d.]+ ms, [\d.]+ GB/s$", out, re.M)) == 5
+
+
+# ---- Matrices
+
+
+@needs("chapter12/cublas_matmul")
+def test_products_of_matrices_that_are_not_square(run, rng):
+    for _ in range(4):
+        m, n, k = (rng.choice([1, 2, 31, 33, rng.randint(3, 130)]) for _ in range(3))
+        sizes = ["--m", m, "--n", n, "--k", k, "--seed", rng.randrange(10**6)]
+        out = run("chapter12/cublas_matmul", *sizes, status=0).out
+        assert f"Both products of the {m} x {k} and {k} x {n} matrices are right.\n" in out
+
+
+@needs("chapter12/cublas_matmul")
+def test_a_product_as_if_cublas_read_by_rows(run, rng):
+    """The call succeeds and the check fails, for square matrices too."""
+    m, n, k = (rng.randint(5, 90) for _ in range(3))
+    for sizes in (m, n, k), (n, n, n):
+        options = [x for pair in zip(["--m", "--n", "--k"], sizes) for x in pair]
+        result = run(
+            "chapter12/cublas_matmul", *options, "--as-if-rows", "--seed", rng.randrange(10**6), status=1
+        )
+        assert "and reports success.\n" in result.out and re.search(
+            r"^c\[\d+\]: \d+ of \d+ differ$", result.err, re.M
+        )
+        assert ("the result is b a instead of a b.\n" in result.out) == (len(set(sizes)) == 1)
+
+
+# ---- Systems of equations
+
+
+@needs("chapter12/conjugate_gradient")
+def test_conjugate_gradients(run, rng):
+    for size, grid, more in [
+        (1, 1, []),
+        (2, 3, []),
+        (rng.randint(10, 300), rng.randint(4, 100), []),
+        (200, 60, ["--condition", 1]),
+        (150, 50, ["--recompute", rng.randint(1, 60)]),
+    ]:
+        options = ["--size", size, "--grid", grid, "--seed", rng.randrange(10**6), *more]
+        out = run("chapter12/conjugate_gradient", *options, status=0).out
+        entries = 5 * grid**2 - 4 * grid
+        assert f"Dense, {size} unknowns: " in out
+        assert f"Sparse, {grid**2} unknowns, {entries} entries: " in out
+        steps = [int(n) for n in re.findall(r"unknowns.*: (\d+) steps,", out)]
+        on_host = [int(n) for n in re.findall(r"in double the method takes (\d+) steps", out)]
+        assert all(abs(a - b) <= 2 + b / 10 for a, b in zip(steps, on_host, strict=True)) and len(steps) == 2
+        if more[:1] == ["--condition"]:
+            assert steps[0] == 1  # the identity
+
+
+@needs("chapter12/conjugate_gradient")
+def test_conjugate_gradients_that_do_not_reach_the_limit(run, rng):
+    """A residual that is never computed anew, and too few steps."""
+    result = run("chapter12/conjugate_gradient", "--recompute", 0, "--limit", 1e-7, status=1)
+    assert re.search(r"^residual: got .*, expected 0$", result.err, re.M)
+    claimed = [float(x) for x in re.findall(r"\|r\| / \|b\| = (\S+) by the loop", result.out)]
+    real = [float(x) for x in re.findall(r"\|b - A x\| / \|b\| = (\S+) in double", result.out)]
+    assert claimed[1] <= 1e-7 and real[1] > 1e-6
+    steps = rng.randint(0, 20)
+    result = run("chapter12/conjugate_gradient", "--iterations", steps, status=1)
+    assert result.out.count(f": {steps} steps, ") == 2 and "residual: 1 of 1 differ" in result.err

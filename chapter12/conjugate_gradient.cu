@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+/*
+ * conjugate_gradient: linear systems, dense by cuBLAS and sparse by cuSPARSE
+ *
+ * Teaches: The conjugate gradient method solves A x = b for a symmetric positive definite A. It needs A only
+ *          in products with a vector, so one loop serves a dense matrix (cublasSgemv) and a sparse one
+ *          (cusparseSpMV); the other steps are dot products and sums of vectors. The residual r is updated
+ *          in each step. Rounding errors let it drift away from b - A x, so every 50th step computes it
+ *          anew. With --recompute 0 --limit 1e-7 no step does: the loop ends with a residual that x does
+ *          not have, and the status is 1.
+ * Terms:   conjugate gradient method, residual, condition number, cuBLAS, cuSPARSE, sparse matrix, CSR,
+ *          dot product, saxpy
+ * Book:    12.2.3 (lab)
+ * Run:     ./bin/chapter12/conjugate_gradient --size 4096 --grid 1024
+ * Needs:   libs=cublas, libs=cusparse
+ */
+#include "../common/book.h"
+#include <cublas_v2.h>
+#include <cusparse.h>
+#include "libraries.h"
+#include "systems.h" // the two systems, the method on the host, and the checks
+
+static size_t n = 1024;       // --size: unknowns of the dense system
+static size_t side = 128;     // --grid: the sparse system has side * side unknowns
+static float condition = 400; // --condition: of the dense matrix
+static int recompute = 50;    // --recompute
+
+// Solves A x = b for the n unknowns x, from x = 0 on; returns the number of steps. multiply(in, out) computes
+// out = A in. All vectors are in device memory. Each dot product returns its result to the host, so it waits.
+template <class Multiply>
+static int solve(cublasHandle_t handle, size_t n, Multiply multiply, const float *b, float *x) {
+    float *r, *d, *y, delta, dy, before;
+    const float one = 1, minus_one = -1;
+    HANDLE_ERROR(cudaMalloc(&r, n * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&d, n * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&y, n * sizeof(float)));
+    HANDLE_ERROR(cudaMemset(x, 0, n * sizeof(float)));
+    HANDLE_CUBLAS(cublasScopy(handle, n, b, 1, r, 1));
+    HANDLE_CUBLAS(cublasScopy(handle, n, b, 1, d, 1));
+    HANDLE_CUBLAS(cublasSdot(handle, n, r, 1, r, 1, &delta));
+    const float enough = limit * limit * delta;
+
+    int steps = 0;
+    while (steps < most_steps && delta > enough) {
+        multiply(d, y); // y = A d
+        HANDLE_CUBLAS(cublasSdot(handle, n, d, 1, y, 1, &dy));
+        const float alpha = delta / dy, minus_alpha = -alpha;
+        HANDLE_CUBLAS(cublasSaxpy(handle, n, &alpha, d, 1, x, 1)); // x += alpha d
+        if (++steps; recompute && steps % recompute == 0) {
+            multiply(x, y);
+            HANDLE_CUBLAS(cublasScopy(handle, n, b, 1, r, 1));
+            HANDLE_CUBLAS(cublasSaxpy(handle, n, &minus_one, y, 1, r, 1)); // r = b - A x
+        } else {
+            HANDLE_CUBLAS(cublasSaxpy(handle, n, &minus_alpha, y, 1, r, 1)); // r -= alpha y
+        }
+        before = delta;
+        HANDLE_CUBLAS(cublasSdot(handle, n, r, 1, r, 1, &delta));
+        const float beta = delta / before;
+        HANDLE_CUBLAS(cublasSscal(handle, n, &beta, d, 1));
+        HANDLE_CUBLAS(cublasSaxpy(handle, n, &one, r, 1, d, 1)); // d = r + beta d
+    }
+    printf("%d steps, |r| / |b| = %.2g by the loop\n", steps, limit * sqrtf(delta / enough));
+    HANDLE_ERROR(cudaFree(r));
+    HANDLE_ERROR(cudaFree(d));
+    HANDLE_ERROR(cudaFree(y));
+    return steps;
+}
+
+static bool solve_dense(cublasHandle_t handle) {
+    float *A = host_array<float>(n * n), *b = host_array<float>(n), *x = host_array<float>(n);
+    fill_dense(A, n, condition);
+    fill_vector(b, n);
+    float *dev_A, *dev_b, *dev_x;
+    HANDLE_ERROR(cudaMalloc(&dev_A, n * n * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_b, n * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_x, n * sizeof(float)));
+    HANDLE_ERROR(cudaMemcpy(dev_A, A, n * n * sizeof(float), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(float), cudaMemcpyHostToDevice));
+
+    // A is symmetric, so it does not matter whether it is stored by rows or by columns.
+    const float one = 1, zero = 0;
+    printf("Dense, %zu unknowns: ", n);
+    int steps = solve(
+        handle, n,
+        [&](const float *in, float *out) {
+            HANDLE_CUBLAS(cublasSgemv(handle, CUBLAS_OP_N, n, n, &one, dev_A, n, in, 1, &zero, out, 1));
+        },
+        dev_b, dev_x);
+    HANDLE_ERROR(cudaMemcpy(x, dev_x, n * sizeof(float), cudaMemcpyDeviceToHost));
+    bool ok = check_dense(A, x, b, n, condition, steps);
+
+    HANDLE_ERROR(cudaFree(dev_A));
+    HANDLE_ERROR(cudaFree(dev_b));
+    HANDLE_ERROR(cudaFree(dev_x));
+    free(A);
+    free(b);
+    free(x);
+    return ok;
+}
+
+// Poisson's equation on a grid: 4 times each cell minus its neighbours. Of unknowns * unknowns elements at
+// most 5 in each row are not zero. CSR stores these with their columns, and for each row where its first one
+// is.
+static bool solve_sparse(cublasHandle_t handle) {
+    size_t unknowns = side * side, bytes = unknowns * sizeof(float);
+    int *rows = host_array<int>(unknowns + 1), *columns = host_array<int>(5 * unknowns);
+    float *values = host_array<float>(5 * unknowns), *b = host_array<float>(unknowns),
+          *x = host_array<float>(unknowns);
+    size_t entries = fill_grid(rows, columns, values, side);
+    fill_vector(b, unknowns);
+    int *dev_rows, *dev_columns;
+    float *dev_values, *dev_b, *dev_x;
+    HANDLE_ERROR(cudaMalloc(&dev_rows, (unknowns + 1) * sizeof(int)));
+    HANDLE_ERROR(cudaMalloc(&dev_columns, entries * sizeof(int)));
+    HANDLE_ERROR(cudaMalloc(&dev_values, entries * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_b, bytes));
+    HANDLE_ERROR(cudaMalloc(&dev_x, bytes));
+    HANDLE_ERROR(cudaMemcpy(dev_rows, rows, (unknowns + 1) * sizeof(int), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(dev_columns, columns, entries * sizeof(int), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(dev_values, values, entries * sizeof(float), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(dev_b, b, bytes, cudaMemcpyHostToDevice));
+
+    // Descriptors tell the library sizes, types and addresses; the addresses of the vectors change in each
+    // call.
+    cusparseHandle_t sparse;
+    cusparseSpMatDescr_t A;
+    cusparseDnVecDescr_t from, to;
+    HANDLE_CUSPARSE(cusparseCreate(&sparse));
+    HANDLE_CUSPARSE(cusparseCreateCsr(&A, unknowns, unknowns, entries, dev_rows, dev_columns, dev_values,
+                                      CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
+                                      CUDA_R_32F));
+    HANDLE_CUSPARSE(cusparseCreateDnVec(&from, unknowns, dev_b, CUDA_R_32F));
+    HANDLE_CUSPARSE(cusparseCreateDnVec(&to, unknowns, dev_x, CUDA_R_32F));
+    const float one = 1, zero = 0;
+    size_t size;
+    void *buffer;
+    HANDLE_CUSPARSE(cusparseSpMV_bufferSize(sparse, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, A, from, &zero,
+                                            to, CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, &size));
+    HANDLE_ERROR(cudaMalloc(&buffer, max_of(size, 1)));
+    printf("Sparse, %zu unknowns, %zu entries: ", unknowns, entries);
+    int steps = solve(
+        handle, unknowns,
+        [&](float *in, float *out) {
+            HANDLE_CUSPARSE(cusparseDnVecSetValues(from, in));
+            HANDLE_CUSPARSE(cusparseDnVecSetValues(to, out));
+            HANDLE_CUSPARSE(cusparseSpMV(sparse, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, A, from, &zero, to,
+                                         CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, buffer));
+        },
+        dev_b, dev_x);
+    HANDLE_ERROR(cudaMemcpy(x, dev_x, bytes, cudaMemcpyDeviceToHost));
+    bool ok = check_grid(x, b, side, steps);
+
+    HANDLE_CUSPARSE(cusparseDestroyDnVec(from));
+    HANDLE_CUSPARSE(cusparseDestroyDnVec(to));
+    HANDLE_CUSPARSE(cusparseDestroySpMat(A));
+    HANDLE_CUSPARSE(cusparseDestroy(sparse));
+    HANDLE_ERROR(cudaFree(buffer));
+    HANDLE_ERROR(cudaFree(dev_rows));
+    HANDLE_ERROR(cudaFree(dev_columns));
+    HANDLE_ERROR(cudaFree(dev_values));
+    HANDLE_ERROR(cudaFree(dev_b));
+    HANDLE_ERROR(cudaFree(dev_x));
+    free(rows);
+    free(columns);
+    free(values);
+    free(b);
+    free(x);
+    return ok;
+}
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    cublasHandle_t handle;
+    HANDLE_CUBLAS(cublasCreate(&handle));
+    bool ok = solve_dense(handle);
+    ok = solve_sparse(handle) && ok;
+    HANDLE_CUBLAS(cublasDestroy(handle));
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    const Option own[] = {
+        OPTION_SIZE("size", &n, 1, 65535, "unknowns of the dense system"),
+        OPTION_SIZE("grid", &side, 1, 16384, "rows and columns of the grid of the sparse system"),
+        OPTION_FLOAT("condition", &condition, 1, 1e6, "condition number of the dense matrix"),
+        OPTION_FLOAT("limit", &limit, 1e-8, 1, "ends when the residual is so small, relative to b"),
+        OPTION_INT("iterations", &most_steps, 0, INT_MAX, "largest number of steps"),
+        OPTION_INT("recompute", &recompute, 0, INT_MAX, "steps from one b - A x to the next, 0: never"),
+        OPTION_END};
+    parse_options(argc, argv, "Solves two linear systems by the conjugate gradient method.", 0, own);
+    select_device();
+    size_t unknowns = side * side, sparse = unknowns * (10 * sizeof(float) + 5 * sizeof(int));
+    require_memory(max_of(n * n * sizeof(float), sparse + 5 * unknowns * sizeof(double)),
+                   max_of((n + 5) * n * sizeof(float), sparse));
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+/*
+ * cublas_matmul: matrix product by cuBLAS, beside a kernel of our own
+ *
+ * Teaches: cuBLAS stores matrices by columns, C by rows. The memory of a matrix stored by rows, read by
+ *          columns, is its transpose. Since (a b)^T = b^T a^T, cublasSgemm gets b before a, and what it
+ *          writes is a b by rows; nothing is transposed or copied. The leading dimension of each matrix is
+ *          the length of its row. With --as-if-rows it gets a before b: the result is wrong, the status 1.
+ * Terms:   cuBLAS, matrix product, column-major order, row-major order, leading dimension, tiling
+ * Book:    12.2.3 (after the book)
+ * Run:     ./bin/chapter12/cublas_matmul --m 4096 --n 2048 --k 3072
+ * Needs:   libs=cublas
+ * Check:   --m 40 --n 50 --k 70
+ */
+#include "../common/book.h"
+#include "../common/proofs/product.h"
+#include "../common/timing.h"
+#include <cublas_v2.h>
+#include "libraries.h"
+
+static size_t m = 500, n = 400, k = 300; // --m, --n, --k: c has m x n elements, a m x k, b k x n
+const int TILE = 32;
+
+static void show(const char *name, float ms);
+
+// c = a b, by tiles in shared memory as in chapter 5. All three matrices are stored by rows.
+__global__ void matmul(const float *a, const float *b, float *c, size_t m, size_t n, size_t k) {
+    __shared__ float tile_a[TILE][TILE], tile_b[TILE][TILE];
+    unsigned x = threadIdx.x, y = threadIdx.y;
+    size_t col = x + blockIdx.x * TILE, row = y + blockIdx.y * TILE;
+    float sum = 0;
+    for (size_t first = 0; first < k; first += TILE) {
+        tile_a[y][x] = row < m && first + x < k ? a[row * k + first + x] : 0;
+        tile_b[y][x] = first + y < k && col < n ? b[(first + y) * n + col] : 0;
+        __syncthreads();
+        for (int i = 0; i < TILE; i++)
+            sum += tile_a[y][i] * tile_b[i][x];
+        __syncthreads();
+    }
+    if (row < m && col < n)
+        c[row * n + col] = sum;
+}
+
+// c = a b by cuBLAS. Read by columns, the memory of c is the n x m matrix c^T = b^T a^T, that of b the n x k
+// matrix b^T, and that of a the k x m matrix a^T. So the call names b first, the sizes n, m, k, and for each
+// matrix the distance from one column to the next: the length of a row of ours.
+static void multiply(cublasHandle_t handle, const float *dev_a, const float *dev_b, float *dev_c) {
+    const float one = 1, zero = 0; // c = 1 a b + 0 c
+    HANDLE_CUBLAS(
+        cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one, dev_b, n, dev_a, k, &zero, dev_c, n));
+}
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    float *a = host_array<float>(m * k), *b = host_array<float>(k * n), *c = host_array<float>(m * n);
+    fill_matrix(a, m * k, k);
+    fill_matrix(b, k * n, k);
+
+    float *dev_a, *dev_b, *dev_c;
+    HANDLE_ERROR(cudaMalloc(&dev_a, m * k * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_b, k * n * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_c, m * n * sizeof(float)));
+    HANDLE_ERROR(cudaMemcpy(dev_a, a, m * k * sizeof(float), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(dev_b, b, k * n * sizeof(float), cudaMemcpyHostToDevice));
+
+    dim3 blocks((n + TILE - 1) / TILE, (m + TILE - 1) / TILE), threads(TILE, TILE);
+    show("kernel:", median_ms([&] { matmul<<<blocks, threads>>>(dev_a, dev_b, dev_c, m, n, k); }));
+    HANDLE_ERROR(cudaMemcpy(c, dev_c, m * n * sizeof(float), cudaMemcpyDeviceToHost));
+    bool ok = check_product(a, b, c, m, n, k);
+
+    cublasHandle_t handle;
+    HANDLE_CUBLAS(cublasCreate(&handle));
+    HANDLE_ERROR(cudaMemset(dev_c, 0xff, m * n * sizeof(float))); // NaN
+    show("cublasSgemm:", median_ms([&] { multiply(handle, dev_a, dev_b, dev_c); }));
+    HANDLE_ERROR(cudaMemcpy(c, dev_c, m * n * sizeof(float), cudaMemcpyDeviceToHost));
+    ok = ok && check_product(a, b, c, m, n, k);
+    if (ok)
+        printf("Both products of the %zu x %zu and %zu x %zu matrices are right.\n", m, k, k, n);
+
+    HANDLE_CUBLAS(cublasDestroy(handle));
+    HANDLE_ERROR(cudaFree(dev_a));
+    HANDLE_ERROR(cudaFree(dev_b));
+    HANDLE_ERROR(cudaFree(dev_c));
+    free(a);
+    free(b);
+    free(c);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+static void show(const char *name, float ms) {
+    printf("%-13s%.3f ms, %.1f GFLOP/s\n", name, ms, 2.0 * m * n * k / ms / 1e6);
+}
+
+// The call as the formula c = a b suggests it, with leading dimensions that cuBLAS accepts. It reads the
+// memory of each matrix by columns, so a and b are other matrices of the same elements. Returns the status of
+// a wrong program.
+static int show_wrong_call(void) {
+    float *a = host_array<float>(m * k), *b = host_array<float>(k * n), *c = host_array<float>(m * n);
+    fill_matrix(a, m * k, k);
+    fill_matrix(b, k * n, k);
+    float *dev_a, *dev_b, *dev_c;
+    HANDLE_ERROR(cudaMalloc(&dev_a, m * k * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_b, k * n * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_c, m * n * sizeof(float)));
+    HANDLE_ERROR(cudaMemcpy(dev_a, a, m * k * sizeof(float), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(dev_b, b, k * n * sizeof(float), cudaMemcpyHostToDevice));
+    cublasHandle_t handle;
+    HANDLE_CUBLAS(cublasCreate(&handle));
+    const float one = 1, zero = 0;
+    HANDLE_CUBLAS(
+        cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, dev_a, m, dev_b, k, &zero, dev_c, m));
+    HANDLE_ERROR(cudaMemcpy(c, dev_c, m * n * sizeof(float), cudaMemcpyDeviceToHost));
+    printf("cublasSgemm gets a before b, as if it read by rows, and reports success.\n");
+    bool ok = check_product(a, b, c, m, n, k);
+    if (ok)
+        printf(
+            "The product is right all the same: one of the matrices has a single row or column, or so few\n"
+            "elements that they happen to fit.\n");
+    else if (m == n && n == k && check_product(b, a, c, n, n, n))
+        printf("For square matrices the result is b a instead of a b.\n");
+    HANDLE_CUBLAS(cublasDestroy(handle));
+    HANDLE_ERROR(cudaFree(dev_a));
+    HANDLE_ERROR(cudaFree(dev_b));
+    HANDLE_ERROR(cudaFree(dev_c));
+    free(a);
+    free(b);
+    free(c);
+    return EXIT_FAILURE;
+}
+
+void settings(int argc, char **argv) {
+    bool as_if_rows = false;
+    const Option own[] = {OPTION_SIZE("m", &m, 1, 65535, "rows of a and of the product"),
+                          OPTION_SIZE("n", &n, 1, 65535, "columns of b and of the product"),
+                          OPTION_SIZE("k", &k, 1, 65535, "columns of a, rows of b"),
+                          OPTION_FLAG("as-if-rows", &as_if_rows, "wrong: calls cuBLAS as if it read by rows"),
+                          OPTION_END};
+    parse_options(argc, argv, "Multiplies two matrices by cuBLAS and by a kernel.", TIMES, own);
+    select_device();
+    size_t bytes = (m * k + k * n + m * n) * sizeof(float);
+    require_memory(bytes, bytes);
+    if (as_if_rows)
+        exit(show_wrong_call());
+}
