@@ -16,6 +16,9 @@
 #: make tests                 build the unit tests of common/ and, on the CPU back end, of cpu/
 #: make check                look for data races and missing waits in every program, on the CPU back end; CHAPTER=05 or
 #:                            PROGRAM=chapter05/dot checks a part
+#: make sanitize              run every program with the sanitizers: on a GPU compute-sanitizer's four tools, otherwise those of the
+#:                            compiler; CHAPTER=05 or PROGRAM=chapter05/dot runs a part (docs/tools.md)
+#: make profile-chapter05/dot  profile a program with nsys and ncu, on a GPU; ARGS='--size 1M' are its options
 #: make old FILE=/path/x.cu    build a CUDA program of 2010 with what CUDA has removed since, into bin/old/x (docs/old-listings.md)
 #: make doctor                list which tools, libraries and devices this machine has, and which are missing
 #: make gallery               draw the pictures of docs/gallery again, on the CPU back end
@@ -72,7 +75,7 @@ ifeq ($(STAGE),build)
 include scripts/build.mk
 else
 
-TARGETS := all tests old setup run check bench then-and-now test gallery doctor docs install uninstall format compile_commands.json clean help
+TARGETS := all tests old setup run check sanitize bench then-and-now test gallery doctor docs install uninstall format compile_commands.json clean help
 GOALS := $(or $(MAKECMDGOALS),all)
 
 # configure.sh prints lines such as "CHOSEN := cpu". $(shell) replaces newlines by blanks, so sed marks the ends of lines.
@@ -129,6 +132,18 @@ run: build
 check:
 	+@$(MAKE) --no-print-directory BACKEND=cpu RACES=1 BIN='$(BUILD)/check' CHAPTER= PROGRAM= $(or $(PROGRAM),$(FOLDER),all)
 	@BIN='$(BUILD)/check' BUILD='$(BUILD)' scripts/check.sh $(or $(PROGRAM),$(FOLDER))
+
+# On the CPU back end the programs are built once more, with the sanitizers of the compiler.
+TOOL_SANITIZERS = $(or $(SANITIZE),address$(comma)undefined)
+sanitize:
+	+@$(MAKE) --no-print-directory BACKEND=$(CHOSEN) $(if $(filter cpu,$(CHOSEN)),SANITIZE='$(TOOL_SANITIZERS)' BIN='$(BUILD)/sanitize') \
+	    CHAPTER= PROGRAM= $(or $(PROGRAM),$(FOLDER),all)
+	@BIN='$(if $(filter cpu,$(CHOSEN)),$(BUILD)/sanitize,$(BIN))' BUILD='$(BUILD)' \
+	    TOOLS=$(if $(filter cpu,$(CHOSEN)),compiler,compute-sanitizer) scripts/check.sh $(or $(PROGRAM),$(FOLDER))
+
+.PHONY: $(filter profile-%,$(GOALS))
+$(filter profile-%,$(GOALS)): profile-%: build
+	@BIN='$(BIN)' BUILD='$(BUILD)' scripts/profile.sh $* $(ARGS)
 
 bench: build
 	@$(export_build) $(or $(PYTHON),python3) bench/run.py $(LADDERS)

@@ -8,6 +8,7 @@
 #include <vector>
 #include "../common/book.h"
 #include "../common/file.h"
+#include "../common/nvtx.h"
 
 enum Part { COPY_UP, KERNEL, COPY_DOWN, PARTS };
 
@@ -24,7 +25,7 @@ class Timeline {
     Timeline &operator=(const Timeline &) = delete;
 
     // Begins a step: what the program puts into the stream until the next call of step() or end().
-    // Records an event in the stream now and one when the step ends.
+    // Records an event in the stream now and one when the step ends. In a profiler each step is a range.
     void step(Part part, cudaStream_t stream) {
         end();
         if (complete)
@@ -38,13 +39,16 @@ class Timeline {
         steps[used].part = part;
         steps[used].row = std::find(streams.begin(), streams.end(), stream) - streams.begin();
         HANDLE_ERROR(cudaEventRecord(steps[used].start, stream));
+        nvtxRangePushA(names[part]);
         open = true;
     }
 
     // Ends the last step.
     void end(void) {
-        if (open)
+        if (open) {
+            nvtxRangePop();
             HANDLE_ERROR(cudaEventRecord(steps[used].stop, streams[steps[used].row]));
+        }
         used += open;
         open = false;
     }
@@ -125,6 +129,7 @@ class Timeline {
     }
 
   private:
+    static constexpr const char *names[PARTS] = {"copy up", "kernel", "copy down"};
     struct Step {
         Part part;
         int row;
@@ -148,7 +153,6 @@ class Timeline {
     }
 
     void draw(FILE *file, const char *title) const {
-        static const char *const names[] = {"copy up", "kernel", "copy down"};
         static const char *const colors[] = {"#0072b2", "#d55e00", "#009e73"};
         const int left = 80, width = 1000, top = 60, high = 36;
         const int rows = streams.size(), bottom = top + rows * high;

@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 #include "book.h"
+#include "nvtx.h"
 
 // A default size: `gpu` fills an H200, `cpu` finishes quickly on the CPU back end.
 #define BENCH_SIZE(gpu, cpu) ((size_t)(CPU_BACKEND ? (cpu) : (gpu)))
@@ -139,15 +140,18 @@ template <int blocks> __global__ void bench_flush(const int4 *data, size_t n, in
 }
 
 // The time of one run. The flush before it also keeps the device busy until the host has enqueued the
-// run, so launch overhead is hidden. With `warm`, a run that is not timed comes in between.
+// run, so launch overhead is hidden. With `warm`, a run that is not timed comes in between. In a profiler it
+// is a range with the name of the rung.
 static inline float bench_once(const Bench &bench, const Rung &rung, bool warm) {
     BenchDevice *d = bench_device();
+    nvtxRangePushA(rung.name);
     if (bench.host_clock) {
         HANDLE_ERROR(cudaDeviceSynchronize());
         auto start = std::chrono::steady_clock::now();
         rung.run();
         HANDLE_ERROR(cudaDeviceSynchronize());
         std::chrono::duration<float, std::milli> time = std::chrono::steady_clock::now() - start;
+        nvtxRangePop();
         return time.count();
     }
     if (!CPU_BACKEND && bench.footprint) {
@@ -162,6 +166,7 @@ static inline float bench_once(const Bench &bench, const Rung &rung, bool warm) 
     HANDLE_ERROR(cudaEventRecord(d->stop));
     HANDLE_ERROR(cudaEventSynchronize(d->stop));
     HANDLE_ERROR(cudaEventElapsedTime(&ms, d->start, d->stop));
+    nvtxRangePop();
     return ms;
 }
 

@@ -1,15 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Runs programs that were built for checking (make check) under several schedules, and prints what the race detector of
-# the CPU back end reports (cpu/src/race.cpp).
+# Runs programs under tools that find mistakes, and prints what they report.
 #   check.sh [PROGRAM | FOLDER]
-# Each program runs with the options that the Check: field of its header gives, because checking slows it down. The exit
-# status is 1 when a program has a race, or fails, or is wrong on purpose and nothing is found. BIN and BUILD are the folders
-# of the Makefile; TIME_LIMIT is in seconds, for a run.
+# TOOLS in the environment is race (make check: programs built for the race detector of the CPU back end, cpu/src/race.cpp, run
+# under several schedules), compiler (make sanitize: programs built with the sanitizers of the compiler) or compute-sanitizer
+# (make sanitize on a GPU). Each program runs with the options that the Check: field of its header gives, because checking slows it
+# down. The exit status is 1 when something is found in a program, or it fails, or has a race on purpose that is not found. BIN and
+# BUILD are the folders of the Makefile; TIME_LIMIT is in seconds, for a run.
 set -eu
 cd "${0%/*}/.."
 
-: "${BIN:=build/check}" "${BUILD:=build}" "${TIME_LIMIT:=120}"
+: "${BIN:=build/check}" "${BUILD:=build}" "${TIME_LIMIT:=120}" "${TOOLS:=race}"
 case $BIN in /*) ;; *) BIN=$PWD/$BIN ;; esac
 runs=$BUILD/check-runs
 tab=$(printf '\t')
@@ -17,29 +18,49 @@ unset DISPLAY WAYLAND_DISPLAY
 
 # Schedules: how threads, and how streams are ordered. The detector itself needs one only; the others show what depends on
 # the order, such as the result of a missing wait.
-schedules='forward/late reverse/late random:1/random:1 random:2/random:2 random:3/random:3'
+case $TOOLS in
+race)
+    ways='forward/late reverse/late random:1/random:1 random:2/random:2 random:3/random:3'
+    found_by='cuda on the CPU: \(race\|divergent\|uninitialized\) '
+    ;;
+compiler) ways=sanitizers found_by='\(Address\|Leak\|Thread\|UndefinedBehavior\)Sanitizer\|runtime error:' ;;
+compute-sanitizer) ways='memcheck racecheck initcheck synccheck' found_by='^========= \(Invalid\|Error\|Warning\|Uninit\|Barrier\|Leaked\)' ;;
+esac
+if [ "$TOOLS" = compute-sanitizer ] && ! command -v compute-sanitizer >/dev/null; then
+    echo 'no compute-sanitizer on PATH: it is part of the CUDA toolkit' >&2
+    exit 1
+fi
 
-found_by_check=': race \|: divergent \|: uninitialized '
-
-# A line for each run: program, expected exit status, options
+# A line for each run: program, expected exit status, options. What is wrong on purpose is for make check only, and
+# compute-sanitizer does not work with OpenGL (docs/book-vs-today.md).
 one=
 case ${1-} in
 */*) one=$1 list=$(scripts/programs.sh "${1%/*}") ;;
 *) list=$(scripts/programs.sh "$@") ;;
 esac
-list=$(printf '%s\n' "$list" | awk -F "$tab" -v OFS="$tab" -v one="$one" '
-    one == "" || $1 == one { n = split($12, runs, / [|] /); for (i = 1; i <= (n ? n : 1); i++) print $1, $9, runs[i] }')
+list=$(printf '%s\n' "$list" | awk -F "$tab" -v OFS="$tab" -v one="$one" -v tools="$TOOLS" '
+    one == "" || $1 == one {
+        n = split($12, runs, / [|] /)
+        for (i = 1; i <= (n ? n : 1); i++)
+            if (tools == "race" || !($9 || runs[i] ~ /[(]race[)]$/ || (tools == "compute-sanitizer" && $7 ~ /gl/))) print $1, $9, runs[i]
+    }')
 total=$(printf '%s\n' "$list" | grep -c . || :)
 width=${#total}
 number=0 clean=0 found=0 failed=0 absent=0
 
-# run_once PROGRAM SCHEDULE OPTION…: sets `status`; output in $log
+# run_once PROGRAM WAY OPTION…: sets `status`; output in $name.txt and $name.err
 run_once() {
-    program=$1 threads=${2%/*} streams=${2#*/}
+    program=$1 way=$2 status=0
     shift 2
-    status=0
-    (cd "$folder" && CUDA_CPU_SCHEDULE=$threads CUDA_CPU_STREAMS=$streams CUDA_CPU_STRICT=1 exec timeout -k 5 "$TIME_LIMIT" \
-        "$BIN/$program" "$@" >"$name.txt" 2>"$name.err" </dev/null) || status=$?
+    set -- "$BIN/$program" "$@"
+    if [ "$TOOLS" = compute-sanitizer ]; then
+        [ "$way" != memcheck ] || set -- --leak-check full "$@"
+        set -- compute-sanitizer --error-exitcode 9 --tool "$way" "$@"
+    elif [ "$TOOLS" = race ]; then
+        set -- env CUDA_CPU_SCHEDULE="${way%/*}" CUDA_CPU_STREAMS="${way#*/}" CUDA_CPU_STRICT=1 "$@"
+    fi
+    (cd "$folder" && exec timeout -k 5 "$TIME_LIMIT" "$@" >"$name.txt" 2>"$name.err" </dev/null) || status=$?
+    if [ "$TOOLS" = compute-sanitizer ]; then grep '^=========' "$folder/$name.txt" >>"$folder/$name.err" || :; fi
 }
 
 old_ifs=$IFS
@@ -60,25 +81,28 @@ for line in $list; do
         continue
     fi
     start=$(date +%s.%N) result=clean reason=
-    for schedule in $schedules; do
+    for way in $ways; do
         # shellcheck disable=SC2086
-        run_once "$program" "$schedule" $run
-        if grep -q "$found_by_check" "$folder/$name.err"; then
-            result=race reason=$(grep -A 1 "$found_by_check" "$folder/$name.err" | grep -v '^--$')
+        run_once "$program" "$way" $run
+        if grep -q "$found_by" "$folder/$name.err"; then
+            result=$([ "$TOOLS" = race ] && echo race || echo FOUND) reason=$(grep -A 1 "$found_by" "$folder/$name.err" | grep -v '^--$')
         elif [ "$status" = 2 ]; then
             result=waived reason=$(tail -n 1 "$folder/$name.err")
         elif [ "$status" != 0 ]; then
             result=FAILED reason="exit status $status: $(tail -n 1 "$folder/$name.err")"
             [ "$status" != 124 ] || reason="ran longer than $TIME_LIMIT s"
         fi
-        [ -z "$one" ] || printf '    threads %-10s streams %-10s %s\n' "${schedule%/*}" "${schedule#*/}" "$result"
+        [ -z "$one" ] || case $TOOLS in
+        race) printf '    threads %-10s streams %-10s %s\n' "${way%/*}" "${way#*/}" "$result" ;;
+        *) printf '    %-10s %s\n' "$way" "$result" ;;
+        esac
         [ "$result" = clean ] || break
     done
     seconds=$(echo "$start $(date +%s.%N)" | awk '{ printf "%.1f s", $2 - $1 }')
     case $result in
     clean | waived)
         clean=$((clean + 1))
-        if [ -n "$expected" ] && [ $result = clean ]; then
+        if [ -n "$expected" ] && [ "$result" = clean ]; then
             result=FAILED reason='wrong on purpose, but nothing was found' failed=$((failed + 1)) clean=$((clean - 1))
         fi
         ;;

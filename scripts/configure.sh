@@ -70,7 +70,15 @@ meant() {
 
 check_goals() {
     for goal; do
-        case $goal in tests/* | cpu/bench/* | "$BIN"/*) continue ;; esac
+        case $goal in
+        tests/* | cpu/bench/* | "$BIN"/*) continue ;;
+        profile-*)
+            # shellcheck disable=SC2086
+            ! one_of "${goal#profile-}" $programs || continue
+            hint=$(meant "${goal#profile-}")
+            fail "$goal: there is no program ${goal#profile-}: ${hint:-make help shows an example}"
+            ;;
+        esac
         # shellcheck disable=SC2086
         ! one_of "$goal" $TARGETS $chapters $programs || continue
         hint=$(meant "$goal")
@@ -193,10 +201,12 @@ fi
 if asked_for check; then
     [ "$BACKEND" != gpu ] || fail 'make check is for the CPU back end; on a GPU: compute-sanitizer --tool racecheck PROGRAM'
     [ -z "$SANITIZE" ] || fail 'make check has instrumentation of its own, without SANITIZE'
+fi
+if asked_for check sanitize; then
     # shellcheck disable=SC2086
     [ -z "$PROGRAM" ] || one_of "$PROGRAM" $programs || { hint=$(meant "$PROGRAM"); fail "PROGRAM=$PROGRAM: there is no such program${hint:+, $hint}"; }
 elif [ -n "$PROGRAM" ]; then
-    fail 'PROGRAM is for make check'
+    fail 'PROGRAM is for make check and make sanitize'
 fi
 
 ladders=
@@ -223,7 +233,7 @@ if asked_for then-and-now || { asked_for bench && [ -z "$folder$TOPIC${SIZES-}${
     figures=$(sed -nE 's/^(run|ladder) = ([^ ]*).*/\2/p' bench/then.ini | sort -u)
 fi
 
-to_build=
+to_build='' profile=''
 for goal in ${goals:-all}; do
     case $goal in
     all | tests | old | tests/* | cpu/bench/* | compile_commands.json | chapter* | appendix_* | "$BIN"/*) to_build="$to_build $goal" ;;
@@ -231,6 +241,7 @@ for goal in ${goals:-all}; do
     test) to_build="$to_build all tests" ;;
     gallery) to_build="$to_build all" ;;
     bench | then-and-now) to_build="$to_build measured" ;;
+    profile-*) to_build="$to_build ${goal#profile-}" profile=$goal ;;
     esac
 done
 
@@ -244,7 +255,7 @@ variables() {
     set_variable BUILD_GOALS "$(printf '%s\n' $to_build | sort -u | tr '\n' ' ')"
 }
 
-if [ -z "$to_build" ] && ! asked_for doctor; then
+if [ -z "$to_build" ] && ! asked_for doctor sanitize; then
     variables
     exit
 fi
@@ -255,6 +266,8 @@ no_nvcc="no nvcc $([ -n "$CUDA_PATH" ] && echo "in CUDA_PATH=$CUDA_PATH" || echo
 [ -z "$nvcc" ] || version=$($nvcc --version | sed -n 's/.*release \([0-9.]*\).*/\1/p')
 gpus=$(find_gpus || :)
 choose
+[ -z "$profile" ] || [ "$chosen" = gpu ] ||
+    fail "make $profile needs a GPU ($why): nsys and ncu measure GPUs; on the CPU try perf record $BIN/${profile#profile-}"
 architectures='' ptx='' gencode=''
 [ -z "$nvcc" ] || choose_architectures
 

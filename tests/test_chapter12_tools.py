@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Chapter 12: transposes, and what each tool says of each bug of memory_bugs."""
+import os
 import re
 import subprocess
 
 import pytest
 
 import helpers
+import trees
 
 SOURCE = (helpers.ROOT / "chapter12/memory_bugs.cu").read_text().splitlines()
 ROW = re.compile(
@@ -183,3 +185,126 @@ def test_opencl(run, rng):
 def test_without_an_opencl_platform(run, tmp_path):
     result = run("chapter12/opencl_add", status=2, env={"OCL_ICD_VENDORS": str(tmp_path)})
     assert result.err.startswith("opencl_add: needs an OpenCL platform, found none (Debian: pocl-opencl-icd")
+
+
+# ---- make sanitize, make profile-…, ranges for a profiler
+
+
+def scripted(sources):
+    """Programs that are scripts: `sound`, one that is `wrong` on purpose, and one with a `bug` that sanitizers report."""
+    scripts = {
+        "sound": "exit 0",
+        "wrong": "exit 1",
+        "bug": "echo x.cu:7:5: runtime error: load of null pointer >&2; exit 1",
+    }
+    fields = {"wrong": " * Expect:  1\n", "sound": " * Check:   --seed 1 | --seed 2 (race)\n"}
+    trees.programs_of(sources, scripts, lambda name: fields.get(name, ""))
+    return sources
+
+
+def test_sanitizers_of_the_compiler(sources):
+    log = trees.run(scripted(sources), "scripts/check.sh", status=1, TOOLS="compiler", BIN="bin")
+    assert re.sub(r" +[\d.]+ s\n", "\n", log) == (
+        "[1/2] chapter03/bug                      FOUND\n    x.cu:7:5: runtime error: load of null pointer\n"
+        "[2/2] chapter03/sound                    clean\n"
+        "1 of 2 clean, 0 wrong on purpose and found, 1 failed, 0 not built\n"
+    )
+
+
+def test_compute_sanitizer_with_its_four_tools(sources, tmp_path):
+    """A script stands in for compute-sanitizer."""
+    scripted(sources)
+    trees.stand_in(
+        tmp_path / "path",
+        "compute-sanitizer",
+        f"""echo "$@" >>{tmp_path}/calls
+case "$*" in *initcheck*bug*) echo '========= Uninitialized __global__ memory read of size 4 bytes'; exit 9 ;; esac""",
+    )
+    path = f"{tmp_path}/path:{os.environ['PATH']}"
+    log = trees.run(sources, "scripts/check.sh", status=1, TOOLS="compute-sanitizer", BIN="bin", PATH=path)
+    assert "FOUND" in log and "\n    ========= Uninitialized __global__ memory read" in log
+    calls = [line.split("/chapter03/") for line in (tmp_path / "calls").read_text().splitlines()]
+    tools = [(re.search("--tool ([a-z]+)", options)[1], program) for options, program in calls]
+    four = ["memcheck", "racecheck", "initcheck", "synccheck"]
+    assert tools == [(tool, "bug") for tool in four[:3]] + [(tool, "sound --seed 1") for tool in four]
+    assert all(("--leak-check full" in options) == ("memcheck" in options) for options, _ in calls)
+
+
+def test_profiles(sources, tmp_path):
+    """Scripts stand in for nsys and ncu."""
+    scripted(sources)
+    os.symlink("/bin/sh", tmp_path / "sh")
+    for name in "mkdir", "dirname", "cat":
+        os.symlink(f"/bin/{name}", tmp_path / name) if os.path.exists(f"/bin/{name}") else None
+    command = ["scripts/profile.sh", "chapter03/sound", "--size", "9"]
+    bare = {"BIN": "bin", "PATH": str(tmp_path)}
+    assert "neither nsys nor ncu is on PATH" in trees.run(sources, *command, status=1, **bare)
+    trees.stand_in(tmp_path, "nsys", 'echo "nsys $1 $*"')
+    trees.stand_in(tmp_path, "ncu", 'echo "ncu $*"')
+    log = trees.run(sources, *command, **bare)
+    assert re.search(r"^nsys stats .*nvtx_gpu_proj_sum sound.nsys-rep$", log, re.M)
+    assert re.search(r"^ncu .*global_op_st.ratio.* /.*/bin/chapter03/sound --size 9$", log, re.M)
+    assert "profile" in (sources / "build/profile/chapter03/sound.txt").read_text()
+
+
+@pytest.mark.backend("cpu")
+@pytest.mark.skipif(helpers.sanitized(), reason="cucc has a library of its own, without sanitizers")
+def test_steps_of_a_stream_are_ranges_for_a_profiler(tmp_path, variant):
+    """Functions that print stand in for NVTX."""
+    (tmp_path / "nvtx.h").write_text(
+        """#include <stdio.h>
+static inline int nvtxRangePushA(const char *name) { return printf("<%s", name); }
+static inline int nvtxRangePop(void) { return printf(">\\n"); }
+"""
+    )
+    source = helpers.ROOT / "chapter10/basic_single_stream.cu"
+    nvtx = ["-DCOMMON_NVTX_H", "-include", tmp_path / "nvtx.h"]
+    command = [helpers.ROOT / "cpu/cucc", "-O0", *nvtx, source, variant / "libcommon.a", "-o", tmp_path / "x"]
+    trees.run(helpers.ROOT, *map(str, command))
+    out = trees.run(tmp_path, "./x", "--size", "30", "--chunk", "10")
+    assert re.findall("<(.*)>", out) == ["copy up", "kernel", "copy down"] * 6
+
+
+# ---- on a GPU: docs/tools.md quotes these reports
+
+THREADS = {
+    "misaligned-read": (5, 3),
+    "out-of-bounds": (3, 5),
+    "misaligned-write": (1, 8),
+    "null-write": (63, 22),
+}
+
+
+@pytest.mark.backend("gpu")
+@pytest.mark.parametrize(
+    "bug, tool, text, says",
+    [
+        ("misaligned-read", "memcheck", "*pointers[i].from", "Invalid __global__ read of size 4 bytes"),
+        ("out-of-bounds", "memcheck", "*pointers[i].from", "Invalid __global__ read of size 4 bytes"),
+        ("misaligned-write", "memcheck", "*pointers[i].to_pair", "Invalid __global__ write of size 8 bytes"),
+        ("null-write", "memcheck", "*pointers[i].to =", "Invalid __global__ write of size 4 bytes"),
+        ("leak", "memcheck", "cudaMalloc(&dev_sum", "Leaked 5,888 bytes"),
+        ("race", "racecheck", "cache[t] = in[i];", "Race reported between Write access"),
+        (
+            "uninitialized",
+            "initcheck",
+            "sum[i] += in[i]",
+            "Uninitialized __global__ memory read of size 4 bytes",
+        ),
+        ("mask", "synccheck", "__syncwarp(mask)", "Barrier error detected. Invalid arguments"),
+    ],
+)
+def test_compute_sanitizer_names_the_line(bug, tool, text, says, tmp_path):
+    options = ["--tool", tool, *(["--leak-check", "full"] if bug == "leak" else [])]
+    done = subprocess.run(
+        ["compute-sanitizer", *options, helpers.BIN / "chapter12/memory_bugs", "--bug", bug],
+        cwd=tmp_path,
+        env=helpers.environment(),
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    assert says in done.stdout and f"in memory_bugs.cu:{line(text)}" in done.stdout, done.stdout
+    if bug in THREADS:
+        thread, block = THREADS[bug]
+        assert f"by thread ({thread},0,0) in block ({block},0,0)" in done.stdout, done.stdout

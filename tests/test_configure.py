@@ -23,6 +23,12 @@ OLD_SMI = """case $1 in -L) echo 'GPU 0: Old (UUID: GPU-1)' ;; *) echo 'Field "c
         (["check", "SANITIZE=thread"], "make check has instrumentation of its own"),
         (["check", "PROGRAM=chapter05/dt"], "PROGRAM=chapter05/dt: there is no such program"),
         (["run", "PROGRAM=chapter05/dot"], "PROGRAM is for make check"),
+        (["sanitize", "PROGRAM=chapter05/dt"], "PROGRAM=chapter05/dt: there is no such program"),
+        (["profile-julia_gpu"], "there is no program julia_gpu: did you mean chapter04/julia_gpu?"),
+        (
+            ["profile-chapter04/julia_gpu"],
+            "make profile-chapter04/julia_gpu needs a GPU (asked for): nsys and ncu",
+        ),
         (["DEBUG=yes"], "DEBUG=yes: must be 0 or 1"),
         (["SANITIZE=bogus"], "SANITIZE=bogus: must be"),
         (["SANITIZE=thread,address"], "thread goes with neither"),
