@@ -79,3 +79,26 @@ def test_conjugate_gradients_that_do_not_reach_the_limit(run, rng):
     steps = rng.randint(0, 20)
     result = run("chapter12/conjugate_gradient", "--iterations", steps, status=1)
     assert result.out.count(f": {steps} steps, ") == 2 and "residual: 1 of 1 differ" in result.err
+
+
+@needs("chapter12/linear_solver")
+def test_solvers(run, rng):
+    tall = rng.randint(2, 60)
+    for size, rows, columns in (1, 1, 1), (2, 3, 3), (rng.randint(3, 200), tall + rng.randint(0, 200), tall):
+        options = ["--size", size, "--rows", rows, "--columns", columns, "--seed", rng.randrange(10**6)]
+        out = run("chapter12/linear_solver", *options, status=0).out
+        errors = re.findall(r"^(\S+) +largest .*: (\S+) of (\S+)$", out, re.M)
+        assert [name for name, _, _ in errors] == ["LU", "QR", "QR", "Q", "SVD", "U", "V^T"]
+        assert all(float(error) <= float(allowed) for _, error, allowed in errors)
+
+
+@needs("chapter12/linear_solver")
+def test_a_singular_matrix_has_no_solution(run, rng):
+    size = rng.randint(2, 100)
+    result = run("chapter12/linear_solver", "--size", size, "--singular", status=1)
+    k = size // 2 + 1
+    assert result.errors == [
+        f"getrf: devInfo is {k}: element ({k}, {k}) of U is zero, so there is no solution"
+    ]
+    result = run("chapter12/linear_solver", "--rows", 9, "--columns", 10, status=64)
+    assert result.errors == ["linear_solver: --rows 9: must be at least --columns 10"]
