@@ -57,6 +57,12 @@ static inline double *residual(const double *A, const double *b, const double *x
     return r;
 }
 
+// How much rounding may change in sums of n products, relative to the sizes of the factors. The constant is
+// for small n.
+static inline double eps(size_t n) {
+    return (n + 30) * DBL_EPSILON;
+}
+
 static inline bool check_error(const char *name, const char *what, double error, double allowed) {
     printf("%-4s %s: %.2g of %.2g\n", name, what, error, allowed);
     return check_value(name, error / allowed, 0, 1);
@@ -74,7 +80,8 @@ static inline bool check_info(const char *call, const int *dev_info) {
     return info == 0;
 }
 
-// The largest |b - A x| is at most n eps |A| |x|, with the largest sum of a row of A as its norm.
+// The largest |b - A x| is at most n eps |A| |x| and a little, with the largest sum of a row of A as its
+// norm.
 static inline bool check_solution(const char *name, const double *A, const double *b, const double *dev_x,
                                   size_t n) {
     double *x = to_host(dev_x, n), *r = residual(A, b, x, n, n), *sums = host_array<double>(n);
@@ -83,8 +90,8 @@ static inline bool check_solution(const char *name, const double *A, const doubl
     for (size_t j = 0; j < n; j++)
         for (size_t i = 0; i < n; i++)
             sums[i] += fabs(A[j * n + i]);
-    bool ok = check_error(name, "largest |b - A x|", largest(r, n),
-                          n * DBL_EPSILON * largest(sums, n) * largest(x, n));
+    bool ok =
+        check_error(name, "largest |b - A x|", largest(r, n), eps(n) * largest(sums, n) * largest(x, n));
     free(x);
     free(r);
     free(sums);
@@ -100,7 +107,7 @@ static inline bool check_least_squares(const double *A, const double *b, const d
     printf("least squares: |b| = %.6g, |b - A x| = %.6g, x is from %.3f to %.3f\n", length(b, m),
            length(r, m), *std::min_element(x, x + n), *std::max_element(x, x + n));
     bool ok = check_error("QR", "largest |A^T (b - A x)|", most,
-                          m * DBL_EPSILON * norm * (norm * length(x, n) + length(b, m)));
+                          eps(m) * norm * (norm * length(x, n) + length(b, m)));
     free(x);
     free(r);
     return ok;
@@ -114,7 +121,7 @@ static inline bool check_orthonormal(const char *name, const double *dev_Q, size
             most = larger(most, fabs(product(&Q[i * m], &Q[j * m], m) - (i == j)));
     free(Q);
     return check_error(name, "largest deviation of its products from those of orthonormal vectors", most,
-                       m * DBL_EPSILON);
+                       eps(m));
 }
 
 // U S V^T is A, and the singular values descend and are not negative.
@@ -134,7 +141,7 @@ static inline bool check_singular_values(const double *A, const double *dev_S, c
         most = larger(most, largest(column, m));
     }
     printf("singular values: %.6g to %.6g, condition number %.6g\n", S[0], S[n - 1], S[0] / S[n - 1]);
-    ok = ok && check_error("SVD", "largest |A - U S V^T|", most, m * DBL_EPSILON * S[0]);
+    ok = ok && check_error("SVD", "largest |A - U S V^T|", most, eps(m) * S[0]);
     free(S);
     free(U);
     free(VT);
