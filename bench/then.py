@@ -279,7 +279,8 @@ def claims_table(gpu, cpu):
         )
         now = ratio_of(claim, figures, lambda n: (numbers_of(n, figures[n], gpu) or [None])[0])
         verdict = MISSING if now is None else "yes" if holds(claim["expect"], now) else "**no**"
-        body.append([claim["text"], claim["says"], then, ratio_text(now), verdict, where(first)])
+        shown_now = text_of(now) if now and " / " not in claim["ratio"] else ratio_text(now)
+        body.append([claim["text"], claim["says"], then, shown_now, verdict, where(first)])
         if verdict == "**no**" and "why" in claim:
             reasons.append(f"- {claim['text']}: {claim['says']} Today: {claim['why']}")
     head = ["text", "conclusion", "then", head_of(gpu, cpu)[0], "holds", "program"]
