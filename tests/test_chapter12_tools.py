@@ -70,8 +70,6 @@ def test_too_many_rows(run):
 
 # ---- memory_bugs
 
-BUGS = re.findall(r'"([a-z|-]+)"', "\n".join(SOURCE))
-
 
 def test_memory_bugs_without_a_bug(run):
     assert run("chapter12/memory_bugs", status=0).out == "All results are right.\n"
@@ -162,6 +160,29 @@ def test_sanitizers_name_the_line(run, instrumented):
     ]:
         result = run(program, "--bug", bug, status=1, sanitizers=False)
         assert re.search(says.format(line(text)), result.err, re.S), str(result)
+
+
+def test_the_page_of_the_tools_names_lines_bugs_and_metrics():
+    """docs/tools.md quotes reports; when memory_bugs.cu changes, they have to be made again."""
+    page = (helpers.ROOT / "docs/tools.md").read_text()
+    quoted = {int(number) for number in re.findall(r"memory_bugs\.cu:(\d+)", page)}
+    texts = [
+        "*pointers[i].from",
+        "*pointers[i].to =",
+        "*pointers[i].to_pair",
+        "__syncwarp(mask)",
+        "sum[i] += in[i]",
+    ]
+    texts += ["cache[t] = in[i];", "out[i] = cache[(t", "cudaMalloc(&dev_sum", "scatter<<<", "swap_pairs<<<"]
+    texts += ["while (*flag == 0)", "wait_for_flag<<<"]
+    assert quoted == {line(text) for text in texts}
+    table = page.partition("## What is wrong")[2].partition("## ")[0]
+    named = re.findall(r"^\| `([a-z]+-?[a-z-]+)` \|", table, re.M)
+    words = re.search(r"none\|([a-z|-]+)\"\s+\"([a-z|-]+)", "\n".join(SOURCE))
+    assert sorted(named) == sorted("".join(words.groups()).split("|"))
+    script = (helpers.ROOT / "scripts/profile.sh").read_text()
+    metrics = re.findall(r"\b(?:gpu|sm|smsp|idc|l1tex)__\w+", script)
+    assert len(metrics) > 8 and all(metric in page for metric in metrics)
 
 
 # ---- opencl_add
