@@ -826,7 +826,7 @@ def test_dynamic_shared(translate, declaration, typedef, name):
         inside = (
             f' const auto {n} = ::cuda_cpu::in_step_pointer(::cuda_cpu::dynamic_shared<cu_t_{n}>("{n}"));'
         )
-    outside = f" static const ::cuda_cpu::dynamic_array<cu_t_{n}> {n}{{}};"
+    outside = f" [[maybe_unused]] static const ::cuda_cpu::dynamic_array<cu_t_{n}> {n}{{}};"
     assert squeezed(translate(f"void k() {{{declaration}}}")) == squeezed(
         f"void k() {{{' ' * declaration.startswith('ext')}{typedef}{inside}}}"
     )

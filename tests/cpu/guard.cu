@@ -57,7 +57,8 @@ static void faulty(void (*body)(), std::initializer_list<std::string> words) {
 
 static void silent(void (*body)(), const char *check = "1") {
     const unit_result result = run(body, check);
-    if (!EXPECT(result.status == 0) | !EXPECT(result.err[0] == '\0'))
+    const bool passed = EXPECT(result.status == 0), quiet = EXPECT(result.err[0] == '\0');
+    if (!passed || !quiet)
         fprintf(stderr, "  status %d: %s%s\n", result.status, result.out, result.err);
 }
 

@@ -47,7 +47,7 @@ __global__ void copy_kernel(const int4 *in, int4 *out) {
 }
 
 TEST(copies_to_shared_memory) {
-    int4 in[32], out[32], *device_in, *device_out;
+    int4 in[32], out[32], *device_in = NULL, *device_out = NULL;
     for (int i = 0; i < 32; i++)
         in[i] = make_int4(i, i + 1, i + 2, i + 3);
     EXPECT(cudaMalloc(&device_in, sizeof in) == cudaSuccess &&
