@@ -13,6 +13,7 @@
 #define HANDLE_CUSPARSE(...) HANDLE_STATUS(cusparseGetErrorName, __VA_ARGS__)
 #define HANDLE_CUSOLVER(...) HANDLE_STATUS(name_of_cusolver, __VA_ARGS__)
 #define HANDLE_CUFFT(...)    HANDLE_STATUS(name_of_cufft, __VA_ARGS__)
+#define HANDLE_CURAND(...)   HANDLE_STATUS(name_of_curand, __VA_ARGS__)
 #define HANDLE_OPENCL(...)   HANDLE_STATUS(name_of_opencl, __VA_ARGS__)
 
 // ---------------------------------------------------------------------------------------- proof
@@ -98,6 +99,25 @@ static inline const char *name_of_opencl(cl_int status) {
         STATUS_NAME(CL_INVALID_KERNEL_NAME);
     default:
         return "a status of OpenCL";
+    }
+}
+#endif
+
+#ifdef CURAND_VERSION
+static inline const char *name_of_curand(curandStatus_t status) {
+    switch (status) {
+        STATUS_NAME(CURAND_STATUS_VERSION_MISMATCH);
+        STATUS_NAME(CURAND_STATUS_NOT_INITIALIZED);
+        STATUS_NAME(CURAND_STATUS_ALLOCATION_FAILED);
+        STATUS_NAME(CURAND_STATUS_TYPE_ERROR);
+        STATUS_NAME(CURAND_STATUS_OUT_OF_RANGE);
+        STATUS_NAME(CURAND_STATUS_LENGTH_NOT_MULTIPLE);
+        STATUS_NAME(CURAND_STATUS_LAUNCH_FAILURE);
+        STATUS_NAME(CURAND_STATUS_PREEXISTING_FAILURE);
+        STATUS_NAME(CURAND_STATUS_INITIALIZATION_FAILED);
+        STATUS_NAME(CURAND_STATUS_INTERNAL_ERROR);
+    default:
+        return "a status of cuRAND";
     }
 }
 #endif
