@@ -7,6 +7,7 @@
  * cublasGemmEx for 16-bit inputs, which are converted to float. Other functions are not declared.
  */
 #pragma once
+#define CUBLAS_API_H_
 #ifndef __cplusplus
 #error "cublas_v2.h: the CPU back end has it for C++ only"
 #endif
@@ -185,9 +186,24 @@ inline CBLAS_SIDE side(cublasSideMode_t s) {
     return s == CUBLAS_SIDE_LEFT ? CblasLeft : CblasRight;
 }
 
-// Checks the leading dimension of a matrix with `rows` rows.
+// Checks the leading dimension of a matrix with `rows` rows, and of further ones.
 inline bool fits(int64_t rows, int64_t ld) {
     return rows >= 0 && ld >= 1 && ld >= rows;
+}
+template <class... More> bool fits(int64_t rows, int64_t ld, More... more) {
+    return fits(rows, ld) && fits(more...);
+}
+// The rows of a matrix in memory whose op() has m rows and n columns
+inline int rows_of(cublasOperation_t op, int m, int n) {
+    return op == CUBLAS_OP_N ? m : n;
+}
+// The rows of a square matrix that an m x n one is multiplied with
+inline int rows_of(cublasSideMode_t side, int m, int n) {
+    return side == CUBLAS_SIDE_LEFT ? m : n;
+}
+inline bool product_fits(cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k, int lda, int ldb,
+                         int ldc) {
+    return n >= 0 && k >= 0 && fits(rows_of(opa, m, k), lda, rows_of(opb, k, n), ldb, m, ldc);
 }
 
 // OpenBLAS counts in int. Longer vectors are processed in parts by f(offset, length).
@@ -199,6 +215,11 @@ template <class F> void in_parts(int64_t n, F f) {
 // The start of a part of a vector. With a negative increment, BLAS counts from the end of the memory.
 template <class T> T *part(T *x, int64_t n, int64_t inc, int64_t i, int64_t length) {
     return inc >= 0 ? x + i * inc : x + (i + length - n) * inc;
+}
+
+// Processes two vectors in parts by f(length, x, y).
+template <class X, class Y, class F> void in_parts(int64_t n, X *x, int64_t incx, Y *y, int64_t incy, F f) {
+    in_parts(n, [&](int64_t i, int m) { f(m, part(x, n, incx, i, m), part(y, n, incy, i, m)); });
 }
 
 } // namespace blas
@@ -226,10 +247,8 @@ template <class T> T *part(T *x, int64_t n, int64_t inc, int64_t i, int64_t leng
         CUDA_CPU_HANDLE;                                                                                     \
         return cpu::run_for(__func__, handle, result, [=] {                                                  \
             T sum = 0;                                                                                       \
-            cpu::in_parts(n, [&](int64_t i, int m) {                                                         \
-                sum +=                                                                                       \
-                    cblas_##s##dot(m, cpu::part(x, n, incx, i, m), incx, cpu::part(y, n, incy, i, m), incy); \
-            });                                                                                              \
+            cpu::in_parts(n, x, incx, y, incy,                                                               \
+                          [&](int m, auto *x, auto *y) { sum += cblas_##s##dot(m, x, incx, y, incy); });     \
             return sum;                                                                                      \
         });                                                                                                  \
     }                                                                                                        \
@@ -259,9 +278,8 @@ template <class T> T *part(T *x, int64_t n, int64_t inc, int64_t i, int64_t leng
         CUDA_CPU_HANDLE;                                                                                     \
         const cpu::Scalar<T> cosine(handle, c), sin(handle, sine);                                           \
         return cpu::run(__func__, handle, [=] {                                                              \
-            cpu::in_parts(n, [&](int64_t i, int m) {                                                         \
-                cblas_##s##rot(m, cpu::part(x, n, incx, i, m), incx, cpu::part(y, n, incy, i, m), incy,      \
-                               *cosine, *sin);                                                               \
+            cpu::in_parts(n, x, incx, y, incy, [&](int m, auto *x, auto *y) {                                \
+                cblas_##s##rot(m, x, incx, y, incy, *cosine, *sin);                                          \
             });                                                                                              \
         });                                                                                                  \
     }
@@ -274,10 +292,8 @@ template <class T> T *part(T *x, int64_t n, int64_t inc, int64_t i, int64_t leng
         const cpu::Scalar<T> scale(handle, alpha);                                                           \
         return cpu::run(__func__, handle, [=] {                                                              \
             const T a = *scale;                                                                              \
-            cpu::in_parts(n, [&](int64_t i, int m) {                                                         \
-                cblas_##s##axpy(m, ALPHA a, cpu::part(x, n, incx, i, m), incx, cpu::part(y, n, incy, i, m),  \
-                                incy);                                                                       \
-            });                                                                                              \
+            cpu::in_parts(n, x, incx, y, incy,                                                               \
+                          [&](int m, auto *x, auto *y) { cblas_##s##axpy(m, ALPHA a, x, incx, y, incy); });  \
         });                                                                                                  \
     }                                                                                                        \
     static inline cublasStatus_t cublas##S##scal##suffix(cublasHandle_t handle, integer n, const T *alpha,   \
@@ -293,18 +309,16 @@ template <class T> T *part(T *x, int64_t n, int64_t inc, int64_t i, int64_t leng
                                                          integer incx, T *y, integer incy) {                 \
         CUDA_CPU_HANDLE;                                                                                     \
         return cpu::run(__func__, handle, [=] {                                                              \
-            cpu::in_parts(n, [&](int64_t i, int m) {                                                         \
-                cblas_##s##copy(m, cpu::part(x, n, incx, i, m), incx, cpu::part(y, n, incy, i, m), incy);    \
-            });                                                                                              \
+            cpu::in_parts(n, x, incx, y, incy,                                                               \
+                          [&](int m, auto *x, auto *y) { cblas_##s##copy(m, x, incx, y, incy); });           \
         });                                                                                                  \
     }                                                                                                        \
     static inline cublasStatus_t cublas##S##swap##suffix(cublasHandle_t handle, integer n, T *x,             \
                                                          integer incx, T *y, integer incy) {                 \
         CUDA_CPU_HANDLE;                                                                                     \
         return cpu::run(__func__, handle, [=] {                                                              \
-            cpu::in_parts(n, [&](int64_t i, int m) {                                                         \
-                cblas_##s##swap(m, cpu::part(x, n, incx, i, m), incx, cpu::part(y, n, incy, i, m), incy);    \
-            });                                                                                              \
+            cpu::in_parts(n, x, incx, y, incy,                                                               \
+                          [&](int m, auto *x, auto *y) { cblas_##s##swap(m, x, incx, y, incy); });           \
         });                                                                                                  \
     }
 
@@ -390,7 +404,22 @@ CUDA_CPU_COMPLEX(Z, z, cuDoubleComplex, Dz, dz, double)
 
 // ---- levels 2 and 3 ----
 
+// x = op(A) x, or the solution of op(A) x = x, with a triangular matrix
+#define CUDA_CPU_TRIANGLE(S, s, T, trmv)                                                                     \
+    static inline cublasStatus_t cublas##S##trmv(cublasHandle_t handle, cublasFillMode_t fill,               \
+                                                 cublasOperation_t op, cublasDiagType_t diagonal, int n,     \
+                                                 const T *A, int lda, T *x, int incx) {                      \
+        CUDA_CPU_HANDLE;                                                                                     \
+        CUDA_CPU_REQUIRE(cpu::fits(n, lda) && incx);                                                         \
+        return cpu::run(__func__, handle, [=] {                                                              \
+            cblas_##s##trmv(CblasColMajor, cpu::uplo(fill), cpu::trans(op), cpu::diag(diagonal), n, A, lda,  \
+                            x, incx);                                                                        \
+        });                                                                                                  \
+    }
+
 #define CUDA_CPU_MATRIX(S, s, T, ALPHA)                                                                      \
+    CUDA_CPU_TRIANGLE(S, s, T, trmv)                                                                         \
+    CUDA_CPU_TRIANGLE(S, s, T, trsv)                                                                         \
     static inline cublasStatus_t cublas##S##gemv(cublasHandle_t handle, cublasOperation_t op, int m, int n,  \
                                                  const T *alpha, const T *A, int lda, const T *x, int incx,  \
                                                  const T *beta, T *y, int incy) {                            \
@@ -403,38 +432,11 @@ CUDA_CPU_COMPLEX(Z, z, cuDoubleComplex, Dz, dz, double)
                             incy);                                                                           \
         });                                                                                                  \
     }                                                                                                        \
-    static inline cublasStatus_t cublas##S##trmv(cublasHandle_t handle, cublasFillMode_t fill,               \
-                                                 cublasOperation_t op, cublasDiagType_t diagonal, int n,     \
-                                                 const T *A, int lda, T *x, int incx) {                      \
-        CUDA_CPU_HANDLE;                                                                                     \
-        CUDA_CPU_REQUIRE(cpu::fits(n, lda) && incx);                                                         \
-        return cpu::run(__func__, handle, [=] {                                                              \
-            cblas_##s##trmv(CblasColMajor, cpu::uplo(fill), cpu::trans(op), cpu::diag(diagonal), n, A, lda,  \
-                            x, incx);                                                                        \
-        });                                                                                                  \
-    }                                                                                                        \
-    static inline cublasStatus_t cublas##S##trsv(cublasHandle_t handle, cublasFillMode_t fill,               \
-                                                 cublasOperation_t op, cublasDiagType_t diagonal, int n,     \
-                                                 const T *A, int lda, T *x, int incx) {                      \
-        CUDA_CPU_HANDLE;                                                                                     \
-        CUDA_CPU_REQUIRE(cpu::fits(n, lda) && incx);                                                         \
-        return cpu::run(__func__, handle, [=] {                                                              \
-            cblas_##s##trsv(CblasColMajor, cpu::uplo(fill), cpu::trans(op), cpu::diag(diagonal), n, A, lda,  \
-                            x, incx);                                                                        \
-        });                                                                                                  \
-    }                                                                                                        \
-    /* The work of a product, which the batches share */                                                     \
-    static inline bool cuda_cpu_##s##gemm_fits(cublasOperation_t opa, cublasOperation_t opb, int m, int n,   \
-                                               int k, int lda, int ldb, int ldc) {                           \
-        namespace cpu = cuda_cpu::blas;                                                                      \
-        return m >= 0 && n >= 0 && k >= 0 && cpu::fits(opa == CUBLAS_OP_N ? m : k, lda) &&                   \
-               cpu::fits(opb == CUBLAS_OP_N ? k : n, ldb) && cpu::fits(m, ldc);                              \
-    }                                                                                                        \
     static inline cublasStatus_t cublas##S##gemm(                                                            \
         cublasHandle_t handle, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,            \
         const T *alpha, const T *A, int lda, const T *B, int ldb, const T *beta, T *C, int ldc) {            \
         CUDA_CPU_HANDLE;                                                                                     \
-        CUDA_CPU_REQUIRE(cuda_cpu_##s##gemm_fits(opa, opb, m, n, k, lda, ldb, ldc));                         \
+        CUDA_CPU_REQUIRE(cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));                               \
         const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                        \
         return cpu::run(__func__, handle, [=] {                                                              \
             const T a = *scale, b = *old;                                                                    \
@@ -447,7 +449,7 @@ CUDA_CPU_COMPLEX(Z, z, cuDoubleComplex, Dz, dz, double)
         const T *alpha, const T *A, int lda, long long stride_a, const T *B, int ldb, long long stride_b,    \
         const T *beta, T *C, int ldc, long long stride_c, int count) {                                       \
         CUDA_CPU_HANDLE;                                                                                     \
-        CUDA_CPU_REQUIRE(count >= 0 && cuda_cpu_##s##gemm_fits(opa, opb, m, n, k, lda, ldb, ldc));           \
+        CUDA_CPU_REQUIRE(count >= 0 && cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));                 \
         const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                        \
         return cpu::run(__func__, handle, [=] {                                                              \
             const T a = *scale, b = *old;                                                                    \
@@ -462,7 +464,7 @@ CUDA_CPU_COMPLEX(Z, z, cuDoubleComplex, Dz, dz, double)
         const T *alpha, const T *const A[], int lda, const T *const B[], int ldb, const T *beta,             \
         T *const C[], int ldc, int count) {                                                                  \
         CUDA_CPU_HANDLE;                                                                                     \
-        CUDA_CPU_REQUIRE(count >= 0 && cuda_cpu_##s##gemm_fits(opa, opb, m, n, k, lda, ldb, ldc));           \
+        CUDA_CPU_REQUIRE(count >= 0 && cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));                 \
         const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                        \
         return cpu::run(__func__, handle, [=] {                                                              \
             const T a = *scale, b = *old;                                                                    \
@@ -475,8 +477,7 @@ CUDA_CPU_COMPLEX(Z, z, cuDoubleComplex, Dz, dz, double)
         cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t fill, int m, int n, const T *alpha,   \
         const T *A, int lda, const T *B, int ldb, const T *beta, T *C, int ldc) {                            \
         CUDA_CPU_HANDLE;                                                                                     \
-        CUDA_CPU_REQUIRE(n >= 0 && cpu::fits(side == CUBLAS_SIDE_LEFT ? m : n, lda) && cpu::fits(m, ldb) &&  \
-                         cpu::fits(m, ldc));                                                                 \
+        CUDA_CPU_REQUIRE(n >= 0 && cpu::fits(cpu::rows_of(side, m, n), lda, m, ldb, m, ldc));                \
         const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                        \
         return cpu::run(__func__, handle, [=] {                                                              \
             const T a = *scale, b = *old;                                                                    \
@@ -488,7 +489,7 @@ CUDA_CPU_COMPLEX(Z, z, cuDoubleComplex, Dz, dz, double)
                                                  cublasOperation_t op, int n, int k, const T *alpha,         \
                                                  const T *A, int lda, const T *beta, T *C, int ldc) {        \
         CUDA_CPU_HANDLE;                                                                                     \
-        CUDA_CPU_REQUIRE(k >= 0 && cpu::fits(op == CUBLAS_OP_N ? n : k, lda) && cpu::fits(n, ldc));          \
+        CUDA_CPU_REQUIRE(k >= 0 && cpu::fits(cpu::rows_of(op, n, k), lda, n, ldc));                          \
         const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                        \
         return cpu::run(__func__, handle, [=] {                                                              \
             const T a = *scale, b = *old;                                                                    \
@@ -502,8 +503,7 @@ CUDA_CPU_COMPLEX(Z, z, cuDoubleComplex, Dz, dz, double)
                                                  cublasDiagType_t diagonal, int m, int n, const T *alpha,    \
                                                  const T *A, int lda, const T *B, int ldb, T *C, int ldc) {  \
         CUDA_CPU_HANDLE;                                                                                     \
-        CUDA_CPU_REQUIRE(n >= 0 && cpu::fits(side == CUBLAS_SIDE_LEFT ? m : n, lda) && cpu::fits(m, ldb) &&  \
-                         cpu::fits(m, ldc));                                                                 \
+        CUDA_CPU_REQUIRE(n >= 0 && cpu::fits(cpu::rows_of(side, m, n), lda, m, ldb, m, ldc));                \
         const cpu::Scalar<T> scale(handle, alpha);                                                           \
         return cpu::run(__func__, handle, [=] {                                                              \
             const T a = *scale;                                                                              \
@@ -517,7 +517,7 @@ CUDA_CPU_COMPLEX(Z, z, cuDoubleComplex, Dz, dz, double)
         cublasHandle_t handle, cublasSideMode_t side, cublasFillMode_t fill, cublasOperation_t op,           \
         cublasDiagType_t diagonal, int m, int n, const T *alpha, const T *A, int lda, T *B, int ldb) {       \
         CUDA_CPU_HANDLE;                                                                                     \
-        CUDA_CPU_REQUIRE(n >= 0 && cpu::fits(side == CUBLAS_SIDE_LEFT ? m : n, lda) && cpu::fits(m, ldb));   \
+        CUDA_CPU_REQUIRE(n >= 0 && cpu::fits(cpu::rows_of(side, m, n), lda, m, ldb));                        \
         const cpu::Scalar<T> scale(handle, alpha);                                                           \
         return cpu::run(__func__, handle, [=] {                                                              \
             const T a = *scale;                                                                              \
@@ -530,6 +530,7 @@ CUDA_CPU_MATRIX(D, d, double, )
 CUDA_CPU_MATRIX(C, c, cuComplex, &)
 CUDA_CPU_MATRIX(Z, z, cuDoubleComplex, &)
 #undef CUDA_CPU_MATRIX
+#undef CUDA_CPU_TRIANGLE
 
 #define CUDA_CPU_REAL_MATRIX(S, s, T)                                                                        \
     static inline cublasStatus_t cublas##S##ger(cublasHandle_t handle, int m, int n, const T *alpha,         \
@@ -564,8 +565,8 @@ CUDA_CPU_MATRIX(Z, z, cuDoubleComplex, &)
         cublasHandle_t handle, cublasOperation_t opa, cublasOperation_t opb, int m, int n, const T *alpha,   \
         const T *A, int lda, const T *beta, const T *B, int ldb, T *C, int ldc) {                            \
         CUDA_CPU_HANDLE;                                                                                     \
-        CUDA_CPU_REQUIRE(m >= 0 && n >= 0 && cpu::fits(opa == CUBLAS_OP_N ? m : n, lda) &&                   \
-                         cpu::fits(opb == CUBLAS_OP_N ? m : n, ldb) && cpu::fits(m, ldc));                   \
+        CUDA_CPU_REQUIRE(m >= 0 && n >= 0 &&                                                                 \
+                         cpu::fits(cpu::rows_of(opa, m, n), lda, cpu::rows_of(opb, m, n), ldb, m, ldc));     \
         const cpu::Scalar<T> scale_a(handle, alpha), scale_b(handle, beta);                                  \
         return cpu::run(__func__, handle, [=] {                                                              \
             const T a = *scale_a, b = *scale_b;                                                              \
@@ -582,9 +583,9 @@ CUDA_CPU_MATRIX(Z, z, cuDoubleComplex, &)
     static inline cublasStatus_t cublas##S##dgmm(cublasHandle_t handle, cublasSideMode_t side, int m, int n, \
                                                  const T *A, int lda, const T *x, int incx, T *C, int ldc) { \
         CUDA_CPU_HANDLE;                                                                                     \
-        CUDA_CPU_REQUIRE(n >= 0 && cpu::fits(m, lda) && cpu::fits(m, ldc));                                  \
+        CUDA_CPU_REQUIRE(n >= 0 && cpu::fits(m, lda, m, ldc));                                               \
         return cpu::run(__func__, handle, [=] {                                                              \
-            const int length = side == CUBLAS_SIDE_LEFT ? m : n;                                             \
+            const int length = cpu::rows_of(side, m, n);                                                     \
             const T *first = cpu::part(x, length, incx, 0, length);                                          \
             if (incx < 0)                                                                                    \
                 first = x - (ptrdiff_t)(length - 1) * incx;                                                  \
@@ -671,7 +672,7 @@ cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t opa, cublasO
                            long long stride_b, const void *beta, void *C, cudaDataType type_c, int ldc,
                            long long stride_c, int count, cublasComputeType_t compute, cublasGemmAlgo_t) {
     CUDA_CPU_HANDLE;
-    CUDA_CPU_REQUIRE(count >= 0 && cuda_cpu_sgemm_fits(opa, opb, m, n, k, lda, ldb, ldc));
+    CUDA_CPU_REQUIRE(count >= 0 && cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));
     if (type_a == CUDA_R_64F && type_b == CUDA_R_64F && type_c == CUDA_R_64F &&
         (compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC))
         return cublasDgemmStridedBatched(handle, opa, opb, m, n, k, (const double *)alpha, (const double *)A,
@@ -688,8 +689,8 @@ cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t opa, cublasO
     const float host_alpha = on_device ? 0 : scalar(alpha), host_beta = on_device ? 0 : scalar(beta);
     return cpu::run(__func__, handle, [=] {
         const float a = on_device ? scalar(alpha) : host_alpha, b = on_device ? scalar(beta) : host_beta;
-        const int rows_a = opa == CUBLAS_OP_N ? m : k, columns_a = opa == CUBLAS_OP_N ? k : m;
-        const int rows_b = opb == CUBLAS_OP_N ? k : n, columns_b = opb == CUBLAS_OP_N ? n : k;
+        const int rows_a = cpu::rows_of(opa, m, k), columns_a = cpu::rows_of(opa, k, m);
+        const int rows_b = cpu::rows_of(opb, k, n), columns_b = cpu::rows_of(opb, n, k);
         std::vector<float> product((size_t)m * n);
         for (int which = 0; which < count; which++) {
             const auto fa = cpu::as_float((const char *)A + which * stride_a * cpu::size_of(type_a), type_a,
@@ -728,52 +729,34 @@ static inline cublasStatus_t cublasSgemmEx(cublasHandle_t handle, cublasOperatio
 // ---- copies between host and device ----
 
 // Elements have `size` bytes. Vectors with increments are copied element by element, as columns of a matrix.
-static inline cublasStatus_t cublasSetMatrixAsync(int rows, int columns, int size, const void *A, int lda,
-                                                  void *B, int ldb, cudaStream_t stream) {
-    namespace cpu = cuda_cpu::blas;
-    CUDA_CPU_REQUIRE(size > 0 && columns >= 0 && cpu::fits(rows, lda) && cpu::fits(rows, ldb));
-    return cpu::status_of(cudaMemcpy2DAsync(B, (size_t)ldb * size, A, (size_t)lda * size, (size_t)rows * size,
-                                            columns, cudaMemcpyHostToDevice, stream));
-}
-static inline cublasStatus_t cublasGetMatrixAsync(int rows, int columns, int size, const void *A, int lda,
-                                                  void *B, int ldb, cudaStream_t stream) {
-    namespace cpu = cuda_cpu::blas;
-    CUDA_CPU_REQUIRE(size > 0 && columns >= 0 && cpu::fits(rows, lda) && cpu::fits(rows, ldb));
-    return cpu::status_of(cudaMemcpy2DAsync(B, (size_t)ldb * size, A, (size_t)lda * size, (size_t)rows * size,
-                                            columns, cudaMemcpyDeviceToHost, stream));
-}
-static inline cublasStatus_t cublasSetMatrix(int rows, int columns, int size, const void *A, int lda, void *B,
-                                             int ldb) {
-    namespace cpu = cuda_cpu::blas;
-    CUDA_CPU_REQUIRE(size > 0 && columns >= 0 && cpu::fits(rows, lda) && cpu::fits(rows, ldb));
-    return cpu::status_of(cudaMemcpy2D(B, (size_t)ldb * size, A, (size_t)lda * size, (size_t)rows * size,
-                                       columns, cudaMemcpyHostToDevice));
-}
-static inline cublasStatus_t cublasGetMatrix(int rows, int columns, int size, const void *A, int lda, void *B,
-                                             int ldb) {
-    namespace cpu = cuda_cpu::blas;
-    CUDA_CPU_REQUIRE(size > 0 && columns >= 0 && cpu::fits(rows, lda) && cpu::fits(rows, ldb));
-    return cpu::status_of(cudaMemcpy2D(B, (size_t)ldb * size, A, (size_t)lda * size, (size_t)rows * size,
-                                       columns, cudaMemcpyDeviceToHost));
-}
-static inline cublasStatus_t cublasSetVector(int n, int size, const void *x, int incx, void *y, int incy) {
-    CUDA_CPU_REQUIRE(incx > 0 && incy > 0);
-    return cublasSetMatrix(1, n, size, x, incx, y, incy);
-}
-static inline cublasStatus_t cublasGetVector(int n, int size, const void *x, int incx, void *y, int incy) {
-    CUDA_CPU_REQUIRE(incx > 0 && incy > 0);
-    return cublasGetMatrix(1, n, size, x, incx, y, incy);
-}
-static inline cublasStatus_t cublasSetVectorAsync(int n, int size, const void *x, int incx, void *y, int incy,
-                                                  cudaStream_t stream) {
-    CUDA_CPU_REQUIRE(incx > 0 && incy > 0);
-    return cublasSetMatrixAsync(1, n, size, x, incx, y, incy, stream);
-}
-static inline cublasStatus_t cublasGetVectorAsync(int n, int size, const void *x, int incx, void *y, int incy,
-                                                  cudaStream_t stream) {
-    CUDA_CPU_REQUIRE(incx > 0 && incy > 0);
-    return cublasGetMatrixAsync(1, n, size, x, incx, y, incy, stream);
-}
+#define CUDA_CPU_COPIES(Set, kind)                                                                           \
+    static inline cublasStatus_t cublas##Set##MatrixAsync(int rows, int columns, int size, const void *A,    \
+                                                          int lda, void *B, int ldb, cudaStream_t stream) {  \
+        namespace cpu = cuda_cpu::blas;                                                                      \
+        CUDA_CPU_REQUIRE(size > 0 && columns >= 0 && cpu::fits(rows, lda, rows, ldb));                       \
+        return cpu::status_of(cudaMemcpy2DAsync(B, (size_t)ldb * size, A, (size_t)lda * size,                \
+                                                (size_t)rows * size, columns, kind, stream));                \
+    }                                                                                                        \
+    static inline cublasStatus_t cublas##Set##Matrix(int rows, int columns, int size, const void *A,         \
+                                                     int lda, void *B, int ldb) {                            \
+        namespace cpu = cuda_cpu::blas;                                                                      \
+        CUDA_CPU_REQUIRE(size > 0 && columns >= 0 && cpu::fits(rows, lda, rows, ldb));                       \
+        return cpu::status_of(                                                                               \
+            cudaMemcpy2D(B, (size_t)ldb * size, A, (size_t)lda * size, (size_t)rows * size, columns, kind)); \
+    }                                                                                                        \
+    static inline cublasStatus_t cublas##Set##VectorAsync(int n, int size, const void *x, int incx, void *y, \
+                                                          int incy, cudaStream_t stream) {                   \
+        CUDA_CPU_REQUIRE(incx > 0 && incy > 0);                                                              \
+        return cublas##Set##MatrixAsync(1, n, size, x, incx, y, incy, stream);                               \
+    }                                                                                                        \
+    static inline cublasStatus_t cublas##Set##Vector(int n, int size, const void *x, int incx, void *y,      \
+                                                     int incy) {                                             \
+        CUDA_CPU_REQUIRE(incx > 0 && incy > 0);                                                              \
+        return cublas##Set##Matrix(1, n, size, x, incx, y, incy);                                            \
+    }
+CUDA_CPU_COPIES(Set, cudaMemcpyHostToDevice)
+CUDA_CPU_COPIES(Get, cudaMemcpyDeviceToHost)
+#undef CUDA_CPU_COPIES
 #undef CUDA_CPU_HANDLE
 #undef CUDA_CPU_REQUIRE
 #include "cuda_cpu/letters_on.h"

@@ -218,6 +218,75 @@ TEST(triangles_symmetric_and_diagonal_matrices) {
     CALL(cublasDestroy(h));
 }
 
+TEST(triangles_and_vectors) {
+    cublasHandle_t h;
+    CALL(cublasCreate(&h));
+    for (int round = 0; round < 8; round++) {
+        const int n = pick(1, 20), inc = pick(0, 1) ? pick(1, 3) : -pick(1, 3);
+        const cublasFillMode_t fill = (cublasFillMode_t)(round & 1);
+        const cublasOperation_t op = (cublasOperation_t)(round >> 1 & 1);
+        const bool unit = round >> 2 & 1;
+        Matrix<double> A(n, n, pick(0, 2)), x(abs(inc), n);
+        for (int i = 0; i < n; i++)
+            A.host[i + (size_t)i * A.ld] = unit ? NAN : 40; // not read, or far from singular
+        A.to_device();
+        const auto place = [=](int i) { return (size_t)(inc > 0 ? i : n - 1 - i) * abs(inc); };
+        const cublasDiagType_t diagonal = unit ? CUBLAS_DIAG_UNIT : CUBLAS_DIAG_NON_UNIT;
+        CALL(cublasDtrmv(h, fill, op, diagonal, n, A.device, A.ld, x.device, inc));
+        const std::vector<double> product = x.back();
+        CALL(cublasDtrsv(h, fill, op, diagonal, n, A.device, A.ld, x.device, inc));
+        const std::vector<double> solved = x.back();
+        for (int i = 0; i < n; i++) {
+            double sum = (unit ? 1 : 40) * x.host[place(i)];
+            for (int j = 0; j < n; j++)
+                if (i != j && (op == CUBLAS_OP_T ? j > i : i > j) == (fill == CUBLAS_FILL_MODE_LOWER))
+                    sum += A.at(i, j, op) * x.host[place(j)];
+            EXPECT(near<double>(product[place(i)], sum, 100));
+            EXPECT(unit || near<double>(solved[place(i)], x.host[place(i)],
+                                        100)); // a unit triangle may be ill-conditioned
+        }
+    }
+    CALL(cublasDestroy(h));
+}
+
+TEST(copies_swaps_and_rotations) {
+    cublasHandle_t h;
+    CALL(cublasCreate(&h));
+    const int n = 50;
+    const Matrix<float> x(2, n), y(3, n), z(1, n);
+    CALL(cublasScopy(h, n, x.device, 2, z.device, -1));
+    CALL(cublasSswap(h, n, x.device, 2, y.device, 3));
+    const std::vector<float> copied = z.back(), first = x.back(), second = y.back();
+    const float c = 0.6f, s = 0.8f;
+    CALL(cublasSrot(h, n, x.device, 2, y.device, 3, &c, &s));
+    const std::vector<float> turned = x.back(), other = y.back();
+    for (int i = 0; i < n; i++) {
+        EXPECT(copied[n - 1 - i] == x.host[2 * i]);
+        EXPECT(first[2 * i] == y.host[3 * i] && first[2 * i + 1] == x.host[2 * i + 1]);
+        EXPECT(second[3 * i] == x.host[2 * i] && second[3 * i + 1] == y.host[3 * i + 1]);
+        EXPECT(near<float>(turned[2 * i], c * first[2 * i] + s * second[3 * i], 2));
+        EXPECT(near<float>(other[3 * i], c * second[3 * i] - s * first[2 * i], 2));
+    }
+    CALL(cublasDestroy(h));
+}
+
+TEST(matrices_to_the_device_and_back) {
+    const std::vector<double> from = noise<double>(7 * 5);
+    std::vector<double> to(4 * 5, -9);
+    Matrix<double> on_device(3, 5, 3);
+    CALL(cublasSetMatrix(3, 5, sizeof(double), from.data(), 7, on_device.device, 6));
+    CALL(cublasGetMatrix(3, 5, sizeof(double), on_device.device, 6, to.data(), 4));
+    for (int j = 0; j < 5; j++)
+        for (int i = 0; i < 4; i++)
+            EXPECT(to[i + 4 * j] == (i < 3 ? from[i + 7 * j] : -9));
+    CALL(cublasSetVector(5, sizeof(double), from.data(), 7, on_device.device, 2));
+    CALL(cublasGetVector(5, sizeof(double), on_device.device, 2, to.data(), 3));
+    for (int j = 0; j < 5; j++)
+        EXPECT(to[3 * j] == from[7 * j]);
+    EXPECT(cublasSetMatrix(3, 5, sizeof(double), from.data(), 2, on_device.device, 6) ==
+           CUBLAS_STATUS_INVALID_VALUE);
+}
+
 TEST(transposition_with_geam) {
     cublasHandle_t h;
     CALL(cublasCreate(&h));
