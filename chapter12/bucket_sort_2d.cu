@@ -84,7 +84,7 @@ int main(int argc, char **argv) {
 
 // A random number from 0 to 2^31 - 1, divided as the course does: from 0 to 1, 1 included.
 static float coordinate(uint64_t bits) {
-    return (int)(bits >> 33) / (INT_MAX + 1.0f);
+    return (int)(bits >> 33) / 0x1p31f; // RAND_MAX + 1.0f
 }
 
 void settings(int argc, char **argv) {

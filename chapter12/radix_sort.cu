@@ -160,7 +160,7 @@ void settings(int argc, char **argv) {
     const char *list = NULL; // --numbers
     int decimal = 0;         // --base
     const Option own[] = {
-        OPTION_SIZE("size", &n, 1, INT_MAX, "random ints, instead of 1000000"),
+        OPTION_SIZE("size", &n, 1, INT_MAX, "random ints, instead of 262144"),
         OPTION_TEXT("numbers", &list, "ints to sort, such as 5,213,-7, instead of random ones"),
         OPTION_WORD("base", &decimal, "2|10", "the digits: bits, or decimal digits (on the host only)"),
         OPTION_FLAG("trace", &trace, "print the list after each pass on the host"),
@@ -175,7 +175,7 @@ void settings(int argc, char **argv) {
         list = decimal ? "5,213,55,21,430,31,20" : printed_test ? "3,2" : NULL;
     if (list)
         parse_numbers(list);
-    n = list ? in.size() : n ? n : 1000000;
+    n = list ? in.size() : n ? n : 1 << 18;
     select_device();
     require_memory(4 * n * sizeof(int), 4 * n * sizeof(int));
     for (size_t i = 0; in.size() < n; i++) // random ints, with the smallest and the largest among them

@@ -24,6 +24,8 @@ WARNINGS := -Wall -Wextra
 SANITIZE_FLAGS := $(if $(SANITIZERS),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 # The macros by which g++ tells sources of its sanitizers; older clang++ does not define them.
 SANITIZE_MACROS := $(if $(filter address,$(SANITIZERS)),-D__SANITIZE_ADDRESS__=1) $(if $(filter thread,$(SANITIZERS)),-D__SANITIZE_THREAD__=1)
+# Thrust's headers bind references to null pointers, and copy no bytes from them.
+$(if $(filter undefined,$(SANITIZERS)),$(foreach s,$(shell grep -l '^ \* Needs: .*thrust' $(SOURCES)),$(eval $(B)/$(s:.cu=.o): CU_FLAGS += -fno-sanitize=null,nonnull-attribute)))
 # The preprocessor flags are separate, because clang warns when they are given without preprocessing.
 COMMON_FLAGS := $(OPTIMISE) -g $(WARNINGS) -pthread $(SANITIZE_FLAGS)
 PREPROCESS := $(HAVE_FLAGS) $(SANITIZE_MACROS) $(CPPFLAGS)
