@@ -357,10 +357,12 @@ void report(const Access &a, const Access &b, uintptr_t address, size_t bytes);
 void report_uninitialized(const Access &me, uintptr_t address, size_t bytes);
 
 // Checks and records an access within one page by a thread of a block, by the host, or by a copy.
-void check(Page &page, uintptr_t address, size_t bytes, Access me, const Threads *block, bool shared) {
+// `reads` is also set for an atomic that reads and writes.
+void check(Page &page, uintptr_t address, size_t bytes, Access me, const Threads *block, bool shared,
+           bool reads) {
     Access other{};
-    uintptr_t where = address;                   // address of the other access
-    bool written = me.write || shared || !block; // whether anything has written what a thread reads
+    uintptr_t where = address;                 // address of the other access
+    bool written = !reads || shared || !block; // whether anything has written what a thread reads
     while (page.lock.test_and_set(std::memory_order_acquire))
         ;
     const size_t cells = race_page >> page.shift;
@@ -448,7 +450,7 @@ void check(Page &page, uintptr_t address, size_t bytes, Access me, const Threads
     report(other, me, where, bytes);
 }
 
-void access(uintptr_t address, size_t bytes, bool write, bool atomic, const void *instruction) {
+void access(uintptr_t address, size_t bytes, bool write, bool atomic, bool reads, const void *instruction) {
     const bool in_kernel = self && self->kernel;
     if (!in_kernel && (!host_matters.load(std::memory_order_relaxed) || in_callback))
         return;
@@ -473,7 +475,7 @@ void access(uintptr_t address, size_t bytes, bool write, bool atomic, const void
                 } else
                     me.block = the_host;
             }
-            check(*page, address, here, me, block, in_kernel && is_shared_memory(address));
+            check(*page, address, here, me, block, in_kernel && is_shared_memory(address), reads);
         }
         address += here;
         bytes -= here;
@@ -858,7 +860,7 @@ void race_copy(const void *memory, size_t bytes, bool write) {
     while (bytes) {
         const size_t here = std::min(bytes, race_page - (address & (race_page - 1)));
         if (Page *const page = pages()[address >> page_bits])
-            check(*page, address, here, me, nullptr, false);
+            check(*page, address, here, me, nullptr, false, false);
         address += here;
         bytes -= here;
     }
@@ -889,7 +891,7 @@ static bool like_atomic(const void *p) {
 
 static void volatile_access(void *p, size_t bytes, bool write, const void *caller) {
     const bool atomic = like_atomic(p);
-    access((uintptr_t)p, bytes, write, atomic, caller);
+    access((uintptr_t)p, bytes, write, atomic, !write, caller);
     if (!atomic || !self || !self->kernel)
         return;
     if (write) {
@@ -903,16 +905,16 @@ static void volatile_access(void *p, size_t bytes, bool write, const void *calle
 
 #define ACCESSES(n)                                                                                          \
     void __tsan_read##n(void *p) {                                                                           \
-        access((uintptr_t)p, n, false, false, CALLER);                                                       \
+        access((uintptr_t)p, n, false, false, true, CALLER);                                                 \
     }                                                                                                        \
     void __tsan_write##n(void *p) {                                                                          \
-        access((uintptr_t)p, n, true, false, CALLER);                                                        \
+        access((uintptr_t)p, n, true, false, false, CALLER);                                                 \
     }                                                                                                        \
     void __tsan_unaligned_read##n(void *p) {                                                                 \
-        access((uintptr_t)p, n, false, false, CALLER);                                                       \
+        access((uintptr_t)p, n, false, false, true, CALLER);                                                 \
     }                                                                                                        \
     void __tsan_unaligned_write##n(void *p) {                                                                \
-        access((uintptr_t)p, n, true, false, CALLER);                                                        \
+        access((uintptr_t)p, n, true, false, false, CALLER);                                                 \
     }                                                                                                        \
     void __tsan_volatile_read##n(void *p) {                                                                  \
         volatile_access(p, n, false, CALLER);                                                                \
@@ -934,24 +936,24 @@ ACCESSES(16)
 #undef ACCESSES
 
 void __tsan_read_range(void *p, unsigned long n) {
-    access((uintptr_t)p, n, false, false, CALLER);
+    access((uintptr_t)p, n, false, false, true, CALLER);
 }
 void __tsan_write_range(void *p, unsigned long n) {
-    access((uintptr_t)p, n, true, false, CALLER);
+    access((uintptr_t)p, n, true, false, false, CALLER);
 }
 // clang++ calls these instead of the functions of the C library.
 void *__tsan_memcpy(void *to, const void *from, size_t n) {
-    access((uintptr_t)from, n, false, false, CALLER);
-    access((uintptr_t)to, n, true, false, CALLER);
+    access((uintptr_t)from, n, false, false, true, CALLER);
+    access((uintptr_t)to, n, true, false, false, CALLER);
     return memcpy(to, from, n);
 }
 void *__tsan_memmove(void *to, const void *from, size_t n) {
-    access((uintptr_t)from, n, false, false, CALLER);
-    access((uintptr_t)to, n, true, false, CALLER);
+    access((uintptr_t)from, n, false, false, true, CALLER);
+    access((uintptr_t)to, n, true, false, false, CALLER);
     return memmove(to, from, n);
 }
 void *__tsan_memset(void *to, int value, size_t n) {
-    access((uintptr_t)to, n, true, false, CALLER);
+    access((uintptr_t)to, n, true, false, false, CALLER);
     return memset(to, value, n);
 }
 
@@ -968,8 +970,9 @@ void __tsan_atomic_signal_fence(int) {
 // An atomic that is stronger than relaxed, as those of cuda::atomic are by default, is its own fence. CUDA's
 // atomicAdd and the like are relaxed (kernel.h). The atomic itself comes between release and acquire: it must
 // not see a value whose release acquire() has missed.
-template <class T> static void before_atomic(volatile T *p, bool write, int order, const void *caller) {
-    access((uintptr_t)p, sizeof *p, write, true, caller);
+template <class T>
+static void before_atomic(volatile T *p, bool reads, bool write, int order, const void *caller) {
+    access((uintptr_t)p, sizeof *p, write, true, reads, caller);
     if (!write || !self || !self->kernel)
         return;
     if (order >= __ATOMIC_RELEASE)
@@ -984,15 +987,15 @@ template <class T> static T after_atomic(volatile T *p, T value) {
 
 #define ATOMICS(bits, T)                                                                                     \
     T __tsan_atomic##bits##_load(const volatile T *p, int order) {                                           \
-        before_atomic(p, false, order, CALLER);                                                              \
+        before_atomic(p, true, false, order, CALLER);                                                        \
         return after_atomic<const T>(p, __atomic_load_n(p, __ATOMIC_SEQ_CST));                               \
     }                                                                                                        \
     void __tsan_atomic##bits##_store(volatile T *p, T value, int order) {                                    \
-        before_atomic(p, true, order, CALLER);                                                               \
+        before_atomic(p, false, true, order, CALLER);                                                        \
         __atomic_store_n(p, value, __ATOMIC_SEQ_CST);                                                        \
     }                                                                                                        \
     int __tsan_atomic##bits##_compare_exchange_strong(volatile T *p, T *old, T value, int order, int) {      \
-        before_atomic(p, true, order, CALLER);                                                               \
+        before_atomic(p, true, true, order, CALLER);                                                         \
         const bool done =                                                                                    \
             __atomic_compare_exchange_n(p, old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);           \
         after_atomic<T>(p, value);                                                                           \
@@ -1002,19 +1005,19 @@ template <class T> static T after_atomic(volatile T *p, T value) {
         return __tsan_atomic##bits##_compare_exchange_strong(p, old, value, order, also);                    \
     }                                                                                                        \
     T __tsan_atomic##bits##_compare_exchange_val(volatile T *p, T old, T value, int order, int) {            \
-        before_atomic(p, true, order, CALLER);                                                               \
+        before_atomic(p, true, true, order, CALLER);                                                         \
         __atomic_compare_exchange_n(p, &old, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);              \
         return after_atomic<T>(p, old);                                                                      \
     }                                                                                                        \
     T __tsan_atomic##bits##_exchange(volatile T *p, T value, int order) {                                    \
-        before_atomic(p, true, order, CALLER);                                                               \
+        before_atomic(p, false, true, order, CALLER);                                                        \
         return after_atomic<T>(p, __atomic_exchange_n(p, value, __ATOMIC_SEQ_CST));                          \
     }                                                                                                        \
     FETCH(bits, T, add)                                                                                      \
     FETCH(bits, T, sub) FETCH(bits, T, and) FETCH(bits, T, or) FETCH(bits, T, xor) FETCH(bits, T, nand)
 #define FETCH(bits, T, name)                                                                                 \
     T __tsan_atomic##bits##_fetch_##name(volatile T *p, T value, int order) {                                \
-        before_atomic(p, true, order, CALLER);                                                               \
+        before_atomic(p, true, true, order, CALLER);                                                         \
         return after_atomic<T>(p, __atomic_fetch_##name(p, value, __ATOMIC_SEQ_CST));                        \
     }
 extern "C" {

@@ -22,6 +22,19 @@ __global__ void add_to(const int *in, int *sum) {
     sum[threadIdx.x] += in[threadIdx.x]; // read of sum
 }
 
+__global__ void count(const int *data, unsigned *bins) {
+    atomicAdd(&bins[data[threadIdx.x] & 7], 1); // count in memory
+}
+
+static void unset_bins(const int *data, bool wrong) {
+    unsigned *bins;
+    CHECK(cudaMalloc(&bins, 8 * sizeof *bins));
+    if (!wrong)
+        CHECK(cudaMemset(bins, 0xff, 8 * sizeof *bins));
+    count<<<1, N>>>(data, bins);
+    CHECK(cudaFree(bins));
+}
+
 // What the twin reads has the bytes of fresh memory too. The mistake reads an allocation that has been freed
 // and allocated again.
 static void uninitialized(const int *data, bool wrong) {
@@ -417,6 +430,7 @@ int main(int argc, char **argv) {
         return 0;
     }
     HOST(uninitialized)
+    HOST(unset_bins)
     HOST(streams)
     HOST(missing_event)
     HOST(host_reads)
