@@ -13,7 +13,7 @@
  * Differs: any width, not only multiples of the tile: tiles are padded with zeros. The course asks for a tile
  *          that divides the width; --truncate shows what happens otherwise, and ends with status 1.
  *          With allocation and copies the course measured 0.46 of the time from global memory. On an H200
- *          both take about 5 ms, since allocation and copies take ten times as long as the kernels.
+ *          both take about 5 ms, most of it for allocation and copies (docs/then-and-now.md).
  * Check:   --size 64
  */
 #include <chrono>
