@@ -264,6 +264,24 @@ def heat(size, steps, speed=0.25):
     return t
 
 
+def volume(size, ticks=30, n=64):
+    """Chapter 7's texture_3d: a slice through n * (n + 1) * (n + 2) texels in frame `ticks`, top row first. Each pixel is the
+    mean of the eight texels around it, weighted by their distances."""
+    extent = np.array([n, n + 1, n + 2])
+    z = 0.5 + (extent[2] - 1) * (1 - abs(1 - ticks % 120 / 60))
+    across = (np.arange(size) + 0.5) / size
+    picture = np.zeros((size, size))
+    places = [axis - 0.5 for axis in (across * extent[0], across * extent[1], np.array([z]))]
+    for corner in np.ndindex(2, 2, 2):
+        weights = [np.abs(1 - c - place + np.floor(place)) for c, place in zip(corner, places)]
+        x, y, z = (
+            np.clip(np.floor(place) + c, 0, most - 1) for c, place, most in zip(corner, places, extent)
+        )
+        rest = (x[None, :] ** 2 + 3 * y[:, None] ** 2 + 5 * z[0] ** 2) // 8 % 500
+        picture += weights[2][0] * np.outer(weights[1], weights[0]) * np.abs(rest - 250)
+    return np.repeat(picture[::-1, :, None], 3, axis=2).astype(np.uint8)
+
+
 def colors(values):
     """Values, indexed (y, x) with y upwards, as an RGB picture. The lightness is the value; the hue starts at 180 degrees
     and turns once around, in whole degrees; the saturation is full."""

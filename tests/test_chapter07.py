@@ -145,12 +145,14 @@ def test_texture_formats(run, rng):
 
 def test_volume(run, rng):
     """The program checks every texel and every point. Here: the printed point between texels, from the formula."""
-    texel = lambda x, y, z: (x * x + 3 * y * y + 5 * z * z) % 251
+    texel = lambda x, y, z: abs((x * x + 3 * y * y + 5 * z * z) // 8 % 500 - 250)
     for size in 1, 2, 31, 33, rng.randint(3, 80):
         out = run(
             "chapter07/texture_3d",
-            "--size",
+            "--texels",
             size,
+            "--size=20",
+            "--frames=1",
             "--points",
             3000,
             "--seed",
@@ -171,9 +173,21 @@ def test_volume(run, rng):
         values = [texel(*clip(base + corner)) for corner in corners]
         mean = sum(v * np.prod(np.where(corner, weight, 1 - weight)) for v, corner in zip(values, corners))
         assert abs(linear - mean) <= 3 * (max(values) - min(values)) / 256 + 0.5
-    result = run("chapter07/texture_3d", "--size=5", "--inject-error", status=1)
-    for name in "linear memory", "array", "point", "linear":
+    result = run("chapter07/texture_3d", "--texels=5", "--inject-error", status=1)
+    for name in "linear memory", "array", "point", "linear", "slice":
         assert f"{name}: 1 of " in result.err
+
+
+def test_slices(run, rng, tmp_path):
+    """A slice of a volume of any size, in any frame, against numpy's."""
+    for size in 1, 17, rng.randint(20, 200):
+        n, frames = rng.randint(1, 80), rng.randint(1, 130)
+        args = f"--texels={n}", f"--size={size}", f"--frames={frames}", f"--output=p.{helpers.ending()}"
+        run("chapter07/texture_3d", "--points=1", *args, status=0)
+        expected = formulas.volume(size, frames - 1, n)
+        helpers.compare(
+            "slice", helpers.pixels(tmp_path / f"p.{helpers.ending()}"), expected, mean=0.5, worst=3
+        )
 
 
 @pytest.mark.parametrize("points", [1, 2, 4, 7, 32, 1000])

@@ -43,6 +43,8 @@ EXACT = dict.fromkeys(("cpu", "gpu"), dict(mean=0, worst=0, fraction=0))
 SURFACE = dict.fromkeys(("cpu", "gpu"), dict(mean=0.9, worst=2, fraction=0.005))
 # Mirrors: numpy computes in double. A colour is truncated to the next level; at edges, rounding selects another sphere.
 MIRRORS = dict.fromkeys(("cpu", "gpu"), dict(mean=0.01, worst=1, fraction=2e-4))
+# Volume: numpy computes in double; the weights of the eight texels, which differ by up to 72 levels, have 8 fractional bits.
+VOLUME = dict.fromkeys(("cpu", "gpu"), dict(mean=0.2, worst=1, fraction=0))
 PICTURES = {
     "chapter04/julia_gpu": (lambda size: formulas.red(formulas.julia(size)), ROUNDING),
     "chapter05/ripple": (lambda size, ticks: formulas.whole(formulas.ripple(size, ticks)), WHOLE_PART),
@@ -54,6 +56,7 @@ PICTURES = {
     ),
     "chapter06/ray_mirrors": (lambda size: formulas.mirrors(formulas.spheres(), size), MIRRORS),
     "chapter07/heat": (lambda size: formulas.colors(formulas.heat(size, 5 * 90)), HEAT),
+    "chapter07/texture_3d": (formulas.volume, VOLUME),
     "chapter07/texture_modes": (formulas.texture_modes, EXACT),
     "chapter08/basic_interop": (lambda size: formulas.whole(formulas.diamonds(size), (1,)), DIAGONALS),
     "chapter08/vertex_interop": (formulas.surface, SURFACE),
