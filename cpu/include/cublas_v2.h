@@ -4,7 +4,8 @@
  * in cuBLAS. The functions check sizes and leading dimensions, and do their work in the order of the stream.
  *
  * Has levels 1 to 3 for float and double, the common functions for complex numbers, batches of products, and
- * cublasGemmEx for 16-bit inputs, which are converted to float. Other functions are not declared.
+ * cublasGemmEx for 16-bit inputs, which are converted to float; batches of LU factorizations. Other functions
+ * are not declared. A name with _v2 is the same function.
  */
 #pragma once
 #define CUBLAS_API_H_
@@ -23,6 +24,7 @@
 #include <type_traits>
 #include <vector>
 #include "cuComplex.h"
+#include "cuda_cpu/lapack.h"
 #include "cuda_cpu/library.h"
 #include "library_types.h"
 
@@ -726,6 +728,56 @@ static inline cublasStatus_t cublasSgemmEx(cublasHandle_t handle, cublasOperatio
                         ldc, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
 }
 
+// ---- batches of factorizations ----
+
+// A, B and C are arrays of matrices, all in device memory; each matrix has n pivots, or none where P is null.
+#define CUDA_CPU_FACTORS(S, T)                                                                               \
+    static inline cublasStatus_t cublas##S##getrfBatched(cublasHandle_t handle, int n, T *const A[],         \
+                                                         int lda, int *P, int *info, int count) {            \
+        CUDA_CPU_HANDLE;                                                                                     \
+        CUDA_CPU_REQUIRE(count >= 0 && cpu::fits(n, lda));                                                   \
+        return cpu::run(__func__, handle, [=] {                                                              \
+            for (int i = 0; i < count; i++)                                                                  \
+                info[i] = cuda_cpu::lapack::factorize(n, n, A[i], lda, P ? P + (size_t)i * n : nullptr);     \
+        });                                                                                                  \
+    }                                                                                                        \
+    /* *info is in host memory: 0, or which argument is wrong */                                             \
+    static inline cublasStatus_t cublas##S##getrsBatched(                                                    \
+        cublasHandle_t handle, cublasOperation_t op, int n, int columns, const T *const A[], int lda,        \
+        const int *P, T *const B[], int ldb, int *info, int count) {                                         \
+        CUDA_CPU_HANDLE;                                                                                     \
+        CUDA_CPU_REQUIRE(columns >= 0 && count >= 0 && cpu::fits(n, lda, n, ldb) && info);                   \
+        *info = 0;                                                                                           \
+        const char letter = op == CUBLAS_OP_N ? 'N' : op == CUBLAS_OP_T ? 'T' : 'C';                         \
+        return cpu::run(__func__, handle, [=] {                                                              \
+            for (int i = 0; i < count; i++)                                                                  \
+                cuda_cpu::lapack::substitute(letter, n, columns, A[i], lda, P ? P + (size_t)i *n : nullptr,  \
+                                             B[i], ldb);                                                     \
+        });                                                                                                  \
+    }                                                                                                        \
+    /* The inverse, from L and U */                                                                          \
+    static inline cublasStatus_t cublas##S##getriBatched(cublasHandle_t handle, int n, const T *const A[],   \
+                                                         int lda, const int *P, T *const C[], int ldc,       \
+                                                         int *info, int count) {                             \
+        CUDA_CPU_HANDLE;                                                                                     \
+        CUDA_CPU_REQUIRE(count >= 0 && cpu::fits(n, lda, n, ldc));                                           \
+        return cpu::run(__func__, handle, [=] {                                                              \
+            for (int i = 0; i < count; i++) {                                                                \
+                info[i] = 0;                                                                                 \
+                for (int j = n - 1; j >= 0; j--)                                                             \
+                    if (cpu::magnitude(A[i][j + (size_t)j * lda]) == 0)                                      \
+                        info[i] = j + 1;                                                                     \
+                if (!info[i])                                                                                \
+                    cuda_cpu::lapack::invert(n, A[i], lda, P ? P + (size_t)i *n : nullptr, C[i], ldc);       \
+            }                                                                                                \
+        });                                                                                                  \
+    }
+CUDA_CPU_FACTORS(S, float)
+CUDA_CPU_FACTORS(D, double)
+CUDA_CPU_FACTORS(C, cuComplex)
+CUDA_CPU_FACTORS(Z, cuDoubleComplex)
+#undef CUDA_CPU_FACTORS
+
 // ---- copies between host and device ----
 
 // Elements have `size` bytes. Vectors with increments are copied element by element, as columns of a matrix.
@@ -759,4 +811,80 @@ CUDA_CPU_COPIES(Get, cudaMemcpyDeviceToHost)
 #undef CUDA_CPU_COPIES
 #undef CUDA_CPU_HANDLE
 #undef CUDA_CPU_REQUIRE
+
+// The library's own names of the functions that version 2 of the interface has changed
+#define cublasCreate_v2         cublasCreate
+#define cublasDestroy_v2        cublasDestroy
+#define cublasGetVersion_v2     cublasGetVersion
+#define cublasSetWorkspace_v2   cublasSetWorkspace
+#define cublasSetStream_v2      cublasSetStream
+#define cublasGetStream_v2      cublasGetStream
+#define cublasGetPointerMode_v2 cublasGetPointerMode
+#define cublasSetPointerMode_v2 cublasSetPointerMode
+#define cublasSnrm2_v2          cublasSnrm2
+#define cublasDnrm2_v2          cublasDnrm2
+#define cublasScnrm2_v2         cublasScnrm2
+#define cublasDznrm2_v2         cublasDznrm2
+#define cublasSdot_v2           cublasSdot
+#define cublasDdot_v2           cublasDdot
+#define cublasCdotu_v2          cublasCdotu
+#define cublasCdotc_v2          cublasCdotc
+#define cublasZdotu_v2          cublasZdotu
+#define cublasZdotc_v2          cublasZdotc
+#define cublasSscal_v2          cublasSscal
+#define cublasDscal_v2          cublasDscal
+#define cublasCscal_v2          cublasCscal
+#define cublasZscal_v2          cublasZscal
+#define cublasSaxpy_v2          cublasSaxpy
+#define cublasDaxpy_v2          cublasDaxpy
+#define cublasCaxpy_v2          cublasCaxpy
+#define cublasZaxpy_v2          cublasZaxpy
+#define cublasScopy_v2          cublasScopy
+#define cublasDcopy_v2          cublasDcopy
+#define cublasCcopy_v2          cublasCcopy
+#define cublasZcopy_v2          cublasZcopy
+#define cublasSswap_v2          cublasSswap
+#define cublasDswap_v2          cublasDswap
+#define cublasCswap_v2          cublasCswap
+#define cublasZswap_v2          cublasZswap
+#define cublasIsamax_v2         cublasIsamax
+#define cublasIdamax_v2         cublasIdamax
+#define cublasIcamax_v2         cublasIcamax
+#define cublasIzamax_v2         cublasIzamax
+#define cublasIsamin_v2         cublasIsamin
+#define cublasIdamin_v2         cublasIdamin
+#define cublasIcamin_v2         cublasIcamin
+#define cublasIzamin_v2         cublasIzamin
+#define cublasSasum_v2          cublasSasum
+#define cublasDasum_v2          cublasDasum
+#define cublasScasum_v2         cublasScasum
+#define cublasDzasum_v2         cublasDzasum
+#define cublasSrot_v2           cublasSrot
+#define cublasDrot_v2           cublasDrot
+#define cublasSgemv_v2          cublasSgemv
+#define cublasDgemv_v2          cublasDgemv
+#define cublasCgemv_v2          cublasCgemv
+#define cublasZgemv_v2          cublasZgemv
+#define cublasStrmv_v2          cublasStrmv
+#define cublasDtrmv_v2          cublasDtrmv
+#define cublasCtrmv_v2          cublasCtrmv
+#define cublasZtrmv_v2          cublasZtrmv
+#define cublasStrsv_v2          cublasStrsv
+#define cublasDtrsv_v2          cublasDtrsv
+#define cublasCtrsv_v2          cublasCtrsv
+#define cublasZtrsv_v2          cublasZtrsv
+#define cublasSsymv_v2          cublasSsymv
+#define cublasDsymv_v2          cublasDsymv
+#define cublasSger_v2           cublasSger
+#define cublasDger_v2           cublasDger
+#define cublasSsyr_v2           cublasSsyr
+#define cublasDsyr_v2           cublasDsyr
+#define cublasSsyrk_v2          cublasSsyrk
+#define cublasDsyrk_v2          cublasDsyrk
+#define cublasCsyrk_v2          cublasCsyrk
+#define cublasZsyrk_v2          cublasZsyrk
+#define cublasStrmm_v2          cublasStrmm
+#define cublasDtrmm_v2          cublasDtrmm
+#define cublasCtrmm_v2          cublasCtrmm
+#define cublasZtrmm_v2          cublasZtrmm
 #include "cuda_cpu/letters_on.h"

@@ -7,12 +7,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <cusparse.h>
 
 constexpr int N = 256;
 
 #define CHECK(call)                                                                                          \
     do {                                                                                                     \
-        if ((call) != cudaSuccess)                                                                           \
+        if ((int)(call) != 0)                                                                                \
             exit(3);                                                                                         \
     } while (0)
 
@@ -387,6 +388,30 @@ void wrong_stream(int *data, bool wrong) {
     CHECK(cudaDeviceSynchronize());
 }
 
+// The work of a library's function is in the stream. What it reads and writes are no accesses of the host.
+static void library(int *data, bool wrong) {
+    float *const dense = (float *)(data + N), *const value = (float *)(data + 2 * N), *host;
+    cusparseHandle_t handle;
+    cusparseSpVecDescr_t x;
+    cusparseDnVecDescr_t y;
+    CHECK(cudaMallocHost(&host, sizeof *host));
+    CHECK(cusparseCreate(&handle));
+    CHECK(
+        cusparseCreateSpVec(&x, N, 1, data, value, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_32F));
+    CHECK(cusparseCreateDnVec(&y, N, dense, CUDA_R_32F));
+    for (int round = 0; round < 2; round++) {
+        CHECK(cusparseScatter(handle, x, y));
+        CHECK(cudaMemcpyAsync(host, dense, sizeof *host, cudaMemcpyDeviceToHost)); // library
+    }
+    if (!wrong)
+        CHECK(cudaDeviceSynchronize());
+    printf("%g\n", *host); // library
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cusparseDestroyDnVec(y));
+    CHECK(cusparseDestroySpVec(x));
+    CHECK(cusparseDestroy(handle));
+}
+
 int main(int argc, char **argv) {
     if (argc != 3)
         return 3;
@@ -437,5 +462,6 @@ int main(int argc, char **argv) {
     HOST(host_writes)
     HOST(host_reads_kernel)
     HOST(wrong_stream)
+    HOST(library)
     return 3;
 }
