@@ -1056,7 +1056,8 @@ static void translate_shared(int word, const Scope *scope) {
                 fail(word, "an extern __shared__ variable must be an array without a size, %s[]", x);
             delete_tokens(d.name + 1, d.name + 2);
             if (scope->kind == 'n')
-                edit(behind, 0, " [[maybe_unused]] static const ::cuda_cpu::dynamic_array<cu_t_%s> %s{};", x, x);
+                edit(behind, 0, " [[maybe_unused]] static const ::cuda_cpu::dynamic_array<cu_t_%s> %s{};", x,
+                     x);
             else if (is_volatile)
                 edit(behind, 0,
                      " const auto %s = "
