@@ -98,3 +98,44 @@ def test_a_read_of_memory_that_nothing_has_written(binary, case):
     for settings in [*SCHEDULES, {"CUDA_CPU_STREAMS": "eager"}]:
         clean = run(binary, case, "0", **settings)
         assert clean.returncode == 0 and clean.stderr == "", f"{settings}: {clean.stderr}"
+
+
+LIBRARY = """
+#include <cublas_v2.h>
+#include <stdio.h>
+int main(int argc, char **) {
+    float *x, *sum, result;
+    cudaStream_t stream, other;
+    cublasHandle_t handle;
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);
+    cublasCreate(&handle);
+    cublasSetStream(handle, stream);
+    cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE);
+    cudaMalloc(&x, 400);
+    cudaMalloc(&sum, 4);
+    cudaMemset(x, 0, 400);
+    cudaDeviceSynchronize();
+    cublasSdot(handle, 100, x, 1, x, 1, sum);
+    cudaMemcpyAsync(&result, sum, 4, cudaMemcpyDeviceToHost, argc > 1 ? other : stream);
+    cudaDeviceSynchronize();
+    return result != 0;
+}
+"""
+
+
+def test_the_work_of_a_library_belongs_to_its_stream(tmp_path):
+    if not helpers.has("CUBLAS"):
+        pytest.skip("needs OpenBLAS")
+    (tmp_path / "dot.cu").write_text(LIBRARY)
+    command = [helpers.ROOT / "cpu/cucc", "--check", tmp_path / "dot.cu", "-lcublas", "-o", tmp_path / "dot"]
+    built = subprocess.run(command, text=True, capture_output=True)
+    assert built.returncode == 0, built.stderr
+    clean = run(tmp_path / "dot")
+    assert clean.returncode == 0 and clean.stderr == "", clean.stderr
+    reported = run(tmp_path / "dot", "other")
+    assert reported.returncode == 1 and re.fullmatch(
+        r"cuda on the CPU: race between streams: cudaMemcpyAsync, called at dot\.cu:18, reads 4 bytes of device memory "
+        r"\(allocated at dot\.cu:14\),\n    cublasSdot, called at dot\.cu:17, writes them, and nothing orders the two\n",
+        reported.stderr,
+    ), reported.stderr

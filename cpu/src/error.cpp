@@ -14,6 +14,7 @@
 namespace cuda_cpu {
 
 thread_local bool in_callback = false;
+thread_local bool in_library = false;
 thread_local bool told_of_memory = false;
 
 namespace {

@@ -60,6 +60,8 @@ template <class F> inline void run_callback(F callback) {
     in_callback = false;
 }
 
+extern thread_local bool in_library; // true while a function of cuBLAS, cuFFT, ... works in its stream
+
 const char *base_name(const char *path); // block.cpp
 
 // ---- devices (device.cpp) ----

@@ -227,7 +227,9 @@ cudaError_t perform_here(const Operation &o) {
         }
         cudaError_t operator()(const LibraryWork &l) {
             const DeviceAccess access;
-            run_callback(l.work); // what it reads and writes are no accesses of the host
+            in_library = true;
+            l.work();
+            in_library = false;
             return cudaSuccess;
         }
         cudaError_t operator()(const RecordEvent &r) {

@@ -54,7 +54,7 @@ struct Access {
     bool operator==(const Access &a) const { return memcmp(this, &a, sizeof a) == 0; }
 };
 
-constexpr uint32_t the_host = ~0u, a_copy = ~0u - 1; // in Access::block
+constexpr uint32_t the_host = ~0u, a_copy = ~0u - 1; // in Access::block; a library's work counts as a copy
 
 struct Cell { // last accesses of a word, or of a byte
     Access write, reads[2];
@@ -452,7 +452,9 @@ void check(Page &page, uintptr_t address, size_t bytes, Access me, const Threads
 
 void access(uintptr_t address, size_t bytes, bool write, bool atomic, bool reads, const void *instruction) {
     const bool in_kernel = self && self->kernel;
-    if (!in_kernel && (!host_matters.load(std::memory_order_relaxed) || in_callback))
+    const bool copies =
+        !in_kernel && in_library && current.task; // code of a library's header, run by a stream
+    if (!in_kernel && !copies && (!host_matters.load(std::memory_order_relaxed) || in_callback))
         return;
     if (address >> address_bits)
         return;
@@ -472,6 +474,9 @@ void access(uintptr_t address, size_t bytes, bool write, bool atomic, bool reads
                     me.epoch = block->epoch;
                     me.thread = (uint16_t)(this_thread() & 1023);
                     me.clock = (uint16_t)block->lane_clock(me.thread);
+                } else if (copies) {
+                    me.block = a_copy;
+                    me.place = 0; // a line of the library's header; the call is named instead
                 } else
                     me.block = the_host;
             }
@@ -513,8 +518,9 @@ std::string line_of(const std::vector<uintptr_t> &addresses) {
             line[strcspn(line, " \n")] = 0;
             const bool ours = strstr(line, "/cuda_cpu/") || strstr(line, "cooperative_groups") ||
                               strstr(line, "/include/cuda/") || strstr(line, "/cpu/src/") ||
-                              strstr(line, "/lib/cucc/") || strncmp(line, "/usr/", 5) == 0 || *line == '?' ||
-                              strncmp(line, "cpu/", 4) == 0;
+                              strstr(line, "/cpu/include/") || strstr(line, "/build/cucc/") ||
+                              strstr(line, "/.cache/cucc/") || strstr(line, "/lib/cucc/") ||
+                              strncmp(line, "/usr/", 5) == 0 || *line == '?' || strncmp(line, "cpu/", 4) == 0;
             if (found.empty() && !ours && !strstr(line, ":?") && !strstr(line, ":0"))
                 found = base_name(line);
         }
