@@ -111,6 +111,31 @@ def whole(values, channels=(0, 1, 2)):
     return picture
 
 
+def discs(size):
+    """The input of chapter 12's fft_convolution, greys with the bottom row first."""
+    place = 512 * np.arange(size) // size % 64 - 32
+    inside = place[None, :] ** 2 + place[:, None] ** 2 < 400
+    inside[16 * np.arange(size) < size] = True
+    return 255.0 * inside
+
+
+def blurred(picture, radius, wrap=False):
+    """The mean of a picture over a disc around each pixel; beside the picture is its other side, or zeros."""
+    reach = np.arange(-radius, radius + 1)
+    dy, dx = np.nonzero(reach[:, None] ** 2 + reach[None, :] ** 2 <= radius**2)
+    padded = np.pad(picture, radius, mode="wrap" if wrap else "constant")
+    size = len(picture)
+    return sum(padded[y : y + size, x : x + size] for y, x in zip(dy, dx)) / len(dx)
+
+
+def out_of_focus(size, radius=20, wrap=False):
+    """The picture of chapter 12's fft_convolution, top row first: its left half is the input."""
+    values = discs(size)
+    right = 2 * np.arange(size) >= size
+    values[:, right] = blurred(values, radius, wrap)[:, right]
+    return np.repeat(np.floor(values[::-1] + 0.5)[..., None], 3, axis=2)
+
+
 def random_bits(seed=1):
     """The random sequence of common/random.h: xoshiro256**, with its state filled by splitmix64 from the seed."""
     mask = (1 << 64) - 1

@@ -5,6 +5,7 @@ import re
 import numpy as np
 
 import formulas
+import helpers
 from helpers import needs
 
 
@@ -71,6 +72,32 @@ def test_fft_of_rows(run, rng):
     for variant in ["--real"], ["--batch", 3], ["--long", 64]:
         run("chapter12/fft_2d", *variant, "--inject-error", status=1)
     run("chapter12/fft_2d", "--real", "--batch", 3, status=64)
+
+
+@needs("chapter12/fft_convolution")
+def test_blur_is_that_of_numpy(run, rng, tmp_path):
+    for border in "zero", "wrap":
+        size, radius = rng.randint(20, 90), rng.randint(0, 20)
+        arguments = ["--size", size, "--radius", radius, "--border", border]
+        out = run(
+            "chapter12/fft_convolution", *arguments, "--output", f"blur.{helpers.ending()}", status=0
+        ).out
+        padded = size + radius * (border == "zero")
+        assert f"Transforms of {padded} x {padded} numbers for a picture of {size} x {size}\n" in out
+        expected = formulas.out_of_focus(size, radius, border == "wrap")
+        shown = helpers.pixels(tmp_path / f"blur.{helpers.ending()}")
+        helpers.compare("fft_convolution", shown, expected, mean=0.001, worst=1)
+    for size, radius, border in (1, 0, "zero"), (2, 7, "zero"), (3, 11, "wrap"):
+        arguments = ["--size", size, "--radius", radius, "--border", border]
+        run("chapter12/fft_convolution", *arguments, "--no-window", status=0)
+
+
+@needs("chapter12/fft_convolution")
+def test_sweep_of_filters(run):
+    out = run("chapter12/fft_convolution", "--sweep", "--size", 60, status=0).out
+    rows = re.findall(r"^ +(\d+) +(\d+) +[\d.]+ ms +[\d.]+ ms$", out, re.M)
+    assert rows == [("1", "5"), ("2", "13"), ("4", "49"), ("8", "197"), ("16", "797"), ("32", "3209")]
+    run("chapter12/fft_convolution", "--sweep", "--size", 60, "--inject-error", status=1)
 
 
 # ---- Random numbers

@@ -61,6 +61,7 @@ PICTURES = {
     "chapter08/basic_interop": (lambda size: formulas.whole(formulas.diamonds(size), (1,)), DIAGONALS),
     "chapter08/vertex_interop": (formulas.surface, SURFACE),
     "chapter08/texture_interop": (lambda size, ticks=119: formulas.squares(size, ticks), EXACT),
+    "chapter12/fft_convolution": (formulas.out_of_focus, WHOLE_PART),
     "chapter12/bucket_sort_2d": (lambda size: formulas.bucket_picture(), EXACT),
 }
 # The animations of the gallery have every second frame and are compressed with loss. They differ by 1.3 levels on average, and
