@@ -98,9 +98,8 @@ static bool solve_dense(cublasHandle_t handle) {
     return ok;
 }
 
-// Poisson's equation on a grid: 4 times each cell minus its neighbours. Of unknowns * unknowns elements at
-// most 5 in each row are not zero. CSR stores these with their columns, and for each row where its first one
-// is.
+// Poisson's equation on a grid: 4 times each cell minus its neighbours. At most 5 elements in each row of A
+// are not zero. CSR stores these with their columns, and where the entries of each row begin.
 static bool solve_sparse(cublasHandle_t handle) {
     size_t unknowns = side * side, bytes = unknowns * sizeof(float);
     int *rows = host_array<int>(unknowns + 1), *columns = host_array<int>(5 * unknowns);
@@ -120,8 +119,7 @@ static bool solve_sparse(cublasHandle_t handle) {
     HANDLE_ERROR(cudaMemcpy(dev_values, values, entries * sizeof(float), cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_b, b, bytes, cudaMemcpyHostToDevice));
 
-    // Descriptors tell the library sizes, types and addresses; the addresses of the vectors change in each
-    // call.
+    // Descriptors hold sizes, types and addresses. Each product sets the addresses of its two vectors.
     cusparseHandle_t sparse;
     cusparseSpMatDescr_t A;
     cusparseDnVecDescr_t from, to;

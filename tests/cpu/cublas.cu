@@ -198,7 +198,8 @@ TEST(triangles_symmetric_and_diagonal_matrices) {
             cublasDtrsm(h, side, fill, op, CUBLAS_DIAG_NON_UNIT, m, n, &one, A.device, A.ld, C.device, C.ld));
         const std::vector<double> solved = C.back(); // the solution of op(A) X = alpha op(A) B is alpha B
         C.to_device();
-        CALL(cublasDsymm_v2(h, side, fill, m, n, &alpha, A.device, A.ld, B.device, B.ld, &beta, C.device, C.ld));
+        CALL(cublasDsymm_v2(h, side, fill, m, n, &alpha, A.device, A.ld, B.device, B.ld, &beta, C.device,
+                            C.ld));
         const std::vector<double> mirrored = C.back();
         for (int j = 0; j < n; j++)
             for (int i = 0; i < m; i++) {
