@@ -331,6 +331,55 @@ TEST(batches_of_cholesky) {
     EXPECT(info.back() == (std::vector<int>{0, 2})); // the second matrix is not positive definite
 }
 
+// These are functions of cuBLAS, but need LAPACK here.
+TEST(batches_of_lu) {
+    cublasHandle_t h;
+    CALL(cublasCreate_v2(&h)); // the same function
+    for (int round = 0; round < 4; round++) {
+        const int n = pick(1, 12), count = pick(1, 5), columns = 2;
+        const bool pivots = round % 2;
+        const cublasOperation_t op = (cublasOperation_t)(round >> 1);
+        Matrix<double> A(n, n * count), B(n, columns * count), inverse(n, n * count);
+        for (int i = 0; i < n * count; i++) // well conditioned, also without pivots
+            A.host[i % n + (size_t)i * n] += n + 1;
+        A.to_device();
+        std::vector<double *> a, b, c;
+        for (int i = 0; i < count; i++) {
+            a.push_back(A.device + i * n * n);
+            b.push_back(B.device + i * n * columns);
+            c.push_back(inverse.device + i * n * n);
+        }
+        const Array<double *> list_a(a), list_b(b), list_c(c);
+        const Array<int> exchanges(n * count), info(std::vector<int>(count, -9));
+        int *const list = pivots ? exchanges.device : NULL, result = -9;
+        CALL(cublasDgetrfBatched(h, n, list_a.device, n, list, info.device, count));
+        EXPECT(info.back() == std::vector<int>(count));
+        CALL(
+            cublasDgetrsBatched(h, op, n, columns, list_a.device, n, list, list_b.device, n, &result, count));
+        EXPECT(result == 0);
+        CALL(cublasDgetriBatched(h, n, list_a.device, n, list, list_c.device, n, info.device, count));
+        EXPECT(info.back() == std::vector<int>(count));
+        const std::vector<double> x = B.back(), inverted = inverse.back();
+        for (int which = 0; which < count; which++)
+            for (int i = 0; i < n; i++) {
+                const auto element = [&](int i, int j) { return A.at(i, j + which * n); };
+                for (int column = 0; column < columns; column++) {
+                    double sum = 0;
+                    for (int j = 0; j < n; j++)
+                        sum += (op ? element(j, i) : element(i, j)) * x[j + (which * columns + column) * n];
+                    EXPECT(near<double>(sum, B.at(i, which * columns + column), 100));
+                }
+                for (int j = 0; j < n; j++) {
+                    double sum = 0;
+                    for (int l = 0; l < n; l++)
+                        sum += element(i, l) * inverted[l + (which * n + j) * n];
+                    EXPECT(near<double>(sum, i == j, 100));
+                }
+            }
+    }
+    CALL(cublasDestroy(h));
+}
+
 TEST(bad_arguments) {
     const Handle h;
     Matrix<float> A(4, 4);
