@@ -9,6 +9,8 @@
  * Terms:   cuBLAS, dot product, saxpy, pointer mode, device memory, effective bandwidth
  * Book:    12.2.3 (lab)
  * Run:     ./bin/chapter12/cublas_dot --size 1M
+ * Differs: the first cuBLAS, of the book's time, took scalars by value and returned results. Version 2 of the
+ *          interface, from 2011, passes addresses.
  * Needs:   libs=cublas
  * Check:   --size 5000
  */
