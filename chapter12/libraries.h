@@ -14,6 +14,7 @@
 #define HANDLE_CUSOLVER(...) HANDLE_STATUS(name_of_cusolver, __VA_ARGS__)
 #define HANDLE_CUFFT(...)    HANDLE_STATUS(name_of_cufft, __VA_ARGS__)
 #define HANDLE_CURAND(...)   HANDLE_STATUS(name_of_curand, __VA_ARGS__)
+#define HANDLE_NPP(...)      HANDLE_STATUS(name_of_npp, __VA_ARGS__)
 #define HANDLE_OPENCL(...)   HANDLE_STATUS(name_of_opencl, __VA_ARGS__)
 
 // ---------------------------------------------------------------------------------------- proof
@@ -121,5 +122,12 @@ static inline const char *name_of_curand(curandStatus_t status) {
     }
 }
 #endif
+
+// NPP has many statuses. Errors are below 0, warnings above.
+static inline const char *name_of_npp(int status) {
+    static char text[32];
+    snprintf(text, sizeof(text), "NppStatus %d", status);
+    return text;
+}
 
 #endif

@@ -27,6 +27,7 @@ CUFFT|gpu programs|cuFFT|libcufft-dev of the CUDA toolkit|-lcufft|cu|#include <c
 THRUST|gpu programs|Thrust|cuda-cccl of the CUDA toolkit||cu|#include <thrust/version.h>\nint main() { return THRUST_VERSION == 0; }
 OPENCL|gpu programs|OpenCL|ocl-icd-opencl-dev|-lOpenCL|cu|#define CL_TARGET_OPENCL_VERSION 200\n#include <CL/cl.h>\nint main() { return clGetPlatformIDs(0, 0, 0); }
 CURAND|gpu programs|cuRAND|libcurand-dev of the CUDA toolkit|-lcurand|cu|#include <curand.h>\nint main() { curandGenerator_t generator; return curandCreateGenerator(&generator, CURAND_RNG_PSEUDO_DEFAULT); }
+NPP|gpu programs|NPP|libnpp-dev of the CUDA toolkit|-lnppif -lnppc|cu|#include <nppi_filtering_functions.h>\nvoid *volatile function = (void *)nppiFilterBoxBorder_8u_C1R_Ctx;\nint main() { return function == 0; }
 BOOST_CONTEXT|cpu|fast switches between threads that meet at a barrier (Boost.Context)|libboost-context-dev|-lboost_context|c++|#include <boost/context/detail/fcontext.hpp>\nint main() { return !boost::context::detail::make_fcontext(0, 0, 0); }
 CUBLAS|cpu programs|cuBLAS (by OpenBLAS)|libopenblas-dev|-lopenblas|c|#include <cblas.h>\nint main(void) { return cblas_sasum(0, 0, 1) != 0; }
 CUSPARSE|cpu programs|cuSPARSE (loops of its own)|gcc||c|int main(void) { return 0; }

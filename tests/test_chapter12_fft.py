@@ -150,3 +150,16 @@ def test_random_numbers_in_the_kernel(run, rng):
     run("chapter12/random_pi", "--in-kernel", "--size", 100, "--inject-error", status=1)
     run("chapter12/random_pi", "--size", 1, status=0)
     run("chapter12/random_pi", "--generator", "mt19937", status=64)
+
+
+# ---- Images
+
+
+@needs("chapter12/npp_blur")
+def test_npp_differs_by_one_grey_at_most(run, rng):
+    for size, radius in (1, 0), (7, 20), (rng.randint(2, 500), rng.randint(0, 12)):
+        arguments = ["--size", size, "--radius", radius, "--seed", rng.randrange(10**6)]
+        out = run("chapter12/npp_blur", *arguments, status=0).out
+        assert re.search(
+            rf"^NPP: of {size * size} pixels \d+ are one grey lighter and \d+ one grey darker$", out, re.M
+        )

@@ -52,6 +52,18 @@ def test_without_libraries(tree, tmp_path):
     assert set(PROGRAMS) <= compiled(make(tree, "-n"))
 
 
+def test_programs_without_their_library(tmp_path):
+    """They are not built, and neither are the unit tests of its stand-in."""
+    config = tmp_path / "build/config.mk"
+    run(ROOT, "scripts/libs.sh", "probe", "cpu", str(config), HAVE_CUFFT="0", HAVE_CURAND="1")
+    lines = config.read_text().splitlines()
+    assert "SKIPPED += chapter12/fft_2d # needs cufft" in lines
+    assert "LACKS_chapter12/fft_2d := cufft: switched off by HAVE_CUFFT=0" in lines
+    assert "MISSING_TESTS += tests/cpu/cufft" in lines
+    assert "LACKS_chapter12/npp_blur := npp, which no library of this back end provides" in lines
+    assert not [line for line in lines if "SKIPPED += chapter12/random_pi" in line]
+
+
 def test_a_library_that_comes_later_is_found(built, tmp_path):
     """A missing library is looked up again, so `make setup run` finds libraries that setup has just installed."""
     stand_in(
