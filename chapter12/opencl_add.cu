@@ -8,8 +8,8 @@
  * Terms:   OpenCL, kernel, grid, block, thread, vector addition
  * Book:    12.4.3 (course)
  * Run:     ./bin/chapter12/opencl_add
- * Differs: runs on the first OpenCL device: a GPU with its driver, or the CPU with PoCL. Without a device the
- *          status is 2.
+ * Differs: runs on the first GPU with an OpenCL driver, else on another device, such as the CPU with PoCL.
+ *          Without a device the status is 2.
  * Needs:   libs=opencl
  */
 #include "../common/book.h"
@@ -20,8 +20,8 @@
 
 #define N (33 * 1024)
 
-static size_t n = N; // --size
-static int platform; // --platform
+static size_t n = N;      // --size
+static int platform = -1; // --platform; -1: the first one that has a GPU, else the first one with a device
 static cl_device_id find_device(void);
 static cl_program compile(cl_context context, cl_device_id device, const char *text);
 
@@ -106,7 +106,8 @@ void settings(int argc, char **argv) {
     require_memory(4 * n * sizeof(int), 0);
 }
 
-// The first device of the platform. A platform is a driver, with its devices.
+// Returns the first GPU, or without one the first device, of the platform that --platform selects, or of all
+// platforms. A platform is a driver, with its devices.
 static cl_device_id find_device(void) {
     cl_platform_id platforms[16];
     cl_uint count = 0, devices = 0;
@@ -115,16 +116,22 @@ static cl_device_id find_device(void) {
         quit(EXIT_WAIVED,
              "needs an OpenCL platform, found none (Debian: pocl-opencl-icd has one for the CPU)");
     HANDLE_OPENCL(error);
-    if ((cl_uint)platform >= count)
+    if (platform >= (int)count)
         quit(EXIT_USAGE, "--platform %d: there are only %u", platform, count);
     cl_device_id device;
-    error = clGetDeviceIDs(platforms[platform], CL_DEVICE_TYPE_ALL, 1, &device, &devices);
-    if (error == CL_DEVICE_NOT_FOUND || devices == 0)
-        quit(EXIT_WAIVED, "needs an OpenCL device, platform %d has none", platform);
-    HANDLE_OPENCL(error);
+    cl_uint from = platform < 0 ? 0 : platform, to = platform < 0 ? min_of(count, 16u) : from + 1, found = to;
+    for (cl_device_type type : {(cl_device_type)CL_DEVICE_TYPE_GPU, (cl_device_type)CL_DEVICE_TYPE_ALL})
+        for (cl_uint i = from; found == to && i < to; i++)
+            if (clGetDeviceIDs(platforms[i], type, 1, &device, &devices) == CL_SUCCESS && devices > 0)
+                found = i;
+    if (found == to)
+        quit(EXIT_WAIVED,
+             platform < 0 ? "needs an OpenCL device, found none"
+                          : "needs an OpenCL device, platform %d has none",
+             platform);
     char name[256], version[256];
-    HANDLE_OPENCL(clGetPlatformInfo(platforms[platform], CL_PLATFORM_NAME, sizeof(name), name, NULL));
-    printf("Platform %d of %u: %s\n", platform, count, name);
+    HANDLE_OPENCL(clGetPlatformInfo(platforms[found], CL_PLATFORM_NAME, sizeof(name), name, NULL));
+    printf("Platform %u of %u: %s\n", found, count, name);
     HANDLE_OPENCL(clGetDeviceInfo(device, CL_DEVICE_NAME, sizeof(name), name, NULL));
     HANDLE_OPENCL(clGetDeviceInfo(device, CL_DEVICE_VERSION, sizeof(version), version, NULL));
     printf("Device: %s, %s\n", name, version);

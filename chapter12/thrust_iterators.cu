@@ -7,7 +7,7 @@
  *          transform iterator a function of what another iterator gives. A sum of squares then needs
  *          neither an array of squares nor the pass that writes it. A zip iterator gives tuples of the
  *          elements of several arrays: a structure of arrays is used like an array of structures, and
- *          its accesses are coalesced.
+ *          its accesses are coalesced. (Structures of 16 bytes, read whole, are as fast on an H200.)
  * Terms:   Thrust, iterator, fusion, pass, structure of arrays, coalesced access, bandwidth
  * Book:    12.4 (lab)
  * Run:     ./bin/chapter12/thrust_iterators --size 64M
