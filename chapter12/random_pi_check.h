@@ -61,10 +61,11 @@ static inline bool check_sums(Sums got, const float *dev_numbers, size_t n) {
            check_value("sum of heights", got.height, expected.height, likely_roundings(n) * 0x1p-53);
 }
 
-// A difference of more than 4 standard errors has the probability 0.00006.
+// A difference of more than 5 standard errors has the probability 6e-7; with 4 one run in 2000 would fail,
+// since a run makes eight estimates.
 static inline bool check_random(Sums sums, size_t n) {
-    return check_value("pi by random points", (by_points(sums, n) - PI) / error_of_points(n), 0, 4) &&
-           check_value("pi by random heights", (by_height(sums, n) - PI) / error_of_height(n), 0, 4);
+    return check_value("pi by random points", (by_points(sums, n) - PI) / error_of_points(n), 0, 5) &&
+           check_value("pi by random heights", (by_height(sums, n) - PI) / error_of_height(n), 0, 5);
 }
 
 // The height decreases from 1 to 0, so the error of its mean is at most the discrepancy of the numbers x, the

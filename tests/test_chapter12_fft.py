@@ -105,7 +105,7 @@ def test_sweep_of_filters(run):
 
 @needs("chapter12/random_pi")
 def test_errors_of_pi(run, rng):
-    """Random numbers: errors within 4 standard errors, which differ with the seed and the generator. Sobol' numbers: at
+    """Random numbers: errors within 5 standard errors, which differ with the seed and the generator. Sobol' numbers: at
     most 4/n for the mean height, the same for every seed."""
     sobol, seen = set(), set()
     size = rng.choice([2**20, rng.randint(2**19, 2**20)])
@@ -121,8 +121,8 @@ def test_errors_of_pi(run, rng):
             ]
             assert [row[0] for row in rows] == [size // 16**k for k in (3, 2, 1, 0)]
             for n, points, expected, sobol_points, height, expected_height, sobol_height, one_by_n in rows:
-                assert abs(points) <= 4.01 * expected and abs(expected - 1.642 / n**0.5) < 0.051 * expected
-                assert abs(height) <= 4.01 * expected_height
+                assert abs(points) <= 5.01 * expected and abs(expected - 1.642 / n**0.5) < 0.051 * expected
+                assert abs(height) <= 5.01 * expected_height
                 assert abs(expected_height - 0.893 / n**0.5) < 0.051 * expected_height
                 assert abs(sobol_points) <= 4 / n**0.75 * 2 and abs(sobol_height) <= 8 / n
                 assert abs(one_by_n * n - 1) < 0.051
@@ -145,8 +145,8 @@ def test_random_numbers_in_the_kernel(run, rng):
         ]
         out = run("chapter12/random_pi", *arguments, status=0).out
         found = re.search(r"^pi = (\S+) by points, (\S+) by the mean height of 20000 points$", out, re.M)
-        assert abs(float(found[1]) - np.pi) < 4 * 1.65 / 20000**0.5
-        assert abs(float(found[2]) - np.pi) < 4 * 0.9 / 20000**0.5
+        assert abs(float(found[1]) - np.pi) < 5 * 1.65 / 20000**0.5
+        assert abs(float(found[2]) - np.pi) < 5 * 0.9 / 20000**0.5
     run("chapter12/random_pi", "--in-kernel", "--size", 100, "--inject-error", status=1)
     run("chapter12/random_pi", "--size", 1, status=0)
     run("chapter12/random_pi", "--generator", "mt19937", status=64)
