@@ -10,8 +10,9 @@
  * Terms:   NPP, convolution, pitch, clamp, effective bandwidth
  * Book:    12.2.5
  * Run:     ./bin/chapter12/npp_blur --size 4000 --radius 5
- * Differs: the book names NPP and shows no program. NPP's mean may be rounded differently, so it may differ
- *          from ours by one grey. The CPU back end has no stand-in for NPP: this program is off there.
+ * Differs: the book names NPP and shows no program. NPP drops the fraction of the mean, where our kernel
+ *          rounds: on an H200 half of its pixels are darker by one grey, and none is lighter. The CPU back
+ *          end has no stand-in for NPP: this program is off there.
  * Needs:   libs=npp
  */
 #include "../common/book.h"

@@ -513,6 +513,8 @@ def test_comparisons_notice_nan():
 )
 def test_compute_sanitizer_is_silent(sound_device_program, tool, tmp_path):
     program = sound_device_program
+    if tool[0] != "memcheck" and re.search("cusparse|cusolver", program.needs):
+        pytest.skip("reports kernels of the library; the program has none of its own")
     done = subprocess.run(
         [
             "compute-sanitizer",

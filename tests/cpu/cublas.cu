@@ -284,8 +284,10 @@ TEST(matrices_to_the_device_and_back) {
     CALL(cublasGetVector(5, sizeof(double), on_device.device, 2, to.data(), 3));
     for (int j = 0; j < 5; j++)
         EXPECT(to[3 * j] == from[7 * j]);
+#ifdef __CU2CPP__ // cuBLAS 13 does not check that a column fits
     EXPECT(cublasSetMatrix(3, 5, sizeof(double), from.data(), 2, on_device.device, 6) ==
            CUBLAS_STATUS_INVALID_VALUE);
+#endif
 }
 
 TEST(transposition_with_geam) {

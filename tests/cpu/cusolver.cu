@@ -380,6 +380,7 @@ TEST(batches_of_lu) {
     CALL(cublasDestroy(h));
 }
 
+#ifdef __CU2CPP__ // cuSOLVER 13 does not check these
 TEST(bad_arguments) {
     const Handle h;
     Matrix<float> A(4, 4);
@@ -388,3 +389,4 @@ TEST(bad_arguments) {
     EXPECT(cusolverDnSgeqrf_bufferSize(h, 4, -1, A.device, 4, &size) == CUSOLVER_STATUS_INVALID_VALUE);
     EXPECT(cusolverDnSetStream(NULL, 0) == CUSOLVER_STATUS_NOT_INITIALIZED);
 }
+#endif
