@@ -7,9 +7,8 @@
  *          loads in flight, and a second launch. Each kernel removes one of them. Some bring another one:
  *          kernel 1 has bank conflicts, kernel 6 has few blocks. With --operator min they compute the
  *          minimum; only the operator differs, and the number that stands for what is beyond the end.
- * Terms:   reduction, interleaved addressing, sequential addressing, warp divergence, bank
- *          conflict, loop unrolling, coarsening, warp shuffle, last-block reduction, CUB, pass,
- *          speedup
+ * Terms:   reduction, interleaved addressing, sequential addressing, warp divergence, bank conflict, loop
+ *          unrolling, coarsening, warp shuffle, last-block reduction, CUB, pass, speedup
  * Book:    5.3.1 (lab)
  * Run:     ./bin/chapter05/reduction --size 256M
  * Differs: __syncwarp() where the originals rely on the lanes of a warp running in lockstep, which is
@@ -389,10 +388,10 @@ static bool check_every_size(void) {
             reduce(kernels[k], i + 1);
             HANDLE_ERROR(cudaMemcpy(&got[i], dev_sum, sizeof(int), cudaMemcpyDeviceToHost));
         }
-        bool right = check_ints(rungs[k].name, got, wanted, n);
-        if (right)
+        if (check_ints(rungs[k].name, got, wanted, n))
             printf("%d %s: right for every size from 1 to %zu\n", k, rungs[k].name, n);
-        ok = right && ok;
+        else
+            ok = false;
     }
     free(got);
     free(wanted);

@@ -6,6 +6,7 @@
 #define CHAPTER12_FACTORS_H
 
 #include <float.h>
+#include <numeric>
 #include "../common/book.h"
 
 // ---------------------------------------------------------------------------------------- proof
@@ -23,10 +24,7 @@ static inline double *to_host(const double *device, size_t count) {
 }
 
 static inline double product(const double *a, const double *b, size_t count) {
-    double sum = 0;
-    for (size_t i = 0; i < count; i++)
-        sum += a[i] * b[i];
-    return sum;
+    return std::inner_product(a, a + count, b, 0.0);
 }
 static inline double length(const double *a, size_t count) {
     return sqrt(product(a, a, count));

@@ -66,6 +66,9 @@ static inline const char *name_of_cufft(cufftResult status) {
         STATUS_NAME(CUFFT_EXEC_FAILED);
         STATUS_NAME(CUFFT_SETUP_FAILED);
         STATUS_NAME(CUFFT_INVALID_SIZE);
+        STATUS_NAME(CUFFT_INVALID_DEVICE);
+        STATUS_NAME(CUFFT_NO_WORKSPACE);
+        STATUS_NAME(CUFFT_NOT_SUPPORTED);
     default:
         return "a status of cuFFT";
     }

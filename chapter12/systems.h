@@ -3,6 +3,7 @@
 #ifndef CHAPTER12_SYSTEMS_H
 #define CHAPTER12_SYSTEMS_H
 
+#include <numeric>
 #include "../common/book.h"
 
 static float limit = 1e-4f;    // --limit: the method ends when |r| / |b| is so small
@@ -60,10 +61,7 @@ static inline size_t fill_grid(int *rows, int *columns, float *values, size_t si
 }
 
 static inline double dot(const double *a, const double *b, size_t n) {
-    double sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += a[i] * b[i];
-    return sum;
+    return std::inner_product(a, a + n, b, 0.0);
 }
 
 // The conjugate gradient method in double; returns the number of steps.

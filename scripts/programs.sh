@@ -5,7 +5,7 @@
 #   programs.sh [FOLDER…]   one line per program in reading order, fields separated by tabs:
 #                           program, title, book, teaches, run, differs, needs, picture, expect, bench,
 #                           terms, check
-#   programs.sh --needs     "chapter12/fft_2d:cufft" for each program that needs a library or gl to build
+#   programs.sh --needs     "PROGRAM:cufft" for each program that needs a library or gl to build
 #   programs.sh --check     prints "file:line: mistake" for each mistake in a header; exit status 1 if any
 #   programs.sh --table     the table of docs/programs.md: every program, with what it teaches
 #   programs.sh --chapters  the table of the README: one row per chapter, with a picture of one of its programs

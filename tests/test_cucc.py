@@ -247,7 +247,7 @@ int main() {
         (["main.cu", "-rdc=maybe"], "-rdc=maybe: must be true or false"),
         (["-ptx", "main.cu"], "-ptx: there is no code for a GPU here"),
         (["-c", "main.cu", "second.cu", "-o", "both.o"], "-o names one file, but there are 2 sources"),
-        (["main.cu", "-lcufft"], "-lcufft: this library of NVIDIA's is not part of the CPU back end"),
+        (["main.cu", "-lnppc"], "-lnppc: this library of NVIDIA's is not part of the CPU back end"),
         (["main.cu", "-ccbin", "no-such-compiler"], "no C++ compiler: no-such-compiler"),
         (["@gone"], "gone: cannot read this file of options"),
     ],
