@@ -76,8 +76,8 @@ int main(int argc, char **argv) {
     printf("Time to multiply:  %.1f ms, with allocation and copies\n", elapsed.count());
     bool ok = check_product(a, b, c);
 
-    HANDLE_ERROR(
-        cudaMemset(dev_c, 0xff, bytes)); // NaN, so that the check finds elements that are not written
+    // All bytes 0xff are NaN, so the check finds elements that the next launch does not write.
+    HANDLE_ERROR(cudaMemset(dev_c, 0xff, bytes));
     float ms = median_ms([&] { kernel<<<blocks, threads>>>(dev_a, dev_b, dev_c, n); });
     HANDLE_ERROR(cudaMemcpy(c, dev_c, bytes, cudaMemcpyDeviceToHost));
     ok = ok && check_product(a, b, c);
