@@ -90,7 +90,7 @@ write() { # back end, file
             off="$off$lower: switched off by HAVE_$name=0
 "
         else
-            off="$off$lower, $what: apt install $package
+            off="$off$lower, $what: $(how "$package")
 "
         fi
         # The unit test of the stand-in for a library has the library's name.

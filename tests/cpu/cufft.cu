@@ -348,14 +348,18 @@ TEST(transforms_are_captured) {
     const int n = 64;
     std::vector<cufftComplex> ones(n, make_cuComplex(1, 0));
     Array<cufftComplex> x(n);
-    x.set(ones);
     cudaStream_t stream;
-    cudaGraph_t graph;
-    cudaGraphExec_t runs;
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t runs = NULL;
     cufftHandle plan;
     CALL(cudaStreamCreate(&stream));
     CALL(cufftPlan1d(&plan, n, CUFFT_C2C, 1));
     CALL(cufftSetStream(plan, stream));
+    // The first transforms load the kernels of cuFFT, which is not allowed during a capture.
+    CALL(cufftExecC2C(plan, x.data, x.data, CUFFT_FORWARD));
+    CALL(cufftExecC2C(plan, x.data, x.data, CUFFT_INVERSE));
+    CALL(cudaStreamSynchronize(stream));
+    x.set(ones);
     CALL(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     CALL(cufftExecC2C(plan, x.data, x.data, CUFFT_FORWARD));
     CALL(cufftExecC2C(plan, x.data, x.data, CUFFT_INVERSE));
