@@ -3,7 +3,7 @@
  * ray_mirrors: ray tracing with reflections and shadows
  *
  * Teaches: A ray that hits a mirror is a new ray: it starts at the surface, in the mirrored direction.
- *          The kernel follows it in a loop, which needs no stack as recursion would. A second ray, from
+ *          The kernel follows it in a loop; recursion would need memory for a stack. A second ray, from
  *          the surface to the light, tells whether the point is in shadow. Neighbouring threads follow
  *          rays of different lengths, so warps diverge.
  * Terms:   ray tracing, reflection, constant memory, warp divergence, broadcast, __constant__

@@ -66,7 +66,8 @@ static inline bool check_error(const char *name, const char *what, double error,
     return check_value(name, error / allowed, 0, 1);
 }
 
-// The int by which a function of cuSOLVER reports: 0, or what it could not do.
+// Checks devInfo, the status that cuSOLVER writes to device memory: 0 for success, -i if argument i is wrong,
+// or i > 0 if the factorization failed at element i.
 static inline bool check_info(const char *call, const int *dev_info) {
     int info;
     HANDLE_ERROR(cudaMemcpy(&info, dev_info, sizeof(int), cudaMemcpyDeviceToHost));
@@ -96,7 +97,8 @@ static inline bool check_solution(const char *name, const double *A, const doubl
     return ok;
 }
 
-// At the smallest |b - A x| the residual is orthogonal to the columns of A.
+// Checks a least-squares solution by the normal equations: the residual b - A x is orthogonal to the columns
+// of A.
 static inline bool check_least_squares(const double *A, const double *b, const double *dev_x, size_t m,
                                        size_t n) {
     double *x = to_host(dev_x, n), *r = residual(A, b, x, m, n), most = 0, norm = length(A, m * n);
@@ -122,7 +124,8 @@ static inline bool check_orthonormal(const char *name, const double *dev_Q, size
                        eps(m));
 }
 
-// U S V^T is A, and the singular values descend and are not negative.
+// Checks a singular value decomposition: U S V^T = A, and the singular values are non-negative and
+// descending.
 static inline bool check_singular_values(const double *A, const double *dev_S, const double *dev_U,
                                          const double *dev_VT, size_t m, size_t n) {
     double *S = to_host(dev_S, n), *U = to_host(dev_U, m * n), *VT = to_host(dev_VT, n * n);

@@ -8,7 +8,8 @@
 
 // ---------------------------------------------------------------------------------------- proof
 
-// One thread adds the disc around its pixel, with zeros beside the picture.
+// Direct convolution, one thread per pixel: the mean of the pixels in a disc around it. Pixels outside the
+// picture count as zero.
 __global__ void add_directly(float *out, const float *picture, int size, int radius) {
     int x = threadIdx.x + blockIdx.x * blockDim.x, y = threadIdx.y + blockIdx.y * blockDim.y, weights = 0;
     if (x >= size || y >= size)

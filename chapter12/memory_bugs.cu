@@ -75,7 +75,7 @@ __global__ void swap_pairs(const float *in, float *out, unsigned mask) {
     }
 }
 
-// Adds to what is in `sum` already.
+// Adds each element of `in` to the element of `sum`, which must have been initialized.
 __global__ void add_to(const float *in, float *sum) {
     int i = threadIdx.x + blockIdx.x * blockDim.x;
     sum[i] += in[i];
@@ -140,13 +140,13 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
-// Waits for a flag that no kernel sets.
+// Spins until the flag is not 0. No kernel sets it.
 __global__ void wait_for_flag(const volatile int *flag) {
     while (*flag == 0)
         ;
 }
 
-// Ends the kernel after --seconds, from a host thread: the flag is in mapped memory.
+// A host thread: sets the flag, which is in mapped (zero-copy) memory, after --seconds.
 static CUT_THREADPROC set_flag(void *flag) {
     struct timespec limit = {seconds, 0};
     nanosleep(&limit, NULL);

@@ -71,7 +71,7 @@ __global__ void move(const int *list, int *other, const unsigned *lefts, const u
         other[goes_right(list[i], bit, printed_test) ? *all_lefts + i - lefts[i] : lefts[i]] = list[i];
 }
 
-// The number of passes is even, so that the result is in dev_list.
+// Each pass swaps the input and output arrays. Their number is even, so the sorted list is in dev_list.
 static void sort_on_device(int *dev_list, int *dev_other, unsigned *dev_flags, unsigned *dev_sums) {
     const unsigned *dev_all = dev_sums + scan_sums(n) - 1;
     size_t blocks = (n + 255) / 256;

@@ -26,7 +26,8 @@ const int blocksPerGrid = 256;
 static size_t n = 4 * 1024 * 1024;                                // --size
 static curandRngType_t generator_type = CURAND_RNG_PSEUDO_XORWOW; // --generator
 
-// Adds the sums of the threads of a block.
+// Parallel reduction: adds the sums of all threads of the block, and stores the result in
+// partial[blockIdx.x].
 __device__ void add_sums(Sums mine, Sums *partial) {
     __shared__ Sums cache[threadsPerBlock];
     cache[threadIdx.x] = mine;

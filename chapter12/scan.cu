@@ -142,7 +142,7 @@ static bool check_scan(const char *name, bool odd_numbers) {
     return ok;
 }
 
-// The kept elements in their order; what lies behind them was not written.
+// Checks the stream compaction: the kept elements in their order, and nothing written after them.
 static bool check_kept(const unsigned *dev_kept, unsigned count) {
     unsigned *got = host_array<unsigned>(n), *expected = host_array<unsigned>(n), wanted_count = 0;
     HANDLE_ERROR(cudaMemcpy(got, dev_kept, n * sizeof(unsigned), cudaMemcpyDeviceToHost));

@@ -35,7 +35,8 @@ __global__ void copy(const float *in, float *out, size_t w, size_t h) {
             out[y * w + x] = in[y * w + x];
 }
 
-// The lanes of a warp have neighbouring x: they read a row, and write one element in each of 32 rows.
+// The lanes of a warp have consecutive x: their reads, along a row, are coalesced; their writes go to 32
+// different rows and are not.
 __global__ void transpose_naive(const float *in, float *out, size_t w, size_t h) {
     size_t x = (size_t)blockIdx.x * TILE + threadIdx.x;
     for (size_t y = (size_t)blockIdx.y * TILE + threadIdx.y, end = min(h, y + TILE); y < end; y += ROWS)

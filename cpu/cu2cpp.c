@@ -1269,7 +1269,7 @@ static void translate_volatile_cast(int word, const Scope *scope) {
 
 // With -w, names that only device code of this file can use get internal linkage. nvcc does the same without
 // -rdc=true: other files may have different functions and variables with the same names. A name that is
-// declared `extern` belongs to all files.
+// declared `extern` keeps external linkage.
 static bool whole_program;
 static Text extern_names = {0}; // names declared extern, each with a blank before and after it
 

@@ -333,7 +333,8 @@ template <unsigned SIZE, class Group> thread_block_tile<SIZE, Group> tiled_parti
     return {};
 }
 
-// Tiles whose size is known only at run time.
+// Partitions a group into tiles of `size` threads, where the size is a run-time argument and no template
+// parameter.
 inline thread_group tiled_partition(const thread_group &group, unsigned size) {
     detail::check_tile_size(size);
     if (group.kind == thread_group::Kind::grid)

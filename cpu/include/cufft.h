@@ -118,8 +118,9 @@ struct Shape {
     Layout in, out;
 };
 
-// A plan of cuFFT. One plan of FFTW is for one direction and either in place or not, and one for aligned
-// arrays is faster, so each combination gets its plan when it first runs.
+// A plan of cuFFT. A plan of FFTW is for one direction (forward or inverse), for in-place or out-of-place
+// transforms, and for aligned or unaligned arrays. So `plans` holds one plan of FFTW for each combination,
+// created when that combination is first executed.
 struct Plan {
     bool made = false;
     cufftType type = CUFFT_C2C;

@@ -61,8 +61,9 @@ typedef struct curandGenerator_st *curandGenerator_t;
 extern "C" {
 #endif
 
-// A generator for arrays in device memory, which works in the order of its stream, or for arrays in host
-// memory, which works at once.
+// Creates a random number generator. That of curandCreateGenerator fills arrays in device memory,
+// asynchronously in its stream; that of curandCreateGeneratorHost fills arrays in host memory, before the
+// call returns.
 curandStatus_t curandCreateGenerator(curandGenerator_t *generator, curandRngType_t type);
 curandStatus_t curandCreateGeneratorHost(curandGenerator_t *generator, curandRngType_t type);
 curandStatus_t curandDestroyGenerator(curandGenerator_t generator);

@@ -349,8 +349,9 @@ void Worker::release_barrier() {
     streak = 0;
 }
 
-// Called by each thread of a tile that arrives. The last one makes the threads of the tile ready, in the
-// order of the schedule, behind those that are ready already.
+// The barrier of a tile (thread block tile of cooperative groups): called by each thread that arrives. The
+// last thread to arrive appends all threads of the tile to the queue of ready threads, in the order that
+// CUDA_CPU_SCHEDULE selects.
 Switch meet_tile(uint3 thread, unsigned size, Site site) {
     Worker &worker = in_kernel("the barrier of a tile");
     const unsigned t = worker.enter(thread), first = t / size * size,

@@ -108,8 +108,9 @@ enum class Side { device, host, either };
 cudaError_t check_range(const char *call, const char *role, const void *pointer, size_t bytes, Side side);
 // Copies `bytes` bytes without checks.
 void copy_memory(void *to, const void *from, size_t bytes);
-// The value of each byte of fresh memory. It is 0xff, which makes floats NaN, so that a read before the first
-// write shows in the result; or 0 if CUDA_CPU_FILL says so.
+// Returns the value that every byte of newly allocated device memory gets: 0xff by default, so that
+// uninitialized floats are NaN and a read of uninitialized memory shows in the result, or the value of
+// CUDA_CPU_FILL.
 int fresh_byte();
 // Allocates memory filled with fresh_byte() and charges it to the current device. `file`
 // and `line` are those of the program's call.

@@ -139,7 +139,7 @@ struct Current {
 } current;
 
 std::atomic<bool> host_matters{false};   // true if there is work that the host has not waited for
-std::atomic<uint32_t> host_settled{~0u}; // earlier accesses are ordered before what the host does now
+std::atomic<uint32_t> host_settled{~0u}; // accesses before this time happened before what the host does now
 
 const Task *task_at(const Tasks &t, uint32_t time) {
     auto i = std::upper_bound(t.run.begin(), t.run.end(), std::make_pair(time, ~(uint64_t)0));
@@ -445,7 +445,8 @@ void check(Page &page, uintptr_t address, size_t bytes, Access me, const Threads
         report_uninitialized(me, address, bytes);
     if (!other.time)
         return;
-    if (me.block == a_copy || other.block == a_copy) // report the word, not the whole copy
+    if (me.block == a_copy ||
+        other.block == a_copy) // a copy covers many words; the message names the word that both accessed
         bytes = shift ? (size_t)__builtin_popcount(other.bytes) : 1;
     report(other, me, where, bytes);
 }

@@ -395,8 +395,8 @@ template <class T, class Owner, class Tag> struct SharedSlot {
     static inline const unsigned index = new_shared_slot(sizeof(T), &Declared<Owner>::bytes);
 };
 
-// Returns the block's variable. The first thread of the block that calls this allocates it. `align` is the
-// alignment that the declaration specifies, in bytes.
+// Returns the current block's instance of a __shared__ variable. The first thread of the block that executes
+// the declaration allocates it. `align`: the alignment that the declaration specifies, in bytes.
 template <class T, class Owner, class Tag>
 inline T &shared(Tag, const char *name, size_t align = alignof(T)) {
     const unsigned slot = SharedSlot<T, Owner, Tag>::index;

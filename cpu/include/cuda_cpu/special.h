@@ -44,7 +44,8 @@ inline double bessel_i(int order, double value) {
     return (double)(order && value < 0 ? -sum : sum);
 }
 
-// erfc(x) e^(x^2), without the underflow of erfc. Above 8 the continued fraction of Laplace is used.
+// Returns the scaled complementary error function erfcx(x) = exp(x^2) erfc(x). For large x erfc(x) underflows
+// and exp(x^2) overflows, so from 8 on Laplace's continued fraction of erfcx is evaluated.
 inline double scaled_erfc(double value) {
     const long double x = value;
     if (value < 8)
