@@ -445,8 +445,8 @@ void check(Page &page, uintptr_t address, size_t bytes, Access me, const Threads
         report_uninitialized(me, address, bytes);
     if (!other.time)
         return;
-    if (me.block == a_copy ||
-        other.block == a_copy) // a copy covers many words; the message names the word that both accessed
+    // A copy covers many words; the message names the word that both accessed.
+    if (me.block == a_copy || other.block == a_copy)
         bytes = shift ? (size_t)__builtin_popcount(other.bytes) : 1;
     report(other, me, where, bytes);
 }
