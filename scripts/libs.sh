@@ -33,7 +33,7 @@ CUBLAS|cpu programs|cuBLAS (by OpenBLAS)|libopenblas-dev|-lopenblas|c|#include <
 CUSPARSE|cpu programs|cuSPARSE (loops of its own)|gcc||c|int main(void) { return 0; }
 CUSOLVER|cpu programs|cuSOLVER (by OpenBLAS)|libopenblas-dev|-lopenblas|c|int dgesvd_(void), ssyevd_(void);\nint main(void) { return (dgesvd_ != 0) + (ssyevd_ != 0); }
 CUFFT|cpu programs|cuFFT (by FFTW)|libfftw3-dev|-lfftw3f -lfftw3|c|#include <fftw3.h>\nint main(void) { fftwf_cleanup(); fftw_cleanup(); return 0; }
-THRUST|cpu programs|Thrust (on the CPU)|libthrust-dev||c++|#include <thrust/version.h>\nint main() { return THRUST_VERSION == 0; }
+THRUST|cpu programs|Thrust (on the CPU; version 2.3 needs g++)|libthrust-dev||c++|#include <thrust/tuple.h>\nint main() { return thrust::get<0>(thrust::make_tuple(0)); }
 OPENCL|cpu programs|OpenCL|ocl-icd-opencl-dev|-lOpenCL|c|#define CL_TARGET_OPENCL_VERSION 200\n#include <CL/cl.h>\nint main(void) { return clGetPlatformIDs(0, 0, 0); }
 CURAND|cpu programs|cuRAND (part of the back end)|gcc||c|int main(void) { return 0; }
 END

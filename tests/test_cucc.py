@@ -580,7 +580,7 @@ set_target_properties(k program PROPERTIES CUDA_SEPARABLE_COMPILATION ON)
     assert output(tmp_path, "build/program") == "0 wrong, 256 calls\n"
 
 
-@pytest.mark.skipif(not os.path.exists("/usr/include/thrust"), reason="needs libthrust-dev")
+@pytest.mark.skipif(not helpers.has("THRUST"), reason="needs libthrust-dev that this compiler accepts")
 def test_thrust(cucc, tmp_path):
     source = helpers.ROOT / "tests/thrust.cu"
     assert cucc(source, "-Wall", "-Wextra", "-o", "program") == ""

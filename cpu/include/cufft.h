@@ -386,17 +386,17 @@ static inline cufftResult cufftGetProperty(libraryPropertyType type, int *value)
 
 // ---- transforms ----
 
-#define CUDA_CPU_TRANSFORM(Name, Fftw, In, FftwIn, Out, FftwOut)                                             \
+#define CUDA_CPU_TRANSFORM(Name, Direction, Fftw, In, FftwIn, Out, FftwOut)                                  \
     static inline cufftResult cufftExec##Name(cufftHandle plan, In *in, Out *out) {                          \
-        const int direction =                                                                                \
-            CUFFT_##Name == CUFFT_C2R || CUFFT_##Name == CUFFT_Z2D ? CUFFT_INVERSE : CUFFT_FORWARD;          \
         return cuda_cpu::fft::execute<Fftw>(__func__, plan, CUFFT_##Name, (FftwIn *)in, (FftwOut *)out,      \
-                                            direction);                                                      \
+                                            Direction);                                                      \
     }
-CUDA_CPU_TRANSFORM(R2C, cuda_cpu::fft::Single, cufftReal, float, cufftComplex, fftwf_complex)
-CUDA_CPU_TRANSFORM(C2R, cuda_cpu::fft::Single, cufftComplex, fftwf_complex, cufftReal, float)
-CUDA_CPU_TRANSFORM(D2Z, cuda_cpu::fft::Double, cufftDoubleReal, double, cufftDoubleComplex, fftw_complex)
-CUDA_CPU_TRANSFORM(Z2D, cuda_cpu::fft::Double, cufftDoubleComplex, fftw_complex, cufftDoubleReal, double)
+CUDA_CPU_TRANSFORM(R2C, CUFFT_FORWARD, cuda_cpu::fft::Single, cufftReal, float, cufftComplex, fftwf_complex)
+CUDA_CPU_TRANSFORM(C2R, CUFFT_INVERSE, cuda_cpu::fft::Single, cufftComplex, fftwf_complex, cufftReal, float)
+CUDA_CPU_TRANSFORM(D2Z, CUFFT_FORWARD, cuda_cpu::fft::Double, cufftDoubleReal, double, cufftDoubleComplex,
+                   fftw_complex)
+CUDA_CPU_TRANSFORM(Z2D, CUFFT_INVERSE, cuda_cpu::fft::Double, cufftDoubleComplex, fftw_complex,
+                   cufftDoubleReal, double)
 #undef CUDA_CPU_TRANSFORM
 static inline cufftResult cufftExecC2C(cufftHandle plan, cufftComplex *in, cufftComplex *out, int direction) {
     return cuda_cpu::fft::execute<cuda_cpu::fft::Single>(__func__, plan, CUFFT_C2C, (fftwf_complex *)in,

@@ -306,7 +306,6 @@ TEST(wrong_arguments) {
     EXPECT(cufftPlan1d(&plan, 0, CUFFT_C2C, 1) == CUFFT_INVALID_SIZE);
     EXPECT(cufftPlan1d(&plan, -8, CUFFT_C2C, 1) == CUFFT_INVALID_SIZE);
     EXPECT(cufftPlan1d(&plan, 8, CUFFT_C2C, 0) == CUFFT_INVALID_SIZE);
-    EXPECT(cufftPlan2d(&plan, 8, 0, CUFFT_C2C) == CUFFT_INVALID_SIZE);
     EXPECT(cufftPlan1d(&plan, 8, (cufftType)3, 1) == CUFFT_INVALID_TYPE);
     EXPECT(cufftPlanMany(&plan, 4, n, NULL, 1, 0, NULL, 1, 0, CUFFT_C2C, 1) != CUFFT_SUCCESS);
     EXPECT(cufftDestroy(4711) == CUFFT_INVALID_PLAN);
@@ -320,9 +319,12 @@ TEST(wrong_arguments) {
     CALL(cufftMakePlan1d(plan, 8, CUFFT_C2C, 1, &size));
     CALL(cufftGetSize(plan, &size));
     EXPECT(cufftMakePlan1d(plan, 8, CUFFT_C2C, 1, &size) == CUFFT_INVALID_PLAN); // a second time
-    EXPECT(cufftExecC2C(plan, NULL, x.data, CUFFT_FORWARD) == CUFFT_INVALID_VALUE);
     EXPECT(cufftExecC2C(plan, x.data, x.data, 0) == CUFFT_INVALID_VALUE);
+#ifndef __NVCC__ // NVIDIA's cuFFT does not look at these arguments
+    EXPECT(cufftPlan2d(&plan, 8, 0, CUFFT_C2C) == CUFFT_INVALID_SIZE);
+    EXPECT(cufftExecC2C(plan, NULL, x.data, CUFFT_FORWARD) == CUFFT_INVALID_VALUE);
     EXPECT(cufftExecR2C(plan, (float *)x.data, x.data) != CUFFT_SUCCESS); // a plan of another type
+#endif
     CALL(cufftExecC2C(plan, x.data, x.data, CUFFT_FORWARD));
     CALL(cufftDestroy(plan));
     EXPECT(cufftExecC2C(plan, x.data, x.data, CUFFT_FORWARD) == CUFFT_INVALID_PLAN);
