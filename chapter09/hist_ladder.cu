@@ -5,9 +5,9 @@
  * Teaches: A histogram is slow when threads contend for a bin, or for bins in the same bank. Privatization
  *          reduces that: one copy of the bins per block, then per warp, and finally per lane, with
  *          each copy in a bank of its own. Then no data can cause a conflict, and random bytes take
- *          the same time as equal bytes.
+ *          the same time as equal bytes. Of little data, launches take most of the time.
  * Terms:   histogram, privatization, contention, bank conflict, atomic operation, vectorized load,
- *          shared memory, lane, CUB, throughput, cold
+ *          shared memory, lane, launch overhead, CUB, throughput, cold
  * Book:    9.4.2 (ladder)
  * Run:     ./bin/chapter09/hist_ladder --size 1G
  * Differs: the book's bins have 32 bits, which suffice for less than 4 GiB. The rungs after it have 64
@@ -58,11 +58,10 @@ template <class Bin> __global__ void histo_shared(const unsigned char *buffer, s
     atomicAdd(&histo[threadIdx.x], (Bin)temp[threadIdx.x]);
 }
 
-// The tail after the last uint4: up to 15 bytes, for the first threads of the grid.
-__device__ static void count_tail(const unsigned char *buffer, size_t size, Count *histo) {
-    size_t i = size / 16 * 16 + threadIdx.x;
-    if (blockIdx.x == 0 && i < size)
-        atomicAdd(&histo[buffer[i]], 1);
+// Index of a byte of the tail after the last uint4, which the first threads of the grid count: up to 15
+// bytes, one per thread. The other threads get an index that is not less than size.
+__device__ static size_t tail(size_t size) {
+    return blockIdx.x == 0 ? size / 16 * 16 + threadIdx.x : size;
 }
 
 __device__ static void count_word(unsigned *bins, unsigned word) {
@@ -88,7 +87,8 @@ template <int copies> __global__ void histo_vectors(const unsigned char *buffer,
         count_word(mine, bytes.z);
         count_word(mine, bytes.w);
     }
-    count_tail(buffer, size, histo);
+    if (tail(size) < size)
+        atomicAdd(&mine[buffer[tail(size)]], 1);
     __syncthreads();
     if (threadIdx.x < BINS) {
         unsigned sum = 0;
@@ -129,9 +129,8 @@ __device__ static unsigned add_row(const unsigned *rows, unsigned bin, unsigned 
 
 const size_t LANE_BYTES = BINS * SETS * LANES * sizeof(unsigned);
 
-__global__ void __launch_bounds__(THREADS)
-    histo_lanes(const unsigned char *buffer, size_t size, Count *histo) {
-    extern __shared__ unsigned rows[];
+// Counts the bytes of the block. The first of four threads returns the sum of their bin.
+__device__ static unsigned count_lanes(const unsigned char *buffer, size_t size, unsigned *rows) {
     for (unsigned i = threadIdx.x; i < BINS * SETS * LANES / 4; i += THREADS)
         ((uint4 *)rows)[i] = make_uint4(0, 0, 0, 0);
     __syncthreads();
@@ -139,16 +138,44 @@ __global__ void __launch_bounds__(THREADS)
     size_t stride = (size_t)THREADS * gridDim.x;
     for (size_t i = threadIdx.x + (size_t)blockIdx.x * THREADS; i < size / 16; i += stride)
         count_vector((unsigned char *)rows, ((const uint4 *)buffer)[i], offset);
-    count_tail(buffer, size, histo);
+    if (tail(size) < size)
+        atomicAdd(&rows[buffer[tail(size)] * SETS * LANES + threadIdx.x % LANES], 1);
     __syncthreads();
-    unsigned sum = add_row(rows, threadIdx.x / 4, threadIdx.x % 4);
+    return add_row(rows, threadIdx.x / 4, threadIdx.x % 4);
+}
+
+__global__ void __launch_bounds__(THREADS)
+    histo_lanes(const unsigned char *buffer, size_t size, Count *histo) {
+    extern __shared__ unsigned rows[];
+    unsigned sum = count_lanes(buffer, size, rows);
     if (threadIdx.x % 4 == 0)
         atomicAdd(&histo[threadIdx.x / 4], sum);
 }
 
-// Two blocks per multiprocessor, but at least one per 2 GiB, so that no 32-bit bin overflows
-static unsigned blocks(void) {
-    return max_of(2 * multiprocessors, (size >> 31) + 1);
+// Rung 7: a launch less. The blocks add their sums to bins that are 0 before and after each launch, so
+// nothing has to clear them beforehand. The upper 16 bits of such a bin count the blocks that have added to
+// it. From the old value the last one knows that it is the last: it writes the result and clears the bin.
+const int BLOCKS_SHIFT = 48;
+__device__ static Count merged[BINS];
+
+__global__ void __launch_bounds__(THREADS)
+    histo_single(const unsigned char *buffer, size_t size, Count *histo) {
+    extern __shared__ unsigned rows[];
+    unsigned sum = count_lanes(buffer, size, rows), bin = threadIdx.x / 4;
+    if (threadIdx.x % 4 != 0)
+        return;
+    Count old = atomicAdd(&merged[bin], ((Count)1 << BLOCKS_SHIFT) + sum);
+    if (old >> BLOCKS_SHIFT == gridDim.x - 1) {
+        histo[bin] = (old + sum) % ((Count)1 << BLOCKS_SHIFT);
+        atomicExch(&merged[bin], 0);
+    }
+}
+
+// Two blocks per multiprocessor, fewer where a thread would have nothing to load, but at least one per 2 GiB,
+// so that no 32-bit bin overflows
+static unsigned blocks(unsigned threads) {
+    size_t loads = threads == THREADS ? size / 16 : size; // of a uint4 or, in the book's kernels, a byte
+    return max_of(min_of(2 * multiprocessors, loads / threads), (size >> 31) + 1);
 }
 
 static bool fits_32_bits(void) {
@@ -164,7 +191,12 @@ template <class Bin>
 static void run(void (*kernel)(const unsigned char *, size_t, Bin *), Bin *histo, unsigned threads,
                 size_t shared = 0) {
     HANDLE_ERROR(cudaMemsetAsync(histo, 0, BINS * sizeof(Bin)));
-    kernel<<<blocks(), threads, shared>>>(dev_buffer, size, histo);
+    kernel<<<blocks(threads), threads, shared>>>(dev_buffer, size, histo);
+    HANDLE_LAUNCH();
+}
+
+static void run_single(void) {
+    histo_single<<<blocks(THREADS), THREADS, LANE_BYTES>>>(dev_buffer, size, dev_histo);
     HANDLE_LAUNCH();
 }
 
@@ -197,6 +229,7 @@ static const Rung rungs[] = {
     {"vectorized loads", "uint4, 1024 threads per block", [] { run(histo_vectors<1>, dev_histo, THREADS); }},
     {"bins per warp", "no contention between warps", [] { run(histo_vectors<32>, dev_histo, THREADS); }},
     {"bins per lane", "no bank conflicts", [] { run(histo_lanes, dev_histo, THREADS, LANE_BYTES); }},
+    {"single launch", "the last block to add clears the bins", run_single},
 #ifdef HAVE_CUB
     {"CUB", "DeviceHistogram::HistogramEven", run_cub, LIBRARY},
 #endif
@@ -207,7 +240,8 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc(&dev_buffer, size));
     HANDLE_ERROR(cudaMalloc(&dev_histo, BINS * sizeof(Count)));
     HANDLE_ERROR(cudaMalloc(&dev_narrow, BINS * sizeof(unsigned)));
-    HANDLE_ERROR(cudaFuncSetAttribute(histo_lanes, cudaFuncAttributeMaxDynamicSharedMemorySize, LANE_BYTES));
+    for (auto kernel : {histo_lanes, histo_single})
+        HANDLE_ERROR(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, LANE_BYTES));
 #ifdef HAVE_CUB
     run_cub(); // without memory it only computes cub_bytes
     HANDLE_ERROR(cudaMalloc(&cub_memory, cub_bytes));
