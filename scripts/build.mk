@@ -55,6 +55,11 @@ CXX_FLAGS := -std=gnu++17 $(COMMON_FLAGS) $(if $(DEBUGGING),,-g1) $(CPU_FLAGS) $
 NVCC_HOST := $(if $(filter file default,$(origin CXX)),,-ccbin $(CXX))
 NVCC_FLAGS := $(NVCC_HOST) -std=c++17 $(if $(DEBUGGING),-O0 -G -DDEBUG,-O2 -lineinfo) -g $(GENCODE) -Xptxas --suppress-stack-size-warning \
     -Xcompiler=-Wall$(comma)-Wextra$(comma)-pthread $(HAVE_FLAGS) $(CPPFLAGS) $(NVCCFLAGS)
+# A program with `Needs: arch=90a` has instructions that only this architecture has and no later one, such as wgmma. nvcc puts them
+# into code for sm_90a, not for sm_90. So the program is compiled for 90a in place of 90, if 90 is among the architectures.
+CODE_90 := -gencode=arch=compute_90$(comma)code=sm_90
+$(foreach s,$(shell grep -l '^ \* Needs: .*arch=90a' $(SOURCES)),$(eval $(B)/$(s:.cu=.o): NVCC_FLAGS := \
+    $(patsubst $(CODE_90),$(subst 90,90a,$(CODE_90)),$(NVCC_FLAGS))))
 # --as-needed: a program is linked only with the libraries that it uses.
 LD_FLAGS := -Xlinker --as-needed $(LDFLAGS) $(if $(filter gpu,$(BACKEND)),$(NVCC_HOST) $(GENCODE),-pthread -rdynamic $(SANITIZE_FLAGS))
 LD_LIBS := $(HAVE_LIBS) $(if $(filter gpu,$(BACKEND)),,-lm) $(LDLIBS)

@@ -45,8 +45,8 @@ function key(section,    parts, n, i, text) {
 function check_needs(text, line,    words, n, i) {
     n = split(text, words, /[ ,|]+/)
     for (i = 1; i <= n; i++)
-        if (words[i] !~ /^(gl|gpus=[1-9][0-9]*|sm=[1-9][0-9]+[af]?|libs=[a-z0-9_+]+)$/)
-            complain(line, "Needs: \"" words[i] "\" is none of gl, gpus=N, sm=NN, libs=name")
+        if (words[i] !~ /^(gl|gpus=[1-9][0-9]*|sm=[1-9][0-9]+[af]?|arch=90a|libs=[a-z0-9_+]+)$/)
+            complain(line, "Needs: \"" words[i] "\" is none of gl, gpus=N, sm=NN, arch=90a, libs=name")
 }
 
 # Each term must be in docs/terms.txt, with the same spelling.
@@ -212,13 +212,14 @@ mode == "check" {
 }
 $1 == "!" { next }
 mode == "needs" {
-    gsub(/(gpus|sm)=[^ ,|]*|libs=/, "", $8)
+    gsub(/(gpus|sm|arch)=[^ ,|]*|libs=/, "", $8)
     gsub(/[ ,|]+/, ",", $8)
     gsub(/^,|,$/, "", $8)
     if ($8 != "") print $2 ":" $8
 }
 mode == "list" { print substr($0, length($1) + 2) }
 mode == "table" {
+    sub(/(^|[ ,|]+)arch=90a/, "", $8) # how it is compiled: it runs on any device
     if (!begun++) print "| program | book | what it is | what it teaches | notes |\n|---|---|---|---|---|"
     teaches = $5
     if (match(teaches, /[.?!:]( |$)/)) teaches = substr(teaches, 1, RSTART - 1) "."

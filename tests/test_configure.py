@@ -121,6 +121,27 @@ def test_choice_of_back_end(tree, tmp_path, nvcc, smi, arguments, says):
     assert re.search("back end: " + says, log), log
 
 
+def test_program_for_an_architecture_with_its_own_features(tree, tmp_path):
+    """With `Needs: arch=90a` a program is compiled for 90a in place of 90; other architectures, PTX and programs stay."""
+    source = tree / "chapter03/hello_world.cu"
+    source.write_text(source.read_text().replace("\n */", "\n * Needs:   arch=90a\n */", 1))
+    assert not run(tree, "scripts/programs.sh", "--check")
+    stand_in(tmp_path, "nvcc", FAKE_NVCC.replace("echo sm_120", "true"))  # the default adds PTX for 90
+    stand_in(tmp_path, "nvidia-smi", "exit 9")
+    for arguments, others, own in [
+        (["SMS=75 90"], "75,sm_75 90,sm_90", "75,sm_75 90a,sm_90a"),
+        (["SMS=75"], "75,sm_75", "75,sm_75"),
+        (["SMS=90a"], "90a,sm_90a", "90a,sm_90a"),
+        ([], "75,sm_75 90,sm_90 90,compute_90", "75,sm_75 90a,sm_90a 90,compute_90"),
+    ]:
+        path = "%s:%s" % (tmp_path, os.environ["PATH"])
+        log = make(tree, "-n", "BACKEND=gpu", f"NVCC={tmp_path}/nvcc", *arguments, PATH=path)
+        for name, codes in ("simple_kernel", others), ("hello_world", own):
+            (command,) = re.findall(r".* -c -o \S*/%s\.o .*" % name, log)
+            found = re.findall(r"arch=compute_(\w+),code=(\w+)", command)
+            assert " ".join(map(",".join, found)) == codes, command
+
+
 def test_environment_sets_what_the_command_line_sets(tree):
     assert "cpu (asked for)" in run(tree, "make", "-n", BACKEND="cpu")
     assert "build/cpu-address" in run(tree, "make", "-n", BACKEND="cpu", SANITIZE="address")
