@@ -306,12 +306,11 @@ static inline const char *tensor_needs(void) {
 static inline void matmul_tensor(const float *a, const float *b, float *c, size_t m, size_t n, size_t k,
                                  void *workspace) {
     Tiles tiles = tensor_tiles(m, n, k);
-    cudaDeviceProp prop;
-    HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
+    int multiprocessors;
+    HANDLE_ERROR(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, options.device));
     pack_parts<<<dim3(tiles.depth, tiles.rows + tiles.cols), 256>>>(a, b, (uint4 *)workspace, m, n, k, tiles);
     HANDLE_LAUNCH();
-    unsigned bytes = STAGES * 2 * TILE_BYTES,
-             blocks = min_of(prop.multiProcessorCount, tiles.rows * tiles.cols);
+    unsigned bytes = STAGES * 2 * TILE_BYTES, blocks = min_of(multiprocessors, tiles.rows * tiles.cols);
     HANDLE_ERROR(cudaFuncSetAttribute(multiply_parts, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
     multiply_parts<<<blocks, (1 + CONSUMERS) * WARPGROUP, bytes>>>((const char *)workspace, c, m, n, tiles);
     HANDLE_LAUNCH();
