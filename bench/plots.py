@@ -80,7 +80,7 @@ def lines_of(rows):
         found.setdefault((row["kind"], row["number"], row["name"]), []).append(row)
     counts, lines = {}, []
     for (kind, number, name), rows in sorted(
-        found.items(), key=lambda item: ["rung", "library", "copy"].index(item[0][0])
+        found.items(), key=lambda item: ["rung", "library", "inaccurate", "copy"].index(item[0][0])
     ):
         if number is None:
             number = counts[kind] = counts.get(kind, -1) + 1
@@ -99,9 +99,9 @@ def styles(lines):
                 "marker": MARKERS[number % len(MARKERS)],
                 "linewidth": 2.5 if number == last else 1.5,
             }
-        elif kind == "library":
+        elif kind in ("library", "inaccurate"):
             yield {
-                "color": LIBRARIES[number % len(LIBRARIES)],
+                "color": LIBRARIES[(number if kind == "library" else -1 - number) % len(LIBRARIES)],
                 "marker": MARKERS[number % len(MARKERS)],
                 "linestyle": "--",
                 "markerfacecolor": PAPER,
@@ -197,14 +197,14 @@ def draw_bars(axes, lines, prefix):
         end = row["rate"] or 0
         far = end > 4 * own
         if end:
-            filled = {"rung": style["color"], "library": PAPER, "copy": "none"}[kind]
+            filled = {"rung": style["color"], "copy": "none"}.get(kind, PAPER)
             bar = axes.barh(
                 y,
                 min(end, edge),
                 height=0.62,
                 color=filled,
                 edgecolor=style["color"],
-                hatch="////" if kind == "library" else None,
+                hatch="////" if kind in ("library", "inaccurate") else None,
                 linestyle=":" if kind == "copy" else "-",
             )
             bar[0].set_gid(f"{prefix}{kind}-{number}")

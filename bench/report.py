@@ -68,6 +68,7 @@ def table(rows):
         kind = {
             "rung": str(row["number"]),
             "library": "library",
+            "inaccurate": "less accurate library",
             "copy": "copy rate" if row is copy else "other rate",
         }[row["kind"]]
         cells = [kind, row["name"], row["idea"]]

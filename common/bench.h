@@ -29,9 +29,10 @@
 
 enum BenchKind {
     RUNG,
-    LIBRARY,  // a library that computes the same
-    COPY_RATE // a copy, or another part of the work that every solution must do: timed alone, not
-              // verified. The slowest one is the copy rate of the table; other rows are compared with it.
+    LIBRARY,    // a library that computes the same
+    INACCURATE, // a library whose result is less accurate: verified and timed, but no row is compared with it
+    COPY_RATE   // a copy, or another part of the work that every solution must do: timed alone, not
+                // verified. The slowest one is the copy rate of the table; other rows are compared with it.
 };
 
 // One row of the table.
@@ -56,6 +57,7 @@ struct Bench {
     size_t size = 0;             // the value of --size
     double work = 0;             // bytes that must be moved, or operations that must be done, in one run
     const char *unit = "GB/s";   // of 10^9 units of work per second
+    const char *limit = "copy";  // heading of the column that compares with the rows of kind COPY_RATE
     size_t footprint = 0;        // bytes of device memory in use; 0: the L2 cache is not flushed
     void (*poison)(void) = NULL; // overwrites the output
     bool (*check)(const char *name, BenchError *error) = NULL; // verifies it; may set the errors

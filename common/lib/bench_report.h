@@ -96,7 +96,7 @@ static inline void bench_print_table(const Bench &bench, const std::vector<Bench
            in_l2 ? "; in L2, and cold" : "");
     printf(" #  %s %s %11s %9s %9s %s%9s %8s %7s %9s  %s\n", bench_pad("kernel", name).c_str(),
            bench_pad("what is new", idea).c_str(), "median ms", "min", "max", in_l2 ? "     cold " : "",
-           bench.unit, "of copy", "x book", "x library", "verified");
+           bench.unit, (std::string("of ") + bench.limit).c_str(), "x book", "x library", "verified");
     BenchReference r = bench_reference(bench, rows);
     for (const BenchRow &row : rows) {
         std::string number = row.number < 0 ? "-" : std::to_string(row.number);
@@ -134,7 +134,7 @@ static inline std::string &bench_json(void) {
 }
 
 static inline void bench_add_json(const Bench &bench, const std::vector<BenchRow> &rows, bool in_l2) {
-    static const char *const kinds[] = {"rung", "library", "copy"};
+    static const char *const kinds[] = {"rung", "library", "inaccurate", "copy"};
     BenchReference r = bench_reference(bench, rows);
     for (const BenchRow &row : rows) {
         double ms = bench_median(row.ms), rate = bench_rate(bench, row);
