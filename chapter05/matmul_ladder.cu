@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: MIT
+/*
+ * matmul_ladder: matrix product, from a thread per element to the throughput of FMA instructions
+ *
+ * Teaches: A matrix product is compute-bound if operands are reused often enough. A tile in shared memory
+ * serves the threads of a block; an outer product in registers serves the elements of a thread, so that few
+ * loads stand between the FMA instructions. Vectorized loads without bank conflicts and asynchronous copies
+ * keep the loads out of the way. The last kernel is faster than cuBLAS. Terms:   matrix product, arithmetic
+ * intensity, compute-bound, tiling, outer product, vectorized load, bank conflict, asynchronous copy, double
+ * buffering, cuBLAS Book:    5.3.1 (ladder) Run:     ./bin/chapter05/matmul_ladder --size 8192 Differs: any
+ * shape. The errors are those of each element, relative to the sum of the magnitudes of its products; --fill
+ * selects data that are hard to multiply. Bench:   1024 4096 8192 Check:   --size 129 --fill wide
+ */
+#include "../common/book.h"
+#include "../common/bench.h"
+#include <cuda_pipeline_primitives.h> // __pipeline_memcpy_async()
+#ifdef HAVE_CUBLAS
+#include <cublas_v2.h>
+#endif
+
+const unsigned TILE = 32;              // rungs 0 and 1: a block has TILE x TILE threads, one per element
+const unsigned BLOCK = 128, DEPTH = 8; // rungs 2 and 3: a block computes BLOCK x BLOCK elements with 256
+const unsigned OWN = 8;                // threads, each of them OWN x OWN; its tiles are DEPTH deep
+
+static size_t size = BENCH_SIZE(4096, 160); // --size
+static size_t m, n, k;                      // --m, --n, --k: a has m x k elements, b k x n, c m x n
+static float *dev_a, *dev_b, *dev_c;        // all stored by rows
+static void make_matrices(int fill);
+static void free_reference(void);
+static void poison(void);
+static bool check(const char *name, BenchError *error);
+
+// Rung 0, the text's kernel: each thread computes one element, and reads a row of a and a column of b.
+__global__ void matmul(const float *a, const float *b, float *c, size_t m, size_t n, size_t k) {
+    size_t col = threadIdx.x + blockIdx.x * TILE, row = threadIdx.y + blockIdx.y * TILE;
+    if (row >= m || col >= n)
+        return;
+    float sum = 0;
+    for (size_t i = 0; i < k; i++)
+        sum += a[row * k + i] * b[i * n + col];
+    c[row * n + col] = sum;
+}
+
+// An element of a matrix, and 0 beyond its edges, where tiles are padded
+__device__ static float at(const float *x, size_t row, size_t col, size_t rows, size_t cols) {
+    return row < rows && col < cols ? x[row * cols + col] : 0;
+}
+
+// Rung 1: the threads of a block share tiles of a and b. Each element that they load is used TILE times.
+__global__ void matmul_tiles(const float *a, const float *b, float *c, size_t m, size_t n, size_t k) {
+    __shared__ float tile_a[TILE][TILE], tile_b[TILE][TILE];
+    unsigned x = threadIdx.x, y = threadIdx.y;
+    size_t col = x + blockIdx.x * TILE, row = y + blockIdx.y * TILE;
+    float sum = 0;
+    for (size_t first = 0; first < k; first += TILE) {
+        tile_a[y][x] = at(a, row, first + x, m, k);
+        tile_b[y][x] = at(b, first + y, col, k, n);
+        __syncthreads();
+        for (unsigned i = 0; i < TILE; i++)
+            sum += tile_a[y][i] * tile_b[i][x];
+        __syncthreads();
+    }
+    if (row < m && col < n)
+        c[row * n + col] = sum;
+}
+
+// Rung 2: a thread computes OWN x OWN elements. For each column of tile_a and row of tile_b it loads 2 * OWN
+// floats into registers and multiplies each with each, an outer product: OWN * OWN FMA instructions. In rung
+// 1 there were two loads for one FMA instruction.
+__device__ static void add_outer_product(float (&sum)[OWN][OWN], const float (&col)[OWN],
+                                         const float (&row)[OWN]) {
+    for (unsigned i = 0; i < OWN; i++)
+        for (unsigned j = 0; j < OWN; j++)
+            sum[i][j] += col[i] * row[j];
+}
+
+__global__ void __launch_bounds__(256, 2)
+    matmul_registers(const float *a, const float *b, float *c, size_t m, size_t n, size_t k) {
+    __shared__ float tile_a[BLOCK][DEPTH], tile_b[DEPTH][BLOCK];
+    unsigned x = threadIdx.x % 16 * OWN, y = threadIdx.x / 16 * OWN;
+    size_t left = (size_t)blockIdx.x * BLOCK, top = (size_t)blockIdx.y * BLOCK;
+    float sum[OWN][OWN] = {};
+    for (size_t first = 0; first < k; first += DEPTH) {
+        for (unsigned i = threadIdx.x; i < BLOCK * DEPTH; i += 256) {
+            tile_a[i / DEPTH][i % DEPTH] = at(a, top + i / DEPTH, first + i % DEPTH, m, k);
+            tile_b[i / BLOCK][i % BLOCK] = at(b, first + i / BLOCK, left + i % BLOCK, k, n);
+        }
+        __syncthreads();
+        for (unsigned d = 0; d < DEPTH; d++) {
+            float col[OWN], row[OWN];
+            for (unsigned i = 0; i < OWN; i++)
+                col[i] = tile_a[y + i][d], row[i] = tile_b[d][x + i];
+            add_outer_product(sum, col, row);
+        }
+        __syncthreads();
+    }
+    for (unsigned i = 0; i < OWN; i++)
+        for (unsigned j = 0; j < OWN; j++)
+            if (top + y + i < m && left + x + j < n)
+                c[(top + y + i) * n + left + x + j] = sum[i][j];
+}
+
+// Rung 3: vectorized loads. A thread's elements are four groups of 4 x 4, 64 apart, so neighbouring threads
+// load neighbouring float4 of tile_b, and there are no bank conflicts. tile_a is transposed, so that a column
+// of it can be loaded as float4 too; its rows are one float4 longer, so that the transposed stores have
+// no bank conflicts either.
+__device__ static float4 four_at(const float *x, size_t row, size_t col, size_t rows, size_t cols) {
+    if (cols % 4 != 0) // not all rows are aligned to 16 bytes
+        return make_float4(at(x, row, col, rows, cols), at(x, row, col + 1, rows, cols),
+                           at(x, row, col + 2, rows, cols), at(x, row, col + 3, rows, cols));
+    return row < rows && col < cols ? *(const float4 *)&x[row * cols + col] : make_float4(0, 0, 0, 0);
+}
+
+__device__ static void store_four(float *x, size_t row, size_t col, size_t rows, size_t cols, float4 v) {
+    if (row < rows && col < cols && cols % 4 == 0)
+        *(float4 *)&x[row * cols + col] = v;
+    else
+        for (unsigned i = 0; row < rows && i < 4 && col + i < cols; i++)
+            x[row * cols + col + i] = (&v.x)[i];
+}
+
+__global__ void __launch_bounds__(256, 2)
+    matmul_vectors(const float *a, const float *b, float *c, size_t m, size_t n, size_t k) {
+    __shared__ float4 tile_a[DEPTH][BLOCK / 4 + 1], tile_b[DEPTH][BLOCK / 4];
+    unsigned x = threadIdx.x % 16, y = threadIdx.x / 16;
+    size_t left = (size_t)blockIdx.x * BLOCK, top = (size_t)blockIdx.y * BLOCK;
+    float sum[OWN][OWN] = {};
+    for (size_t first = 0; first < k; first += DEPTH) {
+        unsigned row = threadIdx.x / 2, col = threadIdx.x % 2 * 4; // in tile_a
+        float4 v = four_at(a, top + row, first + col, m, k);
+        for (unsigned i = 0; i < 4; i++)
+            ((float *)tile_a[col + i])[row] = (&v.x)[i];
+        row = threadIdx.x / 32, col = threadIdx.x % 32; // in tile_b
+        tile_b[row][col] = four_at(b, first + row, left + 4 * col, k, n);
+        __syncthreads();
+        for (unsigned d = 0; d < DEPTH; d++) {
+            alignas(16) float col[OWN], row[OWN];
+            for (unsigned i = 0; i < OWN / 4; i++) {
+                *(float4 *)&col[4 * i] = tile_a[d][y + 16 * i];
+                *(float4 *)&row[4 * i] = tile_b[d][x + 16 * i];
+            }
+            add_outer_product(sum, col, row);
+        }
+        __syncthreads();
+    }
+    for (unsigned i = 0; i < OWN; i++)
+        for (unsigned j = 0; j < OWN; j += 4)
+            store_four(c, top + 4 * y + i / 4 * 64 + i % 4, left + 4 * x + j * 16, m, n,
+                       make_float4(sum[i][j], sum[i][j + 1], sum[i][j + 2], sum[i][j + 3]));
+}
+
+// RUNG4
+
+// The limit: FMA instructions alone, on registers
+const size_t FMA_THREADS = BENCH_SIZE(1 << 20, 1 << 10), FMA_TURNS = 512, FMA_CHAINS = 16;
+
+__global__ void __launch_bounds__(256) fma_alone(float *out, float x, float y) {
+    float sum[FMA_CHAINS];
+    for (unsigned i = 0; i < FMA_CHAINS; i++)
+        sum[i] = threadIdx.x + i;
+    for (unsigned turn = 0; turn < FMA_TURNS; turn++)
+        for (unsigned i = 0; i < FMA_CHAINS; i++)
+            sum[i] = sum[i] * x + y;
+    for (unsigned i = 1; i < FMA_CHAINS; i++)
+        sum[0] += sum[i];
+    if (sum[0] == 0) // never, but the compiler does not know it and keeps the loop
+        *out = 0;
+}
+
+typedef void (*Kernel)(const float *a, const float *b, float *c, size_t m, size_t n, size_t k);
+
+// A block of `threads` computes tile x tile elements.
+static void run(Kernel kernel, unsigned tile, dim3 threads) {
+    kernel<<<dim3((n + tile - 1) / tile, (m + tile - 1) / tile), threads>>>(dev_a, dev_b, dev_c, m, n, k);
+    HANDLE_LAUNCH();
+}
+
+#ifdef HAVE_CUBLAS
+static cublasHandle_t cublas; // with its workspace
+
+// Read by columns, as cuBLAS does, the memory of c is the transpose of c, which is b^T a^T: so b comes first.
+static void run_cublas(cublasComputeType_t type) {
+    const float one = 1, zero = 0;
+    if (cublasGemmEx(cublas, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one, dev_b, CUDA_R_32F, n, dev_a, CUDA_R_32F,
+                     k, &zero, dev_c, CUDA_R_32F, n, type, CUBLAS_GEMM_DEFAULT) != CUBLAS_STATUS_SUCCESS)
+        quit(EXIT_FAILURE, "cublasGemmEx failed");
+}
+#endif
+
+static const Rung rungs[] = {
+    {"global memory", "one thread per element", [] { run(matmul, TILE, dim3(TILE, TILE)); }},
+    {"tiles", "shared by the threads of a block", [] { run(matmul_tiles, TILE, dim3(TILE, TILE)); }},
+    {"registers", "8 x 8 elements per thread", [] { run(matmul_registers, BLOCK, 256); }},
+    {"vectorized loads", "float4, no bank conflicts", [] { run(matmul_vectors, BLOCK, 256); }},
+#ifdef HAVE_CUBLAS
+    {"cuBLAS FP32", "CUBLAS_COMPUTE_32F_PEDANTIC", [] { run_cublas(CUBLAS_COMPUTE_32F_PEDANTIC); }, LIBRARY},
+    {"cuBLAS TF32", "tensor cores, operands of 11 bits", [] { run_cublas(CUBLAS_COMPUTE_32F_FAST_TF32); },
+     INACCURATE},
+#endif
+    {"FMA", "instructions alone",
+     [] {
+         fma_alone<<<FMA_THREADS / 256, 256>>>(dev_c, 0.999f, 1);
+         HANDLE_LAUNCH();
+     },
+     COPY_RATE, 0, 2.0 * FMA_THREADS *FMA_TURNS *FMA_CHAINS},
+};
+
+enum { UNIFORM = 1, POSITIVE, WIDE, SCALED };
+static int fill; // --fill; 0: each in turn
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    HANDLE_ERROR(cudaMalloc(&dev_a, m * k * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_b, k * n * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_c, m * n * sizeof(float)));
+#ifdef HAVE_CUBLAS
+    if (cublasCreate(&cublas) != CUBLAS_STATUS_SUCCESS)
+        quit(EXIT_FAILURE, "cuBLAS does not start");
+#endif
+
+    Bench bench;
+    bench.size = size;
+    bench.title = std::to_string(m) + " x " + std::to_string(k) + " times " + std::to_string(k) + " x " +
+                  std::to_string(n) + " floats";
+    bench.work = 2.0 * m * n * k; // a product and an addition for each of k terms
+    bench.unit = "GFLOP/s";
+    bench.limit = "FMA";
+    bench.footprint = (m * k + k * n + m * n) * sizeof(float);
+    bench.poison = poison;
+    bench.check = check;
+    bool ok = true;
+    for (int data = UNIFORM; data <= SCALED; data++)
+        if (fill == 0 || fill == data) {
+            make_matrices(data);
+            bench.data = data == UNIFORM    ? "uniform"
+                         : data == POSITIVE ? "positive"
+                         : data == WIDE     ? "wide exponents"
+                                            : "scaled";
+            ok = bench_run(bench, rungs) && ok;
+        }
+    bench_finish();
+
+#ifdef HAVE_CUBLAS
+    cublasDestroy(cublas);
+#endif
+    free_reference();
+    HANDLE_ERROR(cudaFree(dev_a));
+    HANDLE_ERROR(cudaFree(dev_b));
+    HANDLE_ERROR(cudaFree(dev_c));
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+// The reference, with a thread per element: its sum in double, and the sum of the magnitudes
+static double *dev_expected;
+static float *dev_magnitude;
+
+__global__ void multiply_in_double(const float *a, const float *b, double *expected, float *magnitude,
+                                   size_t m, size_t n, size_t k) {
+    size_t col = threadIdx.x + blockIdx.x * TILE, row = threadIdx.y + blockIdx.y * TILE;
+    if (row >= m || col >= n)
+        return;
+    double sum = 0, magnitudes = 0;
+    for (size_t i = 0; i < k; i++) {
+        double product = (double)a[row * k + i] * b[i * n + col]; // exact
+        sum += product;
+        magnitudes += fabs(product);
+    }
+    expected[row * n + col] = sum;
+    magnitude[row * n + col] = magnitudes;
+}
+
+// The errors of c, relative to the sums of magnitudes: the largest one, and the sum of their squares. Doubles
+// that are not negative compare like the integers with the same bits; NaN is larger than any number.
+struct Errors {
+    unsigned long long max;
+    double squares;
+};
+static Errors *dev_errors;
+
+__global__ void find_errors(const float *c, const double *expected, const float *magnitude, size_t elements,
+                            Errors *errors) {
+    double squares = 0;
+    unsigned long long max = 0;
+    for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < elements;
+         i += blockDim.x * gridDim.x) {
+        double off = fabs(c[i] - expected[i]);
+        double error = off == 0 ? 0 : off / magnitude[i];
+        max = max_of(max, (unsigned long long)__double_as_longlong(error));
+        squares += error * error;
+    }
+    atomicMax(&errors->max, max);
+    atomicAdd(&errors->squares, squares);
+}
+
+void settings(int argc, char **argv) {
+    const Option own[] = {OPTION_SIZE("size", &size, 1, 65535, "rows and columns of the matrices"),
+                          OPTION_SIZE("m", &m, 1, 65535, "rows of a and of the product, instead of --size"),
+                          OPTION_SIZE("n", &n, 1, 65535, "columns of b and of the product"),
+                          OPTION_SIZE("k", &k, 1, 65535, "columns of a, rows of b"),
+                          OPTION_WORD("fill", &fill, "all|uniform|positive|wide|scaled", "the elements"),
+                          OPTION_END};
+    parse_options(argc, argv, "Matrix product, from the text's kernel to the fastest.", LADDER, own);
+    select_device();
+    m = m ? m : size;
+    n = n ? n : size;
+    k = k ? k : size;
+    size_t bytes = (m * k + k * n + m * n) * sizeof(float);
+    require_memory((m * k + k * n) * sizeof(float),
+                   bytes + m * n * (sizeof(double) + sizeof(float)) + bench_memory(bytes));
+    HANDLE_ERROR(cudaMalloc(&dev_expected, m * n * sizeof(double)));
+    HANDLE_ERROR(cudaMalloc(&dev_magnitude, m * n * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_errors, sizeof(Errors)));
+}
+
+static void free_reference(void) {
+    HANDLE_ERROR(cudaFree(dev_expected));
+    HANDLE_ERROR(cudaFree(dev_magnitude));
+    HANDLE_ERROR(cudaFree(dev_errors));
+}
+
+// Numbers from -1 to 1. POSITIVE: from 0 to 1, whose sums round most. WIDE: times 2^-40 to 2^40, each with an
+// exponent of its own. SCALED: times 2^40 or 2^-40, the same for a row of a or a column of b.
+static float *make_matrix(int fill, size_t rows, size_t cols, bool scale_rows) {
+    float *x = host_array<float>(rows * cols);
+    random_floats(x, rows * cols, 1);
+    size_t lines = scale_rows ? rows : cols;
+    float *scale = host_array<float>(lines);
+    for (size_t i = 0; i < lines; i++)
+        scale[i] = random_bits() % 2 ? 0x1p40f : 0x1p-40f;
+    for (size_t i = 0; i < rows * cols && fill != POSITIVE; i++) {
+        x[i] = 2 * x[i] - 1;
+        if (fill == WIDE)
+            x[i] = ldexpf(x[i], (int)(random_bits() % 81) - 40);
+        if (fill == SCALED)
+            x[i] *= scale[scale_rows ? i / cols : i % cols];
+    }
+    free(scale);
+    return x;
+}
+
+// Fills both matrices and computes the reference, some elements of which are computed again on the host.
+static void make_matrices(int fill) {
+    float *a = make_matrix(fill, m, k, true), *b = make_matrix(fill, k, n, false);
+    HANDLE_ERROR(cudaMemcpy(dev_a, a, m * k * sizeof(float), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(dev_b, b, k * n * sizeof(float), cudaMemcpyHostToDevice));
+    multiply_in_double<<<dim3((n + TILE - 1) / TILE, (m + TILE - 1) / TILE), dim3(TILE, TILE)>>>(
+        dev_a, dev_b, dev_expected, dev_magnitude, m, n, k);
+    HANDLE_LAUNCH();
+    for (int turn = 0; turn < 16; turn++) {
+        size_t row = random_bits() % m, col = random_bits() % n;
+        double sum = 0, magnitude = 0, got;
+        for (size_t i = 0; i < k; i++) {
+            sum += (double)a[row * k + i] * b[i * n + col];
+            magnitude += fabs((double)a[row * k + i] * b[i * n + col]);
+        }
+        HANDLE_ERROR(cudaMemcpy(&got, &dev_expected[row * n + col], sizeof got, cudaMemcpyDeviceToHost));
+        if (!(fabs(got - sum) <= k * 0x1p-52 * magnitude))
+            quit(EXIT_FAILURE, "the reference has %g in row %zu, column %zu, and the host %g", got, row, col,
+                 sum);
+    }
+    free(a);
+    free(b);
+}
+
+static void poison(void) {
+    HANDLE_ERROR(cudaMemset(dev_c, 0xff, m * n * sizeof(float))); // NaN
+}
+
+// Each of k products and additions rounds by at most 2^-24 of its result, whatever their order. TF32 cuts the
+// operands down to 11 bits, so each product may be off by 2^-9.
+static bool check(const char *name, BenchError *error) {
+    Errors errors = {0, 0};
+    HANDLE_ERROR(cudaMemcpy(dev_errors, &errors, sizeof errors, cudaMemcpyHostToDevice));
+    find_errors<<<256, 256>>>(dev_c, dev_expected, dev_magnitude, m * n, dev_errors);
+    HANDLE_LAUNCH();
+    HANDLE_ERROR(cudaMemcpy(&errors, dev_errors, sizeof errors, cudaMemcpyDeviceToHost));
+    memcpy(&error->max, &errors.max, sizeof error->max);
+    error->rms = sqrt(errors.squares / (m * n));
+    double bound = (likely_roundings(k) + 2) * 0x1p-24 + (strcmp(name, "cuBLAS TF32") == 0 ? 0x1p-9 : 0);
+    return check_value((std::string(name) + ": error in units of its bound").c_str(), error->max / bound, 0,
+                       1);
+}
