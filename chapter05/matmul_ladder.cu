@@ -14,6 +14,7 @@
 #include "../common/book.h"
 #include "../common/bench.h"
 #include <cuda_pipeline_primitives.h> // __pipeline_memcpy_async()
+#include "matmul_check.h"             // make_matrices(), product_errors()
 #ifdef HAVE_CUBLAS
 #include <cublas_v2.h>
 #endif
@@ -23,10 +24,9 @@ const unsigned BLOCK = 128, DEPTH = 8; // rungs 2 and 3: a block computes BLOCK 
 const unsigned OWN = 8;                // threads, each of them OWN x OWN; its tiles are DEPTH deep
 
 static size_t size = BENCH_SIZE(4096, 160); // --size
+static int fill;                            // --fill: 0: all data sets, else UNIFORM to SCALED
 static size_t m, n, k;                      // --m, --n, --k: a has m x k elements, b k x n, c m x n
 static float *dev_a, *dev_b, *dev_c;        // all stored by rows
-static void make_matrices(int fill);
-static void free_reference(void);
 static void poison(void);
 static bool check(const char *name, BenchError *error);
 
@@ -205,14 +205,12 @@ static const Rung rungs[] = {
      COPY_RATE, 0, 2.0 * FMA_THREADS *FMA_TURNS *FMA_CHAINS},
 };
 
-enum { UNIFORM = 1, POSITIVE, WIDE, SCALED };
-static int fill; // --fill; 0: each in turn
-
 int main(int argc, char **argv) {
     settings(argc, argv);
     HANDLE_ERROR(cudaMalloc(&dev_a, m * k * sizeof(float)));
     HANDLE_ERROR(cudaMalloc(&dev_b, k * n * sizeof(float)));
     HANDLE_ERROR(cudaMalloc(&dev_c, m * n * sizeof(float)));
+    allocate_reference(m, n);
 #ifdef HAVE_CUBLAS
     if (cublasCreate(&cublas) != CUBLAS_STATUS_SUCCESS)
         quit(EXIT_FAILURE, "cuBLAS does not start");
@@ -231,7 +229,7 @@ int main(int argc, char **argv) {
     bool ok = true;
     for (int data = UNIFORM; data <= SCALED; data++)
         if (fill == 0 || fill == data) {
-            make_matrices(data);
+            make_matrices(data, dev_a, dev_b, m, n, k);
             bench.data = data == UNIFORM    ? "uniform"
                          : data == POSITIVE ? "positive"
                          : data == WIDE     ? "wide exponents"
@@ -252,54 +250,12 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
-// The reference, with a thread per element: its sum in double, and the sum of the magnitudes
-static double *dev_expected;
-static float *dev_magnitude;
-
-__global__ void multiply_in_double(const float *a, const float *b, double *expected, float *magnitude,
-                                   size_t m, size_t n, size_t k) {
-    size_t col = threadIdx.x + blockIdx.x * TILE, row = threadIdx.y + blockIdx.y * TILE;
-    if (row >= m || col >= n)
-        return;
-    double sum = 0, magnitudes = 0;
-    for (size_t i = 0; i < k; i++) {
-        double product = (double)a[row * k + i] * b[i * n + col]; // exact
-        sum += product;
-        magnitudes += fabs(product);
-    }
-    expected[row * n + col] = sum;
-    magnitude[row * n + col] = magnitudes;
-}
-
-// The errors of c, relative to the sums of magnitudes: the largest one, and the sum of their squares. Doubles
-// that are not negative compare like the integers with the same bits; NaN is larger than any number.
-struct Errors {
-    unsigned long long max;
-    double squares;
-};
-static Errors *dev_errors;
-
-__global__ void find_errors(const float *c, const double *expected, const float *magnitude, size_t elements,
-                            Errors *errors) {
-    double squares = 0;
-    unsigned long long max = 0;
-    for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < elements;
-         i += blockDim.x * gridDim.x) {
-        double off = fabs(c[i] - expected[i]);
-        double error = off == 0 ? 0 : off / magnitude[i];
-        max = max_of(max, (unsigned long long)__double_as_longlong(error));
-        squares += error * error;
-    }
-    atomicMax(&errors->max, max);
-    atomicAdd(&errors->squares, squares);
-}
-
 void settings(int argc, char **argv) {
     const Option own[] = {OPTION_SIZE("size", &size, 1, 65535, "rows and columns of the matrices"),
                           OPTION_SIZE("m", &m, 1, 65535, "rows of a and of the product, instead of --size"),
                           OPTION_SIZE("n", &n, 1, 65535, "columns of b and of the product"),
                           OPTION_SIZE("k", &k, 1, 65535, "columns of a, rows of b"),
-                          OPTION_WORD("fill", &fill, "all|uniform|positive|wide|scaled", "the elements"),
+                          OPTION_WORD("fill", &fill, "all|" FILLS, "the elements"),
                           OPTION_END};
     parse_options(argc, argv, "Matrix product, from the text's kernel to the fastest.", LADDER, own);
     select_device();
@@ -309,59 +265,6 @@ void settings(int argc, char **argv) {
     size_t bytes = (m * k + k * n + m * n) * sizeof(float);
     require_memory((m * k + k * n) * sizeof(float),
                    bytes + m * n * (sizeof(double) + sizeof(float)) + bench_memory(bytes));
-    HANDLE_ERROR(cudaMalloc(&dev_expected, m * n * sizeof(double)));
-    HANDLE_ERROR(cudaMalloc(&dev_magnitude, m * n * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&dev_errors, sizeof(Errors)));
-}
-
-static void free_reference(void) {
-    HANDLE_ERROR(cudaFree(dev_expected));
-    HANDLE_ERROR(cudaFree(dev_magnitude));
-    HANDLE_ERROR(cudaFree(dev_errors));
-}
-
-// Numbers from -1 to 1. POSITIVE: from 0 to 1, whose sums round most. WIDE: times 2^-40 to 2^40, each with an
-// exponent of its own. SCALED: times 2^40 or 2^-40, the same for a row of a or a column of b.
-static float *make_matrix(int fill, size_t rows, size_t cols, bool scale_rows) {
-    float *x = host_array<float>(rows * cols);
-    random_floats(x, rows * cols, 1);
-    size_t lines = scale_rows ? rows : cols;
-    float *scale = host_array<float>(lines);
-    for (size_t i = 0; i < lines; i++)
-        scale[i] = random_bits() % 2 ? 0x1p40f : 0x1p-40f;
-    for (size_t i = 0; i < rows * cols && fill != POSITIVE; i++) {
-        x[i] = 2 * x[i] - 1;
-        if (fill == WIDE)
-            x[i] = ldexpf(x[i], (int)(random_bits() % 81) - 40);
-        if (fill == SCALED)
-            x[i] *= scale[scale_rows ? i / cols : i % cols];
-    }
-    free(scale);
-    return x;
-}
-
-// Fills both matrices and computes the reference, some elements of which are computed again on the host.
-static void make_matrices(int fill) {
-    float *a = make_matrix(fill, m, k, true), *b = make_matrix(fill, k, n, false);
-    HANDLE_ERROR(cudaMemcpy(dev_a, a, m * k * sizeof(float), cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaMemcpy(dev_b, b, k * n * sizeof(float), cudaMemcpyHostToDevice));
-    multiply_in_double<<<dim3((n + TILE - 1) / TILE, (m + TILE - 1) / TILE), dim3(TILE, TILE)>>>(
-        dev_a, dev_b, dev_expected, dev_magnitude, m, n, k);
-    HANDLE_LAUNCH();
-    for (int turn = 0; turn < 16; turn++) {
-        size_t row = random_bits() % m, col = random_bits() % n;
-        double sum = 0, magnitude = 0, got;
-        for (size_t i = 0; i < k; i++) {
-            sum += (double)a[row * k + i] * b[i * n + col];
-            magnitude += fabs((double)a[row * k + i] * b[i * n + col]);
-        }
-        HANDLE_ERROR(cudaMemcpy(&got, &dev_expected[row * n + col], sizeof got, cudaMemcpyDeviceToHost));
-        if (!(fabs(got - sum) <= k * 0x1p-52 * magnitude))
-            quit(EXIT_FAILURE, "the reference has %g in row %zu, column %zu, and the host %g", got, row, col,
-                 sum);
-    }
-    free(a);
-    free(b);
 }
 
 static void poison(void) {
@@ -371,13 +274,7 @@ static void poison(void) {
 // Each of k products and additions rounds by at most 2^-24 of its result, whatever their order. TF32 cuts the
 // operands down to 11 bits, so each product may be off by 2^-9.
 static bool check(const char *name, BenchError *error) {
-    Errors errors = {0, 0};
-    HANDLE_ERROR(cudaMemcpy(dev_errors, &errors, sizeof errors, cudaMemcpyHostToDevice));
-    find_errors<<<256, 256>>>(dev_c, dev_expected, dev_magnitude, m * n, dev_errors);
-    HANDLE_LAUNCH();
-    HANDLE_ERROR(cudaMemcpy(&errors, dev_errors, sizeof errors, cudaMemcpyDeviceToHost));
-    memcpy(&error->max, &errors.max, sizeof error->max);
-    error->rms = sqrt(errors.squares / (m * n));
+    *error = product_errors(dev_c, m * n);
     double bound = (likely_roundings(k) + 2) * 0x1p-24 + (strcmp(name, "cuBLAS TF32") == 0 ? 0x1p-9 : 0);
     return check_value((std::string(name) + ": error in units of its bound").c_str(), error->max / bound, 0,
                        1);

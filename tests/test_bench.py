@@ -920,6 +920,19 @@ def test_no_text_stands_on_another(bench):
     assert len(overprints(doubled)) == 1  # overprints() finds an overlap
 
 
+def test_a_less_accurate_library_is_not_compared_with(bench):
+    """It is in the tables and in the plot, but neither the last line of the runner nor README calls it the fastest library."""
+    rows = rows_of(1 << 20, libraries=["CUB", "half"])
+    [row] = [row for row in rows if row["name"] == "half"]
+    row.update(kind="inaccurate", rate=900, median_ms=0.1, min_ms=0.1, max_ms=0.1)
+    with_rows(bench, "dot_ladder", rows)
+    result = bench.run("dot_ladder")
+    assert "1.20 × CUB" in result.out and "half" not in result.out, result.out
+    assert "less accurate library" in bench.page and "half" in bench.page
+    if PLOTS:
+        assert "half" in drawn(bench.plot("dot"))[1]
+
+
 @needs_plots
 def test_a_line_that_ends_early_has_its_name_there(bench):
     """The name of the line is beside its last point, and no leader is drawn from there to the edge."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Chapter 5: sums, dot products, matrix products and pictures compared with numpy, and the two programs that are wrong on
 purpose."""
+import json
 import os
 import re
 import subprocess
@@ -680,3 +681,32 @@ def test_dot_waits_for_all_blocks(run):
             status=0,
             env={"CUDA_CPU_WORKERS": workers},
         )
+
+
+# ---- The ladder of the matrix product
+
+
+@pytest.mark.parametrize("fill", ["uniform", "positive", "wide", "scaled"])
+def test_products_of_hard_matrices(run, rng, fill):
+    """Every rung, with shapes that are no multiple of a tile, and with rows that are and are not aligned to 16 bytes."""
+    low, high = (rng.randint(1, 40), rng.randint(130, 200))
+    for shape in (rng.sample([1, low, 127, 128, 129, high], 3), [4 * low, 132, 3], [3, 132, 4 * low]):
+        words = [word for name, size in zip("mnk", shape) for word in (f"--{name}", size)]
+        rows = json.loads(
+            run(
+                "chapter05/matmul_ladder",
+                *words,
+                "--fill",
+                fill,
+                "--json",
+                "--seed",
+                rng.randrange(10**6),
+                status=0,
+            ).out
+        )["rows"]
+        m, n, k = shape
+        assert {row["title"] for row in rows} == {f"{m} x {k} times {k} x {n} floats"}
+        errors = [(row["rms_error"], row["max_error"]) for row in rows if row["verified"]]
+        assert len(errors) >= 4 and all(0 <= rms <= max <= 1e-5 for rms, max in errors)
+    result = run("chapter05/matmul_ladder", "--size", 33, "--fill", fill, "--inject-error", status=1)
+    assert "wrong, not timed" in result.out
