@@ -2,14 +2,18 @@
 /*
  * matmul_ladder: matrix product, from a thread per element to the throughput of FMA instructions
  *
- * Teaches: A matrix product is compute-bound if operands are reused often enough. A tile in shared memory
- * serves the threads of a block; an outer product in registers serves the elements of a thread, so that few
- * loads stand between the FMA instructions. Vectorized loads without bank conflicts and asynchronous copies
- * keep the loads out of the way. The last kernel is faster than cuBLAS. Terms:   matrix product, arithmetic
- * intensity, compute-bound, tiling, outer product, vectorized load, bank conflict, asynchronous copy, double
- * buffering, cuBLAS Book:    5.3.1 (ladder) Run:     ./bin/chapter05/matmul_ladder --size 8192 Differs: any
- * shape. The errors are those of each element, relative to the sum of the magnitudes of its products; --fill
- * selects data that are hard to multiply. Bench:   1024 4096 8192 Check:   --size 129 --fill wide
+ * Teaches: A matrix product is compute-bound if its operands are used often enough after each load. A tile
+ *          in shared memory serves all threads of a block. An outer product in registers needs few loads
+ *          from shared memory for many FMA instructions. Vectorized loads without bank conflicts and
+ *          asynchronous copies take few instructions of their own. The last kernel is as fast as cuBLAS.
+ * Terms:   matrix product, arithmetic intensity, compute-bound, tiling, outer product, vectorized load,
+ *          bank conflict, asynchronous copy, double buffering, cuBLAS
+ * Book:    5.3.1 (ladder)
+ * Run:     ./bin/chapter05/matmul_ladder --size 8192
+ * Differs: any shape. The printed errors are relative to the sum of the magnitudes of the products that an
+ *          element is the sum of; --fill selects data that are hard to multiply.
+ * Bench:   1024 4096 8192
+ * Check:   --size 129 --fill wide
  */
 #include "../common/book.h"
 #include "../common/bench.h"
