@@ -47,7 +47,7 @@ __global__ void find_errors(const float *c, const double *expected, const float 
          i += blockDim.x * gridDim.x) {
         double off = fabs(c[i] - expected[i]);
         double error = off == 0 ? 0 : off / magnitude[i];
-        max = max_of(max, (unsigned long long)__double_as_longlong(error));
+        max = ::max(max, (unsigned long long)__double_as_longlong(error));
         squares += error * error;
     }
     atomicMax(&errors->max, max);

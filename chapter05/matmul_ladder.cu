@@ -12,6 +12,7 @@
  * Run:     ./bin/chapter05/matmul_ladder --size 8192
  * Differs: any shape. The printed errors are relative to the sum of the magnitudes of the products that an
  *          element is the sum of; --fill selects data that are hard to multiply.
+ * Needs:   arch=90a
  * Bench:   1024 4096 8192
  * Check:   --size 129 --fill wide
  */
@@ -19,6 +20,7 @@
 #include "../common/bench.h"
 #include <cuda_pipeline_primitives.h> // __pipeline_memcpy_async()
 #include "matmul_check.h"             // make_matrices(), product_errors()
+#include "matmul_tensor.h"            // matmul_tensor(), the last rung
 #ifdef HAVE_CUBLAS
 #include <cublas_v2.h>
 #endif
@@ -31,6 +33,7 @@ static size_t size = BENCH_SIZE(4096, 160); // --size
 static int fill;                            // --fill: 0: all data sets, else UNIFORM to SCALED
 static size_t m, n, k;                      // --m, --n, --k: a has m x k elements, b k x n, c m x n
 static float *dev_a, *dev_b, *dev_c;        // all stored by rows
+static void *workspace;                     // of the last rung
 static void poison(void);
 static bool check(const char *name, BenchError *error);
 
@@ -196,6 +199,8 @@ static const Rung rungs[] = {
     {"tiles", "shared by the threads of a block", [] { run(matmul_tiles, TILE, dim3(TILE, TILE)); }},
     {"registers", "8 x 8 elements per thread", [] { run(matmul_registers, BLOCK, 256); }},
     {"vectorized loads", "float4, no bank conflicts", [] { run(matmul_vectors, BLOCK, 256); }},
+    {"tensor cores", "each float as three bfloat16 numbers",
+     [] { matmul_tensor(dev_a, dev_b, dev_c, m, n, k, workspace); }, RUNG, 90, 0, tensor_needs},
 #ifdef HAVE_CUBLAS
     {"cuBLAS FP32", "CUBLAS_COMPUTE_32F_PEDANTIC", [] { run_cublas(CUBLAS_COMPUTE_32F_PEDANTIC); }, LIBRARY},
     {"cuBLAS TF32", "tensor cores, operands of 11 bits", [] { run_cublas(CUBLAS_COMPUTE_32F_FAST_TF32); },
@@ -214,6 +219,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc(&dev_a, m * k * sizeof(float)));
     HANDLE_ERROR(cudaMalloc(&dev_b, k * n * sizeof(float)));
     HANDLE_ERROR(cudaMalloc(&dev_c, m * n * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&workspace, tensor_workspace(m, n, k)));
     allocate_reference(m, n);
 #ifdef HAVE_CUBLAS
     if (cublasCreate(&cublas) != CUBLAS_STATUS_SUCCESS)
@@ -249,6 +255,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaFree(dev_a));
     HANDLE_ERROR(cudaFree(dev_b));
     HANDLE_ERROR(cudaFree(dev_c));
+    HANDLE_ERROR(cudaFree(workspace));
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
@@ -266,7 +273,7 @@ void settings(int argc, char **argv) {
     m = m ? m : size;
     n = n ? n : size;
     k = k ? k : size;
-    size_t bytes = (m * k + k * n + m * n) * sizeof(float);
+    size_t bytes = (m * k + k * n + m * n) * sizeof(float) + tensor_workspace(m, n, k);
     require_memory((m * k + k * n) * sizeof(float),
                    bytes + m * n * (sizeof(double) + sizeof(float)) + bench_memory(bytes));
 }
