@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * matmul_ladder: matrix product, from a thread per element to the throughput of FMA instructions
+ * matmul_ladder: matrix product, from a thread per element to tensor cores with the accuracy of float
  *
  * Teaches: A matrix product is compute-bound if its operands are used often enough after each load. A tile
  *          in shared memory serves all threads of a block. An outer product in registers needs few loads
  *          from shared memory for many FMA instructions. Vectorized loads without bank conflicts and
- *          asynchronous copies take few instructions of their own. The last kernel is as fast as cuBLAS.
+ *          asynchronous copies take few instructions of their own. Tensor cores multiply smaller numbers,
+ *          many times as fast; with each float split into three of them, the errors stay those of float.
  * Terms:   matrix product, arithmetic intensity, compute-bound, tiling, outer product, vectorized load,
- *          bank conflict, asynchronous copy, double buffering, cuBLAS
+ *          bank conflict, asynchronous copy, double buffering, tensor core, bfloat16, cuBLAS
  * Book:    5.3.1 (ladder)
  * Run:     ./bin/chapter05/matmul_ladder --size 8192
  * Differs: any shape. The printed errors are relative to the sum of the magnitudes of the products that an
