@@ -319,6 +319,17 @@ def test_lint_finds_what_only_nvcc_refuses(cucc, write):
     assert lines == ["3", "5", "5"]
 
 
+@pytest.mark.skipif(not shutil.which("clang++"), reason="needs clang++, found none")
+def test_the_libraries_headers_do_not_make_clang_warn(cucc, write, monkeypatch):
+    """In a .cu their macros are expanded before clang++ reads them, so that it warns of more."""
+    monkeypatch.setenv("CXX", "clang++")
+    names = ["curand.h", "curand_kernel.h", "cusparse.h"]
+    names += ["cublas_v2.h"] * helpers.has("CUBLAS") + ["cusolverDn.h"] * helpers.has("CUSOLVER")
+    names += ["cufft.h"] * helpers.has("CUFFT")
+    write(all_cu="".join(f"#include <{name}>\n" for name in names))
+    assert cucc("-Wall", "-Wextra", "-c", "all.cu") == ""
+
+
 def test_an_interrupt_leaves_nothing_behind(installed, write, tmp_path):
     write(main_cu="int main() { }\n")
     slow = tmp_path / "slow"
