@@ -33,7 +33,7 @@ CUBLAS|cpu programs|cuBLAS (by OpenBLAS)|libopenblas-dev|-lopenblas|c|#include <
 CUSPARSE|cpu programs|cuSPARSE (loops of its own)|gcc||c|int main(void) { return 0; }
 CUSOLVER|cpu programs|cuSOLVER (by OpenBLAS)|libopenblas-dev|-lopenblas|c|int dgesvd_(void), ssyevd_(void);\nint main(void) { return (dgesvd_ != 0) + (ssyevd_ != 0); }
 CUFFT|cpu programs|cuFFT (by FFTW)|libfftw3-dev|-lfftw3f -lfftw3|c|#include <fftw3.h>\nint main(void) { fftwf_cleanup(); fftw_cleanup(); return 0; }
-THRUST|cpu programs|Thrust (on the CPU; version 2.3 needs g++)|libthrust-dev||c++|#include <thrust/tuple.h>\nint main() { return thrust::get<0>(thrust::make_tuple(0)); }
+THRUST|cpu programs|Thrust (on the CPU; before version 2.3)|libthrust-dev||c++|#include <thrust/tuple.h>\nint main() { return thrust::get<0>(thrust::make_tuple(0)); }
 OPENCL|cpu programs|OpenCL|ocl-icd-opencl-dev|-lOpenCL|c|#define CL_TARGET_OPENCL_VERSION 200\n#include <CL/cl.h>\nint main(void) { return clGetPlatformIDs(0, 0, 0); }
 CURAND|cpu programs|cuRAND (part of the back end)|gcc||c|int main(void) { return 0; }
 END
@@ -49,12 +49,15 @@ there() { # command with arguments, its purpose, package: fails when the command
     command -v "${1%% *}" >/dev/null || { echo "no $2: $1: $(how "$3")" >&2; exit 1; }
 }
 
-probe() { # language, link flags, source
+probe() { # used by, language, link flags, source
     dir=$(mktemp -d)
+    # Thrust 2.3 and later is refused: it needs a cuda::std::tuple of its own, and finds that of the CPU back end.
+    case $1 in 'cpu programs') include=-Icpu/include ;; *) include= ;; esac
+    shift
     case $1 in c++) compiler=$CXX ;; cu) compiler=$NVCC ;; *) compiler=$CC ;; esac
     printf '%b\n' "$3" >"$dir/probe.$1"
     # Unquoted, because both may contain several words
-    if [ -n "$compiler" ] && $compiler "$dir/probe.$1" $2 -o "$dir/a.out" >/dev/null 2>&1; then found=1; else found=0; fi
+    if [ -n "$compiler" ] && $compiler $include "$dir/probe.$1" $2 -o "$dir/a.out" >/dev/null 2>&1; then found=1; else found=0; fi
     rm -r "$dir"
 }
 
@@ -78,7 +81,7 @@ write() { # back end, file
         elif cached "$name" "$2"; then
             found=1
         else
-            probe "$language" "$link" "$source"
+            probe "$who" "$language" "$link" "$source"
         fi
         echo "HAVE_$name ?= $found"
         echo "${name}_LIBS := $link"
@@ -143,7 +146,7 @@ report)
     ;;
 doctor)
     table | while IFS='|' read -r name who what package link language source; do
-        probe "$language" "$link" "$source"
+        probe "$who" "$language" "$link" "$source"
         if [ "$found" = 1 ]; then echo "found    $what"; else echo "missing  $what: $(how "$package")"; fi
     done
     ;;

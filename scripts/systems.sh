@@ -61,6 +61,7 @@ inside() { # user, command
         shift 3
         mount --make-rprivate /
         mount -t proc proc "$trial/proc"
+        mount --bind /sys "$trial/sys" # PoCL reads the topology of the processors there
         mount --bind "$archives" "$trial/var/cache/apt/archives"
         mount -t tmpfs -o mode=755 tmpfs "$trial/dev"
         for device in null zero full random urandom tty; do

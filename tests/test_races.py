@@ -55,13 +55,7 @@ def test_a_mistake_is_reported_and_its_twin_is_clean(binary, case):
     reported = run(binary, case, "1")
     assert reported.returncode == 1, reported.stderr
     lines = {int(n) for pair in REPORT.findall(reported.stderr) for n in pair}
-    # clang++ 14 does not say which line an inlined write to volatile memory is part of.
-    unknown = (
-        "clang" in os.environ.get("CXX", "")
-        and case == "warp_volatile"
-        and "an unknown line" in reported.stderr
-    )
-    assert lines & marked or unknown, f"{reported.stderr}\nexpected: {marked}"
+    assert lines & marked, f"{reported.stderr}\nexpected: {marked}"
     for settings in SCHEDULES:
         clean = run(binary, case, "0", **settings)
         assert clean.returncode == 0 and clean.stderr == "", f"{settings}: {clean.stderr}"

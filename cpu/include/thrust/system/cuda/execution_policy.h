@@ -34,8 +34,8 @@ struct par_t : execute_on_stream<par_t>, thrust::detail::allocator_aware_executi
 
 } // namespace detail
 
-THRUST_INLINE_CONSTANT detail::par_t par;
-THRUST_INLINE_CONSTANT detail::par_t par_nosync;
+static constexpr detail::par_t par;
+static constexpr detail::par_t par_nosync;
 
 } // namespace cuda
 } // namespace system
