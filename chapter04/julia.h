@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What julia_cpu and julia_gpu share: which Julia set to draw, and below the line the options, --animate
+// What the programs of the Julia set share: which Julia set to draw, and below the line the options, --animate
 // and the check of the picture.
 #ifndef CHAPTER04_JULIA_H
 #define CHAPTER04_JULIA_H
@@ -94,8 +94,9 @@ static inline bool check_julia(const unsigned char *pixels) {
         inside += in;
         disagree += view.colors == STEPS ? steps != exact : in != (exact == view.iterations);
     }
-    printf("%zu of %zu pixels are in the set; float and double disagree about %zu\n", inside, count,
-           disagree);
+    if (!options.json)
+        printf("%zu of %zu pixels are in the set; float and double disagree about %zu\n", inside, count,
+               disagree);
     double allowed = 2.0 * disagree + fmax(0.005 * count, fmin(4, count / 4));
     bool ok = check_pixels("pixel", pixels, expected, count, fmin(allowed / count, 1));
     free(expected);

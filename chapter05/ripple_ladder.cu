@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+/*
+ * ripple_ladder: one frame of the ripple, from the book's kernel to the time of a memset
+ *
+ * Teaches: A frame of 4 MB fits in the L2 cache, so writing it takes little longer than a launch, and a
+ *          kernel is slow when it needs many instructions per pixel. Vectorized stores, fast intrinsics
+ *          and symmetry make them fewer, until the kernel takes as long as a memset of the picture.
+ * Terms:   vectorized store, intrinsic, two-dimensional grid, dim3, launch overhead, L2 cache,
+ *          compute-bound, cold
+ * Book:    5.2.2 (ladder)
+ * Run:     ./bin/chapter05/ripple_ladder --size 1024
+ * Differs: one frame is drawn, and it stays on the device. The rate counts the bytes of the picture. The
+ *          time includes the launch: the last row is a kernel that does nothing.
+ * Bench:   1024 8192
+ * Check:   --size 64
+ */
+#include "../common/book.h"
+#include "../common/bench.h"
+#include "../common/proofs/ripple.h" // the reference
+
+#define DIM 1024
+
+static size_t size = BENCH_SIZE(DIM, 160); // --size, pixels a side
+static int ticks = 20;                     // --ticks, the number of the frame
+static unsigned centre;                    // where the waves start, in both directions
+static unsigned char *dev_bitmap, *bitmap;
+static void poison(void);
+static bool check(const char *name, BenchError *error);
+
+// Rung 0, the book's: one pixel per thread, with a store for each of its four bytes.
+__global__ void kernel(unsigned char *ptr, size_t size, unsigned centre, int ticks) {
+    unsigned x = threadIdx.x + blockIdx.x * blockDim.x, y = threadIdx.y + blockIdx.y * blockDim.y;
+    if (x >= size || y >= size)
+        return;
+    size_t offset = x + y * size;
+
+    float fx = x - (float)centre;
+    float fy = y - (float)centre;
+    float d = sqrtf(fx * fx + fy * fy);
+    unsigned char grey = 128.0f + 127.0f * cosf(d / 10.0f - ticks / 7.0f) / (d / 10.0f + 1.0f);
+    ptr[offset * 4 + 0] = grey;
+    ptr[offset * 4 + 1] = grey;
+    ptr[offset * 4 + 2] = grey;
+    ptr[offset * 4 + 3] = 255;
+}
+
+__device__ static unsigned pixel(float value) {
+    return (unsigned)value * 0x010101 | 0xff000000;
+}
+
+// Rung 1: four pixels per thread, written with one store of 16 bytes. They share the index arithmetic.
+struct Exact {
+    float phase;
+    __device__ unsigned operator()(float fx, float fy) const {
+        float ring = sqrtf(fx * fx + fy * fy) / 10.0f;
+        return pixel(128.0f + 127.0f * cosf(ring - phase) / (ring + 1.0f));
+    }
+};
+
+// Rung 2: intrinsics that are one or a few instructions. sqrtf and / round correctly, and cosf reduces angles of
+// any size, which takes tens of instructions. rsqrtf is up to 2 units in the last place off, __fdividef too,
+// and __cosf up to 2^-21.4 between -pi and pi, beyond that more, as its argument is multiplied by 1 / (2 pi).
+// Together they stay within the limit of the check, which is made for float (expect_ripple()).
+struct Fast {
+    float phase;
+    __device__ unsigned operator()(float fx, float fy) const {
+        float square = fx * fx + fy * fy;
+        float ring = square > 0 ? square * rsqrtf(square) * 0.1f : 0;
+        return pixel(128.0f + __fdividef(127.0f, ring + 1.0f) * __cosf(ring - phase));
+    }
+};
+
+template <class Grey> __device__ static uint4 four_pixels(unsigned x, float fy, unsigned centre, Grey grey) {
+    float fx = x - (float)centre;
+    return make_uint4(grey(fx, fy), grey(fx + 1, fy), grey(fx + 2, fy), grey(fx + 3, fy));
+}
+
+template <class Grey> __global__ void kernel_vectors(uint4 *ptr, unsigned size, unsigned centre, Grey grey) {
+    unsigned x = 4 * (threadIdx.x + blockIdx.x * blockDim.x), y = threadIdx.y + blockIdx.y * blockDim.y;
+    if (x < size && y < size)
+        ptr[(x + (size_t)y * size) / 4] = four_pixels(x, y - (float)centre, centre, grey);
+}
+
+// Rung 3: the rows at the same distance above and below the centre are equal, so each thread computes four
+// pixels and writes them twice. Columns are symmetric too, but the mirror image of four aligned pixels is not
+// aligned to 16 bytes when a row has an even number of them.
+template <class Grey> __global__ void kernel_mirror(uint4 *ptr, unsigned size, unsigned centre, Grey grey) {
+    unsigned x = 4 * (threadIdx.x + blockIdx.x * blockDim.x), dy = threadIdx.y + blockIdx.y * blockDim.y;
+    if (x >= size || dy > centre)
+        return;
+    uint4 four = four_pixels(x, dy, centre, grey);
+    if (centre + dy < size)
+        ptr[(x + (size_t)(centre + dy) * size) / 4] = four;
+    if (dy > 0)
+        ptr[(x + (size_t)(centre - dy) * size) / 4] = four;
+}
+
+__global__ void kernel_empty(void) {}
+
+static void run_book(void) {
+    dim3 blocks((size + 15) / 16, (size + 15) / 16), threads(16, 16);
+    kernel<<<blocks, threads>>>(dev_bitmap, size, centre, ticks);
+    HANDLE_LAUNCH();
+}
+
+// The cosine has the period 2 pi. Without it the angle of a late frame would have a large rounding error.
+template <class Grey>
+static void run(void (*kernel)(uint4 *, unsigned, unsigned, Grey), size_t rows) {
+    dim3 blocks((size / 4 + 31) / 32, (rows + 7) / 8), threads(32, 8);
+    kernel<<<blocks, threads>>>((uint4 *)dev_bitmap, size, centre, Grey{(float)fmod(ticks / 7.0, 2 * M_PI)});
+    HANDLE_LAUNCH();
+}
+
+static const char *four_need(void) {
+    return size % 4 ? "needs a size that is a multiple of 4" : NULL;
+}
+
+static const Rung rungs[] = {
+    {"book", "16 x 16 threads", run_book},
+    {"vectorized stores", "four pixels per thread", [] { run(kernel_vectors<Exact>, size); }, RUNG, 0, 0,
+     four_need},
+    {"fast intrinsics", "fewer instructions", [] { run(kernel_vectors<Fast>, size); }, RUNG, 0, 0, four_need},
+    {"symmetry", "two rows at once", [] { run(kernel_mirror<Fast>, centre + 1); }, RUNG, 0, 0, four_need},
+    {"memset", "of the whole picture",
+     [] { HANDLE_ERROR(cudaMemsetAsync(dev_bitmap, 0, size * size * 4)); }, COPY_RATE},
+    {"empty kernel", "launch overhead",
+     [] {
+         kernel_empty<<<1, 32>>>();
+         HANDLE_LAUNCH();
+     },
+     COPY_RATE},
+};
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    size_t bytes = size * size * 4;
+    bitmap = host_array<unsigned char>(bytes);
+    HANDLE_ERROR(cudaMalloc(&dev_bitmap, bytes));
+
+    Bench bench;
+    bench.title = std::to_string(size) + " x " + std::to_string(size) + " pixels";
+    bench.size = size;
+    bench.work = bench.footprint = bytes; // each pixel is written once
+    bench.poison = poison;
+    bench.check = check;
+    bool ok = bench_run(bench, rungs);
+    bench_finish();
+
+    HANDLE_ERROR(cudaFree(dev_bitmap));
+    free(bitmap);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    const Option own[] = {OPTION_SIZE("size", &size, 1, 65535, "pixels a side"),
+                          OPTION_INT("ticks", &ticks, 0, 1000000, "number of the frame"), OPTION_END};
+    parse_options(argc, argv, "A frame of the ripple, from the book's kernel to the fastest.", LADDER, own);
+    select_device();
+    require_memory(size * size * 4, size * size * 4);
+    centre = size / 2;
+    ripple_x = ripple_y = centre;
+    ripple_ticks = ticks;
+}
+
+static void poison(void) {
+    HANDLE_ERROR(cudaMemset(dev_bitmap, 0x5a, size * size * 4));
+}
+
+// The limit is that of the book's program: the exact value, plus or minus at most 0.0003 in an early frame,
+// without its fraction.
+static bool check(const char *name, BenchError *) {
+    HANDLE_ERROR(cudaMemcpy(bitmap, dev_bitmap, size * size * 4, cudaMemcpyDeviceToHost));
+    return check_picture(name, bitmap, size, size, expect_ripple, 0);
+}
