@@ -6,8 +6,8 @@
  *          one that iterates longest, so a warp should draw a square of the picture. Then the number of
  *          instructions per iteration counts. All rungs round as the book's kernel does, because near
  *          the boundary of the set a different last bit changes the pixel.
- * Terms:   compute-bound, warp divergence, FMA, loop unrolling, predication, load balancing, Julia set,
- *          two-dimensional grid, lane, throughput
+ * Terms:   compute-bound, warp divergence, FMA, loop unrolling, load balancing, Julia set,
+ *          two-dimensional grid, lane
  * Book:    4.2.2 (ladder)
  * Run:     ./bin/chapter04/julia_ladder --size 1000
  * Differs: four Julia sets are drawn, or with --real and --imag that of another c. The rate counts the
@@ -20,8 +20,8 @@
 #include "../common/bench.h"
 #include "julia.h" // struct View, view, check_julia()
 
-const int EVERY = 10;      // iterations between two tests, from rung 4 on
-const float LIMIT = 1000;  // of the squared magnitude, beyond which a point certainly diverges
+const int EVERY = 10;       // iterations between two tests, from rung 4 on
+const float LIMIT = 1000;   // of the squared magnitude, beyond which a point certainly diverges
 const unsigned LONG = 4096; // iterations in the row that does nothing else
 
 static uchar4 *dev_bitmap;

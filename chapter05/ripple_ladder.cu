@@ -57,10 +57,10 @@ struct Exact {
     }
 };
 
-// Rung 2: intrinsics that are one or a few instructions. sqrtf and / round correctly, and cosf reduces angles of
-// any size, which takes tens of instructions. rsqrtf is up to 2 units in the last place off, __fdividef too,
-// and __cosf up to 2^-21.4 between -pi and pi, beyond that more, as its argument is multiplied by 1 / (2 pi).
-// Together they stay within the limit of the check, which is made for float (expect_ripple()).
+// Rung 2: intrinsics that are one or a few instructions. sqrtf and / round correctly, and cosf reduces angles
+// of any size, which takes tens of instructions. rsqrtf is up to 2 units in the last place off, __fdividef
+// too, and __cosf up to 2^-21.4 between -pi and pi, beyond that more, as its argument is multiplied by 1 / (2
+// pi). Together they stay within the limit of the check, which is made for float (expect_ripple()).
 struct Fast {
     float phase;
     __device__ unsigned operator()(float fx, float fy) const {
@@ -104,8 +104,7 @@ static void run_book(void) {
 }
 
 // The cosine has the period 2 pi. Without it the angle of a late frame would have a large rounding error.
-template <class Grey>
-static void run(void (*kernel)(uint4 *, unsigned, unsigned, Grey), size_t rows) {
+template <class Grey> static void run(void (*kernel)(uint4 *, unsigned, unsigned, Grey), size_t rows) {
     dim3 blocks((size / 4 + 31) / 32, (rows + 7) / 8), threads(32, 8);
     kernel<<<blocks, threads>>>((uint4 *)dev_bitmap, size, centre, Grey{(float)fmod(ticks / 7.0, 2 * M_PI)});
     HANDLE_LAUNCH();
@@ -121,8 +120,8 @@ static const Rung rungs[] = {
      four_need},
     {"fast intrinsics", "fewer instructions", [] { run(kernel_vectors<Fast>, size); }, RUNG, 0, 0, four_need},
     {"symmetry", "two rows at once", [] { run(kernel_mirror<Fast>, centre + 1); }, RUNG, 0, 0, four_need},
-    {"memset", "of the whole picture",
-     [] { HANDLE_ERROR(cudaMemsetAsync(dev_bitmap, 0, size * size * 4)); }, COPY_RATE},
+    {"memset", "of the whole picture", [] { HANDLE_ERROR(cudaMemsetAsync(dev_bitmap, 0, size * size * 4)); },
+     COPY_RATE},
     {"empty kernel", "launch overhead",
      [] {
          kernel_empty<<<1, 32>>>();

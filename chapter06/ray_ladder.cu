@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: MIT
+/*
+ * ray_ladder: ray tracing, from every sphere for every pixel to the few that a tile shows
+ *
+ * Teaches: The book's kernel tests every sphere for every pixel, although most spheres miss most pixels. A
+ *          warp that draws a tile tests each sphere once for the whole tile, one per lane, and its
+ *          pixels need only those that touch it (culling). With many spheres a block first makes a list
+ *          for a larger tile, and spheres that are hidden in the whole tile are dropped too.
+ * Terms:   constant memory, global memory, ray tracing, culling, warp vote, warp shuffle, tile,
+ *          vectorized store, coarsening, shared memory, launch overhead, L2 cache
+ * Book:    6.2.3 (ladder)
+ * Run:     ./bin/chapter06/ray_ladder --size 1024
+ * Differs: 20 and 1000 spheres are drawn, or as many as --spheres says. The nearest one is drawn, as in ray.
+ *          The rate counts the bytes of the picture. The time includes the launch: the last row is a
+ *          kernel that does nothing. "error" counts the pixels that differ from the book's picture.
+ * Bench:   1024 4096
+ * Check:   --size 64 --spheres 40
+ */
+#include "../common/book.h"
+#include "../common/bench.h"
+#include "spheres.h" // struct Sphere with hit(), place_spheres(), draw_spheres(), check_against()
+
+const unsigned TILE = 4;   // lanes across a tile; each has four pixels
+const unsigned WARPS = 16; // per block that makes a list
+
+// Of the picture: pixels a side, half of them, units per pixel
+struct Screen {
+    unsigned size;
+    float half, unit;
+    __device__ float at(unsigned k) const { return (k - half) * unit; }
+};
+
+__constant__ Sphere s[MAX_SPHERES]; // of rungs 0 and 2
+static Sphere *dev_spheres;         // of the others
+static Sphere host_spheres[MAX_SPHERES];
+static unsigned char *dev_bitmap;
+static unsigned char *bitmap, *book, *drawn; // host: of a rung, of the book's kernel, the reference
+static bool make_reference(void);
+static void poison(void);
+static bool check(const char *name, BenchError *error);
+
+// Rungs 0 to 3, the book's kernel. All threads of a warp read the same sphere at the same time, from constant
+// memory or from global memory.
+__device__ static void draw_pixel(unsigned char *ptr, size_t size, const Sphere *s, int spheres) {
+    unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
+    unsigned y = threadIdx.y + blockIdx.y * blockDim.y;
+    if (x >= size || y >= size)
+        return;
+    float half = size / 2.0f, unit = DIM / (float)size;
+    float ox = (x - half) * unit, oy = (y - half) * unit;
+    float r = 0, g = 0, b = 0;
+    float maxz = -INF;
+    for (int i = 0; i < spheres; i++) {
+        float n = 0, t = s[i].hit(ox, oy, &n);
+        if (t > maxz) {
+            r = s[i].r * n;
+            g = s[i].g * n;
+            b = s[i].b * n;
+            maxz = t;
+        }
+    }
+    size_t offset = x + y * size;
+    ptr[offset * 4 + 0] = (unsigned char)(r * 255);
+    ptr[offset * 4 + 1] = (unsigned char)(g * 255);
+    ptr[offset * 4 + 2] = (unsigned char)(b * 255);
+    ptr[offset * 4 + 3] = 255;
+}
+
+__global__ void kernel(unsigned char *ptr, size_t size, const Sphere *, int spheres) {
+    draw_pixel(ptr, size, s, spheres);
+}
+
+__global__ void kernel_global(unsigned char *ptr, size_t size, const Sphere *s, int spheres) {
+    draw_pixel(ptr, size, s, spheres);
+}
+
+// Rung 4: a thread has four pixels of a row, which share the loads of a sphere and are written with one store
+// of 16 bytes. The color is computed once, for the nearest sphere. The lanes of a warp draw a tile of
+// TILE * 4 x 32 / TILE pixels.
+struct Rays {
+    const Screen &screen;
+    unsigned x, y;
+    float ox[4], oy, maxz[4], dz[4];
+    int nearest[4];
+
+    __device__ Rays(unsigned left, unsigned bottom, const Screen &screen) : screen(screen) {
+        x = left + threadIdx.x % TILE * 4;
+        y = bottom + threadIdx.x / TILE;
+        oy = screen.at(y);
+        for (int k = 0; k < 4; k++) {
+            ox[k] = screen.at(x + k);
+            maxz[k] = -INF;
+            nearest[k] = -1;
+        }
+    }
+
+    // The operations of hit(), as nvcc compiles them with FMA, so the pictures are equal. With equal depths
+    // the sphere that comes first in memory wins, as in the book's loop; lists may have another order.
+    __device__ void test(float sx, float sy, float z, float radius, int i) {
+        for (int k = 0; k < 4; k++) {
+            float dx = ox[k] - sx, dy = oy - sy;
+            float square = fmaf(-dy, dy, fmaf(radius, radius, -(dx * dx)));
+            if (!(square > 0))
+                continue;
+            float root = sqrtf(square), t = z + root;
+            if (t > maxz[k] || (t == maxz[k] && i < nearest[k])) {
+                maxz[k] = t;
+                dz[k] = root;
+                nearest[k] = i;
+            }
+        }
+    }
+
+    __device__ unsigned color(const Sphere *s, int k) const {
+        if (nearest[k] < 0)
+            return 0xff000000;
+        Sphere found = s[nearest[k]];
+        float n = dz[k] / found.radius;
+        return 0xff000000 | (unsigned)(found.b * n * 255) << 16 | (unsigned)(found.g * n * 255) << 8 |
+               (unsigned)(found.r * n * 255);
+    }
+
+    __device__ void store(uint4 *ptr, const Sphere *s) const {
+        if (x < screen.size && y < screen.size)
+            ptr[(x + (size_t)y * screen.size) / 4] =
+                make_uint4(color(s, 0), color(s, 1), color(s, 2), color(s, 3));
+    }
+};
+
+__global__ void kernel_vectors(uint4 *ptr, const Sphere *s, int spheres, Screen screen) {
+    Rays rays(blockIdx.x * TILE * 4, (blockIdx.y * blockDim.y + threadIdx.y) * (32 / TILE), screen);
+    for (int i = 0; i < spheres; i++)
+        rays.test(s[i].x, s[i].y, s[i].z, s[i].radius, i);
+    rays.store(ptr, s);
+}
+
+// Rung 5: culling. A sphere can be in a tile only if the point of the tile that is nearest to its center is
+// within its radius. Each lane tests another sphere, the vote __ballot_sync tells all lanes which ones touch
+// the tile, and shuffles bring those from the lane that has loaded them.
+struct Tile {
+    float left, right, bottom, top; // the coordinates of the outermost pixels
+
+    __device__ Tile(unsigned x, unsigned y, unsigned width, unsigned height, const Screen &screen)
+        : left(screen.at(x)), right(screen.at(x + width - 1)), bottom(screen.at(y)),
+          top(screen.at(y + height - 1)) {}
+
+    // The factor leaves room for rounding: a sphere too many only costs time.
+    __device__ bool touches(const Sphere &s) const {
+        float dx = fmaxf(fmaxf(left - s.x, s.x - right), 0), dy = fmaxf(fmaxf(bottom - s.y, s.y - top), 0);
+        return dx * dx + dy * dy < s.radius * s.radius * 1.0001f;
+    }
+
+    // A depth that all pixels reach, or -INF if the sphere does not cover the whole tile
+    __device__ float covers(const Sphere &s) const {
+        float dx = fmaxf(s.x - left, right - s.x), dy = fmaxf(s.y - bottom, top - s.y);
+        float square = s.radius * s.radius * 0.9999f - dx * dx - dy * dy;
+        return square > 0 ? s.z + sqrtf(square) - 0.01f : -INF;
+    }
+};
+
+// Calls rays.test() with the spheres of the lanes whose bit is set in `touching`.
+__device__ static void test_lanes(Rays &rays, unsigned touching, const Sphere &mine, int index) {
+    for (; touching; touching &= touching - 1) {
+        int lane = __ffs(touching) - 1;
+        rays.test(__shfl_sync(0xffffffff, mine.x, lane), __shfl_sync(0xffffffff, mine.y, lane),
+                  __shfl_sync(0xffffffff, mine.z, lane), __shfl_sync(0xffffffff, mine.radius, lane),
+                  __shfl_sync(0xffffffff, index, lane));
+    }
+}
+
+__global__ void kernel_culling(uint4 *ptr, const Sphere *s, int spheres, Screen screen) {
+    unsigned x = blockIdx.x * TILE * 4, y = (blockIdx.y * blockDim.y + threadIdx.y) * (32 / TILE);
+    Rays rays(x, y, screen);
+    Tile tile(x, y, TILE * 4, 32 / TILE, screen);
+    for (int first = 0; first < spheres; first += 32) {
+        int index = min(first + (int)threadIdx.x, spheres - 1);
+        Sphere mine = s[index];
+        bool touches = first + (int)threadIdx.x < spheres && tile.touches(mine);
+        test_lanes(rays, __ballot_sync(0xffffffff, touches), mine, index);
+    }
+    rays.store(ptr, s);
+}
+
+// Rungs 6 and 7: with many spheres the culling itself takes most of the time. The threads of a block share it
+// for a tile of 2 x WARPS / 2 small ones and put what touches it into a list in shared memory. Then each warp
+// tests only the list.
+//
+// Rung 7: where one sphere covers the small tile, those that lie behind it there are hidden.
+__device__ static float warp_max(float x) {
+    for (int lanes = 16; lanes > 0; lanes /= 2)
+        x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, lanes));
+    return x;
+}
+
+template <bool hide>
+__global__ void __launch_bounds__(32 * WARPS)
+    kernel_list(uint4 *ptr, const Sphere *s, int spheres, Screen screen) {
+    __shared__ unsigned short list[MAX_SPHERES];
+    __shared__ int listed;
+    unsigned left = blockIdx.x * 2 * TILE * 4, bottom = blockIdx.y * blockDim.y / 2 * (32 / TILE);
+    bool few = spheres <= 32; // one per lane: no list is needed
+    if (!few) {
+        Tile tile(left, bottom, 2 * TILE * 4, blockDim.y / 2 * (32 / TILE), screen);
+        if (threadIdx.x + threadIdx.y == 0)
+            listed = 0;
+        __syncthreads();
+        for (int i = threadIdx.x + threadIdx.y * 32; i < spheres; i += 32 * blockDim.y)
+            if (tile.touches(s[i]))
+                list[atomicAdd(&listed, 1)] = i;
+        __syncthreads();
+    }
+    unsigned x = left + threadIdx.y % 2 * TILE * 4, y = bottom + threadIdx.y / 2 * (32 / TILE);
+    Rays rays(x, y, screen);
+    Tile tile(x, y, TILE * 4, 32 / TILE, screen);
+    float front = -INF;
+    int count = few ? spheres : listed;
+    for (int first = 0; first < count; first += 32) {
+        int place = min(first + (int)threadIdx.x, count - 1), index = few ? place : list[place];
+        Sphere mine = s[index];
+        bool touches = first + (int)threadIdx.x < count && tile.touches(mine);
+        if (hide && !few) {
+            front = fmaxf(front, warp_max(tile.covers(mine)));
+            touches = touches && mine.z + mine.radius >= front;
+        }
+        test_lanes(rays, __ballot_sync(0xffffffff, touches), mine, index);
+    }
+    rays.store(ptr, s);
+}
+
+__global__ void kernel_empty(void) {}
+
+static void run_book(void (*kernel)(unsigned char *, size_t, const Sphere *, int), unsigned side) {
+    dim3 blocks((size - 1) / side + 1, (size - 1) / side + 1), threads(side, side);
+    kernel<<<blocks, threads>>>(dev_bitmap, size, dev_spheres, spheres);
+    HANDLE_LAUNCH();
+}
+
+// A block of `warps` warps draws `across` tiles side by side.
+static void run(void (*kernel)(uint4 *, const Sphere *, int, Screen), unsigned across, unsigned warps) {
+    unsigned width = across * TILE * 4, height = warps / across * (32 / TILE);
+    dim3 blocks((size - 1) / width + 1, (size - 1) / height + 1), threads(32, warps);
+    kernel<<<blocks, threads>>>((uint4 *)dev_bitmap, dev_spheres, spheres,
+                                {(unsigned)size, size / 2.0f, DIM / (float)size});
+    HANDLE_LAUNCH();
+}
+
+static const char *four_need(void) {
+    return size % 4 ? "needs a size that is a multiple of 4" : NULL;
+}
+
+static unsigned list_warps(void) {
+    return spheres <= 32 ? 4 : WARPS;
+}
+
+static const Rung rungs[] = {
+    {"book, constant memory", "16 x 16 threads", [] { run_book(kernel, 16); }},
+    {"book, global memory", "16 x 16 threads", [] { run_book(kernel_global, 16); }},
+    {"constant, 32 x 32", "larger blocks", [] { run_book(kernel, 32); }},
+    {"global, 32 x 32", "larger blocks", [] { run_book(kernel_global, 32); }},
+    {"vectorized stores", "four pixels per thread", [] { run(kernel_vectors, 1, 4); }, RUNG, 0, 0, four_need},
+    {"culling", "a tile per warp", [] { run(kernel_culling, 1, 4); }, RUNG, 0, 0, four_need},
+    {"list per block", "above 32 spheres", [] { run(kernel_list<false>, 2, list_warps()); }, RUNG, 0, 0,
+     four_need},
+    {"hidden spheres", "above 32 spheres", [] { run(kernel_list<true>, 2, list_warps()); }, RUNG, 0, 0,
+     four_need},
+    {"memset", "of the whole picture", [] { HANDLE_ERROR(cudaMemsetAsync(dev_bitmap, 0, size * size * 4)); },
+     COPY_RATE},
+    {"empty kernel", "launch overhead",
+     [] {
+         kernel_empty<<<1, 32>>>();
+         HANDLE_LAUNCH();
+     },
+     COPY_RATE},
+};
+
+int main(int argc, char **argv) {
+    int counts[] = {SPHERES, (int)BENCH_SIZE(1000, 200)};
+    spheres = 0;
+    settings(argc, argv);
+    size_t bytes = size * size * 4;
+    bitmap = host_array<unsigned char>(bytes);
+    book = host_array<unsigned char>(bytes);
+    drawn = host_array<unsigned char>(bytes);
+    HANDLE_ERROR(cudaMalloc(&dev_bitmap, bytes));
+    HANDLE_ERROR(cudaMalloc(&dev_spheres, sizeof host_spheres));
+
+    Bench bench;
+    bench.title = std::to_string(size) + " x " + std::to_string(size) + " pixels";
+    bench.size = size;
+    bench.work = bench.footprint = bytes; // each pixel is written once
+    bench.poison = poison;
+    bench.check = check;
+    bool ok = true, one = spheres > 0;
+    for (int count : counts) {
+        if (!one)
+            spheres = count;
+        std::string data = std::to_string(spheres) + " spheres";
+        bench.data = data.c_str();
+        ok = make_reference() && ok;
+        ok = bench_run(bench, rungs) && ok;
+        if (one)
+            break;
+    }
+    bench_finish();
+
+    HANDLE_ERROR(cudaFree(dev_bitmap));
+    HANDLE_ERROR(cudaFree(dev_spheres));
+    free(bitmap);
+    free(book);
+    free(drawn);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    size = BENCH_SIZE(DIM, 128);
+    const Option own[] = {
+        OPTION_SIZE("size", &size, 1, 65535, "pixels a side"),
+        OPTION_INT("spheres", &spheres, 1, MAX_SPHERES, "number of spheres; default 20, then 1000"),
+        OPTION_END};
+    parse_options(argc, argv, "Ray tracing, from the book's kernel to the fastest.", LADDER, own);
+    select_device();
+    require_memory(4 * size * size * 4, size * size * 4);
+}
+
+// Places new spheres, and draws them on the host and with the book's kernel.
+static bool make_reference(void) {
+    size_t bytes = size * size * 4;
+    place_spheres(host_spheres, spheres);
+    HANDLE_ERROR(cudaMemcpyToSymbol(s, host_spheres, sizeof(Sphere) * spheres));
+    HANDLE_ERROR(cudaMemcpy(dev_spheres, host_spheres, sizeof(Sphere) * spheres, cudaMemcpyHostToDevice));
+    draw_spheres(drawn, host_spheres);
+    run_book(kernel, 16);
+    HANDLE_ERROR(cudaMemcpy(book, dev_bitmap, bytes, cudaMemcpyDeviceToHost));
+    return check_against("book", book, drawn);
+}
+
+static void poison(void) {
+    HANDLE_ERROR(cudaMemset(dev_bitmap, 0x5a, size * size * 4));
+}
+
+// Each picture must be within the limits of check_against().
+static bool check(const char *name, BenchError *error) {
+    size_t pixels = size * size;
+    HANDLE_ERROR(cudaMemcpy(bitmap, dev_bitmap, pixels * 4, cudaMemcpyDeviceToHost));
+    error->max = 0;
+    for (size_t i = 0; i < pixels; i++)
+        error->max += memcmp(bitmap + 4 * i, book + 4 * i, 4) != 0;
+    return check_against(name, bitmap, drawn);
+}
