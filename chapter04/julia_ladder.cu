@@ -22,7 +22,7 @@
 
 const int EVERY = 10;       // iterations between two tests, from rung 4 on
 const float LIMIT = 1000;   // of the squared magnitude, beyond which a point certainly diverges
-const unsigned LONG = 4096; // iterations in the row that does nothing else
+const unsigned LONG = 4096; // steps in the row that does nothing else
 
 static uchar4 *dev_bitmap;
 static unsigned char *bitmap, *expected; // host: of a rung, of the book's kernel
@@ -135,7 +135,7 @@ __global__ void kernel_symmetric(uchar4 *ptr, View view) {
         ptr[(view.size - y) * view.size] = color(inside<EVERY>({jx, -jy}, view));
 }
 
-// Only iterations: no tests, no divergence and no picture. All threads have the same point.
+// Only steps: no tests, no divergence and no picture. All threads have the same point.
 __global__ void kernel_alone(uchar4 *ptr, View view) {
     Point a(view.real, view.imag);
 #pragma unroll 16
@@ -169,7 +169,7 @@ static Rung rungs[] = {
     {"fewer operations", "same rounding", [] { run(kernel_steps<1>, dim3(8, 16)); }},
     {"fewer tests", "after 10 steps, unrolled", [] { run(kernel_steps<EVERY>, dim3(8, 16)); }},
     {"symmetry", "z and -z, middle first", [] { run(kernel_symmetric, dim3(8, 16), view.size / 2 + 1); }},
-    {"iterations alone", "no tests, no divergence", run_alone, COPY_RATE},
+    {"steps alone", "no tests, no divergence", run_alone, COPY_RATE},
 };
 static Rung &symmetric = rungs[5], &alone = rungs[6];
 
@@ -187,7 +187,8 @@ int main(int argc, char **argv) {
     Bench bench;
     bench.title = std::to_string(view.size) + " x " + std::to_string(view.size) + " pixels";
     bench.size = view.size;
-    bench.unit = "Giter/s";
+    bench.unit = "Gsteps/s";
+    bench.limit = "steps";
     bench.footprint = pixels * 4;
     bench.poison = poison;
     bench.check = check;

@@ -288,6 +288,7 @@ int main(int argc, char **argv) {
     bench.title = std::to_string(size) + " x " + std::to_string(size) + " pixels";
     bench.size = size;
     bench.work = bench.footprint = bytes; // each pixel is written once
+    bench.limit = "memset";
     bench.poison = poison;
     bench.check = check;
     bool ok = true, one = spheres > 0;
