@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the programs of the Julia set share: which Julia set to draw, and below the line the options, --animate
-// and the check of the picture.
+// What the programs of the Julia set share: which Julia set to draw, and below the line the options,
+// --animate and the check of the picture.
 #ifndef CHAPTER04_JULIA_H
 #define CHAPTER04_JULIA_H
 
@@ -94,7 +94,7 @@ static inline bool check_julia(const unsigned char *pixels) {
         inside += in;
         disagree += view.colors == STEPS ? steps != exact : in != (exact == view.iterations);
     }
-    if (!options.json)
+    if (!(options.uses & LADDER))
         printf("%zu of %zu pixels are in the set; float and double disagree about %zu\n", inside, count,
                disagree);
     double allowed = 2.0 * disagree + fmax(0.005 * count, fmin(4, count / 4));

@@ -128,9 +128,12 @@ class Program:
 
     @property
     def settings(self):
-        """The source together with the headers that may contain its options: those of its chapter and common/proofs."""
+        """The source together with the headers that may contain its options: those of its chapter and common/proofs, but not
+        the options of other programs, when this one reads its own."""
         headers = re.findall(r'#include "(\w+\.h|\.\./common/proofs/\w+\.h)"', self.source)
-        return self.source + "".join((self.path.parent / header).read_text() for header in headers)
+        texts = [(self.path.parent / header).read_text() for header in headers]
+        own = "parse_options(" in self.source
+        return self.source + "".join(text for text in texts if not (own and "parse_options(" in text))
 
     @property
     def base(self):
