@@ -129,7 +129,7 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 #include "fft_check.h" // fft_limit()
-#include "fft_sweep.h" // sweep()
+#include "fft_sweep.h" // check_multiply(), sweep()
 
 void settings(int argc, char **argv) {
     bool all = false;
@@ -176,7 +176,8 @@ static bool check(const float *blurred, size_t padded) {
             expected[x + y * size] = (double)sum / weights / 255;
             got[x + y * size] = blurred[x + y * padded] / 255;
         }
-    bool ok = check_floats("blurred", got, expected, size * size, 4 * fft_limit((double)padded * padded));
+    bool ok = check_multiply() &&
+              check_floats("blurred", got, expected, size * size, 4 * fft_limit((double)padded * padded));
     free(prefix);
     free(expected);
     free(got);
