@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// --sweep of fft_convolution.cu: the time of a blur by Fourier transforms and by direct sums, for several
-// radii.
+// Of fft_convolution.cu: --sweep, the time of a blur by Fourier transforms and by direct sums for several
+// radii, and the check of its kernel multiply().
 #ifndef CHAPTER12_FFT_SWEEP_H
 #define CHAPTER12_FFT_SWEEP_H
 
