@@ -5,7 +5,6 @@
 #define CHAPTER12_FFT_SWEEP_H
 
 #include <complex>
-
 #include "../common/timing.h"
 
 // ---------------------------------------------------------------------------------------- proof
