@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: MIT
+// For hashtable_ladder: a table with open addressing, and kernels that partition the keys before they build
+// it or look up.
+#ifndef APPENDIX_A_HASHTABLE_PARTS_H
+#define APPENDIX_A_HASHTABLE_PARTS_H
+
+#include "../common/book.h"
+
+const unsigned HASH_ENTRIES = 1024; // the book's buckets
+
+struct Entry { // of a list
+    unsigned key, value;
+    Entry *next;
+};
+
+typedef unsigned long long Slot; // a hash value in the upper half, the value of its key in the lower half
+
+const Slot EMPTY = ~0ULL;       // no pair, as the value of a key is less than elements
+const unsigned SECTOR = 4;      // slots in 32 bytes, the smallest unit that memory delivers
+const unsigned ITEMS = 16;      // keys of a thread that sorts a tile
+const unsigned BUILDERS = 1024; // threads of a block that builds a part
+const unsigned AHEAD = 4;       // pairs that each of them loads at once
+const unsigned FINER = 8;       // tiles of look-ups are sorted by an eighth of a group
+
+// The sectors of the table form parts, numbered by the upper bits of the hash value. A bin collects the pairs
+// of one part or, for rung 3, of many parts. The pairs that find no room in their bin or part are in a list:
+// after the parts are built, they are inserted as in rung 2. So a bin may be small, and skewed keys do not
+// overflow.
+struct Table {
+    Slot *slots;
+    unsigned parts, part_sectors, seed;
+    Slot *bins, *spill;
+    unsigned bin_count, bin_size, *in_bin, *spilled; // in_bin: how many pairs wanted to be in each bin
+};
+
+// The mixing function of MurmurHash3. Each bit of the key changes about half of the bits of the result, and
+// whoever does not know the seed cannot choose keys that collide. The function is a bijection: equal hash
+// values mean equal keys, so a slot needs no key.
+__host__ __device__ static unsigned mix(unsigned key, unsigned seed) {
+    key ^= seed;
+    key = (key ^ key >> 16) * 0x85ebca6b;
+    key = (key ^ key >> 13) * 0xc2b2ae35;
+    return key ^ key >> 16;
+}
+
+// h * n / 2^32, from 0 to n - 1: which of n bins, parts or sectors a hash value belongs to. Since it does not
+// decrease when h increases, the hash values of a part are those of part_sectors successive sectors.
+__device__ static unsigned scale(unsigned h, unsigned n) {
+    return __umulhi(h, n);
+}
+
+__device__ static unsigned hash_of(Slot pair) {
+    return pair >> 32;
+}
+
+// Open addressing: the search for a key goes through the slots of its sector, then through the next sectors
+// up to `end`. It takes the first empty slot by a compare-and-swap of 64 bits. Of equal keys the smallest
+// value stays. The slot that comes first in a sector depends on the hash value, so that fewer threads want
+// the same one. Returns false if all slots hold other keys.
+__device__ static bool insert_from(Slot *slots, unsigned sector, unsigned end, Slot pair) {
+    for (; sector < end; sector++)
+        for (unsigned i = 0; i < SECTOR; i++) {
+            Slot *slot = &slots[(size_t)sector * SECTOR + (hash_of(pair) + i) % SECTOR];
+            Slot old = atomicCAS(slot, EMPTY, pair);
+            if (old == EMPTY)
+                return true;
+            if (hash_of(old) == hash_of(pair)) {
+                atomicMin(slot, pair);
+                return true;
+            }
+        }
+    return false;
+}
+
+// Behind the last sector of the table the search continues with its first.
+__device__ static void insert(const Table &t, Slot pair) {
+    unsigned sectors = t.parts * t.part_sectors;
+    if (!insert_from(t.slots, scale(hash_of(pair), sectors), sectors, pair))
+        insert_from(t.slots, 0, sectors, pair);
+}
+
+// ---- tiles: the keys of a block, sorted by part in shared memory ----
+
+// Returns the sum of x over the threads before this one.
+__device__ static unsigned sum_before(unsigned x) {
+    __shared__ unsigned sums[32];
+    unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, sum = x;
+    for (unsigned d = 1; d < 32; d *= 2) {
+        unsigned y = __shfl_up_sync(0xffffffff, sum, d);
+        sum += lane >= d ? y : 0;
+    }
+    if (lane == 31)
+        sums[warp] = sum;
+    __syncthreads();
+    for (unsigned i = 0; i < warp; i++)
+        sum += sums[i];
+    return sum - x;
+}
+
+struct Tile {
+    unsigned size, parts;
+    Slot *pairs;             // sorted by part
+    unsigned *count, *start; // of each part: its pairs, and the place of the first one
+};
+
+__host__ __device__ static size_t tile_bytes(unsigned threads, unsigned parts) {
+    return threads * ITEMS * sizeof(Slot) + 2 * parts * sizeof(unsigned);
+}
+
+// The block sorts its keys by part. Counting gives each key its rank among the keys of its part, a prefix sum
+// of the counts gives the place of each part. value(i) is the value of key i of the tile.
+template <class Value>
+__device__ static Tile sort_tile(Slot *shared, const unsigned *keys, unsigned size, unsigned parts,
+                                 unsigned seed, Value value) {
+    unsigned *count = (unsigned *)(shared + blockDim.x * ITEMS), *start = count + parts;
+    Tile tile = {size, parts, shared, count, start};
+    unsigned h[ITEMS], rank[ITEMS];
+    for (unsigned j = 0, i = threadIdx.x; j < ITEMS; j++, i += blockDim.x)
+        h[j] = i < size ? keys[i] : 0;
+    for (unsigned part = threadIdx.x; part < parts; part += blockDim.x)
+        count[part] = 0;
+    __syncthreads();
+    for (unsigned j = 0, i = threadIdx.x; j < ITEMS; j++, i += blockDim.x) {
+        h[j] = mix(h[j], seed);
+        rank[j] = i < size ? atomicAdd(&count[scale(h[j], parts)], 1) : 0;
+    }
+    __syncthreads();
+    unsigned each = (parts + blockDim.x - 1) / blockDim.x, sum = 0; // successive parts for each thread
+    unsigned first = min(threadIdx.x * each, parts), last = min(first + each, parts);
+    for (unsigned part = first; part < last; part++)
+        sum += count[part];
+    sum = sum_before(sum);
+    for (unsigned part = first; part < last; part++) {
+        start[part] = sum;
+        sum += count[part];
+    }
+    __syncthreads();
+    for (unsigned j = 0, i = threadIdx.x; j < ITEMS; j++, i += blockDim.x)
+        if (i < size)
+            shared[start[scale(h[j], parts)] + rank[j]] = (Slot)h[j] << 32 | value(i);
+    __syncthreads();
+    return tile;
+}
+
+// Rungs 3 and 4, first step: writes each pair to the bin of its part. One atomic addition per tile and bin
+// reserves room for the run of pairs, which successive threads then write to successive addresses.
+__global__ void __launch_bounds__(1024)
+    partition(const unsigned *keys, const unsigned *values, size_t elements, Table t) {
+    extern __shared__ Slot shared[];
+    size_t first = (size_t)blockIdx.x * blockDim.x * ITEMS;
+    unsigned size = min((size_t)blockDim.x * ITEMS, elements - first);
+    Tile tile = sort_tile(shared, keys + first, size, t.bin_count, t.seed,
+                          [&](unsigned i) { return values[first + i]; });
+    // From here on, count is what leads from a place in the tile to the place in the bin.
+    for (unsigned bin = threadIdx.x; bin < t.bin_count; bin += blockDim.x)
+        if (tile.count[bin])
+            tile.count[bin] = atomicAdd(&t.in_bin[bin], tile.count[bin]) - tile.start[bin];
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < size; i += blockDim.x) {
+        Slot pair = tile.pairs[i];
+        unsigned bin = scale(hash_of(pair), t.bin_count), place = tile.count[bin] + i;
+        if (place < t.bin_size)
+            t.bins[(size_t)bin * t.bin_size + place] = pair;
+        else
+            t.spill[atomicAdd(t.spilled, 1)] = pair;
+    }
+}
+
+// Rung 3, second step: a block inserts pairs of one bin as in rung 2. Blocks start in the order of their
+// numbers, so those that run at the same time access a small part of the table, which stays in the L2 cache.
+__global__ void insert_bins(Table t, unsigned blocks_per_bin) {
+    unsigned bin = blockIdx.x / blocks_per_bin;
+    unsigned i = blockIdx.x % blocks_per_bin * blockDim.x + threadIdx.x;
+    if (i < min(t.in_bin[bin], t.bin_size))
+        insert(t, t.bins[(size_t)bin * t.bin_size + i]);
+}
+
+struct alignas(16) TwoSlots {
+    Slot a, b;
+};
+
+// Rung 4, second step: a block builds one part in shared memory and writes it once. The first pairs are
+// loaded while the block clears the part. The pairs for which the search would leave the part are put in the
+// list.
+__global__ void __launch_bounds__(BUILDERS, 2) build_parts(Table t) {
+    extern __shared__ Slot part[];
+    unsigned sectors = t.parts * t.part_sectors, first = blockIdx.x * t.part_sectors;
+    unsigned count = min(t.in_bin[blockIdx.x], t.bin_size);
+    const Slot *bin = t.bins + (size_t)blockIdx.x * t.bin_size;
+    Slot pairs[AHEAD];
+    for (unsigned j = 0, i = threadIdx.x; j < AHEAD; j++, i += BUILDERS)
+        pairs[j] = i < count ? bin[i] : EMPTY;
+    for (unsigned i = threadIdx.x; i < t.part_sectors * SECTOR / 2; i += BUILDERS)
+        ((TwoSlots *)part)[i] = {EMPTY, EMPTY};
+    __syncthreads();
+    auto insert_here = [&](Slot pair) {
+        if (!insert_from(part, scale(hash_of(pair), sectors) - first, t.part_sectors, pair))
+            t.spill[atomicAdd(t.spilled, 1)] = pair;
+    };
+    for (Slot pair : pairs)
+        if (pair != EMPTY)
+            insert_here(pair);
+    for (unsigned i = threadIdx.x + AHEAD * BUILDERS; i < count; i += BUILDERS)
+        insert_here(bin[i]);
+    __syncthreads();
+    TwoSlots *to = (TwoSlots *)(t.slots + (size_t)first * SECTOR);
+    for (unsigned i = threadIdx.x; i < t.part_sectors * SECTOR / 2; i += BUILDERS)
+        to[i] = ((TwoSlots *)part)[i];
+}
+
+// The last step of both: inserts what found no room.
+__global__ void insert_spill(Table t) {
+    for (unsigned i = threadIdx.x + blockIdx.x * blockDim.x; i < *t.spilled; i += blockDim.x * gridDim.x)
+        insert(t, t.spill[i]);
+}
+
+// ---- look-ups ----
+
+// The value of the key with this hash value; UINT_MAX if the table does not have it. Two loads of 16 bytes
+// bring a whole sector: memory delivers it at once.
+__device__ static unsigned find(const Table &t, unsigned h) {
+    unsigned sectors = t.parts * t.part_sectors, sector = scale(h, sectors);
+    for (unsigned i = 0; i < sectors; i++) {
+        const TwoSlots *two = (const TwoSlots *)(t.slots + (size_t)sector * SECTOR);
+        const TwoSlots x = two[0], y = two[1];
+        const Slot slots[SECTOR] = {x.a, x.b, y.a, y.b};
+        bool full = true;
+        for (Slot slot : slots) {
+            if (slot == EMPTY)
+                full = false;
+            else if (hash_of(slot) == h)
+                return slot;
+        }
+        if (!full)
+            break;
+        sector = sector + 1 < sectors ? sector + 1 : 0;
+    }
+    return UINT_MAX;
+}
+
+__global__ void find_all(const unsigned *keys, size_t elements, Table t, unsigned *found) {
+    size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
+    if (i < elements)
+        found[i] = find(t, mix(keys[i], t.seed));
+}
+
+// The last rung sorts the look-ups of each tile by groups of successive sectors. Then all tiles access the
+// first group of sectors, which stays in the L2 cache meanwhile, then the second, and so on. At last each
+// tile brings its results in the order of the keys, in shared memory.
+struct Lookups {
+    unsigned *sorted;       // of each tile: the hash values, sorted; later the values that were found
+    unsigned short *places; // the places of their keys in the tile
+    unsigned *starts;       // of each tile and group: the place of the first one
+    unsigned groups, tiles, tile_size;
+};
+
+__global__ void __launch_bounds__(1024)
+    sort_lookups(const unsigned *keys, size_t elements, unsigned seed, Lookups l) {
+    extern __shared__ Slot shared[];
+    size_t first = (size_t)blockIdx.x * l.tile_size;
+    unsigned size = min((size_t)l.tile_size, elements - first);
+    Tile tile = sort_tile(shared, keys + first, size, l.groups * FINER, seed, [](unsigned i) { return i; });
+    for (unsigned group = threadIdx.x; group < l.groups; group += blockDim.x)
+        l.starts[(size_t)blockIdx.x * l.groups + group] = tile.start[group * FINER];
+    for (unsigned i = threadIdx.x; i < size; i += blockDim.x) {
+        l.sorted[first + i] = hash_of(tile.pairs[i]);
+        l.places[first + i] = tile.pairs[i];
+    }
+}
+
+// A block for each group and tile, all tiles of a group after one another
+__global__ void find_groups(Table t, size_t elements, Lookups l) {
+    unsigned group = blockIdx.x / l.tiles, tile = blockIdx.x % l.tiles;
+    const unsigned *start = l.starts + (size_t)tile * l.groups + group;
+    size_t first = (size_t)tile * l.tile_size;
+    unsigned end = group + 1 < l.groups ? start[1] : min((size_t)l.tile_size, elements - first);
+    for (unsigned i = *start + threadIdx.x; i < end; i += blockDim.x)
+        l.sorted[first + i] = find(t, l.sorted[first + i]);
+}
+
+__global__ void put_in_order(size_t elements, Lookups l, unsigned *found) {
+    extern __shared__ unsigned values[];
+    size_t first = (size_t)blockIdx.x * l.tile_size;
+    unsigned size = min((size_t)l.tile_size, elements - first);
+    for (unsigned i = threadIdx.x; i < size; i += blockDim.x)
+        values[l.places[first + i]] = l.sorted[first + i];
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < size; i += blockDim.x)
+        found[first + i] = values[i];
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+// Follows the list of each bucket and counts how often each value occurs, in an entry with its key and in the
+// list of this key. A list ends early at what is not an entry.
+__global__ void walk(const unsigned *keys, size_t elements, Entry *const *heads, unsigned buckets, bool book,
+                     const Entry *pool, unsigned seed, unsigned *times) {
+    size_t bucket = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
+    if (bucket >= buckets)
+        return;
+    const Entry *entry = heads[bucket];
+    for (size_t i = 0; i < elements && entry; i++, entry = entry->next) {
+        size_t offset = (size_t)entry - (size_t)pool;
+        if (offset >= elements * sizeof(Entry) || offset % sizeof(Entry))
+            return;
+        unsigned key = entry->key, value = entry->value;
+        unsigned of = book ? key % HASH_ENTRIES : scale(mix(key, seed), buckets);
+        if (value < elements && keys[value] == key && of == bucket)
+            atomicAdd(&times[value], 1);
+    }
+}
+
+enum { RIGHT, DIFFERENT, FULL, COUNTERS };
+
+__global__ void count_once(size_t elements, const unsigned *times, unsigned long long *counts) {
+    unsigned once = 0;
+    for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < elements; i += blockDim.x * gridDim.x)
+        once += times[i] == 1;
+    atomicAdd(&counts[RIGHT], (unsigned long long)once);
+}
+
+// A result is right if it is the place of an equal key; in the open-addressing table of the first equal
+// key. DIFFERENT counts the keys that occur for the first time.
+__global__ void count_right(const unsigned *keys, size_t elements, const unsigned *found, bool first,
+                            unsigned long long *counts) {
+    unsigned right = 0, different = 0;
+    for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < elements;
+         i += blockDim.x * gridDim.x) {
+        size_t value = found[i];
+        right += value < elements && keys[value] == keys[i] && (!first || value <= i);
+        different += value == i;
+    }
+    atomicAdd(&counts[RIGHT], (unsigned long long)right);
+    atomicAdd(&counts[DIFFERENT], (unsigned long long)different);
+}
+
+__global__ void count_full(const Slot *slots, size_t n, unsigned long long *counts) {
+    unsigned full = 0;
+    for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < n; i += blockDim.x * gridDim.x)
+        full += slots[i] != EMPTY;
+    atomicAdd(&counts[FULL], (unsigned long long)full);
+}
+
+#endif
