@@ -36,7 +36,7 @@ struct Table {
 // The mixing function of MurmurHash3. Each bit of the key changes about half of the bits of the result, and
 // whoever does not know the seed cannot choose keys that collide. The function is a bijection: equal hash
 // values mean equal keys, so a slot needs no key.
-__host__ __device__ static unsigned mix(unsigned key, unsigned seed) {
+__device__ static unsigned mix(unsigned key, unsigned seed) {
     key ^= seed;
     key = (key ^ key >> 16) * 0x85ebca6b;
     key = (key ^ key >> 13) * 0xc2b2ae35;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Appendix A: locks without deadlock, and hash tables without lost entries."""
 import itertools
+import json
 import re
 
 import pytest
@@ -250,3 +251,24 @@ def test_pipeline(run, rng):
             for way, lines, total, count in ways:
                 assert re.findall(r"^  (\S.*?) +[\d.]+ ms$", lines, re.M) == [*STEPS[way], "all"]
                 assert int(total) == size * (size - 1) // 2 and int(count) == size
+
+
+# ---- hashtable_ladder
+
+
+@pytest.mark.parametrize("fill", ["random", "sequential", "adversarial", "repeated"])
+def test_hash_table_ladder(run, rng, fill):
+    """All rungs with each kind of keys and each load factor. Of 100 different keys many have the same bin, more than it has
+    room for; at a load factor of 0.95 pairs find no room in their part. What has no room must not be lost."""
+    for load, size in ("0.5", rng.randint(2, 200)), ("0.8", rng.randint(20000, 40000)), ("0.95", 100003):
+        rows = json.loads(
+            run(
+                "appendix_a/hashtable_ladder",
+                *("--fill", fill, "--load", load, "--size", size, "--seed", rng.randrange(10**6), "--json"),
+                status=0,
+                env={"CUDA_CPU_SCHEDULE": f"random:{rng.randrange(10**6)}"},
+            ).out
+        )["rows"]
+        rungs = [row for row in rows if row["kind"] == "rung"]
+        assert len(rungs) == 9 and all(row["verified"] for row in rungs), rungs
+        assert {row["data"] for row in rows} == {f"{fill}, load factor {load}"}
