@@ -236,28 +236,36 @@ static void run_grid(void) {
                                              arguments, 0, 0));
 }
 
-// Rung 6: a launch computes MARGIN steps of each tile.
+// Rung 6: a launch computes up to 16 steps.
+static const char *stream_needs(void) {
+    return size < WIDTH || size % 4 ? "needs a size from 128 on, a multiple of 4" : NULL;
+}
+
+static void run_stream(void) {
+    int s = 0, launch = 0;
+    auto launches = [&](auto kernel, int levels) {
+        int strips = (size / 4 - 1) / strip_groups(levels) + 1;
+        // More rows per warp: fewer are computed twice. More warps: the load is balanced better.
+        int height = min_of(512, max_of(32, strips * size / (40 * multiprocessors)));
+        for (; s + levels <= steps; s += levels, launch++) {
+            kernel<<<dim3(strips, (size - 1) / height + 1), 32>>>(target(launch), source(launch), dev_heaters,
+                                                                  size, height, s + levels == steps);
+            HANDLE_LAUNCH();
+        }
+    };
+    launches(stream_kernel<16>, 16);
+    launches(stream_kernel<4>, 4);
+    launches(stream_kernel<1>, 1);
+}
+
+// Rung 7: one cooperative launch. Its blocks wait for each other, so all tiles must run at the same time.
 static dim3 tiles(void) {
     return dim3(tiles_of(size / 4, WIDTH / 4, MARGIN / 4), tiles_of(size, HEIGHT, MARGIN));
 }
 
-static const char *tiles_need(void) {
-    return size < WIDTH || size % 4 ? "needs a size from 128 on, a multiple of 4" : NULL;
-}
-
-static void run_tiles(void) {
-    for (int s = 0, launch = 0; s < steps; s += MARGIN, launch++) {
-        int now = min_of(steps - s, MARGIN);
-        tile_kernel<<<tiles(), dim3(32, WARPS)>>>(target(launch), source(launch), dev_heaters, size, now,
-                                                  s + now == steps);
-        HANDLE_LAUNCH();
-    }
-}
-
-// Rung 7: one cooperative launch. Its blocks wait for each other, so all tiles must run at the same time.
 static const char *persistent_needs(void) {
-    if (tiles_need())
-        return tiles_need();
+    if (stream_needs())
+        return stream_needs();
     int each;
     HANDLE_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, persistent_kernel, TILE_THREADS, 0));
     bool fit = tiles().x * tiles().y <= (unsigned)(each * multiprocessors);
@@ -279,7 +287,7 @@ static const Rung rungs[] = {
     {"kernel fusion", "heaters in the update", [] { run_steps(0); }},
     {"CUDA graph", "one launch of all steps", run_graph},
     {"cooperative launch", "grid barrier after each step", run_grid},
-    {"temporal blocking", "tiles in registers, 8 steps per launch", run_tiles, RUNG, 0, 0, tiles_need},
+    {"temporal blocking", "rows stream through 16 steps in registers", run_stream, RUNG, 0, 0, stream_needs},
     {"persistent kernel", "tiles stay in registers, halo exchange", run_persistent, RUNG, 0, 0,
      persistent_needs},
 };

@@ -105,44 +105,112 @@ __device__ static float4 mean(float4 sum) {
     return make_float4(SPEED * sum.x, SPEED * sum.y, SPEED * sum.z, SPEED * sum.w);
 }
 
-// ---- rung 6: up to MARGIN steps per launch, from memory to memory ----
+// ---- rung 6: rows stream through LEVELS time steps in registers ----
 
-__device__ static float4 choose(float4 heater, float4 otherwise) {
-    return make_float4(heater.x != 0 ? heater.x : otherwise.x, heater.y != 0 ? heater.y : otherwise.y,
-                       heater.z != 0 ? heater.z : otherwise.z, heater.w != 0 ? heater.w : otherwise.w);
+// A warp walks down a strip of the plate, 128 columns wide. Level k of its pipeline computes time step k: it
+// gets row after row from level k - 1 and gives the new values of the row before to level k + 1. For
+// that it keeps the last row and its pairs with the row above it (see step_tile). So a cell is read and
+// written once per LEVELS steps, and no warp waits for another one.
+struct Level {
+    float4 row, pairs;
+};
+
+// The sums of the four neighbours of the row before `next`. They are not divided by four in each step:
+// all values of a level are too large by the same power of four, which is exact.
+__device__ static float4 next_level(Level &of, float4 next) {
+    float right = __shfl_down_sync(0xffffffff, next.x, 1);
+    float4 pairs = make_float4(of.row.x + next.y, of.row.y + next.z, of.row.z + next.w, of.row.w + right);
+    float first = __shfl_up_sync(0xffffffff, pairs.w, 1);
+    float4 sums =
+        make_float4(of.pairs.x + first, of.pairs.y + pairs.x, of.pairs.z + pairs.y, of.pairs.w + pairs.z);
+    of = {next, pairs};
+    return sums;
 }
 
-// Few tiles contain heaters. Only those read the heaters, again in each step. `last`: the launch ends
-// with the last step, after which the heaters are not re-imposed.
-__global__ void __launch_bounds__(TILE_THREADS, 2)
-    tile_kernel(float *out, const float *in, const float *heaters, int size, int steps, bool last) {
-    __shared__ Edges edges;
-    Span columns(blockIdx.x, gridDim.x, size / 4, WIDTH / 4, MARGIN / 4);
-    Span rows(blockIdx.y, gridDim.y, size, HEIGHT, MARGIN);
-    int x = columns.begin + threadIdx.x, y = rows.begin + threadIdx.y * ROWS, pitch = size / 4;
-    const float4 *from = (const float4 *)in + x + (size_t)y * pitch;
-    const float4 *heat = (const float4 *)heaters + x + (size_t)y * pitch;
-    float4 t[ROWS];
-    bool any = false;
-    for (int r = 0; r < ROWS; r++)
-        t[r] = from[(size_t)r * pitch];
-    for (int r = 0; r < ROWS; r++) {
-        float4 h = heat[(size_t)r * pitch];
-        any |= h.x != 0 || h.y != 0 || h.z != 0 || h.w != 0;
+// Beyond its edges the plate continues as its mirror image, which is equivalent to clamped coordinates.
+__device__ static int mirrored(int i, int n) {
+    return max(i < 0 ? -1 - i : i < n ? i : 2 * n - 1 - i, 0);
+}
+
+__device__ static unsigned bits(float4 heater) {
+    return (heater.x != 0) | (heater.y != 0) << 1 | (heater.z != 0) << 2 | (heater.w != 0) << 3;
+}
+
+// A warp loads BATCH rows while it computes the previous BATCH rows. They also are independent work while a
+// warp shuffle is under way.
+const int BATCH = 4;
+
+// The owned columns of a strip: the others are its halo, at least LEVELS cells on either side.
+__host__ __device__ static int strip_groups(int levels) {
+    return WIDTH / 4 - 2 * ((levels + 3) / 4);
+}
+
+// Each warp computes `height` rows. `last`: the launch ends with the last step, after which the heaters
+// are not re-imposed.
+template <int LEVELS>
+__global__ void __launch_bounds__(32)
+    stream_kernel(float *out, const float *in, const float *heaters, int size, int height, bool last) {
+    const int halo = (LEVELS + 3) / 4; // in groups of four columns
+    int lane = threadIdx.x, pitch = size / 4, x = blockIdx.x * strip_groups(LEVELS) + lane - halo;
+    int top = blockIdx.y * height, bottom = min(top + height, size);
+    bool owner = lane >= halo && lane < 32 - halo && x < pitch, turned = x < 0 || x >= pitch;
+    float4 next[BATCH], heat[BATCH];
+    auto load = [&](int y) {
+#pragma unroll
+        for (int r = 0; r < BATCH; r++) {
+            size_t at = (size_t)mirrored(y + r, size) * pitch + mirrored(x, pitch);
+            next[r] = ((const float4 *)in)[at];
+            heat[r] = ((const float4 *)heaters)[at];
+        }
+    };
+    auto turn = [&](float4 v) { return turned ? make_float4(v.w, v.z, v.y, v.x) : v; };
+    Level levels[LEVELS] = {};
+    float scale = 1; // of the last level
+    for (int k = 0; k < LEVELS; k++)
+        scale *= SPEED;
+    // Which cells are heaters: four bits per row, `recent` those of the last 16 rows
+    static_assert(LEVELS <= 16, "the rows that are in the pipeline have bits");
+    unsigned long long recent = 0;
+    load(top - LEVELS);
+    for (int y = top - LEVELS; y < bottom + LEVELS; y += BATCH) {
+        float4 row[BATCH];
+        unsigned older = recent >> (64 - 4 * BATCH);
+#pragma unroll
+        for (int r = 0; r < BATCH; r++) {
+            row[r] = turn(next[r]);
+            recent = recent << 4 | bits(turn(heat[r]));
+        }
+        load(y + BATCH);
+        // Few rows contain heaters. A heater keeps the value that it had on the level before.
+        auto all_levels = [&](auto heated) {
+#pragma unroll
+            for (int k = 0; k < LEVELS; k++)
+#pragma unroll
+                for (int r = 0; r < BATCH; r++) {
+                    float4 old = levels[k].row, sums = next_level(levels[k], row[r]);
+                    int age = BATCH - r + k; // of the row that contains `old`
+                    unsigned heater = age < 16 ? recent >> 4 * age % 64 : older >> 4 * (age - 16);
+                    if (decltype(heated)::value && (k < LEVELS - 1 || !last)) {
+                        sums.x = heater & 1 ? 4 * old.x : sums.x;
+                        sums.y = heater & 2 ? 4 * old.y : sums.y;
+                        sums.z = heater & 4 ? 4 * old.z : sums.z;
+                        sums.w = heater & 8 ? 4 * old.w : sums.w;
+                    }
+                    row[r] = sums;
+                }
+        };
+        if (__any_sync(0xffffffff, recent != 0 || older != 0))
+            all_levels(std::true_type());
+        else
+            all_levels(std::false_type());
+#pragma unroll
+        for (int r = 0; r < BATCH; r++) {
+            int to = y + r - LEVELS;
+            if (owner && to >= top && to < bottom)
+                ((float4 *)out)[(size_t)to * pitch + x] =
+                    make_float4(scale * row[r].x, scale * row[r].y, scale * row[r].z, scale * row[r].w);
+        }
     }
-    any = __syncthreads_or(any);
-    int s = 0;
-    if (any)
-        for (; s < steps - last; s++)
-            step_tile(t, edges, s,
-                      [&](int r, float4 sum) { return choose(heat[(size_t)r * pitch], mean(sum)); });
-#pragma unroll 2 // two steps per iteration need no moves between registers
-    for (; s < steps; s++)
-        step_tile(t, edges, s, [](int, float4 sum) { return mean(sum); });
-    float4 *to = (float4 *)out + x + (size_t)y * pitch;
-    for (int r = 0; r < ROWS; r++)
-        if (columns.owns(x) && rows.owns(y + r))
-            to[(size_t)r * pitch] = t[r];
 }
 
 // ---- rung 7: a persistent kernel, whose tiles stay in registers and exchange their halos ----
