@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: MIT
-// Temporal blocking of the heat simulation, for the last two rungs of heat_ladder: several time steps on
-// a tile of the plate in registers before its cells go back to memory.
+// Temporal blocking of the heat simulation, for the last two rungs of heat_ladder: several time steps in
+// registers before the cells go back to memory.
 //
-// A tile is loaded with a halo, a margin of cells around those that it owns. At the edge of a tile
-// neighbours are missing, so the values there become wrong, and wrong values spread inwards by one cell
-// per step. With a margin of MARGIN cells the owned cells are therefore right for MARGIN steps. Several tiles
-// compute the cells of a margin; this additional work is the cost of temporal blocking.
+// A part of the plate is loaded with a halo, a margin of cells around those that it owns. At the edge of the
+// halo neighbours are missing, so the values there become wrong, and wrong values spread inwards by one cell
+// per step. With a margin of 16 cells the owned cells are therefore right for 16 steps. Several warps or
+// blocks compute the cells of a margin; this additional work is the cost of temporal blocking.
 //
-// This file has, from top to bottom: where the tiles are, one time step of a tile, the kernel that
-// loads and stores its tiles every MARGIN steps, and the kernel whose tiles stay in registers.
+// In rung 6, for large plates, a warp walks down a strip of the plate and computes 16 steps of each row. In
+// rung 7, for plates that fit into the registers of all multiprocessors, a block keeps its tile in
+// registers through all steps.
+//
+// The sum of the four neighbours takes two additions per cell instead of three: the upper and the right
+// neighbour of a cell are the left and the lower neighbour of another cell. Each such pair is added once and
+// used twice.
 #ifndef CHAPTER07_HEAT_TILES_H
 #define CHAPTER07_HEAT_TILES_H
 
@@ -16,100 +21,14 @@
 #include "../common/proofs/heat.h" // SPEED
 #include "../common/ptx.h"
 
-// ---- where the tiles are ----
-
-// A lane holds ROWS rows of four columns in registers, so a warp holds 128 columns. A block has WARPS
-// warps, one above the other.
-const int ROWS = 11, WARPS = 8, MARGIN = 8, WIDTH = 128, HEIGHT = ROWS * WARPS;
-const int TILE_THREADS = 32 * WARPS;
-
-// The number of tiles along a side. Tiles are spread evenly, so they may overlap by more than their
-// margins. Sizes are in cells, or in groups of four columns, which a lane holds.
-__host__ __device__ static int tiles_of(int size, int tile, int margin) {
-    return size > tile ? (size - tile - 1) / (tile - 2 * margin) + 2 : 1;
-}
-
-__device__ static int origin(int i, int tiles, int size, int tile) {
-    return tiles > 1 ? (int)((long long)i * (size - tile) / (tiles - 1)) : 0;
-}
-
-// One dimension of a tile that begins at `begin`. It owns the cells from `own` to `end` and needs
-// those within `margin` of them, even where the tile reaches further. So the dependence between tiles is
-// symmetric: of two tiles each needs cells of the other, or neither does. Neighbours may need its cells
-// below `below` and those from `above` on.
-struct Span {
-    int begin, own, end, below, above, margin;
-    __device__ Span(int i, int tiles, int size, int tile, int margin) : margin(margin) {
-        begin = origin(i, tiles, size, tile);
-        own = i == 0 ? 0 : begin + margin;
-        end = i == tiles - 1 ? size : origin(i + 1, tiles, size, tile) + margin;
-        below = i == 0 ? 0 : origin(i - 1, tiles, size, tile) + tile;
-        above = i == tiles - 1 ? size : origin(i + 1, tiles, size, tile);
-    }
-    __device__ bool owns(int x) const { return x >= own && x < end; }
-    __device__ bool needs(int x) const { return x >= own - margin && x < end + margin; }
-    __device__ bool shared(int x) const { return x < below || x >= above; }
-};
-
-// ---- one time step of a tile ----
-
-// The first and the last row of each warp, in shared memory. Double buffering: odd and even steps use
-// different halves, so one barrier per step is enough.
-typedef float4 Edges[2][WARPS][2][32];
-
-// One step of the tile t. `cell` computes the new values of row r from the sums of the four neighbours.
-//
-// The upper and the right neighbour of a cell are the left and the lower neighbour of another cell. Each
-// such pair is added once and used twice: two additions per cell instead of three.
-template <typename Cell>
-__device__ static void step_tile(float4 (&t)[ROWS], Edges &of_steps, int s, Cell cell) {
-    auto &edges = of_steps[s % 2];
-    int lane = threadIdx.x, warp = threadIdx.y;
-    // Columns of the neighbouring lanes come by warp shuffle. At the edges of the tile coordinates are
-    // clamped: that is right at the edge of the plate, and elsewhere the margin covers the error.
-    auto left_of = [&](float4 row) {
-        float left = __shfl_up_sync(0xffffffff, row.w, 1);
-        return lane == 0 ? row.x : left;
-    };
-    auto right_of = [&](float4 row) {
-        float right = __shfl_down_sync(0xffffffff, row.x, 1);
-        return lane == 31 ? row.w : right;
-    };
-    auto pairs = [&](float4 row, float4 next) {
-        return make_float4(row.x + next.y, row.y + next.z, row.z + next.w, row.w + right_of(next));
-    };
-    // `before`: pairs of the row above and this row; `after`: pairs of this row and the row below;
-    // `first`: the pair that belongs to `after` and whose upper cell is in the lane to the left.
-    auto row = [&](float4 before, float first, float4 after, int r) {
-        return cell(
-            r, make_float4(before.x + first, before.y + after.x, before.z + after.y, before.w + after.z));
-    };
-    edges[warp][0][lane] = t[0];
-    edges[warp][1][lane] = t[ROWS - 1];
-    // All work that needs no other warp stands before the barrier, to hide the waiting time.
-    float4 top = t[0], bottom = t[ROWS - 1], second = pairs(t[0], t[1]), before = second;
-    float first = left_of(t[0]) + t[1].x, last = left_of(t[ROWS - 1]);
-    for (int r = 1; r < ROWS - 1; r++) {
-        float4 after = pairs(t[r], t[r + 1]);
-        t[r] = row(before, left_of(t[r]) + t[r + 1].x, after, r);
-        before = after;
-    }
-    __syncthreads();
-    float4 above = warp > 0 ? edges[warp - 1][1][lane] : top;
-    float4 below = warp < WARPS - 1 ? edges[warp + 1][0][lane] : bottom;
-    t[0] = row(pairs(above, top), first, second, 0);
-    t[ROWS - 1] = row(before, last + below.x, pairs(bottom, below), ROWS - 1);
-}
-
-__device__ static float4 mean(float4 sum) {
-    return make_float4(SPEED * sum.x, SPEED * sum.y, SPEED * sum.z, SPEED * sum.w);
-}
+// A lane holds four columns, so a warp holds 128.
+const int WIDTH = 128;
 
 // ---- rung 6: rows stream through LEVELS time steps in registers ----
 
 // A warp walks down a strip of the plate, 128 columns wide. Level k of its pipeline computes time step k: it
 // gets row after row from level k - 1 and gives the new values of the row before to level k + 1. For
-// that it keeps the last row and its pairs with the row above it (see step_tile). So a cell is read and
+// that it keeps the last row and its pairs with the row above it. So a cell is read and
 // written once per LEVELS steps, and no warp waits for another one.
 struct Level {
     float4 row, pairs;
@@ -211,6 +130,91 @@ __global__ void __launch_bounds__(32)
                     make_float4(scale * row[r].x, scale * row[r].y, scale * row[r].z, scale * row[r].w);
         }
     }
+}
+
+// ---- rung 7: where the tiles are ----
+
+// A lane holds ROWS rows of its four columns. A block has WARPS warps, one above the other.
+const int ROWS = 11, WARPS = 8, MARGIN = 8, HEIGHT = ROWS * WARPS;
+const int TILE_THREADS = 32 * WARPS;
+
+// The number of tiles along a side. Tiles are spread evenly, so they may overlap by more than their
+// margins. Sizes are in cells, or in groups of four columns, which a lane holds.
+__host__ __device__ static int tiles_of(int size, int tile, int margin) {
+    return size > tile ? (size - tile - 1) / (tile - 2 * margin) + 2 : 1;
+}
+
+__device__ static int origin(int i, int tiles, int size, int tile) {
+    return tiles > 1 ? (int)((long long)i * (size - tile) / (tiles - 1)) : 0;
+}
+
+// One dimension of a tile that begins at `begin`. It owns the cells from `own` to `end` and needs
+// those within `margin` of them, even where the tile reaches further. So the dependence between tiles is
+// symmetric: of two tiles each needs cells of the other, or neither does. Neighbours may need its cells
+// below `below` and those from `above` on.
+struct Span {
+    int begin, own, end, below, above, margin;
+    __device__ Span(int i, int tiles, int size, int tile, int margin) : margin(margin) {
+        begin = origin(i, tiles, size, tile);
+        own = i == 0 ? 0 : begin + margin;
+        end = i == tiles - 1 ? size : origin(i + 1, tiles, size, tile) + margin;
+        below = i == 0 ? 0 : origin(i - 1, tiles, size, tile) + tile;
+        above = i == tiles - 1 ? size : origin(i + 1, tiles, size, tile);
+    }
+    __device__ bool owns(int x) const { return x >= own && x < end; }
+    __device__ bool needs(int x) const { return x >= own - margin && x < end + margin; }
+    __device__ bool shared(int x) const { return x < below || x >= above; }
+};
+
+// ---- rung 7: one time step of a tile ----
+
+// The first and the last row of each warp, in shared memory. Double buffering: odd and even steps use
+// different halves, so one barrier per step is enough.
+typedef float4 Edges[2][WARPS][2][32];
+
+// One step of the tile t. `cell` computes the new values of row r from the sums of the four neighbours.
+template <typename Cell>
+__device__ static void step_tile(float4 (&t)[ROWS], Edges &of_steps, int s, Cell cell) {
+    auto &edges = of_steps[s % 2];
+    int lane = threadIdx.x, warp = threadIdx.y;
+    // Columns of the neighbouring lanes come by warp shuffle. At the edges of the tile coordinates are
+    // clamped: that is right at the edge of the plate, and elsewhere the margin covers the error.
+    auto left_of = [&](float4 row) {
+        float left = __shfl_up_sync(0xffffffff, row.w, 1);
+        return lane == 0 ? row.x : left;
+    };
+    auto right_of = [&](float4 row) {
+        float right = __shfl_down_sync(0xffffffff, row.x, 1);
+        return lane == 31 ? row.w : right;
+    };
+    auto pairs = [&](float4 row, float4 next) {
+        return make_float4(row.x + next.y, row.y + next.z, row.z + next.w, row.w + right_of(next));
+    };
+    // `before`: pairs of the row above and this row; `after`: pairs of this row and the row below;
+    // `first`: the pair that belongs to `after` and whose upper cell is in the lane to the left.
+    auto row = [&](float4 before, float first, float4 after, int r) {
+        return cell(
+            r, make_float4(before.x + first, before.y + after.x, before.z + after.y, before.w + after.z));
+    };
+    edges[warp][0][lane] = t[0];
+    edges[warp][1][lane] = t[ROWS - 1];
+    // All work that needs no other warp stands before the barrier, to hide the waiting time.
+    float4 top = t[0], bottom = t[ROWS - 1], second = pairs(t[0], t[1]), before = second;
+    float first = left_of(t[0]) + t[1].x, last = left_of(t[ROWS - 1]);
+    for (int r = 1; r < ROWS - 1; r++) {
+        float4 after = pairs(t[r], t[r + 1]);
+        t[r] = row(before, left_of(t[r]) + t[r + 1].x, after, r);
+        before = after;
+    }
+    __syncthreads();
+    float4 above = warp > 0 ? edges[warp - 1][1][lane] : top;
+    float4 below = warp < WARPS - 1 ? edges[warp + 1][0][lane] : bottom;
+    t[0] = row(pairs(above, top), first, second, 0);
+    t[ROWS - 1] = row(before, last + below.x, pairs(bottom, below), ROWS - 1);
+}
+
+__device__ static float4 mean(float4 sum) {
+    return make_float4(SPEED * sum.x, SPEED * sum.y, SPEED * sum.z, SPEED * sum.w);
 }
 
 // ---- rung 7: a persistent kernel, whose tiles stay in registers and exchange their halos ----
