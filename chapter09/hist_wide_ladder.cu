@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: MIT
+/*
+ * hist_wide_ladder: histogram of 16-bit values, whose 65,536 bins exceed shared memory
+ *
+ * Teaches: Privatization needs a copy of all bins per block, but 65,536 bins of 32 bits take 256 KiB, more
+ *          than the shared memory of a multiprocessor. Half of the bins fit, so two blocks can read the
+ *          same values and count half of the bins each. Two bins in one word fit too, if a bin that
+ *          exceeds 16 bits is noticed. Equal values contend for one word, unless a warp adds them at once.
+ * Terms:   histogram, privatization, shared memory, dynamic shared memory, atomic operation, contention,
+ *          vectorized load, in flight, warp, CUB
+ * Book:    9.4.2 (ladder)
+ * Run:     ./bin/chapter09/hist_wide_ladder --size 512M
+ * Differs: the book counts bytes. There are less than 2^32 values, since the bins in global memory have
+ *          32 bits, as those of CUB have here. Clearing the bins is part of the time.
+ * Bench:   16M 128M 512M
+ * Check:   --size 20000
+ */
+#include "../common/book.h"
+#include "../common/bench.h"
+#ifdef HAVE_CUB
+#include <cub/device/device_histogram.cuh>
+#endif
+
+#define BINS 65536
+
+const unsigned THREADS = 1024;   // per block, from rung 1 on; one block per multiprocessor
+const unsigned WORDS = BINS / 2; // in shared memory
+const size_t SHARED = WORDS * sizeof(unsigned);
+const unsigned VALUES = 8; // in a uint4
+
+static size_t n = BENCH_SIZE(512 << 20, 1 << 19); // --size
+static unsigned short *dev_values;
+static unsigned *dev_histo;
+static cudaDeviceProp prop;
+static int only; // --fill: 0: the first three data sets, else data_sets[only - 1]
+static void set_values(int fill);
+static void poison(void);
+static bool check(const char *name, BenchError *error);
+
+// Rung 0, the book's first kernel: one atomic addition in global memory per value. Random values cause little
+// contention for so many bins, but each addition is an access to the L2 cache.
+__global__ void histo_global(const unsigned short *values, size_t n, unsigned *histo) {
+    size_t stride = (size_t)blockDim.x * gridDim.x;
+    for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < n; i += stride)
+        atomicAdd(&histo[values[i]], 1);
+}
+
+__device__ static unsigned low(unsigned word) {
+    return word & 0xffff;
+}
+
+__device__ static unsigned high(unsigned word) {
+    return word >> 16;
+}
+
+__device__ static void clear(unsigned *words) {
+    for (unsigned i = threadIdx.x; i < WORDS; i += THREADS)
+        words[i] = 0;
+    __syncthreads();
+}
+
+// The tail after the last uint4: up to 7 values, for the first threads of the grid.
+__device__ static void count_tail(const unsigned short *values, size_t n, unsigned *histo) {
+    size_t i = n / VALUES * VALUES + threadIdx.x;
+    if (blockIdx.x == 0 && i < n)
+        atomicAdd(&histo[values[i]], 1);
+}
+
+// Rung 1: privatization. Block 0 counts the lower half of the bins in shared memory, block 1 reads the same
+// values and counts the upper half; blocks 2 and 3 read the next values, and so on.
+__device__ static void count_half(unsigned *words, unsigned word, unsigned first) {
+    if (low(word) - first < WORDS)
+        atomicAdd(&words[low(word) - first], 1);
+    if (high(word) - first < WORDS)
+        atomicAdd(&words[high(word) - first], 1);
+}
+
+__global__ void __launch_bounds__(THREADS)
+    histo_halves(const unsigned short *values, size_t n, unsigned *histo) {
+    extern __shared__ unsigned words[];
+    clear(words);
+    unsigned first = blockIdx.x % 2 * WORDS;
+    size_t stride = (size_t)THREADS * (gridDim.x / 2);
+    for (size_t i = threadIdx.x + (size_t)(blockIdx.x / 2) * THREADS; i < n / VALUES; i += stride) {
+        uint4 v = ((const uint4 *)values)[i];
+        count_half(words, v.x, first);
+        count_half(words, v.y, first);
+        count_half(words, v.z, first);
+        count_half(words, v.w, first);
+    }
+    count_tail(values, n, histo);
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < WORDS; i += THREADS)
+        if (words[i])
+            atomicAdd(&histo[first + i], words[i]);
+}
+
+// Rung 2: two bins of 16 bits in one word, that of an even value in the lower half and that of the odd value
+// after it in the upper half. So all bins fit into shared memory, and each value is read once.
+__device__ static unsigned half_of(unsigned word, unsigned value) {
+    return value % 2 ? high(word) : low(word);
+}
+
+// Two neighbouring bins in global memory, in one addition of 64 bits
+__device__ static void add_pair(unsigned *histo, unsigned pair, unsigned even, unsigned odd) {
+    atomicAdd((unsigned long long *)histo + pair, (unsigned long long)odd << 32 | even);
+}
+
+// `count` was added to the half of a value, in a word that was `old` before. When the half has wrapped, 2^16
+// are added to the bin in global memory. If it is the lower half, a carry has increased the upper half,
+// which may have wrapped too: that is undone in global memory. Since each thread knows the word that it
+// changed, the sums are exact, in whatever order threads get here.
+__device__ static void spill(unsigned *histo, unsigned value, unsigned old, unsigned count) {
+    if (half_of(old, value) + count < 0x10000)
+        return;
+    if (value % 2)
+        add_pair(histo, value / 2, 0, 0x10000);
+    else
+        add_pair(histo, value / 2, 0x10000, (high(old) == 0xffff ? 0x10000 : 0) - 1);
+}
+
+// Only a half whose top bit is set can wrap, so one test suffices for eight values.
+__device__ static void count_vector(unsigned *words, uint4 v, unsigned *histo) {
+    const unsigned twos[] = {v.x, v.y, v.z, v.w};
+    unsigned old[VALUES], any = 0;
+    for (unsigned k = 0; k < VALUES; k++) {
+        unsigned value = half_of(twos[k / 2], k);
+        old[k] = atomicAdd(&words[value / 2], value % 2 ? 0x10000 : 1);
+        any |= old[k];
+    }
+    if (any & 0x80008000)
+        for (unsigned k = 0; k < VALUES; k++)
+            spill(histo, half_of(twos[k / 2], k), old[k], 1);
+}
+
+// Rung 4: if all lanes have loaded the same values, one lane adds them at once. Otherwise their additions to
+// one word would wait for each other. Returns false, and does nothing, if the values differ.
+__device__ static bool count_equal(unsigned *words, uint4 v, unsigned *histo) {
+    unsigned value = low(v.x), first = __shfl_sync(0xffffffff, v.x, 0);
+    bool equal = v.x == first && v.y == first && v.z == first && v.w == first && high(first) == low(first);
+    if (!__all_sync(0xffffffff, equal))
+        return false;
+    if (threadIdx.x % 32 == 0) {
+        const unsigned count = 32 * VALUES;
+        spill(histo, value, atomicAdd(&words[value / 2], value % 2 ? count << 16 : count), count);
+    }
+    return true;
+}
+
+// Rung 3: a thread issues several loads before the first addition, so more bytes are in flight.
+template <int loads, bool vote>
+__global__ void __launch_bounds__(THREADS)
+    histo_packed(const unsigned short *values, size_t n, unsigned *histo) {
+    extern __shared__ unsigned words[];
+    clear(words);
+    size_t chunk = (size_t)loads * THREADS, vectors = n / VALUES;
+    for (size_t at = blockIdx.x * chunk; at < vectors; at += gridDim.x * chunk) {
+        uint4 v[loads];
+        for (int k = 0; k < loads; k++)
+            if (at + k * THREADS + threadIdx.x < vectors)
+                v[k] = ((const uint4 *)values)[at + k * THREADS + threadIdx.x];
+        for (int k = 0; k < loads; k++) {
+            size_t last = at + k * THREADS + (threadIdx.x | 31); // vector of the warp
+            if (vote && last < vectors && count_equal(words, v[k], histo))
+                continue;
+            if (at + k * THREADS + threadIdx.x < vectors)
+                count_vector(words, v[k], histo);
+        }
+    }
+    count_tail(values, n, histo);
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < WORDS; i += THREADS)
+        if (words[i])
+            add_pair(histo, i, low(words[i]), high(words[i]));
+}
+
+// Clearing the bins is part of the work.
+static void run(void (*kernel)(const unsigned short *, size_t, unsigned *), unsigned blocks, unsigned threads,
+                size_t shared) {
+    HANDLE_ERROR(cudaMemsetAsync(dev_histo, 0, BINS * sizeof(unsigned)));
+    kernel<<<blocks, threads, shared>>>(dev_values, n, dev_histo);
+    HANDLE_LAUNCH();
+}
+
+// One block per multiprocessor, fewer where a block would have nothing to load
+static void run_packed(void (*kernel)(const unsigned short *, size_t, unsigned *)) {
+    run(kernel, max_of(1, min_of(prop.multiProcessorCount, n / (VALUES * THREADS))), THREADS, SHARED);
+}
+
+static const char *needs_shared(void) {
+    return prop.sharedMemPerBlockOptin < SHARED ? "needs 128 KiB of shared memory per block" : NULL;
+}
+
+#ifdef HAVE_CUB
+static void *cub_memory;
+static size_t cub_bytes;
+
+static void run_cub(void) {
+    HANDLE_ERROR(cub::DeviceHistogram::HistogramEven(cub_memory, cub_bytes, dev_values, dev_histo, BINS + 1,
+                                                     0, BINS, (long long)n));
+}
+#endif
+
+static const Rung rungs[] = {
+    {"book, global atomics", "256 threads, 2 blocks per multiprocessor",
+     [] { run(histo_global, 2 * prop.multiProcessorCount, 256, 0); }},
+    {"half the bins", "privatization: each value is read by two blocks",
+     [] { run(histo_halves, max_of(2, prop.multiProcessorCount / 2 * 2), THREADS, SHARED); }, RUNG, 0, 0,
+     needs_shared},
+    {"two bins per word", "all bins in shared memory, overflow spilled",
+     [] { run_packed(histo_packed<1, false>); }, RUNG, 0, 0, needs_shared},
+    {"vectorized loads", "four uint4 in flight per thread", [] { run_packed(histo_packed<4, false>); }, RUNG,
+     0, 0, needs_shared},
+    {"warp vote", "one addition for equal values of a warp", [] { run_packed(histo_packed<4, true>); }, RUNG,
+     0, 0, needs_shared},
+#ifdef HAVE_CUB
+    {"CUB", "DeviceHistogram::HistogramEven", run_cub, LIBRARY},
+#endif
+};
+
+enum { RANDOM, SKEWED, EQUAL, PAIR };
+static const char *const data_sets[] = {"random", "skewed", "equal", "pair"};
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    HANDLE_ERROR(cudaMalloc(&dev_values, n * sizeof(short)));
+    HANDLE_ERROR(cudaMalloc(&dev_histo, BINS * sizeof(unsigned)));
+    if (!needs_shared())
+        for (auto kernel :
+             {histo_halves, histo_packed<1, false>, histo_packed<4, false>, histo_packed<4, true>})
+            HANDLE_ERROR(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED));
+#ifdef HAVE_CUB
+    run_cub(); // without memory it only computes cub_bytes
+    HANDLE_ERROR(cudaMalloc(&cub_memory, cub_bytes));
+#endif
+
+    Bench bench;
+    bench.title = std::to_string(n) + " values";
+    bench.size = n;
+    bench.work = bench.footprint = n * sizeof(short); // each value is read once
+    bench.poison = poison;
+    bench.check = check;
+    bool ok = true;
+    for (int set = RANDOM; set <= PAIR; set++) {
+        if (only ? set != only - 1 : set == PAIR)
+            continue;
+        set_values(set);
+        bench.data = data_sets[set];
+        ok = bench_run(bench, rungs) && ok;
+    }
+    bench_finish();
+
+#ifdef HAVE_CUB
+    HANDLE_ERROR(cudaFree(cub_memory));
+#endif
+    HANDLE_ERROR(cudaFree(dev_values));
+    HANDLE_ERROR(cudaFree(dev_histo));
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    const Option own[] = {
+        OPTION_SIZE("size", &n, 1, 1LL << 40, "values to count"),
+        OPTION_WORD("fill", &only, "all|random|skewed|equal|pair", "distribution of the values"), OPTION_END};
+    parse_options(argc, argv, "Histogram of 16-bit values, from the book's kernel to the fastest.", LADDER,
+                  own);
+    select_device();
+    HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
+    size_t bytes = n * sizeof(short);
+    require_memory(bytes, bytes + bench_memory(bytes));
+    if (n >> 32)
+        quit(EXIT_USAGE, "--size %zu: at most 4294967295, since the bins have 32 bits", n);
+}
+
+static unsigned long long expected[BINS];
+
+// Random values spread evenly over the bins; of skewed values one in six is 0, and small values are frequent;
+// equal values all belong to one bin, and those of a pair in turn to the two bins of a word. Counts them on
+// the host, too, where four sets of counters avoid that successive increments of one counter wait for each
+// other.
+static void set_values(int fill) {
+    unsigned short *values = (unsigned short *)big_random_block(n * sizeof(short));
+    static unsigned sets[4][BINS];
+    memset(sets, 0, sizeof sets);
+    for (size_t i = 0; i < n; i++) {
+        unsigned long long x = values[i], cube = x * x * x >> 32;
+        values[i] = fill == SKEWED  ? cube * cube >> 16
+                    : fill == EQUAL ? values[0]
+                    : fill == PAIR  ? values[0] / 2 * 2 + i % 2
+                                    : x;
+        sets[i % 4][values[i]]++;
+    }
+    for (int bin = 0; bin < BINS; bin++)
+        expected[bin] = (unsigned long long)sets[0][bin] + sets[1][bin] + sets[2][bin] + sets[3][bin];
+    HANDLE_ERROR(cudaMemcpy(dev_values, values, n * sizeof(short), cudaMemcpyHostToDevice));
+    free(values);
+}
+
+static void poison(void) {
+    HANDLE_ERROR(cudaMemset(dev_histo, 0xff, BINS * sizeof(unsigned)));
+}
+
+static bool check(const char *name, BenchError *) {
+    static unsigned counts[BINS];
+    static unsigned long long histo[BINS];
+    HANDLE_ERROR(cudaMemcpy(counts, dev_histo, sizeof counts, cudaMemcpyDeviceToHost));
+    std::copy(counts, counts + BINS, histo);
+    return check_counts(name, histo, expected, BINS);
+}

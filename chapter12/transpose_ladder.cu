@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+/*
+ * transpose_ladder: transposing a matrix, from scattered writes to the rate of a copy
+ *
+ * Teaches: A transpose moves as many bytes as a copy and can be nearly as fast. Tiles in shared memory make
+ *          reads and writes coalesced, padding removes the bank conflicts, and vectorized accesses of larger
+ *          tiles keep more bytes in flight. Finally the order of the tiles decides whether whole rows are
+ *          written at a time. The last kernel is faster than cuBLAS.
+ * Terms:   transpose, coalesced access, tile, shared memory, bank conflict, padding, vectorized load,
+ *          in flight, copy rate, library, cuBLAS
+ * Book:    12.2.7 (ladder)
+ * Run:     ./bin/chapter12/transpose_ladder --size 16384
+ * Differs: the book shows a profiler's picture of such kernels, without code. chapter12/transpose prints
+ *          the sectors and bank conflicts of the first three. Rungs 3 and 4 need widths and heights that
+ *          are multiples of 4.
+ * Bench:   4096 8192 10000 16384
+ * Check:   --size 100 --height 72
+ */
+#include "../common/book.h"
+#include "../common/bench.h"
+#ifdef HAVE_CUBLAS
+#include <cublas_v2.h>
+#endif
+
+#define TILE 32 // rows and columns of a tile, up to rung 2
+#define ROWS 8  // rows of a block of threads: each thread moves TILE / ROWS = 4 elements
+
+const unsigned SIDE = 64;              // rows and columns of a tile, from rung 3 on
+const unsigned FOURS = SIDE / 4;       // float4 in a row of such a tile: one for each thread of a row
+const unsigned LOADS = 4;              // rows that a thread loads
+const unsigned STEP = SIDE / LOADS;    // rows between them
+const unsigned THREADS = FOURS * STEP; // of a block, from rung 3 on
+
+static size_t width = BENCH_SIZE(16384, 1024); // --size
+static size_t height = 0;                      // --height; 0: as --size
+static float *dev_in, *dev_out;
+static float *expected, *result; // on the host
+static void make_matrix(void);
+static void poison(void);
+static bool check(const char *name, BenchError *error);
+
+// Rung 0: `in` has h rows of w elements. The lanes of a warp have consecutive x: their reads, along a row,
+// are coalesced; their writes go to 32 different rows, in 32 sectors of which they use 4 bytes each.
+__global__ void transpose_naive(const float *in, float *out, size_t w, size_t h) {
+    size_t x = (size_t)blockIdx.x * TILE + threadIdx.x;
+    for (size_t y = (size_t)blockIdx.y * TILE + threadIdx.y, end = min(h, y + TILE); y < end; y += ROWS)
+        if (x < w)
+            out[x * h + y] = in[y * w + x];
+}
+
+// Rungs 1 and 2: the block reads rows into the tile, waits, and writes rows of the output, which are columns
+// of the tile. All words of a column are in one bank if rows are 32 words apart, and in different banks
+// if they are 33 words apart.
+template <int pitch> __global__ void transpose_tile(const float *in, float *out, size_t w, size_t h) {
+    __shared__ float tile[TILE][pitch];
+    size_t left = (size_t)blockIdx.x * TILE, top = (size_t)blockIdx.y * TILE;
+    for (int k = 0; k < TILE; k += ROWS) {
+        size_t row = threadIdx.y + k;
+        if (left + threadIdx.x < w && top + row < h)
+            tile[row][threadIdx.x] = in[(top + row) * w + left + threadIdx.x];
+    }
+    __syncthreads();
+    for (int k = 0; k < TILE; k += ROWS) {
+        size_t column = threadIdx.y + k;
+        if (top + threadIdx.x < h && left + column < w)
+            out[(left + column) * h + top + threadIdx.x] = tile[threadIdx.x][column];
+    }
+}
+
+// Rungs 3 and 4: float4 in global memory, and tiles of 64 x 64 elements. A row of a tile is 256 bytes, and
+// each thread has four loads in flight. Shared memory, which is far from its limit, is accessed word by word.
+// A whole tile needs no tests of its edges.
+template <bool whole>
+__device__ static void move_tile(float (*tile)[SIDE + 1], const float *in, float *out, size_t w, size_t h,
+                                 unsigned columns, unsigned rows) {
+    unsigned i = threadIdx.x % FOURS, x = 4 * i, y = threadIdx.x / FOURS;
+    float4 v[LOADS];
+    for (unsigned k = 0; k < LOADS; k++)
+        if (whole || (x < columns && y + k * STEP < rows))
+            v[k] = ((const float4 *)&in[(y + k * STEP) * w])[i];
+    for (unsigned k = 0; k < LOADS; k++) {
+        float *to = &tile[y + k * STEP][x];
+        to[0] = v[k].x;
+        to[1] = v[k].y;
+        to[2] = v[k].z;
+        to[3] = v[k].w;
+    }
+    __syncthreads();
+    for (unsigned k = 0; k < LOADS; k++) {
+        unsigned c = y + k * STEP;
+        if (whole || (x < rows && c < columns))
+            ((float4 *)&out[c * h])[i] =
+                make_float4(tile[x][c], tile[x + 1][c], tile[x + 2][c], tile[x + 3][c]);
+    }
+}
+
+__device__ static void move_any_tile(const float *in, float *out, size_t w, size_t h, size_t left,
+                                     size_t top) {
+    __shared__ float tile[SIDE][SIDE + 1];
+    unsigned columns = min((size_t)SIDE, w - left), rows = min((size_t)SIDE, h - top);
+    in += top * w + left;
+    out += left * h + top;
+    if (columns == SIDE && rows == SIDE)
+        move_tile<true>(tile, in, out, w, h, columns, rows);
+    else
+        move_tile<false>(tile, in, out, w, h, columns, rows);
+}
+
+__global__ void __launch_bounds__(THREADS, 5)
+    transpose_vectors(const float *in, float *out, size_t w, size_t h) {
+    move_any_tile(in, out, w, h, (size_t)blockIdx.x * SIDE, (size_t)blockIdx.y * SIDE);
+}
+
+// Blocks start in the order of blockIdx.x. In rung 3 the blocks that run at the same time read whole rows of
+// the input, and write pieces of 256 bytes to all rows of the output. In rung 4 it is the other way round:
+// they read pieces and write whole rows. DRAM page locality matters more for writes than for reads.
+__global__ void __launch_bounds__(THREADS, 5)
+    transpose_columns(const float *in, float *out, size_t w, size_t h) {
+    move_any_tile(in, out, w, h, (size_t)blockIdx.y * SIDE, (size_t)blockIdx.x * SIDE);
+}
+
+typedef void Kernel(const float *in, float *out, size_t w, size_t h);
+
+static void run_tiles(Kernel *kernel) {
+    dim3 blocks((width + TILE - 1) / TILE, (height + TILE - 1) / TILE), threads(TILE, ROWS);
+    kernel<<<blocks, threads>>>(dev_in, dev_out, width, height);
+    HANDLE_LAUNCH();
+}
+
+static void run_vectors(Kernel *kernel, bool columns) {
+    unsigned x = (width + SIDE - 1) / SIDE, y = (height + SIDE - 1) / SIDE;
+    kernel<<<columns ? dim3(y, x) : dim3(x, y), THREADS>>>(dev_in, dev_out, width, height);
+    HANDLE_LAUNCH();
+}
+
+// So that each row starts at a multiple of 16 bytes
+static const char *needs_fours(void) {
+    return width % 4 || height % 4 ? "needs a width and a height that are multiples of 4" : NULL;
+}
+
+#ifdef HAVE_CUBLAS
+static cublasHandle_t cublas;
+
+// out = 1 * transpose of in + 0 * out. cuBLAS takes the rows for columns.
+static void run_cublas(void) {
+    const float one = 1, zero = 0;
+    if (cublasSgeam(cublas, CUBLAS_OP_T, CUBLAS_OP_N, height, width, &one, dev_in, width, &zero, dev_out,
+                    height, dev_out, height) != CUBLAS_STATUS_SUCCESS)
+        quit(EXIT_FAILURE, "cublasSgeam failed");
+}
+#endif
+
+static const Rung rungs[] = {
+    {"naive", "scattered writes", [] { run_tiles(transpose_naive); }},
+    {"tile", "coalesced writes, with bank conflicts", [] { run_tiles(transpose_tile<TILE>); }},
+    {"padding", "no bank conflicts", [] { run_tiles(transpose_tile<TILE + 1>); }},
+    {"vectorized loads", "float4, tiles of 64 x 64", [] { run_vectors(transpose_vectors, false); }, RUNG, 0,
+     0, needs_fours},
+    {"column by column", "whole rows of the output at a time", [] { run_vectors(transpose_columns, true); },
+     RUNG, 0, 0, needs_fours},
+#ifdef HAVE_CUBLAS
+    {"cublasSgeam", "cuBLAS", run_cublas, LIBRARY},
+#endif
+};
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    size_t bytes = width * height * sizeof(float);
+    HANDLE_ERROR(cudaMalloc(&dev_in, bytes));
+    HANDLE_ERROR(cudaMalloc(&dev_out, bytes));
+    make_matrix();
+#ifdef HAVE_CUBLAS
+    if (cublasCreate(&cublas) != CUBLAS_STATUS_SUCCESS)
+        quit(EXIT_FAILURE, "cuBLAS does not start");
+#endif
+
+    Bench bench;
+    bench.title = std::to_string(height) + " x " + std::to_string(width) + " floats";
+    bench.size = width;
+    bench.work = bench.footprint = 2 * bytes; // each element is read and written
+    bench.poison = poison;
+    bench.check = check;
+    bool ok = bench_run(bench, rungs);
+    bench_finish();
+
+#ifdef HAVE_CUBLAS
+    cublasDestroy(cublas);
+#endif
+    HANDLE_ERROR(cudaFree(dev_in));
+    HANDLE_ERROR(cudaFree(dev_out));
+    free(expected);
+    free(result);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    const Option own[] = {OPTION_SIZE("size", &width, 1, 1 << 20, "elements in a row"),
+                          OPTION_SIZE("height", &height, 0, 1 << 20, "rows; 0: as many as elements in a row"),
+                          OPTION_END};
+    parse_options(argc, argv, "Transpose of a matrix, from scattered writes to the rate of a copy.", LADDER,
+                  own);
+    select_device();
+    height = height ? height : width;
+    size_t bytes = width * height * sizeof(float);
+    require_memory(2 * bytes, 2 * bytes + bench_memory(2 * bytes));
+}
+
+// A random matrix, and its transpose on the host. There it is computed in tiles too, since a column of a
+// large matrix does not stay in the caches.
+static void make_matrix(void) {
+    size_t n = width * height;
+    result = host_array<float>(n); // first the input, later the output of the device
+    expected = host_array<float>(n);
+    random_floats(result, n, 1);
+    for (size_t top = 0; top < height; top += TILE)
+        for (size_t x = 0; x < width; x++)
+            for (size_t y = top; y < min_of(height, top + TILE); y++)
+                expected[x * height + y] = result[y * width + x];
+    HANDLE_ERROR(cudaMemcpy(dev_in, result, n * sizeof(float), cudaMemcpyHostToDevice));
+}
+
+static void poison(void) {
+    HANDLE_ERROR(cudaMemset(dev_out, 0xff, width * height * sizeof(float)));
+}
+
+// Elements are moved and not computed, so all bits must be equal.
+static bool check(const char *name, BenchError *) {
+    size_t n = width * height;
+    HANDLE_ERROR(cudaMemcpy(result, dev_out, n * sizeof(float), cudaMemcpyDeviceToHost));
+    return check_ints(name, (const int *)result, (const int *)expected, n);
+}
