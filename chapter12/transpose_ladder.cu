@@ -69,15 +69,15 @@ template <int pitch> __global__ void transpose_tile(const float *in, float *out,
 
 // Rungs 3 and 4: float4 in global memory, and tiles of 64 x 64 elements. A row of a tile is 256 bytes, and
 // each thread has four loads in flight. Shared memory, which is far from its limit, is accessed word by word.
-// A whole tile needs no tests of its edges.
-template <bool whole>
-__device__ static void move_tile(float (*tile)[SIDE + 1], const float *in, float *out, size_t w, size_t h,
-                                 unsigned columns, unsigned rows) {
+// Rows are indexed as arrays of float4: where &row[x] was cast instead, nvcc stored the words one by one.
+__device__ static void move_tile(const float *in, float *out, size_t w, size_t h, size_t left, size_t top) {
+    __shared__ float tile[SIDE][SIDE + 1];
     unsigned i = threadIdx.x % FOURS, x = 4 * i, y = threadIdx.x / FOURS;
+    unsigned columns = min((size_t)SIDE, w - left), rows = min((size_t)SIDE, h - top);
     float4 v[LOADS];
     for (unsigned k = 0; k < LOADS; k++)
-        if (whole || (x < columns && y + k * STEP < rows))
-            v[k] = ((const float4 *)&in[(y + k * STEP) * w])[i];
+        if (x < columns && y + k * STEP < rows)
+            v[k] = ((const float4 *)&in[(top + y + k * STEP) * w + left])[i];
     for (unsigned k = 0; k < LOADS; k++) {
         float *to = &tile[y + k * STEP][x];
         to[0] = v[k].x;
@@ -88,35 +88,23 @@ __device__ static void move_tile(float (*tile)[SIDE + 1], const float *in, float
     __syncthreads();
     for (unsigned k = 0; k < LOADS; k++) {
         unsigned c = y + k * STEP;
-        if (whole || (x < rows && c < columns))
-            ((float4 *)&out[c * h])[i] =
+        if (x < rows && c < columns)
+            ((float4 *)&out[(left + c) * h + top])[i] =
                 make_float4(tile[x][c], tile[x + 1][c], tile[x + 2][c], tile[x + 3][c]);
     }
 }
 
-__device__ static void move_any_tile(const float *in, float *out, size_t w, size_t h, size_t left,
-                                     size_t top) {
-    __shared__ float tile[SIDE][SIDE + 1];
-    unsigned columns = min((size_t)SIDE, w - left), rows = min((size_t)SIDE, h - top);
-    in += top * w + left;
-    out += left * h + top;
-    if (columns == SIDE && rows == SIDE)
-        move_tile<true>(tile, in, out, w, h, columns, rows);
-    else
-        move_tile<false>(tile, in, out, w, h, columns, rows);
-}
-
-__global__ void __launch_bounds__(THREADS, 5)
+__global__ void __launch_bounds__(THREADS, 4)
     transpose_vectors(const float *in, float *out, size_t w, size_t h) {
-    move_any_tile(in, out, w, h, (size_t)blockIdx.x * SIDE, (size_t)blockIdx.y * SIDE);
+    move_tile(in, out, w, h, (size_t)blockIdx.x * SIDE, (size_t)blockIdx.y * SIDE);
 }
 
 // Blocks start in the order of blockIdx.x. In rung 3 the blocks that run at the same time read whole rows of
 // the input, and write pieces of 256 bytes to all rows of the output. In rung 4 it is the other way round:
 // they read pieces and write whole rows. DRAM page locality matters more for writes than for reads.
-__global__ void __launch_bounds__(THREADS, 5)
+__global__ void __launch_bounds__(THREADS, 4)
     transpose_columns(const float *in, float *out, size_t w, size_t h) {
-    move_any_tile(in, out, w, h, (size_t)blockIdx.y * SIDE, (size_t)blockIdx.x * SIDE);
+    move_tile(in, out, w, h, (size_t)blockIdx.y * SIDE, (size_t)blockIdx.x * SIDE);
 }
 
 typedef void Kernel(const float *in, float *out, size_t w, size_t h);
