@@ -157,7 +157,117 @@ __global__ void __launch_bounds__(256, 2)
                        make_float4(sum[i][j], sum[i][j + 1], sum[i][j + 2], sum[i][j + 3]));
 }
 
-// RUNG4
+// Rung 4: asynchronous copies. Three tiles of a and of b are in shared memory: while the threads multiply
+// one, the hardware copies the next two, without registers in between. The copies are spread over the work on
+// a tile, and one barrier per tile suffices. The next column and row are loaded while the present ones are
+// multiplied. Warp tiles: a warp computes 64 x 64 elements, and a thread 16 x 8 of them.
+const unsigned ROWS = 16, COLS = 8; // elements of a thread, in groups of 4 x 4
+const unsigned STEP = 16;           // depth of these tiles
+const unsigned RING = 3;            // of them in shared memory
+
+struct Tile {
+    float a[STEP][BLOCK + 4], b[STEP][BLOCK]; // a is transposed
+};
+
+// One column of a tile of a, and one row of a tile of b, into registers
+__device__ static void load_fragments(float (&col)[ROWS], float (&row)[COLS], const Tile &tile, unsigned d,
+                                      unsigned y, unsigned x) {
+    for (unsigned i = 0; i < ROWS; i += 4)
+        *(float4 *)&col[i] = *(const float4 *)&tile.a[d][y + 4 * i];
+    for (unsigned j = 0; j < COLS; j += 4)
+        *(float4 *)&row[j] = *(const float4 *)&tile.b[d][x + 8 * j];
+}
+
+// Copies WIDTH floats of b at a time: 4 if the rows of b are aligned to 16 bytes.
+template <unsigned WIDTH>
+__global__ void __launch_bounds__(128, 2)
+    matmul_async(const float *a, const float *b, float *c, size_t m, size_t n, size_t k) {
+    extern __shared__ Tile tiles[];
+    unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    unsigned y = warp / 2 * 64 + lane / 8 * 4, x = warp % 2 * 64 + lane % 8 * 4; // of the thread's elements
+    size_t left = (size_t)blockIdx.x * BLOCK, top = (size_t)blockIdx.y * BLOCK;
+
+    // What the thread copies: columns ay and ay + 8 of every 16th row of a, and every PASS-th row of b.
+    // Beyond the edges of c it copies the last row or column, which is simpler than nothing; what is computed
+    // from it is not stored.
+    const unsigned PASS = 128 * WIDTH / BLOCK;
+    unsigned ax = threadIdx.x % 8, ay = threadIdx.x / 8, bx = threadIdx.x % (BLOCK / WIDTH) * WIDTH,
+             by = threadIdx.x / (BLOCK / WIDTH);
+    const float *from_a[BLOCK / 16], *from_b = b + by * n + min(left + bx, n - WIDTH);
+    for (unsigned i = 0; i < BLOCK / 16; i++)
+        from_a[i] = a + min(top + ay + 16 * i, m - 1) * k + ax;
+    auto copy_a = [&](Tile &tile, unsigned i, unsigned depth) {
+        for (unsigned d = 0; d < STEP; d += 8)
+            __pipeline_memcpy_async(&tile.a[ax + d][ay + 16 * i], from_a[i] + d, 4,
+                                    depth == STEP || ax + d < depth ? 0 : 4);
+    };
+    auto copy_b = [&](Tile &tile, unsigned depth) {
+        for (unsigned d = 0; d < STEP; d += PASS)
+            __pipeline_memcpy_async(&tile.b[by + d][bx], from_b + d * n, 4 * WIDTH,
+                                    depth == STEP || by + d < depth ? 0 : 4 * WIDTH);
+    };
+    auto advance = [&](unsigned depth) {
+        for (unsigned i = 0; i < BLOCK / 16; i++)
+            from_a[i] += depth;
+        from_b += depth * n;
+    };
+
+    // The first tile has the remainder of k / STEP, padded with zeros, so that all other tiles are whole.
+    unsigned count = (k + STEP - 1) / STEP, depth = k - (count - 1) * STEP;
+    for (unsigned t = 0; t < RING - 1; t++, depth = STEP) {
+        if (t < count) {
+            for (unsigned i = 0; i < BLOCK / 16; i++)
+                copy_a(tiles[t], i, depth);
+            copy_b(tiles[t], depth);
+            advance(depth);
+        }
+        __pipeline_commit();
+    }
+    __pipeline_wait_prior(RING - 2);
+    __syncthreads();
+
+    float sum[ROWS][COLS] = {};
+    alignas(16) float col[2][ROWS], row[2][COLS];
+    unsigned use = 0, fill = RING - 1;
+    load_fragments(col[0], row[0], tiles[0], 0, y, x);
+    for (unsigned t = 0; t < count; t++) {
+        bool more = t + RING - 1 < count;
+#pragma unroll
+        for (unsigned d = 0; d < STEP; d++) {
+            if (d == STEP - 1) { // the next tile is complete, and no thread needs the present one any more
+                __pipeline_wait_prior(RING - 2);
+                __syncthreads();
+                use = use + 1 < RING ? use + 1 : 0;
+                advance(STEP);
+            }
+            load_fragments(col[(d + 1) % 2], row[(d + 1) % 2], tiles[use], (d + 1) % STEP, y, x);
+            if (d % 3 == 0 && d < 12 && more) {
+                copy_a(tiles[fill], d / 3 * 2, STEP);
+                copy_a(tiles[fill], d / 3 * 2 + 1, STEP);
+            }
+            if (d == 12) {
+                if (more)
+                    copy_b(tiles[fill], STEP);
+                __pipeline_commit();
+                fill = fill + 1 < RING ? fill + 1 : 0;
+            }
+            // Back and forth, so that neighbouring instructions share both or one of their operands
+            for (unsigned i = 0; i < ROWS; i++)
+                for (unsigned j = 0; j < COLS; j++) {
+                    unsigned e = i % 2 ? COLS - 1 - j : j;
+                    sum[i][e] += col[d % 2][i] * row[d % 2][e];
+                }
+        }
+    }
+    // Stores of single floats: float4 would tie the sums to groups of registers, and the FMA instructions
+    // would have conflicts in the banks of the register file.
+    for (unsigned i = 0; i < ROWS; i++)
+        for (unsigned j = 0; j < COLS; j++) {
+            size_t at_y = top + y + i / 4 * 16 + i % 4, at_x = left + x + j / 4 * 32 + j % 4;
+            if (at_y < m && at_x < n)
+                c[at_y * n + at_x] = sum[i][j];
+        }
+}
 
 // The limit: FMA instructions alone, on registers
 const size_t FMA_THREADS = BENCH_SIZE(1 << 20, 1 << 10), FMA_TURNS = 512, FMA_CHAINS = 16;
@@ -178,8 +288,9 @@ __global__ void __launch_bounds__(256) fma_alone(float *out, float x, float y) {
 typedef void (*Kernel)(const float *a, const float *b, float *c, size_t m, size_t n, size_t k);
 
 // A block of `threads` computes tile x tile elements.
-static void run(Kernel kernel, unsigned tile, dim3 threads) {
-    kernel<<<dim3((n + tile - 1) / tile, (m + tile - 1) / tile), threads>>>(dev_a, dev_b, dev_c, m, n, k);
+static void run(Kernel kernel, unsigned tile, dim3 threads, size_t shared = 0) {
+    dim3 blocks((n + tile - 1) / tile, (m + tile - 1) / tile);
+    kernel<<<blocks, threads, shared>>>(dev_a, dev_b, dev_c, m, n, k);
     HANDLE_LAUNCH();
 }
 
@@ -200,6 +311,8 @@ static const Rung rungs[] = {
     {"tiles", "shared by the threads of a block", [] { run(matmul_tiles, TILE, dim3(TILE, TILE)); }},
     {"registers", "8 x 8 elements per thread", [] { run(matmul_registers, BLOCK, 256); }},
     {"vectorized loads", "float4, no bank conflicts", [] { run(matmul_vectors, BLOCK, 256); }},
+    {"asynchronous copies", "three stages, warp tiles, 16 x 8",
+     [] { run(n % 4 ? matmul_async<1> : matmul_async<4>, BLOCK, 128, RING * sizeof(Tile)); }},
     {"tensor cores", "each float as three bfloat16 numbers",
      [] { matmul_tensor(dev_a, dev_b, dev_c, m, n, k, workspace); }, RUNG, 90, 0, tensor_needs},
 #ifdef HAVE_CUBLAS
@@ -222,6 +335,9 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc(&dev_c, m * n * sizeof(float)));
     HANDLE_ERROR(cudaMalloc(&workspace, tensor_workspace(m, n, k)));
     allocate_reference(m, n);
+    for (Kernel kernel : {matmul_async<1>, matmul_async<4>})
+        HANDLE_ERROR(
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, RING * sizeof(Tile)));
 #ifdef HAVE_CUBLAS
     if (cublasCreate(&cublas) != CUBLAS_STATUS_SUCCESS)
         quit(EXIT_FAILURE, "cuBLAS does not start");
