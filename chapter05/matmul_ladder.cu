@@ -196,9 +196,10 @@ __global__ void __launch_bounds__(128, 2)
     const float *from_a[BLOCK / 16], *from_b = b + by * n + min(left + bx, n - WIDTH);
     for (unsigned i = 0; i < BLOCK / 16; i++)
         from_a[i] = a + min(top + ay + 16 * i, m - 1) * k + ax;
+    unsigned first = 0;
     auto copy_a = [&](Tile &tile, unsigned i, unsigned depth) {
         for (unsigned d = 0; d < STEP; d += 8)
-            __pipeline_memcpy_async(&tile.a[ax + d][ay + 16 * i], from_a[i] + d, 4,
+            __pipeline_memcpy_async(&tile.a[ax + d][ay + 16 * i], from_a[i] + first + d, 4,
                                     depth == STEP || ax + d < depth ? 0 : 4);
     };
     auto copy_b = [&](Tile &tile, unsigned depth) {
@@ -207,8 +208,7 @@ __global__ void __launch_bounds__(128, 2)
                                     depth == STEP || by + d < depth ? 0 : 4 * WIDTH);
     };
     auto advance = [&](unsigned depth) {
-        for (unsigned i = 0; i < BLOCK / 16; i++)
-            from_a[i] += depth;
+        first += depth;
         from_b += depth * n;
     };
 
@@ -228,7 +228,7 @@ __global__ void __launch_bounds__(128, 2)
 
     float sum[ROWS][COLS] = {};
     alignas(16) float col[2][ROWS], row[2][COLS];
-    unsigned use = 0, fill = RING - 1;
+    Tile *use = tiles, *fill = tiles + RING - 1, *end = tiles + RING;
     load_fragments(col[0], row[0], tiles[0], 0, y, x);
     for (unsigned t = 0; t < count; t++) {
         bool more = t + RING - 1 < count;
@@ -237,19 +237,19 @@ __global__ void __launch_bounds__(128, 2)
             if (d == STEP - 1) { // the next tile is complete, and no thread needs the present one any more
                 __pipeline_wait_prior(RING - 2);
                 __syncthreads();
-                use = use + 1 < RING ? use + 1 : 0;
+                use = use + 1 < end ? use + 1 : tiles;
                 advance(STEP);
             }
-            load_fragments(col[(d + 1) % 2], row[(d + 1) % 2], tiles[use], (d + 1) % STEP, y, x);
+            load_fragments(col[(d + 1) % 2], row[(d + 1) % 2], *use, (d + 1) % STEP, y, x);
             if (d % 3 == 0 && d < 12 && more) {
-                copy_a(tiles[fill], d / 3 * 2, STEP);
-                copy_a(tiles[fill], d / 3 * 2 + 1, STEP);
+                copy_a(*fill, d / 3 * 2, STEP);
+                copy_a(*fill, d / 3 * 2 + 1, STEP);
             }
             if (d == 12) {
                 if (more)
-                    copy_b(tiles[fill], STEP);
+                    copy_b(*fill, STEP);
                 __pipeline_commit();
-                fill = fill + 1 < RING ? fill + 1 : 0;
+                fill = fill + 1 < end ? fill + 1 : tiles;
             }
             // Back and forth, so that neighbouring instructions share both or one of their operands
             for (unsigned i = 0; i < ROWS; i++)
@@ -270,12 +270,14 @@ __global__ void __launch_bounds__(128, 2)
 }
 
 // The limit: FMA instructions alone, on registers
-const size_t FMA_THREADS = BENCH_SIZE(1 << 20, 1 << 10), FMA_TURNS = 512, FMA_CHAINS = 16;
+const size_t FMA_THREADS = BENCH_SIZE(1 << 24, 1 << 11);
+const unsigned FMA_TURNS = 128, FMA_CHAINS = 16; // of each thread; the chains are independent
 
 __global__ void __launch_bounds__(256) fma_alone(float *out, float x, float y) {
     float sum[FMA_CHAINS];
     for (unsigned i = 0; i < FMA_CHAINS; i++)
         sum[i] = threadIdx.x + i;
+#pragma unroll 16
     for (unsigned turn = 0; turn < FMA_TURNS; turn++)
         for (unsigned i = 0; i < FMA_CHAINS; i++)
             sum[i] = sum[i] * x + y;
