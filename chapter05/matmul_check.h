@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Matrices that are easy and hard to multiply, their product in double, and the errors of other products of
-// them, for matmul_ladder.cu.
+// For matmul_ladder.cu: matrices that are easy and hard to multiply, their product in double, the errors of
+// other products of them, and the rate of FMA instructions.
 #ifndef CHAPTER05_MATMUL_CHECK_H
 #define CHAPTER05_MATMUL_CHECK_H
 
@@ -121,6 +121,24 @@ static inline BenchError product_errors(const float *dev_c, size_t elements) {
     memcpy(&error.max, &errors.max, sizeof error.max);
     error.rms = sqrt(errors.squares / elements);
     return error;
+}
+
+// The limit: FMA instructions alone, on registers
+const size_t FMA_THREADS = BENCH_SIZE(1 << 24, 1 << 11);
+const unsigned FMA_TURNS = 128, FMA_CHAINS = 16; // of each thread; the chains are independent
+
+__global__ void __launch_bounds__(256) fma_alone(float *out, float x, float y) {
+    float sum[FMA_CHAINS];
+    for (unsigned i = 0; i < FMA_CHAINS; i++)
+        sum[i] = threadIdx.x + i;
+#pragma unroll 16
+    for (unsigned turn = 0; turn < FMA_TURNS; turn++)
+        for (unsigned i = 0; i < FMA_CHAINS; i++)
+            sum[i] = sum[i] * x + y;
+    for (unsigned i = 1; i < FMA_CHAINS; i++)
+        sum[0] += sum[i];
+    if (sum[0] == 0) // never, but the compiler does not know it and keeps the loop
+        *out = 0;
 }
 
 #endif

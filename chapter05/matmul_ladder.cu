@@ -20,7 +20,7 @@
 #include "../common/book.h"
 #include "../common/bench.h"
 #include <cuda_pipeline_primitives.h> // __pipeline_memcpy_async()
-#include "matmul_check.h"             // make_matrices(), product_errors()
+#include "matmul_check.h"             // make_matrices(), product_errors(), fma_alone()
 #include "matmul_tensor.h"            // matmul_tensor(), the last rung
 #ifdef HAVE_CUBLAS
 #include <cublas_v2.h>
@@ -94,6 +94,7 @@ __global__ void __launch_bounds__(256, 2)
             tile_b[i / BLOCK][i % BLOCK] = at(b, first + i / BLOCK, left + i % BLOCK, k, n);
         }
         __syncthreads();
+#pragma unroll
         for (unsigned d = 0; d < DEPTH; d++) {
             float col[OWN], row[OWN];
             for (unsigned i = 0; i < OWN; i++)
@@ -119,14 +120,6 @@ __device__ static float4 four_at(const float *x, size_t row, size_t col, size_t 
     return row < rows && col < cols ? *(const float4 *)&x[row * cols + col] : make_float4(0, 0, 0, 0);
 }
 
-__device__ static void store_four(float *x, size_t row, size_t col, size_t rows, size_t cols, float4 v) {
-    if (row < rows && col < cols && cols % 4 == 0)
-        *(float4 *)&x[row * cols + col] = v;
-    else
-        for (unsigned i = 0; row < rows && i < 4 && col + i < cols; i++)
-            x[row * cols + col + i] = (&v.x)[i];
-}
-
 __global__ void __launch_bounds__(256, 2)
     matmul_vectors(const float *a, const float *b, float *c, size_t m, size_t n, size_t k) {
     __shared__ float4 tile_a[DEPTH][BLOCK / 4 + 1], tile_b[DEPTH][BLOCK / 4];
@@ -141,6 +134,7 @@ __global__ void __launch_bounds__(256, 2)
         row = threadIdx.x / 32, col = threadIdx.x % 32; // in tile_b
         tile_b[row][col] = four_at(b, first + row, left + 4 * col, k, n);
         __syncthreads();
+#pragma unroll
         for (unsigned d = 0; d < DEPTH; d++) {
             alignas(16) float col[OWN], row[OWN];
             for (unsigned i = 0; i < OWN / 4; i++) {
@@ -152,18 +146,23 @@ __global__ void __launch_bounds__(256, 2)
         __syncthreads();
     }
     for (unsigned i = 0; i < OWN; i++)
-        for (unsigned j = 0; j < OWN; j += 4)
-            store_four(c, top + 4 * y + i / 4 * 64 + i % 4, left + 4 * x + j * 16, m, n,
-                       make_float4(sum[i][j], sum[i][j + 1], sum[i][j + 2], sum[i][j + 3]));
+        for (unsigned j = 0; j < OWN; j++) {
+            size_t at_y = top + 4 * y + i / 4 * 64 + i % 4, at_x = left + 4 * x + j / 4 * 64 + j % 4;
+            if (at_y < m && at_x < n)
+                c[at_y * n + at_x] = sum[i][j];
+        }
 }
 
-// Rung 4: asynchronous copies. Three tiles of a and of b are in shared memory: while the threads multiply
-// one, the hardware copies the next two, without registers in between. The copies are spread over the work on
-// a tile, and one barrier per tile suffices. The next column and row are loaded while the present ones are
-// multiplied. Warp tiles: a warp computes 64 x 64 elements, and a thread 16 x 8 of them.
+// Rung 4: asynchronous copies. Three tiles of a and three of b are in shared memory: while the threads
+// multiply one of each, the hardware copies the next two, and no register holds what is copied. The copies
+// are spread over the work on a tile, since many at once would wait for each other. One barrier per tile
+// suffices. The next column and row are loaded into registers while the present ones are multiplied. Warp
+// tiles: a warp computes 64 x 64 elements, a thread 16 x 8 of them, so there are 128 FMA instructions for 6
+// loads.
+const unsigned WORKERS = 128;       // threads of a block
 const unsigned ROWS = 16, COLS = 8; // elements of a thread, in groups of 4 x 4
 const unsigned STEP = 16;           // depth of these tiles
-const unsigned RING = 3;            // of them in shared memory
+const unsigned RING = 3;            // tiles of each matrix in shared memory
 
 struct Tile {
     float a[STEP][BLOCK + 4], b[STEP][BLOCK]; // a is transposed
@@ -178,25 +177,26 @@ __device__ static void load_fragments(float (&col)[ROWS], float (&row)[COLS], co
         *(float4 *)&row[j] = *(const float4 *)&tile.b[d][x + 8 * j];
 }
 
-// Copies WIDTH floats of b at a time: 4 if the rows of b are aligned to 16 bytes.
+// A copy brings one float of a, because a is transposed on the way, and WIDTH floats of b: 4 if the rows of b
+// are aligned to 16 bytes, otherwise 1.
 template <unsigned WIDTH>
-__global__ void __launch_bounds__(128, 2)
+__global__ void __launch_bounds__(WORKERS, 2)
     matmul_async(const float *a, const float *b, float *c, size_t m, size_t n, size_t k) {
     extern __shared__ Tile tiles[];
     unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     unsigned y = warp / 2 * 64 + lane / 8 * 4, x = warp % 2 * 64 + lane % 8 * 4; // of the thread's elements
     size_t left = (size_t)blockIdx.x * BLOCK, top = (size_t)blockIdx.y * BLOCK;
 
-    // What the thread copies: columns ay and ay + 8 of every 16th row of a, and every PASS-th row of b.
-    // Beyond the edges of c it copies the last row or column, which is simpler than nothing; what is computed
-    // from it is not stored.
-    const unsigned PASS = 128 * WIDTH / BLOCK;
-    unsigned ax = threadIdx.x % 8, ay = threadIdx.x / 8, bx = threadIdx.x % (BLOCK / WIDTH) * WIDTH,
-             by = threadIdx.x / (BLOCK / WIDTH);
+    // What the thread copies: of each tile of a, columns ax and ax + 8 in every 16th row; of each tile of b,
+    // every PASS-th row. Beyond the edges of c the last row or column is copied again, so that the loop needs
+    // no tests; the sums that come from it are not stored.
+    const unsigned PASS = WORKERS * WIDTH / BLOCK;
+    unsigned ax = threadIdx.x % 8, ay = threadIdx.x / 8;
+    unsigned bx = threadIdx.x % (BLOCK / WIDTH) * WIDTH, by = threadIdx.x / (BLOCK / WIDTH);
     const float *from_a[BLOCK / 16], *from_b = b + by * n + min(left + bx, n - WIDTH);
     for (unsigned i = 0; i < BLOCK / 16; i++)
         from_a[i] = a + min(top + ay + 16 * i, m - 1) * k + ax;
-    unsigned first = 0;
+    unsigned first = 0; // column of a from which the next tile is copied
     auto copy_a = [&](Tile &tile, unsigned i, unsigned depth) {
         for (unsigned d = 0; d < STEP; d += 8)
             __pipeline_memcpy_async(&tile.a[ax + d][ay + 16 * i], from_a[i] + first + d, 4,
@@ -212,7 +212,7 @@ __global__ void __launch_bounds__(128, 2)
         from_b += depth * n;
     };
 
-    // The first tile has the remainder of k / STEP, padded with zeros, so that all other tiles are whole.
+    // The first tile is the one that need not be full: if STEP does not divide k, it is padded with zeros.
     unsigned count = (k + STEP - 1) / STEP, depth = k - (count - 1) * STEP;
     for (unsigned t = 0; t < RING - 1; t++, depth = STEP) {
         if (t < count) {
@@ -251,7 +251,8 @@ __global__ void __launch_bounds__(128, 2)
                 __pipeline_commit();
                 fill = fill + 1 < end ? fill + 1 : tiles;
             }
-            // Back and forth, so that neighbouring instructions share both or one of their operands
+            // Back and forth: successive FMA instructions have an operand in common, which is then read from
+            // the register file only once. Its banks are what limits this loop.
             for (unsigned i = 0; i < ROWS; i++)
                 for (unsigned j = 0; j < COLS; j++) {
                     unsigned e = i % 2 ? COLS - 1 - j : j;
@@ -259,32 +260,14 @@ __global__ void __launch_bounds__(128, 2)
                 }
         }
     }
-    // Stores of single floats: float4 would tie the sums to groups of registers, and the FMA instructions
-    // would have conflicts in the banks of the register file.
+    // Single floats are stored. For float4 the compiler would keep the sums in aligned groups of four
+    // registers, and more FMA instructions would have operands in the same bank of the register file.
     for (unsigned i = 0; i < ROWS; i++)
         for (unsigned j = 0; j < COLS; j++) {
             size_t at_y = top + y + i / 4 * 16 + i % 4, at_x = left + x + j / 4 * 32 + j % 4;
             if (at_y < m && at_x < n)
                 c[at_y * n + at_x] = sum[i][j];
         }
-}
-
-// The limit: FMA instructions alone, on registers
-const size_t FMA_THREADS = BENCH_SIZE(1 << 24, 1 << 11);
-const unsigned FMA_TURNS = 128, FMA_CHAINS = 16; // of each thread; the chains are independent
-
-__global__ void __launch_bounds__(256) fma_alone(float *out, float x, float y) {
-    float sum[FMA_CHAINS];
-    for (unsigned i = 0; i < FMA_CHAINS; i++)
-        sum[i] = threadIdx.x + i;
-#pragma unroll 16
-    for (unsigned turn = 0; turn < FMA_TURNS; turn++)
-        for (unsigned i = 0; i < FMA_CHAINS; i++)
-            sum[i] = sum[i] * x + y;
-    for (unsigned i = 1; i < FMA_CHAINS; i++)
-        sum[0] += sum[i];
-    if (sum[0] == 0) // never, but the compiler does not know it and keeps the loop
-        *out = 0;
 }
 
 typedef void (*Kernel)(const float *a, const float *b, float *c, size_t m, size_t n, size_t k);
@@ -314,7 +297,7 @@ static const Rung rungs[] = {
     {"registers", "8 x 8 elements per thread", [] { run(matmul_registers, BLOCK, 256); }},
     {"vectorized loads", "float4, no bank conflicts", [] { run(matmul_vectors, BLOCK, 256); }},
     {"asynchronous copies", "three stages, warp tiles, 16 x 8",
-     [] { run(n % 4 ? matmul_async<1> : matmul_async<4>, BLOCK, 128, RING * sizeof(Tile)); }},
+     [] { run(n % 4 ? matmul_async<1> : matmul_async<4>, BLOCK, WORKERS, RING * sizeof(Tile)); }},
     {"tensor cores", "each float as three bfloat16 numbers",
      [] { matmul_tensor(dev_a, dev_b, dev_c, m, n, k, workspace); }, RUNG, 90, 0, tensor_needs},
 #ifdef HAVE_CUBLAS
