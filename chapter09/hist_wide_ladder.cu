@@ -7,7 +7,7 @@
  *          same values and count half of the bins each. Two bins in one word fit too, if a bin that
  *          exceeds 16 bits is noticed. Equal values contend for one word, unless a warp adds them at once.
  * Terms:   histogram, privatization, shared memory, dynamic shared memory, atomic operation, contention,
- *          vectorized load, in flight, warp, CUB
+ *          vectorized load, in flight, warp vote, CUB
  * Book:    9.4.2 (ladder)
  * Run:     ./bin/chapter09/hist_wide_ladder --size 512M
  * Differs: the book counts bytes. There are less than 2^32 values, since the bins in global memory have
@@ -59,11 +59,16 @@ __device__ static void clear(unsigned *words) {
     __syncthreads();
 }
 
+// Two neighbouring bins in global memory, in one addition of 64 bits
+__device__ static void add_pair(unsigned *histo, unsigned pair, unsigned even, unsigned odd) {
+    atomicAdd((unsigned long long *)histo + pair, (unsigned long long)odd << 32 | even);
+}
+
 // The tail after the last uint4: up to 7 values, for the first threads of the grid.
 __device__ static void count_tail(const unsigned short *values, size_t n, unsigned *histo) {
     size_t i = n / VALUES * VALUES + threadIdx.x;
     if (blockIdx.x == 0 && i < n)
-        atomicAdd(&histo[values[i]], 1);
+        add_pair(histo, values[i] / 2, values[i] % 2 == 0, values[i] % 2);
 }
 
 // Rung 1: privatization. Block 0 counts the lower half of the bins in shared memory, block 1 reads the same
@@ -90,20 +95,15 @@ __global__ void __launch_bounds__(THREADS)
     }
     count_tail(values, n, histo);
     __syncthreads();
-    for (unsigned i = threadIdx.x; i < WORDS; i += THREADS)
-        if (words[i])
-            atomicAdd(&histo[first + i], words[i]);
+    for (unsigned i = 2 * threadIdx.x; i < WORDS; i += 2 * THREADS)
+        if (words[i] || words[i + 1])
+            add_pair(histo, (first + i) / 2, words[i], words[i + 1]);
 }
 
 // Rung 2: two bins of 16 bits in one word, that of an even value in the lower half and that of the odd value
 // after it in the upper half. So all bins fit into shared memory, and each value is read once.
 __device__ static unsigned half_of(unsigned word, unsigned value) {
     return value % 2 ? high(word) : low(word);
-}
-
-// Two neighbouring bins in global memory, in one addition of 64 bits
-__device__ static void add_pair(unsigned *histo, unsigned pair, unsigned even, unsigned odd) {
-    atomicAdd((unsigned long long *)histo + pair, (unsigned long long)odd << 32 | even);
 }
 
 // `count` was added to the half of a value, in a word that was `old` before. When the half has wrapped, 2^16
@@ -209,8 +209,8 @@ static const Rung rungs[] = {
      needs_shared},
     {"two bins per word", "all bins in shared memory, overflow spilled",
      [] { run_packed(histo_packed<1, false>); }, RUNG, 0, 0, needs_shared},
-    {"vectorized loads", "four uint4 in flight per thread", [] { run_packed(histo_packed<4, false>); }, RUNG,
-     0, 0, needs_shared},
+    {"loads in flight", "four uint4 per thread", [] { run_packed(histo_packed<4, false>); }, RUNG, 0, 0,
+     needs_shared},
     {"warp vote", "one addition for equal values of a warp", [] { run_packed(histo_packed<4, true>); }, RUNG,
      0, 0, needs_shared},
 #ifdef HAVE_CUB
