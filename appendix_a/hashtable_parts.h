@@ -23,9 +23,8 @@ const unsigned AHEAD = 4;       // pairs that each of them loads at once
 const unsigned FINER = 8;       // tiles of look-ups are sorted by an eighth of a group
 
 // The sectors of the table form parts, numbered by the upper bits of the hash value. A bin collects the pairs
-// of one part or, for rung 3, of many parts. The pairs that find no room in their bin or part are in a list:
-// after the parts are built, they are inserted as in rung 2. So a bin may be small, and skewed keys do not
-// overflow.
+// of one part or, for rung 3, of many parts. Pairs that find no room in their bin or part go to a list,
+// `spill`; they are inserted when the parts have been built. So skewed keys take longer, but none is lost.
 struct Table {
     Slot *slots;
     unsigned parts, part_sectors, seed;
@@ -33,9 +32,9 @@ struct Table {
     unsigned bin_count, bin_size, *in_bin, *spilled; // in_bin: how many pairs wanted to be in each bin
 };
 
-// The mixing function of MurmurHash3. Each bit of the key changes about half of the bits of the result, and
-// whoever does not know the seed cannot choose keys that collide. The function is a bijection: equal hash
-// values mean equal keys, so a slot needs no key.
+// The mixing function of MurmurHash3. Each bit of the key changes about half of the bits of the result, so
+// that regular keys spread like random ones. The seed makes it hard to choose keys that collide. The function
+// is a bijection: equal hash values mean equal keys, so a slot needs no key.
 __device__ static unsigned mix(unsigned key, unsigned seed) {
     key ^= seed;
     key = (key ^ key >> 16) * 0x85ebca6b;
@@ -98,7 +97,6 @@ __device__ static unsigned sum_before(unsigned x) {
 }
 
 struct Tile {
-    unsigned size, parts;
     Slot *pairs;             // sorted by part
     unsigned *count, *start; // of each part: its pairs, and the place of the first one
 };
@@ -113,7 +111,7 @@ template <class Value>
 __device__ static Tile sort_tile(Slot *shared, const unsigned *keys, unsigned size, unsigned parts,
                                  unsigned seed, Value value) {
     unsigned *count = (unsigned *)(shared + blockDim.x * ITEMS), *start = count + parts;
-    Tile tile = {size, parts, shared, count, start};
+    Tile tile = {shared, count, start};
     unsigned h[ITEMS], rank[ITEMS];
     for (unsigned j = 0, i = threadIdx.x; j < ITEMS; j++, i += blockDim.x)
         h[j] = i < size ? keys[i] : 0;
@@ -182,7 +180,7 @@ struct alignas(16) TwoSlots {
 // Rung 4, second step: a block builds one part in shared memory and writes it once. The first pairs are
 // loaded while the block clears the part. The pairs for which the search would leave the part are put in the
 // list.
-__global__ void __launch_bounds__(BUILDERS, 2) build_parts(Table t) {
+__global__ void __launch_bounds__(BUILDERS) build_parts(Table t) {
     extern __shared__ Slot part[];
     unsigned sectors = t.parts * t.part_sectors, first = blockIdx.x * t.part_sectors;
     unsigned count = min(t.in_bin[blockIdx.x], t.bin_size);
