@@ -39,8 +39,10 @@ static bool make_reference(void);
 static void poison(void);
 static bool check(const char *name, BenchError *error);
 
-// Rungs 0 to 3, the book's kernel. All threads of a warp read the same sphere at the same time, from constant
-// memory or from global memory.
+// Rungs 0 to 3, the book's kernel. All threads of a warp read the same sphere at the same time. The book
+// measured up to 50 % less time with constant memory than with global memory. On an H200 constant memory
+// takes 1.25 times as long as global memory with 20 spheres and 1.6 times as long with 1000: the caches of
+// global memory serve such reads too.
 __device__ static void draw_pixel(unsigned char *ptr, size_t size, const Sphere *s, int spheres) {
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
     unsigned y = threadIdx.y + blockIdx.y * blockDim.y;
@@ -196,29 +198,26 @@ template <bool hide>
 __global__ void __launch_bounds__(32 * WARPS)
     kernel_list(uint4 *ptr, const Sphere *s, int spheres, Screen screen) {
     __shared__ unsigned short list[MAX_SPHERES];
-    __shared__ int listed;
-    unsigned left = blockIdx.x * 2 * TILE * 4, bottom = blockIdx.y * blockDim.y / 2 * (32 / TILE);
-    bool few = spheres <= 32; // one per lane: no list is needed
-    if (!few) {
-        Tile tile(left, bottom, 2 * TILE * 4, blockDim.y / 2 * (32 / TILE), screen);
-        if (threadIdx.x + threadIdx.y == 0)
-            listed = 0;
-        __syncthreads();
-        for (int i = threadIdx.x + threadIdx.y * 32; i < spheres; i += 32 * blockDim.y)
-            if (tile.touches(s[i]))
-                list[atomicAdd(&listed, 1)] = i;
-        __syncthreads();
-    }
+    __shared__ int count;
+    unsigned left = blockIdx.x * 2 * TILE * 4, bottom = blockIdx.y * WARPS / 2 * (32 / TILE);
+    Tile large(left, bottom, 2 * TILE * 4, WARPS / 2 * (32 / TILE), screen);
+    if (threadIdx.x + threadIdx.y == 0)
+        count = 0;
+    __syncthreads();
+    for (int i = threadIdx.x + threadIdx.y * 32; i < spheres; i += 32 * WARPS)
+        if (large.touches(s[i]))
+            list[atomicAdd(&count, 1)] = i;
+    __syncthreads();
+
     unsigned x = left + threadIdx.y % 2 * TILE * 4, y = bottom + threadIdx.y / 2 * (32 / TILE);
     Rays rays(x, y, screen);
     Tile tile(x, y, TILE * 4, 32 / TILE, screen);
-    float front = -INF;
-    int count = few ? spheres : listed;
+    float front = -INF; // at least one sphere is as near as this in all pixels of the tile
     for (int first = 0; first < count; first += 32) {
-        int place = min(first + (int)threadIdx.x, count - 1), index = few ? place : list[place];
+        int index = list[min(first + (int)threadIdx.x, count - 1)];
         Sphere mine = s[index];
         bool touches = first + (int)threadIdx.x < count && tile.touches(mine);
-        if (hide && !few) {
+        if (hide) {
             front = fmaxf(front, warp_max(tile.covers(mine)));
             touches = touches && mine.z + mine.radius >= front;
         }
@@ -248,8 +247,9 @@ static const char *four_need(void) {
     return size % 4 ? "needs a size that is a multiple of 4" : NULL;
 }
 
-static unsigned list_warps(void) {
-    return spheres <= 32 ? 4 : WARPS;
+// With up to 32 spheres each lane has one, so there is nothing to share.
+static const char *list_needs(void) {
+    return four_need() ? four_need() : spheres <= 32 ? "needs more than 32 spheres" : NULL;
 }
 
 static const Rung rungs[] = {
@@ -259,10 +259,9 @@ static const Rung rungs[] = {
     {"global, 32 x 32", "larger blocks", [] { run_book(kernel_global, 32); }},
     {"vectorized stores", "four pixels per thread", [] { run(kernel_vectors, 1, 4); }, RUNG, 0, 0, four_need},
     {"culling", "a tile per warp", [] { run(kernel_culling, 1, 4); }, RUNG, 0, 0, four_need},
-    {"list per block", "above 32 spheres", [] { run(kernel_list<false>, 2, list_warps()); }, RUNG, 0, 0,
-     four_need},
-    {"hidden spheres", "above 32 spheres", [] { run(kernel_list<true>, 2, list_warps()); }, RUNG, 0, 0,
-     four_need},
+    {"list per block", "in shared memory", [] { run(kernel_list<false>, 2, WARPS); }, RUNG, 0, 0, list_needs},
+    {"hidden spheres", "behind one that covers a tile", [] { run(kernel_list<true>, 2, WARPS); }, RUNG, 0, 0,
+     list_needs},
     {"memset", "of the whole picture", [] { HANDLE_ERROR(cudaMemsetAsync(dev_bitmap, 0, size * size * 4)); },
      COPY_RATE},
     {"empty kernel", "launch overhead",
@@ -274,7 +273,7 @@ static const Rung rungs[] = {
 };
 
 int main(int argc, char **argv) {
-    int counts[] = {SPHERES, (int)BENCH_SIZE(1000, 200)};
+    int counts[] = {SPHERES, (int)BENCH_SIZE(1000, 100)};
     spheres = 0;
     settings(argc, argv);
     size_t bytes = size * size * 4;
