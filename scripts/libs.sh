@@ -33,7 +33,7 @@ CUBLAS|cpu programs|cuBLAS (by OpenBLAS)|libopenblas-dev|-lopenblas|c|#include <
 CUSPARSE|cpu programs|cuSPARSE (loops of its own)|gcc||c|int main(void) { return 0; }
 CUSOLVER|cpu programs|cuSOLVER (by OpenBLAS)|libopenblas-dev|-lopenblas|c|int dgesvd_(void), ssyevd_(void);\nint main(void) { return (dgesvd_ != 0) + (ssyevd_ != 0); }
 CUFFT|cpu programs|cuFFT (by FFTW)|libfftw3-dev|-lfftw3f -lfftw3|c|#include <fftw3.h>\nint main(void) { fftwf_cleanup(); fftw_cleanup(); return 0; }
-THRUST|cpu programs|Thrust (on the CPU; before version 2.3)|libthrust-dev||c++|#include <thrust/tuple.h>\nint main() { return thrust::get<0>(thrust::make_tuple(0)); }
+THRUST|cpu programs|Thrust (on the CPU)|libthrust-dev||c++|#include <thrust/tuple.h>\nint main() { return thrust::get<0>(thrust::make_tuple(0)); }
 OPENCL|cpu programs|OpenCL|ocl-icd-opencl-dev|-lOpenCL|c|#define CL_TARGET_OPENCL_VERSION 200\n#include <CL/cl.h>\nint main(void) { return clGetPlatformIDs(0, 0, 0); }
 CURAND|cpu programs|cuRAND (part of the back end)|gcc||c|int main(void) { return 0; }
 END
@@ -51,7 +51,7 @@ there() { # command with arguments, its purpose, package: fails when the command
 
 probe() { # used by, language, link flags, source
     dir=$(mktemp -d)
-    # Thrust 2.3 and later is refused: it needs a cuda::std::tuple of its own, and finds that of the CPU back end.
+    # Thrust also finds headers of the CPU back end.
     case $1 in 'cpu programs') include=-Icpu/include ;; *) include= ;; esac
     shift
     case $1 in c++) compiler=$CXX ;; cu) compiler=$NVCC ;; *) compiler=$CC ;; esac

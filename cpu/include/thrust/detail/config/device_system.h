@@ -3,6 +3,7 @@
 // a few of them; the compiler finds them because this include folder is searched first. Here Thrust's device
 // system is C++ and not CUDA, because its CUDA system needs PTX.
 #pragma once
+#include <cassert> // contiguous_storage.inl of Thrust 2.3 uses it and does not include it
 #define THRUST_DEVICE_SYSTEM_CUDA 1
 #define THRUST_DEVICE_SYSTEM_CPP  4
 #if !defined(THRUST_DEVICE_SYSTEM) || THRUST_DEVICE_SYSTEM == THRUST_DEVICE_SYSTEM_CUDA
