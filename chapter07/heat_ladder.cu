@@ -29,7 +29,7 @@ static int steps = 0;                   // --iterations
 static int multiprocessors;             // of the device
 static float *heaters, *first;          // host: the heaters, the initial temperatures
 static float *dev_heaters, *dev_first, *dev_buffers[2], *dev_result;
-static uint4 *dev_exchange;
+static float4 *dev_exchange;
 static float *result; // host
 static double *expected;
 static void make_plate(void);
@@ -246,7 +246,7 @@ static void run_stream(void) {
     auto launches = [&](auto kernel, int levels) {
         int strips = (size / 4 - 1) / strip_groups(levels) + 1;
         // More rows per warp: fewer are computed twice. More warps: the load is balanced better.
-        int height = min_of(512, max_of(32, strips * size / (40 * multiprocessors)));
+        int height = min_of(512, max_of(16, strips * size / (40 * multiprocessors)));
         for (; s + levels <= steps; s += levels, launch++) {
             kernel<<<dim3(strips, (size - 1) / height + 1), 32>>>(target(launch), source(launch), dev_heaters,
                                                                   size, height, s + levels == steps);

@@ -198,17 +198,23 @@ __device__ static void step_tile(float4 (&t)[ROWS], Edges &of_steps, int s, Cell
     };
     edges[warp][0][lane] = t[0];
     edges[warp][1][lane] = t[ROWS - 1];
-    // All work that needs no other warp stands before the barrier, to hide the waiting time.
+    // The barrier stands in the middle of the work that needs no other warp. The first half hides the time
+    // of waiting for it, the second half that of the loads after it.
     float4 top = t[0], bottom = t[ROWS - 1], second = pairs(t[0], t[1]), before = second;
+    float4 above = top, below = bottom;
     float first = left_of(t[0]) + t[1].x, last = left_of(t[ROWS - 1]);
     for (int r = 1; r < ROWS - 1; r++) {
+        if (r == ROWS / 2 + 1) {
+            __syncthreads();
+            if (warp > 0)
+                above = edges[warp - 1][1][lane];
+            if (warp < WARPS - 1)
+                below = edges[warp + 1][0][lane];
+        }
         float4 after = pairs(t[r], t[r + 1]);
         t[r] = row(before, left_of(t[r]) + t[r + 1].x, after, r);
         before = after;
     }
-    __syncthreads();
-    float4 above = warp > 0 ? edges[warp - 1][1][lane] : top;
-    float4 below = warp < WARPS - 1 ? edges[warp + 1][0][lane] : bottom;
     t[0] = row(pairs(above, top), first, second, 0);
     t[ROWS - 1] = row(before, last + below.x, pairs(bottom, below), ROWS - 1);
 }
@@ -223,9 +229,10 @@ __device__ static float4 mean(float4 sum) {
 // neighbours need to the exchange buffer in global memory and reads its own margin from there.
 //
 // There is no barrier, and no flag in a separate word. Temperatures are never negative, so their sign bit is
-// not needed: it says whether the value belongs to the current round. The sign changes each time a buffer is
-// used again, and a tile reads a cell until it has the expected sign. The accesses are relaxed: value and
-// sign are in the same word, so no other access has to be ordered with it.
+// not needed: that of the first of two cells says whether both belong to the current round. The sign changes
+// each time a buffer is used again, and a tile reads two cells until they have the expected sign. The
+// accesses are relaxed: values and sign are in the same word of 8 bytes, so no other access has to be
+// ordered with it.
 //
 // Double buffering suffices: rounds use two exchange buffers in turn. A tile that writes to a buffer
 // again has read its neighbours' values of the round in between from the other buffer. The neighbours
@@ -248,25 +255,20 @@ __device__ static float4 heated(float4 sum, float4 weight, float4 heat) {
                        sum.w * weight.w + heat.w);
 }
 
-__device__ static uint4 with_sign(float4 t, unsigned sign) {
-    return make_uint4(__float_as_uint(t.x) | sign, __float_as_uint(t.y) | sign, __float_as_uint(t.z) | sign,
-                      __float_as_uint(t.w) | sign);
+// The temperatures are positive, or negative if `sign` is the sign bit.
+__device__ static float4 with_sign(float4 t, unsigned sign) {
+    return make_float4(__uint_as_float(__float_as_uint(t.x) | sign), t.y,
+                       __uint_as_float(__float_as_uint(t.z) | sign), t.w);
 }
 
-__device__ static float4 without_sign(uint4 t) {
-    return make_float4(fabsf(__uint_as_float(t.x)), fabsf(__uint_as_float(t.y)), fabsf(__uint_as_float(t.z)),
-                       fabsf(__uint_as_float(t.w)));
-}
-
-// The highest bit of the result is set when one of the four signs differs.
-__device__ static unsigned differs(uint4 t, unsigned sign) {
-    return (t.x ^ sign) | (t.y ^ sign) | (t.z ^ sign) | (t.w ^ sign);
+__device__ static bool has_sign(float4 t, unsigned sign) {
+    return ((__float_as_uint(t.x) ^ sign) | (__float_as_uint(t.z) ^ sign)) >> 31 == 0;
 }
 
 // `round` counts the rounds of all launches so far.
 __global__ void __launch_bounds__(TILE_THREADS)
-    persistent_kernel(float *out, const float *in, const float *heaters, uint4 *exchange, int size, int steps,
-                      unsigned round) {
+    persistent_kernel(float *out, const float *in, const float *heaters, float4 *exchange, int size,
+                      int steps, unsigned round) {
     __shared__ Edges edges;
     Span columns(blockIdx.x, gridDim.x, size / 4, WIDTH / 4, MARGIN / 4);
     Span rows(blockIdx.y, gridDim.y, size, HEIGHT, MARGIN);
@@ -274,39 +276,40 @@ __global__ void __launch_bounds__(TILE_THREADS)
     size_t at = x + (size_t)y * pitch;
     float4 t[ROWS], weight[ROWS], heat[ROWS];
     unsigned own = 0, gives = 0, lacks = 0; // one bit per row
-    for (int r = 0; r < ROWS; r++) {
-        t[r] = ((const float4 *)in)[at + (size_t)r * pitch];
+    for (int r = 0; r < ROWS; r++)
         heat[r] = ((const float4 *)heaters)[at + (size_t)r * pitch];
-    }
-    for (int r = 0; r < ROWS; r++) {
-        weight[r] = weights(heat[r]);
-        keep_in_registers(weight[r]); // else nvcc computes it from heat[r] in every step
+    for (int r = 0; r < ROWS; r++)
+        t[r] = ((const float4 *)in)[at + (size_t)r * pitch];
+    for (int r = 0; r < ROWS; r++) { // while the loads are under way
         bool mine = columns.owns(x) && rows.owns(y + r);
         own |= (unsigned)mine << r;
         gives |= (unsigned)(mine && (columns.shared(x) || rows.shared(y + r))) << r;
         lacks |= (unsigned)(!mine && columns.needs(x) && rows.needs(y + r)) << r;
     }
+    for (int r = 0; r < ROWS; r++) {
+        weight[r] = weights(heat[r]);
+        keep_in_registers(weight[r]); // else nvcc computes it from heat[r] in every step
+    }
 
     for (int begin = 0; begin < steps; begin += MARGIN) {
         if (begin > 0) {
             unsigned sign = (round / EXCHANGE_BUFFERS + 1) % 2 << 31;
-            uint4 *plate = exchange + round++ % EXCHANGE_BUFFERS * (size_t)size * pitch + at, got[ROWS];
+            float4 *plate = exchange + round++ % EXCHANGE_BUFFERS * (size_t)size * pitch + at;
             for (int r = 0; r < ROWS; r++)
                 store_relaxed_if(&plate[r * (size_t)pitch], with_sign(t[r], sign), gives >> r & 1);
             // Bit operations and predication instead of branches, so that the loads of all rows are in
             // flight together. The whole warp repeats the loop until no lane misses a value: a diverged
             // warp would run the following steps in parts.
-            unsigned missing;
+            unsigned missing = lacks;
             do {
-                missing = 0;
                 for (int r = 0; r < ROWS; r++)
-                    got[r] = load_relaxed_if(&plate[r * (size_t)pitch], lacks >> r & 1);
+                    load_relaxed_if(t[r], &plate[r * (size_t)pitch], missing >> r & 1);
                 for (int r = 0; r < ROWS; r++)
-                    missing |= differs(got[r], sign) & lacks << (31 - r);
+                    missing &= ~((unsigned)has_sign(t[r], sign) << r);
                 let_other_blocks_run();
-            } while (__any_sync(0xffffffff, missing >> 31));
+            } while (__any_sync(0xffffffff, missing));
             for (int r = 0; r < ROWS; r++)
-                t[r] = lacks >> r & 1 ? without_sign(got[r]) : t[r];
+                t[r].x = fabsf(t[r].x), t[r].z = fabsf(t[r].z);
         }
 #pragma unroll 2
         for (int s = begin; s < begin + MARGIN && s < steps - 1; s++)

@@ -21,24 +21,25 @@ __device__ static inline unsigned long long load_relaxed(const unsigned long lon
     return *(const volatile unsigned long long *)from;
 }
 
-// Four words of 4 bytes in one instruction, each of them a relaxed access. The instruction is predicated:
-// in a thread that is not active it does nothing, and a value that it loads is undefined. With a branch
-// instead, each load would wait for the previous one.
-__device__ static inline void store_relaxed_if(uint4 *to, uint4 v, bool active) {
-    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.s32 p, %5, 0;\n\t"
-                 "@p st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %4};\n\t}" ::"l"(to),
-                 "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w), "r"((int)active)
+// 16 bytes in one instruction: x and y are one relaxed access, z and w another one. The instruction is
+// predicated: in a thread that is not active it does nothing, and v stays as it is. With a branch instead,
+// each load would wait for the previous one.
+__device__ static inline void store_relaxed_if(float4 *to, float4 v, bool active) {
+    asm volatile("{\n\t.reg .pred p;\n\t.reg .b64 a, b;\n\tsetp.ne.s32 p, %5, 0;\n\t"
+                 "mov.b64 a, {%1, %2};\n\tmov.b64 b, {%3, %4};\n\t"
+                 "@p st.relaxed.gpu.global.v2.b64 [%0], {a, b};\n\t}" ::"l"(to),
+                 "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w), "r"((int)active)
                  : "memory");
 }
 
-__device__ static inline uint4 load_relaxed_if(const uint4 *from, bool active) {
-    uint4 v;
-    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.s32 p, %5, 0;\n\t"
-                 "@p ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];\n\t}"
-                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+__device__ static inline void load_relaxed_if(float4 &v, const float4 *from, bool active) {
+    asm volatile("{\n\t.reg .pred p;\n\t.reg .b64 a, b;\n\tsetp.ne.s32 p, %5, 0;\n\t"
+                 "mov.b64 a, {%0, %1};\n\tmov.b64 b, {%2, %3};\n\t"
+                 "@p ld.relaxed.gpu.global.v2.b64 {a, b}, [%4];\n\t"
+                 "mov.b64 {%0, %1}, a;\n\tmov.b64 {%2, %3}, b;\n\t}"
+                 : "+f"(v.x), "+f"(v.y), "+f"(v.z), "+f"(v.w)
                  : "l"(from), "r"((int)active)
                  : "memory");
-    return v;
 }
 
 // Keeps a computed value in registers: the compiler cannot compute it again where it is used.
@@ -60,16 +61,19 @@ __device__ static inline unsigned long long load_relaxed(const unsigned long lon
     return __atomic_load_n(from, __ATOMIC_RELAXED);
 }
 
-__device__ static inline void store_relaxed_if(uint4 *to, uint4 v, bool active) {
-    for (int k = 0; k < 4 && active; k++)
-        __atomic_store_n(&to->x + k, (&v.x)[k], __ATOMIC_RELAXED);
+__device__ static inline void store_relaxed_if(float4 *to, float4 v, bool active) {
+    unsigned long long words[2];
+    memcpy(words, &v, sizeof v);
+    for (int k = 0; k < 2 && active; k++)
+        store_relaxed((unsigned long long *)to + k, words[k]);
 }
 
-__device__ static inline uint4 load_relaxed_if(const uint4 *from, bool active) {
-    uint4 v;
-    for (int k = 0; k < 4; k++)
-        (&v.x)[k] = active ? __atomic_load_n(&from->x + k, __ATOMIC_RELAXED) : 0;
-    return v;
+__device__ static inline void load_relaxed_if(float4 &v, const float4 *from, bool active) {
+    unsigned long long words[2];
+    for (int k = 0; k < 2 && active; k++)
+        words[k] = load_relaxed((const unsigned long long *)from + k);
+    if (active)
+        memcpy(&v, words, sizeof v);
 }
 
 __device__ static inline void keep_in_registers(float4 &) {}
