@@ -11,7 +11,7 @@
  * Run:     ./bin/chapter05/ripple_ladder --size 1024
  * Differs: one frame is drawn, and it stays on the device. The rate counts the bytes of the picture. The
  *          time includes the launch: the last row is a kernel that does nothing.
- * Bench:   1024 8192
+ * Bench:   1024 4096
  * Check:   --size 64
  */
 #include "../common/book.h"
