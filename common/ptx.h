@@ -12,13 +12,13 @@
 
 #ifndef __CU2CPP__
 
-// 8 bytes in one access. Volatile accesses of a device are relaxed ones.
-__device__ static inline void store_relaxed(unsigned long long *to, unsigned long long word) {
-    *(volatile unsigned long long *)to = word;
+// 4 or 8 bytes in one access. Volatile accesses of a device are relaxed ones.
+template <class T> __device__ static inline void store_relaxed(T *to, T word) {
+    *(volatile T *)to = word;
 }
 
-__device__ static inline unsigned long long load_relaxed(const unsigned long long *from) {
-    return *(const volatile unsigned long long *)from;
+template <class T> __device__ static inline T load_relaxed(const T *from) {
+    return *(const volatile T *)from;
 }
 
 // 16 bytes in one instruction: x and y are one relaxed access, z and w another one. The instruction is
@@ -53,11 +53,11 @@ __device__ static inline void let_other_blocks_run(void) {}
 
 #else
 
-__device__ static inline void store_relaxed(unsigned long long *to, unsigned long long word) {
+template <class T> __device__ static inline void store_relaxed(T *to, T word) {
     __atomic_store_n(to, word, __ATOMIC_RELAXED);
 }
 
-__device__ static inline unsigned long long load_relaxed(const unsigned long long *from) {
+template <class T> __device__ static inline T load_relaxed(const T *from) {
     return __atomic_load_n(from, __ATOMIC_RELAXED);
 }
 
