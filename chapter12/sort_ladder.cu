@@ -15,40 +15,17 @@
  */
 #include "../common/book.h"
 #include "../common/bench.h"
-#include "../common/ptx.h" // load_relaxed_if(), store_relaxed_if()
-#include "scan.h"          // scan()
+#include "scan.h"       // scan()
+#include "sort_tiles.h" // the kernels of rungs 2 to 4
 #ifdef HAVE_CUB
 #include <cub/device/device_radix_sort.cuh>
 #endif
 
-const unsigned FULL = 0xffffffff; // all lanes of a warp
-const unsigned BLOCK = 256;       // threads of the small kernels
-const unsigned ITEMS_4 = 16;      // keys per thread of rung 1
-const unsigned DIGITS = 256;      // values of a digit from rung 2 on; a block has one thread for each
-const unsigned HALVES = DIGITS / 16;
-const unsigned ITEMS = 24, TILE = DIGITS * ITEMS; // keys per thread and per block
-const unsigned PASSES = 4;
-const unsigned COUNTERS = 512, BLOCKS = 4; // threads of count_all, and its blocks per multiprocessor
-const size_t MOST = (1 << 30) - 1;         // keys: the last rung has 30 bits for a count
+const unsigned BLOCK = 256;        // threads of the small kernels
+const unsigned ITEMS_4 = 16;       // keys per thread of rung 1
+const size_t MOST = (1 << 30) - 1; // keys: the last rung has 30 bits for a count
 
-struct Records {
-    unsigned *keys, *values; // values: NULL in a sort of keys alone
-};
-
-// The digit of a pass: some bits of the key. `flip` inverts the sign bit of signed keys, so that negative
-// ones come first.
-struct Digit {
-    unsigned shift, flip;
-};
-
-// Of the last rung. All are 0 before and after a sort.
-struct Totals {
-    unsigned counts[PASSES * DIGITS]; // of all keys
-    unsigned tickets[PASSES];        // blocks that have started
-    unsigned finished;               // blocks of count_all
-};
-
-static size_t n = BENCH_SIZE(256 << 20, 1 << 16); // --size
+static size_t n = BENCH_SIZE(256 << 20, 1 << 15); // --size
 static bool with_values, is_signed;               // --signed
 static Records dev_in, dev_other, dev_out;
 static unsigned *dev_scratch; // flags, or counts of each tile
@@ -109,11 +86,7 @@ static void run_bits(void) {
     }
 }
 
-// ---- Rungs 1 and 2: digits of several bits, three kernels per pass: histogram, scan and scatter.
-
-template <unsigned digits> __device__ static unsigned digit_of(unsigned key, Digit digit) {
-    return (key ^ digit.flip) >> digit.shift & (digits - 1);
-}
+// ---- Rungs 1 to 3: digits of several bits, three kernels per pass: histogram, scan and scatter.
 
 // One block per tile counts its digits. In the order of `counts`, first all tiles of digit 0, a scan turns
 // the counts into places: of the first key with digit d of tile b.
@@ -129,22 +102,6 @@ __global__ void count_digits(const unsigned *keys, unsigned *counts, unsigned ti
     __syncthreads();
     if (threadIdx.x < digits)
         counts[threadIdx.x * gridDim.x + blockIdx.x] = bins[threadIdx.x];
-}
-
-// The sum of x over the threads before this one. All threads of the block call it.
-__device__ static unsigned sum_before(unsigned x) {
-    __shared__ unsigned sums[32];
-    unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, sum = x;
-    for (unsigned distance = 1; distance < 32; distance *= 2) {
-        unsigned left = __shfl_up_sync(FULL, sum, distance);
-        sum += lane >= distance ? left : 0;
-    }
-    if (lane == 31)
-        sums[warp] = sum;
-    __syncthreads();
-    for (unsigned w = 0; w < warp; w++)
-        sum += sums[w];
-    return sum - x;
 }
 
 // Rung 1: each thread has ITEMS_4 consecutive keys, and a counter for each digit that no other thread uses. A
@@ -193,253 +150,60 @@ static void run_4_bits(void) {
     }
 }
 
-// ---- Rungs 2 to 4: digits of eight bits. A block sorts a tile by a digit in shared memory, and then writes
-// it in that order: keys with the same digit go to consecutive places, in coalesced accesses.
-
-struct Tile {
-    alignas(16) unsigned moves[DIGITS]; // from a key's place in the sorted tile to its place among all keys
-    alignas(16) unsigned counts[DIGITS];
-    // For each half-warp and digit: a counter in the upper 16 bits; in the lower ones, a bit for each lane
-    alignas(16) unsigned words[HALVES][DIGITS];
-    unsigned keys[TILE]; // sorted; then the values
-    unsigned number;     // of the tile
-    unsigned common;     // the digit that most keys have, below their count; 0: no digit is frequent
-};
-
-// The index of element i of this thread. Each half-warp has a part of the tile.
-__device__ static unsigned element(const Tile &tile, unsigned i) {
-    return tile.number * TILE + (threadIdx.x / 16 * ITEMS + i) * 16 + threadIdx.x % 16;
-}
-
-// `status` has a row for each tile: for each digit a count of 30 bits and a flag that says what is counted.
-const unsigned ALONE = 1u << 30;  // keys of this tile
-const unsigned SO_FAR = 2u << 30; // keys of this tile and of all before it, and all keys with smaller digits
-const unsigned FLAGS = 3u << 30;  // 0: not counted yet
-
-// Counts the digits of each half-warp. Then thread d replaces the counts of digit d by places in the sorted
-// tile: those of the first such key of each half-warp.
-__device__ static void count_tile(Tile &tile, const unsigned *key, unsigned *status, Digit digit) {
-    unsigned d = threadIdx.x, before[HALVES], count = 0;
-    if (d < DIGITS)
-        for (unsigned i = 0; i < ITEMS; i++)
-            atomicAdd(&tile.words[d / 16][digit_of<DIGITS>(key[i], digit)], 1);
-    __syncthreads();
-    for (unsigned h = 0; h < HALVES && d < DIGITS; h++) {
-        before[h] = count;
-        count += tile.words[h][d];
-    }
-    if (status && d < DIGITS)
-        store_relaxed(&status[d], ALONE | count);
-    unsigned place = sum_before(count);
-    if (d >= DIGITS)
-        return;
-    for (unsigned h = 0; h < HALVES; h++)
-        tile.words[h][d] = (place + before[h]) << 16;
-    tile.counts[d] = count;
-    tile.moves[d] = -place;
-    if (count > TILE / 8)
-        atomicMax(&tile.common, count << 8 | d);
-}
-
-// Finds the place of each key in the sorted tile and puts it there. A half-warp does so for 16 keys at a
-// time: a place is the counter of the digit plus the number of lower lanes with the same digit. The highest
-// of these lanes updates the counter. How the lanes find each other: MATCH:  by __match_any_sync, whose time
-// grows with the number of different digits. ATOMIC: each lane sets its bit in the word of its digit. The
-// update of the counter clears the bits. COMMON: the same, but the lanes with the most frequent digit vote,
-// because they would contend for its word.
-enum Method { MATCH, ATOMIC, COMMON };
-
-template <Method method>
-__device__ static void place_keys(Tile &tile, const unsigned *key, unsigned *places, Digit digit) {
-    unsigned lane = threadIdx.x % 16, bit = 1u << lane, upper = threadIdx.x & 16,
-             common = tile.common % DIGITS;
-    for (unsigned i = 0; i < ITEMS; i++) {
-        unsigned d = digit_of<DIGITS>(key[i], digit), *word = &tile.words[threadIdx.x / 16][d], lanes = 0;
-        bool found = method == MATCH || (method == COMMON && d == common);
-        if (method == MATCH)
-            lanes = __match_any_sync(FULL, d);
-        if (method == COMMON)
-            lanes = __ballot_sync(FULL, found);
-        if (!found)
-            atomicOr(word, bit);
-        __syncwarp();
-        unsigned w = *word | (found ? lanes >> upper & 0xffff : 0);
-        unsigned place = (w >> 16) + __popc(w & (bit - 1));
-        __syncwarp();
-        if ((w & 0xffff) < 2 * bit) // no higher lane
-            *word = (place + 1) << 16;
-        __syncwarp();
-        tile.keys[place] = key[i];
-        places[i] = place;
-    }
-}
-
-// Rung 4, the decoupled look-back: a warp adds the counts of the tiles before this one, from the nearest
-// backwards to one whose flag is SO_FAR; there is such a row before the first tile. Tiles are numbered in the
-// order in which their blocks start, so this waits only for blocks that run already, and there is no
-// deadlock. A flag and its count are one word, so no memory fence is needed. Each lane has 2 x 4 digits.
-__device__ static void look_back(Tile &tile, unsigned *status) {
-    unsigned first = threadIdx.x % 32 * 4, words[8], sum[8] = {}, flags = 0;
-    for (unsigned *row = status - DIGITS; flags != SO_FAR;) {
-        uint4 a = load_relaxed_if((uint4 *)&row[first], true);
-        uint4 b = load_relaxed_if((uint4 *)&row[first + DIGITS / 2], true);
-        flags = FLAGS & a.x & a.y & a.z & a.w & b.x & b.y & b.z & b.w;
-        if (!flags) { // not all are counted, or their flags differ: read them again
-            let_other_blocks_run();
-            continue;
-        }
-        const unsigned counts[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
-        for (unsigned k = 0; k < 8; k++)
-            sum[k] += counts[k];
-        row -= DIGITS;
-    }
-    for (unsigned k = 0; k < 8; k++) {
-        unsigned d = first + k % 4 + k / 4 * (DIGITS / 2), before = sum[k] & ~FLAGS;
-        words[k] = SO_FAR | (before + tile.counts[d]);
-        tile.moves[d] += before;
-    }
-    store_relaxed_if((uint4 *)&status[first], make_uint4(words[0], words[1], words[2], words[3]), true);
-    store_relaxed_if((uint4 *)&status[first + DIGITS / 2], make_uint4(words[4], words[5], words[6], words[7]),
-                     true);
-}
-
-// One block per tile, with a thread for each digit, and a warp more for the look-back.
-template <Method method, bool looks_back, bool with_values>
-__global__ void __launch_bounds__(DIGITS + (looks_back ? 32 : 0), with_values ? 3 : 4)
-    scatter_8_bits(Records from, Records to, unsigned *counts, unsigned *ticket, Digit digit, unsigned n) {
-    __shared__ Tile tile;
-    const bool sorts = threadIdx.x < DIGITS; // not the warp of the look-back
-    for (unsigned h = 0; h < HALVES && sorts; h++)
-        tile.words[h][threadIdx.x] = 0;
-    if (threadIdx.x == 0) {
-        tile.number = looks_back ? atomicAdd(ticket, 1) : blockIdx.x;
-        tile.common = 0;
-    }
-    __syncthreads();
-    const unsigned valid = min(TILE, n - tile.number * TILE);
-    unsigned *status = looks_back ? counts + (tile.number + 1) * DIGITS : NULL;
-    unsigned key[ITEMS], places[ITEMS], to_place[ITEMS];
-    for (unsigned i = 0; i < ITEMS && sorts;
-         i++) // beyond the last key, there are keys that stay behind all others
-        key[i] = valid == TILE || element(tile, i) < n ? from.keys[element(tile, i)] : ~digit.flip;
-    count_tile(tile, key, status, digit);
-    if (!looks_back)
-        tile.moves[threadIdx.x] += counts[threadIdx.x * gridDim.x + tile.number];
-    __syncthreads();
-    if (!sorts)
-        look_back(tile, status);
-    else if (method == MATCH)
-        place_keys<MATCH>(tile, key, places, digit);
-    else if (tile.common)
-        place_keys<COMMON>(tile, key, places, digit);
-    else
-        place_keys<ATOMIC>(tile, key, places, digit);
-    __syncthreads();
-    for (unsigned i = 0; i < ITEMS && sorts; i++) {
-        unsigned place = i * DIGITS + threadIdx.x, sorted = tile.keys[place];
-        to_place[i] = tile.moves[digit_of<DIGITS>(sorted, digit)] + place;
-        if (place < valid)
-            to.keys[to_place[i]] = sorted;
-    }
-    if (!with_values)
-        return;
-    for (unsigned i = 0; i < ITEMS && sorts; i++)
-        key[i] = element(tile, i) < n ? from.values[element(tile, i)] : 0;
-    __syncthreads();
-    for (unsigned i = 0; i < ITEMS && sorts; i++)
-        tile.keys[places[i]] = key[i];
-    __syncthreads();
-    for (unsigned i = 0; i < ITEMS && sorts; i++)
-        if (i * DIGITS + threadIdx.x < valid)
-            to.values[to_place[i]] = tile.keys[i * DIGITS + threadIdx.x];
-}
-
 static unsigned tiles(void) {
     return (n + TILE - 1) / TILE;
 }
 
+static size_t tile_bytes(void) {
+    return with_values ? sizeof(Tile) : offsetof(Tile, values);
+}
+
+// More shared memory per block than every device grants without being asked
+template <Method method> static auto scatter_kernel(void) -> decltype(&scatter_8_bits<method, false>) {
+    auto kernel = with_values ? scatter_8_bits<method, true> : scatter_8_bits<method, false>;
+    HANDLE_ERROR(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, tile_bytes()));
+    return kernel;
+}
+
+static const char *needs_memory(void) {
+    int bytes;
+    HANDLE_ERROR(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, options.device));
+    return tile_bytes() <= (size_t)bytes ? NULL : "needs more shared memory";
+}
+
+// Rungs 2 and 3
 template <Method method> static void run_8_bits(void) {
-    auto scatter = with_values ? scatter_8_bits<method, false, true> : scatter_8_bits<method, false, false>;
+    auto scatter = scatter_kernel<method>();
     for (unsigned pass = 0; pass < PASSES; pass++) {
         Digit digit = {8 * pass, flip()};
         count_digits<DIGITS><<<tiles(), BLOCK>>>(source(pass).keys, dev_scratch, TILE, digit, n);
         HANDLE_LAUNCH();
         scan(dev_scratch, dev_scratch, dev_sums, (size_t)DIGITS * tiles());
-        scatter<<<tiles(), DIGITS>>>(source(pass), target(pass), dev_scratch, NULL, digit, n);
+        scatter<<<tiles(), DIGITS, tile_bytes()>>>(source(pass), target(pass), dev_scratch, NULL, digit, n);
         HANDLE_LAUNCH();
     }
 }
 
-// Rung 4: one kernel counts the digits of all passes at once. It has 8 copies of the counters, whose lanes
-// are in different banks. The block that finishes last writes the row before the first tile, for each pass.
-__global__ void __launch_bounds__(COUNTERS) count_all(const unsigned *keys, Totals *totals, unsigned *status,
-                                                      unsigned rows, unsigned flip, unsigned n) {
-    __shared__ unsigned bins[PASSES * DIGITS][8];
-    __shared__ bool last;
-    const unsigned first = threadIdx.x + blockIdx.x * COUNTERS, stride = COUNTERS * gridDim.x;
-    for (unsigned i = threadIdx.x; i < sizeof bins / 4; i += COUNTERS)
-        bins[i / 8][i % 8] = 0;
-    for (size_t i = first; i < (size_t)PASSES * rows * DIGITS; i += stride)
-        status[i] = 0;
-    if (first < PASSES)
-        totals->tickets[first] = 0;
-    __syncthreads();
-    auto count = [&](unsigned key) {
-        for (unsigned pass = 0; pass < PASSES; pass++)
-            atomicAdd(&bins[pass * DIGITS + digit_of<DIGITS>(key, {8 * pass, flip})][threadIdx.x % 8], 1);
-    };
-    for (unsigned i = first; i < n / 4; i += stride) {
-        uint4 four = ((const uint4 *)keys)[i];
-        count(four.x);
-        count(four.y);
-        count(four.z);
-        count(four.w);
-    }
-    if (first < n % 4)
-        count(keys[n / 4 * 4 + first]);
-    __syncthreads();
-    for (unsigned i = threadIdx.x; i < PASSES * DIGITS; i += COUNTERS) {
-        unsigned sum = 0;
-        for (unsigned copy = 0; copy < 8; copy++)
-            sum += bins[i][copy];
-        atomicAdd(&totals->counts[i], sum);
-    }
-    __threadfence(); // the counts are there before the block counts as finished
-    __syncthreads();
-    if (threadIdx.x == 0)
-        last = atomicAdd(&totals->finished, 1) == gridDim.x - 1;
-    __syncthreads();
-    if (!last)
-        return;
-    __threadfence();
-    for (unsigned pass = 0; pass < PASSES; pass++) {
-        unsigned *total = &totals->counts[pass * DIGITS + threadIdx.x % DIGITS],
-                 count = threadIdx.x < DIGITS ? *total : 0;
-        unsigned place = sum_before(count);
-        if (threadIdx.x < DIGITS) {
-            status[(size_t)pass * rows * DIGITS + threadIdx.x] = SO_FAR | place;
-            *total = 0; // for the next sort
-        }
-        __syncthreads(); // before the next call of sum_before
-    }
-    totals->finished = 0;
+// Rung 4: a pass is a single kernel. It finds its counts by looking back.
+static size_t words_per_pass(void) {
+    return (size_t)(tiles() + WINDOW) * DIGITS;
 }
 
 static void run_look_back(void) {
-    auto scatter = with_values ? scatter_8_bits<ATOMIC, true, true> : scatter_8_bits<ATOMIC, true, false>;
-    count_all<<<BLOCKS * multiprocessors, COUNTERS>>>(dev_in.keys, dev_totals, dev_scratch, tiles() + 1,
-                                                      flip(), n);
+    auto scatter = scatter_kernel<ATOMIC>();
+    count_all<<<2 * multiprocessors, COUNTERS>>>(dev_in.keys, dev_totals, dev_scratch, words_per_pass(),
+                                                 flip(), n);
     HANDLE_LAUNCH();
     for (unsigned pass = 0; pass < PASSES; pass++) {
-        unsigned *status = dev_scratch + (size_t)pass * (tiles() + 1) * DIGITS;
-        scatter<<<tiles(), DIGITS + 32>>>(source(pass), target(pass), status, &dev_totals->tickets[pass],
-                                          {8 * pass, flip()}, n);
+        scatter<<<tiles(), DIGITS + LOOKING, tile_bytes()>>>(
+            source(pass), target(pass), dev_scratch + pass * words_per_pass(), &dev_totals->tickets[pass],
+            {8 * pass, flip()}, n);
         HANDLE_LAUNCH();
     }
 }
 
 static size_t scratch_words(void) {
-    return max_of(n, (size_t)PASSES * (tiles() + 1) * DIGITS);
+    return max_of(n, PASSES * words_per_pass());
 }
 
 #ifdef HAVE_CUB
@@ -479,9 +243,12 @@ static void run_copies(void) {
 static const Rung rungs[] = {
     {"book, one bit", "32 passes: flags, scan, scatter", run_bits},
     {"four bits", "8 passes; counters for each thread", run_4_bits},
-    {"eight bits", "4 passes; lanes match digits, coalesced writes", run_8_bits<MATCH>},
-    {"lanes as bits", "matched by atomic operations in shared memory", run_8_bits<ATOMIC>},
-    {"single pass", "decoupled look-back: keys are read once a pass", run_look_back},
+    {"eight bits", "4 passes; lanes match digits, coalesced writes", run_8_bits<MATCH>, RUNG, 0, 0,
+     needs_memory},
+    {"lanes as bits", "matched by atomic operations in shared memory", run_8_bits<ATOMIC>, RUNG, 0, 0,
+     needs_memory},
+    {"single pass", "decoupled look-back: keys are read once a pass", run_look_back, RUNG, 0, 0,
+     needs_memory},
 #ifdef HAVE_CUB
     {"CUB", "DeviceRadixSort", run_cub, LIBRARY},
 #endif
@@ -490,7 +257,7 @@ static const Rung rungs[] = {
 
 enum { UNIFORM, SKEWED, EQUAL, SORTED, REVERSED };
 static const char *const fills[] = {"uniform", "skewed", "equal", "sorted", "reversed"};
-static int only; // --fill: 0: all data sets, else fills[only - 1]
+static int only = BENCH_SIZE(0, 1); // --fill: 0: several data sets, else fills[only - 1]
 
 static Records allocate(void) {
     Records r;

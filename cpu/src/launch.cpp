@@ -292,8 +292,8 @@ cudaError_t check(const LaunchConfig &c, const Kernel &kernel, bool cooperative,
         return refuse(cudaErrorInvalidValue,
                       "the number of threads of a block, of a kernel with __launch_bounds__,", threads,
                       most_threads);
-    // cudaFuncSetAttribute limits dynamic shared memory only; the kernel's static shared memory is added to
-    // it.
+    // cudaFuncSetAttribute limits dynamic shared memory only. Static shared memory is added to it; how much
+    // device functions have is known only when they run.
     const Function &function = *kernel.function;
     const size_t dynamic_limit = std::max(function.dynamic_limit, device.sharedMemPerBlock);
     if (c.shared_bytes > dynamic_limit)
@@ -301,7 +301,7 @@ cudaError_t check(const LaunchConfig &c, const Kernel &kernel, bool cooperative,
                       dynamic_limit);
     shared_limit = device.sharedMemPerBlock;
     if (function.dynamic_limit)
-        shared_limit = std::max(shared_limit, function.dynamic_limit + *function.shared_bytes);
+        shared_limit = std::min(device.sharedMemPerBlockOptin, function.dynamic_limit + shared_limit);
     const uint64_t resident =
         (uint64_t)resident_blocks(device, (unsigned)threads, c.shared_bytes) * device.multiProcessorCount;
     const uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];

@@ -308,10 +308,16 @@ TEST(occupancy) {
     EXPECT(block == 128); // 16 blocks of 4 warps fill all 64 warps, 9 blocks of 7 do not
 }
 
+__device__ float three(void) {
+    __shared__ float one; // also in addition to the dynamic limit
+    one = 3;
+    return one;
+}
+
 extern __shared__ float more[];
 __global__ void use_much(float *out, int n) {
     __shared__ float few[4]; // in addition to the dynamic limit
-    few[3] = 3;
+    few[3] = three();
     more[n - 1] = few[3];
     *out = more[n - 1];
 }

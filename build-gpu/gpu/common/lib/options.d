@@ -1,0 +1,3 @@
+build-gpu/gpu/common/lib/options.o: common/lib/options.c \
+ common/lib/../options.h
+common/lib/../options.h:

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT
+// The kernels of sort_ladder.cu for digits of eight bits. A block sorts a tile of keys by a digit in shared
+// memory, and then writes it in that order: keys with the same digit go to consecutive places, in coalesced
+// accesses.
+#ifndef CHAPTER12_SORT_TILES_H
+#define CHAPTER12_SORT_TILES_H
+
+#include "../common/book.h"
+#include "../common/ptx.h" // load_relaxed_if(), store_relaxed_if(), store_relaxed()
+
+const unsigned PASSES = 4;
+const unsigned DIGITS = 256;                      // values of a digit; a block has one thread for each
+const unsigned ITEMS = 32, TILE = DIGITS * ITEMS; // keys per thread and per block
+const unsigned HALVES = DIGITS / 16;              // half-warps that sort
+const unsigned LOOKING = DIGITS / 4;              // threads more that look back
+const unsigned WINDOW = 4;                        // loads that each of them has in flight
+const unsigned COUNTERS = 1024;                   // threads of count_all
+const unsigned ALL_LANES = 0xffffffff;
+
+struct Records {
+    unsigned *keys, *values; // values: NULL in a sort of keys alone
+};
+
+// The digit of a pass: some bits of the key. `flip` inverts the sign bit of signed keys, so that negative
+// ones come first.
+struct Digit {
+    unsigned shift, flip;
+};
+
+template <unsigned digits> __device__ static unsigned digit_of(unsigned key, Digit digit) {
+    return (key ^ digit.flip) >> digit.shift & (digits - 1);
+}
+
+// The sum of x over the threads before this one. All threads of the block call it.
+__device__ static unsigned sum_before(unsigned x) {
+    __shared__ unsigned sums[32];
+    unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, sum = x;
+    for (unsigned distance = 1; distance < 32; distance *= 2) {
+        unsigned left = __shfl_up_sync(ALL_LANES, sum, distance);
+        sum += lane >= distance ? left : 0;
+    }
+    if (lane == 31)
+        sums[warp] = sum;
+    __syncthreads();
+    for (unsigned w = 0; w < warp; w++)
+        sum += sums[w];
+    return sum - x;
+}
+
+// What a block keeps in shared memory
+struct Tile {
+    alignas(16) unsigned words[HALVES][DIGITS]; // a counter in the upper 16 bits, a bit for each lane below
+    unsigned counts[DIGITS];
+    unsigned moves[DIGITS];            // from a key's place in the sorted tile to its place among all keys
+    unsigned number;                   // of this tile
+    unsigned common;                   // the most frequent digit, below its count; 0: no digit is frequent
+    unsigned keys[TILE], values[TILE]; // sorted; without values, these have no memory
+};
+
+// The last rung keeps a row of words for each tile: for each digit a count of 30 bits and a flag.
+const unsigned ALONE = 1u << 30;  // the count of this tile
+const unsigned SO_FAR = 2u << 30; // of all tiles up to this one, and of all keys with smaller digits
+const unsigned FLAGS = 3u << 30;  // 0: nothing yet
+
+// Counts the digits of each half-warp. Then thread d replaces the counts of digit d by places in the sorted
+// tile: where each half-warp puts its first key with that digit.
+__device__ static void count_tile(Tile &tile, const unsigned *key, unsigned *row, Digit digit) {
+    unsigned d = threadIdx.x, before[HALVES], count = 0;
+    for (unsigned i = 0; i < ITEMS && d < DIGITS; i++)
+        atomicAdd(&tile.words[d / 16][digit_of<DIGITS>(key[i], digit)], 1);
+    __syncthreads();
+    for (unsigned h = 0; h < HALVES && d < DIGITS; h++) {
+        before[h] = count;
+        count += tile.words[h][d];
+    }
+    if (row && d < DIGITS)
+        store_relaxed(&row[d], ALONE | count);
+    unsigned place = sum_before(count);
+    for (unsigned h = 0; h < HALVES && d < DIGITS; h++)
+        tile.words[h][d] = (place + before[h]) << 16;
+    if (d < DIGITS) {
+        tile.counts[d] = count;
+        tile.moves[d] = -place;
+    }
+    if (count > TILE / 8)
+        atomicMax(&tile.common, count << 8 | d);
+}
+
+// How the lanes of a half-warp find those that have the same digit:
+enum Method {
+    MATCH,  // by __match_any_sync, whose time grows with the number of different digits
+    ATOMIC, // each lane sets its bit in the word of its digit
+    COMMON  // the same, but lanes with the most frequent digit, which would contend for its word, vote
+};
+
+// Puts each key in its place in the sorted tile, and its value. A half-warp places 16 keys at a time: the
+// place is the counter of the digit plus the number of lower lanes with the same digit. The highest of these
+// lanes updates the counter, which clears the bits of the lanes.
+template <Method method, bool with_values>
+__device__ static void place_keys(Tile &tile, const unsigned *key, const unsigned *value, Digit digit) {
+    unsigned bit = 1u << threadIdx.x % 16, upper = threadIdx.x & 16, common = tile.common % DIGITS;
+    for (unsigned i = 0; i < ITEMS; i++) {
+        unsigned d = digit_of<DIGITS>(key[i], digit), *word = &tile.words[threadIdx.x / 16][d], lanes = 0;
+        bool found = method == MATCH || (method == COMMON && d == common);
+        if (method == MATCH)
+            lanes = __match_any_sync(ALL_LANES, d);
+        if (method == COMMON)
+            lanes = __ballot_sync(ALL_LANES, found);
+        if (!found)
+            atomicOr(word, bit);
+        __syncwarp();
+        unsigned w = *word | (found ? lanes >> upper & 0xffff : 0);
+        unsigned place = (w >> 16) + __popc(w & (bit - 1));
+        __syncwarp();
+        if ((w & 0xffff) < 2 * bit) // there is no higher lane
+            *word = (place + 1) << 16;
+        __syncwarp();
+        tile.keys[place] = key[i];
+        if (with_values)
+            tile.values[place] = value[i];
+    }
+}
+
+// The decoupled look-back: adds the rows of the tiles before this one, from the nearest backwards to one with
+// the flag SO_FAR; there is such a row before the first tile. Tiles are numbered in the order in which their
+// blocks start, so this waits only for blocks that run already, and there is no deadlock. A word has both
+// flag and count, so no memory fence is needed. Each thread adds the counts of four digits.
+__device__ static void look_back(Tile &tile, unsigned *row) {
+    unsigned first = (threadIdx.x - DIGITS) * 4, sum[4] = {}, flags = ALONE;
+    for (unsigned *next = row - DIGITS; flags == ALONE;) {
+        uint4 rows[WINDOW];
+        for (unsigned w = 0; w < WINDOW; w++)
+            rows[w] = load_relaxed_if((const uint4 *)(next - w * DIGITS + first), true);
+        for (unsigned w = 0; w < WINDOW; w++)
+            if (flags == ALONE) {
+                const unsigned counts[4] = {rows[w].x, rows[w].y, rows[w].z, rows[w].w};
+                flags = FLAGS & counts[0] & counts[1] & counts[2] & counts[3];
+                for (unsigned k = 0; k < 4 && flags; k++)
+                    sum[k] += counts[k]; // the flags are removed below
+                next -= flags ? DIGITS : 0;
+            }
+        if (!flags) { // a count is not there yet, or the flags differ: load the row again
+            let_other_blocks_run();
+            flags = ALONE;
+        }
+    }
+    for (unsigned k = 0; k < 4; k++) {
+        tile.moves[first + k] += sum[k] & ~FLAGS;
+        sum[k] = SO_FAR | ((sum[k] & ~FLAGS) + tile.counts[first + k]);
+    }
+    store_relaxed_if((uint4 *)&row[first], make_uint4(sum[0], sum[1], sum[2], sum[3]), true);
+}
+
+// One block per tile. `counts` are the places of the first key of each digit and tile; with a ticket, the
+// rows for the look-back, WINDOW of them before the first tile.
+template <Method method, bool with_values>
+__global__ void __launch_bounds__(DIGITS + LOOKING, with_values ? 2 : 3)
+    scatter_8_bits(Records from, Records to, unsigned *counts, unsigned *ticket, Digit digit, unsigned n) {
+    extern __shared__ uint4 memory[];
+    Tile &tile = *(Tile *)memory;
+    const unsigned thread = threadIdx.x;
+    const bool sorts = thread < DIGITS; // the others look back
+    for (unsigned h = 0; h < HALVES && sorts; h++)
+        tile.words[h][thread] = 0;
+    if (thread == 0) {
+        tile.number = ticket ? atomicAdd(ticket, 1) : blockIdx.x;
+        tile.common = 0;
+    }
+    __syncthreads();
+
+    // Each half-warp has a part of the tile. The last tile is filled with keys that stay behind all others.
+    const unsigned size = min(TILE, n - tile.number * TILE), first = thread / 16 * 16 * ITEMS + thread % 16;
+    unsigned key[ITEMS], value[ITEMS], *row = ticket ? counts + (tile.number + WINDOW) * DIGITS : NULL;
+    for (unsigned i = 0; i < ITEMS && sorts; i++) {
+        bool inside = size == TILE || first + 16 * i < size;
+        key[i] = inside ? from.keys[tile.number * TILE + first + 16 * i] : ~digit.flip;
+        if (with_values)
+            value[i] = inside ? from.values[tile.number * TILE + first + 16 * i] : 0;
+    }
+    count_tile(tile, key, row, digit);
+    if (!ticket)
+        tile.moves[thread] += counts[thread * gridDim.x + tile.number];
+    __syncthreads();
+    if (!sorts)
+        look_back(tile, row);
+    else if (method == ATOMIC && tile.common)
+        place_keys<COMMON, with_values>(tile, key, value, digit);
+    else
+        place_keys<method, with_values>(tile, key, value, digit);
+    __syncthreads();
+    for (unsigned i = thread; i < size && sorts; i += DIGITS) {
+        unsigned to_place = tile.moves[digit_of<DIGITS>(tile.keys[i], digit)] + i;
+        to.keys[to_place] = tile.keys[i];
+        if (with_values)
+            to.values[to_place] = tile.values[i];
+    }
+}
+
+// What the last rung keeps besides the rows. All are 0 before and after a sort.
+struct Totals {
+    unsigned counts[PASSES * DIGITS]; // of all keys
+    unsigned tickets[PASSES];         // blocks that have started
+    unsigned finished;                // blocks of count_all
+};
+
+// Counts the digits of all passes at once, in 8 copies of the counters; the copies of a counter are in
+// different banks. The block that finishes last writes the row before the first tile, for each pass.
+__global__ void __launch_bounds__(COUNTERS) count_all(const unsigned *keys, Totals *totals, unsigned *rows,
+                                                      size_t words_per_pass, unsigned flip, unsigned n) {
+    __shared__ unsigned bins[PASSES * DIGITS][8];
+    __shared__ bool last;
+    const unsigned first = threadIdx.x + blockIdx.x * COUNTERS, stride = COUNTERS * gridDim.x;
+    for (unsigned i = threadIdx.x; i < PASSES * DIGITS * 8; i += COUNTERS)
+        bins[i / 8][i % 8] = 0;
+    for (size_t i = first; i < PASSES * words_per_pass; i += stride)
+        rows[i] = 0;
+    if (first < PASSES)
+        totals->tickets[first] = 0;
+    __syncthreads();
+    auto count = [&](unsigned key) {
+        for (unsigned pass = 0; pass < PASSES; pass++)
+            atomicAdd(&bins[pass * DIGITS + digit_of<DIGITS>(key, {8 * pass, flip})][threadIdx.x % 8], 1);
+    };
+    for (unsigned i = first; i < n / 4; i += stride) {
+        uint4 four = ((const uint4 *)keys)[i];
+        count(four.x);
+        count(four.y);
+        count(four.z);
+        count(four.w);
+    }
+    if (first < n % 4)
+        count(keys[n / 4 * 4 + first]);
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < PASSES * DIGITS; i += COUNTERS) {
+        unsigned sum = 0;
+        for (unsigned copy = 0; copy < 8; copy++)
+            sum += bins[i][copy];
+        atomicAdd(&totals->counts[i], sum);
+    }
+    __threadfence(); // the counts are there before the block counts as finished
+    __syncthreads();
+    if (threadIdx.x == 0)
+        last = atomicAdd(&totals->finished, 1) == gridDim.x - 1;
+    __syncthreads();
+    if (!last)
+        return;
+    __threadfence();
+    for (unsigned pass = 0; pass < PASSES; pass++) {
+        unsigned d = threadIdx.x, *total = &totals->counts[pass * DIGITS + d % DIGITS];
+        unsigned place = sum_before(d < DIGITS ? *total : 0);
+        if (d < DIGITS) {
+            rows[pass * words_per_pass + (WINDOW - 1) * DIGITS + d] = SO_FAR | place;
+            *total = 0;
+        }
+        __syncthreads(); // before the next sum
+    }
+    totals->finished = 0;
+}
+
+#endif
