@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: MIT
 /*
- * sort_ladder: radix sort, from one bit per pass to single passes with decoupled look-back
+ * sort_ladder: radix sort, from one bit per pass to passes with decoupled look-back
  *
  * Teaches: Each pass of a radix sort reads and writes all keys, so fewer passes with larger digits are
- *          faster. A pass must keep the order of equal digits: each key needs its rank, the number of keys
- *          before it with the same digit. The lanes of a warp find it by votes, without sorting. In the last
- * rung a pass reads the keys once: its tiles pass the counts of digits on while they run. Terms:   radix
- * sort, stable sort, decoupled look-back, warp vote, histogram, scan, scatter, pass, tile, lane, bank
- * conflict, atomic operation, relaxed, CUB Book:    12.4.1 (course, ladder) Run: ./bin/chapter12/sort_ladder
- * --size 256M Differs: the course sorts ints with one bit per pass. --signed does so here; without it the
- * keys are unsigned. The table "with values" sorts the number of each key along with it. The input stays as
- * it is. The last rung counts the tiles' digits in 30 bits, so there may be at most 2^30 - 1 keys. Bench: 1M
- * 16M 256M Check:   --size 3000
+ *          faster. A pass needs the rank of each key: how many keys with the same digit stand before it.
+ *          The lanes of a warp find it together, first by a match, then faster by setting bits in shared
+ *          memory. In the last rung a pass is one kernel, whose blocks hand on their counts while they run.
+ * Terms:   radix sort, stable sort, decoupled look-back, warp vote, histogram, scan, scatter, pass, tile,
+ *          half-warp, contention, atomic operation, relaxed, CUB
+ * Book:    12.4.1 (ladder)
+ * Run:     ./bin/chapter12/sort_ladder --size 256M
+ * Differs: the course sorts ints. --signed does so too; without it the keys are unsigned. In the tables
+ *          "with values" the number of each key is sorted along with it. The input is not overwritten. The
+ *          last rung has 30 bits for a count, so there may be at most 2^30 - 1 keys. The copies move the
+ *          bytes that four passes and one count must move.
+ * Bench:   1M 16M 256M
+ * Check:   --size 3000
  */
+#include <stddef.h>
+#include <vector>
 #include "../common/book.h"
 #include "../common/bench.h"
 #include "scan.h"       // scan()
@@ -21,8 +27,6 @@
 #include <cub/device/device_radix_sort.cuh>
 #endif
 
-const unsigned BLOCK = 256;        // threads of the small kernels
-const unsigned ITEMS_4 = 16;       // keys per thread of rung 1
 const size_t MOST = (1 << 30) - 1; // keys: the last rung has 30 bits for a count
 
 static size_t n = BENCH_SIZE(256 << 20, 1 << 15); // --size
@@ -32,8 +36,6 @@ static unsigned *dev_scratch; // flags, or counts of each tile
 static unsigned *dev_sums;    // for scan()
 static Totals *dev_totals;
 static int multiprocessors;
-static void prepare_proof(void);
-static void end_proof(void);
 static void make_keys(int fill);
 static void poison(void);
 static bool check(const char *name, BenchError *error);
@@ -87,56 +89,6 @@ static void run_bits(void) {
 }
 
 // ---- Rungs 1 to 3: digits of several bits, three kernels per pass: histogram, scan and scatter.
-
-// One block per tile counts its digits. In the order of `counts`, first all tiles of digit 0, a scan turns
-// the counts into places: of the first key with digit d of tile b.
-template <unsigned digits>
-__global__ void count_digits(const unsigned *keys, unsigned *counts, unsigned tile, Digit digit, unsigned n) {
-    __shared__ unsigned bins[digits];
-    if (threadIdx.x < digits)
-        bins[threadIdx.x] = 0;
-    __syncthreads();
-    unsigned first = blockIdx.x * tile;
-    for (unsigned i = threadIdx.x; i < tile && first + i < n; i += blockDim.x)
-        atomicAdd(&bins[digit_of<digits>(keys[first + i], digit)], 1);
-    __syncthreads();
-    if (threadIdx.x < digits)
-        counts[threadIdx.x * gridDim.x + blockIdx.x] = bins[threadIdx.x];
-}
-
-// Rung 1: each thread has ITEMS_4 consecutive keys, and a counter for each digit that no other thread uses. A
-// scan of the block's counters, first those of digit 0, gives the rank of the thread's first key with that
-// digit.
-__global__ void scatter_4_bits(Records from, Records to, const unsigned *places, Digit digit, unsigned n) {
-    __shared__ unsigned ranks[16][BLOCK];
-    __shared__ unsigned moves[16]; // from a key's place in the sorted tile to its place among all keys
-    unsigned first = (threadIdx.x + blockIdx.x * BLOCK) * ITEMS_4, sum = 0;
-    for (unsigned d = 0; d < 16; d++)
-        ranks[d][threadIdx.x] = 0;
-    for (unsigned i = first; i < first + ITEMS_4 && i < n; i++)
-        ranks[digit_of<16>(from.keys[i], digit)][threadIdx.x]++;
-    __syncthreads();
-    unsigned *mine = &ranks[0][0] + threadIdx.x * 16;
-    for (unsigned k = 0; k < 16; k++)
-        sum += mine[k];
-    sum = sum_before(sum);
-    for (unsigned k = 0; k < 16; k++) {
-        unsigned count = mine[k];
-        mine[k] = sum;
-        sum += count;
-    }
-    __syncthreads();
-    if (threadIdx.x < 16)
-        moves[threadIdx.x] = places[threadIdx.x * gridDim.x + blockIdx.x] - ranks[threadIdx.x][0];
-    __syncthreads();
-    for (unsigned i = first; i < first + ITEMS_4 && i < n; i++) {
-        unsigned d = digit_of<16>(from.keys[i], digit);
-        unsigned place = moves[d] + ranks[d][threadIdx.x]++;
-        to.keys[place] = from.keys[i];
-        if (from.values)
-            to.values[place] = from.values[i];
-    }
-}
 
 static void run_4_bits(void) {
     const unsigned tile = BLOCK * ITEMS_4, tiles = (n + tile - 1) / tile;
@@ -259,28 +211,16 @@ enum { UNIFORM, SKEWED, EQUAL, SORTED, REVERSED };
 static const char *const fills[] = {"uniform", "skewed", "equal", "sorted", "reversed"};
 static int only = BENCH_SIZE(0, 1); // --fill: 0: several data sets, else fills[only - 1]
 
-static Records allocate(void) {
-    Records r;
-    HANDLE_ERROR(cudaMalloc(&r.keys, n * sizeof(unsigned)));
-    HANDLE_ERROR(cudaMalloc(&r.values, n * sizeof(unsigned)));
-    return r;
-}
-
-static void release(Records r) {
-    HANDLE_ERROR(cudaFree(r.keys));
-    HANDLE_ERROR(cudaFree(r.values));
-}
-
 int main(int argc, char **argv) {
     settings(argc, argv);
-    dev_in = allocate();
-    dev_other = allocate();
-    dev_out = allocate();
+    for (Records *r : {&dev_in, &dev_other, &dev_out}) {
+        HANDLE_ERROR(cudaMalloc(&r->keys, n * sizeof(unsigned)));
+        HANDLE_ERROR(cudaMalloc(&r->values, n * sizeof(unsigned)));
+    }
     HANDLE_ERROR(cudaMalloc(&dev_scratch, scratch_words() * sizeof(unsigned)));
     HANDLE_ERROR(cudaMalloc(&dev_sums, scan_sums(scratch_words()) * sizeof(unsigned)));
     HANDLE_ERROR(cudaMalloc(&dev_totals, sizeof(Totals)));
     HANDLE_ERROR(cudaMemset(dev_totals, 0, sizeof(Totals)));
-    prepare_proof();
 #ifdef HAVE_CUB
     with_values = true; // needs more memory
     run_cub();          // without memory it only computes cub_bytes
@@ -314,13 +254,13 @@ int main(int argc, char **argv) {
 #ifdef HAVE_CUB
     HANDLE_ERROR(cudaFree(cub_memory));
 #endif
-    release(dev_in);
-    release(dev_other);
-    release(dev_out);
+    for (Records *r : {&dev_in, &dev_other, &dev_out}) {
+        HANDLE_ERROR(cudaFree(r->keys));
+        HANDLE_ERROR(cudaFree(r->values));
+    }
     HANDLE_ERROR(cudaFree(dev_scratch));
     HANDLE_ERROR(cudaFree(dev_sums));
     HANDLE_ERROR(cudaFree(dev_totals));
-    end_proof();
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
@@ -346,20 +286,9 @@ struct Found {
     unsigned long long misplaced, hash[2], wrong_values;
 };
 
-static unsigned *keys, *expected; // the input; the values in the order of a stable sort
-static Found *dev_found, expected_found;
-
-static void prepare_proof(void) {
-    keys = host_array<unsigned>(n);
-    expected = host_array<unsigned>(n);
-    HANDLE_ERROR(cudaMalloc(&dev_found, sizeof(Found)));
-}
-
-static void end_proof(void) {
-    HANDLE_ERROR(cudaFree(dev_found));
-    free(keys);
-    free(expected);
-}
+static std::vector<unsigned> keys, expected; // the input; the values in the order of a stable sort
+static Found expected_found;
+__device__ static Found found;
 
 // Mixes the bits of a key: the last step of MurmurHash3, an invertible function.
 __device__ static unsigned mix(unsigned x) {
@@ -369,7 +298,7 @@ __device__ static unsigned mix(unsigned x) {
 }
 
 // Compares each key with the one before it.
-__global__ void examine(Records sorted, const unsigned *in, Found *found, unsigned flip, unsigned n) {
+__global__ void examine(Records sorted, const unsigned *in, unsigned flip, unsigned n) {
     Found f = {0, {0, 0}, 0};
     for (unsigned i = threadIdx.x + blockIdx.x * blockDim.x; i < n; i += blockDim.x * gridDim.x) {
         unsigned key = sorted.keys[i], left = i ? sorted.keys[i - 1] : key;
@@ -382,41 +311,41 @@ __global__ void examine(Records sorted, const unsigned *in, Found *found, unsign
             f.wrong_values += !(value < n && in[value] == key && ordered);
         }
     }
-    atomicAdd(&found->misplaced, f.misplaced);
-    atomicAdd(&found->hash[0], f.hash[0]);
-    atomicAdd(&found->hash[1], f.hash[1]);
-    atomicAdd(&found->wrong_values, f.wrong_values);
+    atomicAdd(&found.misplaced, f.misplaced);
+    atomicAdd(&found.hash[0], f.hash[0]);
+    atomicAdd(&found.hash[1], f.hash[1]);
+    atomicAdd(&found.wrong_values, f.wrong_values);
 }
 
 static Found examined(Records sorted) {
-    Found found;
-    HANDLE_ERROR(cudaMemset(dev_found, 0, sizeof found));
-    examine<<<min_of(16 * multiprocessors, (n + BLOCK - 1) / BLOCK), BLOCK>>>(sorted, dev_in.keys, dev_found,
-                                                                              flip(), n);
+    Found f = {};
+    HANDLE_ERROR(cudaMemcpyToSymbol(found, &f, sizeof f));
+    examine<<<min_of(16 * multiprocessors, (n + BLOCK - 1) / BLOCK), BLOCK>>>(sorted, dev_in.keys, flip(), n);
     HANDLE_LAUNCH();
-    HANDLE_ERROR(cudaMemcpy(&found, dev_found, sizeof found, cudaMemcpyDeviceToHost));
-    return found;
+    HANDLE_ERROR(cudaMemcpyFromSymbol(&f, found, sizeof f));
+    return f;
 }
 
 // SKEWED: the bits of three random numbers and-ed, each bit is 1 once in eight times (Thearling and Smith,
 // 1992). SORTED, REVERSED: keys of the whole range in equal steps. The value of each key is its number.
 static void make_keys(int fill) {
-    random_bytes(keys, n * sizeof(unsigned));
-    unsigned *more = expected; // not needed yet
-    for (int i = 0; i < 2 && fill == SKEWED; i++) {
-        random_bytes(more, n * sizeof(unsigned));
-        for (size_t k = 0; k < n; k++)
-            keys[k] &= more[k];
+    keys.resize(n);
+    expected.resize(n);
+    random_bytes(keys.data(), n * sizeof(unsigned));
+    for (int more = 0; more < 2 && fill == SKEWED; more++) {
+        random_bytes(expected.data(), n * sizeof(unsigned));
+        for (size_t i = 0; i < n; i++)
+            keys[i] &= expected[i];
     }
     for (size_t i = 0; i < n; i++) {
         unsigned step = ((uint64_t)i << 32) / n ^ flip();
         keys[i] = fill == EQUAL ? keys[0] : fill == SORTED ? step : fill == REVERSED ? ~step : keys[i];
         expected[i] = i;
     }
-    HANDLE_ERROR(cudaMemcpy(dev_in.keys, keys, n * sizeof(unsigned), cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaMemcpy(dev_in.values, expected, n * sizeof(unsigned), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(dev_in.keys, keys.data(), n * sizeof(unsigned), cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemcpy(dev_in.values, expected.data(), n * sizeof(unsigned), cudaMemcpyHostToDevice));
     if (n <= HOST_SORT)
-        std::stable_sort(expected, expected + n,
+        std::stable_sort(expected.begin(), expected.end(),
                          [](unsigned a, unsigned b) { return (keys[a] ^ flip()) < (keys[b] ^ flip()); });
     expected_found = examined({dev_in.keys, NULL});
 }
@@ -430,23 +359,21 @@ static void poison(void) {
 // each key is that of its value in the input, and equal keys have increasing values. So no value occurs
 // twice, all are there, and the sort is stable.
 static bool check(const char *name, BenchError *) {
-    Found found = examined({dev_out.keys, with_values ? dev_out.values : NULL});
-    unsigned long long got[] = {found.misplaced, found.hash[0], found.hash[1], found.wrong_values},
+    Found f = examined({dev_out.keys, with_values ? dev_out.values : NULL});
+    unsigned long long got[] = {f.misplaced, f.hash[0], f.hash[1], f.wrong_values},
                        right[] = {0, expected_found.hash[0], expected_found.hash[1], 0};
     bool ok =
         check_counts((std::string(name) + ": misplaced keys, hashes, wrong values").c_str(), got, right, 4);
     if (n > HOST_SORT)
         return ok;
-    int *sorted = host_array<int>(n), *right_keys = host_array<int>(n);
-    HANDLE_ERROR(cudaMemcpy(sorted, dev_out.keys, n * sizeof(int), cudaMemcpyDeviceToHost));
+    std::vector<int> sorted(n), right_keys(n);
     for (size_t i = 0; i < n; i++)
         right_keys[i] = keys[expected[i]];
-    ok = check_ints(name, sorted, right_keys, n) && ok;
-    if (with_values) {
-        HANDLE_ERROR(cudaMemcpy(sorted, dev_out.values, n * sizeof(int), cudaMemcpyDeviceToHost));
-        ok = check_ints((std::string(name) + ": values").c_str(), sorted, (int *)expected, n) && ok;
-    }
-    free(sorted);
-    free(right_keys);
-    return ok;
+    HANDLE_ERROR(cudaMemcpy(sorted.data(), dev_out.keys, n * sizeof(int), cudaMemcpyDeviceToHost));
+    ok = check_ints(name, sorted.data(), right_keys.data(), n) && ok;
+    if (!with_values)
+        return ok;
+    HANDLE_ERROR(cudaMemcpy(sorted.data(), dev_out.values, n * sizeof(int), cudaMemcpyDeviceToHost));
+    return check_ints((std::string(name) + ": values").c_str(), sorted.data(), (int *)expected.data(), n) &&
+           ok;
 }

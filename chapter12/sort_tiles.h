@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The kernels of sort_ladder.cu for digits of eight bits. A block sorts a tile of keys by a digit in shared
-// memory, and then writes it in that order: keys with the same digit go to consecutive places, in coalesced
-// accesses.
+// The kernels of sort_ladder.cu for digits of four and of eight bits.
 #ifndef CHAPTER12_SORT_TILES_H
 #define CHAPTER12_SORT_TILES_H
 
 #include "../common/book.h"
 #include "../common/ptx.h" // load_relaxed_if(), store_relaxed_if(), store_relaxed()
 
-const unsigned PASSES = 4;
+const unsigned BLOCK = 256;                       // threads of the kernels for four bits
+const unsigned ITEMS_4 = 16;                      // keys per thread there
+const unsigned PASSES = 4;                        // with eight bits
 const unsigned DIGITS = 256;                      // values of a digit; a block has one thread for each
 const unsigned ITEMS = 32, TILE = DIGITS * ITEMS; // keys per thread and per block
 const unsigned HALVES = DIGITS / 16;              // half-warps that sort
@@ -46,6 +46,61 @@ __device__ static unsigned sum_before(unsigned x) {
         sum += sums[w];
     return sum - x;
 }
+
+// ---- digits of four bits
+
+// One block per tile counts its digits. In the order of `counts`, first all tiles of digit 0, a scan turns
+// the counts into places: of the first key with digit d of tile b.
+template <unsigned digits>
+__global__ void count_digits(const unsigned *keys, unsigned *counts, unsigned tile, Digit digit, unsigned n) {
+    __shared__ unsigned bins[digits];
+    if (threadIdx.x < digits)
+        bins[threadIdx.x] = 0;
+    __syncthreads();
+    unsigned first = blockIdx.x * tile;
+    for (unsigned i = threadIdx.x; i < tile && first + i < n; i += blockDim.x)
+        atomicAdd(&bins[digit_of<digits>(keys[first + i], digit)], 1);
+    __syncthreads();
+    if (threadIdx.x < digits)
+        counts[threadIdx.x * gridDim.x + blockIdx.x] = bins[threadIdx.x];
+}
+
+// Rung 1: each thread has ITEMS_4 consecutive keys, and a counter for each digit that no other thread uses. A
+// scan of the block's counters, first those of digit 0, gives the rank of the thread's first key with that
+// digit.
+__global__ void scatter_4_bits(Records from, Records to, const unsigned *places, Digit digit, unsigned n) {
+    __shared__ unsigned ranks[16][BLOCK];
+    __shared__ unsigned moves[16]; // from a key's place in the sorted tile to its place among all keys
+    unsigned first = (threadIdx.x + blockIdx.x * BLOCK) * ITEMS_4, sum = 0;
+    for (unsigned d = 0; d < 16; d++)
+        ranks[d][threadIdx.x] = 0;
+    for (unsigned i = first; i < first + ITEMS_4 && i < n; i++)
+        ranks[digit_of<16>(from.keys[i], digit)][threadIdx.x]++;
+    __syncthreads();
+    unsigned *mine = &ranks[0][0] + threadIdx.x * 16;
+    for (unsigned k = 0; k < 16; k++)
+        sum += mine[k];
+    sum = sum_before(sum);
+    for (unsigned k = 0; k < 16; k++) {
+        unsigned count = mine[k];
+        mine[k] = sum;
+        sum += count;
+    }
+    __syncthreads();
+    if (threadIdx.x < 16)
+        moves[threadIdx.x] = places[threadIdx.x * gridDim.x + blockIdx.x] - ranks[threadIdx.x][0];
+    __syncthreads();
+    for (unsigned i = first; i < first + ITEMS_4 && i < n; i++) {
+        unsigned d = digit_of<16>(from.keys[i], digit);
+        unsigned place = moves[d] + ranks[d][threadIdx.x]++;
+        to.keys[place] = from.keys[i];
+        if (from.values)
+            to.values[place] = from.values[i];
+    }
+}
+
+// ---- digits of eight bits: A block sorts a tile of keys by a digit in shared memory, and then writes it in
+// that order. Keys with the same digit go to consecutive places, in coalesced accesses.
 
 // What a block keeps in shared memory
 struct Tile {

@@ -211,3 +211,37 @@ def test_bucket_sort(run, default_run, rng):
         )
     wrong = run("chapter12/bucket_sort_2d", "--inject-error", status=1).err
     assert all(f"{name}: 1 of " in wrong for name in ("begin of bucket", "end of bucket", "coordinate"))
+
+
+def test_sort_ladder(run, rng):
+    """All data sets, signed and unsigned, of sizes around those of a block and a tile. Each rung is compared with a stable sort."""
+    tile = 256 * 32
+    for size in 1, 2, 257, 4097, tile - 1, tile, tile + 1, 3 * tile + rng.randint(1, tile):
+        fill = rng.choice(["uniform", "skewed", "equal", "sorted", "reversed"])
+        for sign in ([], ["--signed"]):
+            out = run(
+                *(
+                    "chapter12/sort_ladder",
+                    "--size",
+                    size,
+                    "--fill",
+                    fill,
+                    "--seed",
+                    rng.randrange(10**6),
+                    *sign,
+                ),
+                status=0,
+            ).out
+            keys = f"{size} {'ints' if sign else 'unsigned ints'}, {fill}"
+            assert f"\n{keys}\n" in out and f"\n{keys}, with values\n" in out
+            assert len(re.findall(r"^ [0-4]  .*  yes$", out, re.M)) == 10
+    run("chapter12/sort_ladder", "--size", 2**30, status=64)
+
+
+def test_sort_ladder_with_values(run):
+    """By default uniform, skewed and equal keys are sorted, and values along with the first. An error shows in every table."""
+    out = run("chapter12/sort_ladder", "--size", 100, "--fill", "all", status=0).out
+    tables = re.findall(r"^100 unsigned ints, (.*)$", out, re.M)
+    assert tables == ["uniform", "uniform, with values", "skewed", "equal"]
+    result = run("chapter12/sort_ladder", "--size", 100, "--inject-error", status=1)
+    assert "single pass: values: " in result.err and " yes" not in result.out
