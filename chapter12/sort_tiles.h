@@ -243,11 +243,15 @@ __global__ void __launch_bounds__(DIGITS + LOOKING, with_values ? 2 : 3)
     else
         place_keys<method, with_values>(tile, key, value, digit);
     __syncthreads();
-    for (unsigned i = thread; i < size && sorts; i += DIGITS) {
-        unsigned to_place = tile.moves[digit_of<DIGITS>(tile.keys[i], digit)] + i;
-        to.keys[to_place] = tile.keys[i];
-        if (with_values)
-            to.values[to_place] = tile.values[i];
+#pragma unroll // has loads of several keys in flight
+    for (unsigned k = 0; k < ITEMS; k++) {
+        unsigned i = k * DIGITS + thread;
+        if (sorts && (size == TILE || i < size)) {
+            unsigned sorted = tile.keys[i], to_place = tile.moves[digit_of<DIGITS>(sorted, digit)] + i;
+            to.keys[to_place] = sorted;
+            if (with_values)
+                to.values[to_place] = tile.values[i];
+        }
     }
 }
 
