@@ -115,8 +115,16 @@ def save(name, found):
 # ---- in words ----
 
 
-def topic(program):
+def base(program):
     return re.sub(r".*/|_ladder$", "", program)
+
+
+def topic(program):
+    """The name of a ladder in tables: dot. If an earlier chapter has a ladder of the same name: dot (chapter 11)."""
+    folder, _, file = program.rpartition("/")
+    same = [path.parent.name for path in ROOT.glob(f"*/{file}.cu")]
+    first = not same or folder == min(same, key=order)
+    return base(program) + ("" if first else f" ({folder.replace('chapter', 'chapter ')})")
 
 
 def work(row):
@@ -191,7 +199,7 @@ def summary(rows):
 
 
 def plot_path(name, program):
-    return RESULTS / name / program.rpartition("/")[0] / f"{topic(program)}.svg"
+    return RESULTS / name / program.rpartition("/")[0] / f"{base(program)}.svg"
 
 
 def origin(rows):

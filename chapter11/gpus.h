@@ -1,14 +1,45 @@
 // SPDX-License-Identifier: MIT
-// The choice of the devices in this chapter's programs for several GPUs.
+// What this chapter's programs for several GPUs share: the choice of the devices, the sizes of their parts,
+// and for the ladders peer-to-peer access.
 #ifndef CHAPTER11_GPUS_H
 #define CHAPTER11_GPUS_H
 
 #include "../common/book.h"
+#include "../common/timing.h"
 
 #define MAX_GPUS 64
 
 static int gpus = 0;            // --gpus; settings() replaces 0 by the number of devices
 static int device_id[MAX_GPUS]; // the devices to use
+
+// Waits for all of them and makes the first one current.
+static inline void wait_for_gpus(void) {
+    for (int i = gpus - 1; i >= 0; i--) {
+        HANDLE_ERROR(cudaSetDevice(device_id[i]));
+        HANDLE_ERROR(cudaDeviceSynchronize());
+    }
+}
+
+static bool peer_access; // whether the devices access each other's memory
+
+// Enables access between all pairs of devices, if it is possible between all of them.
+static inline void enable_peer_access(void) {
+    peer_access = true;
+    for (int i = 0; i < gpus; i++)
+        for (int j = 0; j < gpus; j++) {
+            int can = 1;
+            if (i != j)
+                HANDLE_ERROR(cudaDeviceCanAccessPeer(&can, device_id[i], device_id[j]));
+            peer_access = peer_access && can;
+        }
+    for (int i = 0; i < gpus; i++)
+        for (int j = 0; j < gpus && peer_access; j++)
+            if (i != j) {
+                HANDLE_ERROR(cudaSetDevice(device_id[i]));
+                HANDLE_ERROR(cudaDeviceEnablePeerAccess(device_id[j], 0));
+            }
+    HANDLE_ERROR(cudaSetDevice(device_id[0]));
+}
 
 // ---------------------------------------------------------------------------------------- proof
 
@@ -23,8 +54,54 @@ static inline void choose_gpus(void) {
     gpus = gpus ? gpus : min_of(count, MAX_GPUS);
     for (int i = 0; i < gpus; i++) {
         device_id[i] = (options.device + i) % count;
-        print_device(device_id[i]);
+        if (!options.json)
+            print_device(device_id[i]);
     }
+}
+
+// Divides n elements among the GPUs: `share` per cent for the first one, or with 0 equal parts. The first of
+// equal parts are one element longer than the others if n is not a multiple of their number.
+static inline void divide(size_t n, int share, size_t *part) {
+    size_t first = share ? n * share / 100 : 0, rest = n - first;
+    int others = share ? gpus - 1 : gpus;
+    part[0] = first;
+    for (int i = 0; i < others; i++)
+        part[i + gpus - others] = rest / others + ((size_t)i < rest % others);
+}
+
+// For the ladders: the time in microseconds of a copy of so many bytes from the first device to the second
+// one.
+static inline double peer_copy_us(size_t bytes) {
+    const int copies = 20;
+    void *memory[2];
+    for (int i = 0; i < 2; i++) {
+        HANDLE_ERROR(cudaSetDevice(device_id[i]));
+        HANDLE_ERROR(cudaMalloc(&memory[i], bytes));
+        HANDLE_ERROR(cudaMemset(memory[i], 0, bytes));
+    }
+    wait_for_gpus();
+    float ms = median_ms([&] {
+        for (int i = 0; i < copies; i++)
+            HANDLE_ERROR(cudaMemcpyPeerAsync(memory[1], device_id[1], memory[0], device_id[0], bytes, 0));
+    });
+    for (int i = 0; i < 2; i++)
+        HANDLE_ERROR(cudaFree(memory[i]));
+    return ms / copies * 1e3;
+}
+
+// Enables peer-to-peer access unless --no-peer was given, and prints what a copy between two devices costs
+// without it and with it.
+static inline void set_up_peers(bool no_peer, size_t bytes) {
+    bool print = gpus > 1 && !options.json;
+    double staged = print ? peer_copy_us(bytes) : 0;
+    if (!no_peer)
+        enable_peer_access();
+    if (print && peer_access)
+        printf("%zu bytes to the next GPU: %.1f us through the host, %.1f us with peer access\n\n", bytes,
+               staged, peer_copy_us(bytes));
+    else if (print)
+        printf("%zu bytes to the next GPU: %.1f us through the host; %s\n\n", bytes, staged,
+               no_peer ? "peer access is off" : "the devices have no peer access");
 }
 
 #endif

@@ -50,12 +50,7 @@ static inline void dot_settings(int argc, char **argv, const char *doc,
         quit(EXIT_USAGE, balance ? "--share and --balance exclude each other" : "--share needs two devices");
     choose_gpus();
 
-    // The first parts are one element longer than the others if n is not a multiple of their number.
-    size_t first = share ? n * share / 100 : 0, rest = n - first;
-    int others = share ? gpus - 1 : gpus;
-    part[0] = first;
-    for (int i = 0; i < others; i++)
-        part[i + gpus - others] = rest / others + ((size_t)i < rest % others);
+    divide(n, share, part);
     if (balance) {
         size_t elements = max_of(n / 16, 1);
         double rate[MAX_GPUS];

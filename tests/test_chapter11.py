@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Chapter 11: dot products from mapped host memory and on several devices, and copies between devices."""
+import json
 import os
 import re
 import resource
@@ -8,7 +9,8 @@ import pytest
 
 import helpers
 
-SEVERAL = ["multidevice", "portable", "peer_copy"]
+LADDERS = ["dot_ladder", "heat_ladder"]
+SEVERAL = ["multidevice", "portable", "peer_copy", *LADDERS]
 DOT = ["multidevice", "portable"]
 
 
@@ -212,6 +214,65 @@ def test_peer_copies(run, rng, gpus):
             assert ways == (["by the host", "peer access"] if can[i, j] and can[j, i] else ["by the host"])
 
 
+def ladder(run, name, *arguments, env=None):
+    """The rows of a ladder, each of which is verified or was not run."""
+    rows = json.loads(run(f"chapter11/{name}", *arguments, "--json", status=0, env=env).out)["rows"]
+    rows = [row for row in rows if row["kind"] == "rung"]
+    assert all(row["verified"] is True or row["skipped"] for row in rows)
+    return rows
+
+
+@pytest.mark.parametrize("gpus", [1, 2, 3, 5])
+def test_ladders_on_any_number_of_devices(run, rng, gpus):
+    """Equal parts, parts of different lengths, and more devices than elements; streams that run as late as possible."""
+    env = enough(gpus)
+    late = {"CUDA_CPU_STREAMS": rng.choice(["late", f"random:{rng.randrange(1000)}"])}
+    for name, sizes in ("dot_ladder", (1, 4, 10007)), (
+        "heat_ladder",
+        (1, 4, 16 * gpus, rng.randint(41, 140)),
+    ):
+        for size in sizes:
+            share = ["--share", rng.randint(1, 99)] if gpus > 1 and rng.randrange(2) else []
+            steps = ["--iterations", rng.choice([1, 8, 11, 17])] if name == "heat_ladder" else []
+            for more in {}, late:
+                rows = ladder(run, name, "--size", size, "--gpus", gpus, *share, *steps, env={**env, **more})
+                skipped = {row["skipped"] for row in rows} - {None}
+                assert len(rows) == 12 and skipped <= {"needs 8 rows on each GPU", "needs peer access"}
+                assert (
+                    not skipped
+                    or helpers.backend() == "gpu"
+                    or (name == "heat_ladder" and (share or size < 8 * gpus))
+                )
+
+
+@pytest.mark.parametrize("name", LADDERS)
+def test_ladders_without_peer_access(run, name):
+    peer = {"dot_ladder": ["peer stores"], "heat_ladder": ["peer stores", "flags"]}[name]
+    for row in ladder(run, name, "--size", 60, "--no-peer", env=enough(2)):
+        assert row["skipped"] == ("needs peer access" if row["name"] in peer else None)
+    cost = r"^\d+ bytes to the next GPU: [\d.]+ us through the host(, [\d.]+ us with peer access|; peer access is off)$"
+    for option, says in ("--no-peer", "; peer access is off"), ("--gpus=2", ", "):
+        out = run(f"chapter11/{name}", "--size", 60, option, status=0, env=enough(2)).out
+        found = re.search(cost, out, re.M)
+        assert found and (helpers.backend() == "gpu" or found[1].startswith(says)), out
+
+
+@pytest.mark.backend("cpu")
+@pytest.mark.parametrize("name", LADDERS)
+def test_ladders_under_any_schedule(run, rng, name):
+    for workers in 1, 4:
+        for schedule in "reverse", f"random:{rng.randrange(1000)}":
+            env = {"CUDA_CPU_DEVICES": "3", "CUDA_CPU_WORKERS": str(workers), "CUDA_CPU_SCHEDULE": schedule}
+            ladder(run, name, "--size", 77, env=env)
+
+
+def test_ladders_refuse(run):
+    for name in LADDERS:
+        assert (
+            "--share needs two devices" in run(f"chapter11/{name}", "--gpus=1", "--share=50", status=64).err
+        )
+
+
 @pytest.mark.backend("cpu")
 @pytest.mark.skipif(helpers.sanitized(), reason="sanitizers need more addresses than the limit leaves")
 @pytest.mark.parametrize(
@@ -284,7 +345,7 @@ def test_a_device_that_disappears(run):
             **({"CUDA_CPU_DEVICES": "2"} if helpers.backend() == "cpu" else {}),
         }
         for name in SEVERAL:
-            result = run(f"chapter11/{name}", "--size", 1000, status=0 if count > 1 else 2, env=env)
+            result = run(f"chapter11/{name}", "--size", 50, status=0 if count > 1 else 2, env=env)
             found = f"needs 2 GPUs, found {count}" if count else "needs a CUDA device, found none"
             assert count > 1 or result.errors == [f"{name}: {found}"], (visible, str(result))
         result = run("chapter11/time_zero2", "--device", count, status=64 if count else 2, env=env)

@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: MIT
+/*
+ * dot_ladder: dot product on several GPUs, from one after the other to sums that travel over NVLink
+ *
+ * Teaches: GPUs work at the same time only if the host does not wait for one before it starts the next: with
+ *          a host thread for each, as in the book, or with asynchronous calls of one thread. Then vectors in
+ *          host memory are limited by the copies, which each GPU makes over its own link, and vectors that
+ *          stay in device memory by the bandwidth of all memories together. What remains is to add one
+ * partial sum of each GPU; with peer-to-peer access the GPUs do that themselves. Terms:   host thread,
+ * scaling, peer-to-peer access, NVLink, partial sum, last-block reduction, stream, portable pinned memory,
+ * vectorized load, relaxed Book:    11.3 (ladder) Run:     ./bin/chapter11/dot_ladder --size 1G Differs:
+ * random data. Memory is allocated before. Times are those of the host's clock, from the first call until all
+ * GPUs have finished; "book" is one GPU with the same kernel. Needs:   gpus=2 Bench:   64M 1G Check:   --size
+ * 20000
+ */
+#include "../common/book.h"
+#include "../common/bench.h"
+#include "../common/ptx.h" // load_relaxed(), store_relaxed()
+#include "gpus.h"          // gpus, device_id[], peer_access, wait_for_gpus()
+
+const unsigned THREADS = 512; // per block, two blocks per multiprocessor
+
+// A GPU and its part of the vectors.
+struct Part {
+    int device;
+    size_t n;
+    const float *a, *b;   // on the host
+    float *dev_a, *dev_b; // on the device
+    float *dev_copy;      // for the yardstick
+    float *sums, *sum;    // of each block, and of the part
+    unsigned blocks;
+    cudaStream_t stream;
+    cudaEvent_t done;
+    float returned; // the sum, on the host
+};
+
+static size_t n = BENCH_SIZE(1 << 30, 1 << 20); // --size
+static Part whole, part[MAX_GPUS];              // all on the first GPU; on all GPUs
+static bool resident;                           // the vectors are in device memory already
+static float *all_sums;                         // of all parts, on the first device
+static unsigned long long *all_flagged;         // the same, each beside the number of its run
+static float *dev_c, *pinned_c;                 // the result, on the first device and on the host
+static float c;
+static void make_vectors(void);
+static void free_vectors(void);
+static void poison(void);
+static bool check(const char *name, BenchError *error);
+
+// ---- the dot product on one GPU ----
+
+__device__ static float dot4(float4 x, float4 y) {
+    return x.x * y.x + x.y * y.y + x.z * y.z + x.w * y.w;
+}
+
+// The sum of a thread. Eight loads of 16 bytes are in flight.
+__device__ static float thread_dot(const float *a, const float *b, size_t n) {
+    const float4 *a4 = (const float4 *)a, *b4 = (const float4 *)b;
+    size_t fours = n / 4, stride = (size_t)4 * blockDim.x * gridDim.x;
+    float temp[4] = {0, 0, 0, 0};
+    for (size_t i = threadIdx.x + (size_t)blockIdx.x * 4 * blockDim.x; i < fours; i += stride) {
+        float4 x[4], y[4];
+        for (int k = 0; k < 4; k++) {
+            bool inside = i + k * blockDim.x < fours;
+            x[k] = inside ? a4[i + k * blockDim.x] : make_float4(0, 0, 0, 0);
+            y[k] = inside ? b4[i + k * blockDim.x] : make_float4(0, 0, 0, 0);
+        }
+        for (int k = 0; k < 4; k++)
+            temp[k] += dot4(x[k], y[k]);
+    }
+    size_t tail = fours * 4 + threadIdx.x; // up to three elements, for the first threads
+    float last = blockIdx.x == 0 && tail < n ? a[tail] * b[tail] : 0;
+    return temp[0] + temp[1] + temp[2] + temp[3] + last;
+}
+
+// The sum of a block, by warp shuffles. Thread 0 has it.
+__device__ static float block_sum(float x) {
+    __shared__ float of_warp[32];
+    for (int lanes = 16; lanes > 0; lanes /= 2)
+        x += __shfl_down_sync(0xffffffff, x, lanes);
+    __syncthreads(); // the previous call has read of_warp
+    if (threadIdx.x % 32 == 0)
+        of_warp[threadIdx.x / 32] = x;
+    __syncthreads();
+    x = threadIdx.x < blockDim.x / 32 ? of_warp[threadIdx.x] : 0;
+    for (int lanes = 16; lanes > 0 && threadIdx.x < 32; lanes /= 2)
+        x += __shfl_down_sync(0xffffffff, x, lanes);
+    return x;
+}
+
+__device__ static unsigned finished; // blocks of this launch; atomicInc resets it to 0
+
+// Last-block reduction: the block that finishes last adds the sums of all blocks. It returns true there, and
+// thread 0 has the sum.
+__device__ static bool part_dot(const float *a, const float *b, size_t n, float *sums, float *sum) {
+    __shared__ bool last;
+    float x = block_sum(thread_dot(a, b, n));
+    if (threadIdx.x == 0) {
+        sums[blockIdx.x] = x;
+        __threadfence(); // the sum is written before the block counts itself
+        last = atomicInc(&finished, gridDim.x - 1) == gridDim.x - 1;
+        __threadfence();
+    }
+    __syncthreads();
+    if (!last)
+        return false;
+    x = 0;
+    for (unsigned i = threadIdx.x; i < gridDim.x; i += blockDim.x)
+        x += __ldcg(&sums[i]); // from the L2 cache, where the other blocks wrote it
+    *sum = block_sum(x);
+    return true;
+}
+
+__global__ void __launch_bounds__(THREADS, 2)
+    dot(const float *a, const float *b, size_t n, float *sums, float *sum) {
+    float x;
+    if (part_dot(a, b, n, sums, &x) && threadIdx.x == 0)
+        *sum = x;
+}
+
+static void copy_vectors(const Part &p, cudaStream_t stream) {
+    HANDLE_ERROR(cudaMemcpyAsync(p.dev_a, p.a, p.n * sizeof(float), cudaMemcpyHostToDevice, stream));
+    HANDLE_ERROR(cudaMemcpyAsync(p.dev_b, p.b, p.n * sizeof(float), cudaMemcpyHostToDevice, stream));
+}
+
+// Enqueues the dot product of a part, and before it the copies unless the vectors are resident.
+static void start(const Part &p, float *sum, cudaStream_t stream) {
+    if (!resident)
+        copy_vectors(p, stream);
+    dot<<<p.blocks, THREADS, 0, stream>>>(p.dev_a, p.dev_b, p.n, p.sums, sum);
+    HANDLE_LAUNCH();
+}
+
+// ---- the rungs ----
+
+// Rungs 0, 1 and 2: a part from beginning to end. The last copy waits for the kernel.
+static void *routine(void *data) {
+    Part &p = *(Part *)data;
+    HANDLE_ERROR(cudaSetDevice(p.device));
+    start(p, p.sum, 0);
+    HANDLE_ERROR(cudaMemcpy(&p.returned, p.sum, sizeof(float), cudaMemcpyDeviceToHost));
+    return NULL;
+}
+
+static void run_one(void) {
+    routine(&whole);
+    c = whole.returned;
+}
+
+static void add_returned(void) {
+    c = 0;
+    for (int i = 0; i < gpus; i++)
+        c += part[i].returned;
+}
+
+// Rung 1, the wrong way: the host waits for each GPU before it starts the next one.
+static void run_in_turn(void) {
+    for (int i = 0; i < gpus; i++)
+        routine(&part[i]);
+    add_returned();
+}
+
+// Rung 2, the book's: a host thread for each GPU.
+static void run_threads(void) {
+    CUTThread threads[MAX_GPUS];
+    for (int i = 1; i < gpus; i++)
+        threads[i] = start_thread(routine, &part[i]);
+    routine(&part[0]);
+    wait_for_threads(threads + 1, gpus - 1);
+    add_returned();
+}
+
+// Rung 3: one host thread. No call waits until all GPUs work; the sums go to pinned memory.
+static void run_asynchronous(void) {
+    for (int i = 0; i < gpus; i++) {
+        HANDLE_ERROR(cudaSetDevice(part[i].device));
+        start(part[i], part[i].sum, part[i].stream);
+        HANDLE_ERROR(cudaMemcpyAsync(&pinned_c[i], part[i].sum, sizeof(float), cudaMemcpyDeviceToHost,
+                                     part[i].stream));
+    }
+    wait_for_gpus();
+    c = 0;
+    for (int i = 0; i < gpus; i++)
+        c += pinned_c[i];
+}
+
+// Rung 4: the sums go to the first GPU, which adds them, and the host waits for that GPU only. The copies of
+// other GPUs are ordered before the addition by events.
+__global__ void add_sums(const float *sums, int n, float *c) {
+    float x = 0;
+    for (int i = 0; i < n; i++)
+        x += sums[i];
+    *c = x;
+}
+
+static void get_result(void) {
+    HANDLE_ERROR(cudaMemcpyAsync(pinned_c, dev_c, sizeof(float), cudaMemcpyDeviceToHost, part[0].stream));
+    HANDLE_ERROR(cudaStreamSynchronize(part[0].stream));
+    c = *pinned_c;
+}
+
+static void run_peer_copies(void) {
+    for (int i = gpus - 1; i >= 0; i--) {
+        HANDLE_ERROR(cudaSetDevice(part[i].device));
+        start(part[i], i == 0 ? all_sums : part[i].sum, part[i].stream);
+        if (i == 0)
+            continue;
+        HANDLE_ERROR(cudaMemcpyPeerAsync(&all_sums[i], part[0].device, part[i].sum, part[i].device,
+                                         sizeof(float), part[i].stream));
+        HANDLE_ERROR(cudaEventRecord(part[i].done, part[i].stream));
+    }
+    for (int i = 1; i < gpus; i++)
+        HANDLE_ERROR(cudaStreamWaitEvent(part[0].stream, part[i].done, 0));
+    add_sums<<<1, 1, 0, part[0].stream>>>(all_sums, gpus, dev_c);
+    HANDLE_LAUNCH();
+    get_result();
+}
+
+// Rung 5: each kernel stores its sum into the memory of the first GPU, whose last block waits for all of
+// them. The sum and the number of the run are one word of 8 bytes, which is stored in a single access: who
+// reads the number has read the sum too. The kernels of the other GPUs are launched first and never wait.
+__global__ void __launch_bounds__(THREADS, 2)
+    dot_peers(const float *a, const float *b, size_t n, float *sums, unsigned long long *flagged, int gpu,
+              int gpus, unsigned run, float *c) {
+    float x;
+    if (!part_dot(a, b, n, sums, &x) || threadIdx.x > 0)
+        return;
+    if (gpu > 0) {
+        store_relaxed(&flagged[gpu], (unsigned long long)run << 32 | __float_as_uint(x));
+        return;
+    }
+    for (int i = 1; i < gpus; i++) {
+        unsigned long long word = load_relaxed(&flagged[i]);
+        while (word >> 32 != run) {
+            __nanosleep(20);
+            word = load_relaxed(&flagged[i]);
+        }
+        x += __uint_as_float((unsigned)word);
+    }
+    *c = x;
+}
+
+static void run_peer_stores(void) {
+    static unsigned run = 0;
+    run++;
+    for (int i = gpus - 1; i >= 0; i--) {
+        const Part &p = part[i];
+        HANDLE_ERROR(cudaSetDevice(p.device));
+        if (!resident)
+            copy_vectors(p, p.stream);
+        dot_peers<<<p.blocks, THREADS, 0, p.stream>>>(p.dev_a, p.dev_b, p.n, p.sums, all_flagged, i, gpus,
+                                                      run, dev_c);
+        HANDLE_LAUNCH();
+        if (CPU_BACKEND) // whose devices need not work at the same time
+            HANDLE_ERROR(cudaStreamSynchronize(p.stream));
+    }
+    get_result();
+}
+
+// The yardsticks: copies to all GPUs at the same time, and copies within the memory of all GPUs.
+static void run_copies(void) {
+    for (int i = 0; i < gpus; i++) {
+        const Part &p = part[i];
+        HANDLE_ERROR(cudaSetDevice(p.device));
+        if (resident)
+            HANDLE_ERROR(cudaMemcpyAsync(p.dev_copy, p.dev_a, p.n * sizeof(float), cudaMemcpyDeviceToDevice,
+                                         p.stream));
+        else
+            copy_vectors(p, p.stream);
+    }
+    wait_for_gpus();
+}
+
+static const char *peers_needed(void) {
+    return peer_access ? NULL : "needs peer access";
+}
+
+static const Rung rungs[] = {
+    {"one GPU", "the same kernel", run_one},
+    {"in turn", "the host waits for each GPU", run_in_turn},
+    {"host threads", "one for each GPU", run_threads},
+    {"asynchronous", "one host thread, streams, pinned memory", run_asynchronous},
+    {"peer copies", "sums copied to the first GPU, which adds them", run_peer_copies},
+    {"peer stores", "kernels store sums there, its last block waits", run_peer_stores, RUNG, 0, 0,
+     peers_needed},
+    {"copy", "on every GPU at the same time", run_copies, COPY_RATE},
+};
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    make_vectors();
+    Bench bench;
+    bench.title = std::to_string(n) + " floats, " + std::to_string(gpus) + " GPUs";
+    bench.size = n;
+    bench.work = 2.0 * n * sizeof(float); // two vectors are read
+    bench.poison = poison;
+    bench.check = check;
+    bench.host_clock = true;
+    bool ok = true;
+    for (const char *place : {"in device memory", "in host memory"}) {
+        resident = place == std::string("in device memory");
+        bench.data = place;
+        ok = bench_run(bench, rungs) && ok;
+    }
+    bench_finish();
+    free_vectors();
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+static bool no_peer = false;      // --no-peer
+static size_t elements[MAX_GPUS]; // of each part
+static float *a, *b;              // on the host
+static double expected, longest;  // the reference; the longest chain of additions
+
+// Two blocks per multiprocessor, several times that for long vectors, so that a block reads about 512 KiB of
+// each vector.
+static unsigned blocks_for(size_t n, int device) {
+    int multiprocessors;
+    HANDLE_ERROR(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+    size_t turns = n / ((size_t)2 * multiprocessors << 17) + 1;
+    return max_of(1, min_of(2 * turns * multiprocessors, n / (16 * THREADS)));
+}
+
+void settings(int argc, char **argv) {
+    int share = 0;
+    const Option own[] = {
+        OPTION_SIZE("size", &n, 1, (size_t)1 << 36, "elements in a vector"),
+        OPTION_INT("gpus", &gpus, 1, MAX_GPUS, "number of devices to use; all of them if not given"),
+        OPTION_INT("share", &share, 1, 99,
+                   "per cent of the elements for the first device; equal parts if not given"),
+        OPTION_FLAG("no-peer", &no_peer, "no peer access: copies between devices go through the host"),
+        OPTION_END};
+    parse_options(argc, argv, "Dot product on several devices, from the book's way to the fastest.", LADDER,
+                  own);
+    if (share && gpus == 1)
+        quit(EXIT_USAGE, "--share needs two devices");
+    choose_gpus();
+    divide(n, share, elements);
+    for (int i = gpus - 1; i >= 0; i--) {
+        HANDLE_ERROR(cudaSetDevice(device_id[i]));
+        size_t device = (3 * elements[i] + (i == 0 ? 3 * n : 0)) * sizeof(float);
+        require_memory(2 * n * sizeof(float), device + (1 << 20));
+    }
+}
+
+static Part make_part(int device, size_t from, size_t n) {
+    Part p = {};
+    p.device = device;
+    p.n = n;
+    p.a = a + from;
+    p.b = b + from;
+    p.blocks = blocks_for(n, device);
+    size_t bytes = max_of(n, 1) * sizeof(float);
+    HANDLE_ERROR(cudaSetDevice(device));
+    HANDLE_ERROR(cudaMalloc(&p.dev_a, bytes));
+    HANDLE_ERROR(cudaMalloc(&p.dev_b, bytes));
+    HANDLE_ERROR(cudaMalloc(&p.dev_copy, bytes));
+    HANDLE_ERROR(cudaMalloc(&p.sums, p.blocks * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&p.sum, sizeof(float)));
+    HANDLE_ERROR(cudaStreamCreateWithFlags(&p.stream, cudaStreamNonBlocking));
+    HANDLE_ERROR(cudaEventCreateWithFlags(&p.done, cudaEventDisableTiming));
+    copy_vectors(p, p.stream);
+    longest =
+        max_of(longest, ceil((double)n / (4 * p.blocks * THREADS)) + 64 + (double)p.blocks / THREADS + gpus);
+    return p;
+}
+
+static void free_part(const Part &p) {
+    HANDLE_ERROR(cudaSetDevice(p.device));
+    for (float *memory : {p.dev_a, p.dev_b, p.dev_copy, p.sums, p.sum})
+        HANDLE_ERROR(cudaFree(memory));
+    HANDLE_ERROR(cudaStreamDestroy(p.stream));
+    HANDLE_ERROR(cudaEventDestroy(p.done));
+}
+
+// Random numbers from 0 to 1, the reference in double, and the parts.
+static void make_vectors(void) {
+    HANDLE_ERROR(cudaSetDevice(device_id[0]));
+    HANDLE_ERROR(cudaHostAlloc(&a, n * sizeof(float), cudaHostAllocPortable));
+    HANDLE_ERROR(cudaHostAlloc(&b, n * sizeof(float), cudaHostAllocPortable));
+    HANDLE_ERROR(cudaHostAlloc(&pinned_c, gpus * sizeof(float), cudaHostAllocPortable));
+    HANDLE_ERROR(cudaMalloc(&all_sums, gpus * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&all_flagged, gpus * sizeof(unsigned long long)));
+    HANDLE_ERROR(cudaMalloc(&dev_c, sizeof(float)));
+    random_floats(a, n, 1);
+    random_floats(b, n, 1);
+    for (size_t i = 0; i < n; i++)
+        expected += (double)a[i] * b[i];
+    set_up_peers(no_peer, sizeof(float));
+    whole = make_part(device_id[0], 0, n);
+    size_t from = 0;
+    for (int i = 0; i < gpus; from += elements[i++])
+        part[i] = make_part(device_id[i], from, elements[i]);
+    wait_for_gpus();
+}
+
+static void free_vectors(void) {
+    free_part(whole);
+    for (int i = 0; i < gpus; i++)
+        free_part(part[i]);
+    HANDLE_ERROR(cudaSetDevice(device_id[0]));
+    HANDLE_ERROR(cudaFree(all_sums));
+    HANDLE_ERROR(cudaFree(all_flagged));
+    HANDLE_ERROR(cudaFree(dev_c));
+    HANDLE_ERROR(cudaFreeHost(a));
+    HANDLE_ERROR(cudaFreeHost(b));
+    HANDLE_ERROR(cudaFreeHost(pinned_c));
+}
+
+// Overwrites all sums, and the vectors on the devices if copying them belongs to the work.
+static void poison_part(const Part &p) {
+    HANDLE_ERROR(cudaSetDevice(p.device));
+    HANDLE_ERROR(cudaMemset(p.sums, 0xff, p.blocks * sizeof(float)));
+    HANDLE_ERROR(cudaMemset(p.sum, 0xff, sizeof(float)));
+    if (!resident) {
+        HANDLE_ERROR(cudaMemset(p.dev_a, 0xff, p.n * sizeof(float)));
+        HANDLE_ERROR(cudaMemset(p.dev_b, 0xff, p.n * sizeof(float)));
+    }
+}
+
+static void poison(void) {
+    poison_part(whole);
+    for (int i = 0; i < gpus; i++) {
+        poison_part(part[i]);
+        part[i].returned = pinned_c[i] = NAN;
+    }
+    HANDLE_ERROR(cudaSetDevice(device_id[0]));
+    HANDLE_ERROR(cudaMemset(all_sums, 0xff, gpus * sizeof(float)));
+    HANDLE_ERROR(cudaMemset(all_flagged, 0, gpus * sizeof(unsigned long long))); // no run has the number 0
+    HANDLE_ERROR(cudaMemset(dev_c, 0xff, sizeof(float)));
+    whole.returned = c = NAN;
+    wait_for_gpus();
+}
+
+// Each product and each addition rounds by at most 2^-24 of its result. Roundings of random data partly
+// cancel. No product is negative, so the errors are relative to the result.
+static bool check(const char *name, BenchError *error) {
+    error->max = fabs(c - expected) / expected;
+    double bound = likely_roundings(longest + 2) * 0x1p-24;
+    if (!(error->max <= bound))
+        fprintf(stderr, "%s: got %.9g, expected %.9g, at most %.2g off\n", name, c, expected,
+                bound * expected);
+    return check_value((std::string(name) + ": error in units of its bound").c_str(), error->max / bound, 0,
+                       1);
+}

@@ -1,0 +1,500 @@
+// SPDX-License-Identifier: MIT
+/*
+ * heat_ladder: heat simulation on several GPUs, from halos through the host to stores over NVLink
+ *
+ * Teaches: Each GPU computes a strip of the plate. It needs a halo, the rows of its neighbours next to its
+ * own, which has to be exchanged again and again. Copies between the GPUs are faster than copies through the
+ * host, and they cost no time while the interior is computed. Kernels can also store the rows directly into
+ * the halo of the neighbour and set a flag there, so that the host has nothing to do. With a deep halo
+ * several steps need only one exchange. Terms:   halo, peer-to-peer access, NVLink, overlap, stream, event,
+ * temporal blocking, memory ordering, acquire, release, scaling, warp shuffle Book:    11.3 (ladder) Run:
+ * ./bin/chapter11/heat_ladder --size 16384 Differs: the book uses several GPUs for the dot product only. The
+ * initial temperatures are random, and heaters keep their temperatures also in the last step. Times are those
+ * of the host's clock, from the first launch until all GPUs have finished; "book" is one GPU with the same
+ * kernel. Needs:   gpus=2 Bench:   16384 Check:   --size 140 --iterations 9
+ */
+#include "../common/book.h"
+#include "../common/bench.h"
+#include "gpus.h"       // gpus, device_id[], peer_access
+#include "heat_steps.h" // the kernel heat_steps, struct Neighbour
+#include <vector>
+
+const int DEEP = 8; // steps per exchange with deep halos
+
+// The rows from `first` to `end` of the plate, on one device. Its arrays have DEEP more rows on both sides.
+struct Strip {
+    int device, first, end;
+    int at_once[2];             // blocks that the device runs at the same time: of single steps, and of DEEP
+    float *start, *buffers[2];  // the initial temperatures, and ping-pong buffers
+    unsigned char *heaters;     // one bit per cell, see heat_steps.h
+    unsigned *flags[2];         // set by the neighbours, one for each of their blocks
+    float *on_host[2];          // the rows at its edges, on their way through the host
+    cudaStream_t stream, edges; // `edges` has the higher priority
+    cudaEvent_t done, edges_done, sent;
+};
+
+static int size = BENCH_SIZE(16384, 100); // --size, cells per side
+static int steps = BENCH_SIZE(96, 10);    // --iterations
+static int depth;                         // steps per exchange: DEEP or 1
+static std::vector<Strip> whole, strips;  // the whole plate on the first device, and strips on all of them
+static std::vector<Strip> *used;          // by the last run
+static int last_round;                    // of the last run
+static void make_plate(void);
+static void free_plate(void);
+static void poison(void);
+static bool check(const char *name, BenchError *error);
+
+// Cells of a row in memory: a multiple of four, for float4.
+static size_t pitch(void) {
+    return (size + 3) / 4 * 4;
+}
+
+static size_t row_bytes(void) {
+    return pitch() * sizeof(float);
+}
+
+// The address of row y of the plate
+static float *row(const Strip &strip, float *buffer, int y) {
+    return buffer + (y - strip.first + DEEP) * (long long)pitch();
+}
+
+// The input and the output of a round, which computes up to `depth` steps.
+static float *source(const Strip &strip, int round) {
+    return round == 0 ? strip.start : strip.buffers[(round + 1) % 2];
+}
+
+static float *target(const Strip &strip, int round) {
+    return strip.buffers[round % 2];
+}
+
+// Calls body(round, steps of the round). What is left after the last whole round takes single steps.
+template <class Body> static void each_round(std::vector<Strip> &over, Body body) {
+    int round = 0;
+    for (int s = 0, now; s < steps; s += now) {
+        now = steps - s >= depth ? depth : 1;
+        body(round++, now);
+    }
+    used = &over;
+    last_round = round - 1;
+}
+
+// Calls body(strip, neighbour, side): 0 above, 1 below.
+template <class Body> static void each_neighbour(Body body) {
+    for (size_t i = 0; i < strips.size(); i++) {
+        HANDLE_ERROR(cudaSetDevice(strips[i].device));
+        if (i > 0)
+            body(strips[i], strips[i - 1], 0);
+        if (i < strips.size() - 1)
+            body(strips[i], strips[i + 1], 1);
+    }
+}
+
+// The first row of those that a strip sends to a neighbour: the `depth` rows at that edge.
+static int edge_row(const Strip &strip, int side) {
+    return side == 0 ? strip.first : strip.end - depth;
+}
+
+// Starts one round of the rows from `begin` to `end`. Each block has the same share of the rows, at least
+// `depth`, and all blocks run at the same time.
+static void launch(const Strip &strip, int round, int now, int begin, int end, cudaStream_t stream,
+                   Neighbour above = {}, Neighbour below = {}) {
+    if (begin >= end)
+        return;
+    auto kernel = now == DEEP ? heat_steps<DEEP> : heat_steps<1>;
+    int margin = (depth + 3) / 4 * 4; // of a band of columns
+    unsigned across = (bands_of(size, margin) + WARPS - 1) / WARPS;
+    unsigned down = max_of(1, min_of(strip.at_once[now == DEEP] / across, (end - begin) / (4 * depth)));
+    Rows rows = {(float4 *)row(strip, target(strip, round), 0),
+                 (float4 *)row(strip, source(strip, round), 0),
+                 strip.heaters - (strip.first - DEEP) * (long long)(pitch() / 4),
+                 begin,
+                 end,
+                 size,
+                 margin};
+    kernel<<<dim3(across, down), dim3(32, WARPS), 0, stream>>>(rows, above, below);
+    HANDLE_LAUNCH();
+}
+
+// Rung 0: one GPU.
+static void run_one(void) {
+    HANDLE_ERROR(cudaSetDevice(whole[0].device));
+    each_round(whole, [](int round, int now) { launch(whole[0], round, now, 0, size, whole[0].stream); });
+    wait_for_gpus();
+}
+
+// Rung 1: the rows go to the host and from there to the neighbour. The host waits for each copy.
+static void run_through_host(void) {
+    each_round(strips, [](int round, int now) {
+        for (Strip &strip : strips) {
+            HANDLE_ERROR(cudaSetDevice(strip.device));
+            launch(strip, round, now, strip.first, strip.end, 0);
+        }
+        size_t bytes = depth * row_bytes();
+        each_neighbour([&](Strip &strip, Strip &, int side) {
+            HANDLE_ERROR(cudaMemcpy(strip.on_host[side],
+                                    row(strip, target(strip, round), edge_row(strip, side)), bytes,
+                                    cudaMemcpyDeviceToHost));
+        });
+        each_neighbour([&](Strip &strip, Strip &from, int side) {
+            HANDLE_ERROR(cudaMemcpy(row(strip, target(strip, round), edge_row(from, 1 - side)),
+                                    from.on_host[1 - side], bytes, cudaMemcpyHostToDevice));
+        });
+    });
+    wait_for_gpus();
+}
+
+// Sends the rows at the edges of a strip to its neighbours.
+static void send(Strip &strip, Strip &to, int side, int round, cudaStream_t stream) {
+    int y = edge_row(strip, side);
+    HANDLE_ERROR(cudaMemcpyPeerAsync(row(to, target(to, round), y), to.device,
+                                     row(strip, target(strip, round), y), strip.device, depth * row_bytes(),
+                                     stream));
+}
+
+// Rung 2: asynchronous copies from GPU to GPU. The host enqueues everything; events make a round wait for the
+// halos of the one before. When they have arrived, the neighbour has also read its own halo of that round, so
+// the next copy may overwrite it.
+static void run_peer_copies(void) {
+    each_round(strips, [](int round, int now) {
+        if (round > 0)
+            each_neighbour([](Strip &strip, Strip &from, int) {
+                HANDLE_ERROR(cudaStreamWaitEvent(strip.stream, from.sent, 0));
+            });
+        for (Strip &strip : strips) {
+            HANDLE_ERROR(cudaSetDevice(strip.device));
+            launch(strip, round, now, strip.first, strip.end, strip.stream);
+        }
+        each_neighbour(
+            [&](Strip &strip, Strip &to, int side) { send(strip, to, side, round, strip.stream); });
+        for (Strip &strip : strips)
+            HANDLE_ERROR(cudaEventRecord(strip.sent, strip.stream));
+    });
+    wait_for_gpus();
+}
+
+// Rung 3: a second stream computes the rows at the edges first and sends them while the interior is computed.
+// Both streams read what both have computed in the round before.
+static void run_overlap(void) {
+    each_round(strips, [](int round, int now) {
+        for (Strip &strip : strips)
+            if (round > 0) {
+                HANDLE_ERROR(cudaStreamWaitEvent(strip.edges, strip.done, 0));
+                HANDLE_ERROR(cudaStreamWaitEvent(strip.stream, strip.edges_done, 0));
+            }
+        if (round > 0)
+            each_neighbour([](Strip &strip, Strip &from, int) {
+                HANDLE_ERROR(cudaStreamWaitEvent(strip.edges, from.sent, 0));
+            });
+        for (Strip &strip : strips) {
+            int upper = min_of(strip.first + depth, strip.end), lower = max_of(upper, strip.end - depth);
+            HANDLE_ERROR(cudaSetDevice(strip.device));
+            launch(strip, round, now, strip.first, upper, strip.edges);
+            launch(strip, round, now, lower, strip.end, strip.edges);
+            HANDLE_ERROR(cudaEventRecord(strip.edges_done, strip.edges));
+            launch(strip, round, now, upper, lower, strip.stream);
+            HANDLE_ERROR(cudaEventRecord(strip.done, strip.stream));
+        }
+        each_neighbour([&](Strip &strip, Strip &to, int side) { send(strip, to, side, round, strip.edges); });
+        for (Strip &strip : strips)
+            HANDLE_ERROR(cudaEventRecord(strip.sent, strip.edges));
+    });
+    wait_for_gpus();
+}
+
+// What a kernel needs to store the rows at an edge into the halo of the neighbour
+static Neighbour neighbour(int i, int side, int round) {
+    int other = side == 0 ? i - 1 : i + 1;
+    if (other < 0 || other == (int)strips.size())
+        return {};
+    int begin = edge_row(strips[i], side);
+    return {(float4 *)row(strips[other], target(strips[other], round), 0), begin, begin + depth};
+}
+
+// Rung 4: no copies. Kernels store the rows into the memory of the neighbour; events order the rounds.
+static void run_stores(void) {
+    each_round(strips, [](int round, int now) {
+        if (round > 0)
+            each_neighbour([](Strip &strip, Strip &from, int) {
+                HANDLE_ERROR(cudaStreamWaitEvent(strip.stream, from.done, 0));
+            });
+        for (int i = 0; i < (int)strips.size(); i++) {
+            HANDLE_ERROR(cudaSetDevice(strips[i].device));
+            launch(strips[i], round, now, strips[i].first, strips[i].end, strips[i].stream,
+                   neighbour(i, 0, round), neighbour(i, 1, round));
+        }
+        for (Strip &strip : strips)
+            HANDLE_ERROR(cudaEventRecord(strip.done, strip.stream));
+    });
+    wait_for_gpus();
+}
+
+// Rung 5: no events. The blocks at an edge wait for flags, which the neighbour's blocks set after their
+// stores. No kernel waits for one that is launched later, so all rounds can be enqueued at once.
+static void run_flags(void) {
+    static unsigned rounds = 0; // of all runs
+    auto with_flags = [](int i, int side, int round) {
+        Neighbour n = neighbour(i, side, round);
+        if (n.out) {
+            n.tell = strips[side == 0 ? i - 1 : i + 1].flags[1 - side];
+            n.hear = round > 0 ? strips[i].flags[side] : NULL;
+            n.round = rounds + round;
+        }
+        return n;
+    };
+    each_round(strips, [&](int round, int now) {
+        for (int i = 0; i < (int)strips.size(); i++) {
+            HANDLE_ERROR(cudaSetDevice(strips[i].device));
+            launch(strips[i], round, now, strips[i].first, strips[i].end, strips[i].stream,
+                   with_flags(i, 0, round), with_flags(i, 1, round));
+        }
+        if (CPU_BACKEND) // whose devices need not work at the same time
+            wait_for_gpus();
+    });
+    rounds += last_round + 1;
+    wait_for_gpus();
+}
+
+// The yardstick: a copy within the memory of each GPU, at the same time.
+static void run_copies(void) {
+    for (Strip &strip : strips) {
+        HANDLE_ERROR(cudaSetDevice(strip.device));
+        size_t bytes = (strip.end - strip.first) * row_bytes();
+        HANDLE_ERROR(cudaMemcpyAsync(strip.buffers[1], strip.buffers[0], bytes, cudaMemcpyDeviceToDevice,
+                                     strip.stream));
+    }
+    wait_for_gpus();
+}
+
+static const char *rows_needed(void) {
+    for (Strip &strip : strips)
+        if (strips.size() > 1 && strip.end - strip.first < depth)
+            return depth == 1 ? "needs a row on each GPU" : "needs 8 rows on each GPU";
+    return NULL;
+}
+
+static const char *peers_needed(void) {
+    return rows_needed() ? rows_needed() : peer_access ? NULL : "needs peer access";
+}
+
+static Rung rungs[] = {
+    {"one GPU", "the same kernel", run_one},
+    {"through the host", "strips of rows, halos copied twice", run_through_host, RUNG, 0, 0, rows_needed},
+    {"peer copies", "from GPU to GPU, asynchronous, with events", run_peer_copies, RUNG, 0, 0, rows_needed},
+    {"overlap", "edges first, copied while the interior is computed", run_overlap, RUNG, 0, 0, rows_needed},
+    {"peer stores", "kernels store into the neighbour's halo", run_stores, RUNG, 0, 0, peers_needed},
+    {"flags", "kernels wait for each other, not the host", run_flags, RUNG, 0, 0, peers_needed},
+    {"device-to-device copy", "on every GPU; reads and writes counted", run_copies, COPY_RATE},
+};
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    make_plate();
+    size_t bytes = (size_t)size * size * sizeof(float);
+    Bench bench;
+    bench.title = std::to_string(size) + " x " + std::to_string(size) + " cells, " + std::to_string(steps) +
+                  " steps, " + std::to_string(strips.size()) + " GPUs";
+    bench.size = size;
+    bench.poison = poison;
+    bench.check = check;
+    bench.host_clock = true;
+    std::end(rungs)[-1].work = 2.0 * bytes; // the copy
+    bool ok = true;
+    for (int table = 0; table < 2; table++) {
+        depth = table == 0 ? DEEP : 1;
+        bench.data = table == 0 ? "8 steps per exchange" : "1 step per exchange";
+        bench.work = 2.0 * bytes * steps; // each step reads and writes each cell
+        ok = bench_run(bench, rungs) && ok;
+    }
+    bench_finish();
+    free_plate();
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+static bool no_peer = false;  // --no-peer
+static size_t part[MAX_GPUS]; // rows of each strip
+static float *start, *expected, *result;
+static unsigned char *heaters; // one byte per cell
+
+void settings(int argc, char **argv) {
+    int share = 0;
+    size_t side = size;
+    const Option own[] = {
+        OPTION_SIZE("size", &side, 1, 46340, "cells a side"),
+        OPTION_INT("iterations", &steps, 1, 10000, "steps"),
+        OPTION_INT("gpus", &gpus, 1, MAX_GPUS, "number of devices to use; all of them if not given"),
+        OPTION_INT("share", &share, 1, 99,
+                   "per cent of the rows for the first device; equal strips if not given"),
+        OPTION_FLAG("no-peer", &no_peer, "no peer access: copies between devices go through the host"),
+        OPTION_END};
+    parse_options(argc, argv, "Heat simulation on several devices.", LADDER, own);
+    if (share && gpus == 1)
+        quit(EXIT_USAGE, "--share needs two devices");
+    choose_gpus();
+    size = side;
+    gpus = min_of(gpus, size);
+    divide(size, gpus > 1 ? share : 0, part);
+    for (int i = 0; i < gpus; i++) { // no strip is empty
+        size_t *largest = std::max_element(part, part + gpus);
+        *largest -= part[i] == 0;
+        part[i] += part[i] == 0;
+    }
+    size_t plate = (size_t)size * row_bytes();
+    for (int i = gpus - 1; i >= 0; i--) {
+        HANDLE_ERROR(cudaSetDevice(device_id[i]));
+        require_memory(5 * plate, 4 * ((part[i] + 2 * DEEP) * row_bytes() + (i == 0 ? plate : 0)));
+    }
+}
+
+// One step of the reference. Like the kernel it adds (upper + right) + (left + lower), so that the results
+// are equal bit for bit. Each host thread computes some of the rows.
+struct Reference {
+    const float *in;
+    float *out;
+    size_t begin, end;
+};
+
+static void *reference_rows(void *data) {
+    const Reference &r = *(const Reference *)data;
+    size_t n = size;
+    for (size_t y = r.begin; y < r.end; y++) {
+        const float *in = r.in + y * n, *upper = y > 0 ? in - n : in, *lower = y < n - 1 ? in + n : in;
+        const unsigned char *heater = heaters + y * n;
+        float *out = r.out + y * n;
+        auto cell = [&](size_t x, size_t left, size_t right) {
+            float mean = SPEED * ((upper[x] + in[right]) + (in[left] + lower[x]));
+            out[x] = heater[x] ? in[x] : mean;
+        };
+        cell(0, 0, min_of(1, n - 1));
+        for (size_t x = 1; x + 1 < n; x++)
+            cell(x, x - 1, x + 1);
+        if (n > 1)
+            cell(n - 1, n - 2, n - 1);
+    }
+    return NULL;
+}
+
+static void make_reference(void) {
+    const int threads = 16;
+    Reference part[threads];
+    CUTThread thread[threads];
+    const float *in = start;
+    for (int s = 0; s < steps; s++) {
+        float *out = (steps - s) % 2 ? expected : result;
+        for (int i = 0; i < threads; i++) {
+            part[i] = {in, out, (size_t)size * i / threads, (size_t)size * (i + 1) / threads};
+            thread[i] = start_thread(reference_rows, &part[i]);
+        }
+        wait_for_threads(thread, threads);
+        in = out;
+    }
+}
+
+static Strip make_strip(int device, int first, int end) {
+    Strip strip = {};
+    strip.device = device;
+    strip.first = first;
+    strip.end = end;
+    size_t rows = end - first + 2 * DEEP, bytes = rows * row_bytes(), bits = rows * pitch() / 4;
+    size_t blocks = bands_of(size, DEEP) * sizeof(unsigned), width = size * sizeof(float);
+    int from = max_of(first - DEEP, 0), to = min_of(end + DEEP, size);
+    int least, greatest, multiprocessors;
+    unsigned char *packed = host_array<unsigned char>(bits);
+    memset(packed, 0, bits);
+    for (int y = from; y < to; y++)
+        for (int x = 0; x < size; x++)
+            packed[(y - first + DEEP) * (pitch() / 4) + x / 4] |= heaters[(size_t)y * size + x] << x % 4;
+
+    HANDLE_ERROR(cudaSetDevice(device));
+    HANDLE_ERROR(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+    for (int deep = 0; deep < 2; deep++) {
+        HANDLE_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+            &strip.at_once[deep], deep ? heat_steps<DEEP> : heat_steps<1>, 32 * WARPS, 0));
+        strip.at_once[deep] *= multiprocessors;
+    }
+    HANDLE_ERROR(cudaMalloc(&strip.heaters, bits));
+    HANDLE_ERROR(cudaMemcpy(strip.heaters, packed, bits, cudaMemcpyHostToDevice));
+    free(packed);
+    HANDLE_ERROR(cudaMalloc(&strip.start, bytes));
+    HANDLE_ERROR(cudaMemset(strip.start, 0, bytes)); // also the cells that fill up the last float4 of a row
+    HANDLE_ERROR(cudaMemcpy2D(row(strip, strip.start, from), row_bytes(), start + (size_t)from * size, width,
+                              width, to - from, cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    HANDLE_ERROR(cudaStreamCreateWithPriority(&strip.stream, cudaStreamNonBlocking, least));
+    HANDLE_ERROR(cudaStreamCreateWithPriority(&strip.edges, cudaStreamNonBlocking, greatest));
+    for (cudaEvent_t *event : {&strip.done, &strip.edges_done, &strip.sent})
+        HANDLE_ERROR(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
+    for (int i = 0; i < 2; i++) {
+        HANDLE_ERROR(cudaMalloc(&strip.buffers[i], bytes));
+        HANDLE_ERROR(cudaMalloc(&strip.flags[i], blocks));
+        HANDLE_ERROR(cudaMemset(strip.flags[i], 0, blocks));
+        HANDLE_ERROR(cudaHostAlloc(&strip.on_host[i], DEEP * row_bytes(), cudaHostAllocPortable));
+    }
+    return strip;
+}
+
+static void free_strip(const Strip &strip) {
+    HANDLE_ERROR(cudaSetDevice(strip.device));
+    HANDLE_ERROR(cudaFree(strip.heaters));
+    HANDLE_ERROR(cudaFree(strip.start));
+    HANDLE_ERROR(cudaStreamDestroy(strip.stream));
+    HANDLE_ERROR(cudaStreamDestroy(strip.edges));
+    for (cudaEvent_t event : {strip.done, strip.edges_done, strip.sent})
+        HANDLE_ERROR(cudaEventDestroy(event));
+    for (int i = 0; i < 2; i++) {
+        HANDLE_ERROR(cudaFree(strip.buffers[i]));
+        HANDLE_ERROR(cudaFree(strip.flags[i]));
+        HANDLE_ERROR(cudaFreeHost(strip.on_host[i]));
+    }
+}
+
+// Random temperatures, and those of the heaters; the reference; and what the devices need.
+static void make_plate(void) {
+    size_t cells = (size_t)size * size;
+    start = host_array<float>(cells);
+    expected = host_array<float>(cells);
+    result = host_array<float>(cells);
+    heaters = host_array<unsigned char>(cells);
+    place_heaters(expected, size);
+    random_floats(start, cells, 1);
+    for (size_t i = 0; i < cells; i++) {
+        heaters[i] = expected[i] != 0;
+        start[i] = heaters[i] ? expected[i] : start[i];
+    }
+    make_reference();
+    set_up_peers(no_peer, DEEP * row_bytes());
+    whole.push_back(make_strip(device_id[0], 0, size));
+    for (int i = 0, first = 0; i < gpus; first += part[i++])
+        strips.push_back(make_strip(device_id[i], first, first + part[i]));
+    wait_for_gpus();
+}
+
+static void free_plate(void) {
+    for (auto set : {&whole, &strips})
+        for (Strip &strip : *set)
+            free_strip(strip);
+    free(start);
+    free(expected);
+    free(result);
+    free(heaters);
+}
+
+static void poison(void) {
+    for (auto set : {&whole, &strips})
+        for (Strip &strip : *set)
+            for (float *buffer : strip.buffers) {
+                HANDLE_ERROR(cudaSetDevice(strip.device));
+                HANDLE_ERROR(cudaMemset(buffer, 0xff, (strip.end - strip.first + 2 * DEEP) * row_bytes()));
+            }
+    wait_for_gpus();
+}
+
+static bool check(const char *name, BenchError *) {
+    size_t width = size * sizeof(float);
+    for (Strip &strip : *used)
+        HANDLE_ERROR(cudaMemcpy2D(result + (size_t)strip.first * size, width,
+                                  row(strip, target(strip, last_round), strip.first), row_bytes(), width,
+                                  strip.end - strip.first, cudaMemcpyDeviceToHost));
+    return check_ints(name, (int *)result, (int *)expected, (size_t)size * size); // bit for bit
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+// The kernel of heat_ladder: several time steps of rows of the plate in one launch. With it a GPU exchanges
+// halos with its neighbours, when the ladder wants the kernel to do that.
+//
+// This file has, from top to bottom: the exchange of halos, one time step of a row, and the kernel.
+#ifndef CHAPTER11_HEAT_STEPS_H
+#define CHAPTER11_HEAT_STEPS_H
+
+#include "../common/book.h"
+#include "../common/proofs/heat.h" // SPEED
+#include <cuda/atomic>
+
+// ---- the exchange of halos ----
+
+// The GPU above (0) or below (1): what a kernel needs to store the rows of its edge directly into the halo
+// there. The pointers to its memory, `out` and `tell`, are those of peer-to-peer access.
+struct Neighbour {
+    float4 *out;          // row 0 of the plate in its output; NULL: the kernel stores nothing there
+    int begin, end;       // the rows of its halo
+    unsigned *tell;       // flags in its memory, one per block: the rounds that this GPU has stored
+    const unsigned *hear; // flags in the memory of this GPU: the rounds that the neighbour has stored
+    unsigned round;       // to wait for
+};
+
+// A flag of another GPU: the scope of its accesses is the whole system.
+typedef cuda::atomic_ref<unsigned, cuda::thread_scope_system> Flag;
+
+// The blocks at the edge of the strip wait until the halo has arrived. Their columns overlap with those of
+// the blocks to the left and to the right. The acquire orders the reads of the halo after the flag.
+__device__ static void wait_for_halo(const Neighbour &n) {
+    unsigned block = blockIdx.x + threadIdx.x - 1;
+    if (n.hear && threadIdx.y == 0 && threadIdx.x < 3 && block < gridDim.x)
+        while (Flag(const_cast<unsigned &>(n.hear[block])).load(cuda::memory_order_acquire) < n.round)
+            continue;
+    __syncthreads();
+}
+
+// The release orders the stores of all threads of the block, which the barrier has collected, before the
+// flag.
+__device__ static void tell_neighbour(const Neighbour &n) {
+    __syncthreads();
+    if (n.tell && threadIdx.y == 0 && threadIdx.x == 0)
+        Flag(n.tell[blockIdx.x]).store(n.round + 1, cuda::memory_order_release);
+}
+
+// ---- one time step of a row ----
+
+// A warp computes a band of 128 columns: a lane has four of them in a float4. Columns of neighbouring lanes
+// come by warp shuffle. At both ends of the band they are missing: that is right at the edge of the plate,
+// where coordinates are clamped; elsewhere wrong values spread by one column in each step, and the band has a
+// margin for them.
+const int BAND = 128, WARPS = 4; // columns of a warp; warps of a block, side by side
+
+struct Lane {
+    int lane, last; // `last`: the lane with the last column of the plate, or of the band
+    __device__ float left_of(float4 row) const {
+        float left = __shfl_up_sync(0xffffffff, row.w, 1);
+        return lane == 0 ? row.x : left;
+    }
+    __device__ float right_of(float4 row) const {
+        float right = __shfl_down_sync(0xffffffff, row.x, 1);
+        return lane == last ? row.w : right;
+    }
+    // Each cell of a row plus the right neighbour in the next row. For the cell between the two they are the
+    // upper and the right neighbour, and for another cell the left and the lower one.
+    __device__ float4 pairs(float4 row, float4 next) const {
+        return make_float4(row.x + next.y, row.y + next.z, row.z + next.w, row.w + right_of(next));
+    }
+    // The mean of (upper + right) + (left + lower). `before`: pairs of the row above and this one; `after`:
+    // pairs of this one and the row below.
+    __device__ float4 mean(float4 before, float4 row, float4 after, float4 below) const {
+        return make_float4(SPEED * (before.x + (left_of(row) + below.x)), SPEED * (before.y + after.x),
+                           SPEED * (before.z + after.y), SPEED * (before.w + after.z));
+    }
+};
+
+// Bit i of `fixed` says that cell i is a heater, which keeps its temperature.
+__device__ static float4 choose(unsigned fixed, float4 heater, float4 otherwise) {
+    return make_float4(fixed & 1 ? heater.x : otherwise.x, fixed & 2 ? heater.y : otherwise.y,
+                       fixed & 4 ? heater.z : otherwise.z, fixed & 8 ? heater.w : otherwise.w);
+}
+
+// Columns beyond the plate, in its last float4, hold a copy of the last column.
+__device__ static float4 clamp_columns(float4 t, int columns) {
+    t.y = columns > 1 ? t.y : t.x;
+    t.z = columns > 2 ? t.z : t.y;
+    t.w = columns > 3 ? t.w : t.z;
+    return t;
+}
+
+// ---- the kernel ----
+
+// Rows from `begin` to `end` of the plate, and where they are. The pointers are to row 0 of the plate, also
+// where a GPU does not have it.
+struct Rows {
+    float4 *out;
+    const float4 *in;
+    const unsigned char *heaters; // bit i of a byte: cell i of a float4 is a heater
+    int begin, end;
+    int size, margin; // columns of the plate, and of the margin of a band
+};
+
+__host__ __device__ static inline int bands_of(int size, int margin) {
+    return size > BAND ? (size - BAND - 1) / (BAND - 2 * margin) + 2 : 1;
+}
+
+// DEPTH time steps. A warp goes down its rows and reads each of them once: as soon as row y has arrived, row
+// y - 1 can take its first step, then row y - 2 its second one, and so on. So a warp needs no more than two
+// rows of each step at a time, which are in registers, and it needs no barrier. It begins DEPTH rows above
+// its own and ends DEPTH rows below, where it finds the halo at the edge of a strip.
+template <int DEPTH>
+__global__ void __launch_bounds__(32 * WARPS, DEPTH > 8 ? 3 : 4)
+    heat_steps(Rows rows, Neighbour above, Neighbour below) {
+    int margin = rows.margin / 4, pitch = (rows.size + 3) / 4, bands = bands_of(rows.size, rows.margin);
+    int band = blockIdx.x * WARPS + threadIdx.y, x = band * (BAND / 4 - 2 * margin) + threadIdx.x;
+    Lane lane = {(int)threadIdx.x, min(31, pitch - 1 - (x - (int)threadIdx.x))};
+    bool owns = (band == 0 || lane.lane >= margin) &&
+                (band == bands - 1 ? lane.lane <= lane.last : lane.lane < BAND / 4 - margin);
+    x = min(x, pitch - 1);
+    bool ragged = rows.size % 4 != 0;
+    int columns = rows.size - 4 * x;
+    long long all = rows.end - rows.begin;
+    int begin = rows.begin + (int)(all * blockIdx.y / gridDim.y);
+    int end = rows.begin + (int)(all * (blockIdx.y + 1) / gridDim.y);
+
+    if (blockIdx.y == 0)
+        wait_for_halo(above);
+    if (blockIdx.y == gridDim.y - 1)
+        wait_for_halo(below);
+
+    float4 cell[DEPTH], before[DEPTH]; // of each step the newest row, and its pairs with the one above
+    unsigned long long fixed = 0;      // heaters of the last rows, four bits for each
+    unsigned hot = 0;                  // whether the band has any in them, one bit for each
+    int y = max(begin - DEPTH, 0), stop = min(end + DEPTH, rows.size);
+    auto at = [&](int row) { return x + (long long)row * pitch; };
+    float4 next = rows.in[at(y)];
+    unsigned next_fixed = rows.heaters[at(y)];
+    // Row y arrives. `at_edge`: the plate may begin or end at one of the rows or columns. `heated`: there may
+    // be heaters.
+    auto advance = [&](auto at_edge, auto heated) {
+        float4 t = next;
+        unsigned arrived = next_fixed;
+        if (y + 1 < stop) { // loads the next row early, to hide the latency
+            next = rows.in[at(y + 1)];
+            next_fixed = rows.heaters[at(y + 1)];
+        }
+        if (at_edge.value)
+            t = clamp_columns(t, columns);
+#pragma unroll
+        for (int s = 0; s < DEPTH; s++) { // t is row y - s after s steps
+            if (at_edge.value && y - s == 0)
+                cell[s] = t; // above the first row
+            if (at_edge.value && y - s >= rows.size)
+                t = cell[s]; // below the last row
+            float4 after = lane.pairs(cell[s], t), row = cell[s];
+            cell[s] = t;
+            t = lane.mean(before[s], row, after, t);
+            before[s] = after;
+            if (heated.value)
+                t = choose(fixed >> 4 * s, row, t);
+            if (at_edge.value)
+                t = clamp_columns(t, columns);
+        }
+        fixed = fixed << 4 | arrived;
+        hot = (hot << 1 | (__any_sync(0xffffffff, arrived) != 0)) & ((1 << DEPTH) - 1);
+        int done = y - DEPTH;
+        if (done >= begin && owns) {
+            rows.out[at(done)] = t;
+            if (above.out && done < above.end)
+                above.out[at(done)] = t;
+            if (below.out && done >= below.begin)
+                below.out[at(done)] = t;
+        }
+        y++;
+    };
+    std::true_type yes;
+    std::false_type no;
+    if (band < bands) {
+        while (y < end + DEPTH && (y < DEPTH || ragged))
+            advance(yes, yes);
+#pragma unroll 2
+        while (y < stop)
+            if (hot)
+                advance(no, yes);
+            else
+                advance(no, no);
+        while (y < end + DEPTH)
+            advance(yes, yes);
+    }
+    if (blockIdx.y == 0)
+        tell_neighbour(above);
+    if (blockIdx.y == gridDim.y - 1)
+        tell_neighbour(below);
+}
+
+#endif
