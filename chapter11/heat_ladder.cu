@@ -15,48 +15,18 @@
  */
 #include "../common/book.h"
 #include "../common/bench.h"
-#include "gpus.h"       // gpus, device_id[], peer_access
-#include "heat_steps.h" // the kernel heat_steps, struct Neighbour
-#include <vector>
+#include "gpus.h"        // gpus, device_id[], peer_access
+#include "heat_strips.h" // the kernel heat_steps, Neighbour, Strip
 
-const int DEEP = 8; // steps per exchange with deep halos
-
-// The rows from `first` to `end` of the plate, on one device. Its arrays have DEEP more rows on both sides.
-struct Strip {
-    int device, first, end;
-    int at_once[2];             // blocks that the device runs at the same time: of single steps, and of DEEP
-    float *start, *buffers[2];  // the initial temperatures, and ping-pong buffers
-    unsigned char *heaters;     // one bit per cell, see heat_steps.h
-    unsigned *flags[2];         // set by the neighbours, one for each of their blocks
-    float *on_host[2];          // the rows at its edges, on their way through the host
-    cudaStream_t stream, edges; // `edges` has the higher priority
-    cudaEvent_t done, edges_done, sent;
-};
-
-static int size = BENCH_SIZE(16384, 100); // --size, cells per side
-static int steps = BENCH_SIZE(96, 10);    // --iterations
-static int depth;                         // steps per exchange: DEEP or 1
-static std::vector<Strip> whole, strips;  // the whole plate on the first device, and strips on all of them
-static std::vector<Strip> *used;          // by the last run
-static int last_round;                    // of the last run
+static int depth;                        // steps per exchange: DEEP or 1
+static std::vector<Strip> whole, strips; // the whole plate on the first device, and strips on all of them
+static std::vector<Strip> *used;         // by the last run
+static int last_round;                   // of the last run
+static unsigned first_round;             // number of the first round of a run, for flags
 static void make_plate(void);
 static void free_plate(void);
 static void poison(void);
 static bool check(const char *name, BenchError *error);
-
-// Cells of a row in memory: a multiple of four, for float4.
-static size_t pitch(void) {
-    return (size + 3) / 4 * 4;
-}
-
-static size_t row_bytes(void) {
-    return pitch() * sizeof(float);
-}
-
-// The address of row y of the plate
-static float *row(const Strip &strip, float *buffer, int y) {
-    return buffer + (y - strip.first + DEEP) * (long long)pitch();
-}
 
 // The input and the output of a round, which computes up to `depth` steps.
 static float *source(const Strip &strip, int round) {
@@ -106,7 +76,6 @@ static void launch(const Strip &strip, int round, int now, int begin, int end, c
     unsigned down = max_of(1, min_of(strip.at_once[now == DEEP] / across, (end - begin) / (4 * depth)));
     Rows rows = {(float4 *)row(strip, target(strip, round), 0),
                  (float4 *)row(strip, source(strip, round), 0),
-                 strip.heaters - (strip.first - DEEP) * (long long)(pitch() / 4),
                  begin,
                  end,
                  size,
@@ -201,56 +170,45 @@ static void run_overlap(void) {
     wait_for_gpus();
 }
 
-// What a kernel needs to store the rows at an edge into the halo of the neighbour
-static Neighbour neighbour(int i, int side, int round) {
+// Rungs 4 and 5: no copies. Kernels store the rows at the edges into the memory of the neighbour.
+static Neighbour neighbour(int i, int side, int round, bool flags) {
     int other = side == 0 ? i - 1 : i + 1;
+    Neighbour n = {};
     if (other < 0 || other == (int)strips.size())
-        return {};
-    int begin = edge_row(strips[i], side);
-    return {(float4 *)row(strips[other], target(strips[other], round), 0), begin, begin + depth};
+        return n;
+    n.out = (float4 *)row(strips[other], target(strips[other], round), 0);
+    n.begin = edge_row(strips[i], side);
+    n.end = n.begin + depth;
+    if (flags) {
+        n.tell = strips[other].flags[1 - side];
+        n.hear = round > 0 ? strips[i].flags[side] : NULL;
+        n.round = first_round + round;
+    }
+    return n;
 }
 
-// Rung 4: no copies. Kernels store the rows into the memory of the neighbour; events order the rounds.
-static void run_stores(void) {
-    each_round(strips, [](int round, int now) {
-        if (round > 0)
+// In rung 4 events order the rounds, as before. In rung 5 no event does: the blocks at an edge wait for
+// flags, which the neighbour's blocks set after their stores. The host only enqueues kernels. That cannot
+// deadlock, because no kernel waits for one that is launched after it.
+static void run_stores(bool flags) {
+    each_round(strips, [&](int round, int now) {
+        if (round > 0 && !flags)
             each_neighbour([](Strip &strip, Strip &from, int) {
                 HANDLE_ERROR(cudaStreamWaitEvent(strip.stream, from.done, 0));
             });
         for (int i = 0; i < (int)strips.size(); i++) {
-            HANDLE_ERROR(cudaSetDevice(strips[i].device));
-            launch(strips[i], round, now, strips[i].first, strips[i].end, strips[i].stream,
-                   neighbour(i, 0, round), neighbour(i, 1, round));
+            Strip &strip = strips[i];
+            HANDLE_ERROR(cudaSetDevice(strip.device));
+            launch(strip, round, now, strip.first, strip.end, strip.stream, neighbour(i, 0, round, flags),
+                   neighbour(i, 1, round, flags));
         }
         for (Strip &strip : strips)
-            HANDLE_ERROR(cudaEventRecord(strip.done, strip.stream));
-    });
-    wait_for_gpus();
-}
-
-// Rung 5: no events. The blocks at an edge wait for flags, which the neighbour's blocks set after their
-// stores. No kernel waits for one that is launched later, so all rounds can be enqueued at once.
-static void run_flags(void) {
-    static unsigned rounds = 0; // of all runs
-    auto with_flags = [](int i, int side, int round) {
-        Neighbour n = neighbour(i, side, round);
-        if (n.out) {
-            n.tell = strips[side == 0 ? i - 1 : i + 1].flags[1 - side];
-            n.hear = round > 0 ? strips[i].flags[side] : NULL;
-            n.round = rounds + round;
-        }
-        return n;
-    };
-    each_round(strips, [&](int round, int now) {
-        for (int i = 0; i < (int)strips.size(); i++) {
-            HANDLE_ERROR(cudaSetDevice(strips[i].device));
-            launch(strips[i], round, now, strips[i].first, strips[i].end, strips[i].stream,
-                   with_flags(i, 0, round), with_flags(i, 1, round));
-        }
-        if (CPU_BACKEND) // whose devices need not work at the same time
+            if (!flags)
+                HANDLE_ERROR(cudaEventRecord(strip.done, strip.stream));
+        if (flags && CPU_BACKEND) // whose devices need not work at the same time
             wait_for_gpus();
     });
-    rounds += last_round + 1;
+    first_round += flags ? last_round + 1 : 0;
     wait_for_gpus();
 }
 
@@ -281,8 +239,10 @@ static Rung rungs[] = {
     {"through the host", "strips of rows, halos copied twice", run_through_host, RUNG, 0, 0, rows_needed},
     {"peer copies", "from GPU to GPU, asynchronous, with events", run_peer_copies, RUNG, 0, 0, rows_needed},
     {"overlap", "edges first, copied while the interior is computed", run_overlap, RUNG, 0, 0, rows_needed},
-    {"peer stores", "kernels store into the neighbour's halo", run_stores, RUNG, 0, 0, peers_needed},
-    {"flags", "kernels wait for each other, not the host", run_flags, RUNG, 0, 0, peers_needed},
+    {"peer stores", "kernels store into the neighbour's halo", [] { run_stores(false); }, RUNG, 0, 0,
+     peers_needed},
+    {"flags", "kernels wait for each other, not the host", [] { run_stores(true); }, RUNG, 0, 0,
+     peers_needed},
     {"device-to-device copy", "on every GPU; reads and writes counted", run_copies, COPY_RATE},
 };
 
@@ -314,8 +274,7 @@ int main(int argc, char **argv) {
 
 static bool no_peer = false;  // --no-peer
 static size_t part[MAX_GPUS]; // rows of each strip
-static float *start, *expected, *result;
-static unsigned char *heaters; // one byte per cell
+static float *result;
 
 void settings(int argc, char **argv) {
     int share = 0;
@@ -347,122 +306,17 @@ void settings(int argc, char **argv) {
     }
 }
 
-// One step of the reference. Like the kernel it adds (upper + right) + (left + lower), so that the results
-// are equal bit for bit. Each host thread computes some of the rows.
-struct Reference {
-    const float *in;
-    float *out;
-    size_t begin, end;
-};
-
-static void *reference_rows(void *data) {
-    const Reference &r = *(const Reference *)data;
-    size_t n = size;
-    for (size_t y = r.begin; y < r.end; y++) {
-        const float *in = r.in + y * n, *upper = y > 0 ? in - n : in, *lower = y < n - 1 ? in + n : in;
-        const unsigned char *heater = heaters + y * n;
-        float *out = r.out + y * n;
-        auto cell = [&](size_t x, size_t left, size_t right) {
-            float mean = SPEED * ((upper[x] + in[right]) + (in[left] + lower[x]));
-            out[x] = heater[x] ? in[x] : mean;
-        };
-        cell(0, 0, min_of(1, n - 1));
-        for (size_t x = 1; x + 1 < n; x++)
-            cell(x, x - 1, x + 1);
-        if (n > 1)
-            cell(n - 1, n - 2, n - 1);
-    }
-    return NULL;
-}
-
-static void make_reference(void) {
-    const int threads = 16;
-    Reference part[threads];
-    CUTThread thread[threads];
-    const float *in = start;
-    for (int s = 0; s < steps; s++) {
-        float *out = (steps - s) % 2 ? expected : result;
-        for (int i = 0; i < threads; i++) {
-            part[i] = {in, out, (size_t)size * i / threads, (size_t)size * (i + 1) / threads};
-            thread[i] = start_thread(reference_rows, &part[i]);
-        }
-        wait_for_threads(thread, threads);
-        in = out;
-    }
-}
-
-static Strip make_strip(int device, int first, int end) {
-    Strip strip = {};
-    strip.device = device;
-    strip.first = first;
-    strip.end = end;
-    size_t rows = end - first + 2 * DEEP, bytes = rows * row_bytes(), bits = rows * pitch() / 4;
-    size_t blocks = bands_of(size, DEEP) * sizeof(unsigned), width = size * sizeof(float);
-    int from = max_of(first - DEEP, 0), to = min_of(end + DEEP, size);
-    int least, greatest, multiprocessors;
-    unsigned char *packed = host_array<unsigned char>(bits);
-    memset(packed, 0, bits);
-    for (int y = from; y < to; y++)
-        for (int x = 0; x < size; x++)
-            packed[(y - first + DEEP) * (pitch() / 4) + x / 4] |= heaters[(size_t)y * size + x] << x % 4;
-
-    HANDLE_ERROR(cudaSetDevice(device));
-    HANDLE_ERROR(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
-    for (int deep = 0; deep < 2; deep++) {
-        HANDLE_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-            &strip.at_once[deep], deep ? heat_steps<DEEP> : heat_steps<1>, 32 * WARPS, 0));
-        strip.at_once[deep] *= multiprocessors;
-    }
-    HANDLE_ERROR(cudaMalloc(&strip.heaters, bits));
-    HANDLE_ERROR(cudaMemcpy(strip.heaters, packed, bits, cudaMemcpyHostToDevice));
-    free(packed);
-    HANDLE_ERROR(cudaMalloc(&strip.start, bytes));
-    HANDLE_ERROR(cudaMemset(strip.start, 0, bytes)); // also the cells that fill up the last float4 of a row
-    HANDLE_ERROR(cudaMemcpy2D(row(strip, strip.start, from), row_bytes(), start + (size_t)from * size, width,
-                              width, to - from, cudaMemcpyHostToDevice));
-    HANDLE_ERROR(cudaDeviceGetStreamPriorityRange(&least, &greatest));
-    HANDLE_ERROR(cudaStreamCreateWithPriority(&strip.stream, cudaStreamNonBlocking, least));
-    HANDLE_ERROR(cudaStreamCreateWithPriority(&strip.edges, cudaStreamNonBlocking, greatest));
-    for (cudaEvent_t *event : {&strip.done, &strip.edges_done, &strip.sent})
-        HANDLE_ERROR(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
-    for (int i = 0; i < 2; i++) {
-        HANDLE_ERROR(cudaMalloc(&strip.buffers[i], bytes));
-        HANDLE_ERROR(cudaMalloc(&strip.flags[i], blocks));
-        HANDLE_ERROR(cudaMemset(strip.flags[i], 0, blocks));
-        HANDLE_ERROR(cudaHostAlloc(&strip.on_host[i], DEEP * row_bytes(), cudaHostAllocPortable));
-    }
-    return strip;
-}
-
-static void free_strip(const Strip &strip) {
-    HANDLE_ERROR(cudaSetDevice(strip.device));
-    HANDLE_ERROR(cudaFree(strip.heaters));
-    HANDLE_ERROR(cudaFree(strip.start));
-    HANDLE_ERROR(cudaStreamDestroy(strip.stream));
-    HANDLE_ERROR(cudaStreamDestroy(strip.edges));
-    for (cudaEvent_t event : {strip.done, strip.edges_done, strip.sent})
-        HANDLE_ERROR(cudaEventDestroy(event));
-    for (int i = 0; i < 2; i++) {
-        HANDLE_ERROR(cudaFree(strip.buffers[i]));
-        HANDLE_ERROR(cudaFree(strip.flags[i]));
-        HANDLE_ERROR(cudaFreeHost(strip.on_host[i]));
-    }
-}
-
 // Random temperatures, and those of the heaters; the reference; and what the devices need.
 static void make_plate(void) {
     size_t cells = (size_t)size * size;
     start = host_array<float>(cells);
     expected = host_array<float>(cells);
     result = host_array<float>(cells);
-    heaters = host_array<unsigned char>(cells);
     place_heaters(expected, size);
     random_floats(start, cells, 1);
-    for (size_t i = 0; i < cells; i++) {
-        heaters[i] = expected[i] != 0;
-        start[i] = heaters[i] ? expected[i] : start[i];
-    }
-    make_reference();
+    for (size_t i = 0; i < cells; i++)
+        start[i] = expected[i] != 0 ? -expected[i] : start[i];
+    make_reference(result);
     set_up_peers(no_peer, DEEP * row_bytes());
     whole.push_back(make_strip(device_id[0], 0, size));
     for (int i = 0, first = 0; i < gpus; first += part[i++])
@@ -477,7 +331,6 @@ static void free_plate(void) {
     free(start);
     free(expected);
     free(result);
-    free(heaters);
 }
 
 static void poison(void) {

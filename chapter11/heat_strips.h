@@ -3,12 +3,14 @@
 // halos with its neighbours, when the ladder wants the kernel to do that.
 //
 // This file has, from top to bottom: the exchange of halos, one time step of a row, and the kernel.
-#ifndef CHAPTER11_HEAT_STEPS_H
-#define CHAPTER11_HEAT_STEPS_H
+#ifndef CHAPTER11_HEAT_STRIPS_H
+#define CHAPTER11_HEAT_STRIPS_H
 
 #include "../common/book.h"
 #include "../common/proofs/heat.h" // SPEED
 #include <cuda/atomic>
+#include <cuda_pipeline.h>
+#include "../common/bench.h" // BENCH_SIZE
 
 // ---- the exchange of halos ----
 
@@ -50,6 +52,7 @@ __device__ static void tell_neighbour(const Neighbour &n) {
 // where coordinates are clamped; elsewhere wrong values spread by one column in each step, and the band has a
 // margin for them.
 const int BAND = 128, WARPS = 4; // columns of a warp; warps of a block, side by side
+const int AHEAD = 4;             // rows that are loaded early
 
 struct Lane {
     int lane, last; // `last`: the lane with the last column of the plate, or of the band
@@ -74,10 +77,15 @@ struct Lane {
     }
 };
 
-// Bit i of `fixed` says that cell i is a heater, which keeps its temperature.
-__device__ static float4 choose(unsigned fixed, float4 heater, float4 otherwise) {
-    return make_float4(fixed & 1 ? heater.x : otherwise.x, fixed & 2 ? heater.y : otherwise.y,
-                       fixed & 4 ? heater.z : otherwise.z, fixed & 8 ? heater.w : otherwise.w);
+// The plate stores the temperature of a heater with a negative sign. Bit i of `heaters`: cell i is one.
+__device__ static unsigned heaters_of(float4 t) {
+    return signbit(t.x) | signbit(t.y) << 1 | signbit(t.z) << 2 | signbit(t.w) << 3;
+}
+
+// A heater keeps its temperature.
+__device__ static float4 choose(unsigned heaters, float4 heater, float4 otherwise) {
+    return make_float4(heaters & 1 ? heater.x : otherwise.x, heaters & 2 ? heater.y : otherwise.y,
+                       heaters & 4 ? heater.z : otherwise.z, heaters & 8 ? heater.w : otherwise.w);
 }
 
 // Columns beyond the plate, in its last float4, hold a copy of the last column.
@@ -95,7 +103,6 @@ __device__ static float4 clamp_columns(float4 t, int columns) {
 struct Rows {
     float4 *out;
     const float4 *in;
-    const unsigned char *heaters; // bit i of a byte: cell i of a float4 is a heater
     int begin, end;
     int size, margin; // columns of the plate, and of the margin of a band
 };
@@ -129,21 +136,27 @@ __global__ void __launch_bounds__(32 * WARPS, DEPTH > 8 ? 3 : 4)
         wait_for_halo(below);
 
     float4 cell[DEPTH], before[DEPTH]; // of each step the newest row, and its pairs with the one above
-    unsigned long long fixed = 0;      // heaters of the last rows, four bits for each
+    unsigned long long heaters = 0;    // of the last rows, four bits for each
     unsigned hot = 0;                  // whether the band has any in them, one bit for each
     int y = max(begin - DEPTH, 0), stop = min(end + DEPTH, rows.size);
     auto at = [&](int row) { return x + (long long)row * pitch; };
-    float4 next = rows.in[at(y)];
-    unsigned next_fixed = rows.heaters[at(y)];
+    __shared__ float4 of_warps[WARPS][AHEAD][32]; // rows on their way, to hide the latency of memory
+    auto &arriving = of_warps[threadIdx.y];
+    auto load = [&](int row) {
+        if (row < stop)
+            __pipeline_memcpy_async(&arriving[row % AHEAD][lane.lane], &rows.in[at(row)], sizeof(float4));
+        __pipeline_commit();
+    };
+    for (int i = 0; i < AHEAD; i++)
+        load(y + i);
     // Row y arrives. `at_edge`: the plate may begin or end at one of the rows or columns. `heated`: there may
     // be heaters.
     auto advance = [&](auto at_edge, auto heated) {
-        float4 t = next;
-        unsigned arrived = next_fixed;
-        if (y + 1 < stop) { // loads the next row early, to hide the latency
-            next = rows.in[at(y + 1)];
-            next_fixed = rows.heaters[at(y + 1)];
-        }
+        __pipeline_wait_prior(AHEAD - 1);
+        float4 t = arriving[y % AHEAD][lane.lane];
+        unsigned new_heaters = heaters_of(t);
+        load(y + AHEAD);
+        t = make_float4(fabsf(t.x), fabsf(t.y), fabsf(t.z), fabsf(t.w));
         if (at_edge.value)
             t = clamp_columns(t, columns);
 #pragma unroll
@@ -157,12 +170,14 @@ __global__ void __launch_bounds__(32 * WARPS, DEPTH > 8 ? 3 : 4)
             t = lane.mean(before[s], row, after, t);
             before[s] = after;
             if (heated.value)
-                t = choose(fixed >> 4 * s, row, t);
+                t = choose(heaters >> 4 * s, row, t);
             if (at_edge.value)
                 t = clamp_columns(t, columns);
         }
-        fixed = fixed << 4 | arrived;
-        hot = (hot << 1 | (__any_sync(0xffffffff, arrived) != 0)) & ((1 << DEPTH) - 1);
+        if (heated.value)
+            t = choose(heaters >> 4 * (DEPTH - 1), make_float4(-t.x, -t.y, -t.z, -t.w), t);
+        heaters = heaters << 4 | new_heaters;
+        hot = (hot << 1 | (__any_sync(0xffffffff, new_heaters) != 0)) & ((1 << DEPTH) - 1);
         int done = y - DEPTH;
         if (done >= begin && owns) {
             rows.out[at(done)] = t;
@@ -178,7 +193,7 @@ __global__ void __launch_bounds__(32 * WARPS, DEPTH > 8 ? 3 : 4)
     if (band < bands) {
         while (y < end + DEPTH && (y < DEPTH || ragged))
             advance(yes, yes);
-#pragma unroll 2
+#pragma unroll(AHEAD < 2 ? 2 : AHEAD)
         while (y < stop)
             if (hot)
                 advance(no, yes);
@@ -191,6 +206,135 @@ __global__ void __launch_bounds__(32 * WARPS, DEPTH > 8 ? 3 : 4)
         tell_neighbour(above);
     if (blockIdx.y == gridDim.y - 1)
         tell_neighbour(below);
+}
+
+// ---- the strip of a GPU ----
+
+const int DEEP = 8; // steps per exchange with deep halos
+
+// The rows from `first` to `end` of the plate, on one device. Its arrays have DEEP more rows on both sides.
+struct Strip {
+    int device, first, end;
+    int at_once[2];             // blocks that the device runs at the same time: of single steps, and of DEEP
+    float *start, *buffers[2];  // the initial temperatures, and ping-pong buffers
+    unsigned *flags[2];         // set by the neighbours, one for each of their blocks
+    float *on_host[2];          // the rows at its edges, on their way through the host
+    cudaStream_t stream, edges; // `edges` has the higher priority
+    cudaEvent_t done, edges_done, sent;
+};
+
+static int size = BENCH_SIZE(16384, 100); // --size, cells per side
+static int steps = BENCH_SIZE(96, 10);    // --iterations
+
+// Cells of a row in memory: a multiple of four, for float4.
+static size_t pitch(void) {
+    return (size + 3) / 4 * 4;
+}
+
+static size_t row_bytes(void) {
+    return pitch() * sizeof(float);
+}
+
+// The address of row y of the plate
+static float *row(const Strip &strip, float *buffer, int y) {
+    return buffer + (y - strip.first + DEEP) * (long long)pitch();
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+// On the host: the initial temperatures, and those after all steps, with a negative sign for heaters.
+static float *start, *expected;
+
+// One step of the reference. Like the kernel it adds (upper + right) + (left + lower), so that the results
+// are equal bit for bit. Each host thread computes some of the rows.
+struct Reference {
+    const float *in;
+    float *out;
+    size_t begin, end;
+};
+
+static void *reference_rows(void *data) {
+    const Reference &r = *(const Reference *)data;
+    size_t n = size;
+    for (size_t y = r.begin; y < r.end; y++) {
+        const float *in = r.in + y * n, *upper = y > 0 ? in - n : in, *lower = y < n - 1 ? in + n : in;
+        float *out = r.out + y * n;
+        auto cell = [&](size_t x, size_t left, size_t right) {
+            float up = fabsf(upper[x]), down = fabsf(lower[x]),
+                  mean = SPEED * ((up + fabsf(in[right])) + (fabsf(in[left]) + down));
+            out[x] = signbit(in[x]) ? in[x] : mean;
+        };
+        cell(0, 0, min_of(1, n - 1));
+        for (size_t x = 1; x + 1 < n; x++)
+            cell(x, x - 1, x + 1);
+        if (n > 1)
+            cell(n - 1, n - 2, n - 1);
+    }
+    return NULL;
+}
+
+static void make_reference(float *spare) {
+    const int threads = 16;
+    Reference part[threads];
+    CUTThread thread[threads];
+    const float *in = start;
+    for (int s = 0; s < steps; s++) {
+        float *out = (steps - s) % 2 ? expected : spare;
+        for (int i = 0; i < threads; i++) {
+            part[i] = {in, out, (size_t)size * i / threads, (size_t)size * (i + 1) / threads};
+            thread[i] = start_thread(reference_rows, &part[i]);
+        }
+        wait_for_threads(thread, threads);
+        in = out;
+    }
+}
+
+static Strip make_strip(int device, int first, int end) {
+    Strip strip = {};
+    strip.device = device;
+    strip.first = first;
+    strip.end = end;
+    size_t rows = end - first + 2 * DEEP, bytes = rows * row_bytes();
+    size_t blocks = bands_of(size, DEEP) * sizeof(unsigned), width = size * sizeof(float);
+    int from = max_of(first - DEEP, 0), to = min_of(end + DEEP, size);
+    int least, greatest, multiprocessors;
+    HANDLE_ERROR(cudaSetDevice(device));
+    HANDLE_ERROR(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+    for (int deep = 0; deep < 2; deep++) {
+        HANDLE_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+            &strip.at_once[deep], deep ? heat_steps<DEEP> : heat_steps<1>, 32 * WARPS, 0));
+        strip.at_once[deep] *= multiprocessors;
+    }
+    HANDLE_ERROR(cudaMalloc(&strip.start, bytes));
+    HANDLE_ERROR(cudaMemset(strip.start, 0, bytes)); // also the cells that fill up the last float4 of a row
+    HANDLE_ERROR(cudaMemcpy2D(row(strip, strip.start, from), row_bytes(), start + (size_t)from * size, width,
+                              width, to - from, cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    HANDLE_ERROR(cudaStreamCreateWithPriority(&strip.stream, cudaStreamNonBlocking, least));
+    HANDLE_ERROR(cudaStreamCreateWithPriority(&strip.edges, cudaStreamNonBlocking, greatest));
+    for (cudaEvent_t *event : {&strip.done, &strip.edges_done, &strip.sent})
+        HANDLE_ERROR(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
+    for (int i = 0; i < 2; i++) {
+        HANDLE_ERROR(cudaMalloc(&strip.buffers[i], bytes));
+        HANDLE_ERROR(cudaMalloc(&strip.flags[i], blocks));
+        HANDLE_ERROR(cudaMemset(strip.flags[i], 0, blocks));
+        HANDLE_ERROR(cudaHostAlloc(&strip.on_host[i], DEEP * row_bytes(), cudaHostAllocPortable));
+    }
+    return strip;
+}
+
+static void free_strip(const Strip &strip) {
+    HANDLE_ERROR(cudaSetDevice(strip.device));
+    HANDLE_ERROR(cudaFree(strip.start));
+    HANDLE_ERROR(cudaStreamDestroy(strip.stream));
+    HANDLE_ERROR(cudaStreamDestroy(strip.edges));
+    for (cudaEvent_t event : {strip.done, strip.edges_done, strip.sent})
+        HANDLE_ERROR(cudaEventDestroy(event));
+    for (int i = 0; i < 2; i++) {
+        HANDLE_ERROR(cudaFree(strip.buffers[i]));
+        HANDLE_ERROR(cudaFree(strip.flags[i]));
+        HANDLE_ERROR(cudaFreeHost(strip.on_host[i]));
+    }
 }
 
 #endif
