@@ -2,16 +2,20 @@
 /*
  * dot_ladder: dot product on several GPUs, from one after the other to sums that travel over NVLink
  *
- * Teaches: GPUs work at the same time only if the host does not wait for one before it starts the next: with
- *          a host thread for each, as in the book, or with asynchronous calls of one thread. Then vectors in
- *          host memory are limited by the copies, which each GPU makes over its own link, and vectors that
- *          stay in device memory by the bandwidth of all memories together. What remains is to add one
- * partial sum of each GPU; with peer-to-peer access the GPUs do that themselves. Terms:   host thread,
- * scaling, peer-to-peer access, NVLink, partial sum, last-block reduction, stream, portable pinned memory,
- * vectorized load, relaxed Book:    11.3 (ladder) Run:     ./bin/chapter11/dot_ladder --size 1G Differs:
- * random data. Memory is allocated before. Times are those of the host's clock, from the first call until all
- * GPUs have finished; "book" is one GPU with the same kernel. Needs:   gpus=2 Bench:   64M 1G Check:   --size
- * 20000
+ * Teaches: GPUs work at the same time only if the host does not wait for one before it starts the next:
+ *          with a host thread for each, as in the book, or with asynchronous calls of one thread. Vectors in
+ *          host memory are limited by the copies, which each GPU makes over a link of its own; vectors that
+ *          stay in device memory by the bandwidth of all memories together. What remains is one partial sum
+ *          of each GPU. With peer-to-peer access the GPUs add them without the host.
+ * Terms:   host thread, scaling, peer-to-peer access, NVLink, partial sum, last-block reduction, stream,
+ *          portable pinned memory, vectorized load, relaxed
+ * Book:    11.3 (ladder)
+ * Run:     ./bin/chapter11/dot_ladder --size 1G
+ * Differs: random data. Memory is allocated before. Times are those of the host's clock, from the first
+ *          call until all GPUs have finished; "book" is one GPU with the same kernel.
+ * Needs:   gpus=2
+ * Bench:   64M 1G
+ * Check:   --size 3000
  */
 #include "../common/book.h"
 #include "../common/bench.h"

@@ -3,15 +3,20 @@
  * heat_ladder: heat simulation on several GPUs, from halos through the host to stores over NVLink
  *
  * Teaches: Each GPU computes a strip of the plate. It needs a halo, the rows of its neighbours next to its
- * own, which has to be exchanged again and again. Copies between the GPUs are faster than copies through the
- * host, and they cost no time while the interior is computed. Kernels can also store the rows directly into
- * the halo of the neighbour and set a flag there, so that the host has nothing to do. With a deep halo
- * several steps need only one exchange. Terms:   halo, peer-to-peer access, NVLink, overlap, stream, event,
- * temporal blocking, memory ordering, acquire, release, scaling, warp shuffle Book:    11.3 (ladder) Run:
- * ./bin/chapter11/heat_ladder --size 16384 Differs: the book uses several GPUs for the dot product only. The
- * initial temperatures are random, and heaters keep their temperatures also in the last step. Times are those
- * of the host's clock, from the first launch until all GPUs have finished; "book" is one GPU with the same
- * kernel. Needs:   gpus=2 Bench:   16384 Check:   --size 140 --iterations 9
+ *          own, which is exchanged again and again. Copies between the GPUs are faster than copies through
+ *          the host, and they cost no time while the interior is computed. Kernels can also store the rows
+ *          directly into the halo of the neighbour and set a flag there, so that the host has nothing to
+ *          do. With a deep halo several steps need only one exchange.
+ * Terms:   halo, peer-to-peer access, NVLink, overlap, event, stream, temporal blocking, acquire, release,
+ *          scaling, warp shuffle, double buffering
+ * Book:    11.3 (ladder)
+ * Run:     ./bin/chapter11/heat_ladder --size 16384
+ * Differs: the book uses several GPUs for the dot product only. The initial temperatures are random, and
+ *          heaters keep their temperatures also in the last step. Times are those of the host's clock, from
+ *          the first call until all GPUs have finished; "book" is one GPU with the same kernel.
+ * Needs:   gpus=2
+ * Bench:   16384
+ * Check:   --size 70 --iterations 9
  */
 #include "../common/book.h"
 #include "../common/bench.h"

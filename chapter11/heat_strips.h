@@ -82,6 +82,10 @@ __device__ static unsigned heaters_of(float4 t) {
     return signbit(t.x) | signbit(t.y) << 1 | signbit(t.z) << 2 | signbit(t.w) << 3;
 }
 
+__device__ static float4 temperatures(float4 t) {
+    return make_float4(fabsf(t.x), fabsf(t.y), fabsf(t.z), fabsf(t.w));
+}
+
 // A heater keeps its temperature.
 __device__ static float4 choose(unsigned heaters, float4 heater, float4 otherwise) {
     return make_float4(heaters & 1 ? heater.x : otherwise.x, heaters & 2 ? heater.y : otherwise.y,
@@ -135,72 +139,82 @@ __global__ void __launch_bounds__(32 * WARPS, DEPTH > 8 ? 3 : 4)
     if (blockIdx.y == gridDim.y - 1)
         wait_for_halo(below);
 
+    __shared__ float4 of_warps[WARPS][AHEAD][32]; // rows on their way, to hide the latency of memory
+    auto &arriving = of_warps[threadIdx.y];
+    int y = max(begin - DEPTH, 0), stop = min(end + DEPTH, rows.size);
+    auto at = [&](int row) { return x + (long long)row * pitch; };
+    auto store = [&](int row, float4 t, unsigned heaters) {
+        if (row < begin || row >= end || !owns)
+            return;
+        t = choose(heaters, make_float4(-t.x, -t.y, -t.z, -t.w), t);
+        rows.out[at(row)] = t;
+        if (above.out && row < above.end)
+            above.out[at(row)] = t;
+        if (below.out && row >= below.begin)
+            below.out[at(row)] = t;
+    };
+    auto load = [&](int row) { // two rows
+        for (int r = row; r < row + 2; r++)
+            if (r < stop)
+                __pipeline_memcpy_async(&arriving[r % AHEAD][lane.lane], &rows.in[at(r)], sizeof(float4));
+        __pipeline_commit();
+    };
+
     float4 cell[DEPTH], before[DEPTH]; // of each step the newest row, and its pairs with the one above
     unsigned long long heaters = 0;    // of the last rows, four bits for each
     unsigned hot = 0;                  // whether the band has any in them, one bit for each
-    int y = max(begin - DEPTH, 0), stop = min(end + DEPTH, rows.size);
-    auto at = [&](int row) { return x + (long long)row * pitch; };
-    __shared__ float4 of_warps[WARPS][AHEAD][32]; // rows on their way, to hide the latency of memory
-    auto &arriving = of_warps[threadIdx.y];
-    auto load = [&](int row) {
-        if (row < stop)
-            __pipeline_memcpy_async(&arriving[row % AHEAD][lane.lane], &rows.in[at(row)], sizeof(float4));
-        __pipeline_commit();
-    };
-    for (int i = 0; i < AHEAD; i++)
-        load(y + i);
-    // Row y arrives. `at_edge`: the plate may begin or end at one of the rows or columns. `heated`: there may
-    // be heaters.
-    auto advance = [&](auto at_edge, auto heated) {
-        __pipeline_wait_prior(AHEAD - 1);
-        float4 t = arriving[y % AHEAD][lane.lane];
-        unsigned new_heaters = heaters_of(t);
-        load(y + AHEAD);
-        t = make_float4(fabsf(t.x), fabsf(t.y), fabsf(t.z), fabsf(t.w));
-        if (at_edge.value)
-            t = clamp_columns(t, columns);
+    // All steps of the rows for which t = row y and u = row y + 1 have arrived. `at_edge`: the plate may
+    // begin or end at one of the rows or columns. `heated`: there may be heaters.
+    auto all_steps = [&](float4 t, float4 u, auto at_edge, auto heated) {
 #pragma unroll
-        for (int s = 0; s < DEPTH; s++) { // t is row y - s after s steps
-            if (at_edge.value && y - s == 0)
-                cell[s] = t; // above the first row
-            if (at_edge.value && y - s >= rows.size)
-                t = cell[s]; // below the last row
-            float4 after = lane.pairs(cell[s], t), row = cell[s];
-            cell[s] = t;
-            t = lane.mean(before[s], row, after, t);
-            before[s] = after;
-            if (heated.value)
-                t = choose(heaters >> 4 * s, row, t);
-            if (at_edge.value)
-                t = clamp_columns(t, columns);
+        for (int s = 0; s < DEPTH; s++) { // t is row y - s after s steps, u the one below
+            if (at_edge.value) {
+                if (y - s == 0)
+                    cell[s] = t; // above the first row
+                if (y - s + 1 == 0)
+                    t = u;
+                if (y - s >= rows.size)
+                    t = cell[s]; // below the last row
+                if (y - s + 1 >= rows.size)
+                    u = t;
+            }
+            float4 pairs_t = lane.pairs(cell[s], t), pairs_u = lane.pairs(t, u);
+            float4 new_t = lane.mean(before[s], cell[s], pairs_t, t),
+                   new_u = lane.mean(pairs_t, t, pairs_u, u);
+            if (heated.value) {
+                new_t = choose(heaters >> 4 * (s + 1), cell[s], new_t);
+                new_u = choose(heaters >> 4 * s, t, new_u);
+            }
+            cell[s] = u;
+            before[s] = pairs_u;
+            t = at_edge.value ? clamp_columns(new_t, columns) : new_t;
+            u = at_edge.value ? clamp_columns(new_u, columns) : new_u;
         }
-        if (heated.value)
-            t = choose(heaters >> 4 * (DEPTH - 1), make_float4(-t.x, -t.y, -t.z, -t.w), t);
-        heaters = heaters << 4 | new_heaters;
-        hot = (hot << 1 | (__any_sync(0xffffffff, new_heaters) != 0)) & ((1 << DEPTH) - 1);
-        int done = y - DEPTH;
-        if (done >= begin && owns) {
-            rows.out[at(done)] = t;
-            if (above.out && done < above.end)
-                above.out[at(done)] = t;
-            if (below.out && done >= below.begin)
-                below.out[at(done)] = t;
-        }
-        y++;
+        store(y - DEPTH, t, heaters >> 4 * DEPTH);
+        store(y - DEPTH + 1, u, heaters >> 4 * (DEPTH - 1));
     };
     std::true_type yes;
     std::false_type no;
     if (band < bands) {
-        while (y < end + DEPTH && (y < DEPTH || ragged))
-            advance(yes, yes);
-#pragma unroll(AHEAD < 2 ? 2 : AHEAD)
-        while (y < stop)
-            if (hot)
-                advance(no, yes);
+        for (int i = 0; i < AHEAD; i += 2)
+            load(y + i);
+        for (; y < end + DEPTH; y += 2) {
+            __pipeline_wait_prior(AHEAD / 2 - 1);
+            float4 t = arriving[y % AHEAD][lane.lane], u = arriving[(y + 1) % AHEAD][lane.lane];
+            load(y + AHEAD);
+            unsigned of_t = heaters_of(t), of_u = heaters_of(u);
+            heaters = heaters << 4 | of_t;
+            hot = hot << 2 | (__any_sync(0xffffffff, of_t | of_u) != 0);
+            t = temperatures(t);
+            u = temperatures(u);
+            if (ragged || y < DEPTH || y >= stop - 1)
+                all_steps(clamp_columns(t, columns), clamp_columns(u, columns), yes, yes);
+            else if (hot & ((1ull << (DEPTH + 2)) - 1))
+                all_steps(t, u, no, yes);
             else
-                advance(no, no);
-        while (y < end + DEPTH)
-            advance(yes, yes);
+                all_steps(t, u, no, no);
+            heaters = heaters << 4 | of_u;
+        }
     }
     if (blockIdx.y == 0)
         tell_neighbour(above);

@@ -100,12 +100,13 @@ void drop_done(std::vector<WorkPointer> &work) {
 }
 
 // The dependencies of new work in the stream: the last work of the stream itself. The legacy default stream
-// and the blocking streams of a device also wait for each other's newer work. The caller holds the mutex.
+// and the blocking streams of a device also wait for each other's newer work. The race detector is told of
+// dependencies also when they are done already. The caller holds the mutex.
 std::vector<WorkPointer> predecessors(Queues &q, const StreamIdentity &stream) {
     std::vector<WorkPointer> before;
     const auto own = q.last.find(stream.number);
     uint64_t newest = 0;
-    if (own != q.last.end() && !own->second.second->done) {
+    if (own != q.last.end() && (!own->second.second->done || race_enqueue)) {
         before.push_back(own->second.second);
         newest = before[0]->number;
     }
@@ -113,7 +114,7 @@ std::vector<WorkPointer> predecessors(Queues &q, const StreamIdentity &stream) {
         const auto &[other, work] = queue;
         const bool implicit = other.device == stream.device && (stream.legacy || other.legacy) &&
                               (stream.legacy || stream.blocking) && (other.legacy || other.blocking);
-        if (number != stream.number && implicit && !work->done && work->number > newest)
+        if (number != stream.number && implicit && (!work->done || race_enqueue) && work->number > newest)
             before.push_back(work);
     }
     return before;
@@ -360,6 +361,9 @@ cudaError_t finish_device(int device) {
         for (const WorkPointer &work : q.pending)
             if (device < 0 || work->stream.device == device)
                 targets.push_back(work);
+        for (const auto &[number, queue] : q.last) // done already: only the race detector is told of it
+            if (race_enqueue && queue.second->done && (device < 0 || queue.first.device == device))
+                targets.push_back(queue.second);
     }
     if (targets.empty())
         return cudaSuccess;

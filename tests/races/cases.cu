@@ -388,6 +388,32 @@ void wrong_stream(int *data, bool wrong) {
     CHECK(cudaDeviceSynchronize());
 }
 
+// The host waits for each of three streams, one of which is on another device. By then the work may have run
+// already, while the host waited for another stream.
+void each_stream(int *data, bool wrong) {
+    int *host;
+    cudaStream_t s[3];
+    CHECK(cudaHostAlloc(&host, 3 * sizeof *host, cudaHostAllocPortable));
+    for (int i = 0; i < 3; ++i) {
+        CHECK(cudaSetDevice(i == 2));
+        CHECK(cudaStreamCreateWithFlags(&s[i], cudaStreamNonBlocking));
+    }
+    CHECK(cudaSetDevice(0));
+    CHECK(cudaDeviceSynchronize());
+    for (int round = 0; round < 20; ++round) {
+        for (int i = 0; i < 3; ++i)
+            CHECK(cudaMemcpyAsync(host + i, data, sizeof *host, cudaMemcpyDeviceToHost, s[i])); // each_stream
+        CHECK(cudaStreamSynchronize(s[0]));
+        if (!wrong)
+            CHECK(cudaStreamSynchronize(s[1]));
+        CHECK(cudaSetDevice(1));
+        CHECK(cudaDeviceSynchronize());
+        CHECK(cudaSetDevice(0));
+        printf("%d %d %d\n", host[0], host[1], host[2]); // each_stream
+        CHECK(cudaDeviceSynchronize());
+    }
+}
+
 // The work of a library's function is in the stream. What it reads and writes are no accesses of the host.
 static void library(int *data, bool wrong) {
     float *const dense = (float *)(data + N), *const value = (float *)(data + 2 * N), *host;
@@ -462,6 +488,7 @@ int main(int argc, char **argv) {
     HOST(host_writes)
     HOST(host_reads_kernel)
     HOST(wrong_stream)
+    HOST(each_stream)
     HOST(library)
     return 3;
 }
