@@ -21,7 +21,7 @@
 #include "../common/book.h"
 #include "../common/bench.h"
 #include "gpus.h"        // gpus, device_id[], peer_access
-#include "heat_strips.h" // the kernel heat_steps, Neighbour, Strip
+#include "heat_strips.h" // Exchange, Strip, the kernel heat_steps
 
 static int depth;                        // steps per exchange: DEEP or 1
 static std::vector<Strip> whole, strips; // the whole plate on the first device, and strips on all of them
@@ -72,10 +72,10 @@ static int edge_row(const Strip &strip, int side) {
 // Starts one round of the rows from `begin` to `end`. Each block has the same share of the rows, at least
 // `depth`, and all blocks run at the same time.
 static void launch(const Strip &strip, int round, int now, int begin, int end, cudaStream_t stream,
-                   Neighbour above = {}, Neighbour below = {}) {
+                   Exchange exchange = {}) {
     if (begin >= end)
         return;
-    auto kernel = now == DEEP ? heat_steps<DEEP> : heat_steps<1>;
+    auto kernel = now == DEEP ? heat_steps<DEEP, Exchange> : heat_steps<1, Exchange>;
     int margin = (depth + 3) / 4 * 4; // of a band of columns
     unsigned across = (bands_of(size, margin) + WARPS - 1) / WARPS;
     unsigned down = max_of(1, min_of(strip.at_once[now == DEEP] / across, (end - begin) / (4 * depth)));
@@ -85,7 +85,7 @@ static void launch(const Strip &strip, int round, int now, int begin, int end, c
                  end,
                  size,
                  margin};
-    kernel<<<dim3(across, down), dim3(32, WARPS), 0, stream>>>(rows, above, below);
+    kernel<<<dim3(across, down), dim3(32, WARPS), 0, stream>>>(rows, exchange);
     HANDLE_LAUNCH();
 }
 
@@ -204,8 +204,8 @@ static void run_stores(bool flags) {
         for (int i = 0; i < (int)strips.size(); i++) {
             Strip &strip = strips[i];
             HANDLE_ERROR(cudaSetDevice(strip.device));
-            launch(strip, round, now, strip.first, strip.end, strip.stream, neighbour(i, 0, round, flags),
-                   neighbour(i, 1, round, flags));
+            launch(strip, round, now, strip.first, strip.end, strip.stream,
+                   {neighbour(i, 0, round, flags), neighbour(i, 1, round, flags)});
         }
         for (Strip &strip : strips)
             if (!flags)
@@ -231,7 +231,7 @@ static void run_copies(void) {
 static const char *rows_needed(void) {
     for (Strip &strip : strips)
         if (strips.size() > 1 && strip.end - strip.first < depth)
-            return depth == 1 ? "needs a row on each GPU" : "needs 8 rows on each GPU";
+            return depth == 1 ? "needs a row on each GPU" : "needs 12 rows on each GPU";
     return NULL;
 }
 
@@ -266,7 +266,7 @@ int main(int argc, char **argv) {
     bool ok = true;
     for (int table = 0; table < 2; table++) {
         depth = table == 0 ? DEEP : 1;
-        bench.data = table == 0 ? "8 steps per exchange" : "1 step per exchange";
+        bench.data = table == 0 ? "12 steps per exchange" : "1 step per exchange";
         bench.work = 2.0 * bytes * steps; // each step reads and writes each cell
         ok = bench_run(bench, rungs) && ok;
     }
