@@ -70,7 +70,8 @@ static int edge_row(const Strip &strip, int side) {
 }
 
 // Starts one round of the rows from `begin` to `end`. Each block has the same share of the rows, at least
-// `depth`, and all blocks run at the same time.
+// four times `depth`, but there are several times as many blocks as run at once: fewer would not balance the
+// load, and more would compute the rows above and below their own too often.
 static void launch(const Strip &strip, int round, int now, int begin, int end, cudaStream_t stream,
                    Exchange exchange = {}) {
     if (begin >= end)
@@ -78,7 +79,8 @@ static void launch(const Strip &strip, int round, int now, int begin, int end, c
     auto kernel = now == DEEP ? heat_steps<DEEP, Exchange> : heat_steps<1, Exchange>;
     int margin = (depth + 3) / 4 * 4; // of a band of columns
     unsigned across = (bands_of(size, margin) + WARPS - 1) / WARPS;
-    unsigned down = max_of(1, min_of(strip.at_once[now == DEEP] / across, (end - begin) / (4 * depth)));
+    unsigned down = max_of(
+        1, min_of((depth == 1 ? 16 : 3) * strip.at_once[now == DEEP] / across, (end - begin) / (4 * depth)));
     Rows rows = {(float4 *)row(strip, target(strip, round), 0),
                  (float4 *)row(strip, source(strip, round), 0),
                  begin,

@@ -2,7 +2,10 @@
 // Several time steps of the heat simulation in one launch: the fastest kernel of the ladders of chapters 7
 // and 11 for large plates.
 //
-// This file has, from top to bottom: how the plate is stored, one time step of a row, and the kernel.
+// The plate: temperatures are not negative. That of a heater has a negative sign, so it needs no array of
+// its own. A row takes a multiple of four floats.
+//
+// This file has, from top to bottom: one time step of a row, and the kernel.
 #ifndef COMMON_HEAT_STEPS_H
 #define COMMON_HEAT_STEPS_H
 
@@ -18,7 +21,7 @@ static_assert(SPEED == 0.25f, "a cell becomes the mean of its four neighbours");
 // come by warp shuffle. At both ends of the band they are missing: that is right at the edge of the plate,
 // where coordinates are clamped; elsewhere wrong values spread by one column in each step, and the band has a
 // margin for them.
-const int BAND = 128, WARPS = 4; // columns of a warp; warps of a block, side by side
+const int BAND = 128, WARPS = 2; // columns of a warp; warps of a block, side by side
 const int AHEAD = 4;             // rows that are loaded early
 
 struct Lane {
@@ -34,33 +37,29 @@ struct Lane {
     // Each cell of a row plus the right neighbour in the next row. For the cell between the two they are the
     // upper and the right neighbour, and for another cell the left and the lower one.
     __device__ float4 pairs(float4 row, float4 next) const {
-        return make_float4(row.x + next.y, row.y + next.z, row.z + next.w, row.w + right_of(next));
+        return make_float4(fabsf(row.x) + fabsf(next.y), fabsf(row.y) + fabsf(next.z),
+                           fabsf(row.z) + fabsf(next.w), fabsf(row.w) + fabsf(right_of(next)));
     }
     // The sums (upper + right) + (left + lower) of a row. `before`: pairs of the row above and this one;
     // `after`: pairs of this one and the row below.
     __device__ float4 sums(float4 before, float4 row, float4 after, float4 below) const {
-        return make_float4(before.x + (left_of(row) + below.x), before.y + after.x, before.z + after.y,
-                           before.w + after.z);
+        return make_float4(before.x + (fabsf(left_of(row)) + fabsf(below.x)), before.y + after.x,
+                           before.z + after.y, before.w + after.z);
     }
 };
-
-// The plate stores the temperature of a heater with a negative sign. Bit i of `heaters`: cell i is one.
-__device__ static unsigned heaters_of(float4 t) {
-    return signbit(t.x) | signbit(t.y) << 1 | signbit(t.z) << 2 | signbit(t.w) << 3;
-}
-
-__device__ static float4 temperatures(float4 t) {
-    return make_float4(fabsf(t.x), fabsf(t.y), fabsf(t.z), fabsf(t.w));
-}
 
 __device__ static float4 scaled(float factor, float4 t) {
     return make_float4(factor * t.x, factor * t.y, factor * t.z, factor * t.w);
 }
 
-// A heater keeps its temperature.
-__device__ static float4 choose(unsigned heaters, float4 heater, float4 otherwise) {
-    return make_float4(heaters & 1 ? heater.x : otherwise.x, heaters & 2 ? heater.y : otherwise.y,
-                       heaters & 4 ? heater.z : otherwise.z, heaters & 8 ? heater.w : otherwise.w);
+// A heater, which is negative, keeps its temperature. A sum is four times a mean.
+__device__ static float4 keep_heaters(float4 cell, float4 sum) {
+    return make_float4(cell.x < 0 ? 4 * cell.x : sum.x, cell.y < 0 ? 4 * cell.y : sum.y,
+                       cell.z < 0 ? 4 * cell.z : sum.z, cell.w < 0 ? 4 * cell.w : sum.w);
+}
+
+__device__ static bool has_heaters(float4 t) {
+    return fminf(fminf(t.x, t.y), fminf(t.z, t.w)) < 0;
 }
 
 // Columns beyond the plate, in its last float4, hold a copy of the last column.
@@ -91,7 +90,7 @@ __host__ __device__ static inline int bands_of(int size, int margin) {
 // rows of each step at a time, which are in registers, and it needs no barrier. It begins DEPTH rows above
 // its own and ends DEPTH rows below.
 template <int DEPTH, class Exchange>
-__global__ void __launch_bounds__(32 * WARPS, DEPTH > 8 ? 3 : 4) heat_steps(Rows rows, Exchange exchange) {
+__global__ void __launch_bounds__(32 * WARPS, 6) heat_steps(Rows rows, Exchange exchange) {
     int margin = rows.margin / 4, pitch = (rows.size + 3) / 4, bands = bands_of(rows.size, rows.margin);
     int band = blockIdx.x * WARPS + threadIdx.y, x = band * (BAND / 4 - 2 * margin) + threadIdx.x;
     Lane lane = {(int)threadIdx.x, min(31, pitch - 1 - (x - (int)threadIdx.x))};
@@ -110,10 +109,9 @@ __global__ void __launch_bounds__(32 * WARPS, DEPTH > 8 ? 3 : 4) heat_steps(Rows
     auto &arriving = of_warps[threadIdx.y];
     int y = max(begin - DEPTH, 0), stop = min(end + DEPTH, rows.size);
     auto at = [&](int row) { return x + (long long)row * pitch; };
-    auto store = [&](int row, float4 t, unsigned heaters) {
+    auto store = [&](int row, float4 t) {
         if (row < begin || row >= end || !owns)
             return;
-        t = choose(heaters, scaled(-1, t), t);
         rows.out[at(row)] = t;
         exchange.store(row, at(row), t);
     };
@@ -125,8 +123,7 @@ __global__ void __launch_bounds__(32 * WARPS, DEPTH > 8 ? 3 : 4) heat_steps(Rows
     };
 
     float4 cell[DEPTH], before[DEPTH]; // of each step the newest row, and its pairs with the one above
-    unsigned long long heaters = 0;    // of the last rows, four bits for each
-    unsigned hot = 0;                  // whether the band has any in them, one bit for each
+    unsigned hot = 0; // which of the last rows have heaters in this band, one bit for two rows
     // All steps of the rows for which t = row y and u = row y + 1 have arrived. `at_edge`: the plate may
     // begin or end at one of the rows or columns. `heated`: there may be heaters.
     auto all_steps = [&](float4 t, float4 u, auto at_edge, auto heated) {
@@ -146,17 +143,17 @@ __global__ void __launch_bounds__(32 * WARPS, DEPTH > 8 ? 3 : 4) heat_steps(Rows
             float4 new_t = lane.sums(before[s], cell[s], pairs_t, t),
                    new_u = lane.sums(pairs_t, t, pairs_u, u);
             if (heated.value) {
-                new_t = choose(heaters >> 4 * (s + 1), scaled(4, cell[s]), new_t);
-                new_u = choose(heaters >> 4 * s, scaled(4, t), new_u);
+                new_t = keep_heaters(cell[s], new_t);
+                new_u = keep_heaters(t, new_u);
             }
             cell[s] = u;
             before[s] = pairs_u;
             t = at_edge.value ? clamp_columns(new_t, columns) : new_t;
             u = at_edge.value ? clamp_columns(new_u, columns) : new_u;
         }
-        const float back = 1.0f / (1ull << 2 * DEPTH);
-        store(y - DEPTH, scaled(back, t), heaters >> 4 * DEPTH);
-        store(y - DEPTH + 1, scaled(back, u), heaters >> 4 * (DEPTH - 1));
+        const float back = 1.0f / (1ull << 2 * DEPTH); // the sums of all steps become means
+        store(y - DEPTH, scaled(back, t));
+        store(y - DEPTH + 1, scaled(back, u));
     };
     std::true_type yes;
     std::false_type no;
@@ -167,18 +164,13 @@ __global__ void __launch_bounds__(32 * WARPS, DEPTH > 8 ? 3 : 4) heat_steps(Rows
             __pipeline_wait_prior(AHEAD / 2 - 1);
             float4 t = arriving[y % AHEAD][lane.lane], u = arriving[(y + 1) % AHEAD][lane.lane];
             load(y + AHEAD);
-            unsigned of_t = heaters_of(t), of_u = heaters_of(u);
-            heaters = heaters << 4 | of_t;
-            hot = hot << 2 | (__any_sync(0xffffffff, of_t | of_u) != 0);
-            t = temperatures(t);
-            u = temperatures(u);
+            hot = hot << 1 | (__any_sync(0xffffffff, has_heaters(t) || has_heaters(u)) != 0);
             if (ragged || y < DEPTH || y >= stop - 1)
                 all_steps(clamp_columns(t, columns), clamp_columns(u, columns), yes, yes);
-            else if (hot & ((1ull << (DEPTH + 2)) - 1))
+            else if (hot & ((2u << (DEPTH + 1) / 2) - 1))
                 all_steps(t, u, no, yes);
             else
                 all_steps(t, u, no, no);
-            heaters = heaters << 4 | of_u;
         }
     }
     exchange.tell();
