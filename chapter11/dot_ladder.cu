@@ -20,23 +20,8 @@
 #include "../common/book.h"
 #include "../common/bench.h"
 #include "../common/ptx.h" // load_relaxed(), store_relaxed()
+#include "dot_part.h"      // Part, part_dot()
 #include "gpus.h"          // gpus, device_id[], peer_access, wait_for_gpus()
-
-const unsigned THREADS = 512; // per block, two blocks per multiprocessor
-
-// A GPU and its part of the vectors.
-struct Part {
-    int device;
-    size_t n;
-    const float *a, *b;   // on the host
-    float *dev_a, *dev_b; // on the device
-    float *dev_copy;      // for the yardstick
-    float *sums, *sum;    // of each block, and of the part
-    unsigned blocks;
-    cudaStream_t stream;
-    cudaEvent_t done;
-    float returned; // the sum, on the host
-};
 
 static size_t n = BENCH_SIZE(1 << 30, 1 << 20); // --size
 static Part whole, part[MAX_GPUS];              // all on the first GPU; on all GPUs
@@ -49,70 +34,6 @@ static void make_vectors(void);
 static void free_vectors(void);
 static void poison(void);
 static bool check(const char *name, BenchError *error);
-
-// ---- the dot product on one GPU ----
-
-__device__ static float dot4(float4 x, float4 y) {
-    return x.x * y.x + x.y * y.y + x.z * y.z + x.w * y.w;
-}
-
-// The sum of a thread. Eight loads of 16 bytes are in flight.
-__device__ static float thread_dot(const float *a, const float *b, size_t n) {
-    const float4 *a4 = (const float4 *)a, *b4 = (const float4 *)b;
-    size_t fours = n / 4, stride = (size_t)4 * blockDim.x * gridDim.x;
-    float temp[4] = {0, 0, 0, 0};
-    for (size_t i = threadIdx.x + (size_t)blockIdx.x * 4 * blockDim.x; i < fours; i += stride) {
-        float4 x[4], y[4];
-        for (int k = 0; k < 4; k++) {
-            bool inside = i + k * blockDim.x < fours;
-            x[k] = inside ? a4[i + k * blockDim.x] : make_float4(0, 0, 0, 0);
-            y[k] = inside ? b4[i + k * blockDim.x] : make_float4(0, 0, 0, 0);
-        }
-        for (int k = 0; k < 4; k++)
-            temp[k] += dot4(x[k], y[k]);
-    }
-    size_t tail = fours * 4 + threadIdx.x; // up to three elements, for the first threads
-    float last = blockIdx.x == 0 && tail < n ? a[tail] * b[tail] : 0;
-    return temp[0] + temp[1] + temp[2] + temp[3] + last;
-}
-
-// The sum of a block, by warp shuffles. Thread 0 has it.
-__device__ static float block_sum(float x) {
-    __shared__ float of_warp[32];
-    for (int lanes = 16; lanes > 0; lanes /= 2)
-        x += __shfl_down_sync(0xffffffff, x, lanes);
-    __syncthreads(); // the previous call has read of_warp
-    if (threadIdx.x % 32 == 0)
-        of_warp[threadIdx.x / 32] = x;
-    __syncthreads();
-    x = threadIdx.x < blockDim.x / 32 ? of_warp[threadIdx.x] : 0;
-    for (int lanes = 16; lanes > 0 && threadIdx.x < 32; lanes /= 2)
-        x += __shfl_down_sync(0xffffffff, x, lanes);
-    return x;
-}
-
-__device__ static unsigned finished; // blocks of this launch; atomicInc resets it to 0
-
-// Last-block reduction: the block that finishes last adds the sums of all blocks. It returns true there, and
-// thread 0 has the sum.
-__device__ static bool part_dot(const float *a, const float *b, size_t n, float *sums, float *sum) {
-    __shared__ bool last;
-    float x = block_sum(thread_dot(a, b, n));
-    if (threadIdx.x == 0) {
-        sums[blockIdx.x] = x;
-        __threadfence(); // the sum is written before the block counts itself
-        last = atomicInc(&finished, gridDim.x - 1) == gridDim.x - 1;
-        __threadfence();
-    }
-    __syncthreads();
-    if (!last)
-        return false;
-    x = 0;
-    for (unsigned i = threadIdx.x; i < gridDim.x; i += blockDim.x)
-        x += __ldcg(&sums[i]); // from the L2 cache, where the other blocks wrote it
-    *sum = block_sum(x);
-    return true;
-}
 
 __global__ void __launch_bounds__(THREADS, 2)
     dot(const float *a, const float *b, size_t n, float *sums, float *sum) {
@@ -306,6 +227,7 @@ int main(int argc, char **argv) {
         ok = bench_run(bench, rungs) && ok;
     }
     bench_finish();
+    print_gpus();
     free_vectors();
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
@@ -316,15 +238,6 @@ static bool no_peer = false;      // --no-peer
 static size_t elements[MAX_GPUS]; // of each part
 static float *a, *b;              // on the host
 static double expected, longest;  // the reference; the longest chain of additions
-
-// Two blocks per multiprocessor, several times that for long vectors, so that a block reads about 512 KiB of
-// each vector.
-static unsigned blocks_for(size_t n, int device) {
-    int multiprocessors;
-    HANDLE_ERROR(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
-    size_t turns = n / ((size_t)2 * multiprocessors << 17) + 1;
-    return max_of(1, min_of(2 * turns * multiprocessors, n / (16 * THREADS)));
-}
 
 void settings(int argc, char **argv) {
     int share = 0;
@@ -348,34 +261,10 @@ void settings(int argc, char **argv) {
     }
 }
 
-static Part make_part(int device, size_t from, size_t n) {
-    Part p = {};
-    p.device = device;
-    p.n = n;
-    p.a = a + from;
-    p.b = b + from;
-    p.blocks = blocks_for(n, device);
-    size_t bytes = max_of(n, 1) * sizeof(float);
-    HANDLE_ERROR(cudaSetDevice(device));
-    HANDLE_ERROR(cudaMalloc(&p.dev_a, bytes));
-    HANDLE_ERROR(cudaMalloc(&p.dev_b, bytes));
-    HANDLE_ERROR(cudaMalloc(&p.dev_copy, bytes));
-    HANDLE_ERROR(cudaMalloc(&p.sums, p.blocks * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&p.sum, sizeof(float)));
-    HANDLE_ERROR(cudaStreamCreateWithFlags(&p.stream, cudaStreamNonBlocking));
-    HANDLE_ERROR(cudaEventCreateWithFlags(&p.done, cudaEventDisableTiming));
-    copy_vectors(p, p.stream);
-    longest =
-        max_of(longest, ceil((double)n / (4 * p.blocks * THREADS)) + 64 + (double)p.blocks / THREADS + gpus);
-    return p;
-}
-
-static void free_part(const Part &p) {
-    HANDLE_ERROR(cudaSetDevice(p.device));
-    for (float *memory : {p.dev_a, p.dev_b, p.dev_copy, p.sums, p.sum})
-        HANDLE_ERROR(cudaFree(memory));
-    HANDLE_ERROR(cudaStreamDestroy(p.stream));
-    HANDLE_ERROR(cudaEventDestroy(p.done));
+// The longest chain of additions in the sum of a part: those of a thread, of its block, and of the last
+// block.
+static double additions(const Part &p) {
+    return ceil((double)p.n / (4 * p.blocks * THREADS)) + 64 + (double)p.blocks / THREADS;
 }
 
 // Random numbers from 0 to 1, the reference in double, and the parts.
@@ -392,10 +281,16 @@ static void make_vectors(void) {
     for (size_t i = 0; i < n; i++)
         expected += (double)a[i] * b[i];
     set_up_peers(no_peer, sizeof(float));
-    whole = make_part(device_id[0], 0, n);
+    whole = make_part(device_id[0], a, b, n);
+    copy_vectors(whole, whole.stream);
+    longest = additions(whole);
     size_t from = 0;
-    for (int i = 0; i < gpus; from += elements[i++])
-        part[i] = make_part(device_id[i], from, elements[i]);
+    for (int i = 0; i < gpus; from += elements[i++]) {
+        part[i] = make_part(device_id[i], a + from, b + from, elements[i]);
+        HANDLE_ERROR(cudaSetDevice(device_id[i]));
+        copy_vectors(part[i], part[i].stream);
+        longest = max_of(longest, additions(part[i]) + gpus);
+    }
     wait_for_gpus();
 }
 

@@ -54,7 +54,7 @@ static inline void choose_gpus(void) {
     gpus = gpus ? gpus : min_of(count, MAX_GPUS);
     for (int i = 0; i < gpus; i++) {
         device_id[i] = (options.device + i) % count;
-        if (!options.json)
+        if (!(options.uses & LADDER)) // which names them after its tables
             print_device(device_id[i]);
     }
 }
@@ -89,19 +89,30 @@ static inline double peer_copy_us(size_t bytes) {
     return ms / copies * 1e3;
 }
 
-// Enables peer-to-peer access unless --no-peer was given, and prints what a copy between two devices costs
+static double staged_us, peer_us; // of a copy between two devices, without and with peer access
+static size_t copied_bytes;
+
+// Enables peer-to-peer access unless --no-peer was given, and measures what a copy between two devices takes
 // without it and with it.
 static inline void set_up_peers(bool no_peer, size_t bytes) {
-    bool print = gpus > 1 && !options.json;
-    double staged = print ? peer_copy_us(bytes) : 0;
+    bool measure = gpus > 1 && !options.json;
+    copied_bytes = bytes;
+    staged_us = measure ? peer_copy_us(bytes) : 0;
     if (!no_peer)
         enable_peer_access();
-    if (print && peer_access)
-        printf("%zu bytes to the next GPU: %.1f us through the host, %.1f us with peer access\n\n", bytes,
-               staged, peer_copy_us(bytes));
-    else if (print)
-        printf("%zu bytes to the next GPU: %.1f us through the host; %s\n\n", bytes, staged,
-               no_peer ? "peer access is off" : "the devices have no peer access");
+    peer_us = measure && peer_access ? peer_copy_us(bytes) : 0;
+}
+
+// After the tables: the names of the other devices, and what a copy takes.
+static inline void print_gpus(void) {
+    for (int i = 1; i < gpus && !options.json; i++)
+        print_device(device_id[i]);
+    if (staged_us > 0 && peer_us > 0)
+        printf("%zu bytes to the next GPU: %.1f us through the host, %.1f us with peer access\n",
+               copied_bytes, staged_us, peer_us);
+    else if (staged_us > 0)
+        printf("%zu bytes to the next GPU: %.1f us through the host; no peer access\n", copied_bytes,
+               staged_us);
 }
 
 #endif

@@ -69,9 +69,10 @@ static int edge_row(const Strip &strip, int side) {
     return side == 0 ? strip.first : strip.end - depth;
 }
 
-// Starts one round of the rows from `begin` to `end`. Each block has the same share of the rows, at least
-// four times `depth`, but there are several times as many blocks as run at once: fewer would not balance the
-// load, and more would compute the rows above and below their own too often.
+// Starts one round of the rows from `begin` to `end`. Blocks have the same number of rows: about 400, because
+// a block also computes `depth` rows above and below its own, or with depth 1, when all blocks wait for
+// memory, 16, so that those that run at the same time read neighbouring rows. On a small plate they have
+// fewer, down to four times `depth`, so that there are enough blocks.
 static void launch(const Strip &strip, int round, int now, int begin, int end, cudaStream_t stream,
                    Exchange exchange = {}) {
     if (begin >= end)
@@ -79,8 +80,8 @@ static void launch(const Strip &strip, int round, int now, int begin, int end, c
     auto kernel = now == DEEP ? heat_steps<DEEP, Exchange> : heat_steps<1, Exchange>;
     int margin = (depth + 3) / 4 * 4; // of a band of columns
     unsigned across = (bands_of(size, margin) + WARPS - 1) / WARPS;
-    unsigned down = max_of(
-        1, min_of((depth == 1 ? 16 : 3) * strip.at_once[now == DEEP] / across, (end - begin) / (4 * depth)));
+    int blocks = max_of(strip.at_once[now == DEEP] / across, (end - begin) / (depth == 1 ? 16 : 400));
+    unsigned down = max_of(1, min_of(blocks, (end - begin) / (4 * depth)));
     Rows rows = {(float4 *)row(strip, target(strip, round), 0),
                  (float4 *)row(strip, source(strip, round), 0),
                  begin,
@@ -273,6 +274,7 @@ int main(int argc, char **argv) {
         ok = bench_run(bench, rungs) && ok;
     }
     bench_finish();
+    print_gpus();
     free_plate();
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
@@ -281,17 +283,17 @@ int main(int argc, char **argv) {
 
 static bool no_peer = false;  // --no-peer
 static size_t part[MAX_GPUS]; // rows of each strip
+static int share = 0;         // --share
 static float *result;
 
 void settings(int argc, char **argv) {
-    int share = 0;
     size_t side = size;
     const Option own[] = {
         OPTION_SIZE("size", &side, 1, 46340, "cells a side"),
         OPTION_INT("iterations", &steps, 1, 10000, "steps"),
         OPTION_INT("gpus", &gpus, 1, MAX_GPUS, "number of devices to use; all of them if not given"),
         OPTION_INT("share", &share, 1, 99,
-                   "per cent of the rows for the first device; equal strips if not given"),
+                   "per cent of the rows for the first device; strips of equal cost if not given"),
         OPTION_FLAG("no-peer", &no_peer, "no peer access: copies between devices go through the host"),
         OPTION_END};
     parse_options(argc, argv, "Heat simulation on several devices.", LADDER, own);
@@ -301,15 +303,30 @@ void settings(int argc, char **argv) {
     size = side;
     gpus = min_of(gpus, size);
     divide(size, gpus > 1 ? share : 0, part);
-    for (int i = 0; i < gpus; i++) { // no strip is empty
-        size_t *largest = std::max_element(part, part + gpus);
-        *largest -= part[i] == 0;
-        part[i] += part[i] == 0;
-    }
     size_t plate = (size_t)size * row_bytes();
     for (int i = gpus - 1; i >= 0; i--) {
         HANDLE_ERROR(cudaSetDevice(device_id[i]));
-        require_memory(5 * plate, 4 * ((part[i] + 2 * DEEP) * row_bytes() + (i == 0 ? plate : 0)));
+        require_memory(4 * plate, 4 * ((part[i] + 2 * DEEP) * row_bytes() + (i == 0 ? plate : 0)));
+    }
+}
+
+// Divides the rows so that all strips cost the same: with heaters a band of columns takes about 1.7 times as
+// long. No strip is empty.
+static void divide_rows(void) {
+    std::vector<double> cost(size + 1, 0.0); // of all rows up to this one
+    for (int y = 0; y < size; y++) {
+        size_t heaters = std::count_if(start + (size_t)y * size, start + (size_t)(y + 1) * size,
+                                       [](float t) { return t < 0; });
+        cost[y + 1] = cost[y] + 1 + 0.7 * heaters / size;
+    }
+    for (int i = 0, first = 0; i < gpus && !share; first += part[i++]) {
+        int last = std::lower_bound(cost.begin(), cost.end(), cost[size] * (i + 1) / gpus) - cost.begin();
+        part[i] = (i == gpus - 1 ? size : min_of(last, size)) - first;
+    }
+    for (int i = 0; i < gpus; i++) {
+        size_t *largest = std::max_element(part, part + gpus);
+        *largest -= part[i] == 0;
+        part[i] += part[i] == 0;
     }
 }
 
@@ -324,6 +341,7 @@ static void make_plate(void) {
     for (size_t i = 0; i < cells; i++)
         start[i] = expected[i] != 0 ? -expected[i] : start[i];
     make_reference(result);
+    divide_rows();
     set_up_peers(no_peer, DEEP * row_bytes());
     whole.push_back(make_strip(device_id[0], 0, size));
     for (int i = 0, first = 0; i < gpus; first += part[i++])

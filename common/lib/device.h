@@ -22,15 +22,11 @@ static inline void list_devices(int count) {
     exit(EXIT_SUCCESS);
 }
 
-// Prints on which device the following times are measured, once for each device. On the CPU back end, the first
-// call also prints that they are CPU times.
+// Prints on which device the following times are measured. On the CPU back end, the first call also prints
+// that they are CPU times.
 static inline void print_device(int device) {
-    static bool said, named[64];
+    static bool said;
     cudaDeviceProp prop;
-    if (device < 64 && named[device])
-        return;
-    if (device < 64)
-        named[device] = true;
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, device));
     if (CPU_BACKEND && !said)
         printf("CPU back end: these are CPU times and do not rank GPU kernels.\n");
