@@ -5,9 +5,9 @@
 #define CHAPTER11_HEAT_STRIPS_H
 
 #include "../common/book.h"
-#include "../common/bench.h"      // BENCH_SIZE
-#include "../common/heat_steps.h" // the kernel
+#include "../common/bench.h" // BENCH_SIZE
 #include <cuda/atomic>
+#include "heat_steps.h" // the kernel
 
 // ---- the exchange of halos ----
 

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Several time steps of the heat simulation in one launch: the fastest kernel of the ladders of chapters 7
-// and 11 for large plates.
+// For heat_ladder: several time steps of the heat simulation in one launch.
 //
 // The plate: temperatures are not negative. That of a heater has a negative sign, so it needs no array of
 // its own. A row takes a multiple of four floats.
 //
 // This file has, from top to bottom: one time step of a row, and the kernel.
-#ifndef COMMON_HEAT_STEPS_H
-#define COMMON_HEAT_STEPS_H
+#ifndef CHAPTER11_HEAT_STEPS_H
+#define CHAPTER11_HEAT_STEPS_H
 
 #include <cuda_pipeline.h>
-#include "book.h"
-#include "proofs/heat.h" // SPEED
+#include "../common/book.h"
+#include "../common/proofs/heat.h" // SPEED
 
 static_assert(SPEED == 0.25f, "a cell becomes the mean of its four neighbours");
 
@@ -175,12 +174,5 @@ __global__ void __launch_bounds__(32 * WARPS, 6) heat_steps(Rows rows, Exchange 
     }
     exchange.tell();
 }
-
-// For a plate on one GPU.
-struct NoExchange {
-    __device__ void wait(void) const {}
-    __device__ void store(int, long long, float4) const {}
-    __device__ void tell(void) const {}
-};
 
 #endif
