@@ -4,7 +4,7 @@
 #define CHAPTER12_SORT_TILES_H
 
 #include "../common/book.h"
-#include "../common/ptx.h" // load_relaxed_if(), store_relaxed_if(), store_relaxed()
+#include "../common/ptx.h" // load_relaxed(), store_relaxed()
 
 const unsigned BLOCK = 256;                       // threads of the kernels for four bits
 const unsigned ITEMS_4 = 16;                      // keys per thread there
@@ -185,7 +185,7 @@ __device__ static void look_back(Tile &tile, unsigned *row) {
     for (unsigned *next = row - DIGITS; flags == ALONE;) {
         uint4 rows[WINDOW];
         for (unsigned w = 0; w < WINDOW; w++)
-            rows[w] = load_relaxed_if((const uint4 *)(next - w * DIGITS + first), true);
+            rows[w] = load_relaxed((const uint4 *)(next - w * DIGITS + first));
         for (unsigned w = 0; w < WINDOW; w++)
             if (flags == ALONE) {
                 const unsigned counts[4] = {rows[w].x, rows[w].y, rows[w].z, rows[w].w};
@@ -203,7 +203,7 @@ __device__ static void look_back(Tile &tile, unsigned *row) {
         tile.moves[first + k] += sum[k] & ~FLAGS;
         sum[k] = SO_FAR | ((sum[k] & ~FLAGS) + tile.counts[first + k]);
     }
-    store_relaxed_if((uint4 *)&row[first], make_uint4(sum[0], sum[1], sum[2], sum[3]), true);
+    store_relaxed((uint4 *)&row[first], make_uint4(sum[0], sum[1], sum[2], sum[3]));
 }
 
 // One block per tile. `counts` are the places of the first key of each digit and tile; with a ticket, the

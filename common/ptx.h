@@ -21,6 +21,22 @@ template <class T> __device__ static inline T load_relaxed(const T *from) {
     return *(const volatile T *)from;
 }
 
+// 16 bytes in one instruction, each of the four words a relaxed access.
+__device__ static inline void store_relaxed(uint4 *to, uint4 v) {
+    asm volatile("st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(v.x), "r"(v.y),
+                 "r"(v.z), "r"(v.w)
+                 : "memory");
+}
+
+__device__ static inline uint4 load_relaxed(const uint4 *from) {
+    uint4 v;
+    asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(from)
+                 : "memory");
+    return v;
+}
+
 // 16 bytes in one instruction: x and y are one relaxed access, z and w another one. The instruction is
 // predicated: in a thread that is not active it does nothing, and v stays as it is. With a branch instead,
 // each load would wait for the previous one.
@@ -59,6 +75,18 @@ template <class T> __device__ static inline void store_relaxed(T *to, T word) {
 
 template <class T> __device__ static inline T load_relaxed(const T *from) {
     return __atomic_load_n(from, __ATOMIC_RELAXED);
+}
+
+__device__ static inline void store_relaxed(uint4 *to, uint4 v) {
+    for (int k = 0; k < 4; k++)
+        store_relaxed(&to->x + k, (&v.x)[k]);
+}
+
+__device__ static inline uint4 load_relaxed(const uint4 *from) {
+    uint4 v;
+    for (int k = 0; k < 4; k++)
+        (&v.x)[k] = load_relaxed(&from->x + k);
+    return v;
 }
 
 __device__ static inline void store_relaxed_if(float4 *to, float4 v, bool active) {
