@@ -4,6 +4,8 @@ import json
 import os
 import re
 import resource
+import subprocess
+import sys
 
 import pytest
 
@@ -257,6 +259,31 @@ def test_ladders_under_any_schedule(run, rng, name):
         for schedule in "reverse", f"random:{rng.randrange(1000)}":
             env = {"CUDA_CPU_DEVICES": "3", "CUDA_CPU_WORKERS": str(workers), "CUDA_CPU_SCHEDULE": schedule}
             ladder(run, name, "--size", 77, env=env)
+
+
+def test_ladders_of_the_same_name():
+    """In tables of results they are told apart by their chapter, and their plots are different files."""
+    code = "from results import *; [print(topic(p), plot_path('x', p).relative_to(RESULTS)) for p in sys.argv[1:]]"
+    programs = [
+        "chapter05/dot_ladder",
+        "chapter11/dot_ladder",
+        "chapter11/heat_ladder",
+        "chapter11/zero_copy_ladder",
+    ]
+    printed = subprocess.run(
+        [sys.executable, "-c", code, *programs],
+        cwd=helpers.ROOT / "bench",
+        env={k: v for k, v in os.environ.items() if k != "RESULTS"},
+        text=True,
+        check=True,
+        stdout=subprocess.PIPE,
+    ).stdout
+    assert printed.splitlines() == [
+        "dot x/chapter05/dot.svg",
+        "dot (chapter 11) x/chapter11/dot.svg",
+        "heat (chapter 11) x/chapter11/heat.svg",
+        "zero_copy x/chapter11/zero_copy.svg",
+    ]
 
 
 def test_ladders_refuse(run):
