@@ -36,7 +36,7 @@ static unsigned *dev_scratch; // flags, or counts of each tile
 static unsigned *dev_sums;    // for scan()
 static Totals *dev_totals;
 static int multiprocessors;
-static void make_keys(int fill);
+static void fill_keys(int fill);
 static void poison(void);
 static bool check(const char *name, BenchError *error);
 
@@ -231,7 +231,7 @@ int main(int argc, char **argv) {
     for (int fill = UNIFORM; fill <= REVERSED; fill++) {
         if (only ? only - 1 != fill : fill > EQUAL)
             continue;
-        make_keys(fill);
+        fill_keys(fill);
         for (bool values : {false, true}) {
             if (values && !only && fill != UNIFORM)
                 continue;
@@ -328,7 +328,7 @@ static Found examined(Records sorted) {
 
 // SKEWED: the bits of three random numbers and-ed, each bit is 1 once in eight times (Thearling and Smith,
 // 1992). SORTED, REVERSED: keys of the whole range in equal steps. The value of each key is its number.
-static void make_keys(int fill) {
+static void fill_keys(int fill) {
     keys.resize(n);
     expected.resize(n);
     random_bytes(keys.data(), n * sizeof(unsigned));
