@@ -313,7 +313,8 @@ __global__ void __launch_bounds__(COUNTERS) count_all(const unsigned *keys, Tota
         }
         __syncthreads(); // before the next sum
     }
-    totals->finished = 0;
+    if (threadIdx.x == 0)
+        totals->finished = 0;
 }
 
 #endif
