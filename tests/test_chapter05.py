@@ -617,7 +617,7 @@ def test_minimum(run, rng, size):
     size = rng.randint(5001, 3 * 10**5) if size == "random" else size
     arguments = ["chapter05/reduction", "--operator", "min", "--size", size, "--seed", rng.randrange(10**6)]
     out = run(*arguments, status=0).out
-    assert re.search(rf"^{size} ints, minimum$", out, re.M)
+    assert re.search(rf"^{size} ints, minimum(;|$)", out, re.M)
     assert rungs_of(out) == list(range(8)) and len(re.findall("^ 8  .+ needs a sum: .*$", out, re.M)) == 1
     wrong = run(*arguments, "--kernel", rng.randrange(8), "--inject-error", status=1)
     assert "--inject-error: changed" in wrong.err
@@ -706,7 +706,7 @@ def test_products_of_hard_matrices(run, rng, fill):
         )["rows"]
         m, n, k = shape
         assert {row["title"] for row in rows} == {f"{m} x {k} times {k} x {n} floats"}
-        errors = [(row["rms_error"], row["max_error"]) for row in rows if row["verified"]]
+        errors = [(row["rms_error"], row["max_error"]) for row in rows if row["verified"] and row["kind"] != "inaccurate"]
         assert len(errors) >= 4 and all(0 <= rms <= max <= 1e-5 for rms, max in errors)
     result = run("chapter05/matmul_ladder", "--size", 33, "--fill", fill, "--inject-error", status=1)
     assert "wrong, not timed" in result.out
