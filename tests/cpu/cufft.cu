@@ -321,7 +321,8 @@ TEST(wrong_arguments) {
     EXPECT(cufftMakePlan1d(plan, 8, CUFFT_C2C, 1, &size) == CUFFT_INVALID_PLAN); // a second time
     EXPECT(cufftExecC2C(plan, x.data, x.data, 0) == CUFFT_INVALID_VALUE);
 #ifndef __NVCC__ // NVIDIA's cuFFT does not look at these arguments
-    EXPECT(cufftPlan2d(&plan, 8, 0, CUFFT_C2C) == CUFFT_INVALID_SIZE);
+    cufftHandle none;
+    EXPECT(cufftPlan2d(&none, 8, 0, CUFFT_C2C) == CUFFT_INVALID_SIZE);
     EXPECT(cufftExecC2C(plan, NULL, x.data, CUFFT_FORWARD) == CUFFT_INVALID_VALUE);
     EXPECT(cufftExecR2C(plan, (float *)x.data, x.data) != CUFFT_SUCCESS); // a plan of another type
 #endif
