@@ -706,7 +706,11 @@ def test_products_of_hard_matrices(run, rng, fill):
         )["rows"]
         m, n, k = shape
         assert {row["title"] for row in rows} == {f"{m} x {k} times {k} x {n} floats"}
-        errors = [(row["rms_error"], row["max_error"]) for row in rows if row["verified"] and row["kind"] != "inaccurate"]
+        errors = [
+            (row["rms_error"], row["max_error"])
+            for row in rows
+            if row["verified"] and row["kind"] != "inaccurate"
+        ]
         assert len(errors) >= 4 and all(0 <= rms <= max <= 1e-5 for rms, max in errors)
     result = run("chapter05/matmul_ladder", "--size", 33, "--fill", fill, "--inject-error", status=1)
     assert "wrong, not timed" in result.out
