@@ -54,7 +54,7 @@ static inline void choose_gpus(void) {
     gpus = gpus ? gpus : min_of(count, MAX_GPUS);
     for (int i = 0; i < gpus; i++) {
         device_id[i] = (options.device + i) % count;
-        if (!(options.uses & LADDER)) // which names them after its tables
+        if (!options.json)
             print_device(device_id[i]);
     }
 }
@@ -103,10 +103,8 @@ static inline void set_up_peers(bool no_peer, size_t bytes) {
     peer_us = measure && peer_access ? peer_copy_us(bytes) : 0;
 }
 
-// After the tables: the names of the other devices, and what a copy takes.
+// Prints what a copy takes.
 static inline void print_gpus(void) {
-    for (int i = 1; i < gpus && !options.json; i++)
-        print_device(device_id[i]);
     if (staged_us > 0 && peer_us > 0)
         printf("%zu bytes to the next GPU: %.1f us through the host, %.1f us with peer access\n",
                copied_bytes, staged_us, peer_us);

@@ -45,24 +45,21 @@ __device__ static void tell_neighbour(const Neighbour &n) {
 // With both neighbours.
 struct Exchange {
     Neighbour above, below;
-    __device__ void wait(void) const {
+    // Calls f with the neighbours next to whose halos this block is.
+    template <class F> __device__ void each_neighbour(F f) const {
         if (blockIdx.y == 0)
-            wait_for_halo(above);
+            f(above);
         if (blockIdx.y == gridDim.y - 1)
-            wait_for_halo(below);
+            f(below);
     }
+    __device__ void wait(void) const { each_neighbour(wait_for_halo); }
     __device__ void store(int row, long long at, float4 t) const {
         if (above.out && row < above.end)
             above.out[at] = t;
         if (below.out && row >= below.begin)
             below.out[at] = t;
     }
-    __device__ void tell(void) const {
-        if (blockIdx.y == 0)
-            tell_neighbour(above);
-        if (blockIdx.y == gridDim.y - 1)
-            tell_neighbour(below);
-    }
+    __device__ void tell(void) const { each_neighbour(tell_neighbour); }
 };
 
 // ---- the strip of a GPU ----

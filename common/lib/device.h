@@ -22,10 +22,14 @@ static inline void list_devices(int count) {
     exit(EXIT_SUCCESS);
 }
 
-// Prints on which device the following times are measured. On the CPU back end, the first call also prints
-// that they are CPU times.
+// Prints on which device the following times are measured, once for each device. On the CPU back end, the
+// first call also prints that they are CPU times.
 static inline void print_device(int device) {
-    static bool said;
+    static bool said, named[64];
+    if (device < 64 && named[device])
+        return;
+    if (device < 64)
+        named[device] = true;
     cudaDeviceProp prop;
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, device));
     if (CPU_BACKEND && !said)
