@@ -217,6 +217,7 @@ int main(int argc, char **argv) {
     bench.title = std::to_string(n) + " floats, " + std::to_string(gpus) + " GPUs";
     bench.size = n;
     bench.work = 2.0 * n * sizeof(float); // two vectors are read
+    bench.devices = name_gpus;
     bench.poison = poison;
     bench.check = check;
     bench.host_clock = true;
@@ -227,7 +228,7 @@ int main(int argc, char **argv) {
         ok = bench_run(bench, rungs) && ok;
     }
     bench_finish();
-    print_gpus();
+    print_copy_times();
     free_vectors();
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -43,6 +43,12 @@ static inline void enable_peer_access(void) {
 
 // ---------------------------------------------------------------------------------------- proof
 
+// Prints which devices are used.
+static inline void name_gpus(void) {
+    for (int i = 0; i < gpus; i++)
+        print_device(device_id[i]);
+}
+
 // Sets gpus and device_id, after parse_options, and prints the names of the devices. Without --gpus all
 // devices are used, at least two. --device selects the first one. Waived when there are too few.
 static inline void choose_gpus(void) {
@@ -52,11 +58,10 @@ static inline void choose_gpus(void) {
     if (count < needed)
         quit(EXIT_WAIVED, "needs %d GPUs, found %d", needed, count);
     gpus = gpus ? gpus : min_of(count, MAX_GPUS);
-    for (int i = 0; i < gpus; i++) {
+    for (int i = 0; i < gpus; i++)
         device_id[i] = (options.device + i) % count;
-        if (!options.json)
-            print_device(device_id[i]);
-    }
+    if (!(options.uses & LADDER)) // which names them above its first table
+        name_gpus();
 }
 
 // Divides n elements among the GPUs: `share` per cent for the first one, or with 0 equal parts. The first of
@@ -104,7 +109,7 @@ static inline void set_up_peers(bool no_peer, size_t bytes) {
 }
 
 // Prints what a copy takes.
-static inline void print_gpus(void) {
+static inline void print_copy_times(void) {
     if (staged_us > 0 && peer_us > 0)
         printf("%zu bytes to the next GPU: %.1f us through the host, %.1f us with peer access\n",
                copied_bytes, staged_us, peer_us);

@@ -262,6 +262,7 @@ int main(int argc, char **argv) {
     bench.title = std::to_string(size) + " x " + std::to_string(size) + " cells, " + std::to_string(steps) +
                   " steps, " + std::to_string(strips.size()) + " GPUs";
     bench.size = size;
+    bench.devices = name_gpus;
     bench.poison = poison;
     bench.check = check;
     bench.host_clock = true;
@@ -274,7 +275,7 @@ int main(int argc, char **argv) {
         ok = bench_run(bench, rungs) && ok;
     }
     bench_finish();
-    print_gpus();
+    print_copy_times();
     free_plate();
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }

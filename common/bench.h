@@ -52,14 +52,15 @@ struct BenchError {
 
 // The properties that all rows of a table share.
 struct Bench {
-    std::string title;           // the work: "268435456 ints"
-    const char *data = NULL;     // the data set, when there are several: "uniform"
-    size_t size = 0;             // the value of --size
-    double work = 0;             // bytes that must be moved, or operations that must be done, in one run
-    const char *unit = "GB/s";   // of 10^9 units of work per second
-    const char *limit = "copy";  // heading of the column that compares with the rows of kind COPY_RATE
-    size_t footprint = 0;        // bytes of device memory in use; 0: the L2 cache is not flushed
-    void (*poison)(void) = NULL; // overwrites the output
+    std::string title;            // the work: "268435456 ints"
+    const char *data = NULL;      // the data set, when there are several: "uniform"
+    size_t size = 0;              // the value of --size
+    double work = 0;              // bytes that must be moved, or operations that must be done, in one run
+    const char *unit = "GB/s";    // of 10^9 units of work per second
+    const char *limit = "copy";   // heading of the column that compares with the rows of kind COPY_RATE
+    size_t footprint = 0;         // bytes of device memory in use; 0: the L2 cache is not flushed
+    void (*devices)(void) = NULL; // prints the devices, if not only options.device is used
+    void (*poison)(void) = NULL;  // overwrites the output
     bool (*check)(const char *name, BenchError *error) = NULL; // verifies it; may set the errors
     bool host_clock = false; // time from the call until the device is idle, by the host's clock
 };

@@ -84,7 +84,9 @@ static inline void bench_print_row(const Bench &bench, const BenchRow &row, cons
 
 static inline void bench_print_table(const Bench &bench, const std::vector<BenchRow> &rows, bool in_l2) {
     static bool first = true;
-    if (first)
+    if (first && bench.devices)
+        bench.devices();
+    else if (first)
         print_device(options.device);
     first = false;
     size_t name = strlen("kernel"), idea = strlen("what is new");
