@@ -11,11 +11,11 @@
  *          lock contention, coalesced access, shared memory, L2 cache, sector, tile, scan
  * Book:    A.2.4 (ladder)
  * Run:     ./bin/appendix_a/hashtable_ladder --load 0.8 --fill random
- * Differs: a value is the place of its key in the input, in 32 bits. The book's table keeps all pairs of
+ * Differs: a value is the index of its key in the input, in 32 bits. The book's table keeps all pairs of
  *          equal keys, and so do the lists of rung 1, where a look-up finds any of them. An open-addressing
  *          table keeps the pair with the smallest value. Clearing the table is part of the time. The second
  *          table of times adds the look-up of all keys, with the results in the order of the keys. It leaves
- *          out the book's table, whose chains have 25,600 entries. The device verifies every result.
+ *          out the book's table, whose lists have 25,600 entries. The device verifies every result.
  * Bench:   1M 26214400
  * Check:   --size 20000
  */
@@ -34,13 +34,13 @@ static Lock *dev_locks;
 static unsigned long long *dev_counts; // of the check
 static Table table;
 static Lookups lookups;
-static unsigned buckets;      // lists of the present data set
+static unsigned buckets;      // number of lists, for this load factor
 static unsigned tile_threads; // 1024, fewer where shared memory is small
-static float load;            // of the present data set
+static float load;            // load factor
 static size_t shared_bytes, part_bytes;
 static int only_fill, only_load; // --fill, --load; 0: all
 enum { LISTS_OF_BOOK, LISTS, SLOTS };
-static int built; // by the last run
+static int built; // the kind of table that the last run built
 static bool looked_up;
 static void make_table(void);
 static void free_table(void);
@@ -49,7 +49,8 @@ static void poison(void);
 static bool check(const char *name, BenchError *error);
 static const char *needs_bins(void);
 
-// Rung 0, the book's kernel: one lock per bucket. The lanes of a warp take turns.
+// Rung 0, the book's kernel: one lock per bucket. The lanes of a warp insert their keys one after another,
+// because lanes that waited for a lock of another lane of their warp could deadlock.
 __global__ void add_to_table(const unsigned *keys, const unsigned *values, size_t elements, Entry **entries,
                              Entry *pool, Lock *lock) {
     size_t stride = (size_t)blockDim.x * gridDim.x;
@@ -69,8 +70,8 @@ __global__ void add_to_table(const unsigned *keys, const unsigned *values, size_
 }
 
 // Rung 1: an atomic exchange makes the entry the head of its list and returns the old head, its successor. No
-// thread waits for another. While the kernel runs, nobody may follow the lists: an entry is in its list
-// before its successor is set.
+// thread waits for another. While the kernel runs, no thread may traverse the lists: an entry is in its list
+// before its pointer to the successor is set.
 __global__ void push(const unsigned *keys, const unsigned *values, size_t elements, Entry **heads,
                      unsigned buckets, Entry *pool, unsigned seed) {
     size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
@@ -129,7 +130,8 @@ static void run_insert(void) {
     built = SLOTS;
 }
 
-// A bin has room for the mean and six standard deviations. A multiple of two, for aligned loads.
+// The capacity of a bin: the expected number of pairs plus six standard deviations. It is even, so that bins
+// are aligned to 16 bytes.
 static unsigned bin_size(unsigned bins) {
     double mean = (double)elements / bins;
     return (unsigned)(mean + 6 * sqrt(mean) + 16) / 2 * 2;
@@ -187,7 +189,7 @@ static void find_sorted(void) {
     HANDLE_LAUNCH();
 }
 
-// What every solution must do: read the pairs and write a table of this size.
+// The memory traffic that no build can avoid: reading all pairs and writing a table of this size.
 static void copy_pairs(void) {
     size_t bytes = 2 * elements * sizeof(unsigned);
     HANDLE_ERROR(cudaMemcpyAsync(table.slots, dev_keys, bytes, cudaMemcpyDeviceToDevice));
@@ -321,7 +323,8 @@ static void free_table(void) {
     allocated.clear();
 }
 
-// As few parts as fit in shared memory, and groups of a quarter of the L2 cache
+// Allocates the table. It has the smallest number of parts for which a part fits in shared memory. Look-ups
+// are grouped so that the sectors of a group take a quarter of the L2 cache.
 static void make_table(void) {
     buckets = ceil(elements / (double)load);
     size_t bytes = buckets * sizeof(Slot), l2 = max_of(bench_device()->prop.l2CacheSize, 1 << 20);
@@ -352,7 +355,7 @@ static const char *needs_bins(void) {
     return tile_bytes(tile_threads, max_of(table.parts, L2_BINS)) <= shared_bytes ? NULL : "needs fewer keys";
 }
 
-// Every sector gets a wrong pair and three empty slots, so that a search in a table that was not built ends.
+// Every sector gets a wrong pair and three empty slots, so that a look-up in a table that was not built ends.
 static void poison(void) {
     HANDLE_ERROR(cudaMemset(table.slots, 0xff, table_bytes()));
     HANDLE_ERROR(cudaMemset2D(table.slots, SECTOR * sizeof(Slot), 0x5a, sizeof(Slot),
@@ -362,9 +365,9 @@ static void poison(void) {
     HANDLE_ERROR(cudaMemset(dev_found, 0xff, elements * sizeof(unsigned)));
 }
 
-// Of lists: each pair is in its list once. Of slots: the look-up of each key finds the value of the first
-// equal key, and there are as many pairs as different keys. If a value of a later key were found, it would be
-// too large for the first one.
+// Lists: every pair must be in the list of its key exactly once. Open addressing: the look-up of every key
+// must return the index of the first equal key, and the table must hold as many pairs as there are different
+// keys. A larger index than the first fails the test `value <= i` for the first of the equal keys.
 static bool check(const char *name, BenchError *) {
     unsigned long long counts[COUNTERS], n = elements;
     HANDLE_ERROR(cudaMemset(dev_counts, 0, sizeof counts));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For hashtable_ladder: a table with open addressing, and kernels that partition the keys before they build
-// it or look up.
+// For hashtable_ladder: a hash table with open addressing, and kernels that partition the keys before they
+// insert them or look them up.
 #ifndef APPENDIX_A_HASHTABLE_PARTS_H
 #define APPENDIX_A_HASHTABLE_PARTS_H
 
@@ -15,21 +15,22 @@ struct Entry { // of a list
 
 typedef unsigned long long Slot; // a hash value in the upper half, the value of its key in the lower half
 
-const Slot EMPTY = ~0ULL;       // no pair, as the value of a key is less than elements
+const Slot EMPTY = ~0ULL;       // an empty slot; values are less than elements, so no pair equals it
 const unsigned SECTOR = 4;      // slots in 32 bytes, the smallest unit that memory delivers
-const unsigned ITEMS = 16;      // keys of a thread that sorts a tile
-const unsigned BUILDERS = 1024; // threads of a block that builds a part
-const unsigned AHEAD = 4;       // pairs that each of them loads at once
-const unsigned FINER = 8;       // tiles of look-ups are sorted by an eighth of a group
+const unsigned ITEMS = 16;      // keys per thread in sort_tile()
+const unsigned BUILDERS = 1024; // threads per block of build_parts()
+const unsigned AHEAD = 4;       // pairs that each of them loads before its first insertion
+const unsigned FINER = 8;       // sort_lookups() sorts by bins of 1/8 of a group
 
 // The sectors of the table form parts, numbered by the upper bits of the hash value. A bin collects the pairs
-// of one part or, for rung 3, of many parts. Pairs that find no room in their bin or part go to a list,
-// `spill`; they are inserted when the parts have been built. So skewed keys take longer, but none is lost.
+// of one part or, for rung 3, of many parts. Pairs that do not fit in their bin or part are appended to an
+// overflow list, `spill`, and are inserted after the parts have been built. So skewed keys take longer, but
+// none is lost.
 struct Table {
     Slot *slots;
     unsigned parts, part_sectors, seed;
     Slot *bins, *spill;
-    unsigned bin_count, bin_size, *in_bin, *spilled; // in_bin: how many pairs wanted to be in each bin
+    unsigned bin_count, bin_size, *in_bin, *spilled; // in_bin: pairs per bin, also those that did not fit
 };
 
 // The mixing function of MurmurHash3. Each bit of the key changes about half of the bits of the result, so
@@ -52,10 +53,10 @@ __device__ static unsigned hash_of(Slot pair) {
     return pair >> 32;
 }
 
-// Open addressing: the search for a key goes through the slots of its sector, then through the next sectors
-// up to `end`. It takes the first empty slot by a compare-and-swap of 64 bits. Of equal keys the smallest
-// value stays. The slot that comes first in a sector depends on the hash value, so that fewer threads want
-// the same one. Returns false if all slots hold other keys.
+// Open addressing with linear probing: the probe sequence of a key goes through the slots of its sector, then
+// through the next sectors up to `end`. A 64-bit compare-and-swap stores the pair in the first empty slot. Of
+// equal keys the smallest value is kept. Which slot of a sector is probed first depends on the hash value;
+// this reduces contention. Returns false if all slots hold other keys.
 __device__ static bool insert_from(Slot *slots, unsigned sector, unsigned end, Slot pair) {
     for (; sector < end; sector++)
         for (unsigned i = 0; i < SECTOR; i++) {
@@ -71,7 +72,7 @@ __device__ static bool insert_from(Slot *slots, unsigned sector, unsigned end, S
     return false;
 }
 
-// Behind the last sector of the table the search continues with its first.
+// Inserts a pair into the table. The probe sequence wraps around from the last sector to the first.
 __device__ static void insert(const Table &t, Slot pair) {
     unsigned sectors = t.parts * t.part_sectors;
     if (!insert_from(t.slots, scale(hash_of(pair), sectors), sectors, pair))
@@ -98,15 +99,16 @@ __device__ static unsigned sum_before(unsigned x) {
 
 struct Tile {
     Slot *pairs;             // sorted by part
-    unsigned *count, *start; // of each part: its pairs, and the place of the first one
+    unsigned *count, *start; // of each part: the number of its pairs, and the index of the first
 };
 
 __host__ __device__ static size_t tile_bytes(unsigned threads, unsigned parts) {
     return threads * ITEMS * sizeof(Slot) + 2 * parts * sizeof(unsigned);
 }
 
-// The block sorts its keys by part. Counting gives each key its rank among the keys of its part, a prefix sum
-// of the counts gives the place of each part. value(i) is the value of key i of the tile.
+// Counting sort of the block's keys by part: atomicAdd() returns the rank of each key among the keys of its
+// part, and an exclusive prefix sum of the counts gives the index of the first key of each part. value(i) is
+// the value of key i of the tile.
 template <class Value>
 __device__ static Tile sort_tile(Slot *shared, const unsigned *keys, unsigned size, unsigned parts,
                                  unsigned seed, Value value) {
@@ -141,7 +143,8 @@ __device__ static Tile sort_tile(Slot *shared, const unsigned *keys, unsigned si
 }
 
 // Rungs 3 and 4, first step: writes each pair to the bin of its part. One atomic addition per tile and bin
-// reserves room for the run of pairs, which successive threads then write to successive addresses.
+// reserves memory for all pairs of the tile that belong to the bin. Successive threads then write them to
+// successive addresses (coalesced).
 __global__ void __launch_bounds__(1024)
     partition(const unsigned *keys, const unsigned *values, size_t elements, Table t) {
     extern __shared__ Slot shared[];
@@ -149,7 +152,7 @@ __global__ void __launch_bounds__(1024)
     unsigned size = min((size_t)blockDim.x * ITEMS, elements - first);
     Tile tile = sort_tile(shared, keys + first, size, t.bin_count, t.seed,
                           [&](unsigned i) { return values[first + i]; });
-    // From here on, count is what leads from a place in the tile to the place in the bin.
+    // From here on, count[bin] is the offset from a pair's index in the tile to its index in the bin.
     for (unsigned bin = threadIdx.x; bin < t.bin_count; bin += blockDim.x)
         if (tile.count[bin])
             tile.count[bin] = atomicAdd(&t.in_bin[bin], tile.count[bin]) - tile.start[bin];
@@ -178,8 +181,8 @@ struct alignas(16) TwoSlots {
 };
 
 // Rung 4, second step: a block builds one part in shared memory and writes it once. The first pairs are
-// loaded while the block clears the part. The pairs for which the search would leave the part are put in the
-// list.
+// loaded while the block clears the part. Pairs whose probe sequence leaves the part are appended to the
+// overflow list.
 __global__ void __launch_bounds__(BUILDERS) build_parts(Table t) {
     extern __shared__ Slot part[];
     unsigned sectors = t.parts * t.part_sectors, first = blockIdx.x * t.part_sectors;
@@ -206,7 +209,7 @@ __global__ void __launch_bounds__(BUILDERS) build_parts(Table t) {
         to[i] = ((TwoSlots *)part)[i];
 }
 
-// The last step of both: inserts what found no room.
+// The last step of rungs 3 and 4: inserts the pairs of the overflow list.
 __global__ void insert_spill(Table t) {
     for (unsigned i = threadIdx.x + blockIdx.x * blockDim.x; i < *t.spilled; i += blockDim.x * gridDim.x)
         insert(t, t.spill[i]);
@@ -214,8 +217,8 @@ __global__ void insert_spill(Table t) {
 
 // ---- look-ups ----
 
-// The value of the key with this hash value; UINT_MAX if the table does not have it. Two loads of 16 bytes
-// bring a whole sector: memory delivers it at once.
+// Returns the value of the key with hash value h, or UINT_MAX if it is not in the table. Two loads of 16
+// bytes read a whole sector, which is transferred from memory as a unit.
 __device__ static unsigned find(const Table &t, unsigned h) {
     unsigned sectors = t.parts * t.part_sectors, sector = scale(h, sectors);
     for (unsigned i = 0; i < sectors; i++) {
@@ -243,12 +246,12 @@ __global__ void find_all(const unsigned *keys, size_t elements, Table t, unsigne
 }
 
 // The last rung sorts the look-ups of each tile by groups of successive sectors. Then all tiles access the
-// first group of sectors, which stays in the L2 cache meanwhile, then the second, and so on. At last each
-// tile brings its results in the order of the keys, in shared memory.
+// first group of sectors, which stays in the L2 cache meanwhile, then the second, and so on. Finally each
+// tile restores the order of its keys, in shared memory.
 struct Lookups {
-    unsigned *sorted;       // of each tile: the hash values, sorted; later the values that were found
-    unsigned short *places; // the places of their keys in the tile
-    unsigned *starts;       // of each tile and group: the place of the first one
+    unsigned *sorted;       // of each tile: the sorted hash values; later the values found
+    unsigned short *places; // the indices of their keys in the tile
+    unsigned *starts;       // of each tile and group: the index of the first look-up
     unsigned groups, tiles, tile_size;
 };
 
@@ -266,7 +269,7 @@ __global__ void __launch_bounds__(1024)
     }
 }
 
-// A block for each group and tile, all tiles of a group after one another
+// One block per group and tile. Blocks of all tiles of group 0 come first, then those of group 1, and so on.
 __global__ void find_groups(Table t, size_t elements, Lookups l) {
     unsigned group = blockIdx.x / l.tiles, tile = blockIdx.x % l.tiles;
     const unsigned *start = l.starts + (size_t)tile * l.groups + group;
@@ -289,8 +292,8 @@ __global__ void put_in_order(size_t elements, Lookups l, unsigned *found) {
 
 // ---------------------------------------------------------------------------------------- proof
 
-// Follows the list of each bucket and counts how often each value occurs, in an entry with its key and in the
-// list of this key. A list ends early at what is not an entry.
+// Traverses the list of each bucket, one thread per bucket, and counts how often each value occurs in an
+// entry with its key and in the list of that key. It stops at a pointer that is not to an entry of the pool.
 __global__ void walk(const unsigned *keys, size_t elements, Entry *const *heads, unsigned buckets, bool book,
                      const Entry *pool, unsigned seed, unsigned *times) {
     size_t bucket = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
@@ -317,8 +320,8 @@ __global__ void count_once(size_t elements, const unsigned *times, unsigned long
     atomicAdd(&counts[RIGHT], (unsigned long long)once);
 }
 
-// A result is right if it is the place of an equal key; in the open-addressing table of the first equal
-// key. DIFFERENT counts the keys that occur for the first time.
+// A look-up is right if it returns the index of an equal key; with `first`, an index that is not larger than
+// its own. DIFFERENT counts the look-ups that return their own index: the first of equal keys.
 __global__ void count_right(const unsigned *keys, size_t elements, const unsigned *found, bool first,
                             unsigned long long *counts) {
     unsigned right = 0, different = 0;

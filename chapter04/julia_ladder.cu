@@ -22,7 +22,7 @@
 
 const int EVERY = 10;       // iterations between two tests, from rung 4 on
 const float LIMIT = 1000;   // of the squared magnitude, beyond which a point certainly diverges
-const unsigned LONG = 4096; // steps in the row that does nothing else
+const unsigned LONG = 4096; // iterations per thread in the row "steps alone"
 
 static uchar4 *dev_bitmap;
 static unsigned char *bitmap, *expected; // host: of a rung, of the book's kernel
@@ -95,9 +95,10 @@ struct Point {
     __device__ bool bounded(void) const { return r * r + ii <= LIMIT; } // false for NaN too
 };
 
-// Rung 4: only every tenth step is followed by a test. A point beyond the limit goes further away with each
-// step, since |a * a + c| >= |a| * |a| - |c| and |c| < 3, until its coordinates are infinite and then NaN. So
-// a later test has the same result. The compiler unrolls the ten steps, so they have no branch.
+// Rung 4: divergence is tested only after every tenth iteration. A later test has the same result: once |a|
+// exceeds the limit it grows with each iteration, since |a * a + c| >= |a| * |a| - |c| and |c| < 3, until the
+// coordinates overflow to infinity and then become NaN. The compiler unrolls the ten iterations, so there is
+// no branch between them.
 template <int every> __device__ static bool inside(Point a, const View &view) {
     for (int k = 0; k < view.iterations % every; k++)
         a.step(view);
@@ -135,7 +136,7 @@ __global__ void kernel_symmetric(uchar4 *ptr, View view) {
         ptr[(view.size - y) * view.size] = color(inside<EVERY>({jx, -jy}, view));
 }
 
-// Only steps: no tests, no divergence and no picture. All threads have the same point.
+// The limit: iterations only, without tests, warp divergence and stores. All threads iterate the same point.
 __global__ void kernel_alone(uchar4 *ptr, View view) {
     Point a(view.real, view.imag);
 #pragma unroll 16
@@ -173,7 +174,7 @@ static Rung rungs[] = {
 };
 static Rung &symmetric = rungs[5], &alone = rungs[6];
 
-// The book's c, a connected set without interior, one with interior, and one that is almost dust
+// The book's c, and three others: a set with many pixels inside, a rabbit-like one, and a set with few
 static const float2 sets[] = {{-0.8f, 0.156f}, {-0.4f, 0.6f}, {-0.123f, 0.745f}, {0.285f, 0.01f}};
 
 int main(int argc, char **argv) {

@@ -11,8 +11,8 @@
  *          bank conflict, asynchronous copy, double buffering, tensor core, bfloat16, cuBLAS
  * Book:    5.3.1 (ladder)
  * Run:     ./bin/chapter05/matmul_ladder --size 8192
- * Differs: any shape. The printed errors are relative to the sum of the magnitudes of the products that an
- *          element is the sum of; --fill selects data that are hard to multiply.
+ * Differs: any shape. The error of an element is printed relative to the sum of the |a[i][j] * b[j][k]| in
+ *          its dot product. --fill selects data with large rounding errors.
  * Needs:   arch=90a
  * Bench:   1024 4096 8192
  * Check:   --size 129 --fill wide
@@ -49,7 +49,7 @@ __global__ void matmul(const float *a, const float *b, float *c, size_t m, size_
     c[row * n + col] = sum;
 }
 
-// An element of a matrix, and 0 beyond its edges, where tiles are padded
+// Loads an element of a matrix. Tiles that extend beyond the edges are padded with zeros.
 __device__ static float at(const float *x, size_t row, size_t col, size_t rows, size_t cols) {
     return row < rows && col < cols ? x[row * cols + col] : 0;
 }
@@ -160,7 +160,7 @@ __global__ void __launch_bounds__(256, 2)
 // tiles: a warp computes 64 x 64 elements, a thread 16 x 8 of them, so there are 128 FMA instructions for 6
 // loads.
 const unsigned WORKERS = 128;       // threads of a block
-const unsigned ROWS = 16, COLS = 8; // elements of a thread, in groups of 4 x 4
+const unsigned ROWS = 16, COLS = 8; // rows and columns of a thread's elements, in blocks of 4 x 4
 const unsigned STEP = 16;           // depth of these tiles
 const unsigned RING = 3;            // tiles of each matrix in shared memory
 
@@ -168,7 +168,7 @@ struct Tile {
     float a[STEP][BLOCK + 4], b[STEP][BLOCK]; // a is transposed
 };
 
-// One column of a tile of a, and one row of a tile of b, into registers
+// Loads one column of a tile of a and one row of a tile of b into registers.
 __device__ static void load_fragments(float (&col)[ROWS], float (&row)[COLS], const Tile &tile, unsigned d,
                                       unsigned y, unsigned x) {
     for (unsigned i = 0; i < ROWS; i += 4)
@@ -272,7 +272,7 @@ __global__ void __launch_bounds__(WORKERS, 2)
 
 typedef void (*Kernel)(const float *a, const float *b, float *c, size_t m, size_t n, size_t k);
 
-// A block of `threads` computes tile x tile elements.
+// Launches a kernel in which each block computes a tile of tile x tile elements of c.
 static void run(Kernel kernel, unsigned tile, dim3 threads, size_t shared = 0) {
     dim3 blocks((n + tile - 1) / tile, (m + tile - 1) / tile);
     kernel<<<blocks, threads, shared>>>(dev_a, dev_b, dev_c, m, n, k);
@@ -282,7 +282,8 @@ static void run(Kernel kernel, unsigned tile, dim3 threads, size_t shared = 0) {
 #ifdef HAVE_CUBLAS
 static cublasHandle_t cublas; // with its workspace
 
-// Read by columns, as cuBLAS does, the memory of c is the transpose of c, which is b^T a^T: so b comes first.
+// cuBLAS stores matrices in column-major order. Row-major a, b and c are the column-major matrices a^T, b^T
+// and c^T, and c^T = b^T a^T, so b is the first operand.
 static void run_cublas(cublasComputeType_t type) {
     const float one = 1, zero = 0;
     if (cublasGemmEx(cublas, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one, dev_b, CUDA_R_32F, n, dev_a, CUDA_R_32F,

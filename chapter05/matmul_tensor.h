@@ -34,11 +34,11 @@ const unsigned PARTS = 3;                       // bfloat16 numbers of a float
 const unsigned PART_BYTES = SIDE * SLICE * 2;   // one part of a tile
 const unsigned TILE_BYTES = PARTS * PART_BYTES; // all parts of a tile
 const unsigned STAGES = 4;                      // of the ring; each has a tile of a and one of b
-const unsigned WARPGROUP = 128;                 // threads that execute a wgmma instruction together
+const unsigned WARPGROUP = 128;                 // threads: four warps execute a wgmma instruction together
 const unsigned CONSUMERS = SIDE / 64;           // warpgroups; each computes 64 rows of the tile of c
-const unsigned GROUP = 8;                       // rows of tiles of c that are computed together
+const unsigned GROUP = 8;                       // height, in tiles, of the groups in which c is computed
 
-// The numbers of tiles: rows of c, columns of c, and along the sums
+// The numbers of tiles along the rows and columns of c, and along the dimension k that is summed over
 struct Tiles {
     unsigned rows, cols, depth;
 };
@@ -73,8 +73,8 @@ __device__ static inline void split(const float (&x)[8], uint4 (&parts)[PARTS]) 
 }
 
 // Tensor cores read matrices of 8 rows of 8 numbers, 16 bytes a row, 128 contiguous bytes in all. So a part
-// of a tile is stored as SLICE / 8 columns, each with 8 numbers of every row. b is stored transposed: both
-// operands have the index of the sum, from 0 to k - 1, along their rows.
+// of a tile is stored as SLICE / 8 columns, each with 8 numbers of every row. b is stored transposed, so that
+// both operands are K-major: the index that is summed over is contiguous in memory.
 template <bool transposed>
 __device__ static void pack_tile(const float *x, uint4 *packed, size_t rows, size_t k, size_t row,
                                  size_t first) {
@@ -100,7 +100,8 @@ __device__ static void pack_tile(const float *x, uint4 *packed, size_t rows, siz
     }
 }
 
-// Packs a tile per block: blockIdx.x counts along the sums, blockIdx.y along the rows of c, then the columns.
+// One block packs one tile. blockIdx.x is its index along k. blockIdx.y is first the index of a tile of a,
+// along the rows of c, then that of a tile of b, along the columns of c.
 __global__ void __launch_bounds__(256)
     pack_parts(const float *a, const float *b, uint4 *packed, size_t m, size_t n, size_t k, Tiles tiles) {
     unsigned z = blockIdx.x, y = blockIdx.y;
@@ -120,8 +121,8 @@ __device__ static inline unsigned shared_address(const void *p) {
     return (unsigned)__cvta_generic_to_shared(p);
 }
 
-// A barrier in shared memory (mbarrier). A phase of it ends when `arrivals` threads have arrived and all
-// bytes have been copied that they announced; the next phase begins at once.
+// A barrier in shared memory (mbarrier). Its current phase completes when `arrivals` threads have arrived and
+// all bytes that they have announced (expect_tx) have been copied; then the next phase begins.
 __device__ static inline void barrier_init(unsigned barrier, unsigned arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
@@ -130,7 +131,7 @@ __device__ static inline void barrier_arrive(unsigned barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-// Arrives, and announces bytes
+// Arrives at the barrier and announces how many bytes will be copied in this phase.
 __device__ static inline void barrier_expect(unsigned barrier, unsigned bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
                  : "memory");
@@ -148,7 +149,8 @@ __device__ static inline void barrier_wait(unsigned barrier, unsigned parity) {
                      : "memory");
 }
 
-// Starts to copy contiguous bytes from global to shared memory. Hardware copies them, and tells the barrier.
+// Starts a bulk copy of contiguous bytes from global to shared memory. It is asynchronous, and its completion
+// counts at the barrier.
 __device__ static inline void copy_bulk(unsigned to, const void *from, unsigned bytes, unsigned barrier) {
     asm volatile(
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
@@ -163,9 +165,9 @@ __device__ static inline unsigned long long descriptor(unsigned address) {
     return address / 16 | (unsigned long long)SIDE << 16 | 8ull << 32;
 }
 
-// wgmma: a warpgroup multiplies 64 x 16 by 16 x 128 numbers. The 64 x 128 sums are in 64 registers of each of
-// its threads; if `add` is 0, what they held does not count. It is asynchronous: the registers must not be
-// used before wgmma_wait().
+// wgmma: a warpgroup multiplies a 64 x 16 by a 16 x 128 matrix. The 64 x 128 accumulators are in 64 registers
+// of each of its threads; if `add` is 0, their old values are ignored. The instruction is asynchronous: the
+// registers must not be used before wgmma_wait().
 #define SUMS(x)                                                                                              \
     FOUR(x, 0), FOUR(x, 4), FOUR(x, 8), FOUR(x, 12), FOUR(x, 16), FOUR(x, 20), FOUR(x, 24), FOUR(x, 28),     \
         FOUR(x, 32), FOUR(x, 36), FOUR(x, 40), FOUR(x, 44), FOUR(x, 48), FOUR(x, 52), FOUR(x, 56),           \
@@ -184,7 +186,8 @@ __device__ static inline void wgmma(float (&sum)[64], unsigned long long a, unsi
                  : "l"(a), "l"(b), "r"(add));
 }
 
-// Waits for all wgmma of this warpgroup. The sums are operands, so the compiler does not use them earlier.
+// Waits for all wgmma instructions of this warpgroup. The accumulators are operands of the asm statement, so
+// that the compiler does not use them earlier.
 __device__ static inline void wgmma_wait(float (&sum)[64]) {
     asm volatile("wgmma.commit_group.sync.aligned;\n\twgmma.wait_group.sync.aligned 0;"
                  : SUMS(sum)::"memory");
@@ -192,7 +195,7 @@ __device__ static inline void wgmma_wait(float (&sum)[64]) {
 
 // ---- the product ----
 
-// The products of all columns of a tile: 64 rows of a times SIDE columns of b, part by part
+// Multiplies the tiles of one stage: 64 rows of a by SIDE columns of b, for each of the six pairs of parts
 __device__ static inline void multiply_tile(float (&sum)[64], unsigned a, unsigned b) {
     const unsigned LOW = 2 * PART_BYTES, MIDDLE = PART_BYTES, HIGH = 0;
     const unsigned pairs[][2] = {{LOW, HIGH},    {MIDDLE, MIDDLE}, {HIGH, LOW},
@@ -209,16 +212,16 @@ __device__ static inline void multiply_tile(float (&sum)[64], unsigned a, unsign
 #define HAS_WGMMA false
 #endif
 
-// The tile that is computed in a turn. Blocks that run at the same time compute a group of tiles that is
-// GROUP tiles high, so that they find tiles of a and b in the L2 cache that others have read.
+// Maps the number of a tile of c to its row and column. Tiles that are computed at the same time belong to a
+// group that is GROUP tiles high, so that they share tiles of a and b in the L2 cache.
 __device__ static inline void place_tile(unsigned turn, Tiles tiles, unsigned &row, unsigned &col) {
     unsigned first = turn / (GROUP * tiles.cols) * GROUP, i = turn % (GROUP * tiles.cols);
     unsigned height = min(GROUP, tiles.rows - first);
     row = first + i % height, col = i / height;
 }
 
-// As many blocks as multiprocessors, each of which computes tiles in turn. The producer is ahead of the
-// consumers by up to STAGES tiles, also when they store a tile of c.
+// A persistent kernel: one block per multiprocessor, which computes several tiles of c one after another. The
+// producer is up to STAGES tiles ahead of the consumers, also while they store a tile of c.
 __global__ void __launch_bounds__((1 + CONSUMERS) * WARPGROUP, 1)
     multiply_parts(const char *packed, float *c, size_t m, size_t n, Tiles tiles) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL

@@ -23,7 +23,7 @@
 const unsigned TILE = 4;   // lanes across a tile; each has four pixels
 const unsigned WARPS = 16; // per block that makes a list
 
-// Of the picture: pixels a side, half of them, units per pixel
+// The picture: pixels per side, half of that, and scene units per pixel
 struct Screen {
     unsigned size;
     float half, unit;
@@ -40,9 +40,8 @@ static void poison(void);
 static bool check(const char *name, BenchError *error);
 
 // Rungs 0 to 3, the book's kernel. All threads of a warp read the same sphere at the same time. The book
-// measured up to 50 % less time with constant memory than with global memory. On an H200 constant memory
-// takes 1.25 times as long as global memory with 20 spheres and 1.6 times as long with 1000: the caches of
-// global memory serve such reads too.
+// measured up to 50 % less time with constant memory than with global memory. On later GPUs the L1 cache
+// serves such reads of global memory too; the table compares both.
 __device__ static void draw_pixel(unsigned char *ptr, size_t size, const Sphere *s, int spheres) {
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
     unsigned y = threadIdx.y + blockIdx.y * blockDim.y;
@@ -137,22 +136,23 @@ __global__ void kernel_vectors(uint4 *ptr, const Sphere *s, int spheres, Screen 
 }
 
 // Rung 5: culling. A sphere can be in a tile only if the point of the tile that is nearest to its center is
-// within its radius. Each lane tests another sphere, the vote __ballot_sync tells all lanes which ones touch
-// the tile, and shuffles bring those from the lane that has loaded them.
+// within its radius. Each lane tests a different sphere, the warp vote __ballot_sync() tells all lanes which
+// spheres touch the tile, and warp shuffles broadcast those from the lanes that have loaded them.
 struct Tile {
-    float left, right, bottom, top; // the coordinates of the outermost pixels
+    float left, right, bottom, top; // bounds of the tile: coordinates of its outermost pixels
 
     __device__ Tile(unsigned x, unsigned y, unsigned width, unsigned height, const Screen &screen)
         : left(screen.at(x)), right(screen.at(x + width - 1)), bottom(screen.at(y)),
           top(screen.at(y + height - 1)) {}
 
-    // The factor leaves room for rounding: a sphere too many only costs time.
+    // The factor 1.0001 makes the test conservative: in spite of rounding errors no sphere that touches the
+    // tile is dropped. A sphere that is kept needlessly only costs time.
     __device__ bool touches(const Sphere &s) const {
         float dx = fmaxf(fmaxf(left - s.x, s.x - right), 0), dy = fmaxf(fmaxf(bottom - s.y, s.y - top), 0);
         return dx * dx + dy * dy < s.radius * s.radius * 1.0001f;
     }
 
-    // A depth that all pixels reach, or -INF if the sphere does not cover the whole tile
+    // A lower bound for the depth of the sphere at all pixels of the tile; -INF if it does not cover the tile
     __device__ float covers(const Sphere &s) const {
         float dx = fmaxf(s.x - left, right - s.x), dy = fmaxf(s.y - bottom, top - s.y);
         float square = s.radius * s.radius * 0.9999f - dx * dx - dy * dy;
@@ -183,11 +183,11 @@ __global__ void kernel_culling(uint4 *ptr, const Sphere *s, int spheres, Screen 
     rays.store(ptr, s);
 }
 
-// Rungs 6 and 7: with many spheres the culling itself takes most of the time. The threads of a block share it
-// for a tile of 2 x WARPS / 2 small ones and put what touches it into a list in shared memory. Then each warp
-// tests only the list.
+// Rungs 6 and 7: with many spheres the culling itself takes most of the time. The threads of a block together
+// cull for a larger tile, of 2 x WARPS / 2 small ones, and append the spheres that touch it to a list in
+// shared memory. Then each warp culls only this list for its small tile.
 //
-// Rung 7: where one sphere covers the small tile, those that lie behind it there are hidden.
+// Rung 7: if one sphere covers the whole small tile, spheres that are behind it at all pixels are hidden.
 __device__ static float warp_max(float x) {
     for (int lanes = 16; lanes > 0; lanes /= 2)
         x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, lanes));
@@ -212,7 +212,7 @@ __global__ void __launch_bounds__(32 * WARPS)
     unsigned x = left + threadIdx.y % 2 * TILE * 4, y = bottom + threadIdx.y / 2 * (32 / TILE);
     Rays rays(x, y, screen);
     Tile tile(x, y, TILE * 4, 32 / TILE, screen);
-    float front = -INF; // at least one sphere is as near as this in all pixels of the tile
+    float front = -INF; // at each pixel of the tile some sphere is at least as near as this
     for (int first = 0; first < count; first += 32) {
         int index = list[min(first + (int)threadIdx.x, count - 1)];
         Sphere mine = s[index];
@@ -234,7 +234,7 @@ static void run_book(void (*kernel)(unsigned char *, size_t, const Sphere *, int
     HANDLE_LAUNCH();
 }
 
-// A block of `warps` warps draws `across` tiles side by side.
+// Launches a kernel whose blocks have `warps` warps, one tile each, with `across` tiles side by side.
 static void run(void (*kernel)(uint4 *, const Sphere *, int, Screen), unsigned across, unsigned warps) {
     unsigned width = across * TILE * 4, height = warps / across * (32 / TILE);
     dim3 blocks((size - 1) / width + 1, (size - 1) / height + 1), threads(32, warps);
@@ -247,7 +247,7 @@ static const char *four_need(void) {
     return size % 4 ? "needs a size that is a multiple of 4" : NULL;
 }
 
-// With up to 32 spheres each lane has one, so there is nothing to share.
+// With up to 32 spheres rung 5 tests one per lane, so a list for the block would save nothing.
 static const char *list_needs(void) {
     return four_need() ? four_need() : spheres <= 32 ? "needs more than 32 spheres" : NULL;
 }

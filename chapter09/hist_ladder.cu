@@ -152,9 +152,9 @@ __global__ void __launch_bounds__(THREADS)
         atomicAdd(&histo[threadIdx.x / 4], sum);
 }
 
-// Rung 7: a launch less. The blocks add their sums to bins that are 0 before and after each launch, so
-// nothing has to clear them beforehand. The upper 16 bits of such a bin count the blocks that have added to
-// it. From the old value the last one knows that it is the last: it writes the result and clears the bin.
+// Rung 7: a single launch, without a memset before it. The blocks add their sums to bins that are 0 before
+// and after each launch. The upper 16 bits of such a bin count the blocks that have added to it. The value
+// that atomicAdd() returns tells the last block that it is the last: it writes the result and clears the bin.
 const int BLOCKS_SHIFT = 48;
 __device__ static Count merged[BINS];
 

@@ -106,10 +106,10 @@ __device__ static unsigned half_of(unsigned word, unsigned value) {
     return value % 2 ? high(word) : low(word);
 }
 
-// `count` was added to the half of a value, in a word that was `old` before. When the half has wrapped, 2^16
-// are added to the bin in global memory. If it is the lower half, a carry has increased the upper half,
-// which may have wrapped too: that is undone in global memory. Since each thread knows the word that it
-// changed, the sums are exact, in whatever order threads get here.
+// Handles overflow. `count` has been added to the half of a value, in a word that was `old` before. If the
+// half has overflowed, 2^16 is added to the bin in global memory. If it is the lower half, the carry has also
+// increased the upper half by 1, which may have overflowed too; both are corrected in global memory. Each
+// thread knows from atomicAdd() the word that it has changed, so the sums are exact in any order of threads.
 __device__ static void spill(unsigned *histo, unsigned value, unsigned old, unsigned count) {
     if (half_of(old, value) + count < 0x10000)
         return;
@@ -119,7 +119,7 @@ __device__ static void spill(unsigned *histo, unsigned value, unsigned old, unsi
         add_pair(histo, value / 2, 0x10000, (high(old) == 0xffff ? 0x10000 : 0) - 1);
 }
 
-// Only a half whose top bit is set can wrap, so one test suffices for eight values.
+// An addition of 1 can overflow a half only if its highest bit is set, so one test covers eight values.
 __device__ static void count_vector(unsigned *words, uint4 v, unsigned *histo) {
     const unsigned twos[] = {v.x, v.y, v.z, v.w};
     unsigned old[VALUES], any = 0;
@@ -133,8 +133,9 @@ __device__ static void count_vector(unsigned *words, uint4 v, unsigned *histo) {
             spill(histo, half_of(twos[k / 2], k), old[k], 1);
 }
 
-// Rung 4: if all lanes have loaded the same values, one lane adds them at once. Otherwise their additions to
-// one word would wait for each other. Returns false, and does nothing, if the values differ.
+// Rung 4: warp aggregation. If all values that the lanes have loaded are equal, a single lane adds their
+// number with one atomic operation, instead of 256 that contend for one word. Returns false, and does
+// nothing, if the values differ.
 __device__ static bool count_equal(unsigned *words, uint4 v, unsigned *histo) {
     unsigned value = low(v.x), first = __shfl_sync(0xffffffff, v.x, 0);
     bool equal = v.x == first && v.y == first && v.z == first && v.w == first && high(first) == low(first);
@@ -160,7 +161,7 @@ __global__ void __launch_bounds__(THREADS)
             if (at + k * THREADS + threadIdx.x < vectors)
                 v[k] = ((const uint4 *)values)[at + k * THREADS + threadIdx.x];
         for (int k = 0; k < loads; k++) {
-            size_t last = at + k * THREADS + (threadIdx.x | 31); // vector of the warp
+            size_t last = at + k * THREADS + (threadIdx.x | 31); // the last vector of the warp
             if (vote && last < vectors && count_equal(words, v[k], histo))
                 continue;
             if (at + k * THREADS + threadIdx.x < vectors)
@@ -276,10 +277,10 @@ void settings(int argc, char **argv) {
 
 static unsigned long long expected[BINS];
 
-// Random values spread evenly over the bins; of skewed values one in six is 0, and small values are frequent;
-// equal values all belong to one bin, and those of a pair in turn to the two bins of a word. Counts them on
-// the host, too, where four sets of counters avoid that successive increments of one counter wait for each
-// other.
+// Fills the input. RANDOM: uniformly distributed. SKEWED: 65536 u^6 for uniformly distributed u, so small
+// values are frequent, and one value in six is 0. EQUAL: all values are the same. PAIR: alternately the even
+// and the odd value of one word. The values are counted on the host as the reference, in four sets of bins,
+// since successive increments of the same counter would wait for each other.
 static void set_values(int fill) {
     unsigned short *values = (unsigned short *)big_random_block(n * sizeof(short));
     static unsigned sets[4][BINS];

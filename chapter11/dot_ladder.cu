@@ -47,7 +47,7 @@ static void copy_vectors(const Part &p, cudaStream_t stream) {
     HANDLE_ERROR(cudaMemcpyAsync(p.dev_b, p.b, p.n * sizeof(float), cudaMemcpyHostToDevice, stream));
 }
 
-// Enqueues the dot product of a part, and before it the copies unless the vectors are resident.
+// Enqueues the kernel for a part. If the vectors are in host memory, copies to the device come first.
 static void start(const Part &p, float *sum, cudaStream_t stream) {
     if (!resident)
         copy_vectors(p, stream);
@@ -57,7 +57,8 @@ static void start(const Part &p, float *sum, cudaStream_t stream) {
 
 // ---- the rungs ----
 
-// Rungs 0, 1 and 2: a part from beginning to end. The last copy waits for the kernel.
+// Rungs 0, 1 and 2: computes the sum of a part and returns when it is on the host. cudaMemcpy() waits for the
+// kernel.
 static void *routine(void *data) {
     Part &p = *(Part *)data;
     HANDLE_ERROR(cudaSetDevice(p.device));
@@ -94,7 +95,8 @@ static void run_threads(void) {
     add_returned();
 }
 
-// Rung 3: one host thread. No call waits until all GPUs work; the sums go to pinned memory.
+// Rung 3: one host thread and one stream per GPU. All calls are asynchronous, so all GPUs work at the same
+// time. The sums are copied to pinned memory, since copies to pageable memory would wait.
 static void run_asynchronous(void) {
     for (int i = 0; i < gpus; i++) {
         HANDLE_ERROR(cudaSetDevice(part[i].device));
@@ -141,8 +143,9 @@ static void run_peer_copies(void) {
 }
 
 // Rung 5: each kernel stores its sum into the memory of the first GPU, whose last block waits for all of
-// them. The sum and the number of the run are one word of 8 bytes, which is stored in a single access: who
-// reads the number has read the sum too. The kernels of the other GPUs are launched first and never wait.
+// them. The sum and the number of the run are one word of 8 bytes, which is stored in a single access: a
+// thread that reads the number has read the sum too. The kernels of the other GPUs are launched first and
+// never wait.
 __global__ void __launch_bounds__(THREADS, 2)
     dot_peers(const float *a, const float *b, size_t n, float *sums, unsigned long long *flagged, int gpu,
               int gpus, unsigned run, float *c) {
@@ -181,7 +184,8 @@ static void run_peer_stores(void) {
     get_result();
 }
 
-// The yardsticks: copies to all GPUs at the same time, and copies within the memory of all GPUs.
+// The copy rate that the rungs are compared with: copies within the memory of each GPU or, for vectors in
+// host memory, copies from the host, on all GPUs at the same time.
 static void run_copies(void) {
     for (int i = 0; i < gpus; i++) {
         const Part &p = part[i];
@@ -262,8 +266,8 @@ void settings(int argc, char **argv) {
     }
 }
 
-// The longest chain of additions in the sum of a part: those of a thread, of its block, and of the last
-// block.
+// The longest chain of dependent additions in the sum of a part: in a thread, in its block, and in the last
+// block. It determines the bound of the rounding error.
 static double additions(const Part &p) {
     return ceil((double)p.n / (4 * p.blocks * THREADS)) + 64 + (double)p.blocks / THREADS;
 }
@@ -333,8 +337,9 @@ static void poison(void) {
     wait_for_gpus();
 }
 
-// Each product and each addition rounds by at most 2^-24 of its result. Roundings of random data partly
-// cancel. No product is negative, so the errors are relative to the result.
+// Each product and each addition has a relative rounding error of at most 2^-24. With random data the
+// rounding errors partly cancel (likely_roundings()). All products are positive, so the bound is relative to
+// the sum itself.
 static bool check(const char *name, BenchError *error) {
     error->max = fabs(c - expected) / expected;
     double bound = likely_roundings(longest + 2) * 0x1p-24;

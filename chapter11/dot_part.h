@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For dot_ladder: the part of the vectors that a GPU has, and the kernel's work. Below the line: its memory.
+// For dot_ladder: the part of the vectors that belongs to a GPU, and the device functions of its kernels.
+// Below the line: allocation and release of its memory.
 #ifndef CHAPTER11_DOT_PART_H
 #define CHAPTER11_DOT_PART_H
 
@@ -13,7 +14,7 @@ struct Part {
     size_t n;
     const float *a, *b;   // on the host
     float *dev_a, *dev_b; // on the device
-    float *dev_copy;      // for the yardstick
+    float *dev_copy;      // destination of the copy whose rate the table compares with
     float *sums, *sum;    // of each block, and of the part
     unsigned blocks;
     cudaStream_t stream;
@@ -25,7 +26,7 @@ __device__ static float dot4(float4 x, float4 y) {
     return x.x * y.x + x.y * y.y + x.z * y.z + x.w * y.w;
 }
 
-// The sum of a thread. Eight loads of 16 bytes are in flight.
+// Grid-stride loop: the partial sum of a thread. It issues eight vectorized loads before the first product.
 __device__ static float thread_dot(const float *a, const float *b, size_t n) {
     const float4 *a4 = (const float4 *)a, *b4 = (const float4 *)b;
     size_t fours = n / 4, stride = (size_t)4 * blockDim.x * gridDim.x;
@@ -45,7 +46,7 @@ __device__ static float thread_dot(const float *a, const float *b, size_t n) {
     return temp[0] + temp[1] + temp[2] + temp[3] + last;
 }
 
-// The sum of a block, by warp shuffles. Thread 0 has it.
+// The sum over all threads of the block, by warp shuffles. Thread 0 has the result.
 __device__ static float block_sum(float x) {
     __shared__ float of_warp[32];
     for (int lanes = 16; lanes > 0; lanes /= 2)

@@ -108,7 +108,7 @@ static inline void set_up_peers(bool no_peer, size_t bytes) {
     peer_us = measure && peer_access ? peer_copy_us(bytes) : 0;
 }
 
-// Prints what a copy takes.
+// Prints how long such a copy takes.
 static inline void print_copy_times(void) {
     if (staged_us > 0 && peer_us > 0)
         printf("%zu bytes to the next GPU: %.1f us through the host, %.1f us with peer access\n",

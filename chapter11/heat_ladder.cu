@@ -220,7 +220,7 @@ static void run_stores(bool flags) {
     wait_for_gpus();
 }
 
-// The yardstick: a copy within the memory of each GPU, at the same time.
+// The copy rate that the rungs are compared with: a copy within the memory of each GPU, on all at once.
 static void run_copies(void) {
     for (Strip &strip : strips) {
         HANDLE_ERROR(cudaSetDevice(strip.device));
@@ -311,8 +311,8 @@ void settings(int argc, char **argv) {
     }
 }
 
-// Divides the rows so that all strips cost the same: with heaters a band of columns takes about 1.7 times as
-// long. No strip is empty.
+// Load balancing: divides the rows so that all strips take the same estimated time. Rows of heaters count 1.7
+// times, since the kernel takes another path there. No strip is empty.
 static void divide_rows(void) {
     std::vector<double> cost(size + 1, 0.0); // of all rows up to this one
     for (int y = 0; y < size; y++) {

@@ -21,7 +21,7 @@ static_assert(SPEED == 0.25f, "a cell becomes the mean of its four neighbours");
 // where coordinates are clamped; elsewhere wrong values spread by one column in each step, and the band has a
 // margin for them.
 const int BAND = 128, WARPS = 2; // columns of a warp; warps of a block, side by side
-const int AHEAD = 4;             // rows that are loaded early
+const int AHEAD = 4;             // rows that are loaded in advance
 
 struct Lane {
     int lane, last; // `last`: the lane with the last column of the plate, or of the band
@@ -71,8 +71,8 @@ __device__ static float4 clamp_columns(float4 t, int columns) {
 
 // ---- the kernel ----
 
-// Rows from `begin` to `end` of the plate, and where they are. The pointers are to row 0 of the plate, also
-// where a GPU does not have it.
+// Rows from `begin` to `end` of the plate, and where they are. The pointers are to row 0 of the plate, even
+// if another GPU has that row.
 struct Rows {
     float4 *out;
     const float4 *in;
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(32 * WARPS, 6) heat_steps(Rows rows, Exchange 
 
     exchange.wait();
 
-    __shared__ float4 of_warps[WARPS][AHEAD][32]; // rows on their way, to hide the latency of memory
+    __shared__ float4 of_warps[WARPS][AHEAD][32]; // rows loaded in advance, to hide the latency of memory
     auto &arriving = of_warps[threadIdx.y];
     int y = max(begin - DEPTH, 0), stop = min(end + DEPTH, rows.size);
     auto at = [&](int row) { return x + (long long)row * pitch; };
@@ -121,7 +121,7 @@ __global__ void __launch_bounds__(32 * WARPS, 6) heat_steps(Rows rows, Exchange 
         __pipeline_commit();
     };
 
-    float4 cell[DEPTH], before[DEPTH]; // of each step the newest row, and its pairs with the one above
+    float4 cell[DEPTH], before[DEPTH]; // of each step: the newest row, and its pairs with the row above
     unsigned hot = 0; // which of the last rows have heaters in this band, one bit for two rows
     // All steps of the rows for which t = row y and u = row y + 1 have arrived. `at_edge`: the plate may
     // begin or end at one of the rows or columns. `heated`: there may be heaters.

@@ -34,18 +34,17 @@ __device__ static void wait_for_halo(const Neighbour &n) {
     __syncthreads();
 }
 
-// The release orders the stores of all threads of the block, which the barrier has collected, before the
-// flag.
+// The barrier and the release order the stores of all threads of the block before the store of the flag.
 __device__ static void tell_neighbour(const Neighbour &n) {
     __syncthreads();
     if (n.tell && threadIdx.y == 0 && threadIdx.x == 0)
         Flag(n.tell[blockIdx.x]).store(n.round + 1, cuda::memory_order_release);
 }
 
-// With both neighbours.
+// The exchange of halos with both neighbours
 struct Exchange {
     Neighbour above, below;
-    // Calls f with the neighbours next to whose halos this block is.
+    // Calls f for each neighbour whose halo has rows of this block.
     template <class F> __device__ void each_neighbour(F f) const {
         if (blockIdx.y == 0)
             f(above);

@@ -3,15 +3,15 @@
  * sort_ladder: radix sort, from one bit per pass to passes with decoupled look-back
  *
  * Teaches: Each pass of a radix sort reads and writes all keys, so fewer passes with larger digits are
- *          faster. A pass needs the rank of each key: how many keys with the same digit stand before it.
+ *          faster. A pass needs the rank of each key: the number of keys before it with the same digit.
  *          The lanes of a warp find it together, first by a match, then faster by setting bits in shared
- *          memory. In the last rung a pass is one kernel, whose blocks hand on their counts while they run.
+ *          memory. In the last rung a pass is one kernel, whose blocks pass on their counts while they run.
  * Terms:   radix sort, stable sort, decoupled look-back, warp vote, histogram, scan, scatter, pass, tile,
  *          half-warp, contention, atomic operation, relaxed, CUB
  * Book:    12.4.1 (ladder)
  * Run:     ./bin/chapter12/sort_ladder --size 256M
  * Differs: the course sorts ints. --signed does so too; without it the keys are unsigned. In the tables
- *          "with values" the number of each key is sorted along with it. The input is not overwritten. The
+ *          "with values" the index of each key is sorted along with it. The input is not overwritten. The
  *          last rung has 30 bits for a count, so there may be at most 2^30 - 1 keys. The copies move the
  *          bytes that four passes and one count must move.
  * Bench:   1M 16M 256M
@@ -55,7 +55,7 @@ static unsigned flip(void) {
     return is_signed ? 1u << 31 : 0;
 }
 
-// ---- Rung 0: one bit per pass, as in radix_sort.cu. A scan of flags tells each key its place.
+// ---- Rung 0: one bit per pass, as in radix_sort.cu. An exclusive scan of flags gives the index of each key.
 
 __global__ void mark_zeros(const unsigned *keys, unsigned *zeros, Digit digit, unsigned n) {
     unsigned i = threadIdx.x + blockIdx.x * blockDim.x;
@@ -63,17 +63,17 @@ __global__ void mark_zeros(const unsigned *keys, unsigned *zeros, Digit digit, u
         zeros[i] = !((keys[i] ^ digit.flip) >> digit.shift & 1);
 }
 
-// zeros[i] is the number of zeros before key i, *all_zeros how many there are.
+// zeros[i] is the number of keys before key i whose bit is 0, *all_zeros the number of all such keys.
 __global__ void split(Records from, Records to, const unsigned *zeros, const unsigned *all_zeros, Digit digit,
                       unsigned n) {
     unsigned i = threadIdx.x + blockIdx.x * blockDim.x;
     if (i >= n)
         return;
     bool one = (from.keys[i] ^ digit.flip) >> digit.shift & 1;
-    unsigned place = one ? *all_zeros + i - zeros[i] : zeros[i];
-    to.keys[place] = from.keys[i];
+    unsigned index = one ? *all_zeros + i - zeros[i] : zeros[i];
+    to.keys[index] = from.keys[i];
     if (from.values)
-        to.values[place] = from.values[i];
+        to.values[index] = from.values[i];
 }
 
 static void run_bits(void) {
@@ -110,7 +110,7 @@ static size_t tile_bytes(void) {
     return with_values ? sizeof(Tile) : offsetof(Tile, values);
 }
 
-// More shared memory per block than every device grants without being asked
+// Opts in to more shared memory per block than the default limit.
 template <Method method> static auto scatter_kernel(void) -> decltype(&scatter_8_bits<method, false>) {
     auto kernel = with_values ? scatter_8_bits<method, true> : scatter_8_bits<method, false>;
     HANDLE_ERROR(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, tile_bytes()));
@@ -136,7 +136,7 @@ template <Method method> static void run_8_bits(void) {
     }
 }
 
-// Rung 4: a pass is a single kernel. It finds its counts by looking back.
+// Rung 4: a pass is a single kernel. Its blocks get the prefix sums of their counts by decoupled look-back.
 static size_t words_per_pass(void) {
     return (size_t)(tiles() + WINDOW) * DIGITS;
 }
@@ -180,8 +180,8 @@ static void run_cub(void) {
 }
 #endif
 
-// What every sort with four passes must do: read and write all records four times, and read the keys once
-// more to count the digits. One read is as much as a copy of half the keys.
+// The memory traffic of a sort with four passes: it reads and writes all records four times, and reads the
+// keys once more to count the digits. One read moves as many bytes as a copy of half the keys.
 static void run_copies(void) {
     for (unsigned pass = 0; pass < PASSES; pass++) {
         HANDLE_ERROR(cudaMemcpyAsync(target(pass).keys, source(pass).keys, 4 * n, cudaMemcpyDeviceToDevice));
@@ -194,17 +194,17 @@ static void run_copies(void) {
 
 static const Rung rungs[] = {
     {"book, one bit", "32 passes: flags, scan, scatter", run_bits},
-    {"four bits", "8 passes; counters for each thread", run_4_bits},
+    {"four bits", "8 passes; counters per thread", run_4_bits},
     {"eight bits", "4 passes; lanes match digits, coalesced writes", run_8_bits<MATCH>, RUNG, 0, 0,
      needs_memory},
     {"lanes as bits", "matched by atomic operations in shared memory", run_8_bits<ATOMIC>, RUNG, 0, 0,
      needs_memory},
-    {"single pass", "decoupled look-back: keys are read once a pass", run_look_back, RUNG, 0, 0,
+    {"single pass", "decoupled look-back: keys are read once per pass", run_look_back, RUNG, 0, 0,
      needs_memory},
 #ifdef HAVE_CUB
     {"CUB", "DeviceRadixSort", run_cub, LIBRARY},
 #endif
-    {"copies", "as many bytes as four passes and a count move", run_copies, COPY_RATE},
+    {"copies", "the bytes that four passes and a count move", run_copies, COPY_RATE},
 };
 
 enum { UNIFORM, SKEWED, EQUAL, SORTED, REVERSED };
@@ -327,7 +327,7 @@ static Found examined(Records sorted) {
 }
 
 // SKEWED: the bits of three random numbers and-ed, each bit is 1 once in eight times (Thearling and Smith,
-// 1992). SORTED, REVERSED: keys of the whole range in equal steps. The value of each key is its number.
+// 1992). SORTED, REVERSED: keys of the whole range in equal steps. The value of each key is its index.
 static void fill_keys(int fill) {
     keys.resize(n);
     expected.resize(n);
@@ -355,9 +355,9 @@ static void poison(void) {
     HANDLE_ERROR(cudaMemset(dev_out.values, 0xff, n * sizeof(unsigned)));
 }
 
-// On the device: no key is less than the one before it, and the hashes are those of the input. With values:
-// each key is that of its value in the input, and equal keys have increasing values. So no value occurs
-// twice, all are there, and the sort is stable.
+// On the device: no key is less than the one before it, and the hashes of the output equal those of the
+// input, so the output is a permutation of it. With values: in[value] is the key, and equal keys have
+// increasing values. So every value occurs exactly once, and the sort is stable.
 static bool check(const char *name, BenchError *) {
     Found f = examined({dev_out.keys, with_values ? dev_out.values : NULL});
     unsigned long long got[] = {f.misplaced, f.hash[0], f.hash[1], f.wrong_values},

@@ -6,23 +6,23 @@
 #include "../common/book.h"
 #include "../common/ptx.h" // load_relaxed(), store_relaxed()
 
-const unsigned BLOCK = 256;                       // threads of the kernels for four bits
-const unsigned ITEMS_4 = 16;                      // keys per thread there
-const unsigned PASSES = 4;                        // with eight bits
+const unsigned BLOCK = 256;                       // threads per block with four bits
+const unsigned ITEMS_4 = 16;                      // keys per thread with four bits
+const unsigned PASSES = 4;                        // of eight bits each
 const unsigned DIGITS = 256;                      // values of a digit; a block has one thread for each
 const unsigned ITEMS = 32, TILE = DIGITS * ITEMS; // keys per thread and per block
-const unsigned HALVES = DIGITS / 16;              // half-warps that sort
-const unsigned LOOKING = DIGITS / 4;              // threads more that look back
+const unsigned HALVES = DIGITS / 16;              // half-warps of DIGITS threads
+const unsigned LOOKING = DIGITS / 4;              // additional threads per block for the look-back
 const unsigned WINDOW = 4;                        // loads that each of them has in flight
-const unsigned COUNTERS = 1024;                   // threads of count_all
+const unsigned COUNTERS = 1024;                   // threads per block of count_all()
 const unsigned ALL_LANES = 0xffffffff;
 
 struct Records {
     unsigned *keys, *values; // values: NULL in a sort of keys alone
 };
 
-// The digit of a pass: some bits of the key. `flip` inverts the sign bit of signed keys, so that negative
-// ones come first.
+// The digit of a pass: a group of bits of the key. `flip` inverts the sign bit of signed keys, so that
+// negative keys sort before positive ones.
 struct Digit {
     unsigned shift, flip;
 };
@@ -31,8 +31,8 @@ template <unsigned digits> __device__ static unsigned digit_of(unsigned key, Dig
     return (key ^ digit.flip) >> digit.shift & (digits - 1);
 }
 
-// The sum of x over the threads before this one. All threads of the block call it.
-__device__ static unsigned sum_before(unsigned x) {
+// Block-wide exclusive prefix sum: the sum of x over the threads with a smaller index. All threads call it.
+__device__ static unsigned exclusive_sum(unsigned x) {
     __shared__ unsigned sums[32];
     unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, sum = x;
     for (unsigned distance = 1; distance < 32; distance *= 2) {
@@ -49,8 +49,9 @@ __device__ static unsigned sum_before(unsigned x) {
 
 // ---- digits of four bits
 
-// One block per tile counts its digits. In the order of `counts`, first all tiles of digit 0, a scan turns
-// the counts into places: of the first key with digit d of tile b.
+// Histogram: one block per tile counts its digits. `counts` is in digit-major order: the counts of all tiles
+// for digit 0, then those for digit 1, and so on. An exclusive prefix sum of `counts` then gives, for each
+// digit and tile, the index in the output of the first key of that tile with that digit.
 template <unsigned digits>
 __global__ void count_digits(const unsigned *keys, unsigned *counts, unsigned tile, Digit digit, unsigned n) {
     __shared__ unsigned bins[digits];
@@ -65,12 +66,12 @@ __global__ void count_digits(const unsigned *keys, unsigned *counts, unsigned ti
         counts[threadIdx.x * gridDim.x + blockIdx.x] = bins[threadIdx.x];
 }
 
-// Rung 1: each thread has ITEMS_4 consecutive keys, and a counter for each digit that no other thread uses. A
-// scan of the block's counters, first those of digit 0, gives the rank of the thread's first key with that
-// digit.
-__global__ void scatter_4_bits(Records from, Records to, const unsigned *places, Digit digit, unsigned n) {
+// Rung 1: each thread has ITEMS_4 consecutive keys and its own counter for each digit. An exclusive prefix
+// sum of the block's counters, in digit-major order, gives the rank in the tile of each thread's first key
+// with each digit.
+__global__ void scatter_4_bits(Records from, Records to, const unsigned *starts, Digit digit, unsigned n) {
     __shared__ unsigned ranks[16][BLOCK];
-    __shared__ unsigned moves[16]; // from a key's place in the sorted tile to its place among all keys
+    __shared__ unsigned offsets[16]; // output index minus rank in the tile, per digit
     unsigned first = (threadIdx.x + blockIdx.x * BLOCK) * ITEMS_4, sum = 0;
     for (unsigned d = 0; d < 16; d++)
         ranks[d][threadIdx.x] = 0;
@@ -80,7 +81,7 @@ __global__ void scatter_4_bits(Records from, Records to, const unsigned *places,
     unsigned *mine = &ranks[0][0] + threadIdx.x * 16;
     for (unsigned k = 0; k < 16; k++)
         sum += mine[k];
-    sum = sum_before(sum);
+    sum = exclusive_sum(sum);
     for (unsigned k = 0; k < 16; k++) {
         unsigned count = mine[k];
         mine[k] = sum;
@@ -88,37 +89,38 @@ __global__ void scatter_4_bits(Records from, Records to, const unsigned *places,
     }
     __syncthreads();
     if (threadIdx.x < 16)
-        moves[threadIdx.x] = places[threadIdx.x * gridDim.x + blockIdx.x] - ranks[threadIdx.x][0];
+        offsets[threadIdx.x] = starts[threadIdx.x * gridDim.x + blockIdx.x] - ranks[threadIdx.x][0];
     __syncthreads();
     for (unsigned i = first; i < first + ITEMS_4 && i < n; i++) {
         unsigned d = digit_of<16>(from.keys[i], digit);
-        unsigned place = moves[d] + ranks[d][threadIdx.x]++;
-        to.keys[place] = from.keys[i];
+        unsigned index = offsets[d] + ranks[d][threadIdx.x]++;
+        to.keys[index] = from.keys[i];
         if (from.values)
-            to.values[place] = from.values[i];
+            to.values[index] = from.values[i];
     }
 }
 
-// ---- digits of eight bits: A block sorts a tile of keys by a digit in shared memory, and then writes it in
-// that order. Keys with the same digit go to consecutive places, in coalesced accesses.
+// ---- digits of eight bits: a block sorts a tile of keys by a digit in shared memory, and then writes it in
+// that order. Keys with the same digit go to consecutive addresses, so the accesses are coalesced.
 
 // What a block keeps in shared memory
 struct Tile {
-    alignas(16) unsigned words[HALVES][DIGITS]; // a counter in the upper 16 bits, a bit for each lane below
+    alignas(16) unsigned words[HALVES][DIGITS]; // per half-warp and digit: counter << 16 | mask of lanes
     unsigned counts[DIGITS];
-    unsigned moves[DIGITS];            // from a key's place in the sorted tile to its place among all keys
+    unsigned offsets[DIGITS];          // output index minus index in the sorted tile, per digit
     unsigned number;                   // of this tile
-    unsigned common;                   // the most frequent digit, below its count; 0: no digit is frequent
-    unsigned keys[TILE], values[TILE]; // sorted; without values, these have no memory
+    unsigned common;                   // count << 8 | most frequent digit; 0 if no digit is frequent
+    unsigned keys[TILE], values[TILE]; // sorted; `values` is allocated only if needed
 };
 
-// The last rung keeps a row of words for each tile: for each digit a count of 30 bits and a flag.
-const unsigned ALONE = 1u << 30;  // the count of this tile
-const unsigned SO_FAR = 2u << 30; // of all tiles up to this one, and of all keys with smaller digits
-const unsigned FLAGS = 3u << 30;  // 0: nothing yet
+// Decoupled look-back (Merrill and Garland, 2016): for each tile a row of DIGITS words in global memory, each
+// with a count of 30 bits and a flag that tells what is counted.
+const unsigned AGGREGATE = 1u << 30; // the keys of this tile
+const unsigned PREFIX = 2u << 30; // inclusive prefix: also those of all tiles before and with smaller digits
+const unsigned FLAGS = 3u << 30;  // mask; 0: the count is not written yet
 
-// Counts the digits of each half-warp. Then thread d replaces the counts of digit d by places in the sorted
-// tile: where each half-warp puts its first key with that digit.
+// Counts the digits of each half-warp. Then thread d replaces the counts of digit d by an exclusive prefix
+// sum: for each half-warp, the index in the sorted tile of its first key with that digit.
 __device__ static void count_tile(Tile &tile, const unsigned *key, unsigned *row, Digit digit) {
     unsigned d = threadIdx.x, before[HALVES], count = 0;
     for (unsigned i = 0; i < ITEMS && d < DIGITS; i++)
@@ -129,30 +131,30 @@ __device__ static void count_tile(Tile &tile, const unsigned *key, unsigned *row
         count += tile.words[h][d];
     }
     if (row && d < DIGITS)
-        store_relaxed(&row[d], ALONE | count);
-    unsigned place = sum_before(count);
+        store_relaxed(&row[d], AGGREGATE | count);
+    unsigned index = exclusive_sum(count);
     for (unsigned h = 0; h < HALVES && d < DIGITS; h++)
-        tile.words[h][d] = (place + before[h]) << 16;
+        tile.words[h][d] = (index + before[h]) << 16;
     if (d < DIGITS) {
         tile.counts[d] = count;
-        tile.moves[d] = -place;
+        tile.offsets[d] = -index;
     }
     if (count > TILE / 8)
         atomicMax(&tile.common, count << 8 | d);
 }
 
-// How the lanes of a half-warp find those that have the same digit:
+// How a lane finds the other lanes of its half-warp with the same digit:
 enum Method {
-    MATCH,  // by __match_any_sync, whose time grows with the number of different digits
-    ATOMIC, // each lane sets its bit in the word of its digit
-    COMMON  // the same, but lanes with the most frequent digit, which would contend for its word, vote
+    MATCH,  // by __match_any_sync(), whose time grows with the number of different digits
+    ATOMIC, // by atomicOr(): each lane sets its bit in the word of its digit
+    COMMON  // the same, but lanes with the most frequent digit use a warp vote to avoid contention
 };
 
-// Puts each key in its place in the sorted tile, and its value. A half-warp places 16 keys at a time: the
-// place is the counter of the digit plus the number of lower lanes with the same digit. The highest of these
-// lanes updates the counter, which clears the bits of the lanes.
+// Stores the keys and values in sorted order in shared memory. A half-warp stores 16 keys at a time. The
+// index of a key is the counter of its digit plus the number of lower lanes with the same digit. The highest
+// of these lanes adds their number to the counter and clears the mask.
 template <Method method, bool with_values>
-__device__ static void place_keys(Tile &tile, const unsigned *key, const unsigned *value, Digit digit) {
+__device__ static void sort_tile(Tile &tile, const unsigned *key, const unsigned *value, Digit digit) {
     unsigned bit = 1u << threadIdx.x % 16, upper = threadIdx.x & 16, common = tile.common % DIGITS;
     for (unsigned i = 0; i < ITEMS; i++) {
         unsigned d = digit_of<DIGITS>(key[i], digit), *word = &tile.words[threadIdx.x / 16][d], lanes = 0;
@@ -165,29 +167,29 @@ __device__ static void place_keys(Tile &tile, const unsigned *key, const unsigne
             atomicOr(word, bit);
         __syncwarp();
         unsigned w = *word | (found ? lanes >> upper & 0xffff : 0);
-        unsigned place = (w >> 16) + __popc(w & (bit - 1));
+        unsigned index = (w >> 16) + __popc(w & (bit - 1));
         __syncwarp();
         if ((w & 0xffff) < 2 * bit) // there is no higher lane
-            *word = (place + 1) << 16;
+            *word = (index + 1) << 16;
         __syncwarp();
-        tile.keys[place] = key[i];
+        tile.keys[index] = key[i];
         if (with_values)
-            tile.values[place] = value[i];
+            tile.values[index] = value[i];
     }
 }
 
-// The decoupled look-back: adds the rows of the tiles before this one, from the nearest backwards to one with
-// the flag SO_FAR; there is such a row before the first tile. Tiles are numbered in the order in which their
+// Adds the rows of the tiles before this one, from the nearest backwards, up to the first row with the flag
+// PREFIX; the row before the first tile has this flag. Tiles are numbered in the order in which their
 // blocks start, so this waits only for blocks that run already, and there is no deadlock. A word has both
 // flag and count, so no memory fence is needed. Each thread adds the counts of four digits.
 __device__ static void look_back(Tile &tile, unsigned *row) {
-    unsigned first = (threadIdx.x - DIGITS) * 4, sum[4] = {}, flags = ALONE;
-    for (unsigned *next = row - DIGITS; flags == ALONE;) {
+    unsigned first = (threadIdx.x - DIGITS) * 4, sum[4] = {}, flags = AGGREGATE;
+    for (unsigned *next = row - DIGITS; flags == AGGREGATE;) {
         uint4 rows[WINDOW];
         for (unsigned w = 0; w < WINDOW; w++)
             rows[w] = load_relaxed((const uint4 *)(next - w * DIGITS + first));
         for (unsigned w = 0; w < WINDOW; w++)
-            if (flags == ALONE) {
+            if (flags == AGGREGATE) {
                 const unsigned counts[4] = {rows[w].x, rows[w].y, rows[w].z, rows[w].w};
                 flags = FLAGS & counts[0] & counts[1] & counts[2] & counts[3];
                 for (unsigned k = 0; k < 4 && flags; k++)
@@ -196,18 +198,18 @@ __device__ static void look_back(Tile &tile, unsigned *row) {
             }
         if (!flags) { // a count is not there yet, or the flags differ: load the row again
             let_other_blocks_run();
-            flags = ALONE;
+            flags = AGGREGATE;
         }
     }
     for (unsigned k = 0; k < 4; k++) {
-        tile.moves[first + k] += sum[k] & ~FLAGS;
-        sum[k] = SO_FAR | ((sum[k] & ~FLAGS) + tile.counts[first + k]);
+        tile.offsets[first + k] += sum[k] & ~FLAGS;
+        sum[k] = PREFIX | ((sum[k] & ~FLAGS) + tile.counts[first + k]);
     }
     store_relaxed((uint4 *)&row[first], make_uint4(sum[0], sum[1], sum[2], sum[3]));
 }
 
-// One block per tile. `counts` are the places of the first key of each digit and tile; with a ticket, the
-// rows for the look-back, WINDOW of them before the first tile.
+// One block per tile. Without a ticket, `counts` has the output index of the first key of each digit and
+// tile. With a ticket, it has the rows for the look-back, WINDOW of them before the first tile.
 template <Method method, bool with_values>
 __global__ void __launch_bounds__(DIGITS + LOOKING, with_values ? 2 : 3)
     scatter_8_bits(Records from, Records to, unsigned *counts, unsigned *ticket, Digit digit, unsigned n) {
@@ -223,7 +225,7 @@ __global__ void __launch_bounds__(DIGITS + LOOKING, with_values ? 2 : 3)
     }
     __syncthreads();
 
-    // Each half-warp has a part of the tile. The last tile is filled with keys that stay behind all others.
+    // Each half-warp has a part of the tile. The last tile is padded with keys that sort after all others.
     const unsigned size = min(TILE, n - tile.number * TILE), first = thread / 16 * 16 * ITEMS + thread % 16;
     unsigned key[ITEMS], value[ITEMS], *row = ticket ? counts + (tile.number + WINDOW) * DIGITS : NULL;
     for (unsigned i = 0; i < ITEMS && sorts; i++) {
@@ -234,36 +236,36 @@ __global__ void __launch_bounds__(DIGITS + LOOKING, with_values ? 2 : 3)
     }
     count_tile(tile, key, row, digit);
     if (!ticket)
-        tile.moves[thread] += counts[thread * gridDim.x + tile.number];
+        tile.offsets[thread] += counts[thread * gridDim.x + tile.number];
     __syncthreads();
     if (!sorts)
         look_back(tile, row);
     else if (method == ATOMIC && tile.common)
-        place_keys<COMMON, with_values>(tile, key, value, digit);
+        sort_tile<COMMON, with_values>(tile, key, value, digit);
     else
-        place_keys<method, with_values>(tile, key, value, digit);
+        sort_tile<method, with_values>(tile, key, value, digit);
     __syncthreads();
-#pragma unroll // has loads of several keys in flight
+#pragma unroll // so that loads of several keys are in flight
     for (unsigned k = 0; k < ITEMS; k++) {
         unsigned i = k * DIGITS + thread;
         if (sorts && (size == TILE || i < size)) {
-            unsigned sorted = tile.keys[i], to_place = tile.moves[digit_of<DIGITS>(sorted, digit)] + i;
-            to.keys[to_place] = sorted;
+            unsigned sorted = tile.keys[i], to_index = tile.offsets[digit_of<DIGITS>(sorted, digit)] + i;
+            to.keys[to_index] = sorted;
             if (with_values)
-                to.values[to_place] = tile.values[i];
+                to.values[to_index] = tile.values[i];
         }
     }
 }
 
-// What the last rung keeps besides the rows. All are 0 before and after a sort.
+// Global counters of the last rung. All are 0 before and after a sort.
 struct Totals {
     unsigned counts[PASSES * DIGITS]; // of all keys
     unsigned tickets[PASSES];         // blocks that have started
-    unsigned finished;                // blocks of count_all
+    unsigned finished;                // blocks of count_all() that have finished
 };
 
-// Counts the digits of all passes at once, in 8 copies of the counters; the copies of a counter are in
-// different banks. The block that finishes last writes the row before the first tile, for each pass.
+// Counts the digits of all passes at once. Each counter has 8 copies in different banks of shared memory, to
+// reduce contention. The block that finishes last writes the row before the first tile, for each pass.
 __global__ void __launch_bounds__(COUNTERS) count_all(const unsigned *keys, Totals *totals, unsigned *rows,
                                                       size_t words_per_pass, unsigned flip, unsigned n) {
     __shared__ unsigned bins[PASSES * DIGITS][8];
@@ -296,7 +298,7 @@ __global__ void __launch_bounds__(COUNTERS) count_all(const unsigned *keys, Tota
             sum += bins[i][copy];
         atomicAdd(&totals->counts[i], sum);
     }
-    __threadfence(); // the counts are there before the block counts as finished
+    __threadfence(); // the additions become visible before the block counts as finished
     __syncthreads();
     if (threadIdx.x == 0)
         last = atomicAdd(&totals->finished, 1) == gridDim.x - 1;
@@ -306,9 +308,9 @@ __global__ void __launch_bounds__(COUNTERS) count_all(const unsigned *keys, Tota
     __threadfence();
     for (unsigned pass = 0; pass < PASSES; pass++) {
         unsigned d = threadIdx.x, *total = &totals->counts[pass * DIGITS + d % DIGITS];
-        unsigned place = sum_before(d < DIGITS ? *total : 0);
+        unsigned index = exclusive_sum(d < DIGITS ? *total : 0);
         if (d < DIGITS) {
-            rows[pass * words_per_pass + (WINDOW - 1) * DIGITS + d] = SO_FAR | place;
+            rows[pass * words_per_pass + (WINDOW - 1) * DIGITS + d] = PREFIX | index;
             *total = 0;
         }
         __syncthreads(); // before the next sum

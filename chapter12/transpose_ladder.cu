@@ -121,7 +121,7 @@ static void run_vectors(Kernel *kernel, bool columns) {
     HANDLE_LAUNCH();
 }
 
-// So that each row starts at a multiple of 16 bytes
+// float4 accesses need rows that start at multiples of 16 bytes.
 static const char *needs_fours(void) {
     return width % 4 || height % 4 ? "needs a width and a height that are multiples of 4" : NULL;
 }
@@ -129,7 +129,7 @@ static const char *needs_fours(void) {
 #ifdef HAVE_CUBLAS
 static cublasHandle_t cublas;
 
-// out = 1 * transpose of in + 0 * out. cuBLAS takes the rows for columns.
+// out = 1 * in^T + 0 * out. cuBLAS matrices are column-major, so its columns are our rows.
 static void run_cublas(void) {
     const float one = 1, zero = 0;
     if (cublasSgeam(cublas, CUBLAS_OP_T, CUBLAS_OP_N, height, width, &one, dev_in, width, &zero, dev_out,

@@ -51,7 +51,7 @@ there() { # command with arguments, its purpose, package: fails when the command
 
 probe() { # used by, language, link flags, source
     dir=$(mktemp -d)
-    # Thrust also finds headers of the CPU back end.
+    # The CPU back end has headers that Thrust includes (cuda/std), so Thrust is tested together with them.
     case $1 in 'cpu programs') include=-Icpu/include ;; *) include= ;; esac
     shift
     case $1 in c++) compiler=$CXX ;; cu) compiler=$NVCC ;; *) compiler=$CC ;; esac

@@ -2,6 +2,7 @@
 """Builds everything once before the tests are collected, and defines the fixtures."""
 import fcntl
 import functools
+import json
 import os
 import pathlib
 import pickle
@@ -128,6 +129,20 @@ def run(tmp_path):
         return result
 
     return run
+
+
+@pytest.fixture
+def rungs(run):
+    """rungs("chapter07/heat_ladder", "--size", 130, …) -> the rows of a ladder's rungs, without its copy rate, limits and
+    libraries, as dictionaries. Each is verified, or has a reason in "skipped"."""
+
+    def rungs(program, *args, **more):
+        rows = json.loads(run(program, *args, "--json", status=0, **more).out)["rows"]
+        rows = [row for row in rows if row["kind"] == "rung"]
+        assert rows and all(row["verified"] is True or row["skipped"] for row in rows), rows
+        return rows
+
+    return rungs
 
 
 @pytest.fixture(scope="session")

@@ -190,3 +190,31 @@ def test_portable_pixmap(run, tmp_path, name):
     with Image.open(tmp_path / "julia.ppm") as picture:
         assert picture.format == "PPM"
     compare_julia(name, tmp_path / "julia.ppm", dict(size=77), exact=helpers.backend() == "cpu")
+
+
+# ---- julia_ladder
+
+
+@pytest.mark.parametrize("iterations", [1, 9, 10, 11, 57])
+def test_julia_tests_every_tenth_iteration(rungs, rng, iterations):
+    """Numbers of iterations below, equal to and above those between two tests, for c outside and inside of the Mandelbrot set.
+    Every pixel is equal to that of the book's kernel. The last rung computes half of the iterations, but for the column without
+    a counterpart."""
+    for real, imag in ((0, 0), (-1, 0), (2, 2), (-0.5, 0.6), (rng.uniform(-2, 2), rng.uniform(-2, 2))):
+        size = rng.randint(2, 90)
+        rows = rungs(
+            *("chapter04/julia_ladder", "--size", size, "--iterations", iterations),
+            *(f"--real={real:.3f}", f"--imag={imag:.3f}"),
+        )
+        assert [row["skipped"] for row in rows] == [None] * 6
+        work = [row["rate"] * row["median_ms"] for row in rows]
+        assert all(abs(w / work[0] - 1) < 1e-4 for w in work[:5])
+        assert 0.49 < work[5] / work[0] < 0.52 + 4 / size
+
+
+def test_julia_scales(rungs):
+    """With a large scale every point diverges in the first step, with a small one all points behave as the origin does."""
+    for scale in ("1e6", "30", "1e-6"):
+        rows = rungs("chapter04/julia_ladder", "--size", 41, "--scale", scale, "--iterations", 23)
+        assert [row["skipped"] for row in rows] == [None] * 4 * 6
+        assert len({row["data"] for row in rows}) == 4

@@ -714,3 +714,17 @@ def test_products_of_hard_matrices(run, rng, fill):
         assert len(errors) >= 4 and all(0 <= rms <= max <= 1e-5 for rms, max in errors)
     result = run("chapter05/matmul_ladder", "--size", 33, "--fill", fill, "--inject-error", status=1)
     assert "wrong, not timed" in result.out
+
+
+# ---- ripple_ladder
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 8, 132, 1000])
+def test_ripple_ladder_of_any_size(rungs, rng, size):
+    """Early and late frames. The rungs with vectorized stores need a multiple of four."""
+    for ticks in (0, rng.randint(1, 1000), 10**6):
+        skipped = [
+            row["skipped"] for row in rungs("chapter05/ripple_ladder", "--size", size, "--ticks", ticks)
+        ]
+        assert skipped[0] is None and len(skipped) == 4
+        assert set(skipped[1:]) == {"needs a size that is a multiple of 4" if size % 4 else None}

@@ -238,3 +238,18 @@ def test_event_timing_has_three_clocks(run):
             0 < returned <= done and events > 0
         )  # both by the host's clock: the call returns before the kernel ends
     assert re.search(r"^Kernel: \d+\.\d{3} ms, \d+\.\d Gop/s$", out, re.M)
+
+
+# ---- ray_ladder
+
+
+@pytest.mark.parametrize("spheres", [1, 32, 33, 65, 500, 2000])
+def test_spheres_in_tiles(rungs, rng, spheres):
+    """Up to 32 spheres, one per lane, and more, for which there are lists; sizes that are no multiple of a tile."""
+    for size in (4, 100, 131):
+        rows = rungs(
+            *("chapter06/ray_ladder", "--size", size, "--spheres", spheres, "--seed", rng.randrange(10**6))
+        )
+        verified = [row for row in rows if row["verified"]]
+        assert len(rows) == 8 and len(verified) == (4 if size % 4 else 8 if spheres > 32 else 6)
+        assert max(row["max_error"] for row in verified) <= 2

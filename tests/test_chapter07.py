@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Chapter 7: temperatures compared with numpy in double, the palette, texture filtering and address modes."""
 import itertools
-import json
 import re
 
 import numpy as np
@@ -289,28 +288,21 @@ def test_help_gives_its_own_number_of_frames(run, name):
         pytest.param(1024, marks=pytest.mark.backend("gpu")),
     ],
 )
-def test_tiles(run, size):
+def test_tiles(rungs, size):
     """One step; as many steps as the margin of a tile allows; one more; several exchanges of margins, also an odd number. The
     tiles overlap more than necessary; with 164 and 244, tiles that are not neighbours overlap too."""
     for steps in (1, 8, 9, 17, 43) if size < 200 else (9, 43):
-        rows = json.loads(
-            run("chapter07/heat_ladder", "--size", size, "--iterations", steps, "--json", status=0).out
-        )["rows"]
-        checked = {
-            row["name"]: row["verified"] for row in rows if row["kind"] == "rung" and not row["skipped"]
-        }
-        rungs = {"book", "1-D texture", "cooperative launch", "temporal blocking"}
-        assert all(checked.values()) and rungs <= set(checked)
+        rows = rungs("chapter07/heat_ladder", "--size", size, "--iterations", steps)
+        checked = {row["name"] for row in rows if not row["skipped"]}
+        assert checked >= {"book", "1-D texture", "cooperative launch", "temporal blocking"}
         assert ("2-D texture" in checked) == (size % 8 == 0)
         assert (
             "persistent kernel" in checked or size > 128 and helpers.backend() == "cpu"
         )  # a host with one core cannot run four blocks at once
 
 
-def test_tiles_need_a_size(run):
-    rows = json.loads(run("chapter07/heat_ladder", "--size", 130, "--iterations", 3, "--json", status=0).out)[
-        "rows"
-    ]
+def test_tiles_need_a_size(rungs):
+    rows = rungs("chapter07/heat_ladder", "--size", 130, "--iterations", 3)
     assert [row["name"] for row in rows if row["skipped"] == "needs a size that is a multiple of 8"] == [
         "2-D texture"
     ]

@@ -174,3 +174,20 @@ def test_sum_with_atomics(run, rng):
         if helpers.backend() == "gpu":
             binary, ptx = re.search(r"^Binary code for (\S+), from PTX for (\S+)$", out, re.M).groups()
             assert float(binary) <= float(device) and int(arch) == int(float(ptx) * 10) * 10
+
+
+# ---- hist_wide_ladder
+
+
+@pytest.mark.parametrize("fill", ["equal", "pair"])
+def test_bins_of_16_bits_overflow(rungs, rng, fill):
+    """The first value decides which half of a word overflows. Of a pair both halves do, at the same value."""
+    for seed in rng.sample(range(10**9), 3):
+        size = rng.randint(4 << 16, 6 << 16)
+        rows = rungs("chapter09/hist_wide_ladder", "--size", size, "--fill", fill, "--seed", seed)
+        assert [row["verified"] for row in rows] == [True] * 5 and {row["data"] for row in rows} == {fill}
+
+
+def test_data_sets(rungs):
+    rows = rungs("chapter09/hist_wide_ladder", "--size", 1000)
+    assert [row["data"] for row in rows[::5]] == ["random", "skewed", "equal"]

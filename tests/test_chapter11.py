@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """Chapter 11: dot products from mapped host memory and on several devices, and copies between devices."""
-import json
 import os
 import re
 import resource
@@ -216,16 +215,8 @@ def test_peer_copies(run, rng, gpus):
             assert ways == (["by the host", "peer access"] if can[i, j] and can[j, i] else ["by the host"])
 
 
-def ladder(run, name, *arguments, env=None):
-    """The rows of a ladder, each of which is verified or was not run."""
-    rows = json.loads(run(f"chapter11/{name}", *arguments, "--json", status=0, env=env).out)["rows"]
-    rows = [row for row in rows if row["kind"] == "rung"]
-    assert all(row["verified"] is True or row["skipped"] for row in rows)
-    return rows
-
-
 @pytest.mark.parametrize("gpus", [1, 2, 3, 5])
-def test_ladders_on_any_number_of_devices(run, rng, gpus):
+def test_ladders_on_any_number_of_devices(rungs, rng, gpus):
     """Equal parts, parts of different lengths, and more devices than elements; streams that run as late as possible."""
     env = enough(gpus)
     for name, sizes in ("dot_ladder", (1, 10007)), ("heat_ladder", (1, 16 * gpus, rng.randint(41, 140))):
@@ -233,7 +224,9 @@ def test_ladders_on_any_number_of_devices(run, rng, gpus):
             share = ["--share", rng.randint(1, 99)] if gpus > 1 and rng.randrange(2) else []
             steps = ["--iterations", rng.choice([1, 12, 15, 25])] if name == "heat_ladder" else []
             streams = {"CUDA_CPU_STREAMS": rng.choice(["eager", "late", f"random:{rng.randrange(1000)}"])}
-            rows = ladder(run, name, "--size", size, "--gpus", gpus, *share, *steps, env={**env, **streams})
+            rows = rungs(
+                f"chapter11/{name}", "--size", size, "--gpus", gpus, *share, *steps, env={**env, **streams}
+            )
             skipped = {row["skipped"] for row in rows} - {None}
             assert len(rows) == 12 and skipped <= {"needs 12 rows on each GPU", "needs peer access"}
             narrow = name == "heat_ladder" and gpus > 1 and (share or size < 16 * gpus)
@@ -241,9 +234,9 @@ def test_ladders_on_any_number_of_devices(run, rng, gpus):
 
 
 @pytest.mark.parametrize("name", LADDERS)
-def test_ladders_without_peer_access(run, name):
+def test_ladders_without_peer_access(run, rungs, name):
     peer = {"dot_ladder": ["peer stores"], "heat_ladder": ["peer stores", "flags"]}[name]
-    for row in ladder(run, name, "--size", 60, "--no-peer", env=enough(2)):
+    for row in rungs(f"chapter11/{name}", "--size", 60, "--no-peer", env=enough(2)):
         assert row["skipped"] == ("needs peer access" if row["name"] in peer else None)
     cost = r"^\d+ bytes to the next GPU: [\d.]+ us through the host(, [\d.]+ us with peer access|; no peer access)$"
     for option, says in ("--no-peer", "; no peer access"), ("--gpus=2", ", "):
@@ -254,11 +247,11 @@ def test_ladders_without_peer_access(run, name):
 
 @pytest.mark.backend("cpu")
 @pytest.mark.parametrize("name", LADDERS)
-def test_ladders_under_any_schedule(run, rng, name):
+def test_ladders_under_any_schedule(rungs, rng, name):
     for workers in 1, 4:
         for schedule in "reverse", f"random:{rng.randrange(1000)}":
             env = {"CUDA_CPU_DEVICES": "3", "CUDA_CPU_WORKERS": str(workers), "CUDA_CPU_SCHEDULE": schedule}
-            ladder(run, name, "--size", 77, env=env)
+            rungs(f"chapter11/{name}", "--size", 77, env=env)
 
 
 def test_ladders_of_the_same_name():

@@ -68,6 +68,18 @@ def test_too_many_rows(run):
     assert "1048576 rows of 1 floats" in result.out
 
 
+def test_transpose_ladder_of_every_shape(rungs, rng):
+    """Tiles that extend beyond an edge. Rungs with vectorized accesses need rows that are a multiple of a float4."""
+    sides = [1, 3, 4, 31, 60, 64, 65, 68, 4 * rng.randint(20, 200), rng.randint(70, 500)]
+    shapes = [(4, 60), (68, 4), (64, 128)] + [(rng.choice(sides), rng.choice(sides)) for _ in "abcdefgh"]
+    for width, height in shapes:
+        rows = rungs("chapter12/transpose_ladder", "--size", width, "--height", height)
+        whole = width % 4 == 0 and height % 4 == 0
+        lacks = None if whole else "needs a width and a height that are multiples of 4"
+        assert [row["skipped"] for row in rows] == [None] * 3 + [lacks] * 2, (width, height)
+        assert {row["title"] for row in rows} == {f"{height} x {width} floats"}
+
+
 # ---- memory_bugs
 
 

@@ -118,9 +118,9 @@ struct Shape {
     Layout in, out;
 };
 
-// A plan of cuFFT. A plan of FFTW is for one direction (forward or inverse), for in-place or out-of-place
-// transforms, and for aligned or unaligned arrays. So `plans` holds one plan of FFTW for each combination,
-// created when that combination is first executed.
+// A cuFFT plan. An FFTW plan is specific to the direction (forward or inverse), to in-place or out-of-place
+// transforms, and to aligned or unaligned arrays. So `plans` holds one FFTW plan for each combination, which
+// is created when that combination is first executed.
 struct Plan {
     bool made = false;
     cufftType type = CUFFT_C2C;

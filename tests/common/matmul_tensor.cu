@@ -25,7 +25,7 @@ static double sum_of_parts(const std::vector<__nv_bfloat16> &packed, Tiles tiles
     return sum;
 }
 
-// Three parts are a float exactly, wherever it lies; the edges are padded with zeros.
+// The three parts of each element add up to it exactly, at every position of a matrix; the padding is zero.
 static void check_parts(size_t m, size_t n, size_t k) {
     std::vector<float> a(m * k), b(k * n);
     for (std::vector<float> *x : {&a, &b}) {
