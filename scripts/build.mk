@@ -64,6 +64,9 @@ $(foreach s,$(shell grep -l '^ \* Needs: .*arch=90a' $(SOURCES)),$(eval $(B)/$(s
 LD_FLAGS := -Xlinker --as-needed $(LDFLAGS) $(if $(filter gpu,$(BACKEND)),$(NVCC_HOST) $(GENCODE),-pthread -rdynamic $(SANITIZE_FLAGS))
 LD_LIBS := $(HAVE_LIBS) $(if $(filter gpu,$(BACKEND)),,-lm) $(LDLIBS)
 
+# Only programs of MPI are compiled with its flags, so that the others need not be compiled again when it is installed.
+$(foreach p,$(MPI_PROGRAMS),$(eval FLAGS_$(p) := $(MPI_FLAGS)) $(eval $(B)/$(p).o: $(B)/flags-mpi))
+
 COMMON_OBJECTS := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard common/lib/*.c)))
 # The race detector defines functions of ThreadSanitizer, so it is no part of a build with sanitizers.
 CPU_OBJECTS := $(patsubst %,$(B)/%.o,$(filter-out $(if $(SANITIZERS),cpu/src/race),$(basename $(sort \
@@ -83,6 +86,7 @@ $(eval $(call stamp,$(B)/flags-c,$$(CC) $$(C_FLAGS)))
 $(eval $(call stamp,$(B)/flags-host,$$(HOSTCC)))
 $(eval $(call stamp,$(B)/flags-cxx,$$(CXX) $$(CXX_FLAGS)))
 $(eval $(call stamp,$(B)/flags-cu,$$(if $$(filter gpu,$$(BACKEND)),$$(NVCC) $$(NVCC_VERSION) $$(NVCC_FLAGS),$$(CXX) $$(CU_FLAGS) $$(CU_PREPROCESS))))
+$(eval $(call stamp,$(B)/flags-mpi,$$(MPI_FLAGS) $$(MPI_LIBS)))
 $(eval $(call stamp,$(B)/objects,$$(COMMON_OBJECTS) $$(CPU_OBJECTS)))
 # All variants link into the same folder, so this file is there.
 $(eval $(call stamp,$(BIN)/.variant,$$(B) $$(LD_FLAGS) $$(LD_LIBS)))
@@ -123,7 +127,7 @@ old: $(LEGACY_OBJECTS) $(B)/liblegacy.a $(LIBS) $(if $(filter cpu,$(BACKEND)),$(
 .PHONY: compile_commands.json
 compile_commands.json:
 	$(call say,JSON,$@)
-	$(Q)scripts/compile_commands.sh '$(CC) $(C_FLAGS)' '$(CXX) $(CXX_FLAGS)' '$(PREPROCESS)' $(SOURCES) $(BENCHES:%=%.cu) \
+	$(Q)scripts/compile_commands.sh '$(CC) $(C_FLAGS)' '$(CXX) $(CXX_FLAGS)' '$(PREPROCESS) $(MPI_FLAGS)' $(SOURCES) $(BENCHES:%=%.cu) \
 	    $(sort $(wildcard common/lib/*.c common/legacy/*.c tests/common/*.c tests/common/*.cu cpu/*.c cpu/src/*.c cpu/src/*.cpp tests/cpu/*.cu)) >$@
 
 # Linking. With -rdynamic the CPU back end can find the name of a kernel, and with the name its shared memory.
@@ -143,12 +147,12 @@ ifeq ($(BACKEND),gpu)
 $(B)/%.o: %.cu $(B)/flags-cu
 	$(call say,NVCC,$*)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(NVCC) $(NVCC_FLAGS) -MMD -MP -MF $(B)/$*.d -MT $@ -c -o $@ $<
+	$(Q)$(NVCC) $(NVCC_FLAGS) $(FLAGS_$*) -MMD -MP -MF $(B)/$*.d -MT $@ -c -o $@ $<
 else
 $(B)/%.o: %.cu $(B)/flags-cu $(B)/cu2cpp
 	$(call say,CXX,$*)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CXX) $(CU_FLAGS) $(CU_PREPROCESS) -MMD -MP -MF $(B)/$*.d -MT $@ -x c++ -E -o $(B)/$*.ii $<
+	$(Q)$(CXX) $(CU_FLAGS) $(CU_PREPROCESS) $(FLAGS_$*) -MMD -MP -MF $(B)/$*.d -MT $@ -x c++ -E -o $(B)/$*.ii $<
 	$(Q)$(B)/cu2cpp $(B)/$*.ii -o $(B)/$*.cpp.ii
 	$(Q)$(CXX) $(CU_FLAGS) -c -o $@ $(B)/$*.cpp.ii
 endif

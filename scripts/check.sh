@@ -52,6 +52,7 @@ number=0 clean=0 found=0 failed=0 absent=0
 run_once() {
     program=$1 way=$2 status=0
     shift 2
+    ranks=$(sed -n 's,^ \* Run: *mpirun \(-np [0-9]*\) .*,\1,p' "$program.cu")
     set -- "$BIN/$program" "$@"
     if [ "$TOOLS" = compute-sanitizer ]; then
         [ "$way" != memcheck ] || set -- --leak-check full "$@"
@@ -59,6 +60,8 @@ run_once() {
     elif [ "$TOOLS" = race ]; then
         set -- env CUDA_CPU_SCHEDULE="${way%/*}" CUDA_CPU_STREAMS="${way#*/}" CUDA_CPU_STRICT=1 "$@"
     fi
+    # shellcheck disable=SC2086
+    [ -z "$ranks" ] || set -- "$PWD/scripts/mpirun.sh" $ranks "$@"
     (cd "$folder" && exec timeout -k 5 "$TIME_LIMIT" "$@" >"$name.txt" 2>"$name.err" </dev/null) || status=$?
     if [ "$TOOLS" = compute-sanitizer ]; then grep '^=========' "$folder/$name.txt" >>"$folder/$name.err" || :; fi
 }

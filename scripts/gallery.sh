@@ -20,7 +20,7 @@ tab=$(printf '\t')
 list() {
     scripts/programs.sh | cut -f 1,5,8 | while IFS=$tab read -r program command picture; do
         [ -n "$picture" ] || continue
-        arguments=${command#"./bin/$program "}
+        arguments=${command#*"./bin/$program "}
         ending=${arguments##*.}
         arguments=${arguments%--output *}
         if [ "$ending" = png ]; then size=512 frames=; else size=256 frames='--frames 120'; fi

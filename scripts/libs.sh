@@ -6,19 +6,21 @@
 #   libs.sh report BACKEND FILE   a line for each library that BACKEND can use and that is missing, and for
 #                                 each program that is therefore not built
 #   libs.sh doctor                a line for each library, found or missing, and its package
-# CC, CXX, HOSTCC and NVCC are the compilers. HAVE_PNG=0 in the environment switches libpng off; the other
-# libraries have such variables too.
+# CC, CXX, HOSTCC and NVCC are the compilers; MPICC is the C compiler of MPI, default mpicc. HAVE_PNG=0 in the
+# environment switches libpng off; the other libraries have such variables too.
 set -eu
 cd "${0%/*}/.."
 
 # name | used by | what is switched off without it | Debian package | linker flags | language | a test program that
-# needs the header and the library. Used by: common, a back end, or programs of a back end (with `Needs: libs=name`)
+# needs the header and the library. The linker flags `mpicc` are those that mpicc prints. Used by: common, a back end, programs of a
+# back end (with `Needs: libs=name`), or programs of both
 table() {
     cat <<'END'
 PNG|common|PNG pictures (libpng)|libpng-dev|-lpng|c|#include <png.h>\nint main(void) { return !png_access_version_number(); }
 WEBP|common|animations as WebP (libwebp)|libwebp-dev|-lwebpmux -lwebp|c|#include <webp/encode.h>\n#include <webp/mux.h>\nint main(void) { WebPMux *mux = WebPMuxNew(); return !mux + WebPGetEncoderVersion(); }
 GLUT|common|windows (freeglut, OpenGL)|freeglut3-dev|-lglut -lGL|c|#include <GL/freeglut.h>\nint main(void) { glutMainLoopEvent(); return !glGetString(GL_VERSION); }
 GL|common|CUDA with OpenGL (OpenGL, EGL)|libegl-dev|-lEGL -lGL|c|#define GL_GLEXT_PROTOTYPES\n#include <EGL/egl.h>\n#include <EGL/eglext.h>\n#include <GL/gl.h>\n#include <GL/glext.h>\nint main(void) { glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0); return !eglGetDisplay(0); }
+MPI|programs|MPI (mpicc on PATH; on Fedora after: module load mpi)|libopenmpi-dev|mpicc|c|#include <mpi.h>\nint main(int argc, char **argv) { return MPI_Init(&argc, &argv); }
 CUB|gpu|CUB, beside our own kernels in the ladders|cuda-cccl of the CUDA toolkit||cu|#include <cub/version.cuh>\nint main() { return CUB_VERSION == 0; }
 CUBLAS|gpu|cuBLAS, beside our own kernels in the ladders|libcublas-dev of the CUDA toolkit|-lcublas|cu|#include <cublas_v2.h>\nint main() { cublasHandle_t handle; return cublasCreate(&handle); }
 CUSPARSE|gpu programs|cuSPARSE|libcusparse-dev of the CUDA toolkit|-lcusparse|cu|#include <cusparse.h>\nint main() { cusparseHandle_t handle; return cusparseCreate(&handle); }
@@ -28,6 +30,7 @@ THRUST|gpu programs|Thrust|cuda-cccl of the CUDA toolkit||cu|#include <thrust/ve
 OPENCL|gpu programs|OpenCL|ocl-icd-opencl-dev|-lOpenCL|cu|#define CL_TARGET_OPENCL_VERSION 200\n#include <CL/cl.h>\nint main() { return clGetPlatformIDs(0, 0, 0); }
 CURAND|gpu programs|cuRAND|libcurand-dev of the CUDA toolkit|-lcurand|cu|#include <curand.h>\nint main() { curandGenerator_t generator; return curandCreateGenerator(&generator, CURAND_RNG_PSEUDO_DEFAULT); }
 NPP|gpu programs|NPP|libnpp-dev of the CUDA toolkit|-lnppif -lnppc|cu|#include <nppi_filtering_functions.h>\nvoid *volatile function = (void *)nppiFilterBoxBorder_8u_C1R_Ctx;\nint main() { return function == 0; }
+NCCL|gpu|NCCL, beside MPI in the programs for several processes|libnccl-dev of NVIDIA's repository|-lnccl|cu|#include <nccl.h>\nint main() { ncclUniqueId id; return ncclGetUniqueId(&id); }
 BOOST_CONTEXT|cpu|fast switches between threads that meet at a barrier (Boost.Context)|libboost-context-dev|-lboost_context|c++|#include <boost/context/detail/fcontext.hpp>\nint main() { return !boost::context::detail::make_fcontext(0, 0, 0); }
 CUBLAS|cpu programs|cuBLAS (by OpenBLAS)|libopenblas-dev|-lopenblas|c|#include <cblas.h>\nint main(void) { return cblas_sasum(0, 0, 1) != 0; }
 CUSPARSE|cpu programs|cuSPARSE (loops of its own)|gcc||c|int main(void) { return 0; }
@@ -49,20 +52,37 @@ there() { # command with arguments, its purpose, package: fails when the command
     command -v "${1%% *}" >/dev/null || { echo "no $2: $1: $(how "$3")" >&2; exit 1; }
 }
 
+# The flags that mpicc adds to those of the C compiler, in the forms that nvcc accepts too. `mpicc -show` prints its command with
+# Open MPI and with MPICH.
+mpi_flags() { # compile or link
+    command=$(${MPICC:-mpicc} -show 2>/dev/null) || return 0
+    flags= raw=
+    for word in $command; do
+        case $1,$word in
+        compile,-I* | compile,-D* | link,-L* | link,-l*) flags="$flags $word" ;;
+        link,-Wl,-rpath,*) flags="$flags -Xlinker -rpath -Xlinker ${word#-Wl,-rpath,}" ;;
+        link,-Wl,-rpath) raw=1 ;;
+        link,-Wl,*) [ -z "$raw" ] || flags="$flags -Xlinker -rpath -Xlinker ${word#-Wl,}"; raw= ;;
+        esac
+    done
+    echo "$flags"
+}
+
 probe() { # used by, language, link flags, source
     dir=$(mktemp -d)
     # The CPU back end has headers that Thrust includes (cuda/std), so Thrust is tested together with them.
     case $1 in 'cpu programs') include=-Icpu/include ;; *) include= ;; esac
     shift
+    case $2 in mpicc) include="$include $(mpi_flags compile)" link_flags=$(mpi_flags link) ;; *) link_flags=$2 ;; esac
     case $1 in c++) compiler=$CXX ;; cu) compiler=$NVCC ;; *) compiler=$CC ;; esac
     printf '%b\n' "$3" >"$dir/probe.$1"
     # Unquoted, because both may contain several words
-    if [ -n "$compiler" ] && $compiler $include "$dir/probe.$1" $2 -o "$dir/a.out" >/dev/null 2>&1; then found=1; else found=0; fi
+    if [ -n "$compiler" ] && $compiler $include "$dir/probe.$1" $link_flags -o "$dir/a.out" >/dev/null 2>&1; then found=1; else found=0; fi
     rm -r "$dir"
 }
 
 wanted() { # used by, back end
-    case $1 in common | "$2" | "$2 programs") return 0 ;; *) return 1 ;; esac
+    case $1 in common | programs | "$2" | "$2 programs") return 0 ;; *) return 1 ;; esac
 }
 
 asked() { eval "printf %s \"\${HAVE_$1-}\""; }
@@ -84,6 +104,10 @@ write() { # back end, file
             probe "$who" "$language" "$link" "$source"
         fi
         echo "HAVE_$name ?= $found"
+        if [ "$link" = mpicc ]; then
+            echo "MPI_FLAGS := $(mpi_flags compile)"
+            link=$(mpi_flags link)
+        fi
         echo "${name}_LIBS := $link"
         case $who in *programs) ;; *) flags="$flags \$(if \$(filter 1,\$(HAVE_$name)),-DHAVE_$name)" ;; esac
         lower=$(echo "$name" | tr A-Z a-z)
@@ -118,6 +142,7 @@ write() { # back end, file
             esac
         done
         [ -z "$lacks" ] || echo "LACKS_$program := $lacks"
+        case ,$needs, in *,mpi,*) echo "MPI_PROGRAMS += $program" ;; esac
         echo "LIBS_$program :=$own"
     done
 }

@@ -120,7 +120,10 @@ function finish(    n, i, keys, section, chapter) {
     if (chapter ~ /^chapter/) { sub(/^chapter0*/, "", chapter) } else { sub(/^appendix_/, "", chapter); chapter = toupper(chapter) }
     if (value["Book"] != "" && section !~ ("^" chapter "(\\.[0-9]+)*$"))
         complain(where["Book"], "Book: \"" value["Book"] "\" does not begin with a section of chapter " chapter)
-    if (value["Run"] != "" && index(value["Run"] " ", "./bin/" name " ") != 1)
+    run = value["Run"] " "
+    if (value["Needs"] ~ /libs=mpi( |,|$)/ && !sub(/^mpirun -np [1-9][0-9]* /, "", run))
+        complain(where["Run"], "Run: must begin with mpirun -np N, since the program uses MPI")
+    if (value["Run"] != "" && index(run, "./bin/" name " ") != 1)
         complain(where["Run"], "Run: must begin with ./bin/" name)
     if (value["Needs"] != "") check_needs(value["Needs"], where["Needs"])
     if (value["Picture"] != "") check_picture(value["Picture"], where["Picture"])

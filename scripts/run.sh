@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Runs every program, or those of the given folders, without a window, and prints a table. Each program runs in
-# build/run/chapterNN with its defaults; its output is saved there as NAME.txt, and its picture beside it. Rows
+# build/run/chapterNN with its defaults, and a program of MPI as several processes; its output is saved there as NAME.txt, and its picture beside it. Rows
 # are numbered; on a terminal the program that is running is shown too.
 #   run.sh [FOLDER…]
 # The exit status is 1 when a program failed. BIN and BUILD are the folders of the Makefile; TIME_LIMIT is in
@@ -40,7 +40,7 @@ judge() { # status, program, Picture field, exit status that the header expects
     esac
 }
 
-list=$(scripts/programs.sh "$@" | cut -f 1,8,9)
+list=$(scripts/programs.sh "$@" | cut -f 1,5,8,9)
 total=$(printf '%s\n' "$list" | grep -c . || :)
 number=0
 width=${#total}
@@ -68,8 +68,12 @@ for line in $list; do
     number=$((number + 1))
     program=${line%%"$tab"*}
     expected=${line##*"$tab"}
-    wants_picture=${line#*"$tab"}
-    wants_picture=${wants_picture%"$tab"*}
+    run=${line#*"$tab"}
+    run=${run%"$tab"*}
+    wants_picture=${run##*"$tab"}
+    # The Run: field says how many processes a program of MPI has.
+    ranks=
+    case $run in 'mpirun -np '*) ranks=${run#mpirun } ranks="$PWD/scripts/mpirun.sh ${ranks%% ./*}" ;; esac
     name=${program#*/}
     folder=$runs/${program%/*}
     mkdir -p "$folder"
@@ -83,7 +87,7 @@ for line in $list; do
     running "$program"
     start=$(now)
     status=0
-    (cd "$folder" && exec $limit "$BIN/$program" >"$name.txt" 2>"$name.err" </dev/null) || status=$?
+    (cd "$folder" && exec $limit $ranks "$BIN/$program" >"$name.txt" 2>"$name.err" </dev/null) || status=$?
     seconds=$(echo "$start $(now)" | awk '{ printf "%.2f s", $2 - $1 }')
     [ -s "$folder/$name.err" ] || rm -f "$folder/$name.err"
     picture=

@@ -27,6 +27,8 @@ libfftw3-dev|all|cuFFT on the CPU back end|fftw-devel|fftw|fftw3-devel
 libthrust-dev|all|Thrust on the CPU back end|-|-|-
 ocl-icd-opencl-dev|all|OpenCL|ocl-icd-devel|ocl-icd|ocl-icd-devel
 opencl-headers|all|OpenCL|opencl-headers|opencl-headers|opencl-headers
+libopenmpi-dev|all|MPI|openmpi-devel|openmpi|openmpi4-devel
+openmpi-bin|all|mpirun, which starts the processes of MPI|openmpi|openmpi|openmpi4
 python3-matplotlib|bench docs test|the plots of make bench|python3-matplotlib|python-matplotlib|python3-matplotlib
 python3-pil|gallery test|the pictures of make gallery and of the test suite|python3-pillow|python-pillow|python3-Pillow
 python3-numpy|test|the test suite|python3-numpy|python-numpy|python3-numpy

@@ -35,6 +35,8 @@ def test_headers():
             " * Run:     ./hello_world",
             r"Run: must begin with ./bin/chapter03/hello_world",
         ),
+        (" */", " * Needs:   libs=mpi\n */", r"Run: must begin with mpirun -np N, since"),
+        (" * Run:     ./bin", " * Run:     mpirun -np 2 ./bin", r"Run: must begin with ./bin/chapter03"),
         (" */", " * Needs:   gpu=2\n */", r'Needs: "gpu=2" is none of'),
         (" */", " * Picture: no\n */", r"Picture: is yes"),
         (" */", " * Expect:  2\n */", r"Expect: is 1"),

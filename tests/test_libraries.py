@@ -12,16 +12,17 @@ from trees import PROGRAMS, ROOT, UNOPTIMISED, compiled, environment, linked, ma
 
 def test_without_libraries(tree, tmp_path):
     """A build without the libraries: it lists what is switched off, and everything else works."""
-    without = ["HAVE_PNG=0", "HAVE_WEBP=0", "HAVE_GLUT=0", "HAVE_GL=0", "HAVE_BOOST_CONTEXT=0"]
+    without = ["HAVE_PNG=0", "HAVE_WEBP=0", "HAVE_GLUT=0", "HAVE_GL=0", "HAVE_BOOST_CONTEXT=0", "HAVE_MPI=0"]
     without += ["HAVE_CUBLAS=0", "HAVE_CUSPARSE=0", "HAVE_CUSOLVER=0", "HAVE_CUFFT=0", "HAVE_THRUST=0"]
     without += ["HAVE_OPENCL=0", *UNOPTIMISED]
     log = make(tree, *without)
     assert set(PROGRAMS) <= compiled(log) and linked(log) == set(PROGRAMS)
-    assert [line[:25] for line in log.splitlines()[-11:]] == [
+    assert [line[:25] for line in log.splitlines()[-12:]] == [
         "off: PNG pictures (libpng",
         "off: animations as WebP (",
         "off: windows (freeglut, O",
         "off: CUDA with OpenGL (Op",
+        "off: MPI (mpicc on PATH; ",
         "off: fast switches betwee",
         "off: cuBLAS (by OpenBLAS)",
         "off: cuSPARSE (loops of i",

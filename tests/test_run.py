@@ -3,12 +3,13 @@
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 
 import pytest
 
-from trees import environment, make, programs_of, run
+from trees import environment, make, programs_of, run, stand_in
 
 
 def test_run_says_what_became_of_each_program(sources):
@@ -53,6 +54,23 @@ def test_run_says_what_became_of_each_program(sources):
     for name in ("forgetful", "wrong", "endless", "crash", "right_by_mistake", "wrong_otherwise"):
         (sources / "chapter03" / (name + ".cu")).unlink()
     assert "4 ok, 0 failed, 1 waived" in run(sources, "scripts/run.sh", **env)
+
+
+def test_run_starts_the_processes_of_a_program_of_mpi(sources, tmp_path):
+    """As its Run: field says; without mpirun it is one process."""
+    programs_of(sources, {"several": "echo alone"}, lambda name: " * Needs:   libs=mpi\n")
+    source = sources / "chapter03/several.cu"
+    source.write_text(source.read_text().replace("Run:     ./bin", "Run:     mpirun -np 3 ./bin"))
+    stand_in(tmp_path / "tools", "mpirun", 'echo "mpirun $1 $2 ${3##*/}, root $OMPI_ALLOW_RUN_AS_ROOT"')
+    path = f"{tmp_path}/tools:{os.environ['PATH']}"
+    assert "1 ok" in run(sources, "scripts/run.sh", PATH=path)
+    printed = sources / "build/run/chapter03/several.txt"
+    assert printed.read_text() == "mpirun -np 3 several, root 1\n"
+    for tool in "sh", "dirname", "sed", "awk", "env":
+        (tmp_path / tool).symlink_to(shutil.which(tool))
+    program = str(sources / "bin/chapter03/several")
+    log = run(sources, "scripts/mpirun.sh", "-np", "3", program, PATH=str(tmp_path))
+    assert re.fullmatch("mpirun.sh: no mpirun on PATH, so there is one process; .*\nalone\n", log)
 
 
 def test_run_on_a_terminal_names_the_program_that_is_running(sources):

@@ -17,10 +17,6 @@
 void (*check_picture_options)(void);
 struct Options options = {.window = -1, .seed = 1, .frames = 120, .kernel = -1};
 
-__attribute__((constructor)) static void set_program_name(void) {
-    options.program = program_invocation_short_name;
-}
-
 void quit(int status, const char *reason, ...) {
     char text[4096];
     va_list values;
@@ -56,6 +52,12 @@ static void open_standard_files(void) {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_RDWR) < 0)
             _exit(EXIT_FAILURE);
+}
+
+// Runs before main, which may open files before it calls parse_options: MPI_Init does.
+__attribute__((constructor)) static void start(void) {
+    options.program = program_invocation_short_name;
+    open_standard_files();
 }
 
 static long long parse_whole(const char *name, const char *text, long long min, long long max,
@@ -273,7 +275,6 @@ static bool offered(const struct argp_option *option, unsigned uses) {
 }
 
 void parse_options(int argc, char **argv, const char *doc, unsigned uses, const Option *own) {
-    open_standard_files();
     signal(SIGPIPE, SIG_IGN); // writing then fails with a reason instead of ending the program
     signal(SIGXFSZ, SIG_IGN);
     atexit(check_stdout);

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+/*
+ * dot_mpi: dot product on the GPUs of several machines, one process for each, with MPI and NCCL
+ *
+ * Teaches: MPI starts one process for each GPU, on one or on many machines. Each process, called a rank, has
+ *          its own part of the vectors, which it makes in the memory of its GPU from the seed and the global
+ *          index, so no rank needs the whole vectors. MPI_Allreduce adds the partial sums of all ranks and
+ *          gives each rank the result. ncclAllReduce does the same between the memories of the GPUs, in a
+ *          stream, over NVLink or the network, without a copy to the host first.
+ * Terms:   MPI, rank, communicator, collective operation, all-reduce, NCCL, dot product, partial sum, scaling
+ * Book:    11.5 (after the book)
+ * Run:     mpirun -np 2 ./bin/chapter11/dot_mpi --size 16M
+ * Needs:   libs=mpi
+ * Check:   --size 100000
+ */
+#include "../common/book.h"
+#include "../common/timing.h"
+#include "exact_dot.h" // element(), exact_dot()
+#include "ranks.h"     // rank, ranks, HANDLE_MPI, HANDLE_NCCL, ms_of_all_ranks()
+
+#define N (4 * 1024 * 1024)
+const int threadsPerBlock = 256;
+
+static size_t n = N;                  // --size: elements of a vector, in all ranks together
+static size_t part, first;            // elements of this rank's part, and the global index of its first one
+static int blocksPerGrid;             // for this rank's part
+static float *dev_a, *dev_b;          // this rank's part of the vectors
+static double *dev_partial_c, *dev_c; // this rank's sum, and for NCCL the sum of all ranks
+static double c;                      // the result
+
+static void report_kernel(double ms);
+static bool report(const char *name, double ms, bool of_all);
+
+__global__ void make_vectors(float *a, float *b, size_t first, size_t n, uint64_t seed) {
+    size_t stride = (size_t)blockDim.x * gridDim.x;
+    for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < n; i += stride)
+        element(first + i, seed, &a[i], &b[i]);
+}
+
+// The kernel of section 5.3.1; each block adds its sum to that of the rank.
+__global__ void dot(const float *a, const float *b, double *c, size_t n) {
+    __shared__ float cache[threadsPerBlock];
+
+    float temp = 0;
+    size_t stride = (size_t)blockDim.x * gridDim.x;
+    for (size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x; tid < n; tid += stride)
+        temp += a[tid] * b[tid];
+    cache[threadIdx.x] = temp;
+    __syncthreads();
+
+    for (unsigned i = blockDim.x / 2; i > 0; i /= 2) {
+        if (threadIdx.x < i)
+            cache[threadIdx.x] += cache[threadIdx.x + i];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0)
+        atomicAdd(c, (double)cache[0]);
+}
+
+static void partial_dot(void) {
+    c = NAN;
+    HANDLE_ERROR(cudaMemsetAsync(dev_partial_c, 0, sizeof(double)));
+    dot<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, part);
+    HANDLE_LAUNCH();
+}
+
+// One GPU, which the others are compared with: the sum of the part of rank 0.
+static void rank_0_alone(void) {
+    if (rank > 0)
+        return;
+    partial_dot();
+    HANDLE_ERROR(cudaMemcpy(&c, dev_partial_c, sizeof(double), cudaMemcpyDeviceToHost));
+}
+
+// MPI: each rank copies its sum to the host. MPI_Allreduce returns when it has the sums of all ranks.
+static void mpi_allreduce(void) {
+    double partial_c;
+    partial_dot();
+    HANDLE_ERROR(cudaMemcpy(&partial_c, dev_partial_c, sizeof(double), cudaMemcpyDeviceToHost));
+    HANDLE_MPI(MPI_Allreduce(&partial_c, &c, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD));
+}
+
+#ifdef HAVE_NCCL
+static ncclComm_t nccl;
+
+// NCCL has a communicator of its own. Rank 0 makes an identifier for it, and MPI gives it to all ranks.
+static void make_communicator(void) {
+    ncclUniqueId id;
+    if (rank == 0)
+        HANDLE_NCCL(ncclGetUniqueId(&id));
+    HANDLE_MPI(MPI_Bcast(&id, sizeof(id), MPI_BYTE, 0, MPI_COMM_WORLD));
+    HANDLE_NCCL(ncclCommInitRank(&nccl, ranks, id, rank));
+}
+
+// NCCL: the sums stay in device memory. ncclAllReduce is asynchronous, like a kernel launch; here it follows
+// the kernel in the default stream.
+static void nccl_allreduce(void) {
+    partial_dot();
+    HANDLE_NCCL(ncclAllReduce(dev_partial_c, dev_c, 1, ncclDouble, ncclSum, nccl, 0));
+    HANDLE_ERROR(cudaMemcpy(&c, dev_c, sizeof(double), cudaMemcpyDeviceToHost));
+}
+#endif
+
+int main(int argc, char **argv) {
+    HANDLE_MPI(MPI_Init(&argc, &argv));
+    HANDLE_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    HANDLE_MPI(MPI_Comm_size(MPI_COMM_WORLD, &ranks));
+    settings(argc, argv); // n, part, first, blocksPerGrid, and the device of this rank
+
+    HANDLE_ERROR(cudaMalloc(&dev_a, part * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_b, part * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_partial_c, sizeof(double)));
+    HANDLE_ERROR(cudaMalloc(&dev_c, sizeof(double)));
+    make_vectors<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, first, part, options.seed);
+    HANDLE_LAUNCH();
+
+    report_kernel(
+        median_ms([&] { dot<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, part); },
+                  [&] { HANDLE_ERROR(cudaMemsetAsync(dev_partial_c, 0, sizeof(double))); }));
+    bool ok = report("Rank 0 alone", ms_of_all_ranks(rank_0_alone), false);
+    ok = report("MPI_Allreduce", ms_of_all_ranks(mpi_allreduce), true) && ok;
+#ifdef HAVE_NCCL
+    if (!devices_shared) {
+        make_communicator();
+        ok = report("ncclAllReduce", ms_of_all_ranks(nccl_allreduce), true) && ok;
+        HANDLE_NCCL(ncclCommDestroy(nccl));
+    } else if (rank == 0)
+        printf("ncclAllReduce: needs a GPU for each rank\n");
+#else
+    if (rank == 0)
+        printf("ncclAllReduce: needs NCCL\n");
+#endif
+
+    HANDLE_ERROR(cudaFree(dev_a));
+    HANDLE_ERROR(cudaFree(dev_b));
+    HANDLE_ERROR(cudaFree(dev_partial_c));
+    HANDLE_ERROR(cudaFree(dev_c));
+    HANDLE_MPI(MPI_Finalize());
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    const Option own[] = {
+        OPTION_SIZE("size", &n, 1, (size_t)1 << 40, "elements in a vector, in all ranks together"),
+        OPTION_EXCLUSIVE, OPTION_END};
+    options_of_all_ranks(argc, argv, "Dot product on one GPU for each process of MPI.", TIMES, own);
+    select_device_of_rank();
+    size_t longer = n % ranks; // so many ranks have one element more than the others
+    part = n / ranks + ((size_t)rank < longer);
+    first = n / ranks * rank + min_of(rank, longer);
+    require_memory_for_ranks(0, 2 * part * sizeof(float) + (1 << 20));
+    int multiprocessors;
+    HANDLE_ERROR(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, options.device));
+    blocksPerGrid = max_of(1, min_of(8 * multiprocessors, part / threadsPerBlock));
+}
+
+// Prints the sizes of the parts and the times that the ranks' kernels take, between two events on each.
+static void report_kernel(double ms) {
+    double mine[] = {-ms, ms}, all[2];
+    HANDLE_MPI(MPI_Reduce(mine, all, 2, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD));
+    if (rank == 0)
+        printf("%zu elements, at most %zu in a rank; kernel %.3f to %.3f ms\n", n, part, -all[0], all[1]);
+}
+
+// Prints the time and the rate of a row, and checks its result: of all ranks, or of rank 0. The kernel
+// adds the products of a thread one after the other, then in a tree, all in float; further sums are in
+// double. No product is negative, so the limit is relative to the result. After a sum of all ranks every rank
+// must have the same bits. Returns the same on all ranks.
+static bool report(const char *name, double ms, bool of_all) {
+    static double one; // the rate of one GPU
+    double of_rank_0 = c;
+    HANDLE_MPI(MPI_Bcast(&of_rank_0, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD));
+    int differs = of_all && memcmp(&c, &of_rank_0, sizeof(c)) != 0, differ, ok = true;
+    HANDLE_MPI(MPI_Allreduce(&differs, &differ, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    if (rank == 0) {
+        size_t elements = of_all ? n : part;
+        double rate = 2.0 * elements * sizeof(float) / ms / 1e6; // both vectors are read
+        one = one ? one : rate;
+        double additions =
+            ceil((double)part / ((double)blocksPerGrid * threadsPerBlock)) + log2(threadsPerBlock);
+        double limit = likely_roundings(1 + additions) * 0x1p-24,
+               expected = exact_dot(elements, options.seed);
+        printf("%-14s %.3f ms, %.3f GB/s, %.2f times the rate of one GPU\n",
+               (std::string(name) + ":").c_str(), ms, rate, rate / one);
+        printf("    Does the sum %.9g = %.9g? It may differ by %.2g of that.\n", c, expected, limit);
+        ok = check_value(name, c, expected, limit);
+        if (differ)
+            fprintf(stderr, "%s: %d of %d ranks have another result than rank 0\n", name, differ, ranks);
+    }
+    HANDLE_MPI(MPI_Bcast(&ok, 1, MPI_INT, 0, MPI_COMM_WORLD));
+    return ok && differ == 0;
+}

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+// For programs that run as several processes of MPI, the ranks, on one or more machines, the nodes: checks of
+// the calls of MPI and NCCL, the same options and a device for each rank, and the end of all ranks when one
+// of them fails.
+#ifndef CHAPTER11_RANKS_H
+#define CHAPTER11_RANKS_H
+
+#include <string>
+#include <unistd.h>
+// The programs use the C functions. The C++ bindings of older versions of MPI would need a library of their
+// own.
+#define OMPI_SKIP_MPICXX
+#define MPICH_SKIP_MPICXX
+#include <mpi.h>
+#ifdef HAVE_NCCL
+#include <nccl.h>
+#endif
+#include "../common/book.h"
+#include "../common/timing.h"
+
+static int rank, ranks; // the number of this process and how many there are; main sets them
+
+// Checks the status that a call of MPI returns. On an error it prints one line, "file:line: call: text", and
+// ends all ranks.
+//
+//     HANDLE_MPI(MPI_Init(&argc, &argv));
+#define HANDLE_MPI(...) handle_mpi((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__)
+static inline void handle_mpi(int error, const char *call, const char *file, int line);
+
+// The same for a call of NCCL.
+#define HANDLE_NCCL(...) handle_nccl((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__)
+
+// Reads the command line on rank 0 and broadcasts the values of all options, so that no two ranks have
+// different ones. After this call, every rank that ends with a status other than 0 ends all ranks with that
+// status.
+static inline void options_of_all_ranks(int argc, char **argv, const char *doc, unsigned uses,
+                                        const Option *own);
+
+// Makes a device of the rank's node the current one. The ranks of a node take its devices in turn, from
+// --device on. Ranks beyond the number of devices share them, which rank 0 prints, unless --exclusive refuses
+// that.
+static inline void select_device_of_rank(void);
+static bool exclusive; // --exclusive
+#define OPTION_EXCLUSIVE OPTION_FLAG("exclusive", &exclusive, "refuse to run with fewer devices than ranks")
+
+// require_memory() of book.h, for what each rank needs of the host's memory and of its device's.
+static inline void require_memory_for_ranks(size_t host, size_t device);
+
+// The median time of work that all ranks do, in milliseconds. The barrier lets them begin together; the rank
+// that ends last determines the time.
+template <class Work> static double ms_of_all_ranks(Work work) {
+    double ms[TIMED_RUNS], total = 0;
+    int runs = 0;
+    for (bool warm = false; !warm || (runs < TIMED_RUNS && total < 500); warm = true) {
+        HANDLE_MPI(MPI_Barrier(MPI_COMM_WORLD));
+        double start = MPI_Wtime();
+        work();
+        double mine = (MPI_Wtime() - start) * 1e3;
+        HANDLE_MPI(MPI_Allreduce(&mine, &ms[runs], 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
+        if (warm || ms[runs] > 500)
+            total += ms[runs++]; // the same on all ranks, so they do the same number of runs
+    }
+    std::nth_element(ms, ms + runs / 2, ms + runs);
+    return ms[runs / 2];
+}
+
+// What select_device_of_rank() has found
+static MPI_Comm node_comm;  // the ranks of this node
+static int ranks_of_node;   // how many they are
+static int ranks_of_device; // how many of them use the same device as this rank
+static bool devices_shared; // whether any two ranks use the same device
+
+// ---------------------------------------------------------------------------------------- proof
+
+static inline void handle_mpi(int error, const char *call, const char *file, int line) {
+    if (error == MPI_SUCCESS)
+        return;
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length;
+    MPI_Error_string(error, text, &length);
+    fprintf(stderr, "%s:%d: %s: %s\n", file, line, call, text);
+    exit(EXIT_FAILURE);
+}
+
+#ifdef HAVE_NCCL
+static inline void handle_nccl(ncclResult_t error, const char *call, const char *file, int line) {
+    if (error == ncclSuccess)
+        return;
+    fprintf(stderr, "%s:%d: %s: %s: %s\n", file, line, call, ncclGetErrorString(error),
+            ncclGetLastError(NULL));
+    exit(EXIT_FAILURE);
+}
+#endif
+
+// A program that is started without mpirun is one rank. Open MPI then needs no process of its own beside it.
+__attribute__((constructor)) static void start_alone(void) {
+    setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+}
+
+static bool others_wait; // whether the other ranks wait in on_rank_0_first()
+
+// Runs when this process calls exit(). A process that ends before MPI_Finalize would leave the others waiting
+// for it, so it ends them. Rank 0 also ends with status 0, after --help; the others then end in
+// on_rank_0_first().
+static void end_all_ranks(int status, void *unused) {
+    (void)unused;
+    int finalized, end = true;
+    MPI_Finalized(&finalized);
+    if (finalized)
+        return;
+    if (status != EXIT_SUCCESS) {
+        if (ranks > 1)
+            MPI_Abort(MPI_COMM_WORLD, status);
+        return;
+    }
+    if (others_wait)
+        MPI_Bcast(&end, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    MPI_Finalize();
+}
+
+// Calls a function on rank 0, and when it has returned, on the other ranks. So a mistake that every rank
+// would find is reported once.
+template <class Function> static void on_rank_0_first(Function function) {
+    int end = false;
+    if (rank == 0) {
+        others_wait = true;
+        function();
+        others_wait = false;
+    }
+    HANDLE_MPI(MPI_Bcast(&end, 1, MPI_INT, 0, MPI_COMM_WORLD));
+    if (end)
+        exit(EXIT_SUCCESS);
+    if (rank != 0)
+        function();
+}
+
+static void broadcast(void *data, size_t bytes) {
+    HANDLE_MPI(MPI_Bcast(data, (int)bytes, MPI_BYTE, 0, MPI_COMM_WORLD));
+}
+
+// Broadcasts a string, which may be NULL.
+static void broadcast_text(const char **text) {
+    int length = rank == 0 && *text ? (int)strlen(*text) : -1;
+    broadcast(&length, sizeof(length));
+    char *copy = length < 0 ? NULL : host_array<char>(length + 1);
+    if (copy && rank == 0)
+        strcpy(copy, *text);
+    if (copy)
+        broadcast(copy, length + 1);
+    *text = copy; // kept until the program ends
+}
+
+static inline void options_of_all_ranks(int argc, char **argv, const char *doc, unsigned uses,
+                                        const Option *own) {
+    HANDLE_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN)); // HANDLE_MPI reports errors
+    on_exit(end_all_ranks, NULL);
+    on_rank_0_first([&] {
+        if (rank != 0)
+            check_picture_options = NULL; // rank 0 writes the picture
+        parse_options(rank == 0 ? argc : 1, argv, doc, uses, own);
+    });
+
+    struct Options mine = options;
+    broadcast(&options, sizeof(options));
+    options.program = mine.program;
+    options.output = mine.output;
+    broadcast_text(&options.output);
+    for (; own && own->name; own++)
+        switch (own->type) {
+        case TYPE_FLAG:
+            broadcast(own->value, sizeof(bool));
+            break;
+        case TYPE_INT:
+        case TYPE_WORD:
+            broadcast(own->value, sizeof(int));
+            break;
+        case TYPE_SIZE:
+            broadcast(own->value, sizeof(size_t));
+            break;
+        case TYPE_FLOAT:
+            broadcast(own->value, sizeof(float));
+            break;
+        case TYPE_FILE:
+        case TYPE_TEXT:
+            broadcast_text((const char **)own->value);
+        }
+    static char name[64]; // in the messages of this rank
+    if (rank != 0) {
+        snprintf(name, sizeof(name), "%s: rank %d", options.program, rank);
+        options.program = name;
+        options.uses &= ~TIMES; // only rank 0 prints the name of its device
+    }
+}
+
+// On the CPU back end every process has worker threads of its own, so the ranks of a node share its cores
+// among them.
+static inline void share_cores(void) {
+    long workers = max_of(sysconf(_SC_NPROCESSORS_ONLN) / ranks_of_node, 1);
+    if (CPU_BACKEND && ranks_of_node > 1)
+        setenv("CUDA_CPU_WORKERS", std::to_string(workers).c_str(), 0);
+}
+
+static inline void select_device_of_rank(void) {
+    int rank_of_node, count = 0;
+    HANDLE_MPI(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node_comm));
+    HANDLE_MPI(MPI_Comm_rank(node_comm, &rank_of_node));
+    HANDLE_MPI(MPI_Comm_size(node_comm, &ranks_of_node));
+    share_cores();
+    on_rank_0_first([&] {
+        // An error and a device that does not exist are left to select_device().
+        if (cudaGetDeviceCount(&count) == cudaSuccess && options.device < count)
+            options.device = (options.device + rank_of_node) % count;
+        select_device();
+    });
+
+    // Which ranks have the same device. A job manager may show each rank a device of its own under the number
+    // 0, so the identifiers are compared.
+    cudaDeviceProp prop;
+    HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
+    cudaUUID_t *of_rank = host_array<cudaUUID_t>(ranks_of_node);
+    HANDLE_MPI(MPI_Allgather(&prop.uuid, sizeof(prop.uuid), MPI_BYTE, of_rank, sizeof(prop.uuid), MPI_BYTE,
+                             node_comm));
+    bool first = true;
+    for (int i = 0; i < ranks_of_node; i++)
+        if (memcmp(&of_rank[i], &prop.uuid, sizeof(prop.uuid)) == 0) {
+            ranks_of_device++;
+            first = first && i >= rank_of_node;
+        }
+    free(of_rank);
+    int mine[] = {first, rank_of_node == 0}, all[2];
+    HANDLE_MPI(MPI_Allreduce(mine, all, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    devices_shared = all[0] < ranks;
+    if (rank == 0 && devices_shared && exclusive)
+        quit(EXIT_WAIVED, "needs %d GPUs, one for each rank, found %d", ranks, all[0]);
+    if (rank == 0 && ranks > 1)
+        printf("%d ranks on %d node%s %s %d device%s\n", ranks, all[1], all[1] == 1 ? "" : "s",
+               devices_shared ? "share" : "use", all[0], all[0] == 1 ? "" : "s");
+}
+
+static inline void require_memory_for_ranks(size_t host, size_t device) {
+    on_rank_0_first([&] { require_memory(host * ranks_of_node, device * ranks_of_device); });
+}
+
+#endif
