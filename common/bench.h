@@ -197,11 +197,13 @@ static inline std::string bench_lacking(const Rung &rung) {
     return "";
 }
 
-// The number of runs to time when one takes `ms`: as many as fit into a tenth of a second, within limits.
+// The number of runs to time when one takes `ms`: --runs, or as many as fit into a tenth of a second, within
+// limits.
 static inline int bench_runs(float ms) {
-    return ms > BENCH_SIZE(1000, 100) ? 1
-           : ms > 100                 ? 3
-                                      : max_of(BENCH_RUNS, min_of(101, (int)(BENCH_SIZE(100, 20) / ms)));
+    return options.runs                 ? options.runs
+           : ms > BENCH_SIZE(1000, 100) ? 1
+           : ms > 100                   ? 3
+                                        : max_of(BENCH_RUNS, min_of(101, (int)(BENCH_SIZE(100, 20) / ms)));
 }
 
 static inline void bench_time(const Bench &bench, std::vector<BenchRow> &rows) {

@@ -22,7 +22,7 @@ enum {
     HOST_ONLY = 1, // uses no device unless --device asks for one
     PICTURE = 2,   // --output, --window, --no-window
     ANIMATION = 4, // the options of PICTURE, and --frames
-    LADDER = 8,    // --kernel, --json (see bench.h)
+    LADDER = 8,    // --kernel, --runs, --json (see bench.h)
     TIMES = 16     // prints times, so select_device() prints what they are measured on
 };
 
@@ -81,6 +81,7 @@ extern struct Options {
     bool frames_given;
     bool inject_error;
     int kernel; // -1: all
+    int runs;   // timed runs of each kernel; 0: not given
     bool json;
 } options;
 

@@ -133,11 +133,11 @@ def run(tmp_path):
 
 @pytest.fixture
 def rungs(run):
-    """rungs("chapter07/heat_ladder", "--size", 130, …) -> the rows of a ladder's rungs, without its copy rate, limits and
+    """rungs("chapter07/heat_ladder", "--size", 130, …) -> the rows of a ladder's rungs, without its copy rate and
     libraries, as dictionaries. Each is verified, or has a reason in "skipped"."""
 
     def rungs(program, *args, **more):
-        rows = json.loads(run(program, *args, "--json", status=0, **more).out)["rows"]
+        rows = json.loads(run(program, *args, "--runs", 1, "--json", status=0, **more).out)["rows"]
         rows = [row for row in rows if row["kind"] == "rung"]
         assert rows and all(row["verified"] is True or row["skipped"] for row in rows), rows
         return rows

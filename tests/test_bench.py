@@ -104,7 +104,9 @@ def sizes_of(program, run):
 @ladder
 def test_every_rung_at_sizes_that_are_not_round(ladder, run):
     for size in sizes_of(ladder, run):
-        rows = json.loads(run(ladder, "--size", size, "--json", status=0, timeout=600).out)["rows"]
+        arguments = ("--size", size, "--runs", 2, "--json")
+        rows = json.loads(run(ladder, *arguments, status=0, timeout=600).out)["rows"]
+        assert {row["runs"] for row in rows if not row["skipped"]} == {2}
         assert {row["size"] for row in rows} == {size} and {row["kind"] for row in rows} >= {"rung", "copy"}
         for row in rows:
             is_row_sound(row)
@@ -114,14 +116,15 @@ def test_every_rung_at_sizes_that_are_not_round(ladder, run):
 @ladder
 def test_one_rung(ladder, run):
     small = sizes_of(ladder, run)[min(1, len(sizes_of(ladder, run)) - 1)]
-    found = json.loads(run(ladder, "--size", small, "--json", status=0).out)["rows"]
+    arguments = ("--size", small, "--runs", 1, "--json")
+    found = json.loads(run(ladder, *arguments, status=0).out)["rows"]
     names = {}
     for row in found:
         if row["kind"] == "rung":
             names.setdefault(row["number"], []).append(row["name"])
     assert sorted(names) == list(range(len(names)))
     for number, expected in names.items():
-        rows = json.loads(run(ladder, "--size", small, "--kernel", number, "--json", status=0).out)["rows"]
+        rows = json.loads(run(ladder, *arguments, "--kernel", number, status=0).out)["rows"]
         assert [(row["number"], row["name"]) for row in rows if row["kind"] == "rung"] == [
             (number, name) for name in expected
         ]
@@ -134,7 +137,7 @@ def test_one_rung(ladder, run):
 @ladder
 def test_every_rung_is_checked(ladder, run):
     """An error in the result of any rung makes the program fail, and a wrong rung has no time."""
-    result = run(ladder, *ladder.small, "--inject-error", "--json", status=1)
+    result = run(ladder, *ladder.small, "--inject-error", "--runs", 1, "--json", status=1)
     rows = json.loads(result.out)["rows"]
     assert all(
         row["verified"] is False and row["median_ms"] is None

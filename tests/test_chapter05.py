@@ -616,7 +616,7 @@ def test_minimum(run, rng, size):
     """Minima of random ints of both signs, and of every size; the last kernel can only add, and says so."""
     size = rng.randint(5001, 3 * 10**5) if size == "random" else size
     arguments = ["chapter05/reduction", "--operator", "min", "--size", size, "--seed", rng.randrange(10**6)]
-    out = run(*arguments, status=0).out
+    out = run(*arguments, "--runs", 1, status=0).out
     assert re.search(rf"^{size} ints, minimum(;|$)", out, re.M)
     assert rungs_of(out) == list(range(8)) and len(re.findall("^ 8  .+ needs a sum: .*$", out, re.M)) == 1
     wrong = run(*arguments, "--kernel", rng.randrange(8), "--inject-error", status=1)
@@ -637,11 +637,15 @@ def rungs_of(out):
 @pytest.mark.parametrize("size", [1, 255, 512, 513, 16383, 16384, 16385, 2**18 + 1, "random"])
 def test_reduction(run, rng, size):
     size = rng.randint(5001, 3 * 10**5) if size == "random" else size
-    out = run("chapter05/reduction", "--size", size, "--seed", rng.randrange(10**6), status=0).out
+    out = run(
+        "chapter05/reduction", "--size", size, "--runs", 1, "--seed", rng.randrange(10**6), status=0
+    ).out
     assert re.search(rf"^{size} ints", out, re.M)
     assert rungs_of(out) == list(range(9))
     kernel = rng.randrange(9)
-    assert rungs_of(run("chapter05/reduction", "--size", size, "--kernel", kernel, status=0).out) == [kernel]
+    assert rungs_of(
+        run("chapter05/reduction", "--size", size, "--runs", 1, "--kernel", kernel, status=0).out
+    ) == [kernel]
 
 
 # With more than 16384 * 16384 elements kernel 7 needs a third pass. On the CPU back end the kernels with a barrier for each
@@ -652,7 +656,7 @@ def test_reduction(run, rng, size):
 @pytest.mark.xdist_group("much memory")
 def test_long_reduction(run, kernel):
     size = 2**28 + 3 if kernel == 7 or helpers.backend() == "gpu" else 2**24 + 3
-    run("chapter05/reduction", "--size", size, "--kernel", kernel, status=0)
+    run("chapter05/reduction", "--size", size, "--runs", 1, "--kernel", kernel, status=0)
 
 
 # ---- The ladder of the dot product
@@ -663,7 +667,18 @@ def test_dot_of_hard_data(run, rng, fill):
     """Every rung, with data that are difficult to sum and sizes that are no multiple of a block or a vector load."""
     for size in (3, rng.randint(1000, 70000)):
         run(
-            "chapter05/dot_ladder", "--size", size, "--fill", fill, "--seed", rng.randrange(10**6), status=0
+            *(
+                "chapter05/dot_ladder",
+                "--size",
+                size,
+                "--fill",
+                fill,
+                "--runs",
+                1,
+                "--seed",
+                rng.randrange(10**6),
+            ),
+            status=0,
         )
     result = run("chapter05/dot_ladder", "--size", 1000, "--fill", fill, "--inject-error", status=1)
     assert "wrong, not timed" in result.out
@@ -676,6 +691,8 @@ def test_dot_waits_for_all_blocks(run):
             "chapter05/dot_ladder",
             "--size",
             4 << 20,
+            "--runs",
+            1,
             "--kernel",
             4,
             status=0,
@@ -699,6 +716,8 @@ def test_products_of_hard_matrices(run, rng, fill):
                 "--fill",
                 fill,
                 "--json",
+                "--runs",
+                1,
                 "--seed",
                 rng.randrange(10**6),
                 status=0,

@@ -177,8 +177,9 @@ def numeric_options(program, run):
         yield name, float(low), float(high), f'OPTION_FLOAT("{name}"' not in program.settings
     yield "device", 0, None, True
     yield "seed", 0, None, True
-    if "--frames" in text:
-        yield "frames", 1, None, True
+    for name in "frames", "runs":
+        if f"--{name}=N" in text:
+            yield name, 1, None, True
 
 
 def test_bad_numbers(program, run):

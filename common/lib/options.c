@@ -112,6 +112,7 @@ enum {
     KEY_FRAMES,
     KEY_INJECT,
     KEY_KERNEL,
+    KEY_RUNS,
     KEY_JSON,
     KEY_OWN
 };
@@ -186,6 +187,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
     case KEY_KERNEL:
         options.kernel = (int)parse_whole("kernel", text, 0, INT_MAX, false);
         return 0;
+    case KEY_RUNS:
+        options.runs = (int)parse_whole("runs", text, 1, 1000000, false);
+        return 0;
     case KEY_JSON:
         options.json = true;
         return 0;
@@ -256,6 +260,7 @@ static const struct argp_option common[] = {
      "number of frames of an animation (default %zu; in a window, until it is closed)", 1},
     {NULL, 0, NULL, 0, "Ladder:", 3},
     {"kernel", KEY_KERNEL, "N", 0, "run this kernel alone, by its number in the table (default: all)", 3},
+    {"runs", KEY_RUNS, "N", 0, "time N runs of each kernel (default: as many as take about 0.1 s)", 3},
     {"json", KEY_JSON, NULL, 0, "print JSON instead of a table", 3},
     {NULL, 0, NULL, 0, "Device and data:", 2},
     {"device", KEY_DEVICE, "N", 0, "run on device N (default 0)", 2},
