@@ -69,26 +69,22 @@ static int edge_row(const Strip &strip, int side) {
     return side == 0 ? strip.first : strip.end - depth;
 }
 
-// Starts one round of the rows from `begin` to `end`. Blocks have the same number of rows: about 400, because
-// a block also computes `depth` rows above and below its own, or with depth 1, when all blocks wait for
-// memory, 16, so that those that run at the same time read neighbouring rows. On a small plate they have
-// fewer, down to four times `depth`, so that there are enough blocks.
+// Starts one round of the rows from `begin` to `end`.
 static void launch(const Strip &strip, int round, int now, int begin, int end, cudaStream_t stream,
                    Exchange exchange = {}) {
     if (begin >= end)
         return;
     auto kernel = now == DEEP ? heat_steps<DEEP, Exchange> : heat_steps<1, Exchange>;
     int margin = (depth + 3) / 4 * 4; // of a band of columns
-    unsigned across = (bands_of(size, margin) + WARPS - 1) / WARPS;
-    int blocks = max_of(strip.at_once[now == DEEP] / across, (end - begin) / (depth == 1 ? 16 : 400));
-    unsigned down = max_of(1, min_of(blocks, (end - begin) / (4 * depth)));
     Rows rows = {(float4 *)row(strip, target(strip, round), 0),
                  (float4 *)row(strip, source(strip, round), 0),
                  begin,
                  end,
                  size,
+                 size,
                  margin};
-    kernel<<<dim3(across, down), dim3(32, WARPS), 0, stream>>>(rows, exchange);
+    dim3 blocks = grid_of(rows, depth, strip.at_once[now == DEEP]);
+    kernel<<<blocks, dim3(32, WARPS), 0, stream>>>(rows, exchange);
     HANDLE_LAUNCH();
 }
 

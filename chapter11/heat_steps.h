@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// For heat_ladder: several time steps of the heat simulation in one launch.
+// For heat_ladder and heat_mpi: several time steps of the heat simulation in one launch.
 //
 // The plate: temperatures are not negative. That of a heater has a negative sign, so it needs no array of
 // its own. A row takes a multiple of four floats.
 //
-// This file has, from top to bottom: one time step of a row, and the kernel.
+// This file has, from top to bottom: one time step of a row, the kernel, and its grid.
 #ifndef CHAPTER11_HEAT_STEPS_H
 #define CHAPTER11_HEAT_STEPS_H
 
@@ -77,12 +77,19 @@ struct Rows {
     float4 *out;
     const float4 *in;
     int begin, end;
-    int size, margin; // columns of the plate, and of the margin of a band
+    int width, height, margin; // columns and rows of the plate; columns of the margin of a band
 };
 
-__host__ __device__ static inline int bands_of(int size, int margin) {
-    return size > BAND ? (size - BAND - 1) / (BAND - 2 * margin) + 2 : 1;
+__host__ __device__ static inline int bands_of(const Rows &rows) {
+    return rows.width > BAND ? (rows.width - BAND - 1) / (BAND - 2 * rows.margin) + 2 : 1;
 }
+
+// For a kernel that exchanges no halos
+struct NoExchange {
+    __device__ void wait(void) const {}
+    __device__ void store(int, long long, float4) const {}
+    __device__ void tell(void) const {}
+};
 
 // DEPTH time steps. A warp goes down its rows and reads each of them once: as soon as row y has arrived, row
 // y - 1 can take its first step, then row y - 2 its second one, and so on. So a warp needs no more than two
@@ -90,14 +97,14 @@ __host__ __device__ static inline int bands_of(int size, int margin) {
 // its own and ends DEPTH rows below.
 template <int DEPTH, class Exchange>
 __global__ void __launch_bounds__(32 * WARPS, 6) heat_steps(Rows rows, Exchange exchange) {
-    int margin = rows.margin / 4, pitch = (rows.size + 3) / 4, bands = bands_of(rows.size, rows.margin);
+    int margin = rows.margin / 4, pitch = (rows.width + 3) / 4, bands = bands_of(rows);
     int band = blockIdx.x * WARPS + threadIdx.y, x = band * (BAND / 4 - 2 * margin) + threadIdx.x;
     Lane lane = {(int)threadIdx.x, min(31, pitch - 1 - (x - (int)threadIdx.x))};
     bool owns = (band == 0 || lane.lane >= margin) &&
                 (band == bands - 1 ? lane.lane <= lane.last : lane.lane < BAND / 4 - margin);
     x = min(x, pitch - 1);
-    bool ragged = rows.size % 4 != 0;
-    int columns = rows.size - 4 * x;
+    bool ragged = rows.width % 4 != 0;
+    int columns = rows.width - 4 * x;
     long long all = rows.end - rows.begin;
     int begin = rows.begin + (int)(all * blockIdx.y / gridDim.y);
     int end = rows.begin + (int)(all * (blockIdx.y + 1) / gridDim.y);
@@ -106,7 +113,7 @@ __global__ void __launch_bounds__(32 * WARPS, 6) heat_steps(Rows rows, Exchange 
 
     __shared__ float4 of_warps[WARPS][AHEAD][32]; // rows loaded in advance, to hide the latency of memory
     auto &arriving = of_warps[threadIdx.y];
-    int y = max(begin - DEPTH, 0), stop = min(end + DEPTH, rows.size);
+    int y = max(begin - DEPTH, 0), stop = min(end + DEPTH, rows.height);
     auto at = [&](int row) { return x + (long long)row * pitch; };
     auto store = [&](int row, float4 t) {
         if (row < begin || row >= end || !owns)
@@ -133,9 +140,9 @@ __global__ void __launch_bounds__(32 * WARPS, 6) heat_steps(Rows rows, Exchange 
                     cell[s] = t; // above the first row
                 if (y - s + 1 == 0)
                     t = u;
-                if (y - s >= rows.size)
+                if (y - s >= rows.height)
                     t = cell[s]; // below the last row
-                if (y - s + 1 >= rows.size)
+                if (y - s + 1 >= rows.height)
                     u = t;
             }
             float4 pairs_t = lane.pairs(cell[s], t), pairs_u = lane.pairs(t, u);
@@ -173,6 +180,29 @@ __global__ void __launch_bounds__(32 * WARPS, 6) heat_steps(Rows rows, Exchange 
         }
     }
     exchange.tell();
+}
+
+// ---- its grid ----
+
+// The number of blocks of heat_steps<depth> that the current device runs at the same time
+template <int DEPTH, class Exchange> static int blocks_at_once(void) {
+    int device, blocks, multiprocessors;
+    HANDLE_ERROR(cudaGetDevice(&device));
+    HANDLE_ERROR(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
+    HANDLE_ERROR(
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, heat_steps<DEPTH, Exchange>, 32 * WARPS, 0));
+    return blocks * multiprocessors;
+}
+
+// Blocks have the same number of rows: about 400, because a block also computes `depth` rows above and below
+// its own, or with depth 1, when all blocks wait for memory, 16, so that those that run at the same time read
+// neighbouring rows. On a small plate they have fewer, down to four times `depth`, so that there are enough
+// blocks.
+static inline dim3 grid_of(const Rows &rows, int depth, int at_once) {
+    int height = rows.end - rows.begin;
+    unsigned across = (bands_of(rows) + WARPS - 1) / WARPS;
+    int blocks = max_of(at_once / across, height / (depth == 1 ? 16 : 400));
+    return dim3(across, max_of(1, min_of(blocks, height / (4 * depth))));
 }
 
 #endif

@@ -148,17 +148,13 @@ static Strip make_strip(int device, int first, int end) {
     strip.first = first;
     strip.end = end;
     size_t rows = end - first + 2 * DEEP, bytes = rows * row_bytes();
-    size_t blocks = bands_of(size, DEEP) * sizeof(unsigned), width = size * sizeof(float);
+    Rows whole = {NULL, NULL, 0, size, size, size, DEEP};
+    size_t blocks = bands_of(whole) * sizeof(unsigned), width = size * sizeof(float);
     int from = max_of(first - DEEP, 0), to = min_of(end + DEEP, size);
-    int least, greatest, multiprocessors;
+    int least, greatest;
     HANDLE_ERROR(cudaSetDevice(device));
-    HANDLE_ERROR(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
-    for (int deep = 0; deep < 2; deep++) {
-        HANDLE_ERROR(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-            &strip.at_once[deep], deep ? heat_steps<DEEP, Exchange> : heat_steps<1, Exchange>, 32 * WARPS,
-            0));
-        strip.at_once[deep] *= multiprocessors;
-    }
+    strip.at_once[0] = blocks_at_once<1, Exchange>();
+    strip.at_once[1] = blocks_at_once<DEEP, Exchange>();
     HANDLE_ERROR(cudaMalloc(&strip.start, bytes));
     HANDLE_ERROR(cudaMemset(strip.start, 0, bytes)); // also the cells that fill up the last float4 of a row
     HANDLE_ERROR(cudaMemcpy2D(row(strip, strip.start, from), row_bytes(), start + (size_t)from * size, width,

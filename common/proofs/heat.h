@@ -1,36 +1,46 @@
 // SPDX-License-Identifier: MIT
-// Heat simulation of chapters 7 and 8: constants, heaters and initial temperatures; below the line,
+// Heat simulation of chapters 7, 8 and 11: constants, heaters and initial temperatures; below the line,
 // the check of the temperatures.
 #ifndef COMMON_PROOFS_HEAT_H
 #define COMMON_PROOFS_HEAT_H
 
 #include "../book.h"
 
-#define DIM   1024
-#define SPEED 0.25f
-#define STEPS 90 // time steps per frame
+#define DIM     1024
+#define SPEED   0.25f
+#define STEPS   90      // time steps per frame
+#define COLDEST 0.0001f // temperature of the coldest heaters
 
-// Writes the temperature of each heater, and 0 elsewhere. Positions are scaled from a plate of
-// DIM x DIM cells to size x size.
-static inline void place_heaters(float *heaters, size_t size) {
-    for (size_t i = 0; i < size * size; i++) {
-        double x = (double)DIM * (i % size) / size, y = (double)DIM * (i / size) / size;
-        bool hot = x > 300 && x < 600 && y > 310 && y < 601;
-        bool cold = x >= 400 && x < 500 && y >= 800 && y < 900;
-        heaters[i] = hot ? 1.0f : cold ? 0.0001f : 0;
-    }
-    const size_t cells[][2] = {{100, 100}, {100, 700}, {300, 300}, {700, 200}};
-    for (int i = 0; i < 4; i++)
-        heaters[cells[i][0] * size / DIM + cells[i][1] * size / DIM * size] = i == 0 ? 0.50005f : 0.0001f;
+// The temperature of the heater at a cell, or 0. Positions are scaled from a plate of DIM x DIM cells.
+__host__ __device__ static inline float heater_at(size_t x, size_t y, size_t width, size_t height) {
+    auto is = [&](size_t left, size_t bottom) {
+        return x == left * width / DIM && y == bottom * height / DIM;
+    };
+    if (is(100, 700) || is(300, 300) || is(700, 200))
+        return COLDEST;
+    if (is(100, 100))
+        return 0.50005f;
+    double u = (double)DIM * x / width, v = (double)DIM * y / height;
+    bool hot = u > 300 && u < 600 && v > 310 && v < 601;
+    bool cold = u >= 400 && u < 500 && v >= 800 && v < 900;
+    return hot ? 1.0f : cold ? COLDEST : 0;
 }
 
-// Writes the initial temperatures: the heaters, and a hot upper left corner that is not a heater. The two
-// arrays may be the same one.
+// Whether a cell is in the hot upper left corner, which is not a heater
+__host__ __device__ static inline bool in_hot_corner(size_t x, size_t y, size_t width, size_t height) {
+    return (double)DIM * x / width < 200 && (double)DIM * y / height >= 800;
+}
+
+// Writes the temperature of each heater, and 0 elsewhere.
+static inline void place_heaters(float *heaters, size_t size) {
+    for (size_t i = 0; i < size * size; i++)
+        heaters[i] = heater_at(i % size, i / size, size, size);
+}
+
+// Writes the initial temperatures: the heaters, and the hot corner. The two arrays may be the same one.
 static inline void place_heat(float *temperatures, const float *heaters, size_t size) {
-    for (size_t i = 0; i < size * size; i++) {
-        double x = (double)DIM * (i % size) / size, y = (double)DIM * (i / size) / size;
-        temperatures[i] = x < 200 && y >= 800 ? 1.0f : heaters[i];
-    }
+    for (size_t i = 0; i < size * size; i++)
+        temperatures[i] = in_hot_corner(i % size, i / size, size, size) ? 1.0f : heaters[i];
 }
 
 // ---------------------------------------------------------------------------------------- proof

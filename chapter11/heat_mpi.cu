@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: MIT
+/*
+ * heat_mpi: heat simulation on any number of GPUs, with one process of MPI for each
+ *
+ * Teaches: Each rank computes a strip of the plate on a GPU of its own. It needs halos, rows of the ranks
+ * above and below, which are exchanged every k steps while the interior is computed. Four transports are
+ * compared: messages of MPI from host memory and from device memory, NCCL, and copies into the memory of
+ * another process. All ranks write a checkpoint to one file, and the picture is gathered in parts, so no rank
+ * needs memory for the whole plate. Terms:   rank, communicator, halo exchange, overlap, CUDA-aware MPI,
+ * checkpoint, strong scaling, weak scaling, halo, pinned memory, temporal blocking, stream Book:    11.3 Run:
+ * mpirun -np 2 ./bin/chapter11/heat_mpi --output heat.png Differs: the book uses several GPUs for the dot
+ * product only, in one process. The kernel is that of heat_ladder. The plate has a temperature of 0.0001 at
+ * first, not 0: so no number is too small for full precision, and the result has the same bits for every
+ * number of ranks and every k. Needs:   libs=mpi Picture: as chapter07/heat Check:   --size 70 --iterations 9
+ */
+#include "../common/book.h"
+#include <vector>
+#include "../common/bench.h" // BENCH_SIZE
+#include "ranks.h"           // rank, ranks, HANDLE_MPI
+#include "heat_transports.h" // Strip, Transport
+#include "heat_files.h"      // write_checkpoint, read_checkpoint, draw
+#include "heat_steps.h"      // the kernel heat_steps
+
+const int DEEP = 12; // steps in one launch, if there are so many
+
+static int steps = 96;                  // --iterations
+static const char *checkpoint, *resume; // --checkpoint, --resume
+static int every = 0;                   // --every
+static Strip make_strip(void);
+static void free_strip(const Strip &strip);
+static bool try_transport(Strip &strip, const Transport &transport);
+enum Mark { EXCHANGE_BEGINS, EXCHANGE_ENDS, INTERIOR_BEGINS, INTERIOR_ENDS, MARKS };
+static void mark(Mark what, cudaStream_t stream);
+
+// A cell before the first step. As heat_steps needs it, the temperature of a heater has a negative sign.
+__host__ __device__ static float first_temperature(size_t x, size_t y, size_t width, size_t height) {
+    float heater = heater_at(x, y, width, height);
+    return heater > 0 ? -heater : in_hot_corner(x, y, width, height) ? 1 : COLDEST;
+}
+
+// Each rank computes the first temperatures of its rows and of its halos itself.
+__global__ void fill(float *cells, int first, int end, size_t width, size_t height) {
+    size_t pitch = (width + 3) / 4 * 4, n = (end - first) * pitch, stride = (size_t)blockDim.x * gridDim.x;
+    for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < n; i += stride)
+        cells[i] = first_temperature(i % pitch, first + i / pitch, width, height);
+}
+
+// The steps of the next launch, when so many are left of a round. The last launch of a round is the longest.
+static int steps_of_launch(int left) {
+    return left % DEEP == 0 ? DEEP : left % 4 == 0 ? 4 : 1;
+}
+
+// Computes the rows from `begin` to `end`, which needs the rows around them too.
+static void launch(const Strip &strip, int now, int begin, int end, cudaStream_t stream) {
+    if (begin >= end)
+        return;
+    static const int at_once[] = {blocks_at_once<1, NoExchange>(), blocks_at_once<4, NoExchange>(),
+                                  blocks_at_once<DEEP, NoExchange>()};
+    auto kernel = now == DEEP ? heat_steps<DEEP, NoExchange>
+                  : now == 4  ? heat_steps<4, NoExchange>
+                              : heat_steps<1, NoExchange>;
+    Rows rows = {(float4 *)row(strip, strip.next, 0),
+                 (float4 *)row(strip, strip.now, 0),
+                 begin,
+                 end,
+                 strip.width,
+                 strip.height,
+                 (now + 3) / 4 * 4};
+    dim3 blocks = grid_of(rows, now, at_once[now == DEEP ? 2 : now == 4]);
+    kernel<<<blocks, dim3(32, WARPS), 0, stream>>>(rows, NoExchange());
+    HANDLE_LAUNCH();
+}
+
+// Makes each of the two streams wait for the work that is in the other one now.
+static void join(const Strip &strip) {
+    HANDLE_ERROR(cudaEventRecord(strip.interior_done, strip.interior));
+    HANDLE_ERROR(cudaEventRecord(strip.edges_done, strip.edges));
+    HANDLE_ERROR(cudaStreamWaitEvent(strip.edges, strip.interior_done, 0));
+    HANDLE_ERROR(cudaStreamWaitEvent(strip.interior, strip.edges_done, 0));
+}
+
+// The steps from `from` to `until`, in rounds of k steps. A launch computes up to 12 of them. If a round has
+// several launches, the first ones also compute the rows of the halos that later ones read. The last launch
+// computes the rows at the edges first, so that they can be exchanged while the interior is computed.
+static void simulate(Strip &strip, const Transport &transport, int from, int until) {
+    for (int step = from, round; step < until; step += round) {
+        round = min_of(strip.k, until - step);
+        int left = round, now = steps_of_launch(left);
+        while (now < left) {
+            left -= now;
+            join(strip);
+            launch(strip, now, max_of(strip.first - left, 0), min_of(strip.end + left, strip.height),
+                   strip.interior);
+            swap(strip.now, strip.next);
+            now = steps_of_launch(left);
+        }
+
+        bool above = strip.neighbour[0] != MPI_PROC_NULL, below = strip.neighbour[1] != MPI_PROC_NULL;
+        int upper = above ? min_of(strip.first + strip.k, strip.end) : strip.first;
+        int lower = below ? max_of(strip.end - strip.k, upper) : strip.end;
+        join(strip);
+        launch(strip, now, strip.first, upper, strip.edges);
+        launch(strip, now, lower, strip.end, strip.edges);
+        mark(INTERIOR_BEGINS, strip.interior);
+        launch(strip, now, upper, lower, strip.interior);
+        mark(INTERIOR_ENDS, strip.interior);
+        swap(strip.now, strip.next);
+
+        if (ranks > 1 && step + round < steps) {
+            mark(EXCHANGE_BEGINS, strip.edges);
+            transport.exchange(strip);
+            mark(EXCHANGE_ENDS, strip.edges);
+        }
+    }
+    HANDLE_ERROR(cudaStreamSynchronize(strip.interior));
+    HANDLE_ERROR(cudaStreamSynchronize(strip.edges));
+}
+
+// The first temperatures
+static void start(const Strip &strip) {
+    int first = max_of(strip.first - strip.k, 0), end = min_of(strip.end + strip.k, strip.height);
+    fill<<<1024, 256>>>(row(strip, strip.now, first), first, end, strip.width, strip.height);
+    HANDLE_LAUNCH();
+    HANDLE_ERROR(cudaDeviceSynchronize());
+}
+
+// All steps, and the checkpoints. Returns the time of the slowest rank in milliseconds.
+static double run(Strip &strip, const Transport &transport) {
+    int step = 0;
+    start(strip);
+    if (resume)
+        step = read_checkpoint(strip, resume, steps);
+    HANDLE_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    double ms = MPI_Wtime() * -1e3, slowest;
+    for (int until; step < steps; step = until) {
+        until = checkpoint ? min_of((step / every + 1) * every, steps) : steps;
+        simulate(strip, transport, step, until);
+        if (checkpoint)
+            write_checkpoint(strip, checkpoint, until);
+    }
+    ms += MPI_Wtime() * 1e3;
+    HANDLE_MPI(MPI_Allreduce(&ms, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
+    return slowest;
+}
+
+int main(int argc, char **argv) {
+    HANDLE_MPI(MPI_Init(&argc, &argv));
+    HANDLE_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    HANDLE_MPI(MPI_Comm_size(MPI_COMM_WORLD, &ranks));
+    settings(argc, argv);
+
+    Strip strip = make_strip();
+    bool ok = true;
+    for (const Transport &transport : transports)
+        ok = try_transport(strip, transport) && ok;
+    draw(strip);
+    free_strip(strip);
+    HANDLE_MPI(MPI_Finalize());
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+static size_t width = BENCH_SIZE(8192, 256); // --size
+static int height = 0;                       // --rows
+static int k = 0;                            // --steps-per-exchange
+static const int ALL = std::size(transports);
+static int chosen = ALL; // --transport
+
+void settings(int argc, char **argv) {
+    const Option own[] = {
+        OPTION_SIZE("size", &width, 1, 1 << 20, "columns of the plate"),
+        OPTION_INT("rows", &height, 1, 1 << 20, "rows of the plate; as many as columns if not given"),
+        OPTION_INT("iterations", &steps, 1, 1000000, "steps"),
+        OPTION_INT("steps-per-exchange", &k, 1, 64, "k: rows of a halo; 12 if each rank has them"),
+        OPTION_WORD("transport", &chosen, "host|cuda-aware|nccl|peer|all", "how halos are exchanged"),
+        OPTION_SIZE("picture-size", &picture_size, 1, 8192, "largest width and height of the picture"),
+        OPTION_FILE("checkpoint", &checkpoint, "write checkpoints to FILE"),
+        OPTION_INT("every", &every, 1, 1000000, "steps from one checkpoint to the next; one at the end"),
+        OPTION_FILE("resume", &resume, "continue from the checkpoint FILE"),
+        OPTION_EXCLUSIVE,
+        OPTION_END};
+    options_of_all_ranks(argc, argv, "Heat simulation on the GPUs of several processes.", PICTURE | TIMES,
+                         own);
+    height = height ? height : width;
+    int fewest = height / ranks; // rows of a rank
+    if (rank == 0 && fewest < 1)
+        quit(EXIT_USAGE, "%d rows are too few for %d ranks", height, ranks);
+    if (rank == 0 && ranks > 1 && k > fewest)
+        quit(EXIT_USAGE, "--steps-per-exchange %d: only %d rows for a rank", k, fewest);
+    if (rank == 0 && ranks > 1 && (checkpoint || resume) && chosen == ALL)
+        quit(EXIT_USAGE, "%s needs one --transport", checkpoint ? "--checkpoint" : "--resume");
+    if (rank == 0 && every && !checkpoint)
+        quit(EXIT_USAGE, "--every needs --checkpoint");
+    k = k ? k : min_of(DEEP, fewest);
+    every = every ? every : steps;
+    select_device_of_rank();
+    size_t row_bytes = (width + 3) / 4 * 16, buffer = (height / ranks + 1 + 2 * k) * row_bytes;
+    require_memory_for_ranks((64 << 20) + (4 * k + 2) * row_bytes + 20 * picture_size * picture_size,
+                             2 * buffer + 4 * k * row_bytes);
+    if (rank == 0 && checkpoint)
+        file_check(checkpoint);
+    if (rank == 0) {
+        printf("%d rows of %zu cells, %d steps, %d rank%s", height, width, steps, ranks,
+               ranks == 1 ? "" : "s");
+        printf(ranks > 1 ? ", %d step%s per exchange\n" : "\n", k, k == 1 ? "" : "s");
+        printf("transport    ms per step  Gcells/s  ms per exchange  overlap  checksum\n");
+    }
+}
+
+static Strip make_strip(void) {
+    Strip strip = {};
+    strip.width = width;
+    strip.height = height;
+    strip.first = first_row(rank, height);
+    strip.end = first_row(rank + 1, height);
+    strip.k = k;
+    strip.neighbour[0] = rank > 0 ? rank - 1 : MPI_PROC_NULL;
+    strip.neighbour[1] = rank < ranks - 1 ? rank + 1 : MPI_PROC_NULL;
+    size_t bytes = (strip.end - strip.first + 2 * k) * pitch_of(strip) * sizeof(float);
+    HANDLE_ERROR(cudaMalloc(&strip.now, bytes));
+    HANDLE_ERROR(cudaMalloc(&strip.next, bytes));
+    int least, greatest;
+    HANDLE_ERROR(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    HANDLE_ERROR(cudaStreamCreateWithPriority(&strip.interior, cudaStreamNonBlocking, least));
+    HANDLE_ERROR(cudaStreamCreateWithPriority(&strip.edges, cudaStreamNonBlocking, greatest));
+    HANDLE_ERROR(cudaEventCreateWithFlags(&strip.interior_done, cudaEventDisableTiming));
+    HANDLE_ERROR(cudaEventCreateWithFlags(&strip.edges_done, cudaEventDisableTiming));
+    return strip;
+}
+
+static void free_strip(const Strip &strip) {
+    HANDLE_ERROR(cudaFree(strip.now));
+    HANDLE_ERROR(cudaFree(strip.next));
+    HANDLE_ERROR(cudaStreamDestroy(strip.interior));
+    HANDLE_ERROR(cudaStreamDestroy(strip.edges));
+    HANDLE_ERROR(cudaEventDestroy(strip.interior_done));
+    HANDLE_ERROR(cudaEventDestroy(strip.edges_done));
+}
+
+// ---- times ----
+
+// Events in the two streams, of the first rounds of a run
+const int SAMPLES = 64;
+static cudaEvent_t marks[SAMPLES][MARKS];
+static int sampled; // rounds
+
+static void mark(Mark what, cudaStream_t stream) {
+    if (sampled == SAMPLES)
+        return;
+    cudaEvent_t &event = marks[sampled][what];
+    if (!event)
+        HANDLE_ERROR(cudaEventCreate(&event));
+    HANDLE_ERROR(cudaEventRecord(event, stream));
+    sampled += what == EXCHANGE_ENDS;
+}
+
+// The mean time of an exchange in milliseconds, and the share of that time in which the kernel of the
+// interior runs; of all ranks.
+static void exchange_times(double *ms, double *overlap) {
+    double sums[] = {0, 0, (double)sampled}, of_all[3];
+    for (int i = 0; i < sampled; i++) {
+        float at[MARKS];
+        for (int m = 0; m < MARKS; m++)
+            HANDLE_ERROR(cudaEventElapsedTime(&at[m], marks[0][INTERIOR_BEGINS], marks[i][m]));
+        sums[0] += at[EXCHANGE_ENDS] - at[EXCHANGE_BEGINS];
+        sums[1] += fmax(0, fmin(at[EXCHANGE_ENDS], at[INTERIOR_ENDS]) -
+                               fmax(at[EXCHANGE_BEGINS], at[INTERIOR_BEGINS]));
+    }
+    HANDLE_MPI(MPI_Allreduce(sums, of_all, 3, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD));
+    *ms = of_all[0] / of_all[2];
+    *overlap = of_all[1] / of_all[0];
+}
+
+// The median of up to 11 runs within half a second. All ranks have the same times, so they decide alike. A
+// run with checkpoints is done once.
+static double median_run(Strip &strip, const Transport &transport) {
+    std::vector<double> ms;
+    double total = 0;
+    while (ms.empty() || (!checkpoint && !resume && ms.size() < 11 && total < 500)) {
+        sampled = 0;
+        ms.push_back(run(strip, transport));
+        total += ms.back();
+    }
+    std::nth_element(ms.begin(), ms.begin() + ms.size() / 2, ms.end());
+    return ms[ms.size() / 2];
+}
+
+// ---- the check ----
+
+// The reference is computed for whole strips or, on a large plate, for patches of cells at the edges of
+// strips, of the plate and of the heaters, and over the first 256 steps at most. All cells have a checksum,
+// which all transports must agree on.
+const int PATCH = 16, REFERENCE_STEPS = 256;
+
+struct Patch {
+    int left, right, begin, end; // columns, rows
+    std::vector<int> expected;   // the bits of its cells
+};
+
+// Computes a patch from the first temperatures of all cells that it depends on. Like the kernel, the
+// reference adds (upper + right) + (left + lower).
+static void make_reference(const Strip &strip, Patch &patch, int steps) {
+    auto grown = [&](int by) {
+        return Patch{max_of(patch.left - by, 0),
+                     min_of(patch.right + by, strip.width),
+                     max_of(patch.begin - by, 0),
+                     min_of(patch.end + by, strip.height),
+                     {}};
+    };
+    Patch all = grown(steps);
+    size_t pitch = all.right - all.left;
+    std::vector<float> in((all.end - all.begin) * pitch), out(in.size());
+    auto at = [&](int x, int y) {
+        return (min_of(max_of(y, 0), strip.height - 1) - all.begin) * pitch +
+               (min_of(max_of(x, 0), strip.width - 1) - all.left);
+    };
+    for (int y = all.begin; y < all.end; y++)
+        for (int x = all.left; x < all.right; x++)
+            in[at(x, y)] = first_temperature(x, y, strip.width, strip.height);
+    for (int left = steps - 1; left >= 0; left--, swap(in, out)) {
+        Patch now = grown(left);
+        for (int y = now.begin; y < now.end; y++)
+            for (int x = now.left; x < now.right; x++) {
+                float cell = in[at(x, y)], up = fabsf(in[at(x, y - 1)]), down = fabsf(in[at(x, y + 1)]);
+                float mean = SPEED * ((up + fabsf(in[at(x + 1, y)])) + (fabsf(in[at(x - 1, y)]) + down));
+                out[at(x, y)] = cell < 0 ? cell : mean;
+            }
+    }
+    for (int y = patch.begin; y < patch.end; y++)
+        patch.expected.insert(patch.expected.end(), (int *)&in[at(patch.left, y)],
+                              (int *)&in[at(patch.right - 1, y)] + 1);
+}
+
+static std::vector<Patch> make_patches(const Strip &strip, int steps) {
+    std::vector<Patch> patches;
+    int rows = strip.end - strip.first, w = strip.width;
+    if ((rows + 2.0 * steps) * w * steps < 1 << 26)
+        patches.push_back({0, w, strip.first, strip.end, {}});
+    else
+        for (int y : {strip.first, strip.first + rows / 2, strip.end - PATCH})
+            for (int x : {0, (int)(w * 300LL / DIM - PATCH / 2), w - PATCH})
+                patches.push_back({max_of(x, 0),
+                                   min_of(max_of(x, 0) + PATCH, w),
+                                   max_of(y, strip.first),
+                                   min_of(max_of(y, strip.first) + PATCH, strip.end),
+                                   {}});
+    for (Patch &patch : patches)
+        make_reference(strip, patch, steps);
+    return patches;
+}
+
+// Whether the patches of all ranks are right, bit for bit.
+static bool check(const Strip &strip, const std::vector<Patch> &patches) {
+    int good = true, all_good;
+    for (const Patch &patch : patches) {
+        size_t bytes = (patch.right - patch.left) * sizeof(int);
+        std::vector<int> got(patch.expected.size());
+        HANDLE_ERROR(cudaMemcpy2D(got.data(), bytes, row(strip, strip.now, patch.begin) + patch.left,
+                                  pitch_of(strip) * sizeof(float), bytes, patch.end - patch.begin,
+                                  cudaMemcpyDeviceToHost));
+        good = check_ints("temperature", got.data(), patch.expected.data(), got.size()) && good;
+    }
+    HANDLE_MPI(MPI_Allreduce(&good, &all_good, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD));
+    return all_good;
+}
+
+static bool try_transport(Strip &strip, const Transport &transport) {
+    static unsigned long long first_checksum;
+    int index = &transport - transports;
+    if (ranks == 1 ? index > 0 : chosen != ALL && chosen != index)
+        return true;
+    const char *problem = transport.open(strip);
+    if (problem && rank == 0 && chosen == index && ranks > 1)
+        quit(EXIT_WAIVED, "--transport %s: %s", transport.name, problem);
+    if (problem) {
+        if (rank == 0)
+            printf("%-12s skipped: %s\n", transport.name, problem);
+        transport.close(strip);
+        return true;
+    }
+    // The checked run also warms up.
+    int checked_steps = min_of(steps, REFERENCE_STEPS);
+    static std::vector<Patch> patches = make_patches(strip, checked_steps);
+    start(strip);
+    simulate(strip, transport, 0, checked_steps);
+    bool ok = check(strip, patches);
+    double ms = median_run(strip, transport) / steps, exchange, overlap;
+    if (checked_steps == steps)
+        ok = check(strip, patches) && ok;
+    exchange_times(&exchange, &overlap);
+    unsigned long long checksum = checksum_of_plate(strip);
+    first_checksum = first_checksum ? first_checksum : checksum;
+    if (rank == 0) {
+        printf("%-12s %11.4f %9.3f", transport.name, ms, 1e-6 * width * height / ms);
+        if (sampled > 0)
+            printf("%17.4f %7.0f%%", exchange, 100 * overlap);
+        else
+            printf("%17s %8s", "-", "-");
+        printf("  %016llx\n", checksum);
+    }
+    if (checksum != first_checksum && rank == 0)
+        fprintf(stderr, "%s: the cells differ from those of the first transport\n", transport.name);
+    transport.close(strip);
+    return ok && checksum == first_checksum;
+}

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT
+// For heat_mpi: the strip of the plate that a rank has, and the ways in which it exchanges halos with the
+// ranks above and below. Below the line: memory, and which of the ways this machine has.
+#ifndef CHAPTER11_HEAT_TRANSPORTS_H
+#define CHAPTER11_HEAT_TRANSPORTS_H
+
+#include "../common/book.h"
+#include "ranks.h" // MPI
+#if defined(OPEN_MPI)
+#include <mpi-ext.h> // MPIX_Query_cuda_support
+#endif
+
+// The rows from `first` to `end` of the plate. The buffers have `k` more rows on both sides, the halos.
+// Side 0 is above the strip, side 1 below.
+struct Strip {
+    int first, end, width, height, k; // width and height of the plate; rows of a halo
+    float *now, *next;            // ping-pong buffers: the newest temperatures, and those of the next step
+    int neighbour[2];             // ranks; MPI_PROC_NULL at the edge of the plate
+    cudaStream_t interior, edges; // `edges` has the higher priority
+    cudaEvent_t interior_done, edges_done;
+};
+
+// The first row of a rank. Of 10 rows, 3 ranks have 3, 3 and 4.
+static int first_row(int of_rank, int height) {
+    return (long long)height * of_rank / ranks;
+}
+
+// Cells of a row in memory: a multiple of four, for float4
+__host__ __device__ static inline size_t pitch_of(const Strip &strip) {
+    return (strip.width + 3) / 4 * 4;
+}
+
+static inline size_t halo_cells(const Strip &strip) {
+    return strip.k * pitch_of(strip);
+}
+
+// The address of row y of the plate
+__host__ __device__ static inline float *row(const Strip &strip, float *buffer, int y) {
+    return buffer + (y - strip.first + strip.k) * (long long)pitch_of(strip);
+}
+
+// The rows that the rank on this side needs, and those that it sends
+static inline float *edge(const Strip &strip, int side) {
+    return row(strip, strip.now, side == 0 ? strip.first : strip.end - strip.k);
+}
+
+static inline float *halo(const Strip &strip, int side) {
+    return row(strip, strip.now, side == 0 ? strip.first - strip.k : strip.end);
+}
+
+// Calls body(side) for each side that has a neighbour.
+template <class Body> static void each_side(const Strip &strip, Body body) {
+    for (int side = 0; side < 2; side++)
+        if (strip.neighbour[side] != MPI_PROC_NULL)
+            body(side);
+}
+
+// Sends out[side] to both neighbours and receives in[side] from them. Non-blocking calls start all four
+// messages, so that no rank waits for another one to begin. A message from or to MPI_PROC_NULL is nothing.
+static void exchange_messages(const Strip &strip, float *const out[2], float *const in[2], size_t cells) {
+    MPI_Request requests[4];
+    for (int side = 0; side < 2; side++) {
+        HANDLE_MPI(
+            MPI_Irecv(in[side], cells, MPI_FLOAT, strip.neighbour[side], 0, MPI_COMM_WORLD, &requests[side]));
+        HANDLE_MPI(MPI_Isend(out[side], cells, MPI_FLOAT, strip.neighbour[side], 0, MPI_COMM_WORLD,
+                             &requests[2 + side]));
+    }
+    HANDLE_MPI(MPI_Waitall(4, requests, MPI_STATUSES_IGNORE));
+}
+
+// Each exchange is called when the kernels of the edges are in the stream `edges`. It receives the halos in
+// that stream, or before it returns. Meanwhile the kernel of the interior runs in the other stream.
+
+// ---- host: copies to pinned memory, and messages of MPI from there ----
+
+static float *pinned_out[2], *pinned_in[2];
+
+static void exchange_host(Strip &strip) {
+    size_t bytes = halo_cells(strip) * sizeof(float);
+    each_side(strip, [&](int side) {
+        HANDLE_ERROR(
+            cudaMemcpyAsync(pinned_out[side], edge(strip, side), bytes, cudaMemcpyDeviceToHost, strip.edges));
+    });
+    HANDLE_ERROR(cudaStreamSynchronize(strip.edges));
+    exchange_messages(strip, pinned_out, pinned_in, halo_cells(strip));
+    each_side(strip, [&](int side) {
+        HANDLE_ERROR(
+            cudaMemcpyAsync(halo(strip, side), pinned_in[side], bytes, cudaMemcpyHostToDevice, strip.edges));
+    });
+}
+
+// ---- cuda-aware: MPI gets device pointers, and chooses the path ----
+
+static void exchange_cuda_aware(Strip &strip) {
+    float *out[2] = {edge(strip, 0), edge(strip, 1)}, *in[2] = {halo(strip, 0), halo(strip, 1)};
+    HANDLE_ERROR(cudaStreamSynchronize(strip.edges)); // MPI knows no streams
+    exchange_messages(strip, out, in, halo_cells(strip));
+}
+
+// ---- nccl: sends and receives are work of the stream, and the host does not wait ----
+
+#ifdef HAVE_NCCL
+static ncclComm_t nccl; // the communicator of NCCL: all ranks
+
+static void exchange_nccl(Strip &strip) {
+    HANDLE_NCCL(ncclGroupStart()); // all four messages are one kernel
+    each_side(strip, [&](int side) {
+        HANDLE_NCCL(ncclSend(edge(strip, side), halo_cells(strip), ncclFloat, strip.neighbour[side], nccl,
+                             strip.edges));
+        HANDLE_NCCL(ncclRecv(halo(strip, side), halo_cells(strip), ncclFloat, strip.neighbour[side], nccl,
+                             strip.edges));
+    });
+    HANDLE_NCCL(ncclGroupEnd());
+}
+#else
+static void exchange_nccl(Strip &) {}
+#endif
+
+// ---- peer: copies into memory of the neighbour's process (CUDA IPC) ----
+
+// The memory into which the neighbours copy. It has two slots for each side, which exchanges use in turn. The
+// next exchange that uses a slot is two exchanges later. By then its rank has copied the slot to its halo,
+// because it has computed and sent edges that depend on that halo.
+static float *received, *received_by[2];   // of this rank, and of its neighbours
+static cudaEvent_t sent[2], sent_by[2][2]; // for each slot: of this rank, and of the neighbours
+static unsigned exchanges;
+
+static float *slot_of(const Strip &strip, float *memory, int side, int slot) {
+    return memory + (2 * side + slot) * halo_cells(strip);
+}
+
+static void exchange_peer(Strip &strip) {
+    int slot = exchanges++ % 2;
+    size_t bytes = halo_cells(strip) * sizeof(float);
+    each_side(strip, [&](int side) {
+        HANDLE_ERROR(cudaMemcpyAsync(slot_of(strip, received_by[side], 1 - side, slot), edge(strip, side),
+                                     bytes, cudaMemcpyDeviceToDevice, strip.edges));
+    });
+    HANDLE_ERROR(cudaEventRecord(sent[slot], strip.edges));
+    // A process must not wait for an event of another one before that has called cudaEventRecord. An empty
+    // message tells that it has. The host does not wait for the copies.
+    float *nothing[2] = {NULL, NULL};
+    exchange_messages(strip, nothing, nothing, 0);
+    each_side(strip, [&](int side) {
+        HANDLE_ERROR(cudaStreamWaitEvent(strip.edges, sent_by[side][slot], 0));
+        HANDLE_ERROR(cudaMemcpyAsync(halo(strip, side), slot_of(strip, received, side, slot), bytes,
+                                     cudaMemcpyDeviceToDevice, strip.edges));
+    });
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+// open() returns NULL, or on all ranks the same reason why one of them cannot use the transport. close()
+// frees what open() has allocated, also after a failure.
+struct Transport {
+    const char *name;
+    void (*exchange)(Strip &strip);
+    const char *(*open)(const Strip &strip);
+    void (*close)(const Strip &strip);
+};
+
+// Whether any rank has a problem: the text of the lowest such rank, on all ranks; or NULL.
+static const char *problem_of_any(const char *problem) {
+    static char text[512];
+    int mine = problem ? rank : ranks, lowest;
+    HANDLE_MPI(MPI_Allreduce(&mine, &lowest, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
+    if (lowest == ranks)
+        return NULL;
+    if (rank == lowest && problem != text)
+        snprintf(text, sizeof(text), "%s", problem);
+    HANDLE_MPI(MPI_Bcast(text, sizeof(text), MPI_CHAR, lowest, MPI_COMM_WORLD));
+    return text;
+}
+
+static const char *open_host(const Strip &strip) {
+    for (int side = 0; side < 2; side++) {
+        HANDLE_ERROR(cudaMallocHost(&pinned_out[side], halo_cells(strip) * sizeof(float)));
+        HANDLE_ERROR(cudaMallocHost(&pinned_in[side], halo_cells(strip) * sizeof(float)));
+    }
+    return NULL;
+}
+
+static void close_host(const Strip &) {
+    for (int side = 0; side < 2; side++) {
+        HANDLE_ERROR(cudaFreeHost(pinned_out[side]));
+        HANDLE_ERROR(cudaFreeHost(pinned_in[side]));
+    }
+}
+
+static const char *open_cuda_aware(const Strip &) {
+    const char *problem = "this MPI library does not tell whether it supports CUDA";
+#ifdef MPIX_CUDA_AWARE_SUPPORT
+    problem = MPIX_Query_cuda_support() ? NULL : "this MPI library is built without CUDA";
+#endif
+    return problem_of_any(CPU_BACKEND ? "needs GPUs" : problem);
+}
+
+static void close_cuda_aware(const Strip &) {}
+
+static const char *open_nccl(const Strip &) {
+#ifdef HAVE_NCCL
+    if (devices_shared)
+        return "NCCL needs a GPU for each rank";
+    ncclUniqueId id;
+    if (rank == 0)
+        HANDLE_NCCL(ncclGetUniqueId(&id));
+    HANDLE_MPI(MPI_Bcast(&id, sizeof(id), MPI_BYTE, 0, MPI_COMM_WORLD));
+    HANDLE_NCCL(ncclCommInitRank(&nccl, ranks, id, rank));
+    return NULL;
+#else
+    return "this build has no NCCL";
+#endif
+}
+
+static void close_nccl(const Strip &) {
+#ifdef HAVE_NCCL
+    if (nccl)
+        HANDLE_NCCL(ncclCommDestroy(nccl));
+    nccl = NULL;
+#endif
+}
+
+// What a rank tells its neighbours, so that they can use its memory and its events
+struct Handles {
+    cudaIpcMemHandle_t received;
+    cudaIpcEventHandle_t sent[2];
+};
+
+static const char *open_peer(const Strip &strip) {
+    if (CPU_BACKEND)
+        return "needs GPUs";
+    Handles mine, of[2];
+    HANDLE_ERROR(cudaMalloc(&received, 4 * halo_cells(strip) * sizeof(float)));
+    for (int slot = 0; slot < 2; slot++)
+        HANDLE_ERROR(cudaEventCreateWithFlags(&sent[slot], cudaEventDisableTiming | cudaEventInterprocess));
+    cudaError_t error = cudaIpcGetMemHandle(&mine.received, received);
+    for (int slot = 0; slot < 2 && error == cudaSuccess; slot++)
+        error = cudaIpcGetEventHandle(&mine.sent[slot], sent[slot]);
+    const char *problem = ranks_of_node < ranks ? "the ranks are on several nodes" : NULL;
+    if (!problem && error != cudaSuccess)
+        problem = cudaGetErrorString(error);
+    if ((problem = problem_of_any(problem)))
+        return problem;
+
+    const int bytes = sizeof(Handles);
+    for (int side = 0; side < 2; side++) // sends in one direction, receives from the other one
+        HANDLE_MPI(MPI_Sendrecv(&mine, bytes, MPI_BYTE, strip.neighbour[side], 0, &of[1 - side], bytes,
+                                MPI_BYTE, strip.neighbour[1 - side], 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    each_side(strip, [&](int side) {
+        if (error == cudaSuccess)
+            error = cudaIpcOpenMemHandle((void **)&received_by[side], of[side].received,
+                                         cudaIpcMemLazyEnablePeerAccess);
+        for (int slot = 0; slot < 2 && error == cudaSuccess; slot++)
+            error = cudaIpcOpenEventHandle(&sent_by[side][slot], of[side].sent[slot]);
+    });
+    return problem_of_any(error == cudaSuccess ? NULL : cudaGetErrorString(error));
+}
+
+static void close_peer(const Strip &strip) {
+    if (!received)
+        return;
+    cudaGetLastError(); // an error of open_peer, which the next launch must not report
+    each_side(strip, [&](int side) {
+        if (received_by[side])
+            HANDLE_ERROR(cudaIpcCloseMemHandle(received_by[side]));
+        received_by[side] = NULL;
+        for (cudaEvent_t &event : sent_by[side]) {
+            if (event)
+                HANDLE_ERROR(cudaEventDestroy(event));
+            event = NULL;
+        }
+    });
+    HANDLE_MPI(MPI_Barrier(MPI_COMM_WORLD)); // the neighbours have closed this rank's memory too
+    for (cudaEvent_t event : sent)
+        HANDLE_ERROR(cudaEventDestroy(event));
+    HANDLE_ERROR(cudaFree(received));
+    received = NULL;
+}
+
+static const Transport transports[] = {
+    {"host", exchange_host, open_host, close_host},
+    {"cuda-aware", exchange_cuda_aware, open_cuda_aware, close_cuda_aware},
+    {"nccl", exchange_nccl, open_nccl, close_nccl},
+    {"peer", exchange_peer, open_peer, close_peer},
+};
+
+#endif
