@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: MIT
 /*
- * heat_mpi: heat simulation on any number of GPUs, with one process of MPI for each
+ * heat_mpi: heat simulation on the GPUs of several machines, one process for each, with MPI and NCCL
  *
  * Teaches: Each rank computes a strip of the plate on a GPU of its own. It needs halos, rows of the ranks
- * above and below, which are exchanged every k steps while the interior is computed. Four transports are
- * compared: messages of MPI from host memory and from device memory, NCCL, and copies into the memory of
- * another process. All ranks write a checkpoint to one file, and the picture is gathered in parts, so no rank
- * needs memory for the whole plate. Terms:   rank, communicator, halo exchange, overlap, CUDA-aware MPI,
- * checkpoint, strong scaling, weak scaling, halo, pinned memory, temporal blocking, stream Book:    11.3 Run:
- * mpirun -np 2 ./bin/chapter11/heat_mpi --output heat.png Differs: the book uses several GPUs for the dot
- * product only, in one process. The kernel is that of heat_ladder. The plate has a temperature of 0.0001 at
- * first, not 0: so no number is too small for full precision, and the result has the same bits for every
- * number of ranks and every k. Needs:   libs=mpi Picture: as chapter07/heat Check:   --size 70 --iterations 9
+ *          above and below. They are exchanged every k steps, while the interior is computed. Four transports
+ *          are compared: messages of MPI from host memory and from device memory, NCCL, and copies into the
+ *          memory of another process. All ranks write a checkpoint to one file, and the picture is gathered
+ *          in parts, so no rank needs memory for the whole plate.
+ * Terms:   halo exchange, rank, communicator, overlap, CUDA-aware MPI, CUDA IPC, NCCL, checkpoint,
+ *          weak scaling, strong scaling, temporal blocking
+ * Book:    11.5 (after the book)
+ * Run:     mpirun -np 2 ./bin/chapter11/heat_mpi --output heat.png
+ * Differs: the kernel is that of heat_ladder. The plate has a temperature of 0.0001 at first, not 0. So no
+ *          number is too small for full precision, and the result has the same bits for every number of
+ *          ranks and every k: those of heat_ladder's kernel on one GPU.
+ * Needs:   libs=mpi
+ * Check:   --size 70 --iterations 9
  */
 #include "../common/book.h"
 #include <vector>
-#include "../common/bench.h" // BENCH_SIZE
 #include "ranks.h"           // rank, ranks, HANDLE_MPI
 #include "heat_transports.h" // Strip, Transport
 #include "heat_files.h"      // write_checkpoint, read_checkpoint, draw
@@ -23,12 +26,15 @@
 
 const int DEEP = 12; // steps in one launch, if there are so many
 
-static int steps = 96;                  // --iterations
-static const char *checkpoint, *resume; // --checkpoint, --resume
-static int every = 0;                   // --every
-static Strip make_strip(void);
-static void free_strip(const Strip &strip);
+static size_t width = CPU_BACKEND ? 256 : 8192; // --size
+static int height = 0;                          // --rows
+static int k = 0;                               // --steps-per-exchange
+static int steps = 96;                          // --iterations
+static int ran;                                 // steps of the last run
+static const char *checkpoint, *resume;         // --checkpoint, --resume
+static int every = 0;                           // --every
 static bool try_transport(Strip &strip, const Transport &transport);
+static void print_checks(void);
 enum Mark { EXCHANGE_BEGINS, EXCHANGE_ENDS, INTERIOR_BEGINS, INTERIOR_ENDS, MARKS };
 static void mark(Mark what, cudaStream_t stream);
 
@@ -59,13 +65,8 @@ static void launch(const Strip &strip, int now, int begin, int end, cudaStream_t
     auto kernel = now == DEEP ? heat_steps<DEEP, NoExchange>
                   : now == 4  ? heat_steps<4, NoExchange>
                               : heat_steps<1, NoExchange>;
-    Rows rows = {(float4 *)row(strip, strip.next, 0),
-                 (float4 *)row(strip, strip.now, 0),
-                 begin,
-                 end,
-                 strip.width,
-                 strip.height,
-                 (now + 3) / 4 * 4};
+    float4 *out = (float4 *)row(strip, strip.next, 0), *in = (float4 *)row(strip, strip.now, 0);
+    Rows rows = {out, in, begin, end, strip.width, strip.height, (now + 3) / 4 * 4};
     dim3 blocks = grid_of(rows, now, at_once[now == DEEP ? 2 : now == 4]);
     kernel<<<blocks, dim3(32, WARPS), 0, stream>>>(rows, NoExchange());
     HANDLE_LAUNCH();
@@ -116,20 +117,22 @@ static void simulate(Strip &strip, const Transport &transport, int from, int unt
     HANDLE_ERROR(cudaStreamSynchronize(strip.edges));
 }
 
-// The first temperatures
+// The first temperatures. What is not written later on stays NaN.
 static void start(const Strip &strip) {
     int first = max_of(strip.first - strip.k, 0), end = min_of(strip.end + strip.k, strip.height);
     fill<<<1024, 256>>>(row(strip, strip.now, first), first, end, strip.width, strip.height);
     HANDLE_LAUNCH();
+    HANDLE_ERROR(cudaMemset(strip.next, 0xff, buffer_bytes(strip)));
     HANDLE_ERROR(cudaDeviceSynchronize());
 }
 
-// All steps, and the checkpoints. Returns the time of the slowest rank in milliseconds.
+// All steps, and the checkpoints. Returns the milliseconds for a step, on the slowest rank.
 static double run(Strip &strip, const Transport &transport) {
     int step = 0;
     start(strip);
     if (resume)
         step = read_checkpoint(strip, resume, steps);
+    ran = steps - step;
     HANDLE_MPI(MPI_Barrier(MPI_COMM_WORLD));
     double ms = MPI_Wtime() * -1e3, slowest;
     for (int until; step < steps; step = until) {
@@ -140,7 +143,7 @@ static double run(Strip &strip, const Transport &transport) {
     }
     ms += MPI_Wtime() * 1e3;
     HANDLE_MPI(MPI_Allreduce(&ms, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD));
-    return slowest;
+    return slowest / max_of(ran, 1);
 }
 
 int main(int argc, char **argv) {
@@ -149,10 +152,12 @@ int main(int argc, char **argv) {
     HANDLE_MPI(MPI_Comm_size(MPI_COMM_WORLD, &ranks));
     settings(argc, argv);
 
-    Strip strip = make_strip();
+    Strip strip = make_strip(width, height, k);
     bool ok = true;
     for (const Transport &transport : transports)
         ok = try_transport(strip, transport) && ok;
+    if (rank == 0)
+        print_checks();
     draw(strip);
     free_strip(strip);
     HANDLE_MPI(MPI_Finalize());
@@ -161,9 +166,6 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
-static size_t width = BENCH_SIZE(8192, 256); // --size
-static int height = 0;                       // --rows
-static int k = 0;                            // --steps-per-exchange
 static const int ALL = std::size(transports);
 static int chosen = ALL; // --transport
 
@@ -184,12 +186,13 @@ void settings(int argc, char **argv) {
                          own);
     height = height ? height : width;
     int fewest = height / ranks; // rows of a rank
+    const char *file = checkpoint ? "--checkpoint" : resume ? "--resume" : NULL;
     if (rank == 0 && fewest < 1)
         quit(EXIT_USAGE, "%d rows are too few for %d ranks", height, ranks);
     if (rank == 0 && ranks > 1 && k > fewest)
         quit(EXIT_USAGE, "--steps-per-exchange %d: only %d rows for a rank", k, fewest);
-    if (rank == 0 && ranks > 1 && (checkpoint || resume) && chosen == ALL)
-        quit(EXIT_USAGE, "%s needs one --transport", checkpoint ? "--checkpoint" : "--resume");
+    if (rank == 0 && ranks > 1 && file && chosen == ALL)
+        quit(EXIT_USAGE, "%s needs one --transport", file);
     if (rank == 0 && every && !checkpoint)
         quit(EXIT_USAGE, "--every needs --checkpoint");
     k = k ? k : min_of(DEEP, fewest);
@@ -198,44 +201,14 @@ void settings(int argc, char **argv) {
     size_t row_bytes = (width + 3) / 4 * 16, buffer = (height / ranks + 1 + 2 * k) * row_bytes;
     require_memory_for_ranks((64 << 20) + (4 * k + 2) * row_bytes + 20 * picture_size * picture_size,
                              2 * buffer + 4 * k * row_bytes);
-    if (rank == 0 && checkpoint)
-        file_check(checkpoint);
     if (rank == 0) {
+        if (checkpoint)
+            file_check(checkpoint);
         printf("%d rows of %zu cells, %d steps, %d rank%s", height, width, steps, ranks,
                ranks == 1 ? "" : "s");
         printf(ranks > 1 ? ", %d step%s per exchange\n" : "\n", k, k == 1 ? "" : "s");
-        printf("transport    ms per step  Gcells/s  ms per exchange  overlap  checksum\n");
+        printf("transport            step                  rate       exchange  overlapped\n");
     }
-}
-
-static Strip make_strip(void) {
-    Strip strip = {};
-    strip.width = width;
-    strip.height = height;
-    strip.first = first_row(rank, height);
-    strip.end = first_row(rank + 1, height);
-    strip.k = k;
-    strip.neighbour[0] = rank > 0 ? rank - 1 : MPI_PROC_NULL;
-    strip.neighbour[1] = rank < ranks - 1 ? rank + 1 : MPI_PROC_NULL;
-    size_t bytes = (strip.end - strip.first + 2 * k) * pitch_of(strip) * sizeof(float);
-    HANDLE_ERROR(cudaMalloc(&strip.now, bytes));
-    HANDLE_ERROR(cudaMalloc(&strip.next, bytes));
-    int least, greatest;
-    HANDLE_ERROR(cudaDeviceGetStreamPriorityRange(&least, &greatest));
-    HANDLE_ERROR(cudaStreamCreateWithPriority(&strip.interior, cudaStreamNonBlocking, least));
-    HANDLE_ERROR(cudaStreamCreateWithPriority(&strip.edges, cudaStreamNonBlocking, greatest));
-    HANDLE_ERROR(cudaEventCreateWithFlags(&strip.interior_done, cudaEventDisableTiming));
-    HANDLE_ERROR(cudaEventCreateWithFlags(&strip.edges_done, cudaEventDisableTiming));
-    return strip;
-}
-
-static void free_strip(const Strip &strip) {
-    HANDLE_ERROR(cudaFree(strip.now));
-    HANDLE_ERROR(cudaFree(strip.next));
-    HANDLE_ERROR(cudaStreamDestroy(strip.interior));
-    HANDLE_ERROR(cudaStreamDestroy(strip.edges));
-    HANDLE_ERROR(cudaEventDestroy(strip.interior_done));
-    HANDLE_ERROR(cudaEventDestroy(strip.edges_done));
 }
 
 // ---- times ----
@@ -248,11 +221,19 @@ static int sampled; // rounds
 static void mark(Mark what, cudaStream_t stream) {
     if (sampled == SAMPLES)
         return;
-    cudaEvent_t &event = marks[sampled][what];
-    if (!event)
-        HANDLE_ERROR(cudaEventCreate(&event));
-    HANDLE_ERROR(cudaEventRecord(event, stream));
+    if (!marks[sampled][what])
+        HANDLE_ERROR(cudaEventCreate(&marks[sampled][what]));
+    HANDLE_ERROR(cudaEventRecord(marks[sampled][what], stream));
     sampled += what == EXCHANGE_ENDS;
+}
+
+static void free_marks(void) {
+    for (auto &round : marks)
+        for (cudaEvent_t &event : round) {
+            if (event)
+                HANDLE_ERROR(cudaEventDestroy(event));
+            event = NULL;
+        }
 }
 
 // The mean time of an exchange in milliseconds, and the share of that time in which the kernel of the
@@ -280,7 +261,7 @@ static double median_run(Strip &strip, const Transport &transport) {
     while (ms.empty() || (!checkpoint && !resume && ms.size() < 11 && total < 500)) {
         sampled = 0;
         ms.push_back(run(strip, transport));
-        total += ms.back();
+        total += ms.back() * ran;
     }
     std::nth_element(ms.begin(), ms.begin() + ms.size() / 2, ms.end());
     return ms[ms.size() / 2];
@@ -332,26 +313,27 @@ static void make_reference(const Strip &strip, Patch &patch, int steps) {
                               (int *)&in[at(patch.right - 1, y)] + 1);
 }
 
-static std::vector<Patch> make_patches(const Strip &strip, int steps) {
-    std::vector<Patch> patches;
+static std::vector<Patch> patches; // of this rank
+
+static void make_patches(const Strip &strip, int steps) {
     int rows = strip.end - strip.first, w = strip.width;
+    auto add = [&](int x, int y) {
+        x = max_of(x, 0);
+        y = max_of(y, strip.first);
+        patches.push_back({x, min_of(x + PATCH, w), y, min_of(y + PATCH, strip.end), {}});
+    };
     if ((rows + 2.0 * steps) * w * steps < 1 << 26)
         patches.push_back({0, w, strip.first, strip.end, {}});
     else
         for (int y : {strip.first, strip.first + rows / 2, strip.end - PATCH})
-            for (int x : {0, (int)(w * 300LL / DIM - PATCH / 2), w - PATCH})
-                patches.push_back({max_of(x, 0),
-                                   min_of(max_of(x, 0) + PATCH, w),
-                                   max_of(y, strip.first),
-                                   min_of(max_of(y, strip.first) + PATCH, strip.end),
-                                   {}});
+            for (int x : {0, (int)(w * 300LL / DIM) - PATCH / 2, w - PATCH})
+                add(x, y);
     for (Patch &patch : patches)
         make_reference(strip, patch, steps);
-    return patches;
 }
 
-// Whether the patches of all ranks are right, bit for bit.
-static bool check(const Strip &strip, const std::vector<Patch> &patches) {
+// Whether the patches of all ranks are right, bit for bit
+static bool check(const Strip &strip) {
     int good = true, all_good;
     for (const Patch &patch : patches) {
         size_t bytes = (patch.right - patch.left) * sizeof(int);
@@ -365,42 +347,52 @@ static bool check(const Strip &strip, const std::vector<Patch> &patches) {
     return all_good;
 }
 
+static unsigned long long checksum; // of all cells
+
+// Checks a transport, measures it and prints its row of the table.
 static bool try_transport(Strip &strip, const Transport &transport) {
-    static unsigned long long first_checksum;
     int index = &transport - transports;
     if (ranks == 1 ? index > 0 : chosen != ALL && chosen != index)
         return true;
     const char *problem = transport.open(strip);
-    if (problem && rank == 0 && chosen == index && ranks > 1)
+    if (problem && rank == 0 && chosen == index)
         quit(EXIT_WAIVED, "--transport %s: %s", transport.name, problem);
-    if (problem) {
+    if (problem && rank == 0)
+        printf("%-12s skipped: %s\n", transport.name, problem);
+    bool ok = true;
+    if (!problem) {
+        // The run that is checked also warms up.
+        int checked = min_of(steps, REFERENCE_STEPS);
+        if (patches.empty())
+            make_patches(strip, checked);
+        start(strip);
+        simulate(strip, transport, 0, checked);
+        ok = check(strip);
+        double exchange, overlap, ms = median_run(strip, transport);
+        if (checked == steps)
+            ok = check(strip) && ok;
+        unsigned long long found = checksum_of_plate(strip);
+        checksum = checksum ? checksum : found;
+        exchange_times(&exchange, &overlap);
         if (rank == 0)
-            printf("%-12s skipped: %s\n", transport.name, problem);
-        transport.close(strip);
-        return true;
+            printf("%-12s %9.4f ms %12.3f Gcells/s", ranks > 1 ? transport.name : "one rank", ms,
+                   1e-6 * width * height / ms);
+        if (rank == 0 && sampled > 0)
+            printf("   %9.4f ms       %3.0f %%", exchange, 100 * overlap);
+        printf(rank == 0 ? "\n" : "");
+        if (rank == 0 && found != checksum)
+            fprintf(stderr, "%s: the temperatures differ from those of the first transport\n",
+                    transport.name);
+        ok = ok && found == checksum;
     }
-    // The checked run also warms up.
-    int checked_steps = min_of(steps, REFERENCE_STEPS);
-    static std::vector<Patch> patches = make_patches(strip, checked_steps);
-    start(strip);
-    simulate(strip, transport, 0, checked_steps);
-    bool ok = check(strip, patches);
-    double ms = median_run(strip, transport) / steps, exchange, overlap;
-    if (checked_steps == steps)
-        ok = check(strip, patches) && ok;
-    exchange_times(&exchange, &overlap);
-    unsigned long long checksum = checksum_of_plate(strip);
-    first_checksum = first_checksum ? first_checksum : checksum;
-    if (rank == 0) {
-        printf("%-12s %11.4f %9.3f", transport.name, ms, 1e-6 * width * height / ms);
-        if (sampled > 0)
-            printf("%17.4f %7.0f%%", exchange, 100 * overlap);
-        else
-            printf("%17s %8s", "-", "-");
-        printf("  %016llx\n", checksum);
-    }
-    if (checksum != first_checksum && rank == 0)
-        fprintf(stderr, "%s: the cells differ from those of the first transport\n", transport.name);
     transport.close(strip);
-    return ok && checksum == first_checksum;
+    free_marks();
+    return ok;
+}
+
+static void print_checks(void) {
+    bool all = patches.size() == 1;
+    printf("Checksum of all temperatures: %016llx\n", checksum);
+    printf("Compared with the host, bit for bit, after %d steps: ", min_of(steps, REFERENCE_STEPS));
+    printf(all ? "all cells\n" : "%zu patches of %d x %d cells of each rank\n", patches.size(), PATCH, PATCH);
 }

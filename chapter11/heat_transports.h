@@ -34,6 +34,10 @@ static inline size_t halo_cells(const Strip &strip) {
     return strip.k * pitch_of(strip);
 }
 
+static inline size_t buffer_bytes(const Strip &strip) {
+    return (strip.end - strip.first + 2 * strip.k) * pitch_of(strip) * sizeof(float);
+}
+
 // The address of row y of the plate
 __host__ __device__ static inline float *row(const Strip &strip, float *buffer, int y) {
     return buffer + (y - strip.first + strip.k) * (long long)pitch_of(strip);
@@ -149,6 +153,35 @@ static void exchange_peer(Strip &strip) {
 }
 
 // ---------------------------------------------------------------------------------------- proof
+
+static Strip make_strip(int width, int height, int k) {
+    Strip strip = {};
+    strip.width = width;
+    strip.height = height;
+    strip.first = first_row(rank, height);
+    strip.end = first_row(rank + 1, height);
+    strip.k = k;
+    strip.neighbour[0] = rank > 0 ? rank - 1 : MPI_PROC_NULL;
+    strip.neighbour[1] = rank < ranks - 1 ? rank + 1 : MPI_PROC_NULL;
+    HANDLE_ERROR(cudaMalloc(&strip.now, buffer_bytes(strip)));
+    HANDLE_ERROR(cudaMalloc(&strip.next, buffer_bytes(strip)));
+    int least, greatest;
+    HANDLE_ERROR(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    HANDLE_ERROR(cudaStreamCreateWithPriority(&strip.interior, cudaStreamNonBlocking, least));
+    HANDLE_ERROR(cudaStreamCreateWithPriority(&strip.edges, cudaStreamNonBlocking, greatest));
+    HANDLE_ERROR(cudaEventCreateWithFlags(&strip.interior_done, cudaEventDisableTiming));
+    HANDLE_ERROR(cudaEventCreateWithFlags(&strip.edges_done, cudaEventDisableTiming));
+    return strip;
+}
+
+static void free_strip(const Strip &strip) {
+    HANDLE_ERROR(cudaFree(strip.now));
+    HANDLE_ERROR(cudaFree(strip.next));
+    HANDLE_ERROR(cudaStreamDestroy(strip.interior));
+    HANDLE_ERROR(cudaStreamDestroy(strip.edges));
+    HANDLE_ERROR(cudaEventDestroy(strip.interior_done));
+    HANDLE_ERROR(cudaEventDestroy(strip.edges_done));
+}
 
 // open() returns NULL, or on all ranks the same reason why one of them cannot use the transport. close()
 // frees what open() has allocated, also after a failure.
