@@ -56,13 +56,48 @@ def test_without_libraries(tree, tmp_path):
 def test_programs_without_their_library(tmp_path):
     """They are not built, and neither are the unit tests of its stand-in."""
     config = tmp_path / "build/config.mk"
-    run(ROOT, "scripts/libs.sh", "probe", "cpu", str(config), HAVE_CUFFT="0", HAVE_CURAND="1")
+    run(ROOT, "scripts/libs.sh", "probe", "cpu", str(config), HAVE_CUFFT="0", HAVE_CURAND="1", HAVE_MPI="0")
     lines = config.read_text().splitlines()
     assert "SKIPPED += chapter12/fft_2d # needs cufft" in lines
     assert "LACKS_chapter12/fft_2d := cufft: switched off by HAVE_CUFFT=0" in lines
     assert "MISSING_TESTS += tests/cpu/cufft" in lines
+    assert "SKIPPED += chapter11/dot_mpi # needs mpi" in lines
+    assert "LACKS_chapter11/dot_mpi := mpi: switched off by HAVE_MPI=0" in lines
     assert "LACKS_chapter12/npp_blur := npp, which no library of this back end provides" in lines
     assert not [line for line in lines if "SKIPPED += chapter12/random_pi" in line]
+
+
+@pytest.mark.parametrize(
+    "shown, flags, libs",
+    [
+        (
+            "gcc -I/usr/include/openmpi-x86_64 -pthread -L/m/lib -Wl,-rpath -Wl,/m/lib -Wl,--enable-new-dtags -lmpi",
+            "-I/usr/include/openmpi-x86_64",
+            "-L/m/lib -Xlinker -rpath -Xlinker /m/lib -lmpi",
+        ),
+        (
+            "gcc -Wl,-z,relro -O2 -DM=1 -I/m/include -L/m/lib -Wl,-rpath,/m/lib -lmpich",
+            "-DM=1 -I/m/include",
+            "-L/m/lib -Xlinker -rpath -Xlinker /m/lib -lmpich",
+        ),
+    ],
+    ids=["Open MPI", "MPICH"],
+)
+def test_flags_of_mpi(tmp_path, shown, flags, libs):
+    """Those of `mpicc -show`, in forms that nvcc takes too."""
+    stand_in(tmp_path, "mpicc", f'[ "$*" = -show ] && echo "{shown}"')
+    config = tmp_path / "build/config.mk"
+    run(ROOT, "scripts/libs.sh", "probe", "cpu", str(config), HAVE_MPI="1", MPICC=str(tmp_path / "mpicc"))
+    lines = [" ".join(line.split()) for line in config.read_text().splitlines()]
+    assert f"MPI_FLAGS := {flags}" in lines and f"MPI_LIBS := {libs}" in lines
+
+
+def test_without_mpicc_there_is_no_mpi(tmp_path):
+    config = tmp_path / "build/config.mk"
+    run(ROOT, "scripts/libs.sh", "probe", "cpu", str(config), MPICC="/nonexistent/mpicc")
+    assert "SKIPPED += chapter11/dot_mpi # needs mpi" in config.read_text()
+    log = run(ROOT, "scripts/libs.sh", "report", "cpu", str(config), MPICC="/nonexistent/mpicc")
+    assert re.search("^off: MPI .*libopenmpi-dev$", log, re.M) or not shutil.which("apt-get"), log
 
 
 def test_a_thrust_that_does_not_compile_is_missing(tmp_path):
