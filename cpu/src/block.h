@@ -45,11 +45,12 @@ class Watch {
     // Called in a kernel when every thread of the block that can run has yielded. Ends the program when the
     // block has been in this state for too long.
     void only_polling();
+    std::atomic<bool> at_grid_barrier{false};
 
   private:
     const Worker &worker;
-    uint64_t block = 0, seen = 0; // the block that was seen last, and its number of events
-    unsigned rounds = 0;
+    uint64_t block = 0, seen = 0;          // the block that was seen last, and its number of events
+    unsigned rounds = 0;                   // calls since there was progress
     std::atomic<double> since{0}, last{0}; // start of the polling (0: there has been progress); last call
 };
 
@@ -132,6 +133,10 @@ extern __thread Worker *self; // null on a thread that has never run a block
 // The grid barrier: waits for all other blocks of a cooperative launch. Called by one thread of
 // each block, the last to arrive (launch.cpp).
 void meet_other_blocks();
+
+// Called by a worker whose threads have polled for some time: lets other grids and the host continue, if all
+// workers of the grid call it (launch.cpp).
+void rest_while_polling();
 
 // The worker that runs the calling kernel. Ends the program with a message that names `what` when
 // the caller is not in a kernel.

@@ -57,6 +57,10 @@ cudaError_t fail_for_good(cudaError_t error, const char *format, ...) {
     return last_error = error;
 }
 
+cudaError_t sticky_error(int device) {
+    return for_good[device];
+}
+
 void lose_failed_device() {
     if (for_good[current_device()] != cudaSuccess)
         for_good[current_device()] = cudaErrorDevicesUnavailable;

@@ -9,6 +9,7 @@
 #include "cuda_cpu/api.h"
 
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -33,6 +34,7 @@ cudaError_t not_ready();
 // Like fail(), for a sticky error: every later call on this device returns it, because a GPU does not recover
 // from it.
 cudaError_t fail_for_good(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+cudaError_t sticky_error(int device); // cudaSuccess if there is none
 // After a reset, a device with a sticky error is unavailable to this process.
 void lose_failed_device();
 
@@ -192,9 +194,23 @@ cudaError_t set_attribute(const char *place, const cudaLaunchAttribute &attribut
 
 // ---- symbols (symbol.cpp) ----
 
+// A lock that is granted in the order of the requests. Another host thread than the one that locked it may
+// unlock it.
+class Turns {
+  public:
+    void lock();
+    void unlock();
+    bool wanted() const { return next != serving + 1; } // for the holder: others wait
+
+  private:
+    std::atomic<uint64_t> next{0}, serving{0};
+    std::mutex mutex;
+    std::condition_variable changed;
+};
+
 // Serialises launches and accesses to symbols, because the variables of all devices share the same
 // addresses.
-std::mutex &launch_lock();
+Turns &launch_lock();
 // Loads a device's __device__ and __constant__ variables into the sections. The caller holds
 // launch_lock.
 void symbols_for_device(int device);
@@ -212,7 +228,7 @@ const std::vector<SymbolSection> &symbol_sections();
 // If one of the addresses is a symbol, loads the symbols of the current device. Holds launch_lock as long as
 // it exists.
 struct SymbolAccess {
-    std::unique_lock<std::mutex> lock;
+    std::unique_lock<Turns> lock;
 
     explicit SymbolAccess(const void *a, const void *b = nullptr);
 };

@@ -112,6 +112,7 @@ struct Grid {
     size_t shared_limit;
     uint64_t blocks, chunk;
     bool cooperative, strict;
+    int device;
     std::atomic<uint64_t> next{0};
     std::atomic<cudaError_t> ended{cudaSuccess}; // set by an assertion or __trap(): no further block starts
 
@@ -119,6 +120,24 @@ struct Grid {
     std::mutex mutex{};
     std::condition_variable all_here{};
     uint64_t waiting = 0, meetings = 0, finished = 0;
+
+    // For kernels that poll (rest_while_polling): workers that run blocks, and those of them that can only
+    // wait. The grid's workers run blocks only while the grid has the turn (launch_lock).
+    std::atomic<uint64_t> workers{0}, resting{0};
+    std::atomic<bool> has_turn{true};
+    // A grid that runs without the calling host thread: the host would like to continue; it may; all blocks
+    // have ended.
+    bool detached = false;
+    std::atomic<bool> leaving{false}, left{false}, done{false};
+
+    // The workers that must rest before another grid may run. The blocks of a cooperative launch that have
+    // not started yet count, too.
+    uint64_t expected() {
+        if (!cooperative)
+            return workers;
+        std::lock_guard<std::mutex> lock(mutex);
+        return blocks - finished;
+    }
 
     void block_finished() {
         std::lock_guard<std::mutex> lock(mutex);
@@ -128,6 +147,25 @@ struct Grid {
 };
 
 __thread Grid *current_grid;
+
+// Workers wait here for their grid's turn.
+struct Rest {
+    std::mutex mutex;
+    std::condition_variable changed;
+};
+
+Rest &rest() {
+    static Rest &all = *new Rest; // never destroyed: workers may wait while the process exits
+    return all;
+}
+
+void begin_work(Grid &grid) {
+    ++grid.workers;
+    if (grid.has_turn)
+        return;
+    std::unique_lock<std::mutex> lock(rest().mutex);
+    rest().changed.wait(lock, [&] { return grid.has_turn.load(); });
+}
 
 thread_local std::unique_ptr<Worker> own_worker;
 
@@ -182,6 +220,8 @@ void run_blocks(Grid &grid) {
     worker.strict = grid.strict;
     worker.prepare_shared(grid.config.shared_bytes, grid.shared_limit);
     worker.kernel = &grid.kernel;
+    if (kernels_may_poll())
+        begin_work(grid);
     current_block = &worker;
     current_grid = &grid;
     if (__builtin_setjmp(worker.leave) == 0)
@@ -192,6 +232,8 @@ void run_blocks(Grid &grid) {
     gridDim = {}; // on_device() is false from here on
     current_block = &no_block;
     current_grid = nullptr;
+    if (kernels_may_poll())
+        --grid.workers;
 }
 
 // The workers other than the calling thread. They sleep until there is a grid. The pool is never destroyed,
@@ -207,16 +249,7 @@ class Pool {
             run_blocks(grid);
             return;
         }
-        {
-            std::lock_guard<std::mutex> lock(mutex);
-            for (; started < helpers; ++started)
-                std::thread(&Pool::work, this).detach();
-            current = &grid;
-            wanted = helpers;
-            ++generation;
-        }
-        for (uint64_t i = 0; i < helpers; ++i)
-            wake.notify_one();
+        call(grid, helpers);
         run_blocks(grid);
         {
             std::lock_guard<std::mutex> lock(mutex);
@@ -227,9 +260,37 @@ class Pool {
         done.wait(lock, [this] { return active == 0; });
     }
 
+    // Starts a grid that runs on helpers alone. It ends with done = true, and then its turn ends.
+    void start(Grid &grid) {
+        call(grid, grid.cooperative ? grid.blocks : std::min<uint64_t>(size, grid.blocks));
+    }
+
+    // Waits until the grid is done, or until it lets the host go (left), but no longer than `limit`.
+    void wait(Grid &grid, std::chrono::milliseconds limit) {
+        const bool in_flight = grid.left;
+        const auto over = [&] { return grid.done || grid.left != in_flight; };
+        if (!in_flight)
+            look_out(over);
+        std::unique_lock<std::mutex> lock(mutex);
+        done.wait_for(lock, limit, over);
+    }
+
     const unsigned size = worker_count();
 
   private:
+    void call(Grid &grid, uint64_t helpers) {
+        {
+            std::lock_guard<std::mutex> lock(mutex);
+            for (; started < helpers; ++started)
+                std::thread(&Pool::work, this).detach();
+            current = &grid;
+            wanted = helpers;
+            ++generation;
+        }
+        for (uint64_t i = 0; i < helpers; ++i)
+            wake.notify_one();
+    }
+
     void work() {
         uint64_t seen = 0;
         for (;;) {
@@ -242,9 +303,17 @@ class Pool {
             ++active;
             lock.unlock();
             run_blocks(grid);
+            const bool detached =
+                grid.detached; // the grid of a participating host may be gone when active is 0
             lock.lock();
-            if (--active == 0)
-                done.notify_one();
+            if (--active > 0)
+                continue;
+            if (detached && grid.next >= grid.blocks) {
+                wanted = 0; // a helper that wakes up after this finds no work
+                launch_lock().unlock();
+                grid.done = true; // from here on the grid may be destroyed
+            }
+            done.notify_one();
         }
     }
 
@@ -322,12 +391,15 @@ void meet_other_blocks() {
     if (++grid->waiting == grid->blocks) {
         if (race_grid_barrier)
             race_grid_barrier();
+        grid->resting -= grid->waiting - 1;
         grid->waiting = 0;
         ++grid->meetings;
         grid->all_here.notify_all();
         return;
     }
     const uint64_t meeting = grid->meetings;
+    ++grid->resting;
+    self->watch.at_grid_barrier = true;
     while (meeting == grid->meetings) {
         if (grid->waiting + grid->finished == grid->blocks) {
             lock.unlock();
@@ -338,6 +410,38 @@ void meet_other_blocks() {
         }
         grid->all_here.wait(lock);
     }
+    self->watch.at_grid_barrier = false;
+}
+
+void rest_while_polling() {
+    Grid &grid = *current_grid;
+    Turns &turns = launch_lock();
+    if (!kernels_may_poll() || (!turns.wanted() && !grid.leaving))
+        return;
+    std::unique_lock<std::mutex> lock(rest().mutex);
+    ++grid.resting;
+    // Workers that start meanwhile see has_turn, or else are counted by expected().
+    grid.has_turn = false;
+    if (grid.resting == grid.expected()) {
+        if (grid.leaving) {
+            grid.leaving = false;
+            grid.left = true;
+        }
+        lock.unlock();
+        turns.unlock(); // others who have asked come first
+        turns.lock();
+        symbols_for_device(grid.device);
+        lock.lock();
+        grid.has_turn = true;
+        rest().changed.notify_all();
+    } else {
+        grid.has_turn = true;
+        rest().changed.notify_all();
+        // The other workers may be about to rest, too.
+        rest().changed.wait_for(lock, std::chrono::milliseconds(1), [&] { return !grid.has_turn; });
+        rest().changed.wait(lock, [&] { return grid.has_turn.load(); });
+    }
+    --grid.resting;
 }
 
 __thread Launch *current_launch;
@@ -399,27 +503,141 @@ bool in_cooperative_launch() {
     return current_grid && current_grid->cooperative;
 }
 
-// Runs a grid whose configuration has been checked.
-static void run_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative,
-                     size_t shared_limit) {
-    static Pool &pool = *new Pool;
+// Pools that run no grid. A program has more than one pool only when grids wait for each other.
+struct Pools {
+    std::mutex mutex;
+    std::vector<Pool *> free;
+};
+
+static Pools &pools() {
+    static Pools &all = *new Pools;
+    return all;
+}
+
+static Pool *take_pool() {
+    std::lock_guard<std::mutex> lock(pools().mutex);
+    if (pools().free.empty())
+        return new Pool;
+    Pool *const pool = pools().free.back();
+    pools().free.pop_back();
+    return pool;
+}
+
+static void give_back(Pool *pool) {
+    std::lock_guard<std::mutex> lock(pools().mutex);
+    pools().free.push_back(pool);
+}
+
+static Grid new_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative, size_t shared_limit,
+                     unsigned workers) {
     static const Schedule schedule;
     static const bool strict = strict_barriers();
     const uint64_t blocks = (uint64_t)config.grid.x * config.grid.y * config.grid.z;
     const uint64_t chunk =
-        cooperative ? 1 : std::min<uint64_t>(1024, std::max<uint64_t>(1, blocks / (pool.size * 8)));
-    std::lock_guard<std::mutex> one_launch(launch_lock());
+        cooperative ? 1 : std::min<uint64_t>(1024, std::max<uint64_t>(1, blocks / (workers * 8)));
+    return {config, kernel, schedule, shared_limit, blocks, chunk, cooperative, strict, current_device()};
+}
+
+static void tell_of_end(const Kernel &kernel, cudaError_t ended) {
+    if (ended != cudaSuccess)
+        fail_for_good(ended, "kernel %s, launched at %s:%d, was ended by %s", kernel.name,
+                      base_name(kernel.file), kernel.line,
+                      ended == cudaErrorAssert ? "an assertion" : "__trap()");
+}
+
+// Runs a grid whose configuration has been checked.
+static void run_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative,
+                     size_t shared_limit) {
+    std::lock_guard<Turns> turn(launch_lock());
     symbols_for_device(current_device());
     if (race_launch)
         race_launch(kernel, config);
-    Grid grid{config, kernel, schedule, shared_limit, blocks, chunk, cooperative, strict};
+    static Pool *const only = kernels_may_poll() ? nullptr : take_pool();
+    Pool *const pool = only ? only : take_pool();
+    Grid grid = new_grid(config, kernel, cooperative, shared_limit, pool->size);
     const TimeLimit limit(kernel, grid.next);
     const DeviceAccess access;
-    pool.run(grid);
-    if (grid.ended != cudaSuccess)
-        fail_for_good(grid.ended, "kernel %s, launched at %s:%d, was ended by %s", kernel.name,
-                      base_name(kernel.file), kernel.line,
-                      grid.ended == cudaErrorAssert ? "an assertion" : "__trap()");
+    pool->run(grid);
+    if (!only)
+        give_back(pool);
+    tell_of_end(kernel, grid.ended);
+}
+
+// ---- kernels that wait for the host or for other kernels ----
+
+// Assembler code in atomic_without_effect() and the like (kernel.h) adds a byte to this section, so it exists
+// only in programs whose kernels may poll.
+extern "C" char __start_cuda_polls[] __attribute__((weak, visibility("hidden")));
+
+bool kernels_may_poll() {
+    return __start_cuda_polls && !race_launch; // the race detector knows one launch at a time
+}
+
+struct Flight {
+    const StoredLaunch launch;
+    Pool *const pool;
+    Grid grid;
+    const TimeLimit limit;
+    const DeviceAccess access{};
+
+    Flight(const StoredLaunch &stored, size_t shared_limit)
+        : launch(stored), pool(take_pool()),
+          grid(new_grid(launch.config, launch.kernel, launch.cooperative, shared_limit, pool->size)),
+          limit(launch.kernel, grid.next) {
+        grid.detached = true;
+    }
+    ~Flight() { give_back(pool); }
+};
+
+static std::atomic<int> flights{0}, waiting_hosts{0};
+
+bool host_may_act() {
+    return flights > 0 && waiting_hosts == 0;
+}
+
+cudaError_t start_launch(const StoredLaunch &launch, FlightPointer &flight) {
+    using namespace std::chrono;
+    size_t shared_limit = 0;
+    if (const cudaError_t error = check(launch.config, launch.kernel, launch.cooperative, shared_limit))
+        return error;
+    launch_lock().lock();
+    symbols_for_device(current_device());
+    flight = std::make_shared<Flight>(launch, shared_limit);
+    Grid &grid = flight->grid;
+    flight->pool->start(grid);
+    for (const auto start = steady_clock::now(); !grid.done && !grid.left;) {
+        flight->pool->wait(grid, milliseconds(5));
+        if (steady_clock::now() - start > milliseconds(20))
+            grid.leaving = true;
+    }
+    if (grid.done)
+        end_flight(flight);
+    else
+        ++flights;
+    return cudaSuccess;
+}
+
+bool flight_done(const FlightPointer &flight) {
+    return flight->grid.done;
+}
+
+HostWait::~HostWait() {
+    if (waits)
+        --waiting_hosts;
+}
+
+void HostWait::wait(const FlightPointer &flight) {
+    if (!waits)
+        ++waiting_hosts;
+    waits = true;
+    flight->pool->wait(flight->grid, std::chrono::milliseconds(1));
+}
+
+void end_flight(FlightPointer &flight) {
+    if (flight->grid.left)
+        --flights;
+    tell_of_end(flight->launch.kernel, flight->grid.ended);
+    flight = nullptr;
 }
 
 cudaError_t run_launch(const LaunchConfig &config, const Kernel &kernel, bool cooperative) {
@@ -463,7 +681,7 @@ cudaError_t launch_grid(const LaunchConfig &config, const Kernel &kernel, bool c
         *stored_instead = store_launch(config, kernel, cooperative);
         return cudaSuccess;
     }
-    if (!at_once())
+    if (!at_once() || kernels_may_poll())
         return submit(config.stream, {"kernel launch", store_launch(config, kernel, cooperative)});
     run_grid(config, kernel, cooperative, shared_limit);
     return cudaSuccess;

@@ -6,6 +6,10 @@
  * waits for it, in cudaStreamSynchronize, a blocking copy, cudaFree and the like. Only work that must
  * have completed by then runs. So a result that is read before the wait, or in another stream without
  * an event, has not been computed yet. With random:SEED, other work that is ready may run before it too.
+ *
+ * A kernel that only polls is put in flight (operation.h). Then work is deferred as with `late`, also by
+ * default, until no kernel is in flight, so that the program continues and can give the kernel what it waits
+ * for.
  */
 #include "operation.h"
 #include "cuda_cpu/library.h"
@@ -27,6 +31,7 @@ struct Work {
     uint64_t number;                // order of the calls
     std::vector<WorkPointer> after; // dependencies: work that must have completed before this runs
     bool done = false, asked = false;
+    FlightPointer flight{}; // set while the kernel of this launch is in flight
 };
 
 namespace {
@@ -40,7 +45,9 @@ struct Queues {
     std::deque<WorkPointer> pending;                                 // in the order of the calls
     uint64_t calls = 0;
     std::mutex running; // held while deferred work runs
-    Order order = Order::eager;
+    std::atomic<Order> order{Order::eager};
+    bool for_flights = false; // `order` is late only until no kernel is in flight
+    bool always_eager = false;
     std::minstd_rand random;
 
     Queues() {
@@ -75,18 +82,22 @@ Queues &queues() {
 void Queues::tell_of_unfinished() {
     Queues &q = queues();
     const Operation *last = nullptr;
+    bool runs = false;
     for (const WorkPointer &work : q.pending)
-        if (!work->done && work->operation.what.index() != 0)
+        if (!work->done && work->operation.what.index() != 0 &&
+            !(work->flight && flight_done(work->flight))) {
             last = &work->operation;
+            runs = work->flight != nullptr;
+        }
     if (!last)
         return;
     const StoredLaunch *const launch = std::get_if<StoredLaunch>(&last->what);
     if (launch)
         fprintf(
             stderr,
-            "cuda on the CPU: the program ended without waiting for its streams: %s, launched at %s:%d, did "
-            "not run\n",
-            launch->kernel.name, base_name(launch->kernel.file), launch->kernel.line);
+            "cuda on the CPU: the program ended without waiting for its streams: %s, launched at %s:%d, %s\n",
+            launch->kernel.name, base_name(launch->kernel.file), launch->kernel.line,
+            runs ? "still ran" : "did not run");
     else
         fprintf(stderr,
                 "cuda on the CPU: the program ended without waiting for its streams: a %s did not run\n",
@@ -136,9 +147,51 @@ WorkPointer append(Queues &q, const StreamIdentity &stream, std::vector<WorkPoin
     return work;
 }
 
-// Runs the work and everything that it depends on; returns the first error.
-cudaError_t run_until(Queues &q, const WorkPointer &target) {
+// Runs work whose dependencies are done. Afterwards it is done or in flight.
+cudaError_t run_work(Queues &q, Work &work) {
+    if (race_begin)
+        race_begin(work.number);
+    FlightPointer flight;
+    const int device = work.operation.device;
+    const cudaError_t error = perform(work.operation, &flight);
+    if (race_end)
+        race_end();
+    std::lock_guard lock(q.mutex);
+    work.flight = flight;
+    work.done = !flight;
+    if (work.done)
+        work.operation = {};
+    return error ? error : sticky_error(device);
+}
+
+// Ends the flight of a kernel that is done.
+cudaError_t land(Queues &q, Work &work) {
+    const int device = work.operation.device;
+    const OnDevice current(device);
+    end_flight(work.flight);
+    std::lock_guard lock(q.mutex);
+    work.done = true;
+    work.operation = {};
+    return sticky_error(device);
+}
+
+// The first work that can run now; null if there is none.
+WorkPointer ready_work(Queues &q) {
+    std::lock_guard lock(q.mutex);
+    for (const WorkPointer &work : q.pending) {
+        drop_done(work->after);
+        if (!work->done && !work->flight && work->after.empty())
+            return work;
+    }
+    return nullptr;
+}
+
+// Runs the work and everything that it depends on; returns the first error. Without `wait`, returns when the
+// next step is to wait for a kernel in flight.
+cudaError_t run_until(Queues &q, const WorkPointer &target, bool wait) {
+    HostWait host;
     cudaError_t first = cudaSuccess;
+    const auto note = [&](cudaError_t error) { first = first ? first : error; };
     std::vector<WorkPointer> stack = {target};
     while (!stack.empty()) {
         WorkPointer work = stack.back();
@@ -156,20 +209,25 @@ cudaError_t run_until(Queues &q, const WorkPointer &target) {
                 continue;
             }
         }
-        if (race_begin)
-            race_begin(work->number);
-        const cudaError_t error = perform(work->operation);
-        if (race_end)
-            race_end();
-        first = first ? first : error;
-        std::lock_guard lock(q.mutex);
-        work->done = true;
-        work->operation = {};
+        if (!work->flight) {
+            note(run_work(q, *work));
+        } else if (flight_done(work->flight)) {
+            note(land(q, *work));
+        } else if (const WorkPointer other = wait ? ready_work(q) : nullptr) {
+            note(run_work(q, *other)); // the kernel may wait for it
+        } else if (wait) {
+            const FlightPointer flight = work->flight;
+            q.running.unlock(); // another host thread may run what the kernel waits for
+            host.wait(flight);
+            q.running.lock();
+        } else {
+            break;
+        }
     }
     return first;
 }
 
-cudaError_t run_all(const std::vector<WorkPointer> &targets) {
+cudaError_t run_all(const std::vector<WorkPointer> &targets, bool wait = true) {
     Queues &q = queues();
     std::lock_guard running(q.running);
     cudaError_t first = cudaSuccess;
@@ -185,9 +243,9 @@ cudaError_t run_all(const std::vector<WorkPointer> &targets) {
                     break;
                 other = q.pending[q.random() % q.pending.size()];
             }
-            note(run_until(q, other));
+            note(run_until(q, other, wait));
         }
-        note(run_until(q, target));
+        note(run_until(q, target, wait));
         if (race_waited)
             race_waited(target->number);
     }
@@ -195,6 +253,11 @@ cudaError_t run_all(const std::vector<WorkPointer> &targets) {
     q.pending.erase(std::remove_if(q.pending.begin(), q.pending.end(),
                                    [](const WorkPointer &work) { return work->done; }),
                     q.pending.end());
+    if (q.for_flights && q.pending.empty()) {
+        q.for_flights = false;
+        q.order = Order::eager;
+        --storing;
+    }
     return first;
 }
 
@@ -262,8 +325,11 @@ bool order_backwards() {
     return queues().order == Order::late;
 }
 
-cudaError_t perform(const Operation &operation) {
+cudaError_t perform(const Operation &operation, FlightPointer *flight) {
     const OnDevice device(operation.device);
+    const StoredLaunch *const launch = std::get_if<StoredLaunch>(&operation.what);
+    if (launch && flight && kernels_may_poll() && !queues().always_eager)
+        return start_launch(*launch, *flight);
     return perform_here(operation);
 }
 
@@ -277,14 +343,26 @@ cudaError_t submit(cudaStream_t stream, Operation operation, bool wait) {
         if (const cudaError_t error = refuse_legacy(call))
             return error;
     Queues &q = queues();
-    if (q.order == Order::eager)
-        return perform(operation);
     WorkPointer work;
     {
         std::lock_guard lock(q.mutex);
-        work = append(q, id, predecessors(q, id), std::move(operation));
+        if (q.order != Order::eager)
+            work = append(q, id, predecessors(q, id), std::move(operation));
     }
-    return wait ? run_all({work}) : cudaSuccess;
+    if (work)
+        return wait ? run_all({work}) : cudaSuccess;
+    FlightPointer flight;
+    const cudaError_t error = perform(operation, &flight);
+    if (flight) {
+        std::lock_guard lock(q.mutex);
+        append(q, id, {}, std::move(operation))->flight = flight;
+        if (q.order == Order::eager) {
+            q.order = Order::late;
+            q.for_flights = true;
+            ++storing;
+        }
+    }
+    return error;
 }
 
 cudaError_t library_call(const char *call, cudaStream_t stream, std::function<void()> work, bool wait) {
@@ -297,9 +375,9 @@ cudaError_t library_call(const char *call, cudaStream_t stream, std::function<vo
 WorkPointer last_work(cudaStream_t stream) {
     const StreamIdentity id = identity(stream);
     Queues &q = queues();
+    std::lock_guard lock(q.mutex);
     if (q.order == Order::eager)
         return nullptr;
-    std::lock_guard lock(q.mutex);
     std::vector<WorkPointer> before = predecessors(q, id);
     if (before.empty())
         return nullptr;
@@ -326,8 +404,8 @@ bool completed(const WorkPointer &work) {
             return false;
         }
     }
-    finish(work);
-    return true;
+    run_all({work}, false);
+    return is_done(work);
 }
 
 cudaError_t finish(const WorkPointer &work) {
@@ -382,6 +460,7 @@ cudaError_t finish_device(int device) {
 void cuda_cpu_eager_streams(const char *library) {
     using namespace cuda_cpu;
     Queues &q = queues();
+    q.always_eager = true;
     if (q.order == Order::eager)
         return;
     fprintf(stderr,

@@ -88,8 +88,11 @@ struct Operation {
     std::shared_ptr<const void> keeps{}; // keeps alive what the operation uses until it has run
 };
 
-// Runs the operation now, on its device.
-cudaError_t perform(const Operation &operation);
+struct Flight;
+using FlightPointer = std::shared_ptr<Flight>;
+
+// Runs the operation now, on its device. A launch may end in flight (below) if `flight` is not null.
+cudaError_t perform(const Operation &operation, FlightPointer *flight = nullptr);
 
 // ---- launch.cpp ----
 
@@ -98,6 +101,28 @@ StoredLaunch store_launch(const LaunchConfig &config, const Kernel &kernel, bool
 // Makes the launch of a kernel with copies of the arguments at these addresses.
 cudaError_t store_launch_of(Function &function, const LaunchConfig &config, void *const *arguments,
                             bool cooperative, StoredLaunch &stored);
+
+// A kernel that only polls may wait for the host, for a copy, or for another kernel. So a kernel that may
+// poll runs on other host threads than the calling one. When all its threads have polled for a while, the
+// launch returns, and the kernel continues: it is in flight. Other grids run while it polls.
+bool kernels_may_poll(); // true if the program's kernels contain anything that can poll
+// Runs a launch until it is done, or until it is in flight; then sets `flight`.
+cudaError_t start_launch(const StoredLaunch &launch, FlightPointer &flight);
+bool flight_done(const FlightPointer &flight);
+void end_flight(FlightPointer &flight); // when it is done
+// A host thread that waits for kernels in flight.
+class HostWait {
+  public:
+    HostWait() = default;
+    HostWait(const HostWait &) = delete;
+    ~HostWait();
+    void wait(const FlightPointer &flight); // for a millisecond at most
+
+  private:
+    bool waits = false;
+};
+// True if a kernel is in flight and no host thread waits. Then the watchdog lets kernels poll.
+bool host_may_act();
 
 // ---- memory.cpp ----
 

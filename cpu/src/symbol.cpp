@@ -149,8 +149,24 @@ const std::vector<SymbolSection> &symbol_sections() {
     return all_sections();
 }
 
-std::mutex &launch_lock() {
-    static std::mutex &lock = *new std::mutex;
+void Turns::lock() {
+    const uint64_t mine = next++;
+    if (serving == mine)
+        return;
+    std::unique_lock<std::mutex> lock(mutex);
+    changed.wait(lock, [&] { return serving == mine; });
+}
+
+void Turns::unlock() {
+    const uint64_t free = ++serving;
+    if (next == free)
+        return;
+    std::lock_guard<std::mutex> lock(mutex); // the next one either waits already or will see `serving`
+    changed.notify_all();
+}
+
+Turns &launch_lock() {
+    static Turns &lock = *new Turns;
     return lock;
 }
 
@@ -171,7 +187,7 @@ void symbols_for_device(int device) {
 }
 
 void reset_symbols_of(int device) {
-    std::lock_guard lock(launch_lock());
+    std::lock_guard<Turns> lock(launch_lock());
     Values &v = values();
     v.images[device].reset();
     if (v.in_place == device && v.initial)

@@ -80,16 +80,21 @@ Watch::~Watch() {
 void Watch::only_polling() {
     const double limit = limits().no_progress, gap = limit / 4;
     const uint64_t events = (uint64_t)worker.ended + worker.accounted + worker.barriers;
-    if (limit == 0)
-        return;
     if (spin.progress || block != block_number || events != seen) {
         spin.progress = false;
         block = block_number;
         seen = events;
         since = 0;
+        rounds = 0;
         return;
     }
-    if (++rounds % 64)
+    if (++rounds >= 4)
+        rest_while_polling();
+    if (spin.slept) { // the thread may wait for a time
+        spin.slept = false;
+        since = 0;
+    }
+    if (limit == 0 || rounds % 64)
         return;
     const double time = now();
     if (since == 0 || time - last > gap)
@@ -98,6 +103,10 @@ void Watch::only_polling() {
     if (time - since < limit)
         return;
 
+    if (host_may_act()) {
+        since = 0;
+        return;
+    }
     unsigned running = 0;
     {
         std::lock_guard lock(workers().mutex);
@@ -105,6 +114,8 @@ void Watch::only_polling() {
             if (!__atomic_load_n(&other->kernel, __ATOMIC_RELAXED))
                 continue;
             const Watch &w = other->watch;
+            if (w.at_grid_barrier)
+                continue;
             if (w.since == 0 || time - w.since < limit || time - w.last > gap)
                 return;
             ++running;
@@ -112,13 +123,7 @@ void Watch::only_polling() {
     }
     const unsigned long long blocks = (unsigned long long)gridDim.x * gridDim.y * gridDim.z;
     char hint[200] = "";
-    Allocation a;
-    if (at_once() && find_allocation((const void *)spin.address, a) && a.kind != MemoryKind::device)
-        snprintf(
-            hint, sizeof hint,
-            "\n    if it is the host that changes this memory after the launch, set CUDA_CPU_STREAMS=late, "
-            "because the launch returns when its kernel has ended");
-    else if (blocks > running)
+    if (blocks > running)
         snprintf(hint, sizeof hint,
                  "\n    %u of %llu blocks run at the same time here; if they wait for one that has not "
                  "started, set "

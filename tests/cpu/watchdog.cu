@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The watchdog ends the program with a message when a kernel is in a deadlock. A slow kernel is not affected.
 #include <chrono>
+#include <cooperative_groups.h>
 #include <cuda_runtime.h>
 #include <initializer_list>
 #include <string>
@@ -114,15 +115,15 @@ __global__ void wait_for_host(volatile int *flag) {
         ;
 }
 
-TEST(the_host_sets_a_flag_after_the_launch) { // tests/cpu/late.cu shows that this works with late streams
-    says(run([] {
-             int *flag;
-             cudaMallocHost((void **)&flag, sizeof(int));
-             *flag = 0;
-             wait_for_host<<<1, 1>>>(flag);
-             *flag = 1;
-         }),
-         {"with reads through volatile", "set CUDA_CPU_STREAMS=late"});
+TEST(the_host_sets_a_flag_long_after_the_launch) { // the host does not wait for the kernel meanwhile
+    ends_well(run([] {
+        int *flag;
+        cudaMallocHost((void **)&flag, sizeof(int));
+        *flag = 0;
+        wait_for_host<<<1, 1>>>(flag);
+        work(0.6);
+        *flag = 1;
+    }));
 }
 
 TEST(many_threads_wait_for_a_flag_through_volatile) {
@@ -180,6 +181,19 @@ __global__ void sleeper() {
 
 TEST(sleeping) {
     ends_well(run([] { sleeper<<<1, 2>>>(); }));
+}
+
+// One thread polls, the others of the grid wait at the grid barrier.
+__global__ void poll_before_the_grid_barrier() {
+    if (blockIdx.x == 1 && threadIdx.x == 3)
+        while (atomicAdd(&turn, 0) == 0)
+            ;
+    cooperative_groups::this_grid().sync();
+}
+
+TEST(a_grid_barrier_behind_a_flag_that_nobody_sets) {
+    says(run([] { cudaLaunchCooperativeKernel(poll_before_the_grid_barrier, 3, 8, NULL); }),
+         {"no progress", "kernel poll_before_the_grid_barrier, block (1,0,0)"});
 }
 
 __global__ void for_ever() {

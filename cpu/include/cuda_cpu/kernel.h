@@ -505,15 +505,21 @@ struct Spin {
     unsigned count; // number of consecutive atomics on the address that changed nothing
     bool progress;  // true if a thread has done something else since the watchdog last looked
     Site site;
+    bool slept; // true if a thread has called __nanosleep since then
 };
 extern __thread Spin spin;
 extern __thread const __volatile__ void *last_lock; // address of the last compare-and-swap that succeeded
 extern __thread unsigned last_reader; // the thread that last read a volatile variable (volatile.h)
 
+// Adds a byte to a section of the object file. The compiler drops it together with code that is not used, so
+// the section exists only where kernels may poll (cpu/src/launch.cpp).
+#define CUDA_CPU_MAY_POLL asm __volatile__(".pushsection cuda_polls,\"a\"\n\t.byte 0\n\t.popsection")
+
 // Lets other threads of the block run, then other threads of the operating system.
 inline void yield() {
     const Resume resume;
-    spin.progress = true; // it is unknown what the thread waits for
+    CUDA_CPU_MAY_POLL;
+    spin.slept = true; // it is unknown what the thread waits for
     carry_out(let_others_run(resume.mine));
 }
 
@@ -537,9 +543,10 @@ template <class T> inline void atomic_without_effect(T *p, T seen, Site site) {
     uint64_t bits = 0;
     std::memcpy(&bits, &seen, sizeof seen);
     if (spin.address != p || spin.bits != bits)
-        spin = {p, bits, 0, true, site};
+        spin = {p, bits, 0, true, site, false};
     if (++spin.count < 16)
         return;
+    CUDA_CPU_MAY_POLL;
     {
         const Resume resume;
         spin.site = site;
