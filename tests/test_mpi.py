@@ -164,8 +164,8 @@ def test_a_killed_rank_ends_all(tmp_path, rng):
         wait_for(lambda: [pid for pid in pids if os.path.exists(f"/proc/{pid}")], 0)
 
 
-def children(parent):
-    """The processes of dot_mpi that a process has started."""
+def children(parent, program="dot_mpi"):
+    """The processes of a program that a process has started."""
     found = []
     for entry in os.listdir("/proc"):
         try:
@@ -173,7 +173,7 @@ def children(parent):
                 name, fields = file.read().split("(", 1)[1].rsplit(")", 1)
         except (OSError, IndexError):
             continue
-        if name == "dot_mpi" and int(fields.split()[1]) == parent:
+        if name == program and int(fields.split()[1]) == parent:
             found.append(int(entry))
     return found
 
