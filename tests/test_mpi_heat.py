@@ -195,8 +195,9 @@ def test_killed_ranks(ranks, rng, tmp_path):
         finally:
             process.kill()
         wait_for(lambda: [pid for pid in pids if os.path.exists(f"/proc/{pid}")], 0)
-        assert picture.exists() == (process.returncode == 0), out
-        if picture.exists():
+        assert picture.exists() or process.returncode != 0, out
+        if picture.exists():  # a rank can be killed after it has been written
+            assert picture.read_bytes() == expected[1]
             picture.unlink()
     resume = ["--resume", "c"] if checkpoint.exists() else []
     assert bits(ranks(rng.choice([2, 3, 5]), *PLATE, *resume, status=0), tmp_path) == expected
