@@ -35,8 +35,6 @@ static const char *checkpoint, *resume;         // --checkpoint, --resume
 static int every = 0;                           // --every
 static bool try_transport(Strip &strip, const Transport &transport);
 static void print_checks(void);
-enum Mark { EXCHANGE_BEGINS, EXCHANGE_ENDS, INTERIOR_BEGINS, INTERIOR_ENDS, MARKS };
-static void mark(Mark what, cudaStream_t stream);
 
 // A cell before the first step. As heat_steps needs it, the temperature of a heater has a negative sign.
 __host__ __device__ static float first_temperature(size_t x, size_t y, size_t width, size_t height) {
@@ -167,7 +165,8 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 static const int ALL = std::size(transports);
-static int chosen = ALL; // --transport
+static int chosen = ALL;      // --transport
+static bool timeline = false; // --timeline
 
 void settings(int argc, char **argv) {
     const Option own[] = {
@@ -177,6 +176,7 @@ void settings(int argc, char **argv) {
         OPTION_INT("steps-per-exchange", &k, 1, 64, "k: rows of a halo; 12 if each rank has them"),
         OPTION_WORD("transport", &chosen, "host|cuda-aware|nccl|peer|all", "how halos are exchanged"),
         OPTION_SIZE("picture-size", &picture_size, 1, 8192, "largest width and height of the picture"),
+        OPTION_FLAG("timeline", &timeline, "show what rank 0 does at which time"),
         OPTION_FILE("checkpoint", &checkpoint, "write checkpoints to FILE"),
         OPTION_INT("every", &every, 1, 1000000, "steps from one checkpoint to the next; one at the end"),
         OPTION_FILE("resume", &resume, "continue from the checkpoint FILE"),
@@ -212,46 +212,6 @@ void settings(int argc, char **argv) {
 }
 
 // ---- times ----
-
-// Events in the two streams, of the first rounds of a run
-const int SAMPLES = 64;
-static cudaEvent_t marks[SAMPLES][MARKS];
-static int sampled; // rounds
-
-static void mark(Mark what, cudaStream_t stream) {
-    if (sampled == SAMPLES)
-        return;
-    if (!marks[sampled][what])
-        HANDLE_ERROR(cudaEventCreate(&marks[sampled][what]));
-    HANDLE_ERROR(cudaEventRecord(marks[sampled][what], stream));
-    sampled += what == EXCHANGE_ENDS;
-}
-
-static void free_marks(void) {
-    for (auto &round : marks)
-        for (cudaEvent_t &event : round) {
-            if (event)
-                HANDLE_ERROR(cudaEventDestroy(event));
-            event = NULL;
-        }
-}
-
-// The mean time of an exchange in milliseconds, and the share of that time in which the kernel of the
-// interior runs; of all ranks.
-static void exchange_times(double *ms, double *overlap) {
-    double sums[] = {0, 0, (double)sampled}, of_all[3];
-    for (int i = 0; i < sampled; i++) {
-        float at[MARKS];
-        for (int m = 0; m < MARKS; m++)
-            HANDLE_ERROR(cudaEventElapsedTime(&at[m], marks[0][INTERIOR_BEGINS], marks[i][m]));
-        sums[0] += at[EXCHANGE_ENDS] - at[EXCHANGE_BEGINS];
-        sums[1] += fmax(0, fmin(at[EXCHANGE_ENDS], at[INTERIOR_ENDS]) -
-                               fmax(at[EXCHANGE_BEGINS], at[INTERIOR_BEGINS]));
-    }
-    HANDLE_MPI(MPI_Allreduce(sums, of_all, 3, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD));
-    *ms = of_all[0] / of_all[2];
-    *overlap = of_all[1] / of_all[0];
-}
 
 // The median of up to 11 runs within half a second. All ranks have the same times, so they decide alike. A
 // run with checkpoints is done once.
@@ -380,6 +340,8 @@ static bool try_transport(Strip &strip, const Transport &transport) {
         if (rank == 0 && sampled > 0)
             printf("   %9.4f ms       %3.0f %%", exchange, 100 * overlap);
         printf(rank == 0 ? "\n" : "");
+        if (rank == 0 && timeline)
+            draw_timeline();
         if (rank == 0 && found != checksum)
             fprintf(stderr, "%s: the temperatures differ from those of the first transport\n",
                     transport.name);

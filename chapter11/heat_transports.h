@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // For heat_mpi: the strip of the plate that a rank has, and the ways in which it exchanges halos with the
-// ranks above and below. Below the line: memory, and which of the ways this machine has.
+// ranks above and below. Below the line: memory, which of the ways this machine has, and the times of
+// exchanges.
 #ifndef CHAPTER11_HEAT_TRANSPORTS_H
 #define CHAPTER11_HEAT_TRANSPORTS_H
 
+#include <string>
 #include "../common/book.h"
 #include "ranks.h" // MPI
 #if defined(OPEN_MPI)
@@ -71,6 +73,10 @@ static void exchange_messages(const Strip &strip, float *const out[2], float *co
     }
     HANDLE_MPI(MPI_Waitall(4, requests, MPI_STATUSES_IGNORE));
 }
+
+// Events in the streams `edges` and `interior`, for the time in which both work
+enum Mark { EXCHANGE_BEGINS, EXCHANGE_ENDS, INTERIOR_BEGINS, INTERIOR_ENDS, MARKS };
+static void mark(Mark what, cudaStream_t stream);
 
 // Each exchange is called when the kernels of the edges are in the stream `edges`. It receives the halos in
 // that stream, or before it returns. Meanwhile the kernel of the interior runs in the other stream.
@@ -316,5 +322,76 @@ static const Transport transports[] = {
     {"nccl", exchange_nccl, open_nccl, close_nccl},
     {"peer", exchange_peer, open_peer, close_peer},
 };
+
+// ---- when exchanges and kernels run ----
+
+// Events in the two streams, of the first rounds of a run
+const int SAMPLES = 64;
+static cudaEvent_t marks[SAMPLES][MARKS];
+static int sampled; // rounds
+
+static void mark(Mark what, cudaStream_t stream) {
+    if (sampled == SAMPLES)
+        return;
+    if (!marks[sampled][what])
+        HANDLE_ERROR(cudaEventCreate(&marks[sampled][what]));
+    HANDLE_ERROR(cudaEventRecord(marks[sampled][what], stream));
+    sampled += what == EXCHANGE_ENDS;
+}
+
+// When it was, in milliseconds from the first mark on
+static float mark_ms(int round, Mark what) {
+    float ms;
+    HANDLE_ERROR(cudaEventElapsedTime(&ms, marks[0][INTERIOR_BEGINS], marks[round][what]));
+    return ms;
+}
+
+static void free_marks(void) {
+    for (auto &round : marks)
+        for (cudaEvent_t &event : round) {
+            if (event)
+                HANDLE_ERROR(cudaEventDestroy(event));
+            event = NULL;
+        }
+}
+
+// The mean time of an exchange in milliseconds, and the share of that time in which the kernel of the
+// interior runs; of all ranks.
+static void exchange_times(double *ms, double *overlap) {
+    double sums[] = {0, 0, (double)sampled}, of_all[3];
+    for (int i = 0; i < sampled; i++) {
+        float begin = mark_ms(i, EXCHANGE_BEGINS), end = mark_ms(i, EXCHANGE_ENDS);
+        sums[0] += end - begin;
+        sums[1] +=
+            fmaxf(0, fminf(end, mark_ms(i, INTERIOR_ENDS)) - fmaxf(begin, mark_ms(i, INTERIOR_BEGINS)));
+    }
+    HANDLE_MPI(MPI_Allreduce(sums, of_all, 3, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD));
+    *ms = of_all[0] / of_all[2];
+    *overlap = of_all[1] / of_all[0];
+}
+
+// One character for each part of the time in which rank 0 computes its second, third and fourth round
+static void draw_timeline(void) {
+    const int rounds = min_of(sampled - 1, 3), width = 80;
+    const struct {
+        const char *name;
+        Mark begin, end;
+    } rows[] = {{"exchange", EXCHANGE_BEGINS, EXCHANGE_ENDS}, {"interior", INTERIOR_BEGINS, INTERIOR_ENDS}};
+    if (rounds < 1)
+        return;
+    float end = fmaxf(mark_ms(rounds, EXCHANGE_ENDS), mark_ms(rounds, INTERIOR_ENDS)),
+          begin = mark_ms(1, INTERIOR_BEGINS);
+    for (auto &of : rows) {
+        std::string line(width, ' ');
+        for (int i = 1; i <= rounds; i++) {
+            int from = (mark_ms(i, of.begin) - begin) / (end - begin) * width;
+            int to = (mark_ms(i, of.end) - begin) / (end - begin) * width;
+            for (int x = from; x == from || x < to; x++)
+                line[min_of(x, width - 1)] = i % 2 ? '#' : '=';
+        }
+        printf("  %s |%s|\n", of.name, line.c_str());
+    }
+    printf("  %.3f ms of rank 0\n", end - begin);
+}
 
 #endif

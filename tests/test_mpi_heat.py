@@ -58,6 +58,14 @@ def test_every_number_of_ranks_has_the_same_bits(ranks, rng, tmp_path):
         assert bits(result, tmp_path) == expected, f"{number} ranks, k = {k}, {plate}\n{result}"
 
 
+def test_timeline(ranks):
+    """Three rounds of rank 0 after the first one, for each transport."""
+    out = ranks(2, "--size", 40, "--iterations", 50, "--steps-per-exchange", 10, "--timeline", status=0).out
+    rows = re.findall(r"^  (exchange|interior) \|([ #=]{80})\|$", out, re.M)
+    assert len(rows) >= 2 and [name for name, _ in rows] == ["exchange", "interior"] * (len(rows) // 2)
+    assert all({"#", "="} <= set(line) for name, line in rows if name == "exchange"), out
+
+
 @pytest.mark.parametrize("rows", [1, 2, 5])
 def test_a_row_for_each_rank(ranks, rng, rows, tmp_path):
     plate = ["--size", rng.randint(1, 300), "--rows", rows, "--iterations", 7]
