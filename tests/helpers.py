@@ -166,8 +166,13 @@ class Program:
 
     @property
     def small(self):
-        """Arguments that make a run short where the program has a size."""
-        return ("--size", "48") if "size" in self.own_options else ()
+        """Arguments that make a run short: those of the header's Check:, size 48, and one timed run in a ladder."""
+        arguments = self.check.replace("(race)", "").split("|")[0].split()
+        if "--size" in arguments:
+            arguments[arguments.index("--size") + 1] = "48"
+        elif "size" in self.own_options:
+            arguments += ["--size", "48"]
+        return (*arguments, *(["--runs", "1"] if self.bench else []))
 
 
 @functools.lru_cache(maxsize=None)
