@@ -23,9 +23,9 @@
 struct Header {
     char magic[8];
     unsigned version;
-    int step, width, height; // the plate, and how many steps it has taken
-    float speed, coldest;    // constants that the result depends on
-    unsigned long long checksum;
+    int step, width, height;     // the plate, and how many steps it has taken
+    float speed, coldest;        // constants that the result depends on
+    unsigned long long checksum; // of all temperatures, plus `step`
 };
 
 static Header header_of(const Strip &strip, int step, unsigned long long checksum) {
@@ -74,7 +74,7 @@ static void write_checkpoint(const Strip &strip, const char *path, int step) {
     int error = MPI_File_open(MPI_COMM_WORLD, file.name, MPI_MODE_WRONLY, MPI_INFO_NULL, &out);
     quit_together(text_of(error), "cannot write", path);
     auto check = [&](int now) { error = error == MPI_SUCCESS ? now : error; }; // keeps the first error
-    Header header = header_of(strip, step, checksum_of_plate(strip));
+    Header header = header_of(strip, step, checksum_of_plate(strip) + step);
     if (rank == 0)
         check(MPI_File_write_at(out, 0, &header, sizeof(header), MPI_BYTE, MPI_STATUS_IGNORE));
     size_t width = strip.width * sizeof(float), pitch = pitch_of(strip) * sizeof(float);
@@ -133,7 +133,7 @@ static int read_checkpoint(const Strip &strip, const char *path, int steps) {
     });
     check(MPI_File_close(&in));
     quit_together(text_of(error), "cannot read", path);
-    bool damaged = checksum_of_plate(strip) != header.checksum;
+    bool damaged = checksum_of_plate(strip) + header.step != header.checksum;
     quit_together(damaged ? "its checksum is wrong" : NULL, "cannot resume from", path);
     return header.step;
 }
@@ -142,7 +142,7 @@ static int read_checkpoint(const Strip &strip, const char *path, int steps) {
 
 static size_t picture_size = 1024; // --picture-size
 
-// The picture. A pixel is the mean of its cells. This is the first row, or column, of the cells of pixel i.
+// A pixel is the mean of its cells. This is the first row, or column, of the cells of pixel i.
 __host__ __device__ static size_t first_cell(size_t i, size_t cells, size_t pixels) {
     return (i * cells + pixels - 1) / pixels;
 }
@@ -151,8 +151,8 @@ struct Picture {
     size_t width, height;
 };
 
-// For each pixel, the sum of those of its cells that this rank has; from row `from` of the pixels on. Whole
-// numbers have the same sum in any order, so the picture does not depend on the number of ranks.
+// For each pixel from row `from` on: the sum of those of its cells that this rank has. The sum of whole
+// numbers is the same in any order, so the picture does not depend on the number of ranks.
 __global__ void sum_cells(unsigned long long *sums, Strip strip, Picture picture, size_t from) {
     size_t x = threadIdx.x + blockIdx.x * blockDim.x, y = from + blockIdx.y;
     if (x >= picture.width)
@@ -203,17 +203,17 @@ static void draw(const Strip &strip) {
     size_t pixels = picture.width * picture.height, all = strip.height;
     auto from = [&](int r) { return first_row(r, all) * picture.height / all; };
     auto rows = [&](int r) { return (first_row(r + 1, all) - 1) * picture.height / all + 1 - from(r); };
-    unsigned long long *dev_sums, *sums = host_array<unsigned long long>(pixels);
-    size_t bytes = rows(rank) * picture.width * sizeof(*sums);
-    HANDLE_ERROR(cudaMalloc(&dev_sums, bytes));
+    size_t own = rows(rank) * picture.width;
+    unsigned long long *dev_sums, *sums = host_array<unsigned long long>(rank == 0 ? pixels : own);
+    HANDLE_ERROR(cudaMalloc(&dev_sums, own * sizeof(*sums)));
     sum_cells<<<dim3((picture.width + 127) / 128, rows(rank)), 128>>>(dev_sums, strip, picture, from(rank));
     HANDLE_LAUNCH();
-    HANDLE_ERROR(cudaMemcpy(sums, dev_sums, bytes, cudaMemcpyDeviceToHost));
+    HANDLE_ERROR(cudaMemcpy(sums, dev_sums, own * sizeof(*sums), cudaMemcpyDeviceToHost));
     HANDLE_ERROR(cudaFree(dev_sums));
 
     std::vector<unsigned long long> total(rank == 0 ? pixels : 0);
     if (rank != 0)
-        HANDLE_MPI(MPI_Send(sums, rows(rank) * picture.width, MPI_UNSIGNED_LONG_LONG, 0, 0, MPI_COMM_WORLD));
+        HANDLE_MPI(MPI_Send(sums, own, MPI_UNSIGNED_LONG_LONG, 0, 0, MPI_COMM_WORLD));
     for (int r = 0; r < ranks && rank == 0; r++) {
         size_t n = rows(r) * picture.width;
         if (r > 0)

@@ -34,7 +34,7 @@ static int ran;                                 // steps of the last run
 static const char *checkpoint, *resume;         // --checkpoint, --resume
 static int every = 0;                           // --every
 static bool try_transport(Strip &strip, const Transport &transport);
-static void print_checks(void);
+static void print_checks(bool ok);
 
 // A cell before the first step. As heat_steps needs it, the temperature of a heater has a negative sign.
 __host__ __device__ static float first_temperature(size_t x, size_t y, size_t width, size_t height) {
@@ -155,7 +155,7 @@ int main(int argc, char **argv) {
     for (const Transport &transport : transports)
         ok = try_transport(strip, transport) && ok;
     if (rank == 0)
-        print_checks();
+        print_checks(ok);
     draw(strip);
     free_strip(strip);
     HANDLE_MPI(MPI_Finalize());
@@ -352,9 +352,10 @@ static bool try_transport(Strip &strip, const Transport &transport) {
     return ok;
 }
 
-static void print_checks(void) {
+static void print_checks(bool ok) {
     bool all = patches.size() == 1;
     printf("Checksum of all temperatures: %016llx\n", checksum);
-    printf("Compared with the host, bit for bit, after %d steps: ", min_of(steps, REFERENCE_STEPS));
+    printf("%s to the temperatures of the host, bit for bit, after %d steps: ", ok ? "Equal" : "Not equal",
+           min_of(steps, REFERENCE_STEPS));
     printf(all ? "all cells\n" : "%zu patches of %d x %d cells of each rank\n", patches.size(), PATCH, PATCH);
 }

@@ -62,7 +62,8 @@ template <class Body> static void each_side(const Strip &strip, Body body) {
 }
 
 // Sends out[side] to both neighbours and receives in[side] from them. Non-blocking calls start all four
-// messages, so that no rank waits for another one to begin. A message from or to MPI_PROC_NULL is nothing.
+// messages, so that no rank waits for another one to begin. With MPI_PROC_NULL the calls do
+// nothing.
 static void exchange_messages(const Strip &strip, float *const out[2], float *const in[2], size_t cells) {
     MPI_Request requests[4];
     for (int side = 0; side < 2; side++) {

@@ -37,9 +37,9 @@ def ranks(run):
 
 def bits(result, folder):
     """The checksum of all temperatures, and the file of the picture."""
-    assert re.search("Compared with the host, bit for bit, after .* steps: all cells", result.out), str(
-        result
-    )
+    assert re.search(
+        "^Equal to the temperatures of the host, bit for bit, after .* steps: all cells", result.out, re.M
+    ), str(result)
     checksum = re.findall("^Checksum of all temperatures: ([0-9a-f]{16})$", result.out, re.M)
     assert len(checksum) == 1, str(result)
     return checksum[0], (folder / f"heat.{helpers.ending()}").read_bytes()
@@ -89,6 +89,18 @@ def test_the_picture_has_the_means_of_the_cells(ranks, tmp_path):
     ranks(3, "--size", 77, "--iterations", 1, "--picture-size", 1, status=0)
     picture = helpers.pixels(tmp_path / "heat.png")
     assert picture.shape == (1, 1, 3) and 20 < picture.mean() < 120
+
+
+def test_large_plates_are_checked_in_patches(ranks):
+    """Of a plate that is too large to compute all its cells on the host; and the first 256 steps of more."""
+    out = ranks(3, "--size", 500, "--rows", 60, "--iterations", 257, status=0).out
+    assert "bit for bit, after 256 steps: 9 patches of 16 x 16 cells of each rank\n" in out
+
+
+def test_a_wrong_result_of_all_ranks(ranks):
+    result = ranks(2, "--size", 50, "--iterations", 20, "--inject-error", status=1)
+    assert "Not equal to the temperatures of the host" in result.out
+    assert "heat_mpi: rank 1: --inject-error: changed element" in result.err
 
 
 @pytest.mark.parametrize(
@@ -141,8 +153,8 @@ def test_wrong_checkpoints(ranks, rng, tmp_path):
     os.remove(tmp_path / f"heat.{helpers.ending()}")
     good = (tmp_path / "good").read_bytes()
 
-    def flipped(at):
-        return good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :]
+    def flipped(at, bit=1):
+        return good[:at] + bytes([good[at] ^ bit]) + good[at + 1 :]
 
     cell = rng.randrange(len(good) - 61 * 67 * 4, len(good))
     for data, says in [
@@ -152,6 +164,7 @@ def test_wrong_checkpoints(ranks, rng, tmp_path):
         (flipped(0), "cannot resume from bad: it is no checkpoint"),
         (flipped(8), "cannot resume from bad: it is of another version of this program"),
         (flipped(cell), "cannot resume from bad: its checksum is wrong"),
+        (flipped(12, 4), "cannot resume from bad: its checksum is wrong"),  # 96 steps, not 100
         (None, "cannot read bad: No such file or directory"),
     ]:
         (tmp_path / "bad").unlink(missing_ok=True)
