@@ -9,22 +9,22 @@
  *          stream, over NVLink or the network, without a copy to the host first.
  * Terms:   MPI, rank, communicator, collective operation, all-reduce, NCCL, dot product, partial sum, scaling
  * Book:    11.5 (after the book)
- * Run:     mpirun -np 2 ./bin/chapter11/dot_mpi --size 16M
+ * Run:     mpirun -np 2 ./bin/chapter11/dot_mpi --size 64M
  * Needs:   libs=mpi
  * Check:   --size 100000
  */
 #include "../common/book.h"
 #include "../common/timing.h"
+#include "dot_part.h"  // part_dot(), blocks_for(), THREADS
 #include "exact_dot.h" // element(), exact_dot()
 #include "ranks.h"     // rank, ranks, HANDLE_MPI, HANDLE_NCCL, ms_of_all_ranks()
 
-#define N (4 * 1024 * 1024)
-const int threadsPerBlock = 256;
-
+#define N (16 * 1024 * 1024)
 static size_t n = N;                  // --size: elements of a vector, in all ranks together
 static size_t part, first;            // elements of this rank's part, and the global index of its first one
-static int blocksPerGrid;             // for this rank's part
+static unsigned blocks;               // for this rank's part
 static float *dev_a, *dev_b;          // this rank's part of the vectors
+static float *dev_sums;               // of its blocks
 static double *dev_partial_c, *dev_c; // this rank's sum, and for NCCL the sum of all ranks
 static double c;                      // the result
 
@@ -37,30 +37,17 @@ __global__ void make_vectors(float *a, float *b, size_t first, size_t n, uint64_
         element(first + i, seed, &a[i], &b[i]);
 }
 
-// The kernel of section 5.3.1; each block adds its sum to that of the rank.
-__global__ void dot(const float *a, const float *b, double *c, size_t n) {
-    __shared__ float cache[threadsPerBlock];
-
-    float temp = 0;
-    size_t stride = (size_t)blockDim.x * gridDim.x;
-    for (size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x; tid < n; tid += stride)
-        temp += a[tid] * b[tid];
-    cache[threadIdx.x] = temp;
-    __syncthreads();
-
-    for (unsigned i = blockDim.x / 2; i > 0; i /= 2) {
-        if (threadIdx.x < i)
-            cache[threadIdx.x] += cache[threadIdx.x + i];
-        __syncthreads();
-    }
-    if (threadIdx.x == 0)
-        atomicAdd(c, (double)cache[0]);
+// The sum of a rank, by the kernel of dot_ladder: vectorized loads, and a reduction of the blocks' sums by
+// the block that finishes last.
+__global__ void dot(const float *a, const float *b, double *c, size_t n, float *sums) {
+    float x;
+    if (part_dot(a, b, n, sums, &x) && threadIdx.x == 0)
+        *c = x;
 }
 
 static void partial_dot(void) {
     c = NAN;
-    HANDLE_ERROR(cudaMemsetAsync(dev_partial_c, 0, sizeof(double)));
-    dot<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, part);
+    dot<<<blocks, THREADS>>>(dev_a, dev_b, dev_partial_c, part, dev_sums);
     HANDLE_LAUNCH();
 }
 
@@ -105,18 +92,17 @@ int main(int argc, char **argv) {
     HANDLE_MPI(MPI_Init(&argc, &argv));
     HANDLE_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
     HANDLE_MPI(MPI_Comm_size(MPI_COMM_WORLD, &ranks));
-    settings(argc, argv); // n, part, first, blocksPerGrid, and the device of this rank
+    settings(argc, argv); // n, part, first, blocks, and the device of this rank
 
     HANDLE_ERROR(cudaMalloc(&dev_a, part * sizeof(float)));
     HANDLE_ERROR(cudaMalloc(&dev_b, part * sizeof(float)));
     HANDLE_ERROR(cudaMalloc(&dev_partial_c, sizeof(double)));
     HANDLE_ERROR(cudaMalloc(&dev_c, sizeof(double)));
-    make_vectors<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, first, part, options.seed);
+    HANDLE_ERROR(cudaMalloc(&dev_sums, blocks * sizeof(float)));
+    make_vectors<<<blocks, THREADS>>>(dev_a, dev_b, first, part, options.seed);
     HANDLE_LAUNCH();
 
-    report_kernel(
-        median_ms([&] { dot<<<blocksPerGrid, threadsPerBlock>>>(dev_a, dev_b, dev_partial_c, part); },
-                  [&] { HANDLE_ERROR(cudaMemsetAsync(dev_partial_c, 0, sizeof(double))); }));
+    report_kernel(median_ms([&] { dot<<<blocks, THREADS>>>(dev_a, dev_b, dev_partial_c, part, dev_sums); }));
     bool ok = report("Rank 0 alone", ms_of_all_ranks(rank_0_alone), false);
     ok = report("MPI_Allreduce", ms_of_all_ranks(mpi_allreduce), true) && ok;
 #ifdef HAVE_NCCL
@@ -133,6 +119,7 @@ int main(int argc, char **argv) {
 
     HANDLE_ERROR(cudaFree(dev_a));
     HANDLE_ERROR(cudaFree(dev_b));
+    HANDLE_ERROR(cudaFree(dev_sums));
     HANDLE_ERROR(cudaFree(dev_partial_c));
     HANDLE_ERROR(cudaFree(dev_c));
     HANDLE_MPI(MPI_Finalize());
@@ -151,9 +138,7 @@ void settings(int argc, char **argv) {
     part = n / ranks + ((size_t)rank < longer);
     first = n / ranks * rank + min_of(rank, longer);
     require_memory_for_ranks(0, 2 * part * sizeof(float) + (1 << 20));
-    int multiprocessors;
-    HANDLE_ERROR(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, options.device));
-    blocksPerGrid = max_of(1, min_of(8 * multiprocessors, part / threadsPerBlock));
+    blocks = blocks_for(part, options.device);
 }
 
 // Prints the sizes of the parts and the times that the ranks' kernels take, between two events on each.
@@ -165,9 +150,10 @@ static void report_kernel(double ms) {
 }
 
 // Prints the time and the rate of a row, and checks its result: of all ranks, or of rank 0. The kernel
-// adds the products of a thread one after the other, then in a tree, all in float; further sums are in
-// double. No product is negative, so the limit is relative to the result. After a sum of all ranks every rank
-// must have the same bits. Returns the same on all ranks.
+// adds in float, the sums of the ranks are added in double. `additions` is the longest chain of additions of
+// the kernel: in a thread, in its block and in the last block. No product is negative, so the limit is
+// relative to the result. After a sum of all ranks every rank must have the same bits. Returns the same on
+// all ranks.
 static bool report(const char *name, double ms, bool of_all) {
     static double one; // the rate of one GPU
     double of_rank_0 = c;
@@ -178,8 +164,7 @@ static bool report(const char *name, double ms, bool of_all) {
         size_t elements = of_all ? n : part;
         double rate = 2.0 * elements * sizeof(float) / ms / 1e6; // both vectors are read
         one = one ? one : rate;
-        double additions =
-            ceil((double)part / ((double)blocksPerGrid * threadsPerBlock)) + log2(threadsPerBlock);
+        double additions = ceil(part / (4.0 * blocks * THREADS)) + 64 + (double)blocks / THREADS;
         double limit = likely_roundings(1 + additions) * 0x1p-24,
                expected = exact_dot(elements, options.seed);
         printf("%-14s %.3f ms, %.3f GB/s, %.2f times the rate of one GPU\n",

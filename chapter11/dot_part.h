@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For dot_ladder: the part of the vectors that belongs to a GPU, and the device functions of its kernels.
-// Below the line: allocation and release of its memory.
+// For dot_ladder and dot_mpi: the device functions of their kernels. For dot_ladder also the part of the
+// vectors that belongs to a GPU and, below the line, allocation and release of its memory.
 #ifndef CHAPTER11_DOT_PART_H
 #define CHAPTER11_DOT_PART_H
 

@@ -145,7 +145,7 @@ def test_a_killed_rank_ends_all(tmp_path, rng):
     """At a random time, from the start of the processes on."""
     for attempt in range(2):
         process = subprocess.Popen(
-            [MPIRUN, "-np", "3", helpers.BIN / DOT, "--size", "64M"],
+            [MPIRUN, "-np", "3", helpers.BIN / DOT, "--size", "128M"],
             cwd=tmp_path,
             env=helpers.environment(),
             stdin=subprocess.DEVNULL,
@@ -155,7 +155,7 @@ def test_a_killed_rank_ends_all(tmp_path, rng):
         )
         try:
             pids = wait_for(lambda: children(process.pid), 3)
-            time.sleep(rng.random())
+            time.sleep(0.8 * rng.random())
             os.kill(rng.choice(pids), signal.SIGKILL)
             out, _ = process.communicate(timeout=30)
         finally:
