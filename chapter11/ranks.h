@@ -6,6 +6,7 @@
 #define CHAPTER11_RANKS_H
 
 #include <string>
+#include <thread>
 #include <unistd.h>
 // The programs use the C functions. The C++ bindings of older versions of MPI would need a library of their
 // own.
@@ -206,9 +207,10 @@ static inline void options_of_all_ranks(int argc, char **argv, const char *doc, 
 }
 
 // On the CPU back end every process has worker threads of its own, so the ranks of a node share its cores
-// among them.
+// among them. mpirun may have bound the process to fewer cores.
 static inline void share_cores(void) {
-    long workers = max_of(sysconf(_SC_NPROCESSORS_ONLN) / ranks_of_node, 1);
+    long share = max_of(sysconf(_SC_NPROCESSORS_ONLN) / ranks_of_node, 1);
+    long workers = min_of(share, max_of(std::thread::hardware_concurrency(), 1));
     if (CPU_BACKEND && ranks_of_node > 1)
         setenv("CUDA_CPU_WORKERS", std::to_string(workers).c_str(), 0);
 }
@@ -252,6 +254,7 @@ static inline void select_device_of_rank(void) {
 
 static inline void require_memory_for_ranks(size_t host, size_t device) {
     on_rank_0_first([&] { require_memory(host * ranks_of_node, device * ranks_of_device); });
+    HANDLE_MPI(MPI_Barrier(MPI_COMM_WORLD)); // no rank allocates before all have checked
 }
 
 #endif
