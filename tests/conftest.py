@@ -40,7 +40,8 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Deselects the tests of the other back end, which would not be skips worth reporting."""
+    """Deselects the tests of the other back end, which would not be skips worth reporting. The builds with nvcc, which take
+    longest, come first, so that no process of pytest-xdist is left alone with them at the end."""
 
     def fits(item):
         return all(mark.args[0] == helpers.backend() for mark in item.iter_markers("backend"))
@@ -49,6 +50,7 @@ def pytest_collection_modifyitems(config, items):
     if other:
         config.hook.pytest_deselected(items=other)
         items[:] = [item for item in items if fits(item)]
+    items.sort(key=lambda item: "nvcc" not in [mark.args[0] for mark in item.iter_markers("xdist_group")])
 
 
 def pytest_generate_tests(metafunc):

@@ -95,7 +95,7 @@ def sizes_of(program, run):
     [(low, high)] = [
         (int(low), int(high)) for name, low, high, _ in numeric_options(program, run) if name == "size"
     ]
-    large = 100003 if helpers.sanitized() else 1000003
+    large = 100003 if helpers.sanitized() else 300007 if helpers.backend() == "cpu" else 1000003
     return sorted(
         {min(max(size, low), high) for size in ((1, 31, large) if high >= 1 << 24 else (1, 31, 132, 257))}
     )

@@ -2,10 +2,11 @@
 """scripts/configure.sh by way of make: bad settings and goals, and the choice of the back end."""
 import os
 import re
+import shutil
 
 import pytest
 
-from trees import FAKE_NVCC, FAKE_SMI, NVCC, ROOT, compiled, make, needs_nvcc, run, stand_in
+from trees import FAKE_NVCC, FAKE_SMI, NVCC, ROOT, compiled, make, needs_nvcc, nvcc_settings, run, stand_in
 
 
 OLD_SMI = """case $1 in -L) echo 'GPU 0: Old (UUID: GPU-1)' ;; *) echo 'Field "compute_cap" is not a valid field to query.'; exit 2 ;; esac"""
@@ -57,18 +58,14 @@ def test_an_architecture_that_nvcc_does_not_know(built):
 
 @needs_nvcc
 @pytest.mark.skipif(os.environ.get("BACKEND") == "gpu", reason="this run is the GPU build")
-def test_gpu_back_end_builds_without_a_warning(tmp_path):
+@pytest.mark.xdist_group("nvcc")
+def test_gpu_back_end_builds_without_a_warning():
     """Every program for the least architecture, which lacks what later ones have. For the default ones, the least among them,
     which take three times as long, the longest program without CUB and those whose text depends on the architecture.
-    """
-    folders = [
-        "BACKEND=gpu",
-        "NVCC=" + NVCC,
-        "BIN=%s" % (tmp_path / "bin"),
-        "BUILD=%s" % (tmp_path / "build"),
-    ]
+
+    The folders are kept, so the next run compiles only what has changed. They are deleted unless the last run has passed,
+    because make shows a warning only when it compiles."""
     programs = [line.split("\t")[0] for line in run(ROOT, "scripts/programs.sh").splitlines()]
-    least = run(ROOT, NVCC, "--list-gpu-code").split()
     texts = {name: (ROOT / (name + ".cu")).read_text() for name in programs}
     several = {
         max(
@@ -76,12 +73,17 @@ def test_gpu_back_end_builds_without_a_warning(tmp_path):
         ),
         *(name for name in programs if "__CUDA_ARCH__" in texts[name]),
     }
-    log = make(ROOT, *folders, *several)
-    assert several <= compiled(log) and "warning" not in log.lower()
-    log = make(ROOT, *folders, "SMS=75" if "sm_75" in least else "SMS=" + least[0].removeprefix("sm_"), "all")
-    assert "warning" not in log.lower()
-    for name in programs:
-        assert os.access(tmp_path / "bin" / name, os.X_OK) or "off: %s:" % name in log
+    for kind, goals, wanted in ("default", several, several), ("least", ["all"], programs):
+        folder, settings = nvcc_settings(kind)
+        passed = folder / "passed"
+        if not passed.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+        passed.unlink(missing_ok=True)
+        log = make(ROOT, *settings, *goals)
+        assert "warning" not in log.lower()
+        for name in wanted:
+            assert os.access(folder / "bin" / name, os.X_OK) or "off: %s:" % name in log
+        passed.touch()
 
 
 @pytest.mark.parametrize(

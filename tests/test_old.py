@@ -2,13 +2,11 @@
 """make old: programs as they were written in 2010 build unchanged and run without a display. The programs are tests/old/*.cu."""
 import pathlib
 import re
-import shutil
-import subprocess
 
 import pytest
 
 import helpers
-from trees import NVCC, needs_nvcc
+from trees import make, needs_nvcc, nvcc_settings
 
 OLD = helpers.ROOT / "tests/old"
 gl = pytest.mark.skipif(
@@ -153,21 +151,11 @@ def test_an_error_names_the_line_of_the_listing(tmp_path):
 
 @needs_nvcc
 @pytest.mark.backend("cpu")
+@pytest.mark.xdist_group("nvcc")
 @pytest.mark.parametrize("name", ["textures", "julia", "heat_2d", "basic_interop", "chapters"])
-def test_nvcc_builds_them(name, once):
-    def build(folder):
-        folder = folder.parent / "old-nvcc"
-        return subprocess.run(
-            ["make", "old", f"FILE={OLD / name}.cu", "BACKEND=gpu", "SMS=90", f"NVCC={NVCC}"]
-            + [f"BIN={folder}/bin", f"BUILD={folder}/build"],
-            cwd=helpers.ROOT,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
-
-    done = once("old-nvcc-" + name, build)
-    assert done.returncode == 0, done.stdout
-    assert "warning" not in done.stdout.lower(), done.stdout
-    assert f"/bin/old/{name}\n" in done.stdout
-    assert ("the constructors of cuComplex" in done.stdout) == (name == "julia")
+def test_nvcc_builds_them(name):
+    _, settings = nvcc_settings("least")
+    log = make(helpers.ROOT, *settings, "old", f"FILE={OLD / name}.cu")
+    assert "warning" not in log.lower(), log
+    assert f"/bin/old/{name}\n" in log
+    assert ("the constructors of cuComplex" in log) == (name == "julia")

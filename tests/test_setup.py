@@ -330,4 +330,4 @@ def test_doctor(tree):
         "tests",
     ):
         assert what in log
-    assert "PNG" in make(tree, "doctor", "CC=nonesuch-cc")
+    assert "PNG" in make(tree, "doctor", "CC=nonesuch-cc", "CUDA_PATH=/nonexistent")

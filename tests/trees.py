@@ -24,6 +24,17 @@ NVCC = next(
 needs_nvcc = pytest.mark.skipif(not NVCC, reason="needs nvcc, found none")
 
 
+def nvcc_settings(kind):
+    """The settings of make for a build with nvcc: kind "least" is for the least architecture that nvcc has, "default" for the
+    default ones. The folder, in build/, is kept for the next run."""
+    folder = ROOT / os.environ.get("BUILD", "build") / "nvcc" / kind
+    settings = ["BACKEND=gpu", f"NVCC={NVCC}", f"BIN={folder}/bin", f"BUILD={folder}/build"]
+    if kind == "least":
+        known = run(ROOT, NVCC, "--list-gpu-code").split()
+        settings.append("SMS=75" if "sm_75" in known else "SMS=" + known[0].removeprefix("sm_"))
+    return folder, settings
+
+
 def environment(**more):
     """The environment of the tests, without the variables that `make test` sets."""
     ours = {
@@ -45,7 +56,7 @@ def run(tree, *command, status=0, **env):
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        timeout=600,
+        timeout=1200,
     )
     assert done.returncode == status, done.stdout
     return done.stdout
