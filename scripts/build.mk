@@ -37,6 +37,11 @@ SYMBOL_SECTIONS := $(if $(SYMBOL_SECTIONS),$(shell $(CXX) $(SYMBOL_SECTIONS) -x 
 # Kernels round in the same way on every machine: the compiler may not use fused multiply-adds, and there is no -march.
 CPU_FLAGS := -ffp-contract=off $(SYMBOL_SECTIONS)
 
+# CUDA permits arguments that are not initialised, such as the value of a lane that a shuffle does not read. clang++ concludes
+# from one that it is not reached, unless an option says otherwise. Its name depends on the version; g++ does not know it.
+CPU_FLAGS += $(shell for one in -disable-noundef-analysis -no-enable-noundef-analysis; do \
+    if $(CXX) -Xclang $$one -fsyntax-only -x c++ /dev/null >/dev/null 2>&1; then echo -Xclang $$one; break; fi; done)
+
 C_FLAGS := -std=gnu11 $(COMMON_FLAGS) $(PREPROCESS) $(CFLAGS)
 # g++ does not know all pragmas of nvcc (unroll). cuda_runtime.h is included first, as nvcc does.
 CU_FLAGS := -std=gnu++17 $(COMMON_FLAGS) $(CPU_FLAGS) -Wno-unknown-pragmas $(CXXFLAGS)

@@ -330,6 +330,42 @@ def test_the_libraries_headers_do_not_make_clang_warn(cucc, write, monkeypatch):
     assert cucc("-Wall", "-Wextra", "-c", "all.cu") == ""
 
 
+@pytest.mark.skipif(not shutil.which("clang++"), reason="needs clang++, found none")
+def test_clang_accepts_restrict_and_arguments_that_are_not_initialised(cucc, write, tmp_path, monkeypatch):
+    """In `r`, only the value of the lane that the shuffle reads is set."""
+    monkeypatch.setenv("CXX", "clang++")
+    write(
+        main_cu="""
+        #include <cooperative_groups.h>
+        #include <stdio.h>
+        __device__ int add_for_all(int *sum) {
+            auto group = cooperative_groups::coalesced_threads();
+            int r;
+            if (group.thread_rank() == 0)
+                r = atomicAdd(sum, group.size());
+            return group.shfl(r, 0) + group.thread_rank();
+        }
+        template <class T> __global__ void append(const T *__restrict__ in, T *__restrict__ const out, int *sum) {
+            if (in[threadIdx.x] % 3 == 0)
+                out[add_for_all(sum)] = in[threadIdx.x];
+        }
+        int main() {
+            int *p;
+            cudaMallocManaged(&p, 100 * sizeof(int));
+            for (int i = 0; i < 100; i++)
+                p[i] = i < 32 ? i : 0;
+            append<<<1, 32>>>(p, p + 40, p + 32);
+            cudaDeviceSynchronize();
+            for (int i = 40; i < 51; i++)
+                p[33] += p[i];
+            printf("%d %d\\n", p[32], p[33]);
+        }
+        """
+    )
+    cucc("-O2", "main.cu", "-o", "main")
+    assert subprocess.run([tmp_path / "main"], capture_output=True, text=True).stdout == "11 165\n"
+
+
 def test_an_interrupt_leaves_nothing_behind(installed, write, tmp_path):
     write(main_cu="int main() { }\n")
     slow = tmp_path / "slow"

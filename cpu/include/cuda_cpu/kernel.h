@@ -200,11 +200,15 @@ template <class A> struct Reference {
     Reference(std::remove_reference_t<A> &a) : to(&a) {}
     operator A() const { return static_cast<A>(*to); }
 };
+// The type of an argument without const, volatile and, for clang++, __restrict.
+template <class A> struct Unqualified { using type = std::remove_cv_t<A>; };
+template <class A> struct Unqualified<A *__restrict> { using type = A *; };
+template <class A> struct Unqualified<A *const __restrict> { using type = A *; };
 template <class A> constexpr bool is_bits = !std::is_reference_v<A> && !std::is_trivially_copyable_v<A>;
 template <class A>
-using Stored =
-    std::conditional_t<std::is_reference_v<A>, Reference<A>,
-                       std::conditional_t<is_bits<A>, Bits<std::remove_cv_t<A>>, std::remove_cv_t<A>>>;
+using Stored = std::conditional_t<
+    std::is_reference_v<A>, Reference<A>,
+    std::conditional_t<is_bits<A>, Bits<std::remove_cv_t<A>>, typename Unqualified<A>::type>>;
 // The type of a parameter of a kernel's body: the declared type, or a reference to the thread's copy of the
 // bytes.
 template <class A> using Parameter = std::conditional_t<is_bits<A>, A &, A>;
