@@ -111,6 +111,41 @@ def styles(lines):
             yield {"color": INK, "linestyle": ":", "marker": "_", "linewidth": 1.5}
 
 
+def name_ends(axes, ended, low, high):
+    """Writes the names of lines, given as (last point, name, colour), beside the axes. Returns the distance of two names and the
+    heights of all, in parts of the axes."""
+    # The names have the order of the ends of the lines, and are as near to them as possible without overlapping.
+    height = axes.get_window_extent().height / axes.figure.dpi * 72
+    gap, at = 13 / height, []
+    ended = sorted(ended, key=lambda d: d[0][1])
+    for point, *_ in ended:
+        wanted = math.log(point[1] / low) / math.log(high / low)
+        at.append(max(wanted, at[-1] + gap if at else 0))
+    top = 1.0
+    for i in reversed(range(len(at))):
+        at[i] = min(at[i], top)
+        top = at[i] - gap
+    for (point, name, color), y in zip(ended, at):
+        axes.annotate(
+            name,
+            point,
+            (1.06, y),
+            textcoords="axes fraction",
+            color=INK,
+            va="center",
+            annotation_clip=False,
+            arrowprops={
+                "arrowstyle": "-",
+                "color": color,
+                "linewidth": 0.8,
+                "shrinkA": 1,
+                "shrinkB": 4,
+                "relpos": (0, 0.5),
+            },
+        )
+    return gap, at
+
+
 def draw_lines(axes, lines, prefix):
     """Draws the rate over the size, with the names beside the ends of the lines."""
     sizes = {row["size"]: row["in_l2"] for *_, rows in lines for row in rows}
@@ -138,35 +173,7 @@ def draw_lines(axes, lines, prefix):
     axes.yaxis.set_major_formatter(ticker.FuncFormatter(lambda rate, _: f"{rate:g}"))
     axes.yaxis.set_minor_locator(ticker.NullLocator())
 
-    # The labels have the order of the ends of the lines, and are as near to them as possible without overlapping.
-    height = axes.get_window_extent().height / axes.figure.dpi * 72
-    gap, at = 13 / height, []
-    ended = sorted((d for d in drawn if d[0][0] == max(sizes)), key=lambda d: d[0][1])
-    for point, *_ in ended:
-        wanted = math.log(point[1] / low) / math.log(high / low)
-        at.append(max(wanted, at[-1] + gap if at else 0))
-    top = 1.0
-    for i in reversed(range(len(at))):
-        at[i] = min(at[i], top)
-        top = at[i] - gap
-    for (point, name, color), y in zip(ended, at):
-        axes.annotate(
-            name,
-            point,
-            (1.06, y),
-            textcoords="axes fraction",
-            color=INK,
-            va="center",
-            annotation_clip=False,
-            arrowprops={
-                "arrowstyle": "-",
-                "color": color,
-                "linewidth": 0.8,
-                "shrinkA": 1,
-                "shrinkB": 4,
-                "relpos": (0, 0.5),
-            },
-        )
+    gap, at = name_ends(axes, [d for d in drawn if d[0][0] == max(sizes)], low, high)
     for i, text in enumerate(without):
         axes.text(
             1.06, min([*at, 1]) - gap * (i + 1), text, transform=axes.transAxes, color=GRAY, va="center"
@@ -239,7 +246,7 @@ def described(parts):
         yield f"{title}, at --size {size}: {', '.join(values)}."
 
 
-def with_text_and_dark(svg, program, parts):
+def with_text_and_dark(svg, title, description):
     """Adds a title, a description, and the colours of the dark scheme to an SVG."""
     known = sorted(DARK.items())
     rules = "".join(
@@ -254,17 +261,17 @@ def with_text_and_dark(svg, program, parts):
     svg = svg.replace(
         "</style>", f"</style>\n  <style>@media (prefers-color-scheme: dark) {{ {rules}}}</style>", 1
     )
-    words = f"<title>{topic(program)}: rate of each rung</title>\n <desc>{html.escape(' '.join(described(parts)))}</desc>\n"
+    words = f"<title>{html.escape(title)}</title>\n <desc>{html.escape(description)}</desc>\n"
     return re.sub(r"<svg ([^>]*)>\n", rf'<svg role="img" \1>\n ' + words.replace("\\", r"\\"), svg, count=1)
 
 
-def draw(program, rows):
-    """The plot of a program, as SVG: one panel for each data set, one above the other."""
+def prepare(salt):
+    """The settings of a plot."""
     # Text stays text in the SVG, with room for the widest of these fonts. The same results give the same file.
     matplotlib.rcParams.update(
         {
             "svg.fonttype": "none",
-            "svg.hashsalt": program,
+            "svg.hashsalt": salt,
             "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial", "Helvetica"],
             "font.size": 9,
             "axes.spines.top": False,
@@ -282,6 +289,19 @@ def draw(program, rows):
         }
     )
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # no warnings about missing fonts
+
+
+def finish(figure, title, description):
+    """The SVG of a figure, which is closed."""
+    file = io.StringIO()
+    figure.savefig(file, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
+    pyplot.close(figure)
+    return with_text_and_dark(re.sub(r"[ \t]+$", "", file.getvalue(), flags=re.M), title, description)
+
+
+def draw(program, rows):
+    """The plot of a program, as SVG: one panel for each data set, one above the other."""
+    prepare(program)
     parts = []
     for data, panel in panels(rows):
         lines = lines_of(panel)
@@ -318,7 +338,40 @@ def draw(program, rows):
         axes.set_title(title, loc="left", fontsize=10)
         axes.grid(drawing is draw_lines, axis="y")
         drawing(axes, lines, f"p{i}-" if len(parts) > 1 else "")
-    file = io.StringIO()
-    figure.savefig(file, format="svg", metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
-    pyplot.close(figure)
-    return with_text_and_dark(re.sub(r"[ \t]+$", "", file.getvalue(), flags=re.M), program, parts)
+    return finish(figure, f"{topic(program)}: rate of each rung", " ".join(described(parts)))
+
+
+def draw_scaling(title, panels, measured, description):
+    """The plot of docs/scaling.md, as SVG: the efficiency over the number of GPUs. A panel is (title, lines), a line (name, points
+    of the model, measured points). Up to `measured` GPUs a line is solid, beyond dashed."""
+    prepare("scaling")
+    height, total = 2.6, 3.5 * len(panels)
+    figure = pyplot.figure(figsize=(8, total))
+    for i, (name, lines) in enumerate(panels):
+        axes = figure.add_axes((0.09, (total - 3.5 * i - 0.3 - height) / total, 0.56, height / total))
+        axes.set_title(name, loc="left", fontsize=10)
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        ended = []
+        for j, (name, points, marks) in enumerate(lines):
+            color = (LIBRARIES[:3] + [rung_color(0), rung_color(0.5), rung_color(1)])[j % 6]
+            style = {"color": color, "linewidth": 1.5}
+            axes.plot(*zip(*[p for p in points if p[0] <= measured]), gid=f"p{i}-line-{j}", **style)
+            axes.plot(*zip(*[p for p in points if p[0] >= measured]), linestyle="--", **style)
+            if marks:
+                axes.plot(*zip(*marks), linestyle="", marker=MARKERS[j], markersize=5, color=color)
+            ended.append((points[-1], name, color))
+        counts = [point[0] for point in lines[0][1]]
+        axes.set_xlim(min(counts) / 1.15, max(counts) * 1.15)
+        axes.set_xticks(counts, [str(count) for count in counts])
+        axes.xaxis.set_minor_locator(ticker.NullLocator())
+        low, high = axes.get_ylim()
+        low, high = min(low, 0.65), max(high, 1.1)
+        axes.set_ylim(low, high)
+        axes.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5) if high / low > 5 else range(1, 10)))
+        axes.yaxis.set_major_formatter(ticker.FuncFormatter(lambda part, _: f"{100 * part:g} %"))
+        axes.yaxis.set_minor_locator(ticker.NullLocator())
+        axes.set_xlabel("GPUs, log scale")
+        axes.set_ylabel("efficiency, log scale")
+        name_ends(axes, ended, low, high)
+    return finish(figure, title, description)

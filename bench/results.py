@@ -92,12 +92,18 @@ def check_writable():
 def save(name, found):
     """Writes the results of a device, one row per line, so that a diff is readable. Returns the path."""
     programs = {p: found["programs"][p] for p in sorted(found["programs"], key=order)}
+    blocks = {**programs, **({"scaling": found["scaling"]} if "scaling" in found else {})}
+    short = {p: {**b, "rows": f"rows of {p}"} for p, b in blocks.items()}
     text = json.dumps(
-        {**found, "programs": {p: {**b, "rows": f"rows of {p}"} for p, b in programs.items()}},
+        {
+            **found,
+            **({"scaling": short["scaling"]} if "scaling" in short else {}),
+            "programs": {p: short[p] for p in programs},
+        },
         indent=2,
         ensure_ascii=False,
     )
-    for p, block in programs.items():
+    for p, block in blocks.items():
         rows = ",\n".join("        " + json.dumps(row, ensure_ascii=False) for row in block["rows"])
         text = text.replace(json.dumps(f"rows of {p}"), f"[\n{rows}\n      ]")
     # The numbers of a figure (bench/then.py) stand in one line too.

@@ -41,3 +41,8 @@ refresh docs/performance.md 'list of plots' plots "$plots"
 for part in figures claims limits devices; do
     refresh docs/then-and-now.md "table of $part" "$part" "$(bench/then.py --$part)"
 done
+
+bench/scaling.py --plot
+for part in measured model projection; do
+    refresh docs/scaling.md "part $part" "$part" "$(bench/scaling.py --$part)"
+done

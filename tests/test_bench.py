@@ -740,7 +740,7 @@ def drawn(path):
     """The ids of the lines and bars of rungs, libraries and copies, and all texts of a plot."""
     tree = xml.etree.ElementTree.fromstring(path.read_text())
     ids = [
-        g.get("id") for g in tree.iter() if re.match(r"(p\d+-)?(rung|library|copy)-\d+$", g.get("id") or "")
+        g.get("id") for g in tree.iter() if re.match(r"(p\d+-)?(rung|library|copy|line)-\d+$", g.get("id") or "")
     ]
     return ids, ["".join(text.itertext()).strip() for text in tree.iter(f"{SVG}text")]
 
@@ -1010,7 +1010,7 @@ def test_contrast_of_the_plots(bench):
         svg = path.read_text()
         dark, lines, texts = in_the_dark(svg), set(), set()
         for g in xml.etree.ElementTree.fromstring(svg).iter(f"{SVG}g"):
-            if re.match(r"(p\d+-)?(rung|library|copy)-\d+$", g.get("id") or ""):
+            if re.match(r"(p\d+-)?(rung|library|copy|line)-\d+$", g.get("id") or ""):
                 lines |= {
                     color
                     for part in g.iter()
