@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """scaling.py: runs chapter11/dot_mpi and chapter11/heat_mpi with several numbers of ranks, transports and steps per exchange, and
 records the times in RESULTS/<device>.json beside the records of the ladders (bench/run.py). On GPUs there are 1, 2, 4 … ranks, one
-for each GPU; on the CPU back end up to 8, and the least time of three runs counts, because other processes use the cores too.
+for each GPU; on the CPU back end up to 8, and the least time of five runs counts, because other processes use the cores too.
   scaling.py --measured | --model | --projection   a part of docs/scaling.md, in Markdown
   scaling.py --plot                                draws the plot of docs/scaling.md
 
@@ -39,8 +39,8 @@ PLAN = {
     },
     "cpu": {
         "dot": {"weak": [1 << 20], "strong": [1 << 20]},
-        "heat": {"strong": [(512, 512, (12, 1, 4))], "weak": [(512, 128, (12, 1, 4))]},
-        "repeat": 3,
+        "heat": {"strong": [(256, 256, (12, 1, 4))], "weak": [(256, 64, (12, 1, 4))]},
+        "repeat": 5,
     },
 }
 
@@ -51,10 +51,12 @@ PROJECTED = [
     ("strong", HEAT, (32768, 32768, 1), "nccl"),
     ("strong", HEAT, (32768, 32768, 12), "host"),
     ("strong", DOT, (1 << 31,), "ncclAllReduce"),
+    ("strong", DOT, (1 << 31,), "MPI_Allreduce"),
     ("weak", HEAT, (16384, 16384, 12), "nccl"),
     ("weak", HEAT, (16384, 16384, 1), "nccl"),
     ("weak", HEAT, (16384, 16384, 12), "host"),
     ("weak", DOT, (1 << 30,), "ncclAllReduce"),
+    ("weak", DOT, (1 << 30,), "MPI_Allreduce"),
 ]
 COUNTS = [1 << i for i in range(11)]
 NODE = 8  # GPUs
@@ -173,7 +175,7 @@ def record():
         "date": bench.today(),
         **about,
         "driver": before and before["driver"],
-        "clocks": bench.speeds(before, before) if before else None,
+        "clocks": bench.speeds(before, {}),
         "devices": count if back_end == "gpu" else 1,  # one process uses all cores of the CPU
         "repeat": repeat,
         "load": [round(os.getloadavg()[0], 1)],  # processes that ran or waited for a core: before, and after
@@ -191,6 +193,8 @@ def record():
                 continue
             rows += [{"program": program, "ranks": ranks, "size": list(size), **row} for row in least(runs)]
             found["scaling"]["load"][1:] = [round(os.getloadavg()[0], 1)]
+            if i == len(todo):
+                found["scaling"]["clocks"] = bench.speeds(before, bench.clocks().get(device, {}))
             path = recorded.save(slug(device), found)
     bench.say(
         f"{len(todo) - failed} of {len(todo)} cases measured, {failed} failed"

@@ -740,7 +740,9 @@ def drawn(path):
     """The ids of the lines and bars of rungs, libraries and copies, and all texts of a plot."""
     tree = xml.etree.ElementTree.fromstring(path.read_text())
     ids = [
-        g.get("id") for g in tree.iter() if re.match(r"(p\d+-)?(rung|library|copy|line)-\d+$", g.get("id") or "")
+        g.get("id")
+        for g in tree.iter()
+        if re.match(r"(p\d+-)?(rung|library|copy|line)-\d+$", g.get("id") or "")
     ]
     return ids, ["".join(text.itertext()).strip() for text in tree.iter(f"{SVG}text")]
 
