@@ -122,11 +122,11 @@ class Program:
     def path(self):
         return ROOT / (self.name + ".cu")
 
-    @property
+    @functools.cached_property
     def source(self):
         return self.path.read_text()
 
-    @property
+    @functools.cached_property
     def settings(self):
         """The source together with the headers that may contain its options: those of its chapter and common/proofs, but not
         the options of other programs, when this one reads its own."""
