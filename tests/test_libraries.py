@@ -10,26 +10,24 @@ import pytest
 from trees import PROGRAMS, ROOT, UNOPTIMISED, compiled, environment, linked, make, run, stand_in
 
 
+LIBS = (ROOT / "scripts/libs.sh").read_text()
+# The libraries that the CPU back end can use, and what the build calls them
+LIBRARIES = dict(
+    re.findall(
+        r"^([A-Z_]+)\|(?:common|programs|cpu|cpu programs)\|([^|]*)\|",
+        LIBS,
+        re.M,
+    )
+)
+
+
 def test_without_libraries(tree, tmp_path):
     """A build without the libraries: it lists what is switched off, and everything else works."""
-    without = ["HAVE_PNG=0", "HAVE_WEBP=0", "HAVE_GLUT=0", "HAVE_GL=0", "HAVE_BOOST_CONTEXT=0", "HAVE_MPI=0"]
-    without += ["HAVE_CUBLAS=0", "HAVE_CUSPARSE=0", "HAVE_CUSOLVER=0", "HAVE_CUFFT=0", "HAVE_THRUST=0"]
-    without += ["HAVE_OPENCL=0", *UNOPTIMISED]
+    without = [*(f"HAVE_{name}=0" for name in LIBRARIES), *UNOPTIMISED]
     log = make(tree, *without)
     assert set(PROGRAMS) <= compiled(log) and linked(log) == set(PROGRAMS)
-    assert [line[:25] for line in log.splitlines()[-12:]] == [
-        "off: PNG pictures (libpng",
-        "off: animations as WebP (",
-        "off: windows (freeglut, O",
-        "off: CUDA with OpenGL (Op",
-        "off: MPI (mpicc on PATH; ",
-        "off: fast switches betwee",
-        "off: cuBLAS (by OpenBLAS)",
-        "off: cuSPARSE (loops of i",
-        "off: cuSOLVER (by OpenBLA",
-        "off: cuFFT (by FFTW): swi",
-        "off: Thrust (on the CPU):",
-        "off: OpenCL: switched off",
+    assert len(LIBRARIES) > 12 and re.findall("^off: .*", log, re.M) == [
+        f"off: {what}: switched off by HAVE_{name}=0" for name, what in LIBRARIES.items()
     ]
     log = make(tree, *without)
     assert not compiled(log) and not linked(log)
@@ -51,6 +49,39 @@ def test_without_libraries(tree, tmp_path):
             folder, *julia, "--animate", "--frames", "2", DISPLAY=""
         )
     assert set(PROGRAMS) <= compiled(make(tree, "-n"))
+
+
+def test_each_library_hidden_in_turn(tmp_path):
+    """Exactly the programs whose headers name it are left out, and the unit test of its stand-in."""
+
+    def lists(name, config, **env):
+        config.parent.mkdir()
+        if name:
+            shutil.copy(tmp_path / "all/config.mk", config)
+        run(ROOT, "scripts/libs.sh", "probe", "cpu", str(config), **env)
+        report = run(ROOT, "scripts/libs.sh", "report", "cpu", str(config), **env)
+        return [
+            set(re.findall(pattern, text, re.M))
+            for pattern, text in (
+                (r"^SKIPPED \+= (\S+)", config.read_text()),
+                (r"^MISSING_TESTS \+= (\S+)", config.read_text()),
+                (r"^off: .* switched off by HAVE_(\w+)=0$", report),
+            )
+        ]
+
+    needs = {
+        program: names.split(",")
+        for program, names in re.findall(r"^(.*):(.+)$", run(ROOT, "scripts/programs.sh", "--needs"), re.M)
+    }
+    found = {f"HAVE_{name}": "1" for name in LIBRARIES}
+    skipped, missing, off = lists(None, tmp_path / "all/config.mk", **found)
+    assert skipped == {program for program in needs if "npp" in needs[program]} and not missing and not off
+    for name in LIBRARIES:
+        own = {program for program in needs if name.lower() in needs[program]}
+        test = {f"tests/cpu/{name.lower()}"}
+        now = lists(name, tmp_path / name / "config.mk", **{**found, f"HAVE_{name}": "0"})
+        assert now[0] == skipped | own and now[2] == {name}, (name, now)
+        assert now[1] == (test if re.search(rf"^{name}\|cpu programs", LIBS, re.M) else set()), (name, now)
 
 
 def test_programs_without_their_library(tmp_path):
