@@ -1435,7 +1435,7 @@ static void translate_kernel(int word, const Scope *scope) {
 
 typedef struct {
     int first, end; // first token of the expression, and the token after it
-    char constraint;
+    bool output;
 } Operand;
 
 typedef struct {
@@ -1445,6 +1445,11 @@ typedef struct {
     const char *at; // the next character of the template
     Text out;
     bool has_carry;
+    struct {
+        char name[32];
+        int depth;   // of the braces that it was declared in
+    } registers[64]; // those that the statement declares: .reg .u32 x;
+    int register_count, depth;
 } Ptx;
 
 static const struct {
@@ -1480,8 +1485,7 @@ static const struct {
 };
 
 // Instructions with a result. In `value`, T is the type, and 1 to 4 are the operands. `operands` says how
-// each is converted: t: to T, u: to unsigned, w: to a type twice as long as T. `carry` marks instructions
-// with a carry bit.
+// each is converted: t: to T, u: to unsigned, w: to a type twice as long as T, p: to bool.
 static const struct {
     const char *name, *types, *operands, *value;
 } ptx_instructions[] = {
@@ -1523,6 +1527,11 @@ static const struct {
     {"shf.l.clamp", "b", "ttu", "__funnelshift_lc(1, 2, 3)"},
     {"shf.r.clamp", "b", "ttu", "__funnelshift_rc(1, 2, 3)"},
     {"vabsdiff4.add", "u", "ttt", "__vsadu4(1, 2) + 3"},
+    {"dp4a.s32", "s", "ttt", "__dp4a(1, 2, 3)"},
+    {"dp4a.u32", "u", "ttt", "__dp4a(1, 2, 3)"},
+    {"popc", "b", "t", "__popcll(1)"},
+    {"selp", "usbfd", "ttp", "3 ? 1 : 2"},
+    {"vote.sync.ballot", "b", "pu", "__ballot_sync(2, 1)"},
     {"activemask", "b", "", "__activemask()"},
     {"rcp.approx", "f", "t", "1.0f / 1"},
     {"sqrt.approx", "f", "t", "::std::sqrt(1)"},
@@ -1543,8 +1552,16 @@ static void skip_blanks(Ptx *p) {
     p->at += strspn(p->at, " \t\n\r");
 }
 
-// Appends the value of a PTX operand: %0, %%laneid, 12, 0x96. Returns the C++ operand of the asm statement,
-// or null if it is not one.
+// The length of a name at s, without the %% that may stand before it. Moves s to the name.
+static size_t ptx_name(const char **s) {
+    if (**s == '%')
+        *s += (*s)[1] == '%' ? 2 : 1;
+    const size_t length = strspn(*s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_$");
+    return length > 0 && !isdigit((unsigned char)**s) ? length : 0;
+}
+
+// Appends the value of a PTX operand: %0, %%laneid, x, 12, 0x96. Returns the C++ operand of the asm
+// statement, or null if it is a constant or a special register.
 static const Operand *ptx_operand(Ptx *p, Text *out, const char *instruction) {
     skip_blanks(p);
     const char *s = p->at;
@@ -1555,11 +1572,18 @@ static const Operand *ptx_operand(Ptx *p, Text *out, const char *instruction) {
         if (n >= p->count)
             fail_ptx(p, instruction);
         p->at = end;
-        append(out, "(", 1);
-        append_tokens(out, p->operands[n].first, p->operands[n].end);
-        append(out, ")", 1);
+        append_format(out, "cu_p%ld", n);
         return &p->operands[n];
     }
+    const char *word = s;
+    length = ptx_name(&word);
+    for (int i = p->register_count - 1; i >= 0 && length > 0; i--)
+        if (strlen(p->registers[i].name) == length && memcmp(p->registers[i].name, word, length) == 0) {
+            static const Operand declared = {0, 0, true};
+            p->at = word + length;
+            append_format(out, "cu_r_%s", p->registers[i].name);
+            return &declared;
+        }
     if (s[0] == '%') { // %%laneid; nvcc also accepts %laneid
         s += s[1] == '%' ? 2 : 1;
         length = strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789_.");
@@ -1650,8 +1674,116 @@ static void ptx_memory(Ptx *p, bool load, bool strong, const char *type, const c
     free(address.data);
 }
 
+// .reg .u32 x, y;  ->  unsigned cu_r_x{}, cu_r_y{};
+static void ptx_declaration(Ptx *p) {
+    const char *const begin = p->at;
+    char type[16];
+    p->at += strlen(".reg");
+    ptx_expect(p, '.', begin);
+    const size_t length = strspn(p->at, "abcdefghijklmnopqrstuvwxyz0123456789");
+    snprintf(type, sizeof type, "%.*s", (int)length, p->at);
+    p->at += length;
+    const char *const word = strcmp(type, "pred") == 0 ? "bool" : ptx_type(type);
+    do {
+        skip_blanks(p);
+        const char *name = p->at;
+        const size_t n = ptx_name(&name);
+        if (!word || n == 0 || n >= sizeof p->registers->name || p->register_count == 64 || name[n] == '<')
+            fail_ptx(p, begin);
+        snprintf(p->registers[p->register_count].name, n + 1, "%s", name);
+        p->registers[p->register_count++].depth = p->depth;
+        p->at = name + n;
+        append_format(&p->out, "[[maybe_unused]] %s cu_r_%.*s{}; ", word, (int)n, name);
+    } while (ptx_accept(p, ','));
+}
+
+// setp.lt.s32 p, %0, %1;
+static void ptx_compare(Ptx *p, char *const *part, int parts, const char *type, const char *instruction) {
+    static const char *const signs[][2] = {{"eq", "=="}, {"ne", "!="}, {"lt", "<"}, {"le", "<="},
+                                           {"gt", ">"},  {"ge", ">="}, {"lo", "<"}, {"ls", "<="},
+                                           {"hi", ">"},  {"hs", ">="}};
+    const bool real = type && part[parts - 1][0] == 'f';
+    for (size_t i = 0; type && parts == 3 && i < sizeof signs / sizeof *signs; i++) {
+        if (strcmp(part[1], signs[i][0]) != 0 || (real && (i == 1 || i > 5))) // ne of floats is false for NaN
+            continue;
+        if (!ptx_operand(p, &p->out, instruction))
+            break;
+        ptx_expect(p, ',', instruction);
+        append_format(&p->out, " = (%s)", type);
+        ptx_operand(p, &p->out, instruction);
+        ptx_expect(p, ',', instruction);
+        append_format(&p->out, " %s (%s)", signs[i][1], type);
+        ptx_operand(p, &p->out, instruction);
+        append_format(&p->out, "; ");
+        return;
+    }
+    fail_ptx(p, instruction);
+}
+
+// mov.b64 %0, {%1, %2}; and mov.b64 {%0, %1}, %2;
+static bool ptx_halves(Ptx *p, const char *type, const char *instruction) {
+    const char *const half = strcmp(type, "unsigned long long") == 0 ? "unsigned"
+                             : strcmp(type, "unsigned") == 0         ? "unsigned short"
+                                                                     : NULL;
+    const char *const end = p->at + strcspn(p->at, ";");
+    const char *const brace = memchr(p->at, '{', (size_t)(end - p->at));
+    if (!brace)
+        return false;
+    Text whole = {0}, halves[2] = {{0}};
+    const bool split = ptx_accept(p, '{');
+    bool writes = half != NULL;
+    for (int side = 0; side < 2; side++) {
+        if (split == (side == 0)) {
+            if (side == 1)
+                ptx_expect(p, '{', instruction);
+            for (int i = 0; i < 2; i++) {
+                const bool variable = ptx_operand(p, &halves[i], instruction);
+                writes = writes && (variable || !split);
+                ptx_expect(p, i ? '}' : ',', instruction);
+            }
+        } else {
+            writes = (ptx_operand(p, &whole, instruction) || split) && writes;
+        }
+        if (side == 0)
+            ptx_expect(p, ',', instruction);
+    }
+    if (!writes)
+        fail_ptx(p, instruction);
+    if (split)
+        append_format(
+            &p->out,
+            "{ const auto cu_w = ::cuda_cpu::ptx::bits<%s>(%s); ::cuda_cpu::ptx::set(%s, (%s)cu_w); "
+            "::cuda_cpu::ptx::set(%s, (%s)(cu_w >> 4 * sizeof cu_w)); } ",
+            type, whole.data, halves[0].data, half, halves[1].data, half);
+    else
+        append_format(&p->out,
+                      "::cuda_cpu::ptx::set(%s, (%s)((%s)::cuda_cpu::ptx::bits<%s>(%s) | "
+                      "(%s)::cuda_cpu::ptx::bits<%s>(%s) << 4 * sizeof(%s))); ",
+                      whole.data, type, type, half, halves[0].data, type, half, halves[1].data, type);
+    free(whole.data);
+    free(halves[0].data);
+    free(halves[1].data);
+    return true;
+}
+
 static void ptx_instruction(Ptx *p) {
     const char *const begin = p->at;
+    if (strncmp(begin, ".reg", 4) == 0 && strchr(" \t.", begin[4])) {
+        ptx_declaration(p);
+        return;
+    }
+    if (ptx_accept(p, '@')) { // @p and @!p: a condition
+        append_format(&p->out, ptx_accept(p, '!') ? "if (!" : "if (");
+        if (!ptx_operand(p, &p->out, begin))
+            fail_ptx(p, begin);
+        append_format(&p->out, ") { ");
+        skip_blanks(p);
+        if (*p->at == '@' || *p->at == '.')
+            fail_ptx(p, begin);
+        ptx_instruction(p);
+        append_format(&p->out, "} ");
+        return;
+    }
     char name[128], *part[16];
     const size_t length = strspn(begin, "abcdefghijklmnopqrstuvwxyz0123456789_.:L");
     int parts = 0;
@@ -1713,6 +1845,12 @@ static void ptx_instruction(Ptx *p) {
         ptx_memory(p, part[0][0] == 'l', strong, type, begin);
         return;
     }
+    if (strcmp(part[0], "setp") == 0) {
+        ptx_compare(p, part, parts, type, begin);
+        return;
+    }
+    if (strcmp(part[0], "mov") == 0 && parts == 2 && type && ptx_halves(p, type, begin))
+        return;
     for (int i = 0; i < parts - 1; i++) { // leaves out the modifiers that do not change the result here
         if (strcmp(part[i], "ftz") == 0 || strcmp(part[i], "global") == 0 ||
             (i > 0 && strcmp(part[i], "rn") == 0 && strcmp(part[0], "fma") != 0) ||
@@ -1732,15 +1870,16 @@ static void ptx_instruction(Ptx *p) {
             ptx_expect(p, ',', begin);
             append_format(&values[i],
                           operands[i] == 'w' ? "(typename ::cuda_cpu::ptx::Wide<%s>::type)" : "(%s)",
-                          operands[i] == 'u' ? "unsigned" : type);
+                          operands[i] == 'u'   ? "unsigned"
+                          : operands[i] == 'p' ? "bool"
+                                               : type);
+            if (operands[i] == 'p' && ptx_accept(p, '!'))
+                append(&values[i], "!", 1);
             ptx_operand(p, &values[i], begin);
         }
         if (strstr(ptx_instructions[n].value, "cu_carry, true") && !p->has_carry)
             fail_ptx(p, begin); // the carry bit would come from an earlier asm statement
-        if (strstr(ptx_instructions[n].value, "cu_carry, false") && !p->has_carry) {
-            append_format(&p->out, "unsigned cu_carry = 0; ");
-            p->has_carry = true;
-        }
+        p->has_carry |= strstr(ptx_instructions[n].value, "cu_carry, false") != NULL;
         append_format(&p->out, "::cuda_cpu::ptx::set(");
         append(&p->out, target.data, target.length);
         const bool wide = strstr(ptx_instructions[n].value, "mul_wide<T>(1, 2)") != NULL;
@@ -1786,8 +1925,7 @@ static void translate_asm(int i) {
             i++;
         } else if (kind(i) == STRING && kind(i + 1) == '(' && section < 3 && p.count < 64) {
             const int open = i + 1;
-            p.operands[p.count++] =
-                (Operand){open + 1, tokens[open].match, source.data[end_of(i) - 2]}; // "=r"
+            p.operands[p.count++] = (Operand){open + 1, tokens[open].match, section < 2};
             i = tokens[open].match + 1;
         } else if (kind(i) == ',' || kind(i) == STRING) {
             i++;
@@ -1796,10 +1934,31 @@ static void translate_asm(int i) {
         }
     }
     append_format(&p.out, "do { "); // makes one statement, so that `else` may follow
+    // Each operand is evaluated once, and inputs before an instruction writes to an output, which may be the
+    // same variable.
+    for (int n = 0; n < p.count; n++) {
+        append_format(&p.out,
+                      p.operands[n].output ? "[[maybe_unused]] auto &&cu_p%d = ("
+                                           : "[[maybe_unused]] const auto cu_p%d = ::cuda_cpu::ptx::input(",
+                      n);
+        append_tokens(&p.out, p.operands[n].first, p.operands[n].end);
+        append_format(&p.out, "); ");
+    }
+    if (strstr(template.data, ".cc"))
+        append_format(&p.out, "[[maybe_unused]] unsigned cu_carry = 0; ");
     p.at = template.data;
     for (skip_blanks(&p); *p.at; skip_blanks(&p)) {
         if (*p.at == ';') {
             p.at++;
+            continue;
+        }
+        if (*p.at == '{' || *p.at == '}') {
+            p.depth += *p.at == '{' ? 1 : -1;
+            while (p.register_count > 0 && p.registers[p.register_count - 1].depth > p.depth)
+                p.register_count--;
+            if (p.depth < 0)
+                fail_ptx(&p, p.at);
+            append_format(&p.out, "%c ", *p.at++);
             continue;
         }
         const char *const begin = p.at;
@@ -1808,6 +1967,8 @@ static void translate_asm(int i) {
         if (*p.at && *p.at != ';')
             fail_ptx(&p, begin);
     }
+    if (p.depth != 0)
+        fail_ptx(&p, template.data);
     if (strspn(template.data, " ") == template.length) // an empty template: a compiler barrier
         append_format(&p.out, "__asm__ volatile(\"\" : : : \"memory\"); ");
     append_format(&p.out, "} while (0)");

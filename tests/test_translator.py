@@ -584,7 +584,12 @@ def test_refuses_kernels(refuse, source, why):
     [
         ('asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0};" : "=f"(x));', "mma.sync"),
         ('asm("mov.u32 %0, %%envreg3;" : "=r"(x));', "mov.u32 %0, %%envreg3"),
-        ('asm("{ .reg .pred p; setp.ne.u32 p, %0, 0; }" :: "r"(x));', "{ .reg .pred p"),
+        ('asm("{ .reg .pred p, q; setp.ne.and.u32 p, %0, 0, q; }" :: "r"(x));', "setp.ne.and.u32 p"),
+        ('asm("{ .reg .pred p; setp.ne.f32 p, %0, %0; }" :: "f"(x));', "setp.ne.f32 p"),
+        ('asm("{ .reg .u32 t; } mov.u32 t, 1;");', "mov.u32 t"),
+        ('asm("{ .reg .u32 t<4>; }");', ".reg .u32 t<4>"),
+        ('asm("{ mov.u32 %0, 1;" : "=r"(x));', "{ mov.u32 %0"),
+        ('asm("mov.b64 %0, {%1, 5, 6};" : "=l"(y) : "r"(x));', "mov.b64 %0, {%1"),
         ('asm("@p bra done;");', "@p bra done"),
         ('asm("cp.async.ca.shared.global [%0], [%1], 16;" :: "r"(x), "l"(y));', "cp.async.ca.shared.global"),
         ('asm("add.u32 %0, %1, %2;" : "=r"(x) : "r"(x));', "add.u32 %0, %1, %2"),

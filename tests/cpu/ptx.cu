@@ -193,3 +193,80 @@ TEST(floating_point) {
     EXPECT(floats[0] == 6 && floats[1] == 0.5f && floats[2] == 4 && floats[3] == 2.5f && floats[4] == -2);
     EXPECT(words[0] == 0x40000000);
 }
+
+// An input keeps its value while the instructions write outputs, also to the same variable.
+__device__ void add_twice(unsigned &a, unsigned b) {
+    asm("add.u32 %0, %1, %2;\n\tadd.u32 %0, %0, %1;" : "=r"(a) : "r"(a), "r"(b));
+}
+
+__global__ void same_variables(volatile int *in_step) {
+    unsigned a = 3, x = 10, y = 20, i = 0, s, v, c = 5;
+    unsigned *p = words + 20;
+    int array[2] = {7, 8};
+    add_twice(a, 4);
+    words[0] = a;
+    asm("mov.u32 %0, %3; mov.u32 %1, %2;" : "=r"(x), "=r"(y) : "r"(x), "r"(y));
+    words[1] = x;
+    words[2] = y;
+    asm("add.u32 %0, %1, %1;" : "=r"(s) : "r"(++i));
+    words[3] = s * 10 + i;
+    asm("mul.lo.u32 %0, %1, %1;" : "=r"(v) : "r"(*p++ = 7));
+    words[4] = v + (unsigned)(p - words);
+    asm("add.u32 %0, %0, %1; add.u32 %0, %0, %1;" : "+r"(c) : "r"(c));
+    words[5] = c;
+    asm("ld.s32 %0, [%1+4];" : "=r"(words[6]) : "l"(array));
+    asm("mov.u32 %0, %1;" : "=r"(words[7]) : "r"(in_step[0]));
+}
+
+TEST(operands_are_evaluated_once) {
+    words[30] = 33;
+    same_variables<<<1, 1>>>((volatile int *)(words + 30));
+    EXPECT(cudaDeviceSynchronize() == cudaSuccess);
+    const unsigned expected[] = {3 + 4 + 3, 20, 10, 21, 49 + 21, 15, 8, 33};
+    for (int i = 0; i < 8; ++i)
+        if (!EXPECT(words[i] == expected[i]))
+            fprintf(stderr, "  %d: %u, not %u\n", i, words[i], expected[i]);
+}
+
+__device__ int clamp_and_add(int x) {
+    int r;
+    asm("{\n\t.reg .pred p;\n\t.reg .s32 t, %%u;\n\t"
+        "setp.lt.s32 p, %1, 0;\n\tmov.s32 t, %1;\n\t@p mov.s32 t, 0;\n\t@!p add.s32 t, t, 1;\n\t"
+        "selp.s32 %%u, 100, 200, !p;\n\tadd.s32 %0, t, %%u;\n\t}"
+        : "=r"(r)
+        : "r"(x));
+    return r;
+}
+
+__global__ void blocks_and_registers() {
+    unsigned ballot, low, high, nested;
+    double three;
+    asm volatile("{ .reg .pred q; setp.ge.u32 q, %1, 30; vote.sync.ballot.b32 %0, q, 0xffffffff; }"
+                 : "=r"(ballot)
+                 : "r"(threadIdx.x));
+    if (threadIdx.x > 0)
+        return;
+    words[0] = ballot;
+    words[1] = clamp_and_add(-5);
+    words[2] = clamp_and_add(5);
+    asm("mov.b64 {%0, %1}, %2;" : "=r"(low), "=r"(high) : "l"(0x123456789ull));
+    words[3] = low == 0x23456789 && high == 1;
+    asm("mov.b64 %0, {%1, %2};" : "=d"(three) : "r"(0), "r"(0x40080000));
+    words[4] = three == 3;
+    asm("{ .reg .u64 t; .reg .u32 x; mul.wide.u32 t, %1, 6;\n\t"
+        "{ .reg .u32 x; mov.b64 {x, %0}, t; } mov.u32 x, 1; add.u32 %0, %0, x; }"
+        : "=r"(nested)
+        : "r"(0x80000000));
+    words[5] = nested;
+    asm("popc.b64 %0, %1;" : "=r"(words[6]) : "l"(~0ull >> 3));
+    asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(words[7]) : "r"(0x0102ff04), "r"(0x01010101), "r"(5));
+}
+
+TEST(blocks_registers_and_predicates) {
+    blocks_and_registers<<<1, 32>>>();
+    EXPECT(cudaDeviceSynchronize() == cudaSuccess);
+    const unsigned expected[] = {3u << 30, 200, 106, 1, 1, 4, 61, 11};
+    for (int i = 0; i < 8; ++i)
+        if (!EXPECT(words[i] == expected[i]))
+            fprintf(stderr, "  %d: %u, not %u\n", i, words[i], expected[i]);
+}

@@ -13,6 +13,20 @@ template <class T, class V> inline void set(T &to, V value) {
         to = (T)value;
 }
 
+// The value of an input operand; an array becomes a pointer.
+template <class T> inline std::decay_t<const T &> input(const T &value) {
+    return value;
+}
+template <class T> inline std::remove_const_t<T> input(const InStep<T> &value) {
+    return value;
+}
+// The bits of a value, as a number of type T.
+template <class T, class V> inline T bits(V value) {
+    T result{};
+    set(result, value);
+    return result;
+}
+
 template <class T> inline T load(unsigned long long address, size_t i = 0) {
     return ((const __volatile__ T *)address)[i];
 }
