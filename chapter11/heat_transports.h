@@ -104,7 +104,7 @@ static void exchange_host(Strip &strip) {
 
 static void exchange_cuda_aware(Strip &strip) {
     float *out[2] = {edge(strip, 0), edge(strip, 1)}, *in[2] = {halo(strip, 0), halo(strip, 1)};
-    HANDLE_ERROR(cudaStreamSynchronize(strip.edges)); // MPI knows no streams
+    HANDLE_ERROR(cudaStreamSynchronize(strip.edges)); // MPI does not use streams
     exchange_messages(strip, out, in, halo_cells(strip));
 }
 
@@ -148,8 +148,8 @@ static void exchange_peer(Strip &strip) {
                                      bytes, cudaMemcpyDeviceToDevice, strip.edges));
     });
     HANDLE_ERROR(cudaEventRecord(sent[slot], strip.edges));
-    // A process must not wait for an event of another one before that has called cudaEventRecord. An empty
-    // message tells that it has. The host does not wait for the copies.
+    // A process may wait for an event of another process only after that process has called cudaEventRecord.
+    // The empty message says that it has. The host does not wait for the copies.
     float *nothing[2] = {NULL, NULL};
     exchange_messages(strip, nothing, nothing, 0);
     each_side(strip, [&](int side) {
@@ -228,7 +228,7 @@ static void close_host(const Strip &) {
 }
 
 static const char *open_cuda_aware(const Strip &) {
-    const char *problem = "this MPI library does not tell whether it supports CUDA";
+    const char *problem = "this MPI library has no query for CUDA support";
 #ifdef MPIX_CUDA_AWARE_SUPPORT
     problem = MPIX_Query_cuda_support() ? NULL : "this MPI library is built without CUDA";
 #endif
@@ -260,7 +260,7 @@ static void close_nccl(const Strip &) {
 #endif
 }
 
-// What a rank tells its neighbours, so that they can use its memory and its events
+// The handles that a rank sends to its neighbours, so that they can open its memory and its events
 struct Handles {
     cudaIpcMemHandle_t received;
     cudaIpcEventHandle_t sent[2];
