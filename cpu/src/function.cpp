@@ -5,6 +5,7 @@
 #include "internal.h"
 
 #include <algorithm>
+#include <cstring>
 #include <dlfcn.h>
 #include <link.h>
 #include <string>
@@ -42,7 +43,7 @@ bool may_be_kernel(const void *address) {
     const bool mangled = name.compare(0, 2, "_Z") == 0;
     const std::string inner = "Z" + (mangled ? name.substr(2) : std::to_string(name.size()) + name) + "E";
     for (const Function *f = all_functions; f; f = f->next)
-        if (inner.compare(0, inner.size(), f->inner_name, inner.size()) == 0)
+        if (strncmp(f->inner_name, inner.c_str(), inner.size()) == 0) // inner_name may be shorter
             return true;
     return false;
 }
