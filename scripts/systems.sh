@@ -126,7 +126,7 @@ row() { # system, compiler, user, command, result, seconds, summary
 
 # The last line with counts, from `make run` or pytest
 summary() { grep -aE '^[0-9]+ ok, |^(=+ )?[0-9]+ (passed|failed|error|skipped)' "$1" | tail -n 1 || :; }
-warnings() { grep -acE '^[^ ]+: warning: ' "$1" || :; }
+warnings() { grep -aE '^[^ ]+: warning: ' "$1" | grep -cv '^update-alternatives: ' || :; } # without those of packages
 
 for system in ${systems:-debian12 debian13}; do
     for compiler in ${compilers:-g++ clang++}; do

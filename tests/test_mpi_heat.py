@@ -10,7 +10,7 @@ import time
 import pytest
 
 import helpers
-from test_mpi import MPIRUN, children, wait_for
+from test_mpi import MPIRUN, children, mpirun, wait_for
 
 HEAT = "chapter11/heat_mpi"
 pytestmark = [
@@ -21,16 +21,11 @@ pytestmark = [
 
 @pytest.fixture
 def ranks(run):
-    """ranks(3, "--size", 64, status=0) -> Result of three processes. `err` has the lines of the program only: mpirun adds lines
-    of its own."""
+    """ranks(3, "--size", 64, status=0) -> Result of three processes."""
 
     def ranks(number, *args, **more):
         args = [*args, "--output", "heat." + helpers.ending()]
-        result = run(MPIRUN, "-np", number, helpers.BIN / HEAT, *args, **more)
-        result.err = "".join(
-            line + "\n" for line in result.errors if re.match(r"heat_mpi|[\w/]+\.(cu|h):", line)
-        )
-        return result
+        return mpirun(run, number, helpers.BIN / HEAT, *args, **more)
 
     return ranks
 
