@@ -70,10 +70,14 @@ def test_sums_in_order(run, rng):
 
 @pytest.mark.backend("cpu")
 def test_sums_with_a_lock_depend_on_the_order(run):
-    """With more workers than one and random orders, the 100 runs give several sums."""
-    env = {"CUDA_CPU_SCHEDULE": "random:1", "CUDA_CPU_WORKERS": "4"}
-    out = run("appendix_a/dot", "--ordered", "--size", 100000, status=0, env=env).out
-    assert int(re.search(r"^With a lock: +(\d+) different", out, re.M)[1]) > 1
+    """With more workers than one and random orders, 100 runs give several sums; seldom they all give the same one."""
+
+    def different_sums(seed):
+        env = {"CUDA_CPU_SCHEDULE": f"random:{seed}", "CUDA_CPU_WORKERS": "4"}
+        out = run("appendix_a/dot", "--ordered", "--size", 100000, status=0, env=env).out
+        return int(re.search(r"^With a lock: +(\d+) different", out, re.M)[1])
+
+    assert any(different_sums(seed) > 1 for seed in range(1, 9))
 
 
 def found(result):
