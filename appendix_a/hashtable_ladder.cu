@@ -70,8 +70,8 @@ __global__ void add_to_table(const unsigned *keys, const unsigned *values, size_
 }
 
 // Rung 1: an atomic exchange makes the entry the head of its list and returns the old head, its successor. No
-// thread waits for another. While the kernel runs, no thread may traverse the lists: an entry is in its list
-// before its pointer to the successor is set.
+// thread waits for another. While the kernel runs, no thread may traverse the lists: atomicExch() makes an
+// entry the head of its list before the entry's `next` pointer is set.
 __global__ void push(const unsigned *keys, const unsigned *values, size_t elements, Entry **heads,
                      unsigned buckets, Entry *pool, unsigned seed) {
     size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x;

@@ -24,8 +24,8 @@ const unsigned FINER = 8;       // sort_lookups() sorts by bins of 1/8 of a grou
 
 // The sectors of the table form parts, numbered by the upper bits of the hash value. A bin collects the pairs
 // of one part or, for rung 3, of many parts. Pairs that do not fit in their bin or part are appended to an
-// overflow list, `spill`, and are inserted after the parts have been built. So skewed keys take longer, but
-// none is lost.
+// overflow list, `spill`, which is inserted after the parts have been built. So skewed keys take more time,
+// but no pair is lost.
 struct Table {
     Slot *slots;
     unsigned parts, part_sectors, seed;
@@ -152,7 +152,8 @@ __global__ void __launch_bounds__(1024)
     unsigned size = min((size_t)blockDim.x * ITEMS, elements - first);
     Tile tile = sort_tile(shared, keys + first, size, t.bin_count, t.seed,
                           [&](unsigned i) { return values[first + i]; });
-    // From here on, count[bin] is the offset from a pair's index in the tile to its index in the bin.
+    // Now count[bin] becomes an offset: added to a pair's index in the sorted tile, it gives its index in the
+    // bin.
     for (unsigned bin = threadIdx.x; bin < t.bin_count; bin += blockDim.x)
         if (tile.count[bin])
             tile.count[bin] = atomicAdd(&t.in_bin[bin], tile.count[bin]) - tile.start[bin];

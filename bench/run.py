@@ -139,10 +139,13 @@ def progress(text):
     )
 
 
-def execute(program, arguments, label, folder=ROOT):
-    """Runs a program in a folder; returns its status (negative: the signal that ended it), stdout and stderr."""
-    command = [BIN / program, *arguments]
-    shown = " ".join([label, program, *(word for word in arguments if word != "--json")])
+def execute(program, arguments, label, folder=ROOT, ranks=1):
+    """Runs a program in a folder, with MPI as several ranks; returns its status (negative: the signal that ended it), stdout and
+    stderr."""
+    launcher = [ROOT / "scripts/mpirun.sh", "-np", str(ranks)] if ranks > 1 else []
+    command = [*launcher, BIN / program, *arguments]
+    words = [label, *([f"{ranks} ranks of"] if ranks > 1 else []), program, *arguments]
+    shown = " ".join(word for word in words if word != "--json")
     # The program gets its own session. So an interrupt reaches only this script, which ends the program and its children.
     process = subprocess.Popen(
         command,
@@ -175,12 +178,14 @@ def execute(program, arguments, label, folder=ROOT):
             progress("")
 
 
-def printed(program, arguments, label, folder=ROOT):
+def printed(program, arguments, label, folder=ROOT, ranks=1):
     """What a successful run prints; None if its data does not fit into the memory of this machine."""
     if not os.access(BIN / program, os.X_OK):
         raise Waived("not built")
-    status, out, err = execute(program, arguments, label, folder)
-    reason = err.strip().splitlines()[-1] if err.strip() else ""
+    status, out, err = execute(program, arguments, label, folder, ranks)
+    own = [line for line in err.splitlines() if line.startswith(program.split("/")[-1])]  # mpirun adds lines
+    lines = own if ranks > 1 and own else err.strip().splitlines()
+    reason = lines[-1] if lines else ""
     if status == 2:
         raise Waived(reason)
     if status == 1 and "out of memory: needs" in reason:

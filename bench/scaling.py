@@ -10,7 +10,6 @@ Exit status 1 when a program failed. The environment variables are those of benc
 import math
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
@@ -123,34 +122,7 @@ def read(program, out):
 
 def started(program, ranks, size, label, folder):
     """The rows that one run of a program prints."""
-    if ranks == 1:
-        return read(program, bench.printed(program, options(program, size), label, folder) or "")
-    words = [
-        str(ROOT / "scripts/mpirun.sh"),
-        "-np",
-        str(ranks),
-        str(bench.BIN / program),
-        *options(program, size),
-    ]
-    bench.progress(" ".join([label, f"{ranks} ranks of", program, *options(program, size)]))
-    try:
-        done = subprocess.run(
-            words,
-            cwd=folder,
-            text=True,
-            errors="replace",
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            timeout=bench.LIMIT,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise bench.Failed(f"ran longer than {bench.LIMIT:g} s") from None
-    if done.returncode != 0:
-        reason = next((line for line in done.stderr.splitlines() if "mpi: " in line), "")
-        raise bench.Failed(f"exit status {done.returncode}: {reason}")
-    return read(program, done.stdout)
+    return read(program, bench.printed(program, options(program, size), label, folder, ranks) or "")
 
 
 def least(runs):

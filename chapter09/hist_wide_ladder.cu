@@ -279,8 +279,8 @@ static unsigned long long expected[BINS];
 
 // Fills the input. RANDOM: uniformly distributed. SKEWED: 65536 u^6 for uniformly distributed u, so small
 // values are frequent, and one value in six is 0. EQUAL: all values are the same. PAIR: alternately the even
-// and the odd value of one word. The values are counted on the host as the reference, in four sets of bins,
-// since successive increments of the same counter would wait for each other.
+// and the odd value of one word. The values are counted on the host as the reference, in four sets of bins:
+// with one set, successive increments of the same bin would depend on each other (store-to-load latency).
 static void set_values(int fill) {
     unsigned short *values = (unsigned short *)big_random_block(n * sizeof(short));
     static unsigned sets[4][BINS];

@@ -3,10 +3,10 @@
  * dot_mpi: dot product on the GPUs of several machines, one process for each, with MPI and NCCL
  *
  * Teaches: MPI starts one process for each GPU, on one or on many machines. Each process, called a rank, has
- *          its own part of the vectors, which it makes in the memory of its GPU from the seed and the global
- *          index, so no rank needs the whole vectors. MPI_Allreduce adds the partial sums of all ranks and
- *          gives each rank the result. ncclAllReduce does the same between the memories of the GPUs, in a
- *          stream, over NVLink or the network, without a copy to the host first.
+ *          its own part of the vectors. It generates this part in the memory of its GPU from the seed and
+ *          the global index, so no rank needs the whole vectors. MPI_Allreduce adds the partial sums of all
+ *          ranks and gives each rank the result. ncclAllReduce does the same between the memories of the
+ *          GPUs, in a stream, over NVLink or the network, without a copy to the host first.
  * Terms:   MPI, rank, communicator, collective operation, all-reduce, NCCL, dot product, partial sum, scaling
  * Book:    11.5 (after the book)
  * Run:     mpirun -np 2 ./bin/chapter11/dot_mpi --size 64M
@@ -51,7 +51,7 @@ static void partial_dot(void) {
     HANDLE_LAUNCH();
 }
 
-// One GPU, which the others are compared with: the sum of the part of rank 0.
+// The baseline, one GPU: only rank 0 computes the sum of its part.
 static void rank_0_alone(void) {
     if (rank > 0)
         return;
@@ -70,7 +70,8 @@ static void mpi_allreduce(void) {
 #ifdef HAVE_NCCL
 static ncclComm_t nccl;
 
-// NCCL has a communicator of its own. Rank 0 makes an identifier for it, and MPI gives it to all ranks.
+// NCCL needs its own communicator. Rank 0 creates a unique identifier for it, and MPI_Bcast sends it to all
+// ranks.
 static void make_communicator(void) {
     ncclUniqueId id;
     if (rank == 0)
@@ -134,7 +135,7 @@ void settings(int argc, char **argv) {
         OPTION_EXCLUSIVE, OPTION_END};
     options_of_all_ranks(argc, argv, "Dot product on one GPU for each process of MPI.", TIMES, own);
     select_device_of_rank();
-    size_t longer = n % ranks; // so many ranks have one element more than the others
+    size_t longer = n % ranks; // the first `longer` ranks have one element more than the others
     part = n / ranks + ((size_t)rank < longer);
     first = n / ranks * rank + min_of(rank, longer);
     require_memory_for_ranks(0, 2 * part * sizeof(float) + (1 << 20));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For dot_mpi: vectors that are made from the seed and the index, in any part, and their exact dot product.
+// For dot_mpi: vectors whose elements are functions of the seed and the index, so that each rank can generate
+// its part alone, and their exact dot product.
 #ifndef CHAPTER11_EXACT_DOT_H
 #define CHAPTER11_EXACT_DOT_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// For heat_mpi: what all ranks write together. A checkpoint has the temperatures of all cells, and a run with
-// any number of ranks can continue from it. The picture is gathered by rank 0. No rank needs memory for the
-// whole plate. Below the line: the checksum, and errors.
+// For heat_mpi: checkpoints (parallel file output with MPI-IO) and the picture (gathered by rank 0). A run
+// with any number of ranks can resume from a checkpoint. No rank needs memory for the whole plate. Below the
+// line: the checksum and the reports of errors.
 #ifndef CHAPTER11_HEAT_FILES_H
 #define CHAPTER11_HEAT_FILES_H
 
@@ -19,7 +19,7 @@
 
 // ---- checkpoints (MPI-IO) ----
 
-// The beginning of the file. After it come the rows of the plate, without gaps.
+// The header of the file. The rows of the plate follow it, without padding.
 struct Header {
     char magic[8];
     unsigned version;
@@ -45,7 +45,7 @@ static MPI_Offset offset_of(const Strip &strip, int y) {
 
 // Calls body(y, rows, cells) for the rows from `first` to `end` in chunks of about 64 MB, with host memory
 // for a chunk. The functions of MPI-IO whose names end in _all are collective: every rank must call them
-// equally often. So for some ranks the last chunks have no rows.
+// the same number of times. So the last chunks of some ranks have no rows.
 template <class Body> static void each_chunk(const Strip &strip, int first, int end, Body body) {
     int rows = end - first, most, chunk = max_of(1, (64 << 20) / (strip.width * sizeof(float)));
     HANDLE_MPI(MPI_Allreduce(&rows, &most, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
@@ -60,8 +60,8 @@ static const char *text_of(int error);
 static void quit_together(const char *problem, const char *what, const char *path);
 static void discard_at_the_end(NewFile *file);
 
-// All ranks write the file under a temporary name. Rank 0 renames it after all rows are on the disk, so a
-// file with its final name is always complete.
+// Writes a checkpoint atomically: all ranks write to a temporary file, and rank 0 renames it to `path` after
+// MPI_File_sync(). So a file with the name `path` is always complete.
 static void write_checkpoint(const Strip &strip, const char *path, int step) {
     static NewFile file;
     const char *problem = rank == 0 ? file_begin(&file, path, ".tmp") : NULL;
@@ -151,8 +151,8 @@ struct Picture {
     size_t width, height;
 };
 
-// For each pixel from row `from` on: the sum of those of its cells that this rank has. The sum of whole
-// numbers is the same in any order, so the picture does not depend on the number of ranks.
+// For each pixel from row `from` on: the sum of its cells that belong to this rank's strip. The sums are
+// integers, which are exact in any order, so the picture does not depend on the number of ranks.
 __global__ void sum_cells(unsigned long long *sums, Strip strip, Picture picture, size_t from) {
     size_t x = threadIdx.x + blockIdx.x * blockDim.x, y = from + blockIdx.y;
     if (x >= picture.width)
@@ -263,13 +263,14 @@ static const char *text_of(int error) {
     return text;
 }
 
-// Ends all ranks with one line when any of them has a problem. Every rank calls it.
+// Collective error check: all ranks call it, each with its error message or NULL. If any rank has a message,
+// rank 0 prints it (that of the lowest rank) and ends the program.
 static void quit_together(const char *problem, const char *what, const char *path) {
     problem = problem_of_any(problem);
     if (problem && rank == 0)
         quit(EXIT_FAILURE, "%s %s: %s", what, path, problem);
     if (problem)
-        MPI_Barrier(MPI_COMM_WORLD); // until rank 0 has ended all
+        MPI_Barrier(MPI_COMM_WORLD); // wait until rank 0 calls MPI_Abort
 }
 
 static NewFile *unfinished;

@@ -4,16 +4,17 @@
  *
  * Teaches: Each rank computes a strip of the plate on a GPU of its own. It needs halos, rows of the ranks
  *          above and below. They are exchanged every k steps, while the interior is computed. Four transports
- *          are compared: messages of MPI from host memory and from device memory, NCCL, and copies into the
- *          memory of another process. All ranks write a checkpoint to one file, and the picture is gathered
- *          in parts, so no rank needs memory for the whole plate.
+ *          are compared: MPI messages from host memory, MPI messages from device memory (CUDA-aware MPI),
+ *          NCCL, and copies to the memory of another process (CUDA IPC). Checkpoints are written by all
+ *          ranks with MPI-IO. Rank 0 gathers the picture from the ranks one after the other, so no rank
+ *          needs memory for the whole plate.
  * Terms:   halo exchange, rank, communicator, overlap, CUDA-aware MPI, CUDA IPC, NCCL, checkpoint,
  *          weak scaling, strong scaling, temporal blocking
  * Book:    11.5 (after the book)
  * Run:     mpirun -np 2 ./bin/chapter11/heat_mpi --output heat.png
- * Differs: the kernel is that of heat_ladder. The plate has a temperature of 0.0001 at first, not 0. So no
- *          number is too small for full precision, and the result has the same bits for every number of
- *          ranks and every k: those of heat_ladder's kernel on one GPU.
+ * Differs: the kernel is that of heat_ladder. The initial temperature is 0.0001, not 0, so that no
+ *          temperature is a denormal number. Then the result is the same bit for bit for every number of
+ *          ranks and every k, and equal to that of heat_ladder's kernel on one GPU.
  * Needs:   libs=mpi
  * Check:   --size 70 --iterations 9
  */
@@ -22,9 +23,10 @@
 #include "ranks.h"           // rank, ranks, HANDLE_MPI
 #include "heat_transports.h" // Strip, Transport
 #include "heat_files.h"      // write_checkpoint, read_checkpoint, draw
+#include "heat_reference.h"  // fill, check
 #include "heat_steps.h"      // the kernel heat_steps
 
-const int DEEP = 12; // steps in one launch, if there are so many
+const int DEEP = 12; // most steps of a launch
 
 static size_t width = CPU_BACKEND ? 256 : 8192; // --size
 static int height = 0;                          // --rows
@@ -34,27 +36,15 @@ static int ran;                                 // steps of the last run
 static const char *checkpoint, *resume;         // --checkpoint, --resume
 static int every = 0;                           // --every
 static bool try_transport(Strip &strip, const Transport &transport);
-static void print_checks(bool ok);
 
-// A cell before the first step. As heat_steps needs it, the temperature of a heater has a negative sign.
-__host__ __device__ static float first_temperature(size_t x, size_t y, size_t width, size_t height) {
-    float heater = heater_at(x, y, width, height);
-    return heater > 0 ? -heater : in_hot_corner(x, y, width, height) ? 1 : COLDEST;
-}
-
-// Each rank computes the first temperatures of its rows and of its halos itself.
-__global__ void fill(float *cells, int first, int end, size_t width, size_t height) {
-    size_t pitch = (width + 3) / 4 * 4, n = (end - first) * pitch, stride = (size_t)blockDim.x * gridDim.x;
-    for (size_t i = threadIdx.x + (size_t)blockIdx.x * blockDim.x; i < n; i += stride)
-        cells[i] = first_temperature(i % pitch, first + i / pitch, width, height);
-}
-
-// The steps of the next launch, when so many are left of a round. The last launch of a round is the longest.
+// The number of steps of the next launch if `left` steps are left of a round: 12, 4 or 1, the shortest
+// launches first.
 static int steps_of_launch(int left) {
     return left % DEEP == 0 ? DEEP : left % 4 == 0 ? 4 : 1;
 }
 
-// Computes the rows from `begin` to `end`, which needs the rows around them too.
+// Launches the kernel that computes `now` steps of the rows from `begin` to `end`. It also reads `now` rows
+// above and below them.
 static void launch(const Strip &strip, int now, int begin, int end, cudaStream_t stream) {
     if (begin >= end)
         return;
@@ -70,7 +60,7 @@ static void launch(const Strip &strip, int now, int begin, int end, cudaStream_t
     HANDLE_LAUNCH();
 }
 
-// Makes each of the two streams wait for the work that is in the other one now.
+// Makes each of the two streams wait for the work that has been enqueued in the other one (events).
 static void join(const Strip &strip) {
     HANDLE_ERROR(cudaEventRecord(strip.interior_done, strip.interior));
     HANDLE_ERROR(cudaEventRecord(strip.edges_done, strip.edges));
@@ -78,9 +68,10 @@ static void join(const Strip &strip) {
     HANDLE_ERROR(cudaStreamWaitEvent(strip.interior, strip.edges_done, 0));
 }
 
-// The steps from `from` to `until`, in rounds of k steps. A launch computes up to 12 of them. If a round has
-// several launches, the first ones also compute the rows of the halos that later ones read. The last launch
-// computes the rows at the edges first, so that they can be exchanged while the interior is computed.
+// Computes the steps from `from` to `until`, in rounds of k steps. A round has one or more launches. All but
+// the last one also compute the rows of the halos that later launches read. For the last steps of a round,
+// separate launches compute the k rows next to each neighbour, in the stream `edges`, and the interior. So
+// the exchange of these rows overlaps with the kernel of the interior.
 static void simulate(Strip &strip, const Transport &transport, int from, int until) {
     for (int step = from, round; step < until; step += round) {
         round = min_of(strip.k, until - step);
@@ -115,7 +106,8 @@ static void simulate(Strip &strip, const Transport &transport, int from, int unt
     HANDLE_ERROR(cudaStreamSynchronize(strip.edges));
 }
 
-// The first temperatures. What is not written later on stays NaN.
+// Writes the initial temperatures. The other buffer is filled with NaN, so that the check finds cells that no
+// kernel writes.
 static void start(const Strip &strip) {
     int first = max_of(strip.first - strip.k, 0), end = min_of(strip.end + strip.k, strip.height);
     fill<<<1024, 256>>>(row(strip, strip.now, first), first, end, strip.width, strip.height);
@@ -124,7 +116,8 @@ static void start(const Strip &strip) {
     HANDLE_ERROR(cudaDeviceSynchronize());
 }
 
-// All steps, and the checkpoints. Returns the milliseconds for a step, on the slowest rank.
+// Computes all steps and writes the checkpoints. Returns the time per step in milliseconds, on the slowest
+// rank.
 static double run(Strip &strip, const Transport &transport) {
     int step = 0;
     start(strip);
@@ -155,7 +148,7 @@ int main(int argc, char **argv) {
     for (const Transport &transport : transports)
         ok = try_transport(strip, transport) && ok;
     if (rank == 0)
-        print_checks(ok);
+        print_checks(ok, steps);
     draw(strip);
     free_strip(strip);
     HANDLE_MPI(MPI_Finalize());
@@ -213,8 +206,8 @@ void settings(int argc, char **argv) {
 
 // ---- times ----
 
-// The median of up to 11 runs within half a second. All ranks have the same times, so they decide alike. A
-// run with checkpoints is done once.
+// The median of up to 11 runs within half a second, or the time of a single run with checkpoints. run()
+// returns the same time on all ranks, so all do the same number of runs.
 static double median_run(Strip &strip, const Transport &transport) {
     std::vector<double> ms;
     double total = 0;
@@ -226,88 +219,6 @@ static double median_run(Strip &strip, const Transport &transport) {
     std::nth_element(ms.begin(), ms.begin() + ms.size() / 2, ms.end());
     return ms[ms.size() / 2];
 }
-
-// ---- the check ----
-
-// The reference is computed for whole strips or, on a large plate, for patches of cells at the edges of
-// strips, of the plate and of the heaters, and over the first 256 steps at most. All cells have a checksum,
-// which all transports must agree on.
-const int PATCH = 16, REFERENCE_STEPS = 256;
-
-struct Patch {
-    int left, right, begin, end; // columns, rows
-    std::vector<int> expected;   // the bits of its cells
-};
-
-// Computes a patch from the first temperatures of all cells that it depends on. Like the kernel, the
-// reference adds (upper + right) + (left + lower).
-static void make_reference(const Strip &strip, Patch &patch, int steps) {
-    auto grown = [&](int by) {
-        return Patch{max_of(patch.left - by, 0),
-                     min_of(patch.right + by, strip.width),
-                     max_of(patch.begin - by, 0),
-                     min_of(patch.end + by, strip.height),
-                     {}};
-    };
-    Patch all = grown(steps);
-    size_t pitch = all.right - all.left;
-    std::vector<float> in((all.end - all.begin) * pitch), out(in.size());
-    auto at = [&](int x, int y) {
-        return (min_of(max_of(y, 0), strip.height - 1) - all.begin) * pitch +
-               (min_of(max_of(x, 0), strip.width - 1) - all.left);
-    };
-    for (int y = all.begin; y < all.end; y++)
-        for (int x = all.left; x < all.right; x++)
-            in[at(x, y)] = first_temperature(x, y, strip.width, strip.height);
-    for (int left = steps - 1; left >= 0; left--, swap(in, out)) {
-        Patch now = grown(left);
-        for (int y = now.begin; y < now.end; y++)
-            for (int x = now.left; x < now.right; x++) {
-                float cell = in[at(x, y)], up = fabsf(in[at(x, y - 1)]), down = fabsf(in[at(x, y + 1)]);
-                float mean = SPEED * ((up + fabsf(in[at(x + 1, y)])) + (fabsf(in[at(x - 1, y)]) + down));
-                out[at(x, y)] = cell < 0 ? cell : mean;
-            }
-    }
-    for (int y = patch.begin; y < patch.end; y++)
-        patch.expected.insert(patch.expected.end(), (int *)&in[at(patch.left, y)],
-                              (int *)&in[at(patch.right - 1, y)] + 1);
-}
-
-static std::vector<Patch> patches; // of this rank
-
-static void make_patches(const Strip &strip, int steps) {
-    int rows = strip.end - strip.first, w = strip.width;
-    auto add = [&](int x, int y) {
-        x = max_of(x, 0);
-        y = max_of(y, strip.first);
-        patches.push_back({x, min_of(x + PATCH, w), y, min_of(y + PATCH, strip.end), {}});
-    };
-    if ((rows + 2.0 * steps) * w * steps < 1 << 26)
-        patches.push_back({0, w, strip.first, strip.end, {}});
-    else
-        for (int y : {strip.first, strip.first + rows / 2, strip.end - PATCH})
-            for (int x : {0, (int)(w * 300LL / DIM) - PATCH / 2, w - PATCH})
-                add(x, y);
-    for (Patch &patch : patches)
-        make_reference(strip, patch, steps);
-}
-
-// Whether the patches of all ranks are right, bit for bit
-static bool check(const Strip &strip) {
-    int good = true, all_good;
-    for (const Patch &patch : patches) {
-        size_t bytes = (patch.right - patch.left) * sizeof(int);
-        std::vector<int> got(patch.expected.size());
-        HANDLE_ERROR(cudaMemcpy2D(got.data(), bytes, row(strip, strip.now, patch.begin) + patch.left,
-                                  pitch_of(strip) * sizeof(float), bytes, patch.end - patch.begin,
-                                  cudaMemcpyDeviceToHost));
-        good = check_ints("temperature", got.data(), patch.expected.data(), got.size()) && good;
-    }
-    HANDLE_MPI(MPI_Allreduce(&good, &all_good, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD));
-    return all_good;
-}
-
-static unsigned long long checksum; // of all cells
 
 // Checks a transport, measures it and prints its row of the table.
 static bool try_transport(Strip &strip, const Transport &transport) {
@@ -350,12 +261,4 @@ static bool try_transport(Strip &strip, const Transport &transport) {
     transport.close(strip);
     free_marks();
     return ok;
-}
-
-static void print_checks(bool ok) {
-    bool all = patches.size() == 1;
-    printf("Checksum of all temperatures: %016llx\n", checksum);
-    printf("%s to the temperatures of the host, bit for bit, after %d steps: ", ok ? "Equal" : "Not equal",
-           min_of(steps, REFERENCE_STEPS));
-    printf(all ? "all cells\n" : "%zu patches of %d x %d cells of each rank\n", patches.size(), PATCH, PATCH);
 }

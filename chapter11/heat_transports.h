@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// For heat_mpi: the strip of the plate that a rank has, and the ways in which it exchanges halos with the
-// ranks above and below. Below the line: memory, which of the ways this machine has, and the times of
-// exchanges.
+// For heat_mpi: the strip of the plate that belongs to a rank, and four transports for the exchange of halos
+// with the ranks above and below. Below the line: allocation, which transports are available, and the times
+// of exchanges.
 #ifndef CHAPTER11_HEAT_TRANSPORTS_H
 #define CHAPTER11_HEAT_TRANSPORTS_H
 
@@ -22,7 +22,7 @@ struct Strip {
     cudaEvent_t interior_done, edges_done;
 };
 
-// The first row of a rank. Of 10 rows, 3 ranks have 3, 3 and 4.
+// The first row of a rank. For example, 10 rows are divided among 3 ranks into 3, 3 and 4.
 static int first_row(int of_rank, int height) {
     return (long long)height * of_rank / ranks;
 }
@@ -45,7 +45,8 @@ __host__ __device__ static inline float *row(const Strip &strip, float *buffer, 
     return buffer + (y - strip.first + strip.k) * (long long)pitch_of(strip);
 }
 
-// The rows that the rank on this side needs, and those that it sends
+// edge(): the rows at this side of the strip, which the neighbour needs as its halo. halo(): the rows that
+// this rank receives from that neighbour.
 static inline float *edge(const Strip &strip, int side) {
     return row(strip, strip.now, side == 0 ? strip.first : strip.end - strip.k);
 }
@@ -62,8 +63,7 @@ template <class Body> static void each_side(const Strip &strip, Body body) {
 }
 
 // Sends out[side] to both neighbours and receives in[side] from them. Non-blocking calls start all four
-// messages, so that no rank waits for another one to begin. With MPI_PROC_NULL the calls do
-// nothing.
+// messages, which avoids deadlock and serialization. With MPI_PROC_NULL the calls do nothing.
 static void exchange_messages(const Strip &strip, float *const out[2], float *const in[2], size_t cells) {
     MPI_Request requests[4];
     for (int side = 0; side < 2; side++) {
@@ -79,8 +79,8 @@ static void exchange_messages(const Strip &strip, float *const out[2], float *co
 enum Mark { EXCHANGE_BEGINS, EXCHANGE_ENDS, INTERIOR_BEGINS, INTERIOR_ENDS, MARKS };
 static void mark(Mark what, cudaStream_t stream);
 
-// Each exchange is called when the kernels of the edges are in the stream `edges`. It receives the halos in
-// that stream, or before it returns. Meanwhile the kernel of the interior runs in the other stream.
+// An exchange is called after the kernels of the edges have been enqueued in the stream `edges`. Later work
+// in that stream finds the halos received. Meanwhile the kernel of the interior runs in the other stream.
 
 // ---- host: copies to pinned memory, and messages of MPI from there ----
 
@@ -100,7 +100,7 @@ static void exchange_host(Strip &strip) {
     });
 }
 
-// ---- cuda-aware: MPI gets device pointers, and chooses the path ----
+// ---- cuda-aware: device pointers are passed to MPI, which chooses how to copy ----
 
 static void exchange_cuda_aware(Strip &strip) {
     float *out[2] = {edge(strip, 0), edge(strip, 1)}, *in[2] = {halo(strip, 0), halo(strip, 1)};
@@ -108,13 +108,13 @@ static void exchange_cuda_aware(Strip &strip) {
     exchange_messages(strip, out, in, halo_cells(strip));
 }
 
-// ---- nccl: sends and receives are work of the stream, and the host does not wait ----
+// ---- nccl: sends and receives are enqueued in the stream, so the host does not wait ----
 
 #ifdef HAVE_NCCL
 static ncclComm_t nccl; // the communicator of NCCL: all ranks
 
 static void exchange_nccl(Strip &strip) {
-    HANDLE_NCCL(ncclGroupStart()); // all four messages are one kernel
+    HANDLE_NCCL(ncclGroupStart()); // a group: all four messages are one kernel
     each_side(strip, [&](int side) {
         HANDLE_NCCL(ncclSend(edge(strip, side), halo_cells(strip), ncclFloat, strip.neighbour[side], nccl,
                              strip.edges));
@@ -129,9 +129,9 @@ static void exchange_nccl(Strip &) {}
 
 // ---- peer: copies into memory of the neighbour's process (CUDA IPC) ----
 
-// The memory into which the neighbours copy. It has two slots for each side, which exchanges use in turn. The
-// next exchange that uses a slot is two exchanges later. By then its rank has copied the slot to its halo,
-// because it has computed and sent edges that depend on that halo.
+// `received` is the buffer into which the neighbours copy. It is double-buffered: successive exchanges use
+// its two slots alternately. When a neighbour writes to a slot again, two exchanges later, the slot has been
+// copied to the halo: the exchange between them sent edges that were computed from that halo.
 static float *received, *received_by[2];   // of this rank, and of its neighbours
 static cudaEvent_t sent[2], sent_by[2][2]; // for each slot: of this rank, and of the neighbours
 static unsigned exchanges;
@@ -199,7 +199,7 @@ struct Transport {
     void (*close)(const Strip &strip);
 };
 
-// Whether any rank has a problem: the text of the lowest such rank, on all ranks; or NULL.
+// Returns the error message of the lowest rank that has one, on all ranks; or NULL if no rank has one.
 static const char *problem_of_any(const char *problem) {
     static char text[512];
     int mine = problem ? rank : ranks, lowest;
@@ -340,7 +340,7 @@ static void mark(Mark what, cudaStream_t stream) {
     sampled += what == EXCHANGE_ENDS;
 }
 
-// When it was, in milliseconds from the first mark on
+// The time of a mark, in milliseconds since the first mark
 static float mark_ms(int round, Mark what) {
     float ms;
     HANDLE_ERROR(cudaEventElapsedTime(&ms, marks[0][INTERIOR_BEGINS], marks[round][what]));

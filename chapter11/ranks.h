@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For programs that run as several processes of MPI, the ranks, on one or more machines, the nodes: checks of
-// the calls of MPI and NCCL, the same options and a device for each rank, and the end of all ranks when one
-// of them fails.
+// For MPI programs: several processes (ranks) on one or more machines (nodes). Error checks for MPI and NCCL,
+// options that are broadcast to all ranks, a device for each rank, and MPI_Abort when a rank fails.
 #ifndef CHAPTER11_RANKS_H
 #define CHAPTER11_RANKS_H
 
@@ -37,18 +36,19 @@ static inline void handle_mpi(int error, const char *call, const char *file, int
 static inline void options_of_all_ranks(int argc, char **argv, const char *doc, unsigned uses,
                                         const Option *own);
 
-// Makes a device of the rank's node the current one. The ranks of a node take its devices in turn, from
-// --device on. Ranks beyond the number of devices share them, which rank 0 prints, unless --exclusive refuses
-// that.
+// Selects a device of the rank's node, by cudaSetDevice(). The devices are assigned round-robin to the ranks
+// of the node, from --device on. If there are more ranks than devices, ranks share devices and rank 0 prints
+// that, or with --exclusive the program ends.
 static inline void select_device_of_rank(void);
 static bool exclusive; // --exclusive
 #define OPTION_EXCLUSIVE OPTION_FLAG("exclusive", &exclusive, "refuse to run with fewer devices than ranks")
 
-// require_memory() of book.h, for what each rank needs of the host's memory and of its device's.
+// Calls require_memory() (book.h) with the host and device memory that one rank needs, in bytes, times the
+// number of ranks that share the host or the device.
 static inline void require_memory_for_ranks(size_t host, size_t device);
 
-// The median time of work that all ranks do, in milliseconds. The barrier lets them begin together; the rank
-// that ends last determines the time.
+// The median time in milliseconds of work that all ranks do. A barrier synchronizes the ranks before each
+// run. The time of a run is that of the slowest rank.
 template <class Work> static double ms_of_all_ranks(Work work) {
     double ms[TIMED_RUNS], total = 0;
     int runs = 0;
@@ -65,10 +65,10 @@ template <class Work> static double ms_of_all_ranks(Work work) {
     return ms[runs / 2];
 }
 
-// What select_device_of_rank() has found
+// Set by select_device_of_rank()
 static MPI_Comm node_comm;  // the ranks of this node
-static int ranks_of_node;   // how many they are
-static int ranks_of_device; // how many of them use the same device as this rank
+static int ranks_of_node;   // number of ranks of this node
+static int ranks_of_device; // number of them that use the same device as this rank
 static bool devices_shared; // whether any two ranks use the same device
 
 // ---------------------------------------------------------------------------------------- proof
@@ -128,8 +128,8 @@ static void end_all_ranks(int status, void *unused) {
     MPI_Finalize();
 }
 
-// Calls a function on rank 0, and when it has returned, on the other ranks. So a mistake that every rank
-// would find is reported once.
+// Calls a function on rank 0 and, after it has returned there, on the other ranks. So an error that all ranks
+// would detect is reported once.
 template <class Function> static void on_rank_0_first(Function function) {
     int end = false;
     if (rank == 0) {
@@ -254,7 +254,7 @@ static inline void select_device_of_rank(void) {
 
 static inline void require_memory_for_ranks(size_t host, size_t device) {
     on_rank_0_first([&] { require_memory(host * ranks_of_node, device * ranks_of_device); });
-    HANDLE_MPI(MPI_Barrier(MPI_COMM_WORLD)); // no rank allocates before all have checked
+    HANDLE_MPI(MPI_Barrier(MPI_COMM_WORLD)); // no rank allocates before all ranks have checked
 }
 
 #endif

@@ -14,7 +14,7 @@ const unsigned ITEMS = 32, TILE = DIGITS * ITEMS; // keys per thread and per blo
 const unsigned HALVES = DIGITS / 16;              // half-warps of DIGITS threads
 const unsigned LOOKING = DIGITS / 4;              // additional threads per block for the look-back
 const unsigned WINDOW = 4;                        // loads that each of them has in flight
-const unsigned COUNTERS = 1024;                   // threads per block of count_all()
+const unsigned COUNTERS = 1024;                   // threads per block of the histogram kernel count_all()
 const unsigned ALL_LANES = 0xffffffff;
 
 struct Records {
@@ -100,8 +100,9 @@ __global__ void scatter_4_bits(Records from, Records to, const unsigned *starts,
     }
 }
 
-// ---- digits of eight bits: a block sorts a tile of keys by a digit in shared memory, and then writes it in
-// that order. Keys with the same digit go to consecutive addresses, so the accesses are coalesced.
+// ---- digits of eight bits: a block sorts a tile of keys by a digit in shared memory. Then it writes the
+// sorted tile to global memory. Keys with the same digit go to consecutive addresses, so the stores are
+// coalesced.
 
 // What a block keeps in shared memory
 struct Tile {
@@ -114,7 +115,7 @@ struct Tile {
 };
 
 // Decoupled look-back (Merrill and Garland, 2016): for each tile a row of DIGITS words in global memory, each
-// with a count of 30 bits and a flag that tells what is counted.
+// with a count of 30 bits and a flag of 2 bits that says which keys it counts.
 const unsigned AGGREGATE = 1u << 30; // the keys of this tile
 const unsigned PREFIX = 2u << 30; // inclusive prefix: also those of all tiles before and with smaller digits
 const unsigned FLAGS = 3u << 30;  // mask; 0: the count is not written yet
@@ -178,10 +179,11 @@ __device__ static void sort_tile(Tile &tile, const unsigned *key, const unsigned
     }
 }
 
-// Adds the rows of the tiles before this one, from the nearest backwards, up to the first row with the flag
-// PREFIX; the row before the first tile has this flag. Tiles are numbered in the order in which their
-// blocks start, so this waits only for blocks that run already, and there is no deadlock. A word has both
-// flag and count, so no memory fence is needed. Each thread adds the counts of four digits.
+// Computes the exclusive prefix sum of the tile's counts: adds the rows of the preceding tiles, from the
+// nearest backwards, until it finds a row with the flag PREFIX. The row before the first tile has this flag.
+// Tiles are numbered in the order in which their blocks start, so this waits only for blocks that run
+// already, and there is no deadlock. A word has both flag and count, so no memory fence is needed. Each
+// thread adds the counts of four digits.
 __device__ static void look_back(Tile &tile, unsigned *row) {
     unsigned first = (threadIdx.x - DIGITS) * 4, sum[4] = {}, flags = AGGREGATE;
     for (unsigned *next = row - DIGITS; flags == AGGREGATE;) {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Programs of several processes (ranks): chapter11/ranks.h and chapter11/dot_mpi. tests/test_programs.py runs them as one process."""
+import contextlib
 import os
 import re
 import shutil
@@ -157,27 +158,35 @@ def test_a_rank_that_fails_ends_all(ranks, on_rank_1, change, status, says):
 def test_a_killed_rank_ends_all(tmp_path, rng):
     """At a random time, from the start of the processes on."""
     for attempt in range(2):
-        process = subprocess.Popen(
-            [MPIRUN, "-np", "3", helpers.BIN / DOT, "--size", "128M"],
-            cwd=tmp_path,
-            env=helpers.environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        try:
-            pids = wait_for(lambda: children(process.pid), 3)
-            time.sleep(0.8 * rng.random())
+        status, out = killed(rng, 0.8, tmp_path, 3, helpers.BIN / DOT, "--size", "128M")
+        assert status != 0 and "Does the sum" not in out, out
+
+
+def killed(rng, seconds, folder, number, program, *args):
+    """The status and the output of a program as several processes, one of which gets SIGKILL within some seconds after the start
+    of the processes, unless it has ended before. None of them is left."""
+    process = subprocess.Popen(
+        [str(word) for word in (MPIRUN, "-np", number, program, *args)],
+        cwd=folder,
+        env=helpers.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        pids = wait_for(lambda: children(process.pid, program.name), number)
+        time.sleep(rng.uniform(0, seconds))
+        with contextlib.suppress(ProcessLookupError):
             os.kill(rng.choice(pids), signal.SIGKILL)
-            out, _ = process.communicate(timeout=30)
-        finally:
-            process.kill()
-        assert process.returncode != 0 and "Does the sum" not in out, out
-        wait_for(lambda: [pid for pid in pids if os.path.exists(f"/proc/{pid}")], 0)
+        out, _ = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    wait_for(lambda: [pid for pid in pids if os.path.exists(f"/proc/{pid}")], 0)
+    return process.returncode, out
 
 
-def children(parent, program="dot_mpi"):
+def children(parent, program):
     """The processes of a program that a process has started."""
     found = []
     for entry in os.listdir("/proc"):

@@ -3,14 +3,11 @@
 import os
 import re
 import shutil
-import signal
-import subprocess
-import time
 
 import pytest
 
 import helpers
-from test_mpi import MPIRUN, children, mpirun, wait_for
+from test_mpi import killed, mpirun
 
 HEAT = "chapter11/heat_mpi"
 pytestmark = [
@@ -190,28 +187,11 @@ def test_killed_ranks(ranks, rng, tmp_path):
     for attempt in range(5):
         number = rng.choice([2, 3, 5])
         resume = ["--resume", "c"] if checkpoint.exists() else []
-        command = [MPIRUN, "-np", number, helpers.BIN / HEAT, *PLATE, "--checkpoint", "c", "--every", 2]
-        process = subprocess.Popen(
-            [str(word) for word in [*command, *resume, "--output", picture]],
-            cwd=tmp_path,
-            env=helpers.environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
+        every = ["--checkpoint", "c", "--every", 2]
+        status, out = killed(
+            rng, 1.5, tmp_path, number, helpers.BIN / HEAT, *PLATE, *every, *resume, "--output", picture
         )
-        try:
-            pids = wait_for(lambda: children(process.pid, "heat_mpi"), number)
-            time.sleep(rng.uniform(0, 1.5))
-            if process.poll() is None:
-                os.kill(rng.choice(pids), signal.SIGKILL)
-            out, _ = process.communicate(timeout=30)
-        except ProcessLookupError:
-            out, _ = process.communicate(timeout=30)
-        finally:
-            process.kill()
-        wait_for(lambda: [pid for pid in pids if os.path.exists(f"/proc/{pid}")], 0)
-        assert picture.exists() or process.returncode != 0, out
+        assert picture.exists() or status != 0, out
         if picture.exists():  # a rank can be killed after it has been written
             assert picture.read_bytes() == expected[1]
             picture.unlink()
