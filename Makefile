@@ -18,6 +18,8 @@
 #:                            PROGRAM=chapter05/dot checks a part
 #: make sanitize              run every program with the sanitizers: on a GPU compute-sanitizer's four tools, otherwise those of the
 #:                            compiler; CHAPTER=05 or PROGRAM=chapter05/dot runs a part (docs/tools.md)
+#: make faults                make each CUDA call and each allocation of every program fail in turn, and check how the program ends;
+#:                            PROGRAM=chapter05/dot walks one, ARGS='--sample 9' are other options (docs/trust.md)
 #: make profile-chapter05/dot  profile a program with nsys and ncu, on a GPU; ARGS='--size 1M' are its options
 #: make old FILE=/path/x.cu    build a CUDA program of 2010 with what CUDA has removed since, into bin/old/x (docs/old-listings.md)
 #: make doctor                list which tools, libraries and devices this machine has, and which are missing
@@ -75,7 +77,7 @@ ifeq ($(STAGE),build)
 include scripts/build.mk
 else
 
-TARGETS := all tests old setup run check sanitize bench then-and-now test gallery doctor docs install uninstall format compile_commands.json clean help
+TARGETS := all tests old setup run check sanitize faults bench then-and-now test gallery doctor docs install uninstall format compile_commands.json clean help
 GOALS := $(or $(MAKECMDGOALS),all)
 
 # configure.sh prints lines such as "CHOSEN := cpu". $(shell) replaces newlines by blanks, so sed marks the ends of lines.
@@ -162,6 +164,10 @@ test: build | $(filter run,$(GOALS))
 	            $$($$python -c 'import xdist' 2>/dev/null && echo '-n$(WORKERS) --dist=loadgroup') $(PYTEST); \
 	done; \
 	echo 'make test: no python3 here has pytest, numpy and PIL: make setup test installs them' >&2; exit 1
+
+# The attacks of docs/trust.md
+faults: build
+	@$(export_build) $(or $(PYTHON),python3) tests/attacks/faults.py $(ARGS) $(PROGRAM)
 
 gallery: build
 	@$(export_build) scripts/gallery.sh

@@ -101,6 +101,7 @@ check_settings() {
     if [ "$BACKEND" = gpu ]; then
         [ -z "$SANITIZE" ] || fail 'SANITIZE is for BACKEND=cpu, on a GPU use compute-sanitizer'
         ! asked_for gallery || fail 'the gallery is for BACKEND=cpu, which draws the same on every machine'
+        ! asked_for faults || fail 'make faults is for BACKEND=cpu, whose calls can be made to fail'
     fi
     [ -z "$SMS" ] || [ "$BACKEND" != cpu ] || fail 'SMS is for BACKEND=gpu'
     [ -z "$SMS" ] || [ -z "$SANITIZE" ] || fail 'SMS is for BACKEND=gpu and SANITIZE for BACKEND=cpu'
@@ -133,6 +134,8 @@ choose() {
         why='SANITIZE is for the CPU back end'
     elif asked_for gallery; then
         why='the gallery has to come out the same on every machine'
+    elif asked_for faults; then
+        why='its calls can be made to fail'
     elif [ -z "$nvcc" ]; then
         why=$no_nvcc
     elif [ -n "$SMS" ]; then
@@ -202,11 +205,11 @@ if asked_for check; then
     [ "$BACKEND" != gpu ] || fail 'make check is for the CPU back end; on a GPU: compute-sanitizer --tool racecheck PROGRAM'
     [ -z "$SANITIZE" ] || fail 'make check has instrumentation of its own, without SANITIZE'
 fi
-if asked_for check sanitize; then
+if asked_for check sanitize faults; then
     # shellcheck disable=SC2086
     [ -z "$PROGRAM" ] || one_of "$PROGRAM" $programs || { hint=$(meant "$PROGRAM"); fail "PROGRAM=$PROGRAM: there is no such program${hint:+, $hint}"; }
 elif [ -n "$PROGRAM" ]; then
-    fail 'PROGRAM is for make check and make sanitize'
+    fail 'PROGRAM is for make check, make sanitize and make faults'
 fi
 
 ladders=
@@ -239,7 +242,7 @@ for goal in ${goals:-all}; do
     all | tests | old | tests/* | cpu/bench/* | compile_commands.json | chapter* | appendix_* | "$BIN"/*) to_build="$to_build $goal" ;;
     run) to_build="$to_build ${folder:-all}" ;;
     test) to_build="$to_build all tests" ;;
-    gallery) to_build="$to_build all" ;;
+    gallery | faults) to_build="$to_build all" ;;
     bench | then-and-now) to_build="$to_build measured" ;;
     profile-*) to_build="$to_build ${goal#profile-}" profile=$goal ;;
     esac

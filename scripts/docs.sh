@@ -42,6 +42,9 @@ for part in figures claims limits devices; do
     refresh docs/then-and-now.md "table of $part" "$part" "$(bench/then.py --$part)"
 done
 
+attacks=$(tests/attacks/record.py --page)
+refresh docs/trust.md 'part about attacks' attacks "$attacks"
+
 bench/scaling.py --plot
 for part in measured model projection; do
     refresh docs/scaling.md "part $part" "$part" "$(bench/scaling.py --$part)"

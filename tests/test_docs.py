@@ -30,6 +30,7 @@ def section(path, name):
         ("docs/programs.md", "programs", "scripts/programs.sh --table"),
         ("docs/index.md", "terms", "scripts/programs.sh --index"),
         ("docs/gallery.md", "gallery", "scripts/gallery.sh --table"),
+        ("docs/trust.md", "attacks", "tests/attacks/record.py --page"),
     ],
 )
 def test_what_is_generated_is_fresh(file, name, command):

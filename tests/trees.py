@@ -79,13 +79,16 @@ def linked(output):
 
 
 def copy_sources(tree, programs=None):
-    """A copy of the sources without build products; of the programs only those that are named."""
+    """A copy of the sources without build products and tests; of the programs only those that are named."""
     shutil.copytree(
         ROOT,
         tree,
         ignore=shutil.ignore_patterns(
             ".git", "build", "bin", "tests", "__pycache__", "compile_commands.json"
         ),
+    )
+    shutil.copytree(
+        ROOT / "tests/attacks", tree / "tests/attacks", ignore=shutil.ignore_patterns("__pycache__")
     )
     for source in [*tree.glob("chapter*/*.cu"), *tree.glob("appendix_a/*.cu")]:
         if programs is not None and str(source.relative_to(tree))[:-3] not in programs:
