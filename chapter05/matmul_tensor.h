@@ -3,16 +3,16 @@
 //
 // Tensor cores multiply small matrices of bfloat16 numbers at 15 times the rate of FMA instructions. bfloat16
 // has the exponents of float and 8 of its 24 significant bits, so three such numbers hold a float exactly:
-// x = high + middle + low. A product of two floats is a sum of nine products. Three of them are below 2^-24
-// of it and are left out:
+// x = high + middle + low. A product of two floats is a sum of nine products. Three of them are smaller than
+// 2^-24 times the product and are omitted:
 //
 //     a * b = low * high + middle * middle + high * low + middle * high + high * middle + high * high
 //
-// Tensor cores compute each product in full, but they round sums toward zero. Such errors do not cancel.
-// Therefore the tensor cores sum only the products of SLICE columns of a, the smallest first. That sum is
-// then added to the sum of an element with an ordinary addition, which rounds to nearest. This is called
-// promotion. With 32 columns the errors are a fifth of those of cuBLAS in float, with 256 columns they would
-// be larger than those.
+// Tensor cores compute each product exactly, but they round sums toward zero. Such rounding errors are
+// biased, so they do not cancel. Therefore the tensor cores sum only the products of SLICE columns of a,
+// those of the low parts first. This partial sum is added to the element of c with a float addition, which
+// rounds to nearest; the technique is called promotion. With 32 columns the errors are a fifth of those of
+// cuBLAS in float; with 256 columns they would be larger than those of cuBLAS.
 //
 // 1. pack_parts() splits a and b. It stores the parts tile by tile, in the order in which they are read, and
 //    pads the edges with zeros. So a tile is copied as one piece, and the product needs no bounds checks.
@@ -36,7 +36,7 @@ const unsigned TILE_BYTES = PARTS * PART_BYTES; // all parts of a tile
 const unsigned STAGES = 4;                      // of the ring; each has a tile of a and one of b
 const unsigned WARPGROUP = 128;                 // threads: four warps execute a wgmma instruction together
 const unsigned CONSUMERS = SIDE / 64;           // warpgroups; each computes 64 rows of the tile of c
-const unsigned GROUP = 8;                       // height, in tiles, of the groups in which c is computed
+const unsigned GROUP = 8;                       // c is computed in groups of GROUP rows of tiles
 
 // The numbers of tiles along the rows and columns of c, and along the dimension k that is summed over
 struct Tiles {
@@ -214,8 +214,8 @@ __device__ static inline void multiply_tile(float (&sum)[64], unsigned a, unsign
 
 // Maps the number of a tile of c to its row and column. Tiles that are computed at the same time belong to a
 // group that is GROUP tiles high, so that they share tiles of a and b in the L2 cache.
-__device__ static inline void place_tile(unsigned turn, Tiles tiles, unsigned &row, unsigned &col) {
-    unsigned first = turn / (GROUP * tiles.cols) * GROUP, i = turn % (GROUP * tiles.cols);
+__device__ static inline void place_tile(unsigned tile, Tiles tiles, unsigned &row, unsigned &col) {
+    unsigned first = tile / (GROUP * tiles.cols) * GROUP, i = tile % (GROUP * tiles.cols);
     unsigned height = min(GROUP, tiles.rows - first);
     row = first + i % height, col = i / height;
 }
@@ -233,17 +233,17 @@ __global__ void __launch_bounds__((1 + CONSUMERS) * WARPGROUP, 1)
             barrier_init(full + 8 * s, 1);                           // the producer
             barrier_init(empty + 8 * s, CONSUMERS * WARPGROUP / 32); // a lane of each warp
         }
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); // the hardware that copies sees the barriers
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); // makes the barriers visible to bulk copies
     __syncthreads();
 
     unsigned use = 0; // counts the uses of stages
-    unsigned group = threadIdx.x / WARPGROUP, turns = tiles.rows * tiles.cols, row, col;
-    if (group == CONSUMERS) { // the last warpgroup needs few registers and leaves the others more
+    unsigned group = threadIdx.x / WARPGROUP, count = tiles.rows * tiles.cols, row, col;
+    if (group == CONSUMERS) { // the producer needs few registers; it releases the others for the consumers
         asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         if (threadIdx.x % WARPGROUP)
             return;
-        for (unsigned turn = blockIdx.x; turn < turns; turn += gridDim.x) {
-            place_tile(turn, tiles, row, col);
+        for (unsigned tile = blockIdx.x; tile < count; tile += gridDim.x) {
+            place_tile(tile, tiles, row, col);
             const char *a = packed + (size_t)row * tiles.depth * TILE_BYTES;
             const char *b = packed + (size_t)(tiles.rows + col) * tiles.depth * TILE_BYTES;
             for (unsigned z = 0; z < tiles.depth; z++, use++, a += TILE_BYTES, b += TILE_BYTES) {
@@ -260,7 +260,7 @@ __global__ void __launch_bounds__((1 + CONSUMERS) * WARPGROUP, 1)
 
     asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
     unsigned lane = threadIdx.x % 32;
-    for (unsigned turn = blockIdx.x; turn < turns; turn += gridDim.x) {
+    for (unsigned tile = blockIdx.x; tile < count; tile += gridDim.x) {
         float sum[64], partial[64];
         for (unsigned i = 0; i < 64; i++)
             sum[i] = 0;
@@ -275,8 +275,9 @@ __global__ void __launch_bounds__((1 + CONSUMERS) * WARPGROUP, 1)
                 sum[i] += partial[i];
         }
 
-        // A thread has the sums of rows y and y + 8, and there two neighbouring columns of each 8.
-        place_tile(turn, tiles, row, col);
+        // A thread has the sums of two rows, y and y + 8: two neighbouring columns of each group of 8
+        // columns.
+        place_tile(tile, tiles, row, col);
         size_t y = (size_t)row * SIDE + threadIdx.x / 32 * 16 + lane / 4,
                x = (size_t)col * SIDE + lane % 4 * 2;
         for (unsigned i = 0; i < 64; i += 2) {

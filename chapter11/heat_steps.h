@@ -194,10 +194,11 @@ template <int DEPTH, class Exchange> static int blocks_at_once(void) {
     return blocks * multiprocessors;
 }
 
-// Blocks have the same number of rows: about 400, because a block also computes `depth` rows above and below
-// its own, or with depth 1, when all blocks wait for memory, 16, so that those that run at the same time read
-// neighbouring rows. On a small plate they have fewer, down to four times `depth`, so that there are enough
-// blocks.
+// The grid for these rows of the plate. `at_once`: the number of blocks that run at the same time. A block
+// has about 400 rows. It also computes `depth` rows above and below them, and compared with 400 rows this
+// redundant work is small. With depth 1 the kernel is memory-bound, and a block has 16 rows, so that blocks
+// that run at the same time read neighbouring rows. On a small plate blocks have fewer rows, so that
+// `at_once` blocks can run at the same time, but at least 4 * depth.
 static inline dim3 grid_of(const Rows &rows, int depth, int at_once) {
     int height = rows.end - rows.begin;
     unsigned across = (bands_of(rows) + WARPS - 1) / WARPS;

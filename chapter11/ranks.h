@@ -93,7 +93,8 @@ static inline void handle_nccl(ncclResult_t error, const char *call, const char 
 }
 #endif
 
-// A program that is started without mpirun is one rank. Open MPI then needs no process of its own beside it.
+// A program that is started without mpirun is a single rank (a singleton). With this variable Open MPI starts
+// no daemon process for it.
 __attribute__((constructor)) static void start_alone(void) {
     setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
 }
@@ -107,11 +108,13 @@ extern "C" int __lsan_is_turned_off(void) {
 }
 #endif
 
-static bool others_wait; // whether the other ranks wait in on_rank_0_first()
+// On rank 0: whether the other ranks are blocked in the MPI_Bcast() of on_rank_0_first()
+static bool others_blocked;
 
-// Runs when this process calls exit(). A process that ends before MPI_Finalize would leave the others waiting
-// for it, so it ends them. Rank 0 also ends with status 0, after --help; the others then end in
-// on_rank_0_first().
+// An exit handler. If this rank exits before MPI_Finalize(), the other ranks block in their next
+// communication with it. So with a status other than 0 it ends all ranks by MPI_Abort(). Rank 0 exits with
+// status 0 after
+// --help, which it reads in on_rank_0_first(): it broadcasts `end` = true, and the other ranks exit, too.
 static void end_all_ranks(int status, void *unused) {
     (void)unused;
     int finalized, end = true;
@@ -123,19 +126,20 @@ static void end_all_ranks(int status, void *unused) {
             MPI_Abort(MPI_COMM_WORLD, status);
         return;
     }
-    if (others_wait)
+    if (others_blocked)
         MPI_Bcast(&end, 1, MPI_INT, 0, MPI_COMM_WORLD);
     MPI_Finalize();
 }
 
-// Calls a function on rank 0 and, after it has returned there, on the other ranks. So an error that all ranks
-// would detect is reported once.
+// Calls a function on rank 0 and, after it has returned there, on the other ranks. If the function ends the
+// program on rank 0, the other ranks do not call it. So an error that all ranks would detect is reported
+// once.
 template <class Function> static void on_rank_0_first(Function function) {
     int end = false;
     if (rank == 0) {
-        others_wait = true;
+        others_blocked = true;
         function();
-        others_wait = false;
+        others_blocked = false;
     }
     HANDLE_MPI(MPI_Bcast(&end, 1, MPI_INT, 0, MPI_COMM_WORLD));
     if (end)
@@ -165,8 +169,8 @@ static inline void options_of_all_ranks(int argc, char **argv, const char *doc, 
     HANDLE_MPI(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN)); // HANDLE_MPI reports errors
     on_exit(end_all_ranks, NULL);
     if (ranks > 1) {
-        setvbuf(stdout, NULL, _IOLBF, 0); // what is printed before another rank fails is not lost
-        setenv("NO_COLOR", "1", 1); // no preview of pictures: mpirun's terminal for a rank may lead to a file
+        setvbuf(stdout, NULL, _IOLBF, 0); // lines that are printed before MPI_Abort() are not lost
+        setenv("NO_COLOR", "1", 1); // no preview of pictures, also if stdout is a pseudoterminal of mpirun
     }
     on_rank_0_first([&] {
         if (rank != 0)
@@ -198,7 +202,7 @@ static inline void options_of_all_ranks(int argc, char **argv, const char *doc, 
         case TYPE_TEXT:
             broadcast_text((const char **)own->value);
         }
-    static char name[64]; // in the messages of this rank
+    static char name[64]; // the beginning of the messages of this rank
     if (rank != 0) {
         snprintf(name, sizeof(name), "%s: rank %d", options.program, rank);
         options.program = name;
@@ -206,8 +210,8 @@ static inline void options_of_all_ranks(int argc, char **argv, const char *doc, 
     }
 }
 
-// On the CPU back end every process has worker threads of its own, so the ranks of a node share its cores
-// among them. mpirun may have bound the process to fewer cores.
+// On the CPU back end every process has its own worker threads. This divides the cores of a node among its
+// ranks. mpirun may have bound the process to fewer cores.
 static inline void share_cores(void) {
     long share = max_of(sysconf(_SC_NPROCESSORS_ONLN) / ranks_of_node, 1);
     long workers = min_of(share, max_of(std::thread::hardware_concurrency(), 1));
@@ -222,7 +226,7 @@ static inline void select_device_of_rank(void) {
     HANDLE_MPI(MPI_Comm_size(node_comm, &ranks_of_node));
     share_cores();
     on_rank_0_first([&] {
-        // An error and a device that does not exist are left to select_device().
+        // select_device() reports an error, and a device that does not exist.
         if (cudaGetDeviceCount(&count) == cudaSuccess && options.device < count)
             options.device = (options.device + rank_of_node) % count;
         select_device();

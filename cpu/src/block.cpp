@@ -162,8 +162,8 @@ void Worker::run_fibers() {
         loop_returned();
         spare.push_back(&mine);
         Context &to = next();
-        if (&to != &mine.rest)
-            switch_context(&mine.rest, &to);
+        if (&to != &mine.idle)
+            switch_context(&mine.idle, &to);
     }
 }
 
@@ -252,7 +252,7 @@ Context &Worker::next() {
             running = in_loop;
             hidden = tail - head;
             tail = head;
-            return loop->rest;
+            return loop->idle;
         }
         if (at_barrier && at_barrier + ended == count && (ended == 0 || !strict)) {
             release_barrier();
@@ -325,7 +325,7 @@ void Worker::release_barrier() {
     barrier_vote = BlockVote::none;
     barrier_ayes = 0;
     if (vote == BlockVote::grid)
-        meet_other_blocks();
+        wait_at_grid_barrier();
     if (race_barrier)
         race_barrier(*this);
     barrier_result = vote == BlockVote::count ? ayes : vote == BlockVote::all ? ayes == voters : ayes != 0;

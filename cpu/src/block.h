@@ -132,11 +132,11 @@ extern __thread Worker *self; // null on a thread that has never run a block
 
 // The grid barrier: waits for all other blocks of a cooperative launch. Called by one thread of
 // each block, the last to arrive (launch.cpp).
-void meet_other_blocks();
+void wait_at_grid_barrier();
 
-// Called by a worker whose threads have polled for some time: lets other grids and the host continue, if all
-// workers of the grid call it (launch.cpp).
-void rest_while_polling();
+// Called by a worker whose threads all poll. When all workers of the grid have called it, the grid is
+// suspended, if another grid or the calling host thread waits (launch.cpp). Returns when the grid is resumed.
+void suspend_while_polling();
 
 // The worker that runs the calling kernel. Ends the program with a message that names `what` when
 // the caller is not in a kernel.

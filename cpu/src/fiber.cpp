@@ -91,9 +91,9 @@ Fiber *new_fiber(void (*entry)()) {
 #ifdef __x86_64__
     *--top = nullptr;
 #endif
-    fiber->rest = {top, nullptr, nullptr, (void *)entry, {}};
+    fiber->idle = {top, nullptr, nullptr, (void *)entry, {}};
 #else
-    fiber->rest.stack = fiber;
+    fiber->idle.stack = fiber;
 #if HAVE_BOOST_CONTEXT
     fiber->context = boost::context::detail::make_fcontext(fiber->stack + size, size, start);
 #else

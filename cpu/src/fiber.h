@@ -24,7 +24,7 @@ namespace cuda_cpu {
 
 struct Fiber {
     void (*entry)() = nullptr;
-    Context rest{};        // where the fiber continues when no thread uses it
+    Context idle{};        // where the fiber continues when no thread uses it
     char *stack = nullptr; // lowest address; null for a host thread's stack until AddressSanitizer reports it
     size_t size = 0;
 #ifndef CUDA_CPU_INLINE_SWITCH

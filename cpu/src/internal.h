@@ -194,13 +194,13 @@ cudaError_t set_attribute(const char *place, const cudaLaunchAttribute &attribut
 
 // ---- symbols (symbol.cpp) ----
 
-// A lock that is granted in the order of the requests. Another host thread than the one that locked it may
-// unlock it.
-class Turns {
+// A ticket lock: it is granted in the order of the requests. Another host thread than the one that locked it
+// may unlock it.
+class TicketLock {
   public:
     void lock();
     void unlock();
-    bool wanted() const { return next != serving + 1; } // for the holder: others wait
+    bool contended() const { return next != serving + 1; } // called by the holder: do others wait?
 
   private:
     std::atomic<uint64_t> next{0}, serving{0};
@@ -210,7 +210,7 @@ class Turns {
 
 // Serialises launches and accesses to symbols, because the variables of all devices share the same
 // addresses.
-Turns &launch_lock();
+TicketLock &launch_lock();
 // Loads a device's __device__ and __constant__ variables into the sections. The caller holds
 // launch_lock.
 void symbols_for_device(int device);
@@ -228,7 +228,7 @@ const std::vector<SymbolSection> &symbol_sections();
 // If one of the addresses is a symbol, loads the symbols of the current device. Holds launch_lock as long as
 // it exists.
 struct SymbolAccess {
-    std::unique_lock<Turns> lock;
+    std::unique_lock<TicketLock> lock;
 
     explicit SymbolAccess(const void *a, const void *b = nullptr);
 };

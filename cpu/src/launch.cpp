@@ -3,7 +3,8 @@
  * Launches: checks the configuration, then distributes the blocks over a pool of workers.
  *
  * The calling thread is a worker too and starts at once, so a launch of a few blocks never waits for
- * another thread to wake up. A launch has completed when launch_grid returns.
+ * another thread to wake up. A launch has completed when launch_grid returns. Both are different in programs
+ * whose kernels can poll: see "Asynchronous launches" in operation.h.
  */
 #include "block.h"
 #include "operation.h"
@@ -116,23 +117,25 @@ struct Grid {
     std::atomic<uint64_t> next{0};
     std::atomic<cudaError_t> ended{cudaSuccess}; // set by an assertion or __trap(): no further block starts
 
-    // The grid barrier of a cooperative launch. The mutex protects the counters.
+    // The grid barrier of a cooperative launch: how many blocks wait at it, how often all have passed it, and
+    // how many blocks have ended. The mutex protects these numbers.
     std::mutex mutex{};
-    std::condition_variable all_here{};
-    uint64_t waiting = 0, meetings = 0, finished = 0;
+    std::condition_variable changed{};
+    uint64_t waiting = 0, generation = 0, finished = 0;
 
-    // For kernels that poll (rest_while_polling): workers that run blocks, and those of them that can only
-    // wait. The grid's workers run blocks only while the grid has the turn (launch_lock).
-    std::atomic<uint64_t> workers{0}, resting{0};
-    std::atomic<bool> has_turn{true};
-    // A grid that runs without the calling host thread: the host would like to continue; it may; all blocks
-    // have ended.
+    // For kernels that poll (suspend_while_polling): the number of workers that run blocks, and of those
+    // whose threads all poll or wait at the grid barrier. Workers of a suspended grid run no blocks.
+    std::atomic<uint64_t> workers{0}, waiting_workers{0};
+    std::atomic<bool> suspended{false};
+    // A grid that runs without the calling host thread, whose launch can become asynchronous.
     bool detached = false;
-    std::atomic<bool> leaving{false}, left{false}, done{false};
+    std::atomic<bool> return_requested{false}; // the calling thread wants to return
+    std::atomic<bool> asynchronous{false};     // all threads polled then, so the launch returns
+    std::atomic<bool> done{false};             // all blocks have ended
 
-    // The workers that must rest before another grid may run. The blocks of a cooperative launch that have
-    // not started yet count, too.
-    uint64_t expected() {
+    // The grid can be suspended when so many of its workers wait. The blocks of a cooperative launch that
+    // have not started yet count, too.
+    uint64_t workers_to_wait() {
         if (!cooperative)
             return workers;
         std::lock_guard<std::mutex> lock(mutex);
@@ -142,29 +145,30 @@ struct Grid {
     void block_finished() {
         std::lock_guard<std::mutex> lock(mutex);
         ++finished;
-        all_here.notify_all(); // wakes the waiting blocks, so that they report divergence
+        changed.notify_all(); // wakes the waiting blocks, so that they report divergence
     }
 };
 
 __thread Grid *current_grid;
 
-// Workers wait here for their grid's turn.
-struct Rest {
+// Protects Grid::suspended. Workers of a suspended grid wait for `changed`.
+struct Suspension {
     std::mutex mutex;
     std::condition_variable changed;
 };
 
-Rest &rest() {
-    static Rest &all = *new Rest; // never destroyed: workers may wait while the process exits
+Suspension &suspension() {
+    static Suspension &all = *new Suspension; // never destroyed: workers may wait while the process exits
     return all;
 }
 
-void begin_work(Grid &grid) {
+// Counts the calling worker as one of the grid's, and waits while the grid is suspended.
+void enter_grid(Grid &grid) {
     ++grid.workers;
-    if (grid.has_turn)
+    if (!grid.suspended)
         return;
-    std::unique_lock<std::mutex> lock(rest().mutex);
-    rest().changed.wait(lock, [&] { return grid.has_turn.load(); });
+    std::unique_lock<std::mutex> lock(suspension().mutex);
+    suspension().changed.wait(lock, [&] { return !grid.suspended; });
 }
 
 thread_local std::unique_ptr<Worker> own_worker;
@@ -221,13 +225,17 @@ void run_blocks(Grid &grid) {
     worker.prepare_shared(grid.config.shared_bytes, grid.shared_limit);
     worker.kernel = &grid.kernel;
     if (kernels_may_poll())
-        begin_work(grid);
+        enter_grid(grid);
     current_block = &worker;
     current_grid = &grid;
     if (__builtin_setjmp(worker.leave) == 0)
         run_chunks(grid, worker);
     else
         worker.abandon_block();
+#ifdef __SANITIZE_THREAD__ // it can follow 8128 stacks, and a cooperative launch needs one for each thread
+    if (grid.cooperative)
+        worker.abandon_block();
+#endif
     worker.kernel = nullptr;
     gridDim = {}; // on_device() is false from here on
     current_block = &no_block;
@@ -249,28 +257,29 @@ class Pool {
             run_blocks(grid);
             return;
         }
-        call(grid, helpers);
+        wake_helpers(grid, helpers);
         run_blocks(grid);
         {
             std::lock_guard<std::mutex> lock(mutex);
             wanted = 0; // a helper that wakes up after this finds no work
         }
-        look_out([this] { return active == 0; });
+        spin_until([this] { return active == 0; });
         std::unique_lock<std::mutex> lock(mutex);
         done.wait(lock, [this] { return active == 0; });
     }
 
-    // Starts a grid that runs on helpers alone. It ends with done = true, and then its turn ends.
+    // Starts a grid that runs on helpers alone. At its end the last helper releases launch_lock() and sets
+    // `done`.
     void start(Grid &grid) {
-        call(grid, grid.cooperative ? grid.blocks : std::min<uint64_t>(size, grid.blocks));
+        wake_helpers(grid, grid.cooperative ? grid.blocks : std::min<uint64_t>(size, grid.blocks));
     }
 
-    // Waits until the grid is done, or until it lets the host go (left), but no longer than `limit`.
+    // Waits until the grid is done, or until its launch becomes asynchronous, but no longer than `limit`.
     void wait(Grid &grid, std::chrono::milliseconds limit) {
-        const bool in_flight = grid.left;
-        const auto over = [&] { return grid.done || grid.left != in_flight; };
-        if (!in_flight)
-            look_out(over);
+        const bool asynchronous = grid.asynchronous;
+        const auto over = [&] { return grid.done || grid.asynchronous != asynchronous; };
+        if (!asynchronous)
+            spin_until(over);
         std::unique_lock<std::mutex> lock(mutex);
         done.wait_for(lock, limit, over);
     }
@@ -278,7 +287,7 @@ class Pool {
     const unsigned size = worker_count();
 
   private:
-    void call(Grid &grid, uint64_t helpers) {
+    void wake_helpers(Grid &grid, uint64_t helpers) {
         {
             std::lock_guard<std::mutex> lock(mutex);
             for (; started < helpers; ++started)
@@ -294,7 +303,7 @@ class Pool {
     void work() {
         uint64_t seen = 0;
         for (;;) {
-            look_out([&] { return generation != seen; });
+            spin_until([&] { return generation != seen; });
             std::unique_lock<std::mutex> lock(mutex);
             wake.wait(lock, [&] { return wanted > 0 && generation != seen; });
             --wanted;
@@ -304,7 +313,7 @@ class Pool {
             lock.unlock();
             run_blocks(grid);
             const bool detached =
-                grid.detached; // the grid of a participating host may be gone when active is 0
+                grid.detached; // read now: if it is false, the grid may not exist when active is 0
             lock.lock();
             if (--active > 0)
                 continue;
@@ -317,10 +326,10 @@ class Pool {
         }
     }
 
-    // Polls for a limited time before the calling thread sleeps on a condition variable. Waking a thread is
-    // slow, and another launch often follows soon. sched_yield() leaves the core to any other thread that
-    // needs it.
-    template <class Event> static void look_out(Event event) {
+    // Busy-waits for at most 2 ms, before the calling thread blocks on a condition variable. Waking a blocked
+    // thread is slow, and another launch often follows soon. sched_yield() leaves the core to any other
+    // thread that can run.
+    template <class Event> static void spin_until(Event event) {
         using namespace std::chrono;
         const auto end = steady_clock::now() + milliseconds(2);
         while (!event() && steady_clock::now() < end)
@@ -382,7 +391,7 @@ cudaError_t check(const LaunchConfig &c, const Kernel &kernel, bool cooperative,
 
 } // namespace
 
-void meet_other_blocks() {
+void wait_at_grid_barrier() {
     Grid *grid = current_grid;
     if (!grid->cooperative)
         kernel_error("this_grid().sync() at %s:%d needs a cooperative launch",
@@ -391,16 +400,16 @@ void meet_other_blocks() {
     if (++grid->waiting == grid->blocks) {
         if (race_grid_barrier)
             race_grid_barrier();
-        grid->resting -= grid->waiting - 1;
+        grid->waiting_workers -= grid->waiting - 1;
         grid->waiting = 0;
-        ++grid->meetings;
-        grid->all_here.notify_all();
+        ++grid->generation;
+        grid->changed.notify_all();
         return;
     }
-    const uint64_t meeting = grid->meetings;
-    ++grid->resting;
+    const uint64_t generation = grid->generation;
+    ++grid->waiting_workers;
     self->watch.at_grid_barrier = true;
-    while (meeting == grid->meetings) {
+    while (generation == grid->generation) {
         if (grid->waiting + grid->finished == grid->blocks) {
             lock.unlock();
             kernel_error("divergent grid barrier: %llu of %llu blocks wait at %s:%d, the others "
@@ -408,40 +417,43 @@ void meet_other_blocks() {
                          (unsigned long long)grid->waiting, (unsigned long long)grid->blocks,
                          base_name(self->barrier_site.file), self->barrier_site.line);
         }
-        grid->all_here.wait(lock);
+        grid->changed.wait(lock);
     }
     self->watch.at_grid_barrier = false;
 }
 
-void rest_while_polling() {
+void suspend_while_polling() {
     Grid &grid = *current_grid;
-    Turns &turns = launch_lock();
-    if (!kernels_may_poll() || (!turns.wanted() && !grid.leaving))
+    TicketLock &running = launch_lock();
+    if (!kernels_may_poll() || (!running.contended() && !grid.return_requested))
         return;
-    std::unique_lock<std::mutex> lock(rest().mutex);
-    ++grid.resting;
-    // Workers that start meanwhile see has_turn, or else are counted by expected().
-    grid.has_turn = false;
-    if (grid.resting == grid.expected()) {
-        if (grid.leaving) {
-            grid.leaving = false;
-            grid.left = true;
+    std::condition_variable &changed = suspension().changed;
+    std::unique_lock<std::mutex> lock(suspension().mutex);
+    ++grid.waiting_workers;
+    // Set before the comparison: workers that start later wait in enter_grid(), and workers_to_wait() counts
+    // those that have started earlier.
+    grid.suspended = true;
+    if (grid.waiting_workers == grid.workers_to_wait()) {
+        if (grid.return_requested) {
+            grid.return_requested = false;
+            grid.asynchronous = true;
         }
         lock.unlock();
-        turns.unlock(); // others who have asked come first
-        turns.lock();
+        running
+            .unlock(); // the grids that wait for the lock run before this one, in the order of their requests
+        running.lock();
         symbols_for_device(grid.device);
         lock.lock();
-        grid.has_turn = true;
-        rest().changed.notify_all();
-    } else {
-        grid.has_turn = true;
-        rest().changed.notify_all();
-        // The other workers may be about to rest, too.
-        rest().changed.wait_for(lock, std::chrono::milliseconds(1), [&] { return !grid.has_turn; });
-        rest().changed.wait(lock, [&] { return grid.has_turn.load(); });
+        grid.suspended = false;
+        changed.notify_all();
+    } else { // other workers still make progress
+        grid.suspended = false;
+        changed.notify_all();
+        // They may begin to poll within the next millisecond, and then the last one suspends the grid.
+        changed.wait_for(lock, std::chrono::milliseconds(1), [&] { return grid.suspended.load(); });
+        changed.wait(lock, [&] { return !grid.suspended; });
     }
-    --grid.resting;
+    --grid.waiting_workers;
 }
 
 __thread Launch *current_launch;
@@ -503,7 +515,7 @@ bool in_cooperative_launch() {
     return current_grid && current_grid->cooperative;
 }
 
-// Pools that run no grid. A program has more than one pool only when grids wait for each other.
+// Pools that run no grid now. Each running or suspended grid has a pool of its own.
 struct Pools {
     std::mutex mutex;
     std::vector<Pool *> free;
@@ -538,7 +550,7 @@ static Grid new_grid(const LaunchConfig &config, const Kernel &kernel, bool coop
     return {config, kernel, schedule, shared_limit, blocks, chunk, cooperative, strict, current_device()};
 }
 
-static void tell_of_end(const Kernel &kernel, cudaError_t ended) {
+static void report_end(const Kernel &kernel, cudaError_t ended) {
     if (ended != cudaSuccess)
         fail_for_good(ended, "kernel %s, launched at %s:%d, was ended by %s", kernel.name,
                       base_name(kernel.file), kernel.line,
@@ -548,7 +560,7 @@ static void tell_of_end(const Kernel &kernel, cudaError_t ended) {
 // Runs a grid whose configuration has been checked.
 static void run_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative,
                      size_t shared_limit) {
-    std::lock_guard<Turns> turn(launch_lock());
+    std::lock_guard<TicketLock> running(launch_lock());
     symbols_for_device(current_device());
     if (race_launch)
         race_launch(kernel, config);
@@ -560,7 +572,7 @@ static void run_grid(const LaunchConfig &config, const Kernel &kernel, bool coop
     pool->run(grid);
     if (!only)
         give_back(pool);
-    tell_of_end(kernel, grid.ended);
+    report_end(kernel, grid.ended);
 }
 
 // ---- kernels that wait for the host or for other kernels ----
@@ -573,52 +585,53 @@ bool kernels_may_poll() {
     return __start_cuda_polls && !race_launch; // the race detector knows one launch at a time
 }
 
-struct Flight {
+struct AsyncLaunch {
     const StoredLaunch launch;
     Pool *const pool;
     Grid grid;
     const TimeLimit limit;
     const DeviceAccess access{};
 
-    Flight(const StoredLaunch &stored, size_t shared_limit)
+    AsyncLaunch(const StoredLaunch &stored, size_t shared_limit)
         : launch(stored), pool(take_pool()),
           grid(new_grid(launch.config, launch.kernel, launch.cooperative, shared_limit, pool->size)),
           limit(launch.kernel, grid.next) {
         grid.detached = true;
     }
-    ~Flight() { give_back(pool); }
+    ~AsyncLaunch() { give_back(pool); }
 };
 
-static std::atomic<int> flights{0}, waiting_hosts{0};
+// The number of asynchronous launches, and of host threads that wait for one
+static std::atomic<int> async_launches{0}, waiting_hosts{0};
 
-bool host_may_act() {
-    return flights > 0 && waiting_hosts == 0;
+bool host_may_signal() {
+    return async_launches > 0 && waiting_hosts == 0;
 }
 
-cudaError_t start_launch(const StoredLaunch &launch, FlightPointer &flight) {
+cudaError_t start_launch(const StoredLaunch &launch, AsyncLaunchPointer &async) {
     using namespace std::chrono;
     size_t shared_limit = 0;
     if (const cudaError_t error = check(launch.config, launch.kernel, launch.cooperative, shared_limit))
         return error;
     launch_lock().lock();
     symbols_for_device(current_device());
-    flight = std::make_shared<Flight>(launch, shared_limit);
-    Grid &grid = flight->grid;
-    flight->pool->start(grid);
-    for (const auto start = steady_clock::now(); !grid.done && !grid.left;) {
-        flight->pool->wait(grid, milliseconds(5));
+    async = std::make_shared<AsyncLaunch>(launch, shared_limit);
+    Grid &grid = async->grid;
+    async->pool->start(grid);
+    for (const auto start = steady_clock::now(); !grid.done && !grid.asynchronous;) {
+        async->pool->wait(grid, milliseconds(5));
         if (steady_clock::now() - start > milliseconds(20))
-            grid.leaving = true;
+            grid.return_requested = true;
     }
     if (grid.done)
-        end_flight(flight);
+        complete_launch(async);
     else
-        ++flights;
+        ++async_launches;
     return cudaSuccess;
 }
 
-bool flight_done(const FlightPointer &flight) {
-    return flight->grid.done;
+bool kernel_ended(const AsyncLaunchPointer &async) {
+    return async->grid.done;
 }
 
 HostWait::~HostWait() {
@@ -626,18 +639,18 @@ HostWait::~HostWait() {
         --waiting_hosts;
 }
 
-void HostWait::wait(const FlightPointer &flight) {
+void HostWait::wait(const AsyncLaunchPointer &async) {
     if (!waits)
         ++waiting_hosts;
     waits = true;
-    flight->pool->wait(flight->grid, std::chrono::milliseconds(1));
+    async->pool->wait(async->grid, std::chrono::milliseconds(1));
 }
 
-void end_flight(FlightPointer &flight) {
-    if (flight->grid.left)
-        --flights;
-    tell_of_end(flight->launch.kernel, flight->grid.ended);
-    flight = nullptr;
+void complete_launch(AsyncLaunchPointer &async) {
+    if (async->grid.asynchronous)
+        --async_launches;
+    report_end(async->launch.kernel, async->grid.ended);
+    async = nullptr;
 }
 
 cudaError_t run_launch(const LaunchConfig &config, const Kernel &kernel, bool cooperative) {

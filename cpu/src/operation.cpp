@@ -7,9 +7,9 @@
  * have completed by then runs. So a result that is read before the wait, or in another stream without
  * an event, has not been computed yet. With random:SEED, other work that is ready may run before it too.
  *
- * A kernel that only polls is put in flight (operation.h). Then work is deferred as with `late`, also by
- * default, until no kernel is in flight, so that the program continues and can give the kernel what it waits
- * for.
+ * The launch of a kernel that only polls becomes asynchronous (operation.h). Until all such kernels have
+ * ended, work is deferred as with `late`, also by default. So the program continues, and it can write what
+ * the kernel polls.
  */
 #include "operation.h"
 #include "cuda_cpu/library.h"
@@ -31,7 +31,7 @@ struct Work {
     uint64_t number;                // order of the calls
     std::vector<WorkPointer> after; // dependencies: work that must have completed before this runs
     bool done = false, asked = false;
-    FlightPointer flight{}; // set while the kernel of this launch is in flight
+    AsyncLaunchPointer async{}; // set while this is an asynchronous launch whose kernel runs
 };
 
 namespace {
@@ -46,7 +46,7 @@ struct Queues {
     uint64_t calls = 0;
     std::mutex running; // held while deferred work runs
     std::atomic<Order> order{Order::eager};
-    bool for_flights = false; // `order` is late only until no kernel is in flight
+    bool late_for_async = false; // `order` is late only until the last asynchronous launch is complete
     bool always_eager = false;
     std::minstd_rand random;
 
@@ -84,10 +84,9 @@ void Queues::tell_of_unfinished() {
     const Operation *last = nullptr;
     bool runs = false;
     for (const WorkPointer &work : q.pending)
-        if (!work->done && work->operation.what.index() != 0 &&
-            !(work->flight && flight_done(work->flight))) {
+        if (!work->done && work->operation.what.index() != 0 && !(work->async && kernel_ended(work->async))) {
             last = &work->operation;
-            runs = work->flight != nullptr;
+            runs = work->async != nullptr;
         }
     if (!last)
         return;
@@ -147,28 +146,28 @@ WorkPointer append(Queues &q, const StreamIdentity &stream, std::vector<WorkPoin
     return work;
 }
 
-// Runs work whose dependencies are done. Afterwards it is done or in flight.
+// Runs work whose dependencies are done. Afterwards it is done, or it is an asynchronous launch.
 cudaError_t run_work(Queues &q, Work &work) {
     if (race_begin)
         race_begin(work.number);
-    FlightPointer flight;
+    AsyncLaunchPointer async;
     const int device = work.operation.device;
-    const cudaError_t error = perform(work.operation, &flight);
+    const cudaError_t error = perform(work.operation, &async);
     if (race_end)
         race_end();
     std::lock_guard lock(q.mutex);
-    work.flight = flight;
-    work.done = !flight;
+    work.async = async;
+    work.done = !async;
     if (work.done)
         work.operation = {};
     return error ? error : sticky_error(device);
 }
 
-// Ends the flight of a kernel that is done.
-cudaError_t land(Queues &q, Work &work) {
+// Completes an asynchronous launch whose kernel has ended.
+cudaError_t complete(Queues &q, Work &work) {
     const int device = work.operation.device;
     const OnDevice current(device);
-    end_flight(work.flight);
+    complete_launch(work.async);
     std::lock_guard lock(q.mutex);
     work.done = true;
     work.operation = {};
@@ -180,14 +179,14 @@ WorkPointer ready_work(Queues &q) {
     std::lock_guard lock(q.mutex);
     for (const WorkPointer &work : q.pending) {
         drop_done(work->after);
-        if (!work->done && !work->flight && work->after.empty())
+        if (!work->done && !work->async && work->after.empty())
             return work;
     }
     return nullptr;
 }
 
 // Runs the work and everything that it depends on; returns the first error. Without `wait`, returns when the
-// next step is to wait for a kernel in flight.
+// next step would be to wait for the kernel of an asynchronous launch.
 cudaError_t run_until(Queues &q, const WorkPointer &target, bool wait) {
     HostWait host;
     cudaError_t first = cudaSuccess;
@@ -209,16 +208,16 @@ cudaError_t run_until(Queues &q, const WorkPointer &target, bool wait) {
                 continue;
             }
         }
-        if (!work->flight) {
+        if (!work->async) {
             note(run_work(q, *work));
-        } else if (flight_done(work->flight)) {
-            note(land(q, *work));
+        } else if (kernel_ended(work->async)) {
+            note(complete(q, *work));
         } else if (const WorkPointer other = wait ? ready_work(q) : nullptr) {
-            note(run_work(q, *other)); // the kernel may wait for it
+            note(run_work(q, *other)); // the kernel may poll what this work writes
         } else if (wait) {
-            const FlightPointer flight = work->flight;
-            q.running.unlock(); // another host thread may run what the kernel waits for
-            host.wait(flight);
+            const AsyncLaunchPointer async = work->async;
+            q.running.unlock(); // another host thread may run the work that writes what the kernel polls
+            host.wait(async);
             q.running.lock();
         } else {
             break;
@@ -253,8 +252,8 @@ cudaError_t run_all(const std::vector<WorkPointer> &targets, bool wait = true) {
     q.pending.erase(std::remove_if(q.pending.begin(), q.pending.end(),
                                    [](const WorkPointer &work) { return work->done; }),
                     q.pending.end());
-    if (q.for_flights && q.pending.empty()) {
-        q.for_flights = false;
+    if (q.late_for_async && q.pending.empty()) {
+        q.late_for_async = false;
         q.order = Order::eager;
         --storing;
     }
@@ -325,11 +324,11 @@ bool order_backwards() {
     return queues().order == Order::late;
 }
 
-cudaError_t perform(const Operation &operation, FlightPointer *flight) {
+cudaError_t perform(const Operation &operation, AsyncLaunchPointer *async) {
     const OnDevice device(operation.device);
     const StoredLaunch *const launch = std::get_if<StoredLaunch>(&operation.what);
-    if (launch && flight && kernels_may_poll() && !queues().always_eager)
-        return start_launch(*launch, *flight);
+    if (launch && async && kernels_may_poll() && !queues().always_eager)
+        return start_launch(*launch, *async);
     return perform_here(operation);
 }
 
@@ -351,14 +350,14 @@ cudaError_t submit(cudaStream_t stream, Operation operation, bool wait) {
     }
     if (work)
         return wait ? run_all({work}) : cudaSuccess;
-    FlightPointer flight;
-    const cudaError_t error = perform(operation, &flight);
-    if (flight) {
+    AsyncLaunchPointer async;
+    const cudaError_t error = perform(operation, &async);
+    if (async) {
         std::lock_guard lock(q.mutex);
-        append(q, id, {}, std::move(operation))->flight = flight;
+        append(q, id, {}, std::move(operation))->async = async;
         if (q.order == Order::eager) {
             q.order = Order::late;
-            q.for_flights = true;
+            q.late_for_async = true;
             ++storing;
         }
     }

@@ -88,11 +88,11 @@ struct Operation {
     std::shared_ptr<const void> keeps{}; // keeps alive what the operation uses until it has run
 };
 
-struct Flight;
-using FlightPointer = std::shared_ptr<Flight>;
+struct AsyncLaunch;
+using AsyncLaunchPointer = std::shared_ptr<AsyncLaunch>;
 
-// Runs the operation now, on its device. A launch may end in flight (below) if `flight` is not null.
-cudaError_t perform(const Operation &operation, FlightPointer *flight = nullptr);
+// Runs the operation now, on its device. If `async` is not null, a launch may become asynchronous (below).
+cudaError_t perform(const Operation &operation, AsyncLaunchPointer *async = nullptr);
 
 // ---- launch.cpp ----
 
@@ -102,27 +102,33 @@ StoredLaunch store_launch(const LaunchConfig &config, const Kernel &kernel, bool
 cudaError_t store_launch_of(Function &function, const LaunchConfig &config, void *const *arguments,
                             bool cooperative, StoredLaunch &stored);
 
-// A kernel that only polls may wait for the host, for a copy, or for another kernel. So a kernel that may
-// poll runs on other host threads than the calling one. When all its threads have polled for a while, the
-// launch returns, and the kernel continues: it is in flight. Other grids run while it polls.
+// Asynchronous launches. A kernel whose threads all poll (busy-wait) may wait for the host, for a copy, or
+// for another kernel. So if the program's kernels can poll, they run on other host threads than the calling
+// one. When all threads of a kernel have polled for 20 ms, its launch becomes asynchronous: the call returns,
+// and the kernel continues.
+//
+// Only one grid runs at a time, the one that holds launch_lock(), because the addresses of __device__
+// variables hold the values of one device. A grid whose threads all poll is suspended when another grid waits
+// for the lock: it releases the lock, and it is resumed when it has the lock again.
 bool kernels_may_poll(); // true if the program's kernels contain anything that can poll
-// Runs a launch until it is done, or until it is in flight; then sets `flight`.
-cudaError_t start_launch(const StoredLaunch &launch, FlightPointer &flight);
-bool flight_done(const FlightPointer &flight);
-void end_flight(FlightPointer &flight); // when it is done
-// A host thread that waits for kernels in flight.
+// Runs a launch until its kernel has ended, or until it becomes asynchronous; then sets `async`.
+cudaError_t start_launch(const StoredLaunch &launch, AsyncLaunchPointer &async);
+bool kernel_ended(const AsyncLaunchPointer &async);
+void complete_launch(AsyncLaunchPointer &async); // reports how the kernel has ended, and frees `async`
+// A host thread that waits for kernels of asynchronous launches.
 class HostWait {
   public:
     HostWait() = default;
     HostWait(const HostWait &) = delete;
     ~HostWait();
-    void wait(const FlightPointer &flight); // for a millisecond at most
+    void wait(const AsyncLaunchPointer &async); // for at most a millisecond
 
   private:
     bool waits = false;
 };
-// True if a kernel is in flight and no host thread waits. Then the watchdog lets kernels poll.
-bool host_may_act();
+// True if there is an asynchronous launch and no host thread waits for a kernel: the host may still write
+// what a kernel polls, so the watchdog does not end the program.
+bool host_may_signal();
 
 // ---- memory.cpp ----
 

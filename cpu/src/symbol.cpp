@@ -149,7 +149,7 @@ const std::vector<SymbolSection> &symbol_sections() {
     return all_sections();
 }
 
-void Turns::lock() {
+void TicketLock::lock() {
     const uint64_t mine = next++;
     if (serving == mine)
         return;
@@ -157,16 +157,16 @@ void Turns::lock() {
     changed.wait(lock, [&] { return serving == mine; });
 }
 
-void Turns::unlock() {
+void TicketLock::unlock() {
     const uint64_t free = ++serving;
     if (next == free)
         return;
-    std::lock_guard<std::mutex> lock(mutex); // the next one either waits already or will see `serving`
+    std::lock_guard<std::mutex> lock(mutex); // the next holder waits already, or will read the new `serving`
     changed.notify_all();
 }
 
-Turns &launch_lock() {
-    static Turns &lock = *new Turns;
+TicketLock &launch_lock() {
+    static TicketLock &lock = *new TicketLock;
     return lock;
 }
 
@@ -187,7 +187,7 @@ void symbols_for_device(int device) {
 }
 
 void reset_symbols_of(int device) {
-    std::lock_guard<Turns> lock(launch_lock());
+    std::lock_guard<TicketLock> lock(launch_lock());
     Values &v = values();
     v.images[device].reset();
     if (v.in_place == device && v.initial)

@@ -89,8 +89,8 @@ void Watch::only_polling() {
         return;
     }
     if (++rounds >= 4)
-        rest_while_polling();
-    if (spin.slept) { // the thread may wait for a time
+        suspend_while_polling();
+    if (spin.slept) { // the thread may wait until some time has passed
         spin.slept = false;
         since = 0;
     }
@@ -103,7 +103,7 @@ void Watch::only_polling() {
     if (time - since < limit)
         return;
 
-    if (host_may_act()) {
+    if (host_may_signal()) {
         since = 0;
         return;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Kernels that wait for the host, for a copy in another stream, or for another kernel. The launch returns
-// while they poll, and they run in turn with each other.
+// Kernels that poll: they wait for the host, for a copy in another stream, or for another kernel. Their
+// launches become asynchronous.
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 #include <thread>
@@ -29,7 +29,7 @@ static int *managed_number(int value) {
     return number;
 }
 
-// Waits until it has the ball, and gives it to the other one.
+// Waits until *ball is its own number, then sets it to the number of the other kernel.
 __global__ void play(volatile int *ball, int me, int other) {
     for (int i = 0; i < ROUNDS; ++i) {
         while (*ball != me)
@@ -41,7 +41,7 @@ __global__ void play(volatile int *ball, int me, int other) {
 }
 
 #if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ // with them, __trap() ends the program
-// The end of a kernel in flight with an error
+// A kernel of an asynchronous launch that ends with an error
 __global__ void fail_after(const volatile int *flag) {
     while (*flag == 0)
         ;
@@ -179,7 +179,7 @@ TEST(the_host_polls_what_the_kernel_writes) {
         ;
     OK(cudaStreamSynchronize(0));
     *answer = 0;
-    wait_for<<<1, 1>>>(flag, answer); // has not to wait
+    wait_for<<<1, 1>>>(flag, answer); // the flag is set already
     OK(cudaStreamSynchronize(0));
     EXPECT(*answer == 7);
     OK(cudaEventDestroy(end));
