@@ -516,6 +516,8 @@ def test_compute_sanitizer_is_silent(sound_device_program, tool, tmp_path):
     program = sound_device_program
     if tool[0] != "memcheck" and re.search("cusparse|cusolver", program.needs):
         pytest.skip("reports kernels of the library; the program has none of its own")
+    # ncclCommInitRank asks for kernels of its own that have no image for this GPU, and handles error 209 itself.
+    calls = ["--report-api-errors", "no"] if "mpi" in program.needs and tool[0] == "memcheck" else []
     done = subprocess.run(
         [
             "compute-sanitizer",
@@ -523,6 +525,7 @@ def test_compute_sanitizer_is_silent(sound_device_program, tool, tmp_path):
             "9",
             "--tool",
             *tool,
+            *calls,
             helpers.BIN / program.name,
             *program.small,
         ],
