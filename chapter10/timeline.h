@@ -113,19 +113,15 @@ class Timeline {
     }
 
     void write_svg(const char *path, const char *title) const {
-        char *data;
-        size_t size;
-        FILE *memory = open_memstream(&data, &size);
-        if (memory)
-            draw(memory, title);
-        if (!memory || fclose(memory) != 0)
-            quit(EXIT_FAILURE, "out of memory: the timeline");
         NewFile file;
-        const char *problem = file_save(&file, path, data, size);
-        free(data);
+        const char *problem = file_open(&file, path);
+        if (!problem) {
+            draw(file.stream, title);
+            problem = file_end(&file);
+        }
         if (problem)
             quit(EXIT_FAILURE, "cannot write %s: %s", path, problem);
-        printf("wrote %s\n", path);
+        print_line(stdout, "wrote %s", path);
     }
 
   private:

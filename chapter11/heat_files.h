@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <vector>
 #include "../common/book.h"
@@ -58,15 +57,12 @@ template <class Body> static void each_chunk(const Strip &strip, int first, int 
 static unsigned long long checksum_of_plate(const Strip &strip);
 static const char *text_of(int error);
 static void quit_together(const char *problem, const char *what, const char *path);
-static void discard_at_exit(NewFile *file);
 
 // Writes a checkpoint atomically: all ranks write to a temporary file, and rank 0 renames it to `path` after
 // MPI_File_sync(). So a file with the name `path` is always complete.
 static void write_checkpoint(const Strip &strip, const char *path, int step) {
     static NewFile file;
     const char *problem = rank == 0 ? file_begin(&file, path, ".tmp") : NULL;
-    if (rank == 0 && !problem)
-        discard_at_exit(&file);
     quit_together(problem, "cannot write", path);
     HANDLE_MPI(MPI_Bcast(file.name, sizeof(file.name), MPI_CHAR, 0, MPI_COMM_WORLD));
 
@@ -271,29 +267,6 @@ static void quit_together(const char *problem, const char *what, const char *pat
         quit(EXIT_FAILURE, "%s %s: %s", what, path, problem);
     if (problem)
         MPI_Barrier(MPI_COMM_WORLD); // wait until rank 0 calls MPI_Abort
-}
-
-static NewFile *unfinished;
-static struct sigaction before; // the action for SIGTERM that discard_at_exit() has replaced
-
-// Deletes the temporary file, then ends the process by the same signal. mpirun sends SIGTERM to all ranks
-// when one of them has failed.
-static void discard_on_signal(int number) {
-    file_discard(unfinished);
-    sigaction(number, &before, NULL);
-    raise(number);
-}
-
-// Installs a handler of SIGTERM and an exit handler. They delete the temporary file if the process ends
-// before the file has been renamed.
-static void discard_at_exit(NewFile *file) {
-    if (!unfinished) {
-        struct sigaction action = {};
-        action.sa_handler = discard_on_signal;
-        unfinished = file;
-        sigaction(SIGTERM, &action, &before);
-        atexit([] { file_discard(unfinished); });
-    }
 }
 
 #endif

@@ -79,17 +79,15 @@ static inline void handle_mpi(int error, const char *call, const char *file, int
     char text[MPI_MAX_ERROR_STRING] = "";
     int length;
     MPI_Error_string(error, text, &length);
-    fprintf(stderr, "%s:%d: %s: %s\n", file, line, call, text);
-    exit(EXIT_FAILURE);
+    quit_line(EXIT_FAILURE, "%s:%d: %s: %s", file, line, call, text);
 }
 
 #ifdef HAVE_NCCL
 static inline void handle_nccl(ncclResult_t error, const char *call, const char *file, int line) {
     if (error == ncclSuccess)
         return;
-    fprintf(stderr, "%s:%d: %s: %s: %s\n", file, line, call, ncclGetErrorString(error),
-            ncclGetLastError(NULL));
-    exit(EXIT_FAILURE);
+    quit_line(EXIT_FAILURE, "%s:%d: %s: %s: %s", file, line, call, ncclGetErrorString(error),
+              ncclGetLastError(NULL));
 }
 #endif
 

@@ -29,8 +29,7 @@
 
 __attribute__((noreturn)) static inline void library_failed(const char *call, const char *status,
                                                             const char *file, int line) {
-    fprintf(stderr, "%s:%d: %s: %s\n", file, line, call, status);
-    exit(EXIT_FAILURE);
+    quit_line(EXIT_FAILURE, "%s:%d: %s: %s", file, line, call, status);
 }
 
 // Some libraries have no function for the names of their statuses.

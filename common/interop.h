@@ -26,8 +26,8 @@ static inline bool interop_works(cudaError_t error, const char *file, int line) 
         return true;
     }
     (void)!cudaGetLastError(); // clears the error, or the next HANDLE_LAUNCH() would report it
-    fprintf(stderr, "%s: CUDA cannot use this OpenGL (%s): copying through the host\n", options.program,
-            cudaGetErrorName(error));
+    print_line(stderr, "%s: CUDA cannot use this OpenGL (%s): copying through the host", options.program,
+               cudaGetErrorName(error));
     return false;
 }
 

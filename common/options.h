@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -100,8 +101,16 @@ extern void (*check_picture_options)(void);
 // calls parse_options and select_device, and refuses sizes beyond the available memory.
 void settings(int argc, char **argv);
 
+// Prints one line. Its text may contain file names and arguments: control characters within it are replaced
+// by question marks. The line break is not part of the printf format.
+__attribute__((format(printf, 2, 3))) void print_line(FILE *file, const char *format, ...);
+
 // Prints "program: reason" to stderr and ends the program. The reason is a printf format.
 __attribute__((noreturn, format(printf, 2, 3))) void quit(int status, const char *reason, ...);
+
+// The same without the program's name. Of several threads that fail at the same time only the first one
+// prints its line and ends the program.
+__attribute__((noreturn, format(printf, 2, 3))) void quit_line(int status, const char *line, ...);
 
 #ifdef __cplusplus
 }

@@ -21,14 +21,14 @@
 static volatile sig_atomic_t animating; // while set, a signal ends the animation, not the program
 static volatile sig_atomic_t caught;    // the signal that ended it
 
-static void interrupted(int number) {
+// In a signal handler: whether the program continues.
+static bool interrupted(int number) {
     if (animating && !caught) {
         caught = number;
-        return;
+        return true;
     }
     image_discard();
-    signal(number, SIG_DFL);
-    raise(number);
+    return false;
 }
 
 // Runs at exit, where exit() must not be called again.
@@ -41,20 +41,14 @@ static void leave(int status, void *unused) {
     }
 }
 
-// Makes sure that no unfinished file is left when the program ends. Installs handlers for the signals
-// that end a program, except for signals that are ignored (nohup) or already have a handler.
+// Makes sure that no unfinished file is left when the program ends.
 static void clean_up_at_the_end(void) {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     static bool done;
     if (done)
         return;
     done = true;
     on_exit(leave, NULL);
-    for (int i = 0; i < 3; i++) {
-        sighandler_t was = signal(numbers[i], interrupted);
-        if (was != SIG_DFL)
-            signal(numbers[i], was);
-    }
+    file_catch_signals(interrupted);
 }
 
 static const char *target(bool animation) {
@@ -69,7 +63,7 @@ static const char *target(bool animation) {
 static bool no_window(const char *problem) {
     if (options.window == 1)
         quit(EXIT_USAGE, "--window: %s", problem);
-    fprintf(stderr, "%s: no window: %s; writing a file\n", options.program, problem);
+    print_line(stderr, "%s: no window: %s; writing a file", options.program, problem);
     options.window = 0;
     return false;
 }
@@ -231,11 +225,11 @@ static void write_file(const Canvas *canvas) {
         image_close();
     if (canvas->close)
         canvas->close(canvas);
-    printf("wrote %s%s%s (%zux%zu", first, sequence ? " to " : "", sequence ? name : "", canvas->width,
-           canvas->height);
+    char frames[64] = "";
     if (canvas->frame && !sequence)
-        printf(", %s%zu frame%s", all ? "" : "the last of ", n, n == 1 ? "" : "s");
-    puts(all && image_is_lossy() ? ", with loss)" : ")");
+        snprintf(frames, sizeof(frames), ", %s%zu frame%s", all ? "" : "the last of ", n, n == 1 ? "" : "s");
+    print_line(stdout, "wrote %s%s%s (%zux%zu%s%s)", first, sequence ? " to " : "", sequence ? name : "",
+               canvas->width, canvas->height, frames, all && image_is_lossy() ? ", with loss" : "");
     if (canvas->frame && !all && !options.output)
         puts("all frames would need libwebp in the build (Debian: libwebp-dev), or ffmpeg");
     preview(canvas);

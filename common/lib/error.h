@@ -20,18 +20,17 @@ static inline void handle_error(cudaError_t error, const char *call, const char 
     if (error == cudaErrorMemoryAllocation && cuda_cpu::out_of_memory_was_told())
         exit(EXIT_FAILURE);
 #endif
-    fprintf(stderr, "%s:%d: %s: %s (%s)", file, line, call, cudaGetErrorString(error),
-            cudaGetErrorName(error));
+    char more[96] = "";
     if (error == cudaErrorNoKernelImageForDevice) {
         int device = 0, major = 0, minor = 0;
         cudaGetDevice(&device);
         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
         cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
-        fprintf(stderr, "; this build has no code for device %d: rebuild with SMS=%d%d", device, major,
-                minor);
+        snprintf(more, sizeof(more), "; this build has no code for device %d: rebuild with SMS=%d%d", device,
+                 major, minor);
     }
-    fputc('\n', stderr);
-    exit(no_device(error) ? EXIT_WAIVED : EXIT_FAILURE);
+    quit_line(no_device(error) ? EXIT_WAIVED : EXIT_FAILURE, "%s:%d: %s: %s (%s)%s", file, line, call,
+              cudaGetErrorString(error), cudaGetErrorName(error), more);
 }
 
 static inline void handle_launch(const char *file, int line) {
@@ -44,10 +43,8 @@ static inline void handle_launch(const char *file, int line) {
 }
 
 static inline void handle_null(bool missing, const char *call, const char *file, int line) {
-    if (missing) {
-        fprintf(stderr, "%s:%d: %s: out of memory\n", file, line, call);
-        exit(EXIT_FAILURE);
-    }
+    if (missing)
+        quit_line(EXIT_FAILURE, "%s:%d: %s: out of memory", file, line, call);
 }
 
 #endif

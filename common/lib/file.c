@@ -3,8 +3,8 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,74 +12,206 @@
 #include "../file.h"
 #include "../options.h"
 
-const char *file_begin(NewFile *file, const char *path, const char *ending) {
+// ---- deleting an unfinished file when the program ends
+
+static NewFile *volatile unfinished; // the file that is begun and neither ended nor discarded
+static pthread_t writer;             // the thread that began it
+static bool (*continues)(int number);
+
+enum { SIGNALS = 3 };
+static const int numbers[SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
+static struct sigaction before[SIGNALS];
+
+static void discard_unfinished(void) {
+    if (unfinished)
+        file_discard(unfinished);
+}
+
+static void interrupted(int number) {
+    // The system calls the handler in any thread. The writer blocks signals while it creates and while it
+    // renames a file, so there the handler finds the file in a definite state.
+    if (unfinished && !pthread_equal(pthread_self(), writer)) {
+        pthread_kill(writer, number);
+        return;
+    }
+    if (continues && continues(number))
+        return;
+    discard_unfinished();
+    for (int i = 0; i < SIGNALS; i++)
+        if (numbers[i] == number)
+            sigaction(number, &before[i], NULL);
+    raise(number);
+}
+
+void file_catch_signals(bool (*goes_on)(int number)) {
+    static bool done;
+    if (goes_on)
+        continues = goes_on;
+    if (done)
+        return;
+    done = true;
+    atexit(discard_unfinished);
+    for (int i = 0; i < SIGNALS; i++) {
+        struct sigaction action = {.sa_handler = interrupted, .sa_flags = SA_RESTART};
+        if (sigaction(numbers[i], NULL, &before[i]) == 0 && before[i].sa_handler != SIG_IGN)
+            sigaction(numbers[i], &action, NULL);
+    }
+}
+
+static void block_signals(sigset_t *old) {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, old);
+}
+
+static void restore_signals(const sigset_t *old) {
+    pthread_sigmask(SIG_SETMASK, old, NULL);
+}
+
+// ---- beginning a file
+
+// Finds out what `path` is. If it is a regular file, *real is its name without symbolic links; the caller
+// frees it. In a folder that others can write to, the file may be replaced between the two system calls. So
+// what the name *real stands for must be the file that `path` stood for.
+static const char *look_up(const char *path, struct stat *status, bool *exists, char **real) {
+    for (int tries = 0; tries < 1000; tries++) {
+        struct stat found;
+        *real = NULL;
+        *exists = stat(path, status) == 0;
+        if (!*exists)
+            return errno == ENOENT ? NULL : strerror(errno);
+        if (S_ISDIR(status->st_mode))
+            return strerror(EISDIR);
+        if (access(path, W_OK) != 0)
+            return strerror(errno);
+        if (!S_ISREG(status->st_mode))
+            return NULL;
+        *real = realpath(path, NULL);
+        if (*real && lstat(*real, &found) == 0 && found.st_dev == status->st_dev &&
+            found.st_ino == status->st_ino)
+            return NULL;
+        int reason = errno;
+        bool gone = *real || reason == ENOENT; // replaced, or renamed, meanwhile: look again
+        free(*real);
+        if (!gone)
+            return strerror(reason);
+    }
+    return "it is being replaced all the time";
+}
+
+// Creates the temporary file, if there is one, and returns its descriptor in *fd, otherwise -1. Signals are
+// blocked.
+static const char *create(NewFile *file, const char *path, const char *ending, int *fd) {
     struct stat status;
+    bool exists;
+    char *real;
+    *fd = -1;
     file->temporary = false;
-    bool exists = stat(path, &status) == 0;
-    if (!exists && errno != ENOENT)
-        return strerror(errno);
-    if (exists && S_ISDIR(status.st_mode))
-        return strerror(EISDIR);
-    if (exists && access(path, W_OK) != 0)
-        return strerror(errno);
-    if (exists && !S_ISREG(status.st_mode))
+    file->stream = NULL;
+    const char *problem = look_up(path, &status, &exists, &real);
+    if (problem)
+        return problem;
+    if (exists && !real)
         return snprintf(file->name, PATH_MAX, "%s", path) < PATH_MAX ? NULL : strerror(ENAMETOOLONG);
-    char *real = realpath(path, NULL); // replaces the target of a symbolic link, not the link
-    snprintf(file->target, sizeof(file->target), "%s", real ? real : path);
+    // The target of a symbolic link is replaced, not the link.
+    int length = snprintf(file->target, sizeof(file->target), "%s", real ? real : path);
     free(real);
     const char *slash = strrchr(file->target, '/');
-    int length = snprintf(file->name, sizeof(file->name), "%.*s.unfinished-XXXXXX%s",
+    if (length < PATH_MAX)
+        length = snprintf(file->name, sizeof(file->name), "%.*s.unfinished-XXXXXX%s",
                           slash ? (int)(slash + 1 - file->target) : 0, file->target, ending);
-    file->temporary = true; // before the file exists, so that a signal handler deletes it
-    int fd = length < PATH_MAX ? mkostemps(file->name, (int)strlen(ending), O_CLOEXEC) : -1;
-    if (fd < 0) {
-        file->temporary = false;
-        return strerror(length < PATH_MAX ? errno : ENAMETOOLONG);
-    }
+    if (length >= PATH_MAX)
+        return strerror(ENAMETOOLONG);
+    *fd = mkostemps(file->name, (int)strlen(ending), O_CLOEXEC);
+    if (*fd < 0)
+        return strerror(errno);
+    file->temporary = true;
+    writer = pthread_self();
+    unfinished = file;
     mode_t mask = umask(0);
     umask(mask);
     // mkostemps creates files with mode 0600. Some file systems have no modes, so errors are ignored.
-    (void)!fchmod(fd, exists ? status.st_mode & 0777 : 0666 & ~mask);
-    close(fd);
+    (void)!fchmod(*fd, exists ? status.st_mode & 0777 : 0666 & ~mask);
     return NULL;
 }
 
+static const char *begin(NewFile *file, const char *path, const char *ending, int *fd) {
+    sigset_t old;
+    file_catch_signals(NULL);
+    block_signals(&old);
+    const char *problem = create(file, path, ending, fd);
+    restore_signals(&old);
+    return problem;
+}
+
+const char *file_begin(NewFile *file, const char *path, const char *ending) {
+    int fd;
+    const char *problem = begin(file, path, ending, &fd);
+    if (fd >= 0)
+        close(fd);
+    return problem;
+}
+
+const char *file_open(NewFile *file, const char *path) {
+    struct stat status;
+    int fd;
+    const char *problem = begin(file, path, ".tmp", &fd);
+    if (problem)
+        return problem;
+    if (!file->temporary) { // without O_TRUNC: no device has contents to lose, and a file must not lose them
+        fd = open(file->name, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+        if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
+            close(fd);
+            return "it is being replaced all the time";
+        }
+    }
+    file->stream = fd >= 0 ? fdopen(fd, "wb") : NULL;
+    if (!file->stream) {
+        problem = strerror(errno);
+        if (fd >= 0)
+            close(fd);
+        file_discard(file);
+    }
+    return problem;
+}
+
+// ---- ending a file
+
 const char *file_end(NewFile *file) {
-    if (file->temporary && rename(file->name, file->target) != 0)
-        return strerror(errno);
-    file->temporary = false;
-    return NULL;
+    if (file->stream) {
+        FILE *stream = file->stream;
+        bool failed = ferror(stream); // the reason is the caller's to know; EIO is the general one
+        file->stream = NULL;
+        errno = EIO;
+        if (fclose(stream) != 0 || failed)
+            return strerror(errno);
+    }
+    sigset_t old;
+    block_signals(&old);
+    bool renamed = !file->temporary || rename(file->name, file->target) == 0;
+    const char *problem = renamed ? NULL : strerror(errno);
+    if (renamed) {
+        file->temporary = false;
+        unfinished = NULL;
+    }
+    restore_signals(&old);
+    return problem;
 }
 
 void file_discard(NewFile *file) {
     if (file->temporary)
         unlink(file->name);
     file->temporary = false;
-}
-
-const char *file_save(NewFile *file, const char *path, const void *data, size_t size) {
-    const char *problem = file_begin(file, path, ".tmp");
-    if (problem)
-        return problem;
-    FILE *stream = fopen(file->name, "wbe");
-    bool good = stream && fwrite(data, 1, size, stream) == size;
-    if (!stream || fclose(stream) != 0 || !good)
-        problem = strerror(errno);
-    else
-        problem = file_end(file);
-    if (problem)
-        file_discard(file);
-    return problem;
+    unfinished = NULL;
 }
 
 void file_check(const char *path) {
     NewFile file;
-    sigset_t all, before;
-    sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, &before); // a signal must not leave the temporary file behind
+    sigset_t old;
+    block_signals(&old); // the file must not outlive this function
     const char *problem = file_begin(&file, path, ".tmp");
     file_discard(&file);
-    sigprocmask(SIG_SETMASK, &before, NULL);
+    restore_signals(&old);
     if (problem)
         quit(EXIT_FAILURE, "cannot write %s: %s", path, problem);
 }

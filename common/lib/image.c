@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,9 +40,7 @@ static struct {
     const char *path; // as the user gave it
     const struct format *format;
     size_t width, height, frames;
-    FILE *file; // a pipe to ffmpeg, or a stream into `data`
-    char *data;
-    size_t size;
+    FILE *pipe;    // to ffmpeg
     NewFile place; // the temporary file
     pid_t ffmpeg;  // the process of ffmpeg; 0: none
     int messages;  // a file in memory for ffmpeg's error messages
@@ -49,29 +48,42 @@ static struct {
 
 static bool lossy; // whether the frames of a .webp are compressed with loss
 
+// A copy of the pixels for formats without ffmpeg: RGB, the top row first. NULL without memory; the caller
+// frees it.
+static unsigned char *rgb_pixels(const unsigned char *pixels) {
+    unsigned char *rgb = malloc(out.width * out.height * 3), *to = rgb;
+    for (size_t y = out.height; rgb && y-- > 0;)
+        for (size_t x = 0; x < out.width; x++, to += 3)
+            memcpy(to, &pixels[(y * out.width + x) * 4], 3);
+    return rgb;
+}
+
 static const char *add_ppm(const unsigned char *pixels) {
-    fprintf(out.file, "P6\n%zu %zu\n255\n", out.width, out.height);
-    for (size_t y = out.height; y-- > 0;)
-        for (size_t x = 0; x < out.width; x++)
-            fwrite(&pixels[(y * out.width + x) * 4], 3, 1, out.file);
-    return NULL;
+    const char *problem = file_open(&out.place, out.path);
+    unsigned char *rgb = problem ? NULL : rgb_pixels(pixels);
+    if (!rgb)
+        return problem ? problem : strerror(ENOMEM);
+    bool good = fprintf(out.place.stream, "P6\n%zu %zu\n255\n", out.width, out.height) > 0 &&
+                fwrite(rgb, out.width * 3, out.height, out.place.stream) == out.height;
+    problem = good ? NULL : strerror(errno);
+    free(rgb);
+    return problem;
 }
 
 #if HAVE_PNG
 static const char *add_png(const unsigned char *pixels) {
     static png_image image;
-    unsigned char *rgb = malloc(out.width * out.height * 3), *to = rgb;
+    const char *problem = file_open(&out.place, out.path);
+    unsigned char *rgb = problem ? NULL : rgb_pixels(pixels);
     if (!rgb)
-        return strerror(ENOMEM);
-    for (size_t y = out.height; y-- > 0;)
-        for (size_t x = 0; x < out.width; x++, to += 3)
-            memcpy(to, &pixels[(y * out.width + x) * 4], 3);
+        return problem ? problem : strerror(ENOMEM);
     image = (png_image){.version = PNG_IMAGE_VERSION, .format = PNG_FORMAT_RGB};
     image.width = (png_uint_32)out.width;
     image.height = (png_uint_32)out.height;
-    bool good = png_image_write_to_stdio(&image, out.file, 0, rgb, 0, NULL);
+    if (!png_image_write_to_stdio(&image, out.place.stream, 0, rgb, 0, NULL))
+        problem = ferror(out.place.stream) ? strerror(errno) : image.message;
     free(rgb);
-    return good ? NULL : image.message;
+    return problem;
 }
 #else
 #define add_png NULL
@@ -136,44 +148,69 @@ static const char *close_webp(void) {
                 WebPMuxAssemble(webp, &data) == WEBP_MUX_OK;
     WebPMuxDelete(webp);
     webp = NULL;
-    fwrite(data.bytes, 1, data.size, out.file);
+    const char *problem = good ? file_open(&out.place, out.path) : strerror(ENOMEM);
+    if (!problem && fwrite(data.bytes, 1, data.size, out.place.stream) != data.size)
+        problem = strerror(errno);
     WebPDataClear(&data);
-    return good ? NULL : strerror(ENOMEM);
+    return problem;
 }
 #else
 #define add_webp   NULL
 #define close_webp NULL
 #endif
 
-// Starts ffmpeg with the pipe out.file as its standard input. ffmpeg gets a process group of its own,
-// so that an interrupt from the keyboard reaches only this program, which then closes the pipe.
-static const char *run_ffmpeg(char *const *arguments) {
-    int ends[2];
+// Starts ffmpeg with the pipe out.pipe as its standard input. ffmpeg gets a process group of its own,
+// so that an interrupt from the keyboard reaches only this program, which then closes the pipe. Returns 0,
+// or the error.
+static int run_ffmpeg(char *const *arguments) {
+    int ends[2], error;
+    sigset_t pipe_signal;
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
     signal(SIGPIPE, SIG_IGN); // when ffmpeg ends early, writing returns an error
     signal(SIGCHLD, SIG_DFL);
     if (pipe2(ends, O_CLOEXEC) != 0)
-        return strerror(errno);
-    out.messages = memfd_create("ffmpeg", MFD_CLOEXEC);
-    if ((out.ffmpeg = fork()) == 0) {
-        signal(SIGPIPE, SIG_DFL);
-        setpgid(0, 0);
-        dup2(ends[0], STDIN_FILENO);
-        dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
-        dup2(out.messages, STDERR_FILENO);
-        execvp(*arguments, arguments);
-        _exit(127);
+        return errno;
+    out.pipe = fdopen(ends[1], "wb");
+    out.messages = out.pipe ? memfd_create("ffmpeg", MFD_CLOEXEC) : -1;
+    if (out.messages < 0) {
+        error = errno;
+        close(ends[0]);
+        out.pipe ? fclose(out.pipe) : close(ends[1]);
+        out.pipe = NULL;
+        return error;
     }
+    sigemptyset(&pipe_signal);
+    sigaddset(&pipe_signal, SIGPIPE);
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&attributes);
+    if ((error = posix_spawn_file_actions_adddup2(&files, ends[0], STDIN_FILENO)) == 0 &&
+        (error = posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)) == 0 &&
+        (error = posix_spawn_file_actions_adddup2(&files, out.messages, STDERR_FILENO)) == 0) {
+        posix_spawnattr_setpgroup(&attributes, 0);
+        posix_spawnattr_setsigdefault(&attributes, &pipe_signal);
+        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
+        pid_t ffmpeg;
+        error = posix_spawnp(&ffmpeg, *arguments, &files, &attributes, arguments, environ);
+        out.ffmpeg = error ? 0 : ffmpeg;
+    }
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attributes);
     close(ends[0]);
-    out.file = out.ffmpeg > 0 ? fdopen(ends[1], "wb") : NULL;
-    return out.file ? NULL : strerror(errno);
+    if (error) {
+        fclose(out.pipe);
+        out.pipe = NULL;
+        close(out.messages);
+    }
+    return error;
 }
 
 static const char *close_ffmpeg(void) {
     static char text[512] = "ffmpeg: ";
     const size_t start = 8;
     int status = 0;
-    bool cut_off = fclose(out.file) != 0;
-    out.file = NULL;
+    bool cut_off = fclose(out.pipe) != 0;
+    out.pipe = NULL;
     waitpid(out.ffmpeg, &status, 0);
     out.ffmpeg = 0;
     ssize_t length = pread(out.messages, text + start, sizeof(text) - start - 1, 0);
@@ -192,8 +229,12 @@ static const char *close_ffmpeg(void) {
 static bool have_ffmpeg(void) {
     static int works = -1;
     char *arguments[] = {"ffmpeg", "-version", NULL};
-    if (works < 0)
-        works = !run_ffmpeg(arguments) && !close_ffmpeg();
+    if (works < 0) {
+        int error = run_ffmpeg(arguments);
+        if (error && error != ENOENT && error != EACCES && error != ENOTDIR) // for example no more processes
+            quit(EXIT_FAILURE, "cannot start ffmpeg: %s", strerror(error));
+        works = !error && !close_ffmpeg();
+    }
     return works;
 }
 
@@ -208,12 +249,20 @@ static const char *open_ffmpeg(void) {
     sprintf(size, "%zux%zu", out.width, out.height);
     sprintf(bits, "%zu", 500000 + 6 * out.width * out.height);
     const char *problem = file_begin(&out.place, out.path, out.format->ending);
+    if (problem)
+        return problem;
     sprintf(file, "file:%s", out.place.name);
-    return problem ? problem : run_ffmpeg(arguments);
+    int error = run_ffmpeg(arguments);
+    if (error) {
+        static char text[128];
+        snprintf(text, sizeof(text), "cannot start ffmpeg: %s", strerror(error));
+        return text;
+    }
+    return NULL;
 }
 
 static const char *add_ffmpeg(const unsigned char *pixels) {
-    if (fwrite(pixels, out.width * 4, out.height, out.file) == out.height)
+    if (fwrite(pixels, out.width * 4, out.height, out.pipe) == out.height)
         return NULL;
     const char *problem = close_ffmpeg();
     return problem ? problem : "ffmpeg: ended too early";
@@ -269,16 +318,23 @@ const char *image_problem(const char *path) {
 }
 
 char *image_frame_path(const char *path, size_t frame) {
-    char *name = NULL;
-    int length = -1;
-    for (const char *c = path; length < 0 && (c = strchr(c, '%')); c++) {
+    // The part of the path that stands for the number: from `number` to `end`, `width` digits at least
+    const char *number = path + strlen(path), *end = number;
+    int width = 1;
+    for (const char *c = path; number == end && (c = strchr(c, '%')); c++) {
         bool wide = c[1] == '0' && c[2] >= '1' && c[2] <= '9';
         const char *d = c + (wide ? 3 : 1);
-        if (*d == 'd')
-            length =
-                asprintf(&name, "%.*s%0*zu%s", (int)(c - path), path, wide ? c[2] - '0' : 1, frame, d + 1);
+        if (*d == 'd') {
+            number = c;
+            end = d + 1;
+            width = wide ? c[2] - '0' : 1;
+        }
     }
-    if (length < 0 && asprintf(&name, "%s", path) < 0)
+    char *name;
+    int length = number == end
+                     ? asprintf(&name, "%s", path)
+                     : asprintf(&name, "%.*s%0*zu%s", (int)(number - path), path, width, frame, end);
+    if (length < 0)
         quit(EXIT_FAILURE, "out of memory");
     return name;
 }
@@ -300,8 +356,11 @@ bool image_is_lossy(void) {
 }
 
 void image_discard(void) {
-    if (out.ffmpeg > 0)
+    if (out.ffmpeg > 0) {
         kill(out.ffmpeg, SIGKILL);
+        waitpid(out.ffmpeg, NULL, 0); // until it has ended it may still create the file
+        out.ffmpeg = 0;
+    }
     file_discard(&out.place);
 }
 
@@ -321,27 +380,17 @@ void image_open(const char *path, size_t width, size_t height, size_t frames) {
     out.height = height;
     out.frames = frames;
     lossy = false;
-    out.file = out.format->filter ? NULL : open_memstream(&out.data, &out.size);
-    if (!out.file)
-        must(path, out.format->filter ? open_ffmpeg() : strerror(errno));
+    if (out.format->filter)
+        must(path, open_ffmpeg());
 }
 
 void image_add(const unsigned char *pixels) {
     must(out.path, out.format->add(pixels));
 }
 
-// Writes the encoded picture from memory to the file.
-static const char *save(void) {
-    if (fclose(out.file) != 0)
-        return strerror(errno);
-    const char *problem = file_save(&out.place, out.path, out.data, out.size);
-    free(out.data);
-    return problem;
-}
-
 void image_close(void) {
     must(out.path, out.format->close ? out.format->close() : NULL);
-    must(out.path, out.format->filter ? file_end(&out.place) : save());
+    must(out.path, file_end(&out.place));
 }
 
 void image_write(const char *path, const unsigned char *pixels, size_t width, size_t height) {

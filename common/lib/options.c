@@ -8,39 +8,82 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "../options.h"
+#include "printable.h"
 
 void (*check_picture_options)(void);
 struct Options options = {.window = -1, .seed = 1, .frames = 120, .kernel = -1};
 
-void quit(int status, const char *reason, ...) {
-    char text[4096];
+// Holds two file names, as in "wrote a to b".
+enum { LINE = 2 * PATH_MAX + 512 };
+
+static FILE *terminal; // while argp parses: the stream that stderr was; --help ends the program then
+
+static void restore_stderr(void) {
+    if (terminal)
+        stderr = terminal;
+    terminal = NULL;
+}
+
+static void print_values(FILE *file, const char *start, const char *format, va_list values) {
+    char text[LINE];
+    int length = snprintf(text, sizeof(text), "%s", start);
+    vsnprintf(text + length, sizeof(text) - (size_t)length, format, values);
+    fprintf(file, "%s\n", printable(text));
+}
+
+void print_line(FILE *file, const char *format, ...) {
     va_list values;
-    va_start(values, reason);
-    vsnprintf(text, sizeof(text), reason, values);
+    va_start(values, format);
+    print_values(file, "", format, values);
     va_end(values);
-    for (char *c = text; *c; c++) // an argument may contain line breaks; the message stays one line
-        if ((unsigned char)*c < ' ' || *c == 127)
-            *c = '?';
-    fprintf(stderr, "%s: %s\n", options.program, text);
+}
+
+static atomic_bool failing; // whether a thread has called quit() or quit_line()
+
+__attribute__((noreturn)) static void end(int status, const char *start, const char *format, va_list values) {
+    static _Thread_local bool first;
+    if (!atomic_exchange(&failing, true))
+        first = true;
+    while (!first) // the first thread ends the program
+        pause();
+    restore_stderr();
+    print_values(stderr, start, format, values);
     exit(status);
 }
 
-// Lost output must not end with status 0. Runs at exit, where exit() must not be called again.
+void quit(int status, const char *reason, ...) {
+    char start[NAME_MAX + 8];
+    va_list values;
+    snprintf(start, sizeof(start), "%.*s: ", NAME_MAX, options.program);
+    va_start(values, reason);
+    end(status, start, reason, values);
+}
+
+void quit_line(int status, const char *line, ...) {
+    va_list values;
+    va_start(values, line);
+    end(status, "", line, values);
+}
+
+// Lost output must not end with status 0. Runs at exit, where exit() must not be called again. Nothing is
+// printed after the line of quit(), whose status stays.
 static void check_stdout(void) {
+    restore_stderr();
     errno = 0;
     bool lost = fflush(stdout) != 0;
     if (!lost && ferror(stdout)) // an earlier write failed; errno is no longer known
         lost = true;
     else if (!lost) // some file systems report a full disk only on close
         lost = close(dup(STDOUT_FILENO)) != 0;
-    if (lost) {
-        fprintf(stderr, "%s: cannot write to stdout%s%s\n", options.program, errno ? ": " : "",
-                errno ? strerror(errno) : "");
+    if (lost && !failing) {
+        print_line(stderr, "%s: cannot write to stdout%s%s", options.program, errno ? ": " : "",
+                   errno ? strerror(errno) : "");
         _exit(EXIT_FAILURE);
     }
 }
@@ -56,7 +99,9 @@ static void open_standard_files(void) {
 
 // Runs before main, which may open files before it calls parse_options: MPI_Init does.
 __attribute__((constructor)) static void start(void) {
-    options.program = program_invocation_short_name;
+    static char name[NAME_MAX + 1];
+    snprintf(name, sizeof(name), "%s", program_invocation_short_name);
+    options.program = printable(name);
     open_standard_files();
 }
 
@@ -238,13 +283,15 @@ static char *help_text(const Option *own) {
 
 static char *help_filter(int key, const char *text, void *input) {
     (void)input;
-    char *frames;
-    if (key == KEY_FRAMES && asprintf(&frames, text, options.frames) > 0) // inserts the default
-        return frames;
-    return key != ARGP_KEY_HELP_EXTRA
-               ? (char *)text
-               : strdup("Exit status: 0 result verified, 1 wrong result or an error, 2 this "
-                        "machine lacks what the program needs, 64 usage.");
+    char *other = (char *)text;
+    if (key == KEY_FRAMES && asprintf(&other, text, options.frames) < 0) // inserts the default
+        other = NULL;
+    if (key == ARGP_KEY_HELP_EXTRA)
+        other = strdup("Exit status: 0 result verified, 1 wrong result or an error, 2 this "
+                       "machine lacks what the program needs, 64 usage.");
+    if (!other && text != other)
+        quit(EXIT_FAILURE, "out of memory");
+    return other;
 }
 
 static const struct argp_option common[] = {
@@ -279,6 +326,27 @@ static bool offered(const struct argp_option *option, unsigned uses) {
     return option->group == 2 || option->key == 'h' || uses & (PICTURE | ANIMATION);
 }
 
+// getopt prints its messages with arguments as they are. So it gets another stream than stderr.
+static void parse_arguments(const struct argp *argp, int argc, char **argv, struct parse *parse) {
+    static char *message;
+    static size_t size;
+    FILE *stream = open_memstream(&message, &size);
+    if (!stream)
+        quit(EXIT_FAILURE, "out of memory");
+    terminal = stderr;
+    stderr = stream;
+    error_t error = argp_parse(argp, argc, argv, 0, NULL, parse);
+    restore_stderr();
+    fclose(stream);
+    if (error == ENOMEM || !message)
+        quit(EXIT_FAILURE, "out of memory");
+    if (error) {
+        message[strcspn(message, "\n")] = '\0';
+        quit_line(EXIT_USAGE, "%s", *message ? message : strerror(error));
+    }
+    free(message);
+}
+
 void parse_options(int argc, char **argv, const char *doc, unsigned uses, const Option *own) {
     signal(SIGPIPE, SIG_IGN); // writing then fails with a reason instead of ending the program
     signal(SIGXFSZ, SIG_IGN);
@@ -303,13 +371,12 @@ void parse_options(int argc, char **argv, const char *doc, unsigned uses, const 
     // getopt reorders the arguments and prints argv[0] in its messages, so it gets a copy.
     char *copy[argc + 2];
     memcpy(copy, argv, ((size_t)argc + 1) * sizeof(*copy));
-    copy[0] = program_invocation_short_name;
+    copy[0] = (char *)options.program;
     copy[argc + 1] = NULL;
 
     options.uses = uses;
     const struct argp argp = {table, parse_option, NULL, doc, NULL, help_filter, NULL};
-    if (argp_parse(&argp, argc > 0 ? argc : 1, copy, 0, NULL, &parse) != 0)
-        exit(EXIT_USAGE); // getopt has printed the message
+    parse_arguments(&argp, argc > 0 ? argc : 1, copy, &parse);
     for (size_t i = 0; i < parse.own_rows; i++)
         free((char *)table[i].doc);
     if (parse.window && parse.no_window)
