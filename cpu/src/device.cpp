@@ -207,11 +207,9 @@ struct Devices {
         if (const char *value = getenv("CUDA_CPU_DEVICES")) {
             char *end;
             const long n = strtol(value, &end, 10);
-            if (!isdigit((unsigned char)*value) || *end || n > max_devices) {
-                fprintf(stderr, "cuda on the CPU: CUDA_CPU_DEVICES=%s: must be a number from 0 to %d\n",
-                        value, max_devices);
-                exit(EXIT_FAILURE);
-            }
+            if (!isdigit((unsigned char)*value) || *end || n > max_devices)
+                refuse_setting("CUDA_CPU_DEVICES", value,
+                               ("a number from 0 to " + std::to_string(max_devices)).c_str());
             count = (int)n;
             if (count == 0)
                 why_none = "CUDA_CPU_DEVICES is 0";

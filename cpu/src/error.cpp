@@ -3,6 +3,7 @@
  * Errors: the last error of each host thread, the sticky error of each device, names and texts.
  */
 #include "internal.h"
+#include "../../common/lib/printable.h"
 #include "cuda_cpu/math.h"
 
 #include <atomic>
@@ -25,7 +26,7 @@ std::atomic<cudaError_t> for_good[max_devices];
 void say(const char *format, va_list values) {
     char text[1000];
     vsnprintf(text, sizeof text, format, values);
-    fprintf(stderr, "cuda on the CPU: %s\n", text);
+    fprintf(stderr, "cuda on the CPU: %s\n", printable(text));
 }
 
 } // namespace
@@ -37,6 +38,13 @@ cudaError_t fail(cudaError_t error, const char *format, ...) {
     va_end(values);
     told_of_memory = false;
     return last_error = error;
+}
+
+void refuse_setting(const char *name, const char *value, const char *wanted) {
+    char text[1000];
+    snprintf(text, sizeof text, "%s=%s: must be %s", name, value, wanted);
+    fprintf(stderr, "cuda on the CPU: %s\n", printable(text));
+    exit(EXIT_FAILURE);
 }
 
 cudaError_t not_ready() {

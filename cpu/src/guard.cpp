@@ -46,10 +46,8 @@ Range &range() {
 // True if the program runs with CUDA_CPU_CHECK=1 and the address range is reserved.
 bool reserve() {
     const char *const value = getenv("CUDA_CPU_CHECK");
-    if (value && strcmp(value, "0") != 0 && strcmp(value, "1") != 0) {
-        fprintf(stderr, "cuda on the CPU: CUDA_CPU_CHECK=%s: must be 0 or 1\n", value);
-        exit(EXIT_FAILURE);
-    }
+    if (value && strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
+        refuse_setting("CUDA_CPU_CHECK", value, "0 or 1");
 #ifdef CUDA_CPU_WATCHED // the sanitizers need access to all memory
     return false;
 #endif

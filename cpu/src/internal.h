@@ -25,6 +25,9 @@ namespace cuda_cpu {
 // that a function calls fail().
 cudaError_t fail(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+// Prints "cuda on the CPU: NAME=value: must be …" for a variable of the environment, and ends the program.
+[[noreturn]] void refuse_setting(const char *name, const char *value, const char *wanted);
+
 // True if the last error was an out-of-memory error whose message named the line of the program.
 extern thread_local bool told_of_memory;
 

@@ -30,11 +30,6 @@ namespace cuda_cpu {
 
 namespace {
 
-[[noreturn]] void refuse_setting(const char *name, const char *value, const char *wanted) {
-    fprintf(stderr, "cuda on the CPU: %s=%s: must be %s\n", name, value, wanted);
-    exit(EXIT_FAILURE);
-}
-
 unsigned worker_count() {
     if (const char *value = getenv("CUDA_CPU_WORKERS")) {
         char *end;

@@ -120,10 +120,8 @@ void free_memory(void *memory) {
 
 int byte_for_fresh_memory() {
     const char *value = getenv("CUDA_CPU_FILL");
-    if (value && strcmp(value, "nan") != 0 && strcmp(value, "zero") != 0) {
-        fprintf(stderr, "cuda on the CPU: CUDA_CPU_FILL=%s: must be nan or zero\n", value);
-        exit(EXIT_FAILURE);
-    }
+    if (value && strcmp(value, "nan") != 0 && strcmp(value, "zero") != 0)
+        refuse_setting("CUDA_CPU_FILL", value, "nan or zero");
     return value && *value == 'z' ? 0 : 0xff;
 }
 

@@ -62,11 +62,8 @@ struct Queues {
         else if (strncmp(value, "random:", 7) == 0 && value[7] >= '0' && value[7] <= '9' &&
                  (random.seed((unsigned)strtoul(value + 7, &end, 10) + 1), *end == 0))
             order = Order::random;
-        else {
-            fprintf(stderr, "cuda on the CPU: CUDA_CPU_STREAMS=%s: must be eager, late or random:SEED\n",
-                    value);
-            exit(EXIT_FAILURE);
-        }
+        else
+            refuse_setting("CUDA_CPU_STREAMS", value, "eager, late or random:SEED");
         ++storing;
         atexit([] { tell_of_unfinished(); });
     }

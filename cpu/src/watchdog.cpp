@@ -32,10 +32,8 @@ double seconds_from(const char *name, double otherwise) {
         return otherwise;
     char *end;
     const double seconds = strtod(value, &end);
-    if (end == value || *end || !(seconds >= 0 && seconds <= 1e6)) {
-        fprintf(stderr, "cuda on the CPU: %s=%s: must be a number of seconds, 0 for never\n", name, value);
-        exit(EXIT_FAILURE);
-    }
+    if (end == value || *end || !(seconds >= 0 && seconds <= 1e6))
+        refuse_setting(name, value, "a number of seconds, 0 for never");
     return seconds;
 }
 
