@@ -314,6 +314,55 @@ def test_same_noise_for_a_seed(draw, tmp_path, rng):
     assert a == b != c
 
 
+# ---- Text from outside on a terminal
+
+HOSTILE = "\x1b[31m\x07\n\u009b32m\u202e"
+
+
+def test_lines_hold_no_control_characters(tmp_path):
+    """Names and settings come from outside. What a terminal would act on becomes a question mark in every line, and the files
+    have their names."""
+    program, shown = tmp_path / f"pic{HOSTILE}ture", "?[31m???32m?"
+    program.symlink_to(helpers.BIN / PICTURE)
+
+    def run(*args, **env):
+        result = helpers.execute(program, ["draw", "--", *args], tmp_path, env=env)
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", result.out + result.err), repr(result)
+        return result.out.splitlines() + result.errors
+
+    output = f"a{HOSTILE}.ppm"
+    assert run("--output", output) == [f"wrote a{shown}.ppm (12x8)"]
+    assert (tmp_path / output).exists()
+    assert run("--no" + HOSTILE) == [f"pic{shown}ture: unrecognized option '--no{shown}'"]
+    assert run("--width", HOSTILE) == [
+        f"pic{shown}ture: --width {shown}: must be a whole number from 1 to 65536"
+    ]
+    if helpers.has("GLUT"):
+        lines = run(DISPLAY=f"{HOSTILE}:")
+        assert lines[0] == f"wrote pic{shown}ture.{ENDING} (12x8)"
+        assert lines[1].startswith(f"pic{shown}ture: no window: ") and shown in lines[1][40:]
+
+
+@pytest.mark.backend("cpu")
+def test_settings_of_the_back_end_hold_no_control_characters(run):
+    for name in (
+        "DEVICES",
+        "WORKERS",
+        "SCHEDULE",
+        "STREAMS",
+        "STRICT",
+        "FILL",
+        "CHECK",
+        "WATCHDOG",
+        "TIME_LIMIT",
+    ):
+        name = f"CUDA_CPU_{name}"
+        result = run("chapter04/julia_gpu", "--size", 8, status=1, env={name: HOSTILE})
+        assert len(result.errors) == 1 and result.err.startswith(
+            f"cuda on the CPU: {name}=?[31m???32m?: must be "
+        ), repr(result)
+
+
 # ---- The line that names the device of the times, and -h
 
 

@@ -341,8 +341,8 @@ static void parse_arguments(const struct argp *argp, int argc, char **argv, stru
     if (error == ENOMEM || !message)
         quit(EXIT_FAILURE, "out of memory");
     if (error) {
-        message[strcspn(message, "\n")] = '\0';
-        quit_line(EXIT_USAGE, "%s", *message ? message : strerror(error));
+        size_t length = strlen(message); // with a line break
+        quit_line(EXIT_USAGE, "%.*s", (int)length - 1, length ? message : "");
     }
     free(message);
 }

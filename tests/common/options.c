@@ -1,12 +1,24 @@
 // SPDX-License-Identifier: MIT
 // The command line: which options are accepted, the messages for mistakes, and the defaults.
 #define _GNU_SOURCE
+#include <argp.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include "../../common/lib/display.h"
+#include "../../common/lib/printable.h"
 #include "../../common/options.h"
 #include "../../common/random.h"
 #include "../unit.h"
+
+// This function replaces that of the C library in this program.
+static bool argp_fails;
+
+error_t argp_parse(const struct argp *argp, int argc, char **argv, unsigned flags, int *end, void *input) {
+    __typeof__(argp_parse) *const real = (__typeof__(argp_parse) *)dlsym(RTLD_NEXT, "argp_parse");
+    return argp_fails ? ENOMEM : real(argp, argc, argv, flags, end, input);
+}
 
 static size_t size = 1000;
 static int iterations = 200;
@@ -360,4 +372,74 @@ TEST(lost_output) {
     EXPECT(r.status == 64 && !*r.out);
     r = unit_child(without_stderr, (void *)"");
     EXPECT(r.status == 0 && *r.out);
+}
+
+// ---- lines with text from outside
+
+TEST(printable_texts) {
+    static const struct {
+        const char *text, *shown;
+    } rows[] = {
+        {"", ""},
+        {"a b~", "a b~"},
+        {"\x1b[31m\t\n\r\a\x7f", "?[31m?????"},
+        {"\u00e9 \u20ac \U0001f600 \u00a0", "\u00e9 \u20ac \U0001f600 \u00a0"},
+        {"a\xc2\x9b"
+         "31m\xc2\x80",
+         "a?31m?"},                        // control characters of 8 bits, in UTF-8
+        {"\u2028x\u202ey\u2066", "?x?y?"}, // line separator, directions of writing
+        {"\x9b\xff\xc3", "???"},           // not UTF-8
+        {"\xc3(\xe2\x82", "?(??"},
+        {"\xc0\x9b\xe0\x82\x9b\xf0\x80\x82\x9b", "?????????"}, // too long for their codes
+        {"\xf4\x90\x80\x80", "????"},                          // beyond Unicode
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        char text[64];
+        strcpy(text, rows[i].text);
+        EXPECT(printable(text) == text && strcmp(text, rows[i].shown) == 0);
+    }
+}
+
+// getopt prints its messages itself.
+TEST(messages_of_getopt) {
+    expect("--no\x1b[31m", 64, "prog: unrecognized option '--no?[31m'\n");
+    expect("--no\xc2\x9b=1", 64, "prog: unrecognized option '--no?=1'\n");
+    expect("-\x9b", 64, "prog: invalid option -- '?'\n");
+    expect("--s=\x1b", 64, "prog: option '--s=?' is ambiguous; possibilities: ");
+    expect("\x1b[31m", 64, "prog: ?[31m: this program takes options only\n");
+    expect("--words=\x1b", 0, "size 1000 "); // values stay as they are
+}
+
+TEST(no_memory_for_options) {
+    argp_fails = true;
+    expect("--size 3", 1, "prog: out of memory\n");
+    argp_fails = false;
+}
+
+static pthread_barrier_t all_fail;
+
+static void *fail(void *number) {
+    pthread_barrier_wait(&all_fail);
+    if ((size_t)number % 2)
+        quit(5, "thread %zu", (size_t)number);
+    quit_line(5, "prog: thread %zu", (size_t)number);
+}
+static void fail_together(void *unused) {
+    enum { THREADS = 8 };
+    pthread_t thread;
+    (void)unused;
+    options.program = "prog";
+    pthread_barrier_init(&all_fail, NULL, THREADS);
+    for (size_t i = 1; i < THREADS; i++)
+        pthread_create(&thread, NULL, fail, (void *)i);
+    fail(NULL);
+}
+
+// Of several threads that fail at the same time one prints its line.
+TEST(threads_that_fail_together) {
+    for (int i = 0; i < 20; i++) {
+        struct unit_result r = unit_child(fail_together, NULL);
+        EXPECT(r.status == 5 && strncmp(r.err, "prog: thread ", 13) == 0);
+        EXPECT(strchr(r.err, '\n') == r.err + strlen(r.err) - 1);
+    }
 }
