@@ -18,7 +18,7 @@
  *   3. __shared__ T x[4];
  *          typedef T cu_t_x[4]; cu_t_x &x = ::cuda_cpu::shared<cu_t_x, cu_owner>([] {}, "x");
  *   4. extern __shared__ T x[];
- *          typedef T cu_t_x; cu_t_x *const x = ::cuda_cpu::dynamic_shared<cu_t_x>("x");
+ *          typedef T cu_t_x[]; cu_t_x &x = ::cuda_cpu::dynamic_shared<cu_t_x>("x");
  *   5. __device__ T x;
  *          __attribute__((section("cuda_device"))) T x;
  *      Before a function, __device__ is removed.
@@ -124,32 +124,36 @@ static void append(Text *text, const char *data, size_t length) {
     text->data[text->length] = '\0';
 }
 
+static void append_arguments(Text *text, const char *format, va_list arguments) {
+    va_list again;
+    va_copy(again, arguments);
+    const size_t length = (size_t)vsnprintf(NULL, 0, format, again), start = text->length;
+    va_end(again);
+    text->length += length;
+    append(text, "", 0); // makes room
+    vsnprintf(text->data + start, length + 1, format, arguments);
+}
+
 __attribute__((format(printf, 2, 3))) static void append_format(Text *text, const char *format, ...) {
-    char piece[1024];
     va_list arguments;
     va_start(arguments, format);
-    const int length = vsnprintf(piece, sizeof piece, format, arguments);
+    append_arguments(text, format, arguments);
     va_end(arguments);
-    append(text, piece, length < (int)sizeof piece ? (size_t)length : sizeof piece - 1);
 }
 
 // ---- edits ----
 
 __attribute__((format(printf, 3, 4))) static void edit(size_t position, size_t removed, const char *format,
                                                        ...) {
-    va_list arguments, again;
+    va_list arguments;
     if ((edit_count & (edit_count - 1)) == 0) // full
         edits = grow(edits, edit_count ? 2 * edit_count : 1, sizeof *edits);
+    const size_t text = edit_text.length;
     va_start(arguments, format);
-    va_copy(again, arguments);
-    const size_t length = (size_t)vsnprintf(NULL, 0, format, arguments), text = edit_text.length;
-    edits[edit_count] = (Edit){position, removed, text, length, edit_count, 0};
-    edit_count++;
-    edit_text.length += length;
-    append(&edit_text, "", 0); // makes room
-    vsnprintf(edit_text.data + text, length + 1, format, again);
+    append_arguments(&edit_text, format, arguments);
     va_end(arguments);
-    va_end(again);
+    edits[edit_count] = (Edit){position, removed, text, edit_text.length - text, edit_count, 0};
+    edit_count++;
 }
 
 static int compare_edits(const void *left, const void *right) {
@@ -372,9 +376,10 @@ static void lex(void) {
                 continue;
             }
             // A macro for __noinline__ would also replace it in __attribute__((__noinline__)), so it is
-            // translated here.
+            // translated here, except in an attribute.
             if (length == strlen("__noinline__") && strncmp(word, "__noinline__", length) == 0 &&
-                tokens[token_count - 1].kind != '(' && tokens[token_count - 1].kind != ',') {
+                tokens[token_count - 1].kind != '(' && tokens[token_count - 1].kind != ',' &&
+                tokens[token_count - 1].kind != SCOPE) { // [[gnu::__noinline__]]
                 edit(start, length, "__attribute__((noinline))");
                 continue;
             }
@@ -488,8 +493,9 @@ static int skip_angles(int i, int limit) {
     return end ? end : match_angles(i, limit, false);
 }
 
-// From a >, finds the matching < before it; 0 if there is none.
-static int skip_angles_back(int i) {
+// From a >, finds the matching < before it; 0 if there is none. In k<A<C> the last < may be a comparison:
+// `comparisons` is the number of < after a name that are not taken for the start of an argument list.
+static int skip_angles_back(int i, int comparisons) {
     for (int depth = 0; kind(i) != ';' && kind(i) != END && !opens(i); i--) {
         if (closes(i)) {
             i = tokens[i].match;
@@ -499,7 +505,7 @@ static int skip_angles_back(int i) {
             const int n = run(i, -1);
             if (n > 2)
                 return 0;
-            if (n == 1 && kind(i - 1) == IDENT && --depth == 0)
+            if (n == 1 && kind(i - 1) == IDENT && comparisons-- <= 0 && --depth == 0)
                 return i;
             i -= n - 1;
         }
@@ -574,7 +580,8 @@ static bool ends_expression(int i) {
 }
 
 // From the last token of a kernel expression, finds its first; 0 if the tokens are not an expression.
-static int launch_begin(int i) {
+// `comparisons`: see skip_angles_back().
+static int expression_begin(int i, int comparisons) {
     for (bool last = true;; last = false) {
         if (kind(i) == ')' || kind(i) == ']') {
             const int open = tokens[i].match;
@@ -584,7 +591,7 @@ static int launch_begin(int i) {
             continue;
         }
         if (kind(i) == '>') {
-            i = skip_angles_back(i) - 1;
+            i = skip_angles_back(i, last ? comparisons : 0) - 1;
             if (i > 0 && is_one_of(i, cast_words))
                 return last ? 0 : i;
         }
@@ -615,6 +622,16 @@ static bool may_stand_before_launch(int i) {
     return kind(i) != END && strchr(";{}(,?:", kind(i));
 }
 
+// From the last token of a kernel expression, finds its first; 0 if no launch may stand there.
+static int launch_begin(int last) {
+    for (int comparisons = 0; comparisons < 4; comparisons++) {
+        const int begin = expression_begin(last, comparisons);
+        if (begin && may_stand_before_launch(begin - 1))
+            return begin;
+    }
+    return 0;
+}
+
 // Translates a launch. The kernel call stays a call, so that its arguments are converted like those of any
 // function.
 static void translate_launch(int open) {
@@ -622,7 +639,7 @@ static void translate_launch(int open) {
     const int end = launch_end(open + 3);
     if (!end || run(open, 1) > 3)
         fail(open, "this <<< has no matching >>>");
-    if (!begin || !may_stand_before_launch(begin - 1))
+    if (!begin)
         fail(open, "cannot find the kernel that this <<<…>>> launches");
     if (kind(end + 3) != '(')
         fail(end, "this <<<…>>> is not followed by the ( ) of a launch");
@@ -686,6 +703,8 @@ typedef struct {
     bool has_value;
     bool is_function; // if true, the other members about the declarator are not set
     bool is_const;    // the variable itself is const, not what it points to
+    // The type that all declarators share is const: in const int a = 1, *b; a is const, and b is not.
+    bool is_const_type;
 } Declaration;
 
 _Noreturn static void fail_declaration(int i) {
@@ -801,8 +820,10 @@ static void note_word(Declaration *d, int i) {
 // is the last word before [ ( = , or ; that does not belong to a type.
 static void parse_declarator(int i, Declaration *d, Text *alignment) {
     int words = 0, outermost = 0;
+    bool pointer = false;
     d->name = 0;
-    d->is_const = d->is_function = false;
+    d->is_const = d->is_const_type;
+    d->is_function = false;
     for (int next;;) {
         if ((next = skip_attribute(i, alignment)) != i) {
             i = next;
@@ -834,6 +855,8 @@ static void parse_declarator(int i, Declaration *d, Text *alignment) {
             else if (kind(i) == '(' && is_one_of(i - 1, " decltype typeof __typeof __typeof__ "))
                 i = tokens[i].match + 1;
         } else if (kind(i) == '*' || kind(i) == '&') {
+            d->is_const_type = d->is_typed || pointer ? d->is_const_type : d->is_const;
+            pointer = true;
             d->is_const = false;
             i++;
         } else if (kind(i) == '(' && holds_declarator(i)) {
@@ -871,6 +894,8 @@ static void parse_declarator(int i, Declaration *d, Text *alignment) {
         fail_declaration(i);
     if (!d->is_typed && words < 2)
         fail_declaration(i);
+    d->is_const_type = d->is_typed || pointer ? d->is_const_type : d->is_const;
+    d->is_const |= d->is_constexpr;
     d->is_typed = true;
 }
 
@@ -927,10 +952,9 @@ static int find_body(int open) {
 // ---- memory spaces ----
 
 typedef struct {
-    char kind;  // n: namespace, c: class, b: block or other braces, p: ( ) or [ ]
-    char brace; // kind of the innermost braces
-    int start;  // first token of the current statement or declaration
-    int open;   // the { of these braces
+    char kind; // n: namespace, c: class, b: block or other braces, p: ( ) or [ ]
+    int start; // first token of the current statement or declaration
+    int open;  // the { of these braces
 } Scope;
 
 static Scope *scopes;
@@ -956,7 +980,6 @@ static void append_namespaces(Text *path) {
 typedef struct {
     int name; // its token
     Text namespaces;
-    bool is_dynamic;
     bool is_volatile;
 } FileShared;
 
@@ -980,8 +1003,98 @@ static bool stands_in(int word, int i, int end) {
     return false;
 }
 
-// For a function of namespace scope: inserts after its { the declarations of these variables that it needs,
-// and before its } what closes them.
+// If token i is the [ of a lambda, finds the { of its body; otherwise 0. `parameters` becomes its ( or 0.
+static int lambda_body(int i, int *parameters) {
+    *parameters = 0;
+    if (kind(i) != '[' || kind(i + 1) == '[' || kind(i - 1) == '[' || is(i - 1, "delete") ||
+        (ends_expression(i - 1) && kind(i - 1) != '>'))
+        return 0;
+    i = tokens[i].match + 1;
+    if (kind(i) == '<' && !(i = skip_angles(i, token_count)))
+        return 0;
+    for (; kind(i) != '{'; i++) {
+        if (kind(i) == END || kind(i) == ';' || kind(i) == ',' || closes(i))
+            return 0;
+        if (kind(i) == '(' && !*parameters)
+            *parameters = i;
+        i = opens(i) ? tokens[i].match : i;
+    }
+    return i;
+}
+
+// A shared variable has static storage duration in CUDA, so a lambda uses it without capturing it. Here it is
+// a local reference: each lambda from token `first` to `end` that uses it gets it in its list of captures,
+// [&x] or [=, &x].
+static void capture_shared(int name, int first, int end) {
+    for (int i = first, parameters; i < end; i++) {
+        const int body = lambda_body(i, &parameters);
+        if (!body || !stands_in(name, body, tokens[body].match) ||
+            (parameters && stands_in(name, parameters, tokens[parameters].match)) ||
+            (kind(i + 1) == '&' && (kind(i + 2) == ',' || kind(i + 2) == ']')) ||
+            stands_in(name, i, tokens[i].match))
+            continue;
+        const bool by_copy = kind(i + 1) == '=', only = kind(i + 1) == ']';
+        edit(end_of(by_copy ? i + 1 : i), 0,
+             by_copy ? ", &%.*s"
+             : only  ? "&%.*s"
+                     : "&%.*s, ",
+             (int)tokens[name].length, source.data + tokens[name].start);
+    }
+}
+
+// True if a class around the current function may have a member of this name. What a base class has is not
+// known.
+static bool may_be_member(int name) {
+    for (int depth = scope_depth; depth > 0 && scopes[depth].kind != 'n'; depth--) {
+        const int open = scopes[depth].open;
+        if (scopes[depth].kind != 'c')
+            return true;
+        for (int i = scopes[depth - 1].start; i < open; i++)
+            if (kind(i) == ':')
+                return true;
+        for (int i = open + 1; i < tokens[open].match; i = opens(i) ? tokens[i].match + 1 : i + 1)
+            if (same_word(i, name))
+                return true;
+    }
+    return false;
+}
+
+// Translates x in ns::x or ::x, if it is a variable of `file_shared`, to a call of the function that returns
+// it. The function's own name finds no variable of an outer scope that the function hides.
+static void translate_qualified(int i) {
+    int first = i - 1; // the first :: or name
+    while (kind(first) == SCOPE && kind(first - 1) == IDENT && !is_one_of(first - 1, statement_words))
+        first -= kind(first - 2) == SCOPE ? 2 : 1;
+    if (is(first - 1, "using") || kind(first - 1) == '>' || kind(first - 1) == ')')
+        return;
+    Text path = {0}, here = {0};
+    append(&path, "", 0);
+    append_namespaces(&here);
+    for (int t = first; t < i - 1; t++)
+        if (kind(t) == IDENT) {
+            append_tokens(&path, t, t + 1);
+            append(&path, "/", 1);
+        }
+    for (const FileShared *one = file_shared; one < file_shared + file_shared_count; one++) {
+        const size_t n = one->namespaces.length;
+        const bool ends =
+            n >= path.length && memcmp(one->namespaces.data + n - path.length, path.data, path.length) == 0;
+        if (!same_word(one->name, i) || !ends ||
+            (kind(first) == SCOPE ? n > path.length
+                                  : strncmp(here.data, one->namespaces.data, n - path.length) != 0))
+            continue;
+        if (one->is_volatile)
+            insert_before(first, "::cuda_cpu::in_step(");
+        insert_before(i, "cu_s_");
+        edit(end_of(i), 0, one->is_volatile ? "())" : "()");
+        break;
+    }
+    free(path.data);
+    free(here.data);
+}
+
+// For a function of namespace or class scope: inserts after its { the declarations of these variables that it
+// needs, and before its } what closes them.
 static void declare_file_shared(int parameters, int body) {
     Text text = {0}, here = {0};
     const int end = tokens[body].match;
@@ -992,26 +1105,15 @@ static void declare_file_shared(int parameters, int body) {
             hidden |= same_word(other->name, one->name) && is_visible(other, &here) &&
                       other->namespaces.length > one->namespaces.length;
         if (hidden || !is_visible(one, &here) || !stands_in(one->name, body, end) ||
-            stands_in(one->name, parameters, tokens[parameters].match))
+            stands_in(one->name, parameters, tokens[parameters].match) || may_be_member(one->name))
             continue;
         const int length = (int)tokens[one->name].length;
         const char *x = source.data + tokens[one->name].start;
-        char line[512];
-        if (one->is_dynamic && one->is_volatile)
-            snprintf(line, sizeof line,
-                     " const auto %.*s = "
-                     "::cuda_cpu::in_step_pointer(::cuda_cpu::dynamic_shared<cu_t_%.*s>(\"%.*s\"));",
-                     length, x, length, x, length, x);
-        else if (one->is_volatile)
-            snprintf(line, sizeof line, " auto &&%.*s = ::cuda_cpu::in_step(cu_s_%.*s());", length, x, length,
-                     x);
-        else if (one->is_dynamic)
-            snprintf(line, sizeof line,
-                     " cu_t_%.*s *const %.*s = ::cuda_cpu::dynamic_shared<cu_t_%.*s>(\"%.*s\");", length, x,
-                     length, x, length, x, length, x);
-        else
-            snprintf(line, sizeof line, " cu_t_%.*s &%.*s = cu_s_%.*s();", length, x, length, x, length, x);
-        append(&text, line, strlen(line));
+        append_format(&text,
+                      one->is_volatile ? " auto &&%.*s = ::cuda_cpu::in_step(cu_s_%.*s());"
+                                       : " auto &%.*s = cu_s_%.*s();",
+                      length, x, length, x);
+        capture_shared(one->name, body, end);
     }
     if (text.length > 0) { // opens a block, so that the function can declare the same name again
         edit(end_of(body), 0, "%s {", text.data);
@@ -1021,6 +1123,17 @@ static void declare_file_shared(int parameters, int body) {
     free(text.data);
 }
 
+// If `open` is the { of a switch, and a label comes after token `i` in it, returns the token `switch`. A jump
+// to that label would skip the initialisation of a reference. Otherwise returns 0.
+static int switch_of(int open, int i) {
+    const int word = kind(open - 1) == ')' ? tokens[open - 1].match - 1 : 0;
+    if (!is(word, "switch"))
+        return 0;
+    while (i < tokens[open].match && !is_one_of(i, " case default "))
+        i++;
+    return i < tokens[open].match ? word : 0;
+}
+
 // __shared__ T x[4], *y;  ->  typedef T cu_t_x[4], *cu_t_y; cu_t_x &x = …; cu_t_y &y = …;
 //
 // A typedef accepts every form of declarator unchanged, also with dependent types.
@@ -1028,17 +1141,22 @@ static void translate_shared(int word, const Scope *scope) {
     static const char misplaced[] =
         "__shared__ is only for variables declared in a kernel or device function";
     Declaration d = {0};
-    Text alignment = {0}, name = {0};
+    Text alignment = {0}, name = {0}, references = {0};
     append(&alignment, "", 0);
+    append(&references, "", 0);
     int semicolon = scope->start, i = scope->start;
     while (kind(semicolon) != ';' && kind(semicolon) != END && !closes(semicolon))
         semicolon = opens(semicolon) ? tokens[semicolon].match + 1 : semicolon + 1;
-    const size_t behind = end_of(semicolon);
     if (scope->kind == 'p' || scope->kind == 'c')
         fail(word, misplaced);
     bool is_volatile = false;
     for (int t = i; t < semicolon; t++)
         is_volatile |= is(t, "volatile");
+    const int hoist = scope->kind == 'b' ? switch_of(scope->open, semicolon) : 0;
+    // In front of a switch: switch (a) becomes if (T &x = …; false) { } else switch (a).
+    const char *const begin = hoist ? "if (" : " ", *const close = hoist ? "; false) { } else " : ";";
+    Text names = {0};
+    append(&names, " ", 1);
     do {
         parse_declarator(i, &d, &alignment);
         if (d.is_typedef || d.is_template || d.is_linkage || d.is_constant || d.is_managed)
@@ -1050,52 +1168,61 @@ static void translate_shared(int word, const Scope *scope) {
         name.length = 0;
         append(&name, source.data + tokens[d.name].start, tokens[d.name].length);
         const char *x = name.data;
-        insert_before(d.name, "cu_t_");
-        if (d.extern_at) {
-            if (kind(d.name + 1) != '[' || kind(d.name + 2) != ']')
-                fail(word, "an extern __shared__ variable must be an array without a size, %s[]", x);
-            delete_tokens(d.name + 1, d.name + 2);
-            if (scope->kind == 'n')
-                edit(behind, 0, " [[maybe_unused]] static const ::cuda_cpu::dynamic_array<cu_t_%s> %s{};", x,
-                     x);
-            else if (is_volatile)
-                edit(behind, 0,
-                     " const auto %s = "
-                     "::cuda_cpu::in_step_pointer(::cuda_cpu::dynamic_shared<cu_t_%s>(\"%s\"));",
-                     x, x, x);
-            else
-                edit(behind, 0, " cu_t_%s *const %s = ::cuda_cpu::dynamic_shared<cu_t_%s>(\"%s\");", x, x, x,
-                     x);
-        } else {
-            if (alignment.length > 0)
-                edit(behind, 0, " struct cu_a_%s {%s cu_t_%s v; };", x, alignment.data, x);
-            edit(behind, 0,
-                 scope->kind == 'n' ? " [[maybe_unused]] static cu_t_%s &cu_s_%s() { return "
-                 : is_volatile      ? " cu_t_%s &cu_v_%s = "
-                                    : " cu_t_%s &%s = ",
-                 x, x);
-            edit(behind, 0, "::cuda_cpu::shared<cu_t_%s, cu_owner>([] {}, \"%s\"", x, x);
-            if (alignment.length > 0)
-                edit(behind, 0, ", alignof(cu_a_%s)", x);
-            edit(behind, 0, scope->kind == 'n' ? "); }" : ");");
-            if (is_volatile && scope->kind != 'n')
-                edit(behind, 0, " auto &&%s = ::cuda_cpu::in_step(cu_v_%s);", x, x);
-        }
+        if (!hoist)
+            insert_before(d.name, "cu_t_");
+        if (d.extern_at && (kind(d.name + 1) != '[' || kind(d.name + 2) != ']'))
+            fail(word, "an extern __shared__ variable must be an array without a size, %s[]", x);
+        append_format(&names, "%s ", x);
+        if (alignment.length > 0 && !d.extern_at)
+            append_format(&references, " struct cu_a_%s {%s cu_t_%s v; };", x, alignment.data, x);
+        if (scope->kind == 'n')
+            append_format(&references, " [[maybe_unused]] static cu_t_%s &cu_s_%s() { return ", x, x);
+        else
+            append_format(&references, "%scu_t_%s &%s%s = ", begin, x, is_volatile ? "cu_v_" : "", x);
+        append_format(&references,
+                      d.extern_at ? "::cuda_cpu::dynamic_shared<cu_t_%s>(\"%s\""
+                                  : "::cuda_cpu::shared<cu_t_%s, cu_owner>([] {}, \"%s\"",
+                      x, x);
+        if (alignment.length > 0 && !d.extern_at)
+            append_format(&references, ", alignof(cu_a_%s)", x);
+        append_format(&references, scope->kind == 'n' ? "); }" : ")%s", close);
+        if (is_volatile && scope->kind != 'n')
+            append_format(&references, "%sauto &&%s = ::cuda_cpu::in_step(cu_v_%s)%s", begin, x, x, close);
+        if (scope->kind == 'n' && d.extern_at)
+            append_format(&references,
+                          " [[maybe_unused]] static const ::cuda_cpu::dynamic_array<cu_t_%s> %s{};", x, x);
+        if (scope->kind == 'b')
+            capture_shared(d.name, semicolon, tokens[scope->open].match);
         if (scope->kind == 'n') {
             file_shared = grow(file_shared, (size_t)file_shared_count + 1, sizeof *file_shared);
-            file_shared[file_shared_count] =
-                (FileShared){.name = d.name, .is_dynamic = d.extern_at != 0, .is_volatile = is_volatile};
+            file_shared[file_shared_count] = (FileShared){.name = d.name, .is_volatile = is_volatile};
             append_namespaces(&file_shared[file_shared_count++].namespaces);
         }
         i = d.end + 1;
     } while (kind(d.end) == ',');
-    insert_before(d.first_word, "typedef");
-    if (d.extern_at)
-        delete_tokens(d.extern_at, d.extern_at);
-    if (d.static_at)
-        delete_tokens(d.static_at, d.static_at);
+    if (hoist) {
+        if (alignment.length > 0)
+            fail(word, "a __shared__ variable with an alignment must stand before the switch");
+        edit(tokens[hoist].start, 0, "if (typedef");
+        for (int t = scope->start; t < semicolon; t++)
+            if (!is_one_of(t, space_words) && t != d.extern_at && t != d.static_at) {
+                edit(tokens[hoist].start, 0, is_one_of(t, names.data) ? " cu_t_" : " ");
+                edit(tokens[hoist].start, 0, "%.*s", (int)tokens[t].length, source.data + tokens[t].start);
+            }
+        edit(tokens[hoist].start, 0, "%s%s", close, references.data);
+        delete_tokens(scope->start, semicolon - 1);
+    } else {
+        insert_before(d.first_word, "typedef");
+        edit(end_of(semicolon), 0, "%s", references.data);
+        if (d.extern_at)
+            delete_tokens(d.extern_at, d.extern_at);
+        if (d.static_at)
+            delete_tokens(d.static_at, d.static_at);
+    }
+    free(names.data);
     free(alignment.data);
     free(name.data);
+    free(references.data);
 }
 
 // Parses the parameter that begins at token i. Returns its name; for a parameter without a name returns 0,
@@ -1318,7 +1445,7 @@ static void translate_device(int word, const Scope *scope) {
             device_end = tokens[body].match;
         if (body)
             asm_end = tokens[body].match;
-        if (body && scope->kind == 'n' && kind(name - 1) != SCOPE)
+        if (body && scope->kind != 'b' && kind(name - 1) != SCOPE)
             declare_file_shared(parameters, body);
         if (body)
             step_parameters(parameters, body);
@@ -1341,11 +1468,28 @@ static void translate_device(int word, const Scope *scope) {
             fail(word, "an inline or template variable cannot have a value for each device");
         return;
     }
-    edit(tokens[d.first_word].start, 0, "__attribute__((section(\"cuda_%s%s\")))",
-         d.is_managed    ? "managed"
-         : d.is_constant ? "constant"
-                         : "device",
-         d.is_const ? "_ro" : "");
+    const char *const space = d.is_managed ? "managed" : d.is_constant ? "constant" : "device";
+    static const char attribute[] = " __attribute__((section(\"cuda_%s%s\")))";
+    int semicolon = d.end, *ends = NULL, count = 0, constants = 0;
+    while (kind(semicolon) != ';' && kind(semicolon) != END && !closes(semicolon))
+        semicolon = opens(semicolon) ? tokens[semicolon].match + 1 : semicolon + 1;
+    for (;;) {
+        ends = grow(ends, (size_t)count + 1, sizeof *ends);
+        ends[count++] = d.is_const ? d.end : -d.end;
+        constants += d.is_const;
+        const int comma = next_comma(d.end, semicolon);
+        if (kind(comma) != ',')
+            break;
+        parse_declarator(comma + 1, &d, NULL);
+        if (d.is_function)
+            break;
+    }
+    if (constants == 0 || constants == count)
+        edit(tokens[d.first_word].start, 0, attribute + 1, space, constants ? "_ro" : "");
+    else // const int a = 1, *b; a is const and b is not, so each variable gets an attribute of its own
+        for (int i = 0; i < count; i++)
+            edit(end_of(abs(ends[i]) - 1), 0, attribute, space, ends[i] > 0 ? "_ro" : "");
+    free(ends);
 }
 
 // ---- kernels ----
@@ -1413,7 +1557,7 @@ static void translate_kernel(int word, const Scope *scope) {
     edit(end_of(body), 0, " struct cu_owner; ::cuda_cpu::launch_body<cu_owner%s>(\"%.*s\", %s, [](%s) {",
          types.data, (int)tokens[name].length, source.data + tokens[name].start,
          bounds.length ? bounds.data : "0", parameters.data);
-    if (scope->kind == 'n' && kind(name - 1) != SCOPE)
+    if (scope->kind != 'b' && kind(name - 1) != SCOPE)
         declare_file_shared(open, body);
     step_parameters(open, body);
     edit(tokens[tokens[body].match].start, 0, "}%s); ", values.data);
@@ -1997,6 +2141,8 @@ static char brace_kind(int start, int open) {
         } else if (is(i, "enum")) {
             return 'b';
         } else if (is_one_of(i, " struct class union ")) {
+            if (kind(i - 1) == ARROW) // auto f() -> struct S {
+                return 'b';
             return skip_class_head(i, open) == open ? 'c' : 'b';
         }
     }
@@ -2010,15 +2156,15 @@ static void translate(void) {
         if (depth + 1 >= capacity) {
             capacity = 2 * capacity + 64;
             scopes = grow(scopes, (size_t)capacity, sizeof *scopes);
-            scopes[0] = depth ? scopes[0] : (Scope){'n', 'n', PADDING, 0};
+            scopes[0] = depth ? scopes[0] : (Scope){'n', PADDING, 0};
         }
         s = &scopes[depth];
         scope_depth = depth;
         if (kind(i) == '{') {
             const char brace = brace_kind(s->start, i);
-            scopes[++depth] = (Scope){brace, brace, i + 1, i};
+            scopes[++depth] = (Scope){brace, i + 1, i};
         } else if (opens(i)) {
-            scopes[++depth] = (Scope){'p', s->brace, i + 1, s->open};
+            scopes[++depth] = (Scope){'p', i + 1, s->open};
         } else if (closes(i)) {
             depth--;
             if (kind(i) == '}')
@@ -2031,8 +2177,6 @@ static void translate(void) {
                 s->start = i + 1;
         } else if (kind(i) == '<') {
             if (run(i, 1) >= 3 && !is(i - 1, "operator")) { // operator<<<T> is not a launch
-                if (s->brace != 'b')
-                    fail(i, "this <<<…>>> is outside a function");
                 if (i < device_end)
                     fail(i,
                          "a kernel is launched in device code (dynamic parallelism), which is not supported");
@@ -2050,6 +2194,8 @@ static void translate(void) {
             translate_volatile(i, s);
         } else if (is(i, "volatile") && i < device_end && s->kind == 'p') {
             translate_volatile_cast(i, s);
+        } else if (file_shared_count > 0 && i < device_end && kind(i) == IDENT && kind(i - 1) == SCOPE) {
+            translate_qualified(i);
         } else if (is_one_of(i, space_words) && !tokens[i].done) {
             if (is(i, "__shared__"))
                 translate_shared(i, s);
@@ -2293,7 +2439,8 @@ static void write_edited(void) {
     int next = PADDING;
     if (edit_count > 0)
         qsort(edits, edit_count, sizeof *edits, compare_edits);
-    for (const Edit *e = edits; e < edits + edit_count; e++) {
+    for (size_t i = 0; i < edit_count; i++) {
+        const Edit *const e = &edits[i];
         if (e->position > done)
             put_source(done, e->position, &next);
         if (e->moved)

@@ -204,7 +204,12 @@ template <class A> struct Reference {
 template <class A> struct Unqualified { using type = std::remove_cv_t<A>; };
 template <class A> struct Unqualified<A *__restrict> { using type = A *; };
 template <class A> struct Unqualified<A *const __restrict> { using type = A *; };
-template <class A> constexpr bool is_bits = !std::is_reference_v<A> && !std::is_trivially_copyable_v<A>;
+// True also for a class with a constructor template that would be called for a copy of a variable: A(T &&).
+template <class A>
+constexpr bool is_bits =
+    !std::is_reference_v<A> && (!std::is_trivially_copyable_v<A> ||
+                                (std::is_class_v<A> && !(std::is_trivially_constructible_v<A, A &> &&
+                                                         std::is_trivially_constructible_v<A, const A &>)));
 template <class A>
 using Stored = std::conditional_t<
     std::is_reference_v<A>, Reference<A>,
@@ -409,15 +414,19 @@ inline T &shared(Tag, const char *name, size_t align = alignof(T)) {
     return *static_cast<T *>(allocate_shared(slot, sizeof(T), align, name));
 }
 
-template <class T> inline T *dynamic_shared(const char *name) {
-    return static_cast<T *>(dynamic_shared_memory(name));
+// Returns the current block's dynamic shared memory. T is an array of unknown bound, such as float[].
+template <class T> inline T &dynamic_shared(const char *name) {
+    return *static_cast<T *>(dynamic_shared_memory(name));
 }
 
-// `extern __shared__ T x[];` outside a function: converts to a pointer to the current block's
-// dynamic shared memory at every use.
+// `extern __shared__ T x[];` outside a function. Functions at namespace scope that use x declare a reference
+// of the same name. Elsewhere this object converts to a pointer to the current block's dynamic shared memory
+// at every use. T is an array of unknown bound.
 template <class T> struct dynamic_array {
-    operator T *() const { return dynamic_shared<T>("extern __shared__ array"); }
-    template <class U> explicit operator U *() const { return (U *)static_cast<T *>(*this); }
+    using Element = std::remove_extent_t<T>;
+    T *operator&() const { return &dynamic_shared<T>("extern __shared__ array"); }
+    operator Element *() const { return *&*this; }
+    template <class U> explicit operator U *() const { return (U *)*&*this; }
 };
 
 // ---- barriers and warp operations ----

@@ -190,18 +190,6 @@ template <class T> struct CastInStep<__volatile__ T *> {
 };
 template <class P> using in_step_cast = typename CastInStep<P>::type;
 
-// For `extern __volatile__ __shared__ T x[];` outside a function.
-template <class T> struct dynamic_array<__volatile__ T> {
-    operator PointerInStep<T>() const { return dynamic_shared<T>("extern __shared__ array"); }
-    operator __volatile__ T *() const { return dynamic_shared<T>("extern __shared__ array"); }
-    template <class U> explicit operator U *() const {
-        return (U *)dynamic_shared<T>("extern __shared__ array");
-    }
-    template <class I> InStep<T> &operator[](const I &i) const { return PointerInStep<T>(*this)[i]; }
-    template <class I> PointerInStep<T> operator+(const I &i) const { return PointerInStep<T>(*this) + i; }
-    InStep<T> &operator*() const { return (*this)[0]; }
-};
-
 } // namespace cuda_cpu
 
 #endif
