@@ -2,6 +2,7 @@
 // The threads of one block: scheduling, barriers, and the diagnosis of barriers that not all
 // threads reach. See block.h.
 #include "block.h"
+#include "internal.h"
 #include "race.h"
 
 #include <algorithm>
@@ -99,9 +100,7 @@ Worker &in_kernel(const char *what) {
 }
 
 void kernel_error(const char *format, ...) {
-    static std::mutex one_at_a_time; // never unlocked, so only the first error is printed
-    one_at_a_time.lock();
-    fflush(stdout);
+    only_error();
     va_list arguments;
     va_start(arguments, format);
     fprintf(stderr, "cuda on the CPU: ");
@@ -110,7 +109,7 @@ void kernel_error(const char *format, ...) {
     const Kernel &kernel = *self->kernel;
     fprintf(stderr, "\n    in kernel %s, block %s, launched at %s\n", kernel.name,
             coordinates(blockIdx).c_str(), place({kernel.file, kernel.line}).c_str());
-    _exit(EXIT_FAILURE);
+    quick_exit(EXIT_FAILURE);
 }
 
 Worker::Worker() : Block{} {

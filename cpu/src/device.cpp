@@ -352,6 +352,7 @@ extern "C" {
 
 // Prints no message when there is no device, because programs call this to find that out.
 cudaError_t cudaGetDeviceCount(int *count) {
+    MAY_FAIL();
     NOT_NULL(count);
     *count = device_count();
     if (*count == 0 && devices().none != cudaErrorNoDevice)
@@ -609,12 +610,14 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function
 }
 
 cudaError_t cudaDriverGetVersion(int *version) {
+    MAY_FAIL();
     NOT_NULL(version);
     *version = CUDART_VERSION;
     return cudaSuccess;
 }
 
 cudaError_t cudaRuntimeGetVersion(int *version) {
+    MAY_FAIL();
     NOT_NULL(version);
     *version = CUDART_VERSION;
     return cudaSuccess;

@@ -53,6 +53,8 @@ CUresult refuse(CUresult error, const char *call, const char *why) {
 }
 
 CUresult begin_driver(const char *call) {
+    if (const cudaError_t error = failure_of(call))
+        return code(error);
     return initialized ? CUDA_SUCCESS
                        : refuse(CUDA_ERROR_NOT_INITIALIZED, call, "the program has not called cuInit");
 }
@@ -113,6 +115,8 @@ using namespace cuda_cpu;
 extern "C" {
 
 CUresult cuInit(unsigned flags) {
+    if (const cudaError_t error = failure_of(__func__))
+        return code(error);
     if (flags)
         return refuse(CUDA_ERROR_INVALID_VALUE, __func__, "the flags must be 0");
     if (device_count() == 0)
@@ -122,6 +126,8 @@ CUresult cuInit(unsigned flags) {
 }
 
 CUresult cuDriverGetVersion(int *version) {
+    if (const cudaError_t error = failure_of(__func__))
+        return code(error);
     NEEDS(version);
     *version = CUDA_VERSION;
     return CUDA_SUCCESS;

@@ -10,6 +10,10 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <cxxabi.h>
+#include <exception>
+#include <new>
 #include <unistd.h>
 
 namespace cuda_cpu {
@@ -29,7 +33,103 @@ void say(const char *format, va_list values) {
     fprintf(stderr, "cuda on the CPU: %s\n", printable(text));
 }
 
+// CUDA_CPU_FAIL=k[:error][:sticky]: call k of this process fails with the error; with "sticky", every later
+// call does too. It shows how a program behaves when a call fails that usually succeeds.
+struct Failure {
+    uint64_t first = 0;
+    cudaError_t error = cudaErrorUnknown;
+    bool sticky = false;
+    std::atomic<uint64_t> calls{0};
+
+    Failure() {
+        const char *const value = getenv("CUDA_CPU_FAIL");
+        if (!value)
+            return;
+        char *end;
+        first = strtoull(value, &end, 10);
+        bool good = end != value && *value != '-' && first > 0;
+        if (good && *end == ':' && strcmp(end, ":sticky") != 0) {
+            const std::string name(end + 1, strcspn(end + 1, ":"));
+            error = error_of(name);
+            good = error != cudaSuccess;
+            end += 1 + name.size();
+        }
+        sticky = strcmp(end, ":sticky") == 0;
+        if (good && (sticky || !*end))
+            return;
+        fprintf(stderr,
+                "cuda on the CPU: CUDA_CPU_FAIL=%s: must be the number of a call, from 1, then if wanted "
+                ":ERROR such as :cudaErrorMemoryAllocation, then if wanted :sticky\n",
+                value);
+        exit(EXIT_FAILURE);
+    }
+
+    // The error of that name or number; cudaSuccess if there is none.
+    static cudaError_t error_of(const std::string &name) {
+#define IS(error, value, text)                                                                               \
+    if (name == #error || name == #value)                                                                    \
+        return error;
+        CUDA_CPU_ERRORS(IS)
+#undef IS
+        return cudaSuccess;
+    }
+} failure; // initialized before main
+
 } // namespace
+
+namespace {
+
+std::terminate_handler terminate_before;
+
+// Runs when nothing catches an exception. If memory is exhausted, in the runtime or in the program, one line
+// says so and the exit status is 1, as after other errors. Otherwise the C++ library reports the exception.
+[[noreturn]] void on_terminate() {
+    if (abi::__cxa_current_exception_type()) {
+        try {
+            throw; // looks at the exception
+        } catch (const std::bad_alloc &) {
+            end_program("out of memory: an allocation of host memory failed");
+        } catch (...) {
+        }
+    }
+    terminate_before();
+    abort();
+}
+
+const bool terminate_set = (terminate_before = std::set_terminate(on_terminate), true);
+
+} // namespace
+
+void only_error() {
+    static std::atomic_flag ending = ATOMIC_FLAG_INIT;
+    static thread_local bool mine = false;
+    while (!mine && ending.test_and_set())
+        pause(); // another thread ends the program
+    mine = true;
+    fflush(stdout);
+}
+
+void end_program(const char *format, ...) {
+    only_error();
+    va_list values;
+    va_start(values, format);
+    say(format, values);
+    va_end(values);
+    quick_exit(EXIT_FAILURE);
+}
+
+cudaError_t failure_of(const char *call) {
+    if (!failure.first)
+        return cudaSuccess;
+    const uint64_t number = ++failure.calls;
+    if (number != failure.first && !(failure.sticky && number > failure.first))
+        return cudaSuccess;
+    if (number == failure.first)
+        fprintf(stderr, "cuda on the CPU: CUDA_CPU_FAIL=%s: %s fails with %s\n", getenv("CUDA_CPU_FAIL"),
+                call, cudaGetErrorName(failure.error));
+    told_of_memory = false;
+    return failure.error;
+}
 
 cudaError_t fail(cudaError_t error, const char *format, ...) {
     va_list values;
@@ -77,6 +177,8 @@ void lose_failed_device() {
 cudaError_t begin_query(const char *call) {
     if (in_callback)
         return fail(cudaErrorNotPermitted, "%s: a stream's callback must not call the runtime", call);
+    if (const cudaError_t error = failure_of(call))
+        return last_error = error;
     return device_count() == 0 ? no_device(call) : cudaSuccess;
 }
 
@@ -94,11 +196,13 @@ cudaError_t begin(const char *call) {
 using namespace cuda_cpu;
 
 extern "C" cudaError_t cudaPeekAtLastError() {
+    if (const cudaError_t error = failure_of(__func__))
+        last_error = error;
     return last_error;
 }
 
 extern "C" cudaError_t cudaGetLastError() {
-    const cudaError_t error = last_error;
+    const cudaError_t failed = failure_of(__func__), error = failed ? failed : last_error;
     last_error = cudaSuccess;
     return error;
 }

@@ -29,7 +29,7 @@ namespace {
 
 [[noreturn]] void end_with(const char *text) {
     (void)!write(STDERR_FILENO, text, strlen(text));
-    _exit(EXIT_FAILURE);
+    quick_exit(EXIT_FAILURE);
 }
 
 // The kind of access that faulted, and its address.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Fibers: see fiber.h.
 #include "fiber.h"
+#include "internal.h"
 
 #include <atomic>
 #include <cerrno>
@@ -67,10 +68,8 @@ void start() {
 Fiber *new_fiber(void (*entry)()) {
     char *memory = (char *)mmap(nullptr, stack_size + page, PROT_READ | PROT_WRITE,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-    if (memory == MAP_FAILED) {
-        fprintf(stderr, "cuda on the CPU: no memory for the stack of a thread: %s\n", strerror(errno));
-        _exit(EXIT_FAILURE);
-    }
+    if (memory == MAP_FAILED)
+        end_program("no memory for the stack of a thread: %s", strerror(errno));
     // The guard page turns a stack overflow into a fault. It splits the mapping, and Linux allows a process
     // 65,530 mappings by default. Beyond that the call fails, and the stack has no guard page.
     (void)!mprotect(memory, page, PROT_NONE);

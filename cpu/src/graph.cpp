@@ -17,6 +17,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <unistd.h>
 
 struct CUgraphNode_st {
     CUgraph_st *graph;
@@ -878,6 +879,7 @@ cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNo
 }
 
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *mode) {
+    MAY_FAIL();
     NOT_NULL(mode);
     if ((unsigned)*mode > cudaStreamCaptureModeRelaxed)
         return fail(cudaErrorInvalidValue, "%s: there is no mode %d", __func__, (int)*mode);
@@ -1106,7 +1108,11 @@ cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned
         for (const cudaGraphNode_t before : node->before)
             fprintf(file, "    n%zu -> n%zu;\n", number[before], number[node.get()]);
     fprintf(file, "}\n");
-    fclose(file);
+    const bool failed = ferror(file);
+    if (fclose(file) != 0 || failed) {
+        unlink(path);
+        return fail(cudaErrorOperatingSystem, "%s: cannot write %s", __func__, path);
+    }
     return cudaSuccess;
 }
 

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -77,10 +78,8 @@ void protect(const Range &r, int protection) {
         char *const begin = i->first, *end = begin;
         for (; i != r.used.end() && i->first == end; ++i)
             end += i->second;
-        if (mprotect(begin, (size_t)(end - begin), protection) != 0) {
-            perror("cuda on the CPU: CUDA_CPU_CHECK=1: mprotect");
-            _exit(EXIT_FAILURE);
-        }
+        if (mprotect(begin, (size_t)(end - begin), protection) != 0)
+            end_program("CUDA_CPU_CHECK=1: mprotect: %s", strerror(errno));
     }
 }
 

@@ -12,6 +12,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -41,12 +42,26 @@ cudaError_t sticky_error(int device); // cudaSuccess if there is none
 // After a reset, a device with a sticky error is unavailable to this process.
 void lose_failed_device();
 
+// Called before the message of an error that ends the program: writes what stdout still has. Only the first
+// thread that calls it returns, so that one message is printed; the others wait until the program has ended.
+void only_error();
+// Prints "cuda on the CPU: …" and ends the program. The functions of at_quick_exit() run, which may delete
+// unfinished files, but no destructors of objects that other threads may still use.
+[[noreturn]] void end_program(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+// The error that CUDA_CPU_FAIL wants this call to return; cudaSuccess if it wants none. Every
+// function of the runtime and of the driver API calls it once, most of them in the checks below.
+cudaError_t failure_of(const char *call);
+
 // The checks that every call begins with. Both refuse a call when there is no device, or when it is
 // made inside a stream callback. begin() also returns the sticky error of the device; begin_query()
 // does not, for calls that only ask about devices.
 cudaError_t begin_query(const char *call);
 cudaError_t begin(const char *call);
 
+#define MAY_FAIL()                                                                                           \
+    if (const cudaError_t error = ::cuda_cpu::failure_of(__func__))                                          \
+    return error
 #define BEGIN()                                                                                              \
     if (const cudaError_t error = ::cuda_cpu::begin(__func__))                                               \
     return error
@@ -68,6 +83,10 @@ template <class F> inline void run_callback(F callback) {
 extern thread_local bool in_library; // true while a function of cuBLAS, cuFFT, ... works in its stream
 
 const char *base_name(const char *path); // block.cpp
+
+// Starts a host thread that is never joined (launch.cpp). False, with the reason in errno, if the system
+// refuses it.
+bool start_thread(std::function<void()> run);
 
 // ---- devices (device.cpp) ----
 

@@ -12,21 +12,36 @@
 
 #include <assert.h>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <numeric>
 #include <random>
 #include <sched.h>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
 
 namespace cuda_cpu {
+
+bool start_thread(std::function<void()> run) {
+    try {
+        std::thread(std::move(run)).detach();
+        return true;
+    } catch (const std::system_error &error) {
+        errno = error.code().value();
+    } catch (const std::bad_alloc &) {
+        errno = ENOMEM;
+    }
+    return false;
+}
 
 namespace {
 
@@ -243,17 +258,18 @@ void run_blocks(Grid &grid) {
 // because its threads run until the process ends.
 class Pool {
   public:
-    // Runs the grid on the calling thread and on helpers, at most one for each block after the first. A
-    // cooperative launch needs exactly that many, because its blocks wait for each other.
-    void run(Grid &grid) {
+    // Runs the grid on the calling thread and on helpers, at most one for each block after the first, and
+    // fewer if the system refuses threads. A cooperative launch needs exactly that many, because its blocks
+    // wait for each other; without them it fails.
+    cudaError_t run(Grid &grid) {
         const uint64_t helpers =
             grid.cooperative ? grid.blocks - 1 : std::min<uint64_t>(size - 1, grid.blocks - 1);
-        if (helpers == 0) {
-            run_blocks(grid);
-            return;
-        }
-        wake_helpers(grid, helpers);
+        const uint64_t there = helpers ? wake_helpers(grid, helpers, grid.cooperative ? helpers : 0) : 0;
+        if (grid.cooperative && there < helpers)
+            return too_few_threads(grid, helpers, there);
         run_blocks(grid);
+        if (there == 0)
+            return cudaSuccess;
         {
             std::lock_guard<std::mutex> lock(mutex);
             wanted = 0; // a helper that wakes up after this finds no work
@@ -261,12 +277,16 @@ class Pool {
         spin_until([this] { return active == 0; });
         std::unique_lock<std::mutex> lock(mutex);
         done.wait(lock, [this] { return active == 0; });
+        return cudaSuccess;
     }
 
     // Starts a grid that runs on helpers alone. At its end the last helper releases launch_lock() and sets
     // `done`.
-    void start(Grid &grid) {
-        wake_helpers(grid, grid.cooperative ? grid.blocks : std::min<uint64_t>(size, grid.blocks));
+    cudaError_t start(Grid &grid) {
+        const uint64_t helpers = grid.cooperative ? grid.blocks : std::min<uint64_t>(size, grid.blocks),
+                       needed = grid.cooperative ? helpers : 1,
+                       there = wake_helpers(grid, helpers, needed);
+        return there < needed ? too_few_threads(grid, needed, there) : cudaSuccess;
     }
 
     // Waits until the grid is done, or until its launch becomes asynchronous, but no longer than `limit`.
@@ -282,17 +302,30 @@ class Pool {
     const unsigned size = worker_count();
 
   private:
-    void wake_helpers(Grid &grid, uint64_t helpers) {
+    // Wakes this many helpers, or as many as the system permits, and returns their number. If they are fewer
+    // than needed, none is woken.
+    uint64_t wake_helpers(Grid &grid, uint64_t helpers, uint64_t needed) {
         {
             std::lock_guard<std::mutex> lock(mutex);
-            for (; started < helpers; ++started)
-                std::thread(&Pool::work, this).detach();
+            while (started < helpers && start_thread([this] { work(); }))
+                ++started;
+            helpers = std::min(helpers, started);
+            if (helpers == 0 || helpers < needed)
+                return helpers;
             current = &grid;
             wanted = helpers;
             ++generation;
         }
         for (uint64_t i = 0; i < helpers; ++i)
             wake.notify_one();
+        return helpers;
+    }
+
+    static cudaError_t too_few_threads(const Grid &grid, uint64_t needed, uint64_t there) {
+        return fail(cudaErrorLaunchOutOfResources,
+                    "launch of %s at %s:%d: needs %llu host threads, the system permits %llu",
+                    grid.kernel.name, base_name(grid.kernel.file), grid.kernel.line,
+                    (unsigned long long)needed, (unsigned long long)there);
     }
 
     void work() {
@@ -476,14 +509,14 @@ void called_without_launch(const char *kernel) {
     }
 #endif
     (void)error;
-    _exit(EXIT_FAILURE);
+    quick_exit(EXIT_FAILURE);
 }
 
 void trap(const char *file, int line) {
     fflush(stdout);
     fprintf(stderr, "cuda on the CPU: __trap() at %s:%d\n", base_name(file), line);
     if (!self || !self->kernel)
-        _exit(EXIT_FAILURE);
+        quick_exit(EXIT_FAILURE);
     end_launch(cudaErrorLaunchFailure);
 }
 
@@ -553,8 +586,8 @@ static void report_end(const Kernel &kernel, cudaError_t ended) {
 }
 
 // Runs a grid whose configuration has been checked.
-static void run_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative,
-                     size_t shared_limit) {
+static cudaError_t run_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative,
+                            size_t shared_limit) {
     std::lock_guard<TicketLock> running(launch_lock());
     symbols_for_device(current_device());
     if (race_launch)
@@ -564,10 +597,11 @@ static void run_grid(const LaunchConfig &config, const Kernel &kernel, bool coop
     Grid grid = new_grid(config, kernel, cooperative, shared_limit, pool->size);
     const TimeLimit limit(kernel, grid.next);
     const DeviceAccess access;
-    pool->run(grid);
+    const cudaError_t error = pool->run(grid);
     if (!only)
         give_back(pool);
     report_end(kernel, grid.ended);
+    return error;
 }
 
 // ---- kernels that wait for the host or for other kernels ----
@@ -612,7 +646,11 @@ cudaError_t start_launch(const StoredLaunch &launch, AsyncLaunchPointer &async) 
     symbols_for_device(current_device());
     async = std::make_shared<AsyncLaunch>(launch, shared_limit);
     Grid &grid = async->grid;
-    async->pool->start(grid);
+    if (const cudaError_t error = async->pool->start(grid)) {
+        async = nullptr;
+        launch_lock().unlock();
+        return error;
+    }
     for (const auto start = steady_clock::now(); !grid.done && !grid.asynchronous;) {
         async->pool->wait(grid, milliseconds(5));
         if (steady_clock::now() - start > milliseconds(20))
@@ -652,8 +690,7 @@ cudaError_t run_launch(const LaunchConfig &config, const Kernel &kernel, bool co
     size_t shared_limit = 0;
     if (const cudaError_t error = check(config, kernel, cooperative, shared_limit))
         return error;
-    run_grid(config, kernel, cooperative, shared_limit);
-    return cudaSuccess;
+    return run_grid(config, kernel, cooperative, shared_limit);
 }
 
 StoredLaunch store_launch(const LaunchConfig &config, const Kernel &kernel, bool cooperative) {
@@ -691,8 +728,7 @@ cudaError_t launch_grid(const LaunchConfig &config, const Kernel &kernel, bool c
     }
     if (!at_once() || kernels_may_poll())
         return submit(config.stream, {"kernel launch", store_launch(config, kernel, cooperative)});
-    run_grid(config, kernel, cooperative, shared_limit);
-    return cudaSuccess;
+    return run_grid(config, kernel, cooperative, shared_limit);
 }
 
 } // namespace cuda_cpu

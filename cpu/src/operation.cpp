@@ -362,7 +362,8 @@ cudaError_t submit(cudaStream_t stream, Operation operation, bool wait) {
 }
 
 cudaError_t library_call(const char *call, cudaStream_t stream, std::function<void()> work, bool wait) {
-    BEGIN();
+    if (const cudaError_t error = begin(call))
+        return error;
     if (!stream_known(stream, call))
         return cudaErrorInvalidResourceHandle;
     return submit(stream, {call, LibraryWork{std::move(work)}}, wait);

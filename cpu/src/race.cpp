@@ -72,11 +72,8 @@ static_assert(race_page == 1 << page_bits);
 void *reserve(size_t bytes) {
     void *memory =
         mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) {
-        fprintf(stderr,
-                "cuda on the CPU: no address space to check for races: is there a limit (ulimit -v)?\n");
-        _exit(EXIT_FAILURE);
-    }
+    if (memory == MAP_FAILED)
+        end_program("no address space to check for races: is there a limit (ulimit -v)?");
     return memory;
 }
 

@@ -14,9 +14,11 @@
 #include "operation.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -164,13 +166,9 @@ Running &running_launch() {
             distributed = launch.kernel ? launch.distributed->load() : 0;
             since = time;
         } else if (time - since > limit) {
-            fflush(stdout);
-            fprintf(
-                stderr,
-                "cuda on the CPU: kernel %s, launched at %s:%d, runs for ever or very slowly: for %g s no "
-                "more of its blocks has started (CUDA_CPU_TIME_LIMIT)\n",
-                launch.kernel->name, base_name(launch.kernel->file), launch.kernel->line, limit);
-            _exit(EXIT_FAILURE);
+            end_program("kernel %s, launched at %s:%d, runs for ever or very slowly: for %g s no more of its "
+                        "blocks has started (CUDA_CPU_TIME_LIMIT)",
+                        launch.kernel->name, base_name(launch.kernel->file), launch.kernel->line, limit);
         }
     }
 }
@@ -181,7 +179,10 @@ TimeLimit::TimeLimit(const Kernel &kernel, const std::atomic<uint64_t> &distribu
     if (limits().time == 0)
         return;
     static std::once_flag once;
-    std::call_once(once, [] { std::thread(watch_time, limits().time).detach(); });
+    std::call_once(once, [] {
+        if (!start_thread([] { watch_time(limits().time); }))
+            end_program("CUDA_CPU_TIME_LIMIT: the system refuses a thread: %s", strerror(errno));
+    });
     Running &launch = running_launch();
     std::lock_guard lock(launch.mutex);
     launch.kernel = &kernel;

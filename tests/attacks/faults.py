@@ -4,4 +4,286 @@
 opening, writing and closing files, starting threads and processes. The first run lets call 1 fail, the second run call 2, and so on,
 until a run has no more calls. Exit status 0 counts as correct only with the whole output of a run without a failure; otherwise the
 program must print one line that says what failed and end with a documented status. A crash, a run that does not end, a file that is
-written in part, or a temporary file that is left behind is a defect."""
+written in part, or a temporary file that is left behind is a defect.
+
+CUDA calls fail through CUDA_CPU_FAIL (cpu/README.md), requests to the operating system through tests/attacks/refuse.c. Each call fails
+alone with cudaErrorUnknown, and once more with a random error, half of the time together with all later calls. Every other request for
+memory fails together with all later ones. Programs run as they do in make check, with small sizes. Exit status 1 if there is a defect."""
+import argparse
+import collections
+import concurrent.futures
+import dataclasses
+import hashlib
+import os
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE)]
+import helpers  # noqa: E402
+import record  # noqa: E402
+
+KINDS = {
+    "calls": "failing calls",
+    "memory": "failing allocations",
+    "files": "failing file operations",
+    "starts": "refused threads, processes and pipes",
+}
+# Errors that programs or the runtime treat in a special way, and common ones
+ERRORS = """cudaErrorInvalidValue cudaErrorMemoryAllocation cudaErrorInitializationError cudaErrorInvalidConfiguration
+cudaErrorInsufficientDriver cudaErrorDevicesUnavailable cudaErrorNoDevice cudaErrorInvalidDevice cudaErrorNoKernelImageForDevice
+cudaErrorECCUncorrectable cudaErrorOperatingSystem cudaErrorInvalidResourceHandle cudaErrorNotReady cudaErrorIllegalAddress
+cudaErrorLaunchOutOfResources cudaErrorPeerAccessAlreadyEnabled cudaErrorHostMemoryAlreadyRegistered cudaErrorLaunchFailure
+cudaErrorCooperativeLaunchTooLarge cudaErrorNotPermitted cudaErrorNotSupported cudaErrorUnknown""".split()
+ANNOUNCED = re.compile(r"^(refused: |cuda on the CPU: CUDA_CPU_FAIL=)")
+TIME_LIMIT = 120  # seconds
+WORKERS = "3"
+
+
+@dataclasses.dataclass
+class Run:
+    status: int  # None: it did not end
+    lines: list  # of stdout, without measured values
+    errors: list  # lines of stderr
+    files: dict  # from name to a hash of the content
+
+
+def start(program, settings):
+    """Runs a program in an empty folder."""
+    with tempfile.TemporaryDirectory(prefix="faults-") as folder:
+        process = subprocess.Popen(
+            [helpers.BIN / program.name, *program.small],
+            cwd=folder,
+            env=helpers.environment({"CUDA_CPU_WORKERS": WORKERS, **settings}),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        try:
+            out, err = process.communicate(timeout=TIME_LIMIT)
+            status = process.returncode
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            out, err = process.communicate()
+            status = None
+        files = {
+            str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in pathlib.Path(folder).rglob("*")
+            if path.is_file()
+        }
+    return Run(status, helpers.Result(0, out, "", "").lines, err.splitlines(), files)
+
+
+class Reference:
+    """What a run of a program without a failure gives; what differs between three runs is not compared."""
+
+    def __init__(self, program):
+        runs = [start(program, {}) for _ in range(3)]
+        self.statuses = {run.status for run in runs}
+        self.counts = {len(run.lines) for run in runs}
+        self.lines = [line for line in runs[0].lines if all(line in run.lines for run in runs)]
+        self.errors = {line for run in runs for line in run.errors}
+        self.files = {name: {run.files.get(name) for run in runs} for run in runs for name in run.files}
+
+    def has_whole(self, lines):
+        """Whether the lines of stdout are complete."""
+        rest = iter(lines)
+        return min(self.counts) <= len(lines) <= max(self.counts) and all(line in rest for line in self.lines)
+
+    def defect(self, run, failed):
+        """What is wrong with a run, or None. `failed`: whether something was made to fail in it."""
+        if run.status is None:
+            return f"did not end within {TIME_LIMIT} s"
+        if run.status < 0:
+            return f"ended by signal {-run.status}: {run.errors[-1] if run.errors else ''}"
+        told = [line for line in run.errors if not ANNOUNCED.match(line) and line not in self.errors]
+        runtime = [line for line in told if line.startswith("cuda on the CPU: ")]
+        own = [line for line in told if not line.startswith("cuda on the CPU: ")]
+        for name, content in run.files.items():
+            if "unfinished" in name:
+                return f"left {name}"
+            if name not in self.files:
+                return f"made {name}"
+            if len(self.files[name]) == 1 and content not in self.files[name]:
+                return f"{name} is not as without a failure (status {run.status})"
+        if run.status in self.statuses and (run.status == 0 or not told):
+            if not self.has_whole(run.lines):
+                return f"status {run.status}, but stdout is not complete"
+            if set(run.files) != set(self.files):
+                return f"status {run.status}, but no {', '.join(set(self.files) - set(run.files))}"
+            return None
+        if run.status not in (0, 1, 2):
+            return f"status {run.status}: {' / '.join(told)}"
+        if not failed:
+            return f"status {run.status} without a failure: {' / '.join(told)}"
+        if len(own) > 1 or len(runtime) > 1:
+            return f"{len(told)} lines: {' / '.join(told)}"
+        return None if told and all(line.strip() for line in told) else "no line that says what failed"
+
+
+def library():
+    """Compiles refuse.c. Returns the path of the library."""
+    made = helpers.BUILD / "attacks/refuse.so"
+    source = HERE / "refuse.c"
+    if not made.exists() or made.stat().st_mtime < source.stat().st_mtime:
+        made.parent.mkdir(parents=True, exist_ok=True)
+        compiler = os.environ.get("CC", "cc").split()
+        new = made.with_name(f"refuse.{os.getpid()}.so")
+        subprocess.run(
+            [*compiler, "-std=gnu11", "-O1", "-shared", "-fPIC", source, "-o", new, "-ldl"], check=True
+        )
+        new.replace(made)
+    return made.resolve()
+
+
+def settings_for(kind, number, rng, variant):
+    """Environment variables that make request `number` fail."""
+    if kind == "calls":
+        how = f":{rng.choice(ERRORS)}{rng.choice(['', ':sticky'])}" if variant else ""
+        return {"CUDA_CPU_FAIL": f"{number}{how}"}
+    later = kind == "memory" and (number % 2 == 0) != bool(variant)
+    return {"LD_PRELOAD": str(library()), "REFUSE": f"{kind}:{number}{'+' if later else ''}"}
+
+
+class Walk:
+    """Makes the requests of one kind of one program fail, one after the other."""
+
+    def __init__(self, program, reference, kind, options):
+        self.program, self.reference, self.kind, self.options = program, reference, kind, options
+        self.rng = random.Random(f"{options.seed} {program} {kind}")
+        self.done = collections.Counter()
+        self.defects = []
+
+    def attack(self, number, variant=0):
+        """Whether there was such a request."""
+        settings = settings_for(self.kind, number, self.rng, variant)
+        run = start(self.program, settings)
+        failed = any(ANNOUNCED.match(line) for line in run.errors)
+        wrong = self.reference.defect(run, failed)
+        if failed:
+            self.done[self.kind] += 1
+            self.done["went on" if run.status == 0 else "ended"] += 1
+        if wrong:
+            shown = " ".join(f"{key}={value}" for key, value in settings.items())
+            command = " ".join([f"{helpers.BIN.name}/{self.program}", *map(str, self.program.small)])
+            self.defects.append(f"{shown} CUDA_CPU_WORKERS={WORKERS} {command}: {wrong}")
+        return failed
+
+    def variants(self):
+        return range(2 if self.kind == "calls" else 1)
+
+    def all(self):
+        """Walks until a run has no more such requests. After --most requests, the others are chosen at random."""
+        number = 1
+        while number <= self.options.most and self.attack(number):
+            for variant in self.variants()[1:]:
+                self.attack(number, variant)
+            number += 1
+        if number > self.options.most:
+            least, most = number, 2 * number
+            while most < 1 << 20 and self.attack(most):
+                least, most = most, 2 * most
+            for _ in range(self.options.most // 2):
+                self.attack(self.rng.randrange(self.options.most, most), self.rng.choice(self.variants()))
+        return self
+
+    def some(self, count):
+        """Makes some of the first requests fail, chosen at random: a sample of all()."""
+        for _ in range(count):
+            self.attack(self.rng.randrange(1, 40), self.rng.choice(self.variants()))
+        return self
+
+
+def attack(programs, options):
+    """Yields the walks, as they end."""
+    rng = random.Random(options.seed)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        if options.sample:
+            chosen = rng.sample(programs, min(len(programs), options.sample))
+        else:
+            chosen = programs
+        references = dict(zip(map(str, chosen), pool.map(Reference, chosen)))
+        walks = [
+            Walk(program, references[str(program)], kind, options)
+            for program in chosen
+            for kind in ([rng.choice(options.kinds)] if options.sample else options.kinds)
+        ]
+        walks = [pool.submit((lambda w: w.some(4)) if options.sample else Walk.all, walk) for walk in walks]
+        for walk in concurrent.futures.as_completed(walks):
+            yield walk.result()
+
+
+def parse(words):
+    parser = argparse.ArgumentParser(
+        prog="faults.py",
+        description=__doc__.partition(": ")[2],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="such as chapter05/dot; default: all")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
+    parser.add_argument("--kinds", default=",".join(KINDS), help=f"what fails; default: {','.join(KINDS)}")
+    parser.add_argument("--most", type=int, default=300, help="requests of a program that fail in turn (300)")
+    parser.add_argument("--sample", type=int, default=0, help="only 4 requests of each of so many programs")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at the same time")
+    parser.add_argument("--record", action="store_true", help="keep the figures for docs/trust.md")
+    options = parser.parse_args(words)
+    options.kinds = options.kinds.split(",")
+    if unknown := set(options.kinds) - set(KINDS):
+        parser.error(f"--kinds: there is no {', '.join(unknown)}")
+    return options
+
+
+def main(words):
+    options = parse(words)
+    if helpers.backend() != "cpu" or helpers.sanitized():
+        print("faults.py: needs a build for the CPU back end without sanitizers", file=sys.stderr)
+        return 1
+    programs = [
+        p for p in helpers.programs() if p.built and (not options.programs or str(p) in options.programs)
+    ]
+    if unknown := set(options.programs) - set(map(str, programs)):
+        print(f"faults.py: there is no program {', '.join(unknown)}", file=sys.stderr)
+        return 64
+    library()
+    print(f"seed {options.seed}, {len(programs)} programs", flush=True)
+    done, defects = collections.Counter(), 0
+    for walk in attack(programs, options):
+        done += walk.done
+        defects += len(walk.defects)
+        print(
+            f"{str(walk.program):36} {walk.kind:7} {walk.done[walk.kind]:5} failed, {len(walk.defects)} defects"
+        )
+        for defect in walk.defects:
+            print(f"    {defect}")
+        sys.stdout.flush()
+    figures = {
+        "programs": len(programs),
+        **{KINDS[kind]: done[kind] for kind in options.kinds},
+        "ended with one line": done["ended"],
+        "right result all the same": done["went on"],
+        "defects": defects,
+        "seed": options.seed,
+    }
+    print(", ".join(f"{value} {name}" for name, value in figures.items()))
+    if options.record:
+        parts = [
+            "make faults",
+            *(f"PROGRAM={p}" for p in options.programs[:1]),
+        ]
+        arguments = [] if options.kinds == list(KINDS) else [f"--kinds {','.join(options.kinds)}"]
+        arguments += [f"--most {options.most}"] if options.most != 300 else []
+        parts += [f"ARGS='{' '.join(arguments)}'"] if arguments else []
+        record.record("faults", " ".join(parts), figures)
+    return 1 if defects else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

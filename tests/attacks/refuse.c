@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A library for LD_PRELOAD that makes one request of a program fail: tests/attacks/faults.py uses it.
+ *
+ * REFUSE=memory:7 fails the seventh request for memory, REFUSE=memory:7+ also all later ones. The kinds:
+ *
+ *   memory   malloc, calloc, realloc, aligned allocations, operator new; mmap
+ *   files    opening a file or a pipe's stream, each write, closing, renaming, file modes
+ *   starts   threads, processes and pipes
+ *
+ * Requests are counted from the start of the program's own code. Only those are counted that are made by the
+ * program itself, by the C and C++ libraries on its behalf, or by libpng and libwebp: other libraries, such
+ * as OpenGL, have error handling of their own. Before a request fails, a line "refused: malloc" goes to
+ * stderr. Streams of stdio write through functions of this library, because the C library writes without
+ * calling write() of this library.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum Kind { NONE, MEMORY, FILES, STARTS };
+
+static enum Kind kind; // what fails; NONE until the constructor has run
+static bool from_then_on;
+static unsigned long long first;
+static atomic_ullong requests;
+
+// ---- whose requests count ----
+
+enum { C_LIBRARY = 1, CPP_LIBRARY = 2, OTHERS = 4 }; // OTHERS: the program, libpng, libwebp
+
+typedef struct {
+    uintptr_t begin, end;
+    int owner;
+} Range;
+
+static Range ranges[64];
+static size_t range_count;
+
+static int note_object(struct dl_phdr_info *object, size_t size, void *unused) {
+    (void)size;
+    (void)unused;
+    const char *const name = object->dlpi_name ? object->dlpi_name : "";
+    const char *const base = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
+    const int owner = strncmp(base, "libc.so", 7) == 0         ? C_LIBRARY
+                      : strncmp(base, "libstdc++.so", 12) == 0 ? CPP_LIBRARY
+                      : !*name || strncmp(base, "libpng", 6) == 0 || strncmp(base, "libwebp", 7) == 0 ? OTHERS
+                                                                                                      : 0;
+    for (int i = 0; owner && i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *const part = &object->dlpi_phdr[i];
+        if (part->p_type == PT_LOAD && part->p_flags & PF_X && range_count < sizeof ranges / sizeof *ranges) {
+            const uintptr_t begin = object->dlpi_addr + part->p_vaddr;
+            ranges[range_count++] = (Range){begin, begin + part->p_memsz, owner};
+        }
+    }
+    return 0;
+}
+
+static bool called_by(const void *caller, int owners) {
+    for (size_t i = 0; i < range_count; i++)
+        if ((uintptr_t)caller >= ranges[i].begin && (uintptr_t)caller < ranges[i].end)
+            return ranges[i].owner & owners;
+    return false;
+}
+
+// Whether this request fails. Sets errno then.
+static bool refuse(enum Kind of, const void *caller, int owners, const char *name, int error) {
+    if (of != kind || !called_by(caller, owners))
+        return false;
+    const unsigned long long number = ++requests;
+    if (number != first && !(from_then_on && number > first))
+        return false;
+    if (number == first) {
+        char text[64];
+        const int length = snprintf(text, sizeof text, "refused: %s\n", name);
+        (void)!write(STDERR_FILENO, text,
+                     (size_t)length); // calls the function below, which does not count it
+    }
+    errno = error;
+    return true;
+}
+
+#define CALLER     __builtin_return_address(0)
+#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+// ---- memory ----
+
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t count, size_t bytes);
+void *__libc_realloc(void *memory, size_t bytes);
+void *__libc_memalign(size_t alignment, size_t bytes);
+
+#define NO_MEMORY(name) refuse(MEMORY, CALLER, C_LIBRARY | OTHERS, name, ENOMEM)
+
+void *malloc(size_t bytes) {
+    return NO_MEMORY("malloc") ? NULL : __libc_malloc(bytes);
+}
+
+void *calloc(size_t count, size_t bytes) {
+    return NO_MEMORY("calloc") ? NULL : __libc_calloc(count, bytes);
+}
+
+void *realloc(void *memory, size_t bytes) {
+    return NO_MEMORY("realloc") ? NULL : __libc_realloc(memory, bytes);
+}
+
+void *aligned_alloc(size_t alignment, size_t bytes) {
+    return NO_MEMORY("aligned_alloc") ? NULL : __libc_memalign(alignment, bytes);
+}
+
+int posix_memalign(void **memory, size_t alignment, size_t bytes) {
+    if (NO_MEMORY("posix_memalign"))
+        return ENOMEM;
+    *memory = __libc_memalign(alignment, bytes);
+    return *memory ? 0 : ENOMEM;
+}
+
+void *mmap(void *at, size_t bytes, int protection, int flags, int file, off_t offset) {
+    return refuse(MEMORY, CALLER, OTHERS, "mmap", ENOMEM)
+               ? MAP_FAILED
+               : REAL(mmap)(at, bytes, protection, flags, file, offset);
+}
+
+// operator new, in its forms for objects, arrays and aligned types. A request that cannot be fulfilled makes
+// the one of the C++ library throw std::bad_alloc.
+#define OPERATOR_NEW(symbol)                                                                                 \
+    void *symbol(size_t bytes, uintptr_t more) {                                                             \
+        const bool refused = refuse(MEMORY, CALLER, CPP_LIBRARY | OTHERS, "operator new", ENOMEM);           \
+        return ((void *(*)(size_t, uintptr_t))dlsym(RTLD_NEXT, #symbol))(refused ? PTRDIFF_MAX : bytes,      \
+                                                                         more);                              \
+    }
+OPERATOR_NEW(_Znwm)
+OPERATOR_NEW(_Znam)
+OPERATOR_NEW(_ZnwmSt11align_val_t)
+OPERATOR_NEW(_ZnamSt11align_val_t)
+OPERATOR_NEW(_ZnwmRKSt9nothrow_t)
+OPERATOR_NEW(_ZnamRKSt9nothrow_t)
+
+// ---- files ----
+
+#define NO_FILE(name, error) refuse(FILES, CALLER, CPP_LIBRARY | OTHERS, name, error)
+
+typedef struct {
+    FILE *stream;
+    int descriptor;
+} Stream;
+
+static Stream streams[64]; // those that write through this library
+static pthread_mutex_t streams_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static Stream *find_stream(const FILE *stream) {
+    for (size_t i = 0; i < sizeof streams / sizeof *streams; i++)
+        if (streams[i].stream == stream)
+            return &streams[i];
+    return NULL;
+}
+
+static ssize_t write_bytes(int file, const char *data, size_t bytes, const void *caller) {
+    if (file != STDERR_FILENO && refuse(FILES, caller, CPP_LIBRARY | OTHERS, "write", ENOSPC))
+        return -1;
+    return REAL(write)(file, data, bytes);
+}
+
+ssize_t write(int file, const void *data, size_t bytes) {
+    return write_bytes(file, data, bytes, CALLER);
+}
+
+static ssize_t stream_write(void *cookie, const char *data, size_t bytes) {
+    size_t done = 0;
+    while (done < bytes) {
+        const ssize_t n =
+            write_bytes((int)(intptr_t)cookie, data + done, bytes - done, (void *)ranges[0].begin);
+        if (n < 0 && errno != EINTR)
+            return 0; // an error, for fopencookie
+        done += n > 0 ? (size_t)n : 0;
+    }
+    return (ssize_t)bytes;
+}
+
+static ssize_t stream_read(void *cookie, char *data, size_t bytes) {
+    return read((int)(intptr_t)cookie, data, bytes);
+}
+
+static int stream_seek(void *cookie, off64_t *offset, int from) {
+    const off64_t at = lseek64((int)(intptr_t)cookie, *offset, from);
+    *offset = at < 0 ? *offset : at;
+    return at < 0 ? -1 : 0;
+}
+
+static int stream_close(void *cookie) {
+    return close((int)(intptr_t)cookie);
+}
+
+// A stream for a descriptor that writes through this library; the usual one while nothing is to fail, and if
+// there are too many.
+static FILE *open_stream(int file, const char *mode) {
+    pthread_mutex_lock(&streams_lock);
+    Stream *const free = kind == FILES ? find_stream(NULL) : NULL;
+    FILE *const stream =
+        free ? fopencookie((void *)(intptr_t)file, mode,
+                           (cookie_io_functions_t){stream_read, stream_write, stream_seek, stream_close})
+             : REAL(fdopen)(file, mode);
+    if (free && stream)
+        *free = (Stream){stream, file};
+    pthread_mutex_unlock(&streams_lock);
+    return stream;
+}
+
+static FILE *open_file(const char *path, const char *mode) {
+    FILE *const usual = REAL(fopen)(path, mode);
+    if (!usual || kind != FILES || !strpbrk(mode, "wa+"))
+        return usual;
+    const int file = fcntl(fileno(usual), F_DUPFD_CLOEXEC, 0);
+    fclose(usual);
+    return file < 0 ? NULL : open_stream(file, mode);
+}
+
+FILE *fopen(const char *path, const char *mode) {
+    return NO_FILE("fopen", EMFILE) ? NULL : open_file(path, mode);
+}
+
+FILE *fopen64(const char *path, const char *mode) {
+    return NO_FILE("fopen", EMFILE) ? NULL : open_file(path, mode);
+}
+
+FILE *fdopen(int file, const char *mode) {
+    return NO_FILE("fdopen", ENOMEM) ? NULL : open_stream(file, mode);
+}
+
+int fileno(FILE *stream) {
+    const Stream *const ours = kind == FILES ? find_stream(stream) : NULL;
+    return ours ? ours->descriptor : REAL(fileno)(stream);
+}
+
+int fclose(FILE *stream) {
+    const bool refused = NO_FILE("fclose", ENOSPC);
+    Stream *const ours = kind == FILES ? find_stream(stream) : NULL;
+    if (ours)
+        ours->stream = NULL;
+    const int result = REAL(fclose)(stream);
+    if (refused)
+        errno = ENOSPC;
+    return refused ? EOF : result;
+}
+
+#define OPEN(name)                                                                                           \
+    int name(const char *path, int flags, ...) {                                                             \
+        va_list more;                                                                                        \
+        va_start(more, flags);                                                                               \
+        const mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(more, mode_t) : 0;                        \
+        va_end(more);                                                                                        \
+        return NO_FILE("open", EMFILE) ? -1 : REAL(name)(path, flags, mode);                                 \
+    }
+OPEN(open)
+OPEN(open64)
+
+int mkostemps(char *name, int ending, int flags) {
+    return NO_FILE("mkostemps", ENOSPC) ? -1 : REAL(mkostemps)(name, ending, flags);
+}
+
+int mkostemps64(char *name, int ending, int flags) {
+    return NO_FILE("mkostemps", ENOSPC) ? -1 : REAL(mkostemps)(name, ending, flags);
+}
+
+int mkstemp(char *name) {
+    return NO_FILE("mkstemp", ENOSPC) ? -1 : REAL(mkstemp)(name);
+}
+
+int rename(const char *from, const char *to) {
+    return NO_FILE("rename", EIO) ? -1 : REAL(rename)(from, to);
+}
+
+int fchmod(int file, mode_t mode) {
+    return NO_FILE("fchmod", EPERM) ? -1 : REAL(fchmod)(file, mode);
+}
+
+int memfd_create(const char *name, unsigned flags) {
+    return NO_FILE("memfd_create", EMFILE) ? -1 : REAL(memfd_create)(name, flags);
+}
+
+int fsync(int file) {
+    return NO_FILE("fsync", EIO) ? -1 : REAL(fsync)(file);
+}
+
+int ftruncate(int file, off_t bytes) {
+    return NO_FILE("ftruncate", EIO) ? -1 : REAL(ftruncate)(file, bytes);
+}
+
+// ---- threads, processes, pipes ----
+
+#define NO_START(name, error) refuse(STARTS, CALLER, CPP_LIBRARY | OTHERS, name, error)
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*routine)(void *),
+                   void *data) {
+    return NO_START("pthread_create", EAGAIN) ? EAGAIN
+                                              : REAL(pthread_create)(thread, attributes, routine, data);
+}
+
+pid_t fork(void) {
+    return NO_START("fork", EAGAIN) ? -1 : REAL(fork)();
+}
+
+int posix_spawnp(pid_t *child, const char *file, const posix_spawn_file_actions_t *actions,
+                 const posix_spawnattr_t *attributes, char *const *arguments, char *const *environment) {
+    return NO_START("posix_spawnp", EAGAIN)
+               ? EAGAIN
+               : REAL(posix_spawnp)(child, file, actions, attributes, arguments, environment);
+}
+
+int pipe(int ends[2]) {
+    return NO_START("pipe", EMFILE) ? -1 : REAL(pipe)(ends);
+}
+
+int pipe2(int ends[2], int flags) {
+    return NO_START("pipe2", EMFILE) ? -1 : REAL(pipe2)(ends, flags);
+}
+
+// ---- the setting ----
+
+// Processes that the program starts, such as ffmpeg, are left alone.
+__attribute__((constructor)) static void begin(void) {
+    static const char *const names[] = {"", "memory", "files", "starts"};
+    const char *const setting = getenv("REFUSE");
+    const char *const colon = setting ? strchr(setting, ':') : NULL;
+    enum Kind chosen = NONE;
+    for (int i = MEMORY; colon && i <= STARTS; i++)
+        if (strlen(names[i]) == (size_t)(colon - setting) &&
+            strncmp(setting, names[i], strlen(names[i])) == 0)
+            chosen = (enum Kind)i;
+    if (chosen == NONE) {
+        fputs("refuse: REFUSE must be memory, files or starts, then : and a number\n", stderr);
+        _exit(64);
+    }
+    char *end;
+    first = strtoull(colon + 1, &end, 10);
+    from_then_on = *end == '+';
+    dl_iterate_phdr(note_object, NULL);
+    unsetenv("LD_PRELOAD");
+    unsetenv("REFUSE");
+    kind = chosen;
+    if (kind == FILES) {
+        FILE *const out = open_stream(STDOUT_FILENO, "w");
+        stdout = out ? out : stdout;
+    }
+}
