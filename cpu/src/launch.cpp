@@ -281,12 +281,19 @@ class Pool {
     }
 
     // Starts a grid that runs on helpers alone. At its end the last helper releases launch_lock() and sets
-    // `done`.
+    // `done`. If the system refuses all threads, the calling thread runs the grid.
     cudaError_t start(Grid &grid) {
         const uint64_t helpers = grid.cooperative ? grid.blocks : std::min<uint64_t>(size, grid.blocks),
-                       needed = grid.cooperative ? helpers : 1,
-                       there = wake_helpers(grid, helpers, needed);
-        return there < needed ? too_few_threads(grid, needed, there) : cudaSuccess;
+                       needed = grid.cooperative ? helpers : 1, there = wake_helpers(grid, helpers, needed);
+        if (needed > 1 && there < needed)
+            return too_few_threads(grid, needed, there);
+        if (there == 0) {
+            grid.detached = false;
+            run_blocks(grid);
+            launch_lock().unlock();
+            grid.done = true;
+        }
+        return cudaSuccess;
     }
 
     // Waits until the grid is done, or until its launch becomes asynchronous, but no longer than `limit`.

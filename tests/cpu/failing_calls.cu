@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// Calls that CUDA_CPU_FAIL makes fail, and launches for which the system refuses threads.
+// tests/test_attacks_faults.py runs the cases with CUDA_CPU_FAIL, and with tests/attacks/refuse.c, which
+// refuses threads and files; by themselves, nothing fails.
+#include <cuda.h>
+#include <cooperative_groups.h>
+#include <stdexcept>
+#include "../unit.h"
+
+// What call `number` of this process must return.
+static cudaError_t expected(int number) {
+    const char *const setting = getenv("CUDA_CPU_FAIL");
+    if (!setting)
+        return cudaSuccess;
+    const bool sticky = strstr(setting, ":sticky") != NULL;
+    return number == atoi(setting) || (sticky && number > atoi(setting)) ? cudaErrorIllegalAddress
+                                                                         : cudaSuccess;
+}
+
+TEST(each_call_counts_once) {
+    int device, version;
+    EXPECT(cudaGetDevice(&device) == expected(1));
+    EXPECT(cuInit(0) == (CUresult)expected(2));
+    EXPECT(cuDriverGetVersion(&version) == (CUresult)expected(3));
+    EXPECT(cudaSetDevice(0) == expected(4));
+    // A failure of the driver API is no error of the runtime.
+    const cudaError_t last = expected(1) ? expected(1) : expected(4);
+    EXPECT(cudaGetLastError() == (last ? last : expected(5)));
+    EXPECT(cudaGetLastError() == expected(6));
+}
+
+static __global__ void count_blocks(int *count) {
+    cooperative_groups::this_grid().sync();
+    atomicAdd(count, 1);
+    cooperative_groups::this_grid().sync();
+}
+
+static __global__ void set(int *count) {
+    *count = 100;
+}
+
+TEST(a_cooperative_launch_needs_its_threads) {
+    int *count;
+    OK(cudaMallocManaged(&count, sizeof *count));
+    *count = 0;
+    void *arguments[] = {&count};
+    const bool refused = getenv("REFUSED") != NULL;
+    const cudaError_t error = cudaLaunchCooperativeKernel(count_blocks, dim3(4), dim3(1), arguments, 0, 0);
+    EXPECT(error == (refused ? cudaErrorLaunchOutOfResources : cudaSuccess));
+    EXPECT(cudaGetLastError() == error);
+    OK(cudaDeviceSynchronize());
+    EXPECT(*count == (refused ? 0 : 4));
+    set<<<64, 1>>>(count);
+    OK(cudaDeviceSynchronize());
+    EXPECT(*count == 100);
+    OK(cudaFree(count));
+}
+
+TEST(a_graph_is_written_whole_or_not_at_all) {
+    cudaGraph_t graph;
+    cudaGraphNode_t node;
+    OK(cudaGraphCreate(&graph, 0));
+    for (int i = 0; i < 100; i++)
+        OK(cudaGraphAddEmptyNode(&node, graph, NULL, 0));
+    const cudaError_t error = cudaGraphDebugDotPrint(graph, "graph.dot", 0);
+    EXPECT(error == cudaSuccess || (error == cudaErrorOperatingSystem && getenv("REFUSED")));
+    EXPECT((access("graph.dot", F_OK) == 0) == (error == cudaSuccess));
+    remove("graph.dot");
+    OK(cudaGraphDestroy(graph));
+}
+
+static void throw_another(void *) {
+    throw std::runtime_error("not of memory");
+}
+
+// Only an exception that says that memory is exhausted ends in one line; others are left to the C++ library.
+TEST(other_exceptions_are_reported_as_usual) {
+    const struct unit_result result = unit_child(throw_another, NULL);
+    EXPECT(result.status == 128 + SIGABRT && strstr(result.err, "not of memory"));
+}
