@@ -156,18 +156,19 @@ then-and-now: build $(filter bench,$(GOALS))
 
 # One process more than cores, because some tests wait for a window or a browser.
 WORKERS = $(or $(JOBS),$(shell expr $(CORES) + 1))
-# The first python3 on PATH may be another one than the distribution's, without its packages.
+# python(arguments): runs them with a python3 that has the packages of the tests. The first python3 on PATH may be another one
+# than the distribution's, without these.
+python = for python in $(PYTHON) python3 /usr/bin/python3; do \
+        $$python -c 'import pytest, numpy, PIL' 2>/dev/null && exec env $(export_build) $$python $(1); \
+    done; \
+    echo 'make $@: no python3 here has pytest, numpy and PIL: make setup test installs them' >&2; exit 1
 test: build | $(filter run,$(GOALS))
-	@for python in $(PYTHON) python3 /usr/bin/python3; do \
-	    $$python -c 'import pytest, numpy, PIL' 2>/dev/null && \
-	        exec env $(export_build) $$python -m pytest -q -rs -p no:cacheprovider -o testpaths=tests \
-	            $$($$python -c 'import xdist' 2>/dev/null && echo '-n$(WORKERS) --dist=loadgroup') $(PYTEST); \
-	done; \
-	echo 'make test: no python3 here has pytest, numpy and PIL: make setup test installs them' >&2; exit 1
+	@$(call python,-m pytest -q -rs -p no:cacheprovider -o testpaths=tests \
+	    $$($$python -c 'import xdist' 2>/dev/null && echo '-n$(WORKERS) --dist=loadgroup') $(PYTEST))
 
 # The attacks of docs/trust.md
 faults: build
-	@$(export_build) $(or $(PYTHON),python3) tests/attacks/faults.py $(ARGS) $(PROGRAM)
+	@$(call python,tests/attacks/faults.py $(ARGS) $(PROGRAM))
 
 gallery: build
 	@$(export_build) scripts/gallery.sh

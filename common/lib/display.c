@@ -48,6 +48,7 @@ static void clean_up_at_the_end(void) {
         return;
     done = true;
     on_exit(leave, NULL);
+    at_quick_exit(image_discard);
     file_catch_signals(interrupted);
 }
 

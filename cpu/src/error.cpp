@@ -57,11 +57,9 @@ struct Failure {
         sticky = strcmp(end, ":sticky") == 0;
         if (good && (sticky || !*end))
             return;
-        fprintf(stderr,
-                "cuda on the CPU: CUDA_CPU_FAIL=%s: must be the number of a call, from 1, then if wanted "
-                ":ERROR such as :cudaErrorMemoryAllocation, then if wanted :sticky\n",
-                value);
-        exit(EXIT_FAILURE);
+        refuse_setting("CUDA_CPU_FAIL", value,
+                       "the number of a call, from 1, then if wanted :ERROR such as "
+                       ":cudaErrorMemoryAllocation, then if wanted :sticky");
     }
 
     // The error of that name or number; cudaSuccess if there is none.
