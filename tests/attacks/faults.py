@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """faults.py: makes each CUDA call of every program fail in turn, and each request to the operating system: allocations of memory,
-opening, writing and closing files, starting threads and processes. The first run lets call 1 fail, the second run call 2, and so on,
-until a run has no more calls. Exit status 0 counts as correct only with the whole output of a run without a failure; otherwise the
+opening, writing and closing files, starting threads and processes. The first run lets call 1 fail, the second run call 2, and so on. Exit status 0 counts as correct only with the whole output of a run without a failure; otherwise the
 program must print one line that says what failed and end with a documented status. A crash, a run that does not end, a file that is
 written in part, or a temporary file that is left behind is a defect.
 
 CUDA calls fail through CUDA_CPU_FAIL (cpu/README.md), requests to the operating system through tests/attacks/refuse.c. Each call fails
-alone with cudaErrorUnknown, and once more with a random error, half of the time together with all later calls. Every other request for
+alone with cudaErrorUnknown, alone with a random error, and with a random error together with all later calls. Every other request for
 memory fails together with all later ones. Programs run as they do in make check, with small sizes. Exit status 1 if there is a defect."""
 import argparse
 import collections
@@ -147,7 +146,7 @@ def library():
 def settings_for(kind, number, rng, variant):
     """Environment variables that make request `number` fail."""
     if kind == "calls":
-        how = f":{rng.choice(ERRORS)}{rng.choice(['', ':sticky'])}" if variant else ""
+        how = f":{rng.choice(ERRORS)}{['', '', ':sticky'][variant]}" if variant else ""
         return {"CUDA_CPU_FAIL": f"{number}{how}"}
     later = kind == "memory" and (number % 2 == 0) != bool(variant)
     return {"LD_PRELOAD": str(library()), "REFUSE": f"{kind}:{number}{'+' if later else ''}"}
@@ -178,21 +177,29 @@ class Walk:
         return failed
 
     def variants(self):
-        return range(2 if self.kind == "calls" else 1)
+        return range(3 if self.kind == "calls" else 1)
+
+    def count(self):
+        """How many requests a run has; the runs that find it out are attacks too."""
+        there, missing = 0, 64
+        while missing < 1 << 20 and self.attack(missing):
+            there, missing = missing, 4 * missing
+        while missing - there > 1:
+            middle = (there + missing) // 2
+            if self.attack(middle):
+                there = middle
+            else:
+                missing = middle
+        return there
 
     def all(self):
-        """Walks until a run has no more such requests. After --most requests, the others are chosen at random."""
-        number = 1
-        while number <= self.options.most and self.attack(number):
-            for variant in self.variants()[1:]:
+        """Each request in turn. Of more than --most, that many are chosen at random."""
+        numbers = range(1, self.count() + 1)
+        if len(numbers) > self.options.most:
+            numbers = sorted(self.rng.sample(numbers, self.options.most))
+        for number in numbers:
+            for variant in self.variants():
                 self.attack(number, variant)
-            number += 1
-        if number > self.options.most:
-            least, most = number, 2 * number
-            while most < 1 << 20 and self.attack(most):
-                least, most = most, 2 * most
-            for _ in range(self.options.most // 2):
-                self.attack(self.rng.randrange(self.options.most, most), self.rng.choice(self.variants()))
         return self
 
     def some(self, count):
@@ -230,7 +237,7 @@ def parse(words):
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="such as chapter05/dot; default: all")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
     parser.add_argument("--kinds", default=",".join(KINDS), help=f"what fails; default: {','.join(KINDS)}")
-    parser.add_argument("--most", type=int, default=300, help="requests of a program that fail in turn (300)")
+    parser.add_argument("--most", type=int, default=300, help="at most so many requests of a program (300)")
     parser.add_argument("--sample", type=int, default=0, help="only 4 requests of each of so many programs")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at the same time")
     parser.add_argument("--record", action="store_true", help="keep the figures for docs/trust.md")
