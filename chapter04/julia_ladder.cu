@@ -236,7 +236,7 @@ void settings(int argc, char **argv) {
     HANDLE_ERROR(cudaGetDeviceProperties(&prop, options.device));
     multiprocessors = prop.multiProcessorCount;
     size_t bytes = view.size * view.size * 4;
-    require_memory(3 * bytes, bytes);
+    require_memory(4 * bytes, bytes);
 }
 
 // Counts the iterations of the book's kernel: of all pixels, and of those that rung 5 iterates.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Programs of several processes (ranks): chapter11/ranks.h and chapter11/dot_mpi. tests/test_programs.py runs them as one process."""
+"""Programs of several processes (ranks): chapter11/ranks.h, chapter11/dot_mpi and chapter11/julia_mpi. tests/test_programs.py runs them as one process."""
 import contextlib
 import os
 import re
@@ -13,9 +13,11 @@ import pytest
 import helpers
 
 DOT = "chapter11/dot_mpi"
+JULIA = "chapter11/julia_mpi"
 MPIRUN = helpers.ROOT / "scripts" / "mpirun.sh"
 pytestmark = [
     helpers.needs(DOT),
+    helpers.needs(JULIA),
     pytest.mark.skipif(not shutil.which("mpirun"), reason="needs mpirun, found none"),
 ]
 
@@ -25,7 +27,7 @@ def mpirun(run, number, *words, **more):
     of Open MPI 5 sometimes a null byte before the first line."""
     result = run(MPIRUN, "-np", number, *words, **more)
     result.out, result.err = (text.replace("\0", "") for text in (result.out, result.err))
-    own = r"dot_mpi|heat_mpi|MPI_Allreduce|cuda on the CPU|[\w/]+\.(cu|h):\d+"
+    own = r"dot_mpi|heat_mpi|julia_mpi|contiguous|round-robin|dynamic|MPI_Allreduce|cuda on the CPU|[\w/]+\.(cu|h):\d+"
     result.err = "".join(line + "\n" for line in result.errors if re.match(own, line))
     return result
 
@@ -133,6 +135,41 @@ def test_more_ranks_than_devices(ranks):
     )
     # The first rank gets the device that --device names.
     assert "Measured on device 2: " in ranks(2, "--size", 9, "--device", 2, env=three, status=0).out
+
+
+# ---- julia_mpi
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 5])
+def test_every_tile_is_drawn_once(run, rng, tmp_path, number):
+    """The program checks the pixels. Here: the numbers of tiles, and that the picture has the colors of the ranks that drew."""
+    size, tile = rng.randint(20, 90), rng.randint(5, 30)
+    result = mpirun(
+        *(run, number, helpers.BIN / JULIA, "--size", size, "--tile", tile, "--output", "j.ppm"), status=0
+    )
+    tiles = (-(-size // min(tile, size))) ** 2
+    assert f"{tiles} tiles, {number} rank{'s' if number > 1 else ''}\n" in result.out
+    rows = dict(re.findall(r"^(\S+) +[\d.]+ ms +\d+ % +([\d ]+)$", result.out, re.M))
+    counts = {name: [int(count) for count in row.split()] for name, row in rows.items()}
+    assert counts["contiguous"] == [tiles * (r + 1) // number - tiles * r // number for r in range(number)]
+    assert counts["round-robin"] == [len(range(r, tiles, number)) for r in range(number)]
+    assert len(counts["dynamic"]) == number and sum(counts["dynamic"]) == tiles
+    pixels = helpers.pixels(tmp_path / "j.ppm").reshape(-1, 3)
+    outside = {tuple(pixel) for pixel in pixels.tolist()} - {(255, 0, 0)}
+    drew = {(0, r * 80 % 200, r * 120 % 220) for r, count in enumerate(counts["dynamic"]) if count}
+    assert outside == drew
+
+
+def test_a_slower_rank_draws_fewer_tiles(run):
+    """Rank 1 of 2 draws each of its tiles 200 times."""
+    out = mpirun(run, 2, helpers.BIN / JULIA, "--size", 120, "--tile", 6, "--slower", 200, status=0).out
+    fast, slow = map(int, re.search(r"^dynamic .* (\d+) (\d+)$", out, re.M).groups())
+    assert "400 tiles, 2 ranks, the last one 200 times slower\n" in out and fast + slow == 400 and slow < 100
+
+
+def test_a_wrong_picture_of_all_ranks(run):
+    result = mpirun(run, 2, helpers.BIN / JULIA, "--size", 40, "--tile", 9, "--inject-error", status=1)
+    assert "dynamic: " in result.err, str(result)
 
 
 # ---- A rank that fails

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+/*
+ * julia_mpi: the Julia set on GPUs of different speed, with MPI and dynamic load balancing
+ *
+ * Teaches: The tiles of a picture take unequal times, and the GPUs of a cluster may have different speeds. So
+ *          ranks that are given equally many tiles do not finish at the same time. Three distributions are
+ *          compared: contiguous tiles, tiles in turn (round-robin), and dynamic scheduling. For this rank 0
+ *          holds a counter, and each rank that has finished a tile takes the next one. MPI_Fetch_and_op reads
+ *          and increments the counter as one atomic operation, as atomicAdd does in the memory of a GPU.
+ * Terms:   load balancing, static scheduling, dynamic scheduling, round-robin, one-sided communication,
+ *          MPI window, rank, Julia set
+ * Book:    11.5 (after the book)
+ * Run:     mpirun -np 2 ./bin/chapter11/julia_mpi --slower 4 --output julia_mpi.png
+ * Needs:   libs=mpi
+ * Check:   --size 60 --tile 7
+ */
+#include "../common/book.h"
+#include "../common/cpu_bitmap.h"
+#include "ranks.h" // rank, ranks, HANDLE_MPI
+#include "../common/proofs/julia.h"
+
+struct View {
+    size_t size;      // pixels a side
+    float scale;      // the picture shows -scale to scale on both axes
+    float real, imag; // c
+    int iterations;   // after which a point counts as part of the set
+};
+
+static View view = {1000, 1.5f, -0.8f, 0.156f, 200}; // --size and --iterations change it
+static int side = 50;                                // --tile: pixels a side
+static int slower = 1;                               // --slower
+static int tiles, tiles_per_row;                     // of the picture
+static uchar4 *picture;                              // the tiles of this rank; on rank 0 in the end all
+static uchar4 *dev_tile;
+static int *rank_of_tile; // the rank that drew each tile, or -1; on rank 0 in the end of all tiles
+static int *steps;        // on rank 0: of every pixel, for the check
+static MPI_Win window;    // makes the counter in the memory of rank 0 accessible to all ranks
+
+static uchar4 color_of_rank(int rank);
+static bool try_distribution(const char *name, void (*draw_tiles)(void));
+
+// Draws a tile of the picture. (left, top) is its first pixel. The color of the background is that of the
+// rank, so the picture shows which rank has drawn which tile.
+__global__ void kernel(uchar4 *ptr, View view, unsigned left, unsigned top, unsigned side,
+                       uchar4 background) {
+    unsigned x = threadIdx.x + blockIdx.x * blockDim.x, y = threadIdx.y + blockIdx.y * blockDim.y;
+    if (x >= side || y >= side)
+        return;
+    float half = view.size / 2.0f;
+    float r = view.scale * (half - (left + x)) / half, i = view.scale * (half - (top + y)) / half;
+    int step = 0;
+    for (; step < view.iterations; step++) { // a = a * a + c, with a = (r, i)
+        float old = r;
+        r = r * r - i * i + view.real;
+        i = i * old + old * i + view.imag;
+        if (r * r + i * i > 1000)
+            break;
+    }
+    ptr[x + y * side] = step == view.iterations ? make_uchar4(255, 0, 0, 255) : background;
+}
+
+// The last rank draws each tile as many times as --slower says, as if its GPU was slower by this factor.
+static void draw(int tile) {
+    unsigned left = tile % tiles_per_row * side, top = tile / tiles_per_row * side;
+    unsigned width = min_of(side, view.size - left), height = min_of(side, view.size - top);
+    dim3 threads(8, 16), blocks((side + 7) / 8, (side + 15) / 16);
+    for (int times = rank == ranks - 1 ? slower : 1; times > 0; times--)
+        kernel<<<blocks, threads>>>(dev_tile, view, left, top, side, color_of_rank(rank));
+    HANDLE_LAUNCH();
+    HANDLE_ERROR(cudaMemcpy2D(picture + left + top * view.size, view.size * sizeof(uchar4), dev_tile,
+                              side * sizeof(uchar4), width * sizeof(uchar4), height, cudaMemcpyDeviceToHost));
+    rank_of_tile[tile] = rank;
+}
+
+// Static scheduling: each rank has an equal number of contiguous tiles.
+static void contiguous(void) {
+    for (long i = (long)tiles * rank / ranks; i < (long)tiles * (rank + 1) / ranks; i++)
+        draw(i);
+}
+
+// Static scheduling: tiles that take long are often neighbours, and so they go to different ranks.
+static void round_robin(void) {
+    for (int i = rank; i < tiles; i += ranks)
+        draw(i);
+}
+
+// Dynamic scheduling: a rank takes the next tile when it has finished one, so a slower rank takes fewer.
+// The call is one-sided: rank 0 does not call a function to answer it. MPI_Win_flush waits for the result.
+static int next_tile(void) {
+    int one = 1, next;
+    HANDLE_MPI(MPI_Fetch_and_op(&one, &next, MPI_INT, 0, 0, MPI_SUM, window));
+    HANDLE_MPI(MPI_Win_flush(0, window));
+    return next;
+}
+
+static void dynamic(void) {
+    for (int i; (i = next_tile()) < tiles;)
+        draw(i);
+}
+
+int main(int argc, char **argv) {
+    HANDLE_MPI(MPI_Init(&argc, &argv));
+    HANDLE_MPI(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
+    HANDLE_MPI(MPI_Comm_size(MPI_COMM_WORLD, &ranks));
+    settings(argc, argv);
+
+    CPUBitmap bitmap(view.size, view.size);
+    picture = (uchar4 *)bitmap.get_ptr();
+    rank_of_tile = host_array<int>(tiles);
+    HANDLE_ERROR(cudaMalloc(&dev_tile, side * side * sizeof(uchar4)));
+    int *counter; // rank 0 has it; the windows of the other ranks are empty
+    HANDLE_MPI(MPI_Win_allocate(rank == 0 ? sizeof(int) : 0, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD,
+                                &counter, &window));
+    HANDLE_MPI(MPI_Win_lock_all(0, window)); // one-sided operations are allowed from here on
+
+    bool ok = try_distribution("contiguous", contiguous);
+    ok = try_distribution("round-robin", round_robin) && ok;
+    ok = try_distribution("dynamic", dynamic) && ok;
+
+    if (rank == 0)
+        bitmap.display_and_exit();
+    HANDLE_MPI(MPI_Win_unlock_all(window));
+    HANDLE_MPI(MPI_Win_free(&window));
+    HANDLE_ERROR(cudaFree(dev_tile));
+    free(rank_of_tile);
+    free(steps);
+    HANDLE_MPI(MPI_Finalize());
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+static double allowed; // on rank 0: which part of the pixels may differ from the reference
+
+void settings(int argc, char **argv) {
+    const Option own[] = {
+        OPTION_SIZE("size", &view.size, 1, 32768, "pixels a side"),
+        OPTION_INT("iterations", &view.iterations, 1, 1000000,
+                   "iterations after which a point counts as part of the set"),
+        OPTION_INT("tile", &side, 1, 8192, "pixels a side of a tile"),
+        OPTION_INT("slower", &slower, 1, 1000, "the last rank takes as many times as long for a tile"),
+        OPTION_EXCLUSIVE,
+        OPTION_END};
+    options_of_all_ranks(argc, argv, "Draws a Julia set on one GPU for each process of MPI.", PICTURE | TIMES,
+                         own);
+    select_device_of_rank();
+    side = min_of(side, view.size);
+    tiles_per_row = (view.size + side - 1) / side;
+    tiles = tiles_per_row * tiles_per_row;
+    size_t bytes = view.size * view.size * sizeof(uchar4);
+    require_memory_for_ranks(3 * bytes + tiles * sizeof(int), side * side * sizeof(uchar4));
+    if (rank == 0) {
+        steps = host_array<int>(view.size * view.size);
+        allowed = reference_steps(view, false, steps);
+        printf("%d tiles, %d rank%s", tiles, ranks, ranks == 1 ? "" : "s");
+        printf(slower == 1 ? "\n" : ", the last one %d times slower\n", slower);
+        printf("distribution       time   load balance   tiles of each rank\n");
+    }
+}
+
+// Dark colors, different for neighbouring ranks. Red is for the points of the set.
+static uchar4 color_of_rank(int rank) {
+    return make_uchar4(0, rank * 80 % 200, rank * 120 % 220, 255);
+}
+
+// On rank 0: whether every tile was drawn, in the color of the rank that counts it as its own.
+static bool check(const char *name) {
+    size_t count = view.size * view.size;
+    uchar4 *expected = host_array<uchar4>(count);
+    for (size_t i = 0; i < count; i++) {
+        size_t tile = i % view.size / side + i / view.size / side * tiles_per_row;
+        expected[i] =
+            steps[i] == view.iterations ? make_uchar4(255, 0, 0, 255) : color_of_rank(rank_of_tile[tile]);
+    }
+    bool ok = check_pixels(name, (unsigned char *)picture, (unsigned char *)expected, count, allowed);
+    free(expected);
+    return ok;
+}
+
+// Prints the row of a distribution. The load balance is the mean of the times of all ranks, divided by the
+// longest: below 100 % some ranks had nothing to do in the end. Returns the same on all ranks.
+static bool report(const char *name, double ms) {
+    double longest, sum;
+    HANDLE_MPI(MPI_Reduce(&ms, &longest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD));
+    HANDLE_MPI(MPI_Reduce(&ms, &sum, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD));
+    // A pixel and a tile are 0 and -1 on all ranks but one.
+    const void *mine = rank == 0 ? MPI_IN_PLACE : picture;
+    HANDLE_MPI(MPI_Reduce(mine, picture, view.size * view.size, MPI_UINT32_T, MPI_BOR, 0, MPI_COMM_WORLD));
+    mine = rank == 0 ? MPI_IN_PLACE : rank_of_tile;
+    HANDLE_MPI(MPI_Reduce(mine, rank_of_tile, tiles, MPI_INT, MPI_MAX, 0, MPI_COMM_WORLD));
+    int ok = true;
+    if (rank == 0) {
+        printf("%-12s %7.3f ms          %3.0f %%  ", name, longest, 100 * sum / ranks / longest);
+        for (int r = 0; r < ranks; r++)
+            printf(" %td", std::count(rank_of_tile, rank_of_tile + tiles, r));
+        printf("\n");
+        ok = std::count(rank_of_tile, rank_of_tile + tiles, -1) == 0 && check(name);
+    }
+    HANDLE_MPI(MPI_Bcast(&ok, 1, MPI_INT, 0, MPI_COMM_WORLD));
+    return ok;
+}
+
+// Runs a distribution twice, first to warm up, and measures the second run: on each rank the time until it
+// has no more tiles to draw.
+static bool try_distribution(const char *name, void (*draw_tiles)(void)) {
+    double ms = 0;
+    for (int run = 0; run < 2; run++) {
+        int zero = 0, old;
+        memset(picture, 0, view.size * view.size * sizeof(uchar4));
+        std::fill(rank_of_tile, rank_of_tile + tiles, -1);
+        if (rank == 0) { // sets the counter to 0
+            HANDLE_MPI(MPI_Fetch_and_op(&zero, &old, MPI_INT, 0, 0, MPI_REPLACE, window));
+            HANDLE_MPI(MPI_Win_flush(0, window));
+        }
+        HANDLE_MPI(MPI_Barrier(MPI_COMM_WORLD));
+        double start = MPI_Wtime();
+        draw_tiles();
+        ms = (MPI_Wtime() - start) * 1e3;
+        HANDLE_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    }
+    return report(name, ms);
+}
