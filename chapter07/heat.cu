@@ -141,8 +141,7 @@ int main(int argc, char **argv) {
 
     bitmap.anim_and_exit(generate_frame);
     print_step_time(data.stepTime, data.frames, size, steps);
-    bool ok =
-        check_frames(data.dev_inSrc, data.dev_before, size * sizeof(float), size, data.frames, steps, speed);
+    bool ok = check_plate(data, size * sizeof(float), size, steps, speed);
 
     HANDLE_ERROR(cudaDestroyTextureObject(data.texIn));
     HANDLE_ERROR(cudaDestroyTextureObject(data.texOut));

@@ -140,7 +140,7 @@ int main(int argc, char **argv) {
 
     bitmap.anim_and_exit(generate_frame);
     print_step_time(data.stepTime, data.frames, size, steps);
-    bool ok = check_frames(data.dev_inSrc, data.dev_before, data.pitch, size, data.frames, steps, speed);
+    bool ok = check_plate(data, data.pitch, size, steps, speed);
 
     HANDLE_ERROR(cudaDestroyTextureObject(data.texIn));
     HANDLE_ERROR(cudaDestroyTextureObject(data.texOut));

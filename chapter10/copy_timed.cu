@@ -28,6 +28,7 @@
 static size_t size = SIZE;  // --size, ints to copy
 static int copies = COPIES; // --iterations
 static int copies_for(float ms);
+static bool check_device(const char *name, int *dev, const int *source);
 static bool check_copy(const char *name, const int *host, const int *source);
 static bool check_host_access(const char *name, int *host, const int *source);
 
@@ -89,11 +90,10 @@ static bool test_both(int *host_up, int *host_down, int *dev_up, int *dev_down, 
         HANDLE_ERROR(cudaStreamSynchronize(up));
         HANDLE_ERROR(cudaStreamSynchronize(down));
     });
-    HANDLE_ERROR(cudaMemcpy(host_up, dev_up, bytes, cudaMemcpyDeviceToHost));
     HANDLE_ERROR(cudaStreamDestroy(up));
     HANDLE_ERROR(cudaStreamDestroy(down));
-    bool ok = check_ints("up", host_up, source, size);
-    return check_ints("down", host_down, source, size) && ok;
+    bool ok = check_device("up", dev_up, source);
+    return check_copy("down", host_down, source) && ok;
 }
 
 int main(int argc, char **argv) {
@@ -169,16 +169,27 @@ static bool check_host_access(const char *name, int *host, const int *source) {
     return check_counts(name, &sum, &expected, 1);
 }
 
-// Compares host memory with the source. The device reads the host memory, because the host reads
-// write-combined memory slowly: one copy up, one down to ordinary memory.
-static bool check_copy(const char *name, const int *host, const int *source) {
+// Compares device memory with the source, and then overwrites it: memory that is allocated later can have
+// the same addresses, and must not hold right data before anything is copied to it.
+static bool check_device(const char *name, int *dev, const int *source) {
     size_t bytes = size * sizeof(int);
-    int *result = host_array<int>(size), *dev;
-    HANDLE_ERROR(cudaMalloc(&dev, bytes));
-    HANDLE_ERROR(cudaMemcpy(dev, host, bytes, cudaMemcpyHostToDevice));
+    int *result = host_array<int>(size);
+    memset(result, 0xff, bytes);
     HANDLE_ERROR(cudaMemcpy(result, dev, bytes, cudaMemcpyDeviceToHost));
     bool ok = check_ints(name, result, source, size);
-    HANDLE_ERROR(cudaFree(dev));
+    HANDLE_ERROR(cudaMemset(dev, 0xff, bytes));
     free(result);
+    return ok;
+}
+
+// Compares host memory with the source. The device reads the host memory, because the host reads
+// write-combined memory slowly.
+static bool check_copy(const char *name, const int *host, const int *source) {
+    int *dev;
+    HANDLE_ERROR(cudaMalloc(&dev, size * sizeof(int)));
+    HANDLE_ERROR(cudaMemset(dev, 0xff, size * sizeof(int)));
+    HANDLE_ERROR(cudaMemcpy(dev, host, size * sizeof(int), cudaMemcpyHostToDevice));
+    bool ok = check_device(name, dev, source);
+    HANDLE_ERROR(cudaFree(dev));
     return ok;
 }

@@ -268,7 +268,10 @@ static void make_reference(void) {
     }
 }
 
+// Device memory too, so that a rung cannot use what an earlier one has copied or computed there.
 static void poison(void) {
+    HANDLE_ERROR(cudaMemset(dev_a, 0xff, 2 * pitch));
+    HANDLE_ERROR(cudaMemset(dev_c, 0xff, n * sizeof(int)));
     memset(c, 0xff, n * sizeof(int));
     memset(pageable_c, 0xff, n * sizeof(int));
 }

@@ -294,10 +294,13 @@ static void make_vectors(void) {
     memcpy(b, pageable_b, n * sizeof(float));
 }
 
+// Device memory too, so that a rung cannot use what an earlier one has copied there.
 static void poison(void) {
     for (unsigned i = 0; i <= BOOK_BLOCKS; i++)
         result[i] = NAN;
     HANDLE_ERROR(cudaMemset(partial, 0xff, MOST_BLOCKS * sizeof(float))); // NaN
+    HANDLE_ERROR(cudaMemset(dev_a, 0xff, n * sizeof(float)));
+    HANDLE_ERROR(cudaMemset(dev_b, 0xff, n * sizeof(float)));
 }
 
 // No product is negative, so each rounding costs at most 2^-24 of the sum. The first one is the product's.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Heat simulation of chapters 7, 8 and 11: constants, heaters and initial temperatures; below the line,
-// the check of the temperatures.
+// the checks of the temperatures and of their picture.
 #ifndef COMMON_PROOFS_HEAT_H
 #define COMMON_PROOFS_HEAT_H
 
@@ -101,11 +101,31 @@ static inline bool check_heat(const float *got, const float *first, const float 
     return ok;
 }
 
-// Checks the temperatures in device memory after a number of frames. When the reference cannot compute
+// Compares a picture with the temperatures in the palette of common/color.h: the hue turns once around, in whole
+// degrees from 180, the saturation is full, and the lightness is the temperature. The reference computes the
+// general formula from hue and lightness to red, green and blue, in double.
+static inline bool check_colors(const unsigned char *pixels, const float *temperatures, size_t cells) {
+    unsigned char *expected = host_array<unsigned char>(4 * cells);
+    for (size_t i = 0; i < cells; i++) {
+        const float lightness = fminf(fmaxf(temperatures[i], 0), 1);
+        const double hue = 180 + (int)(360 * lightness), swing = fmin(lightness, 1 - lightness);
+        for (int c = 0; c < 3; c++) {
+            double k = fmod(12 - 4 * c + hue / 30, 12); // red, green and blue are 120 degrees apart
+            double level = lightness - swing * fmax(-1, fmin(fmin(k - 3, 9 - k), 1));
+            expected[4 * i + c] = byte_near(255 * level, 1e-3, pixels[4 * i + c]);
+        }
+        expected[4 * i + 3] = 255;
+    }
+    bool ok = check_pixels("pixel", pixels, expected, cells, 0);
+    free(expected);
+    return ok;
+}
+
+// Checks the temperatures in device memory after a number of frames, and the picture of the last one. When the reference cannot compute
 // all steps within seconds, it starts from dev_before, the temperatures before the last frame.
 // pitch: bytes from row to row of both device arrays.
 static inline bool check_frames(const float *dev_heat, const float *dev_before, size_t pitch, size_t size,
-                                size_t frames, int steps, float speed) {
+                                size_t frames, int steps, float speed, const unsigned char *pixels) {
     size_t width = size * sizeof(float), checked = frames * steps;
     float *got = host_array<float>(size * size);
     float *first = host_array<float>(size * size), *heaters = host_array<float>(size * size);
@@ -117,6 +137,7 @@ static inline bool check_frames(const float *dev_heat, const float *dev_before, 
         HANDLE_ERROR(cudaMemcpy2D(first, width, dev_before, pitch, width, size, cudaMemcpyDeviceToHost));
     }
     bool ok = check_heat(got, first, heaters, size, checked, speed);
+    ok = check_colors(pixels, got, size * size) && ok;
     free(got);
     free(first);
     free(heaters);
