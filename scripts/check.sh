@@ -58,7 +58,9 @@ run_once() {
         [ "$way" != memcheck ] || set -- --leak-check full "$@"
         set -- compute-sanitizer --error-exitcode 9 --tool "$way" "$@"
     elif [ "$TOOLS" = race ]; then
-        set -- env CUDA_CPU_SCHEDULE="${way%/*}" CUDA_CPU_STREAMS="${way#*/}" CUDA_CPU_STRICT=1 "$@"
+        # Fresh memory holds NaN, all ones, and once zeros: a byte that must be 255 and is never written shows then.
+        fill=$([ "$way" = reverse/late ] && echo zero || echo nan)
+        set -- env CUDA_CPU_SCHEDULE="${way%/*}" CUDA_CPU_STREAMS="${way#*/}" CUDA_CPU_STRICT=1 CUDA_CPU_FILL="$fill" "$@"
     fi
     # shellcheck disable=SC2086
     [ -z "$ranks" ] || set -- "$PWD/scripts/mpirun.sh" $ranks "$@"

@@ -205,11 +205,11 @@ if asked_for check; then
     [ "$BACKEND" != gpu ] || fail 'make check is for the CPU back end; on a GPU: compute-sanitizer --tool racecheck PROGRAM'
     [ -z "$SANITIZE" ] || fail 'make check has instrumentation of its own, without SANITIZE'
 fi
-if asked_for check sanitize faults; then
+if asked_for check sanitize faults mutate; then
     # shellcheck disable=SC2086
     [ -z "$PROGRAM" ] || one_of "$PROGRAM" $programs || { hint=$(meant "$PROGRAM"); fail "PROGRAM=$PROGRAM: there is no such program${hint:+, $hint}"; }
 elif [ -n "$PROGRAM" ]; then
-    fail 'PROGRAM is for make check, make sanitize and make faults'
+    fail 'PROGRAM is for make check, make sanitize, make faults and make mutate'
 fi
 
 ladders=

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Mutation testing: small mistakes are put into each program, and its own check must notice them.
+"""mutate.py: mutation testing: puts one small mistake at a time into a program, whose own check must notice it. An operator, a
+comparison, an index, a constant or the direction of a copy is changed; a barrier, a memory fence, a condition, a wait or a call is left
+out; an atomic operation becomes a plain load and store; a stream becomes another one; two calls change places. Mistakes are made in the
+lesson of a program, the part above the ruler line, and in the headers of its chapter. One is detected when the program ends with
+another status than 0 in one of these runs, on the CPU back end: with the options of `make check`, by default, with `--size 77` and
+`--size 1`; with the race detector of `make check` under each of its schedules; with CUDA_CPU_CHECK=1 and with the sanitizers of the
+compiler. What is only printed is left out: arguments of printf, times, rates. Mutants that compute the same as the program, or are only
+slower, are listed with the reason in `tests/attacks/equivalent_mutants.txt`; they are not counted.
 
-A mutant is a program with one mistake: an operator, a comparison, an index, a constant or the direction of a copy is changed; a
-barrier, a memory fence, a condition or a call is left out; an atomic operation becomes a plain load and store; a stream becomes
-another one; two calls change places. Mutants are made from the lesson of a program, the part above the ruler line, and compiled for
-the CPU back end. A mutant is detected when the program ends with another status than 0 in one of its runs: with the options of
-`make check`, by default, with an odd size; then with the race detector of `make check` under each of its schedules; then with the
-sanitizers of the compiler. What a program only prints is left out: arguments of printf, times, rates. Mutants that compute the same
-as the program, or are only slower, are listed with the reason in tests/attacks/equivalent_mutants.txt and are not counted.
-"""
+All mutants of a program are compiled at once, for each way of compiling; the environment variable MUTANT chooses one of them
+(mutants.h). Results are kept in build/mutate, so a program that has not changed is not run again."""
 import argparse
 import dataclasses
 import fnmatch
@@ -29,6 +30,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = ROOT / "tests/attacks"
+BUILD = os.environ.get("BUILD", "build")
 RULER = "// ---------------------------------------------------------------------------------------- proof"
 
 # ---- Reading a source
@@ -112,10 +114,17 @@ ATOMICS = {f"atomic{n}" for n in ("Add", "Sub", "Exch", "Min", "Max", "Or", "And
 BUILTIN = re.compile(r"(threadIdx|blockIdx|blockDim|gridDim)$")
 OTHER_BUILTIN = {"blockDim": "gridDim", "gridDim": "blockDim"}
 FLAGS = {"cudaHostAllocPortable", "cudaHostAllocMapped", "cudaHostRegisterMapped", "cudaHostRegisterPortable"}
-DIRECTIONS = {"cudaMemcpyHostToDevice": "cudaMemcpyDeviceToHost", "cudaMemcpyDeviceToHost": "cudaMemcpyHostToDevice"}
+DIRECTIONS = {
+    "cudaMemcpyHostToDevice": "cudaMemcpyDeviceToHost",
+    "cudaMemcpyDeviceToHost": "cudaMemcpyHostToDevice",
+}
 WORDS = {
-    *("if else for while do switch case default return break continue goto throw new delete sizeof using typedef struct class").split(),
-    *("enum static const constexpr extern auto template typename inline namespace volatile operator static_assert asm").split(),
+    *(
+        "if else for while do switch case default return break continue goto throw new delete sizeof using typedef struct class"
+    ).split(),
+    *(
+        "enum static const constexpr extern auto template typename inline namespace volatile operator static_assert asm"
+    ).split(),
 }
 # Calls whose arguments are printed, checked or only reserve memory
 NO_RESULT = re.compile(
@@ -123,7 +132,9 @@ NO_RESULT = re.compile(
     r"|(check|print|expected|settings|require|verdict|report|bench|select_device|nvtx)"
 )
 # Times and rates
-TIMES = re.compile(r"^(elapsed\w*|ms|\w+_ms|seconds|start\w*|stop\w*|\w*[tT]ime|Clock|steady_clock|rate|bench|busy)$")
+TIMES = re.compile(
+    r"^(elapsed\w*|ms|\w+_ms|seconds|start\w*|stop\w*|\w*[tT]ime|Clock|steady_clock|rate|bench|busy)$"
+)
 RATES = ("work", "title", "unit", "limit", "footprint", "host_clock", "data")
 BARRIERS = re.compile(r"^(__syncthreads\w*|__syncwarp|\w+sync|sync|barrier\w*)$")
 FENCES = re.compile(r"^__threadfence\w*$")
@@ -164,7 +175,9 @@ class Source:
         proof = text[self.limit :]
         self.proof_functions = {
             m[1]
-            for m in re.finditer(r"^(?:static |template [^;{]*?)*[\w:<>*& ]+?\b(\w+)\([^;{]*\) \{", proof, re.M)
+            for m in re.finditer(
+                r"^(?:static |template [^;{]*?)*[\w:<>*& ]+?\b(\w+)\([^;{]*\) \{", proof, re.M
+            )
         }
         self.skipped = set()  # numbers of mutants that do not compile
         self.find_functions()
@@ -234,7 +247,8 @@ class Source:
             {
                 self.tokens[i].text
                 for i in inside
-                if self.tokens[i].kind == "name" and re.match(r"stream\w*$", self.tokens[i].text, re.I)
+                if self.tokens[i].kind == "name"
+                and re.match(r"stream\w*$", self.tokens[i].text, re.I)
                 and self.tokens[i + 1].text in (",", ")", ">>>")
             }
         )
@@ -247,13 +261,21 @@ class Source:
     def statement_of(self, i):
         """The first and the last token of the statement of token i."""
         first = i
-        while first > 0 and self.tokens[first - 1].text not in (";", "{", "}") and self.tokens[first - 1].kind != "directive":
+        while (
+            first > 0
+            and self.tokens[first - 1].text not in (";", "{", "}")
+            and self.tokens[first - 1].kind != "directive"
+        ):
             first -= 1
             if self.tokens[first].text in (")", "]") and first in self.partner:
                 first = self.partner[first]
         last = i
         while last < len(self.tokens) - 1 and self.tokens[last].text not in (";", "{", "}"):
-            last = self.partner[last] if self.tokens[last].text in ("(", "[", "<<<") and last in self.partner else last
+            last = (
+                self.partner[last]
+                if self.tokens[last].text in ("(", "[", "<<<") and last in self.partner
+                else last
+            )
             last += 1
         return first, last
 
@@ -376,7 +398,9 @@ class Source:
     def expression(self, i):
         t, following = self.tokens[i], self.tokens[i + 1]
         text = t.text
-        if t.kind == "mark" and text in BINARY and self.spaced(i):
+        if t.kind == "mark" and text in "+-" and following.text == "0" and self.spaced(i):
+            pass  # x + 0 and x - 0 are the same
+        elif t.kind == "mark" and text in BINARY and self.spaced(i):
             name, other = BINARY[text]
             start, end = self.operands(i, PRECEDENCE[text])
             n = self.add("comparison" if PRECEDENCE[text] in (6, 7) else "operator", f"{other} for {text}", t)
@@ -402,7 +426,9 @@ class Source:
             close = self.partner[i]
             if close > i + 1 and not (close == i + 2 and self.tokens[i + 1].kind == "number"):
                 n = self.add("index", "index + 1", t)
-                self.wrap(self.tokens[i + 1].start, self.tokens[close - 1].end, f"mutant_constant<{n}>(", ")", n)
+                self.wrap(
+                    self.tokens[i + 1].start, self.tokens[close - 1].end, f"mutant_constant<{n}>(", ")", n
+                )
         elif text == "if" and following.text == "(":
             self.condition(i)
         elif text in ATOMICS and following.text == "(":
@@ -595,14 +621,22 @@ class Source:
                         for k, u in enumerate(self.tokens[first:last], first)
                         if u.kind == "name"
                         and self.tokens[k + 1].text not in ("(", "<<<", "::")
-                        and not re.match(r"cuda[A-Z]|[A-Z_\d]+$|sizeof|n$|bytes|size|blocks|threads|width|height|pitch|int$|float$|\w$", u.text)
+                        and not re.match(
+                            r"cuda[A-Z]|[A-Z_\d]+$|sizeof|n$|bytes|size|blocks|threads|width|height|pitch|int$|float$|\w$",
+                            u.text,
+                        )
                     }
                 )
             one, two = self.call_name(a), self.call_name(b)
             both = lambda pattern: pattern.search(one) and pattern.search(two)
             either = EVENT_TIMES.search(one) or EVENT_TIMES.search(two)
             waits = "WaitEvent" in self.original
-            if not names[0] & names[1] or both(CREATE) or both(DESTROY) or (either and not (both(EVENT_TIMES) or waits)):
+            if (
+                not names[0] & names[1]
+                or both(CREATE)
+                or both(DESTROY)
+                or (either and not (both(EVENT_TIMES) or waits))
+            ):
                 pairs.append(-1)
                 continue
             pairs.append(self.add("order", f"{two} before {one}", self.tokens[a]))
@@ -633,7 +667,10 @@ class Source:
         self.swaps.append((at, at + len(old), f"(mutant<{n}>() ? ({new}) : ({old}))", n))
         # What the expression contains has no mutants of its own.
         self.skipped |= {
-            i for start, end, *_, ids in self.edits if start < at + len(old) and end > at and start >= at - 9 for i in ids
+            i
+            for start, end, *_, ids in self.edits
+            if start < at + len(old) and end > at and start >= at - 9
+            for i in ids
         }
         self.skipped |= {n2 for start, _, _, n2 in self.swaps[:-1] if at <= start < at + len(old)}
 
@@ -674,35 +711,47 @@ class Build:
     """How the programs of a variant are compiled and linked: `plain`, `check` or `sanitize`."""
 
     MAKE = {
-        "plain": ["BIN=bin"],
-        "check": ["RACES=1", "BIN=build/check"],
-        "sanitize": ["SANITIZE=address,undefined", "BIN=build/sanitize"],
+        "plain": [],
+        "check": ["RACES=1"],
+        "sanitize": ["SANITIZE=address,undefined"],
     }
-
     optimise = "-O1"
 
     def __init__(self, name):
         self.name = name
 
     def prepare(self, programs):
-        """Builds the programs, and so the libraries, with make."""
-        command = ["make", "BACKEND=cpu", "-j1", *self.MAKE[self.name], *programs]
-        done = subprocess.run(command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        if done.returncode:
-            sys.exit(f"mutate.py: {' '.join(command)} failed:\n{done.stdout}")
-        folder = self.MAKE[self.name][-1].removeprefix("BIN=")
-        words = (ROOT / folder / ".variant").read_text().split()
+        """Builds the programs with make, and so the libraries."""
+        folder = {"plain": os.environ.get("BIN", "bin")}.get(self.name, f"{BUILD}/{self.name}")
+        stamp = ROOT / folder / ".variant"
+        if self.name == "plain" and stamp.exists() and not stamp.read_text().split()[0].endswith("/cpu"):
+            folder = f"{BUILD}/mutate/bin"  # there are programs of another back end in BIN
+            stamp = ROOT / folder / ".variant"
+        if self.name != "plain" or not all((stamp.parent / p).exists() for p in programs):
+            settings = [*self.MAKE[self.name], f"BIN={folder}", f"BUILD={BUILD}", "CHAPTER=", "PROGRAM="]
+            command = ["make", "BACKEND=cpu", *settings, *programs]
+            done = subprocess.run(
+                command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            )
+            if done.returncode:
+                sys.exit(f"mutate.py: {' '.join(command)} failed:\n{done.stdout}")
+        words = stamp.read_text().split()
         self.folder, self.link = ROOT / words[0], words[1:]
         self.compile = (self.folder / "flags-cu").read_text().split()
         self.values = settings_of(self.folder)
 
     def flags(self, program):
-        return self.values.get("MPI_FLAGS", "").split() if program in ("chapter11/dot_mpi", "chapter11/heat_mpi") else []
+        return (
+            self.values.get("MPI_FLAGS", "").split()
+            if program in ("chapter11/dot_mpi", "chapter11/heat_mpi")
+            else []
+        )
 
     def object(self, program, source, out):
         """Compiles a mutated source. Returns the messages of the compiler, or None if there are none."""
         command = [w for w in self.compile if not re.match(r"-(O\d|g|gdwarf.*|Wall|Wextra)$", w)]
-        command += [self.optimise, "-w", "-fmax-errors=40", "-iquote", str(ROOT / program.split("/")[0])]
+        most = "-ferror-limit=40" if "clang" in " ".join(self.compile[:2]) else "-fmax-errors=40"
+        command += [self.optimise, "-w", most, "-iquote", str(ROOT / program.split("/")[0])]
         if self.name != "plain":
             command += ["-g1", "-gdwarf-4"]
         command += self.flags(program)
@@ -720,7 +769,16 @@ class Build:
     def program(self, program, out):
         libraries = [self.folder / "libcommon.a", self.folder / "libcudacpu.a"]
         own = self.values.get(f"LIBS_{program}", "").split()
-        command = [self.compile[0], *self.link_flags(), "-o", out, f"{out}.o", *libraries, *own, *self.link_libraries()]
+        command = [
+            self.compile[0],
+            *self.link_flags(),
+            "-o",
+            out,
+            f"{out}.o",
+            *libraries,
+            *own,
+            *self.link_libraries(),
+        ]
         done = subprocess.run(command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         if done.returncode:
             sys.exit(f"mutate.py: {program}: cannot link\n{done.stdout}")
@@ -783,7 +841,11 @@ class Stage:
 
 def run_once(binary, stage, mutant, limit, ranks=None):
     """Runs one mutant. Returns (exit status or None for too long, CPU seconds, wall seconds, last line of stderr)."""
-    environment = {k: v for k, v in os.environ.items() if not re.match(r"(CUDA_|MUTANT|DISPLAY|WAYLAND|ASAN|UBSAN|LSAN)", k)}
+    environment = {
+        k: v
+        for k, v in os.environ.items()
+        if not re.match(r"(CUDA_|MUTANT|DISPLAY|WAYLAND|ASAN|UBSAN|LSAN)", k)
+    }
     environment.update(stage.environment, CUDA_CPU_WATCHDOG="4", OMPI_MCA_pml="ob1")
     if mutant is not None:
         environment["MUTANT"] = str(mutant)
@@ -842,16 +904,19 @@ def stages_of(program):
             else:
                 odd += ["--size", value]
             stages.append(Stage(f"--size {value}", "plain", odd + rest, {}))
-    for options in checks:
-        for order, streams in (
-            ("forward", "late"), ("reverse", "late"), ("random:1", "random:1"), ("random:2", "random:2"), ("random:3", "random:3")
-        ):
-            environment = {"CUDA_CPU_SCHEDULE": order, "CUDA_CPU_STREAMS": streams, "CUDA_CPU_STRICT": "1"}
-            stages.append(Stage(f"make check, {order}/{streams}", "check", options + rest, environment))
+    ways = ["forward/late", "reverse/late", "random:1/random:1", "random:2/random:2", "random:3/random:3"]
+    races = []
+    for way in ways:
+        order, streams = way.split("/")
+        environment = {"CUDA_CPU_SCHEDULE": order, "CUDA_CPU_STREAMS": streams, "CUDA_CPU_STRICT": "1"}
+        if way == "reverse/late":
+            environment["CUDA_CPU_FILL"] = "zero"
+        races += [Stage(f"make check, {way}", "check", options + rest, environment) for options in checks]
+    stages += races[: len(checks)]
     for options in checks:
         stages.append(Stage("CUDA_CPU_CHECK=1", "plain", options + rest, {"CUDA_CPU_CHECK": "1"}))
-    for options in checks:
         stages.append(Stage("sanitizers", "sanitize", options + rest, {}))
+    stages += races[len(checks) :]
     return stages
 
 
@@ -895,13 +960,13 @@ def sources_of(program, claimed):
 def attack(program, options, builds, claimed, equal):
     """Runs the mutants of one program. Returns a dictionary with the results, which is also kept in build/mutate."""
     sources = sources_of(program, claimed)
-    kept = ROOT / "build/mutate" / f"{program.replace('/', '-')}.json"
-    digest = hashlib.sha256()
-    for path in [*sources, "tests/attacks/mutate.py", "tests/attacks/mutants.h", *sorted(map(str, (ROOT / "common").rglob("*.h")))]:
-        digest.update((ROOT / path).read_bytes())
-    for path in sorted((ROOT / program).parent.glob("*.h")):
+    kept = ROOT / BUILD / "mutate" / f"{program.replace('/', '-')}.json"
+    digest = hashlib.sha256(repr([(t.options, t.environment) for t in stages_of(program)]).encode())
+    for source in sources.values():
+        digest.update(source.mutated().encode())
+    for path in [*sorted((ROOT / program).parent.glob("*.h")), *sorted((ROOT / "common").rglob("*.h"))]:
         digest.update(path.read_bytes())
-    key = f"{digest.hexdigest()} {options.sample} {options.seed if options.sample else 0}"
+    key = f"{digest.hexdigest()} {options.own_check} {options.sample} {options.seed if options.sample else 0}"
     before = json.loads(kept.read_text()) if kept.exists() else {}
     if before.get("key") == key and not options.again:
         result = before
@@ -937,7 +1002,9 @@ def run_mutants(program, options, builds, sources):
         mutants = [(path, m) for path, s in sources.items() for m in s.mutants if m.number not in s.skipped]
         left_out = sum(len(s.skipped) for s in sources.values())
         if options.sample:
-            mutants = random.Random(f"{options.seed} {program}").sample(mutants, min(options.sample, len(mutants)))
+            mutants = random.Random(f"{options.seed} {program}").sample(
+                mutants, min(options.sample, len(mutants))
+            )
         alive, by, used = mutants, {}, 0
         for stage in stages:
             if not alive:
@@ -946,7 +1013,10 @@ def run_mutants(program, options, builds, sources):
             status, stage.seconds, stage.wall, text = run_once(path, stage, None, 120)
             if status != 0:
                 if options.verbose:
-                    print(f"  {program}: {stage.name}: not used, ends with {status}: {text.splitlines()[-1:]}", flush=True)
+                    print(
+                        f"  {program}: {stage.name}: not used, ends with {status}: {text.splitlines()[-1:]}",
+                        flush=True,
+                    )
                 continue
             if stage.seconds > options.longest and stage.name != "check: ":
                 continue
@@ -956,14 +1026,17 @@ def run_mutants(program, options, builds, sources):
                 if m.number in sources[file].skipped:
                     left_out += 1
                     continue
-                limit = max(3, 10 * stage.seconds)
+                limit = max(1, 8 * stage.seconds)
                 status, seconds, wall, text = run_once(path, stage, m.number, limit)
                 if status == 0:
                     survivors.append((file, m))
                 else:
                     by[m.number] = (stage.name, "too long" if status is None else status)
             if options.verbose:
-                print(f"  {program}: {stage.name}: {len(survivors)} of {len(alive)} survive ({stage.seconds:.2f} s)", flush=True)
+                print(
+                    f"  {program}: {stage.name}: {len(survivors)} of {len(alive)} survive ({stage.seconds:.2f} s)",
+                    flush=True,
+                )
             alive = survivors
     if not used:
         raise RuntimeError("without a mistake it ends with an error")
@@ -971,7 +1044,17 @@ def run_mutants(program, options, builds, sources):
         if m.number in sources[file].skipped and m.number not in by:
             continue
         stage, status = by.get(m.number, ("", 0))
-        results.append(dict(file=file, line=m.line, change=m.change, text=m.text, operator=m.operator, stage=stage, status=status))
+        results.append(
+            dict(
+                file=file,
+                line=m.line,
+                change=m.change,
+                text=m.text,
+                operator=m.operator,
+                stage=stage,
+                status=status,
+            )
+        )
     return results
 
 
@@ -1016,22 +1099,48 @@ def permanent(builds):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="chapter05/dot, or chapter05; default: all programs")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "programs", nargs="*", metavar="PROGRAM", help="chapter05/dot, or chapter05; default: all programs"
+    )
     parser.add_argument("--seed", type=int, default=1, help="of the sample (default 1)")
-    parser.add_argument("--sample", type=int, default=0, metavar="N", help="N random mutants of each program (default: all)")
-    parser.add_argument("--own-check", action="store_true", help="only the program's own check, no make check and no sanitizers")
-    parser.add_argument("--longest", type=float, default=6, metavar="S", help="leave out runs that take more CPU seconds (default 6)")
-    parser.add_argument("--again", action="store_true", help="run also what has not changed since its results in build/mutate")
+    parser.add_argument(
+        "--sample", type=int, default=0, metavar="N", help="N random mutants of each program (default: all)"
+    )
+    parser.add_argument(
+        "--own-check",
+        action="store_true",
+        help="only the program's own check, no make check and no sanitizers",
+    )
+    parser.add_argument(
+        "--longest",
+        type=float,
+        default=4,
+        metavar="S",
+        help="leave out runs that take more CPU seconds (default 4)",
+    )
+    parser.add_argument(
+        "--again", action="store_true", help="run also what has not changed since its results in build/mutate"
+    )
     parser.add_argument("--list", action="store_true", help="print the mutants and stop")
-    parser.add_argument("--record", action="store_true", help="write the figures into tests/attacks/results.json")
+    parser.add_argument(
+        "--record", action="store_true", help="write the figures into tests/attacks/results.json"
+    )
     parser.add_argument("-v", "--verbose", action="store_true", help="print each run of a program")
-    parser.add_argument("--permanent", action="store_true", help="run the mutants of permanent_mutants.txt, by own checks only")
+    parser.add_argument(
+        "--permanent",
+        action="store_true",
+        help="run the mutants of permanent_mutants.txt, by own checks only",
+    )
     options = parser.parse_args()
     builds = {name: Build(name) for name in Build.MAKE}
     if options.permanent:
         return min(permanent(builds), 1)
-    listed = subprocess.run([ROOT / "scripts/programs.sh"], cwd=ROOT, text=True, check=True, stdout=subprocess.PIPE).stdout
+    listed = subprocess.run(
+        [ROOT / "scripts/programs.sh"], cwd=ROOT, text=True, check=True, stdout=subprocess.PIPE
+    ).stdout
     rows = [line.split("\t") for line in listed.splitlines()]
     every = [r[0] for r in rows if not r[8] and not re.search(r"libs=(mpi|opencl|npp)", r[6])]
     wanted = options.programs or [p for p in every]
@@ -1095,6 +1204,27 @@ def main():
     counted = counts["mutants"] - counts["equivalent"]
     killed = counted - counts["survived"]
     rate = f"{100 * killed / counted:.1f} %" if counted else "none"
+    if options.record:
+        sys.path.insert(0, str(HERE))
+        from record import record
+
+        what = (
+            " ".join(f"PROGRAM={p}" for p in options.programs)
+            if len(options.programs) < 2
+            else f"ARGS='{' '.join(options.programs)}'"
+        )
+        figures = {
+            "programs": len(chosen),
+            "mutants": counts["mutants"],
+            "equivalent": counts["equivalent"],
+            "detected": f"{killed:,} of {counted:,}, {rate}",
+            "by the program's own check": counts["own"],
+            "by make check": counts["check"],
+            "by sanitizers, CUDA_CPU_CHECK": counts["sanitizers"],
+            "survived": counts["survived"],
+            "seed": options.seed,
+        }
+        record("mutate", f"make mutate {what}".strip(), figures)
     print(
         f"mutate: {len(chosen)} programs, {counts['mutants']} mutants, {counts['equivalent']} of them equivalent; {killed} of {counted} "
         f"detected, {rate}: {counts['own']} by the program's own check, {counts['check']} by make check, {counts['sanitizers']} "
