@@ -85,10 +85,13 @@ static inline void **make_values(unsigned *keys) {
     return values;
 }
 
-// The bucket in which a key must be, computed otherwise than by hash(), whose mistakes the check would repeat.
+// The bucket in which a key must be, computed otherwise than by hash(), whose mistakes the check would
+// repeat.
 static inline unsigned expected_bucket(unsigned key) {
     static_assert(HASH_ENTRIES == 1 << 10, "buckets are numbered by ten bits");
-    unsigned bits = hash_function == MULTIPLY ? key * 2654435769u >> 22 : hash_function == MODULO ? key : key >> 25;
+    unsigned bits = hash_function == MULTIPLY ? key * 2654435769u >> 22
+                    : hash_function == MODULO ? key
+                                              : key >> 25;
     return bits & (HASH_ENTRIES - 1);
 }
 

@@ -24,7 +24,8 @@ static inline void heat_settings(int argc, char **argv, const char *doc, size_t 
     require_memory(8 * bytes, 5 * bytes);
 }
 
-// Checks the temperatures and the picture after the last frame. pitch: bytes from row to row in device memory.
+// Checks the temperatures and the picture after the last frame. pitch: bytes from row to row in device
+// memory.
 template <class Data>
 static inline bool check_plate(const Data &data, size_t pitch, size_t size, int steps, float speed) {
     return check_frames(data.dev_inSrc, data.dev_before, pitch, size, data.frames, steps, speed,

@@ -101,9 +101,9 @@ static inline bool check_heat(const float *got, const float *first, const float 
     return ok;
 }
 
-// Compares a picture with the temperatures in the palette of common/color.h: the hue turns once around, in whole
-// degrees from 180, the saturation is full, and the lightness is the temperature. The reference computes the
-// general formula from hue and lightness to red, green and blue, in double.
+// Compares a picture with the temperatures in the palette of common/color.h: the hue turns once around, in
+// whole degrees from 180, the saturation is full, and the lightness is the temperature. The reference
+// computes the general formula from hue and lightness to red, green and blue, in double.
 static inline bool check_colors(const unsigned char *pixels, const float *temperatures, size_t cells) {
     unsigned char *expected = host_array<unsigned char>(4 * cells);
     for (size_t i = 0; i < cells; i++) {
@@ -121,9 +121,9 @@ static inline bool check_colors(const unsigned char *pixels, const float *temper
     return ok;
 }
 
-// Checks the temperatures in device memory after a number of frames, and the picture of the last one. When the reference cannot compute
-// all steps within seconds, it starts from dev_before, the temperatures before the last frame.
-// pitch: bytes from row to row of both device arrays.
+// Checks the temperatures in device memory after a number of frames, and the picture of the last one. When
+// the reference cannot compute all steps within seconds, it starts from dev_before, the temperatures before
+// the last frame. pitch: bytes from row to row of both device arrays.
 static inline bool check_frames(const float *dev_heat, const float *dev_before, size_t pitch, size_t size,
                                 size_t frames, int steps, float speed, const unsigned char *pixels) {
     size_t width = size * sizeof(float), checked = frames * steps;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What tests/attacks/mutate.py writes into a program in place of an operator, a constant or a call. All mutants of a program are
-// compiled at once; the environment variable MUTANT has the number of the one that takes effect.
+// What tests/attacks/mutate.py writes into a program in place of an operator, a constant or a call. All
+// mutants of a program are compiled at once; the environment variable MUTANT has the number of the one that
+// takes effect.
 #ifndef TESTS_ATTACKS_MUTANTS_H
 #define TESTS_ATTACKS_MUTANTS_H
 
@@ -65,8 +66,8 @@ template <int always, int never, class T> static inline bool mutant_if(const T &
     return mutant<always>() || (!mutant<never>() && (bool)condition);
 }
 
-// The number of the statement that runs at place i of a row of statements: mutant `ids[k]` swaps statements k and k + 1, unless
-// it is -1.
+// The number of the statement that runs at place i of a row of statements: mutant `ids[k]` swaps statements k
+// and k + 1, unless it is -1.
 template <int... ids> static inline int mutant_order(int i) {
     const int list[] = {ids...};
     for (int k = 0; k < (int)sizeof...(ids); k++)
