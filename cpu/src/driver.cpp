@@ -36,7 +36,11 @@ Contexts &contexts() {
 }
 
 std::atomic<bool> initialized{false};
-thread_local std::vector<CUcontext> stack; // the last one is the current context
+// The last one is the current context.
+std::vector<CUcontext> &stack() {
+    static PerThread<std::vector<CUcontext>> &stacks = *new PerThread<std::vector<CUcontext>>;
+    return stacks.mine();
+}
 
 // Converts an error of the runtime to one of the driver API. The driver has fewer errors below 100; the
 // others have the same numbers.
@@ -414,7 +418,7 @@ CUresult cuCtxCreate(CUcontext *context, CUctxCreateParams *params, unsigned fla
         std::lock_guard lock(contexts().mutex);
         *context = new_context(device, false, flags);
     }
-    stack.push_back(*context);
+    stack().push_back(*context);
     return use(__func__, *context);
 }
 
@@ -427,8 +431,8 @@ CUresult cuCtxDestroy(CUcontext context) {
                           "the context does not exist, or is a primary one");
     }
     finish_device(context->device);
-    if (!stack.empty() && stack.back() == context)
-        stack.pop_back();
+    if (!stack().empty() && stack().back() == context)
+        stack().pop_back();
     std::lock_guard lock(contexts().mutex);
     contexts().live.erase(context);
     delete context;
@@ -440,31 +444,31 @@ CUresult cuCtxPushCurrent(CUcontext context) {
     NEEDS(context);
     if (const CUresult error = use(__func__, context))
         return error;
-    stack.push_back(context);
+    stack().push_back(context);
     return CUDA_SUCCESS;
 }
 
 CUresult cuCtxPopCurrent(CUcontext *context) {
     DRIVER();
-    if (stack.empty())
+    if (stack().empty())
         return refuse(CUDA_ERROR_INVALID_CONTEXT, __func__, "no context is current");
     if (context)
-        *context = stack.back();
-    stack.pop_back();
-    return stack.empty() ? CUDA_SUCCESS : use(__func__, stack.back());
+        *context = stack().back();
+    stack().pop_back();
+    return stack().empty() ? CUDA_SUCCESS : use(__func__, stack().back());
 }
 
 CUresult cuCtxSetCurrent(CUcontext context) {
     DRIVER();
-    if (!stack.empty())
-        stack.pop_back();
+    if (!stack().empty())
+        stack().pop_back();
     return context ? cuCtxPushCurrent(context) : CUDA_SUCCESS;
 }
 
 CUresult cuCtxGetCurrent(CUcontext *context) {
     DRIVER();
     NEEDS(context);
-    *context = stack.empty() ? nullptr : stack.back();
+    *context = stack().empty() ? nullptr : stack().back();
     return CUDA_SUCCESS;
 }
 
@@ -478,7 +482,7 @@ CUresult cuCtxGetDevice(CUdevice *device) {
 CUresult cuCtxGetFlags(unsigned *flags) {
     DRIVER();
     NEEDS(flags);
-    *flags = stack.empty() ? 0 : stack.back()->flags;
+    *flags = stack().empty() ? 0 : stack().back()->flags;
     return CUDA_SUCCESS;
 }
 
@@ -548,7 +552,7 @@ CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdev
     find_allocation(pointer_of(pointer), a);
     switch (attribute) {
     case CU_POINTER_ATTRIBUTE_CONTEXT:
-        *(CUcontext *)value = stack.empty() ? nullptr : stack.back();
+        *(CUcontext *)value = stack().empty() ? nullptr : stack().back();
         return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
         *(unsigned *)value = found.type == cudaMemoryTypeHost ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;

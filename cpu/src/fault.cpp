@@ -150,8 +150,8 @@ void watch_faults() {
         sigaction(SIGSEGV, &action, nullptr);
         sigaction(SIGBUS, &action, nullptr);
     });
-    static thread_local SignalStack stack;
-    (void)stack;
+    static PerThread<SignalStack> &stacks = *new PerThread<SignalStack>;
+    stacks.mine();
 }
 
 #endif

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <pthread.h>
 #include <string>
 #include <vector>
 
@@ -87,6 +88,27 @@ const char *base_name(const char *path); // block.cpp
 // Starts a host thread that is never joined (launch.cpp). False, with the reason in errno, if the system
 // refuses it.
 bool start_thread(std::function<void()> run);
+
+// An object of each host thread, made when the thread first needs it and deleted when the thread ends. A
+// thread_local object with a destructor is not used for this: glibc aborts the program if there is no memory
+// to register the destructor.
+template <class T> class PerThread {
+  public:
+    PerThread() {
+        pthread_key_create(&key, [](void *object) { delete static_cast<T *>(object); });
+    }
+    T &mine() {
+        static thread_local T *object = nullptr; // there is one PerThread for each type
+        if (!object) {
+            object = new T;
+            pthread_setspecific(key, object);
+        }
+        return *object;
+    }
+
+  private:
+    pthread_key_t key;
+};
 
 // ---- devices (device.cpp) ----
 

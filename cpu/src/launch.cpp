@@ -181,8 +181,6 @@ void enter_grid(Grid &grid) {
     suspension().changed.wait(lock, [&] { return !grid.suspended; });
 }
 
-thread_local std::unique_ptr<Worker> own_worker;
-
 __attribute__((noinline)) void run_chunks(Grid &grid, Worker &worker) {
     const dim3 size = grid.config.grid;
     for (;;) {
@@ -222,10 +220,9 @@ __attribute__((noinline)) void run_chunks(Grid &grid, Worker &worker) {
 // Runs chunks of blocks until none is left or end_launch() is called. In the latter case the block's threads
 // are abandoned, and their stacks are not used again.
 void run_blocks(Grid &grid) {
-    if (!own_worker)
-        own_worker = std::make_unique<Worker>();
     watch_faults();
-    Worker &worker = *own_worker;
+    static PerThread<Worker> &workers = *new PerThread<Worker>; // never destroyed, like the pool
+    Worker &worker = workers.mine();
     const dim3 size = grid.config.grid, block = grid.config.block;
     gridDim = {size.x, size.y, size.z};
     blockDim = {block.x, block.y, block.z};

@@ -82,13 +82,16 @@ def start(program, settings):
 
 
 class Reference:
-    """What a run of a program without a failure gives; what differs between three runs is not compared."""
+    """What a run of a program without a failure gives. What differs between three runs is not compared, nor what differs when no
+    file can be read: a program then cannot name the processor, and does not know the memory limit of a container.
+    """
 
     def __init__(self, program):
         runs = [start(program, {}) for _ in range(3)]
+        unread = start(program, {"LD_PRELOAD": str(library()), "REFUSE": "reads:1+"})
         self.statuses = {run.status for run in runs}
         self.counts = {len(run.lines) for run in runs}
-        self.lines = [line for line in runs[0].lines if all(line in run.lines for run in runs)]
+        self.lines = [line for line in runs[0].lines if all(line in run.lines for run in [*runs, unread])]
         self.errors = {line for run in runs for line in run.errors}
         self.files = {name: {run.files.get(name) for run in runs} for run in runs for name in run.files}
 
@@ -209,23 +212,22 @@ class Walk:
         return self
 
 
+def walks_of(program, options):
+    """Walks through all kinds for a program; with --sample through a random one."""
+    reference = Reference(program)
+    rng = random.Random(f"{options.seed} {program}")
+    if options.sample:
+        return [Walk(program, reference, rng.choice(options.kinds), options).some(4)]
+    return [Walk(program, reference, kind, options).all() for kind in options.kinds]
+
+
 def attack(programs, options):
     """Yields the walks, as they end."""
-    rng = random.Random(options.seed)
+    if options.sample:
+        programs = random.Random(options.seed).sample(programs, min(len(programs), options.sample))
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        if options.sample:
-            chosen = rng.sample(programs, min(len(programs), options.sample))
-        else:
-            chosen = programs
-        references = dict(zip(map(str, chosen), pool.map(Reference, chosen)))
-        walks = [
-            Walk(program, references[str(program)], kind, options)
-            for program in chosen
-            for kind in ([rng.choice(options.kinds)] if options.sample else options.kinds)
-        ]
-        walks = [pool.submit((lambda w: w.some(4)) if options.sample else Walk.all, walk) for walk in walks]
-        for walk in concurrent.futures.as_completed(walks):
-            yield walk.result()
+        for done in concurrent.futures.as_completed([pool.submit(walks_of, p, options) for p in programs]):
+            yield from done.result()
 
 
 def parse(words):

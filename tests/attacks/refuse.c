@@ -6,6 +6,7 @@
  *
  *   memory   malloc, calloc, realloc, aligned allocations, operator new; mmap
  *   files    opening a file or a pipe's stream, each write, closing, renaming, file modes
+ *   reads    of these, opening a file for reading
  *   starts   threads, processes and pipes
  *
  * Requests are counted from the start of the program's own code. Only those are counted that are made by the
@@ -17,6 +18,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
@@ -32,7 +34,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum Kind { NONE, MEMORY, FILES, STARTS };
+enum Kind { NONE, MEMORY, FILES, READS, STARTS };
 
 static enum Kind kind; // what fails; NONE until the constructor has run
 static bool from_then_on;
@@ -41,7 +43,7 @@ static atomic_ullong requests;
 
 // ---- whose requests count ----
 
-enum { C_LIBRARY = 1, CPP_LIBRARY = 2, OTHERS = 4 }; // OTHERS: the program, libpng, libwebp
+enum { C_LIBRARY = 1, CPP_LIBRARY = 2, OTHERS = 4, THIS = 8 }; // OTHERS: the program, libpng, libwebp
 
 typedef struct {
     uintptr_t begin, end;
@@ -50,13 +52,21 @@ typedef struct {
 
 static Range ranges[64];
 static size_t range_count;
+static char anchor; // an address in this library
 
 static int note_object(struct dl_phdr_info *object, size_t size, void *unused) {
     (void)size;
     (void)unused;
     const char *const name = object->dlpi_name ? object->dlpi_name : "";
     const char *const base = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
-    const int owner = strncmp(base, "libc.so", 7) == 0         ? C_LIBRARY
+    bool this = false;
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *const part = &object->dlpi_phdr[i];
+        this |=
+            part->p_type == PT_LOAD && (uintptr_t)&anchor - object->dlpi_addr - part->p_vaddr < part->p_memsz;
+    }
+    const int owner = this                                     ? THIS
+                      : strncmp(base, "libc.so", 7) == 0       ? C_LIBRARY
                       : strncmp(base, "libstdc++.so", 12) == 0 ? CPP_LIBRARY
                       : !*name || strncmp(base, "libpng", 6) == 0 || strncmp(base, "libwebp", 7) == 0 ? OTHERS
                                                                                                       : 0;
@@ -70,11 +80,30 @@ static int note_object(struct dl_phdr_info *object, size_t size, void *unused) {
     return 0;
 }
 
-static bool called_by(const void *caller, int owners) {
+static int owner_of(const void *code) {
     for (size_t i = 0; i < range_count; i++)
-        if ((uintptr_t)caller >= ranges[i].begin && (uintptr_t)caller < ranges[i].end)
-            return ranges[i].owner & owners;
-    return false;
+        if ((uintptr_t)code >= ranges[i].begin && (uintptr_t)code < ranges[i].end)
+            return ranges[i].owner;
+    return 0;
+}
+
+// Whether the caller is one of these, and not the C or C++ library on behalf of a library that does not
+// count.
+static bool called_by(const void *caller, int owners) {
+    static _Thread_local bool looking; // backtrace() may allocate memory
+    const int owner = owner_of(caller);
+    if (!(owner & owners) || looking)
+        return false;
+    if (owner == OTHERS)
+        return true;
+    void *frames[32];
+    looking = true;
+    const int count = backtrace(frames, sizeof frames / sizeof *frames);
+    looking = false;
+    for (int i = 0; i < count; i++)
+        if (!(owner_of(frames[i]) & (THIS | C_LIBRARY | CPP_LIBRARY)))
+            return owner_of(frames[i]) == OTHERS;
+    return true;
 }
 
 // Whether this request fails. Sets errno then.
@@ -220,22 +249,28 @@ static FILE *open_stream(int file, const char *mode) {
     return stream;
 }
 
+static bool reads(const char *mode) {
+    return !strpbrk(mode, "wa+");
+}
+
 static FILE *open_file(const char *path, const char *mode) {
     FILE *const usual = REAL(fopen)(path, mode);
-    if (!usual || kind != FILES || !strpbrk(mode, "wa+"))
+    if (!usual || kind != FILES || reads(mode))
         return usual;
     const int file = fcntl(fileno(usual), F_DUPFD_CLOEXEC, 0);
     fclose(usual);
     return file < 0 ? NULL : open_stream(file, mode);
 }
 
-FILE *fopen(const char *path, const char *mode) {
-    return NO_FILE("fopen", EMFILE) ? NULL : open_file(path, mode);
-}
-
-FILE *fopen64(const char *path, const char *mode) {
-    return NO_FILE("fopen", EMFILE) ? NULL : open_file(path, mode);
-}
+#define OPEN_STREAM(name)                                                                                    \
+    FILE *name(const char *path, const char *mode) {                                                         \
+        if (NO_FILE("fopen", EMFILE) ||                                                                      \
+            (reads(mode) && refuse(READS, CALLER, CPP_LIBRARY | OTHERS, "fopen", EMFILE)))                   \
+            return NULL;                                                                                     \
+        return open_file(path, mode);                                                                        \
+    }
+OPEN_STREAM(fopen)
+OPEN_STREAM(fopen64)
 
 FILE *fdopen(int file, const char *mode) {
     return NO_FILE("fdopen", ENOMEM) ? NULL : open_stream(file, mode);
@@ -333,7 +368,7 @@ int pipe2(int ends[2], int flags) {
 
 // Processes that the program starts, such as ffmpeg, are left alone.
 __attribute__((constructor)) static void begin(void) {
-    static const char *const names[] = {"", "memory", "files", "starts"};
+    static const char *const names[] = {"", "memory", "files", "reads", "starts"};
     const char *const setting = getenv("REFUSE");
     const char *const colon = setting ? strchr(setting, ':') : NULL;
     enum Kind chosen = NONE;
@@ -342,13 +377,14 @@ __attribute__((constructor)) static void begin(void) {
             strncmp(setting, names[i], strlen(names[i])) == 0)
             chosen = (enum Kind)i;
     if (chosen == NONE) {
-        fputs("refuse: REFUSE must be memory, files or starts, then : and a number\n", stderr);
+        fputs("refuse: REFUSE must be memory, files, reads or starts, then : and a number\n", stderr);
         _exit(64);
     }
     char *end;
     first = strtoull(colon + 1, &end, 10);
     from_then_on = *end == '+';
     dl_iterate_phdr(note_object, NULL);
+    backtrace(&(void *){NULL}, 1); // loads what it needs
     unsetenv("LD_PRELOAD");
     unsetenv("REFUSE");
     kind = chosen;
