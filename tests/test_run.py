@@ -111,7 +111,7 @@ def test_run_on_a_terminal_names_the_program_that_is_running(sources):
 )
 def test_what_pytest_is_given(tree, options, passed):
     """A path in PYTEST replaces the folder of the tests. With pytest-xdist the tests run in several processes."""
-    (tree / "tests").mkdir()
+    (tree / "tests").mkdir(exist_ok=True)
     check = f"assert ('PYTEST_XDIST_WORKER' in os.environ) == {bool(importlib.util.find_spec('xdist'))}"
     (tree / "tests/test_a.py").write_text(f"import os\ndef test_one(): {check}\n")
     (tree / "tests/test_b.py").write_text(f"import os\ndef test_two(): {check}\ndef test_three(): {check}\n")
