@@ -12,6 +12,7 @@ import argparse
 import collections
 import concurrent.futures
 import dataclasses
+import functools
 import hashlib
 import os
 import pathlib
@@ -21,6 +22,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
@@ -131,6 +133,7 @@ class Reference:
         return None if told and all(line.strip() for line in told) else "no line that says what failed"
 
 
+@functools.lru_cache
 def library():
     """Compiles refuse.c. Returns the path of the library."""
     made = helpers.BUILD / "attacks/refuse.so"
@@ -197,10 +200,11 @@ class Walk:
 
     def all(self):
         """Each request in turn. Of more than --most, that many are chosen at random."""
-        numbers = range(1, self.count() + 1)
-        if len(numbers) > self.options.most:
-            numbers = sorted(self.rng.sample(numbers, self.options.most))
-        for number in numbers:
+        count = self.count()
+        numbers = self.rng.sample(range(1, count + 1), min(count, self.options.most))
+        for number in numbers if self.options.minutes else sorted(numbers):
+            if self.options.minutes and time.monotonic() > self.options.end:
+                break
             for variant in self.variants():
                 self.attack(number, variant)
         return self
@@ -214,6 +218,8 @@ class Walk:
 
 def walks_of(program, options):
     """Walks through all kinds for a program; with --sample through a random one."""
+    if options.minutes and time.monotonic() > options.end:
+        return []
     reference = Reference(program)
     rng = random.Random(f"{options.seed} {program}")
     if options.sample:
@@ -223,10 +229,13 @@ def walks_of(program, options):
 
 def attack(programs, options):
     """Yields the walks, as they end."""
-    if options.sample:
-        programs = random.Random(options.seed).sample(programs, min(len(programs), options.sample))
+    if options.sample or options.minutes:
+        programs = random.Random(options.seed).sample(
+            programs, min(len(programs), options.sample or len(programs))
+        )
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for done in concurrent.futures.as_completed([pool.submit(walks_of, p, options) for p in programs]):
+        jobs = {pool.submit(walks_of, program, options): program for program in programs}
+        for done in concurrent.futures.as_completed(jobs):
             yield from done.result()
 
 
@@ -241,10 +250,14 @@ def parse(words):
     parser.add_argument("--kinds", default=",".join(KINDS), help=f"what fails; default: {','.join(KINDS)}")
     parser.add_argument("--most", type=int, default=300, help="at most so many requests of a program (300)")
     parser.add_argument("--sample", type=int, default=0, help="only 4 requests of each of so many programs")
+    parser.add_argument(
+        "--minutes", type=float, default=0, help="stop after that time; requests in random order"
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at the same time")
     parser.add_argument("--record", action="store_true", help="keep the figures for docs/trust.md")
     options = parser.parse_args(words)
     options.kinds = options.kinds.split(",")
+    options.end = time.monotonic() + 60 * options.minutes
     if unknown := set(options.kinds) - set(KINDS):
         parser.error(f"--kinds: there is no {', '.join(unknown)}")
     return options
@@ -263,8 +276,9 @@ def main(words):
         return 64
     library()
     print(f"seed {options.seed}, {len(programs)} programs", flush=True)
-    done, defects = collections.Counter(), 0
+    done, defects, attacked = collections.Counter(), 0, set()
     for walk in attack(programs, options):
+        attacked.add(walk.program.name)
         done += walk.done
         defects += len(walk.defects)
         print(
@@ -274,7 +288,7 @@ def main(words):
             print(f"    {defect}")
         sys.stdout.flush()
     figures = {
-        "programs": len(programs),
+        "programs": len(attacked),
         **{KINDS[kind]: done[kind] for kind in options.kinds},
         "ended with one line": done["ended"],
         "right result all the same": done["went on"],
@@ -289,6 +303,7 @@ def main(words):
         ]
         arguments = [] if options.kinds == list(KINDS) else [f"--kinds {','.join(options.kinds)}"]
         arguments += [f"--most {options.most}"] if options.most != 300 else []
+        arguments += [f"--minutes {options.minutes:g}"] if options.minutes else []
         parts += [f"ARGS='{' '.join(arguments)}'"] if arguments else []
         record.record("faults", " ".join(parts), figures)
     return 1 if defects else 0
