@@ -116,22 +116,25 @@ struct Schedule {
     }
 };
 
+// The grid barrier of a cooperative launch: how many blocks wait at it, how often all have passed it, and how
+// many blocks have ended. The mutex protects these numbers.
+struct GridBarrier {
+    std::mutex mutex;
+    std::condition_variable changed;
+    uint64_t waiting = 0, generation = 0, ended = 0;
+};
+
 struct Grid {
     const LaunchConfig &config;
     const Kernel &kernel;
     const Schedule &schedule;
     size_t shared_limit;
     uint64_t blocks, chunk;
-    bool cooperative, strict;
+    std::unique_ptr<GridBarrier> barrier; // only in a cooperative launch
+    bool strict;
     int device;
     std::atomic<uint64_t> next{0};
     std::atomic<cudaError_t> ended{cudaSuccess}; // set by an assertion or __trap(): no further block starts
-
-    // The grid barrier of a cooperative launch: how many blocks wait at it, how often all have passed it, and
-    // how many blocks have ended. The mutex protects these numbers.
-    std::mutex mutex{};
-    std::condition_variable changed{};
-    uint64_t waiting = 0, generation = 0, finished = 0;
 
     // For kernels that poll (suspend_while_polling): the number of workers that run blocks, and of those
     // whose threads all poll or wait at the grid barrier. Workers of a suspended grid run no blocks.
@@ -146,16 +149,16 @@ struct Grid {
     // The grid can be suspended when so many of its workers wait. The blocks of a cooperative launch that
     // have not started yet count, too.
     uint64_t workers_to_wait() {
-        if (!cooperative)
+        if (!barrier)
             return workers;
-        std::lock_guard<std::mutex> lock(mutex);
-        return blocks - finished;
+        std::lock_guard<std::mutex> lock(barrier->mutex);
+        return blocks - barrier->ended;
     }
 
-    void block_finished() {
-        std::lock_guard<std::mutex> lock(mutex);
-        ++finished;
-        changed.notify_all(); // wakes the waiting blocks, so that they report divergence
+    void block_ended() const {
+        std::lock_guard<std::mutex> lock(barrier->mutex);
+        ++barrier->ended;
+        barrier->changed.notify_all(); // wakes the waiting blocks, so that they report divergence
     }
 };
 
@@ -189,8 +192,10 @@ __attribute__((noinline)) void run_chunks(Grid &grid, Worker &worker) {
         if (first >= last)
             break;
         if (grid.schedule.kind == Schedule::forward) {
-            blockIdx = {(unsigned)(first % size.x), (unsigned)(first / size.x % size.y),
-                        (unsigned)(first / size.x / size.y)};
+            blockIdx = {};
+            if (first > 0)
+                blockIdx = {(unsigned)(first % size.x), (unsigned)(first / size.x % size.y),
+                            (unsigned)(first / size.x / size.y)};
             for (uint64_t i = first; i < last; ++i) {
                 ++block_number;
                 worker.run_block();
@@ -212,17 +217,22 @@ __attribute__((noinline)) void run_chunks(Grid &grid, Worker &worker) {
                 worker.run_block();
             }
         }
-        if (grid.cooperative) // a chunk is one block
-            grid.block_finished();
+        if (grid.barrier) // a chunk is one block
+            grid.block_ended();
+        if (last == grid.blocks)
+            break;
     }
 }
 
 // Runs chunks of blocks until none is left or end_launch() is called. In the latter case the block's threads
 // are abandoned, and their stacks are not used again.
 void run_blocks(Grid &grid) {
-    watch_faults();
-    static PerThread<Worker> &workers = *new PerThread<Worker>; // never destroyed, like the pool
-    Worker &worker = workers.mine();
+    if (!self) { // the first launch of this host thread
+        watch_faults();
+        static PerThread<Worker> &workers = *new PerThread<Worker>; // never destroyed, like the pool
+        workers.mine();                                             // sets `self`
+    }
+    Worker &worker = *self;
     const dim3 size = grid.config.grid, block = grid.config.block;
     gridDim = {size.x, size.y, size.z};
     blockDim = {block.x, block.y, block.z};
@@ -240,7 +250,7 @@ void run_blocks(Grid &grid) {
     else
         worker.abandon_block();
 #ifdef __SANITIZE_THREAD__ // it can follow 8128 stacks, and a cooperative launch needs one for each thread
-    if (grid.cooperative)
+    if (grid.barrier)
         worker.abandon_block();
 #endif
     worker.kernel = nullptr;
@@ -260,9 +270,9 @@ class Pool {
     // wait for each other; without them it fails.
     cudaError_t run(Grid &grid) {
         const uint64_t helpers =
-            grid.cooperative ? grid.blocks - 1 : std::min<uint64_t>(size - 1, grid.blocks - 1);
-        const uint64_t there = helpers ? wake_helpers(grid, helpers, grid.cooperative ? helpers : 0) : 0;
-        if (grid.cooperative && there < helpers)
+            grid.barrier ? grid.blocks - 1 : std::min<uint64_t>(size - 1, grid.blocks - 1);
+        const uint64_t there = helpers ? wake_helpers(grid, helpers, grid.barrier ? helpers : 0) : 0;
+        if (grid.barrier && there < helpers)
             return too_few_threads(grid, helpers, there);
         run_blocks(grid);
         if (there == 0)
@@ -271,7 +281,8 @@ class Pool {
             std::lock_guard<std::mutex> lock(mutex);
             wanted = 0; // a helper that wakes up after this finds no work
         }
-        spin_until([this] { return active == 0; });
+        if (spin_until([this] { return active == 0; }))
+            return cudaSuccess;
         std::unique_lock<std::mutex> lock(mutex);
         done.wait(lock, [this] { return active == 0; });
         return cudaSuccess;
@@ -280,8 +291,8 @@ class Pool {
     // Starts a grid that runs on helpers alone. At its end the last helper releases launch_lock() and sets
     // `done`. If the system refuses all threads, the calling thread runs the grid.
     cudaError_t start(Grid &grid) {
-        const uint64_t helpers = grid.cooperative ? grid.blocks : std::min<uint64_t>(size, grid.blocks),
-                       needed = grid.cooperative ? helpers : 1, there = wake_helpers(grid, helpers, needed);
+        const uint64_t helpers = grid.barrier ? grid.blocks : std::min<uint64_t>(size, grid.blocks),
+                       needed = grid.barrier ? helpers : 1, there = wake_helpers(grid, helpers, needed);
         if (needed > 1 && there < needed)
             return too_few_threads(grid, needed, there);
         if (there == 0) {
@@ -297,8 +308,8 @@ class Pool {
     void wait(Grid &grid, std::chrono::milliseconds limit) {
         const bool asynchronous = grid.asynchronous;
         const auto over = [&] { return grid.done || grid.asynchronous != asynchronous; };
-        if (!asynchronous)
-            spin_until(over);
+        if (!asynchronous && spin_until(over))
+            return;
         std::unique_lock<std::mutex> lock(mutex);
         done.wait_for(lock, limit, over);
     }
@@ -360,12 +371,16 @@ class Pool {
 
     // Busy-waits for at most 2 ms, before the calling thread blocks on a condition variable. Waking a blocked
     // thread is slow, and another launch often follows soon. sched_yield() leaves the core to any other
-    // thread that can run.
-    template <class Event> static void spin_until(Event event) {
+    // thread that can run. Returns whether the event has occurred.
+    template <class Event> static bool spin_until(Event event) {
         using namespace std::chrono;
         const auto end = steady_clock::now() + milliseconds(2);
-        while (!event() && steady_clock::now() < end)
+        while (!event()) {
+            if (steady_clock::now() >= end)
+                return false;
             sched_yield();
+        }
+        return true;
     }
 
     std::mutex mutex;
@@ -404,52 +419,55 @@ cudaError_t check(const LaunchConfig &c, const Kernel &kernel, bool cooperative,
                       most_threads);
     // cudaFuncSetAttribute limits dynamic shared memory only. Static shared memory is added to it; how much
     // device functions have is known only when they run.
-    const Function &function = *kernel.function;
-    const size_t dynamic_limit = std::max(function.dynamic_limit, device.sharedMemPerBlock);
+    const size_t raised_limit = kernel.function->dynamic_limit;
+    const size_t dynamic_limit = std::max(raised_limit, device.sharedMemPerBlock);
     if (c.shared_bytes > dynamic_limit)
         return refuse(cudaErrorInvalidValue, "the dynamic shared memory in bytes", c.shared_bytes,
                       dynamic_limit);
     shared_limit = device.sharedMemPerBlock;
-    if (function.dynamic_limit)
-        shared_limit = std::min(device.sharedMemPerBlockOptin, function.dynamic_limit + shared_limit);
-    const uint64_t resident =
-        (uint64_t)resident_blocks(device, (unsigned)threads, c.shared_bytes) * device.multiProcessorCount;
-    const uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
-    if (cooperative && blocks > resident)
-        return refuse(cudaErrorCooperativeLaunchTooLarge, "the number of blocks of a cooperative launch",
-                      blocks, resident);
+    if (raised_limit)
+        shared_limit = std::min(device.sharedMemPerBlockOptin, raised_limit + shared_limit);
+    if (cooperative) {
+        const uint64_t resident =
+            (uint64_t)resident_blocks(device, (unsigned)threads, c.shared_bytes) * device.multiProcessorCount;
+        const uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
+        if (blocks > resident)
+            return refuse(cudaErrorCooperativeLaunchTooLarge, "the number of blocks of a cooperative launch",
+                          blocks, resident);
+    }
     return cudaSuccess;
 }
 
 } // namespace
 
 void wait_at_grid_barrier() {
-    Grid *grid = current_grid;
-    if (!grid->cooperative)
+    Grid *const grid = current_grid;
+    if (!grid->barrier)
         kernel_error("this_grid().sync() at %s:%d needs a cooperative launch",
                      base_name(self->barrier_site.file), self->barrier_site.line);
-    std::unique_lock<std::mutex> lock(grid->mutex);
-    if (++grid->waiting == grid->blocks) {
+    GridBarrier &barrier = *grid->barrier;
+    std::unique_lock<std::mutex> lock(barrier.mutex);
+    if (++barrier.waiting == grid->blocks) {
         if (race_grid_barrier)
             race_grid_barrier();
-        grid->waiting_workers -= grid->waiting - 1;
-        grid->waiting = 0;
-        ++grid->generation;
-        grid->changed.notify_all();
+        grid->waiting_workers -= barrier.waiting - 1;
+        barrier.waiting = 0;
+        ++barrier.generation;
+        barrier.changed.notify_all();
         return;
     }
-    const uint64_t generation = grid->generation;
+    const uint64_t generation = barrier.generation;
     ++grid->waiting_workers;
     self->watch.at_grid_barrier = true;
-    while (generation == grid->generation) {
-        if (grid->waiting + grid->finished == grid->blocks) {
+    while (generation == barrier.generation) {
+        if (barrier.waiting + barrier.ended == grid->blocks) {
             lock.unlock();
             kernel_error("divergent grid barrier: %llu of %llu blocks wait at %s:%d, the others "
                          "have returned",
-                         (unsigned long long)grid->waiting, (unsigned long long)grid->blocks,
+                         (unsigned long long)barrier.waiting, (unsigned long long)grid->blocks,
                          base_name(self->barrier_site.file), self->barrier_site.line);
         }
-        grid->changed.wait(lock);
+        barrier.changed.wait(lock);
     }
     self->watch.at_grid_barrier = false;
 }
@@ -504,8 +522,8 @@ void called_without_launch(const char *kernel) {
 
 // Ends the launch with a sticky error, as on a GPU: the worker leaves its block, and no further block starts.
 [[noreturn]] static void end_launch(cudaError_t error) {
-#ifndef CUDA_CPU_WATCHED              // the sanitizers cannot follow this jump
-    if (!current_grid->cooperative) { // the blocks of a cooperative launch wait for each other
+#ifndef CUDA_CPU_WATCHED          // the sanitizers cannot follow this jump
+    if (!current_grid->barrier) { // the blocks of a cooperative launch wait for each other
         cudaError_t none = cudaSuccess;
         current_grid->ended.compare_exchange_strong(none, error);
         current_grid->next = current_grid->blocks;
@@ -544,7 +562,7 @@ cudaError_t refuse_without_arguments(const char *kernel, Site site) {
 }
 
 bool in_cooperative_launch() {
-    return current_grid && current_grid->cooperative;
+    return current_grid && current_grid->barrier;
 }
 
 // Pools that run no grid now. Each running or suspended grid has a pool of its own.
@@ -579,7 +597,9 @@ static Grid new_grid(const LaunchConfig &config, const Kernel &kernel, bool coop
     const uint64_t blocks = (uint64_t)config.grid.x * config.grid.y * config.grid.z;
     const uint64_t chunk =
         cooperative ? 1 : std::min<uint64_t>(1024, std::max<uint64_t>(1, blocks / (workers * 8)));
-    return {config, kernel, schedule, shared_limit, blocks, chunk, cooperative, strict, current_device()};
+    auto barrier = cooperative ? std::make_unique<GridBarrier>() : nullptr;
+    return {config, kernel,          schedule, shared_limit, blocks, chunk, std::move(barrier),
+            strict, current_device()};
 }
 
 static void report_end(const Kernel &kernel, cudaError_t ended) {

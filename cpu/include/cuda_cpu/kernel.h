@@ -162,16 +162,24 @@ struct StoredCall {
 };
 
 // What the runtime knows about a kernel. Each instance of a kernel template has its own Function.
+// A value that several host threads may read and write at the same time
+template <class T> struct Relaxed {
+    T value;
+    operator T() const { return __atomic_load_n(&value, __ATOMIC_RELAXED); }
+    void operator=(T other) { __atomic_store_n(&value, other, __ATOMIC_RELAXED); }
+};
+
 struct Function {
-    const char *name = "";      // known after the first launch, like most_threads
-    unsigned most_threads = 0;  // the limit given by __launch_bounds__, or 0
-    const size_t *shared_bytes; // total size of the kernel's __shared__ variables, in bytes
+    Relaxed<const char *> name{""};    // known after the first launch, like most_threads
+    Relaxed<unsigned> most_threads{0}; // the limit given by __launch_bounds__, or 0
+    const size_t *shared_bytes;        // total size of the kernel's __shared__ variables, in bytes
     // Launches the kernel with copies of the arguments at these addresses.
     cudaError_t (*launch)(const LaunchConfig &config, void *const *arguments, bool cooperative, Site site);
     // Mangled name of a type declared in the kernel. It begins with the mangled name of the kernel.
     const char *inner_name;
-    size_t dynamic_limit = 0; // bytes of dynamic shared memory (cudaFuncSetAttribute); 0: the device's limit
-    const Function *next;     // next in the list of all kernels
+    // Bytes of dynamic shared memory (cudaFuncSetAttribute); 0: the device's limit
+    Relaxed<size_t> dynamic_limit{0};
+    const Function *next; // next in the list of all kernels
 };
 
 struct Kernel {
