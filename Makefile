@@ -21,6 +21,7 @@
 #: make faults                make each CUDA call and each allocation of every program fail in turn, and check how the program ends;
 #:                            PROGRAM=chapter05/dot walks one, ARGS='--sample 9' are other options (docs/trust.md)
 #: make mutate                put small mistakes into every program, whose check must notice them; PROGRAM=chapter05/dot and ARGS as above
+#: make locks                run the programs with locks and atomics many times under each schedule; ARGS='--runs 10' (docs/trust.md)
 #: make profile-chapter05/dot  profile a program with nsys and ncu, on a GPU; ARGS='--size 1M' are its options
 #: make old FILE=/path/x.cu    build a CUDA program of 2010 with what CUDA has removed since, into bin/old/x (docs/old-listings.md)
 #: make doctor                list which tools, libraries and devices this machine has, and which are missing
@@ -78,7 +79,7 @@ ifeq ($(STAGE),build)
 include scripts/build.mk
 else
 
-TARGETS := all tests old setup run check sanitize faults mutate bench then-and-now test gallery doctor docs install uninstall format compile_commands.json clean help
+TARGETS := all tests old setup run check sanitize faults mutate locks bench then-and-now test gallery doctor docs install uninstall format compile_commands.json clean help
 GOALS := $(or $(MAKECMDGOALS),all)
 
 # configure.sh prints lines such as "CHOSEN := cpu". $(shell) replaces newlines by blanks, so sed marks the ends of lines.
@@ -173,6 +174,8 @@ faults: build
 # Builds what it needs, on the CPU back end.
 mutate:
 	@$(call python,tests/attacks/mutate.py $(ARGS) $(PROGRAM))
+locks: build
+	@$(call python,tests/attacks/locks.py $(ARGS))
 
 gallery: build
 	@$(export_build) scripts/gallery.sh

@@ -102,6 +102,7 @@ check_settings() {
         [ -z "$SANITIZE" ] || fail 'SANITIZE is for BACKEND=cpu, on a GPU use compute-sanitizer'
         ! asked_for gallery || fail 'the gallery is for BACKEND=cpu, which draws the same on every machine'
         ! asked_for faults || fail 'make faults is for BACKEND=cpu, whose calls can be made to fail'
+        ! asked_for locks || fail 'make locks is for BACKEND=cpu, whose schedule can be chosen'
     fi
     [ -z "$SMS" ] || [ "$BACKEND" != cpu ] || fail 'SMS is for BACKEND=gpu'
     [ -z "$SMS" ] || [ -z "$SANITIZE" ] || fail 'SMS is for BACKEND=gpu and SANITIZE for BACKEND=cpu'
@@ -136,6 +137,8 @@ choose() {
         why='the gallery has to come out the same on every machine'
     elif asked_for faults; then
         why='its calls can be made to fail'
+    elif asked_for locks; then
+        why='its schedule can be chosen'
     elif [ -z "$nvcc" ]; then
         why=$no_nvcc
     elif [ -n "$SMS" ]; then
@@ -243,6 +246,7 @@ for goal in ${goals:-all}; do
     run) to_build="$to_build ${folder:-all}" ;;
     test) to_build="$to_build all tests" ;;
     gallery | faults) to_build="$to_build all" ;;
+    locks) to_build="$to_build appendix_a chapter09" ;;
     bench | then-and-now) to_build="$to_build measured" ;;
     profile-*) to_build="$to_build ${goal#profile-}" profile=$goal ;;
     esac

@@ -413,6 +413,7 @@ template <class State> inline unsigned int curand_poisson(State *state, double m
     }
     const double b = 0.931 + 2.53 * sqrt(mean), a = -0.059 + 0.02483 * b,
                  acceptance = 1.1239 + 1.1328 / (b - 3.4);
+    int sign; // lgamma() would store it in a global variable
     for (;;) {
         const double u = curand_uniform_double(state) - 0.5, v = curand_uniform_double(state),
                      us = 0.5 - fabs(u);
@@ -420,7 +421,7 @@ template <class State> inline unsigned int curand_poisson(State *state, double m
         if (us >= 0.07 && v <= 0.9277 - 3.6224 / (b - 2))
             return (unsigned int)k;
         if (k >= 0 && (us >= 0.013 || v <= us) &&
-            log(v * acceptance / (a / (us * us) + b)) <= k * log(mean) - mean - lgamma(k + 1))
+            log(v * acceptance / (a / (us * us) + b)) <= k * log(mean) - mean - lgamma_r(k + 1, &sign))
             return (unsigned int)k;
     }
 }

@@ -89,8 +89,9 @@ struct Poisson {
         if (!quasi)
             return;
         double sum = 0;
+        int sign; // lgamma() would store it in a global variable
         for (int k = 0; k < mean || sum < 1 - 0x1p-50; ++k) {
-            const double p = std::exp(k * std::log(mean) - mean - std::lgamma(k + 1.0));
+            const double p = std::exp(k * std::log(mean) - mean - lgamma_r(k + 1.0, &sign));
             if (k > mean && p < 0x1p-60)
                 break;
             below.push_back(sum += p);

@@ -20,6 +20,14 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
+#ifdef __SANITIZE_THREAD__
+// OpenBLAS has threads of its own and is not compiled with ThreadSanitizer, which so does not see how these
+// threads are synchronized.
+extern "C" __attribute__((weak)) const char *__tsan_default_suppressions() {
+    return "race:libopenblas\n";
+}
+#endif
+
 namespace cuda_cpu {
 
 namespace {
