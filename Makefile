@@ -22,6 +22,7 @@
 #:                            PROGRAM=chapter05/dot walks one, ARGS='--sample 9' are other options (docs/trust.md)
 #: make mutate                put small mistakes into every program, whose check must notice them; PROGRAM=chapter05/dot and ARGS as above
 #: make locks                run the programs with locks and atomics many times under each schedule; ARGS='--runs 10' (docs/trust.md)
+#: make fuzz                  give damaged sources to the translator of the CPU back end; ARGS='--minutes 5 --seed 7' are options
 #: make profile-chapter05/dot  profile a program with nsys and ncu, on a GPU; ARGS='--size 1M' are its options
 #: make old FILE=/path/x.cu    build a CUDA program of 2010 with what CUDA has removed since, into bin/old/x (docs/old-listings.md)
 #: make doctor                list which tools, libraries and devices this machine has, and which are missing
@@ -79,7 +80,7 @@ ifeq ($(STAGE),build)
 include scripts/build.mk
 else
 
-TARGETS := all tests old setup run check sanitize faults mutate locks bench then-and-now test gallery doctor docs install uninstall format compile_commands.json clean help
+TARGETS := all tests old setup run check sanitize faults mutate locks fuzz bench then-and-now test gallery doctor docs install uninstall format compile_commands.json clean help
 GOALS := $(or $(MAKECMDGOALS),all)
 
 # configure.sh prints lines such as "CHOSEN := cpu". $(shell) replaces newlines by blanks, so sed marks the ends of lines.
@@ -176,6 +177,9 @@ mutate:
 	@$(call python,tests/attacks/mutate.py $(ARGS) $(PROGRAM))
 locks: build
 	@$(call python,tests/attacks/locks.py $(ARGS))
+
+fuzz:
+	@CC='$(CC)' CXX='$(CXX)'; export CC CXX; $(call python,tests/attacks/translator_fuzz.py $(ARGS))
 
 gallery: build
 	@$(export_build) scripts/gallery.sh

@@ -78,6 +78,7 @@ static Token *tokens; // PADDING tokens of kind END at both ends, so that lookin
 static int token_count, token_capacity;
 static Edit *edits;
 static size_t edit_count;
+static size_t capture_count;
 static Text edit_text;
 
 // ---- errors and memory ----
@@ -333,7 +334,7 @@ static void lex(void) {
     bool fresh_line = true;
     tokens = NULL;
     token_count = token_capacity = 0;
-    edit_count = 0; // edits of an earlier text
+    edit_count = capture_count = 0; // of an earlier text
     in_system_header = host = false;
     at = file = 0;
     line = 1;
@@ -723,6 +724,28 @@ static int skip_template_arguments(int i) {
     return end;
 }
 
+// From `requires`, finds the token after a requires-clause, such as requires A<T> && (B || requires { c; });
+// i if there is none.
+static int skip_requires(int i) {
+    if (!is(i, "requires"))
+        return i;
+    for (i++;; i += 2) {
+        if (is(i, "requires")) {
+            i = kind(i + 1) == '(' ? tokens[i + 1].match + 1 : i + 1;
+            i = kind(i) == '{' ? tokens[i].match + 1 : i;
+        } else if (kind(i) == '(') {
+            i = tokens[i].match + 1;
+        } else {
+            while (kind(i) == SCOPE || ((kind(i) == IDENT || kind(i) == '<') &&
+                                        (kind(i + 1) == SCOPE || kind(i + 1) == '<' || kind(i) == '<')))
+                i = kind(i) == '<' ? skip_template_arguments(i) : i + 1;
+            i += kind(i) == IDENT && kind(i - 1) != '>';
+        }
+        if ((kind(i) != '&' && kind(i) != '|') || kind(i + 1) != kind(i))
+            return i;
+    }
+}
+
 // Returns the token after an attribute; i if there is none. Attributes that set an alignment are moved to
 // `alignment` if it is not null, because C++ does not allow them on a typedef.
 static int skip_attribute(int i, Text *alignment) {
@@ -833,6 +856,8 @@ static void parse_declarator(int i, Declaration *d, Text *alignment) {
         } else if (is(i, "template") && kind(i + 1) == '<') {
             d->is_template |= kind(i + 2) != '>';
             i = skip_template_arguments(i + 1);
+        } else if (is(i, "requires")) {
+            i = skip_requires(i);
         } else if (is(i, "extern") && kind(i + 1) == STRING) {
             d->is_linkage = true;
             note_word(d, i);
@@ -905,8 +930,10 @@ static int find_parameters(int i, int *name) {
     for (int next;;) {
         if ((next = skip_attribute(i, NULL)) != i) {
             i = next;
-        } else if (is_one_of(i, " template requires ") && (kind(i + 1) == '<' || kind(i + 1) == '(')) {
-            i = kind(i + 1) == '<' ? skip_template_arguments(i + 1) : tokens[i + 1].match + 1;
+        } else if (is(i, "template") && kind(i + 1) == '<') {
+            i = skip_template_arguments(i + 1);
+        } else if (is(i, "requires")) {
+            i = skip_requires(i);
         } else if (kind(i) == IDENT && !is(i, "operator")) {
             *name = i++;
             if (kind(i) == '<')
@@ -920,6 +947,10 @@ static int find_parameters(int i, int *name) {
                 i++;
         } else if (kind(i) == '(' && holds_declarator(i)) {
             i++;
+        } else if (kind(i) == '(' && *name && kind(i + 1) == IDENT && kind(i + 2) == ')' &&
+                   kind(i + 3) == '(') {
+            *name = i + 1; // void (name)(int x)
+            return i + 3;
         } else if (kind(i) == '(' && *name) {
             return i;
         } else if (kind(i) && strchr("*&~", kind(i))) {
@@ -937,7 +968,7 @@ static int find_body(int open) {
     int i = tokens[open].match + 1;
     while (kind(i) != '{' && kind(i) != ':' && kind(i) != ';' && kind(i) != '=' && kind(i) != END &&
            !closes(i))
-        i = opens(i) ? tokens[i].match + 1 : i + 1;
+        i = is(i, "requires") ? skip_requires(i) : opens(i) ? tokens[i].match + 1 : i + 1;
     if (kind(i) == ':') // a constructor's member initialisers: a(1), b{2}
         do {
             i++;
@@ -1015,12 +1046,22 @@ static int lambda_body(int i, int *parameters) {
     for (; kind(i) != '{'; i++) {
         if (kind(i) == END || kind(i) == ';' || kind(i) == ',' || closes(i))
             return 0;
+        if (is(i, "requires")) {
+            i = skip_requires(i) - 1;
+            continue;
+        }
         if (kind(i) == '(' && !*parameters)
             *parameters = i;
         i = opens(i) ? tokens[i].match : i;
     }
     return i;
 }
+
+typedef struct {
+    int lambda, name; // the [ of the lambda, and the variable that was inserted into its captures
+} Capture;
+
+static Capture *captures;
 
 // A shared variable has static storage duration in CUDA, so a lambda uses it without capturing it. Here it is
 // a local reference: each lambda from token `first` to `end` that uses it gets it in its list of captures,
@@ -1033,11 +1074,20 @@ static void capture_shared(int name, int first, int end) {
             (kind(i + 1) == '&' && (kind(i + 2) == ',' || kind(i + 2) == ']')) ||
             stands_in(name, i, tokens[i].match))
             continue;
-        const bool by_copy = kind(i + 1) == '=', only = kind(i + 1) == ']';
-        edit(end_of(by_copy ? i + 1 : i), 0,
-             by_copy ? ", &%.*s"
-             : only  ? "&%.*s"
-                     : "&%.*s, ",
+        bool found = false, first_one = true; // a variable of an outer block may have the same name
+        for (const Capture *one = captures; one < captures + capture_count; one++) {
+            first_one &= one->lambda != i;
+            found |= one->lambda == i && same_word(one->name, name);
+        }
+        if (found)
+            continue;
+        captures = grow(captures, capture_count + 1, sizeof *captures);
+        captures[capture_count++] = (Capture){i, name};
+        const int next = kind(i + 1);
+        edit(end_of(next == '=' ? i + 1 : i), 0,
+             next == ']' && first_one     ? "&%.*s"
+             : next == '=' || next == ']' ? ", &%.*s"
+                                          : "&%.*s, ",
              (int)tokens[name].length, source.data + tokens[name].start);
     }
 }
@@ -1259,7 +1309,10 @@ static int parameter_name(int i, int close, int *place, bool *is_pack, bool *may
                     break;
             }
         } else if (kind(i) == IDENT) {
-            return i;
+            const int next_word = kind(i + 1) == '<' ? skip_angles(i + 1, close) : i + 1;
+            if (kind(next_word) != SCOPE)
+                return i;
+            i = next_word; // int A<B>::*name
         } else if (kind(i) == SCOPE || kind(i) == '*' || kind(i) == '&' || kind(i) == '(') {
             i++;
         } else {
@@ -1536,22 +1589,24 @@ static void translate_kernel(int word, const Scope *scope) {
         bool is_pack, may_be_unused;
         int place = close;
         const int found = parameter_name(i, close, &place, &is_pack, &may_be_unused);
-        char x[256];
+        Text parameter = {0};
         if (found) {
-            snprintf(x, sizeof x, "%.*s", (int)tokens[found].length, source.data + tokens[found].start);
+            append_tokens(&parameter, found, found + 1);
         } else if (kind(place) == ',' || kind(place) == '=' || kind(place) == '[' || kind(place) == ')') {
             if (is_pack && kind(place - 1) == '.' && kind(place - 4) == ',' && place == close)
                 fail(place - 1, "a kernel cannot have a variable number of arguments");
-            snprintf(x, sizeof x, "cu_p%d", count);
-            edit(tokens[place].start, 0, " %s", x);
+            append_format(&parameter, "cu_p%d", count);
+            edit(tokens[place].start, 0, " %s", parameter.data);
         } else {
             fail_declaration(place);
         }
+        const char *const x = parameter.data;
         const char *const comma = count > 1 ? ", " : "", *const dots = is_pack ? "..." : "";
         append_format(&types, ", decltype(%s)%s", x, dots);
         append_format(&parameters, "%s%s::cuda_cpu::Parameter<decltype(%s)> %s%s", comma,
                       may_be_unused ? "[[maybe_unused]] " : "", x, dots, found ? x : "");
         append_format(&values, ", %s%s", x, dots);
+        free(parameter.data);
         i = next_comma(found ? found : place, close); // skips the default argument
     }
     edit(end_of(body), 0, " struct cu_owner; ::cuda_cpu::launch_body<cu_owner%s>(\"%.*s\", %s, [](%s) {",
@@ -2541,6 +2596,8 @@ static void parse_item(Item *item) {
         if (is(i, "template") && kind(i + 1) == '<') {
             next = skip_angles(i + 1, token_count);
             next = next ? next : i + 1;
+        } else if (is(i, "requires")) {
+            next = skip_requires(i);
         } else if (is(i, "operator")) {
             while (kind(next) != '(' && kind(next) != ';' && kind(next) != END)
                 next++;

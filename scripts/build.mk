@@ -14,9 +14,10 @@ Q := $(if $(filter-out 0,$(V)),,@)
 
 # config.mk names the programs that need a library which this build lacks.
 PROGRAMS := $(filter-out $(SKIPPED),$(SOURCES:.cu=))
-# The tests in tests/cpu need the CPU back end; those whose name begins with gl need OpenGL, and those of a library's
+# Those in tests/constructs are lists of constructs that nvcc accepts. The tests in tests/cpu need the CPU back end;
+# those whose name begins with gl need OpenGL, and those of a library's
 # stand-in the library behind it.
-TESTS := $(filter-out $(if $(filter 1,$(HAVE_GL)),,tests/cpu/gl%) $(MISSING_TESTS),$(basename $(sort $(wildcard tests/common/*.cu tests/common/*.c $(if $(filter cpu,$(BACKEND)),tests/cpu/*.cu)))))
+TESTS := $(filter-out $(if $(filter 1,$(HAVE_GL)),,tests/cpu/gl%) $(MISSING_TESTS),$(basename $(sort $(wildcard tests/common/*.cu tests/common/*.c tests/constructs/*.cu $(if $(filter cpu,$(BACKEND)),tests/cpu/*.cu)))))
 
 # Flags. `-g` is always set: it does not slow a program down, and debuggers and sanitizers need it to name source lines.
 OPTIMISE := $(if $(DEBUGGING),-O0 -DDEBUG,-O2)
@@ -71,6 +72,12 @@ LD_LIBS := $(HAVE_LIBS) $(if $(filter gpu,$(BACKEND)),,-lm) $(LDLIBS)
 
 # Only programs of MPI are compiled with its flags, so that the others need not be compiled again when it is installed.
 $(foreach p,$(MPI_PROGRAMS),$(eval FLAGS_$(p) := $(MPI_FLAGS)) $(eval $(B)/$(p).o: $(B)/flags-mpi))
+
+# Odd constructs cause warnings. cxx20.cu has features of C++20.
+$(B)/tests/constructs/%.o: CU_FLAGS += -w -O0
+$(B)/tests/constructs/%.o: NVCC_FLAGS += -w --extended-lambda
+$(B)/tests/constructs/cxx20.o: CU_FLAGS += -std=gnu++20
+$(B)/tests/constructs/cxx20.o: NVCC_FLAGS += -std=c++20
 
 COMMON_OBJECTS := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard common/lib/*.c)))
 # The race detector defines functions of ThreadSanitizer, so it is no part of a build with sanitizers.

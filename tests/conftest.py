@@ -90,7 +90,7 @@ def with_devices(program):
 def unit_cases():
     """Pairs such as ("tests/cpu/atomics", "case"). For a program that lists no cases, "--list" is the case, which fails."""
     cases = []
-    for folder in ("common", "cpu") if helpers.backend() == "cpu" else ("common",):
+    for folder in ("common", "constructs", *["cpu"] * (helpers.backend() == "cpu")):
         for source in sorted((helpers.ROOT / "tests" / folder).glob("*.c*")):
             name = f"tests/{folder}/{source.stem}"
             if source.stem.startswith("gl") and not helpers.has("GL") or name in helpers.missing_tests():

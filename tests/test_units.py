@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The unit tests in C, C++ and CUDA under tests/common and tests/cpu, each case a test."""
+"""The unit tests in C, C++ and CUDA under tests/common, tests/constructs and tests/cpu, each case a test."""
 
 
 def test_unit(unit, run):

@@ -301,7 +301,7 @@ struct Launch {
     bool cooperative;
     Function **wanted; // if set, the kernel does not run, but stores its Function here
     bool taken = false;
-    Launch *outer; // launches nest when an argument calls a function that launches another kernel
+    Launch *outer; // launches nest when the evaluation of an argument launches another kernel
 
     inline Launch(const char *name, const LaunchConfig &config, Site site, bool cooperative = false,
                   Function **wanted = nullptr);
@@ -311,7 +311,8 @@ struct Launch {
     inline ~Launch();
     Launch(const Launch &) = delete;
 };
-extern __thread Launch *current_launch; // the innermost Launch of this host thread
+// The innermost Launch of this host thread whose kernel has not been called yet
+extern __thread Launch *current_launch;
 
 Launch::Launch(const char *name, const LaunchConfig &config, Site site, bool cooperative, Function **wanted)
     : name(name), config(config), site(site), cooperative(cooperative), wanted(wanted),
@@ -320,8 +321,10 @@ Launch::Launch(const char *name, const LaunchConfig &config, Site site, bool coo
 }
 [[noreturn]] void launched_no_kernel(const char *name, Site site);
 Launch::~Launch() {
+    if (__builtin_expect(taken, 1))
+        return;
     current_launch = outer;
-    if (__builtin_expect(!taken, 0) && !wanted && std::uncaught_exceptions() == 0)
+    if (!wanted && std::uncaught_exceptions() == 0)
         launched_no_kernel(name, site);
 }
 
@@ -372,6 +375,7 @@ inline void launch_body(const char *name, unsigned most_threads, Body body,
     if (!launch || launch->taken)
         called_without_launch(name);
     launch->taken = true;
+    current_launch = launch->outer;
     function.name = name;
     function.most_threads = most_threads;
     if (launch->wanted) {

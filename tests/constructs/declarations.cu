@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: MIT
+// clang-format off
+// Declarations: shared, device and constant variables in every position, attributes, kernels and device functions in every scope.
+// All is legal for nvcc.
+#include "results.h"
+
+// ---- __shared__ ----
+
+__global__ void shared_positions(int w) {
+    __shared__ int a[4], b, *c, (*d)[4];
+    int __shared__ e;
+    unsigned __shared__ long long f;
+    static __shared__ int g[2][3];
+    __shared__ static int h;
+    const int i = 3;
+    __shared__ char j[i * sizeof(int)];
+    b = 1, c = a, d = &a, a[3] = 2, e = 3, f = 4, g[1][2] = 5, h = 6, j[2] = 7;
+    out[0] = b + c[3] + (*d)[3] + e + (int)f + g[1][2] + h + j[2] + (sizeof a == 16) + w;
+}
+TEST(shared_variables_in_every_position) {
+    shared_positions<<<1, 1>>>(100);
+    EXPECT(result() == 1 + 2 + 2 + 3 + 4 + 5 + 6 + 7 + 1 + 100);
+}
+__global__ void shared_types() {
+    __shared__ struct {
+        int x, y[2];
+    } unnamed, many[2];
+    __shared__ struct Named {
+        int z;
+        __device__ int twice() const { return 2 * z; }
+    } named;
+    __shared__ union {
+        int i;
+        float f;
+    } both;
+    __shared__ enum Kind { one = 1, two } kind;
+    __shared__ void (*function)(int);
+    __shared__ int Named::*member;
+    __shared__ decltype(1.5f) real;
+    __shared__ alignas(64) char aligned[3];
+    __shared__ __align__(32) int other;
+    unnamed.y[1] = 1, many[1].x = 2, named.z = 3, both.f = 1.0f, kind = two, function = nullptr, member = &Named::z;
+    real = 4.5f, aligned[2] = 5, other = 6;
+    struct { int w; } local = {7};
+    out[0] = unnamed.y[1] + many[1].x + named.twice() + (both.i == 0x3f800000) + kind + !function + named.*member + (int)real +
+             aligned[2] + other + local.w + (size_t)aligned % 64 + (size_t)&other % 32;
+}
+TEST(types_of_shared_variables) {
+    shared_types<<<1, 1>>>();
+    EXPECT(result() == 1 + 2 + 6 + 1 + 2 + 1 + 3 + 4 + 5 + 6 + 7);
+}
+__global__ void shared_in_statements(int w) {
+    if (w)
+        for (int i = 0; i < 2; i++) {
+            __shared__ int x;
+            x = i + w;
+            out[0] = x;
+        }
+    {
+        __shared__ int x;
+        x = 10;
+        {
+            __shared__ int x;
+            x = 20;
+        }
+        out[1] = x;
+    }
+again:
+    __shared__ int labelled;
+    labelled = w;
+    if (w-- > 1)
+        goto again;
+    out[2] = labelled;
+}
+TEST(shared_variables_in_statements) {
+    shared_in_statements<<<1, 1>>>(3);
+    EXPECT(result() == 4 && result(1) == 10 && result(2) == 1);
+}
+__global__ void shared_in_a_switch(int w) {
+    switch (w) {
+    case 1:
+        __shared__ int x[4], y;
+        x[0] = 1;
+        out[0] = x[0];
+        break;
+    case 2:
+        x[1] = 2;
+        y = 3;
+        out[0] = x[1] + y;
+        break;
+    default:
+        __shared__ int z;
+        z = 4;
+        out[0] = z;
+    }
+    if (w < 0)
+        switch (w) {
+            __shared__ float first;
+        case -1:
+            first = 6;
+            out[0] = (int)first;
+            break;
+        case -2:
+            out[0] = 7;
+        }
+    else
+        out[1] = 8;
+}
+TEST(shared_variables_after_labels) {
+    const int expected[] = {7, 6, 4, 1, 5, 4};
+    for (int w = -2; w <= 3; w++) {
+        shared_in_a_switch<<<1, 1>>>(w);
+        EXPECT(result() == expected[w + 2] && (w < 0 || result(1) == 8));
+    }
+}
+__global__ void shared_in_lambdas() {
+    __shared__ int x[32];
+    extern __shared__ int y[];
+    const int i = threadIdx.x, n = blockDim.x;
+    x[i] = y[i] = 0;
+    auto none = [](int k) { return x[k] + y[k]; };
+    auto by_copy = [=](int k) { return x[k] + y[k] + i; };
+    auto by_reference = [&](int k) { x[k]++, y[k]++; };
+    auto listed = [n](int k) { return x[n - 1 - k]; };
+    auto nested = [=] { return [=] { return x[i] + n; }(); };
+    auto set = [=]() mutable { x[i] = 10 * i; };
+    auto hidden = [](int x) { return x; };
+    auto generic = [](auto k) { return y[k]; };
+    __syncthreads();
+    x[i] = i, y[i] = 2 * i;
+    __syncthreads();
+    by_reference(i);
+    __syncthreads();
+    int v = none(i) + by_copy(i) + listed(i) + nested() + hidden(1) + generic(i);
+    __syncthreads();
+    set();
+    out[i] = v + x[i];
+}
+TEST(lambdas_use_shared_variables_without_captures) {
+    shared_in_lambdas<<<1, 4, 16>>>();
+    for (int i = 0; i < 4; i++)
+        EXPECT(result(i) == (i + 1 + 2 * i + 1) + (i + 1 + 2 * i + 1 + i) + (4 - i) + (i + 1 + 4) + 1 + (2 * i + 1) + 10 * i);
+}
+__global__ void dynamic() {
+    extern __shared__ __align__(16) unsigned char bytes[];
+    extern __shared__ double doubles[];
+    extern __shared__ float2 pairs[];
+    extern __shared__ int rows[][4];
+    float *f = (float *)&bytes, *g = reinterpret_cast<float *>(bytes), *h = (float *)&bytes[4];
+    int(*all)[] = (int(*)[]) & rows;
+    f[0] = 1.5f, g[1] = 2.5f, h[1] = 3.5f;
+    out[0] = (int)(2 * (pairs[0].x + pairs[0].y + pairs[1].x)) + (doubles == (double *)rows[0]);
+    rows[1][3] = 9;
+    out[1] = (*all)[7] + (&rows[1][0] - &rows[0][0]);
+}
+TEST(dynamic_shared_memory_of_several_types) {
+    dynamic<<<1, 1, 128>>>();
+    EXPECT(result() == 16 && result(1) == 13);
+}
+extern __shared__ char file_buffer[];
+__shared__ int file_array[4];
+namespace space {
+extern __shared__ int buffer[];
+__shared__ int array[2];
+namespace deep {
+__device__ int *get() {
+    return buffer + array[0];
+}
+} // namespace deep
+} // namespace space
+template <class T> __device__ T *deduced(T *p) {
+    return p;
+}
+template <class T> struct SharedMemory {
+    __device__ operator T *() { return reinterpret_cast<T *>(file_buffer); }
+    __device__ static T *get() { return (T *)file_buffer; }
+};
+struct HasMember {
+    int file_array;
+    __device__ int get() const { return file_array; }
+};
+__global__ void file_scope() {
+    float *f = SharedMemory<float>();
+    f[0] = 1, f[1] = 2;
+    file_array[1] = 3, space::array[0] = 1, ::space::array[1] = 5;
+    auto *p = deduced(file_buffer);
+    auto *q = deduced(::file_buffer);
+    auto l = [](int i) { return reinterpret_cast<float *>(file_buffer)[i]; };
+    HasMember m = {6};
+    out[0] = (int)(SharedMemory<float>::get()[1] + ((float *)p)[0] + reinterpret_cast<float *>(q)[1] + l(0) +
+                   ((float *)&file_buffer)[1]) +
+             file_array[1] + m.get() + (space::deep::get() == space::buffer + 1) + space::array[1];
+}
+TEST(shared_variables_at_namespace_scope) {
+    file_scope<<<1, 1, 64>>>();
+    EXPECT(result() == 2 + 1 + 2 + 1 + 2 + 3 + 6 + 1 + 5);
+}
+template <class T, int N> struct Tile {
+    T cells[N];
+    template <class U> struct Inner {};
+    static __device__ Tile &get() {
+        __shared__ Tile tile;
+        return tile;
+    }
+    __device__ T &operator[](int i) { return cells[i]; }
+};
+template <class T> __global__ void shared_of_templates() {
+    __shared__ Tile<T, (sizeof(T) > 4 ? 2 : 3)> a;
+    __shared__ typename Tile<T, 2>::template Inner<int> *pointer;
+    pointer = nullptr;
+    a[1] = T(1.5);
+    Tile<T, 4>::get()[3] = T(2.5);
+    out[0] = int(2 * (a[1] + Tile<T, 4>::get()[3])) + sizeof a;
+    out[1] = !pointer;
+}
+TEST(shared_variables_of_templates) {
+    shared_of_templates<int><<<1, 1>>>();
+    EXPECT(result() == 6 + 12 && result(1) == 1);
+    shared_of_templates<double><<<1, 1>>>();
+    EXPECT(result() == 8 + 16);
+}
+
+// ---- device, constant and managed variables ----
+
+__device__ const int first = 1, *second;
+__device__ int const third = 3, *fourth = &first, *const fifth = &third;
+__constant__ int sixth[2] = {1, 6}, seventh = 7;
+__constant__ const float eighth = 8.0f;
+__device__ int ninth{9}, tenth(10), eleventh[] = {11, 12};
+__device__ int (*function_pointer)(int), (*table[2])(int);
+static __device__ struct {
+    int a;
+    float b[2];
+} twelfth = {12, {1, 2}};
+__device__ __constant__ enum { hidden = 13 } thirteenth = hidden;
+namespace {
+__device__ int fourteenth = 14;
+}
+extern "C" {
+__device__ int fifteenth = 15;
+__device__ int c_function(int x) {
+    return x;
+}
+__global__ void c_kernel(int x) {
+    out[0] = x;
+}
+}
+extern "C" __global__ void another_c_kernel(int x) {
+    out[0] = x;
+}
+struct Statics {
+    static constexpr int seventeenth = 17;
+    static const int eighteenth = 18;
+};
+__device__ constexpr int nineteenth = 19, twentieth = nineteenth + 1;
+__device__ unsigned long long int twenty_first = 21ull;
+__device__ volatile int twenty_second = 22;
+__device__ int twice(int x) {
+    return 2 * x;
+}
+__global__ void variables() {
+    static int local_static = 5;
+    static __device__ int device_static = 6;
+    static const int local_constant[] = {7, 8};
+    second = &first;
+    function_pointer = twice;
+    table[1] = &twice;
+    out[0] = first + *second + third + *fourth + sixth[1] + seventh + (int)eighth + ninth + tenth + eleventh[1] +
+             function_pointer(1) + table[1](2) + twelfth.a + (int)twelfth.b[1] + thirteenth + fourteenth + c_function(fifteenth) +
+             16 + Statics::seventeenth + Statics::eighteenth + nineteenth + twentieth + (int)twenty_first +
+             twenty_second + local_static + device_static + local_constant[1];
+}
+TEST(variables_in_device_memory) {
+    variables<<<1, 1>>>();
+    EXPECT(result() == 1 + 1 + 3 + 1 + 6 + 7 + 8 + 9 + 10 + 12 + 2 + 4 + 12 + 2 + 13 + 14 + 15 + 16 + 17 + 18 + 19 + 20 + 21 +
+                           22 + 5 + 6 + 8);
+}
+
+// ---- kernels and device functions ----
+
+__global__ void declared(int);
+__global__ void declared(int n = 30);
+extern __global__ void declared(int);
+void __global__ declared(int n) {
+    out[0] = n;
+}
+static void __global__ word_after(int n) {
+    out[0] = n;
+}
+__global__ static void word_before(int n) {
+    out[0] = n;
+}
+inline __global__ void inlined(int n) {
+    out[0] = n;
+}
+__global__ void __launch_bounds__(64) bounds_1(int n) {
+    out[0] = n;
+}
+__launch_bounds__(64, 2) __global__ void bounds_2(int n) {
+    out[0] = n;
+}
+constexpr int threads(int n) {
+    return 32 * n;
+}
+template <int N> __global__ __launch_bounds__(threads(N) < 64 ? 64 : 128, 2) void bounds_3(int n) {
+    out[0] = n;
+}
+__global__ void grid_constant(const __grid_constant__ int n) {
+    out[0] = n;
+}
+__global__ void restricted(const int *__restrict__ p, int *__restrict q, int *const __restrict__ r) {
+    out[0] = !p + !q + !r;
+}
+[[maybe_unused]] __global__ void attributed(int n) {
+    out[0] = n;
+}
+__global__ void unused_parameters([[maybe_unused]] int a, int b [[maybe_unused]], int) {
+    out[0] = 5;
+}
+__attribute__((noinline)) __global__ void gnu_attribute(int n) {
+    out[0] = n;
+}
+__global__ auto trailing(int n) -> void {
+    out[0] = n;
+}
+__global__ void (in_parentheses)(int n) {
+    out[0] = n;
+}
+__global__ void function_parameter(int f(int), int (*g)(int), int (&h)(int), int a[], int b[][2]) {
+    out[0] = !f + !g + !a + !b + (&h == nullptr);
+}
+__global__ void long_name_of_a_parameter(int pppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppp) {
+    out[0] = pppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppp;
+}
+TEST(forms_of_kernels) {
+    declared<<<1, 1>>>();
+    EXPECT(result() == 30);
+#define LAUNCHED(kernel, n)                                                                                  \
+    kernel<<<1, 1>>>(n);                                                                                     \
+    EXPECT(result() == n)
+    LAUNCHED(word_after, 1);
+    LAUNCHED(word_before, 2);
+    LAUNCHED(inlined, 3);
+    LAUNCHED(bounds_1, 4);
+    LAUNCHED(bounds_2, 5);
+    LAUNCHED(bounds_3<3>, 6);
+    LAUNCHED(grid_constant, 7);
+    LAUNCHED(attributed, 8);
+    LAUNCHED(gnu_attribute, 9);
+    LAUNCHED(trailing, 10);
+    LAUNCHED(in_parentheses, 11);
+    LAUNCHED(long_name_of_a_parameter, 12);
+    LAUNCHED(c_kernel, 14);
+    LAUNCHED(another_c_kernel, 15);
+    restricted<<<1, 1>>>(nullptr, nullptr, nullptr);
+    EXPECT(result() == 3);
+    unused_parameters<<<1, 1>>>(1, 2, 3);
+    EXPECT(result() == 5);
+}
+class Outer {
+    int secret = 3;
+    friend __global__ void friendly(Outer *);
+    template <class T> friend __global__ void friendly_template(T);
+    struct Hidden {
+        int a;
+    };
+
+public:
+    __host__ __device__ Outer() {}
+    explicit __device__ Outer(int n) : secret{n}, other(n + 1) {}
+    __device__ __noinline__ int get() const { return secret + other; }
+    __device__ __forceinline__ friend Outer operator+(const Outer &a, const Outer &b) { return Outer(a.secret + b.secret); }
+    __device__ operator bool() const { return true; }
+    __device__ int operator()(int n) { return n; }
+    __device__ int &operator[](int) { return secret; }
+    static __device__ Hidden hidden() { return {4}; }
+    __device__ virtual ~Outer() {}
+    int other = 5;
+};
+__global__ void friendly(Outer *) {
+    Outer a(1), b(2);
+    out[0] = (a + b).secret + a.get() + (a ? 1 : 0) + a(7) + b[0] + Outer::hidden().a;
+}
+template <class T> __global__ void friendly_template(T) {
+    out[0] = Outer(8).secret;
+}
+TEST(friends_and_members) {
+    friendly<<<1, 1>>>(nullptr);
+    EXPECT(result() == 3 + 3 + 1 + 7 + 2 + 4);
+    friendly_template<<<1, 1>>>(0);
+    EXPECT(result() == 8);
+}
+namespace one::two {
+__device__ auto three(int n) -> decltype(n + 1) {
+    return n + 1;
+}
+template <class T> __global__ void kernel(T n);
+} // namespace one::two
+template <class T> __global__ void one::two::kernel(T n) {
+    out[0] = three(n);
+}
+template __global__ void one::two::kernel<int>(int);
+template <> __global__ void one::two::kernel<double>(double n) {
+    out[0] = -(int)n;
+}
+TEST(definitions_outside_of_their_namespace) {
+    one::two::kernel<<<1, 1>>>(1);
+    EXPECT(result() == 2);
+    one::two::kernel<<<1, 1>>>(1.0);
+    EXPECT(result() == -1);
+}
+__device__ int operator""_twice(unsigned long long n) {
+    return 2 * (int)n;
+}
+__host__ __device__ constexpr long double operator""_half(long double x) {
+    return x / 2;
+}
+struct Counter {
+    int n;
+    __device__ Counter &operator++() { return n++, *this; }
+    __device__ Counter operator++(int) { return {n++}; }
+    __device__ Counter &operator<<(int k) { return n += k, *this; }
+    __device__ bool operator<(const Counter &c) const { return n < c.n; }
+    __device__ Counter operator,(Counter c) const { return {n + c.n}; }
+    __device__ Counter *operator->() { return this; }
+    __device__ int operator()() const { return n; }
+};
+template <class T> __device__ T operator>>(Counter c, T k) {
+    return (T)(c.n >> k);
+}
+__global__ void operators() {
+    Counter c{1}, d{8};
+    ++c, c++;
+    c << 1 << 2;
+    out[0] = 5_twice + (int)3.0_half + c->n + (c < d) + (c, d)() + (d >> 1) + c.operator()();
+}
+TEST(operators_and_literals) {
+    operators<<<1, 1>>>();
+    EXPECT(result() == 10 + 1 + 6 + 1 + 14 + 4 + 6);
+}
+__global__ void names_of_functions(int n) {
+    const char *name = __func__;
+    auto l = [] { return 1; };
+    for (int i = 0;; i++)
+        if (name[i] != "names_of_functions"[i]) {
+            out[0] = n;
+            return;
+        } else if (!name[i])
+            break;
+    out[0] = l();
+}
+TEST(name_of_the_function) {
+    names_of_functions<<<1, 1>>>(2);
+    EXPECT(result() == 1);
+}
+__global__ void locals(int cu_p1, int x) {
+    int cu_a = 1, cu_t_x = 2, cu_s_x = 3, cu_v_x = 4, cu_launch = 5, body = 6, arguments = 7, call = 8;
+    out[0] = cu_a + cu_t_x + cu_s_x + cu_v_x + cu_launch + body + arguments + call + cu_p1 + x;
+}
+TEST(names_like_those_of_the_translator) {
+    int cu_a = 1;
+    locals<<<1, 1>>>(cu_a, 2);
+    EXPECT(result() == 36 + 3);
+}

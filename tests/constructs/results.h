@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// For the lists of constructs: 64 ints of managed memory that kernels write to.
+#pragma once
+#ifndef __CUDACC__
+#include <cuda_runtime.h>
+#endif
+#include "../unit.h"
+
+__managed__ int out[64];
+
+// Waits for the kernels, and returns out[i]; -1 after an error.
+static inline int result(int i = 0) {
+    return cudaDeviceSynchronize() == cudaSuccess ? out[i] : -1;
+}

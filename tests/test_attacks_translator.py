@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""tests/attacks/translator_fuzz.py: a sample of the attack, and what it must find."""
+import os
+import subprocess
+import sys
+import types
+
+import pytest
+
+from trees import NVCC, ROOT, needs_nvcc
+
+sys.path.insert(0, str(ROOT / "tests/attacks"))
+import translator_fuzz  # noqa: E402
+
+
+def test_damaged_sources_are_translated_or_refused(tmp_path, rng):
+    options = types.SimpleNamespace(seed=rng.randrange(1 << 31), inputs=200, minutes=5)
+    program = translator_fuzz.build(tmp_path, os.environ.get("CC", "cc").split(), "cu2cpp")
+    campaign = translator_fuzz.Campaign(tmp_path)
+    assert translator_fuzz.fuzz_ourselves(program, campaign, options) == options.inputs
+    assert campaign.defects == {}, options
+    assert sum(campaign.counts.values()) == options.inputs and min(campaign.counts.values()) > 20
+
+
+@pytest.mark.parametrize(
+    "does, found",
+    [
+        ("exit 0", "translated"),
+        ("echo a.cu:3: why >&2; exit 1", "refused"),
+        ("echo cu2cpp: why >&2; exit 1", "refused"),
+        ("echo why >&2; exit 1", "status 1"),
+        ("echo a.cu:3: why >&2; echo more >&2; exit 1", "status 1"),
+        ("echo a.cu:3: why >&2", "status 0"),
+        ("echo part; echo a.cu:3: why >&2; exit 1", "status 1"),
+        ("kill -SEGV $$", "status -11"),
+        ("echo 'cu2cpp.c:7: runtime error: overflow' >&2; exit 1", "runtime error: overflow"),
+        ("kill -XCPU $$", "not ended"),
+    ],
+)
+def test_defects_are_found(tmp_path, does, found):
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\n{does}\n")
+    program.chmod(0o755)
+    assert translator_fuzz.check(program, "-").startswith(found)
+
+
+def test_a_seed_repeats_its_inputs():
+    sources = translator_fuzz.seeds()
+    make = lambda seed: translator_fuzz.mutate(translator_fuzz.random.Random(seed), sources)  # noqa: E731
+    assert make(1) == make(1) != make(2)
+
+
+@needs_nvcc
+@pytest.mark.parametrize("name", sorted(p.stem for p in (ROOT / "tests/constructs").glob("*.cu")))
+def test_nvcc_accepts_the_constructs(tmp_path, name):
+    """Only its front end, without code for a GPU."""
+    standard = "-std=c++20" if name == "cxx20" else "-std=c++17"
+    arguments = [
+        standard,
+        "--extended-lambda",
+        "-w",
+        "-arch=compute_75",
+        "-ptx",
+        ROOT / f"tests/constructs/{name}.cu",
+    ]
+    done = subprocess.run([NVCC, *arguments, "-o", tmp_path / "out"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
