@@ -995,11 +995,13 @@ static int scope_depth;
 static void append_namespaces(Text *path) {
     append(path, "", 0);
     for (int i = 1; i <= scope_depth; i++) {
-        int first = scopes[i].open;
-        while (scopes[i].kind == 'n' && (kind(first - 1) == IDENT || kind(first - 1) == SCOPE) &&
-               !is(first - 1, "namespace"))
+        const int open = scopes[i].open;
+        int first = open;
+        if (scopes[i].kind != 'n')
+            continue;
+        while ((kind(first - 1) == IDENT || kind(first - 1) == SCOPE) && !is(first - 1, "namespace"))
             first--;
-        for (; is(first - 1, "namespace") || kind(first - 1) == SCOPE; first += 2) { // a::b
+        for (; first < open && (is(first - 1, "namespace") || kind(first - 1) == SCOPE); first += 2) { // a::b
             append_tokens(path, first, first + (kind(first) == IDENT));
             append(path, "/", kind(first) == IDENT);
         }

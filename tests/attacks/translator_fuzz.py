@@ -24,6 +24,9 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
+# The translator does not free its memory in order, because it ends soon after.
+SANITIZER_SETTINGS = "abort_on_error=1:detect_leaks=0:allocator_may_return_null=1"
+ENVIRONMENT = {**os.environ, "ASAN_OPTIONS": SANITIZER_SETTINGS, "UBSAN_OPTIONS": "print_stacktrace=1"}
 LIMIT = 10  # seconds of CPU time
 MESSAGE = re.compile(rb"(?s)\A[^\n]*:\d+: [^\n]+\n\Z|\Acu2cpp: [^\n]+\n\Z")
 # What the mutations insert
@@ -124,7 +127,7 @@ def check(program, *arguments, text=b""):
     """Translates a text. Returns "translated", "refused", or what is wrong."""
     limited = ["sh", "-c", f'ulimit -t {LIMIT}; exec "$@"', "sh", program, *arguments]
     try:
-        done = subprocess.run(limited, input=text, capture_output=True, timeout=60 * LIMIT)
+        done = subprocess.run(limited, input=text, capture_output=True, timeout=60 * LIMIT, env=ENVIRONMENT)
     except subprocess.TimeoutExpired:
         return f"not ended after {60 * LIMIT} s"
     if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
@@ -260,9 +263,6 @@ def check_sources(program, campaign):
     return len(files)
 
 
-SANITIZER_SETTINGS = "abort_on_error=1:detect_leaks=0:allocator_may_return_null=1"
-
-
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__.partition("\n\n")[0], epilog=__doc__.partition("\n\n")[2]
@@ -280,8 +280,6 @@ def main():
         options.seed = random.SystemRandom().randrange(1 << 31)
     if not options.engine:
         options.engine = "afl" if shutil.which("afl-fuzz") and shutil.which("afl-clang-fast") else "own"
-    os.environ["ASAN_OPTIONS"] = SANITIZER_SETTINGS
-    os.environ["UBSAN_OPTIONS"] = "print_stacktrace=1"
     folder = options.keep or pathlib.Path(tempfile.mkdtemp(prefix="translator_fuzz."))
     folder.mkdir(parents=True, exist_ok=True)
     campaign = Campaign(folder)
