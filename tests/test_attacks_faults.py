@@ -2,6 +2,7 @@
 """tests/attacks/faults.py and CUDA_CPU_FAIL: a sample of the attack, and what the attack must find. What the runtime does when memory
 or threads are exhausted."""
 import resource
+import subprocess
 import sys
 
 import pytest
@@ -103,6 +104,14 @@ def test_an_exception_without_memory_is_one_line(run):
             break
     assert result.status == 1
     assert result.errors[1:] == ["cuda on the CPU: out of memory: an allocation of host memory failed"]
+
+
+def test_the_runtime_registers_no_destructors_of_threads(variant):
+    """Without memory for the registration of a thread_local object's destructor, glibc aborts the program."""
+    symbols = subprocess.run(
+        ["nm", "-A", variant / "libcudacpu.a"], text=True, capture_output=True, check=True
+    )
+    assert "T cuda" in symbols.stdout and "__cxa_thread_atexit" not in symbols.stdout
 
 
 @unsanitized

@@ -6,7 +6,7 @@ program must print one line that says what failed and end with a documented stat
 written in part, or a temporary file that is left behind is a defect.
 
 CUDA calls fail through CUDA_CPU_FAIL (cpu/README.md), requests to the operating system through tests/attacks/refuse.c. Each call fails
-alone with cudaErrorUnknown, alone with a random error, and with a random error together with all later calls. Every other request for
+alone with cudaErrorUnknown, then with --errors random errors, every other time together with all later calls. Every other request for
 memory fails together with all later ones. Programs run as they do in make check, with small sizes. Exit status 1 if there is a defect."""
 import argparse
 import collections
@@ -91,6 +91,8 @@ class Reference:
     def __init__(self, program):
         runs = [start(program, {}) for _ in range(3)]
         unread = start(program, {"LD_PRELOAD": str(library()), "REFUSE": "reads:1+"})
+        if any(run.status is None for run in [*runs, unread]):
+            raise RuntimeError(f"{program} did not end within {TIME_LIMIT} s, without a failure")
         self.statuses = {run.status for run in runs}
         self.counts = {len(run.lines) for run in runs}
         self.lines = [line for line in runs[0].lines if all(line in run.lines for run in [*runs, unread])]
@@ -152,7 +154,7 @@ def library():
 def settings_for(kind, number, rng, variant):
     """Environment variables that make request `number` fail."""
     if kind == "calls":
-        how = f":{rng.choice(ERRORS)}{['', '', ':sticky'][variant]}" if variant else ""
+        how = f":{rng.choice(ERRORS)}{'' if variant % 2 else ':sticky'}" if variant else ""
         return {"CUDA_CPU_FAIL": f"{number}{how}"}
     later = kind == "memory" and (number % 2 == 0) != bool(variant)
     return {"LD_PRELOAD": str(library()), "REFUSE": f"{kind}:{number}{'+' if later else ''}"}
@@ -183,7 +185,7 @@ class Walk:
         return failed
 
     def variants(self):
-        return range(3 if self.kind == "calls" else 1)
+        return range(1 + self.options.errors if self.kind == "calls" else 1)
 
     def count(self):
         """How many requests a run has; the runs that find it out are attacks too."""
@@ -229,10 +231,13 @@ def walks_of(program, options):
 
 def attack(programs, options):
     """Yields the walks, as they end."""
+    if options.sample:  # ladders and several processes take long
+        programs = [p for p in programs if not p.bench and "mpi" not in p.needs]
     if options.sample or options.minutes:
         programs = random.Random(options.seed).sample(
             programs, min(len(programs), options.sample or len(programs))
         )
+        programs.sort(key=lambda program: program.bench != "")  # ladders come last
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         jobs = {pool.submit(walks_of, program, options): program for program in programs}
         for done in concurrent.futures.as_completed(jobs):
@@ -250,6 +255,7 @@ def parse(words):
     parser.add_argument("--kinds", default=",".join(KINDS), help=f"what fails; default: {','.join(KINDS)}")
     parser.add_argument("--most", type=int, default=300, help="at most so many requests of a program (300)")
     parser.add_argument("--sample", type=int, default=0, help="only 4 requests of each of so many programs")
+    parser.add_argument("--errors", type=int, default=2, help="random errors of each CUDA call in turn (2)")
     parser.add_argument(
         "--minutes", type=float, default=0, help="stop after that time; requests in random order"
     )
@@ -303,6 +309,7 @@ def main(words):
         ]
         arguments = [] if options.kinds == list(KINDS) else [f"--kinds {','.join(options.kinds)}"]
         arguments += [f"--most {options.most}"] if options.most != 300 else []
+        arguments += [f"--errors {options.errors}"] if options.errors != 2 else []
         arguments += [f"--minutes {options.minutes:g}"] if options.minutes else []
         parts += [f"ARGS='{' '.join(arguments)}'"] if arguments else []
         record.record("faults", " ".join(parts), figures)
