@@ -820,6 +820,12 @@ static bool holds_declarator(int open) {
            (kind(tokens[open].match + 1) == '(' || kind(tokens[open].match + 1) == '[');
 }
 
+// True for the first ( of (name)(int x), which declares a function.
+static bool is_parenthesised_name(int open) {
+    return kind(open) == '(' && kind(open + 1) == IDENT && kind(open + 2) == ')' && kind(open + 3) == '(' &&
+           !is_one_of(open + 1, type_words);
+}
+
 static void note_word(Declaration *d, int i) {
     d->extern_at = is(i, "extern") ? i : d->extern_at;
     d->static_at = is(i, "static") ? i : d->static_at;
@@ -884,6 +890,9 @@ static void parse_declarator(int i, Declaration *d, Text *alignment) {
             pointer = true;
             d->is_const = false;
             i++;
+        } else if (kind(i) == '(' && words > 0 && is_parenthesised_name(i)) {
+            d->is_function = true;
+            return;
         } else if (kind(i) == '(' && holds_declarator(i)) {
             outermost = outermost ? outermost : i;
             i++;
@@ -947,8 +956,7 @@ static int find_parameters(int i, int *name) {
                 i++;
         } else if (kind(i) == '(' && holds_declarator(i)) {
             i++;
-        } else if (kind(i) == '(' && *name && kind(i + 1) == IDENT && kind(i + 2) == ')' &&
-                   kind(i + 3) == '(') {
+        } else if (*name && is_parenthesised_name(i)) {
             *name = i + 1; // void (name)(int x)
             return i + 3;
         } else if (kind(i) == '(' && *name) {
@@ -1631,28 +1639,30 @@ static void translate_kernel(int word, const Scope *scope) {
 
 // ---- inline PTX ----
 //
-// An asm statement in device code contains PTX. The instructions and registers that programs use most are
-// translated to C++; all others are refused by name.
+// The template string of an asm statement in device code contains PTX instructions. Those that programs use
+// most are translated to C++ statements; any other instruction or register is an error that names it.
 
+// A C++ operand of the asm statement, such as "=r"(x): %0, %1 … in the template string.
 typedef struct {
     int first, end; // first token of the expression, and the token after it
-    bool output;
+    bool output;    // an instruction may write to it
 } Operand;
 
 typedef struct {
-    int token; // asm
+    int token; // the word asm
     Operand operands[64];
-    int count;
-    const char *at; // the next character of the template
-    Text out;
-    bool has_carry;
+    int count;      // of operands
+    const char *at; // the next character of the template string
+    Text out;       // the C++ statements
+    bool has_carry; // an instruction of this statement has written the carry flag (add.cc, sub.cc)
     struct {
         char name[32];
-        int depth;   // of the braces that it was declared in
-    } registers[64]; // those that the statement declares: .reg .u32 x;
+        int depth;   // number of PTX braces { } around the declaration
+    } registers[64]; // the PTX registers that the template declares: .reg .u32 x;
     int register_count, depth;
 } Ptx;
 
+// The special registers, and the C++ expressions that have their values.
 static const struct {
     const char *name, *value;
 } ptx_registers[] = {
@@ -1685,8 +1695,15 @@ static const struct {
     {"WARP_SZ", "32"},
 };
 
-// Instructions with a result. In `value`, T is the type, and 1 to 4 are the operands. `operands` says how
-// each is converted: t: to T, u: to unsigned, w: to a type twice as long as T, p: to bool.
+// The PTX instructions that compute one result from source operands.
+//
+//   types     the type suffixes that are supported: u for .u8 to .u64, s for .s8 to .s64, b for .b8 to .b64,
+//             f for .f32, d for .f64
+//   operands  a letter for each source operand, which says to which C++ type it is converted: t to the type
+//   of
+//             the suffix, u to unsigned, w to the integer type of twice that width, p to bool (a predicate)
+//   value     the C++ expression of the result, in which T stands for the C++ type of the suffix and 1 to 4
+//             stand for the source operands
 static const struct {
     const char *name, *types, *operands, *value;
 } ptx_instructions[] = {
@@ -1753,7 +1770,8 @@ static void skip_blanks(Ptx *p) {
     p->at += strspn(p->at, " \t\n\r");
 }
 
-// The length of a name at s, without the %% that may stand before it. Moves s to the name.
+// Returns the length of the register name at s, or 0 if there is none. A % or %% before the name is skipped:
+// s is set to the first character of the name.
 static size_t ptx_name(const char **s) {
     if (**s == '%')
         *s += (*s)[1] == '%' ? 2 : 1;
@@ -1761,8 +1779,9 @@ static size_t ptx_name(const char **s) {
     return length > 0 && !isdigit((unsigned char)**s) ? length : 0;
 }
 
-// Appends the value of a PTX operand: %0, %%laneid, x, 12, 0x96. Returns the C++ operand of the asm
-// statement, or null if it is a constant or a special register.
+// Appends the C++ expression for a PTX operand: an operand of the asm statement (%0), a register that the
+// template declares (x), a special register (%%laneid) or a constant (12, 0x96). Returns the operand, if
+// instructions can write to it; null for a special register or a constant.
 static const Operand *ptx_operand(Ptx *p, Text *out, const char *instruction) {
     skip_blanks(p);
     const char *s = p->at;
@@ -1785,7 +1804,7 @@ static const Operand *ptx_operand(Ptx *p, Text *out, const char *instruction) {
             append_format(out, "cu_r_%s", p->registers[i].name);
             return &declared;
         }
-    if (s[0] == '%') { // %%laneid; nvcc also accepts %laneid
+    if (s[0] == '%') { // a special register: %%laneid, for which nvcc also accepts %laneid
         s += s[1] == '%' ? 2 : 1;
         length = strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789_.");
         for (size_t i = 0; i < sizeof ptx_registers / sizeof *ptx_registers; i++)
@@ -1833,8 +1852,9 @@ static const char *ptx_type(const char *name) {
     return NULL;
 }
 
-// Translates ld and st: a list {%0, %1} or one operand, and an address [%2 + 4]. A strong load may belong to
-// a loop that polls.
+// Translates the operands of ld and st: one operand or a vector {%0, %1}, and an address [%2 + 4]. `strong`:
+// the load is volatile, relaxed or acquire. A loop may wait for such a load to return another value, so
+// ptx::poll() lets other threads run.
 static void ptx_memory(Ptx *p, bool load, bool strong, const char *type, const char *instruction) {
     Text values[4] = {{0}}, address = {0};
     int count = 0;
@@ -1905,7 +1925,8 @@ static void ptx_compare(Ptx *p, char *const *part, int parts, const char *type, 
                                            {"hi", ">"},  {"hs", ">="}};
     const bool real = type && part[parts - 1][0] == 'f';
     for (size_t i = 0; type && parts == 3 && i < sizeof signs / sizeof *signs; i++) {
-        if (strcmp(part[1], signs[i][0]) != 0 || (real && (i == 1 || i > 5))) // ne of floats is false for NaN
+        if (strcmp(part[1], signs[i][0]) != 0 ||
+            (real && (i == 1 || i > 5))) // ne.f32 is false for NaN, unlike !=
             continue;
         if (!ptx_operand(p, &p->out, instruction))
             break;
@@ -1921,7 +1942,9 @@ static void ptx_compare(Ptx *p, char *const *part, int parts, const char *type, 
     fail_ptx(p, instruction);
 }
 
-// mov.b64 %0, {%1, %2}; and mov.b64 {%0, %1}, %2;
+// Translates mov between one register and a pair of registers of half its width: mov.b64 %0, {%1, %2}; packs,
+// and mov.b64 {%0, %1}, %2; unpacks. The first of the pair is the lower half. Returns false if there is no
+// pair.
 static bool ptx_halves(Ptx *p, const char *type, const char *instruction) {
     const char *const half = strcmp(type, "unsigned long long") == 0 ? "unsigned"
                              : strcmp(type, "unsigned") == 0         ? "unsigned short"
@@ -1996,7 +2019,7 @@ static void ptx_instruction(Ptx *p) {
     name[length] = '\0';
     for (char *s = strtok(name, "."); s && parts < 16; s = strtok(NULL, "."))
         part[parts++] = s;
-    static const char absdiff[] = "vabsdiff4.u32.u32.u32.add"; // only this instruction ends in an operation
+    static const char absdiff[] = "vabsdiff4.u32.u32.u32.add"; // no type suffix at its end
     if (length == strlen(absdiff) && memcmp(begin, absdiff, length) == 0)
         parts = 2, part[0] = "vabsdiff4.add";
     const char *const type = ptx_type(part[parts - 1]);
@@ -2004,7 +2027,7 @@ static void ptx_instruction(Ptx *p) {
         append_format(&p->out, "__threadfence(); ");
         return;
     }
-    if (strncmp(part[0], "prefetch", strlen("prefetch")) == 0) { // a hint
+    if (strncmp(part[0], "prefetch", strlen("prefetch")) == 0) { // prefetching changes no values
         p->at += strcspn(p->at, ";");
         append_format(&p->out, "(void)0; ");
         return;
@@ -2025,7 +2048,7 @@ static void ptx_instruction(Ptx *p) {
         ptx_operand(p, &number, begin);
         skip_blanks(p);
         if (strcmp(number.data, "0") != 0 || *p->at == ',')
-            fail_ptx(p, begin); // barriers with other numbers, or for some threads only, are not supported
+            fail_ptx(p, begin); // only barrier 0, for all threads of the block, is supported
         free(number.data);
         append_format(&p->out, "__syncthreads(); ");
         return;
@@ -2052,7 +2075,9 @@ static void ptx_instruction(Ptx *p) {
     }
     if (strcmp(part[0], "mov") == 0 && parts == 2 && type && ptx_halves(p, type, begin))
         return;
-    for (int i = 0; i < parts - 1; i++) { // leaves out the modifiers that do not change the result here
+    // The key of the table: the name without its type suffix and without the modifiers that do not change the
+    // result on the CPU (.ftz, .global, .rn, .shared).
+    for (int i = 0; i < parts - 1; i++) {
         if (strcmp(part[i], "ftz") == 0 || strcmp(part[i], "global") == 0 ||
             (i > 0 && strcmp(part[i], "rn") == 0 && strcmp(part[0], "fma") != 0) ||
             (strcmp(part[i], "shared") == 0 && strncmp(part[0], "cvta", 4) == 0))
@@ -2079,7 +2104,7 @@ static void ptx_instruction(Ptx *p) {
             ptx_operand(p, &values[i], begin);
         }
         if (strstr(ptx_instructions[n].value, "cu_carry, true") && !p->has_carry)
-            fail_ptx(p, begin); // the carry bit would come from an earlier asm statement
+            fail_ptx(p, begin); // the carry flag of an earlier asm statement is not kept
         p->has_carry |= strstr(ptx_instructions[n].value, "cu_carry, false") != NULL;
         append_format(&p->out, "::cuda_cpu::ptx::set(");
         append(&p->out, target.data, target.length);
@@ -2134,9 +2159,9 @@ static void translate_asm(int i) {
             fail(word, "inline PTX is not supported here: an operand with a name");
         }
     }
-    append_format(&p.out, "do { "); // makes one statement, so that `else` may follow
-    // Each operand is evaluated once, and inputs before an instruction writes to an output, which may be the
-    // same variable.
+    append_format(&p.out, "do { "); // one C++ statement, so that `if (a) asm(…); else …` still compiles
+    // Each operand is evaluated once. Input operands are copied before the first instruction, because an
+    // instruction may write to an output operand that is the same variable.
     for (int n = 0; n < p.count; n++) {
         append_format(&p.out,
                       p.operands[n].output ? "[[maybe_unused]] auto &&cu_p%d = ("

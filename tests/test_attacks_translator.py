@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """tests/attacks/translator_fuzz.py: a sample of the attack, and what it must find."""
 import os
+import re
 import subprocess
 import sys
 import types
@@ -13,11 +14,17 @@ sys.path.insert(0, str(ROOT / "tests/attacks"))
 import translator_fuzz  # noqa: E402
 
 
-def test_damaged_sources_are_translated_or_refused(tmp_path, rng):
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory):
+    """With sanitizers"""
+    compiler = os.environ.get("CC", "cc").split()
+    return translator_fuzz.build(tmp_path_factory.mktemp("translator"), compiler, "cu2cpp")
+
+
+def test_damaged_sources_are_translated_or_refused(translator, tmp_path, rng):
     options = types.SimpleNamespace(seed=rng.randrange(1 << 31), inputs=200, minutes=5)
-    program = translator_fuzz.build(tmp_path, os.environ.get("CC", "cc").split(), "cu2cpp")
     campaign = translator_fuzz.Campaign(tmp_path)
-    assert translator_fuzz.fuzz_ourselves(program, campaign, options) == options.inputs
+    assert translator_fuzz.fuzz_ourselves(translator, campaign, options) == options.inputs
     assert campaign.defects == {}, options
     assert sum(campaign.counts.values()) == options.inputs and min(campaign.counts.values()) > 20
 
@@ -48,6 +55,23 @@ def test_a_seed_repeats_its_inputs():
     sources = translator_fuzz.seeds()
     make = lambda seed: translator_fuzz.mutate(translator_fuzz.random.Random(seed), sources)  # noqa: E731
     assert make(1) == make(1) != make(2)
+
+
+REFUSED = re.findall(r"(?ms)^== (.*?)\n(.*?)(?=^== |\Z)", (ROOT / "tests/constructs/refused.txt").read_text())
+
+
+@pytest.mark.parametrize("message, source", REFUSED)
+def test_constructs_that_are_refused(translator, message, source):
+    done = subprocess.run([translator, "-"], input=source, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"<stdin>:{message}\n")
+
+
+@needs_nvcc
+def test_nvcc_accepts_what_is_refused(tmp_path):
+    (tmp_path / "all.cu").write_text("".join(source for _, source in REFUSED))
+    arguments = ["-std=c++17", "-rdc=true", "-w", "-arch=compute_90", "-ptx", "all.cu"]
+    done = subprocess.run([NVCC, *arguments], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @needs_nvcc

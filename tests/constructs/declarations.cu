@@ -323,8 +323,11 @@ __attribute__((noinline)) __global__ void gnu_attribute(int n) {
 __global__ auto trailing(int n) -> void {
     out[0] = n;
 }
+__device__ int (also_in_parentheses)(int n) {
+    return n;
+}
 __global__ void (in_parentheses)(int n) {
-    out[0] = n;
+    out[0] = also_in_parentheses(n);
 }
 __global__ void function_parameter(int f(int), int (*g)(int), int (&h)(int), int a[], int b[][2]) {
     out[0] = !f + !g + !a + !b + (&h == nullptr);
