@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
@@ -97,9 +98,9 @@ def arguments(program, rng):
     ]
 
 
-def plan(programs, runs, rng):
+def plan(programs, first, runs, rng):
     """The runs: program, arguments and settings; under each schedule the programs take turns."""
-    for run in range(runs):
+    for run in range(first, first + runs):
         for schedule, (workers, order) in enumerate((w, o) for w in WORKERS for o in ORDERS):
             program = programs[(run + schedule) % len(programs)]
             if order == "random":
@@ -120,26 +121,27 @@ def problem(run):
     return f"{command}: status {result.status}\n{result.err or result.out}"
 
 
-def attack(programs, runs, rng, jobs):
-    """Runs the programs; returns the numbers of runs and of wrong ones, and prints the wrong ones."""
-    done = wrong = 0
+def attack(programs, runs, rng, jobs, minutes=None):
+    """Runs the programs; returns how many runs there were under each schedule and how many were wrong, and prints the wrong ones."""
+    under_each = wrong = 0
+    end = time.monotonic() + 60 * minutes if minutes else None
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        for found in pool.map(problem, plan(programs, runs, rng)):
-            done += 1
-            if found:
-                wrong += 1
-                print(found, file=sys.stderr)
-    return done, wrong
+        while under_each < runs and not (end and time.monotonic() > end):
+            step = min(10, runs - under_each)
+            for found in pool.map(problem, list(plan(programs, under_each, step, rng))):
+                if found:
+                    wrong += 1
+                    print(found, file=sys.stderr)
+            under_each += step
+    return under_each, wrong
 
 
 def compile_copy(program, changed, old, new, options, folder):
-    """Compiles a copy of a program in which `old` is replaced in the file `changed`."""
+    """Compiles, in an empty folder, a copy of a program in which `old` is replaced in the file `changed`."""
     chapter, name = program.split("/")
     copies = folder / chapter
-    shutil.rmtree(copies, ignore_errors=True)
     shutil.copytree(helpers.ROOT / chapter, copies)
-    if not (folder / "common").exists():
-        (folder / "common").symlink_to(helpers.ROOT / "common")
+    (folder / "common").symlink_to(helpers.ROOT / "common")
     text = (copies / changed).read_text()
     if text.count(old) != 1:
         sys.exit(f"locks.py: {chapter}/{changed} has not exactly one {old!r}")
@@ -152,6 +154,7 @@ def compile_copy(program, changed, old, new, options, folder):
         *options,
         "-w",
         "-g",
+        "-O0",
         copies / f"{name}.cu",
         helpers.variant() / "libcommon.a",
     ]
@@ -164,26 +167,31 @@ def compile_copy(program, changed, old, new, options, folder):
 def mistakes(detectors, rng):
     """Looks for each mistake with each detector that can see it; returns how many were looked for and found."""
     looked = found = 0
+    silent = {}  # for each program and detector: whether the copy without a mistake is right and silent
     for name, program, given, changed, old, new in MISTAKES:
         for detector in detectors:
             if (detector, name) in NOT_SEEN:
                 continue
             settings = {"CUDA_CPU_WORKERS": "2", "CUDA_CPU_SCHEDULE": f"random:{rng.randrange(1 << 31)}"}
-            with tempfile.TemporaryDirectory(prefix="locks-") as folder:
-                reports = []
-                for text in new, old:
+
+            def run(text):
+                with tempfile.TemporaryDirectory(prefix="locks-") as folder:
                     binary = compile_copy(
                         program, changed, old, text, DETECTORS[detector], pathlib.Path(folder)
                     )
-                    result = helpers.execute(binary, given, folder, env=settings, timeout=TIME_LIMIT)
-                    reports.append(bool(REPORT.search(result.err)) and result.status != 0)
-                    if text == old and (result.err or result.status):
-                        reports[-1] = True
-                        print(f"{program} without a mistake: {result}", file=sys.stderr)
-            looked += 1
-            found += reports == [True, False]
-            if not reports[0]:
+                    return helpers.execute(binary, given, folder, env=settings, timeout=TIME_LIMIT)
+
+            if (program, detector) not in silent:
+                result = run(old)
+                silent[program, detector] = result.status == 0 and not result.err
+                if not silent[program, detector]:
+                    print(f"without a mistake: {result}", file=sys.stderr)
+            result = run(new)
+            reported = bool(result.status and REPORT.search(result.err))
+            if not reported:
                 print(f"{name} ({program}): the detector {detector} reports nothing", file=sys.stderr)
+            looked += 1
+            found += reported and silent[program, detector]
     return looked, found
 
 
@@ -195,6 +203,7 @@ def main():
     parser.add_argument(
         "--runs", type=int, default=1000, metavar="N", help="runs under each of the 9 schedules (1000)"
     )
+    parser.add_argument("--minutes", type=float, metavar="M", help="end the runs after so long")
     parser.add_argument("--seed", type=int, help="of the random choices")
     parser.add_argument(
         "--jobs",
@@ -219,28 +228,26 @@ def main():
     seed = given.seed if given.seed is not None else random.SystemRandom().randrange(1 << 31)
     programs = given.programs or list(PROGRAMS)
     detectors = {"all": list(DETECTORS), "none": []}.get(given.detectors, [given.detectors])
-    done, wrong = attack(programs, given.runs, random.Random(seed), given.jobs)
+    under_each, wrong = attack(programs, given.runs, random.Random(seed), given.jobs, given.minutes)
     looked, found = mistakes(detectors, random.Random(seed))
     schedules = len(WORKERS) * len(ORDERS)
+    right = under_each * schedules - wrong
     print(
-        f"locks.py: {done - wrong} of {done} runs right, {given.runs} under each of {schedules} schedules, of {len(programs)} programs; "
-        f"{found} of {looked} mistakes reported; seed {seed}"
+        f"locks.py: {right} of {right + wrong} runs right, {under_each} under each of {schedules} schedules, of {len(programs)} "
+        f"programs; {found} of {looked} mistakes reported; seed {seed}"
     )
     if given.record:
-        record.record(
-            "locks",
-            "make locks" + (f" ARGS='--runs {given.runs}'" if given.runs != 1000 else ""),
-            {
-                "programs": len(programs),
-                "schedules": schedules,
-                "runs under each": given.runs,
-                "runs right": done - wrong,
-                "runs wrong": wrong,
-                "mistakes": looked,
-                "mistakes reported": found,
-                "seed": seed,
-            },
-        )
+        figures = {
+            "programs": len(programs),
+            "schedules": schedules,
+            "runs under each": under_each,
+            "runs right": right,
+            "runs wrong": wrong,
+            "mistakes": looked,
+            "mistakes reported": found,
+            "seed": seed,
+        }
+        record.record("locks", "make locks", figures)
     return 1 if wrong or found < looked else 0
 
 
