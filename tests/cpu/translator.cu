@@ -123,7 +123,7 @@ __global__ void nested(int *out) {
         same = 2;
     }
     atomicMax(out, count_calls());
-    out[1] = same;
+    atomicMax(out + 1, same);
 }
 
 TEST(shared_memory_of_device_functions_and_blocks) {
@@ -137,7 +137,8 @@ __global__ void dynamic_ints(int *out) {
     extern __shared__ int x[];
     x[threadIdx.x] = threadIdx.x;
     __syncthreads();
-    out[threadIdx.x] = x[blockDim.x - 1 - threadIdx.x];
+    if (blockIdx.x == 1)
+        out[threadIdx.x] = x[blockDim.x - 1 - threadIdx.x];
 }
 __global__ void dynamic_rows(int *out) {
     extern __shared__ __align__(16) volatile float x[];
@@ -193,7 +194,7 @@ __global__ void file_scope(int *out) {
     int local = filed[0];
     {
         int filed = local;
-        out[2] = filed > 0;
+        atomicMax(out + 2, filed > 0);
     }
 }
 extern __shared__ float outside_cast[];
