@@ -21,6 +21,7 @@ OLD_SMI = """case $1 in -L) echo 'GPU 0: Old (UUID: GPU-1)' ;; *) echo 'Field "c
         (["BACKEND=cpu", "SMS=90"], "SMS is for BACKEND=gpu"),
         (["BACKEND=gpu", "SANITIZE=address"], "SANITIZE is for BACKEND=cpu"),
         (["check", "BACKEND=gpu"], "make check is for the CPU back end"),
+        (["locks", "BACKEND=gpu"], "make locks is for BACKEND=cpu, whose schedule can be chosen"),
         (["check", "SANITIZE=thread"], "make check has instrumentation of its own"),
         (["check", "PROGRAM=chapter05/dt"], "PROGRAM=chapter05/dt: there is no such program"),
         (["run", "PROGRAM=chapter05/dot"], "PROGRAM is for make check"),

@@ -146,7 +146,9 @@ def compile_copy(program, changed, old, new, options, folder):
     if text.count(old) != 1:
         sys.exit(f"locks.py: {chapter}/{changed} has not exactly one {old!r}")
     (copies / changed).write_text(text.replace(old, new))
-    libraries = re.findall(r"^(\w+)_LIBS := *(.*)$", (helpers.variant() / "config.mk").read_text(), re.M)
+    libraries = re.findall(
+        r"^(\w+)_LIBS := *(.*)$", (helpers.ROOT / helpers.variant() / "config.mk").read_text(), re.M
+    )
     words = " ".join(libs for library, libs in libraries if library in ("PNG", "WEBP", "GLUT", "GL")).split()
     binary = folder / name
     command = [
@@ -156,7 +158,7 @@ def compile_copy(program, changed, old, new, options, folder):
         "-g",
         "-O0",
         copies / f"{name}.cu",
-        helpers.variant() / "libcommon.a",
+        helpers.ROOT / helpers.variant() / "libcommon.a",
     ]
     done = subprocess.run([*command, "-o", binary, *words], text=True, capture_output=True)
     if done.returncode:
