@@ -6,8 +6,8 @@ and locks, and the data are chosen at random. A run is right when it ends with s
 compares its result with the exact one. Then a mistake is put into a copy of a program, such as a sum without its lock, and a race
 detector must report it: that of `make check` or ThreadSanitizer. Without the mistake both must be silent.
 
-`--runs` is the number of runs under each schedule, `--all` adds the programs with hundreds of launches, `--seed` repeats the random choices. `--detectors` names the race detectors; with
-`none` the copies are left out."""
+`--runs` is the number of runs under each schedule, `--all` adds the programs with hundreds of launches, and `--seed` repeats the
+random choices. `--detectors` names the race detectors; with `none` the copies are left out."""
 import argparse
 import concurrent.futures
 import os
