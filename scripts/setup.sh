@@ -40,6 +40,9 @@ xvfb|test|the tests of windows|xorg-x11-server-Xvfb|xorg-server-xvfb|xorg-x11-se
 python3-xlib|test|the tests of windows|python3-xlib|python-xlib|python3-python-xlib
 clang-format|format test|make format|clang-tools-extra|clang|clang-tools
 black|format test|make format|black|python-black|python3-black
+cmake|test|the tests of CMakeLists.txt|cmake|cmake|cmake
+jupyter-nbconvert|test|the test of the notebook|python3-nbconvert|jupyter-nbconvert|python3-nbconvert
+python3-ipykernel|test|the test of the notebook|python3-ipykernel|python-ipykernel|python3-ipykernel
 END
 }
 
