@@ -204,7 +204,8 @@ void file_discard(NewFile *file) {
     if (file->temporary)
         unlink(file->name);
     file->temporary = false;
-    unfinished = NULL;
+    if (unfinished == file)
+        unfinished = NULL;
 }
 
 void file_check(const char *path) {

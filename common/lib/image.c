@@ -164,7 +164,7 @@ static const char *close_webp(void) {
 // or the error.
 static int run_ffmpeg(char *const *arguments) {
     int ends[2], error;
-    sigset_t pipe_signal;
+    sigset_t not_for_it;
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attributes;
     signal(SIGPIPE, SIG_IGN); // when ffmpeg ends early, writing returns an error
@@ -180,16 +180,19 @@ static int run_ffmpeg(char *const *arguments) {
         out.pipe = NULL;
         return error;
     }
-    sigemptyset(&pipe_signal);
-    sigaddset(&pipe_signal, SIGPIPE);
+    // A signal for this program's group that arrives before ffmpeg has left the group does not end ffmpeg.
+    sigemptyset(&not_for_it);
+    sigaddset(&not_for_it, SIGINT);
+    sigaddset(&not_for_it, SIGTERM);
+    sigaddset(&not_for_it, SIGHUP);
     posix_spawn_file_actions_init(&files);
     posix_spawnattr_init(&attributes);
     if ((error = posix_spawn_file_actions_adddup2(&files, ends[0], STDIN_FILENO)) == 0 &&
         (error = posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)) == 0 &&
         (error = posix_spawn_file_actions_adddup2(&files, out.messages, STDERR_FILENO)) == 0) {
         posix_spawnattr_setpgroup(&attributes, 0);
-        posix_spawnattr_setsigdefault(&attributes, &pipe_signal);
-        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF);
+        posix_spawnattr_setsigmask(&attributes, &not_for_it);
+        posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
         pid_t ffmpeg;
         error = posix_spawnp(&ffmpeg, *arguments, &files, &attributes, arguments, environ);
         out.ffmpeg = error ? 0 : ffmpeg;

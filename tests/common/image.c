@@ -453,7 +453,14 @@ static void begin_half(void) {
     fputs("half of it", half.stream);
     fflush(half.stream);
 }
+// As lib/display.c does.
+static bool discard_picture(int number) {
+    (void)number;
+    image_discard();
+    return false;
+}
 static void end_by_signal(void *number) {
+    file_catch_signals(discard_picture);
     begin_half();
     raise(*(int *)number);
 }

@@ -1,0 +1,380 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""signals.py: sends signals at random moments to programs that write pictures, animations, videos, timelines and checkpoints:
+SIGINT, SIGTERM, SIGHUP, SIGPIPE and SIGKILL, most of them when a temporary file has been created. Afterwards the file must have its old
+contents, or its new contents as a whole. A temporary file may be left by SIGKILL only, no process may be left, nothing may stand on
+stderr, and the exit status must be that of the signal, that of an animation that ended early, or that of a run that was complete.
+
+usage: signals.py [--signals N] [--seed N] [--jobs N] [--case N] [--record] [PROGRAM …]"""
+import argparse
+import collections
+import concurrent.futures
+import contextlib
+import ctypes
+import dataclasses
+import os
+import pathlib
+import random
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import xml.etree.ElementTree
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+BIN = ROOT / os.environ.get("BIN", "bin")
+sys.path.insert(0, str(HERE))
+
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGKILL]
+OLD = b"the old contents"
+
+
+class Defect(Exception):
+    pass
+
+
+@dataclasses.dataclass
+class Job:
+    """A run of a program. `output` is the file that it writes, or the pattern of the files. `early` is true for an animation,
+    which a signal ends early; `whole(path)` is true for a complete file, where two runs do not write the same bytes.
+    """
+
+    program: str
+    arguments: str
+    output: str
+    early: bool = False
+    whole: object = None
+    seconds: float = 0  # duration of a run without a signal
+    files: int = 0  # temporary files that it creates
+    expected: dict = dataclasses.field(default_factory=dict)  # the files of that run
+
+    def __str__(self):
+        return f"{self.program} {self.arguments}"
+
+    @property
+    def command(self):
+        return [str(BIN / self.program), *self.arguments.split()]
+
+
+def is_svg(path):
+    xml.etree.ElementTree.parse(path)
+    return True
+
+
+def is_checkpoint(path):
+    """heat_mpi checks the length and the checksum of what it resumes from."""
+    done = subprocess.run(
+        [BIN / "chapter11/heat_mpi", "--size", "64", "--iterations", "400", "--resume", path],
+        cwd=path.parent,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    return done.returncode == 0 or done.stderr
+
+
+def frames_of(path):
+    """The number of frames of an animation that can all be decoded."""
+    if path.suffix in (".webp", ".gif"):
+        from PIL import Image
+
+        with Image.open(path) as animation:
+            for i in range(animation.n_frames):
+                animation.seek(i)
+                animation.load()
+            return animation.n_frames
+    counted = subprocess.run(
+        [
+            "ffprobe",
+            "-v",
+            "error",
+            "-count_frames",
+            "-show_entries",
+            "stream=nb_read_frames",
+            "-of",
+            "csv=p=0",
+            path,
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ).stdout
+    return int(re.match(r"\d+", counted)[0])
+
+
+JOBS = [
+    Job("chapter04/julia_cpu", "--size 500 --iterations 20 --output a.png", "a.png"),
+    Job("chapter04/julia_gpu", "--size 300 --iterations 20 --output a.ppm", "a.ppm"),
+    Job("chapter05/shared_bitmap", "--size 256 --output a.webp", "a.webp"),
+    Job("chapter07/heat", "--size 64 --frames 40 --output a.webp", "a.webp", early=True),
+    Job("chapter05/ripple", "--size 64 --frames 60 --output frame-%03d.png", "frame-*.png", early=True),
+    Job("chapter05/ripple", "--size 96 --frames 40 --output a.gif", "a.gif", early=True),
+    Job("chapter05/ripple", "--size 96 --frames 40 --output a.mp4", "a.mp4", early=True),
+    Job(
+        "chapter05/ripple",
+        "--size 300 --frames 30 --output last.png",
+        "last.png",
+        early=True,
+        whole=lambda path: True,
+    ),
+    Job("chapter10/basic_single_stream", "--size 70000 --chunk 700 --output a.svg", "a.svg", whole=is_svg),
+    Job(
+        "chapter10/basic_double_stream_correct",
+        "--size 70000 --chunk 700 --output a.svg",
+        "a.svg",
+        whole=is_svg,
+    ),
+    Job(
+        "chapter11/heat_mpi",
+        "--size 64 --iterations 400 --every 50 --checkpoint a.state",
+        "a.state",
+        whole=is_checkpoint,
+    ),
+]
+
+
+def start(job, folder):
+    def before():
+        for number in SIGNALS[:-1]:  # not SIGKILL
+            signal.signal(number, signal.SIG_DFL)
+
+    environment = {k: v for k, v in os.environ.items() if k != "DISPLAY"}
+    # Open MPI: starts faster without networks; and processes at the same time do not share its temporary files.
+    environment |= {"OMPI_MCA_pml": "ob1", "OMPI_MCA_orte_tmpdir_base": f"{folder}.mpi"}
+    return subprocess.Popen(
+        job.command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=before,
+    )
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def measure(job):
+    """Runs the job without a signal. Returns false if this machine lacks what it needs."""
+    with new_folder() as folder, Watch(folder) as watch:
+        since = time.monotonic()
+        process = start(job, folder)
+        process.communicate(timeout=300)
+        job.seconds, job.files = time.monotonic() - since, watch.count(0)
+        job.expected = contents(folder)
+    return process.returncode == 0 and bool(job.expected)
+
+
+def processes_in(folder):
+    """The processes whose current folder this is, apart from those that have ended."""
+    found = []
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if os.readlink(entry / "cwd") == str(folder):
+                found.append(entry.name)
+        except OSError:
+            pass
+    return found
+
+
+def is_unfinished(name):
+    return bool(re.fullmatch(r"\.unfinished-\w{6}\.\w+", name))
+
+
+def unfinished(folder):
+    return [name for name in os.listdir(folder) if is_unfinished(name)]
+
+
+@contextlib.contextmanager
+def new_folder():
+    """An empty folder inside of another one, where there is room for the files of Open MPI."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as outer:
+        folder = pathlib.Path(outer).resolve() / "run"
+        folder.mkdir()
+        folder.with_name("run.mpi").mkdir()
+        yield folder
+
+
+class Watch:
+    """Counts the temporary files that are created in a folder, by inotify."""
+
+    CREATED = 0x100
+
+    def __init__(self, folder):
+        libc = ctypes.CDLL(None)
+        self.fd = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        libc.inotify_add_watch(self.fd, os.fsencode(folder), self.CREATED)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        os.close(self.fd)
+
+    def count(self, seconds):
+        """Waits at most that long, and returns the number of new temporary files."""
+        if not select.select([self.fd], [], [], seconds)[0]:
+            return 0
+        events, at, found = os.read(self.fd, 1 << 16), 0, 0
+        while at < len(events):
+            length = struct.unpack_from("iIII", events, at)[3]
+            found += is_unfinished(events[at + 16 : at + 16 + length].rstrip(b"\0").decode(errors="replace"))
+            at += 16 + length
+        return found
+
+
+def wait_for_moment(job, process, watch, choice):
+    """Waits until the signal is due: a random time after the start, or after a random temporary file has been created."""
+    if choice.random() < 0.3 or not job.files:
+        time.sleep(choice.uniform(0, job.seconds))
+        return
+    wanted = choice.randint(1, job.files)
+    while wanted > 0 and process.poll() is None:
+        wanted -= watch.count(0.01)
+    time.sleep(choice.choice([0, 0, choice.uniform(0, 0.003), choice.uniform(0, 0.03)]))
+
+
+def check_files(job, folder, number, status, out, old):
+    # MPI's library has files of its own beside one that it opens.
+    names = sorted(name for name in os.listdir(folder) if not re.search(r"\.lock(test\.\d+)?$", name))
+    left = unfinished(folder)
+    if left and (number != signal.SIGKILL or len(left) > 1):
+        raise Defect(f"left {' '.join(left)}")
+    files = {name: (folder / name).read_bytes() for name in names if name not in left}
+    if job.output not in files and "*" not in job.output:
+        if old or status == 0 or status == 128 + number:
+            raise Defect(f"{job.output} is missing")
+        return len(left)
+    for name, data in files.items():
+        if data == OLD and old and status != 0 and status != 128 + number:
+            continue
+        if data == job.expected.get(name):
+            continue
+        if name not in job.expected:
+            raise Defect(f"{name}, which the program does not write")
+        if job.whole:
+            try:
+                good = job.whole(folder / name)
+            except Exception as error:
+                good = str(error)
+            if good is not True:
+                raise Defect(f"{name} is not whole: {good}")
+            continue
+        if job.early and "*" not in job.output and status == 128 + number:
+            told = re.search(rf"wrote {name} \(.*, (\d+) frames?", out)
+            if told and frames_of(folder / name) == int(told[1]):
+                continue
+        raise Defect(f"{name} has {len(data)} bytes, which are not those of a whole file")
+    if "*" in job.output:
+        complete = sorted(job.expected)[: len(files)]
+        if sorted(files) != complete:
+            raise Defect(f"frames are missing among {names}")
+    return len(left)
+
+
+def attack(job, number, choice):
+    """One signal. Returns what the signal met: "ended before", "temporary file", …"""
+    with new_folder() as folder, Watch(folder) as watch:
+        old = "*" not in job.output and choice.random() < 0.5
+        if old:
+            (folder / job.output).write_bytes(OLD)
+        process = start(job, folder)
+        wait_for_moment(job, process, watch, choice)
+        met = "temporary file" if unfinished(folder) else "running"
+        if process.poll() is not None:
+            met = "ended before"
+        else:
+            try:
+                (os.killpg if choice.random() < 0.5 else os.kill)(process.pid, number)
+            except ProcessLookupError:
+                pass
+        try:
+            out, err = (text.decode(errors="replace") for text in process.communicate(timeout=120))
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise Defect("is still running 120 s after the signal") from None
+        status = process.returncode
+        for _ in range(1000):  # ffmpeg ends when its standard input does
+            if not processes_in(folder):
+                break
+            time.sleep(0.01)
+        else:
+            raise Defect("a process is left")
+        allowed = {0, -number} | ({128 + number} if job.early else set())
+        if status not in allowed:
+            raise Defect(f"status {status}: {err}")
+        if err:
+            raise Defect(f"status {status}, and on stderr: {err}")
+        left = check_files(job, folder, number, status, out, old)
+        return met, left
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        prog="signals.py", description=__doc__.partition("\n\n")[0].partition(": ")[2]
+    )
+    parser.add_argument(
+        "--signals", type=int, default=1000, metavar="N", help="how many signals (default 1000)"
+    )
+    parser.add_argument("--seed", type=int, default=None, metavar="N", help="repeats the choices of a run")
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count(), metavar="N", help="programs at the same time"
+    )
+    parser.add_argument("--case", type=int, default=None, metavar="N", help="only the signal of this number")
+    parser.add_argument("--record", action="store_true", help="keep the figures in results.json")
+    parser.add_argument("program", nargs="*", help="only these programs")
+    options = parser.parse_args()
+    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 31)
+    jobs = [job for job in JOBS if not options.program or job.program in options.program]
+    jobs = [job for job in jobs if (BIN / job.program).exists() and measure(job)]
+    if not jobs:
+        print("signals.py: no program of these is built and writes its file", file=sys.stderr)
+        return 2
+    found, lock, met, left = [], threading.Lock(), collections.Counter(), 0
+
+    def one(case):
+        nonlocal left
+        choice = random.Random(f"{seed} {case}")
+        job, number = jobs[case % len(jobs)], SIGNALS[case // len(jobs) % len(SIGNALS)]
+        try:
+            what, files = attack(job, number, choice)
+        except Defect as defect:
+            with lock:
+                found.append(case)
+                print(f"case {case}: {job}: {number.name}: {defect}", flush=True)
+            return
+        with lock:
+            met[what] += 1
+            left += files
+
+    cases = [options.case] if options.case is not None else range(options.signals)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        list(pool.map(one, cases))
+    figures = {
+        "signals": len(cases),
+        "programs": len({job.program for job in jobs}),
+        "to a running program": met["running"] + met["temporary file"],
+        "while a temporary file existed": met["temporary file"],
+        "temporary files left, by SIGKILL": left,
+        "defects": len(found),
+        "seed": seed,
+    }
+    print("signals.py: " + ", ".join(f"{name} {value}" for name, value in figures.items()))
+    if options.record:
+        from record import record
+
+        record("signals", f"make signals ARGS='--signals {len(cases)}'", figures)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
