@@ -15,7 +15,8 @@
 // ---- deleting an unfinished file when the program ends
 
 static NewFile *volatile unfinished; // the file that is begun and neither ended nor discarded
-static pthread_t writer;             // the thread that began it
+static pthread_t home,
+    writer; // the thread that handles signals: the one that began the file, otherwise `home`
 static bool (*continues)(int number);
 
 enum { SIGNALS = 3 };
@@ -28,9 +29,9 @@ static void discard_unfinished(void) {
 }
 
 static void interrupted(int number) {
-    // The system calls the handler in any thread. The writer blocks signals while it creates and while it
-    // renames a file, so there the handler finds the file in a definite state.
-    if (unfinished && !pthread_equal(pthread_self(), writer)) {
+    // The system calls the handler in any thread. `writer` blocks signals while it creates and while it
+    // renames a file, so there the handler finds the file in a definite state, and no file is begun after it.
+    if (!pthread_equal(pthread_self(), writer)) {
         pthread_kill(writer, number);
         return;
     }
@@ -50,6 +51,7 @@ void file_catch_signals(bool (*goes_on)(int number)) {
     if (done)
         return;
     done = true;
+    home = writer = pthread_self();
     atexit(discard_unfinished);
     at_quick_exit(discard_unfinished); // the CPU back end ends so after an error in a kernel
     at_quick_exit(discard_unfinished);
@@ -195,6 +197,7 @@ const char *file_end(NewFile *file) {
     if (renamed) {
         file->temporary = false;
         unfinished = NULL;
+        writer = home;
     }
     restore_signals(&old);
     return problem;
@@ -204,8 +207,10 @@ void file_discard(NewFile *file) {
     if (file->temporary)
         unlink(file->name);
     file->temporary = false;
-    if (unfinished == file)
+    if (unfinished == file) {
         unfinished = NULL;
+        writer = home;
+    }
 }
 
 void file_check(const char *path) {

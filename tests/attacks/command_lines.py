@@ -1,0 +1,507 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""command_lines.py: runs all programs, built with AddressSanitizer and UndefinedBehaviorSanitizer, with random and hostile command
+lines: unknown and shortened options, numbers at and beyond their limits, very long arguments, file names with control characters or
+what a shell or printf would act on, strange locales and settings, a hostile argv[0], stdout and stderr that are closed, full or
+read by nobody, folders that cannot be written. The exit status must be a documented one. A refusal is one line on stderr and nothing on
+stdout, without control characters, and leaves no file. A report of a sanitizer, a signal, a run that does not end, a file of another
+name than the one asked for, or a temporary file that is left behind is a defect.
+
+Each program is loaded once and forks for each command line (tests/attacks/fork_server.c). Exit status 1 if there is a defect."""
+import argparse
+import collections
+import concurrent.futures
+import os
+import pathlib
+import random
+import re
+import select
+import shlex
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+import helpers  # noqa: E402
+import record  # noqa: E402
+
+SECONDS = 300  # limit of a run
+REQUESTS, ANSWERS = 198, 199  # as in fork_server.c
+ENDINGS = [".png", ".ppm", ".webp", ".svg"]
+
+# Pieces of hostile texts; bytes above 127 are not UTF-8.
+PIECES = [
+    *"%n %s %d %04d %99999d ; | & > < * ? ~ ' \" ` $(id) $HOME \\ / .. . - -- = # ! : , @ {} () [] \x01 \x07 \x08 \t \n \r".split(
+        " "
+    ),
+    "\x1b[31m",
+    "\x1b]0;title\x07",
+    "\x7f",
+    "\u009b31m",
+    "\u202e",
+    "\u2028",
+    "é",
+    "日本",
+    "\U0001f600",
+    "\udc80",
+    "\udcff\udcfe",
+    "\udc9b31m",
+    " ",
+    "a",
+    "NUL",
+    "CON",
+]
+NUMBERS = """0 -0 -1 1 2 00 +1 007 1. .5 1e3 1e999 -1e999 1e-999 0x10 0b1 nan inf -inf NaN 1_000 1,5 1K 1k 1KK 1KiB 99G -1G 9999999G
+    2147483647 2147483648 4294967295 4294967296 9223372036854775807 9223372036854775808 -9223372036854775808 18446744073709551615
+    18446744073709551616 99999999999999 1e308 3.4e38 1e39 1.17e-38 1.7976931348623157e308 ١٢ １ ½ %d %n ' 1' '1 ' '\t1' '1\n' ''"""
+NUMBERS = shlex.split(NUMBERS) + ["9" * 400, "0" * 400 + "1", "-", "--", "K"]
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789éø%\x1b"
+LOCALES = [
+    "C",
+    "POSIX",
+    "C.UTF-8",
+    "de_DE.UTF-8",
+    "tr_TR.UTF-8",
+    "ja_JP.SJIS",
+    "xx_XX.utf8",
+    "",
+    "../../etc",
+    "%n%s",
+    "\x1b[31m",
+    "x" * 5000,
+]
+VARIABLES = [
+    *(
+        f"CUDA_CPU_{name}"
+        for name in "DEVICES WORKERS SCHEDULE STREAMS STRICT FILL CHECK WATCHDOG TIME_LIMIT FAIL GL".split()
+    ),
+    *"CUDA_VISIBLE_DEVICES COLUMNS LINES TERM COLORTERM NO_COLOR DISPLAY PATH HOME TMPDIR POSIXLY_CORRECT ARGP_HELP_FMT LANGUAGE TZ".split(),
+]
+
+
+def text(rng, most=8):
+    """A hostile text."""
+    kind = rng.random()
+    if kind < 0.03:
+        return rng.choice(PIECES) * rng.choice([100, 255, 256, 4095, 4096, 20000])
+    if kind < 0.1:
+        return rng.choice(NUMBERS)
+    return "".join(rng.choice(PIECES) for _ in range(rng.randint(0, most)))
+
+
+def file_name(rng):
+    """A file name without folders of its own, or with one that is there for this: see prepare()."""
+    kind, ending = rng.random(), rng.choice(ENDINGS)
+    if kind < 0.5:
+        name = text(rng).replace("/", "")
+        return (name if rng.random() < 0.9 else name[:200]) + ending
+    if kind < 0.8:
+        folder = rng.choice(
+            [
+                "missing/",
+                "file/",
+                "folder/",
+                "./",
+                "../run/",
+                "folder/../",
+                "//dev/null/",
+                "/proc/",
+                "/dev/full/",
+                "loop/",
+            ]
+        )
+        return folder + rng.choice(["x", "", "..", "%d", "\n"]) + ending
+    return rng.choice(
+        [
+            "",
+            ".",
+            "..",
+            "/",
+            "-",
+            "x",
+            ending,
+            "folder" + ending,
+            "full" + ending,
+            "null" + ending,
+            "link" + ending,
+            "loop" + ending,
+        ]
+        + [
+            "x" * 250 + ending,
+            "x" * 251 + ending,
+            "x" * 256 + ending,
+            "y/" * 2100 + ending,
+            "x.gif",
+            "x.mp4",
+            "x.PNG",
+            "x.png.gz",
+        ]
+    )
+
+
+def prepare(folder):
+    """The files that are there before each run, and that must be there after it."""
+    (folder / "file").write_text("keep")
+    (folder / "folder").mkdir()
+    for ending in ENDINGS:
+        (folder / f"folder{ending}").mkdir()
+        (folder / f"full{ending}").symlink_to("/dev/full")
+        (folder / f"null{ending}").symlink_to("/dev/null")
+        (folder / f"loop{ending}").symlink_to(f"loop{ending}")
+        (folder / f"link{ending}").symlink_to("file")
+    (folder / "loop").symlink_to("loop")
+
+
+class Options:
+    """The options of a program, from its --help."""
+
+    def __init__(self, program, help_text):
+        found = re.findall(r"^ *(?:-\w, )?--([\w-]+)(\[?=(\w+)\]?)?", help_text, re.M)
+        self.flags = [name for name, value, _ in found if not value] + ["inject-error"]
+        self.valued = {name: kind for name, value, kind in found if value}
+        self.program = program
+
+    def value(self, rng, name):
+        kind = self.valued[name]
+        if kind == "FILE":
+            return file_name(rng)
+        return rng.choice(NUMBERS) if kind == "N" and rng.random() < 0.8 else text(rng)
+
+    def refused(self, rng):
+        """Arguments of which at least one is a mistake, whatever the others are."""
+        words = []
+        for _ in range(rng.randint(0, 3)):
+            if self.valued and rng.random() < 0.7:
+                name = rng.choice(list(self.valued))
+                value = self.value(rng, name)
+                words += [f"--{name}={value}"] if rng.random() < 0.6 else [f"--{name}", value]
+            else:
+                flag = rng.choice(self.flags)
+                words.append("--" + (flag if rng.random() < 0.8 else flag[: rng.randint(0, len(flag))]))
+        number = [name for name, kind in self.valued.items() if kind == "N"]
+        mistake = rng.choice(
+            [
+                [
+                    f"--{rng.choice(number)}={rng.choice(['', '-9', 'x', '1x', '1e999', '9' * 30, ' 1', 'nan'])}"
+                ],
+                [f"--{rng.choice(number)}"],
+                [f"--no-such{text(rng)}"],
+                [f"--{rng.choice(self.flags)}={text(rng)}"],
+                [f"-{rng.choice(LETTERS)}{text(rng, 2)}"],
+                ["--", "x" + text(rng)],
+                ["x" + text(rng)],
+                ["x" * rng.choice([1000, 100000])],
+                ["--window", "--no-window"] if "window" in self.flags else ["--size=-1"],
+            ]
+        )
+        at = (
+            len(words)
+            if mistake[0] in ("--",) or mistake[0] == f"--{mistake[0][2:]}" and "=" not in mistake[0]
+            else 0
+        )
+        # An option without its value must stand at the end, a mistake that an earlier option could take as its value at the start.
+        if len(mistake) == 1 and "=" not in mistake[0] and mistake[0][2:] in number:
+            at = len(words)
+            words = [word for word in words if word.startswith("--") and "=" in word]
+            at = len(words)
+        else:
+            at = 0
+        return words[:at] + mistake + words[at:]
+
+    def accepted(self, rng):
+        """Arguments of a small run, with an output where the program has one."""
+        words = list(self.program.small)
+        if "output" in self.valued and rng.random() < 0.7:
+            words.append(f"--output={file_name(rng)}")
+        if "frames" in self.valued:
+            words += ["--frames", str(rng.randint(1, 3))]
+        if rng.random() < 0.2:
+            words.append(
+                rng.choice(
+                    ["--list-devices", "--help", "--usage", "-h", "--inject-error", "--no-window", "--seed=9"]
+                )
+            )
+        return [word for word in words if word != "--no-window" or "no-window" in self.flags]
+
+
+class Case:
+    def __init__(self, seed, number, program, options, runs):
+        rng = random.Random(f"{seed} {number}")
+        self.runs = rng.random() < runs
+        self.words = options.accepted(rng) if self.runs else options.refused(rng)
+        self.name = program.base if rng.random() < 0.9 else (text(rng) or "x")
+        self.environment = {"PATH": "/usr/bin:/bin", "CUDA_CPU_WORKERS": "2"}
+        if rng.random() < 0.3:
+            self.environment |= {
+                rng.choice(["LC_ALL", "LANG", "LC_CTYPE", "LC_MESSAGES"]): rng.choice(LOCALES)
+            }
+        if rng.random() < 0.1:
+            self.environment |= {rng.choice(VARIABLES): text(rng)}
+        self.folder = rng.choice(["/proc", "/sys"]) if rng.random() < 0.05 else None
+        ends = ["out"] * 12 + ["", "|", "/dev/full"]
+        self.out, self.err = rng.choice(ends), rng.choice(["err"] * 20 + ["", "|", "/dev/full"])
+        self.no_input = rng.random() < 0.1
+
+    def __str__(self):
+        settings = " ".join(f"{k}={v!a}" for k, v in self.environment.items() if k != "PATH")
+        ends = f"{'' if self.out == 'out' else f' >{self.out!a}'}{'' if self.err == 'err' else f' 2>{self.err!a}'}"
+        return f"{settings} {self.name!a} {[w if len(w) < 200 else w[:90] + '…' for w in self.words]!a}{ends}"
+
+
+class Server:
+    """A program that forks for each command line."""
+
+    def __init__(self, program, library, folder):
+        self.folder = folder
+        path = helpers.BIN / program.name
+        needed = subprocess.run(["ldd", path], stdout=subprocess.PIPE, text=True).stdout
+        sanitizer = re.findall(r"lib[at]san[\w.]* => (\S+)", needed)  # must be loaded first
+        requests, self.requests = os.pipe()
+        self.answers, answers = os.pipe()
+
+        def before():
+            os.dup2(requests, REQUESTS)
+            os.dup2(answers, ANSWERS)
+
+        options = "exitcode=99:detect_leaks=0:allocator_may_return_null=1:handle_abort=0"
+        self.process = subprocess.Popen(
+            [path],
+            env={
+                "LD_PRELOAD": " ".join([*sanitizer, str(library)]),
+                "ASAN_OPTIONS": options,
+                "UBSAN_OPTIONS": "print_stacktrace=1:exitcode=99",
+            },
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            preexec_fn=before,
+            pass_fds=(REQUESTS, ANSWERS),
+            start_new_session=True,
+        )
+        os.close(requests)
+        os.close(answers)
+
+    def number(self, seconds):
+        if not select.select([self.answers], [], [], seconds)[0]:
+            return None
+        data = os.read(self.answers, 4)
+        if len(data) < 4:
+            raise RuntimeError("the fork server has ended")
+        return struct.unpack("i", data)[0]
+
+    def run(self, case):
+        """The exit status (negative: a signal), stdout and stderr. None for the status: the run did not end."""
+        paths = {"out": str(self.folder.with_name("out")), "err": str(self.folder.with_name("err"))}
+        for path in paths.values():
+            open(path, "wb").close()
+        settings = [f"{k}={v}" for k, v in case.environment.items()]
+        strings = [
+            case.folder or str(self.folder),
+            paths.get(case.out, case.out),
+            paths.get(case.err, case.err),
+            case.name,
+            *case.words,
+            *settings,
+        ]
+        data = b"".join(os.fsencode(s.replace("\0", "")) + b"\0" for s in strings)
+        head = struct.pack("IIII", 1 + len(case.words), len(settings), len(data), case.no_input)
+        data = head + data
+        while data:
+            data = data[os.write(self.requests, data) :]
+        child = self.number(SECONDS)
+        status = self.number(SECONDS)
+        if status is None:
+            os.kill(child, signal.SIGKILL)
+            self.number(SECONDS)
+        else:
+            status = os.waitstatus_to_exitcode(status)
+        return status, *(pathlib.Path(path).read_bytes() for path in paths.values())
+
+    def close(self):
+        os.close(self.requests)
+        self.process.wait(SECONDS)
+        os.close(self.answers)
+
+
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def judge(case, program, options, status, out, err):
+    """Why the result is a defect; None if it is none."""
+    try:
+        out, err = out.decode(), err.decode()
+    except UnicodeDecodeError:
+        return f"prints bytes that are not UTF-8: {out!r} {err!r}"
+    if status is None:
+        return f"does not end within {SECONDS} s"
+    if helpers.SANITIZER.search(err) or status == 99:
+        return f"a sanitizer reports: {err[:3000]}"
+    if status not in (0, 1, 2, 64):
+        return f"status {status}: {err[:500]}"
+    if CONTROL.search(out + err):
+        return f"prints control characters: {out!a} {err!a}"
+    lines = [line for line in err.split("\n")[:-1] if "; writing a file" not in line]
+    if err and not err.endswith("\n"):
+        return f"an unfinished line: {err!a}"
+    if case.err == "err" and status in (2, 64) and len(lines) != 1:
+        return f"status {status} with {len(lines)} lines: {err!a}"
+    if case.err == "err" and status == 1 and not lines:
+        return "status 1 without a line"
+    if status == 64 and out:
+        return f"status 64, and on stdout {out!a}"
+    wrong = "--inject-error" in case.words or any(
+        "--inject-error".startswith(w) for w in case.words if len(w) > 3
+    )
+    if status == 1 and len(lines) > 1 and not wrong and not program.status:
+        return f"status 1 with {len(lines)} lines: {err!a}"
+    if status == 0 and lines:
+        return f"status 0, and on stderr {err!a}"
+    if not case.runs and status in (0, 2) and not {"--help", "--usage", "-h"} & set(case.words):
+        return f"status {status} for a mistake: {out[:300]!a} {err!a}"
+    return None
+
+
+def look_at(folder, case, program, status):
+    """Looks for files that should not be there, and deletes what the run has written. Returns the defect."""
+    for entry in os.scandir(folder):
+        name = entry.name
+        if entry.is_symlink() or entry.is_dir(follow_symlinks=False):
+            continue
+        if name == "file":
+            if entry.stat().st_size != 4 and not any(
+                w.endswith(tuple(f"link{e}" for e in ENDINGS)) for w in case.words
+            ):
+                return "has changed another file"
+            (folder / "file").write_text("keep")
+            continue
+        os.unlink(entry.path)
+        if re.match(r"\.unfinished-", name):
+            return f"left {name}"
+        if status not in (0, 1):
+            return f"status {status}, but wrote {name!a}"
+        if not case.runs and not {"--help"} & set(case.words):
+            return f"wrote {name!a} for a mistake"
+    inner = folder / "folder"
+    for path in inner.iterdir():
+        path.unlink()
+        if path.name.startswith(".unfinished-"):
+            return f"left {path}"
+    return None
+
+
+def library():
+    """Compiles fork_server.c. Returns the path of the library."""
+    made = helpers.BUILD / "attacks/fork_server.so"
+    made.parent.mkdir(parents=True, exist_ok=True)
+    new = made.with_name(f"fork_server.{os.getpid()}.so")
+    compiler = os.environ.get("CC", "cc").split()
+    subprocess.run(
+        [*compiler, "-std=gnu11", "-O1", "-shared", "-fPIC", HERE / "fork_server.c", "-o", new, "-ldl"],
+        check=True,
+    )
+    new.replace(made)
+    return made.resolve()
+
+
+def parse(words):
+    parser = argparse.ArgumentParser(
+        prog="command_lines.py", description=__doc__.partition("\n\n")[0].partition(": ")[2]
+    )
+    parser.add_argument(
+        "--lines", type=int, default=100000, metavar="N", help="how many command lines (default 100000)"
+    )
+    parser.add_argument(
+        "--runs", type=float, default=0.02, metavar="X", help="share of them without a mistake (default 0.02)"
+    )
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=random.SystemRandom().randrange(1 << 31),
+        metavar="N",
+        help="repeats a run",
+    )
+    parser.add_argument(
+        "--case", type=int, default=None, metavar="N", help="only the command line of this number"
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count(), metavar="N", help="programs at the same time"
+    )
+    parser.add_argument("--record", action="store_true", help="keep the figures in results.json")
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="only these programs")
+    return parser.parse_args(words)
+
+
+def main(words):
+    options = parse(words)
+    programs = [p for p in helpers.programs() if p.built and (helpers.BIN / p.name).exists()]
+    everywhere = programs
+    programs = [p for p in programs if not options.programs or p.name in options.programs]
+    if unknown := set(options.programs) - {p.name for p in programs}:
+        print(f"command_lines.py: there is no program {', '.join(sorted(unknown))}", file=sys.stderr)
+        return 64
+    server, lock = library(), threading.Lock()
+    done, statuses, defects = collections.Counter(), collections.Counter(), []
+
+    def attack(program):
+        # The cases of the other programs keep their numbers when only some are attacked.
+        place, count = everywhere.index(program), len(everywhere)
+        numbers = [n for n in range(options.lines) if n % count == place]
+        if options.case is not None:
+            numbers = [n for n in [options.case] if n % count == place]
+        if program.name.endswith("_mpi"):
+            numbers = numbers[:: 10 if options.case is None else 1]  # MPI takes 0.1 s to start
+        if not numbers:
+            return
+        with tempfile.TemporaryDirectory() as outer:
+            folder = pathlib.Path(outer).resolve() / "run"
+            folder.mkdir()
+            prepare(folder)
+            known = Options(
+                program,
+                helpers.execute(program.name, ["--help"], outer, {"ARGP_HELP_FMT": "rmargin=1000"}).out,
+            )
+            served = Server(program, server, folder)
+            for number in numbers:
+                case = Case(options.seed, number, program, known, options.runs)
+                try:
+                    status, out, err = served.run(case)
+                except (RuntimeError, OSError) as error:
+                    with lock:
+                        defects.append(number)
+                        print(f"case {number}: {program}: {case}: {error}", flush=True)
+                    return
+                problem = judge(case, program, known, status, out, err) or look_at(
+                    folder, case, program, status
+                )
+                with lock:
+                    done["command lines"] += 1
+                    done["without a mistake"] += case.runs
+                    statuses[status] += 1
+                    if problem:
+                        defects.append(number)
+                        print(f"case {number}: {program}: {case}: {problem}", flush=True)
+                    if done["command lines"] % 5000 == 0:
+                        print(f"{done['command lines']} command lines, {len(defects)} defects", flush=True)
+            served.close()
+
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        list(pool.map(attack, programs))
+    figures = {
+        "programs": len(programs),
+        "command lines": done["command lines"],
+        "without a mistake": done["without a mistake"],
+        **{f"status {status}": statuses[status] for status in (0, 1, 2, 64)},
+        "defects": len(defects),
+        "seed": options.seed,
+    }
+    print("command_lines.py: " + ", ".join(f"{name} {value}" for name, value in figures.items()))
+    if options.record:
+        record.record("command_lines", f"make command-lines ARGS='--lines {options.lines}'", figures)
+    return 1 if defects else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
