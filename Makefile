@@ -23,6 +23,8 @@
 #: make mutate                put small mistakes into every program, whose check must notice them; PROGRAM=chapter05/dot and ARGS as above
 #: make locks                run the programs with locks and atomics many times under each schedule; ARGS='--runs 10' (docs/trust.md)
 #: make fuzz                  give damaged sources to the translator of the CPU back end; ARGS='--minutes 5 --seed 7' are options
+#: make signals               send signals at random moments to programs that write files; PROGRAM=… and ARGS as above
+#: make command-lines         run all programs with random and hostile command lines, built with the sanitizers of the compiler
 #: make profile-chapter05/dot  profile a program with nsys and ncu, on a GPU; ARGS='--size 1M' are its options
 #: make old FILE=/path/x.cu    build a CUDA program of 2010 with what CUDA has removed since, into bin/old/x (docs/old-listings.md)
 #: make doctor                list which tools, libraries and devices this machine has, and which are missing
@@ -80,7 +82,7 @@ ifeq ($(STAGE),build)
 include scripts/build.mk
 else
 
-TARGETS := all tests old setup run check sanitize faults mutate locks fuzz bench then-and-now test gallery doctor docs install uninstall format compile_commands.json clean help
+TARGETS := all tests old setup run check sanitize faults mutate signals command-lines locks fuzz bench then-and-now test gallery doctor docs install uninstall format compile_commands.json clean help
 GOALS := $(or $(MAKECMDGOALS),all)
 
 # configure.sh prints lines such as "CHOSEN := cpu". $(shell) replaces newlines by blanks, so sed marks the ends of lines.
@@ -172,6 +174,13 @@ test: build | $(filter run,$(GOALS))
 # The attacks of docs/trust.md
 faults: build
 	@$(call python,tests/attacks/faults.py $(ARGS) $(PROGRAM))
+signals: build
+	@$(call python,tests/attacks/signals.py $(ARGS) $(PROGRAM))
+# The programs of make sanitize
+command-lines: private override BIN := $(BUILD)/sanitize
+command-lines:
+	+@$(MAKE) --no-print-directory BACKEND=cpu SANITIZE='$(TOOL_SANITIZERS)' BIN='$(BIN)' CHAPTER= PROGRAM= $(or $(PROGRAM),all)
+	@$(call python,tests/attacks/command_lines.py $(ARGS) $(PROGRAM))
 # Builds what it needs, on the CPU back end.
 mutate:
 	@$(call python,tests/attacks/mutate.py $(ARGS) $(PROGRAM))

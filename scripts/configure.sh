@@ -103,6 +103,7 @@ check_settings() {
         ! asked_for gallery || fail 'the gallery is for BACKEND=cpu, which draws the same on every machine'
         ! asked_for faults || fail 'make faults is for BACKEND=cpu, whose calls can be made to fail'
         ! asked_for locks || fail 'make locks is for BACKEND=cpu, whose schedule can be chosen'
+        ! asked_for command-lines || fail 'make command-lines is for BACKEND=cpu, with the sanitizers of the compiler'
     fi
     [ -z "$SMS" ] || [ "$BACKEND" != cpu ] || fail 'SMS is for BACKEND=gpu'
     [ -z "$SMS" ] || [ -z "$SANITIZE" ] || fail 'SMS is for BACKEND=gpu and SANITIZE for BACKEND=cpu'
@@ -208,11 +209,11 @@ if asked_for check; then
     [ "$BACKEND" != gpu ] || fail 'make check is for the CPU back end; on a GPU: compute-sanitizer --tool racecheck PROGRAM'
     [ -z "$SANITIZE" ] || fail 'make check has instrumentation of its own, without SANITIZE'
 fi
-if asked_for check sanitize faults mutate; then
+if asked_for check sanitize faults mutate signals command-lines; then
     # shellcheck disable=SC2086
     [ -z "$PROGRAM" ] || one_of "$PROGRAM" $programs || { hint=$(meant "$PROGRAM"); fail "PROGRAM=$PROGRAM: there is no such program${hint:+, $hint}"; }
 elif [ -n "$PROGRAM" ]; then
-    fail 'PROGRAM is for make check, make sanitize, make faults and make mutate'
+    fail 'PROGRAM is for make check, make sanitize, make faults, make mutate, make signals and make command-lines'
 fi
 
 ladders=
@@ -245,7 +246,7 @@ for goal in ${goals:-all}; do
     all | tests | old | tests/* | cpu/bench/* | compile_commands.json | chapter* | appendix_* | "$BIN"/*) to_build="$to_build $goal" ;;
     run) to_build="$to_build ${folder:-all}" ;;
     test) to_build="$to_build all tests" ;;
-    gallery | faults) to_build="$to_build all" ;;
+    gallery | faults | signals) to_build="$to_build all" ;;
     locks) to_build="$to_build appendix_a chapter09" ;;
     bench | then-and-now) to_build="$to_build measured" ;;
     profile-*) to_build="$to_build ${goal#profile-}" profile=$goal ;;

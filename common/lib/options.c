@@ -102,6 +102,8 @@ __attribute__((constructor)) static void start(void) {
     static char name[NAME_MAX + 1];
     snprintf(name, sizeof(name), "%s", program_invocation_short_name);
     options.program = printable(name);
+    signal(SIGPIPE, SIG_IGN); // writing then fails with a reason instead of ending the program
+    signal(SIGXFSZ, SIG_IGN);
     open_standard_files();
 }
 
@@ -348,8 +350,6 @@ static void parse_arguments(const struct argp *argp, int argc, char **argv, stru
 }
 
 void parse_options(int argc, char **argv, const char *doc, unsigned uses, const Option *own) {
-    signal(SIGPIPE, SIG_IGN); // writing then fails with a reason instead of ending the program
-    signal(SIGXFSZ, SIG_IGN);
     atexit(check_stdout);
 
     struct parse parse = {own, 0, false, false};

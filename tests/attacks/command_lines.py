@@ -246,6 +246,12 @@ class Case:
         self.out, self.err = rng.choice(ends), rng.choice(["err"] * 20 + ["", "|", "/dev/full"])
         self.no_input = rng.random() < 0.1
 
+    def has(self, *options):
+        """Whether one of these options, which may be shortened, is among the arguments."""
+        return any(
+            o.startswith(word) for o in options for word in self.words if len(word) > 2 or word == "-h"
+        )
+
     def __str__(self):
         settings = " ".join(f"{k}={v!a}" for k, v in self.environment.items() if k != "PATH")
         ends = f"{'' if self.out == 'out' else f' >{self.out!a}'}{'' if self.err == 'err' else f' 2>{self.err!a}'}"
@@ -278,7 +284,7 @@ class Server:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             preexec_fn=before,
-            pass_fds=(REQUESTS, ANSWERS),
+            close_fds=False,  # they are not inherited, apart from these two
             start_new_session=True,
         )
         os.close(requests)
@@ -329,7 +335,7 @@ class Server:
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
-def judge(case, program, options, status, out, err):
+def judge(case, program, status, out, err):
     """Why the result is a defect; None if it is none."""
     try:
         out, err = out.decode(), err.decode()
@@ -352,19 +358,17 @@ def judge(case, program, options, status, out, err):
         return "status 1 without a line"
     if status == 64 and out:
         return f"status 64, and on stdout {out!a}"
-    wrong = "--inject-error" in case.words or any(
-        "--inject-error".startswith(w) for w in case.words if len(w) > 3
-    )
+    wrong = case.has("--inject-error")
     if status == 1 and len(lines) > 1 and not wrong and not program.status:
         return f"status 1 with {len(lines)} lines: {err!a}"
     if status == 0 and lines:
         return f"status 0, and on stderr {err!a}"
-    if not case.runs and status in (0, 2) and not {"--help", "--usage", "-h"} & set(case.words):
+    if not case.runs and status in (0, 2) and not case.has("--help", "--usage", "-h"):
         return f"status {status} for a mistake: {out[:300]!a} {err!a}"
     return None
 
 
-def look_at(folder, case, program, status):
+def look_at(folder, case, status):
     """Looks for files that should not be there, and deletes what the run has written. Returns the defect."""
     for entry in os.scandir(folder):
         name = entry.name
@@ -382,7 +386,7 @@ def look_at(folder, case, program, status):
             return f"left {name}"
         if status not in (0, 1):
             return f"status {status}, but wrote {name!a}"
-        if not case.runs and not {"--help"} & set(case.words):
+        if not case.runs and not case.has("--help", "--usage", "-h"):
             return f"wrote {name!a} for a mistake"
     inner = folder / "folder"
     for path in inner.iterdir():
@@ -473,9 +477,7 @@ def main(words):
                         defects.append(number)
                         print(f"case {number}: {program}: {case}: {error}", flush=True)
                     return
-                problem = judge(case, program, known, status, out, err) or look_at(
-                    folder, case, program, status
-                )
+                problem = judge(case, program, status, out, err) or look_at(folder, case, status)
                 with lock:
                     done["command lines"] += 1
                     done["without a mistake"] += case.runs

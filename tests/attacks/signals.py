@@ -318,7 +318,7 @@ def attack(job, number, choice):
         return met, left
 
 
-def main():
+def main(words):
     parser = argparse.ArgumentParser(
         prog="signals.py", description=__doc__.partition("\n\n")[0].partition(": ")[2]
     )
@@ -332,7 +332,7 @@ def main():
     parser.add_argument("--case", type=int, default=None, metavar="N", help="only the signal of this number")
     parser.add_argument("--record", action="store_true", help="keep the figures in results.json")
     parser.add_argument("program", nargs="*", help="only these programs")
-    options = parser.parse_args()
+    options = parser.parse_args(words)
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 31)
     jobs = [job for job in JOBS if not options.program or job.program in options.program]
     jobs = [job for job in jobs if (BIN / job.program).exists() and measure(job)]
@@ -377,4 +377,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
