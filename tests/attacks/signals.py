@@ -33,6 +33,7 @@ sys.path.insert(0, str(HERE))
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGKILL]
 OLD = b"the old contents"
+SECONDS = 600  # limit of a run
 
 
 class Defect(Exception):
@@ -70,7 +71,7 @@ def is_svg(path):
 def is_checkpoint(path):
     """heat_mpi checks the length and the checksum of what it resumes from."""
     done = subprocess.run(
-        [BIN / "chapter11/heat_mpi", "--size", "64", "--iterations", "400", "--resume", path],
+        [BIN / "chapter11/heat_mpi", "--size", "64", "--iterations", "60", "--resume", path],
         cwd=path.parent,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -109,16 +110,16 @@ def frames_of(path):
 
 
 JOBS = [
-    Job("chapter04/julia_cpu", "--size 500 --iterations 20 --output a.png", "a.png"),
-    Job("chapter04/julia_gpu", "--size 300 --iterations 20 --output a.ppm", "a.ppm"),
-    Job("chapter05/shared_bitmap", "--size 256 --output a.webp", "a.webp"),
-    Job("chapter07/heat", "--size 64 --frames 40 --output a.webp", "a.webp", early=True),
-    Job("chapter05/ripple", "--size 64 --frames 60 --output frame-%03d.png", "frame-*.png", early=True),
-    Job("chapter05/ripple", "--size 96 --frames 40 --output a.gif", "a.gif", early=True),
-    Job("chapter05/ripple", "--size 96 --frames 40 --output a.mp4", "a.mp4", early=True),
+    Job("chapter04/julia_cpu", "--size 300 --iterations 10 --output a.png", "a.png"),
+    Job("chapter04/julia_gpu", "--size 100 --iterations 10 --output a.ppm", "a.ppm"),
+    Job("chapter05/shared_bitmap", "--size 128 --output a.webp", "a.webp"),
+    Job("chapter07/heat", "--size 48 --frames 12 --output a.webp", "a.webp", early=True),
+    Job("chapter05/ripple", "--size 48 --frames 30 --output frame-%03d.png", "frame-*.png", early=True),
+    Job("chapter05/ripple", "--size 48 --frames 10 --output a.gif", "a.gif", early=True),
+    Job("chapter05/ripple", "--size 48 --frames 10 --output a.mp4", "a.mp4", early=True),
     Job(
         "chapter05/ripple",
-        "--size 300 --frames 30 --output last.png",
+        "--size 100 --frames 10 --output last.png",
         "last.png",
         early=True,
         whole=lambda path: True,
@@ -132,7 +133,7 @@ JOBS = [
     ),
     Job(
         "chapter11/heat_mpi",
-        "--size 64 --iterations 400 --every 50 --checkpoint a.state",
+        "--size 64 --iterations 60 --every 20 --checkpoint a.state",
         "a.state",
         whole=is_checkpoint,
     ),
@@ -298,10 +299,10 @@ def attack(job, number, choice):
             except ProcessLookupError:
                 pass
         try:
-            out, err = (text.decode(errors="replace") for text in process.communicate(timeout=120))
+            out, err = (text.decode(errors="replace") for text in process.communicate(timeout=SECONDS))
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
-            raise Defect("is still running 120 s after the signal") from None
+            raise Defect(f"is still running {SECONDS} s after the signal") from None
         status = process.returncode
         for _ in range(1000):  # ffmpeg ends when its standard input does
             if not processes_in(folder):
