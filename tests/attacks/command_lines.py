@@ -59,6 +59,29 @@ NUMBERS = """0 -0 -1 1 2 00 +1 007 1. .5 1e3 1e999 -1e999 1e-999 0x10 0b1 nan in
     2147483647 2147483648 4294967295 4294967296 9223372036854775807 9223372036854775808 -9223372036854775808 18446744073709551615
     18446744073709551616 99999999999999 1e308 3.4e38 1e39 1.17e-38 1.7976931348623157e308 ١٢ １ ½ %d %n ' 1' '1 ' '\t1' '1\n' ''"""
 NUMBERS = shlex.split(NUMBERS) + ["9" * 400, "0" * 400 + "1", "-", "--", "K"]
+WRONG_NUMBERS = ["", "x", "1x", "1e999", "-1e999", " 1", "nan", "1e"]
+WRONG_FILES = [
+    "",
+    ".",
+    "..",
+    "/",
+    "x",
+    "folder/x",
+    "x.png.gz",
+    "missing/x.png",
+    "file/x.ppm",
+    "/proc/x.png",
+    "loop.ppm",
+]
+WRONG_FILES += [
+    "folder.svg",
+    "folder.ppm",
+    "x" * 256 + ".ppm",
+    "y/" * 2100 + "x.ppm",
+    "%d%n",
+    "/dev/full",
+    "loop/x.ppm",
+]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789éø%\x1b"
 LOCALES = [
     "C",
@@ -182,35 +205,27 @@ class Options:
             else:
                 flag = rng.choice(self.flags)
                 words.append("--" + (flag if rng.random() < 0.8 else flag[: rng.randint(0, len(flag))]))
-        number = [name for name, kind in self.valued.items() if kind == "N"]
-        mistake = rng.choice(
-            [
-                [
-                    f"--{rng.choice(number)}={rng.choice(['', '-9', 'x', '1x', '1e999', '9' * 30, ' 1', 'nan'])}"
-                ],
-                [f"--{rng.choice(number)}"],
-                [f"--no-such{text(rng)}"],
-                [f"--{rng.choice(self.flags)}={text(rng)}"],
-                [f"-{rng.choice(LETTERS)}{text(rng, 2)}"],
-                ["--", "x" + text(rng)],
-                ["x" + text(rng)],
-                ["x" * rng.choice([1000, 100000])],
-                ["--window", "--no-window"] if "window" in self.flags else ["--size=-1"],
-            ]
-        )
-        at = (
-            len(words)
-            if mistake[0] in ("--",) or mistake[0] == f"--{mistake[0][2:]}" and "=" not in mistake[0]
-            else 0
-        )
-        # An option without its value must stand at the end, a mistake that an earlier option could take as its value at the start.
-        if len(mistake) == 1 and "=" not in mistake[0] and mistake[0][2:] in number:
-            at = len(words)
-            words = [word for word in words if word.startswith("--") and "=" in word]
-            at = len(words)
-        else:
-            at = 0
-        return words[:at] + mistake + words[at:]
+        numbers = [name for name, kind in self.valued.items() if kind == "N"]
+        mistakes = [
+            [f"--{rng.choice(numbers)}={rng.choice(WRONG_NUMBERS)}"],
+            [f"--{rng.choice(numbers)}"],
+            [f"--no-such{text(rng)}"],
+            [f"--{rng.choice(self.flags)}={text(rng)}"],
+            [f"-{rng.choice(LETTERS)}{text(rng, 2)}"],
+            ["--", "x" + text(rng)],
+            ["x" + text(rng)],
+            ["x" * rng.choice([1000, 100000])],
+        ]
+        if "output" in self.valued:
+            mistakes += [[f"--output={rng.choice(WRONG_FILES)}"], [f"--output={text(rng)}.xyz"]]
+        if "window" in self.flags:
+            mistakes.append(["--window", "--no-window"])
+        mistake = rng.choice(mistakes)
+        if (
+            mistake[0][2:] in numbers
+        ):  # lacks its value, so it stands at the end, after options that have theirs
+            return [word for word in words if word.startswith("--") and "=" in word] + mistake
+        return mistake + words  # not behind an option that would take it as its value
 
     def accepted(self, rng):
         """Arguments of a small run, with an output where the program has one."""
@@ -363,7 +378,7 @@ def judge(case, program, status, out, err):
         return f"status 1 with {len(lines)} lines: {err!a}"
     if status == 0 and lines:
         return f"status 0, and on stderr {err!a}"
-    if not case.runs and status in (0, 2) and not case.has("--help", "--usage", "-h"):
+    if not case.runs and status in (0, 2) and not case.has("--help", "--usage", "-h", "--list-devices"):
         return f"status {status} for a mistake: {out[:300]!a} {err!a}"
     return None
 
