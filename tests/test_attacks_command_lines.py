@@ -62,7 +62,7 @@ def test_files_that_should_not_be_there(tmp_path):
         ("x.ppm", 0, None),
         ("x.ppm", 64, "status 64, but wrote 'x.ppm'"),
         (".unfinished-abcdef.tmp", 1, "left .unfinished-abcdef.tmp"),
-        ("folder/.unfinished-abcdef.tmp", 1, "left "),
+        ("folder/.unfinished-abcdef.tmp", 1, "left .unfinished-abcdef.tmp"),
     ):
         (tmp_path / name).write_text("")
         found = look(status)

@@ -221,9 +221,8 @@ class Options:
         if "window" in self.flags:
             mistakes.append(["--window", "--no-window"])
         mistake = rng.choice(mistakes)
-        if (
-            mistake[0][2:] in numbers
-        ):  # lacks its value, so it stands at the end, after options that have theirs
+        # An option without its value stands at the end, and so does a wrong file, of which the last one counts.
+        if mistake[0][2:] in numbers or mistake[0].startswith("--output="):
             return [word for word in words if word.startswith("--") and "=" in word] + mistake
         return mistake + words  # not behind an option that would take it as its value
 
@@ -385,30 +384,22 @@ def judge(case, program, status, out, err):
 
 def look_at(folder, case, status):
     """Looks for files that should not be there, and deletes what the run has written. Returns the defect."""
-    for entry in os.scandir(folder):
-        name = entry.name
-        if entry.is_symlink() or entry.is_dir(follow_symlinks=False):
+    problem, here = None, folder / "file"
+    if here.read_bytes() != b"keep":
+        here.write_text("keep")
+        if not any("link" in word for word in case.words):  # links to it
+            problem = "has changed another file"
+    for path in [*folder.iterdir(), *(folder / "folder").iterdir()]:
+        if path.is_symlink() or path.is_dir() or path == here:
             continue
-        if name == "file":
-            if entry.stat().st_size != 4 and not any(
-                w.endswith(tuple(f"link{e}" for e in ENDINGS)) for w in case.words
-            ):
-                return "has changed another file"
-            (folder / "file").write_text("keep")
-            continue
-        os.unlink(entry.path)
-        if re.match(r"\.unfinished-", name):
-            return f"left {name}"
-        if status not in (0, 1):
-            return f"status {status}, but wrote {name!a}"
-        if not case.runs and not case.has("--help", "--usage", "-h"):
-            return f"wrote {name!a} for a mistake"
-    inner = folder / "folder"
-    for path in inner.iterdir():
         path.unlink()
         if path.name.startswith(".unfinished-"):
-            return f"left {path}"
-    return None
+            problem = f"left {path.name}"
+        elif status not in (0, 1):
+            problem = f"status {status}, but wrote {path.name!a}"
+        elif not case.runs and not case.has("--help", "--usage", "-h", "--list-devices"):
+            problem = f"wrote {path.name!a} for a mistake"
+    return problem
 
 
 def library():
@@ -492,7 +483,8 @@ def main(words):
                         defects.append(number)
                         print(f"case {number}: {program}: {case}: {error}", flush=True)
                     return
-                problem = judge(case, program, status, out, err) or look_at(folder, case, status)
+                about_files = look_at(folder, case, status)
+                problem = judge(case, program, status, out, err) or about_files
                 with lock:
                     done["command lines"] += 1
                     done["without a mistake"] += case.runs
