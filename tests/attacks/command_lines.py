@@ -11,6 +11,7 @@ Each program is loaded once and forks for each command line (tests/attacks/fork_
 import argparse
 import collections
 import concurrent.futures
+import dataclasses
 import os
 import pathlib
 import random
@@ -22,7 +23,6 @@ import struct
 import subprocess
 import sys
 import tempfile
-import threading
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
@@ -30,6 +30,7 @@ import helpers  # noqa: E402
 import record  # noqa: E402
 
 SECONDS = 300  # limit of a run
+LINES = 100000
 REQUESTS, ANSWERS = 198, 199  # as in fork_server.c
 ENDINGS = [".png", ".ppm", ".webp", ".svg"]
 
@@ -421,7 +422,7 @@ def parse(words):
         prog="command_lines.py", description=__doc__.partition("\n\n")[0].partition(": ")[2]
     )
     parser.add_argument(
-        "--lines", type=int, default=100000, metavar="N", help="how many command lines (default 100000)"
+        "--lines", type=int, default=LINES, metavar="N", help="how many command lines (default 100,000)"
     )
     parser.add_argument(
         "--runs", type=float, default=0.02, metavar="X", help="share of them without a mistake (default 0.02)"
@@ -444,71 +445,84 @@ def parse(words):
     return parser.parse_args(words)
 
 
+@dataclasses.dataclass
+class Share:
+    """The command lines of one program, and what came of them."""
+
+    program: str
+    done: collections.Counter = dataclasses.field(default_factory=collections.Counter)
+    defects: list = dataclasses.field(default_factory=list)  # their lines
+
+    def note(self, number, case, problem):
+        self.defects.append(f"case {number}: {self.program}: {case}: {problem}")
+
+
+def attack(task):
+    """Runs the command lines of a program, in a process of its own."""
+    name, numbers, options, server = task
+    share = Share(name)
+    program = next(p for p in helpers.programs() if p.name == name)
+    with tempfile.TemporaryDirectory() as outer:
+        folder = pathlib.Path(outer).resolve() / "run"
+        folder.mkdir()
+        prepare(folder)
+        help_text = helpers.execute(name, ["--help"], outer, {"ARGP_HELP_FMT": "rmargin=1000"}).out
+        known, served = Options(program, help_text), Server(program, server, folder)
+        for number in numbers:
+            case = Case(options.seed, number, program, known, options.runs)
+            try:
+                status, out, err = served.run(case)
+            except (RuntimeError, OSError) as error:
+                share.note(number, case, error)
+                return share
+            about_files = look_at(folder, case, status)
+            problem = judge(case, program, status, out, err) or about_files
+            share.done.update({"command lines": 1, "without a mistake": case.runs, f"status {status}": 1})
+            if problem:
+                share.note(number, case, problem)
+        served.close()
+    return share
+
+
 def main(words):
     options = parse(words)
-    programs = [p for p in helpers.programs() if p.built and (helpers.BIN / p.name).exists()]
-    everywhere = programs
-    programs = [p for p in programs if not options.programs or p.name in options.programs]
-    if unknown := set(options.programs) - {p.name for p in programs}:
+    programs = [p.name for p in helpers.programs() if p.built and (helpers.BIN / p.name).exists()]
+    chosen = [name for name in programs if not options.programs or name in options.programs]
+    if unknown := set(options.programs) - set(chosen):
         print(f"command_lines.py: there is no program {', '.join(sorted(unknown))}", file=sys.stderr)
         return 64
-    server, lock = library(), threading.Lock()
-    done, statuses, defects = collections.Counter(), collections.Counter(), []
-
-    def attack(program):
-        # The cases of the other programs keep their numbers when only some are attacked.
-        place, count = everywhere.index(program), len(everywhere)
-        numbers = [n for n in range(options.lines) if n % count == place]
+    server, tasks = library(), []
+    for name in chosen:  # the numbers do not depend on the choice of programs
+        numbers = range(programs.index(name), options.lines, len(programs))
         if options.case is not None:
-            numbers = [n for n in [options.case] if n % count == place]
-        if program.name.endswith("_mpi"):
-            numbers = numbers[:: 10 if options.case is None else 1]  # MPI takes 0.1 s to start
-        if not numbers:
-            return
-        with tempfile.TemporaryDirectory() as outer:
-            folder = pathlib.Path(outer).resolve() / "run"
-            folder.mkdir()
-            prepare(folder)
-            known = Options(
-                program,
-                helpers.execute(program.name, ["--help"], outer, {"ARGP_HELP_FMT": "rmargin=1000"}).out,
+            numbers = [options.case] if options.case in numbers else []
+        elif name.endswith("_mpi"):
+            numbers = numbers[::10]  # MPI takes 0.1 s to start
+        tasks += [(name, numbers, options, server)] if numbers else []
+    done, defects = collections.Counter(), 0
+    with concurrent.futures.ProcessPoolExecutor(options.jobs) as pool:
+        for share in concurrent.futures.as_completed([pool.submit(attack, task) for task in tasks]):
+            share = share.result()
+            done += share.done
+            defects += len(share.defects)
+            print(
+                f"{share.program:36} {share.done['command lines']:6} command lines, {len(share.defects)} defects"
             )
-            served = Server(program, server, folder)
-            for number in numbers:
-                case = Case(options.seed, number, program, known, options.runs)
-                try:
-                    status, out, err = served.run(case)
-                except (RuntimeError, OSError) as error:
-                    with lock:
-                        defects.append(number)
-                        print(f"case {number}: {program}: {case}: {error}", flush=True)
-                    return
-                about_files = look_at(folder, case, status)
-                problem = judge(case, program, status, out, err) or about_files
-                with lock:
-                    done["command lines"] += 1
-                    done["without a mistake"] += case.runs
-                    statuses[status] += 1
-                    if problem:
-                        defects.append(number)
-                        print(f"case {number}: {program}: {case}: {problem}", flush=True)
-                    if done["command lines"] % 5000 == 0:
-                        print(f"{done['command lines']} command lines, {len(defects)} defects", flush=True)
-            served.close()
-
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        list(pool.map(attack, programs))
+            for line in share.defects:
+                print(f"    {line}")
+            sys.stdout.flush()
     figures = {
-        "programs": len(programs),
+        "programs": len(chosen),
         "command lines": done["command lines"],
         "without a mistake": done["without a mistake"],
-        **{f"status {status}": statuses[status] for status in (0, 1, 2, 64)},
-        "defects": len(defects),
+        **{f"status {status}": done[f"status {status}"] for status in (0, 1, 2, 64)},
+        "defects": defects,
         "seed": options.seed,
     }
     print("command_lines.py: " + ", ".join(f"{name} {value}" for name, value in figures.items()))
     if options.record:
-        record.record("command_lines", f"make command-lines ARGS='--lines {options.lines}'", figures)
+        arguments = f" ARGS='--lines {options.lines}'" if options.lines != LINES else ""
+        record.record("command_lines", f"make command-lines{arguments}", figures)
     return 1 if defects else 0
 
 
