@@ -18,7 +18,7 @@ RUN [ -z "$CUDA" ] || { apt-get update && apt-get install -y --no-install-recomm
     curl -fsSLo /tmp/keyring.deb "https://developer.download.nvidia.com/compute/cuda/repos/debian$DEBIAN/x86_64/cuda-keyring_1.1-1_all.deb" && \
     dpkg -i /tmp/keyring.deb && apt-get update && apt-get install -y --no-install-recommends "cuda-toolkit-$CUDA" && \
     rm -rf /tmp/keyring.deb /var/lib/apt/lists/*; }
-ENV NVIDIA_DRIVER_CAPABILITIES=compute,utility,graphics
+ENV PATH=$PATH:/usr/local/cuda/bin NVIDIA_DRIVER_CAPABILITIES=compute,utility,graphics
 WORKDIR /cuda-by-example
 # Only what lists the packages: they are installed again when one of these files changes, not when a program does.
 COPY Makefile ./

@@ -259,6 +259,35 @@ def test_setup_needs_only_what_the_image_has_then(tmp_path):
     assert log == "setup: nothing is missing\n"
 
 
+@pytest.mark.parametrize(
+    "cuda, calls",
+    [
+        ("", []),
+        (
+            "13-0",
+            [
+                "apt-get update",
+                "apt-get install -y --no-install-recommends curl",
+                "curl -fsSLo /tmp/keyring.deb https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64/"
+                "cuda-keyring_1.1-1_all.deb",
+                "dpkg -i /tmp/keyring.deb",
+                "apt-get update",
+                "apt-get install -y --no-install-recommends cuda-toolkit-13-0",
+                "rm -rf /tmp/keyring.deb /var/lib/apt/lists/*",
+            ],
+        ),
+    ],
+)
+def test_the_toolkit_is_installed_on_request(tmp_path, cuda, calls):
+    """Scripts in the place of all commands, rm too, write down what they are called with."""
+    step = next(text for name, text in DOCKERFILE if name == "RUN" and "cuda-toolkit" in text)
+    (tmp_path / "calls").touch()
+    for tool in "apt-get", "curl", "dpkg", "rm":
+        stand_in(tmp_path / "tools", tool, f'echo {tool} "$@" >>{tmp_path}/calls')
+    run(tmp_path, "/bin/sh", "-fc", step, PATH=f"{tmp_path}/tools", CUDA=cuda, DEBIAN="12")
+    assert (tmp_path / "calls").read_text().splitlines() == calls
+
+
 def test_the_image_gets_no_build_products():
     ignored = {line.strip("/") for line in (ROOT / ".gitignore").read_text().split()}
     left_out = {line.removeprefix("**/") for line in (ROOT / ".dockerignore").read_text().split()}
