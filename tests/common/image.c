@@ -469,9 +469,20 @@ static void *wait_for_ever(void *unused) {
         pause();
     return unused;
 }
-// The system gives a signal for the process to any thread.
+// The system gives a signal for the process to any thread. The handler runs in the thread that writes the
+// file, which therefore does not begin another one meanwhile.
+static pthread_t writer;
+
+static bool only_in_the_writer(int number) {
+    (void)number;
+    if (!pthread_equal(pthread_self(), writer))
+        _exit(7);
+    return false;
+}
 static void end_by_signal_of_a_thread(void *number) {
     pthread_t thread;
+    writer = pthread_self();
+    file_catch_signals(only_in_the_writer);
     begin_half();
     pthread_create(&thread, NULL, wait_for_ever, NULL);
     pthread_kill(thread, *(int *)number);
