@@ -54,7 +54,6 @@ void file_catch_signals(bool (*goes_on)(int number)) {
     home = writer = pthread_self();
     atexit(discard_unfinished);
     at_quick_exit(discard_unfinished); // the CPU back end ends so after an error in a kernel
-    at_quick_exit(discard_unfinished);
     for (int i = 0; i < SIGNALS; i++) {
         struct sigaction action = {.sa_handler = interrupted, .sa_flags = SA_RESTART};
         if (sigaction(numbers[i], NULL, &before[i]) == 0 && before[i].sa_handler != SIG_IGN)
