@@ -8,6 +8,7 @@
 #     g++ clang++               the compiler
 #     root user                 the user who runs make; "user" has sudo
 #     run test                  make setup run, make setup test; both run on the same system in this order
+#     image                     the steps of the Dockerfile, in the clone, then make run; only when asked for, by root with g++
 #   mirror=URL                  the Debian mirror; by default that of debootstrap
 # Needs root, debootstrap and the Debian archive keyring.
 set -euo pipefail
@@ -23,15 +24,16 @@ for word; do
     debian12 | debian13) systems+=" $word" ;;
     g++ | clang++) compilers+=" $word" ;;
     root | user) users+=" $word" ;;
-    run | test) commands+=" $word" ;;
+    run | test | image) commands+=" $word" ;;
     mirror=?*) mirror=${word#mirror=} ;;
     *)
-        [ -z "$folder" ] || fail 64 "$word: must be one of debian12 debian13 g++ clang++ root user run test mirror=URL"
+        [ -z "$folder" ] || fail 64 "$word: must be one of debian12 debian13 g++ clang++ root user run test image mirror=URL"
         [ -d "$word" ] || fail 64 "$word: is no folder; the first argument must be one"
         folder=$(cd "$word" && pwd)
         ;;
     esac
 done
+[ "$commands" != ' image' ] || compilers=' g++' users=' root'
 [ -n "$folder" ] || fail 64 'name a folder for the systems'
 [ "$(id -u)" -eq 0 ] || fail 1 'needs root'
 for tool in debootstrap unshare chroot git; do
@@ -120,8 +122,14 @@ mkdir -p "$folder/logs"
 : >"$table"
 passed=0 failed=0
 row() { # system, compiler, user, command, result, seconds, summary
-    printf '%-8s  %-7s  %-4s  %-16s  %-6s  %5s s  %s\n' "$1" "$2" "$3" "make setup $4" "$5" "$6" "$7" | tee -a "$table"
+    printf '%-8s  %-7s  %-4s  %-16s  %-6s  %5s s  %s\n' "$1" "$2" "$3" "$([ "$4" = image ] && echo Dockerfile || echo "make setup $4")" "$5" "$6" "$7" | tee -a "$table"
     if [ "$5" = ok ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+}
+
+# The RUN steps of the Dockerfile as lines of a shell, and what the image runs then
+steps() {
+    sed -e :a -e '/\\$/{N;s/\\\n//;ba' -e '}' "$root/Dockerfile" | sed -n 's/^RUN \(.*\)/{ \1; } || exit/p'
+    echo 'make run'
 }
 
 # The last line with counts, from `make run` or pytest
@@ -136,12 +144,14 @@ for system in ${systems:-debian12 debian13}; do
             ready=yes start=$SECONDS
             prepare "$system" "$compiler" "$user" >"$folder/logs/$name-prepare.log" 2>&1 || ready=
             for command in ${commands:-run test}; do
+                [ "$command" != image ] || [ "$compiler-$user" = g++-root ] || continue
                 if [ -z "$ready" ]; then
                     row "$system" "$compiler" "$user" "$command" FAILED $((SECONDS - start)) "the system could not be made: $name-prepare.log"
                     continue
                 fi
                 log=$folder/logs/$name-$command.log start=$SECONDS status=0
                 set -- make setup "$command"
+                [ "$command" != image ] || set -- env DEBIAN="${system#debian}" CUDA= sh -xc "$(steps)"
                 [ "$compiler" = g++ ] || set -- make CC=clang CXX=clang++ setup "$command"
                 # shellcheck disable=SC2016
                 inside "$user" sh -c 'cd /srv/clone && exec "$@"' sh "$@" >"$log" 2>&1 || status=$?
