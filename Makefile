@@ -30,6 +30,11 @@
 #: make doctor                list which tools, libraries and devices this machine has, and which are missing
 #: make gallery               draw the pictures of docs/gallery again, on the CPU back end
 #: make docs                  write the tables in README.md and docs/ again, from the sources, the gallery and the records
+#: make exercise chapter05/dot write my/chapter05/dot.cu, which is the program without its kernel: the reader writes it, make
+#:                            my/chapter05/dot builds it, and ./bin/my/chapter05/dot says right or wrong (docs/exercises.md)
+#: make exercises             write all exercises that are not there yet, and list them
+#: make progress              build and run the exercises that have changed, and list which are done, wrong or open
+#: make grade DIR=/path/x     grade the solutions in a folder, with limits on time and memory (docs/teaching.md)
 #: make install               install cucc, which compiles any CUDA program for the CPU: PREFIX=/usr/local, DESTDIR=
 #: make uninstall             remove what make install has installed
 #: make format                format the sources; CHECK=1 only lists the files that are not formatted
@@ -82,7 +87,7 @@ ifeq ($(STAGE),build)
 include scripts/build.mk
 else
 
-TARGETS := all tests old setup run check sanitize faults mutate signals command-lines locks fuzz bench then-and-now test gallery doctor docs install uninstall format compile_commands.json clean help
+TARGETS := all tests old setup run check sanitize faults mutate signals command-lines locks fuzz bench then-and-now test gallery doctor docs exercise exercises progress grade install uninstall format compile_commands.json clean help
 GOALS := $(or $(MAKECMDGOALS),all)
 
 # configure.sh prints lines such as "CHOSEN := cpu". $(shell) replaces newlines by blanks, so sed marks the ends of lines.
@@ -91,7 +96,7 @@ define newline
 
 endef
 CONFIGURE = TARGETS='$(TARGETS)' FILE='$(FILE)' BIN='$(BIN)' BACKEND='$(BACKEND)' SMS='$(SMS)' CUDA_PATH='$(CUDA_PATH)' NVCC='$(NVCC)' \
-    DEBUG='$(DEBUG)' SANITIZE='$(SANITIZE)' CHAPTER='$(CHAPTER)' PROGRAM='$(PROGRAM)' TOPIC='$(TOPIC)' \
+    DEBUG='$(DEBUG)' SANITIZE='$(SANITIZE)' CHAPTER='$(CHAPTER)' PROGRAM='$(PROGRAM)' DIR='$(DIR)' TOPIC='$(TOPIC)' \
     SIZES='$(SIZES)' COMPARE='$(COMPARE)' scripts/configure.sh $(GOALS:%='%') | sed 's/$$/@@/'
 $(eval $(subst @@,$(newline),$(shell $(CONFIGURE))))
 $(if $(ERROR),$(error $(ERROR)))
@@ -120,8 +125,10 @@ build: | $(filter setup clean,$(GOALS))
 	    [ -n "$$steps" ] && $(SECOND_STAGE) $(if $(filter -j%,$(MAKEFLAGS)),,-j$(CORES) -Otarget) STEPS=$$steps 9>&1 8>&-
 	@scripts/libs.sh report $(CHOSEN) $(CONFIG)
 
-ASKED := $(filter all tests old tests/% cpu/bench/% compile_commands.json chapter% appendix_% $(BIN)/%,$(GOALS))
-.PHONY: $(TARGETS) $(ASKED)
+# make exercise chapter05/dot writes the exercise of the program, and does not build the program.
+WRITES := $(if $(filter exercise,$(GOALS)),$(filter chapter% appendix_%,$(GOALS)))
+ASKED := $(filter-out $(WRITES),$(filter all tests old tests/% cpu/bench/% compile_commands.json chapter% appendix_% my/% $(BIN)/%,$(GOALS)))
+.PHONY: $(TARGETS) $(ASKED) $(WRITES)
 $(if $(ASKED),$(ASKED),all): build ; @:
 
 # ---- everything else ----
@@ -189,6 +196,19 @@ locks: build
 
 fuzz:
 	@CC='$(CC)' CXX='$(CXX)'; export CC CXX; $(call python,tests/attacks/translator_fuzz.py $(ARGS))
+
+exercise:
+	@BUILD='$(BUILD)' scripts/exercise.sh write $(or $(PROGRAM),$(WRITES))
+$(WRITES): exercise ; @:
+
+exercises:
+	@$(export_build) scripts/exercise.sh all
+
+progress:
+	@$(call alone,$(BUILD)/progress,runs the exercises) && $(export_build) scripts/exercise.sh progress 8>&-
+
+grade:
+	@$(call alone,$(BUILD)/grade,grades) && $(export_build) CHECK='$(CHECK)' scripts/grade.sh '$(DIR)' 8>&-
 
 gallery: build
 	@$(export_build) scripts/gallery.sh

@@ -18,6 +18,12 @@
  *          compared with the closed form. --ordered counts the different sums of 100 runs, with the
  *          lock and with blocks that add in a fixed order, which the book leaves to the reader.
  * Check:   --size 100000
+ * Task:    block_sum(): Return the sum of the products a[i] * b[i] of part `block` of a grid-stride loop;
+ *          only thread 0 needs the right result. Each thread adds its products, and the block adds the sums
+ *          in shared memory with a barrier for all threads between writing and reading. dot(): Thread 0 of
+ *          each block adds the sum of its block to *c. The addition is a critical section between
+ *          lock.lock() and lock.unlock(), without an atomic operation. dot_atomic(): The same with an
+ *          atomic operation in place of the lock.
  */
 #include "../common/book.h"
 #include "../common/proofs/dot.h"

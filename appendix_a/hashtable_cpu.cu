@@ -14,6 +14,9 @@
  *          end and must find each key once, with its value and in its own bucket; the exit status
  *          depends on it. --hash and --keys try other hash functions and keys that are not random.
  * Check:   --size 20000
+ * Task:    add_to_table(): Take the next free entry of the pool, which is table.firstFree, and advance
+ *          that. Store key and value in it, and insert it at the head of the chain table.entries[b], where
+ *          b is hash(key, table.count, hash_function).
  */
 #include "../common/book.h"
 #include <chrono>

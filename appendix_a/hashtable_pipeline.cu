@@ -12,6 +12,13 @@
  *          so a table can be copied. One atomic exchange inserts an entry, without a lock, because no
  *          thread follows the chains before the kernel ends. The host uses one thread.
  * Check:   --size 20000
+ * Task:    fill_keys(): In a grid-stride loop, table.keys[i] becomes key_of(i), for all i below table.n.
+ *          build(): In a grid-stride loop, insert each i below table.n at the head of the chain of its
+ *          bucket, bucket_of(table.keys[i], table.buckets). One atomic operation makes i the head and
+ *          returns the old head, which becomes table.next[i]; no lock is needed. look_up(): In a
+ *          grid-stride loop, look up key_of(i) for all i below table.n with find(). Add the values that are
+ *          found (not NONE) to result[0] and their number to result[1], with one atomic operation for each
+ *          thread and counter.
  */
 #include <chrono>
 #include <numeric>

@@ -7,6 +7,7 @@
  * Terms:   host, device, nvcc
  * Book:    3.2.1
  * Run:     ./bin/chapter03/hello_world
+ * Task:    none: it computes nothing and prints one line from the host
  */
 #include "../common/book.h"
 

@@ -11,6 +11,7 @@
  * Differs: requires compute capability 9.0, because not every device of today has it. The book requires
  *          1.3, the first with double precision, which every device of today has. --major, --minor and
  *          --memory set other requirements. The program prints which devices meet them.
+ * Task:    none: it asks the runtime for a device, and on most machines there is only one answer
  */
 #include "../common/book.h"
 

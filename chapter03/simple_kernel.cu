@@ -10,6 +10,7 @@
  * Run:     ./bin/chapter03/simple_kernel
  * Differs: the launch is checked. The book's program prints its greeting even where the kernel could
  *          not run.
+ * Task:    none: its kernel is empty
  */
 #include "../common/book.h"
 

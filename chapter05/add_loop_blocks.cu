@@ -8,6 +8,8 @@
  * Terms:   thread, threadIdx, block, vector addition
  * Book:    5.2.1
  * Run:     ./bin/chapter05/add_loop_blocks --size 1000
+ * Task:    add(): There is one block of n threads. Thread i stores a[i] + b[i] in c[i], and does nothing if
+ *          i is not below n.
  */
 #include "../common/book.h"
 #include "../common/proofs/add.h"

@@ -12,6 +12,7 @@
  * Run:     ./bin/chapter05/occupancy --shared 8192
  * Differs: the occupancy calls are compared with limits computed here, which also give the last table, for
  *          numbers of registers that no kernel of this program needs. The CPU back end has no registers.
+ * Task:    none: it asks the runtime for limits and prints them; its kernels are in spread.h
  */
 #include "../common/book.h"
 #include "spread.h" // the kernels

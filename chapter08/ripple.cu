@@ -14,6 +14,12 @@
  * Needs:   gl
  * Picture: as chapter05/ripple
  * Check:   --size 128 --frames 2
+ * Task:    kernel(): One thread for each pixel of size x size pixels; threads beyond the edge do nothing.
+ *          With d the distance of (x, y) from (centre, centre), in float, the grey value is 128 + 127 *
+ *          cos(d / 10 - ticks / 7) / (d / 10 + 1). ptr[x + y * size] has it as red, green and blue, and
+ *          alpha 255. generate_frame(): Launch kernel for pixels, size, size / 2 and ticks with blocks of
+ *          16 x 16 threads that cover the picture, check the launch, and store ticks in the int that
+ *          last_ticks points to.
  */
 #include "../common/book.h"
 #include "../common/gpu_anim.h"

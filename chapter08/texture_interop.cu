@@ -11,6 +11,9 @@
  * Run:     ./bin/chapter08/texture_interop --output texture.png
  * Needs:   gl
  * Picture: yes
+ * Task:    kernel(): One thread for each pixel of a picture of size x size pixels writes colour(x, y,
+ *          ticks) to the surface at (x, y). surf2Dwrite takes the column in bytes. Threads beyond the edge
+ *          do nothing.
  */
 #include "../common/book.h"
 #include "../common/interop.h" // the headers of OpenGL, gl_context_open(), INTEROP_WORKS

@@ -15,6 +15,7 @@
  *          make SMS=100 on an older device). The CPU back end is compiled once for host and device, so
  *          __CUDA_ARCH__ is not defined there.
  * Check:   --size 5000
+ * Task:    none: it shows conditional compilation, and the sums that it computes are only an example
  */
 #include "../common/book.h"
 

@@ -17,6 +17,7 @@
  *          ranks and every k, and equal to that of heat_ladder's kernel on one GPU.
  * Needs:   libs=mpi
  * Check:   --size 70 --iterations 9
+ * Task:    none: its kernels are in heat_steps.h, and the lesson is the exchange between processes
  */
 #include "../common/book.h"
 #include <vector>

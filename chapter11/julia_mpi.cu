@@ -13,6 +13,18 @@
  * Run:     mpirun -np 2 ./bin/chapter11/julia_mpi --slower 4 --output julia_mpi.png
  * Needs:   libs=mpi
  * Check:   --size 60 --tile 7
+ * Task:    kernel(): One thread for each pixel of a tile of side x side pixels whose first pixel is (left,
+ *          top) in the picture; threads beyond the tile do nothing. With h half of view.size, in float, a
+ *          begins as (view.scale * (h - column) / h, view.scale * (h - row) / h), where column and row are
+ *          those of the picture. Replace a by a * a + (view.real, view.imag) up to view.iterations times,
+ *          but stop when its squared magnitude exceeds 1000. ptr[x + y * side] is (255, 0, 0, 255) if that
+ *          never happens, otherwise `background`. contiguous(): Draw, with draw(number), the tiles of this
+ *          rank: of the numbers from 0 to tiles - 1 rank r of `ranks` ranks has those from tiles * r /
+ *          ranks to the first one of the next rank. round_robin(): Draw the tiles rank, rank + ranks, rank
+ *          + 2 * ranks and so on. next_tile(): Add 1 to the int at offset 0 of `window` on rank 0, with
+ *          MPI_Fetch_and_op in HANDLE_MPI(), wait for the result with MPI_Win_flush, and return the value
+ *          before the addition. dynamic(): Draw tiles whose numbers next_tile() returns, as long as they
+ *          are below `tiles`.
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"

@@ -15,6 +15,7 @@
  * Needs:   libs=thrust
  * Picture: yes
  * Check:   --points 1000
+ * Task:    none: the lesson is calls of Thrust in main, which the program shows as they are used
  */
 #include <vector>
 #include <thrust/binary_search.h>

@@ -13,6 +13,11 @@
  * Run:     ./bin/chapter12/linear_solver --size 4096 --rows 20000 --columns 500
  * Differs: the book names CULA, a library of that time, for LU, QR, singular values and least squares.
  * Needs:   libs=cublas, libs=cusolver
+ * Task:    solve_lu(): A holds n x n doubles by columns and b holds n, in device memory. Ask cuSOLVER for
+ *          the size of the work space of getrf, allocate it, n ints for pivots and one int for info. Factor
+ *          A in place (cusolverDnDgetrf); if check_info("getrf", info) is true, solve for b in place
+ *          (cusolverDnDgetrs). Free all three, and return what check_info() has returned. The calls are in
+ *          HANDLE_CUSOLVER().
  */
 #include "../common/book.h"
 #include <cublas_v2.h>

@@ -11,6 +11,8 @@
  * Differs: runs on the first GPU with an OpenCL driver, else on another device, such as the CPU with PoCL.
  *          Without a device the status is 2.
  * Needs:   libs=opencl
+ * Task:    none: its kernel is a text of OpenCL C that the program compiles when it runs, with the calls of
+ *          CUDA beside those of OpenCL
  */
 #include "../common/book.h"
 #include "../common/proofs/add.h"

@@ -103,7 +103,17 @@ $(eval $(call stamp,$(B)/objects,$$(COMMON_OBJECTS) $$(CPU_OBJECTS)))
 # All variants link into the same folder, so this file is there.
 $(eval $(call stamp,$(BIN)/.variant,$$(B) $$(LD_FLAGS) $$(LD_LIBS)))
 
-.PHONY: all tests measured $(CHAPTERS) $(SOURCES:.cu=) $(TESTS) $(BENCHES)
+# Exercises: the reader's own (make exercise), and those that make grade has put together. Each is built as the program that it was
+# made from, and linked with verdict.o, whose __wrap_main says right or wrong. What the reader has not written yet is unused.
+EXERCISES := $(basename $(wildcard my/*/*.cu my/.grade/*/*/*.cu))
+program_of = $(lastword $(subst /, ,$(dir $(1))))/$(notdir $(1))
+VERDICT := $(B)/common/exercise/verdict.o
+LACKING := $(foreach e,$(EXERCISES),$(if $(filter $(call program_of,$(e)),$(SKIPPED)),$(e)))
+$(foreach e,$(EXERCISES),$(eval LIBS_$(e) := $(VERDICT) -Xlinker --wrap=main $(LIBS_$(call program_of,$(e))))$(eval \
+    FLAGS_$(e) := $(FLAGS_$(call program_of,$(e))))$(eval $(BIN)/$(e): $(VERDICT)))
+UNUSED := $(if $(filter gpu,$(BACKEND)),-Xcompiler=-Wno-unused-parameter$(comma)-Wno-unused -diag-suppress 177,-Wno-unused-parameter -Wno-unused)
+
+.PHONY: all tests measured $(CHAPTERS) $(SOURCES:.cu=) $(TESTS) $(BENCHES) $(EXERCISES)
 all: $(PROGRAMS:%=$(BIN)/%)
 tests: $(TESTS:%=$(BIN)/%) ; @:
 measured: $(addprefix $(BIN)/,$(filter $(LADDERS) $(FIGURES),$(PROGRAMS))) ; @:
@@ -111,7 +121,8 @@ define chapter
 $(1): $(patsubst %,$(BIN)/%,$(filter $(1)/%,$(PROGRAMS))) ; @:
 endef
 $(foreach c,$(CHAPTERS),$(eval $(call chapter,$(c))))
-$(PROGRAMS) $(TESTS) $(BENCHES): %: $(BIN)/% ; @:
+$(PROGRAMS) $(TESTS) $(BENCHES) $(filter-out $(LACKING),$(EXERCISES)): %: $(BIN)/% ; @:
+$(LACKING): ; @echo 'make: $@ needs $(LACKS_$(call program_of,$@))' >&2; exit 1
 $(sort $(SKIPPED)): ; @echo 'make: $@ needs $(LACKS_$@)' >&2; exit 1
 
 # An old listing (make old): its own source, FILE, may be anywhere; scripts/old.sh compiles it. Warnings that nobody asked for in
@@ -148,7 +159,7 @@ LINK = $(NVCC)
 else
 LINK = $(CXX)
 endif
-$(addprefix $(BIN)/,$(PROGRAMS) $(TESTS) $(BENCHES)): $(BIN)/%: $(B)/%.o $(LIBS) $(BIN)/.variant
+$(addprefix $(BIN)/,$(PROGRAMS) $(TESTS) $(BENCHES) $(EXERCISES)): $(BIN)/%: $(B)/%.o $(LIBS) $(BIN)/.variant
 	$(call say,LINK,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(LINK) $(LD_FLAGS) -o $@ $< $(LIBS) $(LIBS_$*) $(LD_LIBS)
@@ -159,14 +170,14 @@ ifeq ($(BACKEND),gpu)
 $(B)/%.o: %.cu $(B)/flags-cu
 	$(call say,NVCC,$*)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(NVCC) $(NVCC_FLAGS) $(FLAGS_$*) -MMD -MP -MF $(B)/$*.d -MT $@ -c -o $@ $<
+	$(Q)$(NVCC) $(NVCC_FLAGS) $(FLAGS_$*) $(if $(filter my/%,$*),$(UNUSED)) -MMD -MP -MF $(B)/$*.d -MT $@ -c -o $@ $<
 else
 $(B)/%.o: %.cu $(B)/flags-cu $(B)/cu2cpp
 	$(call say,CXX,$*)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CXX) $(CU_FLAGS) $(CU_PREPROCESS) $(FLAGS_$*) -MMD -MP -MF $(B)/$*.d -MT $@ -x c++ -E -o $(B)/$*.ii $<
 	$(Q)$(B)/cu2cpp $(B)/$*.ii -o $(B)/$*.cpp.ii
-	$(Q)$(CXX) $(CU_FLAGS) -c -o $@ $(B)/$*.cpp.ii
+	$(Q)$(CXX) $(CU_FLAGS) $(if $(filter my/%,$*),$(UNUSED)) -c -o $@ $(B)/$*.cpp.ii
 endif
 
 $(B)/%.o: %.c $(B)/flags-c

@@ -78,7 +78,7 @@ for line in $list; do
     label=$program
     case $run in *' (race)') run=${run%" (race)"} expected=1 label="$program $run" ;; esac
     number=$((number + 1))
-    name=${program#*/} folder=$runs/${program%/*}
+    name=${program##*/} folder=$runs/${program%/*}
     mkdir -p "$folder"
     if [ ! -x "$BIN/$program" ]; then
         absent=$((absent + 1))

@@ -3,7 +3,7 @@
 # Checks the goals and settings of make, chooses the back end, and prints the results as variables for make.
 #   configure.sh GOAL…
 # The settings of make are in environment variables of the same names: FILE, BACKEND, SMS, CUDA_PATH, NVCC, DEBUG, SANITIZE,
-# CHAPTER, PROGRAM, TOPIC, SIZES, COMPARE, BIN. TARGETS are the goals that are neither a chapter nor a program.
+# CHAPTER, PROGRAM, DIR, TOPIC, SIZES, COMPARE, BIN. TARGETS are the goals that are neither a chapter nor a program.
 #
 #   ERROR         an error message of one line; then no other variable is printed
 #   FOLDER        the chapter that CHAPTER names
@@ -16,7 +16,7 @@
 set -eu
 cd "${0%/*}/.."
 
-: "${FILE=}" "${BACKEND:=auto}" "${SMS=}" "${CUDA_PATH=}" "${NVCC=}" "${DEBUG:=0}" "${SANITIZE=}" "${CHAPTER=}" "${PROGRAM=}" "${TOPIC=}" "${BIN:=bin}" "${TARGETS=}"
+: "${FILE=}" "${BACKEND:=auto}" "${SMS=}" "${CUDA_PATH=}" "${NVCC=}" "${DEBUG:=0}" "${SANITIZE=}" "${CHAPTER=}" "${PROGRAM=}" "${DIR=}" "${TOPIC=}" "${BIN:=bin}" "${TARGETS=}"
 
 # Characters with a meaning in a makefile are escaped.
 set_variable() { # name, value
@@ -72,6 +72,12 @@ check_goals() {
     for goal; do
         case $goal in
         tests/* | cpu/bench/* | "$BIN"/*) continue ;;
+        my/*)
+            [ ! -f "$goal.cu" ] || continue
+            # shellcheck disable=SC2086
+            ! one_of "${goal#my/}" $programs || fail "there is no $goal.cu: make exercise ${goal#my/} writes it"
+            fail "there is no $goal.cu"
+            ;;
         profile-*)
             # shellcheck disable=SC2086
             ! one_of "${goal#profile-}" $programs || continue
@@ -209,11 +215,19 @@ if asked_for check; then
     [ "$BACKEND" != gpu ] || fail 'make check is for the CPU back end; on a GPU: compute-sanitizer --tool racecheck PROGRAM'
     [ -z "$SANITIZE" ] || fail 'make check has instrumentation of its own, without SANITIZE'
 fi
-if asked_for check sanitize faults mutate signals command-lines; then
+if asked_for check sanitize faults mutate signals command-lines exercise; then
     # shellcheck disable=SC2086
-    [ -z "$PROGRAM" ] || one_of "$PROGRAM" $programs || { hint=$(meant "$PROGRAM"); fail "PROGRAM=$PROGRAM: there is no such program${hint:+, $hint}"; }
+    [ -z "$PROGRAM" ] || { asked_for check && [ -f "my/${PROGRAM#my/}.cu" ] && [ "$PROGRAM" != "${PROGRAM#my/}" ]; } || one_of "$PROGRAM" $programs || { hint=$(meant "$PROGRAM"); fail "PROGRAM=$PROGRAM: there is no such program${hint:+, $hint}"; }
 elif [ -n "$PROGRAM" ]; then
-    fail 'PROGRAM is for make check, make sanitize, make faults, make mutate, make signals and make command-lines'
+    fail 'PROGRAM is for make check, make sanitize, make faults, make mutate, make signals, make command-lines and make exercise'
+fi
+
+if asked_for exercise && [ "$PROGRAM$(printf '%s\n' "$goals" | tr ' ' '\n' | grep -cE '^(chapter|appendix)')" = 0 ]; then
+    fail 'make exercise needs a program: make exercise chapter05/dot'
+fi
+if asked_for grade; then
+    [ -n "$DIR" ] || fail 'make grade needs the folder of the solutions: make grade DIR=/path/to/folder'
+    [ -d "$DIR" ] || fail "DIR=$DIR: there is no such folder"
 fi
 
 ladders=
@@ -243,7 +257,8 @@ fi
 to_build='' profile=''
 for goal in ${goals:-all}; do
     case $goal in
-    all | tests | old | tests/* | cpu/bench/* | compile_commands.json | chapter* | appendix_* | "$BIN"/*) to_build="$to_build $goal" ;;
+    chapter* | appendix_*) asked_for exercise || to_build="$to_build $goal" ;;
+    all | tests | old | tests/* | cpu/bench/* | compile_commands.json | my/* | "$BIN"/*) to_build="$to_build $goal" ;;
     run) to_build="$to_build ${folder:-all}" ;;
     test) to_build="$to_build all tests" ;;
     gallery | faults | signals) to_build="$to_build all" ;;
@@ -263,7 +278,7 @@ variables() {
     set_variable BUILD_GOALS "$(printf '%s\n' $to_build | sort -u | tr '\n' ' ')"
 }
 
-if [ -z "$to_build" ] && ! asked_for doctor sanitize; then
+if [ -z "$to_build" ] && ! asked_for doctor sanitize exercises progress grade; then
     variables
     exit
 fi

@@ -25,6 +25,12 @@ OLD_SMI = """case $1 in -L) echo 'GPU 0: Old (UUID: GPU-1)' ;; *) echo 'Field "c
         (["check", "SANITIZE=thread"], "make check has instrumentation of its own"),
         (["check", "PROGRAM=chapter05/dt"], "PROGRAM=chapter05/dt: there is no such program"),
         (["run", "PROGRAM=chapter05/dot"], "PROGRAM is for make check"),
+        (["exercise"], "make exercise needs a program: make exercise chapter05/dot"),
+        (["exercise", "PROGRAM=chapter05/dt"], "PROGRAM=chapter05/dt: there is no such program"),
+        (["my/chapter04/julia_gpu"], "there is no my/chapter04/julia_gpu.cu: make exercise chapter04/julia_gpu writes it"),
+        (["my/nonesuch"], "there is no my/nonesuch.cu"),
+        (["grade"], "make grade needs the folder of the solutions"),
+        (["grade", "DIR=/nonexistent"], "DIR=/nonexistent: there is no such folder"),
         (["sanitize", "PROGRAM=chapter05/dt"], "PROGRAM=chapter05/dt: there is no such program"),
         (["profile-julia_gpu"], "there is no program julia_gpu: did you mean chapter04/julia_gpu?"),
         (

@@ -84,7 +84,7 @@ def copy_sources(tree, programs=None):
         ROOT,
         tree,
         ignore=shutil.ignore_patterns(
-            ".git", "build", "bin", "tests", "__pycache__", "compile_commands.json"
+            ".git", "build", "bin", "my", "tests", "__pycache__", "compile_commands.json"
         ),
     )
     shutil.copytree(

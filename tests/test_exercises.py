@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: MIT
+"""Exercises (make exercise, exercises, progress, grade): scripts/exercise.awk, exercise.sh and grade.sh."""
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import helpers
+from trees import ROOT, make
+
+AWK = ROOT / "scripts/exercise.awk"
+
+
+def awk(program, mode, **more):
+    settings = [f"-v{k}={v}" for k, v in {"mode": mode, "up": "../../", "program": program, **more}.items()]
+    done = subprocess.run(
+        ["awk", *settings, "-f", AWK, f"{program}.cu"], cwd=ROOT, text=True, capture_output=True, timeout=60
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+EXERCISES = [str(p) for p in helpers.programs() if awk(str(p), "stars")]
+OTHERS = [str(p) for p in helpers.programs() if str(p) not in EXERCISES]
+
+
+def functions(program):
+    """The functions that the exercise asks for."""
+    return [line.split()[0] for line in awk(program, "functions").splitlines()]
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_is_no_exercise_says_why(name):
+    why = awk(name, "why").strip()
+    assert "\n" not in why and len(why) > 15 and "Task" not in why
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_text_of_an_exercise(name, tmp_path):
+    original, text = (ROOT / f"{name}.cu").read_text(), awk(name, "write")
+    assert not awk(name, "why") and awk(name, "stars").strip() in "1234"
+    below = "\n// ---------------------------------------------------------------------------------------- proof\n"
+    proof = re.sub(r'"\.\./\.\./' + name.split("/")[0] + "/", '"', text.split(below)[1])
+    assert proof.replace('"../../', '"../') == original.split(below)[1], "the proof has changed"
+    tasks = re.findall(r"^    // Task: ((?:.*\n)(?:    //.*\n)*)", text, re.M)
+    assert len(tasks) == len(functions(name)) and all(len(task) > 20 for task in tasks)
+    header = original[: original.index("\n */")]
+    task = re.sub(r"\n \* +", " ", re.search(r"\* Task: +((?:.*\n?)(?: \*   .*\n?)*)", header).group(1))
+    # The task describes what is to be written; it does not contain it.
+    assert ";" not in re.sub(r"\([^)]*\)|; ", "", task) and "<<<" not in task
+    for path in re.findall(r'^#include "(.*)"', text, re.M):
+        assert (ROOT / "my/chapter03" / path).resolve().is_file() or not (ROOT / "my").exists()
+        assert (ROOT / path.removeprefix("../../")).is_file()
+    # The functions of the program, put into the exercise, give the program.
+    submission = tmp_path / "original.cu"
+    submission.write_text(original)
+    back = awk(name, "grade", up="../", submission=submission)
+    assert back.replace(f'"../{name.split("/")[0]}/', '"') == original
+
+
+needs_cpu = pytest.mark.skipif(
+    helpers.backend() != "cpu" or bool(helpers.sanitized()),
+    reason="the trees of these tests are for the CPU back end",
+)
+
+
+def add(tree, *programs):
+    """Adds programs to a tree that was copied without them."""
+    for program in programs:
+        shutil.copy(ROOT / f"{program}.cu", tree / f"{program}.cu")
+
+
+def solve(tree, program):
+    """Writes the solution into my/: the program itself, with paths that fit."""
+    text = awk(program, "grade", submission=ROOT / f"{program}.cu")
+    (tree / f"my/{program}.cu").write_text(text)
+
+
+def start(tree, program):
+    gpus = next(p.gpus for p in helpers.programs() if str(p) == program)
+    return helpers.execute(
+        tree / "bin/my" / program,
+        [],
+        tree,
+        env={"CUDA_CPU_DEVICES": str(gpus)} if gpus > 1 else None,
+        timeout=120,
+    )
+
+
+@needs_cpu
+def test_without_its_functions_it_fails_and_with_them_it_passes(tree, rng):
+    """A sample of one; EXERCISES=all takes all that this build has the libraries for."""
+    here = [str(p) for p in helpers.programs() if str(p) in EXERCISES and p.built]
+    simple = [p for p in here if not p.startswith(("chapter08", "chapter11", "chapter12"))]
+    programs = here if os.environ.get("EXERCISES") == "all" else [rng.choice(simple)]
+    add(tree, *programs)
+    make(tree, "exercise", *programs)
+    make(tree, "-k", "-j1", *(f"my/{p}" for p in programs))
+    passed = []
+    for program in programs:
+        result = start(tree, program)
+        print(program, result.status, *result.errors[:1])
+        if result.status == 0 or result.err.endswith(": right\n"):
+            passed.append(program)
+    assert not passed, "these pass although their functions are empty"
+
+    failed = []
+    for program in programs:
+        solve(tree, program)
+    make(tree, "-k", "-j1", *(f"my/{p}" for p in programs))
+    for program in programs:
+        result = start(tree, program)
+        if result.status != 0 or not result.err.endswith(": right\n"):
+            failed.append(str(result))
+    assert not failed, "\n".join(failed)
+
+
+def test_make_exercise_keeps_what_is_there(tree):
+    (tree / "my/chapter04").mkdir(parents=True)
+    mine = tree / "my/chapter04/julia_gpu.cu"
+    mine.write_text("// mine\n")
+    assert "my/chapter04/julia_gpu.cu is there already" in make(tree, "exercise", "chapter04/julia_gpu")
+    make(tree, "exercise", "PROGRAM=chapter04/julia_gpu")
+    make(tree, "exercises")
+    assert mine.read_text() == "// mine\n"
+    make(tree, "clean")
+    assert mine.read_text() == "// mine\n"
+    log = make(tree, "exercise", "chapter03/hello_world", status=2)
+    assert "chapter03/hello_world is no exercise: it computes nothing" in log
+    assert not (tree / "my/chapter03").exists()
+
+
+@needs_cpu
+def test_progress(tree):
+    add(tree, "chapter04/add_loop_gpu", "chapter04/add_loop_long", "chapter05/add_loop_blocks")
+    log = make(tree, "exercise", "chapter04")
+    assert len(re.findall("^my/chapter04/", log, re.M)) == 3
+    log = make(tree, "progress")
+    assert re.search(r"^ +1  \*+ +chapter04/add_loop_gpu +open +parallel|^ +1  \*", log, re.M)
+    assert log.endswith("1 not written, 3 open\n") and "right" not in log
+
+    solve(tree, "chapter04/add_loop_gpu")
+    wrong = tree / "my/chapter04/add_loop_long.cu"
+    wrong.write_text(wrong.read_text().replace("    // Task:", "    c[0] = a[0] + b[0];\n    // Task:"))
+    broken = tree / "my/chapter04/julia_gpu.cu"
+    broken.write_text(broken.read_text().replace("return {};", "return nonesuch;"))
+    assert "2 changed" in make(tree, "exercises") or "3 changed" in make(tree, "exercises")
+    log = make(tree, "progress")
+    assert re.search(r"add_loop_gpu +done", log) and re.search(r"add_loop_long +wrong", log)
+    assert re.search(r"^ +c\[1\]: got -1, expected", log, re.M)
+    assert re.search(r"^ +does not build: .*nonesuch", log, re.M)
+    assert log.endswith("1 done, 1 open, 2 wrong\n")
+    assert make(tree, "progress") == log  # nothing is built again
+    assert "back end" not in log
+
+
+@needs_cpu
+def test_grade(tree, tmp_path):
+    program = "chapter04/add_loop_long"
+    add(tree, program)
+    text = (ROOT / f"{program}.cu").read_text()
+    body = text[text.index("    for (size_t tid") : text.index("}\n\nint main")]
+    assert body.count("\n") == 2
+
+    def kernel(new):
+        return text.replace(body, new)
+
+    solutions = {
+        "right.cu": text,
+        "helper.cu": kernel("    add_all(a, b, c, n);\n").replace(
+            "__global__",
+            "__device__ void add_all(const int *a, const int *b, int *c, size_t n) {\n"
+            + body
+            + "}\n\n__global__",
+            1,
+        ),
+        "wrong.cu": kernel(body.replace("+ b", "- b")),
+        "exit.cu": kernel('    puts("add_loop_long: right");\n    exit(0);\n'),
+        "main.cu": kernel("").replace(
+            "    settings(argc, argv);\n", '    puts("right");\n    return 0;\n', 1
+        ),
+        "hang.cu": kernel("    for (volatile int i = 0;; i++)\n        ;\n"),
+        "memory.cu": kernel("    for (;;)\n        memset(malloc(1 << 24), 1, 1 << 24);\n"),
+        "syntax.cu": kernel("    c[0] = ;\n"),
+        "macro.cu": kernel("#define check_sums(...) true\n" + body),
+        "braces.cu": kernel("    {\n" + body),
+        "changed.cu": text.replace("size_t n) {", "size_t n, int more = 0) {", 1),
+        "away.cu": text.replace("void add(", "void plus("),
+        "spoiler.cu": kernel("    options.inject_error = false;\n" + body),
+        "unknown.cu": "int main() {}\n",
+    }
+    says = {
+        "right.cu": "right",
+        "helper.cu": "right",
+        "wrong.cu": "wrong .*: c\\[1\\]: got .*, expected",
+        "exit.cu": "wrong .*: the program ended before its check",
+        "main.cu": "wrong .*: c\\[0\\]: got -1",
+        "hang.cu": "wrong .*: ran longer than 4 s",
+        "memory.cu": "wrong ",
+        "syntax.cu": "wrong .*: does not build: .*error",
+        "macro.cu": "wrong .*: line [0-9]+: no preprocessor directive",
+        "braces.cu": "wrong .*: its braces",
+        "changed.cu": r"wrong .*: the declaration of add\(\) has been changed",
+        "away.cu": r"wrong .*: it has no function add\(\)",
+        "spoiler.cu": "wrong .*: line [0-9]+: asm, .* are not accepted",
+        "unknown.cu": 'unknown .*has no "Run:',
+    }
+    folder = tmp_path / "handed in"
+    (folder / "b").mkdir(parents=True)
+    for name, solution in solutions.items():
+        (folder / ("b" if name > "m" else ".") / name).write_text(solution)
+    log = make(tree, "grade", f"DIR={folder}", "CHECK=0", "TIME_LIMIT=4", "MEMORY_LIMIT=1024", status=2)
+    for name, pattern in says.items():
+        line = next(line for line in log.splitlines() if re.search(rf"(^|[ /]){name}", line))
+        assert re.match(pattern, line), log
+    assert "\n2 right, 1 unknown, 11 wrong\n" in log
+    assert not (tree / "my").exists() or not list((tree / "my").rglob("*.cu"))
+
+
+def test_grade_needs_solutions(tree, tmp_path):
+    assert "there is no .cu file in it" in make(tree, "grade", f"DIR={tmp_path / 'tree/docs'}", status=2)
