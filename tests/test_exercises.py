@@ -186,7 +186,7 @@ def test_grade(tree, tmp_path):
         "syntax.cu": kernel("    c[0] = ;\n"),
         "macro.cu": kernel("#define check_sums(...) true\n" + body),
         "braces.cu": kernel("    {\n" + body),
-        "changed.cu": text.replace("size_t n) {", "size_t n, int more = 0) {", 1),
+        "changed.cu": text.replace("size_t n) {", "unsigned n) {", 1),
         "away.cu": text.replace("void add(", "void plus("),
         "spoiler.cu": kernel("    options.inject_error = false;\n" + body),
         "unknown.cu": "int main() {}\n",

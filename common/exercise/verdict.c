@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Linked with exercises (make exercise), whose main the linker renames to __real_main (--wrap=main): says whether the check of the
-// program has passed. A kernel that ends the process, by exit() or an error, gets no "right".
+// Linked with exercises (make exercise), whose main the linker renames to __real_main (--wrap=main): says
+// whether the check of the program has passed. A kernel that ends the process, by exit() or an error, gets no
+// "right".
 //
-// For make grade the environment variable EXERCISE_GRADED is set. Then a word is read from descriptor 3 before main runs, and is
-// written with the verdict to descriptor 4, so that output of the submission is not taken for the verdict.
+// For make grade the environment variable EXERCISE_GRADED is set. Then a word is read from descriptor 3
+// before main runs, and is written with the verdict to descriptor 4, so that output of the submission is not
+// taken for the verdict.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +35,7 @@ int __wrap_main(int argc, char **argv) {
     if (graded)
         dprintf(4, "%s %s\n", word, verdict);
     else
-        fprintf(stderr, "%s: %s\n", argc > 0 && strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : "exercise", verdict);
+        fprintf(stderr, "%s: %s\n",
+                argc > 0 && strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1 : "exercise", verdict);
     return status;
 }
