@@ -52,7 +52,7 @@ typedef struct {
     uint32_t line, file;    // from the linemarkers; `file` is the position of the name in the source
     int32_t match;          // for a bracket: index of the matching bracket
     uint8_t kind;
-    bool done;   // a memory space word that has been handled with its declaration
+    bool done;   // a word that has been translated, for example a memory space word with its declaration
     bool host;   // preceded by __host__, which is not stored as a token
     bool system; // in a system header
     bool joined; // the third < of << <, or the third > of >> >; nvcc reads these as <<< and >>>
@@ -112,6 +112,9 @@ static void *grow(void *array, size_t count, size_t size) {
     }
     return grown;
 }
+
+// The end of an array that may be null if it is empty: C does not allow adding 0 to a null pointer.
+#define array_end(array, count) ((array) ? (array) + (count) : (array))
 
 // Appends bytes. The text always ends with a null character.
 static void append(Text *text, const char *data, size_t length) {
@@ -749,11 +752,10 @@ static int skip_requires(int i) {
 // Returns the token after an attribute; i if there is none. Attributes that set an alignment are moved to
 // `alignment` if it is not null, because C++ does not allow them on a typedef.
 static int skip_attribute(int i, Text *alignment) {
-    if (kind(i) == '[' && kind(i + 1) == '[')
-        return tokens[i].match + 1;
-    if (!is_one_of(i, attribute_words))
+    const bool standard = kind(i) == '[' && kind(i + 1) == '[';
+    if (!standard && !is_one_of(i, attribute_words))
         return i;
-    const int end = kind(i + 1) == '(' ? tokens[i + 1].match + 1 : i + 1;
+    const int end = standard ? tokens[i].match + 1 : kind(i + 1) == '(' ? tokens[i + 1].match + 1 : i + 1;
     bool aligns = is_one_of(i, " alignas _Alignas __align__ ");
     for (int t = i; t < end; t++)
         aligns |= is_one_of(t, " aligned __aligned__ ");
@@ -1073,19 +1075,33 @@ typedef struct {
 
 static Capture *captures;
 
+// True if the lambda's list of captures, from this [ on, names the variable: [x], [&x] or [x = 1].
+static bool is_captured(int name, int open) {
+    for (int i = open + 1; i < tokens[open].match; i = opens(i) ? tokens[i].match + 1 : i + 1)
+        if (same_word(i, name) && strchr("[,&", kind(i - 1)) && strchr("],=", kind(i + 1)))
+            return true;
+    return false;
+}
+
 // A shared variable has static storage duration in CUDA, so a lambda uses it without capturing it. Here it is
 // a local reference: each lambda from token `first` to `end` that uses it gets it in its list of captures,
-// [&x] or [=, &x].
-static void capture_shared(int name, int first, int end) {
+// [&x] or [=, &x]. And decltype(x), which would be the type of the reference, becomes the type of the
+// variable.
+static void use_as_static(int name, int first, int end) {
     for (int i = first, parameters; i < end; i++) {
+        if (is(i, "decltype") && kind(i + 1) == '(' && same_word(i + 2, name) && kind(i + 3) == ')' &&
+            !tokens[i].done) {
+            tokens[i].done = true;
+            edit(tokens[i].start, 0, "cu_t_%.*s", (int)tokens[name].length, source.data + tokens[name].start);
+            delete_tokens(i, i + 3);
+        }
         const int body = lambda_body(i, &parameters);
         if (!body || !stands_in(name, body, tokens[body].match) ||
             (parameters && stands_in(name, parameters, tokens[parameters].match)) ||
-            (kind(i + 1) == '&' && (kind(i + 2) == ',' || kind(i + 2) == ']')) ||
-            stands_in(name, i, tokens[i].match))
+            (kind(i + 1) == '&' && (kind(i + 2) == ',' || kind(i + 2) == ']')) || is_captured(name, i))
             continue;
         bool found = false, first_one = true; // a variable of an outer block may have the same name
-        for (const Capture *one = captures; one < captures + capture_count; one++) {
+        for (const Capture *one = captures; one != array_end(captures, capture_count); one++) {
             first_one &= one->lambda != i;
             found |= one->lambda == i && same_word(one->name, name);
         }
@@ -1135,7 +1151,7 @@ static void translate_qualified(int i) {
             append_tokens(&path, t, t + 1);
             append(&path, "/", 1);
         }
-    for (const FileShared *one = file_shared; one < file_shared + file_shared_count; one++) {
+    for (const FileShared *one = file_shared; one != array_end(file_shared, file_shared_count); one++) {
         const size_t n = one->namespaces.length;
         const bool ends =
             n >= path.length && memcmp(one->namespaces.data + n - path.length, path.data, path.length) == 0;
@@ -1159,9 +1175,10 @@ static void declare_file_shared(int parameters, int body) {
     Text text = {0}, here = {0};
     const int end = tokens[body].match;
     append_namespaces(&here);
-    for (const FileShared *one = file_shared; one < file_shared + file_shared_count; one++) {
+    for (const FileShared *one = file_shared; one != array_end(file_shared, file_shared_count); one++) {
         bool hidden = false; // hidden by a variable of the same name in an inner namespace
-        for (const FileShared *other = file_shared; other < file_shared + file_shared_count; other++)
+        for (const FileShared *other = file_shared; other != array_end(file_shared, file_shared_count);
+             other++)
             hidden |= same_word(other->name, one->name) && is_visible(other, &here) &&
                       other->namespaces.length > one->namespaces.length;
         if (hidden || !is_visible(one, &here) || !stands_in(one->name, body, end) ||
@@ -1173,7 +1190,7 @@ static void declare_file_shared(int parameters, int body) {
                       one->is_volatile ? " auto &&%.*s = ::cuda_cpu::in_step(cu_s_%.*s());"
                                        : " auto &%.*s = cu_s_%.*s();",
                       length, x, length, x);
-        capture_shared(one->name, body, end);
+        use_as_static(one->name, body, end);
     }
     if (text.length > 0) { // opens a block, so that the function can declare the same name again
         edit(end_of(body), 0, "%s {", text.data);
@@ -1252,7 +1269,7 @@ static void translate_shared(int word, const Scope *scope) {
             append_format(&references,
                           " [[maybe_unused]] static const ::cuda_cpu::dynamic_array<cu_t_%s> %s{};", x, x);
         if (scope->kind == 'b')
-            capture_shared(d.name, semicolon, tokens[scope->open].match);
+            use_as_static(d.name, semicolon, tokens[scope->open].match);
         if (scope->kind == 'n') {
             file_shared = grow(file_shared, (size_t)file_shared_count + 1, sizeof *file_shared);
             file_shared[file_shared_count] = (FileShared){.name = d.name, .is_volatile = is_volatile};
@@ -1619,6 +1636,11 @@ static void translate_kernel(int word, const Scope *scope) {
         free(parameter.data);
         i = next_comma(found ? found : place, close); // skips the default argument
     }
+    for (int i = body; i < tokens[body].match; i++)
+        if (is(i, "__PRETTY_FUNCTION__")) {
+            edit(end_of(body), 0, " static const auto &cu_pretty = __PRETTY_FUNCTION__;");
+            break;
+        }
     edit(end_of(body), 0, " struct cu_owner; ::cuda_cpu::launch_body<cu_owner%s>(\"%.*s\", %s, [](%s) {",
          types.data, (int)tokens[name].length, source.data + tokens[name].start,
          bounds.length ? bounds.data : "0", parameters.data);
@@ -1630,6 +1652,8 @@ static void translate_kernel(int word, const Scope *scope) {
         if (is_one_of(i, " __func__ __FUNCTION__ ")) // in the lambda it would be the name of its operator()
             edit(tokens[i].start, tokens[i].length, "\"%.*s\"", (int)tokens[name].length,
                  source.data + tokens[name].start);
+        else if (is(i, "__PRETTY_FUNCTION__"))
+            edit(tokens[i].start, tokens[i].length, "cu_pretty");
     device_end = asm_end = tokens[body].match;
     free(bounds.data);
     free(types.data);
@@ -2341,7 +2365,7 @@ static Original *original_of(const Token *token) {
     const size_t length = name_length(name);
     if (last && last->name == name)
         return last;
-    for (last = originals; last < originals + count; last++)
+    for (last = originals; last != array_end(originals, count); last++)
         if (name_length(last->name) == length && memcmp(last->name, name, length) == 0)
             return last;
     originals = grow(originals, count + 1, sizeof *originals);

@@ -3,6 +3,7 @@
 // Declarations: shared, device and constant variables in every position, attributes, kernels and device functions in every scope.
 // All is legal for nvcc.
 #include "results.h"
+#include <type_traits>
 
 // ---- __shared__ ----
 
@@ -152,6 +153,22 @@ __global__ void dynamic() {
     out[0] = (int)(2 * (pairs[0].x + pairs[0].y + pairs[1].x)) + (doubles == (double *)rows[0]);
     rows[1][3] = 9;
     out[1] = (*all)[7] + (&rows[1][0] - &rows[0][0]);
+}
+__global__ void types_of_names() {
+    __shared__ int x[6];
+    [[gnu::aligned(256)]] __shared__ char aligned[4];
+    extern __shared__ float typed[];
+    decltype(x) copy;
+    copy[5] = 1;
+    x[5] = 2;
+    auto initialised = [v = x[5]] { return v + x[5]; };
+    static_assert(std::is_same<decltype(x), int[6]>::value && sizeof(decltype(copy)) == 24, "type of a shared variable");
+    static_assert(std::is_same<decltype(typed[0]), float &>::value && std::is_same<decltype(typed), float[]>::value, "dynamic");
+    out[0] = copy[5] + initialised() + std::extent<decltype(x)>::value + (size_t)aligned % 256;
+}
+TEST(types_of_shared_names) {
+    types_of_names<<<1, 1>>>();
+    EXPECT(result() == 1 + 4 + 6);
 }
 TEST(dynamic_shared_memory_of_several_types) {
     dynamic<<<1, 1, 128>>>();
@@ -443,18 +460,22 @@ TEST(operators_and_literals) {
 }
 __global__ void names_of_functions(int n) {
     const char *name = __func__;
+    const char *pretty = __PRETTY_FUNCTION__;
     auto l = [] { return 1; };
+    for (int i = 0; pretty[i]; i++)
+        if (pretty[i] == '<' || pretty[i] == '{') // a lambda's
+            n++;
     for (int i = 0;; i++)
         if (name[i] != "names_of_functions"[i]) {
             out[0] = n;
             return;
         } else if (!name[i])
             break;
-    out[0] = l();
+    out[0] = l() + n;
 }
 TEST(name_of_the_function) {
     names_of_functions<<<1, 1>>>(2);
-    EXPECT(result() == 1);
+    EXPECT(result() == 3);
 }
 __global__ void locals(int cu_p1, int x) {
     int cu_a = 1, cu_t_x = 2, cu_s_x = 3, cu_v_x = 4, cu_launch = 5, body = 6, arguments = 7, call = 8;
