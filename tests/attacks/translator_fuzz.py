@@ -283,7 +283,10 @@ def main():
     folder = options.keep or pathlib.Path(tempfile.mkdtemp(prefix="translator_fuzz."))
     folder.mkdir(parents=True, exist_ok=True)
     campaign = Campaign(folder)
-    program = build(folder, os.environ.get("CC", "cc").split(), "cu2cpp")
+    # clang's UndefinedBehaviorSanitizer also reports arithmetic on null pointers.
+    program = build(
+        folder, ["clang"] if shutil.which("clang") else os.environ.get("CC", "cc").split(), "cu2cpp"
+    )
     sources = check_sources(program, campaign)
     tried = (fuzz_with_afl if options.engine == "afl" else fuzz_ourselves)(program, campaign, options)
     kept = campaign.counts
@@ -300,9 +303,8 @@ def main():
     if options.record:
         from record import record
 
-        record(
-            "translator_fuzz", f"make fuzz ARGS='--inputs {options.inputs} --seed {options.seed}'", figures
-        )
+        chosen = f"--engine {options.engine} --minutes {options.minutes:g} --inputs {options.inputs} --seed {options.seed}"
+        record("translator_fuzz", f"make fuzz ARGS='{chosen}'", figures)
     if not options.keep and not campaign.defects:
         shutil.rmtree(folder)
     return 1 if campaign.defects else 0
