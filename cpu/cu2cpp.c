@@ -1636,11 +1636,6 @@ static void translate_kernel(int word, const Scope *scope) {
         free(parameter.data);
         i = next_comma(found ? found : place, close); // skips the default argument
     }
-    for (int i = body; i < tokens[body].match; i++)
-        if (is(i, "__PRETTY_FUNCTION__")) {
-            edit(end_of(body), 0, " static const auto &cu_pretty = __PRETTY_FUNCTION__;");
-            break;
-        }
     edit(end_of(body), 0, " struct cu_owner; ::cuda_cpu::launch_body<cu_owner%s>(\"%.*s\", %s, [](%s) {",
          types.data, (int)tokens[name].length, source.data + tokens[name].start,
          bounds.length ? bounds.data : "0", parameters.data);
@@ -1652,8 +1647,6 @@ static void translate_kernel(int word, const Scope *scope) {
         if (is_one_of(i, " __func__ __FUNCTION__ ")) // in the lambda it would be the name of its operator()
             edit(tokens[i].start, tokens[i].length, "\"%.*s\"", (int)tokens[name].length,
                  source.data + tokens[name].start);
-        else if (is(i, "__PRETTY_FUNCTION__"))
-            edit(tokens[i].start, tokens[i].length, "cu_pretty");
     device_end = asm_end = tokens[body].match;
     free(bounds.data);
     free(types.data);
