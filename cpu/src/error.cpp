@@ -14,6 +14,7 @@
 #include <cxxabi.h>
 #include <exception>
 #include <new>
+#include <sched.h>
 #include <unistd.h>
 
 namespace cuda_cpu {
@@ -40,6 +41,7 @@ struct Failure {
     cudaError_t error = cudaErrorUnknown;
     bool sticky = false;
     std::atomic<uint64_t> calls{0};
+    std::atomic<bool> announced{false};
 
     Failure() {
         const char *const value = getenv("CUDA_CPU_FAIL");
@@ -122,9 +124,13 @@ cudaError_t failure_of(const char *call) {
     const uint64_t number = ++failure.calls;
     if (number != failure.first && !(failure.sticky && number > failure.first))
         return cudaSuccess;
-    if (number == failure.first)
+    if (number == failure.first) {
         fprintf(stderr, "cuda on the CPU: CUDA_CPU_FAIL=%s: %s fails with %s\n", getenv("CUDA_CPU_FAIL"),
                 call, cudaGetErrorName(failure.error));
+        failure.announced = true;
+    }
+    while (!failure.announced) // the program may end as soon as a call fails
+        sched_yield();
     told_of_memory = false;
     return failure.error;
 }

@@ -22,6 +22,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <sched.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -32,6 +33,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum Kind { NONE, MEMORY, FILES, READS, STARTS };
@@ -40,6 +42,7 @@ static enum Kind kind; // what fails; NONE until the constructor has run
 static bool from_then_on;
 static unsigned long long first;
 static atomic_ullong requests;
+static atomic_bool announced; // whether the line is written
 
 // ---- whose requests count ----
 
@@ -116,9 +119,11 @@ static bool refuse(enum Kind of, const void *caller, int owners, const char *nam
     if (number == first) {
         char text[64];
         const int length = snprintf(text, sizeof text, "refused: %s\n", name);
-        (void)!write(STDERR_FILENO, text,
-                     (size_t)length); // calls the function below, which does not count it
+        (void)!syscall(SYS_write, STDERR_FILENO, text, (size_t)length);
+        announced = true;
     }
+    while (!announced) // the program may end as soon as a request fails
+        sched_yield();
     errno = error;
     return true;
 }
