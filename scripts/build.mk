@@ -77,7 +77,7 @@ $(foreach p,$(MPI_PROGRAMS),$(eval FLAGS_$(p) := $(MPI_FLAGS)) $(eval $(B)/$(p).
 $(B)/tests/constructs/%.o: CU_FLAGS += -w -O0
 $(B)/tests/constructs/%.o: NVCC_FLAGS += -w --extended-lambda
 $(B)/tests/constructs/cxx20.o: CU_FLAGS += -std=gnu++20
-$(B)/tests/constructs/cxx20.o: NVCC_FLAGS += -std=c++20
+$(B)/tests/constructs/cxx20.o: NVCC_FLAGS := $(subst -std=c++17,-std=c++20,$(NVCC_FLAGS)) -w --extended-lambda
 
 COMMON_OBJECTS := $(patsubst %.c,$(B)/%.o,$(sort $(wildcard common/lib/*.c)))
 # The race detector defines functions of ThreadSanitizer, so it is no part of a build with sanitizers.
