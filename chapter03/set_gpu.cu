@@ -11,6 +11,7 @@
  * Differs: requires compute capability 9.0, because not every device of today has it. The book requires
  *          1.3, the first with double precision, which every device of today has. --major, --minor and
  *          --memory set other requirements. The program prints which devices meet them.
+ * Check:   --major 8 | --major 7 --minor 5 | --major 8 --minor 1 | --memory 999999999999999 --major 1
  * Task:    none: it asks the runtime for a device, and on most machines there is only one answer
  */
 #include "../common/book.h"
@@ -18,6 +19,7 @@
 static int major = 9, minor = 0; // --major, --minor
 static size_t memory = 0;        // --memory
 static int count_suitable(void);
+static bool check_choice(int current, int chosen, bool suitable);
 
 static bool meets_requirements(const cudaDeviceProp *prop) {
     bool capable = prop->major > major || (prop->major == major && prop->minor >= minor);
@@ -50,7 +52,7 @@ int main(int argc, char **argv) {
         printf("This device does not meet the requirements, but another one does.\n");
 
     HANDLE_ERROR(cudaGetDevice(&current));
-    return check_value("current device", current, dev, 0) ? EXIT_SUCCESS : EXIT_FAILURE;
+    return check_choice(current, dev, suitable) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 // ---------------------------------------------------------------------------------------- proof
@@ -77,4 +79,17 @@ static int count_suitable(void) {
                prop.major, prop.minor, prop.totalGlobalMem, meets ? "meets" : "does not meet");
     }
     return suitable;
+}
+
+// The chosen device must be the current one, and `suitable` must be what its properties say, which are read
+// again and compared as whole numbers.
+static bool check_choice(int current, int chosen, bool suitable) {
+    int of_device[2];
+    HANDLE_ERROR(cudaDeviceGetAttribute(&of_device[0], cudaDevAttrComputeCapabilityMajor, chosen));
+    HANDLE_ERROR(cudaDeviceGetAttribute(&of_device[1], cudaDevAttrComputeCapabilityMinor, chosen));
+    cudaDeviceProp prop;
+    HANDLE_ERROR(cudaGetDeviceProperties(&prop, chosen));
+    bool expected = 10 * of_device[0] + of_device[1] >= 10 * major + minor && !(memory > prop.totalGlobalMem);
+    bool ok = check_value("current device", current, chosen, 0);
+    return check_value("meets the requirements", suitable, expected, 0) && ok;
 }

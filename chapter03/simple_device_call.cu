@@ -11,6 +11,7 @@
  * Run:     ./bin/chapter03/simple_device_call --a 2 --b 7 --via pointer
  * Differs: the two numbers and the way of the call are options. Devices of compute capability 1 had
  *          neither pointers to functions nor recursion; all later ones have both.
+ * Check:   --via direct | --via pointer | --via recursion --b 9
  * Task:    addem(): Return the sum of a and b. add_ones(): Return a + b for b >= 0 by recursion: a if b is
  *          0, otherwise 1 more than the result for b - 1. add(): One thread stores a + b at *c. If via is
  *          DIRECT it calls addem(); otherwise it calls the function whose pointer is functions[via].

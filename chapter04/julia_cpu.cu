@@ -12,7 +12,7 @@
  *          towards the origin and back. julia() returns the number of steps, for the colours, where the
  *          book returns 0 or 1. Half the size is not rounded down, so a size of 1 does not divide by 0.
  * Picture: as chapter04/julia_gpu
- * Check:   --size 200
+ * Check:   --size 200 | --size 100 --colors steps
  * Task:    julia(): Pixel (x, y) stands for the point a whose real part is view.scale * (h - x) / h and
  *          whose imaginary part is view.scale * (h - y) / h, where h is half of view.size, in float.
  *          Replace a by a * a + c up to view.iterations times, where c = (view.real, view.imag). Return the

@@ -9,7 +9,7 @@
  * Terms:   matrix product, stride, cache line, host
  * Book:    5.3.1 (course, product of matrices 1)
  * Run:     ./bin/chapter05/matmul_cpu --columns
- * Check:   --size 64
+ * Check:   --size 50
  * Task:    multiply_rows(): Compute the n x n matrix product c = a * b, where element (row, col) is at
  *          index row * n + col. Choose the order of the three loops so that the innermost one runs along a
  *          row of b and a row of c: set a row of c to 0, and add the products with a[row][k] to it for each

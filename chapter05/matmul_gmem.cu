@@ -8,7 +8,7 @@
  * Terms:   matrix product, global memory, two-dimensional grid, dim3, coalesced access, sector, tail
  * Book:    5.3.1 (course, product of matrices 2)
  * Run:     ./bin/chapter05/matmul_gmem --size 2000 --columns
- * Check:   --size 64
+ * Check:   --size 50
  * Task:    matmul(): Blocks of TILE x TILE threads cover the n x n matrix c. The thread with the
  *          coordinates (col, row) in the grid computes one element: c[row * n + col] is the sum of a[row *
  *          n + k] * b[k * n + col] over all k below n. Threads beyond the edge do nothing.

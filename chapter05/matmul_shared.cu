@@ -14,7 +14,7 @@
  *          that divides the width; --truncate shows what happens otherwise, and ends with status 1.
  *          With allocation and copies the course measured 0.46 of the time from global memory. On an H200
  *          both take about 5 ms, most of it for allocation and copies (docs/then-and-now.md).
- * Check:   --size 64
+ * Check:   --size 50
  * Task:    matmul(): Blocks of TILE x TILE threads cover the n x n matrix c, and each thread computes one
  *          element as a sum of products of a row of a and a column of b. The block goes through the row and
  *          the column in steps of TILE. In each step every thread loads one element of a tile of a and one

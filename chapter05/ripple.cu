@@ -11,7 +11,7 @@
  * Differs: the size is an option and need not be a multiple of 16. Dragging in the window moves the
  *          centre.
  * Picture: yes
- * Check:   --size 128 --frames 2
+ * Check:   --size 100 --frames 2
  * Task:    kernel(): Blocks of 16 x 16 threads cover a picture of size x size pixels; the thread with the
  *          coordinates (x, y) in the grid computes one pixel, and threads beyond the edge do nothing. With
  *          d the distance of (x, y) from (centre_x, centre_y), the grey value is 128 + 127 * cos(d / 10 -
@@ -33,6 +33,7 @@ struct DataBlock {
 
 static size_t size = DIM; // --size
 static void move_centre(void *data, int, int, int x, int y);
+static bool check_frame(const DataBlock &data);
 
 __global__ void kernel(unsigned char *ptr, size_t size, float centre_x, float centre_y, int ticks) {
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
@@ -71,7 +72,7 @@ int main(int argc, char **argv) {
 
     bitmap.click_drag(move_centre);
     bitmap.anim_and_exit(generate_frame);
-    bool ok = check_ripple(bitmap.get_ptr(), size, data.x, data.y, data.ticks);
+    bool ok = check_frame(data);
 
     HANDLE_ERROR(cudaFree(data.dev_bitmap));
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
@@ -89,8 +90,17 @@ void settings(int argc, char **argv) {
 }
 
 // Dragging in the window moves the centre.
+static bool moved = false;
+
 static void move_centre(void *data, int, int, int x, int y) {
+    moved = true;
     DataBlock *d = (DataBlock *)data;
     d->x = x;
     d->y = y;
+}
+
+// Checks the last frame. As long as nobody drags it, the centre is that of the picture.
+static bool check_frame(const DataBlock &data) {
+    float centre = size / 2, x = moved ? data.x : centre, y = moved ? data.y : centre;
+    return check_ripple(data.bitmap->get_ptr(), size, x, y, data.ticks);
 }

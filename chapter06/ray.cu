@@ -14,7 +14,7 @@
  *          50 % less time than with global memory (ray_noconst). On an H200 global memory is faster,
  *          0.025 ms in place of 0.032: its caches serve such reads too.
  * Picture: yes
- * Check:   --size 128
+ * Check:   --size 100
  * Task:    kernel(): Blocks of threads cover a picture of size x size pixels; the thread with the
  *          coordinates (x, y) in the grid computes one pixel, and threads beyond the edge do nothing. The
  *          ray of the pixel is at ox = (x - size / 2) * DIM / size and oy likewise, in float. For each of

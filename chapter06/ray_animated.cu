@@ -10,7 +10,7 @@
  * Book:    6.3.1 (course)
  * Run:     ./bin/chapter06/ray_animated --output ray_animated.webp
  * Picture: yes
- * Check:   --size 128 --frames 2
+ * Check:   --size 100 --frames 2
  * Task:    kernel(): Blocks of threads cover a picture of size x size pixels; the thread with the
  *          coordinates (x, y) in the grid computes one pixel, and threads beyond the edge do nothing. The
  *          ray of the pixel is at ox = (x - size / 2) * DIM / size and oy likewise, in float. For each of

@@ -11,7 +11,7 @@
  * Run:     ./bin/chapter06/ray_mirrors --background sky --output mirrors.png
  * Differs: the book leaves out lights, shadows and the rays of mirrors, and says that they are easily added.
  * Picture: yes
- * Check:   --size 128
+ * Check:   --size 100
  * Task:    first_hit(): The ray from + t * direction, with a direction of length 1, meets sphere i where
  *          its distance from the centre (s[i].x, s[i].y, s[i].z) is s[i].radius. Return the number of the
  *          sphere with the smallest t above 0 and below *distance, and set *distance to that t; return -1

@@ -12,7 +12,7 @@
  *          so the last sphere covers the others. The kernel alone is timed as well. Size of a block and
  *          background are options; the picture does not depend on the former.
  * Picture: as chapter06/ray
- * Check:   --size 128
+ * Check:   --size 100
  * Task:    kernel(): Blocks of threads cover a picture of size x size pixels; the thread with the
  *          coordinates (x, y) in the grid computes one pixel, and threads beyond the edge do nothing. The
  *          ray of the pixel is at ox = (x - size / 2) * DIM / size and oy likewise, in float. For each of

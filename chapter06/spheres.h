@@ -111,11 +111,16 @@ static inline void draw_spheres(unsigned char *pixels, const Sphere *s) {
 // Where two spheres intersect, and at their outlines, rounding may select another sphere. With 1000 spheres
 // that changes less than one pixel in a million; the check allows ten in a million, and two in a small
 // picture.
-// `drawn` is the reference.
+// Few colours are so close to a whole number that rounding matters; a wrong factor, such as 256 in place of
+// 255, changes many of them by 1. `drawn` is the reference.
 static inline bool check_against(const char *name, const unsigned char *pixels, const unsigned char *drawn) {
     unsigned char *expected = host_array<unsigned char>(size * size * 4);
-    for (size_t i = 0; i < size * size * 4; i++)
-        expected[i] = i % 4 != 3 && abs(pixels[i] - drawn[i]) == 1 ? pixels[i] : drawn[i];
+    size_t rounded = 0;
+    for (size_t i = 0; i < size * size * 4; i++) {
+        bool near = i % 4 != 3 && abs(pixels[i] - drawn[i]) == 1 && rounded < size * size / 100 + 8;
+        expected[i] = near ? pixels[i] : drawn[i];
+        rounded += near;
+    }
     double allowed = fmax(1e-5, fmin(2.5 / (size * size), 0.125));
     bool ok = check_pixels(name, pixels, expected, size * size, allowed);
     free(expected);
@@ -126,6 +131,11 @@ static inline bool check_spheres(const unsigned char *pixels, const Sphere *s) {
     unsigned char *drawn = host_array<unsigned char>(size * size * 4);
     draw_spheres(drawn, s);
     bool ok = check_against("pixel", pixels, drawn);
+    for (int i = 0; i < spheres; i++)
+        if (!(s[i].radius >= 20 && s[i].radius <= 120)) {
+            fprintf(stderr, "sphere %d was not placed\n", i);
+            ok = false;
+        }
     free(drawn);
     return ok;
 }

@@ -15,7 +15,7 @@
  *          The book takes texture memory since the reads are near each other. On an H200 textures gain
  *          nothing, because global memory is cached too (heat_ladder: 0.85 ms, not 0.82).
  * Picture: yes
- * Check:   --size 128 --frames 2 --iterations 10
+ * Check:   --size 100 --frames 2 --iterations 10
  * Task:    copy_const_kernel(): One thread for each cell of a plate of size x size cells. If the texture
  *          texConst holds a number other than 0 at index x + y * size, the thread stores it in iptr at this
  *          index. Threads beyond the edge do nothing. blend_kernel(): One thread for each cell. With t the

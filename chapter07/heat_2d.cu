@@ -15,7 +15,7 @@
  *          The book found 2-D textures as fast as 1-D ones; on an H200 they take 1.2 times as long
  *          (heat_ladder).
  * Picture: as chapter07/heat
- * Check:   --size 128 --frames 2 --iterations 10
+ * Check:   --size 100 --frames 2 --iterations 10
  * Task:    copy_const_kernel(): One thread for each cell of a plate of size x size cells. If the
  *          two-dimensional texture texConst holds a number other than 0 at (x, y), the thread stores it in
  *          column x of row y of iptr. A row begins `pitch` bytes after the one before. Threads beyond the

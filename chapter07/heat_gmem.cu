@@ -15,7 +15,7 @@
  *          times the cell. The buffers are swapped in each step, so a frame may have an odd number of
  *          steps. For a size other than 1024 the heaters are scaled with the plate. k is --speed.
  * Picture: as chapter07/heat
- * Check:   --size 128 --frames 2 --iterations 10
+ * Check:   --size 100 --frames 2 --iterations 10
  * Task:    copy_const_kernel(): One thread for each cell of a plate of size x size cells. If cptr holds a
  *          number other than 0 at index x + y * size, the thread stores it in iptr at this index. Threads
  *          beyond the edge do nothing. blend_kernel(): One thread for each cell. With t the temperature of

@@ -15,7 +15,7 @@
  *          checked.
  * Needs:   gl
  * Picture: yes
- * Check:   --size 128
+ * Check:   --size 100
  * Task:    kernel(): One thread for each pixel of size x size pixels; threads beyond the edge do nothing.
  *          With fx = x / size - 0.5 and fy = y / size - 0.5, in float, ptr[x + y * size] has red 0, green
  *          128 + 127 * sin(|100 fx| - |100 fy|), blue 0 and alpha 255. run_kernel(): Launch kernel for

@@ -13,7 +13,7 @@
  *          double, and the picture that OpenGL drew against the colours of the final temperatures.
  * Needs:   gl
  * Picture: as chapter07/heat
- * Check:   --size 128 --frames 2 --iterations 10
+ * Check:   --size 100 --frames 2 --iterations 10
  * Task:    copy_const_kernel(): One thread for each cell of a plate of size x size cells. If cptr holds a
  *          number other than 0 at index x + y * size, the thread stores it in iptr at this index. Threads
  *          beyond the edge do nothing. blend_kernel(): One thread for each cell. With t the temperature of

@@ -13,7 +13,7 @@
  *          drew it.
  * Needs:   gl
  * Picture: as chapter05/ripple
- * Check:   --size 128 --frames 2
+ * Check:   --size 100 --frames 2
  * Task:    kernel(): One thread for each pixel of size x size pixels; threads beyond the edge do nothing.
  *          With d the distance of (x, y) from (centre, centre), in float, the grey value is 128 + 127 *
  *          cos(d / 10 - ticks / 7) / (d / 10 + 1). ptr[x + y * size] has it as red, green and blue, and

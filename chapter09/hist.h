@@ -40,15 +40,17 @@ static inline unsigned char *make_data(void) {
 }
 
 // Subtracts 1 from a bin for each byte that belongs to it, as the book does, so every bin must become 0. The
-// messages print the number that was subtracted from a bin as its expected count.
-static inline bool check_histogram(const unsigned long long *histo, const unsigned char *buffer) {
+// messages print the number that was subtracted from a bin as its expected count. `sum` is that of all bins.
+static inline bool check_histogram(const unsigned long long *histo, const unsigned char *buffer,
+                                   unsigned long long sum = size) {
     unsigned long long left[BINS], expected[BINS];
     std::copy(histo, histo + BINS, left);
     for (size_t i = 0; i < size; i++)
         left[buffer[i]]--;
     for (int bin = 0; bin < BINS; bin++)
         expected[bin] = histo[bin] - left[bin];
-    return check_counts("bin", histo, expected, BINS);
+    const unsigned long long all = size;
+    return check_counts("bin", histo, expected, BINS) && check_counts("sum", &sum, &all, 1);
 }
 
 #endif

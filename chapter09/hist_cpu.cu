@@ -32,7 +32,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < BINS; i++)
         histoCount += histo[i];
     printf("Histogram Sum:  %llu\n", histoCount);
-    bool ok = check_histogram(histo, buffer);
+    bool ok = check_histogram(histo, buffer, histoCount);
 
     free(buffer);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -18,6 +18,11 @@ static inline unsigned least_blocks(void) {
 
 typedef void HistogramKernel(const unsigned char *buffer, size_t size, unsigned long long *histo);
 
+// Compares the bins of the last timed run with those of the first one, which have been checked.
+static inline bool check_last_run(const unsigned long long *again, const unsigned long long *histo) {
+    return check_counts("bin of the last run", again, histo, BINS);
+}
+
 // For --sweep: times the kernel with one block, with numbers in proportion to the multiprocessors, and with
 // one byte for each thread. Checks each histogram. Returns the exit status.
 static inline int sweep_blocks(HistogramKernel *kernel) {

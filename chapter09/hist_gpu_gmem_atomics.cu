@@ -71,7 +71,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < BINS; i++)
         histoCount += histo[i];
     printf("Histogram Sum:  %llu\n", histoCount);
-    bool ok = check_histogram(histo, buffer) && check_counts("bin of the last run", again, histo, BINS);
+    bool ok = check_histogram(histo, buffer, histoCount) && check_last_run(again, histo);
 
     HANDLE_ERROR(cudaEventDestroy(start));
     HANDLE_ERROR(cudaEventDestroy(stop));

@@ -137,6 +137,34 @@ def test_enum_gpu_of_virtual_devices(run, count):
     assert int(head["Devices"]) == count and list(devices) == list(range(count))
 
 
+@pytest.mark.backend("cpu")
+def test_enum_gpu_prints_the_properties_that_it_names(run):
+    """With CUDA_CPU_PROPERTIES=distinct no two numbers are equal, so a wrong property shows."""
+    out = run("chapter03/enum_gpu", "--device", 0, status=0, env={"CUDA_CPU_PROPERTIES": "distinct"}).out
+    device = devices_of(out)[1][0]
+    expected = {
+        "Threads in a warp": "32",
+        "Maximum threads per block": "1024",
+        "Maximum threads per MP": "2048",
+        "Maximum block dimensions": "(1023, 1022, 64)",
+        "Maximum grid dimensions": "(2147483647, 65535, 65534)",
+        "Registers per block": "65536",
+        "Registers per MP": "65533",
+        "Shared memory per block": "49152 bytes",
+        "Shared memory per MP": "167936 bytes",
+        "Total constant memory": "65532 bytes",
+        "Maximum memory pitch": "2147483646 bytes",
+        "Texture alignment": "512 bytes",
+        "Maximum 1-D texture": "131072",
+        "Maximum 2-D texture": "(131071, 65531)",
+        "Maximum 3-D texture": "(16384, 16383, 16382)",
+        "Maximum layered texture": "(32768, 32767), 2047 layers",
+        "Texture in linear memory": "268435456 floats",
+    }
+    assert {name: device[name] for name in expected} == expected
+    assert number(device["Multiprocessors"]) != number(device["Copy engines"])
+
+
 @pytest.mark.backend("gpu")
 @pytest.mark.skipif(not shutil.which("nvidia-smi"), reason="needs nvidia-smi")
 def test_enum_gpu_agrees_with_nvidia_smi(run):

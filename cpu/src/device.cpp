@@ -16,6 +16,7 @@
 #include <cstring>
 #include <fstream>
 #include <sched.h>
+#include <set>
 #include <string>
 #include <sys/resource.h>
 #include <sys/utsname.h>
@@ -183,6 +184,29 @@ cudaDeviceProp describe(int device) {
     return p;
 }
 
+// CUDA_CPU_PROPERTIES=distinct: numbers that are equal on this device, such as the largest height and depth
+// of a texture, are made smaller by 1 until all differ. So a test sees whether a program prints the property
+// that it names. The limits of launches change with them.
+void make_distinct(cudaDeviceProp &p) {
+    const char *value = getenv("CUDA_CPU_PROPERTIES");
+    if (!value || strcmp(value, "usual") == 0)
+        return;
+    if (strcmp(value, "distinct") != 0)
+        refuse_setting("CUDA_CPU_PROPERTIES", value, "usual or distinct");
+    std::set<long long> seen;
+    const auto one = [&seen](auto &number) {
+        while (!seen.insert((long long)number).second)
+            number--;
+    };
+    const auto all = [&one](auto &...numbers) { (one(numbers), ...); };
+    all(p.warpSize, p.maxThreadsPerBlock, p.maxThreadsPerMultiProcessor, p.maxThreadsDim[0],
+        p.maxThreadsDim[1], p.maxThreadsDim[2], p.maxGridSize[0], p.maxGridSize[1], p.maxGridSize[2],
+        p.regsPerBlock, p.regsPerMultiprocessor, p.sharedMemPerBlock, p.sharedMemPerMultiprocessor,
+        p.totalConstMem, p.memPitch, p.textureAlignment, p.maxTexture1D, p.maxTexture2D[0], p.maxTexture2D[1],
+        p.maxTexture3D[0], p.maxTexture3D[1], p.maxTexture3D[2], p.maxTexture2DLayered[0],
+        p.maxTexture2DLayered[1], p.maxTexture2DLayered[2], p.multiProcessorCount, p.asyncEngineCount);
+}
+
 // A UUID as text in the form that CUDA_VISIBLE_DEVICES uses: "GPU-43554441-…".
 std::string uuid_text(const cudaUUID_t &uuid) {
     std::string text = "GPU-";
@@ -215,8 +239,10 @@ struct Devices {
                 why_none = "CUDA_CPU_DEVICES is 0";
         }
         std::vector<cudaDeviceProp> all;
-        for (int i = 0; i < count; ++i)
+        for (int i = 0; i < count; ++i) {
             all.push_back(describe(i));
+            make_distinct(all.back());
+        }
         const char *list = getenv("CUDA_VISIBLE_DEVICES");
         if (!list)
             visible = all;

@@ -16,6 +16,7 @@ import dataclasses
 import fnmatch
 import hashlib
 import json
+import multiprocessing
 import os
 import pathlib
 import random
@@ -781,7 +782,7 @@ class Build:
         ]
         done = subprocess.run(command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         if done.returncode:
-            sys.exit(f"mutate.py: {program}: cannot link\n{done.stdout}")
+            raise RuntimeError(f"cannot link: {done.stdout}")
 
     def link_flags(self):
         return [w for w in self.link if not w.startswith("-l")]
@@ -904,6 +905,8 @@ def stages_of(program):
             else:
                 odd += ["--size", value]
             stages.append(Stage(f"--size {value}", "plain", odd + rest, {}))
+    if "HOST_ONLY" not in text and "gpus=" not in text:
+        stages.append(Stage("--device 1", "plain", [*checks[0], *rest, "--device", "1"], {}))
     ways = ["forward/late", "reverse/late", "random:1/random:1", "random:2/random:2", "random:3/random:3"]
     races = []
     for way in ways:
@@ -971,18 +974,27 @@ def attack(program, options, builds, claimed, equal):
     if before.get("key") == key and not options.again:
         result = before
     else:
-        result = {"key": key, "program": program, "mutants": run_mutants(program, options, builds, sources)}
+        result = {
+            "key": key,
+            "program": program,
+            "mutants": run_mutants(program, options, builds, sources, equal),
+        }
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(json.dumps(result, indent=1))
     for m in result["mutants"]:
-        m["equivalent"] = ""
-        for file, change, text, reason in equal:
-            if matches(file, m["file"]) and matches(change, m["change"]) and matches(text, m["text"]):
-                m["equivalent"] = reason
+        m["equivalent"] = reason_of(m["file"], Mutant(0, m["line"], m["change"], m["text"], ""), equal)
     return result
 
 
-def run_mutants(program, options, builds, sources):
+def reason_of(file, mutant, equal):
+    """Why a mutant is equivalent, or nothing."""
+    for row in equal:
+        if matches(row[0], file) and matches(row[1], mutant.change) and matches(row[2], mutant.text):
+            return row[3]
+    return ""
+
+
+def run_mutants(program, options, builds, sources, equal):
     stages = stages_of(program)
     if options.own_check:
         stages = [s for s in stages if s.build == "plain" and not s.environment]
@@ -1023,6 +1035,9 @@ def run_mutants(program, options, builds, sources):
             used += 1
             survivors = []
             for file, m in alive:
+                if used > 2 and reason_of(file, m, equal):
+                    survivors.append((file, m))  # known to compute the same: enough runs have confirmed it
+                    continue
                 if m.number in sources[file].skipped:
                     left_out += 1
                     continue
@@ -1098,6 +1113,49 @@ def permanent(builds):
     return missed
 
 
+def attack_one(work):
+    """attack() for a process of the pool: (program, result or the reason why there is none, seconds)."""
+    program, options, builds, claimed, equal = work
+    begin = time.monotonic()
+    try:
+        result = attack(program, options, builds, set(claimed), equal)
+    except RuntimeError as error:
+        result = str(error)
+    return program, result, time.monotonic() - begin
+
+
+def counted_as(program, result, seconds, counts):
+    """Adds a program's results to the counts, and prints them with the mutants that survived."""
+    if isinstance(result, str):
+        counts["not run"] += 1
+        print(f"{program}: not run: {result}", flush=True)
+        return
+    mine = dict.fromkeys(counts, 0)
+    for m in result["mutants"]:
+        mine["mutants"] += 1
+        if not m["stage"] and m["equivalent"]:
+            mine["equivalent"] += 1
+        elif not m["stage"]:
+            mine["survived"] += 1
+        elif m["stage"].startswith("make check"):
+            mine["check"] += 1
+        elif m["stage"] in ("sanitizers", "CUDA_CPU_CHECK=1"):
+            mine["sanitizers"] += 1
+        else:
+            mine["own"] += 1
+    for name in counts:
+        counts[name] += mine[name]
+    print(
+        f"{program}: {mine['mutants']} mutants: {mine['own']} by its own check, {mine['check']} by make check, "
+        f"{mine['sanitizers']} by sanitizers; {mine['equivalent']} equivalent; {mine['survived']} survived "
+        f"({seconds:.0f} s)",
+        flush=True,
+    )
+    for m in result["mutants"]:
+        if not m["stage"] and not m["equivalent"]:
+            print(f"    {m['file']}:{m['line']}: {m['change']}: {m['text']}", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -1128,6 +1186,9 @@ def main():
     parser.add_argument(
         "--record", action="store_true", help="write the figures into tests/attacks/results.json"
     )
+    parser.add_argument(
+        "--jobs", type=int, default=1, metavar="N", help="programs at the same time (default 1)"
+    )
     parser.add_argument("-v", "--verbose", action="store_true", help="print each run of a program")
     parser.add_argument(
         "--permanent",
@@ -1144,6 +1205,7 @@ def main():
     rows = [line.split("\t") for line in listed.splitlines()]
     every = [r[0] for r in rows if not r[8] and not re.search(r"libs=(mpi|opencl|npp)", r[6])]
     wanted = options.programs or [p for p in every]
+    every = [p for p in every if (ROOT / f"{p}.cu").exists()]
     chosen = [p for p in every if p in wanted or p.split("/")[0] in wanted]
     unknown = [w for w in wanted if w not in every and not any(p.startswith(f"{w}/") for p in every)]
     if unknown:
@@ -1169,38 +1231,12 @@ def main():
         if name == "plain" or not options.own_check:
             build.prepare(chosen[:1])
     equal = rows_of("equivalent_mutants.txt", 4)
-    counts = dict.fromkeys(("mutants", "equivalent", "own", "check", "sanitizers", "survived"), 0)
-    for program in chosen:
-        begin = time.monotonic()
-        try:
-            result = attack(program, options, builds, set(owners[program]), equal)
-        except RuntimeError as error:
-            print(f"{program}: not run: {error}", flush=True)
-            continue
-        mine = dict.fromkeys(counts, 0)
-        for m in result["mutants"]:
-            mine["mutants"] += 1
-            if not m["stage"] and m["equivalent"]:
-                mine["equivalent"] += 1
-            elif not m["stage"]:
-                mine["survived"] += 1
-            elif m["stage"].startswith("make check"):
-                mine["check"] += 1
-            elif m["stage"] in ("sanitizers", "CUDA_CPU_CHECK=1"):
-                mine["sanitizers"] += 1
-            else:
-                mine["own"] += 1
-        for name in counts:
-            counts[name] += mine[name]
-        print(
-            f"{program}: {mine['mutants']} mutants: {mine['own']} by its own check, {mine['check']} by make check, "
-            f"{mine['sanitizers']} by sanitizers; {mine['equivalent']} equivalent; {mine['survived']} survived "
-            f"({time.monotonic() - begin:.0f} s)",
-            flush=True,
-        )
-        for m in result["mutants"]:
-            if not m["stage"] and not m["equivalent"]:
-                print(f"    {m['file']}:{m['line']}: {m['change']}: {m['text']}", flush=True)
+    counts = dict.fromkeys(("mutants", "equivalent", "own", "check", "sanitizers", "survived", "not run"), 0)
+    work = [(program, options, builds, owners[program], equal) for program in chosen]
+    with multiprocessing.Pool(options.jobs) as pool:
+        results = pool.imap(attack_one, work) if options.jobs > 1 else map(attack_one, work)
+        for program, result, seconds in results:
+            counted_as(program, result, seconds, counts)
     counted = counts["mutants"] - counts["equivalent"]
     killed = counted - counts["survived"]
     rate = f"{100 * killed / counted:.1f} %" if counted else "none"
@@ -1228,9 +1264,9 @@ def main():
     print(
         f"mutate: {len(chosen)} programs, {counts['mutants']} mutants, {counts['equivalent']} of them equivalent; {killed} of {counted} "
         f"detected, {rate}: {counts['own']} by the program's own check, {counts['check']} by make check, {counts['sanitizers']} "
-        f"by sanitizers and CUDA_CPU_CHECK=1; {counts['survived']} survived (seed {options.seed})"
+        f"by sanitizers and CUDA_CPU_CHECK=1; {counts['survived']} survived; {counts['not run']} programs were not run (seed {options.seed})"
     )
-    return 0
+    return min(counts["not run"], 1)
 
 
 if __name__ == "__main__":
