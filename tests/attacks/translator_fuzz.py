@@ -280,6 +280,10 @@ def main():
         options.seed = random.SystemRandom().randrange(1 << 31)
     if not options.engine:
         options.engine = "afl" if shutil.which("afl-fuzz") and shutil.which("afl-clang-fast") else "own"
+    if options.record:
+        import record as records
+
+        records.machine()  # ends with an error before the campaign if nothing is built here
     folder = options.keep or pathlib.Path(tempfile.mkdtemp(prefix="translator_fuzz."))
     folder.mkdir(parents=True, exist_ok=True)
     campaign = Campaign(folder)
