@@ -283,7 +283,11 @@ def test_help_lists_what_there_is(tree):
     assert {t for t in listed if "chapter" not in t} | {"all"} == there
     for target in listed:
         if not target.startswith("profile-"):  # needs a GPU, and a program that this tree lacks
-            needed = {"old": f"FILE={ROOT}/tests/old/heat.cu", "exercise": "chapter04", "grade": f"DIR={ROOT}"}
+            needed = {
+                "old": f"FILE={ROOT}/tests/old/heat.cu",
+                "exercise": "chapter04",
+                "grade": f"DIR={ROOT}",
+            }
             make(tree, "-n", target, *([needed[target]] if target in needed else []))
 
 
