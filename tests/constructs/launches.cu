@@ -478,9 +478,11 @@ __global__ void color(Color c, Scoped s) {
 __global__ void array(const int p[3]) {
     out[0] = !p;
 }
+#ifndef __NVCC__ // nvcc 13.0 gives the kernel and its launch different names (M4Pairi), so they do not link
 __global__ void member(int Pair::*m) {
     out[0] = (Pair{5, 6}).*m;
 }
+#endif
 __global__ void constant(const int a, const Pair b) {
     out[0] = a + b.b;
 }
@@ -532,8 +534,10 @@ TEST(other_types_of_arguments) {
     EXPECT(result() == 7);
     array<<<1, 1>>>(nullptr);
     EXPECT(result() == 1);
+#ifndef __NVCC__
     member<<<1, 1>>>(&Pair::b);
     EXPECT(result() == 6);
+#endif
     constant<<<1, 1>>>(1, {2, 3});
     EXPECT(result() == 4);
     set<<<1, 1>>>(0);
