@@ -125,7 +125,7 @@ build: | $(filter setup clean,$(GOALS))
 	    [ -n "$$steps" ] && $(SECOND_STAGE) $(if $(filter -j%,$(MAKEFLAGS)),,-j$(CORES) -Otarget) STEPS=$$steps 9>&1 8>&-
 	@scripts/libs.sh report $(CHOSEN) $(CONFIG)
 
-# make exercise chapter05/dot writes the exercise of the program, and does not build the program.
+# make exercise chapterNN/name writes the exercise of the program, and does not build the program.
 WRITES := $(if $(filter exercise,$(GOALS)),$(filter chapter% appendix_%,$(GOALS)))
 ASKED := $(filter-out $(WRITES),$(filter all tests old tests/% cpu/bench/% compile_commands.json chapter% appendix_% my/% $(BIN)/%,$(GOALS)))
 .PHONY: $(TARGETS) $(ASKED) $(WRITES)

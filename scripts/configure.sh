@@ -223,7 +223,7 @@ elif [ -n "$PROGRAM" ]; then
 fi
 
 if asked_for exercise && [ "$PROGRAM$(printf '%s\n' "$goals" | tr ' ' '\n' | grep -cE '^(chapter|appendix)')" = 0 ]; then
-    fail 'make exercise needs a program: make exercise chapter05/dot'
+    fail 'make exercise needs a program: make help shows an example'
 fi
 if asked_for grade; then
     [ -n "$DIR" ] || fail 'make grade needs the folder of the solutions: make grade DIR=/path/to/folder'

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Takes the functions that a learner is to write out of a program, or puts them back (scripts/exercise.sh, scripts/grade.sh).
-#   awk -v mode=write -v up=../../ -v program=chapter05/dot -f exercise.awk chapter05/dot.cu    the exercise
+#   awk -v mode=write -v up=../../ -v program=chapterNN/name -f exercise.awk chapterNN/name.cu    the exercise
 #   awk -v mode=stars …            the number of stars, or nothing if the program is no exercise
 #   awk -v mode=why …              why the program is no exercise, in one line; nothing if it is one
 #   awk -v mode=grade -v submission=FILE …    the program with the functions of the submission in place of its own
