@@ -5,7 +5,7 @@
 #   awk -v mode=why …              why the program is no exercise, in one line; nothing if it is one
 #   awk -v mode=grade -v submission=FILE …    the program with the functions of the submission in place of its own
 #
-# The functions are those that the header's Task: field names, such as "dot(): Each thread ...". If it names none, they are all
+# The functions are those that the header's Task: field names, such as "kernel(): Each thread ...". If it names none, they are all
 # kernels above the ruler line. The body of a function is taken out. Of main only the calls of CUDA and the launches are taken
 # out: statements that begin with HANDLE_ or contain <<<.
 

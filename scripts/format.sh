@@ -38,7 +38,7 @@ black=$(find_tool black $black_version "${BLACK:-black}") || exit
 [ "${1-}" != --tools ] || exit 0
 
 sources() { # which, as find has it
-    find . \( -path './.*' -o -path "./$BUILD" -o -path "./$BIN" \) -prune -o -type f \( "$@" \) -print
+    find . \( -path './.*' -o -path ./my -o -path "./$BUILD" -o -path "./$BIN" \) -prune -o -type f \( "$@" \) -print
 }
 
 status=0
