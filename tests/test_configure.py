@@ -27,7 +27,10 @@ OLD_SMI = """case $1 in -L) echo 'GPU 0: Old (UUID: GPU-1)' ;; *) echo 'Field "c
         (["run", "PROGRAM=chapter05/dot"], "PROGRAM is for make check"),
         (["exercise"], "make exercise needs a program: make help shows an example"),
         (["exercise", "PROGRAM=chapter05/dt"], "PROGRAM=chapter05/dt: there is no such program"),
-        (["my/chapter04/julia_gpu"], "there is no my/chapter04/julia_gpu.cu: make exercise chapter04/julia_gpu writes it"),
+        (
+            ["my/chapter04/julia_gpu"],
+            "there is no my/chapter04/julia_gpu.cu: make exercise chapter04/julia_gpu writes it",
+        ),
         (["my/nonesuch"], "there is no my/nonesuch.cu"),
         (["grade"], "make grade needs the folder of the solutions"),
         (["grade", "DIR=/nonexistent"], "DIR=/nonexistent: there is no such folder"),
