@@ -16,7 +16,7 @@
  * Check:   --size 20000
  * Task:    add_to_table(): Take the next free entry of the pool, which is table.firstFree, and advance
  *          that. Store key and value in it, and insert it at the head of the chain table.entries[b], where
- *          b is hash(key, table.count, hash_function).
+ *          b is the bucket that hash() computes with hash_function.
  */
 #include "../common/book.h"
 #include <chrono>

@@ -15,14 +15,7 @@
  *          3, a read out of bounds by thread 3 of block 5, a misaligned write by thread 1 of block 8, and a
  *          write to address 0 by thread 63 of block 22.
  * Check:   --seed 1 | --bug race (race) | --bug uninitialized (race)
- * Task:    gather(): Thread i of the grid reads the float at pointers[i].from and stores it in out[i].
- *          scatter(): Thread i stores in[i] at pointers[i].to. scatter_pairs(): Thread i stores the float2
- *          of in[i] and -in[i] at pointers[i].to_pair. take_neighbour(): Each thread stores its element of
- *          `in` in shared memory, and out[i] is the element of the next thread of the block, for the last
- *          thread that of the first; if `wait` is true there is a barrier in between. swap_pairs(): Each
- *          thread stores its element of `in` in shared memory and in out[i]. The first 16 lanes of each
- *          warp then call __syncwarp(mask) and store in out[i] the element of the thread whose number
- *          differs in the lowest bit. add_to(): Thread i adds in[i] to sum[i].
+ * Task:    none: the mistakes in its kernels, and what the tools say of them, are the lesson
  */
 #include "../common/book.h"
 

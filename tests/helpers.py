@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: MIT
 """Functions for all tests: building, running a program, and comparing pictures."""
+import atexit
 import dataclasses
 import functools
 import os
 import pathlib
 import re
 import resource
+import shutil
 import signal
 import subprocess
+import tempfile
 
 import numpy as np
 import pytest
@@ -220,10 +223,19 @@ class Result:
         return f"{self.command}\nstatus {self.status}\n--- stdout\n{self.out}--- stderr\n{self.err}"
 
 
+@functools.cache
+def mpi_folder():
+    folder = tempfile.mkdtemp(prefix="mpi", dir="/tmp")  # a short name, because it will hold sockets
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
 def environment(extra=None):
     env = {k: v for k, v in os.environ.items() if not PRIVATE.match(k)}
     # Without the libraries for networks Open MPI starts in a fifth of the time.
     env.setdefault("OMPI_MCA_pml", "ob1")
+    # A folder for each worker of pytest-xdist: processes of Open MPI 4 that start while another one removes their common folder fail.
+    env.setdefault("OMPI_MCA_orte_tmpdir_base", mpi_folder())
     env.update(extra or {})
     return env
 
