@@ -12,9 +12,10 @@
  * Differs: the two numbers and the way of the call are options. Devices of compute capability 1 had
  *          neither pointers to functions nor recursion; all later ones have both.
  * Check:   --via direct | --via pointer | --via recursion --b 9
- * Task:    addem(): Return the sum of a and b. add_ones(): Return a + b for b >= 0 by recursion: a if b is
- *          0, otherwise 1 more than the result for b - 1. add(): One thread stores a + b at *c. If via is
- *          DIRECT it calls addem(); otherwise it calls the function whose pointer is functions[via].
+ * Task:    addem(): Return the sum of a and b. add_ones(): A recursive device function. It returns a + b for
+ *          b >= 0: if b is 0, that is a; otherwise it is the result for a and b - 1, plus 1. add(): One
+ *          thread stores a + b at *c. If via is DIRECT it calls addem(); otherwise it calls the function
+ *          whose pointer is functions[via].
  */
 #include "../common/book.h"
 

@@ -15,10 +15,10 @@
  * Task:    Each kernel stores a[i] + b[i] in c[i] for all i below n, for another shape of launch.
  *          add_alone(): One thread computes all elements in a loop. add_blocks(): There are n blocks of one
  *          thread; each computes one element. add_threads(): There is one block of n threads; each computes
- *          one element. add_both(): There are several blocks of several threads; each thread computes at
- *          most one element, and threads beyond n do nothing. add_stride(): There are several blocks of
- *          several threads, possibly fewer threads than elements. Each thread begins at its number in the
- *          grid and goes on in steps of the number of threads of the grid.
+ *          one element. add_both(): There are several blocks of several threads; each thread computes at most
+ *          one element, and threads beyond n do nothing. add_stride(): There are several blocks of several
+ *          threads, possibly fewer threads than elements. A grid-stride loop: each thread begins at its
+ *          global index and goes on in steps of the number of threads in the grid.
  */
 #include <chrono>
 #include "../common/book.h"

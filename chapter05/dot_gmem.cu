@@ -9,8 +9,8 @@
  * Book:    5.3.1 (before it, course)
  * Run:     ./bin/chapter05/dot_gmem --size 1M
  * Check:   --size 100000
- * Task:    multiply(): Each thread of the grid multiplies one element: thread number i of the grid stores
- *          a[i] * b[i] in c[i], and does nothing if i is not below n. The host adds the products.
+ * Task:    multiply(): Each thread of the grid multiplies one element: the thread with the global index i
+ *          stores a[i] * b[i] in c[i], and does nothing if i is not below n. The host adds the products.
  */
 #include <chrono>
 #include "../common/book.h"

@@ -266,7 +266,7 @@ static void quit_together(const char *problem, const char *what, const char *pat
     if (problem && rank == 0)
         quit(EXIT_FAILURE, "%s %s: %s", what, path, problem);
     if (problem)
-        MPI_Barrier(MPI_COMM_WORLD); // wait until rank 0 calls MPI_Abort
+        MPI_Barrier(MPI_COMM_WORLD); // does not return: MPI_Abort() of rank 0 ends this process
 }
 
 #endif

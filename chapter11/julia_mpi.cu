@@ -13,18 +13,14 @@
  * Run:     mpirun -np 2 ./bin/chapter11/julia_mpi --slower 4 --output julia_mpi.png
  * Needs:   libs=mpi
  * Check:   --size 60 --tile 7
- * Task:    kernel(): One thread for each pixel of a tile of side x side pixels whose first pixel is (left,
- *          top) in the picture; threads beyond the tile do nothing. With h half of view.size, in float, a
- *          begins as (view.scale * (h - column) / h, view.scale * (h - row) / h), where column and row are
- *          those of the picture. Replace a by a * a + (view.real, view.imag) up to view.iterations times,
- *          but stop when its squared magnitude exceeds 1000. ptr[x + y * side] is (255, 0, 0, 255) if that
- *          never happens, otherwise `background`. contiguous(): Draw, with draw(number), the tiles of this
- *          rank: of the numbers from 0 to tiles - 1 rank r of `ranks` ranks has those from tiles * r /
- *          ranks to the first one of the next rank. round_robin(): Draw the tiles rank, rank + ranks, rank
- *          + 2 * ranks and so on. next_tile(): Add 1 to the int at offset 0 of `window` on rank 0, with
- *          MPI_Fetch_and_op in HANDLE_MPI(), wait for the result with MPI_Win_flush, and return the value
- *          before the addition. dynamic(): Draw tiles whose numbers next_tile() returns, as long as they
- *          are below `tiles`.
+ * Task:    kernel(): One thread for each pixel of a tile of side x side pixels, whose first pixel is (left,
+ *          top); threads beyond the tile do nothing. The pixel is that of chapter04/julia_gpu: with c =
+ *          (view.real, view.imag) it is red, (255, 0, 0, 255), if a stays bounded for view.iterations steps
+ *          of a = a * a + c, otherwise `background`. contiguous(): Block distribution: draw(number) draws a
+ *          tile; rank r draws the tiles from tiles * r / ranks to the first one of rank r + 1. round_robin():
+ *          Cyclic distribution. next_tile(): Add 1 to the counter at offset 0 of `window` on rank 0 by
+ *          MPI_Fetch_and_op in HANDLE_MPI(), wait for the result with MPI_Win_flush, and return the old
+ *          value. dynamic(): Draw the tiles that next_tile() returns, while they are below `tiles`.
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"
@@ -39,17 +35,19 @@ struct View {
 };
 
 static View view = {1000, 1.5f, -0.8f, 0.156f, 200}; // --size and --iterations change it
-static int side = 50;                                // --tile: pixels a side
-static int slower = 1;                               // --slower
+static int side = 50, slower = 1;                    // --tile: pixels a side; --slower
 static int tiles, tiles_per_row;                     // of the picture
-static uchar4 *picture;                              // the tiles of this rank; on rank 0 in the end all
-static uchar4 *dev_tile;
+static uchar4 *dev_tile, *picture;                   // picture: of this rank's tiles; at last rank 0 has all
 static int *rank_of_tile; // the rank that drew each tile, or -1; on rank 0 in the end of all tiles
 static int *steps;        // on rank 0: of every pixel, for the check
 static MPI_Win window;    // makes the counter in the memory of rank 0 accessible to all ranks
 
-static uchar4 color_of_rank(int rank);
 static bool try_distribution(const char *name, void (*draw_tiles)(void));
+
+// Dark colors, different for neighbouring ranks. Red is for the points of the set.
+static uchar4 color_of_rank(int rank) {
+    return make_uchar4(0, rank * 80 % 200, rank * 120 % 220, 255);
+}
 
 // Draws a tile of the picture. (left, top) is its first pixel. The color of the background is that of the
 // rank, so the picture shows which rank has drawn which tile.
@@ -84,13 +82,14 @@ static void draw(int tile) {
     rank_of_tile[tile] = rank;
 }
 
-// Static scheduling: each rank has an equal number of contiguous tiles.
+// Static scheduling, block distribution: each rank draws an equal number of contiguous tiles.
 static void contiguous(void) {
     for (long i = (long)tiles * rank / ranks; i < (long)tiles * (rank + 1) / ranks; i++)
         draw(i);
 }
 
-// Static scheduling: tiles that take long are often neighbours, and so they go to different ranks.
+// Static scheduling, cyclic distribution: neighbouring tiles, which often take similar times, go to different
+// ranks.
 static void round_robin(void) {
     for (int i = rank; i < tiles; i += ranks)
         draw(i);
@@ -147,8 +146,7 @@ static double allowed; // on rank 0: which part of the pixels may differ from th
 void settings(int argc, char **argv) {
     const Option own[] = {
         OPTION_SIZE("size", &view.size, 1, 32768, "pixels a side"),
-        OPTION_INT("iterations", &view.iterations, 1, 1000000,
-                   "iterations after which a point counts as part of the set"),
+        OPTION_INT("iterations", &view.iterations, 1, 1000000, "iterations for a point of the set"),
         OPTION_INT("tile", &side, 1, 8192, "pixels a side of a tile"),
         OPTION_INT("slower", &slower, 1, 1000, "the last rank takes as many times as long for a tile"),
         OPTION_EXCLUSIVE,
@@ -170,11 +168,6 @@ void settings(int argc, char **argv) {
     }
 }
 
-// Dark colors, different for neighbouring ranks. Red is for the points of the set.
-static uchar4 color_of_rank(int rank) {
-    return make_uchar4(0, rank * 80 % 200, rank * 120 % 220, 255);
-}
-
 // On rank 0: whether every tile was drawn, in the color of the rank that counts it as its own.
 static bool check(const char *name) {
     size_t count = view.size * view.size;
@@ -189,17 +182,31 @@ static bool check(const char *name) {
     return ok;
 }
 
-// Prints the row of a distribution. The load balance is the mean of the times of all ranks, divided by the
-// longest: below 100 % some ranks had nothing to do in the end. Returns the same on all ranks.
-static bool report(const char *name, double ms) {
-    double longest, sum;
+// Runs a distribution twice, first to warm up, and prints its row: the time until the last rank has no more
+// tiles to draw, and the load balance, which is the mean of the ranks' times divided by the longest. Returns
+// the same on all ranks.
+static bool try_distribution(const char *name, void (*draw_tiles)(void)) {
+    double ms = 0, longest, sum;
+    for (int run = 0; run < 2; run++) {
+        int zero = 0, old;
+        memset(picture, 0, view.size * view.size * sizeof(uchar4));
+        std::fill(rank_of_tile, rank_of_tile + tiles, -1);
+        if (rank == 0) { // sets the counter to 0
+            HANDLE_MPI(MPI_Fetch_and_op(&zero, &old, MPI_INT, 0, 0, MPI_REPLACE, window));
+            HANDLE_MPI(MPI_Win_flush(0, window));
+        }
+        HANDLE_MPI(MPI_Barrier(MPI_COMM_WORLD));
+        ms = MPI_Wtime() * -1e3;
+        draw_tiles();
+        ms += MPI_Wtime() * 1e3;
+        HANDLE_MPI(MPI_Barrier(MPI_COMM_WORLD));
+    }
     HANDLE_MPI(MPI_Reduce(&ms, &longest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD));
     HANDLE_MPI(MPI_Reduce(&ms, &sum, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD));
-    // A pixel and a tile are 0 and -1 on all ranks but one.
-    const void *mine = rank == 0 ? MPI_IN_PLACE : picture;
-    HANDLE_MPI(MPI_Reduce(mine, picture, view.size * view.size, MPI_UINT32_T, MPI_BOR, 0, MPI_COMM_WORLD));
-    mine = rank == 0 ? MPI_IN_PLACE : rank_of_tile;
-    HANDLE_MPI(MPI_Reduce(mine, rank_of_tile, tiles, MPI_INT, MPI_MAX, 0, MPI_COMM_WORLD));
+    // Ranks have 0 and -1 for the pixels and tiles that they have not drawn.
+    const void *pixels = rank == 0 ? MPI_IN_PLACE : picture, *drawn = rank == 0 ? MPI_IN_PLACE : rank_of_tile;
+    HANDLE_MPI(MPI_Reduce(pixels, picture, view.size * view.size, MPI_UINT32_T, MPI_BOR, 0, MPI_COMM_WORLD));
+    HANDLE_MPI(MPI_Reduce(drawn, rank_of_tile, tiles, MPI_INT, MPI_MAX, 0, MPI_COMM_WORLD));
     int ok = true;
     if (rank == 0) {
         printf("%-12s %7.3f ms          %3.0f %%  ", name, longest, 100 * sum / ranks / longest);
@@ -210,25 +217,4 @@ static bool report(const char *name, double ms) {
     }
     HANDLE_MPI(MPI_Bcast(&ok, 1, MPI_INT, 0, MPI_COMM_WORLD));
     return ok;
-}
-
-// Runs a distribution twice, first to warm up, and measures the second run: on each rank the time until it
-// has no more tiles to draw.
-static bool try_distribution(const char *name, void (*draw_tiles)(void)) {
-    double ms = 0;
-    for (int run = 0; run < 2; run++) {
-        int zero = 0, old;
-        memset(picture, 0, view.size * view.size * sizeof(uchar4));
-        std::fill(rank_of_tile, rank_of_tile + tiles, -1);
-        if (rank == 0) { // sets the counter to 0
-            HANDLE_MPI(MPI_Fetch_and_op(&zero, &old, MPI_INT, 0, 0, MPI_REPLACE, window));
-            HANDLE_MPI(MPI_Win_flush(0, window));
-        }
-        HANDLE_MPI(MPI_Barrier(MPI_COMM_WORLD));
-        double start = MPI_Wtime();
-        draw_tiles();
-        ms = (MPI_Wtime() - start) * 1e3;
-        HANDLE_MPI(MPI_Barrier(MPI_COMM_WORLD));
-    }
-    return report(name, ms);
 }

@@ -179,8 +179,10 @@ __device__ static void sort_tile(Tile &tile, const unsigned *key, const unsigned
     }
 }
 
-// Computes the exclusive prefix sum of the tile's counts: adds the rows of the preceding tiles, from the
-// nearest backwards, until it finds a row with the flag PREFIX. The row before the first tile has this flag.
+// Decoupled look-back: computes the exclusive prefix sum of the tile's counts. It adds the counts of the
+// preceding tiles, from the nearest one on, up to a tile whose flag is PREFIX: that one has the prefix sum of
+// all tiles before it, too. The row before the first tile has this flag and
+// counts the keys with smaller digits.
 // Tiles are numbered in the order in which their blocks start, so this waits only for blocks that run
 // already, and there is no deadlock. A word has both flag and count, so no memory fence is needed. Each
 // thread adds the counts of four digits.

@@ -499,7 +499,7 @@ void suspend_while_polling() {
     } else { // other workers still make progress
         grid.suspended = false;
         changed.notify_all();
-        // They may begin to poll within the next millisecond, and then the last one suspends the grid.
+        // If these workers begin to poll within the next millisecond, the last of them suspends the grid.
         changed.wait_for(lock, std::chrono::milliseconds(1), [&] { return grid.suspended.load(); });
         changed.wait(lock, [&] { return !grid.suspended; });
     }
@@ -523,7 +523,7 @@ void called_without_launch(const char *kernel) {
 // Ends the launch with a sticky error, as on a GPU: the worker leaves its block, and no further block starts.
 [[noreturn]] static void end_launch(cudaError_t error) {
 #ifndef CUDA_CPU_WATCHED          // the sanitizers cannot follow this jump
-    if (!current_grid->barrier) { // the blocks of a cooperative launch wait for each other
+    if (!current_grid->barrier) { // a cooperative launch has a grid barrier, which every block must reach
         cudaError_t none = cudaSuccess;
         current_grid->ended.compare_exchange_strong(none, error);
         current_grid->next = current_grid->blocks;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Calls that CUDA_CPU_FAIL makes fail, and launches for which the system refuses threads.
-// tests/test_attacks_faults.py runs the cases with CUDA_CPU_FAIL, and with tests/attacks/refuse.c, which
-// refuses threads and files; by themselves, nothing fails.
+// Programs whose calls are made to fail. tests/test_attacks_faults.py runs each case with CUDA_CPU_FAIL=k,
+// which lets call k return an error, or with the library tests/attacks/refuse.c preloaded, in which requests
+// for threads and files fail. Without them no call fails.
 #include <cuda.h>
 #include <cooperative_groups.h>
 #include <stdexcept>
