@@ -505,12 +505,7 @@ def main(words):
             share = share.result()
             done += share.done
             defects += len(share.defects)
-            print(
-                f"{share.program:36} {share.done['command lines']:6} command lines, {len(share.defects)} defects"
-            )
-            for line in share.defects:
-                print(f"    {line}")
-            sys.stdout.flush()
+            record.show(f"{share.program:36} {share.done['command lines']:6} command lines", share.defects)
     figures = {
         "programs": len(chosen),
         "command lines": done["command lines"],

@@ -291,12 +291,7 @@ def main(words):
         attacked.add(walk.program.name)
         done += walk.done
         defects += len(walk.defects)
-        print(
-            f"{str(walk.program):36} {walk.kind:7} {walk.done[walk.kind]:5} failed, {len(walk.defects)} defects"
-        )
-        for defect in walk.defects:
-            print(f"    {defect}")
-        sys.stdout.flush()
+        record.show(f"{str(walk.program):36} {walk.kind:7} {walk.done[walk.kind]:5} failed", walk.defects)
     figures = {
         "programs": len(attacked),
         **{KINDS[kind]: done[kind] for kind in options.kinds},

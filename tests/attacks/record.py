@@ -44,6 +44,14 @@ def record(attack, command, figures):
     results.write(FILE, json.dumps(found, indent=1, ensure_ascii=False) + "\n")
 
 
+def show(line, defects):
+    """Prints how an attack on one program ended, and its defects."""
+    print(f"{line}, {len(defects)} defects")
+    for defect in defects:
+        print(f"    {defect}")
+    sys.stdout.flush()
+
+
 def attacks():
     """A dict from the name of each attack to its title and the first paragraph of its docstring."""
     found = {}
