@@ -37,6 +37,18 @@ int asprintf(char **text, const char *format, ...) {
     return length;
 }
 
+// What compilers of systems that set _FORTIFY_SOURCE (Ubuntu, Fedora) call in place of asprintf
+int __asprintf_chk(char **text, int flag, const char *format, ...) {
+    va_list values;
+    (void)flag;
+    if (wrong("asprintf"))
+        return -1;
+    va_start(values, format);
+    int length = vasprintf(text, format, values);
+    va_end(values);
+    return length;
+}
+
 int pipe2(int ends[2], int flags) {
     int (*const real)(int[2], int) = (int (*)(int[2], int))dlsym(RTLD_NEXT, "pipe2");
     errno = EMFILE;
