@@ -75,7 +75,7 @@ static void restore_signals(const sigset_t *old) {
 
 // Finds out what `path` is. If it is a regular file, *real is its name without symbolic links; the caller
 // frees it. In a folder that others can write to, the file may be replaced between the two system calls. So
-// what the name *real stands for must be the file that `path` stood for.
+// stat and realpath must have found the same file.
 static const char *look_up(const char *path, struct stat *status, bool *exists, char **real) {
     for (int tries = 0; tries < 1000; tries++) {
         struct stat found;
@@ -183,7 +183,7 @@ const char *file_open(NewFile *file, const char *path) {
 const char *file_end(NewFile *file) {
     if (file->stream) {
         FILE *stream = file->stream;
-        bool failed = ferror(stream); // the reason is the caller's to know; EIO is the general one
+        bool failed = ferror(stream); // an earlier write failed and its errno is lost, so the message is that of EIO
         file->stream = NULL;
         errno = EIO;
         if (fclose(stream) != 0 || failed)

@@ -50,7 +50,7 @@ void only_error();
 // unfinished files, but no destructors of objects that other threads may still use.
 [[noreturn]] void end_program(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-// The error that CUDA_CPU_FAIL wants this call to return; cudaSuccess if it wants none. Every
+// The error that this call must return because CUDA_CPU_FAIL selects it; otherwise cudaSuccess. Every
 // function of the runtime and of the driver API calls it once, most of them in the checks below.
 cudaError_t failure_of(const char *call);
 
