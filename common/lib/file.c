@@ -183,7 +183,8 @@ const char *file_open(NewFile *file, const char *path) {
 const char *file_end(NewFile *file) {
     if (file->stream) {
         FILE *stream = file->stream;
-        bool failed = ferror(stream); // an earlier write failed and its errno is lost, so the message is that of EIO
+        bool failed =
+            ferror(stream); // an earlier write failed and its errno is lost, so the message is that of EIO
         file->stream = NULL;
         errno = EIO;
         if (fclose(stream) != 0 || failed)
