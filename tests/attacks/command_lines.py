@@ -356,6 +356,8 @@ def judge(case, program, status, out, err):
         out, err = out.decode(), err.decode()
     except UnicodeDecodeError:
         return f"prints bytes that are not UTF-8: {out!r} {err!r}"
+    # AddressSanitizer prints this line when fibers are switched by the C library, in a build without Boost.Context.
+    err = "".join(line for line in err.splitlines(True) if "fully support makecontext/swapcontext" not in line)
     if status is None:
         return f"does not end within {SECONDS} s"
     if helpers.SANITIZER.search(err) or status == 99:
