@@ -31,6 +31,7 @@ import record  # noqa: E402
 
 SECONDS = 300  # limit of a run
 LINES = 100000
+RUNS = 0.02
 REQUESTS, ANSWERS = 198, 199  # as in fork_server.c
 ENDINGS = [".png", ".ppm", ".webp", ".svg"]
 
@@ -357,7 +358,9 @@ def judge(case, program, status, out, err):
     except UnicodeDecodeError:
         return f"prints bytes that are not UTF-8: {out!r} {err!r}"
     # AddressSanitizer prints this line when fibers are switched by the C library, in a build without Boost.Context.
-    err = "".join(line for line in err.splitlines(True) if "fully support makecontext/swapcontext" not in line)
+    err = "".join(
+        line for line in err.splitlines(True) if "fully support makecontext/swapcontext" not in line
+    )
     if status is None:
         return f"does not end within {SECONDS} s"
     if helpers.SANITIZER.search(err) or status == 99:
@@ -427,7 +430,11 @@ def parse(words):
         "--lines", type=int, default=LINES, metavar="N", help="how many command lines (default 100,000)"
     )
     parser.add_argument(
-        "--runs", type=float, default=0.02, metavar="X", help="share of them without a mistake (default 0.02)"
+        "--runs",
+        type=float,
+        default=RUNS,
+        metavar="X",
+        help=f"share of them without a mistake (default {RUNS})",
     )
     parser.add_argument(
         "--seed",
@@ -518,8 +525,10 @@ def main(words):
     }
     print("command_lines.py: " + ", ".join(f"{name} {value}" for name, value in figures.items()))
     if options.record:
-        arguments = f" ARGS='--lines {options.lines}'" if options.lines != LINES else ""
-        record.record("command_lines", f"make command-lines{arguments}", figures)
+        arguments = [f"--lines {options.lines}"] if options.lines != LINES else []
+        arguments += [f"--runs {options.runs:g}"] if options.runs != RUNS else []
+        words = f" ARGS='{' '.join(arguments)}'" if arguments else ""
+        record.record("command_lines", f"make command-lines{words}", figures)
     return 1 if defects else 0
 
 
