@@ -4,7 +4,7 @@
 #: make chapter04/julia_gpu   build one program
 #: make setup                 install the packages that building and running need and that are missing (Debian, Ubuntu, Fedora, Arch,
 #:                            openSUSE; with sudo when not root); make setup test installs those of the tests too, and so for bench,
-#:                            docs, gallery and format
+#:                            docs, site, gallery and format
 #: make run                   build and run every program without a window, in a table; CHAPTER=04 runs one chapter
 #: make bench                 time every ladder, from the book's kernel to the fastest: records in bench/results, plots, bench/report.html;
 #:                            CHAPTER=05 or TOPIC='dot add' times a part; SIZES='1M 4M' sets the sizes; COMPARE=1 records nothing and
@@ -30,6 +30,8 @@
 #: make doctor                list which tools, libraries and devices this machine has, and which are missing
 #: make gallery               draw the pictures of docs/gallery again, on the CPU back end
 #: make docs                  write the tables in README.md and docs/ again, from the sources, the gallery and the records
+#: make site                  write the programs and the documents as web pages into build/site; open build/site/index.html in a browser;
+#:                            SITE=DIR writes them into another folder
 #: make exercise chapter05/dot write my/chapter05/dot.cu, which is the program without its kernel: the reader writes it, make
 #:                            my/chapter05/dot builds it, and ./bin/my/chapter05/dot says right or wrong (docs/exercises.md)
 #: make exercises             write all exercises that are not there yet, and list them
@@ -87,7 +89,7 @@ ifeq ($(STAGE),build)
 include scripts/build.mk
 else
 
-TARGETS := all tests old setup run check sanitize faults mutate signals command-lines locks fuzz bench then-and-now test gallery doctor docs exercise exercises progress grade install uninstall format compile_commands.json clean help
+TARGETS := all tests old setup run check sanitize faults mutate signals command-lines locks fuzz bench then-and-now test gallery doctor docs site exercise exercises progress grade install uninstall format compile_commands.json clean help
 GOALS := $(or $(MAKECMDGOALS),all)
 
 # configure.sh prints lines such as "CHOSEN := cpu". $(shell) replaces newlines by blanks, so sed marks the ends of lines.
@@ -221,6 +223,9 @@ doctor: | $(filter setup,$(GOALS))
 
 docs:
 	@scripts/docs.sh
+
+site:
+	@BUILD='$(BUILD)' $(or $(PYTHON),python3) scripts/site.py $(if $(SITE),'$(SITE)')
 
 install uninstall:
 	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' scripts/install.sh $@

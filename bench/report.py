@@ -8,6 +8,7 @@ ladders on a device.
   report.py --plots   the plots and tables of docs/performance.md, in Markdown
 The last three show one machine, RECORDED below. Plots need matplotlib."""
 import html
+import importlib
 import os
 import re
 import subprocess
@@ -277,6 +278,33 @@ def html_table(name, rows, where):
     )
 
 
+def measured(program, name, found):
+    """The parts of a page about a program on one machine: conditions, plot, and the tables, those of smaller sizes folded."""
+    block = found["programs"][program]
+    parts = [
+        f"<h3>{html.escape(found['device'])}</h3>",
+        f'<p class="machine">{html.escape(conditions("", [block]))}</p>',
+    ]
+    svg, where = plot(name, program, block["rows"]), f"{topic(program)} on {found['device']}"
+    if svg:
+        parts.append(
+            scrolled("figure", f"{where}: plot", inlined(svg, f"{name}-{slug(program)}", found["device"]))
+        )
+    largest = max(row["size"] for row in block["rows"])
+    for rest in False, True:
+        tables = [
+            html_table(work_name, rows, where)
+            for work_name, rows in groups(block["rows"]).items()
+            if (rows[0]["size"] != largest) == rest
+        ]
+        parts += (
+            ["<details><summary>smaller sizes</summary>", *tables, "</details>"]
+            if rest and tables
+            else tables
+        )
+    return parts
+
+
 def page(results):
     """A page that needs no other file: one section for each topic, with all machines."""
     programs = sorted({program for found in results.values() for program in found["programs"]}, key=order)
@@ -292,32 +320,8 @@ def page(results):
     for program in programs:
         parts.append(f'<section id="{slug(program)}"><h2>{topic(program)}</h2><p>{program}.cu</p>')
         for name, found in results.items():
-            block = found["programs"].get(program)
-            if not block:
-                continue
-            parts += [
-                f"<h3>{html.escape(found['device'])}</h3>",
-                f'<p class="machine">{html.escape(conditions("", [block]))}</p>',
-            ]
-            svg, where = plot(name, program, block["rows"]), f"{topic(program)} on {found['device']}"
-            if svg:
-                parts.append(
-                    scrolled(
-                        "figure", f"{where}: plot", inlined(svg, f"{name}-{slug(program)}", found["device"])
-                    )
-                )
-            largest = max(row["size"] for row in block["rows"])
-            for rest in False, True:
-                tables = [
-                    html_table(work_name, rows, where)
-                    for work_name, rows in groups(block["rows"]).items()
-                    if (rows[0]["size"] != largest) == rest
-                ]
-                parts += (
-                    ["<details><summary>smaller sizes</summary>", *tables, "</details>"]
-                    if rest and tables
-                    else tables
-                )
+            if program in found["programs"]:
+                parts += measured(program, name, found)
         parts.append("</section>")
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -327,11 +331,12 @@ def page(results):
     )
 
 
-def find_matplotlib():
-    """Whether this python3 has matplotlib. The first one on PATH may lack the packages of the distribution's python3."""
+def find(*packages):
+    """Whether this python3 has these packages. The first one on PATH may lack the packages of the distribution's python3, which
+    then runs the script instead."""
     try:
-        import matplotlib  # noqa: F401
-
+        for package in packages:
+            importlib.import_module(package)
         return True
     except ImportError:
         other = "/usr/bin/python3"
@@ -339,7 +344,7 @@ def find_matplotlib():
             os.path.realpath(sys.executable) != os.path.realpath(other)
             and os.access(other, os.X_OK)
             and subprocess.run(
-                [other, "-c", "import matplotlib"], stderr=subprocess.DEVNULL, check=False
+                [other, "-c", f"import {', '.join(packages)}"], stderr=subprocess.DEVNULL, check=False
             ).returncode
             == 0
         ):
@@ -363,7 +368,7 @@ def main():
         for program, block in found["programs"].items()
         if not plot(name, program, block["rows"])
     ]
-    if due and find_matplotlib():
+    if due and find("matplotlib"):
         import plots
 
         for name, program, rows in due:

@@ -15,7 +15,7 @@ import tempfile
 
 import results as recorded
 import run as bench
-from report import RECORDED, conditions, find_matplotlib, markdown
+from report import RECORDED, conditions, find, markdown
 from results import ROOT, Problem, digits, duration, shown, slug
 
 DOT, HEAT = "chapter11/dot_mpi", "chapter11/heat_mpi"
@@ -560,7 +560,7 @@ def draw():
     shown_data = plotted()
     if not shown_data or recorded.plot(RECORDED, PLOT, shown_data):
         return
-    if not find_matplotlib():
+    if not find("matplotlib"):
         print("plots are off: no python3 here has matplotlib: make setup bench installs it")
         return
     import plots

@@ -193,6 +193,15 @@ END {
     check_likes()
 }
 ' $files | LC_ALL=C sort -t "$tab" -k 1,1 -s | awk -F "$tab" -v mode="$mode" '
+# Plain text as Markdown: without this __device__ is bold, and <x> is a tag.
+function markdown(text) {
+    gsub(/&/, "\\&amp;", text)
+    gsub(/</, "\\&lt;", text)
+    gsub(/__/, "\\_\\_", text)
+    gsub(/\|/, "\\|", text)
+    return text
+}
+
 BEGIN {
     heading["chapter03"] = "Introduction to CUDA C"
     heading["chapter04"] = "Parallel programming in CUDA C"
@@ -226,14 +235,11 @@ mode == "table" {
     if (!begun++) print "| program | book | what it is | what it teaches | notes |\n|---|---|---|---|---|"
     teaches = $5
     if (match(teaches, /[.?!:]( |$)/)) teaches = substr(teaches, 1, RSTART - 1) "."
-    title = $3
-    gsub(/\|/, "\\|", teaches)
-    gsub(/\|/, "\\|", title)
     notes = $9 != "" ? "picture" : ""
     if ($11 != "") notes = notes (notes == "" ? "" : ", ") "ladder"
     if ($8 != "") notes = notes (notes == "" ? "" : ", ") "needs " $8
     if ($10 != "") notes = notes (notes == "" ? "" : ", ") "wrong on purpose: status " $10
-    print "| [" $2 "](../" $2 ".cu) | " $4 " | " title " | " teaches " | " notes " |"
+    print "| [" $2 "](../" $2 ".cu) | " $4 " | " markdown($3) " | " markdown(teaches) " | " notes " |"
 }
 mode == "chapters" {
     split($2, part, "/")
@@ -265,7 +271,7 @@ END {
         while ((getline line < "docs/terms.txt") > 0) {
             if (line ~ /^#/) continue
             name = substr(line, 1, index(line, ": ") - 1)
-            print "| " name " | " substr(line, length(name) + 3) " | " shown[name] " |"
+            print "| " markdown(name) " | " markdown(substr(line, length(name) + 3)) " | " shown[name] " |"
         }
     }
     exit bad

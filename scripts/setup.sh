@@ -30,12 +30,14 @@ opencl-headers|all|OpenCL|opencl-headers|opencl-headers|opencl-headers
 libopenmpi-dev|all|MPI|openmpi-devel|openmpi|openmpi4-devel
 openmpi-bin|all|mpirun, which starts the processes of MPI|openmpi|openmpi|openmpi4
 python3-matplotlib|bench docs test|the plots of make bench|python3-matplotlib|python-matplotlib|python3-matplotlib
+python3-pygments|site test|the highlighted sources of make site|python3-pygments|python-pygments|python3-Pygments
+python3-markdown-it|site test|the documents of make site|python3-markdown-it-py|python-markdown-it-py|python3-markdown-it-py
 python3-pil|gallery test|the pictures of make gallery and of the test suite|python3-pillow|python-pillow|python3-Pillow
 python3-numpy|test|the test suite|python3-numpy|python-numpy|python3-numpy
 python3-pytest|test|the test suite|python3-pytest|python-pytest|python3-pytest
 python3-pytest-xdist|test|tests side by side, one on each core|python3-pytest-xdist|python-pytest-xdist|python3-pytest-xdist
 pocl-opencl-icd|test|the tests of OpenCL, on the CPU|pocl|pocl|pocl
-chromium|test|the test of the page that make bench writes|chromium|chromium|chromium
+chromium|test|the tests of the pages of make bench and make site|chromium|chromium|chromium
 xvfb|test|the tests of windows|xorg-x11-server-Xvfb|xorg-server-xvfb|xorg-x11-server-Xvfb
 python3-xlib|test|the tests of windows|python3-xlib|python-xlib|python3-python-xlib
 clang-format|format test|make format|clang-tools-extra|clang|clang-tools

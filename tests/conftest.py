@@ -15,6 +15,7 @@ import pytest
 
 import helpers
 import trees
+from browser import axe  # noqa: F401: a fixture
 
 
 def pytest_configure(config):

@@ -3,7 +3,6 @@
 chosen output; the plots; and the page in a browser. Invented records stay in the folder of their test."""
 import dataclasses
 import datetime
-import html
 import itertools
 import json
 import math
@@ -22,13 +21,13 @@ import numpy as np
 import pytest
 
 import helpers
+from browser import browse, needs_browser, violations
 from trees import copy_sources, stand_in
 from test_programs import numeric_options, one_line
 
 ROOT = helpers.ROOT
 LADDERS = [p for p in helpers.programs() if p.bench and p.built]
 ladder = pytest.mark.parametrize("ladder", LADDERS, ids=str)
-BROWSER = next(filter(None, map(shutil.which, ["chromium", "google-chrome", "chromium-browser"])), None)
 PLOTS = any(
     subprocess.run([python, "-c", "import matplotlib"], stderr=subprocess.DEVNULL).returncode == 0
     for python in (sys.executable, "/usr/bin/python3")
@@ -36,8 +35,6 @@ PLOTS = any(
 )
 # In CI a missing browser is a mistake in setup, so the tests fail there and are not skipped.
 needs_plots = pytest.mark.skipif(not PLOTS and "CI" not in os.environ, reason="needs matplotlib")
-needs_browser = pytest.mark.skipif(not BROWSER and "CI" not in os.environ, reason="needs Chromium")
-AXE = "4.10.3"  # the version of axe-core, which checks the accessibility of a page
 
 ROW = {
     "size": int,
@@ -1216,35 +1213,6 @@ def test_of_several_copies_the_slowest_counts(bench):
     ]
 
 
-def browse(tmp_path, page, *options, dark=False):
-    """Opens a page in a browser without a window. Returns the output of the browser."""
-    file = tmp_path / "browse.html"
-    file.write_text(page)
-    done = subprocess.run(
-        [
-            BROWSER,
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-quic",
-            "--no-first-run",
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
-            "--hide-scrollbars",
-            f"--user-data-dir={tmp_path}/profile",
-            f"--blink-settings=preferredColorScheme={0 if dark else 1}",
-            *options,
-            file.as_uri(),
-        ],
-        text=True,
-        timeout=120,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    return done.stdout or done.stderr
-
-
 def pictures_of(cells, page, tmp_path, dark):
     """Makes one screenshot of plots side by side, as the page shows them. `cells` has for each plot its figure and its rules of
     style, in which & stands for its place. Returns an array for each plot."""
@@ -1371,72 +1339,9 @@ def test_the_recorded_page_in_a_browser(recorded_page, tmp_path, dark):
     plots_are_drawn(recorded_page, tmp_path, dark=dark)
 
 
-@pytest.fixture(scope="session")
-def axe(tmp_path_factory):
-    """The source of axe-core, which npm downloads into the build folder once."""
-    script = helpers.BUILD / f"axe-core-{AXE}.js"
-    if not script.exists():
-        if not shutil.which("npm"):
-            pytest.skip("needs npm, which fetches axe-core")
-        folder = tmp_path_factory.mktemp("axe")
-        try:
-            done = subprocess.run(
-                [
-                    "npm",
-                    "install",
-                    "--prefix",
-                    folder,
-                    "--no-audit",
-                    "--no-fund",
-                    "--ignore-scripts",
-                    "--fetch-retries=0",
-                    "--fetch-timeout=30000",
-                    f"axe-core@{AXE}",
-                ],
-                cwd=folder,
-                text=True,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                timeout=90,
-            )
-        except subprocess.TimeoutExpired:
-            pytest.skip("npm could not fetch axe-core: nothing came in 90 s")
-        if done.returncode != 0:
-            errors = re.findall(r"^npm (?:error|ERR!) (.*)", done.stdout, re.M)
-            pytest.skip(f"npm could not fetch axe-core: {', '.join(errors[:2])}")
-        own = folder / f"axe-{os.getpid()}.js"
-        shutil.copy(folder / "node_modules/axe-core/axe.min.js", own)
-        script.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(own, script.parent / own.name)
-        os.replace(script.parent / own.name, script)  # atomic, because another process may download it too
-    return script.read_text()
-
-
-def violations(axe, page, tmp_path, widths, dark):
-    """The violations that axe finds in the page at each of these widths, as a dict from rule to the beginnings of the elements. Also
-    checks that no part is wider than the screen."""
-    ask = """<script>axe.run().then(found => parent.postMessage(JSON.stringify({
-        width: innerWidth, overflow: document.documentElement.scrollWidth - innerWidth, dark: matchMedia("(prefers-color-scheme: dark)").matches,
-        rules: found.passes.length, violations: found.violations.map(v => [v.id, v.nodes.map(node => node.html.slice(0, 99))])}), "*"))</script>"""
-    (tmp_path / "asked.html").write_text(page.replace("</body>", f"<script>{axe}</script>{ask}</body>"))
-    frames = "".join(
-        f'<iframe src="asked.html" width="{width}" height="900" style="border: 0"></iframe>'
-        for width in widths
-    )
-    collect = "<script>onmessage = m => document.body.append(Object.assign(document.createElement('pre'), {textContent: m.data}))</script>"
-    out = browse(
-        tmp_path,
-        f"<!DOCTYPE html><body>{collect}{frames}",
-        "--virtual-time-budget=60000",
-        "--dump-dom",
-        dark=dark,
-    )
-    answers = [json.loads(html.unescape(text)) for text in re.findall("<pre>(.*?)</pre>", out, re.S)]
-    assert sorted(answer["width"] for answer in answers) == sorted(widths), out
-    assert all(
-        answer["dark"] == dark and answer["rules"] > 20 and answer["overflow"] <= 0 for answer in answers
-    ), answers
-    return {rule: elements for answer in answers for rule, elements in answer["violations"]}
+def violations_in(page, axe, tmp_path, widths, dark):
+    (tmp_path / "asked.html").write_text(page)
+    return violations(axe, [tmp_path / "asked.html"], tmp_path, widths, dark)
 
 
 @needs_plots
@@ -1447,7 +1352,7 @@ def test_axe_finds_nothing(bench, axe, tmp_path):
     bench.run("dot_ladder", "streams_ladder")
     page = bench.page.replace("<details>", "<details open>")
     for dark in False, True:
-        assert violations(axe, page, tmp_path, [375, 1200], dark) == {}
+        assert violations_in(page, axe, tmp_path, [375, 1200], dark) == {}
     for old, new in (
         ("<main>", "<div>"),
         ("</main>", "</div>"),
@@ -1457,7 +1362,7 @@ def test_axe_finds_nothing(bench, axe, tmp_path):
         ("--ink: #e6e6e6", "--ink: #444"),
     ):
         page = page.replace(old, new)
-    found = violations(axe, page, tmp_path, [375], True)
+    found = violations_in(page, axe, tmp_path, [375], True)
     assert found.keys() >= {
         "color-contrast",
         "landmark-one-main",
@@ -1473,7 +1378,7 @@ def test_axe_finds_nothing(bench, axe, tmp_path):
 @RECORDED
 @pytest.mark.parametrize("width, dark", [(1200, False), (375, True)], ids=["light", "phone and dark"])
 def test_axe_finds_nothing_in_the_recorded_page(recorded_page, axe, tmp_path, width, dark):
-    assert violations(axe, recorded_page, tmp_path, [width], dark) == {}
+    assert violations_in(recorded_page, axe, tmp_path, [width], dark) == {}
 
 
 # ---- The figures that the pages quote

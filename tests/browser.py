@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+"""A browser without a window, and axe-core, which checks the accessibility of a page."""
+import html
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import helpers
+
+BROWSER = next(filter(None, map(shutil.which, ["chromium", "google-chrome", "chromium-browser"])), None)
+# In CI a missing browser is a mistake in setup, so the tests fail there and are not skipped.
+needs_browser = pytest.mark.skipif(not BROWSER and "CI" not in os.environ, reason="needs Chromium")
+AXE = "4.10.3"  # the version of axe-core
+
+
+def browse(tmp_path, page, *options, dark=False):
+    """Opens a page in a browser without a window. Returns the output of the browser."""
+    file = tmp_path / "browse.html"
+    file.write_text(page)
+    done = subprocess.run(
+        [
+            BROWSER,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--hide-scrollbars",
+            f"--user-data-dir={tmp_path}/profile",
+            f"--blink-settings=preferredColorScheme={0 if dark else 1}",
+            *options,
+            file.as_uri(),
+        ],
+        text=True,
+        timeout=120,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    return done.stdout or done.stderr
+
+
+@pytest.fixture(scope="session")
+def axe(tmp_path_factory):
+    """The source of axe-core, which npm downloads into the build folder once."""
+    script = helpers.BUILD / f"axe-core-{AXE}.js"
+    if not script.exists():
+        if not shutil.which("npm"):
+            pytest.skip("needs npm, which fetches axe-core")
+        folder = tmp_path_factory.mktemp("axe")
+        try:
+            done = subprocess.run(
+                [
+                    "npm",
+                    "install",
+                    "--prefix",
+                    folder,
+                    "--no-audit",
+                    "--no-fund",
+                    "--ignore-scripts",
+                    "--fetch-retries=0",
+                    "--fetch-timeout=30000",
+                    f"axe-core@{AXE}",
+                ],
+                cwd=folder,
+                text=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=90,
+            )
+        except subprocess.TimeoutExpired:
+            pytest.skip("npm could not fetch axe-core: nothing came in 90 s")
+        if done.returncode != 0:
+            errors = re.findall(r"^npm (?:error|ERR!) (.*)", done.stdout, re.M)
+            pytest.skip(f"npm could not fetch axe-core: {', '.join(errors[:2])}")
+        own = folder / f"axe-{os.getpid()}.js"
+        shutil.copy(folder / "node_modules/axe-core/axe.min.js", own)
+        script.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(own, script.parent / own.name)
+        os.replace(script.parent / own.name, script)  # atomic, because another process may download it too
+    return script.read_text()
+
+
+def violations(axe, files, tmp_path, widths, dark):
+    """The violations that axe finds in pages at each of these widths, as a dict from rule to the beginnings of the elements. Also
+    checks that no page is wider than the screen. axe is added to the files."""
+    ask = """<script>axe.run().then(found => parent.postMessage(JSON.stringify({
+        title: document.title, width: innerWidth, overflow: document.documentElement.scrollWidth - innerWidth,
+        dark: matchMedia("(prefers-color-scheme: dark)").matches, rules: found.passes.length,
+        violations: found.violations.map(v => [v.id, v.nodes.map(node => node.html.slice(0, 99))])}), "*"))</script>"""
+    for file in files:
+        text = file.read_text()
+        if ask not in text:
+            file.write_text(text.replace("</body>", f"<script>{axe}</script>{ask}</body>"))
+    frames = "".join(
+        f'<iframe src="{file.as_uri()}" width="{width}" height="900" style="border: 0"></iframe>'
+        for file in files
+        for width in widths
+    )
+    collect = "<script>onmessage = m => document.body.append(Object.assign(document.createElement('pre'), {textContent: m.data}))</script>"
+    out = browse(
+        tmp_path,
+        f"<!DOCTYPE html><body>{collect}{frames}",
+        "--virtual-time-budget=60000",
+        "--dump-dom",
+        dark=dark,
+    )
+    answers = [json.loads(html.unescape(text)) for text in re.findall("<pre>(.*?)</pre>", out, re.S)]
+    assert sorted(answer["width"] for answer in answers) == sorted(widths * len(files)), out
+    assert all(
+        answer["dark"] == dark and answer["rules"] > 20 and answer["overflow"] <= 0 for answer in answers
+    ), answers
+    found = {}
+    for answer in answers:
+        for rule, elements in answer["violations"]:
+            found.setdefault(rule, []).extend([answer["title"], *elements])
+    return found
