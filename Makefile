@@ -26,6 +26,8 @@
 #: make signals               send signals at random moments to programs that write files; PROGRAM=… and ARGS as above
 #: make command-lines         run all programs with random and hostile command lines, built with the sanitizers of the compiler
 #: make profile-chapter05/dot  profile a program with nsys and ncu, on a GPU; ARGS='--size 1M' are its options
+#: make trace-chapter05/dot    draw a launch of a program on the CPU back end: blocks, barriers, lanes of a warp, memory accesses of a line.
+#:                            FILE=x.svg,line=41 chooses, ARGS='--size 1M' are its options (docs/tools.md)
 #: make old FILE=/path/x.cu    build a CUDA program of 2010 with what CUDA has removed since, into bin/old/x (docs/old-listings.md)
 #: make doctor                list which tools, libraries and devices this machine has, and which are missing
 #: make gallery               draw the pictures of docs/gallery again, on the CPU back end
@@ -164,6 +166,12 @@ $(filter profile-%,$(GOALS)): profile-%: build
 bench: build
 	@$(export_build) $(or $(PYTHON),python3) bench/run.py $(LADDERS)
 	$(if $(FIGURES),@$(export_build) $(or $(PYTHON),python3) bench/then.py)
+
+# The program is built as for make check.
+.PHONY: $(filter trace-%,$(GOALS))
+$(filter trace-%,$(GOALS)): trace-%:
+	+@$(MAKE) --no-print-directory BACKEND=cpu RACES=1 BIN='$(BUILD)/check' CHAPTER= PROGRAM= FILE= $*
+	@BIN='$(BUILD)/check' BUILD='$(BUILD)' FILE='$(FILE)' scripts/trace.sh $* $(ARGS)
 
 then-and-now: build $(filter bench,$(GOALS))
 	$(if $(filter bench,$(GOALS)),@:,@$(export_build) $(or $(PYTHON),python3) bench/then.py)

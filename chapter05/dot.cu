@@ -89,7 +89,7 @@ int main(int argc, char **argv) {
 // With an option for a variant the program ends in this function, and main, which has the book's version,
 // does not run.
 void settings(int argc, char **argv) {
-    bool sweep = false, trace = false;
+    bool sweep = false, additions = false;
     const Option own[] = {
         OPTION_SIZE("size", &n, 1, (size_t)1 << 33, "elements in a vector"),
         OPTION_INT("blocks", &blocks, 1, 1 << 24, "blocks, instead of at most 32"),
@@ -97,19 +97,19 @@ void settings(int argc, char **argv) {
         OPTION_WORD("sum", &one_thread, "tree|one-thread", "how a block adds"),
         OPTION_WORD("writers", &all_write, "one|all", "which threads store the sum of a block"),
         OPTION_FLAG("sweep", &sweep, "times 1, 2, 4, 8, ... blocks"),
-        OPTION_FLAG("trace", &trace, "prints what each thread of a small launch adds"),
+        OPTION_FLAG("additions", &additions, "prints what each thread of a small launch adds"),
         OPTION_END};
     parse_options(argc, argv, "Dot product of two vectors on the device.", 0, own);
-    bool variant = blocks > 0 || threads > 0 || one_thread || all_write || sweep || trace;
+    bool variant = blocks > 0 || threads > 0 || one_thread || all_write || sweep || additions;
     threads = threads > 0 ? threads : threadsPerBlock;
     blocks = blocks > 0 ? blocks : min_of(32, (n + threads - 1) / threads);
     if (threads & (threads - 1))
         quit(EXIT_USAGE, "--threads %d: must be a power of two, because a block adds in halves", threads);
-    if (trace && (n > MAX_TRACED || blocks * (long)threads > MAX_TRACED))
-        quit(EXIT_USAGE, "--trace is for up to %d elements and threads", MAX_TRACED);
+    if (additions && (n > MAX_TRACED || blocks * (long)threads > MAX_TRACED))
+        quit(EXIT_USAGE, "--additions is for up to %d elements and threads", MAX_TRACED);
     options.uses |= variant ? TIMES : 0;
     select_device();
     require_memory(2 * n * sizeof(float), 2 * n * sizeof(float));
     if (variant)
-        exit(run_variants(n, sweep, trace));
+        exit(run_variants(n, sweep, additions));
 }

@@ -36,7 +36,7 @@ typedef std::vector<int> Ints;
 
 static size_t n = 0;              // --size
 static Ints in;                   // --numbers, or random
-static bool trace = false;        // --trace
+static bool trace = false;        // --passes
 static bool printed_test = false; // --printed-test
 static void show(std::string name, const Ints &list);
 static bool check(const char *name, const Ints &sorted);
@@ -171,7 +171,7 @@ void settings(int argc, char **argv) {
         OPTION_SIZE("size", &n, 1, INT_MAX, "random ints, instead of 262144"),
         OPTION_TEXT("numbers", &list, "ints to sort, such as 5,213,-7, instead of random ones"),
         OPTION_WORD("base", &decimal, "2|10", "the digits: bits, or decimal digits (on the host only)"),
-        OPTION_FLAG("trace", &trace, "print the list after each pass on the host"),
+        OPTION_FLAG("passes", &trace, "print the list after each pass on the host"),
         OPTION_FLAG("printed-test", &printed_test, "the course's test of a bit, which never sees bit 0"),
         OPTION_END};
     parse_options(argc, argv, "Radix sort of ints, on the host and on the device.", TIMES, own);

@@ -50,7 +50,7 @@ CU_PREPROCESS := $(PREPROCESS) -Icpu/include -D__CU2CPP__ -include cuda_runtime.
 # make check: the compiler announces every access to memory, as for ThreadSanitizer, but to cpu/src/race.cpp. That reads
 # threadIdx, so the units share it. In DWARF 5 of clang++ the addr2line of binutils 2.40 does not see inlined calls.
 ifneq ($(RACES),)
-CU_FLAGS += -gdwarf-4 -fsanitize=thread $(shell $(CXX) --param=tsan-distinguish-volatile=1 -Werror -x c++ -E /dev/null >/dev/null 2>&1 \
+CU_FLAGS += -gdwarf-4 -fsanitize=thread -fsanitize-coverage=trace-pc $(shell $(CXX) --param=tsan-distinguish-volatile=1 -Werror -x c++ -E /dev/null >/dev/null 2>&1 \
     && echo --param=tsan-distinguish-volatile=1 || echo -mllvm -tsan-distinguish-volatile=1 -mllvm -tsan-instrument-read-before-write=1)
 CU_PREPROCESS += -DCUDA_CPU_CHECK -DCUDA_CPU_SEVERAL
 endif

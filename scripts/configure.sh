@@ -78,11 +78,14 @@ check_goals() {
             ! one_of "${goal#my/}" $programs || fail "there is no $goal.cu: make exercise ${goal#my/} writes it"
             fail "there is no $goal.cu"
             ;;
-        profile-*)
+        profile-* | trace-*)
+            program=${goal#profile-}
+            program=${program#trace-}
             # shellcheck disable=SC2086
-            ! one_of "${goal#profile-}" $programs || continue
-            hint=$(meant "${goal#profile-}")
-            fail "$goal: there is no program ${goal#profile-}: ${hint:-make help shows an example}"
+            ! one_of "$program" $programs || continue
+            case $goal in trace-my/*) [ ! -f "$program.cu" ] || continue ;; esac
+            hint=$(meant "$program")
+            fail "$goal: there is no program $program: ${hint:-make help shows an example}"
             ;;
         esac
         # shellcheck disable=SC2086
@@ -208,8 +211,15 @@ if asked_for old; then
     [ -n "$FILE" ] || fail 'make old needs the program: make old FILE=/path/to/listing.cu'
     [ -f "$FILE" ] || fail "FILE=$FILE: there is no such file"
 elif [ -n "$FILE" ]; then
-    fail 'FILE is for make old'
+    case " $goals" in *' trace-'*) ;; *) fail 'FILE is for make old and make trace-…' ;; esac
 fi
+
+case " $goals" in
+*' trace-'*)
+    [ "$BACKEND" != gpu ] || fail 'make trace-… is for the CPU back end; on a GPU: make profile-…'
+    [ -z "$SANITIZE" ] || fail 'make trace-… has instrumentation of its own, without SANITIZE'
+    ;;
+esac
 
 if asked_for check; then
     [ "$BACKEND" != gpu ] || fail 'make check is for the CPU back end; on a GPU: compute-sanitizer --tool racecheck PROGRAM'

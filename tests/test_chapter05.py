@@ -219,7 +219,7 @@ def test_dot_in_other_launches(run, rng):
 
 def test_trace_of_the_dot_product(run, rng):
     for size, blocks, threads in (48, 2, 8), (rng.randint(1, 256), rng.randint(1, 8), 2 ** rng.randint(0, 5)):
-        options = ["--size", size, "--blocks", blocks, "--threads", threads, "--trace"]
+        options = ["--size", size, "--blocks", blocks, "--threads", threads, "--additions"]
         out = run("chapter05/dot", *options, status=0).out
         sums = [sum(2 * i * i for i in range(t, size, blocks * threads)) for t in range(blocks * threads)]
         expected = []
@@ -237,8 +237,8 @@ def test_trace_of_the_dot_product(run, rng):
             assert sums[0] == 2560 and sums[8] == 4480 and values == [[26696], [44744]]
             assert dot_rows(out) == [("2", "71440")]
     for options in ["--size=257"], ["--size=10", "--blocks=2", "--threads=256"]:
-        result = run("chapter05/dot", *options, "--trace", status=64)
-        assert result.errors == ["dot: --trace is for up to 256 elements and threads"]
+        result = run("chapter05/dot", *options, "--additions", status=64)
+        assert result.errors == ["dot: --additions is for up to 256 elements and threads"]
 
 
 def lines_with(program, text):

@@ -41,7 +41,7 @@ def test_compaction(run, rng):
 
 
 def traced(out):
-    """The lists that radix_sort --trace prints after its passes."""
+    """The lists that radix_sort --passes prints after its passes."""
     passes = re.findall(r"^pass (\d+): (.*)$", out, re.M)
     assert [int(number) for number, _ in passes] == list(range(1, len(passes) + 1))
     return [[int(x) for x in numbers.split()] for _, numbers in passes]
@@ -69,7 +69,7 @@ def test_radix_sort_of_given_numbers(run, rng):
     rng.shuffle(numbers)
     text = ",".join(map(str, numbers))
     for base in 2, 10:
-        out = run("chapter12/radix_sort", "--base", base, "--trace", "--numbers", text, status=0).out
+        out = run("chapter12/radix_sort", "--base", base, "--passes", "--numbers", text, status=0).out
         assert "\nsorted: " + " ".join(map(str, sorted(numbers))) + "\n" in out
         passes = traced(out)
         assert len(passes) == (32 if base == 2 else 10)
@@ -87,7 +87,7 @@ def test_radix_sort_of_given_numbers(run, rng):
 
 def test_radix_sort_of_the_courses_numbers(run):
     """5, 213, 55, 21, 430, 31, 20 by units, tens and hundreds; the course's text loses the 31."""
-    out = run("chapter12/radix_sort", "--base", 10, "--trace", status=0).out
+    out = run("chapter12/radix_sort", "--base", 10, "--passes", status=0).out
     assert "\ninput: 5 213 55 21 430 31 20\n" in out
     assert traced(out) == [
         [430, 20, 21, 31, 213, 5, 55],

@@ -4,6 +4,7 @@
 #include "block.h"
 #include "internal.h"
 #include "race.h"
+#include "trace.h"
 
 #include <algorithm>
 #include <array>
@@ -180,6 +181,8 @@ void Worker::loop_returned() {
 
 void Worker::end_thread(unsigned t) {
     last_site[t] = site_of(t);
+    if (traced_block)
+        traced_block->thread_stops(t);
     ++ended;
     Warp &warp = warps[t / warpSize];
     warp.ended |= 1u << t % warpSize;
@@ -312,6 +315,8 @@ Switch meet_block(uint3 thread, BlockVote vote, bool predicate, Site site) {
     if (vote != BlockVote::none)
         worker.barrier_vote = vote;
     worker.barrier_ayes += predicate;
+    if (traced_block)
+        trace_arrival(t, worker.barrier_site);
     worker.arrived[worker.at_barrier++] = (uint16_t)t;
     return worker.wait(t);
 }
@@ -327,6 +332,8 @@ void Worker::release_barrier() {
         wait_at_grid_barrier();
     if (race_barrier)
         race_barrier(*this);
+    if (traced_block)
+        trace_release(barrier_site);
     barrier_result = vote == BlockVote::count ? ayes : vote == BlockVote::all ? ayes == voters : ayes != 0;
 
     const uint16_t *const sequence = order ? order : ascending();

@@ -9,6 +9,7 @@
 #include "block.h"
 #include "operation.h"
 #include "race.h"
+#include "trace.h"
 
 #include <assert.h>
 #include <atomic>
@@ -133,6 +134,7 @@ struct Grid {
     std::unique_ptr<GridBarrier> barrier; // only in a cooperative launch
     bool strict;
     int device;
+    Trace *trace; // null: the launch is not recorded
     std::atomic<uint64_t> next{0};
     std::atomic<cudaError_t> ended{cudaSuccess}; // set by an assertion or __trap(): no further block starts
 
@@ -184,8 +186,17 @@ void enter_grid(Grid &grid) {
     suspension().changed.wait(lock, [&] { return !grid.suspended; });
 }
 
-__attribute__((noinline)) void run_chunks(Grid &grid, Worker &worker) {
+template <bool traced> __attribute__((noinline)) void run_chunks(Grid &grid, Worker &worker) {
     const dim3 size = grid.config.grid;
+    std::vector<TraceSpan> *const spans = traced ? &grid.trace->new_worker() : nullptr;
+    const auto run = [&](uint64_t number) {
+        ++block_number;
+        if (traced)
+            grid.trace->begin_block(*spans, number);
+        worker.run_block();
+        if (traced)
+            grid.trace->end_block(*spans);
+    };
     for (;;) {
         const uint64_t first = grid.next.fetch_add(grid.chunk, std::memory_order_relaxed);
         const uint64_t last = std::min(first + grid.chunk, grid.blocks);
@@ -197,8 +208,7 @@ __attribute__((noinline)) void run_chunks(Grid &grid, Worker &worker) {
                 blockIdx = {(unsigned)(first % size.x), (unsigned)(first / size.x % size.y),
                             (unsigned)(first / size.x / size.y)};
             for (uint64_t i = first; i < last; ++i) {
-                ++block_number;
-                worker.run_block();
+                run(i);
                 if (++blockIdx.x == size.x) { // incremented, because divisions are slow
                     blockIdx.x = 0;
                     if (++blockIdx.y == size.y) {
@@ -213,8 +223,7 @@ __attribute__((noinline)) void run_chunks(Grid &grid, Worker &worker) {
                 blockIdx = {(unsigned)(b % size.x), (unsigned)(b / size.x % size.y),
                             (unsigned)(b / size.x / size.y)};
                 worker.order = grid.schedule.threads(worker.shuffled, worker.count, b);
-                ++block_number;
-                worker.run_block();
+                run(b);
             }
         }
         if (grid.barrier) // a chunk is one block
@@ -245,10 +254,15 @@ void run_blocks(Grid &grid) {
         enter_grid(grid);
     current_block = &worker;
     current_grid = &grid;
-    if (__builtin_setjmp(worker.leave) == 0)
-        run_chunks(grid, worker);
-    else
+    if (__builtin_setjmp(worker.leave) == 0) {
+        if (grid.trace)
+            run_chunks<true>(grid, worker);
+        else
+            run_chunks<false>(grid, worker);
+    } else {
         worker.abandon_block();
+        traced_block = nullptr;
+    }
 #ifdef __SANITIZE_THREAD__ // it can follow 8128 stacks, and a cooperative launch needs one for each thread
     if (grid.barrier)
         worker.abandon_block();
@@ -598,11 +612,21 @@ static Grid new_grid(const LaunchConfig &config, const Kernel &kernel, bool coop
     const uint64_t chunk =
         cooperative ? 1 : std::min<uint64_t>(1024, std::max<uint64_t>(1, blocks / (workers * 8)));
     auto barrier = cooperative ? std::make_unique<GridBarrier>() : nullptr;
-    return {config, kernel,          schedule, shared_limit, blocks, chunk, std::move(barrier),
-            strict, current_device()};
+    return {config,
+            kernel,
+            schedule,
+            shared_limit,
+            blocks,
+            chunk,
+            std::move(barrier),
+            strict,
+            current_device(),
+            trace_launch(kernel, config)};
 }
 
-static void report_end(const Kernel &kernel, cudaError_t ended) {
+static void report_end(const Kernel &kernel, const Grid &grid) {
+    finish_trace(grid.trace);
+    const cudaError_t ended = grid.ended;
     if (ended != cudaSuccess)
         fail_for_good(ended, "kernel %s, launched at %s:%d, was ended by %s", kernel.name,
                       base_name(kernel.file), kernel.line,
@@ -624,7 +648,7 @@ static cudaError_t run_grid(const LaunchConfig &config, const Kernel &kernel, bo
     const cudaError_t error = pool->run(grid);
     if (!only)
         give_back(pool);
-    report_end(kernel, grid.ended);
+    report_end(kernel, grid);
     return error;
 }
 
@@ -706,7 +730,7 @@ void HostWait::wait(const AsyncLaunchPointer &async) {
 void complete_launch(AsyncLaunchPointer &async) {
     if (async->grid.asynchronous)
         --async_launches;
-    report_end(async->launch.kernel, async->grid.ended);
+    report_end(async->launch.kernel, async->grid);
     async = nullptr;
 }
 

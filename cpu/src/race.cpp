@@ -18,6 +18,7 @@
  * Except for locks, the result does not depend on the order in which the threads happen to run.
  */
 #include "race.h"
+#include "trace.h"
 #ifndef __SANITIZE_THREAD__ // with ThreadSanitizer, functions of the same names exist already
 #include "internal.h"
 #include "operation.h"
@@ -450,6 +451,12 @@ void check(Page &page, uintptr_t address, size_t bytes, Access me, const Threads
 
 void access(uintptr_t address, size_t bytes, bool write, bool atomic, bool reads, const void *instruction) {
     const bool in_kernel = self && self->kernel;
+    if (traced_block && in_kernel)
+        trace_event(atomic  ? EventKind::atomic
+                    : write ? EventKind::write
+                            : EventKind::read,
+                    (const void *)address, bytes,
+                    (uint32_t)((uintptr_t)instruction - (uintptr_t)__executable_start));
     const bool copies =
         !in_kernel && in_library && current.task; // code of a library's header, run by a stream
     if (!in_kernel && !copies && (!host_matters.load(std::memory_order_relaxed) || in_callback))
@@ -495,37 +502,9 @@ std::string coordinates(uint64_t i, uint3 size) {
 // Finds the program's source line for a call stack. Functions of the back end's headers, such as atomicAdd,
 // are skipped: the line that calls them counts.
 std::string line_of(const std::vector<uintptr_t> &addresses) {
-    char program[4096], command[5000];
-    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    program[std::max<ssize_t>(length, 0)] = 0;
-    std::string found;
-    for (uintptr_t address : addresses) {
-        // The addresses in a position-independent program count from 0; in others they are absolute. A return
-        // address is after the call, so the call is one byte before it.
-        static const bool moved = [] {
-            const auto type = *(const uint16_t *)(__executable_start + 16); // e_type
-            return type == 3;                                               // ET_DYN
-        }();
-        const uintptr_t shown = address - 1 + (moved ? 0 : (uintptr_t)__executable_start);
-        snprintf(command, sizeof command, "addr2line -i -e '%s' 0x%zx 2>/dev/null", program, (size_t)shown);
-        FILE *const pipe = popen(command, "r");
-        if (!pipe)
-            break;
-        char line[4096];
-        while (fgets(line, sizeof line, pipe)) {
-            line[strcspn(line, " \n")] = 0;
-            const bool ours = strstr(line, "/cuda_cpu/") || strstr(line, "cooperative_groups") ||
-                              strstr(line, "/include/cuda/") || strstr(line, "/cpu/src/") ||
-                              strstr(line, "/cpu/include/") || strstr(line, "/build/cucc/") ||
-                              strstr(line, "/.cache/cucc/") || strstr(line, "/lib/cucc/") ||
-                              strncmp(line, "/usr/", 5) == 0 || *line == '?' || strncmp(line, "cpu/", 4) == 0;
-            if (found.empty() && !ours && !strstr(line, ":?") && !strstr(line, ":0"))
-                found = base_name(line);
-        }
-        pclose(pipe);
-        if (!found.empty())
-            return found;
-    }
+    for (uintptr_t address : addresses)
+        if (const std::string line = race_source_lines({address})[0].text; !line.empty())
+            return line;
     return "an unknown line (is addr2line installed, and the program compiled with -g?)";
 }
 
@@ -702,6 +681,55 @@ void report_uninitialized(const Access &me, uintptr_t address, size_t bytes) {
 
 // ---- called by the engine and the streams ----
 
+std::vector<SourceLine> race_source_lines(const std::vector<uintptr_t> &addresses) {
+    char program[4096];
+    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    program[std::max<ssize_t>(length, 0)] = 0;
+    // The addresses in a position-independent program count from 0; in others they are absolute. A return
+    // address is after the call, so the call is one byte before it.
+    static const bool moved = [] {
+        const auto type = *(const uint16_t *)(__executable_start + 16); // e_type
+        return type == 3;                                               // ET_DYN
+    }();
+    std::vector<SourceLine> found(addresses.size());
+    constexpr size_t at_once = 4000; // the length of a command is limited
+    for (size_t first = 0; first < addresses.size(); first += at_once) {
+        std::string command = std::string("addr2line -a -i -e '") + program + "'";
+        for (size_t i = first; i < std::min(addresses.size(), first + at_once); ++i) {
+            char text[32];
+            snprintf(text, sizeof text, " 0x%zx",
+                     (size_t)(addresses[i] - 1 + (moved ? 0 : (uintptr_t)__executable_start)));
+            command += text;
+        }
+        FILE *const pipe = popen((command + " 2>/dev/null").c_str(), "r");
+        if (!pipe)
+            break;
+        char line[4096];
+        // For each address a line 0x…, then the line of the instruction, and those of the calls around it
+        // that are inlined.
+        for (size_t next = first; fgets(line, sizeof line, pipe);) {
+            line[strcspn(line, " \n")] = 0;
+            if (strncmp(line, "0x", 2) == 0) {
+                ++next;
+                continue;
+            }
+            const bool ours = strstr(line, "/cuda_cpu/") || strstr(line, "cooperative_groups") ||
+                              strstr(line, "/include/cuda/") || strstr(line, "/cpu/src/") ||
+                              strstr(line, "/cpu/include/") || strstr(line, "/build/cucc/") ||
+                              strstr(line, "/.cache/cucc/") || strstr(line, "/lib/cucc/") ||
+                              strncmp(line, "/usr/", 5) == 0 || *line == '?' || strncmp(line, "cpu/", 4) == 0;
+            if (next == first || next > found.size() || !found[next - 1].text.empty())
+                continue;
+            if (ours || strstr(line, ":?") || strstr(line, ":0"))
+                found[next - 1].inlined = true;
+            else
+                found[next - 1].text = base_name(line);
+        }
+        pclose(pipe);
+    }
+    return found;
+}
+
 // New memory is known to be unwritten, also where memory that has been freed was.
 void race_track_new(const void *memory, size_t bytes) {
     race_track(memory, bytes);
@@ -790,6 +818,8 @@ void race_warp_barrier(unsigned w, unsigned lanes) {
 
 void race_name_shared(const char *name, const void *memory, size_t bytes) {
     threads().names.push_back({name, (const char *)memory, bytes});
+    if (traced_block)
+        traced_block->arrays.push_back({name, (uint64_t)memory, bytes});
 }
 
 void race_enqueue(uint64_t number, const StreamIdentity &stream, const std::vector<uint64_t> &after,
@@ -881,8 +911,20 @@ using namespace cuda_cpu;
 extern "C" {
 
 void __tsan_init() {}
-void __tsan_func_entry(void *) {}
-void __tsan_func_exit() {}
+void __tsan_func_entry(void *) {
+    if (traced_block)
+        trace_call(1);
+}
+void __tsan_func_exit() {
+    if (traced_block)
+        trace_call(-1);
+}
+// Called in every basic block (-fsanitize-coverage=trace-pc)
+void __sanitizer_cov_trace_pc() {
+    if (traced_block)
+        trace_event(EventKind::code, nullptr, 0,
+                    (uint32_t)((uintptr_t)CALLER - (uintptr_t)__executable_start));
+}
 void __tsan_vptr_update(void **, void *) {}
 void __tsan_vptr_read(void **) {}
 

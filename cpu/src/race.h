@@ -8,9 +8,19 @@
 #pragma once
 #include "block.h"
 
+#include <string>
 #include <vector>
 
 namespace cuda_cpu {
+
+// The source lines of these instructions, such as "sum.cu:12". The addresses are relative to the program's
+// start. Empty where the line is unknown or one of the back end. `inlined` is set for code of the back end
+// that the compiler has inlined into this line, such as a part of atomicAdd().
+struct SourceLine {
+    std::string text;
+    bool inlined;
+};
+std::vector<SourceLine> race_source_lines(const std::vector<uintptr_t> &addresses) __attribute__((weak));
 
 struct StreamIdentity;
 struct Transfer;

@@ -228,8 +228,14 @@ template <class A> using Parameter = std::conditional_t<is_bits<A>, A &, A>;
 
 #ifdef CUDA_CPU_CHECK // the compiler must not move an access into the loop, where another thread may run
 #define CUDA_CPU_APART __attribute__((noinline))
+#ifdef __clang__
+#define CUDA_CPU_UNRECORDED __attribute__((no_sanitize("thread", "coverage")))
+#else
+#define CUDA_CPU_UNRECORDED __attribute__((no_sanitize("thread"), no_sanitize_coverage))
+#endif
 #else
 #define CUDA_CPU_APART
+#define CUDA_CPU_UNRECORDED
 #endif
 
 // The body and arguments of a launch. Every thread gets its own copy of the arguments.
@@ -241,7 +247,7 @@ template <class Body, class... A> struct Call {
     // calls on the current stack. If a thread had to wait, it has kept this stack, and the loop has
     // moved to another one. The call that runs on this stack then returns as soon as that thread
     // ends.
-    static void run(const void *p, Block &block, unsigned first) {
+    CUDA_CPU_UNRECORDED static void run(const void *p, Block &block, unsigned first) {
         // A local copy whose address no other code has, so the compiler knows that stores of the
         // kernel do not change it.
         const Call call = *static_cast<const Call *>(p);

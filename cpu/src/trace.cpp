@@ -1,0 +1,547 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Records a launch: see trace.h. Here are the setting, the recording, and the analysis of one block: its
+ * threads are joined to warps, and the accesses of a warp are counted in turns of the banks of shared memory
+ * and in sectors of global memory.
+ */
+#include "trace.h"
+#include "internal.h"
+#include "race.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <set>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace cuda_cpu {
+
+__thread BlockTrace *traced_block;
+
+namespace {
+
+TraceSetting setting;
+bool wanted = false;            // a launch is still to be recorded
+uint64_t launches = 0;          // of the kernel
+std::set<std::string> launched; // kernels, for the message when the one in question is missing
+
+// ---- the setting ----
+
+constexpr int exit_usage = 64; // as EXIT_USAGE of common/options.h
+
+constexpr char form[] =
+    "must be FILE.svg or FILE.json, then if wanted ,kernel=NAME ,launch=N ,block=N ,warp=N "
+    ",line=N, such as dot.svg,line=41";
+
+bool ends_in(const std::string &text, const char *end) {
+    const size_t n = strlen(end);
+    return text.size() > n && text.compare(text.size() - n, n, end) == 0;
+}
+
+bool parse(const std::string &text, TraceSetting &s) {
+    s.text = text;
+    std::string rest = text;
+    for (;;) { // takes the last part, for the file's name may contain commas
+        const size_t comma = rest.rfind(','), equal = rest.find('=', comma == rest.npos ? 0 : comma);
+        if (comma == rest.npos || equal == rest.npos)
+            break;
+        const std::string key = rest.substr(comma + 1, equal - comma - 1), value = rest.substr(equal + 1);
+        if (key == "kernel")
+            s.kernel = value;
+        else if (key == "line")
+            s.line = value;
+        else if (key != "launch" && key != "block" && key != "warp")
+            break;
+        if (value.empty())
+            return false;
+        if (key != "kernel") {
+            const size_t digits = key == "line" ? value.rfind(':') + 1 : 0;
+            char *end;
+            const unsigned long long n = strtoull(value.c_str() + digits, &end, 10);
+            if (value.find_first_not_of("0123456789", digits) != value.npos || *end ||
+                digits == value.size() || value.size() > digits + 18 ||
+                (n == 0 && (key == "launch" || key == "line")))
+                return false;
+            (key == "launch" ? s.launch : key == "block" ? s.block : s.warp) = key == "line" ? s.warp : n;
+        }
+        rest.resize(comma);
+    }
+    s.file = rest;
+    s.json = ends_in(rest, ".json");
+    return s.json || ends_in(rest, ".svg");
+}
+
+// A choice that does not fit the launch. Prints one line and ends the program.
+[[noreturn]] __attribute__((format(printf, 1, 2))) void refuse(const char *why, ...) {
+    only_error();
+    va_list values;
+    va_start(values, why);
+    fprintf(stderr, "cuda on the CPU: the trace %s: ", setting.text.c_str());
+    vfprintf(stderr, why, values);
+    fprintf(stderr, "\n");
+    va_end(values);
+    quick_exit(exit_usage);
+}
+
+// The end of the program: says so if nothing was recorded.
+void report_missing(int status, void *) {
+    if (!wanted)
+        return;
+    fflush(stdout);
+    std::string names;
+    for (const std::string &name : launched)
+        names += (names.empty() ? "" : ", ") + name;
+    if (setting.kernel.empty() || launched.count(setting.kernel))
+        fprintf(stderr,
+                "cuda on the CPU: the trace %s: nothing is written, the number of launches%s%s is %llu\n",
+                setting.text.c_str(), setting.kernel.empty() ? "" : " of ", setting.kernel.c_str(),
+                (unsigned long long)launches);
+    else
+        fprintf(stderr, "cuda on the CPU: the trace %s: nothing is written, no kernel %s is launched%s%s\n",
+                setting.text.c_str(), setting.kernel.c_str(), names.empty() ? "" : ", but ", names.c_str());
+    fflush(nullptr);
+    _exit(status ? status : exit_usage);
+}
+
+const char *set(const char *text) {
+    static std::string error;
+    TraceSetting s;
+    if (!parse(text, s))
+        return form;
+    const size_t slash = s.file.rfind('/');
+    const std::string folder = slash == s.file.npos ? "." : s.file.substr(0, slash + 1);
+    struct stat there;
+    if (access(folder.c_str(), W_OK | X_OK) != 0 ||
+        (stat(s.file.c_str(), &there) == 0 && S_ISDIR(there.st_mode) && (errno = EISDIR))) {
+        error = "cannot write " + s.file + ": " + strerror(errno);
+        return error.c_str();
+    }
+    if (!wanted)
+        on_exit(report_missing, nullptr);
+    setting = s;
+    wanted = true;
+    return nullptr;
+}
+
+// Replaces the file when the text is complete. A file that is not a regular one, such as /dev/stdout, is
+// written directly.
+bool write_file(const std::string &name, const std::string &text) {
+    struct stat there;
+    const bool direct = stat(name.c_str(), &there) == 0 && !S_ISREG(there.st_mode);
+    const size_t slash = name.rfind('/');
+    std::string made = direct ? name
+                              : (slash == name.npos ? "" : name.substr(0, slash + 1)) + ".unfinished-" +
+                                    std::to_string(getpid()) + "-" +
+                                    name.substr(slash == name.npos ? 0 : slash + 1);
+    FILE *const file = fopen(made.c_str(), direct ? "w" : "wx");
+    if (!file)
+        return false;
+    bool good = fwrite(text.data(), 1, text.size(), file) == text.size();
+    good = fclose(file) == 0 && good;
+    if (direct)
+        return good;
+    good = good && rename(made.c_str(), name.c_str()) == 0;
+    if (!good) {
+        const int error = errno;
+        unlink(made.c_str());
+        errno = error;
+    }
+    return good;
+}
+
+} // namespace
+
+static const bool set_by_environment = [] {
+    const char *const value = getenv("CUDA_CPU_TRACE");
+    if (!value)
+        return false;
+    if (const char *const error = set(value)) {
+        fprintf(stderr, "cuda on the CPU: CUDA_CPU_TRACE=%s: %s\n", value, error);
+        exit(strncmp(error, "cannot", 6) == 0 ? EXIT_FAILURE : exit_usage);
+    }
+    return true;
+}();
+
+// ---- recording ----
+
+BlockTrace::BlockTrace(std::chrono::steady_clock::time_point start, unsigned count)
+    : start(start), most_events((2 << 20) / count), threads(count) {
+    last = now();
+    phases.push_back({last, -1, {nullptr, 0}, std::vector<Run>(count)});
+}
+
+void BlockTrace::add(unsigned thread, const TraceEvent &event) {
+    std::vector<TraceEvent> &events = threads[thread].events;
+    if (events.size() < most_events)
+        events.push_back(event);
+    else
+        truncated = true;
+}
+
+void BlockTrace::thread_stops(unsigned thread) {
+    const double time = now();
+    if (barriers < recorded_phases)
+        phases.back().runs[thread] = {last, time};
+    last = time;
+}
+
+void trace_arrival(unsigned thread, Site &barrier_site) {
+    BlockTrace &b = *traced_block;
+    b.thread_stops(thread);
+    b.add(thread, {0, (uint32_t)barrier_site.line, 0, EventKind::barrier, 0});
+    static __thread char own_name[PATH_MAX];
+    if (barrier_site.file != own_name) {
+        snprintf(own_name, sizeof own_name, "%s", barrier_site.file);
+        barrier_site.file = own_name;
+    }
+}
+
+void trace_release(Site site) {
+    BlockTrace &b = *traced_block;
+    b.last = b.now();
+    if (b.barriers < recorded_phases) {
+        b.phases.back().end = b.last;
+        b.phases.back().site = {strdup(base_name(site.file)), site.line};
+    }
+    if (++b.barriers < recorded_phases)
+        b.phases.push_back({b.last, -1, {nullptr, 0}, std::vector<BlockTrace::Run>(b.threads.size())});
+}
+
+static unsigned calling_thread() {
+    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+}
+
+void trace_event(EventKind kind, const void *address, size_t bytes, uint32_t place) {
+    BlockTrace &b = *traced_block;
+    const unsigned thread = calling_thread();
+    if (thread < b.threads.size())
+        b.add(thread, {(uint64_t)address, place, (uint16_t)std::min<size_t>(bytes, 65535), kind,
+                       b.threads[thread].depth});
+}
+
+void trace_call(int change) {
+    BlockTrace &b = *traced_block;
+    const unsigned thread = calling_thread();
+    if (thread < b.threads.size())
+        b.threads[thread].depth = (uint8_t)(b.threads[thread].depth + change);
+}
+
+Trace *trace_launch(const Kernel &kernel, const LaunchConfig &config) {
+    if (!wanted)
+        return nullptr;
+    const char *const own_name = kernel.function ? (const char *)kernel.function->name : "";
+    const std::string name = *own_name ? own_name : kernel.name;
+    launched.insert(name);
+    if (!setting.kernel.empty() && name != setting.kernel)
+        return nullptr;
+    if (++launches != setting.launch)
+        return nullptr;
+    wanted = false;
+    Trace *const trace = new Trace;
+    trace->kernel = name;
+    trace->file = kernel.file;
+    trace->launched_at = std::string(base_name(kernel.file)) + ":" + std::to_string(kernel.line);
+    trace->grid = config.grid;
+    trace->block = config.block;
+    trace->blocks = (uint64_t)config.grid.x * config.grid.y * config.grid.z;
+    trace->group = (trace->blocks + 4095) / 4096;
+    const uint64_t warps = ((uint64_t)config.block.x * config.block.y * config.block.z + 31) / 32;
+    if (setting.block >= trace->blocks)
+        refuse("the launch of %s at %s has the blocks 0 to %llu", name.c_str(), trace->launched_at.c_str(),
+               (unsigned long long)trace->blocks - 1);
+    if (setting.warp >= warps)
+        refuse("a block of %s, launched at %s, has the warps 0 to %llu", name.c_str(),
+               trace->launched_at.c_str(), (unsigned long long)warps - 1);
+    if (!race_launch && (setting.warp || !setting.line.empty()))
+        refuse("lanes and accesses need a program built for checking: %s", how_to_instrument(*trace).c_str());
+    return trace;
+}
+
+std::vector<TraceSpan> &Trace::new_worker() {
+    std::lock_guard<std::mutex> lock(mutex);
+    return workers.emplace_back();
+}
+
+void Trace::begin_block(std::vector<TraceSpan> &spans, uint64_t number) {
+    const double time = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const bool next = !spans.empty() && spans.back().count < group &&
+                      (number == spans.back().last + 1 || number + 1 == spans.back().last);
+    if (next || spans.size() > 8192) { // in a random order blocks are not consecutive
+        spans.back().last = number;
+        ++spans.back().count;
+    } else
+        spans.push_back({number, number, 1, time, -1});
+    if (number != setting.block)
+        return;
+    traced_block = new BlockTrace(start, block.x * block.y * block.z);
+    recorded = traced_block;
+}
+
+void Trace::end_block(std::vector<TraceSpan> &spans) {
+    spans.back().end = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (!traced_block)
+        return;
+    traced_block->phases.back().end = traced_block->now();
+    traced_block->arena = self->arena_block == block_number ? self->arena : nullptr;
+    traced_block = nullptr;
+}
+
+// ---- analysis ----
+
+static TraceMemory memory_of(const BlockTrace &b, uint64_t address, std::string *name = nullptr) {
+    static thread_local Allocation found{};
+    if (name && b.arena && address - (uint64_t)b.arena < arena_size) {
+        for (const BlockTrace::Array &a : b.arrays)
+            if (address - a.begin < a.bytes)
+                *name = strcmp(a.name, "the launch") == 0 ? "dynamic shared memory" : a.name;
+    } else if (name && !symbol_section((const void *)address) &&
+               find_allocation((const void *)address, found) && found.file)
+        *name = std::string("allocated at ") + base_name(found.file) + ":" + std::to_string(found.line);
+    const char *const p = (const char *)address;
+    if (b.arena && address - (uint64_t)b.arena < arena_size)
+        return TraceMemory::shared;
+    if (found.base && p >= found.base && p < found.base + found.size)
+        return TraceMemory::global;
+    if (const SymbolSection *const section = symbol_section(p))
+        return section->constant ? TraceMemory::constant : TraceMemory::global;
+    if (find_allocation(p, found))
+        return TraceMemory::global;
+    found = {};
+    return TraceMemory::none;
+}
+
+// The turns in which the 32 banks of shared memory serve an access of a warp: a bank serves one word of 4
+// bytes in a turn. Accesses of 8 bytes are served by half-warps, those of 16 by quarters.
+static unsigned bank_turns(const uint64_t *address, uint32_t mask, unsigned bytes) {
+    const unsigned lanes = bytes <= 4 ? 32 : bytes <= 8 ? 16 : 8;
+    unsigned turns = 0;
+    for (unsigned first = 0; first < 32; first += lanes) {
+        std::set<uint64_t> words[32];
+        size_t most = 0;
+        for (unsigned lane = first; lane < first + lanes; ++lane)
+            if (mask >> lane & 1)
+                for (uint64_t word = address[lane] / 4; word <= (address[lane] + bytes - 1) / 4; ++word) {
+                    words[word % 32].insert(word);
+                    most = std::max(most, words[word % 32].size());
+                }
+        turns += (unsigned)most;
+    }
+    return turns;
+}
+
+// The number of different pieces of so many bytes
+static unsigned pieces(const uint64_t *address, uint32_t mask, unsigned bytes, unsigned size) {
+    std::set<uint64_t> all;
+    for (unsigned lane = 0; lane < 32; ++lane)
+        if (mask >> lane & 1)
+            for (uint64_t piece = address[lane] / size; piece <= (address[lane] + bytes - 1) / size; ++piece)
+                all.insert(piece);
+    return (unsigned)all.size();
+}
+
+// Joins the threads of a warp: of all lanes that have something left, those in the innermost function and at
+// the lowest address execute their next piece of code together. Lanes that have taken a shorter path wait for
+// the others in this way, as compilers for GPUs arrange it.
+static void join_warp(Trace &trace, unsigned number, const std::map<uint32_t, unsigned> &line_of,
+                      std::map<std::tuple<uint32_t, EventKind>, TraceAccess> &accesses) {
+    const BlockTrace &b = *trace.recorded;
+    TraceWarp &warp = trace.warps[number];
+    const unsigned first = number * 32, lanes = std::min(32u, (unsigned)b.threads.size() - first);
+    size_t at[32] = {};
+    for (;;) {
+        const TraceEvent *least = nullptr;
+        bool barrier = false;
+        for (unsigned lane = 0; lane < lanes; ++lane) {
+            const std::vector<TraceEvent> &events = b.threads[first + lane].events;
+            if (at[lane] == events.size())
+                continue;
+            const TraceEvent &e = events[at[lane]];
+            if (e.kind == EventKind::barrier)
+                barrier = true;
+            else if (!least || std::make_tuple(-e.depth, e.place, e.kind) <
+                                   std::make_tuple(-least->depth, least->place, least->kind))
+                least = &e;
+        }
+        if (!least && !barrier)
+            break;
+        if (!least)
+            ++warp.barriers;
+        uint32_t mask = 0;
+        uint64_t address[32] = {};
+        unsigned bytes = 0;
+        const TraceEvent like = least ? *least : TraceEvent{0, 0, 0, EventKind::barrier, 0};
+        for (unsigned lane = 0; lane < lanes; ++lane) {
+            const std::vector<TraceEvent> &events = b.threads[first + lane].events;
+            if (at[lane] == events.size())
+                continue;
+            const TraceEvent &e = events[at[lane]];
+            if (e.kind != like.kind || (least && (e.place != like.place || e.depth != like.depth)))
+                continue;
+            mask |= 1u << lane;
+            address[lane] = e.address;
+            bytes = std::max<unsigned>(bytes, e.bytes);
+            ++at[lane];
+        }
+        if (!least)
+            continue;
+        const unsigned line = line_of.at(like.place);
+        const bool memory = like.kind != EventKind::code;
+        if (!warp.steps.empty() && warp.steps.back().line == line && warp.steps.back().mask == mask &&
+            warp.steps.back().phase == warp.barriers && like.place >= warp.steps.back().place) {
+            warp.steps.back().place = like.place;
+            warp.steps.back().memory |= memory;
+        } else
+            warp.steps.push_back({line, mask, warp.barriers, like.place, memory});
+        if (!memory)
+            continue;
+        std::string object;
+        TraceAccess &a = accesses[{like.place, like.kind}];
+        const TraceMemory kind = memory_of(b, like.address, a.count ? nullptr : &object);
+        if (kind == TraceMemory::shared) { // an array begins at bank 0, as the first one on a GPU
+            uint64_t begin = (uint64_t)b.arena;
+            for (const BlockTrace::Array &array : b.arrays)
+                if (like.address - array.begin < array.bytes)
+                    begin = array.begin;
+            for (uint64_t &one : address)
+                one -= begin;
+        }
+        if (a.count == 0) {
+            a.object = object;
+            a.line = trace.lines[line];
+            a.place = like.place;
+            a.memory = kind;
+            a.kind = like.kind;
+            a.bytes = bytes;
+        }
+        const unsigned turns = kind == TraceMemory::shared   ? bank_turns(address, mask, bytes)
+                               : kind == TraceMemory::global ? pieces(address, mask, bytes, 32)
+                                                             : pieces(address, mask, bytes, 4);
+        ++a.count;
+        a.lanes += (unsigned)__builtin_popcount(mask);
+        a.turns += turns;
+        if (turns > a.most) {
+            a.most = turns;
+            a.warp = number;
+            a.mask = mask;
+            memcpy(a.address, address, sizeof address);
+        }
+    }
+}
+
+static int number_of(const std::string &line) {
+    return atoi(line.c_str() + line.rfind(':') + 1);
+}
+
+static void analyse(Trace &trace) {
+    BlockTrace &b = *trace.recorded;
+    std::vector<uintptr_t> places;
+    for (const BlockTrace::Thread &thread : b.threads)
+        for (const TraceEvent &e : thread.events)
+            if (e.kind != EventKind::barrier)
+                places.push_back(e.place);
+    std::sort(places.begin(), places.end());
+    places.erase(std::unique(places.begin(), places.end()), places.end());
+    const std::vector<SourceLine> found = race_source_lines(places);
+    for (const SourceLine &line : found)
+        trace.lines.push_back(line.text);
+    std::sort(trace.lines.begin(), trace.lines.end(), [](const std::string &x, const std::string &y) {
+        const int order = x.compare(0, x.rfind(':'), y, 0, y.rfind(':'));
+        return order ? order < 0 : number_of(x) < number_of(y);
+    });
+    trace.lines.erase(std::unique(trace.lines.begin(), trace.lines.end()), trace.lines.end());
+    std::map<uint32_t, unsigned> line_of;
+    std::set<uint32_t> inlined;
+    for (size_t i = 0; i < places.size(); ++i)
+        if (!found[i].text.empty()) { // otherwise it is code of the back end
+            line_of[(uint32_t)places[i]] =
+                (unsigned)(std::find(trace.lines.begin(), trace.lines.end(), found[i].text) -
+                           trace.lines.begin());
+            if (found[i].inlined)
+                inlined.insert((uint32_t)places[i]);
+        }
+    // Left are the program's own code, and accesses to memory that threads share.
+    for (BlockTrace::Thread &thread : b.threads) {
+        std::vector<TraceEvent> &all = thread.events;
+        all.erase(std::remove_if(all.begin(), all.end(),
+                                 [&](const TraceEvent &e) {
+                                     return e.kind == EventKind::barrier ? false
+                                            : !line_of.count(e.place)    ? true
+                                            : e.kind == EventKind::code
+                                                ? inlined.count(e.place) > 0
+                                                : memory_of(b, e.address) == TraceMemory::none;
+                                 }),
+                  all.end());
+    }
+    std::map<std::tuple<uint32_t, EventKind>, TraceAccess> accesses;
+    trace.warps.resize((b.threads.size() + 31) / 32);
+    for (unsigned w = 0; w < trace.warps.size(); ++w)
+        join_warp(trace, w, line_of, accesses);
+    for (const auto &[key, access] : accesses)
+        trace.accesses.push_back(access);
+    std::stable_sort(
+        trace.accesses.begin(), trace.accesses.end(),
+        [](const TraceAccess &x, const TraceAccess &y) { return number_of(x.line) < number_of(y.line); });
+    trace.steps_known = true;
+}
+
+// Chooses the line whose accesses are drawn: the one that is wanted, or the one with the most turns and
+// sectors.
+static void choose_line(Trace &trace) {
+    std::map<std::string, uint64_t> turns;
+    std::string list;
+    for (const TraceAccess &a : trace.accesses) {
+        if (!turns.count(a.line))
+            list += (list.empty() ? "" : ", ") + a.line;
+        turns[a.line] += a.turns;
+    }
+    if (setting.line.empty()) {
+        for (const auto &[line, count] : turns)
+            if (setting.line.empty() || count > turns[setting.line])
+                setting.line = line;
+        return;
+    }
+    const std::string own = std::string(base_name(trace.file.c_str())) + ":" + setting.line;
+    std::vector<std::string> meant;
+    for (const auto &[line, count] : turns)
+        if (line == setting.line || line == own || number_of(line) == atoi(setting.line.c_str()))
+            meant.push_back(line);
+    if (std::find(meant.begin(), meant.end(), own) != meant.end())
+        meant = {own};
+    if (meant.empty())
+        refuse("block %llu of %s accesses no memory at that line%s%s", (unsigned long long)setting.block,
+               trace.kernel.c_str(), list.empty() ? "" : ", but at ", list.c_str());
+    setting.line = meant[0];
+}
+
+void finish_trace(Trace *trace) {
+    if (!trace)
+        return;
+    if (race_launch && trace->recorded) {
+        analyse(*trace);
+        choose_line(*trace);
+    }
+    if (!write_file(setting.file, setting.json ? trace_json(*trace, setting) : trace_svg(*trace, setting)))
+        end_program("cannot write %s: %s", setting.file.c_str(), strerror(errno));
+    fflush(stdout);
+    fprintf(stderr, "cuda on the CPU: %s shows the launch of %s at %s", setting.file.c_str(),
+            trace->kernel.c_str(), trace->launched_at.c_str());
+    if (trace->steps_known)
+        fprintf(stderr, ", and block %s of it\n", block_name(*trace, setting.block).c_str());
+    else
+        fprintf(stderr, "; lanes and accesses need a program built for checking: %s\n",
+                how_to_instrument(*trace).c_str());
+    delete trace->recorded;
+    delete trace;
+}
+
+} // namespace cuda_cpu
+
+const char *cuda_cpu_trace(const char *text) {
+    return cuda_cpu::set(text);
+}
