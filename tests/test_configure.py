@@ -41,7 +41,10 @@ OLD_SMI = """case $1 in -L) echo 'GPU 0: Old (UUID: GPU-1)' ;; *) echo 'Field "c
             "make profile-chapter04/julia_gpu needs a GPU (asked for): nsys and ncu",
         ),
         (["trace-dot"], "there is no program dot: did you mean appendix_a/dot or chapter05/dot?"),
-        (["trace-chapter05/dot", "BACKEND=gpu"], "make trace-… is for the CPU back end; on a GPU: make profile-…"),
+        (
+            ["trace-chapter05/dot", "BACKEND=gpu"],
+            "make trace-… is for the CPU back end; on a GPU: make profile-…",
+        ),
         (["trace-chapter05/dot", "SANITIZE=address"], "make trace-… has instrumentation of its own"),
         (["run", "FILE=x.svg"], "FILE is for make old and make trace-…"),
         (["DEBUG=yes"], "DEBUG=yes: must be 0 or 1"),
