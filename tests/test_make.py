@@ -282,7 +282,7 @@ def test_help_lists_what_there_is(tree):
     there = set(re.search(r"^TARGETS := (.*)", (ROOT / "Makefile").read_text(), re.M).group(1).split())
     assert {t for t in listed if "chapter" not in t} | {"all"} == there
     for target in listed:
-        if not target.startswith("profile-"):  # needs a GPU, and a program that this tree lacks
+        if not target.startswith(("profile-", "trace-")):  # need programs that this tree lacks
             needed = {
                 "old": f"FILE={ROOT}/tests/old/heat.cu",
                 "exercise": "chapter04",
