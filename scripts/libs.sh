@@ -22,6 +22,7 @@ WEBP|common|animations as WebP (libwebp)|libwebp-dev|-lwebpmux -lwebp|c|#include
 GLUT|common|windows (freeglut, OpenGL)|freeglut3-dev|-lglut -lGL|c|#include <GL/freeglut.h>\nint main(void) { glutMainLoopEvent(); return !glGetString(GL_VERSION); }
 GL|common|CUDA with OpenGL (OpenGL, EGL)|libegl-dev|-lEGL -lGL|c|#define GL_GLEXT_PROTOTYPES\n#include <EGL/egl.h>\n#include <EGL/eglext.h>\n#include <GL/gl.h>\n#include <GL/glext.h>\nint main(void) { glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0); return !eglGetDisplay(0); }
 MPI|programs|MPI (mpicc on PATH; on Fedora after: module load mpi)|libopenmpi-dev|mpicc|c|#include <mpi.h>\nint main(int argc, char **argv) { return MPI_Init(&argc, &argv); }
+VULKAN|programs|CUDA with Vulkan (Vulkan 1.2)|libvulkan-dev|-lvulkan|c|#include <vulkan/vulkan.h>\nint main(void) { return vkWaitSemaphores(0, 0, 0); }
 CUB|gpu|CUB, beside our own kernels in the ladders|cuda-cccl of the CUDA toolkit||cpp|#include <cub/version.cuh>\nint main() { return CUB_VERSION == 0; }
 CUBLAS|gpu|cuBLAS, beside our own kernels in the ladders|libcublas-dev of the CUDA toolkit|-lcublas|cpp|#include <cublas_v2.h>\nint main() { cublasHandle_t handle; return cublasCreate(&handle); }
 CUSPARSE|gpu programs|cuSPARSE|libcusparse-dev of the CUDA toolkit|-lcusparse|cpp|#include <cusparse.h>\nint main() { cusparseHandle_t handle; return cusparseCreate(&handle); }

@@ -19,6 +19,8 @@ libpng-dev|all|PNG pictures|libpng-devel|libpng|libpng16-devel
 libwebp-dev|all|animations as WebP|libwebp-devel|libwebp|libwebp-devel
 freeglut3-dev|all|windows|freeglut-devel|freeglut|freeglut-devel
 libegl-dev|all|CUDA with OpenGL|mesa-libEGL-devel|libglvnd|Mesa-libEGL-devel
+libvulkan-dev|all|CUDA with Vulkan|vulkan-loader-devel|vulkan-headers|vulkan-devel
+libvulkan1|all|CUDA with Vulkan|vulkan-loader|vulkan-icd-loader|libvulkan1
 libgl1-mesa-dri|all|OpenGL in software|mesa-dri-drivers|mesa|Mesa-dri
 ffmpeg|all|animations as GIF and as videos|ffmpeg-free|ffmpeg|ffmpeg
 libboost-context-dev|all|fast barriers on the CPU back end|boost-devel|boost|libboost_context-devel

@@ -78,12 +78,9 @@ def pytest_generate_tests(metafunc):
 
 
 def with_devices(program):
-    """Skips a program that needs more devices than there are; test_chapter11 and test_chapter12_tools check the messages."""
-    lacks = None
-    if program.gpus > 1 and helpers.devices() < program.gpus:
-        lacks = f"needs {program.gpus} GPUs"
-    elif "opencl" in program.needs and not helpers.opencl_device():
-        lacks = "needs an OpenCL device"
+    """Skips a program that needs a device which is not here; test_chapter11, test_chapter12_tools and test_vulkan check the
+    messages."""
+    lacks = helpers.lacks(program)
     return pytest.param(program, marks=pytest.mark.skip(reason=lacks)) if lacks else program
 
 

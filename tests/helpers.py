@@ -53,6 +53,24 @@ def opencl_device():
     return execute("chapter12/opencl_add", ["--size", 1], ROOT).status != 2
 
 
+@functools.lru_cache
+def vulkan_device():
+    """Whether Vulkan and CUDA can share memory here."""
+    with tempfile.TemporaryDirectory() as folder:
+        return execute("chapter08/ripple_vulkan", ["--size", 1, "--frames", 1], folder).status != 2
+
+
+def lacks(program):
+    """What a program needs and this machine lacks, or None. The build has its libraries."""
+    if program.gpus > 1 and devices() < program.gpus:
+        return f"needs {program.gpus} GPUs"
+    if "opencl" in program.needs and not opencl_device():
+        return "needs an OpenCL device"
+    if "vulkan" in program.needs and not vulkan_device():
+        return "needs a GPU whose driver has Vulkan"
+    return None
+
+
 def make(*goals):
     """Runs make with the settings of the tests: BACKEND, SANITIZE and so on, from the environment."""
     done = subprocess.run(

@@ -482,7 +482,8 @@ def test_every_call_is_checked(program):
 def test_everything_is_freed(program):
     code = code_of(program.source)
     for take, give in [
-        (r"\bcudaMalloc\w*\(", r"\bcudaFree(Array)?\("),
+        (r"\bcuda(Malloc\w*|ExternalMemoryGetMappedBuffer)\(", r"\bcudaFree(Array)?\("),
+        (r"\bcudaImportExternal\w+\(", r"\bcudaDestroyExternal\w+\("),
         (
             r"\b(m|c|aligned_)alloc\(|\bbig_random_\w+\(|\bhost_array<[^>]*>\(|\bmake_(data|values|keys)\(",
             r"\bfree\(",

@@ -19,14 +19,18 @@ static void expect_ripple(size_t x, size_t y, const unsigned char *got, unsigned
     expected[3] = 255;
 }
 
-// Checks frame `ticks` of a ripple with its centre at (x, y), and prints a line when it is right.
-// `addition` is appended to that line.
-static inline bool check_ripple(const unsigned char *pixels, size_t size, float x, float y, int ticks,
-                                const char *addition = "") {
+// Checks frame `ticks` of a ripple with its centre at (x, y).
+static inline bool is_ripple(const unsigned char *pixels, size_t size, float x, float y, int ticks) {
     ripple_x = x;
     ripple_y = y;
     ripple_ticks = ticks;
-    bool ok = check_picture("pixel", pixels, size, size, expect_ripple, 0);
+    return check_picture("pixel", pixels, size, size, expect_ripple, 0);
+}
+
+// The same, and prints a line when the frame is right. `addition` is appended to that line.
+static inline bool check_ripple(const unsigned char *pixels, size_t size, float x, float y, int ticks,
+                                const char *addition = "") {
+    bool ok = is_ripple(pixels, size, x, y, ticks);
     if (ok)
         printf("Frame %d is right%s.\n", ticks, addition);
     return ok;

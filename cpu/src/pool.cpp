@@ -306,4 +306,48 @@ cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *, cudaIpcEventHandle_t) {
     return no_processes(__func__);
 }
 
+// ---- memory and semaphores of other programming interfaces, which are not supported ----
+
+static cudaError_t no_external(const char *call) {
+    return fail(cudaErrorNotSupported, "%s: memory and semaphores of Vulkan and Direct3D are not supported",
+                call);
+}
+
+cudaError_t cudaImportExternalMemory(cudaExternalMemory_t *, const cudaExternalMemoryHandleDesc *) {
+    return no_external(__func__);
+}
+
+cudaError_t cudaDestroyExternalMemory(cudaExternalMemory_t) {
+    return no_external(__func__);
+}
+
+cudaError_t cudaExternalMemoryGetMappedBuffer(void **, cudaExternalMemory_t,
+                                              const cudaExternalMemoryBufferDesc *) {
+    return no_external(__func__);
+}
+
+cudaError_t cudaExternalMemoryGetMappedMipmappedArray(cudaMipmappedArray_t *, cudaExternalMemory_t,
+                                                      const cudaExternalMemoryMipmappedArrayDesc *) {
+    return no_external(__func__);
+}
+
+cudaError_t cudaImportExternalSemaphore(cudaExternalSemaphore_t *, const cudaExternalSemaphoreHandleDesc *) {
+    return no_external(__func__);
+}
+
+cudaError_t cudaDestroyExternalSemaphore(cudaExternalSemaphore_t) {
+    return no_external(__func__);
+}
+
+cudaError_t cudaSignalExternalSemaphoresAsync(const cudaExternalSemaphore_t *,
+                                              const cudaExternalSemaphoreSignalParams *, unsigned,
+                                              cudaStream_t) {
+    return no_external(__func__);
+}
+
+cudaError_t cudaWaitExternalSemaphoresAsync(const cudaExternalSemaphore_t *,
+                                            const cudaExternalSemaphoreWaitParams *, unsigned, cudaStream_t) {
+    return no_external(__func__);
+}
+
 } // extern "C"

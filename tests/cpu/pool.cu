@@ -156,6 +156,26 @@ static void launch_a_cluster(void *) {
 }
 static const int cluster_line = __LINE__ - 4;
 
+static void import_a_semaphore(void *) {
+    cudaExternalSemaphoreHandleDesc desc = {};
+    desc.type = cudaExternalSemaphoreHandleTypeTimelineSemaphoreFd;
+    cudaExternalSemaphore_t semaphore;
+    exit(cudaImportExternalSemaphore(&semaphore, &desc) == cudaErrorNotSupported &&
+                 cudaGetLastError() == cudaErrorNotSupported
+             ? 0
+             : 1);
+}
+
+TEST(memory_and_semaphores_of_vulkan_are_refused) {
+    const unit_result r = unit_child(import_a_semaphore, NULL);
+    EXPECT(
+        r.status == 0 &&
+        strstr(r.err, "cudaImportExternalSemaphore: memory and semaphores of Vulkan and Direct3D are not"));
+    cudaDeviceProp properties;
+    OK(cudaGetDeviceProperties(&properties, 0));
+    EXPECT(!properties.timelineSemaphoreInteropSupported);
+}
+
 TEST(a_launch_of_clusters_is_refused_with_its_line) {
     char expected[100];
     const unit_result r = unit_child(launch_a_cluster, NULL);

@@ -525,6 +525,112 @@ typedef struct cudaIpcEventHandle_st {
 } cudaIpcEventHandle_t;
 #define cudaIpcMemLazyEnablePeerAccess 0x01
 
+// Memory and semaphores of other programming interfaces, such as Vulkan: the calls return
+// cudaErrorNotSupported.
+typedef struct CUexternalMemory_st *cudaExternalMemory_t;
+typedef struct CUexternalSemaphore_st *cudaExternalSemaphore_t;
+
+enum cudaExternalMemoryHandleType {
+    cudaExternalMemoryHandleTypeOpaqueFd = 1,
+    cudaExternalMemoryHandleTypeOpaqueWin32 = 2,
+    cudaExternalMemoryHandleTypeOpaqueWin32Kmt = 3,
+    cudaExternalMemoryHandleTypeD3D12Heap = 4,
+    cudaExternalMemoryHandleTypeD3D12Resource = 5,
+    cudaExternalMemoryHandleTypeD3D11Resource = 6,
+    cudaExternalMemoryHandleTypeD3D11ResourceKmt = 7,
+    cudaExternalMemoryHandleTypeNvSciBuf = 8
+};
+#define cudaExternalMemoryDedicated 0x1
+
+struct cudaExternalMemoryHandleDesc {
+    enum cudaExternalMemoryHandleType type;
+    union {
+        int fd;
+        struct {
+            void *handle;
+            const void *name;
+        } win32;
+        const void *nvSciBufObject;
+    } handle;
+    unsigned long long size;
+    unsigned int flags, reserved[16];
+};
+
+struct cudaExternalMemoryBufferDesc {
+    unsigned long long offset, size;
+    unsigned int flags, reserved[16];
+};
+
+struct cudaExternalMemoryMipmappedArrayDesc {
+    unsigned long long offset;
+    struct cudaChannelFormatDesc formatDesc;
+    struct cudaExtent extent;
+    unsigned int flags, numLevels, reserved[16];
+};
+
+enum cudaExternalSemaphoreHandleType {
+    cudaExternalSemaphoreHandleTypeOpaqueFd = 1,
+    cudaExternalSemaphoreHandleTypeOpaqueWin32 = 2,
+    cudaExternalSemaphoreHandleTypeOpaqueWin32Kmt = 3,
+    cudaExternalSemaphoreHandleTypeD3D12Fence = 4,
+    cudaExternalSemaphoreHandleTypeD3D11Fence = 5,
+    cudaExternalSemaphoreHandleTypeNvSciSync = 6,
+    cudaExternalSemaphoreHandleTypeKeyedMutex = 7,
+    cudaExternalSemaphoreHandleTypeKeyedMutexKmt = 8,
+    cudaExternalSemaphoreHandleTypeTimelineSemaphoreFd = 9,
+    cudaExternalSemaphoreHandleTypeTimelineSemaphoreWin32 = 10
+};
+#define cudaExternalSemaphoreSignalSkipNvSciBufMemSync 0x01
+#define cudaExternalSemaphoreWaitSkipNvSciBufMemSync   0x02
+
+struct cudaExternalSemaphoreHandleDesc {
+    enum cudaExternalSemaphoreHandleType type;
+    union {
+        int fd;
+        struct {
+            void *handle;
+            const void *name;
+        } win32;
+        const void *nvSciSyncObj;
+    } handle;
+    unsigned int flags, reserved[16];
+};
+
+struct cudaExternalSemaphoreSignalParams {
+    struct {
+        struct {
+            unsigned long long value;
+        } fence;
+        union {
+            void *fence;
+            unsigned long long reserved;
+        } nvSciSync;
+        struct {
+            unsigned long long key;
+        } keyedMutex;
+        unsigned int reserved[12];
+    } params;
+    unsigned int flags, reserved[16];
+};
+
+struct cudaExternalSemaphoreWaitParams {
+    struct {
+        struct {
+            unsigned long long value;
+        } fence;
+        union {
+            void *fence;
+            unsigned long long reserved;
+        } nvSciSync;
+        struct {
+            unsigned long long key;
+            unsigned int timeoutMs;
+        } keyedMutex;
+        unsigned int reserved[10];
+    } params;
+    unsigned int flags, reserved[16];
+};
+
 enum cudaDriverEntryPointQueryResult {
     cudaDriverEntryPointSuccess = 0,
     cudaDriverEntryPointSymbolNotFound = 1,
@@ -549,6 +655,12 @@ typedef struct cudaMemPoolProps cudaMemPoolProps;
 typedef struct cudaChannelFormatDesc cudaChannelFormatDesc;
 typedef struct cudaResourceDesc cudaResourceDesc;
 typedef struct cudaTextureDesc cudaTextureDesc;
+typedef struct cudaExternalMemoryHandleDesc cudaExternalMemoryHandleDesc;
+typedef struct cudaExternalMemoryBufferDesc cudaExternalMemoryBufferDesc;
+typedef struct cudaExternalMemoryMipmappedArrayDesc cudaExternalMemoryMipmappedArrayDesc;
+typedef struct cudaExternalSemaphoreHandleDesc cudaExternalSemaphoreHandleDesc;
+typedef struct cudaExternalSemaphoreSignalParams cudaExternalSemaphoreSignalParams;
+typedef struct cudaExternalSemaphoreWaitParams cudaExternalSemaphoreWaitParams;
 typedef enum cudaMemcpyKind cudaMemcpyKind;
 typedef enum cudaDeviceAttr cudaDeviceAttr;
 typedef struct cudaDeviceProp cudaDeviceProp;
@@ -681,6 +793,25 @@ cudaError_t cudaIpcOpenMemHandle(void **pointer, cudaIpcMemHandle_t handle, unsi
 cudaError_t cudaIpcCloseMemHandle(void *pointer);
 cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t *handle, cudaEvent_t event);
 cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *event, cudaIpcEventHandle_t handle);
+
+// Memory and semaphores of other programming interfaces, which are not supported.
+cudaError_t cudaImportExternalMemory(cudaExternalMemory_t *memory,
+                                     const struct cudaExternalMemoryHandleDesc *desc);
+cudaError_t cudaDestroyExternalMemory(cudaExternalMemory_t memory);
+cudaError_t cudaExternalMemoryGetMappedBuffer(void **pointer, cudaExternalMemory_t memory,
+                                              const struct cudaExternalMemoryBufferDesc *desc);
+cudaError_t
+cudaExternalMemoryGetMappedMipmappedArray(cudaMipmappedArray_t *array, cudaExternalMemory_t memory,
+                                          const struct cudaExternalMemoryMipmappedArrayDesc *desc);
+cudaError_t cudaImportExternalSemaphore(cudaExternalSemaphore_t *semaphore,
+                                        const struct cudaExternalSemaphoreHandleDesc *desc);
+cudaError_t cudaDestroyExternalSemaphore(cudaExternalSemaphore_t semaphore);
+cudaError_t cudaSignalExternalSemaphoresAsync(const cudaExternalSemaphore_t *semaphores,
+                                              const struct cudaExternalSemaphoreSignalParams *params,
+                                              unsigned int count, cudaStream_t stream CUDA_CPU_OR(NULL));
+cudaError_t cudaWaitExternalSemaphoresAsync(const cudaExternalSemaphore_t *semaphores,
+                                            const struct cudaExternalSemaphoreWaitParams *params,
+                                            unsigned int count, cudaStream_t stream CUDA_CPU_OR(NULL));
 
 // Arrays. Offsets in x and widths of copies are in bytes, heights in rows. An array of height 0 is
 // 1-D and has one row; a depth counts slices, layers, or the faces of cubes.

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+/*
+ * ripple_vulkan: an animation that a kernel writes into a buffer of Vulkan
+ *
+ * Teaches: CUDA and Vulkan can use the same memory: Vulkan allocates a buffer and exports its memory as a
+ *          file descriptor, and CUDA imports it and maps it to a device pointer. A timeline semaphore,
+ *          shared in the same way, orders their work on the GPU: Vulkan copies a frame after the kernel
+ *          has written it, and the kernel writes the next frame after Vulkan has copied this one. The
+ *          host waits only for the copy that it reads.
+ * Terms:   interoperability, Vulkan, external memory, timeline semaphore, ownership transfer, UUID,
+ *          device pointer
+ * Book:    8.5 (after the book)
+ * Run:     ./bin/chapter08/ripple_vulkan --output ripple.webp
+ * Differs: the book describes Direct3D in this section; Vulkan runs on Linux too. Nothing is drawn on a
+ *          screen: Vulkan copies each frame to host memory, where it is checked. Without a Vulkan driver
+ *          for the CUDA device, as on the CPU back end, the status is 2.
+ * Needs:   libs=vulkan
+ * Picture: as chapter05/ripple
+ * Check:   --size 100 --frames 2
+ * Task:    kernel(): One thread for each pixel of size x size pixels; threads beyond the edge do nothing.
+ *          With d the distance of (x, y) from (centre, centre), in float, the grey value is 128 + 127 *
+ *          cos(d / 10 - ticks / 7) / (d / 10 + 1). ptr[x + y * size] has it as red, green and blue, and
+ *          alpha 255. compute_frame(): In the default stream, wait until cuda_semaphore has the value 2 *
+ *          ticks, launch kernel for pixels, size, size / 2 and ticks with blocks of 16 x 16 threads that
+ *          cover the picture, check the launch, and signal cuda_semaphore with the value 2 * ticks + 1.
+ */
+#include "../common/book.h"
+#include "../common/cpu_anim.h"
+#include "../common/proofs/ripple.h"
+#include "vulkan_device.h" // open_vulkan(), VulkanBuffer, wait_on_host(), HANDLE_VULKAN()
+
+#define DIM 1024
+
+static size_t size = DIM;                      // --size
+static VulkanDevice vulkan;                    // the same GPU as the CUDA device
+static VulkanBuffer shared;                    // the shared buffer,
+static cudaExternalMemory_t cuda_memory;       // its memory for CUDA,
+static uchar4 *pixels;                         // and the pointer to it for kernels
+static VkSemaphore semaphore;                  // the timeline semaphore
+static cudaExternalSemaphore_t cuda_semaphore; // the same for CUDA
+static VulkanBuffer host;                      // two frames in host memory: Vulkan copies one of them
+static unsigned char *copies;                  // while the host reads the other through this pointer
+static VkCommandBuffer copy[2];                // the commands that copy even frames, and odd frames
+static void check_frame(const unsigned char *pixels, int ticks);
+static bool all_frames_right(void);
+
+__global__ void kernel(uchar4 *ptr, size_t size, float centre, int ticks) {
+    unsigned x = threadIdx.x + blockIdx.x * blockDim.x;
+    unsigned y = threadIdx.y + blockIdx.y * blockDim.y;
+    if (x >= size || y >= size)
+        return;
+    size_t offset = x + y * size;
+
+    float fx = x - centre;
+    float fy = y - centre;
+    float d = sqrtf(fx * fx + fy * fy);
+    unsigned char grey = 128.0f + 127.0f * cosf(d / 10.0f - ticks / 7.0f) / (d / 10.0f + 1.0f);
+    ptr[offset] = make_uchar4(grey, grey, grey, 255);
+}
+
+// Vulkan allocates the buffer and exports its memory; CUDA imports it and maps it to a device pointer.
+static void share_buffer(size_t bytes) {
+    const auto type = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT; // the memory becomes a file descriptor
+    VkExternalMemoryBufferCreateInfo use = {VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO, NULL, type};
+    VkExportMemoryAllocateInfo exportable = {VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO, NULL, type};
+    shared = create_buffer(vulkan, bytes, VK_BUFFER_USAGE_TRANSFER_SRC_BIT, &use);
+    allocate_memory(vulkan, &shared, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0, &exportable);
+    VkMemoryGetFdInfoKHR get_fd = {VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR, NULL, shared.memory, type};
+
+    cudaExternalMemoryHandleDesc imported = {};
+    imported.type = cudaExternalMemoryHandleTypeOpaqueFd;
+    imported.size = shared.allocated;
+    HANDLE_VULKAN(vulkan.get_memory_fd(vulkan.device, &get_fd, &imported.handle.fd));
+    HANDLE_ERROR(cudaImportExternalMemory(&cuda_memory, &imported)); // takes the file descriptor over
+    cudaExternalMemoryBufferDesc whole = {};
+    whole.size = bytes;
+    HANDLE_ERROR(cudaExternalMemoryGetMappedBuffer((void **)&pixels, cuda_memory, &whole));
+}
+
+// A timeline semaphore holds a number, which a signal increases. A wait ends when the number has reached a
+// value. Here 2 t + 1 means that CUDA has written frame t, and 2 t + 2 that Vulkan has copied it.
+static void share_semaphore(void) {
+    const auto type = VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT;
+    VkExportSemaphoreCreateInfo exportable = {VK_STRUCTURE_TYPE_EXPORT_SEMAPHORE_CREATE_INFO, NULL, type};
+    VkSemaphoreTypeCreateInfo timeline = {VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO, &exportable,
+                                          VK_SEMAPHORE_TYPE_TIMELINE, 0};
+    VkSemaphoreCreateInfo info = {VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, &timeline, 0};
+    HANDLE_VULKAN(vkCreateSemaphore(vulkan.device, &info, NULL, &semaphore));
+    VkSemaphoreGetFdInfoKHR get_fd = {VK_STRUCTURE_TYPE_SEMAPHORE_GET_FD_INFO_KHR, NULL, semaphore, type};
+    cudaExternalSemaphoreHandleDesc imported = {};
+    imported.type = cudaExternalSemaphoreHandleTypeTimelineSemaphoreFd;
+    HANDLE_VULKAN(vulkan.get_semaphore_fd(vulkan.device, &get_fd, &imported.handle.fd));
+    HANDLE_ERROR(cudaImportExternalSemaphore(&cuda_semaphore, &imported));
+}
+
+// Commands of `stage` after the barrier wait for the copies before it. The buffer passes from one family to
+// another.
+static void barrier(VkCommandBuffer list, VkBuffer buffer, uint32_t from, uint32_t to, VkAccessFlags before,
+                    VkPipelineStageFlags stage, VkAccessFlags after) {
+    VkBufferMemoryBarrier whole = {
+        VK_STRUCTURE_TYPE_BUFFER_MEMORY_BARRIER, NULL, before, after, from, to, buffer, 0, VK_WHOLE_SIZE};
+    vkCmdPipelineBarrier(list, VK_PIPELINE_STAGE_TRANSFER_BIT, stage, 0, 0, NULL, 1, &whole, 0, NULL);
+}
+
+// Records the commands that copy the shared buffer to host memory. The first two barriers acquire the buffer
+// from an external user, which is CUDA, and release it again; the third one lets the host read the copy.
+static void record_copy(VkCommandBuffer list, size_t bytes, size_t offset) {
+    VkCommandBufferBeginInfo begin = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, NULL, 0, NULL};
+    VkBufferCopy region = {0, offset, bytes};
+    HANDLE_VULKAN(vkBeginCommandBuffer(list, &begin));
+    barrier(list, shared.buffer, VK_QUEUE_FAMILY_EXTERNAL, vulkan.family, 0, VK_PIPELINE_STAGE_TRANSFER_BIT,
+            VK_ACCESS_TRANSFER_READ_BIT);
+    vkCmdCopyBuffer(list, shared.buffer, host.buffer, 1, &region);
+    barrier(list, shared.buffer, vulkan.family, VK_QUEUE_FAMILY_EXTERNAL, VK_ACCESS_TRANSFER_READ_BIT,
+            VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, 0);
+    barrier(list, host.buffer, VK_QUEUE_FAMILY_IGNORED, VK_QUEUE_FAMILY_IGNORED, VK_ACCESS_TRANSFER_WRITE_BIT,
+            VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
+    HANDLE_VULKAN(vkEndCommandBuffer(list));
+}
+
+// CUDA waits for the copy of the frame before, writes frame `ticks` and signals that it is written. All three
+// calls are asynchronous: the host does not wait.
+static void compute_frame(int ticks) {
+    cudaExternalSemaphoreWaitParams copied = {};
+    copied.params.fence.value = 2ull * ticks;
+    HANDLE_ERROR(cudaWaitExternalSemaphoresAsync(&cuda_semaphore, &copied, 1));
+    dim3 blocks((size + 15) / 16, (size + 15) / 16), threads(16, 16);
+    kernel<<<blocks, threads>>>(pixels, size, size / 2, ticks);
+    HANDLE_LAUNCH();
+    cudaExternalSemaphoreSignalParams written = {};
+    written.params.fence.value = 2ull * ticks + 1;
+    HANDLE_ERROR(cudaSignalExternalSemaphoresAsync(&cuda_semaphore, &written, 1));
+}
+
+// Vulkan waits until CUDA has written frame `ticks`, copies it and signals that it is copied.
+static void copy_frame(int ticks) {
+    const uint64_t written = 2ull * ticks + 1, copied = 2ull * ticks + 2;
+    VkTimelineSemaphoreSubmitInfo values = {
+        VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO, NULL, 1, &written, 1, &copied};
+    VkPipelineStageFlags stage = VK_PIPELINE_STAGE_TRANSFER_BIT; // only copies wait
+    VkSubmitInfo submit = {
+        VK_STRUCTURE_TYPE_SUBMIT_INFO, &values, 1, &semaphore, &stage, 1, &copy[ticks % 2], 1, &semaphore};
+    HANDLE_VULKAN(vkQueueSubmit(vulkan.queue, 1, &submit, VK_NULL_HANDLE));
+}
+
+// Frames `ticks` and `ticks` + 1 have been started. When the host has read the first of them, its half of the
+// host memory is free for another one, which the GPU computes and copies while the host goes on.
+static void generate_frame(void *data, int ticks) {
+    CPUAnimBitmap *bitmap = (CPUAnimBitmap *)data;
+    wait_on_host(vulkan, semaphore, 2ull * ticks + 2);
+    memcpy(bitmap->get_ptr(), copies + ticks % 2 * bitmap->image_size(), bitmap->image_size());
+    compute_frame(ticks + 2);
+    copy_frame(ticks + 2);
+    check_frame(bitmap->get_ptr(), ticks);
+}
+
+int main(int argc, char **argv) {
+    settings(argc, argv);
+    vulkan = open_vulkan(options.device);
+    CPUAnimBitmap bitmap(size, size, &bitmap);
+    size_t bytes = bitmap.image_size();
+    share_buffer(bytes);
+    share_semaphore();
+    host = create_buffer(vulkan, 2 * bytes, VK_BUFFER_USAGE_TRANSFER_DST_BIT, NULL);
+    copies = allocate_host_memory(vulkan, &host);
+    allocate_commands(vulkan, copy, 2);
+    record_copy(copy[0], bytes, 0);
+    record_copy(copy[1], bytes, bytes);
+
+    for (int ticks : {0, 1}) {
+        compute_frame(ticks);
+        copy_frame(ticks);
+    }
+    bitmap.anim_and_exit(generate_frame);
+    bool ok = all_frames_right();
+
+    HANDLE_VULKAN(vkDeviceWaitIdle(vulkan.device)); // two more frames have been started
+    HANDLE_ERROR(cudaFree(pixels));
+    HANDLE_ERROR(cudaDestroyExternalMemory(cuda_memory));
+    HANDLE_ERROR(cudaDestroyExternalSemaphore(cuda_semaphore));
+    vkDestroySemaphore(vulkan.device, semaphore, NULL);
+    destroy_buffer(vulkan, shared);
+    destroy_buffer(vulkan, host);
+    close_vulkan(vulkan);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+void settings(int argc, char **argv) {
+    const Option own[] = {OPTION_SIZE("size", &size, 1, 16384, "pixels a side"), OPTION_END};
+    parse_options(argc, argv, "Animates a ripple in memory that CUDA and Vulkan share.", ANIMATION, own);
+    select_device();
+    require_memory(4 * size * size * 4, size * size * 4);
+}
+
+static int right, wrong; // frames
+
+// Checks every frame, because a frame that was copied too early or too late may be the only wrong one. After
+// a wrong frame the others are not compared.
+static void check_frame(const unsigned char *pixels, int ticks) {
+    if (wrong == 0 && is_ripple(pixels, size, size / 2, size / 2, ticks))
+        right++;
+    else if (wrong++ == 0)
+        fprintf(stderr, "Frame %d is wrong.\n", ticks);
+}
+
+static bool all_frames_right(void) {
+    if (wrong == 0)
+        printf("All %d frames that Vulkan copied are right.\n", right);
+    return wrong == 0 && right > 0;
+}
