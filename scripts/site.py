@@ -92,7 +92,7 @@ def kernels_and_launches(code):
     ):
         for found in re.finditer(pattern, code, re.S):
             end, depth = found.end(), 0
-            while end == found.end() or depth:
+            while (end == found.end() or depth) and end < len(code):
                 depth += (code[end] == "(") - (code[end] == ")")
                 end += 1
             if re.match(following, code[end:]):
@@ -161,19 +161,20 @@ def section(program):
 
 def facts(program):
     """What the header says, as pairs of a name and HTML."""
-    page, number, needs = program.name, section(program), re.sub(r"\barch=\w+", "", program.needs)
-    for word, words in ("libs=", ""), ("gpus=2", "2 GPUs"), ("gl", "OpenGL"):
-        needs = needs.replace(word, words)
+    page, number, text = program.name, section(program), (ROOT / (program.name + ".cu")).read_text()
+    needs = re.sub(r"\barch=\w+|libs=", "", program.needs).replace("gpus=2", "2 GPUs").replace("gl", "OpenGL")
     index = os.path.relpath("index.html", os.path.dirname(page))
-    terms = [(f"{link(TERMS, page)}#{anchor(term)}", escape(term)) for term in program.terms.split(", ")]
+    terms = [(f"{link(TERMS, page)}#{anchor(term)}", escape(term)) for term in re.split(", *", program.terms)]
     command = " ".join(f"<span>{escape(word)}</span>" for word in program.run.split())
-    exercises = link("docs/exercises.md", page)
+    exercise = (
+        f'<code>make exercise {page}</code> (<a href="{link("docs/exercises.md", page)}">exercises</a>)'
+    )
     return {
         "Book": f'<a href="{index}#section-{number}">{number}</a>{escape(program.book[len(number):])}',
         "Terms": ", ".join(f'<a href="{target}">{term}</a>' for target, term in terms),
         "Build": f"<code>make {page}</code>",
         "Run": f"<code>{command}</code>",
-        "Exercise": f'<code>make exercise {page}</code> (<a href="{exercises}">exercises</a>)',
+        "Exercise": exercise if re.search(r"^ \* Task: +(?!none:)\S", text, re.M) else "",
         "Needs": escape(needs),
         "Differs": escape(program.differs),
         "Status": f"{program.expect}, since the program is wrong on purpose" if program.expect else "",
@@ -185,9 +186,6 @@ def program_page(program, chapter, neighbours, recorded):
     text, (lines, marks) = (ROOT / path).read_text().splitlines(), highlighted(path)
     head = text.index(" */") + 1
     proof = next((i for i, line in enumerate(text) if re.match("// -+ proof$", line)), len(text))
-    told = facts(program)
-    if not any(re.match(r" \* Task: +(?!none:)\S", line) for line in text[:head]):
-        del told["Exercise"]
     parts = [
         f'<p class="above">{chapter}</p>\n<h1>{page.split("/")[1]}: {escape(program.title)}</h1>',
         f"<p>{escape(program.teaches)}</p>",
@@ -197,15 +195,11 @@ def program_page(program, chapter, neighbours, recorded):
         image = f'<img src="{link(file, page)}" alt="picture of {page}: {escape(program.title)}">'
         # An animation does not stop by itself, so the reader can hide it.
         parts.append(folded("Animation", image, " open") if file.endswith("webp") else f"<p>{image}</p>")
-    parts += [
-        "<dl>"
-        + "".join(f"<dt>{name}</dt><dd>{html}</dd>\n" for name, html in told.items() if html)
-        + "</dl>",
-        f"<h2>Source</h2>\n<p>{path}.",
-    ]
+    told = [f"<dt>{name}</dt><dd>{html}</dd>" for name, html in facts(program).items() if html]
+    parts += ["<dl>", *told, f"</dl>\n<h2>Source</h2>\n<p>{path}."]
     for kind, words in ("Kernel", "Kernels"), ("Launch", "Launches"):
-        places = [f'{name} in line <a href="#L{line}">{line}</a>' for of, name, line in marks if of == kind]
-        parts += [f'<mark class="{kind}">{words}</mark>: {", ".join(places)}.'] if places else []
+        own = [f'<code>{name}</code> in line <a href="#L{n}">{n}</a>' for of, name, n in marks if of == kind]
+        parts += [f'<mark class="{kind}">{words}</mark>: {", ".join(own)}.'] if own else []
     parts += [
         "</p>",
         folded(f"Header, lines 1 to {head}", listing(lines, 0, head, "header")),
@@ -219,12 +213,9 @@ def program_page(program, chapter, neighbours, recorded):
         parts.append(f'<h2>Measured</h2>\n<p><a href="{how}">How the times are taken</a></p>')
         parts += measured(page, RECORDED, recorded)
     parts.append('<nav class="neighbours" aria-label="previous and next program">')
-    for (rel, word), other in zip((("prev", "Previous"), ("next", "Next")), neighbours):
-        parts += (
-            [f'<a rel="{rel}" href="{link(other.name + ".cu", page)}">{word}: {other.name}</a>']
-            if other
-            else []
-        )
+    for rel, word, other in zip(("prev", "next"), ("Previous", "Next"), neighbours):
+        if other:
+            parts.append(f'<a rel="{rel}" href="{link(other.name + ".cu", page)}">{word}: {other.name}</a>')
     write_page(path, f"{page}: {program.title}", *parts, "</nav>")
 
 
@@ -244,9 +235,7 @@ def document(text, page):
             title = words if before.tag == "h1" else title
             before.attrSet("id", anchor(words) + (f"-{seen[words]}" if seen[words] else ""))
             seen[words] += 1
-        if (
-            page == TERMS and before.type == "tr_open" and token.type == "td_open"
-        ):  # a row's first cell, the term
+        if page == TERMS and (before.type, token.type) == ("tr_open", "td_open"):  # the cell of a term
             token.attrSet("id", anchor(tokens[i + 2].content.replace("\\", "")))
         for part in [token, *inner]:
             for name in {"href", "src"} & set(part.attrs):
@@ -278,14 +267,11 @@ def index(chapters):
             number, file = section(program), f"docs/gallery/{program.name}.png"
             first = "" if number in sections else f' id="section-{number}"'
             sections.add(number)
-            drawn = file in PICTURES.values()
-            image = (
-                f'<img src="{link(file, "")}" alt="" width="72" height="72" loading="lazy">' if drawn else ""
-            )
             name = f'<a href="{link(program.name + ".cu", "")}">{program.name.split("/")[1]}</a>'
-            parts.append(
-                f"<li{first}><span>{number}</span> <p>{name} {escape(program.title)}</p>{image}</li>"
-            )
+            parts.append(f"<li{first}><span>{number}</span> <p>{name} {escape(program.title)}</p>")
+            if file in PICTURES.values():
+                parts.append(f'<img src="{link(file, "")}" alt="" width="72" height="72" loading="lazy">')
+            parts.append("</li>")
         parts.append("</ul>")
     write_page("index.md", title, *parts, documents)
 
@@ -296,9 +282,7 @@ def main():
         return 64
     if not find("pygments", "markdown_it"):
         how = listed("scripts/setup.sh", "--how", "python3-pygments", "python3-markdown-it")[0][0]
-        raise Problem(
-            f"no python3 here has pygments and markdown_it: make setup site installs them, or: {how}"
-        )
+        raise Problem(f"needs pygments and markdown_it for python3: make setup site installs them, or: {how}")
     if len(sys.argv) == 1:
         shutil.rmtree(FOLDER, ignore_errors=True)
     titles = [row[0][2:].partition(" | ")[0] for row in listed("scripts/programs.sh", "--chapters")[2:]]

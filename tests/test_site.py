@@ -135,7 +135,7 @@ def test_what_a_page_shows(site):
         '<a href="../index.html#section-5.3.1">5.3.1</a> (ladder)',
         '<a href="../docs/index.html#warp-shuffle">warp shuffle</a>',
         '<a href="../common/bench.h.html">&quot;../common/bench.h&quot;</a>',
-        '<mark class="Launch">Launches</mark>: kernel in line <a href="#L',
+        '<mark class="Launch">Launches</mark>: <code>kernel</code> in line <a href="#L',
     ):
         assert text in page, text
     assert (
@@ -168,7 +168,7 @@ def test_kernels_and_launches_are_marked(site):
         found = re.search(f'<mark class="{kind}">.*?</mark>: (.*)\\.\n', page)[1]
         return [
             (name, lines[int(line) - 1].strip())
-            for name, line in re.findall(r'([\w.\[\]]+) in line <a href="#L(\d+)">', found)
+            for name, line in re.findall(r'<code>(.*?)</code> in line <a href="#L(\d+)">', found)
         ]
 
     assert [name for name, _ in named("Kernel")] == ["bounded", "bounded", "two_lines"]
@@ -203,7 +203,7 @@ def test_missing_packages_are_named(tmp_path):
     log = run(ROOT, "scripts/site.py", tmp_path / "site", status=1, PYTHONPATH=str(tmp_path))
     how = run(ROOT, "scripts/setup.sh", "--how", "python3-pygments", "python3-markdown-it").strip()
     assert log.splitlines() == [
-        f"site: no python3 here has pygments and markdown_it: make setup site installs them, or: {how}"
+        f"site: needs pygments and markdown_it for python3: make setup site installs them, or: {how}"
     ]
 
 
@@ -213,11 +213,11 @@ def test_a_folder_that_cannot_be_written(tmp_path):
 
 
 @needs_browser
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_axe_finds_nothing(site, axe, tmp_path, dark):
+@pytest.mark.parametrize("width, dark", [(1200, False), (375, True)], ids=["light", "phone and dark"])
+def test_axe_finds_nothing(site, axe, tmp_path, width, dark):
     copy = pathlib.Path(shutil.copytree(site, tmp_path / "site"))
     pages = "index", "chapter03/hostile", "chapter05/ripple", "chapter05/dot_ladder", "docs/running"
     files = [copy / f"{page}.html" for page in pages]
     for file in files:
         file.write_text(file.read_text().replace("<details>", "<details open>"))
-    assert violations(axe, files, tmp_path, [375, 1200], dark) == {}
+    assert violations(axe, files, tmp_path, [width], dark) == {}
