@@ -204,8 +204,72 @@ def test_lanes_that_diverge(trace):
     for launch, paths in (1, 1), (3, 4), (6, 32):
         steps = trace(name, f"kernel=diverge,launch={launch}", "--steps", 3)["launch"]["steps"]
         masks = [s["lanes"] for s in steps if s["line"] in loops]
-        assert set(masks) == {f"{sum(1 << i for i in range(p, 32, paths)):08x}" for p in range(paths)}
-        assert len([mask for mask, _ in itertools.groupby(masks)]) >= paths
+        alone = {f"{sum(1 << i for i in range(p, 32, paths)):08x}" for p in range(paths)}
+        assert alone <= set(masks) and len([mask for mask in masks if mask in alone]) >= 4 * paths
+
+
+PATHS = """
+__device__ __attribute__((noinline)) int sum(const int *a, int n) {
+    int s = 0;
+    for (int i = 0; i < n; i++)
+        s += a[i]; // in the function
+    return s;
+}
+__device__ int fibonacci(int n) {
+    return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2);
+}
+__global__ void paths(const int *a, int *b) {
+    int t = threadIdx.x;
+    if (t >= 20)
+        return;
+    int v = a[t]; // all that are left
+    if (t % 2)
+        v += sum(a, t % 4);
+    else
+        b[t] = 5; // else
+    b[t + 32] = v; // joined
+    for (int i = 0; i < t / 5; i++) {
+        if (i == t % 5)
+            break;
+        b[t] += a[i]; // in the loop
+    }
+    b[t + 64] = fibonacci(t % 4); // after the loop
+}
+int main() {
+    int *a, *b;
+    cudaMalloc(&a, 512);
+    cudaMalloc(&b, 512);
+    cudaMemset(a, 0, 512);
+    cudaMemset(b, 0, 512);
+    paths<<<1, 24>>>(a, b);
+    return cudaDeviceSynchronize();
+}
+"""
+
+
+def test_paths_join_behind_branches_and_loops(tmp_path):
+    (tmp_path / "paths.cu").write_text(PATHS)
+    done = execute([ROOT / "cpu/cucc", "--check", "paths.cu", "-o", "paths"], tmp_path)
+    assert done.returncode == 0, done.stderr
+    done = execute(["./paths"], tmp_path, CUDA_CPU_TRACE="paths.json")
+    assert done.returncode == 0, done.stderr
+    steps = json.loads((tmp_path / "paths.json").read_text())["launch"]["steps"]
+
+    def masks(comment):
+        [line] = [f"paths.cu:{n}" for n, text in enumerate(PATHS.splitlines(), 1) if comment in text]
+        all_masks = [int(s["lanes"], 16) for s in steps if s["line"] == line and s["memory"]]
+        return [mask for mask, _ in itertools.groupby(all_masks)]
+
+    def lanes(chosen):
+        return sum(1 << t for t in range(20) if chosen(t))
+
+    everybody = lanes(lambda t: True)
+    assert masks("// all that are left") == [everybody]
+    assert masks("// in the function") == [lanes(lambda t: t % 2), lanes(lambda t: t % 4 == 3)]
+    assert masks("// else") == [lanes(lambda t: t % 2 == 0)]
+    assert masks("// joined") == [everybody]
+    assert masks("// in the loop") == [lanes(lambda t: i < t / 5 - 0.9 and i < t % 5) for i in range(3)]
+    assert masks("// after the loop") == [everybody]
 
 
 def test_blocks_of_unequal_length(run, tmp_path, monkeypatch):

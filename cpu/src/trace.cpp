@@ -345,92 +345,234 @@ static unsigned pieces(const uint64_t *address, uint32_t mask, unsigned bytes, u
     return (unsigned)all.size();
 }
 
-// Joins the threads of a warp: of all lanes that have something left, those in the innermost function and at
-// the lowest address execute their next piece of code together. Lanes that have taken a shorter path wait for
-// the others in this way, as compilers for GPUs arrange it.
-static void join_warp(Trace &trace, unsigned number, const std::map<uint32_t, unsigned> &line_of,
-                      std::map<std::tuple<uint32_t, EventKind>, TraceAccess> &accesses) {
-    const BlockTrace &b = *trace.recorded;
-    TraceWarp &warp = trace.warps[number];
-    const unsigned first = number * 32, lanes = std::min(32u, (unsigned)b.threads.size() - first);
-    size_t at[32] = {};
-    for (;;) {
-        const TraceEvent *least = nullptr;
-        bool barrier = false;
-        for (unsigned lane = 0; lane < lanes; ++lane) {
-            const std::vector<TraceEvent> &events = b.threads[first + lane].events;
-            if (at[lane] == events.size())
-                continue;
-            const TraceEvent &e = events[at[lane]];
-            if (e.kind == EventKind::barrier)
-                barrier = true;
-            else if (!least || std::make_tuple(-e.depth, e.place, e.kind) <
-                                   std::make_tuple(-least->depth, least->place, least->kind))
-                least = &e;
+// What the threads of the block execute after what. A node is an instruction that reported an event, in
+// functions of different depth a node for each depth, so that the levels of a recursion are apart.
+namespace {
+struct Flow {
+    std::vector<TraceEvent> nodes;
+    std::vector<std::set<unsigned>> after;
+    // For each node its immediate post-dominator: the first node that all threads which pass the node and do
+    // not return early pass afterwards. -1: none.
+    std::vector<int> join;
+
+    // In the events of the block, `place` becomes the number of the node.
+    explicit Flow(BlockTrace &b);
+
+  private:
+    void find_joins(unsigned end);
+};
+} // namespace
+
+Flow::Flow(BlockTrace &b) {
+    std::map<std::tuple<uint32_t, EventKind, uint8_t>, unsigned> numbers;
+    std::vector<uint64_t> ends;
+    for (BlockTrace::Thread &thread : b.threads) {
+        int before = -1;
+        for (TraceEvent &e : thread.events) {
+            const auto [found, added] = numbers.insert({{e.place, e.kind, e.depth}, (unsigned)nodes.size()});
+            if (added) {
+                nodes.push_back(e);
+                after.emplace_back();
+            }
+            e.place = found->second;
+            if (before >= 0)
+                after[before].insert(e.place);
+            before = (int)e.place;
         }
-        if (!least && !barrier)
-            break;
-        if (!least)
+        ends.resize(nodes.size());
+        if (before >= 0)
+            ++ends[before];
+    }
+    join.assign(nodes.size(), -1);
+    if (!nodes.empty()) // the end of most threads; the others return early
+        find_joins((unsigned)(std::max_element(ends.begin(), ends.end()) - ends.begin()));
+}
+
+// Finds the immediate post-dominators by iteration, as Cooper, Harvey and Kennedy do for dominators.
+void Flow::find_joins(unsigned end) {
+    std::vector<std::vector<unsigned>> before(nodes.size());
+    for (unsigned n = 0; n < nodes.size(); ++n)
+        for (unsigned next : after[n])
+            before[next].push_back(n);
+    std::vector<int> order(nodes.size(), -1); // postorder from the end, against the direction of execution
+    std::vector<unsigned> sequence;
+    std::vector<std::pair<unsigned, size_t>> stack{{end, 0}};
+    std::vector<bool> seen(nodes.size());
+    seen[end] = true;
+    while (!stack.empty()) {
+        auto &[n, i] = stack.back();
+        if (i == before[n].size()) {
+            order[n] = (int)sequence.size();
+            sequence.push_back(n);
+            stack.pop_back();
+        } else if (const unsigned next = before[n][i++]; !seen[next]) {
+            seen[next] = true;
+            stack.push_back({next, 0});
+        }
+    }
+    join[end] = (int)end;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (size_t i = sequence.size(); i-- > 0;) {
+            const unsigned n = sequence[i];
+            int best = n == end ? (int)end : -1;
+            for (unsigned next : after[n]) {
+                if (n == end || order[next] < 0 || join[next] < 0)
+                    continue;
+                int other = (int)next;
+                while (best >= 0 && best != other)
+                    if (order[best] < order[other])
+                        best = join[best];
+                    else
+                        other = join[other];
+                best = other;
+            }
+            if (join[n] != best) {
+                join[n] = best;
+                changed = true;
+            }
+        }
+    }
+    join[end] = -1;
+}
+
+namespace {
+
+// Joins the threads of a warp to steps, with the rule of GPUs before independent thread scheduling: where
+// lanes take different paths, each path is executed alone up to the node at which the paths join.
+class WarpJoin {
+  public:
+    using Accesses = std::map<std::tuple<uint32_t, EventKind>, TraceAccess>;
+
+    WarpJoin(Trace &trace, unsigned number, const Flow &flow, const std::map<uint32_t, unsigned> &line_of,
+             Accesses &accesses)
+        : trace(trace), b(*trace.recorded), flow(flow), line_of(line_of), accesses(accesses),
+          warp(trace.warps[number]), number(number),
+          lanes(std::min(32u, (unsigned)b.threads.size() - number * 32)) {}
+
+    void run() {
+        int last = -1;
+        for (;;) {
+            run(lanes == 32 ? ~0u : (1u << lanes) - 1, last);
+            bool more = false; // all lanes have ended, or wait at a barrier
+            for (unsigned lane = 0; lane < lanes; ++lane)
+                if (const TraceEvent *const e = next(lane)) {
+                    more = true;
+                    last = (int)e->place;
+                    ++at[lane];
+                }
+            if (!more)
+                return;
             ++warp.barriers;
-        uint32_t mask = 0;
-        uint64_t address[32] = {};
-        unsigned bytes = 0;
-        const TraceEvent like = least ? *least : TraceEvent{0, 0, 0, EventKind::barrier, 0};
-        for (unsigned lane = 0; lane < lanes; ++lane) {
-            const std::vector<TraceEvent> &events = b.threads[first + lane].events;
-            if (at[lane] == events.size())
+        }
+    }
+
+  private:
+    const TraceEvent *next(unsigned lane) const {
+        const std::vector<TraceEvent> &events = b.threads[number * 32 + lane].events;
+        return at[lane] == events.size() ? nullptr : &events[at[lane]];
+    }
+
+    // Runs the lanes until each has ended, waits at a barrier, or is at one of `stops`. `last` is the node
+    // that all of them have executed last.
+    void run(uint32_t mask, int last) {
+        for (;;) {
+            std::map<uint32_t, uint32_t> groups; // node -> lanes
+            for (unsigned lane = 0; lane < lanes; ++lane)
+                if (const TraceEvent *const e = mask >> lane & 1 ? next(lane) : nullptr;
+                    e && e->kind != EventKind::barrier &&
+                    std::find(stops.begin(), stops.end(), e->place) == stops.end())
+                    groups[e->place] |= 1u << lane;
+            if (groups.empty())
+                return;
+            if (groups.size() == 1) {
+                last = (int)groups.begin()->first;
+                execute(groups.begin()->second, (unsigned)last);
                 continue;
-            const TraceEvent &e = events[at[lane]];
-            if (e.kind != like.kind || (least && (e.place != like.place || e.depth != like.depth)))
-                continue;
-            mask |= 1u << lane;
+            }
+            std::vector<std::pair<uint32_t, uint32_t>> paths; // in the order of their code
+            for (const auto &[node, group] : groups)
+                paths.push_back({flow.nodes[node].place, group});
+            std::sort(paths.begin(), paths.end());
+            const int join = last < 0 ? -1 : flow.join[last];
+            if (join >= 0)
+                stops.push_back((uint32_t)join);
+            for (const auto &[place, group] : paths)
+                run(group, -1);
+            if (join >= 0)
+                stops.pop_back();
+            last = -1;
+        }
+    }
+
+    void execute(uint32_t mask, unsigned node);
+
+    Trace &trace;
+    const BlockTrace &b;
+    const Flow &flow;
+    const std::map<uint32_t, unsigned> &line_of;
+    Accesses &accesses;
+    TraceWarp &warp;
+    const unsigned number, lanes;
+    size_t at[32] = {};
+    std::vector<uint32_t> stops;
+};
+
+} // namespace
+
+// The lanes execute the node together.
+void WarpJoin::execute(uint32_t mask, unsigned node) {
+    const TraceEvent &like = flow.nodes[node];
+    uint64_t address[32] = {};
+    unsigned bytes = 0;
+    for (unsigned lane = 0; lane < lanes; ++lane)
+        if (mask >> lane & 1) {
+            const TraceEvent &e = *next(lane);
             address[lane] = e.address;
             bytes = std::max<unsigned>(bytes, e.bytes);
             ++at[lane];
         }
-        if (!least)
-            continue;
-        const unsigned line = line_of.at(like.place);
-        const bool memory = like.kind != EventKind::code;
-        if (!warp.steps.empty() && warp.steps.back().line == line && warp.steps.back().mask == mask &&
-            warp.steps.back().phase == warp.barriers && like.place >= warp.steps.back().place) {
-            warp.steps.back().place = like.place;
-            warp.steps.back().memory |= memory;
-        } else
-            warp.steps.push_back({line, mask, warp.barriers, like.place, memory});
-        if (!memory)
-            continue;
-        std::string object;
-        TraceAccess &a = accesses[{like.place, like.kind}];
-        const TraceMemory kind = memory_of(b, like.address, a.count ? nullptr : &object);
-        if (kind == TraceMemory::shared) { // an array begins at bank 0, as the first one on a GPU
-            uint64_t begin = (uint64_t)b.arena;
-            for (const BlockTrace::Array &array : b.arrays)
-                if (like.address - array.begin < array.bytes)
-                    begin = array.begin;
-            for (uint64_t &one : address)
-                one -= begin;
-        }
-        if (a.count == 0) {
-            a.object = object;
-            a.line = trace.lines[line];
-            a.place = like.place;
-            a.memory = kind;
-            a.kind = like.kind;
-            a.bytes = bytes;
-        }
-        const unsigned turns = kind == TraceMemory::shared   ? bank_turns(address, mask, bytes)
-                               : kind == TraceMemory::global ? pieces(address, mask, bytes, 32)
-                                                             : pieces(address, mask, bytes, 4);
-        ++a.count;
-        a.lanes += (unsigned)__builtin_popcount(mask);
-        a.turns += turns;
-        if (turns > a.most) {
-            a.most = turns;
-            a.warp = number;
-            a.mask = mask;
-            memcpy(a.address, address, sizeof address);
-        }
+    const unsigned line = line_of.at(like.place);
+    const bool memory = like.kind != EventKind::code;
+    if (!warp.steps.empty() && warp.steps.back().line == line && warp.steps.back().mask == mask &&
+        warp.steps.back().phase == warp.barriers && like.place >= warp.steps.back().place) {
+        warp.steps.back().place = like.place;
+        warp.steps.back().memory |= memory;
+    } else
+        warp.steps.push_back({line, mask, warp.barriers, like.place, memory});
+    if (!memory)
+        return;
+    const uint64_t first = address[__builtin_ctz(mask)];
+    TraceAccess &a = accesses[{like.place, like.kind}];
+    std::string object;
+    const TraceMemory kind = memory_of(b, first, a.count ? nullptr : &object);
+    if (kind == TraceMemory::shared) { // an array begins at bank 0, as the first one on a GPU
+        uint64_t begin = (uint64_t)b.arena;
+        for (const BlockTrace::Array &array : b.arrays)
+            if (first - array.begin < array.bytes)
+                begin = array.begin;
+        for (uint64_t &one : address)
+            one -= begin;
+    }
+    if (a.count == 0) {
+        a.object = object;
+        a.line = trace.lines[line];
+        a.place = like.place;
+        a.memory = kind;
+        a.kind = like.kind;
+        a.bytes = bytes;
+    }
+    const unsigned turns = kind == TraceMemory::shared   ? bank_turns(address, mask, bytes)
+                           : kind == TraceMemory::global ? pieces(address, mask, bytes, 32)
+                                                         : pieces(address, mask, bytes, 4);
+    ++a.count;
+    a.lanes += (unsigned)__builtin_popcount(mask);
+    a.turns += turns;
+    if (turns > a.most) {
+        a.most = turns;
+        a.warp = number;
+        a.mask = mask;
+        memcpy(a.address, address, sizeof address);
     }
 }
 
@@ -479,9 +621,10 @@ static void analyse(Trace &trace) {
                   all.end());
     }
     std::map<std::tuple<uint32_t, EventKind>, TraceAccess> accesses;
+    const Flow flow(b);
     trace.warps.resize((b.threads.size() + 31) / 32);
     for (unsigned w = 0; w < trace.warps.size(); ++w)
-        join_warp(trace, w, line_of, accesses);
+        WarpJoin(trace, w, flow, line_of, accesses).run();
     for (const auto &[key, access] : accesses)
         trace.accesses.push_back(access);
     std::stable_sort(

@@ -229,7 +229,7 @@ template <class A> using Parameter = std::conditional_t<is_bits<A>, A &, A>;
 #ifdef CUDA_CPU_CHECK // the compiler must not move an access into the loop, where another thread may run
 #define CUDA_CPU_APART __attribute__((noinline))
 #ifdef __clang__
-#define CUDA_CPU_UNRECORDED __attribute__((no_sanitize("thread", "coverage")))
+#define CUDA_CPU_UNRECORDED __attribute__((no_sanitize("coverage"), disable_sanitizer_instrumentation))
 #else
 #define CUDA_CPU_UNRECORDED __attribute__((no_sanitize("thread"), no_sanitize_coverage))
 #endif
