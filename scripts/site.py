@@ -247,7 +247,7 @@ def document(text, page):
     for pattern, element, name, attributes in (
         ("(<table>.*?</table>)", "div", "table", ' class="table text"'),
         ("<pre>(.*?)</pre>", "pre", "text", ""),
-        (r'<p>(<img src="[^"]*\.svg"[^>]*>)</p>', "figure", "plot", ""),
+        (r'(?:<p>)?(<img src="[^"]*\.svg"[^>]*>)(?:</p>)?', "figure", "picture", ""),
     ):
         name_next = lambda m: scrolled(element, f"{name} {next(number)}", m[1], attributes)  # noqa: E731
         html = re.sub(pattern, name_next, html, flags=re.S)

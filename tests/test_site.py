@@ -147,6 +147,9 @@ def test_what_a_page_shows(site):
     assert re.search('<img src="../docs/gallery/chapter04/julia_gpu.png" alt="[^"]+">', page)
     assert "<code>make exercise chapter04/julia_gpu</code>" in page
     assert "make exercise" not in (site / "chapter03/hello_world.html").read_text()
+    page = (site / "docs/tools.html").read_text()  # wide pictures and tables scroll
+    assert len(re.findall('<figure tabindex="0"[^>]*><img src="trace/[a-z]+.svg"', page)) == 2
+    assert page.count("<table>") == page.count('<div class="table text" tabindex="0"') > 3
 
 
 def test_hostile_text_is_text(site):
