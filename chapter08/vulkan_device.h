@@ -4,6 +4,7 @@
 #ifndef CHAPTER08_VULKAN_DEVICE_H
 #define CHAPTER08_VULKAN_DEVICE_H
 
+#include <unistd.h>
 #include <string>
 #include <vector>
 #include <vulkan/vulkan.h>
@@ -132,6 +133,17 @@ static inline uint32_t find_family(VkPhysicalDevice gpu) {
     return family;
 }
 
+// When the program ends early, commands may wait for a signal that never comes, and the functions that the
+// drivers call at exit would wait for these commands. So they are not called then.
+static bool vulkan_is_open;
+
+static inline void skip_drivers_at_exit(int status, void *) {
+    if (!vulkan_is_open)
+        return;
+    fflush(NULL);
+    _exit(status);
+}
+
 // Opens the device of Vulkan that is the same GPU as this CUDA device. Ends the program with one line and
 // EXIT_WAIVED if there is none, or if memory and timeline semaphores cannot be shared.
 static inline VulkanDevice open_vulkan(int cuda_device) {
@@ -150,8 +162,7 @@ static inline VulkanDevice open_vulkan(int cuda_device) {
     instance.pApplicationInfo = &application;
     VkResult result = vkCreateInstance(&instance, NULL, &vulkan.instance);
     if (result == VK_ERROR_INCOMPATIBLE_DRIVER)
-        quit(EXIT_WAIVED,
-             "needs a driver of Vulkan, found none; NVIDIA's is named by a file nvidia_icd.json");
+        quit(EXIT_WAIVED, "needs a driver of Vulkan, found none (docs/building.md, Containers)");
     HANDLE_VULKAN(result);
     vulkan.gpu = find_gpu(vulkan.instance, cuda);
     require_export(vulkan.gpu, cuda.name);
@@ -173,6 +184,8 @@ static inline VulkanDevice open_vulkan(int cuda_device) {
     device.enabledExtensionCount = 2;
     device.ppEnabledExtensionNames = vulkan_extensions;
     HANDLE_VULKAN(vkCreateDevice(vulkan.gpu, &device, NULL, &vulkan.device));
+    vulkan_is_open = true;
+    on_exit(skip_drivers_at_exit, NULL); // called before those that were registered earlier
     vkGetDeviceQueue(vulkan.device, vulkan.family, 0, &vulkan.queue);
     VkCommandPoolCreateInfo pool = {VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, NULL, 0, vulkan.family};
     HANDLE_VULKAN(vkCreateCommandPool(vulkan.device, &pool, NULL, &vulkan.pool));
@@ -185,6 +198,7 @@ static inline VulkanDevice open_vulkan(int cuda_device) {
 
 // Command buffers are freed with their pool.
 static inline void close_vulkan(const VulkanDevice &vulkan) {
+    vulkan_is_open = false;
     vkDestroyCommandPool(vulkan.device, vulkan.pool, NULL);
     vkDestroyDevice(vulkan.device, NULL);
     vkDestroyInstance(vulkan.instance, NULL);
@@ -255,22 +269,17 @@ static inline void allocate_commands(const VulkanDevice &vulkan, VkCommandBuffer
     HANDLE_VULKAN(vkAllocateCommandBuffers(vulkan.device, &info, commands));
 }
 
-// The host waits, for at most 10 s, until a timeline semaphore that CUDA signals too has reached a value. It
-// never does when a kernel has failed; then the error that is printed is that of the kernel.
+// The host waits until a timeline semaphore that CUDA signals too has reached a value. After 10 s, as when a
+// kernel has failed, it ends the program with one line that names the error of CUDA.
 static inline void wait_on_host(const VulkanDevice &vulkan, VkSemaphore semaphore, uint64_t value) {
     VkSemaphoreWaitInfo wait = {VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO, NULL, 0, 1, &semaphore, &value};
     VkResult result = vkWaitSemaphores(vulkan.device, &wait, 10000000000); // nanoseconds
-    if (result == VK_TIMEOUT) {
-        cudaError_t error = cudaStreamQuery(NULL);
-        // Commands that wait for this semaphore would keep the process from ending.
-        VkSemaphoreSignalInfo all = {VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, NULL, semaphore, value + 1000};
-        HANDLE_VULKAN(vkSignalSemaphore(vulkan.device, &all));
-        if (error != cudaErrorNotReady)
-            HANDLE_ERROR(error);
-        quit(EXIT_FAILURE, "waited 10 s for the value %llu of the timeline semaphore",
-             (unsigned long long)value);
-    }
-    HANDLE_VULKAN(result);
+    if (result == VK_SUCCESS)
+        return;
+    cudaError_t error = cudaStreamQuery(NULL);
+    quit(EXIT_FAILURE, "the timeline semaphore did not reach the value %llu: %s; CUDA: %s (%s)",
+         (unsigned long long)value, vulkan_result(result), cudaGetErrorString(error),
+         cudaGetErrorName(error));
 }
 
 #endif

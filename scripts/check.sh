@@ -32,7 +32,7 @@ if [ "$TOOLS" = compute-sanitizer ] && ! command -v compute-sanitizer >/dev/null
 fi
 
 # A line for each run: program, expected exit status, options. What is wrong on purpose is for make check only, and
-# compute-sanitizer does not work with OpenGL (docs/book-vs-today.md).
+# compute-sanitizer does not work with OpenGL and Vulkan (docs/book-vs-today.md).
 one=
 case ${1-} in
 */*) one=$1 list=$(scripts/programs.sh "${1%/*}") ;;
@@ -42,7 +42,7 @@ list=$(printf '%s\n' "$list" | awk -F "$tab" -v OFS="$tab" -v one="$one" -v tool
     one == "" || $1 == one {
         n = split($12, runs, / [|] /)
         for (i = 1; i <= (n ? n : 1); i++)
-            if (tools == "race" || !($9 || runs[i] ~ /[(]race[)]$/ || (tools == "compute-sanitizer" && $7 ~ /gl/))) print $1, $9, runs[i]
+            if (tools == "race" || !($9 || runs[i] ~ /[(]race[)]$/ || (tools == "compute-sanitizer" && $7 ~ /gl|vulkan/))) print $1, $9, runs[i]
     }')
 total=$(printf '%s\n' "$list" | grep -c . || :)
 width=${#total}

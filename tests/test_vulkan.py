@@ -109,6 +109,11 @@ def test_injected_error(run, vulkan):
 @pytest.mark.backend("gpu")
 @here
 def test_without_a_driver(run, tmp_path, vulkan):
-    waived(run, tmp_path, "/nonexistent", "needs a driver of Vulkan, found none; .*")
+    waived(
+        run,
+        tmp_path,
+        "/nonexistent",
+        r"needs a driver of Vulkan, found none \(docs/building.md, Containers\)",
+    )
     for driver in SOFTWARE:
         waived(run, tmp_path, driver, "needs a driver of Vulkan 1.2 for the CUDA device .*, found llvmpipe.*")
