@@ -82,7 +82,8 @@ namespace {
 std::terminate_handler terminate_before;
 
 // Runs when nothing catches an exception. If memory is exhausted, in the runtime or in the program, one line
-// says so and the exit status is 1, as after other errors. Otherwise the C++ library reports the exception.
+// says so and the exit status is 1, as after other errors. There may be no exception then, because it needs
+// memory too. Otherwise the C++ library reports the exception.
 [[noreturn]] void on_terminate() {
     if (abi::__cxa_current_exception_type()) {
         try {
@@ -91,12 +92,19 @@ std::terminate_handler terminate_before;
             end_program("out of memory: an allocation of host memory failed");
         } catch (...) {
         }
+    } else if (void *memory = malloc(4096)) {
+        free(memory);
+    } else {
+        end_program("out of memory: an allocation of host memory failed");
     }
     terminate_before();
     abort();
 }
 
-const bool terminate_set = (terminate_before = std::set_terminate(on_terminate), true);
+// Runs before the constructors of static objects, which allocate memory.
+[[gnu::constructor(101)]] void handle_terminate() {
+    terminate_before = std::set_terminate(on_terminate);
+}
 
 } // namespace
 

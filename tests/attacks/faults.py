@@ -107,9 +107,9 @@ class Reference:
     def defect(self, run, failed):
         """What is wrong with a run, or None. `failed`: whether something was made to fail in it."""
         if run.status is None:
-            return f"did not end within {TIME_LIMIT} s"
+            return f"did not end within {TIME_LIMIT} s: {' / '.join(run.errors[-4:])}"
         if run.status < 0:
-            return f"ended by signal {-run.status}: {run.errors[-1] if run.errors else ''}"
+            return f"ended by signal {-run.status}: {' / '.join(run.errors[-4:])}"
         told = [line for line in run.errors if not ANNOUNCED.match(line) and line not in self.errors]
         runtime = [line for line in told if line.startswith("cuda on the CPU: ")]
         own = [line for line in told if not line.startswith("cuda on the CPU: ")]

@@ -5,6 +5,7 @@
 #include <cuda.h>
 #include <cooperative_groups.h>
 #include <stdexcept>
+#include <sys/resource.h>
 #include "../unit.h"
 
 // What call `number` of this process must return.
@@ -77,4 +78,30 @@ static void throw_another(void *) {
 TEST(other_exceptions_are_reported_as_usual) {
     const struct unit_result result = unit_child(throw_another, NULL);
     EXPECT(result.status == 128 + SIGABRT && strstr(result.err, "not of memory"));
+}
+
+static void terminate_program(void *) {
+    std::terminate();
+}
+
+// A request for memory larger than any limit fails; the loop takes the rest. Sanitizers replace malloc.
+static void terminate_without_memory(void *) {
+    const struct rlimit none = {0, 0};
+    void *volatile memory;
+    setrlimit(RLIMIT_AS, &none);
+    for (size_t bytes = 1 << 20; bytes >= 16; bytes /= 2)
+        while ((memory = malloc(bytes))) {
+        }
+    std::terminate();
+}
+
+// The object of an exception needs memory. Without it the C++ library terminates the program.
+TEST(no_memory_for_an_exception) {
+    struct unit_result result = unit_child(terminate_program, NULL);
+    EXPECT(result.status == 128 + SIGABRT && strstr(result.err, "without an active exception"));
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    result = unit_child(terminate_without_memory, NULL);
+    EXPECT(result.status == 1);
+    EXPECT(strcmp(result.err, "cuda on the CPU: out of memory: an allocation of host memory failed\n") == 0);
+#endif
 }
