@@ -38,8 +38,8 @@ static cudaExternalMemory_t cuda_memory;       // its memory for CUDA,
 static uchar4 *pixels;                         // and the pointer to it for kernels
 static VkSemaphore semaphore;                  // the timeline semaphore
 static cudaExternalSemaphore_t cuda_semaphore; // the same for CUDA
-static VulkanBuffer host;                      // two frames in host memory: Vulkan copies one of them
-static unsigned char *copies;                  // while the host reads the other through this pointer
+static VulkanBuffer host;                      // two frames in host memory: Vulkan writes one of them
+static unsigned char *copies;                  // while the host reads the other, through this pointer
 static VkCommandBuffer copy[2];                // the commands that copy even frames, and odd frames
 static void check_frame(const unsigned char *pixels, int ticks);
 static bool all_frames_right(void);
@@ -93,8 +93,7 @@ static void share_semaphore(void) {
     HANDLE_ERROR(cudaImportExternalSemaphore(&cuda_semaphore, &imported));
 }
 
-// Commands of `stage` after the barrier wait for the copies before it. The buffer passes from one family to
-// another.
+// Commands of `stage` after the barrier wait for the copies before it. The buffer gets another owner.
 static void barrier(VkCommandBuffer list, VkBuffer buffer, uint32_t from, uint32_t to, VkAccessFlags before,
                     VkPipelineStageFlags stage, VkAccessFlags after) {
     VkBufferMemoryBarrier whole = {
@@ -196,8 +195,8 @@ void settings(int argc, char **argv) {
 
 static int right, wrong; // frames
 
-// Checks every frame, because a frame that was copied too early or too late may be the only wrong one. After
-// a wrong frame the others are not compared.
+// Checks every frame, because one that was copied too early or too late may be the only wrong one. After a
+// wrong frame the others are not compared.
 static void check_frame(const unsigned char *pixels, int ticks) {
     if (wrong == 0 && is_ripple(pixels, size, size / 2, size / 2, ticks))
         right++;
