@@ -40,15 +40,33 @@ using friend decltype sizeof alignas __align__(16) __attribute__((x)) __launch_b
 TOKEN = re.compile(rb"[A-Za-z_]\w*|\d[\w.]*|\"(?:\\.|[^\"\\\n])*\"|\s+|[<>]{2,3}|.", re.S)
 
 
-def build(folder, compiler, name):
-    """Compiles the translator with sanitizers."""
+class CannotBuild(Exception):
+    """No compiler here can build the translator with sanitizers."""
+
+
+def build(folder, compilers, name):
+    """Compiles the translator with sanitizers, by the first of these commands that can do it."""
     program = folder / name
-    subprocess.run(
-        [*compiler, "-std=c11", "-O1", "-g", *SANITIZERS, ROOT / "cpu/cu2cpp.c", "-o", program],
-        check=True,
-        env={**os.environ, "AFL_QUIET": "1"},
-    )
-    return program
+    for compiler in compilers:
+        words = [
+            *compiler.split(),
+            "-std=c11",
+            "-O1",
+            "-g",
+            *SANITIZERS,
+            ROOT / "cpu/cu2cpp.c",
+            "-o",
+            program,
+        ]
+        try:
+            made = subprocess.run(words, env={**os.environ, "AFL_QUIET": "1"}, capture_output=True, text=True)
+        except OSError as error:
+            why = error.strerror
+        else:
+            if made.returncode == 0:
+                return program
+            why = made.stderr.strip().rpartition("\n")[2]
+    raise CannotBuild(f"{compiler} cannot build cpu/cu2cpp.c with {SANITIZERS[0]}: {why}")
 
 
 def seeds(longest=None):
@@ -288,11 +306,13 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     campaign = Campaign(folder)
     # clang's UndefinedBehaviorSanitizer also reports arithmetic on null pointers.
-    program = build(
-        folder, ["clang"] if shutil.which("clang") else os.environ.get("CC", "cc").split(), "cu2cpp"
-    )
-    sources = check_sources(program, campaign)
-    tried = (fuzz_with_afl if options.engine == "afl" else fuzz_ourselves)(program, campaign, options)
+    compilers = [*(["clang"] if shutil.which("clang") else []), os.environ.get("CC", "cc")]
+    try:
+        program = build(folder, compilers, "cu2cpp")
+        sources = check_sources(program, campaign)
+        tried = (fuzz_with_afl if options.engine == "afl" else fuzz_ourselves)(program, campaign, options)
+    except CannotBuild as error:
+        sys.exit(f"translator_fuzz.py: {error}")
     kept = campaign.counts
     figures = {
         "engine": "AFL++" if options.engine == "afl" else "own mutations",
