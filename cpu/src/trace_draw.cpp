@@ -471,13 +471,14 @@ void draw_lanes(Drawing &d, const Trace &trace, const TraceSetting &setting) {
     unsigned apart = 0;
     for (const TraceStep &s : warp.steps)
         apart += (unsigned)__builtin_popcount(s.mask) < lanes;
-    d.heading(
-        format("Lanes of warp %llu", (unsigned long long)setting.warp),
-        format(
-            "A column is a step. In %u of %zu steps some of the %u lanes are inactive: they wait while the "
-            "others execute a branch or a loop, or they have returned.",
-            apart, warp.steps.size(), lanes) +
-            c.cut());
+    const std::string when = apart ? format("In %u of %zu steps some of the %u lanes are inactive: they wait "
+                                            "while the others execute a "
+                                            "branch or a loop, or they have returned.",
+                                            apart, warp.steps.size(), lanes)
+                             : lanes == 1 ? "The warp has one lane."
+                                          : format("All %u lanes are active in every step.", lanes);
+    d.heading(format("Lanes of warp %llu", (unsigned long long)setting.warp),
+              "A column is a step. " + when + c.cut());
     const double cell = 8, top = d.y;
     std::string marks;
     std::swap(d.out, marks);
@@ -572,6 +573,7 @@ void draw_sectors(Drawing &d, const TraceAccess &a) {
     for (unsigned byte = 0; byte < 128; byte += 32)
         d.text(left + column * byte / 4, top - 4, "t",
                byte ? format("byte %u", byte) : "byte 0 of the cache line");
+    d.text(left - 8, top - 4, "t e", "offset");
     d.y = top;
     unsigned row = 0;
     for (uint64_t line : lines) {
@@ -647,7 +649,7 @@ void draw_table(Drawing &d, const Trace &trace, const TraceSetting &setting) {
               "Turns: how often the banks of shared memory serve a word. Sectors: pieces of 32 bytes of "
               "global memory. "
               "Words: different words of constant memory, served one after the other.");
-    const double x[] = {left, left + 190, left + 290, left + 430, left + 540, left + 690, left + 830};
+    const double x[] = {left, left + 150, left + 380, left + 570, left + 650, left + 780, left + 840};
     const char *const heads[] = {"source line",           "memory", "access", "by warps", "lanes each",
                                  "turns or sectors each", "most"};
     d.y += 6;
@@ -661,7 +663,8 @@ void draw_table(Drawing &d, const Trace &trace, const TraceSetting &setting) {
             break;
         d.y += 17;
         const std::string cells[] = {a.line,
-                                     name_of(a.memory),
+                                     std::string(name_of(a.memory)) +
+                                         (a.object.empty() ? "" : " (" + a.object + ")"),
                                      format("%s of %u bytes", name_of(a.kind), a.bytes),
                                      std::to_string(a.count),
                                      format("%.3g", (double)a.lanes / (double)a.count),
