@@ -127,7 +127,7 @@ build: | $(filter setup clean,$(GOALS))
 	    CC='$(CC)' CXX='$(CXX)' HOSTCC='$(HOSTCC)' NVCC='$(NVCC)' scripts/libs.sh probe $(CHOSEN) $(CONFIG) 8>&- && \
 	    steps=$$($(SECOND_STAGE) -n 2>/dev/null 8>&- | grep -c '^a step$$'); \
 	    [ -n "$$steps" ] && $(SECOND_STAGE) $(if $(filter -j%,$(MAKEFLAGS)),,-j$(CORES) -Otarget) STEPS=$$steps 9>&1 8>&-
-	@scripts/libs.sh report $(CHOSEN) $(CONFIG)
+	@scripts/libs.sh report $(CHOSEN) $(CONFIG) $(BUILD_GOALS)
 
 # make exercise chapterNN/name writes the exercise of the program, and does not build the program.
 WRITES := $(if $(filter exercise,$(GOALS)),$(filter chapter% appendix_%,$(GOALS)))

@@ -13,7 +13,7 @@
  *          CPU back end the threads of a block then run one after the other, so half of the values
  *          are read too early; on a GPU the number varies from run to run.
  * Picture: yes
- * Check:   --size 1024 | --no-sync (race)
+ * Check:   --size 100 | --no-sync (race)
  * Task:    kernel(): Blocks of 16 x 16 threads cover a picture of size x size pixels. The thread with the
  *          coordinates (x, y) in the grid computes 255 * (sin(x * 2 * PI / 128) + 1) * (sin(y * 2 * PI /
  *          128) + 1) / 4, in float, and stores it at [threadIdx.x][threadIdx.y] of an array of 16 x 16

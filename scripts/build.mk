@@ -104,14 +104,15 @@ $(eval $(call stamp,$(B)/objects,$$(COMMON_OBJECTS) $$(CPU_OBJECTS)))
 $(eval $(call stamp,$(BIN)/.variant,$$(B) $$(LD_FLAGS) $$(LD_LIBS)))
 
 # Exercises: the reader's own (make exercise), and those that make grade has put together. Each is built as the program that it was
-# made from, and linked with verdict.o, whose __wrap_main says right or wrong. What the reader has not written yet is unused.
+# made from, and linked with verdict.o, whose __wrap_main says right or wrong. Only warnings about what the reader has not written
+# yet, and about comparing an int with threadIdx.x, are off.
 EXERCISES := $(basename $(wildcard my/*/*.cu my/.grade/*/*/*.cu))
 program_of = $(lastword $(subst /, ,$(dir $(1))))/$(notdir $(1))
 VERDICT := $(B)/common/exercise/verdict.o
 LACKING := $(foreach e,$(EXERCISES),$(if $(filter $(call program_of,$(e)),$(SKIPPED)),$(e)))
 $(foreach e,$(EXERCISES),$(eval LIBS_$(e) := $(VERDICT) -Xlinker --wrap=main $(LIBS_$(call program_of,$(e))))$(eval \
     FLAGS_$(e) := $(FLAGS_$(call program_of,$(e))))$(eval $(BIN)/$(e): $(VERDICT)))
-UNUSED := $(if $(filter gpu,$(BACKEND)),-Xcompiler=-Wno-unused-parameter$(comma)-Wno-unused -diag-suppress 177,-Wno-unused-parameter -Wno-unused)
+UNUSED := $(if $(filter gpu,$(BACKEND)),-Xcompiler=-Wno-unused-parameter$(comma)-Wno-unused$(comma)-Wno-sign-compare -diag-suppress 177,-Wno-unused-parameter -Wno-unused -Wno-sign-compare)
 
 .PHONY: all tests measured $(CHAPTERS) $(SOURCES:.cu=) $(TESTS) $(BENCHES) $(EXERCISES)
 all: $(PROGRAMS:%=$(BIN)/%)

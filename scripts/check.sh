@@ -21,7 +21,7 @@ unset DISPLAY WAYLAND_DISPLAY
 case $TOOLS in
 race)
     ways='forward/late reverse/late random:1/random:1 random:2/random:2 random:3/random:3'
-    found_by='cuda on the CPU: \(race\|divergent\|uninitialized\) '
+    found_by='cuda on the CPU: \(race\|divergent\|uninitialized\|out of bounds\) '
     ;;
 compiler) ways=sanitizers found_by='\(Address\|Leak\|Thread\|UndefinedBehavior\)Sanitizer\|runtime error:' ;;
 compute-sanitizer) ways='memcheck racecheck initcheck synccheck' found_by='^========= \(Invalid\|Error\|Warning\|Uninit\|Barrier\|Leaked\)' ;;
@@ -32,17 +32,20 @@ if [ "$TOOLS" = compute-sanitizer ] && ! command -v compute-sanitizer >/dev/null
 fi
 
 # A line for each run: program, expected exit status, options. What is wrong on purpose is for make check only, and
-# compute-sanitizer does not work with OpenGL and Vulkan (docs/book-vs-today.md).
-one=
+# compute-sanitizer does not work with OpenGL and Vulkan (docs/book-vs-today.md). An exercise runs with the options of the program
+# that it was made from; of several runs those are left out in which a race is expected.
+one='' exercise=''
 case ${1-} in
+my/*) one=$1 exercise=${1#my/} list=$(scripts/programs.sh "${exercise%/*}" | sed "s,^$exercise$tab,my/&,") ;;
 */*) one=$1 list=$(scripts/programs.sh "${1%/*}") ;;
 *) list=$(scripts/programs.sh "$@") ;;
 esac
-list=$(printf '%s\n' "$list" | awk -F "$tab" -v OFS="$tab" -v one="$one" -v tools="$TOOLS" '
+list=$(printf '%s\n' "$list" | awk -F "$tab" -v OFS="$tab" -v one="$one" -v exercise="$exercise" -v tools="$TOOLS" '
     one == "" || $1 == one {
         n = split($12, runs, / [|] /)
         for (i = 1; i <= (n ? n : 1); i++)
-            if (tools == "race" || !($9 || runs[i] ~ /[(]race[)]$/ || (tools == "compute-sanitizer" && $7 ~ /gl|vulkan/))) print $1, $9, runs[i]
+            if (exercise != "" && n > 1 && runs[i] ~ /[(]race[)]$/) continue
+            else if (tools == "race" || !($9 || runs[i] ~ /[(]race[)]$/ || (tools == "compute-sanitizer" && $7 ~ /gl|vulkan/))) print $1, $9, runs[i]
     }')
 total=$(printf '%s\n' "$list" | grep -c . || :)
 width=${#total}
@@ -85,7 +88,7 @@ for line in $list; do
         printf "[%${width}d/%d] %-34s %s\n" "$number" "$total" "$program" 'not built'
         continue
     fi
-    start=$(date +%s.%N) result=clean reason=
+    start=$(date +%s.%N) result=clean reason='' kind=''
     for way in $ways; do
         # Programs of cuSPARSE and cuSOLVER have no kernels of their own, and these tools report the library's.
         case $TOOLS/$way in
@@ -96,14 +99,21 @@ for line in $list; do
         run_once "$program" "$way" $run
         if grep -q "$found_by" "$folder/$name.err"; then
             result=$([ "$TOOLS" = race ] && echo race || echo FOUND) reason=$(grep -A 1 "$found_by" "$folder/$name.err" | grep -v '^--$')
+            case $reason in
+            'cuda on the CPU: divergent'*) kind='divergent barrier' ;;
+            'cuda on the CPU: uninit'*) kind=uninitialized ;;
+            'cuda on the CPU: out of'*) kind='out of bounds' ;;
+            esac
         elif [ "$status" = 2 ]; then
             result=waived reason=$(tail -n 1 "$folder/$name.err")
         elif [ "$status" != 0 ]; then
             result=FAILED reason="exit status $status: $(tail -n 1 "$folder/$name.err")"
+            # The last line of an exercise is its verdict; the first ones are the first elements that differ.
+            [ -z "$exercise" ] || reason=$(grep -v '^cuda on the CPU: [0-9]* worker' "$folder/$name.err" | head -n 4)
             [ "$status" != 124 ] || reason="ran longer than $TIME_LIMIT s"
         fi
         [ -z "$one" ] || case $TOOLS in
-        race) printf '    threads %-10s streams %-10s %s\n' "${way%/*}" "${way#*/}" "$result" ;;
+        race) printf '    threads %-10s streams %-10s %s\n' "${way%/*}" "${way#*/}" "${kind:-$result}" ;;
         *) printf '    %-10s %s\n' "$way" "$result" ;;
         esac
         [ "$result" = clean ] || break
@@ -117,7 +127,7 @@ for line in $list; do
         fi
         ;;
     race)
-        if [ -n "$expected" ]; then found=$((found + 1)) result='race, on purpose'; else failed=$((failed + 1)); fi
+        if [ -n "$expected" ]; then found=$((found + 1)) result='race, on purpose'; else failed=$((failed + 1)) result=${kind:-race}; fi
         ;;
     *) failed=$((failed + 1)) ;;
     esac

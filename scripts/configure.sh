@@ -60,10 +60,14 @@ chapters_like() {
     done
 }
 
-# A suggestion for an unknown goal: the programs of that name, or a chapter
+# A suggestion for an unknown goal: the program if .cu or my/ is too much, the programs of that name, a chapter, or the programs with
+# a name that contains it
 meant() {
     name=${1%.cu}
-    like=$(echo "$programs" | grep -xE "[^/]*/$(printf %s "${name##*/}" | sed 's/[^a-zA-Z0-9_]/./g')" || chapters_like "$1")
+    name=${name#my/}
+    pattern=$(printf %s "${name##*/}" | sed 's/[^a-zA-Z0-9_]/./g')
+    like=$(echo "$programs" | grep -xF "$name" || echo "$programs" | grep -xE "[^/]*/$pattern" || chapters_like "$1")
+    [ -n "$like" ] || [ ${#pattern} -lt 3 ] || like=$(echo "$programs" | grep -E "/.*$pattern" | head -n 6)
     # shellcheck disable=SC2086
     [ -z "$like" ] || echo $like | sed 's/ / or /g; s/^/did you mean /; s/$/?/'
 }
@@ -91,6 +95,7 @@ check_goals() {
         # shellcheck disable=SC2086
         ! one_of "$goal" $TARGETS $chapters $programs || continue
         hint=$(meant "$goal")
+        ! asked_for exercise || fail "there is no program $goal: ${hint:-make exercises lists the exercises}"
         fail "there is no target $goal: ${hint:-make help lists them}"
     done
 }
@@ -233,7 +238,8 @@ elif [ -n "$PROGRAM" ]; then
 fi
 
 if asked_for exercise && [ "$PROGRAM$(printf '%s\n' "$goals" | tr ' ' '\n' | grep -cE '^(chapter|appendix)')" = 0 ]; then
-    fail 'make exercise needs a program: make help shows an example'
+    case " $goals" in *" my/"*) fail 'make exercise takes the name of the program, without my/' ;; esac
+    fail 'make exercise needs a program, such as chapter05/dot: make exercises lists all'
 fi
 if asked_for grade; then
     [ -n "$DIR" ] || fail 'make grade needs the folder of the solutions: make grade DIR=/path/to/folder'

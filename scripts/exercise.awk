@@ -2,6 +2,7 @@
 # Takes the functions that a learner is to write out of a program, or puts them back (scripts/exercise.sh, scripts/grade.sh).
 #   awk -v mode=write -v up=../../ -v program=chapterNN/name -f exercise.awk chapterNN/name.cu    the exercise
 #   awk -v mode=stars …            the number of stars, or nothing if the program is no exercise
+#   awk -v mode=options …          the options for a quick run, of make check
 #   awk -v mode=why …              why the program is no exercise, in one line; nothing if it is one
 #   awk -v mode=grade -v submission=FILE …    the program with the functions of the submission in place of its own
 #
@@ -145,19 +146,38 @@ function include_path(line) {
     return line
 }
 
-function write(    i, f, text, said) {
+# The options of the first run of make check, unless a race is expected in it, with a blank in front
+function check_options(    i, text) {
+    for (i = 1; i < header_end; i++)
+        if (line_of[i] ~ /^ \* Check: /) {
+            text = line_of[i]
+            sub(/^ \* Check: */, " ", text)
+            sub(/ \|.*/, "", text)
+            return text ~ /\(race\)$/ ? "" : text
+        }
+}
+
+function write(    i, f, text, said, options, run) {
     for (i = 1; i <= lines; i++) {
         if (i <= header_end && line_of[i] ~ /^ \* Task:/) {
             while (line_of[i + 1] ~ /^ \*   /) i++
             continue
         }
         if (i == header_end) {
-            print " * Exercise: write what the comments \"Task:\" ask for. make my/" program " builds it, and a run of"
-            print " *          ./bin/my/" program " says right or wrong. make check PROGRAM=my/" program
-            print " *          also finds data races and wrong barriers, without a GPU."
+            print " * Exercise: write what the comments \"Task:\" ask for. docs/index.md explains the terms."
+            print " *              make my/" program
+            print " *              " run
+            print " *              make check PROGRAM=my/" program
+            print " *          The run says right or wrong. The check needs no GPU; it also finds data races, barriers"
+            print " *          that not all threads of a block reach, and accesses beyond an array."
         }
-        if (i < header_end) sub(/bin\/(chapter|appendix)/, "bin/my/&", line_of[i])
-        sub("bin/my/bin/", "bin/my/", line_of[i])
+        if (i < header_end && line_of[i] ~ /^ \* Run: /) {
+            # Other options may be for variants of the program, in which the kernels of the exercise do not run.
+            options = match(line_of[i], / --output [^ ]*$/) ? substr(line_of[i], RSTART) : check_options()
+            sub(/bin\/.*/, "bin/my/" program options, line_of[i])
+            run = line_of[i]
+            sub(/^ \* Run: */, "", run)
+        }
         for (f = 1; f <= found; f++)
             if (open[f] == i && wanted(f)) break
         if (f > found) { print include_path(line_of[i]); continue }
@@ -245,6 +265,10 @@ END {
         if (none) print substr(task, 7)
         else if (task == "" && ladder) print "a ladder compares several kernels for one task; the exercise is the program of the book"
         else if (task == "") print "its header has no Task: field"
+        exit
+    }
+    if (mode == "options") {
+        print check_options()
         exit
     }
     if (task == "" || none) exit

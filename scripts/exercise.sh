@@ -58,8 +58,9 @@ try() { # program: builds and runs it
         record "$1" wrong "does not build: $(grep -m 1 -E 'error|Error|needs' "$folder/$name.log" || tail -n 1 "$folder/$name.log")"
         return
     fi
-    status=0
-    (cd "$folder" && exec timeout -k 5 "$TIME_LIMIT" "$bin/my/$1" >"$name.out" 2>"$name.log" </dev/null) || status=$?
+    status=0 options=$(exercise options "$1")
+    # shellcheck disable=SC2086
+    (cd "$folder" && exec timeout -k 5 "$TIME_LIMIT" "$bin/my/$1" $options >"$name.out" 2>"$name.log" </dev/null) || status=$?
     reason=$(grep -v '^cuda on the CPU: [0-9]* worker' "$folder/$name.log" | head -n 1)
     case $status in
     0) if tail -n 1 "$folder/$name.log" | grep -q ': right$'; then record "$1" "done" ''; else record "$1" wrong 'ended before its check'; fi ;;
@@ -114,7 +115,7 @@ write)
                 echo "my/$program.cu is there already and stays as it is"
             else
                 write "$program"
-                echo "my/$program.cu: write what the comments \"Task:\" ask for, then make my/$program"
+                echo "my/$program.cu: write what the comments \"Task:\" ask for, then make my/$program; the first comment in it has all commands"
             fi
         done
     done

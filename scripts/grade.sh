@@ -90,14 +90,13 @@ grade() { # file, program, number
         return
     fi
     options=
-    [ -z "$races" ] || options=$(sed -n 's,^ \* Check: *,,p' "$2.cu" | sed 's/ |.*//')
-    case $options in *'(race)') options= ;; esac
+    [ -z "$races" ] || options=$(awk -v mode=options -v program="$2" -f scripts/exercise.awk "$2.cu")
     for schedule in forward random:1 random:2; do
         # shellcheck disable=SC2086
         run_once "$2" "$binary" $options
-        if grep -q 'cuda on the CPU: \(race\|divergent\|uninitialized\) ' "$work/runs/err"; then
-            verdict "$1" "$2" race "$(grep -m 1 'cuda on the CPU: \(race\|divergent\|uninitialized\) ' "$work/runs/err" |
-                sed "s,$sources/$3/,,g" | cut -c 1-200)"
+        if grep -m 1 'cuda on the CPU: \(race\|divergent\|uninitialized\|out of bounds\) ' "$work/runs/err" >"$work/found"; then
+            case $(cat "$work/found") in *': race '* | *': divergent '*) kind=race ;; *) kind=wrong ;; esac
+            verdict "$1" "$2" "$kind" "$(sed "s,$sources/$3/,,g" "$work/found" | cut -c 1-200)"
             return
         fi
         case $said in

@@ -3,8 +3,8 @@
 # The optional libraries: which of them this machine has, and what is switched off without them.
 #   libs.sh probe BACKEND FILE    writes the libraries to FILE, for make. Libraries that an earlier run
 #                                 found are not tested again; missing ones are
-#   libs.sh report BACKEND FILE   a line for each library that BACKEND can use and that is missing, and for
-#                                 each program that is therefore not built
+#   libs.sh report BACKEND FILE [GOAL…]   a line for each library that BACKEND can use and that is missing, and for each
+#                                 program that is therefore not built; not for those if all goals are single programs
 #   libs.sh doctor                a line for each library, found or missing, and its package
 # CC, CXX, HOSTCC and NVCC are the compilers; MPICC is the C compiler of MPI, default mpicc. HAVE_PNG=0 in the
 # environment switches libpng off; the other libraries have such variables too.
@@ -169,7 +169,14 @@ report)
             echo "off: $what: $(how "$package")"
         fi
     done
-    sed -n 's/^SKIPPED += \(.*\) # /off: \1: /p' "$3"
+    config=$3
+    shift 3
+    for goal in "${@:-all}"; do
+        case $goal in
+        */*) ;;
+        *) sed -n 's/^SKIPPED += \(.*\) # /off: \1: /p' "$config" && break ;;
+        esac
+    done
     ;;
 doctor)
     table | while IFS='|' read -r name who what package link language source; do

@@ -8,7 +8,8 @@ import subprocess
 import pytest
 
 import helpers
-from trees import ROOT, make
+import trees
+from trees import ROOT, make, needs_nvcc, nvcc_settings
 
 AWK = ROOT / "scripts/exercise.awk"
 
@@ -50,6 +51,12 @@ def test_text_of_an_exercise(name, tmp_path):
     task = re.sub(r"\n \* +", " ", re.search(r"\* Task: +((?:.*\n?)(?: \*   .*\n?)*)", header).group(1))
     # The task describes what is to be written; it does not contain it.
     assert ";" not in re.sub(r"\([^)]*\)|; ", "", task) and "<<<" not in task
+    # It runs without the options of variants.
+    run = re.search(rf"^ \* Run: +(?:mpirun -np \d )?\./bin/my/{name}(.*)$", text, re.M).group(1)
+    assert run in ("", awk(name, "options").rstrip("\n")) or re.fullmatch(r" --output \S+", run)
+    assert "(race)" not in run and "|" not in run
+    exercise = text[text.index("\n * Exercise:") : text.index("\n */")].splitlines()
+    assert max(map(len, exercise)) <= 110 and f"make check PROGRAM=my/{name}" in " ".join(exercise)
     for path in re.findall(r'^#include "(.*)"', text, re.M):
         assert (ROOT / "my/chapter03" / path).resolve().is_file() or not (ROOT / "my").exists()
         assert (ROOT / path.removeprefix("../../")).is_file()
@@ -84,10 +91,11 @@ def waived(program):
 
 
 def start(tree, program):
+    """Runs an exercise with the small size of make check."""
     gpus = next(p.gpus for p in helpers.programs() if str(p) == program)
     return helpers.execute(
         tree / "bin/my" / program,
-        [],
+        awk(program, "options").split(),
         tree,
         env={"CUDA_CPU_DEVICES": str(gpus)} if gpus > 1 else None,
         timeout=120,
@@ -117,7 +125,8 @@ def test_without_its_functions_it_fails_and_with_them_it_passes(tree, rng):
     make(tree, "-k", "-j1", *(f"my/{p}" for p in programs))
     for program in programs:
         result = start(tree, program)
-        if result.status != 0 or not result.err.endswith(": right\n"):
+        said = rf"make check PROGRAM=my/{program}\n{program.split('/')[1]}: right\n$"
+        if result.status != 0 or not re.search(said, result.err):
             failed.append(str(result))
     assert not failed, "\n".join(failed)
 
@@ -148,17 +157,74 @@ def test_progress(tree):
 
     solve(tree, "chapter04/add_loop_gpu")
     wrong = tree / "my/chapter04/add_loop_long.cu"
-    wrong.write_text(wrong.read_text().replace("    // Task:", "    c[0] = a[0] + b[0];\n    // Task:"))
+    limits = '    puts(getenv("CUDA_CPU_WATCHDOG"));\n    puts(getenv("CUDA_CPU_TIME_LIMIT"));\n'
+    wrong.write_text(
+        wrong.read_text().replace("    // Task:", limits + "    c[0] = a[0] + b[0];\n    // Task:")
+    )
     broken = tree / "my/chapter04/julia_gpu.cu"
     broken.write_text(broken.read_text().replace("return {};", "return nonesuch;"))
     assert "2 changed" in make(tree, "exercises") or "3 changed" in make(tree, "exercises")
     log = make(tree, "progress")
     assert re.search(r"add_loop_gpu +done", log) and re.search(r"add_loop_long +wrong", log)
     assert re.search(r"^ +c\[1\]: got -1, expected", log, re.M)
+    # A kernel that waits, or does not end, ends with a message.
+    assert (tree / "build/progress/chapter04/add_loop_long.out").read_text().startswith("10\n20\n")
     assert re.search(r"^ +does not build: .*nonesuch", log, re.M)
     assert log.endswith("1 done, 1 open, 2 wrong\n")
     assert make(tree, "progress") == log  # nothing is built again
     assert "back end" not in log
+
+
+@needs_cpu
+def test_make_check(tree):
+    """Two mistakes with which the result is right."""
+    program = "chapter05/dot"
+    add(tree, program)
+    make(tree, "exercise", program)
+    solve(tree, program)
+    mine = tree / f"my/{program}.cu"
+    # What the check builds is kept for the next run of the tests.
+    arguments = ("check", f"PROGRAM=my/{program}", f"BUILD={ROOT / 'build/exercises'}")
+    assert "1 of 1 clean, " in make(tree, *arguments)
+    text = mine.read_text()
+    barrier = re.search(r"            cache\[threadIdx.x\] \+= .*;\n( +__syncthreads\(\);\n)", text)[0]
+    for changed, name, says in [
+        (
+            text.replace("tid < n", "tid <= n"),
+            "out of bounds",
+            r" in kernel dot, .* reads 4 bytes at dot\.cu:\d+,\n +at offset 135168 of device memory",
+        ),
+        (
+            text.replace(barrier, "{" + barrier + "}"),
+            "divergent barrier",
+            r": 128 of 256 threads wait at dot\.cu:\d+",
+        ),
+    ]:
+        mine.write_text(changed)
+        log = make(tree, *arguments, status=2)
+        assert changed != text and re.search(rf"^\[1/1\] my/chapter05/dot +{name} ", log, re.M), log
+        assert re.search(rf"cuda on the CPU: {name}{says}", log), log
+
+
+def test_make_check_without_the_runs_that_are_wrong_on_purpose(sources):
+    """Scripts stand in for an exercise that is wrong, and for its program."""
+    scripts = {"sound": "echo 'c[0]: got 1, expected 2' >&2; echo 'sound: wrong' >&2; exit 1"}
+    trees.programs_of(sources, scripts, lambda name: " * Check:   --seed 1 | --seed 2 (race)\n")
+    for folder, file in ("bin", "sound"), (".", "sound.cu"):
+        (sources / folder / "my/chapter03").mkdir(parents=True)
+        shutil.copy(sources / folder / "chapter03" / file, sources / folder / "my/chapter03" / file)
+    log = trees.run(sources, "scripts/check.sh", "my/chapter03/sound", status=1, BIN="bin")
+    assert re.search(r"\n\[1/1\] my/chapter03/sound +FAILED .*\n    c\[0\]: got 1, expected 2\n", log), log
+
+
+@needs_nvcc
+def test_an_exercise_is_built_with_nvcc(tree):
+    program = "chapter04/julia_gpu"
+    make(tree, "exercise", program)
+    _, settings = nvcc_settings("least")
+    binary = tree / "nvcc/my" / program
+    log = make(tree, *settings, f"BIN={tree / 'nvcc'}", f"my/{program}")
+    assert os.access(binary, os.X_OK) and "warning" not in log, log
 
 
 @needs_cpu

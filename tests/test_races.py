@@ -16,7 +16,18 @@ SOURCE = helpers.ROOT / "tests/races/cases.cu"
 LINES = SOURCE.read_text().splitlines()
 CASES = sorted({n for line in LINES for n in re.findall(r"^ *(?:KERNEL|HOST)\((\w+)[,)]", line)} | {"bytes"})
 UNINITIALIZED = {"uninitialized": ("add_to", "// read of sum"), "unset_bins": ("count", "// count in memory")}
-CASES = [case for case in CASES if case not in UNINITIALIZED]  # they are no races
+BEYOND = {  # texts of lines, and what is said of each
+    "beyond_allocation": {
+        "// read beyond in": ("thread (255,0,0) reads 4", "65536 of device memory", 65536),
+    },
+    "beyond_shared": {
+        "// write beyond small": ("thread (255,0,0) writes 4", "1020 of shared memory small", 1020),
+        "// write beyond dynamic": ("thread (5,0,0) writes 4", "1024 of dynamic shared memory", 1024),
+        "// write across the end": ("thread (5,0,0) writes 8", "12 of shared memory pairs", 16),
+        "// atomic before small": ("thread (5,0,0) atomically changes 4", "-4 of shared memory small", 1020),
+    },
+}
+CASES = [case for case in CASES if case not in {**UNINITIALIZED, **BEYOND}]  # they are no races
 REPORT = re.compile(r"race .*?at cases\.cu:(\d+).*?at cases\.cu:(\d+)", re.S)
 
 
@@ -89,6 +100,23 @@ def test_a_read_of_memory_that_nothing_has_written(binary, case):
         rf"device memory at cases\.cu:{at} \(allocated at cases\.cu:\d+\),\n    which nothing has written\n",
         reported.stderr,
     ), reported.stderr
+    for settings in [*SCHEDULES, {"CUDA_CPU_STREAMS": "eager"}]:
+        clean = run(binary, case, "0", **settings)
+        assert clean.returncode == 0 and clean.stderr == "", f"{settings}: {clean.stderr}"
+
+
+@pytest.mark.parametrize("case", BEYOND)
+def test_an_access_beyond_an_array(binary, case):
+    reported = run(binary, case, "1")
+    assert reported.returncode == 1
+    for text, (who, where, size) in BEYOND[case].items():
+        at = next(n for n, line in enumerate(LINES, 1) if text in line)
+        report = (
+            rf"cuda on the CPU: out of bounds in kernel \w+, block \(0,0,0\): {re.escape(who)} bytes at cases\.cu:{at},\n"
+            rf"    at offset {where}(| \(allocated at cases\.cu:\d+\)), which has {size} bytes\n"
+        )
+        assert re.search(report, reported.stderr), reported.stderr
+    assert reported.stderr.count("out of bounds") == len(BEYOND[case]), reported.stderr
     for settings in [*SCHEDULES, {"CUDA_CPU_STREAMS": "eager"}]:
         clean = run(binary, case, "0", **settings)
         assert clean.returncode == 0 and clean.stderr == "", f"{settings}: {clean.stderr}"

@@ -99,8 +99,8 @@ void *get_memory(size_t bytes, MemoryKind kind) {
     if (kind == MemoryKind::device && guards())
         return get_guarded(bytes);
     void *memory;
-    if (race_track) // whole pages, because the race detector tracks whole pages
-        bytes = (bytes + race_page - 1) / race_page * race_page;
+    if (race_track) // whole pages, because the race detector tracks whole pages, and more bytes than requested
+        bytes = (bytes / race_page + 1) * race_page;
     if (posix_memalign(&memory,
                        bytes >= 2 * huge_page ? huge_page
                        : race_track           ? race_page

@@ -16,6 +16,9 @@
  *   variable in an atomic afterwards: a lock, a flag, or a counter of blocks that are done;
  * - they belong to different launches or copies that streams, events or waits of the host order.
  * Except for locks, the result does not depend on the order in which the threads happen to run.
+ *
+ * It also reports reads of memory that nothing has written, and accesses outside of the variables in shared
+ * memory and up to 64 KiB after an allocation.
  */
 #include "race.h"
 #include "trace.h"
@@ -63,7 +66,8 @@ struct Cell { // last accesses of a word, or of a byte
 
 struct Page {
     std::atomic_flag lock = ATOMIC_FLAG_INIT;
-    unsigned shift = 2; // a cell covers 1 << shift bytes
+    unsigned shift = 2;        // a cell covers 1 << shift bytes
+    uint32_t used = race_page; // the bytes that belong to an allocation; after them kernels access nothing
     Cell *cells = nullptr;
 };
 
@@ -206,6 +210,13 @@ struct Threads {
         memset(polled, 0, count * sizeof *polled);
         memset(warp_epoch, 0, sizeof warp_epoch);
         names.clear();
+    }
+    // Whether one variable in shared memory has all these bytes.
+    bool has_shared(uintptr_t address, size_t bytes) const {
+        for (const Name &n : names)
+            if (address - (uintptr_t)n.begin < n.bytes)
+                return address - (uintptr_t)n.begin + bytes <= n.bytes;
+        return false;
     }
     unsigned lane_clock(unsigned t) const { return warp_epoch[t / 32] == epoch ? clock[t] : 1; }
     bool lane_known(unsigned t, unsigned other, unsigned time) const {
@@ -352,6 +363,7 @@ bool ordered(const Access &a, const Access &b, const Threads *block) {
 }
 
 void report(const Access &a, const Access &b, uintptr_t address, size_t bytes);
+bool report_out_of_bounds(const Access &me, uintptr_t address, size_t bytes);
 void report_uninitialized(const Access &me, uintptr_t address, size_t bytes);
 
 // Checks and records an access within one page by a thread of a block, by the host, or by a copy.
@@ -485,7 +497,12 @@ void access(uintptr_t address, size_t bytes, bool write, bool atomic, bool reads
                 } else
                     me.block = the_host;
             }
-            check(*page, address, here, me, block, in_kernel && is_shared_memory(address), reads);
+            const bool shared = in_kernel && is_shared_memory(address);
+            const bool beyond =
+                shared ? !block->has_shared(address, here)
+                       : in_kernel && (address & (race_page - 1)) + here > page->used; // or an old page
+            if (!beyond || !report_out_of_bounds(me, address, here))
+                check(*page, address, here, me, block, shared, reads);
         }
         address += here;
         bytes -= here;
@@ -648,6 +665,67 @@ void report(const Access &a, const Access &b, uintptr_t address, size_t bytes) {
     fputs(text.c_str(), stderr);
 }
 
+std::string in_kernel_by(const Access &me) {
+    return std::string("in kernel ") + self->kernel->name + ", block " +
+           coordinates(me.block, {gridDim.x, gridDim.y, gridDim.z}) + ": thread " +
+           coordinates(me.thread, {blockDim.x, blockDim.y, blockDim.z});
+}
+
+// An access outside of the variables in shared memory, or after the end of an allocation. Returns false if
+// the memory after it is in use again.
+bool report_out_of_bounds(const Access &me, uintptr_t address, size_t bytes) {
+    std::string name, allocated;
+    intptr_t offset;
+    size_t size;
+    if (is_shared_memory(address)) {
+        const Name none{"the launch", (const char *)address, 0}, *nearest = &none;
+        uintptr_t least = ~(uintptr_t)0;
+        for (const Name &n : threads().names) {
+            const uintptr_t from = address - (uintptr_t)n.begin; // wraps around before the variable
+            const uintptr_t distance = from < n.bytes ? 0 : std::min(from - n.bytes, -from);
+            if (distance < least || (distance == least && n.bytes)) {
+                least = distance;
+                nearest = &n;
+            }
+        }
+        const bool dynamic = strcmp(nearest->name, "the launch") == 0;
+        name = dynamic ? "dynamic shared memory" : std::string("shared memory ") + nearest->name;
+        offset = (intptr_t)(address - (uintptr_t)nearest->begin);
+        size = nearest->bytes;
+    } else {
+        Allocation m;
+        if (find_allocation((const void *)address, m) && (const char *)address + bytes <= m.base + m.size)
+            return false;
+        if (!find_allocation((const void *)(address & ~(race_page - 1)), m) &&
+            !find_allocation((const void *)((address & ~(race_page - 1)) - 1), m))
+            return false;
+        if (m.kind == MemoryKind::registered)
+            return false;
+        name = name_memory((uintptr_t)m.base, me, allocated);
+        offset = (const char *)address - m.base;
+        size = m.size;
+    }
+    Reports &r = reports();
+    std::lock_guard lock(r.mutex);
+    if (!r.seen.insert({me.place, 0}).second)
+        return true;
+    const std::string line = line_of({me.place});
+    if (!r.lines.insert({"out of bounds", line}).second)
+        return true;
+    ++r.shown;
+    fflush(stdout);
+    fprintf(stderr,
+            "cuda on the CPU: out of bounds %s %s %zu %s at %s,\n"
+            "    at offset %td of %s%s, which has %zu bytes\n",
+            in_kernel_by(me).c_str(),
+            me.atomic  ? "atomically changes"
+            : me.write ? "writes"
+                       : "reads",
+            bytes, bytes == 1 ? "byte" : "bytes", line.c_str(), offset, name.c_str(), allocated.c_str(),
+            size);
+    return true;
+}
+
 // A read of fresh device memory. Some writes are not seen, such as those by textures, OpenGL and libraries,
 // so what is read must also be what fresh memory holds. Without a task, copies and fills are not seen either.
 void report_uninitialized(const Access &me, uintptr_t address, size_t bytes) {
@@ -669,12 +747,9 @@ void report_uninitialized(const Access &me, uintptr_t address, size_t bytes) {
     const std::string name = name_memory(address, me, allocated);
     fflush(stdout);
     fprintf(stderr,
-            "cuda on the CPU: uninitialized memory in kernel %s, block %s: thread %s reads %zu bytes of %s "
-            "at %s%s,\n"
+            "cuda on the CPU: uninitialized memory %s reads %zu bytes of %s at %s%s,\n"
             "    which nothing has written\n",
-            self->kernel->name, coordinates(me.block, {gridDim.x, gridDim.y, gridDim.z}).c_str(),
-            coordinates(me.thread, {blockDim.x, blockDim.y, blockDim.z}).c_str(), bytes, name.c_str(),
-            line.c_str(), allocated.c_str());
+            in_kernel_by(me).c_str(), bytes, name.c_str(), line.c_str(), allocated.c_str());
 }
 
 } // namespace
@@ -730,12 +805,17 @@ std::vector<SourceLine> race_source_lines(const std::vector<uintptr_t> &addresse
     return found;
 }
 
-// New memory is known to be unwritten, also where memory that has been freed was.
+// New memory is known to be unwritten, also where memory that has been freed was. At least one byte after it
+// is tracked too.
 void race_track_new(const void *memory, size_t bytes) {
-    race_track(memory, bytes);
-    for (uintptr_t i = (uintptr_t)memory >> page_bits; i <= ((uintptr_t)memory + bytes - 1) >> page_bits; ++i)
-        if (Page &page = *pages()[i]; page.cells)
+    race_track(memory, bytes + 1);
+    const uintptr_t end = (uintptr_t)memory + bytes;
+    for (uintptr_t i = (uintptr_t)memory >> page_bits; i <= end >> page_bits; ++i) {
+        Page &page = *pages()[i];
+        page.used = (uint32_t)std::min(race_page, end - (i << page_bits));
+        if (page.cells)
             madvise(page.cells, (race_page >> page.shift) * sizeof(Cell), MADV_DONTNEED);
+    }
 }
 
 void race_track(const void *memory, size_t bytes) {

@@ -8,7 +8,8 @@
  * kernel is. A worker that computes does not poll, so a gap between two polls restarts its time.
  *
  * Polling with plain loads cannot be recognised. CUDA_CPU_TIME_LIMIT ends any launch in which no blocks were
- * distributed to workers for that many seconds. There is no limit unless it is set, as make old does.
+ * distributed to workers for that many seconds. There is no limit unless it is set, as make old and exercises
+ * (common/exercise/verdict.c) do.
  */
 #include "block.h"
 #include "operation.h"
@@ -155,17 +156,17 @@ Running &running_launch() {
 
 [[noreturn]] void watch_time(double limit) {
     uint64_t number = 0, distributed = 0;
-    double since = now();
+    const double step = std::min(limit / 4, 0.5);
+    double waited = 0; // the sum of the steps: time that the process is stopped by a debugger does not count
     for (;;) {
-        std::this_thread::sleep_for(std::chrono::duration<double>(std::min(limit / 4, 0.5)));
+        std::this_thread::sleep_for(std::chrono::duration<double>(step));
         Running &launch = running_launch();
         std::lock_guard lock(launch.mutex);
-        const double time = now();
         if (!launch.kernel || launch.number != number || *launch.distributed != distributed) {
             number = launch.number;
             distributed = launch.kernel ? launch.distributed->load() : 0;
-            since = time;
-        } else if (time - since > limit) {
+            waited = 0;
+        } else if ((waited += step) > limit) {
             end_program("kernel %s, launched at %s:%d, runs for ever or very slowly: for %g s no more of its "
                         "blocks has started (CUDA_CPU_TIME_LIMIT)",
                         launch.kernel->name, base_name(launch.kernel->file), launch.kernel->line, limit);

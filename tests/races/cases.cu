@@ -49,6 +49,44 @@ static void uninitialized(const int *data, bool wrong) {
     }
 }
 
+// ---- accesses beyond an array ----
+
+__global__ void read_beyond(const int *in, int *out, int n) {
+    out[threadIdx.x] = threadIdx.x < n ? in[threadIdx.x] : 0; // read beyond in
+}
+// In allocations that fill pages of the detector or not, and where freed memory was.
+static void beyond_allocation(const int *, bool wrong) {
+    for (int n : {16384, 33, 16384, 7}) {
+        int *in, *out;
+        CHECK(cudaMalloc(&in, n * sizeof *in));
+        CHECK(cudaMalloc(&out, N * sizeof *out));
+        CHECK(cudaMemset(in, 0, n * sizeof *in));
+        const int last = n < N ? n : N - 1;
+        read_beyond<<<1, N>>>(in + n - last, out, last + wrong);
+        CHECK(cudaFree(in));
+        CHECK(cudaFree(out));
+    }
+}
+
+__global__ void before_and_behind(int last) {
+    extern __shared__ int dynamic[];
+    __shared__ int small[N - 1];
+    __shared__ float2 pairs[2];
+    dynamic[threadIdx.x] = 0;
+    if (threadIdx.x < last)
+        small[threadIdx.x] = 1; // write beyond small
+    if (last == N && threadIdx.x == 5) {
+        ((volatile int *)dynamic)[N] = 2;        // write beyond dynamic
+        ((volatile float2 *)&pairs[1].y)->x = 0; // whole
+        *(volatile long long *)&pairs[1].y = 3;  // write across the end
+        atomicAdd((int *)&small[-1], 1);         // atomic before small
+    }
+}
+static void beyond_shared(const int *, bool wrong) {
+    before_and_behind<<<1, N, N * sizeof(int)>>>(wrong ? N : N - 1);
+    CHECK(cudaDeviceSynchronize());
+}
+
 // ---- within a block ----
 
 __global__ void reduction(int *data, bool wrong) {
@@ -482,6 +520,8 @@ int main(int argc, char **argv) {
     }
     HOST(uninitialized)
     HOST(unset_bins)
+    HOST(beyond_allocation)
+    HOST(beyond_shared)
     HOST(streams)
     HOST(missing_event)
     HOST(host_reads)
