@@ -99,7 +99,7 @@ void *get_memory(size_t bytes, MemoryKind kind) {
     if (kind == MemoryKind::device && guards())
         return get_guarded(bytes);
     void *memory;
-    if (race_track) // whole pages, because the race detector tracks whole pages, and more bytes than requested
+    if (race_track) // whole pages, as the race detector tracks them, and at least one byte more
         bytes = (bytes / race_page + 1) * race_page;
     if (posix_memalign(&memory,
                        bytes >= 2 * huge_page ? huge_page
