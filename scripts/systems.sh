@@ -1,15 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Tests the README's two commands on new minimal Debian systems, as a reader would run them: from a clone of the
+# Tests the README's two commands on new minimal Debian and Ubuntu systems, as a reader would run them: from a clone of the
 # committed files, with only git, make and a compiler installed. The exit status is 1 when anything fails.
 #   systems.sh FOLDER [WORD…]   FOLDER (about 10 GB) keeps the base systems, the downloaded packages and the logs. Words
 #                               select what is tested; without a word of a kind, all of that kind:
 #     debian12 debian13         the system
+#     ubuntu2404                Ubuntu 24.04, only when asked for; needs ubuntu-archive-keyring.gpg of the package ubuntu-keyring
 #     g++ clang++               the compiler
 #     root user                 the user who runs make; "user" has sudo
 #     run test                  make setup run, make setup test; both run on the same system in this order
 #     image                     the steps of the Dockerfile, in the clone, then make run; only when asked for, by root with g++
-#   mirror=URL                  the Debian mirror; by default that of debootstrap
+#   mirror=URL                  the mirror; by default that of debootstrap, and archive.ubuntu.com
 # Needs root, debootstrap and the Debian archive keyring.
 set -euo pipefail
 
@@ -21,13 +22,13 @@ fail() { # status, reason
 folder='' systems='' compilers='' users='' commands='' mirror=''
 for word; do
     case $word in
-    debian12 | debian13) systems+=" $word" ;;
+    debian12 | debian13 | ubuntu2404) systems+=" $word" ;;
     g++ | clang++) compilers+=" $word" ;;
     root | user) users+=" $word" ;;
     run | test | image) commands+=" $word" ;;
     mirror=?*) mirror=${word#mirror=} ;;
     *)
-        [ -z "$folder" ] || fail 64 "$word: must be one of debian12 debian13 g++ clang++ root user run test image mirror=URL"
+        [ -z "$folder" ] || fail 64 "$word: must be one of debian12 debian13 ubuntu2404 g++ clang++ root user run test image mirror=URL"
         [ -d "$word" ] || fail 64 "$word: is no folder; the first argument must be one"
         folder=$(cd "$word" && pwd)
         ;;
@@ -39,6 +40,8 @@ done
 for tool in debootstrap unshare chroot git; do
     command -v "$tool" >/dev/null || fail 1 "needs $tool"
 done
+keyring=/usr/share/keyrings/ubuntu-archive-keyring.gpg
+case $systems in *ubuntu*) [ -f "$keyring" ] || fail 1 "needs $keyring, from Ubuntu's package ubuntu-keyring" ;; esac
 root=$(cd "${0%/*}/.." && pwd)
 trial=$folder/trial.$$ child=''
 
@@ -89,14 +92,22 @@ inside() { # user, command
 
 # Makes the trial system. `set -e` is ignored in a function whose status is tested, hence the && between the steps.
 prepare() { # system, compiler, user
-    local suite base packages="git make ${2/clang++/clang}"
-    case $1 in debian12) suite=bookworm ;; debian13) suite=trixie ;; esac
+    local suite script='' url=$mirror options='' base packages="git make ${2/clang++/clang}"
+    case $1 in
+    debian12) suite=bookworm ;;
+    debian13) suite=trixie ;;
+    ubuntu2404)
+        # The debootstrap of Debian 12 has no script for this suite; all suites of Ubuntu have the same one.
+        suite=noble script=/usr/share/debootstrap/scripts/gutsy url=${mirror:-http://archive.ubuntu.com/ubuntu}
+        options="--components=main,universe --keyring=$keyring"
+        ;;
+    esac
     base=$folder/$suite-base archives=$folder/$suite-packages
     mkdir -p "$archives/partial"
     if [ ! -d "$base" ]; then
         rm -rf "$base.new"
         # shellcheck disable=SC2086
-        unshare --mount debootstrap --variant=minbase "$suite" "$base.new" $mirror && mv "$base.new" "$base" || return 1
+        unshare --mount debootstrap --variant=minbase $options "$suite" "$base.new" $url $script && mv "$base.new" "$base" || return 1
     fi
     rm -rf "$trial"
     cp -a --reflink=auto "$base" "$trial" && cp -L /etc/resolv.conf "$trial/etc/resolv.conf" || return 1
@@ -122,7 +133,7 @@ mkdir -p "$folder/logs"
 : >"$table"
 passed=0 failed=0
 row() { # system, compiler, user, command, result, seconds, summary
-    printf '%-8s  %-7s  %-4s  %-16s  %-6s  %5s s  %s\n' "$1" "$2" "$3" "$([ "$4" = image ] && echo Dockerfile || echo "make setup $4")" "$5" "$6" "$7" | tee -a "$table"
+    printf '%-10s  %-7s  %-4s  %-16s  %-6s  %5s s  %s\n' "$1" "$2" "$3" "$([ "$4" = image ] && echo Dockerfile || echo "make setup $4")" "$5" "$6" "$7" | tee -a "$table"
     if [ "$5" = ok ]; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
 }
 

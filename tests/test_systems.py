@@ -64,7 +64,7 @@ esac"""
         status=1 if row.startswith("FAILED") else 0,
         PATH="%s:%s" % (tools, os.environ["PATH"]),
     )
-    assert re.search("^debian13  clang\\+\\+  user  make setup run +%s" % row, log, re.M), log
+    assert re.search("^debian13    clang\\+\\+  user  make setup run +%s" % row, log, re.M), log
     assert log.endswith("0 ok, 1 failed\n" if row.startswith("FAILED") else "1 ok, 0 failed\n")
     assert {p.name for p in folder.iterdir()} == {"logs", "trixie-base", "trixie-packages"}
 
@@ -104,7 +104,7 @@ PATH={tmp_path}/inside DEBIAN=13 CUDA= exec /bin/sh -fc "$steps"
         status=0 if last == "true" else 1,
         PATH="%s:%s" % (tools, os.environ["PATH"]),
     )
-    assert re.search("^debian13  g\\+\\+      root  Dockerfile +%s" % row, log, re.M), log
+    assert re.search("^debian13    g\\+\\+      root  Dockerfile +%s" % row, log, re.M), log
     commands = (folder / "logs/debian13-g++-root-image.log").read_text()
     order = ["apt-get install", "make setup\n", "useradd", "make\n", "make run\n"]
     assert sorted(order, key=commands.index) == order and "curl" not in commands, commands
