@@ -219,7 +219,9 @@ __device__ int fibonacci(int n) {
     return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2);
 }
 __global__ void paths(const int *a, int *b) {
+    __shared__ int bins[128];
     int t = threadIdx.x;
+    atomicAdd(&bins[t % 4 * 32], 1); // 24 lanes, 4 words, 1 bank
     if (t >= 20)
         return;
     int v = a[t]; // all that are left
@@ -253,7 +255,10 @@ def test_paths_join_behind_branches_and_loops(tmp_path):
     assert done.returncode == 0, done.stderr
     done = execute(["./paths"], tmp_path, CUDA_CPU_TRACE="paths.json")
     assert done.returncode == 0, done.stderr
-    steps = json.loads((tmp_path / "paths.json").read_text())["launch"]["steps"]
+    launch = json.loads((tmp_path / "paths.json").read_text())["launch"]
+    steps = launch["steps"]
+    [atomic] = [a for a in launch["accesses"] if a["kind"] == "atomic"]
+    assert atomic["most"] == 24 and atomic["memory"] == "shared" and atomic["object"] == "bins"
 
     def masks(comment):
         [line] = [f"paths.cu:{n}" for n, text in enumerate(PATHS.splitlines(), 1) if comment in text]
@@ -429,8 +434,10 @@ def test_a_picture_has_titles_axes_and_legends(checked, tmp_path):
         assert needed in words, needed
     assert any(word.startswith("time since the first block began, in ") for word in words)
     assert any(
-        re.fullmatch(rf"{line}, read of global memory allocated at dot\.cu:\d+: 4 sectors", w) for w in words
+        re.match(r"The memory was allocated at dot\.cu:\d+\. The access with the most", word)
+        for word in words
     )
+    assert f"{line}, read of global memory: 4 sectors" in words
     for colors in re.findall(r"--paper: [^}]*", svg):
         paper, ink, soft, _, a, b = [
             c if len(c) == 7 else "#" + 2 * c[1] + 2 * c[2] + 2 * c[3]

@@ -97,14 +97,18 @@ void report_missing(int status, void *) {
     std::string names;
     for (const std::string &name : launched)
         names += (names.empty() ? "" : ", ") + name;
-    if (setting.kernel.empty() || launched.count(setting.kernel))
+    if (launched.empty())
+        fprintf(stderr, "cuda on the CPU: the trace %s: nothing is written, because no kernel is launched\n",
+                setting.text.c_str());
+    else if (setting.kernel.empty() || launched.count(setting.kernel))
         fprintf(stderr,
                 "cuda on the CPU: the trace %s: nothing is written, the number of launches%s%s is %llu\n",
                 setting.text.c_str(), setting.kernel.empty() ? "" : " of ", setting.kernel.c_str(),
                 (unsigned long long)launches);
     else
-        fprintf(stderr, "cuda on the CPU: the trace %s: nothing is written, no kernel %s is launched%s%s\n",
-                setting.text.c_str(), setting.kernel.c_str(), names.empty() ? "" : ", but ", names.c_str());
+        fprintf(stderr,
+                "cuda on the CPU: the trace %s: nothing is written, no kernel %s is launched, but %s\n",
+                setting.text.c_str(), setting.kernel.c_str(), names.c_str());
     fflush(nullptr);
     _exit(status ? status : exit_usage);
 }
@@ -317,8 +321,9 @@ static TraceMemory memory_of(const BlockTrace &b, uint64_t address, std::string 
 }
 
 // The turns in which the 32 banks of shared memory serve an access of a warp: a bank serves one word of 4
-// bytes in a turn. Accesses of 8 bytes are served by half-warps, those of 16 by quarters.
-static unsigned bank_turns(const uint64_t *address, uint32_t mask, unsigned bytes) {
+// bytes in a turn, to all lanes that read or write it, or to one lane for an atomic operation. Accesses of 8
+// bytes are served by half-warps, those of 16 by quarters.
+static unsigned bank_turns(const uint64_t *address, uint32_t mask, unsigned bytes, bool atomic) {
     const unsigned lanes = bytes <= 4 ? 32 : bytes <= 8 ? 16 : 8;
     unsigned turns = 0;
     for (unsigned first = 0; first < 32; first += lanes) {
@@ -327,7 +332,7 @@ static unsigned bank_turns(const uint64_t *address, uint32_t mask, unsigned byte
         for (unsigned lane = first; lane < first + lanes; ++lane)
             if (mask >> lane & 1)
                 for (uint64_t word = address[lane] / 4; word <= (address[lane] + bytes - 1) / 4; ++word) {
-                    words[word % 32].insert(word);
+                    words[word % 32].insert(word * 32 + (atomic ? lane : 0));
                     most = std::max(most, words[word % 32].size());
                 }
         turns += (unsigned)most;
@@ -562,7 +567,8 @@ void WarpJoin::execute(uint32_t mask, unsigned node) {
         a.kind = like.kind;
         a.bytes = bytes;
     }
-    const unsigned turns = kind == TraceMemory::shared   ? bank_turns(address, mask, bytes)
+    const unsigned turns = kind == TraceMemory::shared
+                               ? bank_turns(address, mask, bytes, like.kind == EventKind::atomic)
                            : kind == TraceMemory::global ? pieces(address, mask, bytes, 32)
                                                          : pieces(address, mask, bytes, 4);
     ++a.count;

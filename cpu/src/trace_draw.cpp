@@ -530,7 +530,7 @@ void draw_banks(Drawing &d, const TraceAccess &a) {
     for (unsigned lane = 0; lane < 32; ++lane)
         if (a.mask >> lane & 1)
             for (uint64_t word = a.address[lane] / 4; word <= (a.address[lane] + a.bytes - 1) / 4; ++word)
-                banks[word % 32][word].push_back(lane);
+                banks[word % 32][word * 32 + (a.kind == EventKind::atomic ? lane : 0)].push_back(lane);
     const double column = plot / 32, cell = 16, top = d.y + 14;
     for (unsigned bank = 0; bank < 32; ++bank)
         d.text(left + column * (bank + 0.5), top - 4, "t m", std::to_string(bank));
@@ -538,13 +538,13 @@ void draw_banks(Drawing &d, const TraceAccess &a) {
     size_t rows = 1;
     for (const auto &[bank, words] : banks) {
         size_t row = 0;
-        for (const auto &[word, lanes] : words) {
+        for (const auto &[key, lanes] : words) {
             const double x = left + column * bank, y = top + cell * (double)row++;
             std::string all;
             for (unsigned lane : lanes)
                 all += (all.empty() ? "" : ", ") + std::to_string(lane);
             d.rect(x + 0.5, y, column - 1, cell - 1, "a",
-                   format("bank %u, word %llu: lane%s ", bank, (unsigned long long)word,
+                   format("bank %u, word %llu: lane%s ", bank, (unsigned long long)key / 32,
                           lanes.size() > 1 ? "s" : "") +
                        all);
             d.text(x + column / 2, y + 11, "i m", lanes.size() == 1 ? all : format("×%zu", lanes.size()));
@@ -606,7 +606,7 @@ void draw_sectors(Drawing &d, const TraceAccess &a) {
     if (lines.size() > 32)
         d.text(left, d.y += 12, "s", format("and %zu more cache lines", lines.size() - 32));
     d.y += 2;
-    d.legend({{"a", "4 bytes that a lane accesses, with its number"},
+    d.legend({{"a", "4 bytes and the lane that accesses them (×4: so many lanes)"},
               {"w", "moved with the sector, not used"},
               {"n", "sector that is not moved"}});
 }
@@ -617,8 +617,8 @@ void draw_line(Drawing &d, const Trace &trace, const TraceSetting &setting) {
         if (a.line != setting.line || a.memory == TraceMemory::constant || drawn++ == 4)
             continue;
         const int lanes = __builtin_popcount(a.mask);
-        const std::string who =
-            format("warp %u, %d lane%s of %u bytes each", a.warp, lanes, lanes == 1 ? "" : "s", a.bytes);
+        const std::string who = format("warp %u, %d lane%s of %u byte%s each", a.warp, lanes,
+                                       lanes == 1 ? "" : "s", a.bytes, a.bytes == 1 ? "" : "s");
         if (a.memory == TraceMemory::shared) {
             d.heading(
                 format("%s, %s of %s in shared memory: %s", a.line.c_str(),
@@ -627,18 +627,21 @@ void draw_line(Drawing &d, const Trace &trace, const TraceSetting &setting) {
                        a.most == 1 ? "no bank conflict" : format("%u turns of the banks", a.most).c_str()),
                 format(
                     "The access with the most turns: %s. Word w of 4 bytes is in bank w mod 32, and a bank "
-                    "serves one word in a turn. All %llu accesses of warps in this block need %llu turns.",
-                    who.c_str(), (unsigned long long)a.count, (unsigned long long)a.turns));
+                    "serves one word in a turn%s. All %llu accesses of warps in this block need %llu turns.",
+                    who.c_str(), a.kind == EventKind::atomic ? ", for one lane's atomic operation" : "",
+                    (unsigned long long)a.count, (unsigned long long)a.turns));
             draw_banks(d, a);
         } else {
             d.heading(
-                format("%s, %s of global memory%s%s: %s", a.line.c_str(),
+                format("%s, %s of global memory: %s", a.line.c_str(),
                        a.kind == EventKind::atomic ? "atomic operation" : name_of(a.kind),
-                       a.object.empty() ? "" : " ", a.object.c_str(), count_of(a.most, "sector").c_str()),
-                format("The access with the most sectors: %s. Memory moves in sectors of 32 bytes; a cache "
-                       "line, "
-                       "a row here, has four. All %llu accesses of warps in this block move %llu sectors.",
-                       who.c_str(), (unsigned long long)a.count, (unsigned long long)a.turns));
+                       count_of(a.most, "sector").c_str()),
+                (a.object.empty() ? "" : "The memory was " + a.object + ". ") +
+                    format(
+                        "The access with the most sectors: %s. Memory moves in sectors of 32 bytes; a cache "
+                        "line, "
+                        "a row here, has four. All %llu accesses of warps in this block move %llu sectors.",
+                        who.c_str(), (unsigned long long)a.count, (unsigned long long)a.turns));
             draw_sectors(d, a);
         }
     }
@@ -649,7 +652,11 @@ void draw_table(Drawing &d, const Trace &trace, const TraceSetting &setting) {
               "Turns: how often the banks of shared memory serve a word. Sectors: pieces of 32 bytes of "
               "global memory. "
               "Words: different words of constant memory, served one after the other.");
-    const double x[] = {left, left + 150, left + 380, left + 570, left + 650, left + 780, left + 840};
+    size_t longest = 0; // the table's first column
+    for (const TraceAccess &a : trace.accesses)
+        longest = std::max(longest, std::min<size_t>(a.line.size(), 31));
+    const double second = left + std::max(110.0, 12 + 7.6 * (double)longest);
+    const double x[] = {left, second, second + 190, left + 570, left + 650, left + 780, left + 840};
     const char *const heads[] = {"source line",           "memory", "access", "by warps", "lanes each",
                                  "turns or sectors each", "most"};
     d.y += 6;
@@ -658,19 +665,29 @@ void draw_table(Drawing &d, const Trace &trace, const TraceSetting &setting) {
     d.line(left, d.y + 5, left + plot, d.y + 5, "l");
     d.y += 5;
     unsigned rows = 0;
+    const auto short_name = [](const std::string &text) {
+        return text.size() <= 31 ? text : "…" + text.substr(text.size() - 30);
+    };
     for (const TraceAccess &a : trace.accesses) {
         if (rows++ == 40)
             break;
         d.y += 17;
-        const std::string cells[] = {a.line,
-                                     std::string(name_of(a.memory)) +
-                                         (a.object.empty() ? "" : " (" + a.object + ")"),
-                                     format("%s of %u bytes", name_of(a.kind), a.bytes),
-                                     std::to_string(a.count),
-                                     format("%.3g", (double)a.lanes / (double)a.count),
-                                     format("%.3g", (double)a.turns / (double)a.count) + " " +
-                                         (a.turns == a.count ? one_of(a.memory) : turns_of(a.memory)),
-                                     std::to_string(a.most)};
+        // Memory that is allocated in the same file: "global (allocated in line 62)", else "global
+        // (lock.h:16)"
+        std::string object = a.object;
+        if (const size_t colon = object.rfind(':'); object.compare(0, 13, "allocated at ") == 0) {
+            const bool same = a.line.compare(0, a.line.rfind(':'), object, 13, colon - 13) == 0;
+            object = same ? "allocated in line " + object.substr(colon + 1) : short_name(object.substr(13));
+        }
+        const std::string cells[] = {
+            short_name(a.line),
+            std::string(name_of(a.memory)) + (object.empty() ? "" : " (" + object + ")"),
+            format("%s of %u byte%s", name_of(a.kind), a.bytes, a.bytes == 1 ? "" : "s"),
+            std::to_string(a.count),
+            format("%.3g", (double)a.lanes / (double)a.count),
+            format("%.3g", (double)a.turns / (double)a.count) + " " +
+                (a.turns == a.count ? one_of(a.memory) : turns_of(a.memory)),
+            std::to_string(a.most)};
         for (int i = 0; i < 7; ++i)
             d.text(x[i], d.y, i < 3 ? (a.line == setting.line && i == 0 ? "v" : "c") : "c e", cells[i]);
     }
