@@ -18,12 +18,6 @@
  *          compared with the closed form. --ordered counts the different sums of 100 runs, with the
  *          lock and with blocks that add in a fixed order, which the book leaves to the reader.
  * Check:   --size 100000
- * Task:    block_sum(): Return the sum of the products a[i] * b[i] of part `block` of a grid-stride loop;
- *          only thread 0 needs the right result. Each thread adds its products, and the block adds the sums
- *          in shared memory with a barrier for all threads between writing and reading. dot(): Thread 0 of
- *          each block adds the sum of its block to *c. The addition is a critical section between
- *          lock.lock() and lock.unlock(), without an atomic operation. dot_atomic(): The same with an
- *          atomic operation in place of the lock.
  */
 #include "../common/book.h"
 #include "../common/proofs/dot.h"
@@ -139,3 +133,9 @@ static bool check(const char *name, float c, float ms, int blocksPerGrid) {
     printf("%-18s %.3f ms, %.3f GB/s\n", name, ms, bytes / ms / 1e6);
     return check_dot(name, c, n, per_thread + log2(threadsPerBlock) + blocksPerGrid);
 }
+
+// Task: block_sum(): Return the sum of the products a[i] * b[i] of part `block` of a grid-stride loop; only
+// thread 0 needs the right result. Each thread adds its products, and the block adds the sums in shared
+// memory with a barrier for all threads between writing and reading. dot(): Thread 0 of each block adds the
+// sum of its block to *c. The addition is a critical section between lock.lock() and lock.unlock(), without
+// an atomic operation. dot_atomic(): The same with an atomic operation in place of the lock.

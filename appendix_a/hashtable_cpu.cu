@@ -14,9 +14,6 @@
  *          end and must find each key once, with its value and in its own bucket; the exit status
  *          depends on it. --hash and --keys try other hash functions and keys that are not random.
  * Check:   --size 20000
- * Task:    add_to_table(): Take the next free entry of the pool, which is table.firstFree, and advance
- *          that. Store key and value in it, and insert it at the head of the chain table.entries[b], where
- *          b is the bucket that hash() computes with hash_function.
  */
 #include "../common/book.h"
 #include <chrono>
@@ -80,3 +77,7 @@ void settings(int argc, char **argv) {
     select_device();
     require_memory(elements * (sizeof(unsigned) + sizeof(void *) + sizeof(Entry) + 2 * sizeof(int)), 0);
 }
+
+// Task: add_to_table(): Take the next free entry of the pool, which is table.firstFree, and advance that.
+// Store key and value in it, and insert it at the head of the chain table.entries[b], where b is the bucket
+// that hash() computes with hash_function.

@@ -22,13 +22,6 @@
  *          The book's GPU was no faster than its CPU; an H200 takes half the time of its host's.
  *          --hash and --keys try other hash functions and keys that are not random.
  * Check:   --size 20000
- * Task:    add_to_table(): The threads of the grid insert all elements in a grid-stride loop. Element i
- *          uses entry i of table.pool, stores keys[i] and values[i] in it, and inserts it at the head of
- *          the chain of its bucket b = hash(keys[i], table.count, table.function): its `next` is the old
- *          head table.entries[b], and the head becomes the entry. If `locked` is true, reading and changing
- *          the head is a critical section between lock[b].lock() and lock[b].unlock(). The lanes of a warp
- *          must take their turns one after the other, because lanes of one warp that wait for each other's
- *          lock can wait without end.
  */
 #include "../common/book.h"
 #include "../common/proofs/child.h"
@@ -204,3 +197,10 @@ static bool check(const Table &table, const unsigned *keys) {
     }
     return ok;
 }
+
+// Task: add_to_table(): The threads of the grid insert all elements in a grid-stride loop. Element i uses
+// entry i of table.pool, stores keys[i] and values[i] in it, and inserts it at the head of the chain of its
+// bucket b = hash(keys[i], table.count, table.function): its `next` is the old head table.entries[b], and the
+// head becomes the entry. If `locked` is true, reading and changing the head is a critical section between
+// lock[b].lock() and lock[b].unlock(). The lanes of a warp must take their turns one after the other, because
+// lanes of one warp that wait for each other's lock can wait without end.

@@ -12,13 +12,6 @@
  *          so a table can be copied. One atomic exchange inserts an entry, without a lock, because no
  *          thread follows the chains before the kernel ends. The host uses one thread.
  * Check:   --size 20000
- * Task:    fill_keys(): In a grid-stride loop, table.keys[i] becomes key_of(i), for all i below table.n.
- *          build(): In a grid-stride loop, insert each i below table.n at the head of the chain of its
- *          bucket, bucket_of(table.keys[i], table.buckets). One atomic operation makes i the head and
- *          returns the old head, which becomes table.next[i]; no lock is needed. look_up(): In a
- *          grid-stride loop, look up key_of(i) for all i below table.n with find(). Add the values that are
- *          found (not NONE) to result[0] and their number to result[1], with one atomic operation for each
- *          thread and counter.
  */
 #include <chrono>
 #include <numeric>
@@ -204,3 +197,10 @@ static bool check(int way, const unsigned long long *result) {
     printf("  sum of the values %llu, %llu keys found\n", result[0], result[1]);
     return check_counts(ways[way], result, expected, 2);
 }
+
+// Task: fill_keys(): In a grid-stride loop, table.keys[i] becomes key_of(i), for all i below table.n.
+// build(): In a grid-stride loop, insert each i below table.n at the head of the chain of its bucket,
+// bucket_of(table.keys[i], table.buckets). One atomic operation makes i the head and returns the old head,
+// which becomes table.next[i]; no lock is needed. look_up(): In a grid-stride loop, look up key_of(i) for all
+// i below table.n with find(). Add the values that are found (not NONE) to result[0] and their number to
+// result[1], with one atomic operation for each thread and counter.

@@ -13,7 +13,6 @@
  *          properties; they are attributes now. Shared memory and registers are listed per block, as
  *          in the book, and also per multiprocessor (MP). Adds memory clock, bus width, peak bandwidth,
  *          L2 cache, versions and peer access. The book's texture arrays are layered textures now.
- * Task:    none: it asks the runtime for properties and prints them, which no check can compare
  */
 #include "../common/book.h"
 
@@ -198,3 +197,5 @@ static bool check_properties(const cudaDeviceProp *prop, int device) {
     }
     return check_ints("property", properties, attributes, n);
 }
+
+// Task: none: it asks the runtime for properties and prints them, which no check can compare

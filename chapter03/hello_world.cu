@@ -7,7 +7,6 @@
  * Terms:   host, device, nvcc
  * Book:    3.2.1
  * Run:     ./bin/chapter03/hello_world
- * Task:    none: it computes nothing and prints one line from the host
  */
 #include "../common/book.h"
 
@@ -24,3 +23,5 @@ void settings(int argc, char **argv) {
     parse_options(argc, argv, "Prints a greeting from the host.", HOST_ONLY, NULL);
     select_device(); // HOST_ONLY: uses no device unless --device asks for one
 }
+
+// Task: none: it computes nothing and prints one line from the host

@@ -12,7 +12,6 @@
  *          1.3, the first with double precision, which every device of today has. --major, --minor and
  *          --memory set other requirements. The program prints which devices meet them.
  * Check:   --major 8 | --major 7 --minor 5 | --major 8 --minor 1 | --memory 999999999999999 --major 1
- * Task:    none: it asks the runtime for a device, and on most machines there is only one answer
  */
 #include "../common/book.h"
 
@@ -93,3 +92,5 @@ static bool check_choice(int current, int chosen, bool suitable) {
     bool ok = check_value("current device", current, chosen, 0);
     return check_value("meets the requirements", suitable, expected, 0) && ok;
 }
+
+// Task: none: it asks the runtime for a device, and on most machines there is only one answer

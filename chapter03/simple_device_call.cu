@@ -12,10 +12,6 @@
  * Differs: the two numbers and the way of the call are options. Devices of compute capability 1 had
  *          neither pointers to functions nor recursion; all later ones have both.
  * Check:   --via direct | --via pointer | --via recursion --b 9
- * Task:    addem(): Return the sum of a and b. add_ones(): A recursive device function. It returns a + b for
- *          b >= 0: if b is 0, that is a; otherwise it is the result for a and b - 1, plus 1. add(): One
- *          thread stores a + b at *c. If via is DIRECT it calls addem(); otherwise it calls the function
- *          whose pointer is functions[via].
  */
 #include "../common/book.h"
 
@@ -80,3 +76,8 @@ void settings(int argc, char **argv) {
         quit(EXIT_USAGE, "--via recursion nests b calls, so --b must be from 0 to %d", DEEPEST);
     select_device();
 }
+
+// Task: addem(): Return the sum of a and b. add_ones(): A recursive device function. It returns a + b for b
+// >= 0: if b is 0, that is a; otherwise it is the result for a and b - 1, plus 1. add(): One thread stores a
+// + b at *c. If via is DIRECT it calls addem(); otherwise it calls the function whose pointer is
+// functions[via].

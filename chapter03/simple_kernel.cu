@@ -10,7 +10,6 @@
  * Run:     ./bin/chapter03/simple_kernel
  * Differs: the launch is checked. The book's program prints its greeting even where the kernel could
  *          not run.
- * Task:    none: its kernel is empty
  */
 #include "../common/book.h"
 
@@ -31,3 +30,5 @@ void settings(int argc, char **argv) {
     parse_options(argc, argv, "Launches an empty kernel, then prints a greeting.", 0, NULL);
     select_device();
 }
+
+// Task: none: its kernel is empty

@@ -9,10 +9,6 @@
  * Book:    3.2.3
  * Run:     ./bin/chapter03/simple_kernel_params --a 2 --b 7
  * Differs: the two numbers are options.
- * Task:    add(): One thread stores the sum of a and b in the int of device memory that c points to.
- *          main(): Allocate device memory for one int at dev_c, launch add with one block of one thread and
- *          the arguments a, b and dev_c, check the launch with HANDLE_LAUNCH(), copy the result to c, and
- *          free the memory. Each call of the runtime is checked with HANDLE_ERROR().
  */
 #include "../common/book.h"
 
@@ -46,3 +42,8 @@ void settings(int argc, char **argv) {
     parse_options(argc, argv, "Adds two numbers on the device.", 0, own);
     select_device();
 }
+
+// Task: add(): One thread stores the sum of a and b in the int of device memory that c points to. main():
+// Allocate device memory for one int at dev_c, launch add with one block of one thread and the arguments a, b
+// and dev_c, check the launch with HANDLE_LAUNCH(), copy the result to c, and free the memory. Each call of
+// the runtime is checked with HANDLE_ERROR().

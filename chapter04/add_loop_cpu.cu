@@ -9,9 +9,6 @@
  * Book:    4.2.1 (CPU)
  * Run:     ./bin/chapter04/add_loop_cpu --size 1000
  * Differs: the version for two cores, which the book describes, runs too, on two host threads.
- * Task:    add(): data points to a DataBlock d. Core number d->tid of d->cores stores a[i] + b[i] in c[i]
- *          for i = d->tid, d->tid + d->cores, d->tid + 2 * d->cores and so on, below n. So the cores
- *          together compute each element once. Return NULL.
  */
 #include "../common/book.h"
 #include "../common/proofs/add.h"
@@ -72,3 +69,7 @@ void settings(int argc, char **argv) {
     select_device();
     require_memory(4 * n * sizeof(int), 0);
 }
+
+// Task: add(): data points to a DataBlock d. Core number d->tid of d->cores stores a[i] + b[i] in c[i] for i
+// = d->tid, d->tid + d->cores, d->tid + 2 * d->cores and so on, below n. So the cores together compute each
+// element once. Return NULL.

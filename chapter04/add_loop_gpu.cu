@@ -9,8 +9,6 @@
  * Run:     ./bin/chapter04/add_loop_gpu --size 1000 --fill device
  * Differs: with --fill device a kernel makes the inputs in device memory, and the time of that is shown
  *          beside the time of the loop on the host and the copies.
- * Task:    add(): The grid has n blocks of one thread. The thread of block i stores a[i] + b[i] in c[i]. It
- *          does nothing if i is not below n. All arrays are in device memory.
  */
 #include <chrono>
 #include "../common/book.h"
@@ -125,3 +123,6 @@ void settings(int argc, char **argv) {
     if (fill_by == 1)
         exit(fill_on_device());
 }
+
+// Task: add(): The grid has n blocks of one thread. The thread of block i stores a[i] + b[i] in c[i]. It does
+// nothing if i is not below n. All arrays are in device memory.

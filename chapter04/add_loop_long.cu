@@ -8,9 +8,6 @@
  * Book:    4.2.1 (archive)
  * Run:     ./bin/chapter04/add_loop_long --size 1M
  * Differs: the length is an option and may exceed 2^31, so the index is a size_t.
- * Task:    add(): The grid has blocks of one thread, and may have fewer blocks than there are elements. The
- *          thread of block i stores a[k] + b[k] in c[k] for k = i, i + the number of blocks, i + twice that
- *          number and so on, below n.
  */
 #include "../common/book.h"
 #include "../common/proofs/add.h"
@@ -64,3 +61,7 @@ void settings(int argc, char **argv) {
     select_device();
     require_memory(4 * n * sizeof(int), 3 * n * sizeof(int));
 }
+
+// Task: add(): The grid has blocks of one thread, and may have fewer blocks than there are elements. The
+// thread of block i stores a[k] + b[k] in c[k] for k = i, i + the number of blocks, i + twice that number and
+// so on, below n.

@@ -15,14 +15,6 @@
  *          book returns 0 or 1. Half the size is not rounded down, so a size of 1 does not divide by 0.
  * Picture: yes
  * Check:   --size 200 | --size 100 --colors steps
- * Task:    julia(): Pixel (x, y) stands for the point a whose real part is view.scale * (h - x) / h and
- *          whose imaginary part is view.scale * (h - y) / h, where h is half of view.size, in float.
- *          Replace a by a * a + c up to view.iterations times, where c = (view.real, view.imag). Return the
- *          number i of the first replacement, counted from 0, after which the squared magnitude of a
- *          exceeds 1000; return view.iterations if it never does. kernel(): The grid has view.size x
- *          view.size blocks of one thread. The thread of block (x, y) computes one pixel, 4 bytes at ptr +
- *          4 * (x + y * width of the grid): red 255 if julia() returns view.iterations, otherwise 0; green
- *          0; blue 0; alpha 255. Then it calls color_by_steps(address of the pixel, steps, view).
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"
@@ -108,3 +100,12 @@ void settings(int argc, char **argv) {
     if (animate)
         exit(show_animation());
 }
+
+// Task: julia(): Pixel (x, y) stands for the point a whose real part is view.scale * (h - x) / h and whose
+// imaginary part is view.scale * (h - y) / h, where h is half of view.size, in float. Replace a by a * a + c
+// up to view.iterations times, where c = (view.real, view.imag). Return the number i of the first
+// replacement, counted from 0, after which the squared magnitude of a exceeds 1000; return view.iterations if
+// it never does. kernel(): The grid has view.size x view.size blocks of one thread. The thread of block (x,
+// y) computes one pixel, 4 bytes at ptr + 4 * (x + y * width of the grid): red 255 if julia() returns
+// view.iterations, otherwise 0; green 0; blue 0; alpha 255. Then it calls color_by_steps(address of the
+// pixel, steps, view).

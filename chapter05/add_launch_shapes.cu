@@ -12,13 +12,6 @@
  * Differs: a kernel of the course multiplies the number of the block by the number of blocks, where it has
  *          to be the threads of a block. It does not show there, because both are 128. --wrong-index counts
  *          what such a kernel leaves out in other launches, and ends with status 1.
- * Task:    Each kernel stores a[i] + b[i] in c[i] for all i below n, for another shape of launch.
- *          add_alone(): One thread computes all elements in a loop. add_blocks(): There are n blocks of one
- *          thread; each computes one element. add_threads(): There is one block of n threads; each computes
- *          one element. add_both(): There are several blocks of several threads; each thread computes at most
- *          one element, and threads beyond n do nothing. add_stride(): There are several blocks of several
- *          threads, possibly fewer threads than elements. A grid-stride loop: each thread begins at its
- *          global index and goes on in steps of the number of threads in the grid.
  */
 #include <chrono>
 #include "../common/book.h"
@@ -180,3 +173,11 @@ void settings(int argc, char **argv) {
     if (wrong_index)
         exit(show_wrong_index());
 }
+
+// Task: Each kernel stores a[i] + b[i] in c[i] for all i below n, for another shape of launch. add_alone():
+// One thread computes all elements in a loop. add_blocks(): There are n blocks of one thread; each computes
+// one element. add_threads(): There is one block of n threads; each computes one element. add_both(): There
+// are several blocks of several threads; each thread computes at most one element, and threads beyond n do
+// nothing. add_stride(): There are several blocks of several threads, possibly fewer threads than elements. A
+// grid-stride loop: each thread begins at its global index and goes on in steps of the number of threads in
+// the grid.

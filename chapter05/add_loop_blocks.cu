@@ -8,8 +8,6 @@
  * Terms:   thread, threadIdx, block, vector addition
  * Book:    5.2.1
  * Run:     ./bin/chapter05/add_loop_blocks --size 1000
- * Task:    add(): There is one block of n threads. Thread i stores a[i] + b[i] in c[i], and does nothing if
- *          i is not below n.
  */
 #include "../common/book.h"
 #include "../common/proofs/add.h"
@@ -61,3 +59,6 @@ void settings(int argc, char **argv) {
     parse_options(argc, argv, "Adds two vectors on the device, one thread for each element.", 0, own);
     select_device();
 }
+
+// Task: add(): There is one block of n threads. Thread i stores a[i] + b[i] in c[i], and does nothing if i is
+// not below n.

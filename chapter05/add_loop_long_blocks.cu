@@ -10,10 +10,6 @@
  * Run:     ./bin/chapter05/add_loop_long_blocks --size 1M --blocks 1024 --threads 256
  * Differs: the length is an option and may exceed 2^31, so the index is a size_t. The numbers of blocks and
  *          threads, which are arbitrary in the book, are options too, and the kernel is timed.
- * Task:    add(): Any number of blocks of any number of threads must add vectors of any length n. Write a
- *          grid-stride loop: each thread begins at its global index, which is its index in the block plus the
- *          number of threads in all blocks before it, and goes on in steps of the number of threads in the
- *          grid, below n. It stores a[i] + b[i] in c[i].
  */
 #include "../common/book.h"
 #include "../common/proofs/add.h"
@@ -73,3 +69,8 @@ void settings(int argc, char **argv) {
     select_device();
     require_memory(4 * n * sizeof(int), 3 * n * sizeof(int));
 }
+
+// Task: add(): Any number of blocks of any number of threads must add vectors of any length n. Write a
+// grid-stride loop: each thread begins at its global index, which is its index in the block plus the number
+// of threads in all blocks before it, and goes on in steps of the number of threads in the grid, below n. It
+// stores a[i] + b[i] in c[i].

@@ -12,11 +12,6 @@
  * Run:     ./bin/chapter05/bank_conflicts
  * Differs: a CPU has no banks, so the cycles on the CPU back end show no conflicts. Devices of compute
  *          capability 1, which one of the courses used, had 16 banks, and half a warp read at a time.
- * Task:    read_words(): One warp fills an array of WORDS ints in shared memory, word i with the number i,
- *          and waits at a barrier. Lane l then reads dependent words READS times: at begins as word[l], and
- *          each read replaces at by the word with index at. This loop runs twice, and before each time the
- *          block waits at a barrier. Thread 0 stores in *cycles how many cycles of clock64() the second
- *          loop has taken. In the end lane l stores at in got[l].
  */
 #include "../common/book.h"
 #include "../common/proofs/banks.h" // LANES and BANKS, both 32; turns()
@@ -110,3 +105,9 @@ void settings(int argc, char **argv) {
     parse_options(argc, argv, "Times reads of shared memory, with and without bank conflicts.", TIMES, NULL);
     select_device();
 }
+
+// Task: read_words(): One warp fills an array of WORDS ints in shared memory, word i with the number i, and
+// waits at a barrier. Lane l then reads dependent words READS times: at begins as word[l], and each read
+// replaces at by the word with index at. This loop runs twice, and before each time the block waits at a
+// barrier. Thread 0 stores in *cycles how many cycles of clock64() the second loop has taken. In the end lane
+// l stores at in got[l].

@@ -12,16 +12,6 @@
  * Run:     ./bin/chapter05/divergence --steps 10000
  * Differs: on the CPU back end the lanes of a warp always run one after the other, so the cycles do not
  *          depend on the number of paths.
- * Task:    diverge(): One warp. Lane l calls take<0>(l % paths, l, steps) and stores the result in x[l].
- *          Measure the cycles of clock64() from before to after the call with __syncwarp() on both sides,
- *          four times, and let lane 0 store the smallest number in *cycles. reduce(): One block of THREADS
- *          threads adds in[0] to in[THREADS - 1] in shared memory and thread 0 stores the sum in *sum. In
- *          the steps 1, 2, 4, ... below THREADS, the active threads are, with `halves`, those with a number
- *          below THREADS / 2 / step, each of which adds the element that is that distance above its own;
- *          without `halves`, those with a number that is a multiple of 2 * step, each of which adds the
- *          element that is `step` above its own. Every thread reaches the barrier after each step. In each
- *          step __ballot_sync() gives the mask of the lanes of a warp that add; diverged[w] is the number
- *          of steps in which warp w has lanes that add and lanes that do not.
  */
 #include "../common/book.h"
 
@@ -159,3 +149,13 @@ static bool check_lanes(const unsigned *x, int paths) {
     }
     return check_ints("lanes", (const int *)x, (const int *)expected, LANES);
 }
+
+// Task: diverge(): One warp. Lane l calls take<0>(l % paths, l, steps) and stores the result in x[l]. Measure
+// the cycles of clock64() from before to after the call with __syncwarp() on both sides, four times, and let
+// lane 0 store the smallest number in *cycles. reduce(): One block of THREADS threads adds in[0] to
+// in[THREADS - 1] in shared memory and thread 0 stores the sum in *sum. In the steps 1, 2, 4, ... below
+// THREADS, the active threads are, with `halves`, those with a number below THREADS / 2 / step, each of which
+// adds the element that is that distance above its own; without `halves`, those with a number that is a
+// multiple of 2 * step, each of which adds the element that is `step` above its own. Every thread reaches the
+// barrier after each step. In each step __ballot_sync() gives the mask of the lanes of a warp that add;
+// diverged[w] is the number of steps in which warp w has lanes that add and lanes that do not.

@@ -10,11 +10,6 @@
  * Run:     ./bin/chapter05/dot --size 1M --sweep
  * Differs: the result is compared with the closed form, within the error that rounding can cause. Options
  *          vary the launch and the way of adding; the kernel of these variants is in dot_variants.h.
- * Task:    dot(): The grid has any number of blocks of threadsPerBlock threads. Each thread adds the
- *          products a[i] * b[i] of a grid-stride loop and stores its sum in shared memory. Then the block
- *          adds these sums in halves: in each step thread t of the lower half adds the value of thread t +
- *          half, until one is left, with a barrier for all threads of the block between writing and
- *          reading. Thread 0 stores the sum of the block in c[block].
  */
 #include "../common/book.h"
 #include "../common/proofs/dot.h" // expected_dot(), check_dot()
@@ -113,3 +108,9 @@ void settings(int argc, char **argv) {
     if (variant)
         exit(run_variants(n, sweep, additions));
 }
+
+// Task: dot(): The grid has any number of blocks of threadsPerBlock threads. Each thread adds the products
+// a[i] * b[i] of a grid-stride loop and stores its sum in shared memory. Then the block adds these sums in
+// halves: in each step thread t of the lower half adds the value of thread t + half, until one is left, with
+// a barrier for all threads of the block between writing and reading. Thread 0 stores the sum of the block in
+// c[block].

@@ -9,8 +9,6 @@
  * Book:    5.3.1 (before it, course)
  * Run:     ./bin/chapter05/dot_gmem --size 1M
  * Check:   --size 100000
- * Task:    multiply(): Each thread of the grid multiplies one element: the thread with the global index i
- *          stores a[i] * b[i] in c[i], and does nothing if i is not below n. The host adds the products.
  */
 #include <chrono>
 #include "../common/book.h"
@@ -84,3 +82,6 @@ void settings(int argc, char **argv) {
 static bool check(double sum) {
     return check_value("dot product", sum, expected_dot(n), 3 * 0x1p-24);
 }
+
+// Task: multiply(): Each thread of the grid multiplies one element: the thread with the global index i stores
+// a[i] * b[i] in c[i], and does nothing if i is not below n. The host adds the products.

@@ -17,7 +17,6 @@
  *          of the if has a barrier. They are two points to meet at: on an H200 the threads wait for each
  *          other until the time limit ends them, and the CPU back end names both lines.
  * Expect:  1
- * Task:    none: its kernel is wrong on purpose; the exercise is chapter05/dot
  */
 #include "../common/book.h"
 #include "../common/proofs/child.h" // continue_in_child()
@@ -131,3 +130,5 @@ void settings(int argc, char **argv) {
     select_device();
     require_memory(2 * n * sizeof(float), 2 * n * sizeof(float));
 }
+
+// Task: none: its kernel is wrong on purpose; the exercise is chapter05/dot

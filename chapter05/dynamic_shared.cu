@@ -9,11 +9,6 @@
  * Terms:   dynamic shared memory, shared memory, barrier, launch, block
  * Book:    5.3.1 (course)
  * Run:     ./bin/chapter05/dynamic_shared --size 40
- * Task:    reverse(): One block reverses both arrays in place, n ints and n chars. Its dynamic shared
- *          memory has room for both: declare one array of ints without a size and let the chars begin after
- *          the n ints. The threads copy all elements to shared memory, in steps of the number of threads.
- *          After a barrier for all threads they write each element back to the opposite place: numbers[i]
- *          is the former numbers[n - 1 - i].
  */
 #include "../common/book.h"
 
@@ -104,3 +99,8 @@ template <class T> static bool check(const char *name, const T *in, const T *out
     free(expected);
     return ok;
 }
+
+// Task: reverse(): One block reverses both arrays in place, n ints and n chars. Its dynamic shared memory has
+// room for both: declare one array of ints without a size and let the chars begin after the n ints. The
+// threads copy all elements to shared memory, in steps of the number of threads. After a barrier for all
+// threads they write each element back to the opposite place: numbers[i] is the former numbers[n - 1 - i].

@@ -12,11 +12,6 @@
  * Run:     ./bin/chapter05/launch_geometry --grid-x 2 --grid-y 1 --block-x 10 --block-y 10
  * Differs: for thread (3,5) of block (12,8) in blocks of 16 x 16 the book counts 128 threads above it. There
  *          are 8 * 16 + 5 = 133. A size of 0, which one of the courses allows, is an error of the launch.
- * Task:    record(): Each thread stores its position. The index is x + y * width + z * width * height,
- *          where x, y and z are the thread's coordinates in the whole grid, and width and height are the
- *          sizes of the grid in threads. The Place has gridDim, blockDim, blockIdx, threadIdx, the number
- *          of the thread in its block (x varies fastest, then y, then z), that number of lane 0 of its warp
- *          (__shfl_sync) and a mask of the lanes of its warp (__ballot_sync).
  */
 #include "../common/book.h"
 
@@ -168,3 +163,9 @@ static bool check_places(const Launch &launch, const Place *places, size_t n) {
     free(expected);
     return ok;
 }
+
+// Task: record(): Each thread stores its position. The index is x + y * width + z * width * height, where x,
+// y and z are the thread's coordinates in the whole grid, and width and height are the sizes of the grid in
+// threads. The Place has gridDim, blockDim, blockIdx, threadIdx, the number of the thread in its block (x
+// varies fastest, then y, then z), that number of lane 0 of its warp (__shfl_sync) and a mask of the lanes of
+// its warp (__ballot_sync).

@@ -10,10 +10,6 @@
  * Book:    5.3.1 (course, product of matrices 1)
  * Run:     ./bin/chapter05/matmul_cpu --columns
  * Check:   --size 50
- * Task:    multiply_rows(): Compute the n x n matrix product c = a * b, where element (row, col) is at
- *          index row * n + col. Choose the order of the three loops so that the innermost one runs along a
- *          row of b and a row of c: set a row of c to 0, and add the products with a[row][k] to it for each
- *          k.
  */
 #include <chrono>
 #include "../common/book.h"
@@ -66,3 +62,7 @@ void settings(int argc, char **argv) {
     select_device();
     require_memory(3 * n * n * sizeof(float), 0);
 }
+
+// Task: multiply_rows(): Compute the n x n matrix product c = a * b, where element (row, col) is at index row
+// * n + col. Choose the order of the three loops so that the innermost one runs along a row of b and a row of
+// c: set a row of c to 0, and add the products with a[row][k] to it for each k.

@@ -9,10 +9,6 @@
  * Book:    5.3.1 (course, product of matrices 2)
  * Run:     ./bin/chapter05/matmul_gmem --size 2000 --columns
  * Check:   --size 50
- * Task:    matmul(): Blocks of TILE x TILE threads cover the n x n matrix c. The thread with the coordinates
- *          (col, row) in the grid computes one element: c[row * n + col] is the dot product of row `row` of a
- *          and column `col` of b. All three matrices are row-major. Threads beyond the edge of the matrix do
- *          nothing.
  */
 #include <chrono>
 #include "../common/book.h"
@@ -128,3 +124,7 @@ void settings(int argc, char **argv) {
     select_device();
     require_memory(3 * n * n * sizeof(float), 3 * n * n * sizeof(float));
 }
+
+// Task: matmul(): Blocks of TILE x TILE threads cover the n x n matrix c. The thread with the coordinates
+// (col, row) in the grid computes one element: c[row * n + col] is the dot product of row `row` of a and
+// column `col` of b. All three matrices are row-major. Threads beyond the edge of the matrix do nothing.

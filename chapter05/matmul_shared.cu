@@ -15,12 +15,6 @@
  *          With allocation and copies the course measured 0.46 of the time from global memory. On an H200
  *          both take about 5 ms, most of it for allocation and copies (docs/then-and-now.md).
  * Check:   --size 50
- * Task:    matmul(): Blocks of TILE x TILE threads cover the n x n matrix c, and each thread computes one
- *          element as a sum of products of a row of a and a column of b. The block goes through the row and
- *          the column in steps of TILE. In each step every thread loads one element of a tile of a and one
- *          of a tile of b into shared memory, 0 where a tile extends beyond the matrix; after a barrier it
- *          adds TILE products from the tiles, and after another barrier the next tiles may be loaded. All
- *          threads reach all barriers; only those within the matrix store a result.
  */
 #include <chrono>
 #include "../common/book.h"
@@ -185,3 +179,10 @@ void settings(int argc, char **argv) {
     if (truncate)
         exit(show_truncated(tiles[tile].width));
 }
+
+// Task: matmul(): Blocks of TILE x TILE threads cover the n x n matrix c, and each thread computes one
+// element as a sum of products of a row of a and a column of b. The block goes through the row and the column
+// in steps of TILE. In each step every thread loads one element of a tile of a and one of a tile of b into
+// shared memory, 0 where a tile extends beyond the matrix; after a barrier it adds TILE products from the
+// tiles, and after another barrier the next tiles may be loaded. All threads reach all barriers; only those
+// within the matrix store a result.

@@ -12,12 +12,6 @@
  * Run:     ./bin/chapter05/memory_kinds
  * Differs: on the CPU back end all kinds are ordinary memory in the caches of the CPU, and the registers and
  *          the local memory of a kernel are not known.
- * Task:    fill(): The threads of one block set words[i * distance] to (i + step) % count * distance, for
- *          all i below count. see(): Each thread t of the grid shows scope and lifetime. It fills an array
- *          of 8 local ints, element i with 8 * t + i. Thread 0 of each block stores blockIdx.x in an int of
- *          shared memory, and a barrier follows. Then the thread adds 1 to launches[t] and stores in
- *          seen[t] the int4 of element `at` of its local array, the int of shared memory, constant[0] and
- *          launches[t].
  */
 #include "../common/book.h"
 #include "spread.h" // kernels that use registers and local memory
@@ -203,3 +197,9 @@ static bool check_seen(const int4 *dev_seen, int launch) {
         expected[t] = make_int4(8 * t + 5, t / THREADS, 100 * launch, launch);
     return check_ints("what the threads see", &seen[0].x, &expected[0].x, 4 * BLOCKS * THREADS);
 }
+
+// Task: fill(): The threads of one block set words[i * distance] to (i + step) % count * distance, for all i
+// below count. see(): Each thread t of the grid shows scope and lifetime. It fills an array of 8 local ints,
+// element i with 8 * t + i. Thread 0 of each block stores blockIdx.x in an int of shared memory, and a
+// barrier follows. Then the thread adds 1 to launches[t] and stores in seen[t] the int4 of element `at` of
+// its local array, the int of shared memory, constant[0] and launches[t].

@@ -12,7 +12,6 @@
  * Run:     ./bin/chapter05/occupancy --shared 8192
  * Differs: the occupancy calls are compared with limits computed here, which also give the last table, for
  *          numbers of registers that no kernel of this program needs. The CPU back end has no registers.
- * Task:    none: it asks the runtime for limits and prints them; its kernels are in spread.h
  */
 #include "../common/book.h"
 #include "spread.h" // the kernels
@@ -169,3 +168,5 @@ static bool check_blocks(const Kernel &kernel, int size, int blocks) {
     snprintf(name, sizeof(name), "blocks of %d threads (%d to %d are possible)", size, low, high);
     return check_value(name, blocks, std::clamp(blocks, low, high), 0);
 }
+
+// Task: none: it asks the runtime for limits and prints them; its kernels are in spread.h

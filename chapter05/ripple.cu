@@ -12,11 +12,6 @@
  *          centre.
  * Picture: yes
  * Check:   --size 100 --frames 2
- * Task:    kernel(): Blocks of 16 x 16 threads cover a picture of size x size pixels; the thread with the
- *          coordinates (x, y) in the grid computes one pixel, and threads beyond the edge do nothing. With
- *          d the distance of (x, y) from (centre_x, centre_y), the grey value is 128 + 127 * cos(d / 10 -
- *          ticks / 7) / (d / 10 + 1), in float. The pixel is 4 bytes at ptr + 4 * (x + y * size): three
- *          times the grey value, then 255.
  */
 #include "../common/book.h"
 #include "../common/cpu_anim.h"
@@ -104,3 +99,8 @@ static bool check_frame(const DataBlock &data) {
     float centre = size / 2, x = moved ? data.x : centre, y = moved ? data.y : centre;
     return check_ripple(data.bitmap->get_ptr(), size, x, y, data.ticks);
 }
+
+// Task: kernel(): Blocks of 16 x 16 threads cover a picture of size x size pixels; the thread with the
+// coordinates (x, y) in the grid computes one pixel, and threads beyond the edge do nothing. With d the
+// distance of (x, y) from (centre_x, centre_y), the grey value is 128 + 127 * cos(d / 10 - ticks / 7) / (d /
+// 10 + 1), in float. The pixel is 4 bytes at ptr + 4 * (x + y * size): three times the grey value, then 255.

@@ -14,14 +14,6 @@
  *          are read too early; on a GPU the number varies from run to run.
  * Picture: yes
  * Check:   --size 100 | --no-sync (race)
- * Task:    kernel(): Blocks of 16 x 16 threads cover a picture of size x size pixels. The thread with the
- *          coordinates (x, y) in the grid computes 255 * (sin(x * 2 * PI / 128) + 1) * (sin(y * 2 * PI /
- *          128) + 1) / 4, in float, and stores it at [threadIdx.x][threadIdx.y] of an array of 16 x 16
- *          floats in shared memory. Its pixel, 4 bytes at ptr + 4 * (x + y * size), gets the value that the
- *          opposite thread has computed, [15 - threadIdx.x][15 - threadIdx.y], as green; red and blue are 0
- *          and alpha is 255. If `sync` is true, a barrier that all threads of the block reach, also those
- *          beyond the edge of the picture, comes between writing and reading. Threads beyond the edge store
- *          no pixel.
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"
@@ -102,3 +94,11 @@ static bool check(const unsigned char *pixels) {
         printf("All %zu pixels are right.\n", size * size);
     return ok;
 }
+
+// Task: kernel(): Blocks of 16 x 16 threads cover a picture of size x size pixels. The thread with the
+// coordinates (x, y) in the grid computes 255 * (sin(x * 2 * PI / 128) + 1) * (sin(y * 2 * PI / 128) + 1) /
+// 4, in float, and stores it at [threadIdx.x][threadIdx.y] of an array of 16 x 16 floats in shared memory.
+// Its pixel, 4 bytes at ptr + 4 * (x + y * size), gets the value that the opposite thread has computed, [15 -
+// threadIdx.x][15 - threadIdx.y], as green; red and blue are 0 and alpha is 255. If `sync` is true, a barrier
+// that all threads of the block reach, also those beyond the edge of the picture, comes between writing and
+// reading. Threads beyond the edge store no pixel.

@@ -11,12 +11,6 @@
  * Run:     ./bin/chapter06/constant_divergence
  * Differs: the book describes this in its text, for the half warps of 16 threads of its time, and has no
  *          program for it. A CPU has no constant memory, so the cycles on the CPU back end do not grow.
- * Task:    follow(): Lane l makes READS dependent reads: at begins as word[l], and each read replaces at by
- *          read(at). This loop runs twice, and before each time the block waits at a barrier. Thread 0
- *          stores in *cycles how many cycles of clock64() the second loop has taken. In the end lane l
- *          stores at in got[l]. from_constant(): Call follow() with a function that returns element `at` of
- *          the array constant_words, which is in constant memory. from_global(): Call follow() with a
- *          function that returns element `at` of global_words.
  */
 #include "../common/book.h"
 
@@ -126,3 +120,10 @@ static bool check(const char *memory, const int *got, const int *word, int diffe
     int found = std::unique(sorted, sorted + LANES) - sorted;
     return check_ints(memory, got, word, LANES) && check_ints("different words", &found, &different, 1);
 }
+
+// Task: follow(): Lane l makes READS dependent reads: at begins as word[l], and each read replaces at by
+// read(at). This loop runs twice, and before each time the block waits at a barrier. Thread 0 stores in
+// *cycles how many cycles of clock64() the second loop has taken. In the end lane l stores at in got[l].
+// from_constant(): Call follow() with a function that returns element `at` of the array constant_words, which
+// is in constant memory. from_global(): Call follow() with a function that returns element `at` of
+// global_words.

@@ -8,14 +8,6 @@
  * Terms:   constant memory, __constant__, cudaMemcpyToSymbol, cudaMemcpyFromSymbol, symbol
  * Book:    6.2.3 (course)
  * Run:     ./bin/chapter06/constant_scalars --g 1.62
- * Task:    from_scalars(): Each thread of the grid replaces one element: a[x] becomes m * a[x] * g, in this
- *          order, with the variables m and g of constant memory. Threads beyond n do nothing. from_array():
- *          The same with elements M and G of the array `both` of constant memory. main(): Copy host_g and
- *          host_m to the symbols g and m, then a to dev_a, launch from_scalars with `blocks` blocks of 256
- *          threads and copy dev_a to `scalars`. Then copy host_g and host_m to the elements G and M of the
- *          symbol `both`, a to dev_a again, launch from_array and copy dev_a to `array`. Read the whole
- *          symbol `both` back into `back`, and its element M into back_m. Memory is allocated and freed
- *          too.
  */
 #include "../common/book.h"
 
@@ -105,3 +97,11 @@ static bool check(const float *a, const float *scalars, const float *array) {
     free(expected);
     return ok;
 }
+
+// Task: from_scalars(): Each thread of the grid replaces one element: a[x] becomes m * a[x] * g, in this
+// order, with the variables m and g of constant memory. Threads beyond n do nothing. from_array(): The same
+// with elements M and G of the array `both` of constant memory. main(): Copy host_g and host_m to the symbols
+// g and m, then a to dev_a, launch from_scalars with `blocks` blocks of 256 threads and copy dev_a to
+// `scalars`. Then copy host_g and host_m to the elements G and M of the symbol `both`, a to dev_a again,
+// launch from_array and copy dev_a to `array`. Read the whole symbol `both` back into `back`, and its element
+// M into back_m. Memory is allocated and freed too.

@@ -11,13 +11,6 @@
  * Book:    6.3
  * Run:     ./bin/chapter06/event_timing --rounds 1000
  * Check:   --size 20000
- * Task:    kernel(): Each thread of the grid replaces one element of x by `rounds` steps of value = A *
- *          value + C, in unsigned arithmetic. Threads beyond n do nothing. time_launch(): Create two
- *          events, wait for earlier work, and record the first event in stream 0. Launch kernel with blocks
- *          of 256 threads for n elements and the arguments dev_x, n and rounds; check the launch; record
- *          the second event. Store in times[RETURNED] the milliseconds of now() until here, wait for the
- *          second event, and store in times[DONE] those until then and in times[EVENTS] the time between
- *          the two events. Destroy the events.
  */
 #include <time.h>
 #include "../common/book.h"
@@ -158,3 +151,10 @@ static bool check(unsigned *x, const unsigned *result) {
         printf("All %zu elements are right.\n", n);
     return ok;
 }
+
+// Task: kernel(): Each thread of the grid replaces one element of x by `rounds` steps of value = A * value +
+// C, in unsigned arithmetic. Threads beyond n do nothing. time_launch(): Create two events, wait for earlier
+// work, and record the first event in stream 0. Launch kernel with blocks of 256 threads for n elements and
+// the arguments dev_x, n and rounds; check the launch; record the second event. Store in times[RETURNED] the
+// milliseconds of now() until here, wait for the second event, and store in times[DONE] those until then and
+// in times[EVENTS] the time between the two events. Destroy the events.

@@ -11,14 +11,6 @@
  * Run:     ./bin/chapter06/ray_animated --output ray_animated.webp
  * Picture: yes
  * Check:   --size 100 --frames 2
- * Task:    kernel(): Blocks of threads cover a picture of size x size pixels; the thread with the coordinates
- *          (x, y) in the grid computes one pixel, and threads beyond the edge do nothing. The ray of the
- *          pixel is at ox = (x - size / 2) * DIM / size and oy likewise, in float. For each of the spheres
- *          s[i] in constant memory, s[i].hit(ox, oy, &n) returns the depth of the point that the ray meets,
- *          or -INF, and sets n to its brightness. The nearest sphere is the one with the largest depth; the
- *          pixel ptr[x + y * size] has its colour (s[i].r, s[i].g, s[i].b) scaled by its n, or the colour
- *          `behind` of the background if the ray meets no sphere. Store red, green and blue scaled from 0...1
- *          to 0...255, and alpha 255.
  */
 #include "../common/book.h"
 #include "../common/cpu_anim.h"
@@ -136,3 +128,11 @@ static void move_spheres(DataBlock *d, int ticks) {
 static void pause_or_go_on(void *data, unsigned char key) {
     ((DataBlock *)data)->paused ^= key == ' ';
 }
+
+// Task: kernel(): Blocks of threads cover a picture of size x size pixels; the thread with the coordinates
+// (x, y) in the grid computes one pixel, and threads beyond the edge do nothing. The ray of the pixel is at
+// ox = (x - size / 2) * DIM / size and oy likewise, in float. For each of the spheres s[i] in constant
+// memory, s[i].hit(ox, oy, &n) returns the depth of the point that the ray meets, or -INF, and sets n to its
+// brightness. The nearest sphere is the one with the largest depth; the pixel ptr[x + y * size] has its
+// colour (s[i].r, s[i].g, s[i].b) scaled by its n, or the colour `behind` of the background if the ray meets
+// no sphere. Store red, green and blue scaled from 0...1 to 0...255, and alpha 255.

@@ -12,11 +12,6 @@
  * Differs: the book leaves out lights, shadows and the rays of mirrors, and says that they are easily added.
  * Picture: yes
  * Check:   --size 100
- * Task:    first_hit(): The ray from + t * direction, with a direction of length 1, meets sphere i where
- *          its distance from the centre (s[i].x, s[i].y, s[i].z) is s[i].radius. Return the number of the
- *          sphere with the smallest t above 0 and below *distance, and set *distance to that t; return -1
- *          if there is none. Sphere `own` is left out, and only the nearer one of the two points of a
- *          sphere counts. along(a, t, b) returns a + t * b, and dot(a, b) the dot product.
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"
@@ -199,3 +194,9 @@ static bool check_mirrors(const unsigned char *pixels, const Sphere *s) {
     scene = s;
     return check_picture("pixel", pixels, size, size, expect, fmax(1e-5, fmin(2.5 / (size * size), 0.125)));
 }
+
+// Task: first_hit(): The ray from + t * direction, with a direction of length 1, meets sphere i where its
+// distance from the centre (s[i].x, s[i].y, s[i].z) is s[i].radius. Return the number of the sphere with the
+// smallest t above 0 and below *distance, and set *distance to that t; return -1 if there is none. Sphere
+// `own` is left out, and only the nearer one of the two points of a sphere counts. along(a, t, b) returns a +
+// t * b, and dot(a, b) the dot product.

@@ -13,14 +13,6 @@
  *          background are options; the picture does not depend on the former.
  * Picture: as chapter06/ray
  * Check:   --size 100
- * Task:    kernel(): Blocks of threads cover a picture of size x size pixels; the thread with the coordinates
- *          (x, y) in the grid computes one pixel, and threads beyond the edge do nothing. The ray of the
- *          pixel is at ox = (x - size / 2) * DIM / size and oy likewise, in float. For each of the spheres
- *          s[i] in global memory, s[i].hit(ox, oy, &n) returns the depth of the point that the ray meets, or
- *          -INF, and sets n to its brightness. The nearest sphere is the one with the largest depth; the
- *          pixel has its colour (s[i].r, s[i].g, s[i].b) scaled by its n, or the colour `behind` of the
- *          background if the ray meets no sphere. Pixels are RGBA, 4 bytes at ptr + 4 * (x + y * size): store
- *          red, green and blue scaled from 0...1 to 0...255, and alpha 255.
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"
@@ -99,3 +91,12 @@ int main(int argc, char **argv) {
 void settings(int argc, char **argv) {
     sphere_settings(argc, argv, "Draws spheres from global memory.", PICTURE | TIMES);
 }
+
+// Task: kernel(): Blocks of threads cover a picture of size x size pixels; the thread with the coordinates
+// (x, y) in the grid computes one pixel, and threads beyond the edge do nothing. The ray of the pixel is at
+// ox = (x - size / 2) * DIM / size and oy likewise, in float. For each of the spheres s[i] in global memory,
+// s[i].hit(ox, oy, &n) returns the depth of the point that the ray meets, or -INF, and sets n to its
+// brightness. The nearest sphere is the one with the largest depth; the pixel has its colour (s[i].r, s[i].g,
+// s[i].b) scaled by its n, or the colour `behind` of the background if the ray meets no sphere. Pixels are
+// RGBA, 4 bytes at ptr + 4 * (x + y * size): store red, green and blue scaled from 0...1 to 0...255, and
+// alpha 255.

@@ -16,13 +16,6 @@
  *          nothing, because global memory is cached too (heat_ladder: 0.85 ms, not 0.82).
  * Picture: yes
  * Check:   --size 100 --frames 2 --iterations 10
- * Task:    copy_const_kernel(): One thread for each cell of a plate of size x size cells. If the texture
- *          texConst holds a number other than 0 at index x + y * size, the thread stores it in iptr at this
- *          index. Threads beyond the edge do nothing. blend_kernel(): One thread for each cell. With t the
- *          temperature of the cell in the texture texIn, dst at the same index becomes t + speed * (the sum
- *          of the differences between the temperatures of the four neighbours and t), added in the order
- *          above, below, left, right. A neighbour beyond an edge has the temperature of the cell itself.
- *          Both textures are of linear memory, so tex1Dfetch reads them.
  */
 #include "../common/book.h"
 #include "../common/color.h" // float_to_color
@@ -171,3 +164,11 @@ void settings(int argc, char **argv) {
     heat_settings(argc, argv, "Heat that spreads over a plate, read through textures.", &size, 11585, &steps,
                   &speed);
 }
+
+// Task: copy_const_kernel(): One thread for each cell of a plate of size x size cells. If the texture
+// texConst holds a number other than 0 at index x + y * size, the thread stores it in iptr at this index.
+// Threads beyond the edge do nothing. blend_kernel(): One thread for each cell. With t the temperature of the
+// cell in the texture texIn, dst at the same index becomes t + speed * (the sum of the differences between
+// the temperatures of the four neighbours and t), added in the order above, below, left, right. A neighbour
+// beyond an edge has the temperature of the cell itself. Both textures are of linear memory, so tex1Dfetch
+// reads them.

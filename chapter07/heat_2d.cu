@@ -16,15 +16,6 @@
  *          (heat_ladder).
  * Picture: as chapter07/heat
  * Check:   --size 100 --frames 2 --iterations 10
- * Task:    copy_const_kernel(): One thread for each cell of a plate of size x size cells. If the
- *          two-dimensional texture texConst holds a number other than 0 at (x, y), the thread stores it in
- *          column x of row y of iptr. A row begins `pitch` bytes after the one before. Threads beyond the
- *          edge do nothing. blend_kernel(): One thread for each cell. With t the temperature at (x, y) of
- *          the texture texIn, the cell of dst becomes t + speed * (the sum of the differences between the
- *          temperatures of the four neighbours and t), added in the order above (y + 1), below, left,
- *          right. The texture clamps coordinates, so cells at an edge need no other code. make_texture():
- *          Return a texture object for size x size floats in device memory, in rows of `pitch` bytes. It
- *          clamps both coordinates, does not filter, and returns the floats as they are.
  */
 #include "../common/book.h"
 #include "../common/color.h" // float_to_color
@@ -172,3 +163,12 @@ void settings(int argc, char **argv) {
     heat_settings(argc, argv, "Heat that spreads over a plate, read through 2D textures.", &size, 65000,
                   &steps, &speed);
 }
+
+// Task: copy_const_kernel(): One thread for each cell of a plate of size x size cells. If the two-dimensional
+// texture texConst holds a number other than 0 at (x, y), the thread stores it in column x of row y of iptr.
+// A row begins `pitch` bytes after the one before. Threads beyond the edge do nothing. blend_kernel(): One
+// thread for each cell. With t the temperature at (x, y) of the texture texIn, the cell of dst becomes t +
+// speed * (the sum of the differences between the temperatures of the four neighbours and t), added in the
+// order above (y + 1), below, left, right. The texture clamps coordinates, so cells at an edge need no other
+// code. make_texture(): Return a texture object for size x size floats in device memory, in rows of `pitch`
+// bytes. It clamps both coordinates, does not filter, and returns the floats as they are.

@@ -16,12 +16,6 @@
  *          steps. For a size other than 1024 the heaters are scaled with the plate. k is --speed.
  * Picture: as chapter07/heat
  * Check:   --size 100 --frames 2 --iterations 10
- * Task:    copy_const_kernel(): One thread for each cell of a plate of size x size cells. If cptr holds a
- *          number other than 0 at index x + y * size, the thread stores it in iptr at this index. Threads
- *          beyond the edge do nothing. blend_kernel(): One thread for each cell. With t the temperature of
- *          the cell in inSrc, outSrc at the same index becomes t + speed * (the sum of the differences
- *          between the temperatures of the four neighbours and t), added in the order above (y + 1), below,
- *          left, right. A neighbour beyond an edge has the temperature of the cell itself.
  */
 #include "../common/book.h"
 #include "../common/color.h" // float_to_color
@@ -145,3 +139,10 @@ int main(int argc, char **argv) {
 void settings(int argc, char **argv) {
     heat_settings(argc, argv, "Heat that spreads over a plate.", &size, 65535, &steps, &speed);
 }
+
+// Task: copy_const_kernel(): One thread for each cell of a plate of size x size cells. If cptr holds a number
+// other than 0 at index x + y * size, the thread stores it in iptr at this index. Threads beyond the edge do
+// nothing. blend_kernel(): One thread for each cell. With t the temperature of the cell in inSrc, outSrc at
+// the same index becomes t + speed * (the sum of the differences between the temperatures of the four
+// neighbours and t), added in the order above (y + 1), below, left, right. A neighbour beyond an edge has the
+// temperature of the cell itself.

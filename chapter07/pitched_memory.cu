@@ -8,10 +8,6 @@
  * Terms:   pitch, cudaMallocPitch, cudaMemcpy2D, padding, alignment, coalesced access
  * Book:    7.3.5 (course)
  * Run:     ./bin/chapter07/pitched_memory
- * Task:    element(): Return the address of the float in a row and a column of an array whose rows begin
- *          `pitch` bytes apart. fill(): A grid of two dimensions sets each element to row * 1000 + column.
- *          A thread has one column, and does nothing if it is not below `columns`; its rows begin at its
- *          row in the grid and go on in steps of the rows of the whole grid.
  */
 #include "../common/book.h"
 
@@ -93,3 +89,8 @@ static bool check(const float *got, size_t pitch, size_t pitch_of_one) {
     free(expected);
     return ok;
 }
+
+// Task: element(): Return the address of the float in a row and a column of an array whose rows begin `pitch`
+// bytes apart. fill(): A grid of two dimensions sets each element to row * 1000 + column. A thread has one
+// column, and does nothing if it is not below `columns`; its rows begin at its row in the grid and go on in
+// steps of the rows of the whole grid.

@@ -13,13 +13,6 @@
  *          pitch * (row + rows * slice) + column * size bytes after the first one.
  * Picture: yes
  * Check:   --texels 12 --points 200 --size 32 --frames 2
- * Task:    fill(): The thread with the coordinates (x, y, z), where y and z are numbers of blocks, stores
- *          texel(x, y, z) in a volume of floats. Threads with x beyond extent.width do nothing. A row of
- *          the volume begins memory.pitch bytes after the one before, and there are extent.height rows in a
- *          slice. read_points(): Thread i reads the three-dimensional texture at the coordinates at[i] and
- *          stores the float in values[i]; threads beyond `points` do nothing. make_texture(): Return a
- *          texture object for the CUDA array that clamps all three coordinates and has the given filter
- *          mode.
  */
 #include "../common/book.h"
 #include "slices.h" // texel(), the animation, fetched()
@@ -182,3 +175,10 @@ static bool check_points(const char *name, const float *values, const float3 *at
     free(expected);
     return ok;
 }
+
+// Task: fill(): The thread with the coordinates (x, y, z), where y and z are numbers of blocks, stores
+// texel(x, y, z) in a volume of floats. Threads with x beyond extent.width do nothing. A row of the volume
+// begins memory.pitch bytes after the one before, and there are extent.height rows in a slice. read_points():
+// Thread i reads the three-dimensional texture at the coordinates at[i] and stores the float in values[i];
+// threads beyond `points` do nothing. make_texture(): Return a texture object for the CUDA array that clamps
+// all three coordinates and has the given filter mode.

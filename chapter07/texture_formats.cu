@@ -12,12 +12,6 @@
  * Run:     ./bin/chapter07/texture_formats
  * Differs: the course reads element 10 of unsigned short numbers and keeps the result in an unsigned short,
  *          in which every fraction is 0. Here it is kept in a float.
- * Task:    fetch(): The thread with the global index i stores texel i of the texture of linear memory as
- *          out[i], if i is below ELEMENTS. The version for uchar4 below is given. fetch_between(): Thread i
- *          reads the texture of a CUDA array at the coordinate i, halfway between texels i - 1 and i, and
- *          stores the float in out[i], if i is below ELEMENTS. make_texture(): Return a texture object for
- *          the resource that clamps the coordinate, has the given filter mode, and converts integer texels to
- *          floats between 0 and 1, or between -1 and 1.
  */
 #include <limits>
 #include "../common/book.h"
@@ -173,3 +167,9 @@ template <> bool check(const char *name, const uchar4 *texels, const float *fetc
            texels[0].z, texels[0].w, fetched[0], fetched[1], fetched[2], fetched[3]);
     return check_floats(name, fetched, expected, 4 * ELEMENTS, 1e-6);
 }
+
+// Task: fetch(): The thread with the global index i stores texel i of the texture of linear memory as out[i],
+// if i is below ELEMENTS. The version for uchar4 below is given. fetch_between(): Thread i reads the texture
+// of a CUDA array at the coordinate i, halfway between texels i - 1 and i, and stores the float in out[i], if
+// i is below ELEMENTS. make_texture(): Return a texture object for the resource that clamps the coordinate,
+// has the given filter mode, and converts integer texels to floats between 0 and 1, or between -1 and 1.

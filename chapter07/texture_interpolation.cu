@@ -14,12 +14,6 @@
  * Differs: --2d reads a texture of 4 x 4 texels, and copies it to an array and back. The course names
  *          functions for these copies that CUDA has deprecated; cudaMemcpy2DToArray and
  *          cudaMemcpy2DFromArray replace them.
- * Task:    kernel(): The thread with the global index k fetches from the one-dimensional texture, which has N
- *          texels, at the coordinate x = (k + 0.5) / per_texel - 1, in float, and stores the value in
- *          values[k], if k is below `points`. If `normalized` is true, the coordinate is x / N.
- *          make_texture(): Return a texture object for the CUDA array. It clamps coordinates and returns
- *          floats as they are; the kinds LINEAR and NORMALIZED_LINEAR filter, the others return the nearest
- *          texel; the kinds NORMALIZED_POINT and NORMALIZED_LINEAR have normalized coordinates.
  */
 #include "../common/book.h"
 
@@ -146,3 +140,10 @@ static bool check(const float *values, const float *texels, int kind, int points
     free(expected);
     return ok;
 }
+
+// Task: kernel(): The thread with the global index k fetches from the one-dimensional texture, which has N
+// texels, at the coordinate x = (k + 0.5) / per_texel - 1, in float, and stores the value in values[k], if k
+// is below `points`. If `normalized` is true, the coordinate is x / N. make_texture(): Return a texture
+// object for the CUDA array. It clamps coordinates and returns floats as they are; the kinds LINEAR and
+// NORMALIZED_LINEAR filter, the others return the nearest texel; the kinds NORMALIZED_POINT and
+// NORMALIZED_LINEAR have normalized coordinates.

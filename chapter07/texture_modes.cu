@@ -10,12 +10,6 @@
  * Book:    7.3.5 (course, textures 2)
  * Run:     ./bin/chapter07/texture_modes --output texture_modes.png
  * Picture: yes
- * Task:    kernel(): One thread for each pixel of a picture of size x size pixels; threads beyond the edge
- *          do nothing. coordinate() turns x into the coordinate u and the number of the column of quarters
- *          (0 or 1), and y into v and the number of the row. The thread reads a float4 from texture number
- *          column + 2 * row at (u, v), and stores 255 times red, green and blue, rounded to the nearest
- *          integer, with alpha 255, in ptr[x + y * size]. sample_row(): Thread i reads the texture at u =
- *          (i + 0.5) / N - 1 and v = 0.5 / N and stores 255 / 20 times the red component in columns[i].
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"
@@ -183,3 +177,10 @@ static void expect(size_t x, size_t y, const unsigned char *got, unsigned char *
             return;
     }
 }
+
+// Task: kernel(): One thread for each pixel of a picture of size x size pixels; threads beyond the edge do
+// nothing. coordinate() turns x into the coordinate u and the number of the column of quarters (0 or 1), and
+// y into v and the number of the row. The thread reads a float4 from texture number column + 2 * row at (u,
+// v), and stores 255 times red, green and blue, rounded to the nearest integer, with alpha 255, in ptr[x + y
+// * size]. sample_row(): Thread i reads the texture at u = (i + 0.5) / N - 1 and v = 0.5 / N and stores 255 /
+// 20 times the red component in columns[i].

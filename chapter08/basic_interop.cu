@@ -16,10 +16,6 @@
  * Needs:   gl
  * Picture: yes
  * Check:   --size 100
- * Task:    kernel(): One thread for each pixel of size x size pixels; threads beyond the edge do nothing.
- *          With fx = x / size - 0.5 and fy = y / size - 0.5, in float, ptr[x + y * size] has red 0, green
- *          128 + 127 * sin(|100 fx| - |100 fy|), blue 0 and alpha 255. run_kernel(): Launch kernel for
- *          devPtr and size with blocks of 16 x 16 threads that cover the picture, and check the launch.
  */
 #include "../common/book.h"
 #include "../common/interop.h" // OpenGL, gl_context_open(), INTEROP_WORKS, Canvas, display_canvas()
@@ -136,3 +132,8 @@ static bool check(const unsigned char *pixels) {
         puts("The picture that OpenGL drew is right.");
     return ok;
 }
+
+// Task: kernel(): One thread for each pixel of size x size pixels; threads beyond the edge do nothing. With
+// fx = x / size - 0.5 and fy = y / size - 0.5, in float, ptr[x + y * size] has red 0, green 128 + 127 *
+// sin(|100 fx| - |100 fy|), blue 0 and alpha 255. run_kernel(): Launch kernel for devPtr and size with blocks
+// of 16 x 16 threads that cover the picture, and check the launch.

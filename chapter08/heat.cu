@@ -14,12 +14,6 @@
  * Needs:   gl
  * Picture: as chapter07/heat
  * Check:   --size 100 --frames 2 --iterations 10
- * Task:    copy_const_kernel(): One thread for each cell of a plate of size x size cells. If cptr holds a
- *          number other than 0 at index x + y * size, the thread stores it in iptr at this index. Threads
- *          beyond the edge do nothing. blend_kernel(): One thread for each cell. With t the temperature of
- *          the cell in inSrc, outSrc at the same index becomes t + SPEED * (the sum of the differences
- *          between the temperatures of the four neighbours and t), added in the order above (y + 1), below,
- *          left, right. A neighbour beyond an edge has the temperature of the cell itself.
  */
 #include <time.h>
 #include "../common/book.h"
@@ -195,3 +189,10 @@ static bool check(DataBlock *d, float *first, const float *heaters, const unsign
     free(got);
     return ok;
 }
+
+// Task: copy_const_kernel(): One thread for each cell of a plate of size x size cells. If cptr holds a number
+// other than 0 at index x + y * size, the thread stores it in iptr at this index. Threads beyond the edge do
+// nothing. blend_kernel(): One thread for each cell. With t the temperature of the cell in inSrc, outSrc at
+// the same index becomes t + SPEED * (the sum of the differences between the temperatures of the four
+// neighbours and t), added in the order above (y + 1), below, left, right. A neighbour beyond an edge has the
+// temperature of the cell itself.

@@ -14,12 +14,6 @@
  * Needs:   gl
  * Picture: as chapter05/ripple
  * Check:   --size 100 --frames 2
- * Task:    kernel(): One thread for each pixel of size x size pixels; threads beyond the edge do nothing.
- *          With d the distance of (x, y) from (centre, centre), in float, the grey value is 128 + 127 *
- *          cos(d / 10 - ticks / 7) / (d / 10 + 1). ptr[x + y * size] has it as red, green and blue, and
- *          alpha 255. generate_frame(): Launch kernel for pixels, size, size / 2 and ticks with blocks of
- *          16 x 16 threads that cover the picture, check the launch, and store ticks in the int that
- *          last_ticks points to.
  */
 #include "../common/book.h"
 #include "../common/gpu_anim.h"
@@ -70,3 +64,9 @@ void settings(int argc, char **argv) {
     select_device();
     require_memory(4 * size * size * 4, size * size * 4);
 }
+
+// Task: kernel(): One thread for each pixel of size x size pixels; threads beyond the edge do nothing. With d
+// the distance of (x, y) from (centre, centre), in float, the grey value is 128 + 127 * cos(d / 10 - ticks /
+// 7) / (d / 10 + 1). ptr[x + y * size] has it as red, green and blue, and alpha 255. generate_frame(): Launch
+// kernel for pixels, size, size / 2 and ticks with blocks of 16 x 16 threads that cover the picture, check
+// the launch, and store ticks in the int that last_ticks points to.

@@ -17,12 +17,6 @@
  * Needs:   libs=vulkan
  * Picture: as chapter05/ripple
  * Check:   --size 100 --frames 2
- * Task:    kernel(): One thread for each pixel of size x size pixels; threads beyond the edge do nothing.
- *          With d the distance of (x, y) from (centre, centre), in float, the grey value is 128 + 127 *
- *          cos(d / 10 - ticks / 7) / (d / 10 + 1). ptr[x + y * size] has it as red, green and blue, and
- *          alpha 255. compute_frame(): In the default stream, wait until cuda_semaphore has the value 2 *
- *          ticks, launch kernel for pixels, size, size / 2 and ticks with blocks of 16 x 16 threads that
- *          cover the picture, check the launch, and signal cuda_semaphore with the value 2 * ticks + 1.
  */
 #include "../common/book.h"
 #include "../common/cpu_anim.h"
@@ -209,3 +203,10 @@ static bool all_frames_right(void) {
         printf("All %d frames that Vulkan copied are right.\n", right);
     return wrong == 0 && right > 0;
 }
+
+// Task: kernel(): One thread for each pixel of size x size pixels; threads beyond the edge do nothing. With d
+// the distance of (x, y) from (centre, centre), in float, the grey value is 128 + 127 * cos(d / 10 - ticks /
+// 7) / (d / 10 + 1). ptr[x + y * size] has it as red, green and blue, and alpha 255. compute_frame(): In the
+// default stream, wait until cuda_semaphore has the value 2 * ticks, launch kernel for pixels, size, size / 2
+// and ticks with blocks of 16 x 16 threads that cover the picture, check the launch, and signal
+// cuda_semaphore with the value 2 * ticks + 1.

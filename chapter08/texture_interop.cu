@@ -11,9 +11,6 @@
  * Run:     ./bin/chapter08/texture_interop --output texture.png
  * Needs:   gl
  * Picture: yes
- * Task:    kernel(): One thread for each pixel of a picture of size x size pixels writes colour(x, y,
- *          ticks) to the surface at (x, y). surf2Dwrite takes the column in bytes. Threads beyond the edge
- *          do nothing.
  */
 #include "../common/book.h"
 #include "../common/interop.h" // the headers of OpenGL, gl_context_open(), INTEROP_WORKS
@@ -191,3 +188,6 @@ static bool check(const unsigned char *pixels) {
         printf("Frame %d is right, as OpenGL drew it.\n", last_ticks);
     return ok;
 }
+
+// Task: kernel(): One thread for each pixel of a picture of size x size pixels writes colour(x, y, ticks) to
+// the surface at (x, y). surf2Dwrite takes the column in bytes. Threads beyond the edge do nothing.

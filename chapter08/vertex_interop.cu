@@ -13,10 +13,6 @@
  * Needs:   gl
  * Picture: yes
  * Check:   --vertices 40 --size 64 --frames 2
- * Task:    kernel(): One thread for each vertex of a surface of n x n vertices; threads beyond the edge do
- *          nothing. With fx = i - n / 2, fz = j - n / 2 and d the length of (fx, fz), in float, vertices[i
- *          + j * n] has x = fx / (n / 2), y = HEIGHT * cos(d / 10 - ticks / 7) / (d / 10 + 1), z = fz / (n
- *          / 2) and w = 1.
  */
 #include "../common/book.h"
 #include "../common/interop.h" // OpenGL, gl_context_open(), INTEROP_WORKS, Canvas, display_canvas()
@@ -194,3 +190,7 @@ static bool check(void) {
     free(expected);
     return ok;
 }
+
+// Task: kernel(): One thread for each vertex of a surface of n x n vertices; threads beyond the edge do
+// nothing. With fx = i - n / 2, fz = j - n / 2 and d the length of (fx, fz), in float, vertices[i + j * n]
+// has x = fx / (n / 2), y = HEIGHT * cos(d / 10 - ticks / 7) / (d / 10 + 1), z = fz / (n / 2) and w = 1.

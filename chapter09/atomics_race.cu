@@ -15,14 +15,6 @@
  *          writes it, so at least 31 of 32 additions are lost. To check that all additions are
  *          carried out, the same kernel also runs with a separate x for each thread.
  * Check:   --blocks 16 (race)
- * Task:    Two threads add 1 to the int that x points to, and thread i stores the value that it has written
- *          in seen[i]. both_read_first(): Both threads read the int before either of them writes, which a
- *          barrier between reading and writing makes certain, so one addition is lost.
- *          one_after_the_other(): The threads add in turn, without atomic operations: there is a turn for
- *          each thread, and a barrier for all threads after each turn. atomically(): Each thread adds with
- *          one atomic operation, and computes the value that it has written from the result.
- *          add_atomically(): Each thread of the grid adds 1 to the unsigned that x points to, `iterations`
- *          times, with atomic operations.
  */
 #include "../common/book.h"
 #include "../common/timing.h"
@@ -153,3 +145,11 @@ static bool check_each(const unsigned *x, int threads) {
     free(expected);
     return ok;
 }
+
+// Task: Two threads add 1 to the int that x points to, and thread i stores the value that it has written in
+// seen[i]. both_read_first(): Both threads read the int before either of them writes, which a barrier between
+// reading and writing makes certain, so one addition is lost. one_after_the_other(): The threads add in turn,
+// without atomic operations: there is a turn for each thread, and a barrier for all threads after each turn.
+// atomically(): Each thread adds with one atomic operation, and computes the value that it has written from
+// the result. add_atomically(): Each thread of the grid adds 1 to the unsigned that x points to, `iterations`
+// times, with atomic operations.

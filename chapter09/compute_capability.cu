@@ -15,7 +15,6 @@
  *          make SMS=100 on an older device). The CPU back end is compiled once for host and device, so
  *          __CUDA_ARCH__ is not defined there.
  * Check:   --size 5000
- * Task:    none: it shows conditional compilation, and the sums that it computes are only an example
  */
 #include "../common/book.h"
 
@@ -142,3 +141,5 @@ static bool check(const float *sums) {
     }
     return check_floats("sum", sums, expected, 4, 0);
 }
+
+// Task: none: it shows conditional compilation, and the sums that it computes are only an example

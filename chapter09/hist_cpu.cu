@@ -10,8 +10,6 @@
  * Run:     ./bin/chapter09/hist_cpu --text "Programming with CUDA C"
  * Differs: bins have 64 bits, so that more than 4 GiB can be counted. --fill selects data that do not
  *          spread evenly over the bins. --text counts the letters of a text, as in the book's example.
- * Task:    none: it is one loop in main, on the host; the exercises are hist_gpu_gmem_atomics and
- *          hist_gpu_shmem_atomics
  */
 #include "../common/book.h"
 #include <chrono>
@@ -66,3 +64,6 @@ void settings(int argc, char **argv) {
     if (text)
         exit(count_letters(text));
 }
+
+// Task: none: it is one loop in main, on the host; the exercises are hist_gpu_gmem_atomics and
+// hist_gpu_shmem_atomics

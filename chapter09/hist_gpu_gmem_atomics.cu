@@ -15,9 +15,6 @@
  *          and twice the multiprocessors were the best number of blocks. An H200 takes half the time of
  *          its host's CPU, and more blocks are better, up to one byte a thread (2026-11-22).
  * Check:   --size 100000
- * Task:    histo_kernel(): histo has 256 bins in global memory, which are 0 at the start. Any number of
- *          blocks of any number of threads count `size` bytes in a grid-stride loop: for each byte, bin
- *          number buffer[i] increases by 1, with an atomic operation of 64 bits.
  */
 #include "../common/book.h"
 #include "../common/timing.h"
@@ -86,3 +83,7 @@ int main(int argc, char **argv) {
 void settings(int argc, char **argv) {
     hist_gpu_settings(argc, argv, "Counts bytes on the device, in global memory.", histo_kernel);
 }
+
+// Task: histo_kernel(): histo has 256 bins in global memory, which are 0 at the start. Any number of blocks
+// of any number of threads count `size` bytes in a grid-stride loop: for each byte, bin number buffer[i]
+// increases by 1, with an atomic operation of 64 bits.

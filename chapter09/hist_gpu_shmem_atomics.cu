@@ -15,11 +15,6 @@
  *          --blocks sets the number of blocks, and --sweep compares many numbers. The book found twice
  *          the number of multiprocessors best; on an H200 it is 8 times (0.16 ms, not 0.59).
  * Check:   --size 100000
- * Task:    histo_kernel(): A block has BINS = 256 threads. It counts its part of the `size` bytes, in a
- *          grid-stride loop, into BINS bins of its own in shared memory, with atomic operations. Before
- *          that each thread sets one bin to 0, and after that each thread adds one bin to the bin of the
- *          same number in histo, with an atomic operation in global memory. A barrier for all threads of
- *          the block is needed between each two of the three steps.
  */
 #include "../common/book.h"
 #include "../common/timing.h"
@@ -97,3 +92,9 @@ int main(int argc, char **argv) {
 void settings(int argc, char **argv) {
     hist_gpu_settings(argc, argv, "Counts bytes on the device, in shared memory first.", histo_kernel);
 }
+
+// Task: histo_kernel(): A block has BINS = 256 threads. It counts its part of the `size` bytes, in a
+// grid-stride loop, into BINS bins of its own in shared memory, with atomic operations. Before that each
+// thread sets one bin to 0, and after that each thread adds one bin to the bin of the same number in histo,
+// with an atomic operation in global memory. A barrier for all threads of the block is needed between each
+// two of the three steps.

@@ -18,14 +18,6 @@
  *          13.0, 2026-11-20) took 5.25 ms in one stream, 3.41 ms depth first and 3.52 ms breadth first.
  *          On the CPU back end each call completes its work before it returns, so nothing overlaps.
  * Check:   --size 100000 --chunk 10000
- * Task:    main(): Write the calls for two streams with depth-first issue. Fill in prop; create the events;
- *          for each stream create it and allocate a chunk of device memory each for dev_a[s], dev_b[s] and
- *          dev_c[s]; allocate page-locked host memory of `size` ints each for host_a, host_b and host_c.
- *          Chunk after chunk, put into stream[s]: the asynchronous copies of the parts of host_a and host_b
- *          after step(COPY_UP), a launch of kernel with 256 threads in a block after step(KERNEL), and the
- *          asynchronous copy of the result to host_c after step(COPY_DOWN). Record start before the chunks;
- *          after them wait for both streams, record stop, wait for it, and set elapsedTime. Free all in the
- *          end.
  */
 #include "../common/book.h"
 #include "streams.h" // size, chunk, fill_random(), verify(); Timeline, COPY_UP, KERNEL, COPY_DOWN
@@ -130,3 +122,11 @@ int main(int argc, char **argv) {
 void settings(int argc, char **argv) {
     stream_settings(argc, argv, "Copies and computes in chunks, depth first in two streams.", STREAMS);
 }
+
+// Task: main(): Write the calls for two streams with depth-first issue. Fill in prop; create the events; for
+// each stream create it and allocate a chunk of device memory each for dev_a[s], dev_b[s] and dev_c[s];
+// allocate page-locked host memory of `size` ints each for host_a, host_b and host_c. Chunk after chunk, put
+// into stream[s]: the asynchronous copies of the parts of host_a and host_b after step(COPY_UP), a launch of
+// kernel with 256 threads in a block after step(KERNEL), and the asynchronous copy of the result to host_c
+// after step(COPY_DOWN). Record start before the chunks; after them wait for both streams, record stop, wait
+// for it, and set elapsedTime. Free all in the end.

@@ -17,14 +17,6 @@
  *          first and 3.52 ms breadth first. On the CPU back end each call completes its work before it
  *          returns, so nothing overlaps.
  * Check:   --size 100000 --chunk 10000
- * Task:    main(): Write the calls for two streams with breadth-first issue. Fill in prop; create the
- *          events; for each stream create it and allocate a chunk of device memory each for dev_a[s],
- *          dev_b[s] and dev_c[s]; allocate page-locked host memory of `size` ints each for host_a, host_b
- *          and host_c. In each round every active stream s has a chunk of n[s] elements that begins at
- *          at[s]. First put the asynchronous copies of the parts of host_a and host_b into all streams,
- *          then a launch of kernel with 256 threads in a block into all streams, then the asynchronous
- *          copies of the results to host_c. Record start before the rounds; after them wait for both
- *          streams, record stop, wait for it, and set elapsedTime. Free all in the end.
  */
 #include "../common/book.h"
 #include "streams.h" // size, chunk, fill_random(), verify(); Timeline, COPY_UP, KERNEL, COPY_DOWN
@@ -139,3 +131,11 @@ int main(int argc, char **argv) {
 void settings(int argc, char **argv) {
     stream_settings(argc, argv, "Copies and computes in chunks, breadth first in two streams.", STREAMS);
 }
+
+// Task: main(): Write the calls for two streams with breadth-first issue. Fill in prop; create the events;
+// for each stream create it and allocate a chunk of device memory each for dev_a[s], dev_b[s] and dev_c[s];
+// allocate page-locked host memory of `size` ints each for host_a, host_b and host_c. In each round every
+// active stream s has a chunk of n[s] elements that begins at at[s]. First put the asynchronous copies of the
+// parts of host_a and host_b into all streams, then a launch of kernel with 256 threads in a block into all
+// streams, then the asynchronous copies of the results to host_c. Record start before the rounds; after them
+// wait for both streams, record stop, wait for it, and set elapsedTime. Free all in the end.

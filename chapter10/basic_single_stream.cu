@@ -16,17 +16,6 @@
  *          --host-work the host sums numbers of its own before it waits for the stream. On the CPU back
  *          end that gains nothing, because each call completes its work before it returns.
  * Check:   --size 100000 --chunk 10000
- * Task:    kernel(): The thread with the global index idx computes one element, if idx is below n. The mean
- *          of three elements of a is (a[idx] + a[idx1] + a[idx2]) / 3, in float, where idx1 is idx + 1 and
- *          idx2 is idx + 2, both modulo the smaller one of n and 256. The mean of the three elements of b has
- *          the same indices. c[idx] is the mean of both means, converted to int. main(): Write the calls for
- *          a pipeline in one stream. Fill in prop; create the events and the stream; allocate a chunk of
- *          device memory each for dev_a, dev_b and dev_c, and page-locked host memory of `size` ints each for
- *          host_a, host_b and host_c. For each chunk of n elements put into the stream: the asynchronous
- *          copies of the parts of host_a and host_b to the device after step(COPY_UP), a launch of kernel
- *          with 256 threads in a block after step(KERNEL), and the asynchronous copy of the result to host_c
- *          after step(COPY_DOWN). Record start before the chunks; after them wait for the stream, record
- *          stop, wait for it, and set elapsedTime. Free all in the end.
  */
 #include <chrono>
 #include <functional>
@@ -205,3 +194,14 @@ void settings(int argc, char **argv) {
     if (host_work)
         exit(run_with_host_work());
 }
+
+// Task: kernel(): The thread with the global index idx computes one element, if idx is below n. The mean of
+// three elements of a is (a[idx] + a[idx1] + a[idx2]) / 3, in float, where idx1 is idx + 1 and idx2 is idx +
+// 2, both modulo the smaller one of n and 256. The mean of the three elements of b has the same indices.
+// c[idx] is the mean of both means, converted to int. main(): Write the calls for a pipeline in one stream.
+// Fill in prop; create the events and the stream; allocate a chunk of device memory each for dev_a, dev_b and
+// dev_c, and page-locked host memory of `size` ints each for host_a, host_b and host_c. For each chunk of n
+// elements put into the stream: the asynchronous copies of the parts of host_a and host_b to the device after
+// step(COPY_UP), a launch of kernel with 256 threads in a block after step(KERNEL), and the asynchronous copy
+// of the result to host_c after step(COPY_DOWN). Record start before the chunks; after them wait for the
+// stream, record stop, wait for it, and set elapsedTime. Free all in the end.

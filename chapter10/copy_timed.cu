@@ -17,16 +17,6 @@
  *          back end has one kind of memory, so all rates are about the same there. On the host of an H200
  *          that was tried, a virtual machine, the host reads write-combined memory as fast as other memory.
  * Check:   --size 20000 --iterations 5
- * Task:    test(): Print the name. Copy `size` ints from source to host with memcpy, set dev to the bytes
- *          0xff, and time copies of the whole host array to dev with cuda_copy_test("up, to the device:", a
- *          function that makes one copy). Then set host to the bytes 0xff and time copies from dev to host
- *          with cuda_copy_test("down, to the host:", ...). Return whether check_copy(name, host, source)
- *          and check_host_access(name, host, source) are both true; call both. test_both(): Create two
- *          streams. Prepare host_up and dev_down with the ints of source, and dev_up and host_down with the
- *          bytes 0xff. Time, with cuda_copy_test("each, at the same time:", ...), an asynchronous copy from
- *          host_up to dev_up in one stream and one from dev_down to host_down in the other, and the wait
- *          for both streams. Destroy the streams, and return whether check_device("up", dev_up, source) and
- *          check_copy("down", host_down, source) are both true.
  */
 #include <chrono>
 #include "../common/book.h"
@@ -203,3 +193,13 @@ static bool check_copy(const char *name, const int *host, const int *source) {
     HANDLE_ERROR(cudaFree(dev));
     return ok;
 }
+
+// Task: test(): Print the name. Copy `size` ints from source to host with memcpy, set dev to the bytes 0xff,
+// and time copies of the whole host array to dev with cuda_copy_test("up, to the device:", a function that
+// makes one copy). Then set host to the bytes 0xff and time copies from dev to host with
+// cuda_copy_test("down, to the host:", ...). Return whether check_copy(name, host, source) and
+// check_host_access(name, host, source) are both true; call both. test_both(): Create two streams. Prepare
+// host_up and dev_down with the ints of source, and dev_up and host_down with the bytes 0xff. Time, with
+// cuda_copy_test("each, at the same time:", ...), an asynchronous copy from host_up to dev_up in one stream
+// and one from dev_down to host_down in the other, and the wait for both streams. Destroy the streams, and
+// return whether check_device("up", dev_up, source) and check_copy("down", host_down, source) are both true.

@@ -12,11 +12,6 @@
  * Run:     mpirun -np 2 ./bin/chapter11/dot_mpi --size 64M
  * Needs:   libs=mpi
  * Check:   --size 100000
- * Task:    make_vectors(): The threads of the grid set a[i] and b[i] for all i below n in a grid-stride
- *          loop, by element(first + i, seed, &a[i], &b[i]). mpi_allreduce(): Each rank computes the sum of
- *          its part with partial_dot(), which stores a double at dev_partial_c, and copies it to the host.
- *          Set c to the sum of these numbers of all ranks of MPI_COMM_WORLD, on every rank, with one call
- *          of MPI in HANDLE_MPI().
  */
 #include "../common/book.h"
 #include "../common/timing.h"
@@ -183,3 +178,8 @@ static bool report(const char *name, double ms, bool of_all) {
     HANDLE_MPI(MPI_Bcast(&ok, 1, MPI_INT, 0, MPI_COMM_WORLD));
     return ok && differ == 0;
 }
+
+// Task: make_vectors(): The threads of the grid set a[i] and b[i] for all i below n in a grid-stride loop, by
+// element(first + i, seed, &a[i], &b[i]). mpi_allreduce(): Each rank computes the sum of its part with
+// partial_dot(), which stores a double at dev_partial_c, and copies it to the host. Set c to the sum of these
+// numbers of all ranks of MPI_COMM_WORLD, on every rank, with one call of MPI in HANDLE_MPI().

@@ -17,7 +17,6 @@
  *          ranks and every k, and equal to that of heat_ladder's kernel on one GPU.
  * Needs:   libs=mpi
  * Check:   --size 70 --iterations 9
- * Task:    none: its kernels are in heat_steps.h, and the lesson is the exchange between processes
  */
 #include "../common/book.h"
 #include <vector>
@@ -263,3 +262,5 @@ static bool try_transport(Strip &strip, const Transport &transport) {
     free_marks();
     return ok;
 }
+
+// Task: none: its kernels are in heat_steps.h, and the lesson is the exchange between processes

@@ -13,14 +13,6 @@
  * Run:     mpirun -np 2 ./bin/chapter11/julia_mpi --slower 4 --output julia_mpi.png
  * Needs:   libs=mpi
  * Check:   --size 60 --tile 7
- * Task:    kernel(): One thread for each pixel of a tile of side x side pixels, whose first pixel is (left,
- *          top); threads beyond the tile do nothing. The pixel is that of chapter04/julia_gpu: with c =
- *          (view.real, view.imag) it is red, (255, 0, 0, 255), if a stays bounded for view.iterations steps
- *          of a = a * a + c, otherwise `background`. contiguous(): Block distribution: draw(number) draws a
- *          tile; rank r draws the tiles from tiles * r / ranks to the first one of rank r + 1. round_robin():
- *          Cyclic distribution. next_tile(): Add 1 to the counter at offset 0 of `window` on rank 0 by
- *          MPI_Fetch_and_op in HANDLE_MPI(), wait for the result with MPI_Win_flush, and return the old
- *          value. dynamic(): Draw the tiles that next_tile() returns, while they are below `tiles`.
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"
@@ -218,3 +210,12 @@ static bool try_distribution(const char *name, void (*draw_tiles)(void)) {
     HANDLE_MPI(MPI_Bcast(&ok, 1, MPI_INT, 0, MPI_COMM_WORLD));
     return ok;
 }
+
+// Task: kernel(): One thread for each pixel of a tile of side x side pixels, whose first pixel is (left,
+// top); threads beyond the tile do nothing. The pixel is that of chapter04/julia_gpu: with c = (view.real,
+// view.imag) it is red, (255, 0, 0, 255), if a stays bounded for view.iterations steps of a = a * a + c,
+// otherwise `background`. contiguous(): Block distribution: draw(number) draws a tile; rank r draws the tiles
+// from tiles * r / ranks to the first one of rank r + 1. round_robin(): Cyclic distribution. next_tile(): Add
+// 1 to the counter at offset 0 of `window` on rank 0 by MPI_Fetch_and_op in HANDLE_MPI(), wait for the result
+// with MPI_Win_flush, and return the old value. dynamic(): Draw the tiles that next_tile() returns, while
+// they are below `tiles`.

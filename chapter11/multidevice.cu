@@ -16,13 +16,6 @@
  *          device at any time: --one-thread does without a thread for each device.
  * Needs:   gpus=2
  * Check:   --size 100000
- * Task:    routine(): pvoidData points to a DataStruct. If its size is 0, only end the thread with
- *          CUT_THREADEND. Otherwise select the device with cudaSetDevice(deviceID), and compute the dot
- *          product of the parts a and b, of `size` elements: allocate device memory, copy, launch dot with at
- *          most 32 blocks of threadsPerBlock threads, copy the partial sums of the blocks back, add them, and
- *          store the sum in returnValue. Store in ms what median_ms() returns for a function that copies both
- *          parts and launches dot, and in kernel_ms what it returns for the launch alone. Free all memory and
- *          end with CUT_THREADEND.
  */
 #include "../common/book.h"
 #include "../common/timing.h"
@@ -172,3 +165,10 @@ void settings(int argc, char **argv) {
         exit(run_in_one_thread());
     HANDLE_ERROR(cudaSetDevice(options.device));
 }
+
+// Task: routine(): pvoidData points to a DataStruct. If its size is 0, only end the thread with
+// CUT_THREADEND. Otherwise select the device with cudaSetDevice(deviceID), and compute the dot product of the
+// parts a and b, of `size` elements: allocate device memory, copy, launch dot with at most 32 blocks of
+// threadsPerBlock threads, copy the partial sums of the blocks back, add them, and store the sum in
+// returnValue. Store in ms what median_ms() returns for a function that copies both parts and launches dot,
+// and in kernel_ms what it returns for the launch alone. Free all memory and end with CUT_THREADEND.

@@ -10,11 +10,6 @@
  * Run:     ./bin/chapter11/peer_copy
  * Needs:   gpus=2
  * Check:   --size 100000
- * Task:    can_access(): Return whether the device `from` can access the memory of the device `to`.
- *          copy_pair(): Call copy("by the host", from, to, dev_from, dev_to). If peer access is possible in
- *          both directions, enable it in both, call copy("peer access", ...) with the same arguments, and
- *          disable it in both; otherwise print that there is none. Return whether all calls of copy() have
- *          returned true. Access is enabled for the current device, to the device that is named.
  */
 #include "../common/book.h"
 #include "../common/timing.h"
@@ -134,3 +129,9 @@ static bool check(const char *way, int from, int to) {
     snprintf(name, sizeof(name), "%d to %d, %s", from, to, way);
     return check_ints(name, result, source, words);
 }
+
+// Task: can_access(): Return whether the device `from` can access the memory of the device `to`. copy_pair():
+// Call copy("by the host", from, to, dev_from, dev_to). If peer access is possible in both directions, enable
+// it in both, call copy("peer access", ...) with the same arguments, and disable it in both; otherwise print
+// that there is none. Return whether all calls of copy() have returned true. Access is enabled for the
+// current device, to the device that is named.

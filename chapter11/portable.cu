@@ -18,13 +18,6 @@
  *          another device. --gpus 1 is for comparison; --share and --balance choose unequal parts.
  * Needs:   gpus=2
  * Check:   --size 100000
- * Task:    routine(): pvoidData points to a DataStruct. If its size is 0, only end the thread with
- *          CUT_THREADEND. Otherwise select the device with cudaSetDevice(deviceID), and compute the dot
- *          product of `size` elements of a and b from `offset` on. Both vectors are in mapped page-locked
- *          memory: ask for the addresses by which the device reaches them, and copy nothing. Allocate device
- *          memory for the partial sums of at most 32 blocks, store in ms what median_ms() returns for a
- *          launch of dot with threadsPerBlock threads in a block, copy the partial sums back, add them, and
- *          store the sum in returnValue. Free what has been allocated, and end with CUT_THREADEND.
  */
 #include "../common/book.h"
 #include "../common/timing.h"
@@ -178,3 +171,11 @@ void settings(int argc, char **argv) {
     if (no_portable)
         exit(copy_from_another_thread());
 }
+
+// Task: routine(): pvoidData points to a DataStruct. If its size is 0, only end the thread with
+// CUT_THREADEND. Otherwise select the device with cudaSetDevice(deviceID), and compute the dot product of
+// `size` elements of a and b from `offset` on. Both vectors are in mapped page-locked memory: ask for the
+// addresses by which the device reaches them, and copy nothing. Allocate device memory for the partial sums
+// of at most 32 blocks, store in ms what median_ms() returns for a launch of dot with threadsPerBlock threads
+// in a block, copy the partial sums back, add them, and store the sum in returnValue. Free what has been
+// allocated, and end with CUT_THREADEND.

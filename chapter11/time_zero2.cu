@@ -18,12 +18,6 @@
  *          kernel take as long as one read of mapped memory, 6.8 and 6.9 ms, and with 8 reads 19 and 56
  *          ms. The CPU back end has no bus, so all versions use the same memory.
  * Check:   --size 100000
- * Task:    cuda_host_alloc_test(): Compute the dot product as malloc_test() does, but without copies: a and
- *          b are page-locked, mapped and write-combined host memory, partial_c is page-locked and mapped,
- *          and the kernel gets the addresses by which the device reaches them. The time between two events,
- *          from before the launch until after the kernel, is elapsedTime; the host reads the partial sums
- *          only after it has waited for the second event. Then median_ms() times the launch alone. Free
- *          all, and return report("cudaHostAlloc", the sum, elapsedTime, the time of the launch).
  */
 #include "../common/book.h"
 #include "../common/proofs/dot.h"
@@ -177,3 +171,10 @@ static bool report(const char *name, float c, float elapsedTime, float kernel_ms
            bytes / elapsedTime / 1e6, kernel_ms, bytes / kernel_ms / 1e6);
     return check_dot(name, c, n, per_thread + log2(threadsPerBlock) + blocksPerGrid);
 }
+
+// Task: cuda_host_alloc_test(): Compute the dot product as malloc_test() does, but without copies: a and b
+// are page-locked, mapped and write-combined host memory, partial_c is page-locked and mapped, and the kernel
+// gets the addresses by which the device reaches them. The time between two events, from before the launch
+// until after the kernel, is elapsedTime; the host reads the partial sums only after it has waited for the
+// second event. Then median_ms() times the launch alone. Free all, and return report("cudaHostAlloc", the
+// sum, elapsedTime, the time of the launch).

@@ -15,7 +15,6 @@
  * Needs:   libs=thrust
  * Picture: yes
  * Check:   --points 1000
- * Task:    none: the lesson is calls of Thrust in main, which the program shows as they are used
  */
 #include <vector>
 #include <thrust/binary_search.h>
@@ -161,3 +160,5 @@ static void draw(CPUBitmap &bitmap) {
         pixel[3] = 255;
     }
 }
+
+// Task: none: the lesson is calls of Thrust in main, which the program shows as they are used

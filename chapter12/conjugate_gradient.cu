@@ -13,13 +13,6 @@
  * Book:    12.2.3 (lab)
  * Run:     ./bin/chapter12/conjugate_gradient --size 4096 --grid 1024
  * Needs:   libs=cublas, libs=cusparse
- * Task:    solve(): Solve A x = b for n unknowns in device memory by the conjugate gradient method, from x
- *          = 0 on, with the functions of cuBLAS in HANDLE_CUBLAS(). multiply(in, out) computes out = A in.
- *          At the start r = d = b and delta = r . r. Each step: y = A d, alpha = delta / (d . y), x +=
- *          alpha d, r -= alpha y, delta = r . r, beta = delta / (delta before), d = r + beta d. Every
- *          `recompute` steps, unless that is 0, r is computed as b - A x instead. Stop when delta is at
- *          most limit * limit times the first delta, or after most_steps steps. Return the number of steps,
- *          and free the vectors.
  */
 #include "../common/book.h"
 #include <cublas_v2.h>
@@ -200,3 +193,10 @@ void settings(int argc, char **argv) {
     require_memory(max_of(n * n * sizeof(float), sparse + 5 * unknowns * sizeof(double)),
                    max_of((n + 5) * n * sizeof(float), sparse));
 }
+
+// Task: solve(): Solve A x = b for n unknowns in device memory by the conjugate gradient method, from x = 0
+// on, with the functions of cuBLAS in HANDLE_CUBLAS(). multiply(in, out) computes out = A in. At the start r
+// = d = b and delta = r . r. Each step: y = A d, alpha = delta / (d . y), x += alpha d, r -= alpha y, delta =
+// r . r, beta = delta / (delta before), d = r + beta d. Every `recompute` steps, unless that is 0, r is
+// computed as b - A x instead. Stop when delta is at most limit * limit times the first delta, or after
+// most_steps steps. Return the number of steps, and free the vectors.

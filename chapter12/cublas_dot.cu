@@ -13,10 +13,6 @@
  *          interface, from 2011, passes addresses.
  * Needs:   libs=cublas
  * Check:   --size 5000
- * Task:    dot(): Each thread adds products a[i] * b[i] in a grid-stride loop, the block adds the sums of
- *          its threads in shared memory, with a barrier for all threads between writing and reading, and
- *          thread 0 adds the sum of the block to *c with an atomic operation. saxpy(): In a grid-stride
- *          loop, y[i] becomes *alpha * x[i] + y[i], for all i below n.
  */
 #include "../common/book.h"
 #include "../common/timing.h"
@@ -177,3 +173,8 @@ static void time_all(cublasHandle_t handle, const float *dev_a, float *dev_b, fl
     show_time("cublasSaxpy:",
               median_ms([&] { HANDLE_CUBLAS(cublasSaxpy(handle, n, dev_c, dev_a, 1, dev_b, 1)); }), 3);
 }
+
+// Task: dot(): Each thread adds products a[i] * b[i] in a grid-stride loop, the block adds the sums of its
+// threads in shared memory, with a barrier for all threads between writing and reading, and thread 0 adds the
+// sum of the block to *c with an atomic operation. saxpy(): In a grid-stride loop, y[i] becomes *alpha * x[i]
+// + y[i], for all i below n.

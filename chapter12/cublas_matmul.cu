@@ -11,12 +11,6 @@
  * Run:     ./bin/chapter12/cublas_matmul --m 4096 --n 2048 --k 3072
  * Needs:   libs=cublas
  * Check:   --m 40 --n 50 --k 70
- * Task:    matmul(): c = a b, where a has m x k, b k x n and c m x n elements, stored by rows. Blocks of
- *          TILE x TILE threads cover c, and each thread computes one element. In steps of TILE along k the
- *          block loads a tile of a and one of b into shared memory, with 0 beyond the edges, and each
- *          thread adds TILE products; barriers for all threads separate loading and use. Threads beyond c
- *          store nothing. multiply(): Compute the same with cublasSgemm in HANDLE_CUBLAS(). cuBLAS takes
- *          matrices stored by columns, which makes ours transposed: c^T = b^T a^T.
  */
 #include "../common/book.h"
 #include "../common/proofs/product.h"
@@ -150,3 +144,10 @@ void settings(int argc, char **argv) {
     if (as_if_rows)
         exit(show_wrong_call());
 }
+
+// Task: matmul(): c = a b, where a has m x k, b k x n and c m x n elements, stored by rows. Blocks of TILE x
+// TILE threads cover c, and each thread computes one element. In steps of TILE along k the block loads a tile
+// of a and one of b into shared memory, with 0 beyond the edges, and each thread adds TILE products; barriers
+// for all threads separate loading and use. Threads beyond c store nothing. multiply(): Compute the same with
+// cublasSgemm in HANDLE_CUBLAS(). cuBLAS takes matrices stored by columns, which makes ours transposed: c^T =
+// b^T a^T.

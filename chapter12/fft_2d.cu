@@ -14,10 +14,6 @@
  *          Options transform real numbers, many rows with one plan, and one long row.
  * Needs:   libs=cufft
  * Check:   --nx 12 --ny 20 | --batch 5 --ny 32 | --real --nx 8 --ny 9
- * Task:    main(): Allocate idata and odata in device memory and copy `in` to idata. Make a plan for a
- *          two-dimensional transform of nx x ny complex numbers, execute it forward from idata to odata,
- *          and copy the result to `out`. Then execute it backward in place in odata, and copy the result to
- *          `out` again. Destroy the plan and free the memory. Calls of cuFFT are in HANDLE_CUFFT().
  */
 #include "../common/book.h"
 #include <cufft.h>
@@ -98,3 +94,8 @@ void settings(int argc, char **argv) {
     if (points > 0)
         exit(transform_long(points));
 }
+
+// Task: main(): Allocate idata and odata in device memory and copy `in` to idata. Make a plan for a
+// two-dimensional transform of nx x ny complex numbers, execute it forward from idata to odata, and copy the
+// result to `out`. Then execute it backward in place in odata, and copy the result to `out` again. Destroy
+// the plan and free the memory. Calls of cuFFT are in HANDLE_CUFFT().

@@ -15,13 +15,6 @@
  * Needs:   libs=cufft
  * Picture: yes
  * Check:   --size 100 | --size 64 --border wrap
- * Task:    draw(): One thread for each of padded x padded numbers, which are in rows: those with x and y
- *          below size are scene(x, y, size), and the others are 0. multiply(): The thread with the global
- *          index i replaces a[i] by scale times the product of the complex numbers a[i] and b[i], if i is
- *          below n. to_pixels(): One thread for each pixel of size x size pixels. The grey value is scene(x,
- *          y, size) in the left half, where 2 * x is less than size, and blurred[x + y * padded] in the right
- *          half; it is rounded to the nearest integer, and stored as red, green and blue of the 4 bytes at
- *          ptr + 4 * (x + y * size), with alpha 255.
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"
@@ -190,3 +183,10 @@ static bool check(const float *blurred, size_t padded) {
     free(got);
     return ok;
 }
+
+// Task: draw(): One thread for each of padded x padded numbers, which are in rows: those with x and y below
+// size are scene(x, y, size), and the others are 0. multiply(): The thread with the global index i replaces
+// a[i] by scale times the product of the complex numbers a[i] and b[i], if i is below n. to_pixels(): One
+// thread for each pixel of size x size pixels. The grey value is scene(x, y, size) in the left half, where 2
+// * x is less than size, and blurred[x + y * padded] in the right half; it is rounded to the nearest integer,
+// and stored as red, green and blue of the 4 bytes at ptr + 4 * (x + y * size), with alpha 255.

@@ -13,11 +13,6 @@
  * Run:     ./bin/chapter12/linear_solver --size 4096 --rows 20000 --columns 500
  * Differs: the book names CULA, a library of that time, for LU, QR, singular values and least squares.
  * Needs:   libs=cublas, libs=cusolver
- * Task:    solve_lu(): A holds n x n doubles by columns and b holds n, in device memory. Ask cuSOLVER for
- *          the size of the work space of getrf, allocate it, n ints for pivots and one int for info. Factor
- *          A in place (cusolverDnDgetrf); if check_info("getrf", info) is true, solve for b in place
- *          (cusolverDnDgetrs). Free all three, and return what check_info() has returned. The calls are in
- *          HANDLE_CUSOLVER().
  */
 #include "../common/book.h"
 #include <cublas_v2.h>
@@ -184,3 +179,8 @@ void settings(int argc, char **argv) {
     require_memory(max_of(n * n, 3 * rows * columns) * sizeof(double),
                    max_of(2 * n * n, 4 * rows * columns) * sizeof(double));
 }
+
+// Task: solve_lu(): A holds n x n doubles by columns and b holds n, in device memory. Ask cuSOLVER for the
+// size of the work space of getrf, allocate it, n ints for pivots and one int for info. Factor A in place
+// (cusolverDnDgetrf); if check_info("getrf", info) is true, solve for b in place (cusolverDnDgetrs). Free all
+// three, and return what check_info() has returned. The calls are in HANDLE_CUSOLVER().

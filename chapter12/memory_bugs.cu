@@ -15,7 +15,6 @@
  *          3, a read out of bounds by thread 3 of block 5, a misaligned write by thread 1 of block 8, and a
  *          write to address 0 by thread 63 of block 22.
  * Check:   --seed 1 | --bug race (race) | --bug uninitialized (race)
- * Task:    none: the mistakes in its kernels, and what the tools say of them, are the lesson
  */
 #include "../common/book.h"
 
@@ -188,3 +187,5 @@ template <class Expect> static bool check(const char *name, const void *dev_got,
         expected[i] = expect((int)i);
     return check_floats(name, got, expected, n, 0);
 }
+
+// Task: none: the mistakes in its kernels, and what the tools say of them, are the lesson

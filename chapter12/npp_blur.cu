@@ -14,10 +14,6 @@
  *          rounds: on an H200 half of its pixels are darker by one grey, and none is lighter. The CPU back
  *          end has no stand-in for NPP: this program is off there.
  * Needs:   libs=npp
- * Task:    box(): One thread for each pixel of size x size bytes. The byte of `out` is the mean of the (2 *
- *          radius + 1) x (2 * radius + 1) bytes of `in` around it, rounded to the nearest integer, halves
- *          upwards. Coordinates are clamped at the edges. Rows of in and out begin in_pitch and out_pitch
- *          bytes apart.
  */
 #include "../common/book.h"
 #include "../common/timing.h"
@@ -146,3 +142,7 @@ static bool check(const unsigned char *own, const unsigned char *npp, const unsi
     free(columns);
     return ok;
 }
+
+// Task: box(): One thread for each pixel of size x size bytes. The byte of `out` is the mean of the (2 *
+// radius + 1) x (2 * radius + 1) bytes of `in` around it, rounded to the nearest integer, halves upwards.
+// Coordinates are clamped at the edges. Rows of in and out begin in_pitch and out_pitch bytes apart.

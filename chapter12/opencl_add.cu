@@ -11,8 +11,6 @@
  * Differs: runs on the first GPU with an OpenCL driver, else on another device, such as the CPU with PoCL.
  *          Without a device the status is 2.
  * Needs:   libs=opencl
- * Task:    none: its kernel is a text of OpenCL C that the program compiles when it runs, with the calls of
- *          CUDA beside those of OpenCL
  */
 #include "../common/book.h"
 #include "../common/proofs/add.h"
@@ -154,3 +152,6 @@ static cl_program compile(cl_context context, cl_device_id device, const char *t
     HANDLE_OPENCL(error);
     return program;
 }
+
+// Task: none: its kernel is a text of OpenCL C that the program compiles when it runs, with the calls of CUDA
+// beside those of OpenCL

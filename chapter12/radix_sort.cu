@@ -14,14 +14,6 @@
  *          the result is wrong (3 2 stays as it is). Its example of a sort by decimal digits, which loses
  *          the 31, is --base 10 with all seven numbers. Signed ints are sorted too.
  * Check:   --size 500
- * Task:    mark_left(): The thread with the global index i sets flags[i] to 1 if number list[i] goes to the
- *          left part in the pass for this bit, as goes_right() says, and otherwise to 0. Threads beyond n do
- *          nothing. move(): lefts[i] is how many of the numbers before number i go left, and *all_lefts how
- *          many of all do. Thread i stores list[i] at its place in `other`: first all that go left, then all
- *          that go right, each part in the order of the list. sort_on_device(): For each bit from 0 to PASSES
- *          - 1, launch mark_left, compute the exclusive prefix sums of the flags in place with
- *          scan(dev_flags, dev_flags, dev_sums, n), launch move and swap dev_list and dev_other. The number
- *          of all that go left is then in device memory at dev_sums + scan_sums(n) - 1.
  */
 #include <chrono>
 #include <string>
@@ -205,3 +197,12 @@ static bool check(const char *name, const Ints &sorted) {
     std::sort(expected.begin(), expected.end());
     return check_ints(name, sorted.data(), expected.data(), n);
 }
+
+// Task: mark_left(): The thread with the global index i sets flags[i] to 1 if number list[i] goes to the left
+// part in the pass for this bit, as goes_right() says, and otherwise to 0. Threads beyond n do nothing.
+// move(): lefts[i] is how many of the numbers before number i go left, and *all_lefts how many of all do.
+// Thread i stores list[i] at its place in `other`: first all that go left, then all that go right, each part
+// in the order of the list. sort_on_device(): For each bit from 0 to PASSES - 1, launch mark_left, compute
+// the exclusive prefix sums of the flags in place with scan(dev_flags, dev_flags, dev_sums, n), launch move
+// and swap dev_list and dev_other. The number of all that go left is then in device memory at dev_sums +
+// scan_sums(n) - 1.

@@ -14,11 +14,6 @@
  * Differs: --in-kernel makes the random numbers in the kernel that uses them, and compares the times.
  * Needs:   libs=curand
  * Check:   --size 5000 | --size 5000 --in-kernel
- * Task:    add_sums(): The block adds the Sums `mine` of its threads, both members, by a reduction in
- *          shared memory with a barrier for all threads between writing and reading. Thread 0 stores the
- *          result in partial[blockIdx.x]. estimate(): Each thread calls add_point(&mine, x[i], y[i]) for
- *          the points of a grid-stride loop, where mine begins with zeros, and then the block calls
- *          add_sums().
  */
 #include "../common/book.h"
 #include <curand.h>
@@ -125,3 +120,8 @@ void settings(int argc, char **argv) {
     if (in_kernel)
         exit(estimate_in_kernel());
 }
+
+// Task: add_sums(): The block adds the Sums `mine` of its threads, both members, by a reduction in shared
+// memory with a barrier for all threads between writing and reading. Thread 0 stores the result in
+// partial[blockIdx.x]. estimate(): Each thread calls add_point(&mine, x[i], y[i]) for the points of a
+// grid-stride loop, where mine begins with zeros, and then the block calls add_sums().

@@ -13,7 +13,6 @@
  * Differs: the book names a library for scans, CUDPP. Here the scan is our own, and CUB, which comes with
  *          the CUDA toolkit today, runs beside it.
  * Check:   --size 5000 --keep 30
- * Task:    none: the scan is in scan.h, which other programs use too; the exercise is chapter12/radix_sort
  */
 #include "../common/book.h"
 #include "../common/timing.h"
@@ -178,3 +177,5 @@ static bool scan_with_cub(void) {
     return true;
 }
 #endif
+
+// Task: none: the scan is in scan.h, which other programs use too; the exercise is chapter12/radix_sort

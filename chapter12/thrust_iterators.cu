@@ -13,12 +13,6 @@
  * Run:     ./bin/chapter12/thrust_iterators --size 64M
  * Needs:   libs=thrust
  * Check:   --size 1000
- * Task:    sum_squares(): Compute the sum of the squares of x, n ints, on the device in two ways, each
- *          timed with median_ms() and checked. First: transform with Square() into a device_vector of ints,
- *          then reduce as unsigned long long; call show("squares in an array:", 12, ms) and
- *          check_squares("squares in an array", sum). Second: reduce what a transform iterator reads,
- *          without an array; call show("transform iterator:", 4, ms) and check_squares("transform
- *          iterator", sum). Return whether both checks are true.
  */
 #include <vector>
 #include <thrust/copy.h>
@@ -164,3 +158,9 @@ static bool check_distances(const char *name, const thrust::device_vector<int> &
         expected[i] = x[i] * x[i] + y[i] * y[i] + z[i] * z[i];
     return check_ints(name, got.data(), expected.data(), n);
 }
+
+// Task: sum_squares(): Compute the sum of the squares of x, n ints, on the device in two ways, each timed
+// with median_ms() and checked. First: transform with Square() into a device_vector of ints, then reduce as
+// unsigned long long; call show("squares in an array:", 12, ms) and check_squares("squares in an array",
+// sum). Second: reduce what a transform iterator reads, without an array; call show("transform iterator:", 4,
+// ms) and check_squares("transform iterator", sum). Return whether both checks are true.

@@ -14,13 +14,6 @@
  *          On the CPU back end device memory is host memory, and an access to an element costs nothing.
  * Needs:   libs=thrust
  * Check:   --size 500
- * Task:    scan(): On the device, compute the inclusive prefix sums of `numbers` and check them with
- *          check("inclusive scan", sums, expected), where expected comes from std::partial_sum. Then
- *          compute those that begin again at each new key of `segments`, and check them with check("scan by
- *          key", sums, expected). Return whether both are true. gather_and_scatter(): On the device, gather
- *          the elements of `numbers` at the indices in `places`; check("gather", host, expected) compares
- *          them with a loop of the host. Then scatter the result to the indices in `places`, and
- *          check("scatter puts all back", scattered, numbers). Return whether both are true.
  */
 #include <chrono>
 #include <list>
@@ -165,3 +158,11 @@ static bool check(const char *name, const HostInts &got, const HostInts &expecte
     printf("%-32s %11d last\n", name, got[n - 1]);
     return check_ints(name, got.data(), expected.data(), n);
 }
+
+// Task: scan(): On the device, compute the inclusive prefix sums of `numbers` and check them with
+// check("inclusive scan", sums, expected), where expected comes from std::partial_sum. Then compute those
+// that begin again at each new key of `segments`, and check them with check("scan by key", sums, expected).
+// Return whether both are true. gather_and_scatter(): On the device, gather the elements of `numbers` at the
+// indices in `places`; check("gather", host, expected) compares them with a loop of the host. Then scatter
+// the result to the indices in `places`, and check("scatter puts all back", scattered, numbers). Return
+// whether both are true.

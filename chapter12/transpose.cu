@@ -14,13 +14,6 @@
  *          profilers of today on this one. The kernels differ in speed on a GPU. On the CPU back end the
  *          caches of the CPU decide.
  * Check:   --size 100 --height 70
- * Task:    The matrix `in` has h rows of w floats. A block has TILE x ROWS threads and moves TILE x TILE
- *          elements; a thread moves those in its column, from its row on in steps of ROWS. Elements beyond
- *          an edge are left out. copy(): out has the same rows and columns. transpose_naive(): out has w
- *          rows of h floats; element (row, column) goes to (column, row), without shared memory, and a warp
- *          reads a row. through_tile(): The block reads rows into a tile of TILE rows of `pitch` floats in
- *          shared memory, waits at a barrier that all threads reach, and writes rows of out, which are
- *          columns of the tile, so that a warp reads a row and writes a row.
  */
 #include "../common/book.h"
 #include "../common/proofs/banks.h" // LANES, 32; sectors(), turns()
@@ -153,3 +146,11 @@ static bool check(const char *name, const float *in, const float *dev_out, bool 
     free(expected);
     return ok;
 }
+
+// Task: The matrix `in` has h rows of w floats. A block has TILE x ROWS threads and moves TILE x TILE
+// elements; a thread moves those in its column, from its row on in steps of ROWS. Elements beyond an edge are
+// left out. copy(): out has the same rows and columns. transpose_naive(): out has w rows of h floats; element
+// (row, column) goes to (column, row), without shared memory, and a warp reads a row. through_tile(): The
+// block reads rows into a tile of TILE rows of `pitch` floats in shared memory, waits at a barrier that all
+// threads reach, and writes rows of out, which are columns of the tile, so that a warp reads a row and writes
+// a row.

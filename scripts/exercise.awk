@@ -6,8 +6,8 @@
 #   awk -v mode=why …              why the program is no exercise, in one line; nothing if it is one
 #   awk -v mode=grade -v submission=FILE …    the program with the functions of the submission in place of its own
 #
-# The functions are those that the header's Task: field names, such as "kernel(): Each thread ...". If it names none, they are all
-# kernels above the ruler line. The body of a function is taken out. Of main only the calls of CUDA and the launches are taken
+# The functions are those that the comment "// Task:" at the end of the program names, such as "kernel(): Each thread ...". If it
+# names none, they are all kernels above the ruler line. The body of a function is taken out. Of main only the calls of CUDA and the launches are taken
 # out: statements that begin with HANDLE_ or contain <<<.
 
 function fail(text) { failed = 1; print text; exit 1 }
@@ -81,7 +81,7 @@ function find_functions(lines, n,    i, j, c, d, length_of, depth, declaration, 
     if (found && !(found in close_of)) { delete name_of[found]; found-- }
 }
 
-# Splits the Task: field into segment[function], and the general text segment[""].
+# Splits the text of Task: into segment[function], and the general text segment[""].
 function split_task(    words, n, i, key) {
     n = split(task, words, " ")
     key = ""
@@ -159,10 +159,8 @@ function check_options(    i, text) {
 
 function write(    i, f, text, said, options, run) {
     for (i = 1; i <= lines; i++) {
-        if (i <= header_end && line_of[i] ~ /^ \* Task:/) {
-            while (line_of[i + 1] ~ /^ \*   /) i++
-            continue
-        }
+        # The comment Task: ends the file, after an empty line.
+        if (i == task_begin - 1) return
         if (i == header_end) {
             print " * Exercise: write what the comments \"Task:\" ask for. docs/index.md explains the terms."
             print " *              make my/" program
@@ -247,11 +245,12 @@ function grade(    i, f, s, n, known, place, first_wanted, extra) {
 
 { line_of[++lines] = $0 }
 !header_end && /^ \*\/$/ { header_end = FNR }
-!header_end && /^ \* [A-Z][a-z]*:/ { field = $2 }
-!header_end && field == "Task:" {
+/^\/\/ Task: / { task_begin = FNR }
+task_begin {
     text = $0
-    sub(/^ \* +(Task: *)?/, "", text)
+    sub(/^\/\/ (Task: )?/, "", text)
     task = task (task == "" ? "" : " ") text
+    if (!/^\/\/ /) misplaced = 1
 }
 /^\/\/ -+ proof$/ { ruler = FNR }
 /^#include "\.\.\/common\/bench\.h"/ { ladder = 1 }
@@ -260,11 +259,12 @@ END {
     if (!ruler) ruler = lines + 1
     folder = program
     sub(/\/.*/, "", folder)
+    if (misplaced) fail(program ".cu: the comment Task: must be the last lines of the file")
     none = task ~ /^none: /
     if (mode == "why") {
         if (none) print substr(task, 7)
         else if (task == "" && ladder) print "a ladder compares several kernels for one task; the exercise is the program of the book"
-        else if (task == "") print "its header has no Task: field"
+        else if (task == "") print "it has no comment \"Task:\""
         exit
     }
     if (mode == "options") {

@@ -172,7 +172,7 @@ state == "title" {
     sub(/:.*/, "", last)
     text = $0
     sub(/^ \* [A-Z][a-z]*: */, "", text)
-    if (last !~ /^(Teaches|Terms|Book|Run|Differs|Needs|Picture|Expect|Bench|Check|Task)$/) complain(FNR, last ": is no field of a header")
+    if (last !~ /^(Teaches|Terms|Book|Run|Differs|Needs|Picture|Expect|Bench|Check)$/) complain(FNR, last ": is no field of a header")
     if (last in value) complain(FNR, last ": is here twice")
     if (text == "") complain(FNR, last ": is empty")
     value[last] = text

@@ -174,7 +174,7 @@ def facts(program):
         "Terms": ", ".join(f'<a href="{target}">{term}</a>' for target, term in terms),
         "Build": f"<code>make {page}</code>",
         "Run": f"<code>{command}</code>",
-        "Exercise": exercise if re.search(r"^ \* Task: +(?!none:)\S", text, re.M) else "",
+        "Exercise": exercise if re.search(r"^// Task: (?!none:)\S", text, re.M) else "",
         "Needs": escape(needs),
         "Differs": escape(program.differs),
         "Status": f"{program.expect}, since the program is wrong on purpose" if program.expect else "",

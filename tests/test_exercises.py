@@ -44,11 +44,11 @@ def test_text_of_an_exercise(name, tmp_path):
     assert not awk(name, "why") and awk(name, "stars").strip() in "1234"
     below = "\n// ---------------------------------------------------------------------------------------- proof\n"
     proof = re.sub(r'"\.\./\.\./' + name.split("/")[0] + "/", '"', text.split(below)[1])
-    assert proof.replace('"../../', '"../') == original.split(below)[1], "the proof has changed"
+    rest, task = original.split("\n// Task: ")
+    assert proof.replace('"../../', '"../') == rest.split(below)[1], "the proof has changed"
     tasks = re.findall(r"^    // Task: ((?:.*\n)(?:    //.*\n)*)", text, re.M)
     assert len(tasks) == len(functions(name)) and all(len(task) > 20 for task in tasks)
-    header = original[: original.index("\n */")]
-    task = re.sub(r"\n \* +", " ", re.search(r"\* Task: +((?:.*\n?)(?: \*   .*\n?)*)", header).group(1))
+    task = re.sub(r"\n// ", " ", task)
     # The task describes what is to be written; it does not contain it.
     assert ";" not in re.sub(r"\([^)]*\)|; ", "", task) and "<<<" not in task
     # It runs without the options of variants.
