@@ -202,5 +202,6 @@ static bool check(const Table &table, const unsigned *keys) {
 // entry i of table.pool, stores keys[i] and values[i] in it, and inserts it at the head of the chain of its
 // bucket b = hash(keys[i], table.count, table.function): its `next` is the old head table.entries[b], and the
 // head becomes the entry. If `locked` is true, reading and changing the head is a critical section between
-// lock[b].lock() and lock[b].unlock(). The lanes of a warp must take their turns one after the other, because
-// lanes of one warp that wait for each other's lock can wait without end.
+// lock[b].lock() and lock[b].unlock(). The 32 lanes of a warp insert one after the other, in a loop with one
+// step for each lane, which is threadIdx.x % 32: before compute capability 7.0 lanes of one warp that waited
+// for each other's lock waited without end. (Newer GPUs and the CPU back end do not show this mistake.)

@@ -169,6 +169,6 @@ void settings(int argc, char **argv) {
 // texConst holds a number other than 0 at index x + y * size, the thread stores it in iptr at this index.
 // Threads beyond the edge do nothing. blend_kernel(): One thread for each cell. With t the temperature of the
 // cell in the texture texIn, dst at the same index becomes t + speed * (the sum of the differences between
-// the temperatures of the four neighbours and t), added in the order above, below, left, right. A neighbour
-// beyond an edge has the temperature of the cell itself. Both textures are of linear memory, so tex1Dfetch
-// reads them.
+// the temperatures of the four neighbours and t), added in the order above (y + 1), below, left, right. A
+// neighbour beyond an edge has the temperature of the cell itself. Both textures are of linear memory:
+// tex1Dfetch<float>(texture, index) reads a cell.

@@ -169,6 +169,7 @@ void settings(int argc, char **argv) {
 // A row begins `pitch` bytes after the one before. Threads beyond the edge do nothing. blend_kernel(): One
 // thread for each cell. With t the temperature at (x, y) of the texture texIn, the cell of dst becomes t +
 // speed * (the sum of the differences between the temperatures of the four neighbours and t), added in the
-// order above (y + 1), below, left, right. The texture clamps coordinates, so cells at an edge need no other
-// code. make_texture(): Return a texture object for size x size floats in device memory, in rows of `pitch`
-// bytes. It clamps both coordinates, does not filter, and returns the floats as they are.
+// order above (y + 1), below, left, right. tex2D<float>(texture, x, y) reads a cell. The texture clamps
+// coordinates, so cells at an edge need no other code. make_texture(): Return a texture object for size x
+// size floats in device memory, in rows of `pitch` bytes. It clamps both coordinates, does not filter, and
+// returns the floats as they are.
