@@ -106,6 +106,7 @@ grade() { # file, program, number
         case $status in
         124 | 137 | 152) verdict "$1" "$2" wrong "ran longer than $TIME_LIMIT s" ;;
         0) verdict "$1" "$2" wrong 'the program ended before its check' ;;
+        2) verdict "$1" "$2" unknown "$(first_line)" ;; # the machine lacks what the program needs, such as a GPU
         *) verdict "$1" "$2" wrong "$(reason=$(first_line) && echo "${reason:-exit status $status}")" ;;
         esac
         return

@@ -261,6 +261,8 @@ def test_grade(tree, tmp_path):
         "away.cu": text.replace("void add(", "void plus("),
         "spoiler.cu": kernel("    options.inject_error = false;\n" + body),
         "unknown.cu": "int main() {}\n",
+        # The status of a program on a machine without the GPU that it needs
+        "no-device.cu": kernel('    fputs("needs a CUDA device\\n", stderr);\n    exit(2);\n'),
     }
     says = {
         "right.cu": "right",
@@ -277,6 +279,7 @@ def test_grade(tree, tmp_path):
         "away.cu": r"wrong .*: it has no function add\(\)",
         "spoiler.cu": "wrong .*: line [0-9]+: asm, .* are not accepted",
         "unknown.cu": 'unknown .*has no "Run:',
+        "no-device.cu": "unknown .*: needs a CUDA device$",
     }
     folder = tmp_path / "handed in"
     (folder / "b").mkdir(parents=True)
@@ -286,7 +289,7 @@ def test_grade(tree, tmp_path):
     for name, pattern in says.items():
         line = next(line for line in log.splitlines() if re.search(rf"(^|[ /]){name}", line))
         assert re.match(pattern, line), log
-    assert "\n2 right, 1 unknown, 11 wrong\n" in log
+    assert "\n2 right, 2 unknown, 11 wrong\n" in log
     assert not (tree / "my").exists() or not list((tree / "my").rglob("*.cu"))
 
 
