@@ -239,7 +239,7 @@ fi
 
 if asked_for exercise && [ "$PROGRAM$(printf '%s\n' "$goals" | tr ' ' '\n' | grep -cE '^(chapter|appendix)')" = 0 ]; then
     case " $goals" in *" my/"*) fail 'make exercise takes the name of the program, without my/' ;; esac
-    fail 'make exercise needs a program, such as chapter05/dot: make exercises lists all'
+    fail 'make exercise needs a program: make exercises lists all'
 fi
 if asked_for grade; then
     [ -n "$DIR" ] || fail 'make grade needs the folder of the solutions: make grade DIR=/path/to/folder'

@@ -25,7 +25,7 @@ OLD_SMI = """case $1 in -L) echo 'GPU 0: Old (UUID: GPU-1)' ;; *) echo 'Field "c
         (["check", "SANITIZE=thread"], "make check has instrumentation of its own"),
         (["check", "PROGRAM=chapter05/dt"], "PROGRAM=chapter05/dt: there is no such program"),
         (["run", "PROGRAM=chapter05/dot"], "PROGRAM is for make check"),
-        (["exercise"], "make exercise needs a program, such as chapter05/dot: make exercises lists all"),
+        (["exercise"], "make exercise needs a program: make exercises lists all"),
         (["exercise", "nosuch"], "there is no program nosuch: make exercises lists the exercises"),
         (["exercise", "julia"], "there is no program julia: did you mean chapter04/julia_gpu?"),
         (["exercise", "chapter04/julia_gpu.cu"], "julia_gpu.cu: did you mean chapter04/julia_gpu?"),
