@@ -12,6 +12,7 @@
  * Differs: a kernel of the course multiplies the number of the block by the number of blocks, where it has
  *          to be the threads of a block. It does not show there, because both are 128. --wrong-index counts
  *          what such a kernel leaves out in other launches, and ends with status 1.
+ * Check:   --size 1000
  */
 #include <chrono>
 #include "../common/book.h"
