@@ -177,7 +177,7 @@ static const bool set_by_environment = [] {
 BlockTrace::BlockTrace(std::chrono::steady_clock::time_point start, unsigned count)
     : start(start), most_events((2 << 20) / count), threads(count) {
     last = now();
-    phases.push_back({last, -1, {nullptr, 0}, std::vector<Run>(count)});
+    phases.push_back({last, -1, {}, std::vector<Run>(count)});
 }
 
 void BlockTrace::add(unsigned thread, const TraceEvent &event) {
@@ -211,10 +211,10 @@ void trace_release(Site site) {
     b.last = b.now();
     if (b.barriers < recorded_phases) {
         b.phases.back().end = b.last;
-        b.phases.back().site = {strdup(base_name(site.file)), site.line};
+        b.phases.back().barrier = std::string(base_name(site.file)) + ":" + std::to_string(site.line);
     }
     if (++b.barriers < recorded_phases)
-        b.phases.push_back({b.last, -1, {nullptr, 0}, std::vector<BlockTrace::Run>(b.threads.size())});
+        b.phases.push_back({b.last, -1, {}, std::vector<BlockTrace::Run>(b.threads.size())});
 }
 
 static unsigned calling_thread() {

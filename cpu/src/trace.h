@@ -43,7 +43,8 @@ struct BlockTrace {
     };
     struct Phase {
         double begin, end;
-        Site site; // the barrier at its end; no file: the end of the block
+        std::string
+            barrier; // the line of the barrier at its end, as in "dot.cu:37"; empty: the end of the block
         std::vector<Run> runs;
     };
     const std::chrono::steady_clock::time_point start;

@@ -114,10 +114,10 @@ std::string trace_json(const Trace &trace, const TraceSetting &setting) {
                     format("{\"ph\": \"X\", \"pid\": 2, \"tid\": %zu, \"ts\": %.3f, \"dur\": %.3f, \"name\": "
                            "\"run\"},\n",
                            t, r.begin * 1e6, (r.end - r.begin) * 1e6);
-                if (p.site.file)
+                if (!p.barrier.empty())
                     out += format("{\"ph\": \"X\", \"pid\": 2, \"tid\": %zu, \"ts\": %.3f, \"dur\": %.3f, "
-                                  "\"name\": \"wait at the barrier %s:%d\"},\n",
-                                  t, r.end * 1e6, (p.end - r.end) * 1e6, p.site.file, p.site.line);
+                                  "\"name\": \"wait at the barrier %s\"},\n",
+                                  t, r.end * 1e6, (p.end - r.end) * 1e6, p.barrier.c_str());
             }
     }
     if (out[out.size() - 2] == ',')
@@ -131,8 +131,8 @@ std::string trace_json(const Trace &trace, const TraceSetting &setting) {
     if (b) {
         out += format(", \"barriers_passed\": %u, \"barriers\": [", b->barriers);
         for (const BlockTrace::Phase &p : b->phases)
-            if (p.site.file)
-                out += format("%s\"%s:%d\"", &p == &b->phases[0] ? "" : ", ", p.site.file, p.site.line);
+            if (!p.barrier.empty())
+                out += format("%s\"%s\"", &p == &b->phases[0] ? "" : ", ", p.barrier.c_str());
         out += "]";
     }
     if (trace.steps_known) {
@@ -347,9 +347,8 @@ void draw_waits(Drawing &d, const Trace &trace, const TraceSetting &setting) {
                     from = std::min(from, phase.runs[t].begin), to = std::max(to, phase.runs[t].end);
             if (to < 0)
                 continue;
-            const std::string barrier =
-                phase.site.file ? format("the barrier %s:%d", phase.site.file, phase.site.line) : "";
-            if (phase.site.file)
+            const std::string barrier = phase.barrier.empty() ? "" : "the barrier " + phase.barrier;
+            if (!phase.barrier.empty())
                 d.rect(x(to), d.y, x(phase.end) - x(to), row - 4, "w",
                        format("waits %.4g %s at ", (phase.end - to) / unit.seconds, unit.name) + barrier);
             d.rect(x(from), d.y, std::max(0.7, x(to) - x(from)), row - 4, "a",
@@ -357,7 +356,7 @@ void draw_waits(Drawing &d, const Trace &trace, const TraceSetting &setting) {
         }
     }
     for (size_t p = 0; p < shown; ++p)
-        if (b.phases[p].site.file)
+        if (!b.phases[p].barrier.empty())
             d.line(x(b.phases[p].end), top - 4, x(b.phases[p].end), d.y, "l");
     std::swap(d.out, marks);
     const double first = first_block(trace);
