@@ -259,6 +259,15 @@ def test_stdout_on_a_full_disk(sound_program, run):
         one_line(run(sound_program, *sound_program.small, stdout=full), 1)
 
 
+@pytest.mark.backend("cpu")
+def test_a_refused_setting_on_a_full_disk(run):
+    """The lost lines on stdout are no second failure."""
+    with open("/dev/full", "w") as full:
+        result = run("chapter05/matmul_shared", "--size", 48, stdout=full, env={"CUDA_CPU_SCHEDULE": "x"})
+    assert result.status == 1 and len(result.errors) == 1, str(result)
+    assert "CUDA_CPU_SCHEDULE=x: must be" in result.err
+
+
 def test_closed_stdout(sound_program, run):
     command = f'exec "{helpers.BIN / sound_program.name}" {" ".join(sound_program.small)} >&-'
     result = helpers.Result(*shell(command, run), command)

@@ -153,10 +153,7 @@ cudaError_t fail(cudaError_t error, const char *format, ...) {
 }
 
 void refuse_setting(const char *name, const char *value, const char *wanted) {
-    char text[1000];
-    snprintf(text, sizeof text, "%s=%s: must be %s", name, value, wanted);
-    fprintf(stderr, "cuda on the CPU: %s\n", printable(text));
-    exit(EXIT_FAILURE);
+    end_program("%s=%s: must be %s", name, value, wanted);
 }
 
 cudaError_t not_ready() {
