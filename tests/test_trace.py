@@ -307,6 +307,20 @@ FORM = (
 )
 
 
+def test_one_line_for_a_refusal_and_none_for_help(run, tmp_path):
+    """No kernel is launched then. Control characters of a name do not reach the terminal."""
+    for command_line in (["x"], ["--size", -1]):
+        result = run("chapter05/dot", "--trace", "x.svg", *command_line, status=64)
+        assert len(result.errors) == 1 and "trace" not in result.err, str(result)
+        assert (
+            len(run("chapter05/dot", *command_line, env={"CUDA_CPU_TRACE": "x.svg"}, status=64).errors) == 1
+        )
+    assert run("chapter05/dot", "--trace", "x.svg", "--help", status=0).err == ""
+    assert list(tmp_path.iterdir()) == []
+    result = run("chapter05/dot", "--size", 48, "--trace", "a\nb.svg,kernel=c\rd", status=64)
+    assert len(result.errors) == 1 and "a?b.svg,kernel=c?d" in result.err and "\r" not in result.err
+
+
 @pytest.mark.parametrize(
     "setting, status, says",
     [

@@ -18,6 +18,7 @@
 
 // In cpu/src/trace.cpp, which programs of the CPU back end contain. Returns NULL, or what is wrong.
 extern const char *cuda_cpu_trace(const char *setting) __attribute__((weak));
+static const char *trace; // the value of --trace
 
 void (*check_picture_options)(void);
 struct Options options = {.window = -1, .seed = 1, .frames = 120, .kernel = -1};
@@ -247,10 +248,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
     case KEY_TRACE:
         if (!cuda_cpu_trace)
             quit(EXIT_USAGE, "--trace is for programs built for the CPU back end (make BACKEND=cpu)");
-        const char *wrong = cuda_cpu_trace(text);
-        if (wrong)
-            quit(strncmp(wrong, "cannot", 6) == 0 ? EXIT_FAILURE : EXIT_USAGE, "--trace %s: %s",
-                 *text ? text : "''", wrong);
+        trace = text;
         return 0;
     case 'h':
         argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
@@ -365,6 +363,10 @@ static void parse_arguments(const struct argp *argp, int argc, char **argv, stru
         quit_line(EXIT_USAGE, "%.*s", (int)length - 1, length ? message : "");
     }
     free(message);
+    const char *wrong = trace ? cuda_cpu_trace(trace) : NULL;
+    if (wrong)
+        quit(strncmp(wrong, "cannot", 6) == 0 ? EXIT_FAILURE : EXIT_USAGE, "--trace %s: %s",
+             *trace ? trace : "''", wrong);
 }
 
 void parse_options(int argc, char **argv, const char *doc, unsigned uses, const Option *own) {

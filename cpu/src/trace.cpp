@@ -7,6 +7,7 @@
 #include "trace.h"
 #include "internal.h"
 #include "race.h"
+#include "../../common/lib/printable.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -77,40 +78,47 @@ bool parse(const std::string &text, TraceSetting &s) {
     return s.json || ends_in(rest, ".svg");
 }
 
+// Prints a line on stderr. It may contain file names, whose control characters are replaced.
+__attribute__((format(printf, 1, 2))) void print_line(const char *format, ...) {
+    char text[PATH_MAX + 1000];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    fflush(stdout);
+    fprintf(stderr, "cuda on the CPU: %s\n", printable(text));
+}
+
 // A choice that does not fit the launch. Prints one line and ends the program.
 [[noreturn]] __attribute__((format(printf, 1, 2))) void refuse(const char *why, ...) {
     only_error();
+    char text[1000];
     va_list values;
     va_start(values, why);
-    fprintf(stderr, "cuda on the CPU: the trace %s: ", setting.text.c_str());
-    vfprintf(stderr, why, values);
-    fprintf(stderr, "\n");
+    vsnprintf(text, sizeof text, why, values);
     va_end(values);
+    print_line("the trace %s: %s", setting.text.c_str(), text);
     quick_exit(exit_usage);
 }
 
-// The end of the program: says so if nothing was recorded.
+// The end of the program: says so if nothing was recorded. After an error there is a line already.
 void report_missing(int status, void *) {
-    if (!wanted)
+    if (!wanted || status)
         return;
-    fflush(stdout);
     std::string names;
     for (const std::string &name : launched)
         names += (names.empty() ? "" : ", ") + name;
     if (launched.empty())
-        fprintf(stderr, "cuda on the CPU: the trace %s: nothing is written, because no kernel is launched\n",
-                setting.text.c_str());
+        print_line("the trace %s: nothing is written, because no kernel is launched", setting.text.c_str());
     else if (setting.kernel.empty() || launched.count(setting.kernel))
-        fprintf(stderr,
-                "cuda on the CPU: the trace %s: nothing is written, the number of launches%s%s is %llu\n",
-                setting.text.c_str(), setting.kernel.empty() ? "" : " of ", setting.kernel.c_str(),
-                (unsigned long long)launches);
+        print_line("the trace %s: nothing is written, the number of launches%s%s is %llu",
+                   setting.text.c_str(), setting.kernel.empty() ? "" : " of ", setting.kernel.c_str(),
+                   (unsigned long long)launches);
     else
-        fprintf(stderr,
-                "cuda on the CPU: the trace %s: nothing is written, no kernel %s is launched, but %s\n",
-                setting.text.c_str(), setting.kernel.c_str(), names.c_str());
+        print_line("the trace %s: nothing is written, no kernel %s is launched, but %s", setting.text.c_str(),
+                   setting.kernel.c_str(), names.c_str());
     fflush(nullptr);
-    _exit(status ? status : exit_usage);
+    _exit(exit_usage);
 }
 
 const char *set(const char *text) {
@@ -166,7 +174,7 @@ static const bool set_by_environment = [] {
     if (!value)
         return false;
     if (const char *const error = set(value)) {
-        fprintf(stderr, "cuda on the CPU: CUDA_CPU_TRACE=%s: %s\n", value, error);
+        print_line("CUDA_CPU_TRACE=%s: %s", value, error);
         exit(strncmp(error, "cannot", 6) == 0 ? EXIT_FAILURE : exit_usage);
     }
     return true;
@@ -677,14 +685,12 @@ void finish_trace(Trace *trace) {
     }
     if (!write_file(setting.file, setting.json ? trace_json(*trace, setting) : trace_svg(*trace, setting)))
         end_program("cannot write %s: %s", setting.file.c_str(), strerror(errno));
-    fflush(stdout);
-    fprintf(stderr, "cuda on the CPU: %s shows the launch of %s at %s", setting.file.c_str(),
-            trace->kernel.c_str(), trace->launched_at.c_str());
-    if (trace->steps_known)
-        fprintf(stderr, ", and block %s of it\n", block_name(*trace, setting.block).c_str());
-    else
-        fprintf(stderr, "; lanes and accesses need a program built for checking: %s\n",
-                how_to_instrument(*trace).c_str());
+    const std::string more =
+        trace->steps_known
+            ? ", and block " + block_name(*trace, setting.block) + " of it"
+            : "; lanes and accesses need a program built for checking: " + how_to_instrument(*trace);
+    print_line("%s shows the launch of %s at %s%s", setting.file.c_str(), trace->kernel.c_str(),
+               trace->launched_at.c_str(), more.c_str());
     delete trace->recorded;
     delete trace;
 }
