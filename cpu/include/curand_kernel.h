@@ -119,8 +119,8 @@ inline void skipahead_sequence(unsigned long long n, curandStateXORWOW_t *state)
 }
 inline void curand_init(unsigned long long seed, unsigned long long sequence, unsigned long long offset,
                         curandStateXORWOW_t *state) {
-    const unsigned int a = 1099087573 * ((unsigned int)seed ^ 0xaad26b49);
-    const unsigned int b = 2591861531 * ((unsigned int)(seed >> 32) ^ 0xf7dcefdd);
+    const unsigned int a = 1099087573u * ((unsigned int)seed ^ 0xaad26b49);
+    const unsigned int b = 2591861531u * ((unsigned int)(seed >> 32) ^ 0xf7dcefdd);
     *state = {6615241 + a + b, {123456789 + a, 362436069 ^ a, 521288629 + b, 88675123 ^ b, 5783321 + a}, {}};
     skipahead_sequence(sequence, state);
     skipahead(offset, state);
