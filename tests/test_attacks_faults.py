@@ -106,6 +106,17 @@ def test_an_exception_without_memory_is_one_line(run):
     assert result.errors[1:] == ["cuda on the CPU: out of memory: an allocation of host memory failed"]
 
 
+@unsanitized
+def test_memory_for_the_plan_of_an_fft_is_refused(run):
+    """A plan that is not kept for want of memory is destroyed while the lock of FFTW's planner is held."""
+    statuses = set()
+    for number in range(110, 170):
+        result = run("chapter12/fft_convolution", "--size", 48, env=refuse(f"memory:{number}"))
+        assert result.status in (0, 1), str(result)
+        statuses.add(result.status)
+    assert statuses == {0, 1}
+
+
 def test_the_runtime_registers_no_destructors_of_threads(variant):
     """Without memory for the registration of a thread_local object's destructor, glibc aborts the program."""
     symbols = subprocess.run(

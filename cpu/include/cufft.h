@@ -130,7 +130,8 @@ struct Plan {
 };
 
 struct Plans {
-    std::mutex planner, handles;
+    std::mutex handles;
+    std::recursive_mutex planner; // without memory for a shared_ptr, its deleter runs at once
     std::map<cufftHandle, std::shared_ptr<Plan>> all;
     cufftHandle next = 1;
 };
@@ -220,7 +221,7 @@ inline cufftResult make(Plan &plan, std::initializer_list<int> n, cufftType type
 template <class Fftw, class In, class Out>
 std::shared_ptr<void> planned(Plan &plan, In *in, Out *out, int direction) {
     const bool in_place = (void *)in == (void *)out, aligned = Fftw::aligned(in) && Fftw::aligned(out);
-    std::lock_guard<std::mutex> lock(plans().planner);
+    std::lock_guard<std::recursive_mutex> lock(plans().planner);
     std::shared_ptr<void> &found = plan.plans[(direction == CUFFT_INVERSE) | in_place << 1 | aligned << 2];
     if (!found) {
         Shape shape = plan.shape;
@@ -237,7 +238,7 @@ std::shared_ptr<void> planned(Plan &plan, In *in, Out *out, int direction) {
                                                (overwrites || in_place ? 0 : FFTW_PRESERVE_INPUT));
         if (p)
             found = std::shared_ptr<void>((void *)p, [](void *p) {
-                std::lock_guard<std::mutex> lock(plans().planner);
+                std::lock_guard<std::recursive_mutex> lock(plans().planner);
                 Fftw::destroy((typename Fftw::Plan)p);
             });
     }
