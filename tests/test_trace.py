@@ -284,7 +284,8 @@ def test_blocks_of_unequal_length(run, tmp_path, monkeypatch):
     data = json.loads((tmp_path / "x.json").read_text())
     rows = spans(data, 1)
     assert sorted(e["args"]["first"] for row in rows.values() for e in row) == list(range(3600))
-    assert len(rows) == data["launch"]["workers"] and data["launch"]["grid"] == [60, 60, 1]
+    assert 1 <= len(rows) <= data["launch"]["workers"]  # a worker may come too late for a block
+    assert data["launch"]["grid"] == [60, 60, 1]
     assert len({e["dur"] for row in rows.values() for e in row}) > 1
     # Of more than 4096 blocks several make an event, and none is missing.
     run("chapter04/julia_gpu", "--size", 150, "--output", "x.ppm", "--trace", "x.json", status=0)
