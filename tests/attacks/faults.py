@@ -188,15 +188,18 @@ class Walk:
             self.defects.append(f"{shown} CUDA_CPU_WORKERS={WORKERS} {command}: {wrong}")
         return failed
 
+    def late(self):
+        return self.options.minutes and time.monotonic() > self.options.end
+
     def variants(self):
         return range(1 + self.options.errors if self.kind == "calls" else 1)
 
     def count(self):
         """How many requests a run has; the runs that find it out are attacks too."""
         there, missing = 0, 64
-        while missing < 1 << 20 and self.attack(missing):
+        while missing < 1 << 20 and not self.late() and self.attack(missing):
             there, missing = missing, 4 * missing
-        while missing - there > 1:
+        while missing - there > 1 and not self.late():
             middle = (there + missing) // 2
             if self.attack(middle):
                 there = middle
@@ -209,7 +212,7 @@ class Walk:
         count = self.count()
         numbers = self.rng.sample(range(1, count + 1), min(count, self.options.most))
         for number in numbers if self.options.minutes else sorted(numbers):
-            if self.options.minutes and time.monotonic() > self.options.end:
+            if self.late():
                 break
             for variant in self.variants():
                 self.attack(number, variant)

@@ -1124,6 +1124,12 @@ def attack_one(work):
     return program, result, time.monotonic() - begin
 
 
+def share_cores(numbers, jobs):
+    """Gives a process of the pool its share of the cores: a program on the CPU back end uses all that it may run on."""
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, cores[numbers.get() % len(cores) :: jobs])
+
+
 def counted_as(program, result, seconds, counts):
     """Adds a program's results to the counts, and prints them with the mutants that survived."""
     if isinstance(result, str):
@@ -1187,7 +1193,11 @@ def main():
         "--record", action="store_true", help="write the figures into tests/attacks/results.json"
     )
     parser.add_argument(
-        "--jobs", type=int, default=1, metavar="N", help="programs at the same time (default 1)"
+        "--jobs",
+        type=int,
+        default=1,
+        metavar="N",
+        help="programs at the same time, each on its share of the cores (default 1)",
     )
     parser.add_argument("-v", "--verbose", action="store_true", help="print each run of a program")
     parser.add_argument(
@@ -1233,8 +1243,13 @@ def main():
     equal = rows_of("equivalent_mutants.txt", 4)
     counts = dict.fromkeys(("mutants", "equivalent", "own", "check", "sanitizers", "survived", "not run"), 0)
     work = [(program, options, builds, owners[program], equal) for program in chosen]
-    with multiprocessing.Pool(options.jobs) as pool:
-        results = pool.imap(attack_one, work) if options.jobs > 1 else map(attack_one, work)
+    numbers = multiprocessing.Queue()
+    for number in range(options.jobs):
+        numbers.put(number)
+    if options.jobs > 1:  # programs with many mutants first, so that all end at about the same time
+        work.sort(key=lambda w: -sum(len(s.mutants) for s in sources_of(w[0], set(w[3])).values()))
+    with multiprocessing.Pool(options.jobs, share_cores, (numbers, options.jobs)) as pool:
+        results = pool.imap_unordered(attack_one, work) if options.jobs > 1 else map(attack_one, work)
         for program, result, seconds in results:
             counted_as(program, result, seconds, counts)
     counted = counts["mutants"] - counts["equivalent"]
@@ -1244,11 +1259,11 @@ def main():
         sys.path.insert(0, str(HERE))
         from record import record
 
-        what = (
-            " ".join(f"PROGRAM={p}" for p in options.programs)
-            if len(options.programs) < 2
-            else f"ARGS='{' '.join(options.programs)}'"
-        )
+        arguments = [f"--sample {options.sample} --seed {options.seed}"] if options.sample else []
+        arguments += ["--own-check"] if options.own_check else []
+        arguments += options.programs if len(options.programs) > 1 else []
+        what = " ".join(f"PROGRAM={p}" for p in options.programs[:1]) if len(options.programs) < 2 else ""
+        what += f" ARGS='{' '.join(arguments)}'" if arguments else ""
         figures = {
             "programs": len(chosen),
             "mutants": counts["mutants"],
@@ -1260,7 +1275,7 @@ def main():
             "survived": counts["survived"],
             "seed": options.seed,
         }
-        record("mutate", f"make mutate {what}".strip(), figures)
+        record("mutate", f"make mutate {what.strip()}".strip(), figures)
     print(
         f"mutate: {len(chosen)} programs, {counts['mutants']} mutants, {counts['equivalent']} of them equivalent; {killed} of {counted} "
         f"detected, {rate}: {counts['own']} by the program's own check, {counts['check']} by make check, {counts['sanitizers']} "
