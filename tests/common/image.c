@@ -27,24 +27,24 @@ static bool wrong(const char *call) {
     return strcmp(fault, call) == 0;
 }
 
+static int print_or_fail(char **text, const char *format, va_list values) {
+    return wrong("asprintf") ? -1 : vasprintf(text, format, values);
+}
+
 int asprintf(char **text, const char *format, ...) {
     va_list values;
-    if (wrong("asprintf"))
-        return -1;
     va_start(values, format);
-    int length = vasprintf(text, format, values);
+    int length = print_or_fail(text, format, values);
     va_end(values);
     return length;
 }
 
 // What compilers of systems that set _FORTIFY_SOURCE (Ubuntu, Fedora) call in place of asprintf
 int __asprintf_chk(char **text, int flag, const char *format, ...) {
-    va_list values;
     (void)flag;
-    if (wrong("asprintf"))
-        return -1;
+    va_list values;
     va_start(values, format);
-    int length = vasprintf(text, format, values);
+    int length = print_or_fail(text, format, values);
     va_end(values);
     return length;
 }
@@ -515,7 +515,7 @@ TEST(an_unfinished_file_is_deleted) {
     enter();
     put("a.svg", "keep");
     for (int i = 0; i < 3; i++) {
-        signal(numbers[i], SIG_DFL); // nohup and shells make the tests ignore some
+        signal(numbers[i], SIG_DFL); // started by nohup or a shell, the tests ignore some signals
         EXPECT(unit_child(end_by_signal, &numbers[i]).status == 128 + numbers[i]);
         EXPECT(unit_child(end_by_signal_of_a_thread, &numbers[i]).status == 128 + numbers[i]);
     }
