@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Records a launch: see trace.h. Here are the setting, the recording, and the analysis of one block: its
- * threads are joined to warps, and the accesses of a warp are counted in turns of the banks of shared memory
- * and in sectors of global memory.
+ * Records a launch (trace.h): the setting, the recording, and the analysis of one block. The analysis
+ * combines the threads of a warp into SIMT steps, with divergence and reconvergence, and counts the bank
+ * conflicts of accesses to shared memory and the sectors of accesses to global memory.
  */
 #include "trace.h"
 #include "internal.h"
@@ -28,13 +28,13 @@ __thread BlockTrace *traced_block;
 namespace {
 
 TraceSetting setting;
-bool wanted = false;            // a launch is still to be recorded
-uint64_t launches = 0;          // of the kernel
-std::set<std::string> launched; // kernels, for the message when the one in question is missing
+bool wanted = false;            // a launch was selected and has not begun yet
+uint64_t launches = 0;          // launches of the selected kernel so far
+std::set<std::string> launched; // names of all kernels launched, for an error message
 
 // ---- the setting ----
 
-constexpr int exit_usage = 64; // as EXIT_USAGE of common/options.h
+constexpr int exit_usage = 64; // the same as EXIT_USAGE of common/options.h
 
 constexpr char form[] =
     "must be FILE.svg or FILE.json, then if wanted ,kernel=NAME ,launch=N ,block=N ,warp=N "
@@ -48,7 +48,7 @@ bool ends_in(const std::string &text, const char *end) {
 bool parse(const std::string &text, TraceSetting &s) {
     s.text = text;
     std::string rest = text;
-    for (;;) { // takes the last part, for the file's name may contain commas
+    for (;;) { // parses from the end, because the file's name may contain commas
         const size_t comma = rest.rfind(','), equal = rest.find('=', comma == rest.npos ? 0 : comma);
         if (comma == rest.npos || equal == rest.npos)
             break;
@@ -78,7 +78,7 @@ bool parse(const std::string &text, TraceSetting &s) {
     return s.json || ends_in(rest, ".svg");
 }
 
-// Prints a line on stderr. It may contain file names, whose control characters are replaced.
+// Prints a line on stderr. Control characters, which file names may contain, are replaced.
 __attribute__((format(printf, 1, 2))) void print_line(const char *format, ...) {
     char text[PATH_MAX + 1000];
     va_list values;
@@ -89,7 +89,8 @@ __attribute__((format(printf, 1, 2))) void print_line(const char *format, ...) {
     fprintf(stderr, "cuda on the CPU: %s\n", printable(text));
 }
 
-// A choice that does not fit the launch. Prints one line and ends the program.
+// Reports a setting that does not fit the launch, such as a block that it does not have. Prints one line and
+// ends the program.
 [[noreturn]] __attribute__((format(printf, 1, 2))) void refuse(const char *why, ...) {
     only_error();
     char text[1000];
@@ -101,7 +102,7 @@ __attribute__((format(printf, 1, 2))) void print_line(const char *format, ...) {
     quick_exit(exit_usage);
 }
 
-// The end of the program: says so if nothing was recorded. After an error there is a line already.
+// Exit handler: prints a line if no launch was recorded, unless the program ends with an error.
 void report_missing(int status, void *) {
     if (!wanted || status)
         return;
@@ -141,8 +142,8 @@ const char *set(const char *text) {
     return nullptr;
 }
 
-// Replaces the file when the text is complete. A file that is not a regular one, such as /dev/stdout, is
-// written directly.
+// Writes a temporary file and renames it to the final name; special files such as /dev/stdout are written
+// directly.
 bool write_file(const std::string &name, const std::string &text) {
     struct stat there;
     const bool direct = stat(name.c_str(), &there) == 0 && !S_ISREG(there.st_mode);
@@ -281,10 +282,10 @@ std::vector<TraceSpan> &Trace::new_worker() {
 }
 
 void Trace::begin_block(std::vector<TraceSpan> &spans, uint64_t number) {
-    const double time = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double time = seconds_since(start);
     const bool next = !spans.empty() && spans.back().count < group &&
                       (number == spans.back().last + 1 || number + 1 == spans.back().last);
-    if (next || spans.size() > 8192) { // in a random order blocks are not consecutive
+    if (next || spans.size() > 8192) { // a limit, because blocks in a random order are not consecutive
         spans.back().last = number;
         ++spans.back().count;
     } else
@@ -296,7 +297,7 @@ void Trace::begin_block(std::vector<TraceSpan> &spans, uint64_t number) {
 }
 
 void Trace::end_block(std::vector<TraceSpan> &spans) {
-    spans.back().end = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    spans.back().end = seconds_since(start);
     if (!traced_block)
         return;
     traced_block->phases.back().end = traced_block->now();
@@ -328,9 +329,9 @@ static TraceMemory memory_of(const BlockTrace &b, uint64_t address, std::string 
     return TraceMemory::none;
 }
 
-// The turns in which the 32 banks of shared memory serve an access of a warp: a bank serves one word of 4
-// bytes in a turn, to all lanes that read or write it, or to one lane for an atomic operation. Accesses of 8
-// bytes are served by half-warps, those of 16 by quarters.
+// The number of turns (Nsight Compute: wavefronts) for an access of a warp to the 32 banks of shared memory;
+// more than one is a bank conflict. In a turn each bank serves one 4-byte word, for all lanes that read or
+// write it, or one atomic operation. Accesses of 8 bytes are split into half-warps, of 16 into quarter-warps.
 static unsigned bank_turns(const uint64_t *address, uint32_t mask, unsigned bytes, bool atomic) {
     const unsigned lanes = bytes <= 4 ? 32 : bytes <= 8 ? 16 : 8;
     unsigned turns = 0;
@@ -348,7 +349,8 @@ static unsigned bank_turns(const uint64_t *address, uint32_t mask, unsigned byte
     return turns;
 }
 
-// The number of different pieces of so many bytes
+// The number of different aligned pieces of `size` bytes that an access of a warp touches, such as the
+// sectors of global memory
 static unsigned pieces(const uint64_t *address, uint32_t mask, unsigned bytes, unsigned size) {
     std::set<uint64_t> all;
     for (unsigned lane = 0; lane < 32; ++lane)
@@ -358,17 +360,17 @@ static unsigned pieces(const uint64_t *address, uint32_t mask, unsigned bytes, u
     return (unsigned)all.size();
 }
 
-// What the threads of the block execute after what. A node is an instruction that reported an event, in
-// functions of different depth a node for each depth, so that the levels of a recursion are apart.
+// The control-flow graph of the block, from the events of its threads. A node is an instruction that reported
+// an event, together with the call depth. So each level of a recursion has nodes of its own.
 namespace {
 struct Flow {
     std::vector<TraceEvent> nodes;
     std::vector<std::set<unsigned>> after;
-    // For each node its immediate post-dominator: the first node that all threads which pass the node and do
-    // not return early pass afterwards. -1: none.
+    // For each node its immediate post-dominator, where lanes that diverge at the node reconverge: the first
+    // later node that is on every path to the end. Threads that return early are ignored. -1: none.
     std::vector<int> join;
 
-    // In the events of the block, `place` becomes the number of the node.
+    // Replaces `place` in the events of the block by the number of the node.
     explicit Flow(BlockTrace &b);
 
   private:
@@ -397,17 +399,18 @@ Flow::Flow(BlockTrace &b) {
             ++ends[before];
     }
     join.assign(nodes.size(), -1);
-    if (!nodes.empty()) // the end of most threads; the others return early
+    if (!nodes.empty()) // the last node of most threads; the others return early
         find_joins((unsigned)(std::max_element(ends.begin(), ends.end()) - ends.begin()));
 }
 
-// Finds the immediate post-dominators by iteration, as Cooper, Harvey and Kennedy do for dominators.
+// Computes the immediate post-dominators, by the iterative algorithm for dominators of Cooper, Harvey and
+// Kennedy ("A Simple, Fast Dominance Algorithm") on the reversed graph.
 void Flow::find_joins(unsigned end) {
     std::vector<std::vector<unsigned>> before(nodes.size());
     for (unsigned n = 0; n < nodes.size(); ++n)
         for (unsigned next : after[n])
             before[next].push_back(n);
-    std::vector<int> order(nodes.size(), -1); // postorder from the end, against the direction of execution
+    std::vector<int> order(nodes.size(), -1); // postorder of the reversed graph, from the end
     std::vector<unsigned> sequence;
     std::vector<std::pair<unsigned, size_t>> stack{{end, 0}};
     std::vector<bool> seen(nodes.size());
@@ -451,8 +454,9 @@ void Flow::find_joins(unsigned end) {
 
 namespace {
 
-// Joins the threads of a warp to steps, with the rule of GPUs before independent thread scheduling: where
-// lanes take different paths, each path is executed alone up to the node at which the paths join.
+// Combines the threads of a warp into steps, by the rule of GPUs before independent thread scheduling (before
+// Volta): where lanes diverge, the paths are executed one after the other up to the immediate post-dominator,
+// where the lanes reconverge.
 class WarpJoin {
   public:
     using Accesses = std::map<std::tuple<uint32_t, EventKind>, TraceAccess>;
@@ -467,7 +471,7 @@ class WarpJoin {
         int last = -1;
         for (;;) {
             run(lanes == 32 ? ~0u : (1u << lanes) - 1, last);
-            bool more = false; // all lanes have ended, or wait at a barrier
+            bool more = false; // lanes wait at a barrier; otherwise all have ended
             for (unsigned lane = 0; lane < lanes; ++lane)
                 if (const TraceEvent *const e = next(lane)) {
                     more = true;
@@ -486,8 +490,8 @@ class WarpJoin {
         return at[lane] == events.size() ? nullptr : &events[at[lane]];
     }
 
-    // Runs the lanes until each has ended, waits at a barrier, or is at one of `stops`. `last` is the node
-    // that all of them have executed last.
+    // Runs the lanes until each has ended, waits at a barrier, or has reached a point of reconvergence
+    // (`stops`). `last` is the node that all of them have executed last.
     void run(uint32_t mask, int last) {
         for (;;) {
             std::map<uint32_t, uint32_t> groups; // node -> lanes
@@ -503,7 +507,7 @@ class WarpJoin {
                 execute(groups.begin()->second, (unsigned)last);
                 continue;
             }
-            std::vector<std::pair<uint32_t, uint32_t>> paths; // in the order of their code
+            std::vector<std::pair<uint32_t, uint32_t>> paths; // sorted by the address of their code
             for (const auto &[node, group] : groups)
                 paths.push_back({flow.nodes[node].place, group});
             std::sort(paths.begin(), paths.end());
@@ -533,7 +537,7 @@ class WarpJoin {
 
 } // namespace
 
-// The lanes execute the node together.
+// Adds the step in which these lanes execute the node together, and counts its memory access.
 void WarpJoin::execute(uint32_t mask, unsigned node) {
     const TraceEvent &like = flow.nodes[node];
     uint64_t address[32] = {};
@@ -559,7 +563,7 @@ void WarpJoin::execute(uint32_t mask, unsigned node) {
     TraceAccess &a = accesses[{like.place, like.kind}];
     std::string object;
     const TraceMemory kind = memory_of(b, first, a.count ? nullptr : &object);
-    if (kind == TraceMemory::shared) { // an array begins at bank 0, as the first one on a GPU
+    if (kind == TraceMemory::shared) { // as if each array began at bank 0, like the first one on a GPU
         uint64_t begin = (uint64_t)b.arena;
         for (const BlockTrace::Array &array : b.arrays)
             if (first - array.begin < array.bytes)
@@ -621,7 +625,7 @@ static void analyse(Trace &trace) {
             if (found[i].inlined)
                 inlined.insert((uint32_t)places[i]);
         }
-    // Left are the program's own code, and accesses to memory that threads share.
+    // Keeps the events of the program's own code and the accesses to shared, global and constant memory.
     for (BlockTrace::Thread &thread : b.threads) {
         std::vector<TraceEvent> &all = thread.events;
         all.erase(std::remove_if(all.begin(), all.end(),
@@ -647,7 +651,7 @@ static void analyse(Trace &trace) {
     trace.steps_known = true;
 }
 
-// Chooses the line whose accesses are drawn: the one that is wanted, or the one with the most turns and
+// Chooses the line whose accesses are drawn: the line of the setting, or the one with the most turns and
 // sectors.
 static void choose_line(Trace &trace) {
     std::map<std::string, uint64_t> turns;

@@ -4,8 +4,8 @@
  *
  * launch.cpp reports when a worker begins and ends a block. For one block of the launch, block.cpp also
  * reports when its threads reach and pass barriers, and race.cpp, in programs built for checking, every
- * memory access and every basic block (a piece of code without a branch) that they execute. trace.cpp joins
- * the threads to warps, and trace_draw.cpp writes the file.
+ * memory access and every basic block (a piece of code without a branch) that they execute. trace.cpp
+ * combines the threads of a warp into steps, and trace_draw.cpp writes the file.
  */
 #pragma once
 #include "block.h"
@@ -19,17 +19,21 @@
 
 namespace cuda_cpu {
 
+inline double seconds_since(std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 enum class EventKind : uint8_t { code, read, write, atomic, barrier };
 
-struct TraceEvent { // of a thread
+struct TraceEvent { // a memory access, a basic block or a barrier that a thread executed
     uint64_t address;
     uint32_t place; // address of the instruction, relative to the program's start; of a barrier, the line
     uint16_t bytes;
     EventKind kind;
-    uint8_t depth; // how many functions are active
+    uint8_t depth; // depth of nested function calls
 };
 
-constexpr unsigned recorded_phases = 64; // the times of this many barriers are recorded
+constexpr unsigned recorded_phases = 64; // largest number of phases whose times are recorded
 
 // The record of a block whose threads are recorded. A phase is the time from one barrier to the next.
 struct BlockTrace {
@@ -37,19 +41,17 @@ struct BlockTrace {
         std::vector<TraceEvent> events;
         uint8_t depth = 0;
     };
-    struct Run { // in which a thread runs; seconds since the launch. It waits from `end` to the end of the
-                 // phase
+    struct Run { // of a thread in a phase, in seconds since the launch; then it waits for the barrier
         double begin = -1, end = -1;
     };
     struct Phase {
         double begin, end;
-        std::string
-            barrier; // the line of the barrier at its end, as in "dot.cu:37"; empty: the end of the block
+        std::string barrier; // the barrier at its end, such as "dot.cu:37"; empty if the block ends there
         std::vector<Run> runs;
     };
     const std::chrono::steady_clock::time_point start;
     const char *arena = nullptr;
-    struct Array { // in shared memory
+    struct Array { // an array in shared memory
         const char *name;
         uint64_t begin;
         size_t bytes;
@@ -57,15 +59,13 @@ struct BlockTrace {
     std::vector<Array> arrays;
     double last = 0; // the time of the last event
     unsigned barriers = 0;
-    size_t most_events; // of a thread
+    size_t most_events; // limit for each thread
     bool truncated = false;
     std::vector<Phase> phases;
     std::vector<Thread> threads;
 
     BlockTrace(std::chrono::steady_clock::time_point start, unsigned count);
-    double now() const {
-        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    }
+    double now() const { return seconds_since(start); }
     void add(unsigned thread, const TraceEvent &event);
     void thread_stops(unsigned thread); // it waits at a barrier, or has ended
 };
@@ -73,17 +73,18 @@ struct BlockTrace {
 // The record of the block that this worker runs; null if the threads of that block are not recorded.
 extern __thread BlockTrace *traced_block;
 
-// Reports of block.cpp. The site of a barrier is given an own copy of the file's name: so the comparison in
-// block_barrier() (kernel.h) fails, and every thread calls meet_block().
+// Called by block.cpp. trace_arrival() replaces the file's name in the barrier's site by a copy, which has
+// another address. So block_barrier() (kernel.h) does not take its fast path, and every thread calls
+// meet_block().
 void trace_arrival(unsigned thread, Site &barrier_site);
 void trace_release(Site site);
-// Reports of race.cpp
+// Called by race.cpp
 void trace_event(EventKind kind, const void *address, size_t bytes, uint32_t place);
 void trace_call(int change); // the calling thread enters (1) or leaves (-1) a function
 
 // ---- a launch ----
 
-struct TraceSpan { // blocks that a worker has run one after the other
+struct TraceSpan { // blocks that a worker ran one after the other, recorded as one event
     uint64_t first, last, count;
     double begin, end;
 };
@@ -103,15 +104,15 @@ struct TraceAccess {
     uint32_t place;
     TraceMemory memory;
     EventKind kind;
-    unsigned bytes;                           // of a lane
-    uint64_t count = 0, lanes = 0, turns = 0; // turns: of the banks, or sectors, or different constants
-    unsigned most = 0;                        // turns of the access below, which has the most
+    unsigned bytes;                           // per lane
+    uint64_t count = 0, lanes = 0, turns = 0; // turns of the banks, or sectors, or words of constant memory
+    unsigned most = 0;                        // turns of the access with the most, which is described below
     unsigned warp = 0;
     uint32_t mask = 0;
-    uint64_t address[32]; // of shared memory, the offset in the array
+    uint64_t address[32]; // of each lane; in shared memory, the offset in the array
 };
 
-struct TraceStep { // a source line that some lanes of a warp execute
+struct TraceStep { // a source line that lanes of a warp execute together
     unsigned line; // index of Trace::lines
     uint32_t mask;
     unsigned phase;
@@ -121,14 +122,14 @@ struct TraceStep { // a source line that some lanes of a warp execute
 
 struct TraceWarp {
     std::vector<TraceStep> steps;
-    unsigned barriers = 0; // that it has reached
+    unsigned barriers = 0; // that the warp has reached
 };
 
 struct Trace {
     const std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
     std::string kernel, launched_at, file;
     dim3 grid, block;
-    uint64_t blocks, group; // a span is of this many blocks at most
+    uint64_t blocks, group; // group: largest number of blocks in one span
     std::mutex mutex;
     std::deque<std::vector<TraceSpan>> workers;
     BlockTrace *recorded = nullptr;
@@ -136,14 +137,14 @@ struct Trace {
     std::vector<std::string> lines;
     std::vector<TraceWarp> warps;
     std::vector<TraceAccess> accesses;
-    bool steps_known = false; // the program is built for checking
+    bool steps_known = false; // in a program built for checking
 
     std::vector<TraceSpan> &new_worker();
     void begin_block(std::vector<TraceSpan> &spans, uint64_t number);
     void end_block(std::vector<TraceSpan> &spans);
 };
 
-// Called at the begin of a launch; null if it is not to be recorded. finish_trace() writes the file.
+// Called when a launch begins; returns null if it is not recorded. finish_trace() writes the file.
 Trace *trace_launch(const Kernel &kernel, const LaunchConfig &config);
 void finish_trace(Trace *trace);
 
@@ -157,6 +158,6 @@ std::string how_to_instrument(const Trace &trace);
 
 } // namespace cuda_cpu
 
-// Sets what is to be recorded, as CUDA_CPU_TRACE does; common/lib/options.c calls it for --trace. Returns
-// NULL, or what is wrong.
+// Selects the launch to record, in the format of CUDA_CPU_TRACE; common/lib/options.c calls it for --trace.
+// Returns an error message, or NULL.
 extern "C" const char *cuda_cpu_trace(const char *setting);

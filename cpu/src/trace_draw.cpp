@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writes a recorded launch (trace.h): as a picture in SVG, which every browser shows, or as JSON in the form
- * of Chrome's trace viewer, which Perfetto reads too. What that form has no place for is in the member
+ * Writes a recorded launch (trace.h): as a picture in SVG, which every browser shows, or as JSON in Chrome's
+ * trace event format, which Perfetto reads too. Data for which this format has no fields is in the member
  * "launch".
  */
 #include "trace.h"
@@ -46,8 +46,8 @@ std::string block_name(const Trace &trace, uint64_t i) {
     return triple(i % trace.grid.x, i / trace.grid.x % trace.grid.y, i / trace.grid.x / trace.grid.y);
 }
 
-// "make trace-chapter05/dot" for a program of this project, which is started as bin/chapter05/dot and comes
-// from chapter05/dot.cu; "cucc --check" for others
+// The command that builds the program for checking: "make trace-chapter05/dot" for a program of this project,
+// which is started as bin/chapter05/dot and whose source is chapter05/dot.cu; "cucc --check" for others
 std::string how_to_instrument(const Trace &trace) {
     const std::string &file = trace.file, name = file.substr(0, file.rfind('.')),
                       program = program_invocation_name;
@@ -222,7 +222,7 @@ struct Drawing {
         }
         y += 12;
     }
-    // Samples of the marks, with their meaning
+    // A legend: samples of the marks and their meaning
     void legend(std::initializer_list<std::pair<const char *, const char *>> marks) {
         double x = left;
         y += 6;
@@ -262,7 +262,7 @@ std::string count_of(uint64_t n, const char *thing) {
     return std::to_string(n) + " " + thing + (n == 1 ? "" : "s");
 }
 
-// When the first block begins: the times drawn count from there.
+// The time at which the first block begins, which is 0 on the time axes.
 double first_block(const Trace &trace) {
     double first = 1e9;
     for (const auto &spans : trace.workers)
@@ -366,8 +366,8 @@ void draw_waits(Drawing &d, const Trace &trace, const TraceSetting &setting) {
     d.legend({{"a", "runs"}, {"w", "waits at a barrier"}, {"k", "the barrier is passed"}});
 }
 
-// Where the steps of each phase begin: all warps begin a phase together, when the slowest has reached the
-// barrier.
+// The first step of each phase. All warps begin a phase together, after the warp with the most steps has
+// reached the barrier.
 std::vector<unsigned> phase_starts(const Trace &trace) {
     std::vector<std::vector<unsigned>> steps;
     for (const TraceWarp &warp : trace.warps) {
@@ -392,7 +392,7 @@ std::vector<unsigned> phase_starts(const Trace &trace) {
     }
 }
 
-struct Columns { // of steps
+struct Columns { // one for each step
     unsigned count, shown;
     double each;
     explicit Columns(const std::vector<unsigned> &starts)
@@ -523,8 +523,15 @@ void draw_lanes(Drawing &d, const Trace &trace, const TraceSetting &setting) {
         {{"a", "lane is active"}, {"b", "lane is active, and the line accesses memory"}, {"k", "barrier"}});
 }
 
+std::string list_of(const std::vector<unsigned> &lanes) {
+    std::string list;
+    for (unsigned lane : lanes)
+        list += (list.empty() ? "" : ", ") + std::to_string(lane);
+    return list;
+}
+
 void draw_banks(Drawing &d, const TraceAccess &a) {
-    // Words of the banks, in the order of their addresses, and the lanes that access them
+    // For each bank the words that are accessed, in the order of their addresses, and their lanes
     std::map<unsigned, std::map<uint64_t, std::vector<unsigned>>> banks;
     for (unsigned lane = 0; lane < 32; ++lane)
         if (a.mask >> lane & 1)
@@ -539,9 +546,7 @@ void draw_banks(Drawing &d, const TraceAccess &a) {
         size_t row = 0;
         for (const auto &[key, lanes] : words) {
             const double x = left + column * bank, y = top + cell * (double)row++;
-            std::string all;
-            for (unsigned lane : lanes)
-                all += (all.empty() ? "" : ", ") + std::to_string(lane);
+            const std::string all = list_of(lanes);
             d.rect(x + 0.5, y, column - 1, cell - 1, "a",
                    format("bank %u, word %llu: lane%s ", bank, (unsigned long long)key / 32,
                           lanes.size() > 1 ? "s" : "") +
@@ -559,7 +564,7 @@ void draw_banks(Drawing &d, const TraceAccess &a) {
 }
 
 void draw_sectors(Drawing &d, const TraceAccess &a) {
-    std::map<uint64_t, std::vector<unsigned>> words; // of 4 bytes
+    std::map<uint64_t, std::vector<unsigned>> words; // 4-byte words and their lanes
     std::set<uint64_t> sectors, lines;
     for (unsigned lane = 0; lane < 32; ++lane)
         if (a.mask >> lane & 1)
@@ -592,9 +597,7 @@ void draw_sectors(Drawing &d, const TraceAccess &a) {
                     d.rect(x, d.y, wide, cell - 2, "w");
                     continue;
                 }
-                std::string all;
-                for (unsigned lane : found->second)
-                    all += (all.empty() ? "" : ", ") + std::to_string(lane);
+                const std::string all = list_of(found->second);
                 d.rect(x, d.y, wide - 0.7, cell - 2, "a", "lane " + all);
                 d.text(x + wide / 2, d.y + 10.5, "i m",
                        found->second.size() == 1 ? all : format("×%zu", found->second.size()));
@@ -651,7 +654,7 @@ void draw_table(Drawing &d, const Trace &trace, const TraceSetting &setting) {
               "Turns: how often the banks of shared memory serve a word. Sectors: pieces of 32 bytes of "
               "global memory. "
               "Words: different words of constant memory, served one after the other.");
-    size_t longest = 0; // the table's first column
+    size_t longest = 0; // longest text in the first column
     for (const TraceAccess &a : trace.accesses)
         longest = std::max(longest, std::min<size_t>(a.line.size(), 31));
     const double second = left + std::max(110.0, 12 + 7.6 * (double)longest);
