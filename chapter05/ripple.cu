@@ -94,7 +94,7 @@ static void move_centre(void *data, int, int, int x, int y) {
     d->y = y;
 }
 
-// Checks the last frame. The waves begin in the centre of the picture unless the mouse has moved it.
+// Compares the last frame. The centre of the waves is that of the picture unless the mouse has moved it.
 static bool check_frame(const DataBlock &data) {
     float centre = size / 2, x = moved ? data.x : centre, y = moved ? data.y : centre;
     return check_ripple(data.bitmap->get_ptr(), size, x, y, data.ticks);

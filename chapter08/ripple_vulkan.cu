@@ -27,13 +27,13 @@
 
 static size_t size = DIM;                      // --size
 static VulkanDevice vulkan;                    // the same GPU as the CUDA device
-static VulkanBuffer shared;                    // the shared buffer,
-static cudaExternalMemory_t cuda_memory;       // its memory for CUDA,
-static uchar4 *pixels;                         // and the pointer to it for kernels
+static VulkanBuffer shared;                    // the buffer that Vulkan allocates
+static cudaExternalMemory_t cuda_memory;       // its memory, imported by CUDA
+static uchar4 *pixels;                         // device pointer of this memory
 static VkSemaphore semaphore;                  // the timeline semaphore
-static cudaExternalSemaphore_t cuda_semaphore; // the same for CUDA
-static VulkanBuffer host;                      // two frames in host memory: Vulkan writes one of them
-static unsigned char *copies;                  // while the host reads the other, through this pointer
+static cudaExternalSemaphore_t cuda_semaphore; // the same one, imported by CUDA
+static VulkanBuffer host;                      // double buffering: two frames in host memory
+static unsigned char *copies;                  // the pointer through which the host reads them
 static VkCommandBuffer copy[2];                // the commands that copy even frames, and odd frames
 static void check_frame(const unsigned char *pixels, int ticks);
 static bool all_frames_right(void);
@@ -65,7 +65,7 @@ static void share_buffer(size_t bytes) {
     imported.type = cudaExternalMemoryHandleTypeOpaqueFd;
     imported.size = shared.allocated;
     HANDLE_VULKAN(vulkan.get_memory_fd(vulkan.device, &get_fd, &imported.handle.fd));
-    HANDLE_ERROR(cudaImportExternalMemory(&cuda_memory, &imported)); // takes the file descriptor over
+    HANDLE_ERROR(cudaImportExternalMemory(&cuda_memory, &imported)); // CUDA now owns the file descriptor
     cudaExternalMemoryBufferDesc whole = {};
     whole.size = bytes;
     HANDLE_ERROR(cudaExternalMemoryGetMappedBuffer((void **)&pixels, cuda_memory, &whole));
@@ -87,7 +87,7 @@ static void share_semaphore(void) {
     HANDLE_ERROR(cudaImportExternalSemaphore(&cuda_semaphore, &imported));
 }
 
-// Commands of `stage` after the barrier wait for the copies before it. The buffer gets another owner.
+// Pipeline barrier: later commands of `stage` wait for earlier copies. Transfers ownership of the buffer.
 static void barrier(VkCommandBuffer list, VkBuffer buffer, uint32_t from, uint32_t to, VkAccessFlags before,
                     VkPipelineStageFlags stage, VkAccessFlags after) {
     VkBufferMemoryBarrier whole = {
@@ -96,7 +96,7 @@ static void barrier(VkCommandBuffer list, VkBuffer buffer, uint32_t from, uint32
 }
 
 // Records the commands that copy the shared buffer to host memory. The first two barriers acquire the buffer
-// from an external user, which is CUDA, and release it again; the third one lets the host read the copy.
+// from CUDA, the external owner, and release it again; the third one makes the copy visible to the host.
 static void record_copy(VkCommandBuffer list, size_t bytes, size_t offset) {
     VkCommandBufferBeginInfo begin = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, NULL, 0, NULL};
     VkBufferCopy region = {0, offset, bytes};
@@ -136,8 +136,8 @@ static void copy_frame(int ticks) {
     HANDLE_VULKAN(vkQueueSubmit(vulkan.queue, 1, &submit, VK_NULL_HANDLE));
 }
 
-// Frames `ticks` and `ticks` + 1 have been started. When the host has read the first of them, its half of the
-// host memory is free for another one, which the GPU computes and copies while the host goes on.
+// Double buffering: frames `ticks` and `ticks` + 1 have been submitted. When the host has read frame `ticks`,
+// its half of the host memory is reused for frame `ticks` + 2, which the GPU computes asynchronously.
 static void generate_frame(void *data, int ticks) {
     CPUAnimBitmap *bitmap = (CPUAnimBitmap *)data;
     wait_on_host(vulkan, semaphore, 2ull * ticks + 2);
@@ -167,7 +167,7 @@ int main(int argc, char **argv) {
     bitmap.anim_and_exit(generate_frame);
     bool ok = all_frames_right();
 
-    HANDLE_VULKAN(vkDeviceWaitIdle(vulkan.device)); // two more frames have been started
+    HANDLE_VULKAN(vkDeviceWaitIdle(vulkan.device)); // two more frames have been submitted
     HANDLE_ERROR(cudaFree(pixels));
     HANDLE_ERROR(cudaDestroyExternalMemory(cuda_memory));
     HANDLE_ERROR(cudaDestroyExternalSemaphore(cuda_semaphore));
@@ -189,8 +189,8 @@ void settings(int argc, char **argv) {
 
 static int right, wrong; // frames
 
-// Checks every frame, because one that was copied too early or too late may be the only wrong one. After a
-// wrong frame the others are not compared.
+// Compares every frame with the reference: a synchronization error can change a single frame. After a wrong
+// frame the others are not compared.
 static void check_frame(const unsigned char *pixels, int ticks) {
     if (wrong == 0 && is_ripple(pixels, size, size / 2, size / 2, ticks))
         right++;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a program of Vulkan needs apart from CUDA: the check of calls, the instance, the device with its
-// queue, and buffers with their memory.
+// The Vulkan functions that are not part of the lesson: error check, instance, device and queue, buffers and
+// memory allocation.
 #ifndef CHAPTER08_VULKAN_DEVICE_H
 #define CHAPTER08_VULKAN_DEVICE_H
 
@@ -10,7 +10,7 @@
 #include <vulkan/vulkan.h>
 #include "../common/book.h"
 
-// Checks the status that a call of Vulkan returns, as HANDLE_ERROR does for CUDA.
+// Checks the result of a Vulkan call, as HANDLE_ERROR does for CUDA.
 #define HANDLE_VULKAN(...) handle_vulkan((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__)
 
 static inline const char *vulkan_result(VkResult result) {
@@ -37,8 +37,8 @@ static inline void handle_vulkan(VkResult result, const char *call, const char *
         quit_line(EXIT_FAILURE, "%s:%d: %s: %s (%d)", file, line, call, vulkan_result(result), result);
 }
 
-// A device of Vulkan. Commands are recorded into command buffers, which the pool allocates, and are submitted
-// to the queue. `family` is the number of the queue's family: of the queues that can do the same.
+// A Vulkan device. Commands are recorded into command buffers, which are allocated from the command pool, and
+// submitted to the queue. `family` is the index of the queue family: the queues with the same capabilities.
 struct VulkanDevice {
     VkInstance instance;
     VkPhysicalDevice gpu;
@@ -46,15 +46,15 @@ struct VulkanDevice {
     uint32_t family;
     VkQueue queue;
     VkCommandPool pool;
-    // The functions of extensions are not part of the library, so their addresses are looked up.
+    // Functions of extensions, which libvulkan does not export: vkGetDeviceProcAddr returns their addresses.
     PFN_vkGetMemoryFdKHR get_memory_fd;
     PFN_vkGetSemaphoreFdKHR get_semaphore_fd;
 };
 
 static const char *const vulkan_extensions[] = {"VK_KHR_external_memory_fd", "VK_KHR_external_semaphore_fd"};
 
-// Returns the device of Vulkan that has this UUID, which identifies a GPU in all programming interfaces.
-// Without one, ends the program with one line that names those that were found.
+// Returns the Vulkan device with the UUID of the CUDA device: CUDA and Vulkan report the same UUID for a GPU.
+// If there is none, ends the program with one line that names the devices found.
 static inline VkPhysicalDevice find_gpu(VkInstance instance, const cudaDeviceProp &wanted) {
     uint32_t count = 0;
     HANDLE_VULKAN(vkEnumeratePhysicalDevices(instance, &count, NULL));
@@ -68,7 +68,7 @@ static inline VkPhysicalDevice find_gpu(VkInstance instance, const cudaDevicePro
         properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
         properties.pNext = &id;
         vkGetPhysicalDeviceProperties(gpu, &properties.properties);
-        if (properties.properties.apiVersion >= VK_API_VERSION_1_2) { // has timeline semaphores
+        if (properties.properties.apiVersion >= VK_API_VERSION_1_2) { // the first with timeline semaphores
             vkGetPhysicalDeviceProperties2(gpu, &properties);
             if (memcmp(id.deviceUUID, wanted.uuid.bytes, VK_UUID_SIZE) == 0)
                 return gpu;
@@ -79,8 +79,8 @@ static inline VkPhysicalDevice find_gpu(VkInstance instance, const cudaDevicePro
          others.empty() ? "no device of Vulkan" : others.c_str());
 }
 
-// Ends the program with one line unless the driver can export memory of buffers and timeline semaphores as
-// file descriptors.
+// Ends the program with one line unless the driver can export buffer memory and timeline semaphores as file
+// descriptors.
 static inline void require_export(VkPhysicalDevice gpu, const char *name) {
     uint32_t count = 0;
     HANDLE_VULKAN(vkEnumerateDeviceExtensionProperties(gpu, NULL, &count, NULL));
@@ -119,7 +119,7 @@ static inline void require_export(VkPhysicalDevice gpu, const char *name) {
              "needs timeline semaphores that Vulkan can export, which the driver of %s does not have", name);
 }
 
-// The first family whose queues can copy; those that can draw or compute can copy too.
+// Returns the first queue family that can copy. Queues for graphics or compute can copy too.
 static inline uint32_t find_family(VkPhysicalDevice gpu) {
     uint32_t count = 0, family = 0;
     vkGetPhysicalDeviceQueueFamilyProperties(gpu, &count, NULL);
@@ -133,8 +133,8 @@ static inline uint32_t find_family(VkPhysicalDevice gpu) {
     return family;
 }
 
-// When the program ends early, commands may wait for a signal that never comes, and the functions that the
-// drivers call at exit would wait for these commands. So they are not called then.
+// If the program exits early, submitted commands may wait for a semaphore that is never signaled. The exit
+// handlers of the drivers wait for these commands, which would be a deadlock. So _exit() skips the handlers.
 static bool vulkan_is_open;
 
 static inline void skip_drivers_at_exit(int status, void *) {
@@ -144,8 +144,8 @@ static inline void skip_drivers_at_exit(int status, void *) {
     _exit(status);
 }
 
-// Opens the device of Vulkan that is the same GPU as this CUDA device. Ends the program with one line and
-// EXIT_WAIVED if there is none, or if memory and timeline semaphores cannot be shared.
+// Creates a Vulkan device for the GPU of this CUDA device. Ends the program with one line and EXIT_WAIVED if
+// Vulkan does not have this GPU, or if memory and timeline semaphores cannot be shared.
 static inline VulkanDevice open_vulkan(int cuda_device) {
     cudaDeviceProp cuda;
     HANDLE_ERROR(cudaGetDeviceProperties(&cuda, cuda_device));
@@ -185,7 +185,7 @@ static inline VulkanDevice open_vulkan(int cuda_device) {
     device.ppEnabledExtensionNames = vulkan_extensions;
     HANDLE_VULKAN(vkCreateDevice(vulkan.gpu, &device, NULL, &vulkan.device));
     vulkan_is_open = true;
-    on_exit(skip_drivers_at_exit, NULL); // called before those that were registered earlier
+    on_exit(skip_drivers_at_exit, NULL); // called first: exit handlers run in reverse order
     vkGetDeviceQueue(vulkan.device, vulkan.family, 0, &vulkan.queue);
     VkCommandPoolCreateInfo pool = {VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, NULL, 0, vulkan.family};
     HANDLE_VULKAN(vkCreateCommandPool(vulkan.device, &pool, NULL, &vulkan.pool));
@@ -207,10 +207,10 @@ static inline void close_vulkan(const VulkanDevice &vulkan) {
 struct VulkanBuffer {
     VkBuffer buffer;
     VkDeviceMemory memory;
-    VkDeviceSize allocated; // bytes of memory, of which the buffer may use a part
+    VkDeviceSize allocated; // bytes of memory, which may be more than the size of the buffer
 };
 
-// A buffer, still without memory. `next` is a structure that extends its description, or NULL.
+// Creates a buffer without memory. `next` is the structure for pNext of VkBufferCreateInfo, or NULL.
 static inline VulkanBuffer create_buffer(const VulkanDevice &vulkan, VkDeviceSize bytes,
                                          VkBufferUsageFlags usage, const void *next) {
     VkBufferCreateInfo info = {};
@@ -218,14 +218,14 @@ static inline VulkanBuffer create_buffer(const VulkanDevice &vulkan, VkDeviceSiz
     info.pNext = next;
     info.size = bytes;
     info.usage = usage;
-    info.sharingMode = VK_SHARING_MODE_EXCLUSIVE; // one family of queues at a time uses it
+    info.sharingMode = VK_SHARING_MODE_EXCLUSIVE; // used by one queue family at a time
     VulkanBuffer result = {};
     HANDLE_VULKAN(vkCreateBuffer(vulkan.device, &info, NULL, &result.buffer));
     return result;
 }
 
-// Allocates the memory of a buffer. It has the properties that are required, and those that are preferred if
-// the device has such memory. `next` is a structure that extends its description, or NULL.
+// Allocates memory for a buffer and binds it. The memory type has the required properties, and the preferred
+// ones too if the device has such a type. `next` is the structure for pNext of VkMemoryAllocateInfo, or NULL.
 static inline void allocate_memory(const VulkanDevice &vulkan, VulkanBuffer *buffer,
                                    VkMemoryPropertyFlags required, VkMemoryPropertyFlags preferred,
                                    const void *next) {
@@ -247,8 +247,8 @@ static inline void allocate_memory(const VulkanDevice &vulkan, VulkanBuffer *buf
     buffer->allocated = needs.size;
 }
 
-// Allocates host memory for a buffer and returns its address. Reads by the host are cached, if there is such
-// memory.
+// Allocates host memory for a buffer, maps it and returns its address. The memory is cached for reads by the
+// host if the device has such a memory type.
 static inline unsigned char *allocate_host_memory(const VulkanDevice &vulkan, VulkanBuffer *buffer) {
     allocate_memory(vulkan, buffer,
                     VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
@@ -269,8 +269,8 @@ static inline void allocate_commands(const VulkanDevice &vulkan, VkCommandBuffer
     HANDLE_VULKAN(vkAllocateCommandBuffers(vulkan.device, &info, commands));
 }
 
-// The host waits until a timeline semaphore that CUDA signals too has reached a value. After 10 s, as when a
-// kernel has failed, it ends the program with one line that names the error of CUDA.
+// Blocks until the timeline semaphore has reached this value. After 10 s, for example because a kernel has
+// failed, ends the program with one line that names the CUDA error.
 static inline void wait_on_host(const VulkanDevice &vulkan, VkSemaphore semaphore, uint64_t value) {
     VkSemaphoreWaitInfo wait = {VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO, NULL, 0, 1, &semaphore, &value};
     VkResult result = vkWaitSemaphores(vulkan.device, &wait, 10000000000); // nanoseconds

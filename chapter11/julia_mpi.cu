@@ -29,10 +29,10 @@ struct View {
 static View view = {1000, 1.5f, -0.8f, 0.156f, 200}; // --size and --iterations change it
 static int side = 50, slower = 1;                    // --tile: pixels a side; --slower
 static int tiles, tiles_per_row;                     // of the picture
-static uchar4 *dev_tile, *picture;                   // picture: of this rank's tiles; at last rank 0 has all
-static int *rank_of_tile; // the rank that drew each tile, or -1; on rank 0 in the end of all tiles
-static int *steps;        // on rank 0: of every pixel, for the check
-static MPI_Win window;    // makes the counter in the memory of rank 0 accessible to all ranks
+static uchar4 *dev_tile, *picture; // picture: this rank's tiles; after MPI_Reduce, all on rank 0
+static int *rank_of_tile;          // the rank that drew each tile, or -1; on rank 0 in the end of all tiles
+static int *steps;                 // on rank 0: of every pixel, for the check
+static MPI_Win window;             // makes the counter in the memory of rank 0 accessible to all ranks
 
 static bool try_distribution(const char *name, void (*draw_tiles)(void));
 
@@ -195,7 +195,7 @@ static bool try_distribution(const char *name, void (*draw_tiles)(void)) {
     }
     HANDLE_MPI(MPI_Reduce(&ms, &longest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD));
     HANDLE_MPI(MPI_Reduce(&ms, &sum, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD));
-    // Ranks have 0 and -1 for the pixels and tiles that they have not drawn.
+    // Pixels and tiles that a rank has not drawn are 0 and -1, so bitwise or and maximum combine all ranks.
     const void *pixels = rank == 0 ? MPI_IN_PLACE : picture, *drawn = rank == 0 ? MPI_IN_PLACE : rank_of_tile;
     HANDLE_MPI(MPI_Reduce(pixels, picture, view.size * view.size, MPI_UINT32_T, MPI_BOR, 0, MPI_COMM_WORLD));
     HANDLE_MPI(MPI_Reduce(drawn, rank_of_tile, tiles, MPI_INT, MPI_MAX, 0, MPI_COMM_WORLD));

@@ -179,10 +179,10 @@ __device__ static void sort_tile(Tile &tile, const unsigned *key, const unsigned
     }
 }
 
-// Decoupled look-back: computes the exclusive prefix sum of the tile's counts. It adds the counts of the
-// preceding tiles, from the nearest one on, up to a tile whose flag is PREFIX: that one has the prefix sum of
-// all tiles before it, too. The row before the first tile has this flag and
-// counts the keys with smaller digits.
+// Decoupled look-back: computes the exclusive prefix sum of the tile's counts. It adds the rows of the
+// preceding tiles, the nearest first. A row with the flag AGGREGATE has the counts of its tile. The first row
+// with the flag PREFIX has an inclusive prefix sum, of its tile and all tiles before it, and is the last that
+// is added. The row before the first tile has this flag and counts the keys with smaller digits.
 // Tiles are numbered in the order in which their blocks start, so this waits only for blocks that run
 // already, and there is no deadlock. A word has both flag and count, so no memory fence is needed. Each
 // thread adds the counts of four digits.
