@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Linked with exercises (make exercise), whose main the linker renames to __real_main (--wrap=main): says
 // whether the check of the program has passed. A kernel that ends the process, by exit() or an error, gets no
-// "right". On the CPU back end a kernel that does not end, or waits for a lock that is never released, is
-// ended with a message.
+// "right". On the CPU back end, time limits end a kernel that is in a deadlock or an endless loop
+// (CUDA_CPU_WATCHDOG, CUDA_CPU_TIME_LIMIT).
 //
 // For make grade the environment variable EXERCISE_GRADED is set. Then a word is read from descriptor 3
 // before main runs, and is written with the verdict to descriptor 4, so that output of the submission is not
@@ -17,7 +17,7 @@ int __wrap_main(int argc, char **argv);
 
 static char word[64];
 
-// A plain run does not find every data race, so a right result is not the end of the exercise.
+// The result can be right in spite of a data race. So this names the command that looks for data races.
 static void print_next_step(const char *path) {
     const char *const program = strstr(path, "my/");
     if (program)

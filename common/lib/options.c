@@ -16,7 +16,8 @@
 #include "../options.h"
 #include "printable.h"
 
-// In cpu/src/trace.cpp, which programs of the CPU back end contain. Returns NULL, or what is wrong.
+// Defined in cpu/src/trace.cpp, so only in programs for the CPU back end: in others the weak symbol is NULL.
+// Returns an error message, or NULL.
 extern const char *cuda_cpu_trace(const char *setting) __attribute__((weak));
 static const char *trace; // the value of --trace
 

@@ -19,7 +19,7 @@ static void expect_ripple(size_t x, size_t y, const unsigned char *got, unsigned
     expected[3] = 255;
 }
 
-// Checks frame `ticks` of a ripple with its centre at (x, y).
+// Compares frame `ticks` of a ripple with its centre at (x, y) with a reference computed on the host.
 static inline bool is_ripple(const unsigned char *pixels, size_t size, float x, float y, int ticks) {
     ripple_x = x;
     ripple_y = y;
@@ -27,7 +27,7 @@ static inline bool is_ripple(const unsigned char *pixels, size_t size, float x, 
     return check_picture("pixel", pixels, size, size, expect_ripple, 0);
 }
 
-// The same, and prints a line when the frame is right. `addition` is appended to that line.
+// As is_ripple(), and prints a line if the frame is right. `addition` is appended to that line.
 static inline bool check_ripple(const unsigned char *pixels, size_t size, float x, float y, int ticks,
                                 const char *addition = "") {
     bool ok = is_ripple(pixels, size, x, y, ticks);

@@ -131,7 +131,9 @@ struct Plan {
 
 struct Plans {
     std::mutex handles;
-    std::recursive_mutex planner; // without memory for a shared_ptr, its deleter runs at once
+    // Recursive, because a shared_ptr whose constructor cannot allocate memory calls its deleter, which locks
+    // the planner again.
+    std::recursive_mutex planner;
     std::map<cufftHandle, std::shared_ptr<Plan>> all;
     cufftHandle next = 1;
 };

@@ -82,8 +82,8 @@ namespace {
 std::terminate_handler terminate_before;
 
 // Runs when nothing catches an exception. If memory is exhausted, in the runtime or in the program, one line
-// says so and the exit status is 1, as after other errors. There may be no exception then, because it needs
-// memory too. Otherwise the C++ library reports the exception.
+// says so and the exit status is 1, as after other errors. Then there may be no current exception, because
+// the object of an exception needs memory too. Otherwise the C++ library reports the exception.
 [[noreturn]] void on_terminate() {
     if (abi::__cxa_current_exception_type()) {
         try {
@@ -101,7 +101,7 @@ std::terminate_handler terminate_before;
     abort();
 }
 
-// Runs before the constructors of static objects, which allocate memory.
+// Runs before the constructors of static objects, because these allocate memory (101: the first priority).
 [[gnu::constructor(101)]] void handle_terminate() {
     terminate_before = std::set_terminate(on_terminate);
 }

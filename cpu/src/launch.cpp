@@ -144,7 +144,7 @@ struct Grid {
     std::atomic<bool> suspended{false};
     // A grid that runs without the calling host thread, whose launch can become asynchronous.
     bool detached = false;
-    std::atomic<bool> return_requested{false}; // the calling thread is to return
+    std::atomic<bool> return_requested{false}; // the calling thread must return
     std::atomic<bool> asynchronous{false};     // all threads polled then, so the launch returns
     std::atomic<bool> done{false};             // all blocks have ended
 

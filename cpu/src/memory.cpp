@@ -99,7 +99,7 @@ void *get_memory(size_t bytes, MemoryKind kind) {
     if (kind == MemoryKind::device && guards())
         return get_guarded(bytes);
     void *memory;
-    if (race_track) // whole pages, as the race detector tracks them, and at least one byte more
+    if (race_track) // rounded up to whole pages of the race detector, with a byte after the end
         bytes = (bytes / race_page + 1) * race_page;
     if (posix_memalign(&memory,
                        bytes >= 2 * huge_page ? huge_page

@@ -306,7 +306,7 @@ cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *, cudaIpcEventHandle_t) {
     return no_processes(__func__);
 }
 
-// ---- memory and semaphores of other programming interfaces, which are not supported ----
+// ---- external memory and external semaphores (of Vulkan, Direct3D): not supported ----
 
 static cudaError_t no_external(const char *call) {
     return fail(cudaErrorNotSupported, "%s: memory and semaphores of Vulkan and Direct3D are not supported",

@@ -17,8 +17,8 @@
  * - they belong to different launches or copies that streams, events or waits of the host order.
  * Except for locks, the result does not depend on the order in which the threads happen to run.
  *
- * It also reports reads of memory that nothing has written, and accesses outside of the variables in shared
- * memory and up to 64 KiB after an allocation.
+ * It also reports reads of uninitialized memory, and out-of-bounds accesses: outside of the variables in
+ * shared memory, and up to 64 KiB after the end of an allocation.
  */
 #include "race.h"
 #include "trace.h"
@@ -67,7 +67,7 @@ struct Cell { // last accesses of a word, or of a byte
 struct Page {
     std::atomic_flag lock = ATOMIC_FLAG_INIT;
     unsigned shift = 2;        // a cell covers 1 << shift bytes
-    uint32_t used = race_page; // the bytes that belong to an allocation; after them kernels access nothing
+    uint32_t used = race_page; // bytes that belong to an allocation; accesses after them are out of bounds
     Cell *cells = nullptr;
 };
 
@@ -211,7 +211,7 @@ struct Threads {
         memset(warp_epoch, 0, sizeof warp_epoch);
         names.clear();
     }
-    // Whether one variable in shared memory has all these bytes.
+    // Whether all these bytes belong to one variable in shared memory.
     bool has_shared(uintptr_t address, size_t bytes) const {
         for (const Name &n : names)
             if (address - (uintptr_t)n.begin < n.bytes)
@@ -498,9 +498,9 @@ void access(uintptr_t address, size_t bytes, bool write, bool atomic, bool reads
                     me.block = the_host;
             }
             const bool shared = in_kernel && is_shared_memory(address);
-            const bool beyond =
-                shared ? !block->has_shared(address, here)
-                       : in_kernel && (address & (race_page - 1)) + here > page->used; // or an old page
+            // `used` may be that of an allocation that was freed, so report_out_of_bounds() looks again.
+            const bool beyond = shared ? !block->has_shared(address, here)
+                                       : in_kernel && (address & (race_page - 1)) + here > page->used;
             if (!beyond || !report_out_of_bounds(me, address, here))
                 check(*page, address, here, me, block, shared, reads);
         }
@@ -671,8 +671,8 @@ std::string in_kernel_by(const Access &me) {
            coordinates(me.thread, {blockDim.x, blockDim.y, blockDim.z});
 }
 
-// An access outside of the variables in shared memory, or after the end of an allocation. Returns false if
-// the memory after it is in use again.
+// Reports an access outside of the variables in shared memory, or after the end of an allocation. Reports
+// nothing and returns false if another allocation contains the address now, or none is before it.
 bool report_out_of_bounds(const Access &me, uintptr_t address, size_t bytes) {
     std::string name, allocated;
     intptr_t offset;
@@ -681,7 +681,7 @@ bool report_out_of_bounds(const Access &me, uintptr_t address, size_t bytes) {
         const Name none{"the launch", (const char *)address, 0}, *nearest = &none;
         uintptr_t least = ~(uintptr_t)0;
         for (const Name &n : threads().names) {
-            const uintptr_t from = address - (uintptr_t)n.begin; // wraps around before the variable
+            const uintptr_t from = address - (uintptr_t)n.begin; // wraps around for a lower address
             const uintptr_t distance = from < n.bytes ? 0 : std::min(from - n.bytes, -from);
             if (distance < least || (distance == least && n.bytes)) {
                 least = distance;
@@ -760,14 +760,14 @@ std::vector<SourceLine> race_source_lines(const std::vector<uintptr_t> &addresse
     char program[4096];
     const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     program[std::max<ssize_t>(length, 0)] = 0;
-    // The addresses in a position-independent program count from 0; in others they are absolute. A return
-    // address is after the call, so the call is one byte before it.
+    // addr2line takes addresses relative to the load address for a position-independent executable, and
+    // absolute ones for others. A return address is that of the next instruction, so 1 is subtracted.
     static const bool moved = [] {
         const auto type = *(const uint16_t *)(__executable_start + 16); // e_type
         return type == 3;                                               // ET_DYN
     }();
     std::vector<SourceLine> found(addresses.size());
-    constexpr size_t at_once = 4000; // the length of a command is limited
+    constexpr size_t at_once = 4000; // addresses in a command, whose length is limited
     for (size_t first = 0; first < addresses.size(); first += at_once) {
         std::string command = std::string("addr2line -a -i -e '") + program + "'";
         for (size_t i = first; i < std::min(addresses.size(), first + at_once); ++i) {
@@ -780,8 +780,8 @@ std::vector<SourceLine> race_source_lines(const std::vector<uintptr_t> &addresse
         if (!pipe)
             break;
         char line[4096];
-        // For each address a line 0x…, then the line of the instruction, and those of the calls around it
-        // that are inlined.
+        // addr2line -a -i prints for each address a line 0x…, then the source line of the instruction, and
+        // those of the calls that are inlined there, from the inner to the outer one.
         for (size_t next = first; fgets(line, sizeof line, pipe);) {
             line[strcspn(line, " \n")] = 0;
             if (strncmp(line, "0x", 2) == 0) {
@@ -805,8 +805,8 @@ std::vector<SourceLine> race_source_lines(const std::vector<uintptr_t> &addresse
     return found;
 }
 
-// New memory is known to be unwritten, also where memory that has been freed was. At least one byte after it
-// is tracked too.
+// Marks new memory as uninitialized, also where an earlier allocation was freed. At least one byte after its
+// end is tracked too.
 void race_track_new(const void *memory, size_t bytes) {
     race_track(memory, bytes + 1);
     const uintptr_t end = (uintptr_t)memory + bytes;

@@ -14,8 +14,8 @@
 namespace cuda_cpu {
 
 // The source lines of these instructions, such as "sum.cu:12". The addresses are relative to the program's
-// start. Empty where the line is unknown or one of the back end. `inlined` is set for code of the back end
-// that the compiler has inlined into this line, such as a part of atomicAdd().
+// start. The text is empty if the line is unknown or belongs to the back end. `inlined` is set for code of
+// the back end that the compiler has inlined into this line, such as a part of atomicAdd().
 struct SourceLine {
     std::string text;
     bool inlined;

@@ -157,7 +157,7 @@ Running &running_launch() {
 [[noreturn]] void watch_time(double limit) {
     uint64_t number = 0, distributed = 0;
     const double step = std::min(limit / 4, 0.5);
-    double waited = 0; // the sum of the steps: time that the process is stopped by a debugger does not count
+    double waited = 0; // sum of the steps, so time in which a debugger stops the process is not included
     for (;;) {
         std::this_thread::sleep_for(std::chrono::duration<double>(step));
         Running &launch = running_launch();

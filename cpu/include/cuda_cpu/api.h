@@ -525,7 +525,7 @@ typedef struct cudaIpcEventHandle_st {
 } cudaIpcEventHandle_t;
 #define cudaIpcMemLazyEnablePeerAccess 0x01
 
-// Memory and semaphores of other programming interfaces, such as Vulkan: the calls return
+// External memory and external semaphores (of Vulkan, Direct3D): not supported. The calls return
 // cudaErrorNotSupported.
 typedef struct CUexternalMemory_st *cudaExternalMemory_t;
 typedef struct CUexternalSemaphore_st *cudaExternalSemaphore_t;
@@ -794,7 +794,7 @@ cudaError_t cudaIpcCloseMemHandle(void *pointer);
 cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t *handle, cudaEvent_t event);
 cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *event, cudaIpcEventHandle_t handle);
 
-// Memory and semaphores of other programming interfaces, which are not supported.
+// External memory and external semaphores (of Vulkan, Direct3D): not supported.
 cudaError_t cudaImportExternalMemory(cudaExternalMemory_t *memory,
                                      const struct cudaExternalMemoryHandleDesc *desc);
 cudaError_t cudaDestroyExternalMemory(cudaExternalMemory_t memory);
