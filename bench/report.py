@@ -279,7 +279,7 @@ def html_table(name, rows, where):
 
 
 def measured(program, name, found):
-    """The parts of a page about a program on one machine: conditions, plot, and the tables, those of smaller sizes folded."""
+    """The results of a program on one machine as HTML: conditions, plot and tables. Tables of smaller sizes are collapsed."""
     block = found["programs"][program]
     parts = [
         f"<h3>{html.escape(found['device'])}</h3>",
@@ -332,8 +332,8 @@ def page(results):
 
 
 def find(*packages):
-    """Whether this python3 has these packages. The first one on PATH may lack the packages of the distribution's python3, which
-    then runs the script instead."""
+    """Returns whether this python3 has these packages. If only /usr/bin/python3 has them, as with another python3 first on PATH, that
+    one runs the script again."""
     try:
         for package in packages:
             importlib.import_module(package)

@@ -33,7 +33,7 @@ fi
 
 # A line for each run: program, expected exit status, options. What is wrong on purpose is for make check only, and
 # compute-sanitizer does not work with OpenGL and Vulkan (docs/book-vs-today.md). An exercise runs with the options of the program
-# that it was made from; of several runs those are left out in which a race is expected.
+# that it was made from. Of several runs, those in which a race is expected are left out.
 one='' exercise=''
 case ${1-} in
 my/*) one=$1 exercise=${1#my/} list=$(scripts/programs.sh "${exercise%/*}" | sed "s,^$exercise$tab,my/&,") ;;

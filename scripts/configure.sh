@@ -60,8 +60,8 @@ chapters_like() {
     done
 }
 
-# A suggestion for an unknown goal: the program if .cu or my/ is too much, the programs of that name, a chapter, or the programs with
-# a name that contains it
+# A suggestion for an unknown goal: the program without .cu or my/, the programs of that name, a chapter, or the programs whose name
+# contains it
 meant() {
     name=${1%.cu}
     name=${name#my/}

@@ -146,7 +146,7 @@ function include_path(line) {
     return line
 }
 
-# The options of the first run of make check, unless a race is expected in it, with a blank in front
+# Returns the options of the first run of make check, with a leading space; nothing if a race is expected in that run
 function check_options(    i, text) {
     for (i = 1; i < header_end; i++)
         if (line_of[i] ~ /^ \* Check: /) {

@@ -4,7 +4,7 @@
 #   libs.sh probe BACKEND FILE    writes the libraries to FILE, for make. Libraries that an earlier run
 #                                 found are not tested again; missing ones are
 #   libs.sh report BACKEND FILE [GOAL…]   a line for each library that BACKEND can use and that is missing, and for each
-#                                 program that is therefore not built; not for those if all goals are single programs
+#                                 program that is therefore not built; no programs if every goal is a single program
 #   libs.sh doctor                a line for each library, found or missing, and its package
 # CC, CXX, HOSTCC and NVCC are the compilers; MPICC is the C compiler of MPI, default mpicc. HAVE_PNG=0 in the
 # environment switches libpng off; the other libraries have such variables too.

@@ -193,7 +193,7 @@ END {
     check_likes()
 }
 ' $files | LC_ALL=C sort -t "$tab" -k 1,1 -s | awk -F "$tab" -v mode="$mode" '
-# Plain text as Markdown: without this __device__ is bold, and <x> is a tag.
+# Escapes plain text for Markdown; otherwise __device__ would be bold, and <x> an HTML tag.
 function markdown(text) {
     gsub(/&/, "\\&amp;", text)
     gsub(/</, "\\&lt;", text)

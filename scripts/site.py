@@ -43,21 +43,21 @@ linked = list(DOCUMENTS)  # the files that pages link to, in the order in which 
 
 
 def address(path):
-    """Where the site has a file of the repository."""
+    """The path within the site of a file of the repository."""
     if path.endswith((".png", ".webp", ".svg", ".ipynb")):
         return path
     return (os.path.splitext(path)[0] if path in SOURCES or path.endswith(".md") else path) + ".html"
 
 
 def link(path, page):
-    """The relative address of a file. The file becomes a part of the site."""
+    """The relative link from a page to a file, which is added to the site."""
     if path not in linked:
         linked.append(path)
     return os.path.relpath(address(path), os.path.dirname(page) or ".")
 
 
 def link_of(url, page):
-    """A link of a document, changed to lead to a page."""
+    """Converts a link of a document into a link to a page of the site."""
     if re.match("[a-z]+:|#", url):
         return url
     file, mark, heading = url.partition("#")
@@ -82,7 +82,7 @@ def write_page(page, title, *parts):
 
 
 def kernels_and_launches(code):
-    """Each head of a kernel and each launch in a source without comments, as (kind, name, begin, end)."""
+    """Each declaration of a kernel and each launch in a source without comments, as (kind, name, begin, end)."""
     name = r"(\w[\w.]*(?:\[\w*\])?)(?:<[\w\s,:*&.()]*>)?\s*"
     bounds = r"__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)"
     for kind, pattern, following in (
@@ -134,7 +134,7 @@ def highlighted(path):
 
 
 def listing(lines, begin, end, label):
-    """A part of a source. The style numbers the lines."""
+    """Some lines of a source as HTML. The style sheet adds the line numbers."""
     style = f' class="code" style="counter-reset: line {begin}"'
     return scrolled("pre", label, "".join(lines[begin:end]), style)
 
@@ -160,7 +160,7 @@ def section(program):
 
 
 def facts(program):
-    """What the header says, as pairs of a name and HTML."""
+    """The fields of the header, as pairs of a name and HTML."""
     page, number, text = program.name, section(program), (ROOT / (program.name + ".cu")).read_text()
     needs = re.sub(r"\barch=\w+|libs=", "", program.needs).replace("gpus=2", "2 GPUs").replace("gl", "OpenGL")
     index = os.path.relpath("index.html", os.path.dirname(page))
@@ -293,7 +293,7 @@ def main():
     for before, program, after in zip([None, *PROGRAMS], PROGRAMS, [*PROGRAMS[1:], None]):
         chapter = next(title for title, programs in chapters.items() if program in programs)
         program_page(program, chapter, (before, after), recorded)
-    for path in linked:  # grows meanwhile
+    for path in linked:  # link() appends to this list during the loop
         if path in DOCUMENTS:
             html, title = document((ROOT / path).read_text(), path)
             write_page(path, title, html)

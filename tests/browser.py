@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A browser without a window, and axe-core, which checks the accessibility of a page."""
+"""A headless browser, and axe-core, which checks the accessibility of a page."""
 import html
 import json
 import os
@@ -18,7 +18,7 @@ AXE = "4.10.3"  # the version of axe-core
 
 
 def browse(tmp_path, page, *options, dark=False):
-    """Opens a page in a browser without a window. Returns the output of the browser."""
+    """Opens a page in a headless browser. Returns the output of the browser."""
     file = tmp_path / "browse.html"
     file.write_text(page)
     done = subprocess.run(
@@ -89,7 +89,7 @@ def axe(tmp_path_factory):
 
 def violations(axe, files, tmp_path, widths, dark):
     """The violations that axe finds in pages at each of these widths, as a dict from rule to the beginnings of the elements. Also
-    checks that no page is wider than the screen. axe is added to the files."""
+    checks that no page is wider than the screen. Inserts the script of axe into the files."""
     ask = """<script>axe.run().then(found => parent.postMessage(JSON.stringify({
         title: document.title, width: innerWidth, overflow: document.documentElement.scrollWidth - innerWidth,
         dark: matchMedia("(prefers-color-scheme: dark)").matches, rules: found.passes.length,

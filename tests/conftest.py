@@ -78,7 +78,7 @@ def pytest_generate_tests(metafunc):
 
 
 def with_devices(program):
-    """Skips a program that needs a device which is not here; test_chapter11, test_chapter12_tools and test_vulkan check the
+    """Skips a program that needs a device which this machine lacks; test_chapter11, test_chapter12_tools and test_vulkan check the
     messages."""
     lacks = helpers.lacks(program)
     return pytest.param(program, marks=pytest.mark.skip(reason=lacks)) if lacks else program

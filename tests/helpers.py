@@ -61,7 +61,7 @@ def vulkan_device():
 
 
 def lacks(program):
-    """What a program needs and this machine lacks, or None. The build has its libraries."""
+    """The device that a program needs and this machine lacks, or None. Libraries are not checked."""
     if program.gpus > 1 and devices() < program.gpus:
         return f"needs {program.gpus} GPUs"
     if "opencl" in program.needs and not opencl_device():
@@ -243,7 +243,8 @@ class Result:
 
 @functools.cache
 def mpi_folder():
-    folder = tempfile.mkdtemp(prefix="mpi", dir="/tmp")  # a short name, because it will hold sockets
+    # The path is short, because the length of a socket's path is limited.
+    folder = tempfile.mkdtemp(prefix="mpi", dir="/tmp")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 

@@ -108,7 +108,7 @@ def test_an_exception_without_memory_is_one_line(run):
 
 @unsanitized
 def test_memory_for_the_plan_of_an_fft_is_refused(run):
-    """A plan that is not kept for want of memory is destroyed while the lock of FFTW's planner is held."""
+    """If memory for the shared_ptr of a plan is missing, the plan is destroyed while the planner's mutex is locked."""
     statuses = set()
     for number in range(110, 170):
         result = run("chapter12/fft_convolution", "--size", 48, env=refuse(f"memory:{number}"))

@@ -51,7 +51,7 @@ def test_text_of_an_exercise(name, tmp_path):
     task = re.sub(r"\n// ", " ", task)
     # The task describes what is to be written; it does not contain it.
     assert ";" not in re.sub(r"\([^)]*\)|; ", "", task) and "<<<" not in task
-    # It runs without the options of variants.
+    # Its Run: line has no options for variants of the program.
     run = re.search(rf"^ \* Run: +(?:mpirun -np \d )?\./bin/my/{name}(.*)$", text, re.M).group(1)
     assert run in ("", awk(name, "options").rstrip("\n")) or re.fullmatch(r" --output \S+", run)
     assert "(race)" not in run and "|" not in run
@@ -86,7 +86,7 @@ def solve(tree, program):
 
 
 def waived(program):
-    """Whether it is waived here. More devices than there are is no reason, since start() sets their number."""
+    """Whether the program is waived (status 2) on this machine. start() sets the number of devices, so too few are no reason."""
     return program.gpus == 1 and helpers.lacks(program)
 
 
@@ -167,7 +167,7 @@ def test_progress(tree):
     log = make(tree, "progress")
     assert re.search(r"add_loop_gpu +done", log) and re.search(r"add_loop_long +wrong", log)
     assert re.search(r"^ +c\[1\]: got -1, expected", log, re.M)
-    # A kernel that waits, or does not end, ends with a message.
+    # The time limits for a kernel in a deadlock or an endless loop are set.
     assert (tree / "build/progress/chapter04/add_loop_long.out").read_text().startswith("10\n20\n")
     assert re.search(r"^ +does not build: .*nonesuch", log, re.M)
     assert log.endswith("1 done, 1 open, 2 wrong\n")
@@ -177,13 +177,13 @@ def test_progress(tree):
 
 @needs_cpu
 def test_make_check(tree):
-    """Two mistakes with which the result is right."""
+    """Two mistakes that do not change the result."""
     program = "chapter05/dot"
     add(tree, program)
     make(tree, "exercise", program)
     solve(tree, program)
     mine = tree / f"my/{program}.cu"
-    # What the check builds is kept for the next run of the tests.
+    # The programs that the check builds are kept for the next run of the tests.
     arguments = ("check", f"PROGRAM=my/{program}", f"BUILD={ROOT / 'build/exercises'}")
     assert "1 of 1 clean, " in make(tree, *arguments)
     text = mine.read_text()
@@ -207,7 +207,7 @@ def test_make_check(tree):
 
 
 def test_make_check_without_the_runs_that_are_wrong_on_purpose(sources):
-    """Scripts stand in for an exercise that is wrong, and for its program."""
+    """Shell scripts replace a wrong exercise and its program."""
     scripts = {"sound": "echo 'c[0]: got 1, expected 2' >&2; echo 'sound: wrong' >&2; exit 1"}
     trees.programs_of(sources, scripts, lambda name: " * Check:   --seed 1 | --seed 2 (race)\n")
     for folder, file in ("bin", "sound"), (".", "sound.cu"):

@@ -261,7 +261,7 @@ def test_stdout_on_a_full_disk(sound_program, run):
 
 @pytest.mark.backend("cpu")
 def test_a_refused_setting_on_a_full_disk(run):
-    """The lost lines on stdout are no second failure."""
+    """Only the refused setting is reported, not the failed write to stdout."""
     with open("/dev/full", "w") as full:
         result = run("chapter05/matmul_shared", "--size", 48, stdout=full, env={"CUDA_CPU_SCHEDULE": "x"})
     assert result.status == 1 and len(result.errors) == 1, str(result)
@@ -453,7 +453,7 @@ def code_of(source):
 
 
 def test_length(program):
-    """Without the first comment, which describes the program, and the last one, which is for the exercise."""
+    """Counts lines without the first comment, which describes the program, and the last one, which is for the exercise."""
     limit = 385 if program.bench else 250 if "mpi" in program.needs else 188  # several ways to do one thing
     lines = program.source.partition("*/")[2].partition("\n// Task:")[0].splitlines()
     assert len(lines) < limit

@@ -16,7 +16,7 @@ SOURCE = helpers.ROOT / "tests/races/cases.cu"
 LINES = SOURCE.read_text().splitlines()
 CASES = sorted({n for line in LINES for n in re.findall(r"^ *(?:KERNEL|HOST)\((\w+)[,)]", line)} | {"bytes"})
 UNINITIALIZED = {"uninitialized": ("add_to", "// read of sum"), "unset_bins": ("count", "// count in memory")}
-BEYOND = {  # texts of lines, and what is said of each
+BEYOND = {  # the comment of each line, and parts of its report
     "beyond_allocation": {
         "// read beyond in": ("thread (255,0,0) reads 4", "65536 of device memory", 65536),
     },

@@ -100,7 +100,7 @@ def test_previous_and_next_are_the_order_of_the_programs(site):
 
 
 def test_every_link_leads_somewhere(site):
-    """Files, and anchors in pages. Nothing is loaded from elsewhere, and there are no scripts."""
+    """Links lead to existing files and anchors. The pages load nothing from other sites and have no scripts."""
     pages = {path: path.read_text() for path in site.rglob("*.html")}
     anchors = {path: re.findall(r' id="([^"]*)"', page) for path, page in pages.items()}
     wrong, count = [], 0
@@ -188,7 +188,7 @@ def test_kernels_and_launches_are_marked(site):
 
 
 def test_the_site_is_the_same_again(site, tmp_path):
-    """In the default folder, where nothing is left of an earlier site."""
+    """In the default folder, from which the files of an earlier site are deleted."""
     tree = site.parent / "tree"
     old = tmp_path / "build/site/old.html"
     old.parent.mkdir(parents=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Recorded launches (CUDA_CPU_TRACE, --trace): what the data of six programs say, and the pictures in a browser."""
+"""Recorded launches (CUDA_CPU_TRACE, --trace): the data of six programs, and the pictures in a browser."""
 import collections
 import itertools
 import json
@@ -152,7 +152,8 @@ def test_sectors_of_rows_and_columns(trace):
         32 * 32,
     )
     assert [write["addresses"][str(i + 1)] - write["addresses"][str(i)] for i in range(31)] == [64 * 4] * 31
-    # Through a tile in shared memory both are rows; a column of the tile is 32 turns, of the padded one 1.
+    # With a tile in shared memory both accesses to global memory are rows, so they are coalesced. Reading a column of the tile has
+    # bank conflicts: 32 turns, 1 with padding.
     from_tile = "out[(left + column) * h + top + threadIdx.x] = tile[threadIdx.x][column];"
     line = source_line(name, from_tile)
     for kernel, turns in ("transpose_tile", 32), ("transpose", 1):
@@ -179,7 +180,7 @@ def test_tiles_of_a_matrix_product(trace):
     for text in "? a[row * n + first + x]", "? b[(first + y) * n + col]":
         [read] = accesses(data, source_line(name, text), kind="read", memory="global")
         assert read["lanes"] == size // tile * tile**2 and read["most"] == 4
-    # No lane leaves its warp
+    # No divergence: all lanes are active in every step.
     assert {s["active"] for s in launch["steps"]} == {32}
 
 
@@ -191,7 +192,7 @@ def test_lanes_that_diverge(trace):
     masks = [s["lanes"] for s in steps if s["line"] == adds and s["warp"] == 0]
     assert masks[:5] == ["55555555", "11111111", "01010101", "00010001", "00000001"]
     assert {s["warp"] for s in steps if s["line"] == adds and s["phase"] == 5} == set(range(8))
-    # Adding the second half to the first: whole warps, until there is one.
+    # Adding the second half to the first: all lanes of a warp are active or none, until fewer than 32 threads add.
     steps = trace(name, "kernel=reduce,launch=2", "--steps", 3)["launch"]["steps"]
     masks = [(s["warp"], s["lanes"]) for s in steps if s["line"] == adds]
     assert collections.Counter(lanes for _, lanes in masks) == {
@@ -224,12 +225,12 @@ __global__ void paths(const int *a, int *b) {
     atomicAdd(&bins[t % 4 * 32], 1); // 24 lanes, 4 words, 1 bank
     if (t >= 20)
         return;
-    int v = a[t]; // all that are left
+    int v = a[t]; // not returned
     if (t % 2)
         v += sum(a, t % 4);
     else
         b[t] = 5; // else
-    b[t + 32] = v; // joined
+    b[t + 32] = v; // reconverged
     for (int i = 0; i < t / 5; i++) {
         if (i == t % 5)
             break;
@@ -269,10 +270,10 @@ def test_paths_join_behind_branches_and_loops(tmp_path):
         return sum(1 << t for t in range(20) if chosen(t))
 
     everybody = lanes(lambda t: True)
-    assert masks("// all that are left") == [everybody]
+    assert masks("// not returned") == [everybody]
     assert masks("// in the function") == [lanes(lambda t: t % 2), lanes(lambda t: t % 4 == 3)]
     assert masks("// else") == [lanes(lambda t: t % 2 == 0)]
-    assert masks("// joined") == [everybody]
+    assert masks("// reconverged") == [everybody]
     assert masks("// in the loop") == [lanes(lambda t: i < t / 5 - 0.9 and i < t % 5) for i in range(3)]
     assert masks("// after the loop") == [everybody]
 
@@ -284,10 +285,10 @@ def test_blocks_of_unequal_length(run, tmp_path, monkeypatch):
     data = json.loads((tmp_path / "x.json").read_text())
     rows = spans(data, 1)
     assert sorted(e["args"]["first"] for row in rows.values() for e in row) == list(range(3600))
-    assert 1 <= len(rows) <= data["launch"]["workers"]  # a worker may come too late for a block
+    assert 1 <= len(rows) <= data["launch"]["workers"]  # a worker that starts late may find no block left
     assert data["launch"]["grid"] == [60, 60, 1]
     assert len({e["dur"] for row in rows.values() for e in row}) > 1
-    # Of more than 4096 blocks several make an event, and none is missing.
+    # In a launch of more than 4096 blocks an event stands for several consecutive blocks; no block is missing.
     run("chapter04/julia_gpu", "--size", 150, "--output", "x.ppm", "--trace", "x.json", status=0)
     data = json.loads((tmp_path / "x.json").read_text())
     events = sorted((e["args"]["first"], e["args"]["last"]) for row in spans(data, 1).values() for e in row)
@@ -309,7 +310,7 @@ FORM = (
 
 
 def test_one_line_for_a_refusal_and_none_for_help(run, tmp_path):
-    """No kernel is launched then. Control characters of a name do not reach the terminal."""
+    """No kernel is launched then. Control characters in a file's name are replaced."""
     for command_line in (["x"], ["--size", -1]):
         result = run("chapter05/dot", "--trace", "x.svg", *command_line, status=64)
         assert len(result.errors) == 1 and "trace" not in result.err, str(result)
@@ -385,7 +386,7 @@ def test_a_line_without_accesses(checked, tmp_path):
 
 
 def test_a_file_is_written_whole_or_not_at_all(run, tmp_path):
-    """Without space the old file stays. A program without the option writes nothing."""
+    """If the new file cannot be written, the old one is kept. A program without the option writes nothing."""
     (tmp_path / "x.svg").write_text("old")
     command = f"ulimit -f 1; exec {helpers.BIN}/chapter05/dot --trace x.svg"
     done = execute(["bash", "-c", command], tmp_path)

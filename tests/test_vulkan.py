@@ -13,7 +13,7 @@ from trees import ROOT, run as shell, stand_in
 
 PROGRAM = "chapter08/ripple_vulkan"
 ENDING = helpers.ending()
-# Drivers of Vulkan in software, such as Mesa's lavapipe (Debian: mesa-vulkan-drivers)
+# Vulkan drivers without a GPU, such as Mesa's lavapipe (Debian: mesa-vulkan-drivers)
 SOFTWARE = sorted(pathlib.Path("/usr/share/vulkan/icd.d").glob("lvp_icd*.json"))
 
 # The other libraries are not looked for, which saves time.
@@ -44,7 +44,7 @@ def test_the_cpu_back_end_does_not_share_memory(run, tmp_path, driver):
 
 @here
 def test_mistakes_on_the_command_line_come_first(run):
-    """As in other programs, which test_programs.py starts."""
+    """test_programs.py checks this for other programs."""
     assert "--size" in run(PROGRAM, "--help", status=0).out
     assert "--size" in run(PROGRAM, "--size", 0, status=64).err
     assert "--nonsense" in run(PROGRAM, "--nonsense", status=64).err

@@ -8,8 +8,8 @@ file that is left behind is a defect.
 
 CUDA calls fail through CUDA_CPU_FAIL (cpu/README.md), requests to the operating system through tests/attacks/refuse.c. Each call fails
 alone with cudaErrorUnknown, then with --errors random errors, every other time together with all later calls. Every other request for
-memory fails together with all later ones. A program that does not run with refuse.c preloaded is attacked by CUDA calls only. Programs
-run as they do in make check, with small sizes. Exit status 1 if there is a defect."""
+memory fails together with all later ones. In a program that does not run with refuse.c preloaded, only CUDA calls fail. Programs run as
+they do in make check, with small sizes. Exit status 1 if there is a defect."""
 import argparse
 import collections
 import concurrent.futures

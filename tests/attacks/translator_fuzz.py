@@ -45,7 +45,7 @@ class CannotBuild(Exception):
 
 
 def build(folder, compilers, name):
-    """Compiles the translator with sanitizers, by the first of these commands that can do it."""
+    """Compiles the translator with sanitizers, with the first of these compilers that can do it."""
     program = folder / name
     for compiler in compilers:
         words = [

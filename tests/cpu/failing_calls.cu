@@ -84,7 +84,8 @@ static void terminate_program(void *) {
     std::terminate();
 }
 
-// A request for memory larger than any limit fails; the loop takes the rest. Sanitizers replace malloc.
+// With RLIMIT_AS = 0 the system gives no more memory, and the loop allocates what malloc still has. Not with
+// sanitizers, which replace malloc.
 static void terminate_without_memory(void *) {
     const struct rlimit none = {0, 0};
     void *volatile memory;
@@ -95,7 +96,7 @@ static void terminate_without_memory(void *) {
     std::terminate();
 }
 
-// The object of an exception needs memory. Without it the C++ library terminates the program.
+// The object of an exception needs memory. If there is none, the C++ library calls std::terminate().
 TEST(no_memory_for_an_exception) {
     struct unit_result result = unit_child(terminate_program, NULL);
     EXPECT(result.status == 128 + SIGABRT && strstr(result.err, "without an active exception"));

@@ -49,12 +49,12 @@ static void uninitialized(const int *data, bool wrong) {
     }
 }
 
-// ---- accesses beyond an array ----
+// ---- out-of-bounds accesses ----
 
 __global__ void read_beyond(const int *in, int *out, int n) {
     out[threadIdx.x] = threadIdx.x < n ? in[threadIdx.x] : 0; // read beyond in
 }
-// In allocations that fill pages of the detector or not, and where freed memory was.
+// Sizes that fill whole pages of the race detector and sizes that do not, also in memory that was freed.
 static void beyond_allocation(const int *, bool wrong) {
     for (int n : {16384, 33, 16384, 7}) {
         int *in, *out;
@@ -77,7 +77,7 @@ __global__ void before_and_behind(int last) {
         small[threadIdx.x] = 1; // write beyond small
     if (last == N && threadIdx.x == 5) {
         ((volatile int *)dynamic)[N] = 2;        // write beyond dynamic
-        ((volatile float2 *)&pairs[1].y)->x = 0; // whole
+        ((volatile float2 *)&pairs[1].y)->x = 0; // in bounds
         *(volatile long long *)&pairs[1].y = 3;  // write across the end
         atomicAdd((int *)&small[-1], 1);         // atomic before small
     }
