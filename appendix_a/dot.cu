@@ -134,8 +134,10 @@ static bool check(const char *name, float c, float ms, int blocksPerGrid) {
     return check_dot(name, c, n, per_thread + log2(threadsPerBlock) + blocksPerGrid);
 }
 
-// Task: block_sum(): Return the sum of the products a[i] * b[i] of part `block` of a grid-stride loop; only
-// thread 0 needs the right result. Each thread adds its products, and the block adds the sums in shared
-// memory with a barrier for all threads between writing and reading. dot(): Thread 0 of each block adds the
-// sum of its block to *c. The addition is a critical section between lock.lock() and lock.unlock(), without
-// an atomic operation. dot_atomic(): The same with an atomic operation in place of the lock.
+// Task: block_sum(): Return the sum of the products a[i] * b[i] of part `block` of a grid-stride loop, which
+// are the products of the block with that index. Only thread 0 needs the right result. Each thread adds its
+// products; a tree reduction in shared memory adds the partial sums of the block's threadsPerBlock threads,
+// with a barrier for all threads of the block between writing and reading.
+// dot(): Thread 0 of each block adds the sum of its block to *c. The addition is a critical section between
+// lock.lock() and lock.unlock(), without an atomic operation.
+// dot_atomic(): The same with an atomic addition instead of the lock.

@@ -78,6 +78,6 @@ void settings(int argc, char **argv) {
     require_memory(elements * (sizeof(unsigned) + sizeof(void *) + sizeof(Entry) + 2 * sizeof(int)), 0);
 }
 
-// Task: add_to_table(): Take the next free entry of the pool, which is table.firstFree, and advance that.
-// Store key and value in it, and insert it at the head of the chain table.entries[b], where b is the bucket
-// that hash() computes with hash_function.
+// Task: add_to_table(): Take the next free entry of the pool, table.firstFree, and advance table.firstFree to
+// the entry after it. Store key and value in the entry, and insert it at the head of the linked list
+// table.entries[b], where b is the bucket that hash() computes with table.count and hash_function.

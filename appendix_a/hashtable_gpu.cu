@@ -198,10 +198,11 @@ static bool check(const Table &table, const unsigned *keys) {
     return ok;
 }
 
-// Task: add_to_table(): The threads of the grid insert all elements in a grid-stride loop. Element i uses
-// entry i of table.pool, stores keys[i] and values[i] in it, and inserts it at the head of the chain of its
-// bucket b = hash(keys[i], table.count, table.function): its `next` is the old head table.entries[b], and the
-// head becomes the entry. If `locked` is true, reading and changing the head is a critical section between
-// lock[b].lock() and lock[b].unlock(). The 32 lanes of a warp insert one after the other, in a loop with one
-// step for each lane, which is threadIdx.x % 32: before compute capability 7.0 lanes of one warp that waited
-// for each other's lock waited without end. (Newer GPUs and the CPU back end do not show this mistake.)
+// Task: add_to_table(): The threads of the grid insert all elements in a grid-stride loop. For element i:
+// store keys[i] and values[i] in entry i of table.pool, and insert the entry at the head of the linked list
+// of its bucket, b = hash(keys[i], table.count, table.function). Its `next` becomes the old head,
+// table.entries[b], and the new head is the entry. If `locked` is true, reading and changing the head is a
+// critical section between lock[b].lock() and lock[b].unlock(). The 32 lanes of a warp insert one after the
+// other, in a loop with one iteration per lane; the lane is threadIdx.x % 32. Before compute capability 7.0,
+// lanes of one warp that waited for each other's lock could deadlock. (Newer GPUs and the CPU back end do not
+// show this error.)

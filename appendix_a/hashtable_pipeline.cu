@@ -198,9 +198,10 @@ static bool check(int way, const unsigned long long *result) {
     return check_counts(ways[way], result, expected, 2);
 }
 
-// Task: fill_keys(): In a grid-stride loop, table.keys[i] becomes key_of(i), for all i below table.n.
-// build(): In a grid-stride loop, insert each i below table.n at the head of the chain of its bucket,
-// bucket_of(table.keys[i], table.buckets). One atomic operation makes i the head and returns the old head,
-// which becomes table.next[i]; no lock is needed. look_up(): In a grid-stride loop, look up key_of(i) for all
-// i below table.n with find(). Add the values that are found (not NONE) to result[0] and their number to
-// result[1], with one atomic operation for each thread and counter.
+// Task: fill_keys(): In a grid-stride loop, table.keys[i] becomes key_of(i) for all i below table.n.
+// build(): In a grid-stride loop, insert each i below table.n at the head of the linked list of its bucket,
+// bucket_of(table.keys[i], table.buckets). The head of bucket b is table.heads[b]. One atomic operation makes
+// i the head and returns the old head, which becomes table.next[i]; no lock is needed.
+// look_up(): In a grid-stride loop, look up key_of(i) with find() for all i below table.n. Each thread sums
+// the values that it finds, which are those other than NONE, and counts them. Then it adds its sum to
+// result[0] and its count to result[1], with one atomic addition each.

@@ -146,10 +146,13 @@ static bool check_each(const unsigned *x, int threads) {
     return ok;
 }
 
-// Task: Two threads add 1 to the int that x points to, and thread i stores the value that it has written in
-// seen[i]. both_read_first(): Both threads read the int before either of them writes, which a barrier between
-// reading and writing makes certain, so one addition is lost. one_after_the_other(): The threads add in turn,
-// without atomic operations: there is a turn for each thread, and a barrier for all threads after each turn.
-// atomically(): Each thread adds with one atomic operation, and computes the value that it has written from
-// the result. add_atomically(): Each thread of the grid adds 1 to the unsigned that x points to, `iterations`
-// times, with atomic operations.
+// Task: Two threads of one block add 1 to the int that x points to. Thread i stores the value that it has
+// written in seen[i].
+// both_read_first(): Both threads read the int before either of them writes it, so one addition is lost. A
+// barrier between reading and writing forces this order.
+// one_after_the_other(): The threads add in turn, without atomic operations: one turn per thread, and a
+// barrier for all threads after each turn.
+// atomically(): Each thread adds 1 with one atomic operation, and computes the value that it has written from
+// the return value.
+// add_atomically(): Each thread of the grid adds 1 to the unsigned that x points to, `iterations` times, with
+// atomic operations.

@@ -84,6 +84,6 @@ void settings(int argc, char **argv) {
     hist_gpu_settings(argc, argv, "Counts bytes on the device, in global memory.", histo_kernel);
 }
 
-// Task: histo_kernel(): histo has 256 bins in global memory, which are 0 at the start. Any number of blocks
-// of any number of threads count `size` bytes in a grid-stride loop: for each byte, bin number buffer[i]
-// increases by 1, with an atomic operation of 64 bits.
+// Task: histo_kernel(): histo has 256 bins in global memory, initialized to zero. Any number of blocks of any
+// number of threads count `size` bytes in a grid-stride loop: for each byte, increment bin number buffer[i]
+// with a 64-bit atomic addition.

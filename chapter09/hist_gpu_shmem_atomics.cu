@@ -93,8 +93,8 @@ void settings(int argc, char **argv) {
     hist_gpu_settings(argc, argv, "Counts bytes on the device, in shared memory first.", histo_kernel);
 }
 
-// Task: histo_kernel(): A block has BINS = 256 threads. It counts its part of the `size` bytes, in a
-// grid-stride loop, into BINS bins of its own in shared memory, with atomic operations. Before that each
-// thread sets one bin to 0, and after that each thread adds one bin to the bin of the same number in histo,
-// with an atomic operation in global memory. A barrier for all threads of the block is needed between each
-// two of the three steps.
+// Task: histo_kernel(): A block has BINS = 256 threads and a private histogram of BINS bins in shared memory.
+// First, each thread initializes one bin to zero. Second, the block counts its bytes of a grid-stride loop
+// over `size` bytes into the private histogram, with atomic operations in shared memory. Third, each thread
+// adds one bin to the bin of the same number in histo, with an atomic addition in global memory. A barrier
+// for all threads of the block separates the first step from the second, and the second from the third.

@@ -123,10 +123,12 @@ void settings(int argc, char **argv) {
     stream_settings(argc, argv, "Copies and computes in chunks, depth first in two streams.", STREAMS);
 }
 
-// Task: main(): Write the calls for two streams with depth-first issue. Fill in prop; create the events; for
-// each stream create it and allocate a chunk of device memory each for dev_a[s], dev_b[s] and dev_c[s];
-// allocate page-locked host memory of `size` ints each for host_a, host_b and host_c. Chunk after chunk, put
-// into stream[s]: the asynchronous copies of the parts of host_a and host_b after step(COPY_UP), a launch of
-// kernel with 256 threads in a block after step(KERNEL), and the asynchronous copy of the result to host_c
-// after step(COPY_DOWN). Record start before the chunks; after them wait for both streams, record stop, wait
-// for it, and set elapsedTime. Free all in the end.
+// Task: main(): Write the calls for two streams with depth-first issue. Fill in prop and create the events.
+// For each stream s: create stream[s], and allocate device memory for one chunk each for dev_a[s], dev_b[s]
+// and dev_c[s]. Allocate page-locked host memory for `size` ints each for host_a, host_b and host_c. The loop
+// over i takes one chunk after the other; a chunk has n elements and begins at element i. Enqueue in
+// stream[s]: after step(COPY_UP) the asynchronous copies of the chunk from host_a and host_b to the device,
+// after step(KERNEL) a launch of kernel with 256 threads per block, and after step(COPY_DOWN) the
+// asynchronous copy of the result to the chunk of host_c. Record start before the first chunk. After the last
+// chunk wait for both streams, record stop, wait for it, and compute elapsedTime. At the end free all memory
+// and destroy the streams and the events.

@@ -132,10 +132,12 @@ void settings(int argc, char **argv) {
     stream_settings(argc, argv, "Copies and computes in chunks, breadth first in two streams.", STREAMS);
 }
 
-// Task: main(): Write the calls for two streams with breadth-first issue. Fill in prop; create the events;
-// for each stream create it and allocate a chunk of device memory each for dev_a[s], dev_b[s] and dev_c[s];
-// allocate page-locked host memory of `size` ints each for host_a, host_b and host_c. In each round every
-// active stream s has a chunk of n[s] elements that begins at at[s]. First put the asynchronous copies of the
-// parts of host_a and host_b into all streams, then a launch of kernel with 256 threads in a block into all
-// streams, then the asynchronous copies of the results to host_c. Record start before the rounds; after them
-// wait for both streams, record stop, wait for it, and set elapsedTime. Free all in the end.
+// Task: main(): Write the calls for two streams with breadth-first issue. Fill in prop and create the events.
+// For each stream s: create stream[s], and allocate device memory for one chunk each for dev_a[s], dev_b[s]
+// and dev_c[s]. Allocate page-locked host memory for `size` ints each for host_a, host_b and host_c. In each
+// round every active stream s has a chunk of n[s] elements that begins at element at[s]. First enqueue in all
+// active streams the asynchronous copies of the chunks from host_a and host_b to the device, then in all
+// active streams a launch of kernel with 256 threads per block, then in all active streams the asynchronous
+// copy of the result to the chunk of host_c. Record start before the first round. After the last round wait
+// for both streams, record stop, wait for it, and compute elapsedTime. At the end free all memory and destroy
+// the streams and the events.

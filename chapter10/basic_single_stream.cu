@@ -195,13 +195,15 @@ void settings(int argc, char **argv) {
         exit(run_with_host_work());
 }
 
-// Task: kernel(): The thread with the global index idx computes one element, if idx is below n. The mean of
-// three elements of a is (a[idx] + a[idx1] + a[idx2]) / 3, in float, where idx1 is idx + 1 and idx2 is idx +
-// 2, both modulo the smaller one of n and 256. The mean of the three elements of b has the same indices.
-// c[idx] is the mean of both means, converted to int. main(): Write the calls for a pipeline in one stream.
-// Fill in prop; create the events and the stream; allocate a chunk of device memory each for dev_a, dev_b and
-// dev_c, and page-locked host memory of `size` ints each for host_a, host_b and host_c. For each chunk of n
-// elements put into the stream: the asynchronous copies of the parts of host_a and host_b to the device after
-// step(COPY_UP), a launch of kernel with 256 threads in a block after step(KERNEL), and the asynchronous copy
-// of the result to host_c after step(COPY_DOWN). Record start before the chunks; after them wait for the
-// stream, record stop, wait for it, and set elapsedTime. Free all in the end.
+// Task: kernel(): One thread per element: the thread with the global index idx computes c[idx] if idx is
+// below n. The mean of three elements of a is (a[idx] + a[idx1] + a[idx2]) / 3, in float, where idx1 is
+// (idx + 1) % m, idx2 is (idx + 2) % m, and m is the smaller of n and 256. The mean of three elements of b
+// has the same indices. c[idx] is the mean of both means, converted to int.
+// main(): Write the calls for a pipeline in one stream. Fill in prop, and create the events and the stream.
+// Allocate device memory for one chunk each for dev_a, dev_b and dev_c, and page-locked host memory for
+// `size` ints each for host_a, host_b and host_c. The loop over i takes one chunk after the other; a chunk
+// has n elements and begins at element i. Enqueue in the stream: after step(COPY_UP) the asynchronous copies
+// of the chunk from host_a and host_b to the device, after step(KERNEL) a launch of kernel with 256 threads
+// per block, and after step(COPY_DOWN) the asynchronous copy of the result to the chunk of host_c. Record
+// start before the first chunk. After the last chunk wait for the stream, record stop, wait for it, and
+// compute elapsedTime. At the end free all memory and destroy the stream and the events.

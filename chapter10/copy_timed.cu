@@ -194,12 +194,13 @@ static bool check_copy(const char *name, const int *host, const int *source) {
     return ok;
 }
 
-// Task: test(): Print the name. Copy `size` ints from source to host with memcpy, set dev to the bytes 0xff,
-// and time copies of the whole host array to dev with cuda_copy_test("up, to the device:", a function that
-// makes one copy). Then set host to the bytes 0xff and time copies from dev to host with
-// cuda_copy_test("down, to the host:", ...). Return whether check_copy(name, host, source) and
-// check_host_access(name, host, source) are both true; call both. test_both(): Create two streams. Prepare
-// host_up and dev_down with the ints of source, and dev_up and host_down with the bytes 0xff. Time, with
-// cuda_copy_test("each, at the same time:", ...), an asynchronous copy from host_up to dev_up in one stream
-// and one from dev_down to host_down in the other, and the wait for both streams. Destroy the streams, and
-// return whether check_device("up", dev_up, source) and check_copy("down", host_down, source) are both true.
+// Task: test(): Print the name. Copy `size` ints from source to host with memcpy, set all bytes of dev to
+// 0xff, and time copies of the whole host array to dev with cuda_copy_test("up, to the device:", function),
+// where the function makes one copy. Then set all bytes of host to 0xff and time copies from dev to host with
+// cuda_copy_test("down, to the host:", function). Call both check_copy(name, host, source) and
+// check_host_access(name, host, source), and return whether both are true.
+// test_both(): Create two streams. Copy the ints of source to host_up and dev_down, and set all bytes of
+// dev_up and host_down to 0xff. With cuda_copy_test("each, at the same time:", function) time a function that
+// makes an asynchronous copy from host_up to dev_up in one stream and one from dev_down to host_down in the
+// other, and waits for both streams. Destroy the streams. Call both check_device("up", dev_up, source) and
+// check_copy("down", host_down, source), and return whether both are true.

@@ -179,7 +179,8 @@ static bool report(const char *name, double ms, bool of_all) {
     return ok && differ == 0;
 }
 
-// Task: make_vectors(): The threads of the grid set a[i] and b[i] for all i below n in a grid-stride loop, by
-// element(first + i, seed, &a[i], &b[i]). mpi_allreduce(): Each rank computes the sum of its part with
-// partial_dot(), which stores a double at dev_partial_c, and copies it to the host. Set c to the sum of these
-// numbers of all ranks of MPI_COMM_WORLD, on every rank, with one call of MPI in HANDLE_MPI().
+// Task: make_vectors(): In a grid-stride loop, set a[i] and b[i] for all i below n by
+// element(first + i, seed, &a[i], &b[i]).
+// mpi_allreduce(): Each rank computes the partial sum of its part of the vectors with partial_dot(), which
+// stores it as a double at dev_partial_c, and copies it to the host. One MPI call in HANDLE_MPI() sets c, on
+// every rank, to the sum of the partial sums of all ranks of MPI_COMM_WORLD.

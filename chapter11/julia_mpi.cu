@@ -211,11 +211,14 @@ static bool try_distribution(const char *name, void (*draw_tiles)(void)) {
     return ok;
 }
 
-// Task: kernel(): One thread for each pixel of a tile of side x side pixels, whose first pixel is (left,
-// top); threads beyond the tile do nothing. The pixel is that of chapter04/julia_gpu: with c = (view.real,
-// view.imag) it is red, (255, 0, 0, 255), if a stays bounded for view.iterations steps of a = a * a + c,
-// otherwise `background`. contiguous(): Block distribution: draw(number) draws a tile; rank r draws the tiles
-// from tiles * r / ranks to the first one of rank r + 1. round_robin(): Cyclic distribution. next_tile(): Add
-// 1 to the counter at offset 0 of `window` on rank 0 by MPI_Fetch_and_op in HANDLE_MPI(), wait for the result
-// with MPI_Win_flush, and return the old value. dynamic(): Draw the tiles that next_tile() returns, while
-// they are below `tiles`.
+// Task: kernel(): One thread per pixel of a tile of side x side pixels; threads beyond the tile do nothing.
+// Pixel (x, y) of the tile is ptr[x + y * side]; in the picture it is pixel (left + x, top + y). It is
+// computed as in chapter04/julia_gpu: with c = (view.real, view.imag) it is red, (255, 0, 0, 255), if the
+// squared magnitude of a stays at most 1000 in view.iterations steps of a = a * a + c, otherwise it has the
+// color `background`.
+// contiguous(): Block distribution: rank r draws the tiles from number tiles * r / ranks up to the one before
+// the first tile of rank r + 1. draw(number) draws a tile.
+// round_robin(): Cyclic distribution: the tiles are assigned to the ranks in turn, tile 0 to rank 0.
+// next_tile(): Add 1 to the counter at offset 0 of `window` on rank 0 by MPI_Fetch_and_op, wait for the
+// result with MPI_Win_flush, and return the old value. Each call is in HANDLE_MPI().
+// dynamic(): Dynamic scheduling: draw the tiles that next_tile() returns, as long as they are below `tiles`.

@@ -168,7 +168,8 @@ void settings(int argc, char **argv) {
 
 // Task: routine(): pvoidData points to a DataStruct. If its size is 0, only end the thread with
 // CUT_THREADEND. Otherwise select the device with cudaSetDevice(deviceID), and compute the dot product of the
-// parts a and b, of `size` elements: allocate device memory, copy, launch dot with at most 32 blocks of
-// threadsPerBlock threads, copy the partial sums of the blocks back, add them, and store the sum in
-// returnValue. Store in ms what median_ms() returns for a function that copies both parts and launches dot,
-// and in kernel_ms what it returns for the launch alone. Free all memory and end with CUT_THREADEND.
+// parts a and b, of `size` elements each: allocate device memory, copy the parts to the device, launch dot
+// with at most 32 blocks of threadsPerBlock threads, copy the partial sums of the blocks to the host, add
+// them there, and store the sum in returnValue. Store two times in milliseconds: in ms the result of
+// median_ms() for a function that copies both parts and launches dot, and in kernel_ms that for the launch
+// alone. Free all memory and end the thread with CUT_THREADEND.

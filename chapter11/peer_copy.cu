@@ -130,8 +130,9 @@ static bool check(const char *way, int from, int to) {
     return check_ints(name, result, source, words);
 }
 
-// Task: can_access(): Return whether the device `from` can access the memory of the device `to`. copy_pair():
-// Call copy("by the host", from, to, dev_from, dev_to). If peer access is possible in both directions, enable
-// it in both, call copy("peer access", ...) with the same arguments, and disable it in both; otherwise print
-// that there is none. Return whether all calls of copy() have returned true. Access is enabled for the
-// current device, to the device that is named.
+// Task: can_access(): Return whether device `from` can access the memory of device `to`.
+// copy_pair(): Call copy("by the host", from, to, dev_from, dev_to). If peer access is possible in both
+// directions, enable it in both, call copy("peer access", from, to, dev_from, dev_to), and disable it in
+// both; otherwise print that there is no peer access. Return whether all calls of copy() have returned true.
+// The functions that enable and disable access apply to the current device, and their argument is the peer
+// device, whose memory the current device accesses.

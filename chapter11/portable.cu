@@ -174,8 +174,9 @@ void settings(int argc, char **argv) {
 
 // Task: routine(): pvoidData points to a DataStruct. If its size is 0, only end the thread with
 // CUT_THREADEND. Otherwise select the device with cudaSetDevice(deviceID), and compute the dot product of
-// `size` elements of a and b from `offset` on. Both vectors are in mapped page-locked memory: ask for the
-// addresses by which the device reaches them, and copy nothing. Allocate device memory for the partial sums
-// of at most 32 blocks, store in ms what median_ms() returns for a launch of dot with threadsPerBlock threads
-// in a block, copy the partial sums back, add them, and store the sum in returnValue. Free what has been
-// allocated, and end with CUT_THREADEND.
+// `size` elements of a and b, beginning at element `offset`. Both vectors are in mapped page-locked memory:
+// get their device pointers with cudaHostGetDevicePointer(), and copy nothing to the device. Allocate device
+// memory for the partial sums of at most 32 blocks. Store in ms the result of median_ms(), in milliseconds,
+// for a launch of dot with threadsPerBlock threads per block. Copy the partial sums to the host, add them
+// there, and store the sum in returnValue. Free what has been allocated, and end the thread with
+// CUT_THREADEND.

@@ -172,9 +172,10 @@ static bool report(const char *name, float c, float elapsedTime, float kernel_ms
     return check_dot(name, c, n, per_thread + log2(threadsPerBlock) + blocksPerGrid);
 }
 
-// Task: cuda_host_alloc_test(): Compute the dot product as malloc_test() does, but without copies: a and b
-// are page-locked, mapped and write-combined host memory, partial_c is page-locked and mapped, and the kernel
-// gets the addresses by which the device reaches them. The time between two events, from before the launch
-// until after the kernel, is elapsedTime; the host reads the partial sums only after it has waited for the
-// second event. Then median_ms() times the launch alone. Free all, and return report("cudaHostAlloc", the
-// sum, elapsedTime, the time of the launch).
+// Task: cuda_host_alloc_test(): Compute the dot product as malloc_test() does, but without copies. a and b
+// are page-locked, mapped and write-combined host memory; partial_c is page-locked and mapped. Get the device
+// pointers of the mapped memory with cudaHostGetDevicePointer(), and pass them to the kernel. elapsedTime is
+// the time between two events, one recorded before the launch and one after it. The host reads the partial
+// sums only after it has waited for the second event. Then measure the launch alone with median_ms(). Free
+// all memory, destroy the events, and return
+// report("cudaHostAlloc", the sum, elapsedTime, the time of the launch).

@@ -161,4 +161,4 @@ static void draw(CPUBitmap &bitmap) {
     }
 }
 
-// Task: none: the lesson is calls of Thrust in main, which the program shows as they are used
+// Task: none: the lesson is the sequence of Thrust calls in main, which the program shows in full

@@ -194,9 +194,10 @@ void settings(int argc, char **argv) {
                    max_of((n + 5) * n * sizeof(float), sparse));
 }
 
-// Task: solve(): Solve A x = b for n unknowns in device memory by the conjugate gradient method, from x = 0
-// on, with the functions of cuBLAS in HANDLE_CUBLAS(). multiply(in, out) computes out = A in. At the start r
-// = d = b and delta = r . r. Each step: y = A d, alpha = delta / (d . y), x += alpha d, r -= alpha y, delta =
-// r . r, beta = delta / (delta before), d = r + beta d. Every `recompute` steps, unless that is 0, r is
-// computed as b - A x instead. Stop when delta is at most limit * limit times the first delta, or after
-// most_steps steps. Return the number of steps, and free the vectors.
+// Task: solve(): Solve A x = b for n unknowns by the conjugate gradient method, using cuBLAS functions, each
+// call in HANDLE_CUBLAS(). All vectors are in device memory. multiply(in, out) computes out = A in. Initially
+// x = 0, r = b, d = b and delta = r . r. Each step computes, in this order: y = A d, alpha = delta / (d . y),
+// x = x + alpha d, r = r - alpha y, new delta = r . r, beta = new delta / delta, d = r + beta d,
+// delta = new delta. Every `recompute` steps, unless `recompute` is 0, r = b - A x is computed instead of
+// r - alpha y. Stop when delta is at most limit * limit times the initial delta, or after most_steps steps.
+// Free the vectors r, d and y, and return the number of steps.

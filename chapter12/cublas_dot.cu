@@ -174,7 +174,8 @@ static void time_all(cublasHandle_t handle, const float *dev_a, float *dev_b, fl
               median_ms([&] { HANDLE_CUBLAS(cublasSaxpy(handle, n, dev_c, dev_a, 1, dev_b, 1)); }), 3);
 }
 
-// Task: dot(): Each thread adds products a[i] * b[i] in a grid-stride loop, the block adds the sums of its
-// threads in shared memory, with a barrier for all threads between writing and reading, and thread 0 adds the
-// sum of the block to *c with an atomic operation. saxpy(): In a grid-stride loop, y[i] becomes *alpha * x[i]
-// + y[i], for all i below n.
+// Task: dot(): Blocks have threadsPerBlock threads. Each thread adds the products a[i] * b[i] of a
+// grid-stride loop over n elements. A tree reduction in shared memory adds the partial sums of the block's
+// threads, with a barrier for all threads of the block between writing and reading. Thread 0 adds the sum of
+// the block to *c with an atomic addition.
+// saxpy(): In a grid-stride loop, y[i] becomes *alpha * x[i] + y[i] for all i below n.

@@ -145,9 +145,10 @@ void settings(int argc, char **argv) {
         exit(show_wrong_call());
 }
 
-// Task: matmul(): c = a b, where a has m x k, b k x n and c m x n elements, stored by rows. Blocks of TILE x
-// TILE threads cover c, and each thread computes one element. In steps of TILE along k the block loads a tile
-// of a and one of b into shared memory, with 0 beyond the edges, and each thread adds TILE products; barriers
-// for all threads separate loading and use. Threads beyond c store nothing. multiply(): Compute the same with
-// cublasSgemm in HANDLE_CUBLAS(). cuBLAS takes matrices stored by columns, which makes ours transposed: c^T =
-// b^T a^T.
+// Task: matmul(): c = a b, where a has m x k, b has k x n and c has m x n elements, all row-major. Blocks of
+// TILE x TILE threads cover c, and each thread computes one element of c. In steps of TILE along k, the block
+// loads one tile of a and one tile of b into shared memory, with zero padding at the edges, and each thread
+// adds TILE products. Barriers for all threads of the block separate loading the tiles from using them, and
+// using them from loading the next ones. Threads beyond the edges of c store nothing.
+// multiply(): Compute the same product with cublasSgemm in HANDLE_CUBLAS(). cuBLAS takes column-major
+// matrices, so it reads each of these row-major matrices as its transpose. So it must compute c^T = b^T a^T.

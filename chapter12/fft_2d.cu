@@ -95,7 +95,8 @@ void settings(int argc, char **argv) {
         exit(transform_long(points));
 }
 
-// Task: main(): Allocate idata and odata in device memory and copy `in` to idata. Make a plan for a
-// two-dimensional transform of nx x ny complex numbers, execute it forward from idata to odata, and copy the
-// result to `out`. Then execute it backward in place in odata, and copy the result to `out` again. Destroy
-// the plan and free the memory. Calls of cuFFT are in HANDLE_CUFFT().
+// Task: main(): Allocate device memory for idata and odata, and copy `in` to idata. Create a plan for a
+// two-dimensional complex-to-complex transform of nx x ny numbers, execute it forward from idata to odata,
+// and copy the result to `out`. Then execute the inverse transform with the same plan, in place in odata, and
+// copy the result to `out` again. Destroy the plan and free the memory. Each call of cuFFT is in
+// HANDLE_CUFFT().

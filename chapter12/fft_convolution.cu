@@ -184,9 +184,12 @@ static bool check(const float *blurred, size_t padded) {
     return ok;
 }
 
-// Task: draw(): One thread for each of padded x padded numbers, which are in rows: those with x and y below
-// size are scene(x, y, size), and the others are 0. multiply(): The thread with the global index i replaces
-// a[i] by scale times the product of the complex numbers a[i] and b[i], if i is below n. to_pixels(): One
-// thread for each pixel of size x size pixels. The grey value is scene(x, y, size) in the left half, where 2
-// * x is less than size, and blurred[x + y * padded] in the right half; it is rounded to the nearest integer,
-// and stored as red, green and blue of the 4 bytes at ptr + 4 * (x + y * size), with alpha 255.
+// Task: draw(): One thread per element of the row-major array `picture` of padded x padded floats, in which
+// element (x, y) is picture[x + y * padded]. Elements with x and y below size are scene(x, y, size); the
+// others are zero padding. Threads beyond the array do nothing.
+// multiply(): One thread per element: if its global index i is below n, a[i] becomes scale times the product
+// of the complex numbers a[i] and b[i].
+// to_pixels(): One thread per pixel of size x size pixels; threads beyond the edges do nothing. The grey
+// value is scene(x, y, size) in the left half, where 2 * x < size, and blurred[x + y * padded] in the right
+// half. It is rounded to the nearest integer and stored as red, green and blue of the 4 bytes at
+// ptr + 4 * (x + y * size), with alpha 255.

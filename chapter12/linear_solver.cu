@@ -180,7 +180,8 @@ void settings(int argc, char **argv) {
                    max_of(2 * n * n, 4 * rows * columns) * sizeof(double));
 }
 
-// Task: solve_lu(): A holds n x n doubles by columns and b holds n, in device memory. Ask cuSOLVER for the
-// size of the work space of getrf, allocate it, n ints for pivots and one int for info. Factor A in place
-// (cusolverDnDgetrf); if check_info("getrf", info) is true, solve for b in place (cusolverDnDgetrs). Free all
-// three, and return what check_info() has returned. The calls are in HANDLE_CUSOLVER().
+// Task: solve_lu(): A is a column-major matrix of n x n doubles and b has n doubles, both in device memory.
+// Get the size of the workspace of getrf from cuSOLVER, and allocate the workspace, n ints for the pivots and
+// one int for info. Factor A in place (cusolverDnDgetrf); if check_info("getrf", info) is true, solve for b
+// in place (cusolverDnDgetrs). Free all three allocations, and return what check_info() has returned. Each
+// call of cuSOLVER is in HANDLE_CUSOLVER().

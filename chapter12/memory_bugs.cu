@@ -188,4 +188,4 @@ template <class Expect> static bool check(const char *name, const void *dev_got,
     return check_floats(name, got, expected, n, 0);
 }
 
-// Task: none: the mistakes in its kernels, and what the tools say of them, are the lesson
+// Task: none: the lesson is the errors in its kernels and what the tools report about them

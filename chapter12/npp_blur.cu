@@ -143,6 +143,7 @@ static bool check(const unsigned char *own, const unsigned char *npp, const unsi
     return ok;
 }
 
-// Task: box(): One thread for each pixel of size x size bytes. The byte of `out` is the mean of the (2 *
-// radius + 1) x (2 * radius + 1) bytes of `in` around it, rounded to the nearest integer, halves upwards.
-// Coordinates are clamped at the edges. Rows of in and out begin in_pitch and out_pitch bytes apart.
+// Task: box(): One thread per pixel of size x size pixels of one byte each; threads beyond the edges do
+// nothing. A byte of `out` is the mean of the (2 * radius + 1) x (2 * radius + 1) bytes of `in` around it,
+// rounded to the nearest integer; halves are rounded up. Coordinates are clamped at the edges. `in` and `out`
+// are row-major, and their rows begin in_pitch and out_pitch bytes apart.

@@ -198,11 +198,12 @@ static bool check(const char *name, const Ints &sorted) {
     return check_ints(name, sorted.data(), expected.data(), n);
 }
 
-// Task: mark_left(): The thread with the global index i sets flags[i] to 1 if number list[i] goes to the left
-// part in the pass for this bit, as goes_right() says, and otherwise to 0. Threads beyond n do nothing.
-// move(): lefts[i] is how many of the numbers before number i go left, and *all_lefts how many of all do.
-// Thread i stores list[i] at its place in `other`: first all that go left, then all that go right, each part
-// in the order of the list. sort_on_device(): For each bit from 0 to PASSES - 1, launch mark_left, compute
-// the exclusive prefix sums of the flags in place with scan(dev_flags, dev_flags, dev_sums, n), launch move
-// and swap dev_list and dev_other. The number of all that go left is then in device memory at dev_sums +
-// scan_sums(n) - 1.
+// Task: mark_left(): One thread per number: if its global index i is below n, flags[i] becomes 1 if list[i]
+// goes left in the pass for this bit, that is, if goes_right() returns false, otherwise 0.
+// move(): One thread per number. lefts[i] is how many of the numbers before number i go left, and *all_lefts
+// is how many of all n numbers go left. If i is below n, thread i stores list[i] at its place in `other`:
+// first all numbers that go left, then all that go right, in each part in the order of the list.
+// sort_on_device(): For each bit from 0 to PASSES - 1: launch mark_left, compute the exclusive prefix sums of
+// the flags in place with scan(dev_flags, dev_flags, dev_sums, n), launch move, and swap dev_list and
+// dev_other. scan() also stores the sum of all flags, which is how many numbers go left, at
+// dev_sums + scan_sums(n) - 1 in device memory.

@@ -121,7 +121,9 @@ void settings(int argc, char **argv) {
         exit(estimate_in_kernel());
 }
 
-// Task: add_sums(): The block adds the Sums `mine` of its threads, both members, by a reduction in shared
-// memory with a barrier for all threads between writing and reading. Thread 0 stores the result in
-// partial[blockIdx.x]. estimate(): Each thread calls add_point(&mine, x[i], y[i]) for the points of a
-// grid-stride loop, where mine begins with zeros, and then the block calls add_sums().
+// Task: add_sums(): A tree reduction in shared memory adds the Sums `mine` of the block's threadsPerBlock
+// threads, both members, with a barrier for all threads of the block between writing and reading. Thread 0
+// stores the result in partial[blockIdx.x].
+// estimate(): Each thread has a variable `mine` of type Sums, whose members are initialized to zero. In a
+// grid-stride loop over n points the thread calls add_point(&mine, x[i], y[i]). Then all threads of the block
+// call add_sums().

@@ -160,7 +160,8 @@ static bool check_distances(const char *name, const thrust::device_vector<int> &
 }
 
 // Task: sum_squares(): Compute the sum of the squares of x, n ints, on the device in two ways, each timed
-// with median_ms() and checked. First: transform with Square() into a device_vector of ints, then reduce as
-// unsigned long long; call show("squares in an array:", 12, ms) and check_squares("squares in an array",
-// sum). Second: reduce what a transform iterator reads, without an array; call show("transform iterator:", 4,
-// ms) and check_squares("transform iterator", sum). Return whether both checks are true.
+// with median_ms() and checked. First: transform with Square() into a device_vector of ints, then reduce it
+// as unsigned long long; call show("squares in an array:", 12, ms) and
+// check_squares("squares in an array", sum). Second: reduce the values of a transform iterator, without an
+// array of squares; call show("transform iterator:", 4, ms) and check_squares("transform iterator", sum).
+// Return whether both checks are true.

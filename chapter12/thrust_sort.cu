@@ -142,8 +142,9 @@ static bool check(const char *name, const std::vector<Item> &sorted) {
     return check_ints(name, &sorted[0].key, &expected[0].key, 2 * n);
 }
 
-// Task: sort_ints(): Sort a device_vector that begins as a copy of `keys`, with thrust::sort. Measure it with
-// median_ms(sort, reset), where reset makes the copy again. Call show("ints, radix sort:", ms), copy the
-// result to a std::vector of the host, and return check("ints", that vector). sort_structures(): The same for
-// `items`, with thrust::stable_sort and BySmallerKey(), show("structures, merge sort:", ms) and
-// check("structures", sorted).
+// Task: sort_ints(): Sort a device_vector that is initialized with a copy of `keys`, with thrust::sort.
+// Measure the time with median_ms(sort, reset), where reset makes the copy again before each run. Call
+// show("ints, radix sort:", ms), copy the result to a std::vector on the host, and return
+// check("ints", that vector).
+// sort_structures(): The same for `items`, with thrust::stable_sort and BySmallerKey(),
+// show("structures, merge sort:", ms) and check("structures", that vector).

@@ -159,10 +159,12 @@ static bool check(const char *name, const HostInts &got, const HostInts &expecte
     return check_ints(name, got.data(), expected.data(), n);
 }
 
-// Task: scan(): On the device, compute the inclusive prefix sums of `numbers` and check them with
-// check("inclusive scan", sums, expected), where expected comes from std::partial_sum. Then compute those
-// that begin again at each new key of `segments`, and check them with check("scan by key", sums, expected).
-// Return whether both are true. gather_and_scatter(): On the device, gather the elements of `numbers` at the
-// indices in `places`; check("gather", host, expected) compares them with a loop of the host. Then scatter
-// the result to the indices in `places`, and check("scatter puts all back", scattered, numbers). Return
-// whether both are true.
+// Task: scan(): On the device, compute the inclusive prefix sums of `numbers`, and check them with
+// check("inclusive scan", sums, expected), where std::partial_sum computes `expected`. Then compute the
+// inclusive prefix sums by key, which begin again at each new key of `segments`, and check them with
+// check("scan by key", sums, expected), where a loop on the host computes `expected`. Return whether both
+// checks are true.
+// gather_and_scatter(): On the device, gather the elements of `numbers` at the indices in `places`;
+// check("gather", host, expected) compares them with the result of a loop on the host. Then scatter the
+// gathered elements to the indices in `places`, and call check("scatter puts all back", scattered, numbers).
+// Return whether both checks are true.

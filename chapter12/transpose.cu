@@ -147,10 +147,12 @@ static bool check(const char *name, const float *in, const float *dev_out, bool 
     return ok;
 }
 
-// Task: The matrix `in` has h rows of w floats. A block has TILE x ROWS threads and moves TILE x TILE
-// elements; a thread moves those in its column, from its row on in steps of ROWS. Elements beyond an edge are
-// left out. copy(): out has the same rows and columns. transpose_naive(): out has w rows of h floats; element
-// (row, column) goes to (column, row), without shared memory, and a warp reads a row. through_tile(): The
-// block reads rows into a tile of TILE rows of `pitch` floats in shared memory, waits at a barrier that all
-// threads reach, and writes rows of out, which are columns of the tile, so that a warp reads a row and writes
-// a row.
+// Task: The row-major matrix `in` has h rows of w floats. A block has TILE x ROWS threads and moves a tile of
+// TILE x TILE elements: each thread moves the elements of the tile in its column, beginning with its row, in
+// steps of ROWS rows. Elements beyond the edges are left out.
+// copy(): out has the same rows and columns as `in`.
+// transpose_naive(): out has w rows of h floats; element (row, column) of `in` becomes element (column, row)
+// of out. No shared memory is used, and a warp reads a row.
+// through_tile(): The same result as transpose_naive(), through a tile in shared memory that has TILE rows of
+// `pitch` floats. The block reads rows of `in` into the tile, waits at a barrier that all threads reach, and
+// writes rows of out, which are columns of the tile. So a warp reads a row of `in` and writes a row of out.
