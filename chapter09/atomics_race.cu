@@ -146,13 +146,13 @@ static bool check_each(const unsigned *x, int threads) {
     return ok;
 }
 
-// Task: Two threads of one block add 1 to the int that x points to. Thread i stores the value that it has
-// written in seen[i].
+// Task: Two threads of one block add 1 to the int that x points to. Thread i stores in seen[i] the value that
+// it has written to this int.
 // both_read_first(): Both threads read the int before either of them writes it, so one addition is lost. A
 // barrier between reading and writing forces this order.
 // one_after_the_other(): The threads add in turn, without atomic operations: one turn per thread, and a
 // barrier for all threads after each turn.
-// atomically(): Each thread adds 1 with one atomic operation, and computes the value that it has written from
-// the return value.
+// atomically(): Each thread adds 1 with one atomic operation. From the return value it computes the value
+// that it has written.
 // add_atomically(): Each thread of the grid adds 1 to the unsigned that x points to, `iterations` times, with
 // atomic operations.

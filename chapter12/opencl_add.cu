@@ -153,5 +153,5 @@ static cl_program compile(cl_context context, cl_device_id device, const char *t
     return program;
 }
 
-// Task: none: its kernel is OpenCL C source, which is compiled at run time; the lesson is a comparison of OpenCL
-// with CUDA
+// Task: none: its kernel is OpenCL C source, which is compiled at run time; the lesson is a comparison of
+// OpenCL with CUDA
