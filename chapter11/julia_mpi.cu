@@ -3,10 +3,10 @@
  * julia_mpi: the Julia set on GPUs of different speed, with MPI and dynamic load balancing
  *
  * Teaches: The tiles of a picture take unequal times, and the GPUs of a cluster may have different speeds. So
- *          ranks that are given equally many tiles do not finish at the same time. Three distributions are
- *          compared: contiguous tiles, tiles in turn (round-robin), and dynamic scheduling. For this rank 0
- *          holds a counter, and each rank that has finished a tile takes the next one. MPI_Fetch_and_op reads
- *          and increments the counter as one atomic operation, as atomicAdd does in the memory of a GPU.
+ *          ranks with equally many tiles finish at different times. Three distributions are compared:
+ *          contiguous tiles, tiles in turn (round-robin), and dynamic scheduling. For this rank 0 holds a
+ *          counter, from which a rank that has finished a tile takes the number of the next one.
+ *          MPI_Fetch_and_op reads and increments it atomically, as atomicAdd does in device memory.
  * Terms:   load balancing, static scheduling, dynamic scheduling, round-robin, one-sided communication,
  *          MPI window, rank, Julia set
  * Book:    11.5 (after the book)
@@ -32,6 +32,7 @@ static int tiles, tiles_per_row;                     // of the picture
 static uchar4 *dev_tile, *picture; // picture: this rank's tiles; after MPI_Reduce, all on rank 0
 static int *rank_of_tile;          // the rank that drew each tile, or -1; on rank 0 in the end of all tiles
 static int *steps;                 // on rank 0: of every pixel, for the check
+static double allowed;             // on rank 0: the fraction of the pixels that may differ from the reference
 static MPI_Win window;             // makes the counter in the memory of rank 0 accessible to all ranks
 
 static bool try_distribution(const char *name, void (*draw_tiles)(void));
@@ -41,11 +42,9 @@ static uchar4 color_of_rank(int rank) {
     return make_uchar4(0, rank * 80 % 200, rank * 120 % 220, 255);
 }
 
-// Draws a tile of the picture. (left, top) is its first pixel. The color of the background is that of the
-// rank, so the picture shows which rank has drawn which tile.
-__global__ void kernel(uchar4 *ptr, View view, unsigned left, unsigned top, unsigned side,
-                       uchar4 background) {
-    unsigned x = threadIdx.x + blockIdx.x * blockDim.x, y = threadIdx.y + blockIdx.y * blockDim.y;
+// Draws a tile, whose first pixel is (left, top). The color of the background shows which rank has drawn it.
+__global__ void kernel(uchar4 *ptr, View view, int left, int top, int side, uchar4 background) {
+    int x = threadIdx.x + blockIdx.x * blockDim.x, y = threadIdx.y + blockIdx.y * blockDim.y;
     if (x >= side || y >= side)
         return;
     float half = view.size / 2.0f;
@@ -63,8 +62,8 @@ __global__ void kernel(uchar4 *ptr, View view, unsigned left, unsigned top, unsi
 
 // The last rank draws each tile as many times as --slower says, as if its GPU was slower by this factor.
 static void draw(int tile) {
-    unsigned left = tile % tiles_per_row * side, top = tile / tiles_per_row * side;
-    unsigned width = min_of(side, view.size - left), height = min_of(side, view.size - top);
+    int left = tile % tiles_per_row * side, top = tile / tiles_per_row * side;
+    int width = min_of(side, view.size - left), height = min_of(side, view.size - top);
     dim3 threads(8, 16), blocks((side + 7) / 8, (side + 15) / 16);
     for (int times = rank == ranks - 1 ? slower : 1; times > 0; times--)
         kernel<<<blocks, threads>>>(dev_tile, view, left, top, side, color_of_rank(rank));
@@ -80,8 +79,7 @@ static void contiguous(void) {
         draw(i);
 }
 
-// Static scheduling, cyclic distribution: neighbouring tiles, which often take similar times, go to different
-// ranks.
+// Static scheduling, cyclic distribution: ranks share neighbouring tiles, which often take similar times.
 static void round_robin(void) {
     for (int i = rank; i < tiles; i += ranks)
         draw(i);
@@ -133,8 +131,6 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
-static double allowed; // on rank 0: which part of the pixels may differ from the reference
-
 void settings(int argc, char **argv) {
     const Option own[] = {
         OPTION_SIZE("size", &view.size, 1, 32768, "pixels a side"),
@@ -143,8 +139,7 @@ void settings(int argc, char **argv) {
         OPTION_INT("slower", &slower, 1, 1000, "the last rank takes as many times as long for a tile"),
         OPTION_EXCLUSIVE,
         OPTION_END};
-    options_of_all_ranks(argc, argv, "Draws a Julia set on one GPU for each process of MPI.", PICTURE | TIMES,
-                         own);
+    options_of_all_ranks(argc, argv, "Draws a Julia set on one GPU per MPI process.", PICTURE | TIMES, own);
     select_device_of_rank();
     side = min_of(side, view.size);
     tiles_per_row = (view.size + side - 1) / side;
@@ -165,22 +160,20 @@ static bool check(const char *name) {
     size_t count = view.size * view.size;
     uchar4 *expected = host_array<uchar4>(count);
     for (size_t i = 0; i < count; i++) {
-        size_t tile = i % view.size / side + i / view.size / side * tiles_per_row;
-        expected[i] =
-            steps[i] == view.iterations ? make_uchar4(255, 0, 0, 255) : color_of_rank(rank_of_tile[tile]);
+        int drawn_by = rank_of_tile[i % view.size / side + i / view.size / side * tiles_per_row];
+        expected[i] = steps[i] == view.iterations ? make_uchar4(255, 0, 0, 255) : color_of_rank(drawn_by);
     }
     bool ok = check_pixels(name, (unsigned char *)picture, (unsigned char *)expected, count, allowed);
     free(expected);
     return ok;
 }
 
-// Runs a distribution twice, first to warm up, and prints its row: the time until the last rank has no more
-// tiles to draw, and the load balance, which is the mean of the ranks' times divided by the longest. Returns
-// the same on all ranks.
+// Runs a distribution twice, first to warm up, and prints its row: the time of the slowest rank, and the load
+// balance, which is the mean time of the ranks divided by the longest. Returns the same on all ranks.
 static bool try_distribution(const char *name, void (*draw_tiles)(void)) {
     double ms = 0, longest, sum;
+    int zero = 0, old, ok = true;
     for (int run = 0; run < 2; run++) {
-        int zero = 0, old;
         memset(picture, 0, view.size * view.size * sizeof(uchar4));
         std::fill(rank_of_tile, rank_of_tile + tiles, -1);
         if (rank == 0) { // sets the counter to 0
@@ -199,7 +192,6 @@ static bool try_distribution(const char *name, void (*draw_tiles)(void)) {
     const void *pixels = rank == 0 ? MPI_IN_PLACE : picture, *drawn = rank == 0 ? MPI_IN_PLACE : rank_of_tile;
     HANDLE_MPI(MPI_Reduce(pixels, picture, view.size * view.size, MPI_UINT32_T, MPI_BOR, 0, MPI_COMM_WORLD));
     HANDLE_MPI(MPI_Reduce(drawn, rank_of_tile, tiles, MPI_INT, MPI_MAX, 0, MPI_COMM_WORLD));
-    int ok = true;
     if (rank == 0) {
         printf("%-12s %7.3f ms          %3.0f %%  ", name, longest, 100 * sum / ranks / longest);
         for (int r = 0; r < ranks; r++)
@@ -212,10 +204,9 @@ static bool try_distribution(const char *name, void (*draw_tiles)(void)) {
 }
 
 // Task: kernel(): One thread per pixel of a tile of side x side pixels; threads beyond the tile do nothing.
-// Pixel (x, y) of the tile is ptr[x + y * side]; in the picture it is pixel (left + x, top + y). It is
-// computed as in chapter04/julia_gpu: with c = (view.real, view.imag) it is red, (255, 0, 0, 255), if the
-// squared magnitude of a stays at most 1000 in view.iterations steps of a = a * a + c, otherwise it has the
-// color `background`.
+// Pixel (x, y) of the tile is ptr[x + y * side], and pixel (left + x, top + y) of the picture. As in
+// chapter04/julia_gpu, with c = (view.real, view.imag), it is red, (255, 0, 0, 255), if the squared magnitude
+// of a stays at most 1000 in view.iterations steps of a = a * a + c, otherwise `background`.
 // contiguous(): Block distribution: rank r draws the tiles from number tiles * r / ranks up to the one before
 // the first tile of rank r + 1. draw(number) draws a tile.
 // round_robin(): Cyclic distribution: the tiles are assigned to the ranks in turn, tile 0 to rank 0.
