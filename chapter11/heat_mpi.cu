@@ -19,11 +19,10 @@
  * Check:   --size 70 --iterations 9
  */
 #include "../common/book.h"
-#include <vector>
 #include "ranks.h"           // rank, ranks, HANDLE_MPI
-#include "heat_transports.h" // Strip, Transport
+#include "heat_transports.h" // Strip, transports, mark; open_transport, median_run, print_row
 #include "heat_files.h"      // write_checkpoint, read_checkpoint, draw
-#include "heat_reference.h"  // fill, check
+#include "heat_reference.h"  // fill, check, check_checksum
 #include "heat_steps.h"      // the kernel heat_steps
 
 const int DEEP = 12; // most steps of a launch
@@ -32,13 +31,11 @@ static size_t width = CPU_BACKEND ? 256 : 8192; // --size
 static int height = 0;                          // --rows
 static int k = 0;                               // --steps-per-exchange
 static int steps = 96;                          // --iterations
-static int ran;                                 // steps of the last run
 static const char *checkpoint, *resume;         // --checkpoint, --resume
 static int every = 0;                           // --every
 static bool try_transport(Strip &strip, const Transport &transport);
 
-// The number of steps of the next launch if `left` steps are left of a round: 12, 4 or 1, the shortest
-// launches first.
+// Steps of the next launch if `left` steps of a round are left: 12, 4 or 1, the shortest launches first.
 static int steps_of_launch(int left) {
     return left % DEEP == 0 ? DEEP : left % 4 == 0 ? 4 : 1;
 }
@@ -106,8 +103,7 @@ static void simulate(Strip &strip, const Transport &transport, int from, int unt
     HANDLE_ERROR(cudaStreamSynchronize(strip.edges));
 }
 
-// Writes the initial temperatures. The other buffer is filled with NaN, so that the check finds cells that no
-// kernel writes.
+// Writes the initial temperatures. The other buffer is filled with NaN, so the check finds unwritten cells.
 static void start(const Strip &strip) {
     int first = max_of(strip.first - strip.k, 0), end = min_of(strip.end + strip.k, strip.height);
     fill<<<1024, 256>>>(row(strip, strip.now, first), first, end, strip.width, strip.height);
@@ -116,14 +112,13 @@ static void start(const Strip &strip) {
     HANDLE_ERROR(cudaDeviceSynchronize());
 }
 
-// Computes all steps and writes the checkpoints. Returns the time per step in milliseconds, on the slowest
-// rank.
+// Computes all steps and writes the checkpoints. Returns the milliseconds per step on the slowest rank.
 static double run(Strip &strip, const Transport &transport) {
     int step = 0;
     start(strip);
     if (resume)
         step = read_checkpoint(strip, resume, steps);
-    ran = steps - step;
+    const int ran = steps - step;
     HANDLE_MPI(MPI_Barrier(MPI_COMM_WORLD));
     double ms = MPI_Wtime() * -1e3, slowest;
     for (int until; step < steps; step = until) {
@@ -156,10 +151,6 @@ int main(int argc, char **argv) {
 }
 
 // ---------------------------------------------------------------------------------------- proof
-
-static const int ALL = std::size(transports);
-static int chosen = ALL;      // --transport
-static bool timeline = false; // --timeline
 
 void settings(int argc, char **argv) {
     const Option own[] = {
@@ -194,70 +185,27 @@ void settings(int argc, char **argv) {
     size_t row_bytes = (width + 3) / 4 * 16, buffer = (height / ranks + 1 + 2 * k) * row_bytes;
     require_memory_for_ranks((64 << 20) + (4 * k + 2) * row_bytes + 20 * picture_size * picture_size,
                              2 * buffer + 4 * k * row_bytes);
-    if (rank == 0) {
-        if (checkpoint)
-            file_check(checkpoint);
-        printf("%d rows of %zu cells, %d steps, %d rank%s", height, width, steps, ranks,
-               ranks == 1 ? "" : "s");
-        printf(ranks > 1 ? ", %d step%s per exchange\n" : "\n", k, k == 1 ? "" : "s");
-        printf("transport            step                  rate       exchange  overlapped\n");
-    }
+    if (rank == 0 && checkpoint)
+        file_check(checkpoint);
+    if (rank == 0)
+        print_head(width, height, steps, k);
 }
 
-// ---- times ----
-
-// The median of up to 11 runs within half a second, or the time of a single run with checkpoints. run()
-// returns the same time on all ranks, so all do the same number of runs.
-static double median_run(Strip &strip, const Transport &transport) {
-    std::vector<double> ms;
-    double total = 0;
-    while (ms.empty() || (!checkpoint && !resume && ms.size() < 11 && total < 500)) {
-        sampled = 0;
-        ms.push_back(run(strip, transport));
-        total += ms.back() * ran;
-    }
-    std::nth_element(ms.begin(), ms.begin() + ms.size() / 2, ms.end());
-    return ms[ms.size() / 2];
-}
-
-// Checks a transport, measures it and prints its row of the table.
+// Checks a transport, measures it and prints its row of the table. The run that is checked also warms up.
 static bool try_transport(Strip &strip, const Transport &transport) {
-    int index = &transport - transports;
-    if (ranks == 1 ? index > 0 : chosen != ALL && chosen != index)
+    if (!open_transport(strip, transport))
         return true;
-    const char *problem = transport.open(strip);
-    if (problem && rank == 0 && chosen == index)
-        quit(EXIT_WAIVED, "--transport %s: %s", transport.name, problem);
-    if (problem && rank == 0)
-        printf("%-12s skipped: %s\n", transport.name, problem);
-    bool ok = true;
-    if (!problem) {
-        // The run that is checked also warms up.
-        int checked = min_of(steps, REFERENCE_STEPS);
-        if (patches.empty())
-            make_patches(strip, checked);
-        start(strip);
-        simulate(strip, transport, 0, checked);
-        ok = check(strip);
-        double exchange, overlap, ms = median_run(strip, transport);
-        if (checked == steps)
-            ok = check(strip) && ok;
-        unsigned long long found = checksum_of_plate(strip);
-        checksum = checksum ? checksum : found;
-        exchange_times(&exchange, &overlap);
-        if (rank == 0)
-            printf("%-12s %9.4f ms %12.3f Gcells/s", ranks > 1 ? transport.name : "one rank", ms,
-                   1e-6 * width * height / ms);
-        if (rank == 0 && sampled > 0)
-            printf("   %9.4f ms       %3.0f %%", exchange, 100 * overlap);
-        printf(rank == 0 ? "\n" : "");
-        if (rank == 0 && timeline)
-            draw_timeline();
-        if (rank == 0 && found != checksum)
-            fprintf(stderr, "%s: the temperatures differ from those of the first transport\n",
-                    transport.name);
-        ok = ok && found == checksum;
-    }
+    int checked = min_of(steps, REFERENCE_STEPS);
+    if (patches.empty())
+        make_patches(strip, checked);
+    start(strip);
+    simulate(strip, transport, 0, checked);
+    bool ok = check(strip);
+    double ms = median_run(steps, checkpoint || resume, [&] { return run(strip, transport); });
+    if (checked == steps)
+        ok = check(strip) && ok;
+    print_row(strip, transport, ms);
+    ok = check_checksum(strip, transport) && ok;
     transport.close(strip);
     free_marks();
     return ok;

@@ -7,6 +7,7 @@
 #include "../common/book.h"
 #include "../common/check.h"
 #include "../common/proofs/heat.h" // heater_at, in_hot_corner, SPEED
+#include "heat_files.h"            // checksum_of_plate
 #include "heat_transports.h"       // Strip
 
 // The initial temperature of a cell. That of a heater has a negative sign, as heat_steps expects it.
@@ -103,6 +104,15 @@ static bool check(const Strip &strip) {
 }
 
 static unsigned long long checksum; // of all temperatures; the same after every transport
+
+// Compares the checksum with that of the first transport. Returns the same on all ranks.
+static bool check_checksum(const Strip &strip, const Transport &transport) {
+    unsigned long long found = checksum_of_plate(strip);
+    checksum = checksum ? checksum : found;
+    if (rank == 0 && found != checksum)
+        fprintf(stderr, "%s: the temperatures differ from those of the first transport\n", transport.name);
+    return found == checksum;
+}
 
 static void print_checks(bool ok, int steps) {
     bool all = patches.size() == 1;

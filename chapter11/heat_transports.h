@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // For heat_mpi: the strip of the plate that belongs to a rank, and four transports for the exchange of halos
-// with the ranks above and below. Below the line: allocation, which transports are available, and the times
-// of exchanges.
+// with the ranks above and below. Below the line: allocation, the choice of transports and which are
+// available, the times of steps and exchanges, and the table of these times.
 #ifndef CHAPTER11_HEAT_TRANSPORTS_H
 #define CHAPTER11_HEAT_TRANSPORTS_H
 
+#include <algorithm>
 #include <string>
+#include <vector>
 #include "../common/book.h"
 #include "ranks.h" // MPI
 #if defined(OPEN_MPI)
@@ -324,6 +326,26 @@ static const Transport transports[] = {
     {"peer", exchange_peer, open_peer, close_peer},
 };
 
+static const int ALL = std::size(transports);
+static int chosen = ALL; // --transport
+
+// Opens a transport, if it is chosen and available. Returns the same on all ranks. A transport that is not
+// available is skipped, or ends the program if it is the only one chosen. One rank exchanges no halos, so it
+// uses the first transport only.
+static bool open_transport(const Strip &strip, const Transport &transport) {
+    int index = &transport - transports;
+    if (ranks == 1 ? index > 0 : chosen != ALL && chosen != index)
+        return false;
+    const char *problem = transport.open(strip);
+    if (problem && rank == 0 && chosen == index)
+        quit(EXIT_WAIVED, "--transport %s: %s", transport.name, problem);
+    if (problem && rank == 0)
+        printf("%-12s skipped: %s\n", transport.name, problem);
+    if (problem)
+        transport.close(strip);
+    return !problem;
+}
+
 // ---- when exchanges and kernels run ----
 
 // Events in the two streams, of the first rounds of a run
@@ -393,6 +415,45 @@ static void draw_timeline(void) {
         printf("  %s |%s|\n", of.name, line.c_str());
     }
     printf("  %.3f ms of rank 0\n", end - begin);
+}
+
+// ---- times ----
+
+static bool timeline = false; // --timeline
+
+// The median of up to 11 runs within half a second, or the time of a single run if `once`. run() returns the
+// milliseconds per step, the same on all ranks, so all do the same number of runs.
+template <class Run> static double median_run(int steps, bool once, Run run) {
+    std::vector<double> ms;
+    double total = 0;
+    while (ms.empty() || (!once && ms.size() < 11 && total < 500)) {
+        sampled = 0;
+        ms.push_back(run());
+        total += ms.back() * steps;
+    }
+    std::nth_element(ms.begin(), ms.begin() + ms.size() / 2, ms.end());
+    return ms[ms.size() / 2];
+}
+
+static void print_head(size_t width, int height, int steps, int k) {
+    printf("%d rows of %zu cells, %d steps, %d rank%s", height, width, steps, ranks, ranks == 1 ? "" : "s");
+    printf(ranks > 1 ? ", %d step%s per exchange\n" : "\n", k, k == 1 ? "" : "s");
+    printf("transport            step                  rate       exchange  overlapped\n");
+}
+
+// Prints the row of a transport, on rank 0. All ranks call it. `ms`: of a step
+static void print_row(const Strip &strip, const Transport &transport, double ms) {
+    double exchange, overlap;
+    exchange_times(&exchange, &overlap);
+    if (rank != 0)
+        return;
+    printf("%-12s %9.4f ms %12.3f Gcells/s", ranks > 1 ? transport.name : "one rank", ms,
+           1e-6 * strip.width * strip.height / ms);
+    if (sampled > 0)
+        printf("   %9.4f ms       %3.0f %%", exchange, 100 * overlap);
+    printf("\n");
+    if (timeline)
+        draw_timeline();
 }
 
 #endif
