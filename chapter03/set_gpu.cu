@@ -93,4 +93,4 @@ static bool check_choice(int current, int chosen, bool suitable) {
     return check_value("meets the requirements", suitable, expected, 0) && ok;
 }
 
-// Task: none: it asks the runtime for a device, and on most machines there is only one answer
+// Task: none: it asks the runtime to choose a device, and most machines have only one

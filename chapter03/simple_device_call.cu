@@ -77,7 +77,8 @@ void settings(int argc, char **argv) {
     select_device();
 }
 
-// Task: addem(): Return the sum of a and b. add_ones(): A recursive device function. It returns a + b for b
-// >= 0: if b is 0, that is a; otherwise it is the result for a and b - 1, plus 1. add(): One thread stores a
-// + b at *c. If via is DIRECT it calls addem(); otherwise it calls the function whose pointer is
-// functions[via].
+// Task: addem(): Return the sum of a and b.
+// add_ones(): A recursive device function that returns a + b for b >= 0. If b is 0, return a. Otherwise call
+// add_ones() with a and b - 1, and return the result plus 1.
+// add(): The grid has one block of one thread. The thread stores a + b in *c. If via is DIRECT, it calls
+// addem() directly. Otherwise it calls addem() or add_ones() through the function pointer functions[via].

@@ -43,7 +43,9 @@ void settings(int argc, char **argv) {
     select_device();
 }
 
-// Task: add(): One thread stores the sum of a and b in the int of device memory that c points to. main():
-// Allocate device memory for one int at dev_c, launch add with one block of one thread and the arguments a, b
-// and dev_c, check the launch with HANDLE_LAUNCH(), copy the result to c, and free the memory. Each call of
-// the runtime is checked with HANDLE_ERROR().
+// Task: add(): The grid has one block of one thread. The thread stores the sum of a and b in *c, an int in
+// device memory.
+// main(): Allocate device memory for one int and store its address in dev_c. Launch add with one block of one
+// thread and the arguments a, b and dev_c. Check the launch with HANDLE_LAUNCH(). Copy the result from device
+// memory to the host variable c, and free the device memory. Check each call of the runtime API with
+// HANDLE_ERROR().

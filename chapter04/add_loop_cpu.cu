@@ -70,6 +70,7 @@ void settings(int argc, char **argv) {
     require_memory(4 * n * sizeof(int), 0);
 }
 
-// Task: add(): data points to a DataBlock d. Core number d->tid of d->cores stores a[i] + b[i] in c[i] for i
-// = d->tid, d->tid + d->cores, d->tid + 2 * d->cores and so on, below n. So the cores together compute each
-// element once. Return NULL.
+// Task: add(): data points to a DataBlock; let d be this pointer. The function runs on core number d->tid of
+// d->cores cores. It stores a[i] + b[i] in c[i], where a, b and c are the arrays of the DataBlock, for
+// i = d->tid, d->tid + d->cores, d->tid + 2 * d->cores and so on, while i < n. Each element is computed by
+// exactly one core. Return NULL.

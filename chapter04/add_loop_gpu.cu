@@ -124,5 +124,5 @@ void settings(int argc, char **argv) {
         exit(fill_on_device());
 }
 
-// Task: add(): The grid has n blocks of one thread. The thread of block i stores a[i] + b[i] in c[i]. It does
-// nothing if i is not below n. All arrays are in device memory.
+// Task: add(): The grid has n blocks of one thread. The thread of block i stores a[i] + b[i] in c[i]. If
+// i >= n, it does nothing. All arrays are in device memory.

@@ -62,6 +62,6 @@ void settings(int argc, char **argv) {
     require_memory(4 * n * sizeof(int), 3 * n * sizeof(int));
 }
 
-// Task: add(): The grid has blocks of one thread, and may have fewer blocks than there are elements. The
-// thread of block i stores a[k] + b[k] in c[k] for k = i, i + the number of blocks, i + twice that number and
-// so on, below n.
+// Task: add(): Write a grid-stride loop. The grid has blocks of one thread, and may have fewer blocks than
+// there are elements. The thread of block i stores a[k] + b[k] in c[k] for k = i, i + s, i + 2 * s and so on,
+// while k < n. The stride s is the number of blocks in the grid.

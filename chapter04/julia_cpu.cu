@@ -73,10 +73,12 @@ void settings(int argc, char **argv) {
         exit(animate_julia(kernel));
 }
 
-// Task: julia(): Pixel (x, y) stands for the point a whose real part is view.scale * (h - x) / h and whose
-// imaginary part is view.scale * (h - y) / h, where h is half of view.size, in float. Replace a by a * a + c
-// up to view.iterations times, where c = (view.real, view.imag). Return the number i of the first
-// replacement, counted from 0, after which the squared magnitude of a exceeds 1000; return view.iterations if
-// it never does. kernel(): For each pixel (x, y) of the picture call julia(). The pixel is 4 bytes at ptr + 4
-// * (x + y * view.size): red 255 if the result is view.iterations, otherwise 0; green 0; blue 0; alpha 255.
-// Then call color_by_steps(address of the pixel, steps, view).
+// Task: julia(): Pixel (x, y) represents the complex number a with the real part view.scale * (h - x) / h and
+// the imaginary part view.scale * (h - y) / h, where h is half of view.size, all in float. Iterate
+// a = a * a + c at most view.iterations times, where c = (view.real, view.imag). Count the iterations from 0.
+// Return the number of the first iteration after which the squared magnitude of a exceeds 1000, or
+// view.iterations if there is none.
+// kernel(): For each pixel (x, y) of the picture, call julia(x, y). The pixel is 4 bytes at
+// ptr + 4 * (x + y * view.size): red is 255 if the result is view.iterations, otherwise 0; green is 0; blue
+// is 0; alpha is 255. Then call color_by_steps(address of the pixel, steps, view), where steps is the result
+// of julia().

@@ -175,10 +175,13 @@ void settings(int argc, char **argv) {
         exit(show_wrong_index());
 }
 
-// Task: Each kernel stores a[i] + b[i] in c[i] for all i below n, for another shape of launch. add_alone():
-// One thread computes all elements in a loop. add_blocks(): There are n blocks of one thread; each computes
-// one element. add_threads(): There is one block of n threads; each computes one element. add_both(): There
-// are several blocks of several threads; each thread computes at most one element, and threads beyond n do
-// nothing. add_stride(): There are several blocks of several threads, possibly fewer threads than elements. A
-// grid-stride loop: each thread begins at its global index and goes on in steps of the number of threads in
-// the grid.
+// Task: Each kernel stores a[i] + b[i] in c[i] for all i < n. Each kernel has another execution
+// configuration.
+// add_alone(): The grid has one block of one thread. The thread computes all elements in a loop.
+// add_blocks(): The grid has n blocks of one thread. Each thread computes one element.
+// add_threads(): The grid has one block of n threads. Each thread computes one element.
+// add_both(): The grid has several blocks of several threads. Each thread computes at most one element.
+// Threads with a global index >= n do nothing.
+// add_stride(): The grid has several blocks of several threads, possibly fewer threads than elements. Write a
+// grid-stride loop: each thread starts at its global index, and the stride is the number of threads in the
+// grid.

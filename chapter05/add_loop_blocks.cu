@@ -60,5 +60,5 @@ void settings(int argc, char **argv) {
     select_device();
 }
 
-// Task: add(): There is one block of n threads. Thread i stores a[i] + b[i] in c[i], and does nothing if i is
-// not below n.
+// Task: add(): The grid has one block of n threads. Thread i stores a[i] + b[i] in c[i]. If i >= n, it does
+// nothing.

@@ -70,7 +70,7 @@ void settings(int argc, char **argv) {
     require_memory(4 * n * sizeof(int), 3 * n * sizeof(int));
 }
 
-// Task: add(): Any number of blocks of any number of threads must add vectors of any length n. Write a
-// grid-stride loop: each thread begins at its global index, which is its index in the block plus the number
-// of threads in all blocks before it, and goes on in steps of the number of threads in the grid, below n. It
-// stores a[i] + b[i] in c[i].
+// Task: add(): Write a grid-stride loop that adds vectors of any length n with any number of blocks and any
+// number of threads per block. Each thread starts at its global index, which is its index in the block plus
+// the number of threads in all blocks before its own. The stride is the number of threads in the grid. For
+// each index i below n, the thread stores a[i] + b[i] in c[i].

@@ -106,8 +106,9 @@ void settings(int argc, char **argv) {
     select_device();
 }
 
-// Task: read_words(): One warp fills an array of WORDS ints in shared memory, word i with the number i, and
-// waits at a barrier. Lane l then reads dependent words READS times: at begins as word[l], and each read
-// replaces at by the word with index at. This loop runs twice, and before each time the block waits at a
-// barrier. Thread 0 stores in *cycles how many cycles of clock64() the second loop has taken. In the end lane
-// l stores at in got[l].
+// Task: read_words(): The grid has one block, which is one warp. The warp initializes an array of WORDS ints
+// in shared memory: element i has the value i. A barrier follows. Lane l then makes a chain of READS
+// dependent reads: `at` starts as word[l], and each read replaces `at` by element `at` of the array. The
+// chain is executed twice; the second time starts with the last value of `at`. Before each of the two
+// executions, all threads call __syncthreads(). Thread 0 measures the second execution with clock64() and
+// stores its number of cycles in *cycles. At the end, lane l stores `at` in got[l].

@@ -150,12 +150,14 @@ static bool check_lanes(const unsigned *x, int paths) {
     return check_ints("lanes", (const int *)x, (const int *)expected, LANES);
 }
 
-// Task: diverge(): One warp. Lane l calls take<0>(l % paths, l, steps) and stores the result in x[l]. Measure
-// the cycles of clock64() from before to after the call with __syncwarp() on both sides, four times, and let
-// lane 0 store the smallest number in *cycles. reduce(): One block of THREADS threads adds in[0] to
-// in[THREADS - 1] in shared memory and thread 0 stores the sum in *sum. In the steps 1, 2, 4, ... below
-// THREADS, the active threads are, with `halves`, those with a number below THREADS / 2 / step, each of which
-// adds the element that is that distance above its own; without `halves`, those with a number that is a
-// multiple of 2 * step, each of which adds the element that is `step` above its own. Every thread reaches the
-// barrier after each step. In each step __ballot_sync() gives the mask of the lanes of a warp that add;
-// diverged[w] is the number of steps in which warp w has lanes that add and lanes that do not.
+// Task: diverge(): The grid has one block, which is one warp. Lane l calls take<0>(l % paths, l, steps) and
+// stores the result in x[l]. Measure the cycles of this call with clock64(). All lanes call __syncwarp()
+// before each of the two readings of the clock. Do this four times. Lane 0 stores the smallest number of
+// cycles in *cycles.
+// reduce(): One block of THREADS threads adds in[0] to in[THREADS - 1] with a tree reduction in shared
+// memory. Thread 0 stores the sum in *sum. The variable step takes the values 1, 2, 4, ... below THREADS. If
+// `halves` is true, distance = THREADS / 2 / step, and thread t is active if t < distance. If `halves` is
+// false, distance = step, and thread t is active if t is a multiple of 2 * step. An active thread t adds
+// element t + distance to element t. All threads of the block reach a barrier after each step. In each step,
+// __ballot_sync() with this condition returns the mask of the active lanes of the warp. diverged[w] is the
+// number of steps in which warp w has both active and inactive lanes.

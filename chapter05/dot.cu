@@ -109,8 +109,10 @@ void settings(int argc, char **argv) {
         exit(run_variants(n, sweep, additions));
 }
 
-// Task: dot(): The grid has any number of blocks of threadsPerBlock threads. Each thread adds the products
-// a[i] * b[i] of a grid-stride loop and stores its sum in shared memory. Then the block adds these sums in
-// halves: in each step thread t of the lower half adds the value of thread t + half, until one is left, with
-// a barrier for all threads of the block between writing and reading. Thread 0 stores the sum of the block in
-// c[block].
+// Task: dot(): The grid has any number of blocks of threadsPerBlock threads, a power of two. Each thread adds
+// the products a[i] * b[i] of a grid-stride loop over i < n and stores this partial sum in shared memory.
+// Then the block adds these partial sums with a tree reduction in shared memory: in each step the threads
+// t < half are active, and thread t adds element t + half to element t. In the first step, half is
+// threadsPerBlock / 2; it is halved in each further step, until one sum is left. A barrier that all threads
+// of the block reach separates each write to shared memory from the reads by other threads. Thread 0 stores
+// the sum of the block in c[blockIdx.x].

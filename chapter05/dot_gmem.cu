@@ -83,5 +83,5 @@ static bool check(double sum) {
     return check_value("dot product", sum, expected_dot(n), 3 * 0x1p-24);
 }
 
-// Task: multiply(): Each thread of the grid multiplies one element: the thread with the global index i stores
-// a[i] * b[i] in c[i], and does nothing if i is not below n. The host adds the products.
+// Task: multiply(): One thread per element: the thread with the global index i stores a[i] * b[i] in c[i]. If
+// i >= n, it does nothing. The host adds the products.

@@ -100,7 +100,9 @@ template <class T> static bool check(const char *name, const T *in, const T *out
     return ok;
 }
 
-// Task: reverse(): One block reverses both arrays in place, n ints and n chars. Its dynamic shared memory has
-// room for both: declare one array of ints without a size and let the chars begin after the n ints. The
-// threads copy all elements to shared memory, in steps of the number of threads. After a barrier for all
-// threads they write each element back to the opposite place: numbers[i] is the former numbers[n - 1 - i].
+// Task: reverse(): One block reverses two arrays in place: n ints (numbers) and n chars (letters). Its
+// dynamic shared memory has room for both: declare one array of ints without a size, and let the chars begin
+// after the n ints. The threads copy all elements of both arrays to shared memory in a loop whose stride is
+// the number of threads in the block. After a barrier for all threads of the block, they write the elements
+// back in reverse order: numbers[i] becomes the former numbers[n - 1 - i], and letters[i] the former
+// letters[n - 1 - i].

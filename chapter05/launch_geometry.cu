@@ -164,8 +164,8 @@ static bool check_places(const Launch &launch, const Place *places, size_t n) {
     return ok;
 }
 
-// Task: record(): Each thread stores its position. The index is x + y * width + z * width * height, where x,
-// y and z are the thread's coordinates in the whole grid, and width and height are the sizes of the grid in
-// threads. The Place has gridDim, blockDim, blockIdx, threadIdx, the number of the thread in its block (x
-// varies fastest, then y, then z), that number of lane 0 of its warp (__shfl_sync) and a mask of the lanes of
-// its warp (__ballot_sync).
+// Task: record(): Each thread stores its position in places[x + y * width + z * width * height], where x, y
+// and z are the coordinates of the thread in the grid, and width and height are the size of the grid in
+// threads. The members of the Place are gridDim, blockDim, blockIdx, threadIdx, the index of the thread in
+// its block (x varies fastest, then y, then z), the same index of lane 0 of its warp (from __shfl_sync), and
+// a mask of the active lanes of its warp (from __ballot_sync).

@@ -125,6 +125,6 @@ void settings(int argc, char **argv) {
     require_memory(3 * n * n * sizeof(float), 3 * n * n * sizeof(float));
 }
 
-// Task: matmul(): Blocks of TILE x TILE threads cover the n x n matrix c. The thread with the coordinates
-// (col, row) in the grid computes one element: c[row * n + col] is the dot product of row `row` of a and
-// column `col` of b. All three matrices are row-major. Threads beyond the edge of the matrix do nothing.
+// Task: matmul(): Blocks of TILE x TILE threads cover the n x n matrix c, one thread per element. The thread
+// with the coordinates (col, row) in the grid computes c[row * n + col], the dot product of row `row` of a
+// and column `col` of b. All three matrices are row-major. Threads outside the matrix do nothing.

@@ -180,9 +180,10 @@ void settings(int argc, char **argv) {
         exit(show_truncated(tiles[tile].width));
 }
 
-// Task: matmul(): Blocks of TILE x TILE threads cover the n x n matrix c, and each thread computes one
-// element as a sum of products of a row of a and a column of b. The block goes through the row and the column
-// in steps of TILE. In each step every thread loads one element of a tile of a and one of a tile of b into
-// shared memory, 0 where a tile extends beyond the matrix; after a barrier it adds TILE products from the
-// tiles, and after another barrier the next tiles may be loaded. All threads reach all barriers; only those
-// within the matrix store a result.
+// Task: matmul(): Tiled matrix multiplication, c = a * b. The three matrices are n x n and row-major. Blocks
+// of TILE x TILE threads cover c, one thread per element: the sum of the products of a row of a and a column
+// of b. The block iterates over its rows of a and its columns of b in steps of TILE. In each step, every
+// thread loads one element of a tile of a and one element of a tile of b into shared memory, with zero
+// padding where a tile extends beyond the matrix. After a barrier, each thread adds TILE products from the
+// two tiles to its sum. After another barrier, the next tiles may be loaded. All threads of the block reach
+// all barriers. Only threads inside the matrix store a result.

@@ -198,8 +198,10 @@ static bool check_seen(const int4 *dev_seen, int launch) {
     return check_ints("what the threads see", &seen[0].x, &expected[0].x, 4 * BLOCKS * THREADS);
 }
 
-// Task: fill(): The threads of one block set words[i * distance] to (i + step) % count * distance, for all i
-// below count. see(): Each thread t of the grid shows scope and lifetime. It fills an array of 8 local ints,
-// element i with 8 * t + i. Thread 0 of each block stores blockIdx.x in an int of shared memory, and a
-// barrier follows. Then the thread adds 1 to launches[t] and stores in seen[t] the int4 of element `at` of
-// its local array, the int of shared memory, constant[0] and launches[t].
+// Task: fill(): The grid has one block. Its threads set words[i * distance] to (i + step) % count * distance
+// for all i < count.
+// see(): Each thread shows scope and lifetime of memory. Let t be the index of the thread in the grid. The
+// thread initializes an array of 8 ints in local memory: element i is 8 * t + i. Thread 0 of each block
+// stores blockIdx.x in an int in shared memory, and a barrier follows. Then the thread adds 1 to launches[t]
+// and stores an int4 in seen[t]: element `at` of its local array, the int in shared memory, constant[0] and
+// launches[t].

@@ -100,7 +100,8 @@ static bool check_frame(const DataBlock &data) {
     return check_ripple(data.bitmap->get_ptr(), size, x, y, data.ticks);
 }
 
-// Task: kernel(): Blocks of 16 x 16 threads cover a picture of size x size pixels; the thread with the
-// coordinates (x, y) in the grid computes one pixel, and threads beyond the edge do nothing. With d the
-// distance of (x, y) from (centre_x, centre_y), the grey value is 128 + 127 * cos(d / 10 - ticks / 7) / (d /
-// 10 + 1), in float. The pixel is 4 bytes at ptr + 4 * (x + y * size): three times the grey value, then 255.
+// Task: kernel(): Blocks of 16 x 16 threads cover a picture of size x size pixels, one thread per pixel: the
+// thread with the coordinates (x, y) in the grid computes pixel (x, y). Threads outside the picture do
+// nothing. Let d be the distance of (x, y) from (centre_x, centre_y). The grey value is
+// 128 + 127 * cos(d / 10 - ticks / 7) / (d / 10 + 1), all in float. The pixel is 4 bytes at
+// ptr + 4 * (x + y * size): red, green and blue are the grey value, and alpha is 255.

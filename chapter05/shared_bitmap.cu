@@ -95,10 +95,11 @@ static bool check(const unsigned char *pixels) {
     return ok;
 }
 
-// Task: kernel(): Blocks of 16 x 16 threads cover a picture of size x size pixels. The thread with the
-// coordinates (x, y) in the grid computes 255 * (sin(x * 2 * PI / 128) + 1) * (sin(y * 2 * PI / 128) + 1) /
-// 4, in float, and stores it at [threadIdx.x][threadIdx.y] of an array of 16 x 16 floats in shared memory.
-// Its pixel, 4 bytes at ptr + 4 * (x + y * size), gets the value that the opposite thread has computed, [15 -
-// threadIdx.x][15 - threadIdx.y], as green; red and blue are 0 and alpha is 255. If `sync` is true, a barrier
-// that all threads of the block reach, also those beyond the edge of the picture, comes between writing and
-// reading. Threads beyond the edge store no pixel.
+// Task: kernel(): Blocks of 16 x 16 threads cover a picture of size x size pixels, one thread per pixel. The
+// thread with the coordinates (x, y) in the grid computes
+// 255 * (sin(x * 2 * PI / 128) + 1) * (sin(y * 2 * PI / 128) + 1) / 4 in float and stores it in element
+// [threadIdx.x][threadIdx.y] of an array of 16 x 16 floats in shared memory. Its pixel is 4 bytes at
+// ptr + 4 * (x + y * size): green is element [15 - threadIdx.x][15 - threadIdx.y] of the array, which another
+// thread has computed; red and blue are 0; alpha is 255. If `sync` is true, a barrier separates the writes to
+// shared memory from the reads. All threads of the block reach it, including those outside the picture.
+// Threads outside the picture store no pixel.
