@@ -121,9 +121,12 @@ static bool check(const char *memory, const int *got, const int *word, int diffe
     return check_ints(memory, got, word, LANES) && check_ints("different words", &found, &different, 1);
 }
 
-// Task: follow(): Lane l makes READS dependent reads: at begins as word[l], and each read replaces at by
-// read(at). This loop runs twice, and before each time the block waits at a barrier. Thread 0 stores in
-// *cycles how many cycles of clock64() the second loop has taken. In the end lane l stores at in got[l].
-// from_constant(): Call follow() with a function that returns element `at` of the array constant_words, which
-// is in constant memory. from_global(): Call follow() with a function that returns element `at` of
-// global_words.
+// Task: follow(): The grid has one block, which is one warp. Lane l makes a chain of READS dependent reads:
+// `at` starts as word[l], and each read replaces `at` by read(at). The chain is executed twice; the second
+// time starts with the last value of `at`. Before each of the two executions, all threads call
+// __syncthreads(). Thread 0 measures the second execution with clock64() and stores its number of cycles in
+// *cycles. At the end, lane l stores `at` in got[l].
+// from_constant(): Call follow() with a lambda expression for read, and with word, got and cycles. The lambda
+// expression takes an index `at` and returns element `at` of the array constant_words in constant memory.
+// from_global(): Call follow() with a lambda expression for read, and with word, got and cycles. The lambda
+// expression takes an index `at` and returns element `at` of the array global_words in global memory.

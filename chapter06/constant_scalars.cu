@@ -98,10 +98,13 @@ static bool check(const float *a, const float *scalars, const float *array) {
     return ok;
 }
 
-// Task: from_scalars(): Each thread of the grid replaces one element: a[x] becomes m * a[x] * g, in this
-// order, with the variables m and g of constant memory. Threads beyond n do nothing. from_array(): The same
-// with elements M and G of the array `both` of constant memory. main(): Copy host_g and host_m to the symbols
-// g and m, then a to dev_a, launch from_scalars with `blocks` blocks of 256 threads and copy dev_a to
-// `scalars`. Then copy host_g and host_m to the elements G and M of the symbol `both`, a to dev_a again,
-// launch from_array and copy dev_a to `array`. Read the whole symbol `both` back into `back`, and its element
-// M into back_m. Memory is allocated and freed too.
+// Task: from_scalars(): One thread per element: a[x] becomes m * a[x] * g, multiplied in this order, with the
+// variables m and g in constant memory. Threads with x >= n do nothing.
+// from_array(): The same as from_scalars(), with the elements M and G of the array `both` in constant memory
+// instead of m and g.
+// main(): Allocate device memory for n floats and store its address in dev_a. Copy host_g and host_m to the
+// symbols g and m, copy a to dev_a, launch from_scalars with `blocks` blocks of 256 threads, and copy dev_a
+// to `scalars`. Then copy host_g and host_m to the elements G and M of the symbol `both`, copy a to dev_a
+// again, launch from_array with the same numbers of blocks and threads, and copy dev_a to `array`. Copy the
+// whole symbol `both` to `back`, and its element M alone to back_m. Check each launch with HANDLE_LAUNCH().
+// At the end, free the device memory.

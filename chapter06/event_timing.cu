@@ -152,9 +152,12 @@ static bool check(unsigned *x, const unsigned *result) {
     return ok;
 }
 
-// Task: kernel(): Each thread of the grid replaces one element of x by `rounds` steps of value = A * value +
-// C, in unsigned arithmetic. Threads beyond n do nothing. time_launch(): Create two events, wait for earlier
-// work, and record the first event in stream 0. Launch kernel with blocks of 256 threads for n elements and
-// the arguments dev_x, n and rounds; check the launch; record the second event. Store in times[RETURNED] the
-// milliseconds of now() until here, wait for the second event, and store in times[DONE] those until then and
-// in times[EVENTS] the time between the two events. Destroy the events.
+// Task: kernel(): One thread per element of x: the thread replaces its element by the result of `rounds`
+// iterations of value = A * value + C, in unsigned arithmetic, where value starts as the element. Threads
+// with a global index >= n do nothing.
+// time_launch(): Create two events. Wait until all earlier work on the device has finished. Then take the
+// start time from now(), and record the first event in stream 0. Launch kernel for n elements with blocks of
+// 256 threads and the arguments dev_x, n and rounds. Check the launch. Record the second event in stream 0.
+// Store the milliseconds since the start time in times[RETURNED]. Wait for the second event, and store the
+// milliseconds since the start time in times[DONE]. Store the elapsed time between the two events in
+// times[EVENTS]. Destroy the events.

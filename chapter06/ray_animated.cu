@@ -129,10 +129,12 @@ static void pause_or_go_on(void *data, unsigned char key) {
     ((DataBlock *)data)->paused ^= key == ' ';
 }
 
-// Task: kernel(): Blocks of threads cover a picture of size x size pixels; the thread with the coordinates
-// (x, y) in the grid computes one pixel, and threads beyond the edge do nothing. The ray of the pixel is at
-// ox = (x - size / 2) * DIM / size and oy likewise, in float. For each of the spheres s[i] in constant
-// memory, s[i].hit(ox, oy, &n) returns the depth of the point that the ray meets, or -INF, and sets n to its
-// brightness. The nearest sphere is the one with the largest depth; the pixel ptr[x + y * size] has its
-// colour (s[i].r, s[i].g, s[i].b) scaled by its n, or the colour `behind` of the background if the ray meets
-// no sphere. Store red, green and blue scaled from 0...1 to 0...255, and alpha 255.
+// Task: kernel(): Blocks of threads cover a picture of size x size pixels, one thread per pixel: the thread
+// with the coordinates (x, y) in the grid computes pixel (x, y). Threads outside the picture do nothing. The
+// ray of the pixel is at ox = (x - size / 2) * DIM / size and oy = (y - size / 2) * DIM / size, all in float.
+// For each of the spheres s[i], i < spheres, in constant memory, s[i].hit(ox, oy, &n) returns the depth of
+// the point where the ray meets the sphere, and sets n to the brightness of this point; it returns -INF if
+// the ray misses the sphere. The nearest sphere is the one with the largest depth. The colour of the pixel is
+// (s[i].r, s[i].g, s[i].b) of the nearest sphere, multiplied by its n. If the ray meets no sphere, it is the
+// background colour `behind`, with red in x, green in y and blue in z. Store the pixel in ptr[x + y * size]:
+// red, green and blue are scaled from 0...1 to 0...255, and alpha is 255.

@@ -195,8 +195,9 @@ static bool check_mirrors(const unsigned char *pixels, const Sphere *s) {
     return check_picture("pixel", pixels, size, size, expect, fmax(1e-5, fmin(2.5 / (size * size), 0.125)));
 }
 
-// Task: first_hit(): The ray from + t * direction, with a direction of length 1, meets sphere i where its
-// distance from the centre (s[i].x, s[i].y, s[i].z) is s[i].radius. Return the number of the sphere with the
-// smallest t above 0 and below *distance, and set *distance to that t; return -1 if there is none. Sphere
-// `own` is left out, and only the nearer one of the two points of a sphere counts. along(a, t, b) returns a +
-// t * b, and dot(a, b) the dot product.
+// Task: first_hit(): Intersect the ray from + t * direction, where direction has length 1, with the spheres
+// s[i], i < spheres. A point is on sphere i if its distance from the centre (s[i].x, s[i].y, s[i].z) is
+// s[i].radius. Return the index of the sphere with the smallest t for which 0 < t < *distance, and set
+// *distance to this t. Return -1 if there is no such sphere. Skip the sphere with the index `own`. Of the two
+// intersections of the ray with a sphere, use only the nearer one. along(a, t, b) returns a + t * b, and
+// dot(a, b) returns the dot product.

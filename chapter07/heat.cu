@@ -165,10 +165,13 @@ void settings(int argc, char **argv) {
                   &speed);
 }
 
-// Task: copy_const_kernel(): One thread for each cell of a plate of size x size cells. If the texture
-// texConst holds a number other than 0 at index x + y * size, the thread stores it in iptr at this index.
-// Threads beyond the edge do nothing. blend_kernel(): One thread for each cell. With t the temperature of the
-// cell in the texture texIn, dst at the same index becomes t + speed * (the sum of the differences between
-// the temperatures of the four neighbours and t), added in the order above (y + 1), below, left, right. A
-// neighbour beyond an edge has the temperature of the cell itself. Both textures are of linear memory:
+// Task: copy_const_kernel(): One thread per cell of a plate of size x size cells: the thread with the
+// coordinates (x, y) in the grid handles cell (x, y). It reads the texture texConst at index x + y * size. If
+// the value is not 0, it stores the value in iptr at the same index. The texture is of linear memory:
+// tex1Dfetch<float>(texture, index) reads a cell. Threads outside the plate do nothing.
+// blend_kernel(): One thread per cell. Threads outside the plate do nothing. The thread reads from the
+// texture texIn the temperature t of its cell and the temperatures a, b, l and r of the neighbours above
+// (y + 1), below (y - 1), left (x - 1) and right (x + 1). A neighbour beyond an edge of the plate has the
+// temperature of the cell itself. The thread stores t + speed * ((a - t) + (b - t) + (l - t) + (r - t)),
+// added in this order, in dst at index x + y * size. The texture is of linear memory:
 // tex1Dfetch<float>(texture, index) reads a cell.

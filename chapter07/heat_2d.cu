@@ -164,12 +164,16 @@ void settings(int argc, char **argv) {
                   &steps, &speed);
 }
 
-// Task: copy_const_kernel(): One thread for each cell of a plate of size x size cells. If the two-dimensional
-// texture texConst holds a number other than 0 at (x, y), the thread stores it in column x of row y of iptr.
-// A row begins `pitch` bytes after the one before. Threads beyond the edge do nothing. blend_kernel(): One
-// thread for each cell. With t the temperature at (x, y) of the texture texIn, the cell of dst becomes t +
-// speed * (the sum of the differences between the temperatures of the four neighbours and t), added in the
-// order above (y + 1), below, left, right. tex2D<float>(texture, x, y) reads a cell. The texture clamps
-// coordinates, so cells at an edge need no other code. make_texture(): Return a texture object for size x
-// size floats in device memory, in rows of `pitch` bytes. It clamps both coordinates, does not filter, and
-// returns the floats as they are.
+// Task: copy_const_kernel(): One thread per cell of a plate of size x size cells: the thread with the
+// coordinates (x, y) in the grid handles cell (x, y). It reads the two-dimensional texture texConst at
+// (x, y). If the value is not 0, it stores the value in column x of row y of iptr. The rows of iptr begin
+// `pitch` bytes apart. tex2D<float>(texture, x, y) reads a cell. Threads outside the plate do nothing.
+// blend_kernel(): One thread per cell. Threads outside the plate do nothing. The thread reads from the
+// texture texIn the temperature t of its cell and the temperatures a, b, l and r of the neighbours above
+// (y + 1), below (y - 1), left (x - 1) and right (x + 1). It stores
+// t + speed * ((a - t) + (b - t) + (l - t) + (r - t)), added in this order, in column x of row y of dst. The
+// rows of dst begin `pitch` bytes apart. tex2D<float>(texture, x, y) reads a cell. The texture clamps
+// coordinates, so cells at an edge need no other code.
+// make_texture(): Return a texture object for size x size floats in device memory, in rows that begin `pitch`
+// bytes apart. The address mode of both coordinates is clamp, the filter mode is point, and the read mode
+// returns the floats unchanged.

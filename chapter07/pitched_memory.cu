@@ -90,7 +90,8 @@ static bool check(const float *got, size_t pitch, size_t pitch_of_one) {
     return ok;
 }
 
-// Task: element(): Return the address of the float in a row and a column of an array whose rows begin `pitch`
-// bytes apart. fill(): A grid of two dimensions sets each element to row * 1000 + column. A thread has one
-// column, and does nothing if it is not below `columns`; its rows begin at its row in the grid and go on in
-// steps of the rows of the whole grid.
+// Task: element(): Return the address of the float in row `row` and column `column` of an array of floats
+// whose rows begin `pitch` bytes apart.
+// fill(): The grid has two dimensions. Set each element to row * 1000 + column. Each thread has one column,
+// and does nothing if column >= columns. Its rows are those of a grid-stride loop in y: it starts at its y
+// coordinate in the grid, and the stride is the height of the grid in threads.

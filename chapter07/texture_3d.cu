@@ -176,9 +176,11 @@ static bool check_points(const char *name, const float *values, const float3 *at
     return ok;
 }
 
-// Task: fill(): The thread with the coordinates (x, y, z), where y and z are numbers of blocks, stores
-// texel(x, y, z) in a volume of floats. Threads with x beyond extent.width do nothing. A row of the volume
-// begins memory.pitch bytes after the one before, and there are extent.height rows in a slice. read_points():
-// Thread i reads the three-dimensional texture at the coordinates at[i] and stores the float in values[i];
-// threads beyond `points` do nothing. make_texture(): Return a texture object for the CUDA array that clamps
-// all three coordinates and has the given filter mode.
+// Task: fill(): One thread per texel: the thread with the coordinates (x, y, z) stores texel(x, y, z) in a
+// volume of floats. x is the x coordinate of the thread in the grid, y is blockIdx.y and z is blockIdx.z.
+// Threads with x >= extent.width do nothing. The rows of the volume begin memory.pitch bytes apart, and a
+// slice has extent.height rows.
+// read_points(): Thread i of the grid reads the three-dimensional texture at the coordinates at[i] and stores
+// the float in values[i]. Threads with i >= points do nothing.
+// make_texture(): Return a texture object for the CUDA array. The address mode of all three coordinates is
+// clamp, and the filter mode is the argument `filter`.

@@ -168,8 +168,11 @@ template <> bool check(const char *name, const uchar4 *texels, const float *fetc
     return check_floats(name, fetched, expected, 4 * ELEMENTS, 1e-6);
 }
 
-// Task: fetch(): The thread with the global index i stores texel i of the texture of linear memory as out[i],
-// if i is below ELEMENTS. The version for uchar4 below is given. fetch_between(): Thread i reads the texture
-// of a CUDA array at the coordinate i, halfway between texels i - 1 and i, and stores the float in out[i], if
-// i is below ELEMENTS. make_texture(): Return a texture object for the resource that clamps the coordinate,
-// has the given filter mode, and converts integer texels to floats between 0 and 1, or between -1 and 1.
+// Task: fetch(): The thread with the global index i reads texel i of the texture of linear memory as a float
+// and stores it in out[i]. If i >= ELEMENTS, it does nothing. The specialization for uchar4 below is given.
+// fetch_between(): The thread with the global index i reads the texture of a CUDA array at the coordinate i,
+// halfway between the centres of the texels i - 1 and i, and stores the float in out[i]. If i >= ELEMENTS, it
+// does nothing.
+// make_texture(): Return a texture object for the resource. The address mode of the coordinate is clamp, the
+// filter mode is the argument `filter`, and the read mode converts integer texels to floats, between 0 and 1
+// if they are unsigned, between -1 and 1 if they are signed.

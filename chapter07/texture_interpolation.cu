@@ -141,9 +141,9 @@ static bool check(const float *values, const float *texels, int kind, int points
     return ok;
 }
 
-// Task: kernel(): The thread with the global index k fetches from the one-dimensional texture, which has N
-// texels, at the coordinate x = (k + 0.5) / per_texel - 1, in float, and stores the value in values[k], if k
-// is below `points`. If `normalized` is true, the coordinate is x / N. make_texture(): Return a texture
-// object for the CUDA array. It clamps coordinates and returns floats as they are; the kinds LINEAR and
-// NORMALIZED_LINEAR filter, the others return the nearest texel; the kinds NORMALIZED_POINT and
-// NORMALIZED_LINEAR have normalized coordinates.
+// Task: kernel(): The thread with the global index k reads the one-dimensional texture, which has N texels,
+// at the coordinate x = (k + 0.5) / per_texel - 1, in float, and stores the value in values[k]. If
+// `normalized` is true, the coordinate is x / N instead. If k >= points, the thread does nothing.
+// make_texture(): Return a texture object for the CUDA array. The address mode is clamp, and the read mode
+// returns the floats unchanged. The filter mode is linear for the kinds LINEAR and NORMALIZED_LINEAR, and
+// point for the others. The coordinates are normalized for the kinds NORMALIZED_POINT and NORMALIZED_LINEAR.

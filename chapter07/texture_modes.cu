@@ -178,9 +178,12 @@ static void expect(size_t x, size_t y, const unsigned char *got, unsigned char *
     }
 }
 
-// Task: kernel(): One thread for each pixel of a picture of size x size pixels; threads beyond the edge do
-// nothing. coordinate() turns x into the coordinate u and the number of the column of quarters (0 or 1), and
-// y into v and the number of the row. The thread reads a float4 from texture number column + 2 * row at (u,
-// v), and stores 255 times red, green and blue, rounded to the nearest integer, with alpha 255, in ptr[x + y
-// * size]. sample_row(): Thread i reads the texture at u = (i + 0.5) / N - 1 and v = 0.5 / N and stores 255 /
-// 20 times the red component in columns[i].
+// Task: kernel(): One thread per pixel of a picture of size x size pixels: the thread with the coordinates
+// (x, y) in the grid computes pixel (x, y). Threads outside the picture do nothing.
+// coordinate(x, size, &column) returns the texture coordinate u and sets column to the column of the quarter
+// of the picture that contains the pixel, 0 or 1. coordinate(y, size, &row) returns v and sets row in the
+// same way. The thread reads a float4 from the texture textures.of_mode[column + 2 * row] at (u, v). It
+// stores the pixel in ptr[x + y * size]: red, green and blue are the components of the float4 times 255,
+// rounded to the nearest integer, and alpha is 255.
+// sample_row(): The grid has one block. Thread i reads a float4 from the texture at u = (i + 0.5) / N - 1 and
+// v = 0.5 / N, in float, and stores red * 255 / 20 in columns[i], where red is the red component.

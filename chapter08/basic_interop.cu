@@ -133,7 +133,9 @@ static bool check(const unsigned char *pixels) {
     return ok;
 }
 
-// Task: kernel(): One thread for each pixel of size x size pixels; threads beyond the edge do nothing. With
-// fx = x / size - 0.5 and fy = y / size - 0.5, in float, ptr[x + y * size] has red 0, green 128 + 127 *
-// sin(|100 fx| - |100 fy|), blue 0 and alpha 255. run_kernel(): Launch kernel for devPtr and size with blocks
-// of 16 x 16 threads that cover the picture, and check the launch.
+// Task: kernel(): One thread per pixel of a picture of size x size pixels: the thread with the coordinates
+// (x, y) in the grid computes pixel (x, y). Threads outside the picture do nothing. Let fx = x / size - 0.5
+// and fy = y / size - 0.5, in float. The pixel ptr[x + y * size] has red 0, green
+// 128 + 127 * sin(fabs(100 * fx) - fabs(100 * fy)), blue 0 and alpha 255.
+// run_kernel(): Launch kernel with the arguments devPtr and size and with blocks of 16 x 16 threads that
+// cover the picture. Check the launch.

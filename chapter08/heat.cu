@@ -190,9 +190,11 @@ static bool check(DataBlock *d, float *first, const float *heaters, const unsign
     return ok;
 }
 
-// Task: copy_const_kernel(): One thread for each cell of a plate of size x size cells. If cptr holds a number
-// other than 0 at index x + y * size, the thread stores it in iptr at this index. Threads beyond the edge do
-// nothing. blend_kernel(): One thread for each cell. With t the temperature of the cell in inSrc, outSrc at
-// the same index becomes t + SPEED * (the sum of the differences between the temperatures of the four
-// neighbours and t), added in the order above (y + 1), below, left, right. A neighbour beyond an edge has the
-// temperature of the cell itself.
+// Task: copy_const_kernel(): One thread per cell of a plate of size x size cells: the thread with the
+// coordinates (x, y) in the grid handles cell (x, y). If element x + y * size of cptr is not 0, the thread
+// stores its value in iptr at the same index. Threads outside the plate do nothing.
+// blend_kernel(): One thread per cell. Threads outside the plate do nothing. The thread reads from inSrc the
+// temperature t of its cell and the temperatures a, b, l and r of the neighbours above (y + 1), below
+// (y - 1), left (x - 1) and right (x + 1). A neighbour beyond an edge of the plate has the temperature of the
+// cell itself. The thread stores t + SPEED * ((a - t) + (b - t) + (l - t) + (r - t)), added in this order, in
+// outSrc at index x + y * size.

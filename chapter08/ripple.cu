@@ -65,8 +65,9 @@ void settings(int argc, char **argv) {
     require_memory(4 * size * size * 4, size * size * 4);
 }
 
-// Task: kernel(): One thread for each pixel of size x size pixels; threads beyond the edge do nothing. With d
-// the distance of (x, y) from (centre, centre), in float, the grey value is 128 + 127 * cos(d / 10 - ticks /
-// 7) / (d / 10 + 1). ptr[x + y * size] has it as red, green and blue, and alpha 255. generate_frame(): Launch
-// kernel for pixels, size, size / 2 and ticks with blocks of 16 x 16 threads that cover the picture, check
-// the launch, and store ticks in the int that last_ticks points to.
+// Task: kernel(): One thread per pixel of a picture of size x size pixels: the thread with the coordinates
+// (x, y) in the grid computes pixel (x, y). Threads outside the picture do nothing. Let d be the distance of
+// (x, y) from (centre, centre). The grey value is 128 + 127 * cos(d / 10 - ticks / 7) / (d / 10 + 1), all in
+// float. The pixel ptr[x + y * size] has the grey value as red, green and blue, and alpha 255.
+// generate_frame(): Launch kernel with the arguments pixels, size, size / 2 and ticks and with blocks of
+// 16 x 16 threads that cover the picture. Check the launch. Store ticks in the int that last_ticks points to.

@@ -204,9 +204,11 @@ static bool all_frames_right(void) {
     return wrong == 0 && right > 0;
 }
 
-// Task: kernel(): One thread for each pixel of size x size pixels; threads beyond the edge do nothing. With d
-// the distance of (x, y) from (centre, centre), in float, the grey value is 128 + 127 * cos(d / 10 - ticks /
-// 7) / (d / 10 + 1). ptr[x + y * size] has it as red, green and blue, and alpha 255. compute_frame(): In the
-// default stream, wait until cuda_semaphore has the value 2 * ticks, launch kernel for pixels, size, size / 2
-// and ticks with blocks of 16 x 16 threads that cover the picture, check the launch, and signal
-// cuda_semaphore with the value 2 * ticks + 1.
+// Task: kernel(): One thread per pixel of a picture of size x size pixels: the thread with the coordinates
+// (x, y) in the grid computes pixel (x, y). Threads outside the picture do nothing. Let d be the distance of
+// (x, y) from (centre, centre). The grey value is 128 + 127 * cos(d / 10 - ticks / 7) / (d / 10 + 1), all in
+// float. The pixel ptr[x + y * size] has the grey value as red, green and blue, and alpha 255.
+// compute_frame(): Issue three asynchronous operations to the default stream. First, the stream waits until
+// cuda_semaphore has reached the value 2 * ticks. Then launch kernel with the arguments pixels, size,
+// size / 2 and ticks and with blocks of 16 x 16 threads that cover the picture, and check the launch.
+// Finally, signal cuda_semaphore with the value 2 * ticks + 1.

@@ -189,5 +189,6 @@ static bool check(const unsigned char *pixels) {
     return ok;
 }
 
-// Task: kernel(): One thread for each pixel of a picture of size x size pixels writes colour(x, y, ticks) to
-// the surface at (x, y). surf2Dwrite takes the column in bytes. Threads beyond the edge do nothing.
+// Task: kernel(): One thread per pixel of a picture of size x size pixels: the thread with the coordinates
+// (x, y) in the grid writes colour(x, y, ticks) to the surface at (x, y) with surf2Dwrite(), which takes the
+// x coordinate in bytes. Threads outside the picture do nothing.

@@ -191,6 +191,7 @@ static bool check(void) {
     return ok;
 }
 
-// Task: kernel(): One thread for each vertex of a surface of n x n vertices; threads beyond the edge do
-// nothing. With fx = i - n / 2, fz = j - n / 2 and d the length of (fx, fz), in float, vertices[i + j * n]
-// has x = fx / (n / 2), y = HEIGHT * cos(d / 10 - ticks / 7) / (d / 10 + 1), z = fz / (n / 2) and w = 1.
+// Task: kernel(): One thread per vertex of a surface of n x n vertices: the thread with the coordinates
+// (i, j) in the grid computes vertices[i + j * n]. Threads outside the surface do nothing. Let fx = i - n / 2
+// and fz = j - n / 2, and let d be the length of (fx, fz), all in float. The vertex has x = fx / (n / 2),
+// y = HEIGHT * cos(d / 10 - ticks / 7) / (d / 10 + 1), z = fz / (n / 2) and w = 1.
