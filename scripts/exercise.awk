@@ -81,32 +81,37 @@ function find_functions(lines, n,    i, j, c, d, length_of, depth, declaration, 
     if (found && !(found in close_of)) { delete name_of[found]; found-- }
 }
 
-# Splits the text of Task: into segment[function], and the general text segment[""].
-function split_task(    words, n, i, key) {
-    n = split(task, words, " ")
+# Splits the text of Task: into segment[function], and the general text segment[""]. The line breaks stay, so that no formula is broken.
+function split_task(    rows, words, count, n, i, j, key, row) {
+    count = split(task, rows, "\n")
     key = ""
-    for (i = 1; i <= n; i++) {
-        if (words[i] ~ /^[A-Za-z_][A-Za-z_0-9]*\(\):$/) {
-            key = words[i]
-            sub(/\(\):/, "", key)
-            named[key] = ++names
-            continue
+    for (i = 1; i <= count; i++) {
+        n = split(rows[i], words, " ")
+        row = ""
+        for (j = 1; j <= n; j++) {
+            if (words[j] ~ /^[A-Za-z_][A-Za-z_0-9]*\(\):$/) {
+                add_row(key, row)
+                row = ""
+                key = words[j]
+                sub(/\(\):/, "", key)
+                named[key] = ++names
+            }
+            else row = row (row == "" ? "" : " ") words[j]
         }
-        segment[key] = segment[key] (segment[key] == "" ? "" : " ") words[i]
+        add_row(key, row)
     }
+}
+
+function add_row(key, row) {
+    if (row != "") segment[key] = segment[key] (segment[key] == "" ? "" : "\n") row
 }
 
 function wanted(f) { return first[f] < ruler && (names ? name_of[f] in named : is_kernel[f]) && close_of[f] > open[f] }
 
-# Prints a comment, in lines of at most 100 columns.
-function comment(text, indent,    words, n, i, line) {
-    n = split(text, words, " ")
-    line = indent "//"
-    for (i = 1; i <= n; i++) {
-        if (length(line) + length(words[i]) + 1 > 100) { print line; line = indent "//" }
-        line = line " " words[i]
-    }
-    print line
+# Prints a comment of one or more lines.
+function comment(text, indent) {
+    gsub(/\n/, "\n" indent "// ", text)
+    print indent "// " text
 }
 
 function indent_of(line) { match(line, /^ */); return RLENGTH }
@@ -181,7 +186,7 @@ function write(    i, f, text, said, options, run) {
         if (f > found) { print include_path(line_of[i]); continue }
         print line_of[i]
         text = segment[name_of[f]]
-        if (!said && segment[""] != "") text = segment[""] (text == "" ? "" : " " text)
+        if (!said && segment[""] != "") text = segment[""] (text == "" ? "" : "\n" text)
         if (text == "") text = "see " said "()."
         if (!said) said = name_of[f]
         comment("Task: " text, "    ")
@@ -249,7 +254,7 @@ function grade(    i, f, s, n, known, place, first_wanted, extra) {
 task_begin {
     text = $0
     sub(/^\/\/ (Task: )?/, "", text)
-    task = task (task == "" ? "" : " ") text
+    task = task (task == "" ? "" : "\n") text
     if (!/^\/\/ /) misplaced = 1
 }
 /^\/\/ -+ proof$/ { ruler = FNR }
@@ -262,6 +267,7 @@ END {
     if (misplaced) fail(program ".cu: the comment Task: must be the last lines of the file")
     none = task ~ /^none: /
     if (mode == "why") {
+        gsub(/\n/, " ", task)
         if (none) print substr(task, 7)
         else if (task == "" && ladder) print "a ladder compares several kernels for one task; the exercise is the program of the book"
         else if (task == "") print "it has no comment \"Task:\""
