@@ -79,7 +79,7 @@ static void contiguous(void) {
         draw(i);
 }
 
-// Static scheduling, cyclic distribution: ranks share neighbouring tiles, which often take similar times.
+// Static scheduling, cyclic distribution: neighbouring tiles, whose times are similar, go to different ranks.
 static void round_robin(void) {
     for (int i = rank; i < tiles; i += ranks)
         draw(i);
