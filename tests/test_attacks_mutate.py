@@ -92,3 +92,12 @@ def test_lists_are_well_formed():
             assert any(
                 mutate.matches(change, m.change) and mutate.matches(text, m.text) for m in source.mutants
             ), f"equivalent_mutants.txt: {file} has no mutant {change!r} at {text!r}"
+
+
+def test_the_statement_of_an_if_changes_places_with_no_other():
+    """It would take the statements after it into the condition."""
+    source = mutate.Source(
+        "int main() {\n    if (large)\n        prepare(dev_a);\n    fill(dev_a);\n    show(dev_a);\n}\n"
+        + mutate.RULER
+    )
+    assert [m.change for m in source.mutants if " before " in m.change] == ["show before fill"]

@@ -483,6 +483,7 @@ class Source:
     def statements(self, opening, closing, excluded):
         """Leaves statements out, and swaps calls that follow each other, in a block and the blocks in it."""
         row = []  # of calls: (first token, last token)
+        controlled = False  # whether the next statement is that of an "if" or a loop without braces
         i = opening + 1
         while i < closing:
             t = self.tokens[i]
@@ -494,13 +495,13 @@ class Source:
             if t.text == "{":
                 # a block: its own function call continues with the statements in it
                 self.order(row)
-                row = []
+                row, controlled = [], False
                 self.statements(i, self.partner[i], excluded)
                 i = self.partner[i] + 1
                 continue
             if t.text in ("if", "for", "while", "switch"):
                 self.order(row)
-                row = []
+                row, controlled = [], True
                 j = i + 1
                 while self.tokens[j].text != "(":
                     j += 1
@@ -508,7 +509,7 @@ class Source:
                 continue
             if t.text in ("else", "do"):
                 self.order(row)
-                row, i = [], i + 1
+                row, i, controlled = [], i + 1, True
                 continue
             # a simple statement, up to its semicolon; lambdas in it are blocks of their own
             lambdas = []
@@ -525,7 +526,7 @@ class Source:
                     if not any(a < j < self.partner[a] for a in lambdas if a != j):
                         self.statements(j, self.partner[j], excluded)
             if self.statement(first, i, excluded):
-                if self.calls(first):
+                if self.calls(first) and not controlled:
                     row.append((first, i))
                 else:
                     self.order(row)
@@ -535,6 +536,7 @@ class Source:
             else:
                 self.order(row)
                 row = []
+            controlled = False
             i += 1
         self.order(row)
 
