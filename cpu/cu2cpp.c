@@ -2036,6 +2036,8 @@ static void ptx_instruction(Ptx *p) {
     name[length] = '\0';
     for (char *s = strtok(name, "."); s && parts < 16; s = strtok(NULL, "."))
         part[parts++] = s;
+    if (parts == 0) // only dots
+        fail_ptx(p, begin);
     static const char absdiff[] = "vabsdiff4.u32.u32.u32.add"; // no type suffix at its end
     if (length == strlen(absdiff) && memcmp(begin, absdiff, length) == 0)
         parts = 2, part[0] = "vabsdiff4.add";

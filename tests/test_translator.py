@@ -596,6 +596,7 @@ def test_refuses_kernels(refuse, source, why):
         ('__asm__ volatile("mov.u32 %0, %%laneid; exit;" : "=r"(x));', "exit"),
         ('asm("ld.shared.u32 %0, [%1];" : "=r"(x) : "r"(y));', "ld.shared.u32"),
         ('asm("mov.u32 %[a], 0;" : [a] "=r"(x));', "an operand with a name"),
+        ('asm("..;");', "'..'"),
     ],
 )
 def test_refuses_ptx(refuse, statement, named):
