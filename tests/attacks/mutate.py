@@ -214,7 +214,7 @@ class Source:
             elif t.text == "{":
                 before = [u.text for u in tokens[begin:i]]
                 end = self.partner.get(i, len(tokens) - 1)
-                if re.search(r"\b(print\w*|yes_no) \(", " ".join(before)):
+                if re.search(r"\b(print\w*|yes_no|\w+_operations) \(", " ".join(before)):
                     i = end
                     begin = i + 1
                 elif tokens[i - 1].text in (")", "const", "noexcept") or "->" in before:
@@ -303,6 +303,11 @@ class Source:
                 first, last = self.statement_of(i)
                 if not any(u.text == "{" for u in self.tokens[first:last]):
                     out.update(j for j in range(first, last + 1) if self.tokens[j].text not in WORDS)
+            if t.text == "bytes" and self.tokens[i - 1].text == "double":  # for a rate; a size is a size_t
+                j = i
+                while self.tokens[j].text not in (",", ";"):
+                    out.add(j)
+                    j = self.partner[j] if self.tokens[j].text == "(" else j + 1
             # the bounds of an array that is declared
             if following == "[" and self.declares(i):
                 j = i + 1
@@ -941,51 +946,92 @@ def matches(pattern, text):
     return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), text) is not None
 
 
-def sources_of(program, claimed):
-    """The files of a program that are mutated: its own source, and the headers of its chapter that no earlier program has."""
-    name = f"{program}.cu"
-    paths, queue = [], [name]
-    while queue:
-        path = queue.pop(0)
-        if path in paths or (path != name and path in claimed):
-            continue
-        paths.append(path)
-        text = (ROOT / path).read_text()
-        for header in re.findall(r'^#include "(\w+\.h)"', text, re.M):
-            if (ROOT / path).with_name(header).exists():
-                queue.append(f"{program.split('/')[0]}/{header}")
-    claimed.update(paths[1:])
-    sources, first = {}, 2
+def headers_of(program):
+    """The headers of its chapter that a program includes, also those that they include in turn."""
+    folder, paths = program.split("/")[0], [f"{program}.cu"]
     for path in paths:
+        for header in re.findall(r'^#include "(\w+\.h)"', (ROOT / path).read_text(), re.M):
+            name = f"{folder}/{header}"
+            if (ROOT / name).exists() and name not in paths:
+                paths.append(name)
+    return paths[1:]
+
+
+def sources_of(program, headers):
+    """The files of a program that are mutated: its own source, and `headers`."""
+    sources, first = {}, 2
+    for path in [f"{program}.cu", *headers]:
         sources[path] = Source((ROOT / path).read_text(), first)
         first += len(sources[path].mutants)
     return sources
 
 
-def attack(program, options, builds, claimed, equal):
-    """Runs the mutants of one program. Returns a dictionary with the results, which is also kept in build/mutate."""
-    sources = sources_of(program, claimed)
+def attack(program, options, builds, users, equal):
+    """Runs the mutants of one program and of its headers. `users` has, for each header, the other programs that include it: a
+    mutant that survives in the first program is run in the next one. Returns a dictionary with the results, which is also kept
+    in build/mutate."""
+    sources = sources_of(program, users)
+    others = list(dict.fromkeys(p for programs in users.values() for p in programs))
     kept = ROOT / BUILD / "mutate" / f"{program.replace('/', '-')}.json"
-    digest = hashlib.sha256(repr([(t.options, t.environment) for t in stages_of(program)]).encode())
+    digest = hashlib.sha256(
+        repr([(t.options, t.environment) for p in [program, *others] for t in stages_of(p)]).encode()
+    )
     for source in sources.values():
         digest.update(source.mutated().encode())
-    for path in [*sorted((ROOT / program).parent.glob("*.h")), *sorted((ROOT / "common").rglob("*.h"))]:
+    headers = [*sorted((ROOT / program).parent.glob("*.h")), *sorted((ROOT / "common").rglob("*.h"))]
+    for path in [*headers, *(ROOT / f"{p}.cu" for p in others)]:
         digest.update(path.read_bytes())
     key = f"{digest.hexdigest()} {options.own_check} {options.sample} {options.seed if options.sample else 0}"
     before = json.loads(kept.read_text()) if kept.exists() else {}
     if before.get("key") == key and not options.again:
         result = before
     else:
-        result = {
-            "key": key,
-            "program": program,
-            "mutants": run_mutants(program, options, builds, sources, equal),
-        }
+        mutants = [(path, m) for path, source in sources.items() for m in source.mutants]
+        by = run_mutants(program, options, builds, sources, mutants, equal, options.sample)
+        for other in others:
+            alive = [(file, m) for file, m in mutants if by.get(m.number) == ("", 0)]
+            alive = [(file, m) for file, m in alive if other in users.get(file, []) and not reason_of(file, m, equal)]
+            if alive:
+                by.update(run_in_another(other, options, builds, sources, alive, equal))
+        found = [
+            dict(
+                file=file,
+                line=m.line,
+                change=m.change,
+                text=m.text,
+                operator=m.operator,
+                stage=by[m.number][0],
+                status=by[m.number][1],
+            )
+            for file, m in mutants
+            if m.number in by
+        ]
+        result = {"key": key, "program": program, "mutants": found}
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(json.dumps(result, indent=1))
     for m in result["mutants"]:
         m["equivalent"] = reason_of(m["file"], Mutant(0, m["line"], m["change"], m["text"], ""), equal)
     return result
+
+
+def run_in_another(other, options, builds, sources, alive, equal):
+    """Runs mutants of headers in another program that includes them. Returns the same as run_mutants()."""
+    theirs = sources_of(other, headers_of(other))
+    numbers, chosen = {}, []  # a mutant has another number in the other program
+    for file, m in alive:
+        same = theirs[file].mutants[m.number - sources[file].first]
+        numbers[same.number] = m.number
+        chosen.append((file, same))
+    for source in theirs.values():
+        source.skipped |= {m.number for m in source.mutants} - set(numbers)
+    try:
+        by = run_mutants(other, options, builds, theirs, chosen, equal)
+    except RuntimeError as error:
+        if options.verbose:
+            print(f"  {other}: not used: {str(error)[:200]}", flush=True)
+        return {}
+    # What does not compile in the other program stays as it was.
+    return {numbers[number]: result for number, result in by.items()}
 
 
 def reason_of(file, mutant, equal):
@@ -996,11 +1042,12 @@ def reason_of(file, mutant, equal):
     return ""
 
 
-def run_mutants(program, options, builds, sources, equal):
+def run_mutants(program, options, builds, sources, mutants, equal, sample=0):
+    """Runs mutants of a program, or `sample` random ones of them. Returns the name of the run that noticed a mutant and its exit
+    status, for the number of each mutant: ("", 0) for one that no run noticed. Those that do not compile are missing."""
     stages = stages_of(program)
     if options.own_check:
         stages = [s for s in stages if s.build == "plain" and not s.environment]
-    results = []
     # The object files of mutants are compiled once for all of them.
     with tempfile.TemporaryDirectory(prefix="mutate-") as temporary:
         folder = pathlib.Path(temporary)
@@ -1013,12 +1060,9 @@ def run_mutants(program, options, builds, sources, equal):
             return binaries[name]
 
         binary("plain")
-        mutants = [(path, m) for path, s in sources.items() for m in s.mutants if m.number not in s.skipped]
-        left_out = sum(len(s.skipped) for s in sources.values())
-        if options.sample:
-            mutants = random.Random(f"{options.seed} {program}").sample(
-                mutants, min(options.sample, len(mutants))
-            )
+        mutants = [(file, m) for file, m in mutants if m.number not in sources[file].skipped]
+        if sample:
+            mutants = random.Random(f"{options.seed} {program}").sample(mutants, min(sample, len(mutants)))
         alive, by, used = mutants, {}, 0
         for stage in stages:
             if not alive:
@@ -1037,11 +1081,12 @@ def run_mutants(program, options, builds, sources, equal):
             used += 1
             survivors = []
             for file, m in alive:
-                if used > 2 and reason_of(file, m, equal):
-                    survivors.append((file, m))  # known to compute the same: enough runs have confirmed it
+                if used > 2 and m.operator != "call" and reason_of(file, m, equal):
+                    # Known to compute the same: enough runs have confirmed it. A missing call may be a leak, which only the
+                    # sanitizers report.
+                    survivors.append((file, m))
                     continue
                 if m.number in sources[file].skipped:
-                    left_out += 1
                     continue
                 limit = max(1, 8 * stage.seconds)
                 status, seconds, wall, text = run_once(path, stage, m.number, limit)
@@ -1057,22 +1102,8 @@ def run_mutants(program, options, builds, sources, equal):
             alive = survivors
     if not used:
         raise RuntimeError("without a mistake it ends with an error")
-    for file, m in mutants:
-        if m.number in sources[file].skipped and m.number not in by:
-            continue
-        stage, status = by.get(m.number, ("", 0))
-        results.append(
-            dict(
-                file=file,
-                line=m.line,
-                change=m.change,
-                text=m.text,
-                operator=m.operator,
-                stage=stage,
-                status=status,
-            )
-        )
-    return results
+    left = {m.number: ("", 0) for file, m in mutants if m.number not in sources[file].skipped}
+    return {**left, **by}
 
 
 def permanent(builds):
@@ -1117,10 +1148,10 @@ def permanent(builds):
 
 def attack_one(work):
     """attack() for a process of the pool: (program, result or the reason why there is none, seconds)."""
-    program, options, builds, claimed, equal = work
+    program, options, builds, users, equal = work
     begin = time.monotonic()
     try:
-        result = attack(program, options, builds, set(claimed), equal)
+        result = attack(program, options, builds, users, equal)
     except RuntimeError as error:
         result = str(error)
     return program, result, time.monotonic() - begin
@@ -1222,20 +1253,17 @@ def main():
     unknown = [w for w in wanted if w not in every and not any(p.startswith(f"{w}/") for p in every)]
     if unknown:
         parser.error(f"no such program: {', '.join(unknown)}")
-    # A header belongs to the first program that includes it, whichever programs are chosen.
-    claimed, owners = set(), {}
+    # A header belongs to the first program that includes it, whichever programs are chosen. The other ones run what survives there.
+    included, users = {}, {program: {} for program in every}
     for program in every:
-        owners[program] = set(claimed)
-        sources = [f"{program}.cu"]
-        for path in sources:
-            for header in re.findall(r'^#include "(\w+\.h)"', (ROOT / path).read_text(), re.M):
-                name = f"{program.split('/')[0]}/{header}"
-                if (ROOT / name).exists() and name not in claimed:
-                    claimed.add(name)
-                    sources.append(name)
+        for header in headers_of(program):
+            if header in included:
+                included[header].append(program)
+            else:
+                users[program][header] = included[header] = []
     if options.list:
         for program in chosen:
-            for path, source in sources_of(program, set(owners[program])).items():
+            for path, source in sources_of(program, users[program]).items():
                 for m in source.mutants:
                     print(f"{path}:{m}")
         return 0
@@ -1244,12 +1272,12 @@ def main():
             build.prepare(chosen[:1])
     equal = rows_of("equivalent_mutants.txt", 4)
     counts = dict.fromkeys(("mutants", "equivalent", "own", "check", "sanitizers", "survived", "not run"), 0)
-    work = [(program, options, builds, owners[program], equal) for program in chosen]
+    work = [(program, options, builds, users[program], equal) for program in chosen]
     numbers = multiprocessing.Queue()
     for number in range(options.jobs):
         numbers.put(number)
     if options.jobs > 1:  # programs with many mutants first, so that all end at about the same time
-        work.sort(key=lambda w: -sum(len(s.mutants) for s in sources_of(w[0], set(w[3])).values()))
+        work.sort(key=lambda w: -sum(len(s.mutants) for s in sources_of(w[0], w[3]).values()))
     with multiprocessing.Pool(options.jobs, share_cores, (numbers, options.jobs)) as pool:
         results = pool.imap_unordered(attack_one, work) if options.jobs > 1 else map(attack_one, work)
         for program, result, seconds in results:
