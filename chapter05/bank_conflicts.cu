@@ -19,12 +19,12 @@
 #define WORDS (32 * 33) // 32 rows of 32 words and one word of padding
 #define READS 512
 
-// Lane l reads word[l] READS times. Each word holds its own number, which is the address of the next
-// read: a read cannot start before the previous one has ended, so the cycles are READS latencies.
+// Lane l reads READS words, word[l] first. Each word holds the number of the next one, which is the address of
+// the next read: a read cannot start before the previous one has ended, so the cycles are READS latencies.
 __global__ void read_words(const int *word, int *got, long long *cycles) {
     __shared__ int shared[WORDS];
     for (int i = threadIdx.x; i < WORDS; i += blockDim.x)
-        shared[i] = i;
+        shared[i] = (i + 1) % WORDS; // all lanes move on by one word, so the conflicts stay the same
     __syncthreads();
 
     int at = word[threadIdx.x];
@@ -54,6 +54,8 @@ static const struct {
     {"padded (a column, rows of 33)", 33, 0, WORDS},
     {"words 50 and 178 in a row", 1, 0, WORDS, true},
 };
+
+static bool check_reads(const char *name, const int *got, const int *word, long long cycles);
 
 int main(int argc, char **argv) {
     settings(argc, argv);
@@ -90,7 +92,7 @@ int main(int argc, char **argv) {
         for (int lane = 0; lane < LANES; lane++)
             printf(" %d", word[lane] % BANKS);
         printf("\n");
-        ok = check_ints(pattern.name, got, word, LANES) && ok;
+        ok = check_reads(pattern.name, got, word, cycles) && ok;
     }
 
     HANDLE_ERROR(cudaFree(dev_word));
@@ -106,8 +108,16 @@ void settings(int argc, char **argv) {
     select_device();
 }
 
+// Checks where the reads of both iterations end, and that the cycles were measured.
+static bool check_reads(const char *name, const int *got, const int *word, long long cycles) {
+    int end[LANES];
+    for (int lane = 0; lane < LANES; lane++)
+        end[lane] = (word[lane] + 2 * READS) % WORDS;
+    return check_ints(name, got, end, LANES) && check_value("cycles were measured", cycles > 0, 1, 0);
+}
+
 // Task: read_words(): The grid has one block, which is one warp. The warp initializes an array of WORDS ints
-// in shared memory: element i has the value i. A barrier follows. Lane l then makes a chain of READS
+// in shared memory: element i has the value (i + 1) % WORDS. A barrier follows. Lane l then makes a chain of READS
 // dependent reads: `at` starts as word[l], and each read replaces `at` by element `at` of the array. The
 // chain is executed twice; the second time starts with the last value of `at`. Before each of the two
 // executions, all threads call __syncthreads(). Thread 0 measures the second execution with clock64() and

@@ -19,7 +19,8 @@
 #define THREADS 256 // in the block of the reductions
 
 static int steps = 1000; // --steps of a path
-static bool check_lanes(const unsigned *x, int paths);
+static bool check_lanes(const unsigned *x, int paths, long long cycles);
+static bool check_diverged(const int *diverged, bool halves);
 
 // Executes path number `mine`. All paths have the same length. Each has its own constants, because the
 // compiler would merge equal paths. Each is a loop, because the compiler replaces a short branch by
@@ -77,7 +78,7 @@ __global__ void reduce(const int *in, bool halves, int *sum, int *diverged) {
 int main(int argc, char **argv) {
     settings(argc, argv);
     unsigned x[LANES], *dev_x;
-    long long cycles, one_path = 0, *dev_cycles;
+    long long cycles = 0, one_path = 0, *dev_cycles;
     HANDLE_ERROR(cudaMalloc(&dev_x, sizeof(x)));
     HANDLE_ERROR(cudaMalloc(&dev_cycles, sizeof(cycles)));
     bool ok = true;
@@ -90,7 +91,7 @@ int main(int argc, char **argv) {
         one_path = paths == 1 ? cycles : one_path;
         printf("%2d path%s  %10lld cycles, %5.2f times those of one path\n", paths,
                paths == 1 ? ": " : "s:", cycles, (double)cycles / one_path);
-        ok = check_lanes(x, paths) && ok;
+        ok = check_lanes(x, paths, cycles) && ok;
     }
 
     int *in = big_random_ints(THREADS), expected = 0, *dev_in, *dev_sum, *dev_diverged;
@@ -111,7 +112,7 @@ int main(int argc, char **argv) {
             total += count;
         printf("%s: in 8 steps, %d times a warp diverges\n",
                halves ? "Adding the second half to the first" : "Adding neighbours", total);
-        ok = check_ints("sum", &sum, &expected, 1) && ok;
+        ok = check_ints("sum", &sum, &expected, 1) && check_diverged(diverged, halves) && ok;
     }
 
     HANDLE_ERROR(cudaFree(dev_x));
@@ -132,8 +133,8 @@ void settings(int argc, char **argv) {
 }
 
 // Compares with the closed form: k steps of f(x) = a x + b give a^k x + b (a^(k-1) + … + a + 1). Both factors
-// are computed by repeated squaring.
-static bool check_lanes(const unsigned *x, int paths) {
+// are computed by repeated squaring. The cycles must have been measured.
+static bool check_lanes(const unsigned *x, int paths, long long cycles) {
     unsigned expected[LANES];
     for (int lane = 0; lane < LANES; lane++) {
         unsigned path = lane % paths, a = 8 * path + 13, b = path + 1, all_a = 1, all_b = 0;
@@ -147,7 +148,17 @@ static bool check_lanes(const unsigned *x, int paths) {
         }
         expected[lane] = all_a * lane + all_b;
     }
-    return check_ints("lanes", (const int *)x, (const int *)expected, LANES);
+    return check_ints("lanes", (const int *)x, (const int *)expected, LANES) &&
+           check_value("cycles were measured", cycles > 0, 1, 0);
+}
+
+// Five of the eight steps of 256 threads are within a warp. Adding the second half to the first, only warp 0 adds
+// there. Adding neighbours, all warps add in those steps, and later lane 0 of every 2nd, 4th and 8th warp.
+static bool check_diverged(const int *diverged, bool halves) {
+    int expected[THREADS / LANES];
+    for (int w = 0; w < THREADS / LANES; w++)
+        expected[w] = halves ? 5 * (w == 0) : 5 + (w % 2 == 0) + (w % 4 == 0) + (w % 8 == 0);
+    return check_ints("steps in which a warp diverges", diverged, expected, THREADS / LANES);
 }
 
 // Task: diverge(): The grid has one block, which is one warp. Lane l calls take<0>(l % paths, l, steps) and

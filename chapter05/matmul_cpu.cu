@@ -9,7 +9,7 @@
  * Terms:   matrix product, stride, cache line, host
  * Book:    5.3.1 (course, product of matrices 1)
  * Run:     ./bin/chapter05/matmul_cpu --columns
- * Check:   --size 50
+ * Check:   --size 50 | --size 33 --columns
  */
 #include <chrono>
 #include "../common/book.h"

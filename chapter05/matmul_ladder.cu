@@ -15,7 +15,7 @@
  *          its dot product. --fill selects data with large rounding errors.
  * Needs:   arch=90a
  * Bench:   1024 4096 8192
- * Check:   --size 129 --fill wide
+ * Check:   --size 129 --fill wide | --size 20
  */
 #include "../common/book.h"
 #include "../common/bench.h"

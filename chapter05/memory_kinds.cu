@@ -129,7 +129,7 @@ int main(int argc, char **argv) {
     for (int launch = 1; launch <= 3; launch++) {
         int value = 100 * launch;
         HANDLE_ERROR(cudaMemcpyToSymbol(constant, &value, sizeof(int)));
-        see<<<BLOCKS, THREADS>>>(seen, 5);
+        see<<<BLOCKS, THREADS>>>(seen, launch - 1);
         HANDLE_LAUNCH();
         ok = check_seen(seen, launch) && ok;
     }
@@ -187,14 +187,18 @@ static bool check_ends(const Timed *timed) {
         end[k] = timed[k].end;
         expected[k] = k == REGISTER ? (int)at : k == GLOBAL_FAR ? FAR : 2 * READS * 33 % WORDS;
     }
-    return check_ints("where the reads end", end, expected, KINDS);
+    bool measured = true;
+    for (int k = 0; k < KINDS; k++)
+        measured &= timed[k].cycles > 0;
+    return check_ints("where the reads end", end, expected, KINDS) &&
+           check_value("cycles were measured", measured, 1, 0);
 }
 
 static bool check_seen(const int4 *dev_seen, int launch) {
     int4 seen[BLOCKS * THREADS], expected[BLOCKS * THREADS];
     HANDLE_ERROR(cudaMemcpy(seen, dev_seen, sizeof(seen), cudaMemcpyDeviceToHost));
     for (int t = 0; t < BLOCKS * THREADS; t++)
-        expected[t] = make_int4(8 * t + 5, t / THREADS, 100 * launch, launch);
+        expected[t] = make_int4(8 * t + launch - 1, t / THREADS, 100 * launch, launch);
     return check_ints("what the threads see", &seen[0].x, &expected[0].x, 4 * BLOCKS * THREADS);
 }
 

@@ -18,7 +18,7 @@
 #define READS 512
 
 static void choose_words(int *word, int different);
-static bool check(const char *memory, const int *got, const int *word, int different);
+static bool check(const char *memory, const int *got, const int *word, int different, long long cycles);
 
 __constant__ int constant_words[LANES];
 
@@ -61,7 +61,7 @@ int main(int argc, char **argv) {
     bool ok = true;
     for (int different = 1; different <= LANES; different *= 2) {
         int word[LANES], got[LANES];
-        long long cycles[2];
+        long long cycles[2] = {};
         choose_words(word, different);
         HANDLE_ERROR(cudaMemcpy(dev_word, word, sizeof(word), cudaMemcpyHostToDevice));
         for (int global = 0; global < 2; global++) {
@@ -75,7 +75,7 @@ int main(int argc, char **argv) {
             }
             HANDLE_ERROR(cudaMemcpy(got, dev_got, sizeof(got), cudaMemcpyDeviceToHost));
             HANDLE_ERROR(cudaMemcpy(&cycles[global], dev_cycles, sizeof(long long), cudaMemcpyDeviceToHost));
-            ok = check(global ? "global" : "constant", got, word, different) && ok;
+            ok = check(global ? "global" : "constant", got, word, different, cycles[global]) && ok;
         }
         printf("%2d different words\n    a read takes %.1f cycles from constant, %.1f cycles from global "
                "memory\n",
@@ -112,13 +112,14 @@ static void choose_words(int *word, int different) {
 }
 
 // Checks that each lane has followed its chain of reads to its own word, and that the number of different
-// words is `different`.
-static bool check(const char *memory, const int *got, const int *word, int different) {
+// words is `different`; and that the cycles were measured.
+static bool check(const char *memory, const int *got, const int *word, int different, long long cycles) {
     int sorted[LANES];
     std::copy(got, got + LANES, sorted);
     std::sort(sorted, sorted + LANES);
     int found = std::unique(sorted, sorted + LANES) - sorted;
-    return check_ints(memory, got, word, LANES) && check_ints("different words", &found, &different, 1);
+    return check_ints(memory, got, word, LANES) && check_ints("different words", &found, &different, 1) &&
+           check_value("cycles were measured", cycles > 0, 1, 0);
 }
 
 // Task: follow(): The grid has one block, which is one warp. Lane l makes a chain of READS dependent reads:

@@ -8,6 +8,7 @@
  * Terms:   constant memory, __constant__, cudaMemcpyToSymbol, cudaMemcpyFromSymbol, symbol
  * Book:    6.2.3 (course)
  * Run:     ./bin/chapter06/constant_scalars --g 1.62
+ * Check:   --size 300
  */
 #include "../common/book.h"
 

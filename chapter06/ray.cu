@@ -14,7 +14,7 @@
  *          50 % less time than with global memory (ray_noconst). On an H200 global memory is faster,
  *          0.025 ms in place of 0.032: its caches serve such reads too.
  * Picture: yes
- * Check:   --size 100
+ * Check:   --size 100 | --size 9 --spheres 2000
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"

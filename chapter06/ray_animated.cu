@@ -10,7 +10,7 @@
  * Book:    6.3.1 (course)
  * Run:     ./bin/chapter06/ray_animated --output ray_animated.webp
  * Picture: yes
- * Check:   --size 100 --frames 2
+ * Check:   --size 100 --frames 2 | --size 9 --frames 2 --spheres 2000
  */
 #include "../common/book.h"
 #include "../common/cpu_anim.h"

@@ -11,7 +11,7 @@
  * Run:     ./bin/chapter06/ray_mirrors --background sky --output mirrors.png
  * Differs: the book leaves out lights, shadows and the rays of mirrors, and says that they are easily added.
  * Picture: yes
- * Check:   --size 100
+ * Check:   --size 100 | --size 9 --spheres 2000
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"

@@ -12,7 +12,7 @@
  *          so the last sphere covers the others. The kernel alone is timed as well. Size of a block and
  *          background are options; the picture does not depend on the former.
  * Picture: as chapter06/ray
- * Check:   --size 100
+ * Check:   --size 100 | --size 9 --spheres 2000
  */
 #include "../common/book.h"
 #include "../common/cpu_bitmap.h"

@@ -294,6 +294,10 @@ class Source:
                 out.update(range(i, self.partner.get(i + 1, i) + 1))
             if t.text in ("static_assert", "constexpr", "case", "asm", "using", "typedef"):
                 out.update(range(i, self.statement_of(i)[1]))
+            if t.text == "for" and following == "(":  # a loop that only prints
+                close = self.partner[i + 1]
+                if re.search("printf|puts|putchar", self.tokens[close + 1].text):
+                    out.update(range(i, close + 1))
             if t.text == "ok" or (t.text == "options" and following == "."):
                 first, last = self.statement_of(i)
                 out.update(range(first, last + 1))
@@ -1063,6 +1067,7 @@ def run_mutants(program, options, builds, sources, mutants, equal, sample=0):
         mutants = [(file, m) for file, m in mutants if m.number not in sources[file].skipped]
         if sample:
             mutants = random.Random(f"{options.seed} {program}").sample(mutants, min(sample, len(mutants)))
+        certain = [row for row in equal if row[1] != "*"]  # rows that name the change
         alive, by, used = mutants, {}, 0
         for stage in stages:
             if not alive:
@@ -1081,8 +1086,8 @@ def run_mutants(program, options, builds, sources, mutants, equal, sample=0):
             used += 1
             survivors = []
             for file, m in alive:
-                if used > 2 and m.operator != "call" and reason_of(file, m, equal):
-                    # Known to compute the same: enough runs have confirmed it. A missing call may be a leak, which only the
+                if used > 2 and m.operator != "call" and reason_of(file, m, certain):
+                    # Enough runs have confirmed that it computes the same. A missing call may be a leak, which only the
                     # sanitizers report.
                     survivors.append((file, m))
                     continue
