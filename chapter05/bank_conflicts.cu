@@ -19,8 +19,8 @@
 #define WORDS (32 * 33) // 32 rows of 32 words and one word of padding
 #define READS 512
 
-// Lane l reads READS words, word[l] first. Each word holds the number of the next one, which is the address of
-// the next read: a read cannot start before the previous one has ended, so the cycles are READS latencies.
+// Lane l reads READS words, word[l] first. Each word holds the number of the next one, which is the address
+// of the next read: a read cannot start before the previous one has ended, so the cycles are READS latencies.
 __global__ void read_words(const int *word, int *got, long long *cycles) {
     __shared__ int shared[WORDS];
     for (int i = threadIdx.x; i < WORDS; i += blockDim.x)
@@ -117,8 +117,8 @@ static bool check_reads(const char *name, const int *got, const int *word, long 
 }
 
 // Task: read_words(): The grid has one block, which is one warp. The warp initializes an array of WORDS ints
-// in shared memory: element i has the value (i + 1) % WORDS. A barrier follows. Lane l then makes a chain of READS
-// dependent reads: `at` starts as word[l], and each read replaces `at` by element `at` of the array. The
-// chain is executed twice; the second time starts with the last value of `at`. Before each of the two
+// in shared memory: element i has the value (i + 1) % WORDS. A barrier follows. Lane l then makes a chain of
+// READS dependent reads: `at` starts as word[l], and each read replaces `at` by element `at` of the array.
+// The chain is executed twice; the second time starts with the last value of `at`. Before each of the two
 // executions, all threads call __syncthreads(). Thread 0 measures the second execution with clock64() and
 // stores its number of cycles in *cycles. At the end, lane l stores `at` in got[l].

@@ -152,8 +152,9 @@ static bool check_lanes(const unsigned *x, int paths, long long cycles) {
            check_value("cycles were measured", cycles > 0, 1, 0);
 }
 
-// Five of the eight steps of 256 threads are within a warp. Adding the second half to the first, only warp 0 adds
-// there. Adding neighbours, all warps add in those steps, and later lane 0 of every 2nd, 4th and 8th warp.
+// Five of the eight steps of 256 threads are within a warp. Adding the second half to the first, only warp 0
+// adds there. Adding neighbours, all warps add in those steps, and later lane 0 of every 2nd, 4th and 8th
+// warp.
 static bool check_diverged(const int *diverged, bool halves) {
     int expected[THREADS / LANES];
     for (int w = 0; w < THREADS / LANES; w++)

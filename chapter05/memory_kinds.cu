@@ -184,14 +184,10 @@ static bool check_ends(const Timed *timed) {
     for (int r = 0; r < 2 * READS; r++) // in both iterations of time_reads
         at = at * 5 ^ 1;
     for (int k = 0; k < KINDS; k++) {
-        end[k] = timed[k].end;
+        end[k] = timed[k].cycles > 0 ? timed[k].end : -1; // the cycles must have been measured
         expected[k] = k == REGISTER ? (int)at : k == GLOBAL_FAR ? FAR : 2 * READS * 33 % WORDS;
     }
-    bool measured = true;
-    for (int k = 0; k < KINDS; k++)
-        measured &= timed[k].cycles > 0;
-    return check_ints("where the reads end", end, expected, KINDS) &&
-           check_value("cycles were measured", measured, 1, 0);
+    return check_ints("where the reads end", end, expected, KINDS);
 }
 
 static bool check_seen(const int4 *dev_seen, int launch) {

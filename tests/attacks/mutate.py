@@ -994,7 +994,11 @@ def attack(program, options, builds, users, equal):
         by = run_mutants(program, options, builds, sources, mutants, equal, options.sample)
         for other in others:
             alive = [(file, m) for file, m in mutants if by.get(m.number) == ("", 0)]
-            alive = [(file, m) for file, m in alive if other in users.get(file, []) and not reason_of(file, m, equal)]
+            alive = [
+                (file, m)
+                for file, m in alive
+                if other in users.get(file, []) and not reason_of(file, m, equal)
+            ]
             if alive:
                 by.update(run_in_another(other, options, builds, sources, alive, equal))
         found = [
@@ -1048,7 +1052,8 @@ def reason_of(file, mutant, equal):
 
 def run_mutants(program, options, builds, sources, mutants, equal, sample=0):
     """Runs mutants of a program, or `sample` random ones of them. Returns the name of the run that noticed a mutant and its exit
-    status, for the number of each mutant: ("", 0) for one that no run noticed. Those that do not compile are missing."""
+    status, for the number of each mutant: ("", 0) for one that no run noticed. Those that do not compile are missing.
+    """
     stages = stages_of(program)
     if options.own_check:
         stages = [s for s in stages if s.build == "plain" and not s.environment]
