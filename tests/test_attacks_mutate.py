@@ -50,7 +50,11 @@ int main() {
     HANDLE_ERROR(cudaStreamWaitEvent(stream1, arrived, 0));
     printf("%d", 7 * a[0]); // 8 + 9
     ok = check_ints("a", a, b, 10 + 1);
+    double bytes = 2.0 * n;
+    for (int i = 0; i < 3; i++)
+        printf("%d", a[i]);
 }
+double add_operations() { return 2.0 * n; }
 RULER
 int below(int x) { return x + 1; }
 """
@@ -77,9 +81,17 @@ def test_the_mutants_of_a_source():
         assert (line, change) in found
     assert not {line for line, _ in found} & {
         12,
-        13,
-        15,
+        *range(13, 22),
     }, "what is printed, the check and the proof have no mutants"
+
+
+def test_headers_of_a_program():
+    """A mutant of matmul.h that matmul_cpu, the first program, does not notice is run in the programs that also include it."""
+    assert mutate.headers_of("chapter05/matmul_cpu") == ["chapter05/matmul.h"]
+    assert "chapter05/matmul.h" in mutate.headers_of("chapter05/matmul_gmem")
+    sources = mutate.sources_of("chapter05/matmul_cpu", ["chapter05/matmul.h"])
+    numbers = [m.number for source in sources.values() for m in source.mutants]
+    assert numbers == list(range(2, 2 + len(numbers))), "each mutant of a program has a number of its own"
 
 
 def test_lists_are_well_formed():
