@@ -17,7 +17,7 @@
 #include "spread.h" // kernels that use registers and local memory
 
 #define WORDS 256  // size of the small arrays
-#define READS 1024 // dependent reads that are timed
+#define READS 1000 // dependent reads that are timed
 #define HOP   4099 // words from one read of the large array to the next
 #define FAR   (2 * READS * HOP)
 

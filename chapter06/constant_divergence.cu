@@ -15,15 +15,16 @@
 #include "../common/book.h"
 
 #define LANES 32 // one warp reads
+#define WORDS (LANES + 1)
 #define READS 512
 
 static void choose_words(int *word, int different);
 static bool check(const char *memory, const int *got, const int *word, int different, long long cycles);
 
-__constant__ int constant_words[LANES];
+__constant__ int constant_words[WORDS];
 
-// Lane l reads word[l] READS times. Each word holds its own number, which is the index of the next read: a
-// read cannot start before the previous one has ended, so the cycles are READS latencies.
+// Lane l reads READS words, word[l] first. Each word holds the number of the next one, which is the index of
+// the next read: a read cannot start before the previous one has ended, so the cycles are READS latencies.
 template <class Read> __device__ void follow(Read read, const int *word, int *got, long long *cycles) {
     int at = word[threadIdx.x];
     for (int i = 0; i < 2; i++) { // the first iteration fills the cache, the second one counts
@@ -47,10 +48,10 @@ __global__ void from_global(const int *word, int *got, long long *cycles, const 
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    int words[LANES], *global_words, *dev_word, *dev_got;
+    int words[WORDS], *global_words, *dev_word, *dev_got;
     long long *dev_cycles;
-    for (int i = 0; i < LANES; i++)
-        words[i] = i;
+    for (int i = 0; i < WORDS; i++)
+        words[i] = (i + 1) % WORDS; // all lanes move on by one word, so the number of different words stays
     HANDLE_ERROR(cudaMemcpyToSymbol(constant_words, words, sizeof(words)));
     HANDLE_ERROR(cudaMalloc(&global_words, sizeof(words)));
     HANDLE_ERROR(cudaMemcpy(global_words, words, sizeof(words), cudaMemcpyHostToDevice));
@@ -111,14 +112,16 @@ static void choose_words(int *word, int different) {
         word[lane] = order[lane % different];
 }
 
-// Checks that each lane has followed its chain of reads to its own word, and that the number of different
-// words is `different`; and that the cycles were measured.
+// Checks where the reads of both iterations end, that the number of different words is `different`, and that
+// the cycles were measured.
 static bool check(const char *memory, const int *got, const int *word, int different, long long cycles) {
-    int sorted[LANES];
+    int sorted[LANES], end[LANES];
+    for (int lane = 0; lane < LANES; lane++)
+        end[lane] = (word[lane] + 2 * READS) % WORDS;
     std::copy(got, got + LANES, sorted);
     std::sort(sorted, sorted + LANES);
     int found = std::unique(sorted, sorted + LANES) - sorted;
-    return check_ints(memory, got, word, LANES) && check_ints("different words", &found, &different, 1) &&
+    return check_ints(memory, got, end, LANES) && check_ints("different words", &found, &different, 1) &&
            check_value("cycles were measured", cycles > 0, 1, 0);
 }
 
