@@ -12,7 +12,7 @@
  * Differs: times are measured with the host's clock and include starting the threads. The destination
  *          has been written before, so no time is spent on page faults.
  * Bench:   64M 256M
- * Check:   --size 20000
+ * Check:   --size 2000003 --threads 2
  */
 #include "../common/book.h"
 #include "../common/bench.h"

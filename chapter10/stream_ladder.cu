@@ -14,17 +14,16 @@
  *          result does not depend on the chunk size. The device has memory for the whole vectors, in
  *          which each chunk has its place. Times are measured with the host's clock.
  * Bench:   20M
- * Check:   --size 20000
+ * Check:   --size 30001 --chunk 4096
  */
 #include "../common/book.h"
 #include "../common/bench.h"
 
-const size_t CHUNK = 1 << 20;      // elements, as in the book
-const size_t SMALLEST = 128 << 10; // elements in a chunk of rung 6, at least
-const double SHARE = 0.44;         // of the rest, in a chunk of rung 6
+const double SHARE = 0.44; // of the rest, in a chunk of rung 6, which has at least chunk / 8 elements
 const unsigned THREADS = 256;
 
 static size_t n = BENCH_SIZE(20 << 20, 1 << 20);              // --size
+static size_t chunk = 1 << 20;                                // --chunk, elements; the default is the book's
 static size_t pitch;                                          // bytes from a to b, and from dev_a to dev_b
 static int *pageable_a, *pageable_b, *pageable_c, *a, *b, *c; // on the host; a, b and c are pinned
 static int *dev_a, *dev_b, *dev_c;
@@ -72,8 +71,8 @@ static void copy_down(size_t i, size_t count, cudaStream_t stream) {
 // Rung 0: pageable memory. The driver copies it through a staging buffer, and the host waits.
 static void pageable(void) {
     result = pageable_c;
-    for (size_t i = 0; i < n; i += CHUNK) {
-        size_t count = min_of(CHUNK, n - i), bytes = count * sizeof(int);
+    for (size_t i = 0; i < n; i += chunk) {
+        size_t count = min_of(chunk, n - i), bytes = count * sizeof(int);
         HANDLE_ERROR(cudaMemcpy(dev_a + i, pageable_a + i, bytes, cudaMemcpyHostToDevice));
         HANDLE_ERROR(cudaMemcpy(dev_b + i, pageable_b + i, bytes, cudaMemcpyHostToDevice));
         compute(i, count, 0);
@@ -84,8 +83,8 @@ static void pageable(void) {
 // Rungs 1 and 2, depth-first issue: all stages of a chunk in one stream, the next chunk in the next stream.
 template <int used> static void depth_first(void) {
     result = c;
-    for (size_t i = 0, turn = 0; i < n; i += CHUNK, turn++) {
-        size_t count = min_of(CHUNK, n - i);
+    for (size_t i = 0, turn = 0; i < n; i += chunk, turn++) {
+        size_t count = min_of(chunk, n - i);
         copy_up(i, count, streams[turn % used]);
         compute(i, count, streams[turn % used]);
         copy_down(i, count, streams[turn % used]);
@@ -95,8 +94,8 @@ template <int used> static void depth_first(void) {
 // Rung 3, breadth-first issue: one stage in both streams, then the next stage.
 static void breadth_first(void) {
     result = c;
-    for (size_t i = 0; i < n; i += 2 * CHUNK) {
-        size_t j = min_of(i + CHUNK, n), end = min_of(j + CHUNK, n);
+    for (size_t i = 0; i < n; i += 2 * chunk) {
+        size_t j = min_of(i + chunk, n), end = min_of(j + chunk, n);
         copy_up(i, j - i, streams[0]);
         if (j < end)
             copy_up(j, end - j, streams[1]);
@@ -124,8 +123,8 @@ static void stages(size_t i, size_t count, void (*up)(size_t, size_t, cudaStream
 
 static void three_stages(void) {
     result = c;
-    for (size_t i = 0; i < n; i += CHUNK)
-        stages(i, min_of(CHUNK, n - i), copy_up);
+    for (size_t i = 0; i < n; i += chunk)
+        stages(i, min_of(chunk, n - i), copy_up);
 }
 
 // Rung 5: the copy engine pauses between two copies. a and b form the two rows of a pitched array, so a
@@ -137,8 +136,8 @@ static void copy_both_up(size_t i, size_t count, cudaStream_t stream) {
 
 static void pitched_copies(void) {
     result = c;
-    for (size_t i = 0; i < n; i += CHUNK)
-        stages(i, min_of(CHUNK, n - i), copy_both_up);
+    for (size_t i = 0; i < n; i += chunk)
+        stages(i, min_of(chunk, n - i), copy_both_up);
 }
 
 // Rung 6: after the last copy to the device, its chunk must still be computed and copied back, so the last
@@ -148,7 +147,7 @@ static void pitched_copies(void) {
 // and a chunk is half of the rest. A share a little below one half leaves a reserve.
 static size_t chunk_of(size_t rest) {
     size_t share = (size_t)(SHARE * rest) / THREADS * THREADS;
-    return min_of(max_of(share, SMALLEST), rest);
+    return min_of(max_of(share, chunk / 8), rest);
 }
 
 static void shrinking_chunks(void) {
@@ -238,8 +237,11 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {OPTION_SIZE("size", &n, 1, 1 << 28, "elements in a vector"), OPTION_END};
+    const Option own[] = {OPTION_SIZE("size", &n, 1, 1 << 28, "elements in a vector"),
+                          OPTION_SIZE("chunk", &chunk, 2048, 1 << 28, "elements at a time"), OPTION_END};
     parse_options(argc, argv, "Copies and kernels in chunks, from no overlap to full overlap.", LADDER, own);
+    if (chunk % 2048) // chunk / 8 is a multiple of the 256 elements in which the kernel finds its neighbours
+        quit(EXIT_USAGE, "--chunk %zu: must be a multiple of 2048", chunk);
     select_device();
     require_memory(7 * n * sizeof(int), 3 * n * sizeof(int));
 }

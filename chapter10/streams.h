@@ -64,8 +64,10 @@ static inline bool verify(const int *a, const int *b, const int *c) {
     return ok;
 }
 
-// Prints how much overlapped and draws the timeline, with --output also into a file.
+// Checks the steps of the timeline, prints how much overlapped and draws the timeline, with --output also into a file.
 static inline void report(const Timeline &timeline) {
+    if (!timeline.has_chunks((size + chunk - 1) / chunk))
+        quit(EXIT_FAILURE, "the timeline lacks a step of a chunk");
     timeline.print_overlap();
     timeline.print();
     if (output)

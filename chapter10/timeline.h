@@ -79,6 +79,18 @@ class Timeline {
             add_parts();
     }
 
+    // Whether the last run has a copy up, a kernel and a copy down, in this order, for each of `chunks` chunks,
+    // which the streams take in turn.
+    bool has_chunks(size_t chunks) const {
+        std::vector<size_t> in_row(streams.size());
+        bool ok = used == PARTS * chunks;
+        for (size_t i = 0; i < used; i++)
+            ok &= (size_t)steps[i].part == in_row[steps[i].row]++ % PARTS;
+        for (size_t row = 0; row < in_row.size(); row++)
+            ok &= in_row[row] == (chunks + in_row.size() - 1 - row) / in_row.size() * PARTS;
+        return ok;
+    }
+
     // How long the parts take one after the other, and how long the last run took. Parts are measured in
     // the last run that used one stream, because a part that shares the device with others takes longer.
     void print_overlap(void) const {
