@@ -12,7 +12,7 @@
  * Differs: the course takes the memory of cudaMalloc3D for an array. It is linear memory: an element lies
  *          pitch * (row + rows * slice) + column * size bytes after the first one.
  * Picture: yes
- * Check:   --texels 12 --points 200 --size 32 --frames 2
+ * Check:   --texels 12 --points 300 --size 37 --frames 9 | --texels 70 --size 20 --frames 80
  */
 #include "../common/book.h"
 #include "slices.h" // texel(), the animation, fetched()
@@ -158,7 +158,7 @@ static bool check_volume(const char *name, const float *volume) {
     size_t count = n * (n + 1) * (n + 2);
     double *expected = host_array<double>(count);
     for (size_t i = 0; i < count; i++)
-        expected[i] = texel(i % n, i / n % (n + 1), i / n / (n + 1));
+        expected[i] = expected_texel(i % n, i / n % (n + 1), i / n / (n + 1));
     bool ok = check_floats(name, volume, expected, count, 0);
     free(expected);
     return ok;

@@ -13,7 +13,7 @@
  * Differs: the book counts bytes. There are less than 2^32 values, since the bins in global memory have
  *          32 bits, as those of CUB have here. Clearing the bins is part of the time.
  * Bench:   16M 128M 512M
- * Check:   --size 20000
+ * Check:   --size 40003 | --size 300001 --fill pair
  */
 #include "../common/book.h"
 #include "../common/bench.h"
@@ -279,14 +279,20 @@ static unsigned long long expected[BINS];
 
 // Fills the input. RANDOM: uniformly distributed. SKEWED: 65536 u^6 for uniformly distributed u, so small
 // values are frequent, and one value in six is 0. EQUAL: all values are the same. PAIR: alternately the even
-// and the odd value of one word. The values are counted on the host as the reference, in four sets of bins:
-// with one set, successive increments of the same bin would depend on each other (store-to-load latency).
+// and the odd value of one word. RANDOM begins with special cases: for rung 4, in group w of 256 values, value
+// w of each vector differs from the others, and in group 0 every second one; then both ends of each half of
+// the bins. The values are counted on the host as the reference, in four sets of bins: with one set,
+// successive increments of the same bin would depend on each other (store-to-load latency).
 static void set_values(int fill) {
     unsigned short *values = (unsigned short *)big_random_block(n * sizeof(short));
     static unsigned sets[4][BINS];
     memset(sets, 0, sizeof sets);
     for (size_t i = 0; i < n; i++) {
         unsigned long long x = values[i], cube = x * x * x >> 32;
+        if (fill == RANDOM && i < 2048)
+            x = 4242 + (i < 256 ? i % 2 : i % VALUES == i / 256);
+        else if (fill == RANDOM && i < 2052)
+            x = i % 2 * (WORDS - 1) + i / 2 % 2 * WORDS;
         values[i] = fill == SKEWED  ? cube * cube >> 16
                     : fill == EQUAL ? values[0]
                     : fill == PAIR  ? values[0] / 2 * 2 + i % 2

@@ -64,7 +64,8 @@ static inline bool verify(const int *a, const int *b, const int *c) {
     return ok;
 }
 
-// Checks the steps of the timeline, prints how much overlapped and draws the timeline, with --output also into a file.
+// Checks the steps of the timeline, prints how much overlapped and draws the timeline, with --output also
+// into a file.
 static inline void report(const Timeline &timeline) {
     if (!timeline.has_chunks((size + chunk - 1) / chunk))
         quit(EXIT_FAILURE, "the timeline lacks a step of a chunk");

@@ -79,8 +79,8 @@ class Timeline {
             add_parts();
     }
 
-    // Whether the last run has a copy up, a kernel and a copy down, in this order, for each of `chunks` chunks,
-    // which the streams take in turn.
+    // Whether the last run has a copy up, a kernel and a copy down, in this order, for each of `chunks`
+    // chunks, which the streams take in turn.
     bool has_chunks(size_t chunks) const {
         std::vector<size_t> in_row(streams.size());
         bool ok = used == PARTS * chunks;
