@@ -8,6 +8,7 @@
  * Terms:   pitch, cudaMallocPitch, cudaMemcpy2D, padding, alignment, coalesced access
  * Book:    7.3.5 (course)
  * Run:     ./bin/chapter07/pitched_memory
+ * Check:   --columns 101 --rows 45
  */
 #include "../common/book.h"
 

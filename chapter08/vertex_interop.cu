@@ -12,7 +12,7 @@
  *          from OpenGL and checked after the last frame.
  * Needs:   gl
  * Picture: yes
- * Check:   --vertices 40 --size 64 --frames 2
+ * Check:   --vertices 19 --size 200 --frames 2
  */
 #include "../common/book.h"
 #include "../common/interop.h" // OpenGL, gl_context_open(), INTEROP_WORKS, Canvas, display_canvas()
@@ -30,7 +30,7 @@ static float4 *vertices;                // host: the vertices of the last frame,
 static void place_camera(void);
 static void make_triangles(void);
 static void copy_through_host(int ticks);
-static bool check(void);
+static bool check(const unsigned char *pixels);
 
 // y points upwards. w = 1 marks a position.
 __global__ void kernel(float4 *vertices, size_t n, int ticks) {
@@ -106,7 +106,7 @@ int main(int argc, char **argv) {
         resource = NULL;
 
     display_canvas(&canvas); // calls generate_frame and draw_func, and at the end release
-    bool ok = check();
+    bool ok = check(canvas.pixels);
     free(canvas.pixels);
     free(vertices);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
@@ -173,9 +173,27 @@ static void copy_through_host(int ticks) {
     HANDLE_ERROR(cudaFree(devPtr));
 }
 
+// Whether every strip was drawn: the middle of each square of vertices must not show the background, which has
+// no blue. Squares so near the edge that the centre of their pixel may lie beyond it are left out.
+static bool check_strips(const unsigned char *pixels) {
+    size_t edge = 5 * n / size, missing = 0;
+    for (size_t j = edge; j + 1 + edge < n; j++)
+        for (size_t i = edge; i + 1 + edge < n; i++) {
+            float4 a = vertices[i + 1 + j * n], b = vertices[i + (j + 1) * n]; // a side of both triangles
+            double x = (a.x + b.x) / 2, y = (a.y + b.y) / 2, z = (a.z + b.z) / 2, angle = 40 * M_PI / 180;
+            double half = 0.4 * (3 - y * sin(angle) - z * cos(angle)); // of the picture's width at this point
+            double up = y * cos(angle) - z * sin(angle) + 0.15;
+            if (fabs(x) >= half || fabs(up) >= half)
+                continue; // outside the picture
+            size_t column = (x / half + 1) / 2 * size, row = (up / half + 1) / 2 * size;
+            missing += pixels[4 * (column + row * size) + 2] < 90;
+        }
+    return check_value("squares that are not drawn", missing, 0, 0);
+}
+
 // All coordinates against the formula in double, within 1e-5. In a very long animation the rounding of the
 // angle exceeds that: at most seven roundings go into it.
-static bool check(void) {
+static bool check(const unsigned char *pixels) {
     double *expected = host_array<double>(4 * n * n), half = n / 2.0;
     for (size_t i = 0; i < n * n; i++) {
         double fx = i % n - half, fz = i / n - half, ring = hypot(fx, fz) / 10;
@@ -184,7 +202,7 @@ static bool check(void) {
         std::copy(position, position + 4, expected + 4 * i);
     }
     double tol = fmax(1e-5, 7 * HEIGHT * (last_ticks / 7.0) * 0x1p-24);
-    bool ok = check_floats("coordinate", &vertices[0].x, expected, 4 * n * n, tol);
+    bool ok = check_floats("coordinate", &vertices[0].x, expected, 4 * n * n, tol) && check_strips(pixels);
     if (ok)
         printf("The vertices of frame %d are right, as OpenGL has them.\n", last_ticks);
     free(expected);
