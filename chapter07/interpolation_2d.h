@@ -14,27 +14,7 @@ __global__ void kernel_2d(float *values, cudaTextureObject_t texture, int points
             tex2D<float>(texture, (i + 0.5f) / per_texel - 1, (j + 0.5f) / per_texel - 1);
 }
 
-// The expected value at (x, y), or `got` if rounding can explain the difference: an error of the last of the
-// 8 fractional bits of a weight changes the mean by at most 1/256 of the largest difference between the four
-// texels.
-static double expected_2d(float got, const float (*texels)[SIDE], double x, double y, bool linear) {
-    auto texel = [&](double i, double j) {
-        return texels[(int)fmin(fmax(j, 0), SIDE - 1)][(int)fmin(fmax(i, 0), SIDE - 1)];
-    };
-    if (!linear) { // on an edge between texels, rounding decides, so each texel at the edge is accepted
-        for (double dx : {-1e-5, 1e-5})
-            for (double dy : {-1e-5, 1e-5})
-                if (got == texel(floor(x + dx), floor(y + dy)))
-                    return got;
-        return texel(floor(x), floor(y));
-    }
-    double i = floor(x - 0.5), j = floor(y - 0.5), a = x - 0.5 - i, b = y - 0.5 - j;
-    double around[] = {texel(i, j), texel(i + 1, j), texel(i, j + 1), texel(i + 1, j + 1)};
-    double value =
-        (1 - b) * ((1 - a) * around[0] + a * around[1]) + b * ((1 - a) * around[2] + a * around[3]);
-    double most = *std::max_element(around, around + 4), least = *std::min_element(around, around + 4);
-    return fabs(got - value) <= 2 * (most - least) / 256 + 1e-5 ? got : value;
-}
+static double expected_2d(float got, const float (*texels)[SIDE], double x, double y, bool linear);
 
 // For --2d. Returns the exit status.
 static int read_in_two_dimensions(void) {
@@ -84,6 +64,30 @@ static int read_in_two_dimensions(void) {
     free(values);
     free(expected);
     return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// ---------------------------------------------------------------------------------------- proof
+
+// The expected value at (x, y), or `got` if rounding can explain the difference: an error of the last of the
+// 8 fractional bits of a weight changes the mean by at most 1/256 of the largest difference between the four
+// texels.
+static double expected_2d(float got, const float (*texels)[SIDE], double x, double y, bool linear) {
+    auto texel = [&](double i, double j) {
+        return texels[(int)fmin(fmax(j, 0), SIDE - 1)][(int)fmin(fmax(i, 0), SIDE - 1)];
+    };
+    if (!linear) { // on an edge between texels, rounding decides, so each texel at the edge is accepted
+        for (double dx : {-1e-5, 1e-5})
+            for (double dy : {-1e-5, 1e-5})
+                if (got == texel(floor(x + dx), floor(y + dy)))
+                    return got;
+        return texel(floor(x), floor(y));
+    }
+    double i = floor(x - 0.5), j = floor(y - 0.5), a = x - 0.5 - i, b = y - 0.5 - j;
+    double around[] = {texel(i, j), texel(i + 1, j), texel(i, j + 1), texel(i + 1, j + 1)};
+    double value =
+        (1 - b) * ((1 - a) * around[0] + a * around[1]) + b * ((1 - a) * around[2] + a * around[3]);
+    double most = *std::max_element(around, around + 4), least = *std::min_element(around, around + 4);
+    return fabs(got - value) <= 2 * (most - least) / 256 + 1e-5 ? got : value;
 }
 
 #endif
