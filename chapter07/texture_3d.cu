@@ -12,7 +12,7 @@
  * Differs: the course takes the memory of cudaMalloc3D for an array. It is linear memory: an element lies
  *          pitch * (row + rows * slice) + column * size bytes after the first one.
  * Picture: yes
- * Check:   --texels 12 --points 300 --size 37 --frames 9 | --texels 70 --size 20 --frames 80
+ * Check:   --texels 12 --points 513 --size 37 --frames 125 | --texels 129 --size 20 --frames 3
  */
 #include "../common/book.h"
 #include "slices.h" // texel(), the animation, fetched()
