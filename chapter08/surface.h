@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For vertex_interop, which defines n, size, vertices, indices, colours and HEIGHT: the triangles, the camera,
-// and the check of what was drawn.
+// For vertex_interop, which defines n, size, vertices, indices, colours and HEIGHT: the triangles, the
+// camera, and the check of what was drawn.
 #ifndef CHAPTER08_SURFACE_H
 #define CHAPTER08_SURFACE_H
 
@@ -45,8 +45,8 @@ static void place_camera(void) {
     glEnable(GL_TEXTURE_1D);
 }
 
-// Whether every strip was drawn: the middle of each square of vertices must not show the background, which has
-// no blue. Squares so near the edge that the centre of their pixel may lie beyond it are left out.
+// Whether every strip was drawn: the middle of each square of vertices must not show the background, which
+// has no blue. Squares so near the edge that the centre of their pixel may lie beyond it are left out.
 static bool check_strips(const unsigned char *pixels) {
     size_t edge = 5 * n / size, missing = 0;
     for (size_t j = edge; j + 1 + edge < n; j++)
