@@ -14,7 +14,7 @@
  * Differs: --2d reads a texture of 4 x 4 texels, and copies it to an array and back. The course names
  *          functions for these copies that CUDA has deprecated; cudaMemcpy2DToArray and
  *          cudaMemcpy2DFromArray replace them.
- * Check:   --points 107 | --2d --points 9
+ * Check:   --points 107 | --points 9 --2d
  */
 #include "../common/book.h"
 
