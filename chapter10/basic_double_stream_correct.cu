@@ -16,7 +16,7 @@
  *          first is as fast: an H200 (CUDA 13.0, 2026-11-20) took 5.25 ms in one stream, 3.41 ms depth
  *          first and 3.52 ms breadth first. On the CPU back end each call completes its work before it
  *          returns, so nothing overlaps.
- * Check:   --size 50001 --chunk 10007 | --size 3000 --chunk 1000
+ * Check:   --size 50036 --chunk 10007 | --size 3000 --chunk 1000
  */
 #include "../common/book.h"
 #include "streams.h" // size, chunk, fill_random(), verify(); Timeline, COPY_UP, KERNEL, COPY_DOWN

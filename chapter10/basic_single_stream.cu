@@ -15,7 +15,7 @@
  *          around each copy and kernel give a timeline, drawn as text and, with --output, as SVG. With
  *          --host-work the host sums numbers of its own before it waits for the stream. On the CPU back
  *          end that gains nothing, because each call completes its work before it returns.
- * Check:   --size 50001 --chunk 10007 | --size 3000 --chunk 1000 | --host-work --size 9000 --chunk 1100
+ * Check:   --size 50036 --chunk 10007 | --size 3000 --chunk 1000 | --host-work --size 9000 --chunk 1100
  */
 #include <chrono>
 #include <functional>
