@@ -173,7 +173,8 @@ static bool check_points(const char *name, const float *values, const float3 *at
     }
     bool ok = check_floats(name, values, expected, points, 0);
     free(expected);
-    return ok;
+    static int checked = 0; // filter modes so far: none may be left out
+    return ok && linear == checked++;
 }
 
 // Task: fill(): One thread per texel: the thread with the coordinates (x, y, z) stores texel(x, y, z) in a
