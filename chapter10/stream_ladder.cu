@@ -14,7 +14,7 @@
  *          result does not depend on the chunk size. The device has memory for the whole vectors, in
  *          which each chunk has its place. Times are measured with the host's clock.
  * Bench:   20M
- * Check:   --size 30001 --chunk 4096
+ * Check:   --size 30001 --chunk 4096 | --size 10240 --chunk 2048
  */
 #include "../common/book.h"
 #include "../common/bench.h"
