@@ -17,7 +17,7 @@
  *          --no-portable shows it: another thread copies from pageable, pinned and portable memory to
  *          another device. --gpus 1 is for comparison; --share and --balance choose unequal parts.
  * Needs:   gpus=2
- * Check:   --size 100000
+ * Check:   --size 100000 | --size 5000 --no-portable | --size 3 | --size 1
  */
 #include "../common/book.h"
 #include "../common/timing.h"

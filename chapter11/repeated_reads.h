@@ -67,6 +67,10 @@ static int compare_reads(int most) {
         float ms[KINDS];
         printf("%4d read%s:", reads, reads == 1 ? "" : "s");
         for (int kind = 0; kind < KINDS; kind++) {
+            // NaN, so that a missing copy or a missing launch shows
+            HANDLE_ERROR(cudaMemset(dev_a[PINNED], 0xff, n * sizeof(float)));
+            HANDLE_ERROR(cudaMemset(dev_b[PINNED], 0xff, n * sizeof(float)));
+            HANDLE_ERROR(cudaMemset(dev_partial_c, 0xff, blocksPerGrid * sizeof(float)));
             ms[kind] = median_ms([&] {
                 if (kind != MAPPED) {
                     HANDLE_ERROR(cudaMemcpy(dev_a[kind], a[kind], bytes, cudaMemcpyHostToDevice));

@@ -17,7 +17,7 @@
  *          their number, since it is not kept on the device. On an H200 a copy from pinned memory and a
  *          kernel take as long as one read of mapped memory, 6.8 and 6.9 ms, and with 8 reads 19 and 56
  *          ms. The CPU back end has no bus, so all versions use the same memory.
- * Check:   --size 100000
+ * Check:   --size 100000 | --size 20000 --reads 2 | --size 300 --reads 1
  */
 #include "../common/book.h"
 #include "../common/proofs/dot.h"
