@@ -26,7 +26,7 @@
 static size_t size = DIM; // --size
 static int radius = 8;    // --radius
 static int wrap = 0;      // --border zero|wrap
-static bool check(const float *blurred, size_t padded);
+static bool check(const float *blurred, size_t padded, const unsigned char *pixels);
 
 // Grey from 0 to 255: discs, and a bar at the bottom
 __host__ __device__ float scene(int x, int y, int size) {
@@ -111,7 +111,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMemcpy(blurred, dev_picture, n * sizeof(float), cudaMemcpyDeviceToHost));
     HANDLE_ERROR(cudaMemcpy(bitmap.get_ptr(), dev_bitmap, bitmap.image_size(), cudaMemcpyDeviceToHost));
     printf("Transforms of %d x %d numbers for a picture of %zu x %zu\n", padded, padded, size, size);
-    bool ok = check(blurred, padded);
+    bool ok = check(blurred, padded, bitmap.get_ptr());
     bitmap.display_and_exit();
 
     HANDLE_CUFFT(cufftDestroy(forward));
@@ -149,7 +149,7 @@ void settings(int argc, char **argv) {
 
 // The direct sum, in whole numbers: all values are 0 or 255. A row of the disc covers neighbouring pixels,
 // whose sum is the difference of two sums from the left edge on.
-static bool check(const float *blurred, size_t padded) {
+static bool check(const float *blurred, size_t padded, const unsigned char *pixels) {
     int r = radius, side = size, width = side + 2 * r + 1;
     long *prefix = host_array<long>((size_t)side * width), weights = 0; // of row y, from x = -r on
     for (int y = 0; y < side; y++)
@@ -162,6 +162,7 @@ static bool check(const float *blurred, size_t padded) {
         }
     double *expected = host_array<double>(size * size);
     float *got = host_array<float>(size * size);
+    int *colors = host_array<int>(size * size); // of the pixels, 4 bytes each
     for (int y = 0; y < side; y++)
         for (int x = 0; x < side; x++) {
             long sum = 0;
@@ -175,12 +176,16 @@ static bool check(const float *blurred, size_t padded) {
             }
             expected[x + y * size] = (double)sum / weights / 255;
             got[x + y * size] = blurred[x + y * padded] / 255;
+            unsigned char grey = (2 * x < side ? scene(x, y, side) : blurred[x + y * padded]) + 0.5f;
+            colors[x + y * size] = (int)(0xff000000 | grey * 0x010101);
         }
     bool ok = check_multiply() &&
-              check_floats("blurred", got, expected, size * size, 4 * fft_limit((double)padded * padded));
+              check_floats("blurred", got, expected, size * size, 4 * fft_limit((double)padded * padded)) &&
+              check_ints("pixel", (const int *)pixels, colors, size * size);
     free(prefix);
     free(expected);
     free(got);
+    free(colors);
     return ok;
 }
 
