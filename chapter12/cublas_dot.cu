@@ -26,7 +26,7 @@ const int blocksPerGrid = 1024;
 static size_t n = N; // --size
 static void fill_vector(float *x);
 static bool check_dot(const char *name, float c, const float *a, const float *b);
-static bool check_saxpy(const char *name, const float *y, float alpha, const float *a, const float *b);
+static bool check_saxpy(const char *name, float *y, float &alpha, const float *a, const float *b);
 static void time_all(cublasHandle_t handle, const float *dev_a, float *dev_b, float *dev_c);
 
 // c += a . b
@@ -97,6 +97,7 @@ int main(int argc, char **argv) {
 
     // Device pointer mode: cublasSaxpy reads what cublasSdot has written, and the host need not wait between.
     HANDLE_ERROR(cudaMemcpy(dev_y, b, bytes, cudaMemcpyHostToDevice));
+    HANDLE_ERROR(cudaMemset(dev_c, 0xff, sizeof(float))); // NaN
     HANDLE_CUBLAS(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE));
     HANDLE_CUBLAS(cublasSdot(handle, n, dev_a, 1, dev_b, 1, dev_c));
     HANDLE_CUBLAS(cublasSaxpy(handle, n, dev_c, dev_a, 1, dev_y, 1));
@@ -143,12 +144,15 @@ static bool check_dot(const char *name, float c, const float *a, const float *b)
     return check_value(name, c, expected, 0);
 }
 
-static bool check_saxpy(const char *name, const float *y, float alpha, const float *a, const float *b) {
+// Overwrites y and alpha after the check, so that a result that is not computed or not copied is wrong.
+static bool check_saxpy(const char *name, float *y, float &alpha, const float *a, const float *b) {
     double *expected = host_array<double>(n);
     for (size_t i = 0; i < n; i++)
         expected[i] = (double)alpha * a[i] + b[i];
     bool ok = check_floats(name, y, expected, n, 0);
     free(expected);
+    std::fill(y, y + n, NAN);
+    alpha = NAN;
     return ok;
 }
 
