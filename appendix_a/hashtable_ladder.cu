@@ -17,7 +17,7 @@
  *          table of times adds the look-up of all keys, with the results in the order of the keys. It leaves
  *          out the book's table, whose lists have 25,600 entries. The device verifies every result.
  * Bench:   1M 26214400
- * Check:   --size 20000
+ * Check:   --size 20000 --load 0.95 | --size 10000 --fill repeated
  */
 #include "../common/book.h"
 #include "../common/bench.h"
@@ -357,6 +357,7 @@ static const char *needs_bins(void) {
 
 // Every sector gets a wrong pair and three empty slots, so that a look-up in a table that was not built ends.
 static void poison(void) {
+    built = -1; // no table
     HANDLE_ERROR(cudaMemset(table.slots, 0xff, table_bytes()));
     HANDLE_ERROR(cudaMemset2D(table.slots, SECTOR * sizeof(Slot), 0x5a, sizeof(Slot),
                               (size_t)table.parts * table.part_sectors));

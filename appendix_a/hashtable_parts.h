@@ -294,7 +294,8 @@ __global__ void put_in_order(size_t elements, Lookups l, unsigned *found) {
 // ---------------------------------------------------------------------------------------- proof
 
 // Traverses the list of each bucket, one thread per bucket, and counts how often each value occurs in an
-// entry with its key and in the list of that key. It stops at a pointer that is not to an entry of the pool.
+// entry with its key and in the list of that key. It stops at a pointer that is not to an entry of the pool,
+// and then counts value 0 twice more, which is an error: a list ends with NULL.
 __global__ void walk(const unsigned *keys, size_t elements, Entry *const *heads, unsigned buckets, bool book,
                      const Entry *pool, unsigned seed, unsigned *times) {
     size_t bucket = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
@@ -303,8 +304,10 @@ __global__ void walk(const unsigned *keys, size_t elements, Entry *const *heads,
     const Entry *entry = heads[bucket];
     for (size_t i = 0; i < elements && entry; i++, entry = entry->next) {
         size_t offset = (size_t)entry - (size_t)pool;
-        if (offset >= elements * sizeof(Entry) || offset % sizeof(Entry))
+        if (offset >= elements * sizeof(Entry) || offset % sizeof(Entry)) {
+            atomicAdd(&times[0], 2);
             return;
+        }
         unsigned key = entry->key, value = entry->value;
         unsigned of = book ? key % HASH_ENTRIES : scale(mix(key, seed), buckets);
         if (value < elements && keys[value] == key && of == bucket)
