@@ -77,7 +77,7 @@ function check_bench(text, line,    words, n, i) {
 function check_runs(text, line,    runs, n, i) {
     n = split(text, runs, / [|] /)
     for (i = 1; i <= n; i++)
-        if (runs[i] !~ /^--[a-z]/ || runs[i] !~ /^[a-z0-9 -]+( \(race\))?$/)
+        if (runs[i] !~ /^--[a-z]/ || runs[i] !~ /^[a-z0-9. -]+( \(race\))?$/)
             complain(line, "Check: \"" runs[i] "\" is not the options of a run, or options and (race)")
 }
 
