@@ -17,7 +17,7 @@
  *          for each copy that a kernel gets. A second kernel uses atomicAdd() instead. The result is
  *          compared with the closed form. --ordered counts the different sums of 100 runs, with the
  *          lock and with blocks that add in a fixed order, which the book leaves to the reader.
- * Check:   --size 100000 | --size 20000 --ordered
+ * Check:   --size 100000 | --size 9000 --ordered
  */
 #include "../common/book.h"
 #include "../common/proofs/dot.h"

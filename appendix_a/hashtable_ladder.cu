@@ -17,7 +17,7 @@
  *          table of times adds the look-up of all keys, with the results in the order of the keys. It leaves
  *          out the book's table, whose lists have 25,600 entries. The device verifies every result.
  * Bench:   1M 26214400
- * Check:   --size 20000 --load 0.95 | --size 10000 --fill repeated
+ * Check:   --size 20000 --load 0.95 | --size 3000 --fill repeated
  */
 #include "../common/book.h"
 #include "../common/bench.h"

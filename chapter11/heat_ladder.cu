@@ -16,7 +16,7 @@
  *          the first call until all GPUs have finished; "book" is one GPU with the same kernel.
  * Needs:   gpus=2
  * Bench:   16384
- * Check:   --size 70 --iterations 9 | --size 150 --iterations 14 --share 30 | --size 20 --iterations 5
+ * Check:   --size 70 --iterations 9 | --size 132 --iterations 13 --share 30 | --size 20 --iterations 5
  */
 #include "../common/book.h"
 #include "../common/bench.h"

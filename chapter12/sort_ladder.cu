@@ -15,7 +15,7 @@
  *          last rung has 30 bits for a count, so there may be at most 2^30 - 1 keys. The copies move the
  *          bytes that four passes and one count must move.
  * Bench:   1M 16M 256M
- * Check:   --size 3000 | --size 20000 --signed --fill skewed
+ * Check:   --size 3000 | --size 700 --signed --fill skewed
  */
 #include <stddef.h>
 #include <vector>
