@@ -15,7 +15,7 @@
  *          scaling. --share and --balance choose unequal parts. Since CUDA 4 a thread may change its
  *          device at any time: --one-thread does without a thread for each device.
  * Needs:   gpus=2
- * Check:   --size 100000 | --size 5000 --one-thread --share 30 | --size 3 | --size 1 --one-thread
+ * Check:   --size 100000 | --size 30000 --one-thread --share 30 | --size 3 | --size 1 --one-thread
  */
 #include "../common/book.h"
 #include "../common/timing.h"
