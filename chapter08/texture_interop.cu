@@ -28,7 +28,7 @@ static void free_copy(void);
 static bool check(const unsigned char *pixels);
 
 // Nested squares, in integer arithmetic, so that every machine computes the same picture.
-__host__ __device__ static uchar4 colour(unsigned x, unsigned y, int ticks) {
+__device__ static uchar4 colour(unsigned x, unsigned y, int ticks) {
     return make_uchar4((x ^ y) + ticks, y / 2, (x & y) - 2 * ticks, 255);
 }
 
