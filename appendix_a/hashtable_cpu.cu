@@ -13,7 +13,7 @@
  * Differs: the array of values has its real size and is filled. The check walks every chain to its
  *          end and must find each key once, with its value and in its own bucket; the exit status
  *          depends on it. --hash and --keys try other hash functions and keys that are not random.
- * Check:   --size 20000
+ * Check:   --size 20000 | --size 3000 --hash multiply | --size 3000 --hash first-letter --keys words
  */
 #include "../common/book.h"
 #include <chrono>

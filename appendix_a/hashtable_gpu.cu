@@ -21,7 +21,7 @@
  *          H200 the table is right, and the kernel takes 60 ms in place of 92 (2026-11-22).
  *          The book's GPU was no faster than its CPU; an H200 takes half the time of its host's.
  *          --hash and --keys try other hash functions and keys that are not random.
- * Check:   --size 20000
+ * Check:   --size 20000 | --size 2000 --hash multiply --locks 7
  */
 #include "../common/book.h"
 #include "../common/proofs/child.h"

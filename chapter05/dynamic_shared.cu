@@ -9,6 +9,7 @@
  * Terms:   dynamic shared memory, shared memory, barrier, launch, block
  * Book:    5.3.1 (course)
  * Run:     ./bin/chapter05/dynamic_shared --size 40
+ * Check:   --size 40 | --size 12000
  */
 #include "../common/book.h"
 

@@ -16,7 +16,7 @@
  *          one number. With --every nothing is timed; all sizes up to --size are checked.
  *          On an H200 kernel 1 takes 1.16 times as long as kernel 0 (lab: 0.46): bank conflicts cost more.
  * Bench:   64K 4M 32M 256M
- * Check:   --size 20003 | --size 300 --operator min
+ * Check:   --size 66003 | --size 300 --operator min
  */
 #include "../common/book.h"
 #include "../common/bench.h"

@@ -32,6 +32,7 @@ static size_t n = N;        // --size
 static int rounds = ROUNDS; // --rounds
 static double median(const double times[RUNS][CLOCKS], int clock);
 static bool check(unsigned *x, const unsigned *result);
+static bool check_times(const double times[CLOCKS]);
 
 __global__ void kernel(unsigned *x, size_t n, int rounds) {
     size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x;
@@ -83,7 +84,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc(&dev_x, n * sizeof(unsigned)));
     HANDLE_ERROR(cudaMemcpy(dev_x, x, n * sizeof(unsigned), cudaMemcpyHostToDevice));
 
-    double first[CLOCKS], later[RUNS][CLOCKS];
+    double first[CLOCKS] = {}, later[RUNS][CLOCKS] = {};
     time_launch(dev_x, first);
     for (int i = 0; i < RUNS; i++)
         time_launch(dev_x, later[i]);
@@ -97,7 +98,7 @@ int main(int argc, char **argv) {
 
     HANDLE_ERROR(cudaMemcpy(result, dev_x, n * sizeof(unsigned), cudaMemcpyDeviceToHost));
     printf("x[0] has gone from %u to %u in %d launches\n", x[0], result[0], 1 + RUNS);
-    bool ok = check(x, result);
+    bool ok = check(x, result) && check_times(first) && check_times(later[RUNS - 1]);
     HANDLE_ERROR(cudaFree(dev_x));
     free(x);
     free(result);
@@ -121,6 +122,12 @@ static double median(const double times[RUNS][CLOCKS], int clock) {
         sorted[i] = times[i][clock];
     std::sort(sorted, sorted + RUNS);
     return sorted[RUNS / 2];
+}
+
+// Whether all three times were measured, in the right order.
+static bool check_times(const double times[CLOCKS]) {
+    bool measured = times[RETURNED] > 0 && times[DONE] >= times[RETURNED] && times[EVENTS] >= 0;
+    return check_value("times were measured", measured, 1, 0);
 }
 
 // Computes a and c so that x -> a * x + c has the effect of that many steps. Two such maps one after the
