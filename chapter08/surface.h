@@ -55,7 +55,7 @@ static bool check_strips(const unsigned char *pixels) {
             double x = (a.x + b.x) / 2, y = (a.y + b.y) / 2, z = (a.z + b.z) / 2, angle = 40 * M_PI / 180;
             double half = 0.4 * (3 - y * sin(angle) - z * cos(angle)); // of the picture's width at this point
             double up = y * cos(angle) - z * sin(angle) + 0.15;
-            if (fabs(x) >= half || fabs(up) >= half)
+            if (!(fabs(x) < half && fabs(up) < half))
                 continue; // outside the picture
             size_t column = (x / half + 1) / 2 * size, row = (up / half + 1) / 2 * size;
             missing += pixels[4 * (column + row * size) + 2] < 90;

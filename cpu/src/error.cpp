@@ -92,7 +92,7 @@ std::terminate_handler terminate_before;
             end_program("out of memory: an allocation of host memory failed");
         } catch (...) {
         }
-    } else if (void *memory = malloc(4096)) {
+    } else if (void *volatile memory = malloc(4096)) { // volatile: clang++ would leave the allocation out
         free(memory);
     } else {
         end_program("out of memory: an allocation of host memory failed");
