@@ -83,7 +83,7 @@ std::terminate_handler terminate_before;
 
 // Runs when nothing catches an exception. If memory is exhausted, in the runtime or in the program, one line
 // says so and the exit status is 1, as after other errors. Then there may be no current exception, because
-// the object of an exception needs memory too. Otherwise the C++ library reports the exception.
+// the exception object must be allocated too. Otherwise the C++ library reports the exception.
 [[noreturn]] void on_terminate() {
     if (abi::__cxa_current_exception_type()) {
         try {

@@ -96,7 +96,7 @@ static void terminate_without_memory(void *) {
     std::terminate();
 }
 
-// The object of an exception needs memory. If there is none, the C++ library calls std::terminate().
+// The exception object must be allocated. If that fails, the C++ library calls std::terminate().
 TEST(no_memory_for_an_exception) {
     struct unit_result result = unit_child(terminate_program, NULL);
     EXPECT(result.status == 128 + SIGABRT && strstr(result.err, "without an active exception"));
