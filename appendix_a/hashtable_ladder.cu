@@ -25,7 +25,7 @@
 #include "lock.h"
 
 const unsigned ELEMENTS = 100 * 1024 * 1024 / sizeof(unsigned); // the book's 100 MB of keys
-const unsigned L2_BINS = 256;                                   // rung 3
+const unsigned L2_BINS = BENCH_SIZE(256, 16);                   // rung 3
 
 static size_t elements = BENCH_SIZE(ELEMENTS, 1 << 14); // --size
 static unsigned *dev_keys, *dev_values, *dev_found;     // found: results of look-ups
@@ -327,7 +327,8 @@ static void free_table(void) {
 // are grouped so that the sectors of a group take a quarter of the L2 cache.
 static void make_table(void) {
     buckets = ceil(elements / (double)load);
-    size_t bytes = buckets * sizeof(Slot), l2 = max_of(bench_device()->prop.l2CacheSize, 1 << 20);
+    size_t bytes = buckets * sizeof(Slot);
+    size_t l2 = BENCH_SIZE(max_of(bench_device()->prop.l2CacheSize, 1 << 20), 1 << 18);
     table.parts = (bytes + part_bytes - 1) / part_bytes;
     table.part_sectors = blocks(buckets, SECTOR * table.parts);
     lookups.groups = min_of((size_t)256, 4 * bytes / l2 + 1);

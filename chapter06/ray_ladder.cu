@@ -14,7 +14,7 @@
  *          The rate counts the bytes of the picture. The time includes the launch: the last row is a
  *          kernel that does nothing. "error" counts the pixels that differ from the book's picture.
  * Bench:   1024 4096
- * Check:   --size 64 --spheres 40
+ * Check:   --size 64 --spheres 40 | --size 100 --spheres 600
  */
 #include "../common/book.h"
 #include "../common/bench.h"
@@ -324,10 +324,14 @@ void settings(int argc, char **argv) {
     require_memory(4 * size * size * 4, size * size * 4);
 }
 
-// Places new spheres, and draws them on the host and with the book's kernel.
+// Places new spheres, and draws them on the host and with the book's kernel. The last sphere lies where the
+// first one does, in another colour; that of the first one must be drawn.
 static bool make_reference(void) {
     size_t bytes = size * size * 4;
     place_spheres(host_spheres, spheres);
+    Sphere first = host_spheres[0], *last = &host_spheres[spheres - 1];
+    if (spheres > 1)
+        *last = {1 - first.r, 1 - first.g, 1 - first.b, first.x, first.y, first.z, first.radius};
     HANDLE_ERROR(cudaMemcpyToSymbol(s, host_spheres, sizeof(Sphere) * spheres));
     HANDLE_ERROR(cudaMemcpy(dev_spheres, host_spheres, sizeof(Sphere) * spheres, cudaMemcpyHostToDevice));
     draw_spheres(drawn, host_spheres);

@@ -21,6 +21,7 @@
 static size_t bytes = SIZE; // --size
 static int *source, *result;
 static bool check(const char *way, int from, int to);
+static bool check_refused(int from, int to);
 
 static bool can_access(int from, int to) {
     int can = 0;
@@ -55,7 +56,7 @@ static bool copy_pair(int from, int to, const void *dev_from, void *dev_to) {
     bool ok = copy("by the host", from, to, dev_from, dev_to);
     if (!can_access(from, to) || !can_access(to, from)) {
         printf("%d to %d  no peer access\n", from, to);
-        return ok;
+        return check_refused(from, to) && ok;
     }
     HANDLE_ERROR(cudaSetDevice(from));
     HANDLE_ERROR(cudaDeviceEnablePeerAccess(to, 0));
@@ -68,6 +69,18 @@ static bool copy_pair(int from, int to, const void *dev_from, void *dev_to) {
     return ok;
 }
 
+static void print_access(void) {
+    printf("Peer access, from row to column:\n%4s", "");
+    for (int i = 0; i < gpus; i++)
+        printf("%4d", device_id[i]);
+    for (int i = 0; i < gpus; i++) {
+        printf("\n%4d", device_id[i]);
+        for (int j = 0; j < gpus; j++)
+            printf("%4s", i == j ? "-" : can_access(device_id[i], device_id[j]) ? "yes" : "no");
+    }
+    printf("\n");
+}
+
 int main(int argc, char **argv) {
     settings(argc, argv);
     source = big_random_ints((bytes + 3) / 4);
@@ -78,15 +91,7 @@ int main(int argc, char **argv) {
         HANDLE_ERROR(cudaMalloc(&memory[i], bytes));
     }
 
-    printf("Peer access, from row to column:\n%4s", "");
-    for (int i = 0; i < gpus; i++)
-        printf("%4d", device_id[i]);
-    for (int i = 0; i < gpus; i++) {
-        printf("\n%4d", device_id[i]);
-        for (int j = 0; j < gpus; j++)
-            printf("%4s", i == j ? "-" : can_access(device_id[i], device_id[j]) ? "yes" : "no");
-    }
-    printf("\n");
+    print_access();
 
     bool ok = true;
     for (int i = 0; i < gpus; i++) {
@@ -128,6 +133,25 @@ static bool check(const char *way, int from, int to) {
     char name[64];
     snprintf(name, sizeof(name), "%d to %d, %s", from, to, way);
     return check_ints(name, result, source, words);
+}
+
+// In a direction in which can_access() has returned false, enabling must fail.
+static bool check_refused(int from, int to) {
+    bool ok = true;
+    for (int d : {0, 1}) {
+        int current = d == 0 ? from : to, peer = d == 0 ? to : from;
+        if (can_access(current, peer))
+            continue;
+        HANDLE_ERROR(cudaSetDevice(current));
+        cudaError_t error = cudaDeviceEnablePeerAccess(peer, 0);
+        cudaError_t last = cudaGetLastError(); // and clears it
+        if (error != cudaErrorPeerAccessUnsupported || last != error) {
+            fprintf(stderr, "%d to %d: no peer access, but enabling it returns error %d\n", current, peer,
+                    error);
+            ok = false;
+        }
+    }
+    return ok;
 }
 
 // Task: can_access(): Return whether device `from` can access the memory of device `to`.

@@ -97,13 +97,28 @@ def test_headers_of_a_program():
 def test_lists_are_well_formed():
     """Each row of equivalent_mutants.txt is about a mutant that exists."""
     for file, change, text, _ in mutate.rows_of("equivalent_mutants.txt", 4):
-        files = [p for p in ROOT.glob("*/*.[ch]*") if mutate.matches(file, str(p.relative_to(ROOT)))]
-        assert files, f"equivalent_mutants.txt: there is no {file}"
-        if "*" not in file:
+        path, _, function = file.partition("@")
+        files = [p for p in ROOT.glob("*/*.[ch]*") if mutate.matches(path, str(p.relative_to(ROOT)))]
+        assert files, f"equivalent_mutants.txt: there is no {path}"
+        if "*" not in path:
             source = mutate.Source(files[0].read_text())
             assert any(
-                mutate.matches(change, m.change) and mutate.matches(text, m.text) for m in source.mutants
+                mutate.matches(function or "*", m.function)
+                and mutate.matches(change, m.change)
+                and mutate.matches(text, m.text)
+                for m in source.mutants
             ), f"equivalent_mutants.txt: {file} has no mutant {change!r} at {text!r}"
+
+
+def test_rows_about_one_function():
+    source = mutate.Source(
+        "__global__ void __launch_bounds__(256) copy(int *a) {\n    a[0] = 1;\n}\n"
+        "static void fill(int *a) {\n    a[0] = 1;\n}\n" + mutate.RULER
+    )
+    assert {m.function for m in source.mutants} == {"copy", "fill"}
+    rows = [["chapter*/x.cu@fill", "*", "a[0] = 1;", "never read"]]
+    for m in source.mutants:
+        assert mutate.reason_of("chapter03/x.cu", m, rows) == ("never read" if m.function == "fill" else "")
 
 
 def test_the_statement_of_an_if_changes_places_with_no_other():

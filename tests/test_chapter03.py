@@ -138,6 +138,12 @@ def test_enum_gpu_of_virtual_devices(run, count):
 
 
 @pytest.mark.backend("cpu")
+def test_each_worker_is_a_multiprocessor(run):
+    out = run("chapter03/enum_gpu", "--device", 0, status=0, env={"CUDA_CPU_WORKERS": "5"}).out
+    assert devices_of(out)[1][0]["Multiprocessors"] == "5"
+
+
+@pytest.mark.backend("cpu")
 def test_enum_gpu_prints_the_properties_that_it_names(run):
     """With CUDA_CPU_PROPERTIES=distinct no two numbers are equal, so a wrong property shows."""
     out = run("chapter03/enum_gpu", "--device", 0, status=0, env={"CUDA_CPU_PROPERTIES": "distinct"}).out

@@ -41,13 +41,6 @@ std::string processor_name() {
     return uname(&system) == 0 ? std::string(system.machine) + " processor" : "CPU";
 }
 
-int processor_cores() {
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0)
-        return CPU_COUNT(&set);
-    return std::max(1, (int)std::thread::hardware_concurrency());
-}
-
 // Reads the number that follows `word` in a file, and multiplies it by `unit`. Returns `missing` if there is
 // no such file or number.
 size_t number_in(const char *path, const char *word, size_t unit, size_t missing) {
@@ -125,7 +118,7 @@ cudaDeviceProp describe(int device) {
     p.uuid.bytes[15] = (char)device;
     p.major = 8;
     p.minor = 0;
-    p.multiProcessorCount = processor_cores();
+    p.multiProcessorCount = worker_count();
     p.totalGlobalMem = machine_memory();
     p.l2CacheSize = last_level_cache();
     p.pciBusID = device + 1;

@@ -44,8 +44,6 @@ bool start_thread(std::function<void()> run) {
     return false;
 }
 
-namespace {
-
 unsigned worker_count() {
     if (const char *value = getenv("CUDA_CPU_WORKERS")) {
         char *end;
@@ -59,6 +57,8 @@ unsigned worker_count() {
         return (unsigned)CPU_COUNT(&set);
     return std::max(1u, std::thread::hardware_concurrency());
 }
+
+namespace {
 
 // Since compute capability 7.0, threads that have returned count as arrived at a barrier. This option selects
 // the strict rule: every thread of the block must reach the barrier.

@@ -5,9 +5,10 @@ comparison, an index, a constant or the direction of a copy is changed; a barrie
 out; an atomic operation becomes a plain load and store; a stream becomes another one; two calls change places. Mistakes are made in the
 lesson of a program, the part above the ruler line, and in the headers of its chapter. One is detected when the program ends with
 another status than 0 in one of these runs, on the CPU back end: with the options of `make check`, by default, with `--size 77` and
-`--size 1`; with the race detector of `make check` under each of its schedules; with CUDA_CPU_CHECK=1 and with the sanitizers of the
-compiler. What is only printed is left out: arguments of printf, times, rates. Mutants that compute the same as the program, or are only
-slower, are listed with the reason in `tests/attacks/equivalent_mutants.txt`; they are not counted.
+`--size 1`, and on another device with seven workers; with the race detector of `make check` under each of its schedules; with
+CUDA_CPU_CHECK=1 and with the sanitizers of the compiler. What is only printed is left out: arguments of printf, times, rates. Mutants
+that compute the same as the program, or are only slower, are listed with the reason in `tests/attacks/equivalent_mutants.txt`; they are
+not counted.
 
 All mutants of a program are compiled at once, for each way of compiling; the environment variable MUTANT chooses one of them
 (mutants.h). Results are kept in build/mutate, so a program that has not changed is not run again."""
@@ -153,6 +154,7 @@ class Mutant:
     change: str
     text: str  # the source line
     operator: str
+    function: str = ""  # that it is in
 
     def __str__(self):
         return f"{self.line}: {self.change}: {self.text}"
@@ -172,6 +174,7 @@ class Source:
         self.first = first
         ruler = text.find(RULER)
         self.device = False
+        self.name = ""  # of the function
         self.limit = ruler if ruler >= 0 else len(text)
         proof = text[self.limit :]
         self.proof_functions = {
@@ -220,6 +223,8 @@ class Source:
                 elif tokens[i - 1].text in (")", "const", "noexcept") or "->" in before:
                     device = any(w in before for w in ("__global__", "__device__"))
                     host = not device
+                    named = re.search(r"\b(?!__launch_bounds__)(\w+) \(", " ".join(before))
+                    self.name = named[1] if named else ""
                     self.function(i, end, device, host)
                     i = end
                     begin = i + 1
@@ -231,7 +236,12 @@ class Source:
 
     def add(self, operator, change, token):
         mutant = Mutant(
-            self.first + len(self.mutants), token.line, change, self.lines[token.line - 1].strip(), operator
+            self.first + len(self.mutants),
+            token.line,
+            change,
+            self.lines[token.line - 1].strip(),
+            operator,
+            self.name,
         )
         self.mutants.append(mutant)
         return mutant.number
@@ -917,7 +927,8 @@ def stages_of(program):
                 odd += ["--size", value]
             stages.append(Stage(f"--size {value}", "plain", odd + rest, {}))
     if "HOST_ONLY" not in text and "gpus=" not in text:
-        stages.append(Stage("--device 1", "plain", [*checks[0], *rest, "--device", "1"], {}))
+        device = [*checks[0], *rest, "--device", "1"]
+        stages.append(Stage("--device 1", "plain", device, {"CUDA_CPU_WORKERS": "7"}))
     ways = ["forward/late", "reverse/late", "random:1/random:1", "random:2/random:2", "random:3/random:3"]
     races = []
     for way in ways:
@@ -1008,6 +1019,7 @@ def attack(program, options, builds, users, equal):
                 change=m.change,
                 text=m.text,
                 operator=m.operator,
+                function=m.function,
                 stage=by[m.number][0],
                 status=by[m.number][1],
             )
@@ -1018,7 +1030,8 @@ def attack(program, options, builds, users, equal):
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(json.dumps(result, indent=1))
     for m in result["mutants"]:
-        m["equivalent"] = reason_of(m["file"], Mutant(0, m["line"], m["change"], m["text"], ""), equal)
+        mutant = Mutant(0, m["line"], m["change"], m["text"], "", m.get("function", ""))
+        m["equivalent"] = reason_of(m["file"], mutant, equal)
     return result
 
 
@@ -1045,7 +1058,9 @@ def run_in_another(other, options, builds, sources, alive, equal):
 def reason_of(file, mutant, equal):
     """Why a mutant is equivalent, or nothing."""
     for row in equal:
-        if matches(row[0], file) and matches(row[1], mutant.change) and matches(row[2], mutant.text):
+        path, _, function = row[0].partition("@")
+        where = matches(path, file) and (not function or matches(function, mutant.function))
+        if where and matches(row[1], mutant.change) and matches(row[2], mutant.text):
             return row[3]
     return ""
 
