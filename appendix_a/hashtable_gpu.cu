@@ -19,7 +19,7 @@
  *          fewer locks than buckets. --no-turns lets all lanes insert at once, in a process with a time
  *          limit: since compute capability 7.0 the lanes of a warp advance independently, so it ends. On an
  *          H200 the table is right, and the kernel takes 60 ms in place of 92 (2026-11-22).
- *          The book's GPU was no faster than its CPU; an H200 takes half the time of its host's.
+ *          The book's GPU was no faster than its CPU. An H200 takes half the time of the CPU of its host.
  *          --hash and --keys try other hash functions and keys that are not random.
  * Check:   --size 20000 | --size 2000 --hash multiply --locks 7
  */

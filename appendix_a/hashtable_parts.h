@@ -231,7 +231,7 @@ __device__ static unsigned find(const Table &t, unsigned h) {
             if (slot == EMPTY)
                 full = false;
             else if (hash_of(slot) == h)
-                return slot;
+                return (unsigned)slot; // the value, in the lower half
         }
         if (!full)
             break;
@@ -266,7 +266,7 @@ __global__ void __launch_bounds__(1024)
         l.starts[(size_t)blockIdx.x * l.groups + group] = tile.start[group * FINER];
     for (unsigned i = threadIdx.x; i < size; i += blockDim.x) {
         l.sorted[first + i] = hash_of(tile.pairs[i]);
-        l.places[first + i] = tile.pairs[i];
+        l.places[first + i] = (unsigned short)tile.pairs[i]; // from the lower half
     }
 }
 

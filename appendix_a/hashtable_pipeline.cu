@@ -3,8 +3,9 @@
  * hashtable_pipeline: three stages of work with a hash table, on the device, on the host, or on both
  *
  * Teaches: A stage that is no faster on the device may still belong there. Keys are made, a hash table is
- *          built, and all keys are looked up. If only the middle stage runs on the host, the keys are
- *          copied down and the table up, and each side waits for the other, which can take longer.
+ *          built, and all keys are looked up. If only the middle stage runs on the host, the keys must be
+ *          copied to the host and the table to the device, and each side waits for the other. The copies
+ *          can take more time than a faster middle stage saves.
  * Terms:   hash table, hash bucket, chaining, pipeline, host, device, lock-free, bandwidth
  * Book:    A.2.5
  * Run:     ./bin/appendix_a/hashtable_pipeline

@@ -198,4 +198,4 @@ static bool check_properties(const cudaDeviceProp *prop, int device) {
     return check_ints("property", properties, attributes, n);
 }
 
-// Task: none: it asks the runtime for properties and prints them, which no check can compare
+// Task: none: it asks the runtime for properties and prints them

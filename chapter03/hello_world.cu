@@ -2,8 +2,8 @@
 /*
  * hello_world: a C program is a CUDA C program
  *
- * Teaches: nvcc passes host code on to the host's C++ compiler, so an ordinary C program is a CUDA C
- *          program too. Nothing here runs on a device.
+ * Teaches: nvcc passes host code on to the host's C++ compiler, so an ordinary C program that is valid C++
+ *          is a CUDA C program too. Nothing here runs on a device.
  * Terms:   host, device, nvcc
  * Book:    3.2.1
  * Run:     ./bin/chapter03/hello_world

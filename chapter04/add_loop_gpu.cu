@@ -2,8 +2,9 @@
 /*
  * add_loop_gpu: vector addition, one block for each element
  *
- * Teaches: The kernel runs once for each block of the grid. It needs no loop over the elements: each
- *          block adds one pair, and blockIdx.x is the index of its element.
+ * Teaches: A launch runs the kernel in each block of the grid, here with one thread in a block. The kernel
+ *          needs no loop over the elements: each block adds one pair, and blockIdx.x is the index of its
+ *          element.
  * Terms:   kernel, launch, grid, block, blockIdx, device memory
  * Book:    4.2.1 (GPU)
  * Run:     ./bin/chapter04/add_loop_gpu --size 1000 --fill device
@@ -34,7 +35,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc(&dev_b, n * sizeof(int)));
     HANDLE_ERROR(cudaMalloc(&dev_c, n * sizeof(int)));
 
-    fill_vectors(a, b, n, -1); // a[i] = -i, b[i] = i * i
+    fill_vectors(a, b, n, -1); // a[i] = -i, b[i] = i * i; they repeat from i = 46341 on
     HANDLE_ERROR(cudaMemcpy(dev_a, a, n * sizeof(int), cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(int), cudaMemcpyHostToDevice));
 
@@ -60,7 +61,7 @@ int main(int argc, char **argv) {
 __global__ void fill(int *a, int *b, size_t n) {
     size_t tid = blockIdx.x;
     if (tid < n) {
-        int k = tid % 46341;
+        int k = tid % 46341; // 46340 is the largest number whose square fits an int
         a[tid] = -k;
         b[tid] = k * k;
     }

@@ -25,9 +25,9 @@ struct cuComplex {
     cuComplex operator+(const cuComplex &a) const { return {r + a.r, i + a.i}; }
 };
 
-// Iterates a = a * a + c and returns the number of steps. The point belongs to the set when a stays bounded.
-// Beyond a squared magnitude of 1000 it certainly diverges; after the given number of iterations it counts
-// as bounded.
+// Iterates a = a * a + c. The point belongs to the set when a stays bounded. Once the squared magnitude of a
+// exceeds 1000, a certainly diverges: the function returns the number of steps before the one that exceeded
+// the limit. If no step does, a counts as bounded, and the function returns view.iterations.
 static int julia(size_t x, size_t y) {
     float half = view.size / 2.0f;
     float jx = view.scale * (half - x) / half;

@@ -7,7 +7,7 @@
  *          to the Julia set. The kernel calls device functions, also those of a structure. It is
  *          compute-bound: up to 200 iterations for each pixel that is written.
  * Terms:   two-dimensional grid, dim3, blockIdx, gridDim, Julia set, complex plane, device
- *          function, FMA, compute-bound
+ *          function, compute-bound
  * Book:    4.2.2 (GPU)
  * Run:     ./bin/chapter04/julia_gpu --output julia.png
  * Differs: size, scale, c, the colours and the number of iterations are options, and --animate moves c
@@ -29,9 +29,9 @@ struct cuComplex {
     __device__ cuComplex operator+(const cuComplex &a) const { return {r + a.r, i + a.i}; }
 };
 
-// Iterates a = a * a + c and returns the number of steps. The point belongs to the set when a stays bounded.
-// Beyond a squared magnitude of 1000 it certainly diverges; after the given number of iterations it counts
-// as bounded.
+// Iterates a = a * a + c. The point belongs to the set when a stays bounded. Once the squared magnitude of a
+// exceeds 1000, a certainly diverges: the function returns the number of steps before the one that exceeded
+// the limit. If no step does, a counts as bounded, and the function returns view.iterations.
 __device__ int julia(unsigned x, unsigned y, const View &view) {
     float half = view.size / 2.0f;
     float jx = view.scale * (half - x) / half;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * julia_ladder: the Julia set, from one block per pixel to half of the iterations
+ * julia_ladder: the Julia set, from one block per pixel to a symmetry that saves half of the iterations
  *
  * Teaches: One thread in a block leaves 31 lanes of its warp idle. The lanes of a whole warp wait for the
  *          one that iterates longest, so a warp should draw a square of the picture. Then the number of
@@ -47,7 +47,8 @@ __device__ static float coordinate(unsigned k, const View &view) {
     return view.scale * (half - k) / half;
 }
 
-// Rungs 0 to 2, the book's: iterates a = a * a + c and returns the number of steps.
+// Rungs 0 to 2, the book's: iterates a = a * a + c and returns the number of steps before the one that
+// exceeds the limit.
 __device__ static int julia(unsigned x, unsigned y, const View &view) {
     cuComplex c = {view.real, view.imag};
     cuComplex a = {coordinate(x, view), coordinate(y, view)};

@@ -9,9 +9,9 @@
  * Terms:   launch, grid, block, thread, grid-stride loop, multiprocessor, effective bandwidth, tail
  * Book:    5.2.1 (course)
  * Run:     ./bin/chapter05/add_launch_shapes --size 64K
- * Differs: a kernel of the course multiplies the number of the block by the number of blocks, where it has
- *          to be the threads of a block. It does not show there, because both are 128. --wrong-index counts
- *          what such a kernel leaves out in other launches, and ends with status 1.
+ * Differs: a kernel of the course multiplies blockIdx.x by gridDim.x, where blockDim.x is right. In the
+ *          course's launch both are 128, so the sums are right. --wrong-index counts the elements that such
+ *          a kernel leaves out in other launches, and ends with status 1.
  * Check:   --size 1000
  */
 #include <chrono>
@@ -70,7 +70,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc(&dev_a, most * sizeof(int)));
     HANDLE_ERROR(cudaMalloc(&dev_b, most * sizeof(int)));
     HANDLE_ERROR(cudaMalloc(&dev_c, most * sizeof(int)));
-    fill_vectors(a, b, most, 1); // a[i] = i, b[i] = i * i
+    fill_vectors(a, b, most, 1); // a[i] = i, b[i] = i * i; they repeat from i = 46341 on
     HANDLE_ERROR(cudaMemcpy(dev_a, a, most * sizeof(int), cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_b, b, most * sizeof(int), cudaMemcpyHostToDevice));
 

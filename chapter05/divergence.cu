@@ -2,10 +2,10 @@
 /*
  * divergence: the cost of lanes that take different branches
  *
- * Teaches: Lanes that go different ways go one after the other: while some execute their branch, the other
- *          lanes of the warp wait. So the time of a warp grows with the number of branches that its lanes
- *          take. A reduction that adds neighbours has such warps in every step. One that adds the second
- *          half to the first has them only in the last steps, in one warp.
+ * Teaches: If lanes of a warp take different branches, the branches run one after the other: while some lanes
+ *          execute their branch, the others wait. So the time of a warp grows with the number of branches
+ *          that its lanes take. In a reduction that adds neighbours, warps diverge in every step. In one
+ *          that adds the second half to the first, only one warp diverges, and only in the last steps.
  * Terms:   warp divergence, warp, lane, tree reduction, interleaved addressing, sequential addressing,
  *          predication
  * Book:    5.3.1 (course)
@@ -88,15 +88,18 @@ int main(int argc, char **argv) {
         HANDLE_LAUNCH();
         HANDLE_ERROR(cudaMemcpy(x, dev_x, sizeof(x), cudaMemcpyDeviceToHost));
         HANDLE_ERROR(cudaMemcpy(&cycles, dev_cycles, sizeof(cycles), cudaMemcpyDeviceToHost));
-        one_path = paths == 1 ? cycles : one_path;
+        if (paths == 1)
+            one_path = cycles;
         printf("%2d path%s  %10lld cycles, %5.2f times those of one path\n", paths,
                paths == 1 ? ": " : "s:", cycles, (double)cycles / one_path);
         ok = check_lanes(x, paths, cycles) && ok;
     }
 
     int *in = big_random_ints(THREADS), expected = 0, *dev_in, *dev_sum, *dev_diverged;
-    for (int i = 0; i < THREADS; i++)
-        expected += in[i] %= 1 << 20;
+    for (int i = 0; i < THREADS; i++) {
+        in[i] %= 1 << 20; // so that the sum fits an int
+        expected += in[i];
+    }
     HANDLE_ERROR(cudaMalloc(&dev_in, THREADS * sizeof(int)));
     HANDLE_ERROR(cudaMalloc(&dev_sum, sizeof(int)));
     HANDLE_ERROR(cudaMalloc(&dev_diverged, THREADS / LANES * sizeof(int)));

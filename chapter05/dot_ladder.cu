@@ -25,8 +25,8 @@
 #endif
 
 const unsigned threadsPerBlock = 256;
-const unsigned WAVE = 8;    // blocks of threadsPerBlock threads per multiprocessor
-const unsigned BLOCK = 512; // threads per block of the last rungs, two blocks per multiprocessor
+const unsigned RESIDENT = 8; // blocks of threadsPerBlock threads that a multiprocessor holds at once
+const unsigned BLOCK = 512;  // threads per block of the last rungs, two blocks per multiprocessor
 
 static size_t n = BENCH_SIZE(256 << 20, 1 << 20); // --size
 static float *dev_a, *dev_b;
@@ -160,9 +160,10 @@ static unsigned book_blocks(void) {
     return min_of(32, (n + threadsPerBlock - 1) / threadsPerBlock);
 }
 
-// Blocks of threadsPerBlock threads: those that the device holds at once, at most one for so many elements.
+// The number of blocks of threadsPerBlock threads: as many as the device holds at once, but for short vectors
+// only one block per 4 * threadsPerBlock elements.
 static unsigned small_blocks(void) {
-    return max_of(1, min_of(WAVE * multiprocessors, n / (4 * threadsPerBlock)));
+    return max_of(1, min_of(RESIDENT * multiprocessors, n / (4 * threadsPerBlock)));
 }
 
 // The number of blocks of BLOCK threads: two per multiprocessor, several times that for long vectors, so that
@@ -176,7 +177,7 @@ static unsigned large_blocks(void) {
 
 // Space for the partial sums of any of these grids
 static size_t partial_bytes(void) {
-    return (32 + WAVE * multiprocessors + large_blocks()) * sizeof(float);
+    return (32 + RESIDENT * multiprocessors + large_blocks()) * sizeof(float);
 }
 
 // A kernel that writes one partial sum per block. The host adds them.

@@ -12,10 +12,11 @@
  * Differs: the kernel runs in a child process, which is ended after --time-limit seconds. The exit
  *          status is 1 whatever the sum is, since no result of this kernel is reliable. Today's
  *          devices do not wait for threads that have returned: an H200 with CUDA 13.0 computes the
- *          right sum, and compute-sanitizer's four tools report nothing. So does the CPU back end; with
- *          CUDA_CPU_STRICT=1 it names the barrier and where the other threads are. With --both-arms each arm
- *          of the if has a barrier. They are two points to meet at: on an H200 the threads wait for each
- *          other until the time limit ends them, and the CPU back end names both lines.
+ *          right sum, and compute-sanitizer's four tools report nothing. The CPU back end computes the right
+ *          sum too; with CUDA_CPU_STRICT=1 it names the barrier and where the other threads are. With
+ *          --both-arms each arm of the if has a barrier, so no barrier is reached by all threads. On an H200
+ *          the threads of each arm wait for those of the other until the time limit ends the program; the
+ *          CPU back end names both lines.
  * Expect:  1
  */
 #include "../common/book.h"

@@ -4,12 +4,12 @@
  *
  * Teaches: extern __shared__ declares dynamic shared memory: an array without a size. The third argument
  *          of the launch is its size in bytes. A kernel has only one such array. So a kernel that needs
- *          two divides it into two parts; the part with the larger alignment comes first. A block that
- *          needs more than 48 KiB must request them with cudaFuncSetAttribute.
+ *          two divides it into two parts; the part with the larger alignment comes first. If a block needs
+ *          more than 48 KiB, the host must allow it with cudaFuncSetAttribute before the launch.
  * Terms:   dynamic shared memory, shared memory, barrier, launch, block
  * Book:    5.3.1 (course)
  * Run:     ./bin/chapter05/dynamic_shared --size 40
- * Check:   --size 40 | --size 12000
+ * Check:   --size 40 | --size 9900
  */
 #include "../common/book.h"
 

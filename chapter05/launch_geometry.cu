@@ -2,10 +2,10 @@
 /*
  * launch_geometry: the numbers of blocks, threads, warps and lanes for launches of several shapes
  *
- * Teaches: A launch is a box of boxes: its shape decides which thread has which number, and in which warp.
+ * Teaches: The sizes of grid and block decide which indices each thread has and which warp it belongs to.
  *          Grid and block have up to three dimensions; a size that is left out is 1. In a block the threads
- *          are numbered with x fastest, then y, then z, and each 32 of them in this order are a warp. The
- *          last warp of a block has fewer when 32 does not divide the block.
+ *          are numbered with x fastest, then y, then z, and every 32 of them in this order are a warp. If 32
+ *          does not divide the number of threads of a block, its last warp has fewer.
  * Terms:   launch, grid, block, dim3, gridDim, blockDim, blockIdx, threadIdx, thread index, warp, lane,
  *          two-dimensional grid
  * Book:    5.2.2 (course)

@@ -2,10 +2,10 @@
 /*
  * matmul_cpu: matrix product in three loops on the host
  *
- * Teaches: Each element of a matrix product is the sum over a row of a and a column of b. Matrices are
- *          stored row by row, so the order of the loops decides whether the inner loop reads b with a
- *          stride of one element or, with --columns, with a stride of a row, which touches a new cache
- *          line in every step.
+ * Teaches: Each element of a matrix product is the dot product of a row of a and a column of b. Matrices are
+ *          stored row by row, so the order of the loops decides how the inner loop reads b: with a stride of
+ *          one element or, with --columns, with a stride of a row. With the longer stride every step reads a
+ *          new cache line.
  * Terms:   matrix product, stride, cache line, host
  * Book:    5.3.1 (course, product of matrices 1)
  * Run:     ./bin/chapter05/matmul_cpu --columns

@@ -5,8 +5,9 @@
  * Teaches: A matrix product is compute-bound if its operands are used often enough after each load. A tile
  *          in shared memory serves all threads of a block. An outer product in registers needs few loads
  *          from shared memory for many FMA instructions. Vectorized loads without bank conflicts and
- *          asynchronous copies take few instructions of their own. Tensor cores multiply smaller numbers,
- *          many times as fast; with each float split into three of them, the errors stay those of float.
+ *          asynchronous copies take few instructions of their own. Tensor cores multiply numbers with fewer
+ *          bits, many times as fast as FMA instructions multiply floats. When each float is split into three
+ *          such numbers, the errors are no larger than those of float arithmetic.
  * Terms:   matrix product, arithmetic intensity, compute-bound, tiling, outer product, vectorized load,
  *          bank conflict, asynchronous copy, double buffering, tensor core, bfloat16, cuBLAS
  * Book:    5.3.1 (ladder)
@@ -15,7 +16,7 @@
  *          its dot product. --fill selects data with large rounding errors.
  * Needs:   arch=90a
  * Bench:   1024 4096 8192
- * Check:   --size 129 --fill wide | --size 20
+ * Check:   --size 129 --fill wide | --size 20 | --size 5
  */
 #include "../common/book.h"
 #include "../common/bench.h"

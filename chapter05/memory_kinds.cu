@@ -2,10 +2,12 @@
 /*
  * memory_kinds: the kinds of memory that a kernel has, who sees them, and how long a read takes
  *
- * Teaches: Where a variable lives, who sees it, how long, how far away it is. A thread keeps its variables in
- *          registers; values for which there are none, and arrays whose index is known only at run time,
- *          are in local memory, off the chip. Shared memory belongs to a block; global, constant and
- *          texture memory to all threads, from launch to launch. Kernels cannot write the last two.
+ * Teaches: The kinds of memory differ in which threads see a variable, how long it exists, and how long a
+ *          read takes. A thread keeps its variables in registers; values for which there are too few
+ *          registers, and arrays whose index is known only at run time, are in local memory, off the chip.
+ *          Shared memory belongs to a block; all threads see global, constant and texture memory, which
+ *          keep their values from launch to launch. Kernels cannot write to constant memory or through a
+ *          texture.
  * Terms:   register, local memory, register spilling, shared memory, global memory, constant memory, texture
  *          memory, latency, L2 cache, __device__, __constant__
  * Book:    5.3.1 (course)

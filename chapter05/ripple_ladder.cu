@@ -58,9 +58,10 @@ struct Exact {
 };
 
 // Rung 2: intrinsics that are one or a few instructions. sqrtf and / round correctly, and cosf reduces angles
-// of any size, which takes tens of instructions. rsqrtf is up to 2 units in the last place off, __fdividef
-// too, and __cosf up to 2^-21.4 between -pi and pi, beyond that more, as its argument is multiplied by 1 / (2
-// pi). Together they stay within the limit of the check, which is made for float (expect_ripple()).
+// of any size, which takes tens of instructions. The errors of rsqrtf and __fdividef are up to 2 units in the
+// last place. The error of __cosf is up to 2^-21.19 between -pi and pi, and larger beyond, because its
+// argument is multiplied by a rounded 1 / (2 pi). Together the errors stay within the limit of the check,
+// which is made for float (expect_ripple()).
 struct Fast {
     float phase;
     __device__ unsigned operator()(float fx, float fy) const {
@@ -103,7 +104,8 @@ static void run_book(void) {
     HANDLE_LAUNCH();
 }
 
-// The cosine has the period 2 pi. Without it the angle of a late frame would have a large rounding error.
+// The phase ticks / 7 is reduced modulo 2 pi, the period of the cosine. Otherwise the angle of a late frame
+// would be large, and its rounding error in float too.
 template <class Grey> static void run(void (*kernel)(uint4 *, unsigned, unsigned, Grey), size_t rows) {
     dim3 blocks((size / 4 + 31) / 32, (rows + 7) / 8), threads(32, 8);
     kernel<<<blocks, threads>>>((uint4 *)dev_bitmap, size, centre, Grey{(float)fmod(ticks / 7.0, 2 * M_PI)});

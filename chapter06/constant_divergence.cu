@@ -14,8 +14,8 @@
  */
 #include "../common/book.h"
 
-#define LANES 32 // one warp reads
-#define WORDS (LANES + 1)
+#define LANES 32          // one warp reads
+#define WORDS (LANES + 1) // with LANES words, the 2 * READS steps of a lane would end where they began
 #define READS 512
 
 static void choose_words(int *word, int different);

@@ -2,8 +2,8 @@
 /*
  * constant_scalars: scalars and array elements in constant memory
  *
- * Teaches: Kernels read a __constant__ variable as a global variable; the host writes it with
- *          cudaMemcpyToSymbol, which takes the variable itself, not a pointer. An offset in bytes
+ * Teaches: A kernel reads a __constant__ variable by its name, as C reads a global variable. The host writes
+ *          it with cudaMemcpyToSymbol, which takes the variable itself, not a pointer. An offset in bytes
  *          selects an element of a __constant__ array. cudaMemcpyFromSymbol reads back.
  * Terms:   constant memory, __constant__, cudaMemcpyToSymbol, cudaMemcpyFromSymbol, symbol
  * Book:    6.2.3 (course)

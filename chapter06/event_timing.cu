@@ -20,7 +20,7 @@
 #define RUNS   11
 
 // One step of a linear congruential generator: x -> A * x + C modulo 2^32
-// (D. Knuth, "The Art of Computer Programming", vol. 2, 3.3.4)
+// ("Numerical Recipes in C", 2nd edition, section 7.1)
 #define A 1664525u
 #define C 1013904223u
 
@@ -59,7 +59,7 @@ static void time_launch(unsigned *dev_x, double times[CLOCKS]) {
     HANDLE_ERROR(cudaDeviceSynchronize()); // earlier work must not be measured
 
     double begin = now();
-    HANDLE_ERROR(cudaEventRecord(start, 0)); // stream 0 is the default stream, as that of the launch
+    HANDLE_ERROR(cudaEventRecord(start, 0)); // stream 0: the default stream, which the launch uses too
     kernel<<<(n + 255) / 256, 256>>>(dev_x, n, rounds);
     HANDLE_LAUNCH();
     HANDLE_ERROR(cudaEventRecord(stop, 0));

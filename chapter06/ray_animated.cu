@@ -18,7 +18,7 @@
 #include "spheres.h" // struct Sphere with hit(), place_spheres(), check_spheres()
 
 struct DataBlock {
-    Sphere first[MAX_SPHERES], moved[MAX_SPHERES]; // at tick 0, and in the last frame
+    Sphere first[MAX_SPHERES], moved[MAX_SPHERES]; // at tick 0, and in the current frame
     uchar4 *dev_bitmap;
     CPUAnimBitmap *bitmap;
     cudaEvent_t start, stop;

@@ -36,9 +36,9 @@ __device__ static float3 along(float3 a, float t, float3 b) {
     return make_float3(a.x + t * b.x, a.y + t * b.y, a.z + t * b.z);
 }
 
-// The number of the first sphere that a ray meets within a distance, which is set to that of the sphere; -1
-// if there is none. The ray starts outside of all spheres, or on the sphere `own`, which it cannot meet
-// again.
+// Returns the index of the first sphere that the ray meets before it has gone *distance, and sets *distance
+// to the distance of that sphere. Returns -1 if there is none. The ray starts outside of all spheres, or on
+// the sphere `own`, which it cannot meet again.
 __device__ static int first_hit(float3 from, float3 direction, int spheres, int own, float *distance) {
     int found = -1;
     for (int i = 0; i < spheres; i++) {
@@ -69,7 +69,8 @@ __global__ void kernel(unsigned char *ptr, size_t size, int spheres, int bounces
     float share = 1; // of the pixel's colour that this ray contributes
     for (int bounce = 0, own = -1; share > 0; bounce++) {
         float distance = INF;
-        int i = own = first_hit(from, direction, spheres, own, &distance);
+        int i = first_hit(from, direction, spheres, own, &distance);
+        own = i; // the sphere that the next ray starts from
         if (i < 0) {
             colour = along(colour, share, behind);
             break;
@@ -123,7 +124,7 @@ int main(int argc, char **argv) {
 
 void settings(int argc, char **argv) {
     sphere_settings(argc, argv, "Draws spheres that reflect each other.", PICTURE | TIMES,
-                    OPTION_INT("bounces", &bounces, 0, 5, "reflections that a ray is followed"));
+                    OPTION_INT("bounces", &bounces, 0, 5, "reflections to follow"));
 }
 
 struct Vector {

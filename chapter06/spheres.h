@@ -16,9 +16,10 @@ struct Sphere {
     float x, y, z;
     float radius;
 
-    // The largest z at which the ray through (ox, oy), parallel to the z axis, meets the sphere, or -INF
-    // when it misses. The viewer looks along the axis from large z, so the largest z is nearest. *n is the
-    // cosine of the angle between the ray and the normal there.
+    // Returns the largest z at which the ray through (ox, oy), parallel to the z axis, meets the sphere, or
+    // -INF if it misses. The viewer is at large z, so the largest z is nearest. *n becomes the cosine of the
+    // angle between the normal at this point and the direction to the viewer: 1 in the middle of the sphere,
+    // 0 at its outline. The programs use it as brightness. If the ray misses, *n is not changed.
     __device__ float hit(float ox, float oy, float *n) const {
         float dx = ox - x, dy = oy - y;
         float square = radius * radius - dx * dx - dy * dy;

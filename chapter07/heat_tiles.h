@@ -55,8 +55,8 @@ __device__ static unsigned bits(float4 heater) {
     return (heater.x != 0) | (heater.y != 0) << 1 | (heater.z != 0) << 2 | (heater.w != 0) << 3;
 }
 
-// A warp loads BATCH rows while it computes the previous BATCH rows. They also are independent work while a
-// warp shuffle is under way.
+// A warp loads BATCH rows while it computes the previous BATCH rows. On each level the rows of a batch depend
+// little on each other, so one row is computed while a warp shuffle for another one is under way.
 const int BATCH = 4;
 
 // The owned columns of a strip: the others are its halo, at least LEVELS cells on either side.
@@ -87,8 +87,9 @@ __global__ void __launch_bounds__(32)
     float scale = 1; // of the last level
     for (int k = 0; k < LEVELS; k++)
         scale *= SPEED;
-    // Which cells are heaters: four bits per row, `recent` those of the last 16 rows
-    static_assert(LEVELS <= 16, "the rows that are in the pipeline have bits");
+    // Which cells are heaters, four bits per row: `recent` has the bits of the last 16 rows, and `older`
+    // (below) those of the BATCH rows before them
+    static_assert(LEVELS <= 16, "recent and older have the bits of 16 + BATCH rows");
     unsigned long long recent = 0;
     load(top - LEVELS);
     for (int y = top - LEVELS; y < bottom + LEVELS; y += BATCH) {

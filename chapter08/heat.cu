@@ -62,7 +62,7 @@ __global__ void blend_kernel(float *outSrc, const float *inSrc, size_t size) {
         t + SPEED * ((inSrc[above] - t) + (inSrc[below] - t) + (inSrc[left] - t) + (inSrc[right] - t));
 }
 
-// Draws the temperatures as they are. `pixels` is the mapped pixel buffer.
+// Turns the current temperatures into colours, without a time step. `pixels` is the mapped pixel buffer.
 static void colour_frame(uchar4 *pixels, void *data, int) {
     dim3 blocks((size + 15) / 16, (size + 15) / 16), threads(16, 16);
     float_to_color<<<blocks, threads>>>(pixels, ((DataBlock *)data)->dev_inSrc, size, size,

@@ -87,7 +87,9 @@ static void share_semaphore(void) {
     HANDLE_ERROR(cudaImportExternalSemaphore(&cuda_semaphore, &imported));
 }
 
-// Pipeline barrier: later commands of `stage` wait for earlier copies. Transfers ownership of the buffer.
+// Records a pipeline barrier: commands of `stage` after it wait for copies before it. `before` and `after`
+// are the kinds of access on both sides. If `from` and `to` are different queue families, the barrier also
+// transfers the ownership of the buffer.
 static void barrier(VkCommandBuffer list, VkBuffer buffer, uint32_t from, uint32_t to, VkAccessFlags before,
                     VkPipelineStageFlags stage, VkAccessFlags after) {
     VkBufferMemoryBarrier whole = {
@@ -189,8 +191,7 @@ void settings(int argc, char **argv) {
 
 static int right, wrong; // frames
 
-// Compares every frame with the reference: a synchronization error can change a single frame. After a wrong
-// frame the others are not compared.
+// Compares every frame, up to the first wrong one: a synchronization error can change a single frame.
 static void check_frame(const unsigned char *pixels, int ticks) {
     if (wrong == 0 && is_ripple(pixels, size, size / 2, size / 2, ticks))
         right++;

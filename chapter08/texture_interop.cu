@@ -2,10 +2,10 @@
 /*
  * texture_interop: a kernel writes into a texture of OpenGL through a surface object
  *
- * Teaches: A registered texture of OpenGL is mapped as a CUDA array. There is no pointer to an array, so
- *          kernels write to it through a surface object. OpenGL draws the texture on a rectangle, with a
- *          shader, which is a small program for each corner and pixel. This replaces glDrawPixels, which
- *          OpenGL's core profile no longer has.
+ * Teaches: A registered texture of OpenGL is mapped as a CUDA array. The layout of a CUDA array is opaque, so
+ *          kernels write to it through a surface object, not through a pointer. OpenGL draws the texture on
+ *          a rectangle with two shaders: programs that the GPU runs for each corner and for each pixel.
+ *          They replace glDrawPixels, which OpenGL's core profile no longer has.
  * Terms:   interoperability, surface object, CUDA array, register a resource, map, unmap, texel
  * Book:    8.2 (course)
  * Run:     ./bin/chapter08/texture_interop --output texture.png

@@ -71,7 +71,7 @@ static const struct {
     {70, "lanes of a warp that advance independently; tensor cores"},
     {80, "asynchronous copies from global to shared memory"},
     {90, "atomicAdd() of a float4; clusters of blocks"},
-    {100, "tensor cores for numbers of 4 bits"},
+    {100, "tensor cores for floating-point numbers of 4 bits"},
 };
 
 int main(int argc, char **argv) {

@@ -12,8 +12,8 @@
  * Differs: bins have 64 bits, so that more than 4 GiB can be counted. --fill selects data that do not
  *          spread evenly over the bins. The kernel is timed alone as well. --blocks sets the number of
  *          blocks, and --sweep compares many numbers. The book's GPU took four times as long as its CPU,
- *          and twice the multiprocessors were the best number of blocks. An H200 takes half the time of
- *          its host's CPU, and more blocks are better, up to one byte a thread (2026-11-22).
+ *          and two blocks per multiprocessor were fastest. An H200 takes half the time of its host's CPU,
+ *          and is fastest with so many blocks that each thread counts one byte (2026-11-22).
  * Check:   --size 100000
  */
 #include "../common/book.h"

@@ -4,14 +4,14 @@
  *
  * Teaches: A histogram is slow when threads contend for a bin, or for bins in the same bank. Privatization
  *          reduces that: one copy of the bins per block, then per warp, and finally per lane, with
- *          each copy in a bank of its own. Then no data can cause a conflict, and random bytes take
- *          the same time as equal bytes. Of little data, launches take most of the time.
+ *          each copy in a bank of its own. Then no data can cause a bank conflict, and random bytes take
+ *          the same time as equal bytes. With little data, launches take most of the time.
  * Terms:   histogram, privatization, contention, bank conflict, atomic operation, vectorized load,
  *          shared memory, lane, launch overhead, CUB, throughput, cold
  * Book:    9.4.2 (ladder)
  * Run:     ./bin/chapter09/hist_ladder --size 1G
- * Differs: the book's bins have 32 bits, which suffice for less than 4 GiB. The rungs after it have 64
- *          bits in global memory. Clearing the bins is part of the time.
+ * Differs: the bins of the book's two kernels have 32 bits, which suffice for less than 4 GiB. The other
+ *          rungs have bins of 64 bits in global memory. Clearing the bins is part of the time.
  * Bench:   1M 16M 104857600 1G 4294967295
  * Check:   --size 50011
  */

@@ -4,13 +4,14 @@
  *
  * Teaches: Privatization needs a copy of all bins per block, but 65,536 bins of 32 bits take 256 KiB, more
  *          than the shared memory of a multiprocessor. Half of the bins fit, so two blocks can read the
- *          same values and count half of the bins each. Two bins in one word fit too, if a bin that
- *          exceeds 16 bits is noticed. Equal values contend for one word, unless a warp adds them at once.
+ *          same values and count half of the bins each. All bins fit if they have 16 bits, two in a word;
+ *          then the kernel must handle overflow. Equal values contend for one word, unless a warp adds them
+ *          at once.
  * Terms:   histogram, privatization, shared memory, dynamic shared memory, atomic operation, contention,
  *          vectorized load, in flight, warp vote, CUB
  * Book:    9.4.2 (ladder)
  * Run:     ./bin/chapter09/hist_wide_ladder --size 512M
- * Differs: the book counts bytes. There are less than 2^32 values, since the bins in global memory have
+ * Differs: the book counts bytes. There are fewer than 2^32 values, since the bins in global memory have
  *          32 bits, as those of CUB have here. Clearing the bins is part of the time.
  * Bench:   16M 128M 512M
  * Check:   --size 48891 | --size 300001 --fill pair
@@ -262,9 +263,10 @@ int main(int argc, char **argv) {
 // ---------------------------------------------------------------------------------------- proof
 
 void settings(int argc, char **argv) {
-    const Option own[] = {
-        OPTION_SIZE("size", &n, 1, 1LL << 40, "values to count"),
-        OPTION_WORD("fill", &only, "all|random|skewed|equal|pair", "distribution of the values"), OPTION_END};
+    const Option own[] = {OPTION_SIZE("size", &n, 1, 1LL << 40, "values to count"),
+                          OPTION_WORD("fill", &only, "all|random|skewed|equal|pair",
+                                      "distribution of the values; all: all but pair"),
+                          OPTION_END};
     parse_options(argc, argv, "Histogram of 16-bit values, from the book's kernel to the fastest.", LADDER,
                   own);
     select_device();

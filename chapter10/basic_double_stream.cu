@@ -12,8 +12,8 @@
  * Run:     ./bin/chapter10/basic_double_stream --output timeline.svg
  * Differs: the input is masked, so that the sum of three numbers does not overflow. The result is
  *          verified, and the size need not be a multiple of the chunk. The timeline is drawn as text and,
- *          with --output, as SVG. To show the overlap, the parts are also timed in one stream. Devices of
- *          the book's time had one copy engine with one queue. Today's have one for each direction, and
+ *          with --output, as SVG. To show the overlap, the parts are also timed in one stream. Most devices
+ *          of the book's time had one copy engine with one queue. Today's have one for each direction, and
  *          hardware queues for many streams, so the order of the calls matters little: an H200 (CUDA
  *          13.0, 2026-11-20) took 5.25 ms in one stream, 3.41 ms depth first and 3.52 ms breadth first.
  *          On the CPU back end each call completes its work before it returns, so nothing overlaps.

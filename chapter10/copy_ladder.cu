@@ -4,8 +4,8 @@
  *
  * Teaches: Pageable memory is copied twice: the host copies between it and a staging buffer, and the device
  *          between the staging buffer and its memory, because DMA needs page-locked memory. The two copies
- *          can overlap, and several host threads do the host's part faster than one. Small staging
- *          buffers stay in the host's caches.
+ *          can overlap, and several host threads do the host's part faster than one. The staging buffers
+ *          are small, so that they stay in the host's caches.
  * Terms:   pageable memory, pinned memory, staging buffer, DMA, overlap, host thread, streaming store
  * Book:    10.2 (ladder)
  * Run:     ./bin/chapter10/copy_ladder

@@ -6,7 +6,7 @@
  *          operating system does not move its pages. Pageable memory is first copied to a page-locked
  *          staging buffer of the driver, which takes longer. Page-locked memory is not swapped out, so
  *          no other program can use it, and a program should not lock more than it needs. Write-combined
- *          memory is for data that only the device reads: the host may read it very slowly.
+ *          memory is for data that only the device reads, because reads by the host can be very slow.
  * Terms:   page-locked memory, pageable memory, DMA, staging buffer, copy engine, bandwidth, cudaHostAlloc,
  *          write-combined memory
  * Book:    10.2
@@ -118,7 +118,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaFreeHost(other));
     HANDLE_ERROR(cudaFreeHost(pinned));
 
-    // The host writes write-combined memory past its caches and reads it very slowly.
+    // Write-combined memory: writes of the host bypass its caches, and reads of the host can be very slow.
     int *combined;
     HANDLE_ERROR(cudaHostAlloc(&combined, bytes, cudaHostAllocWriteCombined));
     ok &= test("Write-combined memory", combined, dev_a, source);

@@ -19,7 +19,7 @@
 #include "../common/book.h"
 #include "../common/bench.h"
 
-const double SHARE = 0.44; // of the rest, in a chunk of rung 6, which has at least chunk / 8 elements
+const double SHARE = 0.44; // rung 6: the part of the remaining elements that the next chunk takes
 const unsigned THREADS = 256;
 
 static size_t n = BENCH_SIZE(20 << 20, 1 << 20);              // --size
@@ -152,8 +152,10 @@ static size_t chunk_of(size_t rest) {
 
 static void shrinking_chunks(void) {
     result = c;
-    for (size_t i = 0, count; i < n; i += count)
-        stages(i, count = chunk_of(n - i), copy_both_up);
+    for (size_t i = 0, count; i < n; i += count) {
+        count = chunk_of(n - i);
+        stages(i, count, copy_both_up);
+    }
 }
 
 // Rung 7: all calls are recorded once as a graph, which is started with one call.

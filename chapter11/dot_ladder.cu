@@ -3,16 +3,18 @@
  * dot_ladder: dot product on several GPUs, from one after the other to sums that travel over NVLink
  *
  * Teaches: GPUs work at the same time only if the host does not wait for one before it starts the next:
- *          with a host thread for each, as in the book, or with asynchronous calls of one thread. Vectors in
- *          host memory are limited by the copies, which each GPU makes over a link of its own; vectors that
- *          stay in device memory by the bandwidth of all memories together. What remains is one partial sum
- *          of each GPU. With peer-to-peer access the GPUs add them without the host.
+ *          with a host thread for each, as in the book, or with asynchronous calls of one thread. If the
+ *          vectors are in host memory, the copies limit the speed; each GPU has a link of its own for them.
+ *          If they stay in device memory, the bandwidth of all device memories together is the limit. In
+ *          the end there is one partial sum on each GPU. With peer-to-peer access the GPUs add these sums
+ *          without the host.
  * Terms:   host thread, scaling, peer-to-peer access, NVLink, partial sum, last-block reduction, stream,
  *          portable pinned memory, vectorized load, relaxed
  * Book:    11.3 (ladder)
  * Run:     ./bin/chapter11/dot_ladder --size 1G
- * Differs: random data. Memory is allocated before. Times are those of the host's clock, from the first
- *          call until all GPUs have finished; "book" is one GPU with the same kernel.
+ * Differs: random data. The time to allocate memory is not counted. Times are those of the host's clock, from
+ *          the first call until all GPUs have finished. The column "x book" compares with one GPU that runs
+ *          the same kernel.
  * Needs:   gpus=2
  * Bench:   64M 1G
  * Check:   --size 3000

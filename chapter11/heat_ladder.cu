@@ -2,18 +2,19 @@
 /*
  * heat_ladder: heat simulation on several GPUs, from halos through the host to stores over NVLink
  *
- * Teaches: Each GPU computes a strip of the plate. It needs a halo, the rows of its neighbours next to its
- *          own, which is exchanged again and again. Copies between the GPUs are faster than copies through
- *          the host, and they cost no time while the interior is computed. Kernels can also store the rows
- *          directly into the halo of the neighbour and set a flag there, so that the host has nothing to
- *          do. With a deep halo several steps need only one exchange.
+ * Teaches: Each GPU computes a strip of the plate. It needs a halo: copies of its neighbours' rows next to
+ *          its own rows. The halo is exchanged after each step, or, if it is deep, after several steps.
+ *          Copies between the GPUs are faster than copies through the host, and they cost no time while the
+ *          interior is computed. Kernels can also store the rows directly into the halo of the neighbour
+ *          and set a flag there. Then neither copies nor events are needed: the host only launches kernels.
  * Terms:   halo, peer-to-peer access, NVLink, overlap, event, stream, temporal blocking, acquire, release,
  *          scaling, warp shuffle, double buffering
  * Book:    11.3 (ladder)
  * Run:     ./bin/chapter11/heat_ladder --size 16384
  * Differs: the book uses several GPUs for the dot product only. The initial temperatures are random, and
  *          heaters keep their temperatures also in the last step. Times are those of the host's clock, from
- *          the first call until all GPUs have finished; "book" is one GPU with the same kernel.
+ *          the first call until all GPUs have finished. The column "x book" compares with one GPU that runs
+ *          the same kernel.
  * Needs:   gpus=2
  * Bench:   16384
  * Check:   --size 70 --iterations 9 | --size 132 --iterations 13 --share 30 | --size 20 --iterations 5
@@ -42,7 +43,7 @@ static float *target(const Strip &strip, int round) {
     return strip.buffers[round % 2];
 }
 
-// Calls body(round, steps of the round). What is left after the last whole round takes single steps.
+// Calls body(round, steps of the round). Steps that remain after the last whole round are rounds of one step.
 template <class Body> static void each_round(std::vector<Strip> &over, Body body) {
     int round = 0;
     for (int s = 0, now; s < steps; s += now) {
@@ -365,8 +366,8 @@ static void poison(void) {
     wait_for_gpus();
 }
 
-// Rung 5 also runs without flags where each GPU happens to finish a round in time. Each flag must have the
-// number of the next round.
+// Even if the flags did not work, the result of rung 5 would be right whenever each GPU happens to finish a
+// round in time. So the flags are checked as well: each must have the number of the next round.
 static bool check_flags(void) {
     bool ok = true;
     each_neighbour([&](Strip &strip, Strip &, int side) {

@@ -4,9 +4,9 @@
  *
  * Teaches: The tiles of a picture take unequal times, and the GPUs of a cluster may have different speeds. So
  *          ranks with equally many tiles finish at different times. Three distributions are compared:
- *          contiguous tiles, tiles in turn (round-robin), and dynamic scheduling. For this rank 0 holds a
- *          counter, from which a rank that has finished a tile takes the number of the next one.
- *          MPI_Fetch_and_op reads and increments it atomically, as atomicAdd does in device memory.
+ *          contiguous tiles, tiles in turn (round-robin), and dynamic scheduling. With dynamic scheduling
+ *          rank 0 holds a counter, from which a rank that has finished a tile takes the number of the next
+ *          tile. MPI_Fetch_and_op reads and increments it atomically, as atomicAdd does in device memory.
  * Terms:   load balancing, static scheduling, dynamic scheduling, round-robin, one-sided communication,
  *          MPI window, rank, Julia set
  * Book:    11.5 (after the book)
@@ -30,7 +30,7 @@ static View view = {1000, 1.5f, -0.8f, 0.156f, 200}; // --size and --iterations 
 static int side = 50, slower = 1;                    // --tile: pixels a side; --slower
 static int tiles, tiles_per_row;                     // of the picture
 static uchar4 *dev_tile, *picture; // picture: this rank's tiles; after MPI_Reduce, all on rank 0
-static int *rank_of_tile;          // the rank that drew each tile, or -1; on rank 0 in the end of all tiles
+static int *rank_of_tile;          // the rank that drew each tile, or -1; at the end, on rank 0, of all tiles
 static int *steps;                 // on rank 0: of every pixel, for the check
 static double allowed;             // on rank 0: the fraction of the pixels that may differ from the reference
 static MPI_Win window;             // makes the counter in the memory of rank 0 accessible to all ranks
@@ -60,7 +60,7 @@ __global__ void kernel(uchar4 *ptr, View view, int left, int top, int side, ucha
     ptr[x + y * side] = step == view.iterations ? make_uchar4(255, 0, 0, 255) : background;
 }
 
-// The last rank draws each tile as many times as --slower says, as if its GPU was slower by this factor.
+// The last rank draws each tile as many times as --slower says, as if its GPU were slower by this factor.
 static void draw(int tile) {
     int left = tile % tiles_per_row * side, top = tile / tiles_per_row * side;
     int width = min_of(side, view.size - left), height = min_of(side, view.size - top);

@@ -111,8 +111,8 @@ static bool others_blocked;
 
 // An exit handler. If this rank exits before MPI_Finalize(), the other ranks block in their next
 // communication with it. So with a status other than 0 it ends all ranks by MPI_Abort(). Rank 0 exits with
-// status 0 after
-// --help, which it reads in on_rank_0_first(): it broadcasts `end` = true, and the other ranks exit, too.
+// status 0 after --help, which it reads in on_rank_0_first(). Then it broadcasts `end` = true, and the other
+// ranks exit, too.
 static void end_all_ranks(int status, void *unused) {
     (void)unused;
     int finalized, end = true;

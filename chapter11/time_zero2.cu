@@ -3,20 +3,20 @@
  * time_zero2: dot product of vectors that the device reads from host memory (zero-copy)
  *
  * Teaches: Mapped memory is page-locked host memory with a device address: a kernel reads and writes it
- *          over PCIe, without a copy (zero-copy). This is faster for data that a kernel uses once; data
- *          that it uses several times should be copied to device memory. Write-combined memory is not
- *          cached by the CPU, so the device can read it faster. A device that is integrated uses the
- *          memory of the host, so there zero-copy is always faster.
+ *          over PCIe, without a copy (zero-copy). For data that a kernel uses once this is faster than a
+ *          copy from pageable memory; data that it uses several times should be copied to device memory.
+ *          Write-combined memory is not cached by the CPU, so the device can read it faster. An integrated
+ *          device shares the memory of the host, so there zero-copy saves the copy and loses nothing.
  * Terms:   zero-copy, mapped memory, page-locked memory, pageable memory, write-combined memory, PCIe,
  *          unified addressing
  * Book:    11.2
  * Run:     ./bin/chapter11/time_zero2 --reads 8
  * Differs: the result is compared with the closed form. The device flag for mapping is not set: with
  *          unified addressing, mapping is always enabled. The kernel is timed alone as well. --reads
- *          times kernels that read the vectors several times: the time of mapped memory grows with
- *          their number, since it is not kept on the device. On an H200 a copy from pinned memory and a
- *          kernel take as long as one read of mapped memory, 6.8 and 6.9 ms, and with 8 reads 19 and 56
- *          ms. The CPU back end has no bus, so all versions use the same memory.
+ *          times kernels that read the vectors several times: mapped memory crosses the bus at each read,
+ *          since it is not kept on the device. On an H200 a kernel with one read takes 6.8 ms after a copy
+ *          from pinned memory, copy included, and 6.9 ms with mapped memory; with 8 reads it takes 19 ms and
+ *          56 ms. The CPU back end has no bus, so all versions use the same memory.
  * Check:   --size 100000 | --size 20000 --reads 2 | --size 300 --reads 1
  */
 #include "../common/book.h"

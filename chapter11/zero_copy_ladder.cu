@@ -22,7 +22,7 @@ const unsigned BOOK_BLOCKS = 32;
 const unsigned BLOCKS = 132;              // of rung 2, and of kernels on device memory
 const unsigned FEW_BLOCKS = 16;           // of kernels with 16-byte loads of host memory
 const double ZERO_COPY = 0.1;             // share of the vectors that is not copied in rung 4
-const double SHARE = 0.75;                // of the rest, in a chunk
+const double SHARE = 0.75;                // part of the remaining elements that the next chunk takes
 const size_t SMALLEST = 256 << 10;        // floats of a vector in a chunk, at least
 const unsigned MOST_BLOCKS = 64 * BLOCKS; // of all kernels of a run
 
@@ -203,7 +203,8 @@ static void divided(double zero_copy) {
         place.first = FEW_BLOCKS;
     }
     for (size_t count; i < n; i += count, place.first += BLOCKS) {
-        size_t bytes = (count = chunk_of(n - i)) * sizeof(float);
+        count = chunk_of(n - i);
+        size_t bytes = count * sizeof(float);
         HANDLE_ERROR(cudaMemcpyAsync(dev_a + i, a + i, bytes, cudaMemcpyHostToDevice, streams[1]));
         HANDLE_ERROR(cudaMemcpyAsync(dev_b + i, b + i, bytes, cudaMemcpyHostToDevice, streams[1]));
         HANDLE_ERROR(cudaEventRecord(arrived, streams[1]));

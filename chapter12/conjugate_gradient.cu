@@ -6,8 +6,8 @@
  *          in products with a vector, so one loop serves a dense matrix (cublasSgemv) and a sparse one
  *          (cusparseSpMV); the other steps are dot products and sums of vectors. The residual r is updated
  *          in each step. Rounding errors let it drift away from b - A x, so every 50th step computes it
- *          anew. With --recompute 0 --limit 1e-7 no step does: the loop ends with a residual that x does
- *          not have, and the status is 1.
+ *          anew. With --recompute 0 it is never computed anew. With --limit 1e-7 too, the loop then ends
+ *          with a small r although b - A x is larger than the limit, and the exit status is 1.
  * Terms:   conjugate gradient method, residual, condition number, cuBLAS, cuSPARSE, sparse matrix, CSR,
  *          dot product, saxpy
  * Book:    12.2.3 (lab)
@@ -46,7 +46,8 @@ static int solve(cublasHandle_t handle, size_t n, Multiply multiply, const float
         HANDLE_CUBLAS(cublasSdot(handle, n, d, 1, y, 1, &dy));
         const float alpha = delta / dy, minus_alpha = -alpha;
         HANDLE_CUBLAS(cublasSaxpy(handle, n, &alpha, d, 1, x, 1)); // x += alpha d
-        if (++steps; recompute && steps % recompute == 0) {
+        steps++;
+        if (recompute && steps % recompute == 0) {
             multiply(x, y);
             HANDLE_CUBLAS(cublasScopy(handle, n, b, 1, r, 1));
             HANDLE_CUBLAS(cublasSaxpy(handle, n, &minus_one, y, 1, r, 1)); // r = b - A x

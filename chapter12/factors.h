@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The random matrices of linear_solver, and checks of solutions and factors. The host multiplies everything
-// out again, in double as the device does. Each check prints how large the error is in parts of what rounding
+// out again, in double as the device does. Each check prints the error and the largest error that rounding
 // allows. Matrices are stored by columns.
 #ifndef CHAPTER12_FACTORS_H
 #define CHAPTER12_FACTORS_H

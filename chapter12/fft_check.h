@@ -52,7 +52,7 @@ static inline bool check_bins(const cufftComplex *in, const cufftComplex *spectr
     return check_floats("bin", got, expected, 2 * BINS, fft_limit((double)nx * ny));
 }
 
-// The factor by which `out` is the larger of two arrays of n numbers, in the least-squares sense
+// The number f for which f * in comes nearest to out, in the least-squares sense. Both have n numbers.
 static inline double factor_of(const float *out, const float *in, size_t n) {
     double product = 0, square = 0;
     for (size_t i = 0; i < n; i++) {
@@ -77,9 +77,8 @@ static inline bool check_back(float *out, const float *in, size_t n, size_t poin
 }
 
 // An impulse, one number among zeros, contains all frequencies in equal parts. If it is at (0, 0), every bin
-// is
-// 1. If it is at (a, b), bin (k, l) is exp(-2 pi i (k a / nx + l b / ny)): the phase changes, the magnitude
-// does not.
+// is 1. If it is at (a, b), bin (k, l) is exp(-2 pi i (k a / nx + l b / ny)): the phase changes, the
+// magnitude does not.
 static inline bool check_impulses(cufftHandle plan, cufftComplex *idata, cufftComplex *odata, size_t nx,
                                   size_t ny) {
     size_t n = nx * ny, place[] = {0, random_bits() % nx * ny + random_bits() % ny};

@@ -4,7 +4,7 @@
  *
  * Teaches: In a convolution each pixel becomes a weighted sum of its neighbours. The Fourier transform
  *          turns it into a product: transform picture and filter, multiply bin by bin, transform back. The
- *          time does not depend on the size of the filter, while a direct sum needs a product per weight of
+ *          time hardly depends on the size of the filter, while a direct sum needs a product per weight of
  *          the filter and pixel. Transforms repeat the picture in all directions, so what leaves it on one
  *          side returns on the other. Zeros beside the picture, as wide as the radius, prevent this.
  * Terms:   convolution, Fourier transform, cuFFT, zero padding
@@ -62,17 +62,16 @@ __global__ void to_pixels(unsigned char *ptr, const float *blurred, int size, in
 // The filter: equal weights in a disc around element (0, 0). Coordinates below 0 are at the end of the array.
 static void fill_filter(float *filter, int padded) {
     memset(filter, 0, (size_t)padded * padded * sizeof(float));
-    int weights = 0;
-    for (int round = 0; round < 2; round++)
-        for (int dy = -radius; dy <= radius; dy++)
-            for (int dx = -radius; dx <= radius; dx++)
-                if (dx * dx + dy * dy > radius * radius)
-                    continue;
-                else if (round == 0)
-                    weights++;
-                else
-                    filter[(dx % padded + padded) % padded +
-                           (size_t)((dy % padded + padded) % padded) * padded] += 1.0f / weights;
+    int weights = 0; // elements in the disc
+    for (int dy = -radius; dy <= radius; dy++)
+        for (int dx = -radius; dx <= radius; dx++)
+            weights += dx * dx + dy * dy <= radius * radius;
+    for (int dy = -radius; dy <= radius; dy++)
+        for (int dx = -radius; dx <= radius; dx++)
+            if (dx * dx + dy * dy <= radius * radius) {
+                int x = (dx % padded + padded) % padded, y = (dy % padded + padded) % padded;
+                filter[x + (size_t)y * padded] += 1.0f / weights;
+            }
 }
 
 int main(int argc, char **argv) {

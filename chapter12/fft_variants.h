@@ -81,7 +81,7 @@ struct Rows {
 };
 
 // A plan for a batch transforms all rows in one call. That is faster than a call for each row: a short row
-// does not occupy the device, and each call launches kernels of its own.
+// keeps only a small part of the device busy, and each call launches kernels of its own.
 static inline int transform_batch(int rows, int points) {
     Rows all(rows, points);
     cufftHandle batch, single;

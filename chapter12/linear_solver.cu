@@ -2,11 +2,12 @@
 /*
  * linear_solver: dense systems by LU and QR, least squares, singular values
  *
- * Teaches: cuSOLVER is the library above BLAS: it has what LAPACK has on the host. A matrix is factorized in
- *          place, and systems are then solved with the factors: by LU with row exchanges, or by QR, which
- *          takes twice the operations but also solves least-squares problems. Each call is told its
- *          workspace, whose size is asked for first, and reports by an int in device memory: with
- *          --singular, which column has no pivot, and the status is 1.
+ * Teaches: cuSOLVER factorizes dense matrices on the device, as LAPACK does on the host. A matrix is
+ *          factorized in place, and systems are then solved with the factors: by LU with row exchanges, or by
+ *          QR, which takes twice the operations but also solves least-squares problems. Most calls need a
+ *          workspace in device memory, and the program asks for its size first. Each call stores its status,
+ *          an int, in device memory. With --singular this status says which column has no pivot, and the
+ *          program ends with exit status 1.
  * Terms:   cuSOLVER, LU factorization, QR factorization, least squares, singular value decomposition,
  *          residual, condition number, column-major order, leading dimension
  * Book:    12.4.2 (after the book)

@@ -10,9 +10,9 @@
  * Terms:   radix sort, stable sort, scan, pass, speedup
  * Book:    12.4.1 (course)
  * Run:     ./bin/chapter12/radix_sort --size 16M
- * Differs: the course tests a bit with (d & mask) > 1, which never sees bit 0; --printed-test does so, and
- *          the result is wrong (3 2 stays as it is). Its example of a sort by decimal digits, which loses
- *          the 31, is --base 10 with all seven numbers. Signed ints are sorted too.
+ * Differs: the course tests a bit with (d & mask) > 1, which is never true for bit 0. --printed-test uses
+ *          this test, and the result is wrong (3 2 stays as it is). --base 10 is the course's example of a
+ *          sort by decimal digits; the course forgets the number 31 in it. Signed ints are sorted too.
  * Check:   --size 500
  */
 #include <chrono>
@@ -71,7 +71,8 @@ __global__ void move(const int *list, int *other, const unsigned *lefts, const u
         other[goes_right(list[i], bit, printed_test) ? *all_lefts + i - lefts[i] : lefts[i]] = list[i];
 }
 
-// Each pass swaps the input and output arrays. Their number is even, so the sorted list is in dev_list.
+// Each pass swaps the input and output arrays. The number of passes is even, so the caller's dev_list has the
+// sorted list at the end.
 static void sort_on_device(int *dev_list, int *dev_other, unsigned *dev_flags, unsigned *dev_sums) {
     const unsigned *dev_all = dev_sums + scan_sums(n) - 1;
     size_t blocks = (n + 255) / 256;

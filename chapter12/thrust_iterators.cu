@@ -94,6 +94,7 @@ static bool sum_squares(void) {
     bool ok = check_squares("squares in an array", sum);
 
     auto square = thrust::make_transform_iterator(numbers.begin(), Square());
+    sum = 0;
     ms = median_ms([&] { sum = thrust::reduce(square, square + n, 0ULL); });
     show("transform iterator:", 4, ms);
     return check_squares("transform iterator", sum) && ok;

@@ -46,9 +46,11 @@ static bool check(const char *name, const HostInts &got, const HostInts &expecte
 static bool set_and_add(void) {
     HostInts host(2);
     DeviceInts device(2);
-    host[0] = device[0] =
-        13; // device[0] = 13 copies an int to the device, device[0] in the sum copies one back
-    host[1] = device[1] = 27;
+    host[0] = 13;
+    host[1] = 27;
+    // An assignment to device[i] copies an int to the device. Reading device[i], in the sum, copies one back.
+    device[0] = 13;
+    device[1] = 27;
     bool ok = check("host vector, 13 + 27", host[0] + host[1], 40);
     ok = check("device vector, 13 + 27", device[0] + device[1], 40) && ok;
 

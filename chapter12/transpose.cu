@@ -2,17 +2,18 @@
 /*
  * transpose: transposing a matrix, with scattered and with coalesced accesses
  *
- * Teaches: Reading rows and writing columns: one side is scattered. The lanes of a warp read one row, in 4
- *          sectors of 32 bytes, but write a column, in 32 sectors, of which they use 4 bytes each. Through a
- *          tile in shared memory both sides are coalesced. Then the warp reads a column of the tile, which is
- *          a bank conflict of 32 lanes, unless the rows of the tile are padded.
+ * Teaches: A transpose reads rows and writes columns, so either its reads or its writes are scattered. Here
+ *          the lanes of a warp read one row, in 4 sectors of 32 bytes, but write a column, in 32 sectors, of
+ *          which they use 4 bytes each. Through a tile in shared memory both sides are coalesced. Then the
+ *          warp reads a column of the tile, which is a bank conflict of 32 lanes, unless the rows of the tile
+ *          are padded.
  * Terms:   transpose, coalesced access, sector, tile, shared memory, bank conflict, padding, effective
  *          bandwidth, profiler
  * Book:    12.2.7 (course)
  * Run:     ./bin/chapter12/transpose
  * Differs: the book shows a profiler's picture of such a pair, without code; docs/tools.md shows the
- *          profilers of today on this one. The kernels differ in speed on a GPU. On the CPU back end the
- *          caches of the CPU decide.
+ *          profilers of today on this one. On the CPU back end the times depend on the caches of the CPU and
+ *          say nothing about a GPU.
  * Check:   --size 100 --height 70
  */
 #include "../common/book.h"
@@ -45,8 +46,8 @@ __global__ void transpose_naive(const float *in, float *out, size_t w, size_t h)
 }
 
 // The block reads rows into the tile, waits, and writes rows of the output, which are columns of the tile.
-// The columns of a tile whose rows are `pitch` words apart are in one bank if pitch is 32, in all if it
-// is 33.
+// Rows of the tile are `pitch` words apart. All words of a column are in one bank if pitch is 32, and in
+// different banks if it is 33.
 template <int pitch> __device__ void through_tile(const float *in, float *out, size_t w, size_t h) {
     __shared__ float tile[TILE][pitch];
     size_t left = (size_t)blockIdx.x * TILE, top = (size_t)blockIdx.y * TILE;
