@@ -146,7 +146,8 @@ static bool check_refused(int from, int to) {
         cudaError_t error = cudaDeviceEnablePeerAccess(peer, 0);
         cudaError_t last = cudaGetLastError(); // and clears it
         if (error == cudaSuccess || last != error) {
-            fprintf(stderr, "%d to %d: there is no peer access, but enabling it does not fail\n", current, peer);
+            fprintf(stderr, "%d to %d: there is no peer access, but enabling it does not fail\n", current,
+                    peer);
             ok = false;
         }
     }
