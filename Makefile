@@ -14,20 +14,20 @@
 #: make test                  build and run the test suite, on every core if pytest-xdist is installed;
 #:                            PYTEST='-k julia' or PYTEST=tests/test_display.py runs a part of it
 #: make tests                 build the unit tests of common/ and, on the CPU back end, of cpu/
-#: make check                look for data races and missing waits in every program, on the CPU back end; CHAPTER=05 or
+#: make check                 look for data races and missing waits in every program, on the CPU back end; CHAPTER=05 or
 #:                            PROGRAM=chapter05/dot checks a part
 #: make sanitize              run every program with the sanitizers: on a GPU compute-sanitizer's four tools, otherwise those of the
 #:                            compiler; CHAPTER=05 or PROGRAM=chapter05/dot runs a part (docs/tools.md)
-#: make faults                make each CUDA call and each allocation of every program fail in turn, and check how the program ends;
-#:                            PROGRAM=chapter05/dot walks one, ARGS='--sample 9' are other options (docs/trust.md)
+#: make faults                make each CUDA call, allocation and file operation of every program fail in turn, and check how the program
+#:                            ends; PROGRAM=chapter05/dot takes one program, ARGS='--sample 9' are other options (docs/trust.md)
 #: make mutate                put small mistakes into every program, whose check must notice them; PROGRAM=chapter05/dot and ARGS as above
-#: make locks                run the programs with locks and atomics many times under each schedule; ARGS='--runs 10' (docs/trust.md)
+#: make locks                 run the programs with locks and atomics many times under each schedule; ARGS='--runs 10' (docs/trust.md)
 #: make fuzz                  give damaged sources to the translator of the CPU back end; ARGS='--minutes 5 --seed 7' are options
-#: make signals               send signals at random moments to programs that write files; PROGRAM=… and ARGS as above
+#: make signals               send signals at random moments to programs that write files; PROGRAM=…, ARGS='--signals 100'
 #: make command-lines         run all programs with random and hostile command lines, built with the sanitizers of the compiler
 #: make profile-chapter05/dot  profile a program with nsys and ncu, on a GPU; ARGS='--size 1M' are its options
 #: make trace-chapter05/dot    draw a launch of a program on the CPU back end: blocks, barriers, lanes of a warp, memory accesses of a line.
-#:                            FILE=x.svg,line=41 chooses, ARGS='--size 1M' are its options (docs/tools.md)
+#:                            FILE=x.svg,line=41 sets the file and the line, ARGS='--size 1M' are the program's options (docs/tools.md)
 #: make old FILE=/path/x.cu    build a CUDA program of 2010 with what CUDA has removed since, into bin/old/x (docs/old-listings.md)
 #: make doctor                list which tools, libraries and devices this machine has, and which are missing
 #: make gallery               draw the pictures of docs/gallery again, on the CPU back end
@@ -52,9 +52,10 @@
 #: HOSTCC=COMMAND             the C compiler for this machine, if CC and CXX compile for another one; default: cc
 #: CC, CXX, NVCC=COMMAND      the compilers; CFLAGS, CXXFLAGS, NVCCFLAGS, CPPFLAGS, LDFLAGS, LDLIBS are added to the flags
 #: DEBUG=1                    no optimising, -DDEBUG, device code for cuda-gdb
-#: SANITIZE=address,undefined or SANITIZE=thread, on the CPU back end
+#: SANITIZE=address,undefined build with these sanitizers of the compiler, on the CPU back end; SANITIZE=thread is possible too
 #: V=1                        print the commands
-#: JOBS=4                     number of build steps and tests at the same time; default: one for each core, and one test more
+#: JOBS=4                     number of build steps and of tests that run at the same time; default: as many build steps as cores, and
+#:                            one test more than cores
 #: BIN=DIR, BUILD=DIR         the folders for programs and for objects
 #: HAVE_PNG=0                 build without a library, here libpng
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """signals.py: sends signals at random moments to programs that write pictures, animations, videos, timelines and checkpoints:
-SIGINT, SIGTERM, SIGHUP, SIGPIPE and SIGKILL, most of them when a temporary file has been created. Afterwards the file must have its old
-contents, or its new contents as a whole. A temporary file may be left by SIGKILL only, no process may be left, nothing may stand on
-stderr, and the exit status must be that of the signal, that of an animation that ended early, or that of a run that was complete.
+SIGINT, SIGTERM, SIGHUP, SIGPIPE and SIGKILL, most of them up to 0.03 s after a temporary file has been created. Afterwards the file
+must have its old contents, or its new contents as a whole. A temporary file may be left by SIGKILL only, no process may be left, nothing
+may stand on stderr, and the exit status must be that of the signal, that of an animation that ended early, or that of a run that was
+complete.
 
 usage: signals.py [--signals N] [--seed N] [--jobs N] [--case N] [--record] [PROGRAM …]"""
 import argparse

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""translator_fuzz.py: gives the translator of the CPU back end, cpu/cu2cpp.c, damaged CUDA sources: those of every program and of
-the list of constructs (tests/constructs), in which bytes and tokens are changed, removed, repeated and inserted, or parts of two
-sources are joined. The translator is compiled with AddressSanitizer and UndefinedBehaviorSanitizer. It must either succeed in silence,
-or end with status 1 and one line that names file and line. A crash, a report of a sanitizer, a run of more than 10 seconds, and any
-other message are defects. The sources without damage must be translated, and the result must compile.
+"""translator_fuzz.py: gives the translator of the CPU back end, cpu/cu2cpp.c, damaged CUDA sources. They are made from every program,
+the list of constructs (tests/constructs) and the unit tests (tests/cpu): bytes and tokens are changed, removed, repeated and inserted,
+or parts of two sources are joined. The translator is compiled with AddressSanitizer and UndefinedBehaviorSanitizer. It must either
+succeed in silence, or end with status 1 and one line that names file and line. A crash, a report of a sanitizer, a run of more than 10
+seconds of CPU time, and any other message are defects. The undamaged sources of tests/constructs must be translated, and the result
+must compile.
 
 With AFL++ (afl-fuzz and afl-clang-fast, the package afl++) its mutations are used, which look for inputs that reach new code;
 afterwards every input that it kept is checked as above. Otherwise, or with --engine own, the mutations of this file are used.
