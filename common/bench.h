@@ -12,8 +12,9 @@
 // - Before each verified run the output is overwritten, so that a missing result is noticed.
 // - The rows take turns: one run of each, then the next run of each. A clock that drifts therefore
 //   affects all rows alike.
-// - Before each timed run the L2 cache is flushed. Data that could stay in the L2 cache is timed twice:
-//   right after another run ("in L2"), and after the flush ("cold").
+// - Before each timed run the L2 cache is flushed, except on the CPU back end and in ladders without a
+//   footprint or with host_clock. Data that could stay in the L2 cache is timed twice: right after another
+//   run ("in L2"), and after the flush ("cold").
 // - Times are those between two CUDA events, or those of the host's clock (Bench::host_clock).
 #ifndef COMMON_BENCH_H
 #define COMMON_BENCH_H
@@ -197,8 +198,8 @@ static inline std::string bench_lacking(const Rung &rung) {
     return "";
 }
 
-// The number of runs to time when one takes `ms`: --runs, or as many as fit into a tenth of a second, within
-// limits.
+// The number of runs to time when one takes `ms`: --runs, or as many as fit into 100 ms (on the CPU back end
+// 20 ms), within limits.
 static inline int bench_runs(float ms) {
     return options.runs                 ? options.runs
            : ms > BENCH_SIZE(1000, 100) ? 1
@@ -234,9 +235,10 @@ static inline void bench_time(const Bench &bench, std::vector<BenchRow> &rows) {
     }
 }
 
-// Verifies and times the rungs, the first of which is the book's kernel, and prints the table. With
-// --kernel N only rung N and the copies are run. A table without a row of kind COPY_RATE gets one, a
-// copy within device memory. Returns whether all results were right.
+// Verifies and times the rungs and prints the table. Its column "x book" compares with the first rung: the
+// book's kernel, or the plainest one if the book has none. With --kernel N only rung N and the copies are
+// run. A table without a row of kind COPY_RATE gets one, a copy within device memory. Returns whether all
+// results were right.
 template <size_t count> static inline bool bench_run(const Bench &bench, const Rung (&rungs)[count]) {
     BenchDevice *d = bench_device();
     Rung copy = {"device-to-device copy", "reads and writes counted", bench_run_copy, COPY_RATE};

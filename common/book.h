@@ -46,10 +46,10 @@ using std::swap;
 // asked for. In a program with TIMES it also prints which device the times are measured on.
 static inline void select_device(void);
 
-// Ends the program with one line and EXIT_FAILURE unless that many bytes of host memory and of the
-// current device's memory are free. malloc alone does not refuse: Linux grants more memory than there
-// is and ends the program when it is used. With `device` 0 no device is asked; call it once for each
-// device.
+// Ends the program with one line and EXIT_FAILURE unless `host` bytes of host memory and `device` bytes of
+// the current device's memory are free. malloc alone does not refuse: Linux grants more memory than there
+// is and ends the program when it is used. If `device` is 0, the device's memory is not looked up. Call it
+// once for each device whose memory the program needs.
 static inline void require_memory(size_t host, size_t device);
 
 // An array of n elements in host memory, not initialized, to be freed with free(). Ends the program

@@ -31,7 +31,8 @@ const char *file_begin(NewFile *file, const char *path, const char *ending);
 const char *file_open(NewFile *file, const char *path);
 
 // Renames the complete file to its final name, after closing file->stream. Returns NULL, or the reason of
-// the failure, which may be that of an earlier write to the stream; then an existing file is unchanged.
+// the failure, which may be that of an earlier write to the stream. Then an existing file is unchanged, and
+// the caller must call file_discard.
 const char *file_end(NewFile *file);
 
 // Deletes a file that was begun and not ended.

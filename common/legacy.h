@@ -35,7 +35,7 @@
 #pragma nv_diag_suppress 1835, 20044, 20091
 #endif
 
-// ---- threads became devices in the names of CUDA 4 ----
+// ---- calls that CUDA 4 renamed from cudaThread… to cudaDevice… ----
 
 inline cudaError_t cudaThreadSynchronize() {
     return cudaDeviceSynchronize();
@@ -94,7 +94,7 @@ inline cudaError_t cudaGetDeviceProperties(legacy::DeviceProperties *properties,
 }
 #define cudaDeviceProp ::legacy::DeviceProperties
 
-// ---- OpenGL: since CUDA 5 a device needs no preparation; this call fails without a current context ----
+// ---- cudaGLSetGLDevice: since CUDA 5 it is not needed, and fails without a current OpenGL context ----
 
 #ifndef __CU2CPP__
 #define cudaGLSetGLDevice legacy_cudaGLSetGLDevice // also where cuda_gl_interop.h declares it
@@ -103,7 +103,7 @@ extern "C" inline cudaError_t legacy_cudaGLSetGLDevice(int device) {
 }
 #endif
 
-// ---- a location that was the number of a device until CUDA 12; the CPU back end has both forms ----
+// ---- until CUDA 12 these calls took the number of a device, now a location; the CPU back end has both ----
 
 #ifndef __CU2CPP__
 namespace legacy {

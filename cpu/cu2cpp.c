@@ -7,8 +7,9 @@
  *         -d DEVICE                     the same source, preprocessed with __CUDA_ARCH__
  *         -w                            other files cannot use the device functions and variables
  *
- * These constructs of CUDA, which C++ lacks, are rewritten in place. All other bytes and all line
- * numbers stay the same, so that the compiler, the debugger and the sanitizers report lines of the .cu:
+ * These constructs of CUDA, which C++ lacks, are rewritten in place. All other tokens stay the same. Blanks
+ * and linemarkers are added, so that the compiler, the debugger and the sanitizers report lines and columns
+ * of the .cu:
  *
  *   1. k<<<g, b>>>(x)
  *          (::cuda_cpu::Launch("k", ::cuda_cpu::config(g, b)), k(x))
@@ -25,6 +26,10 @@
  *   6. volatile T *x = y; (in device code)
  *          volatile T *cu_v_x = y; auto x = ::cuda_cpu::in_step_pointer(cu_v_x);
  *      Parameters and casts likewise (cuda_cpu/volatile.h).
+ *   7. asm("add.u32 %0, %1, %2;" : "=r"(x) : "r"(y), "r"(z)); (inline PTX in device code)
+ *          C++ statements with the same effect (cuda_cpu/ptx.h)
+ *
+ * With -d, the texts for the host and for the device are merged before that (see "merging" below).
  *
  * The lexer splits the text into tokens; comments, linemarkers and other directives count as white
  * space. Then brackets are paired, and one pass over the tokens keeps track of the scope and collects
@@ -1373,9 +1378,8 @@ static bool points_to_volatile(int from, int name) {
     return is_volatile && (stars == 1 ? kind(name + 1) != '[' : stars == 0 && kind(name + 1) == '[');
 }
 
-// void f(volatile T *x) { … }  ->  void f(volatile T *x) { auto cu_v_x = in_step_pointer(x); { auto x =
-// cu_v_x; … }}
-//
+// void f(volatile T *x) { … }
+//     ->  void f(volatile T *x) { auto cu_v_x = in_step_pointer(x); { auto x = cu_v_x; … }}
 static void step_parameters(int open, int body) {
     const int close = tokens[open].match;
     Text start = {0}, inner = {0};
@@ -1717,8 +1721,7 @@ static const struct {
 //   types     the type suffixes that are supported: u for .u8 to .u64, s for .s8 to .s64, b for .b8 to .b64,
 //             f for .f32, d for .f64
 //   operands  a letter for each source operand, which says to which C++ type it is converted: t to the type
-//   of
-//             the suffix, u to unsigned, w to the integer type of twice that width, p to bool (a predicate)
+//             of the suffix, u to unsigned, w to the integer type of twice that width, p to bool (predicate)
 //   value     the C++ expression of the result, in which T stands for the C++ type of the suffix and 1 to 4
 //             stand for the source operands
 static const struct {

@@ -202,7 +202,7 @@ def test_no_opengl_at_all(run, tmp_path, name):
         status=2,
         env={"__EGL_VENDOR_LIBRARY_FILENAMES": "/nowhere"},
     )
-    assert result.err == f"{name}: needs OpenGL, and there is neither a window nor a device of EGL\n"
+    assert result.err == f"{name}: needs OpenGL: no window is open, and no device of EGL works\n"
     assert os.listdir(tmp_path) == []
 
 

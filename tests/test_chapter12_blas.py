@@ -72,7 +72,7 @@ def test_conjugate_gradients(run, rng):
 def test_conjugate_gradients_that_do_not_reach_the_limit(run, rng):
     """A residual that is never computed anew, and too few steps."""
     result = run("chapter12/conjugate_gradient", "--recompute", 0, "--limit", 1e-7, status=1)
-    assert re.search(r"^residual: got .*, expected 0$", result.err, re.M)
+    assert re.search(r"^residual: got .*, expected 0, difference at most .*$", result.err, re.M)
     claimed = [float(x) for x in re.findall(r"\|r\| / \|b\| = (\S+) by the loop", result.out)]
     real = [float(x) for x in re.findall(r"\|b - A x\| / \|b\| = (\S+) in double", result.out)]
     assert claimed[1] <= 1e-7 and real[1] > 1e-6

@@ -911,7 +911,8 @@ def test_dead_display(draw, tmp_path):
     )
     assert result.err == f"picture: no window: {why}; writing a file\n"
     assert re.fullmatch(
-        r"wrote picture\.\w+ \(12x8, .*3 frames\)\n(all frames would need .*\n)?exit function\n", result.out
+        r"wrote picture\.\w+ \(12x8, .*3 frames\)\n(for all frames in one file, .*\n)?exit function\n",
+        result.out,
     )
     [file] = os.listdir(tmp_path)
     result = draw("--animate", "--window", "--talk", env=env, status=64)

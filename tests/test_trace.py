@@ -315,7 +315,7 @@ def test_blocks_of_unequal_length(run, tmp_path, monkeypatch):
 
 
 FORM = (
-    "must be FILE.svg or FILE.json, then if wanted ,kernel=NAME ,launch=N ,block=N ,warp=N ,line=N, "
+    "must be FILE.svg or FILE.json, optionally followed by ,kernel=NAME ,launch=N ,block=N ,warp=N ,line=N, "
     "such as dot.svg,line=41"
 )
 

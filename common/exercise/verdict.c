@@ -22,7 +22,8 @@ static void print_next_step(const char *path) {
     const char *const program = strstr(path, "my/");
     if (program)
         fprintf(stderr,
-                "Data races, barriers in a branch and accesses beyond an array: make check PROGRAM=%s\n",
+                "To find data races, barriers in a branch and accesses beyond an array: "
+                "make check PROGRAM=%s\n",
                 program);
 }
 

@@ -23,7 +23,7 @@ static bool report(const char *name, size_t differ, size_t n, size_t allowed) {
     if (n == 0)
         fprintf(stderr, "%s: nothing to check\n", name);
     else if (differ > 0 && allowed > 0)
-        fprintf(stderr, "%s: %zu of %zu differ, %zu may\n", name, differ, n, allowed);
+        fprintf(stderr, "%s: %zu of %zu differ, at most %zu may\n", name, differ, n, allowed);
     else if (differ > 0)
         fprintf(stderr, "%s: %zu of %zu differ\n", name, differ, n);
     return n > 0 && differ == 0;
@@ -60,7 +60,8 @@ bool check_floats(const char *name, const float *got, const double *expected, si
     for (size_t i = 0; i < n; i++) {
         float value = spoiled(i, n) ? NAN : got[i];
         if (!close_enough(value, expected[i], tol) && differ++ < SHOWN)
-            fprintf(stderr, "%s[%zu]: got %.9g, expected %.9g\n", name, i, value, expected[i]);
+            fprintf(stderr, "%s[%zu]: got %.9g, expected %.9g, difference at most %.2g\n", name, i, value,
+                    expected[i], tol * fmax(1, fabs(expected[i])));
     }
     return report(name, differ, n, 0);
 }
@@ -70,7 +71,8 @@ bool check_value(const char *name, double got, double expected, double tol) {
         got = NAN;
     bool ok = close_enough(got, expected, tol);
     if (!ok)
-        fprintf(stderr, "%s: got %.17g, expected %.17g\n", name, got, expected);
+        fprintf(stderr, "%s: got %.17g, expected %.17g, difference at most %.2g\n", name, got, expected,
+                tol * fmax(1, fabs(expected)));
     return report(name, !ok, 1, 0);
 }
 

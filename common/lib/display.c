@@ -232,7 +232,7 @@ static void write_file(const Canvas *canvas) {
     print_line(stdout, "wrote %s%s%s (%zux%zu%s%s)", first, sequence ? " to " : "", sequence ? name : "",
                canvas->width, canvas->height, frames, all && image_is_lossy() ? ", with loss" : "");
     if (canvas->frame && !all && !options.output)
-        puts("all frames would need libwebp in the build (Debian: libwebp-dev), or ffmpeg");
+        puts("for all frames in one file, install ffmpeg, or build with libwebp (Debian: libwebp-dev)");
     preview(canvas);
     free(first);
     free(name);

@@ -99,7 +99,7 @@ static const char *look_up(const char *path, struct stat *status, bool *exists, 
         if (!gone)
             return strerror(reason);
     }
-    return "it is being replaced all the time";
+    return "another process replaces it again and again";
 }
 
 // Creates the temporary file, if there is one, and returns its descriptor in *fd, otherwise -1. Signals are
@@ -165,7 +165,7 @@ const char *file_open(NewFile *file, const char *path) {
         fd = open(file->name, O_WRONLY | O_CLOEXEC | O_NOCTTY);
         if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
             close(fd);
-            return "it is being replaced all the time";
+            return "another process replaces it again and again";
         }
     }
     file->stream = fd >= 0 ? fdopen(fd, "wb") : NULL;

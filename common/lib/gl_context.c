@@ -92,7 +92,9 @@ static void check_errors(void) {
     GLenum error = glGetError();
     if (error != GL_NO_ERROR)
         quit(EXIT_FAILURE, "OpenGL: error 0x%04x%s", error,
-             error == GL_OUT_OF_MEMORY ? ", out of memory" : "");
+             error == GL_OUT_OF_MEMORY ? ", out of memory"
+             : getenv("GL_DEBUG")      ? ""
+                                       : " (set GL_DEBUG=1 to see the cause)");
 }
 
 // Draws the canvas into a framebuffer object and reads its pixels back.
@@ -102,7 +104,8 @@ static void read_back(const Canvas *canvas) {
     GLuint frame, colour;
     glGetIntegerv(GL_MAX_RENDERBUFFER_SIZE, &most);
     if (width > most || height > most)
-        quit(EXIT_FAILURE, "OpenGL draws %dx%d pixels at most here", most, most);
+        quit(EXIT_FAILURE, "a picture of %dx%d pixels is too large: OpenGL draws at most %dx%d here", width,
+             height, most, most);
     glGenFramebuffers(1, &frame);
     glGenRenderbuffers(1, &colour);
     glBindRenderbuffer(GL_RENDERBUFFER, colour);
@@ -142,7 +145,7 @@ static void close_context(const Canvas *canvas) {
 
 void gl_context_open(Canvas *canvas, int cuda_device) {
     if (!display_open_window(canvas) && !open_egl(cuda_device))
-        quit(EXIT_WAIVED, "needs OpenGL, and there is neither a window nor a device of EGL");
+        quit(EXIT_WAIVED, "needs OpenGL: no window is open, and no device of EGL works");
     const char *version = (const char *)glGetString(GL_VERSION);
     if (!version || atof(version) < 3.3)
         quit(EXIT_WAIVED, "needs OpenGL 3.3, this one is %s", version ? version : "unknown");

@@ -313,8 +313,8 @@ const char *image_default_ending(bool animation) {
 const char *image_problem(const char *path) {
     const struct format *format = format_of(path);
     if (!format)
-        return "the name must end in .png, .ppm, .webp, or what ffmpeg is for: .gif, .apng, .mp4, "
-               ".webm, .mkv, .mov, .avi, .mpg";
+        return "the name must end in .png, .ppm, .webp, or, with ffmpeg, in .gif, .apng, .mp4, .webm, .mkv, "
+               ".mov, .avi, .mpg";
     if (format->filter && !have_ffmpeg())
         return "needs ffmpeg, which is not installed (Debian: ffmpeg)";
     return format->add ? NULL : format->missing;

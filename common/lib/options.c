@@ -328,7 +328,7 @@ static const struct argp_option common[] = {
     {"seed", KEY_SEED, "N", 0, "start of the random numbers (default 1)", 2},
     {"trace", KEY_TRACE, "FILE", 0,
      "on the CPU back end, draw a launch: its blocks, barriers, lanes and memory accesses; FILE is "
-     "x.svg or x.json, and x.svg,kernel=NAME,launch=N,block=N,warp=N,line=N chooses",
+     "x.svg or x.json; x.svg,kernel=NAME,launch=N,block=N,warp=N,line=N chooses what is drawn",
      2},
     {"inject-error", KEY_INJECT, NULL, OPTION_HIDDEN, "", 2},
     {NULL, 'h', NULL, 0, "the same as --help", -1},

@@ -3,6 +3,7 @@
 #ifndef COMMON_PROOFS_CHILD_H
 #define COMMON_PROOFS_CHILD_H
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -22,8 +23,11 @@ static inline void wait_for_child(pid_t child, int pipe_end, int seconds) {
         quit(EXIT_FAILURE, "ended after %d s: the threads wait for each other", seconds);
     }
     int status;
-    if (waitpid(child, &status, 0) != child || !WIFEXITED(status))
-        quit(EXIT_FAILURE, "the process with the kernel did not end as it should");
+    if (waitpid(child, &status, 0) != child)
+        quit(EXIT_FAILURE, "cannot wait for the process with the kernel: %s", strerror(errno));
+    if (!WIFEXITED(status))
+        quit(EXIT_FAILURE, "signal %d (%s) ended the process with the kernel", WTERMSIG(status),
+             strsignal(WTERMSIG(status)));
     exit(WEXITSTATUS(status));
 }
 

@@ -117,7 +117,10 @@ cudaError_t copy_bytes(const char *call, bool to_array, cudaArray_const_t array,
         (kind == cudaMemcpyHostToHost || (kind == cudaMemcpyHostToDevice && !to_array) ||
          (kind == cudaMemcpyDeviceToHost && to_array)))
         return fail(cudaErrorInvalidMemcpyDirection,
-                    "%s: an array is on the device, so the direction cannot be %d", call, (int)kind);
+                    "%s: the %s is an array, which is on the device, so the direction must be %s, "
+                    "cudaMemcpyDeviceToDevice or cudaMemcpyDefault",
+                    call, to_array ? "destination" : "source",
+                    to_array ? "cudaMemcpyHostToDevice" : "cudaMemcpyDeviceToHost");
     return transfer(call, {to_array ? inside : outside, to_array ? outside : inside, bytes, 1, 1, kind},
                     stream, asynchronous);
 }

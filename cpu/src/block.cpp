@@ -36,8 +36,8 @@ std::string coordinates(uint3 i) {
     return "(" + std::to_string(i.x) + "," + std::to_string(i.y) + "," + std::to_string(i.z) + ")";
 }
 
-std::string place(Site site) {
-    return std::string(base_name(site.file)) + ":" + std::to_string(site.line);
+std::string place(Site site) { // line 0: a launch by a graph or from C, whose line is not known
+    return std::string(base_name(site.file)) + (site.line ? ":" + std::to_string(site.line) : "");
 }
 
 // The value of Worker::running while the common loop runs.

@@ -24,7 +24,7 @@ namespace {
 // ---- distributions ----
 
 // Each has: Out; one(state), or two(state) if `pairs`, which return the next numbers; four(state) for Philox;
-// and quasi(x) for a Sobol' integer. `normal` numbers are checked for even counts.
+// and quasi(x) for a Sobol' integer. If `pairs`, generate() refuses an odd count, except for Philox.
 
 struct Integers {
     typedef unsigned Out;

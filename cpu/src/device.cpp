@@ -169,8 +169,8 @@ cudaDeviceProp describe(int device) {
     p.hostRegisterReadOnlySupported = p.hostNativeAtomicSupported = 1;
     p.concurrentManagedAccess = p.directManagedMemAccessFromHost = 1;
     p.memoryPoolsSupported = p.unifiedFunctionPointers = 1;
-    // These properties mean that work may overlap, not that it does. So they are set, although
-    // calls run one after the other here.
+    // These properties mean that work may overlap, not that it does. So they are set, although calls run
+    // one after the other here, except for asynchronous launches (operation.h).
     p.concurrentKernels = p.streamPrioritiesSupported = 1;
     p.asyncEngineCount = 2;
     p.deviceNumaId = p.hostNumaId = -1;
@@ -502,7 +502,8 @@ cudaError_t cudaGetDeviceFlags(unsigned *flags) {
     return cudaSuccess;
 }
 
-// Every call has completed when it returns, so there is nothing to wait for.
+// Runs the deferred work of the device's streams, and waits for asynchronous launches (operation.cpp). By
+// default there is neither, and the call returns at once.
 cudaError_t cudaDeviceSynchronize() {
     BEGIN();
     if (const cudaError_t error = refuse_unsafe(__func__))

@@ -86,8 +86,7 @@ void *pointer_of(CUdeviceptr p) {
 }
 
 CUresult not_supported(const char *call, const char *what) {
-    fail(cudaErrorNotSupported, "%s: %s not supported: kernels are compiled into the program here", call,
-         what);
+    fail(cudaErrorNotSupported, "%s: %s", call, what);
     (void)cudaGetLastError();
     return CUDA_ERROR_NOT_SUPPORTED;
 }
@@ -413,7 +412,7 @@ CUresult cuCtxCreate(CUcontext *context, CUctxCreateParams *params, unsigned fla
     NEEDS(context);
     DEVICE(device);
     if (params && (params->execAffinityParams || params->cigParams))
-        return not_supported(__func__, "parameters of contexts are");
+        return not_supported(__func__, "parameters of contexts are not supported: pass NULL as params");
     {
         std::lock_guard lock(contexts().mutex);
         *context = new_context(device, false, flags);
@@ -672,7 +671,8 @@ SET(32, unsigned)
 
 #define REFUSED(name, ...)                                                                                   \
     CUresult name(__VA_ARGS__) {                                                                             \
-        return not_supported(__func__, "modules are");                                                       \
+        return not_supported(__func__, "modules are not supported: kernels are compiled into the program "   \
+                                       "here, launch them with <<<grid, block>>>");                          \
     }
 REFUSED(cuModuleLoad, CUmodule *, const char *)
 REFUSED(cuModuleLoadData, CUmodule *, const void *)

@@ -60,8 +60,8 @@ struct Failure {
         if (good && (sticky || !*end))
             return;
         refuse_setting("CUDA_CPU_FAIL", value,
-                       "the number of a call, from 1, then if wanted :ERROR such as "
-                       ":cudaErrorMemoryAllocation, then if wanted :sticky");
+                       "the number of a call, from 1, optionally followed by :ERROR, such as "
+                       ":cudaErrorMemoryAllocation, and by :sticky");
     }
 
     // The error of that name or number; cudaSuccess if there is none.

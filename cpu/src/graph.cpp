@@ -2,13 +2,14 @@
 /*
  * Graphs, and the capture of streams into graphs.
  *
- * A node holds an operation as data, a launch with its own copy of the arguments. An executable graph
- * is the list of these operations in an order that respects the dependencies. A launch of the graph runs
- * one after the other.
+ * A node holds an operation as data; a launch has its own copy of the arguments. An executable graph is
+ * the list of these operations in an order that respects the dependencies. A launch of the graph runs
+ * them one after the other.
  */
 #include "operation.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <functional>
@@ -551,8 +552,7 @@ cudaError_t begin_capture(const char *call, cudaStream_t stream, std::shared_ptr
 
 // True if all nodes in `others` are in `last` or before it, that is, if every captured stream has joined the
 // first one.
-bool joined(const CUgraph_st &graph, const std::vector<cudaGraphNode_t> &last,
-            const std::vector<cudaGraphNode_t> &others) {
+bool joined(const std::vector<cudaGraphNode_t> &last, const std::vector<cudaGraphNode_t> &others) {
     std::set<cudaGraphNode_t> seen;
     std::vector<cudaGraphNode_t> stack = last;
     while (!stack.empty()) {
@@ -561,7 +561,6 @@ bool joined(const CUgraph_st &graph, const std::vector<cudaGraphNode_t> &last,
         if (seen.insert(node).second)
             stack.insert(stack.end(), node->before.begin(), node->before.end());
     }
-    (void)graph;
     return std::all_of(others.begin(), others.end(), [&](cudaGraphNode_t node) { return seen.count(node); });
 }
 
@@ -814,7 +813,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
     for (const auto &[number, other] : graphs().captured)
         if (other.capture == capture)
             others.insert(others.end(), other.last.begin(), other.last.end());
-    const bool all_joined = joined(*capture->graph, c->last, others);
+    const bool all_joined = joined(c->last, others);
     const bool valid = capture->status == cudaStreamCaptureStatusActive;
     end(capture);
     if (!valid)
@@ -940,7 +939,7 @@ cudaError_t cudaUserObjectRetain(cudaUserObject_t object, unsigned count) {
     if (!object_known(__func__, object))
         return cudaErrorInvalidValue;
     if (count == 0)
-        return fail(cudaErrorInvalidValue, "%s: 0 references", __func__);
+        return fail(cudaErrorInvalidValue, "%s: the number of references is 0, must be at least 1", __func__);
     object->references += count;
     return cudaSuccess;
 }
@@ -951,8 +950,8 @@ cudaError_t cudaUserObjectRelease(cudaUserObject_t object, unsigned count) {
     if (!object_known(__func__, object))
         return cudaErrorInvalidValue;
     if (count == 0 || count > object->references)
-        return fail(cudaErrorInvalidValue, "%s: %u references, but there are %u", __func__, count,
-                    object->references);
+        return fail(cudaErrorInvalidValue, "%s: cannot release %u references, must be from 1 to %u", __func__,
+                    count, object->references);
     release_object(object, count);
     return cudaSuccess;
 }
@@ -965,7 +964,10 @@ cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object
     if (!found || !object_known(__func__, object))
         return cudaErrorInvalidValue;
     if (count == 0 || flags & ~(unsigned)cudaGraphUserObjectMove)
-        return fail(cudaErrorInvalidValue, "%s: %u references, flags 0x%x", __func__, count, flags);
+        return fail(cudaErrorInvalidValue,
+                    "%s: the number of references is %u, must be at least 1; the flags are 0x%x, must be 0 "
+                    "or cudaGraphUserObjectMove",
+                    __func__, count, flags);
     found->objects.counts[object] += count;
     if (!(flags & cudaGraphUserObjectMove)) // with the flag, the graph takes over the caller's references
         object->references += count;
@@ -1092,7 +1094,7 @@ cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned
         return cudaErrorInvalidValue;
     FILE *const file = fopen(path, "w");
     if (!file)
-        return fail(cudaErrorOperatingSystem, "%s: cannot write %s", __func__, path);
+        return fail(cudaErrorOperatingSystem, "%s: cannot write %s: %s", __func__, path, strerror(errno));
     fprintf(file, "digraph cuda_graph {\n");
     std::map<cudaGraphNode_t, size_t> number;
     for (const auto &node : found->nodes) {
@@ -1595,7 +1597,10 @@ cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t executable, cud
             return cudaErrorInvalidValue;
         const auto run = order(*found);
         if (!run || run->steps.size() != old->run->steps.size())
-            return fail(cudaErrorInvalidValue, "%s: the graph has another topology", call);
+            return fail(cudaErrorInvalidValue,
+                        "%s: the dependencies of the graph form a cycle, or it has another number of nodes "
+                        "than the graph that it replaces (%zu)",
+                        call, old->run->steps.size());
         old->run = run;
         return cudaSuccess;
     });

@@ -67,7 +67,8 @@ bool reserve() {
         watch_faults();
         return true;
     }
-    fprintf(stderr, "cuda on the CPU: CUDA_CPU_CHECK=1: the system has no addresses left\n");
+    fprintf(stderr, "cuda on the CPU: CUDA_CPU_CHECK=1: no address space for device memory: is there a limit "
+                    "(ulimit -v)?\n");
     exit(EXIT_FAILURE);
 }
 
@@ -79,7 +80,8 @@ void protect(const Range &r, int protection) {
         for (; i != r.used.end() && i->first == end; ++i)
             end += i->second;
         if (mprotect(begin, (size_t)(end - begin), protection) != 0)
-            end_program("CUDA_CPU_CHECK=1: mprotect: %s", strerror(errno));
+            end_program("CUDA_CPU_CHECK=1: cannot change the protection of device memory: %s",
+                        strerror(errno));
     }
 }
 

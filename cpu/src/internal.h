@@ -51,7 +51,8 @@ void only_error();
 [[noreturn]] void end_program(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 // The error that this call must return because CUDA_CPU_FAIL selects it; otherwise cudaSuccess. Every
-// function of the runtime and of the driver API calls it once, most of them in the checks below.
+// function of the runtime and of the driver API calls it, most of them in the checks below. A function that
+// is built on another one, such as cudaMemcpy2D on transfer() or cuMemFree on cudaFree, counts as two calls.
 cudaError_t failure_of(const char *call);
 
 // The checks that every call begins with. Both refuse a call when there is no device, or when it is

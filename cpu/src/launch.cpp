@@ -410,8 +410,9 @@ cudaError_t check(const LaunchConfig &c, const Kernel &kernel, bool cooperative,
     const unsigned grid[3] = {c.grid.x, c.grid.y, c.grid.z};
     const unsigned block[3] = {c.block.x, c.block.y, c.block.z};
     const auto refuse = [&](cudaError_t error, const char *what, uint64_t value, uint64_t limit) {
-        return fail(error, "launch of %s at %s:%d: %s is %llu, must be from 1 to %llu", kernel.name,
-                    base_name(kernel.file), kernel.line, what, (unsigned long long)value,
+        const std::string line = kernel.line ? ":" + std::to_string(kernel.line) : ""; // 0: not known
+        return fail(error, "launch of %s at %s%s: %s is %llu, must be from 1 to %llu", kernel.name,
+                    base_name(kernel.file), line.c_str(), what, (unsigned long long)value,
                     (unsigned long long)limit);
     };
     static const char *const grid_names[] = {"gridDim.x", "gridDim.y", "gridDim.z"};
@@ -755,7 +756,7 @@ static thread_local StoredLaunch *stored_instead;
 cudaError_t store_launch_of(Function &function, const LaunchConfig &config, void *const *arguments,
                             bool cooperative, StoredLaunch &stored) {
     stored_instead = &stored;
-    const cudaError_t error = function.launch(config, arguments, cooperative, {"a graph", 0});
+    const cudaError_t error = function.launch(config, arguments, cooperative, {"a node of a graph", 0});
     stored_instead = nullptr;
     return error;
 }

@@ -157,7 +157,9 @@ __attribute__((format(printf, 4, 5))) static cudaError_t out_of_memory(const cha
 
 // With CUDA_CPU_CHECK=1, names the memory that was never freed when a program ends with success, whose status
 // then becomes 1.
-static void tell_of_leaks(int, void *) {
+static void tell_of_leaks(int status, void *) {
+    if (status != EXIT_SUCCESS)
+        return;
     Registry &r = registry();
     std::lock_guard lock(r.mutex);
     fflush(nullptr);
@@ -309,7 +311,9 @@ cudaError_t check_end(const char *call, const char *role, const char *place, con
                         t.rows, place, e.rows);
         Span span;
         if (!span_of(e, t.width, t.rows, t.slices, span))
-            return fail(cudaErrorInvalidValue, "%s: %zu rows are more than memory has", call, t.rows);
+            return fail(cudaErrorInvalidValue,
+                        "%s: %zu rows with a pitch of %zu bytes exceed the address space", call, t.rows,
+                        e.pitch);
         return check_range(call, role, span.start, span.bytes, side);
     }
     if (!array_known(call, e.array))
@@ -330,8 +334,8 @@ cudaError_t check_end(const char *call, const char *role, const char *place, con
                     call, t.width, t.rows, t.slices, e.x, e.y, e.z, place, a.row_bytes, a.rows(), a.slices());
     }
     if (side == Side::host)
-        return fail(cudaErrorInvalidMemcpyDirection,
-                    "%s: an array is on the device, so the direction cannot be %d", call, (int)t.kind);
+        return fail(cudaErrorInvalidMemcpyDirection, "%s: the %s is an array, which is on the device", call,
+                    role);
     return cudaSuccess;
 }
 
@@ -505,7 +509,8 @@ cudaError_t check_fill(const char *call, const Fill &f) {
                     f.rows, f.slice_rows);
     Span span;
     if (!span_of({nullptr, f.to, f.pitch, f.slice_rows, 0, 0, 0}, f.width, f.rows, f.slices, span))
-        return fail(cudaErrorInvalidValue, "%s: %zu rows are more than memory has", call, f.rows);
+        return fail(cudaErrorInvalidValue, "%s: %zu rows with a pitch of %zu bytes exceed the address space",
+                    call, f.rows, f.pitch);
     return check_range(call, "destination", f.to, span.bytes, Side::device);
 }
 
@@ -1106,7 +1111,8 @@ cudaError_t cudaMemRangeGetAttribute(void *value, size_t value_bytes, cudaMemRan
     const size_t count = value_bytes / sizeof(int);
     if (count == 0 || value_bytes % sizeof(int) ||
         (attribute != cudaMemRangeAttributeAccessedBy && count != 1))
-        return fail(cudaErrorInvalidValue, "%s: the value has %zu bytes", __func__, value_bytes);
+        return fail(cudaErrorInvalidValue, "%s: the value has %zu bytes, must have %s", __func__, value_bytes,
+                    attribute == cudaMemRangeAttributeAccessedBy ? "4 for each device" : "4");
     switch (attribute) {
     case cudaMemRangeAttributeReadMostly:
         *numbers = kept.read_mostly;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The work of streams. By default each call does its work before it returns, and this file is not used.
+ * The work of streams. By default each call does its work before it returns, and the queues stay empty.
  *
- * With CUDA_CPU_STREAMS=late, work is deferred: it stays in the queue of its stream until the program
- * waits for it, in cudaStreamSynchronize, a blocking copy, cudaFree and the like. Only work that must
+ * With CUDA_CPU_STREAMS=late, the default in programs built for checking (make check, cucc --check), work is
+ * deferred: it stays in the queue of its stream until the program waits for it, in
+ * cudaStreamSynchronize, a blocking copy, cudaFree and the like. Only work that must
  * have completed by then runs. So a result that is read before the wait, or in another stream without
  * an event, has not been computed yet. With random:SEED, other work that is ready may run before it too.
  *

@@ -104,8 +104,8 @@ cudaError_t store_launch_of(Function &function, const LaunchConfig &config, void
 
 // Asynchronous launches. A kernel whose threads all poll (busy-wait) may wait for the host, for a copy, or
 // for another kernel. So if the program's kernels can poll, they run on other host threads than the calling
-// one. When all threads of a kernel have polled for 20 ms, its launch becomes asynchronous: the call returns,
-// and the kernel continues.
+// one. A launch that has run for 20 ms becomes asynchronous as soon as all threads of its kernel poll: the
+// call returns, and the kernel continues.
 //
 // Only one grid runs at a time, the one that holds launch_lock(), because the addresses of __device__
 // variables hold the values of one device. A grid whose threads all poll is suspended when another grid waits

@@ -747,9 +747,10 @@ void report_uninitialized(const Access &me, uintptr_t address, size_t bytes) {
     const std::string name = name_memory(address, me, allocated);
     fflush(stdout);
     fprintf(stderr,
-            "cuda on the CPU: uninitialized memory %s reads %zu bytes of %s at %s%s,\n"
+            "cuda on the CPU: uninitialized memory %s reads %zu %s of %s at %s%s,\n"
             "    which nothing has written\n",
-            in_kernel_by(me).c_str(), bytes, name.c_str(), line.c_str(), allocated.c_str());
+            in_kernel_by(me).c_str(), bytes, bytes == 1 ? "byte" : "bytes", name.c_str(), line.c_str(),
+            allocated.c_str());
 }
 
 } // namespace

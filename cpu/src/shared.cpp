@@ -3,8 +3,9 @@
  * Shared memory: an arena for each worker, which every block that it runs reuses.
  *
  * The launch's dynamic part comes first. A declared variable is allocated when the first thread of
- * the block reaches its declaration. Both are filled with fresh_byte(), which is NaN, so that a read
- * before the first write shows. Under AddressSanitizer the rest of the arena is poisoned.
+ * the block reaches its declaration. Every byte of both is set to fresh_byte(), by default 0xff, so that
+ * floats are NaN and a read before the first write shows. Under AddressSanitizer the rest of the arena is
+ * poisoned.
  */
 #include "block.h"
 #include "internal.h"
@@ -47,8 +48,8 @@ char *hand_out(Worker &worker, size_t size, size_t align, const char *name) {
 
 namespace {
 
-// Entry 0 of the table is for declarations whose initialiser has not run yet, because a launch happens before
-// main.
+// Entry 0 of the table is for declarations whose SharedSlot::index has not been initialized yet. That occurs
+// when the constructor of a static object launches a kernel before main.
 unsigned slots = 1;
 
 } // namespace

@@ -241,8 +241,10 @@ cudaError_t copy_to_symbol(const char *call, const void *symbol, size_t size, co
     if (!section)
         return symbol_error(symbol);
     if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
-        return fail(cudaErrorInvalidMemcpyDirection, "%s: the direction %d does not end at a device", call,
-                    (int)kind);
+        return fail(cudaErrorInvalidMemcpyDirection,
+                    "%s: the direction %d does not end at a device, as cudaMemcpyHostToDevice, "
+                    "cudaMemcpyDeviceToDevice and cudaMemcpyDefault do",
+                    call, (int)kind);
     if (bytes == 0)
         return cudaSuccess;
     if (!section->writable)
@@ -265,8 +267,10 @@ cudaError_t copy_from_symbol(const char *call, void *to, const void *symbol, siz
     if (!check_symbol(call, symbol, size, bytes, offset))
         return symbol_error(symbol);
     if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
-        return fail(cudaErrorInvalidMemcpyDirection, "%s: the direction %d does not start at a device", call,
-                    (int)kind);
+        return fail(cudaErrorInvalidMemcpyDirection,
+                    "%s: the direction %d does not start at a device, as cudaMemcpyDeviceToHost, "
+                    "cudaMemcpyDeviceToDevice and cudaMemcpyDefault do",
+                    call, (int)kind);
     if (bytes == 0)
         return cudaSuccess;
     if (const cudaError_t error = check_range(call, "destination", to, bytes,

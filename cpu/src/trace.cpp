@@ -37,7 +37,7 @@ std::set<std::string> launched; // names of all kernels launched, for an error m
 constexpr int exit_usage = 64; // the same as EXIT_USAGE of common/options.h
 
 constexpr char form[] =
-    "must be FILE.svg or FILE.json, then if wanted ,kernel=NAME ,launch=N ,block=N ,warp=N "
+    "must be FILE.svg or FILE.json, optionally followed by ,kernel=NAME ,launch=N ,block=N ,warp=N "
     ",line=N, such as dot.svg,line=41";
 
 bool ends_in(const std::string &text, const char *end) {

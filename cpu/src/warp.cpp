@@ -144,8 +144,8 @@ void compute(const Lane *lanes, uint64_t *values, unsigned present, WarpOp op) {
 //
 // First, as long as threads that a barrier has released have not run, the lanes go behind these. So every
 // thread gets from the barrier to its next warp operation before any warp gets further. Some programs read a
-// shared variable after a barrier and write it after a shuffle. That is a data race, but it has no effect on
-// a GPU, because its warps advance at the same rate.
+// shared variable after a barrier and write it after a shuffle. That is a data race, but on a GPU it rarely
+// has an effect: usually all warps have read the variable before one of them has completed its shuffle.
 //
 // Second, a warp that waits for another one in a loop with warp operations would wait for ever. So from time
 // to time the lanes go behind all others, and a thread that has not run yet is started.

@@ -210,7 +210,7 @@ __global__ void short_work() {
 
 TEST(time_limit) {
     says(run([] { for_ever<<<1, 1>>>(); }, "CUDA_CPU_TIME_LIMIT", "0.3"),
-         {"kernel for_ever, launched at watchdog.cu:", "for 0.3 s no more of its blocks has started"});
+         {"kernel for_ever, launched at watchdog.cu:", "no further block of it has started for 0.3 s"});
     ends_well(run(
         [] {
             for (int i = 0; i < 40; ++i)

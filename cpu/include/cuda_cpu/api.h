@@ -3,9 +3,10 @@
  * The host side of the CUDA runtime: names, values, structures and functions of CUDA 13.
  *
  * What CUDA 13 removed (clockRate in cudaDeviceProp, cudaThreadSynchronize …) is missing here too,
- * so that a program that compiles here also compiles with nvcc. The header works in C; C++ also
- * gets the typed overloads. NVIDIA's CUDA Runtime API manual documents the calls; cpu/README.md
- * lists the differences.
+ * so that a program that compiles here also compiles with nvcc. The exceptions are calls whose
+ * parameters CUDA 13 changed, such as cudaMemAdvise: in C++ they also have the signatures of CUDA 11
+ * and 12. The header works in C; C++ also gets the typed overloads. NVIDIA's CUDA Runtime API manual
+ * documents the calls; cpu/README.md lists the differences.
  */
 #pragma once
 #define __DRIVER_TYPES_H__
@@ -699,9 +700,10 @@ cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value);
 cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit);
 cudaError_t cudaDeviceSetCacheConfig(enum cudaFuncCache config);
 cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache *config);
-// Settings of old devices. They have no effect.
+// A setting of old devices, which has no effect
 cudaError_t cudaDeviceGetSharedMemConfig(enum cudaSharedMemConfig *config);
 cudaError_t cudaDeviceSetSharedMemConfig(enum cudaSharedMemConfig config);
+
 cudaError_t cudaSetValidDevices(int *devices, int count);
 cudaError_t cudaInitDevice(int device, unsigned int device_flags, unsigned int flags);
 cudaError_t cudaCtxResetPersistingL2Cache(void);
@@ -929,13 +931,13 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *kernel,
                                                                    int threads, size_t dynamic_bytes,
                                                                    unsigned int flags);
+cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *kernel, int blocks,
+                                                      int threads);
 // Clusters, which are not supported.
 cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *kernel,
                                            const cudaLaunchConfig_t *config);
 cudaError_t cudaOccupancyMaxPotentialClusterSize(int *blocks, const void *kernel,
                                                  const cudaLaunchConfig_t *config);
-cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *kernel, int blocks,
-                                                      int threads);
 
 #ifndef __cplusplus // in C++, overloads below also pass the caller's line
 cudaError_t cudaMalloc(void **pointer, size_t bytes);

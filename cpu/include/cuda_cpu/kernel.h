@@ -114,7 +114,7 @@ struct Block {
     // Ring buffer of the threads that can continue: `ready`[head] to `ready`[tail - 1]. Empty while the
     // common loop runs.
     unsigned head, tail;
-    unsigned slice;      // shared-memory atomics left until the running thread yields
+    unsigned slice;      // atomics left until the running thread goes to the end of the queue (count_atomic)
     unsigned running;    // linear index of the running thread; not valid while the common loop runs
     unsigned at_barrier; // number of threads in `arrived`: those that wait at barrier_site
     Site barrier_site;   // where the threads in `arrived` wait; if there are none, the last barrier
@@ -161,7 +161,6 @@ struct StoredCall {
     size_t (*arguments)(const void *call, const void **addresses);
 };
 
-// What the runtime knows about a kernel. Each instance of a kernel template has its own Function.
 // A value that several host threads may read and write at the same time
 template <class T> struct Relaxed {
     T value;
@@ -169,6 +168,7 @@ template <class T> struct Relaxed {
     void operator=(T other) { __atomic_store_n(&value, other, __ATOMIC_RELAXED); }
 };
 
+// What the runtime knows about a kernel. Each instance of a kernel template has its own Function.
 struct Function {
     Relaxed<const char *> name{""};    // known after the first launch, like most_threads
     Relaxed<unsigned> most_threads{0}; // the limit given by __launch_bounds__, or 0
@@ -412,8 +412,12 @@ struct SharedEntry {
 extern __thread SharedEntry *shared_table; // one entry for each __shared__ declaration
 extern __thread uint64_t block_number;     // how many blocks this worker thread has started
 
+// Returns the index of a new entry in shared_table, and adds the variable's size, in bytes, to *declared.
 unsigned new_shared_slot(size_t size, size_t *declared);
+// Allocates the current block's instance of a __shared__ variable. Ends the program outside of kernels, and
+// when the block then has more shared memory than the launch permits. `name` is for messages.
 void *allocate_shared(unsigned slot, size_t size, size_t align, const char *name);
+// The current block's dynamic shared memory. Ends the program outside of kernels.
 void *dynamic_shared_memory(const char *name);
 
 // The index of a declaration's entry in shared_table. Each declaration, and each instance of a template, has
@@ -982,7 +986,7 @@ template <class T> inline void poll_if(bool no_change, T *p, Site site) {
         atomic_without_effect(p, __atomic_load_n(p, CUDA_CPU_ORDER), site);
 }
 
-// For class types of the size of an integer.
+// As atomic_update(), for class types of 1, 2, 4 or 8 bytes, such as __half2. Sequentially consistent.
 template <class T, class F> inline T atomic_change(T *p, F change) {
     T old, changed;
     __atomic_load(p, &old, __ATOMIC_SEQ_CST);

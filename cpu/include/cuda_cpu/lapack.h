@@ -103,7 +103,10 @@ inline std::vector<int> no_exchanges(int n) {
     return pivots;
 }
 
-// A becomes its L and U. `pivots` may be null. Returns LAPACK's info.
+// Matrices are stored by columns; the columns of A begin lda elements apart (ldb, ldc likewise).
+//
+// A, m x n, becomes its L and U. `pivots` gets min(m, n) row numbers, counted from 1; null: no pivoting.
+// Returns LAPACK's info: 0, or the number of the first pivot that is 0, counted from 1.
 #define CUDA_CPU_LU(s, T)                                                                                    \
     inline int factorize(int m, int n, T *A, int lda, int *pivots) {                                         \
         int info = 0;                                                                                        \
@@ -112,7 +115,7 @@ inline std::vector<int> no_exchanges(int n) {
         cuda_cpu_##s##getrf(m, n, A, lda, pivots, info);                                                     \
         return info;                                                                                         \
     }                                                                                                        \
-    /* B becomes the solution of op(A) X = B, with the L and U of A. */                                      \
+    /* A, n x n, holds L and U. B, n x columns, becomes the solution of op(A) X = B. */                      \
     inline int substitute(char op, int n, int columns, const T *A, int lda, const int *pivots, T *B,         \
                           int ldb) {                                                                         \
         int info = 0;                                                                                        \
@@ -126,7 +129,7 @@ CUDA_CPU_LU(c, cuComplex)
 CUDA_CPU_LU(z, cuDoubleComplex)
 #undef CUDA_CPU_LU
 
-// C becomes the inverse of A, of which L and U are given.
+// C, n x n, becomes the inverse of a matrix, whose L and U are in A, n x n, as factorize() leaves them.
 template <class T> void invert(int n, const T *A, int lda, const int *pivots, T *C, int ldc) {
     for (int j = 0; j < n; j++)
         for (int i = 0; i < n; i++)

@@ -3,9 +3,9 @@
  * Texture fetches and surface accesses in kernels: tex1Dfetch, tex1D, tex2D, tex3D, tex…Layered, texCubemap…,
  * tex…Lod, tex…Grad, tex2Dgather and surf….
  *
- * The most common fetch reads one texel, unfiltered, at an unnormalised coordinate, with clamp
- * addressing; it is inlined. All others go through sample() and fetch() in texture.cpp, which
- * follow the appendix on texture fetching of the programming guide.
+ * The most common fetch reads one texel, unfiltered, at an unnormalized coordinate, with clamp
+ * addressing; it is inlined. All others go through sample(), sample_any() and fetch() in texture.cpp,
+ * which follow the appendix on texture fetching of the CUDA C++ Programming Guide.
  */
 #pragma once
 
@@ -21,7 +21,8 @@
 
 namespace cuda_cpu {
 
-// Linear memory; a 1-D array; a 2-D array or pitched memory; arrays of more dimensions
+// Linear memory; a 1-D array; a 2-D array or pitched memory; a 3-D array; layers of 1-D and of 2-D arrays; a
+// cubemap; layers of cubemaps
 enum class Shape { linear, one, two, three, one_layers, two_layers, cube, cube_layers };
 
 // Encodes a texel format as one number.
@@ -49,7 +50,7 @@ struct Texture {
     cudaTextureAddressMode mode[3];
     float border[4];
 
-    const Level *levels; // of arrays
+    const Level *levels; // of an array; null for linear and pitched memory
     int level_count;
     bool levels_filtered;
     float level_bias, least_level, most_level;
