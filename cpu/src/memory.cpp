@@ -155,11 +155,9 @@ __attribute__((format(printf, 4, 5))) static cudaError_t out_of_memory(const cha
     return cudaErrorMemoryAllocation;
 }
 
-// With CUDA_CPU_CHECK=1, names the memory that was never freed when a program ends with success, whose status
-// then becomes 1.
+// With CUDA_CPU_CHECK=1, names the memory that was never freed when a program returns from main or calls
+// exit(). Exit status 0 then becomes 1.
 static void tell_of_leaks(int status, void *) {
-    if (status != EXIT_SUCCESS)
-        return;
     Registry &r = registry();
     std::lock_guard lock(r.mutex);
     fflush(nullptr);
@@ -169,7 +167,7 @@ static void tell_of_leaks(int status, void *) {
             fprintf(stderr, "cuda on the CPU: at exit not freed: %s\n", describe(a).c_str());
             any = true;
         }
-    if (any)
+    if (any && status == EXIT_SUCCESS)
         _exit(EXIT_FAILURE);
 }
 
