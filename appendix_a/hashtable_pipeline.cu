@@ -153,7 +153,7 @@ int main(int argc, char **argv) {
             continue;
         double ms[STAGES];
         HANDLE_ERROR(cudaMemset(dev.keys, 0xff, elements * sizeof(unsigned)));
-        memset(table.heads, 0, table.buckets * sizeof(unsigned)); // nothing of another way is left
+        memset(table.heads, 0, table.buckets * sizeof(unsigned)); // removes earlier results
         for (int i = 0; i < 2; i++)                               // the first run warms up
             run(way, table, dev, dev_result, result, ms);
         print_times(way, ms);

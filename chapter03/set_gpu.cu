@@ -8,9 +8,9 @@
  * Terms:   device properties, compute capability, current device, device
  * Book:    3.4
  * Run:     ./bin/chapter03/set_gpu --major 9 --minor 0
- * Differs: requires compute capability 9.0. The book requires 1.3, the first with double precision. Every
- *          device of today meets that, so any choice would be right. --major, --minor and --memory set other
- *          requirements. The program prints which devices meet them.
+ * Differs: requires compute capability 9.0. The book requires 1.3, the first with double precision. All
+ *          devices that CUDA supports today have it, so cudaChooseDevice could return any of them. --major,
+ *          --minor and --memory set other requirements. The program prints which devices meet them.
  * Check:   --major 8 | --major 7 --minor 5 | --major 8 --minor 1 | --memory 999999999999999 --major 1
  */
 #include "../common/book.h"

@@ -35,7 +35,7 @@ static void *add(void *data) {
 int main(int argc, char **argv) {
     settings(argc, argv);
     int *a = host_array<int>(n), *b = host_array<int>(n), *c = host_array<int>(n);
-    fill_vectors(a, b, n, -1);        // a[i] = -i, b[i] = i * i; they repeat from i = 46341 on
+    fill_vectors(a, b, n, -1);        // a[i] = -k, b[i] = k * k with k = i % 46341
     memset(c, 0xff, n * sizeof(int)); // -1, which is not among the sums: they are even
 
     DataBlock one_core = {a, b, c, 0, 1};

@@ -32,7 +32,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc(&dev_b, n * sizeof(int)));
     HANDLE_ERROR(cudaMalloc(&dev_c, n * sizeof(int)));
 
-    fill_vectors(a, b, n, 1); // a[i] = i, b[i] = i * i; they repeat from i = 46341 on
+    fill_vectors(a, b, n, 1); // a[i] = k, b[i] = k * k with k = i % 46341
     HANDLE_ERROR(cudaMemcpy(dev_a, a, n * sizeof(int), cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_b, b, n * sizeof(int), cudaMemcpyHostToDevice));
 

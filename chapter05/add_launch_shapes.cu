@@ -70,7 +70,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc(&dev_a, most * sizeof(int)));
     HANDLE_ERROR(cudaMalloc(&dev_b, most * sizeof(int)));
     HANDLE_ERROR(cudaMalloc(&dev_c, most * sizeof(int)));
-    fill_vectors(a, b, most, 1); // a[i] = i, b[i] = i * i; they repeat from i = 46341 on
+    fill_vectors(a, b, most, 1); // a[i] = k, b[i] = k * k with k = i % 46341
     HANDLE_ERROR(cudaMemcpy(dev_a, a, most * sizeof(int), cudaMemcpyHostToDevice));
     HANDLE_ERROR(cudaMemcpy(dev_b, b, most * sizeof(int), cudaMemcpyHostToDevice));
 

@@ -15,7 +15,7 @@
 #include "../common/book.h"
 
 #define LANES 32          // one warp reads
-#define WORDS (LANES + 1) // with LANES words, the 2 * READS steps of a lane would end where they began
+#define WORDS (LANES + 1) // 2 * READS is no multiple of it, so a lane does not end at its first word
 #define READS 512
 
 static void choose_words(int *word, int different);

@@ -324,8 +324,8 @@ void settings(int argc, char **argv) {
     require_memory(4 * size * size * 4, size * size * 4);
 }
 
-// Places new spheres, and draws them on the host and with the book's kernel. The last sphere lies where the
-// first one does, in another colour; that of the first one must be drawn.
+// Places new spheres, and draws them on the host and with the book's kernel. The last sphere has the
+// position and radius of the first one, and another colour. Their depths are equal; the first must be drawn.
 static bool make_reference(void) {
     size_t bytes = size * size * 4;
     place_spheres(host_spheres, spheres);

@@ -170,7 +170,7 @@ template <class Texture> static void run_textures(void) {
 }
 
 // Rung 3: the heaters are fused into the update. The book re-imposes the heaters at the start of a step, so
-// after the last step a heater cell, too, contains the mean of its neighbours. `last` says so.
+// after the last step a heater cell, too, contains the mean of its neighbours. `last` is true in that step.
 __device__ static void step_cell(float *out, const float *in, const float *heaters, int x, int y, int size,
                                  bool last) {
     float heater = heaters[x + (size_t)y * size];

@@ -55,8 +55,8 @@ __device__ static unsigned bits(float4 heater) {
     return (heater.x != 0) | (heater.y != 0) << 1 | (heater.z != 0) << 2 | (heater.w != 0) << 3;
 }
 
-// A warp loads BATCH rows while it computes the previous BATCH rows. On each level the rows of a batch depend
-// little on each other, so one row is computed while a warp shuffle for another one is under way.
+// A warp loads BATCH rows while it computes the previous BATCH rows. The rows of a batch are
+// nearly independent of each other, so this instruction-level parallelism hides the latency of the shuffles.
 const int BATCH = 4;
 
 // The owned columns of a strip: the others are its halo, at least LEVELS cells on either side.

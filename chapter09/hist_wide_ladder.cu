@@ -279,12 +279,13 @@ void settings(int argc, char **argv) {
 
 static unsigned long long expected[BINS];
 
-// Fills the input. RANDOM: uniformly distributed. SKEWED: 65536 u^6 for uniformly distributed u, so small
-// values are frequent, and one value in six is 0. EQUAL: all values are the same. PAIR: the even and the odd
-// value of one word, at random. RANDOM begins with special cases: for rung 4, in group w of 256 values,
-// value w of each vector differs from the others, and in group 0 every second one; then both ends of each
-// half of the bins. The values are counted on the host as the reference, in four sets of bins: with one set,
-// successive increments of the same bin would depend on each other (store-to-load latency).
+// Fills the input. RANDOM: uniformly distributed values. SKEWED: 65536 u^6 with uniformly distributed u, so
+// small values are frequent, and about one value in six is 0. EQUAL: all values are equal. PAIR: only the two
+// values whose bins share a word, each with probability 1/2. RANDOM begins with special cases: for rung 4, in
+// group w of 256 values, value w of each vector differs from the others, and in group 0 every second one;
+// then both ends of each half of the bins. The values are counted on the host as the reference, in four sets
+// of bins: with one set, successive increments of the same bin would depend on each other (store-to-load
+// latency).
 static void set_values(int fill) {
     unsigned short *values = (unsigned short *)big_random_block(n * sizeof(short));
     static unsigned sets[4][BINS];

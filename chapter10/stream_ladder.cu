@@ -19,7 +19,7 @@
 #include "../common/book.h"
 #include "../common/bench.h"
 
-const double SHARE = 0.44; // rung 6: the part of the remaining elements that the next chunk takes
+const double SHARE = 0.44; // rung 6: size of a chunk as a fraction of the elements that have not been copied
 const unsigned THREADS = 256;
 
 static size_t n = BENCH_SIZE(20 << 20, 1 << 20);              // --size

@@ -12,7 +12,7 @@
  *          portable pinned memory, vectorized load, relaxed
  * Book:    11.3 (ladder)
  * Run:     ./bin/chapter11/dot_ladder --size 1G
- * Differs: random data. The time to allocate memory is not counted. Times are those of the host's clock, from
+ * Differs: random data. Memory allocation is not timed. Times are measured with the host's clock, from
  *          the first call until all GPUs have finished. The column "x book" compares with one GPU that runs
  *          the same kernel.
  * Needs:   gpus=2

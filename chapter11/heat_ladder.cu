@@ -366,12 +366,12 @@ static void poison(void) {
     wait_for_gpus();
 }
 
-// Even if the flags did not work, the result of rung 5 would be right whenever each GPU happens to finish a
-// round in time. So the flags are checked as well: each must have the number of the next round.
+// Without flags rung 5 has a race condition, but its result may still be right. So the flags are compared
+// too: each must be equal to the number of the next round.
 static bool check_flags(void) {
     bool ok = true;
     each_neighbour([&](Strip &strip, Strip &, int side) {
-        unsigned flag; // that of the first block
+        unsigned flag; // flag of the first block
         HANDLE_ERROR(cudaMemcpy(&flag, strip.flags[side], sizeof(flag), cudaMemcpyDeviceToHost));
         if (flag != first_round)
             fprintf(stderr, "flags: device %d: %u rounds stored instead of %u\n", strip.device, flag,

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 // For heat_ladder and heat_mpi: several time steps of the heat simulation in one launch.
 //
-// The plate: no temperature is below 0, so the sign is free to mark the heaters: the temperature of a heater
-// is stored with a negative sign. So the heaters need no array of their own. A row takes a multiple of four
-// floats.
+// The plate: temperatures are nonnegative. A negative sign marks a heater: a heater of temperature t is
+// stored as -t, so no separate array of heaters is needed. Each row is padded to a multiple of four floats.
 //
 // This file has, from top to bottom: one time step of a row, the kernel, and its grid.
 #ifndef CHAPTER11_HEAT_STEPS_H

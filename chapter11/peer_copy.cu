@@ -144,7 +144,7 @@ static bool check_refused(int from, int to) {
             continue;
         HANDLE_ERROR(cudaSetDevice(current));
         cudaError_t error = cudaDeviceEnablePeerAccess(peer, 0);
-        cudaError_t last = cudaGetLastError(); // and clears it
+        cudaError_t last = cudaGetLastError(); // also clears the error
         if (error == cudaSuccess || last != error) {
             fprintf(stderr, "%d to %d: there is no peer access, but enabling it does not fail\n", current,
                     peer);

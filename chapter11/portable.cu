@@ -3,10 +3,10 @@
  * portable: several GPUs read one portable pinned allocation directly
  *
  * Teaches: Portable pinned memory is page-locked for every host thread and device. In the book's time,
- *          memory without the flag was pinned only for the host thread that allocated it, and later only
- *          for the context of one device. Copies by other threads ran at the speed of pageable memory.
- *          Today all pinned memory is portable. The vectors are mapped too, so each GPU reads its part of
- *          them directly (zero-copy).
+ *          memory without the flag cudaHostAllocPortable was page-locked only for the host thread that
+ *          allocated it; for other host threads it was pageable memory, so their copies were slower. With
+ *          unified addressing all pinned memory is portable. The vectors are mapped too, so each GPU
+ *          reads its part of them directly (zero-copy).
  * Terms:   portable pinned memory, page-locked memory, mapped memory, zero-copy, host thread, context,
  *          unified addressing
  * Book:    11.4

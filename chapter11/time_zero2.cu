@@ -14,9 +14,9 @@
  * Differs: the result is compared with the closed form. The device flag for mapping is not set: with
  *          unified addressing, mapping is always enabled. The kernel is timed alone as well. --reads
  *          times kernels that read the vectors several times: mapped memory crosses the bus at each read,
- *          since it is not kept on the device. On an H200 a kernel with one read takes 6.8 ms after a copy
- *          from pinned memory, copy included, and 6.9 ms with mapped memory; with 8 reads it takes 19 ms and
- *          56 ms. The CPU back end has no bus, so all versions use the same memory.
+ *          since it is not kept on the device. On an H200 a copy from pinned memory and a kernel with one
+ *          read take 6.8 ms together, a kernel that reads mapped memory once takes 6.9 ms. With 8 reads the
+ *          times are 19 ms and 56 ms. The CPU back end has no bus, so all versions use the same memory.
  * Check:   --size 100000 | --size 20000 --reads 2 | --size 300 --reads 1
  */
 #include "../common/book.h"

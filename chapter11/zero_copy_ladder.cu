@@ -19,11 +19,11 @@
 
 const unsigned THREADS = 256;
 const unsigned BOOK_BLOCKS = 32;
-const unsigned BLOCKS = 132;              // of rung 2, and of kernels on device memory
-const unsigned FEW_BLOCKS = 16;           // of kernels with 16-byte loads of host memory
-const double ZERO_COPY = 0.1;             // share of the vectors that is not copied in rung 4
-const double SHARE = 0.75;                // part of the remaining elements that the next chunk takes
-const size_t SMALLEST = 256 << 10;        // floats of a vector in a chunk, at least
+const unsigned BLOCKS = 132;       // of rung 2, and of kernels on device memory
+const unsigned FEW_BLOCKS = 16;    // of kernels with 16-byte loads of host memory
+const double ZERO_COPY = 0.1;      // share of the vectors that is not copied in rung 4
+const double SHARE = 0.75;         // size of a chunk as a fraction of the elements that have not been copied
+const size_t SMALLEST = 256 << 10; // floats of a vector in a chunk, at least
 const unsigned MOST_BLOCKS = 64 * BLOCKS; // of all kernels of a run
 
 static size_t n = BENCH_SIZE(33 << 20, 1 << 20); // --size

@@ -6,8 +6,8 @@
  *          in products with a vector, so one loop serves a dense matrix (cublasSgemv) and a sparse one
  *          (cusparseSpMV); the other steps are dot products and sums of vectors. The residual r is updated
  *          in each step. Rounding errors let it drift away from b - A x, so every 50th step computes it
- *          anew. With --recompute 0 it is never computed anew. With --limit 1e-7 too, the loop then ends
- *          with a small r although b - A x is larger than the limit, and the exit status is 1.
+ *          anew. With --recompute 0 --limit 1e-7 it is never computed anew, and rounding errors accumulate:
+ *          the loop ends because r is small, but b - A x exceeds the limit, and the check fails.
  * Terms:   conjugate gradient method, residual, condition number, cuBLAS, cuSPARSE, sparse matrix, CSR,
  *          dot product, saxpy
  * Book:    12.2.3 (lab)

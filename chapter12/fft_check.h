@@ -52,7 +52,7 @@ static inline bool check_bins(const cufftComplex *in, const cufftComplex *spectr
     return check_floats("bin", got, expected, 2 * BINS, fft_limit((double)nx * ny));
 }
 
-// The number f for which f * in comes nearest to out, in the least-squares sense. Both have n numbers.
+// Returns the scale factor f that minimizes the sum of (f * in[i] - out[i])^2 (least squares), for i < n.
 static inline double factor_of(const float *out, const float *in, size_t n) {
     double product = 0, square = 0;
     for (size_t i = 0; i < n; i++) {

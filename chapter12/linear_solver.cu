@@ -4,10 +4,10 @@
  *
  * Teaches: cuSOLVER factorizes dense matrices on the device, as LAPACK does on the host. A matrix is
  *          factorized in place, and systems are then solved with the factors: by LU with row exchanges, or by
- *          QR, which takes twice the operations but also solves least-squares problems. Most calls need a
- *          workspace in device memory, and the program asks for its size first. Each call stores its status,
- *          an int, in device memory. With --singular this status says which column has no pivot, and the
- *          program ends with exit status 1.
+ *          QR, which takes twice the operations but also solves least-squares problems. Most functions
+ *          need a workspace in device memory; a function _bufferSize returns its size. Each function also
+ *          stores an int, info, in device memory. If the matrix is singular (--singular), info is the number
+ *          of the first column without a pivot, and the check fails.
  * Terms:   cuSOLVER, LU factorization, QR factorization, least squares, singular value decomposition,
  *          residual, condition number, column-major order, leading dimension
  * Book:    12.4.2 (after the book)

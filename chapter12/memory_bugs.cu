@@ -111,7 +111,7 @@ int main(int argc, char **argv) {
     gather<<<BLOCKS, THREADS>>>(dev_pointers, dev_out);
     HANDLE_LAUNCH();
     bool ok = check("gather", dev_out, N, [&](int i) { return in[N - 1 - i]; });
-    HANDLE_ERROR(cudaMemset(dev_out, 0xff, N * sizeof(float))); // a result that is missing must show
+    HANDLE_ERROR(cudaMemset(dev_out, 0xff, N * sizeof(float))); // so that the check notices a missing store
     scatter<<<BLOCKS, THREADS>>>(dev_in, dev_pointers);
     HANDLE_LAUNCH();
     ok = check("scatter", dev_out, N, [&](int i) { return in[N - 1 - i]; }) && ok;

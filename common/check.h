@@ -13,13 +13,13 @@
 extern "C" {
 #endif
 
-// `got` and `expected` have n elements, which must be equal. `name` stands for the array in messages:
-// "c[5]: got 1, expected 2".
+// Compares two arrays of n elements: each got[i] must be equal to expected[i]. `name` is the name of the
+// array in error messages, such as "c" in "c[5]: got 1, expected 2".
 bool check_ints(const char *name, const int *got, const int *expected, size_t n);
 bool check_counts(const char *name, const unsigned long long *got, const unsigned long long *expected,
                   size_t n);
 
-// Both arrays have n elements. Each may differ by tol * max(1, |expected|).
+// Compares two arrays of n elements: got[i] may differ from expected[i] by tol * max(1, |expected[i]|).
 bool check_floats(const char *name, const float *got, const double *expected, size_t n, double tol);
 
 // Checks one number; it may differ by tol * max(1, |expected|).
@@ -43,7 +43,7 @@ bool check_picture(const char *name, const unsigned char *got, size_t width, siz
 // otherwise the truncated `value`.
 unsigned char byte_near(double value, double tol, unsigned char got);
 
-// Checks a picture of that many pixels against those of an expected picture, RGBA too, 4 * pixels bytes each.
+// Compares two pictures of `pixels` pixels in RGBA format, that is 4 * pixels bytes each.
 // The limits are those of check_picture.
 bool check_pixels(const char *name, const unsigned char *got, const unsigned char *expected, size_t pixels,
                   double fraction_allowed);

@@ -123,7 +123,7 @@ static void read_back(const Canvas *canvas) {
         window.display();
     glReadPixels(0, 0, width, height, GL_RGBA, GL_UNSIGNED_BYTE, canvas->pixels);
     while (glGetError() != GL_NO_ERROR)
-        ; // clears the errors of calls of the program, which it may not have queried
+        ; // removes OpenGL errors of earlier calls of the program
 }
 
 static void draw(void *unused) {

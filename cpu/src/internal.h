@@ -86,7 +86,7 @@ extern thread_local bool in_library; // true while a function of cuBLAS, cuFFT, 
 
 const char *base_name(const char *path); // block.cpp
 
-// The number of host threads that run blocks, and of multiprocessors of a device (launch.cpp).
+// The number of workers, host threads that run blocks; a device reports as many multiprocessors (launch.cpp).
 unsigned worker_count();
 
 // Starts a host thread that is never joined (launch.cpp). False, with the reason in errno, if the system

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The Lock that old listings expect: its constructor allocates the mutex, on the current device. A copy,
-// such as the argument of a kernel, does not own it, so its destructor frees nothing. unlock() as it is
-// printed in the book stores 1, so the next thread would wait for ever; here it stores 0.
+// such as the argument of a kernel, does not own it, so its destructor frees nothing. The book's
+// unlock() stores 1 in the mutex, so the next lock() never returns (deadlock); this one stores 0.
 #ifndef COMMON_LEGACY_LOCK_H
 #define COMMON_LEGACY_LOCK_H
 

@@ -986,7 +986,8 @@ template <class T> inline void poll_if(bool no_change, T *p, Site site) {
         atomic_without_effect(p, __atomic_load_n(p, CUDA_CPU_ORDER), site);
 }
 
-// As atomic_update(), for class types of 1, 2, 4 or 8 bytes, such as __half2. Sequentially consistent.
+// Atomic read-modify-write by a compare-and-swap loop: replaces *p by change(*p) and returns the old value. T
+// is a class type of 1, 2, 4 or 8 bytes, such as __half2. The memory order is sequential consistency.
 template <class T, class F> inline T atomic_change(T *p, F change) {
     T old, changed;
     __atomic_load(p, &old, __ATOMIC_SEQ_CST);
