@@ -2281,9 +2281,6 @@ static void translate(void) {
                 s->start = i + 1;
         } else if (kind(i) == '<') {
             if (run(i, 1) >= 3 && !is(i - 1, "operator")) { // operator<<<T> is not a launch
-                if (i < device_end)
-                    fail(i,
-                         "a kernel is launched in device code (dynamic parallelism), which is not supported");
                 translate_launch(i);
                 i += 2;
             }

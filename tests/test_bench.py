@@ -1325,10 +1325,13 @@ RECORDED = pytest.mark.skipif(
 
 
 @pytest.fixture
-def recorded_page(bench):
-    shutil.copytree(ROOT / "bench/results", bench.tree / "bench/results")
-    bench.report()
-    return bench.page
+def recorded_page(bench, once):
+    def draw(folder):
+        shutil.copytree(ROOT / "bench/results", bench.tree / "bench/results")
+        bench.report()
+        return bench.page
+
+    return once("recorded page", draw)
 
 
 @needs_plots

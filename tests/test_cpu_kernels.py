@@ -14,7 +14,7 @@ pytestmark = pytest.mark.backend("cpu")
 
 @pytest.mark.parametrize("workers", [1, 2, 8])
 @pytest.mark.parametrize("schedule", ["forward", "reverse", "random"])
-@pytest.mark.parametrize("binary", ["launch", "barrier", "warp", "atomics"])
+@pytest.mark.parametrize("binary", ["launch", "nested_launches", "barrier", "warp", "atomics"])
 def test_units_in_any_order(run, rng, binary, schedule, workers):
     if schedule == "random":
         schedule = f"random:{rng.randrange(1 << 32)}"

@@ -412,18 +412,6 @@ def test_bytes_that_are_no_utf8_stay(run):
         ("void f() { k<<<f(1, 2)>>>(); }", "1: <<<…>>> needs at least a grid and a block"),
         ("void f() { k<<<<1, 1>>>(); }", "1: this <<< has no matching >>>"),
         (
-            "__global__ void k() { }\n__device__ void f() {\n k<<<1, 1>>>(); }",
-            "3: a kernel is launched in device code (dynamic parallelism), which is not supported",
-        ),
-        (
-            "__global__ void k() { auto l = [&] { k<<<1, 1>>>(); }; }",
-            "1: a kernel is launched in device code (dynamic parallelism), which is not supported",
-        ),
-        (
-            "struct A { __device__ A() : a{1}, b<int>(2) {\n k<<<1, 1>>>(); } };",
-            "2: a kernel is launched in device code (dynamic parallelism), which is not supported",
-        ),
-        (
             "void f() { k<[] __device__ { return 1; }><<<1, 1>>>(); }",
             "1: the kernel of this <<<…>>> is too complex: name it in a variable first",
         ),

@@ -6,6 +6,7 @@
  * CUDA_VISIBLE_DEVICES selects among them by CUDA's rules.
  */
 #include "internal.h"
+#include "operation.h"
 #include "cuda_cpu/math.h"
 
 #include <algorithm>
@@ -300,7 +301,7 @@ struct State { // settings of one device
     void reset() {
         for (auto &peer : peers)
             peer = false;
-        static const size_t defaults[7] = {1 << 10, 8650752, 8 << 20, 0, 2048, 64, 0};
+        static const size_t defaults[7] = {1 << 10, 8650752, 8 << 20, 2, 2048, 64, 0};
         std::copy(defaults, defaults + 7, limits);
         flags = 0;
         cache = cudaFuncCachePreferNone;
@@ -505,6 +506,8 @@ cudaError_t cudaGetDeviceFlags(unsigned *flags) {
 // Runs the deferred work of the device's streams, and waits for asynchronous launches (operation.cpp). By
 // default there is neither, and the call returns at once.
 cudaError_t cudaDeviceSynchronize() {
+    if (in_kernel_now())
+        return finish_children();
     BEGIN();
     if (const cudaError_t error = refuse_unsafe(__func__))
         return error;
@@ -526,8 +529,6 @@ cudaError_t cudaDeviceReset() {
 static cudaError_t check_limit(const char *call, cudaLimit limit) {
     if ((unsigned)limit > cudaLimitPersistingL2CacheSize)
         return fail(cudaErrorInvalidValue, "%s: there is no limit %d", call, (int)limit);
-    if (limit == cudaLimitDevRuntimeSyncDepth)
-        return fail(cudaErrorUnsupportedLimit, "%s: kernels cannot launch kernels", call);
     return cudaSuccess;
 }
 

@@ -11,6 +11,7 @@
 #include "race.h"
 #include "trace.h"
 
+#include <algorithm>
 #include <assert.h>
 #include <atomic>
 #include <cerrno>
@@ -20,6 +21,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <numeric>
@@ -125,6 +127,18 @@ struct GridBarrier {
     uint64_t waiting = 0, generation = 0, ended = 0;
 };
 
+// What a kernel starts: a launch, or a copy (dynamic parallelism)
+struct Child {
+    Operation operation;
+    const Worker *by; // the worker of the block that started it
+    bool last;        // it runs after all others
+};
+
+// A grid that a kernel launches is one level deeper than the kernel's grid. CUDA permits 24 levels.
+constexpr unsigned max_depth = 24;
+thread_local unsigned launch_depth = 0; // the level of the grids that this host thread launches
+thread_local bool launches_inside;      // this host thread runs grids for a kernel that waits for them
+
 struct Grid {
     const LaunchConfig &config;
     const Kernel &kernel;
@@ -135,6 +149,9 @@ struct Grid {
     bool strict;
     int device;
     Trace *trace; // null: the launch is not recorded
+    const unsigned depth = launch_depth;
+    std::mutex children_mutex{}; // protects `children`
+    std::vector<Child> children{};
     std::atomic<uint64_t> next{0};
     std::atomic<cudaError_t> ended{cudaSuccess}; // set by an assertion or __trap(): no further block starts
 
@@ -368,7 +385,10 @@ class Pool {
             Grid &grid = *current;
             ++active;
             lock.unlock();
-            run_blocks(grid);
+            {
+                const OnDevice device(grid.device);
+                run_blocks(grid);
+            }
             const bool detached =
                 grid.detached; // read now: if it is false, the grid may not exist when active is 0
             lock.lock();
@@ -634,22 +654,105 @@ static void report_end(const Kernel &kernel, const Grid &grid) {
                       ended == cudaErrorAssert ? "an assertion" : "__trap()");
 }
 
-// Runs a grid whose configuration has been checked.
+// ---- dynamic parallelism: what kernels start ----
+
+static void run_children(const std::vector<Child> &children, unsigned depth) {
+    if (children.empty())
+        return;
+    const unsigned outer = launch_depth;
+    launch_depth = depth + 1;
+    for (const bool last : {false, true})
+        for (const Child &child : children)
+            if (child.last == last)
+                perform(child.operation); // prints a message if it fails
+    launch_depth = outer;
+}
+
+// After an assertion in the kernel or __trap() nothing that it started runs.
+static std::vector<Child> children_of(Grid &grid) {
+    return grid.ended == cudaSuccess ? std::move(grid.children) : std::vector<Child>();
+}
+
+cudaError_t store_child(Operation operation, bool last) {
+    Grid &grid = *current_grid;
+    operation.device = grid.device;
+    std::lock_guard<std::mutex> lock(grid.children_mutex);
+    grid.children.push_back({std::move(operation), self, last});
+    return cudaSuccess;
+}
+
+static cudaError_t launch_in_kernel(const LaunchConfig &config, const Kernel &kernel, bool cooperative) {
+    self->slice = atomics_in_a_row; // see Launch in kernel.h
+    if (cooperative)
+        kernel_error("%s is launched inside a kernel as a cooperative launch, which CUDA does not have",
+                     kernel.name);
+    if (current_grid->depth >= max_depth)
+        return fail(cudaErrorLaunchMaxDepthExceeded,
+                    "launch of %s at %s:%d: more than %u levels of kernels that launch kernels", kernel.name,
+                    base_name(kernel.file), kernel.line, max_depth);
+    LaunchConfig here = config;
+    here.stream = nullptr; // it runs as a part of the launch of the grid
+    return store_child({"kernel launch", store_launch(here, kernel, false)},
+                       config.stream == cudaStreamTailLaunch);
+}
+
+// The worker waits, so the grids run on another host thread, and only on that one: if each of them had
+// workers whose blocks wait in the same way, the number of host threads would grow with every level.
+cudaError_t finish_children() {
+    Grid &grid = *current_grid;
+    std::vector<Child> mine;
+    {
+        std::lock_guard<std::mutex> lock(grid.children_mutex);
+        const auto others = std::stable_partition(grid.children.begin(), grid.children.end(),
+                                                  [](const Child &child) { return child.by == self; });
+        std::move(grid.children.begin(), others, std::back_inserter(mine));
+        grid.children.erase(grid.children.begin(), others);
+    }
+    if (mine.empty())
+        return cudaSuccess;
+    if (race_launch)
+        kernel_error(
+            "cudaDeviceSynchronize() in a kernel is not supported in a program that is built for checking");
+    try {
+        std::thread([&] {
+            launches_inside = true;
+            run_children(mine, grid.depth);
+        }).join();
+    } catch (const std::system_error &error) {
+        kernel_error("cudaDeviceSynchronize() in a kernel: the system permits no further host thread: %s",
+                     strerror(error.code().value()));
+    }
+    return cudaSuccess;
+}
+
+// Runs a grid whose configuration has been checked, and then what it has started.
 static cudaError_t run_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative,
                             size_t shared_limit) {
-    std::lock_guard<TicketLock> running(launch_lock());
-    symbols_for_device(current_device());
-    if (race_launch)
-        race_launch(kernel, config);
-    static Pool *const only = kernels_may_poll() ? nullptr : take_pool();
-    Pool *const pool = only ? only : take_pool();
-    Grid grid = new_grid(config, kernel, cooperative, shared_limit, pool->size);
-    const TimeLimit limit(kernel, grid.next);
-    const DeviceAccess access;
-    const cudaError_t error = pool->run(grid);
-    if (!only)
-        give_back(pool);
-    report_end(kernel, grid);
+    std::vector<Child> children;
+    cudaError_t error = cudaSuccess;
+    if (launches_inside) { // the grid of the kernel that waits holds the lock
+        Grid grid = new_grid(config, kernel, cooperative, shared_limit, 1);
+        const DeviceAccess access;
+        run_blocks(grid);
+        report_end(kernel, grid);
+        children = children_of(grid);
+    } else {
+        std::lock_guard<TicketLock> running(launch_lock());
+        symbols_for_device(current_device());
+        if (race_launch)
+            race_launch(kernel, config);
+        static Pool *const only = kernels_may_poll() ? nullptr : take_pool();
+        Pool *const pool = only ? only : take_pool();
+        Grid grid = new_grid(config, kernel, cooperative, shared_limit, pool->size);
+        const TimeLimit limit(kernel, grid.next);
+        const DeviceAccess access;
+        error = pool->run(grid);
+        if (!only)
+            give_back(pool);
+        report_end(kernel, grid);
+        children = children_of(grid);
+    }
+    run_children(children, launch_depth);
     return error;
 }
 
@@ -732,7 +835,10 @@ void complete_launch(AsyncLaunchPointer &async) {
     if (async->grid.asynchronous)
         --async_launches;
     report_end(async->launch.kernel, async->grid);
+    const std::vector<Child> children = children_of(async->grid);
+    const unsigned depth = async->grid.depth;
     async = nullptr;
+    run_children(children, depth);
 }
 
 cudaError_t run_launch(const LaunchConfig &config, const Kernel &kernel, bool cooperative) {
@@ -762,8 +868,8 @@ cudaError_t store_launch_of(Function &function, const LaunchConfig &config, void
 }
 
 cudaError_t launch_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative) {
-    if (self && self->kernel)
-        kernel_error("%s is launched inside a kernel, which is not supported", kernel.name);
+    if (in_kernel_now())
+        return launch_in_kernel(config, kernel, cooperative);
     size_t shared_limit = 0;
     if (const cudaError_t error = begin("kernel launch"))
         return error;

@@ -415,7 +415,7 @@ cudaError_t fill(const char *call, const Fill &f, cudaStream_t stream) {
         return cudaSuccess;
     if (const cudaError_t error = check_fill(call, f))
         return error;
-    if (!at_once())
+    if (!at_once() || in_kernel_now())
         return submit(stream, {call, f});
     fill_now(f);
     return cudaSuccess;
@@ -470,7 +470,7 @@ cudaError_t transfer(const char *call, const Transfer &t, cudaStream_t stream, b
         return cudaSuccess;
     if (const cudaError_t error = check_transfer(call, t))
         return error;
-    if (at_once()) {
+    if (at_once() && !in_kernel_now()) {
         move(t);
         return cudaSuccess;
     }

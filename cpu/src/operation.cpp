@@ -225,6 +225,8 @@ cudaError_t run_until(Queues &q, const WorkPointer &target, bool wait) {
 }
 
 cudaError_t run_all(const std::vector<WorkPointer> &targets, bool wait = true) {
+    if (in_kernel_now()) // a kernel that calls cudaFree waits for nothing
+        return cudaSuccess;
     Queues &q = queues();
     std::lock_guard running(q.running);
     cudaError_t first = cudaSuccess;
@@ -331,6 +333,8 @@ cudaError_t perform(const Operation &operation, AsyncLaunchPointer *async) {
 }
 
 cudaError_t submit(cudaStream_t stream, Operation operation, bool wait) {
+    if (in_kernel_now())
+        return store_child(std::move(operation));
     const StreamIdentity id = identity(stream);
     const char *const call = operation.call;
     operation.device = id.device;

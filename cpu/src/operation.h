@@ -98,6 +98,15 @@ cudaError_t perform(const Operation &operation, AsyncLaunchPointer *async = null
 
 cudaError_t run_launch(const LaunchConfig &config, const Kernel &kernel, bool cooperative);
 StoredLaunch store_launch(const LaunchConfig &config, const Kernel &kernel, bool cooperative);
+// In a kernel, stores what the kernel starts: a launch, a copy. It runs when the grid of the kernel has
+// ended, and before the launch of that grid counts as complete. So it runs in the order of the calls of a
+// block.
+inline bool in_kernel_now() {
+    return self && self->kernel;
+}
+cudaError_t store_child(Operation operation, bool last = false); // last: after all others
+// cudaDeviceSynchronize() in a kernel, which CUDA has had until version 12: runs what the block has started.
+cudaError_t finish_children();
 // Makes the launch of a kernel with copies of the arguments at these addresses.
 cudaError_t store_launch_of(Function &function, const LaunchConfig &config, void *const *arguments,
                             bool cooperative, StoredLaunch &stored);

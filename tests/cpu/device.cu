@@ -231,7 +231,8 @@ TEST(limits_and_cache_preferences_are_kept) {
     OK(cudaDeviceGetCacheConfig(&config));
     OK(cudaDeviceSetCacheConfig(cudaFuncCachePreferNone));
     EXPECT(cudaDeviceGetLimit(&value, (cudaLimit)99) == cudaErrorInvalidValue);
-    EXPECT(cudaDeviceGetLimit(&value, cudaLimitDevRuntimeSyncDepth) == cudaErrorUnsupportedLimit);
+    OK(cudaDeviceGetLimit(&value, cudaLimitDevRuntimeSyncDepth));
+    EXPECT(value == 2);
     OK(cudaSetDeviceFlags(cudaDeviceMapHost));
     EXPECT(cudaSetDeviceFlags(cudaDeviceScheduleSpin | cudaDeviceScheduleYield) == cudaErrorInvalidValue);
     EXPECT(cudaSetDeviceFlags(0x10000) == cudaErrorInvalidValue);

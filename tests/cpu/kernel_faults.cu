@@ -260,16 +260,15 @@ TEST(device_clock_counts_as_clock64) {
 }
 
 __global__ void inner() {}
-static void launch_inner() { // the translator refuses a launch in the kernel itself
-    inner<<<1, 1>>>();
-}
-__global__ void outer(bool nested) {
-    if (nested)
-        launch_inner();
+__global__ void outer(bool cooperative) {
+    if (cooperative)
+        cudaLaunchCooperativeKernel(inner, 1, 1, nullptr, 0, nullptr);
+    else
+        inner<<<1, 1>>>();
 }
 
-TEST(launch_inside_a_kernel) {
-    faulty([] { outer<<<1, 1>>>(true); }, {"inner", "inside a kernel", "outer"});
+TEST(cooperative_launch_inside_a_kernel) {
+    faulty([] { outer<<<1, 1>>>(true); }, {"inner", "inside a kernel as a cooperative launch", "outer"});
     silent([] { outer<<<1, 1>>>(false); });
 }
 

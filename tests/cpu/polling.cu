@@ -218,3 +218,25 @@ TEST(work_behind_the_kernel_waits_for_it) {
     EXPECT(*copy == 9);
 }
 #endif
+
+__global__ void add_one(int *sum) {
+    atomicAdd(sum, 1);
+}
+
+__global__ void launch_before_and_after(const volatile int *flag, int *sum) {
+    add_one<<<4, 64>>>(sum);
+    while (*flag == 0)
+        ;
+    add_one<<<1, 1>>>(sum);
+}
+
+TEST(a_kernel_that_has_waited_launches_kernels) {
+    int *flag = managed_number(0), *sum = managed_number(0);
+    launch_before_and_after<<<2, 1>>>(flag, sum);
+    EXPECT(*(volatile int *)sum == 0);
+    *(volatile int *)flag = 1;
+    OK(cudaDeviceSynchronize());
+    EXPECT(*sum == 2 * (4 * 64 + 1));
+    OK(cudaFree(flag));
+    OK(cudaFree(sum));
+}

@@ -192,7 +192,7 @@ struct Kernel {
 };
 
 // With `cooperative`, all blocks run concurrently, so that they can wait for each other in the grid
-// barrier.
+// barrier. In a kernel it stores the launch, which runs when the grid of the kernel has ended.
 cudaError_t launch_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative = false);
 
 // The bytes of a kernel argument that has constructors or a destructor. CUDA copies an argument once, on the
@@ -324,6 +324,10 @@ Launch::Launch(const char *name, const LaunchConfig &config, Site site, bool coo
     : name(name), config(config), site(site), cooperative(cooperative), wanted(wanted),
       outer(current_launch) {
     current_launch = this;
+    // In a kernel no other thread of the block may run until the child is called: it would use
+    // current_launch. launch_grid() ends this.
+    if (__builtin_expect(current_block != &no_block, 0))
+        current_block->slice = ~0u;
 }
 [[noreturn]] void launched_no_kernel(const char *name, Site site);
 Launch::~Launch() {

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: MIT
+// Kernels that launch kernels (dynamic parallelism). The grids run after the grid of the kernel, and before
+// its launch counts as complete. cudaDeviceSynchronize() in a kernel is that of CUDA before version 12.
+#include <cuda_runtime.h>
+#include <cstdlib>
+#include <initializer_list>
+#include <random>
+#include <vector>
+#include "../unit.h"
+
+enum { MAX_DEPTH = 24 };
+
+static std::mt19937 &random_bits() {
+    static std::mt19937 bits = [] {
+        const char *const seed = getenv("TEST_SEED");
+        return std::mt19937(seed ? (unsigned)atol(seed) : 1);
+    }();
+    return bits;
+}
+
+template <class T> static T *managed(size_t count) {
+    T *memory;
+    OK(cudaMallocManaged(&memory, count * sizeof(T)));
+    memset(memory, 0, count * sizeof(T));
+    return memory;
+}
+
+__global__ void put(int *to, int value) {
+    *to = value;
+}
+
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ // with them, __trap() ends the program
+__global__ void launch_and_trap(int *p) {
+    put<<<1, 1>>>(p, 1);
+    __trap();
+}
+
+// The first case, because a process must not fork after it has used the device
+TEST(after_a_trap_nothing_runs) {
+    const unit_result result = unit_child(
+        [](void *) {
+            int *p = managed<int>(1);
+            launch_and_trap<<<1, 1>>>(p);
+            EXPECT(cudaDeviceSynchronize() == cudaErrorLaunchFailure && *p == 0);
+            _exit(unit_failures != 0); // memory cannot be freed after the error
+        },
+        NULL);
+    EXPECT(result.status == 0);
+}
+#endif
+
+__global__ void tree(int *grids, int depth, int levels) {
+    if (threadIdx.x == 0)
+        atomicAdd(&grids[depth], 1);
+    __syncthreads();
+    if (threadIdx.x < 3 && depth + 1 < levels)
+        tree<<<2, 4>>>(grids, depth + 1, levels);
+}
+
+TEST(every_level_runs_before_the_launch_is_complete) {
+    int *grids = managed<int>(5);
+    tree<<<2, 4>>>(grids, 0, 5);
+    OK(cudaDeviceSynchronize());
+    for (int depth = 0, blocks = 2; depth < 5; ++depth, blocks *= 6)
+        EXPECT(grids[depth] == blocks);
+    OK(cudaFree(grids));
+}
+
+template <class T> __device__ void exchange(T &a, T &b) {
+    const T t = a;
+    a = b;
+    b = t;
+}
+
+template <class T> __global__ void quicksort(T *a, int low, int high) {
+    if (high - low < 32) { // so there are fewer levels than CUDA permits
+        for (int end = low + 1; end <= high; ++end)
+            for (int i = end; i > low && a[i] < a[i - 1]; --i)
+                exchange(a[i], a[i - 1]);
+        return;
+    }
+    const T pivot = a[(low + high) / 2];
+    int i = low, j = high;
+    while (i <= j) {
+        while (a[i] < pivot)
+            ++i;
+        while (pivot < a[j])
+            --j;
+        if (i <= j)
+            exchange(a[i++], a[j--]);
+    }
+    cudaStream_t stream;
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    quicksort<T><<<1, 1>>>(a, low, j);
+    quicksort<T><<<1, 1, 0, stream>>>(a, i, high);
+    cudaStreamDestroy(stream);
+}
+
+TEST(a_kernel_template_launches_itself) {
+    const int n = 2000 + (int)(random_bits()() % 1000);
+    double *a = managed<double>((size_t)n), sum = 0;
+    for (int i = 0; i < n; ++i)
+        sum += a[i] = random_bits()() % 10000;
+    quicksort<<<1, 1>>>(a, 0, n - 1);
+    OK(cudaDeviceSynchronize());
+    for (int i = 1; i < n; ++i)
+        EXPECT(a[i - 1] <= a[i]);
+    for (int i = 0; i < n; ++i)
+        sum -= a[i];
+    EXPECT(sum == 0);
+    OK(cudaFree(a));
+}
+
+__device__ void put_by_function(int *to, int value) {
+    put<<<1, 1>>>(to, value);
+}
+
+// The place is the old value of an atomic addition, of which many in a row let another thread run.
+__global__ void put_all(int *next, int *numbers, int n) {
+    const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    const auto put_here = [&](int *to) { put<<<1, 1>>>(to, 2 * i); };
+    if (i >= n)
+        return;
+    if (i % 3 == 0)
+        put<<<1, 1>>>(numbers + atomicAdd(next, 1), 2 * i);
+    else if (i % 3 == 1)
+        put_by_function(numbers + atomicAdd(next, 1), 2 * i);
+    else
+        put_here(numbers + atomicAdd(next, 1));
+}
+
+TEST(arguments_are_those_of_each_thread) {
+    const int n = 1000 + (int)(random_bits()() % 1000);
+    int *next = managed<int>(1), *numbers = managed<int>((size_t)n);
+    std::vector<int> times((size_t)n);
+    put_all<<<(unsigned)(n + 255) / 256, 256>>>(next, numbers, n);
+    OK(cudaDeviceSynchronize());
+    EXPECT(*next == n);
+    for (int i = 0; i < n; ++i)
+        if (EXPECT(numbers[i] % 2 == 0 && numbers[i] >= 0 && numbers[i] < 2 * n))
+            ++times[(size_t)numbers[i] / 2];
+    for (int i = 0; i < n; ++i)
+        EXPECT(times[(size_t)i] == 1);
+    OK(cudaFree(next));
+    OK(cudaFree(numbers));
+}
+
+__global__ void append(int *list, int value) {
+    list[++list[0]] = value;
+}
+
+__global__ void in_order(int *list, int *copy) {
+    append<<<1, 1, 0, cudaStreamTailLaunch>>>(list, 4);
+    append<<<1, 1>>>(list, 1);
+    append<<<1, 1>>>(list, 2);
+    cudaMemcpyAsync(copy, list, 5 * sizeof(int), cudaMemcpyDeviceToDevice, 0);
+    append<<<1, 1>>>(list, 3);
+    cudaMemsetAsync(list + 1, 0, sizeof(int), 0);
+    append<<<1, 1, 0, cudaStreamTailLaunch>>>(list, 5);
+    append<<<1, 1, 0, cudaStreamFireAndForget>>>(list + 8, 6);
+}
+
+TEST(grids_and_copies_of_a_thread_run_in_order) {
+    int *list = managed<int>(16), *copy = managed<int>(5);
+    in_order<<<1, 1>>>(list, copy);
+    OK(cudaDeviceSynchronize());
+    EXPECT(copy[0] == 2 && copy[1] == 1 && copy[2] == 2 && copy[3] == 0);
+    EXPECT(list[0] == 5 && list[1] == 0 && list[2] == 2 && list[3] == 3 && list[4] == 4 && list[5] == 5);
+    EXPECT(list[8] == 1 && list[9] == 6);
+    OK(cudaFree(list));
+    OK(cudaFree(copy));
+}
+
+__global__ void deeper(int *levels) {
+    ++*levels;
+    deeper<<<1, 1>>>(levels);
+    if (cudaGetLastError() == cudaErrorLaunchMaxDepthExceeded)
+        levels[1] = *levels;
+}
+
+TEST(there_are_24_levels) {
+    int *levels = managed<int>(2);
+    deeper<<<1, 1>>>(levels);
+    OK(cudaDeviceSynchronize());
+    EXPECT(levels[0] == 1 + MAX_DEPTH && levels[1] == levels[0]);
+    deeper<<<1, 1>>>(levels); // the count begins anew
+    OK(cudaDeviceSynchronize());
+    EXPECT(levels[0] == 2 * (1 + MAX_DEPTH));
+    OK(cudaFree(levels));
+}
+
+__global__ void too_many_threads(int *p) {
+    put<<<1, 1025>>>(p, 1);
+    put<<<1, 1>>>(p + 1, 1);
+}
+
+TEST(the_host_gets_the_error_of_a_bad_configuration) {
+    int *p = managed<int>(2);
+    too_many_threads<<<1, 1>>>(p);
+    cudaDeviceSynchronize();
+    EXPECT(cudaGetLastError() == cudaErrorInvalidConfiguration);
+    EXPECT(p[0] == 0 && p[1] == 1);
+    OK(cudaFree(p));
+}
+
+__device__ int on_device;
+
+__global__ void where(int *device) {
+    cudaGetDevice(device);
+    ++on_device;
+}
+
+__global__ void launch_where(int *devices) {
+    where<<<1, 1>>>(devices + blockIdx.x);
+}
+
+TEST(grids_run_on_the_device_of_the_kernel) {
+    for (const int device : {1, 0}) {
+        int count = 0;
+        OK(cudaSetDevice(device));
+        int *devices = managed<int>(32);
+        launch_where<<<32, 1>>>(devices);
+        OK(cudaMemcpyFromSymbol(&count, on_device, sizeof count));
+        EXPECT(count == 32);
+        for (int i = 0; i < 32; ++i)
+            EXPECT(devices[i] == device);
+        OK(cudaFree(devices));
+    }
+}
+
+TEST(a_graph_contains_what_its_kernels_launch) {
+    int *list = managed<int>(16);
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    OK(cudaStreamCreate(&stream));
+    OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    put_all<<<1, 8, 0, stream>>>(list, list + 1, 8);
+    append<<<1, 1, 0, stream>>>(list, 77);
+    OK(cudaStreamEndCapture(stream, &graph));
+    EXPECT(list[0] == 0);
+    OK(cudaGraphInstantiate(&exec, graph, 0));
+    OK(cudaGraphLaunch(exec, stream));
+    OK(cudaStreamSynchronize(stream));
+    int sum = 0;
+    for (int i = 1; i <= 8; ++i)
+        sum += list[i];
+    EXPECT(list[0] == 9 && sum == 8 * 7 && list[9] == 77);
+    OK(cudaGraphExecDestroy(exec));
+    OK(cudaGraphDestroy(graph));
+    OK(cudaStreamDestroy(stream));
+    OK(cudaFree(list));
+}
+
+// The sum of n numbers by two grids, each of half of them
+__global__ void sum(const int *numbers, int n, int *result) {
+    __shared__ int *parts;
+    if (n == 1) {
+        *result = *numbers;
+        return;
+    }
+    if (threadIdx.x == 0)
+        cudaMalloc(&parts, 2 * sizeof(int));
+    __syncthreads();
+    sum<<<1, 2>>>(numbers + threadIdx.x * (unsigned)(n / 2), threadIdx.x ? n - n / 2 : n / 2,
+                  parts + threadIdx.x);
+    cudaDeviceSynchronize();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        *result = parts[0] + parts[1];
+        cudaFree(parts);
+    }
+}
+
+__global__ void sums(const int *numbers, int n, int *results) {
+    if (threadIdx.x == 0)
+        sum<<<1, 2>>>(numbers + blockIdx.x * (unsigned)n, n, results + blockIdx.x);
+    cudaDeviceSynchronize();
+    results[blockIdx.x] *= 2;
+}
+
+TEST(a_block_waits_for_what_it_has_launched) {
+    enum { BLOCKS = 20 };
+    const int n = 100 + (int)(random_bits()() % 100);
+    int *numbers = managed<int>((size_t)n * BLOCKS), *results = managed<int>(BLOCKS);
+    for (int i = 0; i < n * BLOCKS; ++i)
+        numbers[i] = (int)(random_bits()() % 1000);
+    sums<<<BLOCKS, 1>>>(numbers, n, results);
+    OK(cudaDeviceSynchronize());
+    for (int b = 0; b < BLOCKS; ++b) {
+        int expected = 0;
+        for (int i = 0; i < n; ++i)
+            expected += 2 * numbers[b * n + i];
+        EXPECT(results[b] == expected);
+    }
+    OK(cudaFree(numbers));
+    OK(cudaFree(results));
+}
