@@ -323,7 +323,7 @@ def test_lint_finds_what_only_nvcc_refuses(cucc, write):
 def test_the_libraries_headers_do_not_make_clang_warn(cucc, write, monkeypatch):
     """In a .cu their macros are expanded before clang++ reads them, so that it warns of more."""
     monkeypatch.setenv("CXX", "clang++")
-    names = ["curand.h", "curand_kernel.h", "cusparse.h"]
+    names = ["curand.h", "curand_kernel.h", "cusparse.h", "mma.h"]
     names += ["cublas_v2.h"] * helpers.has("CUBLAS") + ["cusolverDn.h"] * helpers.has("CUSOLVER")
     names += ["cufft.h"] * helpers.has("CUFFT")
     write(all_cu="".join(f"#include <{name}>\n" for name in names))
@@ -625,6 +625,67 @@ set_target_properties(k program PROPERTIES CUDA_SEPARABLE_COMPILATION ON)
         done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stdout + done.stderr
     assert output(tmp_path, "build/program") == "0 wrong, 256 calls\n"
+
+
+FRAGMENTS = """#include <mma.h>
+using namespace nvcuda::wmma;
+using namespace nvcuda::wmma::experimental::precision;
+template <class T> using A = fragment<matrix_a, 16, 16, 16, T, row_major>;
+template <class T> using B = fragment<matrix_b, 16, 16, 16, T, col_major>;
+template <class T> using C = fragment<accumulator, 16, 16, 16, T>;
+"""
+NO_FRAGMENT = "nvcuda::wmma has no fragment of this use, shape, element type and layout"
+NO_SUM = "mma_sync does not add products of this type to accumulators of this type"
+NO_CALL = "no matching function for call to "
+
+
+@pytest.mark.parametrize(
+    "arguments, body, why",
+    [
+        *[
+            (f"fragment<{f}> f", "f.x[0] = 0;", NO_FRAGMENT)
+            for f in (
+                "matrix_a, 8, 8, 16, half, row_major",
+                "matrix_a, 16, 16, 16, float, row_major",
+                "matrix_a, 16, 16, 16, char, row_major",
+                "matrix_b, 16, 16, 16, half",
+                "matrix_b, 16, 16, 16, half, half",
+                "matrix_b, 16, 16, 16, precision::tf32, row_major",
+                "matrix_b, 8, 8, 8, double, row_major",
+                "matrix_a, 8, 8, 32, u4, col_major",
+                "matrix_b, 8, 8, 128, b1, row_major",
+                "accumulator, 16, 16, 16, half, row_major",
+                "accumulator, 16, 16, 16, double",
+                "accumulator, 16, 16, 8, half",
+                "accumulator, 8, 8, 32, float",
+                "half, 16, 16, 16, half, row_major",
+            )
+        ],
+        ("A<half> a, B<half> b, C<int> c", "mma_sync(c, a, b, c);", NO_SUM),
+        ("A<__nv_bfloat16> a, B<__nv_bfloat16> b, C<half> c", "mma_sync(c, a, b, c);", NO_SUM),
+        ("A<signed char> a, B<signed char> b, C<float> c", "mma_sync(c, a, b, c);", NO_SUM),
+        ("A<signed char> a, B<unsigned char> b, C<int> c", "mma_sync(c, a, b, c);", NO_CALL),
+        ("A<half> a, A<half> b, C<half> c", "mma_sync(c, a, b, c);", NO_CALL),
+        ("A<half> a, B<half> b, C<half> c", "mma_sync(c, a, b, c, true);", NO_CALL),
+        ("A<half> a, const half *p", "load_matrix_sync(a, p, 16, mem_row_major);", NO_CALL),
+        ("A<half> a, const float *p", "load_matrix_sync(a, p, 16);", NO_CALL),
+        ("C<half> c, const half *p", "load_matrix_sync(c, p, 16);", "needs the layout of an accumulator"),
+        ("A<half> a, half *p", "store_matrix_sync(p, a, 16, mem_row_major);", NO_CALL),
+        (
+            "fragment<matrix_a, 8, 8, 128, b1, row_major> a, fragment<matrix_b, 8, 8, 128, b1, col_major> b, "
+            "fragment<accumulator, 8, 8, 128, int> c",
+            "mma_sync(c, a, b, c);",
+            "bits are multiplied by bmma_sync",
+        ),
+    ],
+)
+def test_matrices_that_cuda_lacks(tmp_path, arguments, body, why):
+    """nvcc refuses these too."""
+    (tmp_path / "main.cpp").write_text(f"{FRAGMENTS}void f({arguments}) {{ {body} }}\n")
+    command = [os.environ.get("CXX", "g++"), "-std=gnu++17", "-D__CU2CPP__", "-include", "cuda_runtime.h"]
+    command += ["-I", helpers.ROOT / "cpu/include", "-fsyntax-only", "main.cpp"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1 and why in done.stderr, done.stderr
 
 
 @pytest.mark.skipif(not helpers.has("THRUST"), reason="needs libthrust-dev that the compiler accepts")

@@ -1,2 +1,345 @@
 // SPDX-License-Identifier: MIT
-#error "mma.h: the tensor cores' matrix functions (nvcuda::wmma) are not supported by the CPU back end"
+/*
+ * Warp matrix functions (nvcuda::wmma): the lanes of a warp multiply small matrices together. On a GPU the
+ * tensor cores do it.
+ *
+ * CUDA does not specify which lane holds which elements of a fragment. Here each lane holds neighbours in a
+ * row: the elements of the matrix are counted by rows, and element e is x[e % num_elements] of lane
+ * e / num_elements. No element has a copy in a second lane, as those of half operands have on a GPU.
+ *
+ * A function waits until all lanes of the warp have called it. The lane that continues first then does the
+ * work of all lanes: it reads and writes their fragments, which are on stacks of the same host thread. So a
+ * product is one loop over whole rows.
+ */
+#pragma once
+#include "cuda_cpu/letters_off.h"
+#include "cuda_fp16.h"
+#include "cuda_bf16.h"
+#ifdef __CUDACC__ // matrices are for kernels; a host source may include the header
+#include <climits>
+
+namespace nvcuda {
+namespace wmma {
+
+struct matrix_a;
+struct matrix_b;
+struct accumulator;
+struct row_major;
+struct col_major;
+enum layout_t { mem_row_major, mem_col_major };
+
+namespace precision {
+struct tf32; // a float of which the products use the upper 19 bits
+}
+
+namespace experimental {
+namespace precision {
+struct u4;
+struct s4;
+struct b1;
+} // namespace precision
+enum bmmaBitOp { bmmaBitOpXOR = 1, bmmaBitOpAND = 2 };
+enum bmmaAccumulateOp { bmmaAccumulateOpPOPC = 1 };
+} // namespace experimental
+
+} // namespace wmma
+} // namespace nvcuda
+
+namespace cuda_cpu {
+namespace matrix {
+
+using namespace nvcuda::wmma;
+namespace small = nvcuda::wmma::experimental::precision;
+
+// The type of an element: `k` of the shapes in which it is an operand (0: in none), the type S that stores
+// `packed` of them, and the type that products are summed in.
+template <class S, int depth, class Sum, int n = 1> struct ElementOf {
+    using Storage = S;
+    using Memory = std::conditional_t<n == 1, S, void>;
+    using Total = Sum;
+    static constexpr int k = depth, packed = n;
+};
+template <class T> struct Element : ElementOf<T, 0, T> {};
+template <> struct Element<__half> : ElementOf<__half, 16, float> {};
+template <> struct Element<__nv_bfloat16> : ElementOf<__nv_bfloat16, 16, float> {};
+template <> struct Element<signed char> : ElementOf<signed char, 16, int> {};
+template <> struct Element<unsigned char> : ElementOf<unsigned char, 16, int> {};
+template <> struct Element<precision::tf32> : ElementOf<float, 8, float> {};
+template <> struct Element<double> : ElementOf<double, 4, double> {};
+template <> struct Element<small::u4> : ElementOf<unsigned, 32, int, 8> {};
+template <> struct Element<small::s4> : ElementOf<int, 32, int, 8> {};
+template <> struct Element<small::b1> : ElementOf<unsigned, 128, int, 32> {};
+
+template <class T, class... Others> constexpr bool one_of = (std::is_same_v<T, Others> || ...);
+
+constexpr bool is_shape(int m, int n, int k) {
+    return k == 16  ? m * n == 256 && (m == 8 || m == 16 || m == 32)
+           : k == 8 ? m == 16 && n == 16
+                    : (k == 4 || k == 32 || k == 128) && m == 8 && n == 8;
+}
+
+// Whether CUDA has the fragment.
+template <class Use, int k, class T, class Layout> constexpr bool is_fragment() {
+    if (std::is_same_v<Use, accumulator>)
+        return std::is_void_v<Layout> && (k == 4    ? one_of<T, double>
+                                          : k == 8  ? one_of<T, float>
+                                          : k == 16 ? one_of<T, __half, float, int>
+                                                    : one_of<T, int>);
+    const bool a = std::is_same_v<Use, matrix_a>, rows = std::is_same_v<Layout, row_major>;
+    return one_of<Use, matrix_a, matrix_b> && one_of<Layout, row_major, col_major> && Element<T>::k == k &&
+           (Element<T>::packed == 1 || a == rows); // packed elements are neighbours along k
+}
+
+// Whether the products of operands of type T can be added to accumulators of type C.
+template <class T, class C>
+constexpr bool can_add = std::is_same_v<typename Element<T>::Total, C> ||
+                         (std::is_same_v<T, __half> && std::is_same_v<C, __half>);
+
+} // namespace matrix
+} // namespace cuda_cpu
+
+namespace nvcuda {
+namespace wmma {
+
+template <class Use, int m, int n, int k, class T, class Layout = void> struct fragment {
+    static_assert(cuda_cpu::matrix::is_shape(m, n, k) && cuda_cpu::matrix::is_fragment<Use, k, T, Layout>(),
+                  "nvcuda::wmma has no fragment of this use, shape, element type and layout");
+    using element_type = T;
+    using storage_element_type = typename cuda_cpu::matrix::Element<T>::Storage;
+    static constexpr int num_elements = (std::is_same_v<Use, matrix_a>   ? m * k
+                                         : std::is_same_v<Use, matrix_b> ? k * n
+                                                                         : m * n) /
+                                        32;
+    static constexpr int num_storage_elements = num_elements / cuda_cpu::matrix::Element<T>::packed;
+    storage_element_type x[num_storage_elements];
+};
+
+} // namespace wmma
+} // namespace nvcuda
+
+namespace cuda_cpu {
+namespace matrix {
+
+// Waits until all lanes of the warp have called this function. The first one that continues then calls
+// work(lanes), where lanes[i] points to the argument of lane i.
+template <class Lane, class F>
+inline __attribute__((always_inline)) void once_for_warp(const Lane &mine, F work, Site site) {
+    if (!warp_operation(WarpOp::matrix, ~0u, (uint64_t)&mine, 0, 32, site))
+        return; // another lane has done it
+    uint64_t *const values = current_block->values + current_block->running / 32 * 32;
+    const Lane *lanes[32];
+    for (int i = 0; i < 32; ++i) {
+        lanes[i] = (const Lane *)values[i];
+        values[i] = 0;
+    }
+    work(lanes);
+}
+
+// Rows and columns of a fragment as it is stored. A word of packed elements counts as one element, and the
+// columns of b then count as rows.
+template <class Use, int m, int n, int k, class T>
+constexpr int columns = Element<T>::packed > 1          ? k / Element<T>::packed
+                        : std::is_same_v<Use, matrix_a> ? k
+                                                        : n;
+
+// Calls copy(element of the fragment, element in memory) for all elements that the lanes hold. `ldm` is the
+// distance of two rows, or of two columns, in elements.
+template <class P, class Use, int m, int n, int k, class T, class Layout, class F>
+inline __attribute__((always_inline)) void each_element(fragment<Use, m, n, k, T, Layout> &f, P *memory,
+                                                        size_t ldm, bool rows, F copy, Site site) {
+    using Fragment = fragment<Use, m, n, k, T, Layout>;
+    struct Lane {
+        Fragment *f;
+        P *memory;
+    };
+    constexpr int count = Fragment::num_storage_elements, width = columns<Use, m, n, k, T>;
+    once_for_warp(
+        Lane{&f, memory},
+        [=](const Lane *const *lanes) {
+            for (int lane = 0; lane < 32; ++lane) {
+                auto &x = lanes[lane]->f->x;
+                P *const from = lanes[lane]->memory;
+                const size_t i = lane * count / width, j = lane * count % width;
+                if (rows)
+                    for (int e = 0; e < count; ++e)
+                        copy(x[e], from[i * ldm + j + e]);
+                else
+                    for (int e = 0; e < count; ++e)
+                        copy(x[e], from[(j + e) * ldm + i]);
+            }
+        },
+        site);
+}
+
+// The number of an operand's element: number e % packed of the word x.
+template <class T> inline typename Element<T>::Total number(typename Element<T>::Storage x, int e) {
+    if constexpr (std::is_same_v<T, precision::tf32>)
+        return bits_as<float>(bits_as<uint32_t>(x) & 0xffffe000);
+    else if constexpr (std::is_same_v<T, small::u4>)
+        return (int)(x >> 4 * (e % 8) & 15);
+    else if constexpr (std::is_same_v<T, small::s4>)
+        return (int)((unsigned)x << (28 - 4 * (e % 8))) >> 28;
+    else
+        return (typename Element<T>::Total)x;
+}
+
+inline int limit(long long total) {
+    return (int)(total > INT_MAX ? INT_MAX : total < INT_MIN ? INT_MIN : total);
+}
+
+template <class A, class B, class C, class D> struct Product { // the fragments of one lane
+    const A *a;
+    const B *b;
+    const C *c;
+    D *d;
+};
+template <class A, class B, class C, class D>
+Product(const A *, const B *, const C *, D *) -> Product<A, B, C, D>;
+
+// d = a b + c. The products are added to c in the order of k.
+template <int m, int n, int k, class T, class LA, class LB, class C, class D>
+CUDA_CPU_UNRECORDED inline __attribute__((noinline)) void
+multiply(const Product<fragment<matrix_a, m, n, k, T, LA>, fragment<matrix_b, m, n, k, T, LB>,
+                       fragment<accumulator, m, n, k, C>, fragment<accumulator, m, n, k, D>> *const *lanes,
+         bool saturate) {
+    using Total = typename Element<T>::Total;
+    constexpr int of_a = m * k / 32, of_b = k * n / 32, of_d = m * n / 32, packed = Element<T>::packed;
+    constexpr bool whole = std::is_same_v<Total, int>;
+    Total a[m * k], b[k * n], d[m * n];
+    for (int lane = 0; lane < 32; ++lane) {
+        const auto &its = *lanes[lane];
+        for (int e = 0; e < of_a; ++e)
+            a[lane * of_a + e] = number<T>(its.a->x[e / packed], e);
+        for (int e = 0; e < of_b; ++e) {
+            const int at = lane * of_b + e; // counted by columns where elements are packed
+            b[packed > 1 ? at % k * n + at / k : at] = number<T>(its.b->x[e / packed], e);
+        }
+        for (int e = 0; e < of_d; ++e)
+            d[lane * of_d + e] = whole ? Total(0) : (Total)its.c->x[e];
+    }
+    for (int i = 0; i < m; ++i)
+        for (int l = 0; l < k; ++l)
+            for (int j = 0; j < n; ++j)
+                d[i * n + j] += a[i * k + l] * b[l * n + j];
+    for (int lane = 0; lane < 32; ++lane)
+        for (int e = 0; e < of_d; ++e) {
+            const Total sum = d[lane * of_d + e];
+            if constexpr (whole) {
+                const long long total = (long long)lanes[lane]->c->x[e] + sum;
+                lanes[lane]->d->x[e] = saturate ? limit(total) : (int)total;
+            } else
+                lanes[lane]->d->x[e] = sum;
+        }
+}
+
+template <int m, int n, int k, class T, class LA, class LB, class C, class D>
+inline __attribute__((always_inline)) void
+multiply(fragment<accumulator, m, n, k, D> &d, const fragment<matrix_a, m, n, k, T, LA> &a,
+         const fragment<matrix_b, m, n, k, T, LB> &b, const fragment<accumulator, m, n, k, C> &c,
+         bool saturate, Site site) {
+    static_assert(can_add<T, C> && can_add<T, D>,
+                  "nvcuda::wmma::mma_sync does not add products of this type to accumulators of this type");
+    once_for_warp(
+        Product{&a, &b, &c, &d}, [=](const auto *const *lanes) { multiply(lanes, saturate); }, site);
+}
+
+} // namespace matrix
+} // namespace cuda_cpu
+
+namespace nvcuda {
+namespace wmma {
+
+// Rounds to 10 explicit bits of the significand, ties away from zero.
+inline float __float_to_tf32(float x) {
+    return std::isnan(x) ? x
+                         : cuda_cpu::bits_as<float>((cuda_cpu::bits_as<uint32_t>(x) + 0x1000) & 0xffffe000);
+}
+
+template <class Use, int m, int n, int k, class T, class Layout>
+inline void fill_fragment(fragment<Use, m, n, k, T, Layout> &f,
+                          const typename fragment<Use, m, n, k, T, Layout>::storage_element_type &value) {
+    constexpr int packed = cuda_cpu::matrix::Element<T>::packed;
+    for (auto &x : f.x)
+        if constexpr (packed == 1) {
+            x = value;
+        } else {
+            constexpr unsigned ones = (1u << 32 / packed) - 1;
+            x = ((unsigned)value & ones) * (~0u / ones);
+        }
+}
+
+template <class Use, int m, int n, int k, class T, class Layout>
+inline __attribute__((always_inline)) void
+load_matrix_sync(fragment<Use, m, n, k, T, Layout> &f,
+                 const typename cuda_cpu::matrix::Element<T>::Memory *memory, unsigned ldm, CUDA_CPU_SITE) {
+    using Storage = typename fragment<Use, m, n, k, T, Layout>::storage_element_type;
+    static_assert(!std::is_same_v<Use, accumulator>, "load_matrix_sync needs the layout of an accumulator");
+    constexpr int packed = cuda_cpu::matrix::Element<T>::packed;
+    cuda_cpu::matrix::each_element(
+        f, (const Storage *)memory, ldm / packed, packed > 1 || std::is_same_v<Layout, row_major>,
+        [](Storage &x, const Storage &from) { x = from; }, CUDA_CPU_HERE);
+}
+
+template <int m, int n, int k, class T>
+inline __attribute__((always_inline)) void
+load_matrix_sync(fragment<accumulator, m, n, k, T> &f,
+                 const typename fragment<accumulator, m, n, k, T>::storage_element_type *memory, unsigned ldm,
+                 layout_t layout, CUDA_CPU_SITE) {
+    cuda_cpu::matrix::each_element(
+        f, memory, ldm, layout == mem_row_major, [](T &x, const T &from) { x = from; }, CUDA_CPU_HERE);
+}
+
+template <int m, int n, int k, class T>
+inline __attribute__((always_inline)) void
+store_matrix_sync(typename fragment<accumulator, m, n, k, T>::storage_element_type *memory,
+                  const fragment<accumulator, m, n, k, T> &f, unsigned ldm, layout_t layout, CUDA_CPU_SITE) {
+    auto &from = const_cast<fragment<accumulator, m, n, k, T> &>(f);
+    cuda_cpu::matrix::each_element(
+        from, memory, ldm, layout == mem_row_major, [](const T &x, T &to) { to = x; }, CUDA_CPU_HERE);
+}
+
+// d = a b + c. With `satf`, sums that int cannot hold become INT_MAX or INT_MIN; otherwise they wrap. As in
+// CUDA 13, only integers have the parameter.
+template <int m, int n, int k, class T, class LA, class LB>
+inline __attribute__((always_inline)) void
+mma_sync(fragment<accumulator, m, n, k, int> &d, const fragment<matrix_a, m, n, k, T, LA> &a,
+         const fragment<matrix_b, m, n, k, T, LB> &b, const fragment<accumulator, m, n, k, int> &c,
+         bool satf = false, CUDA_CPU_SITE) {
+    static_assert(!std::is_same_v<T, experimental::precision::b1>, "bits are multiplied by bmma_sync");
+    cuda_cpu::matrix::multiply(d, a, b, c, satf, CUDA_CPU_HERE);
+}
+template <int m, int n, int k, class T, class LA, class LB, class C, class D>
+inline __attribute__((always_inline)) void
+mma_sync(fragment<accumulator, m, n, k, D> &d, const fragment<matrix_a, m, n, k, T, LA> &a,
+         const fragment<matrix_b, m, n, k, T, LB> &b, const fragment<accumulator, m, n, k, C> &c,
+         CUDA_CPU_SITE) {
+    cuda_cpu::matrix::multiply(d, a, b, c, false, CUDA_CPU_HERE);
+}
+
+// Element (i, j) of d: the number of ones in `operation` of row i of a and column j of b, plus that of c.
+inline void bmma_sync(fragment<accumulator, 8, 8, 128, int> &d,
+                      const fragment<matrix_a, 8, 8, 128, experimental::precision::b1, row_major> &a,
+                      const fragment<matrix_b, 8, 8, 128, experimental::precision::b1, col_major> &b,
+                      const fragment<accumulator, 8, 8, 128, int> &c,
+                      experimental::bmmaBitOp operation = experimental::bmmaBitOpXOR,
+                      experimental::bmmaAccumulateOp = experimental::bmmaAccumulateOpPOPC, CUDA_CPU_SITE) {
+    cuda_cpu::matrix::once_for_warp(
+        cuda_cpu::matrix::Product{&a, &b, &c, &d},
+        [=](const auto *const *lanes) {
+            for (int e = 0; e < 64; ++e) {
+                int sum = lanes[e / 2]->c->x[e % 2];
+                for (int l = 0; l < 4; ++l) {
+                    const unsigned x = lanes[e / 8 * 4 + l]->a->x[0], y = lanes[e % 8 * 4 + l]->b->x[0];
+                    sum += __builtin_popcount(operation == experimental::bmmaBitOpAND ? x & y : x ^ y);
+                }
+                lanes[e / 2]->d->x[e % 2] = sum;
+            }
+        },
+        CUDA_CPU_HERE);
+}
+
+} // namespace wmma
+} // namespace nvcuda
+
+#endif // __CUDACC__
+#include "cuda_cpu/letters_on.h"

@@ -36,6 +36,8 @@ const char *op_name(WarpOp op) {
         return "__match_any_sync";
     case WarpOp::match_all:
         return "__match_all_sync";
+    case WarpOp::matrix:
+        return "a function of nvcuda::wmma";
     case WarpOp::active:
         return "__activemask";
     case WarpOp::step:
@@ -96,6 +98,7 @@ void compute(const Lane *lanes, uint64_t *values, unsigned present, WarpOp op) {
     for (unsigned left = present; left && (lane = (unsigned)__builtin_ctz(left), true); left &= left - 1)
     switch (op) {
     case WarpOp::sync:
+    case WarpOp::matrix: // the values are addresses, for the lanes themselves
         return;
     case WarpOp::shuffle_index:
     case WarpOp::shuffle_up:
@@ -189,7 +192,8 @@ void Worker::complete_warp_operation(unsigned w, bool diagnose) {
         const Lane *stranger = nullptr;
         for (unsigned left = present; left; left &= left - 1) {
             const Lane &lane = all[__builtin_ctz(left)];
-            if (lane.op != first.op || lane.mask != first.mask)
+            if (lane.op != first.op || lane.mask != first.mask ||
+                (lane.op == WarpOp::matrix && !same_site(lane.site, first.site)))
                 stranger = &lane;
         }
         if (stranger) {
@@ -201,6 +205,11 @@ void Worker::complete_warp_operation(unsigned w, bool diagnose) {
                              stranger->site.line);
             continue;
         }
+        if (first.op == WarpOp::matrix && present != first.mask)
+            kernel_error(
+                "%s at %s:%d: all 32 lanes of the warp must call it; lanes 0x%08x have returned or do "
+                "not exist",
+                op_name(first.op), base_name(first.site.file), first.site.line, ~present);
         compute(all, values + w * warpSize, present, first.op);
         if (race_warp_barrier && first.op == WarpOp::sync)
             race_warp_barrier(w, present);

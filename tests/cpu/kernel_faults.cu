@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
+#include <mma.h>
 #include <string>
 #include "../unit.h"
 
@@ -141,6 +142,45 @@ __global__ void lane_at_a_barrier(bool mixed) {
 TEST(lane_at_a_barrier_while_its_warp_waits) {
     faulty([] { lane_at_a_barrier<<<1, 32>>>(true); }, {"divergent", "kernel_faults.cu:"});
     silent([] { lane_at_a_barrier<<<1, 32>>>(false); });
+}
+
+using Sum = nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, float>;
+
+__global__ void load_matrix(const float *p) {
+    Sum sum;
+    load_matrix_sync(sum, p, 16, nvcuda::wmma::mem_row_major);
+}
+static const int load_matrix_line = __LINE__ - 2;
+
+__global__ void store_matrix_by(float *p, unsigned lanes) {
+    Sum sum;
+    fill_fragment(sum, 1.0f);
+    if (threadIdx.x < lanes)
+        store_matrix_sync(p, sum, 16, nvcuda::wmma::mem_row_major);
+    else
+        store_matrix_sync(p + 256, sum, 16, nvcuda::wmma::mem_row_major);
+}
+static const int store_matrix_line = __LINE__ - 4;
+
+TEST(lanes_that_miss_a_matrix_function) {
+    static float *p;
+    faulty(
+        [] {
+            cudaMalloc(&p, 512 * sizeof *p);
+            load_matrix<<<1, 48>>>(p);
+        },
+        {"nvcuda::wmma at " + line(load_matrix_line), "all 32 lanes", "0xffff0000", "load_matrix"});
+    faulty(
+        [] {
+            cudaMalloc(&p, 512 * sizeof *p);
+            store_matrix_by<<<1, 32>>>(p, 16);
+        },
+        {"divergent warp operation", line(store_matrix_line), line(store_matrix_line + 2), "nvcuda::wmma"});
+    silent([] {
+        cudaMalloc(&p, 512 * sizeof *p);
+        store_matrix_by<<<1, 64>>>(p, 32);
+        load_matrix<<<1, 64>>>(p);
+    });
 }
 
 __global__ void too_much(bool big) {

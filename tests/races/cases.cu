@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <cusparse.h>
+#include <mma.h>
 
 constexpr int N = 256;
 
@@ -178,6 +179,36 @@ __global__ void shuffle_order(int *data, bool wrong) {
     if (!wrong)
         __syncwarp();
     data[threadIdx.x] = values[other]; // shuffle_order
+}
+
+// Each warp loads and stores a tile of shared memory that others write and read. The functions of wmma do not
+// order memory either.
+__global__ void matrix_load(int *data, bool wrong) {
+    using namespace nvcuda::wmma;
+    __shared__ float values[N];
+    fragment<accumulator, 16, 16, 16, float> sum;
+    values[N - 1 - threadIdx.x] = 1; // matrix_load
+    if (!wrong)
+        __syncthreads();
+    load_matrix_sync(sum, values, 16, mem_row_major); // matrix_load
+    data[threadIdx.x] = (int)sum.x[0];
+}
+
+__global__ void matrix_store(int *data, bool wrong) {
+    using namespace nvcuda::wmma;
+    __shared__ float values[N / 32][256];
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    fragment<matrix_a, 16, 16, 16, half, row_major> a;
+    fragment<matrix_b, 16, 16, 16, half, row_major> b;
+    fragment<accumulator, 16, 16, 16, float> sum;
+    fill_fragment(a, 1.0f);
+    fill_fragment(b, 1.0f);
+    fill_fragment(sum, 0.0f);
+    mma_sync(sum, a, b, sum);
+    store_matrix_sync(values[warp], sum, 16, mem_col_major); // matrix_store
+    if (!wrong)
+        __syncwarp();
+    data[threadIdx.x] = (int)values[warp][lane * 8]; // matrix_store
 }
 
 __global__ void sync_of_other_lanes(int *data, bool wrong) {
@@ -502,6 +533,8 @@ int main(int argc, char **argv) {
     KERNEL(warp_exchange, 1)
     KERNEL(warp_volatile, 1)
     KERNEL(shuffle_order, 1)
+    KERNEL(matrix_load, 1)
+    KERNEL(matrix_store, 1)
     KERNEL(sync_of_other_lanes, 1)
     KERNEL(increment, 4)
     KERNEL(same_word, 4)

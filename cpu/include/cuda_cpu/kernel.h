@@ -474,6 +474,7 @@ enum class WarpOp : uint8_t {
     reduce_and,
     reduce_or,
     reduce_xor,
+    matrix, // mma.h
     active, // __activemask
     step    // volatile.h
 };
