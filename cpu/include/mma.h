@@ -142,11 +142,11 @@ constexpr int columns = Element<T>::packed > 1          ? k / Element<T>::packed
                         : std::is_same_v<Use, matrix_a> ? k
                                                         : n;
 
-// Calls copy(element of the fragment, element in memory) for all elements that the lanes hold. `ldm` is the
-// distance of two rows, or of two columns, in elements.
-template <class P, class Use, int m, int n, int k, class T, class Layout, class F>
-inline __attribute__((always_inline)) void each_element(fragment<Use, m, n, k, T, Layout> &f, P *memory,
-                                                        size_t ldm, bool rows, F copy, Site site) {
+// Copies the elements that the lanes hold from the memory, or to it. `ldm` is the distance of two rows, or of
+// two columns, in elements. All of this is inlined, so that reports of races name the line of the program.
+template <bool to_memory, class P, class Use, int m, int n, int k, class T, class Layout>
+inline __attribute__((always_inline)) void copy_elements(fragment<Use, m, n, k, T, Layout> &f, P *memory,
+                                                         size_t ldm, bool rows, Site site) {
     using Fragment = fragment<Use, m, n, k, T, Layout>;
     struct Lane {
         Fragment *f;
@@ -155,17 +155,18 @@ inline __attribute__((always_inline)) void each_element(fragment<Use, m, n, k, T
     constexpr int count = Fragment::num_storage_elements, width = columns<Use, m, n, k, T>;
     once_for_warp(
         Lane{&f, memory},
-        [=](const Lane *const *lanes) {
+        [=](const Lane *const *lanes) __attribute__((always_inline)) {
             for (int lane = 0; lane < 32; ++lane) {
                 auto &x = lanes[lane]->f->x;
-                P *const from = lanes[lane]->memory;
+                P *const at = lanes[lane]->memory;
                 const size_t i = lane * count / width, j = lane * count % width;
-                if (rows)
-                    for (int e = 0; e < count; ++e)
-                        copy(x[e], from[i * ldm + j + e]);
-                else
-                    for (int e = 0; e < count; ++e)
-                        copy(x[e], from[(j + e) * ldm + i]);
+                for (int e = 0; e < count; ++e) {
+                    P &element = rows ? at[i * ldm + j + e] : at[(j + e) * ldm + i];
+                    if constexpr (to_memory)
+                        element = x[e];
+                    else
+                        x[e] = element;
+                }
             }
         },
         site);
@@ -275,9 +276,8 @@ load_matrix_sync(fragment<Use, m, n, k, T, Layout> &f,
     using Storage = typename fragment<Use, m, n, k, T, Layout>::storage_element_type;
     static_assert(!std::is_same_v<Use, accumulator>, "load_matrix_sync needs the layout of an accumulator");
     constexpr int packed = cuda_cpu::matrix::Element<T>::packed;
-    cuda_cpu::matrix::each_element(
-        f, (const Storage *)memory, ldm / packed, packed > 1 || std::is_same_v<Layout, row_major>,
-        [](Storage &x, const Storage &from) { x = from; }, CUDA_CPU_HERE);
+    cuda_cpu::matrix::copy_elements<false>(f, (const Storage *)memory, ldm / packed,
+                                           packed > 1 || std::is_same_v<Layout, row_major>, CUDA_CPU_HERE);
 }
 
 template <int m, int n, int k, class T>
@@ -285,8 +285,7 @@ inline __attribute__((always_inline)) void
 load_matrix_sync(fragment<accumulator, m, n, k, T> &f,
                  const typename fragment<accumulator, m, n, k, T>::storage_element_type *memory, unsigned ldm,
                  layout_t layout, CUDA_CPU_SITE) {
-    cuda_cpu::matrix::each_element(
-        f, memory, ldm, layout == mem_row_major, [](T &x, const T &from) { x = from; }, CUDA_CPU_HERE);
+    cuda_cpu::matrix::copy_elements<false>(f, memory, ldm, layout == mem_row_major, CUDA_CPU_HERE);
 }
 
 template <int m, int n, int k, class T>
@@ -294,8 +293,7 @@ inline __attribute__((always_inline)) void
 store_matrix_sync(typename fragment<accumulator, m, n, k, T>::storage_element_type *memory,
                   const fragment<accumulator, m, n, k, T> &f, unsigned ldm, layout_t layout, CUDA_CPU_SITE) {
     auto &from = const_cast<fragment<accumulator, m, n, k, T> &>(f);
-    cuda_cpu::matrix::each_element(
-        from, memory, ldm, layout == mem_row_major, [](const T &x, T &to) { to = x; }, CUDA_CPU_HERE);
+    cuda_cpu::matrix::copy_elements<true>(from, memory, ldm, layout == mem_row_major, CUDA_CPU_HERE);
 }
 
 // d = a b + c. With `satf`, sums that int cannot hold become INT_MAX or INT_MIN; otherwise they wrap. As in

@@ -106,10 +106,6 @@ bool guards() {
     return wanted;
 }
 
-// Reserves the range before main: the first allocation may be made by a kernel, when access must be permitted
-// already.
-[[maybe_unused]] static const bool reserved = guards();
-
 void *get_guarded(size_t bytes) {
     Range &r = range();
     if (bytes > (size_t)(r.end - r.begin))

@@ -629,6 +629,7 @@ static Grid new_grid(const LaunchConfig &config, const Kernel &kernel, bool coop
                      unsigned workers) {
     static const Schedule schedule;
     static const bool strict = strict_barriers();
+    guards(); // the first allocation may be made by the kernel, when access must be permitted already
     const uint64_t blocks = (uint64_t)config.grid.x * config.grid.y * config.grid.z;
     const uint64_t chunk =
         cooperative ? 1 : std::min<uint64_t>(1024, std::max<uint64_t>(1, blocks / (workers * 8)));

@@ -111,34 +111,47 @@ TEST(a_kernel_template_launches_itself) {
     OK(cudaFree(a));
 }
 
-__device__ void put_by_function(int *to, int value) {
-    put<<<1, 1>>>(to, value);
+// Stores the value and the number of threads.
+__global__ void put_size(int *to, int value) {
+    if (threadIdx.x == 0)
+        *to = 64 * value + (int)blockDim.x;
 }
 
-// The place is the old value of an atomic addition, of which many in a row let another thread run.
+__device__ unsigned size_for(int i) {
+    return 1 + (unsigned)i % 31;
+}
+
+__device__ void put_by_function(int *to, int i) {
+    put_size<<<1, size_for(i)>>>(to, i);
+}
+
+// The place is the old value of an atomic addition, of which many in a row let another thread run. That
+// thread must not take the configuration of this one.
 __global__ void put_all(int *next, int *numbers, int n) {
     const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-    const auto put_here = [&](int *to) { put<<<1, 1>>>(to, 2 * i); };
+    const auto put_here = [&](int *to) { put_size<<<1, size_for(i)>>>(to, i); };
     if (i >= n)
         return;
     if (i % 3 == 0)
-        put<<<1, 1>>>(numbers + atomicAdd(next, 1), 2 * i);
+        put_by_function(numbers + atomicAdd(next, 1), i);
     else if (i % 3 == 1)
-        put_by_function(numbers + atomicAdd(next, 1), 2 * i);
-    else
         put_here(numbers + atomicAdd(next, 1));
+    else
+        put_size<<<1, size_for(i)>>>(numbers + atomicAdd(next, 1), i);
 }
 
-TEST(arguments_are_those_of_each_thread) {
+TEST(configuration_and_arguments_are_those_of_each_thread) {
     const int n = 1000 + (int)(random_bits()() % 1000);
     int *next = managed<int>(1), *numbers = managed<int>((size_t)n);
     std::vector<int> times((size_t)n);
     put_all<<<(unsigned)(n + 255) / 256, 256>>>(next, numbers, n);
     OK(cudaDeviceSynchronize());
     EXPECT(*next == n);
-    for (int i = 0; i < n; ++i)
-        if (EXPECT(numbers[i] % 2 == 0 && numbers[i] >= 0 && numbers[i] < 2 * n))
-            ++times[(size_t)numbers[i] / 2];
+    for (int k = 0; k < n; ++k) {
+        const int i = numbers[k] / 64;
+        if (EXPECT(i >= 0 && i < n && numbers[k] % 64 == (int)(1 + i % 31)))
+            ++times[(size_t)i];
+    }
     for (int i = 0; i < n; ++i)
         EXPECT(times[(size_t)i] == 1);
     OK(cudaFree(next));
@@ -211,18 +224,20 @@ __global__ void where(int *device) {
 }
 
 __global__ void launch_where(int *devices) {
+    cudaGetDevice(&devices[gridDim.x + blockIdx.x]);
     where<<<1, 1>>>(devices + blockIdx.x);
 }
 
 TEST(grids_run_on_the_device_of_the_kernel) {
+    enum { BLOCKS = 2000 }; // so many that all workers take part
     for (const int device : {1, 0}) {
         int count = 0;
         OK(cudaSetDevice(device));
-        int *devices = managed<int>(32);
-        launch_where<<<32, 1>>>(devices);
+        int *devices = managed<int>(2 * BLOCKS);
+        launch_where<<<BLOCKS, 1>>>(devices);
         OK(cudaMemcpyFromSymbol(&count, on_device, sizeof count));
-        EXPECT(count == 32);
-        for (int i = 0; i < 32; ++i)
+        EXPECT(count == BLOCKS);
+        for (int i = 0; i < 2 * BLOCKS; ++i)
             EXPECT(devices[i] == device);
         OK(cudaFree(devices));
     }
@@ -244,8 +259,8 @@ TEST(a_graph_contains_what_its_kernels_launch) {
     OK(cudaStreamSynchronize(stream));
     int sum = 0;
     for (int i = 1; i <= 8; ++i)
-        sum += list[i];
-    EXPECT(list[0] == 9 && sum == 8 * 7 && list[9] == 77);
+        sum += list[i] / 64;
+    EXPECT(list[0] == 9 && sum == 28 && list[9] == 77);
     OK(cudaGraphExecDestroy(exec));
     OK(cudaGraphDestroy(graph));
     OK(cudaStreamDestroy(stream));
