@@ -132,9 +132,11 @@ __global__ void put_all(int *next, int *numbers, int n) {
     const auto put_here = [&](int *to) { put_size<<<1, size_for(i)>>>(to, i); };
     if (i >= n)
         return;
-    if (i % 3 == 0)
+    for (int k = 0; k < i % 64; ++k)
+        atomicAdd(next + 1, 1);
+    if (blockIdx.x == 1)
         put_by_function(numbers + atomicAdd(next, 1), i);
-    else if (i % 3 == 1)
+    else if (blockIdx.x == 2)
         put_here(numbers + atomicAdd(next, 1));
     else
         put_size<<<1, size_for(i)>>>(numbers + atomicAdd(next, 1), i);
@@ -142,7 +144,7 @@ __global__ void put_all(int *next, int *numbers, int n) {
 
 TEST(configuration_and_arguments_are_those_of_each_thread) {
     const int n = 1000 + (int)(random_bits()() % 1000);
-    int *next = managed<int>(1), *numbers = managed<int>((size_t)n);
+    int *next = managed<int>(2), *numbers = managed<int>((size_t)n);
     std::vector<int> times((size_t)n);
     put_all<<<(unsigned)(n + 255) / 256, 256>>>(next, numbers, n);
     OK(cudaDeviceSynchronize());
@@ -244,27 +246,28 @@ TEST(grids_run_on_the_device_of_the_kernel) {
 }
 
 TEST(a_graph_contains_what_its_kernels_launch) {
-    int *list = managed<int>(16);
+    int *list = managed<int>(16), *next = managed<int>(2);
     cudaStream_t stream;
     cudaGraph_t graph;
     cudaGraphExec_t exec;
     OK(cudaStreamCreate(&stream));
     OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    put_all<<<1, 8, 0, stream>>>(list, list + 1, 8);
-    append<<<1, 1, 0, stream>>>(list, 77);
+    put_all<<<1, 8, 0, stream>>>(next, list + 1, 8);
+    append<<<1, 1, 0, stream>>>(list + 9, 77);
     OK(cudaStreamEndCapture(stream, &graph));
-    EXPECT(list[0] == 0);
+    EXPECT(*next == 0 && list[9] == 0);
     OK(cudaGraphInstantiate(&exec, graph, 0));
     OK(cudaGraphLaunch(exec, stream));
     OK(cudaStreamSynchronize(stream));
     int sum = 0;
     for (int i = 1; i <= 8; ++i)
         sum += list[i] / 64;
-    EXPECT(list[0] == 9 && sum == 28 && list[9] == 77);
+    EXPECT(*next == 8 && sum == 28 && list[10] == 77);
     OK(cudaGraphExecDestroy(exec));
     OK(cudaGraphDestroy(graph));
     OK(cudaStreamDestroy(stream));
     OK(cudaFree(list));
+    OK(cudaFree(next));
 }
 
 // The sum of n numbers by two grids, each of half of them
