@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * Warp matrix functions (nvcuda::wmma): the lanes of a warp multiply small matrices together. On a GPU the
- * tensor cores do it.
+ * Warp matrix functions (nvcuda::wmma): the threads of a warp multiply and add small matrices together. On a
+ * GPU the tensor cores do this.
  *
- * CUDA does not specify which lane holds which elements of a fragment. Here each lane holds neighbours in a
- * row: the elements of the matrix are counted by rows, and element e is x[e % num_elements] of lane
- * e / num_elements. No element has a copy in a second lane, as those of half operands have on a GPU.
+ * The elements of a matrix are distributed over the fragments of the 32 lanes. CUDA leaves the mapping
+ * unspecified. Here the elements are numbered in row-major order, and element e is x[e % num_elements] in
+ * lane e / num_elements. Each element is stored in one lane only; a GPU stores each element of half-precision
+ * operands in two lanes.
  *
- * A function waits until all lanes of the warp have called it. The lane that continues first then does the
- * work of all lanes: it reads and writes their fragments, which are on stacks of the same host thread. So a
- * product is one loop over whole rows.
+ * Each function is a warp-wide synchronisation: it waits until all lanes of the warp have called it. The
+ * first lane that continues does the work of all lanes: it reads and writes their fragments, which are local
+ * variables in the same host thread. So a matrix product is one loop nest.
  */
 #pragma once
 #include "cuda_cpu/letters_off.h"
@@ -29,7 +30,7 @@ struct col_major;
 enum layout_t { mem_row_major, mem_col_major };
 
 namespace precision {
-struct tf32; // a float of which the products use the upper 19 bits
+struct tf32; // TensorFloat-32: multiplication uses only the upper 19 bits of the float
 }
 
 namespace experimental {
@@ -51,13 +52,13 @@ namespace matrix {
 using namespace nvcuda::wmma;
 namespace small = nvcuda::wmma::experimental::precision;
 
-// The type of an element: `k` of the shapes in which it is an operand (0: in none), the type S that stores
-// `packed` of them, and the type that products are summed in.
+// Properties of an element type.
 template <class S, int depth, class Sum, int n = 1> struct ElementOf {
-    using Storage = S;
-    using Memory = std::conditional_t<n == 1, S, void>;
-    using Total = Sum;
-    static constexpr int k = depth, packed = n;
+    using Storage = S;                                  // the type in which a fragment stores elements
+    using Memory = std::conditional_t<n == 1, S, void>; // load_matrix_sync takes a pointer to this type
+    using Total = Sum;                                  // the type of products and sums
+    static constexpr int k = depth;  // the k of the shapes m x n x k with such operands; 0: no operand type
+    static constexpr int packed = n; // elements per Storage value: more than 1 for 4 bits and 1 bit
 };
 template <class T> struct Element : ElementOf<T, 0, T> {};
 template <> struct Element<__half> : ElementOf<__half, 16, float> {};
@@ -78,7 +79,7 @@ constexpr bool is_shape(int m, int n, int k) {
                     : (k == 4 || k == 32 || k == 128) && m == 8 && n == 8;
 }
 
-// Whether CUDA has the fragment.
+// True if CUDA defines a fragment with these template arguments.
 template <class Use, int k, class T, class Layout> constexpr bool is_fragment() {
     if (std::is_same_v<Use, accumulator>)
         return std::is_void_v<Layout> && (k == 4    ? one_of<T, double>
@@ -87,10 +88,10 @@ template <class Use, int k, class T, class Layout> constexpr bool is_fragment() 
                                                     : one_of<T, int>);
     const bool a = std::is_same_v<Use, matrix_a>, rows = std::is_same_v<Layout, row_major>;
     return one_of<Use, matrix_a, matrix_b> && one_of<Layout, row_major, col_major> && Element<T>::k == k &&
-           (Element<T>::packed == 1 || a == rows); // packed elements are neighbours along k
+           (Element<T>::packed == 1 || a == rows); // packed elements are contiguous along k
 }
 
-// Whether the products of operands of type T can be added to accumulators of type C.
+// True if mma_sync accepts operands with elements of type T and an accumulator with elements of type C.
 template <class T, class C>
 constexpr bool can_add = std::is_same_v<typename Element<T>::Total, C> ||
                          (std::is_same_v<T, __half> && std::is_same_v<C, __half>);
@@ -120,8 +121,8 @@ template <class Use, int m, int n, int k, class T, class Layout = void> struct f
 namespace cuda_cpu {
 namespace matrix {
 
-// Waits until all lanes of the warp have called this function. The first one that continues then calls
-// work(lanes), where lanes[i] points to the argument of lane i.
+// Waits until all lanes of the warp have called this function. The first lane that continues calls
+// work(lanes), where lanes[i] points to the argument `mine` of lane i; the other lanes return.
 template <class Lane, class F>
 inline __attribute__((always_inline)) void once_for_warp(const Lane &mine, F work, Site site) {
     if (!warp_operation(WarpOp::matrix, ~0u, (uint64_t)&mine, 0, 32, site))
@@ -135,15 +136,16 @@ inline __attribute__((always_inline)) void once_for_warp(const Lane &mine, F wor
     work(lanes);
 }
 
-// Rows and columns of a fragment as it is stored. A word of packed elements counts as one element, and the
-// columns of b then count as rows.
+// The number of Storage values in a row of the matrix. Packed elements are contiguous along k, so for a
+// packed matrix_b, which is column-major, it is the number in a column.
 template <class Use, int m, int n, int k, class T>
 constexpr int columns = Element<T>::packed > 1          ? k / Element<T>::packed
                         : std::is_same_v<Use, matrix_a> ? k
                                                         : n;
 
-// Copies the elements that the lanes hold from the memory, or to it. `ldm` is the distance of two rows, or of
-// two columns, in elements. All of this is inlined, so that reports of races name the line of the program.
+// Loads the fragments of all lanes from memory, or with `to_memory` stores them. `ldm` is the leading
+// dimension: the distance, in elements of the array, between two rows (`rows`: row-major) or two columns.
+// Everything is inlined into the caller, because the race detector reports the source line of the caller.
 template <bool to_memory, class P, class Use, int m, int n, int k, class T, class Layout>
 inline __attribute__((always_inline)) void copy_elements(fragment<Use, m, n, k, T, Layout> &f, P *memory,
                                                          size_t ldm, bool rows, Site site) {
@@ -172,7 +174,7 @@ inline __attribute__((always_inline)) void copy_elements(fragment<Use, m, n, k, 
         site);
 }
 
-// The number of an operand's element: number e % packed of the word x.
+// The value of element e of an operand, which is stored in x, as the type in which products are computed.
 template <class T> inline typename Element<T>::Total number(typename Element<T>::Storage x, int e) {
     if constexpr (std::is_same_v<T, precision::tf32>)
         return bits_as<float>(bits_as<uint32_t>(x) & 0xffffe000);
@@ -197,7 +199,7 @@ template <class A, class B, class C, class D> struct Product { // the fragments 
 template <class A, class B, class C, class D>
 Product(const A *, const B *, const C *, D *) -> Product<A, B, C, D>;
 
-// d = a b + c. The products are added to c in the order of k.
+// d = a b + c. The products of an element are added in ascending order of the index along k.
 template <int m, int n, int k, class T, class LA, class LB, class C, class D>
 CUDA_CPU_UNRECORDED inline __attribute__((noinline)) void
 multiply(const Product<fragment<matrix_a, m, n, k, T, LA>, fragment<matrix_b, m, n, k, T, LB>,
@@ -212,7 +214,7 @@ multiply(const Product<fragment<matrix_a, m, n, k, T, LA>, fragment<matrix_b, m,
         for (int e = 0; e < of_a; ++e)
             a[lane * of_a + e] = number<T>(its.a->x[e / packed], e);
         for (int e = 0; e < of_b; ++e) {
-            const int at = lane * of_b + e; // counted by columns where elements are packed
+            const int at = lane * of_b + e; // packed: column-major order
             b[packed > 1 ? at % k * n + at / k : at] = number<T>(its.b->x[e / packed], e);
         }
         for (int e = 0; e < of_d; ++e)
@@ -250,7 +252,7 @@ multiply(fragment<accumulator, m, n, k, D> &d, const fragment<matrix_a, m, n, k,
 namespace nvcuda {
 namespace wmma {
 
-// Rounds to 10 explicit bits of the significand, ties away from zero.
+// Rounds to the precision of TensorFloat-32, 10 stored bits of the significand; halfway cases away from zero.
 inline float __float_to_tf32(float x) {
     return std::isnan(x) ? x
                          : cuda_cpu::bits_as<float>((cuda_cpu::bits_as<uint32_t>(x) + 0x1000) & 0xffffe000);
@@ -296,8 +298,8 @@ store_matrix_sync(typename fragment<accumulator, m, n, k, T>::storage_element_ty
     cuda_cpu::matrix::copy_elements<true>(from, memory, ldm, layout == mem_row_major, CUDA_CPU_HERE);
 }
 
-// d = a b + c. With `satf`, sums that int cannot hold become INT_MAX or INT_MIN; otherwise they wrap. As in
-// CUDA 13, only integers have the parameter.
+// d = a b + c for integer elements. On overflow the result saturates to INT_MAX or INT_MIN if `satf` is true,
+// and wraps around otherwise. nvcc 13 accepts `satf` for integer elements only.
 template <int m, int n, int k, class T, class LA, class LB>
 inline __attribute__((always_inline)) void
 mma_sync(fragment<accumulator, m, n, k, int> &d, const fragment<matrix_a, m, n, k, T, LA> &a,
@@ -314,7 +316,7 @@ mma_sync(fragment<accumulator, m, n, k, D> &d, const fragment<matrix_a, m, n, k,
     cuda_cpu::matrix::multiply(d, a, b, c, false, CUDA_CPU_HERE);
 }
 
-// Element (i, j) of d: the number of ones in `operation` of row i of a and column j of b, plus that of c.
+// Product of bit matrices: d(i, j) = c(i, j) + population count of (row i of a) XOR or AND (column j of b).
 inline void bmma_sync(fragment<accumulator, 8, 8, 128, int> &d,
                       const fragment<matrix_a, 8, 8, 128, experimental::precision::b1, row_major> &a,
                       const fragment<matrix_b, 8, 8, 128, experimental::precision::b1, col_major> &b,

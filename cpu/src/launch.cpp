@@ -127,17 +127,19 @@ struct GridBarrier {
     uint64_t waiting = 0, generation = 0, ended = 0;
 };
 
-// What a kernel starts: a launch, or a copy (dynamic parallelism)
+// Dynamic parallelism: a child grid, or a copy or fill, that a kernel of the parent grid has launched
 struct Child {
     Operation operation;
-    const Worker *by; // the worker of the block that started it
-    bool last;        // it runs after all others
+    const Worker *by; // the worker that ran the block in which it was launched
+    bool last;        // launched into cudaStreamTailLaunch: runs after all other children
 };
 
-// A grid that a kernel launches is one level deeper than the kernel's grid. CUDA permits 24 levels.
+// The nesting depth of a grid: 0 if the host has launched it, otherwise one more than that of its parent
+// grid. CUDA's limit is 24.
 constexpr unsigned max_depth = 24;
-thread_local unsigned launch_depth = 0; // the level of the grids that this host thread launches
-thread_local bool launches_inside;      // this host thread runs grids for a kernel that waits for them
+thread_local unsigned launch_depth = 0; // the nesting depth of grids that this host thread launches
+thread_local bool
+    launches_inside; // this host thread runs child grids for cudaDeviceSynchronize() in a kernel
 
 struct Grid {
     const LaunchConfig &config;
@@ -629,7 +631,7 @@ static Grid new_grid(const LaunchConfig &config, const Kernel &kernel, bool coop
                      unsigned workers) {
     static const Schedule schedule;
     static const bool strict = strict_barriers();
-    guards(); // the first allocation may be made by the kernel, when access must be permitted already
+    guards(); // before DeviceAccess is created: the kernel itself may make the first cudaMalloc
     const uint64_t blocks = (uint64_t)config.grid.x * config.grid.y * config.grid.z;
     const uint64_t chunk =
         cooperative ? 1 : std::min<uint64_t>(1024, std::max<uint64_t>(1, blocks / (workers * 8)));
@@ -655,8 +657,9 @@ static void report_end(const Kernel &kernel, const Grid &grid) {
                       ended == cudaErrorAssert ? "an assertion" : "__trap()");
 }
 
-// ---- dynamic parallelism: what kernels start ----
+// ---- dynamic parallelism ----
 
+// Runs the children of a grid of this nesting depth, in the order of their launches.
 static void run_children(const std::vector<Child> &children, unsigned depth) {
     if (children.empty())
         return;
@@ -669,7 +672,7 @@ static void run_children(const std::vector<Child> &children, unsigned depth) {
     launch_depth = outer;
 }
 
-// After an assertion in the kernel or __trap() nothing that it started runs.
+// Takes the children out of the grid. There are none to run if an assertion or __trap() has ended the grid.
 static std::vector<Child> children_of(Grid &grid) {
     return grid.ended == cudaSuccess ? std::move(grid.children) : std::vector<Child>();
 }
@@ -692,13 +695,14 @@ static cudaError_t launch_in_kernel(const LaunchConfig &config, const Kernel &ke
                     "launch of %s at %s:%d: more than %u levels of kernels that launch kernels", kernel.name,
                     base_name(kernel.file), kernel.line, max_depth);
     LaunchConfig here = config;
-    here.stream = nullptr; // it runs as a part of the launch of the grid
+    here.stream = nullptr; // the child grid runs as a part of the parent grid's launch, in its stream
     return store_child({"kernel launch", store_launch(here, kernel, false)},
                        config.stream == cudaStreamTailLaunch);
 }
 
-// The worker waits, so the grids run on another host thread, and only on that one: if each of them had
-// workers whose blocks wait in the same way, the number of host threads would grow with every level.
+// The calling worker is blocked, so a new host thread runs the child grids. It runs them without further
+// workers: the blocks of a child grid may call this function too, and with several workers for each grid the
+// number of host threads would grow exponentially with the nesting depth.
 cudaError_t finish_children() {
     Grid &grid = *current_grid;
     std::vector<Child> mine;
@@ -719,19 +723,19 @@ cudaError_t finish_children() {
             launches_inside = true;
             run_children(mine, grid.depth);
         }).join();
-    } catch (const std::system_error &error) {
+    } catch (const std::exception &error) { // std::system_error or std::bad_alloc
         kernel_error("cudaDeviceSynchronize() in a kernel: the system permits no further host thread: %s",
-                     strerror(error.code().value()));
+                     error.what());
     }
     return cudaSuccess;
 }
 
-// Runs a grid whose configuration has been checked, and then what it has started.
+// Runs a grid whose launch configuration is valid, and afterwards its child grids.
 static cudaError_t run_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative,
                             size_t shared_limit) {
     std::vector<Child> children;
     cudaError_t error = cudaSuccess;
-    if (launches_inside) { // the grid of the kernel that waits holds the lock
+    if (launches_inside) { // launch_lock() is held by the launch of the parent grid, which waits for this one
         Grid grid = new_grid(config, kernel, cooperative, shared_limit, 1);
         const DeviceAccess access;
         run_blocks(grid);

@@ -225,7 +225,7 @@ cudaError_t run_until(Queues &q, const WorkPointer &target, bool wait) {
 }
 
 cudaError_t run_all(const std::vector<WorkPointer> &targets, bool wait = true) {
-    if (in_kernel_now()) // a kernel that calls cudaFree waits for nothing
+    if (in_kernel_now()) // cudaFree in device code does not synchronise
         return cudaSuccess;
     Queues &q = queues();
     std::lock_guard running(q.running);

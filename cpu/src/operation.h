@@ -98,14 +98,17 @@ cudaError_t perform(const Operation &operation, AsyncLaunchPointer *async = null
 
 cudaError_t run_launch(const LaunchConfig &config, const Kernel &kernel, bool cooperative);
 StoredLaunch store_launch(const LaunchConfig &config, const Kernel &kernel, bool cooperative);
-// In a kernel, stores what the kernel starts: a launch, a copy. It runs when the grid of the kernel has
-// ended, and before the launch of that grid counts as complete. So it runs in the order of the calls of a
-// block.
+// True if the caller is device code: a function that a kernel calls.
 inline bool in_kernel_now() {
     return self && self->kernel;
 }
-cudaError_t store_child(Operation operation, bool last = false); // last: after all others
-// cudaDeviceSynchronize() in a kernel, which CUDA has had until version 12: runs what the block has started.
+// Dynamic parallelism. Stores a child grid that a kernel launches, or a copy or fill, in the grid of the
+// kernel. It runs after all blocks of that parent grid have ended, and before the launch of the parent grid
+// is complete. The children that a block has launched run in launch order; those with `last` run after all
+// others.
+cudaError_t store_child(Operation operation, bool last = false);
+// cudaDeviceSynchronize() in device code, which CUDA had before version 12: runs the stored children of the
+// calling block, and waits for them.
 cudaError_t finish_children();
 // Makes the launch of a kernel with copies of the arguments at these addresses.
 cudaError_t store_launch_of(Function &function, const LaunchConfig &config, void *const *arguments,

@@ -98,7 +98,7 @@ void compute(const Lane *lanes, uint64_t *values, unsigned present, WarpOp op) {
     for (unsigned left = present; left && (lane = (unsigned)__builtin_ctz(left), true); left &= left - 1)
     switch (op) {
     case WarpOp::sync:
-    case WarpOp::matrix: // the values are addresses, for the lanes themselves
+    case WarpOp::matrix: // the operands are pointers to the lanes' fragments, which mma.h reads
         return;
     case WarpOp::shuffle_index:
     case WarpOp::shuffle_up:

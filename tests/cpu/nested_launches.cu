@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Kernels that launch kernels (dynamic parallelism). The grids run after the grid of the kernel, and before
-// its launch counts as complete. cudaDeviceSynchronize() in a kernel is that of CUDA before version 12.
+// Dynamic parallelism: kernels that launch kernels. Child grids run after their parent grid has ended, and
+// before the host's launch is complete. cudaDeviceSynchronize() in device code waits for child grids, as
+// before CUDA 12.
 #include <cuda_runtime.h>
 #include <cstdlib>
 #include <initializer_list>
@@ -11,10 +12,7 @@
 enum { MAX_DEPTH = 24 };
 
 static std::mt19937 &random_bits() {
-    static std::mt19937 bits = [] {
-        const char *const seed = getenv("TEST_SEED");
-        return std::mt19937(seed ? (unsigned)atol(seed) : 1);
-    }();
+    static std::mt19937 bits(getenv("TEST_SEED") ? (unsigned)atol(getenv("TEST_SEED")) : 1);
     return bits;
 }
 
@@ -73,7 +71,7 @@ template <class T> __device__ void exchange(T &a, T &b) {
 }
 
 template <class T> __global__ void quicksort(T *a, int low, int high) {
-    if (high - low < 32) { // so there are fewer levels than CUDA permits
+    if (high - low < 32) { // insertion sort, which keeps the nesting depth below CUDA's limit
         for (int end = low + 1; end <= high; ++end)
             for (int i = end; i > low && a[i] < a[i - 1]; --i)
                 exchange(a[i], a[i - 1]);
@@ -111,7 +109,7 @@ TEST(a_kernel_template_launches_itself) {
     OK(cudaFree(a));
 }
 
-// Stores the value and the number of threads.
+// Stores the value and the number of threads per block.
 __global__ void put_size(int *to, int value) {
     if (threadIdx.x == 0)
         *to = 64 * value + (int)blockDim.x;
@@ -125,8 +123,8 @@ __device__ void put_by_function(int *to, int i) {
     put_size<<<1, size_for(i)>>>(to, i);
 }
 
-// The place is the old value of an atomic addition, of which many in a row let another thread run. That
-// thread must not take the configuration of this one.
+// The argument contains an atomic addition. After many atomics another thread of the block runs, here while
+// the arguments of a launch are evaluated. Each launch must keep its own configuration.
 __global__ void put_all(int *next, int *numbers, int n) {
     const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     const auto put_here = [&](int *to) { put_size<<<1, size_for(i)>>>(to, i); };
@@ -198,7 +196,7 @@ TEST(there_are_24_levels) {
     deeper<<<1, 1>>>(levels);
     OK(cudaDeviceSynchronize());
     EXPECT(levels[0] == 1 + MAX_DEPTH && levels[1] == levels[0]);
-    deeper<<<1, 1>>>(levels); // the count begins anew
+    deeper<<<1, 1>>>(levels); // the nesting depth begins at 0 again
     OK(cudaDeviceSynchronize());
     EXPECT(levels[0] == 2 * (1 + MAX_DEPTH));
     OK(cudaFree(levels));
@@ -231,7 +229,7 @@ __global__ void launch_where(int *devices) {
 }
 
 TEST(grids_run_on_the_device_of_the_kernel) {
-    enum { BLOCKS = 2000 }; // so many that all workers take part
+    enum { BLOCKS = 2000 }; // enough for several workers
     for (const int device : {1, 0}) {
         int count = 0;
         OK(cudaSetDevice(device));
@@ -270,7 +268,7 @@ TEST(a_graph_contains_what_its_kernels_launch) {
     OK(cudaFree(next));
 }
 
-// The sum of n numbers by two grids, each of half of them
+// Recursive sum: each of two threads launches a child grid that sums one half of the numbers.
 __global__ void sum(const int *numbers, int n, int *result) {
     __shared__ int *parts;
     if (n == 1) {

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <mma.h>
+#include <random>
 #include <type_traits>
 #include <vector>
 #include "../unit.h"
@@ -15,11 +16,11 @@ using namespace nvcuda::wmma;
 using nvcuda::wmma::precision::tf32;
 namespace small = nvcuda::wmma::experimental::precision;
 
-constexpr int WARPS = 3, BLOCKS = 2; // each warp has matrices of its own
+constexpr int WARPS = 3, BLOCKS = 2; // warps per block, blocks; each warp computes one matrix product
 
 // ---- elements in memory ----
 
-template <class T> struct Type { // how a program stores elements of this type, and their values
+template <class T> struct Type { // the storage type and the range of test values of an element type
     using Storage = T;
     static constexpr int bits = 8 * sizeof(T), low = -4, high = 4;
     static int value(int random) { return random; }
@@ -43,24 +44,23 @@ template <> struct Type<small::b1> : Type<int> {
     static constexpr int bits = 1, low = 0, high = 1;
 };
 
-static unsigned seed = 1;
 static int random_between(int low, int high) {
-    seed = seed * 1664525 + 1013904223;
-    return low + (int)((seed >> 8) % (unsigned)(high - low + 1));
+    static std::mt19937 rng(getenv("TEST_SEED") ? (unsigned)atol(getenv("TEST_SEED")) : 1);
+    return low + (int)(rng() % (unsigned)(high - low + 1));
 }
 
-// Matrices of rows x columns, one for each warp, in managed memory. Each is a part of a larger matrix, with
-// whole rows (or columns) of other numbers before and behind it.
+// One matrix of rows x columns for each warp, in managed memory. Each is a submatrix of a larger array: two
+// rows (column-major: columns) of other random numbers come before it and two after it.
 template <class T> struct Matrices {
     using Storage = typename Type<T>::Storage;
     const int rows, columns;
     const bool by_rows;
-    const int ld, size, start; // in elements
+    const int ld, size, start; // leading dimension, size of the array, offset of the submatrix, in elements
     static constexpr int packed = 8 * (int)sizeof(Storage) / Type<T>::bits;
     std::vector<int> values;
     Storage *memory;
 
-    // `padding`: elements after each row, in units of 16 bytes
+    // `padding`: added to the leading dimension, in units of 16 bytes
     Matrices(int rows, int columns, bool by_rows, int padding)
         : rows(rows), columns(columns), by_rows(by_rows),
           ld(((by_rows ? columns : rows) * Type<T>::bits + 127) / 128 * 128 / Type<T>::bits +
@@ -85,9 +85,9 @@ template <class T> struct Matrices {
         return (size_t)warp * size + start + (by_rows ? i * ld + j : j * ld + i);
     }
     int operator()(int warp, int i, int j) const { return values[at(warp, i, j)]; }
-    // Sets the expected value of an element.
+    // Sets the expected value of an element, which holds() compares.
     void set(int warp, int i, int j, int value) { values[at(warp, i, j)] = value; }
-    // Whether memory holds the values, also around the matrices.
+    // True if every element in memory, also outside of the submatrices, has its expected value.
     bool holds() const {
         for (size_t i = 0; i < values.size(); i++)
             if (!((double)memory[i] == values[i])) {
@@ -98,9 +98,10 @@ template <class T> struct Matrices {
     }
 };
 
-template <class S> struct Operand { // arguments of a kernel, in words of type S
+template <class S> struct Operand { // the matrices as arguments of a kernel
     S *memory;
-    int ld, size, start; // ld: in elements
+    int ld, size,
+        start; // ld in elements; size and start in values of type S, which may pack several elements
 };
 template <class T> static auto operand(const Matrices<T> &m) {
     return Operand<typename Type<T>::Storage>{m.memory, m.ld, m.size / m.packed, m.start / m.packed};
@@ -110,8 +111,8 @@ template <class T> static auto operand(const Matrices<T> &m) {
 
 template <class T> __device__ constexpr bool is_bits = std::is_same_v<T, small::b1>;
 
-// d = a b + c. If `staged`, the operands are copied to shared memory, and the result from there; if
-// `in_place`, c and d are one fragment.
+// d = a b + c. With `staged`, load_matrix_sync and store_matrix_sync access copies of a, b and d in shared
+// memory. With `in_place`, the same fragment is the accumulator c and the result d.
 template <int m, int n, int k, class T, class LA, class LB, class C, class D, class S>
 __global__ void product(Operand<S> a, Operand<S> b, Operand<C> c, Operand<D> d, layout_t layout_c,
                         layout_t layout_d, bool staged, bool in_place) {
@@ -230,7 +231,7 @@ TEST(packed) {
 
 // ---- numbers ----
 
-// The sum of 16 products a b, and c
+// c + 16 a b: all elements of each operand are equal.
 template <class T, class C> __global__ void dot(T a, T b, C c, C *result) {
     fragment<matrix_a, 16, 16, 16, T, row_major> fa;
     fragment<matrix_b, 16, 16, 16, T, col_major> fb;
@@ -256,10 +257,10 @@ template <class T, class C> static C dot_of(T a, T b, C c) {
 }
 
 TEST(rounding) {
-    // 2048 + 16 / 4: added one by one to a half, the products of 1/4 would be lost.
+    // 2048 + 16 / 4. With rounding to half after each addition, 2048 + 1/4 would be 2048.
     EXPECT((float)dot_of<half, half>(0.5f, 0.5f, 2048.0f) == 2052);
     EXPECT(dot_of<half, float>(0.5f, 0.5f, 65536.0f) == 65540);
-    EXPECT(dot_of<half, float>(49152.0f, 49152.0f, 0.0f) == 0x9p32f); // no half could hold it
+    EXPECT(dot_of<half, float>(49152.0f, 49152.0f, 0.0f) == 0x9p32f); // overflows half
     EXPECT(std::isinf((float)dot_of<half, half>(60000.0f, 1.0f, 0.0f)));
     EXPECT(dot_of<half, float>(0x1p-24f, 0x1p-24f, 0.0f) == 0x1p-44f); // subnormal operands
     EXPECT(dot_of<__nv_bfloat16, float>(0x1p60f, 0x1p60f, 0.0f) == 0x1p124f);
@@ -329,7 +330,7 @@ TEST(tf32_has_19_bits) {
     float *memory;
     OK(cudaMallocManaged(&memory, 3 * 128 * sizeof *memory));
     for (int i = 0; i < 128; i++)
-        memory[i] = in[i / 8 % 8 == 5 ? 0 : i / 8 % 8]; // an infinite operand would give NaN
+        memory[i] = in[i / 8 % 8 == 5 ? 0 : i / 8 % 8]; // infinity times 0 is NaN
     memory[0] = in[5], memory[8] = std::numeric_limits<float>::quiet_NaN();
     tf32_numbers<<<1, 32>>>(memory, memory + 128, memory + 256);
     OK(cudaDeviceSynchronize());
@@ -350,7 +351,7 @@ TEST(tf32_has_19_bits) {
 
 // ---- fragments ----
 
-// c = alpha a b + beta c by elements of two accumulators, which were loaded in different layouts
+// d = alpha a b + beta c, computed on the elements x[] of two accumulator fragments
 __global__ void scaled(const half *a, const half *b, const float *c, float *d, float alpha, float beta) {
     fragment<matrix_a, 16, 16, 16, half, row_major> fa;
     fragment<matrix_b, 16, 16, 16, half, row_major> fb;

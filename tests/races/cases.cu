@@ -181,8 +181,8 @@ __global__ void shuffle_order(int *data, bool wrong) {
     data[threadIdx.x] = values[other]; // shuffle_order
 }
 
-// Each warp loads and stores a tile of shared memory that others write and read. The functions of wmma do not
-// order memory either.
+// Warp matrix functions are no memory barriers either: a thread writes an element of a tile in shared memory
+// that load_matrix_sync of another warp reads, or reads an element that store_matrix_sync has written.
 __global__ void matrix_load(int *data, bool wrong) {
     using namespace nvcuda::wmma;
     __shared__ float values[N];

@@ -203,8 +203,8 @@ enum cudaGraphicsMapFlags {
 #define cudaInvalidDeviceId            ((int)-2)
 #define cudaStreamLegacy               ((cudaStream_t)0x1)
 #define cudaStreamPerThread            ((cudaStream_t)0x2)
-#define cudaStreamTailLaunch           ((cudaStream_t)0x3) // in kernels only, like the next
-#define cudaStreamFireAndForget        ((cudaStream_t)0x4)
+#define cudaStreamTailLaunch           ((cudaStream_t)0x3) // device code only
+#define cudaStreamFireAndForget        ((cudaStream_t)0x4) // device code only
 
 // ---- structures ----
 

@@ -192,7 +192,8 @@ struct Kernel {
 };
 
 // With `cooperative`, all blocks run concurrently, so that they can wait for each other in the grid
-// barrier. In a kernel it stores the launch, which runs when the grid of the kernel has ended.
+// barrier. If it is called in a kernel (dynamic parallelism), the child grid runs after the parent grid has
+// ended.
 cudaError_t launch_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative = false);
 
 // The bytes of a kernel argument that has constructors or a destructor. CUDA copies an argument once, on the
@@ -324,8 +325,8 @@ Launch::Launch(const char *name, const LaunchConfig &config, Site site, bool coo
     : name(name), config(config), site(site), cooperative(cooperative), wanted(wanted),
       outer(current_launch) {
     current_launch = this;
-    // In a kernel no other thread of the block may run until the child is called: it would use
-    // current_launch. launch_grid() ends this.
+    // Dynamic parallelism: atomics in the arguments of the launch must not switch to another thread of the
+    // block, whose launch would change current_launch. launch_grid() permits the switch again.
     if (__builtin_expect(current_block != &no_block, 0))
         current_block->slice = ~0u;
 }
