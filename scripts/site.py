@@ -128,7 +128,9 @@ def highlighted(path):
         return f'<a href="{link(header, path)}">{match[0]}</a>' if exists else match[0]
 
     lines = format(marked, HtmlFormatter(nowrap=True)).splitlines(keepends=True)
-    lines = [re.sub('(?<=<span class="cpf">)&quot;([^&<]+)&quot;', included, line) for line in lines]
+    quote = '(?:&quot;|")'  # Pygments 2.20 does not escape quotation marks
+    header_name = f'(?<=<span class="cpf">){quote}([^&<"]+){quote}'
+    lines = [re.sub(header_name, included, line) for line in lines]
     lines = [f'<span id="L{number}">{line}</span>' for number, line in enumerate(lines, 1)]
     return lines, [(kind, name, text.count("\n", 0, begin) + 1) for kind, name, begin, _ in marks]
 

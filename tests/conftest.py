@@ -57,13 +57,14 @@ def pytest_collection_modifyitems(config, items):
 def pytest_generate_tests(metafunc):
     """Parametrizes tests by the names of their arguments. `program`: every program that is built; `device_program`: those
     that use a device; `picture_program`: those that draw; `sound_program`, `sound_device_program`: without those that are
-    wrong on purpose. `unit`: each case of each unit test program."""
+    wrong on purpose; `ladder`: those that are measured. `unit`: each case of each unit test program."""
     kinds = {
         "program": lambda p: True,
         "device_program": lambda p: not p.host_only,
         "picture_program": lambda p: p.picture,
         "sound_program": lambda p: not p.expect,
         "sound_device_program": lambda p: not p.expect and not p.host_only,
+        "ladder": lambda p: p.bench,
     }
     for kind, wanted in kinds.items():
         if kind in metafunc.fixturenames:

@@ -26,8 +26,6 @@ from trees import copy_sources, stand_in
 from test_programs import numeric_options, one_line
 
 ROOT = helpers.ROOT
-LADDERS = [p for p in helpers.programs() if p.bench and p.built]
-ladder = pytest.mark.parametrize("ladder", LADDERS, ids=str)
 PLOTS = any(
     subprocess.run([python, "-c", "import matplotlib"], stderr=subprocess.DEVNULL).returncode == 0
     for python in (sys.executable, "/usr/bin/python3")
@@ -98,7 +96,6 @@ def sizes_of(program, run):
     )
 
 
-@ladder
 def test_every_rung_at_sizes_that_are_not_round(ladder, run):
     for size in sizes_of(ladder, run):
         arguments = ("--size", size, "--runs", 2, "--json")
@@ -110,7 +107,6 @@ def test_every_rung_at_sizes_that_are_not_round(ladder, run):
         assert [row["number"] for row in rows if row["kind"] == "rung"][0] == 0
 
 
-@ladder
 def test_one_rung(ladder, run):
     small = sizes_of(ladder, run)[min(1, len(sizes_of(ladder, run)) - 1)]
     arguments = ("--size", small, "--runs", 1, "--json")
@@ -131,7 +127,6 @@ def test_one_rung(ladder, run):
     assert "--kernel 99: must be from 0 to " in result.err and not result.out
 
 
-@ladder
 def test_every_rung_is_checked(ladder, run):
     """An error in the result of any rung makes the program fail, and a wrong rung has no time."""
     result = run(ladder, *ladder.small, "--inject-error", "--runs", 1, "--json", status=1)
@@ -556,31 +551,31 @@ def test_what_fails_is_not_recorded(bench, script, says, status):
 
 def test_an_injected_error_is_not_recorded(tmp_path):
     """A real program that finds an error in its result is not recorded either."""
-    for program in LADDERS[:1]:
-        stand_in(
-            tmp_path / "bin" / program.name.split("/")[0],
-            program.base,
-            f'exec {helpers.BIN / program.name} --inject-error "$@"',
-        )
-        env = helpers.environment(
-            {
-                "BIN": str(tmp_path / "bin"),
-                "BACKEND": helpers.backend(),
-                "RESULTS": str(tmp_path / "results"),
-                "SIZES": "64",
-            }
-        )
-        done = subprocess.run(
-            [sys.executable, ROOT / "bench/run.py", program.name],
-            cwd=tmp_path,
-            env=env,
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            timeout=120,
-        )
-        assert done.returncode == 1 and f"{program.name}: FAILED: exit status 1: " in done.stderr
-        assert list((tmp_path / "results").iterdir()) == []
+    program = next(p for p in helpers.programs() if p.bench and p.built)
+    stand_in(
+        tmp_path / "bin" / program.name.split("/")[0],
+        program.base,
+        f'exec {helpers.BIN / program.name} --inject-error "$@"',
+    )
+    env = helpers.environment(
+        {
+            "BIN": str(tmp_path / "bin"),
+            "BACKEND": helpers.backend(),
+            "RESULTS": str(tmp_path / "results"),
+            "SIZES": "64",
+        }
+    )
+    done = subprocess.run(
+        [sys.executable, ROOT / "bench/run.py", program.name],
+        cwd=tmp_path,
+        env=env,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        timeout=120,
+    )
+    assert done.returncode == 1 and f"{program.name}: FAILED: exit status 1: " in done.stderr
+    assert list((tmp_path / "results").iterdir()) == []
 
 
 def test_a_size_that_does_not_fit_is_left_out(bench):

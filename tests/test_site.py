@@ -130,11 +130,11 @@ def test_all_documents_are_pages(site):
 
 
 def test_what_a_page_shows(site):
-    page = (site / "chapter05/dot_ladder.html").read_text()
+    page = (site / "chapter05/dot_ladder.html").read_text().replace("&quot;", '"')  # as Pygments 2.20 writes it
     for text in (
         '<a href="../index.html#section-5.3.1">5.3.1</a> (ladder)',
         '<a href="../docs/index.html#warp-shuffle">warp shuffle</a>',
-        '<a href="../common/bench.h.html">&quot;../common/bench.h&quot;</a>',
+        '<a href="../common/bench.h.html">"../common/bench.h"</a>',
         '<mark class="Launch">Launches</mark>: <code>kernel</code> in line <a href="#L',
     ):
         assert text in page, text
