@@ -153,6 +153,17 @@ void Worker::abandon_block() {
     running = in_loop;
 }
 
+cudaError_t *error_of_thread() {
+    if (!self || !self->kernel)
+        return nullptr;
+    Worker &worker = *self;
+    if (worker.errors_block != block_number) {
+        worker.errors_block = block_number;
+        std::fill_n(worker.errors, max_threads, cudaSuccess);
+    }
+    return &worker.errors[worker.running == in_loop ? worker.launching : worker.running];
+}
+
 // The entry function of every fiber: runs the rest of the common loop, then switches away. When the
 // fiber is taken from the spare list again, it does the same for another part of a loop.
 void Worker::run_fibers() {

@@ -89,6 +89,8 @@ struct Worker : Block {
     Site last_site[max_threads];   // last barrier or warp operation of threads that have ended: see site_of()
     uint16_t yielded[max_threads]; // ring buffer of the threads that have yielded; they run after all others
     uint16_t shuffled[max_threads]; // storage for Block::order when a schedule permutes it
+    uint64_t errors_block = 0;       // block_number of the block that `errors` belongs to
+    cudaError_t errors[max_threads]; // the last error of each thread of device code
 
     // Shared memory: first the dynamic part, then the declared variables. Sizes are in bytes.
     uint64_t arena_block = 0; // block_number of the block that the next members belong to

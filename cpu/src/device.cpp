@@ -328,6 +328,10 @@ int current_device() {
     return current;
 }
 
+size_t limit_of(int device, cudaLimit limit) {
+    return state_of(device).limits[limit];
+}
+
 OnDevice::OnDevice(int device) : before(current) {
     current = device;
 }
@@ -525,7 +529,7 @@ cudaError_t cudaDeviceReset() {
     return cudaSuccess;
 }
 
-// Limits and cache preferences are stored for queries and have no effect.
+// Limits and cache preferences are stored for queries. Only cudaLimitDevRuntimePendingLaunchCount has an effect.
 static cudaError_t check_limit(const char *call, cudaLimit limit) {
     if ((unsigned)limit > cudaLimitPersistingL2CacheSize)
         return fail(cudaErrorInvalidValue, "%s: there is no limit %d", call, (int)limit);
@@ -536,6 +540,8 @@ cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
     BEGIN();
     if (const cudaError_t error = check_limit(__func__, limit))
         return error;
+    if (limit == cudaLimitDevRuntimePendingLaunchCount)
+        value = std::max<size_t>(value, 32); // as on an H200 with CUDA 13.0
     state_of(current).limits[limit] = value;
     return cudaSuccess;
 }

@@ -25,8 +25,13 @@ thread_local bool told_of_memory = false;
 
 namespace {
 
-thread_local cudaError_t last_error = cudaSuccess;
+thread_local cudaError_t last_error_of_host = cudaSuccess;
 std::atomic<cudaError_t> for_good[max_devices];
+
+cudaError_t &last_error() {
+    cudaError_t *const of_thread = error_of_thread();
+    return of_thread ? *of_thread : last_error_of_host;
+}
 
 void say(const char *format, va_list values) {
     char text[1000];
@@ -149,7 +154,11 @@ cudaError_t fail(cudaError_t error, const char *format, ...) {
     say(format, values);
     va_end(values);
     told_of_memory = false;
-    return last_error = error;
+    return last_error() = error;
+}
+
+cudaError_t set_last_error(cudaError_t error) {
+    return last_error() = error;
 }
 
 void refuse_setting(const char *name, const char *value, const char *wanted) {
@@ -157,7 +166,7 @@ void refuse_setting(const char *name, const char *value, const char *wanted) {
 }
 
 cudaError_t not_ready() {
-    return last_error = cudaErrorNotReady;
+    return last_error() = cudaErrorNotReady;
 }
 
 bool out_of_memory_was_told() {
@@ -171,7 +180,7 @@ cudaError_t fail_for_good(cudaError_t error, const char *format, ...) {
     va_end(values);
     cudaError_t none = cudaSuccess;
     for_good[current_device()].compare_exchange_strong(none, error); // the first sticky error stays
-    return last_error = error;
+    return last_error() = error;
 }
 
 cudaError_t sticky_error(int device) {
@@ -187,7 +196,7 @@ cudaError_t begin_query(const char *call) {
     if (in_callback)
         return fail(cudaErrorNotPermitted, "%s: a stream's callback must not call the runtime", call);
     if (const cudaError_t error = failure_of(call))
-        return last_error = error;
+        return last_error() = error;
     return device_count() == 0 ? no_device(call) : cudaSuccess;
 }
 
@@ -196,7 +205,7 @@ cudaError_t begin(const char *call) {
         return error;
     const cudaError_t error = for_good[current_device()];
     if (error != cudaSuccess)
-        last_error = error; // its message was printed when it occurred
+        last_error() = error; // its message was printed when it occurred
     return error;
 }
 
@@ -206,13 +215,13 @@ using namespace cuda_cpu;
 
 extern "C" cudaError_t cudaPeekAtLastError() {
     if (const cudaError_t error = failure_of(__func__))
-        last_error = error;
-    return last_error;
+        last_error() = error;
+    return last_error();
 }
 
 extern "C" cudaError_t cudaGetLastError() {
-    const cudaError_t failed = failure_of(__func__), error = failed ? failed : last_error;
-    last_error = cudaSuccess;
+    const cudaError_t failed = failure_of(__func__), error = failed ? failed : last_error();
+    last_error() = cudaSuccess;
     return error;
 }
 

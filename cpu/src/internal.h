@@ -30,6 +30,13 @@ cudaError_t fail(cudaError_t error, const char *format, ...) __attribute__((form
 // Prints "cuda on the CPU: NAME=value: must be …" for a variable of the environment, and ends the program.
 [[noreturn]] void refuse_setting(const char *name, const char *value, const char *wanted);
 
+// Sets the last error after the message was printed, and returns it.
+cudaError_t set_last_error(cudaError_t error);
+// The last error of the calling thread of a kernel; null in host code. It is cudaSuccess when the thread
+// starts. While the common loop runs, the thread that launched a child grid last is taken for the calling one,
+// because the runtime cannot see which one that is (block.cpp).
+cudaError_t *error_of_thread();
+
 // True if the last error was an out-of-memory error whose message named the line of the program.
 extern thread_local bool told_of_memory;
 
@@ -120,6 +127,7 @@ constexpr int max_devices = 64;
 
 int device_count();   // number of visible devices
 int current_device(); // the current device of this host thread
+size_t limit_of(int device, cudaLimit limit);
 const cudaDeviceProp &properties(int device);
 bool device_exists(const char *call, int device); // fails with cudaErrorInvalidDevice if not
 cudaError_t no_device(const char *call);          // fails, with a message that says why there is no device

@@ -134,9 +134,9 @@ struct Child {
     bool last;        // launched into cudaStreamTailLaunch: runs after all other children
 };
 
-// The nesting depth of a grid: 0 if the host has launched it, otherwise one more than that of its parent
-// grid. CUDA's limit is 24.
-constexpr unsigned max_depth = 24;
+// The nesting depth of a grid: the number of grids that cannot complete before it does. It is 0 if the host
+// has launched the grid, otherwise one more than that of its parent grid. A parent grid has completed when
+// its grids in cudaStreamTailLaunch start, so their nesting depth is that of the parent.
 thread_local unsigned launch_depth = 0; // the nesting depth of grids that this host thread launches
 thread_local bool
     launches_inside; // this host thread runs child grids for cudaDeviceSynchronize() in a kernel
@@ -659,17 +659,41 @@ static void report_end(const Kernel &kernel, const Grid &grid) {
 
 // ---- dynamic parallelism ----
 
-// Runs the children of a grid of this nesting depth, in the order of their launches.
-static void run_children(const std::vector<Child> &children, unsigned depth) {
+// A child that this host thread has to run, and the nesting depth of a grid that it launches
+struct PendingChild {
+    Operation operation;
+    unsigned depth;
+};
+// Those of the loop below, if it runs on this host thread. The last element runs first.
+static thread_local std::vector<PendingChild> *pending_children;
+
+// Runs the children of a grid of this nesting depth, in the order of their launches, and after each child its
+// own children. Grids can be nested thousands of levels deep, so this is not a recursive function: the call
+// for the children of a child grid only stores them.
+static void run_children(std::vector<Child> children, unsigned depth) {
     if (children.empty())
         return;
-    const unsigned outer = launch_depth;
-    launch_depth = depth + 1;
-    for (const bool last : {false, true})
-        for (const Child &child : children)
-            if (child.last == last)
-                perform(child.operation); // prints a message if it fails
-    launch_depth = outer;
+    std::vector<PendingChild> mine, &pending = pending_children ? *pending_children : mine;
+    for (const bool last : {true, false})
+        for (auto child = children.rbegin(); child != children.rend(); ++child)
+            if (child->last == last)
+                pending.push_back({std::move(child->operation), depth + !last});
+    if (pending_children)
+        return;
+    struct Loop {
+        const unsigned outer_depth = launch_depth;
+        ~Loop() {
+            launch_depth = outer_depth;
+            pending_children = nullptr;
+        }
+    } const loop;
+    pending_children = &pending;
+    while (!pending.empty()) {
+        const PendingChild child = std::move(pending.back());
+        pending.pop_back();
+        launch_depth = child.depth;
+        perform(child.operation); // prints a message if it fails
+    }
 }
 
 // Takes the children out of the grid. There are none to run if an assertion or __trap() has ended the grid.
@@ -690,14 +714,22 @@ static cudaError_t launch_in_kernel(const LaunchConfig &config, const Kernel &ke
     if (cooperative)
         kernel_error("%s is launched inside a kernel as a cooperative launch, which CUDA does not have",
                      kernel.name);
-    if (current_grid->depth >= max_depth)
-        return fail(cudaErrorLaunchMaxDepthExceeded,
-                    "launch of %s at %s:%d: more than %u levels of kernels that launch kernels", kernel.name,
-                    base_name(kernel.file), kernel.line, max_depth);
+    size_t shared_limit = 0;
+    if (check(config, kernel, false, shared_limit) != cudaSuccess)
+        return set_last_error(cudaErrorInvalidConfiguration);
+    const bool last = config.stream == cudaStreamTailLaunch;
+    if (!last && config.stream != cudaStreamFireAndForget &&
+        !stream_known(config.stream, "kernel launch", nullptr))
+        return set_last_error(cudaErrorInvalidValue);
+    const size_t most = limit_of(current_grid->device, cudaLimitDevRuntimePendingLaunchCount);
+    if (!last && current_grid->depth >= most)
+        return fail(cudaErrorLaunchPendingCountExceeded,
+                    "launch of %s at %s:%d: %zu grids wait for their child grids, the largest number that "
+                    "cudaLimitDevRuntimePendingLaunchCount permits",
+                    kernel.name, base_name(kernel.file), kernel.line, most);
     LaunchConfig here = config;
     here.stream = nullptr; // the child grid runs as a part of the parent grid's launch, in its stream
-    return store_child({"kernel launch", store_launch(here, kernel, false)},
-                       config.stream == cudaStreamTailLaunch);
+    return store_child({"kernel launch", store_launch(here, kernel, false)}, last);
 }
 
 // The calling worker is blocked, so a new host thread runs the child grids. It runs them without further
@@ -721,7 +753,7 @@ cudaError_t finish_children() {
     try {
         std::thread([&] {
             launches_inside = true;
-            run_children(mine, grid.depth);
+            run_children(std::move(mine), grid.depth);
         }).join();
     } catch (const std::exception &error) { // std::system_error or std::bad_alloc
         kernel_error("cudaDeviceSynchronize() in a kernel: the system permits no further host thread: %s",
@@ -757,7 +789,7 @@ static cudaError_t run_grid(const LaunchConfig &config, const Kernel &kernel, bo
         report_end(kernel, grid);
         children = children_of(grid);
     }
-    run_children(children, launch_depth);
+    run_children(std::move(children), launch_depth);
     return error;
 }
 
@@ -840,10 +872,10 @@ void complete_launch(AsyncLaunchPointer &async) {
     if (async->grid.asynchronous)
         --async_launches;
     report_end(async->launch.kernel, async->grid);
-    const std::vector<Child> children = children_of(async->grid);
+    std::vector<Child> children = children_of(async->grid);
     const unsigned depth = async->grid.depth;
     async = nullptr;
-    run_children(children, depth);
+    run_children(std::move(children), depth);
 }
 
 cudaError_t run_launch(const LaunchConfig &config, const Kernel &kernel, bool cooperative) {

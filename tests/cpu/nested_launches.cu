@@ -9,7 +9,6 @@
 #include <vector>
 #include "../unit.h"
 
-enum { MAX_DEPTH = 24 };
 
 static std::mt19937 &random_bits() {
     static std::mt19937 bits(getenv("TEST_SEED") ? (unsigned)atol(getenv("TEST_SEED")) : 1);
@@ -184,36 +183,103 @@ TEST(grids_and_copies_of_a_thread_run_in_order) {
     OK(cudaFree(copy));
 }
 
-__global__ void deeper(int *levels) {
-    ++*levels;
-    deeper<<<1, 1>>>(levels);
-    if (cudaGetLastError() == cudaErrorLaunchMaxDepthExceeded)
-        levels[1] = *levels;
+struct Levels {
+    int count, failed_at; // grids that have run; the grid whose launch failed
+    cudaError_t error;
+};
+
+__global__ void deeper(Levels *levels, cudaStream_t stream) {
+    const int here = ++levels->count;
+    if (here < 3000)
+        deeper<<<1, 1, 0, stream>>>(levels, stream);
+    const cudaError_t error = cudaGetLastError();
+    if (error != cudaSuccess)
+        *levels = {levels->count, here, error};
 }
 
-TEST(there_are_24_levels) {
-    int *levels = managed<int>(2);
-    deeper<<<1, 1>>>(levels);
-    OK(cudaDeviceSynchronize());
-    EXPECT(levels[0] == 1 + MAX_DEPTH && levels[1] == levels[0]);
-    deeper<<<1, 1>>>(levels); // the nesting depth begins at 0 again
-    OK(cudaDeviceSynchronize());
-    EXPECT(levels[0] == 2 * (1 + MAX_DEPTH));
+// Measured on an H200 with CUDA 13.0 (2026-11-23)
+TEST(the_number_of_pending_launches_limits_the_nesting_depth) {
+    Levels *levels = managed<Levels>(1);
+    size_t limit;
+    for (const size_t set : {2048, 100, 1, 5000}) {
+        OK(cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, set));
+        OK(cudaDeviceGetLimit(&limit, cudaLimitDevRuntimePendingLaunchCount));
+        EXPECT(limit == (set == 1 ? 32 : set));
+        for (const cudaStream_t stream : {(cudaStream_t)0, cudaStreamFireAndForget, cudaStreamTailLaunch}) {
+            *levels = {};
+            deeper<<<1, 1>>>(levels, stream);
+            OK(cudaDeviceSynchronize());
+            OK(cudaGetLastError());
+            if (stream == cudaStreamTailLaunch || limit == 5000) // the parent of a tail launch has completed
+                EXPECT(levels->count == 3000 && levels->error == cudaSuccess);
+            else
+                EXPECT(levels->count == (int)limit + 1 && levels->failed_at == levels->count &&
+                       levels->error == cudaErrorLaunchPendingCountExceeded);
+        }
+    }
+    OK(cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, 2048));
     OK(cudaFree(levels));
 }
 
-__global__ void too_many_threads(int *p) {
-    put<<<1, 1025>>>(p, 1);
-    put<<<1, 1>>>(p + 1, 1);
+__global__ void error_at_the_start(cudaError_t *error) {
+    *error = cudaPeekAtLastError();
 }
 
-TEST(the_host_gets_the_error_of_a_bad_configuration) {
-    int *p = managed<int>(2);
-    too_many_threads<<<1, 1>>>(p);
-    cudaDeviceSynchronize();
-    EXPECT(cudaGetLastError() == cudaErrorInvalidConfiguration);
-    EXPECT(p[0] == 0 && p[1] == 1);
+// errors[3 * i]: what thread i sees after its launch; then what all see after a barrier; then what is left
+__global__ void bad_launches(int *p, cudaError_t *errors, int bad, int bytes, bool barrier) {
+    const int i = (int)threadIdx.x;
+    if (i == bad) {
+        if (bytes)
+            put<<<1, 1, (size_t)bytes>>>(p, 1);
+        else
+            put<<<1, 1025>>>(p, 1);
+        error_at_the_start<<<1, 1>>>(errors + 3 * blockDim.x);
+    } else {
+        put<<<1, 1>>>(p + i, i);
+    }
+    errors[3 * i] = cudaPeekAtLastError();
+    if (barrier)
+        __syncthreads();
+    errors[3 * i + 1] = cudaGetLastError();
+    errors[3 * i + 2] = cudaGetLastError();
+}
+
+TEST(only_the_thread_that_has_launched_sees_the_error) {
+    const int threads = 70;
+    int *p = managed<int>(threads);
+    cudaError_t *errors = managed<cudaError_t>(3 * threads + 1);
+    for (int repetition = 0; repetition < 20; ++repetition) {
+        const int bad = (int)(random_bits()() % threads), bytes = repetition % 3 ? 0 : 400000;
+        memset(p, -1, threads * sizeof *p);
+        errors[3 * threads] = cudaErrorUnknown;
+        bad_launches<<<1, threads>>>(p, errors, bad, bytes, repetition & 1);
+        OK(cudaGetLastError()); // the host does not see it
+        OK(cudaDeviceSynchronize());
+        OK(errors[3 * threads]); // the child grid does not see it either
+        for (int i = 0; i < threads; ++i) {
+            const cudaError_t expected = i == bad ? cudaErrorInvalidConfiguration : cudaSuccess;
+            EXPECT(errors[3 * i] == expected && errors[3 * i + 1] == expected);
+            OK(errors[3 * i + 2]);
+            EXPECT(p[i] == (i == bad ? -1 : i));
+        }
+    }
     OK(cudaFree(p));
+    OK(cudaFree(errors));
+}
+
+__global__ void unknown_stream(int *p, cudaStream_t stream, cudaError_t *error) {
+    put<<<1, 1, 0, stream>>>(p, 1);
+    *error = cudaGetLastError();
+}
+
+TEST(a_stream_that_does_not_exist) {
+    int *p = managed<int>(1);
+    cudaError_t *error = managed<cudaError_t>(1);
+    unknown_stream<<<1, 1>>>(p, (cudaStream_t)0x7777770, error);
+    OK(cudaDeviceSynchronize());
+    EXPECT(*error == cudaErrorInvalidValue && *p == 0);
+    OK(cudaFree(p));
+    OK(cudaFree(error));
 }
 
 __device__ int on_device;

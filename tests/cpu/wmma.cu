@@ -17,6 +17,9 @@ using nvcuda::wmma::precision::tf32;
 namespace small = nvcuda::wmma::experimental::precision;
 
 constexpr int WARPS = 3, BLOCKS = 2; // warps per block, blocks; each warp computes one matrix product
+struct alignas(32) Aligned { // wmma loads and stores matrices at addresses that are multiples of 32 bytes
+    char bytes[32];
+};
 
 // ---- elements in memory ----
 
@@ -116,7 +119,7 @@ template <class T> __device__ constexpr bool is_bits = std::is_same_v<T, small::
 template <int m, int n, int k, class T, class LA, class LB, class C, class D, class S>
 __global__ void product(Operand<S> a, Operand<S> b, Operand<C> c, Operand<D> d, layout_t layout_c,
                         layout_t layout_d, bool staged, bool in_place) {
-    extern __shared__ double4 shared[];
+    extern __shared__ Aligned shared[];
     const int warp = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
     S *pa = a.memory + warp * a.size, *pb = b.memory + warp * b.size;
     D *pd = d.memory + warp * d.size;
@@ -127,7 +130,7 @@ __global__ void product(Operand<S> a, Operand<S> b, Operand<C> c, Operand<D> d, 
     if (staged) {
         const int words_a = (a.size * sizeof(S) + 31) / 32, words_b = (b.size * sizeof(S) + 31) / 32,
                   words_d = (d.size * sizeof(D) + 31) / 32;
-        double4 *const mine = shared + threadIdx.x / 32 * (words_a + words_b + words_d);
+        Aligned *const mine = shared + threadIdx.x / 32 * (words_a + words_b + words_d);
         S *const sa = (S *)mine, *const sb = (S *)(mine + words_a);
         D *const sd = (D *)(mine + words_a + words_b);
         for (int i = lane; i < a.size; i += 32)

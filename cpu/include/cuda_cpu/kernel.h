@@ -116,6 +116,7 @@ struct Block {
     unsigned head, tail;
     unsigned slice;      // atomics left until the running thread goes to the end of the queue (count_atomic)
     unsigned running;    // linear index of the running thread; not valid while the common loop runs
+    unsigned launching;  // linear index of the thread that launched a child grid last
     unsigned at_barrier; // number of threads in `arrived`: those that wait at barrier_site
     Site barrier_site;   // where the threads in `arrived` wait; if there are none, the last barrier
     int barrier_result;  // result of the last barrier, for __syncthreads_count() and the like
@@ -327,8 +328,10 @@ Launch::Launch(const char *name, const LaunchConfig &config, Site site, bool coo
     current_launch = this;
     // Dynamic parallelism: atomics in the arguments of the launch must not switch to another thread of the
     // block, whose launch would change current_launch. launch_grid() permits the switch again.
-    if (__builtin_expect(current_block != &no_block, 0))
+    if (__builtin_expect(current_block != &no_block, 0)) {
         current_block->slice = ~0u;
+        current_block->launching = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+    }
 }
 [[noreturn]] void launched_no_kernel(const char *name, Site site);
 Launch::~Launch() {
