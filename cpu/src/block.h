@@ -88,7 +88,7 @@ struct Worker : Block {
     Warp warps[max_threads / warpSize];
     Site last_site[max_threads];   // last barrier or warp operation of threads that have ended: see site_of()
     uint16_t yielded[max_threads]; // ring buffer of the threads that have yielded; they run after all others
-    uint16_t shuffled[max_threads]; // storage for Block::order when a schedule permutes it
+    uint16_t shuffled[max_threads];  // storage for Block::order when a schedule permutes it
     uint64_t errors_block = 0;       // block_number of the block that `errors` belongs to
     cudaError_t errors[max_threads]; // the last error of each thread of device code
 

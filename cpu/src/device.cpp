@@ -529,7 +529,8 @@ cudaError_t cudaDeviceReset() {
     return cudaSuccess;
 }
 
-// Limits and cache preferences are stored for queries. Only cudaLimitDevRuntimePendingLaunchCount has an effect.
+// Limits and cache preferences are stored for queries. Only cudaLimitDevRuntimePendingLaunchCount has an
+// effect.
 static cudaError_t check_limit(const char *call, cudaLimit limit) {
     if ((unsigned)limit > cudaLimitPersistingL2CacheSize)
         return fail(cudaErrorInvalidValue, "%s: there is no limit %d", call, (int)limit);

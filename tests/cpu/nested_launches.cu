@@ -9,7 +9,6 @@
 #include <vector>
 #include "../unit.h"
 
-
 static std::mt19937 &random_bits() {
     static std::mt19937 bits(getenv("TEST_SEED") ? (unsigned)atol(getenv("TEST_SEED")) : 1);
     return bits;
