@@ -117,6 +117,7 @@ Worker::Worker() : Block{} {
     self = this;
     running = in_loop;
     slice = atomics_in_a_row;
+    caller = max_threads;
     values = lane_values;
     adopt_stack(native);
 }
@@ -159,9 +160,13 @@ cudaError_t *error_of_thread() {
     Worker &worker = *self;
     if (worker.errors_block != block_number) {
         worker.errors_block = block_number;
-        std::fill_n(worker.errors, max_threads, cudaSuccess);
+        std::fill_n(worker.errors, max_threads + 1, cudaSuccess);
     }
-    return &worker.errors[worker.running == in_loop ? worker.launching : worker.running];
+    const unsigned t = worker.running == in_loop ? worker.caller : worker.running;
+    cudaError_t &error = worker.errors[t], &unknown = worker.errors[max_threads];
+    if (error == cudaSuccess)
+        std::swap(error, unknown);
+    return &error;
 }
 
 // The entry function of every fiber: runs the rest of the common loop, then switches away. When the

@@ -88,9 +88,10 @@ struct Worker : Block {
     Warp warps[max_threads / warpSize];
     Site last_site[max_threads];   // last barrier or warp operation of threads that have ended: see site_of()
     uint16_t yielded[max_threads]; // ring buffer of the threads that have yielded; they run after all others
-    uint16_t shuffled[max_threads];  // storage for Block::order when a schedule permutes it
-    uint64_t errors_block = 0;       // block_number of the block that `errors` belongs to
-    cudaError_t errors[max_threads]; // the last error of each thread of device code
+    uint16_t shuffled[max_threads]; // storage for Block::order when a schedule permutes it
+    uint64_t errors_block = 0;      // block_number of the block that `errors` belongs to
+    // The last error of each thread; at the end that of a thread that is not known (error_of_thread)
+    cudaError_t errors[max_threads + 1];
 
     // Shared memory: first the dynamic part, then the declared variables. Sizes are in bytes.
     uint64_t arena_block = 0; // block_number of the block that the next members belong to

@@ -209,20 +209,25 @@ cudaError_t begin(const char *call) {
     return error;
 }
 
+cudaError_t last_error_of_caller(const char *call, bool reset) {
+    if (const cudaError_t error = failure_of(call))
+        last_error() = error;
+    const cudaError_t error = last_error();
+    if (reset)
+        last_error() = cudaSuccess;
+    return error;
+}
+
 } // namespace cuda_cpu
 
 using namespace cuda_cpu;
 
 extern "C" cudaError_t cudaPeekAtLastError() {
-    if (const cudaError_t error = failure_of(__func__))
-        last_error() = error;
-    return last_error();
+    return last_error_of_caller(__func__, false);
 }
 
 extern "C" cudaError_t cudaGetLastError() {
-    const cudaError_t failed = failure_of(__func__), error = failed ? failed : last_error();
-    last_error() = cudaSuccess;
-    return error;
+    return last_error_of_caller(__func__, true);
 }
 
 extern "C" const char *cudaGetErrorName(cudaError_t error) {

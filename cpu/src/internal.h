@@ -33,8 +33,8 @@ cudaError_t fail(cudaError_t error, const char *format, ...) __attribute__((form
 // Sets the last error after the message was printed, and returns it.
 cudaError_t set_last_error(cudaError_t error);
 // The last error of the calling thread of a kernel; null in host code. It is cudaSuccess when the thread
-// starts. While the common loop runs, the thread that launched a child grid last is taken for the calling
-// one, because the runtime cannot see which one that is (block.cpp).
+// starts. A thread in the common loop is known only during a launch, cudaGetLastError and
+// cudaPeekAtLastError (Caller in kernel.h). The error of another call is that of the next thread that asks.
 cudaError_t *error_of_thread();
 
 // True if the last error was an out-of-memory error whose message named the line of the program.

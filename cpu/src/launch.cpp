@@ -134,9 +134,9 @@ struct Child {
     bool last;        // launched into cudaStreamTailLaunch: runs after all other children
 };
 
-// The nesting depth of a grid: the number of grids that cannot complete before it does. It is 0 if the host
-// has launched the grid, otherwise one more than that of its parent grid. A parent grid has completed when
-// its grids in cudaStreamTailLaunch start, so their nesting depth is that of the parent.
+// The nesting depth of a grid: 0 if the host has launched it. Otherwise the number of grids launched by
+// device code that have not completed while it runs: itself, its parent grid, the parent's parent grid and so
+// on. The parent of a grid in cudaStreamTailLaunch has completed, so it does not count.
 thread_local unsigned launch_depth = 0; // the nesting depth of grids that this host thread launches
 thread_local bool
     launches_inside; // this host thread runs child grids for cudaDeviceSynchronize() in a kernel
@@ -677,7 +677,7 @@ static void run_children(std::vector<Child> children, unsigned depth) {
     for (const bool last : {true, false})
         for (auto child = children.rbegin(); child != children.rend(); ++child)
             if (child->last == last)
-                pending.push_back({std::move(child->operation), depth + !last});
+                pending.push_back({std::move(child->operation), last ? std::max(depth, 1u) : depth + 1});
     if (pending_children)
         return;
     struct Loop {
@@ -722,9 +722,9 @@ static cudaError_t launch_in_kernel(const LaunchConfig &config, const Kernel &ke
         !stream_known(config.stream, "kernel launch", nullptr))
         return set_last_error(cudaErrorInvalidValue);
     const size_t most = limit_of(current_grid->device, cudaLimitDevRuntimePendingLaunchCount);
-    if (!last && current_grid->depth >= most)
+    if (current_grid->depth >= most)
         return fail(cudaErrorLaunchPendingCountExceeded,
-                    "launch of %s at %s:%d: %zu grids wait for their child grids, the largest number that "
+                    "launch of %s at %s:%d: %zu nested grids have not completed, the largest number that "
                     "cudaLimitDevRuntimePendingLaunchCount permits",
                     kernel.name, base_name(kernel.file), kernel.line, most);
     LaunchConfig here = config;

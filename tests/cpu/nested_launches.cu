@@ -196,6 +196,17 @@ __global__ void deeper(Levels *levels, cudaStream_t stream) {
         *levels = {levels->count, here, error};
 }
 
+// Every second launch is a tail launch, which does not increase the nesting depth: the grid takes the place
+// of its parent. While the parent runs, both are pending.
+__global__ void alternating(Levels *levels) {
+    const int here = ++levels->count;
+    if (here < 3000)
+        alternating<<<1, 1, 0, here % 2 ? cudaStreamTailLaunch : 0>>>(levels);
+    const cudaError_t error = cudaGetLastError();
+    if (error != cudaSuccess)
+        *levels = {levels->count, here, error};
+}
+
 // Measured on an H200 with CUDA 13.0 (2026-11-23)
 TEST(the_number_of_pending_launches_limits_the_nesting_depth) {
     Levels *levels = managed<Levels>(1);
@@ -216,6 +227,13 @@ TEST(the_number_of_pending_launches_limits_the_nesting_depth) {
                        levels->error == cudaErrorLaunchPendingCountExceeded);
         }
     }
+    OK(cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, 100));
+    *levels = {};
+    alternating<<<1, 1>>>(levels);
+    OK(cudaDeviceSynchronize());
+    EXPECT(levels->count == 199 && levels->failed_at == 199 &&
+           levels->error == cudaErrorLaunchPendingCountExceeded);
+    *levels = {};
     OK(cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, 2048));
     OK(cudaFree(levels));
 }
@@ -263,6 +281,38 @@ TEST(only_the_thread_that_has_launched_sees_the_error) {
         }
     }
     OK(cudaFree(p));
+    OK(cudaFree(errors));
+}
+
+__global__ void leave_an_error(int *p, int *errors_at_start) {
+    if (cudaPeekAtLastError() != cudaSuccess)
+        atomicAdd(errors_at_start, 1);
+    put<<<0, 1>>>(p, 1);
+}
+
+TEST(each_thread_starts_without_an_error) {
+    int *p = managed<int>(2);
+    for (int repetition = 0; repetition < 3; ++repetition)
+        leave_an_error<<<20, 40>>>(p, p + 1);
+    OK(cudaDeviceSynchronize());
+    EXPECT(p[0] == 0 && p[1] == 0);
+    OK(cudaFree(p));
+}
+
+__global__ void failed_allocations(cudaError_t *errors) {
+    const int i = (int)threadIdx.x;
+    void *p;
+    errors[2 * i] = i % 3 ? cudaSuccess : cudaMalloc(&p, (size_t)1 << 45);
+    errors[2 * i + 1] = cudaGetLastError();
+}
+
+TEST(only_the_thread_that_has_allocated_sees_the_error) {
+    const int threads = 40;
+    cudaError_t *errors = managed<cudaError_t>(2 * threads);
+    failed_allocations<<<1, threads>>>(errors);
+    OK(cudaDeviceSynchronize());
+    for (int i = 0; i < 2 * threads; ++i)
+        EXPECT(errors[i] == (i / 2 % 3 ? cudaSuccess : cudaErrorMemoryAllocation));
     OK(cudaFree(errors));
 }
 

@@ -116,7 +116,7 @@ struct Block {
     unsigned head, tail;
     unsigned slice;      // atomics left until the running thread goes to the end of the queue (count_atomic)
     unsigned running;    // linear index of the running thread; not valid while the common loop runs
-    unsigned launching;  // linear index of the thread that launched a child grid last
+    unsigned caller;     // linear index of the thread that calls the runtime; max_threads: not known
     unsigned at_barrier; // number of threads in `arrived`: those that wait at barrier_site
     Site barrier_site;   // where the threads in `arrived` wait; if there are none, the last barrier
     int barrier_result;  // result of the last barrier, for __syncthreads_count() and the like
@@ -300,6 +300,19 @@ template <class Body, class... A> struct Call {
     static constexpr StoredCall stored = {copy, discard, addresses};
 };
 
+// During a call in device code: tells the runtime which thread calls it, because each thread has a last error
+// of its own.
+struct Caller {
+    Caller() {
+        if (__builtin_expect(current_block != &no_block, 0))
+            current_block->caller = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+    }
+    ~Caller() {
+        if (__builtin_expect(current_block != &no_block, 0))
+            current_block->caller = max_threads;
+    }
+};
+
 // cu2cpp writes this before a call of a kernel, in place of <<<…>>>, so the arguments are those of a normal
 // call. The kernel is a function that begins with launch_body(), which takes the configuration from here.
 struct Launch {
@@ -310,6 +323,7 @@ struct Launch {
     Function **wanted; // if set, the kernel does not run, but stores its Function here
     bool taken = false;
     Launch *outer; // launches nest when the evaluation of an argument launches another kernel
+    Caller caller;
 
     inline Launch(const char *name, const LaunchConfig &config, Site site, bool cooperative = false,
                   Function **wanted = nullptr);
@@ -328,10 +342,8 @@ Launch::Launch(const char *name, const LaunchConfig &config, Site site, bool coo
     current_launch = this;
     // Dynamic parallelism: atomics in the arguments of the launch must not switch to another thread of the
     // block, whose launch would change current_launch. launch_grid() permits the switch again.
-    if (__builtin_expect(current_block != &no_block, 0)) {
+    if (__builtin_expect(current_block != &no_block, 0))
         current_block->slice = ~0u;
-        current_block->launching = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-    }
 }
 [[noreturn]] void launched_no_kernel(const char *name, Site site);
 Launch::~Launch() {
@@ -891,6 +903,25 @@ inline void __nanosleep(unsigned nanoseconds) {
     cuda_cpu::yield();
     nanosleep(&t, nullptr);
 }
+
+namespace cuda_cpu {
+cudaError_t last_error_of_caller(const char *call, bool reset);
+}
+#ifdef __CU2CPP__ // a unit that may have device code
+// The compiler inlines every call. The addresses of these functions are those in the runtime.
+extern "C" {
+#define CUDA_CPU_INLINE extern inline __attribute__((gnu_inline, always_inline))
+CUDA_CPU_INLINE cudaError_t cudaGetLastError(void) {
+    const cuda_cpu::Caller caller;
+    return cuda_cpu::last_error_of_caller(__func__, true);
+}
+CUDA_CPU_INLINE cudaError_t cudaPeekAtLastError(void) {
+    const cuda_cpu::Caller caller;
+    return cuda_cpu::last_error_of_caller(__func__, false);
+}
+#undef CUDA_CPU_INLINE
+}
+#endif
 
 // ---- atomics: sequentially consistent, each returns the old value ----
 
