@@ -14,7 +14,7 @@
 #: make test                  build and run the test suite, on every core if pytest-xdist is installed;
 #:                            PYTEST='-k julia' or PYTEST=tests/test_display.py runs a part of it
 #: make tests                 build the unit tests of common/ and, on the CPU back end, of cpu/
-#: make check                 look for data races and missing waits in every program, on the CPU back end; CHAPTER=05 or
+#: make check                 look for data races, missing waits and accesses out of bounds in every program, on the CPU back end; CHAPTER=05 or
 #:                            PROGRAM=chapter05/dot checks a part
 #: make sanitize              run every program with the sanitizers: on a GPU compute-sanitizer's four tools, otherwise those of the
 #:                            compiler; CHAPTER=05 or PROGRAM=chapter05/dot runs a part (docs/tools.md)

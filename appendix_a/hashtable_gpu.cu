@@ -2,8 +2,8 @@
 /*
  * hashtable_gpu: hash table with chaining, built by many threads with one lock per bucket
  *
- * Teaches: Two threads that insert at the head of one chain at the same time lose an entry, so
- *          inserting is a critical section. With one mutex per bucket, threads wait for a lock (lock
+ * Teaches: Two threads that insert at the head of one chain at the same time can lose an entry,
+ *          so inserting is a critical section. With one mutex per bucket, threads wait for a lock (lock
  *          contention) only when their keys collide. The lanes of a warp insert one after the other: in
  *          a warp that executes in lockstep, the lane that holds the lock could not continue while
  *          other lanes wait for it, a deadlock. One lock for the whole table would make all threads

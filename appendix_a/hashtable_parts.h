@@ -185,7 +185,7 @@ struct alignas(16) TwoSlots {
 // loaded while the block clears the part. Pairs whose probe sequence leaves the part are appended to the
 // overflow list.
 __global__ void __launch_bounds__(BUILDERS) build_parts(Table t) {
-    extern __shared__ Slot part[];
+    extern __shared__ __align__(16) Slot part[];
     unsigned sectors = t.parts * t.part_sectors, first = blockIdx.x * t.part_sectors;
     unsigned count = min(t.in_bin[blockIdx.x], t.bin_size);
     const Slot *bin = t.bins + (size_t)blockIdx.x * t.bin_size;

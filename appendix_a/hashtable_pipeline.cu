@@ -2,11 +2,11 @@
 /*
  * hashtable_pipeline: three stages of work with a hash table, on the device, on the host, or on both
  *
- * Teaches: A stage that is no faster on the device may still belong there. Keys are made, a hash table is
- *          built, and all keys are looked up. If only the middle stage runs on the host, the keys must be
- *          copied to the host and the table to the device, and each side waits for the other. The copies
- *          can take more time than a faster middle stage saves.
- * Terms:   hash table, hash bucket, chaining, pipeline, host, device, lock-free, bandwidth
+ * Teaches: Keys are made, a hash table is built, and all keys are looked up. If only the middle stage runs
+ *          on the host, the keys must be copied to the host and the table to the device, and each side
+ *          waits for the other. The copies can take more time than a faster middle stage saves. So it can
+ *          save time to run a stage on the device even if it is no faster there.
+ * Terms:   hash table, hash bucket, chaining, host, device, lock-free
  * Book:    A.2.5
  * Run:     ./bin/appendix_a/hashtable_pipeline
  * Differs: the book says this in its text and has no program for it. Entries are indices instead of pointers,

@@ -478,10 +478,10 @@ def model_part():
             f"{duration(model['launch'][steps][0])}, {rate_of(model['launch'][steps][1], 'Gcells/s', 1e-6)}"
             for _, model in columns
         ]
-        body.append([f"launch of {steps} step{'s' * (steps > 1)}: start, rate", *cells])
+        body.append([f"launch of {steps} step{'s' * (steps > 1)}: overhead, rate", *cells])
     body.append(
         [
-            "dot: start, rate",
+            "dot: launch overhead, rate",
             *(
                 f"{duration(model['dot'][0])}, {rate_of(model['dot'][1], 'GB/s', 1e-6)}"
                 for _, model in columns

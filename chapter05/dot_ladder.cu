@@ -25,7 +25,7 @@
 #endif
 
 const unsigned threadsPerBlock = 256;
-const unsigned RESIDENT = 8; // blocks of threadsPerBlock threads that a multiprocessor holds at once
+const unsigned RESIDENT = 8; // blocks of threadsPerBlock threads that a multiprocessor of an H200 holds
 const unsigned BLOCK = 512;  // threads per block of the last rungs, two blocks per multiprocessor
 
 static size_t n = BENCH_SIZE(256 << 20, 1 << 20); // --size
@@ -160,7 +160,7 @@ static unsigned book_blocks(void) {
     return min_of(32, (n + threadsPerBlock - 1) / threadsPerBlock);
 }
 
-// The number of blocks of threadsPerBlock threads: as many as the device holds at once, but for short vectors
+// The number of blocks of threadsPerBlock threads: as many as an H200 holds at once, but for short vectors
 // only one block per 4 * threadsPerBlock elements.
 static unsigned small_blocks(void) {
     return max_of(1, min_of(RESIDENT * multiprocessors, n / (4 * threadsPerBlock)));

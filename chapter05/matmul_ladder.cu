@@ -165,7 +165,7 @@ const unsigned ROWS = 16, COLS = 8; // rows and columns of a thread's elements, 
 const unsigned STEP = 16;           // depth of these tiles
 const unsigned RING = 3;            // tiles of each matrix in shared memory
 
-struct Tile {
+struct alignas(16) Tile {
     float a[STEP][BLOCK + 4], b[STEP][BLOCK]; // a is transposed
 };
 

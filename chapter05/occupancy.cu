@@ -4,8 +4,9 @@
  *
  * Teaches: A multiprocessor hides the latency of memory by running other warps, so it should hold many.
  *          Occupancy is the number of resident warps divided by the most that it can hold. Registers,
- *          shared memory and places for threads limit the number of blocks. Register spilling saves
- *          registers: the compiler keeps some values in local memory, whose accesses take longer.
+ *          shared memory, and the largest numbers of threads and of blocks on a multiprocessor limit how
+ *          many blocks are resident. Register spilling saves registers: the compiler keeps some values in
+ *          local memory, whose accesses take longer.
  * Terms:   occupancy, latency hiding, register, register spilling, local memory, shared memory,
  *          multiprocessor, warp, block
  * Book:    5.3.1 (course)

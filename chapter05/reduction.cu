@@ -64,8 +64,8 @@ template <bool min> __global__ void reduce0(const int *in, int *out, unsigned n)
         out[blockIdx.x] = cache[0];
 }
 
-// Kernel 1: the same additions, but consecutive threads do them, so warps do not diverge. Now the lanes
-// of a warp access words at a stride of 2, 4, 8, …, which causes bank conflicts.
+// Kernel 1: the same additions, but consecutive threads do them, so that only the first warp diverges, in the
+// last steps. Now the lanes of a warp access words at a stride of 2, 4, 8, …, which causes bank conflicts.
 template <bool min> __global__ void reduce1(const int *in, int *out, unsigned n) {
     __shared__ int cache[THREADS];
     unsigned t = threadIdx.x, i = t + blockIdx.x * THREADS;
@@ -141,7 +141,8 @@ template <bool min> __global__ void reduce4(const int *in, int *out, unsigned n)
         out[blockIdx.x] = cache[0];
 }
 
-// Kernel 5: the block size is a template parameter, so the compiler unrolls the loop completely.
+// Kernel 5: the block size is a template parameter, so that the loop can be unrolled completely. On an H200
+// it takes as long as kernel 4, where the block size is a constant too.
 template <bool min, unsigned threads> __device__ void add_block(int *cache) {
     if constexpr (threads > 64) {
         if (threadIdx.x < threads / 2)

@@ -83,8 +83,8 @@ template <class Grey> __global__ void kernel_vectors(uint4 *ptr, unsigned size, 
 }
 
 // Rung 3: the rows at the same distance above and below the centre are equal, so each thread computes four
-// pixels and writes them twice. Columns are symmetric too, but the mirror image of four aligned pixels is not
-// aligned to 16 bytes when a row has an even number of them.
+// pixels and writes them twice. Columns are symmetric too, but the mirror images of pixels x to x + 3 begin
+// at 2 * centre - x - 3, which is not a multiple of 4.
 template <class Grey> __global__ void kernel_mirror(uint4 *ptr, unsigned size, unsigned centre, Grey grey) {
     unsigned x = 4 * (threadIdx.x + blockIdx.x * blockDim.x), dy = threadIdx.y + blockIdx.y * blockDim.y;
     if (x >= size || dy > centre)

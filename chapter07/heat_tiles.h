@@ -152,7 +152,7 @@ __device__ static int origin(int i, int tiles, int size, int tile) {
 // One dimension of a tile that begins at `begin`. It owns the cells from `own` to `end` and needs
 // those within `margin` of them, even where the tile reaches further. So the dependence between tiles is
 // symmetric: of two tiles each needs cells of the other, or neither does. Neighbours may need its cells
-// below `below` and those from `above` on.
+// at x < `below` and at x >= `above`.
 struct Span {
     int begin, own, end, below, above, margin;
     __device__ Span(int i, int tiles, int size, int tile, int margin) : margin(margin) {
@@ -244,8 +244,8 @@ __device__ static float4 mean(float4 sum) {
 // All blocks must run at the same time, since they wait for each other: a cooperative launch.
 const int EXCHANGE_BUFFERS = 2;
 
-// A heater is a cell whose neighbours have the weight 0 instead of SPEED, plus its own temperature. That
-// is one FMA per cell, without a branch.
+// At a heater the neighbours have the weight 0 instead of SPEED, and its temperature is added. That is one
+// FMA per cell, without a branch.
 __device__ static float4 weights(float4 heater) {
     return make_float4(heater.x != 0 ? 0 : SPEED, heater.y != 0 ? 0 : SPEED, heater.z != 0 ? 0 : SPEED,
                        heater.w != 0 ? 0 : SPEED);

@@ -60,7 +60,8 @@ int main(int argc, char **argv) {
     // The width of linear memory is given in bytes, that of an array in texels.
     cudaPitchedPtr memory;
     HANDLE_ERROR(cudaMalloc3D(&memory, make_cudaExtent(width * sizeof(float), height, depth)));
-    cudaExtent extent = whole = make_cudaExtent(width, height, depth);
+    cudaExtent extent = make_cudaExtent(width, height, depth);
+    whole = extent; // for the check
     cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
     cudaArray_t array;
     HANDLE_ERROR(cudaMalloc3DArray(&array, &format, extent));

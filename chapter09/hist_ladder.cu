@@ -146,7 +146,7 @@ __device__ static unsigned count_lanes(const unsigned char *buffer, size_t size,
 
 __global__ void __launch_bounds__(THREADS)
     histo_lanes(const unsigned char *buffer, size_t size, Count *histo) {
-    extern __shared__ unsigned rows[];
+    extern __shared__ __align__(16) unsigned rows[];
     unsigned sum = count_lanes(buffer, size, rows);
     if (threadIdx.x % 4 == 0)
         atomicAdd(&histo[threadIdx.x / 4], sum);
@@ -160,7 +160,7 @@ __device__ static Count merged[BINS];
 
 __global__ void __launch_bounds__(THREADS)
     histo_single(const unsigned char *buffer, size_t size, Count *histo) {
-    extern __shared__ unsigned rows[];
+    extern __shared__ __align__(16) unsigned rows[];
     unsigned sum = count_lanes(buffer, size, rows), bin = threadIdx.x / 4;
     if (threadIdx.x % 4 != 0)
         return;

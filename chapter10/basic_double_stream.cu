@@ -5,7 +5,7 @@
  * Teaches: Work in different streams may overlap: a copy in one stream runs while a kernel, or a copy in
  *          the other direction, runs in the other. Depth-first issue puts all steps of a chunk into one
  *          stream, then those of the next chunk into the other. On a device with one copy engine, the
- *          copy up for the second stream waits behind the copy down of the first, so nothing overlaps.
+ *          second stream's copy to the device waits behind the first stream's copy back: no overlap.
  * Terms:   stream, overlap, depth-first issue, copy engine, asynchronous copy, page-locked memory,
  *          pipeline, concurrency
  * Book:    10.5

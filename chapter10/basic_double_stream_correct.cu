@@ -4,9 +4,9 @@
  *
  * Teaches: Copies of all streams share the queues of the copy engines, in the order of the calls.
  *          Breadth-first issue puts each step into both streams before the next step: first the copies
- *          up, then the kernels, then the copies down. So within such a round no copy up waits behind a
- *          copy down that itself waits for a kernel, and copies and kernels overlap even with one copy
- *          engine.
+ *          to the device, then the kernels, then the copies back. So within such a round no copy to the
+ *          device waits behind a copy back that itself waits for a kernel, and copies and kernels overlap
+ *          even with one copy engine.
  * Terms:   breadth-first issue, stream, overlap, copy engine, asynchronous copy, page-locked memory, pipeline
  * Book:    10.7
  * Run:     ./bin/chapter10/basic_double_stream_correct --output timeline.svg

@@ -10,7 +10,7 @@
 #include "../common/file.h"
 #include "../common/nvtx.h"
 
-enum Part { COPY_UP, KERNEL, COPY_DOWN, PARTS };
+enum Part { COPY_UP, KERNEL, COPY_DOWN, PARTS }; // up: to the device, down: to the host
 
 class Timeline {
   public:

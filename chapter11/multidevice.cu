@@ -8,7 +8,7 @@
  *          devices as well, with asynchronous copies. With devices of different speed, the vectors
  *          are divided so that all devices take the same time (load balancing), because the slowest
  *          device determines the total time.
- * Terms:   host thread, device, context, dot product, partial sum, scaling, load balancing
+ * Terms:   host thread, device, dot product, partial sum, scaling, load balancing
  * Book:    11.3
  * Run:     ./bin/chapter11/multidevice --gpus 2 --balance
  * Differs: any number of devices; the vectors need not divide evenly. Time and rate of each device are

@@ -7,7 +7,7 @@
  *          allocated it; for other host threads it was pageable memory, so their copies were slower. With
  *          unified addressing all pinned memory is portable. The vectors are mapped too, so each GPU
  *          reads its part of them directly (zero-copy).
- * Terms:   portable pinned memory, page-locked memory, mapped memory, zero-copy, host thread, context,
+ * Terms:   portable pinned memory, page-locked memory, mapped memory, zero-copy, host thread,
  *          unified addressing
  * Book:    11.4
  * Run:     ./bin/chapter11/portable --no-portable
@@ -83,7 +83,7 @@ static CUT_THREADPROC routine(void *pvoidData) {
 
 int main(int argc, char **argv) {
     settings(argc, argv);
-    // The CPU only writes the vectors: reading write-combined memory from the CPU is very slow.
+    // The CPU only writes the vectors: reading write-combined memory from the CPU can be very slow.
     const unsigned flags = cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
     float *a, *b;
     HANDLE_ERROR(cudaHostAlloc(&a, n * sizeof(float), flags));

@@ -105,7 +105,7 @@ static bool cuda_host_alloc_test(void) {
     HANDLE_ERROR(cudaHostGetDevicePointer(&dev_a, a, 0));
     HANDLE_ERROR(cudaHostGetDevicePointer(&dev_b, b, 0));
     HANDLE_ERROR(cudaHostGetDevicePointer(&dev_partial_c, partial_c, 0));
-    for (size_t i = 0; i < n; i++) { // no 2 * a[i]: the CPU reads write-combined memory very slowly
+    for (size_t i = 0; i < n; i++) { // no 2 * a[i]: the CPU may read write-combined memory very slowly
         a[i] = i;
         b[i] = i * 2;
     }

@@ -188,8 +188,9 @@ static size_t chunk_of(size_t rest) {
     return min_of(max_of((size_t)(SHARE * rest) / 1024 * 1024, SMALLEST), rest);
 }
 
-// Rungs 4 and 5: a kernel reads the first part of the vectors zero-copy, while the copy engine brings the
-// rest in chunks. The kernel of a chunk overlaps with the copy of the next one.
+// Rung 4: a kernel reads the first part of the vectors zero-copy, while the copy engine brings the rest in
+// chunks. Rung 5: the copy engine brings everything. The kernel of a chunk overlaps with the copy of the next
+// one.
 static void divided(double zero_copy) {
     size_t i = (size_t)(zero_copy * n) / 1024 * 1024;
     Place place = {0, i > 0 ? FEW_BLOCKS : 0};

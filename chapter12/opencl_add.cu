@@ -5,7 +5,7 @@
  * Teaches: OpenCL has the model of CUDA under other names, on devices of many makers. The kernel is a text
  *          that the driver compiles when the program runs. The program makes the context and the command
  *          queue itself, where CUDA has a context and a stream by default.
- * Terms:   OpenCL, kernel, grid, block, thread, vector addition
+ * Terms:   OpenCL, kernel, context, grid, block, thread, vector addition
  * Book:    12.4.3 (course)
  * Run:     ./bin/chapter12/opencl_add
  * Differs: runs on the first GPU with an OpenCL driver, else on another device, such as the CPU with PoCL.
@@ -59,7 +59,7 @@ int main(int argc, char **argv) {
 
     size_t bytes = n * sizeof(int);
     int *a = host_array<int>(n), *b = host_array<int>(n), *c = host_array<int>(n);
-    fill_vectors(a, b, n, 1); // a[i] = i, b[i] = i * i
+    fill_vectors(a, b, n, 1); // a[i] = k, b[i] = k * k with k = i % 46341
     cl_mem dev_a = clCreateBuffer(context, CL_MEM_READ_ONLY, bytes, NULL, &error);
     HANDLE_OPENCL(error);
     cl_mem dev_b = clCreateBuffer(context, CL_MEM_READ_ONLY, bytes, NULL, &error);

@@ -4,8 +4,8 @@
  *
  * Teaches: A radix sort looks at one digit per pass, the lowest first. Each pass is stable: equal digits
  *          keep their order, so that the work of earlier passes is not lost. With one bit per pass 32
- *          passes sort ints, however many there are. On the device a scan of flags tells each number
- *          its place: a 0 goes behind the zeros before it, a 1 behind all zeros and the ones before it.
+ *          passes sort ints, however many there are. On the device a scan of flags gives each number
+ *          its index: with bit 0 the zeros before it, with bit 1 all zeros plus the ones before it.
  *          Negative ints have a sign bit of 1, so the last pass sorts by the inverted bit.
  * Terms:   radix sort, stable sort, scan, pass, speedup
  * Book:    12.4.1 (course)

@@ -2,17 +2,15 @@
 /*
  * scan: prefix sums, and stream compaction with them
  *
- * Teaches: A prefix sum tells each element where to go. An exclusive scan adds all elements before each
- *          one; of flags that are 0 or 1 it counts the elements that are kept so far, which is the place
- *          of the next one in the output. Blocks scan tiles, the sums of the tiles are scanned in the
- *          same way, and each tile then adds the sum of all tiles before it. With --keep the program
- *          compacts: it copies the elements that are wanted next to each other, in their order.
- * Terms:   scan, stream compaction, partial sum, tile, coarsening, bank conflict, coalesced access, CUB
- * Book:    12.4.1 (after the book)
- * Run:     ./bin/chapter12/scan --size 64M --keep 25
- * Differs: the book names a library for scans, CUDPP. Here the scan is our own, and CUB, which comes with
- *          the CUDA toolkit today, runs beside it.
- * Check:   --size 9000 --keep 30 | --size 3840
+ * Teaches: A prefix sum gives each element its index in the output. An exclusive scan adds all elements
+ *          before each one; of flags that are 0 or 1 it counts the elements that are kept so far, which is
+ * the place of the next one in the output. Blocks scan tiles, the sums of the tiles are scanned in the same
+ * way, and each tile then adds the sum of all tiles before it. With --keep the program compacts: it copies
+ * the elements that are wanted next to each other, in their order. Terms:   scan, stream compaction, partial
+ * sum, tile, coarsening, bank conflict, coalesced access, CUB Book:    12.4.1 (after the book) Run:
+ * ./bin/chapter12/scan --size 64M --keep 25 Differs: the book names a library for scans, CUDPP. Here the scan
+ * is our own, and CUB, which comes with the CUDA toolkit today, runs beside it. Check:   --size 9000 --keep
+ * 30 | --size 3840
  */
 #include "../common/book.h"
 #include "../common/timing.h"
@@ -89,7 +87,8 @@ int main(int argc, char **argv) {
     // scan_tiles reads and writes each element, and add_sums does so once more. A scan in a single pass, such
     // as CUB's, reads and writes it once.
     float ms = median_ms([] { scan(dev_in, dev_out, dev_sums, n); });
-    printf("%zu %s bytes moved per element\n", scan_blocks(n), scan_blocks(n) > 1 ? "tiles, 16" : "tile, 8");
+    const size_t tiles = scan_blocks(n);
+    printf("%zu tile%s, %d bytes moved per element\n", tiles, tiles > 1 ? "s" : "", tiles > 1 ? 16 : 8);
     printf("scan: %.3f ms, %.3f GB/s of 8 bytes per element\n", ms, n * 8 / ms / 1e6);
     ok = scan_with_cub() && ok;
     if (keep >= 0)

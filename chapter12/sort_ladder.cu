@@ -22,7 +22,7 @@
 #include "../common/book.h"
 #include "../common/bench.h"
 #include "scan.h"       // scan()
-#include "sort_tiles.h" // the kernels of rungs 2 to 4
+#include "sort_tiles.h" // the kernels of rungs 1 to 4
 #ifdef HAVE_CUB
 #include <cub/device/device_radix_sort.cuh>
 #endif

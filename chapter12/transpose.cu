@@ -28,7 +28,7 @@ static size_t height = 0;                        // --height; 0: as --size
 static bool check(const char *name, const float *in, const float *dev_out, bool transposed);
 static void print_row(int kernel, float ms);
 
-// `in` has h rows of w elements. What a transpose could reach: rows are read and rows are written.
+// `in` has h rows of w elements. A copy is the limit for a transpose: it reads rows and writes rows.
 __global__ void copy(const float *in, float *out, size_t w, size_t h) {
     size_t x = (size_t)blockIdx.x * TILE + threadIdx.x;
     for (size_t y = (size_t)blockIdx.y * TILE + threadIdx.y, end = min(h, y + TILE); y < end; y += ROWS)

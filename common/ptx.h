@@ -63,8 +63,8 @@ __device__ static inline void keep_in_registers(float4 &v) {
     asm volatile("" : "+f"(v.x), "+f"(v.y), "+f"(v.z), "+f"(v.w));
 }
 
-// Call this in a loop that waits for another block. On a GPU the blocks run at the same time and it does
-// nothing; on the CPU back end it lets other blocks run.
+// Call this in a loop that waits for another block. On the CPU back end it lets other blocks run. On a GPU it
+// does nothing: the other block must have started before, or be resident at the same time.
 __device__ static inline void let_other_blocks_run(void) {}
 
 #else

@@ -3,8 +3,8 @@
 """command_lines.py: runs all programs, built with AddressSanitizer and UndefinedBehaviorSanitizer, with random and hostile command
 lines: unknown and shortened options, numbers at and beyond their limits, very long arguments, file names with control characters or
 what a shell or printf would act on, strange locales and settings, a hostile argv[0], stdout and stderr that are closed, full or
-read by nobody, folders that cannot be written. Most command lines contain at least one mistake; `--runs` is the share without one, which
-run the program at a small size. The exit status must be a documented one. A refusal is one line on stderr and nothing on stdout, without
+read by nobody, folders that cannot be written. Most command lines contain at least one mistake; `--runs` is the share of those without one,
+which run the program at a small size. The exit status must be a documented one. A refusal is one line on stderr and nothing on stdout, without
 control characters, and leaves no file. A report of a sanitizer, a signal, a run that does not end, a file that is written in spite of a
 refusal, a change of another file, or a temporary file that is left behind is a defect.
 

@@ -8,8 +8,8 @@ another status than 0 in one of these runs, on the CPU back end: with the option
 `--size 1`, and on another device with seven workers; with the race detector of `make check` under each of its schedules; with
 CUDA_CPU_CHECK=1 and with the sanitizers of the compiler. What is only printed is left out: arguments of printf, times, rates. Mutants
 that compute the same as the program, or are only slower, are listed with the reason in `tests/attacks/equivalent_mutants.txt`; they are
-not counted. What survives of a sample is looked at: either a check becomes stronger, or the reason why the mutant is none is listed;
-then the same sample is run again.
+not counted. Each survivor of a sample is examined: either a check is strengthened, or the mutant is listed as equivalent, with the
+reason. Then the same sample is run again.
 
 All mutants of a program are compiled at once, for each way of compiling; the environment variable MUTANT chooses one of them
 (mutants.h). Results are kept in build/mutate, so a program that has not changed is not run again."""
