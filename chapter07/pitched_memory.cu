@@ -3,8 +3,9 @@
  * pitched_memory: two-dimensional arrays with aligned rows
  *
  * Teaches: cudaMallocPitch pads the rows of a two-dimensional array, so that each row begins at an
- *          aligned address (for coalesced access), and returns the distance from row to row in bytes: the
- * pitch. An element is at row * pitch + column * size, in bytes. cudaMemcpy2D copies between two pitches.
+ *          aligned address (for coalesced access), and returns the distance from row to row in bytes:
+ *          the pitch. An element is at row * pitch + column * size, in bytes. cudaMemcpy2D copies
+ *          between two pitches.
  * Terms:   pitch, cudaMallocPitch, cudaMemcpy2D, padding, alignment, coalesced access
  * Book:    7.3.5 (course)
  * Run:     ./bin/chapter07/pitched_memory

@@ -3,14 +3,17 @@
  * scan: prefix sums, and stream compaction with them
  *
  * Teaches: A prefix sum gives each element its index in the output. An exclusive scan adds all elements
- *          before each one; of flags that are 0 or 1 it counts the elements that are kept so far, which is
- * the place of the next one in the output. Blocks scan tiles, the sums of the tiles are scanned in the same
- * way, and each tile then adds the sum of all tiles before it. With --keep the program compacts: it copies
- * the elements that are wanted next to each other, in their order. Terms:   scan, stream compaction, partial
- * sum, tile, coarsening, bank conflict, coalesced access, CUB Book:    12.4.1 (after the book) Run:
- * ./bin/chapter12/scan --size 64M --keep 25 Differs: the book names a library for scans, CUDPP. Here the scan
- * is our own, and CUB, which comes with the CUDA toolkit today, runs beside it. Check:   --size 9000 --keep
- * 30 | --size 3840
+ *          before each one; of flags that are 0 or 1 it counts the elements that are kept so far, which
+ *          is the place of the next one in the output. Blocks scan tiles, the sums of the tiles are
+ *          scanned in the same way, and each tile then adds the sum of all tiles before it. With --keep
+ *          the program compacts: it copies the elements that are wanted next to each other, in their
+ *          order.
+ * Terms:   scan, stream compaction, partial sum, tile, coarsening, bank conflict, coalesced access, CUB
+ * Book:    12.4.1 (after the book)
+ * Run:     ./bin/chapter12/scan --size 64M --keep 25
+ * Differs: the book names a library for scans, CUDPP. Here the scan is our own, and CUB, which comes with
+ *          the CUDA toolkit today, runs beside it.
+ * Check:   --size 9000 --keep 30 | --size 3840
  */
 #include "../common/book.h"
 #include "../common/timing.h"
