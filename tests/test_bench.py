@@ -1319,14 +1319,22 @@ RECORDED = pytest.mark.skipif(
 )
 
 
+def page_of_records(bench, programs=None):
+    """The page of the recorded runs, or of those of some programs."""
+    shutil.copytree(ROOT / "bench/results", bench.tree / "bench/results")
+    for file in (bench.tree / "bench/results").glob("*.json"):
+        machine = json.loads(file.read_text())
+        machine["programs"] = {
+            name: block for name, block in machine["programs"].items() if not programs or name in programs
+        }
+        file.write_text(json.dumps(machine))
+    bench.report()
+    return bench.page
+
+
 @pytest.fixture
 def recorded_page(bench, once):
-    def draw(folder):
-        shutil.copytree(ROOT / "bench/results", bench.tree / "bench/results")
-        bench.report()
-        return bench.page
-
-    return once("recorded page", draw)
+    return once("recorded page", lambda folder: page_of_records(bench))
 
 
 @needs_plots
@@ -1375,8 +1383,12 @@ def test_axe_finds_nothing(bench, axe, tmp_path):
 @needs_browser
 @RECORDED
 @pytest.mark.parametrize("width, dark", [(1200, False), (375, True)], ids=["light", "phone and dark"])
-def test_axe_finds_nothing_in_the_recorded_page(recorded_page, axe, tmp_path, width, dark):
-    assert violations_in(recorded_page, axe, tmp_path, [width], dark) == {}
+def test_axe_finds_nothing_in_the_recorded_page(bench, axe, tmp_path, width, dark):
+    """Four topics, of each machine that has them. For all of them axe takes minutes, and their parts have the same form."""
+    some = "chapter04/julia_ladder", "chapter05/reduction", "chapter07/heat_ladder", "chapter10/stream_ladder"
+    page = page_of_records(bench, some)
+    assert all(name.split("/")[1] in page for name in some)
+    assert violations_in(page, axe, tmp_path, [width], dark) == {}
 
 
 # ---- The figures that the pages quote
