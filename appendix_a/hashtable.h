@@ -17,11 +17,12 @@ struct Entry {
 
 enum HashFunction { MODULO, MULTIPLY, FIRST_LETTER };
 
-// Returns the hash bucket of a key. MODULO, the book's function, is the remainder. With 1024
-// buckets it uses only the lower 10 bits of the key, so it suits random keys. MULTIPLY takes the upper bits
-// of a product (multiplicative hashing with the constant 2654435769, which is 2^32 divided by the golden
-// ratio): they depend on all bits of the key. FIRST_LETTER takes the first letter of a word, which is in the
-// upper bits of the key: most buckets stay empty, and "avocado" collides with "aardvark".
+// Returns the hash bucket of a key, a number below `count`. MODULO, the book's function, is the remainder of
+// the division by `count`. If `count` is 1024, it depends only on the lower 10 bits of the key, so it suits
+// random keys. MULTIPLY is multiplicative hashing: it takes the upper bits of the product of the key and
+// 2654435769, which is 2^32 divided by the golden ratio, and these depend on all bits of the key.
+// FIRST_LETTER takes the upper 7 bits of the key, which hold the first letter of a word. Words with the same
+// first letter collide, and the buckets of other characters stay empty.
 __host__ __device__ static inline unsigned hash(unsigned key, unsigned count, int function = MODULO) {
     if (function == MULTIPLY)
         return (unsigned long long)(key * 2654435769u) * count >> 32;

@@ -4,8 +4,8 @@
  *
  * Teaches: Keys are made, a hash table is built, and all keys are looked up. If only the middle stage runs
  *          on the host, the keys must be copied to the host and the table to the device, and each side
- *          waits for the other. The copies can take more time than a faster middle stage saves. So it can
- *          save time to run a stage on the device even if it is no faster there.
+ *          waits for the other. The copies can take more time than a faster middle stage saves. Then
+ *          the program is faster with all stages on the device, even if the host builds the table faster.
  * Terms:   hash table, hash bucket, chaining, host, device, lock-free
  * Book:    A.2.5
  * Run:     ./bin/appendix_a/hashtable_pipeline

@@ -36,7 +36,7 @@ __device__ int add_ones(int a, int b) {
 // Pointers to device functions. The addresses are those of the functions on the device, so the table
 // is a variable of the device too: on the host addem has another address, or none.
 typedef int (*Function)(int, int);
-__device__ Function functions[] = {addem, addem, add_ones}; // the first one is not used: DIRECT
+__device__ Function functions[] = {addem, addem, add_ones}; // the index is a Via; DIRECT needs no pointer
 
 __global__ void add(int a, int b, int *c, int via) {
     *c = via == DIRECT ? addem(a, b) : functions[via](a, b);

@@ -3,9 +3,9 @@
  * julia_ladder: the Julia set, from one block per pixel to a symmetry that saves half of the iterations
  *
  * Teaches: One thread in a block leaves 31 lanes of its warp idle. The lanes of a whole warp wait for the
- *          one that iterates longest, so a warp should draw 8 x 4 pixels instead of a row. Then the number of
- *          instructions per iteration counts. All rungs round as the book's kernel does, because near
- *          the boundary of the set a different last bit changes the pixel.
+ *          one that iterates longest, so a warp draws 8 x 4 pixels, which need similar numbers of
+ *          iterations. Then the instructions per iteration determine the time. All rungs round as the
+ *          book's kernel does, because near the boundary of the set a different last bit changes the pixel.
  * Terms:   compute-bound, warp divergence, FMA, loop unrolling, load balancing, Julia set,
  *          two-dimensional grid, lane
  * Book:    4.2.2 (ladder)
@@ -120,7 +120,8 @@ template <int every> __global__ void kernel_steps(uchar4 *ptr, View view) {
 // Rung 5: a and -a have the same square, so the set is symmetric about the origin, also bit by bit. The
 // thread of pixel (x, y) draws pixel (size - x, size - y) as well. Column 0 and row 0 have no counterpart in
 // the picture, so the first thread of a row iterates two points. The blocks in the middle of the picture
-// start first: they take longest, and if one of them started last, most multiprocessors would be idle.
+// start first, because they take longest: if one of them started last, the other multiprocessors would be
+// idle.
 __global__ void kernel_symmetric(uchar4 *ptr, View view) {
     unsigned row = gridDim.y - 1 - blockIdx.y;
     unsigned x = threadIdx.x + blockIdx.x * blockDim.x, y = threadIdx.y + row * blockDim.y;

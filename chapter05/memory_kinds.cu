@@ -114,7 +114,8 @@ int main(int argc, char **argv) {
     HANDLE_LAUNCH();
     fill<<<1, 256>>>(large, 2 * READS + 1, HOP, 1);
     HANDLE_LAUNCH();
-    HANDLE_ERROR(cudaMemset(large + FAR + 1, 0, (n - FAR - 1) * sizeof(int))); // evicts the words from L2
+    // This memset evicts what fill() has written from the L2 cache.
+    HANDLE_ERROR(cudaMemset(large + FAR + 1, 0, (n - FAR - 1) * sizeof(int)));
     HANDLE_ERROR(cudaMemcpyToSymbol(constant, small, sizeof(constant), 0, cudaMemcpyDeviceToDevice));
     cudaTextureObject_t texture = make_texture(small);
 

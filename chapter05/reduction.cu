@@ -64,8 +64,9 @@ template <bool min> __global__ void reduce0(const int *in, int *out, unsigned n)
         out[blockIdx.x] = cache[0];
 }
 
-// Kernel 1: the same additions, but consecutive threads do them, so that only the first warp diverges, in the
-// last steps. Now the lanes of a warp access words at a stride of 2, 4, 8, …, which causes bank conflicts.
+// Kernel 1: the same additions, by threads with consecutive indices. A warp diverges only when fewer than 32
+// threads are active, in the last five steps. The lanes of a warp access words of shared memory at a stride
+// of 2, 4, 8, …, which causes bank conflicts.
 template <bool min> __global__ void reduce1(const int *in, int *out, unsigned n) {
     __shared__ int cache[THREADS];
     unsigned t = threadIdx.x, i = t + blockIdx.x * THREADS;

@@ -8,7 +8,8 @@
 #define N (64 * 1024) // numbers that the kernels read
 
 // Each thread loads VALUES numbers, finds the smallest and writes the sum of the differences from it. It
-// needs all of the numbers at once. It adds from number `first` to the last, then from number 0 on.
+// needs all of the numbers at once. The sum starts with value[first]; value[VALUES - 1] is followed by
+// value[0].
 template <int VALUES> __device__ void sum_differences(const int *in, int *out, int first) {
     int threads = N / VALUES;
     for (int t = threadIdx.x + blockIdx.x * blockDim.x; t < threads; t += blockDim.x * gridDim.x) {

@@ -2,12 +2,12 @@
 /*
  * heat_gmem: heat simulation in global memory
  *
- * Teaches: A stencil computes each cell of a grid from its neighbours: in each time step the
- *          temperature of a cell moves towards the mean of its four neighbours, and heaters keep their
- *          temperature. A step reads one buffer and writes another, then the two are swapped: ping-pong
- *          buffers. Each cell is read from global memory by its own thread and by those of its four
- *          neighbours. The larger the speed k is (--speed), the sooner the plate reaches its steady
- *          state; above 0.25 the simulation becomes unstable.
+ * Teaches: A stencil computes each cell of a grid from its neighbours. A time step of the heat equation
+ *          adds, to the temperature of each cell, k times the differences between its four neighbours and
+ *          the cell; the temperatures of heaters are constant. A time step reads one buffer and writes
+ *          another, and then the pointers are swapped (ping-pong buffers). Five threads read each cell
+ *          from global memory: its own and those of its four neighbours. With a larger k (--speed) the
+ *          plate reaches its steady state in fewer steps; above 0.25 the simulation is unstable.
  * Terms:   stencil, ping-pong buffers, heat equation, boundary condition, steady state,
  *          global memory, event
  * Book:    7.3.3

@@ -33,8 +33,9 @@ struct Lane {
         float right = __shfl_down_sync(0xffffffff, row.x, 1);
         return lane == last ? row.w : right;
     }
-    // Cell (x, y) plus cell (x + 1, y + 1), for the four x of this lane. These two are the upper and the
-    // right neighbour of cell (x, y + 1), and the left and the lower neighbour of cell (x + 1, y).
+    // Returns four sums, one for each column x of the lane: cell (x, y) plus cell (x + 1, y + 1), if `row` is
+    // row y and `next` is row y + 1. Two cells need such a sum: these are the upper and the right neighbour
+    // of cell (x, y + 1), and the left and the lower neighbour of cell (x + 1, y).
     __device__ float4 pairs(float4 row, float4 next) const {
         return make_float4(fabsf(row.x) + fabsf(next.y), fabsf(row.y) + fabsf(next.z),
                            fabsf(row.z) + fabsf(next.w), fabsf(row.w) + fabsf(right_of(next)));

@@ -261,8 +261,8 @@ __global__ void __launch_bounds__(DIGITS + LOOKING, with_values ? 2 : 3)
     }
 }
 
-// Global counters of the last rung. `counts` and `finished` are 0 before and after a sort; count_all() sets
-// `tickets` to 0.
+// Counters of the last rung, in global memory. `counts` and `finished` are 0 at the beginning and at the end
+// of a sort. count_all() sets `tickets` to 0.
 struct Totals {
     unsigned counts[PASSES * DIGITS]; // of all keys
     unsigned tickets[PASSES];         // blocks that have started

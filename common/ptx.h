@@ -63,8 +63,9 @@ __device__ static inline void keep_in_registers(float4 &v) {
     asm volatile("" : "+f"(v.x), "+f"(v.y), "+f"(v.z), "+f"(v.w));
 }
 
-// Call this in a loop that waits for another block. On the CPU back end it lets other blocks run. On a GPU it
-// does nothing: the other block must have started before, or be resident at the same time.
+// For the body of a loop that polls global memory until another block has written it. On the CPU back end the
+// host thread then runs other blocks. On a GPU the function is empty, and the loop ends only if the other
+// block is resident: because it started earlier, or because all blocks are (cooperative launch).
 __device__ static inline void let_other_blocks_run(void) {}
 
 #else

@@ -329,27 +329,24 @@ def times(rows):
     return [(row["size"], row["name"], row["median_ms"]) for row in rows]
 
 
-def test_real_ladders_are_recorded(tmp_path):
-    """A real ladder on this back end: its record has every field, and the figures are consistent."""
-    results = tmp_path / "results"
-    env = helpers.environment(
-        {
-            "BIN": str(helpers.BIN),
-            "BACKEND": helpers.backend(),
-            "RESULTS": str(results),
-            "SIZES": "1000 4K",
-            "COMMIT": "abc",
-        }
-    )
-    done = subprocess.run(
-        [sys.executable, ROOT / "bench/run.py", "chapter05/add_ladder"],
-        cwd=tmp_path,
-        env=env,
+def record(program, folder, **settings):
+    """Runs bench/run.py for a program of this build."""
+    settings = {"BIN": helpers.BIN, "BACKEND": helpers.backend(), **settings}
+    return subprocess.run(
+        [sys.executable, ROOT / "bench/run.py", program],
+        cwd=folder,
+        env=helpers.environment({name: str(value) for name, value in settings.items()}),
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         timeout=300,
     )
+
+
+def test_real_ladders_are_recorded(tmp_path):
+    """A real ladder on this back end: its record has every field, and the figures are consistent."""
+    results = tmp_path / "results"
+    done = record("chapter05/add_ladder", tmp_path, RESULTS=results, SIZES="1000 4K", COMMIT="abc")
     assert done.returncode == 0, done.stdout + done.stderr
     [path] = results.glob("*.json")
     found = json.loads(path.read_text())
@@ -557,23 +554,7 @@ def test_an_injected_error_is_not_recorded(tmp_path):
         program.base,
         f'exec {helpers.BIN / program.name} --inject-error "$@"',
     )
-    env = helpers.environment(
-        {
-            "BIN": str(tmp_path / "bin"),
-            "BACKEND": helpers.backend(),
-            "RESULTS": str(tmp_path / "results"),
-            "SIZES": "64",
-        }
-    )
-    done = subprocess.run(
-        [sys.executable, ROOT / "bench/run.py", program.name],
-        cwd=tmp_path,
-        env=env,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        timeout=120,
-    )
+    done = record(program.name, tmp_path, BIN=tmp_path / "bin", RESULTS=tmp_path / "results", SIZES="64")
     assert done.returncode == 1 and f"{program.name}: FAILED: exit status 1: " in done.stderr
     assert list((tmp_path / "results").iterdir()) == []
 

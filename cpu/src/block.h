@@ -90,7 +90,7 @@ struct Worker : Block {
     uint16_t yielded[max_threads]; // ring buffer of the threads that have yielded; they run after all others
     uint16_t shuffled[max_threads]; // storage for Block::order when a schedule permutes it
     uint64_t errors_block = 0;      // block_number of the block that `errors` belongs to
-    // The last error of each thread; at the end that of a thread that is not known (error_of_thread)
+    // The last error of each thread, by linear index; errors[max_threads]: that of an unknown thread
     cudaError_t errors[max_threads + 1];
 
     // Shared memory: first the dynamic part, then the declared variables. Sizes are in bytes.

@@ -32,9 +32,10 @@ cudaError_t fail(cudaError_t error, const char *format, ...) __attribute__((form
 
 // Sets the last error after the message was printed, and returns it.
 cudaError_t set_last_error(cudaError_t error);
-// The last error of the calling thread of a kernel; null in host code. It is cudaSuccess when the thread
-// starts. A thread in the common loop is known only during a launch, cudaGetLastError and
-// cudaPeekAtLastError (Caller in kernel.h). The error of another call is that of the next thread that asks.
+// Device code: a pointer to the last error of the calling thread, which is cudaSuccess when the thread
+// starts. Host code: null. In the common loop the calling thread is known only while a Caller exists
+// (kernel.h): during a launch, cudaGetLastError and cudaPeekAtLastError. The error of any other call, such as
+// cudaMalloc, becomes the last error of the thread that makes the next of these three calls.
 cudaError_t *error_of_thread();
 
 // True if the last error was an out-of-memory error whose message named the line of the program.
@@ -125,9 +126,9 @@ template <class T> class PerThread {
 
 constexpr int max_devices = 64;
 
-int device_count();   // number of visible devices
-int current_device(); // the current device of this host thread
-size_t limit_of(int device, cudaLimit limit);
+int device_count();                           // number of visible devices
+int current_device();                         // the current device of this host thread
+size_t limit_of(int device, cudaLimit limit); // the value that cudaDeviceSetLimit has set, or the default
 const cudaDeviceProp &properties(int device);
 bool device_exists(const char *call, int device); // fails with cudaErrorInvalidDevice if not
 cudaError_t no_device(const char *call);          // fails, with a message that says why there is no device

@@ -664,12 +664,13 @@ struct PendingChild {
     Operation operation;
     unsigned depth;
 };
-// Those of the loop below, if it runs on this host thread. The last element runs first.
+// A stack of the children that run_children() of this host thread still has to run: the last element runs
+// first. Null while run_children() does not run.
 static thread_local std::vector<PendingChild> *pending_children;
 
 // Runs the children of a grid of this nesting depth, in the order of their launches, and after each child its
-// own children. Grids can be nested thousands of levels deep, so this is not a recursive function: the call
-// for the children of a child grid only stores them.
+// own children. Thousands of nested grids would overflow the stack of a recursive function. So a nested call,
+// for the children of a child grid, only pushes them on the stack of the outer call.
 static void run_children(std::vector<Child> children, unsigned depth) {
     if (children.empty())
         return;

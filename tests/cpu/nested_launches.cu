@@ -183,7 +183,8 @@ TEST(grids_and_copies_of_a_thread_run_in_order) {
 }
 
 struct Levels {
-    int count, failed_at; // grids that have run; the grid whose launch failed
+    int count;     // number of grids that have run
+    int failed_at; // number of the grid in which a launch failed; 0: none
     cudaError_t error;
 };
 
@@ -196,8 +197,8 @@ __global__ void deeper(Levels *levels, cudaStream_t stream) {
         *levels = {levels->count, here, error};
 }
 
-// Every second launch is a tail launch, which does not increase the nesting depth: the grid takes the place
-// of its parent. While the parent runs, both are pending.
+// Grids with odd numbers launch the next grid into cudaStreamTailLaunch. It starts when its parent grid has
+// completed, so the nesting depth does not increase. Until then both grids count as pending launches.
 __global__ void alternating(Levels *levels) {
     const int here = ++levels->count;
     if (here < 3000)
@@ -220,7 +221,7 @@ TEST(the_number_of_pending_launches_limits_the_nesting_depth) {
             deeper<<<1, 1>>>(levels, stream);
             OK(cudaDeviceSynchronize());
             OK(cudaGetLastError());
-            if (stream == cudaStreamTailLaunch || limit == 5000) // the parent of a tail launch has completed
+            if (stream == cudaStreamTailLaunch || limit == 5000) // no grid waits for a tail launch
                 EXPECT(levels->count == 3000 && levels->error == cudaSuccess);
             else
                 EXPECT(levels->count == (int)limit + 1 && levels->failed_at == levels->count &&
@@ -242,7 +243,8 @@ __global__ void error_at_the_start(cudaError_t *error) {
     *error = cudaPeekAtLastError();
 }
 
-// errors[3 * i]: what thread i sees after its launch; then what all see after a barrier; then what is left
+// Thread `bad` launches a grid with an invalid configuration, and the other threads launch a valid one.
+// Thread i then stores its last error in errors[3 * i], again after a barrier, and again after a reset.
 __global__ void bad_launches(int *p, cudaError_t *errors, int bad, int bytes, bool barrier) {
     const int i = (int)threadIdx.x;
     if (i == bad) {

@@ -17,7 +17,7 @@ using nvcuda::wmma::precision::tf32;
 namespace small = nvcuda::wmma::experimental::precision;
 
 constexpr int WARPS = 3, BLOCKS = 2; // warps per block, blocks; each warp computes one matrix product
-struct alignas(32) Aligned { // wmma loads and stores matrices at addresses that are multiples of 32 bytes
+struct alignas(32) Aligned {         // the alignment that load_matrix_sync() and store_matrix_sync() need
     char bytes[32];
 };
 

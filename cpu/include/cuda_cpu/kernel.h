@@ -116,7 +116,7 @@ struct Block {
     unsigned head, tail;
     unsigned slice;      // atomics left until the running thread goes to the end of the queue (count_atomic)
     unsigned running;    // linear index of the running thread; not valid while the common loop runs
-    unsigned caller;     // linear index of the thread that calls the runtime; max_threads: not known
+    unsigned caller;     // linear index of the thread that calls the runtime (see Caller)
     unsigned at_barrier; // number of threads in `arrived`: those that wait at barrier_site
     Site barrier_site;   // where the threads in `arrived` wait; if there are none, the last barrier
     int barrier_result;  // result of the last barrier, for __syncthreads_count() and the like
@@ -300,12 +300,18 @@ template <class Body, class... A> struct Call {
     static constexpr StoredCall stored = {copy, discard, addresses};
 };
 
-// During a call in device code: tells the runtime which thread calls it, because each thread has a last error
-// of its own.
+// The linear index of the calling thread in its block
+inline unsigned thread_rank() {
+    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+}
+
+// An object of this class exists during a call of the runtime in device code. It stores the linear index of
+// the calling thread, because each thread has a last error of its own. Without such an object the index is
+// max_threads: the calling thread is not known.
 struct Caller {
     Caller() {
         if (__builtin_expect(current_block != &no_block, 0))
-            current_block->caller = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+            current_block->caller = thread_rank();
     }
     ~Caller() {
         if (__builtin_expect(current_block != &no_block, 0))
@@ -585,9 +591,6 @@ inline bool on_device() {
     return gridDim.x != 0;
 }
 
-inline unsigned thread_rank() {
-    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-}
 inline unsigned lane() {
     return thread_rank() % 32;
 }
@@ -908,7 +911,7 @@ namespace cuda_cpu {
 cudaError_t last_error_of_caller(const char *call, bool reset);
 }
 #ifdef __CU2CPP__ // a unit that may have device code
-// The compiler inlines every call. The addresses of these functions are those in the runtime.
+// Calls use these inline definitions. The address of each function is that of the definition in the library.
 extern "C" {
 #define CUDA_CPU_INLINE extern inline __attribute__((gnu_inline, always_inline))
 CUDA_CPU_INLINE cudaError_t cudaGetLastError(void) {
