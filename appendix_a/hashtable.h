@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The entries and the hash function of both hash tables, their keys and values, and the check of a
-// table: a walk through all chains.
+// table: a walk through all chains. Two programs share it, because hashtable_gpu builds the table of
+// hashtable_cpu and the long check must be the same.
 #ifndef APPENDIX_A_HASHTABLE_H
 #define APPENDIX_A_HASHTABLE_H
 

@@ -43,11 +43,12 @@ static int blocks = BLOCKS;      // --blocks
 static bool no_lock = false;     // --no-lock
 static bool no_turns = false;    // --no-turns
 static int locks = HASH_ENTRIES; // --locks
+__global__ void add_without_lock(const unsigned *keys, void *const *values, size_t elements, Table table,
+                                 Lock *lock);
 __global__ void add_all_lanes_at_once(const unsigned *keys, void *const *values, size_t elements, Table table,
                                       Lock *lock);
 static bool check(const Table &table, const unsigned *keys);
 
-template <bool locked>
 __global__ void add_to_table(const unsigned *keys, void *const *values, size_t elements, Table table,
                              Lock *lock) {
     size_t stride = (size_t)blockDim.x * gridDim.x;
@@ -58,12 +59,10 @@ __global__ void add_to_table(const unsigned *keys, void *const *values, size_t e
                 Entry *location = &table.pool[tid];
                 location->key = keys[tid];
                 location->value = values[tid];
-                if (locked)
-                    lock[hashValue].lock();
+                lock[hashValue].lock();
                 location->next = table.entries[hashValue];
                 table.entries[hashValue] = location;
-                if (locked)
-                    lock[hashValue].unlock();
+                lock[hashValue].unlock();
             }
     }
 }
@@ -109,7 +108,7 @@ int main(int argc, char **argv) {
     HANDLE_ERROR(cudaMalloc(&dev_lock, sizeof(lock)));
     HANDLE_ERROR(cudaMemcpy(dev_lock, lock, sizeof(lock), cudaMemcpyHostToDevice));
 
-    auto kernel = no_lock ? add_to_table<false> : no_turns ? add_all_lanes_at_once : add_to_table<true>;
+    auto kernel = no_lock ? add_without_lock : no_turns ? add_all_lanes_at_once : add_to_table;
     kernel<<<blocks, THREADS>>>(dev_keys, dev_values, elements, table, dev_lock);
     HANDLE_LAUNCH();
 
@@ -145,6 +144,23 @@ int main(int argc, char **argv) {
 }
 
 // ---------------------------------------------------------------------------------------- proof
+
+// The kernel of --no-lock: two threads that insert into the same bucket at the same time can lose an entry.
+__global__ void add_without_lock(const unsigned *keys, void *const *values, size_t elements, Table table,
+                                 Lock *) {
+    size_t stride = (size_t)blockDim.x * gridDim.x;
+    for (size_t tid = threadIdx.x + (size_t)blockIdx.x * blockDim.x; tid < elements; tid += stride) {
+        unsigned hashValue = hash(keys[tid], table.count, table.function);
+        for (unsigned i = 0; i < 32; i++) // one lane of the warp at a time
+            if (threadIdx.x % 32 == i) {
+                Entry *location = &table.pool[tid];
+                location->key = keys[tid];
+                location->value = values[tid];
+                location->next = table.entries[hashValue];
+                table.entries[hashValue] = location;
+            }
+    }
+}
 
 // The kernel of --no-turns: all lanes of a warp try to take a lock at the same time. Before compute
 // capability 7.0 the lanes of a warp ran in lockstep, so the lane with the lock could not reach unlock()
@@ -201,8 +217,7 @@ static bool check(const Table &table, const unsigned *keys) {
 // Task: add_to_table(): The threads of the grid insert all elements in a grid-stride loop. For element i:
 // store keys[i] and values[i] in entry i of table.pool, and insert the entry at the head of the linked list
 // of its bucket, b = hash(keys[i], table.count, table.function). Its `next` becomes the old head,
-// table.entries[b], and the new head is the entry. If `locked` is true, reading and changing the head is a
-// critical section between lock[b].lock() and lock[b].unlock(). The 32 lanes of a warp insert one after the
-// other, in a loop with one iteration per lane; the lane is threadIdx.x % 32. Before compute capability 7.0,
-// lanes of one warp that waited for each other's lock could deadlock. (Newer GPUs and the CPU back end do not
-// show this error.)
+// table.entries[b], and the new head is the entry. Reading and changing the head is a critical section
+// between lock[b].lock() and lock[b].unlock(). The 32 lanes of a warp insert one after the other, in a loop
+// with one iteration per lane; the lane is threadIdx.x % 32. Before compute capability 7.0, lanes of one warp
+// that waited for each other's lock could deadlock. (Newer GPUs and the CPU back end do not show this error.)

@@ -14,26 +14,9 @@ import re
 import subprocess
 import sys
 
-from results import (
-    RESULTS,
-    ROOT,
-    duration,
-    ends,
-    groups,
-    load,
-    order,
-    origin,
-    plot,
-    plot_path,
-    rate,
-    run,
-    share,
-    shown,
-    slug,
-    times,
-    topic,
-    write,
-)
+import results as recorded
+from results import RESULTS, ROOT, duration, ends, groups, largest, plot, plot_path, rate, share, shown, slug
+from results import times, topic, write
 
 RECORDED = "nvidia-h200"
 COPY_RATE = (
@@ -45,91 +28,60 @@ COPY_RATE = (
 
 def table(rows):
     """The table of one group: the names of the columns, and the cells."""
+    *_, copy = ends(rows)
     cold = any(row["cold_ms"] for row in rows)
     shares = any(row["of_copy_rate"] is not None for row in rows)  # not on the CPU back end
-    *_, copy = ends(rows)
     errors = [key for key in ("max_error", "rms_error") if any(row[key] is not None for row in rows)]
-    head = [
-        "#",
-        "name",
-        "what is new",
-        "median",
-        "min",
-        "max",
-        *(["cold"] if cold else []),
-        "rate",
-        *(["of copy rate"] if shares else []),
-        "× book",
-        "× library",
-        "verified",
-        *(key.replace("_", " ").replace("rms", "RMS") for key in errors),
-    ]
+    head = ["#", "name", "what is new", "median", "min", "max", *["cold"] * cold, "rate"]
+    head += [*["of copy rate"] * shares, "× book", "× library", "verified"]
+    head += [key.replace("_", " ").replace("rms", "RMS") for key in errors]
     body = []
     for row in rows:
-        kind = {
+        own = {
             "rung": str(row["number"]),
             "library": "library",
             "inaccurate": "less accurate library",
             "copy": "copy rate" if row is copy else "other rate",
         }[row["kind"]]
-        cells = [kind, row["name"], row["idea"]]
+        cells = [own, row["name"], row["idea"]]
         if row["median_ms"] is None:
             body.append(cells + [row["skipped"] or "–"] + [""] * (len(head) - 4))
             continue
         cells += [duration(row[k]) for k in ("median_ms", "min_ms", "max_ms")]
-        cells += [duration(row["cold_ms"]) if row["cold_ms"] else "–"] if cold else []
-        cells += [
-            rate(row),
-            *([share(None if kind == "other rate" else row["of_copy_rate"])] if shares else []),
-        ]
+        cells += [duration(row["cold_ms"]) if row["cold_ms"] else "–"] * cold + [rate(row)]
+        cells += [share(None if own == "other rate" else row["of_copy_rate"])] * shares
         cells += [times(row["times_book"]), times(row["times_library"]), "yes" if row["verified"] else "–"]
         cells += ["–" if row[key] is None else f"{row[key]:.2g}" for key in errors]
         body.append(cells)
     return head, body
 
 
+def clock(block, alone):
+    """The clocks of a record, with those before and after if it stands alone."""
+    speed = block["clocks"]
+    if not speed:
+        return ""
+    now = [speed[when]["sm_mhz"] for when in ("before", "after")]
+    parts = [f"SM clock at most {speed['sm_max_mhz']:.0f} MHz"] if speed["sm_max_mhz"] else []
+    parts += [f"{now[0]:.0f} and {now[1]:.0f} MHz before and after"] if alone and None not in now else []
+    parts += [f"memory {speed['memory_max_mhz']:.0f} MHz"] if speed["memory_max_mhz"] else []
+    parts += [f"{speed['power_limit_w']:.0f} W"] if speed["power_limit_w"] else []
+    return ", ".join(parts)
+
+
 def conditions(device, blocks):
     """The line above a table: the hardware and software of the measurements. If they differ between programs, all are listed."""
-
-    def all_of(text):
-        return " and ".join(sorted({text(block) for block in blocks} - {""}))
-
-    def clock(block):
-        speed = block["clocks"]
-        if not speed:
-            return ""
-        now = [
-            f"{speed[when]['sm_mhz']:.0f}"
-            for when in ("before", "after")
-            if speed[when]["sm_mhz"] is not None
-        ]
-        return ", ".join(
-            filter(
-                None,
-                [
-                    f"SM clock at most {speed['sm_max_mhz']:.0f} MHz" if speed["sm_max_mhz"] else "",
-                    f"{' and '.join(now)} MHz before and after" if len(blocks) == 1 and len(now) == 2 else "",
-                    f"memory {speed['memory_max_mhz']:.0f} MHz" if speed["memory_max_mhz"] else "",
-                    f"{speed['power_limit_w']:.0f} W" if speed["power_limit_w"] else "",
-                ],
-            )
-        )
-
-    gpu = all_of(lambda b: b["toolkit"] or "")
-    parts = [
-        device,
-        all_of(lambda b: f"driver {b['driver']}" if b["driver"] else ""),
-        f"CUDA {gpu}" if gpu else "",
-        "" if gpu else all_of(lambda b: b["compiler"] or ""),
-        all_of(clock),
-        all_of(lambda b: f"{b['machine']['cores']} cores of {b['machine']['cpu']}"),
-        all_of(lambda b: b["machine"]["os"]),
-        all_of(lambda b: b["date"][:10]),
-        all_of(
-            lambda b: "commit " + (b["commit"] or "not known")[:12] + (" with changes" if b["dirty"] else "")
-        ),
-    ]
-    return "; ".join(filter(None, parts))
+    rows, toolkit = [], any(block["toolkit"] for block in blocks)
+    for block in blocks:
+        driver = f"driver {block['driver']}" if block["driver"] else ""
+        compiler = (block["toolkit"] if toolkit else block["compiler"]) or ""
+        host = [f"{block['machine']['cores']} cores of {block['machine']['cpu']}", block["machine"]["os"]]
+        commit = f"commit {(block['commit'] or 'not known')[:12]}{' with changes' if block['dirty'] else ''}"
+        speed = clock(block, len(blocks) == 1)
+        rows.append([device, driver, compiler, speed, *host, block["date"][:10], commit])
+    every = [" and ".join(sorted({*column} - {""})) for column in zip(*rows)]
+    every[2] = f"CUDA {every[2]}" if toolkit else every[2]
+    return "; ".join(filter(None, every))
 
 
 def markdown(head, body):
@@ -137,79 +89,46 @@ def markdown(head, body):
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
 
 
+def cells(program, name, group, whole):
+    """The cells of a group, by column: for the whole table of docs/performance.md, or for README.md. None if no rung was run."""
+    book, last, library, copy = ends(group)
+    return last and {
+        "topic": f"[{topic(program)}]({'../' if whole else ''}{program}.cu)",
+        "work": name + (" (in L2)" if whole and last["in_l2"] else ""),
+        "the book's kernel": duration(book["median_ms"]) if book else "–",
+        "last rung": duration(last["median_ms"]) + (f", {rate(last)}" if whole else ""),
+        "× book": times(last["times_book"]),
+        "fastest library": f"{library['name']} {duration(library['median_ms'])}" if library else "–",
+        "× library": times(last["times_library"]),
+        "copy rate": f"{copy['name']} {rate(copy)}" if copy else "–",
+        "of copy rate": share(last["of_copy_rate"]),
+        "rate of the last rung": rate(last),
+        "of a copy": rate(copy) if copy else "–",
+    }
+
+
+def compared(rows, columns):
+    """The table of some rows that cells() returned; empty if there are none."""
+    head = ["topic", "work", "the book's kernel", "last rung", "× book", "fastest library", *columns]
+    body = [[row[column] for column in head] for row in rows if row]
+    return markdown(head, body) if body else ""
+
+
 def performance(results):
     """The table of all sizes in docs/performance.md; empty without records."""
-    if RECORDED not in results:
-        return ""
-    device, programs = results[RECORDED]["device"], results[RECORDED]["programs"]
-    body = []
-    for program, block in programs.items():
-        for name, group in groups(block["rows"]).items():
-            book, last, library, copy = ends(group)
-            if not last:
-                continue
-            body.append(
-                [
-                    f"[{topic(program)}](../{program}.cu)",
-                    name + (" (in L2)" if last["in_l2"] else ""),
-                    duration(book["median_ms"]) if book else "–",
-                    f"{duration(last['median_ms'])}, {rate(last)}",
-                    times(last["times_book"]),
-                    f"{library['name']} {duration(library['median_ms'])}" if library else "–",
-                    times(last["times_library"]),
-                    f"{copy['name']} {rate(copy)}" if copy else "–",
-                    share(last["of_copy_rate"]),
-                ]
-            )
-    head = [
-        "topic",
-        "work",
-        "the book's kernel",
-        "last rung",
-        "× book",
-        "fastest library",
-        "× library",
-        "copy rate",
-        "of copy rate",
-    ]
-    return (
-        f"{conditions(device, programs.values())}.\n\n{COPY_RATE}\n\n{markdown(head, body)}" if body else ""
-    )
+    programs = results.get(RECORDED, {"programs": {}})["programs"]
+    every = [(p, name, rows) for p, b in programs.items() for name, rows in groups(b["rows"]).items()]
+    text = compared([cells(*group, True) for group in every], ["× library", "copy rate", "of copy rate"])
+    measured_on = text and conditions(results[RECORDED]["device"], programs.values())
+    return text and f"{measured_on}.\n\n{COPY_RATE}\n\n{text}"
 
 
 def summary(results):
     """The table of README.md: for each topic the largest size, and if there are several kinds of data, the first one."""
-    if RECORDED not in results:
-        return ""
-    body = []
-    for program, block in results[RECORDED]["programs"].items():
-        largest = [row for row in block["rows"] if row["size"] == max(r["size"] for r in block["rows"])]
-        name, group = next(iter(groups(largest).items()))
-        book, last, library, copy = ends(group)
-        if last:
-            body.append(
-                [
-                    f"[{topic(program)}]({program}.cu)",
-                    name,
-                    duration(book["median_ms"]) if book else "–",
-                    duration(last["median_ms"]),
-                    times(last["times_book"]),
-                    f"{library['name']} {duration(library['median_ms'])}" if library else "–",
-                    rate(last),
-                    rate(copy) if copy else "–",
-                ]
-            )
-    head = [
-        "topic",
-        "work",
-        "the book's kernel",
-        "last rung",
-        "× book",
-        "fastest library",
-        "rate of the last rung",
-        "of a copy",
-    ]
-    return f"{results[RECORDED]['device']}:\n\n{markdown(head, body)}" if body else ""
+    programs = results.get(RECORDED, {"programs": {}})["programs"]
+    firsts = [(p, *next(iter(groups(largest(b["rows"])).items()))) for p, b in programs.items()]
+    text = compared([cells(*group, False) for group in firsts], ["rate of the last rung", "of a copy"])
+    return text and f"{results[RECORDED]['device']}:\n\n{text}"
 
 
 def details(results):
@@ -217,15 +136,12 @@ def details(results):
     programs = results.get(RECORDED, {"programs": {}})["programs"]
     parts = [COPY_RATE] if programs else []
     for program, block in programs.items():
-        parts.append(
-            f"### {topic(program)}\n\n[{program}](../{program}.cu); "
-            f"{conditions(results[RECORDED]['device'], [block])}."
-        )
+        measured_on = conditions(results[RECORDED]["device"], [block])
+        parts.append(f"### {topic(program)}\n\n[{program}](../{program}.cu); {measured_on}.")
         if plot(RECORDED, program, block["rows"]):
             path = os.path.relpath(plot_path(RECORDED, program), ROOT)
             parts.append(f"![{topic(program)}: rate of each rung](../{path})")
-        largest = [row for row in block["rows"] if row["size"] == max(r["size"] for r in block["rows"])]
-        for name, group in groups(largest).items():
+        for name, group in groups(largest(block["rows"])).items():
             parts.append(f"{name}:\n\n{markdown(*table(group))}")
     return "\n\n".join(parts)
 
@@ -259,76 +175,59 @@ def inlined(svg, prefix, device):
 
 def html_table(name, rows, where):
     head, body = table(rows)
-    cells = "".join(
-        "<tr>"
-        + "".join(
-            f'<th scope="row">{html.escape(cell)}</th>' if i == 1 else f"<td>{html.escape(cell)}</td>"
-            for i, cell in enumerate(row)
-        )
-        + "</tr>\n"
-        for row in body
-    )
-    return scrolled(
-        "div",
-        f"{where}: {name}",
+    lines = []
+    for cells in body:
+        tags = ('th scope="row"' if i == 1 else "td" for i in range(len(cells)))
+        text = "".join(f"<{tag}>{html.escape(cell)}</{tag[:2]}>" for tag, cell in zip(tags, cells))
+        lines.append(f"<tr>{text}</tr>\n")
+    text = (
         f"<table><caption>{html.escape(name)}</caption><thead><tr>"
         + "".join(f'<th scope="col">{cell}</th>' for cell in head)
-        + f"</tr></thead><tbody>\n{cells}</tbody></table>",
-        ' class="table"',
+        + f"</tr></thead><tbody>\n{''.join(lines)}</tbody></table>"
     )
+    return scrolled("div", f"{where}: {name}", text, ' class="table"')
 
 
 def measured(program, name, found):
     """The results of a program on one machine as HTML: conditions, plot and tables. Tables of smaller sizes are collapsed."""
-    block = found["programs"][program]
-    parts = [
-        f"<h3>{html.escape(found['device'])}</h3>",
-        f'<p class="machine">{html.escape(conditions("", [block]))}</p>',
-    ]
-    svg, where = plot(name, program, block["rows"]), f"{topic(program)} on {found['device']}"
+    rows, where = found["programs"][program]["rows"], f"{topic(program)} on {found['device']}"
+    facts = conditions("", [found["programs"][program]])
+    parts = [f"<h3>{html.escape(found['device'])}</h3>", f'<p class="machine">{html.escape(facts)}</p>']
+    svg = plot(name, program, rows)
     if svg:
-        parts.append(
-            scrolled("figure", f"{where}: plot", inlined(svg, f"{name}-{slug(program)}", found["device"]))
-        )
-    largest = max(row["size"] for row in block["rows"])
-    for rest in False, True:
-        tables = [
-            html_table(work_name, rows, where)
-            for work_name, rows in groups(block["rows"]).items()
-            if (rows[0]["size"] != largest) == rest
-        ]
-        parts += (
-            ["<details><summary>smaller sizes</summary>", *tables, "</details>"]
-            if rest and tables
-            else tables
-        )
-    return parts
+        picture = inlined(svg, f"{name}-{slug(program)}", found["device"])
+        parts.append(scrolled("figure", f"{where}: plot", picture))
+    last = groups(largest(rows))
+    parts += [html_table(*group, where) for group in last.items()]
+    rest = [html_table(work, own, where) for work, own in groups(rows).items() if work not in last]
+    return parts + (["<details><summary>smaller sizes</summary>", *rest, "</details>"] if rest else [])
 
 
 def page(results):
     """A page that needs no other file: one section for each topic, with all machines."""
-    programs = sorted({program for found in results.values() for program in found["programs"]}, key=order)
-    parts = [
-        "<h1>From the book's kernels to the limit of the hardware</h1>",
-        "<p>The median of at least 11 runs (fewer when one takes over 100 ms), each result verified before and after. "
-        "× book and × library: how many times as fast as the book's kernel and as the fastest library. "
-        f"{COPY_RATE}</p>",
-        '<nav aria-label="topics">'
-        + " · ".join(f'<a href="#{slug(p)}">{topic(p)}</a>' for p in programs)
-        + "</nav>",
-    ]
-    for program in programs:
+    programs = {program for found in results.values() for program in found["programs"]}
+    links, parts = [], []
+    for program in sorted(programs, key=recorded.order):
+        links.append(f'<a href="#{slug(program)}">{topic(program)}</a>')
         parts.append(f'<section id="{slug(program)}"><h2>{topic(program)}</h2><p>{program}.cu</p>')
         for name, found in results.items():
             if program in found["programs"]:
                 parts += measured(program, name, found)
         parts.append("</section>")
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Performance</title>\n<style>\n{STYLE}\n</style></head><body><main>\n"
-        + "\n".join(parts)
-        + "\n</main></body></html>\n"
-    )
+    sections = "\n".join(parts)
+    return f"""<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Performance</title>
+<style>
+{STYLE}
+</style></head><body><main>
+<h1>From the book's kernels to the limit of the hardware</h1>
+<p>The median of at least 11 runs (fewer when one takes over 100 ms), each result verified before and after.
+× book and × library: how many times as fast as the book's kernel and as the fastest library. {COPY_RATE}</p>
+<nav aria-label="topics">{" · ".join(links)}</nav>
+{sections}
+</main></body></html>
+"""
 
 
 def find(*packages):
@@ -339,29 +238,15 @@ def find(*packages):
             importlib.import_module(package)
         return True
     except ImportError:
-        other = "/usr/bin/python3"
-        if (
-            os.path.realpath(sys.executable) != os.path.realpath(other)
-            and os.access(other, os.X_OK)
-            and subprocess.run(
-                [other, "-c", f"import {', '.join(packages)}"], stderr=subprocess.DEVNULL, check=False
-            ).returncode
-            == 0
-        ):
-            os.execv(other, [other, *sys.argv])
+        other, test = "/usr/bin/python3", f"import {', '.join(packages)}"
+        if os.path.realpath(sys.executable) != os.path.realpath(other) and os.access(other, os.X_OK):
+            if subprocess.run([other, "-c", test], stderr=subprocess.DEVNULL, check=False).returncode == 0:
+                os.execv(other, [other, *sys.argv])
         return False
 
 
-def main():
-    results = load()
-    tables = {"--summary": summary, "--table": performance, "--plots": details}
-    if len(sys.argv) == 2 and sys.argv[1] in tables:
-        text = tables[sys.argv[1]](results)
-        print(text, end="\n" if text else "")
-        return 0
-    if sys.argv[1:]:
-        print(__doc__, file=sys.stderr)
-        return 64
+def draw(results):
+    """Draws the plots that are missing or show other rows."""
     due = [
         (name, program, block["rows"])
         for name, found in results.items()
@@ -372,9 +257,22 @@ def main():
         import plots
 
         for name, program, rows in due:
-            write(plot_path(name, program), plots.draw(program, rows) + origin(rows))
+            write(plot_path(name, program), plots.draw(program, rows) + recorded.origin(rows))
     elif due:
         print("plots are off: no python3 here has matplotlib: make setup bench installs it")
+
+
+def main():
+    results = recorded.load()
+    tables = {"--summary": summary, "--table": performance, "--plots": details}
+    if len(sys.argv) == 2 and sys.argv[1] in tables:
+        text = tables[sys.argv[1]](results)
+        print(text, end="\n" if text else "")
+        return 0
+    if sys.argv[1:]:
+        print(__doc__, file=sys.stderr)
+        return 64
+    draw(results)
     if results:
         write(RESULTS.parent / "report.html", page(results))
         print(f"{shown(RESULTS.parent / 'report.html')}: {len(results)} machine{'s' * (len(results) > 1)}")
@@ -382,4 +280,4 @@ def main():
 
 
 if __name__ == "__main__":
-    run(main, "report")
+    recorded.run(main, "report")

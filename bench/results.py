@@ -63,19 +63,24 @@ def load():
     return dict(sorted(found.items(), key=lambda item: (item[1]["backend"] != "gpu", item[0])))
 
 
+def of_device(results, device, back_end):
+    """The results of a device, which are added if there are none."""
+    new = {"format": FORMAT, "device": device, "backend": back_end, "programs": {}}
+    return results.setdefault(slug(device), new)
+
+
+def rows_of(found, program):
+    return found.get("programs", {}).get(program, {"rows": []})["rows"]
+
+
 def write(path, text):
     """Writes a file completely, or fails and leaves the old file unchanged."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".", delete=False) as file:
-            try:
-                file.write(text)
-                file.close()
-                os.chmod(file.name, 0o644)
-                os.replace(file.name, path)
-            except BaseException:
-                os.unlink(file.name)
-                raise
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".") as folder:
+            new = pathlib.Path(folder) / path.name
+            new.write_text(text)
+            os.replace(new, path)
     except OSError as error:
         raise Problem(f"{shown(path)}: cannot be written: {error.strerror}") from None
 
@@ -89,32 +94,23 @@ def check_writable():
         raise Problem(f"{shown(RESULTS)}: cannot be written: {error.strerror}") from None
 
 
-def save(name, found):
-    """Writes the results of a device, one row per line, so that a diff is readable. Returns the path."""
-    programs = {p: found["programs"][p] for p in sorted(found["programs"], key=order)}
-    blocks = {**programs, **({"scaling": found["scaling"]} if "scaling" in found else {})}
-    short = {p: {**b, "rows": f"rows of {p}"} for p, b in blocks.items()}
-    text = json.dumps(
-        {
-            **found,
-            **({"scaling": short["scaling"]} if "scaling" in short else {}),
-            "programs": {p: short[p] for p in programs},
-        },
-        indent=2,
-        ensure_ascii=False,
-    )
-    for p, block in blocks.items():
-        rows = ",\n".join("        " + json.dumps(row, ensure_ascii=False) for row in block["rows"])
-        text = text.replace(json.dumps(f"rows of {p}"), f"[\n{rows}\n      ]")
-    # The numbers of a figure (bench/then.py) stand in one line too.
-    for numbers in r"[-+\de.]+", r"\[[^][]*\]":
-        text = re.sub(
-            rf"\[\s+({numbers}(?:,\s+{numbers})*)\s+\]",
-            lambda match: "[" + re.sub(r",\s+", ", ", match[1]) + "]",
-            text,
-        )
-    path = RESULTS / f"{name}.json"
-    write(path, text + "\n")
+def as_json(value, indent=""):
+    """JSON with one row or list of numbers in a line, so that a diff is readable."""
+    inner = indent + "  "
+    if isinstance(value, dict) and value:
+        items = (f"{inner}{json.dumps(key)}: {as_json(item, inner)}" for key, item in value.items())
+        return "{\n" + ",\n".join(items) + f"\n{indent}}}"
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        rows = (inner + json.dumps(row, ensure_ascii=False) for row in value)
+        return "[\n" + ",\n".join(rows) + f"\n{indent}]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def save(found):
+    """Writes the results of a device. Returns the path."""
+    programs = {program: found["programs"][program] for program in sorted(found["programs"], key=order)}
+    path = RESULTS / f"{slug(found['device'])}.json"
+    write(path, as_json({**found, "programs": programs}) + "\n")
     return path
 
 
@@ -160,11 +156,17 @@ def share(value):
 
 
 def groups(rows):
-    """The rows grouped by size and data set, as pairs of the work and its rows."""
+    """The rows grouped by size and data set, as a dict from the work to its rows."""
     found = {}
     for row in rows:
         found.setdefault((row["size"], work(row)), []).append(row)
     return {name: rows for (_, name), rows in found.items()}
+
+
+def largest(rows):
+    """The rows of the largest size."""
+    most = max(row["size"] for row in rows)
+    return [row for row in rows if row["size"] == most]
 
 
 def ends(rows):
@@ -172,16 +174,12 @@ def ends(rows):
     a row that was not run. (Kind "copy": a copy or another part of the work, timed alone; the slowest one is the copy rate.)
     """
     run = [row for row in rows if row["median_ms"]]
-    rungs = [row for row in run if row["kind"] == "rung"]
+    rungs, libraries, copies = ([r for r in run if r["kind"] == kind] for kind in ("rung", "library", "copy"))
     return (
         next((row for row in rungs if row["number"] == 0), None),
         max(rungs, key=lambda row: row["number"], default=None),
-        min((row for row in run if row["kind"] == "library"), key=lambda row: row["median_ms"], default=None),
-        min(
-            (row for row in run if row["kind"] == "copy" and row["rate"]),
-            key=lambda row: row["rate"],
-            default=None,
-        ),
+        min(libraries, key=lambda row: row["median_ms"], default=None),
+        min((row for row in copies if row["rate"]), key=lambda row: row["rate"], default=None),
     )
 
 
@@ -193,11 +191,8 @@ def summary(rows):
             parts = [f"{last['number']} {last['name']} {duration(last['median_ms'])}, {rate(last)}"]
             parts += [f"{times(last['times_book'])} × book"] if book else []
             parts += [f"{times(last['times_library'])} × {library['name']}"] if library else []
-            parts += (
-                [f"{share(last['of_copy_rate'])} of the copy rate"]
-                if last["of_copy_rate"] is not None
-                else []
-            )
+            compared = last["of_copy_rate"] is not None
+            parts += [f"{share(last['of_copy_rate'])} of the copy rate"] if compared else []
             yield f"{name}: " + ", ".join(parts)
 
 

@@ -12,6 +12,8 @@ Exit status 1 when a program failed. BACKEND and BIN are those of `make`. Other 
   RESULTS=DIR     instead of bench/results       COMMIT      the commit that is measured, if there is no git"""
 import datetime
 import json
+import math
+import operator
 import os
 import pathlib
 import platform
@@ -29,6 +31,7 @@ BIN = ROOT / (os.environ.get("BIN") or "bin")
 LIMIT = float(os.environ.get("TIME_LIMIT") or 600)
 MOVED = 0.03  # a row has moved if its time differs from the record by more than this part …
 LONG = 0.02  # … and it takes more than this many milliseconds
+COMPILERS = {"NVCC": "nvcc", "CXX": "g++"}  # by the variable that names another one
 INTERACTIVE = sys.stderr.isatty()
 
 
@@ -42,17 +45,9 @@ class Waived(Exception):
 
 def output(*command):
     """The output of a tool; None if the tool is missing or fails."""
+    quiet = {"stdin": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "timeout": 60}
     try:
-        return subprocess.run(
-            command,
-            cwd=ROOT,
-            text=True,
-            check=True,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=60,
-        ).stdout.strip("\n")
+        return subprocess.check_output(command, cwd=ROOT, text=True, **quiet).strip("\n")
     except (OSError, subprocess.SubprocessError):
         return None
 
@@ -68,11 +63,10 @@ def backend():
 
 def ladders():
     """A dict from each ladder to the sizes in its header."""
-    listed = output("scripts/programs.sh")
+    listed = output("scripts/programs.py")
     if listed is None:
-        raise Problem("scripts/programs.sh: failed")
-    rows = [line.split("\t") for line in listed.split("\n")]
-    return {row[0]: row[9].split() for row in rows if row[9]}
+        raise Problem("scripts/programs.py: failed")
+    return {program["name"]: program["bench"].split() for program in json.loads(listed) if program["bench"]}
 
 
 def number(size):
@@ -93,8 +87,8 @@ def machine():
         cpu = re.search(r"^model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text(), re.M)[1]
     except (OSError, TypeError):
         cpu = platform.processor() or platform.machine()
-    nvcc = output(os.environ.get("NVCC") or "nvcc", "--version") if backend() == "gpu" else None
-    release = re.search(r"release .*, V([\d.]+)", nvcc or "")
+    nvcc, compiler = (output(*(os.environ.get(n) or d).split(), "--version") for n, d in COMPILERS.items())
+    release = re.search(r"release .*, V([\d.]+)", nvcc or "") if backend() == "gpu" else None
     given = os.environ.get("COMMIT")
     changed = None if given else output("git", "status", "--porcelain", "--", ".", ":!bench/results")
     return {
@@ -105,7 +99,7 @@ def machine():
             "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
         },
         "toolkit": release[1] if release else None,
-        "compiler": (output(os.environ.get("CXX") or "g++", "--version") or "").partition("\n")[0] or None,
+        "compiler": (compiler or "").partition("\n")[0] or None,
         "commit": given or output("git", "rev-parse", "HEAD"),
         "dirty": None if changed is None else changed != "",
     }
@@ -125,38 +119,44 @@ def clocks():
     return devices
 
 
+def start():
+    """The date and the clocks before a measurement."""
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), clocks()
+
+
+def header(started, about, device):
+    """The first fields of a record, after a measurement that began when start() was called."""
+    date, before = started
+    then, now = before.get(device), clocks().get(device, {})
+    fixed, moving = ("sm_max_mhz", "memory_max_mhz", "power_limit_w"), ("sm_mhz", "memory_mhz")
+    speeds = then and {
+        **{key: then[key] for key in fixed},
+        "before": {key: then[key] for key in moving},
+        "after": {key: now.get(key) for key in moving},
+    }
+    return {"date": date, **about, "driver": then and then["driver"], "clocks": speeds}
+
+
 def say(text):
     print(text, flush=True)
 
 
 def progress(text):
     """Prints the progress. On a terminal the next line overwrites it."""
-    print(
-        f"\r\033[K{text}" if INTERACTIVE else text,
-        end="" if INTERACTIVE else "\n",
-        file=sys.stderr,
-        flush=True,
-    )
+    line, end = (f"\r\033[K{text}", "") if INTERACTIVE else (text, "\n")
+    print(line, end=end, file=sys.stderr, flush=True)
 
 
 def execute(program, arguments, label, folder=ROOT, ranks=1):
     """Runs a program in a folder, with MPI as several ranks; returns its status (negative: the signal that ended it), stdout and
     stderr."""
     launcher = [ROOT / "scripts/mpirun.sh", "-np", str(ranks)] if ranks > 1 else []
-    command = [*launcher, BIN / program, *arguments]
     words = [label, *([f"{ranks} ranks of"] if ranks > 1 else []), program, *arguments]
     shown = " ".join(word for word in words if word != "--json")
     # The program gets its own session. So an interrupt reaches only this script, which ends the program and its children.
-    process = subprocess.Popen(
-        command,
-        cwd=folder,
-        text=True,
-        errors="replace",
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    options = {"cwd": folder, "text": True, "errors": "replace", "start_new_session": True}
+    process = subprocess.Popen([*launcher, BIN / program, *arguments], **options, **pipes)
     start = time.monotonic()
     try:
         if not INTERACTIVE:
@@ -208,32 +208,18 @@ def measured(program, size, label):
         for row in found["rows"]:
             if row["kind"] != "copy" and not row["skipped"] and row["verified"] is not True:
                 raise Failed(f"{row['name']} is not verified")
-            if not row["skipped"] and not row["min_ms"] <= row["median_ms"] <= row["max_ms"]:
+            if not row["skipped"] and not 0 <= row["min_ms"] <= row["median_ms"] <= row["max_ms"] < math.inf:
                 raise Failed(f"{row['name']} has no times")
         return found
     except (ValueError, KeyError, TypeError) as error:
         raise Failed(f"what it printed is not the JSON of a ladder ({error!r})") from None
 
 
-def today():
-    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-
-
-def speeds(then, now):
-    """The record of the clocks of a device, from what clocks() returned for it before and after; None if that is nothing."""
-    fixed, moving = ("sm_max_mhz", "memory_max_mhz", "power_limit_w"), ("sm_mhz", "memory_mhz")
-    return then and {
-        **{key: then[key] for key in fixed},
-        "before": {key: then[key] for key in moving},
-        "after": {key: now.get(key) for key in moving},
-    }
-
-
 def measure(program, listed, label, about, only=()):
     """Runs one ladder with all its sizes, or with those in `only`. Returns the device and the record of the program."""
     only = only or os.environ.get("SIZES", "").split()
     on_cpu = backend() == "cpu" and not only
-    before, found, date = clocks(), [], today()
+    started, found = start(), []
     todo = [None] if on_cpu else only or listed
     for size in todo:
         result = measured(program, size, label)
@@ -244,55 +230,35 @@ def measure(program, listed, label, about, only=()):
             todo += [size for size in listed if number(size) < default]
     if not found:
         raise Waived("no size fits into the memory here")
-    device = found[0]["device"]
+    device, back_end = found[0]["device"], found[0]["backend"]
     rows = sorted((row for result in found for row in result.pop("rows")), key=lambda row: row["size"])
-    then = before.get(device)
     facts = {key: value for key, value in found[0].items() if key not in ("program", "device", "backend")}
-    return (
-        device,
-        found[0]["backend"],
-        {
-            "date": date,
-            **about,
-            "driver": then and then["driver"],
-            "clocks": speeds(then, clocks().get(device, {})),
-            **facts,
-            "rows": rows,
-        },
-    )
+    return device, back_end, {**header(started, about, device), **facts, "rows": rows}
 
 
 # ---- what was recorded ----
 
 
-def key(row):
-    return row["size"], row["title"], row["data"], row["kind"], row["name"]
-
-
 def compare(program, old, new):
     """Prints the rows that moved. Returns the number of rows compared and of rows that moved."""
+    key = operator.itemgetter("size", "title", "data", "kind", "name")
     was = {key(row): row["median_ms"] for row in old}
     both = [(row, was[key(row)]) for row in new if was.get(key(row)) and row["median_ms"]]
     both = [(row, ms) for row, ms in both if max(ms, row["median_ms"]) > LONG]
     moved = [(row, ms) for row, ms in both if not abs(row["median_ms"] / ms - 1) <= MOVED]
     for row, ms in moved:
-        say(
-            f"{program}: {work(row)}: {row['name']}: {row['median_ms']:.5g} ms, was {ms:.5g} "
-            f"({row['median_ms'] / ms - 1:+.1%})"
-        )
+        change = f"{row['median_ms']:.5g} ms, was {ms:.5g} ({row['median_ms'] / ms - 1:+.1%})"
+        say(f"{program}: {work(row)}: {row['name']}: {change}")
     return len(both), len(moved)
 
 
 def record(results, device, back_end, program, block, known):
     """Adds the record of a program to the results of the device, or replaces the older one. Removes the records of programs
     that no longer exist."""
-    found = results.setdefault(
-        slug(device), {"format": recorded.FORMAT, "device": device, "backend": back_end, "programs": {}}
-    )
-    found["programs"] = {
-        name: b for name, b in [*found["programs"].items(), (program, block)] if name in known
-    }
-    return recorded.save(slug(device), found)
+    found = recorded.of_device(results, device, back_end)
+    found["programs"][program] = block
+    found["programs"] = {name: b for name, b in found["programs"].items() if name in known}
+    return recorded.save(found)
 
 
 def main(programs):
@@ -304,7 +270,7 @@ def main(programs):
     if not comparing:
         check_writable()
     about = machine()
-    done, failed, rows, moved, interrupted, paths = 0, 0, 0, 0, False, set()
+    done, failed, rows, moved, status, paths = 0, 0, 0, 0, 0, set()
     try:
         for i, program in enumerate(programs, 1):
             try:
@@ -317,9 +283,7 @@ def main(programs):
                 print(f"{program}: FAILED: {why}", file=sys.stderr, flush=True)
                 continue
             if comparing:
-                old = results.get(slug(device), {"programs": {}})["programs"].get(program, {"rows": []})[
-                    "rows"
-                ]
+                old = recorded.rows_of(results.get(slug(device), {}), program)
                 here = compare(program, old, block["rows"])
                 rows, moved = rows + here[0], moved + here[1]
             else:
@@ -328,18 +292,14 @@ def main(programs):
             for line in summary(block["rows"]):
                 say(f"{program}: {line}")
     except KeyboardInterrupt:
-        interrupted = True
+        status = 130
         say("interrupted; what was measured before is kept")
     if comparing:
         say(f"{rows} rows over {LONG * 1000:g} µs compared, {moved} moved by more than {MOVED:.0%}")
-    drawn = (
-        not paths or subprocess.run([sys.executable, ROOT / "bench/report.py"], check=False).returncode == 0
-    )
-    say(
-        f"{done} of {len(programs)} ladders measured, {failed} failed"
-        + "".join(f"; {shown(path)}" for path in sorted(paths))
-    )
-    return 130 if interrupted else int(failed > 0 or not drawn or comparing and (moved > 0 or rows == 0))
+    drawn = not paths or subprocess.call([sys.executable, ROOT / "bench/report.py"]) == 0
+    files = "".join(f"; {shown(path)}" for path in sorted(paths))
+    say(f"{done} of {len(programs)} ladders measured, {failed} failed{files}")
+    return status or int(failed > 0 or not drawn or comparing and (moved > 0 or rows == 0))
 
 
 def interrupt(*_):

@@ -7,6 +7,7 @@ for each GPU; on the CPU back end up to 8, and the least time of five runs count
   scaling.py --plot                                draws the plot of docs/scaling.md
 
 Exit status 1 when a program failed. The environment variables are those of bench/run.py."""
+import itertools
 import math
 import os
 import re
@@ -16,46 +17,45 @@ import tempfile
 import results as recorded
 import run as bench
 from report import RECORDED, conditions, find, markdown
-from results import ROOT, Problem, digits, duration, shown, slug
+from results import ROOT, Problem, digits, duration, shown
 
 DOT, HEAT = "chapter11/dot_mpi", "chapter11/heat_mpi"
 CPU = "intel-r-xeon-r-processor"  # the record of the CPU back end
 MOST = 8  # ranks on the CPU back end
 DEPTHS = 12, 4, 1  # the steps that a launch of heat_mpi can do
 STEPS = 96  # of a run of heat_mpi
-NAMES = {"one rank": None, "Rank 0 alone": None}  # the rows without communication
 
 # What is measured: elements of a vector, or width and rows of a plate, and the steps per exchange. In weak scaling they are those
 # of a rank, in strong scaling those of all ranks together.
 PLAN = {
-    "gpu": {
-        "dot": {"weak": [1 << 30, 1 << 20], "strong": [1 << 31]},
-        "heat": {
-            "strong": [(32768, 32768, (12, 1, 4))],
-            "weak": [(16384, 16384, (12, 1, 4)), (32768, 64, (12, 1, 4, 24)), (32768, 2048, (12,))],
-        },
-        "repeat": 1,
-    },
-    "cpu": {
-        "dot": {"weak": [1 << 20], "strong": [1 << 20]},
-        "heat": {"strong": [(256, 256, (12, 1, 4))], "weak": [(256, 64, (12, 1, 4))]},
-        "repeat": 5,
-    },
+    "gpu": [
+        ("weak", DOT, [(1 << 30,), (1 << 20,)]),
+        ("strong", DOT, [(1 << 31,)]),
+        ("strong", HEAT, [(32768, 32768, k) for k in (12, 1, 4)]),
+        ("weak", HEAT, [(16384, 16384, k) for k in (12, 1, 4)]),
+        ("weak", HEAT, [(32768, 64, k) for k in (12, 1, 4, 24)] + [(32768, 2048, 12)]),
+    ],
+    "cpu": [
+        ("weak", DOT, [(1 << 20,)]),
+        ("strong", DOT, [(1 << 20,)]),
+        ("strong", HEAT, [(256, 256, k) for k in (12, 1, 4)]),
+        ("weak", HEAT, [(256, 64, k) for k in (12, 1, 4)]),
+    ],
 }
+REPEAT = {"gpu": 1, "cpu": 5}
 
 # The lines that are drawn up to 1024 GPUs. Beyond what was measured: the links between two GPUs are taken for those between any two
 # GPUs of a node of 8, and between nodes each GPU has a network card of its own.
 PROJECTED = [
-    ("strong", HEAT, (32768, 32768, 12), "nccl"),
-    ("strong", HEAT, (32768, 32768, 1), "nccl"),
-    ("strong", HEAT, (32768, 32768, 12), "host"),
-    ("strong", DOT, (1 << 31,), "ncclAllReduce"),
-    ("strong", DOT, (1 << 31,), "MPI_Allreduce"),
-    ("weak", HEAT, (16384, 16384, 12), "nccl"),
-    ("weak", HEAT, (16384, 16384, 1), "nccl"),
-    ("weak", HEAT, (16384, 16384, 12), "host"),
-    ("weak", DOT, (1 << 30,), "ncclAllReduce"),
-    ("weak", DOT, (1 << 30,), "MPI_Allreduce"),
+    (kind, *line)
+    for kind, side, elements in (("strong", 32768, 1 << 31), ("weak", 16384, 1 << 30))
+    for line in (
+        (HEAT, (side, side, 12), "nccl"),
+        (HEAT, (side, side, 1), "nccl"),
+        (HEAT, (side, side, 12), "host"),
+        (DOT, (elements,), "ncclAllReduce"),
+        (DOT, (elements,), "MPI_Allreduce"),
+    )
 ]
 COUNTS = [1 << i for i in range(11)]
 NODE = 8  # GPUs
@@ -78,19 +78,18 @@ def devices():
         raise Problem(f"{DOT} --list-devices: lists no device") from None
 
 
+def grown(program, size, ranks):
+    """A size for weak scaling: so many times the elements or rows."""
+    return (size[0] * ranks,) if program == DOT else (size[0], size[1] * ranks, size[2])
+
+
 def cases(back_end, devices):
     """The runs, as (program, number of ranks, size). Several kinds of scaling may need the same run, which is then done once."""
-    plan, most, found = PLAN[back_end], MOST if back_end == "cpu" else devices, {}
-    counts = [1 << i for i in range(10) if 1 << i <= most]
-    for kind, sizes in plan["dot"].items():
-        for size in sizes:
-            for ranks in counts:
-                found[DOT, ranks, (size * (ranks if kind == "weak" else 1),)] = None
-    for kind, plates in plan["heat"].items():
-        for width, rows, every in plates:
-            for k in every:
-                for ranks in counts:
-                    found[HEAT, ranks, (width, rows * (ranks if kind == "weak" else 1), k)] = None
+    most = MOST if back_end == "cpu" else devices
+    counts, found = [ranks for ranks in COUNTS if ranks <= most], {}
+    for kind, program, sizes in PLAN[back_end]:
+        for size, ranks in itertools.product(sizes, counts):
+            found[program, ranks, size if kind == "strong" else grown(program, size, ranks)] = None
     return list(found)
 
 
@@ -102,35 +101,29 @@ def options(program, size):
 def read(program, out):
     """The rows that a program prints, as dicts: transport (None for one rank alone) and ms; of heat_mpi the time of a step, the
     time of an exchange, and the share of the exchange during which the interior is computed."""
+    line = {
+        DOT: r"^(Rank 0 alone|MPI_Allreduce|ncclAllReduce): +([\d.]+) ms()()",
+        HEAT: r"^(one rank|host|cuda-aware|nccl|peer) +([\d.]+) ms +[\d.]+ Gcells/s(?: +([\d.]+) ms +(\d+) %)?$",
+    }
     rows = []
-    if program == DOT:
-        for name, ms in re.findall(r"^(Rank 0 alone|MPI_Allreduce|ncclAllReduce): +([\d.]+) ms", out, re.M):
-            rows.append({"transport": NAMES.get(name, name), "ms": float(ms)})
-    else:
-        line = (
-            r"^(one rank|host|cuda-aware|nccl|peer) +([\d.]+) ms +[\d.]+ Gcells/s(?: +([\d.]+) ms +(\d+) %)?$"
-        )
-        for name, ms, exchange, hidden in re.findall(line, out, re.M):
-            row = {"transport": NAMES.get(name, name), "ms": float(ms)}
-            if exchange:
-                row.update(exchange_ms=float(exchange), hidden=float(hidden) / 100)
-            rows.append(row)
+    for name, ms, exchange, hidden in re.findall(line[program], out, re.M):
+        alone = name in ("one rank", "Rank 0 alone")
+        rows.append({"transport": None if alone else name, "ms": float(ms)})
+        if exchange:
+            rows[-1].update(exchange_ms=float(exchange), hidden=float(hidden) / 100)
     if not rows:
         raise bench.Failed("prints no times")
     return rows
 
 
-def started(program, ranks, size, label, folder):
-    """The rows that one run of a program prints."""
-    return read(program, bench.printed(program, options(program, size), label, folder, ranks) or "")
-
-
-def least(runs):
-    """Of each transport the run with the least time."""
+def measure(program, ranks, size, repeat, label, folder):
+    """Runs a program several times. Returns for each transport the row with the least time."""
     best = {}
-    for row in (row for rows in runs for row in rows):
-        if row["transport"] not in best or row["ms"] < best[row["transport"]]["ms"]:
-            best[row["transport"]] = row
+    for _ in range(repeat):
+        out = bench.printed(program, options(program, size), label, folder, ranks)
+        for row in read(program, out or ""):
+            if row["transport"] not in best or row["ms"] < best[row["transport"]]["ms"]:
+                best[row["transport"]] = row
     return list(best.values())
 
 
@@ -138,40 +131,28 @@ def record():
     """Runs all cases. The file is written after each, so an interrupted measurement keeps what it has."""
     recorded.check_writable()
     device, count = devices()
-    back_end, results, about = bench.backend(), recorded.load(), bench.machine()
-    found = results.setdefault(
-        slug(device), {"format": recorded.FORMAT, "device": device, "backend": back_end, "programs": {}}
-    )
-    before, repeat, rows = bench.clocks().get(device), PLAN[back_end]["repeat"], []
-    found["scaling"] = {
-        "date": bench.today(),
-        **about,
-        "driver": before and before["driver"],
-        "clocks": bench.speeds(before, {}),
-        "devices": count if back_end == "gpu" else 1,  # one process uses all cores of the CPU
-        "repeat": repeat,
-        "load": [round(os.getloadavg()[0], 1)],  # processes that ran or waited for a core: before, and after
-        "rows": rows,
-    }
-    todo, failed = cases(back_end, count), 0
+    back_end, about, started, load = bench.backend(), bench.machine(), bench.start(), os.getloadavg()[0]
+    found, rows = recorded.of_device(recorded.load(), device, back_end), []
+    todo, failed, path = cases(back_end, count), 0, None
     with tempfile.TemporaryDirectory() as folder:  # for pictures
         for i, (program, ranks, size) in enumerate(todo, 1):
             try:
-                label = f"[{i}/{len(todo)}]"
-                runs = [started(program, ranks, size, label, folder) for _ in range(repeat)]
+                new = measure(program, ranks, size, REPEAT[back_end], f"[{i}/{len(todo)}]", folder)
             except (bench.Failed, bench.Waived) as why:
                 failed += 1
                 print(f"{program}: FAILED: {why}", file=sys.stderr, flush=True)
                 continue
-            rows += [{"program": program, "ranks": ranks, "size": list(size), **row} for row in least(runs)]
-            found["scaling"]["load"][1:] = [round(os.getloadavg()[0], 1)]
-            if i == len(todo):
-                found["scaling"]["clocks"] = bench.speeds(before, bench.clocks().get(device, {}))
-            path = recorded.save(slug(device), found)
-    bench.say(
-        f"{len(todo) - failed} of {len(todo)} cases measured, {failed} failed"
-        + (f"; {shown(path)}" if rows else "")
-    )
+            rows += [{"program": program, "ranks": ranks, "size": list(size), **row} for row in new]
+            found["scaling"] = {
+                **bench.header(started, about, device),
+                "devices": count if back_end == "gpu" else 1,  # one process uses all cores of the CPU
+                "repeat": REPEAT[back_end],
+                "load": [round(n, 1) for n in (load, os.getloadavg()[0])],  # processes that want a core
+                "rows": rows,
+            }
+            path = recorded.save(found)
+    file = f"; {shown(path)}" if path else ""
+    bench.say(f"{len(todo) - failed} of {len(todo)} cases measured, {failed} failed{file}")
     return int(failed > 0)
 
 
@@ -194,11 +175,11 @@ def record():
 def line(points):
     """A start and a time for each unit, (a, b) of y = a + b x, neither of them negative: those with the least sum of the squares
     of the relative errors; (0, 0) without points."""
-    w = [1 / (y * y) for _, y in points]
-    n, sx, sy = sum(w), sum(v * x for v, (x, _) in zip(w, points)), sum(v * y for v, (_, y) in zip(w, points))
-    sxx, sxy = sum(v * x * x for v, (x, _) in zip(w, points)), sum(v * x * y for v, (x, y) in zip(w, points))
+    # statistics.linear_regression has no weights, and neither it nor numpy.polyfit bounds the parameters at zero.
     if not points:
         return 0, 0
+    weighted = [(w, w * x, w * y, w * x * x, w * x * y) for x, y in points for w in (1 / (y * y),)]
+    n, sx, sy, sxx, sxy = map(sum, zip(*weighted))
     if len({x for x, _ in points}) == 1:
         return 0, sy / sx
     b = (n * sxy - sx * sy) / (n * sxx - sx * sx)
@@ -250,45 +231,37 @@ def dot_ms(model, elements, share=1):
     return start + share * 8 * elements * per_byte
 
 
+def latency_of(model, found, rows):
+    """The latency of an all-reduce, from what its times have beyond the kernel's, with the least squares of relative errors."""
+    above = below = 0
+    for row in rows:
+        n, weight = math.log2(row["ranks"]), 1 / row["ms"] ** 2
+        above += n * weight * (row["ms"] - dot_ms(model, part_of(row), share_of(found, row)))
+        below += n * n * weight
+    return max(above / below, 0)
+
+
 def fit(found):
     """The parameters of the model, from the rows of a record. Launches and the kernel of the dot product come from one rank, an
     exchange from its measured times. During a long interior an exchange takes longer than alone, because it competes with it for
     the multiprocessors, but then it is hidden. So only rows where it is not hidden count, if they have several sizes.
     """
-    rows = found["scaling"]["rows"]
-    one = [row for row in rows if row["transport"] is None and row["ranks"] == 1]
-    model = {"launch": {}, "exchange": {}, "all-reduce": {}}
+    alone, several = {DOT: [], HEAT: []}, {DOT: {}, HEAT: {}}
+    for row in found["scaling"]["rows"]:
+        if row["transport"] is None and row["ranks"] == 1:
+            alone[row["program"]].append(row)
+        elif row["transport"] and (row["ranks"] > 1 or row["program"] == HEAT):
+            several[row["program"]].setdefault(row["transport"], []).append(row)
+    model = {"launch": {}, "exchange": {}}
     for steps in DEPTHS:
-        model["launch"][steps] = line(
-            [
-                (row["size"][0] * row["size"][1] * steps, row["ms"] * steps)
-                for row in one
-                if row["program"] == HEAT and row["size"][2] == steps
-            ]
-        )
-    model["dot"] = line([(8 * row["size"][0], row["ms"]) for row in one if row["program"] == DOT])
-    for row in rows:
-        if row["program"] == HEAT and row["transport"]:
-            model["exchange"].setdefault(row["transport"], []).append(row)
-        elif row["program"] == DOT and row["transport"] and row["ranks"] > 1:
-            model["all-reduce"].setdefault(row["transport"], []).append(row)
-    for name, rows in model["exchange"].items():
+        rows = [row for row in alone[HEAT] if row["size"][2] == steps]
+        model["launch"][steps] = line([(math.prod(row["size"]), row["ms"] * steps) for row in rows])
+    for name, rows in several[HEAT].items():
         exposed = [row for row in rows if row["hidden"] < 0.9]
         use = exposed if len({sent(row) for row in exposed}) > 1 else rows
         model["exchange"][name] = line([(sent(row), row["exchange_ms"]) for row in use])
-    for name, rows in model["all-reduce"].items():
-        rest = [
-            (
-                math.log2(row["ranks"]),
-                row["ms"] - dot_ms(model, part_of(row), share_of(found, row)),
-                row["ms"],
-            )
-            for row in rows
-        ]
-        latency = sum(n * ms / whole**2 for n, ms, whole in rest) / sum(
-            (n / whole) ** 2 for n, _, whole in rest
-        )
-        model["all-reduce"][name] = max(latency, 0)
+    model["dot"] = line([(8 * row["size"][0], row["ms"]) for row in alone[DOT]])
+    model["all-reduce"] = {name: latency_of(model, found, rows) for name, rows in several[DOT].items()}
     return model
 
 
@@ -306,8 +279,7 @@ def predicted(model, found, row):
         return dot_ms(model, part_of(row), share if row["transport"] else 1) + latency * math.log2(ranks)
     width, _, k = row["size"]
     latency, per_byte = model["exchange"].get(row["transport"], (0, 0))
-    exchange = latency + per_byte * sent(row)
-    rounds = STEPS // k
+    exchange, rounds = latency + per_byte * sent(row), STEPS // k
     each = [round_ms(model, width, part_of(row), k, neighbours(ranks), ms, share) for ms in (exchange, 0)]
     return ((rounds - 1) * each[0] + each[1]) / (rounds * k)
 
@@ -320,9 +292,9 @@ def projected_ms(model, program, size, transport, ranks):
     the slowest exchange is that of a rank with one neighbour in its own node and one across the network."""
     across = NETWORK_MS if ranks > NODE else 0
     if program == DOT:
-        steps = math.log2(ranks)
         far = math.log2(max(ranks / NODE, 1))
-        return dot_ms(model, size[0] / ranks) + steps * model["all-reduce"][transport] + far * across, None
+        reduce_ms = math.log2(ranks) * model["all-reduce"][transport] + far * across
+        return dot_ms(model, size[0] / ranks) + reduce_ms, None
     width, height, k = size
     rows, sides, bytes_of_side = height / ranks, neighbours(ranks), k * width * 4
     latency, per_byte = model["exchange"][transport]
@@ -337,8 +309,7 @@ def projections(model):
     is hidden, milliseconds on the most GPUs)."""
     found = []
     for kind, program, size, transport in PROJECTED:
-        key = "all-reduce" if program == DOT else "exchange"
-        if transport not in model[key]:
+        if transport not in model["all-reduce" if program == DOT else "exchange"]:
             continue
         points, hidden = [], 0
         alone = projected_ms(model, program, size, transport, 1)[0]
@@ -351,24 +322,13 @@ def projections(model):
     return found
 
 
-def grown(program, size, ranks):
-    """A size for weak scaling: so many times the elements or rows."""
-    return (size[0] * ranks,) if program == DOT else (size[0], size[1] * ranks, size[2])
-
-
 # ---- the page ----
-
-TITLES = {
-    "host": "MPI, host",
-    "MPI_Allreduce": "MPI, host",
-    "nccl": "NCCL",
-    "ncclAllReduce": "NCCL",
-    "cuda-aware": "MPI, CUDA",
-}
 
 
 def title(transport):
-    return TITLES.get(transport, transport)
+    host, nccl = ("host", "MPI_Allreduce"), ("nccl", "ncclAllReduce")
+    known = {**dict.fromkeys(host, "MPI, host"), **dict.fromkeys(nccl, "NCCL"), "cuda-aware": "MPI, CUDA"}
+    return known.get(transport, transport)
 
 
 def work_of(program, size, more=""):
@@ -388,16 +348,15 @@ def groups(found):
     (ranks, transport) to the row."""
     tables = {}
     for row in found["scaling"]["rows"]:
-        if row["transport"] is None and row["ranks"] > 1 or row["transport"] and row["ranks"] == 1:
+        if (row["transport"] is None) != (row["ranks"] == 1):
             continue
-        size = list(row["size"])
-        tables.setdefault(("strong", row["program"], tuple(size)), {})[
-            row["ranks"], title(row["transport"])
-        ] = row
-        size[0 if row["program"] == DOT else 1] /= row["ranks"]
-        if size == [int(number) for number in size]:
-            size = tuple(int(number) for number in size)
-            tables.setdefault(("weak", row["program"], size), {})[row["ranks"], title(row["transport"])] = row
+        size, scaled = row["size"], 0 if row["program"] == DOT else 1
+        keys = [("strong", row["program"], tuple(size))]
+        if size[scaled] % row["ranks"] == 0:
+            part = [*size[:scaled], size[scaled] // row["ranks"], *size[scaled + 1 :]]
+            keys.append(("weak", row["program"], tuple(part)))
+        for key in keys:
+            tables.setdefault(key, {})[row["ranks"], title(row["transport"])] = row
     return {key: rows for key, rows in tables.items() if {1} < {ranks for ranks, _ in rows}}
 
 
@@ -413,45 +372,42 @@ def signed(part):
     return f"{100 * part:+.0f} %".replace("+0 %", "0 %").replace("-0 %", "0 %").replace("-", "−")
 
 
+def scaling_table(kind, found, model):
+    """What was measured in one kind of scaling, with the model's error beside each time; empty if nothing was."""
+    tables = {key[1:]: rows for key, rows in groups(found).items() if key[0] == kind}
+    columns = sorted(
+        {key for rows in tables.values() for key in rows}, key=lambda key: (key[0], key[1] or "")
+    )
+    body = []
+    for program, size in sorted(tables, key=lambda key: (key[0], [-n for n in key[1]])):
+        rows, cells = tables[program, size], [work_of(program, size, " a rank" if kind == "weak" else "")]
+        for key in columns:
+            row = rows.get(key)
+            cells.append(f"{duration(row['ms'])} ({signed(error(model, found, row))})" if row else "–")
+        most = max(ranks for ranks, _ in rows)
+        gain = rows[1, None]["ms"] / min(row["ms"] for (ranks, _), row in rows.items() if ranks == most)
+        cells.append(f"{gain:.2f} on {most}" if kind == "strong" else f"{100 * gain:.0f} % on {most}")
+        body.append(cells)
+    head = [f"{ranks} rank{'s' * (ranks > 1)}{': ' + name if name else ''}" for ranks, name in columns]
+    gained = "speedup" if kind == "strong" else "efficiency"
+    table = markdown([kind + " scaling", *head, gained], body)
+    return f"{kind.capitalize()} scaling:\n\n{table}" if body else ""
+
+
 def scaling_tables(found):
     """What was measured on one machine, the model's error beside each time, and the largest and the median error."""
-    model, parts = fit(found), []
-    block = found["scaling"]
-    busy = f"; the least of {block['repeat']} runs, while other processes used the cores too (load average {' and '.join(map(str, block['load']))})"
-    parts.append(f"{conditions(found['device'], [block])}{busy if block['repeat'] > 1 else ''}.")
-    for kind, what in ("strong", "speedup"), ("weak", "efficiency"):
-        tables = {key[1:]: rows for key, rows in groups(found).items() if key[0] == kind}
-        columns = sorted(
-            {key for rows in tables.values() for key in rows}, key=lambda key: (key[0], key[1] or "")
-        )
-        body = []
-        for (program, size), rows in sorted(
-            tables.items(), key=lambda item: (item[0][0], [-n for n in item[0][1]])
-        ):
-            cells = []
-            for key in columns:
-                row = rows.get(key)
-                cells.append(f"{duration(row['ms'])} ({signed(error(model, found, row))})" if row else "–")
-            most = max(ranks for ranks, _ in rows)
-            ms = min(row["ms"] for (ranks, _), row in rows.items() if ranks == most)
-            gain = rows[1, None]["ms"] / ms
-            cells.append(f"{gain:.2f} on {most}" if kind == "strong" else f"{100 * gain:.0f} % on {most}")
-            body.append([work_of(program, size, " a rank" if kind == "weak" else ""), *cells])
-        head = [f"{ranks} rank{'s' * (ranks > 1)}{': ' + name if name else ''}" for ranks, name in columns]
-        parts.append(
-            f"{kind.capitalize()} scaling:\n\n{markdown([kind + ' scaling', *head, what], body)}"
-            if body
-            else ""
-        )
+    model, block, first = fit(found), found["scaling"], conditions(found["device"], [found["scaling"]])
+    if block["repeat"] > 1:
+        first += f"; the least of {block['repeat']} runs, while other processes used the cores too "
+        first += f"(load average {' and '.join(map(str, block['load']))})"
+    parts = [first + ".", *(scaling_table(kind, found, model) for kind in ("strong", "weak"))]
     # Each row once. Most of the parameters come from the rows of one rank, so these do not count.
-    several = {
-        id(row): row for rows in groups(found).values() for (ranks, _), row in rows.items() if ranks > 1
-    }
+    several = {id(row): row for rows in groups(found).values() for row in rows.values() if row["ranks"] > 1}
     errors = sorted(abs(error(model, found, row)) for row in several.values())
     if errors:
+        middle, last = percent(errors[len(errors) // 2]), percent(errors[-1])
         parts.append(
-            f"Error of the model over the {len(errors)} times of several ranks: median {percent(errors[len(errors) // 2])}, "
-            f"largest {percent(errors[-1])}."
+            f"Error of the model over the {len(errors)} times of several ranks: median {middle}, largest {last}."
         )
     return "\n\n".join(filter(None, parts))
 
@@ -460,56 +416,37 @@ def measured_part():
     return "\n\n".join(scaling_tables(found) for found in records())
 
 
-def rate_of(per_unit, unit, scale):
-    return f"{digits(scale / per_unit)} {unit}" if per_unit else "no limit found"
+def pair(start, per_unit, unit):
+    """A start and a rate. A time for each unit is in ms, a rate in 10^9 units a second."""
+    return f"{duration(start)}, {digits(1e-6 / per_unit) + ' ' + unit if per_unit else 'no limit found'}"
 
 
 def model_part():
     """The fitted parameters, a column for each machine."""
-    columns = [
-        ("CPU back end" if found["backend"] == "cpu" else found["device"].replace("NVIDIA ", ""), fit(found))
-        for found in records()
+    heads, rows = ["parameter"], {}
+    for found in records():
+        model, cells = fit(found), {}
+        heads.append("CPU back end" if found["backend"] == "cpu" else found["device"].replace("NVIDIA ", ""))
+        for steps in sorted(DEPTHS):
+            what = f"launch of {steps} step{'s' * (steps > 1)}: overhead, rate"
+            cells[0, what] = pair(*model["launch"][steps], "Gcells/s")
+        cells[1, "dot: launch overhead, rate"] = pair(*model["dot"], "GB/s")
+        for name, value in model["exchange"].items():
+            cells[2, f"exchange: latency, bandwidth, {title(name)}"] = pair(*value, "GB/s")
+        for name, value in model["all-reduce"].items():
+            cells[3, f"all-reduce: latency, {title(name)}"] = duration(value)
+        for key, cell in cells.items():
+            rows.setdefault(key, {})[len(heads) - 1] = cell
+    body = [
+        [key[1], *(rows[key].get(i, "–") for i in range(1, len(heads)))]
+        for key in sorted(rows, key=lambda key: key[0])
     ]
-    if not columns:
-        return ""
-    body = []
-    for steps in sorted(DEPTHS):
-        cells = [
-            f"{duration(model['launch'][steps][0])}, {rate_of(model['launch'][steps][1], 'Gcells/s', 1e-6)}"
-            for _, model in columns
-        ]
-        body.append([f"launch of {steps} step{'s' * (steps > 1)}: overhead, rate", *cells])
-    body.append(
-        [
-            "dot: launch overhead, rate",
-            *(
-                f"{duration(model['dot'][0])}, {rate_of(model['dot'][1], 'GB/s', 1e-6)}"
-                for _, model in columns
-            ),
-        ]
-    )
-    for key, what in ("exchange", "exchange: latency, bandwidth"), ("all-reduce", "all-reduce: latency"):
-        for name in dict.fromkeys(name for _, model in columns for name in model[key]):
-            cells = []
-            for _, model in columns:
-                value = model[key].get(name)
-                if value is None:
-                    cells.append("–")
-                elif key == "exchange":
-                    cells.append(f"{duration(value[0])}, {rate_of(value[1], 'GB/s', 1e-6)}")
-                else:
-                    cells.append(duration(value))
-            body.append([f"{what}, {title(name)}", *cells])
-    return markdown(["parameter", *(name for name, _ in columns)], body)
+    return markdown(heads, body) if body else ""
 
 
 def gpu_model():
     found = next((found for found in records() if found["backend"] == "gpu"), None)
     return found, found and fit(found)
-
-
-def name_of(program, size, transport):
-    return f"dot, {title(transport)}" if program == DOT else f"heat, k = {size[2]}, {title(transport)}"
 
 
 def projection_part():
@@ -518,17 +455,9 @@ def projection_part():
         return ""
     path, body = os.path.relpath(recorded.plot_path(RECORDED, PLOT), ROOT), []
     for kind, program, size, transport, points, hidden, last in projections(model):
-        at = dict(points)
-        more = " a GPU" if kind == "weak" else ""
-        body.append(
-            [
-                kind,
-                f"{work_of(program, size, more)}, {title(transport)}",
-                *(percent(at[count]) for count in (2, 8, 64, 1024)),
-                duration(last),
-                f"{hidden} GPUs" if program == HEAT else "–",
-            ]
-        )
+        work = f"{work_of(program, size, ' a GPU' if kind == 'weak' else '')}, {title(transport)}"
+        parts = [percent(dict(points)[count]) for count in (2, 8, 64, 1024)]
+        body.append([kind, work, *parts, duration(last), f"{hidden} GPUs" if program == HEAT else "–"])
     head = ["scaling", "work", "2 GPUs", "8", "64", "1024", "time on 1024", "exchange hidden up to"]
     return f"![Efficiency on 1 to 1024 GPUs](../{path})\n\n{markdown(head, body)}"
 
@@ -538,22 +467,19 @@ def plotted():
     found, model = gpu_model()
     if not found:
         return None
-    rows, panels = groups(found), []
-    for kind in "strong", "weak":
-        lines = []
-        for which, program, size, transport, points, *_ in projections(model):
-            if which != kind:
-                continue
-            marks = []
-            for (ranks, name), row in rows.get((kind, program, size), {}).items():
-                if name in (None, title(transport)):
-                    gain = rows[kind, program, size][1, None]["ms"] / row["ms"]
-                    marks.append((ranks, gain / (ranks if kind == "strong" else 1)))
-            # Rounded, because another version of Python may compute other last digits.
-            rounded = [[(ranks, float(f"{part:.5g}")) for ranks, part in pairs] for pairs in (points, marks)]
-            lines.append((name_of(program, size, transport), *rounded))
-        panels.append((f"{kind.capitalize()} scaling", lines))
-    return panels, max(row["ranks"] for row in found["scaling"]["rows"])
+    panels = {"strong": [], "weak": []}
+    for kind, program, size, transport, points, *_ in projections(model):
+        rows, marks = groups(found).get((kind, program, size), {}), []
+        for (ranks, name), row in rows.items():
+            if name in (None, title(transport)):
+                gain = rows[1, None]["ms"] / row["ms"]
+                marks.append((ranks, gain / (ranks if kind == "strong" else 1)))
+        name = f"dot, {title(transport)}" if program == DOT else f"heat, k = {size[2]}, {title(transport)}"
+        # Rounded, because another version of Python may compute other last digits.
+        rounded = [[(ranks, float(f"{part:.5g}")) for ranks, part in pairs] for pairs in (points, marks)]
+        panels[kind].append((name, *rounded))
+    titled = [(f"{kind.capitalize()} scaling", lines) for kind, lines in panels.items()]
+    return titled, max(row["ranks"] for row in found["scaling"]["rows"])
 
 
 def draw():
@@ -566,12 +492,11 @@ def draw():
     import plots
 
     panels, most = shown_data
-    words = [
-        f"{title}, on {COUNTS[-1]} GPUs: "
-        + ", ".join(f"{name} {percent(points[-1][1])}" for name, points, _ in lines)
-        for title, lines in panels
-    ]
-    text = f"Efficiency; measured up to {most} GPUs, the rest is a model. " + "; ".join(words) + "."
+    words = [f"Efficiency; measured up to {most} GPUs, the rest is a model. "]
+    for name, lines in panels:
+        last = ", ".join(f"{line} {percent(points[-1][1])}" for line, points, _ in lines)
+        words.append(f"{name}, on {COUNTS[-1]} GPUs: {last}")
+    text = words[0] + "; ".join(words[1:]) + "."
     svg = plots.draw_scaling("Efficiency on 1 to 1024 GPUs", panels, most, text)
     recorded.write(recorded.plot_path(RECORDED, PLOT), svg + recorded.origin(shown_data))
 

@@ -7,52 +7,64 @@ measured. `make then-and-now` runs it. Each program runs five times, or until it
 
 Exit status 1 when a program failed. The environment variables are those of bench/run.py."""
 import configparser
+import functools
 import math
 import re
 import statistics
 import sys
 import tempfile
 import time
+import types
 
 import results as recorded
 import run as bench
 from report import RECORDED, conditions, markdown
-from results import ROOT, Problem, digits, duration, shown, slug
+from results import ROOT, Problem, digits, duration, shown
 
 CPU = "intel-r-xeon-r-processor"  # the record of the column "CPU back end"
 RUNS, SECONDS = 5, 20  # a program is repeated until it has run so often, or for so long
-DEVICES = "chapter03/enum_gpu"
+DEVICES = "chapter03/enum_gpu"  # prints all limits
 MISSING = "not measured"
 UNKNOWN = "not known"  # the program ran and could not tell
 SAME = 0.05  # two figures are the same if their ratio differs from 1 by less
 
 
-def entries(kind=None):
-    """The entries of bench/then.ini as dicts by name: those of one kind, or all."""
-    facts = configparser.ConfigParser(interpolation=None)
-    facts.read(ROOT / "bench/then.ini", encoding="utf-8")
-    found = {}
-    for section in facts.sections():
-        which, _, name = section.partition(" ")
-        if kind in (which, None):
-            found[name or which] = dict(facts[section])
-    if kind in ("limit", None):  # enum_gpu prints all limits
-        for entry in found.values():
-            if "what" in entry:
-                entry["run"] = DEVICES
-    return found
+@functools.lru_cache
+def facts():
+    """What bench/then.ini lists: figures, claims, limits, devices and cores, each a dict by name."""
+    file = configparser.ConfigParser(interpolation=None, delimiters=("=",))
+    file.optionxform = str  # names of devices are capitalized
+    file.read(ROOT / "bench/then.ini", encoding="utf-8")
+
+    def rows(section, *columns):
+        """The rows of a section as dicts from column to text."""
+        parts = {name: [" ".join(p.split()) for p in line.split("|")] for name, line in file[section].items()}
+        return {name: dict(zip(columns, row)) for name, row in parts.items()}
+
+    figures, claims = rows("then", "text", "work", "then", "machine"), {}
+    for section in file.sections():
+        kind, _, rest = section.partition(" ")
+        if kind == "claim":
+            claims[rest] = dict(file[section])
+            claims[rest]["text"], claims[rest]["says"] = file[section]["says"].split(" | ")
+        elif kind == "ladder":
+            for name, row in rows(section, "rung").items():
+                figures[name] = {**figures.get(name, {}), "ladder": rest, **row}
+        elif "/" in kind:
+            for name, row in rows(section, "line", "show", "scale").items():
+                figures[name] = {**figures.get(name, {}), "run": section, **row}
+    limits = {n: {**row, "run": DEVICES} for n, row in rows("limits", "what", "then", "line", "show").items()}
+    devices = {name: line.split(" | ") for name, line in file["devices"].items()}
+    return types.SimpleNamespace(
+        figures=figures, claims=claims, limits=limits, devices=devices, cores=dict(file["cores"])
+    )
 
 
 def pattern(line):
-    """The regular expression of a `line`: {} is a number, {_} one that is not wanted, a blank any white space."""
+    """The regular expression of a line: {} is a number, {_} one that is not wanted, a blank any white space."""
     number = r"-?[\d.]+(?:e[-+]?\d+)?"
-    words = [re.escape(word) for word in re.split(r"(\{_?\}|\s+)", line)]
-    return "".join(
-        {"\\{\\}": f"({number})", "\\{_\\}": number}.get(
-            word, r"\s+" if re.fullmatch(r"(\\\s)+", word) else word
-        )
-        for word in words
-    )
+    known = {"{}": f"({number})", "{_}": number, " ": r"\s+"}
+    return "".join(known.get(word) or re.escape(word) for word in re.split(r"(\{_?\}| )", line))
 
 
 # ---- recording ----
@@ -61,7 +73,7 @@ def pattern(line):
 def commands():
     """A dict from each command to the figures and limits that it prints, as (name, entry)."""
     found = {DEVICES: []}
-    for name, entry in entries().items():
+    for name, entry in [*facts().figures.items(), *facts().limits.items()]:
         if "run" in entry:
             found.setdefault(entry["run"], []).append((name, entry))
     return found
@@ -80,7 +92,7 @@ def read(figures, out):
 
 
 def run_command(command, figures, label):
-    """Runs a program several times. Returns its last output, and for each figure the numbers of each run."""
+    """Runs a program several times. Returns the numbers of each run, for each figure."""
     program, *arguments = command.split()
     values, start = {}, time.monotonic()
     with tempfile.TemporaryDirectory() as folder:  # for pictures
@@ -92,20 +104,19 @@ def run_command(command, figures, label):
                 values.setdefault(name, []).append(numbers)
             runs = max(map(len, values.values()), default=RUNS)
             if runs >= RUNS or time.monotonic() - start > SECONDS:
-                return out, values
+                return values
 
 
 def ladders_to_measure(found):
     """A dict from each ladder, of which a record lacks a row that bench/then.ini names, to the sizes to be measured."""
     listed, wanted = bench.ladders(), {}
-    for entry in entries("figure").values():
+    for entry in facts().figures.values():
         if "ladder" in entry and row_of(entry, found) is None:
             program, size = entry["ladder"].split()
             if program in listed:
-                rows = found["programs"].get(program, {"rows": []})["rows"]
-                sizes = {row["size"] for row in rows} | {bench.number(size) or int(size)}
+                sizes = {row["size"] for row in recorded.rows_of(found, program)} | {bench.number(size)}
                 if found["backend"] == "gpu":
-                    sizes |= {bench.number(s) or int(s) for s in listed[program]}
+                    sizes |= set(map(bench.number, listed[program]))
                 wanted[program] = sorted(map(str, sizes), key=int)
     return wanted
 
@@ -117,10 +128,7 @@ def record(only):
         device = re.search(r"Name: +(.*)", bench.printed(DEVICES, [], "device:"))[1]
     except (bench.Failed, bench.Waived) as why:
         raise Problem(f"{DEVICES}: {why}") from None
-    found = results.setdefault(
-        slug(device),
-        {"format": recorded.FORMAT, "device": device, "backend": bench.backend(), "programs": {}},
-    )
+    found = recorded.of_device(results, device, bench.backend())
     figures = found.setdefault("figures", {})
     for gone in figures.keys() - known.keys():
         del figures[gone]
@@ -129,22 +137,14 @@ def record(only):
     count, done, path = len(todo) + len(measure), 0, None
     for i, what in enumerate([*todo, *measure], 1):
         try:
-            label, clocks = f"[{i}/{count}]", bench.clocks().get(device)
+            label, started = f"[{i}/{count}]", bench.start()
             if what in measure:
-                device, back_end, block = bench.measure(what, [], label, about, measure[what])
-                path = bench.record(results, device, back_end, what, block, bench.ladders())
+                of, back_end, block = bench.measure(what, [], label, about, measure[what])
+                path = bench.record(results, of, back_end, what, block, bench.ladders())
             else:
-                date = bench.today()
-                _, values = run_command(what, todo[what], label)
-                now = bench.speeds(clocks, bench.clocks().get(device, {}))
-                figures[what] = {
-                    "date": date,
-                    **about,
-                    "driver": clocks and clocks["driver"],
-                    "clocks": now,
-                    "values": values,
-                }
-                path = recorded.save(slug(device), found)
+                values = run_command(what, todo[what], label)
+                figures[what] = {**bench.header(started, about, device), "values": values}
+                path = recorded.save(found)
             done += 1
         except bench.Waived as why:
             bench.say(f"{what}: waived: {why}")
@@ -161,8 +161,8 @@ def record(only):
 def row_of(entry, found):
     """The recorded row of a ladder."""
     program, size = entry["ladder"].split()
-    for row in found.get("programs", {}).get(program, {"rows": []})["rows"]:
-        if row["size"] == (bench.number(size) or int(size)) and row["name"] == entry["rung"]:
+    for row in recorded.rows_of(found, program):
+        if row["size"] == bench.number(size) and row["name"] == entry["rung"]:
             return row if row["median_ms"] else None
     return None
 
@@ -192,9 +192,8 @@ def cell(name, entry, found):
     if "ladder" in entry:
         row = row_of(entry, found)
         return f"{duration(row['median_ms'])}, {recorded.rate(row)}"
-    if "cores" in entry:
-        each = cores(found)
-        return text_of(numbers[0] * each) if each else "–"
+    if entry.get("show") == "cores":
+        return text_of(numbers[0] * cores(found)) if cores(found) else "–"
     if "show" in entry:
         return entry["show"].format(*map(text_of, numbers))
     return text_of(numbers[0]) if "what" in entry else duration(numbers[0])
@@ -202,11 +201,8 @@ def cell(name, entry, found):
 
 def cores(found):
     """The float cores of a multiprocessor of this device; None for the CPU back end and for devices of other kinds."""
-    blocks = found.get("programs", {}).values()
-    capability = next(
-        (block["compute_capability"] for block in blocks if "compute_capability" in block), None
-    )
-    known = entries("cores").get("cores", {}).get(capability)
+    blocks = [block for block in found["programs"].values() if "compute_capability" in block]
+    known = facts().cores.get(blocks[0]["compute_capability"]) if blocks else None
     return int(known) if known and found["backend"] == "gpu" else None
 
 
@@ -219,7 +215,7 @@ def machines():
     ]
 
 
-def head_of(gpu, cpu):
+def head_of(gpu):
     return [gpu["device"].replace("NVIDIA ", ""), "CPU back end"]
 
 
@@ -231,107 +227,96 @@ def where(entry):
 
 
 def figures_table(gpu, cpu):
-    lines = []
+    parts = []
     for found in (gpu, cpu):
         blocks = list(found.get("figures", {}).values())
-        lines.append(
+        parts.append(
             f"{conditions(found['device'], blocks)}." if blocks else f"{found['device']}: {MISSING}."
         )
     body = [
         [e["text"], e["work"], e["then"], e["machine"], cell(name, e, gpu), cell(name, e, cpu), where(e)]
-        for name, e in entries("figure").items()
+        for name, e in facts().figures.items()
         if "then" in e
     ]
-    head = ["text", "work", "then", "machine then", *head_of(gpu, cpu), "program"]
-    return "\n\n".join([*lines, markdown(head, body)])
+    parts.append(markdown(["text", "work", "then", "machine then", *head_of(gpu), "program"], body))
+    return "\n\n".join(parts)
 
 
-def ratio_of(claim, figures, value):
+def terms(claim):
+    """What a claim expects: a name, a comparison, and another name or a number."""
+    first, relation, second = claim["expect"].split()
+    return (first, relation, second if second in facts().figures else float(second))
+
+
+def ratio_of(claim, value):
     """The ratio of the two figures of a claim, or its one figure; value(name) gives the number of a figure, or None."""
-    numbers = [value(name) for name in claim["ratio"].split(" / ")]
-    if None in numbers:
-        return None
-    return numbers[0] / numbers[1] if len(numbers) == 2 else numbers[0]
+    first, _, second = terms(claim)
+    numbers = [value(first), value(second) if isinstance(second, str) else 1]
+    return None if None in numbers else numbers[0] / numbers[1]
 
 
 def ratio_text(ratio):
     return MISSING if ratio is None else f"1/{1 / ratio:.0f}" if 0 < ratio < 0.1 else f"{ratio:.2f}"
 
 
-def holds(expect, ratio):
+def holds(claim, ratio):
     """Whether a ratio is what a claim expects."""
-    verdict = {
-        "less": ratio <= 1 - SAME,
-        "same": abs(ratio - 1) < SAME,
-        "more": ratio >= 1 + SAME,
-        "not less": ratio > 1 - SAME,
-        "not more": ratio < 1 + SAME,
-    }
-    return verdict[expect] if expect in verdict else math.isclose(ratio, float(expect))
+    _, relation, second = terms(claim)
+    if not isinstance(second, str):
+        return math.isclose(ratio, second)
+    return {
+        "<": ratio <= 1 - SAME,
+        "=": abs(ratio - 1) < SAME,
+        ">": ratio >= 1 + SAME,
+        ">=": ratio > 1 - SAME,
+        "<=": ratio < 1 + SAME,
+    }[relation]
 
 
 def claims_table(gpu, cpu):
-    figures, body, reasons = entries("figure"), [], []
-    for name, claim in entries("claim").items():
-        first = figures[claim["ratio"].split(" / ")[0]]
+    figures, body, reasons = facts().figures, [], []
+    for claim in facts().claims.values():
+        first, _, second = terms(claim)
         then = claim.get("then") or ratio_text(
-            ratio_of(claim, figures, lambda n: float(figures[n]["then"].split()[0]))
+            ratio_of(claim, lambda n: float(figures[n]["then"].split()[0]))
         )
-        now = ratio_of(claim, figures, lambda n: (numbers_of(n, figures[n], gpu) or [None])[0])
-        verdict = MISSING if now is None else "yes" if holds(claim["expect"], now) else "**no**"
-        shown_now = text_of(now) if now and " / " not in claim["ratio"] else ratio_text(now)
-        body.append([claim["text"], claim["says"], then, shown_now, verdict, where(first)])
+        now = ratio_of(claim, lambda n: (numbers_of(n, figures[n], gpu) or [None])[0])
+        verdict = MISSING if now is None else "yes" if holds(claim, now) else "**no**"
+        shown_now = text_of(now) if now and not isinstance(second, str) else ratio_text(now)
+        body.append([claim["text"], claim["says"], then, shown_now, verdict, where(figures[first])])
         if verdict == "**no**" and "why" in claim:
             reasons.append(f"- {claim['text']}: {claim['says']} Today: {claim['why']}")
-    head = ["text", "conclusion", "then", head_of(gpu, cpu)[0], "holds", "program"]
-    return "\n\n".join([markdown(head, body), *(["\n".join(reasons)] if reasons else [])])
+    table = markdown(["text", "conclusion", "then", head_of(gpu)[0], "holds", "program"], body)
+    return "\n\n".join([table, *(["\n".join(reasons)] if reasons else [])])
 
 
 def limits_table(gpu, cpu):
-    body = [
-        [entry["what"], entry["then"], cell(name, entry, gpu), cell(name, entry, cpu)]
-        for name, entry in entries("limit").items()
-    ]
-    return markdown(["limit", "then", *head_of(gpu, cpu)], body)
+    limits = facts().limits.items()
+    body = [[e["what"], e["then"], cell(name, e, gpu), cell(name, e, cpu)] for name, e in limits]
+    return markdown(["limit", "then", *head_of(gpu)], body)
 
 
 def devices_table(gpu, cpu):
     """R's Table 7.1, and the GPU of the records."""
-    names = ["multiprocessors", "cores", "gflops", "bandwidth", "watts"]
-    body = [[device, *(entry[name] for name in names)] for device, entry in entries("device").items()]
-    blocks = [block for block in gpu.get("figures", {}).values() if block["clocks"]]
-    clock = max((block["clocks"]["sm_max_mhz"] or 0 for block in blocks), default=0)
-    watts = max((block["clocks"]["power_limit_w"] or 0 for block in blocks), default=0)
-    limits, each = entries("limit"), cores(gpu)
-    count = (numbers_of("units", limits["units"], gpu) or [None])[0]
-    body.append(
-        [
-            gpu["device"],
-            text_of(count) if count else MISSING,
-            text_of(count * each) if count and each else MISSING,
-            text_of(round(count * each * 2 * clock / 1000)) if count and each and clock else MISSING,
-            text_of(round(numbers_of("bandwidth", entries("figure")["bandwidth"], gpu)[0]))
-            if numbers_of("bandwidth", entries("figure")["bandwidth"], gpu)
-            else MISSING,
-            text_of(watts) if watts else MISSING,
-        ]
-    )
-    return markdown(["device", "multiprocessors", "cores", "peak GFLOP/s (float)", "GB/s", "W"], body)
+    clocks = [block["clocks"] for block in gpu.get("figures", {}).values() if block["clocks"]]
+    clock, watts = (max((c[k] or 0 for c in clocks), default=0) for k in ("sm_max_mhz", "power_limit_w"))
+    each, count = cores(gpu), (numbers_of("units", facts().limits["units"], gpu) or [0])[0]
+    all_cores = count * (each or 0)
+    bandwidth = (numbers_of("bandwidth", facts().figures["bandwidth"], gpu) or [0])[0]
+    values = [count, all_cores, round(all_cores * 2 * clock / 1000), round(bandwidth), watts]
+    own = [gpu["device"], *(text_of(value) if value else MISSING for value in values)]
+    head = ["device", "multiprocessors", "cores", "peak GFLOP/s (float)", "GB/s", "W"]
+    return markdown(head, [*([name, *row] for name, row in facts().devices.items()), own])
 
 
 def main():
-    tables = {
-        "--figures": figures_table,
-        "--claims": claims_table,
-        "--limits": limits_table,
-        "--devices": devices_table,
-    }
+    tables = {"--figures": figures_table, "--claims": claims_table}
+    tables.update({"--limits": limits_table, "--devices": devices_table})
     if len(sys.argv) == 2 and sys.argv[1] in tables:
         print(tables[sys.argv[1]](*machines()))
         return 0
-    programs = {command.split()[0] for command in commands()} | {
-        entry["ladder"].split()[0] for entry in entries("figure").values() if "ladder" in entry
-    }
+    ladders = {entry["ladder"].split()[0] for entry in facts().figures.values() if "ladder" in entry}
+    programs = {command.split()[0] for command in commands()} | ladders
     for program in sys.argv[1:]:
         if program not in programs:
             raise Problem(f"{program}: is not in bench/then.ini; it has {', '.join(sorted(programs))}")

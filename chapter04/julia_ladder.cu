@@ -9,6 +9,7 @@
  * Terms:   compute-bound, warp divergence, FMA, loop unrolling, load balancing, Julia set,
  *          two-dimensional grid, lane
  * Book:    4.2.2 (ladder)
+ * Rungs:   0 book; 1 two-dimensional blocks; 2 square warps; 3 fewer operations; 4 fewer tests; 5 symmetry
  * Run:     ./bin/chapter04/julia_ladder --size 1000
  * Differs: four Julia sets are drawn, or with --real and --imag that of another c. The rate counts the
  *          iterations that the book's kernel computes, and in the last rung the half of them that it

@@ -9,6 +9,7 @@
  * Terms:   memory-bound, effective bandwidth, vectorized load, occupancy, in flight,
  *          instruction-level parallelism, streaming store, copy rate, ladder, rung, L2 cache
  * Book:    5.2.1 (ladder)
+ * Rungs:   0 book; 1 full occupancy; 2 vectorized loads; 3 more loads in flight; 4 streaming stores
  * Run:     ./bin/chapter05/add_ladder
  * Bench:   1M 16M 256M
  * Check:   --size 20003

@@ -14,8 +14,9 @@
  *          capability 1, which one of the courses used, had 16 banks, and half a warp read at a time.
  */
 #include "../common/book.h"
-#include "../common/proofs/banks.h" // LANES and BANKS, both 32; turns()
 
+#define LANES 32
+#define BANKS 32
 #define WORDS (32 * 33) // 32 rows of 32 words and one word of padding
 #define READS 512
 
@@ -55,6 +56,7 @@ static const struct {
     {"words 50 and 178 in a row", 1, 0, WORDS, true},
 };
 
+static int turns(const int *word);
 static bool check_reads(const char *name, const int *got, const int *word, long long cycles);
 
 int main(int argc, char **argv) {
@@ -106,6 +108,32 @@ int main(int argc, char **argv) {
 void settings(int argc, char **argv) {
     parse_options(argc, argv, "Times reads of shared memory, with and without bank conflicts.", TIMES, NULL);
     select_device();
+}
+
+// How many different values of key(lane) the first `lanes` lanes have.
+template <class Key> static int count_different(int lanes, Key key) {
+    int different = 0;
+    for (int lane = 0; lane < lanes; lane++) {
+        bool first = true;
+        for (int other = 0; other < lane; other++)
+            first = first && key(other) != key(lane);
+        different += first;
+    }
+    return different;
+}
+
+// The number of accesses that a bank serves one after the other: the largest number of different words that
+// the lanes want from one bank. word[lane] is the word of shared memory that the lane accesses.
+static int turns(const int *word) {
+    int most = 0;
+    for (int bank = 0; bank < BANKS; bank++) {
+        int wanted[LANES], lanes = 0; // the words in this bank
+        for (int lane = 0; lane < LANES; lane++)
+            if (word[lane] % BANKS == bank)
+                wanted[lanes++] = word[lane];
+        most = max_of(most, count_different(lanes, [&](int i) { return wanted[i]; }));
+    }
+    return most;
 }
 
 // Checks where the reads of both iterations end, and that the cycles were measured.

@@ -16,12 +16,12 @@
  *          the local memory of a kernel are not known.
  */
 #include "../common/book.h"
-#include "spread.h" // kernels that use registers and local memory
 
 #define WORDS 256  // size of the small arrays
 #define READS 1000 // dependent reads that are timed
 #define HOP   4099 // words from one read of the large array to the next
 #define FAR   (2 * READS * HOP)
+#define N     (64 * 1024) // numbers that the kernels read that use registers and local memory
 
 const int THREADS = 64, BLOCKS = 2; // launch of see(), which is not timed
 __constant__ int constant[WORDS];
@@ -45,9 +45,16 @@ struct Timed {
     int end; // the index that the last read has returned
 };
 
+struct Kernel {
+    void (*function)(const int *in, int *out);
+    int values; // of a thread
+};
+
 static cudaTextureObject_t make_texture(int *data);
+static int *make_values(void);
 static bool check_ends(const Timed *timed);
 static bool check_seen(const int4 *dev_seen, int launch);
+static bool check_spread(const Kernel &kernel, const int *in, const int *dev_out);
 
 // Each word that is read is the index of the next one, so a read cannot start before the one before has
 // ended.
@@ -99,6 +106,41 @@ __global__ void see(int4 *seen, int at) {
     seen[t] = make_int4(local[at], shared, constant[0], launches[t]);
 }
 
+// Each thread loads VALUES numbers, finds the smallest and writes the sum of the differences from it. It
+// needs all of the numbers at once. The sum starts with value[first]; value[VALUES - 1] is followed by
+// value[0].
+template <int VALUES> __device__ void sum_differences(const int *in, int *out, int first) {
+    int threads = N / VALUES;
+    for (int t = threadIdx.x + blockIdx.x * blockDim.x; t < threads; t += blockDim.x * gridDim.x) {
+        int value[VALUES], least = INT_MAX, sum = 0;
+#pragma unroll
+        for (int i = 0; i < VALUES; i++) {
+            value[i] = in[t + i * threads];
+            least = min(least, value[i]);
+        }
+#pragma unroll
+        for (int i = 0; i < VALUES; i++)
+            sum += value[(i + first) % VALUES] - least;
+        out[t] = sum;
+    }
+}
+
+// When the loops are unrolled, each index is a constant, so the array can be in registers.
+template <int VALUES> __global__ void spread(const int *in, int *out) {
+    sum_differences<VALUES>(in, out, 0);
+}
+
+// Registers have no index. Here the index is known only at run time, so the array is in local memory.
+template <int VALUES> __global__ void spread_indexed(const int *in, int *out) {
+    sum_differences<VALUES>(in, out, in[0]);
+}
+
+// __launch_bounds__ promises that no block has more than 1024 threads, so the compiler may use 1/1024 of the
+// registers for a thread. For 64 values nvcc 13.0 then needs register spilling, up to compute capability 9.0.
+template <int VALUES> __global__ void __launch_bounds__(1024) spread_1024(const int *in, int *out) {
+    sum_differences<VALUES>(in, out, 0);
+}
+
 int main(int argc, char **argv) {
     settings(argc, argv);
     int l2, n, *small, *large;
@@ -140,7 +182,7 @@ int main(int argc, char **argv) {
     int *in = make_values(), *dev_in = large, *out = large + N;
     HANDLE_ERROR(cudaMemcpy(dev_in, in, N * sizeof(int), cudaMemcpyHostToDevice));
     const char *names[] = {"constant indices:", "indices known at run time:", "blocks of up to 1024:"};
-    const Kernel kernels[] = {{spread<16>, 16, 0}, {spread_indexed<16>, 16, 0}, {spread_1024<128>, 128, 0}};
+    const Kernel kernels[] = {{spread<16>, 16}, {spread_indexed<16>, 16}, {spread_1024<128>, 128}};
     for (int k = 0; k < 3; k++) {
         cudaFuncAttributes a;
         HANDLE_ERROR(cudaFuncGetAttributes(&a, kernels[k].function));
@@ -182,6 +224,14 @@ static cudaTextureObject_t make_texture(int *data) {
     return texture;
 }
 
+// N numbers from 0 to 1023, in host memory
+static int *make_values(void) {
+    int *in = big_random_ints(N);
+    for (int i = 0; i < N; i++)
+        in[i] &= 1023;
+    return in;
+}
+
 static bool check_ends(const Timed *timed) {
     int end[KINDS], expected[KINDS];
     unsigned at = 0;
@@ -200,6 +250,24 @@ static bool check_seen(const int4 *dev_seen, int launch) {
     for (int t = 0; t < BLOCKS * THREADS; t++)
         expected[t] = make_int4(8 * t + launch - 1, t / THREADS, 100 * launch, launch);
     return check_ints("what the threads see", &seen[0].x, &expected[0].x, 4 * BLOCKS * THREADS);
+}
+
+static bool check_spread(const Kernel &kernel, const int *in, const int *dev_out) {
+    int threads = N / kernel.values;
+    int *out = host_array<int>(threads), *expected = host_array<int>(threads);
+    HANDLE_ERROR(cudaMemcpy(out, dev_out, threads * sizeof(int), cudaMemcpyDeviceToHost));
+    for (int t = 0; t < threads; t++) {
+        int least = in[t], sum = 0;
+        for (int i = 0; i < kernel.values; i++) {
+            least = min_of(least, in[t + i * threads]);
+            sum += in[t + i * threads];
+        }
+        expected[t] = sum - least * kernel.values;
+    }
+    bool ok = check_ints("spread", out, expected, threads);
+    free(out);
+    free(expected);
+    return ok;
 }
 
 // Task: fill(): The grid has one block. Its threads set words[i * distance] to (i + step) % count * distance

@@ -15,13 +15,51 @@
  *          numbers of registers that no kernel of this program needs. The CPU back end has no registers.
  */
 #include "../common/book.h"
-#include "spread.h" // the kernels
+
+#define N (64 * 1024) // numbers that the kernels read
 
 static size_t shared = 16 << 10; // --shared
 
+// Each thread loads VALUES numbers, finds the smallest and writes the sum of the differences from it. It
+// needs all of the numbers at once.
+template <int VALUES> __device__ void sum_differences(const int *in, int *out) {
+    int threads = N / VALUES;
+    for (int t = threadIdx.x + blockIdx.x * blockDim.x; t < threads; t += blockDim.x * gridDim.x) {
+        int value[VALUES], least = INT_MAX, sum = 0;
+#pragma unroll
+        for (int i = 0; i < VALUES; i++) {
+            value[i] = in[t + i * threads];
+            least = min(least, value[i]);
+        }
+#pragma unroll
+        for (int i = 0; i < VALUES; i++)
+            sum += value[i] - least;
+        out[t] = sum;
+    }
+}
+
+// The loops are unrolled, so each index is a constant, and the array can be in registers.
+template <int VALUES> __global__ void spread(const int *in, int *out) {
+    sum_differences<VALUES>(in, out);
+}
+
+// __launch_bounds__ promises that no block has more than 1024 threads, so the compiler may use 1/1024 of the
+// registers for a thread. For 64 values nvcc 13.0 then needs register spilling, up to compute capability 9.0.
+template <int VALUES> __global__ void __launch_bounds__(1024) spread_1024(const int *in, int *out) {
+    sum_differences<VALUES>(in, out);
+}
+
+struct Kernel {
+    void (*function)(const int *in, int *out);
+    int values;
+    size_t shared; // bytes per block that the launch requests
+};
+
+static int *make_values(void);
 static void print_limit(const Kernel &kernel, int size);
 static void print_registers(void);
 static bool check_blocks(const Kernel &kernel, int size, int blocks);
+static bool check_spread(const Kernel &kernel, const int *in, const int *dev_out);
 
 int main(int argc, char **argv) {
     settings(argc, argv);
@@ -90,6 +128,14 @@ void settings(int argc, char **argv) {
         OPTION_END};
     parse_options(argc, argv, "Shows how many blocks a multiprocessor holds, and why.", 0, own);
     select_device();
+}
+
+// N numbers from 0 to 1023, in host memory
+static int *make_values(void) {
+    int *in = big_random_ints(N);
+    for (int i = 0; i < N; i++)
+        in[i] &= 1023;
+    return in;
 }
 
 // The number of blocks of this size that each resource of a multiprocessor allows. Registers are allocated
@@ -170,4 +216,22 @@ static bool check_blocks(const Kernel &kernel, int size, int blocks) {
     return check_value(name, blocks, std::clamp(blocks, low, high), 0);
 }
 
-// Task: none: it asks the runtime for limits and prints them; its kernels are in spread.h
+static bool check_spread(const Kernel &kernel, const int *in, const int *dev_out) {
+    int threads = N / kernel.values;
+    int *out = host_array<int>(threads), *expected = host_array<int>(threads);
+    HANDLE_ERROR(cudaMemcpy(out, dev_out, threads * sizeof(int), cudaMemcpyDeviceToHost));
+    for (int t = 0; t < threads; t++) {
+        int least = in[t], sum = 0;
+        for (int i = 0; i < kernel.values; i++) {
+            least = min_of(least, in[t + i * threads]);
+            sum += in[t + i * threads];
+        }
+        expected[t] = sum - least * kernel.values;
+    }
+    bool ok = check_ints("spread", out, expected, threads);
+    free(out);
+    free(expected);
+    return ok;
+}
+
+// Task: none: it asks the runtime for limits and prints them; its kernels only take registers

@@ -11,6 +11,8 @@
  * Terms:   reduction, interleaved addressing, sequential addressing, warp divergence, bank conflict, loop
  *          unrolling, coarsening, warp shuffle, last-block reduction, CUB, pass, speedup
  * Book:    5.3.1 (lab)
+ * Rungs:   0 interleaved addressing; 1 no warp divergence; 2 sequential addressing; 3 first add on load;
+ *          4 last warp unrolled; 5 complete unrolling; 6 coarsening; 7 vectorized loads; 8 single pass
  * Run:     ./bin/chapter05/reduction --size 256M
  * Differs: __syncwarp() where the originals rely on the lanes of a warp running in lockstep, which is
  *          no longer guaranteed. Any size, not only powers of two. The times include all passes, down to

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How many blocks the histograms on the device use: --blocks, and --sweep, which compares many numbers.
+// How many blocks the two histograms on the device use: --blocks, and --sweep, which compares many numbers.
+// Both programs share it, so that their sweeps can be compared.
 #ifndef CHAPTER09_HIST_GPU_H
 #define CHAPTER09_HIST_GPU_H
 

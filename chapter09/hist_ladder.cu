@@ -9,6 +9,8 @@
  * Terms:   histogram, privatization, contention, bank conflict, atomic operation, vectorized load,
  *          shared memory, lane, launch overhead, CUB, throughput, cold
  * Book:    9.4.2 (ladder)
+ * Rungs:   0 book, global atomics; 1 global, 64-bit bins; 2 book, shared atomics; 3 shared, 64-bit bins;
+ *          4 vectorized loads; 5 bins per warp; 6 bins per lane; 7 single launch
  * Run:     ./bin/chapter09/hist_ladder --size 1G
  * Differs: the bins of the book's two kernels have 32 bits, which suffice for less than 4 GiB. The other
  *          rungs have bins of 64 bits in global memory. Clearing the bins is part of the time.

@@ -10,6 +10,7 @@
  * Terms:   histogram, privatization, shared memory, dynamic shared memory, atomic operation, contention,
  *          vectorized load, in flight, warp vote, CUB
  * Book:    9.4.2 (ladder)
+ * Rungs:   0 book, global atomics; 1 half the bins; 2 two bins per word; 3 loads in flight; 4 warp vote
  * Run:     ./bin/chapter09/hist_wide_ladder --size 512M
  * Differs: the book counts bytes. There are fewer than 2^32 values, since the bins in global memory have
  *          32 bits, as those of CUB have here. Clearing the bins is part of the time.

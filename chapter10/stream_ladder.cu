@@ -9,6 +9,8 @@
  * Terms:   overlap, copy engine, stream, pinned memory, asynchronous copy, pipeline, depth-first issue,
  *          breadth-first issue, event, graph
  * Book:    10.7 (ladder)
+ * Rungs:   0 book, pageable memory; 1 pinned memory; 2 depth-first issue; 3 breadth-first issue; 4 pipeline;
+ *          5 pitched copies; 6 shrinking chunks; 7 CUDA graph
  * Run:     ./bin/chapter10/stream_ladder
  * Differs: neighbours are taken modulo 256 within each 256 elements, not within each chunk, so that the
  *          result does not depend on the chunk size. The device has memory for the whole vectors, in

@@ -11,6 +11,7 @@
  * Terms:   host thread, scaling, peer-to-peer access, NVLink, partial sum, last-block reduction, stream,
  *          portable pinned memory, vectorized load, relaxed
  * Book:    11.3 (ladder)
+ * Rungs:   0 one GPU; 1 in turn; 2 host threads; 3 asynchronous; 4 peer copies; 5 peer stores
  * Run:     ./bin/chapter11/dot_ladder --size 1G
  * Differs: random data. Memory allocation is not timed. Times are measured with the host's clock, from
  *          the first call until all GPUs have finished. The column "x book" compares with one GPU that runs
@@ -24,6 +25,20 @@
 #include "../common/ptx.h" // load_relaxed(), store_relaxed()
 #include "dot_part.h"      // Part, part_dot()
 #include "gpus.h"          // gpus, device_id[], peer_access, wait_for_gpus()
+
+// A GPU and its part of the vectors.
+struct Part {
+    int device;
+    size_t n;
+    const float *a, *b;   // on the host
+    float *dev_a, *dev_b; // on the device
+    float *dev_copy;      // destination of the copy whose rate the table compares with
+    float *sums, *sum;    // of each block, and of the part
+    unsigned blocks;
+    cudaStream_t stream;
+    cudaEvent_t done;
+    float returned; // the sum, on the host
+};
 
 static size_t n = BENCH_SIZE(1 << 30, 1 << 20); // --size
 static Part whole, part[MAX_GPUS];              // all on the first GPU; on all GPUs
@@ -240,6 +255,36 @@ int main(int argc, char **argv) {
 }
 
 // ---------------------------------------------------------------------------------------- proof
+
+static Part make_part(int device, const float *a, const float *b, size_t n) {
+    Part p = {};
+    p.device = device;
+    p.n = n;
+    p.a = a;
+    p.b = b;
+    p.blocks = blocks_for(n, device);
+    size_t bytes = max_of(n, 1) * sizeof(float);
+    HANDLE_ERROR(cudaSetDevice(device));
+    HANDLE_ERROR(cudaMalloc(&p.dev_a, bytes));
+    HANDLE_ERROR(cudaMalloc(&p.dev_b, bytes));
+    HANDLE_ERROR(cudaMalloc(&p.dev_copy, bytes));
+    HANDLE_ERROR(cudaMalloc(&p.sums, p.blocks * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&p.sum, sizeof(float)));
+    HANDLE_ERROR(cudaStreamCreateWithFlags(&p.stream, cudaStreamNonBlocking));
+    HANDLE_ERROR(cudaEventCreateWithFlags(&p.done, cudaEventDisableTiming));
+    return p;
+}
+
+static void free_part(const Part &p) {
+    HANDLE_ERROR(cudaSetDevice(p.device));
+    HANDLE_ERROR(cudaFree(p.dev_a));
+    HANDLE_ERROR(cudaFree(p.dev_b));
+    HANDLE_ERROR(cudaFree(p.dev_copy));
+    HANDLE_ERROR(cudaFree(p.sums));
+    HANDLE_ERROR(cudaFree(p.sum));
+    HANDLE_ERROR(cudaStreamDestroy(p.stream));
+    HANDLE_ERROR(cudaEventDestroy(p.done));
+}
 
 static bool no_peer = false;      // --no-peer
 static size_t elements[MAX_GPUS]; // of each part

@@ -1,26 +1,12 @@
 // SPDX-License-Identifier: MIT
-// For dot_ladder and dot_mpi: the device functions of their kernels. For dot_ladder also the part of the
-// vectors that belongs to a GPU and, below the line, allocation and release of its memory.
+// The device functions of the kernels of dot_ladder and dot_mpi. Both programs share them, so that the rate
+// of a rank in dot_mpi can be compared with the rungs of dot_ladder.
 #ifndef CHAPTER11_DOT_PART_H
 #define CHAPTER11_DOT_PART_H
 
 #include "../common/book.h"
 
 const unsigned THREADS = 512; // per block, two blocks per multiprocessor
-
-// A GPU and its part of the vectors.
-struct Part {
-    int device;
-    size_t n;
-    const float *a, *b;   // on the host
-    float *dev_a, *dev_b; // on the device
-    float *dev_copy;      // destination of the copy whose rate the table compares with
-    float *sums, *sum;    // of each block, and of the part
-    unsigned blocks;
-    cudaStream_t stream;
-    cudaEvent_t done;
-    float returned; // the sum, on the host
-};
 
 __device__ static float dot4(float4 x, float4 y) {
     return x.x * y.x + x.y * y.y + x.z * y.z + x.w * y.w;
@@ -93,36 +79,6 @@ static unsigned blocks_for(size_t n, int device) {
     HANDLE_ERROR(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
     size_t turns = n / ((size_t)2 * multiprocessors << 17) + 1;
     return max_of(1, min_of(2 * turns * multiprocessors, n / (16 * THREADS)));
-}
-
-static inline Part make_part(int device, const float *a, const float *b, size_t n) {
-    Part p = {};
-    p.device = device;
-    p.n = n;
-    p.a = a;
-    p.b = b;
-    p.blocks = blocks_for(n, device);
-    size_t bytes = max_of(n, 1) * sizeof(float);
-    HANDLE_ERROR(cudaSetDevice(device));
-    HANDLE_ERROR(cudaMalloc(&p.dev_a, bytes));
-    HANDLE_ERROR(cudaMalloc(&p.dev_b, bytes));
-    HANDLE_ERROR(cudaMalloc(&p.dev_copy, bytes));
-    HANDLE_ERROR(cudaMalloc(&p.sums, p.blocks * sizeof(float)));
-    HANDLE_ERROR(cudaMalloc(&p.sum, sizeof(float)));
-    HANDLE_ERROR(cudaStreamCreateWithFlags(&p.stream, cudaStreamNonBlocking));
-    HANDLE_ERROR(cudaEventCreateWithFlags(&p.done, cudaEventDisableTiming));
-    return p;
-}
-
-static inline void free_part(const Part &p) {
-    HANDLE_ERROR(cudaSetDevice(p.device));
-    HANDLE_ERROR(cudaFree(p.dev_a));
-    HANDLE_ERROR(cudaFree(p.dev_b));
-    HANDLE_ERROR(cudaFree(p.dev_copy));
-    HANDLE_ERROR(cudaFree(p.sums));
-    HANDLE_ERROR(cudaFree(p.sum));
-    HANDLE_ERROR(cudaStreamDestroy(p.stream));
-    HANDLE_ERROR(cudaEventDestroy(p.done));
 }
 
 #endif

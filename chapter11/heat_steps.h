@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For heat_ladder and heat_mpi: several time steps of the heat simulation in one launch.
+// For heat_ladder and heat_mpi: several time steps of the heat simulation in one launch. Both programs share
+// this long kernel, so that their results are equal bit for bit and their times can be compared.
 //
 // The plate: temperatures are nonnegative. A negative sign marks a heater: a heater of temperature t is
 // stored as -t, so no separate array of heaters is needed. Each row is padded to a multiple of four floats.

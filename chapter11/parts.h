@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the dot products on several GPUs share: the sizes, the options, the parts of the vectors, and the
-// check of the sum.
+// check of the sum. Two programs use it, multidevice and portable: they divide the same vectors in the same
+// ways, so that their times can be compared.
 #ifndef CHAPTER11_PARTS_H
 #define CHAPTER11_PARTS_H
 

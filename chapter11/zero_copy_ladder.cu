@@ -8,6 +8,8 @@
  *          the device has memory for the data.
  * Terms:   zero-copy, mapped memory, in flight, latency, PCIe, copy engine, overlap, last-block reduction
  * Book:    11.2 (ladder)
+ * Rungs:   0 book, copied; 1 book, zero-copy; 2 single launch; 3 vectorized loads; 4 zero-copy and DMA;
+ *          5 copied in chunks
  * Run:     ./bin/chapter11/zero_copy_ladder
  * Differs: random data. From rung 2 on the device adds the partial sums, which the book leaves to the
  *          host. Times are measured with the host's clock. Allocating pinned memory is not part of them.

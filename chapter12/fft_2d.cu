@@ -16,14 +16,19 @@
  * Check:   --nx 12 --ny 20 | --batch 5 --ny 32 | --real --nx 8 --ny 9
  */
 #include "../common/book.h"
+#include "../common/timing.h"
 #include <cufft.h>
 #include "libraries.h"
-#include "fft_check.h" // check_bins(), check_back(), check_impulses()
 
 #define NX 256
 #define NY 128
 
 static int nx = NX, ny = NY; // --nx, --ny
+static bool check_bins(const cufftComplex *in, const cufftComplex *spectrum, size_t nx, size_t ny,
+                       size_t row);
+static double factor_of(const float *out, const float *in, size_t n);
+static bool check_back(float *out, const float *in, size_t n, size_t points);
+static bool check_impulses(cufftHandle plan, cufftComplex *idata, cufftComplex *odata, size_t nx, size_t ny);
 
 int main(int argc, char **argv) {
     settings(argc, argv);
@@ -64,7 +69,208 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
-#include "fft_variants.h" // what the options vary
+const double PI = 3.14159265358979323846;
+
+// The largest error of a transform of n points, relative to the root mean square of its results. A fast
+// Fourier transform has log2(n) steps. Each rounds a few times, and the errors of different steps partly
+// cancel. Sizes with large prime factors are computed through transforms of two to four times the size.
+static double fft_limit(double n) {
+    return 8 * (log2(n) + 3) * 0x1p-24;
+}
+
+// exp(-2 pi i (k i / nx + l j / ny)). The products are reduced first, in integers, so that large ones lose
+// nothing.
+static void root_of_unity(size_t ki, size_t nx, size_t lj, size_t ny, double *re, double *im) {
+    double turns = (double)(ki % nx) / nx + (double)(lj % ny) / ny;
+    *re = cos(2 * PI * turns);
+    *im = -sin(2 * PI * turns);
+}
+
+// Compares some random bins of the spectrum with the definition, in double. The spectrum has nx rows of `row`
+// bins: ny, or ny / 2 + 1 for real input.
+static bool check_bins(const cufftComplex *in, const cufftComplex *spectrum, size_t nx, size_t ny,
+                       size_t row) {
+    const int BINS = 3;
+    float got[2 * BINS];
+    double expected[2 * BINS],
+        scale = 1 / sqrt((double)nx * ny); // then the bins are about as large as the input
+    for (int b = 0; b < BINS; b++) {
+        size_t k = random_bits() % nx, l = random_bits() % row;
+        double sum_re = 0, sum_im = 0, re, im;
+        for (size_t i = 0; i < nx; i++)
+            for (size_t j = 0; j < ny; j++) {
+                root_of_unity(k * i, nx, l * j, ny, &re, &im);
+                cufftComplex x = in[i * ny + j];
+                sum_re += x.x * re - x.y * im;
+                sum_im += x.x * im + x.y * re;
+            }
+        cufftComplex bin = spectrum[k * row + l];
+        printf("bin (%zu, %zu) = %.6g %+.6g i, by definition %.6g %+.6g i\n", k, l, bin.x, bin.y, sum_re,
+               sum_im);
+        got[2 * b] = bin.x * scale, got[2 * b + 1] = bin.y * scale;
+        expected[2 * b] = sum_re * scale, expected[2 * b + 1] = sum_im * scale;
+    }
+    return check_floats("bin", got, expected, 2 * BINS, fft_limit((double)nx * ny));
+}
+
+// Returns the scale factor f that minimizes the sum of (f * in[i] - out[i])^2 (least squares), for i < n.
+static double factor_of(const float *out, const float *in, size_t n) {
+    double product = 0, square = 0;
+    for (size_t i = 0; i < n; i++) {
+        product += (double)out[i] * in[i];
+        square += (double)in[i] * in[i];
+    }
+    return product / square;
+}
+
+// Divides `out` by the number of points and compares it with the input.
+static bool check_back(float *out, const float *in, size_t n, size_t points) {
+    double *expected = host_array<double>(n), worst = 0;
+    for (size_t i = 0; i < n; i++) {
+        expected[i] = in[i];
+        out[i] /= points;
+        worst = fmax(worst, fabs(out[i] - expected[i]));
+    }
+    printf("Divided by %zu: the largest error is %.2g\n", points, worst);
+    bool ok = check_floats("back", out, expected, n, 2 * fft_limit(points));
+    free(expected);
+    return ok;
+}
+
+// An impulse, one number among zeros, contains all frequencies in equal parts. If it is at (0, 0), every bin
+// is 1. If it is at (a, b), bin (k, l) is exp(-2 pi i (k a / nx + l b / ny)): the phase changes, the
+// magnitude does not.
+static bool check_impulses(cufftHandle plan, cufftComplex *idata, cufftComplex *odata, size_t nx, size_t ny) {
+    size_t n = nx * ny, place[] = {0, random_bits() % nx * ny + random_bits() % ny};
+    cufftComplex one = make_cuComplex(1, 0), *out = host_array<cufftComplex>(n);
+    double *expected = host_array<double>(2 * n);
+    bool ok = true;
+    for (size_t at : place) {
+        HANDLE_ERROR(cudaMemset(idata, 0, n * sizeof(cufftComplex)));
+        HANDLE_ERROR(cudaMemcpy(idata + at, &one, sizeof(one), cudaMemcpyHostToDevice));
+        HANDLE_CUFFT(cufftExecC2C(plan, idata, odata, CUFFT_FORWARD));
+        HANDLE_ERROR(cudaMemcpy(out, odata, n * sizeof(cufftComplex), cudaMemcpyDeviceToHost));
+        double least = INFINITY, most = 0;
+        for (size_t i = 0; i < n; i++) {
+            root_of_unity(i / ny * (at / ny), nx, i % ny * (at % ny), ny, &expected[2 * i],
+                          &expected[2 * i + 1]);
+            double magnitude = hypot(out[i].x, out[i].y);
+            least = fmin(least, magnitude);
+            most = fmax(most, magnitude);
+        }
+        printf("Impulse at (%zu, %zu): all magnitudes are from %.7f to %.7f\n", at / ny, at % ny, least,
+               most);
+        ok = check_floats("impulse", (float *)out, expected, 2 * n, fft_limit(n)) && ok;
+    }
+    free(out);
+    free(expected);
+    return ok;
+}
+
+// ---- what the options vary: real numbers, a batch of rows, and one long row
+
+// In the spectrum X of real numbers, bin (nx - k, ny - l) is the complex conjugate of bin (k, l). So a
+// transform from real to complex stores bins 0 to ny / 2 of each row. The transform back may overwrite its
+// input.
+static int transform_real(int nx, int ny) {
+    size_t n = (size_t)nx * ny, row = ny / 2 + 1;
+    float *in = host_array<float>(n), *out = host_array<float>(n), *dev_in;
+    cufftComplex *wide = host_array<cufftComplex>(n), *spectrum = host_array<cufftComplex>(nx * row),
+                 *dev_spectrum;
+    for (size_t i = 0; i < n; i++)
+        wide[i] = make_cuComplex(in[i] = rnd(2) - 1, 0);
+    HANDLE_ERROR(cudaMalloc(&dev_in, n * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_spectrum, nx * row * sizeof(cufftComplex)));
+    HANDLE_ERROR(cudaMemcpy(dev_in, in, n * sizeof(float), cudaMemcpyHostToDevice));
+
+    cufftHandle forward, back;
+    HANDLE_CUFFT(cufftPlan2d(&forward, nx, ny, CUFFT_R2C));
+    HANDLE_CUFFT(cufftPlan2d(&back, nx, ny, CUFFT_C2R));
+    HANDLE_CUFFT(cufftExecR2C(forward, dev_in, dev_spectrum));
+    HANDLE_ERROR(cudaMemcpy(spectrum, dev_spectrum, nx * row * sizeof(cufftComplex), cudaMemcpyDeviceToHost));
+    HANDLE_CUFFT(cufftExecC2R(back, dev_spectrum, dev_in));
+    HANDLE_ERROR(cudaMemcpy(out, dev_in, n * sizeof(float), cudaMemcpyDeviceToHost));
+    printf("%d x %d real numbers have %d x %zu bins\n", nx, ny, nx, row);
+    bool ok = check_bins(wide, spectrum, nx, ny, row);
+    printf("Forward and back: %.6g times the input; NX * NY = %zu\n", factor_of(out, in, n), n);
+    ok = check_back(out, in, n, n) && ok;
+
+    HANDLE_CUFFT(cufftDestroy(forward));
+    HANDLE_CUFFT(cufftDestroy(back));
+    HANDLE_ERROR(cudaFree(dev_in));
+    HANDLE_ERROR(cudaFree(dev_spectrum));
+    free(in);
+    free(out);
+    free(wide);
+    free(spectrum);
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+// Transforms `rows` rows of `points` points forward and back, each row by itself.
+struct Rows {
+    size_t rows, points, n = rows * points, bytes = n * sizeof(cufftComplex);
+    cufftComplex *in = host_array<cufftComplex>(n), *out = host_array<cufftComplex>(n), *dev_in, *dev_out;
+
+    Rows(size_t rows, size_t points) : rows(rows), points(points) {
+        for (size_t i = 0; i < n; i++)
+            in[i].x = rnd(2) - 1, in[i].y = rnd(2) - 1;
+        HANDLE_ERROR(cudaMalloc(&dev_in, bytes));
+        HANDLE_ERROR(cudaMalloc(&dev_out, bytes));
+        HANDLE_ERROR(cudaMemcpy(dev_in, in, bytes, cudaMemcpyHostToDevice));
+    }
+    ~Rows() {
+        HANDLE_ERROR(cudaFree(dev_in));
+        HANDLE_ERROR(cudaFree(dev_out));
+        free(in);
+        free(out);
+    }
+    // Prints the time of the forward transforms, which `forward` computes from dev_in to dev_out.
+    template <class Forward> void time(const char *what, Forward forward) {
+        float ms = median_ms(forward);
+        printf("%-12s%.3f ms, %.1f GFLOP/s\n", what, ms, 5 * n * log2(points) / ms / 1e6);
+    }
+    // Checks dev_out. Some bins are compared with their definition, in the first and in the last row.
+    bool check(cufftHandle plan) {
+        HANDLE_ERROR(cudaMemcpy(out, dev_out, bytes, cudaMemcpyDeviceToHost));
+        bool ok = check_bins(in, out, 1, points, points);
+        if (rows > 1)
+            ok = check_bins(in + n - points, out + n - points, 1, points, points) && ok;
+        HANDLE_CUFFT(cufftExecC2C(plan, dev_out, dev_out, CUFFT_INVERSE));
+        HANDLE_ERROR(cudaMemcpy(out, dev_out, bytes, cudaMemcpyDeviceToHost));
+        return check_back((float *)out, (float *)in, 2 * n, points) && ok;
+    }
+};
+
+// A plan for a batch transforms all rows in one call. That is faster than a call for each row: a short row
+// keeps only a small part of the device busy, and each call launches kernels of its own.
+static int transform_batch(int rows, int points) {
+    Rows all(rows, points);
+    cufftHandle batch, single;
+    HANDLE_CUFFT(cufftPlan1d(&batch, points, CUFFT_C2C, rows));
+    HANDLE_CUFFT(cufftPlan1d(&single, points, CUFFT_C2C, 1));
+    printf("%d rows of %d points, 5 n log2(n) operations per row\n", rows, points);
+    all.time("row by row:", [&] {
+        for (size_t r = 0; r < all.n; r += points)
+            HANDLE_CUFFT(cufftExecC2C(single, all.dev_in + r, all.dev_out + r, CUFFT_FORWARD));
+    });
+    bool ok = all.check(batch);
+    all.time("one call:", [&] { HANDLE_CUFFT(cufftExecC2C(batch, all.dev_in, all.dev_out, CUFFT_FORWARD)); });
+    ok = all.check(batch) && ok;
+    HANDLE_CUFFT(cufftDestroy(batch));
+    HANDLE_CUFFT(cufftDestroy(single));
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+static int transform_long(size_t points) {
+    Rows row(1, points);
+    cufftHandle plan;
+    HANDLE_CUFFT(cufftPlan1d(&plan, points, CUFFT_C2C, 1));
+    printf("one row of %zu points, 5 n log2(n) operations\n", points);
+    row.time("forward:", [&] { HANDLE_CUFFT(cufftExecC2C(plan, row.dev_in, row.dev_out, CUFFT_FORWARD)); });
+    bool ok = row.check(plan);
+    HANDLE_CUFFT(cufftDestroy(plan));
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
 
 void settings(int argc, char **argv) {
     const int largest = 16384;

@@ -16,15 +16,33 @@
  * Check:   --size 5000 | --size 5000 --in-kernel
  */
 #include "../common/book.h"
+#include "../common/timing.h"
 #include <curand.h>
+#include <curand_kernel.h>
 #include "libraries.h"
-#include "random_pi_check.h" // Sums, check_sums(), check_random(), check_sobol()
 
 const int threadsPerBlock = 256;
 const int blocksPerGrid = 256;
 
 static size_t n = 4 * 1024 * 1024;                                // --size
 static curandRngType_t generator_type = CURAND_RNG_PSEUDO_XORWOW; // --generator
+
+struct Sums {
+    unsigned long long inside; // points inside the quarter circle x² + y² < 1
+    double height;             // sum of the heights sqrt(1 - x²) of the quarter circle
+};
+
+// The squares of floats are exact in double, so the host counts the same points.
+static __host__ __device__ void add_point(Sums *sums, double x, double y) {
+    sums->inside += x * x + y * y < 1;
+    sums->height += sqrt(1 - x * x);
+}
+
+static void print_head(void);
+static void print_row(Sums random, Sums sobol, size_t n);
+static bool check_sums(Sums got, const float *dev_numbers, size_t n);
+static bool check_random(Sums sums, size_t n);
+static bool check_sobol(Sums sums, double n);
 
 // Parallel reduction: adds the sums of all threads of the block, and stores the result in
 // partial[blockIdx.x].
@@ -102,7 +120,122 @@ int main(int argc, char **argv) {
 
 // ---------------------------------------------------------------------------------------- proof
 
-#include "random_pi_in_kernel.h"
+const double PI = 3.14159265358979323846;
+
+static double by_points(Sums sums, double n) {
+    return 4 * sums.inside / n;
+}
+static double by_height(Sums sums, double n) {
+    return 4 * sums.height / n;
+}
+
+// The standard errors of 4 times the mean of n numbers: each point is inside with probability pi / 4; the
+// squared height has the mean 2 / 3.
+static double error_of_points(double n) {
+    return sqrt(PI * (4 - PI) / n);
+}
+static double error_of_height(double n) {
+    return sqrt((16 * 2 / 3.0 - PI * PI) / n);
+}
+
+static void print_head(void) {
+    printf("%10s  | %-34s | %s\n", "", "error of the points in the circle", "error of the mean height");
+    printf("%10s  | %10s %13s %9s | %10s %13s %9s %9s\n", "n", "random", "1.64/sqrt(n)", "Sobol'", "random",
+           "0.89/sqrt(n)", "Sobol'", "1/n");
+}
+
+static void print_row(Sums random, Sums sobol, size_t n) {
+    printf("%10zu  | %+10.1e %13.1e %+9.1e | %+10.1e %13.1e %+9.1e %9.1e\n", n, by_points(random, n) - PI,
+           error_of_points(n), by_points(sobol, n) - PI, by_height(random, n) - PI, error_of_height(n),
+           by_height(sobol, n) - PI, 1.0 / n);
+}
+
+// The same sums on the host, of the numbers in device memory
+static bool check_sums(Sums got, const float *dev_numbers, size_t n) {
+    float *numbers = host_array<float>(2 * n);
+    HANDLE_ERROR(cudaMemcpy(numbers, dev_numbers, 2 * n * sizeof(float), cudaMemcpyDeviceToHost));
+    Sums expected = {0, 0};
+    for (size_t i = 0; i < n; i++)
+        add_point(&expected, numbers[i], numbers[n + i]);
+    free(numbers);
+    // Rounding: n additions of numbers up to 1
+    return check_counts("points inside", &got.inside, &expected.inside, 1) &&
+           check_value("sum of heights", got.height, expected.height, likely_roundings(n) * 0x1p-53);
+}
+
+// A difference of more than 5 standard errors has the probability 6e-7; with 4 one run in 2000 would fail,
+// since a run makes eight estimates.
+static bool check_random(Sums sums, size_t n) {
+    return check_value("pi by random points", (by_points(sums, n) - PI) / error_of_points(n), 0, 5) &&
+           check_value("pi by random heights", (by_height(sums, n) - PI) / error_of_height(n), 0, 5);
+}
+
+// The height decreases from 1 to 0, so the error of its mean is at most the discrepancy of the numbers x, the
+// largest difference between the share of numbers in an interval from 0 and the length of that interval. For
+// the first dimension it is at most (log2(n) / 3 + 1) / n. Of 4^k points each square of side 2^-k has one, so
+// only the squares that the circle crosses, fewer than 2^(k + 1), cause an error. For other n: twice as much.
+static bool check_sobol(Sums sums, double n) {
+    return check_value("pi by Sobol' heights", (by_height(sums, n) - PI) * n / 4, 0, log2(n) / 3 + 1) &&
+           check_value("pi by Sobol' points", (by_points(sums, n) - PI) * sqrt(n) / 4, 0, 4);
+}
+
+// --in-kernel: each thread makes its own random numbers. They stay in registers, while cuRAND's host
+// functions write all numbers to memory, from where the kernel reads them.
+
+// All threads use one seed and different sequences, which do not overlap.
+template <class State>
+__global__ void estimate_with_own_numbers(unsigned long long seed, size_t n, Sums *partial) {
+    State state;
+    size_t thread = threadIdx.x + (size_t)blockIdx.x * blockDim.x, stride = (size_t)blockDim.x * gridDim.x;
+    curand_init(seed, thread, 0, &state);
+    Sums mine = {0, 0};
+    for (size_t i = thread; i < n; i += stride) {
+        float x = curand_uniform(&state);
+        add_point(&mine, x, curand_uniform(&state));
+    }
+    add_sums(mine, partial);
+}
+
+static int estimate_in_kernel(void) {
+    float *dev_numbers;
+    Sums partial[blocksPerGrid], *dev_partial, total = {0, 0};
+    HANDLE_ERROR(cudaMalloc(&dev_numbers, 2 * n * sizeof(float)));
+    HANDLE_ERROR(cudaMalloc(&dev_partial, sizeof(partial)));
+    curandGenerator_t generator;
+    HANDLE_CURAND(curandCreateGenerator(&generator, generator_type));
+    HANDLE_CURAND(curandSetPseudoRandomGeneratorSeed(generator, options.seed));
+
+    float in_memory = median_ms([&] {
+        HANDLE_CURAND(curandGenerateUniform(generator, dev_numbers, 2 * n));
+        estimate<<<blocksPerGrid, threadsPerBlock>>>(dev_numbers, dev_numbers + n, n, dev_partial);
+    });
+    float in_kernel = median_ms([&] {
+        if (generator_type == CURAND_RNG_PSEUDO_XORWOW)
+            estimate_with_own_numbers<curandStateXORWOW_t>
+                <<<blocksPerGrid, threadsPerBlock>>>(options.seed, n, dev_partial);
+        else if (generator_type == CURAND_RNG_PSEUDO_MRG32K3A)
+            estimate_with_own_numbers<curandStateMRG32k3a_t>
+                <<<blocksPerGrid, threadsPerBlock>>>(options.seed, n, dev_partial);
+        else
+            estimate_with_own_numbers<curandStatePhilox4_32_10_t>
+                <<<blocksPerGrid, threadsPerBlock>>>(options.seed, n, dev_partial);
+    });
+    HANDLE_ERROR(cudaMemcpy(partial, dev_partial, sizeof(partial), cudaMemcpyDeviceToHost));
+    for (Sums block : partial) {
+        total.inside += block.inside;
+        total.height += block.height;
+    }
+    printf("numbers in memory:      %.3f ms, %.2f G/s\n", in_memory, 2 * n / in_memory / 1e6);
+    printf("numbers in the kernel:  %.3f ms, %.2f G/s\n", in_kernel, 2 * n / in_kernel / 1e6);
+    printf("pi = %.7f by points, %.7f by the mean height of %zu points\n", by_points(total, n),
+           by_height(total, n), n);
+    bool ok = check_random(total, n);
+
+    HANDLE_CURAND(curandDestroyGenerator(generator));
+    HANDLE_ERROR(cudaFree(dev_numbers));
+    HANDLE_ERROR(cudaFree(dev_partial));
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
 
 void settings(int argc, char **argv) {
     int generator = 0;

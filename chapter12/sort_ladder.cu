@@ -9,6 +9,7 @@
  * Terms:   radix sort, stable sort, decoupled look-back, warp vote, histogram, scan, scatter, pass, tile,
  *          half-warp, contention, atomic operation, relaxed, CUB
  * Book:    12.4.1 (ladder)
+ * Rungs:   0 book, one bit; 1 four bits; 2 eight bits; 3 lanes as bits; 4 single pass
  * Run:     ./bin/chapter12/sort_ladder --size 256M
  * Differs: the course sorts ints. --signed does so too; without it the keys are unsigned. In the tables
  *          "with values" the index of each key is sorted along with it. The input is not overwritten. The
@@ -21,24 +22,44 @@
 #include <vector>
 #include "../common/book.h"
 #include "../common/bench.h"
-#include "scan.h"       // scan()
-#include "sort_tiles.h" // the kernels of rungs 1 to 4
+#include "../common/ptx.h" // load_relaxed(), store_relaxed()
+#include "scan.h"          // scan()
 #ifdef HAVE_CUB
 #include <cub/device/device_radix_sort.cuh>
 #endif
 
-const size_t MOST = (1 << 30) - 1; // keys: the last rung has 30 bits for a count
+const size_t MOST = (1 << 30) - 1;                // keys: the last rung has 30 bits for a count
+const unsigned BLOCK = 256;                       // threads per block with four bits
+const unsigned ITEMS_4 = 16;                      // keys per thread with four bits
+const unsigned PASSES = 4;                        // of eight bits each
+const unsigned DIGITS = 256;                      // values of a digit; a block has one thread for each
+const unsigned ITEMS = 32, TILE = DIGITS * ITEMS; // keys per thread and per block
+const unsigned HALVES = DIGITS / 16;              // half-warps of DIGITS threads
+const unsigned ALL_LANES = 0xffffffff;
+
+struct Records {
+    unsigned *keys, *values; // values: NULL in a sort of keys alone
+};
 
 static size_t n = BENCH_SIZE(256 << 20, 1 << 15); // --size
 static bool with_values, is_signed;               // --signed
 static Records dev_in, dev_other, dev_out;
 static unsigned *dev_scratch; // flags, or counts of each tile
 static unsigned *dev_sums;    // for scan()
-static Totals *dev_totals;
 static int multiprocessors;
 static void fill_keys(int fill);
 static void poison(void);
 static bool check(const char *name, BenchError *error);
+
+// The digit of a pass: a group of bits of the key. `flip` inverts the sign bit of signed keys, so that
+// negative keys sort before positive ones.
+struct Digit {
+    unsigned shift, flip;
+};
+
+template <unsigned digits> __device__ static unsigned digit_of(unsigned key, Digit digit) {
+    return (key ^ digit.flip) >> digit.shift & (digits - 1);
+}
 
 // Pass 0 reads the input; the others read what the pass before has written. The number of passes is even, so
 // the last one writes to dev_out.
@@ -88,7 +109,74 @@ static void run_bits(void) {
     }
 }
 
-// ---- Rungs 1 to 3: digits of several bits, three kernels per pass: histogram, scan and scatter.
+// ---- Rung 1: digits of four bits, three kernels per pass: histogram, scan and scatter.
+
+// Histogram: one block per tile counts its digits. `counts` is in digit-major order: the counts of all tiles
+// for digit 0, then those for digit 1, and so on. An exclusive prefix sum of `counts` then gives, for each
+// digit and tile, the index in the output of the first key of that tile with that digit.
+template <unsigned digits>
+__global__ void count_digits(const unsigned *keys, unsigned *counts, unsigned tile, Digit digit, unsigned n) {
+    __shared__ unsigned bins[digits];
+    if (threadIdx.x < digits)
+        bins[threadIdx.x] = 0;
+    __syncthreads();
+    unsigned first = blockIdx.x * tile;
+    for (unsigned i = threadIdx.x; i < tile && first + i < n; i += blockDim.x)
+        atomicAdd(&bins[digit_of<digits>(keys[first + i], digit)], 1);
+    __syncthreads();
+    if (threadIdx.x < digits)
+        counts[threadIdx.x * gridDim.x + blockIdx.x] = bins[threadIdx.x];
+}
+
+// Block-wide exclusive prefix sum: the sum of x over the threads with a smaller index. All threads call it.
+__device__ static unsigned exclusive_sum(unsigned x) {
+    __shared__ unsigned sums[32];
+    unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, sum = x;
+    for (unsigned distance = 1; distance < 32; distance *= 2) {
+        unsigned left = __shfl_up_sync(ALL_LANES, sum, distance);
+        sum += lane >= distance ? left : 0;
+    }
+    if (lane == 31)
+        sums[warp] = sum;
+    __syncthreads();
+    for (unsigned w = 0; w < warp; w++)
+        sum += sums[w];
+    return sum - x;
+}
+
+// Each thread has ITEMS_4 consecutive keys and its own counter for each digit. An exclusive prefix
+// sum of the block's counters, in digit-major order, gives the rank in the tile of each thread's first key
+// with each digit.
+__global__ void scatter_4_bits(Records from, Records to, const unsigned *starts, Digit digit, unsigned n) {
+    __shared__ unsigned ranks[16][BLOCK];
+    __shared__ unsigned offsets[16]; // output index minus rank in the tile, per digit
+    unsigned first = (threadIdx.x + blockIdx.x * BLOCK) * ITEMS_4, sum = 0;
+    for (unsigned d = 0; d < 16; d++)
+        ranks[d][threadIdx.x] = 0;
+    for (unsigned i = first; i < first + ITEMS_4 && i < n; i++)
+        ranks[digit_of<16>(from.keys[i], digit)][threadIdx.x]++;
+    __syncthreads();
+    unsigned *mine = &ranks[0][0] + threadIdx.x * 16;
+    for (unsigned k = 0; k < 16; k++)
+        sum += mine[k];
+    sum = exclusive_sum(sum);
+    for (unsigned k = 0; k < 16; k++) {
+        unsigned count = mine[k];
+        mine[k] = sum;
+        sum += count;
+    }
+    __syncthreads();
+    if (threadIdx.x < 16)
+        offsets[threadIdx.x] = starts[threadIdx.x * gridDim.x + blockIdx.x] - ranks[threadIdx.x][0];
+    __syncthreads();
+    for (unsigned i = first; i < first + ITEMS_4 && i < n; i++) {
+        unsigned d = digit_of<16>(from.keys[i], digit);
+        unsigned index = offsets[d] + ranks[d][threadIdx.x]++;
+        to.keys[index] = from.keys[i];
+        if (from.values)
+            to.values[index] = from.values[i];
+    }
+}
 
 static void run_4_bits(void) {
     const unsigned tile = BLOCK * ITEMS_4, tiles = (n + tile - 1) / tile;
@@ -102,6 +190,176 @@ static void run_4_bits(void) {
     }
 }
 
+// ---- Rungs 2 to 4: digits of eight bits. A block sorts a tile of keys by a digit in shared memory. Then it
+// writes the sorted tile to global memory. Keys with the same digit go to consecutive addresses, so the
+// stores are coalesced. The kernels consist of the following steps. In rung 4 a block has more than DIGITS
+// threads.
+
+// What a block keeps in shared memory
+struct Tile {
+    alignas(16) unsigned words[HALVES][DIGITS]; // per half-warp and digit: counter << 16 | mask of lanes
+    unsigned counts[DIGITS];
+    unsigned offsets[DIGITS];          // output index minus index in the sorted tile, per digit
+    unsigned common;                   // count << 8 | most frequent digit; 0 if no digit is frequent
+    unsigned keys[TILE], values[TILE]; // sorted; `values` is allocated only if needed
+};
+
+// Loads tile `number`. Each half-warp has a part of it. The last tile is padded with keys that sort after all
+// others.
+template <bool with_values>
+__device__ static void load_tile(Records from, unsigned number, unsigned *key, unsigned *value, Digit digit,
+                                 unsigned n) {
+    const unsigned begin = number * TILE, size = min(TILE, n - begin);
+    const unsigned first = threadIdx.x / 16 * 16 * ITEMS + threadIdx.x % 16;
+    for (unsigned i = 0; i < ITEMS; i++) {
+        bool inside = size == TILE || first + 16 * i < size;
+        key[i] = inside ? from.keys[begin + first + 16 * i] : ~digit.flip;
+        if (with_values)
+            value[i] = inside ? from.values[begin + first + 16 * i] : 0;
+    }
+}
+
+__device__ static void clear_tile(Tile &tile) {
+    for (unsigned h = 0; h < HALVES; h++)
+        tile.words[h][threadIdx.x] = 0;
+    if (threadIdx.x == 0)
+        tile.common = 0;
+}
+
+// Counts the digits of each half-warp. Returns to thread d the count of digit d in the tile; before[h]
+// becomes its count in the half-warps before h.
+__device__ static unsigned count_tile(Tile &tile, const unsigned *key, unsigned *before, Digit digit) {
+    unsigned d = threadIdx.x, count = 0;
+    for (unsigned i = 0; i < ITEMS && d < DIGITS; i++)
+        atomicAdd(&tile.words[d / 16][digit_of<DIGITS>(key[i], digit)], 1);
+    __syncthreads();
+    for (unsigned h = 0; h < HALVES && d < DIGITS; h++) {
+        before[h] = count;
+        count += tile.words[h][d];
+    }
+    return count;
+}
+
+// Thread d replaces the counts of digit d by an exclusive prefix sum: for each half-warp, the index in the
+// sorted tile of its first key with that digit.
+__device__ static void place_digits(Tile &tile, const unsigned *before, unsigned count) {
+    unsigned d = threadIdx.x, index = exclusive_sum(count);
+    for (unsigned h = 0; h < HALVES && d < DIGITS; h++)
+        tile.words[h][d] = (index + before[h]) << 16;
+    if (d < DIGITS) {
+        tile.counts[d] = count;
+        tile.offsets[d] = -index;
+    }
+    if (count > TILE / 8)
+        atomicMax(&tile.common, count << 8 | d);
+}
+
+// Stores a key and its value in the sorted tile; a half-warp stores 16 keys at a time. `w` has the counter of
+// the key's digit and the mask of the lanes of the half-warp with the same digit. The index of the key is the
+// counter plus the number of lower lanes in the mask. The highest of these lanes adds their number to the
+// counter and clears the mask.
+template <bool with_values>
+__device__ static void place_key(Tile &tile, unsigned *word, unsigned w, unsigned key,
+                                 const unsigned &value) {
+    unsigned bit = 1u << threadIdx.x % 16, index = (w >> 16) + __popc(w & (bit - 1));
+    __syncwarp();
+    if ((w & 0xffff) < 2 * bit) // there is no higher lane
+        *word = (index + 1) << 16;
+    __syncwarp();
+    tile.keys[index] = key;
+    if (with_values)
+        tile.values[index] = value;
+}
+
+// Writes the sorted tile `number` to global memory.
+template <bool with_values>
+__device__ static void store_tile(const Tile &tile, Records to, unsigned number, Digit digit, unsigned n) {
+    const unsigned size = min(TILE, n - number * TILE);
+#pragma unroll // so that loads of several keys are in flight
+    for (unsigned k = 0; k < ITEMS; k++) {
+        unsigned i = k * DIGITS + threadIdx.x;
+        if (size == TILE || i < size) {
+            unsigned sorted = tile.keys[i], index = tile.offsets[digit_of<DIGITS>(sorted, digit)] + i;
+            to.keys[index] = sorted;
+            if (with_values)
+                to.values[index] = tile.values[i];
+        }
+    }
+}
+
+// Rung 2: the lanes with the same digit find each other by __match_any_sync(), whose time grows with the
+// number of different digits. One block per tile. starts[d * tiles + tile] is the output index of the first
+// key of the tile with digit d.
+template <bool with_values>
+__global__ void __launch_bounds__(DIGITS, with_values ? 2 : 4)
+    scatter_by_match(Records from, Records to, const unsigned *starts, Digit digit, unsigned n) {
+    extern __shared__ uint4 memory[];
+    Tile &tile = *(Tile *)memory;
+    unsigned key[ITEMS], value[ITEMS], before[HALVES];
+    clear_tile(tile);
+    __syncthreads();
+    load_tile<with_values>(from, blockIdx.x, key, value, digit, n);
+    unsigned count = count_tile(tile, key, before, digit);
+    place_digits(tile, before, count);
+    tile.offsets[threadIdx.x] += starts[threadIdx.x * gridDim.x + blockIdx.x];
+    __syncthreads();
+    for (unsigned i = 0; i < ITEMS; i++) {
+        unsigned d = digit_of<DIGITS>(key[i], digit), *word = &tile.words[threadIdx.x / 16][d];
+        unsigned same = __match_any_sync(ALL_LANES, d) >> (threadIdx.x & 16) & 0xffff;
+        place_key<with_values>(tile, word, *word | same, key[i], value[i]);
+    }
+    __syncthreads();
+    store_tile<with_values>(tile, to, blockIdx.x, digit, n);
+}
+
+// Rung 3: instead of the match, each lane sets its bit in the word of its digit by atomicOr(). If a digit is
+// frequent, the lanes with it use a warp vote to avoid contention.
+template <bool with_values>
+__device__ static void sort_by_bits(Tile &tile, const unsigned *key, const unsigned *value, Digit digit) {
+    unsigned bit = 1u << threadIdx.x % 16;
+    for (unsigned i = 0; i < ITEMS; i++) {
+        unsigned *word = &tile.words[threadIdx.x / 16][digit_of<DIGITS>(key[i], digit)];
+        atomicOr(word, bit);
+        __syncwarp();
+        place_key<with_values>(tile, word, *word, key[i], value[i]);
+    }
+}
+
+template <bool with_values>
+__device__ static void sort_by_bits_and_vote(Tile &tile, const unsigned *key, const unsigned *value,
+                                             Digit digit) {
+    unsigned bit = 1u << threadIdx.x % 16, common = tile.common % DIGITS;
+    for (unsigned i = 0; i < ITEMS; i++) {
+        unsigned d = digit_of<DIGITS>(key[i], digit), *word = &tile.words[threadIdx.x / 16][d];
+        unsigned votes = __ballot_sync(ALL_LANES, d == common) >> (threadIdx.x & 16) & 0xffff;
+        if (d != common)
+            atomicOr(word, bit);
+        __syncwarp();
+        place_key<with_values>(tile, word, *word | (d == common ? votes : 0), key[i], value[i]);
+    }
+}
+
+template <bool with_values>
+__global__ void __launch_bounds__(DIGITS, with_values ? 2 : 4)
+    scatter_by_bits(Records from, Records to, const unsigned *starts, Digit digit, unsigned n) {
+    extern __shared__ uint4 memory[];
+    Tile &tile = *(Tile *)memory;
+    unsigned key[ITEMS], value[ITEMS], before[HALVES];
+    clear_tile(tile);
+    __syncthreads();
+    load_tile<with_values>(from, blockIdx.x, key, value, digit, n);
+    unsigned count = count_tile(tile, key, before, digit);
+    place_digits(tile, before, count);
+    tile.offsets[threadIdx.x] += starts[threadIdx.x * gridDim.x + blockIdx.x];
+    __syncthreads();
+    if (tile.common)
+        sort_by_bits_and_vote<with_values>(tile, key, value, digit);
+    else
+        sort_by_bits<with_values>(tile, key, value, digit);
+    __syncthreads();
+    store_tile<with_values>(tile, to, blockIdx.x, digit, n);
+}
+
 static unsigned tiles(void) {
     return (n + TILE - 1) / TILE;
 }
@@ -111,8 +369,7 @@ static size_t tile_bytes(void) {
 }
 
 // Opts in to more shared memory per block than the default limit.
-template <Method method> static auto scatter_kernel(void) -> decltype(&scatter_8_bits<method, false>) {
-    auto kernel = with_values ? scatter_8_bits<method, true> : scatter_8_bits<method, false>;
+template <class Kernel> static Kernel *with_tile(Kernel *kernel) {
     HANDLE_ERROR(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, tile_bytes()));
     return kernel;
 }
@@ -123,26 +380,178 @@ static const char *needs_memory(void) {
     return tile_bytes() <= (size_t)bytes ? NULL : "needs more shared memory";
 }
 
-// Rungs 2 and 3
-template <Method method> static void run_8_bits(void) {
-    auto scatter = scatter_kernel<method>();
+typedef void Scatter(Records from, Records to, const unsigned *starts, Digit digit, unsigned n);
+
+static void run_8_bits(Scatter *scatter) {
     for (unsigned pass = 0; pass < PASSES; pass++) {
         Digit digit = {8 * pass, flip()};
         count_digits<DIGITS><<<tiles(), BLOCK>>>(source(pass).keys, dev_scratch, TILE, digit, n);
         HANDLE_LAUNCH();
         scan(dev_scratch, dev_scratch, dev_sums, (size_t)DIGITS * tiles());
-        scatter<<<tiles(), DIGITS, tile_bytes()>>>(source(pass), target(pass), dev_scratch, NULL, digit, n);
+        scatter<<<tiles(), DIGITS, tile_bytes()>>>(source(pass), target(pass), dev_scratch, digit, n);
         HANDLE_LAUNCH();
     }
 }
 
-// Rung 4: a pass is a single kernel. Its blocks get the prefix sums of their counts by decoupled look-back.
+static void run_match(void) {
+    run_8_bits(with_tile(with_values ? scatter_by_match<true> : scatter_by_match<false>));
+}
+
+static void run_lane_bits(void) {
+    run_8_bits(with_tile(with_values ? scatter_by_bits<true> : scatter_by_bits<false>));
+}
+
+// ---- Rung 4: a pass is a single kernel. Its blocks get the prefix sums of their counts by decoupled
+// look-back.
+
+const unsigned LOOKING = DIGITS / 4; // additional threads per block for the look-back
+const unsigned WINDOW = 4;           // loads that each of them has in flight
+const unsigned COUNTERS = 1024;      // threads per block of the histogram kernel count_all()
+
+// Decoupled look-back (Merrill and Garland, 2016): for each tile a row of DIGITS words in global memory, each
+// with a count of 30 bits and a flag of 2 bits that says which keys it counts.
+const unsigned AGGREGATE = 1u << 30; // the keys of this tile
+const unsigned PREFIX = 2u << 30; // inclusive prefix: also those of all tiles before and with smaller digits
+const unsigned FLAGS = 3u << 30;  // mask; 0: the count is not written yet
+
+// Counters of the last rung, in global memory. `counts` and `finished` are 0 at the beginning and at the end
+// of a sort. count_all() sets `tickets` to 0.
+struct Totals {
+    unsigned counts[PASSES * DIGITS]; // of all keys
+    unsigned tickets[PASSES];         // blocks that have started
+    unsigned finished;                // blocks of count_all() that have finished
+};
+
+// Counts the digits of all passes at once. Each counter has 8 copies in different banks of shared memory, to
+// reduce contention. The block that finishes last writes the row before the first tile, for each pass.
+__global__ void __launch_bounds__(COUNTERS) count_all(const unsigned *keys, Totals *totals, unsigned *rows,
+                                                      size_t words_per_pass, unsigned flip, unsigned n) {
+    __shared__ unsigned bins[PASSES * DIGITS][8];
+    __shared__ bool last;
+    const unsigned first = threadIdx.x + blockIdx.x * COUNTERS, stride = COUNTERS * gridDim.x;
+    for (unsigned i = threadIdx.x; i < PASSES * DIGITS * 8; i += COUNTERS)
+        bins[i / 8][i % 8] = 0;
+    for (size_t i = first; i < PASSES * words_per_pass; i += stride)
+        rows[i] = 0;
+    if (first < PASSES)
+        totals->tickets[first] = 0;
+    __syncthreads();
+    auto count = [&](unsigned key) {
+        for (unsigned pass = 0; pass < PASSES; pass++)
+            atomicAdd(&bins[pass * DIGITS + digit_of<DIGITS>(key, {8 * pass, flip})][threadIdx.x % 8], 1);
+    };
+    for (unsigned i = first; i < n / 4; i += stride) {
+        uint4 four = ((const uint4 *)keys)[i];
+        count(four.x);
+        count(four.y);
+        count(four.z);
+        count(four.w);
+    }
+    if (first < n % 4)
+        count(keys[n / 4 * 4 + first]);
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < PASSES * DIGITS; i += COUNTERS) {
+        unsigned sum = 0;
+        for (unsigned copy = 0; copy < 8; copy++)
+            sum += bins[i][copy];
+        atomicAdd(&totals->counts[i], sum);
+    }
+    __threadfence(); // the additions become visible before the block counts as finished
+    __syncthreads();
+    if (threadIdx.x == 0)
+        last = atomicAdd(&totals->finished, 1) == gridDim.x - 1;
+    __syncthreads();
+    if (!last)
+        return;
+    __threadfence();
+    for (unsigned pass = 0; pass < PASSES; pass++) {
+        unsigned d = threadIdx.x, *total = &totals->counts[pass * DIGITS + d % DIGITS];
+        unsigned index = exclusive_sum(d < DIGITS ? *total : 0);
+        if (d < DIGITS) {
+            rows[pass * words_per_pass + (WINDOW - 1) * DIGITS + d] = PREFIX | index;
+            *total = 0;
+        }
+        __syncthreads(); // before the next sum
+    }
+    if (threadIdx.x == 0)
+        totals->finished = 0;
+}
+
+// Decoupled look-back: computes the exclusive prefix sum of the tile's counts. It adds the rows of the
+// preceding tiles, the nearest first. A row with the flag AGGREGATE has the counts of its tile. The first row
+// with the flag PREFIX has an inclusive prefix sum, of its tile and all tiles before it, and is the last that
+// is added. The row before the first tile has this flag and counts the keys with smaller digits.
+// Tiles are numbered in the order in which their blocks start, so this waits only for blocks that run
+// already, and there is no deadlock. A word has both flag and count, so no memory fence is needed. Each
+// thread adds the counts of four digits.
+__device__ static void look_back(Tile &tile, unsigned *row) {
+    unsigned first = (threadIdx.x - DIGITS) * 4, sum[4] = {}, flags = AGGREGATE;
+    for (unsigned *next = row - DIGITS; flags == AGGREGATE;) {
+        uint4 rows[WINDOW];
+        for (unsigned w = 0; w < WINDOW; w++)
+            rows[w] = load_relaxed((const uint4 *)(next - w * DIGITS + first));
+        for (unsigned w = 0; w < WINDOW; w++)
+            if (flags == AGGREGATE) {
+                const unsigned counts[4] = {rows[w].x, rows[w].y, rows[w].z, rows[w].w};
+                flags = FLAGS & counts[0] & counts[1] & counts[2] & counts[3];
+                for (unsigned k = 0; k < 4 && flags; k++)
+                    sum[k] += counts[k]; // the flags are removed below
+                next -= flags ? DIGITS : 0;
+            }
+        if (!flags) { // a count is not there yet, or the flags differ: load the row again
+            let_other_blocks_run();
+            flags = AGGREGATE;
+        }
+    }
+    for (unsigned k = 0; k < 4; k++) {
+        tile.offsets[first + k] += sum[k] & ~FLAGS;
+        sum[k] = PREFIX | ((sum[k] & ~FLAGS) + tile.counts[first + k]);
+    }
+    store_relaxed((uint4 *)&row[first], make_uint4(sum[0], sum[1], sum[2], sum[3]));
+}
+
+// One block per tile. The tiles are numbered by a ticket, in the order in which their blocks start. `rows`
+// has the rows for the look-back, WINDOW of them before the first tile.
+template <bool with_values>
+__global__ void __launch_bounds__(DIGITS + LOOKING, with_values ? 2 : 3)
+    scatter_looking_back(Records from, Records to, unsigned *rows, unsigned *ticket, Digit digit,
+                         unsigned n) {
+    extern __shared__ uint4 memory[];
+    __shared__ unsigned number;
+    Tile &tile = *(Tile *)memory;
+    unsigned key[ITEMS], value[ITEMS], before[HALVES];
+    const bool sorts = threadIdx.x < DIGITS; // the other threads look back
+    if (sorts)
+        clear_tile(tile);
+    if (threadIdx.x == 0)
+        number = atomicAdd(ticket, 1);
+    __syncthreads();
+    if (sorts)
+        load_tile<with_values>(from, number, key, value, digit, n);
+    unsigned *row = rows + (number + WINDOW) * DIGITS, count = count_tile(tile, key, before, digit);
+    if (sorts)
+        store_relaxed(&row[threadIdx.x], AGGREGATE | count);
+    place_digits(tile, before, count);
+    __syncthreads();
+    if (!sorts)
+        look_back(tile, row);
+    else if (tile.common)
+        sort_by_bits_and_vote<with_values>(tile, key, value, digit);
+    else
+        sort_by_bits<with_values>(tile, key, value, digit);
+    __syncthreads();
+    if (sorts)
+        store_tile<with_values>(tile, to, number, digit, n);
+}
+
+static Totals *dev_totals;
+
 static size_t words_per_pass(void) {
     return (size_t)(tiles() + WINDOW) * DIGITS;
 }
 
 static void run_look_back(void) {
-    auto scatter = scatter_kernel<ATOMIC>();
+    auto scatter = with_tile(with_values ? scatter_looking_back<true> : scatter_looking_back<false>);
     count_all<<<2 * multiprocessors, COUNTERS>>>(dev_in.keys, dev_totals, dev_scratch, words_per_pass(),
                                                  flip(), n);
     HANDLE_LAUNCH();
@@ -195,9 +604,8 @@ static void run_copies(void) {
 static const Rung rungs[] = {
     {"book, one bit", "32 passes: flags, scan, scatter", run_bits},
     {"four bits", "8 passes; counters per thread", run_4_bits},
-    {"eight bits", "4 passes; lanes match digits, coalesced writes", run_8_bits<MATCH>, RUNG, 0, 0,
-     needs_memory},
-    {"lanes as bits", "matched by atomic operations in shared memory", run_8_bits<ATOMIC>, RUNG, 0, 0,
+    {"eight bits", "4 passes; lanes match digits, coalesced writes", run_match, RUNG, 0, 0, needs_memory},
+    {"lanes as bits", "matched by atomic operations in shared memory", run_lane_bits, RUNG, 0, 0,
      needs_memory},
     {"single pass", "decoupled look-back: keys are read once per pass", run_look_back, RUNG, 0, 0,
      needs_memory},

@@ -17,8 +17,7 @@
  * Check:   --size 100 --height 70
  */
 #include "../common/book.h"
-#include "../common/proofs/banks.h" // LANES, 32; sectors(), turns()
-#include "../common/timing.h"       // median_ms()
+#include "../common/timing.h" // median_ms()
 
 #define TILE 32 // rows and columns of a tile
 #define ROWS 8  // rows of a block of threads: each thread moves TILE / ROWS = 4 elements
@@ -116,6 +115,42 @@ void settings(int argc, char **argv) {
     if ((height + TILE - 1) / TILE > 65535) // blocks in y, on every device
         quit(EXIT_USAGE, "--height %zu: at most %d", height, 65535 * TILE);
     require_memory(3 * width * height * sizeof(float), 2 * width * height * sizeof(float));
+}
+
+#define LANES             32
+#define BANKS             32
+#define WORDS_OF_A_SECTOR 8 // 32 bytes
+
+// How many different values of key(lane) the first `lanes` lanes have.
+template <class Key> static int count_different(int lanes, Key key) {
+    int different = 0;
+    for (int lane = 0; lane < lanes; lane++) {
+        bool first = true;
+        for (int other = 0; other < lane; other++)
+            first = first && key(other) != key(lane);
+        different += first;
+    }
+    return different;
+}
+
+// The number of accesses that a bank serves one after the other: the largest number of different words that
+// the lanes want from one bank. word[lane] is the word of shared memory that the lane accesses.
+static int turns(const int *word) {
+    int most = 0;
+    for (int bank = 0; bank < BANKS; bank++) {
+        int wanted[LANES], lanes = 0; // the words in this bank
+        for (int lane = 0; lane < LANES; lane++)
+            if (word[lane] % BANKS == bank)
+                wanted[lanes++] = word[lane];
+        most = max_of(most, count_different(lanes, [&](int i) { return wanted[i]; }));
+    }
+    return most;
+}
+
+// The number of 32-byte sectors of global memory in which the words of `lanes` lanes lie. The array starts at
+// the beginning of a sector, as all memory from cudaMalloc does.
+static int sectors(const size_t *word, int lanes) {
+    return count_different(lanes, [&](int lane) { return word[lane] / WORDS_OF_A_SECTOR; });
 }
 
 // One access of a full warp, the first one: where its lanes read and write, in global memory and in the tile.

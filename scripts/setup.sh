@@ -15,6 +15,7 @@ packages() {
 g++|all|the C++ compiler|gcc-c++|gcc|gcc-c++
 gcc|all|the C compiler|gcc|gcc|gcc
 make|all|the build|make|make|make
+python3|all|make run, and all that reads the headers of the programs|python3|python|python3
 libpng-dev|all|PNG pictures|libpng-devel|libpng|libpng16-devel
 libwebp-dev|all|animations as WebP|libwebp-devel|libwebp|libwebp-devel
 freeglut3-dev|all|windows|freeglut-devel|freeglut|freeglut-devel
@@ -55,47 +56,50 @@ installed() { # package, by its name on this system
     Debian) [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ] ;;
     Fedora | openSUSE) rpm -q --whatprovides "$1" ;;
     Arch) pacman -T "$1" ;;
+    *) false ;;
     esac >/dev/null 2>&1
 }
 
-# Several package managers may be installed; the system's own is the one that lists itself as installed.
-for system in Debian Fedora openSUSE Arch other; do
-    case $system in
-    Debian) tool=apt-get self=dpkg ;;
-    Fedora) tool=dnf self=rpm ;;
-    openSUSE) tool=zypper self=rpm ;;
-    Arch) tool=pacman self=pacman ;;
-    other) break ;;
-    esac
-    command -v "$tool" >/dev/null && installed "$self" && break
-done
+# Several package managers may be installed; the system's own is the one that lists itself as installed. `column` is that of the
+# names in the table.
+while read -r system column tool self by_hand; do
+    if command -v "$tool" >/dev/null && installed "$self"; then break; fi
+done <<'END'
+Debian 1 apt-get dpkg apt install
+Fedora 4 dnf rpm dnf install
+openSUSE 6 zypper rpm zypper install
+Arch 5 pacman pacman pacman -S --needed
+END
 
-
-# Translates the names of Debian packages to those of a system, without duplicates: on other systems one package
-# may contain several of Debian's, and some have no package. A name that is not in the table is unchanged.
-names() { # system, Debian packages
-    packages | awk -F '|' -v on="$1" -v list="${2-}" '
-    BEGIN { column["Debian"] = 1; column["Fedora"] = 4; column["Arch"] = 5; column["openSUSE"] = 6; count = split(list, wanted, " ") }
-    { name[$1] = $column[on] }
-    END { for (i = 1; i <= count; i++) { n = wanted[i] in name ? name[wanted[i]] : wanted[i]; if (n != "-" && !seen[n]++) { printf "%s%s", blank, n; blank = " " } } }'
+# Translates the names of Debian packages to those of this system, without duplicates: elsewhere one package may contain several of
+# Debian's, and some have no package. A name that is not in the table is unchanged.
+names() { # Debian packages
+    packages | awk -F '|' -v column="${column:-1}" -v list="$*" '
+    { name[$1] = $column }
+    END {
+        count = split(list, wanted, " ")
+        for (i = 1; i <= count; i++) {
+            n = wanted[i] in name ? name[wanted[i]] : wanted[i]
+            if (n != "-" && !seen[n]++) { printf "%s%s", blank, n; blank = " " }
+        }
+    }'
 }
 
-# Prints the command that installs packages. On unknown systems the names of the packages may differ.
-how() { # system, Debian packages
-    case $1 in
-    Debian) tool='apt install' ;;
-    Fedora) tool='dnf install' ;;
-    Arch) tool='pacman -S --needed' ;;
-    openSUSE) tool='zypper install' ;;
-    other) echo "install $2 (Debian's names)"; return ;;
-    esac
-    found=$(names "$1" "$2")
-    if [ -n "$found" ]; then echo "$tool $found"; else echo "$1 has no package for it, Debian has $2"; fi
+how() { # Debian packages: prints the command that installs them
+    found=$(names "$@")
+    if [ -z "$system" ]; then
+        echo "install $* (Debian's names)"
+    elif [ -n "$found" ]; then
+        echo "$by_hand $found"
+    else
+        echo "$system has no package for it, Debian has $*"
+    fi
 }
 
 if [ "${1-}" = --how ]; then
     shift
-    how "$system" "$*"
+    # shellcheck disable=SC2048,SC2086
+    how $*
     exit
 fi
 
@@ -107,18 +111,8 @@ finish() {
     exit 0
 }
 
-wanted=$(packages | awk -F '|' -v goals="$*" '
-    BEGIN { split("all " goals, g, " "); for (i in g) asked[g[i]] }
-    { split($2, of, " "); for (i in of) if (of[i] in asked) { printf "%s%s", blank, $1; blank = " "; break } }')
-
-if [ "$system" = other ]; then
-    echo "setup: this system is unknown, so nothing is installed. The packages on other systems:"
-    for system in Debian Fedora Arch openSUSE; do echo "  $system: $(how "$system" "$wanted")"; done
-    finish
-fi
-
 # Whether another program serves the same purpose. On Ubuntu, Chromium is a snap, which apt does not install.
-unwanted() {
+replaced() { # Debian package
     case $1 in
     chromium) command -v google-chrome || command -v chromium-browser || grep -qsx ID=ubuntu "${OS_RELEASE:-/etc/os-release}" ;;
     ffmpeg) command -v ffmpeg ;;
@@ -127,14 +121,20 @@ unwanted() {
 }
 
 lacking=
-for package in $wanted; do
-    name=$(names "$system" "$package")
-    [ -z "$name" ] || installed "$name" || unwanted "$package" || lacking="$lacking $package"
+for package in $(packages | awk -F '|' -v goals="all $*" '
+    BEGIN { count = split(goals, goal, " ") }
+    { for (i = 1; i <= count; i++) if (index(" " $2 " ", " " goal[i] " ")) { print $1; next } }'); do
+    name=$(names "$package")
+    [ -z "$name" ] || installed "$name" || replaced "$package" || lacking="$lacking $package"
 done
-lacking=${lacking# }
-missing=$(names "$system" "$lacking")
-if [ -z "$missing" ]; then
+if [ -z "$lacking" ]; then
     echo "setup: nothing is missing"
+    finish
+fi
+# shellcheck disable=SC2086
+missing=$(names $lacking) by_hand=$(how $lacking)
+if [ -z "$system" ]; then
+    echo "setup: this system is unknown, so nothing is installed: $by_hand"
     finish
 fi
 echo "setup: missing: $missing"
@@ -142,64 +142,54 @@ echo "setup: missing: $missing"
 as_root=
 if [ "$(id -u)" -ne 0 ]; then
     as_root=sudo
-    if ! command -v sudo >/dev/null; then why='without sudo'; elif ! sudo env >/dev/null; then why='since sudo refuses'; else why=; fi
+    why=
+    command -v sudo >/dev/null || why='without sudo'
+    [ -n "$why" ] || sudo env >/dev/null || why='since sudo refuses'
     if [ -n "$why" ]; then
-        echo "setup: $why, someone with the rights must run: $(how "$system" "$lacking")" >&2
+        echo "setup: $why, someone with the rights must run: $by_hand" >&2
         finish
     fi
 fi
 
-say_and_do() {
-    echo "setup: ${as_root:+sudo }$*"
-    $as_root "$@"
-}
-
 # sudo clears the environment, so the variable is set on the command line.
-apt() {
-    echo "setup: ${as_root:+sudo }apt-get $*"
-    $as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 -o Acquire::Retries=1 -o Acquire::http::Timeout=20 "$@"
+manager() { # arguments of the package manager
+    echo "setup: ${as_root:+sudo }$tool $*"
+    [ "$system" != Debian ] || set -- -qq -o Dpkg::Use-Pty=0 -o Acquire::Retries=1 -o Acquire::http::Timeout=20 "$@"
+    $as_root env DEBIAN_FRONTEND=noninteractive "$tool" "$@"
 }
 
 install() {
     case $system in
-    Debian) apt install -y --no-install-recommends "$@" ;;
-    Fedora) say_and_do dnf install -y --setopt=install_weak_deps=False "$@" ;;
-    Arch) say_and_do pacman -S --needed --noconfirm "$@" ;;
-    openSUSE) say_and_do zypper --non-interactive install --no-recommends "$@" ;;
+    Debian) manager install -y --no-install-recommends "$@" ;;
+    Fedora) manager install -y --setopt=install_weak_deps=False "$@" ;;
+    Arch) manager -S --needed --noconfirm "$@" ;;
+    openSUSE) manager --non-interactive install --no-recommends "$@" ;;
     esac
 }
 
-# dnf and zypper update their package lists themselves. pacman's lists may only be updated together with the
-# whole system, which is left to the user.
-refresh() {
+# dnf and zypper update their lists of packages themselves. A new image of Debian has none, an old one has outdated lists. Those of
+# pacman may only be updated together with the whole system, which is left to the user.
+update() {
     case $system in
-    Debian) apt update || echo "setup: the lists of packages could not be fetched" >&2 ;;
-    Arch) echo "setup: if pacman does not find the packages, its lists are out of date; update the system with: ${as_root:+sudo }pacman -Syu" >&2; return 1 ;;
-    *) return 1 ;;
+    Debian) manager update || echo 'setup: the lists of packages could not be fetched' >&2 ;;
+    Arch) echo 'setup: if pacman does not find the packages, update the system with: pacman -Syu' >&2 ;;
     esac
 }
 
-# Whether apt knows all missing packages. A new system image has no package lists, an old one outdated lists.
-known() {
-    [ "$system" = Debian ] || return 0
-    for package in $missing; do
-        apt-cache show "$package" >/dev/null 2>&1 || return 1
-    done
-}
-
-updated=
-known || { updated=yes; refresh; }
+for package in $missing; do
+    [ "$system" != Debian ] || apt-cache show "$package" >/dev/null 2>&1 || { update && break; }
+done
 # shellcheck disable=SC2086
 if ! install $missing; then
-    [ -n "$updated" ] || { refresh && install $missing; } || :
-    for package in $missing; do
-        installed "$package" || install "$package" || :
-    done
+    update
+    for package in $missing; do installed "$package" || install "$package" || :; done
 fi
-
-brings() { packages | awk -F '|' -v package="$1" '$1 == package { print $3 }'; }
-for package in $lacking; do
-    name=$(names "$system" "$package")
-    installed "$name" || echo "setup: could not install $name, which is needed for: $(brings "$package")" >&2
+packages | while IFS='|' read -r package _ purpose _; do
+    case "$lacking " in
+    *" $package "*)
+        name=$(names "$package")
+        installed "$name" || echo "setup: could not install $name, which is needed for: $purpose" >&2
+        ;;
+    esac
 done
 finish

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Writes the programs and the documents as web pages, which need no server and no network.
   site.py [FOLDER]   default: build/site (of BUILD, as in the Makefile), which is emptied first. In another folder files of other names stay
-The pages are index.html, one for each program in the order of scripts/programs.sh, one for each .md file, and one for each other
+The pages are index.html, one for each program in the order of scripts/programs.py, one for each .md file, and one for each other
 file that these link to or include. site.html is the frame of a page, site.css the style."""
 import collections
 import itertools
@@ -11,28 +11,22 @@ import pathlib
 import re
 import shutil
 import string
-import subprocess
 import sys
-from html import escape, unescape
+from html import escape
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from docs import chapter_title
+from gallery import pictures
+from highlight import highlighted
+from programs import ROOT, read_programs
+
 sys.path.insert(0, str(ROOT / "bench"))
 from report import RECORDED, STYLE, find, measured, scrolled  # noqa: E402
 from results import Problem, load, run, shown, topic, write  # noqa: E402
 
 
-def listed(*command):
-    """The lines that a script prints, each split at tabs."""
-    done = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
-    return [line.split("\t") for line in done.stdout.splitlines()]
-
-
-Program = collections.namedtuple(
-    "Program", "name title book teaches run differs needs picture expect bench terms check"
-)
-PROGRAMS = [Program(*fields) for fields in listed("scripts/programs.sh")]
-PICTURES = {program: file for program, file, _ in listed("scripts/gallery.sh", "--list")}
-DOCUMENTS = sorted(str(p.relative_to(ROOT)) for g in ("*.md", "docs/*.md", "cpu/*.md") for p in ROOT.glob(g))
+PROGRAMS = read_programs()
+PICTURES = {program: file for program, file, _ in pictures()}
+DOCUMENTS = sorted(str(p.relative_to(ROOT)) for g in ("*.md", "docs/*.md", "cucc/*.md") for p in ROOT.glob(g))
 SOURCES = {program.name + ".cu" for program in PROGRAMS}
 TERMS = "docs/index.md"
 FOLDER = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / os.environ.get("BUILD", "build") / "site")
@@ -78,63 +72,6 @@ def write_page(page, title, *parts):
     write(FOLDER / address(page), frame.substitute(title=escape(title), top=top, main="\n".join(parts)))
 
 
-# ---- sources ----
-
-
-def kernels_and_launches(code):
-    """Each declaration of a kernel and each launch in a source without comments, as (kind, name, begin, end)."""
-    name = r"(\w[\w.]*(?:\[\w*\])?)(?:<[\w\s,:*&.()]*>)?\s*"
-    bounds = r"__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)"
-    for kind, pattern, following in (
-        ("Kernel", rf"__global__(?:{bounds}|[^;{{}}()])*?\b(?!__launch_bounds__){name}(?=\()", r"\s*\{"),
-        ("Launch", rf"{name}<<<.*?>>>\s*(?=\()", ""),
-        ("Launch", r"\b(cudaLaunch\w*Kernel\w*)(?=\()", ""),
-    ):
-        for found in re.finditer(pattern, code, re.S):
-            end, depth = found.end(), 0
-            while (end == found.end() or depth) and end < len(code):
-                depth += (code[end] == "(") - (code[end] == ")")
-                end += 1
-            if re.match(following, code[end:]):
-                yield kind, found[1], found.start(), end
-
-
-def highlighted(path):
-    """The lines of a source as HTML, and its kernels and launches as (kind, name, line)."""
-    from pygments import format, lexers, token, util
-    from pygments.formatters import HtmlFormatter
-
-    text, options = (ROOT / path).read_text(), {"stripnl": False, "ensurenl": False}
-    try:
-        cuda = path.endswith((".cu", ".h"))
-        lexer = lexers.CudaLexer(**options) if cuda else lexers.get_lexer_for_filename(path, **options)
-    except util.ClassNotFound:
-        lexer = lexers.TextLexer(**options)
-    tokens = list(lexer.get_tokens(text))
-    hidden = token.Comment, token.String
-    code = "".join(" " * len(part) if any(kind in h for h in hidden) else part for kind, part in tokens)
-    marks = sorted(kernels_and_launches(code), key=lambda mark: mark[2]) if path in SOURCES else []
-
-    # In a marked range, Name.Function becomes Name.Function.Kernel, whose class in HTML is "nf nf-Kernel".
-    at, marked = 0, []
-    for kind, part in tokens:
-        mark = next((mark[0] for mark in marks if mark[2] <= at < mark[3]), None)
-        marked.append((getattr(kind, mark) if mark else kind, part))
-        at += len(part)
-
-    def included(match):
-        header = os.path.normpath(os.path.join(os.path.dirname(path), unescape(match[1])))
-        exists = not header.startswith("..") and (ROOT / header).is_file()
-        return f'<a href="{link(header, path)}">{match[0]}</a>' if exists else match[0]
-
-    lines = format(marked, HtmlFormatter(nowrap=True)).splitlines(keepends=True)
-    quote = '(?:&quot;|")'  # Pygments 2.20 does not escape quotation marks
-    header_name = f'(?<=<span class="cpf">){quote}([^&<"]+){quote}'
-    lines = [re.sub(header_name, included, line) for line in lines]
-    lines = [f'<span id="L{number}">{line}</span>' for number, line in enumerate(lines, 1)]
-    return lines, [(kind, name, text.count("\n", 0, begin) + 1) for kind, name, begin, _ in marks]
-
-
 def listing(lines, begin, end, label):
     """Some lines of a source as HTML. The style sheet adds the line numbers."""
     style = f' class="code" style="counter-reset: line {begin}"'
@@ -150,7 +87,7 @@ def source_page(path):
         files = sorted(str(file.relative_to(ROOT)) for file in (ROOT / path).iterdir() if file.is_file())
         body = "".join(f'<p><a href="{link(file, path)}">{file}</a></p>\n' for file in files)
     else:
-        body = listing(highlighted(path)[0], 0, None, path)
+        body = listing(highlighted(path, link)[0], 0, None, path)
     write_page(path, path, f"<h1>{path}</h1>", body)
 
 
@@ -185,7 +122,7 @@ def facts(program):
 
 def program_page(program, chapter, neighbours, recorded):
     page, path = program.name, program.name + ".cu"
-    text, (lines, marks) = (ROOT / path).read_text().splitlines(), highlighted(path)
+    text, (lines, marks) = (ROOT / path).read_text().splitlines(), highlighted(path, link)
     head = text.index(" */") + 1
     proof = next((i for i, line in enumerate(text) if re.match("// -+ proof$", line)), len(text))
     parts = [
@@ -283,13 +220,11 @@ def main():
         print(__doc__, file=sys.stderr)
         return 64
     if not find("pygments", "markdown_it"):
-        how = listed("scripts/setup.sh", "--how", "python3-pygments", "python3-markdown-it")[0][0]
-        raise Problem(f"needs pygments and markdown_it for python3: make setup site installs them, or: {how}")
+        raise Problem("needs pygments and markdown_it for python3: make setup site installs them")
     if len(sys.argv) == 1:
         shutil.rmtree(FOLDER, ignore_errors=True)
-    titles = [row[0][2:].partition(" | ")[0] for row in listed("scripts/programs.sh", "--chapters")[2:]]
     folders = itertools.groupby(PROGRAMS, lambda program: program.name.split("/")[0])
-    chapters = {escape(title): list(programs) for title, (_, programs) in zip(titles, folders)}
+    chapters = {escape(chapter_title(folder)): list(programs) for folder, programs in folders}
     index(chapters)
     recorded = load().get(RECORDED, {})
     for before, program, after in zip([None, *PROGRAMS], PROGRAMS, [*PROGRAMS[1:], None]):

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Builds everything once before the tests are collected, and defines the fixtures."""
+"""Defines the fixtures. Programs are built when the first test runs them; `make test` builds all of them before."""
 import fcntl
-import functools
 import json
 import os
 import pathlib
 import pickle
 import random
 import shutil
-import subprocess
 
 import numpy as np
 import pytest
@@ -27,13 +25,14 @@ def pytest_configure(config):
     os.environ.setdefault("TEST_SEED", str(random.SystemRandom().randrange(1 << 31)))
     if hasattr(config, "workerinput") or config.option.help or config.option.version:
         return
-    status, output = helpers.make("all", "tests")
-    if status != 0:
-        pytest.exit(f"the build failed:\n{output}", returncode=1)
+    if "EVERYTHING_IS_BUILT" not in os.environ:
+        status, output = helpers.make("common")
+        if status != 0:
+            pytest.exit(f"the build failed:\n{output}", returncode=1)
 
 
 def pytest_report_header():
-    return f"back end: {helpers.backend()} ({helpers.variant().name}), TEST_SEED={os.environ['TEST_SEED']}"
+    return f"back end: {helpers.config()['VARIANT']}, TEST_SEED={os.environ['TEST_SEED']}"
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -41,8 +40,7 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Deselects the tests of the other back end, which would not be skips worth reporting. The builds with nvcc, which take
-    longest, come first, so that no process of pytest-xdist is left alone with them at the end."""
+    """Deselects the tests of the other back end, which would not be skips worth reporting."""
 
     def fits(item):
         return all(mark.args[0] == helpers.backend() for mark in item.iter_markers("backend"))
@@ -51,13 +49,12 @@ def pytest_collection_modifyitems(config, items):
     if other:
         config.hook.pytest_deselected(items=other)
         items[:] = [item for item in items if fits(item)]
-    items.sort(key=lambda item: "nvcc" not in [mark.args[0] for mark in item.iter_markers("xdist_group")])
 
 
 def pytest_generate_tests(metafunc):
     """Parametrizes tests by the names of their arguments. `program`: every program that is built; `device_program`: those
     that use a device; `picture_program`: those that draw; `sound_program`, `sound_device_program`: without those that are
-    wrong on purpose; `ladder`: those that are measured. `unit`: each case of each unit test program."""
+    wrong on purpose; `ladder`: those that are measured. `unit`: each unit test program."""
     kinds = {
         "program": lambda p: True,
         "device_program": lambda p: not p.host_only,
@@ -75,7 +72,8 @@ def pytest_generate_tests(metafunc):
                 ids=str,
             )
     if "unit" in metafunc.fixturenames:
-        metafunc.parametrize("unit", unit_cases(), ids=" ".join)
+        names = sorted(p.stem for p in (helpers.ROOT / "tests/common").glob("*.c*"))
+        metafunc.parametrize("unit", [f"tests/common/{name}" for name in names])
 
 
 def with_devices(program):
@@ -83,23 +81,6 @@ def with_devices(program):
     messages."""
     lacks = helpers.lacks(program)
     return pytest.param(program, marks=pytest.mark.skip(reason=lacks)) if lacks else program
-
-
-@functools.lru_cache
-def unit_cases():
-    """Pairs such as ("tests/cpu/atomics", "case"). For a program that lists no cases, "--list" is the case, which fails."""
-    cases = []
-    for folder in ("common", "constructs", *["cpu"] * (helpers.backend() == "cpu")):
-        for source in sorted((helpers.ROOT / "tests" / folder).glob("*.c*")):
-            name = f"tests/{folder}/{source.stem}"
-            if source.stem.startswith("gl") and not helpers.has("GL") or name in helpers.missing_tests():
-                continue  # not built
-            try:
-                listed = helpers.execute(name, ["--list"], helpers.ROOT).out.split()
-            except OSError:
-                listed = []
-            cases += [(name, case) for case in listed or ["--list"]]
-    return cases
 
 
 @pytest.fixture
@@ -180,36 +161,6 @@ def default_run(once):
     return default_run
 
 
-@pytest.fixture(scope="session")
-def instrumented(once):
-    """The folder of tests/cpu/bounds and chapter12/memory_bugs, built with AddressSanitizer and UndefinedBehaviorSanitizer,
-    which clang++ may be installed without."""
-    compiler = os.environ.get("CXX", "g++")
-    flags = "-fsanitize=address,undefined -include sanitizer/asan_interface.h -xc++ - -o /dev/null"
-    there = subprocess.run(
-        [*compiler.split(), *flags.split()], input="int main() { }", text=True, stderr=subprocess.PIPE
-    )
-    if there.returncode and "clang" in compiler:
-        pytest.skip("needs the sanitizers of clang++, found none")
-
-    def build(folder):
-        status, output = helpers.make(
-            "tests/cpu/bounds",
-            "chapter12/memory_bugs",
-            "BACKEND=cpu",
-            "SANITIZE=address,undefined",
-            *trees.UNOPTIMISED,
-            f"BUILD={folder}/build",
-            f"BIN={folder}/bin",
-        )
-        assert status == 0, output
-        return folder / "bin"
-
-    if helpers.sanitized("address") and helpers.sanitized("undefined"):
-        return helpers.BIN
-    return once("instrumented", build)
-
-
 @pytest.fixture
 def build():
     """build("chapter04/julia_gpu") -> Path of the program, after building it if it is out of date."""
@@ -220,12 +171,6 @@ def build():
         return helpers.BIN / target
 
     return build
-
-
-@pytest.fixture
-def variant() -> pathlib.Path:
-    """The folder with the objects, libraries and translator of this build."""
-    return helpers.ROOT / helpers.variant()
 
 
 @pytest.fixture

@@ -2,7 +2,9 @@
 """Functions for all tests: building, running a program, and comparing pictures."""
 import atexit
 import dataclasses
+import fcntl
 import functools
+import json
 import os
 import pathlib
 import re
@@ -79,21 +81,24 @@ def make(*goals):
     return done.returncode, done.stdout
 
 
-def variant():
-    """The folder of the build that bin/ holds, such as build/cpu-address."""
-    stamp = BIN / ".variant"
-    return pathlib.Path(stamp.read_text().split()[0]) if stamp.exists() else BUILD / "none"
+@functools.lru_cache
+def config():
+    """The settings that bin/ was built with, from the file that scripts/configure.sh has written: the value of each variable."""
+    values = {}
+    for line in (BIN / ".config.mk").read_text().splitlines():
+        name, _, value = line.replace(" += ", " := ").partition(" :=")
+        values[name] = f"{values.get(name, '')} {value.strip()}".strip()
+    return values
 
 
 def backend():
     """The back end that bin/ was built for: cpu or gpu."""
-    return variant().name.split("-")[0]
+    return config()["CHOSEN"]
 
 
 def has(library):
-    """Whether bin/ was built with a library: PNG, WEBP, GLUT, named as in scripts/libs.sh."""
-    config = ROOT / variant() / "config.mk"
-    return config.exists() and bool(re.search(rf"^HAVE_{library} \?= 1$", config.read_text(), re.M))
+    """Whether bin/ was built with a library: PNG, WEBP, GLUT."""
+    return library.lower() in config()["FOUND"].split()
 
 
 def needs(program):
@@ -102,11 +107,16 @@ def needs(program):
     return pytest.mark.skipif(not built, reason=f"{program} needs a library that is not here")
 
 
-@functools.lru_cache
-def missing_tests():
-    """The unit tests of libraries that the build lacks, such as tests/cpu/cublas."""
-    config = ROOT / variant() / "config.mk"
-    return re.findall(r"^MISSING_TESTS \+= (.*)$", config.read_text(), re.M) if config.exists() else []
+@functools.cache
+def build(target):
+    """Builds a program, unless `make test` has built everything (EVERYTHING_IS_BUILT)."""
+    if "EVERYTHING_IS_BUILT" in os.environ:
+        return
+    (ROOT / BUILD).mkdir(parents=True, exist_ok=True)
+    with open(ROOT / BUILD / "tests.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        status, output = make(target)
+    assert status == 0, output
 
 
 def ending():
@@ -116,12 +126,12 @@ def ending():
 
 def sanitized(name=""):
     """Whether bin/ was built with a sanitizer, or with the named one."""
-    return any(s.startswith(name) for s in variant().name.split("-")[1:] if s != "debug")
+    return any(s.startswith(name) for s in config()["VARIANT"].split("-")[1:] if s != "debug")
 
 
 @dataclasses.dataclass
 class Program:
-    """A line of scripts/programs.sh."""
+    """An object of scripts/programs.py."""
 
     name: str
     title: str
@@ -161,10 +171,14 @@ class Program:
         return self.name.split("/")[1]
 
     @property
+    def libraries(self):
+        """What it needs to be built: gl, and the names after libs=."""
+        return [n for n in re.split("[ ,|]+", self.needs.replace("libs=", "")) if n and "=" not in n]
+
+    @property
     def built(self):
         """Whether the build has the libraries that it needs."""
-        config = ROOT / variant() / "config.mk"
-        return not config.exists() or f"SKIPPED += {self.name} " not in config.read_text()
+        return set(self.libraries) <= set(config()["FOUND"].split())
 
     @property
     def status(self):
@@ -200,7 +214,7 @@ class Program:
 def gallery():
     """A dict from program to the file of its picture in docs/gallery and the arguments that draw it."""
     listed = subprocess.run(
-        [ROOT / "scripts" / "gallery.sh", "--list"], cwd=ROOT, text=True, check=True, stdout=subprocess.PIPE
+        [ROOT / "scripts" / "gallery.py", "--list"], cwd=ROOT, text=True, check=True, stdout=subprocess.PIPE
     ).stdout
     rows = (line.split("\t") for line in listed.splitlines())
     return {program: (ROOT / file, arguments.split()) for program, file, arguments in rows}
@@ -209,9 +223,9 @@ def gallery():
 @functools.lru_cache
 def programs():
     listed = subprocess.run(
-        [ROOT / "scripts" / "programs.sh"], cwd=ROOT, text=True, check=True, stdout=subprocess.PIPE
+        [ROOT / "scripts" / "programs.py"], cwd=ROOT, text=True, check=True, stdout=subprocess.PIPE
     ).stdout
-    return [Program(*line.split("\t")) for line in listed.splitlines()]
+    return [Program(**fields) for fields in json.loads(listed)]
 
 
 @dataclasses.dataclass
@@ -267,7 +281,11 @@ def default_signals():
 
 def execute(program, args, cwd, env=None, timeout=None, limits=None, stdout=subprocess.PIPE):
     """Runs bin/`program` (or the Path given). `limits` maps resource.RLIMIT_… to bytes or seconds."""
-    path = program if isinstance(program, pathlib.Path) else BIN / str(program)
+    if isinstance(program, pathlib.Path):
+        path = program
+    else:
+        path = BIN / str(program)
+        build(str(program))
     timeout = timeout or (300 if sanitized() else 120)
 
     def before():

@@ -9,51 +9,40 @@ import pytest
 import helpers
 
 
-@pytest.mark.parametrize("name", ["hello_world", "simple_kernel"])
-def test_greeting(run, name):
-    result = run(f"chapter03/{name}", status=0)
-    assert result.out == "Hello, World!\n"
+def test_greeting(run):
+    """An empty kernel has no effect to observe, so its launch is looked up in the source. It is checked: where the kernel
+    cannot run, the program does not greet."""
+    for name in "hello_world", "simple_kernel":
+        assert run(f"chapter03/{name}", status=0).out == "Hello, World!\n"
+    source = (helpers.ROOT / "chapter03/simple_kernel.cu").read_text()
+    assert re.search(r"^    kernel<<<1, 1>>>\(\);$", source, re.M)
+    result = run("chapter03/simple_kernel", status=2, env={"CUDA_VISIBLE_DEVICES": "none"})
+    assert "Hello" not in result.out
 
 
-def test_the_kernel_is_launched():
-    """An empty kernel has no effect to observe, so this test reads the source."""
-    assert re.search(
-        r"^    kernel<<<1, 1>>>\(\);$", (helpers.ROOT / "chapter03/simple_kernel.cu").read_text(), re.M
-    )
-
-
-@pytest.mark.backend("cpu")
-def test_no_greeting_without_the_kernel(run):
-    """The launch is checked: where the kernel cannot run, the program does not greet."""
-    result = run("chapter03/simple_kernel", env={"CUDA_VISIBLE_DEVICES": "none"})
-    assert result.status == 2 and "Hello" not in result.out
+def random_int(rng):
+    return rng.randint(-(10**9), 10**9)
 
 
 @pytest.mark.parametrize("name", ["simple_kernel_params", "simple_device_call"])
 def test_sum(run, rng, name):
     assert run(f"chapter03/{name}", status=0).out == "2 + 7 = 9\n"
-    for a, b in [(0, 0), (-(10**9), -(10**9)), (10**9, 10**9)] + [
-        (rng.randint(-(10**9), 10**9), rng.randint(-(10**9), 10**9)) for _ in range(5)
-    ]:
+    for a, b in (-(10**9), -(10**9)), (10**9, 10**9), (random_int(rng), random_int(rng)):
         assert run(f"chapter03/{name}", f"--a={a}", f"--b={b}", status=0).out == f"{a} + {b} = {a + b}\n"
 
 
 def test_ways_of_calling_a_device_function(run, rng):
     program = "chapter03/simple_device_call"
-    for via, a, b in [
-        ("direct", rng.randint(-(10**9), 10**9), rng.randint(-(10**9), 10**9)),
-        ("pointer", rng.randint(-(10**9), 10**9), rng.randint(-(10**9), 10**9)),
-        *(("recursion", rng.randint(-(10**9), 10**9), b) for b in (0, 1, rng.randint(2, 199), 200)),
-    ]:
+    ways = [("direct", random_int(rng)), ("pointer", random_int(rng))]
+    for via, b in ways + [("recursion", b) for b in (0, 1, rng.randint(2, 199), 200)]:
+        a = random_int(rng)
         out = run(program, f"--a={a}", f"--b={b}", "--via", via, status=0).out
         assert out.endswith(f"{a} + {b} = {a + b}\n")
         stack = re.match(r"(\d+) bytes of stack for each thread, (\d+) nested calls\n", out)
         assert bool(stack) == (via == "recursion")
-        if stack:
-            assert int(stack[2]) == b + 1 and int(stack[1]) >= 64 * b
+        assert not stack or int(stack[2]) == b + 1 and int(stack[1]) >= 64 * b
     for b in -1, 201:
-        result = run(program, f"--b={b}", "--via=recursion", status=64)
-        assert "must be from 0 to 200" in result.err
+        assert "must be from 0 to 200" in run(program, f"--b={b}", "--via=recursion", status=64).err
 
 
 def devices_of(text):
@@ -77,70 +66,29 @@ def test_enum_gpu(run):
     for line, (n, device) in zip(listed, devices.items()):
         assert line.startswith(f"{n}: {device['Name']}, compute capability {device['Compute capability']}")
         assert number(device["Threads in a warp"]) == 32
-        assert number(device["Maximum threads per block"]) == 1024
-        assert device["Maximum block dimensions"] == "(1024, 1024, 64)"
         assert device["Maximum grid dimensions"] == "(2147483647, 65535, 65535)"
-        assert number(device["Total constant memory"]) == 65536
-        for name in (
-            "Multiprocessors",
-            "Total global memory",
-            "Shared memory per block",
-            "Registers per block",
-        ):
-            assert number(device[name]) > 0, name
         if "Memory clock rate" in device:
             clock, width = number(device["Memory clock rate"]), number(device["Memory bus width"])
-            assert number(device["Peak memory bandwidth"]) == pytest.approx(
-                2 * clock * 1e3 * width / 8 / 1e9, abs=0.05
-            )
+            bandwidth = 2 * clock * 1e3 * width / 8 / 1e9
+            assert number(device["Peak memory bandwidth"]) == pytest.approx(bandwidth, abs=0.05)
         else:
             assert device["Peak memory bandwidth"].startswith("unknown")
-        for name in (
-            "Copy overlaps kernels",
-            "Kernel run time limit",
-            "Integrated",
-            "Maps host memory",
-            "Concurrent kernels",
-        ):
-            assert device[name] in ("yes", "no")
-        # The least limits of compute capability 7.5 and later, from the programming guide.
-        for name, least in [
-            ("Maximum 1-D texture", [131072]),
-            ("Maximum 2-D texture", [131072, 65536]),
-            ("Maximum 3-D texture", [16384, 16384, 16384]),
-            ("Maximum layered texture", [32768, 32768, 2048]),
-            ("Texture in linear memory", [1 << 27]),
-        ]:
-            limits = [int(text) for text in re.findall(r"\d+", device[name])]
-            assert len(limits) == len(least) and all(a >= b for a, b in zip(limits, least)), device[name]
-        assert device["Compute mode"] in ("default", "prohibited", "one process at a time")
         assert {k for k in device if k.startswith("Peer")} == {
             f"Peer access to device {m}" for m in devices if m != n
         }
-
-
-def test_enum_gpu_of_one_device(run):
-    _, devices = devices_of(run("chapter03/enum_gpu", status=0).out)
     last = max(devices)
     _, one = devices_of(run("chapter03/enum_gpu", "--device", last, status=0).out)
     assert list(one) == [last]
     # The CPU back end measures its clock rate, so it differs between runs.
-    assert {k: v for k, v in one[last].items() if k != "Clock rate"} == {
-        k: v for k, v in devices[last].items() if k != "Clock rate"
-    }
+    assert {**one[last], "Clock rate": ""} == {**devices[last], "Clock rate": ""}
 
 
 @pytest.mark.backend("cpu")
-@pytest.mark.parametrize("count", [1, 2, 5])
-def test_enum_gpu_of_virtual_devices(run, count):
-    head, devices = devices_of(run("chapter03/enum_gpu", status=0, env={"CUDA_CPU_DEVICES": str(count)}).out)
-    assert int(head["Devices"]) == count and list(devices) == list(range(count))
-
-
-@pytest.mark.backend("cpu")
-def test_each_worker_is_a_multiprocessor(run):
-    out = run("chapter03/enum_gpu", "--device", 0, status=0, env={"CUDA_CPU_WORKERS": "5"}).out
-    assert devices_of(out)[1][0]["Multiprocessors"] == "5"
+def test_enum_gpu_of_virtual_devices(run):
+    env = {"CUDA_CPU_DEVICES": "5", "CUDA_CPU_WORKERS": "3"}
+    head, devices = devices_of(run("chapter03/enum_gpu", status=0, env=env).out)
+    assert int(head["Devices"]) == 5 and list(devices) == list(range(5))
+    assert devices[4]["Multiprocessors"] == "3"
 
 
 @pytest.mark.backend("cpu")
@@ -175,53 +123,35 @@ def test_enum_gpu_prints_the_properties_that_it_names(run):
 @pytest.mark.skipif(not shutil.which("nvidia-smi"), reason="needs nvidia-smi")
 def test_enum_gpu_agrees_with_nvidia_smi(run):
     _, devices = devices_of(run("chapter03/enum_gpu", status=0, env={"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}).out)
-    said = subprocess.run(
-        ["nvidia-smi", "--query-gpu=name,compute_cap", "--format=csv,noheader"],
-        text=True,
-        check=True,
-        stdout=subprocess.PIPE,
-    ).stdout.splitlines()
+    command = ["nvidia-smi", "--query-gpu=name,compute_cap", "--format=csv,noheader"]
+    said = subprocess.run(command, text=True, check=True, stdout=subprocess.PIPE).stdout.splitlines()
     assert [f"{d['Name']}, {d['Compute capability']}" for d in devices.values()] == said
 
 
 def chosen_by(result):
     """Parses the output of set_gpu: (current, chosen, {device: whether it meets the requirements})."""
-    meets = {
-        int(n): how == "meets"
-        for n, how in re.findall(
-            r"^Device (\d+): .*: (meets|does not meet) the requirements$", result.out, re.M
-        )
-    }
+    lines = re.findall(r"^Device (\d+): .*: (meets|does not meet) the requirements$", result.out, re.M)
     current = re.search(r"^ID of the current CUDA device: (\d+)$", result.out, re.M)
-    chosen = re.search(
-        r"^ID of the CUDA device closest to compute capability [\d.]+: (\d+)$", result.out, re.M
-    )
-    assert meets and current and chosen, str(result)
-    return int(current[1]), int(chosen[1]), meets
+    closest = r"^ID of the CUDA device closest to compute capability [\d.]+: (\d+)$"
+    chosen = re.search(closest, result.out, re.M)
+    assert lines and current and chosen, str(result)
+    return int(current[1]), int(chosen[1]), {int(n): how == "meets" for n, how in lines}
 
 
 def test_set_gpu(run):
     listed = run("chapter03/set_gpu", "--list-devices", status=0).out
-    capabilities = [
-        tuple(map(int, c.split("."))) for c in re.findall(r"compute capability (\d+\.\d+)", listed)
-    ]
-    for major, minor in [(9, 0), (1, 0), (7, 5), (99, 9)] + capabilities:
+    found = re.findall(r"compute capability (\d+)\.(\d+)", listed)
+    capabilities = [tuple(map(int, pair)) for pair in found]
+    for major, minor in [(9, 0), (1, 0), (99, 9), capabilities[0]]:
         result = run("chapter03/set_gpu", "--major", major, "--minor", minor, status=0)
         current, chosen, meets = chosen_by(result)
-        assert current == 0
-        assert meets == {n: c >= (major, minor) for n, c in enumerate(capabilities)}
+        assert current == 0 and meets == {n: c >= (major, minor) for n, c in enumerate(capabilities)}
         if not any(meets.values()):
             assert "No device meets the requirements." in result.out
         elif len(set(capabilities)) == 1:
             assert meets[chosen] and "This device does not meet" not in result.out
-
-
-def test_set_gpu_starts_from_the_device_given(run):
-    count = len(run("chapter03/set_gpu", "--list-devices", status=0).out.splitlines())
-    assert chosen_by(run("chapter03/set_gpu", "--device", count - 1, status=0))[0] == count - 1
-
-
-def test_set_gpu_requires_memory(run):
+    last = len(capabilities) - 1
+    assert chosen_by(run("chapter03/set_gpu", "--device", last, status=0))[0] == last
     result = run("chapter03/set_gpu", "--memory", "1048576G", status=0)
     assert not any(chosen_by(result)[2].values()) and "No device meets the requirements." in result.out
     assert all(chosen_by(run("chapter03/set_gpu", "--major=1", "--memory=1K", status=0))[2].values())

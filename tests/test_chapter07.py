@@ -13,38 +13,18 @@ ENDING = helpers.ending()
 HEAT = ["heat_gmem", "heat", "heat_2d"]
 
 
-def run_heat(run, name, **given):
-    """(the printed mean temperature, the largest difference from double, the number of steps checked, the result)"""
+def figures(out):
+    """(the printed mean temperature, the largest difference from double, the number of steps checked)"""
+    mean = re.search(r"^Mean temperature: (\d\.\d{12})$", out, re.M)[1]
+    steps, off = re.search(r"^Largest difference from double, over (\d+) steps: (\S+)$", out, re.M).groups()
+    return mean, float(off), int(steps)
+
+
+def heat(run, tmp_path, name, **given):
+    """The same figures and the picture."""
     arguments = [f"--{option}={value}" for option, value in given.items()]
-    return figures(run(f"chapter07/{name}", *arguments, f"--output={name}.{ENDING}", status=0, timeout=600))
-
-
-def figures(result):
-    mean = re.search(r"^Mean temperature: (\d\.\d{12})$", result.out, re.M).group(1)
-    steps, off = re.search(
-        r"^Largest difference from double, over (\d+) steps: (\S+)$", result.out, re.M
-    ).groups()
-    return mean, float(off), int(steps), result
-
-
-@pytest.mark.parametrize("frames, iterations", [(1, 1), (1, 90), (1, 91), (3, 1), (2, 91), (10, 90)])
-def test_temperatures(run, tmp_path, frames, iterations):
-    """The three programs agree exactly with each other, within 1e-6 with double, and with numpy; also after an odd number
-    of steps."""
-    size = 1024 if frames * iterations in (1, 90) else 300
-    if helpers.sanitized():
-        size = min(size, 200)
-    expected = formulas.heat(size, frames * iterations)
-    means, pictures = set(), []
-    for name in HEAT:
-        mean, off, steps, _ = run_heat(run, name, size=size, frames=frames, iterations=iterations)
-        assert steps == frames * iterations and off <= 1e-6, (name, off)
-        assert float(mean) == pytest.approx(expected.mean(), abs=1e-7)
-        means.add(mean)
-        pictures.append(helpers.pixels(tmp_path / f"{name}.{ENDING}"))
-    assert len(means) == 1
-    assert all((picture == pictures[0]).all() for picture in pictures)
-    check_colors(f"heat-{frames}-{iterations}", pictures[0], expected)
+    out = run(f"chapter07/{name}", *arguments, f"--output={name}.{ENDING}", status=0, timeout=600).out
+    return (*figures(out), helpers.pixels(tmp_path / f"{name}.{ENDING}"))
 
 
 def check_colors(name, picture, temperatures):
@@ -53,88 +33,68 @@ def check_colors(name, picture, temperatures):
     helpers.compare(name, picture, formulas.colors(temperatures), mean=0.05, worst=10, fraction=1e-4)
 
 
-@pytest.mark.parametrize("name", HEAT)
-def test_default_run_of_450_steps(default_run, name):
-    mean, off, steps, _ = figures(default_run(f"chapter07/{name}"))
+@pytest.mark.parametrize("size, frames, iterations", [(1, 1, 1), (17, 3, 1), (0, 2, 91), (300, 2, 45)])
+def test_temperatures(run, rng, tmp_path, size, frames, iterations):
+    """The three programs agree exactly with each other, within 1e-6 with double, and with numpy; also after an odd number
+    of steps. Size 0 stands for a random one."""
+    size = size or rng.randint(3, 200)
+    expected = formulas.heat(size, frames * iterations)
+    means, pictures = set(), []
+    for name in HEAT:
+        view = dict(size=size, frames=frames, iterations=iterations)
+        mean, off, steps, picture = heat(run, tmp_path, name, **view)
+        assert steps == frames * iterations and off <= 1e-6, (name, off)
+        assert float(mean) == pytest.approx(expected.mean(), abs=1e-7)
+        means.add(mean)
+        pictures.append(picture)
+    assert len(means) == 1
+    assert all((picture == pictures[0]).all() for picture in pictures)
+    check_colors(f"heat-{frames}-{iterations}", pictures[0], expected)
+
+
+def test_default_run_of_450_steps(default_run):
+    mean, off, steps = figures(default_run("chapter07/heat_gmem").out)
     assert steps == 450 and off <= 1e-6
     assert mean == "0.138576413771"  # computed with numpy in float, from the same differences
-
-
-@pytest.mark.parametrize("size", [1, 2, 15, 16, 17, 48, 333, "random"])
-@pytest.mark.parametrize("name", HEAT)
-def test_sizes(run, rng, tmp_path, name, size):
-    size = rng.randint(3, 200) if size == "random" else size
-    steps = rng.randint(1, 40)
-    run_heat(run, name, size=size, frames=2, iterations=steps)
-    check_colors(
-        f"{name}-{size}", helpers.pixels(tmp_path / f"{name}.{ENDING}"), formulas.heat(size, 2 * steps)
-    )
 
 
 def test_speeds(run, rng, tmp_path):
     """The three programs agree with numpy; their bits may differ when products are fused with additions (FMA)."""
     size = rng.randint(20, 120)
-    for speed in 0.001, rng.uniform(0.002, 0.249), 0.25:
+    for speed in rng.uniform(0.001, 0.249), 0.25:
         expected = formulas.heat(size, 60, float(np.float32(speed)))
         for name in HEAT:
-            mean, off, steps, result = run_heat(run, name, size=size, frames=2, iterations=30, speed=speed)
+            view = dict(size=size, frames=2, iterations=30, speed=speed)
+            mean, off, steps, picture = heat(run, tmp_path, name, **view)
             assert steps == 60 and off <= 1e-6 and float(mean) == pytest.approx(expected.mean(), abs=1e-7)
-            assert len(re.findall(r"^Average Time per frame:  \d+\.\d ms$", result.out, re.M)) == 2
-            check_colors(f"{name}-speed", helpers.pixels(tmp_path / f"{name}.{ENDING}"), expected)
-    for speed in "0", "0.26", "-0.1":
-        assert "--speed" in run("chapter07/heat", f"--speed={speed}", status=64).err
+            check_colors(f"{name}-speed", picture, expected)
 
 
-def test_heaters_keep_their_temperature(run, tmp_path):
-    """The heaters keep their temperature, and heat spreads around them."""
-    run_heat(run, "heat", frames=1, iterations=100)
-    picture = helpers.pixels(tmp_path / f"heat.{ENDING}")[::-1]
-    assert (picture[400:500, 400:500] == 255).all()  # deep inside the heater
-    assert (picture[850:1000, 20:150] > 200).all()  # the corner that is hot initially
-    assert (picture[820:880, 420:480] == picture[850, 450]).all() and picture[850, 450].max() <= 1
-    assert picture[100, 100].max() > picture[100, 110].max() > picture[100, 130].max()
-
-
-@pytest.mark.parametrize("name", HEAT)
-def test_long_runs_are_checked_at_their_end(run, name):
+def test_long_runs_are_checked_at_their_end(run, tmp_path):
     """The reference computes at most 2^29 cell updates; in longer runs it checks the last frame alone."""
-    size = 33
-    frames = 3
-    steps = run_heat(run, name, size=size, frames=frames, iterations=2000)[2]
-    assert steps == 6000  # few enough to check them all
+    assert heat(run, tmp_path, "heat_gmem", size=33, frames=3, iterations=2000)[2] == 6000
     if not helpers.sanitized():
-        result = run_heat(run, name, size=200, frames=9, iterations=1500)
-        assert result[2] == 1500 and 9 * 1500 * 200**2 > 2**29
+        assert heat(run, tmp_path, "heat_gmem", size=200, frames=9, iterations=1500)[2] == 1500
 
 
 def test_times(run):
-    _, _, _, result = run_heat(run, "heat_gmem", size=500, frames=3)
-    assert re.search(r"^Average Time per frame:  \d+\.\d ms$", result.out, re.M)
-    ms, rate = map(float, re.search(r"^Step: +(\d+\.\d{3}) ms, (\d+\.\d) GB/s$", result.out, re.M).groups())
+    out = run("chapter07/heat_gmem", "--size", 500, "--frames", 3, "--no-window", status=0).out
+    assert re.search(r"^Average Time per frame:  \d+\.\d ms$", out, re.M)
+    ms, rate = map(float, re.search(r"^Step: +(\d+\.\d{3}) ms, (\d+\.\d) GB/s$", out, re.M).groups())
     assert ms == 0 or rate * ms * 1e6 == pytest.approx(12 * 500**2, rel=0.06 / rate + 0.0006 / ms)
+    text = run("chapter07/heat_gmem", "--help", status=0).out
+    assert re.search(r"--frames=N\s+number of frames of an animation \(default 5\b", text)
 
 
-def interpolated(x, linear):
-    texels = np.arange(10.0) ** 2
-    at = lambda i: texels[np.clip(i, 0, 9).astype(int)]
-    if not linear:
-        return at(np.floor(x))
-    i = np.floor(x - 0.5)
-    weight = np.round((x - 0.5 - i) * 256) / 256
-    return (1 - weight) * at(i) + weight * at(i + 1)
+# ---- Textures
 
 
 def test_texture_formats(run, rng):
     """The program compares random texels with double; here the fixed ones, from the formulas v / 2^n and max(v / 2^(n-1), -1)."""
     out = run("chapter07/texture_formats", "--seed", rng.randrange(1 << 63), status=0).out
     sections = re.findall(r"^([a-z]\w*(?: \w+)?)\n((?:  .*\n)+)", out, re.M)
-    assert [name for name, _ in sections] == [
-        "unsigned char",
-        "signed char",
-        "unsigned short",
-        "short",
-        "uchar4",
-    ]
+    kinds = ["unsigned char", "signed char", "unsigned short", "short", "uchar4"]
+    assert [name for name, _ in sections] == kinds
     for (name, rows), (least, most) in zip(sections, [(0, 255), (-128, 127), (0, 65535), (-32768, 32767)]):
         values = {int(v): float(f) for v, f in re.findall(r"^ +(-?\d+) is read as +(\S+)$", rows, re.M)}
         assert {least, 0, 1, 10, most // 2, most} <= set(values)
@@ -145,19 +105,9 @@ def test_texture_formats(run, rng):
 def test_volume(run, rng):
     """The program checks every texel and every point. Here: the printed point between texels, from the formula."""
     texel = lambda x, y, z: abs((x * x + 3 * y * y + 5 * z * z) // 8 % 500 - 250)
-    for size in 1, 2, 31, 33, rng.randint(3, 80):
-        out = run(
-            "chapter07/texture_3d",
-            "--texels",
-            size,
-            "--size=20",
-            "--frames=1",
-            "--points",
-            3000,
-            "--seed",
-            rng.randrange(1 << 63),
-            status=0,
-        ).out
+    for size in 1, 33, rng.randint(3, 80):
+        options = ["--texels", size, "--size=20", "--frames=1", "--points", 3000]
+        out = run("chapter07/texture_3d", *options, "--seed", rng.randrange(1 << 63), status=0).out
         assert out.startswith(f"{size} x {size + 1} x {size + 2} texels; rows of {4 * size} bytes, pitch ")
         (*at, point), (*again, linear) = (
             map(float, re.search(rf"^{name}: \((\S+), (\S+), (\S+)\) is (\S+)$", out, re.M).groups())
@@ -172,24 +122,32 @@ def test_volume(run, rng):
         values = [texel(*clip(base + corner)) for corner in corners]
         mean = sum(v * np.prod(np.where(corner, weight, 1 - weight)) for v, corner in zip(values, corners))
         assert abs(linear - mean) <= 3 * (max(values) - min(values)) / 256 + 0.5
-    result = run("chapter07/texture_3d", "--texels=5", "--inject-error", status=1)
+    result = run("chapter07/texture_3d", "--texels=5", "--frames=1", "--inject-error", status=1)
     for name in "linear memory", "array", "point", "linear", "slice":
         assert f"{name}: 1 of " in result.err
 
 
 def test_slices(run, rng, tmp_path):
     """A slice of a volume of any size, in any frame, against numpy's."""
-    for size in 1, 17, rng.randint(20, 200):
+    for size in 17, rng.randint(20, 200):
         n, frames = rng.randint(1, 80), rng.randint(1, 130)
-        args = f"--texels={n}", f"--size={size}", f"--frames={frames}", f"--output=p.{helpers.ending()}"
+        args = f"--texels={n}", f"--size={size}", f"--frames={frames}", f"--output=p.{ENDING}"
         run("chapter07/texture_3d", "--points=1", *args, status=0)
         expected = formulas.volume(size, frames - 1, n)
-        helpers.compare(
-            "slice", helpers.pixels(tmp_path / f"p.{helpers.ending()}"), expected, mean=0.5, worst=3
-        )
+        helpers.compare("slice", helpers.pixels(tmp_path / f"p.{ENDING}"), expected, mean=0.5, worst=3)
 
 
-@pytest.mark.parametrize("points", [1, 2, 4, 7, 32, 1000])
+def interpolated(x, linear):
+    texels = np.arange(10.0) ** 2
+    at = lambda i: texels[np.clip(i, 0, 9).astype(int)]
+    if not linear:
+        return at(np.floor(x))
+    i = np.floor(x - 0.5)
+    weight = np.round((x - 0.5 - i) * 256) / 256
+    return (1 - weight) * at(i) + weight * at(i + 1)
+
+
+@pytest.mark.parametrize("points", [1, 7, 100])
 def test_texture_interpolation(run, points):
     out = run("chapter07/texture_interpolation", f"--points={points}", status=0).out.splitlines()
     rows = np.array([line.split() for line in out[3:]], float)
@@ -202,7 +160,7 @@ def test_texture_interpolation(run, points):
         assert off[clear].max() <= (17 / 256 + 0.0006 if linear else 0.0005), column
 
 
-@pytest.mark.parametrize("points", [1, 2, 4, 10])
+@pytest.mark.parametrize("points", [1, 4])
 def test_texture_interpolation_in_two_dimensions(run, points):
     out = run("chapter07/texture_interpolation", "--2d", f"--points={points}", status=0).out
     shown = [
@@ -215,98 +173,61 @@ def test_texture_interpolation_in_two_dimensions(run, points):
     assert (shown[0] == texel(np.floor(x), np.floor(x)))[np.ix_(clear, clear)].all()
     i = np.floor(x - 0.5)
     a, b = (x - 0.5 - i)[None, :], (x - 0.5 - i)[:, None]
-    expected = (1 - b) * ((1 - a) * texel(i, i) + a * texel(i, i + 1)) + b * (
-        (1 - a) * texel(i + 1, i) + a * texel(i + 1, i + 1)
-    )
-    assert np.abs(shown[1] - expected).max() <= 2 * 15 / 256 + 0.0006
+    below, above = ((1 - a) * texel(j, i) + a * texel(j, i + 1) for j in (i, i + 1))
+    assert np.abs(shown[1] - (1 - b) * below - b * above).max() <= 2 * 15 / 256 + 0.0006
     result = run("chapter07/texture_interpolation", "--2d", "--inject-error", status=1)
     assert "copied back" in result.err and "linear" in result.err
-    run("chapter07/texture_interpolation", "--2d", "--points=101", status=64)
 
 
-def test_texture_modes_table(run):
-    out = run("chapter07/texture_modes", "--size=16", status=0).out.splitlines()
-    table = {line.split()[0]: [int(n) for n in line.split()[1:]] for line in out[:5]}
-    up, down, nothing = list(range(1, 9)), list(range(8, 0, -1)), [0] * 8
-    assert table == {
-        "column": list(range(-8, 16)),
-        "border": nothing + up + nothing,
-        "clamp": [1] * 8 + up + [8] * 8,
-        "wrap": up * 3,
-        "mirror": down + up + down,
-    }
+def test_texture_modes(run, tmp_path):
+    """The table of the columns that each mode reads, and the picture. With an odd size, pixels of one row and one column per
+    edge lie exactly between texels: rounding decides."""
+    for size in 16, 47, 1:
+        out = run("chapter07/texture_modes", f"--size={size}", f"--output=modes.{ENDING}", status=0).out
+        table = {line.split()[0]: [int(n) for n in line.split()[1:]] for line in out.splitlines()[:5]}
+        up, down, nothing = list(range(1, 9)), list(range(8, 0, -1)), [0] * 8
+        assert table == {
+            "column": list(range(-8, 16)),
+            "border": nothing + up + nothing,
+            "clamp": [1] * 8 + up + [8] * 8,
+            "wrap": up * 3,
+            "mirror": down + up + down,
+        }
+        off = 0 if size % 2 == 0 else min(1, 50 / size)
+        shown, expected = helpers.pixels(tmp_path / f"modes.{ENDING}"), formulas.texture_modes(size)
+        helpers.compare(f"texture_modes-{size}", shown, expected, mean=255, fraction=off)
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 47, 48, 512])
-def test_texture_modes_picture(run, tmp_path, size):
-    run("chapter07/texture_modes", f"--size={size}", f"--output=modes.{ENDING}", status=0)
-    picture = helpers.pixels(tmp_path / f"modes.{ENDING}")
-    # With an odd size, pixels of one row and one column per edge lie exactly between texels: rounding decides.
-    helpers.compare(
-        f"texture_modes-{size}",
-        picture,
-        formulas.texture_modes(size),
-        mean=255,
-        worst=0,
-        fraction=0 if size % 2 == 0 else min(1, 50 / size),
-    )
-
-
-@pytest.mark.parametrize("columns, rows", [(1, 1), (100, 64), (128, 3), (129, 1), (1000, 77), (1, 600000)])
+@pytest.mark.parametrize("columns, rows", [(1, 1), (129, 1), (1000, 77), (1, 600000)])
 def test_pitched_memory(run, columns, rows):
     out = run("chapter07/pitched_memory", f"--columns={columns}", f"--rows={rows}", status=0).out
-    width, pitch, left = map(
-        int, re.search(r"have (\d+) bytes, the pitch is (\d+): (\d+) bytes", out).groups()
-    )
+    sizes = re.search(r"have (\d+) bytes, the pitch is (\d+): (\d+) bytes", out).groups()
+    width, pitch, left = map(int, sizes)
     assert width == 4 * columns and pitch == width + left and 0 <= left < 1024
     row, column, place, value = re.search(r"Row (\d+), column (\d+) is .* = (\d+): (\S+)", out).groups()
-    assert int(place) == int(row) * pitch + int(column) * 4 and float(value) == pytest.approx(
-        1000 * int(row) + int(column), rel=1e-5
-    )
-
-
-@pytest.mark.parametrize("name", HEAT)
-def test_help_gives_its_own_number_of_frames(run, name):
-    assert re.search(
-        r"--frames=N\s+number of frames of an animation \(default 5\b",
-        run(f"chapter07/{name}", "--help", status=0).out,
-    )
+    assert int(place) == int(row) * pitch + int(column) * 4
+    assert float(value) == pytest.approx(1000 * int(row) + int(column), rel=1e-5)
 
 
 # ---- The ladder
 
 
-@pytest.mark.parametrize(
-    "size",
-    [
-        128,
-        132,
-        160,
-        164,
-        244,
-        pytest.param(1000, marks=pytest.mark.backend("gpu")),
-        pytest.param(1024, marks=pytest.mark.backend("gpu")),
-    ],
-)
+@pytest.mark.parametrize("size", [128, 164, pytest.param(1000, marks=pytest.mark.backend("gpu"))])
 def test_tiles(rungs, size):
-    """One step; as many steps as the margin of a tile allows; one more; several exchanges of margins, also an odd number. The
-    tiles overlap more than necessary; with 164 and 244, tiles that are not neighbours overlap too."""
-    for steps in (1, 8, 9, 17, 43) if size < 200 else (9, 43):
+    """As many steps as the margin of a tile allows; one more; several exchanges of margins, also an odd number. The tiles
+    overlap more than necessary; with 164, tiles that are not neighbours overlap too. A host with one core cannot run four
+    blocks of the persistent kernel at once."""
+    for steps in 8, 9, 43:
         rows = rungs("chapter07/heat_ladder", "--size", size, "--iterations", steps)
         checked = {row["name"] for row in rows if not row["skipped"]}
         assert checked >= {"book", "1-D texture", "cooperative launch", "temporal blocking"}
         assert ("2-D texture" in checked) == (size % 8 == 0)
-        assert (
-            "persistent kernel" in checked or size > 128 and helpers.backend() == "cpu"
-        )  # a host with one core cannot run four blocks at once
+        assert "persistent kernel" in checked or size > 128 and helpers.backend() == "cpu"
 
 
 def test_tiles_need_a_size(rungs):
     rows = rungs("chapter07/heat_ladder", "--size", 130, "--iterations", 3)
-    assert [row["name"] for row in rows if row["skipped"] == "needs a size that is a multiple of 8"] == [
-        "2-D texture"
-    ]
-    assert {row["name"] for row in rows if row["skipped"] == "needs a size from 128 on, a multiple of 4"} == {
-        "temporal blocking",
-        "persistent kernel",
-    }
+    names = lambda reason: {row["name"] for row in rows if row["skipped"] == reason}
+    assert names("needs a size that is a multiple of 8") == {"2-D texture"}
+    both = {"temporal blocking", "persistent kernel"}
+    assert names("needs a size from 128 on, a multiple of 4") == both

@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Chapter 11: dot products from mapped host memory and on several devices, and copies between devices."""
-import os
 import re
 import resource
-import subprocess
-import sys
 
 import pytest
 
@@ -31,29 +28,21 @@ def enough(gpus):
     return {"CUDA_VISIBLE_DEVICES": ",".join(map(str, range(gpus)))}
 
 
-def test_mapped_memory(run, default_run, rng):
-    for size in [None, 1, 2, 255, 256, 257, 32 * 256 + 1, rng.randint(3, 10**6)]:
-        result = (
-            run("chapter11/time_zero2", "--size", size, status=0)
-            if size
-            else default_run("chapter11/time_zero2")
-        )
-        check_dot(result, size or 33 << 20, times=2)
-        assert re.findall(
-            r"^Time using (\w+):  [\d.]+ ms, [\d.]+ GB/s; kernel [\d.]+ ms, [\d.]+ GB/s$", result.out, re.M
-        ) == ["cudaMalloc", "cudaHostAlloc"]
+def test_mapped_memory(run, rng):
+    for size in 1, 257, rng.randint(3, 10**6):
+        result = run("chapter11/time_zero2", "--size", size, status=0)
+        check_dot(result, size, times=2)
+        line = r"^Time using (\w+):  [\d.]+ ms, [\d.]+ GB/s; kernel [\d.]+ ms, [\d.]+ GB/s$"
+        assert re.findall(line, result.out, re.M) == ["cudaMalloc", "cudaHostAlloc"]
 
 
 def test_vectors_that_are_read_several_times(run, rng):
     """Every sum is checked by the program; here the rows, and the number of reads from which copying is faster."""
-    for size, most in [(1, 1), (257, 3), (rng.randint(1000, 10**5), rng.randint(2, 9))]:
+    for size, most in (257, 3), (rng.randint(1000, 10**5), rng.randint(2, 9)):
         out = run("chapter11/time_zero2", "--size", size, "--reads", most, status=0).out
         assert re.search(r"^Integrated: (yes|no)\nKernels read pageable memory: (yes|no)$", out, re.M)
-        rows = re.findall(
-            r"^ +(\d+) reads?:  pageable, copied [\d.]+ ms  pinned, copied ([\d.]+) ms  mapped ([\d.]+) ms$",
-            out,
-            re.M,
-        )
+        row = r"^ +(\d+) reads?:  pageable, copied \S+ ms  pinned, copied (\S+) ms  mapped (\S+) ms$"
+        rows = re.findall(row, out, re.M)
         assert [int(reads) for reads, _, _ in rows] == [2**i for i in range(most.bit_length())]
         faster = [reads for reads, copied, mapped in rows if float(copied) < float(mapped)]
         stated = re.search(r"^Copying from pinned memory is faster from (\d+) reads? on", out, re.M)
@@ -63,108 +52,77 @@ def test_vectors_that_are_read_several_times(run, rng):
     assert "pageable, copied" in result.err
 
 
+# ---- Parts on several devices
+
+
 def shares(result):
     """(device, number of elements) of each device, from the printed lines."""
     lines = re.findall(r"^GPU (\d+): (?:(\d+) elements, .* GB/s|nothing to do)$", result.out, re.M)
     return [(int(device), int(elements or 0)) for device, elements in lines]
 
 
-@pytest.mark.parametrize("name", DOT)
-@pytest.mark.parametrize("gpus", [1, 2, 3, 4, 5])
-def test_parts(run, rng, name, gpus):
-    """Parts of different lengths, and more devices than elements."""
-    env = enough(gpus)
-    for size in [1, 2, 3, 4, 5, 7, 1024, rng.randint(10, 10**6)]:
-        result = run(f"chapter11/{name}", "--size", size, "--gpus", gpus, status=0, env=env)
-        check_dot(result, size)
-        assert shares(result) == [(i, size // gpus + (i < size % gpus)) for i in range(gpus)]
-
-
 def check_slowest(result):
-    slowest, fastest, ratio = map(
-        float,
-        re.search(
-            r"^Slowest GPU (\S+) ms, fastest (\S+) ms: (\S+) times as long$", result.out, re.M
-        ).groups(),
-    )
+    line = r"^Slowest GPU (\S+) ms, fastest (\S+) ms: (\S+) times as long$"
+    slowest, fastest, ratio = map(float, re.search(line, result.out, re.M).groups())
     assert slowest >= fastest and (ratio == pytest.approx(slowest / fastest, rel=0.2) or slowest < 0.1)
 
 
 @pytest.mark.parametrize("name", DOT)
-def test_unequal_parts(run, rng, name):
-    for gpus, share in [(2, 1), (2, 50), (2, 99), (3, rng.randint(1, 99))]:
-        env = enough(gpus)
-        for size in [1, 99, rng.randint(1000, 10**6) | 1]:
-            result = run(
-                f"chapter11/{name}", "--size", size, "--gpus", gpus, "--share", share, status=0, env=env
-            )
-            check_dot(result, size)
-            first, *others = [elements for _, elements in shares(result)]
-            assert first == size * share // 100 and first + sum(others) == size
-            assert len(others) == gpus - 1 and max(others) - min(others) <= 1
-            check_slowest(result)
-    for bad in ["--share=50", "--balance"], ["--share=50", "--gpus=1"]:
-        assert "--share" in run(f"chapter11/{name}", *bad, status=64).err
+@pytest.mark.parametrize("gpus", [1, 2, 5])
+def test_parts(run, rng, name, gpus):
+    """Equal parts, more devices than elements, a share for the first device, parts by speed."""
+    env = enough(gpus)
+    for size in 1, 4, rng.randint(10, 10**6):
+        command = [f"chapter11/{name}", "--size", size, "--gpus", gpus]
+        result = run(*command, status=0, env=env)
+        check_dot(result, size)
+        assert shares(result) == [(i, size // gpus + (i < size % gpus)) for i in range(gpus)]
+        if gpus == 1:
+            assert "--share needs two devices" in run(*command, "--share=50", status=64, env=env).err
+            continue
+        share = rng.choice([1, 99, rng.randint(1, 99)])
+        result = run(*command, "--share", share, status=0, env=env)
+        check_dot(result, size)
+        first, *others = [elements for _, elements in shares(result)]
+        assert first == size * share // 100 and first + sum(others) == size
+        assert len(others) == gpus - 1 and max(others) - min(others) <= 1
+        check_slowest(result)
+        result = run(*command, "--balance", status=0, env=env)
+        check_dot(result, size)
+        assert len(shares(result)) == gpus and sum(elements for _, elements in shares(result)) == size
+        check_slowest(result)
+    if gpus > 1:
+        assert "--share" in run(*command, "--share=50", "--balance", status=64, env=env).err
 
 
-@pytest.mark.parametrize("name", DOT)
-def test_parts_by_speed(run, rng, name):
-    for gpus in 2, 3:
-        for size in [1, 17, rng.randint(10**4, 10**6)]:
-            result = run(
-                f"chapter11/{name}", "--size", size, "--gpus", gpus, "--balance", status=0, env=enough(gpus)
-            )
-            check_dot(result, size)
-            assert len(shares(result)) == gpus and sum(elements for _, elements in shares(result)) == size
-            check_slowest(result)
-
-
-@pytest.mark.parametrize("gpus", [1, 2, 3])
+@pytest.mark.parametrize("gpus", [1, 3])
 def test_one_thread_for_all_devices(run, rng, gpus):
     env = enough(gpus)
     late = [{"CUDA_CPU_STREAMS": "late"}] if helpers.backend() == "cpu" else []
-    for size in [1, 2, rng.randint(3, 10**6)]:
+    for size in 2, rng.randint(3, 10**6):
         for more in [{}, *late]:
-            result = run(
-                "chapter11/multidevice",
-                "--one-thread",
-                "--size",
-                size,
-                "--gpus",
-                gpus,
-                status=0,
-                env={**env, **more},
-            )
+            options = ["--one-thread", "--size", size, "--gpus", gpus]
+            result = run("chapter11/multidevice", *options, status=0, env={**env, **more})
             check_dot(result, size)
             assert shares(result) == [(i, size // gpus + (i < size % gpus)) for i in range(gpus)]
-            assert re.search(
-                r"^One thread for all: \S+ ms; the times of the GPUs add up to \S+ ms$", result.out, re.M
-            )
-    run("chapter11/multidevice", "--one-thread", "--size", 999, "--share=30", status=0, env=enough(2))
+            line = r"^One thread for all: \S+ ms; the times of the GPUs add up to \S+ ms$"
+            assert re.search(line, result.out, re.M)
 
 
 def test_memory_that_another_thread_has_pinned(run, rng):
-    for size in [1, rng.randint(2, 10**6)]:
-        out = run("chapter11/portable", "--no-portable", "--size", size, status=0, env=enough(2)).out
-        rows = re.findall(
-            r"^(\w+) +memory: \S+ ms, \S+ GB/s; asynchronous copy: (\w+), the host went on (?:at once|when it was done)$",
-            out,
-            re.M,
-        )
-        assert rows == [(kind, "cudaSuccess") for kind in ("pageable", "pinned", "portable")]
-    bad = run("chapter11/portable", "--no-portable", "--size", 9, "--inject-error", status=1, env=enough(2))
+    size, env = rng.randint(2, 10**6), enough(2)
+    out = run("chapter11/portable", "--no-portable", "--size", size, status=0, env=env).out
+    row = r"^(\w+) +memory: .+ GB/s; asynchronous copy: (\w+), the host went on (?:at once|when it was done)$"
+    kinds = [(kind, "cudaSuccess") for kind in ("pageable", "pinned", "portable")]
+    assert re.findall(row, out, re.M) == kinds
+    bad = run("chapter11/portable", "--no-portable", "--size", 9, "--inject-error", status=1, env=env)
     assert "portable" in bad.err
 
 
 @pytest.mark.parametrize("name", DOT)
 def test_default_is_all(run, name):
     gpus = min(helpers.devices(), 4) if helpers.backend() == "gpu" else 4
-    if gpus < 2:
-        pytest.skip("needs 2 GPUs")
-    env = enough(gpus)
-    result = run(f"chapter11/{name}", status=0, env=env)
-    check_dot(result, 33 << 20)
-    assert sum(elements for _, elements in shares(result)) == 33 << 20 and len(shares(result)) == gpus
+    env = enough(max(gpus, 2))
     result = run(f"chapter11/{name}", "--size", 1000, "--device", 1, status=0, env=env)
     assert [device for device, _ in shares(result)] == [(1 + i) % gpus for i in range(gpus)]
 
@@ -172,35 +130,46 @@ def test_default_is_all(run, name):
 @pytest.mark.backend("cpu")
 @pytest.mark.parametrize("name", DOT)
 def test_any_number_of_workers(run, rng, name):
-    for workers in 1, 2, 8:
-        for schedule in "forward", "reverse", f"random:{rng.randrange(1000)}":
-            env = {"CUDA_CPU_DEVICES": "3", "CUDA_CPU_WORKERS": str(workers), "CUDA_CPU_SCHEDULE": schedule}
-            check_dot(run(f"chapter11/{name}", "--size", 54321, status=0, env=env), 54321)
+    for workers, schedule in ("1", "reverse"), ("8", f"random:{rng.randrange(1000)}"):
+        env = {"CUDA_CPU_DEVICES": "3", "CUDA_CPU_WORKERS": workers, "CUDA_CPU_SCHEDULE": schedule}
+        check_dot(run(f"chapter11/{name}", "--size", 54321, status=0, env=env), 54321)
 
 
 @pytest.mark.parametrize("name", SEVERAL)
 def test_too_few(run, name):
-    """One line and status 2 on a machine with one device, and when --gpus asks for more devices than there are."""
-    one = run(f"chapter11/{name}", status=2, env={"CUDA_VISIBLE_DEVICES": "0"})
-    assert one.err == f"{name}: needs 2 GPUs, found 1\n" and not one.out
+    """One line and status 2 on a machine with one device, and when --gpus asks for more devices than there are. CUDA ignores all
+    devices after one that does not exist."""
+    for visible, options, says in [
+        ("0", [], "needs 2 GPUs, found 1"),
+        ("0,999,1", ["--gpus", 9], "needs 9 GPUs, found 1"),
+        ("-1,0", [], "needs a CUDA device, found none"),
+    ]:
+        result = run(f"chapter11/{name}", *options, status=2, env={"CUDA_VISIBLE_DEVICES": visible})
+        assert result.err == f"{name}: {says}\n" and not result.out
     many = run(f"chapter11/{name}", "--gpus", 64, status=2)
     assert many.err == f"{name}: needs 64 GPUs, found {helpers.devices()}\n" and not many.out
-    nine = run(f"chapter11/{name}", "--gpus", 9, status=2, env={"CUDA_VISIBLE_DEVICES": "0,999,1"})
-    assert (
-        nine.err == f"{name}: needs 9 GPUs, found 1\n"
-    )  # CUDA ignores all devices after one that does not exist
-    for gpus in 0, 65, -1:
-        result = run(f"chapter11/{name}", "--gpus", gpus, status=64)
-        assert result.errors == [
-            f"{name}: --gpus {gpus}: must be a whole number from {1 + (name == 'peer_copy')} to 64"
-        ]
+    result = run(f"chapter11/{name}", "--gpus", 65, status=64)
+    least = 1 + (name == "peer_copy")
+    assert result.errors == [f"{name}: --gpus 65: must be a whole number from {least} to 64"]
 
 
-@pytest.mark.parametrize("gpus", [2, 3, 4])
+def test_a_device_that_disappears(run):
+    for visible, count in ("0,none,1", 1), ("999,0", 0):
+        result = run(
+            "chapter11/time_zero2",
+            *("--device", count),
+            status=64 if count else 2,
+            env={"CUDA_VISIBLE_DEVICES": visible, **(enough(2) if helpers.backend() == "cpu" else {})},
+        )
+        no_such = f"--device {count}: no such device, found {count} (--list-devices shows them)"
+        says = no_such if count else "needs a CUDA device, found none"
+        assert result.errors == [f"time_zero2: {says}"]
+
+
+@pytest.mark.parametrize("gpus", [2, 4])
 def test_peer_copies(run, rng, gpus):
-    env = enough(gpus)
-    for size in [1, 3, 4096, rng.randint(5, 10**6)]:
-        out = run("chapter11/peer_copy", "--size", size, "--gpus", gpus, status=0, env=env).out
+    for size in 3, rng.randint(5, 10**6):
+        out = run("chapter11/peer_copy", "--size", size, "--gpus", gpus, status=0, env=enough(gpus)).out
         ids = list(range(gpus))
         header, *rows = out.partition("Peer access, from row to column:\n")[2].splitlines()[: gpus + 1]
         assert [int(i) for i in header.split()] == ids
@@ -215,7 +184,10 @@ def test_peer_copies(run, rng, gpus):
             assert ways == (["by the host", "peer access"] if can[i, j] and can[j, i] else ["by the host"])
 
 
-@pytest.mark.parametrize("gpus", [1, 2, 3, 5])
+# ---- Ladders
+
+
+@pytest.mark.parametrize("gpus", [1, 2, 5])
 def test_ladders_on_any_number_of_devices(rungs, rng, gpus):
     """Equal parts, parts of different lengths, and more devices than elements; streams that run as late as possible."""
     env = enough(gpus)
@@ -223,10 +195,9 @@ def test_ladders_on_any_number_of_devices(rungs, rng, gpus):
         for size in sizes:
             share = ["--share", rng.randint(1, 99)] if gpus > 1 and rng.randrange(2) else []
             steps = ["--iterations", rng.choice([1, 12, 15, 25])] if name == "heat_ladder" else []
-            streams = {"CUDA_CPU_STREAMS": rng.choice(["eager", "late", f"random:{rng.randrange(1000)}"])}
-            rows = rungs(
-                f"chapter11/{name}", "--size", size, "--gpus", gpus, *share, *steps, env={**env, **streams}
-            )
+            late = {"CUDA_CPU_STREAMS": rng.choice(["late", f"random:{rng.randrange(1000)}"])}
+            options = ["--size", size, "--gpus", gpus, *share, *steps]
+            rows = rungs(f"chapter11/{name}", *options, env={**env, **late})
             skipped = {row["skipped"] for row in rows} - {None}
             assert len(rows) == 12 and skipped <= {"needs 12 rows on each GPU", "needs peer access"}
             narrow = name == "heat_ladder" and gpus > 1 and (share or size < 16 * gpus)
@@ -238,132 +209,46 @@ def test_ladders_without_peer_access(run, rungs, name):
     peer = {"dot_ladder": ["peer stores"], "heat_ladder": ["peer stores", "flags"]}[name]
     for row in rungs(f"chapter11/{name}", "--size", 60, "--no-peer", env=enough(2)):
         assert row["skipped"] == ("needs peer access" if row["name"] in peer else None)
-    cost = r"^\d+ bytes to the next GPU: [\d.]+ us through the host(, [\d.]+ us with peer access|; no peer access)$"
+    cost = r"^\d+ bytes to the next GPU: \S+ us through the host(, \S+ us with peer access|; no peer access)$"
     for option, says in ("--no-peer", "; no peer access"), ("--gpus=2", ", "):
-        out = run(f"chapter11/{name}", "--size", 60, option, status=0, env=enough(2)).out
+        out = run(f"chapter11/{name}", "--size", 60, option, "--runs=1", status=0, env=enough(2)).out
         found = re.search(cost, out, re.M)
         assert found and (helpers.backend() == "gpu" or found[1].startswith(says)), out
 
 
-@pytest.mark.backend("cpu")
-@pytest.mark.parametrize("name", LADDERS)
-def test_ladders_under_any_schedule(rungs, rng, name):
-    for workers in 1, 4:
-        for schedule in "reverse", f"random:{rng.randrange(1000)}":
-            env = {"CUDA_CPU_DEVICES": "3", "CUDA_CPU_WORKERS": str(workers), "CUDA_CPU_SCHEDULE": schedule}
-            rungs(f"chapter11/{name}", "--size", 77, env=env)
-
-
-def test_ladders_of_the_same_name():
-    """In tables of results they are told apart by their chapter, and their plots are different files."""
-    code = "from results import *; [print(topic(p), plot_path('x', p).relative_to(RESULTS)) for p in sys.argv[1:]]"
-    programs = [
-        "chapter05/dot_ladder",
-        "chapter11/dot_ladder",
-        "chapter11/heat_ladder",
-        "chapter11/zero_copy_ladder",
-    ]
-    printed = subprocess.run(
-        [sys.executable, "-c", code, *programs],
-        cwd=helpers.ROOT / "bench",
-        env={k: v for k, v in os.environ.items() if k != "RESULTS"},
-        text=True,
-        check=True,
-        stdout=subprocess.PIPE,
-    ).stdout
-    assert printed.splitlines() == [
-        "dot x/chapter05/dot.svg",
-        "dot (chapter 11) x/chapter11/dot.svg",
-        "heat (chapter 11) x/chapter11/heat.svg",
-        "zero_copy x/chapter11/zero_copy.svg",
-    ]
-
-
-def test_ladders_refuse(run):
-    for name in LADDERS:
-        assert (
-            "--share needs two devices" in run(f"chapter11/{name}", "--gpus=1", "--share=50", status=64).err
-        )
+# ---- Memory that is refused
 
 
 @pytest.mark.backend("cpu")
 @pytest.mark.skipif(helpers.sanitized(), reason="sanitizers need more addresses than the limit leaves")
 @pytest.mark.parametrize(
-    "path",
-    [
-        "chapter11/time_zero2",
-        "chapter11/portable",
-        "chapter11/multidevice",
-        "chapter10/copy_timed",
-        "chapter10/basic_single_stream",
-        "chapter10/basic_double_stream",
-        "appendix_a/dot",
-        "appendix_a/hashtable_gpu",
-        "appendix_a/hashtable_cpu",
-    ],
+    "path", ["chapter11/portable", "chapter10/basic_double_stream", "appendix_a/hashtable_cpu"]
 )
 def test_pinned_memory_is_refused(run, path):
     """With too small an address space, one line says how much memory is needed and how much is free. Before it, only the
     names of devices are printed."""
-    result = run(path, status=1, limits={resource.RLIMIT_AS: 200 << 20}, env={"CUDA_CPU_DEVICES": "2"})
+    env = {"CUDA_CPU_DEVICES": "2"}
+    result = run(path, status=1, limits={resource.RLIMIT_AS: 200 << 20}, env=env)
     named = re.compile(r"CPU back end: .*|(Measured on )?(the )?([Dd]evice \d+|[Hh]ost): .*")
     assert len(result.errors) == 1 and all(named.fullmatch(line) for line in result.out.splitlines()), str(
         result
     )
-    figures = re.match(
-        rf"{os.path.basename(path)}: out of memory: needs ([\d.]+) GiB of \w+ memory, ([\d.]+) GiB are free$",
-        result.err,
-    )
-    assert figures and float(figures[2]) < 200 / 1024 and float(figures[2]) < float(figures[1]), str(result)
+    says = r"\w+: out of memory: needs ([\d.]+) GiB of \w+ memory, ([\d.]+) GiB are free\n"
+    needed, free = map(float, re.fullmatch(says, result.err).groups())
+    assert free < 200 / 1024 and free < needed, str(result)
 
 
 @pytest.mark.backend("cpu")
 @pytest.mark.skipif(helpers.sanitized(), reason="sanitizers need more addresses than the limit leaves")
 def test_parts_on_all_devices_count_together(run):
-    """Each part alone would fit, but on the CPU back end all parts are in the memory of the host."""
-    size = 10 << 20  # 80 MiB for both vectors on the host, and the same on the devices
-    for mib, status in (150, 1), (1000, 0):
+    """Each part alone would fit, but on the CPU back end all parts are in the memory of the host: 80 MiB for both vectors on the
+    host, and the same on the devices."""
+    for mib, status, says in (150, 1, r"multidevice: out of memory: needs 0\.1\d GiB"), (1000, 0, "$"):
         result = run(
             "chapter11/multidevice",
-            "--size",
-            size,
-            "--gpus",
-            4,
+            *("--size", 10 << 20, "--gpus", 4),
             status=status,
             limits={resource.RLIMIT_AS: mib << 20},
             env={"CUDA_CPU_DEVICES": "4", "CUDA_CPU_WORKERS": "1"},
         )
-        assert (
-            result.errors == []
-            if status == 0
-            else re.search(r"^multidevice: out of memory: needs 0\.1\d GiB", result.err)
-        ), str(result)
-
-
-def test_a_device_that_disappears(run):
-    """CUDA ignores the entries of CUDA_VISIBLE_DEVICES after one that does not exist."""
-    several = {"1,0": 2, "0,1,-1": 2} if helpers.backend() == "cpu" or helpers.devices() >= 2 else {}
-    for visible, count in {
-        "0": 1,
-        "0,999": 1,
-        "0,999,1": 1,
-        "0,none,1": 1,
-        "-1,0": 0,
-        "999,0": 0,
-        "": 0,
-        **several,
-    }.items():
-        env = {
-            "CUDA_VISIBLE_DEVICES": visible,
-            **({"CUDA_CPU_DEVICES": "2"} if helpers.backend() == "cpu" else {}),
-        }
-        for name in SEVERAL:
-            result = run(f"chapter11/{name}", "--size", 50, status=0 if count > 1 else 2, env=env)
-            found = f"needs 2 GPUs, found {count}" if count else "needs a CUDA device, found none"
-            assert count > 1 or result.errors == [f"{name}: {found}"], (visible, str(result))
-        result = run("chapter11/time_zero2", "--device", count, status=64 if count else 2, env=env)
-        assert result.errors == [
-            f"time_zero2: --device {count}: no such device, found {count} (--list-devices shows them)"
-            if count
-            else "time_zero2: needs a CUDA device, found none"
-        ]
+        assert re.match(says, result.err), str(result)

@@ -5,67 +5,45 @@ import re
 from helpers import needs
 
 
-# ---- Vectors
-
-
 @needs("chapter12/cublas_dot")
 def test_the_three_dot_products_are_equal(run, rng):
-    for size in [1, 2, 33, 255, 257, 256 * 1024 + 1, rng.randint(1000, 10**6)]:
+    for size in 1, 257, rng.randint(1000, 10**6):
         out = run("chapter12/cublas_dot", "--size", size, "--seed", rng.randrange(10**6), status=0).out
         values = re.findall(r"a \. b = (-?\d+)$", out, re.M)
         assert len(values) == 3 and len(set(values)) == 1
         assert len(re.findall(r": +[\d.]+ ms, [\d.]+ GB/s$", out, re.M)) == 5
 
 
-# ---- Matrices
-
-
 @needs("chapter12/cublas_matmul")
-def test_products_of_matrices_that_are_not_square(run, rng):
-    for _ in range(4):
-        m, n, k = (rng.choice([1, 2, 31, 33, rng.randint(3, 130)]) for _ in range(3))
-        sizes = ["--m", m, "--n", n, "--k", k, "--seed", rng.randrange(10**6)]
-        out = run("chapter12/cublas_matmul", *sizes, status=0).out
-        assert f"Both products of the {m} x {k} and {k} x {n} matrices are right.\n" in out
-
-
-@needs("chapter12/cublas_matmul")
-def test_a_product_as_if_cublas_read_by_rows(run, rng):
-    """The call succeeds and the check fails, for square matrices too."""
-    m, n, k = (rng.randint(5, 90) for _ in range(3))
+def test_products_of_matrices(run, rng):
+    """Not square; and as if cuBLAS read by rows: the call succeeds and the check fails, for square matrices too."""
+    m, n, k = (rng.randint(5, 130) for _ in range(3))
+    seed = ["--seed", rng.randrange(10**6)]
+    out = run("chapter12/cublas_matmul", "--m", m, "--n", n, "--k", k, *seed, status=0).out
+    assert f"Both products of the {m} x {k} and {k} x {n} matrices are right.\n" in out
     for sizes in (m, n, k), (n, n, n):
         options = [x for pair in zip(["--m", "--n", "--k"], sizes) for x in pair]
-        result = run(
-            "chapter12/cublas_matmul", *options, "--as-if-rows", "--seed", rng.randrange(10**6), status=1
-        )
-        assert "and reports success.\n" in result.out and re.search(
-            r"^c\[\d+\]: \d+ of \d+ differ$", result.err, re.M
-        )
+        result = run("chapter12/cublas_matmul", *options, "--as-if-rows", *seed, status=1)
+        assert "and reports success.\n" in result.out
+        assert re.search(r"^c\[\d+\]: \d+ of \d+ differ$", result.err, re.M)
         assert ("the result is b a instead of a b.\n" in result.out) == (len(set(sizes)) == 1)
-
-
-# ---- Systems of equations
 
 
 @needs("chapter12/conjugate_gradient")
 def test_conjugate_gradients(run, rng):
     for size, grid, more in [
         (1, 1, []),
-        (2, 3, []),
-        (rng.randint(10, 300), rng.randint(4, 100), []),
         (200, 60, ["--condition", 1]),
-        (150, 50, ["--recompute", rng.randint(1, 60)]),
+        (rng.randint(10, 300), rng.randint(4, 100), ["--recompute", rng.randint(1, 60)]),
     ]:
         options = ["--size", size, "--grid", grid, "--seed", rng.randrange(10**6), *more]
         out = run("chapter12/conjugate_gradient", *options, status=0).out
-        entries = 5 * grid**2 - 4 * grid
         assert f"Dense, {size} unknowns: " in out
-        assert f"Sparse, {grid**2} unknowns, {entries} entries: " in out
+        assert f"Sparse, {grid**2} unknowns, {5 * grid**2 - 4 * grid} entries: " in out
         steps = [int(n) for n in re.findall(r"unknowns.*: (\d+) steps,", out)]
         on_host = [int(n) for n in re.findall(r"in double the method takes (\d+) steps", out)]
         assert all(abs(a - b) <= 2 + b / 10 for a, b in zip(steps, on_host, strict=True)) and len(steps) == 2
-        if more[:1] == ["--condition"]:
-            assert steps[0] == 1  # the identity
+        assert more[:1] != ["--condition"] or steps[0] == 1  # the identity
 
 
 @needs("chapter12/conjugate_gradient")
@@ -83,22 +61,17 @@ def test_conjugate_gradients_that_do_not_reach_the_limit(run, rng):
 
 @needs("chapter12/linear_solver")
 def test_solvers(run, rng):
+    """Systems of any size, and a singular matrix, which has no solution."""
     tall = rng.randint(2, 60)
-    for size, rows, columns in (1, 1, 1), (2, 3, 3), (rng.randint(3, 200), tall + rng.randint(0, 200), tall):
+    for size, rows, columns in (1, 1, 1), (rng.randint(3, 200), tall + rng.randint(0, 200), tall):
         options = ["--size", size, "--rows", rows, "--columns", columns, "--seed", rng.randrange(10**6)]
         out = run("chapter12/linear_solver", *options, status=0).out
         errors = re.findall(r"^(\S+) +largest .*: (\S+) of (\S+)$", out, re.M)
         assert [name for name, _, _ in errors] == ["LU", "QR", "QR", "Q", "SVD", "U", "V^T"]
         assert all(float(error) <= float(allowed) for _, error, allowed in errors)
-
-
-@needs("chapter12/linear_solver")
-def test_a_singular_matrix_has_no_solution(run, rng):
-    size = rng.randint(2, 100)
-    result = run("chapter12/linear_solver", "--size", size, "--singular", status=1)
     k = size // 2 + 1
-    assert result.errors == [
-        f"getrf: devInfo is {k}: element ({k}, {k}) of U is zero, so there is no solution"
-    ]
+    result = run("chapter12/linear_solver", "--size", size, "--singular", status=1)
+    says = f"devInfo is {k}: element ({k}, {k}) of U is zero, so there is no solution"
+    assert result.errors == [f"getrf: {says}"]
     result = run("chapter12/linear_solver", "--rows", 9, "--columns", 10, status=64)
     assert result.errors == ["linear_solver: --rows 9: must be at least --columns 10"]

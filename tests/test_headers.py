@@ -1,111 +1,100 @@
 # SPDX-License-Identifier: MIT
-"""The headers of the programs and their reader, scripts/programs.sh; the book's sections."""
+"""The headers of the programs and their reader, scripts/programs.py; the book's sections."""
+import json
 import re
 
-import pytest
-
+import helpers
 from trees import ROOT, run
+
+# What is replaced in the header of a program, and what programs.py --check says then
+WRONG = [
+    ("// SPDX-License-Identifier: MIT\n", "", ":1: the first line must be"),
+    (" * NAME: ", " * hello: ", ":3: the header begins with"),
+    (" * Teaches: ", " * Lesson:  ", ":5: Lesson: is no field"),
+    (" * Teaches: ", " * Lesson:  ", ":2: the header has no Teaches: field"),
+    (" * Teaches: ", " Teaches: ", ":5: a line of the header"),
+    (" * Book:    3.2.1\n", "", ":2: the header has no Book: field"),
+    (
+        " * Book:    3.2.1\n",
+        " * Book:    4.2.1\n",
+        'Book: "4.2.1" does not begin with a section of chapter 3',
+    ),
+    (" * Book:    3.2.1\n", " * Book:    3.2.1\n * Book:    3.2.1\n", "Book: is here twice"),
+    (" * Terms:   ", " * Terms:   nonesuch, ", ': Terms: "nonesuch" is not in docs/terms.txt'),
+    (" * Run:     ./bin/chapter03/NAME", " * Run:     ./NAME", "Run: must begin with ./bin/chapter03/NAME"),
+    (" */", " * Needs:   libs=mpi\n */", "Run: must begin with mpirun -np N, since"),
+    (" * Run:     ./bin", " * Run:     mpirun -np 2 ./bin", "Run: must begin with ./bin/chapter03"),
+    (" */", " * Needs:   gpu=2\n */", 'Needs: "gpu=2" is none of'),
+    (" */", " * Picture: no\n */", "Picture: is yes"),
+    (" */", " * Picture: yes\n */", "Run: ends with --output FILE"),
+    (" */", " * Picture: as chapter03/simple_kernel\n */", "chapter03/simple_kernel draws no picture of its"),
+    (" */", " * Expect:  2\n */", "Expect: is 1"),
+    (" */", " * Check:   64 | --size 8 (fine)\n */", 'Check: "--size 8 (fine)" is not'),
+    (" */", " * Bench:   1M\n */", "Bench: is for what includes common/bench.h"),
+    (" */", " * Bench:   1M 0\n */", 'Bench: "0" is no value of --size'),
+    (" */\n", ' */\n#include "../common/bench.h"\n', ":2: the header of a ladder has a Bench: field"),
+    (" */", "", ": a line of the header begins with"),
+    (" */", " * Needs:\n */", ": Needs: is empty"),
+]
 
 
 def test_headers():
-    assert run(ROOT, "scripts/programs.sh", "--check") == ""
+    assert run(ROOT, "scripts/programs.py", "--check") == ""
 
 
-@pytest.mark.parametrize(
-    "old, new, says",
-    [
-        ("// SPDX-License-Identifier: MIT\n", "", r":1: the first line must be"),
-        (" * hello_world: ", " * hello: ", r":3: the header begins with"),
-        (
-            " * Teaches: ",
-            " * Lesson:  ",
-            r"(?s):5: Lesson: is no field.*:2: the header has no Teaches: field",
-        ),
-        (" * Teaches: ", " Teaches: ", r":5: a line of the header"),
-        (" * Book:    3.2.1\n", "", r":2: the header has no Book: field"),
-        (" * Terms:   ", " * Differs: ", r":2: the header has no Terms: field"),
-        (
-            " * Book:    3.2.1\n",
-            " * Book:    4.2.1\n",
-            r"Book: \"4.2.1\" does not begin with a section of chapter 3",
-        ),
-        (" * Book:    3.2.1\n", " * Book:    3.2.1\n * Book:    3.2.1\n", r"Book: is here twice"),
-        (
-            " * Run:     ./bin/chapter03/hello_world",
-            " * Run:     ./hello_world",
-            r"Run: must begin with ./bin/chapter03/hello_world",
-        ),
-        (" */", " * Needs:   libs=mpi\n */", r"Run: must begin with mpirun -np N, since"),
-        (" * Run:     ./bin", " * Run:     mpirun -np 2 ./bin", r"Run: must begin with ./bin/chapter03"),
-        (" */", " * Needs:   gpu=2\n */", r'Needs: "gpu=2" is none of'),
-        (" */", " * Picture: no\n */", r"Picture: is yes"),
-        (" */", " * Expect:  2\n */", r"Expect: is 1"),
-        (" */", " * Picture: yes\n */", r"Run: ends with --output FILE"),
-        (
-            " */",
-            " * Picture: as chapter03/simple_kernel\n */",
-            r"Picture: chapter03/simple_kernel draws no picture of its own",
-        ),
-        (
-            " */",
-            " * Check:   64 | --size 8 (fine)\n */",
-            r'Check: "64" is not(.|\n)*Check: "--size 8 \(fine\)" is not',
-        ),
-        (" */", " * Bench:   1M\n */", r"Bench: is for what includes common/bench.h"),
-        (" */", " * Bench:   1M 0 2T\n */", r'Bench: "0" is no value of --size\n.*"2T" is no value'),
-        (" */\n", ' */\n#include "../common/bench.h"\n', r":2: the header of a ladder has a Bench: field"),
-        (" */", "", r"a line of the header|the header comment does not end"),
-    ],
-)
-def test_a_bad_header_is_named(sources, old, new, says):
-    source = sources / "chapter03/hello_world.cu"
-    assert old in source.read_text()
-    source.write_text(source.read_text().replace(old, new, 1))
-    log = run(sources, "scripts/programs.sh", "--check", status=1)
-    assert re.search(says, log), log
-    assert all(line.startswith("chapter03/hello_world.cu:") for line in log.splitlines())
+def test_a_wrong_header_is_named(sources):
+    text = (sources / "chapter03/hello_world.cu").read_text()
+    for number, (old, new, _) in enumerate(WRONG):
+        name = f"wrong{number:02}"
+        changed = text.replace("hello_world", name).replace(
+            old.replace("NAME", name), new.replace("NAME", name), 1
+        )
+        (sources / f"chapter03/{name}.cu").write_text(changed)
+    lines = run(sources, "scripts/programs.py", "--check", status=1).splitlines()
+    for number, (_, _, says) in enumerate(WRONG):
+        name = f"wrong{number:02}"
+        named = [line for line in lines if line.startswith(f"chapter03/{name}.cu:")]
+        assert any(says.replace("NAME", name) in line for line in named), (says, named)
+    assert all(re.match(r"chapter03/wrong\d\d\.cu:\d+: ", line) for line in lines)
+
+
+def test_a_ladder_lists_its_rungs():
+    """The names in its header are those of its tables, in order. Rows of other kinds, such as libraries, are no rungs."""
+    ladders = 0
+    for path in sorted(ROOT.glob("*/*.cu")):
+        text = path.read_text()
+        tables = re.findall(r"^static (?:const )?Rung \w+\[\] = \{\n(.*?)^\};", text, re.S | re.M)
+        if not tables:
+            continue
+        ladders += 1
+        field = re.search(r"^ \* Rungs: +(.*\n(?: \*  .*\n)*)", text, re.M)
+        assert field, f"{path.name} has no Rungs: field"
+        listed = " ".join(field[1].replace("\n * ", " ").split())
+        for table in tables:
+            rows = re.findall(r'^    \{"([^"]*)",(.*?)(?=^    \{"|^    \w+,$|^#|\Z)', table, re.S | re.M)
+            names = [
+                name for name, rest in rows if not re.search(r"\b(LIBRARY|COPY_RATE|INACCURATE)\b", rest)
+            ]
+            for number, name in enumerate(names):
+                assert f"{number} {name}" in listed, f"{path.name}: Rungs: lacks {number} {name}"
+    assert ladders > 15
 
 
 def test_programs_in_reading_order(sources):
     """Sections are sorted as numbers, and a section without a remark comes first; fields are printed completely."""
     text = (sources / "chapter03/hello_world.cu").read_text()
-    for name, section in [("a", "3.10"), ("b", "3.9.1"), ("c", "3.9 (course)"), ("d", "3.9")]:
-        (sources / "chapter03" / (name + ".cu")).write_text(
-            text.replace("hello_world", name)
-            .replace("Book:    3.2.1", "Book:    " + section)
-            .replace(
-                " */",
-                " * Differs: in one\n *          or two things\n * Needs:   gpus=2, libs=png gl\n */",
-                1,
-            )
-        )
-    rows = [line.split("\t") for line in run(sources, "scripts/programs.sh", "chapter03").splitlines()]
-    assert [r[0][10:] for r in rows] == ["hello_world", "simple_kernel", "d", "c", "b", "a"]
-    assert all(len(r) == 12 for r in rows)
-    assert (
-        rows[2][5:10] == ["in one or two things", "gpus=2, libs=png gl", "", "", ""]
-        and rows[2][10] == rows[0][10] != ""
+    more = " * Differs: in one\n *          or two things\n * Needs:   gpus=2, libs=png gl\n */"
+    for name, section in ("a", "3.10"), ("b", "3.9.1"), ("c", "3.9 (course)"), ("d", "3.9"):
+        changed = text.replace("hello_world", name).replace("Book:    3.2.1", f"Book:    {section}")
+        (sources / f"chapter03/{name}.cu").write_text(changed.replace(" */", more, 1))
+    found = json.loads(run(sources, "scripts/programs.py", "chapter03"))
+    assert [p["name"][10:] for p in found] == ["hello_world", "simple_kernel", "d", "c", "b", "a"]
+    assert (found[2]["differs"], found[2]["needs"], found[2]["picture"]) == (
+        "in one or two things",
+        "gpus=2, libs=png gl",
+        "",
     )
-    assert "chapter03/d:png,gl" in run(sources, "scripts/programs.sh", "--needs")
-
-
-def test_the_books_order():
-    """Chapters are sorted as numbers, the appendix is last, and in a section the programs of the book come before all others."""
-    rows = [line.split("\t") for line in run(ROOT, "scripts/programs.sh").splitlines()]
-    folders = list(dict.fromkeys(row[0].split("/")[0] for row in rows))
-    assert folders == sorted(f for f in folders if f.startswith("chapter")) + ["appendix_a"]
-    order = [number for number, _, _ in sections()]
-    places = [order.index(re.match(r"[0-9A-Z.]+", row[2])[0]) for row in rows]
-    assert places == sorted(places)
-    for before, after in zip(rows, rows[1:]):
-        if before[2].split()[0] == after[2].split()[0]:
-            assert beyond_the_book(before[2]) <= beyond_the_book(
-                after[2]
-            ), f"{after[0]} comes after {before[0]}"
-    assert [row[0] for row in rows if row[2].startswith("5.3.1")][:2] == [
-        "chapter05/dot",
-        "chapter05/dot_wrong_barrier",
-    ]
+    assert found[2]["terms"] == found[0]["terms"] != "" and list(found[0]) == list(found[2])
 
 
 def beyond_the_book(section):
@@ -120,28 +109,35 @@ def sections():
             yield number, title, programs[0].split() if programs else []
 
 
+def test_the_books_order():
+    """Chapters are sorted as numbers, the appendix is last, and in a section the programs of the book come before all others."""
+    programs = helpers.programs()
+    folders = list(dict.fromkeys(p.name.split("/")[0] for p in programs))
+    assert folders == sorted(f for f in folders if f.startswith("chapter")) + ["appendix_a"]
+    order = [number for number, _, _ in sections()]
+    places = [(order.index(re.match(r"[0-9A-Z.]+", p.book)[0]), p.book.split()[0]) for p in programs]
+    assert [place for place, _ in places] == sorted(place for place, _ in places)
+    for before, after in zip(programs, programs[1:]):
+        if before.book.split()[0] == after.book.split()[0]:
+            assert beyond_the_book(before.book) <= beyond_the_book(after.book), f"{before}, {after}"
+    assert [p.base for p in programs if p.book.startswith("5.3.1")][:2] == ["dot", "dot_wrong_barrier"]
+
+
 def test_sections_are_the_books():
     """Each section in a Book: field exists in the book, and a program that the book prints names the section where it is printed."""
-    known = {number for number, _, _ in sections()}
-    printed = {}
+    known, printed = {number for number, _, _ in sections()}, {}
     for number, _, names in sections():
         chapter = number.split(".")[0]
-        folder = "chapter%02d" % int(chapter) if chapter.isdigit() else "appendix_" + chapter.lower()
+        folder = f"chapter{int(chapter):02}" if chapter.isdigit() else f"appendix_{chapter.lower()}"
         for name in names:
             printed.setdefault(f"{folder}/{name}", set()).add(number)
-    programs = {
-        line.split("\t")[0]: line.split("\t")[2] for line in run(ROOT, "scripts/programs.sh").splitlines()
-    }
-    for name, field in programs.items():
+    for name, field in ((program.name, program.book) for program in helpers.programs()):
         named = set(re.findall(r"\b(?:[A-Z]|\d+)(?:\.\d+)+\b", field))
         assert named and named <= known, f"{name}: {field}"
         assert not beyond_the_book(field) or name not in printed, f"{name}: the book prints it: {field}"
-        for number in printed.get(name, ()):
-            assert any(
-                f"{number}.".startswith(f"{n}.") for n in named
-            ), f"{name}: the book prints it in {number}: {field}"
-        for number in named if name in printed else ():
-            assert any(
-                f"{p}.".startswith(f"{number}.") for p in printed[name]
-            ), f"{name}: {field} is not where the book prints it"
-    assert printed.keys() <= programs.keys()
+        places = printed.get(name, set())
+        for place in places:
+            assert any(f"{place}.".startswith(f"{n}.") for n in named), f"{name}: printed in {place}: {field}"
+        for number in named if places else ():
+            assert any(f"{p}.".startswith(f"{number}.") for p in places), f"{name}: not printed in {number}"
+    assert printed.keys() <= {program.name for program in helpers.programs()}

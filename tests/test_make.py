@@ -1,303 +1,239 @@
 # SPDX-License-Identifier: MIT
-"""make: which files are built again and when, several makes at the same time, the lines of the steps, make help."""
-import fcntl
-import hashlib
+"""make: what is built again and when, the choice of the back end, libraries that are missing, messages about wrong settings."""
 import os
 import re
+import shlex
 import shutil
 import subprocess
 
 import pytest
 
-from trees import (
-    NVCC,
-    PROGRAMS,
-    ROOT,
-    UNOPTIMISED,
-    append,
-    compiled,
-    environment,
-    linked,
-    make,
-    needs_nvcc,
-    run,
-    stand_in,
-)
-
-
-def test_fresh_build(built):
-    log = (built / "first.log").read_text()
-    assert linked(log) == set(PROGRAMS)
-    assert log.count("back end:") == 1
-    assert "warning" not in log.lower()
-    for program in PROGRAMS:
-        assert os.access(built / "bin" / program, os.X_OK)
-
-
-def test_each_step_has_a_number(tree):
-    """The total is the number of steps, and steps are numbered in the order in which they begin, with any number of jobs."""
-    (tree / "chapter03/simple_kernel.cu").touch()
-    logs = [(tree / "first.log").read_text(), make(tree, "-j2"), make(tree)]
-    counts = []
-    for log in logs:
-        steps = re.findall(r"^\[( *\d+)/(\d+)\] \w+ +\S+$", log, re.M)
-        assert [(int(n), int(m)) for n, m in steps] == [
-            (i, len(steps)) for i in range(1, len(steps) + 1)
-        ], log
-        assert len({len(n) for n, _ in steps}) <= 1
-        counts.append(len(steps))
-    assert (
-        counts[0] == len(list((tree / "build/cpu").rglob("*.o"))) + len(PROGRAMS) + 3
-    )  # the translator and two libraries
-    assert counts[1:] == [2, 0]
-
-
-def test_a_name_that_several_programs_have(tree):
-    (tree / "chapter03/julia_gpu.cu").write_text("")
-    assert "did you mean chapter03/julia_gpu or chapter04/julia_gpu?" in make(tree, "julia_gpu", status=2)
+from trees import FAKE_NVCC, FAKE_SMI, NVCC, PROGRAMS, append, compiled, make, needs_nvcc, run, stand_in
 
 
 def test_second_make_does_nothing(tree):
     before = {p: p.stat().st_mtime_ns for p in tree.rglob("*") if p.is_file()}
-    log = make(tree)
-    assert not compiled(log) and not linked(log)
-    assert "Nothing to be done" in log
+    assert not compiled(make(tree))
     assert {p: p.stat().st_mtime_ns for p in tree.rglob("*") if p.is_file()} == before
 
 
-def test_touching_book_h_rebuilds_what_includes_it(tree):
-    (tree / "common/book.h").touch()
-    log = make(tree, "-n")
-    assert set(PROGRAMS) <= compiled(log)
-    assert linked(log) == set(PROGRAMS)
-
-
-def test_touching_a_header_of_the_runtime_rebuilds_the_programs(tree):
-    (tree / "cpu/include/cuda_runtime.h").touch()
-    assert set(PROGRAMS) <= compiled(make(tree, "-n"))
-
-
-def test_touching_one_program_rebuilds_only_that(tree):
+def test_what_is_built_again(tree):
+    """A program after a change of its own, all programs after one of what they include, link, or are compiled by."""
     (tree / "chapter03/simple_kernel.cu").touch()
-    log = make(tree)
-    assert compiled(log) == {"chapter03/simple_kernel"}
-    assert linked(log) == {"chapter03/simple_kernel"}
+    assert compiled(make(tree)) == {"chapter03/simple_kernel"}
+    for source in (
+        "common/book.h",
+        "common/lib/options.c",
+        "cucc/include/cuda_runtime.h",
+        "cucc/runtime/symbol.cpp",
+    ):
+        (tree / source).touch()
+        assert set(PROGRAMS) <= compiled(make(tree)), source
+    assert not compiled(make(tree))
+    (tree / "common/lib/random.h").touch()  # there is no such file: nothing depends on it
+    assert not compiled(make(tree))
 
 
-def test_touching_a_common_source_links_the_programs_again(tree):
-    (tree / "common/lib/options.c").touch()
-    log = make(tree)
-    assert compiled(log) == {"common/lib/options.c"}
-    assert linked(log) == set(PROGRAMS)
+def test_flags_that_change(tree):
+    assert compiled(make(tree, "CFLAGS=-DX=1")) >= {*PROGRAMS, "common/lib/options.c"}
+    assert not compiled(make(tree, "CFLAGS=-DX=1"))
+    assert compiled(make(tree)) >= {*PROGRAMS, "common/lib/options.c"}
+    assert compiled(make(tree, "DEBUG=1", "chapter03/hello_world")) >= {"chapter03/hello_world"}
+    assert (tree / "build/cpu-debug/libcommon.a").exists()
 
 
-def test_a_common_source_that_went_is_out_of_the_library(tree):
-    (tree / "common/lib/extra.c").write_text(
-        "int extra_function(void);\nint extra_function(void) { return 1; }\n"
-    )
+def test_sources_that_come_and_go(tree):
+    """An object whose source has gone leaves the library; headers that have gone do not stop the build."""
+    extra = tree / "common/lib/extra.c"
+    extra.write_text("int extra(void);\nint extra(void) { return 1; }\n")
+    (tree / "common/extra.h").write_text("")
+    program = tree / "chapter03/simple_kernel.cu"
+    text = program.read_text()
+    append(program, '#include "../common/extra.h"\n')
     make(tree)
     assert "extra.o" in run(tree, "ar", "t", "build/cpu/libcommon.a")
-    (tree / "common/lib/extra.c").unlink()
+    extra.unlink()
+    (tree / "common/extra.h").unlink()
+    program.write_text(text)
     make(tree)
     assert "extra.o" not in run(tree, "ar", "t", "build/cpu/libcommon.a")
-
-
-@pytest.mark.parametrize(
-    "gone, come",
-    [
-        ("common/lib/extra.c", None),
-        ("common/lib/extra.c", "common/lib/more.c"),
-        ("tests/common/extra.c", "tests/common/extra.cu"),
-        ("tests/common/extra.cu", "tests/common/extra.c"),
-        ("chapter03/extra.cu", None),
-        ("cpu/src/extra.cpp", "cpu/src/extra.c"),
-    ],
-)
-def test_a_source_that_went_or_has_another_ending(tree, gone, come):
-    """Objects of the old source do not stop the build, and are not used for the new source, which may have an older time."""
-    (tree / "tests/common").mkdir(parents=True, exist_ok=True)
-    name = "main" if gone.startswith(("tests", "chapter")) else "extra"
-    (tree / gone).write_text(f"int {name}(void);\nint {name}(void) {{ return 1; }}\n")
-    make(tree, "all", "tests")
-    (tree / gone).unlink()
-    if come:
-        (tree / come).write_text(f"int {name}(void);\nint {name}(void) {{ return 2; }}\n")
-        os.utime(tree / come, (1, 1))
-    log = make(tree, "all", "tests")
-    assert compiled(log) == ({come.removesuffix(".cu")} if come else set()), log
-    assert not compiled(make(tree, "all", "tests"))
-    if come and "tests" in come:
-        run(tree, "bin/tests/common/extra", status=2)
-
-
-def test_dependencies_cut_short_are_made_again(tree):
-    """Dependency files are incomplete when the disk was full. That of the translator is one of them, so every program is
-    translated again."""
-    for path in "cu2cpp.d", "chapter03/hello_world.d", "common/lib/image.d":
-        assert (tree / "build/cpu" / path).read_text()
-        (tree / "build/cpu" / path).write_text("")
-    assert compiled(make(tree)) == {*PROGRAMS, "cpu/cu2cpp.c", "common/lib/image.c"}
-    assert not compiled(make(tree))
-    (tree / "common/book.h").touch()
-    assert set(PROGRAMS) <= compiled(make(tree, "-n"))
-
-
-def test_jobs_make_no_difference(tree):
-    """One job and four jobs build identical files. Both build in the same folder, because a program may contain its path. The
-    libraries are archived again, and the programs are translated, compiled and linked again."""
-
-    def build(jobs):
-        shutil.rmtree(tree / "bin")
-        for path in [*(tree / "build/cpu").glob("*.a"), *(tree / "build/cpu").glob("chapter*/*.*")]:
-            path.unlink()
-        log = make(tree, jobs)
-        assert linked(log) == set(PROGRAMS) == compiled(log)
-        return {p: hashlib.sha256((tree / "bin" / p).read_bytes()).hexdigest() for p in PROGRAMS}
-
-    assert build("-j4") == build("-j1")
-
-
-@pytest.mark.skipif(not shutil.which("flock"), reason="needs flock")
-def test_two_makes_at_once(tree):
-    """Two makes wait for each other and print that they wait, and only one of them builds. The test holds the lock until both
-    wait for it."""
-    (tree / "chapter03/hello_world.cu").touch()
-    with open(tree / "build/.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        makes = [
-            subprocess.Popen(
-                ["make", "BACKEND=cpu", "-j2"],
-                cwd=tree,
-                env=environment(),
-                text=True,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-            )
-            for _ in range(2)
-        ]
-        for process in makes:
-            assert process.stdout.readline().startswith("back end: ")
-            assert process.stdout.readline() == "another make builds here: waiting until it is done\n"
-    logs = [process.communicate(timeout=600)[0] for process in makes]
-    assert [process.returncode for process in makes] == [0, 0], "\n".join(logs)
-    assert sorted(len(linked(log)) for log in logs) == [0, 1]
-    assert not linked(make(tree))
-
-
-def test_the_translator_is_built_for_this_machine(tree, tmp_path):
-    """CC stands for a compiler for another machine, whose programs cannot run here."""
-    log = tmp_path / "calls"
-    stand_in(tmp_path, "cross", 'for a; do [ "$a" != cpu/cu2cpp.c ] || exit 9; done; exec cc "$@"')
-    stand_in(tmp_path, "host", 'echo "$*" >>%s; exec cc "$@"' % log)
-    arguments = ["CC=%s" % (tmp_path / "cross"), "HOSTCC=%s" % (tmp_path / "host")]
-    assert set(PROGRAMS) <= compiled(make(tree, *arguments))
-    calls = log.read_text().splitlines()
-    assert len(calls) == 1 and calls[0].endswith("cpu/cu2cpp.c")
-    assert not compiled(make(tree, *arguments))
-    assert "no C compiler for this machine (HOSTCC): nonesuch-cc: " in make(
-        tree, "HOSTCC=nonesuch-cc", status=2
-    )
-
-
-@pytest.mark.skipif(not shutil.which("clang++"), reason="needs clang++, found none")
-def test_clang_builds_without_a_warning(sources):
-    """CPPFLAGS are given only to commands that preprocess; otherwise clang warns of unused flags. clang's warnings do not
-    depend on the optimisation, except about `#pragma unroll`, which these programs do not have."""
-    log = make(sources, "CC=clang", "CXX=clang++", "CPPFLAGS=-Inonesuch", *UNOPTIMISED)
-    assert "warning" not in log.lower() and linked(log) == set(PROGRAMS)
-
-
-def test_sections_are_watched_where_the_compiler_can(tree):
-    """g++ watches the sections of __device__ variables with an option that clang++ refuses."""
-    for compilers, there in (["CC=gcc", "CXX=g++"], True), (["CC=clang", "CXX=clang++"], False):
-        if shutil.which(compilers[1].removeprefix("CXX=")):
-            log = make(tree, "-n", "SANITIZE=address", *compilers)
-            assert compiled(log) >= set(PROGRAMS)
-            flags = (tree / "build/cpu-address/flags-cxx").read_text()
-            assert (
-                "-fsanitize-sections=cuda_device," in flags
-            ) == there and "-D__SANITIZE_ADDRESS__=1" in flags
-
-
-def test_another_variant_is_linked_and_the_first_not_compiled_again(tree):
-    log = make(tree, "DEBUG=1")
-    assert set(PROGRAMS) <= compiled(log) and linked(log) == set(PROGRAMS)
-    assert (tree / "build/cpu-debug").is_dir()
-    log = make(tree)
-    assert not compiled(log) and linked(log) == set(PROGRAMS)
-
-
-@needs_nvcc
-def test_switching_the_back_end_links_again(tree):
-    log = make(tree, "BACKEND=gpu", "SMS=90", "NVCC=" + NVCC)
-    assert set(PROGRAMS) <= compiled(log) and linked(log) == set(PROGRAMS)
-    assert b"libcudacpu" not in (tree / "bin/chapter03/hello_world").read_bytes()
-    log = make(tree)
-    assert not compiled(log) and linked(log) == set(PROGRAMS)
-    log = make(tree, "BACKEND=gpu", "SMS=90", "NVCC=" + NVCC)
-    assert not compiled(log) and linked(log) == set(PROGRAMS)
-    assert set(PROGRAMS) <= compiled(make(tree, "-n", "BACKEND=gpu", "SMS=80", "NVCC=" + NVCC))
-
-
-def test_one_chapter_and_one_program(tree):
-    shutil.rmtree(tree / "bin")
-    assert linked(make(tree, "chapter04")) == {"chapter04/julia_gpu"}
-    assert linked(make(tree, "chapter03/hello_world")) == {"chapter03/hello_world"}
 
 
 def test_a_new_program_needs_nothing_but_its_header(tree):
     text = (tree / "chapter03/hello_world.cu").read_text()
     (tree / "chapter03/hello_again.cu").write_text(text.replace("hello_world", "hello_again"))
-    assert linked(make(tree)) == {"chapter03/hello_again"}
-    assert "chapter03/hello_again\t" in run(tree, "scripts/programs.sh")
-    assert re.search(r"chapter03/hello_again +ok ", make(tree, "run", "CHAPTER=3"))
+    assert compiled(make(tree)) == {"chapter03/hello_again"}
 
 
-def test_a_source_that_does_not_compile(tree):
+@pytest.mark.parametrize("compiler", ["cucc/cucc", pytest.param(NVCC, marks=needs_nvcc)])
+def test_the_line_of_make_n_can_be_typed(tree, compiler):
+    """`make -n` prints one command for a program, also when it is up to date, and the command alone builds it."""
+    settings = [] if compiler != NVCC else ["BACKEND=gpu", "SMS=90", f"NVCC={NVCC}", "BIN=bin-gpu"]
+    make(tree, "common", *settings)
+    lines = make(tree, "-n", "chapter03/hello_world", *settings).replace("\\\n", " ").splitlines()
+    (command,) = [line for line in lines if compiler in shlex.split(line)[:1]]
+    program = tree / ("bin-gpu" if settings else "bin") / "chapter03/hello_world"
+    program.unlink(missing_ok=True)
+    program.parent.mkdir(parents=True, exist_ok=True)
+    run(tree, *shlex.split(command))
+    assert run(tree, str(program)).startswith("Hello, World!")
+
+
+def test_a_part_is_built(tree):
+    shutil.rmtree(tree / "bin")
+    assert compiled(make(tree, "chapter04")) == {"chapter04/julia_gpu"}
+    assert compiled(make(tree, "chapter03/hello_world")) == {"chapter03/hello_world"}
+
+
+@pytest.mark.parametrize(
+    "arguments, says",
+    [
+        (["BACKEND=cuda"], "BACKEND=cuda: must be auto, gpu or cpu"),
+        (["DEBUG=yes"], "DEBUG=yes: must be 0 or 1"),
+        (["SANITIZE=addres"], "SANITIZE=addres: must be of address, undefined, leak or thread"),
+        (["SANITIZE=address,thread"], "thread goes with neither address nor leak"),
+        (["BACKEND=gpu", "SANITIZE=address"], "SANITIZE is for BACKEND=cpu"),
+        (["SMS=90"], "SMS is for BACKEND=gpu"),
+        (["BACKEND=gpu", "CUDA_PATH=/nonexistent"], "BACKEND=gpu: no nvcc in CUDA_PATH=/nonexistent"),
+        (["CC=nonesuch-cc"], "no compiler nonesuch-cc: "),
+        (["CHAPTER=99", "run"], "CHAPTER=99: must be one of chapter03 "),
+        (["PROGRAM=chapter05/dto", "check"], "PROGRAM=chapter05/dto: there is no such program"),
+        (["TOPIC=nonesuch", "bench"], "TOPIC=nonesuch: no such ladder"),
+        (["old"], "make old needs the program"),
+        (["julia_gpu"], "there is no target julia_gpu: did you mean chapter04/julia_gpu?"),
+        (["nonesuch"], "there is no target nonesuch"),
+    ],
+)
+def test_wrong_settings(tree, arguments, says):
+    assert says in make(tree, *arguments, status=2)
+
+
+@pytest.mark.parametrize(
+    "nvcc, smi, arguments, says",
+    [
+        (FAKE_NVCC, FAKE_SMI, [], "gpu (nvcc 12.9 and NVIDIA H200, sm 90)"),
+        (
+            FAKE_NVCC,
+            FAKE_SMI.replace("9.0", "13.0"),
+            [],
+            "gpu (nvcc 12.9 and NVIDIA H200, sm 75 90 120 and PTX)",
+        ),
+        (FAKE_NVCC, FAKE_SMI, ["SMS=75"], "gpu (SMS asks for GPU code, sm 75)"),
+        (FAKE_NVCC, FAKE_SMI, ["SANITIZE=address"], "cpu (SANITIZE is for the CPU back end)"),
+        (FAKE_NVCC, FAKE_SMI, ["BACKEND=cpu"], "cpu (asked for)"),
+        (FAKE_NVCC, FAKE_SMI, ["NVCC=cucc/cucc"], "cpu (NVCC=cucc/cucc is for the CPU)"),
+        (None, FAKE_SMI, [], "cpu (no nvcc in CUDA_PATH="),
+    ],
+)
+def test_choice_of_back_end(tree, tmp_path, nvcc, smi, arguments, says):
+    tools = tmp_path / "cuda/bin"
+    stand_in(tools, "nvidia-smi", smi)
+    if nvcc:
+        stand_in(tools, "nvcc", nvcc)
+    if not any(a.startswith("BACKEND=") for a in arguments):
+        arguments = ["BACKEND=auto", *arguments]
+    path = f"{tools}:{os.environ['PATH']}"
+    log = make(tree, "-n", "common", *arguments, CUDA_PATH=str(tmp_path / "cuda"), PATH=path)
+    assert "back end: " + says in log, log
+
+
+def test_program_for_an_architecture_with_its_own_features(tree, tmp_path):
+    """With `Needs: arch=90a` a program is compiled for 90a in place of 90; other architectures, PTX and programs stay."""
     source = tree / "chapter03/hello_world.cu"
-    append(source, "__global__ void broken(void) { nonesuch = 1; }\n")
-    log = make(tree, status=2)
-    assert re.search(r"^chapter03/hello_world\.cu:%d:" % len(source.read_text().splitlines()), log, re.M)
-    make(tree, status=2)
-
-
-def test_other_folders_and_clean(sources, tmp_path):
-    """Where the files go does not depend on what is in them, so a stand-in takes the place of the compilers."""
-    empty = 'for a; do if [ "$o" ]; then : >"$a"; chmod +x "$a"; fi; o=; [ "$a" != -o ] || o=1; done'
-    stand_in(tmp_path, "compiler", empty)
-    before = set(sources.rglob("*"))
-    compiler = tmp_path / "compiler"
-    folders = ["BIN=programs", "BUILD=objects", f"CC={compiler}", f"CXX={compiler}"]
-    make(sources, *folders, "chapter03/hello_world")
-    assert {p.parts[len(sources.parts)] for p in set(sources.rglob("*")) - before} == {"programs", "objects"}
-    assert os.access(sources / "programs/chapter03/hello_world", os.X_OK)
-    (sources / "programs/mine").touch()
-    make(sources, *folders, "clean")
-    assert set(sources.rglob("*")) - before == {sources / "programs", sources / "programs/mine"}
-
-
-def test_help_lists_what_there_is(tree):
-    listed = set(re.findall(r"^make ([a-z]\S*)", make(tree, "help"), re.M))
-    there = set(re.search(r"^TARGETS := (.*)", (ROOT / "Makefile").read_text(), re.M).group(1).split())
-    assert {t for t in listed if "chapter" not in t} | {"all"} == there
-    for target in listed:
-        if not target.startswith(("profile-", "trace-")):  # need programs that this tree lacks
-            needed = {
-                "old": f"FILE={ROOT}/tests/old/heat.cu",
-                "exercise": "chapter04",
-                "grade": f"DIR={ROOT}",
-            }
-            make(tree, "-n", target, *([needed[target]] if target in needed else []))
-
-
-def test_nobody_keeps_a_list_of_programs():
-    programs = [line.split("\t")[0].split("/")[1] for line in run(ROOT, "scripts/programs.sh").splitlines()]
-    for path in [
-        ROOT / "Makefile",
-        ROOT / ".ci/run",
-        *(path for path in (ROOT / "scripts").iterdir() if path.is_file()),
-        *(ROOT / ".github").rglob("*.yml"),
+    source.write_text(source.read_text().replace("\n */", "\n * Needs:   arch=90a\n */", 1))
+    stand_in(tmp_path, "nvcc", FAKE_NVCC.replace("echo sm_120", "true"))  # the default adds PTX for 90
+    stand_in(tmp_path, "nvidia-smi", "exit 9")
+    for arguments, others, own in [
+        (["SMS=75 90"], "75,sm_75 90,sm_90", "75,sm_75 90a,sm_90a"),
+        (["SMS=75"], "75,sm_75", "75,sm_75"),
+        (["SMS=90a"], "90a,sm_90a", "90a,sm_90a"),
+        ([], "75,sm_75 90,sm_90 90,compute_90", "75,sm_75 90a,sm_90a 90,compute_90"),
     ]:
-        text = re.sub(r"^#:.*$", "", path.read_text(), flags=re.M)
-        assert [p for p in programs if re.search(rf"\b{p}\b", text)] == [], path
+        path = f"{tmp_path}:{os.environ['PATH']}"
+        log = make(tree, "-n", "BACKEND=gpu", f"NVCC={tmp_path}/nvcc", *arguments, PATH=path).replace(
+            "\\\n", " "
+        )
+        for name, codes in ("simple_kernel", others), ("hello_world", own):
+            (command,) = re.findall(rf".* -o bin/chapter03/{name} .*", log)
+            found = re.findall(r"arch=compute_(\w+),code=(\w+)", command)
+            assert " ".join(map(",".join, found)) == codes, command
+
+
+# ---- libraries ----
+
+LIBRARIES = (
+    "PNG WEBP GLUT GL MPI VULKAN OPENCL BOOST_CONTEXT CUBLAS CUSOLVER CUFFT THRUST CUSPARSE CURAND".split()
+)
+
+
+def test_without_libraries(tree, tmp_path):
+    """The build lists what is switched off, and everything else works."""
+    log = make(tree, *(f"HAVE_{name}=0" for name in LIBRARIES))
+    assert set(PROGRAMS) <= compiled(log)
+    assert re.findall(r"^off: .*: switched off by HAVE_(\w+)=0$", log, re.M) == LIBRARIES
+    julia = [str(tree / "bin/chapter04/julia_gpu"), "--size", "8"]
+    env = {"DISPLAY": "", "PATH": "/nonexistent"}
+    for ending, library in ("png", "libpng"), ("webp", "libwebp"), ("gif", "ffmpeg"):
+        log = run(tmp_path, *julia, "--output", "x." + ending, status=64, **env)
+        assert library in log and len(log.splitlines()) == 1
+    assert "built without freeglut" in run(tmp_path, *julia, "--window", status=64, **env)
+    assert "no window: built without freeglut" in run(tmp_path, *julia, **{**env, "DISPLAY": ":0"})
+    log = run(tmp_path, *julia, "--animate", "--frames", "2", **env)
+    assert "wrote julia_gpu.ppm (8x8, the last of 2 frames)\n" in log
+
+
+def test_a_program_that_lacks_its_library(tree):
+    source = tree / "chapter03/hello_world.cu"
+    source.write_text(source.read_text().replace("\n */", "\n * Needs:   libs=nonesuch, gl\n */", 1))
+    (tree / "bin/chapter03/hello_world").unlink()
+    log = make(tree, "HAVE_GL=0")
+    assert "chapter03/hello_world" not in compiled(log)
+    assert log.splitlines()[-1] == "off: chapter03/hello_world: needs nonesuch gl"
+    log = make(tree, "chapter03/hello_world", "HAVE_GL=0", status=2)
+    assert "chapter03/hello_world needs nonesuch, which this back end lacks" in log
+    assert "chapter03/hello_world needs gl, CUDA with OpenGL (OpenGL, EGL): switched off by HAVE_GL=0" in log
+    assert re.search(r"chapter03/hello_world +not built +needs nonesuch", make(tree, "run", "CHAPTER=3"))
+
+
+@pytest.mark.parametrize(
+    "shown, flags, libs",
+    [
+        (
+            "gcc -I/usr/include/openmpi-x86_64 -pthread -L/m/lib -Wl,-rpath -Wl,/m/lib -Wl,--enable-new-dtags -lmpi",
+            "-I/usr/include/openmpi-x86_64",
+            "-L/m/lib -Xlinker -rpath -Xlinker /m/lib -lmpi",
+        ),
+        (
+            "gcc -Wl,-z,relro -O2 -DM=1 -I/m/include -L/m/lib -Wl,-rpath,/m/lib -lmpich",
+            "-DM=1 -I/m/include",
+            "-L/m/lib -Xlinker -rpath -Xlinker /m/lib -lmpich",
+        ),
+    ],
+    ids=["Open MPI", "MPICH"],
+)
+def test_flags_of_mpi(tree, tmp_path, shown, flags, libs):
+    """Those of `mpicc -show`, in forms that nvcc takes too."""
+    stand_in(tmp_path, "mpicc", f'[ "$*" = -show ] && echo "{shown}"')
+    run(tree, "scripts/configure.sh", "x/config.mk", BACKEND="cpu", HAVE_MPI="1", MPICC=f"{tmp_path}/mpicc")
+    lines = [" ".join(line.split()) for line in (tree / "x/config.mk").read_text().splitlines()]
+    assert f"FLAGS_mpi := {flags}" in lines and f"LIBS_mpi := {libs}" in lines
+
+
+def test_a_library_that_comes_later_is_found(tree, tmp_path):
+    """Missing libraries are looked for again by each make, so `make setup run` finds those that setup has just installed."""
+    stand_in(
+        tmp_path,
+        "gcc",
+        'for a; do case $a in */probe.c) grep -q png.h "$a" && [ ! -e "$LATER" ] && exit 1 ;; esac; done\nexec cc "$@"',
+    )
+    env = {"CC": f"{tmp_path}/gcc", "LATER": f"{tmp_path}/later"}
+    if (
+        not subprocess.run(
+            ["cc", "-E", "-xc", "-"], input=b"#include <png.h>", stdout=subprocess.DEVNULL
+        ).returncode
+        == 0
+    ):
+        pytest.skip("libpng is not here")
+    assert "off: PNG pictures (libpng): " in make(tree, "chapter03", **env)
+    (tmp_path / "later").touch()
+    assert "libpng" not in make(tree, "chapter03", **env)

@@ -1,43 +1,34 @@
 # SPDX-License-Identifier: MIT
-"""Programs of several processes (ranks): chapter11/ranks.h, chapter11/dot_mpi and chapter11/julia_mpi. tests/test_programs.py runs them as one process."""
-import contextlib
-import os
+"""Programs of several processes (ranks): chapter11/ranks.h, dot_mpi, julia_mpi and heat_mpi. tests/test_programs.py runs them as
+one process; tests/release kills ranks."""
 import re
 import shutil
-import signal
-import subprocess
 import time
 
 import pytest
 
 import helpers
 
-DOT = "chapter11/dot_mpi"
-JULIA = "chapter11/julia_mpi"
+DOT, JULIA, HEAT = "chapter11/dot_mpi", "chapter11/julia_mpi", "chapter11/heat_mpi"
 MPIRUN = helpers.ROOT / "scripts" / "mpirun.sh"
+ENDING = helpers.ending()
 pytestmark = [
-    helpers.needs(DOT),
-    helpers.needs(JULIA),
+    *(helpers.needs(program) for program in (DOT, JULIA, HEAT)),
     pytest.mark.skipif(not shutil.which("mpirun"), reason="needs mpirun, found none"),
 ]
 
 
-def mpirun(run, number, *words, **more):
-    """The Result of a program as several processes. `err` has the lines of the program only: mpirun adds lines of its own, and that
-    of Open MPI 5 sometimes a null byte before the first line."""
-    result = run(MPIRUN, "-np", number, *words, **more)
-    result.out, result.err = (text.replace("\0", "") for text in (result.out, result.err))
-    own = r"dot_mpi|heat_mpi|julia_mpi|contiguous|round-robin|dynamic|MPI_Allreduce|cuda on the CPU|[\w/]+\.(cu|h):\d+"
-    result.err = "".join(line + "\n" for line in result.errors if re.match(own, line))
-    return result
-
-
 @pytest.fixture
 def ranks(run):
-    """ranks(3, "--size", 64, status=0) -> Result of chapter11/dot_mpi as three processes."""
+    """ranks(3, DOT, "--size", 64, status=0) -> Result of three processes. `err` has the lines of the program only: mpirun adds lines
+    of its own, and that of Open MPI 5 sometimes a null byte before the first line."""
 
-    def ranks(number, *args, command=(), **more):
-        return mpirun(run, number, *command, helpers.BIN / DOT, *args, **more)
+    def ranks(number, program, *args, command=(), **more):
+        result = run(MPIRUN, "-np", number, *command, helpers.BIN / program, *args, **more)
+        result.out, result.err = (text.replace("\0", "") for text in (result.out, result.err))
+        own = r"(dot|heat|julia)_mpi|contiguous|round-robin|dynamic|MPI_Allreduce|cuda on the CPU|[\w/]+\.(cu|h):\d+"
+        result.err = "".join(line + "\n" for line in result.errors if re.match(own, line))
+        return result
 
     return ranks
 
@@ -48,9 +39,8 @@ def on_rank_1(tmp_path):
 
     def script(commands):
         path = tmp_path / "rank.sh"
-        path.write_text(
-            '#!/bin/sh\n[ "${OMPI_COMM_WORLD_RANK-$PMI_RANK}" != 1 ] || {\n' f'{commands}\n}}\nexec "$@"\n'
-        )
+        which = '[ "${OMPI_COMM_WORLD_RANK-$PMI_RANK}" != 1 ]'
+        path.write_text(f'#!/bin/sh\n{which} || {{\n{commands}\n}}\nexec "$@"\n')
         path.chmod(0o755)
         return path
 
@@ -62,118 +52,57 @@ def sums(result):
     return [float(x) for x in re.findall(r"Does the sum (\S+) = (\S+)\?", result.out)[-1]]
 
 
-@pytest.mark.parametrize("number", [1, 2, 3, 5])
-def test_every_number_of_ranks_has_the_same_vectors(ranks, rng, number):
-    """Parts of unequal sizes; the exact sum does not depend on the number of ranks."""
-    size, seed = rng.randrange(1000, 200000), rng.randrange(1 << 40)
-    result = ranks(number, "--size", size, "--seed", seed, status=0)
-    assert not result.err
-    got, exact = sums(result)
-    alone = ranks(1, "--size", size, "--seed", seed, status=0)
-    assert abs(got - exact) <= 1e-4 * exact and sums(alone)[1] == exact
-    assert f"{size} elements, at most {-(-size // number)} in a rank; kernel" in result.out
-    assert re.search(rf"^{number} ranks on 1 node", result.out, re.M) or number == 1
-    assert len(re.findall("^MPI_Allreduce: ", result.out, re.M)) == 1
+def test_every_number_of_ranks_has_the_same_vectors(ranks, rng):
+    """Parts of unequal sizes, more ranks than elements; the exact sum does not depend on the number of ranks. That of whole blocks of
+    2^24 elements is a formula, that of the rest is computed."""
+    many = rng.randrange(1000, 200000)
+    for number, size in (3, many), (1, many), (5, 3), (2, (1 << 24) + 12345):
+        result = ranks(number, DOT, "--size", size, "--seed", 7, status=0)
+        got, exact = sums(result)
+        assert abs(got - exact) <= 1e-4 * exact and not result.err
+        assert f"{size} elements, at most {-(-size // number)} in a rank; kernel" in result.out
+        assert re.search(rf"^{number} ranks on 1 node", result.out, re.M) or number == 1
+        assert len(re.findall("^MPI_Allreduce: ", result.out, re.M)) == 1
+        if size == many:
+            both = {exact} if number == 3 else both | {exact}
+    assert len(both) == 1
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 7])
-def test_more_ranks_than_elements(ranks, size):
-    assert f"{size} elements" in ranks(5, "--size", size, status=0).out
-
-
-def test_beyond_a_block_of_the_closed_form(ranks):
-    """The exact sum of whole blocks of 2^24 elements is a formula, that of the rest is computed."""
-    got, exact = sums(ranks(2, "--size", (1 << 24) + 12345, status=0))
-    assert abs(got - exact) <= 1e-5 * exact
-
-
-def test_a_wrong_result_of_all_ranks(ranks):
-    result = ranks(2, "--size", 1000, "--inject-error", status=1)
-    assert "MPI_Allreduce: 1 of 1 differ\n" in result.err, str(result)
+@pytest.mark.parametrize(
+    "name, size, says", [(DOT, 1000, "MPI_Allreduce: 1 of 1 differ\n"), (JULIA, 40, "dynamic: ")]
+)
+def test_a_wrong_result_of_all_ranks(ranks, name, size, says):
+    result = ranks(2, name, "--size", size, "--inject-error", status=1)
+    assert says in result.err, str(result)
 
 
 # ---- Options and devices
 
 
-def test_only_rank_0_has_the_options(ranks, on_rank_1):
-    """Rank 1 is started with other options, which it does not read."""
+def test_only_rank_0_has_the_options(ranks, run, on_rank_1):
+    """Rank 1 is started with other options, which it does not read. Help and mistakes are printed once."""
     others = on_rank_1('set -- "$1" --size 7 --nonsense')
-    result = ranks(2, "--size", 1001, command=[others], status=0)
+    result = ranks(2, DOT, "--size", 1001, command=[others], status=0)
     assert "1001 elements, at most 501 in a rank" in result.out
-
-
-@pytest.mark.parametrize("option", ["--help", "--usage", "--list-devices"])
-def test_help_is_printed_once(ranks, run, option):
-    assert ranks(3, option, status=0).out == run(DOT, option, status=0).out
-
-
-@pytest.mark.parametrize(
-    "args, env, status, says",
-    [
+    assert ranks(3, DOT, "--help", status=0).out == run(DOT, "--help", status=0).out
+    for args, env, status, says in [
         (["--nonsense"], {}, 64, "dot_mpi: unrecognized option '--nonsense'\n"),
-        (["--size", "0"], {}, 64, "dot_mpi: --size 0: must be a whole number from 1 to 1099511627776\n"),
-        (["--device", "999"], {}, 64, "dot_mpi: --device 999: no such device"),
         (["--size", "999G"], {}, 1, "dot_mpi: out of memory: needs "),
         ([], {"CUDA_VISIBLE_DEVICES": ""}, 2, "dot_mpi: needs a CUDA device, found none"),
-    ],
-    ids=["option", "value", "device", "memory", "none"],
-)
-def test_a_mistake_is_reported_once(ranks, args, env, status, says):
-    result = ranks(3, *args, env=env, status=status)
-    assert result.err.startswith(says) and len(result.errors) == 1, str(result)
+    ]:
+        result = ranks(3, DOT, *args, env=env, status=status)
+        assert result.err.startswith(says) and len(result.errors) == 1, str(result)
 
 
 @pytest.mark.backend("cpu")
 def test_more_ranks_than_devices(ranks):
-    two = {"CUDA_CPU_DEVICES": "2"}
-    assert "3 ranks on 1 node share 2 devices\n" in ranks(3, "--size", 9, env=two, status=0).out
-    result = ranks(3, "--size", 9, "--exclusive", env=two, status=2)
+    two, three = {"CUDA_CPU_DEVICES": "2"}, {"CUDA_CPU_DEVICES": "3"}
+    assert "3 ranks on 1 node share 2 devices\n" in ranks(3, DOT, "--size", 9, env=two, status=0).out
+    result = ranks(3, DOT, "--size", 9, "--exclusive", env=two, status=2)
     assert result.err == "dot_mpi: needs 3 GPUs, one for each rank, found 2\n"
-    three = {"CUDA_CPU_DEVICES": "3"}
-    assert (
-        "3 ranks on 1 node use 3 devices\n" in ranks(3, "--size", 9, "--exclusive", env=three, status=0).out
-    )
-    # The first rank gets the device that --device names.
-    assert "Measured on device 2: " in ranks(2, "--size", 9, "--device", 2, env=three, status=0).out
-
-
-# ---- julia_mpi
-
-
-@pytest.mark.parametrize("number", [1, 2, 3, 5])
-def test_every_tile_is_drawn_once(run, rng, tmp_path, number):
-    """The program checks the pixels. Here: the numbers of tiles, and that the picture has the colors of the ranks that drew."""
-    size, tile = rng.randint(20, 90), rng.randint(5, 30)
-    result = mpirun(
-        *(run, number, helpers.BIN / JULIA, "--size", size, "--tile", tile, "--output", "j.ppm"), status=0
-    )
-    tiles = (-(-size // min(tile, size))) ** 2
-    assert f"{tiles} tiles, {number} rank{'s' if number > 1 else ''}\n" in result.out
-    rows = dict(re.findall(r"^(\S+) +[\d.]+ ms +\d+ % +([\d ]+)$", result.out, re.M))
-    counts = {name: [int(count) for count in row.split()] for name, row in rows.items()}
-    assert counts["contiguous"] == [tiles * (r + 1) // number - tiles * r // number for r in range(number)]
-    assert counts["round-robin"] == [len(range(r, tiles, number)) for r in range(number)]
-    assert len(counts["dynamic"]) == number and sum(counts["dynamic"]) == tiles
-    pixels = helpers.pixels(tmp_path / "j.ppm").reshape(-1, 3)
-    outside = {tuple(pixel) for pixel in pixels.tolist()} - {(255, 0, 0)}
-    drew = {(0, r * 80 % 200, r * 120 % 220) for r, count in enumerate(counts["dynamic"]) if count}
-    assert outside == drew
-
-
-def test_a_slower_rank_draws_fewer_tiles(run):
-    """Rank 1 of 2 draws each of its tiles 1000 times. With 200 times, on a GPU that both share with other programs, it drew 144 of
-    the tiles."""
-    out = mpirun(run, 2, helpers.BIN / JULIA, "--size", 120, "--tile", 6, "--slower", 1000, status=0).out
-    fast, slow = map(int, re.search(r"^dynamic .* (\d+) (\d+)$", out, re.M).groups())
-    assert "400 tiles, 2 ranks, the last one 1000 times slower\n" in out and fast + slow == 400 and slow < 100
-
-
-def test_a_wrong_picture_of_all_ranks(run):
-    result = mpirun(run, 2, helpers.BIN / JULIA, "--size", 40, "--tile", 9, "--inject-error", status=1)
-    assert "dynamic: " in result.err, str(result)
-
-
-# ---- A rank that fails
+    out = ranks(3, DOT, "--size", 9, "--exclusive", "--device", 2, env=three, status=0).out
+    assert "3 ranks on 1 node use 3 devices\n" in out
+    assert "Measured on device 2: " in out  # the first rank gets the device that --device names
 
 
 @pytest.mark.backend("cpu")
@@ -188,60 +117,128 @@ def test_a_wrong_picture_of_all_ranks(run):
 def test_a_rank_that_fails_ends_all(ranks, on_rank_1, change, status, says):
     """Only rank 1 has this environment."""
     begun = time.monotonic()
-    result = ranks(3, "--size", 100000, command=[on_rank_1(change)], status=status)
+    result = ranks(3, DOT, "--size", 100000, command=[on_rank_1(change)], status=status)
     assert result.err.startswith(says) and len(result.errors) == 1, str(result)
     assert time.monotonic() - begun < 60  # not the time limit of the test
 
 
-def test_a_killed_rank_ends_all(tmp_path, rng):
-    """At a random time, from the start of the processes on."""
-    for attempt in range(2):
-        status, out = killed(rng, 0.8, tmp_path, 3, helpers.BIN / DOT, "--size", "128M")
-        assert status != 0 and "Does the sum" not in out, out
+# ---- julia_mpi
 
 
-def killed(rng, seconds, folder, number, program, *args):
-    """The status and the output of a program as several processes, one of which gets SIGKILL within some seconds after the start
-    of the processes, unless it has ended before. None of them is left."""
-    process = subprocess.Popen(
-        [str(word) for word in (MPIRUN, "-np", number, program, *args)],
-        cwd=folder,
-        env=helpers.environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
+@pytest.mark.parametrize("number", [2, 5])
+def test_every_tile_is_drawn_once(ranks, rng, tmp_path, number):
+    """The program checks the pixels. Here: the numbers of tiles, and that the picture has the colors of the ranks that drew."""
+    size, tile = rng.randint(20, 90), rng.randint(5, 30)
+    out = ranks(number, JULIA, "--size", size, "--tile", tile, "--output", "j.ppm", status=0).out
+    tiles = (-(-size // min(tile, size))) ** 2
+    assert f"{tiles} tiles, {number} ranks\n" in out
+    rows = re.findall(r"^(\S+) +[\d.]+ ms +\d+ % +([\d ]+)$", out, re.M)
+    counts = {name: [int(count) for count in row.split()] for name, row in rows}
+    assert counts["contiguous"] == [tiles * (r + 1) // number - tiles * r // number for r in range(number)]
+    assert counts["round-robin"] == [len(range(r, tiles, number)) for r in range(number)]
+    assert len(counts["dynamic"]) == number and sum(counts["dynamic"]) == tiles
+    pixels = helpers.pixels(tmp_path / "j.ppm").reshape(-1, 3)
+    outside = {tuple(pixel) for pixel in pixels.tolist()} - {(255, 0, 0)}
+    drew = {(0, r * 80 % 200, r * 120 % 220) for r, count in enumerate(counts["dynamic"]) if count}
+    assert outside == drew
+
+
+# ---- heat_mpi
+
+
+def bits(result, folder):
+    """The checksum of all temperatures, and the file of the picture."""
+    same = "^Equal to the temperatures of the host, bit for bit, after .* steps: all cells"
+    checksum = re.findall("^Checksum of all temperatures: ([0-9a-f]{16})$", result.out, re.M)
+    assert re.search(same, result.out, re.M) and len(checksum) == 1, str(result)
+    return checksum[0], (folder / f"heat.{ENDING}").read_bytes()
+
+
+def test_every_number_of_ranks_has_the_same_bits(ranks, rng, tmp_path):
+    """Strips of unequal sizes, a row for each rank, and any number of steps for an exchange. On the CPU back end the work in streams
+    runs late, so that a missing wait gives wrong results."""
+    for columns, rows, cases in [
+        (rng.randint(1, 200), rng.randint(80, 120), [(2, 1), (3, 4), (5, rng.randint(2, 16))]),
+        (rng.randint(1, 300), 5, [(5, 1)]),
+    ]:
+        plate = [
+            "--size",
+            columns,
+            "--rows",
+            rows,
+            "--iterations",
+            rng.randint(17, 40),
+            "--output",
+            f"heat.{ENDING}",
+        ]
+        expected = bits(ranks(1, HEAT, *plate, status=0), tmp_path)
+        for number, k in cases:
+            late = {"CUDA_CPU_STREAMS": "late"}
+            result = ranks(number, HEAT, *plate, "--steps-per-exchange", k, status=0, env=late)
+            assert (
+                f"{rows} rows of {columns} cells, " in result.out
+                and f" {number} ranks, {k} step" in result.out
+            )
+            assert bits(result, tmp_path) == expected, f"{number} ranks, k = {k}, {plate}\n{result}"
+
+
+def test_the_picture_is_that_of_heat_gmem(ranks, run, tmp_path):
+    """That one begins with a slightly colder plate, and its heaters change in the last step."""
+    arguments = "--size", 128, "--iterations", 60, "--output"
+    ranks(3, HEAT, *arguments, f"heat.{ENDING}", status=0)
+    run("chapter07/heat_gmem", *arguments, f"heat_gmem.{ENDING}", "--frames", 1, status=0)
+    got, expected = (helpers.pixels(tmp_path / f"{name}.{ENDING}") for name in ("heat", "heat_gmem"))
+    helpers.compare("heat_mpi", got, expected, mean=1, worst=8, fraction=0.02)
+
+
+def test_large_plates_are_checked_in_patches(ranks):
+    """Of a plate that is too large to compute all its cells on the host; and the first 256 steps of more."""
+    options = ["--size", 500, "--rows", 60, "--iterations", 257]
+    out = ranks(3, HEAT, *options, "--output", f"heat.{ENDING}", status=0).out
+    assert "bit for bit, after 256 steps: 9 patches of 16 x 16 cells of each rank\n" in out
+
+
+def test_options_of_heat(ranks):
+    for number, args, says in [
+        (5, ["--size", 4], "4 rows are too few for 5 ranks"),
+        (3, ["--size", 64, "--steps-per-exchange", 22], "--steps-per-exchange 22: only 21 rows for a rank"),
+        (2, ["--checkpoint", "x"], "--checkpoint needs one --transport"),
+        (2, ["--every", 3], "--every needs --checkpoint"),
+    ]:
+        assert ranks(number, HEAT, *args, status=64).err == f"heat_mpi: {says}\n"
+    result = ranks(2, HEAT, "--size", 50, "--iterations", 20, "--inject-error", status=1)
+    assert "Not equal to the temperatures of the host" in result.out
+    assert "heat_mpi: rank 1: --inject-error: changed element" in result.err
+
+
+def test_timeline(ranks):
+    """Three rounds of rank 0 after the first one, for each transport."""
+    options = ["--size", 40, "--iterations", 50, "--steps-per-exchange", 10, "--timeline"]
+    out = ranks(2, HEAT, *options, status=0).out
+    rows = re.findall(r"^  (exchange|interior) \|([ #=]{80})\|$", out, re.M)
+    assert len(rows) >= 2 and [name for name, _ in rows] == ["exchange", "interior"] * (len(rows) // 2)
+    assert all({"#", "="} <= set(line) for name, line in rows if name == "exchange"), out
+    if helpers.backend() == "cpu":
+        skipped = re.findall(r"^(\S+) +skipped: (?:this build has no NCCL|needs GPUs)$", out, re.M)
+        assert skipped == ["cuda-aware", "nccl", "peer"]
+        result = ranks(2, HEAT, "--size", 20, "--transport", "peer", status=2)
+        assert result.err == "heat_mpi: --transport peer: needs GPUs\n"
+
+
+# ---- Checkpoints
+
+PLATE = ["--size", 61, "--rows", 67, "--iterations", 100, "--transport", "host"]
+
+
+def test_resume_with_another_number_of_ranks(ranks, rng, tmp_path):
+    output = ["--output", f"heat.{ENDING}"]
+    expected = bits(ranks(1, HEAT, *PLATE, *output, status=0), tmp_path)
+    every, k = rng.randint(20, 99), rng.randint(1, 12)
+    result = ranks(
+        3, HEAT, *PLATE, *output, "--checkpoint", "a", "--every", every, "--steps-per-exchange", k, status=0
     )
-    try:
-        pids = wait_for(lambda: children(process.pid, program.name), number)
-        time.sleep(rng.uniform(0, seconds))
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(rng.choice(pids), signal.SIGKILL)
-        out, _ = process.communicate(timeout=30)
-    finally:
-        process.kill()
-    wait_for(lambda: [pid for pid in pids if os.path.exists(f"/proc/{pid}")], 0)
-    return process.returncode, out
-
-
-def children(parent, program):
-    """The processes of a program that a process has started."""
-    found = []
-    for entry in os.listdir("/proc"):
-        try:
-            with open(f"/proc/{entry}/stat") as file:
-                name, fields = file.read().split("(", 1)[1].rsplit(")", 1)
-        except (OSError, IndexError):
-            continue
-        if name == program and int(fields.split()[1]) == parent:
-            found.append(int(entry))
-    return found
-
-
-def wait_for(function, number):
-    for _ in range(600):
-        found = function()
-        if len(found) == number:
-            return found
-        time.sleep(0.05)
-    raise AssertionError(f"{found}, expected {number} processes")
+    assert bits(result, tmp_path) == expected  # writing changes nothing
+    first = PLATE[:4] + ["--iterations", rng.randint(1, 99)] + PLATE[6:]
+    ranks(5, HEAT, *first, *output, "--checkpoint", "c", status=0)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "c", f"heat.{ENDING}"]
+    assert bits(ranks(2, HEAT, *PLATE, *output, "--resume", "c", status=0), tmp_path) == expected

@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""make run, with shell scripts instead of programs, and the arguments that make test gives to pytest."""
-import importlib.util
+"""make run and make check, with shell scripts instead of programs."""
 import os
 import re
 import shutil
 import subprocess
-import sys
 
-import pytest
-
-from trees import environment, make, programs_of, run, stand_in
+from trees import environment, programs_of, run, stand_in
 
 
 def test_run_says_what_became_of_each_program(sources):
@@ -43,7 +39,7 @@ def test_run_says_what_became_of_each_program(sources):
 
     programs_of(sources, {name: script for name, (script, _, _) in ways.items()}, header)
     env = {"TIME_LIMIT": "2", "DISPLAY": ":0", "WAYLAND_DISPLAY": "wayland-0"}
-    log = run(sources, "scripts/run.sh", status=1, **env)
+    log = run(sources, "scripts/run.py", status=1, **env)
     for name, (_, result, why) in ways.items():
         assert re.search(
             r"^\[ ?\d+/11\] chapter03/%s +%s +[0-9.]+ s +%s *$" % (name, result, re.escape(why)), log, re.M
@@ -53,7 +49,7 @@ def test_run_says_what_became_of_each_program(sources):
     assert "4 ok, 6 failed, 1 waived, 0 not built" in log.splitlines()[-1]
     for name in ("forgetful", "wrong", "endless", "crash", "right_by_mistake", "wrong_otherwise"):
         (sources / "chapter03" / (name + ".cu")).unlink()
-    assert "4 ok, 0 failed, 1 waived" in run(sources, "scripts/run.sh", **env)
+    assert "4 ok, 0 failed, 1 waived" in run(sources, "scripts/run.py", **env)
 
 
 def test_run_starts_the_processes_of_a_program_of_mpi(sources, tmp_path):
@@ -63,10 +59,10 @@ def test_run_starts_the_processes_of_a_program_of_mpi(sources, tmp_path):
     source.write_text(source.read_text().replace("Run:     ./bin", "Run:     mpirun -np 3 ./bin"))
     stand_in(tmp_path / "tools", "mpirun", 'echo "mpirun $1 $2 ${3##*/}, root $OMPI_ALLOW_RUN_AS_ROOT"')
     path = f"{tmp_path}/tools:{os.environ['PATH']}"
-    assert "1 ok" in run(sources, "scripts/run.sh", PATH=path)
+    assert "1 ok" in run(sources, "scripts/run.py", PATH=path)
     printed = sources / "build/run/chapter03/several.txt"
     assert printed.read_text() == "mpirun -np 3 several, root 1\n"
-    for tool in "sh", "dirname", "sed", "awk", "env":
+    for tool in "sh", "sed", "awk", "env", "cat":
         (tmp_path / tool).symlink_to(shutil.which(tool))
     program = str(sources / "bin/chapter03/several")
     log = run(sources, "scripts/mpirun.sh", "-np", "3", program, PATH=str(tmp_path))
@@ -80,7 +76,7 @@ def test_run_on_a_terminal_names_the_program_that_is_running(sources):
     os.mkfifo(sources / "go")
     terminal, end = os.openpty()
     process = subprocess.Popen(
-        ["scripts/run.sh", "chapter03"],
+        ["scripts/run.py", "chapter03"],
         cwd=sources,
         env=environment(TERM="xterm"),
         stdin=subprocess.DEVNULL,
@@ -93,27 +89,42 @@ def test_run_on_a_terminal_names_the_program_that_is_running(sources):
         shown += os.read(terminal, 4096)
     assert re.search(rb"\[1/2\] chapter03/early +running\r\x1b\[K\[1/2\] chapter03/early +ok ", shown), shown
     (sources / "go").write_text("go\n")
-    while b"2 ok" not in shown:
+    while not shown.endswith(b"build/run\r\n"):
         shown += os.read(terminal, 4096)
     os.close(terminal)
     assert re.search(rb"late +running\r\x1b\[K\[2/2\] chapter03/late +ok ", shown) and process.wait() == 0
 
 
-@pytest.mark.parametrize(
-    "options, passed",
-    [
-        ("", 3),
-        ("-k one", 1),
-        ("tests/test_b.py", 2),
-        ("tests/test_b.py::test_two -v", 1),
-        ("tests/test_a.py tests/test_b.py -k one", 1),
-    ],
-)
-def test_what_pytest_is_given(tree, options, passed):
-    """A path in PYTEST replaces the folder of the tests. With pytest-xdist the tests run in several processes."""
-    (tree / "tests").mkdir(exist_ok=True)
-    check = f"assert ('PYTEST_XDIST_WORKER' in os.environ) == {bool(importlib.util.find_spec('xdist'))}"
-    (tree / "tests/test_a.py").write_text(f"import os\ndef test_one(): {check}\n")
-    (tree / "tests/test_b.py").write_text(f"import os\ndef test_two(): {check}\ndef test_three(): {check}\n")
-    log = make(tree, "test", f"PYTEST={options}", f"PYTHON={sys.executable}", "JOBS=2")
-    assert re.search(rf"^(=+ )?{passed} passed\b", log.splitlines()[-1]), log
+def test_check_says_what_was_found(sources):
+    """Shell scripts instead of programs. What is wrong on purpose must be found; an exercise has no run in which a race is expected."""
+    race = "echo 'cuda on the CPU: race in kernel k' >&2; echo '    thread 1' >&2; echo other >&2; exit 1"
+    ways = {
+        "clean": ("[ -n $CUDA_CPU_SCHEDULE$CUDA_CPU_STRICT ]", "", "clean", ""),
+        "raced": (race, "", "race", "    cuda on the CPU: race in kernel k\n        thread 1\n"),
+        "purpose": (
+            race,
+            " * Check:   --seed 1 (race)\n",
+            "race, on purpose",
+            "    cuda on the CPU: race in",
+        ),
+        "unnoticed": (":", " * Expect:  1\n", "FAILED", "    wrong on purpose, but nothing was found\n"),
+        "broken": ("echo oops >&2; exit 3", "", "FAILED", "    exit status 3: oops\n"),
+        "waived": ("echo no GPU >&2; exit 2", "", "waived", "    no GPU\n"),
+        "sound": (
+            "echo 'c[0]: got 1' >&2; echo wrong >&2; exit 1",
+            " * Check:   --seed 1 | --seed 2 (race)\n",
+            "FAILED",
+            "",
+        ),
+    }
+    programs_of(sources, {name: way[0] for name, way in ways.items()}, lambda name: ways[name][1])
+    log = run(sources, "scripts/check.py", "chapter03", status=1, BIN="bin")
+    for name, (_, _, result, reason) in ways.items():
+        row = rf"^\[\d/8\] chapter03/{name}(?: --seed \d)? +{result} +[0-9.]+ s\n{re.escape(reason)}"
+        assert re.search(row, log, re.M), f"{name}: {log}"
+    assert log.endswith("2 of 8 clean, 1 wrong on purpose and found, 5 failed, 0 not built\n"), log
+    for folder, file in ("bin", "sound"), (".", "sound.cu"):
+        (sources / folder / "my/chapter03").mkdir(parents=True)
+        shutil.copy(sources / folder / "chapter03" / file, sources / folder / "my/chapter03" / file)
+    log = run(sources, "scripts/check.py", "my/chapter03/sound", status=1, BIN="bin")
+    assert re.search(r"\n\[1/1\] my/chapter03/sound +FAILED .*\n    c\[0\]: got 1\n    wrong\n", log), log

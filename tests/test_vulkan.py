@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""chapter08/ripple_vulkan, which needs a GPU whose driver has Vulkan: on the CPU back end it says so. libs.sh and the build without
-libvulkan-dev."""
+"""chapter08/ripple_vulkan, which needs a GPU whose driver has Vulkan: on the CPU back end it says so."""
 import os
 import pathlib
 import re
@@ -9,16 +8,11 @@ import pytest
 
 import formulas
 import helpers
-from trees import ROOT, run as shell, stand_in
 
 PROGRAM = "chapter08/ripple_vulkan"
 ENDING = helpers.ending()
 # Vulkan drivers without a GPU, such as Mesa's lavapipe (Debian: mesa-vulkan-drivers)
 SOFTWARE = sorted(pathlib.Path("/usr/share/vulkan/icd.d").glob("lvp_icd*.json"))
-
-# The other libraries are not looked for, which saves time.
-OTHERS = dict.fromkeys(re.findall(r"^([A-Z_]+)\|", (ROOT / "scripts/libs.sh").read_text(), re.M), "1")
-OTHERS = {f"HAVE_{name}": found for name, found in OTHERS.items() if name != "VULKAN"}
 
 here = helpers.needs(PROGRAM)
 
@@ -50,32 +44,6 @@ def test_mistakes_on_the_command_line_come_first(run):
     assert "--nonsense" in run(PROGRAM, "--nonsense", status=64).err
     assert "--device 999" in run(PROGRAM, "--device", 999, status=64).err
     assert "device" in run(PROGRAM, status=2, env={"CUDA_VISIBLE_DEVICES": ""}).err
-
-
-def test_without_libvulkan_dev(tmp_path):
-    """The program is not built, and the build names the package."""
-    stand_in(
-        tmp_path,
-        "cc",
-        'for a; do case $a in */probe.c) grep -q vulkan "$a" && exit 1 ;; esac; done; exec gcc "$@"',
-    )
-    config, env = tmp_path / "build/config.mk", {**OTHERS, "CC": str(tmp_path / "cc")}
-    shell(ROOT, "scripts/libs.sh", "probe", "cpu", str(config), **env)
-    lines = config.read_text().splitlines()
-    assert f"SKIPPED += {PROGRAM} # needs vulkan" in lines
-    assert any(line.startswith(f"LACKS_{PROGRAM} := vulkan, CUDA with Vulkan") for line in lines)
-    log = shell(ROOT, "scripts/libs.sh", "report", "cpu", str(config), **env).splitlines()
-    package = shell(ROOT, "scripts/setup.sh", "--how", "libvulkan-dev").strip()
-    assert f"off: CUDA with Vulkan (Vulkan 1.2): {package}" in log
-    assert f"off: {PROGRAM}: needs vulkan" in log
-
-
-def test_with_libvulkan_dev(tmp_path):
-    config = tmp_path / "build/config.mk"
-    shell(ROOT, "scripts/libs.sh", "probe", "cpu", str(config), HAVE_VULKAN="1", **OTHERS)
-    lines = config.read_text().splitlines()
-    assert f"LIBS_{PROGRAM} := $(VULKAN_LIBS)" in lines and "VULKAN_LIBS := -lvulkan" in lines
-    assert not [line for line in lines if f"SKIPPED += {PROGRAM}" in line or "DHAVE_VULKAN" in line]
 
 
 # ---- On a GPU

@@ -70,12 +70,8 @@ def make(tree, *arguments, status=0, **env):
 
 
 def compiled(output):
-    """The files that were compiled, from lines such as "[ 2/14] CXX   chapter04/julia_gpu", or from the lines of make -n."""
-    return set(re.findall(r"^\[ *\d+/\d+\] (?:CC|CXX|NVCC|AS) +(\S+)$", output, re.M))
-
-
-def linked(output):
-    return set(re.findall(r"^\[ *\d+/\d+\] LINK +bin/(\S+)$", output, re.M))
+    """The programs and the sources of common/ that were compiled, from lines such as "NVCC  bin/chapter04/julia_gpu"."""
+    return set(re.findall(r"^(?:CC|NVCC) +(?:bin/)?(\S+)$", output, re.M))
 
 
 def copy_sources(tree, programs=None):
@@ -90,6 +86,8 @@ def copy_sources(tree, programs=None):
     shutil.copytree(
         ROOT / "tests/attacks", tree / "tests/attacks", ignore=shutil.ignore_patterns("__pycache__")
     )
+    (tree / "cucc/tests").mkdir()
+    shutil.copy(ROOT / "cucc/tests/translator_fuzz.py", tree / "cucc/tests")  # docs/trust.md describes it
     for source in [*tree.glob("chapter*/*.cu"), *tree.glob("appendix_a/*.cu")]:
         if programs is not None and str(source.relative_to(tree))[:-3] not in programs:
             source.unlink()

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Unit tests in C, C++ or CUDA. Each source file is a test program.
+// Unit tests in CUDA. Each source file is a test program.
 //
 //     TEST(adds) { EXPECT(1 + 1 == 2); }
 //
-// prog --list prints the names of the cases, prog NAME… runs those cases, prog runs all of them.
-// Arguments after `--` are in unit_arguments, up to NULL. The exit status is 0 or 1; each failed
-// expectation is a line `file:line: text` on stderr.
+// prog runs each case in a child process and shows the output of those that fail. prog NAME… runs these cases in
+// its own process, for a debugger; arguments after `--` are in unit_arguments, up to NULL. The exit status is 0
+// or 1; each failed expectation is a line `file:line: text` on stderr.
 #ifndef TESTS_UNIT_H
 #define TESTS_UNIT_H
 
@@ -16,6 +16,10 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#ifndef UNIT_SECONDS
+#define UNIT_SECONDS 100 // time limit of a case
+#endif
 
 struct unit_case {
     const char *name;
@@ -65,7 +69,7 @@ static inline void unit_slurp(FILE *file, char *text, size_t size) {
 
 // Runs body(arg), then exit(0), in a child process; for code that ends the program. Must be called
 // before this process has started threads.
-static inline struct unit_result unit_child(void (*body)(void *), void *arg) {
+static inline struct unit_result unit_child_within(unsigned seconds, void (*body)(void *), void *arg) {
     struct unit_result result;
     FILE *out = tmpfile(), *err = tmpfile();
     int status = 0;
@@ -78,7 +82,7 @@ static inline struct unit_result unit_child(void (*body)(void *), void *arg) {
     if (child == 0) {
         dup2(fileno(out), STDOUT_FILENO);
         dup2(fileno(err), STDERR_FILENO);
-        alarm(60);
+        alarm(seconds);
         body(arg);
         exit(EXIT_SUCCESS);
     }
@@ -89,26 +93,21 @@ static inline struct unit_result unit_child(void (*body)(void *), void *arg) {
     return result;
 }
 
-static inline bool unit_run(const struct unit_case *test) {
-    int before = unit_failures;
-    test->run();
-    if (unit_failures != before)
-        fprintf(stderr, "%s: failed\n", test->name);
-    return unit_failures == before;
+static inline struct unit_result unit_child(void (*body)(void *), void *arg) {
+    return unit_child_within(60, body, arg);
+}
+
+static inline void unit_body(void *test) {
+    ((struct unit_case *)test)->run();
+    exit(unit_failures ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
 int main(int argc, char **argv) {
-    bool ok = true;
     struct unit_case *test;
-    int i, names = 1;
+    int i, names = 1, cases = 0, failed = 0;
     while (names < argc && strcmp(argv[names], "--") != 0)
         names++;
     unit_arguments = argv + names + (names < argc);
-    if (argc == 2 && strcmp(argv[1], "--list") == 0) {
-        for (test = unit_first; test; test = test->next)
-            puts(test->name);
-        return EXIT_SUCCESS;
-    }
     for (i = 1; i < names; i++) {
         for (test = unit_first; test && strcmp(test->name, argv[i]) != 0;)
             test = test->next;
@@ -116,11 +115,25 @@ int main(int argc, char **argv) {
             fprintf(stderr, "%s: no such case: %s\n", argv[0], argv[i]);
             return 64;
         }
-        ok &= unit_run(test);
+        test->run();
     }
-    for (test = names > 1 ? NULL : unit_first; test; test = test->next)
-        ok &= unit_run(test);
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    if (names > 1)
+        return unit_failures ? EXIT_FAILURE : EXIT_SUCCESS;
+    for (test = unit_first; test; test = test->next) {
+        const struct unit_result result = unit_child_within(UNIT_SECONDS, unit_body, test);
+        cases++;
+        if (result.status == EXIT_SUCCESS)
+            continue;
+        failed++;
+        fprintf(stderr, "%s%s%s: failed", result.out, result.err, test->name);
+        if (result.status == 128 + SIGALRM)
+            fprintf(stderr, ", not done after %d s", UNIT_SECONDS);
+        else if (result.status != EXIT_FAILURE)
+            fprintf(stderr, ", status %d", result.status);
+        fputs("\n", stderr);
+    }
+    printf("%d cases, %d failed\n", cases, failed);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 #endif

@@ -16,10 +16,6 @@ static inline bool no_device(cudaError_t error) {
 static inline void handle_error(cudaError_t error, const char *call, const char *file, int line) {
     if (error == cudaSuccess)
         return;
-#ifdef __CU2CPP__ // the CPU back end has already printed a line with the sizes
-    if (error == cudaErrorMemoryAllocation && cuda_cpu::out_of_memory_was_told())
-        exit(EXIT_FAILURE);
-#endif
     char more[96] = "";
     if (error == cudaErrorNoKernelImageForDevice) {
         int device = 0, major = 0, minor = 0;
@@ -29,6 +25,9 @@ static inline void handle_error(cudaError_t error, const char *call, const char 
         snprintf(more, sizeof(more), "; this build has no code for device %d: rebuild with SMS=%d%d", device,
                  major, minor);
     }
+    size_t available, total;
+    if (error == cudaErrorMemoryAllocation && cudaMemGetInfo(&available, &total) == cudaSuccess)
+        snprintf(more, sizeof(more), "; %zu of %zu bytes are free", available, total);
     quit_line(no_device(error) ? EXIT_WAIVED : EXIT_FAILURE, "%s:%d: %s: %s (%s)%s", file, line, call,
               cudaGetErrorString(error), cudaGetErrorName(error), more);
 }

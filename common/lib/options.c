@@ -16,11 +16,6 @@
 #include "../options.h"
 #include "printable.h"
 
-// Defined in cpu/src/trace.cpp, so only in programs for the CPU back end: in others the weak symbol is NULL.
-// Returns an error message, or NULL.
-extern const char *cuda_cpu_trace(const char *setting) __attribute__((weak));
-static const char *trace; // the value of --trace
-
 void (*check_picture_options)(void);
 struct Options options = {.window = -1, .seed = 1, .frames = 120, .kernel = -1};
 
@@ -166,7 +161,6 @@ enum {
     KEY_KERNEL,
     KEY_RUNS,
     KEY_JSON,
-    KEY_TRACE,
     KEY_OWN
 };
 
@@ -246,11 +240,6 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
     case KEY_JSON:
         options.json = true;
         return 0;
-    case KEY_TRACE:
-        if (!cuda_cpu_trace)
-            quit(EXIT_USAGE, "--trace is for programs built for the CPU back end (make BACKEND=cpu)");
-        trace = text;
-        return 0;
     case 'h':
         argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
         return 0;
@@ -326,10 +315,6 @@ static const struct argp_option common[] = {
     {"device", KEY_DEVICE, "N", 0, "run on device N (default 0)", 2},
     {"list-devices", KEY_LIST, NULL, 0, "list the devices and exit", 2},
     {"seed", KEY_SEED, "N", 0, "start of the random numbers (default 1)", 2},
-    {"trace", KEY_TRACE, "FILE", 0,
-     "on the CPU back end, draw a launch: its blocks, barriers, lanes and memory accesses; FILE is "
-     "x.svg or x.json; x.svg,kernel=NAME,launch=N,block=N,warp=N,line=N chooses what is drawn",
-     2},
     {"inject-error", KEY_INJECT, NULL, OPTION_HIDDEN, "", 2},
     {NULL, 'h', NULL, 0, "the same as --help", -1},
 };
@@ -338,8 +323,6 @@ enum { COMMON = sizeof(common) / sizeof(*common) };
 static bool offered(const struct argp_option *option, unsigned uses) {
     if (option->key == KEY_FRAMES)
         return uses & ANIMATION;
-    if (option->key == KEY_TRACE)
-        return !(uses & HOST_ONLY);
     if (option->group == 3)
         return uses & LADDER;
     return option->group == 2 || option->key == 'h' || uses & (PICTURE | ANIMATION);
@@ -364,10 +347,6 @@ static void parse_arguments(const struct argp *argp, int argc, char **argv, stru
         quit_line(EXIT_USAGE, "%.*s", (int)length - 1, length ? message : "");
     }
     free(message);
-    const char *wrong = trace ? cuda_cpu_trace(trace) : NULL;
-    if (wrong)
-        quit(strncmp(wrong, "cannot", 6) == 0 ? EXIT_FAILURE : EXIT_USAGE, "--trace %s: %s",
-             *trace ? trace : "''", wrong);
 }
 
 void parse_options(int argc, char **argv, const char *doc, unsigned uses, const Option *own) {

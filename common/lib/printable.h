@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Text from outside, such as file names and arguments, on a terminal. Also used by cpu/src.
+// Text from outside, such as file names and arguments, on a terminal.
 #ifndef COMMON_LIB_PRINTABLE_H
 #define COMMON_LIB_PRINTABLE_H
 

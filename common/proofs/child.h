@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Runs the rest of the program in a child process with a time limit, for kernels that may hang.
+// Runs the rest of the program in a child process with a time limit, for kernels that may hang. Only two
+// programs use it, but the rules for pipes, signals and CUDA contexts are the same in both and easy to get
+// wrong.
 #ifndef COMMON_PROOFS_CHILD_H
 #define COMMON_PROOFS_CHILD_H
 

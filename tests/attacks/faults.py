@@ -7,7 +7,7 @@ Exit status 0 counts as correct only with the whole output of a run without a fa
 says what failed and end with a documented status. A crash, a run that does not end, a file that is written in part, or a temporary
 file that is left behind is a defect.
 
-CUDA calls fail through CUDA_CPU_FAIL (cpu/README.md), requests to the operating system through tests/attacks/refuse.c. Each call fails
+CUDA calls fail through CUDA_CPU_FAIL (cucc/README.md), requests to the operating system through tests/attacks/refuse.c. Each call fails
 alone with cudaErrorUnknown, then with --errors random errors, every other time together with all later calls. Every other request for
 memory fails together with all later ones. In a program that does not run with refuse.c preloaded, only CUDA calls fail. Programs run as
 they do in make check, with small sizes. Exit status 1 if there is a defect."""

@@ -156,7 +156,7 @@ def compile_copy(program, changed, old, new, options, folder):
     words = " ".join(libs for library, libs in libraries if library in ("PNG", "WEBP", "GLUT", "GL")).split()
     binary = folder / name
     command = [
-        helpers.ROOT / "cpu/cucc",
+        helpers.ROOT / "cucc/cucc",
         *options,
         "-w",
         "-g",

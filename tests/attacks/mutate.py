@@ -1269,7 +1269,7 @@ def main():
     if options.permanent:
         return min(permanent(builds), 1)
     listed = subprocess.run(
-        [ROOT / "scripts/programs.sh"], cwd=ROOT, text=True, check=True, stdout=subprocess.PIPE
+        [ROOT / "scripts/programs.py", "--list"], cwd=ROOT, text=True, check=True, stdout=subprocess.PIPE
     ).stdout
     rows = [line.split("\t") for line in listed.splitlines()]
     every = [r[0] for r in rows if not r[8] and not re.search(r"libs=(mpi|opencl|npp)", r[6])]

@@ -13,7 +13,8 @@ import pathlib
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent.parent / "bench"))
+ROOT = HERE.parent.parent
+sys.path.insert(0, str(ROOT / "bench"))
 import results  # noqa: E402
 from report import markdown  # noqa: E402
 from run import machine  # noqa: E402
@@ -53,13 +54,13 @@ def show(line, defects):
 
 
 def attacks():
-    """A dict from the name of each attack to its title and the first paragraph of its docstring."""
+    """A dict from the name of each attack to its path and the first paragraph of its docstring. That on the translator is in cucc."""
     found = {}
-    for path in sorted(HERE.glob("*.py")):
+    for path in [*sorted(HERE.glob("*.py")), ROOT / "cucc/tests/translator_fuzz.py"]:
         paragraph = (ast.get_docstring(ast.parse(path.read_text())) or "").partition("\n\n")[0]
         title, colon, text = paragraph.partition(": ")
         if path.name != "record.py" and colon and title == path.name:
-            found[path.stem] = text
+            found[path.stem] = path.relative_to(ROOT), text
     return found
 
 
@@ -70,8 +71,8 @@ def shown(value):
 def page():
     """The part of docs/trust.md."""
     recorded, parts = load(), []
-    for name, text in attacks().items():
-        parts.append(f"### [{name}](../tests/attacks/{name}.py)\n\n{text[:1].upper()}{text[1:]}")
+    for name, (path, text) in attacks().items():
+        parts.append(f"### [{name}](../{path})\n\n{text[:1].upper()}{text[1:]}")
         for command, entry in recorded.pop(name, {}).items():
             # A seed or a version is a name, without commas between its digits.
             cells = [str(v) if k == "seed" else shown(v) for k, v in entry["figures"].items()]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Texture fetches of every kind, printed for test_textures.py, which knows the expected values. Not in
-// tests/cpu, because the values must be the same on a GPU.
+// cucc/tests/units, because the values must be the same on a GPU.
 #include <stdio.h>
 #include <string.h>
 #include <vector>

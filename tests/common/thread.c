@@ -24,6 +24,26 @@ TEST(many) {
     wait_for_threads(NULL, 0);
 }
 
+static CUT_THREADPROC slow(void *data) {
+    usleep(50000);
+    *(volatile bool *)data = true;
+    CUT_THREADEND;
+}
+
+// The slow thread is the first, the middle, the last one.
+TEST(each_is_waited_for) {
+    enum { N = 3 };
+    for (int late = 0; late < N; late++) {
+        CUTThread threads[N];
+        int values[N] = {0};
+        volatile bool done = false;
+        for (int i = 0; i < N; i++)
+            threads[i] = i == late ? start_thread(slow, (void *)&done) : start_thread(square, &values[i]);
+        wait_for_threads(threads, N);
+        EXPECT(done);
+    }
+}
+
 TEST(start_and_end) {
     int value = 7;
     CUTThreadRoutine routine = square;

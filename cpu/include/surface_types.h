@@ -1,5 +1,0 @@
-// SPDX-License-Identifier: MIT
-// A header of the toolkit. Its content is in cuda_cpu/types.h and cuda_cpu/api.h here.
-#pragma once
-#include "cuda_cpu/types.h"
-#include "cuda_cpu/api.h"

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Times the CPU back end beside plain C loops with OpenMP that do the same work, compiled with the
+ * same flags. cucc/bench/cpu_speed.sh builds and runs it.
+ *
+ * Kernel and loop are timed in turn, and the median is printed with the fastest and slowest run. Two
+ * rounds warm up. Before each timed run the same side runs once untimed, so that its worker threads
+ * are awake and those of the other side sleep.
+ */
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <vector>
+#include <omp.h>
+
+#define RUNS 15
+
+static void check(cudaError_t error, int line) {
+    if (error != cudaSuccess) {
+        fprintf(stderr, "cpu_speed.cu:%d: %s\n", line, cudaGetErrorString(error));
+        exit(EXIT_FAILURE);
+    }
+}
+#define HANDLE_ERROR(call) check(call, __LINE__)
+#define HANDLE_LAUNCH()    check(cudaGetLastError(), __LINE__)
+
+static double now_ms() {
+    using namespace std::chrono;
+    return duration<double, std::milli>(steady_clock::now().time_since_epoch()).count();
+}
+
+struct Times {
+    std::vector<double> runs;
+    double median() { return std::sort(runs.begin(), runs.end()), runs[runs.size() / 2]; }
+    void print(const char *name) {
+        double middle = median();
+        printf("  %-28s %9.3f ms  (%.3f to %.3f)\n", name, middle, runs.front(), runs.back());
+    }
+};
+
+static double time_once(const std::function<void()> &work) {
+    work();
+    double start = now_ms();
+    work();
+    return now_ms() - start;
+}
+
+static void compare(const char *title, const std::function<void()> &kernel,
+                    const std::function<void()> &loop) {
+    Times k, l;
+    for (int i = -2; i < RUNS; i++) {
+        double kernel_ms = time_once(kernel), loop_ms = time_once(loop);
+        if (i >= 0) {
+            k.runs.push_back(kernel_ms);
+            l.runs.push_back(loop_ms);
+        }
+    }
+    printf("%s\n", title);
+    k.print("kernel");
+    l.print("plain loop, OpenMP");
+    printf("  %-28s %9.2f\n", "ratio", k.median() / l.median());
+}
+
+// ---- vector add, 2^24 ints ----
+
+__global__ void add(const int *a, const int *b, int *c, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        c[i] = a[i] + b[i];
+}
+
+static void add_loop(const int *a, const int *b, int *c, int n) {
+#pragma omp parallel for
+    for (int i = 0; i < n; i++)
+        c[i] = a[i] + b[i];
+}
+
+// ---- Julia set, 1000 x 1000, one block per pixel, as in chapter 4 ----
+
+#define DIM 1000
+
+__device__ int julia(int x, int y) {
+    float re = 1.5f * (DIM / 2 - x) / (DIM / 2), im = 1.5f * (DIM / 2 - y) / (DIM / 2);
+    for (int i = 0; i < 200; i++) {
+        float next = re * re - im * im - 0.8f;
+        im = 2 * re * im + 0.156f;
+        re = next;
+        if (re * re + im * im > 1000)
+            return 0;
+    }
+    return 255;
+}
+
+__global__ void julia_kernel(unsigned char *red) {
+    red[blockIdx.x + blockIdx.y * gridDim.x] = julia(blockIdx.x, blockIdx.y);
+}
+
+static void julia_loop(unsigned char *red) {
+#pragma omp parallel for schedule(dynamic, 1)
+    for (int y = 0; y < DIM; y++)
+        for (int x = 0; x < DIM; x++)
+            red[x + y * DIM] = julia(x, y);
+}
+
+// ---- dot product: tree reduction with a barrier after each step, 256 threads per block ----
+
+#define THREADS 256
+#define BLOCKS  256
+
+__global__ void dot(const float *a, const float *b, float *c, int n) {
+    __shared__ float cache[THREADS];
+    float sum = 0;
+    for (int i = threadIdx.x + blockIdx.x * blockDim.x; i < n; i += blockDim.x * gridDim.x)
+        sum += a[i] * b[i];
+    cache[threadIdx.x] = sum;
+    __syncthreads();
+    for (int half = THREADS / 2; half > 0; half /= 2) {
+        if ((int)threadIdx.x < half)
+            cache[threadIdx.x] += cache[threadIdx.x + half];
+        __syncthreads();
+    }
+    if (threadIdx.x == 0)
+        c[blockIdx.x] = cache[0];
+}
+
+__global__ void empty() {}
+
+int main() {
+    cudaDeviceProp device;
+    HANDLE_ERROR(cudaGetDeviceProperties(&device, 0));
+    int workers = omp_get_max_threads();
+    if (const char *value = getenv("CUDA_CPU_WORKERS"))
+        workers = atoi(value);
+    omp_set_num_threads(workers);
+    printf("%s, %d workers, median of %d runs\n", device.name, workers, RUNS);
+
+    const int n = 1 << 24;
+    int *a, *b, *c;
+    HANDLE_ERROR(cudaMalloc(&a, n * sizeof(int)));
+    HANDLE_ERROR(cudaMalloc(&b, n * sizeof(int)));
+    HANDLE_ERROR(cudaMalloc(&c, n * sizeof(int)));
+    for (int i = 0; i < n; i++) { // the host can write device memory on the CPU back end
+        a[i] = i;
+        b[i] = 2 * i;
+    }
+    compare(
+        "vector add, 2^24 ints, 256 threads per block",
+        [&] {
+            add<<<(n + 255) / 256, 256>>>(a, b, c, n);
+            HANDLE_LAUNCH();
+        },
+        [&] { add_loop(a, b, c, n); });
+    bool ok = c[n - 1] == 3 * (n - 1);
+
+    unsigned char *red, *plain = (unsigned char *)malloc(DIM * DIM);
+    if (!plain)
+        return EXIT_FAILURE;
+    HANDLE_ERROR(cudaMalloc(&red, DIM * DIM));
+    compare(
+        "Julia set, 1000 x 1000, one thread per block",
+        [&] {
+            julia_kernel<<<dim3(DIM, DIM), 1>>>(red);
+            HANDLE_LAUNCH();
+        },
+        [&] { julia_loop(plain); });
+    ok = ok && std::equal(red, red + DIM * DIM, plain);
+
+    float *x = (float *)a, *y = (float *)b, *z = (float *)c;
+    std::fill(x, x + BLOCKS * THREADS, 1.0f);
+    std::fill(y, y + BLOCKS * THREADS, 2.0f);
+    Times barriers, launches;
+    for (int i = -2; i < RUNS; i++) {
+        double ms = time_once([&] {
+            dot<<<BLOCKS, THREADS>>>(x, y, z, BLOCKS * THREADS);
+            HANDLE_LAUNCH();
+        });
+        if (i >= 0)
+            barriers.runs.push_back(ms);
+    }
+    ok = ok && z[BLOCKS - 1] == 2 * THREADS;
+    printf("dot product, %d blocks of %d threads, 9 barriers each\n", BLOCKS, THREADS);
+    barriers.print("kernel");
+    printf("  %-28s %9.1f ns\n", "per thread and barrier",
+           barriers.median() * 1e6 * workers / (9.0 * BLOCKS * THREADS));
+
+    for (int i = -2; i < RUNS; i++) {
+        double ms = time_once([] {
+            for (int j = 0; j < 1000; j++)
+                empty<<<1, 1>>>();
+        });
+        if (i >= 0)
+            launches.runs.push_back(ms);
+    }
+    HANDLE_LAUNCH();
+    printf("empty kernel, 1 block of 1 thread\n  %-28s %9.3f us\n", "per launch", launches.median());
+
+    HANDLE_ERROR(cudaFree(a));
+    HANDLE_ERROR(cudaFree(b));
+    HANDLE_ERROR(cudaFree(c));
+    HANDLE_ERROR(cudaFree(red));
+    free(plain);
+    printf("results %s\n", ok ? "equal" : "DIFFER");
+    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,709 @@
+// SPDX-License-Identifier: MIT
+/*
+ * cuBLAS by OpenBLAS: link with -lopenblas (cucc does so for -lcublas). Matrices are stored by columns, as
+ * in cuBLAS. The functions check sizes and leading dimensions, and do their work in the order of the stream.
+ *
+ * Has levels 1 to 3 for float and double, the common functions for complex numbers, batches of products, and
+ * cublasGemmEx for 16-bit inputs, which are converted to float; batches of LU factorizations. Other functions
+ * are not declared. A name with _v2 is the same function.
+ */
+#pragma once
+#define CUBLAS_API_H_
+#ifndef __cplusplus
+#error "cublas_v2.h: the CPU back end has it for C++ only"
+#endif
+#if !__has_include(<cblas.h>)
+#error "cublas_v2.h: the CPU back end has cuBLAS by OpenBLAS: install libopenblas-dev"
+#endif
+#include "cuda_cpu/letters_off.h"
+#include <cblas.h>
+#include <climits>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <vector>
+#include "cuComplex.h"
+#include "cuda_cpu/lapack.h"
+#include "cuda_cpu/library.h"
+#include "library_types.h"
+
+#define CUDA_CPU_STATUSES(X)                                                                                 \
+    X(SUCCESS, 0)                                                                                            \
+    X(NOT_INITIALIZED, 1)                                                                                    \
+    X(ALLOC_FAILED, 3)                                                                                       \
+    X(INVALID_VALUE, 7)                                                                                      \
+    X(ARCH_MISMATCH, 8)                                                                                      \
+    X(MAPPING_ERROR, 11)                                                                                     \
+    X(EXECUTION_FAILED, 13)                                                                                  \
+    X(INTERNAL_ERROR, 14)                                                                                    \
+    X(NOT_SUPPORTED, 15)                                                                                     \
+    X(LICENSE_ERROR, 16)
+#define CUDA_CPU_STATUS(name, value) CUBLAS_STATUS_##name = value,
+typedef enum { CUDA_CPU_STATUSES(CUDA_CPU_STATUS) } cublasStatus_t;
+#undef CUDA_CPU_STATUS
+typedef cublasStatus_t cublasStatus;
+
+typedef enum { CUBLAS_OP_N = 0, CUBLAS_OP_T = 1, CUBLAS_OP_C = 2, CUBLAS_OP_HERMITAN = 2 } cublasOperation_t;
+typedef enum { CUBLAS_FILL_MODE_LOWER = 0, CUBLAS_FILL_MODE_UPPER = 1 } cublasFillMode_t;
+typedef enum { CUBLAS_DIAG_NON_UNIT = 0, CUBLAS_DIAG_UNIT = 1 } cublasDiagType_t;
+typedef enum { CUBLAS_SIDE_LEFT = 0, CUBLAS_SIDE_RIGHT = 1 } cublasSideMode_t;
+typedef enum { CUBLAS_POINTER_MODE_HOST = 0, CUBLAS_POINTER_MODE_DEVICE = 1 } cublasPointerMode_t;
+typedef enum { CUBLAS_ATOMICS_NOT_ALLOWED = 0, CUBLAS_ATOMICS_ALLOWED = 1 } cublasAtomicsMode_t;
+typedef enum {
+    CUBLAS_DEFAULT_MATH = 0,
+    CUBLAS_TENSOR_OP_MATH = 1,
+    CUBLAS_PEDANTIC_MATH = 2,
+    CUBLAS_TF32_TENSOR_OP_MATH = 3
+} cublasMath_t;
+typedef enum {
+    CUBLAS_COMPUTE_16F = 64,
+    CUBLAS_COMPUTE_16F_PEDANTIC = 65,
+    CUBLAS_COMPUTE_32F = 68,
+    CUBLAS_COMPUTE_32F_PEDANTIC = 69,
+    CUBLAS_COMPUTE_64F = 70,
+    CUBLAS_COMPUTE_64F_PEDANTIC = 71,
+    CUBLAS_COMPUTE_32I = 72,
+    CUBLAS_COMPUTE_32F_FAST_16F = 74,
+    CUBLAS_COMPUTE_32F_FAST_16BF = 75,
+    CUBLAS_COMPUTE_32F_FAST_TF32 = 77
+} cublasComputeType_t;
+typedef enum {
+    CUBLAS_GEMM_DEFAULT = -1,
+    CUBLAS_GEMM_DFALT = -1,
+    CUBLAS_GEMM_DEFAULT_TENSOR_OP = 99
+} cublasGemmAlgo_t;
+typedef cudaDataType cublasDataType_t;
+
+// The settings that apply to calls with this handle.
+struct cublasContext {
+    cudaStream_t stream = nullptr;
+    cublasPointerMode_t pointers = CUBLAS_POINTER_MODE_HOST; // memory of scalars and results
+    cublasMath_t math = CUBLAS_DEFAULT_MATH;
+    cublasAtomicsMode_t atomics = CUBLAS_ATOMICS_NOT_ALLOWED;
+};
+typedef struct cublasContext *cublasHandle_t;
+
+// ---- settings ----
+
+#define CUDA_CPU_FUNCTION(name, ...)                                                                         \
+    static inline cublasStatus_t cublas##name(cublasHandle_t handle, __VA_ARGS__)
+
+static inline cublasStatus_t cublasCreate(cublasHandle_t *handle) {
+    if (!handle)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    *handle = nullptr;
+    if (cudaFree(nullptr) != cudaSuccess) // no device
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    *handle = new cublasContext;
+    return CUBLAS_STATUS_SUCCESS;
+}
+static inline cublasStatus_t cublasDestroy(cublasHandle_t handle) {
+    if (!handle)
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    delete handle;
+    return CUBLAS_STATUS_SUCCESS;
+}
+#define CUDA_CPU_SETTING(NAME, type, member)                                                                 \
+    CUDA_CPU_FUNCTION(Set##NAME, type value) {                                                               \
+        if (!handle)                                                                                         \
+            return CUBLAS_STATUS_NOT_INITIALIZED;                                                            \
+        handle->member = value;                                                                              \
+        return CUBLAS_STATUS_SUCCESS;                                                                        \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(Get##NAME, type *value) {                                                              \
+        if (!handle)                                                                                         \
+            return CUBLAS_STATUS_NOT_INITIALIZED;                                                            \
+        if (!value)                                                                                          \
+            return CUBLAS_STATUS_INVALID_VALUE;                                                              \
+        *value = handle->member;                                                                             \
+        return CUBLAS_STATUS_SUCCESS;                                                                        \
+    }
+CUDA_CPU_SETTING(Stream, cudaStream_t, stream)
+CUDA_CPU_SETTING(PointerMode, cublasPointerMode_t, pointers)
+CUDA_CPU_SETTING(MathMode, cublasMath_t, math)
+CUDA_CPU_SETTING(AtomicsMode, cublasAtomicsMode_t, atomics)
+#undef CUDA_CPU_SETTING
+static inline cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *, size_t) {
+    return handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
+}
+static inline cublasStatus_t cublasGetVersion(cublasHandle_t, int *version) {
+    *version = 130000; // the interface is that of CUDA 13.0
+    return CUBLAS_STATUS_SUCCESS;
+}
+static inline const char *cublasGetStatusName(cublasStatus_t status) {
+    switch (status) {
+#define CUDA_CPU_NAME(name, value)                                                                           \
+    case value:                                                                                              \
+        return "CUBLAS_STATUS_" #name;
+        CUDA_CPU_STATUSES(CUDA_CPU_NAME)
+#undef CUDA_CPU_NAME
+#undef CUDA_CPU_STATUSES
+    }
+    return "CUBLAS_STATUS_UNKNOWN";
+}
+static inline const char *cublasGetStatusString(cublasStatus_t status) {
+    return cublasGetStatusName(status);
+}
+
+// ---- how the calls work ----
+
+namespace cuda_cpu {
+namespace blas {
+
+inline cublasStatus_t status_of(cudaError_t error) {
+    return error == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
+}
+
+template <class T> struct Scalar : LibraryScalar<T> {
+    Scalar(cublasHandle_t handle, const T *p)
+        : LibraryScalar<T>(handle->pointers == CUBLAS_POINTER_MODE_DEVICE, p) {}
+    // As an argument of CBLAS: real numbers are passed by value and complex ones by address.
+    auto operator()() const {
+        if constexpr (std::is_floating_point_v<T>)
+            return **this;
+        else
+            return this->device ? this->device : &this->value;
+    }
+};
+
+template <class Work> cublasStatus_t run(const char *call, cublasHandle_t handle, Work work) {
+    return status_of(library_call(call, handle->stream, work));
+}
+// Like run() for a function with a result, which work() returns. A result in host memory is valid on return.
+template <class T, class Work>
+cublasStatus_t run_for(const char *call, cublasHandle_t handle, T *result, Work work) {
+    if (handle->pointers == CUBLAS_POINTER_MODE_DEVICE)
+        return status_of(library_call(call, handle->stream, [=] { *result = work(); }));
+    return status_of(library_call(
+        call, handle->stream, [=] { *result = work(); }, true));
+}
+
+inline CBLAS_TRANSPOSE trans(cublasOperation_t o) {
+    return o == CUBLAS_OP_N ? CblasNoTrans : o == CUBLAS_OP_T ? CblasTrans : CblasConjTrans;
+}
+inline CBLAS_UPLO uplo(cublasFillMode_t f) {
+    return f == CUBLAS_FILL_MODE_LOWER ? CblasLower : CblasUpper;
+}
+inline CBLAS_DIAG diag(cublasDiagType_t d) {
+    return d == CUBLAS_DIAG_UNIT ? CblasUnit : CblasNonUnit;
+}
+inline CBLAS_SIDE side(cublasSideMode_t s) {
+    return s == CUBLAS_SIDE_LEFT ? CblasLeft : CblasRight;
+}
+
+// Checks the leading dimension of a matrix with `rows` rows, and of further ones.
+inline bool fits(int64_t rows, int64_t ld) {
+    return rows >= 0 && ld >= 1 && ld >= rows;
+}
+template <class... More> bool fits(int64_t rows, int64_t ld, More... more) {
+    return fits(rows, ld) && fits(more...);
+}
+// The rows of a matrix in memory whose op() has m rows and n columns
+inline int rows_of(cublasOperation_t op, int m, int n) {
+    return op == CUBLAS_OP_N ? m : n;
+}
+// The rows of a square matrix that an m x n one is multiplied with
+inline int rows_of(cublasSideMode_t side, int m, int n) {
+    return side == CUBLAS_SIDE_LEFT ? m : n;
+}
+inline bool product_fits(cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k, int lda, int ldb,
+                         int ldc) {
+    return n >= 0 && k >= 0 && fits(rows_of(opa, m, k), lda, rows_of(opb, k, n), ldb, m, ldc);
+}
+
+// OpenBLAS counts in int. Longer vectors are processed in parts by f(offset, length).
+template <class F> void in_parts(int64_t n, F f) {
+    const int64_t most = 1 << 30;
+    for (int64_t i = 0; i < n; i += most)
+        f(i, (int)(n - i < most ? n - i : most));
+}
+// The start of a part of a vector. With a negative increment, BLAS counts from the end of the memory.
+template <class T> T *part(T *x, int64_t n, int64_t inc, int64_t i, int64_t length) {
+    return inc >= 0 ? x + i * inc : x + (i + length - n) * inc;
+}
+
+// Processes two vectors in parts by f(length, x, y).
+template <class X, class Y, class F> void in_parts(int64_t n, X *x, int64_t incx, Y *y, int64_t incy, F f) {
+    in_parts(n, [&](int64_t i, int m) { f(m, part(x, n, incx, i, m), part(y, n, incy, i, m)); });
+}
+
+} // namespace blas
+} // namespace cuda_cpu
+
+#define CUDA_CPU_HANDLE                                                                                      \
+    namespace cpu = cuda_cpu::blas;                                                                          \
+    if (!handle)                                                                                             \
+    return CUBLAS_STATUS_NOT_INITIALIZED
+#define CUDA_CPU_REQUIRE(condition)                                                                          \
+    if (!(condition))                                                                                        \
+    return CUBLAS_STATUS_INVALID_VALUE
+
+// Each function of level 1 also exists with 64-bit numbers.
+#define CUDA_CPU_BOTH(MACRO, ...)                                                                            \
+    MACRO(, int, __VA_ARGS__)                                                                                \
+    MACRO(_64, int64_t, __VA_ARGS__)
+
+// ---- level 1 ----
+
+// Functions with a result: the sums of the parts are added.
+#define CUDA_CPU_DOT(suffix, integer, S, s, T)                                                               \
+    CUDA_CPU_FUNCTION(S##dot##suffix, integer n, const T *x, integer incx, const T *y, integer incy,         \
+                      T *result) {                                                                           \
+        CUDA_CPU_HANDLE;                                                                                     \
+        return cpu::run_for(__func__, handle, result, [=] {                                                  \
+            T sum = 0;                                                                                       \
+            cpu::in_parts(n, x, incx, y, incy,                                                               \
+                          [&](int m, auto *x, auto *y) { sum += cblas_##s##dot(m, x, incx, y, incy); });     \
+            return sum;                                                                                      \
+        });                                                                                                  \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##asum##suffix, integer n, const T *x, integer incx, T *result) {                     \
+        CUDA_CPU_HANDLE;                                                                                     \
+        return cpu::run_for(__func__, handle, result, [=] {                                                  \
+            T sum = 0;                                                                                       \
+            cpu::in_parts(n, [&](int64_t i, int m) { sum += cblas_##s##asum(m, x + i * incx, incx); });      \
+            return sum;                                                                                      \
+        });                                                                                                  \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##nrm2##suffix, integer n, const T *x, integer incx, T *result) {                     \
+        CUDA_CPU_HANDLE;                                                                                     \
+        return cpu::run_for(__func__, handle, result, [=] {                                                  \
+            T norm = 0;                                                                                      \
+            cpu::in_parts(n, [&](int64_t i, int m) {                                                         \
+                norm = std::hypot(norm, cblas_##s##nrm2(m, x + i * incx, incx));                             \
+            });                                                                                              \
+            return norm;                                                                                     \
+        });                                                                                                  \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##rot##suffix, integer n, T *x, integer incx, T *y, integer incy, const T *c,         \
+                      const T *sine) {                                                                       \
+        CUDA_CPU_HANDLE;                                                                                     \
+        const cpu::Scalar<T> cosine(handle, c), sin(handle, sine);                                           \
+        return cpu::run(__func__, handle, [=] {                                                              \
+            cpu::in_parts(n, x, incx, y, incy, [&](int m, auto *x, auto *y) {                                \
+                cblas_##s##rot(m, x, incx, y, incy, *cosine, *sin);                                          \
+            });                                                                                              \
+        });                                                                                                  \
+    }
+
+#define CUDA_CPU_AXPY(suffix, integer, S, s, T)                                                              \
+    CUDA_CPU_FUNCTION(S##axpy##suffix, integer n, const T *alpha, const T *x, integer incx, T *y,            \
+                      integer incy) {                                                                        \
+        CUDA_CPU_HANDLE;                                                                                     \
+        const cpu::Scalar<T> scale(handle, alpha);                                                           \
+        return cpu::run(__func__, handle, [=] {                                                              \
+            cpu::in_parts(n, x, incx, y, incy,                                                               \
+                          [&](int m, auto *x, auto *y) { cblas_##s##axpy(m, scale(), x, incx, y, incy); });  \
+        });                                                                                                  \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##scal##suffix, integer n, const T *alpha, T *x, integer incx) {                      \
+        CUDA_CPU_HANDLE;                                                                                     \
+        const cpu::Scalar<T> scale(handle, alpha);                                                           \
+        return cpu::run(__func__, handle, [=] {                                                              \
+            cpu::in_parts(n, [&](int64_t i, int m) { cblas_##s##scal(m, scale(), x + i * incx, incx); });    \
+        });                                                                                                  \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##copy##suffix, integer n, const T *x, integer incx, T *y, integer incy) {            \
+        CUDA_CPU_HANDLE;                                                                                     \
+        return cpu::run(__func__, handle, [=] {                                                              \
+            cpu::in_parts(n, x, incx, y, incy,                                                               \
+                          [&](int m, auto *x, auto *y) { cblas_##s##copy(m, x, incx, y, incy); });           \
+        });                                                                                                  \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##swap##suffix, integer n, T *x, integer incx, T *y, integer incy) {                  \
+        CUDA_CPU_HANDLE;                                                                                     \
+        return cpu::run(__func__, handle, [=] {                                                              \
+            cpu::in_parts(n, x, incx, y, incy,                                                               \
+                          [&](int m, auto *x, auto *y) { cblas_##s##swap(m, x, incx, y, incy); });           \
+        });                                                                                                  \
+    }
+
+// The index, from 1, of the first element with the largest or smallest magnitude; 0 if there are no elements.
+#define CUDA_CPU_INDEX(suffix, integer, S, T, MAGNITUDE, amax, BETTER)                                       \
+    CUDA_CPU_FUNCTION(I##S##amax##suffix, integer n, const T *x, integer incx, integer *result) {            \
+        CUDA_CPU_HANDLE;                                                                                     \
+        return cpu::run_for(__func__, handle, result, [=] {                                                  \
+            integer best = 0;                                                                                \
+            for (integer i = 1; i < n && incx > 0; i++)                                                      \
+                if (MAGNITUDE(x[i * incx]) BETTER MAGNITUDE(x[best * incx]))                                 \
+                    best = i;                                                                                \
+            return n > 0 && incx > 0 ? best + 1 : 0;                                                         \
+        });                                                                                                  \
+    }
+
+namespace cuda_cpu {
+namespace blas {
+inline float magnitude(float x) {
+    return std::fabs(x);
+}
+inline double magnitude(double x) {
+    return std::fabs(x);
+}
+inline float magnitude(cuComplex z) {
+    return std::fabs(z.x) + std::fabs(z.y);
+}
+inline double magnitude(cuDoubleComplex z) {
+    return std::fabs(z.x) + std::fabs(z.y);
+}
+} // namespace blas
+} // namespace cuda_cpu
+
+#define CUDA_CPU_LEVEL1(S, s, T)                                                                             \
+    CUDA_CPU_BOTH(CUDA_CPU_AXPY, S, s, T)                                                                    \
+    CUDA_CPU_BOTH(CUDA_CPU_INDEX, s, T, cpu::magnitude, amax, >)                                             \
+    CUDA_CPU_BOTH(CUDA_CPU_INDEX, s, T, cpu::magnitude, amin, <)
+CUDA_CPU_LEVEL1(S, s, float)
+CUDA_CPU_LEVEL1(D, d, double)
+CUDA_CPU_LEVEL1(C, c, cuComplex)
+CUDA_CPU_LEVEL1(Z, z, cuDoubleComplex)
+CUDA_CPU_BOTH(CUDA_CPU_DOT, S, s, float)
+CUDA_CPU_BOTH(CUDA_CPU_DOT, D, d, double)
+#undef CUDA_CPU_LEVEL1
+#undef CUDA_CPU_INDEX
+#undef CUDA_CPU_AXPY
+#undef CUDA_CPU_DOT
+#undef CUDA_CPU_BOTH
+
+#define CUDA_CPU_COMPLEX(C, c, T, SC, sc, R)                                                                 \
+    CUDA_CPU_FUNCTION(C##dotu, int n, const T *x, int incx, const T *y, int incy, T *result) {               \
+        CUDA_CPU_HANDLE;                                                                                     \
+        return cpu::run_for(__func__, handle, result, [=] {                                                  \
+            T sum;                                                                                           \
+            cblas_##c##dotu_sub(n, x, incx, y, incy, &sum);                                                  \
+            return sum;                                                                                      \
+        });                                                                                                  \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(C##dotc, int n, const T *x, int incx, const T *y, int incy, T *result) {               \
+        CUDA_CPU_HANDLE;                                                                                     \
+        return cpu::run_for(__func__, handle, result, [=] {                                                  \
+            T sum;                                                                                           \
+            cblas_##c##dotc_sub(n, x, incx, y, incy, &sum);                                                  \
+            return sum;                                                                                      \
+        });                                                                                                  \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(SC##nrm2, int n, const T *x, int incx, R *result) {                                    \
+        CUDA_CPU_HANDLE;                                                                                     \
+        return cpu::run_for(__func__, handle, result, [=] { return cblas_##sc##nrm2(n, x, incx); });         \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(SC##asum, int n, const T *x, int incx, R *result) {                                    \
+        CUDA_CPU_HANDLE;                                                                                     \
+        return cpu::run_for(__func__, handle, result, [=] { return cblas_##sc##asum(n, x, incx); });         \
+    }
+CUDA_CPU_COMPLEX(C, c, cuComplex, Sc, sc, float)
+CUDA_CPU_COMPLEX(Z, z, cuDoubleComplex, Dz, dz, double)
+#undef CUDA_CPU_COMPLEX
+
+// ---- levels 2 and 3 ----
+
+// x = op(A) x, or the solution of op(A) x = x, with a triangular matrix
+#define CUDA_CPU_TRIANGLE(S, s, T, trmv)                                                                     \
+    CUDA_CPU_FUNCTION(S##trmv, cublasFillMode_t fill, cublasOperation_t op, cublasDiagType_t diagonal,       \
+                      int n, const T *A, int lda, T *x, int incx) {                                          \
+        CUDA_CPU_HANDLE;                                                                                     \
+        CUDA_CPU_REQUIRE(cpu::fits(n, lda) && incx);                                                         \
+        return cpu::run(__func__, handle, [=] {                                                              \
+            cblas_##s##trmv(CblasColMajor, cpu::uplo(fill), cpu::trans(op), cpu::diag(diagonal), n, A, lda,  \
+                            x, incx);                                                                        \
+        });                                                                                                  \
+    }
+
+#define CUDA_CPU_MATRIX(S, s, T)                                                                             \
+    CUDA_CPU_TRIANGLE(S, s, T, trmv)                                                                         \
+    CUDA_CPU_TRIANGLE(S, s, T, trsv)                                                                         \
+    CUDA_CPU_FUNCTION(S##gemv, cublasOperation_t op, int m, int n, const T *alpha, const T *A, int lda,      \
+                      const T *x, int incx, const T *beta, T *y, int incy) {                                 \
+        CUDA_CPU_HANDLE;                                                                                     \
+        CUDA_CPU_REQUIRE(n >= 0 && cpu::fits(m, lda) && incx && incy);                                       \
+        const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                        \
+        return cpu::run(__func__, handle, [=] {                                                              \
+            cblas_##s##gemv(CblasColMajor, cpu::trans(op), m, n, scale(), A, lda, x, incx, old(), y, incy);  \
+        });                                                                                                  \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##gemm, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,            \
+                      const T *alpha, const T *A, int lda, const T *B, int ldb, const T *beta, T *C,         \
+                      int ldc) {                                                                             \
+        CUDA_CPU_HANDLE;                                                                                     \
+        CUDA_CPU_REQUIRE(cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));                               \
+        const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                        \
+        return cpu::run(__func__, handle, [=] {                                                              \
+            cblas_##s##gemm(CblasColMajor, cpu::trans(opa), cpu::trans(opb), m, n, k, scale(), A, lda, B,    \
+                            ldb, old(), C, ldc);                                                             \
+        });                                                                                                  \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##gemmStridedBatched, cublasOperation_t opa, cublasOperation_t opb, int m, int n,     \
+                      int k, const T *alpha, const T *A, int lda, long long stride_a, const T *B, int ldb,   \
+                      long long stride_b, const T *beta, T *C, int ldc, long long stride_c, int count) {     \
+        CUDA_CPU_HANDLE;                                                                                     \
+        CUDA_CPU_REQUIRE(count >= 0 && cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));                 \
+        const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                        \
+        return cpu::run(__func__, handle, [=] {                                                              \
+            for (int i = 0; i < count; i++)                                                                  \
+                cblas_##s##gemm(CblasColMajor, cpu::trans(opa), cpu::trans(opb), m, n, k, scale(),           \
+                                A + i * stride_a, lda, B + i * stride_b, ldb, old(), C + i * stride_c, ldc); \
+        });                                                                                                  \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##gemmBatched, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,     \
+                      const T *alpha, const T *const A[], int lda, const T *const B[], int ldb,              \
+                      const T *beta, T *const C[], int ldc, int count) {                                     \
+        CUDA_CPU_HANDLE;                                                                                     \
+        CUDA_CPU_REQUIRE(count >= 0 && cpu::product_fits(opa, opb, m, n, k, lda, ldb, ldc));                 \
+        const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                        \
+        return cpu::run(__func__, handle, [=] {                                                              \
+            for (int i = 0; i < count; i++)                                                                  \
+                cblas_##s##gemm(CblasColMajor, cpu::trans(opa), cpu::trans(opb), m, n, k, scale(), A[i],     \
+                                lda, B[i], ldb, old(), C[i], ldc);                                           \
+        });                                                                                                  \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##symm, cublasSideMode_t side, cublasFillMode_t fill, int m, int n, const T *alpha,   \
+                      const T *A, int lda, const T *B, int ldb, const T *beta, T *C, int ldc) {              \
+        CUDA_CPU_HANDLE;                                                                                     \
+        CUDA_CPU_REQUIRE(n >= 0 && cpu::fits(cpu::rows_of(side, m, n), lda, m, ldb, m, ldc));                \
+        const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                        \
+        return cpu::run(__func__, handle, [=] {                                                              \
+            cblas_##s##symm(CblasColMajor, cpu::side(side), cpu::uplo(fill), m, n, scale(), A, lda, B, ldb,  \
+                            old(), C, ldc);                                                                  \
+        });                                                                                                  \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##syrk, cublasFillMode_t fill, cublasOperation_t op, int n, int k, const T *alpha,    \
+                      const T *A, int lda, const T *beta, T *C, int ldc) {                                   \
+        CUDA_CPU_HANDLE;                                                                                     \
+        CUDA_CPU_REQUIRE(k >= 0 && cpu::fits(cpu::rows_of(op, n, k), lda, n, ldc));                          \
+        const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                        \
+        return cpu::run(__func__, handle, [=] {                                                              \
+            cblas_##s##syrk(CblasColMajor, cpu::uplo(fill), cpu::trans(op), n, k, scale(), A, lda, old(), C, \
+                            ldc);                                                                            \
+        });                                                                                                  \
+    }                                                                                                        \
+    /* BLAS multiplies in place; cuBLAS writes the product to C, which may be B. */                          \
+    CUDA_CPU_FUNCTION(S##trmm, cublasSideMode_t side, cublasFillMode_t fill, cublasOperation_t op,           \
+                      cublasDiagType_t diagonal, int m, int n, const T *alpha, const T *A, int lda,          \
+                      const T *B, int ldb, T *C, int ldc) {                                                  \
+        CUDA_CPU_HANDLE;                                                                                     \
+        CUDA_CPU_REQUIRE(n >= 0 && cpu::fits(cpu::rows_of(side, m, n), lda, m, ldb, m, ldc));                \
+        const cpu::Scalar<T> scale(handle, alpha);                                                           \
+        return cpu::run(__func__, handle, [=] {                                                              \
+            for (int j = 0; j < n && (C != B || ldc != ldb); j++)                                            \
+                std::memmove(C + (size_t)j * ldc, B + (size_t)j * ldb, m * sizeof(T));                       \
+            cblas_##s##trmm(CblasColMajor, cpu::side(side), cpu::uplo(fill), cpu::trans(op),                 \
+                            cpu::diag(diagonal), m, n, scale(), A, lda, C, ldc);                             \
+        });                                                                                                  \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##trsm, cublasSideMode_t side, cublasFillMode_t fill, cublasOperation_t op,           \
+                      cublasDiagType_t diagonal, int m, int n, const T *alpha, const T *A, int lda, T *B,    \
+                      int ldb) {                                                                             \
+        CUDA_CPU_HANDLE;                                                                                     \
+        CUDA_CPU_REQUIRE(n >= 0 && cpu::fits(cpu::rows_of(side, m, n), lda, m, ldb));                        \
+        const cpu::Scalar<T> scale(handle, alpha);                                                           \
+        return cpu::run(__func__, handle, [=] {                                                              \
+            cblas_##s##trsm(CblasColMajor, cpu::side(side), cpu::uplo(fill), cpu::trans(op),                 \
+                            cpu::diag(diagonal), m, n, scale(), A, lda, B, ldb);                             \
+        });                                                                                                  \
+    }
+CUDA_CPU_MATRIX(S, s, float)
+CUDA_CPU_MATRIX(D, d, double)
+CUDA_CPU_MATRIX(C, c, cuComplex)
+CUDA_CPU_MATRIX(Z, z, cuDoubleComplex)
+#undef CUDA_CPU_MATRIX
+#undef CUDA_CPU_TRIANGLE
+
+#define CUDA_CPU_REAL_MATRIX(S, s, T)                                                                        \
+    CUDA_CPU_FUNCTION(S##ger, int m, int n, const T *alpha, const T *x, int incx, const T *y, int incy,      \
+                      T *A, int lda) {                                                                       \
+        CUDA_CPU_HANDLE;                                                                                     \
+        CUDA_CPU_REQUIRE(n >= 0 && cpu::fits(m, lda) && incx && incy);                                       \
+        const cpu::Scalar<T> scale(handle, alpha);                                                           \
+        return cpu::run(__func__, handle,                                                                    \
+                        [=] { cblas_##s##ger(CblasColMajor, m, n, *scale, x, incx, y, incy, A, lda); });     \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##symv, cublasFillMode_t fill, int n, const T *alpha, const T *A, int lda,            \
+                      const T *x, int incx, const T *beta, T *y, int incy) {                                 \
+        CUDA_CPU_HANDLE;                                                                                     \
+        CUDA_CPU_REQUIRE(cpu::fits(n, lda) && incx && incy);                                                 \
+        const cpu::Scalar<T> scale(handle, alpha), old(handle, beta);                                        \
+        return cpu::run(__func__, handle, [=] {                                                              \
+            cblas_##s##symv(CblasColMajor, cpu::uplo(fill), n, *scale, A, lda, x, incx, *old, y, incy);      \
+        });                                                                                                  \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##syr, cublasFillMode_t fill, int n, const T *alpha, const T *x, int incx, T *A,      \
+                      int lda) {                                                                             \
+        CUDA_CPU_HANDLE;                                                                                     \
+        CUDA_CPU_REQUIRE(cpu::fits(n, lda) && incx);                                                         \
+        const cpu::Scalar<T> scale(handle, alpha);                                                           \
+        return cpu::run(__func__, handle, [=] {                                                              \
+            cblas_##s##syr(CblasColMajor, cpu::uplo(fill), n, *scale, x, incx, A, lda);                      \
+        });                                                                                                  \
+    }                                                                                                        \
+    /* C = alpha op(A) + beta op(B), where a matrix with the factor 0 is not read */                         \
+    CUDA_CPU_FUNCTION(S##geam, cublasOperation_t opa, cublasOperation_t opb, int m, int n, const T *alpha,   \
+                      const T *A, int lda, const T *beta, const T *B, int ldb, T *C, int ldc) {              \
+        CUDA_CPU_HANDLE;                                                                                     \
+        CUDA_CPU_REQUIRE(m >= 0 && n >= 0 &&                                                                 \
+                         cpu::fits(cpu::rows_of(opa, m, n), lda, cpu::rows_of(opb, m, n), ldb, m, ldc));     \
+        const cpu::Scalar<T> scale_a(handle, alpha), scale_b(handle, beta);                                  \
+        return cpu::run(__func__, handle, [=] {                                                              \
+            const T a = *scale_a, b = *scale_b;                                                              \
+            const auto at = [](const T *M, int ld, cublasOperation_t op, int i, int j) {                     \
+                return op == CUBLAS_OP_N ? M[i + (size_t)j * ld] : M[j + (size_t)i * ld];                    \
+            };                                                                                               \
+            for (int j = 0; j < n; j++)                                                                      \
+                for (int i = 0; i < m; i++)                                                                  \
+                    C[i + (size_t)j * ldc] =                                                                 \
+                        (a == 0 ? 0 : a * at(A, lda, opa, i, j)) + (b == 0 ? 0 : b * at(B, ldb, opb, i, j)); \
+        });                                                                                                  \
+    }                                                                                                        \
+    /* C = A diag(x) or diag(x) A */                                                                         \
+    CUDA_CPU_FUNCTION(S##dgmm, cublasSideMode_t side, int m, int n, const T *A, int lda, const T *x,         \
+                      int incx, T *C, int ldc) {                                                             \
+        CUDA_CPU_HANDLE;                                                                                     \
+        CUDA_CPU_REQUIRE(n >= 0 && cpu::fits(m, lda, m, ldc));                                               \
+        return cpu::run(__func__, handle, [=] {                                                              \
+            const int length = cpu::rows_of(side, m, n);                                                     \
+            const T *first = cpu::part(x, length, incx, 0, length);                                          \
+            if (incx < 0)                                                                                    \
+                first = x - (ptrdiff_t)(length - 1) * incx;                                                  \
+            for (int j = 0; j < n; j++)                                                                      \
+                for (int i = 0; i < m; i++)                                                                  \
+                    C[i + (size_t)j * ldc] = A[i + (size_t)j * lda] *                                        \
+                                             first[(ptrdiff_t)(side == CUBLAS_SIDE_LEFT ? i : j) * incx];    \
+        });                                                                                                  \
+    }
+CUDA_CPU_REAL_MATRIX(S, s, float)
+CUDA_CPU_REAL_MATRIX(D, d, double)
+#undef CUDA_CPU_REAL_MATRIX
+
+#include "cuda_cpu/gemm_ex.h"
+
+// ---- batches of factorizations ----
+
+// A, B and C are arrays of matrices, all in device memory; each matrix has n pivots, or none where P is null.
+#define CUDA_CPU_FACTORS(S, T)                                                                               \
+    CUDA_CPU_FUNCTION(S##getrfBatched, int n, T *const A[], int lda, int *P, int *info, int count) {         \
+        CUDA_CPU_HANDLE;                                                                                     \
+        CUDA_CPU_REQUIRE(count >= 0 && cpu::fits(n, lda));                                                   \
+        return cpu::run(__func__, handle, [=] {                                                              \
+            for (int i = 0; i < count; i++)                                                                  \
+                info[i] = cuda_cpu::lapack::factorize(n, n, A[i], lda, P ? P + (size_t)i * n : nullptr);     \
+        });                                                                                                  \
+    }                                                                                                        \
+    /* *info is in host memory: 0, or which argument is wrong */                                             \
+    CUDA_CPU_FUNCTION(S##getrsBatched, cublasOperation_t op, int n, int columns, const T *const A[],         \
+                      int lda, const int *P, T *const B[], int ldb, int *info, int count) {                  \
+        CUDA_CPU_HANDLE;                                                                                     \
+        CUDA_CPU_REQUIRE(columns >= 0 && count >= 0 && cpu::fits(n, lda, n, ldb) && info);                   \
+        *info = 0;                                                                                           \
+        const char letter = op == CUBLAS_OP_N ? 'N' : op == CUBLAS_OP_T ? 'T' : 'C';                         \
+        return cpu::run(__func__, handle, [=] {                                                              \
+            for (int i = 0; i < count; i++)                                                                  \
+                cuda_cpu::lapack::substitute(letter, n, columns, A[i], lda, P ? P + (size_t)i *n : nullptr,  \
+                                             B[i], ldb);                                                     \
+        });                                                                                                  \
+    }                                                                                                        \
+    /* The inverse, from L and U */                                                                          \
+    CUDA_CPU_FUNCTION(S##getriBatched, int n, const T *const A[], int lda, const int *P, T *const C[],       \
+                      int ldc, int *info, int count) {                                                       \
+        CUDA_CPU_HANDLE;                                                                                     \
+        CUDA_CPU_REQUIRE(count >= 0 && cpu::fits(n, lda, n, ldc));                                           \
+        return cpu::run(__func__, handle, [=] {                                                              \
+            for (int i = 0; i < count; i++) {                                                                \
+                info[i] = 0;                                                                                 \
+                for (int j = n - 1; j >= 0; j--)                                                             \
+                    if (cpu::magnitude(A[i][j + (size_t)j * lda]) == 0)                                      \
+                        info[i] = j + 1;                                                                     \
+                if (!info[i])                                                                                \
+                    cuda_cpu::lapack::invert(n, A[i], lda, P ? P + (size_t)i *n : nullptr, C[i], ldc);       \
+            }                                                                                                \
+        });                                                                                                  \
+    }
+CUDA_CPU_FACTORS(S, float)
+CUDA_CPU_FACTORS(D, double)
+CUDA_CPU_FACTORS(C, cuComplex)
+CUDA_CPU_FACTORS(Z, cuDoubleComplex)
+#undef CUDA_CPU_FACTORS
+
+// ---- copies between host and device ----
+
+// Elements have `size` bytes. Vectors with increments are copied element by element, as columns of a matrix.
+#define CUDA_CPU_COPIES(Set, kind)                                                                           \
+    static inline cublasStatus_t cublas##Set##MatrixAsync(int rows, int columns, int size, const void *A,    \
+                                                          int lda, void *B, int ldb, cudaStream_t stream) {  \
+        namespace cpu = cuda_cpu::blas;                                                                      \
+        CUDA_CPU_REQUIRE(size > 0 && columns >= 0 && cpu::fits(rows, lda, rows, ldb));                       \
+        return cpu::status_of(cudaMemcpy2DAsync(B, (size_t)ldb * size, A, (size_t)lda * size,                \
+                                                (size_t)rows * size, columns, kind, stream));                \
+    }                                                                                                        \
+    static inline cublasStatus_t cublas##Set##Matrix(int rows, int columns, int size, const void *A,         \
+                                                     int lda, void *B, int ldb) {                            \
+        namespace cpu = cuda_cpu::blas;                                                                      \
+        CUDA_CPU_REQUIRE(size > 0 && columns >= 0 && cpu::fits(rows, lda, rows, ldb));                       \
+        return cpu::status_of(                                                                               \
+            cudaMemcpy2D(B, (size_t)ldb * size, A, (size_t)lda * size, (size_t)rows * size, columns, kind)); \
+    }                                                                                                        \
+    static inline cublasStatus_t cublas##Set##VectorAsync(int n, int size, const void *x, int incx, void *y, \
+                                                          int incy, cudaStream_t stream) {                   \
+        CUDA_CPU_REQUIRE(incx > 0 && incy > 0);                                                              \
+        return cublas##Set##MatrixAsync(1, n, size, x, incx, y, incy, stream);                               \
+    }                                                                                                        \
+    static inline cublasStatus_t cublas##Set##Vector(int n, int size, const void *x, int incx, void *y,      \
+                                                     int incy) {                                             \
+        CUDA_CPU_REQUIRE(incx > 0 && incy > 0);                                                              \
+        return cublas##Set##Matrix(1, n, size, x, incx, y, incy);                                            \
+    }
+CUDA_CPU_COPIES(Set, cudaMemcpyHostToDevice)
+CUDA_CPU_COPIES(Get, cudaMemcpyDeviceToHost)
+#undef CUDA_CPU_COPIES
+#undef CUDA_CPU_HANDLE
+#undef CUDA_CPU_FUNCTION
+#undef CUDA_CPU_REQUIRE
+
+// The library's own names of the functions that version 2 of the interface has changed
+#define CUDA_CPU_V2(name)         [[maybe_unused]] static constexpr auto &cublas##name##_v2 = cublas##name;
+#define CUDA_CPU_V2_REAL(name)    CUDA_CPU_V2(S##name) CUDA_CPU_V2(D##name)
+#define CUDA_CPU_V2_COMPLEX(name) CUDA_CPU_V2(C##name) CUDA_CPU_V2(Z##name)
+#define CUDA_CPU_V2_ALL(name)     CUDA_CPU_V2_REAL(name) CUDA_CPU_V2_COMPLEX(name)
+CUDA_CPU_V2(Create)
+CUDA_CPU_V2(Destroy)
+CUDA_CPU_V2(GetVersion)
+CUDA_CPU_V2(SetWorkspace)
+CUDA_CPU_V2(SetStream)
+CUDA_CPU_V2(GetStream)
+CUDA_CPU_V2(GetPointerMode)
+CUDA_CPU_V2(SetPointerMode)
+CUDA_CPU_V2_REAL(nrm2)
+CUDA_CPU_V2(Scnrm2)
+CUDA_CPU_V2(Dznrm2)
+CUDA_CPU_V2(Scasum)
+CUDA_CPU_V2(Dzasum)
+CUDA_CPU_V2(Isamax)
+CUDA_CPU_V2(Idamax)
+CUDA_CPU_V2(Icamax)
+CUDA_CPU_V2(Izamax)
+CUDA_CPU_V2(Isamin)
+CUDA_CPU_V2(Idamin)
+CUDA_CPU_V2(Icamin)
+CUDA_CPU_V2(Izamin)
+CUDA_CPU_V2_REAL(dot)
+CUDA_CPU_V2_COMPLEX(dotu)
+CUDA_CPU_V2_COMPLEX(dotc)
+CUDA_CPU_V2_ALL(scal)
+CUDA_CPU_V2_ALL(axpy)
+CUDA_CPU_V2_ALL(copy)
+CUDA_CPU_V2_ALL(swap)
+CUDA_CPU_V2_REAL(asum)
+CUDA_CPU_V2_REAL(rot)
+CUDA_CPU_V2_ALL(gemv)
+CUDA_CPU_V2_ALL(trmv)
+CUDA_CPU_V2_ALL(trsv)
+CUDA_CPU_V2_REAL(symv)
+CUDA_CPU_V2_REAL(ger)
+CUDA_CPU_V2_REAL(syr)
+CUDA_CPU_V2_ALL(gemm)
+CUDA_CPU_V2_ALL(syrk)
+CUDA_CPU_V2_ALL(symm)
+CUDA_CPU_V2_ALL(trsm)
+CUDA_CPU_V2_ALL(trmm)
+#undef CUDA_CPU_V2_ALL
+#undef CUDA_CPU_V2_COMPLEX
+#undef CUDA_CPU_V2_REAL
+#undef CUDA_CPU_V2
+#include "cuda_cpu/letters_on.h"

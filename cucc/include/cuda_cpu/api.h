@@ -1,0 +1,521 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The host side of the CUDA runtime: the functions of CUDA 13; their values and structures are in values.h.
+ *
+ * What CUDA 13 removed (clockRate in cudaDeviceProp, cudaThreadSynchronize …) is missing here too,
+ * so that a program that compiles here also compiles with nvcc. The exceptions are calls whose
+ * parameters CUDA 13 changed, such as cudaMemAdvise: in C++ they also have the signatures of CUDA 11
+ * and 12. The header works in C; C++ also gets the typed overloads. NVIDIA's CUDA Runtime API manual
+ * documents the calls; cucc/README.md lists the differences.
+ */
+#pragma once
+#define __DRIVER_TYPES_H__
+#define __TEXTURE_TYPES_H__
+#define __SURFACE_TYPES_H__
+#define __CUDA_RUNTIME_API_H__
+
+#include "letters_off.h"
+#include <stddef.h>
+#include "values.h"
+
+// ---- functions ----
+
+#ifdef __cplusplus
+#define CUDA_CPU_OR(value) = value // a default argument; empty in C
+extern "C" {
+#else
+#define CUDA_CPU_OR(value)
+#endif
+
+// Errors. Each host thread has its own last error. cudaGetLastError resets it to cudaSuccess,
+// cudaPeekAtLastError does not.
+cudaError_t cudaGetLastError(void);
+cudaError_t cudaPeekAtLastError(void);
+const char *cudaGetErrorName(cudaError_t error);
+const char *cudaGetErrorString(cudaError_t error);
+
+// Devices
+cudaError_t cudaGetDeviceCount(int *count);
+cudaError_t cudaGetDevice(int *device);
+cudaError_t cudaSetDevice(int device);
+cudaError_t cudaChooseDevice(int *device, const struct cudaDeviceProp *wanted);
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device);
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device);
+cudaError_t cudaDeviceGetPCIBusId(char *id, int length, int device);
+cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *id);
+cudaError_t cudaSetDeviceFlags(unsigned int flags);
+cudaError_t cudaGetDeviceFlags(unsigned int *flags);
+cudaError_t cudaDeviceSynchronize(void);
+cudaError_t cudaDeviceReset(void);
+cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value);
+cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit);
+cudaError_t cudaDeviceSetCacheConfig(enum cudaFuncCache config);
+cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache *config);
+// A setting of old devices, which has no effect
+cudaError_t cudaDeviceGetSharedMemConfig(enum cudaSharedMemConfig *config);
+cudaError_t cudaDeviceSetSharedMemConfig(enum cudaSharedMemConfig config);
+
+cudaError_t cudaSetValidDevices(int *devices, int count);
+cudaError_t cudaInitDevice(int device, unsigned int device_flags, unsigned int flags);
+cudaError_t cudaCtxResetPersistingL2Cache(void);
+cudaError_t cudaDeviceGetTexture1DLinearMaxWidth(size_t *width, const struct cudaChannelFormatDesc *format,
+                                                 int device);
+cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **function, unsigned long long flags,
+                                    enum cudaDriverEntryPointQueryResult *result CUDA_CPU_OR(NULL));
+cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned int version,
+                                             unsigned long long flags,
+                                             enum cudaDriverEntryPointQueryResult *result CUDA_CPU_OR(NULL));
+cudaError_t cudaDriverGetVersion(int *version);
+cudaError_t cudaRuntimeGetVersion(int *version);
+cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer);
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags);
+cudaError_t cudaDeviceDisablePeerAccess(int peer);
+cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr attribute, int device, int peer);
+
+// Memory
+cudaError_t cudaFree(void *pointer);
+cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream);
+cudaError_t cudaFreeHost(void *pointer);
+cudaError_t cudaHostUnregister(void *pointer);
+cudaError_t cudaHostGetDevicePointer(void **device_pointer, void *host, unsigned int flags);
+cudaError_t cudaHostGetFlags(unsigned int *flags, void *host);
+cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes);
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *pointer);
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind);
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+                            cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width_bytes,
+                         size_t rows, enum cudaMemcpyKind kind);
+cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                              size_t width_bytes, size_t rows, enum cudaMemcpyKind kind,
+                              cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t bytes);
+cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
+                                cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaMemset(void *to, int byte, size_t bytes);
+cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes, cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaMemset2D(void *to, size_t pitch, int byte, size_t width_bytes, size_t rows);
+cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int byte, size_t width_bytes, size_t rows,
+                              cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, enum cudaMemoryAdvise advice,
+                          struct cudaMemLocation location);
+cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t bytes, struct cudaMemLocation location,
+                                 unsigned int flags, cudaStream_t stream CUDA_CPU_OR(0));
+
+cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *params);
+cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *params, cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaMemcpy3DPeer(const struct cudaMemcpy3DPeerParms *params);
+cudaError_t cudaMemcpy3DPeerAsync(const struct cudaMemcpy3DPeerParms *params,
+                                  cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaMemset3D(struct cudaPitchedPtr to, int byte, struct cudaExtent extent);
+cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr to, int byte, struct cudaExtent extent,
+                              cudaStream_t stream CUDA_CPU_OR(0));
+
+cudaError_t cudaMemRangeGetAttribute(void *value, size_t value_bytes, enum cudaMemRangeAttribute attribute,
+                                     const void *pointer, size_t bytes);
+cudaError_t cudaMemRangeGetAttributes(void **values, size_t *value_bytes,
+                                      enum cudaMemRangeAttribute *attributes, size_t count,
+                                      const void *pointer, size_t bytes);
+cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *pointer, size_t bytes CUDA_CPU_OR(0),
+                                     unsigned int flags CUDA_CPU_OR(cudaMemAttachSingle));
+
+// Memory pools. They only count the allocated bytes; all memory comes from the same heap.
+cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *properties);
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool);
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device);
+cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device);
+cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool);
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes_to_keep);
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value);
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value);
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc *list, size_t count);
+cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags *flags, cudaMemPool_t pool,
+                                 struct cudaMemLocation *location);
+cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream);
+
+// Sharing memory between processes, which is not supported.
+cudaError_t cudaMemPoolExportToShareableHandle(void *handle, cudaMemPool_t pool,
+                                               enum cudaMemAllocationHandleType type, unsigned int flags);
+cudaError_t cudaMemPoolImportFromShareableHandle(cudaMemPool_t *pool, void *handle,
+                                                 enum cudaMemAllocationHandleType type, unsigned int flags);
+cudaError_t cudaMemPoolExportPointer(struct cudaMemPoolPtrExportData *data, void *pointer);
+cudaError_t cudaMemPoolImportPointer(void **pointer, cudaMemPool_t pool,
+                                     struct cudaMemPoolPtrExportData *data);
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *pointer);
+cudaError_t cudaIpcOpenMemHandle(void **pointer, cudaIpcMemHandle_t handle, unsigned int flags);
+cudaError_t cudaIpcCloseMemHandle(void *pointer);
+cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t *handle, cudaEvent_t event);
+cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *event, cudaIpcEventHandle_t handle);
+
+// External memory and external semaphores (of Vulkan, Direct3D): not supported.
+cudaError_t cudaImportExternalMemory(cudaExternalMemory_t *memory,
+                                     const struct cudaExternalMemoryHandleDesc *desc);
+cudaError_t cudaDestroyExternalMemory(cudaExternalMemory_t memory);
+cudaError_t cudaExternalMemoryGetMappedBuffer(void **pointer, cudaExternalMemory_t memory,
+                                              const struct cudaExternalMemoryBufferDesc *desc);
+cudaError_t
+cudaExternalMemoryGetMappedMipmappedArray(cudaMipmappedArray_t *array, cudaExternalMemory_t memory,
+                                          const struct cudaExternalMemoryMipmappedArrayDesc *desc);
+cudaError_t cudaImportExternalSemaphore(cudaExternalSemaphore_t *semaphore,
+                                        const struct cudaExternalSemaphoreHandleDesc *desc);
+cudaError_t cudaDestroyExternalSemaphore(cudaExternalSemaphore_t semaphore);
+cudaError_t cudaSignalExternalSemaphoresAsync(const cudaExternalSemaphore_t *semaphores,
+                                              const struct cudaExternalSemaphoreSignalParams *params,
+                                              unsigned int count, cudaStream_t stream CUDA_CPU_OR(NULL));
+cudaError_t cudaWaitExternalSemaphoresAsync(const cudaExternalSemaphore_t *semaphores,
+                                            const struct cudaExternalSemaphoreWaitParams *params,
+                                            unsigned int count, cudaStream_t stream CUDA_CPU_OR(NULL));
+
+// Arrays. Offsets in x and widths of copies are in bytes, heights in rows. An array of height 0 is
+// 1-D and has one row; a depth counts slices, layers, or the faces of cubes.
+struct cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,
+                                                   enum cudaChannelFormatKind kind);
+cudaError_t cudaFreeArray(cudaArray_t array);
+cudaError_t cudaGetChannelDesc(struct cudaChannelFormatDesc *desc, cudaArray_const_t array);
+cudaError_t cudaArrayGetInfo(struct cudaChannelFormatDesc *desc, struct cudaExtent *extent,
+                             unsigned int *flags, cudaArray_t array);
+cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t array);
+cudaError_t cudaGetMipmappedArrayLevel(cudaArray_t *array, cudaMipmappedArray_t of, unsigned int level);
+cudaError_t cudaMemcpy2DToArray(cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch,
+                                size_t width_bytes, size_t rows, enum cudaMemcpyKind kind);
+cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch,
+                                     size_t width_bytes, size_t rows, enum cudaMemcpyKind kind,
+                                     cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaMemcpy2DFromArray(void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y,
+                                  size_t width_bytes, size_t rows, enum cudaMemcpyKind kind);
+cudaError_t cudaMemcpy2DFromArrayAsync(void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y,
+                                       size_t width_bytes, size_t rows, enum cudaMemcpyKind kind,
+                                       cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from,
+                                     size_t from_x, size_t from_y, size_t width_bytes, size_t rows,
+                                     enum cudaMemcpyKind kind CUDA_CPU_OR(cudaMemcpyDeviceToDevice));
+// Deprecated copies of consecutive bytes, which continue across the ends of rows.
+cudaError_t cudaMemcpyArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from,
+                                   size_t from_x, size_t from_y, size_t bytes,
+                                   enum cudaMemcpyKind kind CUDA_CPU_OR(cudaMemcpyDeviceToDevice));
+cudaError_t cudaMemcpyToArrayAsync(cudaArray_t to, size_t x, size_t y, const void *from, size_t bytes,
+                                   enum cudaMemcpyKind kind, cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaMemcpyFromArrayAsync(void *to, cudaArray_const_t from, size_t x, size_t y, size_t bytes,
+                                     enum cudaMemcpyKind kind, cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaMemcpyToArray(cudaArray_t to, size_t x, size_t y, const void *from, size_t bytes,
+                              enum cudaMemcpyKind kind);
+cudaError_t cudaMemcpyFromArray(void *to, cudaArray_const_t from, size_t x, size_t y, size_t bytes,
+                                enum cudaMemcpyKind kind);
+
+// Textures and surfaces. The functions for kernels are in texture.h.
+cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const struct cudaResourceDesc *resource,
+                                    const struct cudaTextureDesc *desc,
+                                    const struct cudaResourceViewDesc *view);
+cudaError_t cudaGetTextureObjectResourceViewDesc(struct cudaResourceViewDesc *view,
+                                                 cudaTextureObject_t texture);
+cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture);
+cudaError_t cudaGetTextureObjectResourceDesc(struct cudaResourceDesc *resource, cudaTextureObject_t texture);
+cudaError_t cudaGetTextureObjectTextureDesc(struct cudaTextureDesc *desc, cudaTextureObject_t texture);
+cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *surface, const struct cudaResourceDesc *resource);
+cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t surface);
+cudaError_t cudaGetSurfaceObjectResourceDesc(struct cudaResourceDesc *resource, cudaSurfaceObject_t surface);
+
+// Buffers and textures of a graphics library. cuda_gl_interop.h registers those of OpenGL.
+cudaError_t cudaGraphicsUnregisterResource(cudaGraphicsResource_t resource);
+cudaError_t cudaGraphicsResourceSetMapFlags(cudaGraphicsResource_t resource, unsigned int flags);
+cudaError_t cudaGraphicsUnmapResources(int count, cudaGraphicsResource_t *resources,
+                                       cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaGraphicsResourceGetMappedPointer(void **pointer, size_t *bytes,
+                                                 cudaGraphicsResource_t resource);
+cudaError_t cudaGraphicsSubResourceGetMappedArray(cudaArray_t *array, cudaGraphicsResource_t resource,
+                                                  unsigned int index, unsigned int level);
+
+// __device__ and __constant__ variables. These functions do not know the variable's type, so they check only
+// that a copy ends within the linker section.
+cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes,
+                               size_t offset CUDA_CPU_OR(0),
+                               enum cudaMemcpyKind kind CUDA_CPU_OR(cudaMemcpyHostToDevice));
+cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, size_t offset CUDA_CPU_OR(0),
+                                 enum cudaMemcpyKind kind CUDA_CPU_OR(cudaMemcpyDeviceToHost));
+cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t bytes, size_t offset,
+                                    enum cudaMemcpyKind kind, cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t bytes, size_t offset,
+                                      enum cudaMemcpyKind kind, cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaGetSymbolAddress(void **device_pointer, const void *symbol);
+
+// Streams and events.
+cudaError_t cudaStreamCreate(cudaStream_t *stream);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned int flags);
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned int flags, int priority);
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest);
+cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority);
+cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned int *flags);
+cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device);
+cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id);
+cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute,
+                                   const cudaLaunchAttributeValue *value);
+cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute,
+                                   cudaLaunchAttributeValue *value);
+cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);
+cudaError_t cudaStreamSynchronize(cudaStream_t stream);
+cudaError_t cudaStreamQuery(cudaStream_t stream);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags CUDA_CPU_OR(0));
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data,
+                                  unsigned int flags);
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data);
+cudaError_t cudaEventCreate(cudaEvent_t *event);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream CUDA_CPU_OR(0));
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream CUDA_CPU_OR(0),
+                                     unsigned int flags CUDA_CPU_OR(0));
+cudaError_t cudaEventQuery(cudaEvent_t event);
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+
+// Kernels
+cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *kernel);
+cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attribute, int value);
+cudaError_t cudaFuncSetCacheConfig(const void *kernel, enum cudaFuncCache config);
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel, int threads,
+                                                          size_t dynamic_bytes);
+
+cudaError_t cudaFuncGetName(const char **name, const void *kernel);
+cudaError_t cudaFuncSetSharedMemConfig(const void *kernel, enum cudaSharedMemConfig config);
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **arguments);
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *kernel,
+                                                                   int threads, size_t dynamic_bytes,
+                                                                   unsigned int flags);
+cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *kernel, int blocks,
+                                                      int threads);
+// Clusters, which are not supported.
+cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, const void *kernel,
+                                           const cudaLaunchConfig_t *config);
+cudaError_t cudaOccupancyMaxPotentialClusterSize(int *blocks, const void *kernel,
+                                                 const cudaLaunchConfig_t *config);
+
+#ifndef __cplusplus // in C++, overloads below also pass the caller's line
+cudaError_t cudaMalloc(void **pointer, size_t bytes);
+cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream);
+cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width_bytes, size_t rows);
+cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned int flags);
+cudaError_t cudaMallocArray(cudaArray_t *array, const struct cudaChannelFormatDesc *desc, size_t width,
+                            size_t height, unsigned int flags);
+cudaError_t cudaMalloc3D(struct cudaPitchedPtr *pointer, struct cudaExtent extent);
+cudaError_t cudaMalloc3DArray(cudaArray_t *array, const struct cudaChannelFormatDesc *desc,
+                              struct cudaExtent extent, unsigned int flags);
+cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *array, const struct cudaChannelFormatDesc *desc,
+                                     struct cudaExtent extent, unsigned int levels, unsigned int flags);
+cudaError_t cudaMallocHost(void **pointer, size_t bytes);
+cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned int flags);
+cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned int flags);
+cudaError_t cudaGraphicsMapResources(int count, cudaGraphicsResource_t *resources, cudaStream_t stream);
+#else
+} // extern "C"
+
+// Default arguments are evaluated at the call, so messages can name the line of the program that allocated
+// memory.
+#define CUDA_CPU_CALLER const char *cu_file = __builtin_FILE(), int cu_line = __builtin_LINE()
+
+namespace cuda_cpu {
+cudaError_t malloc_device(void **pointer, size_t bytes, const char *file, int line);
+cudaError_t malloc_async(void **pointer, size_t bytes, cudaStream_t stream, const char *file, int line);
+cudaError_t malloc_pitch(void **pointer, size_t *pitch, size_t width, size_t rows, const char *file,
+                         int line);
+cudaError_t malloc_managed(void **pointer, size_t bytes, unsigned flags, const char *file, int line);
+cudaError_t malloc_3d(cudaPitchedPtr *pointer, cudaExtent extent, const char *file, int line);
+cudaError_t malloc_array(const char *call, cudaArray_t *array, const cudaChannelFormatDesc *desc,
+                         cudaExtent extent, unsigned flags, const char *file, int line);
+cudaError_t malloc_mipmapped(cudaMipmappedArray_t *array, const cudaChannelFormatDesc *desc,
+                             cudaExtent extent, unsigned levels, unsigned flags, const char *file, int line);
+cudaError_t malloc_host(const char *call, void **pointer, size_t bytes, unsigned flags, const char *file,
+                        int line);
+cudaError_t register_host(void *pointer, size_t bytes, unsigned flags, const char *file, int line);
+cudaError_t map_resources(const char *call, int count, cudaGraphicsResource_t *resources, cudaStream_t stream,
+                          const char *file, int line);
+
+// `size` is the size of the whole variable in bytes, 0 if unknown (`extern __constant__ int x[];`).
+cudaError_t copy_to_symbol(const char *call, const void *symbol, size_t size, const void *from, size_t bytes,
+                           size_t offset, cudaMemcpyKind kind, cudaStream_t stream, bool asynchronous);
+cudaError_t copy_from_symbol(const char *call, void *to, const void *symbol, size_t size, size_t bytes,
+                             size_t offset, cudaMemcpyKind kind, cudaStream_t stream, bool asynchronous);
+cudaError_t symbol_size(size_t *bytes, const void *symbol, size_t size);
+// Finds a __device__ or __constant__ variable by its name; returns null if there is none. Static variables
+// cannot be found.
+void *find_variable(const char *name, size_t *bytes);
+// Gives each device its own value of a host variable. Called before main.
+void per_device_variable(void *variable, size_t bytes);
+// The number of bytes from a pointer to the end of its allocation; 0 if it is in no allocation.
+size_t bytes_from(const void *pointer);
+
+template <class T> struct SizeOf { static constexpr size_t value = sizeof(T); };
+template <class T> struct SizeOf<T[]> { static constexpr size_t value = 0; };
+template <class T> inline const void *address_of(T &symbol) {
+    return (const void *)__builtin_addressof(symbol);
+}
+} // namespace cuda_cpu
+
+inline cudaError_t cudaMalloc(void **pointer, size_t bytes, CUDA_CPU_CALLER) {
+    return cuda_cpu::malloc_device(pointer, bytes, cu_file, cu_line);
+}
+template <class T> inline cudaError_t cudaMalloc(T **pointer, size_t bytes, CUDA_CPU_CALLER) {
+    return cuda_cpu::malloc_device((void **)pointer, bytes, cu_file, cu_line);
+}
+inline cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream, CUDA_CPU_CALLER) {
+    return cuda_cpu::malloc_async(pointer, bytes, stream, cu_file, cu_line);
+}
+template <class T>
+inline cudaError_t cudaMallocAsync(T **pointer, size_t bytes, cudaStream_t stream, CUDA_CPU_CALLER) {
+    return cuda_cpu::malloc_async((void **)pointer, bytes, stream, cu_file, cu_line);
+}
+inline cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
+    return cudaMallocFromPoolAsync(pointer, bytes, pool, stream);
+}
+template <class T>
+inline cudaError_t cudaMallocAsync(T **pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
+    return cudaMallocFromPoolAsync((void **)pointer, bytes, pool, stream);
+}
+template <class T>
+inline cudaError_t cudaMallocFromPoolAsync(T **pointer, size_t bytes, cudaMemPool_t pool,
+                                           cudaStream_t stream) {
+    return cudaMallocFromPoolAsync((void **)pointer, bytes, pool, stream);
+}
+template <class T>
+inline cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, T *pointer, size_t bytes = 0,
+                                            unsigned int flags = cudaMemAttachSingle) {
+    return cudaStreamAttachMemAsync(stream, (void *)pointer, bytes, flags);
+}
+// The signatures of CUDA 12, which take the number of a device, or cudaCpuDeviceId.
+inline cudaMemLocation cuda_cpu_location(int device) {
+    if (device == cudaCpuDeviceId)
+        return {cudaMemLocationTypeHost, 0};
+    return {cudaMemLocationTypeDevice, device};
+}
+inline cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, cudaMemoryAdvise advice, int device) {
+    return cudaMemAdvise(pointer, bytes, advice, cuda_cpu_location(device));
+}
+inline cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t bytes, int device,
+                                        cudaStream_t stream = 0) {
+    return cudaMemPrefetchAsync(pointer, bytes, cuda_cpu_location(device), 0, stream);
+}
+inline cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width_bytes, size_t rows,
+                                   CUDA_CPU_CALLER) {
+    return cuda_cpu::malloc_pitch(pointer, pitch, width_bytes, rows, cu_file, cu_line);
+}
+template <class T>
+inline cudaError_t cudaMallocPitch(T **pointer, size_t *pitch, size_t width_bytes, size_t rows,
+                                   CUDA_CPU_CALLER) {
+    return cuda_cpu::malloc_pitch((void **)pointer, pitch, width_bytes, rows, cu_file, cu_line);
+}
+inline cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned int flags = cudaMemAttachGlobal,
+                                     CUDA_CPU_CALLER) {
+    return cuda_cpu::malloc_managed(pointer, bytes, flags, cu_file, cu_line);
+}
+template <class T>
+inline cudaError_t cudaMallocManaged(T **pointer, size_t bytes, unsigned int flags = cudaMemAttachGlobal,
+                                     CUDA_CPU_CALLER) {
+    return cuda_cpu::malloc_managed((void **)pointer, bytes, flags, cu_file, cu_line);
+}
+inline cudaError_t cudaMallocArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, size_t width,
+                                   size_t height = 0, unsigned int flags = cudaArrayDefault,
+                                   CUDA_CPU_CALLER) {
+    return cuda_cpu::malloc_array("cudaMallocArray", array, desc, {width, height, 0}, flags, cu_file,
+                                  cu_line);
+}
+inline cudaError_t cudaMalloc3D(cudaPitchedPtr *pointer, cudaExtent extent, CUDA_CPU_CALLER) {
+    return cuda_cpu::malloc_3d(pointer, extent, cu_file, cu_line);
+}
+inline cudaError_t cudaMalloc3DArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, cudaExtent extent,
+                                     unsigned int flags = cudaArrayDefault, CUDA_CPU_CALLER) {
+    return cuda_cpu::malloc_array("cudaMalloc3DArray", array, desc, extent, flags, cu_file, cu_line);
+}
+inline cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *array, const cudaChannelFormatDesc *desc,
+                                            cudaExtent extent, unsigned int levels,
+                                            unsigned int flags = cudaArrayDefault, CUDA_CPU_CALLER) {
+    return cuda_cpu::malloc_mipmapped(array, desc, extent, levels, flags, cu_file, cu_line);
+}
+inline cudaError_t cudaGraphicsMapResources(int count, cudaGraphicsResource_t *resources,
+                                            cudaStream_t stream = 0, CUDA_CPU_CALLER) {
+    return cuda_cpu::map_resources("cudaGraphicsMapResources", count, resources, stream, cu_file, cu_line);
+}
+inline cudaError_t cudaMallocHost(void **pointer, size_t bytes, unsigned int flags = cudaHostAllocDefault,
+                                  CUDA_CPU_CALLER) {
+    return cuda_cpu::malloc_host("cudaMallocHost", pointer, bytes, flags, cu_file, cu_line);
+}
+template <class T>
+inline cudaError_t cudaMallocHost(T **pointer, size_t bytes, unsigned int flags = cudaHostAllocDefault,
+                                  CUDA_CPU_CALLER) {
+    return cuda_cpu::malloc_host("cudaMallocHost", (void **)pointer, bytes, flags, cu_file, cu_line);
+}
+inline cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned int flags, CUDA_CPU_CALLER) {
+    return cuda_cpu::malloc_host("cudaHostAlloc", pointer, bytes, flags, cu_file, cu_line);
+}
+template <class T>
+inline cudaError_t cudaHostAlloc(T **pointer, size_t bytes, unsigned int flags, CUDA_CPU_CALLER) {
+    return cuda_cpu::malloc_host("cudaHostAlloc", (void **)pointer, bytes, flags, cu_file, cu_line);
+}
+inline cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned int flags, CUDA_CPU_CALLER) {
+    return cuda_cpu::register_host(pointer, bytes, flags, cu_file, cu_line);
+}
+template <class T>
+inline cudaError_t cudaHostGetDevicePointer(T **device_pointer, void *host, unsigned int flags) {
+    return cudaHostGetDevicePointer((void **)device_pointer, host, flags);
+}
+
+template <class T>
+inline cudaError_t cudaMemcpyToSymbol(const T &symbol, const void *from, size_t bytes, size_t offset = 0,
+                                      cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
+    return cuda_cpu::copy_to_symbol("cudaMemcpyToSymbol", cuda_cpu::address_of(symbol),
+                                    cuda_cpu::SizeOf<T>::value, from, bytes, offset, kind, 0, false);
+}
+template <class T>
+inline cudaError_t cudaMemcpyFromSymbol(void *to, const T &symbol, size_t bytes, size_t offset = 0,
+                                        cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
+    return cuda_cpu::copy_from_symbol("cudaMemcpyFromSymbol", to, cuda_cpu::address_of(symbol),
+                                      cuda_cpu::SizeOf<T>::value, bytes, offset, kind, 0, false);
+}
+template <class T>
+inline cudaError_t cudaMemcpyToSymbolAsync(const T &symbol, const void *from, size_t bytes, size_t offset,
+                                           cudaMemcpyKind kind, cudaStream_t stream = 0) {
+    return cuda_cpu::copy_to_symbol("cudaMemcpyToSymbolAsync", cuda_cpu::address_of(symbol),
+                                    cuda_cpu::SizeOf<T>::value, from, bytes, offset, kind, stream, true);
+}
+template <class T>
+inline cudaError_t cudaMemcpyFromSymbolAsync(void *to, const T &symbol, size_t bytes, size_t offset,
+                                             cudaMemcpyKind kind, cudaStream_t stream = 0) {
+    return cuda_cpu::copy_from_symbol("cudaMemcpyFromSymbolAsync", to, cuda_cpu::address_of(symbol),
+                                      cuda_cpu::SizeOf<T>::value, bytes, offset, kind, stream, true);
+}
+template <class T> inline cudaError_t cudaGetSymbolAddress(void **device_pointer, const T &symbol) {
+    return cudaGetSymbolAddress(device_pointer, cuda_cpu::address_of(symbol));
+}
+template <class T> inline cudaError_t cudaGetSymbolSize(size_t *bytes, const T &symbol) {
+    return cuda_cpu::symbol_size(bytes, cuda_cpu::address_of(symbol), cuda_cpu::SizeOf<T>::value);
+}
+inline cudaError_t cudaEventCreate(cudaEvent_t *event, unsigned int flags) {
+    return cudaEventCreateWithFlags(event, flags);
+}
+template <class T> inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, T *kernel) {
+    return cudaFuncGetAttributes(attributes, (const void *)kernel);
+}
+template <class T>
+inline cudaError_t cudaFuncSetAttribute(T *kernel, cudaFuncAttribute attribute, int value) {
+    return cudaFuncSetAttribute((const void *)kernel, attribute, value);
+}
+template <class T> inline cudaError_t cudaFuncSetCacheConfig(T *kernel, cudaFuncCache config) {
+    return cudaFuncSetCacheConfig((const void *)kernel, config);
+}
+#endif
+
+static inline struct cudaExtent make_cudaExtent(size_t width, size_t height, size_t depth) {
+    struct cudaExtent extent = {width, height, depth};
+    return extent;
+}
+static inline struct cudaPos make_cudaPos(size_t x, size_t y, size_t z) {
+    struct cudaPos position = {x, y, z};
+    return position;
+}
+static inline struct cudaPitchedPtr make_cudaPitchedPtr(void *pointer, size_t pitch, size_t width,
+                                                        size_t rows) {
+    struct cudaPitchedPtr pitched = {pointer, pitch, width, rows};
+    return pitched;
+}
+
+#include "graph.h"
+#include "letters_on.h"

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+// Atomic functions: sequentially consistent, each returns the old value; a part of kernel.h
+#pragma once
+
+#ifdef CUDA_CPU_CHECK // relaxed, as in CUDA: the race detector must not take these atomics for fences
+#define CUDA_CPU_ORDER __ATOMIC_RELAXED
+#else
+#define CUDA_CPU_ORDER __ATOMIC_SEQ_CST
+#endif
+
+namespace cuda_cpu {
+
+// True if an atomic on this address can be a plain load and a plain store, which are several times faster.
+// One worker runs the threads of a block, one at a time, and never preempts them, so shared memory needs no
+// more.
+inline bool is_shared([[maybe_unused]] const __volatile__ void *p) {
+#if defined CUDA_CPU_WATCHED || defined CUDA_CPU_CHECK // the race detector must see the atomic
+    return false;
+#else
+    return (uintptr_t)p - (uintptr_t)current_block->arena < arena_size;
+#endif
+}
+
+// Lets the next thread of the block run after a number of atomics. A histogram is the typical case:
+// neighbouring threads read neighbouring elements, with strides over the whole input. On a GPU they read a
+// cache line together. If each thread ran to its end before the next one, each would load every line again.
+inline __attribute__((noinline)) void take_turns() {
+    const Resume resume;
+    carry_out(take_turns(resume.mine));
+}
+
+// Not called by a compare-and-swap, nor by an exchange unless it releases a lock: the thread may then hold a
+// lock, and switching would only make the others poll.
+inline void count_atomic() {
+    if (__builtin_expect(--current_block->slice == 0, 0))
+        take_turns();
+}
+
+// Replaces *p, which is in shared memory, by change(*p). Returns the old value.
+template <class T, class F> inline T change_shared(T *p, F change) {
+    const T old = *(__volatile__ T *)p;
+    *(__volatile__ T *)p = change(old);
+    return old;
+}
+
+template <class T> inline T atomic_add(T *p, T value, [[maybe_unused]] Site site) {
+    count_atomic();
+    if constexpr (std::is_integral_v<T>) {
+        const T old = is_shared(p)
+                          ? change_shared(p, [=](T it) { return (T)((std::make_unsigned_t<T>)it + value); })
+                          : __atomic_fetch_add(p, value, CUDA_CPU_ORDER);
+        if (__builtin_expect(value == 0, 0))
+            atomic_without_effect(p, old, site); // adding 0 may be polling
+        return old;
+    } else {
+        if (is_shared(p))
+            return change_shared(p, [=](T it) { return it + value; });
+        T old, sum;
+        __atomic_load(p, &old, CUDA_CPU_ORDER);
+        do
+            sum = old + value;
+        while (!__atomic_compare_exchange(p, &old, &sum, false, CUDA_CPU_ORDER, CUDA_CPU_ORDER));
+        return old;
+    }
+}
+
+template <class T> inline T atomic_exchange(T *p, T value, Site site) {
+    T old;
+    if (is_shared(p))
+        old = change_shared(p, [=](T) { return value; });
+    else
+        __atomic_exchange(p, &value, &old, CUDA_CPU_ORDER);
+    if (std::memcmp(&old, &value, sizeof old) == 0) {
+        atomic_without_effect(p, old, site); // the lock is held already
+    } else {
+        atomic_with_effect();
+        if (last_lock == p) { // the exchange released the lock
+            last_lock = nullptr;
+            count_atomic();
+        }
+    }
+    return old;
+}
+
+template <class T> inline T atomic_compare_and_swap(T *p, T compare, T value, Site site) {
+    T old = compare;
+    if (is_shared(p))
+        old = change_shared(p, [=](T it) { return it == compare ? value : it; });
+    else
+        __atomic_compare_exchange(p, &old, &value, false, CUDA_CPU_ORDER, CUDA_CPU_ORDER);
+    if (old != compare || compare == value) {
+        atomic_without_effect(p, old, site);
+    } else {
+        atomic_with_effect();
+        last_lock = p;
+    }
+    return old;
+}
+
+// Counts the call as polling if its operand cannot change any value, as in atomicOr(p, 0).
+template <class T> inline void poll_if(bool no_change, T *p, Site site) {
+    if (__builtin_expect(no_change, 0))
+        atomic_without_effect(p, __atomic_load_n(p, CUDA_CPU_ORDER), site);
+}
+
+// Atomic read-modify-write by a compare-and-swap loop: replaces *p by change(*p) and returns the old value. T
+// is a class type of 1, 2, 4 or 8 bytes, such as __half2. The memory order is sequential consistency.
+template <class T, class F> inline T atomic_change(T *p, F change) {
+    T old, changed;
+    __atomic_load(p, &old, __ATOMIC_SEQ_CST);
+    do
+        changed = change(old);
+    while (!__atomic_compare_exchange(p, &old, &changed, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+    return old;
+}
+
+// Replaces *p by change(*p) in a compare-and-swap loop, so change may be called several times.
+template <class T, class F> inline T atomic_update(T *p, F change) {
+    count_atomic();
+    if (is_shared(p))
+        return change_shared(p, change);
+    T old = __atomic_load_n(p, CUDA_CPU_ORDER);
+    while (!__atomic_compare_exchange_n(p, &old, change(old), false, CUDA_CPU_ORDER, CUDA_CPU_ORDER))
+        ;
+    return old;
+}
+
+} // namespace cuda_cpu
+
+// Overloads only for the types that CUDA has, so that a call that nvcc refuses is refused here too.
+#define CUDA_CPU_ATOMIC(T, name, expression)                                                                 \
+    inline T atomic##name(T *p, T value, CUDA_CPU_SITE) {                                                    \
+        (void)cu_file, (void)cu_line;                                                                        \
+        return expression;                                                                                   \
+    }                                                                                                        \
+    inline T atomic##name##_block(T *p, T value, CUDA_CPU_SITE) {                                            \
+        return atomic##name(p, value, cu_file, cu_line);                                                     \
+    }                                                                                                        \
+    inline T atomic##name##_system(T *p, T value, CUDA_CPU_SITE) {                                           \
+        return atomic##name(p, value, cu_file, cu_line);                                                     \
+    }
+#define CUDA_CPU_ATOMIC_CAS(T)                                                                               \
+    inline T atomicCAS(T *p, T compare, T value, CUDA_CPU_SITE) {                                            \
+        return cuda_cpu::atomic_compare_and_swap(p, compare, value, CUDA_CPU_HERE);                          \
+    }                                                                                                        \
+    inline T atomicCAS_block(T *p, T compare, T value, CUDA_CPU_SITE) {                                      \
+        return atomicCAS(p, compare, value, cu_file, cu_line);                                               \
+    }                                                                                                        \
+    inline T atomicCAS_system(T *p, T compare, T value, CUDA_CPU_SITE) {                                     \
+        return atomicCAS(p, compare, value, cu_file, cu_line);                                               \
+    }
+
+CUDA_CPU_ATOMIC(int, Add, cuda_cpu::atomic_add(p, value, CUDA_CPU_HERE))
+CUDA_CPU_ATOMIC(unsigned, Add, cuda_cpu::atomic_add(p, value, CUDA_CPU_HERE))
+CUDA_CPU_ATOMIC(unsigned long long, Add, cuda_cpu::atomic_add(p, value, CUDA_CPU_HERE))
+CUDA_CPU_ATOMIC(float, Add, cuda_cpu::atomic_add(p, value, CUDA_CPU_HERE))
+CUDA_CPU_ATOMIC(double, Add, cuda_cpu::atomic_add(p, value, CUDA_CPU_HERE))
+CUDA_CPU_ATOMIC(int, Sub, cuda_cpu::atomic_add(p, (int)-(unsigned)value, CUDA_CPU_HERE))
+CUDA_CPU_ATOMIC(unsigned, Sub, cuda_cpu::atomic_add(p, -value, CUDA_CPU_HERE))
+CUDA_CPU_ATOMIC(int, Exch, cuda_cpu::atomic_exchange(p, value, CUDA_CPU_HERE))
+CUDA_CPU_ATOMIC(unsigned, Exch, cuda_cpu::atomic_exchange(p, value, CUDA_CPU_HERE))
+CUDA_CPU_ATOMIC(unsigned long long, Exch, cuda_cpu::atomic_exchange(p, value, CUDA_CPU_HERE))
+CUDA_CPU_ATOMIC(float, Exch, cuda_cpu::atomic_exchange(p, value, CUDA_CPU_HERE))
+CUDA_CPU_ATOMIC_CAS(int)
+CUDA_CPU_ATOMIC_CAS(unsigned)
+CUDA_CPU_ATOMIC_CAS(unsigned long long)
+CUDA_CPU_ATOMIC_CAS(unsigned short)
+
+#define CUDA_CPU_ATOMIC_INTEGERS(T)                                                                          \
+    CUDA_CPU_ATOMIC(T, Min,                                                                                  \
+                    (cuda_cpu::poll_if(value == std::numeric_limits<T>::max(), p, CUDA_CPU_HERE),            \
+                     cuda_cpu::atomic_update(p, [=](T old) { return old < value ? old : value; })))          \
+    CUDA_CPU_ATOMIC(T, Max,                                                                                  \
+                    (cuda_cpu::poll_if(value == std::numeric_limits<T>::min(), p, CUDA_CPU_HERE),            \
+                     cuda_cpu::atomic_update(p, [=](T old) { return old > value ? old : value; })))          \
+    CUDA_CPU_ATOMIC(T, And,                                                                                  \
+                    (cuda_cpu::poll_if(value == (T) ~(T)0, p, CUDA_CPU_HERE),                                \
+                     cuda_cpu::is_shared(p) ? cuda_cpu::change_shared(p, [=](T old) { return old & value; }) \
+                                            : __atomic_fetch_and(p, value, CUDA_CPU_ORDER)))                 \
+    CUDA_CPU_ATOMIC(T, Or,                                                                                   \
+                    (cuda_cpu::poll_if(value == 0, p, CUDA_CPU_HERE),                                        \
+                     cuda_cpu::is_shared(p) ? cuda_cpu::change_shared(p, [=](T old) { return old | value; }) \
+                                            : __atomic_fetch_or(p, value, CUDA_CPU_ORDER)))                  \
+    CUDA_CPU_ATOMIC(T, Xor,                                                                                  \
+                    (cuda_cpu::poll_if(value == 0, p, CUDA_CPU_HERE),                                        \
+                     cuda_cpu::is_shared(p) ? cuda_cpu::change_shared(p, [=](T old) { return old ^ value; }) \
+                                            : __atomic_fetch_xor(p, value, CUDA_CPU_ORDER)))
+CUDA_CPU_ATOMIC_INTEGERS(int)
+CUDA_CPU_ATOMIC_INTEGERS(unsigned)
+CUDA_CPU_ATOMIC_INTEGERS(long long)
+CUDA_CPU_ATOMIC_INTEGERS(unsigned long long)
+// Each component is added atomically; the vector as a whole is not, as on a GPU.
+CUDA_CPU_ATOMIC(float2, Add, (float2{atomicAdd(&p->x, value.x), atomicAdd(&p->y, value.y)}))
+CUDA_CPU_ATOMIC(float4, Add,
+                (float4{atomicAdd(&p->x, value.x), atomicAdd(&p->y, value.y), atomicAdd(&p->z, value.z),
+                        atomicAdd(&p->w, value.w)}))
+CUDA_CPU_ATOMIC(unsigned, Inc,
+                cuda_cpu::atomic_update(p, [=](unsigned old) { return old >= value ? 0u : old + 1; }))
+CUDA_CPU_ATOMIC(unsigned, Dec, cuda_cpu::atomic_update(p, [=](unsigned old) {
+                    return old == 0 || old > value ? value : old - 1;
+                }))
+
+#undef CUDA_CPU_ORDER
+#undef CUDA_CPU_ATOMIC
+#undef CUDA_CPU_ATOMIC_CAS
+#undef CUDA_CPU_ATOMIC_INTEGERS

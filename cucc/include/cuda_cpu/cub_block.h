@@ -1,0 +1,592 @@
+// SPDX-License-Identifier: MIT
+/*
+ * CUB: collective operations of the threads of a block or warp. Included by cub/cub.cuh.
+ *
+ * In the operations of a block all threads store their items in the temporary storage, and after a barrier
+ * the first thread combines them. In total this is no more work than a tree with a barrier for each level.
+ */
+#pragma once
+#include <algorithm>
+#include "cub_warp.h"
+#include "letters_off.h"
+
+namespace cub {
+
+// ---- reductions and scans of a block ----
+
+// The first thread gets the result.
+template <class T, int X, BlockReduceAlgorithm = BLOCK_REDUCE_WARP_REDUCTIONS, int Y = 1, int Z = 1, int = 0>
+class BlockReduce : public cu_collective<cu_storage<T, X * Y * Z>> {
+    CUDA_CPU_CUB(BlockReduce);
+
+  public:
+    template <class Op> T Reduce(T item, Op op) { return Reduce(item, op, X * Y * Z); }
+    template <class Op> T Reduce(T item, Op op, int valid) {
+        s[rank] = item;
+        barrier();
+        if (rank == 0) {
+            for (int step = 1; step < valid; step *= 2) // pairwise, for small rounding errors
+                for (int i = 0; i + step < valid; i += 2 * step)
+                    s[i] = op(s[i], s[i + step]);
+            item = s[0];
+        }
+        return item;
+    }
+    template <int N, class Op> T Reduce(T (&items)[N], Op op) { return Reduce(ThreadReduce(items, op), op); }
+    T Sum(T item) { return Reduce(item, cub::Sum()); }
+    T Sum(T item, int valid) { return Reduce(item, cub::Sum(), valid); }
+    template <int N> T Sum(T (&items)[N]) { return Reduce(items, cub::Sum()); }
+};
+
+template <class T, int N> struct cu_scan_storage {
+    cu_storage<T, N> items;
+    cu_storage<T, 1> seed;
+};
+
+template <class T, int X, BlockScanAlgorithm = BLOCK_SCAN_RAKING, int Y = 1, int Z = 1, int = 0>
+class BlockScan : public cu_collective<cu_scan_storage<T, X * Y * Z>> {
+    CUDA_CPU_CUB(BlockScan);
+    static constexpr int threads = X * Y * Z;
+
+    struct Before { // the combined items before those of this thread, if there are any
+        bool some;
+        T value;
+        template <class Op> T then(Op &op, T item) { return some ? op(value, item) : item; }
+    };
+
+    template <class Op> Before before(const T &mine, Op &op, T &aggregate) {
+        s.items[rank] = mine;
+        barrier();
+        if (rank == 0)
+            for (int i = 1; i < threads; ++i)
+                s.items[i] = op(s.items[i - 1], s.items[i]);
+        barrier();
+        aggregate = s.items[threads - 1];
+        return {rank > 0, rank > 0 ? s.items[rank - 1] : T(mine)};
+    }
+    // With a prefix that the program's callback, called by the first warp, computes from the aggregate.
+    template <class Op, class Callback> Before before(const T &mine, Op &op, Callback &callback, bool) {
+        T aggregate;
+        const Before in_block = before(mine, op, aggregate);
+        if (rank < 32) {
+            const T seed = callback(aggregate);
+            if (rank == 0)
+                s.seed[0] = seed;
+        }
+        barrier();
+        return after(s.seed[0], op, in_block);
+    }
+    template <class Op> Before after(T initial, Op &op, Before b) {
+        return {true, b.some ? T(op(initial, b.value)) : initial};
+    }
+    template <int N, class Op> void inclusive(T (&in)[N], T (&out)[N], Op &op, Before b) {
+        for (int i = 0; i < N; ++i) {
+            out[i] = b.then(op, in[i]);
+            b = {true, out[i]};
+        }
+    }
+    template <int N, class Op> void exclusive(T (&in)[N], T (&out)[N], Op &op, Before b) {
+        for (int i = 0; i < N; ++i) {
+            T item = in[i]; // `out` may be `in`
+            out[i] = b.value;
+            b = {true, b.then(op, item)};
+        }
+    }
+    typedef T (&One)[1];
+
+  public:
+    // Without an initial value, the first thread's first result is undefined.
+    template <int N, class Op> void ExclusiveScan(T (&in)[N], T (&out)[N], Op op, T &aggregate) {
+        exclusive(in, out, op, before(ThreadReduce(in, op), op, aggregate));
+    }
+    template <int N, class Op> void ExclusiveScan(T (&in)[N], T (&out)[N], Op op) {
+        T aggregate;
+        ExclusiveScan(in, out, op, aggregate);
+    }
+    template <int N, class Op> void ExclusiveScan(T (&in)[N], T (&out)[N], T initial, Op op, T &aggregate) {
+        exclusive(in, out, op, after(initial, op, before(ThreadReduce(in, op), op, aggregate)));
+    }
+    template <int N, class Op> void ExclusiveScan(T (&in)[N], T (&out)[N], T initial, Op op) {
+        T aggregate;
+        ExclusiveScan(in, out, initial, op, aggregate);
+    }
+    template <int N, class Op, class Callback>
+    void ExclusiveScan(T (&in)[N], T (&out)[N], Op op, Callback &callback) {
+        exclusive(in, out, op, before(ThreadReduce(in, op), op, callback, true));
+    }
+    template <int N, class Op> void InclusiveScan(T (&in)[N], T (&out)[N], Op op, T &aggregate) {
+        inclusive(in, out, op, before(ThreadReduce(in, op), op, aggregate));
+    }
+    template <int N, class Op> void InclusiveScan(T (&in)[N], T (&out)[N], Op op) {
+        T aggregate;
+        InclusiveScan(in, out, op, aggregate);
+    }
+    template <int N, class Op> void InclusiveScan(T (&in)[N], T (&out)[N], T initial, Op op) {
+        T aggregate;
+        inclusive(in, out, op, after(initial, op, before(ThreadReduce(in, op), op, aggregate)));
+    }
+    template <int N, class Op, class Callback>
+    void InclusiveScan(T (&in)[N], T (&out)[N], Op op, Callback &callback) {
+        inclusive(in, out, op, before(ThreadReduce(in, op), op, callback, true));
+    }
+    template <int N> void ExclusiveSum(T (&in)[N], T (&out)[N]) { ExclusiveScan(in, out, T(), Sum()); }
+    template <int N> void ExclusiveSum(T (&in)[N], T (&out)[N], T &aggregate) {
+        ExclusiveScan(in, out, T(), Sum(), aggregate);
+    }
+    template <int N, class Callback> void ExclusiveSum(T (&in)[N], T (&out)[N], Callback &callback) {
+        ExclusiveScan(in, out, Sum(), callback);
+    }
+    template <int N> void InclusiveSum(T (&in)[N], T (&out)[N]) { InclusiveScan(in, out, Sum()); }
+    template <int N> void InclusiveSum(T (&in)[N], T (&out)[N], T &aggregate) {
+        InclusiveScan(in, out, Sum(), aggregate);
+    }
+    template <int N, class Callback> void InclusiveSum(T (&in)[N], T (&out)[N], Callback &callback) {
+        InclusiveScan(in, out, Sum(), callback);
+    }
+
+    // Forms with one item per thread.
+    template <class Op> void ExclusiveScan(T in, T &out, Op op) { ExclusiveScan((One)in, (One)out, op); }
+    template <class Op> void ExclusiveScan(T in, T &out, Op op, T &aggregate) {
+        ExclusiveScan((One)in, (One)out, op, aggregate);
+    }
+    template <class Op> void ExclusiveScan(T in, T &out, T initial, Op op) {
+        ExclusiveScan((One)in, (One)out, initial, op);
+    }
+    template <class Op> void ExclusiveScan(T in, T &out, T initial, Op op, T &aggregate) {
+        ExclusiveScan((One)in, (One)out, initial, op, aggregate);
+    }
+    template <class Op, class Callback> void ExclusiveScan(T in, T &out, Op op, Callback &callback) {
+        ExclusiveScan((One)in, (One)out, op, callback);
+    }
+    template <class Op> void InclusiveScan(T in, T &out, Op op) { InclusiveScan((One)in, (One)out, op); }
+    template <class Op> void InclusiveScan(T in, T &out, Op op, T &aggregate) {
+        InclusiveScan((One)in, (One)out, op, aggregate);
+    }
+    template <class Op, class Callback> void InclusiveScan(T in, T &out, Op op, Callback &callback) {
+        InclusiveScan((One)in, (One)out, op, callback);
+    }
+    void ExclusiveSum(T in, T &out) { ExclusiveSum((One)in, (One)out); }
+    void ExclusiveSum(T in, T &out, T &aggregate) { ExclusiveSum((One)in, (One)out, aggregate); }
+    template <class Callback> void ExclusiveSum(T in, T &out, Callback &callback) {
+        ExclusiveSum((One)in, (One)out, callback);
+    }
+    void InclusiveSum(T in, T &out) { InclusiveSum((One)in, (One)out); }
+    void InclusiveSum(T in, T &out, T &aggregate) { InclusiveSum((One)in, (One)out, aggregate); }
+    template <class Callback> void InclusiveSum(T in, T &out, Callback &callback) {
+        InclusiveSum((One)in, (One)out, callback);
+    }
+};
+
+// ---- loads and stores ----
+
+// The index of item i of the thread with this rank, if `threads` threads hold the items striped or blocked.
+template <bool STRIPED, int ITEMS> int cu_place(int rank, int i, int threads) {
+    return STRIPED ? i * threads + rank : rank * ITEMS + i;
+}
+template <bool STRIPED, class It, class T, int N>
+void cu_load(int rank, int threads, It it, T (&items)[N], int valid) {
+    for (int i = 0; i < N; ++i) {
+        const int place = cu_place<STRIPED, N>(rank, i, threads);
+        if (place < valid)
+            items[i] = it[place];
+    }
+}
+template <bool STRIPED, class It, class T, int N>
+void cu_store(int rank, int threads, It it, T (&items)[N], int valid) {
+    for (int i = 0; i < N; ++i) {
+        const int place = cu_place<STRIPED, N>(rank, i, threads);
+        if (place < valid)
+            it[place] = items[i];
+    }
+}
+constexpr int cu_all = std::numeric_limits<int>::max();
+
+template <class T, int N, class It>
+void LoadDirectBlocked(int rank, It it, T (&items)[N], int valid = cu_all) {
+    cu_load<false>(rank, 0, it, items, valid);
+}
+template <class T, int N, class It, class Default>
+void LoadDirectBlocked(int rank, It it, T (&items)[N], int valid, Default other) {
+    std::fill(items, items + N, T(other));
+    cu_load<false>(rank, 0, it, items, valid);
+}
+template <class T, int N, class It>
+void StoreDirectBlocked(int rank, It it, T (&items)[N], int valid = cu_all) {
+    cu_store<false>(rank, 0, it, items, valid);
+}
+template <int THREADS, class T, int N, class It>
+void LoadDirectStriped(int rank, It it, T (&items)[N], int valid = cu_all) {
+    cu_load<true>(rank, THREADS, it, items, valid);
+}
+template <int THREADS, class T, int N, class It, class Default>
+void LoadDirectStriped(int rank, It it, T (&items)[N], int valid, Default other) {
+    std::fill(items, items + N, T(other));
+    cu_load<true>(rank, THREADS, it, items, valid);
+}
+template <int THREADS, class T, int N, class It>
+void StoreDirectStriped(int rank, It it, T (&items)[N], int valid = cu_all) {
+    cu_store<true>(rank, THREADS, it, items, valid);
+}
+
+template <class T, int N, bool STRIPED, int THREADS> class cu_load_store {
+  public:
+    typedef cu_no_storage TempStorage;
+
+  protected:
+    const int rank = (int)cuda_cpu::thread_rank() % THREADS;
+
+  public:
+    template <class It> void Load(It it, T (&items)[N], int valid = cu_all) {
+        cu_load<STRIPED>(rank, THREADS, it, items, valid);
+    }
+    template <class It, class Default> void Load(It it, T (&items)[N], int valid, Default other) {
+        std::fill(items, items + N, T(other));
+        Load(it, items, valid);
+    }
+    template <class It> void Store(It it, T (&items)[N], int valid = cu_all) {
+        cu_store<STRIPED>(rank, THREADS, it, items, valid);
+    }
+};
+template <class T, int X, int N, BlockLoadAlgorithm HOW = BLOCK_LOAD_DIRECT, int Y = 1, int Z = 1, int = 0>
+struct BlockLoad : cu_load_store<T, N, HOW == BLOCK_LOAD_STRIPED, X * Y * Z> {
+    BlockLoad() {}
+    explicit BlockLoad(cu_no_storage &) {}
+};
+template <class T, int X, int N, BlockStoreAlgorithm HOW = BLOCK_STORE_DIRECT, int Y = 1, int Z = 1, int = 0>
+struct BlockStore : cu_load_store<T, N, HOW == BLOCK_STORE_STRIPED, X * Y * Z> {
+    BlockStore() {}
+    explicit BlockStore(cu_no_storage &) {}
+};
+template <class T, int N, WarpLoadAlgorithm HOW = WARP_LOAD_DIRECT, int W = 32, int = 0>
+struct WarpLoad : cu_load_store<T, N, HOW == WARP_LOAD_STRIPED, W> {
+    explicit WarpLoad(cu_no_storage &) {}
+};
+template <class T, int N, WarpStoreAlgorithm HOW = WARP_STORE_DIRECT, int W = 32, int = 0>
+struct WarpStore : cu_load_store<T, N, HOW == WARP_STORE_STRIPED, W> {
+    explicit WarpStore(cu_no_storage &) {}
+};
+
+// ---- exchanges of items ----
+
+template <class T, int X, int N, bool = false, int Y = 1, int Z = 1, int = 0>
+class BlockExchange : public cu_collective<cu_storage<T, X * Y * Z * N>> {
+    CUDA_CPU_CUB(BlockExchange);
+    static constexpr int threads = X * Y * Z;
+    static int blocked(int rank, int i) { return rank * N + i; }
+    static int striped(int rank, int i) { return i * threads + rank; }
+    static int warp_striped(int rank, int i) {
+        const int first = rank / 32 * 32, size = std::min(threads - first, 32);
+        return first * N + i * size + rank % 32;
+    }
+    // Stores item i at index from(rank, i), then loads it from index to(rank, i).
+    template <class U, class From, class To> void move(T (&in)[N], U (&out)[N], From from, To to) {
+        for (int i = 0; i < N; ++i)
+            s[from(rank, i)] = in[i];
+        barrier();
+        for (int i = 0; i < N; ++i)
+            out[i] = s[to(rank, i)];
+    }
+
+  public:
+    template <class U> void StripedToBlocked(T (&in)[N], U (&out)[N]) { move(in, out, striped, blocked); }
+    template <class U> void BlockedToStriped(T (&in)[N], U (&out)[N]) { move(in, out, blocked, striped); }
+    template <class U> void WarpStripedToBlocked(T (&in)[N], U (&out)[N]) {
+        move(in, out, warp_striped, blocked);
+    }
+    template <class U> void BlockedToWarpStriped(T (&in)[N], U (&out)[N]) {
+        move(in, out, blocked, warp_striped);
+    }
+    template <class U, class Rank> void ScatterToBlocked(T (&in)[N], U (&out)[N], Rank (&ranks)[N]) {
+        move(
+            in, out, [&](int, int i) { return (int)ranks[i]; }, blocked);
+    }
+    template <class U, class Rank> void ScatterToStriped(T (&in)[N], U (&out)[N], Rank (&ranks)[N]) {
+        move(
+            in, out, [&](int, int i) { return (int)ranks[i]; }, striped);
+    }
+    void StripedToBlocked(T (&items)[N]) { StripedToBlocked(items, items); }
+    void BlockedToStriped(T (&items)[N]) { BlockedToStriped(items, items); }
+    void WarpStripedToBlocked(T (&items)[N]) { WarpStripedToBlocked(items, items); }
+    void BlockedToWarpStriped(T (&items)[N]) { BlockedToWarpStriped(items, items); }
+    template <class Rank> void ScatterToBlocked(T (&items)[N], Rank (&ranks)[N]) {
+        ScatterToBlocked(items, items, ranks);
+    }
+    template <class Rank> void ScatterToStriped(T (&items)[N], Rank (&ranks)[N]) {
+        ScatterToStriped(items, items, ranks);
+    }
+};
+
+// ---- sorting in a block ----
+
+template <class Key, class Value, int N> struct cu_sort_storage {
+    cu_storage<Key, N> keys;
+    cu_storage<Value, N> values;
+};
+// The first thread sorts all keys, together with their values. The sort is stable.
+template <class Key, int THREADS, int N, class Value>
+class cu_block_sort : public cu_collective<cu_sort_storage<Key, Value, THREADS * N>> {
+  protected:
+    using cu_block_sort::cu_collective::cu_collective;
+    template <bool STRIPED, class Less> void sort(Key (&keys)[N], Value (*values)[N], int valid, Less less) {
+        auto &s = this->s;
+        const int rank = this->rank;
+        cu_store<false>(rank, THREADS, &s.keys[0], keys, cu_all);
+        if (values)
+            cu_store<false>(rank, THREADS, &s.values[0], *values, cu_all);
+        this->barrier();
+        if (rank == 0)
+            for (int i = 1; i < valid; ++i) {
+                const Key key = s.keys[i];
+                const int place = (int)(std::upper_bound(&s.keys[0], &s.keys[0] + i, key, less) - &s.keys[0]);
+                std::move_backward(&s.keys[0] + place, &s.keys[0] + i, &s.keys[0] + i + 1);
+                s.keys[place] = key;
+                if (values)
+                    std::rotate(&s.values[0] + place, &s.values[0] + i, &s.values[0] + i + 1);
+            }
+        this->barrier();
+        cu_load<STRIPED>(rank, THREADS, &s.keys[0], keys, cu_all);
+        if (values)
+            cu_load<STRIPED>(rank, THREADS, &s.values[0], *values, cu_all);
+    }
+};
+
+template <class Key, int X, int N, class Value = NullType, int = 4, bool = true,
+          BlockScanAlgorithm = BLOCK_SCAN_WARP_SCANS, int = 0, int Y = 1, int Z = 1, int = 0>
+class BlockRadixSort : public cu_block_sort<Key, X * Y * Z, N, Value> {
+    typedef cu_block_sort<Key, X * Y * Z, N, Value> Base;
+    static constexpr int threads = X * Y * Z, all_bits = 8 * sizeof(Key);
+    template <bool STRIPED> void sort(Key (&keys)[N], Value (*values)[N], int begin, int end, bool up) {
+        Base::template sort<STRIPED>(keys, values, threads * N, [=](const Key &a, const Key &b) {
+            return up ? cu_digits(a, begin, end) < cu_digits(b, begin, end)
+                      : cu_digits(b, begin, end) < cu_digits(a, begin, end);
+        });
+    }
+
+  public:
+    explicit BlockRadixSort(CUDA_CPU_SITE) : Base(CUDA_CPU_HERE) {}
+    explicit BlockRadixSort(typename Base::TempStorage &storage, CUDA_CPU_SITE)
+        : Base(storage, CUDA_CPU_HERE) {}
+    void Sort(Key (&keys)[N], int begin = 0, int end = all_bits) {
+        sort<false>(keys, nullptr, begin, end, true);
+    }
+    void Sort(Key (&keys)[N], Value (&values)[N], int begin = 0, int end = all_bits) {
+        sort<false>(keys, &values, begin, end, true);
+    }
+    void SortDescending(Key (&keys)[N], int begin = 0, int end = all_bits) {
+        sort<false>(keys, nullptr, begin, end, false);
+    }
+    void SortDescending(Key (&keys)[N], Value (&values)[N], int begin = 0, int end = all_bits) {
+        sort<false>(keys, &values, begin, end, false);
+    }
+    void SortBlockedToStriped(Key (&keys)[N], int begin = 0, int end = all_bits) {
+        sort<true>(keys, nullptr, begin, end, true);
+    }
+    void SortBlockedToStriped(Key (&keys)[N], Value (&values)[N], int begin = 0, int end = all_bits) {
+        sort<true>(keys, &values, begin, end, true);
+    }
+    void SortDescendingBlockedToStriped(Key (&keys)[N], int begin = 0, int end = all_bits) {
+        sort<true>(keys, nullptr, begin, end, false);
+    }
+    void SortDescendingBlockedToStriped(Key (&keys)[N], Value (&values)[N], int begin = 0,
+                                        int end = all_bits) {
+        sort<true>(keys, &values, begin, end, false);
+    }
+};
+
+template <class Key, int X, int N, class Value = NullType, int Y = 1, int Z = 1>
+class BlockMergeSort : public cu_block_sort<Key, X * Y * Z, N, Value> {
+    typedef cu_block_sort<Key, X * Y * Z, N, Value> Base;
+    static constexpr int all = X * Y * Z * N;
+
+  public:
+    explicit BlockMergeSort(CUDA_CPU_SITE) : Base(CUDA_CPU_HERE) {}
+    explicit BlockMergeSort(typename Base::TempStorage &storage, CUDA_CPU_SITE)
+        : Base(storage, CUDA_CPU_HERE) {}
+    template <class Less> void Sort(Key (&keys)[N], Less less) {
+        Base::template sort<false>(keys, nullptr, all, less);
+    }
+    template <class Less> void Sort(Key (&keys)[N], Value (&values)[N], Less less) {
+        Base::template sort<false>(keys, &values, all, less);
+    }
+    template <class Less> void StableSort(Key (&keys)[N], Less less) { Sort(keys, less); }
+    template <class Less> void StableSort(Key (&keys)[N], Value (&values)[N], Less less) {
+        Sort(keys, values, less);
+    }
+    // Indices from `valid` on are filled with `last`, which must not be smaller than any key.
+    template <class Less> void Sort(Key (&keys)[N], Less less, int valid, Key last) {
+        LoadDirectBlocked(this->rank, keys - this->rank * N, keys, valid); // loads only valid items
+        for (int i = 0; i < N; ++i)
+            if (this->rank * N + i >= valid)
+                keys[i] = last;
+        Sort(keys, less);
+    }
+};
+
+// ---- neighbours, histograms and shuffles in a block ----
+
+template <class T, int X, int Y, int Z>
+class cu_neighbours : public cu_collective<cu_storage<T, 2 * X * Y * Z>> {
+  protected:
+    static constexpr int threads = X * Y * Z;
+    using cu_neighbours::cu_collective::cu_collective;
+    // Gets the last item of the thread before this one, and the first item of the thread after it.
+    void exchange(const T &first, const T &last, T &before, T &after) {
+        this->s[this->rank] = first;
+        this->s[threads + this->rank] = last;
+        this->barrier();
+        before = this->rank > 0 ? this->s[threads + this->rank - 1] : last;
+        after = this->rank + 1 < threads ? this->s[this->rank + 1] : first;
+    }
+};
+
+template <class T, int X, int Y = 1, int Z = 1, int = 0>
+class BlockAdjacentDifference : public cu_neighbours<T, X, Y, Z> {
+    typedef cu_neighbours<T, X, Y, Z> Base;
+    template <int N, class U, class Op>
+    void subtract(T (&in)[N], U (&out)[N], Op op, bool left, T *other, int valid) {
+        T before, after;
+        this->exchange(in[0], in[N - 1], before, after);
+        T items[N];
+        std::copy(in, in + N, items); // `out` may be `in`
+        const int first = this->rank * N, end = std::min(valid, Base::threads * N);
+        for (int i = 0; i < N; ++i) {
+            const int place = first + i, neighbour = left ? place - 1 : place + 1;
+            if (place < end && neighbour >= 0 && neighbour < end)
+                out[i] =
+                    op(items[i], left ? (i > 0 ? items[i - 1] : before) : (i + 1 < N ? items[i + 1] : after));
+            else if (place < end && other)
+                out[i] = op(items[i], *other);
+            else
+                out[i] = items[i];
+        }
+    }
+
+  public:
+    explicit BlockAdjacentDifference(CUDA_CPU_SITE) : Base(CUDA_CPU_HERE) {}
+    explicit BlockAdjacentDifference(typename Base::TempStorage &storage, CUDA_CPU_SITE)
+        : Base(storage, CUDA_CPU_HERE) {}
+    template <int N, class U, class Op> void SubtractLeft(T (&in)[N], U (&out)[N], Op op) {
+        subtract(in, out, op, true, nullptr, cu_all);
+    }
+    template <int N, class U, class Op> void SubtractLeft(T (&in)[N], U (&out)[N], Op op, T before_all) {
+        subtract(in, out, op, true, &before_all, cu_all);
+    }
+    template <int N, class U, class Op>
+    void SubtractLeftPartialTile(T (&in)[N], U (&out)[N], Op op, int valid) {
+        subtract(in, out, op, true, nullptr, valid);
+    }
+    template <int N, class U, class Op> void SubtractRight(T (&in)[N], U (&out)[N], Op op) {
+        subtract(in, out, op, false, nullptr, cu_all);
+    }
+    template <int N, class U, class Op> void SubtractRight(T (&in)[N], U (&out)[N], Op op, T after_all) {
+        subtract(in, out, op, false, &after_all, cu_all);
+    }
+    template <int N, class U, class Op>
+    void SubtractRightPartialTile(T (&in)[N], U (&out)[N], Op op, int valid) {
+        subtract(in, out, op, false, nullptr, valid);
+    }
+};
+
+template <class T, int X, int Y = 1, int Z = 1, int = 0>
+class BlockDiscontinuity : public cu_neighbours<T, X, Y, Z> {
+    typedef cu_neighbours<T, X, Y, Z> Base;
+    template <int N, class Flag, class Op>
+    void flag(Flag *heads, Flag *tails, T (&items)[N], Op &op, T *before_all, T *after_all) {
+        T before, after;
+        this->exchange(items[0], items[N - 1], before, after);
+        const bool first = this->rank == 0, last = this->rank == Base::threads - 1;
+        for (int i = 0; i < N && heads; ++i)
+            if (i == 0 && first)
+                heads[i] = before_all ? Flag(op(*before_all, items[i])) : Flag(1);
+            else
+                heads[i] = op(i > 0 ? items[i - 1] : before, items[i]);
+        for (int i = 0; i < N && tails; ++i)
+            if (i == N - 1 && last)
+                tails[i] = after_all ? Flag(op(items[i], *after_all)) : Flag(1);
+            else
+                tails[i] = op(items[i], i + 1 < N ? items[i + 1] : after);
+    }
+
+  public:
+    explicit BlockDiscontinuity(CUDA_CPU_SITE) : Base(CUDA_CPU_HERE) {}
+    explicit BlockDiscontinuity(typename Base::TempStorage &storage, CUDA_CPU_SITE)
+        : Base(storage, CUDA_CPU_HERE) {}
+    template <int N, class Flag, class Op> void FlagHeads(Flag (&heads)[N], T (&items)[N], Op op) {
+        flag(heads, (Flag *)nullptr, items, op, nullptr, nullptr);
+    }
+    template <int N, class Flag, class Op>
+    void FlagHeads(Flag (&heads)[N], T (&items)[N], Op op, T before_all) {
+        flag(heads, (Flag *)nullptr, items, op, &before_all, nullptr);
+    }
+    template <int N, class Flag, class Op> void FlagTails(Flag (&tails)[N], T (&items)[N], Op op) {
+        flag((Flag *)nullptr, tails, items, op, nullptr, nullptr);
+    }
+    template <int N, class Flag, class Op>
+    void FlagTails(Flag (&tails)[N], T (&items)[N], Op op, T after_all) {
+        flag((Flag *)nullptr, tails, items, op, nullptr, &after_all);
+    }
+    template <int N, class Flag, class Op>
+    void FlagHeadsAndTails(Flag (&heads)[N], Flag (&tails)[N], T (&items)[N], Op op) {
+        flag(heads, tails, items, op, nullptr, nullptr);
+    }
+};
+
+template <class T, int X, int N, int BINS, BlockHistogramAlgorithm = BLOCK_HISTO_SORT, int Y = 1, int Z = 1,
+          int = 0>
+class BlockHistogram : public cu_collective<cu_no_storage> {
+    CUDA_CPU_CUB(BlockHistogram);
+
+  public:
+    template <class Counter> void InitHistogram(Counter (&histogram)[BINS]) {
+        for (int i = rank; i < BINS; i += X * Y * Z)
+            histogram[i] = 0;
+    }
+    template <class Counter> void Composite(T (&items)[N], Counter (&histogram)[BINS]) {
+        for (const T &item : items)
+            atomicAdd(&histogram[item], Counter(1));
+    }
+    template <class Counter> void Histogram(T (&items)[N], Counter (&histogram)[BINS]) {
+        InitHistogram(histogram);
+        barrier();
+        Composite(items, histogram);
+    }
+};
+
+template <class T, int X, int Y = 1, int Z = 1, int = 0>
+class BlockShuffle : public cu_collective<cu_storage<T, X * Y * Z>> {
+    CUDA_CPU_CUB(BlockShuffle);
+    static constexpr int threads = X * Y * Z;
+
+  public:
+    void Offset(T in, T &out, int distance = 1) {
+        s[rank] = in;
+        barrier();
+        if (rank + distance >= 0 && rank + distance < threads)
+            out = s[rank + distance];
+    }
+    void Rotate(T in, T &out, unsigned distance = 1) {
+        s[rank] = in;
+        barrier();
+        out = s[(int)((unsigned)rank + distance) % threads];
+    }
+    template <int N> void Up(T (&in)[N], T (&out)[N]) {
+        s[rank] = in[N - 1];
+        barrier();
+        std::move_backward(in, in + N - 1, out + N);
+        if (rank > 0)
+            out[0] = s[rank - 1];
+    }
+    template <int N> void Down(T (&in)[N], T (&out)[N]) {
+        s[rank] = in[0];
+        barrier();
+        std::move(in + 1, in + N, out);
+        if (rank + 1 < threads)
+            out[N - 1] = s[rank + 1];
+    }
+};
+
+#undef CUDA_CPU_CUB
+
+} // namespace cub
+
+#include "letters_on.h"

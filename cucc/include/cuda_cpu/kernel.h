@@ -1,0 +1,670 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The device side of CUDA: indices, launches, shared memory, and how barriers and warp operations work. What
+ * programs call is in warp.h, occupancy.h and atomics.h.
+ *
+ * cu2cpp rewrites `k<<<g, b>>>(x)` into (Launch(...), k(x)), the body of a kernel into a call of
+ * launch_body(), and __shared__ declarations into references from shared<T>(). Programs use everything
+ * else here by its CUDA name. The execution engine behind it is in cucc/runtime: launch.cpp, block.cpp,
+ * warp.cpp and shared.cpp.
+ */
+#pragma once
+#ifdef __cplusplus
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <ctime>
+#include <limits>
+#include <tuple>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+#include "switch.h"
+
+// The indices are thread-local variables of trivial type, so that reading one is a single load.
+//
+// In a program that is one .cu, threadIdx is static and nothing takes its address. The compiler
+// therefore knows that no store through a pointer and no external function changes it, and can keep it
+// in a register. The engine must not access it either: every call that lets other threads run saves and
+// restores it (Resume, below).
+//
+// Units that are linked with others (CUDA_CPU_SEVERAL, from cucc) share one threadIdx, which the engine
+// defines. The linker keeps one copy of each inline function, so all of them must mean the same variable.
+#if defined(CUDA_CPU_SEVERAL) || defined(CUDA_CPU_ENGINE)
+extern __thread uint3 threadIdx;
+#else
+static __thread uint3 threadIdx __attribute__((unused));
+#endif
+// The indices that all threads of a block share are const for kernels, also so that the compiler
+// can keep them in registers. Only the engine sets them.
+#ifdef CUDA_CPU_ENGINE
+extern __thread uint3 blockIdx, blockDim, gridDim;
+#else
+extern __thread const uint3 blockIdx, blockDim, gridDim;
+#endif
+constexpr int warpSize = 32;
+
+// A default argument is evaluated at the call, so these give a function the file and line of its
+// caller.
+#define CUDA_CPU_SITE const char *cu_file = __builtin_FILE(), int cu_line = __builtin_LINE()
+#define CUDA_CPU_HERE                                                                                        \
+    ::cuda_cpu::Site {                                                                                       \
+        cu_file, cu_line                                                                                     \
+    }
+
+// Declared here for __device__ functions. Each kernel declares a local type of the same name, so that
+// shared(), which takes it as a template argument, knows which kernel it is called in.
+struct cu_owner;
+
+namespace cuda_cpu {
+
+#ifdef __CU2CPP__
+// Each unit calls one of these before main: the first one if it has a threadIdx of its own, else the second.
+// The program ends with an error if it has several units and one of them has a threadIdx of its own. cucc
+// recognises the form of an object file by the second name.
+void cuda_cpu_one_unit(const char *file);
+void cuda_cpu_several_units(const char *file);
+#ifndef CUDA_CPU_UNIT // cucc sets the source's name; clang++ does not know it in a header given by -include
+#define CUDA_CPU_UNIT __BASE_FILE__
+#endif
+namespace {
+const struct Unit {
+#ifdef CUDA_CPU_SEVERAL
+    Unit() {
+        cuda_cpu_several_units(CUDA_CPU_UNIT);
+    }
+#else
+    Unit() {
+        cuda_cpu_one_unit(CUDA_CPU_UNIT);
+    }
+#endif
+} unit;
+} // namespace
+#endif
+
+struct Site { // a line of the program's source
+    const char *file;
+    int line;
+};
+
+// ---- launches ----
+
+struct LaunchConfig {
+    dim3 grid, block;
+    size_t shared_bytes;
+    cudaStream_t stream;
+};
+
+inline LaunchConfig config(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaStream_t stream = nullptr) {
+    return {grid, block, shared_bytes, stream};
+}
+
+constexpr unsigned max_threads = 1024;    // per block
+constexpr unsigned atomics_in_a_row = 64; // limit, after which another thread of the block runs
+constexpr size_t arena_size = 512 << 10;  // bytes of a worker's arena, which holds shared memory
+
+// The part of a worker's state that inlined code needs (see Worker in cucc/runtime/block.h).
+struct Block {
+    struct Fiber *loop;    // the stack of the common loop (Call::run); replaced when a thread keeps it
+    const uint16_t *order; // position in the loop -> linear thread index; null for 0, 1, 2, …
+    unsigned position;     // position in the loop of the thread that runs now (used only with `order`)
+    unsigned count;        // threads in the block
+
+    // Ring buffer of the threads that can continue: `ready`[head] to `ready`[tail - 1]. Empty while the
+    // common loop runs.
+    unsigned head, tail;
+    unsigned slice;      // atomics left until the running thread goes to the end of the queue (count_atomic)
+    unsigned running;    // linear index of the running thread; not valid while the common loop runs
+    unsigned caller;     // linear index of the thread that calls the runtime (see Caller)
+    unsigned at_barrier; // number of threads in `arrived`: those that wait at barrier_site
+    Site barrier_site;   // where the threads in `arrived` wait; if there are none, the last barrier
+    int barrier_result;  // result of the last barrier, for __syncthreads_count() and the like
+    char *arena;         // the shared memory of this block
+    uint64_t *values;    // for each thread its operand of a warp operation, then the result
+    uint16_t ready[max_threads], arrived[max_threads];
+    Context contexts[max_threads];
+
+    // Removes the first thread from `ready`, makes it the running one and returns its context.
+    Context *pop() {
+        slice = atomics_in_a_row;
+        running = ready[head++ % max_threads];
+        const char *const later = (const char *)contexts[ready[head % max_threads]].stack;
+        __builtin_prefetch(later); // the stack of the thread after it
+        __builtin_prefetch(later + 64);
+        return &contexts[running];
+    }
+};
+
+// The block that this host thread runs; outside kernels, no_block.
+extern __thread Block *current_block;
+extern Block no_block;
+
+// Reads current_block. In a loop with a barrier, compilers keep the variable's offset in thread-local storage
+// in a register. The stack switch restores that register from memory, so each switch would wait for the load
+// of the previous one. Here the offset is loaded from an address that is part of the instruction.
+inline __attribute__((always_inline)) Block &block_of_this_thread() {
+#if defined CUDA_CPU_INLINE_SWITCH && defined __x86_64__
+    Block *block;
+    asm __volatile__("movq _ZN8cuda_cpu13current_blockE@gottpoff(%%rip), %0\n\tmovq %%fs:(%0), %0"
+                     : "=r"(block));
+    return *block;
+#else
+    return *current_block;
+#endif
+}
+
+// Operations on a launch that is stored in a stream's queue or in a graph.
+struct StoredCall {
+    void *(*copy)(const void *call); // returns a copy on the heap
+    void (*discard)(void *copy);
+    // Returns the number of arguments, and sets addresses[i] to the address of each.
+    size_t (*arguments)(const void *call, const void **addresses);
+};
+
+// A value that several host threads may read and write at the same time
+template <class T> struct Relaxed {
+    T value;
+    operator T() const { return __atomic_load_n(&value, __ATOMIC_RELAXED); }
+    void operator=(T other) { __atomic_store_n(&value, other, __ATOMIC_RELAXED); }
+};
+
+// What the runtime knows about a kernel. Each instance of a kernel template has its own Function.
+struct Function {
+    Relaxed<const char *> name{""};    // known after the first launch, like most_threads
+    Relaxed<unsigned> most_threads{0}; // the limit given by __launch_bounds__, or 0
+    const size_t *shared_bytes;        // total size of the kernel's __shared__ variables, in bytes
+    // Launches the kernel with copies of the arguments at these addresses.
+    cudaError_t (*launch)(const LaunchConfig &config, void *const *arguments, bool cooperative, Site site);
+    // Mangled name of a type declared in the kernel. It begins with the mangled name of the kernel.
+    const char *inner_name;
+    // Bytes of dynamic shared memory (cudaFuncSetAttribute); 0: the device's limit
+    Relaxed<size_t> dynamic_limit{0};
+    const Function *next; // next in the list of all kernels
+};
+
+struct Kernel {
+    const char *name, *file;
+    int line;
+    void (*run)(const void *call, Block &block, unsigned first); // runs positions first to count - 1
+    const void *call;
+    const StoredCall *stored; // one object for each type of call
+    const Function *function;
+};
+
+// With `cooperative`, all blocks run concurrently, so that they can wait for each other in the grid
+// barrier. If it is called in a kernel (dynamic parallelism), the child grid runs after the parent grid has
+// ended.
+cudaError_t launch_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative = false);
+
+// The bytes of a kernel argument that has constructors or a destructor. CUDA copies an argument once, on the
+// host. Each thread gets a copy of its bytes, for which no constructor or destructor runs.
+template <class A> struct Bits {
+    alignas(A) char bytes[sizeof(A)];
+    Bits(const A &a) { std::memcpy(bytes, (const void *)&a, sizeof(A)); }
+    operator A &() { return *reinterpret_cast<A *>(bytes); }
+};
+// The argument for a parameter that is a reference, for example to managed memory.
+template <class A> struct Reference {
+    std::remove_reference_t<A> *to;
+    Reference(std::remove_reference_t<A> &a) : to(&a) {}
+    operator A() const { return static_cast<A>(*to); }
+};
+// The type of an argument without const, volatile and, for clang++, __restrict.
+template <class A> struct Unqualified { using type = std::remove_cv_t<A>; };
+template <class A> struct Unqualified<A *__restrict> { using type = A *; };
+template <class A> struct Unqualified<A *const __restrict> { using type = A *; };
+// True also for a class with a constructor template that would be called for a copy of a variable: A(T &&).
+template <class A>
+constexpr bool is_bits =
+    !std::is_reference_v<A> && (!std::is_trivially_copyable_v<A> ||
+                                (std::is_class_v<A> && !(std::is_trivially_constructible_v<A, A &> &&
+                                                         std::is_trivially_constructible_v<A, const A &>)));
+template <class A>
+using Stored = std::conditional_t<
+    std::is_reference_v<A>, Reference<A>,
+    std::conditional_t<is_bits<A>, Bits<std::remove_cv_t<A>>, typename Unqualified<A>::type>>;
+// The type of a parameter of a kernel's body: the declared type, or a reference to the thread's copy of the
+// bytes.
+template <class A> using Parameter = std::conditional_t<is_bits<A>, A &, A>;
+
+#ifdef CUDA_CPU_CHECK // the compiler must not move an access into the loop, where another thread may run
+#define CUDA_CPU_APART __attribute__((noinline))
+#ifdef __clang__
+#define CUDA_CPU_UNRECORDED __attribute__((no_sanitize("coverage"), disable_sanitizer_instrumentation))
+#else
+#define CUDA_CPU_UNRECORDED __attribute__((no_sanitize("thread"), no_sanitize_coverage))
+#endif
+#else
+#define CUDA_CPU_APART
+#define CUDA_CPU_UNRECORDED
+#endif
+
+// The body and arguments of a launch. Every thread gets its own copy of the arguments.
+template <class Body, class... A> struct Call {
+    Body body;
+    std::tuple<Stored<A>...> arguments;
+
+    // The common loop: runs the threads from position `first` on, one after the other, as plain
+    // calls on the current stack. If a thread had to wait, it has kept this stack, and the loop has
+    // moved to another one. The call that runs on this stack then returns as soon as that thread
+    // ends.
+    CUDA_CPU_UNRECORDED static void run(const void *p, Block &block, unsigned first) {
+        // A local copy whose address no other code has, so the compiler knows that stores of the
+        // kernel do not change it.
+        const Call call = *static_cast<const Call *>(p);
+        const Fiber *const stack = block.loop;
+        const uint3 dim = blockDim;
+        if (block.order) {
+            for (unsigned i = first; i < block.count; ++i) {
+                const unsigned t = block.order[i];
+                block.position = i;
+                threadIdx = {t % dim.x, t / dim.x % dim.y, t / (dim.x * dim.y)};
+                call.thread();
+                if (block.loop != stack)
+                    return;
+            }
+            return;
+        }
+        uint3 t = {0, 0, 0};
+        if (first)
+            t = {first % dim.x, first / dim.x % dim.y, first / (dim.x * dim.y)};
+        for (; t.z < dim.z; ++t.z, t.y = 0)
+            for (; t.y < dim.y; ++t.y, t.x = 0) {
+                threadIdx = t;
+                for (; t.x < dim.x; ++t.x) {
+                    threadIdx.x = t.x;
+                    call.thread();
+                    if (__builtin_expect(block.loop != stack, 0))
+                        return;
+                }
+            }
+    }
+
+    CUDA_CPU_APART void thread() const {
+        std::tuple<Stored<A>...> mine = arguments;
+        std::apply(body, mine);
+    }
+
+    template <size_t... I> static Call with(Body body, void *const *addresses, std::index_sequence<I...>) {
+        return {body, {*(const Stored<A> *)addresses[I]...}};
+    }
+    static void *copy(const void *p) { return new Call(*static_cast<const Call *>(p)); }
+    static void discard(void *copy) { delete static_cast<Call *>(copy); }
+    static size_t addresses(const void *p, const void **to) {
+        const auto store = [&](const auto &...a) { ((*to++ = &a), ...); };
+        if (to)
+            std::apply(store, static_cast<const Call *>(p)->arguments);
+        return sizeof...(A);
+    }
+    static constexpr StoredCall stored = {copy, discard, addresses};
+};
+
+// The linear index of the calling thread in its block
+inline unsigned thread_rank() {
+    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+}
+
+// An object of this class exists during a call of the runtime in device code. It stores the linear index of
+// the calling thread, because each thread has a last error of its own. Without such an object the index is
+// max_threads: the calling thread is not known.
+struct Caller {
+    Caller() {
+        if (__builtin_expect(current_block != &no_block, 0))
+            current_block->caller = thread_rank();
+    }
+    ~Caller() {
+        if (__builtin_expect(current_block != &no_block, 0))
+            current_block->caller = max_threads;
+    }
+};
+
+// cu2cpp writes this before a call of a kernel, in place of <<<…>>>, so the arguments are those of a normal
+// call. The kernel is a function that begins with launch_body(), which takes the configuration from here.
+struct Launch {
+    const char *name;
+    LaunchConfig config;
+    Site site;
+    bool cooperative;
+    Function **wanted; // if set, the kernel does not run, but stores its Function here
+    bool taken = false;
+    Launch *outer; // launches nest when the evaluation of an argument launches another kernel
+    Caller caller;
+
+    inline Launch(const char *name, const LaunchConfig &config, Site site, bool cooperative = false,
+                  Function **wanted = nullptr);
+    inline Launch(const char *name, const LaunchConfig &config, const char *file = __builtin_FILE(),
+                  int line = __builtin_LINE())
+        : Launch(name, config, Site{file, line}) {}
+    inline ~Launch();
+    Launch(const Launch &) = delete;
+};
+// The innermost Launch of this host thread whose kernel has not been called yet
+extern __thread Launch *current_launch;
+
+Launch::Launch(const char *name, const LaunchConfig &config, Site site, bool cooperative, Function **wanted)
+    : name(name), config(config), site(site), cooperative(cooperative), wanted(wanted),
+      outer(current_launch) {
+    current_launch = this;
+    // Dynamic parallelism: atomics in the arguments of the launch must not switch to another thread of the
+    // block, whose launch would change current_launch. launch_grid() permits the switch again.
+    if (__builtin_expect(current_block != &no_block, 0))
+        current_block->slice = ~0u;
+}
+[[noreturn]] void launched_no_kernel(const char *name, Site site);
+Launch::~Launch() {
+    if (__builtin_expect(taken, 1))
+        return;
+    current_launch = outer;
+    if (!wanted && std::uncaught_exceptions() == 0)
+        launched_no_kernel(name, site);
+}
+
+extern const Function *all_functions;
+[[noreturn]] void called_without_launch(const char *kernel);
+// Finds the kernel at this address, which may come from a cast. Prints an error message and returns null if
+// there is none.
+Function *find_function(const char *call, const void *kernel);
+
+cudaError_t refuse_without_arguments(const char *kernel, Site site);
+
+// Total size in bytes of the __shared__ variables declared in the kernel that has the type `Owner`.
+template <class Owner> struct Declared { static inline size_t bytes; };
+
+template <class Owner, class Body, class... A> struct KernelOf {
+    static cudaError_t launch(const LaunchConfig &config, void *const *arguments, bool cooperative,
+                              Site site) {
+        using TheCall = Call<Body, A...>;
+        if (sizeof...(A) && !arguments)
+            return refuse_without_arguments(function.name, site);
+        const Bits<char> none = '\0'; // stands for the lambda
+        const auto &body = reinterpret_cast<const Body &>(none);
+        const TheCall call = TheCall::with(body, arguments, std::index_sequence_for<A...>());
+        return launch_grid(
+            config, {function.name, site.file, site.line, TheCall::run, &call, &TheCall::stored, &function},
+            cooperative);
+    }
+    static Function add() {
+        Function function;
+        function.shared_bytes = &Declared<Owner>::bytes;
+        function.launch = launch;
+        function.inner_name = typeid(Body).name();
+        function.next = all_functions;
+        all_functions = &KernelOf::function;
+        return function;
+    }
+    static inline Function function = add();
+};
+
+// The rest of a kernel: runs `body` for every thread of the current launch. `most_threads` is from
+// __launch_bounds__.
+template <class Owner, class... A, class Body>
+inline void launch_body(const char *name, unsigned most_threads, Body body,
+                        std::add_lvalue_reference_t<A>... a) {
+    using TheCall = Call<Body, A...>;
+    Function &function = KernelOf<Owner, Body, A...>::function;
+    Launch *const launch = current_launch;
+    if (!launch || launch->taken)
+        called_without_launch(name);
+    launch->taken = true;
+    current_launch = launch->outer;
+    function.name = name;
+    function.most_threads = most_threads;
+    if (launch->wanted) {
+        *launch->wanted = &function;
+        return;
+    }
+    const TheCall call{body, {Stored<A>(a)...}};
+    launch_grid(launch->config,
+                {launch->name, launch->site.file, launch->site.line, TheCall::run, &call, &TheCall::stored,
+                 &function},
+                launch->cooperative);
+}
+
+[[noreturn]] void assertion_failed(uint3 thread, const char *expression, const char *file, unsigned line,
+                                   const char *function);
+// Called by assert() (cucc/include/assert.h) in kernels.
+[[noreturn]] inline void assert_failed(const char *expression, const char *file, unsigned line,
+                                       const char *function) {
+    assertion_failed(threadIdx, expression, file, line, function);
+}
+
+// ---- shared memory ----
+
+struct SharedEntry {
+    uint64_t block; // the block_number for which the pointer is valid
+    void *pointer;
+};
+extern __thread SharedEntry *shared_table; // one entry for each __shared__ declaration
+extern __thread uint64_t block_number;     // how many blocks this worker thread has started
+
+// Returns the index of a new entry in shared_table, and adds the variable's size, in bytes, to *declared.
+unsigned new_shared_slot(size_t size, size_t *declared);
+// Allocates the current block's instance of a __shared__ variable. Ends the program outside of kernels, and
+// when the block then has more shared memory than the launch permits. `name` is for messages.
+void *allocate_shared(unsigned slot, size_t size, size_t align, const char *name);
+// The current block's dynamic shared memory. Ends the program outside of kernels.
+void *dynamic_shared_memory(const char *name);
+
+// The index of a declaration's entry in shared_table. Each declaration, and each instance of a template, has
+// its own. Tag distinguishes them: it is the type of a lambda that is written at the declaration.
+template <class T, class Owner, class Tag> struct SharedSlot {
+    static inline const unsigned index = new_shared_slot(sizeof(T), &Declared<Owner>::bytes);
+};
+
+// Returns the current block's instance of a __shared__ variable. The first thread of the block that executes
+// the declaration allocates it. `align`: the alignment that the declaration specifies, in bytes.
+template <class T, class Owner, class Tag>
+inline T &shared(Tag, const char *name, size_t align = alignof(T)) {
+    const unsigned slot = SharedSlot<T, Owner, Tag>::index;
+    if (__builtin_expect(shared_table && shared_table[slot].block == block_number, 1))
+        return *static_cast<T *>(shared_table[slot].pointer);
+    return *static_cast<T *>(allocate_shared(slot, sizeof(T), align, name));
+}
+
+// Returns the current block's dynamic shared memory. T is an array of unknown bound, such as float[].
+template <class T> inline T &dynamic_shared(const char *name) {
+    return *static_cast<T *>(dynamic_shared_memory(name));
+}
+
+// `extern __shared__ T x[];` outside a function. Functions at namespace scope that use x declare a reference
+// of the same name. Elsewhere this object converts to a pointer to the current block's dynamic shared memory
+// at every use. T is an array of unknown bound.
+template <class T> struct dynamic_array {
+    using Element = std::remove_extent_t<T>;
+    T *operator&() const { return &dynamic_shared<T>("extern __shared__ array"); }
+    operator Element *() const { return *&*this; }
+    template <class U> explicit operator U *() const { return (U *)*&*this; }
+};
+
+// ---- barriers and warp operations ----
+
+enum class WarpOp : uint8_t {
+    sync,
+    ballot,
+    shuffle_index,
+    shuffle_up,
+    shuffle_down,
+    shuffle_xor,
+    match_any,
+    match_all,
+    reduce_add,
+    reduce_min,
+    reduce_max,
+    reduce_min_unsigned,
+    reduce_max_unsigned,
+    reduce_and,
+    reduce_or,
+    reduce_xor,
+    matrix, // mma.h
+    active, // __activemask
+    step    // volatile.h
+};
+
+enum class BlockVote : uint8_t { none, count, all, any, grid };
+
+// These record that the thread waits, and return the stack switch that it has to make: meet_block() at a
+// barrier of the block, meet_lanes() in a warp operation.
+Switch meet_block(uint3 thread, BlockVote vote, bool predicate, Site site);
+// `operand` is the lane, distance or lane mask of a shuffle; `width` is the number of lanes in a segment.
+Switch meet_lanes(uint3 thread, WarpOp op, unsigned mask, uint64_t value, int operand, int width, Site site);
+// The barrier of a tile of several warps. A tile consists of the threads with equal rank / size.
+Switch meet_tile(uint3 thread, unsigned size, Site site);
+Switch let_others_run(uint3 thread); // the thread is polling: all others that can run go first
+Switch take_turns(uint3 thread);     // the thread may be doing useful work: it goes to the end of the queue
+bool in_cooperative_launch();
+
+// Saves threadIdx and restores it at the end of the object's lifetime, because other threads that
+// run in between set it.
+struct Resume {
+    const uint3 mine = threadIdx;
+    ~Resume() { threadIdx = mine; }
+};
+
+inline __attribute__((always_inline)) void carry_out(Switch decided) {
+    if (decided.from != decided.to)
+        switch_context(decided.from, decided.to);
+}
+
+inline __attribute__((always_inline)) int block_barrier(BlockVote vote, bool predicate, Site site) {
+    Block &block = block_of_this_thread();
+    // Fast path, inlined: the thread arrives at a barrier where others wait already, or at the same one as
+    // last time, and another thread can run. threadIdx is saved beside the context, which is in the cache
+    // when the thread continues, and not on the thread's stack.
+    if (__builtin_expect(vote == BlockVote::none && block.head != block.tail &&
+                             block.barrier_site.line == site.line && block.barrier_site.file == site.file,
+                         1)) {
+        block.arrived[block.at_barrier++] = (uint16_t)block.running;
+        Context *const mine = &block.contexts[block.running];
+        mine->index[0] = threadIdx.x, mine->index[1] = threadIdx.y, mine->index[2] = threadIdx.z;
+        switch_context(mine, block.pop());
+        const Block &same = block_of_this_thread();
+        const Context &back = same.contexts[same.running];
+        threadIdx = {back.index[0], back.index[1], back.index[2]};
+        return 0;
+    }
+    const Resume resume;
+    carry_out(meet_block(resume.mine, vote, predicate, site));
+    return current_block->barrier_result;
+}
+
+inline __attribute__((always_inline)) uint64_t warp_operation(WarpOp op, unsigned mask, uint64_t value,
+                                                              int operand, int width, Site site) {
+    const Resume resume;
+    carry_out(meet_lanes(resume.mine, op, mask, value, operand, width, site));
+    return current_block->values[current_block->running];
+}
+
+inline void tile_barrier(unsigned size, Site site) {
+    const Resume resume;
+    carry_out(meet_tile(resume.mine, size, site));
+}
+
+// The address that the worker's threads poll, for the watchdog (cucc/runtime/watchdog.cpp).
+struct Spin {
+    const __volatile__ void *address;
+    uint64_t bits;  // the value that the thread has read there
+    unsigned count; // number of consecutive atomics on the address that changed nothing
+    bool progress;  // true if a thread has done something else since the watchdog last looked
+    Site site;
+    bool slept; // true if a thread has called __nanosleep since then
+};
+extern __thread Spin spin;
+extern __thread const __volatile__ void *last_lock; // address of the last compare-and-swap that succeeded
+extern __thread unsigned last_reader; // the thread that last read a volatile variable (volatile.h)
+
+// Adds a byte to a section of the object file. The compiler drops it together with code that is not used, so
+// the section exists only where kernels may poll (cucc/runtime/launch.cpp).
+#define CUDA_CPU_MAY_POLL asm __volatile__(".pushsection cuda_polls,\"a\"\n\t.byte 0\n\t.popsection")
+
+// Lets other threads of the block run, then other threads of the operating system.
+inline void yield() {
+    const Resume resume;
+    CUDA_CPU_MAY_POLL;
+    spin.slept = true; // it is unknown what the thread waits for
+    carry_out(let_others_run(resume.mine));
+}
+
+// True while a kernel runs. A function for host and device whose text depends on __CUDA_ARCH__ chooses its
+// body by this.
+inline bool on_device() {
+    return gridDim.x != 0;
+}
+
+inline unsigned lane() {
+    return thread_rank() % 32;
+}
+
+// Counts consecutive atomics that left the value at one address unchanged. After 16 of them the thread is
+// assumed to be polling, for example for a lock, and yields. Otherwise the thread that it waits for might
+// never run: threads of a block run on one worker and are not preempted.
+template <class T> inline void atomic_without_effect(T *p, T seen, Site site) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, &seen, sizeof seen);
+    if (spin.address != p || spin.bits != bits)
+        spin = {p, bits, 0, true, site, false};
+    if (++spin.count < 16)
+        return;
+    CUDA_CPU_MAY_POLL;
+    {
+        const Resume resume;
+        spin.site = site;
+        carry_out(let_others_run(resume.mine));
+    }
+    spin.address = p; // another thread may have polled meanwhile
+    spin.bits = bits;
+    spin.count = 0;
+}
+
+// Called after an atomic that changed its variable: the thread is not polling.
+inline void atomic_with_effect() {
+    spin.address = nullptr;
+}
+
+template <class T> inline uint64_t to_bits(T value) {
+    static_assert(sizeof(T) <= 8 && std::is_trivially_copyable_v<T>, "a number of 8 bytes at most");
+    uint64_t bits = 0;
+    std::memcpy(&bits, &value, sizeof value);
+    return bits;
+}
+
+template <class T> inline T from_bits(uint64_t bits) {
+    T value;
+    std::memcpy((void *)&value, &bits, sizeof value);
+    return value;
+}
+
+// Shuffles any value whose bytes can be copied, in pieces of 8 bytes.
+template <class T> inline T shuffle(WarpOp op, unsigned mask, T value, int operand, int width, Site site) {
+    static_assert(std::is_trivially_copyable_v<T>, "shuffles copy bytes");
+    if constexpr (sizeof(T) <= 8) {
+        return from_bits<T>(warp_operation(op, mask, to_bits(value), operand, width, site));
+    } else {
+        for (size_t i = 0; i < sizeof(T); i += 8) {
+            const size_t length = sizeof(T) - i < 8 ? sizeof(T) - i : 8;
+            uint64_t piece = 0;
+            std::memcpy(&piece, (char *)&value + i, length);
+            piece = warp_operation(op, mask, piece, operand, width, site);
+            std::memcpy((char *)&value + i, &piece, length);
+        }
+        return value;
+    }
+}
+
+// The types that __shfl_sync and __match_any_sync accept; cuda_fp16.h adds its own.
+template <class T> constexpr bool shuffled = std::is_arithmetic_v<T> && sizeof(T) <= 8;
+
+enum class Space { global, shared, constant, local };
+// The address space of a pointer. Memory counts as local unless it is shared memory, a __constant__ variable,
+// or memory or a variable of a device.
+Space space_of(const void *address);
+
+} // namespace cuda_cpu
+
+#include "warp.h"
+#include "occupancy.h"
+#include "atomics.h"
+#include "volatile.h"
+
+#endif // __cplusplus

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// Launches by functions of the runtime, and occupancy; a part of kernel.h
+#pragma once
+
+namespace cuda_cpu {
+inline cudaError_t launch_by_address(const char *call, const void *kernel, const LaunchConfig &config,
+                                     void **arguments, bool cooperative, Site site) {
+    Function *const function = find_function(call, kernel);
+    return function ? function->launch(config, arguments, cooperative, site) : cudaErrorInvalidDeviceFunction;
+}
+
+// The configuration of cudaLaunchKernelEx, converted where the program calls it
+struct LaunchConfigAt {
+    const cudaLaunchConfig_t *config;
+    Site site;
+
+    LaunchConfigAt(const cudaLaunchConfig_t *config, const char *file = __builtin_FILE(),
+                   int line = __builtin_LINE())
+        : config(config), site{file, line} {}
+};
+cudaError_t launch_by_config(const LaunchConfigAt &at, const void *kernel, void **arguments);
+} // namespace cuda_cpu
+
+template <class T>
+inline cudaError_t cudaLaunchKernel(T *kernel, dim3 grid, dim3 block, void **arguments,
+                                    size_t shared_bytes = 0, cudaStream_t stream = 0, CUDA_CPU_SITE) {
+    return cuda_cpu::launch_by_address("cudaLaunchKernel", (const void *)kernel,
+                                       {grid, block, shared_bytes, stream}, arguments, false, CUDA_CPU_HERE);
+}
+template <class T>
+inline cudaError_t cudaLaunchCooperativeKernel(T *kernel, dim3 grid, dim3 block, void **arguments,
+                                               size_t shared_bytes = 0, cudaStream_t stream = 0,
+                                               CUDA_CPU_SITE) {
+    return cuda_cpu::launch_by_address("cudaLaunchCooperativeKernel", (const void *)kernel,
+                                       {grid, block, shared_bytes, stream}, arguments, true, CUDA_CPU_HERE);
+}
+
+template <class... P, class... A>
+inline cudaError_t cudaLaunchKernelEx(cuda_cpu::LaunchConfigAt config, void (*kernel)(P...),
+                                      A &&...arguments) {
+    return [&](P... converted) {
+        void *addresses[] = {(void *)&converted..., nullptr};
+        return cuda_cpu::launch_by_config(config, (const void *)kernel, addresses);
+    }(std::forward<A>(arguments)...);
+}
+template <class T>
+inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, T *kernel, int threads,
+                                                                          size_t dynamic_bytes,
+                                                                          unsigned flags) {
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, (const void *)kernel, threads,
+                                                                  dynamic_bytes, flags);
+}
+template <class T>
+inline cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, T *kernel, int blocks,
+                                                             int threads) {
+    return cudaOccupancyAvailableDynamicSMemPerBlock(bytes, (const void *)kernel, blocks, threads);
+}
+template <class T>
+inline cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, T *kernel, int threads,
+                                                                 size_t dynamic_bytes) {
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (const void *)kernel, threads,
+                                                         dynamic_bytes);
+}
+// Finds the largest block size among those with the highest occupancy, and the number of blocks that fill the
+// device. shared_bytes(threads) is the dynamic shared memory of a block, in bytes.
+template <class T, class F>
+inline cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int *grid, int *block, T *kernel,
+                                                                  F shared_bytes, int limit = 0) {
+    cudaFuncAttributes attributes;
+    int device, processors, best = 0;
+    cudaError_t error = cudaFuncGetAttributes(&attributes, kernel);
+    if (error == cudaSuccess)
+        error = cudaGetDevice(&device);
+    if (error == cudaSuccess)
+        error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    if (limit <= 0 || limit > attributes.maxThreadsPerBlock)
+        limit = attributes.maxThreadsPerBlock;
+    *grid = *block = 0;
+    for (int threads = limit; error == cudaSuccess && threads > 0; threads = (threads - 1) / 32 * 32) {
+        int blocks;
+        error =
+            cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared_bytes(threads));
+        if (blocks * threads > best) {
+            best = blocks * threads;
+            *grid = blocks * processors;
+            *block = threads;
+        }
+    }
+    return error;
+}
+template <class T, class F>
+inline cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMemWithFlags(int *grid, int *block, T *kernel,
+                                                                           F shared_bytes, int limit = 0,
+                                                                           unsigned = 0) {
+    return cudaOccupancyMaxPotentialBlockSizeVariableSMem(grid, block, kernel, shared_bytes, limit);
+}
+template <class T>
+inline cudaError_t cudaOccupancyMaxPotentialBlockSizeWithFlags(int *grid, int *block, T *kernel,
+                                                               size_t dynamic_bytes = 0, int limit = 0,
+                                                               unsigned = 0) {
+    return cudaOccupancyMaxPotentialBlockSizeVariableSMem(
+        grid, block, kernel, [=](int) { return dynamic_bytes; }, limit);
+}
+template <class T>
+inline cudaError_t cudaOccupancyMaxActiveClusters(int *clusters, T *kernel,
+                                                  const cudaLaunchConfig_t *config) {
+    return cudaOccupancyMaxActiveClusters(clusters, (const void *)kernel, config);
+}
+template <class T>
+inline cudaError_t cudaOccupancyMaxPotentialClusterSize(int *blocks, T *kernel,
+                                                        const cudaLaunchConfig_t *config) {
+    return cudaOccupancyMaxPotentialClusterSize(blocks, (const void *)kernel, config);
+}
+template <class T>
+inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int *grid, int *block, T *kernel,
+                                                      size_t dynamic_bytes = 0, int limit = 0) {
+    return cudaOccupancyMaxPotentialBlockSizeVariableSMem(
+        grid, block, kernel, [=](int) { return dynamic_bytes; }, limit);
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+// Barriers, warp operations, address spaces and fences, by their CUDA names; a part of kernel.h
+#pragma once
+
+inline __attribute__((always_inline)) void __syncthreads(CUDA_CPU_SITE) {
+    cuda_cpu::block_barrier(cuda_cpu::BlockVote::none, false, CUDA_CPU_HERE);
+}
+inline int __syncthreads_count(int predicate, CUDA_CPU_SITE) {
+    return cuda_cpu::block_barrier(cuda_cpu::BlockVote::count, predicate, CUDA_CPU_HERE);
+}
+inline int __syncthreads_and(int predicate, CUDA_CPU_SITE) {
+    return cuda_cpu::block_barrier(cuda_cpu::BlockVote::all, predicate, CUDA_CPU_HERE);
+}
+inline int __syncthreads_or(int predicate, CUDA_CPU_SITE) {
+    return cuda_cpu::block_barrier(cuda_cpu::BlockVote::any, predicate, CUDA_CPU_HERE);
+}
+
+inline void __syncwarp(unsigned mask = 0xffffffff, CUDA_CPU_SITE) {
+    cuda_cpu::warp_operation(cuda_cpu::WarpOp::sync, mask, 0, 0, 32, CUDA_CPU_HERE);
+}
+// Returns the mask of the lanes that have reached this call. It waits until no other lane of the warp can
+// reach it.
+inline unsigned __activemask(CUDA_CPU_SITE) {
+    return (unsigned)cuda_cpu::warp_operation(cuda_cpu::WarpOp::active, 1u << cuda_cpu::lane(), 0, 0, 32,
+                                              CUDA_CPU_HERE);
+}
+
+inline unsigned __ballot_sync(unsigned mask, int predicate, CUDA_CPU_SITE) {
+    return (unsigned)cuda_cpu::warp_operation(cuda_cpu::WarpOp::ballot, mask, predicate != 0, 0, 32,
+                                              CUDA_CPU_HERE);
+}
+inline int __any_sync(unsigned mask, int predicate, CUDA_CPU_SITE) {
+    return __ballot_sync(mask, predicate, cu_file, cu_line) != 0;
+}
+inline int __all_sync(unsigned mask, int predicate, CUDA_CPU_SITE) {
+    return __ballot_sync(mask, !predicate, cu_file, cu_line) == 0;
+}
+
+template <class T> inline T __shfl_sync(unsigned mask, T value, int lane, int width = 32, CUDA_CPU_SITE) {
+    static_assert(cuda_cpu::shuffled<T>, "__shfl_sync takes numbers");
+    return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_index, mask, value, lane, width, CUDA_CPU_HERE);
+}
+template <class T>
+inline T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = 32, CUDA_CPU_SITE) {
+    static_assert(cuda_cpu::shuffled<T>, "__shfl_up_sync takes numbers");
+    return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_up, mask, value, (int)delta, width, CUDA_CPU_HERE);
+}
+template <class T>
+inline T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = 32, CUDA_CPU_SITE) {
+    static_assert(cuda_cpu::shuffled<T>, "__shfl_down_sync takes numbers");
+    return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_down, mask, value, (int)delta, width, CUDA_CPU_HERE);
+}
+template <class T>
+inline T __shfl_xor_sync(unsigned mask, T value, int lanes, int width = 32, CUDA_CPU_SITE) {
+    static_assert(cuda_cpu::shuffled<T>, "__shfl_xor_sync takes numbers");
+    return cuda_cpu::shuffle(cuda_cpu::WarpOp::shuffle_xor, mask, value, lanes, width, CUDA_CPU_HERE);
+}
+
+template <class T> inline unsigned __match_any_sync(unsigned mask, T value, CUDA_CPU_SITE) {
+    return (unsigned)cuda_cpu::warp_operation(cuda_cpu::WarpOp::match_any, mask, cuda_cpu::to_bits(value), 0,
+                                              32, CUDA_CPU_HERE);
+}
+template <class T> inline unsigned __match_all_sync(unsigned mask, T value, int *predicate, CUDA_CPU_SITE) {
+    const unsigned lanes = (unsigned)cuda_cpu::warp_operation(cuda_cpu::WarpOp::match_all, mask,
+                                                              cuda_cpu::to_bits(value), 0, 32, CUDA_CPU_HERE);
+    *predicate = lanes != 0;
+    return lanes;
+}
+
+#define CUDA_CPU_REDUCE(T, name, op)                                                                         \
+    inline T __reduce_##name##_sync(unsigned mask, T value, CUDA_CPU_SITE) {                                 \
+        return (T)cuda_cpu::warp_operation(cuda_cpu::WarpOp::reduce_##op, mask, cuda_cpu::to_bits(value), 0, \
+                                           32, CUDA_CPU_HERE);                                               \
+    }
+CUDA_CPU_REDUCE(int, add, add)
+CUDA_CPU_REDUCE(unsigned, add, add)
+CUDA_CPU_REDUCE(int, min, min)
+CUDA_CPU_REDUCE(unsigned, min, min_unsigned)
+CUDA_CPU_REDUCE(int, max, max)
+CUDA_CPU_REDUCE(unsigned, max, max_unsigned)
+CUDA_CPU_REDUCE(unsigned, and, and)
+CUDA_CPU_REDUCE(unsigned, or, or)
+CUDA_CPU_REDUCE(unsigned, xor, xor)
+#undef CUDA_CPU_REDUCE
+
+// ---- address spaces ----
+
+inline unsigned __isGlobal(const void *p) {
+    return cuda_cpu::space_of(p) == cuda_cpu::Space::global;
+}
+inline unsigned __isShared(const void *p) {
+    return cuda_cpu::space_of(p) == cuda_cpu::Space::shared;
+}
+inline unsigned __isConstant(const void *p) {
+    return cuda_cpu::space_of(p) == cuda_cpu::Space::constant;
+}
+inline unsigned __isLocal(const void *p) {
+    return cuda_cpu::space_of(p) == cuda_cpu::Space::local;
+}
+// The CPU has a single address space, so conversions return the address unchanged.
+#define CUDA_CPU_CONVERT_ADDRESS(space)                                                                      \
+    inline size_t __cvta_generic_to_##space(const void *p) {                                                 \
+        return (size_t)p;                                                                                    \
+    }                                                                                                        \
+    inline void *__cvta_##space##_to_generic(size_t address) {                                               \
+        return (void *)address;                                                                              \
+    }
+CUDA_CPU_CONVERT_ADDRESS(global)
+CUDA_CPU_CONVERT_ADDRESS(shared)
+CUDA_CPU_CONVERT_ADDRESS(constant)
+CUDA_CPU_CONVERT_ADDRESS(local)
+#undef CUDA_CPU_CONVERT_ADDRESS
+
+// ---- fences ----
+
+inline void __threadfence() {
+    __sync_synchronize();
+}
+inline void __threadfence_block() { // the threads of a block run on one worker
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+inline void __threadfence_system() {
+    __sync_synchronize();
+}
+
+// Also lets other threads of the block run, for loops that poll with plain loads.
+inline void __nanosleep(unsigned nanoseconds) {
+    const struct timespec t = {nanoseconds / 1000000000, (long)(nanoseconds % 1000000000)};
+    cuda_cpu::yield();
+    nanosleep(&t, nullptr);
+}
+
+namespace cuda_cpu {
+cudaError_t last_error_of_caller(const char *call, bool reset);
+}
+#ifdef __CU2CPP__ // a unit that may have device code
+// Calls use these inline definitions. The address of each function is that of the definition in the library.
+extern "C" {
+#define CUDA_CPU_INLINE extern inline __attribute__((gnu_inline, always_inline))
+CUDA_CPU_INLINE cudaError_t cudaGetLastError(void) {
+    const cuda_cpu::Caller caller;
+    return cuda_cpu::last_error_of_caller(__func__, true);
+}
+CUDA_CPU_INLINE cudaError_t cudaPeekAtLastError(void) {
+    const cuda_cpu::Caller caller;
+    return cuda_cpu::last_error_of_caller(__func__, false);
+}
+#undef CUDA_CPU_INLINE
+}
+#endif

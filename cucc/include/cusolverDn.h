@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT
+/*
+ * cuSOLVER for dense matrices by LAPACK, which OpenBLAS contains: link with -lopenblas (cucc does so for
+ * -lcusolver). Matrices are stored by columns. The functions check sizes and leading dimensions, and do their
+ * work in the order of the stream; devInfo, in device memory, says what LAPACK reports.
+ *
+ * Has potrf, potrs, potri, getrf, getrs, geqrf, ormqr, orgqr, sytrf, gesvd, syevd and sygvd for float and
+ * double, potrf, potrs, getrf, getrs, geqrf, unmqr, ungqr, gesvd and heevd for complex numbers, and
+ * potrfBatched. Other functions are not declared.
+ */
+#pragma once
+#include "cublas_v2.h"
+#include "cusolver_common.h"
+#include "cuda_cpu/letters_off.h"
+
+struct cusolverDnContext {
+    cudaStream_t stream = nullptr;
+};
+typedef cusolverDnContext *cusolverDnHandle_t;
+
+namespace cuda_cpu {
+namespace lapack {
+
+// Runs work(info), which sets LAPACK's info, and stores that in device memory.
+template <class Work>
+cusolverStatus_t run(const char *call, cusolverDnHandle_t handle, int *dev_info, Work work) {
+    const auto all = [=] {
+        int info = 0;
+        work(info);
+        if (dev_info)
+            *dev_info = info;
+    };
+    return library_call(call, handle->stream, all) == cudaSuccess ? CUSOLVER_STATUS_SUCCESS
+                                                                  : CUSOLVER_STATUS_EXECUTION_FAILED;
+}
+
+inline char uplo(cublasFillMode_t fill) {
+    return fill == CUBLAS_FILL_MODE_LOWER ? 'L' : 'U';
+}
+inline char trans(cublasOperation_t op) {
+    return op == CUBLAS_OP_N ? 'N' : op == CUBLAS_OP_T ? 'T' : 'C';
+}
+inline char side(cublasSideMode_t side) {
+    return side == CUBLAS_SIDE_LEFT ? 'L' : 'R';
+}
+inline char job(cusolverEigMode_t mode) {
+    return mode == CUSOLVER_EIG_MODE_VECTOR ? 'V' : 'N';
+}
+
+} // namespace lapack
+} // namespace cuda_cpu
+
+#define CUDA_CPU_HANDLE                                                                                      \
+    namespace cpu = cuda_cpu::lapack;                                                                        \
+    if (!handle)                                                                                             \
+    return CUSOLVER_STATUS_NOT_INITIALIZED
+#define CUDA_CPU_REQUIRE(condition)                                                                          \
+    if (!(condition))                                                                                        \
+    return CUSOLVER_STATUS_INVALID_VALUE
+#define CUDA_CPU_FITS(rows, ld) ((rows) >= 0 && (ld) >= 1 && (ld) >= (rows))
+// The size of a workspace; it is never 0, so that a program can allocate it.
+#define CUDA_CPU_SIZE(condition, size, n)                                                                    \
+    CUDA_CPU_HANDLE;                                                                                         \
+    CUDA_CPU_REQUIRE((condition) && size);                                                                   \
+    *size = std::max(1, n);                                                                                  \
+    return CUSOLVER_STATUS_SUCCESS
+
+// A function of the library, and the body of one: what its arguments must satisfy, and the work, which sets
+// `info`
+#define CUDA_CPU_FUNCTION(name, ...)                                                                         \
+    static inline cusolverStatus_t cusolverDn##name(cusolverDnHandle_t handle, __VA_ARGS__)
+#define CUDA_CPU_WORK(condition, ...)                                                                        \
+    CUDA_CPU_HANDLE;                                                                                         \
+    CUDA_CPU_REQUIRE(condition);                                                                             \
+    return cpu::run(__func__, handle, dev_info, [=](int &info) { __VA_ARGS__; })
+
+static inline cusolverStatus_t cusolverDnCreate(cusolverDnHandle_t *handle) {
+    CUDA_CPU_REQUIRE(handle);
+    *handle = nullptr;
+    if (cudaFree(nullptr) != cudaSuccess) // no device
+        return CUSOLVER_STATUS_NOT_INITIALIZED;
+    *handle = new cusolverDnContext;
+    return CUSOLVER_STATUS_SUCCESS;
+}
+static inline cusolverStatus_t cusolverDnDestroy(cusolverDnHandle_t handle) {
+    delete handle;
+    return handle ? CUSOLVER_STATUS_SUCCESS : CUSOLVER_STATUS_NOT_INITIALIZED;
+}
+static inline cusolverStatus_t cusolverDnSetStream(cusolverDnHandle_t handle, cudaStream_t stream) {
+    CUDA_CPU_HANDLE;
+    handle->stream = stream;
+    return CUSOLVER_STATUS_SUCCESS;
+}
+static inline cusolverStatus_t cusolverDnGetStream(cusolverDnHandle_t handle, cudaStream_t *stream) {
+    CUDA_CPU_HANDLE;
+    CUDA_CPU_REQUIRE(stream);
+    *stream = handle->stream;
+    return CUSOLVER_STATUS_SUCCESS;
+}
+
+// ---- all types ----
+
+// OR is or for real numbers (orthogonal) and un for complex ones (unitary).
+#define CUDA_CPU_SOLVER(S, s, T, OR)                                                                         \
+    CUDA_CPU_FUNCTION(S##potrf_bufferSize, cublasFillMode_t, int n, T *, int lda, int *size) {               \
+        CUDA_CPU_SIZE(CUDA_CPU_FITS(n, lda), size, n);                                                       \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##potrf, cublasFillMode_t fill, int n, T *A, int lda, T *, int, int *dev_info) {      \
+        CUDA_CPU_WORK(CUDA_CPU_FITS(n, lda), cpu::cuda_cpu_##s##potrf(cpu::uplo(fill), n, A, lda, info, 1)); \
+    }                                                                                                        \
+    /* A and devInfo are arrays in device memory */                                                          \
+    CUDA_CPU_FUNCTION(S##potrfBatched, cublasFillMode_t fill, int n, T *A[], int lda, int *dev_info,         \
+                      int count) {                                                                           \
+        CUDA_CPU_HANDLE;                                                                                     \
+        CUDA_CPU_REQUIRE(CUDA_CPU_FITS(n, lda) && count >= 0);                                               \
+        return cpu::run(__func__, handle, nullptr, [=](int &) {                                              \
+            for (int i = 0; i < count; i++)                                                                  \
+                cpu::cuda_cpu_##s##potrf(cpu::uplo(fill), n, A[i], lda, dev_info[i], 1);                     \
+        });                                                                                                  \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##potrs, cublasFillMode_t fill, int n, int columns, const T *A, int lda, T *B,        \
+                      int ldb, int *dev_info) {                                                              \
+        CUDA_CPU_WORK(columns >= 0 && CUDA_CPU_FITS(n, lda) && CUDA_CPU_FITS(n, ldb),                        \
+                      cpu::cuda_cpu_##s##potrs(cpu::uplo(fill), n, columns, A, lda, B, ldb, info, 1));       \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##potri_bufferSize, cublasFillMode_t, int n, T *, int lda, int *size) {               \
+        CUDA_CPU_SIZE(CUDA_CPU_FITS(n, lda), size, n);                                                       \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##potri, cublasFillMode_t fill, int n, T *A, int lda, T *, int, int *dev_info) {      \
+        CUDA_CPU_WORK(CUDA_CPU_FITS(n, lda), cpu::cuda_cpu_##s##potri(cpu::uplo(fill), n, A, lda, info, 1)); \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##getrf_bufferSize, int m, int n, T *, int lda, int *size) {                          \
+        CUDA_CPU_SIZE(n >= 0 && CUDA_CPU_FITS(m, lda), size, n);                                             \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##getrf, int m, int n, T *A, int lda, T *, int *pivots, int *dev_info) {              \
+        CUDA_CPU_WORK(n >= 0 && CUDA_CPU_FITS(m, lda), info = cpu::factorize(m, n, A, lda, pivots));         \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##getrs, cublasOperation_t op, int n, int columns, const T *A, int lda,               \
+                      const int *pivots, T *B, int ldb, int *dev_info) {                                     \
+        CUDA_CPU_WORK(columns >= 0 && CUDA_CPU_FITS(n, lda) && CUDA_CPU_FITS(n, ldb),                        \
+                      info = cpu::substitute(cpu::trans(op), n, columns, A, lda, pivots, B, ldb));           \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##geqrf_bufferSize, int m, int n, T *, int lda, int *size) {                          \
+        CUDA_CPU_SIZE(n >= 0 && CUDA_CPU_FITS(m, lda), size, n);                                             \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##geqrf, int m, int n, T *A, int lda, T *tau, T *, int, int *dev_info) {              \
+        CUDA_CPU_WORK(n >= 0 && CUDA_CPU_FITS(m, lda), cpu::with_workspace<T>([&](T *work, int size) {       \
+                          cpu::cuda_cpu_##s##geqrf(m, n, A, lda, tau, work, size, info);                     \
+                      }));                                                                                   \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##OR##mqr_bufferSize, cublasSideMode_t side, cublasOperation_t, int m, int n, int k,  \
+                      const T *, int lda, const T *, const T *, int ldc, int *size) {                        \
+        CUDA_CPU_SIZE(n >= 0 && k >= 0 && k <= (side == CUBLAS_SIDE_LEFT ? m : n) &&                         \
+                          CUDA_CPU_FITS(side == CUBLAS_SIDE_LEFT ? m : n, lda) && CUDA_CPU_FITS(m, ldc),     \
+                      size, side == CUBLAS_SIDE_LEFT ? n : m);                                               \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##OR##mqr, cublasSideMode_t side, cublasOperation_t op, int m, int n, int k,          \
+                      const T *A, int lda, const T *tau, T *C, int ldc, T *, int, int *dev_info) {           \
+        CUDA_CPU_WORK(n >= 0 && k >= 0 && k <= (side == CUBLAS_SIDE_LEFT ? m : n) &&                         \
+                          CUDA_CPU_FITS(side == CUBLAS_SIDE_LEFT ? m : n, lda) && CUDA_CPU_FITS(m, ldc),     \
+                      cpu::with_workspace<T>([&](T *work, int size) {                                        \
+                          cpu::cuda_cpu_##s##OR##mqr(cpu::side(side), cpu::trans(op), m, n, k, A, lda, tau,  \
+                                                     C, ldc, work, size, info, 1, 1);                        \
+                      }));                                                                                   \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##OR##gqr_bufferSize, int m, int n, int k, const T *, int lda, const T *,             \
+                      int *size) {                                                                           \
+        CUDA_CPU_SIZE(k >= 0 && k <= n && n <= m && CUDA_CPU_FITS(m, lda), size, n);                         \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##OR##gqr, int m, int n, int k, T *A, int lda, const T *tau, T *, int,                \
+                      int *dev_info) {                                                                       \
+        CUDA_CPU_WORK(k >= 0 && k <= n && n <= m && CUDA_CPU_FITS(m, lda),                                   \
+                      cpu::with_workspace<T>([&](T *work, int size) {                                        \
+                          cpu::cuda_cpu_##s##OR##gqr(m, n, k, A, lda, tau, work, size, info);                \
+                      }));                                                                                   \
+    }
+CUDA_CPU_SOLVER(S, s, float, or)
+CUDA_CPU_SOLVER(D, d, double, or)
+CUDA_CPU_SOLVER(C, c, cuComplex, un)
+CUDA_CPU_SOLVER(Z, z, cuDoubleComplex, un)
+#undef CUDA_CPU_SOLVER
+
+// ---- singular values ----
+
+// As in cuSOLVER, the matrix has at least as many rows as columns, and the result is V transposed. LAPACK of
+// complex numbers needs memory for 5 n real ones.
+#define CUDA_CPU_SVD(S, s, T, R, ...)                                                                        \
+    CUDA_CPU_FUNCTION(S##gesvd_bufferSize, int m, int n, int *size) {                                        \
+        CUDA_CPU_SIZE(n >= 0 && m >= n, size, n);                                                            \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##gesvd, signed char jobu, signed char jobvt, int m, int n, T *A, int lda, R *values, \
+                      T *U, int ldu, T *VT, int ldvt, T *, int, R *, int *dev_info) {                        \
+        CUDA_CPU_WORK(n >= 0 && m >= n && CUDA_CPU_FITS(m, lda) &&                                           \
+                          ((jobu != 'A' && jobu != 'S') || CUDA_CPU_FITS(m, ldu)) &&                         \
+                          ((jobvt != 'A' && jobvt != 'S') || CUDA_CPU_FITS(n, ldvt)),                        \
+                      std::vector<R> real(5 * n + 1);                                                        \
+                      cpu::with_workspace<T>([&](T *work, int size) {                                        \
+                          cpu::cuda_cpu_##s##gesvd((char)jobu, (char)jobvt, m, n, A, lda, values, U, ldu,    \
+                                                   VT, ldvt, work, size, __VA_ARGS__ info, 1, 1);            \
+                      }));                                                                                   \
+    }
+CUDA_CPU_SVD(S, s, float, float, )
+CUDA_CPU_SVD(D, d, double, double, )
+CUDA_CPU_SVD(C, c, cuComplex, float, real.data(), )
+CUDA_CPU_SVD(Z, z, cuDoubleComplex, double, real.data(), )
+#undef CUDA_CPU_SVD
+
+// ---- eigenvalues of symmetric matrices ----
+
+// The eigenvalues ascend, and the eigenvectors replace the matrix. The first run of LAPACK says how much
+// memory the second one needs.
+#define CUDA_CPU_EIGEN(S, s, T)                                                                              \
+    CUDA_CPU_FUNCTION(S##sytrf_bufferSize, int n, T *, int lda, int *size) {                                 \
+        CUDA_CPU_SIZE(CUDA_CPU_FITS(n, lda), size, n);                                                       \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##sytrf, cublasFillMode_t fill, int n, T *A, int lda, int *pivots, T *, int,          \
+                      int *dev_info) {                                                                       \
+        CUDA_CPU_WORK(CUDA_CPU_FITS(n, lda) && pivots, cpu::with_workspace<T>([&](T *work, int size) {       \
+                          cpu::cuda_cpu_##s##sytrf(cpu::uplo(fill), n, A, lda, pivots, work, size, info, 1); \
+                      }));                                                                                   \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##syevd_bufferSize, cusolverEigMode_t, cublasFillMode_t, int n, const T *, int lda,   \
+                      const T *, int *size) {                                                                \
+        CUDA_CPU_SIZE(CUDA_CPU_FITS(n, lda), size, n);                                                       \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##syevd, cusolverEigMode_t mode, cublasFillMode_t fill, int n, T *A, int lda,         \
+                      T *values, T *, int, int *dev_info) {                                                  \
+        CUDA_CPU_WORK(CUDA_CPU_FITS(n, lda), std::vector<int> whole(5 * n + 3);                              \
+                      cpu::with_workspace<T>([&](T *work, int size) {                                        \
+                          cpu::cuda_cpu_##s##syevd(cpu::job(mode), cpu::uplo(fill), n, A, lda, values, work, \
+                                                   size, whole.data(), size < 0 ? -1 : (int)whole.size(),    \
+                                                   info, 1, 1);                                              \
+                      }));                                                                                   \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##sygvd_bufferSize, cusolverEigType_t, cusolverEigMode_t, cublasFillMode_t, int n,    \
+                      const T *, int lda, const T *, int ldb, const T *, int *size) {                        \
+        CUDA_CPU_SIZE(CUDA_CPU_FITS(n, lda) && CUDA_CPU_FITS(n, ldb), size, n);                              \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##sygvd, cusolverEigType_t type, cusolverEigMode_t mode, cublasFillMode_t fill,       \
+                      int n, T *A, int lda, T *B, int ldb, T *values, T *, int, int *dev_info) {             \
+        CUDA_CPU_WORK(CUDA_CPU_FITS(n, lda) && CUDA_CPU_FITS(n, ldb), std::vector<int> whole(5 * n + 3);     \
+                      cpu::with_workspace<T>([&](T *work, int size) {                                        \
+                          cpu::cuda_cpu_##s##sygvd((int)type, cpu::job(mode), cpu::uplo(fill), n, A, lda, B, \
+                                                   ldb, values, work, size, whole.data(),                    \
+                                                   size < 0 ? -1 : (int)whole.size(), info, 1, 1);           \
+                      }));                                                                                   \
+    }
+CUDA_CPU_EIGEN(S, s, float)
+CUDA_CPU_EIGEN(D, d, double)
+#undef CUDA_CPU_EIGEN
+#define CUDA_CPU_EIGEN(C, c, T, R)                                                                           \
+    CUDA_CPU_FUNCTION(C##heevd_bufferSize, cusolverEigMode_t, cublasFillMode_t, int n, const T *, int lda,   \
+                      const R *, int *size) {                                                                \
+        CUDA_CPU_SIZE(CUDA_CPU_FITS(n, lda), size, n);                                                       \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(C##heevd, cusolverEigMode_t mode, cublasFillMode_t fill, int n, T *A, int lda,         \
+                      R *values, T *, int, int *dev_info) {                                                  \
+        CUDA_CPU_WORK(CUDA_CPU_FITS(n, lda), std::vector<int> whole(5 * n + 3);                              \
+                      std::vector<R> real(2 * (size_t)n * n + 5 * n + 1);                                    \
+                      cpu::with_workspace<T>([&](T *work, int size) {                                        \
+                          cpu::cuda_cpu_##c##heevd(cpu::job(mode), cpu::uplo(fill), n, A, lda, values, work, \
+                                                   size, real.data(), size < 0 ? -1 : (int)real.size(),      \
+                                                   whole.data(), size < 0 ? -1 : (int)whole.size(), info, 1, \
+                                                   1);                                                       \
+                      }));                                                                                   \
+    }
+CUDA_CPU_EIGEN(C, c, cuComplex, float)
+CUDA_CPU_EIGEN(Z, z, cuDoubleComplex, double)
+#undef CUDA_CPU_EIGEN
+#undef CUDA_CPU_HANDLE
+#undef CUDA_CPU_REQUIRE
+#undef CUDA_CPU_FITS
+#undef CUDA_CPU_SIZE
+#undef CUDA_CPU_FUNCTION
+#undef CUDA_CPU_WORK
+#include "cuda_cpu/letters_on.h"

@@ -1,0 +1,677 @@
+// SPDX-License-Identifier: MIT
+/*
+ * cuSPARSE for float and double, in loops of our own, so no library is linked (cucc drops -lcusparse).
+ *
+ * Has the generic functions: descriptors of sparse matrices (CSR, CSC, COO), sparse vectors, and dense
+ * vectors and matrices; SpMV, SpMM, SpSV, SpSM, SpVV, Axpby, Gather, Scatter, SparseToDense, DenseToSparse.
+ * Of the older ones it has the conversions cusparseXcoo2csr, Xcsr2coo and Csr2cscEx2, and the incomplete
+ * factorization csrilu02. Other functions are not declared. Matrix, vectors and computation must have the
+ * same type.
+ */
+#pragma once
+#ifndef __cplusplus
+#error "cusparse.h: the CPU back end has it for C++ only"
+#endif
+#define CUSPARSEAPI
+#include "cuda_cpu/letters_off.h"
+#include <vector>
+#include "cuda_cpu/sparse.h"
+
+#define CUSPARSE_VER_MAJOR 12
+#define CUSPARSE_VER_MINOR 6
+#define CUSPARSE_VER_PATCH 2
+#define CUSPARSE_VERSION   (CUSPARSE_VER_MAJOR * 1000 + CUSPARSE_VER_MINOR * 100 + CUSPARSE_VER_PATCH)
+
+// ---- settings ----
+
+static inline cusparseStatus_t cusparseCreate(cusparseHandle_t *handle) {
+    CUDA_CPU_REQUIRE(handle);
+    *handle = nullptr;
+    if (cudaFree(nullptr) != cudaSuccess) // no device
+        return CUSPARSE_STATUS_NOT_INITIALIZED;
+    *handle = new cusparseContext;
+    return CUSPARSE_STATUS_SUCCESS;
+}
+static inline cusparseStatus_t cusparseDestroy(cusparseHandle_t handle) {
+    delete handle;
+    return handle ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_NOT_INITIALIZED;
+}
+static inline cusparseStatus_t cusparseGetVersion(cusparseHandle_t handle, int *version) {
+    CUDA_CPU_REQUIRE(version);
+    *version = CUSPARSE_VERSION;
+    return handle ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_NOT_INITIALIZED;
+}
+#define CUDA_CPU_SETTING(NAME, value_type, member)                                                           \
+    static inline cusparseStatus_t cusparseSet##NAME(cusparseHandle_t handle, value_type value) {            \
+        if (!handle)                                                                                         \
+            return CUSPARSE_STATUS_NOT_INITIALIZED;                                                          \
+        handle->member = value;                                                                              \
+        return CUSPARSE_STATUS_SUCCESS;                                                                      \
+    }                                                                                                        \
+    static inline cusparseStatus_t cusparseGet##NAME(cusparseHandle_t handle, value_type *value) {           \
+        if (!handle)                                                                                         \
+            return CUSPARSE_STATUS_NOT_INITIALIZED;                                                          \
+        CUDA_CPU_REQUIRE(value);                                                                             \
+        *value = handle->member;                                                                             \
+        return CUSPARSE_STATUS_SUCCESS;                                                                      \
+    }
+CUDA_CPU_SETTING(Stream, cudaStream_t, stream)
+CUDA_CPU_SETTING(PointerMode, cusparsePointerMode_t, pointers)
+#undef CUDA_CPU_SETTING
+static inline const char *cusparseGetErrorName(cusparseStatus_t status) {
+#define CUDA_CPU_STATUS(name) "CUSPARSE_STATUS_" #name,
+    static const char *const names[] = {CUDA_CPU_STATUSES(CUDA_CPU_STATUS)};
+#undef CUDA_CPU_STATUS
+#undef CUDA_CPU_STATUSES
+    return (unsigned)status < sizeof(names) / sizeof(*names) ? names[status] : "unrecognized error code";
+}
+static inline const char *cusparseGetErrorString(cusparseStatus_t status) {
+    return status == CUSPARSE_STATUS_SUCCESS ? "success" : cusparseGetErrorName(status);
+}
+
+// ---- descriptions ----
+
+static inline cusparseStatus_t cusparseCreateMatDescr(cusparseMatDescr_t *matrix) {
+    CUDA_CPU_REQUIRE(matrix);
+    *matrix = new cusparseMatDescr;
+    return CUSPARSE_STATUS_SUCCESS;
+}
+#define CUDA_CPU_DESTROY(NAME, Descriptor)                                                                   \
+    static inline cusparseStatus_t cusparse##NAME(Descriptor descriptor) {                                   \
+        delete descriptor;                                                                                   \
+        return CUSPARSE_STATUS_SUCCESS;                                                                      \
+    }
+CUDA_CPU_DESTROY(DestroyMatDescr, cusparseMatDescr_t)
+CUDA_CPU_DESTROY(DestroySpMat, cusparseConstSpMatDescr_t)
+CUDA_CPU_DESTROY(DestroySpVec, cusparseConstSpVecDescr_t)
+CUDA_CPU_DESTROY(DestroyDnVec, cusparseConstDnVecDescr_t)
+CUDA_CPU_DESTROY(DestroyDnMat, cusparseConstDnMatDescr_t)
+CUDA_CPU_DESTROY(DestroyCsrilu02Info, csrilu02Info_t)
+CUDA_CPU_DESTROY(SpSV_destroyDescr, cusparseSpSVDescr_t)
+CUDA_CPU_DESTROY(SpSM_destroyDescr, cusparseSpSMDescr_t)
+#undef CUDA_CPU_DESTROY
+#define CUDA_CPU_ATTRIBUTE(NAME, value_type, member)                                                         \
+    static inline cusparseStatus_t cusparseSetMat##NAME(cusparseMatDescr_t matrix, value_type value) {       \
+        CUDA_CPU_REQUIRE(matrix);                                                                            \
+        matrix->member = value;                                                                              \
+        return CUSPARSE_STATUS_SUCCESS;                                                                      \
+    }                                                                                                        \
+    static inline value_type cusparseGetMat##NAME(const cusparseMatDescr_t matrix) {                         \
+        return matrix->member;                                                                               \
+    }
+CUDA_CPU_ATTRIBUTE(Type, cusparseMatrixType_t, type)
+CUDA_CPU_ATTRIBUTE(FillMode, cusparseFillMode_t, fill)
+CUDA_CPU_ATTRIBUTE(DiagType, cusparseDiagType_t, diagonal)
+CUDA_CPU_ATTRIBUTE(IndexBase, cusparseIndexBase_t, base)
+#undef CUDA_CPU_ATTRIBUTE
+
+namespace cuda_cpu {
+namespace sparse {
+// Descriptor is cusparseSpMatDescr_t or the same for a constant matrix.
+template <class Descriptor>
+cusparseStatus_t create(Descriptor *matrix, cusparseFormat_t format, int64_t rows, int64_t columns,
+                        int64_t count, const void *offsets, const void *indices, const void *values,
+                        cusparseIndexType_t offsets_type, cusparseIndexType_t indices_type,
+                        cusparseIndexBase_t base, cudaDataType type) {
+    CUDA_CPU_REQUIRE(matrix && rows >= 0 && columns >= 0 && count >= 0);
+    CUDA_CPU_SUPPORT(is_real(type) && is_index(offsets_type) && is_index(indices_type));
+    *matrix = new cusparseSpMatDescr{format,
+                                     rows,
+                                     columns,
+                                     count,
+                                     const_cast<void *>(offsets),
+                                     const_cast<void *>(indices),
+                                     const_cast<void *>(values),
+                                     offsets_type,
+                                     indices_type,
+                                     base,
+                                     type};
+    return CUSPARSE_STATUS_SUCCESS;
+}
+} // namespace sparse
+} // namespace cuda_cpu
+
+// Each function also exists with Const for what the library may not change. `constant` is const there.
+#define CUDA_CPU_BOTH(MACRO, ...)                                                                            \
+    MACRO(Create, , , __VA_ARGS__)                                                                           \
+    MACRO(CreateConst, Const, const, __VA_ARGS__)
+#define CUDA_CPU_COMPRESSED(Create, Const, constant, NAME, format)                                           \
+    static inline cusparseStatus_t cusparse##Create##NAME(                                                   \
+        cusparse##Const##SpMatDescr_t *matrix, int64_t rows, int64_t columns, int64_t count,                 \
+        constant void *offsets, constant void *indices, constant void *values,                               \
+        cusparseIndexType_t offsets_type, cusparseIndexType_t indices_type, cusparseIndexBase_t base,        \
+        cudaDataType type) {                                                                                 \
+        return cuda_cpu::sparse::create(matrix, format, rows, columns, count, offsets, indices, values,      \
+                                        offsets_type, indices_type, base, type);                             \
+    }                                                                                                        \
+    static inline cusparseStatus_t cusparse##Const##NAME##Get(                                               \
+        cusparse##Const##SpMatDescr_t matrix, int64_t *rows, int64_t *columns, int64_t *count,               \
+        constant void **offsets, constant void **indices, constant void **values,                            \
+        cusparseIndexType_t *offsets_type, cusparseIndexType_t *indices_type, cusparseIndexBase_t *base,     \
+        cudaDataType *type) {                                                                                \
+        CUDA_CPU_REQUIRE(matrix);                                                                            \
+        *rows = matrix->rows, *columns = matrix->columns, *count = matrix->count;                            \
+        *offsets = matrix->offsets, *indices = matrix->indices, *values = matrix->values;                    \
+        *offsets_type = matrix->offsets_type, *indices_type = matrix->indices_type;                          \
+        *base = matrix->base, *type = matrix->type;                                                          \
+        return CUSPARSE_STATUS_SUCCESS;                                                                      \
+    }
+CUDA_CPU_BOTH(CUDA_CPU_COMPRESSED, Csr, CUSPARSE_FORMAT_CSR)
+CUDA_CPU_BOTH(CUDA_CPU_COMPRESSED, Csc, CUSPARSE_FORMAT_CSC)
+#undef CUDA_CPU_COMPRESSED
+#define CUDA_CPU_OTHERS(Create, Const, constant, unused)                                                     \
+    static inline cusparseStatus_t cusparse##Create##Coo(                                                    \
+        cusparse##Const##SpMatDescr_t *matrix, int64_t rows, int64_t columns, int64_t count,                 \
+        constant void *row_indices, constant void *column_indices, constant void *values,                    \
+        cusparseIndexType_t indices_type, cusparseIndexBase_t base, cudaDataType type) {                     \
+        return cuda_cpu::sparse::create(matrix, CUSPARSE_FORMAT_COO, rows, columns, count, row_indices,      \
+                                        column_indices, values, indices_type, indices_type, base, type);     \
+    }                                                                                                        \
+    static inline cusparseStatus_t cusparse##Create##SpVec(                                                  \
+        cusparse##Const##SpVecDescr_t *vector, int64_t size, int64_t count, constant void *indices,          \
+        constant void *values, cusparseIndexType_t indices_type, cusparseIndexBase_t base,                   \
+        cudaDataType type) {                                                                                 \
+        CUDA_CPU_REQUIRE(vector &&size >= 0 && count >= 0 && count <= size);                                 \
+        CUDA_CPU_SUPPORT(cuda_cpu::sparse::is_real(type) && cuda_cpu::sparse::is_index(indices_type));       \
+        *vector = new cusparseSpVecDescr{size,                                                               \
+                                         count,                                                              \
+                                         const_cast<void *>((const void *)indices),                          \
+                                         const_cast<void *>((const void *)values),                           \
+                                         indices_type,                                                       \
+                                         base,                                                               \
+                                         type};                                                              \
+        return CUSPARSE_STATUS_SUCCESS;                                                                      \
+    }                                                                                                        \
+    static inline cusparseStatus_t cusparse##Create##DnVec(                                                  \
+        cusparse##Const##DnVecDescr_t *vector, int64_t size, constant void *values, cudaDataType type) {     \
+        CUDA_CPU_REQUIRE(vector &&size >= 0);                                                                \
+        CUDA_CPU_SUPPORT(cuda_cpu::sparse::is_real(type));                                                   \
+        *vector = new cusparseDnVecDescr{size, const_cast<void *>((const void *)values), type};              \
+        return CUSPARSE_STATUS_SUCCESS;                                                                      \
+    }                                                                                                        \
+    static inline cusparseStatus_t cusparse##Create##DnMat(                                                  \
+        cusparse##Const##DnMatDescr_t *matrix, int64_t rows, int64_t columns, int64_t ld,                    \
+        constant void *values, cudaDataType type, cusparseOrder_t order) {                                   \
+        CUDA_CPU_REQUIRE(matrix &&rows >= 0 && columns >= 0 &&                                               \
+                         ld >= (order == CUSPARSE_ORDER_COL ? rows : columns));                              \
+        CUDA_CPU_SUPPORT(cuda_cpu::sparse::is_real(type));                                                   \
+        *matrix = new cusparseDnMatDescr{rows, columns, ld, const_cast<void *>((const void *)values),        \
+                                         type, order};                                                       \
+        return CUSPARSE_STATUS_SUCCESS;                                                                      \
+    }
+CUDA_CPU_BOTH(CUDA_CPU_OTHERS, )
+#undef CUDA_CPU_OTHERS
+#undef CUDA_CPU_BOTH
+
+#define CUDA_CPU_VALUES(NAME)                                                                                \
+    static inline cusparseStatus_t cusparse##NAME##GetValues(cusparse##NAME##Descr_t d, void **values) {     \
+        CUDA_CPU_REQUIRE(d &&values);                                                                        \
+        *values = d->values;                                                                                 \
+        return CUSPARSE_STATUS_SUCCESS;                                                                      \
+    }                                                                                                        \
+    static inline cusparseStatus_t cusparse##NAME##SetValues(cusparse##NAME##Descr_t d, void *values) {      \
+        CUDA_CPU_REQUIRE(d &&values);                                                                        \
+        d->values = values;                                                                                  \
+        return CUSPARSE_STATUS_SUCCESS;                                                                      \
+    }
+CUDA_CPU_VALUES(SpMat)
+CUDA_CPU_VALUES(SpVec)
+CUDA_CPU_VALUES(DnVec)
+CUDA_CPU_VALUES(DnMat)
+#undef CUDA_CPU_VALUES
+#define CUDA_CPU_POINTERS(NAME)                                                                              \
+    static inline cusparseStatus_t cusparse##NAME##SetPointers(cusparseSpMatDescr_t matrix, void *offsets,   \
+                                                               void *indices, void *values) {                \
+        CUDA_CPU_REQUIRE(matrix);                                                                            \
+        matrix->offsets = offsets, matrix->indices = indices, matrix->values = values;                       \
+        return CUSPARSE_STATUS_SUCCESS;                                                                      \
+    }
+CUDA_CPU_POINTERS(Csr)
+CUDA_CPU_POINTERS(Csc)
+CUDA_CPU_POINTERS(Coo)
+#undef CUDA_CPU_POINTERS
+
+static inline cusparseStatus_t cusparseDnVecGet(cusparseDnVecDescr_t vector, int64_t *size, void **values,
+                                                cudaDataType *type) {
+    CUDA_CPU_REQUIRE(vector && size && values && type);
+    *size = vector->size, *values = vector->values, *type = vector->type;
+    return CUSPARSE_STATUS_SUCCESS;
+}
+static inline cusparseStatus_t cusparseDnMatGet(cusparseDnMatDescr_t matrix, int64_t *rows, int64_t *columns,
+                                                int64_t *ld, void **values, cudaDataType *type,
+                                                cusparseOrder_t *order) {
+    CUDA_CPU_REQUIRE(matrix && rows && columns && ld && values && type && order);
+    *rows = matrix->rows, *columns = matrix->columns, *ld = matrix->ld;
+    *values = matrix->values, *type = matrix->type, *order = matrix->order;
+    return CUSPARSE_STATUS_SUCCESS;
+}
+static inline cusparseStatus_t cusparseSpMatGetSize(cusparseConstSpMatDescr_t matrix, int64_t *rows,
+                                                    int64_t *columns, int64_t *count) {
+    CUDA_CPU_REQUIRE(matrix && rows && columns && count);
+    *rows = matrix->rows, *columns = matrix->columns, *count = matrix->count;
+    return CUSPARSE_STATUS_SUCCESS;
+}
+static inline cusparseStatus_t cusparseSpMatGetFormat(cusparseConstSpMatDescr_t matrix,
+                                                      cusparseFormat_t *format) {
+    CUDA_CPU_REQUIRE(matrix && format);
+    *format = matrix->format;
+    return CUSPARSE_STATUS_SUCCESS;
+}
+static inline cusparseStatus_t cusparseSpMatGetIndexBase(cusparseConstSpMatDescr_t matrix,
+                                                         cusparseIndexBase_t *base) {
+    CUDA_CPU_REQUIRE(matrix && base);
+    *base = matrix->base;
+    return CUSPARSE_STATUS_SUCCESS;
+}
+static inline cusparseStatus_t cusparseSpMatSetAttribute(cusparseSpMatDescr_t matrix,
+                                                         cusparseSpMatAttribute_t attribute, void *data,
+                                                         size_t size) {
+    CUDA_CPU_REQUIRE(matrix && data && size == sizeof(int));
+    if (attribute == CUSPARSE_SPMAT_FILL_MODE)
+        matrix->fill = *(cusparseFillMode_t *)data;
+    else
+        matrix->diagonal = *(cusparseDiagType_t *)data;
+    return CUSPARSE_STATUS_SUCCESS;
+}
+static inline cusparseStatus_t cusparseSpMatGetAttribute(cusparseConstSpMatDescr_t matrix,
+                                                         cusparseSpMatAttribute_t attribute, void *data,
+                                                         size_t size) {
+    CUDA_CPU_REQUIRE(matrix && data && size == sizeof(int));
+    *(int *)data = attribute == CUSPARSE_SPMAT_FILL_MODE ? (int)matrix->fill : (int)matrix->diagonal;
+    return CUSPARSE_STATUS_SUCCESS;
+}
+
+// A function whose first parameter is the handle
+#define CUDA_CPU_FUNCTION(name, ...)                                                                         \
+    static inline cusparseStatus_t cusparse##name(cusparseHandle_t handle, __VA_ARGS__)
+
+// ---- sparse vectors ----
+
+// y = alpha x + beta y
+CUDA_CPU_FUNCTION(Axpby, const void *alpha, cusparseConstSpVecDescr_t x, const void *beta,
+                  cusparseDnVecDescr_t y) {
+    CUDA_CPU_HANDLE(handle);
+    CUDA_CPU_REQUIRE(alpha && x && beta && y && x->size == y->size);
+    CUDA_CPU_SUPPORT(x->type == y->type);
+    return cpu::with_real(x->type, [&, call = __func__](auto number) {
+        using T = decltype(number);
+        return cpu::run(
+            call, handle,
+            [=, x = *x, y = *y, a = cpu::scalar<T>(handle, alpha), b = cpu::scalar<T>(handle, beta)] {
+                T *const to = (T *)y.values;
+                for (int64_t i = 0; i < y.size; i++)
+                    to[i] = *b == 0 ? 0 : *b * to[i];
+                cpu::with_index(x.indices_type, [&](auto i) {
+                    for (int64_t k = 0; k < x.count; k++)
+                        to[((const decltype(i) *)x.indices)[k] - x.base] += *a * ((const T *)x.values)[k];
+                });
+            });
+    });
+}
+#define CUDA_CPU_EXCHANGE(NAME, FIRST, first, SECOND, second, statement)                                     \
+    CUDA_CPU_FUNCTION(NAME, FIRST first, SECOND second) {                                                    \
+        CUDA_CPU_HANDLE(handle);                                                                             \
+        CUDA_CPU_REQUIRE(x &&y && x->size == y->size);                                                       \
+        CUDA_CPU_SUPPORT(x->type == y->type);                                                                \
+        return cpu::with_real(x->type, [&, call = __func__](auto number) {                                   \
+            using T = decltype(number);                                                                      \
+            return cpu::run(call, handle, [x = *x, y = *y] {                                                 \
+                cpu::with_index(x.indices_type, [&](auto i) {                                                \
+                    for (int64_t k = 0; k < x.count; k++) {                                                  \
+                        T &sparse = ((T *)x.values)[k];                                                      \
+                        T &dense = ((T *)y.values)[((const decltype(i) *)x.indices)[k] - x.base];            \
+                        statement;                                                                           \
+                    }                                                                                        \
+                });                                                                                          \
+            });                                                                                              \
+        });                                                                                                  \
+    }
+CUDA_CPU_EXCHANGE(Gather, cusparseConstDnVecDescr_t, y, cusparseSpVecDescr_t, x, sparse = dense)
+CUDA_CPU_EXCHANGE(Scatter, cusparseConstSpVecDescr_t, x, cusparseDnVecDescr_t, y, dense = sparse)
+#undef CUDA_CPU_EXCHANGE
+CUDA_CPU_FUNCTION(SpVV_bufferSize, cusparseOperation_t, cusparseConstSpVecDescr_t, cusparseConstDnVecDescr_t,
+                  const void *, cudaDataType, size_t *size) {
+    CUDA_CPU_HANDLE(handle);
+    return cpu::no_buffer(size);
+}
+CUDA_CPU_FUNCTION(SpVV, cusparseOperation_t, cusparseConstSpVecDescr_t x, cusparseConstDnVecDescr_t y,
+                  void *result, cudaDataType compute, void *) {
+    CUDA_CPU_HANDLE(handle);
+    CUDA_CPU_REQUIRE(x && y && result && x->size == y->size);
+    CUDA_CPU_SUPPORT(x->type == y->type && x->type == compute);
+    return cpu::with_real(compute, [&, call = __func__](auto number) {
+        using T = decltype(number);
+        const auto work = [=, x = *x, y = *y] {
+            T sum = 0;
+            cpu::with_index(x.indices_type, [&](auto i) {
+                for (int64_t k = 0; k < x.count; k++)
+                    sum += ((const T *)x.values)[k] *
+                           ((const T *)y.values)[((const decltype(i) *)x.indices)[k] - x.base];
+            });
+            *(T *)result = sum;
+        };
+        return cpu::run(call, handle, work, handle->pointers == CUSPARSE_POINTER_MODE_HOST);
+    });
+}
+
+// ---- products ----
+
+// y = alpha op(A) x + beta y
+CUDA_CPU_FUNCTION(SpMV, cusparseOperation_t op, const void *alpha, cusparseConstSpMatDescr_t A,
+                  cusparseConstDnVecDescr_t x, const void *beta, cusparseDnVecDescr_t y, cudaDataType compute,
+                  cusparseSpMVAlg_t, void *) {
+    CUDA_CPU_HANDLE(handle);
+    CUDA_CPU_REQUIRE(alpha && A && x && beta && y);
+    const bool transposed = op != CUSPARSE_OPERATION_NON_TRANSPOSE;
+    CUDA_CPU_REQUIRE(x->size == (transposed ? A->rows : A->columns) &&
+                     y->size == (transposed ? A->columns : A->rows));
+    CUDA_CPU_SUPPORT(A->type == compute && x->type == compute && y->type == compute);
+    return cpu::with_real(compute, [&, call = __func__](auto number) {
+        using T = decltype(number);
+        return cpu::run(call, handle,
+                        [transposed, A = *A, x = (const T *)x->values, y = (T *)y->values,
+                         a = cpu::scalar<T>(handle, alpha), b = cpu::scalar<T>(handle, beta)] {
+                            cpu::multiply<T>(A, transposed, *a, x, *b, y);
+                        });
+    });
+}
+// C = alpha op(A) op(B) + beta C
+CUDA_CPU_FUNCTION(SpMM, cusparseOperation_t opa, cusparseOperation_t opb, const void *alpha,
+                  cusparseConstSpMatDescr_t A, cusparseConstDnMatDescr_t B, const void *beta,
+                  cusparseDnMatDescr_t C, cudaDataType compute, cusparseSpMMAlg_t, void *) {
+    CUDA_CPU_HANDLE(handle);
+    CUDA_CPU_REQUIRE(alpha && A && B && beta && C);
+    const bool ta = opa != CUSPARSE_OPERATION_NON_TRANSPOSE, tb = opb != CUSPARSE_OPERATION_NON_TRANSPOSE;
+    CUDA_CPU_REQUIRE(C->rows == (ta ? A->columns : A->rows) && C->columns == (tb ? B->rows : B->columns) &&
+                     (ta ? A->rows : A->columns) == (tb ? B->columns : B->rows));
+    CUDA_CPU_SUPPORT(A->type == compute && B->type == compute && C->type == compute);
+    return cpu::with_real(compute, [&, call = __func__](auto number) {
+        using T = decltype(number);
+        return cpu::run(call, handle,
+                        [ta, tb, A = *A, B = *B, C = *C, a = cpu::scalar<T>(handle, alpha),
+                         b = cpu::scalar<T>(handle, beta)] {
+                            const T *const from = (const T *)B.values, factor = *a, old = *b;
+                            T *const to = (T *)C.values;
+                            for (int64_t i = 0; i < C.rows; i++)
+                                for (int64_t j = 0; j < C.columns; j++) {
+                                    T &c = to[cpu::place(C, i, j)];
+                                    c = old == 0 ? 0 : old * c;
+                                }
+                            cpu::for_entries(A, [&](int64_t i, int64_t l, int64_t k) {
+                                const T value = factor * ((const T *)A.values)[k];
+                                for (int64_t j = 0; j < C.columns; j++)
+                                    to[cpu::place(C, ta ? l : i, j)] +=
+                                        value * from[cpu::place(B, ta ? i : l, j, tb)];
+                            });
+                        });
+    });
+}
+
+// ---- triangular systems ----
+
+// op(A) y = alpha x
+CUDA_CPU_FUNCTION(SpSV_solve, cusparseOperation_t op, const void *alpha, cusparseConstSpMatDescr_t A,
+                  cusparseConstDnVecDescr_t x, cusparseDnVecDescr_t y, cudaDataType compute,
+                  cusparseSpSVAlg_t, cusparseSpSVDescr_t) {
+    CUDA_CPU_HANDLE(handle);
+    CUDA_CPU_REQUIRE(alpha && A && x && y && A->rows == A->columns && x->size == A->rows &&
+                     y->size == A->rows);
+    CUDA_CPU_SUPPORT(A->type == compute && x->type == compute && y->type == compute &&
+                     A->format != CUSPARSE_FORMAT_CSC);
+    return cpu::with_real(compute, [&, call = __func__](auto number) {
+        using T = decltype(number);
+        return cpu::run(
+            call, handle,
+            [op, A = *A, x = (const T *)x->values, y = (T *)y->values, a = cpu::scalar<T>(handle, alpha)] {
+                cpu::solve<T>(A, op != CUSPARSE_OPERATION_NON_TRANSPOSE, *a, x, 1, y, 1);
+            });
+    });
+}
+// op(A) C = alpha op(B)
+CUDA_CPU_FUNCTION(SpSM_solve, cusparseOperation_t opa, cusparseOperation_t opb, const void *alpha,
+                  cusparseConstSpMatDescr_t A, cusparseConstDnMatDescr_t B, cusparseDnMatDescr_t C,
+                  cudaDataType compute, cusparseSpSMAlg_t, cusparseSpSMDescr_t) {
+    CUDA_CPU_HANDLE(handle);
+    CUDA_CPU_REQUIRE(alpha && A && B && C && A->rows == A->columns && C->rows == A->rows);
+    const bool tb = opb != CUSPARSE_OPERATION_NON_TRANSPOSE;
+    CUDA_CPU_REQUIRE((tb ? B->columns : B->rows) == C->rows && (tb ? B->rows : B->columns) == C->columns);
+    CUDA_CPU_SUPPORT(A->type == compute && B->type == compute && C->type == compute &&
+                     A->format != CUSPARSE_FORMAT_CSC);
+    return cpu::with_real(compute, [&, call = __func__](auto number) {
+        using T = decltype(number);
+        return cpu::run(call, handle, [opa, tb, A = *A, B = *B, C = *C, a = cpu::scalar<T>(handle, alpha)] {
+            const T *const from = (const T *)B.values;
+            T *const to = (T *)C.values;
+            for (int64_t j = 0; j < C.columns; j++)
+                cpu::solve<T>(A, opa != CUSPARSE_OPERATION_NON_TRANSPOSE, *a, from + cpu::place(B, 0, j, tb),
+                              cpu::place(B, 1, 0, tb), to + cpu::place(C, 0, j), cpu::place(C, 1, 0));
+        });
+    });
+}
+
+// Functions that prepare a call: the size of its buffer, and an analysis, which is not needed here. They take
+// the arguments of the call between `op` and the algorithm.
+#define CUDA_CPU_PREPARE(NAME, PREPARE, algorithm, ...)                                                      \
+    CUDA_CPU_FUNCTION(NAME##_bufferSize, __VA_ARGS__, cudaDataType, algorithm, size_t *size) {               \
+        CUDA_CPU_HANDLE(handle);                                                                             \
+        return cpu::no_buffer(size);                                                                         \
+    }                                                                                                        \
+    static inline cusparseStatus_t cusparse##NAME##_##PREPARE(cusparseHandle_t handle, __VA_ARGS__,          \
+                                                              cudaDataType, algorithm, void *) {             \
+        return handle ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_NOT_INITIALIZED;                           \
+    }
+#define CUDA_CPU_COMMA ,
+CUDA_CPU_PREPARE(SpMV, preprocess, cusparseSpMVAlg_t, cusparseOperation_t, const void *,
+                 cusparseConstSpMatDescr_t, cusparseConstDnVecDescr_t, const void *, cusparseDnVecDescr_t)
+CUDA_CPU_PREPARE(SpMM, preprocess, cusparseSpMMAlg_t, cusparseOperation_t, cusparseOperation_t, const void *,
+                 cusparseConstSpMatDescr_t, cusparseConstDnMatDescr_t, const void *, cusparseDnMatDescr_t)
+CUDA_CPU_PREPARE(SpSV, analysis, cusparseSpSVAlg_t CUDA_CPU_COMMA cusparseSpSVDescr_t, cusparseOperation_t,
+                 const void *, cusparseConstSpMatDescr_t, cusparseConstDnVecDescr_t, cusparseDnVecDescr_t)
+CUDA_CPU_PREPARE(SpSM, analysis, cusparseSpSMAlg_t CUDA_CPU_COMMA cusparseSpSMDescr_t, cusparseOperation_t,
+                 cusparseOperation_t, const void *, cusparseConstSpMatDescr_t, cusparseConstDnMatDescr_t,
+                 cusparseDnMatDescr_t)
+#undef CUDA_CPU_COMMA
+#undef CUDA_CPU_PREPARE
+static inline cusparseStatus_t cusparseSpSV_createDescr(cusparseSpSVDescr_t *descriptor) {
+    CUDA_CPU_REQUIRE(descriptor);
+    *descriptor = new cusparseSpSVDescr;
+    return CUSPARSE_STATUS_SUCCESS;
+}
+static inline cusparseStatus_t cusparseSpSM_createDescr(cusparseSpSMDescr_t *descriptor) {
+    CUDA_CPU_REQUIRE(descriptor);
+    *descriptor = new cusparseSpSMDescr;
+    return CUSPARSE_STATUS_SUCCESS;
+}
+
+// ---- conversions ----
+
+CUDA_CPU_FUNCTION(SparseToDense_bufferSize, cusparseConstSpMatDescr_t, cusparseDnMatDescr_t,
+                  cusparseSparseToDenseAlg_t, size_t *size) {
+    CUDA_CPU_HANDLE(handle);
+    return cpu::no_buffer(size);
+}
+CUDA_CPU_FUNCTION(SparseToDense, cusparseConstSpMatDescr_t A, cusparseDnMatDescr_t D,
+                  cusparseSparseToDenseAlg_t, void *) {
+    CUDA_CPU_HANDLE(handle);
+    CUDA_CPU_REQUIRE(A && D && A->rows == D->rows && A->columns == D->columns);
+    CUDA_CPU_SUPPORT(A->type == D->type);
+    return cpu::with_real(A->type, [&, call = __func__](auto number) {
+        using T = decltype(number);
+        return cpu::run(call, handle, [A = *A, D = *D] {
+            T *const to = (T *)D.values;
+            for (int64_t i = 0; i < D.rows; i++)
+                for (int64_t j = 0; j < D.columns; j++)
+                    to[cpu::place(D, i, j)] = 0;
+            cpu::for_entries(A, [&](int64_t i, int64_t j, int64_t k) {
+                to[cpu::place(D, i, j)] = ((const T *)A.values)[k];
+            });
+        });
+    });
+}
+CUDA_CPU_FUNCTION(DenseToSparse_bufferSize, cusparseConstDnMatDescr_t, cusparseSpMatDescr_t,
+                  cusparseDenseToSparseAlg_t, size_t *size) {
+    CUDA_CPU_HANDLE(handle);
+    return cpu::no_buffer(size);
+}
+namespace cuda_cpu {
+namespace sparse {
+// Calls f(outer, inner, value) for the elements that are not zero, in the order of the format.
+template <class T, class F> void for_nonzero(const cusparseDnMatDescr &D, cusparseFormat_t format, F f) {
+    const bool by_columns = format == CUSPARSE_FORMAT_CSC;
+    const int64_t outer = by_columns ? D.columns : D.rows, inner = by_columns ? D.rows : D.columns;
+    for (int64_t i = 0; i < outer; i++)
+        for (int64_t j = 0; j < inner; j++) {
+            const T value = ((const T *)D.values)[place(D, i, j, by_columns)];
+            if (value != 0)
+                f(i, j, value);
+        }
+}
+} // namespace sparse
+} // namespace cuda_cpu
+// Counts the elements, and writes the offsets of CSR and CSC. The program then reads the number with
+// cusparseSpMatGetSize, allocates the other arrays, and sets their addresses.
+CUDA_CPU_FUNCTION(DenseToSparse_analysis, cusparseConstDnMatDescr_t D, cusparseSpMatDescr_t A,
+                  cusparseDenseToSparseAlg_t, void *) {
+    CUDA_CPU_HANDLE(handle);
+    CUDA_CPU_REQUIRE(A && D && A->rows == D->rows && A->columns == D->columns);
+    CUDA_CPU_SUPPORT(A->type == D->type);
+    return cpu::with_real(A->type, [&, call = __func__](auto number) {
+        using T = decltype(number);
+        const auto work = [A, D = *D] {
+            const int64_t outer = A->format == CUSPARSE_FORMAT_CSC ? D.columns : D.rows;
+            std::vector<int64_t> counts(outer + 1);
+            cpu::for_nonzero<T>(D, A->format, [&](int64_t i, int64_t, T) { counts[i + 1]++; });
+            for (int64_t i = 0; i < outer; i++)
+                counts[i + 1] += counts[i];
+            A->count = counts[outer];
+            if (A->format != CUSPARSE_FORMAT_COO)
+                cpu::with_index(A->offsets_type, [&](auto index) {
+                    for (int64_t i = 0; i <= outer; i++)
+                        ((decltype(index) *)A->offsets)[i] = counts[i] + A->base;
+                });
+        };
+        return cpu::run(call, handle, work, true);
+    });
+}
+CUDA_CPU_FUNCTION(DenseToSparse_convert, cusparseConstDnMatDescr_t D, cusparseSpMatDescr_t A,
+                  cusparseDenseToSparseAlg_t, void *) {
+    CUDA_CPU_HANDLE(handle);
+    CUDA_CPU_REQUIRE(A && D && A->rows == D->rows && A->columns == D->columns);
+    CUDA_CPU_SUPPORT(A->type == D->type);
+    return cpu::with_real(A->type, [&, call = __func__](auto number) {
+        using T = decltype(number);
+        return cpu::run(call, handle, [A = *A, D = *D] {
+            cpu::with_index(A.indices_type, [&](auto index) {
+                using I = decltype(index);
+                int64_t k = 0;
+                cpu::for_nonzero<T>(D, A.format, [&](int64_t i, int64_t j, T value) {
+                    if (A.format == CUSPARSE_FORMAT_COO)
+                        ((I *)A.offsets)[k] = i + A.base;
+                    ((I *)A.indices)[k] = j + A.base;
+                    ((T *)A.values)[k++] = value;
+                });
+            });
+        });
+    });
+}
+
+// Between the rows of sorted entries and the offset of each row
+CUDA_CPU_FUNCTION(Xcoo2csr, const int *rows, int count, int m, int *offsets, cusparseIndexBase_t base) {
+    CUDA_CPU_HANDLE(handle);
+    CUDA_CPU_REQUIRE(m >= 0 && count >= 0 && offsets);
+    return cpu::run(__func__, handle, [=] {
+        for (int row = 0, k = 0; row <= m; row++) {
+            while (k < count && rows[k] - base < row)
+                k++;
+            offsets[row] = k + base;
+        }
+    });
+}
+CUDA_CPU_FUNCTION(Xcsr2coo, const int *offsets, int count, int m, int *rows, cusparseIndexBase_t base) {
+    CUDA_CPU_HANDLE(handle);
+    CUDA_CPU_REQUIRE(m >= 0 && count >= 0 && offsets);
+    return cpu::run(__func__, handle, [=] {
+        for (int row = 0; row < m; row++)
+            for (int k = offsets[row] - base; k < offsets[row + 1] - base; k++)
+                rows[k] = row + base;
+    });
+}
+CUDA_CPU_FUNCTION(Csr2cscEx2_bufferSize, int, int, int, const void *, const int *, const int *, void *, int *,
+                  int *, cudaDataType, cusparseAction_t, cusparseIndexBase_t, cusparseCsr2CscAlg_t,
+                  size_t *size) {
+    CUDA_CPU_HANDLE(handle);
+    return cpu::no_buffer(size);
+}
+CUDA_CPU_FUNCTION(Csr2cscEx2, int m, int n, int count, const void *values, const int *offsets,
+                  const int *columns, void *csc_values, int *csc_offsets, int *csc_rows, cudaDataType type,
+                  cusparseAction_t action, cusparseIndexBase_t base, cusparseCsr2CscAlg_t, void *) {
+    CUDA_CPU_HANDLE(handle);
+    CUDA_CPU_REQUIRE(m >= 0 && n >= 0 && count >= 0);
+    CUDA_CPU_SUPPORT(cpu::is_real(type));
+    return cpu::with_real(type, [&, call = __func__](auto number) {
+        using T = decltype(number);
+        return cpu::run(call, handle, [=] {
+            std::vector<int> next(n + 1);
+            for (int k = 0; k < count; k++)
+                next[columns[k] - base + 1]++;
+            for (int j = 0; j < n; j++)
+                next[j + 1] += next[j];
+            for (int j = 0; j <= n; j++)
+                csc_offsets[j] = next[j] + base;
+            for (int i = 0; i < m; i++)
+                for (int k = offsets[i] - base; k < offsets[i + 1] - base; k++) {
+                    const int to = next[columns[k] - base]++;
+                    csc_rows[to] = i + base;
+                    if (action == CUSPARSE_ACTION_NUMERIC)
+                        ((T *)csc_values)[to] = ((const T *)values)[k];
+                }
+        });
+    });
+}
+
+// ---- incomplete LU factorization ----
+
+static inline cusparseStatus_t cusparseCreateCsrilu02Info(csrilu02Info_t *info) {
+    CUDA_CPU_REQUIRE(info);
+    *info = new csrilu02Info;
+    return CUSPARSE_STATUS_SUCCESS;
+}
+#define CUDA_CPU_ILU(S, number)                                                                              \
+    CUDA_CPU_FUNCTION(S##csrilu02_bufferSize, int, int, const cusparseMatDescr_t, number *, const int *,     \
+                      const int *, csrilu02Info_t, int *size) {                                              \
+        CUDA_CPU_HANDLE(handle);                                                                             \
+        CUDA_CPU_REQUIRE(size);                                                                              \
+        *size = 8;                                                                                           \
+        return CUSPARSE_STATUS_SUCCESS;                                                                      \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##csrilu02_analysis, int, int, const cusparseMatDescr_t, const number *, const int *, \
+                      const int *, csrilu02Info_t, cusparseSolvePolicy_t, void *) {                          \
+        return handle ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_NOT_INITIALIZED;                           \
+    }                                                                                                        \
+    CUDA_CPU_FUNCTION(S##csrilu02, int m, int count, const cusparseMatDescr_t matrix, number *values,        \
+                      const int *offsets, const int *indices, csrilu02Info_t info, cusparseSolvePolicy_t,    \
+                      void *) {                                                                              \
+        CUDA_CPU_HANDLE(handle);                                                                             \
+        CUDA_CPU_REQUIRE(m >= 0 && count >= 0 && matrix && info);                                            \
+        return cpu::run(__func__, handle, [=, base = matrix->base, zero_pivot = info->zero_pivot] {          \
+            *zero_pivot = cpu::incomplete_lu(m, base, values, offsets, indices);                             \
+        });                                                                                                  \
+    }
+CUDA_CPU_ILU(S, float)
+CUDA_CPU_ILU(D, double)
+#undef CUDA_CPU_ILU
+CUDA_CPU_FUNCTION(Xcsrilu02_zeroPivot, csrilu02Info_t info, int *position) {
+    CUDA_CPU_HANDLE(handle);
+    CUDA_CPU_REQUIRE(info && position);
+    const auto work = [position, zero_pivot = info->zero_pivot] { *position = *zero_pivot; };
+    const cusparseStatus_t status = cpu::run(__func__, handle, work, true);
+    return status == CUSPARSE_STATUS_SUCCESS && handle->pointers == CUSPARSE_POINTER_MODE_HOST &&
+                   *position >= 0
+               ? CUSPARSE_STATUS_ZERO_PIVOT
+               : status;
+}
+#undef CUDA_CPU_FUNCTION
+#undef CUDA_CPU_HANDLE
+#undef CUDA_CPU_REQUIRE
+#undef CUDA_CPU_SUPPORT
+#include "cuda_cpu/letters_on.h"

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What CUDA programs of 2010 use and CUDA 12 and 13 have removed. `make old FILE=…` and `cucc --legacy`
+ * include it before the program; the programs of this project never do. It works with nvcc and on the CPU
+ * back end. docs/old-listings.md lists what it covers.
+ */
+#ifndef COMMON_LEGACY_H
+#define COMMON_LEGACY_H
+
+// Old programs do not include these headers, because headers of the old toolkit included them.
+#include <assert.h>
+#include <float.h>
+#include <limits.h>
+#include <math.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <type_traits>
+#include <utility>
+#include <cuda_runtime.h>
+
+#ifndef __CU2CPP__
+#include <dlfcn.h>
+#include <cuda.h>
+// `texture` below puts __constant__ before parameters too, where it has no meaning (1835), and host code
+// writes the members of such variables (20091).
+#pragma nv_diag_suppress 1835, 20044, 20091
+#endif
+
+// ---- calls that CUDA 4 renamed from cudaThread… to cudaDevice… ----
+
+inline cudaError_t cudaThreadSynchronize() {
+    return cudaDeviceSynchronize();
+}
+inline cudaError_t cudaThreadExit() {
+    return cudaDeviceReset();
+}
+inline cudaError_t cudaThreadSetLimit(cudaLimit limit, size_t value) {
+    return cudaDeviceSetLimit(limit, value);
+}
+inline cudaError_t cudaThreadGetLimit(size_t *value, cudaLimit limit) {
+    return cudaDeviceGetLimit(value, limit);
+}
+inline cudaError_t cudaThreadSetCacheConfig(cudaFuncCache config) {
+    return cudaDeviceSetCacheConfig(config);
+}
+inline cudaError_t cudaThreadGetCacheConfig(cudaFuncCache *config) {
+    return cudaDeviceGetCacheConfig(config);
+}
+
+// ---- fields of cudaDeviceProp that CUDA 13 removed ----
+
+namespace legacy {
+
+struct DeviceProperties : cudaDeviceProp {
+    int clockRate, memoryClockRate; // in kHz
+    int deviceOverlap, kernelExecTimeoutEnabled, computeMode, maxTexture1DLinear;
+    int singleToDoublePrecisionPerfRatio, cooperativeMultiDeviceLaunch;
+    int maxTexture2DArray[3]; // maxTexture2DLayered since CUDA 4
+};
+
+} // namespace legacy
+
+inline cudaError_t cudaGetDeviceProperties(legacy::DeviceProperties *properties, int device) {
+    if (!properties)
+        return cudaErrorInvalidValue;
+    const struct {
+        int *field;
+        cudaDeviceAttr attribute;
+    } removed[] = {
+        {&properties->clockRate, cudaDevAttrClockRate},
+        {&properties->memoryClockRate, cudaDevAttrMemoryClockRate},
+        {&properties->deviceOverlap, cudaDevAttrGpuOverlap},
+        {&properties->kernelExecTimeoutEnabled, cudaDevAttrKernelExecTimeout},
+        {&properties->computeMode, cudaDevAttrComputeMode},
+        {&properties->maxTexture1DLinear, cudaDevAttrMaxTexture1DLinearWidth},
+        {&properties->singleToDoublePrecisionPerfRatio, cudaDevAttrSingleToDoublePrecisionPerfRatio},
+    };
+    cudaError_t error = cudaGetDeviceProperties(static_cast<cudaDeviceProp *>(properties), device);
+    for (const auto &one : removed)
+        if (error == cudaSuccess)
+            error = cudaDeviceGetAttribute(one.field, one.attribute, device);
+    properties->cooperativeMultiDeviceLaunch = 0;
+    std::copy_n(properties->maxTexture2DLayered, 3, properties->maxTexture2DArray);
+    return error;
+}
+#define cudaDeviceProp ::legacy::DeviceProperties
+
+// ---- cudaGLSetGLDevice: since CUDA 5 it is not needed, and fails without a current OpenGL context ----
+
+#ifndef __CU2CPP__
+#define cudaGLSetGLDevice legacy_cudaGLSetGLDevice // also where cuda_gl_interop.h declares it
+extern "C" inline cudaError_t legacy_cudaGLSetGLDevice(int device) {
+    return cudaSetDevice(device);
+}
+#endif
+
+// ---- until CUDA 12 these calls took the number of a device, now a location; the CPU back end has both ----
+
+#ifndef __CU2CPP__
+namespace legacy {
+
+inline cudaMemLocation location(int device) {
+    return {device == cudaCpuDeviceId ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice,
+            device == cudaCpuDeviceId ? 0 : device};
+}
+
+} // namespace legacy
+
+inline cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, cudaMemoryAdvise advice, int device) {
+    return cudaMemAdvise(pointer, bytes, advice, legacy::location(device));
+}
+inline cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t bytes, int device,
+                                        cudaStream_t stream = 0) {
+    return cudaMemPrefetchAsync(pointer, bytes, legacy::location(device), 0, stream);
+}
+#endif
+
+// ---- variables by name: until CUDA 4, a symbol could be a string, cudaMemcpyToSymbol("name", …) ----
+
+namespace legacy {
+
+#ifndef __CU2CPP__
+static __global__ void anchor() {} // a kernel of the module whose variables are looked up
+
+template <class F> inline F driver_function(const char *name) {
+    void *function = nullptr;
+    cudaDriverEntryPointQueryResult found;
+    if (cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &found) != cudaSuccess)
+        function = nullptr;
+    return (F)function;
+}
+
+// The address of a __device__ or __constant__ variable on the current device; null if there is none.
+inline void *find_variable(const char *name, size_t *bytes) {
+    const auto module_of = driver_function<CUresult (*)(CUmodule *, CUfunction)>("cuFuncGetModule");
+    const auto global_of =
+        driver_function<CUresult (*)(CUdeviceptr *, size_t *, CUmodule, const char *)>("cuModuleGetGlobal");
+    cudaFunction_t function;
+    CUmodule module;
+    CUdeviceptr address;
+    if (!module_of || !global_of || cudaGetFuncBySymbol(&function, (const void *)anchor) != cudaSuccess ||
+        module_of(&module, (CUfunction)function) != CUDA_SUCCESS ||
+        global_of(&address, bytes, module, name) != CUDA_SUCCESS)
+        return nullptr;
+    return (void *)address;
+}
+#else
+inline void *find_variable(const char *name, size_t *bytes) {
+    return cuda_cpu::find_variable(name, bytes);
+}
+#endif
+
+} // namespace legacy
+
+// The name of a static variable is not known at run time; then these calls fail as CUDA's did.
+inline cudaError_t cudaMemcpyToSymbol(const char *name, const void *from, size_t bytes, size_t offset = 0,
+                                      cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
+    size_t size;
+    if (char *const variable = (char *)legacy::find_variable(name, &size))
+        return bytes > size || offset > size - bytes ? cudaErrorInvalidValue
+                                                     : cudaMemcpy(variable + offset, from, bytes, kind);
+    return cudaMemcpyToSymbol((const void *)name, from, bytes, offset, kind);
+}
+inline cudaError_t cudaMemcpyFromSymbol(void *to, const char *name, size_t bytes, size_t offset = 0,
+                                        cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
+    size_t size;
+    if (const char *const variable = (const char *)legacy::find_variable(name, &size))
+        return bytes > size || offset > size - bytes ? cudaErrorInvalidValue
+                                                     : cudaMemcpy(to, variable + offset, bytes, kind);
+    return cudaMemcpyFromSymbol(to, (const void *)name, bytes, offset, kind);
+}
+inline cudaError_t cudaGetSymbolAddress(void **address, const char *name) {
+    size_t size;
+    *address = legacy::find_variable(name, &size);
+    return *address ? cudaSuccess : cudaGetSymbolAddress(address, (const void *)name);
+}
+
+// ---- warp operations of compute capability 1.2 to 6.x: the lanes that are active together ----
+
+namespace legacy {
+
+inline __device__ int any(int predicate) {
+    return __any_sync(__activemask(), predicate);
+}
+inline __device__ int all(int predicate) {
+    return __all_sync(__activemask(), predicate);
+}
+inline __device__ unsigned ballot(int predicate) {
+    return __ballot_sync(__activemask(), predicate);
+}
+template <class T> inline __device__ T shfl(T value, int lane, int width = 32) {
+    return __shfl_sync(__activemask(), value, lane, width);
+}
+template <class T> inline __device__ T shfl_up(T value, unsigned delta, int width = 32) {
+    return __shfl_up_sync(__activemask(), value, delta, width);
+}
+template <class T> inline __device__ T shfl_down(T value, unsigned delta, int width = 32) {
+    return __shfl_down_sync(__activemask(), value, delta, width);
+}
+template <class T> inline __device__ T shfl_xor(T value, int lanes, int width = 32) {
+    return __shfl_xor_sync(__activemask(), value, lanes, width);
+}
+
+} // namespace legacy
+
+#define __any(predicate)    ::legacy::any(predicate)
+#define __all(predicate)    ::legacy::all(predicate)
+#define __ballot(predicate) ::legacy::ballot(predicate)
+#define __shfl(...)         ::legacy::shfl(__VA_ARGS__)
+#define __shfl_up(...)      ::legacy::shfl_up(__VA_ARGS__)
+#define __shfl_down(...)    ::legacy::shfl_down(__VA_ARGS__)
+#define __shfl_xor(...)     ::legacy::shfl_xor(__VA_ARGS__)
+
+#include "textures.h"
+
+#endif

@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: MIT
+// Arrays of one, two and three dimensions, with layers, cube faces and mipmaps, and their copies.
+#include "array.h"
+#include "operation.h"
+
+#include <algorithm>
+#include <set>
+
+namespace cuda_cpu {
+
+namespace {
+
+struct Arrays {
+    std::mutex mutex;
+    std::set<cudaArray *> arrays; // also the levels of mipmapped arrays
+    std::set<cudaMipmappedArray *> mipmapped;
+};
+
+Arrays &arrays() {
+    return only<Arrays>();
+}
+
+cudaError_t check_extent(const char *call, const cudaExtent &e, unsigned flags) {
+    const cudaDeviceProp &d = properties(current_device());
+    const bool cube = flags & cudaArrayCubemap, layers = flags & cudaArrayLayered;
+    size_t most[3] = {0, 0, 0};
+    const auto limit = [&](int x, int y, int z) { most[0] = x, most[1] = y, most[2] = z; };
+    if (cube && layers)
+        limit(d.maxTextureCubemapLayered[0], d.maxTextureCubemapLayered[0],
+              6 * d.maxTextureCubemapLayered[1]);
+    else if (cube)
+        limit(d.maxTextureCubemap, d.maxTextureCubemap, 6);
+    else if (layers && e.height)
+        limit(d.maxTexture2DLayered[0], d.maxTexture2DLayered[1], d.maxTexture2DLayered[2]);
+    else if (layers)
+        limit(d.maxTexture1DLayered[0], 0, d.maxTexture1DLayered[1]);
+    else if (e.depth)
+        limit(d.maxTexture3D[0], d.maxTexture3D[1], d.maxTexture3D[2]);
+    else if (e.height)
+        limit(d.maxTexture2D[0], d.maxTexture2D[1], 0);
+    else
+        limit(d.maxTexture1D, 0, 0);
+    if (e.width == 0 || e.width > most[0] || e.height > most[1] || e.depth > most[2]) {
+        if (e.depth == 0 && !layers && !cube)
+            return fail(cudaErrorInvalidValue, "%s: %zu x %zu texels, must be 1 to %zu x 0 to %zu", call,
+                        e.width, e.height, most[0], e.height ? most[1] : (size_t)d.maxTexture2D[1]);
+        return fail(cudaErrorInvalidValue, "%s: %zu x %zu x %zu texels, the limits are %zu x %zu x %zu", call,
+                    e.width, e.height, e.depth, most[0], most[1], most[2]);
+    }
+    if (layers && e.depth == 0)
+        return fail(cudaErrorInvalidValue, "%s: a layered array needs its number of layers as depth", call);
+    if (!layers && !cube && e.depth && !e.height)
+        return fail(cudaErrorInvalidValue, "%s: an array with a depth needs a height", call);
+    if (cube && (e.width != e.height || e.depth == 0 || e.depth % 6 || (!layers && e.depth != 6)))
+        return fail(
+            cudaErrorInvalidValue,
+            "%s: %zu x %zu x %zu texels: the faces of a cubemap are square, and its depth is 6 (6 for "
+            "each layer)",
+            call, e.width, e.height, e.depth);
+    return cudaSuccess;
+}
+
+cudaError_t check_new_array(const char *call, const cudaChannelFormatDesc &desc, const cudaExtent &extent,
+                            unsigned flags) {
+    if (!texel_bytes(desc))
+        return bad_format(call, desc);
+    if (flags &
+        ~(unsigned)(cudaArraySurfaceLoadStore | cudaArrayTextureGather | cudaArrayLayered | cudaArrayCubemap))
+        return fail(cudaErrorInvalidValue, "%s: 0x%x is not a valid combination of flags", call, flags);
+    return check_extent(call, extent, flags);
+}
+
+cudaArray make_array(const cudaChannelFormatDesc &desc, const cudaExtent &e, unsigned flags) {
+    return {nullptr,          desc,   e.width, e.height, e.depth, e.width * texel_bytes(desc), flags,
+            current_device(), nullptr};
+}
+
+void enter(cudaArray *array) {
+    std::lock_guard lock(arrays().mutex);
+    arrays().arrays.insert(array);
+}
+
+// ---- copies ----
+
+End corner(const cudaArray *array, size_t x, size_t y) {
+    return {array, nullptr, 0, 0, x, y, 0};
+}
+
+// The memory of an array as consecutive bytes, from (x, y) on. Fails when fewer than `bytes` bytes follow.
+cudaError_t bytes_of(const char *call, const cudaArray *array, size_t x, size_t y, size_t bytes, End &end) {
+    TRY(begin(call));
+    TRY(check_array(call, array));
+    const size_t first = y * array->row_bytes + x, all = array->slice_bytes();
+    if (x > array->row_bytes || first > all || bytes > all - first)
+        return fail(cudaErrorInvalidValue, "%s: %zu bytes at byte %zu, the array has %zu bytes", call, bytes,
+                    first, all);
+    end = memory(array->data + first, bytes, 1);
+    return cudaSuccess;
+}
+
+cudaError_t copy_bytes(const char *call, bool to_array, cudaArray_const_t array, size_t x, size_t y,
+                       const void *other, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream,
+                       bool asynchronous) {
+    End inside{};
+    TRY(bytes_of(call, array, x, y, bytes, inside));
+    const End outside = memory(other, bytes, 1);
+    if (kind != cudaMemcpyDefault &&
+        (kind == cudaMemcpyHostToHost || (kind == cudaMemcpyHostToDevice && !to_array) ||
+         (kind == cudaMemcpyDeviceToHost && to_array)))
+        return fail(cudaErrorInvalidMemcpyDirection,
+                    "%s: the %s is an array, which is on the device, so the direction must be %s, "
+                    "cudaMemcpyDeviceToDevice or cudaMemcpyDefault",
+                    call, to_array ? "destination" : "source",
+                    to_array ? "cudaMemcpyHostToDevice" : "cudaMemcpyDeviceToHost");
+    return transfer(call, {to_array ? inside : outside, to_array ? outside : inside, bytes, 1, 1, kind},
+                    stream, asynchronous);
+}
+
+// Copies rows between arrays, or between an array and memory.
+cudaError_t copy_rows(const char *call, const cudaArray *array, const Transfer &t, cudaStream_t stream,
+                      bool asynchronous) {
+    TRY(begin(call));
+    TRY(check_array(call, array));
+    return transfer(call, t, stream, asynchronous);
+}
+
+} // namespace
+
+size_t texel_bytes(const cudaChannelFormatDesc &d) {
+    const int bits[] = {d.x, d.y, d.z, d.w};
+    const int n = d.w ? 4 : d.z ? 3 : d.y ? 2 : 1;
+    const bool known = d.x == 32 || d.x == 16 || (d.x == 8 && d.f != cudaChannelFormatKindFloat);
+    if (!known || n == 3 || (unsigned)d.f > cudaChannelFormatKindFloat)
+        return 0;
+    for (int i = 0; i < n; ++i)
+        if (bits[i] != d.x)
+            return 0;
+    return (size_t)(n * d.x / 8);
+}
+
+cudaError_t bad_format(const char *call, const cudaChannelFormatDesc &d) {
+    return fail(cudaErrorInvalidChannelDescriptor,
+                "%s: texels of %d, %d, %d and %d bits of kind %d are not supported, only 1, 2 or 4 "
+                "components of 8, 16 or 32 bits each, floats of 16 or 32",
+                call, d.x, d.y, d.z, d.w, (int)d.f);
+}
+
+// Fails if `known` does not contain the array. `kind` is for the message, for example "an
+// array".
+template <class Known, class Array>
+static cudaError_t check(const char *call, const Known &known, const Array *array, const char *kind) {
+    std::lock_guard lock(arrays().mutex);
+    if (known.count(const_cast<Array *>(array)))
+        return cudaSuccess;
+    return fail(cudaErrorInvalidResourceHandle, "%s: %p is not %s, or was freed already", call,
+                (const void *)array, kind);
+}
+
+cudaError_t check_array(const char *call, const cudaArray *array) {
+    return check(call, arrays().arrays, array, "an array");
+}
+
+cudaError_t check_mipmapped_array(const char *call, const cudaMipmappedArray *array) {
+    return check(call, arrays().mipmapped, array, "a mipmapped array");
+}
+
+void forget_arrays_of(int device) {
+    Arrays &all = arrays();
+    std::lock_guard lock(all.mutex);
+    delete_objects_of(device, all.arrays);
+    delete_objects_of(device, all.mipmapped);
+}
+
+cudaError_t malloc_array(const char *call, cudaArray_t *array, const cudaChannelFormatDesc *desc,
+                         cudaExtent extent, unsigned flags, const char *file, int line) {
+    TRY(begin(call));
+    if (!array || !desc)
+        return fail(cudaErrorInvalidValue, "%s: array or format is NULL", call);
+    TRY(check_new_array(call, *desc, extent, flags));
+    cudaArray made = make_array(*desc, extent, flags);
+    void *data;
+    TRY(allocate(call, &data, made.slice_bytes() * made.slices(), MemoryKind::device, 0, file, line));
+    made.data = (char *)data;
+    *array = new cudaArray(made);
+    enter(*array);
+    return cudaSuccess;
+}
+
+cudaError_t malloc_mipmapped(cudaMipmappedArray_t *array, const cudaChannelFormatDesc *desc,
+                             cudaExtent extent, unsigned levels, unsigned flags, const char *file, int line) {
+    static const char call[] = "cudaMallocMipmappedArray";
+    TRY(begin(call));
+    if (!array || !desc)
+        return fail(cudaErrorInvalidValue, "%s: array or format is NULL", call);
+    TRY(check_new_array(call, *desc, extent, flags));
+    const bool layers = flags & (cudaArrayLayered | cudaArrayCubemap); // same number at each level
+    unsigned most = 1;
+    for (size_t n = std::max({extent.width, extent.height, layers ? 0 : extent.depth}); n > 1; n /= 2)
+        ++most;
+    levels = std::clamp(levels, 1u, most);
+    cudaMipmappedArray made = {nullptr, {}, levels, current_device()};
+    size_t bytes = 0;
+    const auto smaller = [](size_t n, unsigned level) { return n ? std::max<size_t>(n >> level, 1) : 0; };
+    for (unsigned l = 0; l < levels; ++l) {
+        const cudaExtent e = {smaller(extent.width, l), smaller(extent.height, l),
+                              layers ? extent.depth : smaller(extent.depth, l)};
+        made.levels[l] = new cudaArray(make_array(*desc, e, flags));
+        bytes += made.levels[l]->slice_bytes() * made.levels[l]->slices();
+    }
+    void *data;
+    if (const cudaError_t error = allocate(call, &data, bytes, MemoryKind::device, 0, file, line)) {
+        std::for_each(made.levels, made.levels + levels, [](cudaArray *level) { delete level; });
+        return error;
+    }
+    made.data = (char *)data;
+    *array = new cudaMipmappedArray(made);
+    char *at = made.data;
+    for (unsigned l = 0; l < levels; ++l) {
+        cudaArray &level = *made.levels[l];
+        level.data = at;
+        level.levels_of = *array;
+        at += level.slice_bytes() * level.slices();
+        enter(&level);
+    }
+    std::lock_guard lock(arrays().mutex);
+    arrays().mipmapped.insert(*array);
+    return cudaSuccess;
+}
+
+} // namespace cuda_cpu
+
+using namespace cuda_cpu;
+
+// Checks the parameters of a 3-D copy and converts them to a Transfer.
+cudaError_t cuda_cpu::transfer_of(const char *call, const cudaMemcpy3DParms &p, Transfer &t) {
+    const auto one_of_two = [&](const char *role, const cudaArray *array, const void *pointer) {
+        if (!array == !pointer)
+            return fail(cudaErrorInvalidValue, "%s: the %s must be either an array or memory, it is %s", call,
+                        role, array ? "both" : "neither");
+        return array ? check_array(call, array) : cudaSuccess;
+    };
+    TRY(one_of_two("source", p.srcArray, p.srcPtr.ptr));
+    TRY(one_of_two("destination", p.dstArray, p.dstPtr.ptr));
+    const cudaArray *const array = p.srcArray ? p.srcArray : p.dstArray;
+    const size_t element = array ? texel_bytes(array->desc) : 1;
+    if (p.srcArray && p.dstArray && texel_bytes(p.dstArray->desc) != element)
+        return fail(cudaErrorInvalidValue, "%s: the texels of the arrays have %zu and %zu bytes", call,
+                    element, texel_bytes(p.dstArray->desc));
+    const auto end = [&](const cudaArray *a, const cudaPitchedPtr &m, const cudaPos &at) {
+        return End{a, (char *)m.ptr, m.pitch, m.ysize, a ? at.x * element : at.x, at.y, at.z};
+    };
+    t = {end(p.dstArray, p.dstPtr, p.dstPos),
+         end(p.srcArray, p.srcPtr, p.srcPos),
+         p.extent.width * element,
+         p.extent.height,
+         p.extent.depth,
+         p.kind};
+    return cudaSuccess;
+}
+
+static cudaError_t copy_3d(const char *call, const cudaMemcpy3DParms *params, cudaStream_t stream,
+                           bool asynchronous) {
+    TRY(begin(call));
+    if (!params)
+        return fail(cudaErrorInvalidValue, "%s: params is NULL", call);
+    Transfer t;
+    TRY(transfer_of(call, *params, t));
+    return transfer(call, t, stream, asynchronous);
+}
+
+static cudaError_t copy_3d_peer(const char *call, const cudaMemcpy3DPeerParms *p, cudaStream_t stream,
+                                bool asynchronous) {
+    TRY(begin(call));
+    if (!p)
+        return fail(cudaErrorInvalidValue, "%s: params is NULL", call);
+    TRY(check_device(call, p->srcDevice));
+    TRY(check_device(call, p->dstDevice));
+    const cudaMemcpy3DParms params = {p->srcArray, p->srcPos, p->srcPtr, p->dstArray,
+                                      p->dstPos,   p->dstPtr, p->extent, cudaMemcpyDefault};
+    if (!asynchronous)
+        TRY(finish_device(-1));
+    return copy_3d(call, &params, stream, true);
+}
+
+extern "C" {
+
+cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, cudaChannelFormatKind kind) {
+    return {x, y, z, w, kind};
+}
+
+// For C. In C++ the overloads in api.h also pass the caller's file and line.
+cudaError_t cudaMallocArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, size_t width,
+                            size_t height, unsigned flags) {
+    return malloc_array(__func__, array, desc, {width, height, 0}, flags, nullptr, 0);
+}
+
+cudaError_t cudaMalloc3DArray(cudaArray_t *array, const cudaChannelFormatDesc *desc, cudaExtent extent,
+                              unsigned flags) {
+    return malloc_array(__func__, array, desc, extent, flags, nullptr, 0);
+}
+
+cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *array, const cudaChannelFormatDesc *desc,
+                                     cudaExtent extent, unsigned levels, unsigned flags) {
+    return malloc_mipmapped(array, desc, extent, levels, flags, nullptr, 0);
+}
+
+cudaError_t cudaFreeArray(cudaArray_t array) {
+    BEGIN();
+    if (!array)
+        return cudaSuccess;
+    TRY(check_array(__func__, array));
+    if (array->levels_of)
+        return fail(cudaErrorInvalidValue, "%s: the array is a level of a mipmapped array", __func__);
+    finish_device(-1);
+    {
+        std::lock_guard lock(arrays().mutex);
+        arrays().arrays.erase(array);
+    }
+    const cudaError_t error = free_device(__func__, array->data);
+    delete array;
+    return error;
+}
+
+cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t array) {
+    BEGIN();
+    if (!array)
+        return cudaSuccess;
+    TRY(check_mipmapped_array(__func__, array));
+    finish_device(-1);
+    {
+        std::lock_guard lock(arrays().mutex);
+        arrays().mipmapped.erase(array);
+        for (unsigned l = 0; l < array->count; ++l)
+            arrays().arrays.erase(array->levels[l]);
+    }
+    for (unsigned l = 0; l < array->count; ++l)
+        delete array->levels[l];
+    const cudaError_t error = free_device(__func__, array->data);
+    delete array;
+    return error;
+}
+
+cudaError_t cudaGetMipmappedArrayLevel(cudaArray_t *array, cudaMipmappedArray_t of, unsigned level) {
+    BEGIN();
+    NOT_NULL(array);
+    TRY(check_mipmapped_array(__func__, of));
+    if (level >= of->count)
+        return fail(cudaErrorInvalidValue, "%s: there is no level %u, only 0 to %u", __func__, level,
+                    of->count - 1);
+    *array = of->levels[level];
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetChannelDesc(cudaChannelFormatDesc *desc, cudaArray_const_t array) {
+    BEGIN();
+    NOT_NULL(desc);
+    TRY(check_array(__func__, array));
+    *desc = array->desc;
+    return cudaSuccess;
+}
+
+cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc *desc, cudaExtent *extent, unsigned *flags,
+                             cudaArray_t array) {
+    BEGIN();
+    TRY(check_array(__func__, array));
+    if (desc)
+        *desc = array->desc;
+    if (extent)
+        *extent = {array->width, array->height, array->depth};
+    if (flags)
+        *flags = array->flags;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms *params) {
+    return copy_3d(__func__, params, nullptr, false);
+}
+
+cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms *params, cudaStream_t stream) {
+    return copy_3d(__func__, params, stream, true);
+}
+
+cudaError_t cudaMemcpy3DPeer(const cudaMemcpy3DPeerParms *params) {
+    return copy_3d_peer(__func__, params, nullptr, false);
+}
+
+cudaError_t cudaMemcpy3DPeerAsync(const cudaMemcpy3DPeerParms *params, cudaStream_t stream) {
+    return copy_3d_peer(__func__, params, stream, true);
+}
+
+cudaError_t cudaMemcpy2DToArray(cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch,
+                                size_t width, size_t rows, cudaMemcpyKind kind) {
+    return copy_rows(__func__, to, {corner(to, x, y), memory(from, pitch, rows), width, rows, 1, kind},
+                     nullptr, false);
+}
+
+cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y, const void *from, size_t pitch,
+                                     size_t width, size_t rows, cudaMemcpyKind kind, cudaStream_t stream) {
+    return copy_rows(__func__, to, {corner(to, x, y), memory(from, pitch, rows), width, rows, 1, kind},
+                     stream, true);
+}
+
+cudaError_t cudaMemcpy2DFromArray(void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y,
+                                  size_t width, size_t rows, cudaMemcpyKind kind) {
+    return copy_rows(__func__, from, {memory(to, pitch, rows), corner(from, x, y), width, rows, 1, kind},
+                     nullptr, false);
+}
+
+cudaError_t cudaMemcpy2DFromArrayAsync(void *to, size_t pitch, cudaArray_const_t from, size_t x, size_t y,
+                                       size_t width, size_t rows, cudaMemcpyKind kind, cudaStream_t stream) {
+    return copy_rows(__func__, from, {memory(to, pitch, rows), corner(from, x, y), width, rows, 1, kind},
+                     stream, true);
+}
+
+cudaError_t cudaMemcpy2DArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from,
+                                     size_t from_x, size_t from_y, size_t width, size_t rows,
+                                     cudaMemcpyKind kind) {
+    TRY(check_array(__func__, from));
+    return copy_rows(__func__, to,
+                     {corner(to, to_x, to_y), corner(from, from_x, from_y), width, rows, 1, kind}, nullptr,
+                     false);
+}
+
+cudaError_t cudaMemcpyArrayToArray(cudaArray_t to, size_t to_x, size_t to_y, cudaArray_const_t from,
+                                   size_t from_x, size_t from_y, size_t bytes, cudaMemcpyKind kind) {
+    End inside{};
+    TRY(bytes_of(__func__, from, from_x, from_y, bytes, inside));
+    return copy_bytes(__func__, true, to, to_x, to_y, inside.pointer, bytes, kind, nullptr, false);
+}
+
+cudaError_t cudaMemcpyToArray(cudaArray_t to, size_t x, size_t y, const void *from, size_t bytes,
+                              cudaMemcpyKind kind) {
+    return copy_bytes(__func__, true, to, x, y, from, bytes, kind, nullptr, false);
+}
+
+cudaError_t cudaMemcpyFromArray(void *to, cudaArray_const_t from, size_t x, size_t y, size_t bytes,
+                                cudaMemcpyKind kind) {
+    return copy_bytes(__func__, false, from, x, y, to, bytes, kind, nullptr, false);
+}
+
+cudaError_t cudaMemcpyToArrayAsync(cudaArray_t to, size_t x, size_t y, const void *from, size_t bytes,
+                                   cudaMemcpyKind kind, cudaStream_t stream) {
+    return copy_bytes(__func__, true, to, x, y, from, bytes, kind, stream, true);
+}
+
+cudaError_t cudaMemcpyFromArrayAsync(void *to, cudaArray_const_t from, size_t x, size_t y, size_t bytes,
+                                     cudaMemcpyKind kind, cudaStream_t stream) {
+    return copy_bytes(__func__, false, from, x, y, to, bytes, kind, stream, true);
+}
+
+} // extern "C"

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Devices: their number, their settings, peers, and the current device of each host thread.
+ *
+ * All devices are this machine's processor (properties.cpp). CUDA_CPU_DEVICES sets their number, 2 by
+ * default. CUDA_VISIBLE_DEVICES selects among them by CUDA's rules.
+ */
+#include "operation.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cctype>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace cuda_cpu {
+
+namespace {
+
+// A UUID as text in the form that CUDA_VISIBLE_DEVICES uses: "GPU-43554441-…".
+std::string uuid_text(const cudaUUID_t &uuid) {
+    std::string text = "GPU-";
+    for (int i = 0; i < 16; ++i) {
+        char digits[3];
+        snprintf(digits, sizeof digits, "%02x", (unsigned char)uuid.bytes[i]);
+        text += digits;
+        if (i == 3 || i == 5 || i == 7 || i == 9)
+            text += '-';
+    }
+    return text;
+}
+
+struct Devices {
+    std::vector<cudaDeviceProp> visible;
+    std::string why_none;
+    cudaError_t none = cudaErrorNoDevice; // returned by every call when no device is visible
+
+    Devices() {
+        check_constant_limit();
+        int count = 2;
+        if (const char *value = getenv("CUDA_CPU_DEVICES")) {
+            char *end;
+            const long n = strtol(value, &end, 10);
+            if (!isdigit((unsigned char)*value) || *end || n > max_devices)
+                refuse_setting("CUDA_CPU_DEVICES", value,
+                               ("a number from 0 to " + std::to_string(max_devices)).c_str());
+            count = (int)n;
+            if (count == 0)
+                why_none = "CUDA_CPU_DEVICES is 0";
+        }
+        std::vector<cudaDeviceProp> all;
+        for (int i = 0; i < count; ++i)
+            all.push_back(describe_device(i));
+        const char *list = getenv("CUDA_VISIBLE_DEVICES");
+        if (!list)
+            visible = all;
+        else
+            choose(all, list);
+    }
+
+    // Selects devices by a list of indices and UUIDs, with the rules of CUDA: the list ends at the first
+    // entry that names no device, and if a device appears twice, no device is visible.
+    void choose(const std::vector<cudaDeviceProp> &all, const std::string &list) {
+        std::vector<size_t> chosen;
+        for (size_t begin = 0; begin <= list.size();) {
+            const size_t end = std::min(list.find(',', begin), list.size());
+            const size_t device = find(all, list.substr(begin, end - begin));
+            if (device == all.size())
+                break;
+            if (std::count(chosen.begin(), chosen.end(), device)) {
+                why_none = "CUDA_VISIBLE_DEVICES=" + list + " names a device twice";
+                none = cudaErrorInvalidDevice;
+                return;
+            }
+            chosen.push_back(device);
+            begin = end + 1;
+        }
+        for (size_t device : chosen)
+            visible.push_back(all[device]);
+        if (visible.empty() && why_none.empty())
+            why_none = "CUDA_VISIBLE_DEVICES=" + list + " selects no device";
+    }
+
+    static size_t find(const std::vector<cudaDeviceProp> &all, const std::string &entry) {
+        if (entry.rfind("GPU-", 0) == 0) { // any prefix of a UUID that identifies one device
+            size_t found = all.size();
+            for (size_t i = 0; i < all.size(); ++i)
+                if (uuid_text(all[i].uuid).rfind(entry, 0) == 0) {
+                    if (found != all.size())
+                        return all.size();
+                    found = i;
+                }
+            return found;
+        }
+        char *end;
+        const long index = strtol(entry.c_str(), &end, 10); // text after the number is ignored
+        return end != entry.c_str() && index >= 0 && (size_t)index < all.size() ? (size_t)index : all.size();
+    }
+};
+
+// Built at the first call. Never destroyed: host threads may use it while the process exits.
+const Devices &devices() {
+    static const Devices &all = *new Devices;
+    return all;
+}
+
+thread_local int current = 0;
+
+struct State { // settings of one device
+    std::atomic<bool> peers[max_devices];
+    std::atomic<size_t> limits[7];
+    std::atomic<unsigned> flags;
+    std::atomic<int> cache;
+
+    void reset() {
+        for (auto &peer : peers)
+            peer = false;
+        static const size_t defaults[7] = {1 << 10, 8650752, 8 << 20, 2, 2048, 64, 0};
+        std::copy(defaults, defaults + 7, limits);
+        flags = 0;
+        cache = cudaFuncCachePreferNone;
+    }
+};
+
+State &state_of(int device) {
+    static State *const all = [] {
+        State *states = new State[max_devices];
+        for (int i = 0; i < max_devices; ++i)
+            states[i].reset();
+        return states;
+    }();
+    return all[device];
+}
+
+} // namespace
+
+int device_count() {
+    return (int)devices().visible.size();
+}
+
+int current_device() {
+    return current;
+}
+
+size_t limit_of(int device, cudaLimit limit) {
+    return state_of(device).limits[limit];
+}
+
+OnDevice::OnDevice(int device) : before(current) {
+    current = device;
+}
+
+OnDevice::~OnDevice() {
+    current = before;
+}
+
+const cudaDeviceProp &properties(int device) {
+    return devices().visible[device];
+}
+
+cudaError_t no_device(const char *call) {
+    return fail(devices().none, "%s: no device: %s", call, devices().why_none.c_str());
+}
+
+cudaError_t check_device(const char *call, int device) {
+    if (device >= 0 && device < device_count())
+        return cudaSuccess;
+    return fail(cudaErrorInvalidDevice, "%s: there is no device %d, only 0 to %d", call, device,
+                device_count() - 1);
+}
+
+} // namespace cuda_cpu
+
+using namespace cuda_cpu;
+
+extern "C" {
+
+// Prints no message when there is no device, because programs call this to find that out.
+cudaError_t cudaGetDeviceCount(int *count) {
+    MAY_FAIL();
+    NOT_NULL(count);
+    *count = device_count();
+    if (*count == 0 && devices().none != cudaErrorNoDevice)
+        return no_device(__func__);
+    return *count ? cudaSuccess : cudaErrorNoDevice;
+}
+
+cudaError_t cudaGetDevice(int *device) {
+    BEGIN_QUERY();
+    NOT_NULL(device);
+    *device = current;
+    return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device) {
+    BEGIN_QUERY();
+    TRY(check_device(__func__, device));
+    current = device;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char *id, int length, int device) {
+    BEGIN_QUERY();
+    NOT_NULL(id);
+    TRY(check_device(__func__, device));
+    if (length < 13)
+        return fail(cudaErrorInvalidValue, "cudaDeviceGetPCIBusId: an ID needs 13 bytes, the buffer has %d",
+                    length);
+    const cudaDeviceProp &p = properties(device);
+    snprintf(id, (size_t)length, "%04x:%02x:%02x.0", p.pciDomainID, p.pciBusID, p.pciDeviceID);
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetByPCIBusId(int *device, const char *id) {
+    BEGIN_QUERY();
+    NOT_NULL(device);
+    NOT_NULL(id);
+    unsigned domain = 0, bus, slot;
+    if (sscanf(id, "%x:%x:%x", &domain, &bus, &slot) != 3 &&
+        (domain = 0, sscanf(id, "%x:%x", &bus, &slot) != 2))
+        return fail(cudaErrorInvalidValue, "cudaDeviceGetByPCIBusId: %s is not a PCI bus ID", id);
+    for (int i = 0; i < device_count(); ++i)
+        if (domain == 0 && slot == 0 && bus == (unsigned)properties(i).pciBusID) {
+            *device = i;
+            return cudaSuccess;
+        }
+    return fail(cudaErrorInvalidDevice, "cudaDeviceGetByPCIBusId: there is no device %s", id);
+}
+
+cudaError_t cudaSetDeviceFlags(unsigned flags) {
+    BEGIN();
+    const unsigned schedule = flags & cudaDeviceScheduleMask;
+    if (flags & ~(unsigned)cudaDeviceMask || (schedule & (schedule - 1)))
+        return fail(cudaErrorInvalidValue, "cudaSetDeviceFlags: 0x%x is not a valid combination of flags",
+                    flags);
+    state_of(current).flags = flags;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceFlags(unsigned *flags) {
+    BEGIN();
+    NOT_NULL(flags);
+    *flags = state_of(current).flags | cudaDeviceMapHost; // cudaDeviceMapHost is always in effect
+    return cudaSuccess;
+}
+
+// Runs the deferred work of the device's streams, and waits for asynchronous launches (operation.cpp). By
+// default there is neither, and the call returns at once.
+cudaError_t cudaDeviceSynchronize() {
+    if (in_kernel_now())
+        return finish_children();
+    BEGIN();
+    TRY(refuse_unsafe(__func__));
+    return finish_device(current);
+}
+
+cudaError_t cudaDeviceReset() {
+    BEGIN_QUERY();
+    finish_device(-1);
+    free_memory_of(current);
+    destroy_streams_of(current);
+    reset_symbols_of(current);
+    state_of(current).reset();
+    lose_failed_device();
+    return cudaSuccess;
+}
+
+// Limits and cache preferences are stored for queries. Only cudaLimitDevRuntimePendingLaunchCount has an
+// effect.
+static cudaError_t check_limit(const char *call, cudaLimit limit) {
+    if ((unsigned)limit > cudaLimitPersistingL2CacheSize)
+        return fail(cudaErrorInvalidValue, "%s: there is no limit %d", call, (int)limit);
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value) {
+    BEGIN();
+    TRY(check_limit(__func__, limit));
+    if (limit == cudaLimitDevRuntimePendingLaunchCount)
+        value = std::max<size_t>(value, 32); // as on an H200 with CUDA 13.0
+    state_of(current).limits[limit] = value;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetLimit(size_t *value, cudaLimit limit) {
+    BEGIN();
+    NOT_NULL(value);
+    TRY(check_limit(__func__, limit));
+    *value = state_of(current).limits[limit];
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config) {
+    BEGIN();
+    if ((unsigned)config > cudaFuncCachePreferEqual)
+        return fail(cudaErrorInvalidValue, "cudaDeviceSetCacheConfig: there is no preference %d",
+                    (int)config);
+    state_of(current).cache = config;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache *config) {
+    BEGIN();
+    NOT_NULL(config);
+    *config = (cudaFuncCache)state_of(current).cache.load();
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig *config) {
+    BEGIN();
+    NOT_NULL(config);
+    *config = cudaSharedMemBankSizeFourByte;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig config) {
+    BEGIN();
+    if ((unsigned)config > cudaSharedMemBankSizeEightByte)
+        return fail(cudaErrorInvalidValue, "%s: there is no bank size %d", __func__, (int)config);
+    return cudaSuccess;
+}
+
+cudaError_t cudaSetValidDevices(int *list, int count) {
+    BEGIN_QUERY();
+    NOT_NULL(list);
+    for (int i = 0; i < count; ++i)
+        TRY(check_device(__func__, list[i]));
+    return cudaSuccess;
+}
+
+cudaError_t cudaInitDevice(int device, unsigned, unsigned) {
+    BEGIN_QUERY();
+    return check_device(__func__, device);
+}
+
+cudaError_t cudaCtxResetPersistingL2Cache() {
+    BEGIN();
+    return cudaSuccess;
+}
+
+static cudaError_t no_entry_point(const char *call, const char *symbol, void **function,
+                                  cudaDriverEntryPointQueryResult *result) {
+    if (function)
+        *function = nullptr;
+    if (result)
+        *result = cudaDriverEntryPointSymbolNotFound;
+    return fail(cudaErrorNotSupported, "%s: there is no driver here in which to look up %s", call,
+                symbol ? symbol : "a function");
+}
+
+cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **function, unsigned long long,
+                                    cudaDriverEntryPointQueryResult *result) {
+    return no_entry_point(__func__, symbol, function, result);
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function, unsigned,
+                                             unsigned long long, cudaDriverEntryPointQueryResult *result) {
+    return no_entry_point(__func__, symbol, function, result);
+}
+
+cudaError_t cudaDriverGetVersion(int *version) {
+    MAY_FAIL();
+    NOT_NULL(version);
+    *version = CUDART_VERSION;
+    return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int *version) {
+    MAY_FAIL();
+    NOT_NULL(version);
+    *version = CUDART_VERSION;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
+    BEGIN_QUERY();
+    NOT_NULL(can);
+    TRY(check_device(__func__, device));
+    TRY(check_device(__func__, peer));
+    *can = device != peer;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
+    BEGIN();
+    if (flags)
+        return fail(cudaErrorInvalidValue, "cudaDeviceEnablePeerAccess: flags are 0x%x, must be 0", flags);
+    TRY(check_device(__func__, peer));
+    if (peer == current)
+        return fail(cudaErrorPeerAccessUnsupported,
+                    "cudaDeviceEnablePeerAccess: device %d is not a peer of itself", peer);
+    if (state_of(current).peers[peer].exchange(true))
+        return fail(cudaErrorPeerAccessAlreadyEnabled,
+                    "cudaDeviceEnablePeerAccess: device %d already has access to device %d", current, peer);
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceDisablePeerAccess(int peer) {
+    BEGIN();
+    TRY(check_device(__func__, peer));
+    if (!state_of(current).peers[peer].exchange(false))
+        return fail(cudaErrorPeerAccessNotEnabled,
+                    "cudaDeviceDisablePeerAccess: device %d has no access to device %d", current, peer);
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetP2PAttribute(int *value, cudaDeviceP2PAttr attribute, int device, int peer) {
+    BEGIN_QUERY();
+    NOT_NULL(value);
+    TRY(check_device(__func__, device));
+    TRY(check_device(__func__, peer));
+    if (device == peer)
+        return fail(cudaErrorInvalidDevice, "cudaDeviceGetP2PAttribute: device %d is not a peer of itself",
+                    peer);
+    if (attribute < cudaDevP2PAttrPerformanceRank ||
+        attribute > cudaDevP2PAttrOnlyPartialNativeAtomicSupported)
+        return fail(cudaErrorInvalidValue, "cudaDeviceGetP2PAttribute: there is no attribute %d",
+                    (int)attribute);
+    *value = attribute == cudaDevP2PAttrAccessSupported || attribute == cudaDevP2PAttrNativeAtomicSupported;
+    return cudaSuccess;
+}
+
+} // extern "C"

@@ -1,0 +1,601 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The driver API on top of the runtime, apart from modules.
+ *
+ * A context is a device: contexts of one device share its memory and streams. The context that is
+ * current chooses the device of this host thread.
+ */
+#include "operation.h"
+#include <cuda.h>
+
+#include <cstring>
+#include <set>
+
+struct CUctx_st {
+    int device;
+    bool primary;
+    unsigned flags;
+};
+
+namespace cuda_cpu {
+
+namespace {
+
+struct Contexts {
+    std::mutex mutex;
+    std::set<CUcontext> live;
+    CUcontext primary[max_devices] = {};
+    int retained[max_devices] = {};
+    unsigned primary_flags[max_devices] = {};
+};
+
+Contexts &contexts() {
+    return only<Contexts>();
+}
+
+std::atomic<bool> initialized{false};
+// The last one is the current context.
+std::vector<CUcontext> &stack() {
+    static PerThread<std::vector<CUcontext>> &stacks = *new PerThread<std::vector<CUcontext>>;
+    return stacks.mine();
+}
+
+// Converts an error of the runtime to one of the driver API. The driver has fewer errors below 100; the
+// others have the same numbers.
+CUresult code(cudaError_t error) {
+    const bool same =
+        error >= 100 || error <= 3 || (error >= 4 && error <= 8) || error == 34 || error == 36 || error == 46;
+    return same ? (CUresult)error : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult refuse(CUresult error, const char *call, const char *why) {
+    fail(cudaErrorUnknown, "%s: %s", call, why);
+    (void)cudaGetLastError(); // a call of the driver API must not set the runtime's last error
+    return error;
+}
+
+CUresult begin_driver(const char *call) {
+    if (const cudaError_t error = failure_of(call))
+        return code(error);
+    return initialized ? CUDA_SUCCESS
+                       : refuse(CUDA_ERROR_NOT_INITIALIZED, call, "the program has not called cuInit");
+}
+
+CUresult device_of(const char *call, CUdevice device) {
+    if (const CUresult error = begin_driver(call))
+        return error;
+    return code(check_device(call, device));
+}
+
+// Checks that the context exists. Null stands for the context that the runtime uses.
+CUresult use(const char *call, CUcontext context) {
+    if (!context)
+        return CUDA_SUCCESS;
+    {
+        std::lock_guard lock(contexts().mutex);
+        if (!contexts().live.count(context))
+            return refuse(CUDA_ERROR_INVALID_CONTEXT, call, "the context does not exist, or was destroyed");
+    }
+    return code(cudaSetDevice(context->device));
+}
+
+void *pointer_of(CUdeviceptr p) {
+    return (void *)(uintptr_t)p;
+}
+
+CUresult not_supported(const char *call, const char *what) {
+    fail(cudaErrorNotSupported, "%s: %s", call, what);
+    (void)cudaGetLastError();
+    return CUDA_ERROR_NOT_SUPPORTED;
+}
+
+CUresult set(const char *call, CUdeviceptr to, unsigned value, unsigned element, size_t count,
+             CUstream stream) {
+    if (const CUresult error = begin_driver(call))
+        return error;
+    const size_t bytes = count * element;
+    return code(fill(call, {(char *)pointer_of(to), bytes, 1, value, element, bytes, 1, 1}, stream));
+}
+
+} // namespace
+
+} // namespace cuda_cpu
+
+using namespace cuda_cpu;
+
+#define DRIVER()                                                                                             \
+    if (const CUresult error = begin_driver(__func__))                                                       \
+    return error
+#define NEEDS(pointer)                                                                                       \
+    if (!(pointer))                                                                                          \
+    return refuse(CUDA_ERROR_INVALID_VALUE, __func__, #pointer " is NULL")
+#define DEVICE(device)                                                                                       \
+    if (const CUresult error = device_of(__func__, device))                                                  \
+    return error
+
+extern "C" {
+
+CUresult cuInit(unsigned flags) {
+    if (const cudaError_t error = failure_of(__func__))
+        return code(error);
+    if (flags)
+        return refuse(CUDA_ERROR_INVALID_VALUE, __func__, "the flags must be 0");
+    if (device_count() == 0)
+        return CUDA_ERROR_NO_DEVICE;
+    initialized = true;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDriverGetVersion(int *version) {
+    if (const cudaError_t error = failure_of(__func__))
+        return code(error);
+    NEEDS(version);
+    *version = CUDA_VERSION;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuGetErrorName(CUresult error, const char **name) {
+    NEEDS(name);
+#define NAME(error)                                                                                          \
+    case CUDA_ERROR_##error:                                                                                 \
+        *name = "CUDA_ERROR_" #error;                                                                        \
+        return CUDA_SUCCESS;
+    switch (error) {
+    case CUDA_SUCCESS:
+        *name = "CUDA_SUCCESS";
+        return CUDA_SUCCESS;
+        // clang-format off
+        NAME(INVALID_VALUE) NAME(OUT_OF_MEMORY) NAME(NOT_INITIALIZED) NAME(DEINITIALIZED)
+        NAME(PROFILER_DISABLED) NAME(PROFILER_NOT_INITIALIZED) NAME(PROFILER_ALREADY_STARTED)
+        NAME(PROFILER_ALREADY_STOPPED) NAME(STUB_LIBRARY) NAME(CALL_REQUIRES_NEWER_DRIVER)
+        NAME(DEVICE_UNAVAILABLE) NAME(NO_DEVICE) NAME(INVALID_DEVICE) NAME(DEVICE_NOT_LICENSED)
+        NAME(INVALID_IMAGE) NAME(INVALID_CONTEXT) NAME(CONTEXT_ALREADY_CURRENT) NAME(MAP_FAILED)
+        NAME(UNMAP_FAILED) NAME(ARRAY_IS_MAPPED) NAME(ALREADY_MAPPED) NAME(NO_BINARY_FOR_GPU)
+        NAME(ALREADY_ACQUIRED) NAME(NOT_MAPPED) NAME(NOT_MAPPED_AS_ARRAY) NAME(NOT_MAPPED_AS_POINTER)
+        NAME(ECC_UNCORRECTABLE) NAME(UNSUPPORTED_LIMIT) NAME(CONTEXT_ALREADY_IN_USE)
+        NAME(PEER_ACCESS_UNSUPPORTED) NAME(INVALID_PTX) NAME(INVALID_GRAPHICS_CONTEXT)
+        NAME(NVLINK_UNCORRECTABLE) NAME(JIT_COMPILER_NOT_FOUND) NAME(UNSUPPORTED_PTX_VERSION)
+        NAME(JIT_COMPILATION_DISABLED) NAME(UNSUPPORTED_EXEC_AFFINITY) NAME(UNSUPPORTED_DEVSIDE_SYNC)
+        NAME(CONTAINED) NAME(INVALID_SOURCE) NAME(FILE_NOT_FOUND) NAME(SHARED_OBJECT_SYMBOL_NOT_FOUND)
+        NAME(SHARED_OBJECT_INIT_FAILED) NAME(OPERATING_SYSTEM) NAME(INVALID_HANDLE) NAME(ILLEGAL_STATE)
+        NAME(LOSSY_QUERY) NAME(NOT_FOUND) NAME(NOT_READY) NAME(ILLEGAL_ADDRESS) NAME(LAUNCH_OUT_OF_RESOURCES)
+        NAME(LAUNCH_TIMEOUT) NAME(LAUNCH_INCOMPATIBLE_TEXTURING) NAME(PEER_ACCESS_ALREADY_ENABLED)
+        NAME(PEER_ACCESS_NOT_ENABLED) NAME(PRIMARY_CONTEXT_ACTIVE) NAME(CONTEXT_IS_DESTROYED) NAME(ASSERT)
+        NAME(TOO_MANY_PEERS) NAME(HOST_MEMORY_ALREADY_REGISTERED) NAME(HOST_MEMORY_NOT_REGISTERED)
+        NAME(HARDWARE_STACK_ERROR) NAME(ILLEGAL_INSTRUCTION) NAME(MISALIGNED_ADDRESS)
+        NAME(INVALID_ADDRESS_SPACE) NAME(INVALID_PC) NAME(LAUNCH_FAILED) NAME(COOPERATIVE_LAUNCH_TOO_LARGE)
+        NAME(TENSOR_MEMORY_LEAK) NAME(NOT_PERMITTED) NAME(NOT_SUPPORTED) NAME(SYSTEM_NOT_READY)
+        NAME(SYSTEM_DRIVER_MISMATCH) NAME(COMPAT_NOT_SUPPORTED_ON_DEVICE) NAME(MPS_CONNECTION_FAILED)
+        NAME(MPS_RPC_FAILURE) NAME(MPS_SERVER_NOT_READY) NAME(MPS_MAX_CLIENTS_REACHED)
+        NAME(MPS_MAX_CONNECTIONS_REACHED) NAME(MPS_CLIENT_TERMINATED) NAME(CDP_NOT_SUPPORTED)
+        NAME(CDP_VERSION_MISMATCH) NAME(STREAM_CAPTURE_UNSUPPORTED) NAME(STREAM_CAPTURE_INVALIDATED)
+        NAME(STREAM_CAPTURE_MERGE) NAME(STREAM_CAPTURE_UNMATCHED) NAME(STREAM_CAPTURE_UNJOINED)
+        NAME(STREAM_CAPTURE_ISOLATION) NAME(STREAM_CAPTURE_IMPLICIT) NAME(CAPTURED_EVENT)
+        NAME(STREAM_CAPTURE_WRONG_THREAD) NAME(TIMEOUT) NAME(GRAPH_EXEC_UPDATE_FAILURE) NAME(EXTERNAL_DEVICE)
+        NAME(INVALID_CLUSTER_SIZE) NAME(FUNCTION_NOT_LOADED) NAME(INVALID_RESOURCE_TYPE)
+        NAME(INVALID_RESOURCE_CONFIGURATION) NAME(KEY_ROTATION) NAME(UNKNOWN)
+        // clang-format on
+    }
+#undef NAME
+    *name = nullptr;
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuGetErrorString(CUresult error, const char **text) {
+    const char *name;
+    NEEDS(text);
+    *text = nullptr;
+    if (cuGetErrorName(error, &name))
+        return CUDA_ERROR_INVALID_VALUE;
+    *text = cudaGetErrorString((cudaError_t)error);
+    return CUDA_SUCCESS;
+}
+
+// ---- devices ----
+
+CUresult cuDeviceGet(CUdevice *device, int number) {
+    NEEDS(device);
+    DEVICE(number);
+    *device = number;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetCount(int *count) {
+    DRIVER();
+    NEEDS(count);
+    *count = device_count();
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetName(char *name, int length, CUdevice device) {
+    NEEDS(name);
+    DEVICE(device);
+    if (length < 1)
+        return refuse(CUDA_ERROR_INVALID_VALUE, __func__, "there is no room for the name");
+    snprintf(name, (size_t)length, "%s", properties(device).name);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device) {
+    NEEDS(uuid);
+    DEVICE(device);
+    *uuid = properties(device).uuid;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceTotalMem(size_t *bytes, CUdevice device) {
+    NEEDS(bytes);
+    DEVICE(device);
+    *bytes = properties(device).totalGlobalMem;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device) {
+    NEEDS(value);
+    DEVICE(device);
+    // Attributes that only the driver API has: one, and those of features that do not exist here
+    const std::set<int> missing = {92,  93,  94,  96,  102, 103, 104, 105, 107, 110, 122,
+                                   123, 124, 127, 128, 129, 132, 136, 137, 141, 145, 146};
+    if (attribute == CU_DEVICE_ATTRIBUTE_CAN_TEX2D_GATHER || missing.count(attribute)) {
+        *value = !missing.count(attribute);
+        return CUDA_SUCCESS;
+    }
+    return code(cudaDeviceGetAttribute(value, (cudaDeviceAttr)attribute, device)); // numbers are equal
+}
+
+CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice device) {
+    NEEDS(major);
+    NEEDS(minor);
+    DEVICE(device);
+    *major = properties(device).major;
+    *minor = properties(device).minor;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetPCIBusId(char *id, int length, CUdevice device) {
+    DRIVER();
+    return code(cudaDeviceGetPCIBusId(id, length, device));
+}
+
+CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *id) {
+    DRIVER();
+    return code(cudaDeviceGetByPCIBusId(device, id));
+}
+
+CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer) {
+    DRIVER();
+    return code(cudaDeviceCanAccessPeer(can, device, peer));
+}
+
+// ---- contexts ----
+
+static CUcontext new_context(int device, bool primary, unsigned flags) {
+    const CUcontext made = new CUctx_st{device, primary, flags};
+    contexts().live.insert(made);
+    return made;
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
+    NEEDS(context);
+    DEVICE(device);
+    Contexts &c = contexts();
+    std::lock_guard lock(c.mutex);
+    if (!c.primary[device])
+        c.primary[device] = new_context(device, true, c.primary_flags[device]);
+    ++c.retained[device];
+    *context = c.primary[device];
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
+    DEVICE(device);
+    std::lock_guard lock(contexts().mutex);
+    if (contexts().retained[device] == 0)
+        return refuse(CUDA_ERROR_INVALID_CONTEXT, __func__, "the primary context is not retained");
+    --contexts().retained[device];
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxReset(CUdevice device) {
+    DEVICE(device);
+    const OnDevice on(device);
+    return code(cudaDeviceReset());
+}
+
+CUresult cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned flags) {
+    DEVICE(device);
+    std::lock_guard lock(contexts().mutex);
+    contexts().primary_flags[device] = flags;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *active) {
+    NEEDS(flags);
+    NEEDS(active);
+    DEVICE(device);
+    std::lock_guard lock(contexts().mutex);
+    *flags = contexts().primary_flags[device];
+    *active = contexts().retained[device] > 0;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuCtxCreate(CUcontext *context, CUctxCreateParams *params, unsigned flags, CUdevice device) {
+    NEEDS(context);
+    DEVICE(device);
+    if (params && (params->execAffinityParams || params->cigParams))
+        return not_supported(__func__, "parameters of contexts are not supported: pass NULL as params");
+    {
+        std::lock_guard lock(contexts().mutex);
+        *context = new_context(device, false, flags);
+    }
+    stack().push_back(*context);
+    return use(__func__, *context);
+}
+
+CUresult cuCtxDestroy(CUcontext context) {
+    DRIVER();
+    {
+        std::lock_guard lock(contexts().mutex);
+        if (!contexts().live.count(context) || context->primary)
+            return refuse(CUDA_ERROR_INVALID_CONTEXT, __func__,
+                          "the context does not exist, or is a primary one");
+    }
+    finish_device(context->device);
+    if (!stack().empty() && stack().back() == context)
+        stack().pop_back();
+    std::lock_guard lock(contexts().mutex);
+    contexts().live.erase(context);
+    delete context;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuCtxPushCurrent(CUcontext context) {
+    DRIVER();
+    NEEDS(context);
+    if (const CUresult error = use(__func__, context))
+        return error;
+    stack().push_back(context);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuCtxPopCurrent(CUcontext *context) {
+    DRIVER();
+    if (stack().empty())
+        return refuse(CUDA_ERROR_INVALID_CONTEXT, __func__, "no context is current");
+    if (context)
+        *context = stack().back();
+    stack().pop_back();
+    return stack().empty() ? CUDA_SUCCESS : use(__func__, stack().back());
+}
+
+CUresult cuCtxSetCurrent(CUcontext context) {
+    DRIVER();
+    if (!stack().empty())
+        stack().pop_back();
+    return context ? cuCtxPushCurrent(context) : CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetCurrent(CUcontext *context) {
+    DRIVER();
+    NEEDS(context);
+    *context = stack().empty() ? nullptr : stack().back();
+    return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetDevice(CUdevice *device) {
+    DRIVER();
+    NEEDS(device);
+    *device = current_device();
+    return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetFlags(unsigned *flags) {
+    DRIVER();
+    NEEDS(flags);
+    *flags = stack().empty() ? 0 : stack().back()->flags;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetApiVersion(CUcontext, unsigned *version) {
+    DRIVER();
+    NEEDS(version);
+    *version = CUDA_VERSION;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
+    DRIVER();
+    NEEDS(peer);
+    return code(cudaDeviceEnablePeerAccess(peer->device, flags));
+}
+
+CUresult cuCtxDisablePeerAccess(CUcontext peer) {
+    DRIVER();
+    NEEDS(peer);
+    return code(cudaDeviceDisablePeerAccess(peer->device));
+}
+
+CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+                      size_t bytes) {
+    DRIVER();
+    NEEDS(to_context);
+    NEEDS(from_context);
+    return code(
+        cudaMemcpyPeer(pointer_of(to), to_context->device, pointer_of(from), from_context->device, bytes));
+}
+
+CUresult cuMemGetAddressRange(CUdeviceptr *base, size_t *bytes, CUdeviceptr pointer) {
+    DRIVER();
+    Allocation a;
+    if (!find_allocation(pointer_of(pointer), a))
+        return refuse(CUDA_ERROR_INVALID_VALUE, __func__, "the pointer is not of device memory");
+    if (base)
+        *base = (CUdeviceptr)(uintptr_t)a.base;
+    if (bytes)
+        *bytes = a.size;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemAllocPitch(CUdeviceptr *pointer, size_t *pitch, size_t width, size_t rows, unsigned element) {
+    DRIVER();
+    if (element != 4 && element != 8 && element != 16)
+        return refuse(CUDA_ERROR_INVALID_VALUE, __func__, "elements must have 4, 8 or 16 bytes");
+    return code(malloc_pitch((void **)pointer, pitch, width, rows, nullptr, 0));
+}
+
+CUresult cuMemAlloc(CUdeviceptr *pointer, size_t bytes) {
+    DRIVER();
+    if (bytes == 0)
+        return refuse(CUDA_ERROR_INVALID_VALUE, __func__, "0 bytes requested");
+    return code(malloc_device((void **)pointer, bytes, nullptr, 0));
+}
+
+CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdeviceptr pointer) {
+    DRIVER();
+    NEEDS(value);
+    cudaPointerAttributes found;
+    Allocation a = {};
+    if (const cudaError_t error = cudaPointerGetAttributes(&found, pointer_of(pointer)))
+        return code(error);
+    if (found.type == cudaMemoryTypeUnregistered)
+        return refuse(CUDA_ERROR_INVALID_VALUE, __func__, "the pointer is not known to CUDA");
+    find_allocation(pointer_of(pointer), a);
+    switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+        *(CUcontext *)value = stack().empty() ? nullptr : stack().back();
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        *(unsigned *)value = found.type == cudaMemoryTypeHost ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+        *(CUdeviceptr *)value = (CUdeviceptr)(uintptr_t)found.devicePointer;
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+        *(void **)value = found.hostPointer;
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+        *(unsigned *)value = found.type == cudaMemoryTypeManaged;
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        *(int *)value = found.device;
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+        *(CUdeviceptr *)value = (CUdeviceptr)(uintptr_t)a.base;
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+        *(size_t *)value = a.size;
+        return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_MAPPED:
+        *(unsigned *)value = found.devicePointer != nullptr;
+        return CUDA_SUCCESS;
+    }
+    return refuse(CUDA_ERROR_NOT_SUPPORTED, __func__, "the attribute is not supported");
+}
+
+CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void *data, unsigned flags) {
+    DRIVER();
+    return code(cudaStreamAddCallback(stream, (cudaStreamCallback_t)(void *)callback, data, flags));
+}
+
+// ---- calls that are the same in the runtime ----
+
+#define SAME(name, parameters, call)                                                                         \
+    CUresult name parameters {                                                                               \
+        DRIVER();                                                                                            \
+        return code(call);                                                                                   \
+    }
+#define P(p) pointer_of(p)
+SAME(cuCtxSynchronize, (), cudaDeviceSynchronize())
+SAME(cuCtxSetLimit, (CUlimit limit, size_t value), cudaDeviceSetLimit((cudaLimit)limit, value))
+SAME(cuCtxGetLimit, (size_t * value, CUlimit limit), cudaDeviceGetLimit(value, (cudaLimit)limit))
+SAME(cuCtxGetStreamPriorityRange, (int *least, int *greatest),
+     cudaDeviceGetStreamPriorityRange(least, greatest))
+SAME(cuMemGetInfo, (size_t * free_bytes, size_t *total_bytes), cudaMemGetInfo(free_bytes, total_bytes))
+SAME(cuMemAllocManaged, (CUdeviceptr * pointer, size_t bytes, unsigned flags),
+     malloc_managed((void **)pointer, bytes, flags, nullptr, 0))
+SAME(cuMemAllocAsync, (CUdeviceptr * pointer, size_t bytes, CUstream stream),
+     malloc_async((void **)pointer, bytes, stream, nullptr, 0))
+SAME(cuMemFree, (CUdeviceptr pointer), cudaFree(P(pointer)))
+SAME(cuMemFreeAsync, (CUdeviceptr pointer, CUstream stream), cudaFreeAsync(P(pointer), stream))
+SAME(cuMemAllocHost, (void **pointer, size_t bytes),
+     malloc_host("cuMemAllocHost", pointer, bytes, 0, nullptr, 0))
+SAME(cuMemHostAlloc, (void **pointer, size_t bytes, unsigned flags),
+     malloc_host("cuMemHostAlloc", pointer, bytes, flags, nullptr, 0))
+SAME(cuMemFreeHost, (void *pointer), cudaFreeHost(pointer))
+SAME(cuMemHostRegister, (void *pointer, size_t bytes, unsigned flags),
+     register_host(pointer, bytes, flags, nullptr, 0))
+SAME(cuMemHostUnregister, (void *pointer), cudaHostUnregister(pointer))
+SAME(cuMemHostGetDevicePointer, (CUdeviceptr * pointer, void *host, unsigned flags),
+     cudaHostGetDevicePointer((void **)pointer, host, flags))
+SAME(cuMemHostGetFlags, (unsigned *flags, void *host), cudaHostGetFlags(flags, host))
+SAME(cuMemcpy, (CUdeviceptr to, CUdeviceptr from, size_t bytes),
+     cudaMemcpy(P(to), P(from), bytes, cudaMemcpyDefault))
+SAME(cuMemcpyAsync, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream),
+     cudaMemcpyAsync(P(to), P(from), bytes, cudaMemcpyDefault, stream))
+SAME(cuMemcpyHtoD, (CUdeviceptr to, const void *from, size_t bytes),
+     cudaMemcpy(P(to), from, bytes, cudaMemcpyHostToDevice))
+SAME(cuMemcpyHtoDAsync, (CUdeviceptr to, const void *from, size_t bytes, CUstream stream),
+     cudaMemcpyAsync(P(to), from, bytes, cudaMemcpyHostToDevice, stream))
+SAME(cuMemcpyDtoH, (void *to, CUdeviceptr from, size_t bytes),
+     cudaMemcpy(to, P(from), bytes, cudaMemcpyDeviceToHost))
+SAME(cuMemcpyDtoHAsync, (void *to, CUdeviceptr from, size_t bytes, CUstream stream),
+     cudaMemcpyAsync(to, P(from), bytes, cudaMemcpyDeviceToHost, stream))
+SAME(cuMemcpyDtoD, (CUdeviceptr to, CUdeviceptr from, size_t bytes),
+     cudaMemcpy(P(to), P(from), bytes, cudaMemcpyDeviceToDevice))
+SAME(cuMemcpyDtoDAsync, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream),
+     cudaMemcpyAsync(P(to), P(from), bytes, cudaMemcpyDeviceToDevice, stream))
+SAME(cuStreamCreate, (CUstream * stream, unsigned flags), cudaStreamCreateWithFlags(stream, flags))
+SAME(cuStreamCreateWithPriority, (CUstream * stream, unsigned flags, int priority),
+     cudaStreamCreateWithPriority(stream, flags, priority))
+SAME(cuStreamDestroy, (CUstream stream), cudaStreamDestroy(stream))
+SAME(cuStreamSynchronize, (CUstream stream), cudaStreamSynchronize(stream))
+SAME(cuStreamQuery, (CUstream stream), cudaStreamQuery(stream))
+SAME(cuStreamGetFlags, (CUstream stream, unsigned *flags), cudaStreamGetFlags(stream, flags))
+SAME(cuStreamGetPriority, (CUstream stream, int *priority), cudaStreamGetPriority(stream, priority))
+SAME(cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned flags),
+     cudaStreamWaitEvent(stream, event, flags))
+SAME(cuLaunchHostFunc, (CUstream stream, CUhostFn function, void *data),
+     cudaLaunchHostFunc(stream, function, data))
+SAME(cuEventCreate, (CUevent * event, unsigned flags), cudaEventCreateWithFlags(event, flags))
+SAME(cuEventDestroy, (CUevent event), cudaEventDestroy(event))
+SAME(cuEventRecord, (CUevent event, CUstream stream), cudaEventRecord(event, stream))
+SAME(cuEventQuery, (CUevent event), cudaEventQuery(event))
+SAME(cuEventSynchronize, (CUevent event), cudaEventSynchronize(event))
+SAME(cuEventElapsedTime, (float *milliseconds, CUevent start, CUevent end),
+     cudaEventElapsedTime(milliseconds, start, end))
+#undef SAME
+#undef P
+
+#define SET(bits, T)                                                                                         \
+    CUresult cuMemsetD##bits(CUdeviceptr to, T value, size_t count) {                                        \
+        return set(__func__, to, value, bits / 8, count, nullptr);                                           \
+    }                                                                                                        \
+    CUresult cuMemsetD##bits##Async(CUdeviceptr to, T value, size_t count, CUstream stream) {                \
+        return set(__func__, to, value, bits / 8, count, stream);                                            \
+    }
+SET(8, unsigned char)
+SET(16, unsigned short)
+SET(32, unsigned)
+#undef SET
+
+// ---- not supported ----
+
+#define REFUSED(name, ...)                                                                                   \
+    CUresult name(__VA_ARGS__) {                                                                             \
+        return not_supported(__func__, "modules are not supported: kernels are compiled into the program "   \
+                                       "here, launch them with <<<grid, block>>>");                          \
+    }
+REFUSED(cuModuleLoad, CUmodule *, const char *)
+REFUSED(cuModuleLoadData, CUmodule *, const void *)
+REFUSED(cuModuleLoadDataEx, CUmodule *, const void *, unsigned, CUjit_option *, void **)
+REFUSED(cuModuleLoadFatBinary, CUmodule *, const void *)
+REFUSED(cuModuleUnload, CUmodule)
+REFUSED(cuModuleGetFunction, CUfunction *, CUmodule, const char *)
+REFUSED(cuModuleGetGlobal, CUdeviceptr *, size_t *, CUmodule, const char *)
+REFUSED(cuLaunchKernel, CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+        CUstream, void **, void **)
+REFUSED(cuLaunchCooperativeKernel, CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+        unsigned, CUstream, void **)
+REFUSED(cuOccupancyMaxActiveBlocksPerMultiprocessor, int *, CUfunction, int, size_t)
+
+} // extern "C"

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+// Kernels: what is known of them from their addresses, their attributes, and occupancy: how many blocks of
+// a kernel a multiprocessor can hold.
+#include "block.h"
+#include "internal.h"
+
+#include <algorithm>
+#include <cstring>
+#include <dlfcn.h>
+#include <link.h>
+#include <string>
+#include <unwind.h>
+
+namespace cuda_cpu {
+
+namespace {
+
+// True if a function begins at this address.
+bool begins_function(const void *address) {
+    const auto in_code = [](struct dl_phdr_info *object, size_t, void *data) {
+        for (int i = 0; i < object->dlpi_phnum; ++i) {
+            const auto &segment = object->dlpi_phdr[i];
+            const uintptr_t begin = object->dlpi_addr + segment.p_vaddr, at = (uintptr_t)data;
+            if (segment.p_type == PT_LOAD && segment.p_flags & PF_X && at >= begin &&
+                at < begin + segment.p_memsz)
+                return 1;
+        }
+        return 0;
+    };
+    void *const code = const_cast<void *>(address);
+    return dl_iterate_phdr(in_code, code) && _Unwind_FindEnclosingFunction((char *)code + 1) == code;
+}
+
+// False if the address has a symbol that cannot be a kernel's. A static function has no symbol, so it may be
+// one.
+bool may_be_kernel(const void *address) {
+    Dl_info info;
+    if (!begins_function(address))
+        return false;
+    if (!dladdr(address, &info) || info.dli_saddr != address || !info.dli_sname)
+        return true;
+    const std::string name = info.dli_sname;
+    const bool mangled = name.compare(0, 2, "_Z") == 0;
+    const std::string inner = "Z" + (mangled ? name.substr(2) : std::to_string(name.size()) + name) + "E";
+    for (const Function *f = all_functions; f; f = f->next)
+        if (strncmp(f->inner_name, inner.c_str(), inner.size()) == 0) // inner_name may be shorter
+            return true;
+    return false;
+}
+
+} // namespace
+
+const Function *all_functions;
+
+// A kernel begins with launch_body(), which stores the kernel's Function before it uses any argument. So this
+// calls the function without arguments to identify the kernel.
+Function *find_function(const char *call, const void *kernel) {
+    Function *function = nullptr;
+    if (kernel && may_be_kernel(kernel)) {
+        const Launch launch(call, {}, Site{}, false, &function);
+        ((void (*)())kernel)();
+    }
+    if (!function)
+        fail(cudaErrorInvalidDeviceFunction, "%s: %p is not the address of a kernel", call, kernel);
+    return function;
+}
+
+cudaError_t set_attribute(const char *place, const cudaLaunchAttribute &a, bool &cooperative) {
+    const auto &cluster = a.val.clusterDim;
+    if (a.id == cudaLaunchAttributeCooperative)
+        cooperative = a.val.cooperative;
+    if (a.id == cudaLaunchAttributeClusterDimension && (cluster.x > 1 || cluster.y > 1 || cluster.z > 1))
+        return fail(cudaErrorNotSupported,
+                    "%s: clusters of %u x %u x %u blocks are not supported, they need compute capability 9.0",
+                    place, cluster.x, cluster.y, cluster.z);
+    return cudaSuccess;
+}
+
+cudaError_t launch_by_config(const LaunchConfigAt &at, const void *kernel, void **arguments) {
+    const char *const call = "cudaLaunchKernelEx";
+    TRY(begin(call));
+    if (!at.config)
+        return fail(cudaErrorInvalidValue, "%s: config is NULL", call);
+    const cudaLaunchConfig_t &c = *at.config;
+    bool cooperative = false;
+    std::string place = call;
+    if (at.site.line)
+        place += std::string(" at ") + base_name(at.site.file) + ":" + std::to_string(at.site.line);
+    for (unsigned i = 0; i < c.numAttrs; ++i)
+        TRY(set_attribute(place.c_str(), c.attrs[i], cooperative));
+    return launch_by_address(call, kernel, {c.gridDim, c.blockDim, c.dynamicSmemBytes, c.stream}, arguments,
+                             cooperative, at.site);
+}
+
+int resident_blocks(const cudaDeviceProp &device, unsigned threads, size_t shared_bytes) {
+    const unsigned warps = (threads + device.warpSize - 1) / device.warpSize;
+    const unsigned most_warps = device.maxThreadsPerMultiProcessor / device.warpSize;
+    const size_t shared = shared_bytes + device.reservedSharedMemPerBlock;
+    return std::min({device.maxBlocksPerMultiProcessor, (int)(most_warps / warps),
+                     (int)(device.sharedMemPerMultiprocessor / shared)});
+}
+
+} // namespace cuda_cpu
+
+using namespace cuda_cpu;
+
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *kernel) {
+    BEGIN();
+    NOT_NULL(attributes);
+    const Function *const function = find_function(__func__, kernel);
+    if (!function)
+        return cudaErrorInvalidDeviceFunction;
+    const cudaDeviceProp &device = properties(current_device());
+    *attributes = {};
+    attributes->sharedSizeBytes = *function->shared_bytes;
+    attributes->maxThreadsPerBlock = device.maxThreadsPerBlock;
+    if (function->most_threads)
+        attributes->maxThreadsPerBlock = std::min((int)function->most_threads, device.maxThreadsPerBlock);
+    attributes->numRegs = 0; // unknown on the CPU
+    attributes->ptxVersion = attributes->binaryVersion = device.major * 10 + device.minor;
+    attributes->maxDynamicSharedSizeBytes =
+        (int)(function->dynamic_limit ? function->dynamic_limit
+                                      : device.sharedMemPerBlock - attributes->sharedSizeBytes);
+    attributes->preferredShmemCarveout = -1;
+    return cudaSuccess;
+}
+
+cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute, int value) {
+    BEGIN();
+    Function *const function = find_function(__func__, kernel);
+    if (!function)
+        return cudaErrorInvalidDeviceFunction;
+    const cudaDeviceProp &device = properties(current_device());
+    switch (attribute) {
+    case cudaFuncAttributeMaxDynamicSharedMemorySize: {
+        const size_t most = device.sharedMemPerBlockOptin - *function->shared_bytes;
+        if (value < 0 || (size_t)value > most)
+            return fail(cudaErrorInvalidValue,
+                        "cudaFuncSetAttribute: %d bytes of dynamic shared memory, the limit is %zu", value,
+                        most);
+        function->dynamic_limit = (size_t)value;
+        return cudaSuccess;
+    }
+    case cudaFuncAttributePreferredSharedMemoryCarveout:
+        if (value < -1 || value > 100)
+            return fail(cudaErrorInvalidValue, "cudaFuncSetAttribute: a carveout of %d %%, must be -1 to 100",
+                        value);
+        return cudaSuccess;
+    default:
+        return fail(cudaErrorNotSupported,
+                    "cudaFuncSetAttribute: attribute %d is for clusters, which are not supported", attribute);
+    }
+}
+
+cudaError_t cudaFuncSetCacheConfig(const void *kernel, cudaFuncCache) {
+    BEGIN();
+    return find_function(__func__, kernel) ? cudaSuccess : cudaErrorInvalidDeviceFunction;
+}
+
+cudaError_t cudaFuncSetSharedMemConfig(const void *kernel, cudaSharedMemConfig) {
+    BEGIN();
+    return find_function(__func__, kernel) ? cudaSuccess : cudaErrorInvalidDeviceFunction;
+}
+
+cudaError_t cudaFuncGetName(const char **name, const void *kernel) {
+    BEGIN();
+    NOT_NULL(name);
+    const Function *const function = find_function(__func__, kernel);
+    if (!function)
+        return cudaErrorInvalidDeviceFunction;
+    *name = function->name;
+    return cudaSuccess;
+}
+
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **arguments) {
+    return launch_by_config({config, __func__, 0}, kernel, arguments);
+}
+
+static cudaError_t no_clusters(const char *call) {
+    return fail(cudaErrorNotSupported, "%s: clusters are not supported, they need compute capability 9.0",
+                call);
+}
+
+cudaError_t cudaOccupancyMaxActiveClusters(int *, const void *, const cudaLaunchConfig_t *) {
+    return no_clusters(__func__);
+}
+
+cudaError_t cudaOccupancyMaxPotentialClusterSize(int *, const void *, const cudaLaunchConfig_t *) {
+    return no_clusters(__func__);
+}
+
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *kernel,
+                                                                   int threads, size_t dynamic_bytes,
+                                                                   unsigned) {
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, threads, dynamic_bytes);
+}
+
+cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *kernel, int blocks,
+                                                      int threads) {
+    BEGIN();
+    NOT_NULL(bytes);
+    const Function *const function = find_function(__func__, kernel);
+    if (!function)
+        return cudaErrorInvalidDeviceFunction;
+    const cudaDeviceProp &device = properties(current_device());
+    if (blocks < 1 || threads < 1 || blocks * threads > device.maxThreadsPerMultiProcessor)
+        return fail(cudaErrorInvalidValue, "%s: %d blocks of %d threads do not fit on a multiprocessor",
+                    __func__, blocks, threads);
+    const size_t each = device.sharedMemPerMultiprocessor / (size_t)blocks;
+    const size_t own = *function->shared_bytes + device.reservedSharedMemPerBlock;
+    *bytes = std::min(each > own ? each - own : 0, device.sharedMemPerBlock - *function->shared_bytes);
+    return cudaSuccess;
+}
+
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel, int threads,
+                                                          size_t dynamic_bytes) {
+    BEGIN();
+    NOT_NULL(blocks);
+    const Function *const function = find_function(__func__, kernel);
+    if (!function)
+        return cudaErrorInvalidDeviceFunction;
+    const cudaDeviceProp &device = properties(current_device());
+    if (threads < 1)
+        return fail(cudaErrorInvalidValue,
+                    "cudaOccupancyMaxActiveBlocksPerMultiprocessor: blocks of %d threads are impossible",
+                    threads);
+    const size_t shared = *function->shared_bytes + dynamic_bytes;
+    *blocks = threads > device.maxThreadsPerBlock || shared > device.sharedMemPerBlockOptin
+                  ? 0
+                  : resident_blocks(device, (unsigned)threads, shared);
+    return cudaSuccess;
+}

@@ -1,0 +1,700 @@
+// SPDX-License-Identifier: MIT
+/*
+ * OpenGL interoperability by staging copies. Mapping a buffer or texture copies its content into
+ * device memory or an array. Unmapping copies it back and frees that memory, so that a later use of
+ * the pointer is detected like any other use of freed memory.
+ *
+ * While a buffer is mapped for CUDA, it is also mapped in OpenGL (glMapBufferRange). OpenGL then
+ * reports an error for every other use of the buffer, and unmapping returns cudaErrorUnknown.
+ */
+#if HAVE_GL
+#include "cuda_gl_interop.h"
+#include "internal.h"
+
+#include <GL/glext.h>
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace {
+
+// A texture format that CUDA supports: 1, 2 or 4 components of 8, 16 or 32 bits.
+struct Format {
+    GLenum internal, format, type;
+    int components, bits;
+    cudaChannelFormatKind kind;
+
+    cudaChannelFormatDesc desc() const {
+        const int second = components > 1 ? bits : 0, others = components > 2 ? bits : 0;
+        return {bits, second, others, others, kind};
+    }
+    size_t bytes() const { return (size_t)(components * bits / 8); }
+};
+
+} // namespace
+
+struct cudaGraphicsResource {
+    GLuint name;
+    GLenum target; // target of a texture; 0 for a buffer
+    unsigned register_flags;
+    int device;
+    const char *file; // where the program registered it; null when called from C
+    int line;
+
+    size_t bytes = 0, width = 0, height = 0;
+    Format format{};
+    unsigned map_flags = 0;
+    bool mapped = false;
+    void *memory = nullptr;      // device memory of a mapped buffer
+    cudaArray_t array = nullptr; // array of a mapped texture
+    const char *map_file = nullptr;
+    int map_line = 0;
+
+    bool discards() const {
+        return map_flags == cudaGraphicsMapFlagsWriteDiscard ||
+               register_flags & cudaGraphicsRegisterFlagsWriteDiscard;
+    }
+    bool reads_only() const {
+        return map_flags == cudaGraphicsMapFlagsReadOnly ||
+               register_flags & cudaGraphicsRegisterFlagsReadOnly;
+    }
+};
+
+namespace cuda_cpu {
+
+namespace {
+
+using Resource = cudaGraphicsResource;
+
+// The functions that are newer than OpenGL 1.1. Many programs define variables with their names, as pointers
+// to the functions, and the linker would bind calls here to these variables. So the functions are looked up
+// in the library.
+struct Functions {
+    PFNGLISBUFFERPROC IsBuffer;
+    PFNGLBINDBUFFERPROC BindBuffer;
+    PFNGLGETBUFFERPARAMETERIVPROC GetBufferParameteriv;
+    PFNGLGETBUFFERPARAMETERI64VPROC GetBufferParameteri64v;
+    PFNGLMAPBUFFERRANGEPROC MapBufferRange;
+    PFNGLUNMAPBUFFERPROC UnmapBuffer;
+    PFNGLGETBUFFERPOINTERVPROC GetBufferPointerv;
+};
+
+template <class F> void look_up(F &function, void *library, const char *name) {
+    function = library ? (F)dlsym(library, name) : nullptr;
+    if (function)
+        return;
+    fprintf(stderr, "cuda on the CPU: the OpenGL library has no %s\n", name);
+    exit(EXIT_FAILURE);
+}
+
+const Functions &gl() {
+    static const Functions all = [] {
+        void *library = nullptr;
+        for (const char *name : {"libGL.so.1", "libOpenGL.so.0"}) // the one that the program is linked with
+            if (!library)
+                library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+        Functions f;
+        look_up(f.IsBuffer, library, "glIsBuffer");
+        look_up(f.BindBuffer, library, "glBindBuffer");
+        look_up(f.GetBufferParameteriv, library, "glGetBufferParameteriv");
+        look_up(f.GetBufferParameteri64v, library, "glGetBufferParameteri64v");
+        look_up(f.MapBufferRange, library, "glMapBufferRange");
+        look_up(f.UnmapBuffer, library, "glUnmapBuffer");
+        look_up(f.GetBufferPointerv, library, "glGetBufferPointerv");
+        return f;
+    }();
+    return all;
+}
+
+struct Resources {
+    std::mutex mutex;
+    std::set<Resource *> known;
+    std::map<GLuint, Resource *> by_buffer; // by OpenGL's name of the buffer, for the deprecated calls
+};
+
+Resources &resources() {
+    return only<Resources>();
+}
+
+// Describes a resource for messages: "buffer 3, registered at ripple.cu:12".
+std::string describe(const Resource &r) {
+    return (r.target ? "texture " : "buffer ") + std::to_string(r.name) +
+           told_at("registered", r.file, r.line);
+}
+
+bool still_there(const Resource &r) {
+    return r.target ? glIsTexture(r.name) : gl().IsBuffer(r.name);
+}
+
+// Binds `name` to `target` for the lifetime of the object, then restores the old binding.
+class Bound {
+  public:
+    Bound(GLenum target, GLuint name) : target(target) {
+        glGetIntegerv(query(), &before);
+        bind(name);
+    }
+    ~Bound() { bind((GLuint)before); }
+
+  private:
+    GLenum target;
+    GLint before;
+
+    bool texture() const { return target == GL_TEXTURE_2D || target == GL_TEXTURE_RECTANGLE; }
+    GLenum query() const {
+        return target == GL_TEXTURE_2D          ? GL_TEXTURE_BINDING_2D
+               : target == GL_TEXTURE_RECTANGLE ? GL_TEXTURE_BINDING_RECTANGLE
+               : target == GL_COPY_READ_BUFFER  ? GL_COPY_READ_BUFFER_BINDING
+               : target == GL_PIXEL_PACK_BUFFER ? GL_PIXEL_PACK_BUFFER_BINDING
+                                                : GL_PIXEL_UNPACK_BUFFER_BINDING;
+    }
+    void bind(GLuint name) const {
+        if (texture())
+            glBindTexture(target, name);
+        else
+            gl().BindBuffer(target, name);
+    }
+};
+
+// While it exists, OpenGL transfers pixels to and from host memory in rows without padding, whatever
+// pixel-store settings and pixel buffers the program uses.
+class PackedRows {
+  public:
+    PackedRows() {
+        for (size_t i = 0; i < count; ++i) {
+            glGetIntegerv(names[i], &before[i]);
+            glPixelStorei(names[i], i < 2 ? 1 : 0);
+        }
+    }
+    ~PackedRows() {
+        for (size_t i = 0; i < count; ++i)
+            glPixelStorei(names[i], before[i]);
+    }
+
+  private:
+    static constexpr size_t count = 10;
+    static constexpr GLenum names[count] = {GL_PACK_ALIGNMENT,    GL_UNPACK_ALIGNMENT, GL_PACK_ROW_LENGTH,
+                                            GL_UNPACK_ROW_LENGTH, GL_PACK_SKIP_PIXELS, GL_UNPACK_SKIP_PIXELS,
+                                            GL_PACK_SKIP_ROWS,    GL_UNPACK_SKIP_ROWS, GL_PACK_SWAP_BYTES,
+                                            GL_UNPACK_SWAP_BYTES};
+    GLint before[count];
+    Bound pack{GL_PIXEL_PACK_BUFFER, 0}, unpack{GL_PIXEL_UNPACK_BUFFER, 0};
+};
+
+// Clears OpenGL's pending errors and returns the first one.
+GLenum take_gl_errors() {
+    const GLenum first = glGetError();
+    for (int i = 0; i < 16 && glGetError() != GL_NO_ERROR; ++i)
+        ;
+    return first;
+}
+
+// Reports and clears earlier OpenGL errors, so that the check at unmapping sees only later ones.
+void tell_earlier_errors(const char *call) {
+    if (const GLenum error = take_gl_errors())
+        fprintf(stderr, "cuda on the CPU: %s: OpenGL reported an error before this call: 0x%04x\n", call,
+                error);
+}
+
+// Fails if there is no current OpenGL context.
+cudaError_t check_context(const char *call) {
+    if (const char *set = getenv("CUDA_CPU_GL"); set && strcmp(set, "refuse") == 0)
+        return fail(cudaErrorOperatingSystem, "%s: refused, because CUDA_CPU_GL=refuse", call);
+    const char *version = (const char *)glGetString(GL_VERSION);
+    if (!version)
+        return fail(cudaErrorInvalidGraphicsContext, "%s: no OpenGL context is current in this thread", call);
+    if (atof(version) < 3.1)
+        return fail(cudaErrorNotSupported, "%s: needs OpenGL 3.1, this context has %s", call, version);
+    return cudaSuccess;
+}
+
+// At the exit of a program that succeeded, reports the resources that are still mapped or registered.
+void tell_what_is_left(int status, void *) {
+    if (status != EXIT_SUCCESS)
+        return;
+    std::lock_guard lock(resources().mutex);
+    for (const Resource *r : resources().known)
+        fprintf(stderr, "cuda on the CPU: at exit %s is still %s\n", describe(*r).c_str(),
+                r->mapped ? ("mapped" + told_at("mapped", r->map_file, r->map_line)).c_str() : "registered");
+}
+
+void forget_of(int device) {
+    Resources &all = resources();
+    std::lock_guard lock(all.mutex);
+    for (const Resource *r : all.known)
+        if (r->device == device)
+            all.by_buffer.erase(r->name);
+    delete_objects_of(device, all.known);
+}
+
+cudaError_t add(cudaGraphicsResource_t *resource, const Resource &made) {
+    static const int once = on_exit(tell_what_is_left, nullptr);
+    (void)once;
+    Resources &all = resources();
+    std::lock_guard lock(all.mutex);
+    forget_graphics_of = forget_of;
+    *resource = new Resource(made);
+    all.known.insert(*resource);
+    return cudaSuccess;
+}
+
+cudaError_t check_known(const char *call, Resource *r) {
+    std::lock_guard lock(resources().mutex);
+    if (resources().known.count(r))
+        return cudaSuccess;
+    return fail(cudaErrorInvalidResourceHandle,
+                "%s: %p is not a graphics resource, or was unregistered already", call, (void *)r);
+}
+
+cudaError_t check_mapped(const char *call, Resource *r) {
+    TRY(check_known(call, r));
+    return r->mapped ? cudaSuccess
+                     : fail(cudaErrorNotMapped, "%s: %s is not mapped", call, describe(*r).c_str());
+}
+
+// Checks a whole list of resources before any of them is mapped or unmapped. Fails if one is invalid.
+cudaError_t check_list(const char *call, int count, Resource **list, cudaStream_t stream, bool mapped) {
+    TRY(begin(call));
+    if (count < 1 || !list)
+        return fail(cudaErrorInvalidValue, "%s: invalid list of %d resources at %p", call, count,
+                    (void *)list);
+    TRY(check_stream(call, stream));
+    for (int i = 0; i < count; ++i) {
+        TRY(check_known(call, list[i]));
+        const Resource &r = *list[i];
+        if (!mapped && std::count(list, list + i, list[i]))
+            return fail(cudaErrorAlreadyMapped, "%s: %s is in the list twice", call, describe(r).c_str());
+        if (r.mapped && !mapped)
+            return fail(cudaErrorAlreadyMapped, "%s: %s is mapped already%s", call, describe(r).c_str(),
+                        told_at("mapped", r.map_file, r.map_line).c_str());
+        if (mapped)
+            TRY(check_mapped(call, list[i]));
+    }
+    return cudaSuccess;
+}
+
+// ---- buffers ----
+
+cudaError_t map_buffer(const char *call, Resource &r, const char *file, int line) {
+    const Bound bound(GL_COPY_READ_BUFFER, r.name);
+    GLint64 bytes = 0;
+    GLint in_use = 0;
+    gl().GetBufferParameteri64v(GL_COPY_READ_BUFFER, GL_BUFFER_SIZE, &bytes);
+    gl().GetBufferParameteriv(GL_COPY_READ_BUFFER, GL_BUFFER_MAPPED, &in_use);
+    if ((size_t)bytes != r.bytes)
+        return fail(cudaErrorUnknown, "%s: %s had %zu bytes when it was registered, now it has %lld", call,
+                    describe(r).c_str(), r.bytes, (long long)bytes);
+    if (in_use)
+        return fail(cudaErrorUnknown, "%s: the program has mapped %s in OpenGL", call, describe(r).c_str());
+    const void *const content =
+        gl().MapBufferRange(GL_COPY_READ_BUFFER, 0, bytes, GL_MAP_READ_BIT | GL_MAP_WRITE_BIT);
+    if (!content)
+        return fail(cudaErrorUnknown, "%s: OpenGL cannot map %s: error 0x%04x", call, describe(r).c_str(),
+                    take_gl_errors());
+    cudaError_t error =
+        allocate(call, &r.memory, r.bytes, MemoryKind::device, memory_of_graphics, file, line);
+    if (error)
+        gl().UnmapBuffer(GL_COPY_READ_BUFFER);
+    else if (!r.discards()) {
+        const DeviceAccess access;
+        memcpy(r.memory, content, r.bytes);
+    }
+    return error;
+}
+
+cudaError_t unmap_buffer(const char *call, Resource &r) {
+    const Bound bound(GL_COPY_READ_BUFFER, r.name);
+    void *content = nullptr;
+    gl().GetBufferPointerv(GL_COPY_READ_BUFFER, GL_BUFFER_MAP_POINTER, &content);
+    cudaError_t error = cudaSuccess;
+    const DeviceAccess access;
+    if (!content)
+        error = fail(cudaErrorUnknown, "%s: OpenGL unmapped %s, or gave it new storage", call,
+                     describe(r).c_str());
+    else if (!r.reads_only())
+        memcpy(content, r.memory, r.bytes);
+    else if (memcmp(content, r.memory, r.bytes) != 0)
+        error = fail(cudaErrorUnknown, "%s: %s was written to, but is read-only for CUDA", call,
+                     describe(r).c_str());
+    if (content)
+        gl().UnmapBuffer(GL_COPY_READ_BUFFER);
+    free_device(call, r.memory, memory_of_graphics);
+    return error;
+}
+
+// ---- textures ----
+
+constexpr cudaChannelFormatKind sint = cudaChannelFormatKindSigned, uint = cudaChannelFormatKindUnsigned,
+                                real = cudaChannelFormatKindFloat;
+const Format formats[] = {
+    {GL_R8, GL_RED, GL_UNSIGNED_BYTE, 1, 8, uint},
+    {GL_RG8, GL_RG, GL_UNSIGNED_BYTE, 2, 8, uint},
+    {GL_RGBA8, GL_RGBA, GL_UNSIGNED_BYTE, 4, 8, uint},
+    {GL_RGBA, GL_RGBA, GL_UNSIGNED_BYTE, 4, 8, uint},
+    {GL_R16, GL_RED, GL_UNSIGNED_SHORT, 1, 16, uint},
+    {GL_RG16, GL_RG, GL_UNSIGNED_SHORT, 2, 16, uint},
+    {GL_RGBA16, GL_RGBA, GL_UNSIGNED_SHORT, 4, 16, uint},
+    {GL_R16F, GL_RED, GL_HALF_FLOAT, 1, 16, real},
+    {GL_RG16F, GL_RG, GL_HALF_FLOAT, 2, 16, real},
+    {GL_RGBA16F, GL_RGBA, GL_HALF_FLOAT, 4, 16, real},
+    {GL_R32F, GL_RED, GL_FLOAT, 1, 32, real},
+    {GL_RG32F, GL_RG, GL_FLOAT, 2, 32, real},
+    {GL_RGBA32F, GL_RGBA, GL_FLOAT, 4, 32, real},
+    {GL_R8UI, GL_RED_INTEGER, GL_UNSIGNED_BYTE, 1, 8, uint},
+    {GL_RG8UI, GL_RG_INTEGER, GL_UNSIGNED_BYTE, 2, 8, uint},
+    {GL_RGBA8UI, GL_RGBA_INTEGER, GL_UNSIGNED_BYTE, 4, 8, uint},
+    {GL_R8I, GL_RED_INTEGER, GL_BYTE, 1, 8, sint},
+    {GL_RG8I, GL_RG_INTEGER, GL_BYTE, 2, 8, sint},
+    {GL_RGBA8I, GL_RGBA_INTEGER, GL_BYTE, 4, 8, sint},
+    {GL_R16UI, GL_RED_INTEGER, GL_UNSIGNED_SHORT, 1, 16, uint},
+    {GL_RG16UI, GL_RG_INTEGER, GL_UNSIGNED_SHORT, 2, 16, uint},
+    {GL_RGBA16UI, GL_RGBA_INTEGER, GL_UNSIGNED_SHORT, 4, 16, uint},
+    {GL_R16I, GL_RED_INTEGER, GL_SHORT, 1, 16, sint},
+    {GL_RG16I, GL_RG_INTEGER, GL_SHORT, 2, 16, sint},
+    {GL_RGBA16I, GL_RGBA_INTEGER, GL_SHORT, 4, 16, sint},
+    {GL_R32UI, GL_RED_INTEGER, GL_UNSIGNED_INT, 1, 32, uint},
+    {GL_RG32UI, GL_RG_INTEGER, GL_UNSIGNED_INT, 2, 32, uint},
+    {GL_RGBA32UI, GL_RGBA_INTEGER, GL_UNSIGNED_INT, 4, 32, uint},
+    {GL_R32I, GL_RED_INTEGER, GL_INT, 1, 32, sint},
+    {GL_RG32I, GL_RG_INTEGER, GL_INT, 2, 32, sint},
+    {GL_RGBA32I, GL_RGBA_INTEGER, GL_INT, 4, 32, sint},
+};
+
+cudaError_t map_image(Resource &r, const char *file, int line) {
+    const cudaChannelFormatDesc desc = r.format.desc();
+    const unsigned flags = r.register_flags & cudaGraphicsRegisterFlagsSurfaceLoadStore
+                               ? cudaArraySurfaceLoadStore
+                               : cudaArrayDefault;
+    TRY(malloc_array("cudaGraphicsMapResources", &r.array, &desc, {r.width, r.height, 0}, flags, file, line));
+    if (r.discards())
+        return cudaSuccess;
+    std::vector<char> pixels(r.bytes);
+    const Bound bound(r.target, r.name);
+    const PackedRows packed;
+    glGetTexImage(r.target, 0, r.format.format, r.format.type, pixels.data());
+    const size_t row = r.bytes / r.height;
+    return cudaMemcpy2DToArray(r.array, 0, 0, pixels.data(), row, row, r.height, cudaMemcpyHostToDevice);
+}
+
+cudaError_t unmap_image(const char *call, Resource &r) {
+    std::vector<char> pixels(r.bytes);
+    const size_t row = r.bytes / r.height;
+    if (cudaMemcpy2DFromArray(pixels.data(), row, r.array, 0, 0, row, r.height, cudaMemcpyDeviceToHost))
+        return fail(cudaErrorUnknown, "%s: the array of %s was freed while it was mapped", call,
+                    describe(r).c_str());
+    if (!r.reads_only()) {
+        const Bound bound(r.target, r.name);
+        const PackedRows packed;
+        glTexSubImage2D(r.target, 0, 0, 0, (GLsizei)r.width, (GLsizei)r.height, r.format.format,
+                        r.format.type, pixels.data());
+    }
+    return cudaFreeArray(r.array);
+}
+
+// ---- both ----
+
+cudaError_t unmap(const char *call, Resource &r) {
+    TRY(check_context(call));
+    r.mapped = false;
+    if (!still_there(r)) {
+        r.target ? cudaFreeArray(r.array) : free_device(call, r.memory, memory_of_graphics);
+        return fail(cudaErrorUnknown, "%s: %s was deleted while it was mapped", call, describe(r).c_str());
+    }
+    const GLenum used = take_gl_errors();
+    const cudaError_t error = r.target ? unmap_image(call, r) : unmap_buffer(call, r);
+    if (!error && used == GL_INVALID_OPERATION)
+        return fail(cudaErrorUnknown, "%s: OpenGL was asked to use %s while it was mapped%s", call,
+                    describe(r).c_str(), told_at("mapped", r.map_file, r.map_line).c_str());
+    if (!error && used)
+        fprintf(stderr, "cuda on the CPU: %s: OpenGL reported an error while %s was mapped: 0x%04x\n", call,
+                describe(r).c_str(), used);
+    return error ? error : take_gl_errors() ? cudaErrorUnknown : cudaSuccess;
+}
+
+cudaError_t unmap_resources(const char *call, int count, cudaGraphicsResource_t *list, cudaStream_t stream) {
+    TRY(check_list(call, count, list, stream, true));
+    // OpenGL uses the content after this call, so deferred work must run now.
+    cudaError_t first = finish_device(current_device());
+    for (int i = 0; i < count; ++i) {
+        // All were mapped when the list was checked, so a resource that is not mapped now is in the list
+        // twice. It stays unmapped, as on a GPU.
+        const cudaError_t error = list[i]->mapped ? unmap(call, *list[i])
+                                                  : fail(cudaErrorNotMapped, "%s: %s is in the list twice",
+                                                         call, describe(*list[i]).c_str());
+        if (error && !first)
+            first = error;
+    }
+    return first;
+}
+
+cudaError_t unregister(const char *call, Resource *r) {
+    TRY(begin(call));
+    TRY(check_known(call, r));
+    if (r->mapped)
+        return fail(cudaErrorAlreadyMapped, "%s: %s is still mapped%s", call, describe(*r).c_str(),
+                    told_at("mapped", r->map_file, r->map_line).c_str());
+    std::lock_guard lock(resources().mutex);
+    resources().known.erase(r);
+    delete r;
+    return cudaSuccess;
+}
+
+// Finds the resource of a buffer that a deprecated call registered.
+cudaError_t find_buffer(const char *call, GLuint buffer, Resource *&found) {
+    TRY(begin(call));
+    std::lock_guard lock(resources().mutex);
+    const auto at = resources().by_buffer.find(buffer);
+    if (at == resources().by_buffer.end())
+        return fail(cudaErrorInvalidValue, "%s: buffer %u was not registered by cudaGLRegisterBufferObject",
+                    call, buffer);
+    found = at->second;
+    return cudaSuccess;
+}
+
+cudaError_t map_object(const char *call, void **pointer, GLuint buffer, cudaStream_t stream) {
+    Resource *r;
+    TRY(find_buffer(call, buffer, r));
+    TRY(map_resources(call, 1, &r, stream, nullptr, 0));
+    size_t bytes;
+    return cudaGraphicsResourceGetMappedPointer(pointer, &bytes, r);
+}
+
+cudaError_t unmap_object(const char *call, GLuint buffer, cudaStream_t stream) {
+    Resource *r;
+    TRY(find_buffer(call, buffer, r));
+    return unmap_resources(call, 1, &r, stream);
+}
+
+bool one_access(unsigned flags) {
+    return !(flags & cudaGraphicsRegisterFlagsReadOnly && flags & cudaGraphicsRegisterFlagsWriteDiscard);
+}
+
+} // namespace
+
+cudaError_t register_buffer(const char *call, cudaGraphicsResource_t *resource, GLuint buffer, unsigned flags,
+                            const char *file, int line) {
+    TRY(begin(call));
+    if (!resource)
+        return fail(cudaErrorInvalidValue, "%s: resource is NULL", call);
+    if (flags > cudaGraphicsRegisterFlagsWriteDiscard)
+        return fail(cudaErrorInvalidValue, "%s: 0x%x is not a valid flag for a buffer", call, flags);
+    TRY(check_context(call));
+    tell_earlier_errors(call);
+    if (!gl().IsBuffer(buffer))
+        return fail(buffer ? cudaErrorInvalidResourceHandle : cudaErrorInvalidValue,
+                    "%s: OpenGL has no buffer %u: it was deleted, or never bound", call, buffer);
+    Resource made = {buffer, 0, flags, current_device(), file, line};
+    GLint64 bytes = 0;
+    {
+        const Bound bound(GL_COPY_READ_BUFFER, buffer);
+        gl().GetBufferParameteri64v(GL_COPY_READ_BUFFER, GL_BUFFER_SIZE, &bytes);
+    }
+    if (bytes == 0)
+        return fail(cudaErrorMemoryAllocation, "%s: buffer %u has no storage", call, buffer);
+    made.bytes = (size_t)bytes;
+    return add(resource, made);
+}
+
+cudaError_t register_image(cudaGraphicsResource_t *resource, GLuint image, GLenum target, unsigned flags,
+                           const char *file, int line) {
+    static const char call[] = "cudaGraphicsGLRegisterImage";
+    TRY(begin(call));
+    if (!resource)
+        return fail(cudaErrorInvalidValue, "%s: resource is NULL", call);
+    if (flags > 15 || !one_access(flags))
+        return fail(cudaErrorInvalidValue, "%s: 0x%x is not a valid combination of flags", call, flags);
+    if (target == GL_TEXTURE_3D || target == GL_TEXTURE_2D_ARRAY || target == GL_TEXTURE_CUBE_MAP ||
+        target == GL_RENDERBUFFER)
+        return fail(cudaErrorNotSupported, "%s: images of target 0x%04x are not supported", call, target);
+    if (target != GL_TEXTURE_2D && target != GL_TEXTURE_RECTANGLE)
+        return fail(cudaErrorInvalidValue, "%s: CUDA does not support images of target 0x%04x", call, target);
+    TRY(check_context(call));
+    tell_earlier_errors(call);
+    if (!glIsTexture(image))
+        return fail(image ? cudaErrorInvalidResourceHandle : cudaErrorInvalidValue,
+                    "%s: OpenGL has no texture %u: it was deleted, or never bound", call, image);
+    GLint width = 0, height = 0, internal = 0;
+    {
+        const Bound bound(target, image);
+        if (const GLenum error = take_gl_errors())
+            return fail(cudaErrorInvalidValue, "%s: texture %u is not of target 0x%04x (0x%04x)", call, image,
+                        target, error);
+        glGetTexLevelParameteriv(target, 0, GL_TEXTURE_WIDTH, &width);
+        glGetTexLevelParameteriv(target, 0, GL_TEXTURE_HEIGHT, &height);
+        glGetTexLevelParameteriv(target, 0, GL_TEXTURE_INTERNAL_FORMAT, &internal);
+    }
+    if (width == 0 || height == 0)
+        return fail(cudaErrorInvalidValue, "%s: texture %u has no storage", call, image);
+    const Format *const format = std::find_if(std::begin(formats), std::end(formats), [&](const Format &f) {
+        return f.internal == (GLenum)internal;
+    });
+    if (format == std::end(formats))
+        return fail(cudaErrorInvalidValue, "%s: texture %u has a format that CUDA does not support: 0x%04x",
+                    call, image, (unsigned)internal);
+    Resource made = {image, target, flags, current_device(), file, line};
+    made.width = (size_t)width;
+    made.height = (size_t)height;
+    made.format = *format;
+    made.bytes = made.width * made.height * format->bytes();
+    return add(resource, made);
+}
+
+cudaError_t map_resources(const char *call, int count, cudaGraphicsResource_t *list, cudaStream_t stream,
+                          const char *file, int line) {
+    TRY(check_list(call, count, list, stream, false));
+    TRY(finish_device(current_device()));
+    TRY(check_context(call));
+    tell_earlier_errors(call);
+    for (int i = 0; i < count; ++i) {
+        Resource &r = *list[i];
+        cudaError_t error;
+        if (!still_there(r))
+            error = fail(cudaErrorUnknown, "%s: %s was deleted", call, describe(r).c_str());
+        else
+            error = r.target ? map_image(r, file, line) : map_buffer(call, r, file, line);
+        if (error) {
+            while (--i >= 0)
+                unmap(call, *list[i]);
+            return error;
+        }
+        r.mapped = true;
+        r.map_file = file;
+        r.map_line = line;
+    }
+    return cudaSuccess;
+}
+
+} // namespace cuda_cpu
+
+using namespace cuda_cpu;
+
+extern "C" {
+
+cudaError_t cudaGraphicsUnregisterResource(cudaGraphicsResource_t resource) {
+    return unregister(__func__, resource);
+}
+
+cudaError_t cudaGraphicsResourceSetMapFlags(cudaGraphicsResource_t resource, unsigned flags) {
+    BEGIN();
+    TRY(check_known(__func__, resource));
+    if (flags > cudaGraphicsMapFlagsWriteDiscard)
+        return fail(cudaErrorInvalidValue, "%s: 0x%x is not a valid flag", __func__, flags);
+    if (resource->mapped)
+        return fail(cudaErrorAlreadyMapped, "%s: %s is mapped%s", __func__, describe(*resource).c_str(),
+                    told_at("mapped", resource->map_file, resource->map_line).c_str());
+    resource->map_flags = flags;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphicsUnmapResources(int count, cudaGraphicsResource_t *list, cudaStream_t stream) {
+    return unmap_resources(__func__, count, list, stream);
+}
+
+cudaError_t cudaGraphicsResourceGetMappedPointer(void **pointer, size_t *bytes,
+                                                 cudaGraphicsResource_t resource) {
+    BEGIN();
+    NOT_NULL(pointer);
+    TRY(check_mapped(__func__, resource));
+    if (resource->target)
+        return fail(cudaErrorNotMappedAsPointer, "%s: %s has an array, no pointer", __func__,
+                    describe(*resource).c_str());
+    *pointer = resource->memory;
+    if (bytes)
+        *bytes = resource->bytes;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphicsSubResourceGetMappedArray(cudaArray_t *array, cudaGraphicsResource_t resource,
+                                                  unsigned index, unsigned level) {
+    BEGIN();
+    NOT_NULL(array);
+    TRY(check_mapped(__func__, resource));
+    if (!resource->target)
+        return fail(cudaErrorNotMappedAsArray, "%s: %s has a pointer, no array", __func__,
+                    describe(*resource).c_str());
+    if (index != 0 || level != 0)
+        return fail(cudaErrorInvalidValue, "%s: %s has no array %u of level %u", __func__,
+                    describe(*resource).c_str(), index, level);
+    *array = resource->array;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGLGetDevices(unsigned *count, int *devices, unsigned most, cudaGLDeviceList list) {
+    BEGIN();
+    NOT_NULL(count);
+    if (list < cudaGLDeviceListAll || list > cudaGLDeviceListNextFrame)
+        return fail(cudaErrorInvalidValue, "%s: there is no list %d", __func__, (int)list);
+    TRY(check_context(__func__));
+    *count = 1;
+    if (most > 0) {
+        NOT_NULL(devices);
+        devices[0] = current_device();
+    }
+    return cudaSuccess;
+}
+
+cudaError_t cudaGLSetGLDevice(int device) {
+    return cudaSetDevice(device);
+}
+
+cudaError_t cudaGLRegisterBufferObject(GLuint buffer) {
+    Resource *r;
+    TRY(register_buffer(__func__, &r, buffer, 0, nullptr, 0));
+    std::lock_guard lock(resources().mutex);
+    resources().by_buffer[buffer] = r;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGLMapBufferObject(void **pointer, GLuint buffer) {
+    return map_object(__func__, pointer, buffer, nullptr);
+}
+
+cudaError_t cudaGLMapBufferObjectAsync(void **pointer, GLuint buffer, cudaStream_t stream) {
+    return map_object(__func__, pointer, buffer, stream);
+}
+
+cudaError_t cudaGLUnmapBufferObject(GLuint buffer) {
+    return unmap_object(__func__, buffer, nullptr);
+}
+
+cudaError_t cudaGLUnmapBufferObjectAsync(GLuint buffer, cudaStream_t stream) {
+    return unmap_object(__func__, buffer, stream);
+}
+
+cudaError_t cudaGLUnregisterBufferObject(GLuint buffer) {
+    Resource *r;
+    TRY(find_buffer(__func__, buffer, r));
+    TRY(unregister(__func__, r));
+    std::lock_guard lock(resources().mutex);
+    resources().by_buffer.erase(buffer);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGLSetBufferObjectMapFlags(GLuint buffer, unsigned flags) {
+    Resource *r;
+    TRY(find_buffer(__func__, buffer, r));
+    return cudaGraphicsResourceSetMapFlags(r, flags);
+}
+
+// For C. In C++ the overloads in cuda_gl_interop.h and api.h also pass the caller's file and line.
+cudaError_t cudaGraphicsMapResources(int count, cudaGraphicsResource_t *list, cudaStream_t stream) {
+    return map_resources(__func__, count, list, stream, nullptr, 0);
+}
+
+cudaError_t cudaGraphicsGLRegisterBuffer(cudaGraphicsResource_t *resource, GLuint buffer, unsigned flags) {
+    return register_buffer(__func__, resource, buffer, flags, nullptr, 0);
+}
+
+cudaError_t cudaGraphicsGLRegisterImage(cudaGraphicsResource_t *resource, GLuint image, GLenum target,
+                                        unsigned flags) {
+    return register_image(resource, image, target, flags, nullptr, 0);
+}
+
+} // extern "C"
+#endif

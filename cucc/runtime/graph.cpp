@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: MIT
+// Graphs: making, copying and listing them, their dependencies, and the user objects that they keep.
+#include "graph.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <unistd.h>
+
+namespace cuda_cpu {
+
+Graphs &graphs() {
+    return only<Graphs>();
+}
+
+std::shared_ptr<CUgraph_st> find_graph(const char *call, cudaGraph_t graph) {
+    const auto found = graphs().graphs.find(graph);
+    if (found != graphs().graphs.end())
+        return found->second;
+    fail(cudaErrorInvalidValue, "%s: %p is not a graph, or was destroyed", call, (void *)graph);
+    return nullptr;
+}
+
+cudaError_t check_node(const char *call, cudaGraphNode_t node) {
+    if (graphs().nodes.count(node))
+        return cudaSuccess;
+    return fail(cudaErrorInvalidValue, "%s: %p is not a node of a graph, or was destroyed", call,
+                (void *)node);
+}
+
+cudaGraphNode_t new_node(CUgraph_st &graph, Operation operation, std::vector<cudaGraphNode_t> before) {
+    graph.nodes.push_back(std::make_unique<CUgraphNode_st>());
+    CUgraphNode_st *const node = graph.nodes.back().get();
+    *node = {&graph, std::move(operation), std::move(before), nullptr, {}};
+    graphs().nodes.insert(node);
+    return node;
+}
+
+cudaError_t check_nodes(const char *call, const CUgraph_st &graph, const cudaGraphNode_t *nodes,
+                        size_t count) {
+    if (count && !nodes)
+        return fail(cudaErrorInvalidValue, "%s: the list of %zu dependencies is NULL", call, count);
+    for (size_t i = 0; i < count; ++i) {
+        TRY(check_node(call, nodes[i]));
+        if (nodes[i]->graph != &graph)
+            return fail(cudaErrorInvalidValue, "%s: dependency %zu is a node of another graph", call, i);
+        if (std::count(nodes, nodes + i, nodes[i]))
+            return fail(cudaErrorInvalidValue, "%s: dependency %zu occurs twice", call, i);
+    }
+    return cudaSuccess;
+}
+
+std::shared_ptr<CUgraph_st> clone(const CUgraph_st &graph) {
+    auto copy = std::make_shared<CUgraph_st>(graph.objects);
+    std::map<cudaGraphNode_t, cudaGraphNode_t> copies;
+    for (const auto &node : graph.nodes) {
+        const cudaGraphNode_t made = new_node(*copy, node->operation, {});
+        made->original = node.get();
+        copies[node.get()] = made;
+        if (Subgraph *const child = std::get_if<Subgraph>(&made->operation.what))
+            child->graph = clone(*child->graph);
+    }
+    for (const auto &node : graph.nodes)
+        for (const cudaGraphNode_t before : node->before)
+            copies[node.get()]->before.push_back(copies[before]);
+    return copy;
+}
+
+cudaGraph_t enter(std::shared_ptr<CUgraph_st> graph) {
+    const cudaGraph_t handle = graph.get();
+    graphs().graphs[handle] = std::move(graph);
+    return handle;
+}
+
+namespace {
+
+cudaError_t check_object(const char *call, cudaUserObject_t object) {
+    if (graphs().objects.count(object))
+        return cudaSuccess;
+    return fail(cudaErrorInvalidValue, "%s: %p is not a user object, or was destroyed", call, (void *)object);
+}
+
+void release_object(cudaUserObject_t object, unsigned count) {
+    object->references -= std::min(count, object->references);
+    if (object->references)
+        return;
+    graphs().objects.erase(object);
+    run_callback([&] { object->destroy(object->data); });
+    delete object;
+}
+
+// Copies a list to an array of the program. On entry `count` is the capacity of the array, on return the
+// number of elements. Without an array only the count is set.
+template <class T> cudaError_t give(const std::vector<T> &list, T *to, size_t *count) {
+    if (to) {
+        for (size_t i = 0; i < *count; ++i)
+            to[i] = i < list.size() ? list[i] : T{};
+        *count = std::min(*count, list.size());
+    } else {
+        *count = list.size();
+    }
+    return cudaSuccess;
+}
+
+cudaError_t list_nodes(const char *call, cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count,
+                       bool roots) {
+    if (!count)
+        return fail(cudaErrorInvalidValue, "%s: count is NULL", call);
+    LOCK();
+    const auto found = find_graph(call, graph);
+    if (!found)
+        return cudaErrorInvalidValue;
+    std::vector<cudaGraphNode_t> list;
+    for (const auto &node : found->nodes)
+        if (!roots || node->before.empty())
+            list.push_back(node.get());
+    return give(list, nodes, count);
+}
+
+// Adds or removes dependencies, after a check of all nodes.
+cudaError_t change_edges(const char *call, cudaGraph_t graph, const cudaGraphNode_t *from,
+                         const cudaGraphNode_t *to, size_t count, bool add) {
+    TRY(begin(call));
+    LOCK();
+    const auto found = find_graph(call, graph);
+    if (!found)
+        return cudaErrorInvalidValue;
+    for (size_t i = 0; i < count; ++i) {
+        TRY(check_nodes(call, *found, from + i, 1));
+        TRY(check_nodes(call, *found, to + i, 1));
+    }
+    for (size_t i = 0; i < count; ++i) {
+        std::vector<cudaGraphNode_t> &before = to[i]->before;
+        const auto edge = std::find(before.begin(), before.end(), from[i]);
+        if (add && (from[i] == to[i] || edge != before.end()))
+            return fail(cudaErrorInvalidValue, "%s: dependency %zu %s", call, i,
+                        from[i] == to[i] ? "is of a node on itself" : "is there already");
+        if (!add && edge == before.end())
+            return fail(cudaErrorInvalidValue, "%s: there is no dependency %zu", call, i);
+        if (add)
+            before.push_back(from[i]);
+        else
+            before.erase(edge);
+    }
+    return cudaSuccess;
+}
+
+} // namespace
+
+References::References(const References &other) : counts(other.counts) {
+    LOCK();
+    for (auto &[object, count] : counts)
+        object->references += count = 1;
+}
+
+References::~References() {
+    LOCK();
+    for (const auto &[object, count] : counts)
+        release_object(object, count);
+}
+
+} // namespace cuda_cpu
+
+using namespace cuda_cpu;
+
+CUgraph_st::~CUgraph_st() {
+    LOCK();
+    for (const auto &node : nodes) {
+        graphs().nodes.erase(node.get());
+        if (const auto *const child = std::get_if<Subgraph>(&node->operation.what))
+            graphs().graphs.erase(child->graph.get());
+    }
+}
+
+extern "C" {
+
+cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned flags) {
+    BEGIN();
+    NOT_NULL(graph);
+    if (flags)
+        return fail(cudaErrorInvalidValue, "%s: flags are 0x%x, must be 0", __func__, flags);
+    LOCK();
+    *graph = enter(std::make_shared<CUgraph_st>());
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+    BEGIN();
+    LOCK();
+    FIND_GRAPH(found, graph);
+    graphs().graphs.erase(graph);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphClone(cudaGraph_t *copy, cudaGraph_t graph) {
+    BEGIN();
+    NOT_NULL(copy);
+    LOCK();
+    FIND_GRAPH(found, graph);
+    *copy = enter(clone(*found));
+    return cudaSuccess;
+}
+
+cudaError_t cudaUserObjectCreate(cudaUserObject_t *object, void *data, cudaHostFn_t destroy,
+                                 unsigned references, unsigned flags) {
+    BEGIN();
+    NOT_NULL(object);
+    NOT_NULL(destroy);
+    if (references == 0 || flags != cudaUserObjectNoDestructorSync)
+        return fail(cudaErrorInvalidValue,
+                    "%s: needs a reference, and the flag cudaUserObjectNoDestructorSync", __func__);
+    LOCK();
+    *object = new CUuserObject_st{data, destroy, references};
+    graphs().objects.insert(*object);
+    return cudaSuccess;
+}
+
+cudaError_t cudaUserObjectRetain(cudaUserObject_t object, unsigned count) {
+    BEGIN();
+    LOCK();
+    TRY(check_object(__func__, object));
+    if (count == 0)
+        return fail(cudaErrorInvalidValue, "%s: the number of references is 0, must be at least 1", __func__);
+    object->references += count;
+    return cudaSuccess;
+}
+
+cudaError_t cudaUserObjectRelease(cudaUserObject_t object, unsigned count) {
+    BEGIN();
+    LOCK();
+    TRY(check_object(__func__, object));
+    if (count == 0 || count > object->references)
+        return fail(cudaErrorInvalidValue, "%s: cannot release %u references, must be from 1 to %u", __func__,
+                    count, object->references);
+    release_object(object, count);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphRetainUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned count,
+                                      unsigned flags) {
+    BEGIN();
+    LOCK();
+    FIND_GRAPH(found, graph);
+    TRY(check_object(__func__, object));
+    if (count == 0 || flags & ~(unsigned)cudaGraphUserObjectMove)
+        return fail(cudaErrorInvalidValue,
+                    "%s: the number of references is %u, must be at least 1; the flags are 0x%x, must be 0 "
+                    "or cudaGraphUserObjectMove",
+                    __func__, count, flags);
+    found->objects.counts[object] += count;
+    if (!(flags & cudaGraphUserObjectMove)) // with the flag, the graph takes over the caller's references
+        object->references += count;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphReleaseUserObject(cudaGraph_t graph, cudaUserObject_t object, unsigned count) {
+    BEGIN();
+    LOCK();
+    FIND_GRAPH(found, graph);
+    TRY(check_object(__func__, object));
+    const auto held = found->objects.counts.find(object);
+    if (held == found->objects.counts.end() || count == 0 || count > held->second)
+        return fail(cudaErrorInvalidValue, "%s: the graph does not have %u references to the object",
+                    __func__, count);
+    if ((held->second -= count) == 0)
+        found->objects.counts.erase(held);
+    release_object(object, count);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count) {
+    BEGIN();
+    return list_nodes(__func__, graph, nodes, count, false);
+}
+
+cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count) {
+    BEGIN();
+    return list_nodes(__func__, graph, nodes, count, true);
+}
+
+cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to,
+                              cudaGraphEdgeData *edges, size_t *count) {
+    BEGIN();
+    NOT_NULL(count);
+    LOCK();
+    FIND_GRAPH(found, graph);
+    std::vector<cudaGraphNode_t> sources, targets;
+    for (const auto &node : found->nodes)
+        for (const cudaGraphNode_t before : node->before) {
+            sources.push_back(before);
+            targets.push_back(node.get());
+        }
+    size_t same = *count;
+    give(sources, from, count);
+    if (edges && from)
+        std::fill(edges, edges + *count, cudaGraphEdgeData{});
+    return to ? give(targets, to, &same) : cudaSuccess;
+}
+
+cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
+                                     const cudaGraphNode_t *to, const cudaGraphEdgeData *, size_t count) {
+    return change_edges(__func__, graph, from, to, count, true);
+}
+
+cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
+                                        const cudaGraphNode_t *to, const cudaGraphEdgeData *, size_t count) {
+    return change_edges(__func__, graph, from, to, count, false);
+}
+
+cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node) {
+    BEGIN();
+    LOCK();
+    TRY(check_node(__func__, node));
+    CUgraph_st &graph = *node->graph;
+    for (const auto &other : graph.nodes) {
+        const auto edge = std::find(other->before.begin(), other->before.end(), node);
+        if (edge != other->before.end())
+            other->before.erase(edge);
+    }
+    graphs().nodes.erase(node);
+    graph.nodes.erase(std::find_if(graph.nodes.begin(), graph.nodes.end(),
+                                   [&](const auto &other) { return other.get() == node; }));
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t *found, cudaGraphNode_t original, cudaGraph_t copy) {
+    BEGIN();
+    NOT_NULL(found);
+    LOCK();
+    FIND_GRAPH(graph, copy);
+    for (const auto &node : graph->nodes)
+        if (node->original == original) {
+            *found = node.get();
+            return cudaSuccess;
+        }
+    return fail(cudaErrorInvalidValue, "%s: the graph has no clone of the node", __func__);
+}
+
+cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *before,
+                                         cudaGraphEdgeData *edges, size_t *count) {
+    BEGIN();
+    NOT_NULL(count);
+    LOCK();
+    TRY(check_node(__func__, node));
+    if (edges)
+        std::fill(edges, edges + *count, cudaGraphEdgeData{});
+    return give(node->before, before, count);
+}
+
+cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t *after,
+                                           cudaGraphEdgeData *edges, size_t *count) {
+    BEGIN();
+    NOT_NULL(count);
+    LOCK();
+    TRY(check_node(__func__, node));
+    std::vector<cudaGraphNode_t> list;
+    for (const auto &other : node->graph->nodes)
+        if (std::count(other->before.begin(), other->before.end(), node))
+            list.push_back(other.get());
+    if (edges)
+        std::fill(edges, edges + *count, cudaGraphEdgeData{});
+    return give(list, after, count);
+}
+
+cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsigned) {
+    BEGIN();
+    NOT_NULL(path);
+    LOCK();
+    FIND_GRAPH(found, graph);
+    FILE *const file = fopen(path, "w");
+    if (!file)
+        return fail(cudaErrorOperatingSystem, "%s: cannot write %s: %s", __func__, path, strerror(errno));
+    fprintf(file, "digraph cuda_graph {\n");
+    std::map<cudaGraphNode_t, size_t> number;
+    for (const auto &node : found->nodes) {
+        const size_t n = number.size();
+        number[node.get()] = n;
+        const StoredLaunch *const launch = std::get_if<StoredLaunch>(&node->operation.what);
+        fprintf(file, "    n%zu [label=\"%zu: %s%s%s\"];\n", n, n,
+                type_name(type_of(node->operation)) +
+                    (strncmp(type_name(type_of(node->operation)), "an ", 3) ? 2 : 3),
+                launch ? " " : "", launch ? launch->kernel.name : "");
+    }
+    for (const auto &node : found->nodes)
+        for (const cudaGraphNode_t before : node->before)
+            fprintf(file, "    n%zu -> n%zu;\n", number[before], number[node.get()]);
+    fprintf(file, "}\n");
+    const bool failed = ferror(file);
+    if (fclose(file) != 0 || failed) {
+        unlink(path);
+        return fail(cudaErrorOperatingSystem, "%s: cannot write %s", __func__, path);
+    }
+    return cudaSuccess;
+}
+
+} // extern "C"

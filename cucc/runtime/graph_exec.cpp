@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+// Executable graphs: the operations of a graph in an order that respects the dependencies; launches and
+// updates.
+#include "graph.h"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+
+namespace cuda_cpu {
+
+namespace {
+
+std::shared_ptr<CUgraphExec_st> find_executable(const char *call, cudaGraphExec_t executable) {
+    const auto found = graphs().executables.find(executable);
+    if (found != graphs().executables.end())
+        return found->second;
+    fail(cudaErrorInvalidValue, "%s: %p is not an executable graph, or was destroyed", call,
+         (void *)executable);
+    return nullptr;
+}
+
+cudaError_t instantiate(const char *call, cudaGraphExec_t *executable, cudaGraph_t graph,
+                        unsigned long long flags) {
+    TRY(begin(call));
+    if (!executable)
+        return fail(cudaErrorInvalidValue, "%s: executable is NULL", call);
+    LOCK();
+    const auto found = find_graph(call, graph);
+    if (!found)
+        return cudaErrorInvalidValue;
+    if (flags & ~15ull)
+        return fail(cudaErrorInvalidValue, "%s: 0x%llx is not a valid combination of flags", call, flags);
+    if (flags & cudaGraphInstantiateFlagDeviceLaunch)
+        return fail(cudaErrorNotSupported, "%s: kernels cannot launch graphs here", call);
+    const auto made = std::make_shared<CUgraphExec_st>();
+    made->run = order(*found);
+    made->flags = flags;
+    if (!made->run)
+        return fail(cudaErrorInvalidValue, "%s: the dependencies of the graph form a cycle", call);
+    *executable = made.get();
+    graphs().executables[*executable] = made;
+    return cudaSuccess;
+}
+
+} // namespace
+
+std::shared_ptr<GraphRun> order(const CUgraph_st &graph) {
+    auto run = std::make_shared<GraphRun>(GraphRun{graph.objects});
+    std::map<cudaGraphNode_t, size_t> placed;
+    const size_t total = graph.nodes.size();
+    std::map<cudaGraphNode_t, size_t> open;
+    std::map<cudaGraphNode_t, std::vector<size_t>> after;
+    std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready; // in order of creation
+    for (size_t i = 0; i < total; ++i) {
+        const auto &node = graph.nodes[i];
+        open[node.get()] = node->before.size();
+        for (const cudaGraphNode_t before : node->before)
+            after[before].push_back(i);
+        if (node->before.empty())
+            ready.push(i);
+    }
+    while (!ready.empty()) {
+        const auto &node = graph.nodes[ready.top()];
+        ready.pop();
+        Step step = {node.get(), node->operation, {}, true};
+        for (const cudaGraphNode_t before : node->before)
+            step.before.push_back(placed[before]);
+        if (Subgraph *const child = std::get_if<Subgraph>(&step.operation.what)) {
+            child->run = order(*child->graph);
+            if (!child->run)
+                return nullptr;
+        }
+        placed[node.get()] = run->steps.size();
+        run->steps.push_back(std::move(step));
+        for (const size_t i : after[node.get()])
+            if (--open[graph.nodes[i].get()] == 0)
+                ready.push(i);
+    }
+    return run->steps.size() == total ? run : nullptr;
+}
+
+Step *find_step(const char *call, cudaGraphExec_t executable, cudaGraphNode_t node) {
+    const auto found = find_executable(call, executable);
+    if (!found)
+        return nullptr;
+    if (found->run.use_count() > 1) // a deferred launch keeps the old operations, so it needs a copy
+        found->run = std::make_shared<GraphRun>(*found->run);
+    for (Step &step : found->run->steps)
+        if (step.origin == node)
+            return &step;
+    fail(cudaErrorInvalidValue, "%s: %p is not a node of the graph that was instantiated", call,
+         (void *)node);
+    return nullptr;
+}
+
+cudaError_t run_graph(const GraphRun &run) {
+    cudaError_t first = cudaSuccess;
+    const auto step = [&](const Step &s) {
+        const cudaError_t error = s.enabled ? perform(s.operation) : cudaSuccess;
+        first = first ? first : error;
+    };
+    if (!order_backwards()) {
+        for (const Step &s : run.steps)
+            step(s);
+        return first;
+    }
+    // Of the steps that are ready, takes the last one, so that a missing dependency changes the result.
+    std::vector<size_t> open(run.steps.size());
+    std::vector<std::vector<size_t>> after(run.steps.size());
+    std::priority_queue<size_t> ready;
+    for (size_t i = 0; i < run.steps.size(); ++i) {
+        open[i] = run.steps[i].before.size();
+        for (const size_t before : run.steps[i].before)
+            after[before].push_back(i);
+        if (open[i] == 0)
+            ready.push(i);
+    }
+    while (!ready.empty()) {
+        const size_t i = ready.top();
+        ready.pop();
+        step(run.steps[i]);
+        for (const size_t next : after[i])
+            if (--open[next] == 0)
+                ready.push(next);
+    }
+    return first;
+}
+
+} // namespace cuda_cpu
+
+using namespace cuda_cpu;
+
+extern "C" {
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph, unsigned long long flags) {
+    return instantiate(__func__, executable, graph, flags);
+}
+
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *executable, cudaGraph_t graph,
+                                          unsigned long long flags) {
+    return instantiate(__func__, executable, graph, flags);
+}
+
+cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *executable, cudaGraph_t graph,
+                                           cudaGraphInstantiateParams *params) {
+    NOT_NULL(params);
+    const cudaError_t error = instantiate(__func__, executable, graph, params->flags);
+    params->errNode_out = nullptr;
+    params->result_out = error ? cudaGraphInstantiateError : cudaGraphInstantiateSuccess;
+    return error;
+}
+
+cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t executable, unsigned long long *flags) {
+    BEGIN();
+    NOT_NULL(flags);
+    LOCK();
+    const auto found = find_executable(__func__, executable);
+    if (found)
+        *flags = found->flags;
+    return found ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {
+    BEGIN();
+    TRY(check_stream(__func__, stream));
+    LOCK();
+    return find_executable(__func__, executable) ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
+    BEGIN();
+    TRY(check_stream(__func__, stream));
+    std::shared_ptr<const GraphRun> run;
+    {
+        LOCK();
+        const auto found = find_executable(__func__, executable);
+        if (!found)
+            return cudaErrorInvalidValue;
+        run = found->run;
+    }
+    if (at_once())
+        return run_graph(*run);
+    if (captures(stream)) // not permitted on a GPU either; programs use a child graph node
+        return refuse_in_capture(__func__, stream);
+    return submit(stream, {__func__, Subgraph{nullptr, run}});
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
+    BEGIN();
+    TRY(refuse_unsafe(__func__));
+    LOCK();
+    const auto found = find_executable(__func__, executable);
+    graphs().executables.erase(executable);
+    return found ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
+                                cudaGraphExecUpdateResultInfo *info) {
+    BEGIN();
+    NOT_NULL(info);
+    LOCK();
+    *info = {cudaGraphExecUpdateError, nullptr, nullptr};
+    const auto target = find_executable(__func__, executable);
+    const auto source = target ? find_graph(__func__, graph) : nullptr;
+    if (!source)
+        return cudaErrorInvalidValue;
+    const auto run = order(*source);
+    const auto refuse = [&](cudaGraphExecUpdateResult result, cudaGraphNode_t node, const char *why) {
+        *info = {result, node, nullptr};
+        return fail(cudaErrorGraphExecUpdateFailure, "%s: %s", "cudaGraphExecUpdate", why);
+    };
+    if (!run || run->steps.size() != target->run->steps.size())
+        return refuse(cudaGraphExecUpdateErrorTopologyChanged, nullptr,
+                      "the graph has another number of nodes than the one that was instantiated");
+    for (size_t i = 0; i < run->steps.size(); ++i) {
+        Step &fresh = run->steps[i];
+        const Step &old = target->run->steps[i];
+        if (fresh.before != old.before)
+            return refuse(cudaGraphExecUpdateErrorTopologyChanged, fresh.origin,
+                          "a node has other dependencies than in the graph that was instantiated");
+        if (type_of(fresh.operation) != type_of(old.operation))
+            return refuse(cudaGraphExecUpdateErrorNodeTypeChanged, fresh.origin,
+                          "a node has another type than in the graph that was instantiated");
+        fresh.origin = old.origin;
+        fresh.enabled = old.enabled;
+    }
+    target->run = run;
+    *info = {cudaGraphExecUpdateSuccess, nullptr, nullptr};
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t executable, cudaGraphNode_t node, unsigned enabled) {
+    BEGIN();
+    LOCK();
+    Step *const step = find_step(__func__, executable, node);
+    if (!step)
+        return cudaErrorInvalidValue;
+    const cudaGraphNodeType type = type_of(step->operation);
+    if (type != cudaGraphNodeTypeKernel && type != cudaGraphNodeTypeMemcpy && type != cudaGraphNodeTypeMemset)
+        return fail(cudaErrorInvalidValue, "%s: only kernels, copies and fills can be disabled", __func__);
+    step->enabled = enabled != 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t executable, cudaGraphNode_t node, unsigned *enabled) {
+    BEGIN();
+    NOT_NULL(enabled);
+    LOCK();
+    const Step *const step = find_step(__func__, executable, node);
+    if (!step)
+        return cudaErrorInvalidValue;
+    *enabled = step->enabled;
+    return cudaSuccess;
+}
+
+} // extern "C"

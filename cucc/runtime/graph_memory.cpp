@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// Memory that graphs own: cudaMallocAsync in a captured stream, and nodes that allocate.
+#include "graph.h"
+
+namespace cuda_cpu {
+
+cudaError_t graph_memory(const char *call, size_t bytes, void **pointer, std::shared_ptr<const void> &keeps) {
+    TRY(allocate(call, pointer, bytes, MemoryKind::device, memory_of_stream, nullptr, 0));
+    graphs().memory[*pointer] = bytes;
+    keeps = {*pointer, [](const void *p) {
+                 LOCK();
+                 void *const memory = const_cast<void *>(p);
+                 if (graphs().memory.erase(memory))
+                     free_device("cudaGraphExecDestroy", memory);
+             }};
+    return cudaSuccess;
+}
+
+cudaError_t release(const char *call, void *pointer, cudaStream_t stream) {
+    bool of_graph;
+    {
+        LOCK();
+        of_graph = graphs().memory.count(pointer);
+    }
+    return submit(stream, {call, Release{pointer, of_graph}});
+}
+
+bool graph_owns(void *pointer) {
+    LOCK();
+    return graphs().memory.count(pointer);
+}
+
+cudaError_t allocate_captured(const char *call, void **pointer, size_t bytes, cudaStream_t stream) {
+    Operation operation = {call, {}};
+    TRY(graph_memory(call, bytes, pointer, operation.keeps));
+    operation.what = Allocate{*pointer, bytes};
+    return add_captured(stream, std::move(operation));
+}
+
+} // namespace cuda_cpu
+
+using namespace cuda_cpu;
+
+extern "C" {
+
+cudaError_t cudaDeviceGraphMemTrim(int device) {
+    BEGIN();
+    return check_device(__func__, device);
+}
+
+cudaError_t cudaDeviceGetGraphMemAttribute(int device, cudaGraphMemAttributeType attribute, void *value) {
+    BEGIN();
+    NOT_NULL(value);
+    TRY(check_device(__func__, device));
+    if ((unsigned)attribute > cudaGraphMemAttrReservedMemHigh)
+        return fail(cudaErrorInvalidValue, "%s: there is no attribute %d", __func__, (int)attribute);
+    LOCK();
+    uint64_t bytes = 0;
+    for (const auto &[pointer, size] : graphs().memory) {
+        Allocation a;
+        bytes += find_allocation(pointer, a) && a.device == device ? size : 0;
+    }
+    *(uint64_t *)value = bytes;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSetGraphMemAttribute(int device, cudaGraphMemAttributeType attribute, void *value) {
+    BEGIN();
+    NOT_NULL(value);
+    TRY(check_device(__func__, device));
+    if (attribute != cudaGraphMemAttrUsedMemHigh && attribute != cudaGraphMemAttrReservedMemHigh)
+        return fail(cudaErrorInvalidValue, "%s: only the high-water marks can be reset", __func__);
+    return cudaSuccess;
+}
+
+} // extern "C"

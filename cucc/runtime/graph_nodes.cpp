@@ -1,0 +1,544 @@
+// SPDX-License-Identifier: MIT
+// What the nodes of graphs do: the operation that each kind of node is made from, in a graph and in an
+// executable graph, and the calls that set and get its parameters.
+#include "graph.h"
+
+#include <algorithm>
+
+namespace cuda_cpu {
+
+cudaGraphNodeType type_of(const Operation &o) {
+    struct Visitor {
+        cudaGraphNodeType operator()(const std::monostate &) { return cudaGraphNodeTypeEmpty; }
+        cudaGraphNodeType operator()(const StoredLaunch &) { return cudaGraphNodeTypeKernel; }
+        cudaGraphNodeType operator()(const Transfer &) { return cudaGraphNodeTypeMemcpy; }
+        cudaGraphNodeType operator()(const Fill &) { return cudaGraphNodeTypeMemset; }
+        cudaGraphNodeType operator()(const HostCall &) { return cudaGraphNodeTypeHost; }
+        // The work of a library counts as a kernel node, as on a GPU. Programs do not read its parameters.
+        cudaGraphNodeType operator()(const LibraryWork &) { return cudaGraphNodeTypeKernel; }
+        cudaGraphNodeType operator()(const RecordEvent &) { return cudaGraphNodeTypeEventRecord; }
+        cudaGraphNodeType operator()(const WaitEvent &) { return cudaGraphNodeTypeWaitEvent; }
+        cudaGraphNodeType operator()(const Allocate &) { return cudaGraphNodeTypeMemAlloc; }
+        cudaGraphNodeType operator()(const Release &) { return cudaGraphNodeTypeMemFree; }
+        cudaGraphNodeType operator()(const Subgraph &) { return cudaGraphNodeTypeGraph; }
+    };
+    return std::visit(Visitor{}, o.what);
+}
+
+const char *type_name(cudaGraphNodeType type) {
+    static const char *const names[] = {"a kernel",    "a copy",      "a fill",        "a host function",
+                                        "a graph",     "an empty",    "an event wait", "an event record",
+                                        "a semaphore", "a semaphore", "an allocation", "a free"};
+    return names[type];
+}
+
+namespace {
+
+// Returns the parameters of a node if its operation is a T; otherwise fails.
+template <class T> T *part(const char *call, Operation &o) {
+    T *const found = std::get_if<T>(&o.what);
+    if (!found)
+        fail(cudaErrorInvalidValue, "%s: the node is %s node", call, type_name(type_of(o)));
+    return found;
+}
+
+template <class T> T *part(const char *call, cudaGraphNode_t node) {
+    return check_node(call, node) ? nullptr : part<T>(call, node->operation);
+}
+
+// Common part of every cudaGraphAdd…Node call. `set` makes the operation from the call's other arguments.
+template <class Set, class... A>
+cudaError_t add_node(const char *call, cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
+                     size_t count, Set set, A... a) {
+    TRY(begin(call));
+    if (!node)
+        return fail(cudaErrorInvalidValue, "%s: node is NULL", call);
+    LOCK();
+    const auto into = find_graph(call, graph);
+    if (!into)
+        return cudaErrorInvalidValue;
+    TRY(check_nodes(call, *into, after, count));
+    Operation operation = {call, {}, current_device()};
+    TRY(set(call, operation, a...));
+    *node = new_node(*into, std::move(operation), std::vector<cudaGraphNode_t>(after, after + count));
+    return cudaSuccess;
+}
+
+// Sets the operation of a node, or of the step of an executable graph that was made from the node.
+template <class Set, class... A>
+cudaError_t set_node(const char *call, cudaGraphNode_t node, Set set, A... a) {
+    TRY(begin(call));
+    LOCK();
+    TRY(check_node(call, node));
+    return set(call, node->operation, a...);
+}
+
+template <class Set, class... A>
+cudaError_t set_step(const char *call, cudaGraphExec_t executable, cudaGraphNode_t node, Set set, A... a) {
+    TRY(begin(call));
+    LOCK();
+    Step *const step = find_step(call, executable, node);
+    return step ? set(call, step->operation, a...) : cudaErrorInvalidValue;
+}
+
+// Common part of every call that returns parameters of a node. `get` computes them from the operation.
+template <class T, class Result, class Get>
+cudaError_t get_node(const char *call, cudaGraphNode_t node, Result *result, Get get) {
+    TRY(begin(call));
+    if (!result)
+        return fail(cudaErrorInvalidValue, "%s: the second argument is NULL", call);
+    LOCK();
+    const T *const found = part<T>(call, node);
+    if (!found)
+        return cudaErrorInvalidValue;
+    *result = get(*found);
+    return cudaSuccess;
+}
+
+// Each of these makes an operation from the parameters that a program passes. An operation that has a type
+// already must keep it.
+template <class T> cudaError_t put(const char *call, Operation &o, T value) {
+    if (o.what.index() != 0 && !std::holds_alternative<T>(o.what))
+        return part<T>(call, o) ? cudaSuccess : cudaErrorInvalidValue;
+    o.what = std::move(value);
+    return cudaSuccess;
+}
+
+cudaError_t set_kernel(const char *call, Operation &o, const cudaKernelNodeParams *p) {
+    if (!p || !p->func)
+        return fail(cudaErrorInvalidValue, "%s: the parameters or the kernel are NULL", call);
+    if (p->extra)
+        return fail(cudaErrorNotSupported, "%s: arguments in `extra` are not supported, only kernelParams",
+                    call);
+    const Function *function = all_functions; // `func` may be a value of cudaGraphKernelNodeGetParams
+    while (function && function != p->func)
+        function = function->next;
+    Function *const kernel = function ? const_cast<Function *>(function) : find_function(call, p->func);
+    if (!kernel)
+        return cudaErrorInvalidDeviceFunction;
+    if (!function)
+        graphs().addresses[kernel] = p->func;
+    const StoredLaunch *const old = std::get_if<StoredLaunch>(&o.what);
+    StoredLaunch launch = {};
+    const LaunchConfig config = {p->gridDim, p->blockDim, p->sharedMemBytes, nullptr};
+    TRY(store_launch_of(*kernel, config, p->kernelParams, old && old->cooperative, launch));
+    return put(call, o, std::move(launch));
+}
+
+cudaError_t set_copy(const char *call, Operation &o, const cudaMemcpy3DParms *p) {
+    if (!p)
+        return fail(cudaErrorInvalidValue, "%s: the parameters are NULL", call);
+    Transfer t;
+    TRY(transfer_of(call, *p, t));
+    if (t.width && t.rows && t.slices)
+        TRY(check_transfer(call, t));
+    return put(call, o, t);
+}
+
+cudaMemcpy3DParms params_of(const Transfer &t) {
+    const size_t element = t.to.array     ? texel_bytes(t.to.array->desc)
+                           : t.from.array ? texel_bytes(t.from.array->desc)
+                                          : 1;
+    const auto at = [&](const End &e) { return cudaPos{e.array ? e.x / element : e.x, e.y, e.z}; };
+    const auto memory = [&](const End &e) {
+        return e.array ? cudaPitchedPtr{} : cudaPitchedPtr{e.pointer, e.pitch, t.width, e.rows};
+    };
+    return {const_cast<cudaArray *>(t.from.array), at(t.from), memory(t.from),
+            const_cast<cudaArray *>(t.to.array),   at(t.to),   memory(t.to),
+            {t.width / element, t.rows, t.slices}, t.kind};
+}
+
+cudaMemcpy3DParms params_1d(void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {
+    return {nullptr,       {},  {const_cast<void *>(from), bytes, bytes, 1},
+            nullptr,       {},  {to, bytes, bytes, 1},
+            {bytes, 1, 1}, kind};
+}
+
+cudaError_t set_fill(const char *call, Operation &o, const cudaMemsetParams *p) {
+    if (!p)
+        return fail(cudaErrorInvalidValue, "%s: the parameters are NULL", call);
+    if (p->elementSize != 1 && p->elementSize != 2 && p->elementSize != 4)
+        return fail(cudaErrorInvalidValue, "%s: elements of %u bytes, must be 1, 2 or 4", call,
+                    p->elementSize);
+    const Fill f = {(char *)p->dst, p->pitch, p->height, p->value, p->elementSize, p->width * p->elementSize,
+                    p->height,      1};
+    if (f.width && f.rows)
+        TRY(check_fill(call, f));
+    return put(call, o, f);
+}
+
+cudaError_t set_host(const char *call, Operation &o, const cudaHostNodeParams *p) {
+    if (!p || !p->fn)
+        return fail(cudaErrorInvalidValue, "%s: the parameters or the function are NULL", call);
+    return put(call, o, HostCall{p->fn, nullptr, nullptr, p->userData});
+}
+
+cudaError_t set_child(const char *call, Operation &o, cudaGraph_t child) {
+    const auto found = find_graph(call, child);
+    if (!found)
+        return cudaErrorInvalidValue;
+    auto copy = clone(*found);
+    enter(copy); // so that the program may change it (cudaGraphChildGraphNodeGetGraph)
+    return put(call, o, Subgraph{copy, nullptr});
+}
+
+cudaError_t event_known(const char *call, cudaEvent_t event) {
+    unsigned flags;
+    return event_flags(event, flags)
+               ? cudaSuccess
+               : fail(cudaErrorInvalidValue, "%s: %p is not an event, or was destroyed", call, (void *)event);
+}
+
+template <class T> cudaError_t set_event(const char *call, Operation &o, cudaEvent_t event) {
+    const cudaError_t error = event_known(call, event);
+    return error ? error : put(call, o, T{event});
+}
+
+// Makes an operation from the parameters of any kind of node.
+cudaError_t set_any(const char *call, Operation &o, const cudaGraphNodeParams *p) {
+    if (!p)
+        return fail(cudaErrorInvalidValue, "%s: the parameters are NULL", call);
+    switch (p->type) {
+    case cudaGraphNodeTypeKernel:
+        return set_kernel(call, o, &p->kernel);
+    case cudaGraphNodeTypeMemcpy:
+        return set_copy(call, o, &p->memcpy.copyParams);
+    case cudaGraphNodeTypeMemset:
+        return set_fill(call, o, &p->memset);
+    case cudaGraphNodeTypeHost:
+        return set_host(call, o, &p->host);
+    case cudaGraphNodeTypeGraph:
+        return set_child(call, o, p->graph.graph);
+    case cudaGraphNodeTypeEmpty:
+        return cudaSuccess;
+    case cudaGraphNodeTypeWaitEvent:
+        return set_event<WaitEvent>(call, o, p->eventWait.event);
+    case cudaGraphNodeTypeEventRecord:
+        return set_event<RecordEvent>(call, o, p->eventRecord.event);
+    default:
+        return fail(cudaErrorNotSupported, "%s: nodes of type %d are not supported", call, (int)p->type);
+    }
+}
+
+} // namespace
+
+} // namespace cuda_cpu
+
+using namespace cuda_cpu;
+
+extern "C" {
+
+cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
+                                   size_t count, const cudaKernelNodeParams *params) {
+    return add_node(__func__, node, graph, after, count, set_kernel, params);
+}
+
+cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
+                                   size_t count, const cudaMemcpy3DParms *params) {
+    return add_node(__func__, node, graph, after, count, set_copy, params);
+}
+
+cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
+                                     size_t count, void *to, const void *from, size_t bytes,
+                                     cudaMemcpyKind kind) {
+    const cudaMemcpy3DParms params = params_1d(to, from, bytes, kind);
+    return add_node(__func__, node, graph, after, count, set_copy, &params);
+}
+
+cudaError_t cudaGraphAddMemcpyNodeToSymbol(cudaGraphNode_t *node, cudaGraph_t graph,
+                                           const cudaGraphNode_t *after, size_t count, const void *symbol,
+                                           const void *from, size_t bytes, size_t offset,
+                                           cudaMemcpyKind kind) {
+    return cudaGraphAddMemcpyNode1D(node, graph, after, count, (char *)const_cast<void *>(symbol) + offset,
+                                    from, bytes, kind);
+}
+
+cudaError_t cudaGraphAddMemcpyNodeFromSymbol(cudaGraphNode_t *node, cudaGraph_t graph,
+                                             const cudaGraphNode_t *after, size_t count, void *to,
+                                             const void *symbol, size_t bytes, size_t offset,
+                                             cudaMemcpyKind kind) {
+    return cudaGraphAddMemcpyNode1D(node, graph, after, count, to, (const char *)symbol + offset, bytes,
+                                    kind);
+}
+
+cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
+                                   size_t count, const cudaMemsetParams *params) {
+    return add_node(__func__, node, graph, after, count, set_fill, params);
+}
+
+cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
+                                 size_t count, const cudaHostNodeParams *params) {
+    return add_node(__func__, node, graph, after, count, set_host, params);
+}
+
+cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
+                                       size_t count, cudaGraph_t child) {
+    return add_node(__func__, node, graph, after, count, set_child, child);
+}
+
+cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
+                                  size_t count) {
+    return add_node(__func__, node, graph, after, count, [](auto...) { return cudaSuccess; });
+}
+
+cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t *node, cudaGraph_t graph,
+                                        const cudaGraphNode_t *after, size_t count, cudaEvent_t event) {
+    return add_node(__func__, node, graph, after, count, set_event<RecordEvent>, event);
+}
+
+cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
+                                      size_t count, cudaEvent_t event) {
+    return add_node(__func__, node, graph, after, count, set_event<WaitEvent>, event);
+}
+
+cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
+                                     size_t count, cudaMemAllocNodeParams *params) {
+    NOT_NULL(params);
+    return add_node(__func__, node, graph, after, count, [&](const char *call, Operation &o) {
+        if (params->bytesize == 0 || params->poolProps.allocType != cudaMemAllocationTypePinned ||
+            params->poolProps.location.type != cudaMemLocationTypeDevice)
+            return fail(cudaErrorInvalidValue, "%s: needs a size, and pinned memory on a device", call);
+        if (check_device(call, params->poolProps.location.id))
+            return cudaErrorInvalidValue;
+        o.device = params->poolProps.location.id;
+        const OnDevice device(o.device);
+        TRY(graph_memory(call, params->bytesize, &params->dptr, o.keeps));
+        o.what = Allocate{params->dptr, params->bytesize};
+        return cudaSuccess;
+    });
+}
+
+cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
+                                    size_t count, void *pointer) {
+    return add_node(__func__, node, graph, after, count, [&](const char *call, Operation &o) {
+        if (!graphs().memory.count(pointer))
+            return fail(cudaErrorInvalidValue, "%s: %p was not allocated by a node of a graph", call,
+                        pointer);
+        o.what = Release{pointer, true};
+        return cudaSuccess;
+    });
+}
+
+cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,
+                             const cudaGraphEdgeData *, size_t count, cudaGraphNodeParams *params) {
+    if (params && params->type == cudaGraphNodeTypeMemAlloc)
+        return cudaGraphAddMemAllocNode(node, graph, after, count, &params->alloc);
+    if (params && params->type == cudaGraphNodeTypeMemFree)
+        return cudaGraphAddMemFreeNode(node, graph, after, count, params->free.dptr);
+    return add_node(__func__, node, graph, after, count, set_any, params);
+}
+
+cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType *type) {
+    BEGIN();
+    NOT_NULL(type);
+    LOCK();
+    TRY(check_node(__func__, node));
+    *type = type_of(node->operation);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams *params) {
+    return get_node<StoredLaunch>(__func__, node, params, [node](const StoredLaunch &launch) {
+        const Kernel &kernel = launch.kernel;
+        node->arguments.assign(kernel.stored->arguments(kernel.call, nullptr), nullptr);
+        kernel.stored->arguments(kernel.call, node->arguments.data());
+        const auto address = graphs().addresses.find(kernel.function);
+        return cudaKernelNodeParams{address != graphs().addresses.end() ? address->second
+                                                                        : (void *)kernel.function,
+                                    launch.config.grid,
+                                    launch.config.block,
+                                    (unsigned)launch.config.shared_bytes,
+                                    const_cast<void **>(node->arguments.data()),
+                                    nullptr};
+    });
+}
+
+cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID attribute,
+                                            cudaLaunchAttributeValue *value) {
+    return get_node<StoredLaunch>(__func__, node, value, [attribute](const StoredLaunch &launch) {
+        cudaLaunchAttributeValue v = {};
+        if (attribute == cudaLaunchAttributeCooperative)
+            v.cooperative = launch.cooperative;
+        return v;
+    });
+}
+
+cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID attribute,
+                                            const cudaLaunchAttributeValue *value) {
+    NOT_NULL(value);
+    return set_node(__func__, node, [&](const char *call, Operation &o) {
+        StoredLaunch *const launch = part<StoredLaunch>(call, o);
+        return launch ? set_attribute(call, {attribute, *value}, launch->cooperative) : cudaErrorInvalidValue;
+    });
+}
+
+cudaError_t cudaGraphKernelNodeCopyAttributes(cudaGraphNode_t to, cudaGraphNode_t from) {
+    cudaLaunchAttributeValue value;
+    const cudaError_t error = cudaGraphKernelNodeGetAttribute(from, cudaLaunchAttributeCooperative, &value);
+    return error ? error : cudaGraphKernelNodeSetAttribute(to, cudaLaunchAttributeCooperative, &value);
+}
+
+cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const cudaKernelNodeParams *params) {
+    return set_node(__func__, node, set_kernel, params);
+}
+
+cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, cudaMemcpy3DParms *params) {
+    return get_node<Transfer>(__func__, node, params, params_of);
+}
+
+cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node, const cudaMemcpy3DParms *params) {
+    return set_node(__func__, node, set_copy, params);
+}
+
+cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void *to, const void *from, size_t bytes,
+                                           cudaMemcpyKind kind) {
+    const cudaMemcpy3DParms params = params_1d(to, from, bytes, kind);
+    return set_node(__func__, node, set_copy, &params);
+}
+
+cudaError_t cudaGraphMemcpyNodeSetParamsToSymbol(cudaGraphNode_t node, const void *symbol, const void *from,
+                                                 size_t bytes, size_t offset, cudaMemcpyKind kind) {
+    return cudaGraphMemcpyNodeSetParams1D(node, (char *)const_cast<void *>(symbol) + offset, from, bytes,
+                                          kind);
+}
+
+cudaError_t cudaGraphMemcpyNodeSetParamsFromSymbol(cudaGraphNode_t node, void *to, const void *symbol,
+                                                   size_t bytes, size_t offset, cudaMemcpyKind kind) {
+    return cudaGraphMemcpyNodeSetParams1D(node, to, (const char *)symbol + offset, bytes, kind);
+}
+
+cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node, cudaMemsetParams *params) {
+    return get_node<Fill>(__func__, node, params, [](const Fill &f) {
+        return cudaMemsetParams{f.to, f.pitch, f.value, f.element, f.width / f.element, f.rows};
+    });
+}
+
+cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node, const cudaMemsetParams *params) {
+    return set_node(__func__, node, set_fill, params);
+}
+
+cudaError_t cudaGraphHostNodeGetParams(cudaGraphNode_t node, cudaHostNodeParams *params) {
+    return get_node<HostCall>(__func__, node, params, [](const HostCall &h) {
+        return cudaHostNodeParams{h.function, h.data};
+    });
+}
+
+cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const cudaHostNodeParams *params) {
+    return set_node(__func__, node, set_host, params);
+}
+
+cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t *graph) {
+    return get_node<Subgraph>(__func__, node, graph, [](const Subgraph &s) { return s.graph.get(); });
+}
+
+cudaError_t cudaGraphEventRecordNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event) {
+    return get_node<RecordEvent>(__func__, node, event, [](const RecordEvent &r) { return r.event; });
+}
+
+cudaError_t cudaGraphEventRecordNodeSetEvent(cudaGraphNode_t node, cudaEvent_t event) {
+    return set_node(__func__, node, set_event<RecordEvent>, event);
+}
+
+cudaError_t cudaGraphEventWaitNodeGetEvent(cudaGraphNode_t node, cudaEvent_t *event) {
+    return get_node<WaitEvent>(__func__, node, event, [](const WaitEvent &w) { return w.event; });
+}
+
+cudaError_t cudaGraphEventWaitNodeSetEvent(cudaGraphNode_t node, cudaEvent_t event) {
+    return set_node(__func__, node, set_event<WaitEvent>, event);
+}
+
+cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node, cudaMemAllocNodeParams *params) {
+    return get_node<Allocate>(__func__, node, params, [node](const Allocate &a) {
+        cudaMemAllocNodeParams p = {};
+        p.poolProps.allocType = cudaMemAllocationTypePinned;
+        p.poolProps.location = {cudaMemLocationTypeDevice, node->operation.device};
+        p.bytesize = a.bytes;
+        p.dptr = a.pointer;
+        return p;
+    });
+}
+
+cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void *pointer) {
+    return get_node<Release>(__func__, node, (void **)pointer, [](const Release &r) { return r.pointer; });
+}
+
+cudaError_t cudaGraphNodeSetParams(cudaGraphNode_t node, cudaGraphNodeParams *params) {
+    return set_node(__func__, node, set_any, params);
+}
+
+// ---- in executable graphs ----
+
+cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
+                                             const cudaKernelNodeParams *params) {
+    return set_step(__func__, executable, node, set_kernel, params);
+}
+
+cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
+                                             const cudaMemcpy3DParms *params) {
+    return set_step(__func__, executable, node, set_copy, params);
+}
+
+cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t executable, cudaGraphNode_t node, void *to,
+                                               const void *from, size_t bytes, cudaMemcpyKind kind) {
+    const cudaMemcpy3DParms params = params_1d(to, from, bytes, kind);
+    return set_step(__func__, executable, node, set_copy, &params);
+}
+
+cudaError_t cudaGraphExecMemcpyNodeSetParamsToSymbol(cudaGraphExec_t executable, cudaGraphNode_t node,
+                                                     const void *symbol, const void *from, size_t bytes,
+                                                     size_t offset, cudaMemcpyKind kind) {
+    return cudaGraphExecMemcpyNodeSetParams1D(executable, node, (char *)const_cast<void *>(symbol) + offset,
+                                              from, bytes, kind);
+}
+
+cudaError_t cudaGraphExecMemcpyNodeSetParamsFromSymbol(cudaGraphExec_t executable, cudaGraphNode_t node,
+                                                       void *to, const void *symbol, size_t bytes,
+                                                       size_t offset, cudaMemcpyKind kind) {
+    return cudaGraphExecMemcpyNodeSetParams1D(executable, node, to, (const char *)symbol + offset, bytes,
+                                              kind);
+}
+
+cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
+                                             const cudaMemsetParams *params) {
+    return set_step(__func__, executable, node, set_fill, params);
+}
+
+cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
+                                           const cudaHostNodeParams *params) {
+    return set_step(__func__, executable, node, set_host, params);
+}
+
+cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
+                                                 cudaGraph_t child) {
+    return set_step(__func__, executable, node, [&](const char *call, Operation &o) {
+        const auto found = find_graph(call, child);
+        Subgraph *const old = found ? part<Subgraph>(call, o) : nullptr;
+        if (!old)
+            return cudaErrorInvalidValue;
+        const auto run = order(*found);
+        if (!run || run->steps.size() != old->run->steps.size())
+            return fail(cudaErrorInvalidValue,
+                        "%s: the dependencies of the graph form a cycle, or it has another number of nodes "
+                        "than the graph that it replaces (%zu)",
+                        call, old->run->steps.size());
+        old->run = run;
+        return cudaSuccess;
+    });
+}
+
+cudaError_t cudaGraphExecEventRecordNodeSetEvent(cudaGraphExec_t executable, cudaGraphNode_t node,
+                                                 cudaEvent_t event) {
+    return set_step(__func__, executable, node, set_event<RecordEvent>, event);
+}
+
+cudaError_t cudaGraphExecEventWaitNodeSetEvent(cudaGraphExec_t executable, cudaGraphNode_t node,
+                                               cudaEvent_t event) {
+    return set_step(__func__, executable, node, set_event<WaitEvent>, event);
+}
+
+cudaError_t cudaGraphExecNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
+                                       cudaGraphNodeParams *params) {
+    return set_step(__func__, executable, node, set_any, params);
+}
+
+} // extern "C"

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Launches: checks the configuration, and runs the grid. A launch has completed when launch_grid returns,
+ * except in programs whose kernels can poll: see "Asynchronous launches" in operation.h.
+ */
+#include "grid.h"
+#include "race.h"
+
+#include <algorithm>
+#include <assert.h>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+namespace cuda_cpu {
+
+namespace {
+
+// Since compute capability 7.0, threads that have returned count as arrived at a barrier. This option selects
+// the strict rule: every thread of the block must reach the barrier.
+bool strict_barriers() {
+    const char *value = getenv("CUDA_CPU_STRICT");
+    if (value && strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
+        refuse_setting("CUDA_CPU_STRICT", value, "0 or 1");
+    return value && *value == '1';
+}
+
+} // namespace
+
+cudaError_t check_launch(const LaunchConfig &c, const Kernel &kernel, bool cooperative,
+                         size_t &shared_limit) {
+    const cudaDeviceProp &device = properties(current_device());
+    const unsigned grid[3] = {c.grid.x, c.grid.y, c.grid.z};
+    const unsigned block[3] = {c.block.x, c.block.y, c.block.z};
+    const auto refuse = [&](cudaError_t error, const char *what, uint64_t value, uint64_t limit) {
+        const std::string line = kernel.line ? ":" + std::to_string(kernel.line) : ""; // 0: not known
+        return fail(error, "launch of %s at %s%s: %s is %llu, must be from 1 to %llu", kernel.name,
+                    base_name(kernel.file), line.c_str(), what, (unsigned long long)value,
+                    (unsigned long long)limit);
+    };
+    static const char *const grid_names[] = {"gridDim.x", "gridDim.y", "gridDim.z"};
+    static const char *const block_names[] = {"blockDim.x", "blockDim.y", "blockDim.z"};
+    for (int i = 0; i < 3; ++i) {
+        if (grid[i] == 0 || grid[i] > (unsigned)device.maxGridSize[i])
+            return refuse(cudaErrorInvalidConfiguration, grid_names[i], grid[i], device.maxGridSize[i]);
+        if (block[i] == 0 || block[i] > (unsigned)device.maxThreadsDim[i])
+            return refuse(cudaErrorInvalidConfiguration, block_names[i], block[i], device.maxThreadsDim[i]);
+    }
+    const uint64_t threads = (uint64_t)block[0] * block[1] * block[2];
+    if (threads > (uint64_t)device.maxThreadsPerBlock)
+        return refuse(cudaErrorInvalidConfiguration, "the number of threads of a block", threads,
+                      device.maxThreadsPerBlock);
+    const unsigned most_threads = kernel.function->most_threads;
+    if (most_threads && threads > most_threads)
+        return refuse(cudaErrorInvalidValue,
+                      "the number of threads of a block, of a kernel with __launch_bounds__,", threads,
+                      most_threads);
+    // cudaFuncSetAttribute limits dynamic shared memory only. Static shared memory is added to it; how much
+    // device functions have is known only when they run.
+    const size_t raised_limit = kernel.function->dynamic_limit;
+    const size_t dynamic_limit = std::max(raised_limit, device.sharedMemPerBlock);
+    if (c.shared_bytes > dynamic_limit)
+        return refuse(cudaErrorInvalidValue, "the dynamic shared memory in bytes", c.shared_bytes,
+                      dynamic_limit);
+    shared_limit = device.sharedMemPerBlock;
+    if (raised_limit)
+        shared_limit = std::min(device.sharedMemPerBlockOptin, raised_limit + shared_limit);
+    if (cooperative) {
+        const uint64_t resident =
+            (uint64_t)resident_blocks(device, (unsigned)threads, c.shared_bytes) * device.multiProcessorCount;
+        const uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
+        if (blocks > resident)
+            return refuse(cudaErrorCooperativeLaunchTooLarge, "the number of blocks of a cooperative launch",
+                          blocks, resident);
+    }
+    return cudaSuccess;
+}
+
+__thread Launch *current_launch;
+
+void launched_no_kernel(const char *name, Site site) {
+    fprintf(stderr, "cuda on the CPU: %s:%d: %s<<<…>>> is not the launch of a kernel: %s is not __global__\n",
+            base_name(site.file), site.line, name, name);
+    exit(EXIT_FAILURE);
+}
+
+void called_without_launch(const char *kernel) {
+    fprintf(stderr, "cuda on the CPU: the kernel %s is called as a function: it needs <<<grid, block>>>\n",
+            kernel);
+    exit(EXIT_FAILURE);
+}
+
+// Ends the launch with a sticky error, as on a GPU: the worker leaves its block, and no further block starts.
+[[noreturn]] static void end_launch(cudaError_t error) {
+#ifndef CUDA_CPU_WATCHED          // the sanitizers cannot follow this jump
+    if (!current_grid->barrier) { // a cooperative launch has a grid barrier, which every block must reach
+        cudaError_t none = cudaSuccess;
+        current_grid->ended.compare_exchange_strong(none, error);
+        current_grid->next = current_grid->blocks;
+        __builtin_longjmp(self->leave, 1);
+    }
+#endif
+    (void)error;
+    quick_exit(EXIT_FAILURE);
+}
+
+void trap(const char *file, int line) {
+    fflush(stdout);
+    fprintf(stderr, "cuda on the CPU: __trap() at %s:%d\n", base_name(file), line);
+    if (!self || !self->kernel)
+        quick_exit(EXIT_FAILURE);
+    end_launch(cudaErrorLaunchFailure);
+}
+
+void assertion_failed(uint3 thread, const char *expression, const char *file, unsigned line,
+                      const char *function) {
+    if (!self || !self->kernel)
+        __assert_fail(expression, file, line, function);
+    const char *end = strstr(function, "::<lambda("); // "::<lambda(" in the name marks the body of a kernel
+    if (!end)
+        end = strstr(function, "::(anonymous class)");
+    fflush(stdout);
+    fprintf(stderr, "%s:%u: %.*s: block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `%s` failed.\n", file, line,
+            (int)(end ? end - function : strlen(function)), function, blockIdx.x, blockIdx.y, blockIdx.z,
+            thread.x, thread.y, thread.z, expression);
+    end_launch(cudaErrorAssert);
+}
+
+cudaError_t refuse_without_arguments(const char *kernel, Site site) {
+    return fail(cudaErrorInvalidValue, "launch of %s at %s:%d: the list of arguments is NULL", kernel,
+                base_name(site.file), site.line);
+}
+
+bool in_cooperative_launch() {
+    return current_grid && current_grid->barrier;
+}
+
+Grid new_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative, size_t shared_limit,
+              unsigned workers) {
+    static const Schedule schedule;
+    static const bool strict = strict_barriers();
+    guards(); // before DeviceAccess is created: the kernel itself may make the first cudaMalloc
+    const uint64_t blocks = (uint64_t)config.grid.x * config.grid.y * config.grid.z;
+    const uint64_t chunk =
+        cooperative ? 1 : std::min<uint64_t>(1024, std::max<uint64_t>(1, blocks / (workers * 8)));
+    auto barrier = cooperative ? std::make_unique<GridBarrier>() : nullptr;
+    return {config,
+            kernel,
+            schedule,
+            shared_limit,
+            blocks,
+            chunk,
+            std::move(barrier),
+            strict,
+            current_device(),
+            trace_launch(kernel, config)};
+}
+
+void report_end(const Kernel &kernel, const Grid &grid) {
+    finish_trace(grid.trace);
+    const cudaError_t ended = grid.ended;
+    if (ended != cudaSuccess)
+        fail_for_good(ended, "kernel %s, launched at %s:%d, was ended by %s", kernel.name,
+                      base_name(kernel.file), kernel.line,
+                      ended == cudaErrorAssert ? "an assertion" : "__trap()");
+}
+
+// Runs a grid whose launch configuration is valid, and afterwards its child grids.
+static cudaError_t run_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative,
+                            size_t shared_limit) {
+    std::vector<Child> children;
+    cudaError_t error = cudaSuccess;
+    if (launches_inside) { // launch_lock() is held by the launch of the parent grid, which waits for this one
+        Grid grid = new_grid(config, kernel, cooperative, shared_limit, 1);
+        const DeviceAccess access;
+        run_blocks(grid);
+        report_end(kernel, grid);
+        children = children_of(grid);
+    } else {
+        std::lock_guard<TicketLock> running(launch_lock());
+        symbols_for_device(current_device());
+        if (race_launch)
+            race_launch(kernel, config);
+        static WorkerPool *const only = kernels_may_poll() ? nullptr : take_pool();
+        WorkerPool *const pool = only ? only : take_pool();
+        Grid grid = new_grid(config, kernel, cooperative, shared_limit, pool->size);
+        const TimeLimit limit(kernel, grid.next);
+        const DeviceAccess access;
+        error = pool->run(grid);
+        if (!only)
+            give_back(pool);
+        report_end(kernel, grid);
+        children = children_of(grid);
+    }
+    run_children(std::move(children), launch_depth);
+    return error;
+}
+
+cudaError_t run_launch(const LaunchConfig &config, const Kernel &kernel, bool cooperative) {
+    size_t shared_limit = 0;
+    TRY(check_launch(config, kernel, cooperative, shared_limit));
+    return run_grid(config, kernel, cooperative, shared_limit);
+}
+
+StoredLaunch store_launch(const LaunchConfig &config, const Kernel &kernel, bool cooperative) {
+    StoredLaunch launch = {config, kernel, cooperative, nullptr};
+    void *const copy = kernel.stored->copy(kernel.call);
+    launch.call = {copy, [discard = kernel.stored->discard](void *call) { discard(call); }};
+    launch.kernel.call = copy;
+    return launch;
+}
+
+// If set, launch_grid stores the launch here and does not run it.
+static thread_local StoredLaunch *stored_instead;
+
+cudaError_t store_launch_of(Function &function, const LaunchConfig &config, void *const *arguments,
+                            bool cooperative, StoredLaunch &stored) {
+    stored_instead = &stored;
+    const cudaError_t error = function.launch(config, arguments, cooperative, {"a node of a graph", 0});
+    stored_instead = nullptr;
+    return error;
+}
+
+cudaError_t launch_grid(const LaunchConfig &config, const Kernel &kernel, bool cooperative) {
+    if (in_kernel_now())
+        return launch_in_kernel(config, kernel, cooperative);
+    size_t shared_limit = 0;
+    TRY(begin("kernel launch"));
+    TRY(check_stream_here("kernel launch", config.stream));
+    TRY(check_launch(config, kernel, cooperative, shared_limit));
+    if (stored_instead) {
+        *stored_instead = store_launch(config, kernel, cooperative);
+        return cudaSuccess;
+    }
+    if (!at_once() || kernels_may_poll())
+        return submit(config.stream, {"kernel launch", store_launch(config, kernel, cooperative)});
+    return run_grid(config, kernel, cooperative, shared_limit);
+}
+
+} // namespace cuda_cpu

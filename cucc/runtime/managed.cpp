@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+// Managed memory: hints about its location. They are checked and kept for queries, and have no effect,
+// because host and devices share one memory.
+#include "operation.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace cuda_cpu {
+
+namespace {
+
+struct Advice {
+    bool read_mostly = false;
+    cudaMemLocation preferred = {cudaMemLocationTypeInvalid, cudaInvalidDeviceId};
+    cudaMemLocation prefetched = {cudaMemLocationTypeInvalid, cudaInvalidDeviceId};
+    std::set<int> accessed_by; // devices; cudaCpuDeviceId stands for the host
+};
+
+std::mutex advice_lock;
+
+std::map<const void *, Advice> &advices() { // by the base of the allocation
+    return only<std::map<const void *, Advice>>();
+}
+
+int number_of(const cudaMemLocation &l) {
+    return l.type == cudaMemLocationTypeInvalid  ? cudaInvalidDeviceId
+           : l.type == cudaMemLocationTypeDevice ? l.id
+                                                 : cudaCpuDeviceId;
+}
+
+cudaError_t check_managed(const char *call, const void *pointer, size_t bytes, cudaMemLocation location,
+                          Allocation &a) {
+    if (!find_allocation(pointer, a) || a.kind != MemoryKind::managed)
+        return fail(cudaErrorInvalidValue, "%s: %p is not managed memory", call, pointer);
+    TRY(check_range(call, "range", pointer, bytes, Side::either));
+    return location.type == cudaMemLocationTypeDevice ? check_device(call, location.id) : cudaSuccess;
+}
+
+} // namespace
+
+void forget_advice(const Allocation &a) {
+    if (a.kind != MemoryKind::managed)
+        return;
+    std::lock_guard lock(advice_lock);
+    advices().erase(a.base);
+}
+
+} // namespace cuda_cpu
+
+using namespace cuda_cpu;
+
+extern "C" {
+
+cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, cudaMemoryAdvise advice,
+                          cudaMemLocation location) {
+    BEGIN();
+    if (advice < cudaMemAdviseSetReadMostly || advice > cudaMemAdviseUnsetAccessedBy)
+        return fail(cudaErrorInvalidValue, "cudaMemAdvise: there is no advice %d", (int)advice);
+    Allocation a;
+    if (advice == cudaMemAdviseSetReadMostly || advice == cudaMemAdviseUnsetReadMostly ||
+        advice == cudaMemAdviseUnsetPreferredLocation)
+        location = {cudaMemLocationTypeHost, 0}; // ignored
+    TRY(check_managed(__func__, pointer, bytes, location, a));
+    std::lock_guard lock(advice_lock);
+    Advice &kept = advices()[a.base];
+    switch (advice) {
+    case cudaMemAdviseSetReadMostly:
+    case cudaMemAdviseUnsetReadMostly:
+        kept.read_mostly = advice == cudaMemAdviseSetReadMostly;
+        break;
+    case cudaMemAdviseSetPreferredLocation:
+        kept.preferred = location;
+        break;
+    case cudaMemAdviseUnsetPreferredLocation:
+        kept.preferred = Advice().preferred;
+        break;
+    case cudaMemAdviseSetAccessedBy:
+        kept.accessed_by.insert(number_of(location));
+        break;
+    case cudaMemAdviseUnsetAccessedBy:
+        kept.accessed_by.erase(number_of(location));
+        break;
+    }
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t bytes, cudaMemLocation location, unsigned flags,
+                                 cudaStream_t stream) {
+    BEGIN();
+    if (flags)
+        return fail(cudaErrorInvalidValue, "cudaMemPrefetchAsync: flags are 0x%x, must be 0", flags);
+    TRY(check_stream(__func__, stream));
+    Allocation a;
+    TRY(check_managed(__func__, pointer, bytes, location, a));
+    std::lock_guard lock(advice_lock);
+    advices()[a.base].prefetched = location;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemRangeGetAttribute(void *value, size_t value_bytes, cudaMemRangeAttribute attribute,
+                                     const void *pointer, size_t bytes) {
+    BEGIN();
+    NOT_NULL(value);
+    Allocation a;
+    TRY(check_managed(__func__, pointer, bytes, {cudaMemLocationTypeHost, 0}, a));
+    std::lock_guard lock(advice_lock);
+    const auto found = advices().find(a.base);
+    const Advice kept = found == advices().end() ? Advice() : found->second;
+    int *const numbers = (int *)value;
+    const size_t count = value_bytes / sizeof(int);
+    if (count == 0 || value_bytes % sizeof(int) ||
+        (attribute != cudaMemRangeAttributeAccessedBy && count != 1))
+        return fail(cudaErrorInvalidValue, "%s: the value has %zu bytes, must have %s", __func__, value_bytes,
+                    attribute == cudaMemRangeAttributeAccessedBy ? "4 for each device" : "4");
+    switch (attribute) {
+    case cudaMemRangeAttributeReadMostly:
+        *numbers = kept.read_mostly;
+        return cudaSuccess;
+    case cudaMemRangeAttributePreferredLocation:
+        *numbers = number_of(kept.preferred);
+        return cudaSuccess;
+    case cudaMemRangeAttributeAccessedBy:
+        std::fill(numbers, numbers + count, (int)cudaInvalidDeviceId);
+        std::copy_n(kept.accessed_by.begin(), std::min(count, kept.accessed_by.size()), numbers);
+        return cudaSuccess;
+    case cudaMemRangeAttributeLastPrefetchLocation:
+        *numbers = number_of(kept.prefetched);
+        return cudaSuccess;
+    case cudaMemRangeAttributePreferredLocationType:
+        *numbers = kept.preferred.type;
+        return cudaSuccess;
+    case cudaMemRangeAttributePreferredLocationId:
+        *numbers = kept.preferred.id;
+        return cudaSuccess;
+    case cudaMemRangeAttributeLastPrefetchLocationType:
+        *numbers = kept.prefetched.type;
+        return cudaSuccess;
+    case cudaMemRangeAttributeLastPrefetchLocationId:
+        *numbers = kept.prefetched.id;
+        return cudaSuccess;
+    }
+    return fail(cudaErrorInvalidValue, "%s: there is no attribute %d", __func__, (int)attribute);
+}
+
+cudaError_t cudaMemRangeGetAttributes(void **values, size_t *value_bytes, cudaMemRangeAttribute *attributes,
+                                      size_t count, const void *pointer, size_t bytes) {
+    NOT_NULL(values);
+    NOT_NULL(value_bytes);
+    NOT_NULL(attributes);
+    for (size_t i = 0; i < count; ++i)
+        TRY(cudaMemRangeGetAttribute(values[i], value_bytes[i], attributes[i], pointer, bytes));
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void *pointer, size_t, unsigned flags) {
+    BEGIN();
+    if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost && flags != cudaMemAttachSingle)
+        return fail(cudaErrorInvalidValue, "%s: 0x%x is not a valid flag", __func__, flags);
+    TRY(check_stream(__func__, stream));
+    Allocation a;
+    return check_managed(__func__, pointer, 0, {cudaMemLocationTypeHost, 0}, a);
+}
+
+} // extern "C"

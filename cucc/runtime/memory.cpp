@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT
+// The calls that allocate and free memory, and those that ask about an address.
+#include "operation.h"
+#include "race.h"
+#include "registry.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace cuda_cpu {
+
+cudaError_t malloc_device(void **pointer, size_t bytes, const char *file, int line) {
+    TRY(begin("cudaMalloc"));
+    if (!pointer)
+        return fail(cudaErrorInvalidValue, "cudaMalloc: pointer is NULL");
+    return allocate("cudaMalloc", pointer, bytes, MemoryKind::device, 0, file, line);
+}
+
+// Common part of cudaMallocAsync and the like. A null `pool` stands for the device's current pool.
+static cudaError_t malloc_from(cudaMemPool_t pool, void **pointer, size_t bytes, const char *file, int line) {
+    TRY(allocate("cudaMallocAsync", pointer, bytes, MemoryKind::device, memory_of_stream, file, line));
+    enter_in_pool(pool, *pointer, bytes);
+    return cudaSuccess;
+}
+
+cudaError_t malloc_async(void **pointer, size_t bytes, cudaStream_t stream, const char *file, int line) {
+    TRY(begin("cudaMallocAsync"));
+    if (!pointer)
+        return fail(cudaErrorInvalidValue, "cudaMallocAsync: pointer is NULL");
+    TRY(check_stream("cudaMallocAsync", stream));
+    if (!at_once() && captures(stream))
+        return allocate_captured("cudaMallocAsync", pointer, bytes, stream);
+    return malloc_from(nullptr, pointer, bytes, file, line);
+}
+
+cudaError_t malloc_pitch(void **pointer, size_t *pitch, size_t width, size_t rows, const char *file,
+                         int line) {
+    TRY(begin("cudaMallocPitch"));
+    if (!pointer || !pitch)
+        return fail(cudaErrorInvalidValue, "cudaMallocPitch: pointer or pitch is NULL");
+    const size_t align = properties(current_device()).textureAlignment;
+    const size_t padded = (width + align - 1) / align * align;
+    size_t bytes;
+    if (padded < width || __builtin_mul_overflow(padded, rows, &bytes))
+        return out_of_memory("cudaMallocPitch", file, line,
+                             "%zu rows of %zu bytes requested, device %d has %zu bytes", rows, width,
+                             current_device(), properties(current_device()).totalGlobalMem);
+    *pitch = bytes ? padded : 0;
+    return allocate("cudaMallocPitch", pointer, bytes, MemoryKind::device, 0, file, line);
+}
+
+cudaError_t malloc_3d(cudaPitchedPtr *pointer, cudaExtent extent, const char *file, int line) {
+    TRY(begin("cudaMalloc3D"));
+    if (!pointer)
+        return fail(cudaErrorInvalidValue, "cudaMalloc3D: pointer is NULL");
+    const size_t align = properties(current_device()).textureAlignment;
+    const size_t padded = (extent.width + align - 1) / align * align;
+    size_t rows, bytes;
+    if (padded < extent.width || __builtin_mul_overflow(extent.height, extent.depth, &rows) ||
+        __builtin_mul_overflow(padded, rows, &bytes))
+        return out_of_memory("cudaMalloc3D", file, line, "%zu x %zu x %zu bytes requested", extent.width,
+                             extent.height, extent.depth);
+    void *memory;
+    TRY(allocate("cudaMalloc3D", &memory, bytes, MemoryKind::device, 0, file, line));
+    *pointer = {memory, bytes ? padded : 0, extent.width, extent.height};
+    return cudaSuccess;
+}
+
+cudaError_t malloc_managed(void **pointer, size_t bytes, unsigned flags, const char *file, int line) {
+    TRY(begin("cudaMallocManaged"));
+    if (!pointer)
+        return fail(cudaErrorInvalidValue, "cudaMallocManaged: pointer is NULL");
+    if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost)
+        return fail(cudaErrorInvalidValue,
+                    "cudaMallocManaged: flags are 0x%x, must be cudaMemAttachGlobal or cudaMemAttachHost",
+                    flags);
+    return allocate("cudaMallocManaged", pointer, bytes, MemoryKind::managed, flags, file, line);
+}
+
+cudaError_t malloc_host(const char *call, void **pointer, size_t bytes, unsigned flags, const char *file,
+                        int line) {
+    TRY(begin(call));
+    if (!pointer)
+        return fail(cudaErrorInvalidValue, "%s: pointer is NULL", call);
+    if (flags & ~(cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined))
+        return fail(cudaErrorInvalidValue, "%s: 0x%x is not a valid combination of flags", call, flags);
+    return allocate(call, pointer, bytes, MemoryKind::pinned, flags, file, line);
+}
+
+cudaError_t register_host(void *pointer, size_t bytes, unsigned flags, const char *file, int line) {
+    TRY(begin("cudaHostRegister"));
+    if (!pointer || bytes == 0)
+        return fail(cudaErrorInvalidValue, "cudaHostRegister: cannot register %zu bytes at %p", bytes,
+                    pointer);
+    if (flags & ~(cudaHostRegisterPortable | cudaHostRegisterMapped | cudaHostRegisterIoMemory |
+                  cudaHostRegisterReadOnly))
+        return fail(cudaErrorInvalidValue, "cudaHostRegister: 0x%x is not a valid combination of flags",
+                    flags);
+    if (flags & cudaHostRegisterIoMemory)
+        return fail(cudaErrorInvalidValue, "cudaHostRegister: I/O memory is not supported");
+    Registry &r = registry();
+    std::unique_lock lock(r.mutex);
+    const auto next = r.live.lower_bound((char *)pointer + bytes);
+    if (next != r.live.begin()) {
+        const Allocation a = std::prev(next)->second;
+        if (a.base + a.size > pointer) {
+            lock.unlock();
+            return fail(a.kind == MemoryKind::registered ? cudaErrorHostMemoryAlreadyRegistered
+                                                         : cudaErrorInvalidValue,
+                        "cudaHostRegister: %zu bytes at %p overlap %s", bytes, pointer, describe(a).c_str());
+        }
+    }
+    if (race_track)
+        race_track(pointer, bytes);
+    r.live[(char *)pointer] = {
+        (char *)pointer, bytes, MemoryKind::registered, current_device(), flags, file, line};
+    return cudaSuccess;
+}
+
+} // namespace cuda_cpu
+
+using namespace cuda_cpu;
+
+extern "C" {
+
+// Called before memory is freed: waits for the work that may use it.
+static cudaError_t wait_for_devices(const char *call) {
+    if (at_once())
+        return cudaSuccess;
+    TRY(refuse_unsafe(call));
+    return finish_device(-1);
+}
+
+// For C. In C++ the overloads in api.h also pass the caller's file and line.
+cudaError_t cudaMalloc(void **pointer, size_t bytes) {
+    return malloc_device(pointer, bytes, nullptr, 0);
+}
+
+cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream) {
+    return malloc_async(pointer, bytes, stream, nullptr, 0);
+}
+
+cudaError_t cudaMallocPitch(void **pointer, size_t *pitch, size_t width, size_t rows) {
+    return malloc_pitch(pointer, pitch, width, rows, nullptr, 0);
+}
+
+cudaError_t cudaMalloc3D(cudaPitchedPtr *pointer, cudaExtent extent) {
+    return malloc_3d(pointer, extent, nullptr, 0);
+}
+
+cudaError_t cudaMallocManaged(void **pointer, size_t bytes, unsigned flags) {
+    return malloc_managed(pointer, bytes, flags, nullptr, 0);
+}
+
+cudaError_t cudaMallocHost(void **pointer, size_t bytes) {
+    return malloc_host("cudaMallocHost", pointer, bytes, cudaHostAllocDefault, nullptr, 0);
+}
+
+cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned flags) {
+    return malloc_host("cudaHostAlloc", pointer, bytes, flags, nullptr, 0);
+}
+
+cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned flags) {
+    return register_host(pointer, bytes, flags, nullptr, 0);
+}
+
+cudaError_t cudaFree(void *pointer) {
+    BEGIN();
+    if (!pointer)
+        return cudaSuccess;
+    TRY(wait_for_devices(__func__));
+    return graph_owns(pointer) ? cudaSuccess : free_device(__func__, pointer);
+}
+
+cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream) {
+    BEGIN();
+    TRY(check_stream(__func__, stream));
+    if (!at_once())
+        return release(__func__, pointer, stream);
+    return graph_owns(pointer) ? cudaSuccess : free_device(__func__, pointer);
+}
+
+cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
+    BEGIN();
+    NOT_NULL(pointer);
+    int device;
+    TRY(check_pool(__func__, pool, &device));
+    TRY(check_stream(__func__, stream));
+    if (!at_once() && captures(stream))
+        return allocate_captured(__func__, pointer, bytes, stream);
+    const OnDevice on(device);
+    return malloc_from(pool, pointer, bytes, nullptr, 0);
+}
+
+cudaError_t cudaFreeHost(void *pointer) {
+    BEGIN();
+    if (!pointer)
+        return cudaSuccess;
+    TRY(wait_for_devices(__func__));
+    Allocation a;
+    const cudaError_t error = take_out(__func__, pointer, a, "allocated by cudaMallocHost or cudaHostAlloc",
+                                       MemoryKind::pinned, MemoryKind::pinned);
+    if (!error)
+        free(a.base);
+    return error;
+}
+
+cudaError_t cudaHostUnregister(void *pointer) {
+    BEGIN();
+    NOT_NULL(pointer);
+    Allocation a;
+    TRY(wait_for_devices(__func__));
+    if (!find_allocation(pointer, a))
+        return fail(cudaErrorHostMemoryNotRegistered, "cudaHostUnregister: %p is not registered", pointer);
+    return take_out(__func__, pointer, a, "registered", MemoryKind::registered, MemoryKind::registered);
+}
+
+cudaError_t cudaHostGetDevicePointer(void **device_pointer, void *host, unsigned flags) {
+    BEGIN();
+    NOT_NULL(device_pointer);
+    if (flags)
+        return fail(cudaErrorInvalidValue, "cudaHostGetDevicePointer: flags are 0x%x, must be 0", flags);
+    Allocation a;
+    if (!find_allocation(host, a) || a.kind == MemoryKind::device || a.kind == MemoryKind::managed)
+        return fail(cudaErrorInvalidValue,
+                    "cudaHostGetDevicePointer: %p is not from cudaHostAlloc or cudaHostRegister", host);
+    *device_pointer = host; // with unified addressing all pinned memory is mapped, whatever its flags are
+    return cudaSuccess;
+}
+
+cudaError_t cudaHostGetFlags(unsigned *flags, void *host) {
+    BEGIN();
+    NOT_NULL(flags);
+    Allocation a;
+    if (!find_allocation(host, a) || (a.kind != MemoryKind::pinned && a.kind != MemoryKind::registered))
+        return fail(cudaErrorInvalidValue, "cudaHostGetFlags: %p is not pinned host memory", host);
+    *flags = a.flags;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
+    BEGIN();
+    NOT_NULL(free_bytes);
+    NOT_NULL(total_bytes);
+    *total_bytes = properties(current_device()).totalGlobalMem;
+    Registry &r = registry();
+    const size_t available = available_memory();
+    std::shared_lock lock(r.mutex);
+    *free_bytes = std::min(*total_bytes - std::min(*total_bytes, r.used[current_device()]), available);
+    return cudaSuccess;
+}
+
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *attributes, const void *pointer) {
+    BEGIN();
+    NOT_NULL(attributes);
+    void *const p = const_cast<void *>(pointer);
+    const auto set = [&](cudaMemoryType type, int device, bool on_device, bool on_host) {
+        *attributes = {};
+        attributes->type = type;
+        attributes->device = device;
+        attributes->devicePointer = on_device ? p : nullptr;
+        attributes->hostPointer = on_host ? p : nullptr;
+        return cudaSuccess;
+    };
+    if (const SymbolSection *symbols = symbol_section(pointer)) {
+        const bool managed = !symbols->per_device && symbols->writable;
+        return set(managed ? cudaMemoryTypeManaged : cudaMemoryTypeDevice, current_device(), true, managed);
+    }
+    Allocation a;
+    if (!find_allocation(pointer, a))
+        return set(cudaMemoryTypeUnregistered, cudaInvalidDeviceId, false, true);
+    if (a.kind == MemoryKind::device || a.kind == MemoryKind::managed)
+        return set(a.kind == MemoryKind::device ? cudaMemoryTypeDevice : cudaMemoryTypeManaged, a.device,
+                   true, a.kind == MemoryKind::managed);
+    const bool pinned = a.kind == MemoryKind::pinned;
+    return set(cudaMemoryTypeHost, a.device,
+               a.flags & (pinned ? cudaHostAllocMapped : cudaHostRegisterMapped), true);
+}
+
+} // extern "C"

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Memory pools. A pool only counts the bytes that were allocated from it; all memory comes from the same
+ * heap.
+ */
+#include "internal.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+struct CUmemPoolHandle_st {
+    int device;
+    bool is_default;
+    uint64_t used = 0, most_used = 0;
+    uint64_t kept = 0, most_reserved = 0; // bytes of freed memory that the pool keeps
+    uint64_t threshold = 0;               // bytes that the pool keeps at a synchronization
+    int reuse[3] = {1, 1, 1};
+    std::map<int, cudaMemAccessFlags> access{}; // the access that other devices have
+};
+
+namespace cuda_cpu {
+
+namespace {
+
+struct MemoryPools {
+    std::mutex mutex;
+    std::set<cudaMemPool_t> live;
+    cudaMemPool_t defaults[max_devices] = {}, current[max_devices] = {};
+    std::map<void *, std::pair<cudaMemPool_t, size_t>> allocations;
+};
+
+MemoryPools &pools() {
+    return only<MemoryPools>();
+}
+
+// The caller holds the mutex.
+cudaMemPool_t default_pool(int device) {
+    MemoryPools &p = pools();
+    if (!p.defaults[device]) {
+        p.defaults[device] = p.current[device] = new CUmemPoolHandle_st{device, true};
+        p.live.insert(p.defaults[device]);
+    }
+    return p.defaults[device];
+}
+
+} // namespace
+
+cudaError_t check_pool(const char *call, cudaMemPool_t pool, int *device) {
+    std::lock_guard lock(pools().mutex);
+    if (!pools().live.count(pool))
+        return fail(cudaErrorInvalidValue, "%s: %p is not a memory pool, or was destroyed", call,
+                    (void *)pool);
+    if (device)
+        *device = pool->device;
+    return cudaSuccess;
+}
+
+void enter_in_pool(cudaMemPool_t pool, void *pointer, size_t bytes) {
+    if (!pointer)
+        return;
+    MemoryPools &p = pools();
+    std::lock_guard lock(p.mutex);
+    if (!pool) {
+        default_pool(current_device());
+        pool = p.current[current_device()];
+    }
+    p.allocations[pointer] = {pool, bytes};
+    pool->used += bytes;
+    pool->kept -= std::min<uint64_t>(pool->kept, bytes);
+    pool->most_used = std::max(pool->most_used, pool->used);
+    pool->most_reserved = std::max(pool->most_reserved, pool->used + pool->kept);
+}
+
+void leave_pool(void *pointer) {
+    MemoryPools &p = pools();
+    std::lock_guard lock(p.mutex);
+    const auto found = p.allocations.find(pointer);
+    if (found == p.allocations.end())
+        return;
+    const auto [pool, bytes] = found->second;
+    p.allocations.erase(found);
+    if (!p.live.count(pool))
+        return;
+    pool->used -= bytes;
+    const uint64_t room = pool->threshold - std::min(pool->threshold, pool->used);
+    pool->kept = std::min(pool->kept + bytes, room);
+}
+
+} // namespace cuda_cpu
+
+using namespace cuda_cpu;
+
+extern "C" {
+
+cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const cudaMemPoolProps *properties) {
+    BEGIN();
+    NOT_NULL(pool);
+    NOT_NULL(properties);
+    if (properties->allocType != cudaMemAllocationTypePinned ||
+        properties->location.type != cudaMemLocationTypeDevice)
+        return fail(cudaErrorInvalidValue, "%s: a pool is of pinned memory on a device", __func__);
+    if (check_device(__func__, properties->location.id))
+        return cudaErrorInvalidValue;
+    if (properties->handleTypes != cudaMemHandleTypeNone)
+        return fail(cudaErrorNotSupported, "%s: memory shared between processes is not supported", __func__);
+    std::lock_guard lock(pools().mutex);
+    *pool = new CUmemPoolHandle_st{properties->location.id, false};
+    pools().live.insert(*pool);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
+    BEGIN();
+    TRY(check_pool(__func__, pool));
+    std::lock_guard lock(pools().mutex);
+    if (pool->is_default)
+        return fail(cudaErrorInvalidValue, "%s: the default pool cannot be destroyed", __func__);
+    if (pools().current[pool->device] == pool)
+        pools().current[pool->device] = pools().defaults[pool->device];
+    pools().live.erase(pool);
+    delete pool; // the pool's memory stays allocated until it is freed
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device) {
+    BEGIN();
+    NOT_NULL(pool);
+    TRY(check_device(__func__, device));
+    std::lock_guard lock(pools().mutex);
+    *pool = default_pool(device);
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device) {
+    BEGIN();
+    NOT_NULL(pool);
+    TRY(check_device(__func__, device));
+    std::lock_guard lock(pools().mutex);
+    default_pool(device);
+    *pool = pools().current[device];
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
+    BEGIN();
+    int of;
+    TRY(check_device(__func__, device));
+    TRY(check_pool(__func__, pool, &of));
+    if (of != device)
+        return fail(cudaErrorInvalidValue, "%s: the pool belongs to device %d", __func__, of);
+    std::lock_guard lock(pools().mutex);
+    default_pool(device);
+    pools().current[device] = pool;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep) {
+    BEGIN();
+    TRY(check_pool(__func__, pool));
+    std::lock_guard lock(pools().mutex);
+    pool->kept = std::min<uint64_t>(pool->kept, keep - std::min<uint64_t>(keep, pool->used));
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void *value) {
+    BEGIN();
+    NOT_NULL(value);
+    TRY(check_pool(__func__, pool));
+    std::lock_guard lock(pools().mutex);
+    switch (attribute) {
+    case cudaMemPoolReuseFollowEventDependencies:
+    case cudaMemPoolReuseAllowOpportunistic:
+    case cudaMemPoolReuseAllowInternalDependencies:
+        pool->reuse[attribute - 1] = *(int *)value;
+        return cudaSuccess;
+    case cudaMemPoolAttrReleaseThreshold:
+        pool->threshold = *(uint64_t *)value;
+        return cudaSuccess;
+    case cudaMemPoolAttrReservedMemHigh:
+    case cudaMemPoolAttrUsedMemHigh:
+        if (*(uint64_t *)value)
+            return fail(cudaErrorInvalidValue, "%s: a high-water mark can only be set to 0", __func__);
+        (attribute == cudaMemPoolAttrUsedMemHigh ? pool->most_used : pool->most_reserved) =
+            attribute == cudaMemPoolAttrUsedMemHigh ? pool->used : pool->used + pool->kept;
+        return cudaSuccess;
+    default:
+        return fail(cudaErrorInvalidValue, "%s: attribute %d cannot be set", __func__, (int)attribute);
+    }
+}
+
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void *value) {
+    BEGIN();
+    NOT_NULL(value);
+    TRY(check_pool(__func__, pool));
+    std::lock_guard lock(pools().mutex);
+    switch (attribute) {
+    case cudaMemPoolReuseFollowEventDependencies:
+    case cudaMemPoolReuseAllowOpportunistic:
+    case cudaMemPoolReuseAllowInternalDependencies:
+        *(int *)value = pool->reuse[attribute - 1];
+        return cudaSuccess;
+    case cudaMemPoolAttrReleaseThreshold:
+        *(uint64_t *)value = pool->threshold;
+        return cudaSuccess;
+    case cudaMemPoolAttrReservedMemCurrent:
+        *(uint64_t *)value = pool->used + pool->kept;
+        return cudaSuccess;
+    case cudaMemPoolAttrReservedMemHigh:
+        *(uint64_t *)value = pool->most_reserved;
+        return cudaSuccess;
+    case cudaMemPoolAttrUsedMemCurrent:
+        *(uint64_t *)value = pool->used;
+        return cudaSuccess;
+    case cudaMemPoolAttrUsedMemHigh:
+        *(uint64_t *)value = pool->most_used;
+        return cudaSuccess;
+    }
+    return fail(cudaErrorInvalidValue, "%s: there is no attribute %d", __func__, (int)attribute);
+}
+
+cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc *list, size_t count) {
+    BEGIN();
+    NOT_NULL(list);
+    TRY(check_pool(__func__, pool));
+    std::lock_guard lock(pools().mutex);
+    for (size_t i = 0; i < count; ++i) {
+        const cudaMemLocation &at = list[i].location;
+        if (at.type != cudaMemLocationTypeDevice || check_device(__func__, at.id))
+            return fail(cudaErrorInvalidValue, "%s: entry %zu names no device", __func__, i);
+        if (at.id == pool->device && list[i].flags != cudaMemAccessFlagsProtReadWrite)
+            return fail(cudaErrorInvalidValue, "%s: a device keeps access to its own pool", __func__);
+        pool->access[at.id] = list[i].flags;
+    }
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags *flags, cudaMemPool_t pool, cudaMemLocation *location) {
+    BEGIN();
+    NOT_NULL(flags);
+    NOT_NULL(location);
+    TRY(check_pool(__func__, pool));
+    if (location->type != cudaMemLocationTypeDevice || check_device(__func__, location->id))
+        return fail(cudaErrorInvalidValue, "%s: the location is no device", __func__);
+    std::lock_guard lock(pools().mutex);
+    const auto found = pool->access.find(location->id);
+    *flags = found != pool->access.end()    ? found->second
+             : location->id == pool->device ? cudaMemAccessFlagsProtReadWrite
+                                            : cudaMemAccessFlagsProtNone;
+    return cudaSuccess;
+}
+
+} // extern "C"

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Finds data races (make check, cucc --check): two threads access the same memory, at least one of
+ * them writes, and nothing in CUDA's rules orders the two accesses.
+ *
+ * Programs are compiled with -fsanitize=thread, but not linked with ThreadSanitizer: the functions that
+ * the compiler calls at every access (__tsan_read4 …) are in race_hooks.cpp. ThreadSanitizer itself
+ * knows host threads, not the threads of a block, which run one after the other on one host thread.
+ *
+ * For each word of device, shared, managed and pinned memory the detector keeps the last write and two
+ * reads: the thread, the line, and the time. A new access by another thread is a race unless one of these
+ * rules orders it after the recorded one:
+ * - between the two, the block has passed a barrier (`epoch` counts them), or the grid a grid barrier;
+ * - both threads are lanes of a warp, and __syncwarp() orders them (`known`, the lanes' vector clocks);
+ * - the first thread called __threadfence() and then an atomic, and the second one used the same
+ *   variable in an atomic afterwards: a lock, a flag, or a counter of blocks that are done;
+ * - they belong to different launches or copies that streams, events or waits of the host order.
+ * Except for locks, the result does not depend on the order in which the threads happen to run.
+ *
+ * It also reports reads of uninitialized memory, and out-of-bounds accesses: outside of the variables in
+ * shared memory, and up to 64 KiB after the end of an allocation.
+ */
+#include "race_detector.h"
+#include "trace.h"
+
+#include <algorithm>
+#include <sys/mman.h>
+
+namespace cuda_cpu::race {
+
+namespace {
+
+struct Cell { // last accesses of a word, or of a byte
+    Access write, reads[2];
+};
+
+struct Page {
+    std::atomic_flag lock = ATOMIC_FLAG_INIT;
+    unsigned shift = 2;        // a cell covers 1 << shift bytes
+    uint32_t used = race_page; // bytes that belong to an allocation; accesses after them are out of bounds
+    Cell *cells = nullptr;
+};
+
+constexpr unsigned page_bits = 16, address_bits = 48;
+static_assert(race_page == 1 << page_bits);
+
+void *reserve(size_t bytes) {
+    void *memory =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        end_program("no address space to check for races: is there a limit (ulimit -v)?");
+    return memory;
+}
+
+// Returns the table of pages: entry `address >> page_bits` points to the shadow memory of that page, or is
+// null if no access to it was recorded. The table is reserved address space; the operating system allocates
+// the parts of it that are written.
+Page **pages() {
+    static Page **const table = static_cast<Page **>(reserve(sizeof(Page *) << (address_bits - page_bits)));
+    return table;
+}
+
+// True if the earlier access `a` is ordered before `b`, which happens now.
+bool ordered(const Access &a, const Access &b, const Threads *block) {
+    if (b.block == the_host)
+        return a.block == the_host || a.time < host_settled || before_host(a);
+    if (a.time < current.settled)
+        return true;
+    if (a.block == the_host)
+        return a.time < current.enqueued;
+    if (a.time < current.task_begun)
+        return before_this_task(a) || (block && a.time < std::max(block->acquire[b.thread], block->acquired));
+    if (b.block == a_copy || a.block == a_copy || a.time < current.begun)
+        return true;
+    const uint32_t acquired = std::max(block->acquire[b.thread], block->acquired);
+    if (a.block == b.block) {
+        if (a.thread == b.thread || a.epoch != b.epoch)
+            return true;
+        if (a.thread / 32 == b.thread / 32 && block->lane_known(b.thread, a.thread, a.clock))
+            return true;
+    }
+    return a.time < acquired && is_published(a);
+}
+
+// Checks and records an access within one page by a thread of a block, by the host, or by a copy.
+// `reads` is also set for an atomic that reads and writes.
+void check(Page &page, uintptr_t address, size_t bytes, Access me, const Threads *block, bool shared,
+           bool reads) {
+    Access other{};
+    uintptr_t where = address;                 // address of the other access
+    bool written = !reads || shared || !block; // whether anything has written what a thread reads
+    while (page.lock.test_and_set(std::memory_order_acquire))
+        ;
+    const size_t cells = race_page >> page.shift;
+    if (!page.cells)
+        page.cells = static_cast<Cell *>(reserve(cells * sizeof(Cell)));
+    const uintptr_t begin = address & (race_page - 1), end = begin + bytes;
+    // Threads that write neighbouring bytes of a word do not race, but a word's cell has only one last write.
+    // So at the first write of less than a word, the page gets a cell for every byte.
+    if (page.shift == 2 && me.write && ((begin | bytes) & 3)) {
+        Cell *const fine = static_cast<Cell *>(reserve(race_page * sizeof(Cell)));
+        for (size_t i = 0; i < cells; ++i) {
+            Cell &from = page.cells[i];
+            for (Access *a : {&from.write, &from.reads[0], &from.reads[1]})
+                for (unsigned byte = 0; a->time && byte < 4; ++byte)
+                    if (a->bytes >> byte & 1) {
+                        Access &to = a == &from.write      ? fine[4 * i + byte].write
+                                     : a == &from.reads[0] ? fine[4 * i + byte].reads[0]
+                                                           : fine[4 * i + byte].reads[1];
+                        to = *a;
+                        to.bytes = 15;
+                    }
+        }
+        munmap(page.cells, cells * sizeof(Cell));
+        page.cells = fine;
+        page.shift = 0;
+    }
+    for (uintptr_t i = begin >> page.shift; i <= (end - 1) >> page.shift; ++i) {
+        Cell &cell = page.cells[i];
+        me.bytes = 15;
+        if (page.shift == 2) {
+            if (4 * i < begin)
+                me.bytes &= 15u << (begin - 4 * i);
+            if (4 * i + 4 > end)
+                me.bytes &= 15u >> (4 * i + 4 - end);
+        }
+        const auto conflict = [&](const Access &a) {
+            if (!a.time || !(a.bytes & me.bytes) || (a.atomic && me.atomic))
+                return false;
+            if (shared && (a.block != me.block || a.time < current.begun))
+                return false; // made by an earlier block, for which this shared memory held other variables
+            return !ordered(a, me, block);
+        };
+        const auto note = [&](const Access &a) {
+            if (other.time || !conflict(a))
+                return;
+            other = a;
+            where = std::max(address, (address & ~(race_page - 1)) + (i << page.shift));
+        };
+        note(cell.write);
+        written |= cell.write.time != 0;
+        if (me.write) {
+            for (const Access &read : cell.reads)
+                note(read);
+            cell.write = me;
+            if (!other.time)
+                cell.reads[0].time = cell.reads[1].time = 0;
+            continue;
+        }
+        // Keeps two reads, preferably of different warps. A read that is ordered before the new one is
+        // replaced.
+        const auto done = [&](const Access &a) {
+            return !a.time || (shared && a.block != me.block) ||
+                   (a.atomic >= me.atomic && ordered(a, me, block));
+        };
+        if (done(cell.reads[0]))
+            cell.reads[0] = me;
+        else if (done(cell.reads[1]))
+            cell.reads[1] = me;
+        else {
+            const auto apart = [&](const Access &a) {
+                return a.block != cell.reads[0].block ? 2 : a.thread / 32 != cell.reads[0].thread / 32;
+            };
+            if (apart(me) >= apart(cell.reads[1]))
+                cell.reads[1] = me;
+        }
+    }
+    const unsigned shift = page.shift;
+    page.lock.clear(std::memory_order_release);
+    if (!written)
+        report_uninitialized(me, address, bytes);
+    if (!other.time)
+        return;
+    // A copy covers many words; the message names the word that both accessed.
+    if (me.block == a_copy || other.block == a_copy)
+        bytes = shift ? (size_t)__builtin_popcount(other.bytes) : 1;
+    report(other, me, where, bytes);
+}
+
+} // namespace
+
+void access(uintptr_t address, size_t bytes, bool write, bool atomic, bool reads, const void *instruction) {
+    const bool in_kernel = self && self->kernel;
+    if (traced_block && in_kernel)
+        trace_event(atomic  ? EventKind::atomic
+                    : write ? EventKind::write
+                            : EventKind::read,
+                    (const void *)address, bytes, place_of(instruction));
+    const bool copies =
+        !in_kernel && in_library && current.task; // code of a library's header, run by a stream
+    if (!in_kernel && !copies && (!host_matters.load(std::memory_order_relaxed) || in_callback))
+        return;
+    if (address >> address_bits)
+        return;
+    Access me{};
+    const Threads *block = nullptr;
+    while (bytes) {
+        const size_t here = std::min(bytes, race_page - (address & (race_page - 1)));
+        if (Page *const page = pages()[address >> page_bits]) {
+            if (!me.time) {
+                me.place = place_of(instruction);
+                me.time = now.load(std::memory_order_relaxed);
+                me.atomic = atomic;
+                me.write = write;
+                if (in_kernel) {
+                    block = &threads();
+                    me.block = block->block;
+                    me.epoch = block->epoch;
+                    me.thread = (uint16_t)(this_thread() & 1023);
+                    me.clock = (uint16_t)block->lane_clock(me.thread);
+                } else if (copies) {
+                    me.block = a_copy;
+                    me.place = 0; // a line of the library's header; the call is named instead
+                } else
+                    me.block = the_host;
+            }
+            const bool shared = in_kernel && is_shared_memory(address);
+            // `used` may be that of an allocation that was freed, so report_out_of_bounds() looks again.
+            const bool beyond = shared ? !block->has_shared(address, here)
+                                       : in_kernel && (address & (race_page - 1)) + here > page->used;
+            if (!beyond || !report_out_of_bounds(me, address, here))
+                check(*page, address, here, me, block, shared, reads);
+        }
+        address += here;
+        bytes -= here;
+    }
+}
+
+} // namespace cuda_cpu::race
+
+namespace cuda_cpu {
+
+using namespace race;
+
+// Marks new memory as uninitialized, also where an earlier allocation was freed. At least one byte after its
+// end is tracked too.
+void race_track_new(const void *memory, size_t bytes) {
+    race_track(memory, bytes + 1);
+    const uintptr_t end = (uintptr_t)memory + bytes;
+    for (uintptr_t i = (uintptr_t)memory >> page_bits; i <= end >> page_bits; ++i) {
+        Page &page = *pages()[i];
+        page.used = (uint32_t)std::min(race_page, end - (i << page_bits));
+        if (page.cells)
+            madvise(page.cells, (race_page >> page.shift) * sizeof(Cell), MADV_DONTNEED);
+    }
+}
+
+void race_track(const void *memory, size_t bytes) {
+    static std::mutex mutex;
+    std::lock_guard lock(mutex);
+    Page **const table = pages();
+    if (bytes)
+        for (uintptr_t i = (uintptr_t)memory >> page_bits; i <= ((uintptr_t)memory + bytes - 1) >> page_bits;
+             ++i)
+            if (!table[i])
+                table[i] = new Page;
+}
+
+void race_copy(const void *memory, size_t bytes, bool write) {
+    if (!current.task)
+        return;
+    Access me{};
+    me.time = now;
+    me.block = a_copy;
+    me.write = write;
+    uintptr_t address = (uintptr_t)memory;
+    while (bytes) {
+        const size_t here = std::min(bytes, race_page - (address & (race_page - 1)));
+        if (Page *const page = pages()[address >> page_bits])
+            check(*page, address, here, me, nullptr, false, false);
+        address += here;
+        bytes -= here;
+    }
+}
+
+} // namespace cuda_cpu

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: MIT
+// What the race detector prints, with the source lines of instructions (addr2line).
+#include "race_detector.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+#include <unistd.h>
+
+namespace cuda_cpu::race {
+
+namespace {
+
+std::string coordinates(uint64_t i, uint3 size) {
+    return "(" + std::to_string(i % size.x) + "," + std::to_string(i / size.x % size.y) + "," +
+           std::to_string(i / size.x / size.y) + ")";
+}
+
+// Finds the program's source line for a call stack. Functions of the back end's headers, such as atomicAdd,
+// are skipped: the line that calls them counts.
+std::string line_of(const std::vector<uintptr_t> &addresses) {
+    for (uintptr_t address : addresses)
+        if (const std::string line = race_source_lines({address})[0].text; !line.empty())
+            return line;
+    return "an unknown line (is addr2line installed, and the program compiled with -g?)";
+}
+
+std::string shared_memory(const Name &n) {
+    return strcmp(n.name, "the launch") == 0 ? "dynamic shared memory"
+                                             : std::string("shared memory ") + n.name;
+}
+
+// Describes the accessed memory: "shared memory cache" or "device memory", and in `allocated` " (allocated at
+// sum.cu:12)". Empty if the memory is not tracked.
+std::string name_memory(uintptr_t address, const Access &a, std::string &allocated) {
+    const char *const p = (const char *)address;
+    if (a.block < a_copy && is_shared_memory(address)) {
+        for (const Name &n : threads().names)
+            if (p >= n.begin && p < n.begin + n.bytes)
+                return shared_memory(n);
+        return "shared memory";
+    }
+    if (const SymbolSection *s = symbol_section(p))
+        return s->constant     ? "a __constant__ variable"
+               : s->per_device ? "a __device__ variable"
+                               : "a __managed__ variable";
+    Allocation m;
+    if (!find_allocation(p, m))
+        return "";
+    const char *const kind = m.kind == MemoryKind::device    ? "device memory"
+                             : m.kind == MemoryKind::managed ? "managed memory"
+                             : m.kind == MemoryKind::pinned  ? "pinned host memory"
+                                                             : "registered host memory";
+    if (m.file)
+        allocated = " (allocated at " + place(m.file, m.line) + ")";
+    return kind;
+}
+
+struct Reports {
+    std::mutex mutex;
+    std::set<std::pair<uint32_t, uint32_t>> seen; // pairs of instructions that have been reported
+    std::set<std::pair<std::string, std::string>> lines;
+    unsigned shown = 0, more = 0;
+};
+
+Reports &reports() {
+    return only<Reports>();
+}
+
+// At the end of the program, changes the exit status to 1. It is registered before main, so it runs last.
+[[maybe_unused]] const int at_end = on_exit(
+    [](int, void *) {
+        if (reports().shown == 0)
+            return;
+        fflush(nullptr);
+        if (reports().more)
+            fprintf(stderr, "cuda on the CPU: races at %u more pairs of lines are not shown\n",
+                    reports().more);
+        _exit(EXIT_FAILURE);
+    },
+    nullptr);
+
+std::string task_name(const Task *task) {
+    if (!task)
+        return "earlier work";
+    if (task->kernel)
+        return std::string("kernel ") + task->kernel + ", launched at " + place(task->file, task->line) + ",";
+    std::vector<uintptr_t> frames;
+    for (void *frame : task->frames)
+        frames.push_back((uintptr_t)frame - (uintptr_t)__executable_start);
+    return std::string(task->call) + ", called at " + line_of(frames) + ",";
+}
+
+std::string in_kernel_by(const Access &me) {
+    return std::string("in kernel ") + self->kernel->name + ", block " +
+           coordinates(me.block, {gridDim.x, gridDim.y, gridDim.z}) + ": thread " +
+           coordinates(me.thread, {blockDim.x, blockDim.y, blockDim.z});
+}
+
+} // namespace
+
+void report(const Access &a, const Access &b, uintptr_t address, size_t bytes) {
+    std::string allocated;
+    const std::string memory = name_memory(address, b, allocated);
+    if (memory.empty())
+        return; // memory of the program or the runtime in the same page as tracked memory
+    Reports &r = reports();
+    std::lock_guard lock(r.mutex);
+    if (!r.seen.insert(std::minmax(a.place, b.place)).second)
+        return;
+    const std::string line_a = a.place ? line_of({a.place}) : "", line_b = b.place ? line_of({b.place}) : "";
+    if (!r.lines.insert(std::minmax(line_a, line_b)).second)
+        return;
+    if (r.shown == 10) {
+        ++r.more;
+        return;
+    }
+    ++r.shown;
+    const bool host = a.block == the_host || b.block == the_host;
+    const Task *first = nullptr, *second = current.task;
+    if (b.block == the_host || a.time < current.task_begun) {
+        Tasks &t = tasks();
+        std::lock_guard also(t.mutex);
+        first = a.block == the_host ? nullptr : task_at(t, a.time);
+    } else
+        first = second;
+    const bool same = !host && first == second && a.block != a_copy && b.block != a_copy;
+    const auto verb = [](const Access &x) {
+        return std::string(x.atomic ? "atomically " : "") +
+               (x.write ? x.atomic ? "changes" : "writes" : "reads");
+    };
+    const auto size = std::to_string(bytes) + (bytes == 1 ? " byte of " : " bytes of ") + memory;
+    const auto at = [&](const Access &x) {
+        return x.place ? " at " + (&x == &a ? line_a : line_b) : std::string();
+    };
+    const auto who = [&](const Access &x, const Task *task, bool with_block) -> std::string {
+        if (x.block == the_host)
+            return "the host";
+        if (x.block == a_copy)
+            return task_name(task);
+        const uint3 block = same   ? uint3{blockDim.x, blockDim.y, blockDim.z}
+                            : task ? task->block
+                                   : uint3{1, 1, 1};
+        const uint3 grid = same ? uint3{gridDim.x, gridDim.y, gridDim.z} : task ? task->grid : uint3{1, 1, 1};
+        return (same ? std::string() : task_name(task) + " ") + "thread " + coordinates(x.thread, block) +
+               (with_block ? " of block " + coordinates(x.block, grid) : "");
+    };
+    fflush(stdout);
+    std::string text = "cuda on the CPU: race ";
+    if (same) {
+        const bool one_block = a.block == b.block, warp = one_block && a.thread / 32 == b.thread / 32;
+        text += "in kernel " + std::string(self->kernel->name);
+        if (one_block)
+            text += ", block " + coordinates(a.block, {gridDim.x, gridDim.y, gridDim.z});
+        text += ": " + who(a, first, !one_block) + " " + verb(a) + " " + size + at(a) + allocated +
+                ",\n    " + who(b, second, !one_block) + " " + verb(b) + (bytes == 1 ? " it" : " them") +
+                at(b) +
+                (a.atomic != b.atomic ? ", which is not ordered with an atomic access"
+                 : !one_block         ? ", and nothing orders these blocks"
+                 : warp               ? ", with no __syncwarp() or __syncthreads() between"
+                                      : ", with no __syncthreads() between") +
+                "\n";
+    } else if (host) {
+        const bool host_first = a.block == the_host;
+        const Access &h = host_first ? a : b, &d = host_first ? b : a;
+        const Task *const task = host_first ? second : first;
+        text += "between the host and a stream: the host " + verb(h) + " " + size + at(h) + allocated +
+                ",\n    which " + who(d, task, true) + " " + verb(d) + at(d) +
+                ", and the host has not waited for that\n";
+    } else
+        text += "between streams: " + who(a, first, true) + " " + verb(a) + " " + size + at(a) + allocated +
+                ",\n    " + who(b, second, true) + " " + verb(b) + (bytes == 1 ? " it" : " them") + at(b) +
+                ", and nothing orders the two\n";
+    fputs(text.c_str(), stderr);
+}
+
+bool report_out_of_bounds(const Access &me, uintptr_t address, size_t bytes) {
+    std::string name, allocated;
+    intptr_t offset;
+    size_t size;
+    if (is_shared_memory(address)) {
+        const Name none{"the launch", (const char *)address, 0}, *nearest = &none;
+        uintptr_t least = ~(uintptr_t)0;
+        for (const Name &n : threads().names) {
+            const uintptr_t from = address - (uintptr_t)n.begin; // wraps around for a lower address
+            const uintptr_t distance = from < n.bytes ? 0 : std::min(from - n.bytes, -from);
+            if (distance < least || (distance == least && n.bytes)) {
+                least = distance;
+                nearest = &n;
+            }
+        }
+        name = shared_memory(*nearest);
+        offset = (intptr_t)(address - (uintptr_t)nearest->begin);
+        size = nearest->bytes;
+    } else {
+        Allocation m;
+        if (find_allocation((const void *)address, m) && (const char *)address + bytes <= m.base + m.size)
+            return false;
+        if (!find_allocation((const void *)(address & ~(race_page - 1)), m) &&
+            !find_allocation((const void *)((address & ~(race_page - 1)) - 1), m))
+            return false;
+        if (m.kind == MemoryKind::registered)
+            return false;
+        name = name_memory((uintptr_t)m.base, me, allocated);
+        offset = (const char *)address - m.base;
+        size = m.size;
+    }
+    Reports &r = reports();
+    std::lock_guard lock(r.mutex);
+    if (!r.seen.insert({me.place, 0}).second)
+        return true;
+    const std::string line = line_of({me.place});
+    if (!r.lines.insert({"out of bounds", line}).second)
+        return true;
+    ++r.shown;
+    fflush(stdout);
+    fprintf(stderr,
+            "cuda on the CPU: out of bounds %s %s %zu %s at %s,\n"
+            "    at offset %td of %s%s, which has %zu bytes\n",
+            in_kernel_by(me).c_str(),
+            me.atomic  ? "atomically changes"
+            : me.write ? "writes"
+                       : "reads",
+            bytes, bytes == 1 ? "byte" : "bytes", line.c_str(), offset, name.c_str(), allocated.c_str(),
+            size);
+    return true;
+}
+
+void report_uninitialized(const Access &me, uintptr_t address, size_t bytes) {
+    const unsigned char *const at = (const unsigned char *)address;
+    Allocation memory;
+    if (fresh_byte() != 0xff || !current.task ||
+        !std::all_of(at, at + bytes, [](unsigned char b) { return b == 0xff; }) ||
+        !find_allocation(at, memory) || memory.kind != MemoryKind::device)
+        return;
+    Reports &r = reports();
+    std::lock_guard lock(r.mutex);
+    if (!r.seen.insert({me.place, me.place}).second)
+        return;
+    const std::string line = line_of({me.place});
+    if (!r.lines.insert({"", line}).second)
+        return;
+    ++r.shown;
+    std::string allocated;
+    const std::string name = name_memory(address, me, allocated);
+    fflush(stdout);
+    fprintf(stderr,
+            "cuda on the CPU: uninitialized memory %s reads %zu %s of %s at %s%s,\n"
+            "    which nothing has written\n",
+            in_kernel_by(me).c_str(), bytes, bytes == 1 ? "byte" : "bytes", name.c_str(), line.c_str(),
+            allocated.c_str());
+}
+
+} // namespace cuda_cpu::race
+
+namespace cuda_cpu {
+
+std::vector<SourceLine> race_source_lines(const std::vector<uintptr_t> &addresses) {
+    char program[4096];
+    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    program[std::max<ssize_t>(length, 0)] = 0;
+    // addr2line takes addresses relative to the load address for a position-independent executable, and
+    // absolute ones for others. A return address is that of the next instruction, so 1 is subtracted.
+    static const bool moved = [] {
+        const auto type = *(const uint16_t *)(__executable_start + 16); // e_type
+        return type == 3;                                               // ET_DYN
+    }();
+    std::vector<SourceLine> found(addresses.size());
+    constexpr size_t at_once = 4000; // addresses in a command, whose length is limited
+    for (size_t first = 0; first < addresses.size(); first += at_once) {
+        std::string command = std::string("addr2line -a -i -e '") + program + "'";
+        for (size_t i = first; i < std::min(addresses.size(), first + at_once); ++i) {
+            char text[32];
+            snprintf(text, sizeof text, " 0x%zx",
+                     (size_t)(addresses[i] - 1 + (moved ? 0 : (uintptr_t)__executable_start)));
+            command += text;
+        }
+        FILE *const pipe = popen((command + " 2>/dev/null").c_str(), "r");
+        if (!pipe)
+            break;
+        char line[4096];
+        // addr2line -a -i prints for each address a line 0x…, then the source line of the instruction, and
+        // those of the calls that are inlined there, from the inner to the outer one.
+        for (size_t next = first; fgets(line, sizeof line, pipe);) {
+            line[strcspn(line, " \n")] = 0;
+            if (strncmp(line, "0x", 2) == 0) {
+                ++next;
+                continue;
+            }
+            const bool ours = strstr(line, "/cuda_cpu/") || strstr(line, "cooperative_groups") ||
+                              strstr(line, "/include/cuda/") || strstr(line, "/cucc/runtime/") ||
+                              strstr(line, "/cucc/include/") || strstr(line, "/build/cucc/") ||
+                              strstr(line, "/.cache/cucc/") || strstr(line, "/lib/cucc/") ||
+                              strncmp(line, "/usr/", 5) == 0 || *line == '?' || strncmp(line, "cpu/", 4) == 0;
+            if (next == first || next > found.size() || !found[next - 1].text.empty())
+                continue;
+            if (ours || strstr(line, ":?") || strstr(line, ":0"))
+                found[next - 1].inlined = true;
+            else
+                found[next - 1].text = base_name(line);
+        }
+        pclose(pipe);
+    }
+    return found;
+}
+
+} // namespace cuda_cpu

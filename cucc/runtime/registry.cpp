@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Memory: a registry of all allocations, and the checks of addresses against it.
+ *
+ * Allocations come from the C library and have exactly the requested size, so that AddressSanitizer
+ * detects an access one byte past the end.
+ */
+#include "registry.h"
+#include "race.h"
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace cuda_cpu {
+
+Registry &registry() {
+    return only<Registry>();
+}
+
+std::string describe(const Allocation &a) {
+    const std::string bytes = std::to_string(a.size) + " bytes of ";
+    switch (a.kind) {
+    case MemoryKind::device:
+        return bytes + "device " + std::to_string(a.device) + told_at("allocated", a.file, a.line);
+    case MemoryKind::managed:
+        return bytes + "managed memory" + told_at("allocated", a.file, a.line);
+    case MemoryKind::pinned:
+        return bytes + "pinned host memory" + told_at("allocated", a.file, a.line);
+    case MemoryKind::registered:
+        return bytes + "registered host memory" + told_at("registered", a.file, a.line);
+    }
+    return bytes;
+}
+
+namespace {
+
+// The live allocation that contains the pointer, or null. The caller holds the registry's lock.
+const Allocation *lookup(const Registry &r, const void *pointer) {
+    auto next = r.live.upper_bound((const char *)pointer);
+    if (next == r.live.begin())
+        return nullptr;
+    const Allocation &a = std::prev(next)->second;
+    return (const char *)pointer < a.base + a.size ? &a : nullptr;
+}
+
+// Returns the end of an error message about a pointer that is not inside any allocation, for example
+// ", 4 bytes past the end of …", ", and was freed already: …", or "". The caller holds the registry's lock.
+std::string explain_unknown(const Registry &r, const void *pointer) {
+    const char *p = (const char *)pointer;
+    for (auto a = r.freed.rbegin(); a != r.freed.rend(); ++a) {
+        if (p == a->base)
+            return ", and was freed already: " + describe(*a);
+        if (p > a->base && p < a->base + a->size)
+            return ", and is inside freed memory: " + describe(*a);
+    }
+    auto next = r.live.upper_bound(p);
+    if (next != r.live.begin()) {
+        const Allocation &a = std::prev(next)->second;
+        const size_t past = (size_t)(p - a.base) - a.size;
+        if (past < 4096)
+            return ", " + std::to_string(past) + " bytes past the end of " + describe(a);
+    }
+    return "";
+}
+
+constexpr size_t alignment = 512; // of cudaDeviceProp::textureAlignment
+constexpr size_t huge_page = 2 << 20;
+
+// Large allocations use huge pages, which need 512 times fewer page faults on the first write.
+void *get_memory(size_t bytes, MemoryKind kind) {
+    if (kind == MemoryKind::device && guards())
+        return get_guarded(bytes);
+    void *memory;
+    if (race_track) // rounded up to whole pages of the race detector, with a byte after the end
+        bytes = (bytes / race_page + 1) * race_page;
+    if (posix_memalign(&memory,
+                       bytes >= 2 * huge_page ? huge_page
+                       : race_track           ? race_page
+                                              : alignment,
+                       bytes) != 0)
+        return nullptr;
+    if (bytes >= 2 * huge_page)
+        madvise(memory, bytes / huge_page * huge_page, MADV_HUGEPAGE);
+    memset(memory, fresh_byte(), bytes);
+    return memory;
+}
+
+void free_memory(void *memory) {
+    if (!free_guarded(memory))
+        free(memory);
+}
+
+int byte_for_fresh_memory() {
+    const char *value = getenv("CUDA_CPU_FILL");
+    if (value && strcmp(value, "nan") != 0 && strcmp(value, "zero") != 0)
+        refuse_setting("CUDA_CPU_FILL", value, "nan or zero");
+    return value && *value == 'z' ? 0 : 0xff;
+}
+
+void remember_freed(Registry &r, const Allocation &a) {
+    r.freed.push_back(a);
+    if (r.freed.size() > 1000)
+        r.freed.pop_front();
+}
+
+// With CUDA_CPU_CHECK=1, names the memory that was never freed when a program returns from main or calls
+// exit(). Exit status 0 then becomes 1.
+void tell_of_leaks(int status, void *) {
+    Registry &r = registry();
+    std::lock_guard lock(r.mutex);
+    fflush(nullptr);
+    bool any = false;
+    for (const auto &[base, a] : r.live)
+        if (a.kind != MemoryKind::registered && a.file) { // without a line it was not the program's call
+            fprintf(stderr, "cuda on the CPU: at exit not freed: %s\n", describe(a).c_str());
+            any = true;
+        }
+    if (any && status == EXIT_SUCCESS)
+        _exit(EXIT_FAILURE);
+}
+
+// Registered before main, so that it runs after all other handlers.
+[[maybe_unused]] const int at_end = (getenv("CUDA_CPU_CHECK") && strcmp(getenv("CUDA_CPU_CHECK"), "1") == 0)
+                                        ? on_exit(tell_of_leaks, nullptr)
+                                        : 0;
+
+} // namespace
+
+int fresh_byte() {
+    static const int byte = byte_for_fresh_memory();
+    return byte;
+}
+
+cudaError_t out_of_memory(const char *call, const char *file, int line, const char *format, ...) {
+    char figures[256];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(figures, sizeof figures, format, values);
+    va_end(values);
+    const std::string where = file ? " at " + place(file, line) : "";
+    return fail(cudaErrorMemoryAllocation, "%s%s: out of memory: %s", call, where.c_str(), figures);
+}
+
+cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind kind, unsigned flags,
+                     const char *file, int line) {
+    if (!(flags & memory_of_stream))
+        TRY(refuse_unsafe(call));
+    flags &= ~memory_of_stream;
+    const int device = current_device();
+    const bool on_device = kind != MemoryKind::pinned;
+    if (bytes == 0) {
+        *pointer = nullptr;
+        return cudaSuccess;
+    }
+    Registry &r = registry();
+    const size_t total = properties(device).totalGlobalMem;
+    size_t left;
+    {
+        std::lock_guard lock(r.mutex);
+        left = on_device ? total - std::min(total, r.used[device]) : total;
+        if (bytes <= left && on_device)
+            r.used[device] += bytes; // reserved, so that no other thread gets these bytes
+    }
+    const auto give_back = [&] {
+        std::lock_guard lock(r.mutex);
+        if (on_device)
+            r.used[device] -= bytes;
+    };
+    if (bytes > left)
+        return out_of_memory(call, file, line, "%zu bytes requested, %zu of %zu are free", bytes, left,
+                             total);
+    // Writing to more memory than is available would kill the process, so a large request is checked first.
+    if (bytes >= 16 << 20)
+        if (const size_t available = available_memory(); bytes > available) {
+            give_back();
+            return out_of_memory(call, file, line, "%zu bytes requested, this machine has %zu free", bytes,
+                                 available);
+        }
+    void *memory = get_memory(bytes, kind);
+    if (!memory) {
+        give_back();
+        return out_of_memory(call, file, line, "%zu bytes requested, the system refused them (%zu are free)",
+                             bytes, left);
+    }
+    {
+        std::lock_guard lock(r.mutex);
+        r.live[(char *)memory] = {(char *)memory, bytes, kind, device, flags, file, line};
+        if (race_track_new)
+            race_track_new(memory, bytes);
+    }
+    *pointer = memory;
+    return cudaSuccess;
+}
+
+cudaError_t take_out(const char *call, void *pointer, Allocation &taken, const char *wanted, MemoryKind kind,
+                     MemoryKind or_kind) {
+    Registry &r = registry();
+    std::unique_lock lock(r.mutex);
+    const Allocation *a = lookup(r, pointer);
+    if (a && a->base == pointer && (a->kind == kind || a->kind == or_kind)) {
+        taken = *a;
+        if (a->kind == MemoryKind::device || a->kind == MemoryKind::managed)
+            r.used[a->device] -= a->size;
+        if (a->kind != MemoryKind::registered)
+            remember_freed(r, *a);
+        r.live.erase(taken.base);
+        return cudaSuccess;
+    }
+    std::string why;
+    if (!a)
+        why = "was not " + std::string(wanted) + explain_unknown(r, pointer);
+    else if (a->base != pointer)
+        why = "is " + std::to_string((char *)pointer - a->base) + " bytes into " + describe(*a);
+    else
+        why = "was not " + std::string(wanted) + ", it is " + describe(*a);
+    lock.unlock();
+    return fail(cudaErrorInvalidValue, "%s: %p %s", call, pointer, why.c_str());
+}
+
+bool find_allocation(const void *pointer, Allocation &found) {
+    Registry &r = registry();
+    std::shared_lock lock(r.mutex);
+    const Allocation *a = lookup(r, pointer);
+    if (a)
+        found = *a;
+    return a;
+}
+
+bool is_pageable(const void *pointer) {
+    Allocation a;
+    return !symbol_section(pointer) && !find_allocation(pointer, a);
+}
+
+size_t bytes_from(const void *pointer) {
+    Allocation a;
+    return find_allocation(pointer, a) ? (size_t)(a.base + a.size - (const char *)pointer) : 0;
+}
+
+std::string describe_address(const void *address) {
+    Registry &r = registry();
+    // The thread that faulted may hold the lock itself, if the runtime was given an invalid pointer. So this
+    // only tries to lock.
+    std::shared_lock lock(r.mutex, std::defer_lock);
+    for (int tries = 0; !lock.try_lock(); ++tries) {
+        if (tries == 1000)
+            return "";
+        sched_yield();
+    }
+    if (const Allocation *a = lookup(r, address))
+        return ", which is " + describe(*a);
+    const std::string text = explain_unknown(r, address), also = ", and ";
+    if (!text.empty())
+        return text.compare(0, also.size(), also) == 0 ? ", which " + text.substr(also.size()) : text;
+    const auto next = r.live.upper_bound((const char *)address);
+    if (next != r.live.end() && next->first - (const char *)address <= 64)
+        return ", which is " + std::to_string(next->first - (const char *)address) + " bytes before " +
+               describe(next->second);
+    return "";
+}
+
+cudaError_t check_range(const char *call, const char *role, const void *pointer, size_t bytes, Side side) {
+    if (!pointer)
+        return fail(cudaErrorInvalidValue, "%s: the %s is NULL", call, role);
+    const SymbolSection *symbols = symbol_section(pointer);
+    Allocation a = {};
+    std::string unknown;
+    bool known;
+    {
+        Registry &r = registry();
+        std::shared_lock lock(r.mutex);
+        const Allocation *found = symbols ? nullptr : lookup(r, pointer);
+        known = found;
+        if (found)
+            a = *found;
+        else if (!symbols && side == Side::device)
+            unknown = explain_unknown(r, pointer);
+    }
+    const char *const p = (const char *)pointer;
+    const bool device_only = symbols ? symbols->per_device : known && a.kind == MemoryKind::device;
+    if (side == Side::host && device_only)
+        return fail(cudaErrorInvalidValue, "%s: the %s %p is not host memory, it is %s", call, role, pointer,
+                    symbols ? "a __device__ or __constant__ variable" : describe(a).c_str());
+    if (side == Side::device && !known && !symbols)
+        return fail(cudaErrorInvalidValue, "%s: the %s %p is not device memory%s", call, role, pointer,
+                    unknown.empty() ? ", it is host memory" : unknown.c_str());
+    if (symbols && bytes > (size_t)(symbols->end - p))
+        return fail(cudaErrorInvalidValue, "%s: %zu bytes at %p extend past the last variable", call, bytes,
+                    pointer);
+    if (known && bytes > (size_t)(a.base + a.size - p))
+        return fail(cudaErrorInvalidValue, "%s: the %s needs %zu bytes at byte %zu, but is %s", call, role,
+                    bytes, (size_t)(p - a.base), describe(a).c_str());
+    return cudaSuccess;
+}
+
+cudaError_t free_device(const char *call, void *pointer, unsigned flags) {
+    if (!pointer)
+        return cudaSuccess;
+    Allocation a;
+    if (find_allocation(pointer, a) && a.kind == MemoryKind::device && a.flags != flags)
+        return fail(cudaErrorInvalidValue, "%s: %p belongs to a mapped OpenGL resource: %s", call, pointer,
+                    describe(a).c_str());
+    const cudaError_t error =
+        take_out(call, pointer, a, "allocated by cudaMalloc", MemoryKind::device, MemoryKind::managed);
+    if (!error) {
+        leave_pool(a.base);
+        forget_advice(a);
+        free_memory(a.base);
+    }
+    return error;
+}
+
+void (*forget_graphics_of)(int device);
+
+void free_memory_of(int device) {
+    if (forget_graphics_of)
+        forget_graphics_of(device);
+    free_arrays_of(device);
+    Registry &r = registry();
+    std::lock_guard lock(r.mutex);
+    for (auto i = r.live.begin(); i != r.live.end();) {
+        const Allocation a = i->second;
+        if (a.device != device) {
+            ++i;
+            continue;
+        }
+        i = r.live.erase(i);
+        if (a.kind != MemoryKind::registered) {
+            remember_freed(r, a);
+            free_memory(a.base);
+        }
+    }
+    r.used[device] = 0;
+}
+
+} // namespace cuda_cpu

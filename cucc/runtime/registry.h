@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// The registry of all memory that a device can use, by address. registry.cpp keeps it; memory.cpp also
+// changes it.
+#pragma once
+#include "internal.h"
+
+#include <deque>
+#include <map>
+#include <shared_mutex>
+#include <string>
+
+namespace cuda_cpu {
+
+struct Registry {
+    std::shared_mutex mutex;
+    std::map<const char *, Allocation> live; // by base
+    std::deque<Allocation> freed;            // the last 1000 freed allocations, for messages
+    size_t used[max_devices] = {};           // for each device, bytes of device and managed memory
+};
+
+Registry &registry();
+
+// Describes an allocation for messages: "40 bytes of device 0, allocated at add.cu:12".
+std::string describe(const Allocation &a);
+
+// Removes the allocation at this address from the registry. Fails if there is none, or if it is of another
+// kind than these two.
+cudaError_t take_out(const char *call, void *pointer, Allocation &taken, const char *wanted, MemoryKind kind,
+                     MemoryKind or_kind);
+
+// Fails with the line of the program and the sizes.
+cudaError_t out_of_memory(const char *call, const char *file, int line, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+} // namespace cuda_cpu

@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Streams and events.
+ *
+ * Every call runs to completion before it returns, in the order of the calls, unless a graph captures
+ * the stream or work is deferred (operation.cpp). CUDA permits this order. So a stream is only a
+ * handle, a wait returns at once, and an event is the time at which it was recorded.
+ */
+#include "operation.h"
+
+#include <algorithm>
+#include <map>
+#include <shared_mutex>
+#include <time.h>
+
+namespace cuda_cpu {
+
+namespace {
+
+struct Stream {
+    int device;
+    unsigned flags;
+    int priority;
+};
+
+struct Event {
+    int device;
+    unsigned flags;
+    bool recorded;
+    int64_t nanoseconds;
+    WorkPointer work;   // only for deferred work: the work that records the event
+    CapturePoint point; // only in a captured stream: where the event was recorded
+};
+
+// Handles are never reused, so that the handle of a destroyed object is recognised.
+template <class Handle, class T> struct Table {
+    std::shared_mutex mutex;
+    std::map<Handle, T> live;
+    uintptr_t next = 0x1000;
+
+    Handle add(const T &object) {
+        std::lock_guard lock(mutex);
+        const Handle handle = (Handle)(next += 16);
+        live[handle] = object;
+        return handle;
+    }
+    // Calls use(object) while it holds the lock. Returns false for an unknown handle.
+    template <class Use> bool with(Handle handle, Use use) {
+        std::lock_guard lock(mutex);
+        const auto found = live.find(handle);
+        if (found == live.end())
+            return false;
+        use(found->second);
+        return true;
+    }
+    bool remove(Handle handle) {
+        std::lock_guard lock(mutex);
+        return live.erase(handle) == 1;
+    }
+    void remove_of(int device) {
+        std::lock_guard lock(mutex);
+        for (auto i = live.begin(); i != live.end();)
+            i = i->second.device == device ? live.erase(i) : std::next(i);
+    }
+};
+
+Table<cudaStream_t, Stream> &streams() {
+    return only<Table<cudaStream_t, Stream>>();
+}
+
+Table<cudaEvent_t, Event> &events() {
+    return only<Table<cudaEvent_t, Event>>();
+}
+
+constexpr int greatest_priority = -5; // the least priority is 0
+
+bool is_default(cudaStream_t stream) {
+    return !stream || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
+}
+
+bool find_stream(cudaStream_t stream, Stream &found) {
+    if (is_default(stream)) {
+        found = {current_device(), cudaStreamDefault, 0};
+        return true;
+    }
+    return streams().with(stream, [&](Stream &s) { found = s; });
+}
+
+// Copy the stream or event, so that no lock is held while it is used; fail if there is none.
+cudaError_t find(const char *call, cudaStream_t stream, Stream &found) {
+    if (find_stream(stream, found))
+        return cudaSuccess;
+    return fail(cudaErrorInvalidResourceHandle, "%s: %p is not a stream, or was destroyed", call,
+                (void *)stream);
+}
+
+cudaError_t no_event(const char *call, cudaEvent_t event) {
+    return fail(cudaErrorInvalidResourceHandle, "%s: %p is not an event, or was destroyed", call,
+                (void *)event);
+}
+
+cudaError_t find(const char *call, cudaEvent_t event, Event &found) {
+    return events().with(event, [&](Event &e) { found = e; }) ? cudaSuccess : no_event(call, event);
+}
+
+int64_t now() {
+    timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
+}
+
+} // namespace
+
+cudaError_t check_stream(const char *call, cudaStream_t stream, int *device) {
+    Stream s;
+    TRY(find(call, stream, s));
+    if (device)
+        *device = s.device;
+    return cudaSuccess;
+}
+
+cudaError_t check_stream_here(const char *call, cudaStream_t stream) {
+    int device;
+    TRY(check_stream(call, stream, &device));
+    if (device == current_device())
+        return cudaSuccess;
+    return fail(cudaErrorInvalidResourceHandle,
+                "%s: the stream belongs to device %d, the current device is %d", call, device,
+                current_device());
+}
+
+StreamIdentity identity(cudaStream_t stream) {
+    static std::atomic<uint64_t> threads{0};
+    if (stream == cudaStreamPerThread) {
+        static thread_local const uint64_t thread = ++threads;
+        return {thread * max_devices + (uint64_t)current_device() + (1ull << 62), current_device(), true,
+                false};
+    }
+    Stream s;
+    if (is_default(stream) || !find_stream(stream, s))
+        return {(uint64_t)current_device(), current_device(), true, true};
+    return {(uint64_t)(uintptr_t)stream, s.device, !(s.flags & cudaStreamNonBlocking), false};
+}
+
+void record_event(cudaEvent_t event) {
+    events().with(event, [](Event &e) {
+        e.recorded = true;
+        e.nanoseconds = now();
+        e.point = {};
+    });
+}
+
+bool event_flags(cudaEvent_t event, unsigned &flags) {
+    return events().with(event, [&](Event &e) { flags = e.flags; });
+}
+
+void destroy_streams_of(int device) {
+    streams().remove_of(device);
+    events().remove_of(device);
+}
+
+} // namespace cuda_cpu
+
+using namespace cuda_cpu;
+
+extern "C" {
+
+// ---- streams ----
+
+cudaError_t cudaStreamCreate(cudaStream_t *stream) {
+    return cudaStreamCreateWithPriority(stream, cudaStreamDefault, 0);
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
+    return cudaStreamCreateWithPriority(stream, flags, 0);
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority) {
+    BEGIN();
+    NOT_NULL(stream);
+    if (flags & ~(unsigned)cudaStreamNonBlocking)
+        return fail(cudaErrorInvalidValue, "cudaStreamCreate: 0x%x is not a valid flag", flags);
+    *stream = streams().add({current_device(), flags, std::clamp(priority, greatest_priority, 0)});
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
+    BEGIN();
+    if (least)
+        *least = 0;
+    if (greatest)
+        *greatest = greatest_priority;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority) {
+    BEGIN();
+    NOT_NULL(priority);
+    Stream s;
+    TRY(find(__func__, stream, s));
+    *priority = s.priority;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned *flags) {
+    BEGIN();
+    NOT_NULL(flags);
+    Stream s;
+    TRY(find(__func__, stream, s));
+    *flags = s.flags;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *device) {
+    BEGIN();
+    NOT_NULL(device);
+    Stream s;
+    TRY(find(__func__, stream, s));
+    *device = s.device;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id) {
+    BEGIN();
+    NOT_NULL(id);
+    TRY(check_stream(__func__, stream));
+    *id = stream ? (uintptr_t)stream : (uintptr_t)cudaStreamLegacy;
+    return cudaSuccess;
+}
+
+// Attributes are hints for caches and scheduling. Only the priority can be read back.
+cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID,
+                                   const cudaLaunchAttributeValue *value) {
+    BEGIN();
+    NOT_NULL(value);
+    return check_stream(__func__, stream);
+}
+
+cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute,
+                                   cudaLaunchAttributeValue *value) {
+    BEGIN();
+    NOT_NULL(value);
+    Stream s;
+    TRY(find(__func__, stream, s));
+    *value = {};
+    if (attribute == cudaLaunchAttributePriority)
+        value->priority = s.priority;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
+    BEGIN();
+    TRY(check_stream(__func__, to));
+    return check_stream(__func__, from);
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+    BEGIN();
+    if (is_default(stream))
+        return fail(cudaErrorInvalidResourceHandle,
+                    "cudaStreamDestroy: the default stream cannot be destroyed");
+    TRY(check_stream(__func__, stream));
+    forget_capture(stream);
+    forget_queue(stream);
+    streams().remove(stream);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+    BEGIN();
+    TRY(check_stream(__func__, stream));
+    if (at_once())
+        return cudaSuccess;
+    return captures(stream) ? refuse_in_capture(__func__, stream) : finish(last_work(stream));
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+    BEGIN();
+    TRY(check_stream(__func__, stream));
+    if (at_once())
+        return cudaSuccess;
+    if (captures(stream))
+        return refuse_in_capture(__func__, stream);
+    return completed(last_work(stream)) ? cudaSuccess : not_ready();
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
+    BEGIN();
+    TRY(check_stream(__func__, stream));
+    if (flags & ~(unsigned)cudaEventWaitExternal)
+        return fail(cudaErrorInvalidValue, "cudaStreamWaitEvent: 0x%x is not a valid flag", flags);
+    Event e;
+    TRY(find(__func__, event, e));
+    if (at_once())
+        return cudaSuccess;
+    if (captures(stream) && (flags & cudaEventWaitExternal))
+        return add_captured(stream, {__func__, WaitEvent{event}});
+    if (captures(stream) || e.point.capture)
+        return wait_in_capture(__func__, stream, e.point);
+    order_after(stream, e.work);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data,
+                                  unsigned flags) {
+    BEGIN();
+    NOT_NULL(callback);
+    if (flags)
+        return fail(cudaErrorInvalidValue, "cudaStreamAddCallback: flags are 0x%x, must be 0", flags);
+    TRY(check_stream(__func__, stream));
+    if (!at_once())
+        return captures(stream) ? refuse_in_capture(__func__, stream)
+                                : submit(stream, {__func__, HostCall{nullptr, callback, stream, data}});
+    run_callback([=] { callback(stream, cudaSuccess, data); });
+    return cudaSuccess;
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void *data) {
+    BEGIN();
+    NOT_NULL(function);
+    TRY(check_stream(__func__, stream));
+    if (!at_once())
+        return submit(stream, {__func__, HostCall{function, nullptr, stream, data}});
+    run_callback([=] { function(data); });
+    return cudaSuccess;
+}
+
+// ---- events ----
+
+cudaError_t cudaEventCreate(cudaEvent_t *event) {
+    return cudaEventCreateWithFlags(event, cudaEventDefault);
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
+    BEGIN();
+    NOT_NULL(event);
+    if (flags & ~(unsigned)(cudaEventBlockingSync | cudaEventDisableTiming | cudaEventInterprocess))
+        return fail(cudaErrorInvalidValue, "cudaEventCreate: 0x%x is not a valid combination of flags",
+                    flags);
+    if (flags & cudaEventInterprocess) {
+        if (!(flags & cudaEventDisableTiming))
+            return fail(cudaErrorInvalidValue,
+                        "cudaEventCreate: cudaEventInterprocess needs cudaEventDisableTiming");
+        return fail(cudaErrorNotSupported,
+                    "cudaEventCreate: events shared between processes are not supported");
+    }
+    *event = events().add({current_device(), flags, false, 0, nullptr, {}});
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+    return cudaEventRecordWithFlags(event, stream, cudaEventRecordDefault);
+}
+
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
+    BEGIN();
+    if (flags & ~(unsigned)cudaEventRecordExternal)
+        return fail(cudaErrorInvalidValue, "cudaEventRecord: 0x%x is not a valid flag", flags);
+    int device;
+    TRY(check_stream("cudaEventRecord", stream, &device));
+    Event e;
+    TRY(find("cudaEventRecord", event, e));
+    if (e.device != device)
+        return fail(cudaErrorInvalidResourceHandle,
+                    "cudaEventRecord: the event belongs to device %d, the stream to device %d", e.device,
+                    device);
+    if (at_once()) {
+        record_event(event);
+        return cudaSuccess;
+    }
+    if (captures(stream)) {
+        if (flags & cudaEventRecordExternal)
+            return add_captured(stream, {"cudaEventRecord", RecordEvent{event}});
+        const CapturePoint point = capture_point(stream);
+        events().with(event, [&](Event &known) { known.point = point; });
+        return cudaSuccess;
+    }
+    TRY(submit(stream, {"cudaEventRecord", RecordEvent{event}}));
+    const WorkPointer work = last_work(stream);
+    events().with(event, [&](Event &known) {
+        known.work = work;
+        known.point = {};
+    });
+    return cudaSuccess;
+}
+
+static cudaError_t refuse_captured(const char *call, const Event &e) {
+    if (!e.point.capture)
+        return cudaSuccess;
+    spoil(e.point.capture);
+    return fail(cudaErrorCapturedEvent, "%s: the event was recorded in a stream that a graph captures", call);
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+    BEGIN();
+    Event e;
+    TRY(find(__func__, event, e));
+    TRY(refuse_captured(__func__, e));
+    return at_once() || completed(e.work) ? cudaSuccess : not_ready();
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+    BEGIN();
+    Event e;
+    TRY(find(__func__, event, e));
+    TRY(refuse_captured(__func__, e));
+    return at_once() ? cudaSuccess : finish(e.work);
+}
+
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t start, cudaEvent_t end) {
+    BEGIN();
+    NOT_NULL(milliseconds);
+    Event a, b;
+    TRY(find(__func__, start, a));
+    TRY(find(__func__, end, b));
+    const char *why = nullptr;
+    if ((a.flags | b.flags) & cudaEventDisableTiming)
+        why = "an event was created with cudaEventDisableTiming";
+    else if (a.point.capture || b.point.capture)
+        why = "an event was recorded in a stream that a graph captures";
+    else if (!is_done(a.work) || !is_done(b.work))
+        return not_ready();
+    else if (!a.recorded || !b.recorded)
+        why = a.recorded ? "the end was never recorded" : "the start was never recorded";
+    else if (a.device != b.device)
+        why = "the events belong to different devices";
+    if (why)
+        return fail(cudaErrorInvalidResourceHandle, "cudaEventElapsedTime: %s", why);
+    *milliseconds = (float)((double)(b.nanoseconds - a.nanoseconds) / 1e6);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+    BEGIN();
+    return events().remove(event) ? cudaSuccess : no_event(__func__, event);
+}
+
+} // extern "C"

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: MIT
+/*
+ * __device__, __constant__ and __managed__ variables.
+ *
+ * The translator puts them into linker sections, where they are contiguous. Each device has its own
+ * values: the sections hold the values of one device at a time and are swapped when another device
+ * is used. Managed variables are common to all devices. Variables that are const never change and
+ * are not swapped.
+ */
+#include "operation.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <link.h>
+#include <memory>
+#include <vector>
+
+// The linker defines these symbols at both ends of a section. They are weak, so they are null in a program
+// without such variables. They are not const: load() writes to the section, and the compiler may assume that
+// a const object keeps its value.
+#define SECTION(name)                                                                                        \
+    extern "C" char __start_##name[] __attribute__((weak, visibility("hidden")));                            \
+    extern "C" char __stop_##name[] __attribute__((weak, visibility("hidden")));
+SECTION(cuda_device)
+SECTION(cuda_device_ro)
+SECTION(cuda_constant)
+SECTION(cuda_constant_ro)
+SECTION(cuda_managed)
+#undef SECTION
+
+namespace cuda_cpu {
+
+namespace {
+
+// All sections, and the memory that per_device_variable() has added. Constructors of the program's variables
+// may add memory before this file's variables are initialised, so the list is made at the first call.
+std::vector<SymbolSection> &all_sections() {
+    static auto &all = *new std::vector<SymbolSection>{
+        {__start_cuda_device, __stop_cuda_device, true, false, true},
+        {__start_cuda_device_ro, __stop_cuda_device_ro, false, false, false},
+        {__start_cuda_constant, __stop_cuda_constant, true, true, true},
+        {__start_cuda_constant_ro, __stop_cuda_constant_ro, false, true, false},
+        {__start_cuda_managed, __stop_cuda_managed, false, false, true},
+    };
+    return all;
+}
+
+size_t size_of(const SymbolSection &s) {
+    return (size_t)(s.end - s.begin);
+}
+
+// Copies a whole section, including the red zones that AddressSanitizer puts between the variables.
+// The sanitizer checks calls of memcpy, so this is a loop in a function without instrumentation.
+// The empty asm statement keeps the compiler from turning the loop into a call of memcpy.
+__attribute__((no_sanitize("address", "thread"))) void copy_section(char *to, const char *from,
+                                                                    size_t bytes) {
+    typedef uint64_t __attribute__((may_alias, aligned(1))) Word;
+    size_t i = 0;
+    for (; i + sizeof(Word) <= bytes; i += sizeof(Word)) {
+        *(Word *)(to + i) = *(const Word *)(from + i);
+        asm volatile("" : : : "memory");
+    }
+    for (; i < bytes; ++i) {
+        to[i] = from[i];
+        asm volatile("" : : : "memory");
+    }
+}
+
+using Image = std::unique_ptr<char[]>; // a copy of all sections whose values differ per device
+
+size_t image_size() {
+    size_t bytes = 0;
+    for (const SymbolSection &s : all_sections())
+        bytes += s.per_device ? size_of(s) : 0;
+    return bytes;
+}
+
+void save(Image &image) {
+    if (!image)
+        image.reset(new char[image_size()]);
+    char *to = image.get();
+    for (const SymbolSection &s : all_sections())
+        if (s.per_device) {
+            copy_section(to, s.begin, size_of(s));
+            to += size_of(s);
+        }
+}
+
+void load(const Image &image) {
+    const char *from = image.get();
+    for (const SymbolSection &s : all_sections())
+        if (s.per_device) {
+            copy_section(s.begin, from, size_of(s));
+            from += size_of(s);
+        }
+}
+
+// Protected by launch_lock.
+struct Values {
+    Image initial;             // the values at program start
+    Image images[max_devices]; // saved values of the devices that are not loaded; null: the initial values
+    int in_place = -1;
+};
+
+Values &values() {
+    return only<Values>();
+}
+
+// Checks a copy of `bytes` at `offset` of a variable of `size` bytes. `size` 0 means unknown; the
+// end of the section is the limit then. Fails and returns null when the copy is invalid.
+const SymbolSection *check_symbol(const char *call, const void *symbol, size_t size, size_t bytes,
+                                  size_t offset) {
+    const SymbolSection *section = symbol_section(symbol);
+    if (!section) {
+        fail(cudaErrorInvalidSymbol,
+             "%s: %p is not a __device__ or __constant__ variable; pass the variable itself, not its "
+             "address",
+             call, symbol);
+        return nullptr;
+    }
+    if (bytes == 0)
+        return section;
+    const size_t limit = size ? size : (size_t)(section->end - (const char *)symbol);
+    if (bytes > limit || offset > limit - bytes) {
+        fail(cudaErrorInvalidValue, "%s: %zu bytes at offset %zu do not fit in a variable of %zu bytes", call,
+             bytes, offset, limit);
+        return nullptr;
+    }
+    return section;
+}
+
+} // namespace
+
+const std::vector<SymbolSection> &symbol_sections() {
+    return all_sections();
+}
+
+void TicketLock::lock() {
+    const uint64_t mine = next++;
+    if (serving == mine)
+        return;
+    std::unique_lock<std::mutex> lock(mutex);
+    changed.wait(lock, [&] { return serving == mine; });
+}
+
+void TicketLock::unlock() {
+    const uint64_t free = ++serving;
+    if (next == free)
+        return;
+    std::lock_guard<std::mutex> lock(mutex); // the next holder waits already, or will read the new `serving`
+    changed.notify_all();
+}
+
+TicketLock &launch_lock() {
+    return only<TicketLock>();
+}
+
+void symbols_for_device(int device) {
+    Values &v = values();
+    if (v.in_place == device)
+        return;
+    if (image_size() > 0) {
+        if (v.in_place < 0) {
+            save(v.initial);
+        } else {
+            save(v.images[v.in_place]);
+            load(v.images[device] ? v.images[device] : v.initial);
+            v.images[device].reset();
+        }
+    }
+    v.in_place = device;
+}
+
+void reset_symbols_of(int device) {
+    std::lock_guard<TicketLock> lock(launch_lock());
+    Values &v = values();
+    v.images[device].reset();
+    if (v.in_place == device && v.initial)
+        load(v.initial);
+}
+
+const SymbolSection *symbol_section(const void *address) {
+    for (const SymbolSection &s : all_sections())
+        if ((const char *)address >= s.begin && (const char *)address < s.end)
+            return &s;
+    return nullptr;
+}
+
+void per_device_variable(void *variable, size_t bytes) {
+    all_sections().push_back({(char *)variable, (char *)variable + bytes, true, false, true});
+}
+
+void *find_variable(const char *name, size_t *bytes) {
+    Dl_info info;
+    const ElfW(Sym) *symbol = nullptr;
+    void *const address = dlsym(RTLD_DEFAULT, name);
+    if (!address || !symbol_section(address) || !dladdr1(address, &info, (void **)&symbol, RTLD_DL_SYMENT) ||
+        !symbol)
+        return nullptr;
+    *bytes = symbol->st_size;
+    return address;
+}
+
+// Ends the program when its __constant__ variables are too large. nvcc refuses such a program at link time;
+// here the first call of the runtime does.
+void check_constant_limit() {
+#ifndef __SANITIZE_ADDRESS__ // AddressSanitizer's red zones make every variable larger
+    size_t bytes = 0;
+    for (const SymbolSection &s : all_sections())
+        bytes += s.constant ? size_of(s) : 0;
+    if (bytes > 65536) {
+        fprintf(stderr, "cuda on the CPU: the __constant__ variables take %zu bytes, a device has 65536\n",
+                bytes);
+        exit(EXIT_FAILURE);
+    }
+#endif
+}
+
+// A copy between a symbol and other memory, to the symbol or from it.
+static cudaError_t copy_symbol(const char *call, bool to_symbol, const void *symbol, size_t size,
+                               const void *other, size_t count, size_t offset, cudaMemcpyKind kind,
+                               cudaStream_t stream, bool asynchronous) {
+    TRY(begin(call));
+    TRY(check_stream(call, stream));
+    const SymbolSection *section = check_symbol(call, symbol, size, count, offset);
+    if (!section)
+        return symbol_section(symbol) ? cudaErrorInvalidValue : cudaErrorInvalidSymbol;
+    const cudaMemcpyKind host_kind = to_symbol ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost;
+    if (kind != host_kind && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault)
+        return fail(cudaErrorInvalidMemcpyDirection,
+                    "%s: the direction %d does not %s at a device, as %s, cudaMemcpyDeviceToDevice and "
+                    "cudaMemcpyDefault do",
+                    call, (int)kind, to_symbol ? "end" : "start",
+                    to_symbol ? "cudaMemcpyHostToDevice" : "cudaMemcpyDeviceToHost");
+    if (count == 0)
+        return cudaSuccess;
+    if (to_symbol && !section->writable)
+        return fail(cudaErrorInvalidSymbol,
+                    "%s: the variable is const, so the compiler may have used its value already", call);
+    TRY(check_range(call, to_symbol ? "source" : "destination", other, count,
+                    kind == host_kind                  ? Side::host
+                    : kind == cudaMemcpyDeviceToDevice ? Side::device
+                                                       : Side::either));
+    char *const inside = (char *)const_cast<void *>(symbol) + offset;
+    void *const outside = const_cast<void *>(other);
+    return transfer(call,
+                    to_symbol ? bytes(inside, outside, count, kind) : bytes(outside, inside, count, kind),
+                    stream, asynchronous);
+}
+
+cudaError_t copy_to_symbol(const char *call, const void *symbol, size_t size, const void *from, size_t bytes,
+                           size_t offset, cudaMemcpyKind kind, cudaStream_t stream, bool asynchronous) {
+    return copy_symbol(call, true, symbol, size, from, bytes, offset, kind, stream, asynchronous);
+}
+
+cudaError_t copy_from_symbol(const char *call, void *to, const void *symbol, size_t size, size_t bytes,
+                             size_t offset, cudaMemcpyKind kind, cudaStream_t stream, bool asynchronous) {
+    return copy_symbol(call, false, symbol, size, to, bytes, offset, kind, stream, asynchronous);
+}
+
+cudaError_t symbol_size(size_t *bytes, const void *symbol, size_t size) {
+    TRY(begin("cudaGetSymbolSize"));
+    if (!bytes)
+        return fail(cudaErrorInvalidValue, "cudaGetSymbolSize: bytes is NULL");
+    if (!check_symbol("cudaGetSymbolSize", symbol, size, 0, 0))
+        return cudaErrorInvalidSymbol;
+    if (!size)
+        return fail(cudaErrorInvalidSymbol,
+                    "cudaGetSymbolSize: the type of the variable does not tell its size");
+    *bytes = size;
+    return cudaSuccess;
+}
+
+} // namespace cuda_cpu
+
+using namespace cuda_cpu;
+
+extern "C" {
+
+cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes, size_t offset,
+                               cudaMemcpyKind kind) {
+    return copy_to_symbol(__func__, symbol, 0, from, bytes, offset, kind, nullptr, false);
+}
+
+cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, size_t offset,
+                                 cudaMemcpyKind kind) {
+    return copy_from_symbol(__func__, to, symbol, 0, bytes, offset, kind, nullptr, false);
+}
+
+cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t bytes, size_t offset,
+                                    cudaMemcpyKind kind, cudaStream_t stream) {
+    return copy_to_symbol(__func__, symbol, 0, from, bytes, offset, kind, stream, true);
+}
+
+cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t bytes, size_t offset,
+                                      cudaMemcpyKind kind, cudaStream_t stream) {
+    return copy_from_symbol(__func__, to, symbol, 0, bytes, offset, kind, stream, true);
+}
+
+// The address is the same for every device. In a copy it means the variable of the current device, and in a
+// kernel that of the launching device.
+cudaError_t cudaGetSymbolAddress(void **device_pointer, const void *symbol) {
+    BEGIN();
+    NOT_NULL(device_pointer);
+    if (!check_symbol(__func__, symbol, 0, 0, 0))
+        return cudaErrorInvalidSymbol;
+    *device_pointer = const_cast<void *>(symbol);
+    return cudaSuccess;
+}
+
+} // extern "C"

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The texture and surface objects through which kernels access arrays and memory: making them, and the calls.
+ *
+ * A texture or surface handle is the address of its object, so that a kernel needs no lookup.
+ */
+#include "array.h"
+#include "block.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <mutex>
+#include <set>
+
+namespace cuda_cpu {
+
+namespace {
+
+struct TextureObject : Texture { // a handle is the address of the base class object
+    cudaResourceDesc resource;
+    cudaTextureDesc desc;
+    int device;
+    Level level_table[32];
+};
+
+struct SurfaceObject : Surface {
+    cudaResourceDesc resource;
+    int device;
+};
+
+struct Objects {
+    std::mutex mutex;
+    std::set<TextureObject *> textures;
+    std::set<SurfaceObject *> surfaces;
+};
+
+Objects &objects() {
+    return only<Objects>();
+}
+
+Shape shape_of(const cudaArray &array) {
+    const bool layers = array.flags & cudaArrayLayered;
+    if (array.flags & cudaArrayCubemap)
+        return layers ? Shape::cube_layers : Shape::cube;
+    if (layers)
+        return array.height ? Shape::two_layers : Shape::one_layers;
+    return array.depth ? Shape::three : array.height ? Shape::two : Shape::one;
+}
+
+void look_at_levels(TextureObject &t, const cudaArray *const *levels, unsigned count) {
+    t.shape = shape_of(*levels[0]);
+    t.data = levels[0]->data;
+    t.pitch = levels[0]->row_bytes;
+    t.level_count = (int)count;
+    for (unsigned l = 0; l < count; ++l) {
+        const cudaArray &a = *levels[l];
+        t.level_table[l] = {a.data,       a.row_bytes,   a.slice_bytes(),
+                            (int)a.width, (int)a.rows(), (int)a.slices()};
+    }
+}
+
+// Sets the resource of a texture: texel format, address and size.
+cudaError_t look_at(const char *call, const cudaResourceDesc &r, TextureObject &t) {
+    const cudaDeviceProp &device = properties(current_device());
+    cudaChannelFormatDesc format;
+    size_t width, height = 1;
+    const auto misaligned = [&](const void *pointer) {
+        return fail(cudaErrorInvalidValue, "%s: %p is not a multiple of textureAlignment, which is %zu", call,
+                    pointer, device.textureAlignment);
+    };
+    const auto too_large = [&](size_t limit_x, size_t limit_y) {
+        return fail(cudaErrorInvalidValue, "%s: %zu x %zu texels, the limit is %zu x %zu", call, width,
+                    height, limit_x, limit_y);
+    };
+    switch (r.resType) {
+    case cudaResourceTypeArray: {
+        const cudaArray *array = r.res.array.array;
+        TRY(check_array(call, array));
+        look_at_levels(t, &array, 1);
+        format = array->desc;
+        width = array->width;
+        height = array->rows();
+        break;
+    }
+    case cudaResourceTypeLinear: {
+        format = r.res.linear.desc;
+        const size_t size = texel_bytes(format);
+        if (!size)
+            return bad_format(call, format);
+        t.shape = Shape::linear;
+        t.data = (const char *)r.res.linear.devPtr;
+        t.pitch = 0;
+        width = r.res.linear.sizeInBytes / size;
+        int limit;
+        cudaDeviceGetAttribute(&limit, cudaDevAttrMaxTexture1DLinearWidth, current_device());
+        if (width == 0 || width > (size_t)limit)
+            return too_large(limit, 1);
+        if ((uintptr_t)t.data % device.textureAlignment)
+            return misaligned(t.data);
+        TRY(check_range(call, "linear memory", t.data, r.res.linear.sizeInBytes, Side::device));
+        break;
+    }
+    case cudaResourceTypePitch2D: {
+        const auto &p = r.res.pitch2D;
+        format = p.desc;
+        const size_t size = texel_bytes(format);
+        if (!size)
+            return bad_format(call, format);
+        t.shape = Shape::two;
+        t.data = (const char *)p.devPtr;
+        t.pitch = p.pitchInBytes;
+        width = p.width;
+        height = p.height;
+        const int *limit = device.maxTexture2DLinear;
+        if (width == 0 || height == 0 || width > (size_t)limit[0] || height > (size_t)limit[1])
+            return too_large(limit[0], limit[1]);
+        if ((uintptr_t)t.data % device.textureAlignment)
+            return misaligned(t.data);
+        if (t.pitch < width * size || t.pitch > (size_t)limit[2] || t.pitch % device.texturePitchAlignment)
+            return fail(cudaErrorInvalidValue,
+                        "%s: the pitch is %zu: it must be a multiple of texturePitchAlignment, "
+                        "which is %zu, from a row's %zu bytes to %d",
+                        call, t.pitch, device.texturePitchAlignment, width * size, limit[2]);
+        TRY(check_range(call, "pitched memory", t.data, t.pitch * (height - 1) + width * size, Side::device));
+        break;
+    }
+    case cudaResourceTypeMipmappedArray: {
+        const cudaMipmappedArray *array = r.res.mipmap.mipmap;
+        TRY(check_mipmapped_array(call, array));
+        look_at_levels(t, array->levels, array->count);
+        format = array->levels[0]->desc;
+        width = array->levels[0]->width;
+        height = array->levels[0]->rows();
+        break;
+    }
+    default:
+        return fail(cudaErrorInvalidValue, "%s: there is no type of resource %d", call, (int)r.resType);
+    }
+    t.width = (int)width;
+    t.height = (int)height;
+    t.kind = format.f;
+    t.bits = format.x;
+    t.components = format.w ? 4 : format.y ? 2 : 1;
+    return cudaSuccess;
+}
+
+// Rounds a component of the border colour to the texture's 8- or 16-bit format, because a GPU
+// stores it in that format. Ties round towards 0 (measured).
+float in_format(float colour, int kind, int bits) {
+    const bool is_signed = kind == cudaChannelFormatKindSigned;
+    const float most = (float)((1 << (bits - is_signed)) - 1);
+    const float wanted = std::clamp(colour, is_signed ? -1.0f : 0.0f, 1.0f) * most;
+    const int nearest = (int)std::ceil(std::fabs(wanted) - 0.5f);
+    return (float)(wanted < 0 ? -nearest : nearest) / most;
+}
+
+// Sets the modes of a texture: addressing, filtering, and conversion to float.
+cudaError_t set_modes(const char *call, const cudaTextureDesc &d, TextureObject &t) {
+    // Read as integers, because a program may have stored an invalid value in the enumeration.
+    const auto unknown = [&](const char *what, const auto &value, int last) {
+        int number;
+        std::memcpy(&number, &value, sizeof number);
+        if (number >= 0 && number <= last)
+            return false;
+        fail(cudaErrorInvalidValue, "%s: there is no %s %d", call, what, number);
+        return true;
+    };
+    if (unknown("filterMode", d.filterMode, cudaFilterModeLinear) ||
+        unknown("readMode", d.readMode, cudaReadModeNormalizedFloat) ||
+        unknown("addressMode", d.addressMode[0], cudaAddressModeBorder) ||
+        unknown("addressMode", d.addressMode[1], cudaAddressModeBorder) ||
+        unknown("addressMode", d.addressMode[2], cudaAddressModeBorder) ||
+        unknown("mipmapFilterMode", d.mipmapFilterMode, cudaFilterModeLinear))
+        return cudaErrorInvalidValue;
+    t.normalized_values = d.readMode == cudaReadModeNormalizedFloat;
+    t.srgb = d.sRGB && t.normalized_values && t.bits == 8 && t.kind == cudaChannelFormatKindUnsigned;
+    t.levels_filtered = d.mipmapFilterMode == cudaFilterModeLinear;
+    t.level_bias = d.mipmapLevelBias;
+    t.least_level = d.minMipmapLevelClamp;
+    t.most_level = d.maxMipmapLevelClamp;
+    if (t.level_count > 1 && !d.normalizedCoords)
+        return fail(cudaErrorInvalidValue, "%s: a mipmapped array needs normalised coordinates", call);
+    if (t.normalized_values && t.bits == 32)
+        return fail(cudaErrorInvalidNormSetting,
+                    "%s: only integers of 8 and 16 bits can be read as normalised floats", call);
+    if (t.kind == cudaChannelFormatKindFloat)
+        t.normalized_values = false; // half floats need no conversion
+    const bool floats = t.normalized_values || t.kind == cudaChannelFormatKindFloat;
+    if (t.shape != Shape::linear && d.filterMode == cudaFilterModeLinear && !floats)
+        return fail(cudaErrorInvalidFilterSetting,
+                    "%s: only texels read as floats can be filtered, these are integers of %d bits", call,
+                    t.bits);
+    t.filtered = d.filterMode == cudaFilterModeLinear;
+    t.normalized_coordinates = d.normalizedCoords;
+    for (int i = 0; i < 3; ++i) {
+        // Wrap and mirror need normalised coordinates. Otherwise clamp replaces them, as the manual
+        // specifies.
+        const bool repeats =
+            d.addressMode[i] == cudaAddressModeWrap || d.addressMode[i] == cudaAddressModeMirror;
+        t.mode[i] = repeats && !t.normalized_coordinates ? cudaAddressModeClamp : d.addressMode[i];
+    }
+    for (int c = 0; c < 4; ++c)
+        t.border[c] = t.normalized_values ? in_format(d.borderColor[c], t.kind, t.bits) : d.borderColor[c];
+    const bool clamps =
+        t.mode[0] == cudaAddressModeClamp && (t.shape == Shape::one || t.mode[1] == cudaAddressModeClamp);
+    const bool plain = !t.normalized_values &&
+                       (t.shape == Shape::linear || (!t.filtered && !t.normalized_coordinates && clamps));
+    t.plain = plain ? (int)t.shape << 16 | texel_code(t.kind, t.bits, t.components) : -1;
+    return cudaSuccess;
+}
+
+// Finds the object of a handle, which is the address of the object's base class. Fails and returns null if
+// there is none. With `taken`, also removes the object from the registry.
+template <class Base, class Object>
+Object *find(const char *call, const char *what, std::set<Object *> &known, unsigned long long handle,
+             bool taken = false) {
+    std::lock_guard lock(objects().mutex);
+    const auto found = known.find(static_cast<Object *>((Base *)handle));
+    if (found == known.end()) {
+        fail(cudaErrorInvalidValue, "%s: 0x%llx is not a %s object, or was destroyed already", call, handle,
+             what);
+        return nullptr;
+    }
+    Object *const object = *found;
+    if (taken)
+        known.erase(found);
+    return object;
+}
+
+TextureObject *find_texture(const char *call, cudaTextureObject_t texture, bool taken = false) {
+    return find<Texture>(call, "texture", objects().textures, texture, taken);
+}
+
+SurfaceObject *find_surface(const char *call, cudaSurfaceObject_t surface, bool taken = false) {
+    return find<Surface>(call, "surface", objects().surfaces, surface, taken);
+}
+
+} // namespace
+
+void free_arrays_of(int device) {
+    Objects &all = objects();
+    std::lock_guard lock(all.mutex);
+    forget_arrays_of(device);
+    delete_objects_of(device, all.textures);
+    delete_objects_of(device, all.surfaces);
+}
+
+} // namespace cuda_cpu
+
+using namespace cuda_cpu;
+
+extern "C" {
+
+cudaError_t cudaCreateTextureObject(cudaTextureObject_t *texture, const cudaResourceDesc *resource,
+                                    const cudaTextureDesc *desc, const cudaResourceViewDesc *view) {
+    BEGIN();
+    NOT_NULL(texture);
+    NOT_NULL(resource);
+    if (!desc)
+        return fail(cudaErrorInvalidResourceHandle, "%s: desc is NULL", __func__);
+    if (view && view->format != cudaResViewFormatNone)
+        return fail(cudaErrorNotSupported, "%s: resource views with another format are not supported",
+                    __func__);
+    TextureObject made = {};
+    made.resource = *resource;
+    made.desc = *desc;
+    made.device = current_device();
+    TRY(look_at(__func__, *resource, made));
+    TRY(set_modes(__func__, *desc, made));
+    TextureObject *const object = new TextureObject(made);
+    object->levels = object->level_count ? object->level_table : nullptr;
+    *texture = (cudaTextureObject_t) static_cast<const Texture *>(object);
+    Objects &all = objects();
+    std::lock_guard lock(all.mutex);
+    all.textures.insert(object);
+    return cudaSuccess;
+}
+
+cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture) {
+    BEGIN();
+    if (!texture)
+        return cudaSuccess;
+    finish_device(-1); // deferred work may use the object
+    const TextureObject *const object = find_texture(__func__, texture, true);
+    delete object;
+    return object ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+cudaError_t cudaGetTextureObjectResourceDesc(cudaResourceDesc *resource, cudaTextureObject_t texture) {
+    BEGIN();
+    NOT_NULL(resource);
+    const TextureObject *const object = find_texture(__func__, texture);
+    if (!object)
+        return cudaErrorInvalidValue;
+    *resource = object->resource;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetTextureObjectResourceViewDesc(cudaResourceViewDesc *view, cudaTextureObject_t texture) {
+    BEGIN();
+    NOT_NULL(view);
+    if (!find_texture(__func__, texture))
+        return cudaErrorInvalidValue;
+    return fail(cudaErrorInvalidValue, "%s: the texture has no view with another format", __func__);
+}
+
+cudaError_t cudaGetTextureObjectTextureDesc(cudaTextureDesc *desc, cudaTextureObject_t texture) {
+    BEGIN();
+    NOT_NULL(desc);
+    const TextureObject *const object = find_texture(__func__, texture);
+    if (!object)
+        return cudaErrorInvalidValue;
+    *desc = object->desc;
+    return cudaSuccess;
+}
+
+cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *surface, const cudaResourceDesc *resource) {
+    BEGIN();
+    NOT_NULL(surface);
+    NOT_NULL(resource);
+    if (resource->resType != cudaResourceTypeArray)
+        return fail(cudaErrorInvalidValue, "%s: only an array can be a surface", __func__);
+    const cudaArray *array = resource->res.array.array;
+    TRY(check_array(__func__, array));
+    SurfaceObject made = {};
+    made.data = array->data;
+    made.pitch = array->row_bytes;
+    made.slice_bytes = array->slice_bytes();
+    made.width_bytes = (int)array->row_bytes;
+    made.height = (int)array->rows();
+    made.slices = (int)array->slices();
+    made.shape = shape_of(*array);
+    made.resource = *resource;
+    made.device = current_device();
+    SurfaceObject *const object = new SurfaceObject(made);
+    *surface = (cudaSurfaceObject_t) static_cast<const Surface *>(object);
+    Objects &all = objects();
+    std::lock_guard lock(all.mutex);
+    all.surfaces.insert(object);
+    return cudaSuccess;
+}
+
+cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t surface) {
+    BEGIN();
+    if (!surface)
+        return cudaSuccess;
+    finish_device(-1); // deferred work may use the object
+    const SurfaceObject *const object = find_surface(__func__, surface, true);
+    delete object;
+    return object ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+cudaError_t cudaGetSurfaceObjectResourceDesc(cudaResourceDesc *resource, cudaSurfaceObject_t surface) {
+    BEGIN();
+    NOT_NULL(resource);
+    const SurfaceObject *const object = find_surface(__func__, surface);
+    if (!object)
+        return cudaErrorInvalidValue;
+    *resource = object->resource;
+    return cudaSuccess;
+}
+
+} // extern "C"

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: MIT
+// Copies and fills: the checks of both sides, and the work itself.
+#include "array.h"
+#include "operation.h"
+#include "race.h"
+
+#include <cstring>
+
+namespace cuda_cpu {
+
+namespace {
+
+// What one side of a copy in this direction must be.
+Side side_of(cudaMemcpyKind kind, cudaMemcpyKind host_too) {
+    return kind == cudaMemcpyDefault                          ? Side::either
+           : kind == cudaMemcpyHostToHost || kind == host_too ? Side::host
+                                                              : Side::device;
+}
+
+// The memory that one side of a copy covers: its start, and its size in bytes up to the end of the last row.
+struct Span {
+    char *start;
+    size_t bytes;
+};
+
+// Computes the span; returns false if its size overflows.
+bool span_of(const End &e, size_t width, size_t rows, size_t slices, Span &span) {
+    size_t last, slice;
+    if (__builtin_mul_overflow(slices - 1, e.rows, &slice) ||
+        __builtin_add_overflow(slice, rows - 1, &last) || __builtin_mul_overflow(last, e.pitch, &last) ||
+        __builtin_add_overflow(last, width, &span.bytes))
+        return false;
+    span.start = e.pointer + (e.z * e.rows + e.y) * e.pitch + e.x;
+    return true;
+}
+
+cudaError_t check_end(const char *call, const char *role, const char *place, const End &e, const Transfer &t,
+                      Side side) {
+    if (!e.array) {
+        if ((t.rows > 1 || t.slices > 1) && t.width > e.pitch)
+            return fail(cudaErrorInvalidPitchValue, "%s: rows of %zu bytes do not fit a pitch of %zu", call,
+                        t.width, e.pitch);
+        if (t.slices > 1 && t.rows > e.rows)
+            return fail(cudaErrorInvalidValue, "%s: slices of %zu rows, the %s has %zu in each slice", call,
+                        t.rows, place, e.rows);
+        Span span;
+        if (!span_of(e, t.width, t.rows, t.slices, span))
+            return fail(cudaErrorInvalidValue,
+                        "%s: %zu rows with a pitch of %zu bytes exceed the address space", call, t.rows,
+                        e.pitch);
+        return check_range(call, role, span.start, span.bytes, side);
+    }
+    TRY(check_array(call, e.array));
+    const cudaArray &a = *e.array;
+    const auto outside = [](size_t first, size_t count, size_t all) {
+        return first > all || count > all - first;
+    };
+    if (outside(e.x, t.width, a.row_bytes) || outside(e.y, t.rows, a.rows()) ||
+        outside(e.z, t.slices, a.slices())) {
+        if (a.slices() == 1 && t.slices == 1 && e.z == 0)
+            return fail(cudaErrorInvalidValue,
+                        "%s: %zu bytes x %zu rows at (%zu, %zu), the %s is an array of %zu bytes x %zu rows",
+                        call, t.width, t.rows, e.x, e.y, place, a.row_bytes, a.rows());
+        return fail(cudaErrorInvalidValue,
+                    "%s: %zu bytes x %zu rows x %zu slices at (%zu, %zu, %zu), the %s is an array of %zu "
+                    "bytes x %zu rows x %zu slices",
+                    call, t.width, t.rows, t.slices, e.x, e.y, e.z, place, a.row_bytes, a.rows(), a.slices());
+    }
+    if (side == Side::host)
+        return fail(cudaErrorInvalidMemcpyDirection, "%s: the %s is an array, which is on the device", call,
+                    role);
+    return cudaSuccess;
+}
+
+// The address of a row of a slice.
+char *row_of(const End &e, size_t row, size_t slice) {
+    return e.array ? e.array->data + (e.z + slice) * e.array->slice_bytes() +
+                         (e.y + row) * e.array->row_bytes + e.x
+                   : e.pointer + ((e.z + slice) * e.rows + e.y + row) * e.pitch + e.x;
+}
+
+cudaError_t copy(const char *call, void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
+                 cudaStream_t stream, bool asynchronous) {
+    return transfer(call, cuda_cpu::bytes(to, from, bytes, kind), stream, asynchronous);
+}
+
+cudaError_t copy_2d(const char *call, void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                    size_t width, size_t rows, cudaMemcpyKind kind, cudaStream_t stream, bool asynchronous) {
+    TRY(begin(call));
+    if (width && rows && (width > to_pitch || width > from_pitch))
+        return fail(cudaErrorInvalidPitchValue,
+                    "%s: rows of %zu bytes do not fit pitches of %zu (destination) and %zu (source)", call,
+                    width, to_pitch, from_pitch);
+    return transfer(call, {memory(to, to_pitch, rows), memory(from, from_pitch, rows), width, rows, 1, kind},
+                    stream, asynchronous);
+}
+
+cudaError_t copy_peer(const char *call, void *to, int to_device, const void *from, int from_device,
+                      size_t bytes, cudaStream_t stream, bool asynchronous) {
+    TRY(begin(call));
+    TRY(check_device(call, to_device));
+    TRY(check_device(call, from_device));
+    TRY(check_stream(call, stream));
+    if (bytes == 0)
+        return cudaSuccess;
+    TRY(check_range(call, "destination", to, bytes, Side::device));
+    TRY(check_range(call, "source", from, bytes, Side::device));
+    const auto wrong_device = [&](const char *role, const void *p, int device) {
+        Allocation a;
+        if (!find_allocation(p, a) || a.kind != MemoryKind::device || a.device == device)
+            return false;
+        fail(cudaErrorInvalidValue, "%s: the %s is memory of device %d, not of device %d", call, role,
+             a.device, device);
+        return true;
+    };
+    if (wrong_device("destination", to, to_device) || wrong_device("source", from, from_device))
+        return cudaErrorInvalidValue;
+    if (!asynchronous) // the copy runs after all earlier work of both devices
+        TRY(finish_device(-1));
+    return transfer(call, cuda_cpu::bytes(to, from, bytes, cudaMemcpyDefault), stream, true);
+}
+
+// Fills rows of `width` bytes.
+cudaError_t fill_bytes(const char *call, void *to, size_t pitch, int byte, size_t width, size_t rows,
+                       cudaStream_t stream) {
+    return fill(call, {(char *)to, pitch, rows, (unsigned)byte & 255, 1, width, rows, 1}, stream);
+}
+
+} // namespace
+
+SymbolAccess::SymbolAccess(const void *a, const void *b) {
+    const SymbolSection *s = symbol_section(a), *t = symbol_section(b);
+    if ((s && s->per_device) || (t && t->per_device)) {
+        lock = std::unique_lock(launch_lock());
+        symbols_for_device(current_device());
+    }
+}
+
+cudaError_t check_transfer(const char *call, const Transfer &t) {
+    if ((unsigned)t.kind > cudaMemcpyDefault)
+        return fail(cudaErrorInvalidMemcpyDirection, "%s: there is no direction %d", call, (int)t.kind);
+#define ROLES(kind)                                                                                          \
+    { "destination of " #kind, "source of " #kind }
+    static const char *const roles[][2] = {ROLES(cudaMemcpyHostToHost), ROLES(cudaMemcpyHostToDevice),
+                                           ROLES(cudaMemcpyDeviceToHost), ROLES(cudaMemcpyDeviceToDevice),
+                                           ROLES(cudaMemcpyDefault)};
+#undef ROLES
+    TRY(check_end(call, roles[t.kind][0], "destination", t.to, t, side_of(t.kind, cudaMemcpyDeviceToHost)));
+    return check_end(call, roles[t.kind][1], "source", t.from, t, side_of(t.kind, cudaMemcpyHostToDevice));
+}
+
+void move(const Transfer &t) {
+    SymbolAccess symbols(t.to.pointer, t.from.pointer);
+    const DeviceAccess access;
+    for (size_t slice = 0; slice < t.slices; ++slice)
+        for (size_t row = 0; row < t.rows; ++row) {
+            char *const to = row_of(t.to, row, slice), *const from = row_of(t.from, row, slice);
+            if (race_copy) {
+                race_copy(from, t.width, false);
+                race_copy(to, t.width, true);
+            }
+            memmove(to, from, t.width);
+        }
+}
+
+cudaError_t fill(const char *call, const Fill &f, cudaStream_t stream) {
+    TRY(begin(call));
+    TRY(check_stream(call, stream));
+    if (f.width == 0 || f.rows == 0 || f.slices == 0)
+        return cudaSuccess;
+    TRY(check_fill(call, f));
+    if (!at_once() || in_kernel_now())
+        return submit(stream, {call, f});
+    fill_now(f);
+    return cudaSuccess;
+}
+
+cudaError_t transfer(const char *call, const Transfer &t, cudaStream_t stream, bool asynchronous) {
+    TRY(begin(call));
+    TRY(check_stream(call, stream));
+    if (t.width == 0 || t.rows == 0 || t.slices == 0)
+        return cudaSuccess;
+    TRY(check_transfer(call, t));
+    if (at_once() && !in_kernel_now()) {
+        move(t);
+        return cudaSuccess;
+    }
+    const bool to_host = !t.to.array && is_pageable(t.to.pointer);
+    const bool from_host = !t.from.array && is_pageable(t.from.pointer);
+    if (captures(stream))
+        return submit(stream, {call, t}, !asynchronous);
+    if (!asynchronous) { // a copy between device memory and device memory does not block the host
+        const auto on_device = [](const End &e) {
+            Allocation a;
+            return e.array || (find_allocation(e.pointer, a) && a.kind == MemoryKind::device);
+        };
+        return submit(stream, {call, t}, !on_device(t.to) || !on_device(t.from));
+    }
+    if (to_host || !from_host)
+        return submit(stream, {call, t}, to_host);
+    // The source is pageable: the call reads it now, into a staging buffer.
+    Transfer staged = t;
+    const std::shared_ptr<char[]> buffer(new char[t.width * t.rows * t.slices]);
+    staged.to = staged.from = {nullptr, buffer.get(), t.width, t.rows, 0, 0, 0};
+    staged.from = t.from;
+    move(staged);
+    staged.from = staged.to;
+    staged.to = t.to;
+    return submit(stream, {call, staged, 0, buffer});
+}
+
+cudaError_t check_fill(const char *call, const Fill &f) {
+    if (f.rows > 1 && f.width > f.pitch)
+        return fail(cudaErrorInvalidValue, "%s: rows of %zu bytes do not fit a pitch of %zu", call, f.width,
+                    f.pitch);
+    if (f.slices > 1 && f.rows > f.slice_rows)
+        return fail(cudaErrorInvalidValue, "%s: slices of %zu rows, the memory has %zu in each slice", call,
+                    f.rows, f.slice_rows);
+    Span span;
+    if (!span_of({nullptr, f.to, f.pitch, f.slice_rows, 0, 0, 0}, f.width, f.rows, f.slices, span))
+        return fail(cudaErrorInvalidValue, "%s: %zu rows with a pitch of %zu bytes exceed the address space",
+                    call, f.rows, f.pitch);
+    return check_range(call, "destination", f.to, span.bytes, Side::device);
+}
+
+void fill_now(const Fill &f) {
+    SymbolAccess symbols(f.to);
+    const DeviceAccess access;
+    for (size_t slice = 0; slice < f.slices; ++slice)
+        for (size_t row = 0; row < f.rows; ++row) {
+            char *const to = f.to + (slice * f.slice_rows + row) * f.pitch;
+            if (race_copy)
+                race_copy(to, f.width, true);
+            if (f.element == 1)
+                memset(to, (int)f.value, f.width);
+            else
+                for (size_t i = 0; i < f.width; i += f.element) // little endian: the low bytes come first
+                    memcpy(to + i, &f.value, f.element);
+        }
+}
+
+} // namespace cuda_cpu
+
+using namespace cuda_cpu;
+
+extern "C" {
+
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind) {
+    return copy(__func__, to, from, bytes, kind, nullptr, false);
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+    return copy(__func__, to, from, bytes, kind, stream, true);
+}
+
+cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+                         size_t rows, cudaMemcpyKind kind) {
+    return copy_2d(__func__, to, to_pitch, from, from_pitch, width, rows, kind, nullptr, false);
+}
+
+cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+                              size_t rows, cudaMemcpyKind kind, cudaStream_t stream) {
+    return copy_2d(__func__, to, to_pitch, from, from_pitch, width, rows, kind, stream, true);
+}
+
+cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t bytes) {
+    return copy_peer(__func__, to, to_device, from, from_device, bytes, nullptr, false);
+}
+
+cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
+                                cudaStream_t stream) {
+    return copy_peer(__func__, to, to_device, from, from_device, bytes, stream, true);
+}
+
+cudaError_t cudaMemset(void *to, int byte, size_t bytes) {
+    return fill_bytes(__func__, to, bytes, byte, bytes, 1, nullptr);
+}
+
+cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes, cudaStream_t stream) {
+    return fill_bytes(__func__, to, bytes, byte, bytes, 1, stream);
+}
+
+cudaError_t cudaMemset2D(void *to, size_t pitch, int byte, size_t width, size_t rows) {
+    return fill_bytes(__func__, to, pitch, byte, width, rows, nullptr);
+}
+
+cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int byte, size_t width, size_t rows,
+                              cudaStream_t stream) {
+    return fill_bytes(__func__, to, pitch, byte, width, rows, stream);
+}
+
+cudaError_t cudaMemset3D(cudaPitchedPtr to, int byte, cudaExtent extent) {
+    return cudaMemset3DAsync(to, byte, extent, nullptr);
+}
+
+cudaError_t cudaMemset3DAsync(cudaPitchedPtr to, int byte, cudaExtent extent, cudaStream_t stream) {
+    return fill(__func__,
+                {(char *)to.ptr, to.pitch, to.ysize, (unsigned)byte & 255, 1, extent.width, extent.height,
+                 extent.depth},
+                stream);
+}
+
+} // extern "C"

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""Fixtures of the tests of cucc. Nothing is built before the first test runs; what several tests use is built once."""
+import fcntl
+import os
+import pickle
+import random
+import re
+
+import pytest
+
+import tools
+
+
+def pytest_configure(config):
+    # Inputs differ from run to run; TEST_SEED=N repeats a run. pytest-xdist's workers inherit it.
+    os.environ.setdefault("TEST_SEED", str(random.SystemRandom().randrange(1 << 31)))
+
+
+def pytest_ignore_collect(collection_path, config):
+    """The tests in release/ run only if the command line names them."""
+    return (collection_path.name == "release" and not any("release" in arg for arg in config.args)) or None
+
+
+def pytest_report_header():
+    return f"{tools.CUCC}, TEST_SEED={os.environ['TEST_SEED']}"
+
+
+@pytest.fixture
+def rng(request):
+    """Random numbers that differ between tests and between runs, and repeat with TEST_SEED."""
+    return random.Random(f"{os.environ['TEST_SEED']} {request.node.nodeid}")
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory):
+    """once("name", function) -> the result of function(folder), which is called once per session and shared by all tests and
+    all processes of pytest-xdist. The folder is kept. A call that fails is repeated by the next test."""
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+
+    def once(name, function):
+        folder = shared / "once" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        with open(folder.with_name(folder.name + ".lock"), "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            kept = folder.with_name(folder.name + ".result")
+            if not kept.exists():
+                kept.write_bytes(pickle.dumps(function(folder)))
+            return pickle.loads(kept.read_bytes())
+
+    return once
+
+
+@pytest.fixture
+def unit(once):
+    """unit("memory", "-O0") -> the Path of units/memory.cu's program, compiled with these options."""
+
+    def unit(name, *options):
+        source = tools.HERE / "units" / f"{name}.cu"
+        libraries = tools.needs(source)
+        for library in libraries:
+            if not tools.has(library):
+                pytest.skip(f"needs {library}: no {tools.LIBRARIES[library][0]} that links")
+
+        def compile(folder):
+            linked = [option for library in libraries for option in tools.LIBRARIES[library][2]]
+            built = tools.cucc("-Wall", "-Wextra", *options, source, "-o", folder / name, *linked)
+            warnings = re.sub("^cucc: building .*\n", "", built.err)  # of the library with sanitizers
+            assert built.status == 0 and not warnings, str(built)
+            return folder / name
+
+        return once(
+            "-".join(["unit", name, *(option.strip("-").replace("/", "_") for option in options)]), compile
+        )
+
+    return unit

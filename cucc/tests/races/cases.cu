@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: MIT
+// Programs for the race detector (test_races.py), each with a mistake and, as its twin, without. The first
+// argument names the case, the second is 1 for the mistake. The line of a mistake is marked with its case's
+// name.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <cusparse.h>
+#include <mma.h>
+
+constexpr int N = 256;
+
+#define CHECK(call)                                                                                          \
+    do {                                                                                                     \
+        if ((int)(call) != 0)                                                                                \
+            exit(3);                                                                                         \
+    } while (0)
+
+// ---- memory that nothing has written ----
+
+__global__ void add_to(const int *in, int *sum) {
+    sum[threadIdx.x] += in[threadIdx.x]; // read of sum
+}
+
+__global__ void count(const int *data, unsigned *bins) {
+    atomicAdd(&bins[data[threadIdx.x] & 7], 1); // count in memory
+}
+
+static void unset_bins(int *data, bool wrong) {
+    unsigned *bins;
+    CHECK(cudaMalloc(&bins, 8 * sizeof *bins));
+    if (!wrong)
+        CHECK(cudaMemset(bins, 0xff, 8 * sizeof *bins));
+    count<<<1, N>>>(data, bins);
+    CHECK(cudaFree(bins));
+}
+
+// What the twin reads has the bytes of fresh memory too. The mistake reads an allocation that has been freed
+// and allocated again.
+static void uninitialized(int *data, bool wrong) {
+    int *sum;
+    for (int i = 0; i < 2; ++i) {
+        CHECK(cudaMalloc(&sum, N * sizeof *sum));
+        if (i == 0 || !wrong)
+            CHECK(cudaMemset(sum, 0xff, N * sizeof *sum));
+        add_to<<<1, N>>>(data, sum);
+        CHECK(cudaFree(sum));
+    }
+}
+
+// ---- out-of-bounds accesses ----
+
+__global__ void read_beyond(const int *in, int *out, int n) {
+    out[threadIdx.x] = threadIdx.x < n ? in[threadIdx.x] : 0; // read beyond in
+}
+// Sizes that fill whole pages of the race detector and sizes that do not, also in memory that was freed.
+static void beyond_allocation(int *, bool wrong) {
+    for (int n : {16384, 33, 16384, 7}) {
+        int *in, *out;
+        CHECK(cudaMalloc(&in, n * sizeof *in));
+        CHECK(cudaMalloc(&out, N * sizeof *out));
+        CHECK(cudaMemset(in, 0, n * sizeof *in));
+        const int last = n < N ? n : N - 1;
+        read_beyond<<<1, N>>>(in + n - last, out, last + wrong);
+        CHECK(cudaFree(in));
+        CHECK(cudaFree(out));
+    }
+}
+
+__global__ void before_and_behind(int last) {
+    extern __shared__ int dynamic[];
+    __shared__ int small[N - 1];
+    __shared__ float2 pairs[2];
+    dynamic[threadIdx.x] = 0;
+    if (threadIdx.x < last)
+        small[threadIdx.x] = 1; // write beyond small
+    if (last == N && threadIdx.x == 5) {
+        ((volatile int *)dynamic)[N] = 2;        // write beyond dynamic
+        ((volatile float2 *)&pairs[1].y)->x = 0; // in bounds
+        *(volatile long long *)&pairs[1].y = 3;  // write across the end
+        atomicAdd((int *)&small[-1], 1);         // atomic before small
+    }
+}
+static void beyond_shared(int *, bool wrong) {
+    before_and_behind<<<1, N, N * sizeof(int)>>>(wrong ? N : N - 1);
+    CHECK(cudaDeviceSynchronize());
+}
+
+// ---- within a block ----
+
+__global__ void tile(int *data, bool wrong) {
+    extern __shared__ int loaded[];
+    loaded[threadIdx.x] = data[threadIdx.x]; // tile
+    if (!wrong)
+        __syncthreads();
+    data[N + threadIdx.x] = loaded[N - 1 - threadIdx.x]; // tile
+}
+
+// The tile of the next round is loaded while others still read this one.
+__global__ void reuse(int *data, bool wrong) {
+    __shared__ int tile[N];
+    int sum = 0;
+    for (int round = 0; round < 4; ++round) {
+        tile[threadIdx.x] = data[round * N + threadIdx.x]; // reuse
+        __syncthreads();
+        sum += tile[(threadIdx.x + 33) % N]; // reuse
+        if (!wrong)
+            __syncthreads();
+    }
+    __syncthreads();
+    data[threadIdx.x] = sum;
+}
+
+// Reductions of 2010 relied on warps that run in step.
+__global__ void warp_volatile(int *data, bool wrong) {
+    __shared__ volatile int sum[64];
+    const int i = threadIdx.x % 32;
+    if (threadIdx.x >= 32)
+        return;
+    sum[i] = data[i];
+    sum[i + 32] = data[i + 32];
+    for (int s = 32; s > 0; s /= 2) {
+        const int other = sum[i + s]; // warp_volatile
+        if (!wrong)
+            __syncwarp();
+        sum[i] = sum[i] + other; // warp_volatile
+        if (!wrong)
+            __syncwarp();
+    }
+    if (i == 0)
+        data[0] = sum[0];
+}
+
+// A shuffle exchanges registers, it does not order memory.
+__global__ void shuffle_order(int *data, bool wrong) {
+    __shared__ int values[N];
+    values[threadIdx.x] = data[threadIdx.x]; // shuffle_order
+    int other = __shfl_xor_sync(~0u, (int)threadIdx.x, 1);
+    if (!wrong)
+        __syncwarp();
+    data[threadIdx.x] = values[other]; // shuffle_order
+}
+
+// Warp matrix functions are no memory barriers either: a thread writes an element of a tile in shared memory
+// that load_matrix_sync of another warp reads, or reads an element that store_matrix_sync has written.
+__global__ void matrix_load(int *data, bool wrong) {
+    using namespace nvcuda::wmma;
+    __shared__ float values[N];
+    fragment<accumulator, 16, 16, 16, float> sum;
+    values[N - 1 - threadIdx.x] = 1; // matrix_load
+    if (!wrong)
+        __syncthreads();
+    load_matrix_sync(sum, values, 16, mem_row_major); // matrix_load
+    data[threadIdx.x] = (int)sum.x[0];
+}
+
+__global__ void matrix_store(int *data, bool wrong) {
+    using namespace nvcuda::wmma;
+    __shared__ float values[N / 32][256];
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    fragment<matrix_a, 16, 16, 16, half, row_major> a;
+    fragment<matrix_b, 16, 16, 16, half, row_major> b;
+    fragment<accumulator, 16, 16, 16, float> sum;
+    fill_fragment(a, 1.0f);
+    fill_fragment(b, 1.0f);
+    fill_fragment(sum, 0.0f);
+    mma_sync(sum, a, b, sum);
+    store_matrix_sync(values[warp], sum, 16, mem_col_major); // matrix_store
+    if (!wrong)
+        __syncwarp();
+    data[threadIdx.x] = (int)values[warp][lane * 8]; // matrix_store
+}
+
+__global__ void sync_of_other_lanes(int *data, bool wrong) {
+    __shared__ int values[32];
+    const int lane = threadIdx.x % 32;
+    if (threadIdx.x >= 32)
+        return;
+    values[lane] = data[lane]; // sync_of_other_lanes
+    if (lane < 16)
+        __syncwarp(0xffff);
+    else
+        __syncwarp(0xffff0000);
+    data[lane] = values[wrong ? 31 - lane : lane ^ 1]; // sync_of_other_lanes
+}
+
+__global__ void bytes(int *memory, bool wrong) {
+    char *const data = (char *)memory;
+    data[threadIdx.x] = 1;                                     // bytes
+    data[4 * N + (wrong ? threadIdx.x / 2 : threadIdx.x)] = 2; // bytes
+    ((int2 *)(data + 8 * N))[threadIdx.x] = make_int2(wrong, wrong);
+}
+
+// ---- between blocks ----
+
+__global__ void increment(int *data, bool wrong) {
+    if (wrong)
+        data[0]++; // increment
+    else
+        atomicAdd(&data[0], 1);
+}
+
+__global__ void histogram(int *data, bool wrong) {
+    __shared__ int bins[16];
+    if (threadIdx.x < 16)
+        bins[threadIdx.x] = 0;
+    __syncthreads();
+    const int bin = threadIdx.x * 7 % 16;
+    if (wrong)
+        bins[bin] += 1; // histogram
+    else
+        atomicAdd(&bins[bin], 1);
+    __syncthreads();
+    if (threadIdx.x < 16)
+        atomicAdd(&data[threadIdx.x], bins[threadIdx.x]);
+}
+
+// An atomic does not protect from a plain write.
+__global__ void mixed(int *data, bool wrong) {
+    if (wrong && threadIdx.x == 5 && blockIdx.x == 1)
+        data[0] = 0;        // mixed
+    atomicAdd(&data[0], 1); // mixed
+}
+
+struct Lock {
+    int *mutex;
+    __device__ void lock() {
+        while (atomicCAS(mutex, 0, 1) != 0)
+            ;
+        __threadfence();
+    }
+    __device__ void unlock(bool fence) {
+        if (fence)
+            __threadfence();
+        atomicExch(mutex, 0);
+    }
+};
+
+// The lock of the book has no fence: the next holder may not see what the last one wrote.
+__global__ void lock_fence(int *data, bool wrong) {
+    Lock lock = {data + N};
+    if (threadIdx.x == 0) {
+        lock.lock();
+        data[0] += 1; // lock_fence
+        lock.unlock(!wrong);
+    }
+}
+
+// The last block adds what all blocks have written.
+__global__ void last_block(int *data, bool wrong) {
+    __shared__ bool last;
+    data[threadIdx.x + blockIdx.x * N] = 1; // last_block
+    if (!wrong)
+        __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0)
+        last = atomicAdd(&data[8 * N], 1) == (int)gridDim.x - 1;
+    __syncthreads();
+    if (last) {
+        int sum = 0;
+        for (unsigned b = 0; b < gridDim.x; ++b)
+            sum += data[b * N + threadIdx.x]; // last_block
+        data[9 * N + threadIdx.x] = sum;
+    }
+}
+
+// A flag in a volatile variable with memory fences, without atomics
+__global__ void flag(int *data, bool wrong) {
+    volatile int *ready = data + N;
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        data[0] = 42; // flag
+        if (!wrong)
+            __threadfence();
+        *ready = 1;
+    } else if (blockIdx.x == 1 && threadIdx.x == 0) {
+        while (*ready == 0)
+            __nanosleep(10);
+        __threadfence();
+        data[1] = data[0]; // flag
+    }
+}
+
+__device__ int counter;
+__global__ void variable(int *, bool wrong) {
+    if (threadIdx.x == 0) {
+        if (wrong)
+            counter = counter + 1; // variable
+        else
+            atomicAdd(&counter, 1);
+    }
+}
+
+// ---- streams ----
+
+__global__ void fill(int *to, int value) {
+    to[threadIdx.x] = value + threadIdx.x; // missing_event, host_reads_kernel
+}
+__global__ void copy(int *to, const int *from) {
+    to[threadIdx.x] = from[threadIdx.x]; // missing_event
+}
+
+// Streams that wait for each other in turn
+static void missing_event(int *data, bool wrong) {
+    cudaStream_t s[2];
+    cudaEvent_t e[2];
+    CHECK(cudaDeviceSynchronize());
+    for (int i = 0; i < 2; ++i) {
+        CHECK(cudaStreamCreateWithFlags(&s[i], cudaStreamNonBlocking));
+        CHECK(cudaEventCreate(&e[i]));
+    }
+    for (int round = 0; round < 3; ++round) {
+        fill<<<1, N, 0, s[0]>>>(data, round);
+        CHECK(cudaEventRecord(e[0], s[0]));
+        CHECK(cudaStreamWaitEvent(s[1], e[0], 0));
+        copy<<<1, N, 0, s[1]>>>(data + N, data);
+        CHECK(cudaEventRecord(e[1], s[1]));
+        if (!wrong)
+            CHECK(cudaStreamWaitEvent(s[0], e[1], 0));
+    }
+    CHECK(cudaDeviceSynchronize());
+}
+
+static void host_reads(int *data, bool wrong) {
+    int *host;
+    CHECK(cudaMallocHost(&host, N * sizeof *host));
+    CHECK(cudaMemset(data, 0, N * sizeof *data));
+    CHECK(cudaMemcpyAsync(host, data, N * sizeof *host, cudaMemcpyDeviceToHost)); // host_reads
+    if (!wrong)
+        CHECK(cudaStreamSynchronize(0));
+    const int seen = host[3]; // host_reads
+    CHECK(cudaDeviceSynchronize());
+    printf("%d\n", seen);
+}
+
+static void host_writes(int *data, bool wrong) {
+    int *host;
+    CHECK(cudaMallocHost(&host, N * sizeof *host));
+    memset(host, 0, N * sizeof *host);
+    CHECK(cudaMemcpyAsync(data, host, N * sizeof *host, cudaMemcpyHostToDevice)); // host_writes
+    if (!wrong)
+        CHECK(cudaDeviceSynchronize());
+    for (int i = 0; i < N; ++i)
+        host[i] = i; // host_writes
+    CHECK(cudaDeviceSynchronize());
+}
+
+static void host_reads_kernel(int *, bool wrong) {
+    int *managed;
+    CHECK(cudaMallocManaged(&managed, N * sizeof *managed));
+    fill<<<1, N>>>(managed, 3);
+    if (!wrong)
+        CHECK(cudaDeviceSynchronize());
+    const int seen = managed[0]; // host_reads_kernel
+    CHECK(cudaDeviceSynchronize());
+    printf("%d\n", seen);
+}
+
+// The host waits for each of three streams, one of which is on another device. By then the work may have run
+// already, while the host waited for another stream.
+static void each_stream(int *data, bool wrong) {
+    int *host;
+    cudaStream_t s[3];
+    CHECK(cudaHostAlloc(&host, 3 * sizeof *host, cudaHostAllocPortable));
+    for (int i = 0; i < 3; ++i) {
+        CHECK(cudaSetDevice(i == 2));
+        CHECK(cudaStreamCreateWithFlags(&s[i], cudaStreamNonBlocking));
+    }
+    CHECK(cudaSetDevice(0));
+    CHECK(cudaDeviceSynchronize());
+    for (int round = 0; round < 20; ++round) {
+        for (int i = 0; i < 3; ++i)
+            CHECK(cudaMemcpyAsync(host + i, data, sizeof *host, cudaMemcpyDeviceToHost, s[i])); // each_stream
+        CHECK(cudaStreamSynchronize(s[0]));
+        if (!wrong)
+            CHECK(cudaStreamSynchronize(s[1]));
+        CHECK(cudaSetDevice(1));
+        CHECK(cudaDeviceSynchronize());
+        CHECK(cudaSetDevice(0));
+        printf("%d %d %d\n", host[0], host[1], host[2]); // each_stream
+        CHECK(cudaDeviceSynchronize());
+    }
+}
+
+// The work of a library's function is in the stream. What it reads and writes are no accesses of the host.
+static void library(int *data, bool wrong) {
+    float *const dense = (float *)(data + N), *const value = (float *)(data + 2 * N), *host;
+    cusparseHandle_t handle;
+    cusparseSpVecDescr_t x;
+    cusparseDnVecDescr_t y;
+    CHECK(cudaMallocHost(&host, sizeof *host));
+    CHECK(cusparseCreate(&handle));
+    CHECK(
+        cusparseCreateSpVec(&x, N, 1, data, value, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_32F));
+    CHECK(cusparseCreateDnVec(&y, N, dense, CUDA_R_32F));
+    for (int round = 0; round < 2; round++) {
+        CHECK(cusparseScatter(handle, x, y));
+        CHECK(cudaMemcpyAsync(host, dense, sizeof *host, cudaMemcpyDeviceToHost)); // library
+    }
+    if (!wrong)
+        CHECK(cudaDeviceSynchronize());
+    printf("%g\n", *host); // library
+    CHECK(cudaDeviceSynchronize());
+}
+
+#define KERNEL(name, blocks)                                                                                 \
+    {#name, [](int *data, bool wrong) { name<<<blocks, N, N * sizeof(int)>>>(data, wrong); }},
+#define HOST(name) {#name, name},
+// clang-format off
+static const struct {
+    const char *name;
+    void (*run)(int *, bool);
+} cases[] = {
+    KERNEL(tile, 1) KERNEL(reuse, 1) KERNEL(warp_volatile, 1) KERNEL(shuffle_order, 1) KERNEL(matrix_load, 1)
+    KERNEL(matrix_store, 1) KERNEL(sync_of_other_lanes, 1) KERNEL(bytes, 1) KERNEL(increment, 4)
+    KERNEL(histogram, 1) KERNEL(mixed, 4) KERNEL(lock_fence, 4) KERNEL(last_block, 4) KERNEL(flag, 2)
+    KERNEL(variable, 4) HOST(uninitialized) HOST(unset_bins) HOST(beyond_allocation) HOST(beyond_shared)
+    HOST(missing_event) HOST(host_reads) HOST(host_writes) HOST(host_reads_kernel) HOST(each_stream) HOST(library)
+};
+// clang-format on
+
+int main(int argc, char **argv) {
+    int *data;
+    if (argc != 3)
+        return 3;
+    const bool wrong = *argv[2] == '1';
+    CHECK(cudaMalloc(&data, 10 * N * sizeof *data));
+    CHECK(cudaMemset(data, 0, 10 * N * sizeof *data));
+    for (const auto &test : cases)
+        if (strcmp(argv[1], test.name) == 0) {
+            test.run(data, wrong);
+            CHECK(cudaDeviceSynchronize());
+            return 0;
+        }
+    return 3;
+}

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: MIT
+"""What a release of cucc needs and a change does not: other compilers, sanitizers, CMake, the installed files, the tables
+of functions in README.md."""
+import itertools
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import tools
+
+needs_clang = pytest.mark.skipif(not shutil.which("clang++"), reason="needs clang++, found none")
+needs_cmake = pytest.mark.skipif(not shutil.which("cmake"), reason="needs cmake, found none")
+TOOLKIT = Path(os.environ.get("CUDA_PATH", "/usr/local/cuda")) / "include"
+
+
+def compiled(tmp_path, text, *options, **env):
+    """Compiles main.cu; returns the Result."""
+    (tmp_path / "main.cu").write_text(text)
+    return tools.cucc("main.cu", *options, cwd=tmp_path, env=env)
+
+
+# ---- clang++ ----
+
+
+@needs_clang
+def test_lint_finds_what_only_nvcc_refuses(tmp_path):
+    text = (
+        "#include <cstdio>\nint plus(int a) { return a + 1; }\n"
+        '__global__ void k(int *p) { *p = plus(*p); printf("%d", *p); }\n'
+        "void f(int) { }\nint main() { k<<<1, 1>>>(nullptr); k(nullptr); f<<<1, 1>>>(1); }\n"
+    )
+    done = compiled(tmp_path, text, "--lint")
+    assert done.status == 1 and re.findall(r"^main.cu:(\d+):\d+: error", done.err, re.M) == ["3", "5", "5"]
+
+
+@needs_clang
+def test_the_libraries_headers_do_not_make_clang_warn(tmp_path):
+    """In a .cu their macros are expanded before clang++ reads them, so that it warns of more."""
+    names = ["curand.h", "curand_kernel.h", "cusparse.h", "mma.h"]
+    libraries = {"cublas": "cublas_v2.h", "cusolver": "cusolverDn.h", "cufft": "cufft.h"}
+    names += [header for library, header in libraries.items() if tools.has(library)]
+    done = compiled(
+        tmp_path, "".join(f"#include <{name}>\n" for name in names), "-Wall", "-Wextra", "-c", CXX="clang++"
+    )
+    assert done.status == 0 and done.err == "", str(done)
+
+
+APPEND = """
+#include <cooperative_groups.h>
+__device__ int add_for_all(int *sum) {
+    auto group = cooperative_groups::coalesced_threads();
+    int r;
+    if (group.thread_rank() == 0)
+        r = atomicAdd(sum, group.size());
+    return group.shfl(r, 0) + group.thread_rank();
+}
+template <class T> __global__ void append(const T *__restrict__ in, T *__restrict__ const out, int *sum) {
+    if (in[threadIdx.x] % 3 == 0)
+        out[add_for_all(sum)] = in[threadIdx.x];
+}
+int main() {
+    int *p;
+    cudaMallocManaged(&p, 100 * sizeof(int));
+    for (int i = 0; i < 100; i++)
+        p[i] = i < 32 ? i : 0;
+    append<<<1, 32>>>(p, p + 40, p + 32);
+    cudaDeviceSynchronize();
+    for (int i = 40; i < 51; i++)
+        p[33] += p[i];
+    return p[32] != 11 || p[33] != 165;
+}
+"""
+
+
+@needs_clang
+def test_clang_accepts_restrict_and_arguments_that_are_not_initialised(tmp_path):
+    """In `r`, only the value of the lane that the shuffle reads is set."""
+    done = compiled(tmp_path, APPEND, "-O2", "-run", CXX="clang++")
+    assert done.status == 0, str(done)
+
+
+# ---- sanitizers ----
+
+SANITIZERS = "-g", "-Xcompiler", "-fsanitize=address,undefined"
+
+
+@pytest.mark.parametrize(
+    "name", ["atomics", "barrier", "graph", "launch", "memory", "nested_launches", "stream", "warp"]
+)
+def test_units_with_sanitizers(unit, name):
+    result = tools.execute(unit(name, *SANITIZERS), timeout=600)
+    assert result.status == 0 and result.err == "", str(result)
+
+
+@pytest.mark.parametrize("what", ["global", "static", "dynamic", "variable", "barrier"])
+def test_address_sanitizer_names_the_line(unit, what):
+    source = (tools.HERE / "units/bounds.cu").read_text().splitlines()
+    line = next(i for i, text in enumerate(source, 1) if text.endswith(f"// line: {what}"))
+    program = unit("bounds", *SANITIZERS)
+    assert tools.execute(program, "within_bounds").status == 0
+    result = tools.execute(program, "past", "--", what)
+    if what == "variable":  # see README.md
+        assert result.status == 0 or f"bounds.cu:{line}" in result.err, str(result)
+        return
+    assert result.status != 0
+    # UndefinedBehaviorSanitizer reports arrays of known length first.
+    assert re.search(
+        rf"AddressSanitizer.*#0 [^\n]*bounds\.cu:{line}\b|bounds\.cu:{line}:\d+: runtime error: index",
+        result.err,
+        re.S,
+    ), str(result)
+
+
+def test_a_sanitizer_does_not_go_with_check(tmp_path):
+    done = compiled(tmp_path, "int main() { }", "--check", *SANITIZERS)
+    assert done.status == 1 and done.err == "cucc: --check does not go with -fsanitize\n"
+
+
+# ---- CMake, the installed files ----
+
+
+def make(*goals):
+    done = tools.execute("make", "-C", tools.ROOM, *goals, timeout=600)
+    assert done.status == 0, str(done)
+    return done.out
+
+
+@pytest.fixture(scope="module")
+def installed(once):
+    """The folder of a copy that was installed by make and then moved. Nobody can write to it."""
+
+    def install(folder):
+        make("install", "PREFIX=/opt/cucc", f"DESTDIR={folder}/package")
+        (folder / "package/opt/cucc").rename(folder / "moved here")
+        for path in (folder / "moved here").rglob("*"):
+            if not path.is_symlink():
+                path.chmod(path.stat().st_mode & ~0o222)
+        return folder / "moved here"
+
+    return once("installed", install)
+
+
+def test_the_installed_files(installed, tmp_path):
+    """No file knows where the sources were. What is installed can be removed again."""
+    files = [path for path in installed.rglob("*") if path.is_file()]
+    names = {str(path.relative_to(installed)) for path in files}
+    assert {"bin/cucc", "share/man/man1/cucc.1"} <= names
+    assert any(name.endswith("/cu2cpp") for name in names) and any(
+        name.endswith("/cuda_runtime.h") for name in names
+    )
+    assert [path for path in files if str(tools.ROOM).encode() in path.read_bytes()] == []
+    shutil.copytree(installed, tmp_path / "usr", symlinks=True)
+    subprocess.run(["chmod", "-R", "u+w", tmp_path / "usr"], check=True)
+    make("uninstall", "PREFIX=/usr", f"DESTDIR={tmp_path}")
+    assert [path for path in (tmp_path / "usr").rglob("*") if not path.is_dir()] == []
+
+
+def test_the_installed_cucc_compiles(installed, tmp_path):
+    (tmp_path / "old.cu").write_text("__global__ void k(int *p) { *p = __shfl(*p, 0); }\nint main() { }\n")
+    done = tools.execute(installed / "bin/cucc", "--legacy", "old.cu", "-run", cwd=tmp_path, timeout=600)
+    assert done.status == 0, str(done)
+
+
+def test_the_manual_lists_every_option():
+    named = set(re.findall(r"(?:Fl |, )(?!Fl )-?([\w-]+)", (tools.ROOM / "cucc.1").read_text()))
+    options = set(re.findall(r"(?<![\w=-])--?([A-Za-z][\w-]*)", tools.cucc("--help").out))
+    assert options - named == set() and len(options) > 40
+
+
+@needs_cmake
+def test_cmake(installed, tmp_path):
+    for name in "KERNELS", "HEADER", "MAIN":
+        text = re.search(rf'^{name} = """(.*?)"""', (tools.HERE / "test_cucc.py").read_text(), re.S | re.M)[1]
+        file = {"KERNELS": "k.cu", "HEADER": "k.h", "MAIN": "main.cu"}[name]
+        (tmp_path / file).write_text(text.replace("\\\\n", "\\n"))
+    (tmp_path / "CMakeLists.txt").write_text(
+        """
+cmake_minimum_required(VERSION 3.18)
+project(program LANGUAGES CUDA)
+add_library(k STATIC k.cu)
+add_executable(program main.cu)
+target_link_libraries(program k)
+set_target_properties(k program PROPERTIES CUDA_SEPARABLE_COMPILATION ON)
+"""
+    )
+    compiler = f"-DCMAKE_CUDA_COMPILER={installed}/bin/cucc"
+    for command in ["-B", "build", compiler, "-DCMAKE_BUILD_TYPE=Debug", "."], ["--build", "build"]:
+        done = tools.execute("cmake", *command, cwd=tmp_path, timeout=600)
+        assert done.status == 0, str(done)
+    assert tools.execute(tmp_path / "build/program").out == "0 wrong, 256 calls\n"
+
+
+# ---- the tables of functions in README.md ----
+
+
+def expanded(cell):
+    """The names in a cell of the tables: `{a,b}` is either, and `*` is left."""
+    for name in re.findall(r"`([^`]+)`", cell):
+        parts = [re.split(",", p[1:-1]) if p[0] == "{" else [p] for p in re.findall(r"\{.*?\}|[^{]+", name)]
+        yield from ("".join(choice) for choice in itertools.product(*parts))
+
+
+@pytest.mark.skipif(not (TOOLKIT / "cuda_runtime_api.h").exists(), reason="no CUDA toolkit")
+def test_the_tables_of_functions_are_complete():
+    def declared(header, kind):
+        names = re.findall(rf"{kind}\s+(cu\w+)\s*\(", (TOOLKIT / header).read_text())
+        return {re.sub(r"(_v\d+)?(_pt[sd][sz])?$", "", name) for name in names}
+
+    def words(*patterns):
+        include = tools.ROOM / "include"
+        text = "".join(path.read_text() for pattern in patterns for path in include.glob(pattern))
+        return set(re.findall(r"\bcu[\w]+(?=\()", text))
+
+    text = (tools.ROOM / "README.md").read_text().split("### Functions of CUDA 13")[1]
+    runtime_table, driver_table = text.split("| of the driver |")
+    cells = [
+        [list(expanded(cell)) for cell in row.split("|")[1:3]] for row in runtime_table.split("\n| ")[2:]
+    ]
+    refused, patterns = ({name for row in cells for name in row[column]} for column in (0, 1))
+    patterns = {pattern: re.compile(pattern.replace("*", r"\w*") + "$") for pattern in patterns}
+    missing = declared("cuda_runtime_api.h", "CUDARTAPI") - words(
+        "cuda_cpu/*.h", "cuda_*.h", "cooperative_groups.h"
+    )
+    assert {name for name in missing if not any(p.match(name) for p in patterns.values())} == set()
+    assert {
+        p for p, compiled in patterns.items() if not any(compiled.match(name) for name in missing)
+    } == set()
+    sources = "".join(path.read_text() for path in (tools.ROOM / "runtime").glob("*.cpp"))
+    assert refused == set(
+        re.findall(r"^cudaError_t (\w+)\([^{]*\{\n    return no_\w+\(__func__\);", sources, re.M)
+    )
+
+    cells = [[list(expanded(cell)) for cell in row.split("|")[1:3]] for row in driver_table.split("\n| ")[1:]]
+    exist, refused = ({name for row in cells for name in row[column]} for column in (0, 1))
+    assert exist | refused == declared("cuda.h", "CUDAAPI") & words("cuda.h")
+    assert refused == set(re.findall(r"^REFUSED\((\w+)", sources, re.M))

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+"""The picture of a launch (cucc/trace.py) in a browser: no text is outside it, its colours are those of a light and of a dark page."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+BROWSER = next(filter(shutil.which, ("chromium", "google-chrome", "chrome")), None)
+pytestmark = pytest.mark.skipif(not BROWSER, reason="needs chromium")
+
+SCRIPT = """<script>
+const far = [...document.querySelectorAll("text")].filter(t => {
+    const box = t.getBBox();
+    return box.x < 0 || box.x + box.width > 960 || box.y < 0;
+}).map(t => t.textContent);
+document.body.dataset.seen = JSON.stringify([document.querySelectorAll("text").length, far]);
+</script>"""
+
+
+@pytest.fixture(scope="module")
+def svg(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("traced")
+    room = HERE.parent.parent
+    subprocess.run(
+        [room / "cucc", "--check", HERE.parent / "traced.cu", "-o", "traced"], cwd=folder, check=True
+    )
+    subprocess.run(
+        [sys.executable, room / "trace.py", "x.svg,kernel=sum", "./traced"], cwd=folder, check=True
+    )
+    return (folder / "x.svg").read_text()
+
+
+def browse(folder, page, *options, dark=False):
+    """Opens a page in a window of 980 x 1800; returns what the browser prints."""
+    (folder / "page.html").write_text(f"<!DOCTYPE html><meta charset=utf-8><body>{page}")
+    settings = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={folder}/profile",
+        "--hide-scrollbars",
+    ]
+    settings += ["--window-size=980,1800", "--virtual-time-budget=5000"]
+    if dark:
+        settings += ["--force-dark-mode", "--blink-settings=preferredColorScheme=0"]
+    command = [BROWSER, *settings, *options, f"file://{folder}/page.html"]
+    environment = {**os.environ, "HOME": str(folder)}
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment).stdout
+
+
+def test_no_text_is_outside(svg, tmp_path):
+    dom = browse(tmp_path, svg + SCRIPT, "--dump-dom")
+    seen = re.search(r'data-seen="\[(\d+),\[(.*?)\]\]"', dom)
+    assert seen and int(seen[1]) > 100 and seen[2] == "", dom[-2000:]
+
+
+LIGHT = (255, 255, 255), (0x0B, 0x57, 0xA4)
+DARK = (0x16, 0x16, 0x18), (0x8A, 0xB8, 0xF0)
+
+
+@pytest.mark.parametrize("dark, colors", [(False, LIGHT), (True, DARK)], ids=["light", "dark"])
+def test_the_colours(svg, tmp_path, dark, colors):
+    image, numpy = pytest.importorskip("PIL.Image"), pytest.importorskip("numpy")
+    browse(tmp_path, svg, f"--screenshot={tmp_path}/shot.png", dark=dark)
+    pixels = numpy.asarray(image.open(tmp_path / "shot.png").convert("RGB"))[20:1700, 20:940]
+    paper, mark = [(pixels == color).all(axis=2).mean() for color in colors]
+    assert paper > 0.4 and mark > 0.05
+
+
+def luminance(color):
+    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    parts = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+
+def test_the_contrast_is_that_of_wcag(svg):
+    for colors in re.findall(r"--paper: [^}]*", svg):
+        colors = [
+            c if len(c) == 7 else "#" + "".join(2 * x for x in c[1:])
+            for c in re.findall("#[0-9a-f]+", colors)
+        ]
+        paper, ink, soft, _, a, b = map(luminance, colors)
+        for one in ink, soft, a, b:
+            assert (max(one, paper) + 0.05) / (min(one, paper) + 0.05) >= 4.5

@@ -1,0 +1,443 @@
+# SPDX-License-Identifier: MIT
+"""cucc, the compiler driver: nvcc's options, messages, programs of several .cu, __CUDA_ARCH__, old programs."""
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+import tools
+
+
+@pytest.fixture
+def write(tmp_path):
+    """write(main_cu="…") writes main.cu."""
+
+    def write(**files):
+        for name, text in files.items():
+            stem, _, ending = name.rpartition("_")
+            (tmp_path / f"{stem}.{ending}").write_text(text)
+
+    return write
+
+
+@pytest.fixture
+def cucc(tmp_path):
+    """cucc("a.cu", "-o", "a", status=0) -> what it wrote to stderr. Runs in tmp_path, without optimising, and must leave no
+    temporary files."""
+    (tmp_path / "temporary").mkdir()
+
+    def cucc(*arguments, status=0):
+        done = tools.cucc("-O0", *arguments, cwd=tmp_path, env={"TMPDIR": str(tmp_path / "temporary")})
+        assert done.status == status, str(done)
+        assert list((tmp_path / "temporary").iterdir()) == []
+        return done.err
+
+    return cucc
+
+
+@pytest.fixture
+def output(tmp_path):
+    """output() -> stdout and stderr of tmp_path/program, together"""
+
+    def output(status=0):
+        done = tools.execute(tmp_path / "program", cwd=tmp_path)
+        assert done.status == status, str(done)
+        return done.out + done.err
+
+    return output
+
+
+def test_every_declared_function_links(cucc, output, tmp_path):
+    """All functions of the runtime's and the driver's headers are in the library, by the names they have in C."""
+    include = tools.ROOM / "include"
+    headers = [include / "cuda_cpu/api.h", include / "cuda_cpu/graph.h", include / "cuda.h"]
+    text = "".join(header.read_text() for header in headers)
+    names = sorted(set(re.findall(r"^(?:cudaError_t|CUresult) (cu\w+)\(", text, re.M)))
+    names = [name for name in names if "Graphics" not in name]  # these need OpenGL
+    assert len(names) > 250
+    (tmp_path / "all.c").write_text(
+        "#include <cuda.h>\nvoid *all[] = {%s};\n" % ", ".join(f"(void *){name}" for name in names)
+    )
+    (tmp_path / "main.cu").write_text('extern "C" void *all[]; int main() { return !all[0]; }')
+    cucc("main.cu", "all.c", "-o", "program")
+    assert output() == ""
+
+
+# ---- options ----
+
+SETTINGS = r"""
+#include "here.h"
+__global__ void k(int *p) { *p = A + B + FROM_HEADER + THERE; }
+int main(int, char **argv) {
+    int *d, h;
+    cudaMalloc(&d, sizeof h);
+    k<<<1, 1>>>(d);
+    cudaMemcpy(&h, d, sizeof h, cudaMemcpyDeviceToHost);
+#if !defined GONE && defined __NVCC__ && defined __CUDACC__ && __CUDACC_VER_MAJOR__ == 13 && CUDART_VERSION == 13000 && \
+    defined __DRIVER_TYPES_H__ && defined __CUDA_RUNTIME_H__ && defined __CUDA_RUNTIME_API_H__ && __cplusplus > 201703 && \
+    defined __CUDACC_EXTENDED_LAMBDA__ && !defined __CUDACC_RDC__ && __CUDA_ARCH_LIST__ == 750
+    printf("%d %s\n", h, TEXT);
+#endif
+}
+"""
+
+
+def test_options_in_all_spellings(cucc, write, output, tmp_path):
+    write(main_cu=SETTINGS, before_h="#include <cstdio>\n#define FROM_HEADER 100\n")
+    (tmp_path / "with blank").mkdir()
+    (tmp_path / "with blank/here.h").write_text("#define THERE 1000\n")
+    (tmp_path / "options").write_text('-DA=1 --define-macro TEXT=\\"a\\ b\\"\n')
+    cucc(
+        *("@options", "main.cu", "-D", "B=10", "-DGONE", "-U=GONE", "-I", "with blank", "-include=before.h"),
+        *("--std", "c++20", "-arch=sm_120", "-gencode", "arch=compute_75,code=[sm_75,compute_75]"),
+        *("--expt-extended-lambda", "-Xcompiler", "-Wall,-Werror", "-Xptxas=-v", "--ptxas-options", "-O3"),
+        *("-lineinfo", "--use_fast_math", "-m64", "-maxrregcount", "32", "-lcudart"),
+        *("-L/usr/local/cuda/lib64", "-cudart=static", "-Werror", "all-warnings"),
+        *("-MD", "-MT", "goal", "-MF", "main.d", "-Xlinker", "--as-needed", "--output-file=program"),
+    )
+    assert output() == "1111 a b\n"
+    rule = (tmp_path / "main.d").read_text()
+    assert rule.startswith("goal:") and "main.cu" in rule and "here.h" in rule
+
+
+@pytest.mark.parametrize(
+    "libraries, linked",
+    [
+        (["-lcublas_static", "-lculibos"], " -lopenblas -lm"),
+        (["-lcusparse", "-lcusolver", "-lcurand"], " -lopenblas -lm"),
+        (["-lcufft"], " -lfftw3f -lm -lfftw3 "),
+    ],
+)
+def test_libraries_are_replaced(cucc, write, libraries, linked):
+    write(main_cu="int main() { }\n")
+    commands = cucc("--dryrun", "main.cu", *libraries, "-lm")
+    assert linked in commands and "-lcu" not in commands.replace("-lcuda", "")
+
+
+def test_what_is_refused_is_named_in_one_line(cucc, write):
+    write(main_cu="int main() { }\n", second_cu="", main_txt="")
+    for arguments, says in [
+        ("main.cu -foo", "unknown option '-foo'"),
+        ("main.cu --foo=bar", "unknown option '--foo=bar'"),
+        ("", "no input files"),
+        ("gone.cu", "gone.cu: no such file"),
+        ("main.txt", "main.txt: do not know this kind of file"),
+        ("main.cu -o", "argument expected after '-o'"),
+        ("main.cu -x fortran", "-x fortran: must be"),
+        ("main.cu -std=c++98", "-std=c++98: must be"),
+        ("main.cu -m32", "-m32: only 64 bits"),
+        ("main.cu -rdc=maybe", "-rdc=maybe: must be true or false"),
+        ("-ptx main.cu", "-ptx: there is no code for a GPU here"),
+        ("-c main.cu second.cu -o both.o", "-o names one file, but there are 2 sources"),
+        ("main.cu -lnppc", "-lnppc: this library of NVIDIA's is not part of the CPU back end"),
+        ("main.cu -ccbin no-such-compiler", "no C++ compiler: no-such-compiler"),
+        ("@gone", "gone: cannot read this file of options"),
+    ]:
+        message = cucc(*arguments.split(), status=1)
+        assert message.startswith("cucc: " + says) and message.count("\n") == 1
+
+
+# ---- messages ----
+
+MISTAKES = """
+__global__ void add(int *c, int a, int b) {
+\t__shared__ int s[4]; *c = threadId.x + a; /* threadIdx */
+    __syncthreads(); *c += bb;
+}
+int main() {
+    int *d; float *f = 0; cudaMalloc(&d, sizeof d);
+    add<<<1, 1>>>(d, 2);
+    add<<<1, 1>>>(f, 2, 7); add<<<n, 1>>>(d, 2, 7);
+    add<<<dim3(1, 2, 3, 4), 1>>>(*d, 2, 7);
+    ad<<<1, 1>>>(d, 2, 7); add<<<1, d>>>(d, 2,
+        e); HANDLE_ERROR(cudaFree(d));
+    std::vector<int> v;
+}
+"""
+
+
+@pytest.mark.skipif(tools.CLANG, reason="the places and words are those of g++")
+def test_common_mistakes_are_shown_where_they_are(cucc, write):
+    write(main_cu=MISTAKES)
+    message = re.sub("[‘’]", "'", cucc("-c", "main.cu", status=1))
+    errors = re.findall(r"^main.cu:(\d+):(\d+): error: (.*)", message, re.M)
+    rows = MISTAKES.expandtabs().split("\n")
+    shown = [(rows[int(line) - 1][int(column) - 1 :][:8], text) for line, column, text in errors]
+    for place, text in [
+        ("threadId", "threadId"),
+        ("bb;", "bb"),
+        ("<<<1, 1>", "too few arguments"),
+        ("f, 2, 7)", "cannot convert 'float*' to 'int*'"),
+        ("n, 1>>>(", "'n' was not declared"),
+        ("*d, 2, 7", "invalid conversion"),
+        ("ad<<<1, ", "'ad' was not declared"),
+        ("d>>>(d, ", "invalid conversion"),
+        ("e); HAND", "'e' was not declared"),
+        ("HANDLE_E", "'HANDLE_ERROR' was not declared"),
+        ("vector<i", "'vector' is not a member of 'std'"),
+    ]:
+        assert any(at.startswith(place) and text in what for at, what in shown), (place, shown)
+    assert any(line == "10" and "dim3" in what for line, _, what in errors)
+    assert "ad<<<1, 1>>>(d, 2, 7); add<<<1, d>>>(d, 2," in message  # the line of the source
+
+
+def test_an_interrupt_leaves_nothing_behind(write, tmp_path):
+    write(main_cu="int main() { }\n")
+    slow = tmp_path / "slow"
+    slow.write_text(
+        "#!/bin/sh\ncase $1 in -dumpmachine) exec g++ -dumpmachine ;; esac\ntouch started\nexec sleep 60\n"
+    )
+    slow.chmod(0o755)
+    (tmp_path / "temporary").mkdir()
+    process = subprocess.Popen(
+        [tools.CUCC, "-ccbin", slow, "main.cu"],
+        cwd=tmp_path,
+        env=tools.environment({"TMPDIR": str(tmp_path / "temporary")}),
+        start_new_session=True,
+        # A shell that starts the tests in the background makes them ignore interrupts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    while not (tmp_path / "started").exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(timeout=60) not in (0, 1)
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+# ---- several files ----
+
+SHARED = """
+#pragma once
+#include <cstdio>
+__constant__ float scale[2];
+__device__ int calls;
+__device__ float twice(float x);
+__device__ float twice(float x) { atomicAdd(&calls, 1); return 2 * x * scale[0]; }
+inline __device__ int index() { return blockIdx.x * blockDim.x + threadIdx.x; }
+void second(float *p);
+extern "C" float half(float x);
+float three();
+"""
+
+
+def test_each_cu_has_device_variables_of_its_own(cucc, write, output):
+    """What a header defines with __device__ or __constant__ is there once for each .cu, as with nvcc without -rdc=true."""
+    write(
+        shared_h=SHARED,
+        a_cu='#include "shared.h"\n__global__ void k(float *p) { *p = twice(*p); }\n'
+        "int main() { float s[2] = {3}, *p; int n; cudaMallocManaged(&p, 4); *p = half(2) * three();"
+        " cudaMemcpyToSymbol(scale, s, sizeof s); k<<<1, 1>>>(p); cudaDeviceSynchronize(); second(p);"
+        ' cudaMemcpyFromSymbol(&n, calls, 4); printf("%g %d\\n", *p, n); }\n',
+        b_cu='#include "shared.h"\n__global__ void k2(float *p) { *p = twice(*p); }\n'
+        "void second(float *p) { float s[2] = {10}; cudaMemcpyToSymbol(scale, s, sizeof s); k2<<<1, 1>>>(p);"
+        " cudaDeviceSynchronize(); }\n",
+        c_c="float half(float x) { int new = 2; return x / new; }\n",
+        d_cpp="#include <cuda_runtime.h>\n#include <vector>\nint max(int a, int b) { return a > b ? a : b; }\n"
+        "float three() { cudaFree(0); return std::vector<float>(3, 1).size(); }\n",
+    )
+    cucc("a.cu", "b.cu", "c.c", "d.cpp", "-o", "program", "-Xcompiler", "-Wall,-Wextra,-Werror")
+    assert output() == "360 1\n"
+
+
+KERNELS = """
+#include "k.h"
+__device__ int counter;
+__constant__ int scale[4];
+__device__ int square(int x) { return x * x + (int)threadIdx.x; }
+__global__ void fill(int *p, int n) {
+    __shared__ int s[64];
+    s[threadIdx.x] = index();
+    __syncthreads();
+    if (index() < n)
+        p[index()] = square(s[blockDim.x - 1 - threadIdx.x]) * scale[1];
+    atomicAdd(&counter, 1);
+}
+"""
+HEADER = """
+#pragma once
+extern __device__ int counter;
+extern __constant__ int scale[4];
+__device__ int square(int x);
+__global__ void fill(int *p, int n);
+inline __device__ int index() { return blockIdx.x * blockDim.x + threadIdx.x; }
+"""
+MAIN = """
+#include <cstdio>
+#include "k.h"
+__global__ void more(int *p, int n) {
+    if (index() < n)
+        p[index()] += square(1);
+    __syncthreads();
+    atomicAdd(&counter, 1);
+}
+int main() {
+    int *d, h[100], s[4] = {1, 3, 5, 7}, count, wrong = 0;
+    cudaMalloc(&d, sizeof h);
+    cudaMemcpyToSymbol(scale, s, sizeof s);
+    fill<<<2, 64>>>(d, 100);
+    more<<<2, 64>>>(d, 100);
+    cudaMemcpy(h, d, sizeof h, cudaMemcpyDeviceToHost);
+    cudaMemcpyFromSymbol(&count, counter, sizeof count);
+    for (int i = 0; i < 100; i++) {
+        int t = i % 64, other = i - t + 63 - t;
+        wrong += h[i] != (other * other + t) * 3 + 1 + t;
+    }
+    printf("%d wrong, %d calls\\n", wrong, count);
+}
+"""
+
+
+def test_kernels_in_a_library(cucc, write, output):
+    """Device functions and variables of other files with -rdc=true, also from a library, and with a program that is one .cu
+    in the same command. Without it the linker does not find them, and cucc says why."""
+    write(k_h=HEADER, k_cu=KERNELS, main_cu=MAIN)
+    cucc("-dc", "k.cu")
+    cucc("-lib", "k.o", "-o", "libk.a")
+    cucc("-rdc=true", "main.cu", "-L.", "-lk", "-o", "program")
+    assert output() == "0 wrong, 256 calls\n"
+    cucc("-c", "k.cu")
+    assert "only with -rdc=true" in cucc("main.cu", "k.o", "-o", "program", status=1)
+
+
+def test_a_mixture_of_both_forms_is_refused(cucc, write, output):
+    write(
+        one_cu="__global__ void one() { }\nint main() { return 0; }\n", two_cu="__global__ void two() { }\n"
+    )
+    cucc("-keep", "one.cu", "-o", "program")
+    output()
+    cucc("-c", "two.cu")
+    cucc("one.o", "two.o", "-o", "program")
+    message = output(status=1)
+    assert (
+        message.count("\n") == 1
+        and "one.cu is linked with two.cu, but was compiled as a program of one .cu" in message
+    )
+
+
+# ---- __CUDA_ARCH__ ----
+
+ARCH = r"""
+#include <cstdio>
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 700
+__device__ int version() { return 6; }
+#elif defined(__CUDA_ARCH__)
+__device__ int version() { return 7; }
+#endif
+#ifdef __CUDA_ARCH__
+#define WHERE 1
+#else
+#define WHERE 2
+#endif
+__host__ __device__ inline int where() {
+#ifdef __CUDA_ARCH__
+    return __CUDA_ARCH__;
+#else
+    return -1;
+#endif
+}
+struct V {
+    int x, y;
+    __host__ __device__ V(int a) : x{a}, y(0)
+    {
+#if defined(__CUDA_ARCH__)
+        x += 1000;
+#endif
+    }
+    __host__ __device__ static constexpr int k(int a) { return a + WHERE; }
+    template <class T> __host__ __device__ T operator()(T a) const { return a + WHERE; }
+#ifdef __CUDA_ARCH__
+    __device__ int only() { return 5; }
+#else
+    int only_host() { return 6; }
+#endif
+};
+namespace n {
+#ifdef __CUDA_ARCH__
+__device__ const int table[2] = {3, 4};
+#else
+const int host_table[2] = {5, 6};
+#endif
+}
+void host() { printf("host %d\n", WHERE); }
+template <bool B> __global__ void __launch_bounds__(64 * WHERE) bounded(int *p) { p[3] += B - 1; }
+__global__ void __launch_bounds__(64 * WHERE) k(int *p) {
+#if __CUDA_ARCH__ >= 600
+    p[0] = where();
+#endif
+    p[1] = V(1).x; p[2] = V(1)(2); p[3] = WHERE; p[4] = version(); p[5] = V(1).only(); p[6] = n::table[1]; p[7] = V::k(1);
+}
+int main() {
+    int *p;
+    cudaMallocManaged(&p, 8 * sizeof(int));
+    k<<<1, 1>>>(p);
+    bounded<true><<<1, 1>>>(p);
+    cudaDeviceSynchronize();
+    for (int i = 0; i < 8; i++)
+        printf("%d ", p[i]);
+    static_assert(V::k(4) == 6, "");
+    printf("\n%d %d %d %d %d %d\n", where(), V(1).x, V(1)(2), V(1).only_host(), n::host_table[0], V::k(1));
+    host();
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "options, arch, version",
+    [
+        ([], 800, 7),
+        (["-arch=sm_60"], 600, 6),
+        (["-gencode=arch=compute_75,code=sm_75", "-arch", "sm_90"], 750, 7),
+    ],
+)
+def test_cuda_arch(cucc, write, output, options, arch, version):
+    """Device code sees __CUDA_ARCH__, host code does not, and a function for both has two bodies."""
+    write(main_cu=ARCH)
+    cucc("main.cu", "-o", "program", *options)
+    assert output().splitlines() == [
+        f"{arch} 1001 3 1 {version} 5 4 2 ",
+        "-1 1 4 6 5 3",
+        "host 2",
+    ]
+
+
+def test_what_cannot_differ_is_refused(cucc, write):
+    for text in (
+        "#ifdef __CUDA_ARCH__\nconst int N = 4;\n#else\n\nconst int N = 5;\n#endif\n",
+        "void f() { auto l = [=] __device__ () { int x = 1;\n#ifdef __CUDA_ARCH__\nx = 2;\n#endif\nreturn x; }; }\n",
+    ):
+        write(main_cu=text + "int main() { }\n")
+        message = cucc("-cuda", "main.cu", status=1)
+        assert message.startswith("main.cu:") and message.count("\n") == 1 and "__CUDA_ARCH__" in message
+
+
+# ---- programs of 2010 ----
+
+OLD = """
+#include <cutil_inline.h>
+texture<float, 1, cudaReadModeElementType> numbers;
+__global__ void twice(float *out) { out[threadIdx.x] = 2 * tex1Dfetch(numbers, threadIdx.x); }
+int main() {
+    float host[4] = {1, 2, 3, 4}, *in, *out;
+    cudaMalloc(&in, sizeof host);
+    cudaMalloc(&out, sizeof host);
+    cudaMemcpy(in, host, sizeof host, cudaMemcpyHostToDevice);
+    cutilSafeCall(cudaBindTexture(0, numbers, in, sizeof host));
+    twice<<<1, 4>>>(out);
+    cudaThreadSynchronize();
+    cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost);
+    printf("%g %g\\n", host[0], host[3]);
+}
+"""
+
+
+def test_old_programs(cucc, write, output):
+    write(old_cu=OLD, shuffle_cu="__global__ void k(int *p) { *p = __shfl(*p, 0); }\n")
+    assert "cutil_inline.h" in cucc("-c", "old.cu", status=1)
+    message = cucc("-c", "shuffle.cu", status=1)
+    assert "shuffle.cu:1:" in message and "CUDA 13 does not have __shfl; with --legacy it is here" in message
+    cucc("--legacy", "old.cu", "-o", "program")
+    assert output() == "2 8\n"

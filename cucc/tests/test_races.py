@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""The race detector, cucc --check: each case of races/cases.cu has a mistake, which is reported, and a twin without."""
+import re
+
+import pytest
+
+import tools
+
+SOURCE = tools.HERE / "races/cases.cu"
+LINES = SOURCE.read_text().splitlines()
+CASES = re.findall(r"(?<!define )(?:KERNEL|HOST)\((\w+)", SOURCE.read_text())
+UNINITIALIZED = {"uninitialized": ("add_to", "// read of sum"), "unset_bins": ("count", "// count in memory")}
+BEYOND = {  # the comment of each line, and parts of its report
+    "beyond_allocation": {
+        "// read beyond in": ("thread (255,0,0) reads 4", "65536 of device memory", 65536),
+    },
+    "beyond_shared": {
+        "// write beyond small": ("thread (255,0,0) writes 4", "1020 of shared memory small", 1020),
+        "// write beyond dynamic": ("thread (5,0,0) writes 4", "1024 of dynamic shared memory", 1024),
+        "// write across the end": ("thread (5,0,0) writes 8", "12 of shared memory pairs", 16),
+        "// atomic before small": ("thread (5,0,0) atomically changes 4", "-4 of shared memory small", 1020),
+    },
+}
+RACES = [case for case in CASES if case not in {**UNINITIALIZED, **BEYOND}]
+
+
+@pytest.fixture(scope="module")
+def run(once):
+    """run("tile", "1", CUDA_CPU_STREAMS="eager") -> the Result of the case with its mistake"""
+
+    def build(folder):
+        built = tools.cucc("--check", SOURCE, "-o", folder / "cases")
+        assert built.status == 0, str(built)
+        return folder / "cases"
+
+    return lambda *arguments, **env: tools.execute(once("races", build), *arguments, env=env, timeout=60)
+
+
+def reported(run, case):
+    result = run(case, "1")
+    assert result.status == 1, str(result)
+    return result.err
+
+
+def line(text):
+    return next(n for n, line in enumerate(LINES, 1) if text in line)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_program_without_the_mistake(run, case):
+    for settings in [
+        {},
+        {"CUDA_CPU_STREAMS": "eager"} if case not in RACES else {},
+        {"CUDA_CPU_SCHEDULE": "reverse", "CUDA_CPU_WORKERS": "2"},
+        {"CUDA_CPU_SCHEDULE": "random:7", "CUDA_CPU_STREAMS": "random:7"},
+    ]:
+        clean = run(case, "0", **settings)
+        assert clean.status == 0 and clean.err == "", f"{settings}: {clean}"
+
+
+@pytest.mark.parametrize("case", RACES)
+def test_a_race(run, case):
+    marked = {n for n, line in enumerate(LINES, 1) if re.search(rf"// .*\b{case}\b", line)}
+    text = reported(run, case)
+    pairs = re.findall(r"race .*?at cases\.cu:(\d+).*?at cases\.cu:(\d+)", text, re.S)
+    assert {int(n) for pair in pairs for n in pair} & marked, f"{text}\nexpected: {marked}"
+
+
+def test_a_report_names_both_threads_and_lines(run):
+    text = reported(run, "tile")
+    assert re.fullmatch(
+        r"cuda on the CPU: race in kernel tile, block \(0,0,0\): thread \(127,0,0\) reads 4 bytes of dynamic "
+        r"shared memory at cases\.cu:\d+,\n    thread \(128,0,0\) writes them at cases\.cu:\d+, with no "
+        r"__syncthreads\(\) between\n",
+        text,
+    ), text
+    text = reported(run, "increment")
+    assert re.search(r"device memory at cases\.cu:\d+ \(allocated at cases\.cu:\d+\)", text), text
+    text = reported(run, "host_reads")
+    assert re.search(
+        r"the host reads 4 bytes of pinned host memory at cases\.cu:\d+ \(allocated at cases\.cu:\d+\),\n"
+        r"    which cudaMemcpyAsync, called at cases\.cu:\d+, writes, and the host has not waited for that\n",
+        text,
+    ), text
+
+
+@pytest.mark.parametrize("case", UNINITIALIZED)
+def test_a_read_of_memory_that_nothing_has_written(run, case):
+    kernel, text = UNINITIALIZED[case]
+    report = (
+        rf"cuda on the CPU: uninitialized memory in kernel {kernel}, block \(0,0,0\): thread \(0,0,0\) reads 4 bytes of "
+        rf"device memory at cases\.cu:{line(text)} \(allocated at cases\.cu:\d+\),\n    which nothing has written\n"
+    )
+    assert re.fullmatch(report, reported(run, case))
+
+
+@pytest.mark.parametrize("case", BEYOND)
+def test_an_access_beyond_an_array(run, case):
+    err = reported(run, case)
+    for text, (who, where, size) in BEYOND[case].items():
+        report = (
+            rf"cuda on the CPU: out of bounds in kernel \w+, block \(0,0,0\): {re.escape(who)} bytes at "
+            rf"cases\.cu:{line(text)},\n    at offset {where}(| \(allocated at cases\.cu:\d+\)), which has {size} bytes\n"
+        )
+        assert re.search(report, err), err
+    assert err.count("out of bounds") == len(BEYOND[case]), err

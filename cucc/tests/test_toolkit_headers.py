@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: MIT
+"""The headers, as the C++ compiler sees them: in host sources, all together, and what they must refuse."""
+import re
+import subprocess
+
+import tools
+
+IN_A_CU = ["-D__CU2CPP__", "-include", "cuda_runtime.h"]
+
+
+def check(tmp_path, text, *options):
+    """Checks the syntax of a source. Returns the compiler's result."""
+    (tmp_path / "main.cpp").write_text(text)
+    command = [
+        *tools.CXX,
+        "-std=gnu++17",
+        *options,
+        "-I",
+        tools.ROOM / "include",
+        "-fsyntax-only",
+        "main.cpp",
+    ]
+    return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+
+
+HOST_SOURCE = """
+#include <cuda_runtime.h>
+#include <math_constants.h>
+#include <device_launch_parameters.h>
+template <class T> T max(T a, T b) { return a > b ? a : b; }
+int min(int a, int b) { return a < b ? a : b; }
+float rsqrtf(float x) { return 1 / x; }
+float lerp(float a, float b, float t) { return a + t * (b - a); }
+float clamp(float x, float low, float high) { return x < low ? low : x > high ? high : x; }
+int __float_as_int(float);
+double normcdf(double);
+struct dot; struct sad; struct norm; struct saturate;
+float4 operator+(float4 a, float4 b) { return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w); }
+__host__ __device__ inline int both(int x) { return max(x, min(2, 3)); }
+__global__ void kernel(int *);
+int main() {
+    float4 *p;
+    dim3 grid(2);
+    cudaStream_t stream = 0;
+    cudaChannelFormatDesc texel = cudaCreateChannelDesc<float4>(), half = cudaCreateChannelDescHalf2();
+    if (texel.w != 32 || texel.f != cudaChannelFormatKindFloat || half.y != 16)
+        return 2;
+    return cudaMalloc(&p, 16) == cudaSuccess && both((int)grid.x) && stream == 0 ? 0 : cudaFree(p);
+}
+"""
+
+
+def test_a_host_source_sees_the_api_only(tmp_path):
+    """Device functions such as max and rsqrtf are for .cu files; a host source may have its own."""
+    for standard in "c++11", "c++17", "gnu++20":
+        done = check(tmp_path, HOST_SOURCE, f"-std={standard}", "-Wall", "-Werror")
+        assert done.returncode == 0, done.stderr
+
+
+def test_all_headers_together(tmp_path):
+    """In a host source and in a .cu, with macros of one letter that the headers must not see."""
+    folder = tools.ROOM / "include"
+    names = sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
+    # thrust/ needs Thrust, cub/ the translator; nvrtc.h is only a message
+    others = ("cuda_cpu/", "thrust/", "cub/", "nvrtc.h", "cuda_gl_interop.h")
+    for header, library in ("cublas_v2.h", "cublas"), ("cusolverDn.h", "cusolver"), ("cufft.h", "cufft"):
+        if not tools.has(library):
+            others += (header,)
+    names = [n for n in names if not n.startswith(others)]
+    assert "cuda/std/span" in names and "curand_kernel.h" in names
+    macros = "#define T 1\n#define N 2\n#define F 3\n"
+    text = macros + "".join(f"#include <{n}>\n" for n in names) + "int main() { return T + N + F; }\n"
+    for options in [], IN_A_CU:
+        done = check(tmp_path, text, "-Wall", "-Wextra", "-Werror", *options)
+        assert done.returncode == 0, done.stderr
+
+
+FRAGMENTS = """#include <mma.h>
+using namespace nvcuda::wmma;
+using namespace nvcuda::wmma::experimental::precision;
+template <class T> using A = fragment<matrix_a, 16, 16, 16, T, row_major>;
+template <class T> using B = fragment<matrix_b, 16, 16, 16, T, col_major>;
+template <class T> using C = fragment<accumulator, 16, 16, 16, T>;
+"""
+NO_FRAGMENT = "nvcuda::wmma has no fragment of this use, shape, element type and layout"
+NO_SUM = "mma_sync does not add products of this type to accumulators of this type"
+NO_CALL = "no matching function for call to "
+
+
+MATRICES = [
+    *[
+        (f"fragment<{f}> f", "f.x[0] = 0;", NO_FRAGMENT)
+        for f in (
+            "matrix_a, 8, 8, 16, half, row_major",
+            "matrix_a, 16, 16, 16, float, row_major",
+            "matrix_a, 16, 16, 16, char, row_major",
+            "matrix_b, 16, 16, 16, half",
+            "matrix_b, 16, 16, 16, half, half",
+            "matrix_b, 16, 16, 16, precision::tf32, row_major",
+            "matrix_b, 8, 8, 8, double, row_major",
+            "matrix_a, 8, 8, 32, u4, col_major",
+            "matrix_b, 8, 8, 128, b1, row_major",
+            "accumulator, 16, 16, 16, half, row_major",
+            "accumulator, 16, 16, 16, double",
+            "accumulator, 16, 16, 8, half",
+            "accumulator, 8, 8, 32, float",
+            "half, 16, 16, 16, half, row_major",
+        )
+    ],
+    ("A<half> a, B<half> b, C<int> c", "mma_sync(c, a, b, c);", NO_SUM),
+    ("A<__nv_bfloat16> a, B<__nv_bfloat16> b, C<half> c", "mma_sync(c, a, b, c);", NO_SUM),
+    ("A<signed char> a, B<signed char> b, C<float> c", "mma_sync(c, a, b, c);", NO_SUM),
+    ("A<signed char> a, B<unsigned char> b, C<int> c", "mma_sync(c, a, b, c);", NO_CALL),
+    ("A<half> a, A<half> b, C<half> c", "mma_sync(c, a, b, c);", NO_CALL),
+    ("A<half> a, B<half> b, C<half> c", "mma_sync(c, a, b, c, true);", NO_CALL),
+    ("A<half> a, const half *p", "load_matrix_sync(a, p, 16, mem_row_major);", NO_CALL),
+    ("A<half> a, const float *p", "load_matrix_sync(a, p, 16);", NO_CALL),
+    ("C<half> c, const half *p", "load_matrix_sync(c, p, 16);", "needs the layout of an accumulator"),
+    ("A<half> a, half *p", "store_matrix_sync(p, a, 16, mem_row_major);", NO_CALL),
+    (
+        "fragment<matrix_a, 8, 8, 128, b1, row_major> a, fragment<matrix_b, 8, 8, 128, b1, col_major> b, "
+        "fragment<accumulator, 8, 8, 128, int> c",
+        "mma_sync(c, a, b, c);",
+        "bits are multiplied by bmma_sync",
+    ),
+]
+
+
+def test_matrices_that_cuda_lacks(tmp_path):
+    """nvcc refuses these too. Each is a function in one line, for which g++ must give the reason."""
+    first = FRAGMENTS.count("\n") + 1
+    functions = [f"void f{i}({arguments}) {{ {body} }}\n" for i, (arguments, body, _) in enumerate(MATRICES)]
+    errors = check(tmp_path, FRAGMENTS + "".join(functions), *IN_A_CU, "-fmax-errors=0").stderr
+    for line, (_, _, why) in enumerate(MATRICES, first):
+        # The messages from the first that names the line to the first that names another one
+        mine = re.search(rf"main\.cpp:{line}:.*?(?=main\.cpp:(?!{line}:)\d|\Z)", errors, re.S)
+        assert mine and why in mine[0], f"{functions[line - first]}{mine and mine[0]}"

@@ -1,0 +1,826 @@
+# SPDX-License-Identifier: MIT
+"""cu2cpp, the translator: the text that it writes for launches, kernels and declarations. Programs that use the constructs are in
+constructs/ and in units/translator.cu; what it refuses is in test_translator_errors.py."""
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+CUCC = HERE.parent / "cucc"
+
+
+@pytest.fixture(scope="session")
+def translator():
+    toolkit = subprocess.run([CUCC, "--toolkit"], check=True, capture_output=True, text=True).stdout.strip()
+    return pathlib.Path(toolkit) / "bin/cu2cpp"
+
+
+@pytest.fixture
+def translate(translator):
+    def translate(text, *options):
+        done = subprocess.run([translator, "-", *options], input=text.encode(), capture_output=True)
+        assert (done.returncode, done.stderr) == (0, b"")
+        if not options:
+            assert done.stdout.count(b"\n") == text.count("\n"), "the number of lines changed"
+        return done.stdout.decode()
+
+    return translate
+
+
+def squeeze(text):
+    """Without the blanks, of which some stay where the translation moves words"""
+    return re.sub(r"[ \n]+", "", text)
+
+
+def rows(table):
+    """The cells of a table: one in a line, or several between bars"""
+    return [cell.strip() for cell in re.split(r"\n| \| ", table) if cell.strip()]
+
+
+def pairs(table):
+    """The pairs of a table of lines `source -> translation`; a line that begins with -> continues the one before."""
+    lines = re.sub(r"\n *->", " ->", table).strip().split("\n")
+    return [[side.strip() for side in line.split(" -> ")] for line in lines]
+
+
+# ---- programs ----
+
+
+@pytest.mark.parametrize("source", sorted((HERE / "constructs").glob("*.cu")), ids=lambda path: path.stem)
+def test_constructs(source, tmp_path):
+    """Every construct that nvcc accepts runs and gives the right result."""
+    standard = "-std=c++20" if source.stem == "cxx20" else "-std=c++17"
+    built = subprocess.run(
+        [CUCC, standard, "-w", "-O0", "--extended-lambda", source, "-o", tmp_path / "a.out"],
+        capture_output=True,
+        text=True,
+    )
+    assert (built.returncode, built.stderr) == (0, "")
+    ran = subprocess.run([tmp_path / "a.out"], capture_output=True, text=True, timeout=120)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_messages_of_the_compiler_name_the_line(tmp_path):
+    (tmp_path / "a.cu").write_text("\n\nvoid f() {\n  __shared__ int x[3];\n  missing<<<1, 1>>>(x);\n}\n")
+    built = subprocess.run([CUCC, "-c", "a.cu"], cwd=tmp_path, capture_output=True, text=True)
+    assert built.returncode == 1 and "a.cu:5:" in built.stderr and "missing" in built.stderr
+
+
+# ---- launches ----
+
+
+def launch(callee, config, arguments, name=None):
+    return f'(::cuda_cpu::Launch("{name or callee}", ::cuda_cpu::config({config})), {callee}({arguments}))'
+
+
+CALLEES = rows(
+    """
+    k | ns::k | ::k | ::ns::k | k<int> | k<A<int>, 256> | k<A<B<int>>> | k<A<B<C<int>>>> | ns::k<T> | A<int>::k<3> | k<> | größe
+    T::template k<4> | A<B<int>>::template k<(1 > 2)> | k<(N > 3)> | k<N << 2> | k<1<<4> | k<sizeof(A<int>)> | k<&A::f> | k<A<C>
+    k<decltype(a->b)> | decltype(x)::k | k<[] { return 1 > 0; }> | k<1'000> | (*fp) | table[i] | table[i][j + 1] | obj.member
+    obj->member | this->k | get(3) | get<int>(3) | f(a)(b) | a.b[2].c | (k) | x.y()->z | (*table[i]) | static_cast<K>(p)
+    a[i].template k<int> | ((K)p) | A<int>::get()
+    """
+)
+
+
+@pytest.mark.parametrize("callee", CALLEES)
+def test_kernel_of_a_launch(translate, callee):
+    for blank in "", " ":
+        source = f"void f() {{ {callee}{blank}<<<g, b>>>{blank}(x, y); }}"
+        assert squeeze(translate(source)) == squeeze(f"void f() {{ {launch(callee, 'g, b', 'x, y')}; }}")
+
+
+BEFORE = rows(
+    """
+    if (a < b) | if constexpr (a) | if (a) b; else | for (;;) | while (a) | do | (void) | a, | a ? b : | case 1: | case A::b:
+    default: | again: | { } | [[likely]] | a ? | return | if (a) { } else | a < b, c > d, | switch (a)
+    """
+)
+
+
+@pytest.mark.parametrize("before", BEFORE)
+def test_launch_begins_after(translate, before):
+    for callee in "k<int>", "::k", "(*fp)", "table[i]", "get(1)":
+        text = f"void f() {{ x; {before} %s; y; }}"
+        expected = text % launch(callee, "1, 2", "x")
+        assert squeeze(translate(text % f"{callee}<<<1, 2>>>(x)")) == squeeze(expected)
+
+
+CONFIGURATIONS = rows(
+    """
+    1, 1 | g, b, 0, stream | dim3(2, 3), dim3(4) | n >> 5, 32 | n>>5, 1<<4 | (n >> 1), (1 << 3) | 1, n>>1 | 1 << 3, 256 >> 2
+    (a < b ? 1 : 2), (c > d) | a < b ? 1 : 2, 3 | 1, A<B<C<int>>>::n | 1, A<int>::n | 1, N<A<B<int> > >::n | f<A<int>>(1), 2
+    1, 2, sizeof(A<B<C<int>>>) | 1, 2, s[i] * (int)sizeof(float) | f([] { return A<B<C<int>>>(); }), 2 | dim3{1, 2}, dim3{3}
+    1, A<B<C<int>>>(3) | 1, p->n | 1, n >= 2 | 1, f<A<int>> | 1, A<B<int>> | 1, f<A<B<int>>> | 1, 1, f<T>
+    """
+)
+
+
+@pytest.mark.parametrize("config", CONFIGURATIONS)
+def test_configuration_of_a_launch(translate, config):
+    for opening, closing in (
+        ("<<<", ">>>"),
+        ("<< <", ">> >"),
+        ("<<  <", ">>  >"),
+    ):  # as Visual Studio formats them
+        if closing == ">>>" or not config.endswith(">"):
+            out = translate(f"void f() {{ k<int, 3> {opening} {config}{closing} (x); }}")
+            assert squeeze(out) == squeeze(f"void f() {{ {launch('k<int, 3>', config, 'x')}; }}")
+
+
+def test_launches_in_launches(translate):
+    inner, out = launch("f", "1, 1", ""), translate("void f() { k<<<(f<<<1, 1>>>(), 1), 2>>>(x); }")
+    assert squeeze(out) == squeeze(f"void f() {{ {launch('k', f'({inner}, 1), 2', 'x')}; }}")
+    out = translate("void f() { a<<<1, 1>>>(x); b<<<2, 2>>>(y), c<<<3, 3>>>(z); }")
+    first, *others = launch("a", "1, 1", "x"), launch("b", "2, 2", "y"), launch("c", "3, 3", "z")
+    assert squeeze(out) == squeeze(f"void f() {{ {first}; {', '.join(others)}; }}")
+
+
+ARGUMENTS = rows(
+    """
+    1 | a, b | A<int, 3>() | [](int x) { return x; }, 2 | T{1, 2} | f(1, (2, 3)) | a[i], *b | a < b, c > d | x, (float *)NULL
+    "a, <<<", ')' | NULL, 0, __null | {1, 2}, {}
+    """
+)
+
+
+def test_arguments_of_a_launch_stay(translate):
+    for arguments in "", *ARGUMENTS:
+        out = translate(f"void f() {{ k<<<1, 1>>>({arguments}); }}")
+        assert squeeze(out) == squeeze(f"void f() {{ {launch('k', '1, 1', arguments)}; }}")
+
+
+def test_long_kernel_names_are_cut(translate):
+    out = translate("void f() { k<" + "a, " * 1000 + 'b, "x\\">"><<<1, 1>>>(); }')
+    name = re.search(r'Launch\("(.*?)", ::cuda_cpu', out)[1]
+    assert name.startswith("k<a, a, ") and name.endswith("…") and len(name) < 250
+    assert '"get(…)"' in translate('void f() { get("a\\"<<<")<<<1, 1>>>(); }')
+
+
+def test_functions_that_return_a_struct_are_functions(translate):
+    heads = "struct A f() | struct A *f(struct B *b) | A<struct B> f() | auto f() -> struct A * | A::A(struct B b) : b{1}, c{2}"
+    for head in [*rows(heads), "template <class T, struct A *a> void f()"]:
+        assert squeeze(launch("k", "1, 1", "")) in squeeze(translate(head + " { k<<<1, 1>>>(); }"))
+
+
+def test_launch_over_lines_and_linemarkers(translate):
+    source = (
+        'void f() {\n ns::\n# 7 "a.cu"\n k< // the type\n int >\n# 9 "a.cu" 3 4\n <<<\n g,\n /* >>> */ b\n >>>\n (\n'
+        '# 20 "a.cu"\n x\n );\n}\n'
+    )
+    out = translate(source)
+    markers = [line for line in out.split("\n") if line.startswith("#")]
+    assert markers == ['# 7 "a.cu"', '# 9 "a.cu" 3 4', '# 20 "a.cu"']
+    before, after = '(::cuda_cpu::Launch("ns:: k< int >", ::cuda_cpu::config(', ")), ns:: k< int >"
+    assert before in out and after + "\n" in out
+    left = out.replace(before, "").replace(after, "").replace("))", ")")
+    kept = re.sub(r"ns::\n| k<| int >|<<<\n|(?<!\* )>>>", lambda m: "\n" * m[0].count("\n"), source)
+    assert left.replace(" ", "") == kept.replace(" ", "")
+
+
+# ---- text that stays ----
+
+STAYS = [
+    *(
+        '"k<<<1, 1>>>()"',
+        "'<', '<'",
+        "// k<<<1, 1>>>()\n",
+        "/* k<<<1,\n1>>>() */",
+        "// a \\\n k<<<1, 1>>>()\n",
+        '"\\\\"',
+    ),
+    *(
+        'R"(k<<<1, 1>>>() " )"',
+        'u8R"x(k<<<1)" ,1>>>())x"',
+        'L"\\"k<<<"',
+        "L'\"'",
+        "u8'<'",
+        'R"(\n\\)"',
+        '"a\\\n<<<"',
+        "'\\''",
+    ),
+    *(
+        "1'000 << 2",
+        "0x1'f",
+        "1e+5",
+        "a << b << c",
+        "a<b>>c",
+        "x >>= 3, y <<= 2",
+        "a <= b, a >= b, a <=> b, p->q",
+    ),
+    *(
+        "cout << 1 << '<'",
+        "__shared__x",
+        "s__device__",
+        '"__shared__"',
+        "A<B<C<int>>> x",
+        "&operator<< <int>",
+        "operator<(a)",
+    ),
+    *("operator<<<int>(a)", "ns::operator<<<T>(a, b)", "a%:b", "a <: 3 :>", "a<::b>()", "\v\f\r"),
+]
+
+
+@pytest.mark.parametrize("text", STAYS)
+def test_everything_else_stays(translate, text):
+    for source in f"void f() {{ {text}; }}\n", f"int x = {text};", f"#define M {text}\nint x;\n":
+        if not (source.startswith("#") and re.search(r"\n.", text)):
+            assert translate(source) == source
+
+
+def test_odd_but_legal_text_stays(translator, translate):
+    sources = [
+        "",
+        "\n",
+        "#",
+        "# 1",
+        '# 1 "',
+        "#error don't \"do\n",
+        "#define X '\n",
+        "#pragma once",
+        "\0",
+        "int a;\0",
+        "//",
+        "// \\",
+    ]
+    for source in [
+        *sources,
+        "/**/",
+        '# 3 "a\\\\b"\n',
+        "# 99999999999999999999\n",
+        "#line 5\n",
+        "%:define x\n",
+        "\\",
+    ]:
+        assert translate(source) == source
+    no_utf8 = b'const char *s = "\xff\xfe";\r\nint \xe9;\r\n'
+    assert subprocess.run([translator, "-"], input=no_utf8, capture_output=True).stdout == no_utf8
+    # `\ // text` before preprocessing; nvcc takes it for white space.
+    for source in "\\\n", "x = 1 + \\ \n 2;", "int a; \\\t\n":
+        assert translate(source) == source.replace("\\", "")
+
+
+def test_noinline(translate):
+    out = translate("__noinline__ int f(); int __noinline__ g();")
+    assert out == "__attribute__((noinline)) int f(); int __attribute__((noinline)) g();"
+    kept = "__attribute__((__noinline__)) int f(); __attribute__((a, __noinline__)) int g(); [[gnu::__noinline__]] int h();"
+    assert translate(kept) == kept
+
+
+# ---- kernels ----
+
+
+def kernel(head, body, *parameters, bounds="0"):
+    """What stands for a kernel k: `head` up to the {; a parameter is its name, or name..."""
+    names = [(p.rstrip("."), "..." * p.endswith("...")) for p in parameters]
+    types = "".join(f", decltype({x}){dots}" for x, dots in names)
+    inner = ", ".join(
+        f"::cuda_cpu::Parameter<decltype({x})> {dots}{'' if x.startswith('cu_p') else x}" for x, dots in names
+    )
+    values = "".join(f", {x}{dots}" for x, dots in names)
+    call = f'::cuda_cpu::launch_body<cu_owner{types}>("k", {bounds}, []({inner}) {{{body}}}{values});'
+    return f"{head} {{ struct cu_owner; {call} }}"
+
+
+KERNELS = [
+    ("@void k() { a; }", kernel("void k()", "a;")),
+    ("void @k(void) { }", kernel("void k(void)", "")),
+    ("static @void k(int n) { { } }", kernel("static void k(int n)", "{ }", "n")),
+    ('extern "C" @void k(T *p) { }', kernel('extern "C" void k(T *p)', "", "p")),
+    (
+        "template <class T, int N> @void k(const T *__restrict p, ns::A<T, 3> q = {1, 2}, unsigned n = N) { }",
+        kernel(
+            "template <class T, int N> void k(const T *__restrict p, ns::A<T, 3> q = {1, 2}, unsigned n = N)",
+            "",
+            *"pqn",
+        ),
+    ),
+    (
+        "@void k(int (*f)(int, int), float (&a)[3], int b[], struct S s, typename T::B<int> t, T const u, int A<B>::*v) { }",
+        kernel(
+            "void k(int (*f)(int, int), float (&a)[3], int b[], struct S s, typename T::B<int> t, T const u, int A<B>::*v)",
+            "",
+            *"fabstuv",
+        ),
+    ),
+    (
+        "@void k(int, float [], int (*)(int), T, unsigned long, const A<int> = {}, struct S *) { }",
+        kernel(
+            "void k(int cu_p1, float cu_p2[], int (*cu_p3)(int), T cu_p4, unsigned long cu_p5,"
+            " const A<int> cu_p6= {}, struct S * cu_p7)",
+            "",
+            *[f"cu_p{i}" for i in range(1, 8)],
+        ),
+    ),
+    (
+        "template <class... A> @void k(int n, A... a) { }",
+        kernel("template <class... A> void k(int n, A... a)", "", "n", "a..."),
+    ),
+    (
+        "template <class... A> @void k(A &&...) { }",
+        kernel("template <class... A> void k(A &&... cu_p1)", "", "cu_p1..."),
+    ),
+    ("template <> @void k<int>(int x) { }", kernel("template <> void k<int>(int x)", "", "x")),
+    ("@void ns::A<int>::k(int x) { }", kernel("void ns::A<int>::k(int x)", "", "x")),
+    (
+        "struct A { static @void k(int x) { } };",
+        "struct A {" + kernel("static void k(int x)", "", "x") + "};",
+    ),
+    ("@__launch_bounds__(256) void k() { }", kernel("void k()", "", bounds="256")),
+    ("@void __launch_bounds__(f<A, 2>(1), 2) k() { }", kernel("void k()", "", bounds="f<A, 2>(1)")),
+    ("__launch_bounds__(N * (2 + 3)) @void k() { }", kernel("void k()", "", bounds="N * (2 + 3)")),
+    ("@void __maxnreg__(32) k() noexcept { }", kernel("void k() noexcept", "")),
+    ("@auto k(int a) -> void { }", kernel("auto k(int a) -> void", "", "a")),
+    ("@void k() { f(__func__, __FUNCTION__); }", kernel("void k()", 'f("k", "k");')),
+    ("@void k([[maybe_unused]] int a) { }", None),
+    ("@void k(int x);", "void k(int x);"),
+    ("template @void k<int>(int x);", "template void k<int>(int x);"),
+    ("friend @void k(int x = f<1, 2>());", "friend void k(int x = f<1, 2>());"),
+    ("@void __launch_bounds__(256) k();", "void k();"),
+    ("@void k() = delete;", "void k() = delete;"),
+    ("@__host__ void k();", "void k();"),
+]
+
+
+@pytest.mark.parametrize("source,expected", KERNELS)
+def test_kernels(translate, source, expected):
+    if expected is None:  # an attribute of the parameter is also one of the lambda's
+        expected = kernel("void k([[maybe_unused]] int a)", "", "a").replace(
+            "[](::", "[]([[maybe_unused]] ::"
+        )
+    for context in "%s", "namespace a { %s }", "int x; %s":
+        out = translate(context % source.replace("@", "__global__ "))
+        assert squeeze(out) == squeeze(context % expected)
+
+
+# ---- shared memory ----
+
+
+def shared(name, alignment="", volatile=False):
+    align = f", alignof(cu_a_{name})" if alignment else ""
+    value = f'::cuda_cpu::shared<cu_t_{name}, cu_owner>([] {{}}, "{name}"{align});'
+    struct = f" struct cu_a_{name} {{ {alignment} cu_t_{name} v; }};" if alignment else ""
+    step = f" auto &&{name} = ::cuda_cpu::in_step(cu_v_{name});" if volatile else ""
+    return f"{struct} cu_t_{name} &{'cu_v_' * volatile}{name} = {value}{step}"
+
+
+# The names of the variables are x, y and z, and those of their types cu_t_x, cu_t_y and cu_t_z.
+SHARED = pairs(
+    """
+    __shared__ float x[N]; -> typedef float cu_t_x[N];
+    __shared__ T x[N], *y, z; -> typedef T cu_t_x[N], *cu_t_y, cu_t_z;
+    __shared__ float x[16][16 + 1]; -> typedef float cu_t_x[16][16 + 1];
+    static __shared__ int x[4]; -> typedef int cu_t_x[4];
+    __shared__ static int x[4]; -> typedef int cu_t_x[4];
+    unsigned __shared__ long long x; -> unsigned typedef long long cu_t_x;
+    __shared__ struct { int a, b; } x[3], y; -> typedef struct { int a, b; } cu_t_x[3], cu_t_y;
+    __shared__ struct S : B<int, 2> { int a; } x; -> typedef struct S : B<int, 2> { int a; } cu_t_x;
+    __shared__ union U { int a; float b; } x; -> typedef union U { int a; float b; } cu_t_x;
+    __shared__ enum class E : char { a, b } x; -> typedef enum class E : char { a, b } cu_t_x;
+    __shared__ A<B<int>, (1 > 2)>::T x; -> typedef A<B<int>, (1 > 2)>::T cu_t_x;
+    __shared__ typename A<T>::type x[A<T, 1>::n]; -> typedef typename A<T>::type cu_t_x[A<T, 1>::n];
+    __shared__ typename A::template B<T>::C x; -> typedef typename A::template B<T>::C cu_t_x;
+    __shared__ ::ns::T x; -> typedef ::ns::T cu_t_x;
+    __shared__ float (*x)[4]; -> typedef float (*cu_t_x)[4];
+    __shared__ void (*x)(int), (*y[3])(float); -> typedef void (*cu_t_x)(int), (*cu_t_y[3])(float);
+    __shared__ int A::*x; -> typedef int A::*cu_t_x;
+    __shared__ float const *const *__restrict__ x; -> typedef float const *const *__restrict__ cu_t_x;
+    __shared__ decltype(f(1, 2)) x; -> typedef decltype(f(1, 2)) cu_t_x;
+    __shared__ decltype(a)::type x; -> typedef decltype(a)::type cu_t_x;
+    __shared__ __attribute__((unused)) int x; -> typedef __attribute__((unused)) int cu_t_x;
+    [[maybe_unused]] __shared__ int x; -> [[maybe_unused]] typedef int cu_t_x;
+    __device__ __shared__ int x; -> typedef int cu_t_x;
+    __shared__ __device__ int x; -> typedef int cu_t_x;
+    __shared__ int x[[]{ return 1, 2; }()]; -> typedef int cu_t_x[[]{ return 1, 2; }()];
+    """
+)
+
+
+@pytest.mark.parametrize("source,expected", SHARED)
+def test_shared(translate, source, expected):
+    expected += "".join(shared(name) for name in "xyz" if f"cu_t_{name}" in expected)
+    for context in (
+        "void k() { if (a) { b; } %s }",
+        "auto l = [] { %s };",
+        "template <class T> struct A { void k() { for (;;) { %s } } };",
+        "void f() { g(1, [&](int x) { %s }); }",
+        "void f() { switch (a) { case 1: a: %s } }",
+    ):
+        assert squeeze(translate(context % source)) == squeeze(context % expected)
+
+
+# The alignment moves to a struct.
+ALIGNED = pairs(
+    """
+    __shared__ @ float x[4]; -> __attribute__((aligned(16))) -> typedef float cu_t_x[4];
+    @ __shared__ float x[4]; -> __attribute__((aligned(16))) -> typedef float cu_t_x[4];
+    __shared__ float @ x[4]; -> __attribute__((__aligned__(8))) -> typedef float cu_t_x[4];
+    __shared__ float x[4] @; -> __align__(16) -> typedef float cu_t_x[4];
+    __shared__ float x @[4]; -> __attribute__((aligned(16))) -> typedef float cu_t_x[4];
+    @ __shared__ float x[4]; -> alignas(float4) -> typedef float cu_t_x[4];
+    __shared__ @ float x; -> alignas(8) alignas(16) -> typedef float cu_t_x;
+    __shared__ @ int x, y; -> alignas(64) -> typedef int cu_t_x, cu_t_y;
+    """
+)
+
+
+@pytest.mark.parametrize("source,alignment,expected", ALIGNED)
+def test_alignment_of_shared_variables(translate, source, alignment, expected):
+    expected += "".join(shared(name, alignment) for name in "xy" if f"cu_t_{name}" in expected)
+    out = translate(f"void k() {{ {source.replace('@', alignment)} }}")
+    assert squeeze(out) == squeeze(f"void k() {{ {expected} }}")
+
+
+def test_alignment_of_a_class_defined_there_stays(translate):
+    head, tail = "struct __attribute__((aligned(16))) S { alignas(8) int a; } ", "x; }"
+    out = translate(f"void k() {{ __shared__ {head}{tail}")
+    assert out == f"void k() {{ typedef {head}cu_t_x;{shared('x')} }}"
+
+
+DYNAMIC = pairs(
+    """
+    extern __shared__ T x[]; -> typedef T cu_t_x[];
+    extern __shared__ float x[][16]; -> typedef float cu_t_x[][16];
+    extern volatile __shared__ int x[]; -> volatile typedef int cu_t_x[];
+    __shared__ extern int x[]; -> typedef int cu_t_x[];
+    extern __shared__ __attribute__((aligned(16))) unsigned char x[]; -> typedef unsigned char cu_t_x[];
+    extern __attribute__((aligned(16))) __shared__ float2 *x[]; -> typedef float2 *cu_t_x[];
+    """
+)
+
+
+@pytest.mark.parametrize("source,typedef", DYNAMIC)
+def test_dynamic_shared(translate, source, typedef):
+    value = '::cuda_cpu::dynamic_shared<cu_t_x>("x");'
+    inside = f"cu_t_x &x = {value}"
+    if "volatile" in source:
+        inside = f"cu_t_x &cu_v_x = {value} auto &&x = ::cuda_cpu::in_step(cu_v_x);"
+    outside = f"""[[maybe_unused]] static cu_t_x &cu_s_x() {{ return {value} }}
+        [[maybe_unused]] static const ::cuda_cpu::dynamic_array<cu_t_x> x{{}};"""
+    assert squeeze(translate(f"void k() {{{source}}}")) == squeeze(f"void k() {{{typedef}{inside}}}")
+    for context in rows(
+        """
+        %s | namespace a { inline namespace b { %s }} | extern "C" { %s } | namespace a::b __attribute__((x)) { %s }
+        struct A { }; void f() { } %s
+        """
+    ):
+        assert squeeze(translate(context % source)) == squeeze(context % (typedef + outside))
+
+
+def test_shared_in_front_of_a_switch(translate):
+    value = shared("x")[1:-1].replace("cu_t_x &x = ", "")
+    out = translate("void k() { switch (a) { __shared__ T x; case 1: x = 1; } }")
+    assert squeeze(out) == squeeze(
+        f"void k() {{ if (typedef T cu_t_x; false) {{ }} else if (cu_t_x &x = {value}; false) {{ }} else switch (a)"
+        " { ; case 1: x = 1; } }"
+    )
+    out = translate("void k() { switch (a) { volatile __shared__ T x; case 1: x = 1; } }")
+    assert squeeze(
+        f"if (cu_t_x &cu_v_x = {value}; false) {{ }} else if (auto &&x = ::cuda_cpu::in_step(cu_v_x); false) {{ }} else switch"
+    ) in squeeze(out)
+
+
+CAPTURES = pairs(
+    """
+    [] { x; } -> [&x] { x; }
+    [=] { x; } -> [=, &x] { x; }
+    [a] { x; } -> [&x, a] { x; }
+    [] { x; y; } -> [&x, &y] { x; y; }
+    [] { decltype(x) z; } -> [&x] { cu_t_x z; }
+    [](auto a) requires A<int> { x; } -> [&x](auto a) requires A<int> { x; }
+    []<class T>(T a) { x; } -> [&x]<class T>(T a) { x; }
+    [&] { x; } -> [&] { x; }
+    [&, a] { x; } -> [&, a] { x; }
+    [x] { x; } -> [x] { x; }
+    [x = 1] { x; } -> [x = 1] { x; }
+    [](int x) { x; } -> [](int x) { x; }
+    [] { a.x; a->x; A::x; } -> [] { a.x; a->x; A::x; }
+    """
+)
+
+
+@pytest.mark.parametrize("source,expected", CAPTURES)
+def test_lambdas_capture_shared_variables(translate, source, expected):
+    head = squeeze(f"typedef T cu_t_x, cu_t_y;{shared('x')}{shared('y')}")
+    out = translate(f"void k() {{ __shared__ T x, y; f({source}); }}")
+    assert squeeze(out) == f"voidk(){{{head}f({squeeze(expected)});}}"
+
+
+def test_shared_at_file_scope(translate):
+    head = f"typedef int cu_t_x[3]; [[maybe_unused]] static cu_t_x &cu_s_x() {{ return {shared('x')[13:]} }}"
+    use = " auto &x = cu_s_x(); {"
+    for source, expected in (
+        ("@int f() { return x[0]; }", "int f() {" + use + " return x[0]; } }"),
+        ("@int f() { return a.x + a->x + d::x + y; }", None),
+        ("@int f(int x) { return x; }", None),
+        ("@int A::f() { return x; }", None),
+        ("struct A { @int f() { return x; } };", "struct A { int f() {" + use + " return x; } } };"),
+        ("struct A : B { @int f() { return x; } };", None),  # the base class may have a member of this name
+        ("struct A { @int f() { return x; } int x; };", None),
+        ("@int f() { return ::A::x + A<int>::x + d->x; }", None),
+        ("int f() { return x; }", None),
+        (
+            "namespace a { @int f() { return x[0]; } }",
+            "namespace a { int f() {" + use + " return x[0]; } } }",
+        ),
+        ("__global__ void k() { x[0] = 1; }", kernel("void k()", use + "x[0] = 1;}")),
+    ):
+        expected = expected or source.replace("@", "")
+        source = source.replace("@", "__device__ ")
+        assert squeeze(translate("__shared__ int x[3]; " + source)) == squeeze(head + expected)
+        if "namespace" not in source:
+            both = "namespace a::b { %s } namespace a { inline namespace b { namespace { %s } } }"
+            assert squeeze(translate(both % ("__shared__ int x[3];", source))) == squeeze(
+                both % (head, expected)
+            )
+            apart = "namespace a { %s } namespace c { %s }"
+            assert "cu_s_x();" not in translate(apart % ("__shared__ int x[3];", source))
+    function = "__device__ int f() { return %s; }"
+    for name, expected in ("::x", "::cu_s_x()"), ("b::x", "b::x"):
+        assert f"return {expected};" in translate(f"__shared__ int x; {function % name}")
+    for name in "::a::x", "a::x":
+        source = f"namespace a {{ volatile __shared__ int x; }} {function % name}"
+        assert f"::cuda_cpu::in_step({name[:-1]}cu_s_x())" in translate(source)
+    out = translate(
+        "namespace a { __shared__ int x; namespace b { __shared__ int x; __device__ void f() { x; } } }"
+    )
+    assert out.count("auto &x = cu_s_x(); {") == 1  # the inner one hides the outer one
+
+
+# ---- volatile ----
+
+
+def step(name):
+    return f" [[maybe_unused]] auto {name} = ::cuda_cpu::in_step_pointer(cu_v_{name});"
+
+
+VOLATILE = [
+    ("volatile T *x = y;", "volatile T *cu_v_x = y;" + step("x")),
+    ("T volatile *x = f(1, 2);", "T volatile *cu_v_x = f(1, 2);" + step("x")),
+    (
+        "const volatile unsigned int *const x{y}, z, *w = x + z;",
+        "const volatile unsigned int *const cu_v_x{y}, z, *cu_v_w = cu_v_x + z;" + step("x") + step("w"),
+    ),
+    ("volatile T *x;", "volatile T *cu_v_x; decltype(::cuda_cpu::in_step_pointer(cu_v_x)) x;"),
+    ("*(volatile T *)x = 1;", "*(::cuda_cpu::in_step_cast<volatile T *>)x = 1;"),
+    ("a = ((volatile A<int> *)&x)[1];", "a = ((::cuda_cpu::in_step_cast<volatile A<int> *>)&x)[1];"),
+    # These have no accesses that could be in step, or are not pointers.
+    *(
+        (text, text)
+        for text in rows(
+            """
+            volatile int x = 1, y[3]; | T *volatile x = y; | volatile T **x = y; | volatile T *x[3]; | typedef volatile int *P;
+            using P = volatile int *; | f(sizeof(volatile int *), (volatile int)x); | for (volatile int i = 0; i < 2; i++) ;
+            volatile T &x = y; | g(volatile_ *)x;
+            """
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize("source,expected", VOLATILE)
+def test_volatile(translate, source, expected):
+    assert translate(f"__device__ void k() {{ {source} }}") == f" void k() {{ {expected} }}"
+    assert translate(f"void host() {{ {source} }}") == f"void host() {{ {source} }}"
+
+
+def test_volatile_parameters_and_shared_variables(translate):
+    head = "int f(volatile T *x, int n, volatile int *y, volatile int z[], volatile T &w) {"
+    outer = "".join(f" [[maybe_unused]] auto cu_v_{x} = ::cuda_cpu::in_step_pointer({x});" for x in "xyz")
+    inner = "".join(f" [[maybe_unused]] auto {x} = cu_v_{x};" for x in "xyz")
+    assert translate(f"__device__ {head} return *x; }}") == f" {head}{outer} {{{inner} return *x; }} }}"
+    for words in "volatile %s int", "%s volatile int":
+        out = translate(f"void k() {{ {words % '__shared__'} x[4]; }}")
+        assert out == f"void k() {{ {words % 'typedef'} cu_t_x[4];{shared('x', volatile=True)} }}"
+
+
+def test_asm_and_clock_of_the_host_stay(translate):
+    for source in (
+        'void f() { asm volatile("rdtsc" : "=A"(x)); }',
+        'asm(".globl x");',
+        'int f() asm("g");',
+        "int t = clock();",
+    ):
+        assert translate("__global__ void k();" + source) == " void k();" + source
+    assert (
+        translate("__device__ int f() { return clock() + a.clock(); }")
+        == " int f() { return (clock_t)::clock64() + a.clock(); }"
+    )
+
+
+# ---- __device__, __constant__, __managed__ ----
+
+FUNCTIONS = rows(
+    """
+    @int f(int); | @void f() { } | @inline float2 operator+(float2 a, float2 b) { return a; } | static @__host__ int f();
+    __host__ @constexpr T f() { return 1; } | @auto f() -> int; | @float2 f(float2 a); | @unsigned f() noexcept; | void f() @;
+    extern "C" @int f(int); | extern "C" @void f() { } | extern @int f(int); | @int (*f(int))(float); | @int (f)(int);
+    static @A<int> (f)(int x) { return x; } | @const char *f(const char *s, int n); | template <> @int f<int>(int);
+    template <class T, int N = 3> @T f(T); | template @int f<int>(int); | @ns::T<int, 3> f(A<int, 3> a); | @Foo foo();
+    @A::A(int x) : a(x) { } | @A<T>::A() { } | @A::~A() { } | @A::operator float() const { return 1; } | @bool operator<(A a, A b);
+    @A &A::operator=(const A &) { return *this; } | @bool operator()(int); | @void *operator new(size_t);
+    @T operator""_x(long double); | @Foo foo(Bar); | @Foo foo(Bar *); | @Foo foo(Bar &b); | @Foo foo(Bar, Baz); | @Foo foo(int);
+    @Foo foo(const Bar b); | @Foo foo(ns::Bar<3> b); | @Foo foo(T...); | @Foo foo(A b[3]); | @Foo foo(A[]); | @Foo foo(...);
+    @Foo foo(int (*)(int)); | @Foo foo(T (*f)(int)); | @Foo foo(struct A a); | @decltype(x) f(int); | @decltype(auto) f(int);
+    @__attribute__((noinline)) int f(int); | @int __attribute__((noinline)) f(int); | [[nodiscard]] @int f(int);
+    @[[nodiscard]] int f(int); | __forceinline__ @T f(T a); | @__launch_bounds__(256) void f(); | @struct S *f(struct S *s);
+    __attribute__((always_inline)) inline @float f(float x) { return x; } | @unsigned long long int f(); | @T &&f(T &&);
+    @int f(int a = g(3)); | @int A::f() const; | template <class T> template <class U> @T A<T>::f(U); | @int f() = delete;
+    typedef @int F(int); | @struct S { int a; }; | auto l = [] @(int x) { return x; }; | auto l = [=] @{ return 1; };
+    auto l = [] @(int x) mutable -> int { return x; }; | template <typename F = A<B<C<int>>>> @void f(F); | @int f(int), g(int);
+    @void f() try { } catch (...) { } | template <int N, enable_if_t<N<2, int> = 0> @void f(); | struct A { @int f(); };
+    @void f(bool b = A<int, (3 > 2)>::v); | float *@f(int); | template <class T> T const &@__host__ f(const T &a) { return a; }
+    template <class T> requires (sizeof(T) > 2) && A<T> @void f(T); | void f() { g([=] @(int i) { return i < 3; }, [] @{ }); }
+    void f() { @int g(int); } | template <class T> @void f(T a) requires requires { a; } { }
+    """
+)
+MEMBERS = rows(
+    """
+    @A(); | @A(int x) : x(x) { } | @explicit A(B b); | explicit @A(B b); | @~A() { } | @virtual ~A() = default; | @A(T *p);
+    @operator float() const; | @explicit operator bool() const { return x; } | @A &operator=(const A &) = default;
+    @int f() const; | static @int f(int); | @static int f(int x) { return x; } | friend @A operator+(A a, A b);
+    @friend bool operator==(const A &, const A &); | template <class T> @T f(T a); | @auto f() -> int; | virtual @void f() = 0;
+    @constexpr A(const A &) = default; | @bool operator<(const A &) const; | @T &operator[](int i) { return p[i]; }
+    public: @int f(); | private: int a; protected: @A();
+    """
+)
+
+
+@pytest.mark.parametrize("source", [*FUNCTIONS, *MEMBERS])
+def test_device_functions_lose_the_word(translate, source):
+    contexts = "%s", "namespace a { %s }", "int x; %s", "struct B { int x; } %s"
+    if source in MEMBERS:
+        contexts = rows(
+            """
+            struct A { %s }; | template <class T> class A : public B<T> { int x; %s }; | void f() { struct A final { %s }; }
+            template <> struct A<int (*)(int)> { %s }; | typedef struct __attribute__((x)) A { void g() { } %s } A_t;
+            """
+        )
+    for context in contexts[:3]:
+        expected = context % source.replace("@", " ").replace("__host__", "")
+        assert translate(context % source.replace("@", "__device__ ")) == expected
+
+
+def section(name):
+    return f'__attribute__((section("cuda_{name}")))'
+
+
+VARIABLES = rows(
+    """
+    @int x; | @float x = 3.0f, y[4]; | static @int x[3]; | @static int x; | @int *p; | @int (*fptr)(int); | @float (*p)[4];
+    @int (*fptr[3])(int) = {a, b, c}; | @int a{3}; | @Foo foo(3); | @Foo foo(-x); | @Foo foo("a", 2); | @Foo foo(a + b);
+    @Foo foo(bar(3)); | @Foo foo(Bar{3}); | @Foo foo(float(3)); | @Foo foo(a.b), bar; | @Foo foo(a[3]); | @Foo foo(&x);
+    @Foo foo(sizeof(int)); | @std::vector<int> v; | @A<int, 3> x{1}; | @A<B<C<int>>> x[4]; | @struct S s; | @int A::x = 3;
+    @struct S { int a; } s = {1}; | @enum E { a, b } e; | @int A<int>::x; | template <> @int A<int>::x = 3; | @volatile int x;
+    extern @int x = 3; | volatile @int x; | @unsigned long long x; | float @x[3]; | @ns::T x; | @int A::*p; | @void (A::*p)(int);
+    @T *p, *q; | @__attribute__((aligned(16))) float x[4]; | @float x[4] __attribute__((aligned(16))); | alignas(16) @float x[4];
+    @const char *p; | @const int (*p)[3]; | [[maybe_unused]] @int x; | @auto x = [] { return 1; }(); | @int x = sizeof(A<int, 3>), y;
+    @bool b = a < c; | @int &r = x; | @int (*(*x)[3])(int); | struct A { static @int x; }; | void f() { static @int x; }
+    """
+)
+CONSTANTS = rows(
+    """
+    @const char *const p = 0; | @const float x[2] = {1, 2}; | @constexpr float x = 1; | static const @int x = 1; | @float const x = 1;
+    @int (*const f)(int) = g; | struct A { @static const float x[2]; }; | @const int a = 1, b = 2;
+    """
+)
+
+
+@pytest.mark.parametrize("source", [*VARIABLES, *CONSTANTS])
+def test_device_variables(translate, source):
+    for context in "%s", "namespace a { namespace { %s } }", 'extern "C" { %s }', "void f() { } %s":
+        for name in "device", "constant", "managed":
+            expected = section(name + "_ro" * (source in CONSTANTS)) + " "
+            out = translate(context % source.replace("@", f"__{name}__ "))
+            assert out == context % source.replace("@", expected)
+
+
+# D, C and M stand for the sections.
+WORDS = pairs(
+    """
+    __device__ __constant__ float x; -> C float x;
+    __constant__ static __device__ float x; -> C static float x;
+    __managed__ __device__ int m = 1; -> M int m = 1;
+    extern __device__ int x; -> extern int x;
+    extern __constant__ float x[3]; -> extern float x[3];
+    extern "C" __device__ int x; -> extern "C" int x;
+    struct A { static constexpr __device__ int x = 1; }; -> struct A { static constexpr int x = 1; };
+    inline __device__ const int x = 1; -> inline const int x = 1;
+    template <class T> __device__ constexpr T x = 1; -> template <class T> constexpr T x = 1;
+    void f() { extern __device__ int x; } -> void f() { extern int x; }
+    __device__ int x = [] __device__ (int i) { return i; }(3); -> D int x = [] (int i) { return i; }(3);
+    __device__ const int a = 1, *b, c[2] = {}; -> const int a R = 1, *b D, c[2] R = {};
+    """
+)
+
+
+@pytest.mark.parametrize("source,expected", WORDS)
+def test_words_of_memory_spaces(translate, source, expected):
+    sections = {"D": "device", "C": "constant", "M": "managed", "R": "device_ro"}
+    expected = re.sub(r"(?<!\")\b[DCMR]\b", lambda m: section(sections[m[0]]), expected)
+    assert squeeze(translate(source)) == squeeze(expected)
+
+
+def test_whole_program(translate):
+    """-w: names of device code get internal linkage, unless another file can use them."""
+    static = "static __attribute__((unused)) "
+    for source, expected in (
+        ("__device__ int f();", static + "int f();"),
+        ("__device__ int x;", static + section("device") + " int x;"),
+        ("float *__device__ f();", static + "float * f();"),
+        ("extern __device__ int x; __device__ int x = 1;", f"extern int x; {section('device')} int x = 1;"),
+        ("extern __device__ int g(); __device__ int g() { }", "extern int g(); int g() { }"),
+        ("extern __device__ int g(); __device__ int f();", f"extern int g(); {static}int f();"),
+        *(
+            (text, text.replace("__device__", "").replace("__host__", ""))
+            for text in rows(
+                """
+                static __device__ int f(); | inline __device__ int f(); | __device__ constexpr int f(); | __device__ int A::f();
+                template <class T> __device__ int f(); | extern "C" __device__ int f(); | struct A { __device__ int f(); };
+                __host__ __device__ int f(); | __device__ A operator+(A, A);
+                """
+            )
+        ),
+    ):
+        assert squeeze(translate(source, "-w")) == squeeze(expected)
+
+
+# ---- -d: host and device text ----
+
+BOTH = "__host__ __device__ "
+MERGED = [
+    # host, device, merged
+    ("int a; int b;", "int a; int b;", "int a; int b;"),
+    ("int f() { 1; } int b;", "int f() { 2; } int b;", "int f() { 1; } int b;"),
+    ("__device__ int f() { 1; }", "__device__ int f() { 2; }", "int f() { 2; }"),
+    ("__device__ int x; int a;", "int a;", "int a;"),
+    ("int h() { 1; } int a;", "int a;", "int h() { 1; } int a;"),
+    ("int a;", "__device__ int g() { 1; } int a;", "int g() { 1; } int a;"),
+    ("namespace n { int f() { 1; } }", "namespace n { int f() { 2; } }", "namespace n { int f() { 1; } }"),
+    ("struct A { int f() { 1; } };", "struct A { int f() { 2; } };", "struct A { int f() { 1; } };"),
+    (
+        BOTH + "int f() { 1; }",
+        BOTH + "int f() { 2; }",
+        "int f() { if (::cuda_cpu::on_device()) { 2; } else { 1; } }",
+    ),
+    (
+        BOTH + "constexpr int f() { 1; }",
+        BOTH + "constexpr int f() { 2; }",
+        "constexpr int f() { if (!__builtin_is_constant_evaluated() && ::cuda_cpu::on_device()) { 2; } else { 1; } }",
+    ),
+]
+
+
+@pytest.mark.parametrize("host,device,merged", MERGED)
+def test_host_and_device_text(translate, tmp_path, host, device, merged):
+    (tmp_path / "device").write_text(f'# 1 "a.cu"\nint first; {device} int last;')
+    out = translate(f'# 1 "a.cu"\nint first; {host} int last;', "-d", str(tmp_path / "device"))
+    assert squeeze(re.sub(r"(?m)^# .*$", "", out)) == squeeze(f"int first; {merged} int last;")
+
+
+# ---- lines and columns ----
+
+COLUMNS = r"""
+#define TWICE(x) ((x) + (x))
+#define LONG(x) do { int a_long_name_that_is_in_the_macro = (x); (void)a_long_name_that_is_in_the_macro; } while (0)
+template <class T> __global__ void k(T *at_1, int at_2) {
+\t__shared__ float x[32], y; at_3;  int at_4, at_5 = 1;
+    /* at_6 __shared__ */ at_6 += L"at_7"[0]; "at_7" "at_8"_at9; at_10>>=at_11>>2; // at_10
+    extern __shared__ int z[]; at_12; TWICE(at_13); int at_14; LONG(at_15); at_16;
+}
+void f() {
+    k<<<1, at_17>>>(at_18, at_19); at_20;
+    ns::k<int><<<dim3(at_21,
+        at_22), at_23>>>(at_24,
+                         at_25); at_26->at_27.at_28;
+    __device__ void g(int at_29); at_30;
+}
+"""
+
+
+def test_tokens_stay_at_their_lines_and_columns(translate, translator, tmp_path):
+    """Whatever is inserted or expanded before a word, the compiler finds the word at its line and column of the .cu."""
+    source = tmp_path / "a.cu"
+    source.write_text(COLUMNS)
+    text = subprocess.run(
+        ["g++", "-E", "-x", "c++", source], check=True, capture_output=True, text=True
+    ).stdout
+    out = subprocess.run([translator, "-"], input=text, check=True, capture_output=True, text=True).stdout
+    found, line, here = {}, 0, False
+    for row in out.split("\n"):
+        if mark := re.match(r'# (\d+) "(.*?)"', row):
+            line, here = int(mark[1]) - 1, mark[2] == str(source)
+            continue
+        line += 1
+        for word in re.finditer(r"(?<![\w])at_\d+", row):
+            found.setdefault(word[0], []).append((line, word.start()) if here else None)
+    expected = {}
+    for number, row in enumerate(COLUMNS.split("\n"), 1):
+        for word in re.finditer(r"(?<!/\* )(?<!// )(?<!\w)at_\d+", row):
+            expected[word[0]] = (number, word.start())
+    assert len(expected) == 29
+    assert {word: place for word, place in expected.items() if place not in found[word]} == {}
+    assert 'L"at_7"' in out and '"_at9' in out and ">>=" in out and ">>2" in out

@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: MIT
+"""cu2cpp, the translator: what it refuses, its options and files, and the time that it needs. A text that is refused ends with one line
+on stderr, status 1 and no output."""
+import pathlib
+import re
+import resource
+import signal
+import subprocess
+
+import pytest
+
+from test_translator import CUCC, HERE, rows, translator  # noqa: F401
+
+
+@pytest.fixture
+def refuse(translator):  # noqa: F811
+    """Translates text that must be refused; returns the message without the name of the file."""
+
+    def refuse(text):
+        done = subprocess.run([translator, "-"], input=text, capture_output=True, text=True)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.startswith("<stdin>:") and done.stderr.count("\n") == 1
+        return done.stderr[len("<stdin>:") : -1]
+
+    return refuse
+
+
+# Messages, and the texts that they refuse. A text is in the line that its message names; the line 1 is not written.
+REFUSED = {
+    "cannot find the kernel that this <<<…>>> launches": """
+        void f() { x + k<<<1, 1>>>(); } | void f() { <<<1, 1>>>(); } | void f() { 3<<<1, 1>>>(); } | void f() { int k<<<1, 1>>>(); }
+        void f() { *k<<<1, 1>>>(); } | void f() { f(x) k<<<1, 1>>>(); } | void f() { if<<<1, 1>>>(); } | void f() { a k>><<<1, 1>>>(); }
+        void f() { static_cast<T><<<1, 1>>>(); } | void f() { [0]<<<1, 1>>>(); } | void f() { k<<<1, 1>>>(x)<<<1, 1>>>(x); }
+    """,
+    "this <<< has no matching >>>": """
+        void f() { a <<< b; } | void f() { k<<<1, 1>>(x); } | void f() { k<<<1, j<<<1, 1>>>()>>>(x); } | void f() { k<<<<1, 1>>>(); }
+    """,
+    "this <<<…>>> is not followed by the ( ) of a launch": "void f() { k<<<1, 1>>>; }",
+    "<<<…>>> needs at least a grid and a block": "void f() { k<<<1>>>(); } | void f() { k<<<>>>(); } | void f() { k<<<f(1, 2)>>>(); }",
+    "the kernel of this <<<…>>> is too complex: name it in a variable first": """
+        void f() { k<[] __device__ { return 1; }><<<1, 1>>>(); }
+    """,
+    "unmatched }": "{ ( }",
+    "unmatched )": ") | void f() { k<<<1, }1)>>>(x); }",
+    "this ( is never closed": "f(",
+    "__global__ is not allowed here": "void f(__global__ int x) { }",
+    "a kernel cannot have a variable number of arguments": "__global__ void k(int n, ...) { }",
+    "an operator cannot be a kernel": "__global__ void operator+(A a, A b) { }",
+    "__cluster_dims__: clusters of blocks are not supported": "__global__ void __cluster_dims__(2) k() { }",
+    "__block_size__: clusters of blocks are not supported": "__block_size__((1, 1)) __global__ void k() { }",
+    "__shared__ is only for variables declared in a kernel or device function": """
+        void k(__shared__ int *p) { } | void k() { f((__shared__ int *)p); } | struct A { __shared__ int x; };
+        struct A { static __shared__ int x; }; | template <class T> struct A<T(int)> : B<(1 > 2)> { extern __shared__ T x[]; };
+        void k() { typedef __shared__ int x; } | void k() { __shared__ __constant__ int x; }
+    """,
+    "a __shared__ variable cannot have an initial value": """
+        void k() { __shared__ int x = 3; } | void k() { __shared__ int x[2] = {1, 2}; } | void k() { __shared__ int x{}; }
+        void k() { __shared__ int y, x(3); } | void k() { __shared__ int f(int); }
+    """,
+    "an extern __shared__ variable must be an array without a size, x[]": """
+        void k() { extern __shared__ int x[4]; } | void k() { extern __shared__ int x; }
+    """,
+    "cannot parse this declaration at '('": "void k() { if (a) __shared__ int x; }",
+    "cannot parse this declaration at ';'": """
+        void k() { __shared__ x; } | void k() { __shared__; } | void k() { __shared__ int; } | __device__; | struct S { } __device__ s;
+        int x; __global__ x;
+    """,
+    "cannot parse this declaration at '}'": "void k() { __shared__ int x }",
+    "cannot parse this declaration at 'x'": "void k() { __shared__ int A::x; }",
+    "cannot parse this declaration at '+'": "void k() { a + __shared__ int x; } | __device__ int x[3] + 1;",
+    "cannot parse this declaration at '='": "__device__ x = 3;",
+    "cannot parse this declaration at '3'": "__device__ int 3;",
+    "cannot parse this declaration at '__device__'": "int *__device__ p; | int x[3] __device__;",
+    "cannot find the > of this <; put comparisons in ( )": "void k() { __shared__ A<b x; } | __device__ A<b x;",
+    "the file ends inside a declaration": "__device__",
+    "a member variable in device memory must be static": """
+        struct A { @ }; | struct A final { @ }; | class A : public B<(1 > 2)> { @ }; | union { @ }; | struct A<T[3]>::B { @ };
+        struct [[x]] alignas(8) A { @ }; | template <class T> struct A<T (*)(int)> final : B<T> { @ }; | typedef struct { @ } A;
+        void f() { struct : B { @ } x; } | static const struct A { @ } x; | x; y: struct A { @ } z;
+        template <class T = A<B<int>>> union A { @ };
+    """,
+    "a local variable in device memory must be static": "void f() { @ }",
+    "__device__ is not allowed here": "void f(__device__ int x) { }",
+    "__constant__ is not allowed here": "int x = f(__constant__ 3);",
+    "only a variable can be __constant__ or __managed__": "__constant__ int f(int); | __managed__ void f() { }",
+    "an inline or template variable cannot have a value for each device": """
+        inline @ | template <class T> __device__ T x; | struct A { static inline __constant__ int x = 3; };
+    """,
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_refused(refuse, message):
+    for source in rows(REFUSED[message].replace("@", "__device__ int x;")):
+        assert refuse(source) == f"1: {message}", source
+        assert refuse(f"int a;\n\n{source}") == f"3: {message}", source
+
+
+def test_refused_text(refuse):
+    for source, message in (
+        ("a\n/* b\n", "2: unterminated comment"),
+        ("a\n'b\n'", "2: missing closing '"),
+        ('a\n"b\n', '2: missing closing "'),
+        ('R"(\n\n', "1: unterminated raw string"),
+        ('R"a b(x)a b"', "1: invalid delimiter of a raw string"),
+        ("a \\\n 'b\\\n' // c \\\n d\n /*\n*/ R\"(\n)\" )", "7: unmatched )"),
+        ("__device__ int\n\n'\\'' x;", r"3: cannot parse this declaration at ''\'''"),
+    ):
+        assert refuse(source) == message
+
+
+PTX = {
+    'asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0};" : "=f"(x));': "mma.sync",
+    'asm("mov.u32 %0, %%envreg3;" : "=r"(x));': "mov.u32 %0, %%envreg3",
+    'asm("{ .reg .pred p, q; setp.ne.and.u32 p, %0, 0, q; }" :: "r"(x));': "setp.ne.and.u32 p",
+    'asm("{ .reg .pred p; setp.ne.f32 p, %0, %0; }" :: "f"(x));': "setp.ne.f32 p",
+    'asm("{ .reg .u32 t; } mov.u32 t, 1;");': "mov.u32 t",
+    'asm("{ .reg .u32 t<4>; }");': ".reg .u32 t<4>",
+    'asm("{ mov.u32 %0, 1;" : "=r"(x));': "{ mov.u32 %0",
+    'asm("} mov.u32 %0, 1;" : "=r"(x));': "} mov.u32 %0",
+    'asm("mov.b64 %0, {%1, 5, 6};" : "=l"(y) : "r"(x));': "mov.b64 %0, {%1",
+    'asm("mov.u32 5, %0;" : "=r"(x));': "mov.u32 5",
+    'asm("@p bra done;");': "@p bra done",
+    'asm("cp.async.ca.shared.global [%0], [%1], 16;" :: "r"(x), "l"(y));': "cp.async.ca.shared.global",
+    'asm("add.u32 %0, %1, %2;" : "=r"(x) : "r"(x));': "add.u32 %0, %1, %2",
+    'asm("addc.u32 %0, %0, %0;" : "+r"(x));': "addc.u32",
+    'asm("bar.sync 1, 64;");': "bar.sync 1, 64",
+    'asm("lop3.u64 %0, %0, %0, %0, 1;" : "+l"(x));': "lop3.u64",
+    '__asm__ volatile("mov.u32 %0, %%laneid; exit;" : "=r"(x));': "exit",
+    'asm("ld.shared.u32 %0, [%1];" : "=r"(x) : "r"(y));': "ld.shared.u32",
+    'asm("mov.u32 %[a], 0;" : [a] "=r"(x));': "an operand with a name",
+    'asm("..;");': "'..'",
+}
+
+
+@pytest.mark.parametrize("statement", PTX)
+def test_refused_ptx(refuse, statement):
+    for head in "__global__ void k()", "__device__ int f()", "__host__ __device__ A::A() : a(1)":
+        message = refuse(f"{head} {{\n int x;\n {statement} }}")
+        assert message.startswith("3: inline PTX is not supported here") and PTX[statement] in message
+
+
+CONSTRUCTS = re.findall(r"(?ms)^== (.*?)\n(.*?)(?=^== |\Z)", (HERE / "constructs/refused.txt").read_text())
+
+
+def test_refused_constructs(refuse):
+    """Constructs that nvcc accepts"""
+    assert len(CONSTRUCTS) == 7
+    for message, source in CONSTRUCTS:
+        assert refuse(source) == message
+
+
+def test_what_is_no_cxx_is_still_none_after_translation(tmp_path):
+    sources = rows(
+        """
+        __device__ int x y; | __device__ using T = int; | static __device__ x; | __device__ int f g(int); | extern __shared__ x y[];
+        void f() { __shared__ int x y; } | void f() { static __shared__ x; } | void f() { f(1) g<<<1, 1>>>(); }
+        void f() { extern __shared__ int x[], y[]; x = 0; } | __device__ int a[2](3); | void f() { __shared__ int x; x<<<1, 1>>>(3); }
+        """
+    )
+    for i, source in enumerate(sources):
+        (tmp_path / f"{i}.cu").write_text(source)
+    done = subprocess.run(
+        ["sh", "-c", 'for f in *.cu; do "$0" -c -w "$f" && echo "$f: accepted"; done', CUCC],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == ""
+    assert [i for i in range(len(sources)) if f"\n{i}.cu:1:" not in "\n" + done.stderr] == []
+
+
+# ---- differences between host and device text ----
+
+DIFFERS = "this declaration differs between host and device code, which is not supported (__CUDA_ARCH__)"
+LAMBDA = "__CUDA_ARCH__ in a function with a __device__ lambda is not supported"
+
+
+@pytest.mark.parametrize(
+    "host,device,message",
+    [
+        ("int x = 1;", "int x = 2;", DIFFERS),
+        ("__host__ __device__ int x = 1;", "__host__ __device__ int x = 2;", DIFFERS),
+        ("namespace n { int a;", "int b;", None),
+        ("void f() { g([] __device__ { 1; }); }", "void f() { g([] __device__ { 2; }); }", LAMBDA),
+    ],
+)
+def test_refused_differences(translator, tmp_path, host, device, message):  # noqa: F811
+    (tmp_path / "device").write_text(f'# 1 "d.cu"\n{device}\n')
+    text = f'# 7 "h.cu"\n{host}\n'
+    done = subprocess.run(
+        [translator, "-", "-d", tmp_path / "device"], input=text, capture_output=True, text=True
+    )
+    assert done.returncode == 1 and done.stdout == ""
+    assert done.stderr == (f"h.cu:7: {message}\n" if message else "h.cu:7: this { is never closed\n")
+
+
+# ---- files, options and resource limits ----
+
+
+@pytest.fixture
+def run(translator, tmp_path):  # noqa: F811
+    """Runs the translator in a folder with a file a.ii; (status, stdout, stderr)."""
+    (tmp_path / "a.ii").write_text("__device__ int x;\n" + "int y;\n" * 10000)
+
+    def run(*arguments, **settings):
+        settings = {"stdout": subprocess.PIPE, **settings}
+        done = subprocess.run(
+            [translator, *arguments], cwd=tmp_path, stderr=subprocess.PIPE, text=True, **settings
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    return run
+
+
+def files(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_output_file(run, tmp_path):
+    assert run("a.ii", "-o", "b.ii") == (0, "", "")
+    text = (tmp_path / "b.ii").read_text()
+    assert text.startswith('__attribute__((section("cuda_device"))) int x;\n')
+    assert run("a.ii") == (0, text, "")
+
+
+def test_a_refused_file_leaves_no_output(run, tmp_path):
+    (tmp_path / "a.ii").write_text('# 7 "x\\\\y.h"\n)')
+    assert run("a.ii", "-o", "out.ii") == (1, "", "x\\y.h:7: unmatched )\n")
+    (tmp_path / "a.ii").write_text("\n)")
+    assert run("a.ii", "-o", "out.ii") == (1, "", "a.ii:2: unmatched )\n")
+    assert files(tmp_path) == ["a.ii"]
+
+
+def test_usage(run):
+    for arguments in "", "a b", "-o", "a -o", "-x", "--help", "-o b", "a -d":
+        assert run(*arguments.split()) == (64, "", "usage: cu2cpp INPUT [-d DEVICE] [-w] [-o OUTPUT]\n")
+
+
+def test_unreadable_and_unwritable_files(run, tmp_path):
+    assert run("missing.ii") == (1, "", "cu2cpp: missing.ii: No such file or directory\n")
+    assert run(".") == (1, "", "cu2cpp: .: Is a directory\n")
+    assert run("a.ii", "-d", "missing.ii") == (1, "", "cu2cpp: missing.ii: No such file or directory\n")
+    assert run("a.ii", "-o", "/dev/full") == (1, "", "cu2cpp: /dev/full: No space left on device\n")
+    assert pathlib.Path("/dev/full").exists()
+    with open("/dev/full", "wb") as full:
+        assert run("a.ii", stdout=full)[2] == "cu2cpp: standard output: No space left on device\n"
+
+    def small_files():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+    done = run("a.ii", "-o", "out.ii", preexec_fn=small_files, restore_signals=False)
+    assert done == (1, "", "cu2cpp: out.ii: File too large\n")
+    assert files(tmp_path) == ["a.ii"]
+
+
+def test_little_memory(run, tmp_path):
+    (tmp_path / "a.ii").write_text("int x; " * (1 << 20))
+    limits = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_AS, (1 << 25, 1 << 25))}
+    assert run("a.ii", "-o", "out.ii", **limits) == (1, "", "cu2cpp: out of memory\n")
+    assert files(tmp_path) == ["a.ii"]
+
+
+@pytest.mark.parametrize(
+    "piece,tail",
+    [
+        ("void f() { k<<<1, 1>>>(x); }\n", ""),
+        *[
+            ("f(", ")"),
+            ("{", "}"),
+            ("A<", ">"),
+            ("a > ", ""),
+            ("a < ", ""),
+            ("((", "))"),
+            ("x ? ", ""),
+            ('"a" ', ""),
+            ("'a'", ""),
+        ],
+        *[
+            ("__device__ int f(int); ", ""),
+            ("template <class T> ", ""),
+            ("struct A < ", ""),
+            ("public: ", ""),
+            ("=\n", ""),
+        ],
+        *[
+            ("namespace a { ", "}"),
+            ("g([] { k<<<1, 1>>>(); }, ", "0)"),
+            ('# 1 "a"\n', ""),
+            ("[[", "]]"),
+            ("(f", "<<<1, 1>>>(), g)"),
+        ],
+    ],
+)
+def test_time_grows_with_the_length_only(translator, piece, tail):  # noqa: F811
+    """Measures processor time, which other processes on the machine hardly affect. Linear steps take well under a second; the
+    fastest quadratic step, a search for a byte through the rest of the text, takes ten."""
+    n = 400000
+    text = "void f() { " + piece * n + tail * n + " k<<<1, 1>>>(x); __shared__ int y; }"
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    done = subprocess.run(
+        [translator, "-", "-o", "/dev/null"], input=text, stderr=subprocess.DEVNULL, text=True
+    )
+    assert done.returncode in (0, 1)
+    assert (
+        resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 6
+    ), "a quadratic step takes much longer"

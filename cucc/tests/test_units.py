@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+"""The unit tests of the runtime and the headers: units/*.cu, each file a program that runs each case in a process of its own."""
+import re
+
+import pytest
+
+import tools
+
+UNITS = sorted((tools.HERE / "units").glob("*.cu"))
+# In any order of threads and blocks, on any number of processors, kernels do the same.
+IN_ANY_ORDER = ["atomics", "barrier", "launch", "nested_launches", "warp", "wmma"]
+
+
+def run(program, name, **env):
+    result = tools.execute(program, env=env, timeout=300)
+    assert result.status == 0 and result.err == "", str(result)
+    cases = re.findall(r"^(?:TEST|ON_DEVICE)\(", (tools.HERE / f"units/{name}.cu").read_text(), re.M)
+    assert result.out == f"{len(cases)} cases, 0 failed\n"
+
+
+@pytest.mark.parametrize("name", [source.stem for source in UNITS])
+def test_unit(unit, name):
+    run(unit(name), name)
+
+
+@pytest.mark.parametrize("name", IN_ANY_ORDER)
+def test_unit_in_any_order(unit, rng, name):
+    for schedule in "forward", "reverse", f"random:{rng.randrange(1 << 32)}":
+        for workers in "1", "8":
+            run(unit(name), name, CUDA_CPU_SCHEDULE=schedule, CUDA_CPU_WORKERS=workers)
+
+
+RUNNER = """
+#include "unit.h"
+TEST(good) { puts("not shown"); }
+TEST(bad) { puts("shown"); EXPECT(1 == 2); }
+TEST(crashes) { abort(); }
+TEST(hangs) { for (;;) pause(); }
+TEST(good_again) { EXPECT(true); }
+"""
+
+
+def test_the_runner_reports_cases_that_fail(tmp_path):
+    (tmp_path / "cases.cpp").write_text(RUNNER)
+    built = tools.cucc("-DUNIT_SECONDS=1", "-I", tools.HERE, "cases.cpp", "-o", "cases", cwd=tmp_path)
+    assert built.status == 0, str(built)
+    result = tools.execute(tmp_path / "cases")
+    assert result.status == 1 and result.out == "5 cases, 3 failed\n"
+    assert re.fullmatch(
+        r"shown\ncases\.cpp:4: expected 1 == 2\nbad: failed\n"
+        r"crashes: failed, status 134\nhangs: failed, not done after 1 s\n",
+        result.err,
+    ), str(result)

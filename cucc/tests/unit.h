@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+// Unit tests in CUDA. Each source file is a test program.
+//
+//     TEST(adds) { EXPECT(1 + 1 == 2); }
+//
+// prog runs each case in a child process and shows the output of those that fail. prog NAME… runs these cases in
+// its own process, for a debugger; arguments after `--` are in unit_arguments, up to NULL. The exit status is 0
+// or 1; each failed expectation is a line `file:line: text` on stderr.
+#ifndef TESTS_UNIT_H
+#define TESTS_UNIT_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef UNIT_SECONDS
+#define UNIT_SECONDS 100 // time limit of a case
+#endif
+
+struct unit_case {
+    const char *name;
+    void (*run)(void);
+    struct unit_case *next;
+};
+
+static struct unit_case *unit_first, **unit_end = &unit_first;
+static int unit_failures;
+static char **unit_arguments;
+
+// Defines a case. Cases run in the order of the source.
+#define TEST(name)                                                                                           \
+    static void name##_case(void);                                                                           \
+    __attribute__((constructor)) static void name##_add(void) {                                              \
+        static struct unit_case self = {#name, name##_case, NULL};                                           \
+        *unit_end = &self;                                                                                   \
+        unit_end = &self.next;                                                                               \
+    }                                                                                                        \
+    static void name##_case(void)
+
+// Records a failure and continues. Returns whether the expectation holds: if (!EXPECT(p)) return;
+#define EXPECT(...) unit_expect((__VA_ARGS__) ? true : false, #__VA_ARGS__, __FILE__, __LINE__)
+
+// A call of the CUDA runtime that must succeed
+#define OK(call) EXPECT((call) == cudaSuccess)
+
+static inline bool unit_expect(bool holds, const char *text, const char *file, int line) {
+    if (!holds) {
+        fprintf(stderr, "%s:%d: expected %s\n", file, line, text);
+        __atomic_add_fetch(&unit_failures, 1, __ATOMIC_RELAXED);
+    }
+    return holds;
+}
+
+// The exit status of a child process (128 + signal when a signal ended it) and its output.
+struct unit_result {
+    int status;
+    char out[8192], err[8192];
+};
+
+static inline void unit_slurp(FILE *file, char *text, size_t size) {
+    rewind(file);
+    text[fread(text, 1, size - 1, file)] = '\0';
+    fclose(file);
+}
+
+// Runs body(arg), then exit(0), in a child process; for code that ends the program. Must be called
+// before this process has started threads.
+static inline struct unit_result unit_child_within(unsigned seconds, void (*body)(void *), void *arg) {
+    struct unit_result result;
+    FILE *out = tmpfile(), *err = tmpfile();
+    int status = 0;
+    pid_t child;
+    fflush(NULL);
+    if (!out || !err || (child = fork()) < 0) {
+        perror("unit_child");
+        abort();
+    }
+    if (child == 0) {
+        dup2(fileno(out), STDOUT_FILENO);
+        dup2(fileno(err), STDERR_FILENO);
+        alarm(seconds);
+        body(arg);
+        exit(EXIT_SUCCESS);
+    }
+    waitpid(child, &status, 0);
+    result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    unit_slurp(out, result.out, sizeof(result.out));
+    unit_slurp(err, result.err, sizeof(result.err));
+    return result;
+}
+
+static inline struct unit_result unit_child(void (*body)(void *), void *arg) {
+    return unit_child_within(60, body, arg);
+}
+
+static inline void unit_body(void *test) {
+    ((struct unit_case *)test)->run();
+    exit(unit_failures ? EXIT_FAILURE : EXIT_SUCCESS);
+}
+
+int main(int argc, char **argv) {
+    struct unit_case *test;
+    int i, names = 1, cases = 0, failed = 0;
+    while (names < argc && strcmp(argv[names], "--") != 0)
+        names++;
+    unit_arguments = argv + names + (names < argc);
+    for (i = 1; i < names; i++) {
+        for (test = unit_first; test && strcmp(test->name, argv[i]) != 0;)
+            test = test->next;
+        if (!test) {
+            fprintf(stderr, "%s: no such case: %s\n", argv[0], argv[i]);
+            return 64;
+        }
+        test->run();
+    }
+    if (names > 1)
+        return unit_failures ? EXIT_FAILURE : EXIT_SUCCESS;
+    for (test = unit_first; test; test = test->next) {
+        const struct unit_result result = unit_child_within(UNIT_SECONDS, unit_body, test);
+        cases++;
+        if (result.status == EXIT_SUCCESS)
+            continue;
+        failed++;
+        fprintf(stderr, "%s%s%s: failed", result.out, result.err, test->name);
+        if (result.status == 128 + SIGALRM)
+            fprintf(stderr, ", not done after %d s", UNIT_SECONDS);
+        else if (result.status != EXIT_FAILURE)
+            fprintf(stderr, ", status %d", result.status);
+        fputs("\n", stderr);
+    }
+    printf("%d cases, %d failed\n", cases, failed);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+#endif

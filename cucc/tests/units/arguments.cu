@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+// Arguments of kernels that have constructors and destructors, and launches by address. The forms of a launch
+// are in constructs/launches.cu.
+#include <cuda_runtime.h>
+#include "../unit.h"
+
+__managed__ float seen[16];
+
+__device__ void say(int i, float value) {
+    seen[i] = value;
+}
+
+static bool saw(float a, float b = 0, float c = 0) {
+    const bool equal = seen[0] == a && seen[1] == b && seen[2] == c;
+    if (!equal)
+        fprintf(stderr, "saw %g %g %g\n", seen[0], seen[1], seen[2]);
+    memset(seen, 0, sizeof seen);
+    return cudaGetLastError() == cudaSuccess && equal;
+}
+
+__global__ void called(int) {}
+static void call(void *) {
+    called(1);
+}
+TEST(a_kernel_is_not_called_as_a_function) { // first, because it forks
+    const unit_result result = unit_child(call, NULL);
+    EXPECT(result.status == 1 && strstr(result.err, "the kernel called is called as a function"));
+}
+
+static void not_global(int) {}
+static void launch_a_function(void *) {
+    not_global<<<1, 1>>>(1);
+}
+TEST(only_a_kernel_is_launched) {
+    const unit_result result = unit_child(launch_a_function, NULL);
+    EXPECT(result.status == 1 && strstr(result.err, "not_global is not __global__"));
+}
+
+struct Pair {
+    int a, b;
+};
+
+template <class T> __global__ void __launch_bounds__(64 * sizeof(T), 2) declared_first(T value);
+template <class T> __global__ void __launch_bounds__(64 * sizeof(T), 2) declared_first(T value) {
+    if constexpr (sizeof(T) == 4)
+        say(0, value);
+    else
+        value.never_compiled();
+}
+template __global__ void declared_first<int>(int);
+
+namespace outer {
+static __global__ void internal(int i) {
+    say(0, 10 * i);
+}
+} // namespace outer
+extern "C" __global__ void with_c_linkage(int i) {
+    say(0, 100 * i);
+}
+
+// ---- constructors and destructors ----
+
+static int copies, destructions;
+
+struct Counted {
+    int value, *memory;
+    explicit Counted(int v) : value(v), memory(nullptr) {}
+    Counted(const Counted &other) : value(other.value), memory(other.memory) { ++copies; }
+    ~Counted() { ++destructions; }
+};
+__global__ void take(Counted c, const Counted d) {
+    c.value += 1; // each thread has its own
+    atomicAdd(&seen[0], (float)c.value);
+    atomicAdd(&seen[1], (float)d.value);
+}
+
+TEST(a_launch_copies_an_argument_once) {
+    {
+        const Counted c(5);
+        copies = destructions = 0;
+        take<<<2, 8>>>(c, Counted(3));
+        EXPECT(copies == 1 && destructions == 2);
+        EXPECT(saw(16 * 6, 16 * 3));
+    }
+    EXPECT(destructions == 3);
+}
+
+struct Owner { // its copy frees the same memory
+    int *memory;
+    Owner() { cudaMalloc(&memory, 4); }
+    ~Owner() { status = cudaFree(memory); }
+    static cudaError_t status;
+};
+cudaError_t Owner::status;
+__global__ void fill(Owner owner) {
+    *owner.memory = 3;
+}
+
+TEST(a_copy_that_frees_is_reported) {
+    {
+        Owner owner;
+        fill<<<1, 1>>>(owner);
+        EXPECT(Owner::status == cudaSuccess);
+    }
+    EXPECT(Owner::status == cudaErrorInvalidValue);
+    EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
+}
+
+// ---- launches by address ----
+
+__global__ void with_shared(int *out, Pair pair, int n) {
+    __shared__ int values[100];
+    extern __shared__ int dynamic[];
+    values[threadIdx.x] = dynamic[threadIdx.x] = n;
+    out[threadIdx.x] = values[threadIdx.x] + pair.b;
+}
+static __global__ __launch_bounds__(128) void bounded(int i) {
+    say(0, i);
+}
+static int no_kernel() {
+    return 1;
+}
+
+TEST(launches_by_address) {
+    int *out, value = 4, n = 30, result[2];
+    Pair pair = {1, 2};
+    void *one[] = {&value}, *three[] = {&out, &pair, &n};
+    const void *variable = (const void *)with_shared;
+    cudaMalloc(&out, 8);
+    EXPECT(cudaLaunchKernel((void *)outer::internal, 1, 1, one) == cudaSuccess);
+    EXPECT(saw(40));
+    EXPECT(cudaLaunchKernel((const void *)with_c_linkage, dim3(1), dim3(1), one, 0, 0) == cudaSuccess);
+    EXPECT(saw(400));
+    EXPECT(cudaLaunchCooperativeKernel((void *)declared_first<int>, 1, 1, one) == cudaSuccess);
+    EXPECT(saw(4));
+    EXPECT(cudaLaunchKernel(variable, 1, 2, three, 64) == cudaSuccess);
+    cudaMemcpy(result, out, 8, cudaMemcpyDeviceToHost);
+    EXPECT(result[0] == 32 && result[1] == 32);
+    Counted c(5), d(6);
+    void *two[] = {&c, &d};
+    copies = destructions = 0;
+    EXPECT(cudaLaunchKernel(take, 1, 1, two) == cudaSuccess && copies == 0 && destructions == 0);
+    EXPECT(saw(6, 6));
+    EXPECT(cudaLaunchKernel((void *)with_c_linkage, 1, 1, nullptr) == cudaErrorInvalidValue);
+    EXPECT(cudaLaunchKernel((void *)&value, 1, 1, one) == cudaErrorInvalidDeviceFunction);
+    EXPECT(cudaLaunchKernel((void *)nullptr, 1, 1, one) == cudaErrorInvalidDeviceFunction);
+    EXPECT(cudaLaunchKernel((void *)puts, 1, 1, one) == cudaErrorInvalidDeviceFunction);
+    EXPECT(cudaLaunchKernel((void *)no_kernel, 1, 1, one) == cudaErrorInvalidDeviceFunction);
+    EXPECT(cudaLaunchKernel((char *)bounded + 1, 1, 1, one) == cudaErrorInvalidDeviceFunction);
+    cudaGetLastError();
+}
+
+TEST(attributes_by_address) {
+    cudaFuncAttributes a;
+    EXPECT(cudaFuncGetAttributes(&a, (void *)with_shared) == cudaSuccess);
+    EXPECT(a.sharedSizeBytes == 400 && a.maxThreadsPerBlock == 1024 && a.maxDynamicSharedSizeBytes == 48752);
+    EXPECT(cudaFuncGetAttributes(&a, bounded) == cudaSuccess && a.maxThreadsPerBlock == 128);
+    EXPECT(cudaFuncGetAttributes(&a, declared_first<int>) == cudaSuccess && a.maxThreadsPerBlock == 256);
+    // The limit of dynamic shared memory belongs to one kernel.
+    EXPECT(cudaFuncSetAttribute((void *)with_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, 60000) ==
+           cudaSuccess);
+    EXPECT(cudaFuncGetAttributes(&a, with_shared) == cudaSuccess && a.maxDynamicSharedSizeBytes == 60000);
+    EXPECT(cudaFuncGetAttributes(&a, bounded) == cudaSuccess && a.maxDynamicSharedSizeBytes == 49152);
+    int *out;
+    cudaMalloc(&out, 4);
+    with_shared<<<1, 1, 60000>>>(out, {}, 1);
+    EXPECT(cudaGetLastError() == cudaSuccess);
+    bounded<<<1, 1, 60000>>>(1);
+    EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
+}

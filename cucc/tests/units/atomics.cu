@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+// Atomics on the CPU back end, and locks built from them.
+#include <algorithm>
+#include <cmath>
+#include <limits.h>
+#include "device.h"
+
+template <class T> struct Cell : Device<T> { // a number
+    explicit Cell(T value) : Device<T>(std::vector<T>{value}) {}
+    T get() const { return this->host()[0]; }
+};
+
+template <class T> __global__ void sum(T *total, int n) {
+    const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    if (i < n)
+        atomicAdd(total, (T)(i % 5));
+}
+
+template <class T> static void sums() {
+    Cell<T> total(0);
+    sum<<<100, 128>>>(total.data, 12003);
+    double expected = 0;
+    for (int i = 0; i < 12003; ++i)
+        expected += i % 5;
+    EXPECT((double)total.get() == expected); // integers, exact in float too
+}
+
+TEST(additions) {
+    sums<int>(), sums<unsigned>(), sums<unsigned long long>(), sums<float>(), sums<double>();
+}
+
+struct Results {
+    int add, sub, exch, min, max, and_, or_, xor_, cas_hit, cas_miss, cell[10];
+    unsigned inc[5], dec[5];
+    unsigned long long big_min, big_max;
+    long long low_min, low_max;
+    float exch_float;
+    double sum;
+};
+
+__device__ void each_operation(Results *r) {
+    int *c = r->cell;
+    r->add = atomicAdd(&c[0], 5);
+    r->sub = atomicSub(&c[1], 5);
+    r->exch = atomicExch(&c[2], 7);
+    r->min = atomicMin(&c[3], -3);
+    r->max = atomicMax(&c[4], -3);
+    r->and_ = atomicAnd(&c[5], 0x0f);
+    r->or_ = atomicOr(&c[6], 0x0f);
+    r->xor_ = atomicXor(&c[7], 0x0f);
+    r->cas_hit = atomicCAS(&c[8], 10, 1);
+    r->cas_miss = atomicCAS(&c[9], 11, 1);
+    for (int i = 0; i < 5; ++i) {
+        unsigned up = (unsigned)i, down = (unsigned)i;
+        atomicInc(&up, 3);
+        atomicDec(&down, 3);
+        r->inc[i] = up;
+        r->dec[i] = down;
+    }
+    atomicMin(&r->big_min, ~0ull - 1);
+    atomicMax(&r->big_max, ~0ull - 1);
+    atomicMin(&r->low_min, -1ll);
+    atomicMax(&r->low_max, -1ll);
+    float f = 2.5f;
+    r->exch_float = atomicExch(&f, 1.0f) + f;
+    atomicAdd(&r->sum, 0.25);
+}
+// Atomics in shared memory are not those of global memory (is_shared in kernel.h).
+__global__ void each_once(Results *r, bool in_shared_memory) {
+    __shared__ Results mine;
+    mine = *r;
+    each_operation(in_shared_memory ? &mine : r);
+    if (in_shared_memory)
+        *r = mine;
+}
+
+static void check_each_operation(bool in_shared_memory) {
+    Results start = {};
+    for (int &cell : start.cell)
+        cell = 10;
+    start.big_min = ~0ull;
+    start.sum = 1.5;
+    Cell<Results> results(start);
+    each_once<<<1, 1>>>(results.data, in_shared_memory);
+    const Results r = results.get();
+    const int old[] = {r.add, r.sub, r.exch, r.min, r.max, r.and_, r.or_, r.xor_, r.cas_hit, r.cas_miss};
+    const int now[] = {15, 5, 7, -3, 10, 10 & 0x0f, 10 | 0x0f, 10 ^ 0x0f, 1, 10};
+    for (int i = 0; i < 10; ++i)
+        EXPECT(old[i] == 10 && r.cell[i] == now[i]);
+    const unsigned inc[] = {1, 2, 3, 0, 0}, dec[] = {3, 0, 1, 2, 3}; // wrap between 0 and 3
+    for (int i = 0; i < 5; ++i)
+        EXPECT(r.inc[i] == inc[i] && r.dec[i] == dec[i]);
+    EXPECT(r.big_min == ~0ull - 1 && r.big_max == ~0ull - 1);
+    EXPECT(r.low_min == -1 && r.low_max == 0);
+    EXPECT(r.exch_float == 3.5f);
+    EXPECT(r.sum == 1.75);
+}
+
+TEST(each_operation_once_in_global_and_in_shared_memory) {
+    check_each_operation(false), check_each_operation(true);
+}
+
+// Threads of a block take turns after a number of atomics. Indices and local values survive that, with
+// and without barriers, also where threads have returned or take part in warp operations.
+__global__ void many(unsigned *total, int rounds, int *wrong) {
+    __shared__ unsigned part[2];
+    const unsigned x = threadIdx.x, y = threadIdx.y;
+    for (int i = 0; i < rounds + (int)(x % 3) * 50; ++i)
+        atomicAdd(total, 1u);
+    if (y == 1)
+        return;
+    if (x < 2)
+        part[x] = 0;
+    __syncthreads();
+    for (int i = 0; i < rounds; ++i) {
+        atomicMax(&part[1], x);
+        if (atomicAdd(&part[0], 1u) % 97 == 0 && __any_sync(1u << x % 32, 1) == 0)
+            atomicAdd(wrong, 1);
+    }
+    const unsigned sum = __reduce_add_sync(~0u, threadIdx.x);
+    __syncthreads();
+    if (threadIdx.x != x || threadIdx.y != y || sum != 31 * 32 / 2 + (x / 32) * 32 * 32 ||
+        part[0] != 2 * blockDim.x * rounds || part[1] != blockDim.x - 1)
+        atomicAdd(wrong, 1);
+}
+
+TEST(many_atomics_in_each_thread) {
+    for (int rounds : {1, 63, 64, 500}) {
+        Cell<unsigned> total(0);
+        Cell<int> wrong(0);
+        many<<<5, dim3(96, 3)>>>(total.data, rounds, wrong.data);
+        EXPECT(total.get() == 5 * 3 * (96u * rounds + 32 * 150));
+        EXPECT(wrong.get() == 0);
+    }
+}
+
+// Every thread takes two of a few locks, by atomic exchange, and holds both at once.
+__global__ void locked_cells(int *locks, unsigned *cells, int n) {
+    const int a = (int)(threadIdx.x % n), b = (int)(threadIdx.x * 7 % n);
+    const int first = a < b ? a : b, second = a < b ? b : a;
+    while (atomicExch(&locks[first], 1) != 0)
+        ;
+    if (second != first)
+        while (atomicExch(&locks[second], 1) != 0)
+            ;
+    __threadfence();
+    cells[first] += 1;
+    cells[second] += 1;
+    __threadfence();
+    if (second != first)
+        atomicExch(&locks[second], 0);
+    atomicExch(&locks[first], 0);
+}
+
+TEST(every_thread_takes_locks) {
+    const int n = 5;
+    const Device<int> locks(n);
+    const Device<unsigned> cells(n);
+    unsigned total = 0;
+    for (int run = 0; run < 50; ++run)
+        locked_cells<<<9, 256>>>(locks.data, cells.data, n);
+    for (unsigned cell : cells.host())
+        total += cell;
+    EXPECT(total == 50u * 9 * 256 * 2);
+}
+
+// Many critical sections in each thread. Threads take turns when they release a lock, but not while they hold
+// one: with one lock for all, a thread in the critical section never finds another one in it. The time of a
+// thread's last section, and of the first section of any other thread, show whether they took turns.
+__global__ void critical_sections(int *mutex, int *inside, int *clock, int *first, int *last, int *wrong) {
+    for (int i = 0; i < 200; ++i) {
+        while (atomicCAS(mutex, 0, 1) != 0)
+            ;
+        __threadfence();
+        if (*inside)
+            *wrong += 1;
+        *inside = 1;
+        const int now = ++*clock;
+        if (i == 0)
+            first[threadIdx.x] = now;
+        last[threadIdx.x] = now;
+        *inside = 0;
+        __threadfence();
+        atomicExch(mutex, 0);
+    }
+}
+
+TEST(threads_take_turns_at_the_release_of_a_lock) {
+    const int n = 40;
+    const Device<int> cells(4 + 2 * n);
+    int *const all = cells.data;
+    critical_sections<<<1, n>>>(all, all + 1, all + 2, all + 4, all + 4 + n, all + 3);
+    const std::vector<int> host = cells.host();
+    EXPECT(host[2] == 200 * n && host[3] == 0);
+    const int latest_first = *std::max_element(host.begin() + 4, host.begin() + 4 + n);
+    const int earliest_last = *std::min_element(host.begin() + 4 + n, host.end());
+    EXPECT(latest_first < earliest_last);
+}
+
+// Every way to read a flag by an atomic that changes nothing. The thread that sets it has not started yet.
+__device__ unsigned read_by_atomic(unsigned *flag, unsigned way) {
+    switch (way) {
+    case 0:
+        return atomicOr(flag, 0);
+    case 1:
+        return atomicAnd(flag, ~0u);
+    case 2:
+        return atomicXor(flag, 0);
+    case 3:
+        return atomicMax(flag, 0);
+    case 4:
+        return atomicMin(flag, ~0u);
+    case 5:
+        return atomicCAS(flag, 7, 7);
+    }
+    return atomicAdd(flag, 0);
+}
+__global__ void polls(unsigned *flags, int *out) {
+    unsigned *const flag = &flags[blockIdx.x];
+    if (threadIdx.x == 0)
+        while (read_by_atomic(flag, blockIdx.x) == 0)
+            ;
+    if (threadIdx.x == blockDim.x - 1)
+        atomicExch(flag, 1);
+    atomicAdd(out, 1);
+}
+
+TEST(every_way_to_poll_makes_progress) {
+    const Device<unsigned> flags(7);
+    const Cell<int> out(0);
+    polls<<<7, 70>>>(flags.data, out.data);
+    EXPECT(out.get() == 7 * 70);
+}
+
+__device__ int device_variable;
+__constant__ int constant_variable;
+
+__global__ void spaces(int *global, unsigned *out) {
+    __shared__ int shared[4];
+    extern __shared__ int dynamic[];
+    int local = (int)threadIdx.x;
+    const void *const all[] = {global, &device_variable, &shared[3], dynamic, &constant_variable, &local};
+    for (int i = 0; i < 6; i++)
+        out[i] =
+            __isGlobal(all[i]) | __isShared(all[i]) << 1 | __isConstant(all[i]) << 2 | __isLocal(all[i]) << 3;
+    shared[0] = 5;
+    int *const back = (int *)__cvta_shared_to_generic(__cvta_generic_to_shared(shared));
+    out[6] = (unsigned)*back;
+}
+
+TEST(addresses_have_a_space) {
+    const Device<unsigned> out(7);
+    spaces<<<1, 1, 64>>>((int *)out.data, out.data);
+    EXPECT(out.host() == (std::vector<unsigned>{1, 1, 2, 2, 4, 8, 5}));
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// Barriers and shared memory on the CPU back end.
+#include <thread>
+#include "device.h"
+
+// A tree reduction for any number of threads, used with static and with dynamic shared memory.
+__device__ int sum_tree(int *cache, int value) {
+    cache[threadIdx.x] = value;
+    __syncthreads();
+    for (unsigned n = blockDim.x; n > 1;) {
+        const unsigned half = (n + 1) / 2;
+        if (threadIdx.x + half < n)
+            cache[threadIdx.x] += cache[threadIdx.x + half];
+        __syncthreads();
+        n = half;
+    }
+    return cache[0];
+}
+
+template <int SIZE> __global__ void sum_static(const int *in, int *out) {
+    __shared__ int cache[SIZE];
+    const int sum = sum_tree(cache, in[blockIdx.x * blockDim.x + threadIdx.x]);
+    if (threadIdx.x == 0)
+        out[blockIdx.x] = sum;
+}
+
+__global__ void sum_dynamic(const int *in, int *out) {
+    extern __shared__ int cache[];
+    const int sum = sum_tree(cache, in[blockIdx.x * blockDim.x + threadIdx.x]);
+    if (threadIdx.x == 0)
+        out[blockIdx.x] = sum;
+}
+
+static void check_sums(unsigned blocks, unsigned threads) {
+    std::vector<int> values(blocks * threads), sums(blocks);
+    for (size_t i = 0; i < values.size(); ++i)
+        sums[i / threads] += values[i] = (int)((unsigned)i * 2654435761u >> 20);
+    const Device<int> in(values), out(blocks), out2(blocks);
+    sum_static<1024><<<blocks, threads>>>(in.data, out.data);
+    sum_dynamic<<<blocks, threads, threads * sizeof(int)>>>(in.data, out2.data);
+    EXPECT(out.host() == sums && out2.host() == sums);
+}
+
+// The stacks of a host thread's kernels are freed when the thread ends, and later allocations reuse
+// their addresses. No poisoned memory of AddressSanitizer may be left there.
+TEST(host_threads_come_and_go) {
+    for (int round = 0; round < 100; ++round) {
+        std::vector<std::thread> threads;
+        for (unsigned i = 0; i < 3; ++i)
+            threads.emplace_back([] { check_sums(2, 97); });
+        for (std::thread &thread : threads)
+            thread.join();
+    }
+}
+
+TEST(reductions_on_odd_grids) {
+    const unsigned sizes[] = {1, 2, 3, 31, 32, 33, 100, 255, 256, 257, 1000, 1024};
+    for (unsigned threads : sizes)
+        for (unsigned blocks : {1u, 7u})
+            check_sums(blocks, threads);
+    check_sums(1001, 48);
+}
+
+__global__ void fresh(float *out) {
+    __shared__ float a[4];
+    extern __shared__ float b[];
+    out[blockIdx.x] = a[3] + b[0];
+    a[3] = b[0] = 1;
+}
+
+TEST(shared_memory_starts_as_nan_in_each_block) {
+    const Device<float> out(100);
+    fresh<<<100, 1, 4>>>(out.data);
+    for (float value : out.host())
+        EXPECT(value != value);
+}
+
+__global__ void votes(int *out) {
+    const unsigned t = threadIdx.x;
+    out[t * 4 + 0] = __syncthreads_count(t % 3 == 0);
+    out[t * 4 + 1] = __syncthreads_and(t < blockDim.x);
+    out[t * 4 + 2] = __syncthreads_and(t != 5);
+    out[t * 4 + 3] = __syncthreads_or(t == 99) * 2 + __syncthreads_or(0);
+}
+
+TEST(barriers_that_vote) {
+    const Device<int> out(400);
+    votes<<<1, 100>>>(out.data);
+    const auto got = out.host();
+    for (int t = 0; t < 100; ++t) {
+        EXPECT(got[t * 4] == 34);
+        EXPECT(got[t * 4 + 1] != 0);
+        EXPECT(got[t * 4 + 2] == 0);
+        EXPECT(got[t * 4 + 3] != 0 && got[t * 4 + 3] % 2 == 0);
+    }
+}
+
+// Threads that have returned count as arrived. Of n threads, n - 1 - i are left in round i, and thread i is
+// one of those whose predicates are true in that round.
+__global__ void shrink(int *out) {
+    __shared__ int last;
+    const int t = (int)threadIdx.x, n = (int)blockDim.x;
+    for (int i = 0; i < n; ++i) {
+        if (t == i) {
+            last = t;
+            return;
+        }
+        const int here = __syncthreads_count(1), odd = __syncthreads_count(t % 2);
+        const bool all = __syncthreads_and(t > i), any = __syncthreads_or(t <= i);
+        if (here != n - 1 - i || odd != n / 2 - (i + 1) / 2 || !all || any || last != i)
+            atomicAdd(out, 1);
+        __syncthreads();
+    }
+}
+
+TEST(returned_threads_count_as_arrived) {
+    for (unsigned n : {1u, 2u, 33u, 64u, 300u}) {
+        const Device<int> wrong(1);
+        shrink<<<2, n>>>(wrong.data);
+        EXPECT(wrong.host()[0] == 0);
+    }
+}
+
+__device__ int deep(int n) { // uses much of a thread's stack, with a barrier at the bottom
+    volatile char frame[1000];
+    frame[n % 1000] = (char)n;
+    if (n == 0) {
+        __syncthreads();
+        return frame[0];
+    }
+    return deep(n - 1) + (frame[n % 1000] == (char)n);
+}
+__global__ void recurse(int *out) {
+    out[threadIdx.x] = deep(100);
+}
+
+TEST(barrier_deep_in_calls) {
+    const Device<int> out(512);
+    recurse<<<1, 512>>>(out.data);
+    for (int value : out.host())
+        EXPECT(value == 100);
+}
+
+// The indices of a thread, its local variables and its floating-point state survive any number of
+// waits.
+__global__ void shift_round(float *ring, int rounds) {
+    __shared__ float cells[8][8][8];
+    const uint3 me = threadIdx;
+    float value = ring[me.x + 8 * (me.y + 8 * me.z)];
+    for (int i = 0; i < rounds; ++i) {
+        cells[me.z][me.y][me.x] = value;
+        __syncthreads();
+        value = cells[(threadIdx.z + 1) % 8][(threadIdx.y + 1) % 8][(threadIdx.x + 1) % 8];
+        __syncthreads();
+    }
+    ring[me.x + 8 * (me.y + 8 * me.z)] = value;
+}
+
+TEST(many_rounds_in_three_dimensions) {
+    std::vector<float> values(512);
+    for (int i = 0; i < 512; ++i)
+        values[i] = i + 0.25f;
+    const Device<float> ring(values);
+    shift_round<<<1, dim3(8, 8, 8)>>>(ring.data, 8 * 25 + 3);
+    const auto got = ring.host();
+    for (int z = 0; z < 8; ++z)
+        for (int y = 0; y < 8; ++y)
+            for (int x = 0; x < 8; ++x)
+                EXPECT(got[x + 8 * (y + 8 * z)] ==
+                       values[(x + 3) % 8 + 8 * ((y + 3) % 8 + 8 * ((z + 3) % 8))]);
+}

@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: MIT
+// CUB: collectives of blocks and warps, and operations on arrays in device memory.
+#include <algorithm>
+#include <cub/cub.cuh>
+#include <cuda/functional>
+#include <limits>
+#include <numeric>
+#include "device.h"
+
+static unsigned seed = 12345;
+static unsigned below(unsigned range) {
+    seed = seed * 1664525 + 1013904223;
+    return (seed >> 8) % range;
+}
+static std::vector<int> numbers(size_t n, unsigned range) {
+    std::vector<int> all(n);
+    for (int &x : all)
+        x = (int)below(range) - (int)range / 4;
+    return all;
+}
+
+enum { THREADS = 96, ITEMS = 3, ALL = THREADS * ITEMS };
+
+struct Larger {
+    __host__ __device__ int operator()(int a, int b) const { return a < b ? b : a; }
+};
+struct Minus { // takes references to variables that are not const
+    __host__ __device__ int operator()(int &a, int &b) const { return a - b; }
+};
+struct Affine { // not commutative
+    int a, b;
+};
+struct Then {
+    __host__ __device__ Affine operator()(Affine f, Affine g) const {
+        return {f.a * g.a % 97, (f.b * g.a + g.b) % 97};
+    }
+};
+
+// ---- blocks ----
+
+struct Running { // the prefix of a block's tile
+    int total;
+    __device__ int operator()(int aggregate) {
+        const int before = total;
+        total += aggregate;
+        return before;
+    }
+};
+
+__global__ void reduce(const int *in, int *out) {
+    typedef cub::BlockReduce<int, THREADS> Reduce;
+    __shared__ union {
+        Reduce::TempStorage reduce;
+        cub::BlockReduce<Affine, 32, cub::BLOCK_REDUCE_RAKING, 3>::TempStorage affine;
+    } storage;
+    int items[ITEMS];
+    cub::LoadDirectBlocked((int)threadIdx.x, in, items);
+    const int sum = Reduce(storage.reduce).Sum(items);
+    __syncthreads();
+    const int largest = Reduce(storage.reduce).Reduce(items[0], Larger());
+    __syncthreads();
+    const int some = Reduce(storage.reduce).Sum(items[1], 50);
+    if (threadIdx.x == 0) {
+        out[0] = sum;
+        out[1] = largest;
+        out[2] = some;
+    }
+}
+__global__ void reduce_affine(Affine *out) { // a block of 32 x 3
+    typedef cub::BlockReduce<Affine, 32, cub::BLOCK_REDUCE_RAKING, 3> Reduce;
+    __shared__ Reduce::TempStorage storage;
+    const int rank = (int)(threadIdx.x + 32 * threadIdx.y);
+    const Affine all = Reduce(storage).Reduce({rank % 7 + 1, rank}, Then());
+    if (rank == 0)
+        *out = all;
+}
+
+TEST(block_reduce) {
+    const std::vector<int> in = numbers(ALL, 1000);
+    const Device<int> from(in), to(3);
+    reduce<<<1, THREADS>>>(from.data, to.data);
+    int largest = in[0], some = 0;
+    for (int i = 0; i < THREADS; i++) {
+        largest = std::max(largest, in[(size_t)i * ITEMS]);
+        some += i < 50 ? in[(size_t)i * ITEMS + 1] : 0;
+    }
+    EXPECT(to.host() == std::vector<int>{std::accumulate(in.begin(), in.end(), 0), largest, some});
+
+    const Device<Affine> affine(1);
+    reduce_affine<<<1, dim3(32, 3)>>>(affine.data);
+    Affine all{1, 0};
+    for (int i = 0; i < 96; i++)
+        all = Then()(all, {i % 7 + 1, i});
+    EXPECT(affine.host()[0].a == all.a && affine.host()[0].b == all.b);
+}
+
+__global__ void scan(const int *in, int *out) {
+    typedef cub::BlockScan<int, THREADS> Scan;
+    __shared__ Scan::TempStorage storage;
+    int items[ITEMS], result[ITEMS], total;
+    cub::LoadDirectBlocked((int)threadIdx.x, in, items);
+    Scan(storage).ExclusiveSum(items, result, total);
+    cub::StoreDirectBlocked((int)threadIdx.x, out, result);
+    __syncthreads();
+    Scan(storage).InclusiveScan(items, result, Larger());
+    cub::StoreDirectBlocked((int)threadIdx.x, out + ALL, result);
+    __syncthreads();
+    Running running{100};
+    Scan(storage).InclusiveSum(items[0], result[0], running);
+    out[2 * ALL + threadIdx.x] = result[0];
+    __syncthreads();
+    Scan(storage).ExclusiveScan(items[0], result[0], 7, Larger());
+    out[2 * ALL + THREADS + threadIdx.x] = result[0];
+    if (threadIdx.x == 0)
+        out[3 * ALL] = total + running.total;
+}
+
+TEST(block_scan) {
+    const std::vector<int> in = numbers(ALL, 100);
+    const Device<int> from(in), to(3 * ALL + 1);
+    scan<<<1, THREADS>>>(from.data, to.data);
+    std::vector<int> expected;
+    int sum = 0, largest = in[0], firsts = 100, before = 7;
+    for (int x : in) {
+        expected.push_back(sum);
+        sum += x;
+    }
+    for (int x : in)
+        expected.push_back(largest = std::max(largest, x));
+    for (int i = 0; i < ALL; i += ITEMS)
+        expected.push_back(firsts += in[(size_t)i]);
+    for (int i = 0; i < ALL; i += ITEMS) {
+        expected.push_back(before);
+        before = std::max(before, in[(size_t)i]);
+    }
+    expected.resize(3 * ALL);
+    expected.push_back(sum + firsts);
+    std::vector<int> result = to.host();
+    for (int i = 2 * ALL + 2 * THREADS; i < 3 * ALL; i++)
+        result[(size_t)i] = 0; // not written
+    EXPECT(result == expected);
+}
+
+__global__ void exchange(const int *in, int *out) {
+    __shared__ union {
+        cub::BlockLoad<int, THREADS, ITEMS, cub::BLOCK_LOAD_STRIPED>::TempStorage load;
+        cub::BlockStore<int, THREADS, ITEMS, cub::BLOCK_STORE_TRANSPOSE>::TempStorage store;
+        cub::BlockExchange<int, THREADS, ITEMS>::TempStorage exchange;
+        cub::BlockRadixSort<int, THREADS, ITEMS, int>::TempStorage sort;
+        cub::BlockDiscontinuity<int, THREADS>::TempStorage flags;
+        cub::BlockAdjacentDifference<int, THREADS>::TempStorage difference;
+    } storage;
+    int items[ITEMS], blocked[ITEMS], places[ITEMS];
+    cub::BlockLoad<int, THREADS, ITEMS, cub::BLOCK_LOAD_STRIPED>(storage.load).Load(in, items, ALL - 5, -7);
+    __syncthreads();
+    cub::BlockExchange<int, THREADS, ITEMS>(storage.exchange).StripedToBlocked(items, blocked);
+    __syncthreads();
+    cub::BlockStore<int, THREADS, ITEMS, cub::BLOCK_STORE_TRANSPOSE>(storage.store).Store(out, blocked, ALL);
+    for (int i = 0; i < ITEMS; i++)
+        places[i] = (int)threadIdx.x * ITEMS + i;
+    __syncthreads();
+    cub::BlockRadixSort<int, THREADS, ITEMS, int>(storage.sort).SortDescending(blocked, places);
+    cub::StoreDirectBlocked((int)threadIdx.x, out + ALL, blocked);
+    cub::StoreDirectBlocked((int)threadIdx.x, out + 2 * ALL, places);
+    __syncthreads();
+    int heads[ITEMS], steps[ITEMS];
+    cub::BlockDiscontinuity<int, THREADS>(storage.flags)
+        .FlagHeads(heads, blocked, cuda::std::not_equal_to<>());
+    __syncthreads();
+    cub::BlockAdjacentDifference<int, THREADS>(storage.difference).SubtractLeft(blocked, steps, Minus());
+    cub::StoreDirectBlocked((int)threadIdx.x, out + 3 * ALL, heads);
+    cub::StoreDirectBlocked((int)threadIdx.x, out + 4 * ALL, steps);
+}
+
+TEST(block_exchange_and_sort) {
+    std::vector<int> in = numbers(ALL, 60), places(ALL), heads(ALL), steps(ALL);
+    const Device<int> from(in), to(5 * ALL);
+    exchange<<<1, THREADS>>>(from.data, to.data);
+    std::fill(in.end() - 5, in.end(), -7);
+    std::iota(places.begin(), places.end(), 0);
+    std::stable_sort(places.begin(), places.end(),
+                     [&](int a, int b) { return in[(size_t)a] > in[(size_t)b]; });
+    std::vector<int> expected = in, sorted;
+    for (int place : places)
+        sorted.push_back(in[(size_t)place]);
+    for (size_t i = 0; i < ALL; i++) {
+        heads[i] = i == 0 || sorted[i] != sorted[i - 1];
+        steps[i] = i == 0 ? sorted[0] : sorted[i] - sorted[i - 1];
+    }
+    for (const std::vector<int> &part : {sorted, places, heads, steps})
+        expected.insert(expected.end(), part.begin(), part.end());
+    EXPECT(to.host() == expected);
+}
+
+// ---- warps ----
+
+__global__ void warps(const int *in, int *out) {
+    typedef cub::WarpReduce<int> Reduce;
+    typedef cub::WarpReduce<int, 8> Reduce8;
+    typedef cub::WarpScan<int> Scan;
+    __shared__ Reduce::TempStorage reduce[3];
+    __shared__ Reduce8::TempStorage reduce8[12];
+    __shared__ Scan::TempStorage scan[3];
+    const int i = (int)threadIdx.x, warp = i / 32, item = in[i];
+    const int sum = Reduce(reduce[warp]).Sum(item), largest = Reduce8(reduce8[i / 8]).Reduce(item, Larger());
+    __syncwarp();
+    const int segment = Reduce(reduce[warp]).HeadSegmentedSum(item, i % 5 == 0);
+    int before, total;
+    Scan(scan[warp]).ExclusiveSum(item, before, total);
+    out[i] = i % 32 == 0 ? sum : 0;
+    out[THREADS + i] = i % 8 == 0 ? largest : 0;
+    out[2 * THREADS + i] = i % 5 == 0 ? segment : 0;
+    out[3 * THREADS + i] = before;
+    out[4 * THREADS + i] = total;
+}
+
+TEST(warp_reduce_and_scan) {
+    const std::vector<int> in = numbers(THREADS, 1000);
+    const Device<int> from(in), to(5 * THREADS);
+    warps<<<1, THREADS>>>(from.data, to.data);
+    std::vector<int> expected(5 * THREADS);
+    for (int i = 0; i < THREADS; i++) {
+        const auto warp = in.begin() + i / 32 * 32;
+        const int total = std::accumulate(warp, warp + 32, 0);
+        expected[(size_t)i] = i % 32 == 0 ? total : 0;
+        expected[(size_t)THREADS + i] =
+            i % 8 == 0 ? *std::max_element(in.begin() + i, in.begin() + i + 8) : 0;
+        for (int j = i; i % 5 == 0 && j < i + 5 && j < (i / 32 + 1) * 32; j++)
+            expected[(size_t)2 * THREADS + i] += in[(size_t)j];
+        expected[(size_t)3 * THREADS + i] = std::accumulate(warp, in.begin() + i, 0);
+        expected[(size_t)4 * THREADS + i] = total;
+    }
+    EXPECT(to.host() == expected);
+}
+
+// ---- arrays ----
+
+// Calls a function of CUB's twice: for the size of the temporary storage, and with it.
+#define CUB(function, ...)                                                                                   \
+    do {                                                                                                     \
+        size_t bytes = 0;                                                                                    \
+        void *storage = nullptr;                                                                             \
+        EXPECT(cub::function(nullptr, bytes, __VA_ARGS__) == cudaSuccess && bytes > 0);                      \
+        EXPECT(cudaMalloc(&storage, bytes) == cudaSuccess);                                                  \
+        EXPECT(cub::function(storage, bytes, __VA_ARGS__) == cudaSuccess);                                   \
+        EXPECT(cudaFree(storage) == cudaSuccess);                                                            \
+    } while (0)
+
+struct Odd {
+    __host__ __device__ bool operator()(int x) const { return x & 1; }
+};
+
+TEST(device_reduce_and_scan) {
+    enum { N = 1000 };
+    const std::vector<int> in = numbers(N, 1 << 20);
+    const Device<int> from(in), to(N), one(3);
+    CUB(DeviceReduce::Sum, from.data, one.data, N);
+    CUB(DeviceReduce::Min, from.data, one.data + 1, N);
+    CUB(DeviceReduce::Reduce, from.data, one.data + 2, N, Larger(), -5);
+    const auto [least, most] = std::minmax_element(in.begin(), in.end());
+    EXPECT(one.host() == std::vector<int>{std::accumulate(in.begin(), in.end(), 0), *least, *most});
+    CUB(DeviceReduce::Max, from.data, one.data, 0); // of nothing
+    EXPECT(one.host()[0] == std::numeric_limits<int>::lowest());
+
+    std::vector<int> expected(N);
+    std::partial_sum(in.begin(), in.end(), expected.begin());
+    CUB(DeviceScan::InclusiveSum, from.data, to.data, N);
+    EXPECT(to.host() == expected);
+    std::exclusive_scan(in.begin(), in.end(), expected.begin(), 3, Larger());
+    CUB(DeviceScan::ExclusiveScan, from.data, to.data, Larger(), 3, N);
+    EXPECT(to.host() == expected);
+
+    // A sum in single precision of more ones than a float can count
+    const Device<float> ones(std::vector<float>(1 << 20, 64.0625f)), sum(1);
+    CUB(DeviceReduce::Sum, ones.data, sum.data, 1 << 20);
+    EXPECT(sum.host()[0] == 64.0625f * (1 << 20));
+}
+
+TEST(device_select) {
+    enum { N = 500 };
+    std::vector<int> in = numbers(N, 4), odd, unique, lengths;
+    for (size_t i = 0; i < N; i++) {
+        if (in[i] & 1)
+            odd.push_back(in[i]);
+        if (i == 0 || in[i] != in[i - 1]) {
+            unique.push_back(in[i]);
+            lengths.push_back(0);
+        }
+        lengths.back()++;
+    }
+    const Device<int> from(in), to(N), count(1), runs(N);
+    const auto result = [](const Device<int> &all, const Device<int> &n) {
+        std::vector<int> v = all.host();
+        v.resize((size_t)n.host()[0]);
+        return v;
+    };
+    CUB(DeviceSelect::If, from.data, to.data, count.data, N, Odd());
+    EXPECT(result(to, count) == odd);
+    CUB(DeviceSelect::Unique, from.data, to.data, count.data, N);
+    EXPECT(result(to, count) == unique);
+    CUB(DeviceRunLengthEncode::Encode, from.data, to.data, runs.data, count.data, N);
+    EXPECT(result(to, count) == unique && result(runs, count) == lengths);
+    CUB(DevicePartition::If, from.data, to.data, count.data, N, Odd());
+    std::vector<int> others;
+    for (auto x = in.rbegin(); x != in.rend(); ++x)
+        if (!(*x & 1))
+            others.push_back(*x);
+    odd.insert(odd.end(), others.begin(), others.end());
+    EXPECT(to.host() == odd);
+}
+
+TEST(device_sort) {
+    enum { N = 600 };
+    std::vector<float> keys(N);
+    std::vector<int> values(N), expected(N);
+    for (float &key : keys)
+        key = ((float)below(200) - 100) / 8 * (below(2) ? 1 : -1); // with both zeros
+    std::iota(values.begin(), values.end(), 0);
+    expected = values;
+    const Device<float> in(keys), out(keys);
+    const Device<int> places(values), sorted(values);
+    std::stable_sort(expected.begin(), expected.end(),
+                     [&](int a, int b) { return keys[(size_t)a] < keys[(size_t)b]; });
+    CUB(DeviceRadixSort::SortPairs, in.data, out.data, places.data, sorted.data, N);
+    EXPECT(sorted.host() == expected);
+    std::stable_sort(expected.begin(), expected.end(),
+                     [&](int a, int b) { return keys[(size_t)a] > keys[(size_t)b]; });
+
+    // Two buffers: the second call swaps them.
+    cub::DoubleBuffer<float> both(in.data, out.data);
+    std::stable_sort(keys.begin(), keys.end(), std::greater<float>());
+    size_t bytes = 0;
+    EXPECT(cub::DeviceRadixSort::SortKeysDescending(nullptr, bytes, both, N) == cudaSuccess);
+    const Device<char> storage(bytes);
+    EXPECT(both.Current() == in.data);
+    EXPECT(cub::DeviceRadixSort::SortKeysDescending(storage.data, bytes, both, N) == cudaSuccess);
+    EXPECT((both.Current() == in.data ? in : out).host() == keys);
+
+    // Only some bits of the keys, in segments
+    std::vector<unsigned> bits(N);
+    for (unsigned &x : bits)
+        x = below(1 << 16);
+    const Device<unsigned> from(bits), to(bits);
+    const Device<int> ends(std::vector<int>{0, 10, 10, 400, N});
+    CUB(DeviceSegmentedRadixSort::SortKeys, from.data, to.data, N, 4, ends.data, ends.data + 1, 4, 12);
+    for (const auto &[first, end] : {std::pair<int, int>(0, 10), {10, 400}, {400, N}})
+        std::stable_sort(bits.begin() + first, bits.begin() + end,
+                         [](unsigned a, unsigned b) { return (a >> 4 & 255) < (b >> 4 & 255); });
+    EXPECT(to.host() == bits);
+}
+
+TEST(device_histogram) {
+    const std::vector<int> in = numbers(1000, 100); // from -25 to 74
+    const Device<int> from(in), counts(std::vector<int>(7, -1));
+    std::vector<int> expected(7);
+    for (int x : in)
+        if (x >= -20 && x < 50)
+            expected[(size_t)(x + 20) / 10]++;
+    CUB(DeviceHistogram::HistogramEven, from.data, counts.data, 8, -20, 50, 1000);
+    EXPECT(counts.host() == expected);
+    const Device<int> edges(std::vector<int>{-20, 0, 1, 60});
+    CUB(DeviceHistogram::HistogramRange, from.data, counts.data, 4, edges.data, 1000);
+    expected.assign(3, 0);
+    for (int x : in)
+        if (x >= -20 && x < 60)
+            expected[x < 0 ? 0 : x < 1 ? 1 : 2]++;
+    std::vector<int> result = counts.host();
+    result.resize(3);
+    EXPECT(result == expected);
+}
+
+// The operations are work of the stream: in order with other work, also in a graph.
+TEST(device_operations_in_a_graph) {
+    const Device<int> from(std::vector<int>(64, 1)), to(64), total(1);
+    const Device<char> storage(1 << 16);
+    size_t bytes = 1 << 16;
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t ready;
+    EXPECT(cudaStreamCreate(&stream) == cudaSuccess);
+    EXPECT(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess);
+    EXPECT(cub::DeviceScan::InclusiveSum(storage.data, bytes, from.data, to.data, 64, stream) == cudaSuccess);
+    EXPECT(cub::DeviceReduce::Sum(storage.data, bytes, to.data, total.data, 64, stream) == cudaSuccess);
+    EXPECT(cudaStreamEndCapture(stream, &graph) == cudaSuccess);
+    EXPECT(total.host()[0] == 0);
+    EXPECT(cudaGraphInstantiate(&ready, graph, 0) == cudaSuccess);
+    EXPECT(cudaGraphLaunch(ready, stream) == cudaSuccess);
+    EXPECT(cudaStreamSynchronize(stream) == cudaSuccess);
+    EXPECT(total.host()[0] == 64 * 65 / 2);
+    EXPECT(cudaGraphExecDestroy(ready) == cudaSuccess && cudaGraphDestroy(graph) == cudaSuccess);
+    EXPECT(cudaStreamDestroy(stream) == cudaSuccess);
+}
+
+#ifdef __CU2CPP__ // What CUDA 13 has removed from CUB still works here.
+__global__ void old_operators(int *out) {
+    typedef cub::KeyValuePair<int, int> Pair;
+    typedef cub::BlockReduce<Pair, 64> Reduce;
+    __shared__ Reduce::TempStorage storage;
+    const Pair best = Reduce(storage).Reduce({(int)threadIdx.x, (int)threadIdx.x % 9}, cub::ArgMax());
+    __syncthreads();
+    const int least = cub::BlockReduce<int, 64>().Reduce((int)threadIdx.x + 3, cub::Min());
+    if (threadIdx.x == 0) {
+        out[0] = best.key;
+        out[1] = best.value;
+        out[2] = least;
+    }
+}
+
+TEST(old_operators_and_iterators) {
+    const Device<int> out(4);
+    old_operators<<<1, 64>>>(out.data);
+    const cub::CountingInputIterator<int> count(1);
+    const cub::TransformInputIterator<bool, Odd, cub::CountingInputIterator<int>> odd(count, Odd());
+    CUB(DeviceReduce::Sum, odd, out.data + 3, 11);
+    EXPECT(out.host() == (std::vector<int>{8, 8, 3, 6}));
+}
+#endif

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: MIT
+// Needs: cusolver
+// cuSOLVER on the CPU back end: the factors and solutions are multiplied out in double on the host. With nvcc
+// the same cases run against NVIDIA's cuSOLVER.
+#include <cusolverDn.h>
+#include "linear.h"
+
+// The library's functions for both types, by overloading
+#define TYPED(name)                                                                                          \
+    template <class... A> static cusolverStatus_t name(float, A &&...a) {                                    \
+        return cusolverDnS##name(a...);                                                                      \
+    }                                                                                                        \
+    template <class... A> static cusolverStatus_t name(double, A &&...a) {                                   \
+        return cusolverDnD##name(a...);                                                                      \
+    }
+TYPED(potrf)
+TYPED(potrf_bufferSize)
+TYPED(potrs)
+TYPED(getrf)
+TYPED(getrf_bufferSize)
+TYPED(getrs)
+TYPED(geqrf)
+TYPED(geqrf_bufferSize)
+TYPED(ormqr)
+TYPED(ormqr_bufferSize)
+TYPED(orgqr)
+TYPED(orgqr_bufferSize)
+TYPED(gesvd)
+TYPED(gesvd_bufferSize)
+TYPED(syevd)
+TYPED(syevd_bufferSize)
+TYPED(sygvd)
+TYPED(sygvd_bufferSize)
+
+struct Handle {
+    cusolverDnHandle_t h;
+    Handle() { CALL(cusolverDnCreate(&h)); }
+    ~Handle() { CALL(cusolverDnDestroy(h)); }
+    Handle(const Handle &) = delete;
+    operator cusolverDnHandle_t() const { return h; }
+};
+
+// The workspace of a call, and its devInfo
+template <class T> struct Work : Array<T> {
+    int size;
+    Array<int> info{std::vector<int>{-99}};
+    explicit Work(int size) : Array<T>(size > 0 ? size : 1), size(size) {}
+    int result() const { return info.back()[0]; }
+};
+
+// A x, op(A) x of a matrix as it was on the host
+template <class T> static double times(const Matrix<T> &A, const T *x, int row, bool transposed = false) {
+    double sum = 0;
+    for (int j = 0; j < (transposed ? A.rows : A.columns); j++)
+        sum += A.at(row, j, transposed) * x[j];
+    return sum;
+}
+template <class T> static void add_to_diagonal(Matrix<T> &A, T value) {
+    for (int i = 0; i < A.rows; i++)
+        A.host[i + (size_t)i * A.ld] += value;
+    A.to_device();
+}
+
+template <class T> static void lu() {
+    const Handle h;
+    for (int round = 0; round < 8; round++) {
+        const int n = pick(1, 40), columns = pick(1, 4);
+        const bool pivots = round % 2, transposed = pick(0, 1);
+        Matrix<T> A(n, n, pick(0, 2)), B(n, columns, pick(0, 2));
+        add_to_diagonal(A, (T)n); // well conditioned, also without pivots
+        if (pivots && n > 1)      // rows that must be exchanged
+            for (int j = 0; j < n; j++)
+                std::swap(A.host[(size_t)j * A.ld], A.host[n - 1 + (size_t)j * A.ld]);
+        A.to_device();
+        int size = 0;
+        CALL(getrf_bufferSize(T(), h, n, n, A.device, A.ld, &size));
+        const Work<T> work(size);
+        const Array<int> exchanges(n);
+        int *const list = pivots ? exchanges.device : NULL;
+        CALL(getrf(T(), h, n, n, A.device, A.ld, work.device, list, work.info.device));
+        EXPECT(work.result() == 0);
+        CALL(getrs(T(), h, transposed ? CUBLAS_OP_T : CUBLAS_OP_N, n, columns, A.device, A.ld, list, B.device,
+                   B.ld, work.info.device));
+        EXPECT(work.result() == 0);
+        EXPECT(!pivots || n < 2 || exchanges.back()[0] == n);
+        const std::vector<T> x = B.back();
+        for (int c = 0; c < columns; c++)
+            for (int i = 0; i < n; i++)
+                EXPECT(near<T>(times(A, &x[(size_t)c * B.ld], i, transposed), B.at(i, c), 20 * n));
+    }
+}
+TEST(lu) {
+    lu<float>(), lu<double>();
+}
+
+TEST(a_zero_pivot_is_reported) {
+    const Handle h;
+    Matrix<double> A(6, 6);
+    for (int i = 0; i < 6; i++)
+        A.host[i + 3 * 6] = 0; // the fourth column
+    A.to_device();
+    int size = 0;
+    CALL(cusolverDnDgetrf_bufferSize(h, 6, 6, A.device, 6, &size));
+    const Work<double> work(size);
+    const Array<int> exchanges(6);
+    CALL(cusolverDnDgetrf(h, 6, 6, A.device, 6, work.device, exchanges.device, work.info.device));
+    EXPECT(work.result() == 4);
+}
+
+template <class T> static void cholesky() {
+    const Handle h;
+    for (int round = 0; round < 6; round++) {
+        const int n = pick(1, 40), columns = pick(1, 4);
+        const cublasFillMode_t fill = (cublasFillMode_t)(round % 2);
+        Matrix<T> A(n, n, pick(0, 2)), B(n, columns, pick(0, 2));
+        for (int j = 0; j < n; j++) // symmetric, and the other triangle must not be read
+            for (int i = 0; i < j; i++)
+                A.host[j + (size_t)i * A.ld] = A.host[i + (size_t)j * A.ld];
+        add_to_diagonal(A, (T)(n + 1));
+        std::vector<T> half = A.host;
+        for (int j = 0; j < n; j++)
+            for (int i = 0; i < n; i++)
+                if (fill == CUBLAS_FILL_MODE_LOWER ? i < j : i > j)
+                    half[i + (size_t)j * A.ld] = NAN;
+        CALL(cudaMemcpy(A.device, half.data(), half.size() * sizeof(T), cudaMemcpyHostToDevice));
+        int size = 0;
+        CALL(potrf_bufferSize(T(), h, fill, n, A.device, A.ld, &size));
+        const Work<T> work(size);
+        CALL(potrf(T(), h, fill, n, A.device, A.ld, work.device, size, work.info.device));
+        EXPECT(work.result() == 0);
+        CALL(potrs(T(), h, fill, n, columns, A.device, A.ld, B.device, B.ld, work.info.device));
+        EXPECT(work.result() == 0);
+        const std::vector<T> x = B.back();
+        for (int c = 0; c < columns; c++)
+            for (int i = 0; i < n; i++)
+                EXPECT(near<T>(times(A, &x[(size_t)c * B.ld], i), B.at(i, c), 20 * n));
+        add_to_diagonal(A, (T)(-4 * n - 8)); // not positive definite, from the first element on
+        CALL(potrf(T(), h, fill, n, A.device, A.ld, work.device, size, work.info.device));
+        EXPECT(work.result() == 1);
+    }
+}
+TEST(cholesky) {
+    cholesky<float>(), cholesky<double>();
+}
+
+// Q R = A by applying Q to R, and Q with orthonormal columns
+template <class T> static void qr() {
+    const Handle h;
+    for (int round = 0; round < 6; round++) {
+        const int n = pick(1, 20), m = n + pick(0, 20);
+        const Matrix<T> A(m, n, pick(0, 2));
+        const Array<T> tau(n);
+        int size = 0, more = 0;
+        CALL(geqrf_bufferSize(T(), h, m, n, A.device, A.ld, &size));
+        CALL(orgqr_bufferSize(T(), h, m, n, n, A.device, A.ld, tau.device, &more));
+        size = std::max(size, more);
+        Matrix<T> R(m, n, 1);
+        CALL(ormqr_bufferSize(T(), h, CUBLAS_SIDE_LEFT, CUBLAS_OP_N, m, n, n, A.device, A.ld, tau.device,
+                              R.device, R.ld, &more));
+        size = std::max(size, more);
+        const Work<T> work(size);
+        CALL(geqrf(T(), h, m, n, A.device, A.ld, tau.device, work.device, size, work.info.device));
+        EXPECT(work.result() == 0);
+        const std::vector<T> factors = A.back();
+        for (int j = 0; j < n; j++)
+            for (int i = 0; i < m; i++)
+                R.host[i + (size_t)j * R.ld] = i <= j ? factors[i + (size_t)j * A.ld] : 0;
+        R.to_device();
+        CALL(ormqr(T(), h, CUBLAS_SIDE_LEFT, CUBLAS_OP_N, m, n, n, A.device, A.ld, tau.device, R.device, R.ld,
+                   work.device, size, work.info.device));
+        EXPECT(work.result() == 0);
+        CALL(orgqr(T(), h, m, n, n, A.device, A.ld, tau.device, work.device, size, work.info.device));
+        EXPECT(work.result() == 0);
+        const std::vector<T> product = R.back(), Q = A.back();
+        for (int j = 0; j < n; j++)
+            for (int i = 0; i < m; i++)
+                EXPECT(near<T>(product[i + (size_t)j * R.ld], A.at(i, j), 10 * m));
+        for (int j = 0; j < n; j++)
+            for (int i = 0; i < n; i++) {
+                double sum = 0;
+                for (int l = 0; l < m; l++)
+                    sum += (double)Q[l + (size_t)i * A.ld] * Q[l + (size_t)j * A.ld];
+                EXPECT(near<T>(sum, i == j, 10 * m));
+            }
+    }
+}
+TEST(qr) {
+    qr<float>(), qr<double>();
+}
+
+// U S V^T = A, singular values that descend, orthonormal columns of U and V
+template <class T> static void svd() {
+    const Handle h;
+    for (int round = 0; round < 6; round++) {
+        const int n = pick(1, 20), m = n + pick(0, 20);
+        const signed char job = round % 2 ? 'A' : 'S';
+        const Matrix<T> A(m, n, pick(0, 2)), U(m, job == 'A' ? m : n, 1), VT(n, n, 2);
+        const Array<T> S(n), rest(n);
+        int size = 0;
+        CALL(gesvd_bufferSize(T(), h, m, n, &size));
+        const Work<T> work(size);
+        CALL(gesvd(T(), h, job, job, m, n, A.device, A.ld, S.device, U.device, U.ld, VT.device, VT.ld,
+                   work.device, size, rest.device, work.info.device));
+        EXPECT(work.result() == 0);
+        const std::vector<T> s = S.back(), u = U.back(), vt = VT.back();
+        for (int j = 0; j < n; j++)
+            for (int i = 0; i < m; i++) {
+                double sum = 0;
+                for (int l = 0; l < n; l++)
+                    sum += (double)u[i + (size_t)l * U.ld] * s[l] * vt[l + (size_t)j * VT.ld];
+                EXPECT(near<T>(sum, A.at(i, j), 20 * m));
+            }
+        for (int j = 0; j < U.columns; j++)
+            for (int i = 0; i <= j; i++) {
+                double sum = 0;
+                for (int l = 0; l < m; l++)
+                    sum += (double)u[l + (size_t)i * U.ld] * u[l + (size_t)j * U.ld];
+                EXPECT(near<T>(sum, i == j, 20 * m));
+            }
+        for (int i = 0; i < n; i++)
+            EXPECT(s[i] >= 0 && (i == 0 || s[i] <= s[i - 1]));
+    }
+}
+TEST(svd) {
+    svd<float>(), svd<double>();
+}
+
+// A v = lambda B v, where B is the identity for syevd; eigenvalues that ascend
+template <class T> static void eigenvalues() {
+    const Handle h;
+    for (int round = 0; round < 8; round++) {
+        const int n = pick(1, 30);
+        const bool general = round % 2;
+        const cublasFillMode_t fill = (cublasFillMode_t)(round >> 1 & 1);
+        Matrix<T> A(n, n, pick(0, 2)), B(n, n, pick(0, 2));
+        for (Matrix<T> *M : {&A, &B})
+            for (int j = 0; j < n; j++)
+                for (int i = 0; i < j; i++)
+                    M->host[j + (size_t)i * M->ld] = M->host[i + (size_t)j * M->ld];
+        add_to_diagonal(A, T(0));
+        add_to_diagonal(B, (T)(n + 1));
+        const Array<T> W(n);
+        int size = 0;
+        if (general)
+            CALL(sygvd_bufferSize(T(), h, CUSOLVER_EIG_TYPE_1, CUSOLVER_EIG_MODE_VECTOR, fill, n, A.device,
+                                  A.ld, B.device, B.ld, W.device, &size));
+        else
+            CALL(
+                syevd_bufferSize(T(), h, CUSOLVER_EIG_MODE_VECTOR, fill, n, A.device, A.ld, W.device, &size));
+        const Work<T> work(size);
+        if (general)
+            CALL(sygvd(T(), h, CUSOLVER_EIG_TYPE_1, CUSOLVER_EIG_MODE_VECTOR, fill, n, A.device, A.ld,
+                       B.device, B.ld, W.device, work.device, size, work.info.device));
+        else
+            CALL(syevd(T(), h, CUSOLVER_EIG_MODE_VECTOR, fill, n, A.device, A.ld, W.device, work.device, size,
+                       work.info.device));
+        EXPECT(work.result() == 0);
+        const std::vector<T> values = W.back(), vectors = A.back();
+        for (int k = 0; k < n; k++) {
+            const T *const v = &vectors[(size_t)k * A.ld];
+            double length = 0;
+            for (int i = 0; i < n; i++) {
+                const double right = general ? times(B, v, i) : v[i];
+                EXPECT(near<T>(times(A, v, i), values[k] * right, 40 * n));
+                length += v[i] * right;
+            }
+            EXPECT(near<T>(length, 1, 40 * n));
+            EXPECT(k == 0 || values[k] >= values[k - 1]);
+        }
+    }
+}
+TEST(eigenvalues) {
+    eigenvalues<float>(), eigenvalues<double>();
+}
+
+// A complex Hermitian matrix [[2, i], [-i, 2]] has the eigenvalues 1 and 3, and these are its singular
+// values.
+TEST(complex_numbers) {
+    const Handle h;
+    const std::vector<cuDoubleComplex> matrix = {{2, 0}, {0, -1}, {0, 1}, {2, 0}};
+    const Array<cuDoubleComplex> A(matrix), again(matrix), lu(matrix), U(4), VT(4),
+        b(std::vector<cuDoubleComplex>{{2, 1}, {2, -1}}); // A (1, 1)
+    const Array<double> W(2), S(2), rest(10);
+    int size = 0, more = 0;
+    CALL(cusolverDnZheevd_bufferSize(h, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, 2, A.device, 2,
+                                     W.device, &size));
+    CALL(cusolverDnZgesvd_bufferSize(h, 2, 2, &more));
+    size = std::max(size, more);
+    CALL(cusolverDnZgetrf_bufferSize(h, 2, 2, lu.device, 2, &more));
+    size = std::max(size, more);
+    const Work<cuDoubleComplex> work(size);
+    const Array<int> pivots(2);
+    CALL(cusolverDnZheevd(h, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, 2, A.device, 2, W.device,
+                          work.device, size, work.info.device));
+    EXPECT(work.result() == 0);
+    CALL(cusolverDnZgesvd(h, 'A', 'A', 2, 2, again.device, 2, S.device, U.device, 2, VT.device, 2,
+                          work.device, size, rest.device, work.info.device));
+    EXPECT(work.result() == 0);
+    CALL(cusolverDnZgetrf(h, 2, 2, lu.device, 2, work.device, pivots.device, work.info.device));
+    CALL(cusolverDnZgetrs(h, CUBLAS_OP_N, 2, 1, lu.device, 2, pivots.device, b.device, 2, work.info.device));
+    EXPECT(work.result() == 0);
+    const std::vector<double> w = W.back(), s = S.back();
+    EXPECT(near<double>(w[0], 1, 10) && near<double>(w[1], 3, 10));
+    EXPECT(near<double>(s[0], 3, 10) && near<double>(s[1], 1, 10));
+    for (const cuDoubleComplex &x : b.back())
+        EXPECT(near<double>(x.x, 1, 10) && near<double>(x.y, 0, 10));
+}
+
+TEST(batches_of_cholesky) {
+    const Handle h;
+    const Array<float> A(std::vector<float>{4, 2, 2, 5, 9, 0, 0, -1});
+    const Array<float *> list(std::vector<float *>{A.device, A.device + 4});
+    const Array<int> info(2);
+    CALL(cusolverDnSpotrfBatched(h, CUBLAS_FILL_MODE_LOWER, 2, list.device, 2, info.device, 2));
+    const std::vector<float> L = A.back();
+    EXPECT(L[0] == 2 && L[1] == 1 && L[3] == 2 && L[4] == 3);
+    EXPECT(info.back() == (std::vector<int>{0, 2})); // the second matrix is not positive definite
+}
+
+// These are functions of cuBLAS, but need LAPACK here.
+TEST(batches_of_lu) {
+    cublasHandle_t h;
+    CALL(cublasCreate_v2(&h)); // the same function
+    for (int round = 0; round < 4; round++) {
+        const int n = pick(1, 12), count = pick(1, 5), columns = 2;
+        const bool pivots = round % 2;
+        const cublasOperation_t op = (cublasOperation_t)(round >> 1);
+        Matrix<double> A(n, n * count), B(n, columns * count), inverse(n, n * count);
+        for (int i = 0; i < n * count; i++) // well conditioned, also without pivots
+            A.host[i % n + (size_t)i * n] += n + 1;
+        A.to_device();
+        std::vector<double *> a, b, c;
+        for (int i = 0; i < count; i++) {
+            a.push_back(A.device + i * n * n);
+            b.push_back(B.device + i * n * columns);
+            c.push_back(inverse.device + i * n * n);
+        }
+        const Array<double *> list_a(a), list_b(b), list_c(c);
+        const Array<int> exchanges(n * count), info(std::vector<int>(count, -9));
+        int *const list = pivots ? exchanges.device : NULL, result = -9;
+        CALL(cublasDgetrfBatched(h, n, list_a.device, n, list, info.device, count));
+        EXPECT(info.back() == std::vector<int>(count));
+        CALL(
+            cublasDgetrsBatched(h, op, n, columns, list_a.device, n, list, list_b.device, n, &result, count));
+        EXPECT(result == 0);
+        CALL(cublasDgetriBatched(h, n, list_a.device, n, list, list_c.device, n, info.device, count));
+        EXPECT(info.back() == std::vector<int>(count));
+        const std::vector<double> x = B.back(), inverted = inverse.back();
+        for (int which = 0; which < count; which++)
+            for (int i = 0; i < n; i++) {
+                const auto element = [&](int i, int j) { return A.at(i, j + which * n); };
+                for (int column = 0; column < columns; column++) {
+                    double sum = 0;
+                    for (int j = 0; j < n; j++)
+                        sum += (op ? element(j, i) : element(i, j)) * x[j + (which * columns + column) * n];
+                    EXPECT(near<double>(sum, B.at(i, which * columns + column), 100));
+                }
+                for (int j = 0; j < n; j++) {
+                    double sum = 0;
+                    for (int l = 0; l < n; l++)
+                        sum += element(i, l) * inverted[l + (which * n + j) * n];
+                    EXPECT(near<double>(sum, i == j, 100));
+                }
+            }
+    }
+}
+
+#ifdef __CU2CPP__ // cuSOLVER 13 does not check these
+TEST(bad_arguments) {
+    const Handle h;
+    Matrix<float> A(4, 4);
+    int size;
+    EXPECT(cusolverDnSgetrf_bufferSize(h, 4, 4, A.device, 3, &size) == CUSOLVER_STATUS_INVALID_VALUE);
+    EXPECT(cusolverDnSgeqrf_bufferSize(h, 4, -1, A.device, 4, &size) == CUSOLVER_STATUS_INVALID_VALUE);
+    EXPECT(cusolverDnSetStream(NULL, 0) == CUSOLVER_STATUS_NOT_INITIALIZED);
+}
+#endif

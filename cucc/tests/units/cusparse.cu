@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: MIT
+// cuSPARSE on the CPU back end: each function against loops over a dense matrix, for all formats. With nvcc
+// the same cases run against NVIDIA's cuSPARSE.
+#include <cusparse.h>
+#include "linear.h"
+
+template <class T> static cudaDataType type_of() {
+    return sizeof(T) == 4 ? CUDA_R_32F : CUDA_R_64F;
+}
+template <class T> static cusparseIndexType_t index_type() {
+    return sizeof(T) == 4 ? CUSPARSE_INDEX_32I : CUSPARSE_INDEX_64I;
+}
+
+// A random sparse matrix as a dense one, by rows, and as lists of its entries by rows and by columns. About
+// one element in three is not zero; empty rows occur too.
+template <class T> struct Entries {
+    int rows, columns;
+    std::vector<T> dense, by_rows, by_columns;
+    std::vector<int> row_offsets{0}, column_offsets{0}, columns_of_rows, rows_of_columns, row_of_entry;
+
+    // `density` is in percent. With `dominant`, the diagonal is there and large.
+    Entries(int rows, int columns, int density = 33, bool dominant = false)
+        : rows(rows), columns(columns), dense((size_t)rows * columns) {
+        for (int i = 0; i < rows; i++)
+            for (int j = 0; j < columns; j++) {
+                if (pick(0, 99) < density)
+                    at(i, j) = pick(1, 1000) / (T)1000 * (pick(0, 1) ? 1 : -1);
+                if (dominant && i == j)
+                    at(i, j) = pick(3, 5) + columns;
+            }
+        for (int i = 0; i < rows; i++) {
+            for (int j = 0; j < columns; j++)
+                if (at(i, j) != 0) {
+                    by_rows.push_back(at(i, j));
+                    columns_of_rows.push_back(j);
+                    row_of_entry.push_back(i);
+                }
+            row_offsets.push_back(by_rows.size());
+        }
+        for (int j = 0; j < columns; j++) {
+            for (int i = 0; i < rows; i++)
+                if (at(i, j) != 0) {
+                    by_columns.push_back(at(i, j));
+                    rows_of_columns.push_back(i);
+                }
+            column_offsets.push_back(by_columns.size());
+        }
+    }
+    T &at(int i, int j) { return dense[(size_t)i * columns + j]; }
+    T at(int i, int j, bool transposed = false) const {
+        return transposed ? dense[(size_t)j * columns + i] : dense[(size_t)i * columns + j];
+    }
+    int count() const { return by_rows.size(); }
+};
+
+template <class I> static std::vector<I> with_base(const std::vector<int> &indices, int base) {
+    std::vector<I> result(indices.begin(), indices.end());
+    for (I &i : result)
+        i += base;
+    return result;
+}
+
+// The description of a matrix in a format, with indices of type I
+template <class T, class I> struct Sparse {
+    Array<I> offsets, indices;
+    Array<T> values;
+    cusparseSpMatDescr_t matrix;
+
+    Sparse(const Entries<T> &e, cusparseFormat_t format, int base)
+        : offsets(with_base<I>(format == CUSPARSE_FORMAT_CSR   ? e.row_offsets
+                               : format == CUSPARSE_FORMAT_CSC ? e.column_offsets
+                                                               : e.row_of_entry,
+                               base)),
+          indices(with_base<I>(format == CUSPARSE_FORMAT_CSC ? e.rows_of_columns : e.columns_of_rows, base)),
+          values(format == CUSPARSE_FORMAT_CSC ? e.by_columns : e.by_rows) {
+        const cusparseIndexBase_t from = (cusparseIndexBase_t)base;
+        const cusparseIndexType_t i = index_type<I>();
+        if (format == CUSPARSE_FORMAT_COO)
+            CALL(cusparseCreateCoo(&matrix, e.rows, e.columns, e.count(), offsets.device, indices.device,
+                                   values.device, i, from, type_of<T>()));
+        else
+            CALL((format == CUSPARSE_FORMAT_CSR ? cusparseCreateCsr : cusparseCreateCsc)(
+                &matrix, e.rows, e.columns, e.count(), offsets.device, indices.device, values.device, i, i,
+                from, type_of<T>()));
+    }
+    ~Sparse() { CALL(cusparseDestroySpMat(matrix)); }
+};
+
+template <class T> struct Vector : Array<T> {
+    cusparseDnVecDescr_t vector;
+    explicit Vector(int n) : Array<T>(noise<T>(n)) {
+        CALL(cusparseCreateDnVec(&vector, n, this->device, type_of<T>()));
+    }
+    ~Vector() { CALL(cusparseDestroyDnVec(vector)); }
+};
+
+template <class T> struct Dense : Matrix<T> {
+    cusparseDnMatDescr_t matrix;
+    bool by_rows;
+    // `by_rows` reads the same memory as a matrix that is stored by rows.
+    Dense(int rows, int columns, bool by_rows)
+        : Matrix<T>(by_rows ? columns : rows, by_rows ? rows : columns, pick(0, 2)), by_rows(by_rows) {
+        CALL(cusparseCreateDnMat(&matrix, rows, columns, this->ld, this->device, type_of<T>(),
+                                 by_rows ? CUSPARSE_ORDER_ROW : CUSPARSE_ORDER_COL));
+    }
+    ~Dense() { CALL(cusparseDestroyDnMat(matrix)); }
+    size_t place(int i, int j) const { return by_rows ? j + (size_t)i * this->ld : i + (size_t)j * this->ld; }
+};
+
+struct Handle {
+    cusparseHandle_t h;
+    Handle() { CALL(cusparseCreate(&h)); }
+    ~Handle() { CALL(cusparseDestroy(h)); }
+    operator cusparseHandle_t() const { return h; }
+};
+
+// The buffer that a call asks for
+struct Buffer {
+    void *memory = nullptr;
+    template <class Size> explicit Buffer(Size size) {
+        size_t bytes = 0;
+        CALL(size(&bytes));
+        CALL(cudaMalloc(&memory, bytes + 1));
+    }
+    ~Buffer() { CALL(cudaFree(memory)); }
+};
+
+static const cusparseFormat_t formats[] = {CUSPARSE_FORMAT_CSR, CUSPARSE_FORMAT_CSC, CUSPARSE_FORMAT_COO};
+
+template <class T, class I> static void multiply(cusparseHandle_t h, cusparseFormat_t format) {
+    for (int round = 0; round < 4; round++) {
+        const Entries<T> e(pick(1, 40), pick(1, 40));
+        const bool t = round % 2;
+        const cusparseOperation_t op = t ? CUSPARSE_OPERATION_TRANSPOSE : CUSPARSE_OPERATION_NON_TRANSPOSE;
+        const Sparse<T, I> A(e, format, pick(0, 1));
+        const int rows = t ? e.columns : e.rows, columns = t ? e.rows : e.columns;
+        const Vector<T> x(columns), y(rows);
+        const T alpha = pick(-4, 4), beta = pick(-1, 1);
+        const auto size = [&](size_t *bytes) {
+            return cusparseSpMV_bufferSize(h, op, &alpha, A.matrix, x.vector, &beta, y.vector, type_of<T>(),
+                                           CUSPARSE_SPMV_ALG_DEFAULT, bytes);
+        };
+        CALL(cusparseSpMV(h, op, &alpha, A.matrix, x.vector, &beta, y.vector, type_of<T>(),
+                          CUSPARSE_SPMV_ALG_DEFAULT, Buffer(size).memory));
+        const std::vector<T> got = y.back();
+        for (int i = 0; i < rows; i++) {
+            double sum = 0;
+            for (int j = 0; j < columns; j++)
+                sum += (double)e.at(i, j, t) * x.host[j];
+            EXPECT(near<T>(got[i], alpha * sum + beta * y.host[i], 5 * columns + 1));
+        }
+    }
+}
+TEST(products_with_vectors) {
+    const Handle h;
+    for (cusparseFormat_t format : formats) {
+        multiply<float, int>(h, format);
+        multiply<double, int>(h, format);
+        multiply<double, int64_t>(h, format);
+    }
+}
+
+TEST(products_with_matrices) {
+    const Handle h;
+    for (int round = 0; round < 12; round++) {
+        const Entries<double> e(pick(1, 30), pick(1, 30));
+        const bool ta = pick(0, 1), tb = pick(0, 1), by_rows = pick(0, 1);
+        const auto op = [](bool t) {
+            return t ? CUSPARSE_OPERATION_TRANSPOSE : CUSPARSE_OPERATION_NON_TRANSPOSE;
+        };
+        const Sparse<double, int> A(e, round % 2 ? CUSPARSE_FORMAT_COO : CUSPARSE_FORMAT_CSR, 0);
+        const int m = ta ? e.columns : e.rows, k = ta ? e.rows : e.columns, n = pick(1, 20);
+        const Dense<double> B(tb ? n : k, tb ? k : n, by_rows), C(m, n, by_rows);
+        const double alpha = pick(-4, 4), beta = pick(-1, 1);
+        const auto size = [&](size_t *bytes) {
+            return cusparseSpMM_bufferSize(h, op(ta), op(tb), &alpha, A.matrix, B.matrix, &beta, C.matrix,
+                                           CUDA_R_64F, CUSPARSE_SPMM_ALG_DEFAULT, bytes);
+        };
+        CALL(cusparseSpMM(h, op(ta), op(tb), &alpha, A.matrix, B.matrix, &beta, C.matrix, CUDA_R_64F,
+                          CUSPARSE_SPMM_ALG_DEFAULT, Buffer(size).memory));
+        std::vector<double> expected = C.host; // what lies between the columns must not change
+        for (int i = 0; i < m; i++)
+            for (int j = 0; j < n; j++) {
+                double sum = 0;
+                for (int l = 0; l < k; l++)
+                    sum += e.at(i, l, ta) * B.host[tb ? B.place(j, l) : B.place(l, j)];
+                expected[C.place(i, j)] = alpha * sum + beta * C.host[C.place(i, j)];
+            }
+        const std::vector<double> got = C.back();
+        for (size_t i = 0; i < got.size(); i++)
+            if (!EXPECT(near<double>(got[i], expected[i], 5 * k + 1)))
+                break;
+    }
+}
+
+// The element of the triangle that a system uses
+template <class T>
+static T triangle(const Entries<T> &e, int i, int j, cusparseFillMode_t fill, cusparseDiagType_t diagonal,
+                  bool t) {
+    const bool lower = fill == CUSPARSE_FILL_MODE_LOWER;
+    if (i == j)
+        return diagonal == CUSPARSE_DIAG_TYPE_UNIT ? 1 : e.at(i, i);
+    return (t ? j > i : i > j) == lower ? e.at(i, j, t) : 0;
+}
+template <class T> static void triangles() {
+    const Handle h;
+    for (int round = 0; round < 16; round++) {
+        const int n = pick(1, 20), columns = pick(1, 3);
+        Entries<T> e(n, n, 40, true);
+        cusparseFillMode_t fill = (cusparseFillMode_t)(round & 1);
+        cusparseDiagType_t diagonal = (cusparseDiagType_t)(round >> 1 & 1);
+        const bool t = round >> 2 & 1, coo = round >> 3 & 1;
+        const cusparseOperation_t op = t ? CUSPARSE_OPERATION_TRANSPOSE : CUSPARSE_OPERATION_NON_TRANSPOSE,
+                                  plain = CUSPARSE_OPERATION_NON_TRANSPOSE;
+        const Sparse<T, int> A(e, coo ? CUSPARSE_FORMAT_COO : CUSPARSE_FORMAT_CSR, pick(0, 1));
+        CALL(cusparseSpMatSetAttribute(A.matrix, CUSPARSE_SPMAT_FILL_MODE, &fill, sizeof(fill)));
+        CALL(cusparseSpMatSetAttribute(A.matrix, CUSPARSE_SPMAT_DIAG_TYPE, &diagonal, sizeof(diagonal)));
+        const Vector<T> x(n), y(n);
+        const T alpha = 2;
+        cusparseSpSVDescr_t plan;
+        CALL(cusparseSpSV_createDescr(&plan));
+        {
+            const Buffer buffer([&](size_t *bytes) {
+                return cusparseSpSV_bufferSize(h, op, &alpha, A.matrix, x.vector, y.vector, type_of<T>(),
+                                               CUSPARSE_SPSV_ALG_DEFAULT, plan, bytes);
+            });
+            CALL(cusparseSpSV_analysis(h, op, &alpha, A.matrix, x.vector, y.vector, type_of<T>(),
+                                       CUSPARSE_SPSV_ALG_DEFAULT, plan, buffer.memory));
+            CALL(cusparseSpSV_solve(h, op, &alpha, A.matrix, x.vector, y.vector, type_of<T>(),
+                                    CUSPARSE_SPSV_ALG_DEFAULT, plan));
+            const std::vector<T> got = y.back();
+            double size = 1; // of the solution: a unit triangle may have a large inverse
+            for (int i = 0; i < n; i++)
+                size = fmax(size, fabs(got[i]));
+            for (int i = 0; i < n; i++) {
+                double sum = 0;
+                for (int j = 0; j < n; j++)
+                    sum += (double)triangle(e, i, j, fill, diagonal, t) * got[j];
+                EXPECT(near<T>(sum, alpha * x.host[i], 30 * n * size));
+            }
+        }
+        CALL(cusparseSpSV_destroyDescr(plan));
+
+        const Dense<T> B(n, columns, false), C(n, columns, false);
+        cusparseSpSMDescr_t many;
+        CALL(cusparseSpSM_createDescr(&many));
+        {
+            const Buffer buffer([&](size_t *bytes) {
+                return cusparseSpSM_bufferSize(h, op, plain, &alpha, A.matrix, B.matrix, C.matrix,
+                                               type_of<T>(), CUSPARSE_SPSM_ALG_DEFAULT, many, bytes);
+            });
+            CALL(cusparseSpSM_analysis(h, op, plain, &alpha, A.matrix, B.matrix, C.matrix, type_of<T>(),
+                                       CUSPARSE_SPSM_ALG_DEFAULT, many, buffer.memory));
+            CALL(cusparseSpSM_solve(h, op, plain, &alpha, A.matrix, B.matrix, C.matrix, type_of<T>(),
+                                    CUSPARSE_SPSM_ALG_DEFAULT, many));
+            const std::vector<T> got = C.back();
+            double size = 1;
+            for (T value : got)
+                size = fmax(size, fabs(value));
+            for (int i = 0; i < n; i++)
+                for (int c = 0; c < columns; c++) {
+                    double sum = 0;
+                    for (int j = 0; j < n; j++)
+                        sum += (double)triangle(e, i, j, fill, diagonal, t) * got[C.place(j, c)];
+                    EXPECT(near<T>(sum, alpha * B.host[B.place(i, c)], 30 * n * size));
+                }
+        }
+        CALL(cusparseSpSM_destroyDescr(many));
+    }
+}
+TEST(triangular_systems) {
+    triangles<float>(), triangles<double>();
+}
+
+TEST(sparse_vectors) {
+    const Handle h;
+    const int n = 9, count = 3;
+    const Array<int> indices(std::vector<int>{2, 5, 9}); // from 1
+    const Array<float> values(noise<float>(count)), fetched(count);
+    const Vector<float> y(n), z(n);
+    cusparseSpVecDescr_t x, x2;
+    CALL(cusparseCreateSpVec(&x, n, count, indices.device, values.device, CUSPARSE_INDEX_32I,
+                             CUSPARSE_INDEX_BASE_ONE, CUDA_R_32F));
+    CALL(cusparseCreateSpVec(&x2, n, count, indices.device, fetched.device, CUSPARSE_INDEX_32I,
+                             CUSPARSE_INDEX_BASE_ONE, CUDA_R_32F));
+    CALL(cusparseScatter(h, x, y.vector));
+    CALL(cusparseGather(h, z.vector, x2));
+    std::vector<float> expected = y.host;
+    const std::vector<float> gathered = fetched.back();
+    for (int k = 0; k < count; k++) {
+        expected[indices.host[k] - 1] = values.host[k];
+        EXPECT(gathered[k] == z.host[indices.host[k] - 1]);
+    }
+    EXPECT(y.back() == expected);
+    CALL(cusparseDestroySpVec(x));
+}
+
+TEST(dense_to_sparse_and_back) {
+    const Handle h;
+    for (cusparseFormat_t format : formats)
+        for (bool by_rows : {false, true}) {
+            const Entries<double> e(pick(1, 20), pick(1, 20));
+            Dense<double> D(e.rows, e.columns, by_rows), F(e.rows, e.columns, !by_rows);
+            for (int i = 0; i < e.rows; i++)
+                for (int j = 0; j < e.columns; j++)
+                    D.host[D.place(i, j)] = e.at(i, j);
+            D.to_device();
+            const int outer = format == CUSPARSE_FORMAT_CSC ? e.columns : e.rows;
+            Array<int> offsets(outer + 1);
+            cusparseSpMatDescr_t A;
+            if (format == CUSPARSE_FORMAT_COO)
+                CALL(cusparseCreateCoo(&A, e.rows, e.columns, 0, NULL, NULL, NULL, CUSPARSE_INDEX_32I,
+                                       CUSPARSE_INDEX_BASE_ZERO, CUDA_R_64F));
+            else
+                CALL((format == CUSPARSE_FORMAT_CSR ? cusparseCreateCsr : cusparseCreateCsc)(
+                    &A, e.rows, e.columns, 0, offsets.device, NULL, NULL, CUSPARSE_INDEX_32I,
+                    CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_64F));
+            const Buffer buffer([&](size_t *bytes) {
+                return cusparseDenseToSparse_bufferSize(h, D.matrix, A, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT,
+                                                        bytes);
+            });
+            CALL(cusparseDenseToSparse_analysis(h, D.matrix, A, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT,
+                                                buffer.memory));
+            int64_t rows = 0, columns = 0, count = 0;
+            CALL(cusparseSpMatGetSize(A, &rows, &columns, &count));
+            if (!EXPECT(rows == e.rows && columns == e.columns && count == e.count()))
+                return;
+            const Array<int> indices(count), more(count);
+            const Array<double> values(count);
+            if (format == CUSPARSE_FORMAT_COO)
+                CALL(cusparseCooSetPointers(A, more.device, indices.device, values.device));
+            else
+                CALL((format == CUSPARSE_FORMAT_CSR ? cusparseCsrSetPointers : cusparseCscSetPointers)(
+                    A, offsets.device, indices.device, values.device));
+            CALL(cusparseDenseToSparse_convert(h, D.matrix, A, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT,
+                                               buffer.memory));
+            const bool csc = format == CUSPARSE_FORMAT_CSC;
+            EXPECT(values.back() == (csc ? e.by_columns : e.by_rows));
+            EXPECT(indices.back() == (csc ? e.rows_of_columns : e.columns_of_rows));
+            if (format == CUSPARSE_FORMAT_COO)
+                EXPECT(more.back() == e.row_of_entry);
+            else
+                EXPECT(offsets.back() == (csc ? e.column_offsets : e.row_offsets));
+            const auto size = [&](size_t *bytes) {
+                return cusparseSparseToDense_bufferSize(h, A, F.matrix, CUSPARSE_SPARSETODENSE_ALG_DEFAULT,
+                                                        bytes);
+            };
+            CALL(cusparseSparseToDense(h, A, F.matrix, CUSPARSE_SPARSETODENSE_ALG_DEFAULT,
+                                       Buffer(size).memory));
+            const std::vector<double> full = F.back();
+            for (int i = 0; i < e.rows; i++)
+                for (int j = 0; j < e.columns; j++)
+                    EXPECT(full[F.place(i, j)] == e.at(i, j));
+            CALL(cusparseDestroySpMat(A));
+        }
+}
+
+TEST(conversions_of_compressed_formats) {
+    const Handle h;
+    for (int base = 0; base < 2; base++) {
+        const Entries<float> e(pick(1, 20), pick(1, 20), 30);
+        const int m = e.rows, n = e.columns, count = e.count();
+        const cusparseIndexBase_t from = (cusparseIndexBase_t)base;
+        const Array<int> offsets(with_base<int>(e.row_offsets, base)),
+            columns(with_base<int>(e.columns_of_rows, base)), rows(count), offsets2(m + 1),
+            csc_offsets(n + 1), csc_rows(count);
+        const Array<float> values(e.by_rows), csc_values(count);
+        CALL(cusparseXcsr2coo(h, offsets.device, count, m, rows.device, from));
+        CALL(cusparseXcoo2csr(h, rows.device, count, m, offsets2.device, from));
+        const auto size = [&](size_t *bytes) {
+            return cusparseCsr2cscEx2_bufferSize(h, m, n, count, values.device, offsets.device,
+                                                 columns.device, csc_values.device, csc_offsets.device,
+                                                 csc_rows.device, CUDA_R_32F, CUSPARSE_ACTION_NUMERIC, from,
+                                                 CUSPARSE_CSR2CSC_ALG_DEFAULT, bytes);
+        };
+        CALL(cusparseCsr2cscEx2(h, m, n, count, values.device, offsets.device, columns.device,
+                                csc_values.device, csc_offsets.device, csc_rows.device, CUDA_R_32F,
+                                CUSPARSE_ACTION_NUMERIC, from, CUSPARSE_CSR2CSC_ALG_DEFAULT,
+                                Buffer(size).memory));
+        EXPECT(rows.back() == with_base<int>(e.row_of_entry, base));
+        EXPECT(offsets2.back() == offsets.host);
+        EXPECT(csc_offsets.back() == with_base<int>(e.column_offsets, base));
+        EXPECT(csc_rows.back() == with_base<int>(e.rows_of_columns, base));
+        EXPECT(csc_values.back() == e.by_columns);
+    }
+}
+
+TEST(scalars_on_the_device_in_a_graph) {
+    const Handle h;
+    cudaStream_t stream;
+    CALL(cudaStreamCreate(&stream));
+    CALL(cusparseSetStream(h, stream));
+    CALL(cusparseSetPointerMode(h, CUSPARSE_POINTER_MODE_DEVICE));
+    const Entries<float> e(30, 20);
+    const Sparse<float, int> A(e, CUSPARSE_FORMAT_CSR, 0);
+    const Vector<float> x(20), y(30);
+    Array<float> scalars(std::vector<float>{2, 1});
+    const cusparseOperation_t op = CUSPARSE_OPERATION_NON_TRANSPOSE;
+    const Buffer buffer([&](size_t *bytes) {
+        return cusparseSpMV_bufferSize(h, op, scalars.device, A.matrix, x.vector, scalars.device + 1,
+                                       y.vector, CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, bytes);
+    });
+    cudaGraph_t graph;
+    cudaGraphExec_t runs;
+    CALL(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    CALL(cusparseSpMV(h, op, scalars.device, A.matrix, x.vector, scalars.device + 1, y.vector, CUDA_R_32F,
+                      CUSPARSE_SPMV_ALG_DEFAULT, buffer.memory));
+    CALL(cudaStreamEndCapture(stream, &graph));
+    CALL(cudaGraphInstantiate(&runs, graph, 0));
+    EXPECT(y.back() == y.host); // captured, not done
+    scalars.host[0] = 3;        // read when the graph runs
+    scalars.to_device();
+    CALL(cudaGraphLaunch(runs, stream));
+    CALL(cudaStreamSynchronize(stream));
+    const std::vector<float> got = y.back();
+    for (int i = 0; i < 30; i++) {
+        double sum = 0;
+        for (int j = 0; j < 20; j++)
+            sum += (double)e.at(i, j) * x.host[j];
+        EXPECT(near<float>(got[i], 3 * sum + y.host[i], 60));
+    }
+}
+
+TEST(bad_arguments) {
+    const Handle h;
+    const Entries<float> e(5, 4);
+    const Sparse<float, int> A(e, CUSPARSE_FORMAT_CSR, 0);
+    const Vector<float> x(5), y(5);
+    const float one = 1;
+    EXPECT(cusparseSpMV(h, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, A.matrix, x.vector, &one, y.vector,
+                        CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, NULL) == CUSPARSE_STATUS_INVALID_VALUE);
+    EXPECT(cusparseSetStream(NULL, 0) != CUSPARSE_STATUS_SUCCESS);
+    EXPECT(strcmp(cusparseGetErrorName(CUSPARSE_STATUS_INVALID_VALUE), "CUSPARSE_STATUS_INVALID_VALUE") == 0);
+}
+
+// The functions that NVIDIA has marked as deprecated
+#ifdef __CUDACC__
+#pragma nv_diag_suppress 1444
+#endif
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
+TEST(deprecated_functions_of_sparse_vectors) {
+    const Handle h;
+    const int n = 8, count = 3;
+    const Array<int> indices(std::vector<int>{0, 3, 7});
+    const Array<float> values(noise<float>(count));
+    const Vector<float> y(n), z(n);
+    cusparseSpVecDescr_t x;
+    CALL(cusparseCreateSpVec(&x, n, count, indices.device, values.device, CUSPARSE_INDEX_32I,
+                             CUSPARSE_INDEX_BASE_ZERO, CUDA_R_32F));
+    const float alpha = 3, beta = 2;
+    float dot = 0;
+    CALL(cusparseAxpby(h, &alpha, x, &beta, y.vector));
+    const auto size = [&](size_t *bytes) {
+        return cusparseSpVV_bufferSize(h, CUSPARSE_OPERATION_NON_TRANSPOSE, x, z.vector, &dot, CUDA_R_32F,
+                                       bytes);
+    };
+    CALL(cusparseSpVV(h, CUSPARSE_OPERATION_NON_TRANSPOSE, x, z.vector, &dot, CUDA_R_32F,
+                      Buffer(size).memory));
+    std::vector<float> expected = y.host;
+    for (float &value : expected)
+        value *= beta;
+    double sum = 0;
+    for (int k = 0; k < count; k++) {
+        expected[indices.host[k]] += alpha * values.host[k];
+        sum += (double)values.host[k] * z.host[indices.host[k]];
+    }
+    const std::vector<float> got = y.back();
+    for (int i = 0; i < n; i++)
+        EXPECT(near<float>(got[i], expected[i], 5));
+    EXPECT(near<float>(dot, sum, count));
+}
+
+// L and U of the incomplete factorization have a product that agrees with A where A has entries.
+TEST(incomplete_lu) {
+    const Handle h;
+    cusparseMatDescr_t description;
+    CALL(cusparseCreateMatDescr(&description));
+    for (int density : {20, 100}) {
+        const Entries<double> e(15, 15, density, true);
+        const Array<int> offsets(e.row_offsets), columns(e.columns_of_rows);
+        const Array<double> values(e.by_rows);
+        csrilu02Info_t info;
+        CALL(cusparseCreateCsrilu02Info(&info));
+        int bytes = 0, zero_pivot = 0;
+        CALL(cusparseDcsrilu02_bufferSize(h, 15, e.count(), description, values.device, offsets.device,
+                                          columns.device, info, &bytes));
+        const Buffer buffer([&](size_t *size) {
+            *size = bytes;
+            return CUSPARSE_STATUS_SUCCESS;
+        });
+        CALL(cusparseDcsrilu02_analysis(h, 15, e.count(), description, values.device, offsets.device,
+                                        columns.device, info, CUSPARSE_SOLVE_POLICY_NO_LEVEL, buffer.memory));
+        CALL(cusparseDcsrilu02(h, 15, e.count(), description, values.device, offsets.device, columns.device,
+                               info, CUSPARSE_SOLVE_POLICY_NO_LEVEL, buffer.memory));
+        CALL(cusparseXcsrilu02_zeroPivot(h, info, &zero_pivot));
+        EXPECT(zero_pivot == -1);
+        const std::vector<double> got = values.back();
+        double lu[15][15] = {};
+        for (int k = 0; k < e.count(); k++)
+            lu[e.row_of_entry[k]][e.columns_of_rows[k]] = got[k];
+        for (int i = 0; i < 15; i++)
+            for (int j = 0; j < 15; j++) {
+                double sum = 0;
+                for (int l = 0; l <= i && l <= j; l++)
+                    sum += (l == i ? 1 : lu[i][l]) * lu[l][j];
+                EXPECT(e.at(i, j) == 0 || near<double>(sum, e.at(i, j), 100));
+            }
+        CALL(cusparseDestroyCsrilu02Info(info));
+    }
+    CALL(cusparseDestroyMatDescr(description));
+}

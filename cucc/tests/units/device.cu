@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+// Devices: number, choice, properties, visibility.
+#include <cuda_runtime.h>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <thread>
+#include "../unit.h"
+
+// Several cases fork a child in which the runtime must not be initialised yet, so they come first.
+// When the suite runs the cases one at a time, each has its own process.
+
+static void print_devices(void *) {
+    int n = -1, device = -1;
+    const cudaError_t error = cudaGetDeviceCount(&n);
+    printf("%d%s", error == cudaSuccess ? n : -(int)error, n > 0 ? ":" : "");
+    char id[64];
+    for (int i = 0; i < n; i++)
+        if (cudaDeviceGetPCIBusId(id, sizeof id, i) == cudaSuccess)
+            printf(" %.7s", id);
+    if (n > 0 && (cudaGetDevice(&device) != cudaSuccess || device != 0))
+        printf(" not 0");
+}
+
+// The output of print_devices: "2: 0000:01 0000:02", or the negative error code.
+static std::string devices_when(const char *devices, const char *visible) {
+    setenv("CUDA_CPU_DEVICES", devices, 1);
+    setenv("CUDA_VISIBLE_DEVICES", visible, 1);
+    const unit_result r = unit_child(print_devices, NULL);
+    unsetenv("CUDA_CPU_DEVICES");
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    return r.status == 0 && !*r.err ? std::string(r.out) : "status " + std::to_string(r.status) + r.err;
+}
+
+TEST(no_device_is_visible) {
+    const std::string none = "-" + std::to_string(cudaErrorNoDevice);
+    for (const char *visible : {"", "-1", ",0", "none", "99", "-1,0"})
+        if (!EXPECT(devices_when("2", visible) == none))
+            fprintf(stderr, "CUDA_VISIBLE_DEVICES=%s: %s\n", visible, devices_when("2", visible).c_str());
+}
+
+TEST(a_device_named_twice_is_an_error) {
+    setenv("CUDA_VISIBLE_DEVICES", "0,0", 1);
+    const unit_result r = unit_child(print_devices, NULL);
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    EXPECT(strcmp(r.out, "-101") == 0); // cudaErrorInvalidDevice
+#ifdef __CU2CPP__
+    EXPECT(strcmp(r.err, "cuda on the CPU: cudaGetDeviceCount: no device: CUDA_VISIBLE_DEVICES=0,0 "
+                         "names a device twice\n") == 0);
+#endif
+}
+
+#ifdef __CU2CPP__
+static void call_without_device(void *) {
+    void *p;
+    const cudaError_t e = cudaMalloc(&p, 1);
+    int device;
+    exit(e == cudaErrorNoDevice && cudaGetLastError() == cudaErrorNoDevice &&
+                 cudaGetLastError() == cudaSuccess && cudaSetDevice(0) == cudaErrorNoDevice &&
+                 cudaGetDevice(&device) == cudaErrorNoDevice &&
+                 cudaDeviceSynchronize() == cudaErrorNoDevice && cudaFree(NULL) == cudaErrorNoDevice
+             ? 7
+             : 8);
+}
+
+TEST(calls_without_a_device_say_so) {
+    setenv("CUDA_VISIBLE_DEVICES", "", 1);
+    const unit_result r = unit_child(call_without_device, NULL);
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    EXPECT(r.status == 7);
+    EXPECT(
+        strstr(r.err, "cuda on the CPU: cudaMalloc: no device: CUDA_VISIBLE_DEVICES= selects no device\n"));
+}
+
+TEST(visible_devices_are_counted_and_ordered) {
+    const std::string all = "3: 0000:01 0000:02 0000:03";
+    const std::string all_backwards = "3: 0000:03 0000:02 0000:01";
+    unsetenv("CUDA_CPU_DEVICES");
+    EXPECT(std::string(unit_child(print_devices, NULL).out) == "2: 0000:01 0000:02");
+    EXPECT(devices_when("1", "0") == "1: 0000:01");
+    EXPECT(devices_when("0", "0") == "-100");
+    EXPECT(devices_when("3", "0,1,2") == all);
+    EXPECT(devices_when("3", "2,0") == "2: 0000:03 0000:01");
+    EXPECT(devices_when("3", "1,-1,0") == "1: 0000:02");
+    EXPECT(devices_when("3", "1,7,0") == "1: 0000:02");
+    EXPECT(devices_when("3", "2,") == "1: 0000:03");
+    EXPECT(devices_when("3", " 2x,1.5,0") == all_backwards);
+    EXPECT(devices_when("3", "GPU-43554441-206f-6e20-7468-652043505501") == "1: 0000:02");
+    EXPECT(devices_when("3", "GPU-43554441") == "-100"); // a prefix of all three
+}
+
+TEST(a_bad_number_of_devices_ends_the_program) {
+    for (const char *bad : {"", "two", "-1", "1000", "2x", " 2"}) {
+        setenv("CUDA_CPU_DEVICES", bad, 1);
+        const unit_result r = unit_child(print_devices, NULL);
+        EXPECT(r.status == 1 && strstr(r.err, "must be a number from 0 to 64\n"));
+    }
+    unsetenv("CUDA_CPU_DEVICES");
+}
+
+TEST(the_name_is_the_processors) {
+    cudaDeviceProp p;
+    OK(cudaGetDeviceProperties(&p, 0));
+    std::ifstream file("/proc/cpuinfo");
+    std::stringstream text;
+    text << file.rdbuf();
+    EXPECT(p.name[0] && (text.str().find("model name") == std::string::npos ||
+                         text.str().find(p.name) != std::string::npos));
+}
+#endif
+
+TEST(the_current_device_is_each_threads_own) {
+    int count, device = -1;
+    OK(cudaGetDeviceCount(&count));
+    OK(cudaGetDevice(&device));
+    EXPECT(device == 0);
+    OK(cudaSetDevice(count - 1));
+    OK(cudaGetDevice(&device));
+    EXPECT(device == count - 1);
+    std::thread([] {
+        int device = -1;
+        OK(cudaGetDevice(&device));
+        EXPECT(device == 0);
+    }).join();
+    EXPECT(cudaSetDevice(count) == cudaErrorInvalidDevice);
+    EXPECT(cudaSetDevice(-1) == cudaErrorInvalidDevice);
+    OK(cudaGetDevice(&device));
+    EXPECT(device == count - 1);
+    OK(cudaSetDevice(0));
+}
+
+static int attribute(cudaDeviceAttr which) {
+    int value = -12345;
+    OK(cudaDeviceGetAttribute(&value, which, 0));
+    return value;
+}
+
+TEST(properties_and_attributes_agree) {
+    cudaDeviceProp p;
+    OK(cudaGetDeviceProperties(&p, 0));
+    EXPECT(attribute(cudaDevAttrMaxThreadsPerBlock) == p.maxThreadsPerBlock);
+    EXPECT(attribute(cudaDevAttrMaxBlockDimX) == p.maxThreadsDim[0]);
+    EXPECT(attribute(cudaDevAttrMaxBlockDimZ) == p.maxThreadsDim[2]);
+    EXPECT(attribute(cudaDevAttrMaxGridDimX) == p.maxGridSize[0]);
+    EXPECT(attribute(cudaDevAttrMaxGridDimY) == p.maxGridSize[1]);
+    EXPECT((size_t)attribute(cudaDevAttrMaxSharedMemoryPerBlock) == p.sharedMemPerBlock);
+    EXPECT((size_t)attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin) == p.sharedMemPerBlockOptin);
+    EXPECT((size_t)attribute(cudaDevAttrTotalConstantMemory) == p.totalConstMem);
+    EXPECT(attribute(cudaDevAttrWarpSize) == p.warpSize);
+    EXPECT((size_t)attribute(cudaDevAttrMaxPitch) == p.memPitch);
+    EXPECT((size_t)attribute(cudaDevAttrTextureAlignment) == p.textureAlignment);
+    EXPECT(attribute(cudaDevAttrMultiProcessorCount) == p.multiProcessorCount);
+    EXPECT(attribute(cudaDevAttrIntegrated) == p.integrated);
+    EXPECT(attribute(cudaDevAttrCanMapHostMemory) == p.canMapHostMemory);
+    EXPECT(attribute(cudaDevAttrL2CacheSize) == p.l2CacheSize);
+    EXPECT(attribute(cudaDevAttrGlobalMemoryBusWidth) == p.memoryBusWidth);
+    EXPECT(attribute(cudaDevAttrComputeCapabilityMajor) == p.major);
+    EXPECT(attribute(cudaDevAttrComputeCapabilityMinor) == p.minor);
+    EXPECT(attribute(cudaDevAttrMaxThreadsPerMultiProcessor) == p.maxThreadsPerMultiProcessor);
+    EXPECT(attribute(cudaDevAttrUnifiedAddressing) == p.unifiedAddressing);
+    EXPECT(attribute(cudaDevAttrManagedMemory) == p.managedMemory);
+    EXPECT(attribute(cudaDevAttrAsyncEngineCount) == p.asyncEngineCount);
+    EXPECT((attribute(cudaDevAttrGpuOverlap) != 0) == (p.asyncEngineCount > 0));
+    EXPECT(attribute(cudaDevAttrClockRate) > 0);
+    int value;
+    EXPECT(cudaDeviceGetAttribute(&value, (cudaDeviceAttr)100000, 0) == cudaErrorInvalidValue);
+    EXPECT(cudaDeviceGetAttribute(&value, cudaDevAttrWarpSize, 1 << 20) == cudaErrorInvalidDevice);
+    EXPECT(cudaDeviceGetAttribute(NULL, cudaDevAttrWarpSize, 0) == cudaErrorInvalidValue);
+    EXPECT(cudaGetDeviceProperties(&p, -1) == cudaErrorInvalidDevice);
+}
+
+TEST(properties_are_sane) {
+    cudaDeviceProp p;
+    OK(cudaGetDeviceProperties(&p, 0));
+    EXPECT(strlen(p.name) > 0 && strlen(p.name) < sizeof p.name);
+    EXPECT(p.warpSize == 32 && p.maxThreadsPerBlock == 1024 && p.totalConstMem == 65536);
+    EXPECT(p.sharedMemPerBlock == 49152 && p.sharedMemPerBlockOptin > p.sharedMemPerBlock);
+    EXPECT(p.multiProcessorCount >= 1 && p.totalGlobalMem > 256 << 20 && p.major >= 7);
+    EXPECT(p.maxThreadsPerMultiProcessor % p.warpSize == 0);
+    EXPECT(p.maxThreadsDim[0] == 1024 && p.maxThreadsDim[1] == 1024 && p.maxThreadsDim[2] == 64);
+    EXPECT(p.maxGridSize[0] == 2147483647 && p.maxGridSize[1] == 65535 && p.maxGridSize[2] == 65535);
+    EXPECT(p.canMapHostMemory && p.unifiedAddressing && p.managedMemory && p.concurrentKernels);
+}
+
+TEST(a_device_is_chosen_by_what_it_has) {
+    cudaDeviceProp wanted;
+    int device = -1, count;
+    OK(cudaGetDeviceCount(&count));
+    memset(&wanted, 0, sizeof wanted);
+    wanted.major = 1;
+    wanted.minor = 3;
+    OK(cudaChooseDevice(&device, &wanted));
+    EXPECT(device >= 0 && device < count);
+    EXPECT(cudaChooseDevice(NULL, &wanted) == cudaErrorInvalidValue);
+}
+
+TEST(a_device_has_a_place_on_the_bus) {
+    char id[32];
+    int device = -1, count;
+    OK(cudaGetDeviceCount(&count));
+    for (int i = 0; i < count; i++) {
+        OK(cudaDeviceGetPCIBusId(id, sizeof id, i));
+        EXPECT(strlen(id) == 12 && id[4] == ':' && id[7] == ':' && id[10] == '.');
+        OK(cudaDeviceGetByPCIBusId(&device, id));
+        EXPECT(device == i);
+    }
+    EXPECT(cudaDeviceGetByPCIBusId(&device, "9999:99:1f.0") == cudaErrorInvalidDevice);
+    EXPECT(cudaDeviceGetByPCIBusId(&device, "here") == cudaErrorInvalidValue);
+    EXPECT(cudaDeviceGetPCIBusId(id, 5, 0) == cudaErrorInvalidValue);
+}
+
+TEST(versions) {
+    int driver = 0, runtime = 0;
+    OK(cudaDriverGetVersion(&driver));
+    OK(cudaRuntimeGetVersion(&runtime));
+    EXPECT(runtime == CUDART_VERSION && driver / 1000 >= runtime / 1000);
+}
+
+TEST(limits_and_cache_preferences_are_kept) {
+    size_t value = 0;
+    cudaFuncCache config;
+    OK(cudaDeviceSetLimit(cudaLimitStackSize, 4096));
+    OK(cudaDeviceGetLimit(&value, cudaLimitStackSize));
+    EXPECT(value >= 4096);
+    OK(cudaDeviceGetLimit(&value, cudaLimitMallocHeapSize));
+    EXPECT(value >= 1 << 20);
+    OK(cudaDeviceSetCacheConfig(cudaFuncCachePreferL1));
+    OK(cudaDeviceGetCacheConfig(&config));
+    OK(cudaDeviceSetCacheConfig(cudaFuncCachePreferNone));
+    EXPECT(cudaDeviceGetLimit(&value, (cudaLimit)99) == cudaErrorInvalidValue);
+    OK(cudaDeviceGetLimit(&value, cudaLimitDevRuntimeSyncDepth));
+    EXPECT(value == 2);
+    OK(cudaSetDeviceFlags(cudaDeviceMapHost));
+    EXPECT(cudaSetDeviceFlags(cudaDeviceScheduleSpin | cudaDeviceScheduleYield) == cudaErrorInvalidValue);
+    EXPECT(cudaSetDeviceFlags(0x10000) == cudaErrorInvalidValue);
+}
+
+TEST(peers) {
+    int count, can = -1;
+    OK(cudaGetDeviceCount(&count));
+    OK(cudaDeviceCanAccessPeer(&can, 0, 0));
+    EXPECT(can == 0);
+    EXPECT(cudaDeviceEnablePeerAccess(0, 0) == cudaErrorPeerAccessUnsupported);
+    EXPECT(cudaDeviceEnablePeerAccess(count, 0) == cudaErrorInvalidDevice);
+    if (count < 2)
+        return;
+    OK(cudaDeviceCanAccessPeer(&can, 0, 1));
+    if (!can)
+        return;
+    EXPECT(cudaDeviceDisablePeerAccess(1) == cudaErrorPeerAccessNotEnabled);
+    EXPECT(cudaDeviceEnablePeerAccess(1, 1) == cudaErrorInvalidValue);
+    OK(cudaDeviceEnablePeerAccess(1, 0));
+    EXPECT(cudaDeviceEnablePeerAccess(1, 0) == cudaErrorPeerAccessAlreadyEnabled);
+    OK(cudaDeviceDisablePeerAccess(1));
+    EXPECT(cudaDeviceDisablePeerAccess(1) == cudaErrorPeerAccessNotEnabled);
+}
+
+TEST(a_reset_frees_everything) {
+    size_t before, after = 0, total;
+    void *p;
+    cudaStream_t stream;
+    OK(cudaFree(NULL));
+    // Other programs allocate memory too, so one successful round of 20 is enough.
+    for (int i = 0; i < 20 && (i == 0 || after <= before - (200 << 20)); i++) {
+        OK(cudaMemGetInfo(&before, &total));
+        OK(cudaMalloc(&p, 256 << 20));
+        OK(cudaStreamCreate(&stream));
+        OK(cudaDeviceReset());
+        OK(cudaMemGetInfo(&after, &total));
+    }
+    EXPECT(after > before - (200 << 20));
+    EXPECT(cudaFree(p) == cudaErrorInvalidValue);
+    OK(cudaMalloc(&p, 100));
+}

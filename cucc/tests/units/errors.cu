@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+// Errors: names, texts, the last error, and sticky errors.
+#include <cuda_runtime.h>
+#include <cstring>
+#include <thread>
+#include "../unit.h"
+#ifdef __CU2CPP__
+#include "../../runtime/internal.h"
+#endif
+
+static bool named(cudaError_t error, const char *name, const char *text) {
+    return strcmp(cudaGetErrorName(error), name) == 0 && strcmp(cudaGetErrorString(error), text) == 0;
+}
+
+TEST(names_and_texts) {
+    EXPECT(named(cudaSuccess, "cudaSuccess", "no error"));
+    EXPECT(named(cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument"));
+    EXPECT(named(cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory"));
+    EXPECT(named(cudaErrorNoDevice, "cudaErrorNoDevice", "no CUDA-capable device is detected"));
+    EXPECT(named(cudaErrorInvalidConfiguration, "cudaErrorInvalidConfiguration",
+                 "invalid configuration argument"));
+    EXPECT(named(cudaErrorIllegalAddress, "cudaErrorIllegalAddress",
+                 "an illegal memory access was encountered"));
+    EXPECT(named(cudaErrorUnknown, "cudaErrorUnknown", "unknown error"));
+    EXPECT(named((cudaError_t)12345, "unrecognized error code", "unrecognized error code"));
+    EXPECT(named((cudaError_t)-1, "unrecognized error code", "unrecognized error code"));
+    EXPECT(cudaErrorInvalidDevice == 101 && cudaErrorIllegalAddress == 700 && cudaErrorUnknown == 999);
+}
+
+TEST(the_last_error_is_kept_until_it_is_fetched) {
+    int device;
+    EXPECT(cudaGetLastError() == cudaSuccess);
+    EXPECT(cudaSetDevice(1 << 20) == cudaErrorInvalidDevice);
+    OK(cudaGetDevice(&device)); // a successful call does not clear it
+    EXPECT(cudaPeekAtLastError() == cudaErrorInvalidDevice);
+    EXPECT(cudaPeekAtLastError() == cudaErrorInvalidDevice);
+    EXPECT(cudaMemset(NULL, 0, 4) == cudaErrorInvalidValue); // the latest error replaces it
+    EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
+    EXPECT(cudaGetLastError() == cudaSuccess);
+    EXPECT(cudaPeekAtLastError() == cudaSuccess);
+}
+
+TEST(the_last_error_is_each_threads_own) {
+    EXPECT(cudaSetDevice(-1) == cudaErrorInvalidDevice);
+    std::thread([] {
+        EXPECT(cudaPeekAtLastError() == cudaSuccess);
+        EXPECT(cudaMemset(NULL, 0, 4) == cudaErrorInvalidValue);
+    }).join();
+    EXPECT(cudaGetLastError() == cudaErrorInvalidDevice);
+}
+
+__global__ void nothing() {}
+
+// The manual says cudaErrorInvalidConfiguration; CUDA 13 on a GPU gives cudaErrorInvalidValue.
+static bool refused(cudaError_t error) {
+#ifdef __CU2CPP__
+    return error == cudaErrorInvalidConfiguration;
+#else
+    return error == cudaErrorInvalidConfiguration || error == cudaErrorInvalidValue;
+#endif
+}
+
+TEST(a_bad_launch_shows_at_the_next_check) {
+    nothing<<<1, 1025>>>();
+    EXPECT(refused(cudaPeekAtLastError()));
+    OK(cudaDeviceSynchronize());
+    EXPECT(refused(cudaGetLastError()));
+    EXPECT(cudaGetLastError() == cudaSuccess);
+    nothing<<<1, 1>>>();
+    OK(cudaGetLastError());
+    OK(cudaDeviceSynchronize());
+}
+
+template <class T> __global__ void __launch_bounds__(16 * sizeof(T)) bounded(T *ran) {
+    *ran = 1;
+}
+
+TEST(a_launch_keeps_to_the_launch_bounds) {
+    int *ran;
+    OK(cudaMallocManaged(&ran, sizeof(int)));
+    *ran = 0;
+    bounded<<<1, dim3(5, 13)>>>(ran);
+    EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
+    OK(cudaDeviceSynchronize());
+    EXPECT(*ran == 0);
+    bounded<<<1, dim3(4, 16)>>>(ran);
+    OK(cudaGetLastError());
+    OK(cudaDeviceSynchronize());
+    EXPECT(*ran == 1);
+    OK(cudaFree(ran));
+}
+
+#ifdef __CU2CPP__
+static void fail_quietly(void *) {
+    int count;
+    cudaGetDeviceCount(&count);
+    cudaMemset(NULL, 0, 4);
+    int *p;
+    cudaMalloc(&p, 40);
+    cudaFree(p + 1);
+    cudaFree(p);
+}
+static const int malloc_line = __LINE__ - 4;
+
+TEST(each_error_is_a_line_that_says_why) {
+    char expected[200];
+    const unit_result r = unit_child(fail_quietly, NULL);
+    EXPECT(r.status == 0);
+    EXPECT(strncmp(r.err, "cuda on the CPU: cudaMemset: the destination is NULL\n", 53) == 0);
+    snprintf(expected, sizeof expected, " is 4 bytes into 40 bytes of device 0, allocated at errors.cu:%d\n",
+             malloc_line);
+    EXPECT(strlen(r.err) > strlen(expected) &&
+           strcmp(r.err + strlen(r.err) - strlen(expected), expected) == 0);
+}
+
+static void fail_for_good(void *) {
+    int device, count;
+    void *p;
+    EXPECT(cuda_cpu::fail_for_good(cudaErrorAssert, "kernel: an assertion") == cudaErrorAssert);
+    EXPECT(cudaGetLastError() == cudaErrorAssert);
+    EXPECT(cudaGetLastError() == cudaSuccess); // cleared, but the next call returns it again
+    EXPECT(cudaMalloc(&p, 4) == cudaErrorAssert);
+    EXPECT(cudaDeviceSynchronize() == cudaErrorAssert);
+    EXPECT(cudaGetLastError() == cudaErrorAssert);
+    cuda_cpu::fail_for_good(cudaErrorIllegalAddress, "kernel: something else");
+    EXPECT(cudaFree(NULL) == cudaErrorAssert); // the first error stays
+    std::thread([] {
+        EXPECT(cudaDeviceSynchronize() == cudaErrorAssert); // for every host thread
+    }).join();
+    OK(cudaGetDeviceCount(&count)); // queries still work
+    OK(cudaGetDevice(&device));
+    (void)cudaGetLastError();
+    if (count > 1) { // other devices are not affected
+        OK(cudaSetDevice(1));
+        OK(cudaMalloc(&p, 4));
+        OK(cudaFree(p));
+        OK(cudaGetLastError());
+        OK(cudaSetDevice(0));
+    }
+    OK(cudaDeviceReset()); // a reset does not help
+    EXPECT(cudaMalloc(&p, 4) == cudaErrorDevicesUnavailable);
+    exit(unit_failures ? 1 : 0);
+}
+
+TEST(an_error_for_good_is_what_every_later_call_gives) {
+    const unit_result r = unit_child(fail_for_good, NULL);
+    if (!EXPECT(r.status == 0))
+        fputs(r.err, stderr);
+    EXPECT(strncmp(r.err, "cuda on the CPU: kernel: an assertion\n", 38) == 0);
+}
+#endif

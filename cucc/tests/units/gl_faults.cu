@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: MIT
+// Needs: egl
+// OpenGL buffers and textures in kernels: what must work, and what must be reported.
+#define GL_GLEXT_PROTOTYPES
+#include <EGL/egl.h>
+#include <EGL/eglext.h>
+#include <GL/gl.h>
+#include <GL/glext.h>
+#include <cuda_gl_interop.h>
+#include <vector>
+#include "messages.h"
+
+// An OpenGL context of EGL, without a window
+struct Context {
+    EGLDisplay display = eglGetPlatformDisplay(EGL_PLATFORM_SURFACELESS_MESA, EGL_DEFAULT_DISPLAY, nullptr);
+    EGLContext context;
+
+    Context() {
+        const EGLint wanted[] = {EGL_SURFACE_TYPE, EGL_PBUFFER_BIT, EGL_RENDERABLE_TYPE, EGL_OPENGL_BIT,
+                                 EGL_NONE};
+        EGLConfig config;
+        EGLint configs = 0;
+        EXPECT(eglInitialize(display, nullptr, nullptr) && eglBindAPI(EGL_OPENGL_API));
+        EXPECT(eglChooseConfig(display, wanted, &config, 1, &configs) && configs > 0);
+        context = eglCreateContext(display, config, EGL_NO_CONTEXT, nullptr);
+        EXPECT(eglMakeCurrent(display, EGL_NO_SURFACE, EGL_NO_SURFACE, context));
+    }
+    ~Context() {
+        eglMakeCurrent(display, EGL_NO_SURFACE, EGL_NO_SURFACE, EGL_NO_CONTEXT);
+        eglDestroyContext(display, context);
+        eglTerminate(display);
+        eglReleaseThread();
+    }
+};
+
+// A context with a registered buffer of n ints: 0, 1, 2 …
+struct Scene {
+    static constexpr int n = 1000;
+    Context context;
+    GLuint buffer;
+    cudaGraphicsResource_t resource = nullptr;
+
+    explicit Scene(unsigned flags = cudaGraphicsRegisterFlagsNone) {
+        std::vector<int> numbers(n);
+        for (int i = 0; i < n; i++)
+            numbers[i] = i;
+        glGenBuffers(1, &buffer);
+        glBindBuffer(GL_PIXEL_UNPACK_BUFFER, buffer);
+        glBufferData(GL_PIXEL_UNPACK_BUFFER, n * sizeof(int), numbers.data(), GL_DYNAMIC_DRAW);
+        OK(cudaGraphicsGLRegisterBuffer(&resource, buffer, flags));
+    }
+    ~Scene() {
+        if (resource)
+            OK(cudaGraphicsUnregisterResource(resource));
+        glDeleteBuffers(1, &buffer);
+    }
+
+    cudaError_t map() { return cudaGraphicsMapResources(1, &resource, 0); }
+    cudaError_t unmap() { return cudaGraphicsUnmapResources(1, &resource, 0); }
+    int *pointer() {
+        int *p = nullptr;
+        size_t bytes = 0;
+        OK(cudaGraphicsResourceGetMappedPointer((void **)&p, &bytes, resource));
+        EXPECT(bytes == n * sizeof(int));
+        return p;
+    }
+    std::vector<int> content() const {
+        std::vector<int> numbers(n);
+        glGetBufferSubData(GL_PIXEL_UNPACK_BUFFER, 0, n * sizeof(int), numbers.data());
+        return numbers;
+    }
+};
+
+__global__ void twice(int *numbers, int n) {
+    const int i = threadIdx.x + blockIdx.x * blockDim.x;
+    if (i < n)
+        numbers[i] *= 2;
+}
+
+// ---- At exit. These cases fork, so they come first.
+
+static void leave(void *how) {
+    static Scene *const scene = new Scene; // deleted only on request
+    if (strchr((char *)how, 'm'))
+        OK(scene->map());
+    if (strchr((char *)how, 'u'))
+        OK(scene->unmap());
+    if (strchr((char *)how, 'r')) {
+        OK(cudaGraphicsUnregisterResource(scene->resource));
+        scene->resource = nullptr;
+    }
+    if (strchr((char *)how, 'd'))
+        delete scene;
+    if (strchr((char *)how, 'x'))
+        exit(3);
+}
+
+TEST(what_is_left_at_the_end_is_told) {
+    const unit_result mapped = unit_child(leave, (void *)"m");
+    EXPECT(mapped.status == 0 && strstr(mapped.err, "at exit buffer 1, registered at gl_faults.cu:") &&
+           strstr(mapped.err, " is still mapped, mapped at gl_faults.cu:"));
+    const unit_result registered = unit_child(leave, (void *)"mu");
+    EXPECT(strstr(registered.err, "at exit buffer 1, registered at gl_faults.cu:") &&
+           strstr(registered.err, " is still registered\n"));
+    const unit_result clean = unit_child(leave, (void *)"murd");
+    EXPECT(clean.status == 0 && clean.err[0] == '\0');
+    // A program that fails gets no further lines.
+    const unit_result failed = unit_child(leave, (void *)"mx");
+    EXPECT(failed.status == 3 && failed.err[0] == '\0');
+}
+
+// ---- Buffers
+
+TEST(a_kernel_uses_a_buffer) {
+    Scene scene;
+    for (int round = 1; round < 4; round++) {
+        WORKS(scene.map());
+        twice<<<4, 256>>>(scene.pointer(), scene.n);
+        OK(cudaGetLastError());
+        WORKS(scene.unmap());
+        const std::vector<int> numbers = scene.content();
+        for (int i = 0; i < scene.n; i++)
+            if (!EXPECT(numbers[i] == i << round))
+                break;
+    }
+    GLint bound;
+    glGetIntegerv(GL_PIXEL_UNPACK_BUFFER_BINDING, &bound);
+    EXPECT((GLuint)bound == scene.buffer);
+    glGetIntegerv(GL_COPY_READ_BUFFER_BINDING, &bound);
+    EXPECT(bound == 0);
+}
+
+TEST(what_is_discarded_is_not_there) {
+    Scene scene(cudaGraphicsRegisterFlagsWriteDiscard);
+    OK(scene.map());
+    int first = 0;
+    OK(cudaMemcpy(&first, scene.pointer(), sizeof first, cudaMemcpyDeviceToHost));
+    EXPECT(first == -1);
+    OK(cudaMemset(scene.pointer(), 0, scene.n * sizeof(int)));
+    OK(scene.unmap());
+    EXPECT(scene.content() == std::vector<int>(scene.n, 0));
+}
+
+TEST(what_is_only_to_be_read_is_not_written) {
+    for (const bool at_mapping : {false, true}) {
+        Scene scene(at_mapping ? cudaGraphicsRegisterFlagsNone : cudaGraphicsRegisterFlagsReadOnly);
+        if (at_mapping)
+            OK(cudaGraphicsResourceSetMapFlags(scene.resource, cudaGraphicsMapFlagsReadOnly));
+        WORKS(scene.map() ? cudaErrorUnknown : scene.unmap());
+        OK(scene.map());
+        OK(cudaMemset(scene.pointer(), 7, 1));
+        FAILS(cudaErrorUnknown, "was written to", scene.unmap());
+        EXPECT(scene.content()[0] == 0);
+    }
+}
+
+TEST(mapped_twice) {
+    Scene scene;
+    WORKS(scene.map());
+    FAILS(cudaErrorAlreadyMapped, "mapped already", scene.map());
+    FAILS(cudaErrorAlreadyMapped, "is mapped",
+          cudaGraphicsResourceSetMapFlags(scene.resource, cudaGraphicsMapFlagsNone));
+    WORKS(scene.unmap());
+    cudaGraphicsResource_t both[] = {scene.resource, scene.resource};
+    FAILS(cudaErrorAlreadyMapped, "in the list twice", cudaGraphicsMapResources(2, both, 0));
+    WORKS(scene.map());
+    FAILS(cudaErrorNotMapped, "in the list twice", cudaGraphicsUnmapResources(2, both, 0));
+    FAILS(cudaErrorNotMapped, "is not mapped", scene.unmap());
+    WORKS(scene.map() ? cudaErrorUnknown : scene.unmap());
+}
+
+TEST(unmapped_twice) {
+    Scene scene;
+    FAILS(cudaErrorNotMapped, "is not mapped", scene.unmap());
+    OK(scene.map());
+    WORKS(scene.unmap());
+    FAILS(cudaErrorNotMapped, "is not mapped", scene.unmap());
+    void *p;
+    size_t bytes;
+    FAILS(cudaErrorNotMapped, "is not mapped",
+          cudaGraphicsResourceGetMappedPointer(&p, &bytes, scene.resource));
+}
+
+// Draws from the bound buffer, as a program would.
+static void draw() {
+    GLuint texture;
+    glGenTextures(1, &texture);
+    glBindTexture(GL_TEXTURE_2D, texture);
+    glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, 16, 16, 0, GL_RGBA, GL_UNSIGNED_BYTE, 0);
+    glDeleteTextures(1, &texture);
+}
+
+TEST(drawn_while_mapped) {
+    Scene scene;
+    OK(scene.map());
+    WORKS(scene.unmap());
+    draw();
+    EXPECT(glGetError() == GL_NO_ERROR);
+    OK(scene.map());
+    draw();
+    FAILS(cudaErrorUnknown, "was asked to use buffer", scene.unmap());
+    WORKS(scene.map() ? cudaErrorUnknown : scene.unmap());
+}
+
+TEST(used_after_unmapping) {
+    Scene scene;
+    OK(scene.map());
+    int *const stale = scene.pointer(), one;
+    WORKS(cudaMemcpy(&one, stale, sizeof one, cudaMemcpyDeviceToHost));
+    OK(scene.unmap());
+    FAILS(cudaErrorInvalidValue, "freed", cudaMemcpy(&one, stale, sizeof one, cudaMemcpyDeviceToHost));
+}
+
+TEST(freed_while_mapped) {
+    Scene scene;
+    OK(scene.map());
+    int *const mapped = scene.pointer();
+    FAILS(cudaErrorInvalidValue, "belongs to a mapped OpenGL resource", cudaFree(mapped));
+    FAILS(cudaErrorInvalidValue, "belongs to a mapped OpenGL resource", cudaFreeAsync(mapped, 0));
+    twice<<<4, 256>>>(mapped, scene.n);
+    WORKS(scene.unmap());
+    EXPECT(scene.content()[999] == 2 * 999);
+    FAILS(cudaErrorInvalidValue, "freed", cudaFree(mapped));
+}
+
+TEST(deleted_buffers) {
+    Scene scene;
+    GLuint other;
+    cudaGraphicsResource_t resource;
+    const auto enroll = [&] { return cudaGraphicsGLRegisterBuffer(&resource, other, 0); };
+    glGenBuffers(1, &other);
+    FAILS(cudaErrorInvalidResourceHandle, "never bound", enroll());
+    glBindBuffer(GL_ARRAY_BUFFER, other);
+    FAILS(cudaErrorMemoryAllocation, "no storage", enroll());
+    glBufferData(GL_ARRAY_BUFFER, 64, nullptr, GL_STATIC_DRAW);
+    WORKS(enroll());
+    glDeleteBuffers(1, &other);
+    FAILS(cudaErrorUnknown, "was deleted", cudaGraphicsMapResources(1, &resource, 0));
+    WORKS(cudaGraphicsUnregisterResource(resource));
+    FAILS(cudaErrorInvalidResourceHandle, "unregistered already", cudaGraphicsUnregisterResource(resource));
+    FAILS(cudaErrorInvalidResourceHandle, "was deleted", enroll());
+    other = 12345;
+    FAILS(cudaErrorInvalidResourceHandle, "has no buffer 12345", enroll());
+    other = 0;
+    FAILS(cudaErrorInvalidValue, "has no buffer 0", enroll());
+    OK(scene.map());
+    int *const mapped = scene.pointer(), one;
+    glDeleteBuffers(1, &scene.buffer);
+    FAILS(cudaErrorUnknown, "was deleted while", scene.unmap());
+    FAILS(cudaErrorInvalidValue, "freed", cudaMemcpy(&one, mapped, sizeof one, cudaMemcpyDeviceToHost));
+}
+
+TEST(storage_that_changes) {
+    Scene scene;
+    glBufferData(GL_PIXEL_UNPACK_BUFFER, 100, nullptr, GL_STATIC_DRAW);
+    FAILS(cudaErrorUnknown, "had 4000 bytes when it was registered, now it has 100", scene.map());
+    glBufferData(GL_PIXEL_UNPACK_BUFFER, scene.n * sizeof(int), nullptr, GL_STATIC_DRAW);
+    WORKS(scene.map());
+    glBufferData(GL_PIXEL_UNPACK_BUFFER, scene.n * sizeof(int), nullptr, GL_STATIC_DRAW);
+    FAILS(cudaErrorUnknown, "new storage", scene.unmap());
+}
+
+// Unregistering is refused and has no effect.
+TEST(unregistered_while_mapped) {
+    Scene scene;
+    OK(scene.map());
+    FAILS(cudaErrorAlreadyMapped, "still mapped", cudaGraphicsUnregisterResource(scene.resource));
+    twice<<<4, 256>>>(scene.pointer(), scene.n);
+    WORKS(scene.unmap());
+    EXPECT(scene.content()[999] == 2 * 999);
+}
+
+TEST(without_a_context) {
+    cudaGraphicsResource_t resource;
+    unsigned count;
+    int device;
+    FAILS(cudaErrorInvalidGraphicsContext, "no OpenGL context",
+          cudaGraphicsGLRegisterBuffer(&resource, 1, 0));
+    FAILS(cudaErrorInvalidGraphicsContext, "no OpenGL context",
+          cudaGLGetDevices(&count, &device, 1, cudaGLDeviceListAll));
+    Scene scene;
+    OK(cudaSetDevice(1));
+    WORKS(cudaGLGetDevices(&count, &device, 1, cudaGLDeviceListAll));
+    EXPECT(count == 1 && device == 1);
+}
+
+TEST(flags_that_there_are_not) {
+    Scene scene;
+    cudaGraphicsResource_t resource;
+    FAILS(cudaErrorInvalidValue, "not a valid flag",
+          cudaGraphicsGLRegisterBuffer(&resource, scene.buffer, 3));
+    FAILS(cudaErrorInvalidValue, "not a valid flag", cudaGraphicsResourceSetMapFlags(scene.resource, 3));
+    FAILS(cudaErrorInvalidValue, "invalid list of 0", cudaGraphicsMapResources(0, &scene.resource, 0));
+}
+
+TEST(a_reset_forgets) {
+    Scene scene;
+    OK(cudaDeviceReset());
+    FAILS(cudaErrorInvalidResourceHandle, "not a graphics resource", scene.map());
+    scene.resource = nullptr;
+}
+
+TEST(deprecated_calls) {
+    Scene scene;
+    int *p;
+    FAILS(cudaErrorInvalidValue, "was not registered", cudaGLMapBufferObject((void **)&p, scene.buffer));
+    OK(cudaGLSetGLDevice(0));
+    OK(cudaGLRegisterBufferObject(scene.buffer));
+    OK(cudaGLSetBufferObjectMapFlags(scene.buffer, cudaGLMapFlagsNone));
+    for (int i = 0; i < 2; i++) {
+        OK(i ? cudaGLMapBufferObject((void **)&p, scene.buffer)
+             : cudaGLMapBufferObjectAsync((void **)&p, scene.buffer, 0));
+        twice<<<4, 256>>>(p, scene.n);
+        OK(cudaGetLastError());
+        OK(i ? cudaGLUnmapBufferObject(scene.buffer) : cudaGLUnmapBufferObjectAsync(scene.buffer, 0));
+    }
+    EXPECT(scene.content()[999] == 4 * 999);
+    OK(cudaGLMapBufferObject((void **)&p, scene.buffer));
+    FAILS(cudaErrorAlreadyMapped, "still mapped", cudaGLUnregisterBufferObject(scene.buffer));
+    OK(cudaGLUnmapBufferObject(scene.buffer));
+    OK(cudaGLUnregisterBufferObject(scene.buffer));
+    FAILS(cudaErrorInvalidValue, "was not registered", cudaGLUnregisterBufferObject(scene.buffer));
+}
+
+// ---- Textures
+
+__global__ void next(cudaSurfaceObject_t surface, int width, int height) {
+    const int x = threadIdx.x, y = blockIdx.x;
+    if (x >= width || y >= height)
+        return;
+    uchar4 texel = surf2Dread<uchar4>(surface, x * 4, y);
+    texel.x++;
+    texel.y += 2;
+    surf2Dwrite(texel, surface, x * 4, y);
+}
+
+TEST(a_kernel_uses_a_texture) {
+    Scene scene;
+    const int width = 37, height = 5;
+    std::vector<unsigned char> texels(width * height * 4), got(texels.size());
+    for (size_t i = 0; i < texels.size(); i++)
+        texels[i] = (unsigned char)(i * 7);
+    GLuint texture;
+    cudaGraphicsResource_t resource;
+    const auto enroll = [&](unsigned flags) {
+        return cudaGraphicsGLRegisterImage(&resource, texture, GL_TEXTURE_2D, flags);
+    };
+    glGenTextures(1, &texture);
+    FAILS(cudaErrorInvalidResourceHandle, "never bound", enroll(0));
+    glBindTexture(GL_TEXTURE_2D, texture);
+    FAILS(cudaErrorInvalidValue, "no storage", enroll(0));
+    glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
+    glTexImage2D(GL_TEXTURE_2D, 0, GL_RGB8, width, height, 0, GL_RGBA, GL_UNSIGNED_BYTE, nullptr);
+    FAILS(cudaErrorInvalidValue, "a format that CUDA does not support", enroll(0));
+    glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, width, height, 0, GL_RGBA, GL_UNSIGNED_BYTE, texels.data());
+    FAILS(cudaErrorInvalidValue, "not a valid combination", enroll(3));
+    FAILS(cudaErrorNotSupported, "target", cudaGraphicsGLRegisterImage(&resource, texture, GL_TEXTURE_3D, 0));
+    FAILS(cudaErrorInvalidValue, "target", cudaGraphicsGLRegisterImage(&resource, texture, GL_TEXTURE_1D, 0));
+    WORKS(enroll(cudaGraphicsRegisterFlagsSurfaceLoadStore));
+
+    // The program's pixel-store settings and bound buffers must have no effect.
+    glBindBuffer(GL_PIXEL_UNPACK_BUFFER, scene.buffer);
+    glPixelStorei(GL_UNPACK_ROW_LENGTH, 50);
+    glPixelStorei(GL_PACK_SKIP_ROWS, 3);
+    for (int round = 1; round < 3; round++) {
+        cudaArray_t array;
+        void *p;
+        size_t bytes;
+        WORKS(cudaGraphicsMapResources(1, &resource, 0));
+        FAILS(cudaErrorNotMappedAsPointer, "no pointer",
+              cudaGraphicsResourceGetMappedPointer(&p, &bytes, resource));
+        FAILS(cudaErrorInvalidValue, "no array 1 of level 0",
+              cudaGraphicsSubResourceGetMappedArray(&array, resource, 1, 0));
+        OK(cudaGraphicsSubResourceGetMappedArray(&array, resource, 0, 0));
+        cudaResourceDesc desc = {};
+        desc.resType = cudaResourceTypeArray;
+        desc.res.array.array = array;
+        cudaSurfaceObject_t surface;
+        OK(cudaCreateSurfaceObject(&surface, &desc));
+        next<<<height, 64>>>(surface, width, height);
+        OK(cudaGetLastError());
+        OK(cudaDestroySurfaceObject(surface));
+        WORKS(cudaGraphicsUnmapResources(1, &resource, 0));
+    }
+    GLint row_length;
+    glGetIntegerv(GL_UNPACK_ROW_LENGTH, &row_length);
+    EXPECT(row_length == 50);
+    glPixelStorei(GL_UNPACK_ROW_LENGTH, 0);
+    glPixelStorei(GL_PACK_SKIP_ROWS, 0);
+    glGetTexImage(GL_TEXTURE_2D, 0, GL_RGBA, GL_UNSIGNED_BYTE, got.data());
+    for (size_t i = 0; i < texels.size(); i++)
+        if (!EXPECT(got[i] == (unsigned char)(texels[i] + (i % 4 < 2 ? 2 * (i % 4 + 1) : 0))))
+            break;
+
+    cudaArray_t array;
+    OK(scene.map());
+    FAILS(cudaErrorNotMappedAsArray, "no array",
+          cudaGraphicsSubResourceGetMappedArray(&array, scene.resource, 0, 0));
+    OK(scene.unmap());
+    glDeleteTextures(1, &texture);
+    FAILS(cudaErrorUnknown, "was deleted", cudaGraphicsMapResources(1, &resource, 0));
+    OK(cudaGraphicsUnregisterResource(resource));
+}
+
+// Texels of every format are unchanged after mapping and unmapping.
+TEST(formats_of_textures) {
+    const struct {
+        GLenum internal, format, type;
+        int bytes;
+    } cases[] = {{GL_R8, GL_RED, GL_UNSIGNED_BYTE, 1},    {GL_RG16, GL_RG, GL_UNSIGNED_SHORT, 4},
+                 {GL_RGBA, GL_RGBA, GL_UNSIGNED_BYTE, 4}, {GL_RGBA32F, GL_RGBA, GL_FLOAT, 16},
+                 {GL_R32F, GL_RED, GL_FLOAT, 4},          {GL_R8I, GL_RED_INTEGER, GL_BYTE, 1},
+                 {GL_RG16I, GL_RG_INTEGER, GL_SHORT, 4},  {GL_RGBA32UI, GL_RGBA_INTEGER, GL_UNSIGNED_INT, 16},
+                 {GL_R16F, GL_RED, GL_HALF_FLOAT, 2},     {GL_RGBA16F, GL_RGBA, GL_HALF_FLOAT, 8}};
+    Scene scene;
+    glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
+    glPixelStorei(GL_UNPACK_ALIGNMENT, 1);
+    glPixelStorei(GL_PACK_ALIGNMENT, 1);
+    for (const auto &c : cases) {
+        std::vector<unsigned char> texels(21 * 3 * c.bytes), got(texels.size());
+        for (size_t i = 0; i < texels.size(); i++)
+            texels[i] = (unsigned char)(c.type == GL_FLOAT || c.type == GL_HALF_FLOAT ? 63 : i * 7);
+        GLuint texture;
+        cudaGraphicsResource_t resource;
+        cudaArray_t array;
+        glGenTextures(1, &texture);
+        glBindTexture(GL_TEXTURE_RECTANGLE, texture);
+        glTexImage2D(GL_TEXTURE_RECTANGLE, 0, c.internal, 21, 3, 0, c.format, c.type, texels.data());
+        WORKS(cudaGraphicsGLRegisterImage(&resource, texture, GL_TEXTURE_RECTANGLE, 0));
+        OK(cudaGraphicsMapResources(1, &resource, 0));
+        OK(cudaGraphicsSubResourceGetMappedArray(&array, resource, 0, 0));
+        cudaChannelFormatDesc desc;
+        cudaExtent extent;
+        OK(cudaArrayGetInfo(&desc, &extent, nullptr, array));
+        EXPECT(extent.width == 21 && extent.height == 3);
+        EXPECT(desc.x + desc.y + desc.z + desc.w == 8 * c.bytes);
+        OK(cudaMemcpy2DFromArray(got.data(), 21 * c.bytes, array, 0, 0, 21 * c.bytes, 3,
+                                 cudaMemcpyDeviceToHost));
+        EXPECT(got == texels);
+        for (unsigned char &byte : texels)
+            byte ^= 1;
+        OK(cudaMemcpy2DToArray(array, 0, 0, texels.data(), 21 * c.bytes, 21 * c.bytes, 3,
+                               cudaMemcpyHostToDevice));
+        OK(cudaGraphicsUnmapResources(1, &resource, 0));
+        glGetTexImage(GL_TEXTURE_RECTANGLE, 0, c.format, c.type, got.data());
+        EXPECT(got == texels);
+        OK(cudaGraphicsUnregisterResource(resource));
+        glDeleteTextures(1, &texture);
+    }
+}

@@ -1,0 +1,550 @@
+// SPDX-License-Identifier: MIT
+// Graphs and stream capture. Everything is legal CUDA and gives the same on a GPU.
+#include <cuda_runtime.h>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+#include "../unit.h"
+
+__global__ void scale_add(int *x, int n, int factor, int summand) {
+    const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    if (i < n)
+        x[i] = x[i] * factor + summand;
+}
+
+constexpr int N = 1000;
+
+struct Buffers { // n ints on the device, and pinned on the host
+    int *device, *host;
+    cudaStream_t a, b;
+
+    Buffers() {
+        OK(cudaMalloc(&device, N * sizeof(int)));
+        OK(cudaMallocHost(&host, N * sizeof(int)));
+        OK(cudaStreamCreate(&a));
+        OK(cudaStreamCreate(&b));
+        for (int i = 0; i < N; i++)
+            host[i] = i;
+    }
+    ~Buffers() {
+        OK(cudaDeviceSynchronize());
+        OK(cudaStreamDestroy(a));
+        OK(cudaStreamDestroy(b));
+        OK(cudaFree(device));
+        OK(cudaFreeHost(host));
+    }
+    bool holds(int factor, int summand) const {
+        for (int i = 0; i < N; i++)
+            if (host[i] != i * factor + summand)
+                return false;
+        return true;
+    }
+    void reset() {
+        for (int i = 0; i < N; i++)
+            host[i] = i;
+    }
+};
+
+// host -> device, times 3, plus 5, device -> host
+static void pass(const Buffers &m) {
+    OK(cudaMemcpyAsync(m.device, m.host, N * sizeof(int), cudaMemcpyHostToDevice, m.a));
+    scale_add<<<8, 128, 0, m.a>>>(m.device, N, 3, 0);
+    scale_add<<<8, 128, 0, m.a>>>(m.device, N, 1, 5);
+    OK(cudaMemcpyAsync(m.host, m.device, N * sizeof(int), cudaMemcpyDeviceToHost, m.a));
+}
+
+// Instantiates a graph, runs it and waits for it.
+static cudaGraphExec_t run(cudaGraph_t graph, cudaStream_t stream) {
+    cudaGraphExec_t executable;
+    OK(cudaGraphInstantiate(&executable, graph, 0));
+    OK(cudaGraphLaunch(executable, stream));
+    OK(cudaStreamSynchronize(stream));
+    return executable;
+}
+static void run_again(cudaGraphExec_t executable, cudaStream_t stream) {
+    OK(cudaGraphLaunch(executable, stream));
+    OK(cudaStreamSynchronize(stream));
+}
+
+static size_t node_count(cudaGraph_t graph) {
+    size_t count = 0;
+    OK(cudaGraphGetNodes(graph, NULL, &count));
+    return count;
+}
+
+TEST(a_captured_stream_does_nothing_until_the_graph_is_launched) {
+    Buffers m;
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+    OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeGlobal));
+    cudaStreamCaptureStatus status;
+    OK(cudaStreamIsCapturing(m.a, &status));
+    EXPECT(status == cudaStreamCaptureStatusActive);
+    pass(m);
+    OK(cudaStreamEndCapture(m.a, &graph));
+    OK(cudaStreamIsCapturing(m.a, &status));
+    EXPECT(status == cudaStreamCaptureStatusNone);
+    OK(cudaDeviceSynchronize());
+    EXPECT(m.holds(1, 0));
+    EXPECT(node_count(graph) == 4);
+    OK(cudaGraphInstantiate(&executable, graph, 0));
+    OK(cudaGraphDestroy(graph));
+    run_again(executable, m.a);
+    EXPECT(m.holds(3, 5));
+    for (int i = 0; i < 2; i++)
+        run_again(executable, m.b);
+    EXPECT(m.holds(27, 65)); // ((3 i + 5) * 3 + 5) * 3 + 5
+}
+
+TEST(events_fork_and_join_a_capture) {
+    Buffers m;
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+    cudaEvent_t fork, join;
+    OK(cudaEventCreateWithFlags(&fork, cudaEventDisableTiming));
+    OK(cudaEventCreateWithFlags(&join, cudaEventDisableTiming));
+    OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeGlobal));
+    OK(cudaMemcpyAsync(m.device, m.host, N * sizeof(int), cudaMemcpyHostToDevice, m.a));
+    OK(cudaEventRecord(fork, m.a));
+    OK(cudaStreamWaitEvent(m.b, fork, 0));
+    cudaStreamCaptureStatus status;
+    OK(cudaStreamIsCapturing(m.b, &status));
+    EXPECT(status == cudaStreamCaptureStatusActive);
+    scale_add<<<4, 128, 0, m.a>>>(m.device, N / 2, 2, 0);
+    scale_add<<<4, 128, 0, m.b>>>(m.device + N / 2, N - N / 2, 2, 0);
+    OK(cudaEventRecord(join, m.b));
+    OK(cudaStreamWaitEvent(m.a, join, 0));
+    OK(cudaMemcpyAsync(m.host, m.device, N * sizeof(int), cudaMemcpyDeviceToHost, m.a));
+    OK(cudaStreamEndCapture(m.a, &graph));
+    OK(cudaStreamIsCapturing(m.b, &status));
+    EXPECT(status == cudaStreamCaptureStatusNone);
+    size_t roots = 0, edges = 0;
+    OK(cudaGraphGetRootNodes(graph, NULL, &roots));
+    OK(cudaGraphGetEdges(graph, NULL, NULL, NULL, &edges));
+    EXPECT(node_count(graph) == 4 && roots == 1 && edges == 4);
+    OK(cudaGraphInstantiate(&executable, graph, NULL, NULL, 0)); // as in CUDA 11
+    run_again(executable, m.a);
+    EXPECT(m.holds(2, 0));
+}
+
+// Ends the capture of a stream; expects this error, and the graph to be NULL.
+static bool ends_with(cudaError_t error, cudaStream_t stream) {
+    cudaGraph_t graph = (cudaGraph_t)1;
+    const cudaError_t got = cudaStreamEndCapture(stream, &graph);
+    if (got != error)
+        fprintf(stderr, "%s, expected %s\n", cudaGetErrorName(got), cudaGetErrorName(error));
+    (void)cudaGetLastError();
+    return got == error && !graph;
+}
+
+// A call during a capture of m.a gives this error, and ends the capture without a graph.
+#define REFUSED(mode, error, call)                                                                           \
+    OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureMode##mode));                                            \
+    EXPECT((call) == error);                                                                                 \
+    EXPECT(ends_with(cudaErrorStreamCaptureInvalidated, m.a))
+
+TEST(what_a_capture_does_not_permit_makes_it_invalid) {
+    Buffers m;
+    void *p = NULL;
+    cudaEvent_t before, inside;
+    OK(cudaEventCreate(&before));
+    OK(cudaEventCreate(&inside));
+    OK(cudaEventRecord(before, m.b));
+    OK(cudaStreamSynchronize(m.b));
+    EXPECT(cudaStreamBeginCapture(0, cudaStreamCaptureModeGlobal) == cudaErrorStreamCaptureUnsupported);
+    cudaGraph_t none;
+    EXPECT(cudaStreamEndCapture(m.a, &none) == cudaErrorIllegalState);
+
+    OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeGlobal));
+    EXPECT(cudaStreamSynchronize(m.a) == cudaErrorStreamCaptureUnsupported);
+    EXPECT(cudaMemsetAsync(m.device, 0, 4, m.a) == cudaErrorStreamCaptureInvalidated);
+    EXPECT(ends_with(cudaErrorStreamCaptureInvalidated, m.a));
+
+    REFUSED(Global, cudaErrorStreamCaptureUnsupported, cudaDeviceSynchronize());
+    REFUSED(ThreadLocal, cudaErrorStreamCaptureUnsupported, cudaMalloc(&p, 4));
+    OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeRelaxed));
+    OK(cudaMalloc(&p, 4));
+    OK(cudaStreamEndCapture(m.a, &none));
+    OK(cudaGraphDestroy(none));
+    OK(cudaFree(p));
+
+    REFUSED(Relaxed, cudaErrorStreamCaptureImplicit, cudaMemcpy(m.host, m.device, 4, cudaMemcpyDeviceToHost));
+    OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeRelaxed));
+    scale_add<<<1, 1>>>(m.device, 1, 1, 1); // in the default stream
+    EXPECT(cudaGetLastError() == cudaErrorStreamCaptureImplicit);
+    EXPECT(ends_with(cudaErrorStreamCaptureInvalidated, m.a));
+
+    REFUSED(Relaxed, cudaErrorStreamCaptureIsolation, cudaStreamWaitEvent(m.a, before, 0));
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+    OK(cudaGraphCreate(&graph, 0));
+    OK(cudaGraphInstantiate(&executable, graph, 0));
+    REFUSED(Relaxed, cudaErrorStreamCaptureUnsupported, cudaGraphLaunch(executable, m.a));
+    OK(cudaGraphExecDestroy(executable));
+    OK(cudaGraphDestroy(graph));
+
+    OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeRelaxed));
+    OK(cudaEventRecord(inside, m.a));
+    EXPECT(cudaEventSynchronize(inside) == cudaErrorCapturedEvent);
+    EXPECT(ends_with(cudaErrorStreamCaptureInvalidated, m.a));
+
+    OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeRelaxed)); // no join
+    OK(cudaEventRecord(inside, m.a));
+    OK(cudaStreamWaitEvent(m.b, inside, 0));
+    OK(cudaMemsetAsync(m.device, 0, 4, m.b));
+    EXPECT(ends_with(cudaErrorStreamCaptureUnjoined, m.a));
+
+    for (bool waits : {true, false}) { // another stream takes part and is destroyed before the end
+        cudaStream_t other;
+        OK(cudaStreamCreate(&other));
+        OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeRelaxed));
+        OK(cudaEventRecord(inside, m.a));
+        OK(cudaStreamWaitEvent(other, inside, 0));
+        OK(cudaMemsetAsync(m.device, 0, 4, other));
+        OK(cudaEventRecord(inside, other));
+        if (waits)
+            OK(cudaStreamWaitEvent(m.a, inside, 0));
+        OK(cudaStreamDestroy(other));
+        if (waits) {
+            OK(cudaStreamEndCapture(m.a, &graph));
+            EXPECT(node_count(graph) == 1);
+            OK(cudaGraphDestroy(graph));
+        } else {
+            EXPECT(ends_with(cudaErrorStreamCaptureUnjoined, m.a));
+        }
+    }
+
+    OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeRelaxed)); // ended by the stream that joined
+    OK(cudaEventRecord(inside, m.a));
+    OK(cudaStreamWaitEvent(m.b, inside, 0));
+    EXPECT(ends_with(cudaErrorStreamCaptureUnmatched, m.b));
+    EXPECT(ends_with(cudaErrorStreamCaptureInvalidated, m.a));
+
+    OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeRelaxed));
+    OK(cudaStreamBeginCapture(m.b, cudaStreamCaptureModeRelaxed));
+    OK(cudaEventRecord(inside, m.a));
+    EXPECT(cudaStreamWaitEvent(m.b, inside, 0) == cudaErrorStreamCaptureMerge);
+    EXPECT(ends_with(cudaErrorStreamCaptureInvalidated, m.a));
+    EXPECT(ends_with(cudaErrorStreamCaptureInvalidated, m.b));
+
+    OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeGlobal));
+    std::thread([&] { EXPECT(ends_with(cudaErrorStreamCaptureWrongThread, m.a)); }).join();
+    EXPECT(ends_with(cudaErrorIllegalState, m.a)); // the capture has ended
+
+    cudaGraphExec_t unused;
+    OK(cudaGraphCreate(&graph, 0));
+    OK(cudaGraphInstantiate(&unused, graph, 0));
+    REFUSED(Global, cudaErrorStreamCaptureUnsupported, cudaGraphExecDestroy(unused));
+    OK(cudaGraphExecDestroy(unused));
+    OK(cudaGraphDestroy(graph));
+
+    OK(cudaEventDestroy(before));
+    OK(cudaEventDestroy(inside));
+    (void)cudaGetLastError();
+}
+
+static void count_up(void *counter) {
+    ++*(int *)counter;
+}
+
+TEST(a_graph_is_built_from_nodes) {
+    Buffers m;
+    cudaGraph_t graph;
+    cudaGraphNode_t fill, copy, host, empty, out;
+    int calls = 0;
+    OK(cudaGraphCreate(&graph, 0));
+    cudaMemsetParams zero = {};
+    zero.dst = m.device;
+    zero.value = 0x01020304;
+    zero.elementSize = 4;
+    zero.width = N;
+    zero.height = 1;
+    OK(cudaGraphAddMemsetNode(&fill, graph, NULL, 0, &zero));
+    cudaMemcpy3DParms half = {};
+    half.srcPtr = make_cudaPitchedPtr(m.host, N / 2 * sizeof(int), N / 2 * sizeof(int), 1);
+    half.dstPtr = make_cudaPitchedPtr(m.device, N / 2 * sizeof(int), N / 2 * sizeof(int), 1);
+    half.extent = make_cudaExtent(N / 2 * sizeof(int), 1, 1);
+    half.kind = cudaMemcpyHostToDevice;
+    OK(cudaGraphAddMemcpyNode(&copy, graph, &fill, 1, &half));
+    cudaHostNodeParams function = {count_up, &calls};
+    OK(cudaGraphAddHostNode(&host, graph, NULL, 0, &function));
+    OK(cudaGraphAddEmptyNode(&empty, graph, NULL, 0));
+    const cudaGraphNode_t from[] = {copy, host}, to[] = {empty, empty};
+#if CUDART_VERSION >= 13000
+    OK(cudaGraphAddDependencies(graph, from, to, NULL, 2));
+#else
+    OK(cudaGraphAddDependencies(graph, from, to, 2));
+#endif
+    OK(cudaGraphAddMemcpyNode1D(&out, graph, &empty, 1, m.host, m.device, N * sizeof(int),
+                                cudaMemcpyDeviceToHost));
+    cudaGraphNodeType type;
+    OK(cudaGraphNodeGetType(host, &type));
+    EXPECT(type == cudaGraphNodeTypeHost);
+    run(graph, m.a);
+    EXPECT(calls == 1);
+    for (int i = 0; i < N; i++)
+        EXPECT(m.host[i] == (i < N / 2 ? i : 0x01020304));
+
+    cudaGraph_t twin;
+    cudaGraphNode_t found;
+    OK(cudaGraphClone(&twin, graph));
+    OK(cudaGraphNodeFindInClone(&found, host, twin));
+    cudaHostNodeParams same;
+    OK(cudaGraphHostNodeGetParams(found, &same));
+    EXPECT(found != host && same.fn == count_up && same.userData == &calls);
+    OK(cudaGraphDestroyNode(out));
+    EXPECT(node_count(graph) == 4 && node_count(twin) == 5);
+    size_t count = 5;
+    cudaGraphNode_t before[5];
+    OK(cudaGraphNodeGetDependencies(empty, before, NULL, &count));
+    EXPECT(count == 2 && before[0] == copy && before[1] == host);
+}
+
+TEST(a_cycle_is_refused) {
+    cudaGraph_t graph;
+    cudaGraphNode_t a, b;
+    cudaGraphExec_t executable;
+    OK(cudaGraphCreate(&graph, 0));
+    OK(cudaGraphAddEmptyNode(&a, graph, NULL, 0));
+    OK(cudaGraphAddEmptyNode(&b, graph, &a, 1));
+    const cudaError_t added = cudaGraphAddDependencies(graph, &b, &a, NULL, 1);
+    EXPECT(added != cudaSuccess || cudaGraphInstantiate(&executable, graph, 0) == cudaErrorInvalidValue);
+    (void)cudaGetLastError();
+}
+
+TEST(a_child_graph_runs_in_its_place) {
+    Buffers m;
+    cudaGraph_t child, graph, inner;
+    cudaGraphNode_t first, second;
+    OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeGlobal));
+    pass(m);
+    OK(cudaStreamEndCapture(m.a, &child));
+    OK(cudaGraphCreate(&graph, 0));
+    OK(cudaGraphAddChildGraphNode(&first, graph, NULL, 0, child));
+    OK(cudaGraphAddChildGraphNode(&second, graph, &first, 1, child));
+    OK(cudaGraphChildGraphNodeGetGraph(first, &inner));
+    EXPECT(node_count(inner) == 4 && inner != child);
+    OK(cudaGraphDestroy(child));
+    run(graph, m.a);
+    EXPECT(m.holds(9, 20));
+}
+
+TEST(parameters_of_nodes_can_change) {
+    Buffers m;
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+    OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeGlobal));
+    pass(m);
+    OK(cudaStreamEndCapture(m.a, &graph));
+    size_t count = 4;
+    cudaGraphNode_t nodes[4], kernel = NULL;
+    OK(cudaGraphGetNodes(graph, nodes, &count));
+    cudaKernelNodeParams params;
+    int *x = NULL, n = 0, factor = 0, summand = 0;
+    for (cudaGraphNode_t node : nodes) {
+        cudaGraphNodeType type;
+        OK(cudaGraphNodeGetType(node, &type));
+        if (type != cudaGraphNodeTypeKernel)
+            continue;
+        OK(cudaGraphKernelNodeGetParams(node, &params));
+        EXPECT(params.gridDim.x == 8 && params.blockDim.x == 128 && params.sharedMemBytes == 0);
+        factor = *(int *)params.kernelParams[2];
+        summand = *(int *)params.kernelParams[3];
+        EXPECT((factor == 3 && summand == 0) || (factor == 1 && summand == 5));
+        if (factor == 3) {
+            kernel = node;
+            x = *(int **)params.kernelParams[0];
+            n = *(int *)params.kernelParams[1];
+        }
+    }
+    EXPECT(x == m.device && n == N);
+    OK(cudaGraphInstantiate(&executable, graph, 0));
+    OK(cudaGraphKernelNodeGetParams(kernel, &params));
+    factor = 7, summand = 1;
+    void *arguments[] = {&x, &n, &factor, &summand};
+    params.kernelParams = arguments;
+    OK(cudaGraphExecKernelNodeSetParams(executable, kernel, &params));
+    factor = 1000; // the values were copied
+    run_again(executable, m.a);
+    EXPECT(m.holds(7, 6));
+
+    m.reset(); // the graph itself still multiplies by 3; now by 4
+    factor = 4, summand = 0;
+    OK(cudaGraphKernelNodeSetParams(kernel, &params));
+    cudaGraphExecUpdateResultInfo info;
+    OK(cudaGraphExecUpdate(executable, graph, &info));
+    EXPECT(info.result == cudaGraphExecUpdateSuccess);
+    run_again(executable, m.a);
+    EXPECT(m.holds(4, 5));
+
+    m.reset();
+    OK(cudaGraphNodeSetEnabled(executable, kernel, 0));
+    run_again(executable, m.a);
+    EXPECT(m.holds(1, 5));
+
+    cudaGraph_t other;
+    cudaGraphNode_t node;
+    OK(cudaGraphCreate(&other, 0));
+    OK(cudaGraphAddEmptyNode(&node, other, NULL, 0));
+    EXPECT(cudaGraphExecUpdate(executable, other, &info) == cudaErrorGraphExecUpdateFailure);
+    EXPECT(info.result == cudaGraphExecUpdateErrorTopologyChanged);
+    (void)cudaGetLastError();
+}
+
+TEST(a_kernel_node_names_the_kernel_by_its_address) {
+    Buffers m;
+    cudaGraph_t graph;
+    cudaGraphNode_t up, kernel, down;
+    int n = N, factor = 6, summand = 2;
+    void *arguments[] = {&m.device, &n, &factor, &summand};
+    cudaKernelNodeParams params = {};
+    params.func = (void *)scale_add;
+    params.gridDim = dim3(8, 1, 1);
+    params.blockDim = dim3(128, 1, 1);
+    params.kernelParams = arguments;
+    OK(cudaGraphCreate(&graph, 0));
+    OK(cudaGraphAddMemcpyNode1D(&up, graph, NULL, 0, m.device, m.host, N * sizeof(int),
+                                cudaMemcpyHostToDevice));
+    OK(cudaGraphAddKernelNode(&kernel, graph, &up, 1, &params));
+    OK(cudaGraphAddMemcpyNode1D(&down, graph, &kernel, 1, m.host, m.device, N * sizeof(int),
+                                cudaMemcpyDeviceToHost));
+    factor = summand = 99; // the values were copied
+    run(graph, m.a);
+    EXPECT(m.holds(6, 2));
+    cudaKernelNodeParams same;
+    OK(cudaGraphKernelNodeGetParams(kernel, &same));
+    EXPECT(same.func == (void *)scale_add && *(int *)same.kernelParams[2] == 6);
+    params.blockDim = dim3(2000, 1, 1);
+    EXPECT(cudaGraphAddKernelNode(&kernel, graph, &up, 1, &params) != cudaSuccess);
+    params.blockDim = dim3(128, 1, 1);
+    params.kernelParams = NULL;
+    EXPECT(cudaGraphAddKernelNode(&kernel, graph, &up, 1, &params) == cudaErrorInvalidValue);
+    (void)cudaGetLastError();
+}
+
+TEST(graphs_are_printed_for_graphviz) {
+    Buffers m;
+    cudaGraph_t graph;
+    OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeGlobal));
+    pass(m);
+    OK(cudaStreamEndCapture(m.a, &graph));
+    char path[] = "/tmp/graphXXXXXX";
+    const int file = mkstemp(path);
+    EXPECT(file >= 0);
+    OK(cudaGraphDebugDotPrint(graph, path, cudaGraphDebugDotFlagsVerbose));
+    char text[20000] = "";
+    const ssize_t length = read(file, text, sizeof text - 1);
+    EXPECT(length > 0 && strncmp(text, "digraph", 7) == 0 && strstr(text, "scale_add") && strstr(text, "->"));
+    close(file);
+    unlink(path);
+}
+
+TEST(memory_is_allocated_and_freed_in_a_capture) {
+    Buffers m;
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+    int *inside = NULL;
+    OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeGlobal));
+    OK(cudaMallocAsync(&inside, N * sizeof(int), m.a));
+    OK(cudaMemcpyAsync(inside, m.host, N * sizeof(int), cudaMemcpyHostToDevice, m.a));
+    scale_add<<<8, 128, 0, m.a>>>(inside, N, 2, 1);
+    OK(cudaMemcpyAsync(m.host, inside, N * sizeof(int), cudaMemcpyDeviceToHost, m.a));
+    OK(cudaFreeAsync(inside, m.a));
+    OK(cudaStreamEndCapture(m.a, &graph));
+    OK(cudaGraphInstantiate(&executable, graph, 0));
+    for (int i = 0; i < 2; i++)
+        run_again(executable, m.a);
+    EXPECT(m.holds(4, 3));
+    OK(cudaGraphExecDestroy(executable)); // the last use of the memory
+    OK(cudaGraphDestroy(graph));
+}
+
+TEST(user_objects_live_as_long_as_a_graph_refers_to_them) {
+    int destroyed = 0;
+    cudaUserObject_t object;
+    cudaGraph_t graph, twin;
+    cudaGraphExec_t executable;
+    EXPECT(cudaUserObjectCreate(&object, &destroyed, count_up, 1, 0) == cudaErrorInvalidValue);
+    (void)cudaGetLastError();
+    OK(cudaUserObjectCreate(&object, &destroyed, count_up, 1, cudaUserObjectNoDestructorSync));
+    OK(cudaUserObjectRetain(object, 2));
+    OK(cudaUserObjectRelease(object, 2));
+    OK(cudaGraphCreate(&graph, 0));
+    OK(cudaGraphRetainUserObject(graph, object, 1, cudaGraphUserObjectMove)); // the only reference
+    OK(cudaGraphRetainUserObject(graph, object, 2));
+    OK(cudaGraphReleaseUserObject(graph, object, 2));
+    OK(cudaGraphClone(&twin, graph));
+    OK(cudaGraphInstantiate(&executable, graph, 0));
+    OK(cudaGraphDestroy(graph));
+    OK(cudaGraphDestroy(twin));
+    OK(cudaGraphLaunch(executable, 0));
+    OK(cudaDeviceSynchronize());
+    EXPECT(destroyed == 0);
+    OK(cudaGraphExecDestroy(executable));
+    for (int i = 0; i < 1000 && !destroyed; i++) // a GPU may call it a little later
+        usleep(1000);
+    EXPECT(destroyed == 1);
+}
+
+__device__ int variable[2];
+
+TEST(nodes_copy_to_and_from_variables_and_have_attributes) {
+    Buffers m;
+    cudaGraph_t graph;
+    cudaGraphNode_t in, out, kernel, other;
+    OK(cudaGraphCreate(&graph, 0));
+    OK(cudaGraphAddMemcpyNodeToSymbol(&in, graph, NULL, 0, variable, m.host, 4, 0, cudaMemcpyHostToDevice));
+    OK(cudaGraphAddMemcpyNodeFromSymbol(&out, graph, &in, 1, m.host + 10, variable, 8, 0,
+                                        cudaMemcpyDeviceToHost));
+    OK(cudaGraphMemcpyNodeSetParamsToSymbol(in, variable, m.host + 5, 4, 4, cudaMemcpyHostToDevice));
+    OK(cudaGraphMemcpyNodeSetParamsFromSymbol(out, m.host, variable, 4, 4, cudaMemcpyDeviceToHost));
+    const cudaGraphExec_t executable = run(graph, m.a);
+    EXPECT(m.host[0] == 5);
+    OK(cudaGraphExecMemcpyNodeSetParamsToSymbol(executable, in, variable, m.host + 7, 4, 0,
+                                                cudaMemcpyHostToDevice));
+    OK(cudaGraphExecMemcpyNodeSetParamsFromSymbol(executable, out, m.host + 1, variable, 4, 0,
+                                                  cudaMemcpyDeviceToHost));
+    run_again(executable, m.a);
+    EXPECT(m.host[0] == 5 && m.host[1] == 7);
+    OK(cudaGraphExecDestroy(executable));
+
+    int n = N, one = 1;
+    void *arguments[] = {&m.device, &n, &one, &one};
+    cudaKernelNodeParams params = {};
+    params.func = (void *)scale_add;
+    params.gridDim = params.blockDim = dim3(1, 1, 1);
+    params.kernelParams = arguments;
+    OK(cudaGraphAddKernelNode(&kernel, graph, NULL, 0, &params));
+    OK(cudaGraphAddKernelNode(&other, graph, NULL, 0, &params));
+    cudaKernelNodeAttrValue value = {};
+    value.cooperative = 1;
+    OK(cudaGraphKernelNodeSetAttribute(kernel, cudaKernelNodeAttributeCooperative, &value));
+    OK(cudaGraphKernelNodeCopyAttributes(other, kernel));
+    value.cooperative = 0;
+    OK(cudaGraphKernelNodeGetAttribute(other, cudaKernelNodeAttributeCooperative, &value));
+    EXPECT(value.cooperative == 1);
+    EXPECT(cudaGraphKernelNodeGetAttribute(in, cudaKernelNodeAttributeCooperative, &value) ==
+           cudaErrorInvalidValue);
+    (void)cudaGetLastError();
+}
+
+#ifdef __CU2CPP__ // using a destroyed handle is undefined in CUDA, and an error here
+TEST(destroyed_graphs_are_known) {
+    cudaGraph_t graph;
+    cudaGraphNode_t node;
+    cudaGraphExec_t executable;
+    OK(cudaGraphCreate(&graph, 0));
+    OK(cudaGraphAddEmptyNode(&node, graph, NULL, 0));
+    OK(cudaGraphInstantiate(&executable, graph));
+    OK(cudaGraphDestroy(graph));
+    OK(cudaGraphLaunch(executable, 0));
+    OK(cudaGraphExecDestroy(executable));
+    cudaGraphNodeType type;
+    EXPECT(cudaGraphNodeGetType(node, &type) == cudaErrorInvalidValue);
+    EXPECT(cudaGraphDestroy(graph) == cudaErrorInvalidValue);
+    EXPECT(cudaGraphLaunch(executable, 0) == cudaErrorInvalidValue);
+    (void)cudaGetLastError();
+}
+#endif

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: MIT
+// CUDA_CPU_CHECK=1: host code that reads or writes device memory ends the program with a line that names the
+// memory. A correct twin of each prints nothing.
+#include <cstring>
+#include <sys/resource.h>
+#include <thread>
+#include <vector>
+#include "messages.h"
+
+#define MUST(call)                                                                                           \
+    do {                                                                                                     \
+        const cudaError_t error = (call);                                                                    \
+        if (error) {                                                                                         \
+            printf("%s: %s\n", #call, cudaGetErrorName(error));                                              \
+            exit(3);                                                                                         \
+        }                                                                                                    \
+    } while (0)
+#define HOLDS(...)                                                                                           \
+    do {                                                                                                     \
+        if (!(__VA_ARGS__)) {                                                                                \
+            printf("line %d: %s\n", __LINE__, #__VA_ARGS__);                                                 \
+            exit(4);                                                                                         \
+        }                                                                                                    \
+    } while (0)
+
+static unit_result run(void (*body)(), const char *check = "1") {
+    static const char *value;
+    value = check;
+    return unit_child(
+        [](void *body) {
+            setenv("CUDA_CPU_CHECK", value, 1);
+            reinterpret_cast<void (*)()>(body)();
+        },
+        reinterpret_cast<void *>(body));
+}
+
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+static const bool guarded = false; // the sanitizers need all memory open
+#else
+static const bool guarded = true;
+#endif
+
+// The body ends with status 1 and one line that has these words; without the check it ends as always.
+static void faulty(void (*body)(), std::initializer_list<std::string> words) {
+    if (!guarded)
+        return;
+    const unit_result result = run(body);
+    EXPECT(strchr(result.err, '\n') == result.err + strlen(result.err) - 1);
+    ends_with(result, words);
+}
+
+static void silent(void (*body)(), const char *check = "1") {
+    ends_well(run(body, check));
+}
+
+static std::string line(int number) {
+    return "allocated at guard.cu:" + std::to_string(number);
+}
+
+__global__ void count_up(int *values, int n) {
+    const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    if (i < n)
+        values[i] += i;
+}
+
+// 100 ints of device memory that are 0. `volatile` keeps the compiler from removing an access.
+static volatile int *zeros() {
+    int *p;
+    MUST(cudaMalloc(&p, 400));
+    MUST(cudaMemset(p, 0, 400));
+    return p;
+}
+static const int zeros_line = __LINE__ - 4;
+
+TEST(host_reads_and_writes) {
+    faulty([] { exit(zeros()[10]); },
+           {"cuda on the CPU: the host reads 0x", ", which is 400 bytes of device 0, " + line(zeros_line),
+            "guard+0x", "; host code must use cudaMemcpy (in "});
+    faulty([] { zeros()[99] = 1; },
+           {"cuda on the CPU: the host writes 0x", ", which is 400 bytes of device 0, " + line(zeros_line)});
+    const auto right = [] {
+        volatile int *const p = zeros();
+        int values[100];
+        count_up<<<2, 64>>>((int *)p, 100);
+        MUST(cudaMemcpy(values, (int *)p, 400, cudaMemcpyDeviceToHost));
+        HOLDS(values[0] == 0 && values[99] == 99);
+        MUST(cudaFree((int *)p));
+    };
+    silent(right);
+    silent(right, "0");
+    silent([] { zeros()[99] = 1; }, "0");
+}
+
+TEST(host_accesses_after_a_kernel_and_in_the_c_library) {
+    faulty(
+        [] {
+            volatile int *const p = zeros();
+            count_up<<<2, 64>>>((int *)p, 100);
+            MUST(cudaDeviceSynchronize());
+            exit(p[3]);
+        },
+        {"the host reads", "400 bytes of device 0"});
+    faulty(
+        [] {
+            int values[100];
+            memcpy(values, (int *)zeros(), unit_first ? 400 : 4);
+            exit(values[0]);
+        },
+        {"the host reads", "guard+0x", "400 bytes of device 0"});
+    faulty([] { memset((int *)zeros(), 1, unit_first ? 400 : 4); },
+           {"the host writes", "guard+0x", "400 bytes of device 0"});
+    faulty([] { exit((int)strlen((const char *)zeros())); }, {"the host reads", "guard+0x"});
+    faulty([] { free((int *)zeros()); }, {"the host reads", "bytes before 400 bytes of device 0"});
+    faulty([] { MUST(cudaMalloc((void **)zeros(), 4)); }, {"the host writes", "400 bytes of device 0"});
+    faulty([] { std::thread([p = zeros()] { exit(*p); }).join(); }, {"the host reads"});
+}
+
+TEST(every_kind_of_device_memory) {
+    faulty(
+        [] {
+            char *p;
+            size_t pitch;
+            MUST(cudaMallocPitch(&p, &pitch, 100, 3));
+            p[pitch] = 1;
+        },
+        {"the host writes", "1536 bytes of device 0, allocated at guard.cu:"});
+    faulty(
+        [] {
+            cudaPitchedPtr p;
+            MUST(cudaMalloc3D(&p, {100, 3, 2}));
+            *(volatile char *)p.ptr = 1;
+        },
+        {"the host writes", "3072 bytes of device 0, allocated at guard.cu:"});
+    faulty(
+        [] {
+            volatile int *p;
+            MUST(cudaMallocAsync((void **)&p, 40, 0));
+            exit(*p);
+        },
+        {"the host reads", "40 bytes of device 0"});
+    faulty( // two devices, and memory of more than two huge pages
+        [] {
+            volatile char *p;
+            MUST(cudaSetDevice(1));
+            MUST(cudaMalloc((void **)&p, 9 << 20));
+            exit(p[9 << 19]);
+        },
+        {"the host reads", "9437184 bytes of device 1, allocated at guard.cu:"});
+}
+
+TEST(freed_memory) {
+    faulty(
+        [] {
+            volatile int *const p = zeros();
+            MUST(cudaFree((int *)p));
+            exit(p[2]);
+        },
+        {"the host reads", ", which is inside freed memory: 400 bytes of device 0, " + line(zeros_line)});
+    faulty(
+        [] {
+            volatile int *const p = zeros();
+            MUST(cudaDeviceReset());
+            exit(*p);
+        },
+        {"the host reads", ", which was freed already: 400 bytes of device 0, " + line(zeros_line)});
+    if (!guarded)
+        return;
+    const unit_result result = run([] { // by a kernel
+        volatile int *const p = zeros(), *const other = zeros();
+        MUST(cudaFree((int *)p));
+        volatile int *const third = zeros();
+        count_up<<<1, 1>>>((int *)other, 100);
+        count_up<<<1, 1>>>((int *)third, 100);
+        count_up<<<1, 1>>>((int *)p, 100);
+    });
+    EXPECT(result.status == 1);
+    EXPECT(strstr(result.err, "cuda on the CPU: illegal address 0x") == result.err);
+    EXPECT(strstr(result.err, ", which was freed already: 400 bytes of device 0") != NULL);
+    EXPECT(strstr(result.err, "in kernel count_up, block (0,0,0), launched at guard.cu:") != NULL);
+}
+
+// With few addresses, those of freed memory are used again.
+TEST(addresses_are_used_again) {
+    silent([] {
+        const rlimit limit = {300 << 20, 300 << 20};
+        if (guarded)
+            HOLDS(setrlimit(RLIMIT_AS, &limit) == 0);
+        volatile int *const kept = zeros();
+        for (int i = 0; i < 100; ++i) {
+            int *p;
+            MUST(cudaMalloc(&p, 4 << 20));
+            HOLDS(p != (int *)kept);
+            MUST(cudaFree(p));
+        }
+        int value = 1;
+        MUST(cudaMemcpy(&value, (int *)kept, 4, cudaMemcpyDeviceToHost));
+        HOLDS(value == 0);
+    });
+}
+
+TEST(memory_that_the_host_may_use) {
+    silent([] {
+        int *managed, *pinned, *mapped, *device;
+        MUST(cudaMallocManaged(&managed, 400));
+        MUST(cudaMallocHost(&pinned, 400));
+        MUST(cudaHostAlloc(&mapped, 400, cudaHostAllocMapped));
+        MUST(cudaHostGetDevicePointer(&device, mapped, 0));
+        volatile int *const p = zeros();
+        managed[3] = pinned[3] = mapped[3] = 7;
+        for (int *values : {managed, device, (int *)p})
+            count_up<<<4, 25>>>(values, 100);
+        MUST(cudaMemcpyAsync(pinned, (int *)p, 400, cudaMemcpyDefault, 0));
+        MUST(cudaDeviceSynchronize());
+        HOLDS(managed[3] == 10 && mapped[3] == 10 && pinned[3] == 3);
+        MUST(cudaFree(managed));
+        MUST(cudaFreeHost(pinned));
+        MUST(cudaFreeHost(mapped));
+    });
+}
+
+__global__ void fetch(cudaTextureObject_t linear, cudaTextureObject_t array, int *out) {
+    out[threadIdx.x] =
+        tex1Dfetch<int>(linear, (int)threadIdx.x) + tex2D<int>(array, (float)threadIdx.x + 0.5f, 0.5f);
+}
+
+TEST(textures_and_arrays) {
+    silent([] {
+        volatile int *const p = zeros(), *const out = zeros();
+        int values[100];
+        count_up<<<1, 100>>>((int *)p, 100);
+        cudaArray_t array;
+        const cudaChannelFormatDesc format = cudaCreateChannelDesc<int>();
+        MUST(cudaMallocArray(&array, &format, 100, 2));
+        MUST(cudaMemcpy2DToArray(array, 0, 0, (int *)p, 400, 400, 1, cudaMemcpyDeviceToDevice));
+        cudaResourceDesc resource = {};
+        resource.resType = cudaResourceTypeLinear;
+        resource.res.linear.devPtr = (int *)p;
+        resource.res.linear.desc = format;
+        resource.res.linear.sizeInBytes = 400;
+        cudaTextureDesc texture = {};
+        cudaTextureObject_t linear, of_array;
+        MUST(cudaCreateTextureObject(&linear, &resource, &texture, NULL));
+        resource = {};
+        resource.resType = cudaResourceTypeArray;
+        resource.res.array.array = array;
+        MUST(cudaCreateTextureObject(&of_array, &resource, &texture, NULL));
+        fetch<<<1, 100>>>(linear, of_array, (int *)out);
+        MUST(cudaMemcpy(values, (int *)out, 400, cudaMemcpyDeviceToHost));
+        HOLDS(values[1] == 2 && values[99] == 198);
+        MUST(cudaFreeArray(array));
+    });
+}
+
+TEST(graphs) {
+    silent([] {
+        volatile int *const p = zeros();
+        int values[100];
+        cudaStream_t stream;
+        cudaGraph_t graph;
+        cudaGraphExec_t run;
+        MUST(cudaStreamCreate(&stream));
+        MUST(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+        count_up<<<1, 100, 0, stream>>>((int *)p, 100);
+        int *temporary;
+        MUST(cudaMallocAsync(&temporary, 400, stream));
+        MUST(cudaMemcpyAsync(temporary, (int *)p, 400, cudaMemcpyDeviceToDevice, stream));
+        count_up<<<1, 100, 0, stream>>>(temporary, 100);
+        MUST(cudaMemcpyAsync(values, temporary, 400, cudaMemcpyDeviceToHost, stream));
+        MUST(cudaFreeAsync(temporary, stream));
+        MUST(cudaStreamEndCapture(stream, &graph));
+        MUST(cudaGraphInstantiate(&run, graph, 0));
+        MUST(cudaGraphLaunch(run, stream));
+        MUST(cudaGraphLaunch(run, stream));
+        MUST(cudaStreamSynchronize(stream));
+        HOLDS(values[99] == 3 * 99);
+    });
+}
+
+__device__ int variable;
+
+TEST(copies_between_devices_and_of_symbols) {
+    silent([] {
+        volatile int *const p = zeros();
+        int value = 5, *other;
+        MUST(cudaMemcpyToSymbol(variable, &value, 4));
+        MUST(cudaMemcpyFromSymbol((int *)p + 1, variable, 4, 0, cudaMemcpyDeviceToDevice));
+        MUST(cudaSetDevice(1));
+        MUST(cudaMalloc(&other, 400));
+        MUST(cudaMemcpyPeer(other, 1, (int *)p, 0, 400));
+        MUST(cudaMemcpy(&value, other + 1, 4, cudaMemcpyDeviceToHost));
+        HOLDS(value == 5);
+        MUST(cudaDeviceReset());
+        MUST(cudaSetDevice(0));
+        MUST(cudaMemcpy(&value, (int *)p, 4, cudaMemcpyDeviceToHost));
+        HOLDS(value == 0);
+    });
+}
+
+TEST(several_host_threads) {
+    silent([] {
+        std::vector<std::thread> threads;
+        for (int t = 0; t < 4; ++t)
+            threads.emplace_back([] {
+                for (int round = 0; round < 50; ++round) {
+                    volatile int *const p = zeros();
+                    int values[100];
+                    count_up<<<2, 64>>>((int *)p, 100);
+                    MUST(cudaMemcpy(values, (int *)p, 400, cudaMemcpyDeviceToHost));
+                    HOLDS(values[99] == 99);
+                    MUST(cudaFree((int *)p));
+                }
+            });
+        for (std::thread &thread : threads)
+            thread.join();
+    });
+}
+
+TEST(other_faults_and_bad_values_are_reported_as_before) {
+    if (guarded)
+        EXPECT(run([] {
+                   zeros();
+                   int *volatile nowhere = (int *)16;
+                   *nowhere = 1;
+               }).status == 128 + SIGSEGV);
+    const unit_result result = run([] { zeros(); }, "yes");
+    EXPECT(result.status == 1);
+    EXPECT(strcmp(result.err, "cuda on the CPU: CUDA_CPU_CHECK=yes: must be 0 or 1\n") == 0);
+}

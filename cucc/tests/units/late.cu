@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT
+// CUDA_CPU_STREAMS=late: the work of streams waits until the program waits for it. So a wait that is
+// missing shows, each time, and a program that waits where it must gets the same results as always.
+#include <cuda_runtime.h>
+#include <cstring>
+#include <vector>
+#include "../unit.h"
+
+// Before the runtime reads it
+__attribute__((constructor(101))) static void put_off() {
+    setenv("CUDA_CPU_STREAMS", "late", 1);
+}
+
+__global__ void set(int *x, int value) {
+    *x = value;
+}
+
+__global__ void add(int *x, const int *y) {
+    *x += *y;
+}
+
+struct Scene {
+    int *device, *other, *pinned, *managed;
+    cudaStream_t a, b, alone; // the last does not wait for the default stream
+    cudaEvent_t event;
+
+    Scene() {
+        OK(cudaMalloc(&device, sizeof(int)));
+        OK(cudaMalloc(&other, sizeof(int)));
+        OK(cudaMallocHost(&pinned, sizeof(int)));
+        OK(cudaMallocManaged(&managed, sizeof(int)));
+        OK(cudaStreamCreate(&a));
+        OK(cudaStreamCreate(&b));
+        OK(cudaStreamCreateWithFlags(&alone, cudaStreamNonBlocking));
+        OK(cudaEventCreate(&event));
+        OK(cudaMemset(device, 0, sizeof(int)));
+        OK(cudaMemset(other, 0, sizeof(int)));
+        OK(cudaDeviceSynchronize());
+        *pinned = *managed = 0;
+    }
+    ~Scene() {
+        OK(cudaDeviceSynchronize());
+        for (cudaStream_t s : {a, b, alone})
+            OK(cudaStreamDestroy(s));
+        OK(cudaEventDestroy(event));
+        OK(cudaFree(device));
+        OK(cudaFree(other));
+        OK(cudaFree(managed));
+        OK(cudaFreeHost(pinned));
+    }
+};
+
+TEST(the_end_of_the_program_is_no_wait) { // first, because it forks
+    const unit_result result = unit_child(
+        [](void *) {
+            int *p;
+            OK(cudaMalloc(&p, sizeof(int)));
+            set<<<1, 1>>>(p, 1);
+        },
+        NULL);
+    EXPECT(result.status == 0 && strstr(result.err, "without waiting") &&
+           strstr(result.err, "set, launched at"));
+}
+
+__global__ void wait_for_host(volatile int *flag) {
+    while (*flag == 0)
+        ;
+}
+
+TEST(the_host_sets_a_flag_after_the_launch) {
+    Scene s;
+    wait_for_host<<<1, 1, 0, s.a>>>(s.pinned);
+    *s.pinned = 1;
+    OK(cudaStreamSynchronize(s.a));
+}
+
+TEST(a_host_read_before_the_wait_shows) {
+    Scene s;
+    set<<<1, 1, 0, s.a>>>(s.device, 7);
+    OK(cudaMemcpyAsync(s.pinned, s.device, sizeof(int), cudaMemcpyDeviceToHost, s.a));
+    EXPECT(*s.pinned == 0);
+    OK(cudaStreamSynchronize(s.b)); // the wrong stream
+    EXPECT(*s.pinned == 0);
+    OK(cudaStreamSynchronize(s.a));
+    EXPECT(*s.pinned == 7);
+    set<<<1, 1>>>(s.managed, 8);
+    EXPECT(*s.managed == 0);
+    OK(cudaDeviceSynchronize());
+    EXPECT(*s.managed == 8);
+}
+
+TEST(a_blocking_copy_waits_for_what_cuda_makes_it_wait_for) {
+    Scene s;
+    int got = -1;
+    set<<<1, 1, 0, s.a>>>(s.device, 7);
+    set<<<1, 1, 0, s.alone>>>(s.other, 8);
+    OK(cudaMemcpy(&got, s.device, sizeof(int), cudaMemcpyDeviceToHost));
+    EXPECT(got == 7);
+    OK(cudaMemcpy(&got, s.other, sizeof(int), cudaMemcpyDeviceToHost)); // not for the non-blocking stream
+    EXPECT(got == 0);
+    OK(cudaStreamSynchronize(s.alone));
+    OK(cudaMemcpy(&got, s.other, sizeof(int), cudaMemcpyDeviceToHost));
+    EXPECT(got == 8);
+}
+
+TEST(data_used_across_streams_without_an_event_shows) {
+    Scene s;
+    int one = 1;
+    OK(cudaMemcpy(s.other, &one, sizeof(int), cudaMemcpyHostToDevice));
+    set<<<1, 1, 0, s.a>>>(s.device, 10);
+    add<<<1, 1, 0, s.b>>>(s.device, s.other); // should wait for stream a
+    OK(cudaMemcpyAsync(s.pinned, s.device, sizeof(int), cudaMemcpyDeviceToHost, s.b));
+    OK(cudaStreamSynchronize(s.b));
+    EXPECT(*s.pinned == 1);
+    OK(cudaDeviceSynchronize());
+
+    set<<<1, 1, 0, s.a>>>(s.device, 10);
+    OK(cudaEventRecord(s.event, s.a));
+    OK(cudaStreamWaitEvent(s.b, s.event, 0));
+    add<<<1, 1, 0, s.b>>>(s.device, s.other);
+    OK(cudaMemcpyAsync(s.pinned, s.device, sizeof(int), cudaMemcpyDeviceToHost, s.b));
+    OK(cudaStreamSynchronize(s.b));
+    EXPECT(*s.pinned == 11);
+}
+
+TEST(streams_run_in_the_reverse_of_their_order) { // so that one that should run first shows
+    Scene s;
+    set<<<1, 1, 0, s.a>>>(s.device, 1);
+    set<<<1, 1, 0, s.b>>>(s.device, 2);
+    OK(cudaDeviceSynchronize());
+    int got;
+    OK(cudaMemcpy(&got, s.device, sizeof(int), cudaMemcpyDeviceToHost));
+    EXPECT(got == 1);
+}
+
+TEST(copies_from_pageable_memory_take_the_source_at_the_call) {
+    Scene s;
+    int pageable = 5;
+    OK(cudaMemcpyAsync(s.device, &pageable, sizeof(int), cudaMemcpyHostToDevice, s.a));
+    pageable = 6;
+    OK(cudaStreamSynchronize(s.a));
+    OK(cudaMemcpyAsync(&pageable, s.device, sizeof(int), cudaMemcpyDeviceToHost, s.a));
+    EXPECT(pageable == 5); // to pageable memory, the call waits
+    *s.pinned = 5;
+    OK(cudaMemcpyAsync(s.device, s.pinned, sizeof(int), cudaMemcpyHostToDevice, s.a));
+    *s.pinned = 6; // too early: pinned memory is read when the copy runs
+    OK(cudaMemcpyAsync(&pageable, s.device, sizeof(int), cudaMemcpyDeviceToHost, s.a));
+    EXPECT(pageable == 6);
+}
+
+TEST(a_query_is_not_ready_once) {
+    Scene s;
+    set<<<1, 1, 0, s.a>>>(s.managed, 3);
+    OK(cudaEventRecord(s.event, s.a));
+    EXPECT(cudaEventQuery(s.event) == cudaErrorNotReady && *s.managed == 0);
+    while (cudaEventQuery(s.event) == cudaErrorNotReady)
+        ;
+    EXPECT(*s.managed == 3);
+    set<<<1, 1, 0, s.a>>>(s.managed, 4);
+    EXPECT(cudaStreamQuery(s.a) == cudaErrorNotReady && *s.managed == 3);
+    while (cudaStreamQuery(s.a) == cudaErrorNotReady)
+        ;
+    EXPECT(*s.managed == 4);
+    (void)cudaGetLastError();
+}
+
+TEST(elapsed_time_needs_completed_events) {
+    Scene s;
+    cudaEvent_t end;
+    float ms = -1;
+    OK(cudaEventCreate(&end));
+    OK(cudaEventRecord(s.event, s.a));
+    set<<<1, 1, 0, s.a>>>(s.managed, 3);
+    OK(cudaEventRecord(end, s.a));
+    EXPECT(cudaEventElapsedTime(&ms, s.event, end) == cudaErrorNotReady);
+    OK(cudaEventSynchronize(end));
+    OK(cudaEventElapsedTime(&ms, s.event, end));
+    EXPECT(ms >= 0);
+    OK(cudaEventDestroy(end));
+    (void)cudaGetLastError();
+}
+
+static void note(void *where) {
+    *(int *)where += 1;
+}
+
+TEST(host_functions_and_frees_are_put_off) {
+    Scene s;
+    int calls = 0, *p, got = 0;
+    OK(cudaLaunchHostFunc(s.a, note, &calls));
+    EXPECT(calls == 0);
+    OK(cudaStreamSynchronize(s.a));
+    EXPECT(calls == 1);
+    OK(cudaMallocAsync(&p, sizeof(int), s.a));
+    set<<<1, 1, 0, s.a>>>(p, 9);
+    OK(cudaMemcpyAsync(s.pinned, p, sizeof(int), cudaMemcpyDeviceToHost, s.a));
+    OK(cudaFreeAsync(p, s.a));
+    OK(cudaStreamDestroy(s.a)); // its work is done all the same
+    OK(cudaDeviceSynchronize());
+    EXPECT(*s.pinned == 9);
+    EXPECT(cudaMemcpy(&got, p, sizeof(int), cudaMemcpyDeviceToHost) == cudaErrorInvalidValue);
+    OK(cudaStreamCreate(&s.a));
+    (void)cudaGetLastError();
+
+    OK(cudaMalloc(&p, sizeof(int)));
+    set<<<1, 1, 0, s.b>>>(p, 4);
+    OK(cudaMemcpyAsync(s.pinned, p, sizeof(int), cudaMemcpyDeviceToHost, s.b));
+    OK(cudaFree(p)); // waits for the work that uses it
+    EXPECT(*s.pinned == 4);
+}
+
+__constant__ int constant;
+
+__global__ void read_constant(int *x) {
+    *x = constant;
+}
+
+TEST(copies_to_symbols_are_in_order) {
+    Scene s;
+    for (int i = 1; i <= 3; i++) {
+        OK(cudaMemcpyToSymbolAsync(constant, &i, sizeof i, 0, cudaMemcpyHostToDevice, s.a));
+        read_constant<<<1, 1, 0, s.a>>>(s.managed);
+        OK(cudaMemcpyToSymbol(constant, &(const int &)0, sizeof(int)));
+    }
+    OK(cudaDeviceSynchronize());
+    EXPECT(*s.managed == 3);
+}
+
+TEST(many_operations_and_devices) {
+    Scene s;
+    int one = 1, got = 0;
+    OK(cudaMemcpy(s.other, &one, sizeof(int), cudaMemcpyHostToDevice));
+    for (int i = 0; i < 20000; i++)
+        add<<<1, 1, 0, i % 2 ? s.a : 0>>>(s.device, s.other); // the default stream orders them
+    OK(cudaMemcpy(&got, s.device, sizeof(int), cudaMemcpyDeviceToHost));
+    EXPECT(got == 20000);
+    int *far;
+    OK(cudaSetDevice(1));
+    OK(cudaMalloc(&far, sizeof(int)));
+    set<<<1, 1>>>(far, 5);
+    OK(cudaMemcpyPeer(s.device, 0, far, 1, sizeof(int)));
+    OK(cudaFree(far));
+    OK(cudaSetDevice(0));
+    OK(cudaMemcpy(&got, s.device, sizeof(int), cudaMemcpyDeviceToHost));
+    EXPECT(got == 5);
+}
+
+TEST(a_graph_runs_in_its_stream_and_a_missing_dependency_shows) {
+    Scene s;
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+    cudaGraphNode_t first, second;
+    const auto fill = [&](unsigned value) {
+        cudaMemsetParams p = {};
+        p.dst = s.managed;
+        p.value = value;
+        p.elementSize = 4;
+        p.width = p.height = 1;
+        return p;
+    };
+    const cudaMemsetParams one = fill(1), two = fill(2);
+    OK(cudaGraphCreate(&graph, 0));
+    OK(cudaGraphAddMemsetNode(&first, graph, NULL, 0, &one));
+    OK(cudaGraphAddMemsetNode(&second, graph, NULL, 0, &two)); // should come after the first
+    OK(cudaGraphInstantiate(&executable, graph, 0));
+    OK(cudaGraphLaunch(executable, s.a));
+    EXPECT(*s.managed == 0);
+    OK(cudaGraphExecDestroy(executable));
+    OK(cudaStreamSynchronize(s.a));
+    EXPECT(*s.managed == 1);
+    OK(cudaGraphAddDependencies(graph, &first, &second, 1));
+    OK(cudaGraphInstantiate(&executable, graph, 0));
+    OK(cudaGraphLaunch(executable, s.a));
+    OK(cudaStreamSynchronize(s.a));
+    EXPECT(*s.managed == 2);
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// For the unit tests of cuBLAS, cuSPARSE and cuSOLVER.
+#ifndef TESTS_CPU_LINEAR_H
+#define TESTS_CPU_LINEAR_H
+
+#include <cmath>
+#include "random.h"
+
+// Values on the host and in device memory
+template <class T> struct Array {
+    std::vector<T> host;
+    T *device;
+
+    explicit Array(std::vector<T> values) : host(std::move(values)) {
+        CALL(cudaMalloc(&device, host.size() * sizeof(T) + 1));
+        to_device();
+    }
+    explicit Array(size_t n) : Array(std::vector<T>(n)) {}
+    ~Array() { CALL(cudaFree(device)); }
+    Array(const Array &) = delete;
+    void to_device() const {
+        CALL(cudaMemcpy(device, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice));
+    }
+    std::vector<T> back() const {
+        std::vector<T> result(host.size());
+        CALL(cudaDeviceSynchronize());
+        CALL(cudaMemcpy(result.data(), device, host.size() * sizeof(T), cudaMemcpyDeviceToHost));
+        return result;
+    }
+};
+
+// Random numbers from -1 to 1
+template <class T> static std::vector<T> noise(size_t n) {
+    std::vector<T> values(n);
+    for (T &x : values)
+        x = pick(-1000, 1000) / (T)1000;
+    return values;
+}
+
+// A matrix of random numbers, stored by columns. `more` is what the leading dimension exceeds the rows by.
+template <class T> struct Matrix : Array<T> {
+    int rows, columns, ld;
+
+    Matrix(int rows, int columns, int more = 0)
+        : Array<T>(noise<T>((size_t)(rows + more) * columns)), rows(rows), columns(columns), ld(rows + more) {
+    }
+    double at(int i, int j, bool transposed = false) const {
+        return transposed ? this->host[j + (size_t)i * ld] : this->host[i + (size_t)j * ld];
+    }
+};
+
+template <class T> static bool near(double got, double expected, double scale) {
+    return fabs(got - expected) <= scale * (sizeof(T) == 4 ? 1e-5 : 1e-13);
+}
+
+#endif

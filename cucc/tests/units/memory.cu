@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: MIT
+// Memory: allocation, copies, fills. Errors are tested in memory_faults.cu.
+#include <cuda_runtime.h>
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+#include "../unit.h"
+
+// 0, 1, 2 …
+static std::vector<unsigned char> counted(size_t n) {
+    std::vector<unsigned char> v(n);
+    for (size_t i = 0; i < n; i++)
+        v[i] = (unsigned char)(i * 7 + 1);
+    return v;
+}
+
+#ifdef __CU2CPP__
+// First, because its children need a runtime that has not been used.
+__global__ void read_fresh_shared(int *seen) {
+    __shared__ int fresh;
+    extern __shared__ int dynamic[];
+    *seen = fresh | dynamic[1];
+}
+
+static void print_fresh(void *) {
+    int *p, *q, *seen;
+    OK(cudaMalloc(&p, 100 * sizeof(int)));
+    OK(cudaMallocManaged(&q, 100 * sizeof(int)));
+    OK(cudaMallocManaged(&seen, sizeof(int)));
+    read_fresh_shared<<<1, 1, 2 * sizeof(int)>>>(seen);
+    OK(cudaDeviceSynchronize());
+    printf("%d %d %d", p[0] | p[99], q[0] | q[99], *seen);
+}
+
+TEST(fresh_memory_holds_what_the_environment_says) {
+    const struct {
+        const char *value, *out, *err;
+        int status;
+    } runs[] = {{"nan", "-1 -1 -1", "", 0},
+                {"zero", "0 0 0", "", 0},
+                {"0", "", "cuda on the CPU: CUDA_CPU_FILL=0: must be nan or zero\n", 1}};
+    for (const auto &run : runs) {
+        setenv("CUDA_CPU_FILL", run.value, 1);
+        const unit_result r = unit_child(print_fresh, NULL);
+        unsetenv("CUDA_CPU_FILL");
+        EXPECT(r.status == run.status && strcmp(r.out, run.out) == 0 && strcmp(r.err, run.err) == 0);
+    }
+}
+#endif
+
+TEST(copies_there_and_back) {
+    for (size_t n : {1, 3, 4, 255, 4096, 1000003}) {
+        const std::vector<unsigned char> in = counted(n);
+        std::vector<unsigned char> out(n);
+        unsigned char *a, *b;
+        OK(cudaMalloc(&a, n));
+        OK(cudaMalloc((void **)&b, n));
+        OK(cudaMemcpy(a, in.data(), n, cudaMemcpyHostToDevice));
+        OK(cudaMemcpy(b, a, n, cudaMemcpyDeviceToDevice));
+        OK(cudaMemcpy(out.data(), b, n, cudaMemcpyDeviceToHost));
+        EXPECT(in == out);
+        out.assign(n, 0);
+        OK(cudaMemcpy(out.data(), in.data(), n, cudaMemcpyHostToHost));
+        EXPECT(in == out);
+        out.assign(n, 0);
+        OK(cudaMemset(a, 0, n)); // the direction can follow from the pointers
+        OK(cudaMemcpy(a, in.data(), n, cudaMemcpyDefault));
+        OK(cudaMemcpy(b, a, n, cudaMemcpyDefault));
+        OK(cudaMemcpy(out.data(), b, n, cudaMemcpyDefault));
+        EXPECT(in == out);
+        OK(cudaFree(a));
+        OK(cudaFree(b));
+    }
+}
+
+TEST(copies_parts) {
+    const std::vector<unsigned char> in = counted(100);
+    unsigned char *a, out[100];
+    OK(cudaMalloc(&a, 100));
+    OK(cudaMemset(a, 9, 100));
+    OK(cudaMemcpy(a + 30, in.data(), 40, cudaMemcpyHostToDevice));
+    OK(cudaMemcpy(out, a, 100, cudaMemcpyDeviceToHost));
+    for (int i = 0; i < 100; i++)
+        EXPECT(out[i] == (i < 30 || i >= 70 ? 9 : in[i - 30]));
+    OK(cudaMemcpy(out, a + 99, 1, cudaMemcpyDeviceToHost));
+    OK(cudaMemcpy(out, a, 0, cudaMemcpyDeviceToHost));
+    OK(cudaMemcpy(NULL, a, 0, cudaMemcpyDeviceToHost));
+}
+
+TEST(nothing_is_allocated_and_freed) {
+    int *p = (int *)&p;
+    OK(cudaMalloc(&p, 0));
+    EXPECT(p == NULL);
+    OK(cudaFree(p));
+    p = (int *)&p;
+    OK(cudaMallocHost(&p, 0));
+    EXPECT(p == NULL);
+    OK(cudaFreeHost(p));
+    p = (int *)&p;
+    OK(cudaMallocManaged(&p, 0));
+    EXPECT(p == NULL);
+    size_t pitch = 99;
+    p = (int *)&p;
+    OK(cudaMallocPitch(&p, &pitch, 0, 5));
+    EXPECT(p == NULL && pitch == 0);
+}
+
+TEST(memory_is_aligned) {
+    for (size_t n = 1; n < 2000; n += 37) {
+        void *p;
+        OK(cudaMalloc(&p, n));
+        EXPECT((uintptr_t)p % 256 == 0);
+        OK(cudaFree(p));
+    }
+}
+
+#ifdef __CU2CPP__
+TEST(fresh_memory_is_not_a_number) {
+    float *p, *q, *r;
+    OK(cudaMalloc(&p, 1000 * sizeof(float)));
+    OK(cudaMallocHost(&q, 1000 * sizeof(float)));
+    OK(cudaMallocManaged(&r, 1000 * sizeof(float)));
+    for (int i = 0; i < 1000; i++)
+        EXPECT(std::isnan(p[i]) && std::isnan(q[i]) && std::isnan(r[i]));
+    OK(cudaFree(p));
+    OK(cudaFreeHost(q));
+    OK(cudaFree(r));
+    double *large;
+    const size_t n = (9 << 20) + 3;
+    OK(cudaMalloc(&large, n * sizeof(double)));
+    EXPECT(std::isnan(large[0]) && std::isnan(large[n / 2]) && std::isnan(large[n - 1]));
+}
+#endif
+
+TEST(fills) {
+    unsigned char *a, out[300];
+    OK(cudaMalloc(&a, 300));
+    OK(cudaMemset(a, 0x107, 300)); // only the lowest byte is used
+    OK(cudaMemset(a + 1, 5, 100));
+    OK(cudaMemset(a + 250, 6, 50));
+    OK(cudaMemset(a, 0, 0));
+    OK(cudaMemcpy(out, a, 300, cudaMemcpyDeviceToHost));
+    for (int i = 0; i < 300; i++)
+        EXPECT(out[i] == (i == 0 ? 7 : i <= 100 ? 5 : i < 250 ? 7 : 6));
+}
+
+TEST(copies_and_fills_rows) {
+    const size_t width = 13, rows = 7, host_pitch = 20;
+    const std::vector<unsigned char> in = counted(host_pitch * rows);
+    std::vector<unsigned char> out(host_pitch * rows, 77);
+    unsigned char *a;
+    size_t pitch;
+    OK(cudaMallocPitch(&a, &pitch, width, rows));
+    EXPECT(pitch >= width && pitch % 32 == 0);
+    OK(cudaMemset2D(a, pitch, 1, width, rows));
+    OK(cudaMemcpy2D(a, pitch, in.data(), host_pitch, width, rows - 1, cudaMemcpyHostToDevice));
+    OK(cudaMemcpy2D(out.data(), host_pitch, a, pitch, width, rows, cudaMemcpyDeviceToHost));
+    for (size_t y = 0; y < rows; y++)
+        for (size_t x = 0; x < host_pitch; x++)
+            EXPECT(out[y * host_pitch + x] == (x >= width ? 77 : y == rows - 1 ? 1 : in[y * host_pitch + x]));
+    unsigned char *b; // the middle part of rows, between two pieces of device memory
+    OK(cudaMalloc(&b, 4 * 3));
+    OK(cudaMemcpy2D(b, 4, a + pitch + 2, pitch, 4, 3, cudaMemcpyDeviceToDevice));
+    OK(cudaMemcpy(out.data(), b, 12, cudaMemcpyDeviceToHost));
+    for (size_t i = 0; i < 12; i++)
+        EXPECT(out[i] == in[(i / 4 + 1) * host_pitch + 2 + i % 4]);
+    OK(cudaMemcpy2D(b, 4, a, pitch, 0, 3, cudaMemcpyDeviceToDevice));
+}
+
+TEST(asynchronous_forms_are_done_after_synchronizing) {
+    const std::vector<unsigned char> in = counted(5000);
+    std::vector<unsigned char> out(5000);
+    cudaStream_t s;
+    unsigned char *a;
+    OK(cudaStreamCreate(&s));
+    OK(cudaMallocAsync(&a, 5000, s));
+    OK(cudaMemsetAsync(a, 3, 5000, s));
+    OK(cudaMemcpyAsync(a + 1000, in.data(), 4000, cudaMemcpyHostToDevice, s));
+    OK(cudaMemset2DAsync(a, 100, 8, 10, 5, s));
+    OK(cudaMemcpyAsync(out.data(), a, 4000, cudaMemcpyDeviceToHost, s));
+    OK(cudaMemcpy2DAsync(out.data() + 4000, 1000, a + 4000, 1000, 1000, 1, cudaMemcpyDeviceToHost, s));
+    OK(cudaFreeAsync(a, s));
+    OK(cudaStreamSynchronize(s));
+    for (int i = 0; i < 5000; i++)
+        EXPECT(out[i] == (i >= 1000 ? in[i - 1000] : i < 500 && i % 100 < 10 ? 8 : 3));
+}
+
+TEST(pinned_memory_and_its_flags) {
+    const unsigned all = cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined;
+    for (unsigned flags : {0u, (unsigned)cudaHostAllocMapped, all}) {
+        int *p, *device = NULL;
+        unsigned got = 99;
+        OK(cudaHostAlloc(&p, 1000, flags));
+        OK(cudaHostGetFlags(&got, p));
+        EXPECT((got & flags) == flags);
+        memset(p, 1, 1000);
+        OK(cudaHostGetDevicePointer(&device, p, 0)); // mapped without the flag, too
+        int value = 0;
+        OK(cudaMemcpy(&value, device, sizeof value, cudaMemcpyDefault));
+        EXPECT(value == 0x01010101);
+        OK(cudaFreeHost(p));
+    }
+    int *p;
+    OK(cudaMallocHost((void **)&p, 4));
+    OK(cudaFreeHost(p));
+    OK(cudaFreeHost(NULL));
+    OK(cudaFree(NULL));
+}
+
+TEST(registered_memory) {
+    std::vector<int> v(5000, 3);
+    int *device = NULL, *a;
+    OK(cudaHostRegister(v.data(), v.size() * sizeof(int), cudaHostRegisterMapped));
+    OK(cudaHostGetDevicePointer(&device, v.data(), 0));
+    EXPECT(device != NULL);
+    OK(cudaMalloc(&a, 400));
+    OK(cudaMemcpy(a, v.data() + 100, 400, cudaMemcpyHostToDevice));
+    OK(cudaMemset(a, 0, 400));
+    OK(cudaMemcpy(v.data() + 100, a, 400, cudaMemcpyDeviceToHost));
+    EXPECT(v[99] == 3 && v[100] == 0 && v[199] == 0 && v[200] == 3);
+    OK(cudaHostUnregister(v.data()));
+    OK(cudaHostRegister(v.data(), 64, cudaHostRegisterDefault));
+    OK(cudaHostUnregister(v.data()));
+}
+
+TEST(managed_memory_belongs_to_both_sides) {
+    int *p, *a, back[4] = {};
+    OK(cudaMallocManaged(&p, sizeof back));
+    for (int i = 0; i < 4; i++)
+        p[i] = i;
+    OK(cudaMalloc(&a, sizeof back));
+    OK(cudaMemcpy(a, p, sizeof back, cudaMemcpyHostToDevice));
+    OK(cudaMemcpy(back, a, sizeof back, cudaMemcpyDeviceToHost));
+    EXPECT(back[3] == 3);
+    OK(cudaMemset(p, 0, sizeof back));
+    OK(cudaMemcpy(a, p, sizeof back, cudaMemcpyDeviceToDevice));
+    OK(cudaMemPrefetchAsync(p, sizeof back, {cudaMemLocationTypeDevice, 0}, 0, 0));
+    OK(cudaMemAdvise(p, sizeof back, cudaMemAdviseSetReadMostly, {cudaMemLocationTypeDevice, 0}));
+    OK(cudaDeviceSynchronize());
+    EXPECT(p[3] == 0);
+}
+
+TEST(pointers_tell_what_they_are) {
+    cudaPointerAttributes of = {};
+    int host = 0, *device, *pinned, *managed;
+    OK(cudaMalloc(&device, 100));
+    OK(cudaHostAlloc(&pinned, 100, cudaHostAllocMapped));
+    OK(cudaMallocManaged(&managed, 100));
+    OK(cudaPointerGetAttributes(&of, device + 10));
+    EXPECT(of.type == cudaMemoryTypeDevice && of.device == 0 && of.devicePointer == device + 10);
+    OK(cudaPointerGetAttributes(&of, pinned + 1));
+    EXPECT(of.type == cudaMemoryTypeHost && of.hostPointer == pinned + 1);
+    EXPECT(of.devicePointer == pinned + 1);
+    OK(cudaPointerGetAttributes(&of, managed));
+    EXPECT(of.type == cudaMemoryTypeManaged && of.devicePointer == managed);
+    OK(cudaPointerGetAttributes(&of, &host));
+    EXPECT(of.type == cudaMemoryTypeUnregistered);
+}
+
+TEST(memory_is_counted) {
+    size_t free, total;
+    void *p;
+    const size_t n = 64 << 20;
+    cudaDeviceProp prop;
+    OK(cudaGetDeviceProperties(&prop, 0));
+    OK(cudaMemGetInfo(&free, &total));
+    EXPECT(free > n && free <= total && total == prop.totalGlobalMem);
+    OK(cudaMalloc(&p, n));
+    OK(cudaMemGetInfo(&free, &total));
+    EXPECT(free <= total - n);
+}
+
+TEST(too_much_is_refused_and_the_next_call_works) {
+    size_t free, total;
+    int *p = NULL;
+    OK(cudaMemGetInfo(&free, &total));
+    for (size_t n : {total + 1, (size_t)99999999999999, SIZE_MAX, SIZE_MAX - 100, SIZE_MAX / 2}) {
+        EXPECT(cudaMalloc(&p, n) == cudaErrorMemoryAllocation);
+        EXPECT(cudaGetLastError() == cudaErrorMemoryAllocation);
+    }
+    EXPECT(p == NULL);
+    size_t pitch;
+    EXPECT(cudaMallocPitch(&p, &pitch, 1 << 20, SIZE_MAX / 4) != cudaSuccess);
+    (void)cudaGetLastError();
+    OK(cudaMalloc(&p, 100));
+}
+
+TEST(host_threads_allocate_and_copy_at_once) {
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 8; t++)
+        threads.emplace_back([t, &wrong] {
+            for (int i = 0; i < 200; i++) {
+                int *p = NULL, *q = NULL;
+                std::vector<int> in(100 + i, t * 1000 + i), out(in.size());
+                const size_t n = in.size() * sizeof(int);
+                if (cudaMalloc(&p, n) || cudaMallocHost(&q, n) ||
+                    cudaMemcpy(p, in.data(), n, cudaMemcpyHostToDevice) ||
+                    cudaMemcpy(q, p, n, cudaMemcpyDeviceToHost) ||
+                    cudaMemcpy(out.data(), q, n, cudaMemcpyHostToHost) || in != out || cudaFree(p) ||
+                    cudaFreeHost(q))
+                    ++wrong;
+            }
+        });
+    for (std::thread &t : threads)
+        t.join();
+    EXPECT(wrong == 0);
+}
+
+TEST(devices_copy_between_each_other) {
+    int count;
+    OK(cudaGetDeviceCount(&count));
+    if (count < 2)
+        return;
+    int *a, *b, back = 0;
+    const int value = 42;
+    OK(cudaSetDevice(0));
+    OK(cudaMalloc(&a, sizeof(int)));
+    OK(cudaSetDevice(1));
+    OK(cudaMalloc(&b, sizeof(int)));
+    cudaPointerAttributes of = {};
+    OK(cudaPointerGetAttributes(&of, b));
+    EXPECT(of.device == 1);
+    OK(cudaMemcpy(a, &value, sizeof(int), cudaMemcpyHostToDevice));
+    OK(cudaMemcpyPeer(b, 1, a, 0, sizeof(int)));
+    OK(cudaMemcpy(&back, b, sizeof(int), cudaMemcpyDeviceToHost));
+    EXPECT(back == 42);
+    OK(cudaMemset(b, 0, sizeof(int)));
+    OK(cudaMemcpyPeerAsync(a, 0, b, 1, sizeof(int), 0));
+    OK(cudaDeviceSynchronize());
+    OK(cudaMemcpy(&back, a, sizeof(int), cudaMemcpyDefault));
+    EXPECT(back == 0);
+    OK(cudaMemcpy(b, a, sizeof(int), cudaMemcpyDeviceToDevice));
+    OK(cudaFree(a)); // belongs to another device
+}

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: MIT
+// Dynamic parallelism: kernels that launch kernels. Child grids run after their parent grid has ended, and
+// before the host's launch is complete. cudaDeviceSynchronize() in device code waits for child grids, as
+// before CUDA 12.
+#include <cuda_runtime.h>
+#include <cstdlib>
+#include <initializer_list>
+#include <vector>
+#include "random.h"
+
+template <class T> static T *managed(size_t count) {
+    T *memory;
+    OK(cudaMallocManaged(&memory, count * sizeof(T)));
+    memset(memory, 0, count * sizeof(T));
+    return memory;
+}
+
+__global__ void put(int *to, int value) {
+    *to = value;
+}
+
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ // with them, __trap() ends the program
+__global__ void launch_and_trap(int *p) {
+    put<<<1, 1>>>(p, 1);
+    __trap();
+}
+
+// The first case, because a process must not fork after it has used the device
+TEST(after_a_trap_nothing_runs) {
+    const unit_result result = unit_child(
+        [](void *) {
+            int *p = managed<int>(1);
+            launch_and_trap<<<1, 1>>>(p);
+            EXPECT(cudaDeviceSynchronize() == cudaErrorLaunchFailure && *p == 0);
+            _exit(unit_failures != 0); // memory cannot be freed after the error
+        },
+        NULL);
+    EXPECT(result.status == 0);
+}
+#endif
+
+__global__ void tree(int *grids, int depth, int levels) {
+    if (threadIdx.x == 0)
+        atomicAdd(&grids[depth], 1);
+    __syncthreads();
+    if (threadIdx.x < 3 && depth + 1 < levels)
+        tree<<<2, 4>>>(grids, depth + 1, levels);
+}
+
+TEST(every_level_runs_before_the_launch_is_complete) {
+    int *grids = managed<int>(5);
+    tree<<<2, 4>>>(grids, 0, 5);
+    OK(cudaDeviceSynchronize());
+    for (int depth = 0, blocks = 2; depth < 5; ++depth, blocks *= 6)
+        EXPECT(grids[depth] == blocks);
+}
+
+// Stores the value and the number of threads per block.
+__global__ void put_size(int *to, int value) {
+    if (threadIdx.x == 0)
+        *to = 64 * value + (int)blockDim.x;
+}
+
+__device__ unsigned size_for(int i) {
+    return 1 + (unsigned)i % 31;
+}
+
+__device__ void put_by_function(int *to, int i) {
+    put_size<<<1, size_for(i)>>>(to, i);
+}
+
+// The argument contains an atomic addition. After many atomics another thread of the block runs, here while
+// the arguments of a launch are evaluated. Each launch must keep its own configuration.
+__global__ void put_all(int *next, int *numbers, int n) {
+    const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    const auto put_here = [&](int *to) { put_size<<<1, size_for(i)>>>(to, i); };
+    if (i >= n)
+        return;
+    for (int k = 0; k < i % 64; ++k)
+        atomicAdd(next + 1, 1);
+    if (blockIdx.x == 1)
+        put_by_function(numbers + atomicAdd(next, 1), i);
+    else if (blockIdx.x == 2)
+        put_here(numbers + atomicAdd(next, 1));
+    else
+        put_size<<<1, size_for(i)>>>(numbers + atomicAdd(next, 1), i);
+}
+
+TEST(configuration_and_arguments_are_those_of_each_thread) {
+    const int n = 1000 + (int)(engine()() % 1000);
+    int *next = managed<int>(2), *numbers = managed<int>((size_t)n);
+    std::vector<int> times((size_t)n);
+    put_all<<<(unsigned)(n + 255) / 256, 256>>>(next, numbers, n);
+    OK(cudaDeviceSynchronize());
+    EXPECT(*next == n);
+    for (int k = 0; k < n; ++k) {
+        const int i = numbers[k] / 64;
+        if (EXPECT(i >= 0 && i < n && numbers[k] % 64 == (int)(1 + i % 31)))
+            ++times[(size_t)i];
+    }
+    for (int i = 0; i < n; ++i)
+        EXPECT(times[(size_t)i] == 1);
+}
+
+__global__ void append(int *list, int value) {
+    list[++list[0]] = value;
+}
+
+__global__ void in_order(int *list, int *copy) {
+    append<<<1, 1, 0, cudaStreamTailLaunch>>>(list, 4);
+    append<<<1, 1>>>(list, 1);
+    append<<<1, 1>>>(list, 2);
+    cudaMemcpyAsync(copy, list, 5 * sizeof(int), cudaMemcpyDeviceToDevice, 0);
+    append<<<1, 1>>>(list, 3);
+    cudaMemsetAsync(list + 1, 0, sizeof(int), 0);
+    append<<<1, 1, 0, cudaStreamTailLaunch>>>(list, 5);
+    append<<<1, 1, 0, cudaStreamFireAndForget>>>(list + 8, 6);
+}
+
+TEST(grids_and_copies_of_a_thread_run_in_order) {
+    int *list = managed<int>(16), *copy = managed<int>(5);
+    in_order<<<1, 1>>>(list, copy);
+    OK(cudaDeviceSynchronize());
+    EXPECT(copy[0] == 2 && copy[1] == 1 && copy[2] == 2 && copy[3] == 0);
+    EXPECT(list[0] == 5 && list[1] == 0 && list[2] == 2 && list[3] == 3 && list[4] == 4 && list[5] == 5);
+    EXPECT(list[8] == 1 && list[9] == 6);
+}
+
+struct Levels {
+    int count;     // number of grids that have run
+    int failed_at; // number of the grid in which a launch failed; 0: none
+    cudaError_t error;
+};
+
+__global__ void deeper(Levels *levels, cudaStream_t stream) {
+    const int here = ++levels->count;
+    if (here < 3000)
+        deeper<<<1, 1, 0, stream>>>(levels, stream);
+    const cudaError_t error = cudaGetLastError();
+    if (error != cudaSuccess)
+        *levels = {levels->count, here, error};
+}
+
+// Grids with odd numbers launch the next grid into cudaStreamTailLaunch. It starts when its parent grid has
+// completed, so the nesting depth does not increase. Until then both grids count as pending launches.
+__global__ void alternating(Levels *levels) {
+    const int here = ++levels->count;
+    if (here < 3000)
+        alternating<<<1, 1, 0, here % 2 ? cudaStreamTailLaunch : 0>>>(levels);
+    const cudaError_t error = cudaGetLastError();
+    if (error != cudaSuccess)
+        *levels = {levels->count, here, error};
+}
+
+// Measured on an H200 with CUDA 13.0 (2026-11-23)
+TEST(the_number_of_pending_launches_limits_the_nesting_depth) {
+    Levels *levels = managed<Levels>(1);
+    size_t limit;
+    for (const size_t set : {2048, 100, 1, 5000}) {
+        OK(cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, set));
+        OK(cudaDeviceGetLimit(&limit, cudaLimitDevRuntimePendingLaunchCount));
+        EXPECT(limit == (set == 1 ? 32 : set));
+        for (const cudaStream_t stream : {(cudaStream_t)0, cudaStreamFireAndForget, cudaStreamTailLaunch}) {
+            *levels = {};
+            deeper<<<1, 1>>>(levels, stream);
+            OK(cudaDeviceSynchronize());
+            OK(cudaGetLastError());
+            if (stream == cudaStreamTailLaunch || limit == 5000) // no grid waits for a tail launch
+                EXPECT(levels->count == 3000 && levels->error == cudaSuccess);
+            else
+                EXPECT(levels->count == (int)limit + 1 && levels->failed_at == levels->count &&
+                       levels->error == cudaErrorLaunchPendingCountExceeded);
+        }
+    }
+    OK(cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, 100));
+    *levels = {};
+    alternating<<<1, 1>>>(levels);
+    OK(cudaDeviceSynchronize());
+    EXPECT(levels->count == 199 && levels->failed_at == 199 &&
+           levels->error == cudaErrorLaunchPendingCountExceeded);
+    *levels = {};
+    OK(cudaDeviceSetLimit(cudaLimitDevRuntimePendingLaunchCount, 2048));
+}
+
+__global__ void error_at_the_start(cudaError_t *error) {
+    *error = cudaPeekAtLastError();
+}
+
+// Thread `bad` launches a grid with an invalid configuration, and the other threads launch a valid one.
+// Thread i then stores its last error in errors[3 * i], again after a barrier, and again after a reset.
+__global__ void bad_launches(int *p, cudaError_t *errors, int bad, int bytes, bool barrier) {
+    const int i = (int)threadIdx.x;
+    if (i == bad) {
+        if (bytes)
+            put<<<1, 1, (size_t)bytes>>>(p, 1);
+        else
+            put<<<1, 1025>>>(p, 1);
+        error_at_the_start<<<1, 1>>>(errors + 3 * blockDim.x);
+    } else {
+        put<<<1, 1>>>(p + i, i);
+    }
+    errors[3 * i] = cudaPeekAtLastError();
+    if (barrier)
+        __syncthreads();
+    errors[3 * i + 1] = cudaGetLastError();
+    errors[3 * i + 2] = cudaGetLastError();
+}
+
+TEST(only_the_thread_that_has_launched_sees_the_error) {
+    const int threads = 70;
+    int *p = managed<int>(threads);
+    cudaError_t *errors = managed<cudaError_t>(3 * threads + 1);
+    for (int repetition = 0; repetition < 20; ++repetition) {
+        const int bad = (int)(engine()() % threads), bytes = repetition % 3 ? 0 : 400000;
+        memset(p, -1, threads * sizeof *p);
+        errors[3 * threads] = cudaErrorUnknown;
+        bad_launches<<<1, threads>>>(p, errors, bad, bytes, repetition & 1);
+        OK(cudaGetLastError()); // the host does not see it
+        OK(cudaDeviceSynchronize());
+        OK(errors[3 * threads]); // the child grid does not see it either
+        for (int i = 0; i < threads; ++i) {
+            const cudaError_t expected = i == bad ? cudaErrorInvalidConfiguration : cudaSuccess;
+            EXPECT(errors[3 * i] == expected && errors[3 * i + 1] == expected);
+            OK(errors[3 * i + 2]);
+            EXPECT(p[i] == (i == bad ? -1 : i));
+        }
+    }
+}
+
+__global__ void leave_an_error(int *p, int *errors_at_start) {
+    if (cudaPeekAtLastError() != cudaSuccess)
+        atomicAdd(errors_at_start, 1);
+    put<<<0, 1>>>(p, 1);
+}
+
+TEST(each_thread_starts_without_an_error) {
+    int *p = managed<int>(2);
+    for (int repetition = 0; repetition < 3; ++repetition)
+        leave_an_error<<<20, 40>>>(p, p + 1);
+    OK(cudaDeviceSynchronize());
+    EXPECT(p[0] == 0 && p[1] == 0);
+}
+
+__global__ void unknown_stream(int *p, cudaStream_t stream, cudaError_t *error) {
+    put<<<1, 1, 0, stream>>>(p, 1);
+    *error = cudaGetLastError();
+}
+
+TEST(a_stream_that_does_not_exist) {
+    int *p = managed<int>(1);
+    cudaError_t *error = managed<cudaError_t>(1);
+    unknown_stream<<<1, 1>>>(p, (cudaStream_t)0x7777770, error);
+    OK(cudaDeviceSynchronize());
+    EXPECT(*error == cudaErrorInvalidValue && *p == 0);
+}
+
+__device__ int on_device;
+
+__global__ void where(int *device) {
+    cudaGetDevice(device);
+    ++on_device;
+}
+
+__global__ void launch_where(int *devices) {
+    cudaGetDevice(&devices[gridDim.x + blockIdx.x]);
+    where<<<1, 1>>>(devices + blockIdx.x);
+}
+
+TEST(grids_run_on_the_device_of_the_kernel) {
+    enum { BLOCKS = 2000 }; // enough for several workers
+    for (const int device : {1, 0}) {
+        int count = 0;
+        OK(cudaSetDevice(device));
+        int *devices = managed<int>(2 * BLOCKS);
+        launch_where<<<BLOCKS, 1>>>(devices);
+        OK(cudaMemcpyFromSymbol(&count, on_device, sizeof count));
+        EXPECT(count == BLOCKS);
+        for (int i = 0; i < 2 * BLOCKS; ++i)
+            EXPECT(devices[i] == device);
+        OK(cudaFree(devices));
+    }
+}
+
+TEST(a_graph_contains_what_its_kernels_launch) {
+    int *list = managed<int>(16), *next = managed<int>(2);
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t exec;
+    OK(cudaStreamCreate(&stream));
+    OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    put_all<<<1, 8, 0, stream>>>(next, list + 1, 8);
+    append<<<1, 1, 0, stream>>>(list + 9, 77);
+    OK(cudaStreamEndCapture(stream, &graph));
+    EXPECT(*next == 0 && list[9] == 0);
+    OK(cudaGraphInstantiate(&exec, graph, 0));
+    OK(cudaGraphLaunch(exec, stream));
+    OK(cudaStreamSynchronize(stream));
+    int sum = 0;
+    for (int i = 1; i <= 8; ++i)
+        sum += list[i] / 64;
+    EXPECT(*next == 8 && sum == 28 && list[10] == 77);
+}
+
+// Recursive sum: each of two threads launches a child grid that sums one half of the numbers.
+__global__ void sum(const int *numbers, int n, int *result) {
+    __shared__ int *parts;
+    if (n == 1) {
+        *result = *numbers;
+        return;
+    }
+    if (threadIdx.x == 0)
+        cudaMalloc(&parts, 2 * sizeof(int));
+    __syncthreads();
+    sum<<<1, 2>>>(numbers + threadIdx.x * (unsigned)(n / 2), threadIdx.x ? n - n / 2 : n / 2,
+                  parts + threadIdx.x);
+    cudaDeviceSynchronize();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        *result = parts[0] + parts[1];
+        cudaFree(parts);
+    }
+}
+
+__global__ void sums(const int *numbers, int n, int *results) {
+    if (threadIdx.x == 0)
+        sum<<<1, 2>>>(numbers + blockIdx.x * (unsigned)n, n, results + blockIdx.x);
+    cudaDeviceSynchronize();
+    results[blockIdx.x] *= 2;
+}
+
+TEST(a_block_waits_for_what_it_has_launched) {
+    enum { BLOCKS = 20 };
+    const int n = 100 + (int)(engine()() % 100);
+    int *numbers = managed<int>((size_t)n * BLOCKS), *results = managed<int>(BLOCKS);
+    for (int i = 0; i < n * BLOCKS; ++i)
+        numbers[i] = (int)(engine()() % 1000);
+    sums<<<BLOCKS, 1>>>(numbers, n, results);
+    OK(cudaDeviceSynchronize());
+    for (int b = 0; b < BLOCKS; ++b) {
+        int expected = 0;
+        for (int i = 0; i < n; ++i)
+            expected += 2 * numbers[b * n + i];
+        EXPECT(results[b] == expected);
+    }
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+// Kernels that poll: they wait for the host, for a copy in another stream, or for another kernel. Their
+// launches become asynchronous.
+#include <cooperative_groups.h>
+#include <cuda_runtime.h>
+#include <thread>
+#include "../unit.h"
+
+enum { DEVICES = 2, ROUNDS = 40 };
+
+__device__ int rounds; // each device has its own
+
+// Waits for the device, and sets `rounds` to 0.
+static int rounds_of(int device) {
+    int n = -1;
+    const int none = 0;
+    OK(cudaSetDevice(device));
+    OK(cudaDeviceSynchronize());
+    OK(cudaMemcpyFromSymbol(&n, rounds, sizeof n));
+    OK(cudaMemcpyToSymbol(rounds, &none, sizeof none));
+    OK(cudaSetDevice(0));
+    return n;
+}
+
+static int *managed_number(int value) {
+    int *number;
+    OK(cudaMallocManaged(&number, sizeof(int)));
+    *number = value;
+    return number;
+}
+
+// Waits until *ball is its own number, then sets it to the number of the other kernel.
+__global__ void play(volatile int *ball, int me, int other) {
+    for (int i = 0; i < ROUNDS; ++i) {
+        while (*ball != me)
+            ;
+        ++rounds;
+        __threadfence_system();
+        *ball = other;
+    }
+}
+
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ // with them, __trap() ends the program
+// A kernel of an asynchronous launch that ends with an error
+__global__ void fail_after(const volatile int *flag) {
+    while (*flag == 0)
+        ;
+    __trap();
+}
+
+TEST(an_error_of_a_kernel_that_has_waited) {
+    const unit_result result = unit_child(
+        [](void *) {
+            int *flag;
+            cudaMallocManaged(&flag, sizeof *flag);
+            *flag = 0;
+            fail_after<<<1, 1>>>(flag);
+            const bool runs = cudaGetLastError() == cudaSuccess;
+            *(volatile int *)flag = 1;
+            exit(runs && cudaDeviceSynchronize() == cudaErrorLaunchFailure ? 3 : 4);
+        },
+        NULL);
+    EXPECT(result.status == 3);
+}
+#endif
+
+// A deadlock of two kernels
+TEST(each_waits_for_the_other) {
+    const unit_result result = unit_child(
+        [](void *) {
+            int *ball = NULL;
+            setenv("CUDA_CPU_WATCHDOG", "0.3", 1);
+            cudaMallocManaged(&ball, sizeof *ball);
+            *ball = 7;
+            for (int d = 0; d < DEVICES; ++d) {
+                cudaSetDevice(d);
+                play<<<1, 1>>>(ball, d, 1 - d);
+            }
+            exit(cudaDeviceSynchronize() == cudaSuccess ? 0 : 2);
+        },
+        NULL);
+    EXPECT(result.status == 1);
+    EXPECT(strstr(result.err, "no progress for 0.3 s") && strstr(result.err, "in kernel play"));
+}
+
+TEST(kernels_of_two_streams) {
+    int *ball = managed_number(2);
+    cudaStream_t streams[3];
+    for (int i = 0; i < 3; ++i) {
+        OK(cudaStreamCreate(&streams[i]));
+        play<<<1, 1, 0, streams[i]>>>(ball, i, (i + 1) % 3);
+    }
+    for (cudaStream_t stream : streams)
+        OK(cudaStreamSynchronize(stream));
+    EXPECT(rounds_of(0) == 3 * ROUNDS && *ball == 2);
+}
+
+// All blocks of all devices wait for each other, in every round.
+__global__ void meet(unsigned *arrived, int *sum) {
+    for (unsigned i = 1; i <= ROUNDS / 4; ++i) {
+        atomicAdd_system(sum, 1);
+        cooperative_groups::this_grid().sync();
+        if (cooperative_groups::this_grid().thread_rank() == 0) {
+            ++rounds;
+            atomicAdd_system(arrived, 1);
+            while (atomicAdd_system(arrived, 0) < DEVICES * i)
+                ;
+        }
+        cooperative_groups::this_grid().sync();
+        if (*(volatile int *)sum < (int)(DEVICES * i * gridDim.x * blockDim.x))
+            __trap();
+        cooperative_groups::this_grid().sync(); // so that no device adds for the next round before
+    }
+}
+
+TEST(cooperative_kernels_of_two_devices) {
+    unsigned *arrived = (unsigned *)managed_number(0);
+    int *sum = managed_number(0);
+    void *arguments[] = {&arrived, &sum};
+    for (int d = 0; d < DEVICES; ++d) {
+        OK(cudaSetDevice(d));
+        OK(cudaLaunchCooperativeKernel(meet, 3, 40, arguments));
+    }
+    for (int d = 0; d < DEVICES; ++d)
+        EXPECT(rounds_of(d) == ROUNDS / 4);
+    EXPECT(*sum == DEVICES * ROUNDS / 4 * 3 * 40);
+}
+
+#ifndef __SANITIZE_THREAD__ // accesses through volatile are data races of the host threads
+TEST(kernels_of_two_host_threads) {
+    int *ball = managed_number(1);
+    const auto host = [=](int d) {
+        OK(cudaSetDevice(d));
+        play<<<1, 1>>>(ball, d, 1 - d);
+        OK(cudaDeviceSynchronize());
+    };
+    std::thread second(host, 1);
+    host(0);
+    second.join();
+    EXPECT(rounds_of(0) == ROUNDS && rounds_of(1) == ROUNDS);
+}
+
+__global__ void wait_for(const volatile int *flag, int *answer) {
+    while (*flag == 0)
+        ;
+    *answer = *flag + 1;
+}
+
+TEST(the_host_polls_what_the_kernel_writes) {
+    int *flag = managed_number(0), *answer = managed_number(0);
+    cudaEvent_t end;
+    OK(cudaEventCreate(&end));
+    wait_for<<<1, 1>>>(flag, answer);
+    OK(cudaEventRecord(end));
+    for (int i = 0; i < 5; ++i) {
+        EXPECT(cudaStreamQuery(0) == cudaErrorNotReady);
+        EXPECT(cudaEventQuery(end) == cudaErrorNotReady);
+    }
+    *(volatile int *)flag = 6;
+    while (*(volatile int *)answer == 0)
+        ;
+    EXPECT(*answer == 7);
+    while (cudaEventQuery(end) == cudaErrorNotReady)
+        ;
+    OK(cudaStreamSynchronize(0));
+    *answer = 0;
+    wait_for<<<1, 1>>>(flag, answer); // the flag is set already
+    OK(cudaStreamSynchronize(0));
+    EXPECT(*answer == 7);
+}
+
+__global__ void sleep_until(unsigned *flag) {
+    while (atomicAdd(flag, 0) == 0)
+        __nanosleep(100);
+}
+
+TEST(a_copy_in_another_stream) {
+    unsigned *flag;
+    const unsigned one = 1;
+    cudaStream_t kernels, copies;
+    OK(cudaStreamCreateWithFlags(&kernels, cudaStreamNonBlocking));
+    OK(cudaStreamCreateWithFlags(&copies, cudaStreamNonBlocking));
+    OK(cudaMalloc(&flag, sizeof *flag));
+    for (bool wait : {false, true}) {
+        OK(cudaMemset(flag, 0, sizeof *flag));
+        sleep_until<<<4, 40, 0, kernels>>>(flag);
+        OK(cudaMemcpyAsync(flag, &one, sizeof one, cudaMemcpyHostToDevice, copies));
+        if (wait)
+            OK(cudaStreamSynchronize(copies));
+        OK(cudaStreamSynchronize(kernels));
+    }
+}
+
+TEST(work_behind_the_kernel_waits_for_it) {
+    int *flag = managed_number(0), *answer = managed_number(0), *copy = managed_number(-1);
+    wait_for<<<1, 1>>>(flag, answer);
+    OK(cudaMemcpyAsync(copy, answer, sizeof *copy, cudaMemcpyDefault, 0));
+    EXPECT(*copy == -1);
+    *(volatile int *)flag = 8;
+    OK(cudaDeviceSynchronize());
+    EXPECT(*copy == 9);
+}
+#endif
+
+__global__ void add_one(int *sum) {
+    atomicAdd(sum, 1);
+}
+
+__global__ void launch_before_and_after(const volatile int *flag, int *sum) {
+    add_one<<<4, 64>>>(sum);
+    while (*flag == 0)
+        ;
+    add_one<<<1, 1>>>(sum);
+}
+
+TEST(a_kernel_that_has_waited_launches_kernels) {
+    int *flag = managed_number(0), *sum = managed_number(0);
+    launch_before_and_after<<<2, 1>>>(flag, sum);
+    EXPECT(*(volatile int *)sum == 0);
+    *(volatile int *)flag = 1;
+    OK(cudaDeviceSynchronize());
+    EXPECT(*sum == 2 * (4 * 64 + 1));
+}

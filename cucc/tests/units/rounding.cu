@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+// Arithmetic and conversions in the four rounding modes. Each result is compared with the exact value, as far
+// as that is possible without rounding: a float or double beside it, and the middle between two of them, are
+// exact in 128 bits.
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include "device.h"
+#include "random.h"
+
+#ifdef __SIZEOF_FLOAT128__
+typedef __float128 Wide;
+#else // where long double has 128 bits
+typedef long double Wide;
+#endif
+
+static int sign(Wide x) {
+    return x > 0 ? 1 : x < 0 ? -1 : 0;
+}
+
+// The sign of a + b - x. The sum in 128 bits is on the same side of x as the exact one, or it is x; then the
+// part that rounding took away decides.
+static int compare_sum(Wide a, Wide b, Wide x) {
+    const Wide sum = a + b, part = sum - a;
+    return sum != x ? sign(sum - x) : sign((a - (sum - part)) + (b - part));
+}
+
+enum Mode { nearest, zero, up, down, modes };
+
+#define OPERATION(name, T, f, exact)                                                                         \
+    struct name {                                                                                            \
+        typedef T Number;                                                                                    \
+        static const char *text() { return #f; }                                                             \
+        __device__ static void compute(T a, T b, T c, T *r) {                                                \
+            (void)a, (void)b, (void)c;                                                                       \
+            f                                                                                                \
+        }                                                                                                    \
+        static int compare(Wide a, Wide b, Wide c, Wide x) { /* the sign of exact value - x */               \
+            (void)a, (void)b, (void)c;                                                                       \
+            return exact;                                                                                    \
+        }                                                                                                    \
+        static T plain(T a, T b, T c);                                                                       \
+    };                                                                                                       \
+    T name::plain
+#define ALL(f, ...)                                                                                          \
+    r[nearest] = f##_rn(__VA_ARGS__), r[zero] = f##_rz(__VA_ARGS__), r[up] = f##_ru(__VA_ARGS__),            \
+    r[down] = f##_rd(__VA_ARGS__);
+
+OPERATION(AddF, float, ALL(__fadd, a, b), compare_sum(a, b, x))(float a, float b, float) {
+    return a + b;
+}
+OPERATION(SubF, float, ALL(__fsub, a, b), compare_sum(a, -b, x))(float a, float b, float) {
+    return a - b;
+}
+OPERATION(MulF, float, ALL(__fmul, a, b), sign(a *b - x))(float a, float b, float) {
+    return a * b;
+}
+OPERATION(DivF, float, ALL(__fdiv, a, b), sign(a - x * b) * sign(b))(float a, float b, float) {
+    return a / b;
+}
+OPERATION(RcpF, float, ALL(__frcp, a), sign(1 - x * a) * sign(a))(float a, float, float) {
+    return 1 / a;
+}
+OPERATION(SqrtF, float, ALL(__fsqrt, a), sign(a - x * x))(float a, float, float) {
+    return sqrtf(a);
+}
+OPERATION(FmaF, float, ALL(__fmaf, a, b, c), compare_sum(a *b, c, x))(float a, float b, float c) {
+    return fmaf(a, b, c);
+}
+OPERATION(AddD, double, ALL(__dadd, a, b), compare_sum(a, b, x))(double a, double b, double) {
+    return a + b;
+}
+OPERATION(SubD, double, ALL(__dsub, a, b), compare_sum(a, -b, x))(double a, double b, double) {
+    return a - b;
+}
+OPERATION(MulD, double, ALL(__dmul, a, b), sign(a *b - x))(double a, double b, double) {
+    return a * b;
+}
+OPERATION(DivD, double, ALL(__ddiv, a, b), sign(a - x * b) * sign(b))(double a, double b, double) {
+    return a / b;
+}
+OPERATION(RcpD, double, ALL(__drcp, a), sign(1 - x * a) * sign(a))(double a, double, double) {
+    return 1 / a;
+}
+OPERATION(SqrtD, double, ALL(__dsqrt, a), sign(a - x * x))(double a, double, double) {
+    return sqrt(a);
+}
+OPERATION(FmaD, double, ALL(__fma, a, b, c), compare_sum(a *b, c, x))(double a, double b, double c) {
+    return fma(a, b, c);
+}
+
+template <class Op> __global__ void compute(const typename Op::Number *in, typename Op::Number *out, int n) {
+    const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    if (i < n)
+        Op::compute(in[3 * i], in[3 * i + 1], in[3 * i + 2], out + modes * i);
+}
+
+static float after(float x) {
+    return nextafterf(x, INFINITY);
+}
+static double after(double x) {
+    return nextafter(x, INFINITY);
+}
+static bool is_even(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits % 2 == 0;
+}
+static bool is_even(double x) {
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits % 2 == 0;
+}
+
+// Whether r are the four roundings of a finite exact value; compare(x) is the sign of exact value - x.
+template <class T, class Compare> static bool rounds_well(const T *r, Compare compare) {
+    const T low = r[down], high = r[up];
+    if (!(low <= high))
+        return false;
+    if (compare(std::isinf(low) ? (Wide)0 : (Wide)low) == 0 || low == high)
+        return low == high && r[zero] == low && r[nearest] == low && compare(low) == 0;
+    if (after(low) != high)
+        return false;
+    // The largest number and infinity, too: the middle is where the next number would be if there were one.
+    const Wide largest = sizeof(T) == 4 ? 0x1p128 : (Wide)0x1p1023 * 2;
+    const Wide below = std::isinf(low) ? -largest : (Wide)low,
+               above = std::isinf(high) ? largest : (Wide)high;
+    if (!std::isinf(low) && compare(below) < 0)
+        return false;
+    if (!std::isinf(high) && compare(above) > 0)
+        return false;
+    const int side = compare((below + above) / 2); // which half
+    const T near = side > 0 ? high : side < 0 ? low : is_even(low) ? low : high;
+    const bool negative = high <= 0;
+    return r[zero] == (negative ? high : low) && r[nearest] == near;
+}
+
+// Any bits, or numbers of similar sizes, or with few bits, so that ties and exact results occur.
+template <class T> static T any_number(int kind) {
+    const uint64_t bits = ((uint64_t)engine()() << 32 | engine()());
+    T x;
+    if (kind % 3 == 0) {
+        memcpy(&x, &bits, sizeof x);
+        return x;
+    }
+    x = kind % 3 == 1 ? (T)(int64_t)bits : (T)(int)(bits % 2048 - 1024);
+    return ldexp(x, (int)(bits >> 11 & 15) - (kind % 2 ? 8 : sizeof(T) == 4 ? 150 : 1075));
+}
+
+template <class Op> static void check() {
+    typedef typename Op::Number T;
+    constexpr int n = 6000;
+    const T special[] = {0, (T)-0.0, 1, -1, (T)INFINITY, (T)-INFINITY, (T)NAN, (T)1e-45, (T)3.4e38};
+    std::vector<T> in(3 * n);
+    for (int i = 0; i < 3 * n; i++)
+        in[i] = i % 11 == 0 ? special[((uint64_t)engine()() << 32 | engine()()) % 9]
+                            : any_number<T>(i / 3 % 6 + (i / 40));
+    const Device<T> device_in(in), device_out(modes * n);
+    compute<Op><<<(n + 127) / 128, 128>>>(device_in.data, device_out.data, n);
+    const std::vector<T> out = device_out.host();
+    int wrong = 0;
+    for (int i = 0; i < n; i++) {
+        const T a = in[3 * i], b = in[3 * i + 1], c = in[3 * i + 2], *r = &out[modes * i],
+                plain = Op::plain(a, b, c);
+        bool good;
+        const bool overflows = std::isinf(plain) && !std::isinf(r[zero]); // of finite numbers
+        if (!std::isfinite(plain) && !overflows)
+            good = std::isnan(plain)
+                       ? std::isnan(r[nearest]) && std::isnan(r[zero]) && std::isnan(r[up]) &&
+                             std::isnan(r[down])
+                       : r[nearest] == plain && r[zero] == plain && r[up] == plain && r[down] == plain;
+        else if (!std::isfinite(a) || !std::isfinite(b) ||
+                 !std::isfinite(c)) // an exact result, such as 1 / infinity
+            good = r[nearest] == plain || !std::isfinite(c) || !std::isfinite(b);
+        else
+            good = r[nearest] == plain && rounds_well(r, [=](Wide x) { return Op::compare(a, b, c, x); });
+        if (!good && wrong++ < 3)
+            fprintf(stderr, "%s of %a, %a, %a: nearest %a, towards zero %a, up %a, down %a\n", Op::text(),
+                    (double)a, (double)b, (double)c, (double)r[nearest], (double)r[zero], (double)r[up],
+                    (double)r[down]);
+    }
+    EXPECT(wrong == 0);
+}
+
+TEST(floats_round_as_asked) {
+    check<AddF>(), check<SubF>(), check<MulF>(), check<DivF>(), check<RcpF>(), check<SqrtF>(), check<FmaF>();
+}
+
+TEST(doubles_round_as_asked) {
+    check<AddD>(), check<SubD>(), check<MulD>(), check<DivD>(), check<RcpD>(), check<SqrtD>(), check<FmaD>();
+}
+
+struct Converted {
+    float of_int[modes], of_unsigned[modes], of_long[modes], of_unsigned_long[modes], of_double[modes];
+    double double_of_long[modes], double_of_unsigned_long[modes];
+};
+
+__global__ void convert(const uint64_t *in, Converted *out, int n) {
+    const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    if (i >= n)
+        return;
+    const uint64_t x = in[i];
+#define CONVERT(member, f, value)                                                                            \
+    out[i].member[nearest] = f##_rn(value), out[i].member[zero] = f##_rz(value),                             \
+    out[i].member[up] = f##_ru(value), out[i].member[down] = f##_rd(value)
+    CONVERT(of_int, __int2float, (int)x);
+    CONVERT(of_unsigned, __uint2float, (unsigned)x);
+    CONVERT(of_long, __ll2float, (long long)x);
+    CONVERT(of_unsigned_long, __ull2float, (unsigned long long)x);
+    CONVERT(of_double, __double2float, __longlong_as_double((long long)x));
+    CONVERT(double_of_long, __ll2double, (long long)x);
+    CONVERT(double_of_unsigned_long, __ull2double, (unsigned long long)x);
+}
+
+TEST(conversions_round_as_asked) {
+    constexpr int n = 8000;
+    std::vector<uint64_t> in(n);
+    for (int i = 0; i < n; i++) {
+        in[i] = ((uint64_t)engine()() << 32 | engine()());
+        if (i % 4 == 0) // few bits
+            in[i] = (in[i] >> 40 | 1) << (in[i] % 41);
+        else if (i % 4 == 1) { // a double that has the size of a float, also of a small one
+            const double x = ldexp((double)(int64_t)in[i], (int)(in[i] % 260) - 210);
+            memcpy(&in[i], &x, sizeof x);
+        }
+    }
+    const Device<uint64_t> device_in(in);
+    const Device<Converted> device_out(n);
+    convert<<<(n + 127) / 128, 128>>>(device_in.data, device_out.data, n);
+    const std::vector<Converted> out = device_out.host();
+    int wrong = 0;
+    for (int i = 0; i < n; i++) {
+        double x;
+        memcpy(&x, &in[i], sizeof x);
+        const auto check = [&](const auto *r, Wide exact) {
+            const bool good = rounds_well(r, [=](Wide y) { return sign(exact - y); });
+            if (!good && wrong++ < 3)
+                fprintf(stderr, "0x%llx: %a %a %a %a\n", (unsigned long long)in[i], (double)r[0],
+                        (double)r[1], (double)r[2], (double)r[3]);
+        };
+        check(out[i].of_int, (int)in[i]), check(out[i].of_unsigned, (unsigned)in[i]);
+        check(out[i].of_long, (int64_t)in[i]), check(out[i].of_unsigned_long, in[i]);
+        check(out[i].double_of_long, (int64_t)in[i]), check(out[i].double_of_unsigned_long, in[i]);
+        if (std::isfinite(x))
+            check(out[i].of_double, x);
+    }
+    EXPECT(wrong == 0);
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+// __device__ and __constant__ variables: copies, addresses, use in kernels, several devices.
+#include <cstdio>
+#include <cstdint>
+#include <cstring>
+#include <thread>
+#include "device.h"
+
+struct Sphere {
+    float x, y, z;
+    int id;
+};
+
+__constant__ int numbers[64];
+__constant__ float scale = 2.5f;
+__device__ int counter = 7;
+__device__ double table[3][5];
+__device__ Sphere spheres[4];
+__device__ volatile int flag;
+__managed__ unsigned shared_by_all = 11;
+__constant__ const int fixed_numbers[4] = {10, 20, 30, 40};
+static __device__ int hidden[3] = {1, 2, 3};
+namespace inner {
+__device__ short small[5];
+}
+__device__ char odd[3];
+
+__global__ void read(int *out) {
+    const int i = threadIdx.x;
+    out[i] = numbers[i] + counter + (int)scale + fixed_numbers[i % 4] + hidden[i % 3];
+}
+
+__global__ void write() {
+    counter += 1;
+    table[2][4] = counter;
+    spheres[3].id = 99;
+    inner::small[4] = -5;
+    odd[2] = 'z';
+    shared_by_all *= 2;
+}
+
+TEST(symbols_are_copied_both_ways) {
+    int in[64], out[64] = {};
+    for (int i = 0; i < 64; i++)
+        in[i] = i * i;
+    OK(cudaMemcpyToSymbol(numbers, in, sizeof in));
+    OK(cudaMemcpyFromSymbol(out, numbers, sizeof out));
+    EXPECT(memcmp(in, out, sizeof in) == 0);
+    OK(cudaMemcpyFromSymbol(out, numbers, 8, 16)); // the offset is in bytes
+    EXPECT(out[0] == 16 && out[1] == 25);
+    const int two[2] = {-1, -2};
+    OK(cudaMemcpyToSymbol(numbers, two, sizeof two, 62 * sizeof(int)));
+    OK(cudaMemcpyFromSymbol(out, numbers, sizeof out));
+    EXPECT(out[61] == 61 * 61 && out[62] == -1 && out[63] == -2);
+    float f = 0;
+    OK(cudaMemcpyFromSymbol(&f, scale, sizeof f));
+    EXPECT(f == 2.5f);
+    OK(cudaMemcpyToSymbol(numbers, in, 0, sizeof numbers)); // 0 bytes at the end
+    cudaStream_t s;
+    OK(cudaStreamCreate(&s));
+    OK(cudaMemcpyToSymbolAsync(counter, &in[3], sizeof(int), 0, cudaMemcpyHostToDevice, s));
+    OK(cudaMemcpyFromSymbolAsync(&out[0], counter, sizeof(int), 0, cudaMemcpyDeviceToHost, s));
+    OK(cudaStreamSynchronize(s));
+    EXPECT(out[0] == 9);
+}
+
+TEST(kernels_see_symbols) {
+    int in[64];
+    const Device<int> device(32);
+    for (int i = 0; i < 64; i++)
+        in[i] = 1000 * i;
+    const int seven = 7;
+    OK(cudaMemcpyToSymbol(numbers, in, sizeof in));
+    OK(cudaMemcpyToSymbol(counter, &seven, sizeof seven));
+    read<<<1, 32>>>(device.data);
+    const auto out = device.host();
+    for (int i = 0; i < 32; i++)
+        EXPECT(out[i] == 1000 * i + 7 + 2 + 10 * (i % 4 + 1) + i % 3 + 1);
+    write<<<1, 1>>>();
+    OK(cudaDeviceSynchronize());
+    double t[3][5];
+    Sphere s[4];
+    short small[5];
+    char c[3];
+    OK(cudaMemcpyFromSymbol(t, table, sizeof t));
+    OK(cudaMemcpyFromSymbol(s, spheres, sizeof s));
+    OK(cudaMemcpyFromSymbol(small, inner::small, sizeof small));
+    OK(cudaMemcpyFromSymbol(c, odd, sizeof c));
+    EXPECT(t[2][4] == 8 && s[3].id == 99 && small[4] == -5 && c[2] == 'z');
+}
+
+TEST(symbols_have_addresses_and_sizes) {
+    size_t size = 0;
+    double *address, value = 4.5, back = 0;
+    OK(cudaGetSymbolSize(&size, table));
+    EXPECT(size == 15 * sizeof(double));
+    OK(cudaGetSymbolSize(&size, odd));
+    EXPECT(size == 3);
+    OK(cudaGetSymbolSize(&size, flag));
+    EXPECT(size == sizeof(int));
+    OK(cudaGetSymbolAddress((void **)&address, table));
+    OK(cudaMemcpy(address + 7, &value, sizeof value, cudaMemcpyHostToDevice));
+    OK(cudaMemcpyFromSymbol(&back, table, sizeof back, 7 * sizeof back));
+    EXPECT(back == 4.5);
+    OK(cudaMemset(address, 0, sizeof table));
+    OK(cudaMemcpyFromSymbol(&back, table, sizeof back, 7 * sizeof back));
+    EXPECT(back == 0);
+    cudaPointerAttributes of;
+    OK(cudaPointerGetAttributes(&of, address));
+    EXPECT(of.type == cudaMemoryTypeDevice);
+    int *device; // from a variable to memory and back, on the device
+    OK(cudaMalloc(&device, sizeof(int)));
+    const int in = 31;
+    int out = 0;
+    OK(cudaMemcpyToSymbol(counter, &in, sizeof in));
+    OK(cudaMemcpyFromSymbol(device, counter, sizeof(int), 0, cudaMemcpyDeviceToDevice));
+    OK(cudaMemcpyToSymbol(hidden, device, sizeof(int), 4, cudaMemcpyDeviceToDevice));
+    OK(cudaMemcpyFromSymbol(&out, hidden, sizeof out, 4));
+    EXPECT(out == 31);
+}
+
+TEST(managed_variables_belong_to_both_sides) {
+    shared_by_all = 21;
+    write<<<1, 1>>>();
+    OK(cudaDeviceSynchronize());
+    EXPECT(shared_by_all == 42);
+}
+
+// No code of this file writes these by name, so a compiler could take them for constants.
+static __device__ int level = 5;
+static __constant__ float factor = 0.5f;
+__global__ void read_level(float *out) {
+    *out = level * factor;
+}
+
+TEST(kernels_read_values_that_only_copies_change) {
+    int count;
+    OK(cudaGetDeviceCount(&count));
+    float *out, back = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int d = 0; d < count; d++) {
+            OK(cudaSetDevice(d));
+            OK(cudaMalloc(&out, sizeof *out));
+            read_level<<<1, 1>>>(out);
+            OK(cudaMemcpy(&back, out, sizeof back, cudaMemcpyDeviceToHost));
+            EXPECT(back == (pass ? (8 + d) * (d + 1.5f) : 2.5f));
+            const int value = 8 + d;
+            const float by = d + 1.5f;
+            OK(cudaMemcpyToSymbol(level, &value, sizeof value));
+            OK(cudaMemcpyToSymbol(factor, &by, sizeof by));
+            OK(cudaFree(out));
+        }
+}
+
+TEST(a_reset_brings_the_first_values_back) {
+    const float changed = 7;
+    float f = 0;
+    OK(cudaMemcpyToSymbol(scale, &changed, sizeof changed));
+    OK(cudaDeviceReset());
+    OK(cudaMemcpyFromSymbol(&f, scale, sizeof f));
+    EXPECT(f == 2.5f);
+}

@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: MIT
+// Arrays, and the errors of texture and surface objects. The results of fetches are tested in
+// test_textures.py.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <numeric>
+#include <vector>
+#include "device.h"
+
+#define FAILS(call) fails(call, __LINE__)
+
+// Checks that the call's error is also the last error, clears it, and returns it.
+static cudaError_t fails(cudaError_t error, int) {
+    EXPECT(cudaGetLastError() == error);
+    return error;
+}
+
+static cudaArray_t make_array(size_t width, size_t height, unsigned flags = 0) {
+    cudaArray_t array = nullptr;
+    const cudaChannelFormatDesc format = cudaCreateChannelDesc<int>();
+    OK(cudaMallocArray(&array, &format, width, height, flags));
+    return array;
+}
+
+static std::vector<int> counted(size_t n) {
+    std::vector<int> v(n);
+    std::iota(v.begin(), v.end(), 1);
+    return v;
+}
+
+TEST(arrays_are_copied_by_rows_and_bytes) {
+    const std::vector<int> in = counted(7 * 5);
+    std::vector<int> out(7 * 5);
+    const size_t row = 7 * sizeof(int);
+    cudaArray_t a = make_array(7, 5), b = make_array(7, 5);
+    OK(cudaMemcpy2DToArray(a, 0, 0, in.data(), row, row, 5, cudaMemcpyHostToDevice));
+    OK(cudaMemcpy2DArrayToArray(b, 0, 0, a, 0, 0, row, 5));
+    OK(cudaMemcpy2DFromArray(out.data(), row, b, 0, 0, row, 5, cudaMemcpyDeviceToHost));
+    EXPECT(in == out);
+
+    // Two columns of three rows, from the middle of b to the edge of a
+    OK(cudaMemcpy2DArrayToArray(a, 5 * sizeof(int), 2, b, sizeof(int), 1, 2 * sizeof(int), 3));
+    int part[3][2];
+    OK(cudaMemcpy2DFromArray(part, sizeof part[0], a, 5 * sizeof(int), 2, sizeof part[0], 3,
+                             cudaMemcpyDefault));
+    EXPECT(part[0][0] == in[8] && part[0][1] == in[9] && part[2][1] == in[23]);
+
+    int *device;
+    OK(cudaMalloc(&device, row * 5));
+    OK(cudaMemcpy2DFromArray(device, row, b, 0, 0, row, 5, cudaMemcpyDeviceToDevice));
+    OK(cudaMemcpy(out.data(), device, row * 5, cudaMemcpyDeviceToHost));
+    EXPECT(in == out);
+    OK(cudaFree(device));
+
+    // Consecutive bytes, across the ends of rows
+    OK(cudaMemcpyFromArray(out.data(), b, 4, 1, 60, cudaMemcpyDeviceToHost));
+    EXPECT(memcmp(out.data(), &in[8], 60) == 0);
+    OK(cudaMemcpyToArray(b, 0, 4, out.data(), row, cudaMemcpyHostToDevice));
+    OK(cudaMemcpyFromArray(out.data(), b, 0, 4, row, cudaMemcpyDeviceToHost));
+    EXPECT(out[0] == in[8] && out[6] == in[14]);
+}
+
+TEST(copies_beyond_an_array) {
+    int buffer[64] = {};
+    cudaArray_t a = make_array(4, 3);
+    const auto copy = [&](size_t x, size_t y, size_t width, size_t rows, size_t pitch = 16,
+                          cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
+        return FAILS(cudaMemcpy2DToArray(a, x, y, buffer, pitch, width, rows, kind));
+    };
+    EXPECT(copy(0, 0, 16, 3) == cudaSuccess);
+    EXPECT(copy(4, 0, 16, 1) == cudaErrorInvalidValue);
+    EXPECT(copy(0, 1, 16, 3) == cudaErrorInvalidValue);
+    EXPECT(copy(0, 0, 20, 1) == cudaErrorInvalidValue);
+    EXPECT(copy(SIZE_MAX, 0, 16, 1) == cudaErrorInvalidValue);
+    EXPECT(copy(0, SIZE_MAX, 16, 2) == cudaErrorInvalidValue);
+    EXPECT(copy(0, 0, 16, 2, 12) == cudaErrorInvalidPitchValue);
+    EXPECT(copy(0, 0, 16, 1, 16, cudaMemcpyDeviceToHost) == cudaErrorInvalidMemcpyDirection);
+    EXPECT(copy(0, 0, 16, 1, 16, cudaMemcpyDeviceToDevice) == cudaErrorInvalidValue);
+    EXPECT(FAILS(cudaMemcpyToArray(a, 4, 2, buffer, 16, cudaMemcpyHostToDevice)) == cudaErrorInvalidValue);
+    OK(cudaFreeArray(a));
+    EXPECT(copy(0, 0, 16, 1) == cudaErrorInvalidResourceHandle);
+    EXPECT(FAILS(cudaFreeArray(a)) == cudaErrorInvalidResourceHandle);
+    OK(cudaFreeArray(nullptr));
+}
+
+TEST(arrays_that_cannot_be) {
+    cudaArray_t a;
+    const auto make = [&](cudaChannelFormatDesc format, size_t width, size_t height, unsigned flags = 0) {
+        return FAILS(cudaMallocArray(&a, &format, width, height, flags));
+    };
+    const cudaChannelFormatKind f = cudaChannelFormatKindFloat, u = cudaChannelFormatKindUnsigned;
+    EXPECT(make({32, 32, 32, 0, f}, 4, 4) == cudaErrorInvalidChannelDescriptor);
+    EXPECT(make({32, 16, 0, 0, u}, 4, 4) == cudaErrorInvalidChannelDescriptor);
+    EXPECT(make({64, 0, 0, 0, f}, 4, 4) == cudaErrorInvalidChannelDescriptor);
+    EXPECT(make({0, 0, 0, 0, u}, 4, 4) == cudaErrorInvalidChannelDescriptor);
+    EXPECT(make({8, 0, 0, 0, u}, 0, 4) == cudaErrorInvalidValue);
+    EXPECT(make({8, 0, 0, 0, u}, 1 << 20, 0) == cudaErrorInvalidValue);
+    EXPECT(make({8, 0, 0, 0, u}, 4, 1 << 20) == cudaErrorInvalidValue);
+    EXPECT(make({8, 0, 0, 0, u}, 4, 4, cudaArrayCubemap) == cudaErrorInvalidValue);
+}
+
+TEST(arrays_describe_themselves) {
+    cudaArray_t a = make_array(1024, 1024, cudaArraySurfaceLoadStore);
+    cudaChannelFormatDesc format;
+    cudaExtent extent;
+    unsigned flags;
+    OK(cudaArrayGetInfo(&format, &extent, &flags, a));
+    EXPECT(format.x == 32 && format.y == 0 && format.f == cudaChannelFormatKindSigned);
+    EXPECT(extent.width == 1024 && extent.height == 1024 && extent.depth == 0);
+    EXPECT(flags == cudaArraySurfaceLoadStore);
+    OK(cudaGetChannelDesc(&format, a));
+    EXPECT(format.x == 32);
+}
+
+static cudaResourceDesc linear(void *memory, size_t bytes) {
+    cudaResourceDesc r = {};
+    r.resType = cudaResourceTypeLinear;
+    r.res.linear.devPtr = memory;
+    r.res.linear.desc = cudaCreateChannelDesc<int>();
+    r.res.linear.sizeInBytes = bytes;
+    return r;
+}
+
+static cudaResourceDesc pitched(void *memory, size_t width, size_t height, size_t pitch) {
+    cudaResourceDesc r = {};
+    r.resType = cudaResourceTypePitch2D;
+    r.res.pitch2D.devPtr = memory;
+    r.res.pitch2D.desc = cudaCreateChannelDesc<int>();
+    r.res.pitch2D.width = width;
+    r.res.pitch2D.height = height;
+    r.res.pitch2D.pitchInBytes = pitch;
+    return r;
+}
+
+static cudaResourceDesc of_array(cudaArray_t array) {
+    cudaResourceDesc r = {};
+    r.resType = cudaResourceTypeArray;
+    r.res.array.array = array;
+    return r;
+}
+
+static cudaError_t create(const cudaResourceDesc &resource, const cudaTextureDesc &desc = {}) {
+    cudaTextureObject_t t = 0;
+    const cudaError_t error = cudaCreateTextureObject(&t, &resource, &desc, nullptr);
+    EXPECT(cudaGetLastError() == error);
+    if (error == cudaSuccess)
+        OK(cudaDestroyTextureObject(t));
+    return error;
+}
+
+TEST(textures_that_cannot_be) {
+    char *memory;
+    int on_host[256];
+    OK(cudaMalloc(&memory, 4096));
+    EXPECT(create(linear(memory, 4096)) == cudaSuccess);
+    EXPECT(create(linear(memory + 512, 1024)) == cudaSuccess);
+    EXPECT(create(linear(memory + 4, 1024)) == cudaErrorInvalidValue); // alignment
+    EXPECT(create(linear(memory, 4100)) == cudaErrorInvalidValue);     // past the end
+    EXPECT(create(linear(memory, 0)) == cudaErrorInvalidValue);
+    EXPECT(create(linear(on_host, 1024)) == cudaErrorInvalidValue);
+    EXPECT(create(pitched(memory, 8, 128, 32)) == cudaSuccess);
+    EXPECT(create(pitched(memory, 7, 128, 32)) == cudaSuccess);
+    EXPECT(create(pitched(memory, 8, 129, 32)) == cudaErrorInvalidValue); // past the end
+    EXPECT(create(pitched(memory, 9, 8, 32)) == cudaErrorInvalidValue);   // rows overlap
+    EXPECT(create(pitched(memory, 9, 8, 36)) == cudaErrorInvalidValue);   // pitch alignment
+    EXPECT(create(pitched(memory + 32, 8, 8, 32)) == cudaErrorInvalidValue);
+    EXPECT(create(pitched(memory, 8, 0, 32)) == cudaErrorInvalidValue);
+    cudaResourceDesc three = linear(memory, 1024);
+    three.res.linear.desc = {32, 32, 32, 0, cudaChannelFormatKindSigned};
+    EXPECT(create(three) == cudaErrorInvalidChannelDescriptor);
+
+    cudaTextureDesc filtered = {};
+    filtered.filterMode = cudaFilterModeLinear;
+    EXPECT(create(pitched(memory, 8, 8, 32), filtered) == cudaErrorInvalidFilterSetting);
+    cudaResourceDesc floats = pitched(memory, 8, 8, 32);
+    floats.res.pitch2D.desc = cudaCreateChannelDesc<float>();
+    EXPECT(create(floats, filtered) == cudaSuccess);
+    cudaTextureDesc normalised = {};
+    normalised.readMode = cudaReadModeNormalizedFloat;
+    EXPECT(create(pitched(memory, 8, 8, 32), normalised) == cudaErrorInvalidNormSetting);
+    EXPECT(create(floats, normalised) == cudaErrorInvalidNormSetting);
+    cudaTextureDesc wrong = {};
+    memset(&wrong.addressMode[1], 4, 1);
+    EXPECT(create(floats, wrong) == cudaErrorInvalidValue);
+
+    cudaArray_t array = make_array(4, 4);
+    EXPECT(create(of_array(array)) == cudaSuccess);
+    OK(cudaFreeArray(array));
+    EXPECT(create(of_array(array)) == cudaErrorInvalidResourceHandle);
+    OK(cudaFree(memory));
+    EXPECT(create(linear(memory, 1024)) == cudaErrorInvalidValue); // freed
+}
+
+TEST(textures_describe_themselves_until_destroyed) {
+    char *memory;
+    OK(cudaMalloc(&memory, 1024));
+    const cudaResourceDesc resource = linear(memory, 1024);
+    cudaTextureDesc desc = {}, same;
+    desc.addressMode[0] = cudaAddressModeMirror;
+    cudaTextureObject_t t;
+    OK(cudaCreateTextureObject(&t, &resource, &desc, nullptr));
+    cudaResourceDesc got;
+    OK(cudaGetTextureObjectResourceDesc(&got, t));
+    EXPECT(got.resType == cudaResourceTypeLinear && got.res.linear.devPtr == memory);
+    OK(cudaGetTextureObjectTextureDesc(&same, t));
+    EXPECT(same.addressMode[0] == cudaAddressModeMirror);
+    OK(cudaDestroyTextureObject(t));
+    EXPECT(FAILS(cudaGetTextureObjectResourceDesc(&got, t)) == cudaErrorInvalidValue);
+    EXPECT(FAILS(cudaDestroyTextureObject(t)) == cudaErrorInvalidValue);
+    EXPECT(FAILS(cudaCreateTextureObject(&t, nullptr, &desc, nullptr)) == cudaErrorInvalidValue);
+    EXPECT(FAILS(cudaCreateTextureObject(&t, &resource, nullptr, nullptr)) == cudaErrorInvalidResourceHandle);
+}
+
+// ---- normalised values ----
+
+// Fetches a texel, the border next to it, and the point halfway between the two.
+__global__ void fetch_normalised(cudaTextureObject_t t, float *out) {
+    out[0] = tex2D<float>(t, 0.5f, 0.5f);
+    out[1] = tex2D<float>(t, -5, 0.5f);
+    out[2] = tex2D<float>(t, 0, 0.5f);
+}
+
+template <class C> static void fetch_texel(C texel, float border, bool filtered, float out[3]) {
+    const cudaChannelFormatDesc format = cudaCreateChannelDesc<C>();
+    cudaArray_t array;
+    OK(cudaMallocArray(&array, &format, 1, 1));
+    OK(cudaMemcpyToArray(array, 0, 0, &texel, sizeof texel, cudaMemcpyHostToDevice));
+    cudaTextureDesc desc = {};
+    desc.addressMode[0] = cudaAddressModeBorder;
+    desc.addressMode[1] = cudaAddressModeClamp;
+    desc.filterMode = filtered ? cudaFilterModeLinear : cudaFilterModePoint;
+    desc.readMode = cudaReadModeNormalizedFloat;
+    desc.borderColor[0] = border;
+    const cudaResourceDesc resource = of_array(array);
+    cudaTextureObject_t t;
+    OK(cudaCreateTextureObject(&t, &resource, &desc, nullptr));
+    float *got;
+    OK(cudaMallocManaged(&got, 3 * sizeof *got));
+    fetch_normalised<<<1, 1>>>(t, got);
+    OK(cudaDeviceSynchronize());
+    std::copy(got, got + 3, out);
+}
+
+TEST(the_smallest_value_is_less_than_minus_1_until_it_is_filtered) {
+    float out[3];
+    for (const bool filtered : {false, true}) {
+        fetch_texel<signed char>(-128, 1, filtered, out);
+        EXPECT(out[0] == -1 && out[1] == 1);
+        EXPECT(!filtered || out[2] == (float)(0.5 - 0.5 * (128 / 127.0f)));
+        fetch_texel<short>(-32768, 1, filtered, out);
+        EXPECT(out[0] == -1 && out[1] == 1);
+        EXPECT(!filtered || out[2] == (float)(0.5 - 0.5 * (32768 / 32767.0f)));
+    }
+}
+
+template <class C> static float border_of(float colour) {
+    float out[3];
+    fetch_texel<C>(0, colour, false, out);
+    return out[1];
+}
+
+TEST(halves_in_the_border_become_the_number_nearer_to_0) {
+    EXPECT(border_of<signed char>(0.5f) == 63 / 127.0f);
+    EXPECT(border_of<signed char>(-0.5f) == -63 / 127.0f);
+    EXPECT(border_of<signed char>(0.75f) == 95 / 127.0f);
+    EXPECT(border_of<signed char>(-0.75f) == -95 / 127.0f);
+    EXPECT(border_of<signed char>(-0.25f) == -32 / 127.0f);
+    EXPECT(border_of<signed char>(-2) == -1);
+    EXPECT(border_of<short>(0.5f) == 16383 / 32767.0f);
+    EXPECT(border_of<short>(-0.5f) == -16383 / 32767.0f);
+    EXPECT(border_of<unsigned char>(0.5f) == 127 / 255.0f);
+    EXPECT(border_of<unsigned char>(-0.5f) == 0);
+    EXPECT(!std::signbit(border_of<signed char>(-0.001f)));
+}
+
+// ---- surfaces ----
+
+static cudaSurfaceObject_t make_surface(cudaArray_t array) {
+    const cudaResourceDesc resource = of_array(array);
+    cudaSurfaceObject_t s = 0;
+    OK(cudaCreateSurfaceObject(&s, &resource));
+    return s;
+}
+
+__global__ void write_2d(cudaSurfaceObject_t s) {
+    surf2Dwrite((int)(threadIdx.x + 10 * threadIdx.y), s, threadIdx.x * 4, threadIdx.y);
+}
+__global__ void shift_2d(cudaSurfaceObject_t s, int *out, cudaSurfaceBoundaryMode mode) {
+    const int x = (int)threadIdx.x - 2, y = (int)threadIdx.y - 2;
+    const int v = surf2Dread<int>(s, x * 4, y, mode);
+    int same;
+    surf2Dread(&same, s, x * 4, y, mode);
+    out[threadIdx.x + threadIdx.y * blockDim.x] = v == same ? v : -1;
+}
+
+__global__ void fetch_row(cudaTextureObject_t t, float *out) {
+    out[threadIdx.x] = tex1D<float>(t, threadIdx.x + 0.5f);
+}
+
+TEST(an_array_of_n_by_1_is_read_in_one_dimension) {
+    const cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+    const std::vector<float> texels = {1, 2, 3, 4};
+    const Device<float> out(4);
+    cudaArray_t array;
+    cudaTextureDesc desc = {};
+    cudaTextureObject_t t;
+    OK(cudaMallocArray(&array, &format, 4, 1));
+    OK(cudaMemcpy2DToArray(array, 0, 0, texels.data(), 16, 16, 1, cudaMemcpyHostToDevice));
+    const cudaResourceDesc resource = of_array(array);
+    OK(cudaCreateTextureObject(&t, &resource, &desc, nullptr));
+    fetch_row<<<1, 4>>>(t, out.data);
+    EXPECT(out.host() == texels);
+}
+
+TEST(surfaces_are_read_and_written) {
+    cudaArray_t a = make_array(4, 3, cudaArraySurfaceLoadStore);
+    cudaSurfaceObject_t s = make_surface(a);
+    write_2d<<<1, dim3(4, 3)>>>(s);
+    int *out, host[3][4];
+    OK(cudaMemcpy2DFromArray(host, 16, a, 0, 0, 16, 3, cudaMemcpyDeviceToHost));
+    OK(cudaMallocManaged(&out, 8 * 7 * sizeof(int)));
+    for (int y = 0; y < 3; y++)
+        for (int x = 0; x < 4; x++)
+            EXPECT(host[y][x] == x + 10 * y);
+    for (cudaSurfaceBoundaryMode mode : {cudaBoundaryModeZero, cudaBoundaryModeClamp}) {
+        shift_2d<<<1, dim3(8, 7)>>>(s, out, mode);
+        OK(cudaDeviceSynchronize());
+        for (int y = -2; y < 5; y++)
+            for (int x = -2; x < 6; x++) {
+                const bool inside = x >= 0 && x < 4 && y >= 0 && y < 3;
+                const int cx = x < 0 ? 0 : x > 3 ? 3 : x, cy = y < 0 ? 0 : y > 2 ? 2 : y;
+                const int wanted = inside || mode == cudaBoundaryModeClamp ? cx + 10 * cy : 0;
+                EXPECT(out[x + 2 + (y + 2) * 8] == wanted);
+            }
+    }
+    OK(cudaFree(out));
+    OK(cudaDestroySurfaceObject(s));
+    EXPECT(FAILS(cudaDestroySurfaceObject(s)) == cudaErrorInvalidValue);
+}
+
+__global__ void write_1d(cudaSurfaceObject_t s, cudaSurfaceBoundaryMode mode) {
+    surf1Dwrite(make_uchar4(1, 2, 3, threadIdx.x), s, ((int)threadIdx.x - 1) * 4, mode);
+}
+
+TEST(surfaces_of_one_dimension_and_writes_beyond) {
+    cudaArray_t a = make_array(4, 0, cudaArraySurfaceLoadStore);
+    cudaSurfaceObject_t s = make_surface(a);
+    write_1d<<<1, 6>>>(s, cudaBoundaryModeZero); // the first and the last write nothing
+    uchar4 host[4];
+    OK(cudaMemcpy2DFromArray(host, 16, a, 0, 0, 16, 1, cudaMemcpyDeviceToHost));
+    for (int i = 0; i < 4; i++)
+        EXPECT(host[i].x == 1 && host[i].z == 3 && host[i].w == i + 1);
+}
+
+#ifdef __CU2CPP__ // device code that an algorithm of Thrust calls runs outside kernels
+TEST(a_fetch_outside_a_kernel) {
+    cudaArray_t a = make_array(4, 1);
+    const std::vector<int> host = counted(4);
+    OK(cudaMemcpy2DToArray(a, 0, 0, host.data(), 16, 16, 1, cudaMemcpyHostToDevice));
+    const cudaResourceDesc resource = of_array(a);
+    cudaTextureDesc desc = {};
+    cudaTextureObject_t t;
+    OK(cudaCreateTextureObject(&t, &resource, &desc, NULL));
+    EXPECT(tex2D<int>(t, 2.5f, 0.5f) == 3);
+    desc.addressMode[0] = cudaAddressModeBorder; // not inlined
+    cudaTextureObject_t border;
+    OK(cudaCreateTextureObject(&border, &resource, &desc, NULL));
+    EXPECT(tex2D<int>(border, 2.5f, 0.5f) == 3);
+}
+#endif
+
+TEST(surfaces_that_cannot_be) {
+    cudaArray_t a = make_array(4, 4);
+    cudaSurfaceObject_t s;
+    const cudaResourceDesc plain = of_array(a);
+    OK(cudaCreateSurfaceObject(&s, &plain)); // without cudaArraySurfaceLoadStore, too, as on a GPU
+    OK(cudaDestroySurfaceObject(s));
+    OK(cudaFreeArray(a));
+    EXPECT(FAILS(cudaCreateSurfaceObject(&s, &plain)) == cudaErrorInvalidResourceHandle);
+}
+
+// ---- accesses that end the program ----
+
+__global__ void write_at(cudaSurfaceObject_t s, int x, int y) {
+    surf2Dwrite(1, s, x, y);
+}
+__global__ void fetch_wrong(cudaTextureObject_t t, float *out) {
+    *out = tex2D<float>(t, 0, 0);
+}
+
+static void beyond(void *) {
+    write_at<<<1, 1>>>(make_surface(make_array(4, 4, cudaArraySurfaceLoadStore)), 16, 0);
+}
+static void misaligned(void *) {
+    write_at<<<1, 1>>>(make_surface(make_array(4, 4, cudaArraySurfaceLoadStore)), 2, 0);
+}
+static void wrong_shape(void *) {
+    float *memory;
+    OK(cudaMalloc(&memory, 1024));
+    const cudaResourceDesc resource = linear(memory, 1024);
+    const cudaTextureDesc desc = {};
+    cudaTextureObject_t t;
+    OK(cudaCreateTextureObject(&t, &resource, &desc, nullptr));
+    fetch_wrong<<<1, 1>>>(t, memory);
+}
+
+TEST(what_ends_a_kernel) {
+    const struct {
+        void (*body)(void *);
+        const char *kernel, *text;
+    } cases[] = {
+        {beyond, "write_at", "byte 16 of row 0 is outside 4 rows of 16 bytes"},
+        {misaligned, "write_at", "misaligned: byte 2 of a row for a value of 4 bytes"},
+        {wrong_shape, "fetch_wrong", "the object is of linear memory, which tex1Dfetch reads"},
+    };
+    for (const auto &c : cases) {
+        const struct unit_result r = unit_child(c.body, nullptr);
+        EXPECT(r.status == 1);
+        EXPECT(strstr(r.err, c.text) && strstr(r.err, c.kernel) && strstr(r.err, "texture.cu:"));
+    }
+}
+
+TEST(a_reset_takes_everything) {
+    cudaArray_t a = make_array(4, 4);
+    OK(cudaDeviceReset());
+    EXPECT(FAILS(cudaFreeArray(a)) == cudaErrorInvalidResourceHandle);
+}

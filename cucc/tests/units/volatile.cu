@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+// Accesses through volatile in kernels: reductions and scans of a warp without __syncwarp(), as they were
+// written when the lanes of a warp ran in step, and flags that threads poll.
+#include "device.h"
+
+// ---- reductions whose last warp is unrolled ----
+
+// A volatile pointer to dynamic shared memory; there is a warp's width of memory behind the data.
+template <class T> __global__ void sum_with_a_pointer(const T *in, T *out) {
+    extern __shared__ char memory[];
+    T *data = (T *)memory;
+    const unsigned t = threadIdx.x;
+    data[t] = in[blockIdx.x * blockDim.x + t];
+    __syncthreads();
+    for (unsigned half = blockDim.x / 2; half > 32; half /= 2) {
+        if (t < half)
+            data[t] += data[t + half];
+        __syncthreads();
+    }
+    if (t < 32) {
+        volatile T *step = data;
+        if (blockDim.x >= 64)
+            step[t] += step[t + 32];
+        step[t] += step[t + 16], step[t] += step[t + 8];
+        step[t] += step[t + 4];
+        step[t] += step[t + 2];
+        *(step + t) += *(step + t + 1);
+    }
+    if (t == 0)
+        out[blockIdx.x] = data[0];
+}
+
+// A device function with a volatile parameter, called with ordinary shared memory.
+template <unsigned THREADS, class T> __device__ void last_warp(volatile T *data, unsigned t, T mine) {
+    if (THREADS >= 64)
+        data[t] = mine = mine + data[t + 32];
+    if (THREADS >= 32)
+        data[t] = mine = mine + data[t + 16];
+    data[t] = mine = mine + data[t + 8];
+    data[t] = mine = mine + data[t + 4];
+    data[t] = mine = mine + data[t + 2];
+    data[t] = mine = mine + data[t + 1];
+}
+
+template <unsigned THREADS, class T> __global__ void sum_with_a_function(const T *in, T *out) {
+    __shared__ T data[THREADS + 32];
+    const unsigned t = threadIdx.x;
+    T mine = data[t] = in[blockIdx.x * THREADS + t];
+    __syncthreads();
+    for (unsigned half = THREADS / 2; half > 32; half /= 2) {
+        if (t < half)
+            data[t] = mine = mine + data[t + half];
+        __syncthreads();
+    }
+    if (t < 32)
+        last_warp<THREADS>(data, t, mine);
+    if (t == 0)
+        out[blockIdx.x] = data[0];
+}
+
+// The array itself is volatile, and the active lanes become fewer from line to line.
+template <unsigned THREADS, class T> __global__ void sum_with_branches(const T *in, T *out) {
+    __shared__ volatile T data[THREADS], total;
+    const unsigned t = threadIdx.x;
+    static_assert(sizeof data == THREADS * sizeof(T), "");
+    data[t] = in[blockIdx.x * THREADS + t];
+    __syncthreads();
+    for (unsigned half = THREADS / 2; half > 16; half /= 2) {
+        if (t < half)
+            data[t] += data[t + half];
+        __syncthreads();
+    }
+    if (t < 16)
+        data[t] += data[t + 16];
+    if (t < 8)
+        data[t] += data[t + 8];
+    if (t < 4)
+        ((volatile T *)data)[t] += data[t + 4];
+    if (t < 2)
+        data[t] += data[t + 2];
+    if (t == 0)
+        total = data[0] + data[1];
+    __syncthreads();
+    if (t == THREADS - 1)
+        out[blockIdx.x] = total;
+}
+
+template <class T> static void check_sums(unsigned threads, const std::vector<T> &in, const Device<T> &sums) {
+    const auto got = sums.host();
+    for (size_t b = 0; b < got.size(); ++b) {
+        T expected = 0;
+        for (unsigned i = 0; i < threads; ++i)
+            expected += in[b * threads + i];
+        if (!EXPECT(got[b] == expected))
+            fprintf(stderr, "  %u threads, block %zu\n", threads, b);
+    }
+}
+
+template <unsigned THREADS, class T> static void reductions() {
+    const unsigned blocks = 3;
+    std::vector<T> in(blocks * THREADS);
+    for (size_t i = 0; i < in.size(); ++i)
+        in[i] = (T)(i * 7 % 31) - 3;
+    const Device<T> dev(in), a(blocks), b(blocks), c(blocks);
+    sum_with_a_pointer<<<blocks, THREADS, (THREADS + 32) * sizeof(T)>>>(dev.data, a.data);
+    sum_with_a_function<THREADS><<<blocks, THREADS>>>(dev.data, b.data);
+    sum_with_branches<THREADS><<<blocks, THREADS>>>(dev.data, c.data);
+    for (const Device<T> *sums : {&a, &b, &c})
+        check_sums(THREADS, in, *sums);
+}
+
+TEST(reductions) {
+    reductions<32, int>(), reductions<64, int>(), reductions<128, int>(), reductions<1024, int>();
+    reductions<64, float>(), reductions<256, float>(), reductions<512, double>();
+}
+
+// ---- a scan: inclusive sums in a warp, after 32 zeros ----
+
+extern volatile __shared__ int padded[];
+
+__global__ void scan(int *data) {
+    const int t = (int)threadIdx.x;
+    volatile int *sums = padded + 32, *same = sums;
+    padded[t] = 0;
+    sums[t] = data[t];
+    for (int i = 1; i < 32; i *= 2)
+        same[t] = sums[t] + sums[t - i];
+    data[t] = sums[t];
+}
+
+TEST(scan_of_a_warp) {
+    std::vector<int> in(32);
+    for (int i = 0; i < 32; ++i)
+        in[i] = i * i % 11;
+    int sum = 0;
+    const Device<int> data(in);
+    scan<<<1, 32, 64 * sizeof(int)>>>(data.data);
+    const auto got = data.host();
+    for (int i = 0; i < 32; ++i)
+        EXPECT(got[i] == (sum += in[i]));
+}
+
+// ---- flags ----
+
+__global__ void poll_in_a_block(int *out) {
+    __shared__ volatile int ready, value;
+    if (threadIdx.x == 0)
+        ready = 0;
+    __syncthreads();
+    if (threadIdx.x == 70) {
+        value = 42;
+        __threadfence_block();
+        ready = 1;
+    } else {
+        while (!ready)
+            ;
+        out[threadIdx.x] = value;
+    }
+}
+
+// Each thread waits for its neighbour's; no two finish at the same time.
+__global__ void pass_on(volatile int *flags) {
+    const int t = (int)threadIdx.x, next = t + 1;
+    if (next < (int)blockDim.x)
+        while (flags[next] == 0)
+            ;
+    flags[t] = next < (int)blockDim.x ? flags[next] + 1 : 1;
+}
+
+TEST(threads_that_poll_a_flag) {
+    const Device<int> out(96);
+    poll_in_a_block<<<1, 96>>>(out.data);
+    const auto seen = out.host();
+    for (int t = 0; t < 96; ++t)
+        EXPECT(seen[t] == (t == 70 ? 0 : 42));
+    for (unsigned threads : {2u, 33u, 100u}) {
+        const Device<int> flags(threads);
+        pass_on<<<1, threads>>>(flags.data);
+        EXPECT(flags.host()[0] == (int)threads);
+    }
+}
+
+// ---- other uses ----
+
+struct Pair {
+    int a, b;
+};
+
+__device__ int third(const volatile int *p, volatile Pair *pair) {
+    volatile int *q = (volatile int *)p, *const end = q + 3;
+    volatile int plain = 1;
+    int n = 0;
+    while (q != end)
+        n += *q++ * plain;
+    pair->b = n;
+    return p[2] + (q - p == 3) + (p < end ? 10 : 0) + (int)sizeof *p;
+}
+
+__global__ void other_uses(int *out) {
+    __shared__ volatile int table[2][3];
+    __shared__ volatile unsigned char bytes[4];
+    Pair pair = {0, 0};
+    for (int i = 0; i < 6; i++)
+        table[i / 3][i % 3] = i;
+    bytes[0] = 255;
+    bytes[0]++;
+    bytes[1] = bytes[0];
+    table[0][0] |= 6;
+    table[0][1] <<= 2;
+    --table[0][2];
+    out[0] = third(table[1], &pair);
+    out[1] = table[0][0] * 100 + table[0][1] * 10 + table[0][2];
+    out[2] = pair.b + bytes[1];
+    out[3] = (int)(sizeof table + sizeof bytes);
+    int *unlocked = (int *)table[1];
+    out[4] = unlocked[1] + max((int)table[0][0], 3) + table[1][table[0][2]] + ((char *)bytes == nullptr);
+}
+
+TEST(other_uses_of_volatile) {
+    const Device<int> out(5);
+    other_uses<<<1, 1>>>(out.data);
+    EXPECT(out.host() == (std::vector<int>{5 + 1 + 10 + 4, 641, 12, 28, 4 + 6 + 4}));
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+// The watchdog ends the program with a message when a kernel is in a deadlock. A slow kernel is not affected.
+#include <chrono>
+#include <cooperative_groups.h>
+#include "messages.h"
+
+static void work(double seconds) { // keeps its processor busy
+    const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+    while (std::chrono::steady_clock::now() < end)
+        ;
+}
+
+struct Run {
+    void (*launch)();
+    const char *variable, *value;
+};
+
+static unit_result run(void (*launch)(), const char *variable = "CUDA_CPU_WATCHDOG",
+                       const char *value = "0.2") {
+    Run what = {launch, variable, value};
+    return unit_child(
+        [](void *arg) {
+            const Run &run = *static_cast<Run *>(arg);
+            setenv("CUDA_CPU_WORKERS", "2", 1);
+            setenv(run.variable, run.value, 1);
+            run.launch();
+            exit(cudaDeviceSynchronize() == cudaSuccess ? EXIT_SUCCESS : EXIT_FAILURE);
+        },
+        &what);
+}
+
+__device__ int mutex, turn;
+
+__global__ void never_released() {
+    while (atomicCAS(&mutex, 0, 1) != 0)
+        ;
+}
+static const int never_released_line = __LINE__ - 3;
+
+TEST(a_lock_that_nobody_releases) {
+    ends_with(run([] { never_released<<<3, 40>>>(); }),
+              {"no progress for 0.2 s", "watchdog.cu:" + std::to_string(never_released_line),
+               "kernel never_released", "launched at watchdog.cu"});
+}
+
+__global__ void wait_for(int n) {
+    while (atomicAdd(&turn, 0) < n)
+        ;
+}
+
+TEST(a_flag_that_nobody_sets) {
+    ends_with(run([] { wait_for<<<1, 1>>>(1); }), {"no progress", "kernel wait_for"});
+    ends_with(run([] { wait_for<<<1, 100>>>(1); }), {"no progress", "kernel wait_for"});
+}
+
+// Some threads wait at a barrier for others that poll.
+__global__ void barrier_and_poll() {
+    if (threadIdx.x % 2)
+        while (atomicExch(&mutex, 0) == 0)
+            ;
+    __syncthreads();
+}
+
+TEST(a_barrier_behind_a_flag_that_nobody_sets) {
+    ends_with(run([] { barrier_and_poll<<<2, 64>>>(); }), {"no progress", "kernel barrier_and_poll"});
+}
+
+TEST(blocks_that_wait_for_one_that_has_not_started) {
+    ends_with(run([] { wait_for<<<5, 1>>>(1); }), {"2 of 5 blocks run", "CUDA_CPU_WORKERS=5"});
+}
+
+TEST(zero_switches_it_off) {
+    const unit_result result = run(
+        [] {
+            alarm(1);
+            wait_for<<<1, 1>>>(1);
+        },
+        "CUDA_CPU_WATCHDOG", "0");
+    EXPECT(result.status == 128 + SIGALRM);
+}
+
+// Two blocks, each on its own worker, hold the lock in turn, at last for much longer than the watchdog waits.
+__global__ void slow_holder() {
+    for (int i = 0; i < 2; ++i) {
+        while (atomicCAS(&mutex, 0, 1) != 0)
+            ;
+        work(atomicAdd(&turn, 1) == 0 ? 0.1 : 0.5);
+        atomicExch(&mutex, 0);
+        work(0.01); // gives the other block the lock
+    }
+}
+
+TEST(a_slow_holder_of_a_lock) {
+    ends_well(run([] { slow_holder<<<2, 1>>>(); }));
+}
+
+__global__ void wait_for_host(volatile int *flag) {
+    while (*flag == 0)
+        ;
+}
+
+#ifndef __SANITIZE_THREAD__                        // the flag is a data race of two host threads
+TEST(the_host_sets_a_flag_long_after_the_launch) { // the host does not wait for the kernel meanwhile
+    ends_well(run([] {
+        int *flag;
+        cudaMallocHost((void **)&flag, sizeof(int));
+        *flag = 0;
+        wait_for_host<<<1, 1>>>(flag);
+        work(0.6);
+        *flag = 1;
+    }));
+}
+#endif
+
+TEST(many_threads_wait_for_a_flag_through_volatile) {
+    ends_with(run([] {
+                  int *flag;
+                  cudaMallocHost((void **)&flag, sizeof(int));
+                  *flag = 0;
+                  wait_for_host<<<3, 64>>>(flag);
+              }),
+              {"with reads through volatile", "in kernel wait_for_host"});
+}
+
+#ifndef __SANITIZE_THREAD__ // accesses through volatile are data races of the workers
+
+// The blocks hand on a number. Only the value that the waiting one sees shows the progress.
+__global__ void hand_on() {
+    for (int i = 0; i < 15; ++i) {
+        while (atomicAdd(&turn, 0) % 2 != (int)blockIdx.x)
+            ;
+        work(0.015);
+        *(volatile int *)&turn = turn + 1;
+    }
+}
+
+TEST(a_value_that_changes) {
+    ends_well(run([] { hand_on<<<2, 1>>>(); }));
+}
+#endif
+
+// A loop that polls with plain loads and sleeps between them is not recognised, and not ended.
+__global__ void sleeper() {
+    if (threadIdx.x == 1)
+        work(0.5);
+    volatile int *const set = &turn;
+    if (threadIdx.x == 1)
+        *set = 1;
+    while (*set == 0)
+        __nanosleep(1000);
+}
+
+TEST(sleeping) {
+    ends_well(run([] { sleeper<<<1, 2>>>(); }));
+}
+
+// One thread polls, the others of the grid wait at the grid barrier.
+__global__ void poll_before_the_grid_barrier() {
+    if (blockIdx.x == 1 && threadIdx.x == 3)
+        while (atomicAdd(&turn, 0) == 0)
+            ;
+    cooperative_groups::this_grid().sync();
+}
+
+TEST(a_grid_barrier_behind_a_flag_that_nobody_sets) {
+    ends_with(run([] { cudaLaunchCooperativeKernel(poll_before_the_grid_barrier, 3, 8, NULL); }),
+              {"no progress", "kernel poll_before_the_grid_barrier, block (1,0,0)"});
+}
+
+__global__ void for_ever() {
+    for (volatile int i = 0;; i = i + 1)
+        ;
+}
+__global__ void short_work() {
+    work(0.01);
+}
+
+TEST(time_limit) {
+    ends_with(run([] { for_ever<<<1, 1>>>(); }, "CUDA_CPU_TIME_LIMIT", "0.3"),
+              {"kernel for_ever, launched at watchdog.cu:", "no further block of it has started for 0.3 s"});
+    ends_well(run(
+        [] {
+            for (int i = 0; i < 40; ++i)
+                short_work<<<1, 1>>>();
+            short_work<<<64, 1>>>();
+        },
+        "CUDA_CPU_TIME_LIMIT", "0.3"));
+}
+
+TEST(bad_settings) {
+    ends_with(run([] { never_released<<<2, 2>>>(); }, "CUDA_CPU_WATCHDOG", "soon"),
+              {"CUDA_CPU_WATCHDOG=soon: must be a number of seconds"});
+}

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: MIT
+// nvcuda::wmma: products of integers, which are exact in every type, beside a loop on the host. The file
+// compiles with nvcc too (-arch=sm_80).
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <mma.h>
+#include <type_traits>
+#include <vector>
+#include "random.h"
+
+using namespace nvcuda::wmma;
+using nvcuda::wmma::precision::tf32;
+namespace small = nvcuda::wmma::experimental::precision;
+
+constexpr int WARPS = 3, BLOCKS = 2; // warps per block, blocks; each warp computes one matrix product
+struct alignas(32) Aligned {         // the alignment that load_matrix_sync() and store_matrix_sync() need
+    char bytes[32];
+};
+
+// ---- elements in memory ----
+
+template <class T> struct Type { // the storage type and the range of test values of an element type
+    using Storage = T;
+    static constexpr int bits = 8 * sizeof(T), low = -4, high = 4;
+    static int value(int random) { return random; }
+};
+template <> struct Type<tf32> : Type<float> {};
+template <> struct Type<signed char> : Type<int> {
+    using Storage = signed char;
+    static constexpr int bits = 8, low = -128, high = 127;
+};
+template <> struct Type<unsigned char> : Type<int> {
+    using Storage = unsigned char;
+    static constexpr int bits = 8, low = 0, high = 255;
+};
+template <> struct Type<small::u4> : Type<int> {
+    using Storage = unsigned;
+    static constexpr int bits = 4, low = 0, high = 15;
+};
+template <> struct Type<small::s4> : Type<int> { static constexpr int bits = 4, low = -8, high = 7; };
+template <> struct Type<small::b1> : Type<int> {
+    using Storage = unsigned;
+    static constexpr int bits = 1, low = 0, high = 1;
+};
+
+// One matrix of rows x columns for each warp, in managed memory. Each is a submatrix of a larger array: two
+// rows (column-major: columns) of other random numbers come before it and two after it.
+template <class T> struct Matrices {
+    using Storage = typename Type<T>::Storage;
+    const int rows, columns;
+    const bool by_rows;
+    const int ld, size, start; // leading dimension, size of the array, offset of the submatrix, in elements
+    static constexpr int packed = 8 * (int)sizeof(Storage) / Type<T>::bits;
+    std::vector<int> values;
+    Storage *memory;
+
+    // `padding`: added to the leading dimension, in units of 16 bytes
+    Matrices(int rows, int columns, bool by_rows, int padding)
+        : rows(rows), columns(columns), by_rows(by_rows),
+          ld(((by_rows ? columns : rows) * Type<T>::bits + 127) / 128 * 128 / Type<T>::bits +
+             padding * 128 / Type<T>::bits),
+          size(ld * ((by_rows ? rows : columns) + 4)), start(2 * ld), values(WARPS * BLOCKS * size) {
+        const size_t bytes = values.size() / packed * sizeof(Storage);
+        OK(cudaMallocManaged(&memory, bytes));
+        memset((void *)memory, 0, bytes);
+        for (size_t i = 0; i < values.size(); i++) {
+            values[i] = pick(Type<T>::low, Type<T>::high);
+            if constexpr (packed == 1)
+                memory[i] = (Storage)values[i];
+            else
+                memory[i / packed] |= (unsigned)(values[i] & ((1 << Type<T>::bits) - 1))
+                                      << i % packed * Type<T>::bits;
+        }
+    }
+    Matrices(const Matrices &) = delete;
+    ~Matrices() { OK(cudaFree(memory)); }
+
+    size_t at(int warp, int i, int j) const {
+        return (size_t)warp * size + start + (by_rows ? i * ld + j : j * ld + i);
+    }
+    int operator()(int warp, int i, int j) const { return values[at(warp, i, j)]; }
+    // Sets the expected value of an element, which holds() compares.
+    void set(int warp, int i, int j, int value) { values[at(warp, i, j)] = value; }
+    // True if every element in memory, also outside of the submatrices, has its expected value.
+    bool holds() const {
+        for (size_t i = 0; i < values.size(); i++)
+            if (!((double)memory[i] == values[i])) {
+                fprintf(stderr, "  element %zu: %g, expected %d\n", i, (double)memory[i], values[i]);
+                return false;
+            }
+        return true;
+    }
+};
+
+template <class S> struct Operand { // the matrices as arguments of a kernel
+    S *memory;
+    int ld, size,
+        start; // ld in elements; size and start in values of type S, which may pack several elements
+};
+template <class T> static auto operand(const Matrices<T> &m) {
+    return Operand<typename Type<T>::Storage>{m.memory, m.ld, m.size / m.packed, m.start / m.packed};
+}
+
+// ---- products ----
+
+template <class T> __device__ constexpr bool is_bits = std::is_same_v<T, small::b1>;
+
+// d = a b + c. With `staged`, load_matrix_sync and store_matrix_sync access copies of a, b and d in shared
+// memory. With `in_place`, the same fragment is the accumulator c and the result d.
+template <int m, int n, int k, class T, class LA, class LB, class C, class D, class S>
+__global__ void product(Operand<S> a, Operand<S> b, Operand<C> c, Operand<D> d, layout_t layout_c,
+                        layout_t layout_d, bool staged, bool in_place) {
+    extern __shared__ Aligned shared[];
+    const int warp = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
+    S *pa = a.memory + warp * a.size, *pb = b.memory + warp * b.size;
+    D *pd = d.memory + warp * d.size;
+    fragment<matrix_a, m, n, k, T, LA> fa;
+    fragment<matrix_b, m, n, k, T, LB> fb;
+    fragment<accumulator, m, n, k, C> fc;
+    fragment<accumulator, m, n, k, D> fd;
+    if (staged) {
+        const int words_a = (a.size * sizeof(S) + 31) / 32, words_b = (b.size * sizeof(S) + 31) / 32,
+                  words_d = (d.size * sizeof(D) + 31) / 32;
+        Aligned *const mine = shared + threadIdx.x / 32 * (words_a + words_b + words_d);
+        S *const sa = (S *)mine, *const sb = (S *)(mine + words_a);
+        D *const sd = (D *)(mine + words_a + words_b);
+        for (int i = lane; i < a.size; i += 32)
+            sa[i] = pa[i];
+        for (int i = lane; i < b.size; i += 32)
+            sb[i] = pb[i];
+        for (int i = lane; i < d.size; i += 32)
+            sd[i] = pd[i];
+        pa = sa, pb = sb, pd = sd;
+        __syncwarp();
+    }
+    load_matrix_sync(fa, pa + a.start, a.ld);
+    load_matrix_sync(fb, pb + b.start, b.ld);
+    load_matrix_sync(fc, c.memory + warp * c.size + c.start, c.ld, layout_c);
+    if constexpr (is_bits<T>)
+        bmma_sync(fd, fa, fb, fc);
+    else if constexpr (std::is_same_v<C, D>) {
+        if (in_place) {
+            mma_sync(fc, fa, fb, fc);
+            fd = fc;
+        } else
+            mma_sync(fd, fa, fb, fc);
+    } else
+        mma_sync(fd, fa, fb, fc);
+    store_matrix_sync(pd + d.start, fd, d.ld, layout_d);
+    if (staged) {
+        __syncwarp();
+        for (int i = lane; i < d.size; i += 32)
+            d.memory[warp * d.size + i] = pd[i];
+    }
+}
+
+template <int m, int n, int k, class T, class C, class D, class LA, class LB> static void products() {
+    constexpr bool rows_a = std::is_same_v<LA, row_major>, rows_b = std::is_same_v<LB, row_major>;
+    for (int variant = 0; variant < 16; variant++) {
+        const bool rows_c = variant & 1, rows_d = variant & 2, staged = variant & 4;
+        const int padding = variant & 8 ? 3 : 0;
+        const Matrices<T> a(m, k, rows_a, padding), b(k, n, rows_b, padding ? 1 : 0);
+        const Matrices<C> c(m, n, rows_c, padding);
+        Matrices<D> d(m, n, rows_d, padding ? 5 : 0);
+        const auto words = [](const auto &x) { return (x.size / x.packed * sizeof *x.memory + 31) / 32; };
+        const size_t bytes = staged ? WARPS * 32 * (words(a) + words(b) + words(d)) : 0;
+        product<m, n, k, T, LA, LB><<<BLOCKS, WARPS * 32, bytes>>>(
+            operand(a), operand(b), operand(c), operand(d), rows_c ? mem_row_major : mem_col_major,
+            rows_d ? mem_row_major : mem_col_major, staged, variant % 3 == 0);
+        OK(cudaDeviceSynchronize());
+        for (int warp = 0; warp < WARPS * BLOCKS; warp++)
+            for (int i = 0; i < m; i++)
+                for (int j = 0; j < n; j++) {
+                    int sum = c(warp, i, j);
+                    for (int l = 0; l < k; l++)
+                        sum += std::is_same_v<T, small::b1> ? a(warp, i, l) ^ b(warp, l, j)
+                                                            : a(warp, i, l) * b(warp, l, j);
+                    d.set(warp, i, j, sum);
+                }
+        if (!EXPECT(d.holds()))
+            fprintf(stderr, "  %d x %d x %d, variant %d, layouts %d %d\n", m, n, k, variant, rows_a, rows_b);
+    }
+}
+
+template <int m, int n, int k, class T, class C, class D = C> static void layouts() {
+    products<m, n, k, T, C, D, row_major, col_major>();
+    products<m, n, k, T, C, D, col_major, row_major>();
+}
+template <class T, class C, class D = C> static void shapes() {
+    layouts<16, 16, 16, T, C, D>();
+    layouts<32, 8, 16, T, C, D>();
+    layouts<8, 32, 16, T, C, D>();
+}
+
+TEST(half_to_float) {
+    shapes<half, float>();
+    products<16, 16, 16, half, float, float, row_major, row_major>();
+    products<16, 16, 16, half, float, float, col_major, col_major>();
+}
+TEST(half_to_half) {
+    shapes<half, half>();
+}
+TEST(half_mixed) {
+    shapes<half, half, float>();
+    shapes<half, float, half>();
+}
+TEST(bfloat16) {
+    shapes<__nv_bfloat16, float>();
+}
+TEST(bytes) {
+    shapes<signed char, int>();
+    shapes<unsigned char, int>();
+}
+TEST(tf32_operands) {
+    layouts<16, 16, 8, tf32, float>();
+}
+TEST(doubles) {
+    layouts<8, 8, 4, double, double>();
+}
+TEST(packed) {
+    products<8, 8, 32, small::u4, int, int, row_major, col_major>();
+    products<8, 8, 32, small::s4, int, int, row_major, col_major>();
+    products<8, 8, 128, small::b1, int, int, row_major, col_major>();
+}
+
+// ---- numbers ----
+
+// c + 16 a b: all elements of each operand are equal.
+template <class T, class C> __global__ void dot(T a, T b, C c, C *result) {
+    fragment<matrix_a, 16, 16, 16, T, row_major> fa;
+    fragment<matrix_b, 16, 16, 16, T, col_major> fb;
+    fragment<accumulator, 16, 16, 16, C> fc;
+    __shared__ C out[256];
+    fill_fragment(fa, a);
+    fill_fragment(fb, b);
+    fill_fragment(fc, c);
+    mma_sync(fc, fa, fb, fc);
+    store_matrix_sync(out, fc, 16, mem_row_major);
+    __syncwarp();
+    if (threadIdx.x == 0)
+        *result = out[255];
+}
+template <class T, class C> static C dot_of(T a, T b, C c) {
+    C *result, value;
+    OK(cudaMallocManaged(&result, sizeof *result));
+    dot<<<1, 32>>>(a, b, c, result);
+    OK(cudaDeviceSynchronize());
+    value = *result;
+    OK(cudaFree(result));
+    return value;
+}
+
+TEST(rounding) {
+    // 2048 + 16 / 4. With rounding to half after each addition, 2048 + 1/4 would be 2048.
+    EXPECT((float)dot_of<half, half>(0.5f, 0.5f, 2048.0f) == 2052);
+    EXPECT(dot_of<half, float>(0.5f, 0.5f, 65536.0f) == 65540);
+    EXPECT(dot_of<half, float>(49152.0f, 49152.0f, 0.0f) == 0x9p32f); // overflows half
+    EXPECT(std::isinf((float)dot_of<half, half>(60000.0f, 1.0f, 0.0f)));
+    EXPECT(dot_of<half, float>(0x1p-24f, 0x1p-24f, 0.0f) == 0x1p-44f); // subnormal operands
+    EXPECT(dot_of<__nv_bfloat16, float>(0x1p60f, 0x1p60f, 0.0f) == 0x1p124f);
+    EXPECT(std::isnan(dot_of<half, float>(std::numeric_limits<float>::quiet_NaN(), 0.0f, 1.0f)));
+}
+
+template <class T> __global__ void saturating(T a, T b, int c, bool satf, int *result) {
+    fragment<matrix_a, 16, 16, 16, T, row_major> fa;
+    fragment<matrix_b, 16, 16, 16, T, row_major> fb;
+    fragment<accumulator, 16, 16, 16, int> fc, fd;
+    fill_fragment(fa, a);
+    fill_fragment(fb, b);
+    fill_fragment(fc, c);
+    mma_sync(fd, fa, fb, fc, satf);
+    result[threadIdx.x] = fd.x[fd.num_elements - 1];
+}
+
+TEST(saturation) {
+    int *result;
+    const auto last = [&](auto a, auto b, int c, bool satf) {
+        saturating<<<1, 32>>>(a, b, c, satf, result);
+        OK(cudaDeviceSynchronize());
+        EXPECT(std::count(result, result + 32, result[0]) == 32);
+        return result[0];
+    };
+    OK(cudaMallocManaged(&result, 32 * sizeof *result));
+    const unsigned char u = 255;
+    const signed char low = -128, high = 127;
+    EXPECT(last(u, u, INT32_MAX - 5, true) == INT32_MAX);
+    EXPECT(last(u, u, INT32_MAX - 5, false) == INT32_MIN + 16 * 255 * 255 - 6);
+    EXPECT(last(low, high, INT32_MIN + 5, true) == INT32_MIN);
+    EXPECT(last(low, high, INT32_MIN + 5, false) == INT32_MAX - 16 * 128 * 127 + 6);
+    EXPECT(last(low, low, 7, true) == 16 * 128 * 128 + 7);
+}
+
+__global__ void tf32_numbers(const float *in, float *rounded, float *truncated) {
+    fragment<matrix_a, 16, 16, 8, tf32, row_major> a;
+    fragment<matrix_b, 16, 16, 8, tf32, row_major> b;
+    fragment<accumulator, 16, 16, 8, float> d;
+    __shared__ float out[256], one[128];
+    for (int i = threadIdx.x; i < 128; i += 32)
+        one[i] = i % 16 == i / 16;
+    __syncwarp();
+    load_matrix_sync(a, in, 8);
+    load_matrix_sync(b, one, 16);
+    fill_fragment(d, 0.0f);
+    mma_sync(d, a, b, d);
+    store_matrix_sync(out, d, 16, mem_row_major);
+    __syncwarp();
+    for (int i = threadIdx.x; i < 128; i += 32) {
+        truncated[i] = out[i / 8 * 16 + i % 8];
+        rounded[i] = __float_to_tf32(in[i]);
+    }
+}
+
+TEST(tf32_has_19_bits) {
+    const float half_step = 0x1p-11f, in[] = {1 + half_step,
+                                              -1 - half_step,
+                                              1 + half_step - 0x1p-23f,
+                                              1 + 3 * half_step,
+                                              0x1p-140f,
+                                              std::numeric_limits<float>::max(),
+                                              0x1.ffep0f + 0x1p-11f,
+                                              3};
+    const float rounded[] = {1 + 2 * half_step, -1 - 2 * half_step, 1, 1 + 4 * half_step, 0, HUGE_VALF, 2, 3};
+    float *memory;
+    OK(cudaMallocManaged(&memory, 3 * 128 * sizeof *memory));
+    for (int i = 0; i < 128; i++)
+        memory[i] = in[i / 8 % 8 == 5 ? 0 : i / 8 % 8]; // infinity times 0 is NaN
+    memory[0] = in[5], memory[8] = std::numeric_limits<float>::quiet_NaN();
+    tf32_numbers<<<1, 32>>>(memory, memory + 128, memory + 256);
+    OK(cudaDeviceSynchronize());
+    EXPECT(memory[128] == rounded[5]);
+    EXPECT(std::isnan(memory[136]));
+    for (int i = 16; i < 128; i++) {
+        const int kind = i / 8 % 8 == 5 ? 0 : i / 8 % 8;
+        uint32_t bits;
+        float cut;
+        memcpy(&bits, &in[kind], sizeof bits);
+        bits &= 0xffffe000;
+        memcpy(&cut, &bits, sizeof cut);
+        EXPECT(memory[128 + i] == rounded[kind]);
+        EXPECT(memory[256 + i] == cut);
+    }
+}
+
+// ---- fragments ----
+
+// d = alpha a b + beta c, computed on the elements x[] of two accumulator fragments
+__global__ void scaled(const half *a, const half *b, const float *c, float *d, float alpha, float beta) {
+    fragment<matrix_a, 16, 16, 16, half, row_major> fa;
+    fragment<matrix_b, 16, 16, 16, half, row_major> fb;
+    fragment<accumulator, 16, 16, 16, float> sum, fc;
+    fill_fragment(sum, 0.0f);
+    for (int l = 0; l < 64; l += 16) {
+        load_matrix_sync(fa, a + l, 64);
+        load_matrix_sync(fb, b + l * 16, 16);
+        mma_sync(sum, fa, fb, sum);
+    }
+    load_matrix_sync(fc, c, 16, mem_col_major);
+    for (int i = 0; i < fc.num_elements; i++)
+        fc.x[i] = alpha * sum.x[i] + beta * fc.x[i];
+    store_matrix_sync(d, fc, 16, mem_row_major);
+}
+
+TEST(elementwise) {
+    Matrices<half> a(16, 64, true, 0), b(64, 16, true, 0);
+    Matrices<float> c(16, 16, false, 0), d(16, 16, true, 0);
+    scaled<<<1, 32>>>(a.memory + a.start, b.memory + b.start, c.memory + c.start, d.memory + d.start, 3, -2);
+    OK(cudaDeviceSynchronize());
+    for (int i = 0; i < 16; i++)
+        for (int j = 0; j < 16; j++) {
+            int sum = 0;
+            for (int l = 0; l < 64; l++)
+                sum += a(0, i, l) * b(0, l, j);
+            d.set(0, i, j, 3 * sum - 2 * c(0, i, j));
+        }
+    EXPECT(d.holds());
+}
+
+__global__ void filled(unsigned *out) {
+    fragment<matrix_a, 8, 8, 32, small::u4, row_major> u;
+    fragment<matrix_a, 8, 8, 32, small::s4, row_major> s;
+    fragment<matrix_b, 8, 8, 128, small::b1, col_major> b;
+    fragment<accumulator, 8, 8, 128, int> c, d;
+    fragment<matrix_a, 8, 8, 128, small::b1, row_major> a;
+    fill_fragment(u, 3);
+    fill_fragment(s, -2);
+    fill_fragment(a, 1);
+    b.x[0] = 0xff; // a quarter of a column
+    fill_fragment(c, 1);
+    bmma_sync(d, a, b, c, nvcuda::wmma::experimental::bmmaBitOpAND,
+              nvcuda::wmma::experimental::bmmaAccumulateOpPOPC);
+    bmma_sync(c, a, b, c, nvcuda::wmma::experimental::bmmaBitOpXOR);
+    const unsigned mine[] = {u.x[0], (unsigned)s.x[0], a.x[0], (unsigned)d.x[0], (unsigned)c.x[1]};
+    for (int i = 0; i < 5; i++)
+        out[threadIdx.x * 5 + i] = mine[i];
+}
+
+TEST(fragments) {
+    unsigned *out;
+    OK(cudaMallocManaged(&out, 32 * 5 * sizeof *out));
+    filled<<<1, 32>>>(out);
+    OK(cudaDeviceSynchronize());
+    for (int lane = 0; lane < 32; lane++) {
+        const unsigned *const its = out + lane * 5;
+        EXPECT(its[0] == 0x33333333 && its[1] == 0xeeeeeeee && its[2] == 0xffffffff);
+        EXPECT(its[3] == 4 * 8 + 1 && its[4] == 4 * 24 + 1);
+    }
+    OK(cudaFree(out));
+    using Tf32 = fragment<matrix_a, 16, 16, 8, tf32, row_major>;
+    static_assert(std::is_same_v<Tf32::element_type, tf32> &&
+                  std::is_same_v<Tf32::storage_element_type, float>);
+    static_assert(fragment<accumulator, 16, 16, 16, half>::num_elements == 8);
+    static_assert(fragment<accumulator, 32, 8, 16, int>::num_elements == 8);
+    static_assert(fragment<matrix_b, 32, 8, 16, signed char, col_major>::num_elements == 4);
+    static_assert(Tf32::num_elements == 4 && fragment<accumulator, 8, 8, 4, double>::num_elements == 2);
+    using Nibbles = fragment<matrix_b, 8, 8, 32, small::s4, col_major>;
+    static_assert(Nibbles::num_elements == 8 && Nibbles::num_storage_elements == 1);
+    static_assert(std::is_same_v<Nibbles::storage_element_type, int> && sizeof Nibbles::x == 4);
+}

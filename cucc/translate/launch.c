@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// Launches: k<<<g, b>>>(x)
+#include "translate.h"
+
+static const char cast_words[] = " static_cast const_cast reinterpret_cast dynamic_cast ";
+
+// From a >, finds the matching < before it; null if there is none. In k<A<C> the last < may be a comparison:
+// `comparisons` is the number of < after a name that are not taken for the start of an argument list.
+static Token *skip_angles_back(Token *i, int comparisons) {
+    for (int depth = 0; kind(i) != ';' && kind(i) != END && !opens(i); i--) {
+        if (closes(i)) {
+            i = i->match;
+        } else if (kind(i) == '>') {
+            depth++;
+        } else if (kind(i) == '<') {
+            const int n = run(i, -1);
+            if (n > 2)
+                return NULL;
+            if (n == 1 && kind(i - 1) == IDENT && comparisons-- <= 0 && --depth == 0)
+                return i;
+            i -= n - 1;
+        }
+    }
+    return NULL;
+}
+
+// The >>> that ends a launch configuration; null if there is none. In `f<A<int>>>>>` these are the last
+// three >.
+static Token *launch_end(Token *i) {
+    for (int templates = 0; kind(i) != ';' && kind(i) != END && !closes(i); i++) {
+        if (opens(i)) {
+            i = i->match;
+        } else if (kind(i) == '<') {
+            const int n = run(i, 1);
+            if (n > 2)
+                return NULL;
+            if (n == 1 && kind(i - 1) == IDENT)
+                templates++;
+            i += n - 1;
+        } else if (kind(i) == '>') {
+            const int n = run(i, 1);
+            if (n >= 3 && n > templates)
+                return i + n - 3;
+            if (n <= templates) // otherwise a comparison or a shift
+                templates -= n;
+            i += n - 1;
+        }
+    }
+    return NULL;
+}
+
+// From the last token of a kernel expression, finds its first; null if the tokens are not an expression.
+// `comparisons`: see skip_angles_back().
+static Token *expression_begin(Token *i, int comparisons) {
+    for (bool last = true;; last = false) {
+        if (kind(i) == ')' || kind(i) == ']') {
+            Token *open = i->match;
+            if (!ends_expression(open - 1))
+                return kind(open) == '(' ? open : NULL;
+            i = open - 1;
+            continue;
+        }
+        if (kind(i) == '>') {
+            Token *open = skip_angles_back(i, last ? comparisons : 0);
+            if (!open)
+                return NULL;
+            i = open - 1;
+            if (is_one_of(i, cast_words))
+                return last ? NULL : i;
+        }
+        if (kind(i) != IDENT || is_one_of(i, statement_words))
+            return NULL;
+        if (is(i, "this"))
+            return last ? NULL : i;
+        Token *before = is(i - 1, "template") ? i - 2 : i - 1;
+        if (kind(before) == '.' || kind(before) == ARROW) {
+            i = before - 1;
+        } else if (kind(before) == SCOPE) {
+            i = before - 1;
+            if (kind(i) == ')' && is(i->match - 1, "decltype"))
+                return i->match - 1;
+            if (kind(i) != '>' && (kind(i) != IDENT || is_one_of(i, statement_words)))
+                return before; // ::k
+        } else {
+            return before == i - 1 ? i : NULL;
+        }
+    }
+}
+
+// True if a launch may follow token i. A launch has type void, so it can be an operand only of the comma and
+// conditional operators.
+static bool may_stand_before_launch(const Token *i) {
+    if (kind(i) == IDENT || kind(i) == ')' || kind(i) == ']')
+        return !ends_expression(i);
+    return kind(i) != END && strchr(";{}(,?:", kind(i));
+}
+
+// From the last token of a kernel expression, finds its first; null if no launch may stand there.
+static Token *launch_begin(Token *last) {
+    for (int comparisons = 0; comparisons < 4; comparisons++) {
+        Token *begin = expression_begin(last, comparisons);
+        if (begin && may_stand_before_launch(begin - 1))
+            return begin;
+    }
+    return NULL;
+}
+
+// The kernel expression for messages: without string literals, and cut to about 200 bytes
+static const char *short_name(const Token *begin, const Token *end) {
+    Text name = {0};
+    for (const Token *i = begin; i < end && name.length <= 200; i++) {
+        if (i > begin && i->text > end_of(i - 1))
+            append(&name, " ", 1);
+        if (kind(i) != STRING && kind(i) != CHARACTER && name.length < 200)
+            append(&name, i->text, i->length);
+        else
+            append_text(&name, "…");
+    }
+    return name.data;
+}
+
+// k<<<g, b>>>(x)  ->  (::cuda_cpu::Launch("k", ::cuda_cpu::config(g, b)), k(x))
+//
+// The kernel call stays a call, so that its arguments are converted like those of any function.
+void translate_launch(Unit *u, Token *open) {
+    Token *begin = launch_begin(open - 1), *end = launch_end(open + 3);
+    if (!end || run(open, 1) > 3)
+        fail(open, "this <<< has no matching >>>");
+    if (!begin)
+        fail(open, "cannot find the kernel that this <<<…>>> launches");
+    if (kind(end + 3) != '(')
+        fail(end, "this <<<…>>> is not followed by the ( ) of a launch");
+    Token *comma = open + 3;
+    while (comma < end && kind(comma) != ',')
+        comma = skip(comma);
+    if (comma >= end)
+        fail(open, "<<<…>>> needs at least a grid and a block");
+    for (Token *i = begin; i < open; i++)
+        if (is_one_of(i, space_words) || (kind(i) == '<' && run(i, 1) >= 3))
+            fail(open, "the kernel of this <<<…>>> is too complex: name it in a variable first");
+    // The configuration is evaluated before the call, so the kernel expression moves behind it. Nothing else
+    // moves, and empty lines replace the lines of the expression.
+    insert_before(
+        u, begin,
+        fill("(::cuda_cpu::Launch(\"$name\", ::cuda_cpu::config(", "name", short_name(begin, open)));
+    delete_tokens(u, begin, open + 2);
+    edit(u, end->text, 1, ")), ");
+    insert_before(u, end, spelling(begin, open));
+    if (begin->line == end->line)
+        u->edits[u->edit_count - 1].moved = begin;
+    delete_tokens(u, end + 1, end + 2);
+    edit(u, end[3].match->text, 1, "))");
+}

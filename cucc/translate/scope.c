@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// The pass over all tokens, which keeps track of the scopes
+#include "translate.h"
+
+// The kind of the scope that this { opens, in the statement or declaration that begins at `start`
+char brace_kind(Token *start, Token *open) {
+    if (kind(open - 1) == STRING && is(open - 2, "extern"))
+        return 'n';
+    for (Token *i = start; i < open; i++) {
+        if (opens(i)) {
+            i = i->match;
+        } else if (is(i, "template") && kind(i + 1) == '<') {
+            Token *end = skip_angles(i + 1, open);
+            if (!end)
+                return 'b';
+            i = end - 1;
+        } else if (is(i, "namespace")) {
+            return 'n';
+        } else if (is(i, "enum")) {
+            return 'b';
+        } else if (is_one_of(i, " struct class union ")) {
+            if (kind(i - 1) == ARROW) // auto f() -> struct S {
+                return 'b';
+            return skip_class_head(i, open) == open ? 'c' : 'b';
+        }
+    }
+    return 'b';
+}
+
+void translate(Unit *u) {
+    int capacity = 0;
+    for (Token *i = u->begin; i < u->end; i++) {
+        if (u->depth + 1 >= capacity) {
+            capacity = 2 * capacity + 64;
+            u->scopes = grow(u->scopes, (size_t)capacity, sizeof *u->scopes);
+            u->scopes[0] = u->depth ? u->scopes[0] : (Scope){'n', u->begin, NULL};
+        }
+        Scope *s = &u->scopes[u->depth];
+        if (kind(i) == '{') {
+            u->scopes[++u->depth] = (Scope){brace_kind(s->start, i), i + 1, i};
+        } else if (opens(i)) {
+            u->scopes[++u->depth] = (Scope){'p', i + 1, s->open};
+        } else if (closes(i)) {
+            u->depth--;
+            if (kind(i) == '}')
+                s[-1].start = i + 1;
+        } else if (kind(i) == ';') {
+            s->start = i + 1;
+        } else if (kind(i) == ':') { // a label ends: a new statement begins
+            if (is_one_of(s->start, " public private protected case default ") ||
+                (s->kind == 'b' && i == s->start + 1 && !is_one_of(s->start, " struct class union ")))
+                s->start = i + 1;
+        } else if (kind(i) == '<') {
+            if (run(i, 1) >= 3 && !is(i - 1, "operator")) { // operator<<<T> is not a launch
+                translate_launch(u, i);
+                i += 2;
+            }
+        } else if (i < u->device_end && is(i, "clock") && kind(i + 1) == '(' && kind(i + 2) == ')' &&
+                   !is_member(i)) {
+            edit(u, i->text, i->length, "(clock_t)::clock64"); // not the C library's clock()
+        } else if (i < u->asm_end && is_one_of(i, " asm __asm__ __asm ") && !i->done) {
+            translate_asm(u, i);
+        } else if (is(i, "__global__") && !i->done) {
+            translate_kernel(u, i, s);
+        } else if (is(i, "volatile") && i < u->device_end && s->kind == 'b') {
+            translate_volatile(u, i, s);
+        } else if (is(i, "volatile") && i < u->device_end && s->kind == 'p') {
+            translate_volatile_cast(u, i, s);
+        } else if (u->file_shared_count > 0 && i < u->device_end && kind(i) == IDENT &&
+                   kind(i - 1) == SCOPE) {
+            translate_qualified(u, i);
+        } else if (is(i, "__shared__") && !i->done) {
+            translate_shared(u, i, s);
+        } else if (is_one_of(i, space_words) && !i->done) {
+            translate_device(u, i, s);
+        }
+    }
+}

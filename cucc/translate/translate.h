@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+// What the files of cu2cpp share. main.c says what is translated to what.
+//
+// Memory is not freed: the process ends when the output is written.
+#ifndef TRANSLATE_H
+#define TRANSLATE_H
+
+#define _GNU_SOURCE // memrchr(); getopt() accepts options after the input file
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    char *data; // ends with a null character
+    size_t length, capacity;
+} Text;
+
+// A file that a linemarker names, or the input
+typedef struct File {
+    struct File *next;
+    const char *name; // as in the linemarker, where \ comes before " and \, without the quotes
+    size_t length;
+    bool is_input, is_read;
+    Text text;       // of the original file; empty if it cannot be read
+    uint32_t line;   // the last line that was looked up …
+    size_t position; // … and its position in the text
+} File;
+
+// Kinds of tokens. A token of one character has that character as its kind; a digraph has the character that
+// it stands for.
+enum { END = 0, IDENT = 128, NUMBER, STRING, CHARACTER, SCOPE /* :: */, ARROW /* -> */, OPERATOR };
+
+typedef struct Token Token;
+struct Token {
+    const char *text; // in the source
+    uint32_t length, line;
+    File *file;
+    Token *match; // for a bracket: the matching bracket
+    uint8_t kind;
+    bool done;   // a word that has been translated, for example a memory space word with its declaration
+    bool host;   // preceded by __host__, which is not stored as a token
+    bool system; // in a system header
+    bool marked; // the first token after a linemarker
+    bool joined; // the third < of << <, or the third > of >> >; nvcc reads these as <<< and >>>
+};
+
+typedef struct {
+    const char *position; // in the source
+    size_t removed;       // number of bytes of the source to replace …
+    const char *text;     // … by this
+    size_t order;         // order of creation, which decides between edits at the same position
+    Token *moved;         // if the text was moved here: the token with which it begins
+} Edit;
+
+typedef struct {
+    char kind;    // n: namespace, c: class, b: block or other braces, p: ( ) or [ ]
+    Token *start; // first token of the current statement or declaration
+    Token *open;  // the { of these braces
+} Scope;
+
+// A __shared__ variable outside functions. Each function that uses it gets a reference or pointer of the same
+// name.
+typedef struct {
+    Token *name;
+    const char *namespaces;
+    bool is_volatile;
+} FileShared;
+
+typedef struct {
+    Token *lambda, *name; // the [ of the lambda, and the variable that was inserted into its captures
+} Capture;
+
+// A text, and the state of its translation
+typedef struct {
+    File *files; // the first is the input
+    Text source;
+    Token *tokens; // PADDING tokens of kind END at both ends, so that looking ahead or back needs no check
+    size_t token_count, token_capacity;
+    Token *begin, *end; // without the padding
+    Edit *edits;
+    size_t edit_count;
+    Scope *scopes;
+    int depth;
+    Token *device_end; // the } of the last kernel or device function that was begun
+    Token *asm_end;    // the same, including functions for host and device
+    FileShared *file_shared;
+    size_t file_shared_count;
+    Capture *captures;
+    size_t capture_count;
+    bool whole_program; // other files cannot use the device functions and variables (-w)
+    Text extern_names;  // names declared extern, each with a blank before and after it
+} Unit;
+
+enum { PADDING = 4 };
+
+typedef struct {
+    Token *first_word;            // the first memory space word: __shared__, __device__, …
+    Token *extern_at, *static_at; // these words
+    Token *after_pointer;         // a memory space word after * or &, as in T *__device__ f();
+    bool is_shared, is_constant, is_managed;
+    bool is_constexpr, is_inline, is_typedef, is_template, is_linkage;
+    bool is_definition; // it defines a class or an enumeration
+    bool is_typed;      // a declarator has been parsed, so the type is complete
+    // The last declarator that was parsed:
+    Token *name;
+    Token *end; // the token after it: , or ; or the initial value
+    bool has_value;
+    bool is_function; // if true, the other members about the declarator are not set
+    bool is_const;    // the variable itself is const, not what it points to
+    // The type that all declarators share is const: in const int a = 1, *b; a is const, and b is not.
+    bool is_const_type;
+} Declaration;
+
+// text.c: memory, text, errors
+void *grow(void *array, size_t count, size_t size);
+Text empty_text(void);
+void append(Text *text, const char *data, size_t length);
+void append_text(Text *text, const char *string);
+void append_tokens(Text *text, const Token *first, const Token *end);
+__attribute__((format(printf, 1, 2))) char *format(const char *format, ...);
+char *spelling(const Token *first, const Token *end);
+char *word_of(const Token *i);
+char *fill_parts(const char *template, ...);
+__attribute__((format(printf, 2, 3))) _Noreturn void fail(const Token *token, const char *format, ...);
+_Noreturn void fail_file(const char *name);
+
+// Fills a template of C++ text: fill("auto &$x = $f();", "x", name, "f", function). Each $ begins the name of
+// a part.
+#define fill(...)                fill_parts(__VA_ARGS__, (char *)NULL)
+#define append_filled(text, ...) append_text(text, fill(__VA_ARGS__))
+
+// lex.c
+void lex(Unit *u);
+bool is_word_byte(char c);
+
+// token.c: tokens and brackets
+extern const char space_words[], statement_words[], type_words[];
+static inline int kind(const Token *i) {
+    return i->kind;
+}
+bool is(const Token *i, const char *word);
+bool is_one_of(const Token *i, const char *words);
+bool same_word(const Token *i, const Token *j);
+bool is_member(const Token *i);
+const char *end_of(const Token *i);
+bool opens(const Token *i);
+bool closes(const Token *i);
+Token *skip(Token *i);
+int run(const Token *i, int step);
+void pair_brackets(Unit *u);
+Token *skip_angles(Token *i, const Token *limit);
+Token *skip_template_arguments(Token *i);
+Token *next_comma(Token *i, const Token *close);
+Token *statement_end(Token *i);
+bool ends_expression(const Token *i);
+
+// declaration.c
+_Noreturn void fail_declaration(const Token *i);
+Token *skip_attribute(Token *i);
+Token *skip_requires(Token *i);
+Token *skip_class_head(Token *i, const Token *limit);
+void parse_declarator(Unit *u, Token *i, Declaration *d, Text *alignment);
+Token *find_parameters(Token *i, Token **name);
+Token *find_body(Token *open);
+Token *parameter_name(Token *i, const Token *close, Token **place, bool *is_pack, bool *may_be_unused);
+
+// launch.c, shared.c, device.c, volatile.c, ptx.c: translate a construct
+void translate_launch(Unit *u, Token *open);
+void translate_shared(Unit *u, Token *word, const Scope *scope);
+void translate_qualified(Unit *u, Token *i);
+void declare_file_shared(Unit *u, Token *parameters, Token *body, Text *start, Text *end);
+void translate_device(Unit *u, Token *word, const Scope *scope);
+void translate_kernel(Unit *u, Token *word, const Scope *scope);
+void translate_volatile(Unit *u, Token *word, const Scope *scope);
+void translate_volatile_cast(Unit *u, Token *word, const Scope *scope);
+void step_parameters(Token *open, Text *start, Text *end);
+void translate_asm(Unit *u, Token *word);
+
+// scope.c: the pass over all tokens
+char brace_kind(Token *start, Token *open);
+void translate(Unit *u);
+
+// merge.c
+Text merge(Unit *host, Unit *device);
+
+// output.c
+void edit(Unit *u, const char *position, size_t removed, const char *text);
+void insert_before(Unit *u, const Token *i, const char *text);
+void insert_after(Unit *u, const Token *i, const char *text);
+void delete_tokens(Unit *u, const Token *first, const Token *last);
+void read_file(FILE *in, Text *text);
+void write_output(Unit *u, const char *name);
+
+#endif

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""check.py [PROGRAM | FOLDER]: runs programs under tools that find mistakes, and prints what they report.
+TOOLS in the environment is race (make check: programs built for the race detector of the CPU back end, cucc/runtime/race.cpp, run
+under several schedules), compiler (make sanitize: programs built with the sanitizers of the compiler) or compute-sanitizer
+(make sanitize on a GPU). Each program runs with the options that the Check: field of its header gives, because checking slows it
+down. The exit status is 1 when something is found in a program, or it fails, or has a race on purpose that is not found. BIN and
+BUILD are the folders of the Makefile; TIME_LIMIT is in seconds, for a run."""
+import os
+import re
+import shutil
+import sys
+import time
+
+from programs import read_programs
+from run import BIN, BUILD, ROOT, TIME_LIMIT, TOO_LONG, Table, execute, launcher, lines_of
+
+TOOLS = os.environ.get("TOOLS", "race")
+# Schedules: the order of threads and of streams. The detector needs one only; the others show what depends on the order, such as
+# the result of a missing wait.
+WAYS = {
+    "race": ["forward/late", "reverse/late", "random:1/random:1", "random:2/random:2", "random:3/random:3"],
+    "compiler": ["sanitizers"],
+    "compute-sanitizer": ["memcheck", "racecheck", "initcheck", "synccheck"],
+}[TOOLS]
+DETECTED = re.compile("cuda on the CPU: (race|divergent|uninitialized|out of bounds) ")
+REPORT = {
+    "race": DETECTED,
+    "compiler": re.compile("(Address|Leak|Thread|UndefinedBehavior)Sanitizer|runtime error:"),
+    "compute-sanitizer": re.compile("^========= (Invalid|Error|Warning|Uninit|Barrier|Leaked)"),
+}[TOOLS]
+WORKERS = re.compile("cuda on the CPU: [0-9]* worker")  # a line that is no error
+
+
+def selected(words):
+    """The runs as (name, program, options, whether something wrong is expected). What is wrong on purpose is for make check only,
+    and compute-sanitizer does not work with OpenGL and Vulkan (docs/book-vs-today.md). An exercise has the runs of the program that
+    it was made from, without those in which a race is expected."""
+    one = words[0] if words and "/" in words[0] else None
+    exercise = bool(one) and one.startswith("my/")
+    original = one.removeprefix("my/") if one else None
+    for program in read_programs([original.split("/")[0]] if one else words):
+        if one and program.name != original:
+            continue
+        runs = program.check.split(" | ")
+        for options in runs:
+            race = options.endswith("(race)")
+            if TOOLS == "race":
+                wanted = not (exercise and race and len(runs) > 1)
+            else:
+                graphics = TOOLS == "compute-sanitizer" and re.search("gl|vulkan", program.needs)
+                wanted = not (program.expect or race or graphics)
+            if wanted:
+                options = options.removesuffix("(race)").strip()
+                yield one or program.name, program, options, race, race or bool(program.expect)
+
+
+def run_once(name, program, options, way):
+    """Returns the exit status and the lines of stderr."""
+    folder, base = ROOT / BUILD / "check-runs" / os.path.dirname(name), os.path.basename(name)
+    folder.mkdir(parents=True, exist_ok=True)
+    output, errors = folder / f"{base}.txt", folder / f"{base}.err"
+    command = [BIN / name, *options.split()]
+    if TOOLS == "compute-sanitizer":
+        full = ["--leak-check", "full"] if way == "memcheck" else []
+        command = ["compute-sanitizer", "--error-exitcode", 9, "--tool", way, *full, *command]
+    elif TOOLS == "race":
+        # Fresh memory holds NaN, all ones, and once zeros: a byte that must be 255 and is never written shows then.
+        fill, (threads, streams) = "zero" if way == "reverse/late" else "nan", way.split("/")
+        settings = f"SCHEDULE={threads} STREAMS={streams} STRICT=1 FILL={fill}".split()
+        command = ["env", *(f"CUDA_CPU_{setting}" for setting in settings), *command]
+    with output.open("w") as out, errors.open("w") as err:
+        status = execute([*launcher(program), *command], folder, stdout=out, stderr=err)
+    reports = lines_of(output) if TOOLS == "compute-sanitizer" else []
+    return status, lines_of(errors) + [line for line in reports if line.startswith("=========")]
+
+
+def judge(status, errors, exercise):
+    """The result of a run, and the lines that say why."""
+    places = [i for i, line in enumerate(errors) if REPORT.search(line)]
+    if places:
+        reason = [errors[i] for i in sorted({*places, *(i + 1 for i in places)} & set(range(len(errors))))]
+        kind = DETECTED.search(reason[0])
+        return (
+            "FOUND" if TOOLS != "race" else "divergent barrier" if kind[1] == "divergent" else kind[1],
+            reason,
+        )
+    if status == 0:
+        return "clean", []
+    if status == 2:
+        return "waived", errors[-1:]
+    if status == TOO_LONG:
+        return "FAILED", [f"ran longer than {TIME_LIMIT} s"]
+    if exercise:  # its last line is the verdict; the first ones are the first elements that differ
+        return "FAILED", [line for line in errors if not WORKERS.match(line)][:4]
+    return "FAILED", [f"exit status {status}: {errors[-1] if errors else ''}"]
+
+
+def main(words):
+    if TOOLS == "compute-sanitizer" and not shutil.which(TOOLS):
+        print("no compute-sanitizer on PATH: it is part of the CUDA toolkit", file=sys.stderr)
+        return 1
+    runs = list(selected(words))
+    table, clean, found, failed, absent = Table(len(runs)), 0, 0, 0, 0
+    for name, program, options, race, expected in runs:
+        table.begin(f"{name} {options}" if race else name)
+        if not os.access(BIN / name, os.X_OK):
+            absent += 1
+            table.row("not built")
+            continue
+        start, result, reason = time.monotonic(), "clean", []
+        for way in WAYS:
+            # Programs of cuSPARSE and cuSOLVER have no kernels of their own, and these tools report the library's.
+            if way in ("racecheck", "initcheck", "synccheck") and re.search(
+                "cusparse|cusolver", program.needs
+            ):
+                continue
+            result, reason = judge(*run_once(name, program, options, way), name.startswith("my/"))
+            if words and "/" in words[0]:
+                shown = (
+                    "threads {:10} streams {:10}".format(*way.split("/")) if TOOLS == "race" else f"{way:10}"
+                )
+                table.note(f"    {shown} {result}")
+            if result != "clean":
+                break
+        seconds = f"{time.monotonic() - start:.1f} s"
+        if result == "clean" and expected:
+            result, reason = "FAILED", ["wrong on purpose, but nothing was found"]
+        if result in ("clean", "waived"):
+            clean += 1
+        elif expected and result != "FAILED":
+            found, result = found + 1, "race, on purpose"
+        else:
+            failed += 1
+        table.row(f"{result:17} {seconds:>9}")
+        for line in reason:
+            print(f"    {line}")
+    print(
+        f"{clean} of {len(runs)} clean, {found} wrong on purpose and found, {failed} failed, {absent} not built"
+    )
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Updates the generated parts of README.md and docs/, each between two markers: the tables of chapters, programs, pictures and
+terms, and the recorded times, whose plots are drawn again.
+  docs.py            updates them
+  docs.py --check    only names the parts that are stale, with exit status 1 if there are any"""
+import collections
+import html
+import re
+import subprocess
+import sys
+
+from gallery import pictures
+from programs import ROOT, read_programs, read_terms
+
+CHAPTERS = {
+    "chapter03": "Introduction to CUDA C",
+    "chapter04": "Parallel programming in CUDA C",
+    "chapter05": "Thread cooperation",
+    "chapter06": "Constant memory and events",
+    "chapter07": "Texture memory",
+    "chapter08": "Graphics interoperability",
+    "chapter09": "Atomics",
+    "chapter10": "Streams",
+    "chapter11": "CUDA C on multiple GPUs",
+    "chapter12": "Libraries and tools",
+    "appendix_a": "Advanced atomics",
+}
+
+
+def chapter_title(folder):
+    number = re.sub("^chapter0*|^appendix_", "", folder).upper()
+    return f"{number}. {CHAPTERS.get(folder, '')}"
+
+
+def markdown(text):
+    """Escapes plain text; otherwise __device__ would be bold, and <x> an HTML tag."""
+    for character, escaped in ("&", "&amp;"), ("<", "&lt;"), ("__", r"\_\_"), ("|", r"\|"):
+        text = text.replace(character, escaped)
+    return text
+
+
+def program_table():
+    """Every program, with what it teaches."""
+    yield "| program | book | what it is | what it teaches | notes |\n|---|---|---|---|---|"
+    for p in read_programs():
+        teaches = re.sub(r"[.?!:]( .*)?$", ".", p.teaches, count=1)
+        needs = re.sub(r"(^|[ ,|]+)arch=90a", "", p.needs)  # how it is compiled: it runs on any device
+        notes = ["picture"] * bool(p.picture) + ["ladder"] * bool(p.bench) + [f"needs {needs}"] * bool(needs)
+        notes += [f"wrong on purpose: status {p.expect}"] * bool(p.expect)
+        cells = f"[{p.name}](../{p.name}.cu)", p.book, markdown(p.title), markdown(teaches), ", ".join(notes)
+        yield f"| {' | '.join(cells)} |"
+
+
+def chapter_table():
+    """A row for each chapter, with a picture of one of its programs."""
+    yield "| chapter | programs | a picture from it |\n|---|---|---|"
+    chapters = collections.defaultdict(list)
+    for program in read_programs():
+        chapters[program.name.split("/")[0]].append(program)
+    for folder, own in chapters.items():
+        links = ", ".join(f"[{p.name.split('/')[1]}]({p.name}.cu)" for p in own)
+        drawn, picture = next((p for p in own if p.picture == "yes"), None), ""
+        if drawn:
+            file, base = f"{drawn.name}.{drawn.run.rpartition('.')[2]}", drawn.name.split("/")[1]
+            picture = f'<img src="docs/gallery/{file}" width="96" alt="picture of {base}">'
+        yield f"| {chapter_title(folder)} | {links} | {picture} |"
+
+
+def index():
+    """The terms of docs/terms.txt, each with its definition and the programs that show it."""
+    shown = collections.defaultdict(list)
+    for p in read_programs():
+        for term in re.split(", *", p.terms):
+            shown[term].append(f"[{p.name}](../{p.name}.cu)")
+    yield "| term | meaning | programs |\n|---|---|---|"
+    for term, definition in read_terms().items():
+        yield f"| {markdown(term)} | {markdown(definition)} | {', '.join(shown[term])} |"
+
+
+def gallery():
+    """The pictures, four in a row. The alternative text of a picture is the title of its program. Where programs of several chapters
+    have the same name, the chapter is shown too."""
+    title = {program.name: program.title for program in read_programs()}
+    programs = collections.defaultdict(list)
+    for name, file, _ in pictures():
+        programs[file].append(name)
+    count = collections.Counter(name.split("/")[1] for names in programs.values() for name in names)
+    cells = []
+    for file, names in programs.items():
+        owner = file.removeprefix("docs/gallery/").rpartition(".")[0]
+        alt = html.escape(title[owner]).replace("|", "&#124;") if owner in names else ""
+        links = []
+        for name in names:
+            folder, base = name.split("/")
+            chapter = re.sub("^chapter0?", "chapter ", folder).replace("appendix_a", "appendix A")
+            links.append(f"[{base}{f' ({chapter})' if count[base] > 1 else ''}](../{name}.cu)")
+        image = f'<img src="{file.removeprefix("docs/")}" width="200" alt="{alt}">'
+        cells.append((image, ", ".join(links)))
+    for i in range(0, len(cells), 4):
+        row = [*cells[i : i + 4], *[("", "")] * (i + 4 - len(cells))]
+        for part in 0, 1:
+            yield "|" + "".join(f" {cell[part]} |" if cell[part] else " |" for cell in row)
+            if part == i == 0:
+                yield "|:-:|:-:|:-:|:-:|"
+
+
+# The file, what the part is, the name of its markers, and what makes it: a function here, or a command
+PARTS = [
+    ("README.md", "table of chapters", "chapters", chapter_table),
+    ("docs/programs.md", "table of programs", "programs", program_table),
+    ("docs/gallery.md", "gallery", "gallery", gallery),
+    ("docs/index.md", "index of terms", "terms", index),
+    ("README.md", "table of times", "performance", "bench/report.py --summary"),
+    ("docs/performance.md", "table of times", "performance", "bench/report.py --table"),
+    ("docs/performance.md", "list of plots", "plots", "bench/report.py --plots"),
+    *(
+        ("docs/then-and-now.md", f"table of {part}", part, f"bench/then.py --{part}")
+        for part in ("figures", "claims", "limits", "devices")
+    ),
+    ("docs/trust.md", "part about attacks", "attacks", "tests/attacks/record.py --page"),
+    *(
+        ("docs/scaling.md", f"part {part}", part, f"bench/scaling.py --{part}")
+        for part in ("measured", "model", "projection")
+    ),
+]
+
+
+def made_by(source):
+    """The lines of a part."""
+    if callable(source):
+        return "\n".join(source()) + "\n"
+    done = subprocess.run(source.split(), cwd=ROOT, text=True, stdout=subprocess.PIPE)
+    if done.returncode:
+        sys.exit(done.returncode)
+    text = done.stdout.rstrip("\n")
+    return text and text + "\n"
+
+
+def main(check):
+    stale = False
+    for command in ("bench/report.py", "bench/scaling.py --plot") if not check else ():
+        made = made_by(command)
+        print(made, end="", flush=True)
+    for file, what, name, source in PARTS:
+        path, text = ROOT / file, made_by(source)
+        old = path.read_text()
+        part = re.search(rf"^<!-- {name}:begin.*\n((?:.*\n)*?)<!-- {name}:end", old, re.M)
+        if not part:
+            sys.exit(f"{file}: needs <!-- {name}:begin --> and <!-- {name}:end -->")
+        if part[1] == text:
+            print(f"{file}: the {what} is fresh", flush=True)
+        elif check:
+            stale = True
+            print(f"{file}: the {what} is stale: run make docs")
+        else:
+            path.write_text(old[: part.start(1)] + text + old[part.end(1) :])
+            print(f"{file}: {what} refreshed", flush=True)
+    return stale
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] not in ([], ["--check"]):
+        print(__doc__, file=sys.stderr)
+        sys.exit(64)
+    sys.exit(main(bool(sys.argv[1:])))

@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Makes the gallery: runs every program whose header says that it draws, with a small size, and writes the picture to
+docs/gallery. The tests compare the programs with these pictures. `make gallery` runs this script with the programs of the CPU back
+end, which draw the same pictures on every machine.
+  gallery.py           makes the pictures
+  gallery.py --list    a line for each program: the program, the file of its picture, and the arguments that draw it, separated by
+                       tabs. Programs that draw the same picture share a file"""
+import io
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+from programs import ROOT, read_programs
+from run import BIN, execute
+
+sys.path.insert(0, str(ROOT / "bench"))
+from report import find  # noqa: E402
+
+LIMIT = 200000  # largest file, in bytes
+
+
+def has_size(name):
+    """Whether a program has the option --size, which may be in a header of its chapter or in common/proofs."""
+    source = ROOT / f"{name}.cu"
+    text = source.read_text()
+    headers = re.findall(r'^#include "(\w+\.h|\.\./common/proofs/\w+\.h)"', text, re.M)
+    return any('OPTION_SIZE("size"' in t for t in (text, *((source.parent / h).read_text() for h in headers)))
+
+
+def pictures():
+    """The program, the file of its picture and the arguments that draw it, for each program that draws. Animations are drawn smaller
+    than stills, because they consist of many pictures."""
+    for program in read_programs():
+        if program.picture:
+            arguments, _, output = program.run.partition(f"./bin/{program.name} ")[2].rpartition("--output ")
+            still, owner = output.endswith(".png"), program.picture.removeprefix("as ")
+            owner = program.name if owner == "yes" else owner
+            words = arguments.split() + (
+                ["--size", "512" if still else "256"] if has_size(program.name) else []
+            )
+            words += [] if still else ["--frames", "120"]
+            yield program.name, f"docs/gallery/{owner}.{output.rpartition('.')[2]}", words
+
+
+def animation(frames):
+    """An animated WebP with every second of the given pictures, at the highest quality that is within the limit. The programs write
+    lossless animations, which are ten times as large."""
+    from PIL import Image
+
+    first, *rest = [Image.open(path).convert("RGB") for path in frames[::2]]
+    for quality in 98, 95, 90, 80, 70, 60, 50, 40:
+        file, settings = io.BytesIO(), {"duration": 50, "loop": 0, "quality": quality, "method": 6}
+        first.save(file, "webp", save_all=True, append_images=rest, **settings)
+        if file.tell() < LIMIT:
+            break
+    return file.getvalue()
+
+
+def draw(name, file, arguments, scratch):
+    """The bytes of a picture."""
+    made = scratch / (pathlib.Path(file).name if file.endswith(".png") else "frame-%04d.png")
+    with (scratch / "err").open("w") as err:
+        command = [BIN / name, *arguments, "--output", made]
+        status = execute(command, ROOT, stdout=subprocess.DEVNULL, stderr=err)
+    if status:
+        sys.exit(f"{' '.join([name, *arguments])}: {(scratch / 'err').read_text().strip()}")
+    return made.read_bytes() if file.endswith(".png") else animation(sorted(scratch.glob("frame-*.png")))
+
+
+def main():
+    if not find("PIL"):
+        sys.exit("no python3 here has PIL: make setup gallery installs it")
+    for name, file, arguments in pictures():
+        if file.rpartition(".")[0] != f"docs/gallery/{name}":
+            continue
+        with tempfile.TemporaryDirectory() as scratch:
+            data, target = draw(name, file, arguments, pathlib.Path(scratch)), ROOT / file
+        if len(data) >= LIMIT:
+            sys.exit(f"{file}: {len(data)} bytes are too many")
+        same = target.exists() and target.read_bytes() == data
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not same:
+            target.write_bytes(data)
+        print(f"{file}: {len(data)} bytes{', as it was' * same}", flush=True)
+    files = {ROOT / file for _, file, _ in pictures()}
+    for path in sorted((ROOT / "docs/gallery").glob("*/*")):
+        if path not in files:
+            path.unlink()
+            print(f"{path.relative_to(ROOT)}: no program draws it, removed")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--list"]:
+        for name, file, words in pictures():
+            print(name, file, " ".join(words), sep="\t")
+    elif sys.argv[1:]:
+        sys.exit(__doc__)
+    else:
+        main()

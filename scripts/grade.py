@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""grade.py FOLDER: grades solutions of exercises (make exercise): prints a line for each .cu file below a folder.
+A file says which exercise it is by the "Run:" line of its header, or by its path, which ends in chapterNN/name.cu. Only the
+functions that the exercise asks for, and further __device__ functions, are taken from the file. They are put into the program of
+the suite, so the host part and the check are those of the suite, and the submission's own are not compiled. docs/teaching.md says
+what this holds and what it does not.
+
+BACKEND, BUILD and BIN are the settings of make. On the CPU back end the programs are built for make check, so data races and wrong
+barriers count as wrong; CHECK=0 builds and runs them as usual. TIME_LIMIT is in seconds for a run, MEMORY_LIMIT in MiB of address
+space (4096; on a GPU none, because CUDA reserves more than that), OUTPUT_LIMIT in MiB. The exit status is 1 unless all are right."""
+import collections
+import os
+import pathlib
+import re
+import resource
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+
+from check import DETECTED
+from exercise import BACKEND, TIME_LIMIT
+from run import BUILD, ROOT, TOO_LONG, execute, lines_of
+from task import Exercise, Problem
+
+RACES = BACKEND != "gpu" and os.environ.get("CHECK") != "0"
+MEMORY_LIMIT = int(os.environ.get("MEMORY_LIMIT") or (0 if BACKEND == "gpu" else 4096))
+OUTPUT_LIMIT = int(os.environ.get("OUTPUT_LIMIT") or 16)
+MIB = 1 << 20
+WORK = ROOT / BUILD / "grade"
+SOURCES = pathlib.Path("my/.grade")  # relative to ROOT
+SCHEDULES = "forward", "random:1", "random:2"
+
+
+def limit(**limits):
+    """For preexec_fn: sets limits such as AS=4 << 30."""
+
+    def set_limits():
+        for name, value in limits.items():
+            resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (value, value))
+
+    return set_limits
+
+
+def exercise_of(path):
+    """The exercise that a file is a solution of: the name of the program, or None."""
+    text = path.read_text(errors="replace")
+    named = re.search(r"^ \* Run: .*\./bin/(?:my/)?([a-z0-9_]+/[a-z0-9_]+)(?![a-z0-9_/])", text, re.M)
+    name = named[1] if named else str(path.with_suffix("").relative_to(path.parent.parent))
+    return name if re.fullmatch("[a-z0-9_]+/[a-z0-9_]+", name) and (ROOT / f"{name}.cu").is_file() else None
+
+
+def run_once(binary, options, schedule):
+    """Runs the program in a folder of its own, with limits. Returns its status, the lines of stderr, and the verdict of
+    common/exercise/verdict.c if it comes with the word that is drawn here."""
+    here = WORK / "runs/here"
+    shutil.rmtree(here, ignore_errors=True)
+    here.mkdir(parents=True)
+    word = secrets.token_hex(16)
+    (WORK / "word").write_text(word + "\n")
+    # The race detector reserves 32 GiB of addresses for its table, and uses little of that.
+    memory = {"AS": (MEMORY_LIMIT + (32768 if RACES else 0)) * MIB} if MEMORY_LIMIT else {}
+    descriptors = f'exec 3<"{WORK}/word" 4>"{WORK}/said" && rm "{WORK}/word" && exec "$@"'
+    env = {"PATH": os.environ["PATH"], "HOME": str(here), "TMPDIR": str(here), "EXERCISE_GRADED": "1"}
+    env |= {"CUDA_CPU_SCHEDULE": schedule, "CUDA_CPU_STREAMS": "late"}
+    env |= {"CUDA_CPU_STRICT": "1", "CUDA_CPU_FILL": "nan"}
+    with (WORK / "runs/out").open("w") as out, (WORK / "runs/err").open("w") as err:
+        status = execute(
+            ["sh", "-c", descriptors, "sh", binary, *options],
+            here,
+            TIME_LIMIT,
+            env=env,
+            stdout=out,
+            stderr=err,
+            preexec_fn=limit(CORE=0, CPU=TIME_LIMIT * 2, FSIZE=OUTPUT_LIMIT * MIB, **memory),
+        )
+    said = [line.removeprefix(word + " ") for line in lines_of(WORK / "said") if line.startswith(word + " ")]
+    return status, lines_of(WORK / "runs/err"), said[-1] if said else ""
+
+
+def assemble(name, path, number):
+    """Writes the program with the functions of the submission. Returns the goal of make."""
+    goal = SOURCES / str(number) / name
+    text = Exercise(name).with_functions_of(path.read_text(errors="replace"), "../../../../")
+    (ROOT / goal).parent.mkdir(parents=True)
+    (ROOT / f"{goal}.cu").write_text(text)
+    return goal
+
+
+def build(goals):
+    """Builds all programs with one make. Limits stop a source that makes the compiler run without end."""
+    settings = [f"BACKEND={BACKEND}", f"BIN={WORK}/bin", f"BUILD={BUILD}", *["NVCCFLAGS=--check"] * RACES]
+    settings += ["SANITIZE=", "CHAPTER=", "PROGRAM=", "DIR="]
+    with (WORK / "build.log").open("w") as log:
+        subprocess.run(
+            ["make", "-k", "--no-print-directory", *settings, *map(str, goals)],
+            cwd=ROOT,
+            stdout=log,
+            stderr=log,
+            preexec_fn=limit(CPU=300, AS=6 << 30),
+        )
+
+
+def grade(name, goal):
+    """The verdict on a program that make has built, and the reason."""
+    binary, own = WORK / "bin" / goal, f"{goal.parent.parent}/"
+    if not os.access(binary, os.X_OK):
+        log = lines_of(WORK / "build.log")
+        said = [line for line in log if str(goal) in line]
+        reason = next((line for line in said if "error" in line), said[0] if said else "")
+        return "wrong", f"does not build: {reason.replace(own, '')[:160]}"
+    options = Exercise(name).options.split() if RACES else []
+    for schedule in SCHEDULES:
+        status, errors, said = run_once(binary, options, schedule)
+        detected = next((line for line in errors if DETECTED.search(line)), None)
+        if detected:
+            kind = "race" if DETECTED.search(detected)[1] in ("race", "divergent") else "wrong"
+            return kind, detected.replace(own, "")[:200]
+        if said == "right" and status == 0:
+            continue
+        reason = next((line[:160] for line in errors if "--inject-error" not in line), "")
+        if said == "not checked" or status == 2:  # the machine lacks what the program needs, such as a GPU
+            return "unknown", reason
+        if status in (TOO_LONG, 128 + signal.SIGXCPU):
+            return "wrong", f"ran longer than {TIME_LIMIT} s"
+        if status == 0:
+            return "wrong", "the program ended before its check"
+        return "wrong", reason or f"exit status {status}"
+    # The check must also notice a result that is not right.
+    if run_once(binary, [*options, "--inject-error"], schedule)[2] != "wrong":
+        return "wrong", "the check does not notice a changed result"
+    return "right", ""
+
+
+def main(folder):
+    files = sorted(path for path in folder.rglob("*.cu") if path.is_file())
+    if not files:
+        sys.exit(f"make: DIR={folder}: there is no .cu file in it")
+    shutil.rmtree(ROOT / SOURCES, ignore_errors=True)
+    shutil.rmtree(WORK, ignore_errors=True)
+    (WORK / "runs").mkdir(parents=True)
+    programs, goals, refused, counts = {}, {}, {}, collections.Counter()
+    for number, path in enumerate(files):
+        name = programs[path] = exercise_of(path)
+        try:
+            if name and not Exercise(name).why_none():
+                goals[path] = assemble(name, path, number)
+        except Problem as problem:
+            refused[path] = "wrong", str(problem)
+    if goals:
+        build(goals.values())
+    for path, name in programs.items():
+        if not name:
+            verdict = "unknown", 'its header has no "Run: ./bin/chapterNN/name" of a program of the suite'
+        elif path in goals:
+            verdict = grade(name, goals[path])
+        else:
+            verdict = refused.get(path, ("unknown", "this program is no exercise"))
+        result, reason = verdict
+        counts[result] += 1
+        shown = f"{result:9} {name or '-':34} {path.relative_to(folder)}"
+        print(f"{shown}: {reason}" if reason else shown, flush=True)
+    print(", ".join(f"{count} {result}" for result, count in sorted(counts.items())))
+    return set(counts) != {"right"}
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    signal.signal(signal.SIGHUP, lambda *_: sys.exit(1))
+    try:
+        sys.exit(main(pathlib.Path(sys.argv[1]).resolve()))
+    finally:
+        shutil.rmtree(ROOT / SOURCES, ignore_errors=True)

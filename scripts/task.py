@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: MIT
+"""A program as an exercise: functions are taken out of it, or put back.
+
+The functions to write are those that the comment "// Task:" at the end of the program names, such as "kernel(): Each thread ...".
+If it names none, they are all kernels above the ruler line. The body of a function is taken out; of main only the statements that
+begin with HANDLE_ or contain <<<."""
+import collections
+import re
+
+from programs import ROOT
+
+# What is no code: preprocessor lines, comments, strings and characters (but not the ' of 1'000)
+NO_CODE = re.compile(
+    r"""^[ \t]*\#(?:.*\\\n)*.*|//.*|/\*[\s\S]*?(?:\*/|\Z)|"(?:\\.|[^"\\\n])*"|(?<!\d)'(?:\\.|[^'\\\n])*'""",
+    re.M,
+)
+# declared: the text before the brace; first, open, close: numbers of lines, from 0
+Function = collections.namedtuple("Function", "name declared first open close")
+
+
+class Problem(Exception):
+    """Why a program is no exercise, or a submission is refused."""
+
+
+def find_functions(text):
+    """The functions of a source. Braces in a class or a namespace are skipped."""
+    code = NO_CODE.sub(lambda match: re.sub(r"\S", " ", match[0]), text)
+    unfinished = any(m[0].startswith("/*") and not m[0].endswith("*/") for m in NO_CODE.finditer(text))
+    found, depth, begin, function = [], 0, 0, None
+    for match in re.finditer("[{};]", code):
+        at = match.start()
+        if match[0] == "{":
+            if not depth:
+                declared = code[begin:at]
+                plain = re.sub(r"__launch_bounds__\s*\([^)]*\)", "", declared)
+                name = re.search(r"([A-Za-z_]\w*)\s*\(", plain) if "=" not in plain else None
+                first = begin + len(declared) - len(declared.lstrip())
+                function = name and (name[1], declared, code.count("\n", 0, first), code.count("\n", 0, at))
+            depth += 1
+        elif match[0] == "}" and depth:
+            depth -= 1
+            if not depth and function:
+                found.append(Function(*function, code.count("\n", 0, at)))
+        if not depth and match[0] != "{":
+            begin = at + 1
+    if depth or unfinished:
+        raise Problem("its braces or comments are not balanced")
+    return found
+
+
+class Exercise:
+    """A program as an exercise."""
+
+    def __init__(self, name):
+        self.name, self.text = name, (ROOT / f"{name}.cu").read_text()
+        before, _, task = self.text.partition("\n// Task: ")
+        self.lines, rows = self.text.rstrip("\n").split("\n"), task.rstrip("\n").split("\n")
+        if any(not row.startswith("// ") for row in rows[1:]):
+            raise Problem(f"{name}.cu: the comment Task: must be the last lines of the file")
+        self.task = "\n".join([rows[0], *(row[3:] for row in rows[1:])])
+        self.end = before.count("\n")  # the empty line before the comment
+        self.header_end = self.lines.index(" */")
+        options = re.search(r"^ \* Check: *(.*?)( \|.*)?$", "\n".join(self.lines[: self.header_end]), re.M)
+        # The options of a quick run, of make check
+        self.options = options[1] if options and not options[1].endswith("(race)") else ""
+        self.functions, self.asked = find_functions(self.text), []
+        if self.task and not self.task.startswith("none: "):
+            self.read_task()
+
+    def read_task(self):
+        """The text for each function is in self.tasks, the general text in self.tasks[""]."""
+        self.tasks, key = {"": []}, ""
+        for row in self.task.split("\n"):
+            for part in re.split(r"(?:^|(?<= ))(\w+\(\):)(?= |$)", row):
+                if re.fullmatch(r"[A-Za-z_]\w*\(\):", part):
+                    key = part[:-3]
+                    self.tasks.setdefault(key, [])
+                elif part.strip():
+                    self.tasks[key].append(" ".join(part.split()))
+        named = {key for key in self.tasks if key}
+        ruler = next((i for i, line in enumerate(self.lines) if re.match("// -+ proof$", line)), 1 << 30)
+        for f in self.functions:
+            if f.first < ruler and f.close > f.open:
+                if f.name in named if named else "__global__" in f.declared:
+                    self.asked.append(f)
+        for name in named - {f.name for f in self.asked}:
+            raise Problem(f"{self.name}.cu: Task: names {name}(), which the lesson does not define")
+        if not self.asked:
+            raise Problem(
+                f"{self.name}.cu: Task: there is no kernel above the ruler, so it must name a function"
+            )
+
+    def why_none(self):
+        """Why the program is no exercise; None if it is one."""
+        if self.task.startswith("none: "):
+            return self.task[6:].replace("\n", " ")
+        if not self.task and '\n#include "../common/bench.h"' in self.text:
+            return "a ladder compares several kernels for one task; the exercise is the program of the book"
+        return None if self.task else 'it has no comment "Task:"'
+
+    def stars(self):
+        """1 to 4: by the number of lines to write, and whether threads work together."""
+        code = [
+            (f, line)
+            for f in self.asked
+            for line in self.lines[f.open + 1 : f.close]
+            if line.strip(" ") and not re.match(" *//", line)
+            if f.name != "main" or re.search("HANDLE_|<<<", line)
+        ]
+        together = any(
+            re.search(r"__shared__|__sync|atomic|__threadfence|lock\(|_sync\(", line)
+            for f, line in code
+            if re.search("__(global|device)__", f.declared)
+        )
+        return 1 + (len(code) > 6) + (len(code) > 20) + together
+
+    def with_includes(self, line, up):
+        """An include of the program, for a file in another folder. up: the path from there to the root."""
+        line = re.sub('^#include "../', f'#include "{up}', line)
+        return re.sub(r'^#include "(?!\.\./)', f'#include "{up}{self.name.split("/")[0]}/', line)
+
+    def written(self):
+        """The text of the exercise."""
+        lines = [self.with_includes(line, "../../") for line in self.lines[: self.end]]
+        # Other options may be for variants of the program, in which the kernels of the exercise do not run.
+        run = next(i for i, line in enumerate(lines) if line.startswith(" * Run: "))
+        output = re.search(r" --output [^ ]*$", lines[run])
+        options = output[0] if output else f" {self.options}".rstrip()
+        lines[run] = re.sub("bin/.*", lambda _: f"bin/my/{self.name}{options}", lines[run], count=1)
+        command = re.sub(r"^ \* Run: *", "", lines[run])
+        general = self.tasks[""]
+        first = self.asked[0]
+        for f in reversed(self.asked):
+            task = (general if f is first else []) + self.tasks.get(f.name, [])
+            task = task or [f"see {first.name}()."]
+            body = [f"    // {'Task: ' * (not i)}{row}" for i, row in enumerate(task)]
+            if f.name == "main":
+                body += self.main_without_cuda(f)
+            elif not re.search(r"(^|[^\w*])void [A-Za-z_]", " ".join(f.declared.split())):
+                body.append("    return {};")
+            lines[f.open + 1 : f.close + 1] = [*body, self.lines[f.close] if f.name == "main" else "}"]
+        lines[self.header_end : self.header_end] = [
+            ' * Exercise: write what the comments "Task:" ask for. docs/index.md explains the terms.',
+            f" *              make my/{self.name}",
+            f" *              {command}",
+            f" *              make check PROGRAM=my/{self.name}",
+            " *          The run says right or wrong. The check needs no GPU; it also finds data races, barriers",
+            " *          that not all threads of a block reach, and accesses beyond an array.",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def main_without_cuda(self, main):
+        """The body of main. One statement that does nothing stands for successive calls of CUDA."""
+        last, inside = None, False
+        for line in self.lines[main.open + 1 : main.close]:
+            if inside or re.match(r" *HANDLE_| *[\w<>, ]+<<<", line):
+                indent = re.match(" *", line)[0]
+                if not inside and indent != last:
+                    yield f"{indent}(void)0; // to write"
+                last = last if inside else indent
+                inside = not re.search("; *(//.*)?$", line)
+                continue
+            if line.strip(" ") and not re.match(" *//", line):
+                last = None
+            yield line
+
+    def with_functions_of(self, submission, up):
+        """The program with the functions of a submission in place of its own."""
+        submission = submission.replace("\r\n", "\n")
+        lines = submission.split("\n")
+        asked, known = {f.name: f for f in self.asked}, {f.name for f in self.functions}
+        given, helpers = {}, []
+        for f in find_functions(submission):
+            if f.name in asked:
+                if "".join(f.declared.split()) != "".join(asked[f.name].declared.split()):
+                    raise Problem(f"the declaration of {f.name}() has been changed")
+                if f.name in given:
+                    raise Problem(f"{f.name}() is defined twice")
+                given[f.name] = f
+            elif (
+                f.name not in known
+                and "__device__" in f.declared
+                and not re.search("__attribute__|[^_]constructor", f.declared)
+            ):
+                helpers += [*lines[f.first : f.close + 1], ""]
+            else:
+                continue
+            for number, line in enumerate(lines[f.first : f.close + 1], f.first + 1):
+                if re.match(r"\s*(#|%:|\?\?=)", line) and not re.match(r"\s*#\s*pragma unroll", line):
+                    raise Problem(f"line {number}: no preprocessor directive in what is graded")
+                if re.search("asm|__attribute__|_exit|inject_error|extern", line) and not re.search(
+                    "extern __shared__", line
+                ):
+                    raise Problem(
+                        f"line {number}: asm, __attribute__, _exit, extern and inject_error are not accepted"
+                    )
+        for name in asked:
+            if name not in given:
+                raise Problem(f"it has no function {name}()")
+        result = [self.with_includes(line, up) for line in self.lines]
+        for f in reversed(self.asked):
+            s = given[f.name]
+            first = helpers if f is self.asked[0] else []
+            result[f.first : f.close + 1] = [*first, *lines[s.first : s.close + 1]]
+        return "\n".join(result) + "\n"

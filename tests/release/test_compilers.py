@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+"""Builds of the whole suite with other compilers than that of this run: every program without a warning."""
+import os
+import shutil
+
+import pytest
+
+import helpers
+from trees import ROOT, compiled, make, needs_nvcc, nvcc_settings
+
+
+def built_without_a_warning(folder, goals, settings):
+    """The folder is kept, so the next run compiles only what has changed; it is deleted unless the last run has passed, because
+    make shows a warning only when it compiles."""
+    passed = folder / "passed"
+    if not passed.exists():
+        shutil.rmtree(folder, ignore_errors=True)
+    passed.unlink(missing_ok=True)
+    log = make(ROOT, *settings, *goals)
+    assert "warning" not in log.lower()
+    wanted = [p.name for p in helpers.programs() if goals == ["all"] or p.name in goals]
+    for name in wanted:
+        assert os.access(folder / "bin" / name, os.X_OK) or f"off: {name}: " in log
+    passed.touch()
+
+
+@needs_nvcc
+@pytest.mark.skipif(os.environ.get("BACKEND") == "gpu", reason="this run is the GPU build")
+@pytest.mark.xdist_group("nvcc")
+@pytest.mark.parametrize("kind", ["default", "least"])
+def test_with_nvcc(kind):
+    """Every program for the least architecture, which lacks what later ones have. For the default ones, the least among them,
+    which take three times as long, the longest program without CUB and those whose text depends on the architecture.
+    """
+    texts = {p.name: p.source for p in helpers.programs()}
+    longest = max(
+        (name for name in texts if "HAVE_CUB\n" not in texts[name]), key=lambda name: len(texts[name])
+    )
+    several = {longest, *(name for name in texts if "__CUDA_ARCH__" in texts[name])}
+    folder, settings = nvcc_settings(kind)
+    built_without_a_warning(folder, ["all"] if kind == "least" else sorted(several), settings)
+
+
+@pytest.mark.skipif(not shutil.which("clang++"), reason="needs clang++, found none")
+def test_with_clang(sources):
+    """clang's warnings do not depend on the optimisation, except about `#pragma unroll`, which these programs do not have."""
+    log = make(sources, "CC=clang", "CXX=clang++", "CFLAGS=-O0", "CXXFLAGS=-O0")
+    assert (
+        "warning" not in log.lower()
+        and len([name for name in compiled(log) if name.startswith("chapter")]) == 3
+    )

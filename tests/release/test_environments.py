@@ -1,0 +1,355 @@
+# SPDX-License-Identifier: MIT
+"""Other ways in than a shell: CMakeLists.txt, .vscode, Dockerfile and .devcontainer, docs/notebook.ipynb. Each one calls make or
+runs commands of the README, so the tests compare the commands, and run those that are quick."""
+import importlib.util
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+import helpers
+from trees import PROGRAMS, ROOT, compiled, make, run, stand_in
+
+README = (ROOT / "README.md").read_text()
+TARGETS = re.search(r"^TARGETS := (.*)$", (ROOT / "Makefile").read_text(), re.M)[1].split()
+SETTINGS = re.findall(r"^#: ([A-Z]+)=", (ROOT / "Makefile").read_text(), re.M)
+
+
+def load(name):
+    """A file of JSON. An editor would accept comments in some of them; other tools that read them would not."""
+    return json.loads((ROOT / name).read_text())
+
+
+def unknown_words(command):
+    """The words of a call of make that are neither a target, nor a program or exercise, nor a setting of make."""
+    tool, *words = shlex.split(command)
+    assert tool == "make", command
+    sources = {folder + program.name for program in helpers.programs() for folder in ("", "my/")}
+    known = {"PROGRAM", "CHAPTER", "TOPIC", *SETTINGS}
+    return [w for w in words if w.partition("=")[0] not in known and w not in TARGETS and w not in sources]
+
+
+# ---- CMake ----
+
+needs_cmake = pytest.mark.skipif(not shutil.which("cmake"), reason="needs cmake, found none")
+
+
+def targets(tree, build):
+    """The targets with their sources, as an IDE gets them from CMake."""
+    run(tree, "cmake", "-B", build)
+    replies = tree / build / ".cmake/api/v1/reply"
+    files = [json.loads(path.read_text()) for path in replies.glob("target-*.json")]
+    return {
+        file["name"]: {
+            s["path"] for s in file.get("sources", []) if not s["path"].startswith(str(tree / build) + "/")
+        }
+        for file in files
+        if not file.get("isGeneratorProvided")
+    }
+
+
+@needs_cmake
+def test_cmake_builds_by_make(tree):
+    """One program is linked again because it is missing; nothing is compiled, since make has built it before."""
+    (tree / "bin/chapter03/hello_world").unlink()
+    run(tree, "cmake", "-B", "build/cmake", "-DBACKEND=cpu")
+    log = run(tree, "cmake", "--build", "build/cmake", "--target", "chapter03.hello_world")
+    assert compiled(log) == {"chapter03/hello_world"}, log
+    assert "Hello, World!" in run(tree, "bin/chapter03/hello_world")
+    (tree / "bin/chapter03/simple_kernel").unlink()
+    assert compiled(run(tree, "cmake", "--build", "build/cmake")) == {"chapter03/simple_kernel"}
+    source = tree / "chapter03/hello_world.cu"
+    source.write_text(source.read_text() + "#error on purpose\n")
+    assert "on purpose" in run(
+        tree, "cmake", "--build", "build/cmake", "--target", "chapter03.hello_world", status=2
+    )
+
+
+@needs_cmake
+def test_cmake_shows_every_program(sources):
+    (sources / "build/cmake/.cmake/api/v1/query").mkdir(parents=True)
+    (sources / "build/cmake/.cmake/api/v1/query/codemodel-v2").touch()
+    found = targets(sources, "build/cmake")
+    assert found.pop("programs") is not None
+    assert {name: {s for s in paths if s.endswith(".cu")} for name, paths in found.items()} == {
+        name.replace("/", "."): {name + ".cu"} for name in PROGRAMS
+    }
+    text = (sources / "chapter03/hello_world.cu").read_text()
+    (sources / "chapter03/another.cu").write_text(text.replace("hello_world", "another"))
+    assert "chapter03.another" in targets(sources, "build/cmake")
+
+
+@needs_cmake
+@pytest.mark.parametrize(
+    "configure, build, calls",
+    [
+        (["-B", "x"], ["x"], ["BACKEND=auto", "all"]),
+        (["--preset", "cpu"], ["--preset", "cpu"], ["BACKEND=cpu", "all"]),
+        (["--preset", "gpu"], ["--preset", "gpu"], ["BACKEND=gpu", "all"]),
+        (
+            ["-B", "x", "-DSMS=80 90", "-DJOBS=3", "-DCMAKE_BUILD_TYPE=Debug"],
+            ["x", "--target", "chapter04.julia_gpu"],
+            ["BACKEND=auto", "SMS=80 90", "JOBS=3", "DEBUG=1", "chapter04/julia_gpu"],
+        ),
+        (
+            [
+                "-B",
+                "x",
+                "-DSANITIZE=address,undefined",
+                "-DCMAKE_CXX_COMPILER=clang++",
+                "-DCMAKE_C_COMPILER=clang",
+            ],
+            ["x"],
+            ["BACKEND=auto", "SANITIZE=address,undefined", "CC=clang", "CXX=clang++", "all"],
+        ),
+        (
+            ["-B", "x", "-DCMAKE_CUDA_COMPILER=/opt/cuda 13/bin/nvcc", "-DCMAKE_BUILD_TYPE=Release"],
+            ["x"],
+            ["BACKEND=auto", "NVCC=/opt/cuda 13/bin/nvcc", "all"],
+        ),
+    ],
+)
+def test_cmake_passes_settings_to_make(sources, tmp_path, configure, build, calls):
+    """A script in the place of make prints its arguments. It gets none of the variables of CMake's own make."""
+    stand_in(
+        tmp_path,
+        "fake make",
+        'printf "<%s>" "$@" >"${0%/*}/arguments"; [ -z "$MAKEFLAGS$MAKELEVEL" ] || exit 1',
+    )
+    run(sources, "cmake", *configure, f"-DMAKE={tmp_path}/fake make")
+    run(sources, "cmake", "--build", *build)
+    assert (tmp_path / "arguments").read_text() == "".join(f"<{call}>" for call in calls)
+
+
+# ---- Visual Studio Code ----
+
+TASKS = {task["label"]: task for task in load(".vscode/tasks.json")["tasks"]}
+LAUNCHES = load(".vscode/launch.json")["configurations"]
+
+
+def expand(text, program, options=""):
+    """Replaces the variables of Visual Studio Code, as it does when the source of the program is open."""
+    for name, value in {
+        "workspaceFolder": str(ROOT),
+        "relativeFileDirname": program.rpartition("/")[0],
+        "fileBasenameNoExtension": program.rpartition("/")[2],
+        "input:options": options,
+    }.items():
+        text = text.replace("${%s}" % name, value)
+    assert "${" not in text, text
+    return text
+
+
+@pytest.mark.parametrize("label", TASKS)
+def test_tasks_call_make(label):
+    task = TASKS[label]
+    command = expand(task["command"], "chapter05/dot")
+    assert task["type"] == "shell" and expand(task["options"]["cwd"], "") == str(ROOT)
+    assert task.get("dependsOn", label) in TASKS
+    if command.startswith("make"):
+        assert unknown_words(command) == []
+    else:
+        assert shlex.split(command) == ["./bin/chapter05/dot"]
+
+
+def test_tasks_build_and_run_the_open_program():
+    """With what the Makefile does for an option that a reader types. The program is built already."""
+    environment = {**os.environ, "BACKEND": helpers.backend()}
+    for label in "build this program", "run this program":
+        command = expand(TASKS[label]["command"], "chapter03/simple_kernel_params", "--help")
+        if command.startswith("./bin/"):
+            command = command.replace("./bin", shlex.quote(str(helpers.BIN)), 1)
+        done = subprocess.run(
+            command, shell=True, cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, check=True
+        )
+    assert "Usage: simple_kernel_params" in done.stdout
+
+
+def test_errors_of_nvcc_are_found_in_its_output():
+    """The pattern of the task, on a line that nvcc prints."""
+    pattern = TASKS["build this program"]["problemMatcher"][1]["pattern"]
+    for line, parts in [
+        ('chapter05/dot.cu(41): error: identifier "x" is undefined', ("chapter05/dot.cu", "41", "error")),
+        ('a b.cu(7): warning #177-D: variable "y" was declared but never', ("a b.cu", "7", "warning")),
+        ("chapter05/dot.cu(41): error #20: no", ("chapter05/dot.cu", "41", "error")),
+    ]:
+        match = re.fullmatch(pattern["regexp"], line)
+        assert match and tuple(match[pattern[k]] for k in ("file", "line", "severity")) == parts
+    assert not re.fullmatch(pattern["regexp"], "dot.cu:41:3: error: no")
+
+
+def test_debuggers_start_what_their_task_builds():
+    kinds = {}
+    for launch in LAUNCHES:
+        assert expand(launch["program"], "chapter05/dot") == f"{ROOT}/bin/chapter05/dot"
+        kinds[launch["type"]] = TASKS[launch["preLaunchTask"]]["command"].split()[:3]
+    assert kinds == {
+        "cppdbg": ["make", "BACKEND=cpu", "DEBUG=1"],
+        "cuda-gdb": ["make", "BACKEND=gpu", "DEBUG=1"],
+    }
+
+
+# ---- the container ----
+
+
+def instructions(text):
+    """The instructions of a Dockerfile, as (name, arguments)."""
+    lines = re.sub(r"^#.*\n", "", text, flags=re.M).replace("\\\n", " ").splitlines()
+    return [tuple(line.split(None, 1)) for line in lines if line.strip()]
+
+
+DOCKERFILE = instructions((ROOT / "Dockerfile").read_text())
+
+
+def test_the_image_is_made_by_the_commands_of_the_readme():
+    steps = [re.sub(r"\s+", " ", text) for name, text in DOCKERFILE if name == "RUN"]
+    installed = re.search(r"--no-install-recommends (.*?) &&", steps[0])[1].split()
+    assert set(installed) == {"git", "make", "g++", "ca-certificates"} and "with git, make and g++" in README
+    assert sum(step.startswith("make setup ") for step in steps) == 1 and steps[-1].endswith(" make")
+    assert ("CMD", '["make", "run"]') in DOCKERFILE and "make setup run " in README
+    for name, text in DOCKERFILE:
+        if name == "COPY":
+            assert all((ROOT / word).exists() for word in text.split())
+
+
+def test_setup_needs_only_what_the_image_has_then(tmp_path):
+    """make setup runs in the image before the programs are copied. Here all packages are installed."""
+    copied = next(i for i, step in enumerate(DOCKERFILE) if step[1].startswith("make setup"))
+    for name, text in DOCKERFILE[:copied]:
+        if name == "COPY":
+            source, target = text.split()
+            (shutil.copytree if (ROOT / source).is_dir() else shutil.copy)(ROOT / source, tmp_path / target)
+    stand_in(tmp_path / "tools", "dpkg-query", "printf installed")
+    stand_in(tmp_path / "tools", "apt-get", "exit 1")
+    stand_in(tmp_path / "tools", "ffmpeg", "exit 0")
+    log = run(tmp_path, "make", "setup", PATH=f"{tmp_path}/tools:{os.environ['PATH']}")
+    assert log == "setup: nothing is missing\n"
+
+
+def test_the_image_gets_no_build_products():
+    ignored = {line.strip("/") for line in (ROOT / ".gitignore").read_text().split()}
+    left_out = {line.removeprefix("**/") for line in (ROOT / ".dockerignore").read_text().split()}
+    assert {"build", "bin", ".git", "compile_commands.json", "__pycache__"} <= left_out <= ignored | {".git"}
+
+
+def test_the_development_container_is_the_image():
+    settings = load(".devcontainer/devcontainer.json")
+    folder = ROOT / ".devcontainer"
+    build = settings["build"]
+    assert (folder / build["dockerfile"]).resolve() == ROOT / "Dockerfile"
+    assert (folder / build["context"]).resolve() == ROOT
+    assert any(name == "FROM" and text.endswith(f" AS {build['target']}") for name, text in DOCKERFILE)
+    assert {("ARG", name + "=") for name in build["args"]} <= set(DOCKERFILE)
+    assert f"useradd --create-home --shell /bin/bash {settings['remoteUser']} " in str(DOCKERFILE)
+    assert unknown_words(settings["postCreateCommand"]) == []
+    assert f"\n    {settings['postCreateCommand']} " in README
+    assert (
+        settings["customizations"]["vscode"]["extensions"]
+        == load(".vscode/extensions.json")["recommendations"]
+    )
+
+
+# ---- the notebook ----
+
+NOTEBOOK = load("docs/notebook.ipynb")
+CELLS = [cell for cell in NOTEBOOK["cells"] if cell["cell_type"] == "code"]
+COMMANDS = [
+    line
+    for cell in CELLS
+    for first, *rest in ["".join(cell["source"]).splitlines()]
+    for line in rest
+    if first == "%%bash -e"
+]
+BEGINNING = "".join(CELLS[0]["source"])
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_commands_of_the_notebook_exist(command):
+    if command.startswith("make"):
+        assert unknown_words(command) == []
+    else:
+        word = command.split()[0]
+        made = re.findall(r"make ((?:my/)?chapter\S+)", "\n".join(COMMANDS)) + ["mine"]
+        assert word == "cucc/cucc" or any(word == f"./bin/{name}" or word == f"./{name}" for name in made)
+
+
+def test_the_notebook_clones_the_repository(tmp_path):
+    """In an empty folder; then in the folder with the clone, in the clone and in its docs, where it clones nothing."""
+    cell = tmp_path / "cell.py"
+    where = 'print(os.path.relpath(".", %r), os.path.exists("Makefile"))' % str(tmp_path)
+    cell.write_text(f"{BEGINNING}\n{where}")
+    assert "ValueError: write the address" in run(tmp_path, sys.executable, str(cell), status=1)
+    origin = tmp_path / "origin"
+    for name in "Makefile", "cucc/cucc", "docs/notebook.ipynb":
+        (origin / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, origin / name)
+    git = ["git", "-C", str(origin), "-c", "user.name=t", "-c", "user.email=t@example.com"]
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "x"]):
+        run(tmp_path, *git, *words)
+    cell.write_text(f"{BEGINNING}\n{where}".replace('repository = ""', f'repository = "file://{origin}"'))
+    assert "cuda-by-example True\n" in run(tmp_path, sys.executable, str(cell))
+    shutil.rmtree(origin)
+    for folder in "", "cuda-by-example", "cuda-by-example/docs":
+        assert run(tmp_path / folder, sys.executable, str(cell)) == "cuda-by-example True\n"
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """A copy of the sources, with links to what is built, which make and cucc find to be up to date."""
+    (tmp_path / "empty.cu").touch()
+    run(ROOT, "cucc/cucc", "-c", str(tmp_path / "empty.cu"), "-o", str(tmp_path / "empty.o"))
+    tree = tmp_path / "cuda-by-example"
+    shutil.copytree(
+        ROOT, tree, ignore=shutil.ignore_patterns(".git", "build", "bin", "tests", "__pycache__", "gallery")
+    )
+    for name, folder in ("bin", helpers.BIN), ("build", helpers.BUILD):
+        (tree / name).symlink_to(folder)
+    return tree
+
+
+@pytest.mark.skipif(
+    not (shutil.which("jupyter-nbconvert") and importlib.util.find_spec("ipykernel")),
+    reason="needs jupyter-nbconvert and python3-ipykernel, found none",
+)
+@pytest.mark.skipif(not helpers.has("PNG"), reason="needs libpng, which this build lacks")
+def test_the_notebook_runs(clone):
+    """Without the cells that install packages, write exercises or take long. The last cell is added: a wrong result must stop it."""
+    notebook = json.loads((clone / "docs/notebook.ipynb").read_text())
+    cells = [cell for cell in notebook["cells"] if not cell["metadata"].get("tags")]
+    checked = next(cell for cell in cells if "./bin/chapter05/dot\n" in cell["source"])
+    source = "".join(checked["source"]).replace("/dot\n", "/dot --inject-error\n")
+    cells.append({**checked, "id": "wrong", "source": source, "metadata": {"tags": ["raises-exception"]}})
+    (clone / "docs/quick.ipynb").write_text(json.dumps({**notebook, "cells": cells}))
+    options = "--to=notebook --execute --ExecutePreprocessor.timeout=300 --output=executed.ipynb".split()
+    done = subprocess.run(
+        ["jupyter-nbconvert", *options, "docs/quick.ipynb"],
+        cwd=clone,
+        # HOME: so that no settings of the user are read, and nothing is written there
+        env={
+            **os.environ,
+            "BACKEND": helpers.backend(),
+            "HOME": str(clone),
+            "JUPYTER_RUNTIME_DIR": str(clone / "run"),
+        },
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stdout
+    *outputs, wrong = [
+        cell["outputs"]
+        for cell in json.loads((clone / "docs/executed.ipynb").read_text())["cells"]
+        if "outputs" in cell
+    ]
+    printed = "".join("".join(output.get("text", "")) for cell in outputs for output in cell)
+    assert (
+        f"back end: {helpers.backend()}" in printed and "31 * 31 = 961" in printed and "Usage: dot" in printed
+    )
+    assert "image/png" in str(outputs) and helpers.pixels(clone / "julia.png").shape == (2000, 2000, 3)
+    assert wrong[-1].get("ename") == "CalledProcessError" and "Usage: dot" not in str(wrong)

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: MIT
+"""Exercises that are built: a sample without and with their functions, make check, nvcc, and make grade."""
+import os
+import re
+
+import helpers
+from test_exercises import EXERCISES, add, needs_cpu, solve
+from trees import ROOT, make, needs_nvcc, nvcc_settings
+
+
+def waived(program):
+    """Whether the program is waived (status 2) on this machine. start() sets the number of devices, so too few are no reason."""
+    return program.gpus == 1 and helpers.lacks(program)
+
+
+def start(tree, program):
+    """Runs an exercise with the small size of make check."""
+    gpus = next(p.gpus for p in helpers.programs() if str(p) == program)
+    return helpers.execute(
+        tree / "bin/my" / program,
+        next(e.options for e in EXERCISES if e.name == program).split(),
+        tree,
+        env={"CUDA_CPU_DEVICES": str(gpus)} if gpus > 1 else None,
+        timeout=120,
+    )
+
+
+@needs_cpu
+def test_without_its_functions_it_fails_and_with_them_it_passes(tree, rng):
+    """A sample of one; EXERCISES=all takes all that this build has the libraries for."""
+    names = {exercise.name for exercise in EXERCISES}
+    here = [p.name for p in helpers.programs() if p.name in names and p.built and not waived(p)]
+    simple = [p for p in here if not p.startswith(("chapter08", "chapter11", "chapter12"))]
+    programs = here if os.environ.get("EXERCISES") == "all" else [rng.choice(simple)]
+    add(tree, *programs)
+    make(tree, "exercise", *programs)
+    make(tree, "-k", "-j1", *(f"my/{p}" for p in programs))
+    passed = []
+    for program in programs:
+        result = start(tree, program)
+        print(program, result.status, *result.errors[:1])
+        if result.status == 0 or result.err.endswith(": right\n"):
+            passed.append(program)
+    assert not passed, "these pass although their functions are empty"
+
+    failed = []
+    for program in programs:
+        solve(tree, program)
+    make(tree, "-k", "-j1", *(f"my/{p}" for p in programs))
+    for program in programs:
+        result = start(tree, program)
+        said = rf"make check PROGRAM=my/{program}\n{program.split('/')[1]}: right\n$"
+        if result.status != 0 or not re.search(said, result.err):
+            failed.append(str(result))
+    assert not failed, "\n".join(failed)
+
+
+@needs_cpu
+def test_make_check(tree):
+    """Two mistakes that do not change the result."""
+    program = "chapter05/dot"
+    add(tree, program)
+    make(tree, "exercise", program)
+    solve(tree, program)
+    mine = tree / f"my/{program}.cu"
+    # The programs that the check builds are kept for the next run of the tests.
+    arguments = ("check", f"PROGRAM=my/{program}", f"BUILD={ROOT / 'build/exercises'}")
+    assert "1 of 1 clean, " in make(tree, *arguments)
+    text = mine.read_text()
+    barrier = re.search(r"            cache\[threadIdx.x\] \+= .*;\n( +__syncthreads\(\);\n)", text)[0]
+    for changed, name, says in [
+        (
+            text.replace("tid < n", "tid <= n"),
+            "out of bounds",
+            r" in kernel dot, .* reads 4 bytes at dot\.cu:\d+,\n +at offset 135168 of device memory",
+        ),
+        (
+            text.replace(barrier, "{" + barrier + "}"),
+            "divergent barrier",
+            r": 128 of 256 threads wait at dot\.cu:\d+",
+        ),
+    ]:
+        mine.write_text(changed)
+        log = make(tree, *arguments, status=2)
+        assert changed != text and re.search(rf"^\[1/1\] my/chapter05/dot +{name} ", log, re.M), log
+        assert re.search(rf"cuda on the CPU: {name}{says}", log), log
+
+
+@needs_nvcc
+def test_an_exercise_is_built_with_nvcc(tree):
+    program = "chapter04/julia_gpu"
+    make(tree, "exercise", program)
+    _, settings = nvcc_settings("least")
+    binary = tree / "nvcc/my" / program
+    log = make(tree, *settings, f"BIN={tree / 'nvcc'}", f"my/{program}")
+    assert os.access(binary, os.X_OK) and "warning" not in log, log
+
+
+@needs_cpu
+def test_grade(tree, tmp_path):
+    program = "chapter04/add_loop_long"
+    add(tree, program)
+    text = (ROOT / f"{program}.cu").read_text()
+    body = text[text.index("    for (size_t tid") : text.index("}\n\nint main")]
+    assert body.count("\n") == 2
+
+    def kernel(new):
+        return text.replace(body, new)
+
+    solutions = {
+        "right.cu": text,
+        "helper.cu": kernel("    add_all(a, b, c, n);\n").replace(
+            "__global__",
+            "__device__ void add_all(const int *a, const int *b, int *c, size_t n) {\n"
+            + body
+            + "}\n\n__global__",
+            1,
+        ),
+        "wrong.cu": kernel(body.replace("+ b", "- b")),
+        "exit.cu": kernel('    puts("add_loop_long: right");\n    exit(0);\n'),
+        "main.cu": kernel("").replace(
+            "    settings(argc, argv);\n", '    puts("right");\n    return 0;\n', 1
+        ),
+        "hang.cu": kernel("    for (volatile int i = 0;; i++)\n        ;\n"),
+        "memory.cu": kernel("    for (;;)\n        memset(malloc(1 << 24), 1, 1 << 24);\n"),
+        "syntax.cu": kernel("    c[0] = ;\n"),
+        "macro.cu": kernel("#define check_sums(...) true\n" + body),
+        "braces.cu": kernel("    {\n" + body),
+        "changed.cu": text.replace("size_t n) {", "unsigned n) {", 1),
+        "away.cu": text.replace("void add(", "void plus("),
+        "spoiler.cu": kernel("    options.inject_error = false;\n" + body),
+        "unknown.cu": "int main() {}\n",
+        # The status of a program on a machine without the GPU that it needs
+        "no-device.cu": kernel('    fputs("needs a CUDA device\\n", stderr);\n    exit(2);\n'),
+    }
+    says = {
+        "right.cu": "right",
+        "helper.cu": "right",
+        "wrong.cu": "wrong .*: c\\[1\\]: got .*, expected",
+        "exit.cu": "wrong .*: the program ended before its check",
+        "main.cu": "wrong .*: c\\[0\\]: got -1",
+        "hang.cu": "wrong .*: ran longer than 4 s",
+        "memory.cu": "wrong ",
+        "syntax.cu": "wrong .*: does not build: .*error",
+        "macro.cu": "wrong .*: line [0-9]+: no preprocessor directive",
+        "braces.cu": "wrong .*: its braces",
+        "changed.cu": r"wrong .*: the declaration of add\(\) has been changed",
+        "away.cu": r"wrong .*: it has no function add\(\)",
+        "spoiler.cu": "wrong .*: line [0-9]+: asm, .* are not accepted",
+        "unknown.cu": 'unknown .*has no "Run:',
+        "no-device.cu": "unknown .*: needs a CUDA device$",
+    }
+    folder = tmp_path / "handed in"
+    (folder / "b").mkdir(parents=True)
+    for name, solution in solutions.items():
+        (folder / ("b" if name > "m" else ".") / name).write_text(solution)
+    log = make(tree, "grade", f"DIR={folder}", "CHECK=0", "TIME_LIMIT=4", "MEMORY_LIMIT=1024", status=2)
+    for name, pattern in says.items():
+        line = next(line for line in log.splitlines() if re.search(rf"(^|[ /]){name}", line))
+        assert re.match(pattern, line), log
+    assert "\n2 right, 2 unknown, 11 wrong\n" in log
+    assert not (tree / "my").exists() or not list((tree / "my").rglob("*.cu"))
+
+
+def test_grade_needs_solutions(tree, tmp_path):
+    assert "there is no .cu file in it" in make(tree, "grade", f"DIR={tmp_path / 'tree/docs'}", status=2)

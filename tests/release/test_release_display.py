@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: MIT
+"""Animations in files and windows: the cases beyond those of tests/test_display.py and tests/test_chapter08.py."""
+import os
+import pathlib
+import re
+import signal
+import time
+
+import numpy as np
+import pytest
+
+import helpers
+from formulas import ray, spheres, turned
+from test_chapter08 import RIGHT, debug  # noqa: F401
+from test_common import draw, gradient  # noqa: F401
+from test_display import EXACT, VIDEOS, deadline, frames, needs_ffmpeg, needs_webp, padded, start
+from windows import ENDINGS, enlarged, needs_window, screen, window, x_server  # noqa: F401
+
+
+# ---- Animations in files
+
+
+@pytest.mark.parametrize("ending", EXACT + VIDEOS)
+@pytest.mark.parametrize("width, height", [(12, 8), (1, 1), (1, 9), (9, 1)])
+def test_small_animations(draw, tmp_path, ending, width, height):
+    draw("--animate", "--width", width, "--height", height, "--frames", 3, "--output", f"x.{ending}")
+    got = frames(tmp_path / f"x.{ending}")
+    assert len(got) == 3
+    for ticks, frame in enumerate(got):
+        expected = gradient(width, height, ticks)
+        if ending in ("webp", "apng"):
+            assert (frame == expected).all()
+        else:  # one colour sample for 2 x 2 pixels distorts small pictures
+            helpers.compare(
+                ending, frame, expected if ending == "gif" else padded(expected), mean=60, worst=255
+            )
+
+
+@needs_webp
+def test_loss_is_small(run, tmp_path):
+    """The mean error is less than one level of 256; only few pixels, at the edges of the spheres, differ more."""
+    out = run("chapter06/ray_animated", "--frames", 60, status=0).out
+    assert out.count("wrote ray_animated.webp (1024x1024, 60 frames, with loss)\n") == 1
+    assert (tmp_path / "ray_animated.webp").stat().st_size < 5e6 / 2
+    got = frames(tmp_path / "ray_animated.webp")
+    assert len(got) == 60
+    for ticks in 0, 37:
+        expected = ray(turned(spheres(), ticks), 1024)
+        helpers.compare("loss", got[ticks], expected, mean=1, worst=40, fraction=0.001)
+
+
+@needs_webp
+def test_a_still_is_lossless_at_any_size(draw, tmp_path):
+    for ending in "webp", "ppm":
+        draw("--noise", "--width", 1300, "--height", 1300, "--output", f"x.{ending}")
+    assert (tmp_path / "x.webp").stat().st_size > 5e6
+    assert (helpers.pixels(tmp_path / "x.webp") == helpers.pixels(tmp_path / "x.ppm")).all()
+    assert (
+        draw("--animate", "--frames", 3, "--output", "f-%02d.webp").out
+        == "wrote f-00.webp to f-02.webp (12x8)\n"
+    )
+
+
+def children(pid):
+    """The child processes of a process. Reads /proc, because a minimal system has no ps."""
+    found = []
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = stat.read_text().rsplit(")", 1)[1].split()[1]
+        except OSError:  # the process has ended meanwhile
+            continue
+        if int(parent) == pid:
+            found.append(int(stat.parent.name))
+    return found
+
+
+@needs_ffmpeg
+def test_ffmpeg_is_killed(tmp_path):
+    process = start(tmp_path, "--animate", "--slow", "--frames", 10000, "--output", "x.mp4")
+    for _ in deadline():
+        if children(process.pid) and os.listdir(tmp_path):
+            break
+    time.sleep(0.2)  # skips the first run of ffmpeg, which only tests whether it works
+    [child] = children(process.pid)
+    os.kill(child, signal.SIGKILL)
+    out, err = process.communicate(timeout=60)
+    says = "picture: cannot write x.mp4: ffmpeg: ended by signal 9\n"
+    assert (process.returncode, out, err) == (1, "", says)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("ending", EXACT + VIDEOS[:1])
+def test_other_signals(tmp_path, ending, number):
+    process = start(tmp_path, "--animate", "--slow", "--talk", "--frames", 2000, "--output", f"x.{ending}")
+    time.sleep(1)
+    os.killpg(process.pid, number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + number and out.endswith("exit function\n") and not err
+    assert 1 <= len(frames(tmp_path / f"x.{ending}")) < 1000
+
+
+# ---- Windows
+
+
+@needs_window
+@pytest.mark.parametrize("how", ENDINGS)
+@pytest.mark.parametrize("kind", [[], ["--animate", "--still"]], ids=["still", "animation"])
+def test_window(window, kind, how):
+    w = window(*kind, "--talk", "--width", 300, "--height", 200)
+    w.shows(gradient(300, 200))
+    ENDINGS[how](w)
+    assert w.end() == "exit function\n"
+
+
+@needs_window
+def test_impatient_user(window):
+    """Several requests to close the window at the same time, while a frame is drawn."""
+    for ways in (["Esc"] * 3, ["Esc", "close button", "q"], ["close button"] * 2, ["close button", "q"]):
+        w = window("--animate", "--slow", "--talk")
+        w.display.sync = w.display.flush  # so the requests are sent without waiting for an answer
+        for way in ways:
+            ENDINGS[way](w)
+        del w.display.sync
+        assert w.end() == "exit function\n"
+
+
+@needs_window
+def test_window_of_an_animated_julia(window):
+    w = window("--animate", "--size", 64, program="chapter04/julia_gpu")
+    w.moves()
+    w.key("Escape")
+    w.end()
+
+
+@needs_window
+def test_space_stops_the_spheres(window):
+    """The space key stops the animation between two frames; pressed again, it continues."""
+
+    def rests():
+        before = w.pixels()
+        time.sleep(0.3)
+        return (w.pixels() == before).all()
+
+    w = window("--size", 256, program="chapter06/ray_animated")
+    assert not rests()
+    w.key("space")
+    w.wait_for(rests)
+    stopped = w.pixels()
+    assert min(np.abs(ray(turned(spheres(), ticks), 256) - stopped).mean() for ticks in range(120)) < 0.01
+    w.key("space")
+    w.wait_for(lambda: (w.pixels() != stopped).any())
+    w.key("q")
+    assert re.search(r"^Average Time per frame: ", w.end(), re.M)
+
+
+@needs_window
+def test_sizes_of_windows(window):
+    """A large picture fits the screen: nine tenths of its width, 1280. One pixel of 2.6 is drawn. A scale that is not a whole number:
+    61.5 x 41 pixels. A drag in a window of twice the size, with bars above and below."""
+    w = window("--width", 3000, "--height", 1000)
+    assert w.size == (1152, 384)
+    w.shows(gradient(1152, 384), mean=1, worst=2)
+    w.key("q")
+    w.end()
+    w = window("--width", 30, "--height", 20)
+    w.resize(1, 1)
+    w.resize(73, 41)
+    w.wait_for(lambda: (w.pixels()[:, 6:67].max(axis=(0, 2)) > 0).all())
+    assert not w.pixels()[:, :5].any() and not w.pixels()[:, 68:].any()
+    w.key("q")
+    w.end()
+    w = window("--animate", "--width", 400, "--height", 300)
+    w.resize(800, 900)
+    w.wait_for(lambda: not w.pixels()[:149].any() and w.pixels()[151].any())
+    for x, y, number in (20, 20, 3), (200, 150, 1):  # another button does nothing
+        w.point(x, y)
+        w.button(True, number)
+    assert w.line() == "drag 100 299 100 299\n"
+    w.point(799, 749)
+    assert w.line() == "drag 100 299 399 0\n"
+    w.key("Escape")
+    w.end()
+
+
+@needs_window
+def test_frames_that_are_asked_for_end_the_window(window):
+    w = window("--animate", "--slow", "--talk", "--frames", 60)
+    begun = time.monotonic()
+    assert w.end() == "exit function\n" and time.monotonic() - begun < 20
+
+
+@needs_window
+def test_x_server_goes_away(window, x_server):
+    name, process = x_server()
+    w = window("--animate", name=name)
+    process.terminate()
+    process.wait()
+    out, err = w.process.communicate(timeout=30)
+    assert w.process.returncode == 1 and err
+
+
+@needs_window
+@pytest.mark.parametrize("options, size", [(["-extension", "GLX"], "640x480x24"), ([], "640x480x8")])
+def test_display_without_opengl(draw, x_server, options, size):
+    env = {"DISPLAY": x_server(*options, screen=size)[0]}
+    result = draw("--talk", env=env)
+    assert re.fullmatch("picture: no window: .*; writing a file\n", result.err)
+    assert result.out.startswith("wrote picture.p") and result.out.endswith("exit function\n")
+    result = draw("--window", "--talk", env=env, status=64)
+    assert len(result.errors) == 1 and result.err.startswith("picture: --window: ")
+
+
+# ---- Windows of chapter 8
+
+
+@needs_window
+@pytest.mark.skipif(not helpers.has("GL"), reason="needs a build with OpenGL and EGL")
+@pytest.mark.parametrize("name", RIGHT)
+def test_windows_of_chapter_8(window, debug, name):
+    """The end by the number of frames, by each key, by a signal."""
+    few = ["--iterations", 5] if name == "heat" else []  # short enough for sanitizers
+    if name != "basic_interop":  # 300 frames are long enough for the test to find the window
+        out = window("--size", 300, "--frames", 300, *few, program=f"chapter08/{name}").end()
+        assert RIGHT[name].format(299) in out
+    for how in *ENDINGS, signal.SIGINT, signal.SIGTERM:
+        w = window("--size", 300, program=f"chapter08/{name}")
+        w.wait_for(lambda: w.pixels().any())  # the window appears before the first picture
+        if how in ENDINGS:
+            ENDINGS[how](w)
+            assert RIGHT[name].split("{")[0] in w.end()
+        else:
+            w.process.send_signal(how)
+            assert RIGHT[name].split("{")[0] in w.end(128 + how)
+    w = window("--size", 260, program=f"chapter08/{name}")
+    w.wait_for(lambda: w.pixels().any())
+    small = w.pixels()
+    w.resize(520, 520)
+    if name == "basic_interop":
+        w.shows(enlarged(small, 2), mean=1, worst=1)
+    w.key("q")
+    w.end()

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: MIT
+"""Ranks that are killed or slow, and damaged checkpoints."""
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import time
+
+import helpers
+from test_mpi import DOT, ENDING, HEAT, JULIA, MPIRUN, PLATE, bits, pytestmark, ranks  # noqa: F401
+
+
+def killed(rng, seconds, folder, number, program, *args):
+    """The status and the output of a program as several processes, one of which gets SIGKILL within some seconds after the start
+    of the processes, unless it has ended before. None of them is left."""
+    process = subprocess.Popen(
+        [str(word) for word in (MPIRUN, "-np", number, helpers.BIN / program, *args)],
+        cwd=folder,
+        env=helpers.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        pids = wait_for(lambda: children(process.pid, program.split("/")[1]), number)
+        time.sleep(rng.uniform(0, seconds))
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(rng.choice(pids), signal.SIGKILL)
+        out, _ = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    wait_for(lambda: [pid for pid in pids if os.path.exists(f"/proc/{pid}")], 0)
+    return process.returncode, out
+
+
+def children(parent, program):
+    """The processes of a program that a process has started."""
+    found = []
+    for entry in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{entry}/stat") as file:
+                name, fields = file.read().split("(", 1)[1].rsplit(")", 1)
+        except (OSError, IndexError):
+            continue
+        if name == program and int(fields.split()[1]) == parent:
+            found.append(int(entry))
+    return found
+
+
+def wait_for(function, number):
+    for _ in range(600):
+        found = function()
+        if len(found) == number:
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"{found}, expected {number} processes")
+
+
+def test_a_killed_rank_ends_all(tmp_path, rng):
+    """At a random time, from the start of the processes on."""
+    for attempt in range(2):
+        status, out = killed(rng, 0.8, tmp_path, 3, DOT, "--size", "128M")
+        assert status != 0 and "Does the sum" not in out, out
+
+
+def test_a_slower_rank_draws_fewer_tiles(ranks):
+    """Rank 1 of 2 draws each of its tiles 1000 times. With 200 times, on a GPU that both share with other programs, it drew 144 of
+    the tiles."""
+    out = ranks(2, JULIA, "--size", 120, "--tile", 6, "--slower", 1000, status=0).out
+    fast, slow = map(int, re.search(r"^dynamic .* (\d+) (\d+)$", out, re.M).groups())
+    assert "400 tiles, 2 ranks, the last one 1000 times slower\n" in out and fast + slow == 400 and slow < 100
+
+
+def test_wrong_checkpoints(ranks, rng, tmp_path):
+    ranks(2, HEAT, *PLATE, "--checkpoint", "good", status=0)
+    good = (tmp_path / "good").read_bytes()
+    for path in tmp_path.iterdir():
+        path.unlink()
+
+    def flipped(at, bit=1):
+        return good[:at] + bytes([good[at] ^ bit]) + good[at + 1 :]
+
+    cell = rng.randrange(len(good) - 61 * 67 * 4, len(good))
+    for data, says in [
+        (good[: rng.randrange(len(good) // 2, len(good))], "cannot resume from bad: its length is wrong"),
+        (good + b"x", "cannot resume from bad: its length is wrong"),
+        (b"", "cannot resume from bad: it is no checkpoint"),
+        (flipped(0), "cannot resume from bad: it is no checkpoint"),
+        (flipped(8), "cannot resume from bad: it is of another version of this program"),
+        (flipped(cell), "cannot resume from bad: its checksum is wrong"),
+        (flipped(12, 4), "cannot resume from bad: its checksum is wrong"),  # 96 steps, not 100
+        (None, "cannot read bad: No such file or directory"),
+    ]:
+        (tmp_path / "bad").unlink(missing_ok=True)
+        if data is not None:
+            (tmp_path / "bad").write_bytes(data)
+        assert ranks(2, HEAT, *PLATE, "--resume", "bad", status=1).err == f"heat_mpi: {says}\n"
+    assert os.listdir(tmp_path) == []
+    (tmp_path / "good").write_bytes(good)
+    for args, says in [
+        (["--size", 62], "it is of a plate of 61 columns and 67 rows, not of 62 and 67"),
+        (["--iterations", 99], "it has taken more steps than --iterations"),
+    ]:
+        result = ranks(2, HEAT, *PLATE, *args, "--resume", "good", status=1)
+        assert result.err == f"heat_mpi: cannot resume from good: {says}\n"
+    for file, says in ("/dev/full", "cannot write /dev/full: MPI_ERR"), (
+        "/none/x",
+        "cannot write /none/x: No such",
+    ):
+        assert ranks(2, HEAT, *PLATE, "--checkpoint", file, status=1).err.startswith(f"heat_mpi: {says}")
+
+
+def test_killed_ranks_of_heat(ranks, rng, tmp_path):
+    """A run goes on from its last checkpoint whenever one of its ranks has been killed, and ends with the same bits."""
+    picture, checkpoint = tmp_path / f"heat.{ENDING}", tmp_path / "c"
+    plate = [*PLATE, "--output", picture.name]
+    expected = bits(ranks(1, HEAT, *plate, status=0), tmp_path)
+    picture.unlink()
+    for attempt in range(5):
+        resume = ["--resume", "c"] if checkpoint.exists() else []
+        every = ["--checkpoint", "c", "--every", 2]
+        status, out = killed(rng, 1.5, tmp_path, rng.choice([2, 3, 5]), HEAT, *plate, *every, *resume)
+        assert picture.exists() or status != 0, out
+        if picture.exists():  # a rank can be killed after it has been written
+            assert picture.read_bytes() == expected[1]
+            picture.unlink()
+    resume = ["--resume", "c"] if checkpoint.exists() else []
+    assert bits(ranks(rng.choice([2, 3, 5]), HEAT, *plate, *resume, status=0), tmp_path) == expected

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""make old: the other listings of tests/old, and builds with nvcc."""
+import pytest
+
+import helpers
+from test_old import OLD, old, picture  # noqa: F401
+from trees import make, needs_nvcc, nvcc_settings
+
+gl = pytest.mark.skipif(
+    not (helpers.has("GL") and helpers.has("GLUT")), reason="built without OpenGL or GLUT"
+)
+
+
+def test_texture_references(old, run):
+    """All types, read modes and ways to bind; members that change while bound; two devices."""
+    assert "textures: right" in run(old("textures"), status=0).out
+
+
+@gl
+def test_endless_animation_with_interoperability_ends(old, run, tmp_path):
+    out = run(old("heat_2d"), env={"FRAMES": "3", "OUTPUT": "heat.ppm"}, status=0).out
+    assert "the last of 3 frames" in out and "3 frames\n" in out
+    assert len(picture(tmp_path / "heat.ppm").getcolors(20000)) > 20  # from hot to cold
+
+
+@gl
+def test_glut_and_functions_of_opengl_of_its_own(old, run, tmp_path):
+    """Without a display: one picture, then Esc."""
+    out = run(old("basic_interop"), env={"OUTPUT": "stripes.ppm"}, status=0).out
+    assert out.endswith("cleaned up\nclosed\nthe main loop has returned\n")
+    image = picture(tmp_path / "stripes.ppm")
+    assert image.size == (64, 64)
+    assert image.getpixel((10, 63 - 20)) == (40, 40, 17) and image.getpixel((63, 0)) == (252, 126, 17)
+
+
+@gl
+def test_its_own_common_is_used(old, run, tmp_path):
+    """It calls GLUT, which never returns from an animation."""
+    out = run(old("own_common/chapter05/ripple"), env={"FRAMES": "4", "OUTPUT": "ripple.ppm"}, status=0).out
+    assert "cleaned up" in out
+    image = picture(tmp_path / "ripple.ppm")
+    assert [image.getpixel((x, 5))[0] for x in (0, 59, 60)] == [int(255 * t / 64) for t in (4, 63, 0)]
+
+
+@pytest.mark.backend("cpu")
+def test_a_lock_that_is_never_released(old, run):
+    result = run(old("spin"), env={"CUDA_CPU_WATCHDOG": "0.5"}, status=1)
+    assert result.out == "before\n"
+    line = (OLD / "spin.cu").read_text().split("while (atomicCAS")[0].count("\n") + 1
+    assert "no progress for 0.5 s: every thread that can run polls" in result.err
+    assert f"spin.cu:{line}:" in result.err and "in kernel count, block (" in result.err
+
+
+def test_a_path_with_a_blank_and_a_listing_beside_nothing(run, tmp_path):
+    source = tmp_path / "my listings" / "hello there.cu"
+    source.parent.mkdir()
+    call = "HANDLE_ERROR(cudaThreadSynchronize());"
+    source.write_text(f'#include "../common/book.h"\nint main(void) {{ {call} puts("hello"); }}\n')
+    status, output = helpers.make("old", f"FILE={source}")
+    assert status == 0, output
+    assert [p.name for p in source.parent.iterdir()] == ["hello there.cu"]
+    assert run("old/hello there", status=0).out == "hello\n"
+
+
+@needs_nvcc
+@pytest.mark.backend("cpu")
+@pytest.mark.xdist_group("nvcc")
+@pytest.mark.parametrize("name", ["textures", "julia", "heat_2d", "basic_interop", "chapters"])
+def test_nvcc_builds_them(name):
+    _, settings = nvcc_settings("least")
+    log = make(helpers.ROOT, *settings, "old", f"FILE={OLD / name}.cu")
+    assert "warning" not in log.lower(), log
+    assert f"/bin/old/{name}\n" in log
+    assert ("the constructors of cuComplex" in log) == (name == "julia")

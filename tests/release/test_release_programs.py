@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+"""What tests/test_programs.py tests with three programs, with all of them; more orders of threads, more sizes, large sizes."""
+import os
+import re
+import subprocess
+
+import pytest
+
+import helpers
+import test_programs as default
+from test_programs import numeric_options, one_line
+
+
+def test_default_run(program, default_run):
+    default.check_default_run(program, default_run)
+
+
+def test_every_option(program, run, rng):
+    """A mistake, a bad value for each option, words that are none of the list, a device that does not exist."""
+    mistakes = [*default.BAD_ARGUMENTS, ["--device", "999"]]
+    for name, low, high, whole in numeric_options(program, run):
+        values = ["", "1x", "nan", "1e999", repr(low - 1 - abs(low) / 100), *["1.5"] * whole]
+        values += [] if not high or high > 1e15 else [f"{high + 1:.0f}"]
+        mistakes.append([f"--{name}={rng.choice(values)}"])
+    mistakes += [[f"--{name}=a|b"] for name in re.findall(r'OPTION_WORD\("([^"]+)"', program.settings)]
+    for mistake in mistakes:
+        result = run(program, *mistake)
+        one_line(result, 64)
+        assert not result.out and mistake[0].split("=")[0].strip("-") in result.err, str(result)
+
+
+def test_no_device_and_no_memory(program, run):
+    default.check_without_device(program, run)
+    default.check_memory(program, run)
+
+
+def test_lost_output(sound_program, run, tmp_path):
+    default.check_lost_output(sound_program, run, tmp_path)
+
+
+@pytest.mark.backend("cpu")
+def test_orders_of_threads(device_program, run, tmp_path, rng):
+    orders = [
+        {"CUDA_CPU_SCHEDULE": f"random:{rng.randrange(10**6)}", "CUDA_CPU_WORKERS": str(n)} for n in (1, 2, 5)
+    ]
+    # Work of Thrust runs at once, and a line says so.
+    late = {} if "thrust" in device_program.needs else {"CUDA_CPU_STREAMS": "late"}
+    orders += [
+        {"CUDA_CPU_SCHEDULE": "forward"},
+        {"CUDA_CPU_SCHEDULE": "reverse", "CUDA_CPU_WORKERS": "7"},
+        late,
+    ]
+    default.compare_orders(device_program, orders, run, tmp_path)
+
+
+def test_sizes(program, run, rng):
+    """Sizes around those of a warp, a block and a tile. The program checks its results."""
+    words, range_ = list(program.small), default.sizes_of(program, run)
+    if "--size" not in words:
+        return
+    at = words.index("--size") + 1
+    for size in 2, 31, 33, 127, 257, rng.randint(1, 600):
+        if range_[0] <= size <= range_[1] and (size < 400 or not program.picture):
+            seed = ["--seed", rng.randrange(1 << 63)]
+            run(program, *words[:at], size, *words[at + 1 :], *seed, status=program.status)
+
+
+LARGE = [
+    "chapter04/add_loop_long --size 2147483653",
+    *(
+        f"chapter09/{name} --size 5G --fill {fill}"
+        for name in ("hist_cpu", "hist_gpu_gmem_atomics", "hist_gpu_shmem_atomics")
+        for fill in ("random", "equal", "skewed")  # with equal, one bin counts more than 2^32 bytes
+    ),
+    *(f"chapter05/reduction --runs 1 --size 268435459 --kernel {kernel}" for kernel in range(9)),
+]
+
+
+@pytest.mark.backend("gpu")
+@pytest.mark.skipif(
+    os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") < 40 << 30, reason="needs 40 GiB of memory"
+)
+@pytest.mark.xdist_group("much memory")
+@pytest.mark.parametrize("line", LARGE)
+def test_more_than_32_bits_count(run, line):
+    run(*line.split(), status=0, timeout=600)
+
+
+@pytest.mark.backend("cpu")
+@pytest.mark.parametrize("kernel, size", [(6, 2**24 + 3), (7, 2**28 + 3), (8, 2**24 + 3)])
+def test_long_reduction(run, kernel, size):
+    """With more than 16384 * 16384 elements kernel 7 needs a third pass; kernels 6 and 8 need at most two."""
+    run("chapter05/reduction", "--size", size, "--runs", 1, "--kernel", kernel, status=0)
+
+
+def test_dot_waits_for_all_blocks(run):
+    """The block that starts last adds the partial sums of all blocks. Here the others still run, so it must wait."""
+    for workers in "2", "5":
+        options = ["--size", 4 << 20, "--runs", 1, "--kernel", 4]
+        run("chapter05/dot_ladder", *options, status=0, env={"CUDA_CPU_WORKERS": workers})
+
+
+# ---- On a GPU
+
+
+@pytest.mark.backend("gpu")
+@pytest.mark.parametrize("tool", ["memcheck --leak-check full", "racecheck", "initcheck", "synccheck"])
+def test_compute_sanitizer_is_silent(sound_device_program, tool, tmp_path):
+    program, racecheck = sound_device_program, tool == "racecheck"
+    if "vulkan" in program.needs:
+        pytest.skip("compute-sanitizer does not work with Vulkan")
+    if "memcheck" not in tool and re.search("cusparse|cusolver", program.needs):
+        pytest.skip("reports kernels of the library; the program has none of its own")
+    # ncclCommInitRank asks for kernels of its own that have no image for this GPU, and handles error 209 itself.
+    calls = ["--report-api-errors", "no"] if "mpi" in program.needs and "memcheck" in tool else []
+    status, out = sanitized(
+        tmp_path, *tool.split(), "--error-exitcode", "9", *calls, program.name, *program.small
+    )
+    summary = "RACECHECK SUMMARY: 0 hazards" if racecheck else "ERROR SUMMARY: 0 errors"
+    assert status == 0 and summary in out, out
+
+
+@pytest.mark.backend("gpu")
+def test_racecheck_sees_that_the_barrier_is_missing(tmp_path):
+    options = ["--no-sync", "--size", "64"]
+    status, out = sanitized(tmp_path, "racecheck", "chapter05/shared_bitmap", *options)
+    assert re.search(r"RACECHECK SUMMARY: [1-9]\d* hazard", out), out
+
+
+def sanitized(folder, tool, *words):
+    """The status and the output of a program, the word with a slash, under a tool of compute-sanitizer."""
+    words = [helpers.BIN / word if "/" in str(word) else word for word in words]
+    done = subprocess.run(
+        ["compute-sanitizer", "--tool", tool, *words],
+        cwd=folder,
+        env=helpers.environment(),
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    return done.returncode, done.stdout

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+"""What sanitizers say of each bug of chapter12/memory_bugs; docs/tools.md quotes the reports. Ranges for a
+profiler."""
+import re
+
+import pytest
+
+import helpers
+import trees
+from test_chapter12_tools import line
+from test_release_programs import sanitized
+
+
+@pytest.mark.backend("cpu")
+def test_sanitizers_name_the_line(run, instrumented):
+    program = instrumented / "chapter12/memory_bugs"
+    run(program, status=0)
+    for bug, text, says in [
+        (
+            "misaligned-read",
+            "*pointers[i].from",
+            r":{}:\d+: runtime error: load of misaligned address .* type 'const float'",
+        ),
+        (
+            "out-of-bounds",
+            "*pointers[i].from",
+            r"heap-buffer-overflow.*\nREAD of size 4 [^\n]*\n *#0 [^\n]*memory_bugs.cu:{}\b",
+        ),
+        (
+            "misaligned-write",
+            "*pointers[i].to_pair",
+            r":{}:\d+: runtime error: .* misaligned address .*float2",
+        ),
+        ("null-write", "*pointers[i].to =", r":{}:\d+: runtime error: store to null pointer"),
+        ("mask", "__syncwarp(mask)", r"__syncwarp at memory_bugs.cu:{}: lane 8"),
+    ]:
+        result = run(program, "--bug", bug, status=1, sanitizers=False)
+        assert re.search(says.format(line(text)), result.err, re.S), str(result)
+
+
+@pytest.mark.backend("cpu")
+@pytest.mark.skipif(helpers.sanitized(), reason="cucc has a library of its own, without sanitizers")
+def test_steps_of_a_stream_are_ranges_for_a_profiler(tmp_path, variant):
+    """Functions that print stand in for NVTX."""
+    (tmp_path / "nvtx.h").write_text(
+        """#include <stdio.h>
+static inline int nvtxRangePushA(const char *name) { return printf("<%s", name); }
+static inline int nvtxRangePop(void) { return printf(">\\n"); }
+"""
+    )
+    source = helpers.ROOT / "chapter10/basic_single_stream.cu"
+    nvtx = ["-DCOMMON_NVTX_H", "-include", tmp_path / "nvtx.h"]
+    command = [
+        helpers.ROOT / "cucc/cucc",
+        "-O0",
+        *nvtx,
+        source,
+        variant / "libcommon.a",
+        "-o",
+        tmp_path / "x",
+    ]
+    trees.run(helpers.ROOT, *map(str, command))
+    out = trees.run(tmp_path, "./x", "--size", "30", "--chunk", "10")
+    assert re.findall("<(.*)>", out) == ["copy up", "kernel", "copy down"] * 6
+
+
+THREADS = {
+    "misaligned-read": (5, 3),
+    "out-of-bounds": (3, 5),
+    "misaligned-write": (1, 8),
+    "null-write": (63, 22),
+}
+
+
+@pytest.mark.backend("gpu")
+@pytest.mark.parametrize(
+    "bug, tool, text, says",
+    [
+        ("misaligned-read", "memcheck", "*pointers[i].from", "Invalid __global__ read of size 4 bytes"),
+        ("out-of-bounds", "memcheck", "*pointers[i].from", "Invalid __global__ read of size 4 bytes"),
+        ("misaligned-write", "memcheck", "*pointers[i].to_pair", "Invalid __global__ write of size 8 bytes"),
+        ("null-write", "memcheck", "*pointers[i].to =", "Invalid __global__ write of size 4 bytes"),
+        ("leak", "memcheck", "cudaMalloc(&dev_sum", "Leaked 5,888 bytes"),
+        ("race", "racecheck", "cache[t] = in[i];", "Race reported between Write access"),
+        (
+            "uninitialized",
+            "initcheck",
+            "sum[i] += in[i]",
+            "Uninitialized __global__ memory read of size 4 bytes",
+        ),
+        ("mask", "synccheck", "__syncwarp(mask)", "Barrier error detected. Invalid arguments"),
+    ],
+)
+def test_compute_sanitizer_names_the_line(bug, tool, text, says, tmp_path):
+    more = ["--leak-check", "full"] if bug == "leak" else []
+    status, out = sanitized(tmp_path, tool, *more, "chapter12/memory_bugs", "--bug", bug)
+    assert says in out and f"in memory_bugs.cu:{line(text)}" in out, out
+    if bug in THREADS:
+        thread, block = THREADS[bug]
+        assert f"by thread ({thread},0,0) in block ({block},0,0)" in out, out
