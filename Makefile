@@ -193,7 +193,7 @@ sanitize: $(if $(filter gpu,$(CHOSEN)),$(PART))
 	    scripts/check.py $(filter-out all,$(PART))
 
 bench: $(if $(TOPIC)$(FOLDER),$(addprefix $(BIN)/,$(or $(TOPICS),$(LADDERS))),all)
-	@$(SETTINGS) $(PYTHON) bench/run.py $(or $(TOPICS),$(LADDERS))
+	@$(SETTINGS) $(PYTHON) bench/measure.py $(or $(TOPICS),$(LADDERS))
 	$(if $(TOPIC)$(FOLDER)$(SIZES)$(COMPARE),,@$(SETTINGS) $(PYTHON) bench/then.py)
 then-and-now: all
 	@$(SETTINGS) $(PYTHON) bench/then.py

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Shows the results that bench/run.py recorded in RESULTS (bench/results): each RESULTS/<device>.json has the rows of all
+"""Shows the results that bench/measure.py recorded in RESULTS (bench/results): each RESULTS/<device>.json has the rows of all
 ladders on a device.
   report.py           draws RESULTS/<device>/chapterNN/<topic>.svg, and writes report.html beside RESULTS
   report.py --summary the performance table of README.md, in Markdown: one row for each topic

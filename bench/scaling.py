@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """scaling.py: runs chapter11/dot_mpi and chapter11/heat_mpi with several numbers of ranks, transports and steps per exchange, and
-records the times in RESULTS/<device>.json beside the records of the ladders (bench/run.py). On GPUs there are 1, 2, 4 … ranks, one
+records the times in RESULTS/<device>.json beside the records of the ladders (bench/measure.py). On GPUs there are 1, 2, 4 … ranks, one
 for each GPU; on the CPU back end up to 8, and the least time of five runs counts, because other processes use the cores too.
   scaling.py --measured | --model | --projection   a part of docs/scaling.md, in Markdown
   scaling.py --plot                                draws the plot of docs/scaling.md
 
-Exit status 1 when a program failed. The environment variables are those of bench/run.py."""
+Exit status 1 when a program failed. The environment variables are those of bench/measure.py."""
 import itertools
 import math
 import os
@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 import results as recorded
-import run as bench
+import measure as bench
 from report import RECORDED, conditions, find, markdown
 from results import ROOT, Problem, digits, duration, shown
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """then.py [PROGRAM…]: runs the programs of bench/then.ini, all or those that are named, and records the figures that they print
-beside the records of the ladders (bench/run.py), in RESULTS/<device>.json. A ladder whose rows are not recorded yet is
+beside the records of the ladders (bench/measure.py), in RESULTS/<device>.json. A ladder whose rows are not recorded yet is
 measured. `make then-and-now` runs it. Each program runs five times, or until it has run for 20 seconds.
   then.py --figures | --claims | --limits | --devices   a table of docs/then-and-now.md, in Markdown
 
-Exit status 1 when a program failed. The environment variables are those of bench/run.py."""
+Exit status 1 when a program failed. The environment variables are those of bench/measure.py."""
 import configparser
 import functools
 import math
@@ -17,7 +17,7 @@ import time
 import types
 
 import results as recorded
-import run as bench
+import measure as bench
 from report import RECORDED, conditions, markdown
 from results import ROOT, Problem, digits, duration, shown
 

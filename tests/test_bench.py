@@ -117,8 +117,7 @@ class Bench:
         """Adds a ladder that prints rows_of() its --size, or runs the given script."""
         folder = self.tree / "bin/chapter05"
         stand_in(folder, name, script or f'echo "$*" >>{folder}/{name}.log; exec cat "$0.${{3:-default}}"')
-        line = [f"chapter05/{name}", *"........", sizes, ".", "."]  # of scripts/programs.sh
-        (folder / f"{name}.sizes").write_text("\t".join(line) + "\n")
+        (folder / f"{name}.header").write_text(json.dumps({"name": f"chapter05/{name}", "bench": sizes}))
         for size in ("2M", *sizes.split()):
             rows = rows_of(int(size[:-1]) << {"K": 10, "M": 20, "G": 30}[size[-1]], **more)
             (folder / f"{name}.{size}").write_text(printed(rows, device, backend))
@@ -132,7 +131,7 @@ class Bench:
         )  # hides matplotlib, which is slow
         return {**env, "PATH": f"{self.tree}/tools:{env['PATH']}", **more}
 
-    def run(self, *programs, status=0, script="run.py", limit=None, **env):
+    def run(self, *programs, status=0, script="measure.py", limit=None, **env):
         def before():
             if limit:
                 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
@@ -169,7 +168,7 @@ class Bench:
 def bench(tmp_path):
     tree, others = tmp_path / "tree", shutil.ignore_patterns("results", "*.html", "__py*")
     shutil.copytree(ROOT / "bench", tree / "bench", ignore=others)
-    stand_in(tree / "scripts", "programs.sh", "cat bin/chapter05/*.sizes")
+    stand_in(tree / "scripts", "programs.py", "echo [; cat bin/chapter05/*.header | sed 's/}{/},{/g'; echo ]")
     query = """case $* in *--query-gpu=name,driver_version,*nounits*) ;; *) exit 1 ;; esac
 echo 'Other GPU, 1.2.3, 1, 2, 3, 4, 5'
 echo 'Some GPU 3000, 580.65.06, 1755, 2619, 1980, [N/A], 700.00'"""
@@ -183,7 +182,7 @@ def test_a_real_ladder_is_recorded(tmp_path):
     """A ladder of this build: its record has every field, and the figures are consistent."""
     settings = {"BIN": helpers.BIN, "BACKEND": helpers.backend(), "RESULTS": tmp_path, "SIZES": "1000 4K"}
     env = helpers.environment({name: str(value) for name, value in settings.items()})
-    subprocess.run([sys.executable, ROOT / "bench/run.py", "chapter05/add_ladder"], env=env, check=True)
+    subprocess.run([sys.executable, ROOT / "bench/measure.py", "chapter05/add_ladder"], env=env, check=True)
     [path] = tmp_path.glob("*.json")
     found = json.loads(path.read_text())
     assert found["backend"] == helpers.backend() and path.stem == results.slug(found["device"])
@@ -202,7 +201,7 @@ def test_a_real_ladder_is_recorded(tmp_path):
 
 
 def test_make_bench(tmp_path):
-    """make bench selects the ladders, builds them, and passes its settings to bench/run.py."""
+    """make bench selects the ladders, builds them, and passes its settings to bench/measure.py."""
     made = ["bench", "SIZES=64", f"RESULTS={tmp_path}/results"]
     status, output = helpers.make(*made, "TOPIC=add")
     assert status == 0 and "1 of 1 ladders measured, 0 failed" in output, output
@@ -352,7 +351,7 @@ def test_full_disk(bench):
 def test_interrupt_keeps_what_was_measured(bench, number):
     bench.add("add_ladder")
     bench.add("dot_ladder", script=f"sleep 60 & echo $! >{bench.tree}/pid; wait")
-    command = [sys.executable, "bench/run.py", "chapter05/add_ladder", "chapter05/dot_ladder"]
+    command = [sys.executable, "bench/measure.py", "chapter05/add_ladder", "chapter05/dot_ladder"]
     pipes = {"text": True, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     process = subprocess.Popen(command, cwd=bench.tree, env=bench.environment(), **pipes)
     pid, limit = bench.tree / "pid", time.monotonic() + 30

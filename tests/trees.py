@@ -83,11 +83,6 @@ def copy_sources(tree, programs=None):
             ".git", "build", "bin", "my", "tests", "__pycache__", "compile_commands.json"
         ),
     )
-    shutil.copytree(
-        ROOT / "tests/attacks", tree / "tests/attacks", ignore=shutil.ignore_patterns("__pycache__")
-    )
-    (tree / "cucc/tests").mkdir()
-    shutil.copy(ROOT / "cucc/tests/translator_fuzz.py", tree / "cucc/tests")  # docs/trust.md describes it
     for source in [*tree.glob("chapter*/*.cu"), *tree.glob("appendix_a/*.cu")]:
         if programs is not None and str(source.relative_to(tree))[:-3] not in programs:
             source.unlink()

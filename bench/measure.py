@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""run.py PROGRAM…: measures ladders, such as chapter05/add_ladder, and records what they print. `make bench` runs it.
+"""measure.py PROGRAM…: measures ladders, such as chapter05/add_ladder, and records what they print. `make bench` runs it.
 
 Each program runs with the sizes that its header lists (Bench:). They are chosen for a large GPU, so on the CPU back end it
 runs with its default size, and with the listed sizes that are smaller. The rows are written to RESULTS/<device>.json, where
@@ -56,8 +56,8 @@ def backend():
     if os.environ.get("BACKEND") in ("cpu", "gpu"):
         return os.environ["BACKEND"]
     try:
-        return re.split(r"[/\s]", (BIN / ".variant").read_text())[1].split("-")[0]
-    except (OSError, IndexError):
+        return re.search(r"^CHOSEN := (\w+)", (BIN / ".config.mk").read_text(), re.M)[1]
+    except (OSError, TypeError):
         raise Problem(f"{BIN}: nothing is built here: make bench") from None
 
 
