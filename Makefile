@@ -79,7 +79,8 @@ $(if $(filter-out $(NAMES) $(MINE),$(PROGRAM)),$(error PROGRAM=$(PROGRAM): there
 CONFIG := $(BIN)/.config.mk
 ifneq ($(filter-out exercises format docs site clean help doctor install uninstall check trace-%,$(GOALS)),)
 WRONG := $(shell BACKEND='$(BACKEND)' NVCC='$(NVCC)' CUDA_PATH='$(CUDA_PATH)' SMS='$(SMS)' SANITIZE='$(SANITIZE)' \
-    DEBUG='$(DEBUG)' CC='$(CC)' CXX='$(CXX)' scripts/configure.sh $(CONFIG) \
+    DEBUG='$(DEBUG)' CC='$(CC)' CXX='$(CXX)' $(foreach v,MPICC $(filter HAVE_%,$(.VARIABLES)),$(v)='$($(v))') \
+    scripts/configure.sh $(CONFIG) \
     '$(CFLAGS) $(CXXFLAGS) $(NVCCFLAGS) $(CPPFLAGS) $(LDFLAGS) $(LDLIBS)')
 $(if $(WRONG),$(error $(WRONG)))
 include $(CONFIG)

@@ -244,7 +244,7 @@ def test_a_part_replaces_only_its_own_rows(bench):
         bench.add(name)
     bench.run("add_ladder", "dot_ladder", "gone_ladder", COMMIT="one")
     first = bench.recorded()["programs"]
-    (bench.tree / "bin/chapter05/gone_ladder.sizes").unlink()
+    (bench.tree / "bin/chapter05/gone_ladder.header").unlink()
     bench.add("dot_ladder", slow=2.0)
     bench.add("scan_ladder")
     bench.run("scan_ladder", "dot_ladder", COMMIT="two")

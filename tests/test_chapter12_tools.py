@@ -178,7 +178,7 @@ def scripted(sources):
 
 
 def test_sanitizers_of_the_compiler(sources):
-    log = trees.run(scripted(sources), "scripts/check.sh", status=1, TOOLS="compiler", BIN="bin")
+    log = trees.run(scripted(sources), "scripts/check.py", status=1, TOOLS="compiler", BIN="bin")
     assert re.sub(r" +[\d.]+ s\n", "\n", log) == (
         "[1/2] chapter03/bug                      FOUND\n    x.cu:7:5: runtime error: load of null pointer\n"
         "[2/2] chapter03/sound                    clean\n"
@@ -196,7 +196,7 @@ def test_compute_sanitizer_with_its_four_tools(sources, tmp_path):
 case "$*" in *initcheck*bug*) echo '========= Uninitialized __global__ memory read of size 4 bytes'; exit 9 ;; esac""",
     )
     path = f"{tmp_path}/path:{os.environ['PATH']}"
-    log = trees.run(sources, "scripts/check.sh", status=1, TOOLS="compute-sanitizer", BIN="bin", PATH=path)
+    log = trees.run(sources, "scripts/check.py", status=1, TOOLS="compute-sanitizer", BIN="bin", PATH=path)
     assert "FOUND" in log and "\n    ========= Uninitialized __global__ memory read" in log
     calls = [line.split("/chapter03/") for line in (tmp_path / "calls").read_text().splitlines()]
     tools = [(re.search("--tool ([a-z]+)", options)[1], program) for options, program in calls]
