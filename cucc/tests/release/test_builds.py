@@ -163,6 +163,7 @@ def test_the_installed_cucc_compiles(installed, tmp_path):
     (tmp_path / "old.cu").write_text("__global__ void k(int *p) { *p = __shfl(*p, 0); }\nint main() { }\n")
     done = tools.execute(installed / "bin/cucc", "--legacy", "old.cu", "-run", cwd=tmp_path, timeout=600)
     assert done.status == 0, str(done)
+    assert tools.execute(installed / "bin/cucc", "--version").out == tools.cucc("--version").out
 
 
 def test_the_manual_lists_every_option():
