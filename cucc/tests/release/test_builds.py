@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What a release of cucc needs and a change does not: other compilers, sanitizers, CMake, the installed files, the tables
-of functions in README.md."""
+of functions in docs/limits.md."""
 import itertools
 import os
 import re
@@ -103,7 +103,7 @@ def test_address_sanitizer_names_the_line(unit, what):
     program = unit("bounds", *SANITIZERS)
     assert tools.execute(program, "within_bounds").status == 0
     result = tools.execute(program, "past", "--", what)
-    if what == "variable":  # see README.md
+    if what == "variable":  # see docs/execution.md
         assert result.status == 0 or f"bounds.cu:{line}" in result.err, str(result)
         return
     assert result.status != 0
@@ -195,7 +195,7 @@ set_target_properties(k program PROPERTIES CUDA_SEPARABLE_COMPILATION ON)
     assert tools.execute(tmp_path / "build/program").out == "0 wrong, 256 calls\n"
 
 
-# ---- the tables of functions in README.md ----
+# ---- the tables of functions in docs/limits.md ----
 
 
 def expanded(cell):
@@ -216,7 +216,7 @@ def test_the_tables_of_functions_are_complete():
         text = "".join(path.read_text() for pattern in patterns for path in include.glob(pattern))
         return set(re.findall(r"\bcu[\w]+(?=\()", text))
 
-    text = (tools.ROOM / "README.md").read_text().split("### Functions of CUDA 13")[1]
+    text = (tools.ROOM / "docs/limits.md").read_text().split("## Functions of CUDA 13")[1]
     runtime_table, driver_table = text.split("| of the driver |")
     cells = [
         [list(expanded(cell)) for cell in row.split("|")[1:3]] for row in runtime_table.split("\n| ")[2:]
