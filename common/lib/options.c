@@ -286,7 +286,7 @@ static char *help_text(const Option *own) {
 static void print_version(FILE *stream, struct argp_state *state) {
     (void)state;
     // The build defines SUITE_VERSION as the text of the file VERSION: 1.0.0, without quotes.
-#define STRING(text) #text
+#define STRING(text)  #text
 #define QUOTED(macro) STRING(macro)
     fprintf(stream, "%s (cuda-by-example) %s\n", options.program, QUOTED(SUITE_VERSION));
 }

@@ -76,7 +76,10 @@ def test_version():
     for option in "--version", "-V":
         lines = tools.cucc(option).out.splitlines()
         assert lines[0].startswith(f"cucc {version.strip()}: ")
-        assert lines[0].endswith("nvcc: NVIDIA (R) Cuda compiler driver") and ", release 13.0, V13.0." in lines[1]
+        assert (
+            lines[0].endswith("nvcc: NVIDIA (R) Cuda compiler driver")
+            and ", release 13.0, V13.0." in lines[1]
+        )
 
 
 SETTINGS = r"""
