@@ -78,7 +78,8 @@ $(if $(FOLDER),,$(if $(CHAPTER),$(error CHAPTER=$(CHAPTER): must be one of $(CHA
 $(if $(filter-out $(NAMES) $(MINE),$(PROGRAM)),$(error PROGRAM=$(PROGRAM): there is no such program))
 CONFIG := $(BIN)/.config.mk
 ifneq ($(filter-out exercises format docs site clean help doctor install uninstall check trace-%,$(GOALS)),)
-WRONG := $(shell BACKEND='$(BACKEND)' NVCC='$(NVCC)' CUDA_PATH='$(CUDA_PATH)' SMS='$(SMS)' SANITIZE='$(SANITIZE)' \
+GIVEN := $(foreach v,$(filter HAVE_%,$(.VARIABLES)),$(v)='$($(v))')
+WRONG := $(shell $(GIVEN) BACKEND='$(BACKEND)' NVCC='$(NVCC)' CUDA_PATH='$(CUDA_PATH)' SMS='$(SMS)' SANITIZE='$(SANITIZE)' \
     DEBUG='$(DEBUG)' CC='$(CC)' CXX='$(CXX)' scripts/configure.sh $(CONFIG) \
     '$(CFLAGS) $(CXXFLAGS) $(NVCCFLAGS) $(CPPFLAGS) $(LDFLAGS) $(LDLIBS)')
 $(if $(WRONG),$(error $(WRONG)))
