@@ -146,6 +146,9 @@ $(BIN)/%: %.c $(LIBRARY) $(CONFIG)
 	$(call say,CC,$@)
 	$(Q)$(CC) $(C_FLAGS) -MMD -MP -MF $(D)/$*.d -MT $@ -o $@ $< $(LIBRARY) -Wl,--as-needed $(LDFLAGS) $(LIBS) -lm $(LDLIBS)
 
+# for --version of the programs
+$(B)/common/lib/options.o: C_FLAGS += -DSUITE_VERSION=$(file <VERSION)
+$(B)/common/lib/options.o: VERSION
 $(B)/%.o: %.c $(CONFIG)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(C_FLAGS) -MMD -MP -c -o $@ $<

@@ -13,7 +13,19 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FIELDS = ("Teaches", "Terms", "Book", "Rungs", "Run", "Differs", "Needs", "Picture", "Expect", "Bench", "Check")
+FIELDS = (
+    "Teaches",
+    "Terms",
+    "Book",
+    "Rungs",
+    "Run",
+    "Differs",
+    "Needs",
+    "Picture",
+    "Expect",
+    "Bench",
+    "Check",
+)
 Program = collections.namedtuple(
     "Program", "name title book teaches run differs needs picture expect bench terms check"
 )

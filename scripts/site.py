@@ -26,7 +26,11 @@ from results import Problem, load, run, shown, topic, write  # noqa: E402
 
 PROGRAMS = read_programs()
 PICTURES = {program: file for program, file, _ in pictures()}
-DOCUMENTS = sorted(str(p.relative_to(ROOT)) for g in ("*.md", "docs/*.md", "cucc/*.md") for p in ROOT.glob(g))
+DOCUMENTS = sorted(
+    str(p.relative_to(ROOT))
+    for g in ("*.md", "docs/*.md", "cucc/*.md", "cucc/docs/*.md")
+    for p in ROOT.glob(g)
+)
 SOURCES = {program.name + ".cu" for program in PROGRAMS}
 TERMS = "docs/index.md"
 FOLDER = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / os.environ.get("BUILD", "build") / "site")

@@ -7,7 +7,8 @@ from trees import PROGRAMS, ROOT, make, run
 
 PAGES = sorted(
     path.relative_to(ROOT).as_posix()
-    for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("cucc/*.md")]
+    for pattern in ("*.md", "docs/*.md", "cucc/*.md", "cucc/docs/*.md")
+    for path in ROOT.glob(pattern)
 )
 
 

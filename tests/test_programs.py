@@ -14,7 +14,7 @@ import helpers
 
 ENDING = helpers.ending()
 RULER = "\n// " + 88 * "-" + " proof\n"  # the lesson stands above, the proof below
-COMMON_OPTIONS = ["device", "list-devices", "seed", "help", "usage"]
+COMMON_OPTIONS = ["device", "list-devices", "seed", "help", "usage", "version"]
 # A picture, a ladder, and a program of the host alone
 THREE = ["chapter04/julia_gpu", "chapter05/dot_ladder", "chapter09/hist_cpu"]
 THREE = [program for program in helpers.programs() if program.name in THREE]
@@ -168,6 +168,16 @@ def test_help(program, run):
     assert own <= stated, f"--help gives no range for {own - stated}"
     assert run(program, "--usage", status=0).out.startswith(f"Usage: {program.base}")
     assert re.match(r"0: \S", run(program, "--list-devices", status=0).out)
+
+
+@pytest.mark.parametrize("sample", THREE[:2], ids=str)
+def test_version(sample, run):
+    """The version of the suite is in one file. It is printed before the program looks for a device."""
+    version = (helpers.ROOT / "VERSION").read_text()
+    assert re.fullmatch(r"\d+\.\d+\.\d+\n", version)
+    for option in "--version", "-V":
+        result = run(sample, option, "--device", 999, status=0, env={"CUDA_CPU_DEVICES": "0"})
+        assert (result.out, result.err) == (f"{sample.base} (cuda-by-example) {version}", "")
 
 
 def test_small_runs(program, run, tmp_path, rng):

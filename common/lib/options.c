@@ -283,6 +283,14 @@ static char *help_text(const Option *own) {
     return text;
 }
 
+static void print_version(FILE *stream, struct argp_state *state) {
+    (void)state;
+    // The build defines SUITE_VERSION as the text of the file VERSION: 1.0.0, without quotes.
+#define STRING(text)  #text
+#define QUOTED(macro) STRING(macro)
+    fprintf(stream, "%s (cuda-by-example) %s\n", options.program, QUOTED(SUITE_VERSION));
+}
+
 static char *help_filter(int key, const char *text, void *input) {
     (void)input;
     char *other = (char *)text;
@@ -375,6 +383,7 @@ void parse_options(int argc, char **argv, const char *doc, unsigned uses, const 
     copy[argc + 1] = NULL;
 
     options.uses = uses;
+    argp_program_version_hook = print_version; // --version and -V
     const struct argp argp = {table, parse_option, NULL, doc, NULL, help_filter, NULL};
     parse_arguments(&argp, argc > 0 ? argc : 1, copy, &parse);
     for (size_t i = 0; i < parse.own_rows; i++)

@@ -2,7 +2,7 @@
 /*
  * The driver API, apart from modules: a program's kernels are compiled into it here, so there is nothing
  * to load. The calls for modules are declared and return CUDA_ERROR_NOT_SUPPORTED. The linker, virtual
- * memory, arrays and graphs are not declared; cucc/README.md lists what there is.
+ * memory, arrays and graphs are not declared; docs/limits.md lists what there is.
  */
 #pragma once
 #define __cuda_cuda_h__

@@ -2,7 +2,7 @@
 /*
  * What CUDA programs of 2010 use and CUDA 12 and 13 have removed. `make old FILE=…` and `cucc --legacy`
  * include it before the program; the programs of this project never do. It works with nvcc and on the CPU
- * back end. docs/old-listings.md lists what it covers.
+ * back end. docs/legacy.md lists what it covers.
  */
 #ifndef COMMON_LEGACY_H
 #define COMMON_LEGACY_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Arrays, which array.cpp makes and texture.cpp reads.
+// Arrays, which array.cpp makes and texture_fetch.cpp reads.
 #pragma once
 #include "internal.h"
 

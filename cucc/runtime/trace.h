@@ -2,10 +2,10 @@
 /*
  * Records one launch (CUDA_CPU_TRACE); cucc/trace.py draws it.
  *
- * launch.cpp reports when a worker begins and ends a block. For one block of the launch, block.cpp also
- * reports when its threads reach and pass barriers, and race.cpp, in programs built for checking, every
- * memory access and every basic block (a piece of code without a branch) that they execute. trace_steps.cpp
- * combines the threads of a warp into steps, and trace.cpp writes the file.
+ * workers.cpp reports when a worker begins and ends a block. For one block of the launch, block.cpp also
+ * reports when its threads reach and pass barriers. In programs built for checking, race.cpp and
+ * race_hooks.cpp report every memory access and every basic block (a piece of code without a branch) that
+ * they execute. trace_steps.cpp combines the threads of a warp into steps, and trace.cpp writes the file.
  */
 #pragma once
 #include "block.h"
@@ -78,7 +78,7 @@ extern __thread BlockTrace *traced_block;
 // meet_block().
 void trace_arrival(unsigned thread, Site &barrier_site);
 void trace_release(Site site);
-// Called by race.cpp
+// Called by race.cpp and race_hooks.cpp
 void trace_event(EventKind kind, const void *address, size_t bytes, uint32_t place);
 void trace_call(int change); // the calling thread enters (1) or leaves (-1) a function
 

@@ -68,6 +68,20 @@ def test_every_declared_function_links(cucc, output, tmp_path):
 
 # ---- options ----
 
+
+def test_version():
+    """The version of cucc, then the words by which CMake recognises nvcc."""
+    version = (tools.ROOM / "VERSION").read_text()
+    assert re.fullmatch(r"\d+\.\d+\.\d+\n", version)
+    for option in "--version", "-V":
+        lines = tools.cucc(option).out.splitlines()
+        assert lines[0].startswith(f"cucc {version.strip()}: ")
+        assert (
+            lines[0].endswith("nvcc: NVIDIA (R) Cuda compiler driver")
+            and ", release 13.0, V13.0." in lines[1]
+        )
+
+
 SETTINGS = r"""
 #include "here.h"
 __global__ void k(int *p) { *p = A + B + FROM_HEADER + THERE; }

@@ -6,7 +6,7 @@
  * so that a program that compiles here also compiles with nvcc. The exceptions are calls whose
  * parameters CUDA 13 changed, such as cudaMemAdvise: in C++ they also have the signatures of CUDA 11
  * and 12. The header works in C; C++ also gets the typed overloads. NVIDIA's CUDA Runtime API manual
- * documents the calls; cucc/README.md lists the differences.
+ * documents the calls; docs/execution.md and docs/limits.md list the differences.
  */
 #pragma once
 #define __DRIVER_TYPES_H__

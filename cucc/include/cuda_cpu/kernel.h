@@ -5,7 +5,7 @@
  *
  * cu2cpp rewrites `k<<<g, b>>>(x)` into (Launch(...), k(x)), the body of a kernel into a call of
  * launch_body(), and __shared__ declarations into references from shared<T>(). Programs use everything
- * else here by its CUDA name. The execution engine behind it is in cucc/runtime: launch.cpp, block.cpp,
+ * else here by its CUDA name. The execution engine behind it is in runtime/: workers.cpp, block.cpp,
  * warp.cpp and shared.cpp.
  */
 #pragma once
@@ -105,7 +105,7 @@ constexpr unsigned max_threads = 1024;    // per block
 constexpr unsigned atomics_in_a_row = 64; // limit, after which another thread of the block runs
 constexpr size_t arena_size = 512 << 10;  // bytes of a worker's arena, which holds shared memory
 
-// The part of a worker's state that inlined code needs (see Worker in cucc/runtime/block.h).
+// The part of a worker's state that inlined code needs (see Worker in runtime/block.h).
 struct Block {
     struct Fiber *loop;    // the stack of the common loop (Call::run); replaced when a thread keeps it
     const uint16_t *order; // position in the loop -> linear thread index; null for 0, 1, 2, …
@@ -561,7 +561,7 @@ inline void tile_barrier(unsigned size, Site site) {
     carry_out(meet_tile(resume.mine, size, site));
 }
 
-// The address that the worker's threads poll, for the watchdog (cucc/runtime/watchdog.cpp).
+// The address that the worker's threads poll, for the watchdog (runtime/watchdog.cpp).
 struct Spin {
     const __volatile__ void *address;
     uint64_t bits;  // the value that the thread has read there
@@ -575,7 +575,7 @@ extern __thread const __volatile__ void *last_lock; // address of the last compa
 extern __thread unsigned last_reader; // the thread that last read a volatile variable (volatile.h)
 
 // Adds a byte to a section of the object file. The compiler drops it together with code that is not used, so
-// the section exists only where kernels may poll (cucc/runtime/launch.cpp).
+// the section exists only where kernels may poll (runtime/waiting.cpp).
 #define CUDA_CPU_MAY_POLL asm __volatile__(".pushsection cuda_polls,\"a\"\n\t.byte 0\n\t.popsection")
 
 // Lets other threads of the block run, then other threads of the operating system.

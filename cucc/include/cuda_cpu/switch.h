@@ -2,7 +2,7 @@
 /*
  * The stack switch: a thread of a block that has to wait passes control to another thread of the block.
  *
- * Every thread that waits has its own stack (cucc/runtime/fiber.h). On x86-64 and arm64 the switch is inline
+ * Every thread that waits has its own stack (runtime/fiber.h). On x86-64 and arm64 the switch is inline
  * assembly. It declares that it changes every register, so the compiler saves the values that are
  * still needed, and no others. There is no call and no return, so the processor predicts the jump:
  * usually the threads of a block wait at one line, and the jump leads back to the same place.
@@ -20,7 +20,7 @@
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 #define CUDA_CPU_WATCHED
 #endif
-#ifdef CUDA_CPU_CHECK // instrumented for race.cpp, without ThreadSanitizer
+#ifdef CUDA_CPU_CHECK // instrumented for race_hooks.cpp, without ThreadSanitizer
 #undef CUDA_CPU_WATCHED
 #endif
 #if (defined __x86_64__ || defined __aarch64__) && defined __LP64__ && !defined CUDA_CPU_WATCHED

@@ -4,7 +4,7 @@
  * tex…Lod, tex…Grad, tex2Dgather and surf….
  *
  * The most common fetch reads one texel, unfiltered, at an unnormalized coordinate, with clamp
- * addressing; it is inlined. All others go through sample(), sample_any() and fetch() in texture.cpp,
+ * addressing; it is inlined. All others go through sample(), sample_any() and fetch() in texture_fetch.cpp,
  * which follow the appendix on texture fetching of the CUDA C++ Programming Guide.
  */
 #pragma once

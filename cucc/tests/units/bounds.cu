@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Accesses one element past the end. With AddressSanitizer each ends in a report at a line of this
-// file (tests/test_cpu_kernels.py checks it). The correct twins run in every build.
+// file (release/test_builds.py checks it). The correct twins run in every build.
 #include <cuda_runtime.h>
 #include "../unit.h"
 
