@@ -65,7 +65,7 @@ def unit(once):
 
         def compile(folder):
             linked = [option for library in libraries for option in tools.LIBRARIES[library][2]]
-            built = tools.cucc("-Wall", "-Wextra", *options, source, "-o", folder / name, *linked)
+            built = tools.cucc("-O1", "-Wall", "-Wextra", *options, source, "-o", folder / name, *linked)
             warnings = re.sub("^cucc: building .*\n", "", built.err)  # of the library with sanitizers
             assert built.status == 0 and not warnings, str(built)
             return folder / name

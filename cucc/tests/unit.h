@@ -3,9 +3,9 @@
 //
 //     TEST(adds) { EXPECT(1 + 1 == 2); }
 //
-// prog runs each case in a child process and shows the output of those that fail. prog NAME… runs these cases in
-// its own process, for a debugger; arguments after `--` are in unit_arguments, up to NULL. The exit status is 0
-// or 1; each failed expectation is a line `file:line: text` on stderr.
+// prog runs each case in a child process and shows the output of those that fail. prog NAME… runs these cases
+// in its own process, for a debugger; arguments after `--` are in unit_arguments, up to NULL. The exit status
+// is 0 or 1; each failed expectation is a line `file:line: text` on stderr.
 #ifndef TESTS_UNIT_H
 #define TESTS_UNIT_H
 

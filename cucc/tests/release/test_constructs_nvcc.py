@@ -13,7 +13,16 @@ pytestmark = pytest.mark.skipif(not shutil.which("nvcc"), reason="needs nvcc")
 
 
 def accepts(folder, *arguments):
-    command = ["nvcc", "-w", "--extended-lambda", "-rdc=true", "-arch=compute_90", "-ptx", "-o", folder / "out"]
+    command = [
+        "nvcc",
+        "-w",
+        "--extended-lambda",
+        "-rdc=true",
+        "-arch=compute_90",
+        "-ptx",
+        "-o",
+        folder / "out",
+    ]
     done = subprocess.run([*command, *arguments], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
