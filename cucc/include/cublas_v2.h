@@ -656,54 +656,5 @@ CUDA_CPU_COPIES(Get, cudaMemcpyDeviceToHost)
 #undef CUDA_CPU_FUNCTION
 #undef CUDA_CPU_REQUIRE
 
-// The library's own names of the functions that version 2 of the interface has changed
-#define CUDA_CPU_V2(name)         [[maybe_unused]] static constexpr auto &cublas##name##_v2 = cublas##name;
-#define CUDA_CPU_V2_REAL(name)    CUDA_CPU_V2(S##name) CUDA_CPU_V2(D##name)
-#define CUDA_CPU_V2_COMPLEX(name) CUDA_CPU_V2(C##name) CUDA_CPU_V2(Z##name)
-#define CUDA_CPU_V2_ALL(name)     CUDA_CPU_V2_REAL(name) CUDA_CPU_V2_COMPLEX(name)
-CUDA_CPU_V2(Create)
-CUDA_CPU_V2(Destroy)
-CUDA_CPU_V2(GetVersion)
-CUDA_CPU_V2(SetWorkspace)
-CUDA_CPU_V2(SetStream)
-CUDA_CPU_V2(GetStream)
-CUDA_CPU_V2(GetPointerMode)
-CUDA_CPU_V2(SetPointerMode)
-CUDA_CPU_V2_REAL(nrm2)
-CUDA_CPU_V2(Scnrm2)
-CUDA_CPU_V2(Dznrm2)
-CUDA_CPU_V2(Scasum)
-CUDA_CPU_V2(Dzasum)
-CUDA_CPU_V2(Isamax)
-CUDA_CPU_V2(Idamax)
-CUDA_CPU_V2(Icamax)
-CUDA_CPU_V2(Izamax)
-CUDA_CPU_V2(Isamin)
-CUDA_CPU_V2(Idamin)
-CUDA_CPU_V2(Icamin)
-CUDA_CPU_V2(Izamin)
-CUDA_CPU_V2_REAL(dot)
-CUDA_CPU_V2_COMPLEX(dotu)
-CUDA_CPU_V2_COMPLEX(dotc)
-CUDA_CPU_V2_ALL(scal)
-CUDA_CPU_V2_ALL(axpy)
-CUDA_CPU_V2_ALL(copy)
-CUDA_CPU_V2_ALL(swap)
-CUDA_CPU_V2_REAL(asum)
-CUDA_CPU_V2_REAL(rot)
-CUDA_CPU_V2_ALL(gemv)
-CUDA_CPU_V2_ALL(trmv)
-CUDA_CPU_V2_ALL(trsv)
-CUDA_CPU_V2_REAL(symv)
-CUDA_CPU_V2_REAL(ger)
-CUDA_CPU_V2_REAL(syr)
-CUDA_CPU_V2_ALL(gemm)
-CUDA_CPU_V2_ALL(syrk)
-CUDA_CPU_V2_ALL(symm)
-CUDA_CPU_V2_ALL(trsm)
-CUDA_CPU_V2_ALL(trmm)
-#undef CUDA_CPU_V2_ALL
-#undef CUDA_CPU_V2_COMPLEX
-#undef CUDA_CPU_V2_REAL
-#undef CUDA_CPU_V2
+#include "cuda_cpu/blas_names.h"
 #include "cuda_cpu/letters_on.h"

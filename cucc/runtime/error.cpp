@@ -179,6 +179,10 @@ cudaError_t not_ready() {
     return last_error() = cudaErrorNotReady;
 }
 
+cudaError_t out_of_memory() {
+    return last_error() = cudaErrorMemoryAllocation;
+}
+
 cudaError_t fail_for_good(cudaError_t error, const char *format, ...) {
     va_list values;
     va_start(values, format);

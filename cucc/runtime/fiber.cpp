@@ -42,6 +42,8 @@ constexpr size_t stack_size = 256 << 10;
 
 const size_t page = (size_t)sysconf(_SC_PAGESIZE);
 
+std::atomic<int> stacks; // how many there are
+
 #ifndef CUDA_CPU_INLINE_SWITCH
 __thread Fiber *current;   // the stack in use now
 __thread Fiber *came_from; // the stack that was in use before the last switch
@@ -79,8 +81,9 @@ Fiber *new_fiber(void (*entry)()) {
     if (memory == MAP_FAILED)
         end_program("no memory for the stack of a thread: %s", strerror(errno));
     // The guard page turns a stack overflow into a fault. It splits the mapping, and Linux allows a process
-    // 65,530 mappings by default. Beyond that the call fails, and the stack has no guard page.
-    (void)!mprotect(memory, page, PROT_NONE);
+    // 65,530 mappings by default. The other stacks have no guard page, and adjacent ones share a mapping.
+    if (stacks++ < 20000)
+        (void)!mprotect(memory, page, PROT_NONE);
 
     // Stacks at the same offset within their pages would compete for the same cache sets, so the
     // offsets are varied (cache colouring).
@@ -126,6 +129,7 @@ void delete_fiber(Fiber *fiber) {
     __asan_unpoison_memory_region(fiber->stack, stack_size);
 #endif
     munmap(fiber->stack - page, stack_size + page);
+    stacks--;
     delete fiber;
 }
 

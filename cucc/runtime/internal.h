@@ -41,6 +41,9 @@ cudaError_t *error_of_thread();
 
 // Records and returns cudaErrorNotReady. Prints nothing, because this is a normal result.
 cudaError_t not_ready();
+// Records and returns cudaErrorMemoryAllocation. Prints nothing, because a program may then try with less;
+// how much is free it can ask cudaMemGetInfo.
+cudaError_t out_of_memory();
 
 // Like fail(), for a sticky error: every later call on this device returns it, because a GPU does not recover
 // from it.

@@ -42,9 +42,7 @@ cudaError_t malloc_pitch(void **pointer, size_t *pitch, size_t width, size_t row
     const size_t padded = (width + align - 1) / align * align;
     size_t bytes;
     if (padded < width || __builtin_mul_overflow(padded, rows, &bytes))
-        return out_of_memory("cudaMallocPitch", file, line,
-                             "%zu rows of %zu bytes requested, device %d has %zu bytes", rows, width,
-                             current_device(), properties(current_device()).totalGlobalMem);
+        return out_of_memory();
     *pitch = bytes ? padded : 0;
     return allocate("cudaMallocPitch", pointer, bytes, MemoryKind::device, 0, file, line);
 }
@@ -58,8 +56,7 @@ cudaError_t malloc_3d(cudaPitchedPtr *pointer, cudaExtent extent, const char *fi
     size_t rows, bytes;
     if (padded < extent.width || __builtin_mul_overflow(extent.height, extent.depth, &rows) ||
         __builtin_mul_overflow(padded, rows, &bytes))
-        return out_of_memory("cudaMalloc3D", file, line, "%zu x %zu x %zu bytes requested", extent.width,
-                             extent.height, extent.depth);
+        return out_of_memory();
     void *memory;
     TRY(allocate("cudaMalloc3D", &memory, bytes, MemoryKind::device, 0, file, line));
     *pointer = {memory, bytes ? padded : 0, extent.width, extent.height};

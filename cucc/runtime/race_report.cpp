@@ -288,11 +288,10 @@ std::vector<SourceLine> race_source_lines(const std::vector<uintptr_t> &addresse
                 ++next;
                 continue;
             }
-            const bool ours = strstr(line, "/cuda_cpu/") || strstr(line, "cooperative_groups") ||
-                              strstr(line, "/include/cuda/") || strstr(line, "/cucc/runtime/") ||
-                              strstr(line, "/cucc/include/") || strstr(line, "/build/cucc/") ||
-                              strstr(line, "/.cache/cucc/") || strstr(line, "/lib/cucc/") ||
-                              strncmp(line, "/usr/", 5) == 0 || *line == '?' || strncmp(line, "cpu/", 4) == 0;
+            // The headers of the toolkit (see cucc), the library's own sources (see Makefile), the C++
+            // library
+            const bool ours = strstr(line, "/cuda_cpu/") || strncmp(line, "cucc/", 5) == 0 ||
+                              strncmp(line, "/usr/", 5) == 0 || *line == '?';
             if (next == first || next > found.size() || !found[next - 1].text.empty())
                 continue;
             if (ours || strstr(line, ":?") || strstr(line, ":0"))

@@ -9,7 +9,6 @@
 #include "race.h"
 
 #include <algorithm>
-#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -137,16 +136,6 @@ int fresh_byte() {
     return byte;
 }
 
-cudaError_t out_of_memory(const char *call, const char *file, int line, const char *format, ...) {
-    char figures[256];
-    va_list values;
-    va_start(values, format);
-    vsnprintf(figures, sizeof figures, format, values);
-    va_end(values);
-    const std::string where = file ? " at " + place(file, line) : "";
-    return fail(cudaErrorMemoryAllocation, "%s%s: out of memory: %s", call, where.c_str(), figures);
-}
-
 cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind kind, unsigned flags,
                      const char *file, int line) {
     if (!(flags & memory_of_stream))
@@ -173,20 +162,17 @@ cudaError_t allocate(const char *call, void **pointer, size_t bytes, MemoryKind 
             r.used[device] -= bytes;
     };
     if (bytes > left)
-        return out_of_memory(call, file, line, "%zu bytes requested, %zu of %zu are free", bytes, left,
-                             total);
+        return out_of_memory();
     // Writing to more memory than is available would kill the process, so a large request is checked first.
     if (bytes >= 16 << 20)
-        if (const size_t available = available_memory(); bytes > available) {
+        if (bytes > available_memory()) {
             give_back();
-            return out_of_memory(call, file, line, "%zu bytes requested, this machine has %zu free", bytes,
-                                 available);
+            return out_of_memory();
         }
     void *memory = get_memory(bytes, kind);
     if (!memory) {
         give_back();
-        return out_of_memory(call, file, line, "%zu bytes requested, the system refused them (%zu are free)",
-                             bytes, left);
+        return out_of_memory();
     }
     {
         std::lock_guard lock(r.mutex);

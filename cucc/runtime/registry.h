@@ -28,8 +28,4 @@ std::string describe(const Allocation &a);
 cudaError_t take_out(const char *call, void *pointer, Allocation &taken, const char *wanted, MemoryKind kind,
                      MemoryKind or_kind);
 
-// Fails with the line of the program and the sizes.
-cudaError_t out_of_memory(const char *call, const char *file, int line, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-
 } // namespace cuda_cpu

@@ -2,9 +2,11 @@
 """Fixtures of the tests of cucc. Nothing is built before the first test runs; what several tests use is built once."""
 import fcntl
 import os
+import pathlib
 import pickle
 import random
 import re
+import subprocess
 
 import pytest
 
@@ -65,7 +67,7 @@ def unit(once):
 
         def compile(folder):
             linked = [option for library in libraries for option in tools.LIBRARIES[library][2]]
-            built = tools.cucc("-Wall", "-Wextra", *options, source, "-o", folder / name, *linked)
+            built = tools.cucc("-O1", "-Wall", "-Wextra", *options, source, "-o", folder / name, *linked)
             warnings = re.sub("^cucc: building .*\n", "", built.err)  # of the library with sanitizers
             assert built.status == 0 and not warnings, str(built)
             return folder / name
@@ -75,3 +77,23 @@ def unit(once):
         )
 
     return unit
+
+
+@pytest.fixture(scope="session")
+def translator():
+    """The program cu2cpp"""
+    return pathlib.Path(tools.cucc("--toolkit").out.strip()) / "bin/cu2cpp"
+
+
+@pytest.fixture
+def translate(translator):
+    """translate("text", "-w") -> the translation"""
+
+    def translate(text, *options):
+        done = subprocess.run([translator, "-", *options], input=text.encode(), capture_output=True)
+        assert (done.returncode, done.stderr) == (0, b"")
+        if not options:
+            assert done.stdout.count(b"\n") == text.count("\n"), "the number of lines changed"
+        return done.stdout.decode()
+
+    return translate

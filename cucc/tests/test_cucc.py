@@ -455,3 +455,10 @@ def test_old_programs(cucc, write, output):
     assert "shuffle.cu:1:" in message and "CUDA 13 does not have __shfl; with --legacy it is here" in message
     cucc("--legacy", "old.cu", "-o", "program")
     assert output() == "2 8\n"
+
+
+def test_texture_references(cucc, output, tmp_path):
+    """All types, read modes and ways to bind; members that change while bound; two devices."""
+    cucc("--legacy", tools.HERE / "old_textures.cu", "-o", "program")
+    said = output()  # and one line about an address that is not aligned
+    assert said.startswith("textures: right\n") and said.count("\n") == 2

@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: MIT
 """The headers, as the C++ compiler sees them: in host sources, all together, and what they must refuse."""
+import functools
+import pathlib
 import re
 import subprocess
 
 import tools
 
 IN_A_CU = ["-D__CU2CPP__", "-include", "cuda_runtime.h"]
+
+
+@functools.cache
+def include():
+    """The folder of the built headers: those of cucc/include, and those that include/forward.sh writes."""
+    return pathlib.Path(tools.cucc("--toolkit").out.strip()) / "include"
 
 
 def check(tmp_path, text, *options):
@@ -16,7 +24,7 @@ def check(tmp_path, text, *options):
         "-std=gnu++17",
         *options,
         "-I",
-        tools.ROOM / "include",
+        include(),
         "-fsyntax-only",
         "main.cpp",
     ]
@@ -59,8 +67,7 @@ def test_a_host_source_sees_the_api_only(tmp_path):
 
 def test_all_headers_together(tmp_path):
     """In a host source and in a .cu, with macros of one letter that the headers must not see."""
-    folder = tools.ROOM / "include"
-    names = sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
+    names = sorted(str(p.relative_to(include())) for p in include().rglob("*") if p.is_file())
     # thrust/ needs Thrust, cub/ the translator; nvrtc.h is only a message
     others = ("cuda_cpu/", "thrust/", "cub/", "nvrtc.h", "cuda_gl_interop.h")
     for header, library in ("cublas_v2.h", "cublas"), ("cusolverDn.h", "cusolver"), ("cufft.h", "cufft"):

@@ -9,11 +9,11 @@ import subprocess
 
 import pytest
 
-from test_translator import CUCC, HERE, rows, translator  # noqa: F401
+from tools import CUCC, HERE, rows
 
 
 @pytest.fixture
-def refuse(translator):  # noqa: F811
+def refuse(translator):
     """Translates text that must be refused; returns the message without the name of the file."""
 
     def refuse(text):
@@ -185,7 +185,7 @@ LAMBDA = "__CUDA_ARCH__ in a function with a __device__ lambda is not supported"
         ("void f() { g([] __device__ { 1; }); }", "void f() { g([] __device__ { 2; }); }", LAMBDA),
     ],
 )
-def test_refused_differences(translator, tmp_path, host, device, message):  # noqa: F811
+def test_refused_differences(translator, tmp_path, host, device, message):
     (tmp_path / "device").write_text(f'# 1 "d.cu"\n{device}\n')
     text = f'# 7 "h.cu"\n{host}\n'
     done = subprocess.run(
@@ -199,7 +199,7 @@ def test_refused_differences(translator, tmp_path, host, device, message):  # no
 
 
 @pytest.fixture
-def run(translator, tmp_path):  # noqa: F811
+def run(translator, tmp_path):
     """Runs the translator in a folder with a file a.ii; (status, stdout, stderr)."""
     (tmp_path / "a.ii").write_text("__device__ int x;\n" + "int y;\n" * 10000)
 
@@ -293,7 +293,7 @@ def test_little_memory(run, tmp_path):
         ],
     ],
 )
-def test_time_grows_with_the_length_only(translator, piece, tail):  # noqa: F811
+def test_time_grows_with_the_length_only(translator, piece, tail):
     """Measures processor time, which other processes on the machine hardly affect. Linear steps take well under a second; the
     fastest quadratic step, a search for a byte through the rest of the text, takes ten."""
     n = 400000

@@ -30,6 +30,11 @@ def test_unit_in_any_order(unit, rng, name):
             run(unit(name), name, CUDA_CPU_SCHEDULE=schedule, CUDA_CPU_WORKERS=workers)
 
 
+def test_unit_with_many_processors(unit):
+    """A cooperative launch that fills 16 processors: more stacks than there can be mappings with a guard page."""
+    run(unit("groups"), "groups", CUDA_CPU_WORKERS="16")
+
+
 RUNNER = """
 #include "unit.h"
 TEST(good) { puts("not shown"); }

@@ -90,3 +90,19 @@ def needs(source):
     """The libraries of the line `// Needs:` of a source."""
     line = re.search(r"^// Needs: (.*)", source.read_text(), re.M)
     return line[1].split() if line else []
+
+
+def squeeze(text):
+    """Without the blanks, of which some stay where the translator moves words"""
+    return re.sub(r"[ \n]+", "", text)
+
+
+def rows(table):
+    """The cells of a table: one in a line, or several between bars"""
+    return [cell.strip() for cell in re.split(r"\n| \| ", table) if cell.strip()]
+
+
+def pairs(table):
+    """The pairs of a table of lines `source -> translation`; a line that begins with -> continues the one before."""
+    lines = re.sub(r"\n *->", " ->", table).strip().split("\n")
+    return [[side.strip() for side in line.split(" -> ")] for line in lines]

@@ -11,11 +11,6 @@ gl = pytest.mark.skipif(
 )
 
 
-def test_texture_references(old, run):
-    """All types, read modes and ways to bind; members that change while bound; two devices."""
-    assert "textures: right" in run(old("textures"), status=0).out
-
-
 @gl
 def test_endless_animation_with_interoperability_ends(old, run, tmp_path):
     out = run(old("heat_2d"), env={"FRAMES": "3", "OUTPUT": "heat.ppm"}, status=0).out
@@ -65,7 +60,7 @@ def test_a_path_with_a_blank_and_a_listing_beside_nothing(run, tmp_path):
 @needs_nvcc
 @pytest.mark.backend("cpu")
 @pytest.mark.xdist_group("nvcc")
-@pytest.mark.parametrize("name", ["textures", "julia", "heat_2d", "basic_interop", "chapters"])
+@pytest.mark.parametrize("name", ["julia", "heat_2d", "basic_interop", "chapters"])
 def test_nvcc_builds_them(name):
     _, settings = nvcc_settings("least")
     log = make(helpers.ROOT, *settings, "old", f"FILE={OLD / name}.cu")

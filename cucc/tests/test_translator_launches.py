@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: MIT
+"""cu2cpp, the translator: launches, and the text that stays as it is. Programs that use the constructs are in constructs/."""
+import re
+import subprocess
+
+import pytest
+
+from tools import CUCC, HERE, rows, squeeze
+
+
+# ---- programs ----
+
+
+@pytest.mark.parametrize("source", sorted((HERE / "constructs").glob("*.cu")), ids=lambda path: path.stem)
+def test_constructs(source, tmp_path):
+    """Every construct that nvcc accepts runs and gives the right result. All cases run in one process: launches.cu has launches
+    before main, whose worker threads a child process would lack."""
+    standard = "-std=c++20" if source.stem == "cxx20" else "-std=c++17"
+    built = subprocess.run(
+        [CUCC, standard, "-w", "-O0", "--extended-lambda", source, "-o", tmp_path / "a.out"],
+        capture_output=True,
+        text=True,
+    )
+    assert (built.returncode, built.stderr) == (0, "")
+    names = re.findall(r"^TEST\((\w+)\)", source.read_text(), re.M)
+    assert names
+    ran = subprocess.run([tmp_path / "a.out", *names], capture_output=True, text=True, timeout=120)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_messages_of_the_compiler_name_the_line(tmp_path):
+    (tmp_path / "a.cu").write_text("\n\nvoid f() {\n  __shared__ int x[3];\n  missing<<<1, 1>>>(x);\n}\n")
+    built = subprocess.run([CUCC, "-c", "a.cu"], cwd=tmp_path, capture_output=True, text=True)
+    assert built.returncode == 1 and "a.cu:5:" in built.stderr and "missing" in built.stderr
+
+
+# ---- launches ----
+
+
+def launch(callee, config, arguments, name=None):
+    return f'(::cuda_cpu::Launch("{name or callee}", ::cuda_cpu::config({config})), {callee}({arguments}))'
+
+
+CALLEES = rows(
+    """
+    k | ns::k | ::k | ::ns::k | k<int> | k<A<int>, 256> | k<A<B<int>>> | k<A<B<C<int>>>> | ns::k<T> | A<int>::k<3> | k<> | größe
+    T::template k<4> | A<B<int>>::template k<(1 > 2)> | k<(N > 3)> | k<N << 2> | k<1<<4> | k<sizeof(A<int>)> | k<&A::f> | k<A<C>
+    k<decltype(a->b)> | decltype(x)::k | k<[] { return 1 > 0; }> | k<1'000> | (*fp) | table[i] | table[i][j + 1] | obj.member
+    obj->member | this->k | get(3) | get<int>(3) | f(a)(b) | a.b[2].c | (k) | x.y()->z | (*table[i]) | static_cast<K>(p)
+    a[i].template k<int> | ((K)p) | A<int>::get()
+    """
+)
+
+
+@pytest.mark.parametrize("callee", CALLEES)
+def test_kernel_of_a_launch(translate, callee):
+    for blank in "", " ":
+        source = f"void f() {{ {callee}{blank}<<<g, b>>>{blank}(x, y); }}"
+        assert squeeze(translate(source)) == squeeze(f"void f() {{ {launch(callee, 'g, b', 'x, y')}; }}")
+
+
+BEFORE = rows(
+    """
+    if (a < b) | if constexpr (a) | if (a) b; else | for (;;) | while (a) | do | (void) | a, | a ? b : | case 1: | case A::b:
+    default: | again: | { } | [[likely]] | a ? | return | if (a) { } else | a < b, c > d, | switch (a)
+    """
+)
+
+
+@pytest.mark.parametrize("before", BEFORE)
+def test_launch_begins_after(translate, before):
+    for callee in "k<int>", "::k", "(*fp)", "table[i]", "get(1)":
+        text = f"void f() {{ x; {before} %s; y; }}"
+        expected = text % launch(callee, "1, 2", "x")
+        assert squeeze(translate(text % f"{callee}<<<1, 2>>>(x)")) == squeeze(expected)
+
+
+CONFIGURATIONS = rows(
+    """
+    1, 1 | g, b, 0, stream | dim3(2, 3), dim3(4) | n >> 5, 32 | n>>5, 1<<4 | (n >> 1), (1 << 3) | 1, n>>1 | 1 << 3, 256 >> 2
+    (a < b ? 1 : 2), (c > d) | a < b ? 1 : 2, 3 | 1, A<B<C<int>>>::n | 1, A<int>::n | 1, N<A<B<int> > >::n | f<A<int>>(1), 2
+    1, 2, sizeof(A<B<C<int>>>) | 1, 2, s[i] * (int)sizeof(float) | f([] { return A<B<C<int>>>(); }), 2 | dim3{1, 2}, dim3{3}
+    1, A<B<C<int>>>(3) | 1, p->n | 1, n >= 2 | 1, f<A<int>> | 1, A<B<int>> | 1, f<A<B<int>>> | 1, 1, f<T>
+    """
+)
+
+
+@pytest.mark.parametrize("config", CONFIGURATIONS)
+def test_configuration_of_a_launch(translate, config):
+    for opening, closing in (
+        ("<<<", ">>>"),
+        ("<< <", ">> >"),
+        ("<<  <", ">>  >"),
+    ):  # as Visual Studio formats them
+        if closing == ">>>" or not config.endswith(">"):
+            out = translate(f"void f() {{ k<int, 3> {opening} {config}{closing} (x); }}")
+            assert squeeze(out) == squeeze(f"void f() {{ {launch('k<int, 3>', config, 'x')}; }}")
+
+
+def test_launches_in_launches(translate):
+    inner, out = launch("f", "1, 1", ""), translate("void f() { k<<<(f<<<1, 1>>>(), 1), 2>>>(x); }")
+    assert squeeze(out) == squeeze(f"void f() {{ {launch('k', f'({inner}, 1), 2', 'x')}; }}")
+    out = translate("void f() { a<<<1, 1>>>(x); b<<<2, 2>>>(y), c<<<3, 3>>>(z); }")
+    first, *others = launch("a", "1, 1", "x"), launch("b", "2, 2", "y"), launch("c", "3, 3", "z")
+    assert squeeze(out) == squeeze(f"void f() {{ {first}; {', '.join(others)}; }}")
+
+
+ARGUMENTS = rows(
+    """
+    1 | a, b | A<int, 3>() | [](int x) { return x; }, 2 | T{1, 2} | f(1, (2, 3)) | a[i], *b | a < b, c > d | x, (float *)NULL
+    "a, <<<", ')' | NULL, 0, __null | {1, 2}, {}
+    """
+)
+
+
+def test_arguments_of_a_launch_stay(translate):
+    for arguments in "", *ARGUMENTS:
+        out = translate(f"void f() {{ k<<<1, 1>>>({arguments}); }}")
+        assert squeeze(out) == squeeze(f"void f() {{ {launch('k', '1, 1', arguments)}; }}")
+
+
+def test_long_kernel_names_are_cut(translate):
+    out = translate("void f() { k<" + "a, " * 1000 + 'b, "x\\">"><<<1, 1>>>(); }')
+    name = re.search(r'Launch\("(.*?)", ::cuda_cpu', out)[1]
+    assert name.startswith("k<a, a, ") and name.endswith("…") and len(name) < 250
+    assert '"get(…)"' in translate('void f() { get("a\\"<<<")<<<1, 1>>>(); }')
+
+
+def test_functions_that_return_a_struct_are_functions(translate):
+    heads = "struct A f() | struct A *f(struct B *b) | A<struct B> f() | auto f() -> struct A * | A::A(struct B b) : b{1}, c{2}"
+    for head in [*rows(heads), "template <class T, struct A *a> void f()"]:
+        assert squeeze(launch("k", "1, 1", "")) in squeeze(translate(head + " { k<<<1, 1>>>(); }"))
+
+
+def test_launch_over_lines_and_linemarkers(translate):
+    source = (
+        'void f() {\n ns::\n# 7 "a.cu"\n k< // the type\n int >\n# 9 "a.cu" 3 4\n <<<\n g,\n /* >>> */ b\n >>>\n (\n'
+        '# 20 "a.cu"\n x\n );\n}\n'
+    )
+    out = translate(source)
+    markers = [line for line in out.split("\n") if line.startswith("#")]
+    assert markers == ['# 7 "a.cu"', '# 9 "a.cu" 3 4', '# 20 "a.cu"']
+    before, after = '(::cuda_cpu::Launch("ns:: k< int >", ::cuda_cpu::config(', ")), ns:: k< int >"
+    assert before in out and after + "\n" in out
+    left = out.replace(before, "").replace(after, "").replace("))", ")")
+    kept = re.sub(r"ns::\n| k<| int >|<<<\n|(?<!\* )>>>", lambda m: "\n" * m[0].count("\n"), source)
+    assert left.replace(" ", "") == kept.replace(" ", "")
+
+
+# ---- text that stays ----
+
+STAYS = [
+    *(
+        '"k<<<1, 1>>>()"',
+        "'<', '<'",
+        "// k<<<1, 1>>>()\n",
+        "/* k<<<1,\n1>>>() */",
+        "// a \\\n k<<<1, 1>>>()\n",
+        '"\\\\"',
+    ),
+    *(
+        'R"(k<<<1, 1>>>() " )"',
+        'u8R"x(k<<<1)" ,1>>>())x"',
+        'L"\\"k<<<"',
+        "L'\"'",
+        "u8'<'",
+        'R"(\n\\)"',
+        '"a\\\n<<<"',
+        "'\\''",
+    ),
+    *(
+        "1'000 << 2",
+        "0x1'f",
+        "1e+5",
+        "a << b << c",
+        "a<b>>c",
+        "x >>= 3, y <<= 2",
+        "a <= b, a >= b, a <=> b, p->q",
+    ),
+    *(
+        "cout << 1 << '<'",
+        "__shared__x",
+        "s__device__",
+        '"__shared__"',
+        "A<B<C<int>>> x",
+        "&operator<< <int>",
+        "operator<(a)",
+    ),
+    *("operator<<<int>(a)", "ns::operator<<<T>(a, b)", "a%:b", "a <: 3 :>", "a<::b>()", "\v\f\r"),
+]
+
+
+@pytest.mark.parametrize("text", STAYS)
+def test_everything_else_stays(translate, text):
+    for source in f"void f() {{ {text}; }}\n", f"int x = {text};", f"#define M {text}\nint x;\n":
+        if not (source.startswith("#") and re.search(r"\n.", text)):
+            assert translate(source) == source
+
+
+def test_odd_but_legal_text_stays(translator, translate):
+    sources = [
+        "",
+        "\n",
+        "#",
+        "# 1",
+        '# 1 "',
+        "#error don't \"do\n",
+        "#define X '\n",
+        "#pragma once",
+        "\0",
+        "int a;\0",
+        "//",
+        "// \\",
+    ]
+    for source in [
+        *sources,
+        "/**/",
+        '# 3 "a\\\\b"\n',
+        "# 99999999999999999999\n",
+        "#line 5\n",
+        "%:define x\n",
+        "\\",
+    ]:
+        assert translate(source) == source
+    no_utf8 = b'const char *s = "\xff\xfe";\r\nint \xe9;\r\n'
+    assert subprocess.run([translator, "-"], input=no_utf8, capture_output=True).stdout == no_utf8
+    # `\ // text` before preprocessing; nvcc takes it for white space.
+    for source in "\\\n", "x = 1 + \\ \n 2;", "int a; \\\t\n":
+        assert translate(source) == source.replace("\\", "")
+
+
+def test_noinline(translate):
+    out = translate("__noinline__ int f(); int __noinline__ g();")
+    assert out == "__attribute__((noinline)) int f(); int __attribute__((noinline)) g();"
+    kept = "__attribute__((__noinline__)) int f(); __attribute__((a, __noinline__)) int g(); [[gnu::__noinline__]] int h();"
+    assert translate(kept) == kept
