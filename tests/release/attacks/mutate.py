@@ -108,7 +108,12 @@ def reference(task):
     stages, binaries = [], {}
     with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
         for stage in stages_of(program):
-            if options.own_check and (stage.by != "own check" or stage.environment):
+            if (
+                stage.by == "sanitizers"
+                and options.permanent
+                or stage.by != "own check"
+                and options.own_check
+            ):
                 continue
             if stage.build not in binaries:
                 binaries[stage.build] = binary = pathlib.Path(folder) / stage.build
@@ -171,15 +176,15 @@ def fits(row, mutant):
 
 
 def permanent(mutants):
-    """The mutants of permanent_mutants.txt."""
+    """The mutants of permanent_mutants.txt. In the place of the operator stands what must notice one."""
     chosen = []
-    for file, change, text in rows_of("permanent_mutants.txt", 3):
+    for by, file, change, text in rows_of("permanent_mutants.txt", 4):
         if " => " in change:
             old, new = change.split(" => ")
             at = (ROOT / file).read_text().find(old)
-            found = [Mutant(0, change, "", "", "", [(at, at + len(old), new)], file)] if at >= 0 else []
+            found = [Mutant(0, change, "", by, "", [(at, at + len(old), new)], file)] if at >= 0 else []
         else:
-            found = [m for m in mutants if fits((file, change, text), m)]
+            found = [dataclasses.replace(m, operator=by) for m in mutants if fits((file, change, text), m)]
         if not found:
             sys.exit(f"mutate.py: permanent_mutants.txt: {file} has no {change!r} at {text!r}")
         chosen += found
@@ -207,9 +212,8 @@ def main(words):
         own_check=(False, "only the program's own check, no make check and no sanitizers"),
         longest=(4.0, "leave out runs that take more CPU seconds"),
         list=(False, "print the mutants and stop"),
-        permanent=(False, "the mutants of permanent_mutants.txt, by own checks only"),
+        permanent=(False, "the mutants of permanent_mutants.txt, without sanitizers"),
     )
-    options.own_check |= options.permanent
     programs = {
         p.name: p for p in helpers.programs() if not p.expect and not {"mpi", "opencl"} & set(p.libraries)
     }
@@ -231,6 +235,7 @@ def main(words):
     # A mutant of a header runs in up to four programs until one notices it.
     needed = list(dict.fromkeys(p for m in mutants for p in users[m.file][:4]))
     builds = [name for name in BUILDS if name == "plain" or not options.own_check]
+    builds = builds[:2] if options.permanent else builds
     compilers = {
         name: shared.commands(needed, f"BIN={helpers.BUILD}/mutate/{name}", *BUILDS[name]) for name in builds
     }
@@ -248,20 +253,22 @@ def main(words):
         for done in concurrent.futures.as_completed([pool.submit(attack, task) for task in tasks if task[1]]):
             mutant, by = done.result()
             counts[by] += 1
-            if by == "survived" or options.permanent and by != "own check":
+            late = options.permanent and by not in (mutant.operator, "own check")
+            counts["noticed too late"] += late
+            if by == "survived" or late:
                 print(f"{by}: {mutant}", flush=True)
     noticed = sum(counts[by] for by in ("own check", "make check", "sanitizers"))
     total = noticed + counts["survived"]
     figures = {
         "programs": len(stages),
         "listed as equivalent": equivalent,
-        **counts,
+        **+counts,
         "detected": f"{noticed} of {total}, {100 * noticed / max(1, total):.1f} %",
         "minutes": f"{(time.monotonic() - begin) / 60:.1f}",
         "seed": options.seed,
     }
     shared.report("mutate.py", figures)
-    return 1 if counts["programs not run"] or options.permanent and noticed < len(mutants) else 0
+    return 1 if counts["programs not run"] or counts["noticed too late"] else 0
 
 
 if __name__ == "__main__":
