@@ -108,12 +108,9 @@ def reference(task):
     stages, binaries = [], {}
     with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
         for stage in stages_of(program):
-            if (
-                stage.by == "sanitizers"
-                and options.permanent
-                or stage.by != "own check"
-                and options.own_check
-            ):
+            if stage.by != "own check" and options.own_check:
+                continue
+            if options.permanent and (stage.by == "sanitizers" or stage.by in [s.by for s in stages]):
                 continue
             if stage.build not in binaries:
                 binaries[stage.build] = binary = pathlib.Path(folder) / stage.build
