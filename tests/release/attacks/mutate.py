@@ -12,6 +12,7 @@ survivor is examined: either a check is strengthened, or the mutant is listed as
 import collections
 import concurrent.futures
 import dataclasses
+import functools
 import os
 import pathlib
 import random
@@ -104,14 +105,16 @@ def run_once(binary, stage, limit):
 
 def reference(task):
     """The stages of a program that end with status 0 without a mistake, and do not take too long."""
-    program, compilers, options = task
+    program, by, compilers, options = task
     stages, binaries = [], {}
     with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
         for stage in stages_of(program):
             if stage.by != "own check" and options.own_check:
                 continue
-            if options.permanent and (stage.by == "sanitizers" or stage.by in [s.by for s in stages]):
+            if options.permanent and (stage.by not in by or stage.by in [s.by for s in stages]):
                 continue
+            if stage.build == "plain" and (helpers.BIN / program.name).exists():
+                binaries["plain"] = helpers.BIN / program.name
             if stage.build not in binaries:
                 binaries[stage.build] = binary = pathlib.Path(folder) / stage.build
                 command = compilers[stage.build][program.name]
@@ -157,7 +160,12 @@ def rows_of(name, fields):
 
 def matches(pattern, text):
     """Whether text is the pattern, in which * stands for anything."""
-    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), text) is not None
+    return compiled(pattern).fullmatch(text) is not None
+
+
+@functools.cache
+def compiled(pattern):
+    return re.compile(".*".join(map(re.escape, pattern.split("*"))))
 
 
 def fits(row, mutant):
@@ -238,7 +246,9 @@ def main(words):
     }
     counts, begin = collections.Counter(), time.monotonic()
     with concurrent.futures.ProcessPoolExecutor(options.jobs) as pool:
-        tasks = [(programs[p], compilers, options) for p in needed if p in compilers["plain"]]
+        # For permanent mutants, what must notice those of a program
+        by = {p: {"own check", *(m.operator for m in mutants if p in users[m.file])} for p in needed}
+        tasks = [(programs[p], by[p], compilers, options) for p in needed if p in compilers["plain"]]
         stages = {}
         for program, found in pool.map(reference, tasks):
             if isinstance(found, list) and found:

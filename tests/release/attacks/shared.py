@@ -78,7 +78,7 @@ def compile_copy(program, command, folder, binary, changed=None):
     words = [w for w in command if w not in ("-O2", "-g", "-lineinfo", "-Xcompiler=-Wall,-Wextra,-pthread")]
     words[words.index("-o") + 1] = str(binary)
     words[words.index(f"{program}.cu")] = str(folder / f"{program}.cu")
-    words[1:1] = ["-O1", "-g", "-w", "-Xcompiler=-pthread"]
+    words[1:1] = ["-O1", "-w", "-Xcompiler=-pthread"]
     done = subprocess.run(
         words, cwd=helpers.ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )

@@ -27,8 +27,6 @@ import xml.etree.ElementTree
 import shared
 from shared import helpers
 
-BIN = helpers.BIN
-
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGKILL]
 OLD = b"the old contents"
 SECONDS = 600  # limit of a run
@@ -58,7 +56,7 @@ class Job:
 
     @property
     def command(self):
-        return [str(BIN / self.program), *self.arguments.split()]
+        return [str(helpers.BIN / self.program), *self.arguments.split()]
 
 
 def is_svg(path):
@@ -69,7 +67,7 @@ def is_svg(path):
 def is_checkpoint(path):
     """heat_mpi checks the length and the checksum of what it resumes from."""
     done = subprocess.run(
-        [BIN / "chapter11/heat_mpi", "--size", "64", "--iterations", "60", "--resume", path],
+        [helpers.BIN / "chapter11/heat_mpi", "--size", "64", "--iterations", "60", "--resume", path],
         cwd=path.parent,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -302,7 +300,7 @@ def main(words):
     )
     seed = options.seed
     jobs = [job for job in JOBS if not options.programs or job.program in options.programs]
-    jobs = [job for job in jobs if (BIN / job.program).exists() and measure(job)]
+    jobs = [job for job in jobs if (helpers.BIN / job.program).exists() and measure(job)]
     if not jobs:
         print("signals.py: no program of these is built and writes its file", file=sys.stderr)
         return 2
