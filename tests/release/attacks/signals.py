@@ -8,15 +8,12 @@ complete."""
 import collections
 import concurrent.futures
 import contextlib
-import ctypes
 import dataclasses
 import os
 import pathlib
 import random
 import re
-import select
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
@@ -138,11 +135,12 @@ def contents(folder):
 
 def measure(job):
     """Runs the job without a signal. Returns false if this machine lacks what it needs."""
-    with new_folder() as folder, Watch(folder) as watch:
+    with new_folder() as folder:
         since = time.monotonic()
         process = start(job, folder)
-        process.communicate(timeout=300)
-        job.seconds, job.files = time.monotonic() - since, watch.count(0)
+        job.files = wait_for_files(process, folder, sys.maxsize)
+        process.communicate()
+        job.seconds = time.monotonic() - since
         job.expected = contents(folder)
     return process.returncode == 0 and bool(job.expected)
 
@@ -159,12 +157,8 @@ def processes_in(folder):
     return found
 
 
-def is_unfinished(name):
-    return bool(re.fullmatch(r"\.unfinished-\w{6}\.\w+", name))
-
-
 def unfinished(folder):
-    return [name for name in os.listdir(folder) if is_unfinished(name)]
+    return [name for name in os.listdir(folder) if re.fullmatch(r"\.unfinished-\w{6}\.\w+", name)]
 
 
 @contextlib.contextmanager
@@ -177,43 +171,22 @@ def new_folder():
         yield folder
 
 
-class Watch:
-    """Counts the temporary files that are created in a folder, by inotify."""
-
-    CREATED = 0x100
-
-    def __init__(self, folder):
-        libc = ctypes.CDLL(None)
-        self.fd = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-        libc.inotify_add_watch(self.fd, os.fsencode(folder), self.CREATED)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *unused):
-        os.close(self.fd)
-
-    def count(self, seconds):
-        """Waits at most that long, and returns the number of new temporary files."""
-        if not select.select([self.fd], [], [], seconds)[0]:
-            return 0
-        events, at, found = os.read(self.fd, 1 << 16), 0, 0
-        while at < len(events):
-            length = struct.unpack_from("iIII", events, at)[3]
-            found += is_unfinished(events[at + 16 : at + 16 + length].rstrip(b"\0").decode(errors="replace"))
-            at += 16 + length
-        return found
-
-
-def wait_for_moment(job, process, watch, choice):
+def wait_for_moment(job, process, folder, choice):
     """Waits until the signal is due: a random time after the start, or after a random temporary file has been created."""
     if choice.random() < 0.3 or not job.files:
         time.sleep(choice.uniform(0, job.seconds))
         return
-    wanted = choice.randint(1, job.files)
-    while wanted > 0 and process.poll() is None:
-        wanted -= watch.count(0.01)
+    wait_for_files(process, folder, choice.randint(1, job.files))
     time.sleep(choice.choice([0, 0, choice.uniform(0, 0.003), choice.uniform(0, 0.03)]))
+
+
+def wait_for_files(process, folder, wanted):
+    """Waits until a process has created so many temporary files, or has ended. Returns how many it has created."""
+    seen = set()
+    while len(seen) < wanted and process.poll() is None:
+        seen.update(unfinished(folder))
+        time.sleep(0.0002)
+    return len(seen)
 
 
 def check_files(job, folder, number, status, out, old):
@@ -256,12 +229,12 @@ def check_files(job, folder, number, status, out, old):
 
 def attack(job, number, choice):
     """One signal. Returns what the signal met: "ended before", "temporary file", …"""
-    with new_folder() as folder, Watch(folder) as watch:
+    with new_folder() as folder:
         old = "*" not in job.output and choice.random() < 0.5
         if old:
             (folder / job.output).write_bytes(OLD)
         process = start(job, folder)
-        wait_for_moment(job, process, watch, choice)
+        wait_for_moment(job, process, folder, choice)
         met = "temporary file" if unfinished(folder) else "running"
         if process.poll() is not None:
             met = "ended before"
