@@ -17,7 +17,7 @@ NVCC = next(
     (
         n
         for n in (os.environ.get("NVCC"), shutil.which("nvcc"), "/usr/local/cuda/bin/nvcc")
-        if n and os.access(n, os.X_OK)
+        if n and not n.endswith("cucc") and os.access(n, os.X_OK)
     ),
     None,
 )
