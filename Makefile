@@ -173,7 +173,7 @@ TOPICS = $(foreach t,$(TOPIC),$(or $(filter %/$(t) %/$(t)_ladder,$(LADDERS)),$(e
     format install uninstall clean help compile_commands.json
 
 old: $(LIBRARY) $(B)/common/old/settings.o $(B)/common/old/glut.o
-	@FILE='$(FILE)' COMPILE='$(COMPILER) $(filter-out -Xcompiler=-Wall%,$(FLAGS))' B='$(B)' LIBS='$(LIBS)' $(SETTINGS) \
+	@FILE='$(FILE)' COMPILE="$(COMPILER) $(filter-out -Xcompiler=-Wall%,$(FLAGS))" B='$(B)' LIBS='$(LIBS)' $(SETTINGS) \
 	    scripts/old.sh
 
 run: $(or $(FOLDER),all)

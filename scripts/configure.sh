@@ -168,7 +168,7 @@ asked() { eval "printf %s \"\${HAVE_$(echo "$1" | tr a-z A-Z)-}\""; }
 
 write() { # file of an earlier run, flags of the user: prints the variables
     printf '%s\n' "# $CC, $CXX, $nvcc $version" "# ${2-}" "CHOSEN := $backend" "WHY := $why" "COMPILER := $nvcc" "GENCODE :=${gencode-}" \
-        "RUNTIME :=${toolkit:+ $toolkit/machine}" "VARIANT := $backend$([ "$DEBUG" = 0 ] || echo -debug)$(echo "${SANITIZE:+-}$SANITIZE" | tr , -)" | sed 's/\$/$$/g'
+        "RUNTIME :=${toolkit:+ ${toolkit#"$(pwd -P)/"}/machine}" "VARIANT := $backend$([ "$DEBUG" = 0 ] || echo -debug)$(echo "${SANITIZE:+-}$SANITIZE" | tr , -)" | sed 's/\$/$$/g'
     table | while IFS='|' read -r name only what package link language source; do
         [ -z "$only" ] || [ "$only" = "$backend" ] || continue
         if [ -n "$(asked "$name")" ]; then

@@ -118,7 +118,6 @@ PARTS = [
         ("docs/then-and-now.md", f"table of {part}", part, f"bench/then.py --{part}")
         for part in ("figures", "claims", "limits", "devices")
     ),
-    ("docs/trust.md", "part about attacks", "attacks", "tests/attacks/record.py --page"),
     *(
         ("docs/scaling.md", f"part {part}", part, f"bench/scaling.py --{part}")
         for part in ("measured", "model", "projection")

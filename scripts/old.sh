@@ -36,8 +36,10 @@ if grep -q "$void_main" "$FILE"; then
     change "s/$void_main/\1int\2/"
 fi
 
+compile() { eval "$COMPILE \"\$@\""; } # a compiler may be several words, in quotes
+
 # nvcc accepted in 2010 that a kernel uses a class whose constructor lacks __device__. Its message says which class that is.
-if ! $COMPILE "$@" "$source" 2>"$folder/$name.err"; then
+if ! compile "$@" "$source" 2>"$folder/$name.err"; then
     classes=$(sed -n 's/.*calling a __host__ function("\([^"(]*::\)\{0,1\}\([A-Za-z_0-9]*\)::\2(.*from a __\(device\|global\)__ function.*/\2/p' \
         "$folder/$name.err" | sort -u)
     [ -n "$classes" ] || { cat "$folder/$name.err" >&2; exit 1; }
@@ -45,7 +47,7 @@ if ! $COMPILE "$@" "$source" 2>"$folder/$name.err"; then
         echo "$FILE: the constructors of $class are compiled with __host__ __device__ in front of them"
         change "s/^\\([[:space:]]*\\)\\($class[[:space:]]*(\\)/\\1__host__ __device__ \\2/"
     done
-    $COMPILE "$@" "$source"
+    compile "$@" "$source"
 else
     cat "$folder/$name.err" >&2
 fi
@@ -54,7 +56,7 @@ fi
 rm -f "$B/libglut.a"
 ar rcs "$B/libglut.a" "$B/common/old/glut.o"
 # shellcheck disable=SC2086
-$COMPILE -Xlinker --export-dynamic -o "$BIN/old/$name" "$folder/$name.o" "$B/common/old/settings.o" "$B/libglut.a" "$B/libcommon.a" \
+compile -Xlinker --export-dynamic -o "$BIN/old/$name" "$folder/$name.o" "$B/common/old/settings.o" "$B/libglut.a" "$B/libcommon.a" \
     -Xlinker --as-needed $LIBS
 
 case $BIN in /*) program=$BIN/old/$name ;; *) program=./$BIN/old/$name ;; esac

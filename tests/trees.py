@@ -17,7 +17,7 @@ NVCC = next(
     (
         n
         for n in (os.environ.get("NVCC"), shutil.which("nvcc"), "/usr/local/cuda/bin/nvcc")
-        if n and os.access(n, os.X_OK) and not n.endswith("cucc")
+        if n and not n.endswith("cucc") and os.access(n, os.X_OK)
     ),
     None,
 )
@@ -29,6 +29,8 @@ def nvcc_settings(kind):
     default ones. The folder, in build/, is kept for the next run."""
     folder = ROOT / os.environ.get("BUILD", "build") / "nvcc" / kind
     settings = ["BACKEND=gpu", f"NVCC={NVCC}", f"BIN={folder}/bin", f"BUILD={folder}/build"]
+    # nvcc takes the name of a compiler, without a command in front of it such as ccache.
+    settings.append("CXX=" + os.environ.get("CXX", "g++").split()[-1])
     if kind == "least":
         known = run(ROOT, NVCC, "--list-gpu-code").split()
         settings.append("SMS=75" if "sm_75" in known else "SMS=" + known[0].removeprefix("sm_"))
@@ -83,6 +85,9 @@ def copy_sources(tree, programs=None):
             ".git", "build", "bin", "my", "tests", "__pycache__", "compile_commands.json"
         ),
     )
+    for made in (ROOT / "cucc/build").glob("*/machine"):  # the library for the CPU takes long to build
+        if "," not in made.parent.name and "-address" not in made.parent.name:
+            shutil.copytree(made.parent, tree / "cucc/build" / made.parent.name, symlinks=True)
     for source in [*tree.glob("chapter*/*.cu"), *tree.glob("appendix_a/*.cu")]:
         if programs is not None and str(source.relative_to(tree))[:-3] not in programs:
             source.unlink()

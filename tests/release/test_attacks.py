@@ -1,56 +1,213 @@
 # SPDX-License-Identifier: MIT
-"""tests/attacks/record.py: the figures that it keeps, and the part of docs/trust.md that it writes (test_docs.py compares it with
-the page). The sample of each attack is in a test_attacks_….py of its own."""
-import json
-import sys
+"""The attacks of tests/release/attacks: a small sample of each passes, and each finds a planted defect. docs/trust.md describes them."""
+import dataclasses
+import random
+import signal
+import types
 
 import pytest
 
-from trees import ROOT
+import command_lines
+import faults
+import helpers
+import locks
+import mutate
+import shared
+import signals
+from conftest import SANITIZED
+from mutants import RULER, Source
+from trees import ROOT, stand_in
 
-sys.path.insert(0, str(ROOT / "tests/attacks"))
-import record  # noqa: E402
-import results  # noqa: E402
+pytestmark = [
+    pytest.mark.backend("cpu"),
+    pytest.mark.skipif(
+        helpers.sanitized(), reason="an allocator of its own, and other flags of the compiler"
+    ),
+]
+DOT = "chapter05/dot"
 
 
 @pytest.fixture
-def kept(tmp_path, monkeypatch):
-    """An attack without records, and the file that its records go to."""
-    (tmp_path / "storm.py").write_text('"""storm.py: shakes\nthe tree.\n\nUsage."""\n')
-    (tmp_path / "helper.py").write_text('"""No attack."""\n')
-    monkeypatch.setattr(record, "HERE", tmp_path)
-    monkeypatch.setattr(record, "FILE", tmp_path / "results.json")
-    return tmp_path / "results.json"
+def main(rng, capfd):
+    """main(locks, "--runs", 2) -> the last line that the attack prints; it must end with status 0."""
+
+    def main(attack, *words):
+        seed = [] if attack is mutate else ["--seed", str(rng.randrange(1 << 31))]
+        status = attack.main([*map(str, words), "--jobs", "2", *seed])
+        out, err = capfd.readouterr()
+        assert status == 0, out + err
+        return out.splitlines()[-1]
+
+    return main
 
 
-def test_an_attack_without_records_is_described(kept):
-    assert record.page() == "### [storm](../tests/attacks/storm.py)\n\nShakes\nthe tree."
+@pytest.fixture
+def planted(tmp_path, monkeypatch):
+    """planted(script) -> the program chapter05/dot, in whose place a shell script stands."""
+
+    def planted(script):
+        stand_in(tmp_path / "bin/chapter05", "dot", script)
+        monkeypatch.setattr(helpers, "BIN", tmp_path / "bin")
+        monkeypatch.setenv("EVERYTHING_IS_BUILT", "1")
+        return next(p for p in helpers.programs() if p.name == DOT)
+
+    return planted
 
 
-def test_a_record_replaces_that_of_the_same_command(kept):
-    record.record("storm", "make storm", {"runs": 1})
-    record.record("storm", "make storm ARGS=--all", {"runs": 2})
-    record.record("storm", "make storm", {"runs": 12345, "seed": 67890, "found": "none"})
-    page = record.page()
-    assert "| runs | seed | found |\n| --- | --- | --- |\n| 12,345 | 67890 | none |" in page
-    assert page.index("`make storm` (") < page.index("`make storm ARGS=--all` (") and "| 1 |" not in page
-    entry = json.loads(kept.read_text())["storm"]["make storm"]
-    assert entry["date"] in page and entry["machine"] in page and f"commit {entry['commit']}" in page
+# ---- command_lines
 
 
-def test_a_record_of_no_attack_is_named(kept):
-    kept.write_text('{"calm": {}}')
-    with pytest.raises(results.Problem, match="there is no attack calm"):
-        record.page()
-    kept.write_text("{")
-    with pytest.raises(results.Problem, match="no results"):
-        record.page()
+def test_a_sample_of_command_lines(main, monkeypatch, instrumented):
+    monkeypatch.setattr(helpers, "BIN", instrumented)
+    assert "programs 4, command lines 1" in main(command_lines, "--lines", 200, "--runs", 0.05, *SANITIZED)
 
 
-def test_each_attack_is_described_and_has_a_target():
-    found = record.attacks()
-    own = {p.stem for p in record.HERE.glob("*.py") if p.name != "record.py"}
-    assert set(found) == own | {"translator_fuzz"}
-    makefile = (ROOT / "Makefile").read_text()
-    for name in found:
-        assert f"tests/attacks/{name}.py" in makefile, f"make has no target for {name}"
+def test_a_mistake_that_is_accepted_is_found(planted):
+    program = planted('[ "$1" = --help ] && echo "  --size=N  size" || echo right')
+    _, done, defects = command_lines.attack((program, range(20), 1, 0))
+    assert done["command lines"] == 20 and any("status 0 for a mistake" in line for line in defects)
+
+
+@pytest.mark.parametrize(
+    "words, runs, status, out, err, problem",
+    [
+        ("--size=x", False, 64, "", "dot: --size x: must be …\n", ""),
+        ("--size=x", False, 64, "", "dot: --size x: must be …\nmore\n", "64 with 2 lines"),
+        ("--size=x", False, 64, "hello\n", "dot: --size x: must be …\n", "on stdout"),
+        ("--size=x", False, 64, "", "dot: --size \x1b: must be …\n", "control characters"),
+        ("--size=x", False, -11, "", "", "status -11"),
+        ("--size=x", False, 99, "", "", "a sanitizer reports"),
+        ("--size=9", True, 0, "right\n", "but\n", "on stderr"),
+        ("--size=9", True, 1, "", "", "without a line"),
+    ],
+)
+def test_judgement_of_a_command_line(words, runs, status, out, err, problem):
+    case = command_lines.Case.__new__(command_lines.Case)
+    case.words, case.runs, case.out, case.err = [words], runs, "out", "err"
+    found = command_lines.judge(case, types.SimpleNamespace(status=0), status, out.encode(), err.encode())
+    assert problem in found if problem else found is None
+
+
+# ---- faults
+
+
+def test_a_sample_of_faults(main):
+    assert "programs 6, " in main(faults, "--sample", 6)
+
+
+@pytest.mark.parametrize(
+    "script, says",
+    [
+        ("kill -11 $$", "ended by signal 11"),
+        ("echo why >&2; echo half >dot.out; exit 1", "made dot.out"),
+        ("exit 1", "no line that says what failed"),
+        ("exit 0", "stdout is not complete"),
+    ],
+)
+def test_a_failure_that_is_not_told_is_found(planted, script, says):
+    told = 'echo "cuda on the CPU: CUDA_CPU_FAIL=1: x" >&2'
+    program = planted(f'[ -z "$CUDA_CPU_FAIL" ] || {{ {told}; {script}; }}\necho right\n')
+    options = types.SimpleNamespace(seed=1)
+    walk = faults.Walk(program, faults.Reference(program), "calls", options)
+    assert walk.attack(1) and says in walk.defects[0]
+
+
+# ---- locks
+
+
+def test_a_sample_of_locks(main):
+    assert "runs right 18, runs wrong 0" in main(locks, "--runs", 2)
+
+
+def test_a_wrong_run_is_counted(monkeypatch, capfd):
+    monkeypatch.setitem(locks.PROGRAMS, "appendix_a/dot", {"size": (100,), "inject-error": (True,)})
+    assert locks.main(["appendix_a/dot", "--runs", "1"]) == 1
+    out, err = capfd.readouterr()
+    assert "runs wrong 9" in out and "bin/appendix_a/dot --size 100 --inject-error: status 1" in err
+
+
+# ---- signals
+
+
+def test_a_sample_of_signals(main):
+    programs = "chapter04/julia_cpu", "chapter05/ripple", "chapter10/basic_single_stream"
+    assert "signals 24, programs 3, " in main(signals, "--signals", 24, *programs)
+
+
+def test_a_file_that_is_written_in_part_is_found(planted, tmp_path, rng):
+    planted("printf who >a.ppm; sleep 0.5; printf whole >a.ppm")
+    job = signals.Job(DOT, "", "a.ppm", seconds=0.3, expected={"a.ppm": b"whole"})
+    with pytest.raises(signals.Defect, match="a.ppm has 3 bytes"):
+        for _ in range(20):
+            signals.attack(job, signal.SIGTERM, rng)
+
+
+# ---- mutate
+
+
+def test_mistakes_that_must_be_noticed(main):
+    main(mutate, "--permanent")
+
+
+def test_a_mistake_that_nothing_notices_is_found(main):
+    """Here it changes nothing."""
+    source = Source((ROOT / f"{DOT}.cu").read_text(), f"{DOT}.cu")
+    compilers = {"plain": shared.commands([DOT], f"BIN={helpers.BUILD}/mutate/plain")}
+    stages = {DOT: [mutate.Stage("own check", "plain", [], seconds=1)]}
+    for change, by in ([], "survived"), ([(0, 0, "#error\n")], "does not compile"):
+        mutant = dataclasses.replace(source.mutants[0], replacements=change)
+        assert mutate.attack((mutant, [DOT], stages, compilers)) == (mutant, by)
+
+
+PROGRAM = """__global__ void kernel(int *a, size_t n) {
+    if (threadIdx.x < n)
+        a[threadIdx.x] += 2;
+    __syncthreads();
+    atomicAdd(&a[0], 1);
+}
+int main() {
+    HANDLE_ERROR(cudaMemcpy(dev_a, a, n, cudaMemcpyHostToDevice));
+    kernel<<<1, n, 0, stream0>>>(dev_a, n);
+    HANDLE_LAUNCH();
+    HANDLE_ERROR(cudaStreamWaitEvent(stream1, arrived, 0));
+    if (large)
+        prepare(dev_a);
+    show(dev_a);
+    printf("%d", 7 * a[0]); // 8 + 9
+    ok = check_ints("a", a, b, 10 + 1);
+    for (int i = 0; i < 3; i++)
+        printf("%d", a[i]);
+}
+"""
+
+
+def test_the_mutants_of_a_source():
+    source = Source(f"{PROGRAM}{RULER}\nint below(int x) {{ return x + 1; }}\n")
+    found = {(m.line, m.change) for m in source.mutants}
+    for line, change in [
+        (2, "condition never true"),
+        (2, "<= for <"),
+        (2, "threadIdx.y for threadIdx.x"),
+        (3, "index + 1"),
+        (3, "-= for +="),
+        (3, "2 + 1 for 2"),
+        (4, "without __syncthreads();"),
+        (5, "plain load and store for atomicAdd"),
+        (8, "cudaMemcpyDeviceToHost for cudaMemcpyHostToDevice"),
+        (8, "kernel before cudaMemcpy"),
+        (9, "without kernel<<<1, n, 0, stream0>>>(dev_a, n);"),
+        (9, "stream1 for stream0"),
+        (11, "without HANDLE_ERROR(cudaStreamWaitEvent(stream1, arrived, 0));"),
+    ]:
+        assert (line, change) in found
+    assert max(line for line, _ in found) == 14, "what is printed, the check and the proof have no mutants"
+    assert not any("show before" in change for _, change in found), "it would come into the condition"
+
+
+def test_every_row_is_about_a_mutant():
+    files = [str(path.relative_to(ROOT)) for path in ROOT.glob("*/*.[ch]*")]
+    mutants = {file: Source((ROOT / file).read_text(), file).mutants for file in files}
+    for row in mutate.rows_of("equivalent_mutants.txt", 4):
+        about = [file for file in files if mutate.matches(row[0].partition("@")[0], file)]
+        found = any(mutate.fits(row, m) for file in about for m in mutants[file])
+        assert found, f"there is no mutant for {' | '.join(row)}"

@@ -16,7 +16,8 @@ import helpers
 from trees import PROGRAMS, ROOT, compiled, make, run, stand_in
 
 README = (ROOT / "README.md").read_text()
-TARGETS = re.search(r"^TARGETS := (.*)$", (ROOT / "Makefile").read_text(), re.M)[1].split()
+PHONY = re.findall(r"^\.PHONY: ((?:.*\\\n)*.*)$", (ROOT / "Makefile").read_text(), re.M)
+TARGETS = {"setup", "exercise", *re.findall(r"[\w.-]+", " ".join(PHONY))}
 SETTINGS = re.findall(r"^#: ([A-Z]+)=", (ROOT / "Makefile").read_text(), re.M)
 
 

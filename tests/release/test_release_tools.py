@@ -40,7 +40,7 @@ def test_sanitizers_name_the_line(run, instrumented):
 
 @pytest.mark.backend("cpu")
 @pytest.mark.skipif(helpers.sanitized(), reason="cucc has a library of its own, without sanitizers")
-def test_steps_of_a_stream_are_ranges_for_a_profiler(tmp_path, variant):
+def test_steps_of_a_stream_are_ranges_for_a_profiler(tmp_path):
     """Functions that print stand in for NVTX."""
     (tmp_path / "nvtx.h").write_text(
         """#include <stdio.h>
@@ -55,7 +55,7 @@ static inline int nvtxRangePop(void) { return printf(">\\n"); }
         "-O0",
         *nvtx,
         source,
-        variant / "libcommon.a",
+        helpers.BUILD / helpers.config()["VARIANT"] / "libcommon.a",
         "-o",
         tmp_path / "x",
     ]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A library for LD_PRELOAD that makes one request of a program fail: tests/attacks/faults.py uses it.
+ * A library for LD_PRELOAD that makes one request of a program fail: faults.py uses it.
  *
  * REFUSE=memory:7 fails the seventh request for memory, REFUSE=memory:7+ also all later ones. The kinds:
  *
@@ -140,21 +140,14 @@ void *__libc_memalign(size_t alignment, size_t bytes);
 
 #define NO_MEMORY(name) refuse(MEMORY, CALLER, C_LIBRARY | OTHERS, name, ENOMEM)
 
-void *malloc(size_t bytes) {
-    return NO_MEMORY("malloc") ? NULL : __libc_malloc(bytes);
-}
-
-void *calloc(size_t count, size_t bytes) {
-    return NO_MEMORY("calloc") ? NULL : __libc_calloc(count, bytes);
-}
-
-void *realloc(void *memory, size_t bytes) {
-    return NO_MEMORY("realloc") ? NULL : __libc_realloc(memory, bytes);
-}
-
-void *aligned_alloc(size_t alignment, size_t bytes) {
-    return NO_MEMORY("aligned_alloc") ? NULL : __libc_memalign(alignment, bytes);
-}
+#define ALLOCATES(name, parameters, real)                                                                    \
+    void *name parameters {                                                                                  \
+        return NO_MEMORY(#name) ? NULL : __libc_##real;                                                      \
+    }
+ALLOCATES(malloc, (size_t bytes), malloc(bytes))
+ALLOCATES(calloc, (size_t count, size_t bytes), calloc(count, bytes))
+ALLOCATES(realloc, (void *memory, size_t bytes), realloc(memory, bytes))
+ALLOCATES(aligned_alloc, (size_t alignment, size_t bytes), memalign(alignment, bytes))
 
 int posix_memalign(void **memory, size_t alignment, size_t bytes) {
     if (NO_MEMORY("posix_memalign"))
@@ -308,65 +301,38 @@ int fclose(FILE *stream) {
 OPEN(open)
 OPEN(open64)
 
-int mkostemps(char *name, int ending, int flags) {
-    return NO_FILE("mkostemps", ENOSPC) ? -1 : REAL(mkostemps)(name, ending, flags);
-}
-
-int mkostemps64(char *name, int ending, int flags) {
-    return NO_FILE("mkostemps", ENOSPC) ? -1 : REAL(mkostemps)(name, ending, flags);
-}
-
-int mkstemp(char *name) {
-    return NO_FILE("mkstemp", ENOSPC) ? -1 : REAL(mkstemp)(name);
-}
-
-int rename(const char *from, const char *to) {
-    return NO_FILE("rename", EIO) ? -1 : REAL(rename)(from, to);
-}
-
-int fchmod(int file, mode_t mode) {
-    return NO_FILE("fchmod", EPERM) ? -1 : REAL(fchmod)(file, mode);
-}
-
-int memfd_create(const char *name, unsigned flags) {
-    return NO_FILE("memfd_create", EMFILE) ? -1 : REAL(memfd_create)(name, flags);
-}
-
-int fsync(int file) {
-    return NO_FILE("fsync", EIO) ? -1 : REAL(fsync)(file);
-}
-
-int ftruncate(int file, off_t bytes) {
-    return NO_FILE("ftruncate", EIO) ? -1 : REAL(ftruncate)(file, bytes);
-}
+// A function that returns -1 and sets errno
+#define FAILS(of, error, type, name, parameters, ...)                                                        \
+    type name parameters {                                                                                   \
+        return refuse(of, CALLER, CPP_LIBRARY | OTHERS, #name, error) ? -1 : REAL(name)(__VA_ARGS__);        \
+    }
+FAILS(FILES, ENOSPC, int, mkostemps, (char *name, int ending, int flags), name, ending, flags)
+FAILS(FILES, ENOSPC, int, mkostemps64, (char *name, int ending, int flags), name, ending, flags)
+FAILS(FILES, ENOSPC, int, mkstemp, (char *name), name)
+FAILS(FILES, EIO, int, rename, (const char *from, const char *to), from, to)
+FAILS(FILES, EPERM, int, fchmod, (int file, mode_t mode), file, mode)
+FAILS(FILES, EMFILE, int, memfd_create, (const char *name, unsigned flags), name, flags)
+FAILS(FILES, EIO, int, fsync, (int file), file)
+FAILS(FILES, EIO, int, ftruncate, (int file, off_t bytes), file, bytes)
 
 // ---- threads, processes, pipes ----
 
-#define NO_START(name, error) refuse(STARTS, CALLER, CPP_LIBRARY | OTHERS, name, error)
+FAILS(STARTS, EAGAIN, pid_t, fork, (void), )
+FAILS(STARTS, EMFILE, int, pipe, (int ends[2]), ends)
+FAILS(STARTS, EMFILE, int, pipe2, (int ends[2], int flags), ends, flags)
+
+#define NO_START(name) refuse(STARTS, CALLER, CPP_LIBRARY | OTHERS, name, EAGAIN)
 
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*routine)(void *),
                    void *data) {
-    return NO_START("pthread_create", EAGAIN) ? EAGAIN
-                                              : REAL(pthread_create)(thread, attributes, routine, data);
-}
-
-pid_t fork(void) {
-    return NO_START("fork", EAGAIN) ? -1 : REAL(fork)();
+    return NO_START("pthread_create") ? EAGAIN : REAL(pthread_create)(thread, attributes, routine, data);
 }
 
 int posix_spawnp(pid_t *child, const char *file, const posix_spawn_file_actions_t *actions,
                  const posix_spawnattr_t *attributes, char *const *arguments, char *const *environment) {
-    return NO_START("posix_spawnp", EAGAIN)
+    return NO_START("posix_spawnp")
                ? EAGAIN
                : REAL(posix_spawnp)(child, file, actions, attributes, arguments, environment);
-}
-
-int pipe(int ends[2]) {
-    return NO_START("pipe", EMFILE) ? -1 : REAL(pipe)(ends);
-}
-
-int pipe2(int ends[2], int flags) {
-    return NO_START("pipe2", EMFILE) ? -1 : REAL(pipe2)(ends, flags);
 }
 
 // ---- the setting ----

@@ -4,22 +4,16 @@
 SIGINT, SIGTERM, SIGHUP, SIGPIPE and SIGKILL, most of them up to 0.03 s after a temporary file has been created. Afterwards the file
 must have its old contents, or its new contents as a whole. A temporary file may be left by SIGKILL only, no process may be left, nothing
 may stand on stderr, and the exit status must be that of the signal, that of an animation that ended early, or that of a run that was
-complete.
-
-usage: signals.py [--signals N] [--seed N] [--jobs N] [--case N] [--record] [PROGRAM …]"""
-import argparse
+complete."""
 import collections
 import concurrent.futures
 import contextlib
-import ctypes
 import dataclasses
 import os
 import pathlib
 import random
 import re
-import select
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
@@ -27,10 +21,8 @@ import threading
 import time
 import xml.etree.ElementTree
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
-BIN = ROOT / os.environ.get("BIN", "bin")
-sys.path.insert(0, str(HERE))
+import shared
+from shared import helpers
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGKILL]
 OLD = b"the old contents"
@@ -61,7 +53,7 @@ class Job:
 
     @property
     def command(self):
-        return [str(BIN / self.program), *self.arguments.split()]
+        return [str(helpers.BIN / self.program), *self.arguments.split()]
 
 
 def is_svg(path):
@@ -72,7 +64,7 @@ def is_svg(path):
 def is_checkpoint(path):
     """heat_mpi checks the length and the checksum of what it resumes from."""
     done = subprocess.run(
-        [BIN / "chapter11/heat_mpi", "--size", "64", "--iterations", "60", "--resume", path],
+        [helpers.BIN / "chapter11/heat_mpi", "--size", "64", "--iterations", "60", "--resume", path],
         cwd=path.parent,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -91,18 +83,9 @@ def frames_of(path):
                 animation.seek(i)
                 animation.load()
             return animation.n_frames
+    options = "-v error -count_frames -show_entries stream=nb_read_frames -of csv=p=0"
     counted = subprocess.run(
-        [
-            "ffprobe",
-            "-v",
-            "error",
-            "-count_frames",
-            "-show_entries",
-            "stream=nb_read_frames",
-            "-of",
-            "csv=p=0",
-            path,
-        ],
+        ["ffprobe", *options.split(), path],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -110,34 +93,20 @@ def frames_of(path):
     return int(re.match(r"\d+", counted)[0])
 
 
+RIPPLE, STREAM = "chapter05/ripple", "--size 70000 --chunk 700 --output a.svg"
+HEAT = "--size 64 --iterations 60 --every 20 --checkpoint a.state"
 JOBS = [
     Job("chapter04/julia_cpu", "--size 300 --iterations 10 --output a.png", "a.png"),
     Job("chapter04/julia_gpu", "--size 100 --iterations 10 --output a.ppm", "a.ppm"),
     Job("chapter05/shared_bitmap", "--size 128 --output a.webp", "a.webp"),
     Job("chapter07/heat", "--size 48 --frames 12 --output a.webp", "a.webp", early=True),
-    Job("chapter05/ripple", "--size 48 --frames 30 --output frame-%03d.png", "frame-*.png", early=True),
-    Job("chapter05/ripple", "--size 48 --frames 10 --output a.gif", "a.gif", early=True),
-    Job("chapter05/ripple", "--size 48 --frames 10 --output a.mp4", "a.mp4", early=True),
-    Job(
-        "chapter05/ripple",
-        "--size 100 --frames 10 --output last.png",
-        "last.png",
-        early=True,
-        whole=lambda path: True,
-    ),
-    Job("chapter10/basic_single_stream", "--size 70000 --chunk 700 --output a.svg", "a.svg", whole=is_svg),
-    Job(
-        "chapter10/basic_double_stream_correct",
-        "--size 70000 --chunk 700 --output a.svg",
-        "a.svg",
-        whole=is_svg,
-    ),
-    Job(
-        "chapter11/heat_mpi",
-        "--size 64 --iterations 60 --every 20 --checkpoint a.state",
-        "a.state",
-        whole=is_checkpoint,
-    ),
+    Job(RIPPLE, "--size 48 --frames 30 --output frame-%03d.png", "frame-*.png", early=True),
+    Job(RIPPLE, "--size 48 --frames 10 --output a.gif", "a.gif", early=True),
+    Job(RIPPLE, "--size 48 --frames 10 --output a.mp4", "a.mp4", early=True),
+    Job(RIPPLE, "--size 100 --frames 10 --output a.png", "a.png", early=True, whole=lambda path: True),
+    Job("chapter10/basic_single_stream", STREAM, "a.svg", whole=is_svg),
+    Job("chapter10/basic_double_stream_correct", STREAM, "a.svg", whole=is_svg),
+    Job("chapter11/heat_mpi", HEAT, "a.state", whole=is_checkpoint),
 ]
 
 
@@ -146,9 +115,8 @@ def start(job, folder):
         for number in SIGNALS[:-1]:  # not SIGKILL
             signal.signal(number, signal.SIG_DFL)
 
-    environment = {k: v for k, v in os.environ.items() if k != "DISPLAY"}
-    # Open MPI: starts faster without networks; and processes at the same time do not share its temporary files.
-    environment |= {"OMPI_MCA_pml": "ob1", "OMPI_MCA_orte_tmpdir_base": f"{folder}.mpi"}
+    # Processes of Open MPI at the same time do not share its temporary files.
+    environment = helpers.environment({"OMPI_MCA_orte_tmpdir_base": f"{folder}.mpi"})
     return subprocess.Popen(
         job.command,
         cwd=folder,
@@ -167,11 +135,12 @@ def contents(folder):
 
 def measure(job):
     """Runs the job without a signal. Returns false if this machine lacks what it needs."""
-    with new_folder() as folder, Watch(folder) as watch:
+    with new_folder() as folder:
         since = time.monotonic()
         process = start(job, folder)
-        process.communicate(timeout=300)
-        job.seconds, job.files = time.monotonic() - since, watch.count(0)
+        job.files = wait_for_files(process, folder, sys.maxsize)
+        process.communicate()
+        job.seconds = time.monotonic() - since
         job.expected = contents(folder)
     return process.returncode == 0 and bool(job.expected)
 
@@ -188,12 +157,8 @@ def processes_in(folder):
     return found
 
 
-def is_unfinished(name):
-    return bool(re.fullmatch(r"\.unfinished-\w{6}\.\w+", name))
-
-
 def unfinished(folder):
-    return [name for name in os.listdir(folder) if is_unfinished(name)]
+    return [name for name in os.listdir(folder) if re.fullmatch(r"\.unfinished-\w{6}\.\w+", name)]
 
 
 @contextlib.contextmanager
@@ -206,43 +171,22 @@ def new_folder():
         yield folder
 
 
-class Watch:
-    """Counts the temporary files that are created in a folder, by inotify."""
-
-    CREATED = 0x100
-
-    def __init__(self, folder):
-        libc = ctypes.CDLL(None)
-        self.fd = libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-        libc.inotify_add_watch(self.fd, os.fsencode(folder), self.CREATED)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *unused):
-        os.close(self.fd)
-
-    def count(self, seconds):
-        """Waits at most that long, and returns the number of new temporary files."""
-        if not select.select([self.fd], [], [], seconds)[0]:
-            return 0
-        events, at, found = os.read(self.fd, 1 << 16), 0, 0
-        while at < len(events):
-            length = struct.unpack_from("iIII", events, at)[3]
-            found += is_unfinished(events[at + 16 : at + 16 + length].rstrip(b"\0").decode(errors="replace"))
-            at += 16 + length
-        return found
-
-
-def wait_for_moment(job, process, watch, choice):
+def wait_for_moment(job, process, folder, choice):
     """Waits until the signal is due: a random time after the start, or after a random temporary file has been created."""
     if choice.random() < 0.3 or not job.files:
         time.sleep(choice.uniform(0, job.seconds))
         return
-    wanted = choice.randint(1, job.files)
-    while wanted > 0 and process.poll() is None:
-        wanted -= watch.count(0.01)
+    wait_for_files(process, folder, choice.randint(1, job.files))
     time.sleep(choice.choice([0, 0, choice.uniform(0, 0.003), choice.uniform(0, 0.03)]))
+
+
+def wait_for_files(process, folder, wanted):
+    """Waits until a process has created so many temporary files, or has ended. Returns how many it has created."""
+    seen = set()
+    while len(seen) < wanted and process.poll() is None:
+        seen.update(unfinished(folder))
+        time.sleep(0.0002)
+    return len(seen)
 
 
 def check_files(job, folder, number, status, out, old):
@@ -285,12 +229,12 @@ def check_files(job, folder, number, status, out, old):
 
 def attack(job, number, choice):
     """One signal. Returns what the signal met: "ended before", "temporary file", …"""
-    with new_folder() as folder, Watch(folder) as watch:
+    with new_folder() as folder:
         old = "*" not in job.output and choice.random() < 0.5
         if old:
             (folder / job.output).write_bytes(OLD)
         process = start(job, folder)
-        wait_for_moment(job, process, watch, choice)
+        wait_for_moment(job, process, folder, choice)
         met = "temporary file" if unfinished(folder) else "running"
         if process.poll() is not None:
             met = "ended before"
@@ -321,23 +265,15 @@ def attack(job, number, choice):
 
 
 def main(words):
-    parser = argparse.ArgumentParser(
-        prog="signals.py", description=__doc__.partition("\n\n")[0].partition(": ")[2]
+    options = shared.parse(
+        __doc__,
+        words,
+        signals=(1000, "how many signals"),
+        case=(-1, "only the signal of this number"),
     )
-    parser.add_argument(
-        "--signals", type=int, default=1000, metavar="N", help="how many signals (default 1000)"
-    )
-    parser.add_argument("--seed", type=int, default=None, metavar="N", help="repeats the choices of a run")
-    parser.add_argument(
-        "--jobs", type=int, default=os.cpu_count(), metavar="N", help="programs at the same time"
-    )
-    parser.add_argument("--case", type=int, default=None, metavar="N", help="only the signal of this number")
-    parser.add_argument("--record", action="store_true", help="keep the figures in results.json")
-    parser.add_argument("program", nargs="*", help="only these programs")
-    options = parser.parse_args(words)
-    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 31)
-    jobs = [job for job in JOBS if not options.program or job.program in options.program]
-    jobs = [job for job in jobs if (BIN / job.program).exists() and measure(job)]
+    seed = options.seed
+    jobs = [job for job in JOBS if not options.programs or job.program in options.programs]
+    jobs = [job for job in jobs if (helpers.BIN / job.program).exists() and measure(job)]
     if not jobs:
         print("signals.py: no program of these is built and writes its file", file=sys.stderr)
         return 2
@@ -358,7 +294,7 @@ def main(words):
             met[what] += 1
             left += files
 
-    cases = [options.case] if options.case is not None else range(options.signals)
+    cases = [options.case] if options.case >= 0 else range(options.signals)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         list(pool.map(one, cases))
     figures = {
@@ -370,12 +306,7 @@ def main(words):
         "defects": len(found),
         "seed": seed,
     }
-    print("signals.py: " + ", ".join(f"{name} {value}" for name, value in figures.items()))
-    if options.record:
-        from record import record
-
-        arguments = f" ARGS='--signals {len(cases)}'" if len(cases) != 1000 else ""
-        record("signals", f"make signals{arguments}", figures)
+    shared.report("signals.py", figures)
     return 1 if found else 0
 
 

@@ -7,15 +7,13 @@ Exit status 0 counts as correct only with the whole output of a run without a fa
 says what failed and end with a documented status. A crash, a run that does not end, a file that is written in part, or a temporary
 file that is left behind is a defect.
 
-CUDA calls fail through CUDA_CPU_FAIL (cucc/README.md), requests to the operating system through tests/attacks/refuse.c. Each call fails
+CUDA calls fail through CUDA_CPU_FAIL (cucc/README.md), requests to the operating system through refuse.c. Each call fails
 alone with cudaErrorUnknown, then with --errors random errors, every other time together with all later calls. Every other request for
 memory fails together with all later ones. In a program that does not run with refuse.c preloaded, only CUDA calls fail. Programs run as
 they do in make check, with small sizes. Exit status 1 if there is a defect."""
-import argparse
 import collections
 import concurrent.futures
 import dataclasses
-import functools
 import hashlib
 import os
 import pathlib
@@ -27,10 +25,8 @@ import sys
 import tempfile
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE)]
-import helpers  # noqa: E402
-import record  # noqa: E402
+import shared
+from shared import helpers
 
 KINDS = {
     "calls": "failing calls",
@@ -93,8 +89,8 @@ class Reference:
 
     def __init__(self, program):
         runs = [start(program, {}) for _ in range(3)]
-        unread = start(program, {"LD_PRELOAD": str(library()), "REFUSE": "reads:1+"})
-        none = start(program, {"LD_PRELOAD": str(library()), "REFUSE": "starts:1000000000"})
+        unread = start(program, {"LD_PRELOAD": str(shared.library("refuse")), "REFUSE": "reads:1+"})
+        none = start(program, {"LD_PRELOAD": str(shared.library("refuse")), "REFUSE": "starts:1000000000"})
         # False for a library that replaces functions of the C library itself, as UCX below Open MPI does.
         self.can_preload = none.status == runs[0].status
         self.endless = any(run.status is None for run in [*runs, unread])
@@ -140,29 +136,13 @@ class Reference:
         return None if told and all(line.strip() for line in told) else "no line that says what failed"
 
 
-@functools.lru_cache
-def library():
-    """Compiles refuse.c. Returns the path of the library."""
-    made = helpers.BUILD / "attacks/refuse.so"
-    source = HERE / "refuse.c"
-    if not made.exists() or made.stat().st_mtime < source.stat().st_mtime:
-        made.parent.mkdir(parents=True, exist_ok=True)
-        compiler = os.environ.get("CC", "cc").split()
-        new = made.with_name(f"refuse.{os.getpid()}.so")
-        subprocess.run(
-            [*compiler, "-std=gnu11", "-O1", "-shared", "-fPIC", source, "-o", new, "-ldl"], check=True
-        )
-        new.replace(made)
-    return made.resolve()
-
-
 def settings_for(kind, number, rng, variant):
     """Environment variables that make request `number` fail."""
     if kind == "calls":
         how = f":{rng.choice(ERRORS)}{'' if variant % 2 else ':sticky'}" if variant else ""
         return {"CUDA_CPU_FAIL": f"{number}{how}"}
     later = kind == "memory" and (number % 2 == 0) != bool(variant)
-    return {"LD_PRELOAD": str(library()), "REFUSE": f"{kind}:{number}{'+' if later else ''}"}
+    return {"LD_PRELOAD": str(shared.library("refuse")), "REFUSE": f"{kind}:{number}{'+' if later else ''}"}
 
 
 class Walk:
@@ -257,50 +237,38 @@ def attack(programs, options):
             yield from done.result()
 
 
-def parse(words):
-    parser = argparse.ArgumentParser(
-        prog="faults.py",
-        description=__doc__.partition(": ")[2],
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def main(words):
+    options = shared.parse(
+        __doc__,
+        words,
+        kinds=(",".join(KINDS), "what fails"),
+        most=(300, "at most so many requests of a program"),
+        sample=(0, "only 4 requests of each of so many programs"),
+        errors=(2, "random errors of each CUDA call in turn"),
+        minutes=(0.0, "stop after that time; requests in random order"),
     )
-    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="such as chapter05/dot; default: all")
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
-    parser.add_argument("--kinds", default=",".join(KINDS), help=f"what fails; default: {','.join(KINDS)}")
-    parser.add_argument("--most", type=int, default=300, help="at most so many requests of a program (300)")
-    parser.add_argument("--sample", type=int, default=0, help="only 4 requests of each of so many programs")
-    parser.add_argument("--errors", type=int, default=2, help="random errors of each CUDA call in turn (2)")
-    parser.add_argument(
-        "--minutes", type=float, default=0, help="stop after that time; requests in random order"
-    )
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at the same time")
-    parser.add_argument("--record", action="store_true", help="keep the figures for docs/trust.md")
-    options = parser.parse_args(words)
     options.kinds = options.kinds.split(",")
     options.end = time.monotonic() + 60 * options.minutes
-    if unknown := set(options.kinds) - set(KINDS):
-        parser.error(f"--kinds: there is no {', '.join(unknown)}")
-    return options
-
-
-def main(words):
-    options = parse(words)
-    if helpers.backend() != "cpu" or helpers.sanitized():
-        print("faults.py: needs a build for the CPU back end without sanitizers", file=sys.stderr)
-        return 1
+    if helpers.backend() != "cpu" or helpers.sanitized() or set(options.kinds) - set(KINDS):
+        print(
+            "faults.py: needs a build for the CPU back end without sanitizers, and kinds that it has",
+            file=sys.stderr,
+        )
+        return 64
     programs = [
         p for p in helpers.programs() if p.built and (not options.programs or str(p) in options.programs)
     ]
-    if unknown := set(options.programs) - set(map(str, programs)):
-        print(f"faults.py: there is no program {', '.join(unknown)}", file=sys.stderr)
-        return 64
-    library()
-    print(f"seed {options.seed}, {len(programs)} programs", flush=True)
     done, defects, attacked = collections.Counter(), 0, set()
     for walk in attack(programs, options):
         attacked.add(walk.program.name)
         done += walk.done
         defects += len(walk.defects)
-        record.show(f"{str(walk.program):36} {walk.kind:7} {walk.done[walk.kind]:5} failed", walk.defects)
+        print(
+            f"{str(walk.program):36} {walk.kind:7} {walk.done[walk.kind]:5} failed",
+            *walk.defects,
+            sep="\n    ",
+            flush=True,
+        )
     figures = {
         "programs": len(attacked),
         **{KINDS[kind]: done[kind] for kind in options.kinds},
@@ -309,18 +277,7 @@ def main(words):
         "defects": defects,
         "seed": options.seed,
     }
-    print(", ".join(f"{value} {name}" for name, value in figures.items()))
-    if options.record:
-        parts = [
-            "make faults",
-            *(f"PROGRAM={p}" for p in options.programs[:1]),
-        ]
-        arguments = [] if options.kinds == list(KINDS) else [f"--kinds {','.join(options.kinds)}"]
-        arguments += [f"--most {options.most}"] if options.most != 300 else []
-        arguments += [f"--errors {options.errors}"] if options.errors != 2 else []
-        arguments += [f"--minutes {options.minutes:g}"] if options.minutes else []
-        parts += [f"ARGS='{' '.join(arguments)}'"] if arguments else []
-        record.record("faults", " ".join(parts), figures)
+    shared.report("faults.py", figures)
     return 1 if defects else 0
 
 

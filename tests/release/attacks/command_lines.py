@@ -6,107 +6,51 @@ what a shell or printf would act on, strange locales and settings, a hostile arg
 read by nobody, folders that cannot be written. Most command lines contain at least one mistake; `--runs` is the share of those without one,
 which run the program at a small size. The exit status must be a documented one. A refusal is one line on stderr and nothing on stdout, without
 control characters, and leaves no file. A report of a sanitizer, a signal, a run that does not end, a file that is written in spite of a
-refusal, a change of another file, or a temporary file that is left behind is a defect.
-
-Each program is loaded once and forks for each command line (tests/attacks/fork_server.c). Exit status 1 if there is a defect."""
-import argparse
+refusal, a change of another file, or a temporary file that is left behind is a defect."""
 import collections
 import concurrent.futures
-import dataclasses
 import os
 import pathlib
 import random
 import re
-import select
 import shlex
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
-import helpers  # noqa: E402
-import record  # noqa: E402
+import shared
+from shared import helpers
 
 SECONDS = 300  # limit of a run
-LINES = 100000
-RUNS = 0.02
-REQUESTS, ANSWERS = 198, 199  # as in fork_server.c
 ENDINGS = [".png", ".ppm", ".webp", ".svg"]
 
 # Pieces of hostile texts; bytes above 127 are not UTF-8.
-PIECES = [
-    *"%n %s %d %04d %99999d ; | & > < * ? ~ ' \" ` $(id) $HOME \\ / .. . - -- = # ! : , @ {} () [] \x01 \x07 \x08 \t \n \r".split(
-        " "
-    ),
+PIECES = r"%n %s %d %04d %99999d ; | & > < * ? ~ ' ` $(id) $HOME \ / .. . - -- = # ! : , @ {} () [] é 日本 a NUL CON".split()
+PIECES += [
+    *'" \x01\x07\x08\t\n\r\x7f\u202e\u2028\U0001f600\udc80',
     "\x1b[31m",
     "\x1b]0;title\x07",
-    "\x7f",
     "\u009b31m",
-    "\u202e",
-    "\u2028",
-    "é",
-    "日本",
-    "\U0001f600",
-    "\udc80",
-    "\udcff\udcfe",
-    "\udc9b31m",
-    " ",
-    "a",
-    "NUL",
-    "CON",
 ]
+PIECES += ["\udcff\udcfe", "\udc9b31m"]
 NUMBERS = """0 -0 -1 1 2 00 +1 007 1. .5 1e3 1e999 -1e999 1e-999 0x10 0b1 nan inf -inf NaN 1_000 1,5 1K 1k 1KK 1KiB 99G -1G 9999999G
     2147483647 2147483648 4294967295 4294967296 9223372036854775807 9223372036854775808 -9223372036854775808 18446744073709551615
     18446744073709551616 99999999999999 1e308 3.4e38 1e39 1.17e-38 1.7976931348623157e308 ١٢ １ ½ %d %n ' 1' '1 ' '\t1' '1\n' ''"""
 NUMBERS = shlex.split(NUMBERS) + ["9" * 400, "0" * 400 + "1", "-", "--", "K"]
 WRONG_NUMBERS = ["", "x", "1x", "1e999", "-1e999", " 1", "nan", "1e"]
-WRONG_FILES = [
-    "",
-    ".",
-    "..",
-    "/",
-    "x",
-    "folder/x",
-    "x.png.gz",
-    "missing/x.png",
-    "file/x.ppm",
-    "/proc/x.png",
-    "loop.ppm",
-]
-WRONG_FILES += [
-    "folder.svg",
-    "folder.ppm",
-    "x" * 256 + ".ppm",
-    "y/" * 2100 + "x.ppm",
-    "%d%n",
-    "/dev/full",
-    "loop/x.ppm",
-]
+WRONG_FILES = """. .. / x folder/x x.png.gz missing/x.png file/x.ppm /proc/x.png loop.ppm folder.svg folder.ppm %d%n /dev/full
+    loop/x.ppm""".split()
+WRONG_FILES += ["", "x" * 256 + ".ppm", "y/" * 2100 + "x.ppm"]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789éø%\x1b"
-LOCALES = [
-    "C",
-    "POSIX",
-    "C.UTF-8",
-    "de_DE.UTF-8",
-    "tr_TR.UTF-8",
-    "ja_JP.SJIS",
-    "xx_XX.utf8",
-    "",
-    "../../etc",
-    "%n%s",
-    "\x1b[31m",
-    "x" * 5000,
-]
-VARIABLES = [
-    *(
-        f"CUDA_CPU_{name}"
-        for name in "DEVICES WORKERS SCHEDULE STREAMS STRICT FILL CHECK WATCHDOG TIME_LIMIT FAIL GL".split()
-    ),
-    *"CUDA_VISIBLE_DEVICES COLUMNS LINES TERM COLORTERM NO_COLOR DISPLAY PATH HOME TMPDIR POSIXLY_CORRECT ARGP_HELP_FMT LANGUAGE TZ".split(),
-]
+LOCALES = "C POSIX C.UTF-8 de_DE.UTF-8 tr_TR.UTF-8 ja_JP.SJIS xx_XX.utf8 ../../etc %n%s".split()
+LOCALES += ["", "\x1b[31m", "x" * 5000]
+VARIABLES = """CUDA_VISIBLE_DEVICES COLUMNS LINES TERM COLORTERM NO_COLOR DISPLAY PATH HOME TMPDIR POSIXLY_CORRECT ARGP_HELP_FMT
+    LANGUAGE TZ""".split()
+SETTINGS = "DEVICES WORKERS SCHEDULE STREAMS STRICT FILL CHECK WATCHDOG TIME_LIMIT FAIL GL"
+VARIABLES += [f"CUDA_CPU_{name}" for name in SETTINGS.split()]
+FOLDERS = "missing/ file/ folder/ ./ ../run/ folder/../ //dev/null/ /proc/ /dev/full/ loop/".split()
+FILES = [".", "..", "/", "-", "x", "x.gif", "x.mp4", "x.PNG", "x.png.gz"]
 
 
 def text(rng, most=8):
@@ -126,47 +70,10 @@ def file_name(rng):
         name = text(rng).replace("/", "")
         return (name if rng.random() < 0.9 else name[:200]) + ending
     if kind < 0.8:
-        folder = rng.choice(
-            [
-                "missing/",
-                "file/",
-                "folder/",
-                "./",
-                "../run/",
-                "folder/../",
-                "//dev/null/",
-                "/proc/",
-                "/dev/full/",
-                "loop/",
-            ]
-        )
-        return folder + rng.choice(["x", "", "..", "%d", "\n"]) + ending
-    return rng.choice(
-        [
-            "",
-            ".",
-            "..",
-            "/",
-            "-",
-            "x",
-            ending,
-            "folder" + ending,
-            "full" + ending,
-            "null" + ending,
-            "link" + ending,
-            "loop" + ending,
-        ]
-        + [
-            "x" * 250 + ending,
-            "x" * 251 + ending,
-            "x" * 256 + ending,
-            "y/" * 2100 + ending,
-            "x.gif",
-            "x.mp4",
-            "x.PNG",
-            "x.png.gz",
-        ]
-    )
+        return rng.choice(FOLDERS) + rng.choice(["x", "", "..", "%d", "\n"]) + ending
+    long = ["x" * 250, "x" * 251, "x" * 256, "y/" * 2100]
+    here = ["", "folder", "full", "null", "link", "loop"]  # see prepare()
+    return rng.choice([*FILES, "", *(name + ending for name in here + long)])
 
 
 def prepare(folder):
@@ -237,11 +144,8 @@ class Options:
         if "frames" in self.valued:
             words += ["--frames", str(rng.randint(1, 3))]
         if rng.random() < 0.2:
-            words.append(
-                rng.choice(
-                    ["--list-devices", "--help", "--usage", "-h", "--inject-error", "--no-window", "--seed=9"]
-                )
-            )
+            more = "--list-devices --help --usage -h --inject-error --no-window --seed=9"
+            words.append(rng.choice(more.split()))
         return [word for word in words if word != "--no-window" or "no-window" in self.flags]
 
 
@@ -253,11 +157,10 @@ class Case:
         self.name = program.base if rng.random() < 0.9 else (text(rng) or "x")
         self.environment = {"PATH": "/usr/bin:/bin", "CUDA_CPU_WORKERS": "2"}
         if rng.random() < 0.3:
-            self.environment |= {
-                rng.choice(["LC_ALL", "LANG", "LC_CTYPE", "LC_MESSAGES"]): rng.choice(LOCALES)
-            }
+            name = rng.choice(["LC_ALL", "LANG", "LC_CTYPE", "LC_MESSAGES"])
+            self.environment[name] = rng.choice(LOCALES)
         if rng.random() < 0.1:
-            self.environment |= {rng.choice(VARIABLES): text(rng)}
+            self.environment[rng.choice(VARIABLES)] = text(rng)
         self.folder = rng.choice(["/proc", "/sys"]) if rng.random() < 0.05 else None
         ends = ["out"] * 12 + ["", "|", "/dev/full"]
         self.out, self.err = rng.choice(ends), rng.choice(["err"] * 20 + ["", "|", "/dev/full"])
@@ -275,78 +178,44 @@ class Case:
         return f"{settings} {self.name!a} {[w if len(w) < 200 else w[:90] + '…' for w in self.words]!a}{ends}"
 
 
-class Server:
-    """A program that forks for each command line."""
+def execute(case, program, folder):
+    """The exit status (negative: a signal; None: the run did not end), stdout and stderr."""
+    paths = {"out": folder.with_name("out"), "err": folder.with_name("err")}
+    options = "exitcode=99:detect_leaks=0:allocator_may_return_null=1:handle_abort=0"
+    sanitizers = {"ASAN_OPTIONS": options, "UBSAN_OPTIONS": "print_stacktrace=1:exitcode=99"}
 
-    def __init__(self, program, library, folder):
-        self.folder = folder
-        path = helpers.BIN / program.name
-        needed = subprocess.run(["ldd", path], stdout=subprocess.PIPE, text=True).stdout
-        sanitizer = re.findall(r"lib[at]san[\w.]* => (\S+)", needed)  # must be loaded first
-        requests, self.requests = os.pipe()
-        self.answers, answers = os.pipe()
+    def before():
+        for descriptor, name in (1, case.out), (2, case.err):
+            if name == "|":  # a pipe that nobody reads
+                end, file = os.pipe()
+                os.close(end)
+            elif name:
+                file = os.open(paths.get(name, name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            else:
+                os.close(descriptor)
+                continue
+            os.dup2(file, descriptor)
+        if case.no_input:
+            os.close(0)
 
-        def before():
-            os.dup2(requests, REQUESTS)
-            os.dup2(answers, ANSWERS)
-
-        options = "exitcode=99:detect_leaks=0:allocator_may_return_null=1:handle_abort=0"
-        self.process = subprocess.Popen(
-            [path],
-            env={
-                "LD_PRELOAD": " ".join([*sanitizer, str(library)]),
-                "ASAN_OPTIONS": options,
-                "UBSAN_OPTIONS": "print_stacktrace=1:exitcode=99",
-            },
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            preexec_fn=before,
-            close_fds=False,  # they are not inherited, apart from these two
-            start_new_session=True,
-        )
-        os.close(requests)
-        os.close(answers)
-
-    def number(self, seconds):
-        if not select.select([self.answers], [], [], seconds)[0]:
-            return None
-        data = os.read(self.answers, 4)
-        if len(data) < 4:
-            raise RuntimeError("the fork server has ended")
-        return struct.unpack("i", data)[0]
-
-    def run(self, case):
-        """The exit status (negative: a signal), stdout and stderr. None for the status: the run did not end."""
-        paths = {"out": str(self.folder.with_name("out")), "err": str(self.folder.with_name("err"))}
-        for path in paths.values():
-            open(path, "wb").close()
-        settings = [f"{k}={v}" for k, v in case.environment.items()]
-        strings = [
-            case.folder or str(self.folder),
-            paths.get(case.out, case.out),
-            paths.get(case.err, case.err),
-            case.name,
-            *case.words,
-            *settings,
-        ]
-        data = b"".join(os.fsencode(s.replace("\0", "")) + b"\0" for s in strings)
-        head = struct.pack("IIII", 1 + len(case.words), len(settings), len(data), case.no_input)
-        data = head + data
-        while data:
-            data = data[os.write(self.requests, data) :]
-        child = self.number(SECONDS)
-        status = self.number(SECONDS)
-        if status is None:
-            os.kill(child, signal.SIGKILL)
-            self.number(SECONDS)
-        else:
-            status = os.waitstatus_to_exitcode(status)
-        return status, *(pathlib.Path(path).read_bytes() for path in paths.values())
-
-    def close(self):
-        os.close(self.requests)
-        self.process.wait(SECONDS)
-        os.close(self.answers)
+    for path in paths.values():
+        path.write_bytes(b"")
+    process = subprocess.Popen(
+        [word.replace("\0", "") for word in (case.name, *case.words)],
+        executable=helpers.BIN / program.name,
+        cwd=case.folder or folder,
+        env=sanitizers | {k: v.replace("\0", "") for k, v in case.environment.items()},
+        stdin=subprocess.DEVNULL,
+        preexec_fn=before,
+        start_new_session=True,
+    )
+    try:
+        status = process.wait(SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        status = None
+    return status, *(path.read_bytes() for path in paths.values())
 
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -411,127 +280,61 @@ def look_at(folder, case, status):
     return problem
 
 
-def library():
-    """Compiles fork_server.c. Returns the path of the library."""
-    made = helpers.BUILD / "attacks/fork_server.so"
-    made.parent.mkdir(parents=True, exist_ok=True)
-    new = made.with_name(f"fork_server.{os.getpid()}.so")
-    compiler = os.environ.get("CC", "cc").split()
-    subprocess.run(
-        [*compiler, "-std=gnu11", "-O1", "-shared", "-fPIC", HERE / "fork_server.c", "-o", new, "-ldl"],
-        check=True,
-    )
-    new.replace(made)
-    return made.resolve()
-
-
-def parse(words):
-    parser = argparse.ArgumentParser(
-        prog="command_lines.py", description=__doc__.partition("\n\n")[0].partition(": ")[2]
-    )
-    parser.add_argument(
-        "--lines", type=int, default=LINES, metavar="N", help="how many command lines (default 100,000)"
-    )
-    parser.add_argument(
-        "--runs",
-        type=float,
-        default=RUNS,
-        metavar="X",
-        help=f"share of them without a mistake (default {RUNS})",
-    )
-    parser.add_argument(
-        "--seed",
-        type=int,
-        default=random.SystemRandom().randrange(1 << 31),
-        metavar="N",
-        help="repeats a run",
-    )
-    parser.add_argument(
-        "--case", type=int, default=None, metavar="N", help="only the command line of this number"
-    )
-    parser.add_argument(
-        "--jobs", type=int, default=os.cpu_count(), metavar="N", help="programs at the same time"
-    )
-    parser.add_argument("--record", action="store_true", help="keep the figures in results.json")
-    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="only these programs")
-    return parser.parse_args(words)
-
-
-@dataclasses.dataclass
-class Share:
-    """The command lines of one program, and what came of them."""
-
-    program: str
-    done: collections.Counter = dataclasses.field(default_factory=collections.Counter)
-    defects: list = dataclasses.field(default_factory=list)  # their lines
-
-    def note(self, number, case, problem):
-        self.defects.append(f"case {number}: {self.program}: {case}: {problem}")
-
-
 def attack(task):
-    """Runs the command lines of a program, in a process of its own."""
-    name, numbers, options, server = task
-    share = Share(name)
-    program = next(p for p in helpers.programs() if p.name == name)
+    """Runs the command lines of a program, in a process of its own. Returns what came of them, and the defects."""
+    program, numbers, seed, runs = task
+    done, defects = collections.Counter(), []
     with tempfile.TemporaryDirectory() as outer:
         folder = pathlib.Path(outer).resolve() / "run"
         folder.mkdir()
         prepare(folder)
-        help_text = helpers.execute(name, ["--help"], outer, {"ARGP_HELP_FMT": "rmargin=1000"}).out
-        known, served = Options(program, help_text), Server(program, server, folder)
+        help_text = helpers.execute(program, ["--help"], outer, {"ARGP_HELP_FMT": "rmargin=1000"}).out
+        known = Options(program, help_text)
         for number in numbers:
-            case = Case(options.seed, number, program, known, options.runs)
-            try:
-                status, out, err = served.run(case)
-            except (RuntimeError, OSError) as error:
-                share.note(number, case, error)
-                return share
+            case = Case(seed, number, program, known, runs)
+            status, out, err = execute(case, program, folder)
             about_files = look_at(folder, case, status)
             problem = judge(case, program, status, out, err) or about_files
-            share.done.update({"command lines": 1, "without a mistake": case.runs, f"status {status}": 1})
+            done.update({"command lines": 1, "without a mistake": case.runs, f"status {status}": 1})
             if problem:
-                share.note(number, case, problem)
-        served.close()
-    return share
+                defects.append(f"case {number}: {program}: {case}: {problem}")
+    return program, done, defects
 
 
 def main(words):
-    options = parse(words)
-    programs = [p.name for p in helpers.programs() if p.built and (helpers.BIN / p.name).exists()]
-    chosen = [name for name in programs if not options.programs or name in options.programs]
-    if unknown := set(options.programs) - set(chosen):
-        print(f"command_lines.py: there is no program {', '.join(sorted(unknown))}", file=sys.stderr)
-        return 64
-    server, tasks = library(), []
-    for name in chosen:  # the numbers do not depend on the choice of programs
-        numbers = range(programs.index(name), options.lines, len(programs))
-        if options.case is not None:
+    options = shared.parse(
+        __doc__,
+        words,
+        lines=(100000, "how many command lines"),
+        runs=(0.02, "share of them without a mistake"),
+        case=(-1, "only the command line of this number"),
+    )
+    programs = [p for p in helpers.programs() if p.built and (helpers.BIN / p.name).exists()]
+    chosen = [p for p in programs if not options.programs or p.name in options.programs]
+    tasks = []
+    for program in chosen:  # the numbers do not depend on the choice of programs
+        numbers = range(programs.index(program), options.lines, len(programs))
+        if options.case >= 0:
             numbers = [options.case] if options.case in numbers else []
-        elif name.endswith("_mpi"):
+        elif "mpi" in program.needs:
             numbers = numbers[::10]  # MPI takes 0.1 s to start
-        tasks += [(name, numbers, options, server)] if numbers else []
+        tasks += [(program, numbers, options.seed, options.runs)] if numbers else []
     done, defects = collections.Counter(), 0
     with concurrent.futures.ProcessPoolExecutor(options.jobs) as pool:
-        for share in concurrent.futures.as_completed([pool.submit(attack, task) for task in tasks]):
-            share = share.result()
-            done += share.done
-            defects += len(share.defects)
-            record.show(f"{share.program:36} {share.done['command lines']:6} command lines", share.defects)
+        for ended in concurrent.futures.as_completed([pool.submit(attack, task) for task in tasks]):
+            program, theirs, found = ended.result()
+            done += theirs
+            defects += len(found)
+            line = f"{str(program):36} {theirs['command lines']:6} command lines"
+            print(line, *found, sep="\n    ", flush=True)
+    kinds = ["command lines", "without a mistake", *(f"status {status}" for status in (0, 1, 2, 64))]
     figures = {
         "programs": len(chosen),
-        "command lines": done["command lines"],
-        "without a mistake": done["without a mistake"],
-        **{f"status {status}": done[f"status {status}"] for status in (0, 1, 2, 64)},
+        **{kind: done[kind] for kind in kinds},
         "defects": defects,
         "seed": options.seed,
     }
-    print("command_lines.py: " + ", ".join(f"{name} {value}" for name, value in figures.items()))
-    if options.record:
-        arguments = [f"--lines {options.lines}"] if options.lines != LINES else []
-        arguments += [f"--runs {options.runs:g}"] if options.runs != RUNS else []
-        words = f" ARGS='{' '.join(arguments)}'" if arguments else ""
-        record.record("command_lines", f"make command-lines{words}", figures)
+    shared.report("command_lines.py", figures)
     return 1 if defects else 0
 
 

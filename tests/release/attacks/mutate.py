@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""mutate.py: mutation testing: puts one small mistake at a time into a program, whose own check must notice it. An operator, a
+comparison, an index, a constant or the direction of a copy is changed; a barrier, a memory fence, a condition, a wait or a call is left
+out; an atomic operation becomes a plain load and store; a stream becomes another one; two calls change places. Mistakes are made in the
+lesson of a program, the part above the ruler line, and in the headers of its chapter. One is detected when the program ends with
+another status than 0 in one of these runs, on the CPU back end: with the options of `make check`, by default, with `--size 77` and
+`--size 1`, and on another device with seven workers; with the race detector of `make check` under each of its schedules; with
+CUDA_CPU_CHECK=1 and with the sanitizers of the compiler. What is only printed is left out: arguments of printf, times, rates. Mutants
+that compute the same as the program, or are only slower, are listed with the reason in equivalent_mutants.txt and are not run. Each
+survivor is examined: either a check is strengthened, or the mutant is listed as equivalent."""
+import collections
+import concurrent.futures
+import dataclasses
+import functools
+import os
+import pathlib
+import random
+import re
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import shared
+from shared import HERE, helpers
+from mutants import Mutant, Source
+
+ROOT = helpers.ROOT
+# The settings of make for each way to compile the programs
+BUILDS = {"plain": [], "check": ["NVCCFLAGS=--check"], "sanitize": ["SANITIZE=address,undefined"]}
+SCHEDULES = ["forward/late", "reverse/late", "random:1/random:1", "random:2/random:2", "random:3/random:3"]
+
+
+@dataclasses.dataclass
+class Stage:
+    """A way to run a program."""
+
+    by: str  # what notices the mistake: own check, make check, sanitizers
+    build: str
+    options: list
+    environment: dict = dataclasses.field(default_factory=dict)
+    seconds: float = 0  # CPU time without a mistake
+
+
+def stages_of(program):
+    """The runs of a program, the cheapest first: its own check, then make check, then the sanitizers."""
+    rest = ["--runs", "1"] if program.bench else []
+    checks = [run.split() for run in program.check.split("|") if "(race)" not in run] or [[]]
+    own = [*(options + rest for options in checks), rest]
+    for size in ("77", "1") if "size" in program.own_options else ():
+        odd = [*checks[0], *([] if "--size" in checks[0] else ["--size", size])]
+        odd[odd.index("--size") + 1] = size
+        own.append(odd + rest)
+    stages = [Stage("own check", "plain", options) for options in own]
+    if not program.host_only and program.gpus == 1:
+        device = [*checks[0], *rest, "--device", "1"]
+        stages.append(Stage("own check", "plain", device, {"CUDA_CPU_WORKERS": "7"}))
+    races = []
+    for way in SCHEDULES:
+        order, streams = way.split("/")
+        environment = {"CUDA_CPU_SCHEDULE": order, "CUDA_CPU_STREAMS": streams, "CUDA_CPU_STRICT": "1"}
+        environment |= {"CUDA_CPU_FILL": "zero"} if way == "reverse/late" else {}
+        races += [Stage("make check", "check", options + rest, environment) for options in checks]
+    stages += races[: len(checks)]
+    for options in checks:
+        stages.append(Stage("sanitizers", "plain", options + rest, {"CUDA_CPU_CHECK": "1"}))
+        stages.append(Stage("sanitizers", "sanitize", options + rest))
+    return stages + races[len(checks) :]
+
+
+def run_once(binary, stage, limit):
+    """Runs a program in an empty folder. Returns its exit status, or None if it takes too long, and its CPU seconds."""
+    private = re.compile(r"CUDA_|DISPLAY|WAYLAND|[AUL]B?SAN")
+    environment = {k: v for k, v in helpers.environment().items() if not private.match(k)}
+    environment |= {"CUDA_CPU_WORKERS": "3", "CUDA_CPU_WATCHDOG": "4", **stage.environment}
+
+    def before():
+        resource.setrlimit(resource.RLIMIT_CPU, (int(limit) + 1, int(limit) + 2))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 28, 1 << 28))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+    null = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with tempfile.TemporaryDirectory() as cwd:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        process = subprocess.Popen(
+            [binary, *stage.options],
+            cwd=cwd,
+            env=environment,
+            preexec_fn=before,
+            start_new_session=True,
+            **null,
+        )
+        try:
+            status = process.wait(limit * 4 + 20)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            status = None
+        now = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return status, now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
+
+
+def reference(task):
+    """The stages of a program that end with status 0 without a mistake, and do not take too long."""
+    program, by, compilers, options = task
+    stages, binaries = [], {}
+    with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
+        for stage in stages_of(program):
+            if stage.by != "own check" and options.own_check:
+                continue
+            if options.permanent and (stage.by not in by or stage.by in [s.by for s in stages]):
+                continue
+            if stage.build == "plain" and (helpers.BIN / program.name).exists():
+                binaries["plain"] = helpers.BIN / program.name
+            if stage.build not in binaries:
+                binaries[stage.build] = binary = pathlib.Path(folder) / stage.build
+                command = compilers[stage.build][program.name]
+                if messages := shared.compile_copy(program.name, command, pathlib.Path(folder), binary):
+                    return program.name, messages
+            status, stage.seconds = run_once(binaries[stage.build], stage, options.longest)
+            if status == 0 and stage.seconds <= options.longest:
+                stages.append(stage)
+    return program.name, stages
+
+
+def attack(task):
+    """What noticed a mutant: the program's own check, make check, sanitizers; "survived" or "does not compile"."""
+    mutant, programs, stages, compilers = task
+    compiled = False
+    for program in programs:
+        with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
+            folder, binaries = pathlib.Path(folder), set()
+            changed = {mutant.file: mutant.applied((ROOT / mutant.file).read_text())}
+            for stage in stages[program]:
+                binary = folder / stage.build
+                if stage.build not in binaries:
+                    command = compilers[stage.build][program]
+                    if shared.compile_copy(program, command, folder, binary, changed):
+                        break
+                    binaries.add(stage.build)
+                    compiled = True
+                if run_once(binary, stage, max(1, 8 * stage.seconds))[0] != 0:
+                    return mutant, stage.by
+    return mutant, "survived" if compiled else "does not compile"
+
+
+def rows_of(name, fields):
+    """The rows of a list beside this file: fields with " | " between them."""
+    rows = []
+    for number, line in enumerate((HERE / name).read_text().splitlines(), 1):
+        if line and not line.startswith("#"):
+            rows.append([field.strip() for field in line.split(" | ")])
+            if len(rows[-1]) != fields or not all(rows[-1]):
+                sys.exit(f"{name}:{number}: must have {fields} fields with ' | ' between them")
+    return rows
+
+
+def matches(pattern, text):
+    """Whether text is the pattern, in which * stands for anything."""
+    return compiled(pattern).fullmatch(text) is not None
+
+
+@functools.cache
+def compiled(pattern):
+    return re.compile(".*".join(map(re.escape, pattern.split("*"))))
+
+
+def fits(row, mutant):
+    """Whether a row, with file or file@function, change and source line, is about a mutant."""
+    path, _, function = row[0].partition("@")
+    pairs = (
+        (path, mutant.file),
+        (function or "*", mutant.function),
+        (row[1], mutant.change),
+        (row[2], mutant.text),
+    )
+    return all(matches(pattern, text) for pattern, text in pairs)
+
+
+def permanent(mutants):
+    """The mutants of permanent_mutants.txt. In the place of the operator stands what must notice one."""
+    chosen = []
+    for by, file, change, text in rows_of("permanent_mutants.txt", 4):
+        if " => " in change:
+            old, new = change.split(" => ")
+            at = (ROOT / file).read_text().find(old)
+            found = [Mutant(0, change, "", by, "", [(at, at + len(old), new)], file)] if at >= 0 else []
+        else:
+            found = [dataclasses.replace(m, operator=by) for m in mutants if fits((file, change, text), m)]
+        if not found:
+            sys.exit(f"mutate.py: permanent_mutants.txt: {file} has no {change!r} at {text!r}")
+        chosen += found
+    return chosen
+
+
+def sources(programs):
+    """A dict from each file that is mutated, a program or a header of its chapter, to the names of the programs that contain it."""
+    users = {}
+    for program in programs:
+        folder, files = program.name.split("/")[0], [f"{program.name}.cu"]
+        for file in files:
+            for header in re.findall(r'^#include "(\w+\.h)"', (ROOT / file).read_text(), re.M):
+                if (ROOT / folder / header).exists() and f"{folder}/{header}" not in files:
+                    files.append(f"{folder}/{header}")
+            users.setdefault(file, []).append(program.name)
+    return users
+
+
+def main(words):
+    options = shared.parse(
+        __doc__,
+        words,
+        sample=(0, "so many random mutants of all that there are; 0: all of them"),
+        own_check=(False, "only the program's own check, no make check and no sanitizers"),
+        longest=(4.0, "leave out runs that take more CPU seconds"),
+        list=(False, "print the mutants and stop"),
+        permanent=(False, "the mutants of permanent_mutants.txt, without sanitizers"),
+    )
+    programs = {
+        p.name: p for p in helpers.programs() if not p.expect and not {"mpi", "opencl"} & set(p.libraries)
+    }
+    users = sources(programs.values())
+    mutants = [m for file in users for m in Source((ROOT / file).read_text(), file).mutants]
+    if options.programs:
+        mutants = [m for m in mutants if set(users[m.file]) & set(options.programs)]
+    listed, equivalent = rows_of("equivalent_mutants.txt", 4), 0
+    if options.permanent:
+        mutants = permanent(mutants)
+    else:
+        if options.sample:
+            mutants = random.Random(options.seed).sample(mutants, min(options.sample, len(mutants)))
+        kept = [m for m in mutants if not any(fits(row, m) for row in listed)]
+        mutants, equivalent = kept, len(mutants) - len(kept)
+    if options.list:
+        print(*mutants, sep="\n")
+        return 0
+    # A mutant of a header runs in up to four programs until one notices it.
+    needed = list(dict.fromkeys(p for m in mutants for p in users[m.file][:4]))
+    builds = [name for name in BUILDS if name == "plain" or not options.own_check]
+    builds = builds[:2] if options.permanent else builds
+    compilers = {
+        name: shared.commands(needed, f"BIN={helpers.BUILD}/mutate/{name}", *BUILDS[name]) for name in builds
+    }
+    counts, begin = collections.Counter(), time.monotonic()
+    with concurrent.futures.ProcessPoolExecutor(options.jobs) as pool:
+        # For permanent mutants, what must notice those of a program
+        by = {p: {"own check", *(m.operator for m in mutants if p in users[m.file])} for p in needed}
+        tasks = [(programs[p], by[p], compilers, options) for p in needed if p in compilers["plain"]]
+        stages = {}
+        for program, found in pool.map(reference, tasks):
+            if isinstance(found, list) and found:
+                stages[program] = found
+            else:
+                counts["programs not run"] += 1
+                print(f"{program}: not run: {found or 'it ends with an error without a mistake'}")
+        tasks = [(m, [p for p in users[m.file][:4] if p in stages], stages, compilers) for m in mutants]
+        for done in concurrent.futures.as_completed([pool.submit(attack, task) for task in tasks if task[1]]):
+            mutant, by = done.result()
+            counts[by] += 1
+            late = options.permanent and by not in (mutant.operator, "own check")
+            counts["noticed too late"] += late
+            if by == "survived" or late:
+                print(f"{by}: {mutant}", flush=True)
+    noticed = sum(counts[by] for by in ("own check", "make check", "sanitizers"))
+    total = noticed + counts["survived"]
+    figures = {
+        "programs": len(stages),
+        "listed as equivalent": equivalent,
+        **+counts,
+        "detected": f"{noticed} of {total}, {100 * noticed / max(1, total):.1f} %",
+        "minutes": f"{(time.monotonic() - begin) / 60:.1f}",
+        "seed": options.seed,
+    }
+    shared.report("mutate.py", figures)
+    return 1 if counts["programs not run"] or counts["noticed too late"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
