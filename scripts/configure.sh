@@ -210,7 +210,6 @@ case ${1-} in
     choose
     [ "$backend" = cpu ] || choose_architectures
     [ "$backend" = gpu ] || toolkit=$($nvcc --toolkit) || fail "$nvcc does not work"
-    [ "$backend" = gpu ] || toolkit=${toolkit#"$(pwd -P)/"} # so that a copy of the tree is up to date
     mkdir -p "${1%/*}"
     new=$1.$$
     write "$@" >"$new"
