@@ -17,7 +17,7 @@ class Debian:
         self.tools, self.log = folder / "tools", folder / "calls.log"
         self.have, self.unreachable = folder / "installed", folder / "unreachable"
         self.tools.mkdir()
-        for tool in "sh", "awk", "env", "cat", "id", "grep", "cc", "g++":
+        for tool in "sh", "awk", "env", "cat", "grep", "cc", "g++":
             (self.tools / tool).symlink_to(shutil.which(tool))
         table = (ROOT / "scripts/setup.sh").read_text().split("<<'END'\n")[1].split("END\n")[0]
         self.rows = [line.split("|") for line in table.splitlines()]
