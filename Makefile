@@ -127,7 +127,8 @@ off = $(foreach l,$(OFF),$(info off: $(OFF_$(l))))\
     $(foreach p,$(filter $(1),$(SKIPPED)),$(info off: $(p): needs $(call lacks,$(p))))
 all: $(addprefix $(BIN)/,$(filter-out my/%,$(PROGRAMS)))
 	@$(call off,$(NAMES)):
-$(CHAPTERS): %: $(addprefix $(BIN)/,$(filter-out my/%,$(PROGRAMS)))
+$(foreach c,$(CHAPTERS),$(eval $(c): $(addprefix $(BIN)/,$(filter $(c)/%,$(PROGRAMS)))))
+$(CHAPTERS):
 	@$(call off,$@/%):
 tests: $(TESTS:%=$(BIN)/%)
 common: $(LIBRARY)

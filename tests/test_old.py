@@ -26,7 +26,7 @@ def old(once):
         output = once("old-" + name.replace("/", "-"), build)
         assert "warning" not in output.lower(), output
         assert f"built {'' if helpers.BIN.is_absolute() else './'}" in output
-        return f"old/{source.stem}"
+        return helpers.BIN.absolute() / "old" / source.stem
 
     return old
 

@@ -54,7 +54,7 @@ def test_a_path_with_a_blank_and_a_listing_beside_nothing(run, tmp_path):
     status, output = helpers.make("old", f"FILE={source}")
     assert status == 0, output
     assert [p.name for p in source.parent.iterdir()] == ["hello there.cu"]
-    assert run("old/hello there", status=0).out == "hello\n"
+    assert run(helpers.BIN.absolute() / "old/hello there", status=0).out == "hello\n"
 
 
 @needs_nvcc
