@@ -309,7 +309,6 @@ const unsigned TILE_BYTES = PARTS * PART_BYTES; // all parts of a tile
 const unsigned STAGES = 4;                      // of the ring; each has a tile of a and one of b
 const unsigned WARPGROUP = 128;                 // threads: four warps execute a wgmma instruction together
 const unsigned CONSUMERS = SIDE / 64;           // warpgroups; each computes 64 rows of the tile of c
-const unsigned GROUP = 8;                       // c is computed in groups of GROUP rows of tiles
 
 // The numbers of tiles along the rows and columns of c, and along the dimension k that is summed over
 struct Tiles {
@@ -481,17 +480,18 @@ __device__ static void multiply_tile(float (&sum)[64], unsigned a, unsigned b) {
             wgmma(sum, descriptor(a + pairs[i][0] + step), descriptor(b + pairs[i][1] + step), i + step > 0);
 }
 
-#else
-#define HAS_WGMMA false
-#endif
-
 // Maps the number of a tile of c to its row and column. Tiles that are computed at the same time belong to a
 // group that is GROUP tiles high, so that they share tiles of a and b in the L2 cache.
 __device__ static inline void place_tile(unsigned tile, Tiles tiles, unsigned &row, unsigned &col) {
+    const unsigned GROUP = 8;
     unsigned first = tile / (GROUP * tiles.cols) * GROUP, i = tile % (GROUP * tiles.cols);
     unsigned height = min(GROUP, tiles.rows - first);
     row = first + i % height, col = i / height;
 }
+
+#else
+#define HAS_WGMMA false
+#endif
 
 // A persistent kernel: one block per multiprocessor, which computes several tiles of c one after another. The
 // producer is up to STAGES tiles ahead of the consumers, also while they store a tile of c.

@@ -13,7 +13,7 @@ sys.path.insert(0, str(helpers.ROOT / "tests/release/attacks"))
 @pytest.fixture
 def instrumented(once):
     """The folder of chapter12/memory_bugs and four other programs, built with AddressSanitizer and UndefinedBehaviorSanitizer."""
-    programs = ["chapter12/memory_bugs", *SANITIZED]
+    programs = ["chapter12/memory_bugs", *trees.SANITIZED]
 
     def build(folder):
         folders = f"BIN={folder}/bin", f"BUILD={folder}/build"
@@ -23,12 +23,3 @@ def instrumented(once):
         return folder / "bin"
 
     return once("instrumented", build)
-
-
-# What the attack with hostile command lines runs
-SANITIZED = [
-    "chapter03/simple_kernel_params",
-    "chapter04/julia_gpu",
-    "chapter05/dot",
-    "chapter10/basic_single_stream",
-]

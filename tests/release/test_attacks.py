@@ -14,9 +14,8 @@ import locks
 import mutate
 import shared
 import signals
-from conftest import SANITIZED
 from mutants import RULER, Source
-from trees import ROOT, stand_in
+from trees import ROOT, SANITIZED, stand_in
 
 pytestmark = [
     pytest.mark.backend("cpu"),
