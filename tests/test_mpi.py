@@ -217,7 +217,9 @@ def test_timeline(ranks):
     out = ranks(2, HEAT, *options, status=0).out
     rows = re.findall(r"^  (exchange|interior) \|([ #=]{80})\|$", out, re.M)
     assert len(rows) >= 2 and [name for name, _ in rows] == ["exchange", "interior"] * (len(rows) // 2)
-    assert all({"#", "="} <= set(line) for name, line in rows if name == "exchange"), out
+    # On a GPU that other programs use, the third round (#) may be drawn over the whole second one (=).
+    drawn = {"#", "="} if helpers.backend() == "cpu" else {"#"}
+    assert all(drawn <= set(line) for name, line in rows if name == "exchange"), out
     if helpers.backend() == "cpu":
         skipped = re.findall(r"^(\S+) +skipped: (?:this build has no NCCL|needs GPUs)$", out, re.M)
         assert skipped == ["cuda-aware", "nccl", "peer"]
