@@ -4,9 +4,8 @@
 ladders on a device.
   report.py           draws RESULTS/<device>/chapterNN/<topic>.svg, and writes report.html beside RESULTS
   report.py --summary the performance table of README.md, in Markdown: one row for each topic
-  report.py --table   the performance table of docs/performance.md, in Markdown: a row for each size and kind of data
-  report.py --plots   the plots and tables of docs/performance.md, in Markdown
-The last three show one machine, RECORDED below. Plots need matplotlib."""
+  report.py --results the tables of bench/results/README.md, in Markdown: all sizes and kinds of data, then each topic with its plot
+The last two show one machine, RECORDED below. Plots need matplotlib."""
 import html
 import importlib
 import os
@@ -15,7 +14,7 @@ import subprocess
 import sys
 
 import results as recorded
-from results import RESULTS, ROOT, duration, ends, groups, largest, plot, plot_path, rate, share, shown, slug
+from results import RESULTS, duration, ends, groups, largest, plot, plot_path, rate, share, shown, slug
 from results import times, topic, write
 
 RECORDED = "nvidia-h200"
@@ -90,10 +89,10 @@ def markdown(head, body):
 
 
 def cells(program, name, group, whole):
-    """The cells of a group, by column: for the whole table of docs/performance.md, or for README.md. None if no rung was run."""
+    """The cells of a group, by column: for the whole table in bench/results, or for README.md. None if no rung was run."""
     book, last, library, copy = ends(group)
     return last and {
-        "topic": f"[{topic(program)}]({'../' if whole else ''}{program}.cu)",
+        "topic": f"[{topic(program)}]({'../../' if whole else ''}{program}.cu)",
         "work": name + (" (in L2)" if whole and last["in_l2"] else ""),
         "the book's kernel": duration(book["median_ms"]) if book else "–",
         "last rung": duration(last["median_ms"]) + (f", {rate(last)}" if whole else ""),
@@ -115,7 +114,7 @@ def compared(rows, columns):
 
 
 def performance(results):
-    """The table of all sizes in docs/performance.md; empty without records."""
+    """The table of all sizes; empty without records."""
     programs = results.get(RECORDED, {"programs": {}})["programs"]
     every = [(p, name, rows) for p, b in programs.items() for name, rows in groups(b["rows"]).items()]
     text = compared([cells(*group, True) for group in every], ["× library", "copy rate", "of copy rate"])
@@ -132,15 +131,15 @@ def summary(results):
 
 
 def details(results):
-    """The section of docs/performance.md: a plot and the table of the largest size for each topic."""
+    """A plot and the table of the largest size for each topic; empty without records."""
     programs = results.get(RECORDED, {"programs": {}})["programs"]
-    parts = [COPY_RATE] if programs else []
+    parts = ["## By topic"] if programs else []
     for program, block in programs.items():
         measured_on = conditions(results[RECORDED]["device"], [block])
-        parts.append(f"### {topic(program)}\n\n[{program}](../{program}.cu); {measured_on}.")
+        parts.append(f"### {topic(program)}\n\n[{program}](../../{program}.cu); {measured_on}.")
         if plot(RECORDED, program, block["rows"]):
-            path = os.path.relpath(plot_path(RECORDED, program), ROOT)
-            parts.append(f"![{topic(program)}: rate of each rung](../{path})")
+            path = plot_path(RECORDED, program).relative_to(RESULTS)
+            parts.append(f"![{topic(program)}: rate of each rung]({path})")
         for name, group in groups(largest(block["rows"])).items():
             parts.append(f"{name}:\n\n{markdown(*table(group))}")
     return "\n\n".join(parts)
@@ -264,10 +263,10 @@ def draw(results):
 
 def main():
     results = recorded.load()
-    tables = {"--summary": summary, "--table": performance, "--plots": details}
-    if len(sys.argv) == 2 and sys.argv[1] in tables:
-        text = tables[sys.argv[1]](results)
-        print(text, end="\n" if text else "")
+    parts = {"--summary": [summary], "--results": [performance, details]}
+    if len(sys.argv) == 2 and sys.argv[1] in parts:
+        texts = [part(results) for part in parts[sys.argv[1]]]
+        print("\n\n".join(filter(None, texts)))
         return 0
     if sys.argv[1:]:
         print(__doc__, file=sys.stderr)

@@ -68,14 +68,14 @@ def chapter_table():
 
 
 def index():
-    """The terms of docs/terms.txt, each with its definition and the programs that show it."""
+    """The terms of the page, each with its meaning and the programs that show it."""
     shown = collections.defaultdict(list)
     for p in read_programs():
         for term in re.split(", *", p.terms):
             shown[term].append(f"[{p.name}](../{p.name}.cu)")
     yield "| term | meaning | programs |\n|---|---|---|"
-    for term, definition in read_terms().items():
-        yield f"| {markdown(term)} | {markdown(definition)} | {', '.join(shown[term])} |"
+    for term, row in read_terms().items():
+        yield f"{row} {', '.join(shown[term])} |"
 
 
 def gallery():
@@ -112,8 +112,7 @@ PARTS = [
     ("docs/gallery.md", "gallery", "gallery", gallery),
     ("docs/index.md", "index of terms", "terms", index),
     ("README.md", "table of times", "performance", "bench/report.py --summary"),
-    ("docs/performance.md", "table of times", "performance", "bench/report.py --table"),
-    ("docs/performance.md", "list of plots", "plots", "bench/report.py --plots"),
+    ("bench/results/README.md", "recorded times", "results", "bench/report.py --results"),
     *(
         ("docs/then-and-now.md", f"table of {part}", part, f"bench/then.py --{part}")
         for part in ("figures", "claims", "limits", "devices")

@@ -34,10 +34,9 @@ BEYOND = re.compile("archive|course|lab|ladder|after the book")
 
 
 def read_terms():
-    """The terms of docs/terms.txt, with their definitions."""
-    with open(f"{ROOT}/docs/terms.txt") as file:
-        lines = [line.rstrip("\n") for line in file if not line.startswith("#")]
-    return {term: definition for term, _, definition in (line.partition(": ") for line in lines)}
+    """The terms of docs/index.md, each with the beginning of its row, which has the meaning."""
+    rows = re.findall(r"^(\| (.+?) \| .+? \|).*\|$", (ROOT / "docs/index.md").read_text(), re.M)
+    return {term.replace("\\_", "_"): row for row, term in rows[1:]}
 
 
 class Header:
@@ -128,7 +127,7 @@ class Header:
                 self.complain("Picture", "Picture: is yes, or as chapterNN/name, or the line is left out")
         for term in re.split(", *", value["Terms"]) if value["Terms"] else []:
             if term not in terms:
-                self.complain("Terms", f'Terms: "{term}" is not in docs/terms.txt')
+                self.complain("Terms", f'Terms: "{term}" is not in docs/index.md')
         if value["Expect"] not in ("", "1"):
             self.complain(
                 "Expect",

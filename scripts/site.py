@@ -21,14 +21,14 @@ from programs import ROOT, read_programs
 
 sys.path.insert(0, str(ROOT / "bench"))
 from report import RECORDED, STYLE, find, measured, scrolled  # noqa: E402
-from results import Problem, load, run, shown, topic, write  # noqa: E402
+from results import Problem, load, run, shown, write  # noqa: E402
 
 
 PROGRAMS = read_programs()
 PICTURES = {program: file for program, file, _ in pictures()}
 DOCUMENTS = sorted(
     str(p.relative_to(ROOT))
-    for g in ("*.md", "docs/*.md", "cucc/*.md", "cucc/docs/*.md")
+    for g in ("*.md", "docs/*.md", "bench/results/*.md", "cucc/*.md", "cucc/docs/*.md")
     for p in ROOT.glob(g)
 )
 SOURCES = {program.name + ".cu" for program in PROGRAMS}
@@ -152,7 +152,7 @@ def program_page(program, chapter, neighbours, recorded):
         title = f"Proof, lines {proof + 1} to {len(text)}: options, input, reference and check"
         parts.append(folded(title, listing(lines, proof, None, "proof")))
     if page in recorded.get("programs", {}):
-        how = f'{link("docs/performance.md", page)}#{anchor(topic(page))}'
+        how = f'{link("docs/performance.md", page)}#how-the-times-are-taken'
         parts.append(f'<h2>Measured</h2>\n<p><a href="{how}">How the times are taken</a></p>')
         parts += measured(page, RECORDED, recorded)
     parts.append('<nav class="neighbours" aria-label="previous and next program">')
