@@ -9,7 +9,6 @@ end, which draw the same pictures on every machine.
 import io
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 
@@ -62,11 +61,9 @@ def animation(frames):
 def draw(name, file, arguments, scratch):
     """The bytes of a picture."""
     made = scratch / (pathlib.Path(file).name if file.endswith(".png") else "frame-%04d.png")
-    with (scratch / "err").open("w") as err:
-        command = [BIN / name, *arguments, "--output", made]
-        status = execute(command, ROOT, stdout=subprocess.DEVNULL, stderr=err)
+    status, errors = execute([BIN / name, *arguments, "--output", made], scratch / "log", ROOT)
     if status:
-        sys.exit(f"{' '.join([name, *arguments])}: {(scratch / 'err').read_text().strip()}")
+        sys.exit(f"{' '.join([name, *arguments])}: {' '.join(errors)}")
     return made.read_bytes() if file.endswith(".png") else animation(sorted(scratch.glob("frame-*.png")))
 
 
