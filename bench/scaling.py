@@ -3,7 +3,7 @@
 """scaling.py: runs chapter11/dot_mpi and chapter11/heat_mpi with several numbers of ranks, transports and steps per exchange, and
 records the times in RESULTS/<device>.json beside the records of the ladders (bench/measure.py). On GPUs there are 1, 2, 4 … ranks, one
 for each GPU; on the CPU back end up to 8, and the least time of five runs counts, because other processes use the cores too.
-  scaling.py --measured | --model | --projection   a part of docs/scaling.md, in Markdown
+  scaling.py --measured | --model | --projection   a part of docs/scaling.md or bench/results/README.md, in Markdown
   scaling.py --plot                                draws the plot of docs/scaling.md
 
 Exit status 1 when a program failed. The environment variables are those of bench/measure.py."""

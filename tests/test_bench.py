@@ -497,7 +497,7 @@ docs/then-and-now.md figures then.py --figures
 docs/then-and-now.md claims then.py --claims
 docs/then-and-now.md limits then.py --limits
 docs/then-and-now.md devices then.py --devices
-docs/scaling.md measured scaling.py --measured
+bench/results/README.md measured scaling.py --measured
 docs/scaling.md model scaling.py --model
 docs/scaling.md projection scaling.py --projection"""
 
