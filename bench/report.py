@@ -115,7 +115,7 @@ def compared(rows, columns):
 
 def performance(results):
     """The table of all sizes; empty without records."""
-    programs = results.get(RECORDED, {"programs": {}})["programs"]
+    programs = results[RECORDED]["programs"] if RECORDED in results else {}
     every = [(p, name, rows) for p, b in programs.items() for name, rows in groups(b["rows"]).items()]
     text = compared([cells(*group, True) for group in every], ["× library", "copy rate", "of copy rate"])
     measured_on = text and conditions(results[RECORDED]["device"], programs.values())
@@ -174,17 +174,12 @@ def inlined(svg, prefix, device):
 
 def html_table(name, rows, where):
     head, body = table(rows)
-    lines = []
-    for cells in body:
-        tags = ('th scope="row"' if i == 1 else "td" for i in range(len(cells)))
-        text = "".join(f"<{tag}>{html.escape(cell)}</{tag[:2]}>" for tag, cell in zip(tags, cells))
-        lines.append(f"<tr>{text}</tr>\n")
-    text = (
-        f"<table><caption>{html.escape(name)}</caption><thead><tr>"
-        + "".join(f'<th scope="col">{cell}</th>' for cell in head)
-        + f"</tr></thead><tbody>\n{''.join(lines)}</tbody></table>"
-    )
-    return scrolled("div", f"{where}: {name}", text, ' class="table"')
+    text = f"<table><caption>{html.escape(name)}</caption><thead><tr>"
+    text += "".join(f'<th scope="col">{cell}</th>' for cell in head) + "</tr></thead><tbody>\n"
+    for number, what, *values in body:
+        cells = "".join(f"<td>{html.escape(value)}</td>" for value in values)
+        text += f'<tr><td>{number}</td><th scope="row">{html.escape(what)}</th>{cells}</tr>\n'
+    return scrolled("div", f"{where}: {name}", f"{text}</tbody></table>", ' class="table"')
 
 
 def measured(program, name, found):
@@ -244,21 +239,25 @@ def find(*packages):
         return False
 
 
-def draw(results):
-    """Draws the plots that are missing or show other rows."""
-    due = [
-        (name, program, block["rows"])
-        for name, found in results.items()
-        for program, block in found["programs"].items()
-        if not plot(name, program, block["rows"])
-    ]
-    if due and find("matplotlib"):
+def draw_plot(name, program, data, function, *arguments):
+    """Draws a plot with a function of plots.py, unless it shows this data already. Returns whether that is possible."""
+    if not plot(name, program, data):
+        if not find("matplotlib"):
+            print("plots are off: no python3 here has matplotlib: make setup bench installs it")
+            return False
         import plots
 
-        for name, program, rows in due:
-            write(plot_path(name, program), plots.draw(program, rows) + recorded.origin(rows))
-    elif due:
-        print("plots are off: no python3 here has matplotlib: make setup bench installs it")
+        svg = getattr(plots, function)(*arguments)
+        write(plot_path(name, program), svg + recorded.origin(data))
+    return True
+
+
+def draw(results):
+    """Draws the plots that are missing or show other rows."""
+    for name, found in results.items():
+        for program, block in found["programs"].items():
+            if not draw_plot(name, program, block["rows"], "draw", program, block["rows"]):
+                return
 
 
 def main():

@@ -98,11 +98,8 @@ def gallery():
         image = f'<img src="{file.removeprefix("docs/")}" width="200" alt="{alt}">'
         cells.append((image, ", ".join(links)))
     for i in range(0, len(cells), 4):
-        row = [*cells[i : i + 4], *[("", "")] * (i + 4 - len(cells))]
-        for part in 0, 1:
-            yield "|" + "".join(f" {cell[part]} |" if cell[part] else " |" for cell in row)
-            if part == i == 0:
-                yield "|:-:|:-:|:-:|:-:|"
+        images, links = zip(*cells[i : i + 4], *[("", "")] * (i + 4 - len(cells)))
+        yield f"| {' | '.join(images)} |\n" + "|:-:|:-:|:-:|:-:|\n" * (i == 0) + f"| {' | '.join(links)} |"
 
 
 # The file, what the part is, the name of its markers, and what makes it: a function here, or a command

@@ -35,13 +35,11 @@ def pictures():
     for program in read_programs():
         if program.picture:
             arguments, _, output = program.run.partition(f"./bin/{program.name} ")[2].rpartition("--output ")
-            still, owner = output.endswith(".png"), program.picture.removeprefix("as ")
-            owner = program.name if owner == "yes" else owner
-            words = arguments.split() + (
-                ["--size", "512" if still else "256"] if has_size(program.name) else []
-            )
-            words += [] if still else ["--frames", "120"]
-            yield program.name, f"docs/gallery/{owner}.{output.rpartition('.')[2]}", words
+            owner = program.name if program.picture == "yes" else program.picture.removeprefix("as ")
+            words, ending = arguments.split(), output.rpartition(".")[2]
+            words += ["--size", "512" if ending == "png" else "256"] * has_size(program.name)
+            words += ["--frames", "120"] * (ending != "png")
+            yield program.name, f"docs/gallery/{owner}.{ending}", words
 
 
 def animation(frames):
@@ -79,8 +77,7 @@ def main():
             sys.exit(f"{file}: {len(data)} bytes are too many")
         same = target.exists() and target.read_bytes() == data
         target.parent.mkdir(parents=True, exist_ok=True)
-        if not same:
-            target.write_bytes(data)
+        target.write_bytes(data)
         print(f"{file}: {len(data)} bytes{', as it was' * same}", flush=True)
     files = {ROOT / file for _, file, _ in pictures()}
     for path in sorted((ROOT / "docs/gallery").glob("*/*")):
