@@ -326,9 +326,8 @@ def projections(model):
 
 
 def title(transport):
-    host, nccl = ("host", "MPI_Allreduce"), ("nccl", "ncclAllReduce")
-    known = {**dict.fromkeys(host, "MPI, host"), **dict.fromkeys(nccl, "NCCL"), "cuda-aware": "MPI, CUDA"}
-    return known.get(transport, transport)
+    known = {"host": "MPI, host", "MPI_Allreduce": "MPI, host", "cuda-aware": "MPI, CUDA"}
+    return {**known, "nccl": "NCCL", "ncclAllReduce": "NCCL"}.get(transport, transport)
 
 
 def work_of(program, size, more=""):
