@@ -186,7 +186,8 @@ check:
 	@BIN='$(BUILD)/check' BUILD='$(BUILD)' scripts/check.py $(filter-out all,$(PART))
 $(addprefix trace-,$(NAMES) $(MINE)): trace-%:
 	+@$(AGAIN) BACKEND=cpu NVCCFLAGS='$(NVCCFLAGS) --check' BIN='$(BUILD)/check' $*
-	@BIN='$(BUILD)/check' BUILD='$(BUILD)' FILE='$(FILE)' scripts/trace.sh $* $(ARGS)
+	@mkdir -p '$(BUILD)/trace/$(*D)' && cd '$(BUILD)/trace/$(*D)' && env -u DISPLAY -u WAYLAND_DISPLAY $(PYTHON) \
+	    '$(CURDIR)/cucc/trace.py' '$(abspath $(or $(FILE),$(BUILD)/trace/$*.svg))' '$(abspath $(BUILD)/check)/$*' $(ARGS)
 $(addprefix profile-,$(NAMES)): profile-%: %
 	@$(SETTINGS) scripts/profile.sh $* $(ARGS)
 
@@ -229,7 +230,7 @@ site:
 format:
 	@scripts/format.sh $(if $(CHECK),--check)
 compile_commands.json:
-	@scripts/compile_commands.sh '$(CC) $(C_FLAGS)' '$(HAVE) $(FLAGS_mpi)' $(NAMES:=.cu) \
+	@scripts/compile_commands.py '$(CC) $(C_FLAGS)' '$(HAVE) $(FLAGS_mpi)' $(NAMES:=.cu) \
 	    $(wildcard common/lib/*.c common/old/*.c tests/common/*) >$@
 install uninstall:
 	@$(MAKE) --no-print-directory -C cucc $@ PREFIX='$(or $(PREFIX),/usr/local)' DESTDIR='$(DESTDIR)'

@@ -4,9 +4,8 @@
 ladders on a device.
   report.py           draws RESULTS/<device>/chapterNN/<topic>.svg, and writes report.html beside RESULTS
   report.py --summary the performance table of README.md, in Markdown: one row for each topic
-  report.py --table   the performance table of docs/performance.md, in Markdown: a row for each size and kind of data
-  report.py --plots   the plots and tables of docs/performance.md, in Markdown
-The last three show one machine, RECORDED below. Plots need matplotlib."""
+  report.py --results the tables of bench/results/README.md, in Markdown: all sizes and kinds of data, then each topic with its plot
+The last two show one machine, RECORDED below. Plots need matplotlib."""
 import html
 import importlib
 import os
@@ -15,7 +14,7 @@ import subprocess
 import sys
 
 import results as recorded
-from results import RESULTS, ROOT, duration, ends, groups, largest, plot, plot_path, rate, share, shown, slug
+from results import RESULTS, duration, ends, groups, largest, plot, plot_path, rate, share, shown, slug
 from results import times, topic, write
 
 RECORDED = "nvidia-h200"
@@ -90,10 +89,10 @@ def markdown(head, body):
 
 
 def cells(program, name, group, whole):
-    """The cells of a group, by column: for the whole table of docs/performance.md, or for README.md. None if no rung was run."""
+    """The cells of a group, by column: for the whole table in bench/results, or for README.md. None if no rung was run."""
     book, last, library, copy = ends(group)
     return last and {
-        "topic": f"[{topic(program)}]({'../' if whole else ''}{program}.cu)",
+        "topic": f"[{topic(program)}]({'../../' if whole else ''}{program}.cu)",
         "work": name + (" (in L2)" if whole and last["in_l2"] else ""),
         "the book's kernel": duration(book["median_ms"]) if book else "–",
         "last rung": duration(last["median_ms"]) + (f", {rate(last)}" if whole else ""),
@@ -115,8 +114,8 @@ def compared(rows, columns):
 
 
 def performance(results):
-    """The table of all sizes in docs/performance.md; empty without records."""
-    programs = results.get(RECORDED, {"programs": {}})["programs"]
+    """The table of all sizes; empty without records."""
+    programs = results[RECORDED]["programs"] if RECORDED in results else {}
     every = [(p, name, rows) for p, b in programs.items() for name, rows in groups(b["rows"]).items()]
     text = compared([cells(*group, True) for group in every], ["× library", "copy rate", "of copy rate"])
     measured_on = text and conditions(results[RECORDED]["device"], programs.values())
@@ -132,15 +131,15 @@ def summary(results):
 
 
 def details(results):
-    """The section of docs/performance.md: a plot and the table of the largest size for each topic."""
+    """A plot and the table of the largest size for each topic; empty without records."""
     programs = results.get(RECORDED, {"programs": {}})["programs"]
-    parts = [COPY_RATE] if programs else []
+    parts = ["## By topic"] if programs else []
     for program, block in programs.items():
         measured_on = conditions(results[RECORDED]["device"], [block])
-        parts.append(f"### {topic(program)}\n\n[{program}](../{program}.cu); {measured_on}.")
+        parts.append(f"### {topic(program)}\n\n[{program}](../../{program}.cu); {measured_on}.")
         if plot(RECORDED, program, block["rows"]):
-            path = os.path.relpath(plot_path(RECORDED, program), ROOT)
-            parts.append(f"![{topic(program)}: rate of each rung](../{path})")
+            path = plot_path(RECORDED, program).relative_to(RESULTS)
+            parts.append(f"![{topic(program)}: rate of each rung]({path})")
         for name, group in groups(largest(block["rows"])).items():
             parts.append(f"{name}:\n\n{markdown(*table(group))}")
     return "\n\n".join(parts)
@@ -175,17 +174,12 @@ def inlined(svg, prefix, device):
 
 def html_table(name, rows, where):
     head, body = table(rows)
-    lines = []
-    for cells in body:
-        tags = ('th scope="row"' if i == 1 else "td" for i in range(len(cells)))
-        text = "".join(f"<{tag}>{html.escape(cell)}</{tag[:2]}>" for tag, cell in zip(tags, cells))
-        lines.append(f"<tr>{text}</tr>\n")
-    text = (
-        f"<table><caption>{html.escape(name)}</caption><thead><tr>"
-        + "".join(f'<th scope="col">{cell}</th>' for cell in head)
-        + f"</tr></thead><tbody>\n{''.join(lines)}</tbody></table>"
-    )
-    return scrolled("div", f"{where}: {name}", text, ' class="table"')
+    text = f"<table><caption>{html.escape(name)}</caption><thead><tr>"
+    text += "".join(f'<th scope="col">{cell}</th>' for cell in head) + "</tr></thead><tbody>\n"
+    for number, what, *values in body:
+        cells = "".join(f"<td>{html.escape(value)}</td>" for value in values)
+        text += f'<tr><td>{number}</td><th scope="row">{html.escape(what)}</th>{cells}</tr>\n'
+    return scrolled("div", f"{where}: {name}", f"{text}</tbody></table>", ' class="table"')
 
 
 def measured(program, name, found):
@@ -245,29 +239,33 @@ def find(*packages):
         return False
 
 
-def draw(results):
-    """Draws the plots that are missing or show other rows."""
-    due = [
-        (name, program, block["rows"])
-        for name, found in results.items()
-        for program, block in found["programs"].items()
-        if not plot(name, program, block["rows"])
-    ]
-    if due and find("matplotlib"):
+def draw_plot(name, program, data, function, *arguments):
+    """Draws a plot with a function of plots.py, unless it shows this data already. Returns whether that is possible."""
+    if not plot(name, program, data):
+        if not find("matplotlib"):
+            print("plots are off: no python3 here has matplotlib: make setup bench installs it")
+            return False
         import plots
 
-        for name, program, rows in due:
-            write(plot_path(name, program), plots.draw(program, rows) + recorded.origin(rows))
-    elif due:
-        print("plots are off: no python3 here has matplotlib: make setup bench installs it")
+        svg = getattr(plots, function)(*arguments)
+        write(plot_path(name, program), svg + recorded.origin(data))
+    return True
+
+
+def draw(results):
+    """Draws the plots that are missing or show other rows."""
+    for name, found in results.items():
+        for program, block in found["programs"].items():
+            if not draw_plot(name, program, block["rows"], "draw", program, block["rows"]):
+                return
 
 
 def main():
     results = recorded.load()
-    tables = {"--summary": summary, "--table": performance, "--plots": details}
-    if len(sys.argv) == 2 and sys.argv[1] in tables:
-        text = tables[sys.argv[1]](results)
-        print(text, end="\n" if text else "")
+    parts = {"--summary": [summary], "--results": [performance, details]}
+    if len(sys.argv) == 2 and sys.argv[1] in parts:
+        texts = [part(results) for part in parts[sys.argv[1]]]
+        print("\n\n".join(filter(None, texts)))
         return 0
     if sys.argv[1:]:
         print(__doc__, file=sys.stderr)

@@ -3,7 +3,7 @@
 """scaling.py: runs chapter11/dot_mpi and chapter11/heat_mpi with several numbers of ranks, transports and steps per exchange, and
 records the times in RESULTS/<device>.json beside the records of the ladders (bench/measure.py). On GPUs there are 1, 2, 4 … ranks, one
 for each GPU; on the CPU back end up to 8, and the least time of five runs counts, because other processes use the cores too.
-  scaling.py --measured | --model | --projection   a part of docs/scaling.md, in Markdown
+  scaling.py --measured | --model | --projection   a part of docs/scaling.md or bench/results/README.md, in Markdown
   scaling.py --plot                                draws the plot of docs/scaling.md
 
 Exit status 1 when a program failed. The environment variables are those of bench/measure.py."""
@@ -16,7 +16,7 @@ import tempfile
 
 import results as recorded
 import measure as bench
-from report import RECORDED, conditions, find, markdown
+from report import RECORDED, conditions, draw_plot, markdown
 from results import ROOT, Problem, digits, duration, shown
 
 DOT, HEAT = "chapter11/dot_mpi", "chapter11/heat_mpi"
@@ -326,9 +326,8 @@ def projections(model):
 
 
 def title(transport):
-    host, nccl = ("host", "MPI_Allreduce"), ("nccl", "ncclAllReduce")
-    known = {**dict.fromkeys(host, "MPI, host"), **dict.fromkeys(nccl, "NCCL"), "cuda-aware": "MPI, CUDA"}
-    return known.get(transport, transport)
+    known = {"host": "MPI, host", "MPI_Allreduce": "MPI, host", "cuda-aware": "MPI, CUDA"}
+    return {**known, "nccl": "NCCL", "ncclAllReduce": "NCCL"}.get(transport, transport)
 
 
 def work_of(program, size, more=""):
@@ -375,9 +374,8 @@ def signed(part):
 def scaling_table(kind, found, model):
     """What was measured in one kind of scaling, with the model's error beside each time; empty if nothing was."""
     tables = {key[1:]: rows for key, rows in groups(found).items() if key[0] == kind}
-    columns = sorted(
-        {key for rows in tables.values() for key in rows}, key=lambda key: (key[0], key[1] or "")
-    )
+    columns = {key for rows in tables.values() for key in rows}
+    columns = sorted(columns, key=lambda key: (key[0], key[1] or ""))
     body = []
     for program, size in sorted(tables, key=lambda key: (key[0], [-n for n in key[1]])):
         rows, cells = tables[program, size], [work_of(program, size, " a rank" if kind == "weak" else "")]
@@ -406,9 +404,8 @@ def scaling_tables(found):
     errors = sorted(abs(error(model, found, row)) for row in several.values())
     if errors:
         middle, last = percent(errors[len(errors) // 2]), percent(errors[-1])
-        parts.append(
-            f"Error of the model over the {len(errors)} times of several ranks: median {middle}, largest {last}."
-        )
+        what = f"Error of the model over the {len(errors)} times of several ranks"
+        parts.append(f"{what}: median {middle}, largest {last}.")
     return "\n\n".join(filter(None, parts))
 
 
@@ -423,7 +420,7 @@ def pair(start, per_unit, unit):
 
 def model_part():
     """The fitted parameters, a column for each machine."""
-    heads, rows = ["parameter"], {}
+    heads, columns = ["parameter"], []
     for found in records():
         model, cells = fit(found), {}
         heads.append("CPU back end" if found["backend"] == "cpu" else found["device"].replace("NVIDIA ", ""))
@@ -435,12 +432,9 @@ def model_part():
             cells[2, f"exchange: latency, bandwidth, {title(name)}"] = pair(*value, "GB/s")
         for name, value in model["all-reduce"].items():
             cells[3, f"all-reduce: latency, {title(name)}"] = duration(value)
-        for key, cell in cells.items():
-            rows.setdefault(key, {})[len(heads) - 1] = cell
-    body = [
-        [key[1], *(rows[key].get(i, "–") for i in range(1, len(heads)))]
-        for key in sorted(rows, key=lambda key: key[0])
-    ]
+        columns.append(cells)
+    keys = sorted(dict.fromkeys(key for cells in columns for key in cells), key=lambda key: key[0])
+    body = [[key[1], *(cells.get(key, "–") for cells in columns)] for key in keys]
     return markdown(heads, body) if body else ""
 
 
@@ -484,21 +478,16 @@ def plotted():
 
 def draw():
     shown_data = plotted()
-    if not shown_data or recorded.plot(RECORDED, PLOT, shown_data):
+    if not shown_data:
         return
-    if not find("matplotlib"):
-        print("plots are off: no python3 here has matplotlib: make setup bench installs it")
-        return
-    import plots
-
     panels, most = shown_data
     words = [f"Efficiency; measured up to {most} GPUs, the rest is a model. "]
     for name, lines in panels:
         last = ", ".join(f"{line} {percent(points[-1][1])}" for line, points, _ in lines)
         words.append(f"{name}, on {COUNTS[-1]} GPUs: {last}")
     text = words[0] + "; ".join(words[1:]) + "."
-    svg = plots.draw_scaling("Efficiency on 1 to 1024 GPUs", panels, most, text)
-    recorded.write(recorded.plot_path(RECORDED, PLOT), svg + recorded.origin(shown_data))
+    title = "Efficiency on 1 to 1024 GPUs"
+    draw_plot(RECORDED, PLOT, shown_data, "draw_scaling", title, panels, most, text)
 
 
 def main():

@@ -6,7 +6,9 @@ under several schedules), compiler (make sanitize: programs built with the sanit
 (make sanitize on a GPU). Each program runs with the options that the Check: field of its header gives, because checking slows it
 down. The exit status is 1 when something is found in a program, or it fails, or has a race on purpose that is not found. BIN and
 BUILD are the folders of the Makefile; TIME_LIMIT is in seconds, for a run."""
+import collections
 import os
+import pathlib
 import re
 import shutil
 import sys
@@ -36,9 +38,8 @@ def selected(words):
     """The runs as (name, program, options, whether something wrong is expected). What is wrong on purpose is for make check only,
     and compute-sanitizer does not work with OpenGL and Vulkan (docs/book-vs-today.md). An exercise has the runs of the program that
     it was made from, without those in which a race is expected."""
-    one = words[0] if words and "/" in words[0] else None
-    exercise = bool(one) and one.startswith("my/")
-    original = one.removeprefix("my/") if one else None
+    one = words[0] if words and "/" in words[0] else ""
+    exercise, original = one.startswith("my/"), one.removeprefix("my/")
     for program in read_programs([original.split("/")[0]] if one else words):
         if one and program.name != original:
             continue
@@ -57,10 +58,7 @@ def selected(words):
 
 def run_once(name, program, options, way):
     """Returns the exit status and the lines of stderr."""
-    folder, base = ROOT / BUILD / "check-runs" / os.path.dirname(name), os.path.basename(name)
-    folder.mkdir(parents=True, exist_ok=True)
-    output, errors = folder / f"{base}.txt", folder / f"{base}.err"
-    command = [BIN / name, *options.split()]
+    command, base = [BIN / name, *options.split()], ROOT / BUILD / "check-runs" / name
     if TOOLS == "compute-sanitizer":
         full = ["--leak-check", "full"] if way == "memcheck" else []
         command = ["compute-sanitizer", "--error-exitcode", 9, "--tool", way, *full, *command]
@@ -69,22 +67,18 @@ def run_once(name, program, options, way):
         fill, (threads, streams) = "zero" if way == "reverse/late" else "nan", way.split("/")
         settings = f"SCHEDULE={threads} STREAMS={streams} STRICT=1 FILL={fill}".split()
         command = ["env", *(f"CUDA_CPU_{setting}" for setting in settings), *command]
-    with output.open("w") as out, errors.open("w") as err:
-        status = execute([*launcher(program), *command], folder, stdout=out, stderr=err)
-    reports = lines_of(output) if TOOLS == "compute-sanitizer" else []
-    return status, lines_of(errors) + [line for line in reports if line.startswith("=========")]
+    status, errors = execute([*launcher(program), *command], base)
+    reports = lines_of(pathlib.Path(f"{base}.txt")) if TOOLS == "compute-sanitizer" else []
+    return status, errors + [line for line in reports if line.startswith("=========")]
 
 
 def judge(status, errors, exercise):
     """The result of a run, and the lines that say why."""
     places = [i for i, line in enumerate(errors) if REPORT.search(line)]
     if places:
-        reason = [errors[i] for i in sorted({*places, *(i + 1 for i in places)} & set(range(len(errors))))]
-        kind = DETECTED.search(reason[0])
-        return (
-            "FOUND" if TOOLS != "race" else "divergent barrier" if kind[1] == "divergent" else kind[1],
-            reason,
-        )
+        kind = DETECTED.search(errors[places[0]])
+        result = "FOUND" if TOOLS != "race" else kind[1].replace("divergent", "divergent barrier")
+        return result, [line for i, line in enumerate(errors) if {i, i - 1} & {*places}]
     if status == 0:
         return "clean", []
     if status == 2:
@@ -100,44 +94,35 @@ def main(words):
     if TOOLS == "compute-sanitizer" and not shutil.which(TOOLS):
         print("no compute-sanitizer on PATH: it is part of the CUDA toolkit", file=sys.stderr)
         return 1
-    runs = list(selected(words))
-    table, clean, found, failed, absent = Table(len(runs)), 0, 0, 0, 0
+    runs, counts = list(selected(words)), collections.Counter()
+    table, alone = Table(len(runs)), bool(words) and "/" in words[0]
     for name, program, options, race, expected in runs:
         table.begin(f"{name} {options}" if race else name)
         if not os.access(BIN / name, os.X_OK):
-            absent += 1
+            counts["absent"] += 1
             table.row("not built")
             continue
         start, result, reason = time.monotonic(), "clean", []
-        for way in WAYS:
-            # Programs of cuSPARSE and cuSOLVER have no kernels of their own, and these tools report the library's.
-            if way in ("racecheck", "initcheck", "synccheck") and re.search(
-                "cusparse|cusolver", program.needs
-            ):
-                continue
+        # Programs of cuSPARSE and cuSOLVER have no kernels of their own, and these tools report the library's.
+        library = re.search("cusparse|cusolver", program.needs)
+        for way in WAYS[:1] if library and TOOLS == "compute-sanitizer" else WAYS:
             result, reason = judge(*run_once(name, program, options, way), name.startswith("my/"))
-            if words and "/" in words[0]:
-                shown = (
-                    "threads {:10} streams {:10}".format(*way.split("/")) if TOOLS == "race" else f"{way:10}"
-                )
+            if alone:
+                shown = "threads {:10} streams {:10}".format(*way.split("/")) if "/" in way else f"{way:10}"
                 table.note(f"    {shown} {result}")
             if result != "clean":
                 break
         seconds = f"{time.monotonic() - start:.1f} s"
         if result == "clean" and expected:
             result, reason = "FAILED", ["wrong on purpose, but nothing was found"]
-        if result in ("clean", "waived"):
-            clean += 1
-        elif expected and result != "FAILED":
-            found, result = found + 1, "race, on purpose"
-        else:
-            failed += 1
-        table.row(f"{result:17} {seconds:>9}")
+        found = expected and result not in ("waived", "FAILED")
+        counts["found" if found else "clean" if result in ("clean", "waived") else "failed"] += 1
+        table.row(f"{'race, on purpose' if found else result:17} {seconds:>9}")
         for line in reason:
             print(f"    {line}")
-    print(
-        f"{clean} of {len(runs)} clean, {found} wrong on purpose and found, {failed} failed, {absent} not built"
-    )
+    clean, found, failed, absent = (counts[result] for result in ("clean", "found", "failed", "absent"))
+    purpose = f"{found} wrong on purpose and found"
+    print(f"{clean} of {len(runs)} clean, {purpose}, {failed} failed, {absent} not built")
     return failed > 0
 
 

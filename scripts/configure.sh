@@ -3,7 +3,6 @@
 # Chooses the back end and looks for the optional libraries.
 #   configure.sh FILE [FLAGS]  writes both to FILE as variables for make, if they or FLAGS have changed. Prints nothing, or one line
 #                              that says which setting is wrong. Libraries that FILE has are not tested again; missing ones are
-#   configure.sh --list        prints a line for each library, found or missing (make doctor)
 # Settings, in environment variables: BACKEND, NVCC, CUDA_PATH, SMS, SANITIZE, DEBUG, CC, CXX, MPICC; HAVE_PNG=0 switches libpng
 # off, and so for the others.
 set -eu
@@ -193,26 +192,12 @@ write() { # file of an earlier run, flags of the user: prints the variables
     done
 }
 
-case ${1-} in
-'' | --help)
-    sed -n '3,9s/^# \{0,1\}//p' "$0" >&2
-    exit 64
-    ;;
---list)
-    choose
-    table | while IFS='|' read -r name only what package link language source; do
-        [ -z "$only" ] || [ "$only" = "$backend" ] || continue
-        if probe "$link" "$language" "$source"; then echo "found    $what"; else echo "missing  $what: $(how "$package")"; fi
-    done
-    ;;
-*)
-    check_settings
-    choose
-    [ "$backend" = cpu ] || choose_architectures
-    [ "$backend" = gpu ] || toolkit=$($nvcc --toolkit) || fail "$nvcc does not work"
-    mkdir -p "${1%/*}"
-    new=$1.$$
-    write "$@" >"$new"
-    if cmp -s "$new" "$1"; then rm "$new"; else mv "$new" "$1"; fi
-    ;;
-esac
+case ${1-} in '' | -*) sed -n '3,7s/^# \{0,1\}//p' "$0" >&2 && exit 64 ;; esac
+check_settings
+choose
+[ "$backend" = cpu ] || choose_architectures
+[ "$backend" = gpu ] || toolkit=$($nvcc --toolkit) || fail "$nvcc does not work"
+mkdir -p "${1%/*}"
+new=$1.$$
+write "$@" >"$new"
+if cmp -s "$new" "$1"; then rm "$new"; else mv "$new" "$1"; fi

@@ -68,14 +68,14 @@ def chapter_table():
 
 
 def index():
-    """The terms of docs/terms.txt, each with its definition and the programs that show it."""
+    """The terms of the page, each with its meaning and the programs that show it."""
     shown = collections.defaultdict(list)
     for p in read_programs():
         for term in re.split(", *", p.terms):
             shown[term].append(f"[{p.name}](../{p.name}.cu)")
     yield "| term | meaning | programs |\n|---|---|---|"
-    for term, definition in read_terms().items():
-        yield f"| {markdown(term)} | {markdown(definition)} | {', '.join(shown[term])} |"
+    for term, row in read_terms().items():
+        yield f"{row} {', '.join(shown[term])} |"
 
 
 def gallery():
@@ -98,11 +98,8 @@ def gallery():
         image = f'<img src="{file.removeprefix("docs/")}" width="200" alt="{alt}">'
         cells.append((image, ", ".join(links)))
     for i in range(0, len(cells), 4):
-        row = [*cells[i : i + 4], *[("", "")] * (i + 4 - len(cells))]
-        for part in 0, 1:
-            yield "|" + "".join(f" {cell[part]} |" if cell[part] else " |" for cell in row)
-            if part == i == 0:
-                yield "|:-:|:-:|:-:|:-:|"
+        images, links = zip(*cells[i : i + 4], *[("", "")] * (i + 4 - len(cells)))
+        yield f"| {' | '.join(images)} |\n" + "|:-:|:-:|:-:|:-:|\n" * (i == 0) + f"| {' | '.join(links)} |"
 
 
 # The file, what the part is, the name of its markers, and what makes it: a function here, or a command
@@ -112,16 +109,14 @@ PARTS = [
     ("docs/gallery.md", "gallery", "gallery", gallery),
     ("docs/index.md", "index of terms", "terms", index),
     ("README.md", "table of times", "performance", "bench/report.py --summary"),
-    ("docs/performance.md", "table of times", "performance", "bench/report.py --table"),
-    ("docs/performance.md", "list of plots", "plots", "bench/report.py --plots"),
-    *(
-        ("docs/then-and-now.md", f"table of {part}", part, f"bench/then.py --{part}")
-        for part in ("figures", "claims", "limits", "devices")
-    ),
-    *(
-        ("docs/scaling.md", f"part {part}", part, f"bench/scaling.py --{part}")
-        for part in ("measured", "model", "projection")
-    ),
+    ("bench/results/README.md", "recorded times", "results", "bench/report.py --results"),
+    ("bench/results/README.md", "part measured", "measured", "bench/scaling.py --measured"),
+    ("docs/scaling.md", "part model", "model", "bench/scaling.py --model"),
+    ("docs/scaling.md", "part projection", "projection", "bench/scaling.py --projection"),
+]
+PARTS += [
+    ("docs/then-and-now.md", f"table of {part}", part, f"bench/then.py --{part}")
+    for part in ("figures", "claims", "limits", "devices")
 ]
 
 

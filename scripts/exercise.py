@@ -12,13 +12,13 @@ import re
 import subprocess
 import sys
 
+from check import WORKERS
 from programs import read_programs
 from run import BIN, BUILD, ROOT, TOO_LONG, execute, lines_of
 from task import Exercise, Problem
 
 BACKEND = os.environ.get("BACKEND", "cpu")
 TIME_LIMIT = int(os.environ.get("TIME_LIMIT", 60))
-WORKERS = re.compile("cuda on the CPU: [0-9]* worker")
 
 
 def exercises(folders=()):
@@ -32,8 +32,13 @@ def mine(name):
 
 
 def write(exercise):
-    mine(exercise.name).parent.mkdir(parents=True, exist_ok=True)
-    mine(exercise.name).write_text(exercise.written())
+    """Writes an exercise. Returns whether it was not there yet; a file that exists is never changed."""
+    path = mine(exercise.name)
+    if path.exists():
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(exercise.written())
+    return True
 
 
 def write_each(words):
@@ -42,14 +47,11 @@ def write_each(words):
             exercise = Exercise(name)
             if exercise.why_none():
                 raise Problem(f"{name} is no exercise: {exercise.why_none()}")
-            if mine(name).exists():
-                print(f"my/{name}.cu is there already and stays as it is")
+            if write(exercise):
+                what = f'write what the comments "Task:" ask for, then make my/{name}'
+                print(f"my/{name}.cu: {what}; the first comment in it has all commands")
             else:
-                write(exercise)
-                print(
-                    f'my/{name}.cu: write what the comments "Task:" ask for, then make my/{name}; '
-                    "the first comment in it has all commands"
-                )
+                print(f"my/{name}.cu is there already and stays as it is")
 
 
 def known_state(exercise, record):
@@ -62,29 +64,23 @@ def known_state(exercise, record):
     return key, "open" if text == exercise.written().encode() else None, ""
 
 
-def attempt(exercise, folder):
-    """Builds and runs an exercise. Returns its state, and the reason."""
-    base = exercise.name.split("/")[1]
-    folder.mkdir(parents=True, exist_ok=True)
-    settings = [f"{key}={value}" for key, value in (("BACKEND", BACKEND), ("BIN", BIN), ("BUILD", BUILD))]
+def attempt(exercise, base):
+    """Builds and runs an exercise, whose output goes to files beside base. Returns its state, and the reason."""
+    settings = [f"BACKEND={BACKEND}", f"BIN={BIN}", f"BUILD={BUILD}"]
     make = ["make", "--no-print-directory", *settings, f"my/{exercise.name}"]
     built = subprocess.run(make, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if built.returncode:
         said = built.stdout.splitlines() or [""]
-        return "wrong", "does not build: " + next(
-            (line for line in said if re.search("error|Error|needs", line)), said[-1]
-        )
-    log = folder / f"{base}.log"
-    with (folder / f"{base}.out").open("w") as out, log.open("w") as err:
-        command = [BIN / "my" / exercise.name, *exercise.options.split()]
-        status = execute(command, folder, TIME_LIMIT, stdout=out, stderr=err)
-    said = [line for line in lines_of(log) if not WORKERS.match(line)]
-    reason = said[0] if said else f"exit status {status}"
+        why = next((line for line in said if re.search("error|Error|needs", line)), said[-1])
+        return "wrong", f"does not build: {why}"
+    command = [BIN / "my" / exercise.name, *exercise.options.split()]
+    status, errors = execute(command, base, limit=TIME_LIMIT)
+    said = [line for line in errors if not WORKERS.match(line)]
     if status == 0:
         return ("done", "") if said and said[-1].endswith(": right") else ("wrong", "ended before its check")
     if status == TOO_LONG:
         return "wrong", f"ran longer than {TIME_LIMIT} s"
-    return ("waived" if status == 2 else "wrong"), reason
+    return ("waived" if status == 2 else "wrong"), said[0] if said else f"exit status {status}"
 
 
 def list_all(run_changed):
@@ -95,12 +91,12 @@ def list_all(run_changed):
             record = ROOT / BUILD / "progress" / program.name
             key, state, reason = known_state(exercise, record)
             if not state and run_changed:
-                state, reason = attempt(exercise, record.parent)
+                state, reason = attempt(exercise, record)
+                record.parent.mkdir(parents=True, exist_ok=True)
                 record.write_text(f"{key}\n{state}\n{reason}\n")
             state = state or "changed"
-        print(
-            f"{number:3}  {'*' * exercise.stars():4}  {program.name:38} {state:6} {program.title}", flush=True
-        )
+        stars = "*" * exercise.stars()
+        print(f"{number:3}  {stars:4}  {program.name:38} {state:6} {program.title}", flush=True)
         if state in ("wrong", "waived"):
             print(f"           {reason}")
         counts[state] += 1
@@ -114,8 +110,7 @@ def main(words):
     elif mode in ("all", "progress"):
         if mode == "all":
             for _, exercise in exercises():
-                if not mine(exercise.name).exists():
-                    write(exercise)
+                write(exercise)
         list_all(mode == "progress")
     else:
         print(__doc__, file=sys.stderr)

@@ -12,9 +12,7 @@ cd "${0%/*}/.."
 clang_format_version=14 black_version=23 # as in Debian 12
 : "${BIN:=bin}" "${BUILD:=build}"
 case ${1-} in
-'') check= ;;
---check) check=1 ;;
---tools) check= ;;
+'' | --check | --tools) ;;
 *) sed -n '3,8s/^# \{0,1\}//p' "$0" >&2 && exit 64 ;;
 esac
 
@@ -34,19 +32,20 @@ find_tool() { # name, version, the commands to try
 
 clang_format=$(find_tool clang-format $clang_format_version "${CLANG_FORMAT:-clang-format}" clang-format-$clang_format_version) || exit
 black=$(find_tool black $black_version "${BLACK:-black}") || exit
-
-[ "${1-}" != --tools ] || exit 0
+case ${1-} in
+--tools) exit ;;
+--check) c_flags='--dry-run -Werror' python_flags=--check ;;
+*) c_flags=-i python_flags= ;;
+esac
 
 sources() { # which, as find has it
     find . \( -path './.*' -o -path ./my -o -path "./$BUILD" -o -path "./$BIN" \) -prune -o -type f \( "$@" \) -print
 }
 
 status=0
-sources -name '*.[ch]' -o -name '*.cu' -o -name '*.cpp' | sort |
-    if [ -n "$check" ]; then xargs -r "$clang_format" --dry-run -Werror; else xargs -r "$clang_format" -i; fi || status=1
-python_sources=$(sources -name '*.py' | sort)
-if [ -n "$python_sources" ]; then
-    # shellcheck disable=SC2086
-    says=$("$black" ${check:+--check} $python_sources 2>&1) || { status=1 && echo "$says" | grep -E '^(would reformat|error)'; }
-fi
+# shellcheck disable=SC2086
+sources -name '*.[ch]' -o -name '*.cu' -o -name '*.cpp' | sort | xargs -r "$clang_format" $c_flags || status=1
+# shellcheck disable=SC2086
+says=$(sources -name '*.py' | sort | xargs -r "$black" $python_flags 2>&1) ||
+    { status=1 && echo "$says" | grep -E '^(would reformat|error)'; }
 exit $status

@@ -9,7 +9,6 @@ end, which draw the same pictures on every machine.
 import io
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 
@@ -36,13 +35,11 @@ def pictures():
     for program in read_programs():
         if program.picture:
             arguments, _, output = program.run.partition(f"./bin/{program.name} ")[2].rpartition("--output ")
-            still, owner = output.endswith(".png"), program.picture.removeprefix("as ")
-            owner = program.name if owner == "yes" else owner
-            words = arguments.split() + (
-                ["--size", "512" if still else "256"] if has_size(program.name) else []
-            )
-            words += [] if still else ["--frames", "120"]
-            yield program.name, f"docs/gallery/{owner}.{output.rpartition('.')[2]}", words
+            owner = program.name if program.picture == "yes" else program.picture.removeprefix("as ")
+            words, ending = arguments.split(), output.rpartition(".")[2]
+            words += ["--size", "512" if ending == "png" else "256"] * has_size(program.name)
+            words += ["--frames", "120"] * (ending != "png")
+            yield program.name, f"docs/gallery/{owner}.{ending}", words
 
 
 def animation(frames):
@@ -62,11 +59,9 @@ def animation(frames):
 def draw(name, file, arguments, scratch):
     """The bytes of a picture."""
     made = scratch / (pathlib.Path(file).name if file.endswith(".png") else "frame-%04d.png")
-    with (scratch / "err").open("w") as err:
-        command = [BIN / name, *arguments, "--output", made]
-        status = execute(command, ROOT, stdout=subprocess.DEVNULL, stderr=err)
+    status, errors = execute([BIN / name, *arguments, "--output", made], scratch / "log", ROOT)
     if status:
-        sys.exit(f"{' '.join([name, *arguments])}: {(scratch / 'err').read_text().strip()}")
+        sys.exit(f"{' '.join([name, *arguments])}: {' '.join(errors)}")
     return made.read_bytes() if file.endswith(".png") else animation(sorted(scratch.glob("frame-*.png")))
 
 
@@ -82,8 +77,7 @@ def main():
             sys.exit(f"{file}: {len(data)} bytes are too many")
         same = target.exists() and target.read_bytes() == data
         target.parent.mkdir(parents=True, exist_ok=True)
-        if not same:
-            target.write_bytes(data)
+        target.write_bytes(data)
         print(f"{file}: {len(data)} bytes{', as it was' * same}", flush=True)
     files = {ROOT / file for _, file, _ in pictures()}
     for path in sorted((ROOT / "docs/gallery").glob("*/*")):

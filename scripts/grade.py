@@ -36,12 +36,8 @@ SCHEDULES = "forward", "random:1", "random:2"
 
 def limit(**limits):
     """For preexec_fn: sets limits such as AS=4 << 30."""
-
-    def set_limits():
-        for name, value in limits.items():
-            resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (value, value))
-
-    return set_limits
+    pairs = [(getattr(resource, f"RLIMIT_{name}"), (value, value)) for name, value in limits.items()]
+    return lambda: [resource.setrlimit(*pair) for pair in pairs]
 
 
 def exercise_of(path):
@@ -66,18 +62,11 @@ def run_once(binary, options, schedule):
     env = {"PATH": os.environ["PATH"], "HOME": str(here), "TMPDIR": str(here), "EXERCISE_GRADED": "1"}
     env |= {"CUDA_CPU_SCHEDULE": schedule, "CUDA_CPU_STREAMS": "late"}
     env |= {"CUDA_CPU_STRICT": "1", "CUDA_CPU_FILL": "nan"}
-    with (WORK / "runs/out").open("w") as out, (WORK / "runs/err").open("w") as err:
-        status = execute(
-            ["sh", "-c", descriptors, "sh", binary, *options],
-            here,
-            TIME_LIMIT,
-            env=env,
-            stdout=out,
-            stderr=err,
-            preexec_fn=limit(CORE=0, CPU=TIME_LIMIT * 2, FSIZE=OUTPUT_LIMIT * MIB, **memory),
-        )
+    limits = limit(CORE=0, CPU=TIME_LIMIT * 2, FSIZE=OUTPUT_LIMIT * MIB, **memory)
+    command = ["sh", "-c", descriptors, "sh", binary, *options]
+    status, errors = execute(command, here.parent / "run", here, TIME_LIMIT, env=env, preexec_fn=limits)
     said = [line.removeprefix(word + " ") for line in lines_of(WORK / "said") if line.startswith(word + " ")]
-    return status, lines_of(WORK / "runs/err"), said[-1] if said else ""
+    return status, errors, said[-1] if said else ""
 
 
 def assemble(name, path, number):
@@ -93,14 +82,9 @@ def build(goals):
     """Builds all programs with one make. Limits stop a source that makes the compiler run without end."""
     settings = [f"BACKEND={BACKEND}", f"BIN={WORK}/bin", f"BUILD={BUILD}", *["NVCCFLAGS=--check"] * RACES]
     settings += ["SANITIZE=", "CHAPTER=", "PROGRAM=", "DIR="]
+    make = ["make", "-k", "--no-print-directory", *settings, *map(str, goals)]
     with (WORK / "build.log").open("w") as log:
-        subprocess.run(
-            ["make", "-k", "--no-print-directory", *settings, *map(str, goals)],
-            cwd=ROOT,
-            stdout=log,
-            stderr=log,
-            preexec_fn=limit(CPU=300, AS=6 << 30),
-        )
+        subprocess.run(make, cwd=ROOT, stdout=log, stderr=log, preexec_fn=limit(CPU=300, AS=6 << 30))
 
 
 def grade(name, goal):
@@ -141,24 +125,23 @@ def main(folder):
     shutil.rmtree(ROOT / SOURCES, ignore_errors=True)
     shutil.rmtree(WORK, ignore_errors=True)
     (WORK / "runs").mkdir(parents=True)
-    programs, goals, refused, counts = {}, {}, {}, collections.Counter()
+    names, goals, verdicts, counts = {}, {}, {}, collections.Counter()
     for number, path in enumerate(files):
-        name = programs[path] = exercise_of(path)
+        name = names[path] = exercise_of(path)
         try:
-            if name and not Exercise(name).why_none():
+            if not name:
+                reason = 'its header has no "Run: ./bin/chapterNN/name" of a program of the suite'
+                verdicts[path] = "unknown", reason
+            elif Exercise(name).why_none():
+                verdicts[path] = "unknown", "this program is no exercise"
+            else:
                 goals[path] = assemble(name, path, number)
         except Problem as problem:
-            refused[path] = "wrong", str(problem)
+            verdicts[path] = "wrong", str(problem)
     if goals:
         build(goals.values())
-    for path, name in programs.items():
-        if not name:
-            verdict = "unknown", 'its header has no "Run: ./bin/chapterNN/name" of a program of the suite'
-        elif path in goals:
-            verdict = grade(name, goals[path])
-        else:
-            verdict = refused.get(path, ("unknown", "this program is no exercise"))
-        result, reason = verdict
+    for path, name in names.items():
+        result, reason = verdicts[path] if path in verdicts else grade(name, goals[path])
         counts[result] += 1
         shown = f"{result:9} {name or '-':34} {path.relative_to(folder)}"
         print(f"{shown}: {reason}" if reason else shown, flush=True)

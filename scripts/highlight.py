@@ -28,23 +28,16 @@ def kernels_and_launches(code):
 def highlighted(path, link):
     """The lines of a source as HTML, and the kernels and launches of a program as (kind, name, line). link(file, page) is the relative
     link from a page to a file."""
-    from pygments import format, lexers, token, util
+    from pygments import format, lexers, token
     from pygments.formatters import HtmlFormatter
 
-    text, options = (ROOT / path).read_text(), {"stripnl": False, "ensurenl": False}
-    try:
-        cuda = path.endswith((".cu", ".h"))
-        lexer = lexers.CudaLexer(**options) if cuda else lexers.get_lexer_for_filename(path, **options)
-    except util.ClassNotFound:
-        lexer = lexers.TextLexer(**options)
-    tokens = list(lexer.get_tokens(text))
+    cuda, text = path.endswith((".cu", ".h")), (ROOT / path).read_text()
+    lexer = lexers.CudaLexer if cuda else lexers.find_lexer_class_for_filename(path) or lexers.TextLexer
+    tokens = list(lexer(stripnl=False, ensurenl=False).get_tokens(text))
     hidden = token.Comment, token.String
     code = "".join(" " * len(part) if any(kind in h for h in hidden) else part for kind, part in tokens)
-    marks = (
-        sorted(kernels_and_launches(code), key=lambda mark: mark[2])
-        if re.match(r"(chapter..|appendix_a)/\w+\.cu$", path)
-        else []
-    )
+    program = re.match(r"(chapter..|appendix_a)/\w+\.cu$", path)
+    marks = sorted(kernels_and_launches(code), key=lambda mark: mark[2]) if program else []
 
     # In a marked range, Name.Function becomes Name.Function.Kernel, whose class in HTML is "nf nf-Kernel".
     at, marked = 0, []

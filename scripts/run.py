@@ -4,6 +4,7 @@
 build/run/chapterNN with its defaults, a program of MPI as several processes. Its output is saved there as NAME.txt, with its picture
 beside it. The exit status is 1 when a program failed. BIN and BUILD are the folders of the Makefile; TIME_LIMIT is in seconds."""
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -18,19 +19,23 @@ TIME_LIMIT = int(os.environ.get("TIME_LIMIT", 120))
 TOO_LONG = 124  # the exit status of timeout(1)
 
 
-def execute(command, cwd, limit=TIME_LIMIT, **options):
-    """Runs a command without a window in a session of its own, which ends with it. Returns the exit status as a shell has it: 128
-    and the number of the signal that ended it, or TOO_LONG. options are those of subprocess.Popen."""
+def execute(command, base, folder=None, limit=TIME_LIMIT, **options):
+    """Runs a command without a window in a session of its own, which ends with it; what it prints goes to base.txt and base.err.
+    Returns the exit status as a shell has it: 128 and the number of the signal that ended it, or TOO_LONG; and the lines of base.err.
+    It runs in folder, by default in that of base. options are those of subprocess.Popen."""
     env = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")}
     options = {"env": env, "stdin": subprocess.DEVNULL, "start_new_session": True, **options}
-    process = subprocess.Popen([str(word) for word in command], cwd=cwd, **options)
-    try:
-        status = process.wait(limit)
-        return status if status >= 0 else 128 - status
-    except subprocess.TimeoutExpired:
-        return TOO_LONG
-    finally:
-        stop(process)
+    base.parent.mkdir(parents=True, exist_ok=True)
+    errors = pathlib.Path(f"{base}.err")
+    with open(f"{base}.txt", "w") as options["stdout"], errors.open("w") as options["stderr"]:
+        process = subprocess.Popen([str(word) for word in command], cwd=folder or base.parent, **options)
+        try:
+            status = process.wait(limit)
+        except subprocess.TimeoutExpired:
+            status = TOO_LONG
+        finally:
+            stop(process)
+    return status if status >= 0 else 128 - status, lines_of(errors)
 
 
 def stop(process):
@@ -82,7 +87,7 @@ def judge(program, status, errors, picture):
     if status == 0 and expected:
         return "FAILED", f"exit status 0, its header expects {expected}"
     if status == 0:
-        return ("FAILED", "wrote no picture") if program.picture and not picture else ("ok", picture or "")
+        return ("FAILED", "wrote no picture") if program.picture and not picture else ("ok", picture)
     if status == 2:
         return "waived", last
     if status == TOO_LONG:
@@ -94,38 +99,31 @@ def judge(program, status, errors, picture):
 
 def run(program):
     """Runs a program and judges it."""
-    folder, name = ROOT / BUILD / "run" / program.name.split("/")[0], program.name.split("/")[1]
-    folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob(f"{name}.*"):
+    base = ROOT / BUILD / "run" / program.name
+    for old in base.parent.glob(f"{base.name}.*"):
         old.unlink()
-    output, errors = folder / f"{name}.txt", folder / f"{name}.err"
-    with output.open("w") as out, errors.open("w") as err:
-        status = execute([*launcher(program), BIN / program.name], folder, stdout=out, stderr=err)
-    said = lines_of(errors)
-    if not said:
-        errors.unlink()
-    made = [f for f in sorted(folder.glob(f"{name}.*")) if f not in (output, errors) and f.stat().st_size]
-    return judge(
-        program, status, said, f"{BUILD}/run/{program.name.split('/')[0]}/{made[-1].name}" if made else None
-    )
+    status, errors = execute([*launcher(program), BIN / program.name], base)
+    if not errors:
+        base.with_suffix(".err").unlink()
+    made = [f.name for f in sorted(base.parent.glob(f"{base.name}.*")) if f.stat().st_size]
+    pictures = [name for name in made if not name.endswith((".txt", ".err"))]
+    folder = f"{BUILD}/run/{program.name.split('/')[0]}"
+    return judge(program, status, errors, f"{folder}/{pictures[-1]}" if pictures else "")
 
 
 def main(folders):
     programs = read_programs(folders)
     table, counts = Table(len(programs)), dict.fromkeys(("ok", "failed", "waived", "not built"), 0)
-    print(
-        f"{'':{2 * table.width + 3}} {'program':34} {'result':9} {'time':>9}  picture, or why not", flush=True
-    )
+    table.note(f"{'':{2 * table.width + 3}} {'program':34} {'result':9} {'time':>9}  picture, or why not")
     for program in programs:
         table.begin(program.name)
-        seconds = ""
         if os.access(BIN / program.name, os.X_OK):
             start = time.monotonic()
             result, reason = run(program)
             seconds = f"{time.monotonic() - start:.2f} s"
         else:
-            result, needs = "not built", ",".join(libraries(program))
-            reason = f"needs {needs}" if needs else ""
+            needs = ",".join(libraries(program))
+            result, reason, seconds = "not built", f"needs {needs}" if needs else "", ""
         counts[result.lower()] += 1
         table.row(f"{result:9} {seconds:>9}  {reason}")
     summary = ", ".join(f"{count} {result}" for result, count in counts.items())

@@ -21,23 +21,18 @@ from programs import ROOT, read_programs
 
 sys.path.insert(0, str(ROOT / "bench"))
 from report import RECORDED, STYLE, find, measured, scrolled  # noqa: E402
-from results import Problem, load, run, shown, topic, write  # noqa: E402
+from results import Problem, load, run, shown, write  # noqa: E402
 
 
 PROGRAMS = read_programs()
 PICTURES = {program: file for program, file, _ in pictures()}
-DOCUMENTS = sorted(
-    str(p.relative_to(ROOT))
-    for g in ("*.md", "docs/*.md", "cucc/*.md", "cucc/docs/*.md")
-    for p in ROOT.glob(g)
-)
 SOURCES = {program.name + ".cu" for program in PROGRAMS}
 TERMS = "docs/index.md"
 FOLDER = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / os.environ.get("BUILD", "build") / "site")
 
 # ---- pages and links: a page has the path of its file in the repository ----
 
-linked = list(DOCUMENTS)  # the files that pages link to, in the order in which the links were found
+linked = ["README.md"]  # the files that pages link to, in the order in which the links were found
 
 
 def address(path):
@@ -106,12 +101,12 @@ def facts(program):
     """The fields of the header, as pairs of a name and HTML."""
     page, number, text = program.name, section(program), (ROOT / (program.name + ".cu")).read_text()
     needs = re.sub(r"\barch=\w+|libs=", "", program.needs).replace("gpus=2", "2 GPUs").replace("gl", "OpenGL")
-    index = os.path.relpath("index.html", os.path.dirname(page))
-    terms = [(f"{link(TERMS, page)}#{anchor(term)}", escape(term)) for term in re.split(", *", program.terms)]
-    command = " ".join(f"<span>{escape(word)}</span>" for word in program.run.split())
     exercise = (
         f'<code>make exercise {page}</code> (<a href="{link("docs/exercises.md", page)}">exercises</a>)'
     )
+    index = os.path.relpath("index.html", os.path.dirname(page))
+    terms = [(f"{link(TERMS, page)}#{anchor(term)}", escape(term)) for term in re.split(", *", program.terms)]
+    command = " ".join(f"<span>{escape(word)}</span>" for word in program.run.split())
     return {
         "Book": f'<a href="{index}#section-{number}">{number}</a>{escape(program.book[len(number):])}',
         "Terms": ", ".join(f'<a href="{target}">{term}</a>' for target, term in terms),
@@ -152,7 +147,7 @@ def program_page(program, chapter, neighbours, recorded):
         title = f"Proof, lines {proof + 1} to {len(text)}: options, input, reference and check"
         parts.append(folded(title, listing(lines, proof, None, "proof")))
     if page in recorded.get("programs", {}):
-        how = f'{link("docs/performance.md", page)}#{anchor(topic(page))}'
+        how = f'{link("docs/performance.md", page)}#how-the-times-are-taken'
         parts.append(f'<h2>Measured</h2>\n<p><a href="{how}">How the times are taken</a></p>')
         parts += measured(page, RECORDED, recorded)
     parts.append('<nav class="neighbours" aria-label="previous and next program">')
@@ -235,7 +230,7 @@ def main():
         chapter = next(title for title, programs in chapters.items() if program in programs)
         program_page(program, chapter, (before, after), recorded)
     for path in linked:  # link() appends to this list during the loop
-        if path in DOCUMENTS:
+        if path.endswith(".md"):
             html, title = document((ROOT / path).read_text(), path)
             write_page(path, title, html)
         elif address(path) == path:
@@ -243,8 +238,9 @@ def main():
             shutil.copyfile(ROOT / path, FOLDER / path)
         elif path not in SOURCES:
             source_page(path)
+    documents = sum(path.endswith(".md") for path in linked)
     write(FOLDER / "site.css", STYLE + "\n" + (ROOT / "scripts/site.css").read_text())
-    print(f"{shown(FOLDER / 'index.html')}: {len(PROGRAMS)} programs, {len(DOCUMENTS)} documents")
+    print(f"{shown(FOLDER / 'index.html')}: {len(PROGRAMS)} programs, {documents} documents")
     return 0
 
 

@@ -86,9 +86,7 @@ class Exercise:
         for name in named - {f.name for f in self.asked}:
             raise Problem(f"{self.name}.cu: Task: names {name}(), which the lesson does not define")
         if not self.asked:
-            raise Problem(
-                f"{self.name}.cu: Task: there is no kernel above the ruler, so it must name a function"
-            )
+            raise Problem(f"{self.name}.cu: Task: no kernel is above the ruler, so it must name a function")
 
     def why_none(self):
         """Why the program is no exercise; None if it is one."""
@@ -100,19 +98,15 @@ class Exercise:
 
     def stars(self):
         """1 to 4: by the number of lines to write, and whether threads work together."""
-        code = [
-            (f, line)
-            for f in self.asked
-            for line in self.lines[f.open + 1 : f.close]
-            if line.strip(" ") and not re.match(" *//", line)
-            if f.name != "main" or re.search("HANDLE_|<<<", line)
-        ]
-        together = any(
-            re.search(r"__shared__|__sync|atomic|__threadfence|lock\(|_sync\(", line)
-            for f, line in code
-            if re.search("__(global|device)__", f.declared)
-        )
-        return 1 + (len(code) > 6) + (len(code) > 20) + together
+        count, together = 0, False
+        for f in self.asked:
+            code = [line for line in self.lines[f.open + 1 : f.close] if not re.match(" *(//|$)", line)]
+            code = [line for line in code if f.name != "main" or re.search("HANDLE_|<<<", line)]
+            count += len(code)
+            if re.search("__(global|device)__", f.declared):
+                words = r"__shared__|__sync|atomic|__threadfence|lock\(|_sync\("
+                together |= bool(re.search(words, "\n".join(code)))
+        return 1 + (count > 6) + (count > 20) + together
 
     def with_includes(self, line, up):
         """An include of the program, for a file in another folder. up: the path from there to the root."""
@@ -171,35 +165,30 @@ class Exercise:
         asked, known = {f.name: f for f in self.asked}, {f.name for f in self.functions}
         given, helpers = {}, []
         for f in find_functions(submission):
+            device = "__device__" in f.declared and not re.search("__attribute__|[^_]constructor", f.declared)
             if f.name in asked:
                 if "".join(f.declared.split()) != "".join(asked[f.name].declared.split()):
                     raise Problem(f"the declaration of {f.name}() has been changed")
                 if f.name in given:
                     raise Problem(f"{f.name}() is defined twice")
                 given[f.name] = f
-            elif (
-                f.name not in known
-                and "__device__" in f.declared
-                and not re.search("__attribute__|[^_]constructor", f.declared)
-            ):
+            elif device and f.name not in known:
                 helpers += [*lines[f.first : f.close + 1], ""]
             else:
                 continue
             for number, line in enumerate(lines[f.first : f.close + 1], f.first + 1):
                 if re.match(r"\s*(#|%:|\?\?=)", line) and not re.match(r"\s*#\s*pragma unroll", line):
                     raise Problem(f"line {number}: no preprocessor directive in what is graded")
-                if re.search("asm|__attribute__|_exit|inject_error|extern", line) and not re.search(
-                    "extern __shared__", line
-                ):
-                    raise Problem(
-                        f"line {number}: asm, __attribute__, _exit, extern and inject_error are not accepted"
-                    )
+                if re.search("asm|__attribute__|_exit|inject_error|extern(?! __shared__)", line):
+                    refused = "asm, __attribute__, _exit, extern and inject_error"
+                    raise Problem(f"line {number}: {refused} are not accepted")
         for name in asked:
             if name not in given:
                 raise Problem(f"it has no function {name}()")
         result = [self.with_includes(line, up) for line in self.lines]
         for f in reversed(self.asked):
             s = given[f.name]
-            first = helpers if f is self.asked[0] else []
-            result[f.first : f.close + 1] = [*first, *lines[s.first : s.close + 1]]
+            result[f.first : f.close + 1] = lines[s.first : s.close + 1]
+        first = self.asked[0].first
+        result[first:first] = helpers
         return "\n".join(result) + "\n"

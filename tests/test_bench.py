@@ -406,7 +406,7 @@ def test_tables_of_a_record():
     text = report.performance(found)
     conditions = "NVIDIA H200; driver 580; CUDA 13.0; 8 cores of C; O; 2026-01-02; commit abcdef012345."
     assert text.startswith(conditions)
-    dot, rows = "[dot](../chapter05/dot_ladder.cu)", cells(text)[2:]
+    dot, rows = "[dot](../../chapter05/dot_ladder.cu)", cells(text)[2:]
     assert rows == [
         [dot, "1048576 floats (in L2)", "41.9 µs", "14.0 µs, 300 GB/s"] + rows[0][4:],
         [dot, "4194304 floats", "168 µs", "55.9 µs, 300 GB/s", "3.00", "CUB 67.1 µs", "1.20"] + rows[1][7:],
@@ -492,13 +492,12 @@ def test_plots(bench):
 
 
 QUOTED = """README.md performance report.py --summary
-docs/performance.md performance report.py --table
-docs/performance.md plots report.py --plots
+bench/results/README.md results report.py --results
 docs/then-and-now.md figures then.py --figures
 docs/then-and-now.md claims then.py --claims
 docs/then-and-now.md limits then.py --limits
 docs/then-and-now.md devices then.py --devices
-docs/scaling.md measured scaling.py --measured
+bench/results/README.md measured scaling.py --measured
 docs/scaling.md model scaling.py --model
 docs/scaling.md projection scaling.py --projection"""
 

@@ -134,7 +134,7 @@ def test_progress(tree):
     assert re.search(r"add_loop_gpu +done", log) and re.search(r"add_loop_long +wrong", log)
     assert re.search(r"^ +c\[1\]: got -1, expected", log, re.M)
     # The time limits for a kernel in a deadlock or an endless loop are set.
-    assert (tree / "build/progress/chapter04/add_loop_long.out").read_text().startswith("10\n20\n")
+    assert (tree / "build/progress/chapter04/add_loop_long.txt").read_text().startswith("10\n20\n")
     assert re.search(r"^ +does not build: .*nonesuch", log, re.M)
     assert log.endswith("1 done, 1 open, 2 wrong\n")
     assert make(tree, "progress") == log  # nothing is built again

@@ -20,7 +20,7 @@ WRONG = [
         'Book: "4.2.1" does not begin with a section of chapter 3',
     ),
     (" * Book:    3.2.1\n", " * Book:    3.2.1\n * Book:    3.2.1\n", "Book: is here twice"),
-    (" * Terms:   ", " * Terms:   nonesuch, ", ': Terms: "nonesuch" is not in docs/terms.txt'),
+    (" * Terms:   ", " * Terms:   nonesuch, ", ': Terms: "nonesuch" is not in docs/index.md'),
     (" * Run:     ./bin/chapter03/NAME", " * Run:     ./NAME", "Run: must begin with ./bin/chapter03/NAME"),
     (" */", " * Needs:   libs=mpi\n */", "Run: must begin with mpirun -np N, since"),
     (" * Run:     ./bin", " * Run:     mpirun -np 2 ./bin", "Run: must begin with ./bin/chapter03"),
