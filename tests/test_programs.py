@@ -473,7 +473,9 @@ def test_every_call_and_launch_is_checked(programs):
         for call in re.finditer(r"\bcuda(?!Get\w*Error)[A-Z]\w*\s*\(|>>>\s*\([^;]*;", code):
             before, place = code[: call.start()], f"{program}:{code[: call.start()].count(chr(10)) + 1}"
             if call.group().startswith("cuda"):
-                if not re.search(r"(HANDLE_ERROR\(\s*|INTEROP_WORKS\(\s*|\b(cudaError_t \w+|error) = )$", before):
+                if not re.search(
+                    r"(HANDLE_ERROR\(\s*|INTEROP_WORKS\(\s*|\b(cudaError_t \w+|error) = )$", before
+                ):
                     unchecked.append(place)
                 continue
             # median_ms calls HANDLE_LAUNCH() after the function that it times.

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 
 import pytest
+
 # What the attack with hostile command lines runs
 SANITIZED = [
     "chapter03/simple_kernel_params",
