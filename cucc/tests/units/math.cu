@@ -191,15 +191,15 @@ ON_DEVICE(the_smaller_and_the_larger, double, {(double)min(3 + zero, -4), -4}, {
           {(double)min('a', 'b'), 97})
 
 TEST(mixed_arguments_have_cudas_types) {
-    static_assert(std::is_same<decltype(min(1, 2)), int>::value, "");
-    static_assert(std::is_same<decltype(min(1u, 2)), unsigned>::value, "");
-    static_assert(std::is_same<decltype(max(1, 2u)), unsigned>::value, "");
-    static_assert(std::is_same<decltype(max(1l, 2ul)), unsigned long>::value, "");
-    static_assert(std::is_same<decltype(min(1ll, 2ull)), unsigned long long>::value, "");
-    static_assert(std::is_same<decltype(min(1.0f, 2.0f)), float>::value, "");
-    static_assert(std::is_same<decltype(min(1.0f, 2.0)), double>::value, "");
-    static_assert(std::is_same<decltype(rsqrt(1.0f)), float>::value, "");
-    static_assert(std::is_same<decltype(sinpi(1.0f)), float>::value, "");
+    static_assert(std::is_same_v<decltype(min(1, 2)), int>);
+    static_assert(std::is_same_v<decltype(min(1u, 2)), unsigned>);
+    static_assert(std::is_same_v<decltype(max(1, 2u)), unsigned>);
+    static_assert(std::is_same_v<decltype(max(1l, 2ul)), unsigned long>);
+    static_assert(std::is_same_v<decltype(min(1ll, 2ull)), unsigned long long>);
+    static_assert(std::is_same_v<decltype(min(1.0f, 2.0f)), float>);
+    static_assert(std::is_same_v<decltype(min(1.0f, 2.0)), double>);
+    static_assert(std::is_same_v<decltype(rsqrt(1.0f)), float>);
+    static_assert(std::is_same_v<decltype(sinpi(1.0f)), float>);
     EXPECT(max(-1, 1) == 1 && min(2.0, 3.0) == 2.0); // also on the host
 }
 
