@@ -6,16 +6,12 @@
 #include <limits>
 #include <numeric>
 #include "device.h"
+#include "random.h"
 
-static unsigned seed = 12345;
-static unsigned below(unsigned range) {
-    seed = seed * 1664525 + 1013904223;
-    return (seed >> 8) % range;
-}
-static std::vector<int> numbers(size_t n, unsigned range) {
+static std::vector<int> numbers(size_t n, int range) {
     std::vector<int> all(n);
     for (int &x : all)
-        x = (int)below(range) - (int)range / 4;
+        x = pick(0, range - 1) - range / 4;
     return all;
 }
 
@@ -80,9 +76,9 @@ TEST(block_reduce) {
     const Device<int> from(in), to(3);
     reduce<<<1, THREADS>>>(from.data, to.data);
     int largest = in[0], some = 0;
-    for (int i = 0; i < THREADS; i++) {
-        largest = std::max(largest, in[(size_t)i * ITEMS]);
-        some += i < 50 ? in[(size_t)i * ITEMS + 1] : 0;
+    for (size_t i = 0; i < THREADS; i++) {
+        largest = std::max(largest, in[i * ITEMS]);
+        some += i < 50 ? in[i * ITEMS + 1] : 0;
     }
     EXPECT(to.host() == std::vector<int>{std::accumulate(in.begin(), in.end(), 0), largest, some});
 
@@ -119,22 +115,17 @@ TEST(block_scan) {
     const std::vector<int> in = numbers(ALL, 100);
     const Device<int> from(in), to(3 * ALL + 1);
     scan<<<1, THREADS>>>(from.data, to.data);
-    std::vector<int> expected;
-    int sum = 0, largest = in[0], firsts = 100, before = 7;
-    for (int x : in) {
-        expected.push_back(sum);
-        sum += x;
-    }
-    for (int x : in)
-        expected.push_back(largest = std::max(largest, x));
+    std::vector<int> firsts, expected; // `firsts`: the first item of each thread
     for (int i = 0; i < ALL; i += ITEMS)
-        expected.push_back(firsts += in[(size_t)i]);
-    for (int i = 0; i < ALL; i += ITEMS) {
-        expected.push_back(before);
-        before = std::max(before, in[(size_t)i]);
-    }
+        firsts.push_back(in[(size_t)i]);
+    const auto end = std::back_inserter(expected);
+    std::exclusive_scan(in.begin(), in.end(), end, 0);
+    std::inclusive_scan(in.begin(), in.end(), end, Larger());
+    std::inclusive_scan(firsts.begin(), firsts.end(), end, std::plus<int>(), 100);
+    std::exclusive_scan(firsts.begin(), firsts.end(), end, 7, Larger());
     expected.resize(3 * ALL);
-    expected.push_back(sum + firsts);
+    expected.push_back(std::accumulate(in.begin(), in.end(), 0) +
+                       std::accumulate(firsts.begin(), firsts.end(), 100));
     std::vector<int> result = to.host();
     for (int i = 2 * ALL + 2 * THREADS; i < 3 * ALL; i++)
         result[(size_t)i] = 0; // not written
@@ -314,7 +305,7 @@ TEST(device_sort) {
     std::vector<float> keys(N);
     std::vector<int> values(N), expected(N);
     for (float &key : keys)
-        key = ((float)below(200) - 100) / 8 * (below(2) ? 1 : -1); // with both zeros
+        key = pick(-100, 99) / 8.0f * (pick(0, 1) ? 1 : -1); // with both zeros
     std::iota(values.begin(), values.end(), 0);
     expected = values;
     const Device<float> in(keys), out(keys);
@@ -339,7 +330,7 @@ TEST(device_sort) {
     // Only some bits of the keys, in segments
     std::vector<unsigned> bits(N);
     for (unsigned &x : bits)
-        x = below(1 << 16);
+        x = (unsigned)pick(0, (1 << 16) - 1);
     const Device<unsigned> from(bits), to(bits);
     const Device<int> ends(std::vector<int>{0, 10, 10, 400, N});
     CUB(DeviceSegmentedRadixSort::SortKeys, from.data, to.data, N, 4, ends.data, ends.data + 1, 4, 12);

@@ -119,16 +119,23 @@ struct Handle {
     operator cusparseHandle_t() const { return h; }
 };
 
-// The buffer that a call asks for
-struct Buffer {
-    void *memory = nullptr;
-    template <class Size> explicit Buffer(Size size) {
-        size_t bytes = 0;
-        CALL(size(&bytes));
-        CALL(cudaMalloc(&memory, bytes + 1));
-    }
-    ~Buffer() { CALL(cudaFree(memory)); }
-};
+// Calls a function with the buffer whose size it asks for.
+#define BUFFERED(function, ...)                                                                              \
+    do {                                                                                                     \
+        size_t bytes = 0;                                                                                    \
+        CALL(function##_bufferSize(__VA_ARGS__, &bytes));                                                    \
+        const Array<char> buffer(bytes);                                                                     \
+        CALL(function(__VA_ARGS__, buffer.device));                                                          \
+    } while (0)
+// A solver has two steps.
+#define SOLVED(function, ...)                                                                                \
+    do {                                                                                                     \
+        size_t bytes = 0;                                                                                    \
+        CALL(function##_bufferSize(__VA_ARGS__, &bytes));                                                    \
+        const Array<char> buffer(bytes);                                                                     \
+        CALL(function##_analysis(__VA_ARGS__, buffer.device));                                               \
+        CALL(function##_solve(__VA_ARGS__));                                                                 \
+    } while (0)
 
 static cusparseOperation_t operation(bool transposed) {
     return transposed ? CUSPARSE_OPERATION_TRANSPOSE : CUSPARSE_OPERATION_NON_TRANSPOSE;
@@ -140,17 +147,12 @@ template <class T, class I> static void multiply(cusparseHandle_t h, cusparseFor
     for (int round = 0; round < 4; round++) {
         const Entries<T> e(pick(1, 40), pick(1, 40));
         const bool t = round % 2;
-        const cusparseOperation_t op = operation(t);
         const Sparse<T, I> A(e, format, pick(0, 1));
         const int rows = t ? e.columns : e.rows, columns = t ? e.rows : e.columns;
         const Vector<T> x(columns), y(rows);
         const T alpha = pick(-4, 4), beta = pick(-1, 1);
-        const auto size = [&](size_t *bytes) {
-            return cusparseSpMV_bufferSize(h, op, &alpha, A.matrix, x.vector, &beta, y.vector, type_of<T>(),
-                                           CUSPARSE_SPMV_ALG_DEFAULT, bytes);
-        };
-        CALL(cusparseSpMV(h, op, &alpha, A.matrix, x.vector, &beta, y.vector, type_of<T>(),
-                          CUSPARSE_SPMV_ALG_DEFAULT, Buffer(size).memory));
+        BUFFERED(cusparseSpMV, h, operation(t), &alpha, A.matrix, x.vector, &beta, y.vector, type_of<T>(),
+                 CUSPARSE_SPMV_ALG_DEFAULT);
         EXPECT(y.holds(5 * columns + 1, [&](int i) {
             return alpha * sum(columns, [&](int j) { return (double)e.at(i, j, t) * x.host[j]; }) +
                    beta * y.host[i];
@@ -175,12 +177,8 @@ TEST(products_with_matrices) {
         const int m = ta ? e.columns : e.rows, k = ta ? e.rows : e.columns, n = pick(1, 20);
         const Dense<double> B(tb ? n : k, tb ? k : n, by_rows), C(m, n, by_rows);
         const double alpha = pick(-4, 4), beta = pick(-1, 1);
-        const auto size = [&](size_t *bytes) {
-            return cusparseSpMM_bufferSize(h, operation(ta), operation(tb), &alpha, A.matrix, B.matrix, &beta,
-                                           C.matrix, CUDA_R_64F, CUSPARSE_SPMM_ALG_DEFAULT, bytes);
-        };
-        CALL(cusparseSpMM(h, operation(ta), operation(tb), &alpha, A.matrix, B.matrix, &beta, C.matrix,
-                          CUDA_R_64F, CUSPARSE_SPMM_ALG_DEFAULT, Buffer(size).memory));
+        BUFFERED(cusparseSpMM, h, operation(ta), operation(tb), &alpha, A.matrix, B.matrix, &beta, C.matrix,
+                 CUDA_R_64F, CUSPARSE_SPMM_ALG_DEFAULT);
         EXPECT(C.holds(5 * k + 1, [&](int i, int j) {
             return alpha *
                        sum(k,
@@ -207,7 +205,7 @@ template <class T> static void triangles() {
         cusparseFillMode_t fill = (cusparseFillMode_t)(round & 1);
         cusparseDiagType_t diagonal = (cusparseDiagType_t)(round >> 1 & 1);
         const bool t = round >> 2 & 1, coo = round >> 3 & 1;
-        const cusparseOperation_t op = operation(t), plain = operation(false);
+        const cusparseOperation_t op = operation(t);
         const Sparse<T, int> A(e, coo ? CUSPARSE_FORMAT_COO : CUSPARSE_FORMAT_CSR, pick(0, 1));
         CALL(cusparseSpMatSetAttribute(A.matrix, CUSPARSE_SPMAT_FILL_MODE, &fill, sizeof(fill)));
         CALL(cusparseSpMatSetAttribute(A.matrix, CUSPARSE_SPMAT_DIAG_TYPE, &diagonal, sizeof(diagonal)));
@@ -229,36 +227,20 @@ template <class T> static void triangles() {
         const Vector<T> x(n), y(n);
         cusparseSpSVDescr_t plan;
         CALL(cusparseSpSV_createDescr(&plan));
-        {
-            const Buffer buffer([&](size_t *bytes) {
-                return cusparseSpSV_bufferSize(h, op, &alpha, A.matrix, x.vector, y.vector, type_of<T>(),
-                                               CUSPARSE_SPSV_ALG_DEFAULT, plan, bytes);
-            });
-            CALL(cusparseSpSV_analysis(h, op, &alpha, A.matrix, x.vector, y.vector, type_of<T>(),
-                                       CUSPARSE_SPSV_ALG_DEFAULT, plan, buffer.memory));
-            CALL(cusparseSpSV_solve(h, op, &alpha, A.matrix, x.vector, y.vector, type_of<T>(),
-                                    CUSPARSE_SPSV_ALG_DEFAULT, plan));
-            EXPECT(solved(
-                y.back(), [&](int i, int) { return x.host[i]; }, n, 0));
-        }
+        SOLVED(cusparseSpSV, h, op, &alpha, A.matrix, x.vector, y.vector, type_of<T>(),
+               CUSPARSE_SPSV_ALG_DEFAULT, plan);
+        EXPECT(solved(
+            y.back(), [&](int i, int) { return x.host[i]; }, n, 0));
         CALL(cusparseSpSV_destroyDescr(plan));
 
         const Dense<T> B(n, columns, false), C(n, columns, false);
         cusparseSpSMDescr_t many;
         CALL(cusparseSpSM_createDescr(&many));
-        {
-            const Buffer buffer([&](size_t *bytes) {
-                return cusparseSpSM_bufferSize(h, op, plain, &alpha, A.matrix, B.matrix, C.matrix,
-                                               type_of<T>(), CUSPARSE_SPSM_ALG_DEFAULT, many, bytes);
-            });
-            CALL(cusparseSpSM_analysis(h, op, plain, &alpha, A.matrix, B.matrix, C.matrix, type_of<T>(),
-                                       CUSPARSE_SPSM_ALG_DEFAULT, many, buffer.memory));
-            CALL(cusparseSpSM_solve(h, op, plain, &alpha, A.matrix, B.matrix, C.matrix, type_of<T>(),
-                                    CUSPARSE_SPSM_ALG_DEFAULT, many));
-            for (int c = 0; c < columns; c++)
-                EXPECT(solved(
-                    C.back(), [&](int i, int c) { return B.element(i, c); }, C.ld, c));
-        }
+        SOLVED(cusparseSpSM, h, op, operation(false), &alpha, A.matrix, B.matrix, C.matrix, type_of<T>(),
+               CUSPARSE_SPSM_ALG_DEFAULT, many);
+        for (int c = 0; c < columns; c++)
+            EXPECT(solved(
+                C.back(), [&](int i, int c) { return B.element(i, c); }, C.ld, c));
         CALL(cusparseSpSM_destroyDescr(many));
     }
 }
@@ -286,12 +268,12 @@ TEST(dense_to_sparse_and_back) {
                 CALL((format == CUSPARSE_FORMAT_CSR ? cusparseCreateCsr : cusparseCreateCsc)(
                     &A, e.rows, e.columns, 0, offsets.device, NULL, NULL, CUSPARSE_INDEX_32I,
                     CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_64F));
-            const Buffer buffer([&](size_t *bytes) {
-                return cusparseDenseToSparse_bufferSize(h, D.matrix, A, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT,
-                                                        bytes);
-            });
+            size_t bytes = 0;
+            CALL(
+                cusparseDenseToSparse_bufferSize(h, D.matrix, A, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT, &bytes));
+            const Array<char> buffer(bytes);
             CALL(cusparseDenseToSparse_analysis(h, D.matrix, A, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT,
-                                                buffer.memory));
+                                                buffer.device));
             int64_t rows = 0, columns = 0, count = 0;
             CALL(cusparseSpMatGetSize(A, &rows, &columns, &count));
             if (!EXPECT(rows == e.rows && columns == e.columns && count == e.count()))
@@ -304,7 +286,7 @@ TEST(dense_to_sparse_and_back) {
                 CALL((format == CUSPARSE_FORMAT_CSR ? cusparseCsrSetPointers : cusparseCscSetPointers)(
                     A, offsets.device, indices.device, values.device));
             CALL(cusparseDenseToSparse_convert(h, D.matrix, A, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT,
-                                               buffer.memory));
+                                               buffer.device));
             const bool csc = format == CUSPARSE_FORMAT_CSC;
             EXPECT(values.back() == (csc ? e.by_columns : e.by_rows));
             EXPECT(indices.back() == (csc ? e.rows_of_columns : e.columns_of_rows));
@@ -312,12 +294,7 @@ TEST(dense_to_sparse_and_back) {
                 EXPECT(more.back() == e.row_of_entry);
             else
                 EXPECT(offsets.back() == (csc ? e.column_offsets : e.row_offsets));
-            const auto size = [&](size_t *bytes) {
-                return cusparseSparseToDense_bufferSize(h, A, F.matrix, CUSPARSE_SPARSETODENSE_ALG_DEFAULT,
-                                                        bytes);
-            };
-            CALL(cusparseSparseToDense(h, A, F.matrix, CUSPARSE_SPARSETODENSE_ALG_DEFAULT,
-                                       Buffer(size).memory));
+            BUFFERED(cusparseSparseToDense, h, A, F.matrix, CUSPARSE_SPARSETODENSE_ALG_DEFAULT);
             EXPECT(F.holds(0, [&](int i, int j) { return e.at(i, j); }));
             CALL(cusparseDestroySpMat(A));
         }
@@ -335,16 +312,9 @@ TEST(conversions_of_compressed_formats) {
         const Array<float> values(e.by_rows), csc_values(count);
         CALL(cusparseXcsr2coo(h, offsets.device, count, m, rows.device, from));
         CALL(cusparseXcoo2csr(h, rows.device, count, m, offsets2.device, from));
-        const auto size = [&](size_t *bytes) {
-            return cusparseCsr2cscEx2_bufferSize(h, m, n, count, values.device, offsets.device,
-                                                 columns.device, csc_values.device, csc_offsets.device,
-                                                 csc_rows.device, CUDA_R_32F, CUSPARSE_ACTION_NUMERIC, from,
-                                                 CUSPARSE_CSR2CSC_ALG_DEFAULT, bytes);
-        };
-        CALL(cusparseCsr2cscEx2(h, m, n, count, values.device, offsets.device, columns.device,
-                                csc_values.device, csc_offsets.device, csc_rows.device, CUDA_R_32F,
-                                CUSPARSE_ACTION_NUMERIC, from, CUSPARSE_CSR2CSC_ALG_DEFAULT,
-                                Buffer(size).memory));
+        BUFFERED(cusparseCsr2cscEx2, h, m, n, count, values.device, offsets.device, columns.device,
+                 csc_values.device, csc_offsets.device, csc_rows.device, CUDA_R_32F, CUSPARSE_ACTION_NUMERIC,
+                 from, CUSPARSE_CSR2CSC_ALG_DEFAULT);
         EXPECT(rows.back() == with_base<int>(e.row_of_entry, base));
         EXPECT(offsets2.back() == offsets.host);
         EXPECT(csc_offsets.back() == with_base<int>(e.column_offsets, base));
@@ -363,16 +333,15 @@ TEST(scalars_on_the_device_in_a_graph) {
     const Sparse<float, int> A(e, CUSPARSE_FORMAT_CSR, 0);
     const Vector<float> x(20), y(30);
     Array<float> scalars(std::vector<float>{2, 1});
-    const cusparseOperation_t op = CUSPARSE_OPERATION_NON_TRANSPOSE;
-    const Buffer buffer([&](size_t *bytes) {
-        return cusparseSpMV_bufferSize(h, op, scalars.device, A.matrix, x.vector, scalars.device + 1,
-                                       y.vector, CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, bytes);
-    });
+    size_t bytes = 0;
+    CALL(cusparseSpMV_bufferSize(h, operation(false), scalars.device, A.matrix, x.vector, scalars.device + 1,
+                                 y.vector, CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, &bytes));
+    const Array<char> memory(bytes);
     cudaGraph_t graph;
     cudaGraphExec_t runs;
     CALL(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    CALL(cusparseSpMV(h, op, scalars.device, A.matrix, x.vector, scalars.device + 1, y.vector, CUDA_R_32F,
-                      CUSPARSE_SPMV_ALG_DEFAULT, buffer.memory));
+    CALL(cusparseSpMV(h, operation(false), scalars.device, A.matrix, x.vector, scalars.device + 1, y.vector,
+                      CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, memory.device));
     CALL(cudaStreamEndCapture(stream, &graph));
     CALL(cudaGraphInstantiate(&runs, graph, 0));
     EXPECT(y.back() == y.host); // captured, not done
@@ -418,12 +387,7 @@ TEST(sparse_vectors) {
     CALL(cusparseScatter(h, x, y.vector));
     CALL(cusparseGather(h, z.vector, x2));
     CALL(cusparseAxpby(h, &alpha, x, &beta, w.vector));
-    const auto size = [&](size_t *bytes) {
-        return cusparseSpVV_bufferSize(h, CUSPARSE_OPERATION_NON_TRANSPOSE, x, z.vector, &dot, CUDA_R_32F,
-                                       bytes);
-    };
-    CALL(cusparseSpVV(h, CUSPARSE_OPERATION_NON_TRANSPOSE, x, z.vector, &dot, CUDA_R_32F,
-                      Buffer(size).memory));
+    BUFFERED(cusparseSpVV, h, operation(false), x, z.vector, &dot, CUDA_R_32F);
     std::vector<float> scattered = y.host, added(n);
     for (int k = 0; k < count; k++) {
         scattered[indices.host[k] - 1] = values.host[k];
@@ -450,14 +414,11 @@ TEST(incomplete_lu) {
         int bytes = 0, zero_pivot = 0;
         CALL(cusparseDcsrilu02_bufferSize(h, 15, e.count(), description, values.device, offsets.device,
                                           columns.device, info, &bytes));
-        const Buffer buffer([&](size_t *size) {
-            *size = bytes;
-            return CUSPARSE_STATUS_SUCCESS;
-        });
+        const Array<char> buffer(bytes);
         CALL(cusparseDcsrilu02_analysis(h, 15, e.count(), description, values.device, offsets.device,
-                                        columns.device, info, CUSPARSE_SOLVE_POLICY_NO_LEVEL, buffer.memory));
+                                        columns.device, info, CUSPARSE_SOLVE_POLICY_NO_LEVEL, buffer.device));
         CALL(cusparseDcsrilu02(h, 15, e.count(), description, values.device, offsets.device, columns.device,
-                               info, CUSPARSE_SOLVE_POLICY_NO_LEVEL, buffer.memory));
+                               info, CUSPARSE_SOLVE_POLICY_NO_LEVEL, buffer.device));
         CALL(cusparseXcsrilu02_zeroPivot(h, info, &zero_pivot));
         EXPECT(zero_pivot == -1);
         const std::vector<double> got = values.back();

@@ -242,6 +242,7 @@ TEST(saturation) {
     EXPECT(last(low, low, 7, true) == 16 * 128 * 128 + 7);
 }
 
+// The product with the identity matrix, which truncates, and the conversion, which rounds
 __global__ void tf32_numbers(const float *in, float *rounded, float *truncated) {
     fragment<matrix_a, 16, 16, 8, tf32, row_major> a;
     fragment<matrix_b, 16, 16, 8, tf32, row_major> b;
@@ -263,33 +264,29 @@ __global__ void tf32_numbers(const float *in, float *rounded, float *truncated) 
 }
 
 TEST(tf32_has_19_bits) {
-    const float half_step = 0x1p-11f, in[] = {1 + half_step,
-                                              -1 - half_step,
-                                              1 + half_step - 0x1p-23f,
-                                              1 + 3 * half_step,
-                                              0x1p-140f,
-                                              std::numeric_limits<float>::max(),
-                                              0x1.ffep0f + 0x1p-11f,
-                                              3};
-    const float rounded[] = {1 + 2 * half_step, -1 - 2 * half_step, 1, 1 + 4 * half_step, 0, HUGE_VALF, 2, 3};
+    const float half_step = 0x1p-11f, largest = std::numeric_limits<float>::max();
+    const struct {
+        float in, rounded, truncated;
+    } known[] = {{1 + half_step, 1 + 2 * half_step, 1},
+                 {-1 - half_step, -1 - 2 * half_step, -1},
+                 {1 + half_step - 0x1p-23f, 1, 1},
+                 {1 + 3 * half_step, 1 + 4 * half_step, 1 + 2 * half_step},
+                 {0x1p-140f, 0, 0},
+                 {0x1.ffep0f, 2, 0x1.ffcp0f},
+                 {3, 3, 3},
+                 {largest, HUGE_VALF, NAN}, // infinity times 0 is NaN
+                 {NAN, NAN, NAN}};
     float *memory;
     OK(cudaMallocManaged(&memory, 3 * 128 * sizeof *memory));
-    for (int i = 0; i < 128; i++)
-        memory[i] = in[i / 8 % 8 == 5 ? 0 : i / 8 % 8]; // infinity times 0 is NaN
-    memory[0] = in[5], memory[8] = std::numeric_limits<float>::quiet_NaN();
+    memset(memory, 0, 128 * sizeof *memory);
+    for (int i = 0; i < 9; i++)
+        memory[8 * i] = known[i].in; // a row for each
     tf32_numbers<<<1, 32>>>(memory, memory + 128, memory + 256);
     OK(cudaDeviceSynchronize());
-    EXPECT(memory[128] == rounded[5]);
-    EXPECT(std::isnan(memory[136]));
-    for (int i = 16; i < 128; i++) {
-        const int kind = i / 8 % 8 == 5 ? 0 : i / 8 % 8;
-        uint32_t bits;
-        float cut;
-        memcpy(&bits, &in[kind], sizeof bits);
-        bits &= 0xffffe000;
-        memcpy(&cut, &bits, sizeof cut);
-        EXPECT(memory[128 + i] == rounded[kind]);
-        EXPECT(memory[256 + i] == cut);
+    for (int i = 0; i < 9; i++) {
+        const float rounded = memory[128 + 8 * i], truncated = memory[256 + 8 * i];
+        EXPECT(rounded == known[i].rounded || (std::isnan(rounded) && std::isnan(known[i].in)));
+        EXPECT(truncated == known[i].truncated || std::isnan(known[i].truncated));
     }
 }
 
