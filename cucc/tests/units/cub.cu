@@ -232,9 +232,9 @@ TEST(warp_reduce_and_scan) {
         size_t bytes = 0;                                                                                    \
         void *storage = nullptr;                                                                             \
         EXPECT(cub::function(nullptr, bytes, __VA_ARGS__) == cudaSuccess && bytes > 0);                      \
-        EXPECT(cudaMalloc(&storage, bytes) == cudaSuccess);                                                  \
+        OK(cudaMalloc(&storage, bytes));                                                                     \
         EXPECT(cub::function(storage, bytes, __VA_ARGS__) == cudaSuccess);                                   \
-        EXPECT(cudaFree(storage) == cudaSuccess);                                                            \
+        OK(cudaFree(storage));                                                                               \
     } while (0)
 
 struct Odd {
@@ -368,18 +368,18 @@ TEST(device_operations_in_a_graph) {
     cudaStream_t stream;
     cudaGraph_t graph;
     cudaGraphExec_t ready;
-    EXPECT(cudaStreamCreate(&stream) == cudaSuccess);
-    EXPECT(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess);
+    OK(cudaStreamCreate(&stream));
+    OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
     EXPECT(cub::DeviceScan::InclusiveSum(storage.data, bytes, from.data, to.data, 64, stream) == cudaSuccess);
     EXPECT(cub::DeviceReduce::Sum(storage.data, bytes, to.data, total.data, 64, stream) == cudaSuccess);
-    EXPECT(cudaStreamEndCapture(stream, &graph) == cudaSuccess);
+    OK(cudaStreamEndCapture(stream, &graph));
     EXPECT(total.host()[0] == 0);
-    EXPECT(cudaGraphInstantiate(&ready, graph, 0) == cudaSuccess);
-    EXPECT(cudaGraphLaunch(ready, stream) == cudaSuccess);
-    EXPECT(cudaStreamSynchronize(stream) == cudaSuccess);
+    OK(cudaGraphInstantiate(&ready, graph, 0));
+    OK(cudaGraphLaunch(ready, stream));
+    OK(cudaStreamSynchronize(stream));
     EXPECT(total.host()[0] == 64 * 65 / 2);
-    EXPECT(cudaGraphExecDestroy(ready) == cudaSuccess && cudaGraphDestroy(graph) == cudaSuccess);
-    EXPECT(cudaStreamDestroy(stream) == cudaSuccess);
+    OK(cudaGraphExecDestroy(ready) == cudaSuccess && cudaGraphDestroy(graph));
+    OK(cudaStreamDestroy(stream));
 }
 
 #ifdef __CU2CPP__ // What CUDA 13 has removed from CUB still works here.

@@ -56,10 +56,9 @@ TEST(atomics_count_and_signal) {
     Device<int> signal(9);
     count<<<9, 100>>>(counter.data, sum.data, most.data, signal.data);
     int total = 0;
-    EXPECT(cudaMemcpy(&total, counter.data, sizeof total, cudaMemcpyDeviceToHost) == cudaSuccess);
+    OK(cudaMemcpy(&total, counter.data, sizeof total, cudaMemcpyDeviceToHost));
     EXPECT(total == 2700 && sum.host()[0] == 450 && most.host()[0] == 305);
-    for (int x : signal.host())
-        EXPECT(x == 7);
+    EXPECT(signal.host() == std::vector<int>(9, 7));
 }
 
 // ---- barriers ----
@@ -232,9 +231,7 @@ __global__ void standard(float *out) {
 TEST(the_standard_library) {
     Device<float> out(7);
     standard<<<1, 1>>>(out.data);
-    const auto got = out.host();
-    EXPECT(got[0] == 6 && got[1] == 65535 && got[2] == 4 && got[3] == 35 && got[4] == 6 && got[5] == 1 &&
-           got[6] == 2);
+    EXPECT(out.host() == (std::vector<float>{6, 65535, 4, 35, 6, 1, 2}));
     int host = 0;
     NV_IF_ELSE_TARGET(NV_IS_HOST, (host = 1;), (host = 2;))
     EXPECT(host == 1);

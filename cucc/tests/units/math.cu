@@ -248,9 +248,7 @@ __global__ void trap_kernel(int bad) {
         __trap();
     __syncthreads();
 }
-#ifdef __CU2CPP__
-static const int trap_line = __LINE__ - 4;
-#endif
+[[maybe_unused]] static const int trap_line = __LINE__ - 3;
 
 TEST(a_trap_ends_the_launch) { // in a child process, because the error stays
     const unit_result r = unit_child(

@@ -28,12 +28,8 @@ template <class T> static long long limited(long long x) {
 }
 
 template <class T> static unsigned sum_of_differences(unsigned a, unsigned b) {
-    constexpr int n = 4 / sizeof(T);
-    T x[n], y[n];
     unsigned sum = 0;
-    memcpy(x, &a, 4), memcpy(y, &b, 4);
-    for (int i = 0; i < n; i++)
-        sum += (unsigned)llabs((long long)x[i] - y[i]);
+    fields<T>(a, b, 0, [&](long long x, long long y, long long) { return sum += (unsigned)llabs(x - y); });
     return sum;
 }
 

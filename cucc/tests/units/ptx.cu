@@ -10,7 +10,7 @@ __managed__ float floats[16];
 
 // After a kernel: words[i] and those that follow
 static void expect(int i, std::initializer_list<unsigned> expected) {
-    EXPECT(cudaDeviceSynchronize() == cudaSuccess);
+    OK(cudaDeviceSynchronize());
     for (unsigned word : expected) {
         if (!EXPECT(words[i] == word))
             fprintf(stderr, "  %d: %u, not %u\n", i, words[i], word);
@@ -38,7 +38,7 @@ __global__ void registers() {
 
 TEST(special_registers) {
     registers<<<1, 64>>>();
-    EXPECT(cudaDeviceSynchronize() == cudaSuccess);
+    OK(cudaDeviceSynchronize());
     for (unsigned word : words)
         EXPECT(word == 1);
 }
@@ -119,11 +119,11 @@ __global__ void wait_for_other(unsigned char *flags, int form) {
 
 TEST(a_loop_that_polls) {
     unsigned char *flags;
-    EXPECT(cudaMalloc(&flags, 2) == cudaSuccess);
+    OK(cudaMalloc(&flags, 2));
     for (int form = 0; form < 3; ++form) {
-        EXPECT(cudaMemset(flags, 0, 2) == cudaSuccess);
+        OK(cudaMemset(flags, 0, 2));
         wait_for_other<<<1, 2>>>(flags, form);
-        EXPECT(cudaDeviceSynchronize() == cudaSuccess);
+        OK(cudaDeviceSynchronize());
     }
 }
 

@@ -292,38 +292,6 @@ TEST(tf32_has_19_bits) {
 
 // ---- fragments ----
 
-// d = alpha a b + beta c, computed on the elements x[] of two accumulator fragments
-__global__ void scaled(const half *a, const half *b, const float *c, float *d, float alpha, float beta) {
-    fragment<matrix_a, 16, 16, 16, half, row_major> fa;
-    fragment<matrix_b, 16, 16, 16, half, row_major> fb;
-    fragment<accumulator, 16, 16, 16, float> sum, fc;
-    fill_fragment(sum, 0.0f);
-    for (int l = 0; l < 64; l += 16) {
-        load_matrix_sync(fa, a + l, 64);
-        load_matrix_sync(fb, b + l * 16, 16);
-        mma_sync(sum, fa, fb, sum);
-    }
-    load_matrix_sync(fc, c, 16, mem_col_major);
-    for (int i = 0; i < fc.num_elements; i++)
-        fc.x[i] = alpha * sum.x[i] + beta * fc.x[i];
-    store_matrix_sync(d, fc, 16, mem_row_major);
-}
-
-TEST(elementwise) {
-    Matrices<half> a(16, 64, true, 0), b(64, 16, true, 0);
-    Matrices<float> c(16, 16, false, 0), d(16, 16, true, 0);
-    scaled<<<1, 32>>>(a.memory + a.start, b.memory + b.start, c.memory + c.start, d.memory + d.start, 3, -2);
-    OK(cudaDeviceSynchronize());
-    for (int i = 0; i < 16; i++)
-        for (int j = 0; j < 16; j++) {
-            int sum = 0;
-            for (int l = 0; l < 64; l++)
-                sum += a(0, i, l) * b(0, l, j);
-            d.set(0, i, j, 3 * sum - 2 * c(0, i, j));
-        }
-    EXPECT(d.holds());
-}
-
 __global__ void filled(unsigned *out) {
     fragment<matrix_a, 8, 8, 32, small::u4, row_major> u;
     fragment<matrix_a, 8, 8, 32, small::s4, row_major> s;
