@@ -216,12 +216,12 @@ TEST(rounding) {
 template <class T> __global__ void saturating(T a, T b, int c, bool satf, int *result) {
     fragment<matrix_a, 16, 16, 16, T, row_major> fa;
     fragment<matrix_b, 16, 16, 16, T, row_major> fb;
-    fragment<accumulator, 16, 16, 16, int> fc, fd;
+    fragment<accumulator, 16, 16, 16, int> fc;
     fill_fragment(fa, a);
     fill_fragment(fb, b);
     fill_fragment(fc, c);
-    mma_sync(fd, fa, fb, fc, satf);
-    result[threadIdx.x] = fd.x[fd.num_elements - 1];
+    mma_sync(fc, fa, fb, fc, satf);
+    result[threadIdx.x] = fc.x[fc.num_elements - 1];
 }
 
 TEST(saturation) {
