@@ -269,10 +269,9 @@ TEST(device_reduce_and_scan) {
 
 TEST(device_select) {
     enum { N = 500 };
-    std::vector<int> in = numbers(N, 4), odd, unique, lengths;
+    std::vector<int> in = numbers(N, 4), odd, others, unique, lengths;
+    std::partition_copy(in.begin(), in.end(), std::back_inserter(odd), std::back_inserter(others), Odd());
     for (size_t i = 0; i < N; i++) {
-        if (in[i] & 1)
-            odd.push_back(in[i]);
         if (i == 0 || in[i] != in[i - 1]) {
             unique.push_back(in[i]);
             lengths.push_back(0);
@@ -292,11 +291,7 @@ TEST(device_select) {
     CUB(DeviceRunLengthEncode::Encode, from.data, to.data, runs.data, count.data, N);
     EXPECT(result(to, count) == unique && result(runs, count) == lengths);
     CUB(DevicePartition::If, from.data, to.data, count.data, N, Odd());
-    std::vector<int> others;
-    for (auto x = in.rbegin(); x != in.rend(); ++x)
-        if (!(*x & 1))
-            others.push_back(*x);
-    odd.insert(odd.end(), others.begin(), others.end());
+    odd.insert(odd.end(), others.rbegin(), others.rend());
     EXPECT(to.host() == odd);
 }
 
@@ -328,9 +323,8 @@ TEST(device_sort) {
     EXPECT((both.Current() == in.data ? in : out).host() == keys);
 
     // Only some bits of the keys, in segments
-    std::vector<unsigned> bits(N);
-    for (unsigned &x : bits)
-        x = (unsigned)pick(0, (1 << 16) - 1);
+    const std::vector<int> some = numbers(N, 1 << 16);
+    std::vector<unsigned> bits(some.begin(), some.end());
     const Device<unsigned> from(bits), to(bits);
     const Device<int> ends(std::vector<int>{0, 10, 10, 400, N});
     CUB(DeviceSegmentedRadixSort::SortKeys, from.data, to.data, N, 4, ends.data, ends.data + 1, 4, 12);

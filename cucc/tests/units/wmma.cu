@@ -119,7 +119,10 @@ __global__ void product(Operand<S> a, Operand<S> b, Operand<C> c, Operand<D> d, 
     load_matrix_sync(fc, c.memory + warp * c.size + c.start, c.ld, layout_c);
     if constexpr (is_bits<T>)
         bmma_sync(fd, fa, fb, fc);
-    else
+    else if constexpr (std::is_same_v<C, D>) { // in place
+        mma_sync(fc, fa, fb, fc);
+        fd = fc;
+    } else
         mma_sync(fd, fa, fb, fc);
     store_matrix_sync(d.memory + warp * d.size + d.start, fd, d.ld, layout_d);
 }
