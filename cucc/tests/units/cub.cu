@@ -5,6 +5,7 @@
 #include <cuda/functional>
 #include <limits>
 #include <numeric>
+#include "capture.h"
 #include "device.h"
 #include "random.h"
 
@@ -359,21 +360,14 @@ TEST(device_operations_in_a_graph) {
     const Device<int> from(std::vector<int>(64, 1)), to(64), total(1);
     const Device<char> storage(1 << 16);
     size_t bytes = 1 << 16;
-    cudaStream_t stream;
-    cudaGraph_t graph;
-    cudaGraphExec_t ready;
-    OK(cudaStreamCreate(&stream));
-    OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-    EXPECT(cub::DeviceScan::InclusiveSum(storage.data, bytes, from.data, to.data, 64, stream) == cudaSuccess);
-    EXPECT(cub::DeviceReduce::Sum(storage.data, bytes, to.data, total.data, 64, stream) == cudaSuccess);
-    OK(cudaStreamEndCapture(stream, &graph));
+    Captured graph;
+    graph.capture([&] {
+        OK(cub::DeviceScan::InclusiveSum(storage.data, bytes, from.data, to.data, 64, graph.stream));
+        OK(cub::DeviceReduce::Sum(storage.data, bytes, to.data, total.data, 64, graph.stream));
+    });
     EXPECT(total.host()[0] == 0);
-    OK(cudaGraphInstantiate(&ready, graph, 0));
-    OK(cudaGraphLaunch(ready, stream));
-    OK(cudaStreamSynchronize(stream));
+    graph.run();
     EXPECT(total.host()[0] == 64 * 65 / 2);
-    OK(cudaGraphExecDestroy(ready) == cudaSuccess && cudaGraphDestroy(graph));
-    OK(cudaStreamDestroy(stream));
 }
 
 #ifdef __CU2CPP__ // What CUDA 13 has removed from CUB still works here.

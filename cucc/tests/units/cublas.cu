@@ -22,12 +22,7 @@ TYPED(gemv)
 TYPED(ger)
 TYPED(gemm)
 
-struct Handle {
-    cublasHandle_t h;
-    Handle() { CALL(cublasCreate(&h)); }
-    ~Handle() { CALL(cublasDestroy(h)); }
-    operator cublasHandle_t() const { return h; }
-};
+typedef HandleOf<cublasHandle_t, cublasCreate, cublasDestroy> Handle;
 
 template <class T> static void vectors() {
     const Handle h;
@@ -245,22 +240,17 @@ TEST(captured_calls_with_scalars_on_the_device) {
     const Matrix<float> x(100, 1), y(100, 1);
     const Array<float> result(1);
     float two = 2;
-    cudaStream_t stream;
-    cudaGraph_t graph;
-    cudaGraphExec_t runs;
-    CALL(cudaStreamCreate(&stream));
-    CALL(cublasSetStream(h, stream));
-    CALL(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    CALL(cublasSscal(h, 100, &two, y.device, 1)); // a scalar of the host is read now
-    two = 99;
-    CALL(cublasSetPointerMode(h, CUBLAS_POINTER_MODE_DEVICE));
-    CALL(cublasSdot(h, 100, x.device, 1, y.device, 1, result.device));
-    CALL(cublasSscal(h, 100, result.device, x.device, 1)); // by the result before
-    CALL(cudaStreamEndCapture(stream, &graph));
-    CALL(cudaGraphInstantiate(&runs, graph, 0));
+    Captured graph;
+    CALL(cublasSetStream(h, graph.stream));
+    graph.capture([&] {
+        CALL(cublasSscal(h, 100, &two, y.device, 1)); // a scalar of the host is read now
+        two = 99;
+        CALL(cublasSetPointerMode(h, CUBLAS_POINTER_MODE_DEVICE));
+        CALL(cublasSdot(h, 100, x.device, 1, y.device, 1, result.device));
+        CALL(cublasSscal(h, 100, result.device, x.device, 1)); // by the result before
+    });
     EXPECT(x.back() == x.host); // captured, not done
-    CALL(cudaGraphLaunch(runs, stream));
-    CALL(cudaStreamSynchronize(stream));
+    graph.run();
     const double dot = sum(100, [&](int i) { return 2 * x.host[i] * y.host[i]; });
     EXPECT(result.holds(100, [=](int) { return dot; }));
     EXPECT(x.holds(200, [&](int i, int) { return dot * x.at(i, 0); }));

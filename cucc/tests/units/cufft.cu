@@ -240,37 +240,26 @@ TEST(sizes_and_version) {
 TEST(transforms_are_captured) {
     const int n = 64;
     const Array<cufftComplex> x(std::vector<cufftComplex>(n, make_cuComplex(1, 0)));
-    cudaStream_t stream;
-    cudaGraph_t graph = NULL;
-    cudaGraphExec_t runs = NULL;
+    Captured graph;
     cufftHandle plan;
-    CALL(cudaStreamCreate(&stream));
     CALL(cufftPlan1d(&plan, n, CUFFT_C2C, 1));
-    CALL(cufftSetStream(plan, stream));
-    // The first transforms load the kernels of cuFFT, which is not allowed during a capture.
-    CALL(cufftExecC2C(plan, x.device, x.device, CUFFT_FORWARD));
-    CALL(cufftExecC2C(plan, x.device, x.device, CUFFT_INVERSE));
-    CALL(cudaStreamSynchronize(stream));
+    CALL(cufftSetStream(plan, graph.stream));
+    const auto there_and_back = [&] {
+        CALL(cufftExecC2C(plan, x.device, x.device, CUFFT_FORWARD));
+        CALL(cufftExecC2C(plan, x.device, x.device, CUFFT_INVERSE));
+    };
+    there_and_back(); // loads the kernels of cuFFT, which is not allowed during a capture
+    CALL(cudaStreamSynchronize(graph.stream));
     x.to_device();
-    CALL(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    CALL(cufftExecC2C(plan, x.device, x.device, CUFFT_FORWARD));
-    CALL(cufftExecC2C(plan, x.device, x.device, CUFFT_INVERSE));
-    CALL(cudaStreamEndCapture(stream, &graph));
-    CALL(cudaGraphInstantiate(&runs, graph, 0));
+    graph.capture(there_and_back);
     EXPECT(x.back()[0].x == 1); // captured, not done
 #ifdef __CU2CPP__
     CALL(cufftDestroy(plan));
 #endif
-    CALL(cudaGraphLaunch(runs, stream));
-    CALL(cudaGraphLaunch(runs, stream));
-    CALL(cudaStreamSynchronize(stream));
+    graph.run();
+    graph.run();
     for (const cufftComplex &z : x.back())
         EXPECT(close<Floats>(z, n * n, n * n));
-    CALL(cudaGraphExecDestroy(runs));
-    CALL(cudaGraphDestroy(graph));
-#ifndef __CU2CPP__
-    CALL(cufftDestroy(plan));
-#endif
 }
 
 TEST(threads_plan_at_the_same_time) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include "capture.h"
 #include "random.h"
 
 typedef unsigned long long Seed;
@@ -262,19 +263,12 @@ TEST(streams_and_graphs) {
     std::vector<unsigned> expected =
         Source(true, CURAND_RNG_PSEUDO_XORWOW, 5, 3 * n).numbers(curandGenerate, 3 * n);
     Source source(false, CURAND_RNG_PSEUDO_XORWOW, 5, n);
-    cudaStream_t stream;
-    cudaGraph_t graph;
-    cudaGraphExec_t runs;
-    OK(cudaStreamCreate(&stream));
-    CALL(curandSetStream(source.generator, stream));
+    Captured graph;
+    CALL(curandSetStream(source.generator, graph.stream));
     EXPECT(source.numbers(curandGenerate, n) ==
            std::vector<unsigned>(expected.begin(), expected.begin() + n));
-    OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    CALL(curandGenerate(source.generator, (unsigned *)source.data, n));
-    OK(cudaStreamEndCapture(stream, &graph));
-    OK(cudaGraphInstantiate(&runs, graph, 0));
+    graph.capture([&] { CALL(curandGenerate(source.generator, (unsigned *)source.data, n)); });
     EXPECT(source.get<unsigned>(1)[0] == expected[0]); // captured, not done
-    OK(cudaGraphLaunch(runs, stream));
-    OK(cudaStreamSynchronize(stream));
+    graph.run();
     EXPECT(source.get<unsigned>(n) == std::vector<unsigned>(expected.begin() + n, expected.begin() + 2 * n));
 }

@@ -26,13 +26,7 @@ TYPED_WITH_WORKSPACE(gesvd)
 TYPED_WITH_WORKSPACE(syevd)
 TYPED_WITH_WORKSPACE(sygvd)
 
-struct Handle {
-    cusolverDnHandle_t h;
-    Handle() { CALL(cusolverDnCreate(&h)); }
-    ~Handle() { CALL(cusolverDnDestroy(h)); }
-    Handle(const Handle &) = delete;
-    operator cusolverDnHandle_t() const { return h; }
-};
+typedef HandleOf<cusolverDnHandle_t, cusolverDnCreate, cusolverDnDestroy> Handle;
 
 // The workspace of a call, and its devInfo
 template <class T> struct Work : Array<T> {

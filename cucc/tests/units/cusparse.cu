@@ -112,12 +112,7 @@ template <class T> struct Dense : Matrix<T> {
     }
 };
 
-struct Handle {
-    cusparseHandle_t h;
-    Handle() { CALL(cusparseCreate(&h)); }
-    ~Handle() { CALL(cusparseDestroy(h)); }
-    operator cusparseHandle_t() const { return h; }
-};
+typedef HandleOf<cusparseHandle_t, cusparseCreate, cusparseDestroy> Handle;
 
 // Calls a function with the buffer whose size it asks for.
 #define BUFFERED(function, ...)                                                                              \
@@ -325,9 +320,8 @@ TEST(conversions_of_compressed_formats) {
 
 TEST(scalars_on_the_device_in_a_graph) {
     const Handle h;
-    cudaStream_t stream;
-    CALL(cudaStreamCreate(&stream));
-    CALL(cusparseSetStream(h, stream));
+    Captured graph;
+    CALL(cusparseSetStream(h, graph.stream));
     CALL(cusparseSetPointerMode(h, CUSPARSE_POINTER_MODE_DEVICE));
     const Entries<float> e(30, 20);
     const Sparse<float, int> A(e, CUSPARSE_FORMAT_CSR, 0);
@@ -337,18 +331,14 @@ TEST(scalars_on_the_device_in_a_graph) {
     CALL(cusparseSpMV_bufferSize(h, operation(false), scalars.device, A.matrix, x.vector, scalars.device + 1,
                                  y.vector, CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, &bytes));
     const Array<char> memory(bytes);
-    cudaGraph_t graph;
-    cudaGraphExec_t runs;
-    CALL(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    CALL(cusparseSpMV(h, operation(false), scalars.device, A.matrix, x.vector, scalars.device + 1, y.vector,
-                      CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, memory.device));
-    CALL(cudaStreamEndCapture(stream, &graph));
-    CALL(cudaGraphInstantiate(&runs, graph, 0));
+    graph.capture([&] {
+        CALL(cusparseSpMV(h, operation(false), scalars.device, A.matrix, x.vector, scalars.device + 1,
+                          y.vector, CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, memory.device));
+    });
     EXPECT(y.back() == y.host); // captured, not done
     scalars.host[0] = 3;        // read when the graph runs
     scalars.to_device();
-    CALL(cudaGraphLaunch(runs, stream));
-    CALL(cudaStreamSynchronize(stream));
+    graph.run();
     EXPECT(y.holds(60, [&](int i) {
         return 3 * sum(20, [&](int j) { return (double)e.at(i, j) * x.host[j]; }) + y.host[i];
     }));

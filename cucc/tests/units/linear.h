@@ -4,7 +4,17 @@
 #define TESTS_CPU_LINEAR_H
 
 #include <cmath>
+#include "capture.h"
 #include "random.h"
+
+// A handle of a library
+template <class H, auto create, auto destroy> struct HandleOf {
+    H h;
+    HandleOf() { CALL(create(&h)); }
+    ~HandleOf() { CALL(destroy(h)); }
+    HandleOf(const HandleOf &) = delete;
+    operator H() const { return h; }
+};
 
 template <class T> static bool near(double got, double expected, double scale) {
     return fabs(got - expected) <= scale * (sizeof(T) == 4 ? 1e-5 : 1e-13);

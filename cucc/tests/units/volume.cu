@@ -3,13 +3,10 @@
 // values come from the formulas of the programming guide, written anew here. Everything is legal CUDA and
 // gives the same on a GPU: coordinates are multiples of 1/64 of a texel, in volumes of 1/4, so that the
 // fractions of 8 bits are exact, and in volumes their products too.
-#include <cuda_runtime.h>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <functional>
-#include <vector>
-#include "../unit.h"
+#include "device.h"
 
 constexpr int W = 8, H = 4, D = 4, POINTS = 96;
 
@@ -172,20 +169,12 @@ struct Scene {
     cudaArray_t array = NULL;
     cudaMipmappedArray_t mipmapped = NULL;
     cudaTextureObject_t texture = 0;
-    Point *points_on_device;
-    float *out;
     std::vector<Point> list = points();
 
-    Scene() {
-        OK(cudaMalloc(&points_on_device, POINTS * sizeof(Point)));
-        OK(cudaMalloc(&out, POINTS * sizeof(float)));
-    }
     ~Scene() {
         OK(cudaDestroyTextureObject(texture));
         OK(cudaFreeArray(array));
         OK(cudaFreeMipmappedArray(mipmapped));
-        OK(cudaFree(points_on_device));
-        OK(cudaFree(out));
     }
     void make(cudaExtent extent, unsigned flags, const cudaChannelFormatDesc &format = floats) {
         OK(cudaFreeArray(array));
@@ -213,11 +202,10 @@ struct Scene {
     }
     // Fetches at all points; expected(point) is NAN where no value is expected.
     template <class Fetch, class Expected> void check(Expected expected, double tolerance = 2e-3) {
-        std::vector<float> got(POINTS);
-        OK(cudaMemcpy(points_on_device, list.data(), POINTS * sizeof(Point), cudaMemcpyHostToDevice));
-        fetch<Fetch><<<1, POINTS>>>(out, points_on_device, texture);
-        OK(cudaGetLastError());
-        OK(cudaMemcpy(got.data(), out, POINTS * sizeof(float), cudaMemcpyDeviceToHost));
+        const Device<Point> device(list);
+        const Device<float> out(POINTS);
+        fetch<Fetch><<<1, POINTS>>>(out.data, device.data, texture);
+        const std::vector<float> got = out.host();
         for (int k = 0; k < POINTS; k++) {
             const Point &p = list[k];
             const double value = expected(p);
@@ -345,7 +333,6 @@ TEST(cubemaps) {
     cudaArray_t none;
     for (const cudaExtent extent : {make_cudaExtent(8, 4, 6), make_cudaExtent(8, 8, 5)})
         EXPECT(cudaMalloc3DArray(&none, &floats, extent, cudaArrayCubemap) == cudaErrorInvalidValue);
-    (void)cudaGetLastError();
 }
 
 TEST(mipmaps) {
@@ -559,7 +546,6 @@ TEST(boxes_are_copied_and_filled) {
     EXPECT(cudaMemcpy3D(&p) != cudaSuccess || p.extent.width <= memory.pitch);
     p.srcPtr.ptr = NULL;
     EXPECT(cudaMemcpy3D(&p) == cudaErrorInvalidValue);
-    (void)cudaGetLastError();
 }
 
 TEST(arrays_are_copied_in_part) {
@@ -581,5 +567,4 @@ TEST(arrays_are_copied_in_part) {
            }));
     p.extent = make_cudaExtent(7, 1, 1);
     EXPECT(cudaMemcpy3D(&p) == cudaErrorInvalidValue);
-    (void)cudaGetLastError();
 }
