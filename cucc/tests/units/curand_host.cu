@@ -11,37 +11,25 @@
 
 typedef unsigned long long Seed;
 
-// A generator and an array for its numbers, on the host or on the device
+// A generator of either kind, and an array for its numbers, which both can reach
 struct Source {
-    bool host;
-    size_t most;
     curandGenerator_t generator = NULL;
     void *data;
 
-    Source(bool host, curandRngType_t type, Seed seed, size_t most) : host(host), most(most) {
+    Source(bool host, curandRngType_t type, Seed seed, size_t most) {
         CALL(host ? curandCreateGeneratorHost(&generator, type) : curandCreateGenerator(&generator, type));
         if (type < CURAND_RNG_QUASI_DEFAULT)
             CALL(curandSetPseudoRandomGeneratorSeed(generator, seed));
-        if (host)
-            data = malloc(8 * most);
-        else
-            OK(cudaMalloc(&data, 8 * most));
+        OK(cudaMallocManaged(&data, 8 * most));
     }
     ~Source() {
         CALL(curandDestroyGenerator(generator));
-        if (host)
-            free(data);
-        else
-            cudaFree(data);
+        OK(cudaFree(data));
     }
     Source(const Source &) = delete;
     template <class T> std::vector<T> get(size_t n) const {
-        std::vector<T> result(n);
-        if (host)
-            memcpy(result.data(), data, n * sizeof(T));
-        else
-            OK(cudaMemcpy(result.data(), data, n * sizeof(T), cudaMemcpyDeviceToHost));
-        return result;
+        OK(cudaDeviceSynchronize());
+        return {(T *)data, (T *)data + n};
     }
     // n numbers by a function of cuRAND: numbers(curandGenerateNormal, n, mean, deviation)
     template <class T, class... P, class... A>

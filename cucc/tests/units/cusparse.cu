@@ -28,22 +28,20 @@ template <class T> struct Entries {
                 if (dominant && i == j)
                     at(i, j) = pick(3, 5) + columns;
             }
-        for (int i = 0; i < rows; i++) {
-            for (int j = 0; j < columns; j++)
-                if (at(i, j) != 0) {
-                    by_rows.push_back(at(i, j));
-                    columns_of_rows.push_back(j);
-                    row_of_entry.push_back(i);
+        list(rows, columns, false, by_rows, columns_of_rows, row_offsets);
+        list(columns, rows, true, by_columns, rows_of_columns, column_offsets);
+        for (int i = 0; i < rows; i++)
+            row_of_entry.resize(row_offsets[i + 1], i);
+    }
+    void list(int n, int m, bool transposed, std::vector<T> &values, std::vector<int> &indices,
+              std::vector<int> &offsets) const {
+        for (int i = 0; i < n; i++) {
+            for (int j = 0; j < m; j++)
+                if (const T x = at(i, j, transposed)) {
+                    values.push_back(x);
+                    indices.push_back(j);
                 }
-            row_offsets.push_back(by_rows.size());
-        }
-        for (int j = 0; j < columns; j++) {
-            for (int i = 0; i < rows; i++)
-                if (at(i, j) != 0) {
-                    by_columns.push_back(at(i, j));
-                    rows_of_columns.push_back(i);
-                }
-            column_offsets.push_back(by_columns.size());
+            offsets.push_back(values.size());
         }
     }
     T &at(int i, int j) { return dense[(size_t)i * columns + j]; }

@@ -163,6 +163,8 @@ template <class F> static void check_conversions() {
             memcpy(&in[i], &bits, 4);
         }
         integers[i] = (long long)((uint64_t)engine()() << 32 | engine()()) >> (engine()() % 64);
+        if (i % 16 == 0) // large, and half of a step of bfloat16, or one more or less
+            integers[i] = ((long long)(engine()() % 512) << 54) + pick(-1, 1);
     }
     const Device<float> device_in(in);
     const Device<long long> device_integers(integers);
