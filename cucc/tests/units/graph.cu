@@ -97,6 +97,22 @@ TEST(a_captured_stream_does_nothing_until_the_graph_is_launched) {
     });
     OK(cudaDeviceSynchronize());
     EXPECT(!captures(m.a) && m.holds(1, 0) && node_count(graph) == 4);
+    size_t count = 4;
+    cudaGraphNode_t nodes[4];
+    int factors = 0; // of the kernels
+    OK(cudaGraphGetNodes(graph, nodes, &count));
+    for (cudaGraphNode_t node : nodes) {
+        cudaGraphNodeType type;
+        cudaKernelNodeParams params;
+        OK(cudaGraphNodeGetType(node, &type));
+        if (type != cudaGraphNodeTypeKernel)
+            continue;
+        OK(cudaGraphKernelNodeGetParams(node, &params));
+        EXPECT(params.gridDim.x == 8 && params.blockDim.x == 128 && params.sharedMemBytes == 0);
+        EXPECT(*(int **)params.kernelParams[0] == m.device && *(int *)params.kernelParams[1] == N);
+        factors += *(int *)params.kernelParams[2];
+    }
+    EXPECT(factors == 3 + 1);
     const cudaGraphExec_t executable = run(graph, m.a);
     EXPECT(m.holds(3, 5));
     OK(cudaGraphDestroy(graph));
@@ -227,8 +243,8 @@ TEST(what_a_capture_does_not_permit_makes_it_invalid) {
     };
     EXPECT(node_count(captured(m, joined, relaxed)) == 1);
 
-    EXPECT(node_count(captured(
-               m, [&] { OK(cudaMalloc(&p, 4)); }, relaxed)) == 0); // permitted
+    const auto allocates = [&] { OK(cudaMalloc(&p, 4)); };
+    EXPECT(node_count(captured(m, allocates, relaxed)) == 0); // permitted
     OK(cudaFree(p));
     OK(cudaGraphExecDestroy(executable));
     OK(cudaEventDestroy(before));
@@ -318,65 +334,7 @@ TEST(a_child_graph_runs_in_its_place) {
     EXPECT(m.holds(9, 20));
 }
 
-TEST(parameters_of_nodes_can_change) {
-    Buffers m;
-    const cudaGraph_t graph = captured(m, [&] { pass(m); });
-    cudaGraphExec_t executable;
-    size_t count = 4;
-    cudaGraphNode_t nodes[4], kernel = NULL;
-    OK(cudaGraphGetNodes(graph, nodes, &count));
-    cudaKernelNodeParams params;
-    int *x = NULL, n = 0, factor = 0, summand = 0;
-    for (cudaGraphNode_t node : nodes) {
-        cudaGraphNodeType type;
-        OK(cudaGraphNodeGetType(node, &type));
-        if (type != cudaGraphNodeTypeKernel)
-            continue;
-        OK(cudaGraphKernelNodeGetParams(node, &params));
-        EXPECT(params.gridDim.x == 8 && params.blockDim.x == 128 && params.sharedMemBytes == 0);
-        factor = *(int *)params.kernelParams[2];
-        summand = *(int *)params.kernelParams[3];
-        EXPECT((factor == 3 && summand == 0) || (factor == 1 && summand == 5));
-        if (factor == 3) {
-            kernel = node;
-            x = *(int **)params.kernelParams[0];
-            n = *(int *)params.kernelParams[1];
-        }
-    }
-    EXPECT(x == m.device && n == N);
-    OK(cudaGraphInstantiate(&executable, graph, 0));
-    OK(cudaGraphKernelNodeGetParams(kernel, &params));
-    factor = 7, summand = 1;
-    void *arguments[] = {&x, &n, &factor, &summand};
-    params.kernelParams = arguments;
-    OK(cudaGraphExecKernelNodeSetParams(executable, kernel, &params));
-    factor = 1000; // the values were copied
-    run_again(executable, m.a);
-    EXPECT(m.holds(7, 6));
-
-    m.reset(); // the graph itself still multiplies by 3; now by 4
-    factor = 4, summand = 0;
-    OK(cudaGraphKernelNodeSetParams(kernel, &params));
-    cudaGraphExecUpdateResultInfo info;
-    OK(cudaGraphExecUpdate(executable, graph, &info));
-    EXPECT(info.result == cudaGraphExecUpdateSuccess);
-    run_again(executable, m.a);
-    EXPECT(m.holds(4, 5));
-
-    m.reset();
-    OK(cudaGraphNodeSetEnabled(executable, kernel, 0));
-    run_again(executable, m.a);
-    EXPECT(m.holds(1, 5));
-
-    cudaGraph_t other;
-    cudaGraphNode_t node;
-    OK(cudaGraphCreate(&other, 0));
-    OK(cudaGraphAddEmptyNode(&node, other, NULL, 0));
-    EXPECT(cudaGraphExecUpdate(executable, other, &info) == cudaErrorGraphExecUpdateFailure);
-    EXPECT(info.result == cudaGraphExecUpdateErrorTopologyChanged);
-}
-
-TEST(a_kernel_node_names_the_kernel_by_its_address_and_has_attributes) {
+TEST(kernel_nodes_have_parameters_and_attributes) {
     Buffers m;
     cudaGraph_t graph;
     cudaGraphNode_t up, kernel, down;
@@ -394,13 +352,37 @@ TEST(a_kernel_node_names_the_kernel_by_its_address_and_has_attributes) {
     OK(cudaGraphAddMemcpyNode1D(&down, graph, &kernel, 1, m.host, m.device, N * sizeof(int),
                                 cudaMemcpyDeviceToHost));
     factor = summand = 99; // the values were copied
-    run(graph, m.a);
+    const cudaGraphExec_t executable = run(graph, m.a);
     EXPECT(m.holds(6, 2));
     cudaKernelNodeParams same;
     OK(cudaGraphKernelNodeGetParams(kernel, &same));
     EXPECT(same.func == (void *)scale_add && *(int *)same.kernelParams[2] == 6);
 
+    m.reset();
+    factor = 7, summand = 1;
+    OK(cudaGraphExecKernelNodeSetParams(executable, kernel, &params));
+    factor = 1000; // the values were copied
+    run_again(executable, m.a);
+    EXPECT(m.holds(7, 1));
+    m.reset(); // the graph itself still multiplies by 6; now by 4
+    factor = 4, summand = 5;
+    OK(cudaGraphKernelNodeSetParams(kernel, &params));
+    cudaGraphExecUpdateResultInfo info;
+    OK(cudaGraphExecUpdate(executable, graph, &info));
+    EXPECT(info.result == cudaGraphExecUpdateSuccess);
+    run_again(executable, m.a);
+    EXPECT(m.holds(4, 5));
+    m.reset();
+    OK(cudaGraphNodeSetEnabled(executable, kernel, 0));
+    run_again(executable, m.a);
+    EXPECT(m.holds(1, 0));
+
+    cudaGraph_t empty;
     cudaGraphNode_t other;
+    OK(cudaGraphCreate(&empty, 0));
+    EXPECT(cudaGraphExecUpdate(executable, empty, &info) == cudaErrorGraphExecUpdateFailure);
+    EXPECT(info.result == cudaGraphExecUpdateErrorTopologyChanged);
+
     cudaKernelNodeAttrValue value = {};
     value.cooperative = 1;
     OK(cudaGraphAddKernelNode(&other, graph, NULL, 0, &params));
