@@ -251,16 +251,9 @@ TEST(dense_to_sparse_and_back) {
                 for (int j = 0; j < e.columns; j++)
                     D.host[D.place(i, j)] = e.at(i, j);
             D.to_device();
-            const int outer = format == CUSPARSE_FORMAT_CSC ? e.columns : e.rows;
-            Array<int> offsets(outer + 1);
-            cusparseSpMatDescr_t A;
-            if (format == CUSPARSE_FORMAT_COO)
-                CALL(cusparseCreateCoo(&A, e.rows, e.columns, 0, NULL, NULL, NULL, CUSPARSE_INDEX_32I,
-                                       CUSPARSE_INDEX_BASE_ZERO, CUDA_R_64F));
-            else
-                CALL((format == CUSPARSE_FORMAT_CSR ? cusparseCreateCsr : cusparseCreateCsc)(
-                    &A, e.rows, e.columns, 0, offsets.device, NULL, NULL, CUSPARSE_INDEX_32I,
-                    CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_64F));
+            const Sparse<double, int> empty(Entries<double>(e.rows, e.columns, 0), format, 0);
+            const cusparseSpMatDescr_t A = empty.matrix;
+            int *const offsets = empty.offsets.device;
             size_t bytes = 0;
             CALL(
                 cusparseDenseToSparse_bufferSize(h, D.matrix, A, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT, &bytes));
@@ -277,7 +270,7 @@ TEST(dense_to_sparse_and_back) {
                 CALL(cusparseCooSetPointers(A, more.device, indices.device, values.device));
             else
                 CALL((format == CUSPARSE_FORMAT_CSR ? cusparseCsrSetPointers : cusparseCscSetPointers)(
-                    A, offsets.device, indices.device, values.device));
+                    A, offsets, indices.device, values.device));
             CALL(cusparseDenseToSparse_convert(h, D.matrix, A, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT,
                                                buffer.device));
             const bool csc = format == CUSPARSE_FORMAT_CSC;
@@ -286,10 +279,9 @@ TEST(dense_to_sparse_and_back) {
             if (format == CUSPARSE_FORMAT_COO)
                 EXPECT(more.back() == e.row_of_entry);
             else
-                EXPECT(offsets.back() == (csc ? e.column_offsets : e.row_offsets));
+                EXPECT(empty.offsets.back() == (csc ? e.column_offsets : e.row_offsets));
             BUFFERED(cusparseSparseToDense, h, A, F.matrix, CUSPARSE_SPARSETODENSE_ALG_DEFAULT);
             EXPECT(F.holds(0, [&](int i, int j) { return e.at(i, j); }));
-            CALL(cusparseDestroySpMat(A));
         }
 }
 

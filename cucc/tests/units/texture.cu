@@ -132,8 +132,7 @@ static cudaError_t create(const cudaResourceDesc &resource, const cudaTextureDes
         OK(cudaDestroyTextureObject(t));
     return fails(error);
 }
-static cudaTextureObject_t texture_of(cudaArray_t array, const cudaTextureDesc &desc = {}) {
-    const cudaResourceDesc resource = of_array(array);
+static cudaTextureObject_t texture_of(const cudaResourceDesc &resource, const cudaTextureDesc &desc = {}) {
     cudaTextureObject_t t = 0;
     OK(cudaCreateTextureObject(&t, &resource, &desc, nullptr));
     return t;
@@ -188,8 +187,7 @@ TEST(textures_describe_themselves_until_destroyed) {
     const cudaResourceDesc resource = linear(memory, 1024);
     cudaTextureDesc desc = {}, same;
     desc.addressMode[0] = cudaAddressModeMirror;
-    cudaTextureObject_t t;
-    OK(cudaCreateTextureObject(&t, &resource, &desc, nullptr));
+    cudaTextureObject_t t = texture_of(resource, desc);
     cudaResourceDesc got;
     OK(cudaGetTextureObjectResourceDesc(&got, t));
     EXPECT(got.resType == cudaResourceTypeLinear && got.res.linear.devPtr == memory);
@@ -223,7 +221,7 @@ template <class C> static std::vector<float> fetch_texel(C texel, float border, 
     desc.readMode = cudaReadModeNormalizedFloat;
     desc.borderColor[0] = border;
     const Device<float> got(3);
-    fetch_normalised<<<1, 1>>>(texture_of(array, desc), got.data);
+    fetch_normalised<<<1, 1>>>(texture_of(of_array(array), desc), got.data);
     return got.host();
 }
 
@@ -283,7 +281,7 @@ TEST(an_array_of_n_by_1_is_read_in_one_dimension) {
     cudaArray_t array;
     OK(cudaMallocArray(&array, &format, 4, 1));
     OK(cudaMemcpy2DToArray(array, 0, 0, texels.data(), 16, 16, 1, cudaMemcpyHostToDevice));
-    fetch_row<<<1, 4>>>(texture_of(array), out.data);
+    fetch_row<<<1, 4>>>(texture_of(of_array(array)), out.data);
     EXPECT(out.host() == texels);
 }
 
@@ -340,10 +338,10 @@ TEST(a_fetch_outside_a_kernel) {
     cudaArray_t a = make_array(4, 1);
     const std::vector<int> host = counted(4);
     OK(cudaMemcpy2DToArray(a, 0, 0, host.data(), 16, 16, 1, cudaMemcpyHostToDevice));
-    EXPECT(tex2D<int>(texture_of(a), 2.5f, 0.5f) == 3);
+    EXPECT(tex2D<int>(texture_of(of_array(a)), 2.5f, 0.5f) == 3);
     cudaTextureDesc desc = {};
     desc.addressMode[0] = cudaAddressModeBorder; // not inlined
-    EXPECT(tex2D<int>(texture_of(a, desc), 2.5f, 0.5f) == 3);
+    EXPECT(tex2D<int>(texture_of(of_array(a), desc), 2.5f, 0.5f) == 3);
 }
 #endif
 
@@ -366,20 +364,8 @@ __global__ void fetch_wrong(cudaTextureObject_t t, float *out) {
     *out = tex2D<float>(t, 0, 0);
 }
 
-static void beyond(void *) {
-    write_at<<<1, 1>>>(make_surface(make_array(4, 4, cudaArraySurfaceLoadStore)), 16, 0);
-}
-static void misaligned(void *) {
-    write_at<<<1, 1>>>(make_surface(make_array(4, 4, cudaArraySurfaceLoadStore)), 2, 0);
-}
-static void wrong_shape(void *) {
-    float *memory;
-    OK(cudaMalloc(&memory, 1024));
-    const cudaResourceDesc resource = linear(memory, 1024);
-    const cudaTextureDesc desc = {};
-    cudaTextureObject_t t;
-    OK(cudaCreateTextureObject(&t, &resource, &desc, nullptr));
-    fetch_wrong<<<1, 1>>>(t, memory);
+static cudaSurfaceObject_t surface_4_by_4() {
+    return make_surface(make_array(4, 4, cudaArraySurfaceLoadStore));
 }
 
 TEST(what_ends_a_kernel) {
@@ -387,9 +373,15 @@ TEST(what_ends_a_kernel) {
         void (*body)(void *);
         const char *kernel, *text;
     } cases[] = {
-        {beyond, "write_at", "byte 16 of row 0 is outside 4 rows of 16 bytes"},
-        {misaligned, "write_at", "misaligned: byte 2 of a row for a value of 4 bytes"},
-        {wrong_shape, "fetch_wrong", "the object is of linear memory, which tex1Dfetch reads"},
+        {[](void *) { write_at<<<1, 1>>>(surface_4_by_4(), 16, 0); }, "write_at",
+         "byte 16 of row 0 is outside 4 rows of 16 bytes"},
+        {[](void *) { write_at<<<1, 1>>>(surface_4_by_4(), 2, 0); }, "write_at",
+         "misaligned: byte 2 of a row for a value of 4 bytes"},
+        {[](void *) {
+             const Device<float> memory(256);
+             fetch_wrong<<<1, 1>>>(texture_of(linear(memory.data, 1024)), memory.data);
+         },
+         "fetch_wrong", "the object is of linear memory, which tex1Dfetch reads"},
     };
     for (const auto &c : cases) {
         const struct unit_result r = unit_child(c.body, nullptr);
