@@ -301,7 +301,8 @@ TEST(device_sort) {
     std::vector<float> keys(N);
     std::vector<int> values(N), expected(N);
     for (float &key : keys)
-        key = pick(-100, 99) / 8.0f * (pick(0, 1) ? 1 : -1); // with both zeros
+        key = pick(-100, 99) / 8.0f;
+    keys[10] = 0, keys[20] = -0.0f, keys[30] = 0; // equal keys
     std::iota(values.begin(), values.end(), 0);
     expected = values;
     const Device<float> in(keys), out(keys);

@@ -67,6 +67,7 @@ TEST(copies_beyond_an_array) {
         return fails(cudaMemcpy2DToArray(a, x, y, buffer, pitch, width, rows, kind));
     };
     EXPECT(copy(0, 0, 16, 3) == cudaSuccess);
+    EXPECT(copy(0, 0, 0, 1) == cudaSuccess);
     EXPECT(copy(4, 0, 16, 1) == cudaErrorInvalidValue);
     EXPECT(copy(0, 1, 16, 3) == cudaErrorInvalidValue);
     EXPECT(copy(0, 0, 20, 1) == cudaErrorInvalidValue);
