@@ -19,29 +19,18 @@ constexpr int WARPS = 3, BLOCKS = 2; // warps per block, blocks; each warp compu
 
 // ---- elements in memory ----
 
-template <class T> struct Type { // the storage type and the range of test values of an element type
-    using Storage = T;
-    static constexpr int bits = 8 * sizeof(T), low = -4, high = 4;
-    static int value(int random) { return random; }
+// The storage type, the size and the range of test values of an element type
+template <class S, int n, int from, int to> struct Elements {
+    using Storage = S;
+    static constexpr int bits = n, low = from, high = to;
 };
+template <class T> struct Type : Elements<T, 8 * sizeof(T), -4, 4> {};
 template <> struct Type<tf32> : Type<float> {};
-template <> struct Type<signed char> : Type<int> {
-    using Storage = signed char;
-    static constexpr int bits = 8, low = -128, high = 127;
-};
-template <> struct Type<unsigned char> : Type<int> {
-    using Storage = unsigned char;
-    static constexpr int bits = 8, low = 0, high = 255;
-};
-template <> struct Type<small::u4> : Type<int> {
-    using Storage = unsigned;
-    static constexpr int bits = 4, low = 0, high = 15;
-};
-template <> struct Type<small::s4> : Type<int> { static constexpr int bits = 4, low = -8, high = 7; };
-template <> struct Type<small::b1> : Type<int> {
-    using Storage = unsigned;
-    static constexpr int bits = 1, low = 0, high = 1;
-};
+template <> struct Type<signed char> : Elements<signed char, 8, -128, 127> {};
+template <> struct Type<unsigned char> : Elements<unsigned char, 8, 0, 255> {};
+template <> struct Type<small::u4> : Elements<unsigned, 4, 0, 15> {};
+template <> struct Type<small::s4> : Elements<int, 4, -8, 7> {};
+template <> struct Type<small::b1> : Elements<unsigned, 1, 0, 1> {};
 
 // One matrix of rows x columns for each warp, in managed memory. Each is a submatrix of a larger array: two
 // rows (column-major: columns) of other random numbers come before it and two after it.
@@ -93,12 +82,11 @@ template <class T> struct Matrices {
 };
 
 template <class S> struct Operand { // the matrices as arguments of a kernel
-    S *memory;
-    int ld, size,
-        start; // ld in elements; size and start in values of type S, which may pack several elements
+    S *first;                       // element of the first matrix
+    int ld, size;                   // ld in elements; size in values of type S, which may pack several
 };
 template <class T> static auto operand(const Matrices<T> &m) {
-    return Operand<typename Type<T>::Storage>{m.memory, m.ld, m.size / m.packed, m.start / m.packed};
+    return Operand<typename Type<T>::Storage>{m.memory + m.start / m.packed, m.ld, m.size / m.packed};
 }
 
 // ---- products ----
@@ -114,9 +102,9 @@ __global__ void product(Operand<S> a, Operand<S> b, Operand<C> c, Operand<D> d, 
     fragment<matrix_b, m, n, k, T, LB> fb;
     fragment<accumulator, m, n, k, C> fc;
     fragment<accumulator, m, n, k, D> fd;
-    load_matrix_sync(fa, a.memory + warp * a.size + a.start, a.ld);
-    load_matrix_sync(fb, b.memory + warp * b.size + b.start, b.ld);
-    load_matrix_sync(fc, c.memory + warp * c.size + c.start, c.ld, layout_c);
+    load_matrix_sync(fa, a.first + warp * a.size, a.ld);
+    load_matrix_sync(fb, b.first + warp * b.size, b.ld);
+    load_matrix_sync(fc, c.first + warp * c.size, c.ld, layout_c);
     if constexpr (is_bits<T>)
         bmma_sync(fd, fa, fb, fc);
     else if constexpr (std::is_same_v<C, D>) { // in place
@@ -124,7 +112,7 @@ __global__ void product(Operand<S> a, Operand<S> b, Operand<C> c, Operand<D> d, 
         fd = fc;
     } else
         mma_sync(fd, fa, fb, fc);
-    store_matrix_sync(d.memory + warp * d.size + d.start, fd, d.ld, layout_d);
+    store_matrix_sync(d.first + warp * d.size, fd, d.ld, layout_d);
 }
 
 template <int m, int n, int k, class T, class C, class D, class LA, class LB> static void products() {
