@@ -172,12 +172,11 @@ TEST(products_with_matrices) {
         const double alpha = pick(-4, 4), beta = pick(-1, 1);
         BUFFERED(cusparseSpMM, h, operation(ta), operation(tb), &alpha, A.matrix, B.matrix, &beta, C.matrix,
                  CUDA_R_64F, CUSPARSE_SPMM_ALG_DEFAULT);
-        EXPECT(C.holds(5 * k + 1, [&](int i, int j) {
-            return alpha *
-                       sum(k,
-                           [&](int l) { return e.at(i, l, ta) * (tb ? B.element(j, l) : B.element(l, j)); }) +
-                   beta * C.element(i, j);
-        }));
+        const auto product = [&](int i, int j) {
+            return sum(k, [&](int l) { return e.at(i, l, ta) * (tb ? B.element(j, l) : B.element(l, j)); });
+        };
+        EXPECT(
+            C.holds(5 * k + 1, [&](int i, int j) { return alpha * product(i, j) + beta * C.element(i, j); }));
     }
 }
 
