@@ -5,17 +5,14 @@
 #include <cuda/functional>
 #include <limits>
 #include <numeric>
+#include "capture.h"
 #include "device.h"
+#include "random.h"
 
-static unsigned seed = 12345;
-static unsigned below(unsigned range) {
-    seed = seed * 1664525 + 1013904223;
-    return (seed >> 8) % range;
-}
-static std::vector<int> numbers(size_t n, unsigned range) {
+static std::vector<int> numbers(size_t n, int range) {
     std::vector<int> all(n);
     for (int &x : all)
-        x = (int)below(range) - (int)range / 4;
+        x = pick(0, range - 1) - range / 4;
     return all;
 }
 
@@ -80,9 +77,9 @@ TEST(block_reduce) {
     const Device<int> from(in), to(3);
     reduce<<<1, THREADS>>>(from.data, to.data);
     int largest = in[0], some = 0;
-    for (int i = 0; i < THREADS; i++) {
-        largest = std::max(largest, in[(size_t)i * ITEMS]);
-        some += i < 50 ? in[(size_t)i * ITEMS + 1] : 0;
+    for (size_t i = 0; i < THREADS; i++) {
+        largest = std::max(largest, in[i * ITEMS]);
+        some += i < 50 ? in[i * ITEMS + 1] : 0;
     }
     EXPECT(to.host() == std::vector<int>{std::accumulate(in.begin(), in.end(), 0), largest, some});
 
@@ -119,22 +116,17 @@ TEST(block_scan) {
     const std::vector<int> in = numbers(ALL, 100);
     const Device<int> from(in), to(3 * ALL + 1);
     scan<<<1, THREADS>>>(from.data, to.data);
-    std::vector<int> expected;
-    int sum = 0, largest = in[0], firsts = 100, before = 7;
-    for (int x : in) {
-        expected.push_back(sum);
-        sum += x;
-    }
-    for (int x : in)
-        expected.push_back(largest = std::max(largest, x));
+    std::vector<int> firsts, expected; // `firsts`: the first item of each thread
     for (int i = 0; i < ALL; i += ITEMS)
-        expected.push_back(firsts += in[(size_t)i]);
-    for (int i = 0; i < ALL; i += ITEMS) {
-        expected.push_back(before);
-        before = std::max(before, in[(size_t)i]);
-    }
+        firsts.push_back(in[(size_t)i]);
+    const auto end = std::back_inserter(expected);
+    std::exclusive_scan(in.begin(), in.end(), end, 0);
+    std::inclusive_scan(in.begin(), in.end(), end, Larger());
+    std::inclusive_scan(firsts.begin(), firsts.end(), end, std::plus<int>(), 100);
+    std::exclusive_scan(firsts.begin(), firsts.end(), end, 7, Larger());
     expected.resize(3 * ALL);
-    expected.push_back(sum + firsts);
+    expected.push_back(std::accumulate(in.begin(), in.end(), 0) +
+                       std::accumulate(firsts.begin(), firsts.end(), 100));
     std::vector<int> result = to.host();
     for (int i = 2 * ALL + 2 * THREADS; i < 3 * ALL; i++)
         result[(size_t)i] = 0; // not written
@@ -241,9 +233,9 @@ TEST(warp_reduce_and_scan) {
         size_t bytes = 0;                                                                                    \
         void *storage = nullptr;                                                                             \
         EXPECT(cub::function(nullptr, bytes, __VA_ARGS__) == cudaSuccess && bytes > 0);                      \
-        EXPECT(cudaMalloc(&storage, bytes) == cudaSuccess);                                                  \
+        OK(cudaMalloc(&storage, bytes));                                                                     \
         EXPECT(cub::function(storage, bytes, __VA_ARGS__) == cudaSuccess);                                   \
-        EXPECT(cudaFree(storage) == cudaSuccess);                                                            \
+        OK(cudaFree(storage));                                                                               \
     } while (0)
 
 struct Odd {
@@ -278,10 +270,9 @@ TEST(device_reduce_and_scan) {
 
 TEST(device_select) {
     enum { N = 500 };
-    std::vector<int> in = numbers(N, 4), odd, unique, lengths;
+    std::vector<int> in = numbers(N, 4), odd, others, unique, lengths;
+    std::partition_copy(in.begin(), in.end(), std::back_inserter(odd), std::back_inserter(others), Odd());
     for (size_t i = 0; i < N; i++) {
-        if (in[i] & 1)
-            odd.push_back(in[i]);
         if (i == 0 || in[i] != in[i - 1]) {
             unique.push_back(in[i]);
             lengths.push_back(0);
@@ -301,11 +292,7 @@ TEST(device_select) {
     CUB(DeviceRunLengthEncode::Encode, from.data, to.data, runs.data, count.data, N);
     EXPECT(result(to, count) == unique && result(runs, count) == lengths);
     CUB(DevicePartition::If, from.data, to.data, count.data, N, Odd());
-    std::vector<int> others;
-    for (auto x = in.rbegin(); x != in.rend(); ++x)
-        if (!(*x & 1))
-            others.push_back(*x);
-    odd.insert(odd.end(), others.begin(), others.end());
+    odd.insert(odd.end(), others.rbegin(), others.rend());
     EXPECT(to.host() == odd);
 }
 
@@ -314,7 +301,8 @@ TEST(device_sort) {
     std::vector<float> keys(N);
     std::vector<int> values(N), expected(N);
     for (float &key : keys)
-        key = ((float)below(200) - 100) / 8 * (below(2) ? 1 : -1); // with both zeros
+        key = pick(-100, 99) / 8.0f;
+    keys[10] = 0, keys[20] = -0.0f, keys[30] = 0; // equal keys
     std::iota(values.begin(), values.end(), 0);
     expected = values;
     const Device<float> in(keys), out(keys);
@@ -337,9 +325,8 @@ TEST(device_sort) {
     EXPECT((both.Current() == in.data ? in : out).host() == keys);
 
     // Only some bits of the keys, in segments
-    std::vector<unsigned> bits(N);
-    for (unsigned &x : bits)
-        x = below(1 << 16);
+    const std::vector<int> some = numbers(N, 1 << 16);
+    std::vector<unsigned> bits(some.begin(), some.end());
     const Device<unsigned> from(bits), to(bits);
     const Device<int> ends(std::vector<int>{0, 10, 10, 400, N});
     CUB(DeviceSegmentedRadixSort::SortKeys, from.data, to.data, N, 4, ends.data, ends.data + 1, 4, 12);
@@ -374,21 +361,14 @@ TEST(device_operations_in_a_graph) {
     const Device<int> from(std::vector<int>(64, 1)), to(64), total(1);
     const Device<char> storage(1 << 16);
     size_t bytes = 1 << 16;
-    cudaStream_t stream;
-    cudaGraph_t graph;
-    cudaGraphExec_t ready;
-    EXPECT(cudaStreamCreate(&stream) == cudaSuccess);
-    EXPECT(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess);
-    EXPECT(cub::DeviceScan::InclusiveSum(storage.data, bytes, from.data, to.data, 64, stream) == cudaSuccess);
-    EXPECT(cub::DeviceReduce::Sum(storage.data, bytes, to.data, total.data, 64, stream) == cudaSuccess);
-    EXPECT(cudaStreamEndCapture(stream, &graph) == cudaSuccess);
+    Captured graph;
+    graph.capture([&] {
+        OK(cub::DeviceScan::InclusiveSum(storage.data, bytes, from.data, to.data, 64, graph.stream));
+        OK(cub::DeviceReduce::Sum(storage.data, bytes, to.data, total.data, 64, graph.stream));
+    });
     EXPECT(total.host()[0] == 0);
-    EXPECT(cudaGraphInstantiate(&ready, graph, 0) == cudaSuccess);
-    EXPECT(cudaGraphLaunch(ready, stream) == cudaSuccess);
-    EXPECT(cudaStreamSynchronize(stream) == cudaSuccess);
+    graph.run();
     EXPECT(total.host()[0] == 64 * 65 / 2);
-    EXPECT(cudaGraphExecDestroy(ready) == cudaSuccess && cudaGraphDestroy(graph) == cudaSuccess);
-    EXPECT(cudaStreamDestroy(stream) == cudaSuccess);
 }
 
 #ifdef __CU2CPP__ // What CUDA 13 has removed from CUB still works here.

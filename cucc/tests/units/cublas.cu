@@ -22,45 +22,27 @@ TYPED(gemv)
 TYPED(ger)
 TYPED(gemm)
 
-struct Handle {
-    cublasHandle_t h;
-    Handle() { CALL(cublasCreate(&h)); }
-    ~Handle() { CALL(cublasDestroy(h)); }
-    operator cublasHandle_t() const { return h; }
-};
+typedef HandleOf<cublasHandle_t, cublasCreate, cublasDestroy> Handle;
 
 template <class T> static void vectors() {
     const Handle h;
     for (int n : {0, 1, 2, 1000}) {
         const int incx = pick(1, 3), incy = pick(0, 1) ? pick(1, 3) : -pick(1, 3);
-        Matrix<T> x(incx, n > 0 ? n : 1), y(abs(incy), n > 0 ? n : 1);
-        const auto of_x = [&](int i) { return (double)x.host[(size_t)i * incx]; };
-        const auto at_y = [&](int i) { return (size_t)(incy > 0 ? i : n - 1 - i) * abs(incy); };
-        double sum = 0, squares = 0, sizes = 0;
-        for (int i = 0; i < n; i++) {
-            sum += of_x(i) * y.host[at_y(i)];
-            squares += of_x(i) * of_x(i);
-            sizes += fabs(of_x(i));
-        }
+        const Matrix<T> x(incx, n > 0 ? n : 1), y(abs(incy), n > 0 ? n : 1); // the first rows are the vectors
+        const auto column = [=](int i) { return incy > 0 ? i : n - 1 - i; }; // of y, for element i of x
+        const T alpha = 0.75;
         T result = -1;
         CALL(dot(h, T(), n, x.device, incx, y.device, incy, &result));
-        EXPECT(near<T>(result, sum, n + 1));
+        EXPECT(near<T>(result, sum(n, [&](int i) { return x.at(0, i) * y.at(0, column(i)); }), n + 1));
         CALL(nrm2(h, T(), n, x.device, incx, &result));
-        EXPECT(near<T>(result, sqrt(squares), n + 1));
+        EXPECT(near<T>(result, sqrt(sum(n, [&](int i) { return x.at(0, i) * x.at(0, i); })), n + 1));
         CALL(asum(h, T(), n, x.device, incx, &result));
-        EXPECT(near<T>(result, sizes, n + 1));
-
-        const T alpha = 0.75;
+        EXPECT(near<T>(result, sum(n, [&](int i) { return fabs(x.at(0, i)); }), n + 1));
         CALL(axpy(h, T(), n, &alpha, x.device, incx, y.device, incy));
-        const std::vector<T> after = y.back();
-        for (int i = 0; i < n; i++)
-            if (!EXPECT(near<T>(after[at_y(i)], y.host[at_y(i)] + alpha * of_x(i), 2)))
-                break;
+        EXPECT(y.holds(
+            2, [&](int row, int i) { return y.at(row, i) + (row || !n ? 0 : alpha * x.at(0, column(i))); }));
         CALL(scal(h, T(), n, &alpha, x.device, incx));
-        const std::vector<T> scaled = x.back();
-        for (size_t i = 0; i < scaled.size() && n; i++)
-            if (!EXPECT(near<T>(scaled[i], x.host[i] * (i % incx ? 1 : (double)alpha), 2)))
-                break;
+        EXPECT(x.holds(2, [&](int row, int i) { return x.at(row, i) * (row || !n ? 1 : (double)alpha); }));
     }
 }
 TEST(vectors) {
@@ -69,19 +51,17 @@ TEST(vectors) {
 
 TEST(index_of_the_largest_and_smallest) {
     const Handle h;
-    const float values[] = {1, -5, 0.5f, 5, -0.25f, 0.25f};
-    float *x;
-    CALL(cudaMalloc(&x, sizeof(values)));
-    CALL(cublasSetVector(6, sizeof(float), values, 1, x, 1));
-    int index = -1;
-    CALL(cublasIsamax(h, 6, x, 1, &index));
-    EXPECT(index == 2);
-    CALL(cublasIsamin(h, 6, x, 1, &index));
-    EXPECT(index == 5);
-    CALL(cublasIsamax(h, 3, x, 2, &index));
-    EXPECT(index == 1);
-    CALL(cublasIsamax(h, 0, x, 1, &index));
-    EXPECT(index == 0);
+    const Array<float> x(std::vector<float>{1, -5, 0.5f, 5, -0.25f, 0.25f});
+    const struct {
+        cublasStatus_t (*call)(cublasHandle_t, int, const float *, int, int *);
+        int n, increment, index;
+    } cases[] = {
+        {cublasIsamax, 6, 1, 2}, {cublasIsamin, 6, 1, 5}, {cublasIsamax, 3, 2, 1}, {cublasIsamax, 0, 1, 0}};
+    for (const auto &c : cases) {
+        int index = -1;
+        CALL(c.call(h, c.n, x.device, c.increment, &index));
+        EXPECT(index == c.index);
+    }
 }
 
 template <class T> static void products() {
@@ -92,33 +72,22 @@ template <class T> static void products() {
         Matrix<T> A(opa ? k : m, opa ? m : k, more), B(opb ? n : k, opb ? k : n, more), C(m, n, more);
         const T alpha = pick(-4, 4), beta = pick(-1, 1);
         CALL(gemm(h, T(), opa, opb, m, n, k, &alpha, A.device, A.ld, B.device, B.ld, &beta, C.device, C.ld));
-        const std::vector<T> got = C.back();
-        for (int j = 0; j < n; j++)
-            for (int i = 0; i < m; i++) {
-                double sum = 0;
-                for (int l = 0; l < k; l++)
-                    sum += A.at(i, l, opa) * B.at(l, j, opb);
-                if (!EXPECT(near<T>(got[i + (size_t)j * C.ld], alpha * sum + beta * C.at(i, j), 5 * k + 1)))
-                    return;
-            }
+        EXPECT(C.holds(5 * k + 1, [&](int i, int j) {
+            return alpha * sum(k, [&](int l) { return A.at(i, l, opa) * B.at(l, j, opb); }) +
+                   beta * C.at(i, j);
+        }));
 
         Matrix<T> in(opa ? A.rows : A.columns, 1), out(opa ? A.columns : A.rows, 1);
         CALL(
             gemv(h, T(), opa, A.rows, A.columns, &alpha, A.device, A.ld, in.device, 1, &beta, out.device, 1));
-        const std::vector<T> vector = out.back();
-        for (int i = 0; i < out.rows; i++) {
-            double sum = 0;
-            for (int l = 0; l < in.rows; l++)
-                sum += A.at(i, l, opa) * in.at(l, 0);
-            EXPECT(near<T>(vector[i], alpha * sum + beta * out.at(i, 0), 5 * in.rows + 1));
-        }
+        EXPECT(out.holds(5 * in.rows + 1, [&](int i, int) {
+            return alpha * sum(in.rows, [&](int l) { return A.at(i, l, opa) * in.at(l, 0); }) +
+                   beta * out.at(i, 0);
+        }));
 
-        Matrix<T> u(m, 1), v(n, 1), D(m, n, more); // D + alpha u vT
+        Matrix<T> u(m, 1), v(n, 1), D(m, n, more);
         CALL(ger(h, T(), m, n, &alpha, u.device, 1, v.device, 1, D.device, D.ld));
-        const std::vector<T> outer = D.back();
-        for (int j = 0; j < n; j++)
-            for (int i = 0; i < m; i++)
-                EXPECT(near<T>(outer[i + (size_t)j * D.ld], D.at(i, j) + alpha * u.at(i, 0) * v.at(j, 0), 8));
+        EXPECT(D.holds(8, [&](int i, int j) { return D.at(i, j) + alpha * u.at(i, 0) * v.at(j, 0); }));
     }
 }
 TEST(products) {
@@ -143,16 +112,10 @@ TEST(batches_of_products) {
     const Array<float *> list_d(d);
     CALL(cublasSgemmBatched(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, list_a.device, m, list_b.device, k,
                             &zero, list_d.device, m, count));
-    const std::vector<float> strided = C.back(), listed = D.back();
-    for (int which = 0; which < count; which++)
-        for (int j = 0; j < n; j++)
-            for (int i = 0; i < m; i++) {
-                double sum = 0;
-                for (int l = 0; l < k; l++)
-                    sum += A.at(i, l + which * k) * B.at(l, j + which * n);
-                EXPECT(near<float>(strided[i + (j + which * n) * m], sum, k));
-                EXPECT(near<float>(listed[i + (j + which * n) * m], sum, k));
-            }
+    for (const Matrix<float> *got : {&C, &D})
+        EXPECT(got->holds(k, [&](int i, int j) {
+            return sum(k, [&](int l) { return A.at(i, l + j / n * k) * B.at(l, j); });
+        }));
 }
 
 TEST(triangles_symmetric_and_diagonal_matrices) {
@@ -178,28 +141,23 @@ TEST(triangles_symmetric_and_diagonal_matrices) {
         };
         CALL(cublasDtrmm(h, side, fill, op, CUBLAS_DIAG_NON_UNIT, m, n, &alpha, A.device, A.ld, B.device,
                          B.ld, C.device, C.ld));
-        const std::vector<double> product = C.back();
+        // The product of a matrix, given by its elements, and B
+        const auto times_B = [&](auto element) {
+            return [=, &B](int i, int j) {
+                return sum(a, [&](int l) {
+                    return side == CUBLAS_SIDE_LEFT ? element(i, l) * B.at(l, j) : B.at(i, l) * element(l, j);
+                });
+            };
+        };
+        EXPECT(C.holds(2000, [&](int i, int j) { return alpha * times_B(triangle)(i, j); }));
+        // The solution of op(A) X = alpha op(A) B is alpha B.
         CALL(
             cublasDtrsm(h, side, fill, op, CUBLAS_DIAG_NON_UNIT, m, n, &one, A.device, A.ld, C.device, C.ld));
-        const std::vector<double> solved = C.back(); // the solution of op(A) X = alpha op(A) B is alpha B
+        EXPECT(C.holds(2000, [&](int i, int j) { return alpha * B.at(i, j); }));
         C.to_device();
         CALL(cublasDsymm_v2(h, side, fill, m, n, &alpha, A.device, A.ld, B.device, B.ld, &beta, C.device,
                             C.ld));
-        const std::vector<double> mirrored = C.back();
-        for (int j = 0; j < n; j++)
-            for (int i = 0; i < m; i++) {
-                double by_triangle = 0, by_symmetric = 0;
-                for (int l = 0; l < a; l++) {
-                    const bool left = side == CUBLAS_SIDE_LEFT;
-                    const double b = left ? B.at(l, j) : B.at(i, l);
-                    by_triangle += b * (left ? triangle(i, l) : triangle(l, j));
-                    by_symmetric += b * (left ? symmetric(i, l) : symmetric(l, j));
-                }
-                const size_t at = i + (size_t)j * C.ld;
-                EXPECT(near<double>(product[at], alpha * by_triangle, 2000));
-                EXPECT(near<double>(solved[at], alpha * B.at(i, j), 2000));
-                EXPECT(near<double>(mirrored[at], alpha * by_symmetric - C.at(i, j), 2000));
-            }
+        EXPECT(C.holds(2000, [&](int i, int j) { return alpha * times_B(symmetric)(i, j) - C.at(i, j); }));
     }
 }
 
@@ -214,21 +172,23 @@ TEST(triangles_and_vectors) {
         for (int i = 0; i < n; i++)
             A.host[i + (size_t)i * A.ld] = unit ? NAN : 40; // not read, or far from singular
         A.to_device();
-        const auto place = [=](int i) { return (size_t)(inc > 0 ? i : n - 1 - i) * abs(inc); };
+        const auto at = [=](int i) { return inc > 0 ? i : n - 1 - i; }; // element i is x(0, at(i))
         const cublasDiagType_t diagonal = unit ? CUBLAS_DIAG_UNIT : CUBLAS_DIAG_NON_UNIT;
         CALL(cublasDtrmv(h, fill, op, diagonal, n, A.device, A.ld, x.device, inc));
-        const std::vector<double> product = x.back();
+        EXPECT(x.holds(100, [&](int row, int column) {
+            const int i = at(column);
+            return row ? x.at(row, column) : sum(n, [&](int j) {
+                const bool lower = op == CUBLAS_OP_T ? j > i : i > j;
+                const double a = i == j                                      ? (unit ? 1 : 40)
+                                 : lower == (fill == CUBLAS_FILL_MODE_LOWER) ? A.at(i, j, op)
+                                                                             : 0;
+                return a * x.at(0, at(j));
+            });
+        }));
         CALL(cublasDtrsv(h, fill, op, diagonal, n, A.device, A.ld, x.device, inc));
-        const std::vector<double> solved = x.back();
-        for (int i = 0; i < n; i++) {
-            double sum = (unit ? 1 : 40) * x.host[place(i)];
-            for (int j = 0; j < n; j++)
-                if (i != j && (op == CUBLAS_OP_T ? j > i : i > j) == (fill == CUBLAS_FILL_MODE_LOWER))
-                    sum += A.at(i, j, op) * x.host[place(j)];
-            EXPECT(near<double>(product[place(i)], sum, 100));
-            EXPECT(unit || near<double>(solved[place(i)], x.host[place(i)],
-                                        100)); // a unit triangle may be ill-conditioned
-        }
+        EXPECT(unit || x.holds(100, [&](int row, int column) { // a unit triangle may be ill-conditioned
+            return x.at(row, column);
+        }));
     }
 }
 
@@ -238,17 +198,13 @@ TEST(copies_swaps_and_rotations) {
     const Matrix<float> x(2, n), y(3, n), z(1, n);
     CALL(cublasScopy(h, n, x.device, 2, z.device, -1));
     CALL(cublasSswap(h, n, x.device, 2, y.device, 3));
-    const std::vector<float> copied = z.back(), first = x.back(), second = y.back();
+    EXPECT(z.holds(0, [&](int, int i) { return x.at(0, n - 1 - i); }));
+    EXPECT(x.holds(0, [&](int row, int i) { return row ? x.at(row, i) : y.at(0, i); }));
+    EXPECT(y.holds(0, [&](int row, int i) { return row ? y.at(row, i) : x.at(0, i); }));
     const float c = 0.6f, s = 0.8f;
     CALL(cublasSrot(h, n, x.device, 2, y.device, 3, &c, &s));
-    const std::vector<float> turned = x.back(), other = y.back();
-    for (int i = 0; i < n; i++) {
-        EXPECT(copied[n - 1 - i] == x.host[2 * i]);
-        EXPECT(first[2 * i] == y.host[3 * i] && first[2 * i + 1] == x.host[2 * i + 1]);
-        EXPECT(second[3 * i] == x.host[2 * i] && second[3 * i + 1] == y.host[3 * i + 1]);
-        EXPECT(near<float>(turned[2 * i], c * first[2 * i] + s * second[3 * i], 2));
-        EXPECT(near<float>(other[3 * i], c * second[3 * i] - s * first[2 * i], 2));
-    }
+    EXPECT(x.holds(2, [&](int row, int i) { return row ? x.at(row, i) : c * y.at(0, i) + s * x.at(0, i); }));
+    EXPECT(y.holds(2, [&](int row, int i) { return row ? y.at(row, i) : c * x.at(0, i) - s * y.at(0, i); }));
 }
 
 TEST(matrices_to_the_device_and_back) {
@@ -276,50 +232,28 @@ TEST(transposition_with_geam) {
     const float one = 1, zero = 0;
     CALL(cublasSgeam(h, CUBLAS_OP_T, CUBLAS_OP_N, 5, 7, &one, A.device, A.ld, &zero, C.device, C.ld, C.device,
                      C.ld));
-    const std::vector<float> got = C.back();
-    for (int j = 0; j < 7; j++)
-        for (int i = 0; i < 5; i++)
-            EXPECT(got[i + j * C.ld] == A.at(j, i));
+    EXPECT(C.holds(0, [&](int i, int j) { return A.at(j, i); }));
 }
 
-TEST(scalars_and_results_on_the_device) {
+TEST(captured_calls_with_scalars_on_the_device) {
     const Handle h;
-    CALL(cublasSetPointerMode(h, CUBLAS_POINTER_MODE_DEVICE));
-    Matrix<float> x(100, 1), y(100, 1);
-    float *result, back, sum = 0;
-    CALL(cudaMalloc(&result, sizeof(float)));
-    CALL(cublasSdot(h, 100, x.device, 1, y.device, 1, result));
-    CALL(cublasSscal(h, 100, result, x.device, 1)); // by the result before
-    CALL(cudaMemcpy(&back, result, sizeof(float), cudaMemcpyDeviceToHost));
-    for (int i = 0; i < 100; i++)
-        sum += x.host[i] * y.host[i];
-    EXPECT(near<float>(back, sum, 100));
-    const std::vector<float> scaled = x.back();
-    for (int i = 0; i < 100; i++)
-        EXPECT(near<float>(scaled[i], x.host[i] * back, 20));
-}
-
-TEST(calls_are_captured) {
-    const Handle h;
-    cudaStream_t stream;
-    CALL(cudaStreamCreate(&stream));
-    CALL(cublasSetStream(h, stream));
-    Matrix<float> x(100, 1);
-    const float two = 2;
-    cudaGraph_t graph;
-    cudaGraphExec_t runs;
-    CALL(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    CALL(cublasSscal(h, 100, &two, x.device, 1));
-    CALL(cublasSscal(h, 100, &two, x.device, 1));
-    CALL(cudaStreamEndCapture(stream, &graph));
-    CALL(cudaGraphInstantiate(&runs, graph, 0));
+    const Matrix<float> x(100, 1), y(100, 1);
+    const Array<float> result(1);
+    float two = 2;
+    Captured graph;
+    CALL(cublasSetStream(h, graph.stream));
+    graph.capture([&] {
+        CALL(cublasSscal(h, 100, &two, y.device, 1)); // a scalar of the host is read now
+        two = 99;
+        CALL(cublasSetPointerMode(h, CUBLAS_POINTER_MODE_DEVICE));
+        CALL(cublasSdot(h, 100, x.device, 1, y.device, 1, result.device));
+        CALL(cublasSscal(h, 100, result.device, x.device, 1)); // by the result before
+    });
     EXPECT(x.back() == x.host); // captured, not done
-    CALL(cudaGraphLaunch(runs, stream));
-    CALL(cudaGraphLaunch(runs, stream));
-    CALL(cudaStreamSynchronize(stream));
-    const std::vector<float> scaled = x.back();
-    for (int i = 0; i < 100; i++)
-        EXPECT(scaled[i] == 16 * x.host[i]);
+    graph.run();
+    const double dot = sum(100, [&](int i) { return 2 * x.host[i] * y.host[i]; });
+    EXPECT(result.holds(100, [=](int) { return dot; }));
+    EXPECT(x.holds(200, [&](int i, int) { return dot * x.at(i, 0); }));
 }
 
 TEST(sixteen_bit_inputs) {
@@ -331,12 +265,12 @@ TEST(sixteen_bit_inputs) {
         half(m * n);
     const Array<float> full(m * n);
     const float one = 1, zero = 0;
-    CALL(cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, a.device, CUDA_R_16F, m, b.device,
-                      CUDA_R_16F, k, &zero, half.device, CUDA_R_16F, m, CUBLAS_COMPUTE_32F,
-                      CUBLAS_GEMM_DEFAULT));
-    CALL(cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, bf.device, CUDA_R_16BF, m, b.device,
-                      CUDA_R_16BF, k, &zero, full.device, CUDA_R_32F, m, CUBLAS_COMPUTE_32F,
-                      CUBLAS_GEMM_DEFAULT));
+    const auto multiply = [&](const Array<unsigned short> &a, cudaDataType type, void *c, cudaDataType to) {
+        CALL(cublasGemmEx(h, CUBLAS_OP_N, CUBLAS_OP_N, m, n, k, &one, a.device, type, m, b.device, type, k,
+                          &zero, c, to, m, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+    };
+    multiply(a, CUDA_R_16F, half.device, CUDA_R_16F);
+    multiply(bf, CUDA_R_16BF, full.device, CUDA_R_32F);
     EXPECT(half.back() == Bits(m * n, 0x4a00)); // 4 * 1.5 * 2 = 12
     EXPECT(full.back() == std::vector<float>(m * n, 12));
 }

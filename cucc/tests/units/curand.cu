@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include "device.h"
+#include "random.h"
 
 typedef unsigned long long Seed;
 
@@ -24,22 +24,16 @@ struct Known {
 // clang-format off
 static const Known xorwow[] = {
     {0ull, 0ull, 0ull, {3179217846u, 1883133293u, 2220552389u}, 0.156988621f, 0.46250842073016324, {1.51097095, -0.822750092, -0.456207219, 2.62928367}},
-    {1234ull, 0ull, 0ull, {624778773u, 1867875844u, 3739671282u}, 0.455165118f, 0.58241812519857272, {-1.74271762, 0.409659863, -1.31180541, 1.5243535}},
-    {1234ull, 1ull, 0ull, {3522650202u, 3978931785u, 2198015705u}, 0.537593544f, 0.01752351558224724, {-1.20457506, 0.385954112, -1.39301042, 1.5806849}},
     {16045690984503098046ull, 77ull, 5ull, {321618512u, 3388947496u, 1528814050u}, 0.644343913f, 0.96398657329730275, {-0.567062795, 0.628145576, 0.0249704543, 3.46040273}},
     {42ull, 1099511627776ull, 20015998343868ull, {3676173153u, 2428795665u, 919009737u}, 0.665089369f, 0.62442222155557148, {-1.18764389, -1.06902337, 1.15271718, 5.96748018}},
 };
 static const Known philox[] = {
     {0ull, 0ull, 0ull, {1713891541u, 3781805453u, 3159862348u}, 0.605481863f, 0.97224120167084038, {-1.33784282, -0.49182865, 2.17351886, 1.23989296}},
-    {1234ull, 0ull, 0ull, {546353992u, 3665621163u, 1140953199u}, 0.796055257f, 0.62083233660086989, {-0.299034804, 2.06982613, -1.59424063, 1.58014023}},
-    {1234ull, 1ull, 0ull, {3507855656u, 1392278645u, 3354607383u}, 0.0589176342f, 0.027627848088741302, {0.902600646, 1.0201354, 1.09079445, 4.13760424}},
     {16045690984503098046ull, 77ull, 5ull, {2737271297u, 1727129553u, 2550745454u}, 0.898636878f, 0.10467711510136724, {-1.13543069, -0.322903275, -0.741415204, 2.82835507}},
     {42ull, 1099511627776ull, 20015998343868ull, {3655593819u, 4037836639u, 3116769725u}, 0.629761934f, 0.207294468767941, {0.0479106568, -0.165459216, -0.149201067, 3.22664261}},
 };
 static const Known mrg32k3a[] = {
     {0ull, 0ull, 0ull, {545508615u, 1368065476u, 1327943825u}, 0.825846851f, 0.22162991583362512, {0.135105282, -1.11298299, 1.08461795, 2.29102135}},
-    {1234ull, 0ull, 0ull, {3379073520u, 2521876100u, 213678209u}, 0.373551488f, 0.52457002355603854, {0.123897441, -0.170371205, 0.596180342, 3.23952842}},
-    {1234ull, 1ull, 0ull, {653317650u, 2890950871u, 2749090064u}, 0.561128855f, 0.46389150851250754, {0.770713568, -0.878119946, 1.41936636, 9.80785465}},
     {16045690984503098046ull, 77ull, 5ull, {3928636350u, 2694769583u, 3333988816u}, 0.871338308f, 0.24880482279700414, {-0.269641668, 0.164918378, 0.781543074, 5.1247077}},
     {42ull, 1099511627776ull, 20015998343868ull, {2450286524u, 1196605502u, 1342159164u}, 0.267706335f, 0.94902688226351017, {-0.172792748, -1.08672142, 1.61825781, 1.6767031}},
 };
@@ -60,10 +54,10 @@ template <class State> __global__ void known_numbers(Known *all) {
 }
 
 template <class State> static void check_known(const Known *expected) {
-    const Device<Known> device(std::vector<Known>(expected, expected + 5));
-    known_numbers<State><<<1, 5>>>(device.data);
+    const Device<Known> device(std::vector<Known>(expected, expected + 3));
+    known_numbers<State><<<1, 3>>>(device.data);
     const std::vector<Known> got = device.host();
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 3; i++) {
         const Known &g = got[i], &e = expected[i];
         bool good = memcmp(g.integers, e.integers, sizeof g.integers) == 0 && g.uniform == e.uniform &&
                     g.uniform_double == e.uniform_double;
@@ -100,8 +94,7 @@ template <class State> __global__ void jumps(Seed seed, int *wrong) {
 }
 
 TEST(jumps_lead_where_calls_lead) {
-    const Seed seed = (Seed)time(NULL);
-    fprintf(stderr, "seed %llu\n", seed);
+    const Seed seed = engine()();
     const Device<int> wrong(1);
     jumps<curandState><<<1, 40>>>(seed, wrong.data);
     jumps<curandStatePhilox4_32_10_t><<<1, 40>>>(seed, wrong.data);

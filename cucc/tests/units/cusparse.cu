@@ -28,22 +28,20 @@ template <class T> struct Entries {
                 if (dominant && i == j)
                     at(i, j) = pick(3, 5) + columns;
             }
-        for (int i = 0; i < rows; i++) {
-            for (int j = 0; j < columns; j++)
-                if (at(i, j) != 0) {
-                    by_rows.push_back(at(i, j));
-                    columns_of_rows.push_back(j);
-                    row_of_entry.push_back(i);
+        list(rows, columns, false, by_rows, columns_of_rows, row_offsets);
+        list(columns, rows, true, by_columns, rows_of_columns, column_offsets);
+        for (int i = 0; i < rows; i++)
+            row_of_entry.resize(row_offsets[i + 1], i);
+    }
+    void list(int n, int m, bool transposed, std::vector<T> &values, std::vector<int> &indices,
+              std::vector<int> &offsets) const {
+        for (int i = 0; i < n; i++) {
+            for (int j = 0; j < m; j++)
+                if (const T x = at(i, j, transposed)) {
+                    values.push_back(x);
+                    indices.push_back(j);
                 }
-            row_offsets.push_back(by_rows.size());
-        }
-        for (int j = 0; j < columns; j++) {
-            for (int i = 0; i < rows; i++)
-                if (at(i, j) != 0) {
-                    by_columns.push_back(at(i, j));
-                    rows_of_columns.push_back(i);
-                }
-            column_offsets.push_back(by_columns.size());
+            offsets.push_back(values.size());
         }
     }
     T &at(int i, int j) { return dense[(size_t)i * columns + j]; }
@@ -105,25 +103,36 @@ template <class T> struct Dense : Matrix<T> {
     }
     ~Dense() { CALL(cusparseDestroyDnMat(matrix)); }
     size_t place(int i, int j) const { return by_rows ? j + (size_t)i * this->ld : i + (size_t)j * this->ld; }
-};
-
-struct Handle {
-    cusparseHandle_t h;
-    Handle() { CALL(cusparseCreate(&h)); }
-    ~Handle() { CALL(cusparseDestroy(h)); }
-    operator cusparseHandle_t() const { return h; }
-};
-
-// The buffer that a call asks for
-struct Buffer {
-    void *memory = nullptr;
-    template <class Size> explicit Buffer(Size size) {
-        size_t bytes = 0;
-        CALL(size(&bytes));
-        CALL(cudaMalloc(&memory, bytes + 1));
+    double element(int i, int j) const { return this->host[place(i, j)]; }
+    template <class F> bool holds(double scale, F expected) const {
+        return Matrix<T>::holds(scale,
+                                [&](int i, int j) { return by_rows ? expected(j, i) : expected(i, j); });
     }
-    ~Buffer() { CALL(cudaFree(memory)); }
 };
+
+typedef HandleOf<cusparseHandle_t, cusparseCreate, cusparseDestroy> Handle;
+
+// Calls a function with the buffer whose size it asks for.
+#define BUFFERED(function, ...)                                                                              \
+    do {                                                                                                     \
+        size_t bytes = 0;                                                                                    \
+        CALL(function##_bufferSize(__VA_ARGS__, &bytes));                                                    \
+        const Array<char> buffer(bytes);                                                                     \
+        CALL(function(__VA_ARGS__, buffer.device));                                                          \
+    } while (0)
+// A solver has two steps.
+#define SOLVED(function, ...)                                                                                \
+    do {                                                                                                     \
+        size_t bytes = 0;                                                                                    \
+        CALL(function##_bufferSize(__VA_ARGS__, &bytes));                                                    \
+        const Array<char> buffer(bytes);                                                                     \
+        CALL(function##_analysis(__VA_ARGS__, buffer.device));                                               \
+        CALL(function##_solve(__VA_ARGS__));                                                                 \
+    } while (0)
+
+static cusparseOperation_t operation(bool transposed) {
+    return transposed ? CUSPARSE_OPERATION_TRANSPOSE : CUSPARSE_OPERATION_NON_TRANSPOSE;
+}
 
 static const cusparseFormat_t formats[] = {CUSPARSE_FORMAT_CSR, CUSPARSE_FORMAT_CSC, CUSPARSE_FORMAT_COO};
 
@@ -131,24 +140,16 @@ template <class T, class I> static void multiply(cusparseHandle_t h, cusparseFor
     for (int round = 0; round < 4; round++) {
         const Entries<T> e(pick(1, 40), pick(1, 40));
         const bool t = round % 2;
-        const cusparseOperation_t op = t ? CUSPARSE_OPERATION_TRANSPOSE : CUSPARSE_OPERATION_NON_TRANSPOSE;
         const Sparse<T, I> A(e, format, pick(0, 1));
         const int rows = t ? e.columns : e.rows, columns = t ? e.rows : e.columns;
         const Vector<T> x(columns), y(rows);
         const T alpha = pick(-4, 4), beta = pick(-1, 1);
-        const auto size = [&](size_t *bytes) {
-            return cusparseSpMV_bufferSize(h, op, &alpha, A.matrix, x.vector, &beta, y.vector, type_of<T>(),
-                                           CUSPARSE_SPMV_ALG_DEFAULT, bytes);
-        };
-        CALL(cusparseSpMV(h, op, &alpha, A.matrix, x.vector, &beta, y.vector, type_of<T>(),
-                          CUSPARSE_SPMV_ALG_DEFAULT, Buffer(size).memory));
-        const std::vector<T> got = y.back();
-        for (int i = 0; i < rows; i++) {
-            double sum = 0;
-            for (int j = 0; j < columns; j++)
-                sum += (double)e.at(i, j, t) * x.host[j];
-            EXPECT(near<T>(got[i], alpha * sum + beta * y.host[i], 5 * columns + 1));
-        }
+        BUFFERED(cusparseSpMV, h, operation(t), &alpha, A.matrix, x.vector, &beta, y.vector, type_of<T>(),
+                 CUSPARSE_SPMV_ALG_DEFAULT);
+        EXPECT(y.holds(5 * columns + 1, [&](int i) {
+            return alpha * sum(columns, [&](int j) { return (double)e.at(i, j, t) * x.host[j]; }) +
+                   beta * y.host[i];
+        }));
     }
 }
 TEST(products_with_vectors) {
@@ -165,31 +166,17 @@ TEST(products_with_matrices) {
     for (int round = 0; round < 12; round++) {
         const Entries<double> e(pick(1, 30), pick(1, 30));
         const bool ta = pick(0, 1), tb = pick(0, 1), by_rows = pick(0, 1);
-        const auto op = [](bool t) {
-            return t ? CUSPARSE_OPERATION_TRANSPOSE : CUSPARSE_OPERATION_NON_TRANSPOSE;
-        };
         const Sparse<double, int> A(e, round % 2 ? CUSPARSE_FORMAT_COO : CUSPARSE_FORMAT_CSR, 0);
         const int m = ta ? e.columns : e.rows, k = ta ? e.rows : e.columns, n = pick(1, 20);
         const Dense<double> B(tb ? n : k, tb ? k : n, by_rows), C(m, n, by_rows);
         const double alpha = pick(-4, 4), beta = pick(-1, 1);
-        const auto size = [&](size_t *bytes) {
-            return cusparseSpMM_bufferSize(h, op(ta), op(tb), &alpha, A.matrix, B.matrix, &beta, C.matrix,
-                                           CUDA_R_64F, CUSPARSE_SPMM_ALG_DEFAULT, bytes);
+        BUFFERED(cusparseSpMM, h, operation(ta), operation(tb), &alpha, A.matrix, B.matrix, &beta, C.matrix,
+                 CUDA_R_64F, CUSPARSE_SPMM_ALG_DEFAULT);
+        const auto product = [&](int i, int j) {
+            return sum(k, [&](int l) { return e.at(i, l, ta) * (tb ? B.element(j, l) : B.element(l, j)); });
         };
-        CALL(cusparseSpMM(h, op(ta), op(tb), &alpha, A.matrix, B.matrix, &beta, C.matrix, CUDA_R_64F,
-                          CUSPARSE_SPMM_ALG_DEFAULT, Buffer(size).memory));
-        std::vector<double> expected = C.host; // what lies between the columns must not change
-        for (int i = 0; i < m; i++)
-            for (int j = 0; j < n; j++) {
-                double sum = 0;
-                for (int l = 0; l < k; l++)
-                    sum += e.at(i, l, ta) * B.host[tb ? B.place(j, l) : B.place(l, j)];
-                expected[C.place(i, j)] = alpha * sum + beta * C.host[C.place(i, j)];
-            }
-        const std::vector<double> got = C.back();
-        for (size_t i = 0; i < got.size(); i++)
-            if (!EXPECT(near<double>(got[i], expected[i], 5 * k + 1)))
-                break;
+        EXPECT(
+            C.holds(5 * k + 1, [&](int i, int j) { return alpha * product(i, j) + beta * C.element(i, j); }));
     }
 }
 
@@ -206,93 +193,51 @@ template <class T> static void triangles() {
     const Handle h;
     for (int round = 0; round < 16; round++) {
         const int n = pick(1, 20), columns = pick(1, 3);
-        Entries<T> e(n, n, 40, true);
+        const Entries<T> e(n, n, 40, true);
         cusparseFillMode_t fill = (cusparseFillMode_t)(round & 1);
         cusparseDiagType_t diagonal = (cusparseDiagType_t)(round >> 1 & 1);
         const bool t = round >> 2 & 1, coo = round >> 3 & 1;
-        const cusparseOperation_t op = t ? CUSPARSE_OPERATION_TRANSPOSE : CUSPARSE_OPERATION_NON_TRANSPOSE,
-                                  plain = CUSPARSE_OPERATION_NON_TRANSPOSE;
+        const cusparseOperation_t op = operation(t);
         const Sparse<T, int> A(e, coo ? CUSPARSE_FORMAT_COO : CUSPARSE_FORMAT_CSR, pick(0, 1));
         CALL(cusparseSpMatSetAttribute(A.matrix, CUSPARSE_SPMAT_FILL_MODE, &fill, sizeof(fill)));
         CALL(cusparseSpMatSetAttribute(A.matrix, CUSPARSE_SPMAT_DIAG_TYPE, &diagonal, sizeof(diagonal)));
-        const Vector<T> x(n), y(n);
         const T alpha = 2;
+        // Whether the triangle times column c of the solutions is column c of the right-hand sides.
+        const auto solved = [&](const std::vector<T> &got, const auto &right, size_t ld, int c) {
+            double size = 1; // of the solution: a unit triangle may have a large inverse
+            for (T x : got)
+                size = fmax(size, fabs(x));
+            for (int i = 0; i < n; i++) {
+                const double left = sum(
+                    n, [&](int j) { return (double)triangle(e, i, j, fill, diagonal, t) * got[j + c * ld]; });
+                if (!near<T>(left, alpha * right(i, c), 30 * n * size))
+                    return false;
+            }
+            return true;
+        };
+
+        const Vector<T> x(n), y(n);
         cusparseSpSVDescr_t plan;
         CALL(cusparseSpSV_createDescr(&plan));
-        {
-            const Buffer buffer([&](size_t *bytes) {
-                return cusparseSpSV_bufferSize(h, op, &alpha, A.matrix, x.vector, y.vector, type_of<T>(),
-                                               CUSPARSE_SPSV_ALG_DEFAULT, plan, bytes);
-            });
-            CALL(cusparseSpSV_analysis(h, op, &alpha, A.matrix, x.vector, y.vector, type_of<T>(),
-                                       CUSPARSE_SPSV_ALG_DEFAULT, plan, buffer.memory));
-            CALL(cusparseSpSV_solve(h, op, &alpha, A.matrix, x.vector, y.vector, type_of<T>(),
-                                    CUSPARSE_SPSV_ALG_DEFAULT, plan));
-            const std::vector<T> got = y.back();
-            double size = 1; // of the solution: a unit triangle may have a large inverse
-            for (int i = 0; i < n; i++)
-                size = fmax(size, fabs(got[i]));
-            for (int i = 0; i < n; i++) {
-                double sum = 0;
-                for (int j = 0; j < n; j++)
-                    sum += (double)triangle(e, i, j, fill, diagonal, t) * got[j];
-                EXPECT(near<T>(sum, alpha * x.host[i], 30 * n * size));
-            }
-        }
+        SOLVED(cusparseSpSV, h, op, &alpha, A.matrix, x.vector, y.vector, type_of<T>(),
+               CUSPARSE_SPSV_ALG_DEFAULT, plan);
+        EXPECT(solved(
+            y.back(), [&](int i, int) { return x.host[i]; }, n, 0));
         CALL(cusparseSpSV_destroyDescr(plan));
 
         const Dense<T> B(n, columns, false), C(n, columns, false);
         cusparseSpSMDescr_t many;
         CALL(cusparseSpSM_createDescr(&many));
-        {
-            const Buffer buffer([&](size_t *bytes) {
-                return cusparseSpSM_bufferSize(h, op, plain, &alpha, A.matrix, B.matrix, C.matrix,
-                                               type_of<T>(), CUSPARSE_SPSM_ALG_DEFAULT, many, bytes);
-            });
-            CALL(cusparseSpSM_analysis(h, op, plain, &alpha, A.matrix, B.matrix, C.matrix, type_of<T>(),
-                                       CUSPARSE_SPSM_ALG_DEFAULT, many, buffer.memory));
-            CALL(cusparseSpSM_solve(h, op, plain, &alpha, A.matrix, B.matrix, C.matrix, type_of<T>(),
-                                    CUSPARSE_SPSM_ALG_DEFAULT, many));
-            const std::vector<T> got = C.back();
-            double size = 1;
-            for (T value : got)
-                size = fmax(size, fabs(value));
-            for (int i = 0; i < n; i++)
-                for (int c = 0; c < columns; c++) {
-                    double sum = 0;
-                    for (int j = 0; j < n; j++)
-                        sum += (double)triangle(e, i, j, fill, diagonal, t) * got[C.place(j, c)];
-                    EXPECT(near<T>(sum, alpha * B.host[B.place(i, c)], 30 * n * size));
-                }
-        }
+        SOLVED(cusparseSpSM, h, op, operation(false), &alpha, A.matrix, B.matrix, C.matrix, type_of<T>(),
+               CUSPARSE_SPSM_ALG_DEFAULT, many);
+        for (int c = 0; c < columns; c++)
+            EXPECT(solved(
+                C.back(), [&](int i, int c) { return B.element(i, c); }, C.ld, c));
         CALL(cusparseSpSM_destroyDescr(many));
     }
 }
 TEST(triangular_systems) {
     triangles<float>(), triangles<double>();
-}
-
-TEST(sparse_vectors) {
-    const Handle h;
-    const int n = 9, count = 3;
-    const Array<int> indices(std::vector<int>{2, 5, 9}); // from 1
-    const Array<float> values(noise<float>(count)), fetched(count);
-    const Vector<float> y(n), z(n);
-    cusparseSpVecDescr_t x, x2;
-    CALL(cusparseCreateSpVec(&x, n, count, indices.device, values.device, CUSPARSE_INDEX_32I,
-                             CUSPARSE_INDEX_BASE_ONE, CUDA_R_32F));
-    CALL(cusparseCreateSpVec(&x2, n, count, indices.device, fetched.device, CUSPARSE_INDEX_32I,
-                             CUSPARSE_INDEX_BASE_ONE, CUDA_R_32F));
-    CALL(cusparseScatter(h, x, y.vector));
-    CALL(cusparseGather(h, z.vector, x2));
-    std::vector<float> expected = y.host;
-    const std::vector<float> gathered = fetched.back();
-    for (int k = 0; k < count; k++) {
-        expected[indices.host[k] - 1] = values.host[k];
-        EXPECT(gathered[k] == z.host[indices.host[k] - 1]);
-    }
-    EXPECT(y.back() == expected);
-    CALL(cusparseDestroySpVec(x));
 }
 
 TEST(dense_to_sparse_and_back) {
@@ -305,22 +250,15 @@ TEST(dense_to_sparse_and_back) {
                 for (int j = 0; j < e.columns; j++)
                     D.host[D.place(i, j)] = e.at(i, j);
             D.to_device();
-            const int outer = format == CUSPARSE_FORMAT_CSC ? e.columns : e.rows;
-            Array<int> offsets(outer + 1);
-            cusparseSpMatDescr_t A;
-            if (format == CUSPARSE_FORMAT_COO)
-                CALL(cusparseCreateCoo(&A, e.rows, e.columns, 0, NULL, NULL, NULL, CUSPARSE_INDEX_32I,
-                                       CUSPARSE_INDEX_BASE_ZERO, CUDA_R_64F));
-            else
-                CALL((format == CUSPARSE_FORMAT_CSR ? cusparseCreateCsr : cusparseCreateCsc)(
-                    &A, e.rows, e.columns, 0, offsets.device, NULL, NULL, CUSPARSE_INDEX_32I,
-                    CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_64F));
-            const Buffer buffer([&](size_t *bytes) {
-                return cusparseDenseToSparse_bufferSize(h, D.matrix, A, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT,
-                                                        bytes);
-            });
+            const Sparse<double, int> empty(Entries<double>(e.rows, e.columns, 0), format, 0);
+            const cusparseSpMatDescr_t A = empty.matrix;
+            int *const offsets = empty.offsets.device;
+            size_t bytes = 0;
+            CALL(
+                cusparseDenseToSparse_bufferSize(h, D.matrix, A, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT, &bytes));
+            const Array<char> buffer(bytes);
             CALL(cusparseDenseToSparse_analysis(h, D.matrix, A, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT,
-                                                buffer.memory));
+                                                buffer.device));
             int64_t rows = 0, columns = 0, count = 0;
             CALL(cusparseSpMatGetSize(A, &rows, &columns, &count));
             if (!EXPECT(rows == e.rows && columns == e.columns && count == e.count()))
@@ -331,27 +269,18 @@ TEST(dense_to_sparse_and_back) {
                 CALL(cusparseCooSetPointers(A, more.device, indices.device, values.device));
             else
                 CALL((format == CUSPARSE_FORMAT_CSR ? cusparseCsrSetPointers : cusparseCscSetPointers)(
-                    A, offsets.device, indices.device, values.device));
+                    A, offsets, indices.device, values.device));
             CALL(cusparseDenseToSparse_convert(h, D.matrix, A, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT,
-                                               buffer.memory));
+                                               buffer.device));
             const bool csc = format == CUSPARSE_FORMAT_CSC;
             EXPECT(values.back() == (csc ? e.by_columns : e.by_rows));
             EXPECT(indices.back() == (csc ? e.rows_of_columns : e.columns_of_rows));
             if (format == CUSPARSE_FORMAT_COO)
                 EXPECT(more.back() == e.row_of_entry);
             else
-                EXPECT(offsets.back() == (csc ? e.column_offsets : e.row_offsets));
-            const auto size = [&](size_t *bytes) {
-                return cusparseSparseToDense_bufferSize(h, A, F.matrix, CUSPARSE_SPARSETODENSE_ALG_DEFAULT,
-                                                        bytes);
-            };
-            CALL(cusparseSparseToDense(h, A, F.matrix, CUSPARSE_SPARSETODENSE_ALG_DEFAULT,
-                                       Buffer(size).memory));
-            const std::vector<double> full = F.back();
-            for (int i = 0; i < e.rows; i++)
-                for (int j = 0; j < e.columns; j++)
-                    EXPECT(full[F.place(i, j)] == e.at(i, j));
-            CALL(cusparseDestroySpMat(A));
+                EXPECT(empty.offsets.back() == (csc ? e.column_offsets : e.row_offsets));
+            BUFFERED(cusparseSparseToDense, h, A, F.matrix, CUSPARSE_SPARSETODENSE_ALG_DEFAULT);
+            EXPECT(F.holds(0, [&](int i, int j) { return e.at(i, j); }));
         }
 }
 
@@ -367,16 +296,9 @@ TEST(conversions_of_compressed_formats) {
         const Array<float> values(e.by_rows), csc_values(count);
         CALL(cusparseXcsr2coo(h, offsets.device, count, m, rows.device, from));
         CALL(cusparseXcoo2csr(h, rows.device, count, m, offsets2.device, from));
-        const auto size = [&](size_t *bytes) {
-            return cusparseCsr2cscEx2_bufferSize(h, m, n, count, values.device, offsets.device,
-                                                 columns.device, csc_values.device, csc_offsets.device,
-                                                 csc_rows.device, CUDA_R_32F, CUSPARSE_ACTION_NUMERIC, from,
-                                                 CUSPARSE_CSR2CSC_ALG_DEFAULT, bytes);
-        };
-        CALL(cusparseCsr2cscEx2(h, m, n, count, values.device, offsets.device, columns.device,
-                                csc_values.device, csc_offsets.device, csc_rows.device, CUDA_R_32F,
-                                CUSPARSE_ACTION_NUMERIC, from, CUSPARSE_CSR2CSC_ALG_DEFAULT,
-                                Buffer(size).memory));
+        BUFFERED(cusparseCsr2cscEx2, h, m, n, count, values.device, offsets.device, columns.device,
+                 csc_values.device, csc_offsets.device, csc_rows.device, CUDA_R_32F, CUSPARSE_ACTION_NUMERIC,
+                 from, CUSPARSE_CSR2CSC_ALG_DEFAULT);
         EXPECT(rows.back() == with_base<int>(e.row_of_entry, base));
         EXPECT(offsets2.back() == offsets.host);
         EXPECT(csc_offsets.back() == with_base<int>(e.column_offsets, base));
@@ -387,38 +309,28 @@ TEST(conversions_of_compressed_formats) {
 
 TEST(scalars_on_the_device_in_a_graph) {
     const Handle h;
-    cudaStream_t stream;
-    CALL(cudaStreamCreate(&stream));
-    CALL(cusparseSetStream(h, stream));
+    Captured graph;
+    CALL(cusparseSetStream(h, graph.stream));
     CALL(cusparseSetPointerMode(h, CUSPARSE_POINTER_MODE_DEVICE));
     const Entries<float> e(30, 20);
     const Sparse<float, int> A(e, CUSPARSE_FORMAT_CSR, 0);
     const Vector<float> x(20), y(30);
     Array<float> scalars(std::vector<float>{2, 1});
-    const cusparseOperation_t op = CUSPARSE_OPERATION_NON_TRANSPOSE;
-    const Buffer buffer([&](size_t *bytes) {
-        return cusparseSpMV_bufferSize(h, op, scalars.device, A.matrix, x.vector, scalars.device + 1,
-                                       y.vector, CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, bytes);
+    size_t bytes = 0;
+    CALL(cusparseSpMV_bufferSize(h, operation(false), scalars.device, A.matrix, x.vector, scalars.device + 1,
+                                 y.vector, CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, &bytes));
+    const Array<char> memory(bytes);
+    graph.capture([&] {
+        CALL(cusparseSpMV(h, operation(false), scalars.device, A.matrix, x.vector, scalars.device + 1,
+                          y.vector, CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, memory.device));
     });
-    cudaGraph_t graph;
-    cudaGraphExec_t runs;
-    CALL(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    CALL(cusparseSpMV(h, op, scalars.device, A.matrix, x.vector, scalars.device + 1, y.vector, CUDA_R_32F,
-                      CUSPARSE_SPMV_ALG_DEFAULT, buffer.memory));
-    CALL(cudaStreamEndCapture(stream, &graph));
-    CALL(cudaGraphInstantiate(&runs, graph, 0));
     EXPECT(y.back() == y.host); // captured, not done
     scalars.host[0] = 3;        // read when the graph runs
     scalars.to_device();
-    CALL(cudaGraphLaunch(runs, stream));
-    CALL(cudaStreamSynchronize(stream));
-    const std::vector<float> got = y.back();
-    for (int i = 0; i < 30; i++) {
-        double sum = 0;
-        for (int j = 0; j < 20; j++)
-            sum += (double)e.at(i, j) * x.host[j];
-        EXPECT(near<float>(got[i], 3 * sum + y.host[i], 60));
-    }
+    graph.run();
+    EXPECT(y.holds(60, [&](int i) {
+        return 3 * sum(20, [&](int j) { return (double)e.at(i, j) * x.host[j]; }) + y.host[i];
+    }));
 }
 
 TEST(bad_arguments) {
@@ -439,36 +351,35 @@ TEST(bad_arguments) {
 #endif
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
-TEST(deprecated_functions_of_sparse_vectors) {
+static void sparse_vectors(int base) {
     const Handle h;
-    const int n = 8, count = 3;
-    const Array<int> indices(std::vector<int>{0, 3, 7});
-    const Array<float> values(noise<float>(count));
-    const Vector<float> y(n), z(n);
-    cusparseSpVecDescr_t x;
-    CALL(cusparseCreateSpVec(&x, n, count, indices.device, values.device, CUSPARSE_INDEX_32I,
-                             CUSPARSE_INDEX_BASE_ZERO, CUDA_R_32F));
+    const int n = 9, count = 3;
+    const Array<int> indices(with_base<int>({1, 4, 8}, base));
+    const Array<float> values(noise<float>(count)), fetched(count);
+    const Vector<float> y(n), z(n), w(n);
     const float alpha = 3, beta = 2;
     float dot = 0;
-    CALL(cusparseAxpby(h, &alpha, x, &beta, y.vector));
-    const auto size = [&](size_t *bytes) {
-        return cusparseSpVV_bufferSize(h, CUSPARSE_OPERATION_NON_TRANSPOSE, x, z.vector, &dot, CUDA_R_32F,
-                                       bytes);
-    };
-    CALL(cusparseSpVV(h, CUSPARSE_OPERATION_NON_TRANSPOSE, x, z.vector, &dot, CUDA_R_32F,
-                      Buffer(size).memory));
-    std::vector<float> expected = y.host;
-    for (float &value : expected)
-        value *= beta;
-    double sum = 0;
+    cusparseSpVecDescr_t x, x2;
+    for (auto [vector, data] : {std::pair(&x, values.device), {&x2, fetched.device}})
+        CALL(cusparseCreateSpVec(vector, n, count, indices.device, data, CUSPARSE_INDEX_32I,
+                                 (cusparseIndexBase_t)base, CUDA_R_32F));
+    CALL(cusparseScatter(h, x, y.vector));
+    CALL(cusparseGather(h, z.vector, x2));
+    CALL(cusparseAxpby(h, &alpha, x, &beta, w.vector));
+    BUFFERED(cusparseSpVV, h, operation(false), x, z.vector, &dot, CUDA_R_32F);
+    std::vector<float> scattered = y.host, added(n);
     for (int k = 0; k < count; k++) {
-        expected[indices.host[k]] += alpha * values.host[k];
-        sum += (double)values.host[k] * z.host[indices.host[k]];
+        scattered[indices.host[k] - base] = values.host[k];
+        added[indices.host[k] - base] = alpha * values.host[k];
     }
-    const std::vector<float> got = y.back();
-    for (int i = 0; i < n; i++)
-        EXPECT(near<float>(got[i], expected[i], 5));
-    EXPECT(near<float>(dot, sum, count));
+    const auto gathered = [&](int k) { return (double)z.host[indices.host[k] - base]; };
+    EXPECT(y.back() == scattered && fetched.holds(0, gathered));
+    EXPECT(w.holds(5, [&](int i) { return beta * w.host[i] + added[i]; }));
+    EXPECT(near<float>(dot, sum(count, [&](int k) { return values.host[k] * gathered(k); }), count));
+    CALL(cusparseDestroySpVec(x));
+}
+TEST(sparse_vectors) {
+    sparse_vectors(0), sparse_vectors(1);
 }
 
 // L and U of the incomplete factorization have a product that agrees with A where A has entries.
@@ -485,14 +396,11 @@ TEST(incomplete_lu) {
         int bytes = 0, zero_pivot = 0;
         CALL(cusparseDcsrilu02_bufferSize(h, 15, e.count(), description, values.device, offsets.device,
                                           columns.device, info, &bytes));
-        const Buffer buffer([&](size_t *size) {
-            *size = bytes;
-            return CUSPARSE_STATUS_SUCCESS;
-        });
+        const Array<char> buffer(bytes);
         CALL(cusparseDcsrilu02_analysis(h, 15, e.count(), description, values.device, offsets.device,
-                                        columns.device, info, CUSPARSE_SOLVE_POLICY_NO_LEVEL, buffer.memory));
+                                        columns.device, info, CUSPARSE_SOLVE_POLICY_NO_LEVEL, buffer.device));
         CALL(cusparseDcsrilu02(h, 15, e.count(), description, values.device, offsets.device, columns.device,
-                               info, CUSPARSE_SOLVE_POLICY_NO_LEVEL, buffer.memory));
+                               info, CUSPARSE_SOLVE_POLICY_NO_LEVEL, buffer.device));
         CALL(cusparseXcsrilu02_zeroPivot(h, info, &zero_pivot));
         EXPECT(zero_pivot == -1);
         const std::vector<double> got = values.back();
@@ -501,10 +409,9 @@ TEST(incomplete_lu) {
             lu[e.row_of_entry[k]][e.columns_of_rows[k]] = got[k];
         for (int i = 0; i < 15; i++)
             for (int j = 0; j < 15; j++) {
-                double sum = 0;
-                for (int l = 0; l <= i && l <= j; l++)
-                    sum += (l == i ? 1 : lu[i][l]) * lu[l][j];
-                EXPECT(e.at(i, j) == 0 || near<double>(sum, e.at(i, j), 100));
+                const double product =
+                    sum(std::min(i, j) + 1, [&](int l) { return (l == i ? 1 : lu[i][l]) * lu[l][j]; });
+                EXPECT(e.at(i, j) == 0 || near<double>(product, e.at(i, j), 100));
             }
         CALL(cusparseDestroyCsrilu02Info(info));
     }

@@ -3,7 +3,6 @@
 #include <cuda_runtime.h>
 #include <cstdio>
 #include <cstring>
-#include <string>
 #include <thread>
 #include <vector>
 #include "../unit.h"
@@ -25,8 +24,7 @@ struct Buffers { // n ints on the device, and pinned on the host
         OK(cudaMallocHost(&host, N * sizeof(int)));
         OK(cudaStreamCreate(&a));
         OK(cudaStreamCreate(&b));
-        for (int i = 0; i < N; i++)
-            host[i] = i;
+        reset();
     }
     ~Buffers() {
         OK(cudaDeviceSynchronize());
@@ -55,17 +53,34 @@ static void pass(const Buffers &m) {
     OK(cudaMemcpyAsync(m.host, m.device, N * sizeof(int), cudaMemcpyDeviceToHost, m.a));
 }
 
+static void run_again(cudaGraphExec_t executable, cudaStream_t stream) {
+    OK(cudaGraphLaunch(executable, stream));
+    OK(cudaStreamSynchronize(stream));
+}
 // Instantiates a graph, runs it and waits for it.
 static cudaGraphExec_t run(cudaGraph_t graph, cudaStream_t stream) {
     cudaGraphExec_t executable;
     OK(cudaGraphInstantiate(&executable, graph, 0));
-    OK(cudaGraphLaunch(executable, stream));
-    OK(cudaStreamSynchronize(stream));
+    run_again(executable, stream);
     return executable;
 }
-static void run_again(cudaGraphExec_t executable, cudaStream_t stream) {
-    OK(cudaGraphLaunch(executable, stream));
-    OK(cudaStreamSynchronize(stream));
+
+// The graph of what `work` does in m.a
+template <class Work>
+static cudaGraph_t captured(const Buffers &m, Work work,
+                            cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal) {
+    cudaGraph_t graph = NULL;
+    OK(cudaStreamBeginCapture(m.a, mode));
+    work();
+    OK(cudaStreamEndCapture(m.a, &graph));
+    return graph;
+}
+
+static bool captures(cudaStream_t stream) {
+    cudaStreamCaptureStatus status;
+    OK(cudaStreamIsCapturing(stream, &status));
+    EXPECT(status == cudaStreamCaptureStatusActive || status == cudaStreamCaptureStatusNone);
+    return status == cudaStreamCaptureStatusActive;
 }
 
 static size_t node_count(cudaGraph_t graph) {
@@ -76,23 +91,31 @@ static size_t node_count(cudaGraph_t graph) {
 
 TEST(a_captured_stream_does_nothing_until_the_graph_is_launched) {
     Buffers m;
-    cudaGraph_t graph;
-    cudaGraphExec_t executable;
-    OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeGlobal));
-    cudaStreamCaptureStatus status;
-    OK(cudaStreamIsCapturing(m.a, &status));
-    EXPECT(status == cudaStreamCaptureStatusActive);
-    pass(m);
-    OK(cudaStreamEndCapture(m.a, &graph));
-    OK(cudaStreamIsCapturing(m.a, &status));
-    EXPECT(status == cudaStreamCaptureStatusNone);
+    const cudaGraph_t graph = captured(m, [&] {
+        EXPECT(captures(m.a));
+        pass(m);
+    });
     OK(cudaDeviceSynchronize());
-    EXPECT(m.holds(1, 0));
-    EXPECT(node_count(graph) == 4);
-    OK(cudaGraphInstantiate(&executable, graph, 0));
-    OK(cudaGraphDestroy(graph));
-    run_again(executable, m.a);
+    EXPECT(!captures(m.a) && m.holds(1, 0) && node_count(graph) == 4);
+    size_t count = 4;
+    cudaGraphNode_t nodes[4];
+    int factors = 0; // of the kernels
+    OK(cudaGraphGetNodes(graph, nodes, &count));
+    for (cudaGraphNode_t node : nodes) {
+        cudaGraphNodeType type;
+        cudaKernelNodeParams params;
+        OK(cudaGraphNodeGetType(node, &type));
+        if (type != cudaGraphNodeTypeKernel)
+            continue;
+        OK(cudaGraphKernelNodeGetParams(node, &params));
+        EXPECT(params.gridDim.x == 8 && params.blockDim.x == 128 && params.sharedMemBytes == 0);
+        EXPECT(*(int **)params.kernelParams[0] == m.device && *(int *)params.kernelParams[1] == N);
+        factors += *(int *)params.kernelParams[2];
+    }
+    EXPECT(factors == 3 + 1);
+    const cudaGraphExec_t executable = run(graph, m.a);
     EXPECT(m.holds(3, 5));
+    OK(cudaGraphDestroy(graph));
     for (int i = 0; i < 2; i++)
         run_again(executable, m.b);
     EXPECT(m.holds(27, 65)); // ((3 i + 5) * 3 + 5) * 3 + 5
@@ -100,26 +123,22 @@ TEST(a_captured_stream_does_nothing_until_the_graph_is_launched) {
 
 TEST(events_fork_and_join_a_capture) {
     Buffers m;
-    cudaGraph_t graph;
     cudaGraphExec_t executable;
     cudaEvent_t fork, join;
     OK(cudaEventCreateWithFlags(&fork, cudaEventDisableTiming));
     OK(cudaEventCreateWithFlags(&join, cudaEventDisableTiming));
-    OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeGlobal));
-    OK(cudaMemcpyAsync(m.device, m.host, N * sizeof(int), cudaMemcpyHostToDevice, m.a));
-    OK(cudaEventRecord(fork, m.a));
-    OK(cudaStreamWaitEvent(m.b, fork, 0));
-    cudaStreamCaptureStatus status;
-    OK(cudaStreamIsCapturing(m.b, &status));
-    EXPECT(status == cudaStreamCaptureStatusActive);
-    scale_add<<<4, 128, 0, m.a>>>(m.device, N / 2, 2, 0);
-    scale_add<<<4, 128, 0, m.b>>>(m.device + N / 2, N - N / 2, 2, 0);
-    OK(cudaEventRecord(join, m.b));
-    OK(cudaStreamWaitEvent(m.a, join, 0));
-    OK(cudaMemcpyAsync(m.host, m.device, N * sizeof(int), cudaMemcpyDeviceToHost, m.a));
-    OK(cudaStreamEndCapture(m.a, &graph));
-    OK(cudaStreamIsCapturing(m.b, &status));
-    EXPECT(status == cudaStreamCaptureStatusNone);
+    const cudaGraph_t graph = captured(m, [&] {
+        OK(cudaMemcpyAsync(m.device, m.host, N * sizeof(int), cudaMemcpyHostToDevice, m.a));
+        OK(cudaEventRecord(fork, m.a));
+        OK(cudaStreamWaitEvent(m.b, fork, 0));
+        EXPECT(captures(m.b));
+        scale_add<<<4, 128, 0, m.a>>>(m.device, N / 2, 2, 0);
+        scale_add<<<4, 128, 0, m.b>>>(m.device + N / 2, N - N / 2, 2, 0);
+        OK(cudaEventRecord(join, m.b));
+        OK(cudaStreamWaitEvent(m.a, join, 0));
+        OK(cudaMemcpyAsync(m.host, m.device, N * sizeof(int), cudaMemcpyDeviceToHost, m.a));
+    });
+    EXPECT(!captures(m.b));
     size_t roots = 0, edges = 0;
     OK(cudaGraphGetRootNodes(graph, NULL, &roots));
     OK(cudaGraphGetEdges(graph, NULL, NULL, NULL, &edges));
@@ -139,110 +158,97 @@ static bool ends_with(cudaError_t error, cudaStream_t stream) {
     return got == error && !graph;
 }
 
-// A call during a capture of m.a gives this error, and ends the capture without a graph.
-#define REFUSED(mode, error, call)                                                                           \
-    OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureMode##mode));                                            \
-    EXPECT((call) == error);                                                                                 \
-    EXPECT(ends_with(cudaErrorStreamCaptureInvalidated, m.a))
-
 TEST(what_a_capture_does_not_permit_makes_it_invalid) {
     Buffers m;
     void *p = NULL;
     cudaEvent_t before, inside;
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
     OK(cudaEventCreate(&before));
     OK(cudaEventCreate(&inside));
     OK(cudaEventRecord(before, m.b));
     OK(cudaStreamSynchronize(m.b));
-    EXPECT(cudaStreamBeginCapture(0, cudaStreamCaptureModeGlobal) == cudaErrorStreamCaptureUnsupported);
-    cudaGraph_t none;
-    EXPECT(cudaStreamEndCapture(m.a, &none) == cudaErrorIllegalState);
-
-    OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeGlobal));
-    EXPECT(cudaStreamSynchronize(m.a) == cudaErrorStreamCaptureUnsupported);
-    EXPECT(cudaMemsetAsync(m.device, 0, 4, m.a) == cudaErrorStreamCaptureInvalidated);
-    EXPECT(ends_with(cudaErrorStreamCaptureInvalidated, m.a));
-
-    REFUSED(Global, cudaErrorStreamCaptureUnsupported, cudaDeviceSynchronize());
-    REFUSED(ThreadLocal, cudaErrorStreamCaptureUnsupported, cudaMalloc(&p, 4));
-    OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeRelaxed));
-    OK(cudaMalloc(&p, 4));
-    OK(cudaStreamEndCapture(m.a, &none));
-    OK(cudaGraphDestroy(none));
-    OK(cudaFree(p));
-
-    REFUSED(Relaxed, cudaErrorStreamCaptureImplicit, cudaMemcpy(m.host, m.device, 4, cudaMemcpyDeviceToHost));
-    OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeRelaxed));
-    scale_add<<<1, 1>>>(m.device, 1, 1, 1); // in the default stream
-    EXPECT(cudaGetLastError() == cudaErrorStreamCaptureImplicit);
-    EXPECT(ends_with(cudaErrorStreamCaptureInvalidated, m.a));
-
-    REFUSED(Relaxed, cudaErrorStreamCaptureIsolation, cudaStreamWaitEvent(m.a, before, 0));
-    cudaGraph_t graph;
-    cudaGraphExec_t executable;
     OK(cudaGraphCreate(&graph, 0));
     OK(cudaGraphInstantiate(&executable, graph, 0));
-    REFUSED(Relaxed, cudaErrorStreamCaptureUnsupported, cudaGraphLaunch(executable, m.a));
-    OK(cudaGraphExecDestroy(executable));
     OK(cudaGraphDestroy(graph));
+    EXPECT(cudaStreamBeginCapture(0, cudaStreamCaptureModeGlobal) == cudaErrorStreamCaptureUnsupported);
+    EXPECT(cudaStreamEndCapture(m.a, &graph) == cudaErrorIllegalState);
 
-    OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeRelaxed));
-    OK(cudaEventRecord(inside, m.a));
-    EXPECT(cudaEventSynchronize(inside) == cudaErrorCapturedEvent);
-    EXPECT(ends_with(cudaErrorStreamCaptureInvalidated, m.a));
-
-    OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeRelaxed)); // no join
-    OK(cudaEventRecord(inside, m.a));
-    OK(cudaStreamWaitEvent(m.b, inside, 0));
-    OK(cudaMemsetAsync(m.device, 0, 4, m.b));
-    EXPECT(ends_with(cudaErrorStreamCaptureUnjoined, m.a));
-
-    for (bool waits : {true, false}) { // another stream takes part and is destroyed before the end
-        cudaStream_t other;
-        OK(cudaStreamCreate(&other));
-        OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeRelaxed));
+    // A call during a capture of m.a, its error, and that of the end of the capture, which gives no graph
+    const auto during = [&](cudaStreamCaptureMode mode, cudaError_t error, cudaError_t end, auto call) {
+        OK(cudaStreamBeginCapture(m.a, mode));
+        const cudaError_t got = call();
+        if (!EXPECT(got == error) || !EXPECT(ends_with(end, m.a)))
+            fprintf(stderr, "  %s, expected %s\n", cudaGetErrorName(got), cudaGetErrorName(error));
+    };
+    const cudaStreamCaptureMode global = cudaStreamCaptureModeGlobal, relaxed = cudaStreamCaptureModeRelaxed;
+    const cudaError_t unsupported = cudaErrorStreamCaptureUnsupported,
+                      invalid = cudaErrorStreamCaptureInvalidated;
+    during(global, unsupported, invalid, [&] { return cudaDeviceSynchronize(); });
+    during(global, unsupported, invalid, [&] { return cudaGraphExecDestroy(executable); });
+    during(cudaStreamCaptureModeThreadLocal, unsupported, invalid, [&] { return cudaMalloc(&p, 4); });
+    during(relaxed, unsupported, invalid, [&] { return cudaGraphLaunch(executable, m.a); });
+    during(relaxed, cudaErrorStreamCaptureIsolation, invalid,
+           [&] { return cudaStreamWaitEvent(m.a, before, 0); });
+    during(relaxed, cudaErrorStreamCaptureImplicit, invalid,
+           [&] { return cudaMemcpy(m.host, m.device, 4, cudaMemcpyDeviceToHost); });
+    during(relaxed, cudaErrorStreamCaptureImplicit, invalid, [&] { // in the default stream
+        scale_add<<<1, 1>>>(m.device, 1, 1, 1);
+        return cudaGetLastError();
+    });
+    during(relaxed, invalid, invalid, [&] {
+        EXPECT(cudaStreamSynchronize(m.a) == unsupported);
+        return cudaMemsetAsync(m.device, 0, 4, m.a);
+    });
+    during(relaxed, cudaErrorCapturedEvent, invalid, [&] {
         OK(cudaEventRecord(inside, m.a));
-        OK(cudaStreamWaitEvent(other, inside, 0));
-        OK(cudaMemsetAsync(m.device, 0, 4, other));
-        OK(cudaEventRecord(inside, other));
-        if (waits)
-            OK(cudaStreamWaitEvent(m.a, inside, 0));
+        return cudaEventSynchronize(inside);
+    });
+    during(relaxed, cudaErrorStreamCaptureMerge, invalid, [&] {
+        OK(cudaStreamBeginCapture(m.b, relaxed));
+        OK(cudaEventRecord(inside, m.a));
+        const cudaError_t error = cudaStreamWaitEvent(m.b, inside, 0);
+        EXPECT(ends_with(invalid, m.b));
+        return error;
+    });
+    during(global, cudaSuccess, cudaErrorIllegalState, [&] { // after the end
+        std::thread([&] { EXPECT(ends_with(cudaErrorStreamCaptureWrongThread, m.a)); }).join();
+        return cudaSuccess;
+    });
+    const auto takes_part = [&](cudaStream_t stream) {
+        OK(cudaEventRecord(inside, m.a));
+        OK(cudaStreamWaitEvent(stream, inside, 0));
+        OK(cudaMemsetAsync(m.device, 0, 4, stream));
+        return cudaEventRecord(inside, stream);
+    };
+    during(relaxed, cudaSuccess, cudaErrorStreamCaptureUnjoined, [&] { return takes_part(m.b); });
+    during(relaxed, cudaSuccess, invalid, [&] { // ended by the stream that joined
+        const cudaError_t error = takes_part(m.b);
+        EXPECT(ends_with(cudaErrorStreamCaptureUnmatched, m.b));
+        return error;
+    });
+
+    // Another stream takes part and is destroyed before the end.
+    cudaStream_t other;
+    OK(cudaStreamCreate(&other));
+    during(relaxed, cudaSuccess, cudaErrorStreamCaptureUnjoined, [&] {
+        OK(takes_part(other));
+        return cudaStreamDestroy(other);
+    });
+    OK(cudaStreamCreate(&other));
+    const auto joined = [&] {
+        OK(takes_part(other));
+        OK(cudaStreamWaitEvent(m.a, inside, 0));
         OK(cudaStreamDestroy(other));
-        if (waits) {
-            OK(cudaStreamEndCapture(m.a, &graph));
-            EXPECT(node_count(graph) == 1);
-            OK(cudaGraphDestroy(graph));
-        } else {
-            EXPECT(ends_with(cudaErrorStreamCaptureUnjoined, m.a));
-        }
-    }
+    };
+    EXPECT(node_count(captured(m, joined, relaxed)) == 1);
 
-    OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeRelaxed)); // ended by the stream that joined
-    OK(cudaEventRecord(inside, m.a));
-    OK(cudaStreamWaitEvent(m.b, inside, 0));
-    EXPECT(ends_with(cudaErrorStreamCaptureUnmatched, m.b));
-    EXPECT(ends_with(cudaErrorStreamCaptureInvalidated, m.a));
-
-    OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeRelaxed));
-    OK(cudaStreamBeginCapture(m.b, cudaStreamCaptureModeRelaxed));
-    OK(cudaEventRecord(inside, m.a));
-    EXPECT(cudaStreamWaitEvent(m.b, inside, 0) == cudaErrorStreamCaptureMerge);
-    EXPECT(ends_with(cudaErrorStreamCaptureInvalidated, m.a));
-    EXPECT(ends_with(cudaErrorStreamCaptureInvalidated, m.b));
-
-    OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeGlobal));
-    std::thread([&] { EXPECT(ends_with(cudaErrorStreamCaptureWrongThread, m.a)); }).join();
-    EXPECT(ends_with(cudaErrorIllegalState, m.a)); // the capture has ended
-
-    cudaGraphExec_t unused;
-    OK(cudaGraphCreate(&graph, 0));
-    OK(cudaGraphInstantiate(&unused, graph, 0));
-    REFUSED(Global, cudaErrorStreamCaptureUnsupported, cudaGraphExecDestroy(unused));
-    OK(cudaGraphExecDestroy(unused));
-    OK(cudaGraphDestroy(graph));
-
+    const auto allocates = [&] { OK(cudaMalloc(&p, 4)); };
+    EXPECT(node_count(captured(m, allocates, relaxed)) == 0); // permitted
+    OK(cudaFree(p));
+    OK(cudaGraphExecDestroy(executable));
     OK(cudaEventDestroy(before));
     OK(cudaEventDestroy(inside));
-    (void)cudaGetLastError();
 }
 
 static void count_up(void *counter) {
@@ -311,16 +317,13 @@ TEST(a_cycle_is_refused) {
     OK(cudaGraphAddEmptyNode(&b, graph, &a, 1));
     const cudaError_t added = cudaGraphAddDependencies(graph, &b, &a, NULL, 1);
     EXPECT(added != cudaSuccess || cudaGraphInstantiate(&executable, graph, 0) == cudaErrorInvalidValue);
-    (void)cudaGetLastError();
 }
 
 TEST(a_child_graph_runs_in_its_place) {
     Buffers m;
-    cudaGraph_t child, graph, inner;
+    const cudaGraph_t child = captured(m, [&] { pass(m); });
+    cudaGraph_t graph, inner;
     cudaGraphNode_t first, second;
-    OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeGlobal));
-    pass(m);
-    OK(cudaStreamEndCapture(m.a, &child));
     OK(cudaGraphCreate(&graph, 0));
     OK(cudaGraphAddChildGraphNode(&first, graph, NULL, 0, child));
     OK(cudaGraphAddChildGraphNode(&second, graph, &first, 1, child));
@@ -331,69 +334,7 @@ TEST(a_child_graph_runs_in_its_place) {
     EXPECT(m.holds(9, 20));
 }
 
-TEST(parameters_of_nodes_can_change) {
-    Buffers m;
-    cudaGraph_t graph;
-    cudaGraphExec_t executable;
-    OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeGlobal));
-    pass(m);
-    OK(cudaStreamEndCapture(m.a, &graph));
-    size_t count = 4;
-    cudaGraphNode_t nodes[4], kernel = NULL;
-    OK(cudaGraphGetNodes(graph, nodes, &count));
-    cudaKernelNodeParams params;
-    int *x = NULL, n = 0, factor = 0, summand = 0;
-    for (cudaGraphNode_t node : nodes) {
-        cudaGraphNodeType type;
-        OK(cudaGraphNodeGetType(node, &type));
-        if (type != cudaGraphNodeTypeKernel)
-            continue;
-        OK(cudaGraphKernelNodeGetParams(node, &params));
-        EXPECT(params.gridDim.x == 8 && params.blockDim.x == 128 && params.sharedMemBytes == 0);
-        factor = *(int *)params.kernelParams[2];
-        summand = *(int *)params.kernelParams[3];
-        EXPECT((factor == 3 && summand == 0) || (factor == 1 && summand == 5));
-        if (factor == 3) {
-            kernel = node;
-            x = *(int **)params.kernelParams[0];
-            n = *(int *)params.kernelParams[1];
-        }
-    }
-    EXPECT(x == m.device && n == N);
-    OK(cudaGraphInstantiate(&executable, graph, 0));
-    OK(cudaGraphKernelNodeGetParams(kernel, &params));
-    factor = 7, summand = 1;
-    void *arguments[] = {&x, &n, &factor, &summand};
-    params.kernelParams = arguments;
-    OK(cudaGraphExecKernelNodeSetParams(executable, kernel, &params));
-    factor = 1000; // the values were copied
-    run_again(executable, m.a);
-    EXPECT(m.holds(7, 6));
-
-    m.reset(); // the graph itself still multiplies by 3; now by 4
-    factor = 4, summand = 0;
-    OK(cudaGraphKernelNodeSetParams(kernel, &params));
-    cudaGraphExecUpdateResultInfo info;
-    OK(cudaGraphExecUpdate(executable, graph, &info));
-    EXPECT(info.result == cudaGraphExecUpdateSuccess);
-    run_again(executable, m.a);
-    EXPECT(m.holds(4, 5));
-
-    m.reset();
-    OK(cudaGraphNodeSetEnabled(executable, kernel, 0));
-    run_again(executable, m.a);
-    EXPECT(m.holds(1, 5));
-
-    cudaGraph_t other;
-    cudaGraphNode_t node;
-    OK(cudaGraphCreate(&other, 0));
-    OK(cudaGraphAddEmptyNode(&node, other, NULL, 0));
-    EXPECT(cudaGraphExecUpdate(executable, other, &info) == cudaErrorGraphExecUpdateFailure);
-    EXPECT(info.result == cudaGraphExecUpdateErrorTopologyChanged);
-    (void)cudaGetLastError();
-}
-
-TEST(a_kernel_node_names_the_kernel_by_its_address) {
+TEST(kernel_nodes_have_parameters_and_attributes) {
     Buffers m;
     cudaGraph_t graph;
     cudaGraphNode_t up, kernel, down;
@@ -411,25 +352,57 @@ TEST(a_kernel_node_names_the_kernel_by_its_address) {
     OK(cudaGraphAddMemcpyNode1D(&down, graph, &kernel, 1, m.host, m.device, N * sizeof(int),
                                 cudaMemcpyDeviceToHost));
     factor = summand = 99; // the values were copied
-    run(graph, m.a);
+    const cudaGraphExec_t executable = run(graph, m.a);
     EXPECT(m.holds(6, 2));
     cudaKernelNodeParams same;
     OK(cudaGraphKernelNodeGetParams(kernel, &same));
     EXPECT(same.func == (void *)scale_add && *(int *)same.kernelParams[2] == 6);
+
+    m.reset();
+    factor = 7, summand = 1;
+    OK(cudaGraphExecKernelNodeSetParams(executable, kernel, &params));
+    factor = 1000; // the values were copied
+    run_again(executable, m.a);
+    EXPECT(m.holds(7, 1));
+    m.reset(); // the graph itself still multiplies by 6; now by 4
+    factor = 4, summand = 5;
+    OK(cudaGraphKernelNodeSetParams(kernel, &params));
+    cudaGraphExecUpdateResultInfo info;
+    OK(cudaGraphExecUpdate(executable, graph, &info));
+    EXPECT(info.result == cudaGraphExecUpdateSuccess);
+    run_again(executable, m.a);
+    EXPECT(m.holds(4, 5));
+    m.reset();
+    OK(cudaGraphNodeSetEnabled(executable, kernel, 0));
+    run_again(executable, m.a);
+    EXPECT(m.holds(1, 0));
+
+    cudaGraph_t empty;
+    cudaGraphNode_t other;
+    OK(cudaGraphCreate(&empty, 0));
+    EXPECT(cudaGraphExecUpdate(executable, empty, &info) == cudaErrorGraphExecUpdateFailure);
+    EXPECT(info.result == cudaGraphExecUpdateErrorTopologyChanged);
+
+    cudaKernelNodeAttrValue value = {};
+    value.cooperative = 1;
+    OK(cudaGraphAddKernelNode(&other, graph, NULL, 0, &params));
+    OK(cudaGraphKernelNodeSetAttribute(kernel, cudaKernelNodeAttributeCooperative, &value));
+    OK(cudaGraphKernelNodeCopyAttributes(other, kernel));
+    value.cooperative = 0;
+    OK(cudaGraphKernelNodeGetAttribute(other, cudaKernelNodeAttributeCooperative, &value));
+    EXPECT(value.cooperative == 1);
+    EXPECT(cudaGraphKernelNodeGetAttribute(up, cudaKernelNodeAttributeCooperative, &value) ==
+           cudaErrorInvalidValue);
     params.blockDim = dim3(2000, 1, 1);
     EXPECT(cudaGraphAddKernelNode(&kernel, graph, &up, 1, &params) != cudaSuccess);
     params.blockDim = dim3(128, 1, 1);
     params.kernelParams = NULL;
     EXPECT(cudaGraphAddKernelNode(&kernel, graph, &up, 1, &params) == cudaErrorInvalidValue);
-    (void)cudaGetLastError();
 }
 
 TEST(graphs_are_printed_for_graphviz) {
     Buffers m;
-    cudaGraph_t graph;
-    OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeGlobal));
-    pass(m);
-    OK(cudaStreamEndCapture(m.a, &graph));
+    const cudaGraph_t graph = captured(m, [&] { pass(m); });
     char path[] = "/tmp/graphXXXXXX";
     const int file = mkstemp(path);
     EXPECT(file >= 0);
@@ -443,19 +416,16 @@ TEST(graphs_are_printed_for_graphviz) {
 
 TEST(memory_is_allocated_and_freed_in_a_capture) {
     Buffers m;
-    cudaGraph_t graph;
-    cudaGraphExec_t executable;
-    int *inside = NULL;
-    OK(cudaStreamBeginCapture(m.a, cudaStreamCaptureModeGlobal));
-    OK(cudaMallocAsync(&inside, N * sizeof(int), m.a));
-    OK(cudaMemcpyAsync(inside, m.host, N * sizeof(int), cudaMemcpyHostToDevice, m.a));
-    scale_add<<<8, 128, 0, m.a>>>(inside, N, 2, 1);
-    OK(cudaMemcpyAsync(m.host, inside, N * sizeof(int), cudaMemcpyDeviceToHost, m.a));
-    OK(cudaFreeAsync(inside, m.a));
-    OK(cudaStreamEndCapture(m.a, &graph));
-    OK(cudaGraphInstantiate(&executable, graph, 0));
-    for (int i = 0; i < 2; i++)
-        run_again(executable, m.a);
+    const cudaGraph_t graph = captured(m, [&] {
+        int *inside = NULL;
+        OK(cudaMallocAsync(&inside, N * sizeof(int), m.a));
+        OK(cudaMemcpyAsync(inside, m.host, N * sizeof(int), cudaMemcpyHostToDevice, m.a));
+        scale_add<<<8, 128, 0, m.a>>>(inside, N, 2, 1);
+        OK(cudaMemcpyAsync(m.host, inside, N * sizeof(int), cudaMemcpyDeviceToHost, m.a));
+        OK(cudaFreeAsync(inside, m.a));
+    });
+    const cudaGraphExec_t executable = run(graph, m.a);
+    run_again(executable, m.a);
     EXPECT(m.holds(4, 3));
     OK(cudaGraphExecDestroy(executable)); // the last use of the memory
     OK(cudaGraphDestroy(graph));
@@ -490,10 +460,10 @@ TEST(user_objects_live_as_long_as_a_graph_refers_to_them) {
 
 __device__ int variable[2];
 
-TEST(nodes_copy_to_and_from_variables_and_have_attributes) {
+TEST(nodes_copy_to_and_from_variables) {
     Buffers m;
     cudaGraph_t graph;
-    cudaGraphNode_t in, out, kernel, other;
+    cudaGraphNode_t in, out;
     OK(cudaGraphCreate(&graph, 0));
     OK(cudaGraphAddMemcpyNodeToSymbol(&in, graph, NULL, 0, variable, m.host, 4, 0, cudaMemcpyHostToDevice));
     OK(cudaGraphAddMemcpyNodeFromSymbol(&out, graph, &in, 1, m.host + 10, variable, 8, 0,
@@ -509,25 +479,6 @@ TEST(nodes_copy_to_and_from_variables_and_have_attributes) {
     run_again(executable, m.a);
     EXPECT(m.host[0] == 5 && m.host[1] == 7);
     OK(cudaGraphExecDestroy(executable));
-
-    int n = N, one = 1;
-    void *arguments[] = {&m.device, &n, &one, &one};
-    cudaKernelNodeParams params = {};
-    params.func = (void *)scale_add;
-    params.gridDim = params.blockDim = dim3(1, 1, 1);
-    params.kernelParams = arguments;
-    OK(cudaGraphAddKernelNode(&kernel, graph, NULL, 0, &params));
-    OK(cudaGraphAddKernelNode(&other, graph, NULL, 0, &params));
-    cudaKernelNodeAttrValue value = {};
-    value.cooperative = 1;
-    OK(cudaGraphKernelNodeSetAttribute(kernel, cudaKernelNodeAttributeCooperative, &value));
-    OK(cudaGraphKernelNodeCopyAttributes(other, kernel));
-    value.cooperative = 0;
-    OK(cudaGraphKernelNodeGetAttribute(other, cudaKernelNodeAttributeCooperative, &value));
-    EXPECT(value.cooperative == 1);
-    EXPECT(cudaGraphKernelNodeGetAttribute(in, cudaKernelNodeAttributeCooperative, &value) ==
-           cudaErrorInvalidValue);
-    (void)cudaGetLastError();
 }
 
 #ifdef __CU2CPP__ // using a destroyed handle is undefined in CUDA, and an error here
@@ -545,6 +496,5 @@ TEST(destroyed_graphs_are_known) {
     EXPECT(cudaGraphNodeGetType(node, &type) == cudaErrorInvalidValue);
     EXPECT(cudaGraphDestroy(graph) == cudaErrorInvalidValue);
     EXPECT(cudaGraphLaunch(executable, 0) == cudaErrorInvalidValue);
-    (void)cudaGetLastError();
 }
 #endif

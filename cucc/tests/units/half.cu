@@ -4,26 +4,16 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <limits>
-#include "random.h"
-
-#ifdef __SIZEOF_FLOAT128__
-typedef __float128 Wide;
-#else // where long double has 128 bits
-typedef long double Wide;
-#endif
+#include "exact.h"
 
 // What the two formats call the same things
-#define FORMAT(Name, H, H2, word, word2, significand_bits)                                                   \
+#define FORMAT(Name, H, H2, word, word2, exponent_bits, fraction_bits)                                       \
     struct Name {                                                                                            \
         typedef H Number;                                                                                    \
         typedef H2 Pair;                                                                                     \
-        enum { bits = significand_bits };                                                                    \
+        enum { exponent = exponent_bits, fraction = fraction_bits };                                         \
         __host__ __device__ static H of(unsigned short x) { return __ushort_as_##word(x); }                  \
         __host__ __device__ static unsigned short raw(H x) { return __##word##_as_ushort(x); }               \
         __host__ __device__ static float value(H x) { return __##word##2float(x); }                          \
@@ -47,75 +37,12 @@ typedef long double Wide;
             r[10] = __##word##2uchar_rz(x);                                                                  \
         }                                                                                                    \
     };
-FORMAT(Half, __half, __half2, half, half2, 10)
-FORMAT(Bfloat, __nv_bfloat16, __nv_bfloat162, bfloat16, bfloat162, 7)
+FORMAT(Half, __half, __half2, half, half2, 5, 10)
+FORMAT(Bfloat, __nv_bfloat16, __nv_bfloat162, bfloat16, bfloat162, 8, 7)
 
-// The value of the bits by the definition of the format
-template <class Format> static double value_of(unsigned x) {
-    const int bias = (1 << (14 - Format::bits)) - 1, exponent = (int)(x & 0x7fff) >> Format::bits;
-    const int fraction = (int)x & ((1 << Format::bits) - 1);
-    double size = fraction ? NAN : INFINITY;
-    if (exponent == 0)
-        size = ldexp(fraction, 1 - bias - Format::bits);
-    else if (exponent <= 2 * bias)
-        size = ldexp(fraction + (1 << Format::bits), exponent - bias - Format::bits);
-    return x & 0x8000 ? -size : size;
+template <class F> static bool is_nan(unsigned x) {
+    return std::isnan(value_of<F>(x));
 }
-
-template <class Format> static bool is_nan(unsigned x) {
-    return std::isnan(value_of<Format>(x));
-}
-
-static int sign(Wide x) {
-    return x > 0 ? 1 : x < 0 ? -1 : 0;
-}
-
-// The sign of a + b - x, also where the sum needs more than 128 bits (see rounding.cu)
-static int compare_sum(Wide a, Wide b, Wide x) {
-    const Wide sum = a + b, part = sum - a;
-    return sum != x ? sign(sum - x) : sign((a - (sum - part)) + (b - part));
-}
-
-enum { nearest, zero, up, down };
-
-// Rounds by searching: compare(x) is the sign of the exact value - x. The sign of a zero is not looked at by
-// callers.
-template <class Format, class Compare> static unsigned rounded(Compare compare, int mode) {
-    const unsigned infinity = ((1u << (15 - Format::bits)) - 1) << Format::bits;
-    const bool negative = compare(0) < 0;
-    const auto at = [=](unsigned size) { // infinity counts as the number after the largest
-        const double x = size == infinity ? ldexp(1, 1 << (14 - Format::bits)) : value_of<Format>(size);
-        return negative ? -x : x;
-    };
-    const int outward = negative ? -1 : 1;
-    unsigned low = 0, high = infinity; // the largest with |number| <= |exact value|
-    while (high - low > 1) {
-        const unsigned middle = (low + high) / 2;
-        (compare(at(middle)) * outward >= 0 ? low : high) = middle;
-    }
-    if (compare(at(high)) * outward >= 0 && mode != nearest) // beyond the largest number
-        low = high - 1;
-    else if (compare(at(high)) * outward >= 0)
-        return infinity | (negative ? 0x8000 : 0);
-    unsigned result = low;
-    if (compare(at(low)) != 0) {
-        const int side = compare((at(low) + at(high)) / 2) * outward;
-        if (mode == nearest)
-            result = side > 0 || (side == 0 && low % 2) ? high : low;
-        else if (mode == (negative ? down : up))
-            result = high;
-    }
-    return result | (negative ? 0x8000 : 0);
-}
-
-template <class T> struct Buffer {
-    std::vector<T> host;
-    T *device;
-    explicit Buffer(size_t n) : host(n) { OK(cudaMalloc(&device, n * sizeof(T))); }
-    ~Buffer() { OK(cudaFree(device)); }
-    void send() { OK(cudaMemcpy(device, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice)); }
-    void fetch() { OK(cudaMemcpy(host.data(), device, host.size() * sizeof(T), cudaMemcpyDeviceToHost)); }
-};
 
 // ---- one argument, all numbers ----
 
@@ -167,12 +94,12 @@ template <class F> static bool close_to(unsigned got, double x, int distance) {
 }
 
 template <class F> static void check_unary() {
-    Buffer<Unary> all(65536);
-    unary<F><<<256, 256>>>(all.device);
-    all.fetch();
+    const Device<Unary> device(65536);
+    unary<F><<<256, 256>>>(device.data);
+    const std::vector<Unary> all = device.host();
     int wrong = 0;
     for (unsigned i = 0; i < 65536; i++) {
-        const Unary &r = all.host[i];
+        const Unary &r = all[i];
         const double x = value_of<F>(i);
         // clang-format off
         const long long integers[] = {
@@ -222,29 +149,32 @@ __global__ void convert(const float *in, const long long *integers, unsigned sho
 
 template <class F> static void check_conversions() {
     constexpr int n = 4 * 65536;
-    Buffer<float> in(n);
-    Buffer<long long> integers(n);
-    Buffer<unsigned short> out(12 * n);
+    std::vector<float> in(n);
+    std::vector<long long> integers(n);
     for (unsigned i = 0; i < n / 4; i++) { // every number, the middle after it, and that middle's neighbours
         const unsigned next = (i & 0x7fff) == 0x7fff ? i : i + 1;
         const float x = (float)value_of<F>(i), middle = (float)((value_of<F>(i) + value_of<F>(next)) / 2);
-        in.host[4 * i] = x, in.host[4 * i + 1] = middle;
-        in.host[4 * i + 2] = nextafterf(middle, INFINITY), in.host[4 * i + 3] = nextafterf(middle, -INFINITY);
+        in[4 * i] = x, in[4 * i + 1] = middle;
+        in[4 * i + 2] = nextafterf(middle, INFINITY), in[4 * i + 3] = nextafterf(middle, -INFINITY);
     }
     for (int i = 0; i < n; i++) {
         if (i % 5 == 0) {
             const unsigned bits = engine()();
-            memcpy(&in.host[i], &bits, 4);
+            memcpy(&in[i], &bits, 4);
         }
-        integers.host[i] = (long long)((uint64_t)engine()() << 32 | engine()()) >> (engine()() % 64);
+        integers[i] = (long long)((uint64_t)engine()() << 32 | engine()()) >> (engine()() % 64);
+        if (i % 16 == 0) // large, and half of a step of bfloat16, or one more or less
+            integers[i] = ((long long)(engine()() % 512) << 54) + pick(-1, 1);
     }
-    in.send(), integers.send();
-    convert<F><<<n / 256, 256>>>(in.device, integers.device, out.device, n);
-    out.fetch();
+    const Device<float> device_in(in);
+    const Device<long long> device_integers(integers);
+    const Device<unsigned short> device_out(12 * n);
+    convert<F><<<n / 256, 256>>>(device_in.data, device_integers.data, device_out.data, n);
+    const std::vector<unsigned short> out = device_out.host();
     int wrong = 0;
     for (int i = 0; i < n; i++) {
-        const unsigned short *r = &out.host[12 * i];
-        const float x = in.host[i];
+        const unsigned short *r = &out[12 * i];
+        const float x = in[i];
         bool good = true;
         for (int mode = 0; mode < 4; mode++) {
             if (std::isnan(x))
@@ -255,7 +185,7 @@ template <class F> static void check_conversions() {
                 good &= r[mode] == (rounded<F>([=](double y) { return (x > y) - (x < y); }, mode) |
                                     (std::signbit(x) ? 0x8000u : 0u));
         }
-        const long long k = integers.host[i];
+        const long long k = integers[i];
         // clang-format off
         const Wide values[] = {
             (Wide)k, (Wide)k, (Wide)k, (Wide)k, (Wide)(int)k, (Wide)(unsigned)k, (Wide)(unsigned long long)k,
@@ -318,27 +248,27 @@ template <class F> static void check_arithmetic() {
         0, 0x8000, 1, 0x8001, F::raw(F::from_double(1)), F::raw(F::from_double(INFINITY)),
         F::raw(F::from_double(-INFINITY)), 0x7fff};
     // clang-format on
-    Buffer<unsigned short> in(3 * n), out(n_results * n);
-    Buffer<unsigned> relations(n);
+    std::vector<unsigned short> in(3 * n);
     for (int i = 0; i < n; i++) {
         const unsigned base = engine()();
         for (int j = 0; j < 3;
              j++) { // random bits, or numbers of a similar size, so that ties and small differences occur
             const unsigned bits = engine()();
-            in.host[3 * i + j] =
-                (unsigned short)(i % 2 ? bits : (base ^ (bits & 0x83ff)) + (j == 2 ? 0x100 : 0));
+            in[3 * i + j] = (unsigned short)(i % 2 ? bits : (base ^ (bits & 0x83ff)) + (j == 2 ? 0x100 : 0));
             if (bits >> 28 == 0)
-                in.host[3 * i + j] = special[bits >> 8 & 7];
+                in[3 * i + j] = special[bits >> 8 & 7];
         }
     }
-    in.send();
-    arithmetic<F><<<(n + 127) / 128, 128>>>(in.device, out.device, relations.device, n);
-    out.fetch(), relations.fetch();
+    const Device<unsigned short> device_in(in), device_out(n_results * n);
+    const Device<unsigned> device_relations(n);
+    arithmetic<F><<<(n + 127) / 128, 128>>>(device_in.data, device_out.data, device_relations.data, n);
+    const std::vector<unsigned short> out = device_out.host();
+    const std::vector<unsigned> relations = device_relations.host();
     int wrong = 0;
     for (int i = 0; i < n; i++) {
-        const double a = value_of<F>(in.host[3 * i]), b = value_of<F>(in.host[3 * i + 1]),
-                     c = value_of<F>(in.host[3 * i + 2]);
-        const unsigned short *r = &out.host[n_results * i];
+        const double a = value_of<F>(in[3 * i]), b = value_of<F>(in[3 * i + 1]),
+                     c = value_of<F>(in[3 * i + 2]);
+        const unsigned short *r = &out[n_results * i];
         bool good = true;
         const auto check = [&](int j, double plain,
                                auto compare) { // plain: in double, for NaN and infinite operands
@@ -375,11 +305,11 @@ template <class F> static void check_arithmetic() {
                             a > b || nan,   a >= b || nan, a == b && b == b,  false,
                             a == b,         a < b};
         for (int j = 0; j < 16; j++)
-            good &= j == 13 || (relations.host[i] >> j & 1) == all[j];
+            good &= j == 13 || (relations[i] >> j & 1) == all[j];
         if (!good && wrong++ < 3)
             fprintf(stderr, "%g, %g, %g: sum %g, product %g, quotient %g, fused %g, max %g, relations %04x\n",
                     a, b, c, value_of<F>(r[0]), value_of<F>(r[2]), value_of<F>(r[3]), value_of<F>(r[4]),
-                    value_of<F>(r[5]), relations.host[i]);
+                    value_of<F>(r[5]), relations[i]);
     }
     EXPECT(wrong == 0);
 }
@@ -408,17 +338,15 @@ __global__ void together(const typename F::Number *in, typename F::Number *sum, 
 template <class F> static void check_together() {
     typedef typename F::Number H;
     typedef typename F::Pair H2;
-    Buffer<H> in(32), sum(1);
-    Buffer<H2> pairs(1);
-    Buffer<float> out(3);
+    std::vector<H> numbers;
     for (int i = 0; i < 32; i++)
-        in.host[i] = H((float)(i % 4 + 1)); // sums up to 80 are exact in both formats
-    sum.host[0] = H(0.0f), pairs.host[0] = H2(H(0.0f), H(1.0f));
-    in.send(), sum.send(), pairs.send();
-    together<F><<<1, 32>>>(in.device, sum.device, pairs.device, out.device);
-    out.fetch(), sum.fetch(), pairs.fetch();
-    EXPECT(out.host[0] == 80 && out.host[1] == 2 && out.host[2] == -2);
-    EXPECT((float)sum.host[0] == 80 && (float)pairs.host[0].x == 80 && (float)pairs.host[0].y == -79);
+        numbers.push_back(H((float)(i % 4 + 1))); // sums up to 80 are exact in both formats
+    const Device<H> in(numbers), sum(std::vector<H>{H(0.0f)});
+    const Device<H2> pairs(std::vector<H2>{H2(H(0.0f), H(1.0f))});
+    const Device<float> out(3);
+    together<F><<<1, 32>>>(in.data, sum.data, pairs.data, out.data);
+    EXPECT(out.host() == (std::vector<float>{80, 2, -2}) && (float)sum.host()[0] == 80);
+    EXPECT((float)pairs.host()[0].x == 80 && (float)pairs.host()[0].y == -79);
 }
 
 TEST(warps_and_atomics) {

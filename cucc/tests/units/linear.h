@@ -1,10 +1,32 @@
 // SPDX-License-Identifier: MIT
-// For the unit tests of cuBLAS, cuSPARSE and cuSOLVER.
+// For the unit tests of cuBLAS, cuSPARSE, cuSOLVER and cuFFT.
 #ifndef TESTS_CPU_LINEAR_H
 #define TESTS_CPU_LINEAR_H
 
 #include <cmath>
+#include "capture.h"
 #include "random.h"
+
+// A handle of a library
+template <class H, auto create, auto destroy> struct HandleOf {
+    H h;
+    HandleOf() { CALL(create(&h)); }
+    ~HandleOf() { CALL(destroy(h)); }
+    HandleOf(const HandleOf &) = delete;
+    operator H() const { return h; }
+};
+
+template <class T> static bool near(double got, double expected, double scale) {
+    return fabs(got - expected) <= scale * (sizeof(T) == 4 ? 1e-5 : 1e-13);
+}
+
+// f(0) + … + f(n - 1)
+template <class F> static double sum(int n, F f) {
+    double total = 0;
+    for (int i = 0; i < n; i++)
+        total += f(i);
+    return total;
+}
 
 // Values on the host and in device memory
 template <class T> struct Array {
@@ -27,6 +49,16 @@ template <class T> struct Array {
         CALL(cudaMemcpy(result.data(), device, host.size() * sizeof(T), cudaMemcpyDeviceToHost));
         return result;
     }
+    // Whether each element in device memory is near expected(index).
+    template <class F> bool holds(double scale, F expected) const {
+        const std::vector<T> got = back();
+        for (size_t i = 0; i < got.size(); i++)
+            if (!near<T>(got[i], expected((int)i), scale)) {
+                fprintf(stderr, "  element %zu: %g, not %g\n", i, (double)got[i], (double)expected((int)i));
+                return false;
+            }
+        return true;
+    }
 };
 
 // Random numbers from -1 to 1
@@ -47,10 +79,13 @@ template <class T> struct Matrix : Array<T> {
     double at(int i, int j, bool transposed = false) const {
         return transposed ? this->host[j + (size_t)i * ld] : this->host[i + (size_t)j * ld];
     }
+    // Whether each element in device memory is near expected(row, column), and nothing between the columns
+    // has changed.
+    template <class F> bool holds(double scale, F expected) const {
+        return Array<T>::holds(scale, [&](int at) {
+            return at % ld < rows ? (double)expected(at % ld, at / ld) : (double)this->host[at];
+        });
+    }
 };
-
-template <class T> static bool near(double got, double expected, double scale) {
-    return fabs(got - expected) <= scale * (sizeof(T) == 4 ? 1e-5 : 1e-13);
-}
 
 #endif

@@ -150,35 +150,36 @@ ON_DEVICE(special_functions_are_accurate, bool, {near(erfinv(0.5 + none), 0.4769
           {near(rnorm3df(2.0f + none, 3, 6), 1 / 7.0f), true})
 
 // Within the error bounds that CUDA documents; here they are the standard functions.
-__global__ void fast_kernel(float *worst) {
-    float w = 0;
+__global__ void fast_kernel(int *out) {
+    const float limit = 4e-6f;
+    int wrong = 0; // NaN, too
     for (float x = 0.05f; x < 3.0f; x += 0.05f) {
         float s, c;
         __sincosf(x, &s, &c);
-        w = fmaxf(w, fabsf(__sinf(x) - sinf(x)));
-        w = fmaxf(w, fabsf(__cosf(x) - cosf(x)));
-        w = fmaxf(w, fabsf(s - sinf(x)) + fabsf(c - cosf(x)));
-        w = fmaxf(w, fabsf(__tanf(x / 3) - tanf(x / 3)));
-        w = fmaxf(w, fabsf(__expf(x) / expf(x) - 1));
-        w = fmaxf(w, fabsf(__exp10f(x) / exp10f(x) - 1));
-        w = fmaxf(w, fabsf(__logf(x) - logf(x)));
-        w = fmaxf(w, fabsf(__log2f(x) - log2f(x)));
-        w = fmaxf(w, fabsf(__log10f(x) - log10f(x)));
-        w = fmaxf(w, fabsf(__powf(x, 1.7f) / powf(x, 1.7f) - 1));
-        w = fmaxf(w, fabsf(rnorm3df(x, 2 * x, 2 * x) * x * 3 - 1));
-        w = fmaxf(w, fabsf(exp10f(x) / powf(10, x) - 1));
+        wrong += !(fabsf(__sinf(x) - sinf(x)) <= limit);
+        wrong += !(fabsf(__cosf(x) - cosf(x)) <= limit);
+        wrong += !(fabsf(s - sinf(x)) + fabsf(c - cosf(x)) <= limit);
+        wrong += !(fabsf(__tanf(x / 3) - tanf(x / 3)) <= limit);
+        wrong += !(fabsf(__expf(x) / expf(x) - 1) <= limit);
+        wrong += !(fabsf(__exp10f(x) / exp10f(x) - 1) <= limit);
+        wrong += !(fabsf(__logf(x) - logf(x)) <= limit);
+        wrong += !(fabsf(__log2f(x) - log2f(x)) <= limit);
+        wrong += !(fabsf(__log10f(x) - log10f(x)) <= limit);
+        wrong += !(fabsf(__powf(x, 1.7f) / powf(x, 1.7f) - 1) <= limit);
+        wrong += !(fabsf(rnorm3df(x, 2 * x, 2 * x) * x * 3 - 1) <= limit);
+        wrong += !(fabsf(exp10f(x) / powf(10, x) - 1) <= limit);
         sincosf(x, &s, &c);
-        w = fmaxf(w, fabsf(s * s + c * c - 1));
+        wrong += !(fabsf(s * s + c * c - 1) <= limit);
         sincospif(x, &s, &c);
-        w = fmaxf(w, fabsf(s - sinf(CUDART_PI_F * x)) + fabsf(c - cospif(x)));
+        wrong += !(fabsf(s - sinf(CUDART_PI_F * x)) + fabsf(c - cospif(x)) <= limit);
     }
-    *worst = w;
+    *out = wrong;
 }
 
 TEST(fast_functions_are_close) {
-    const Device<float> worst(std::vector<float>{1});
-    fast_kernel<<<1, 1>>>(worst.data);
-    EXPECT(worst.host()[0] <= 4e-6f);
+    const Device<int> wrong(std::vector<int>{1});
+    fast_kernel<<<1, 1>>>(wrong.data);
+    EXPECT(wrong.host()[0] == 0);
 }
 
 ON_DEVICE(the_smaller_and_the_larger, double, {(double)min(3 + zero, -4), -4}, {(double)max(3 + zero, -4), 3},
@@ -191,15 +192,15 @@ ON_DEVICE(the_smaller_and_the_larger, double, {(double)min(3 + zero, -4), -4}, {
           {(double)min('a', 'b'), 97})
 
 TEST(mixed_arguments_have_cudas_types) {
-    static_assert(std::is_same<decltype(min(1, 2)), int>::value, "");
-    static_assert(std::is_same<decltype(min(1u, 2)), unsigned>::value, "");
-    static_assert(std::is_same<decltype(max(1, 2u)), unsigned>::value, "");
-    static_assert(std::is_same<decltype(max(1l, 2ul)), unsigned long>::value, "");
-    static_assert(std::is_same<decltype(min(1ll, 2ull)), unsigned long long>::value, "");
-    static_assert(std::is_same<decltype(min(1.0f, 2.0f)), float>::value, "");
-    static_assert(std::is_same<decltype(min(1.0f, 2.0)), double>::value, "");
-    static_assert(std::is_same<decltype(rsqrt(1.0f)), float>::value, "");
-    static_assert(std::is_same<decltype(sinpi(1.0f)), float>::value, "");
+    static_assert(std::is_same_v<decltype(min(1, 2)), int>);
+    static_assert(std::is_same_v<decltype(min(1u, 2)), unsigned>);
+    static_assert(std::is_same_v<decltype(max(1, 2u)), unsigned>);
+    static_assert(std::is_same_v<decltype(max(1l, 2ul)), unsigned long>);
+    static_assert(std::is_same_v<decltype(min(1ll, 2ull)), unsigned long long>);
+    static_assert(std::is_same_v<decltype(min(1.0f, 2.0f)), float>);
+    static_assert(std::is_same_v<decltype(min(1.0f, 2.0)), double>);
+    static_assert(std::is_same_v<decltype(rsqrt(1.0f)), float>);
+    static_assert(std::is_same_v<decltype(sinpi(1.0f)), float>);
     EXPECT(max(-1, 1) == 1 && min(2.0, 3.0) == 2.0); // also on the host
 }
 
@@ -248,9 +249,7 @@ __global__ void trap_kernel(int bad) {
         __trap();
     __syncthreads();
 }
-#ifdef __CU2CPP__
-static const int trap_line = __LINE__ - 4;
-#endif
+[[maybe_unused]] static const int trap_line = __LINE__ - 3;
 
 TEST(a_trap_ends_the_launch) { // in a child process, because the error stays
     const unit_result r = unit_child(
@@ -283,9 +282,6 @@ TEST(a_trap_ends_the_launch) { // in a child process, because the error stays
 inline __host__ __device__ float3 operator+(float3 a, float3 b) {
     return make_float3(a.x + b.x, a.y + b.y, a.z + b.z);
 }
-inline __host__ __device__ void operator+=(float4 &a, float b) {
-    a.x += b, a.y += b, a.z += b, a.w += b;
-}
 inline __host__ __device__ float dot(float3 a, float3 b) {
     return a.x * b.x + a.y * b.y + a.z * b.z;
 }
@@ -298,14 +294,9 @@ inline __host__ __device__ float clamp(float x, float low, float high) {
 inline __host__ __device__ float3 fminf(float3 a, float3 b) {
     return make_float3(fminf(a.x, b.x), fminf(a.y, b.y), fminf(a.z, b.z));
 }
-inline __host__ __device__ float3 clamp(float3 v, float low, float high) {
-    return make_float3(clamp(v.x, low, high), clamp(v.y, low, high), clamp(v.z, low, high));
-}
-
 ON_DEVICE(a_programs_own_functions, float,
           {dot(make_float3(1, 2, 3), make_float3(none, 1, 1) + make_float3(1, 1, 1)), 11},
           {lerp(1, 3, 0.5f + none), 2}, {clamp(5 + none, 0, 1), 1},
-          {clamp(make_float3(2, none, -9), -1, 1).z, -1},
           {fminf(make_float3(2, none, -9), make_float3(1, 1, 1)).x, 1})
 
 // Sizes and alignments are CUDA's: nvcc compiles the same table.

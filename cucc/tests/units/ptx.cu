@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: MIT
 // Inline PTX: the instructions and registers that the translator turns into C++.
 #include <cuda_runtime.h>
+#include <initializer_list>
 #include "../unit.h"
 
 __managed__ unsigned words[64];
 __managed__ unsigned long long longs[16];
 __managed__ float floats[16];
+
+// After a kernel: words[i] and those that follow
+static void expect(int i, std::initializer_list<unsigned> expected) {
+    OK(cudaDeviceSynchronize());
+    for (unsigned word : expected) {
+        if (!EXPECT(words[i] == word))
+            fprintf(stderr, "  %d: %u, not %u\n", i, words[i], word);
+        i++;
+    }
+}
 
 __device__ __forceinline__ unsigned lane_id() {
     unsigned x;
@@ -27,7 +38,7 @@ __global__ void registers() {
 
 TEST(special_registers) {
     registers<<<1, 64>>>();
-    EXPECT(cudaDeviceSynchronize() == cudaSuccess);
+    OK(cudaDeviceSynchronize());
     for (unsigned word : words)
         EXPECT(word == 1);
 }
@@ -108,69 +119,53 @@ __global__ void wait_for_other(unsigned char *flags, int form) {
 
 TEST(a_loop_that_polls) {
     unsigned char *flags;
-    EXPECT(cudaMalloc(&flags, 2) == cudaSuccess);
+    OK(cudaMalloc(&flags, 2));
     for (int form = 0; form < 3; ++form) {
-        EXPECT(cudaMemset(flags, 0, 2) == cudaSuccess);
+        OK(cudaMemset(flags, 0, 2));
         wait_for_other<<<1, 2>>>(flags, form);
-        EXPECT(cudaDeviceSynchronize() == cudaSuccess);
+        OK(cudaDeviceSynchronize());
     }
 }
 
 __global__ void integers(unsigned a, int b, unsigned long long c) {
-    unsigned r[24], low, high;
-    unsigned long long wide;
-    long long signed_wide;
-    asm("bfe.u32 %0, %1, 4, 8;" : "=r"(r[0]) : "r"(a));
-    asm("bfe.s32 %0, %1, 0, 4;" : "=r"(r[1]) : "r"(b));
-    asm("bfi.b32 %0, %1, %2, 8, 4;" : "=r"(r[2]) : "r"(0xf5), "r"(a));
-    asm("lop3.b32 %0, %1, %2, %3, 0x96;" : "=r"(r[3]) : "r"(a), "r"(b), "r"(0x0ff0));
-    asm("lop3.b32 %0, %1, %2, %3, 0xca;" : "=r"(r[4]) : "r"(a), "r"(b), "r"(7));
-    asm("prmt.b32 %0, %1, %2, 0x0123;" : "=r"(r[5]) : "r"(a), "r"(0));
-    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(r[6]) : "r"(0x80), "r"(0x11), "r"(0x4848));
-    asm("mul.wide.u32 %0, %1, %2;" : "=l"(wide) : "r"(a), "r"(a));
-    asm("mul.wide.s32 %0, %1, %2;" : "=l"(signed_wide) : "r"(b), "r"(3));
-    asm("mad.lo.u32 %0, %1, %2, %3;" : "=r"(r[7]) : "r"(a), "r"(10), "r"(3));
-    asm("mul.hi.u32 %0, %1, %2;" : "=r"(r[8]) : "r"(a), "r"(a));
+    asm("bfe.u32 %0, %1, 4, 8;" : "=r"(words[0]) : "r"(a));
+    asm("bfe.s32 %0, %1, 0, 4;" : "=r"(words[1]) : "r"(b));
+    asm("bfi.b32 %0, %1, %2, 8, 4;" : "=r"(words[2]) : "r"(0xf5), "r"(a));
+    asm("lop3.b32 %0, %1, %2, %3, 0x96;" : "=r"(words[3]) : "r"(a), "r"(b), "r"(0x0ff0));
+    asm("lop3.b32 %0, %1, %2, %3, 0xca;" : "=r"(words[4]) : "r"(a), "r"(b), "r"(7));
+    asm("prmt.b32 %0, %1, %2, 0x0123;" : "=r"(words[5]) : "r"(a), "r"(0));
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(words[6]) : "r"(0x80), "r"(0x11), "r"(0x4848));
+    asm("mul.wide.u32 %0, %1, %2;" : "=l"(longs[0]) : "r"(a), "r"(a));
+    asm("mul.wide.s32 %0, %1, %2;" : "=l"(longs[1]) : "r"(b), "r"(3));
+    asm("mad.lo.u32 %0, %1, %2, %3;" : "=r"(words[7]) : "r"(a), "r"(10), "r"(3));
+    asm("mul.hi.u32 %0, %1, %2;" : "=r"(words[8]) : "r"(a), "r"(a));
     asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(longs[2]) : "r"(a), "r"(2), "l"(c));
     asm("add.cc.u32 %0, %2, %3;\n\t"
         "addc.u32 %1, %4, %5;"
-        : "=r"(low), "=r"(high)
+        : "=r"(words[20]), "=r"(words[21])
         : "r"(0xffffffffu), "r"(2), "r"(3), "r"(4));
-    asm("sub.cc.u32 %0, %1, 2; subc.u32 %2, 5, 0;" : "=r"(r[9]), "+r"(low), "=r"(r[10]));
-    asm("shf.l.wrap.b32 %0, %1, %2, 8;" : "=r"(r[11]) : "r"(a), "r"(0x12345678));
-    asm("shr.s32 %0, %1, 1;" : "=r"(r[12]) : "r"(b));
-    asm("shr.u32 %0, %1, 40;" : "=r"(r[13]) : "r"(a));
-    asm("min.s32 %0, %1, %2;" : "=r"(r[14]) : "r"(b), "r"(3));
-    asm("max.u32 %0, %1, %2;" : "=r"(r[15]) : "r"(b), "r"(3));
-    asm("not.b32 %0, %1;" : "=r"(r[16]) : "r"(a));
-    asm volatile("activemask.b32 %0;" : "=r"(r[17]));
+    asm("sub.cc.u32 %0, %1, 2; subc.u32 %2, 5, 0;" : "=r"(words[9]), "+r"(words[20]), "=r"(words[10]));
+    asm("shf.l.wrap.b32 %0, %1, %2, 8;" : "=r"(words[11]) : "r"(a), "r"(0x12345678));
+    asm("shr.s32 %0, %1, 1;" : "=r"(words[12]) : "r"(b));
+    asm("shr.u32 %0, %1, 40;" : "=r"(words[13]) : "r"(a));
+    asm("min.s32 %0, %1, %2;" : "=r"(words[14]) : "r"(b), "r"(3));
+    asm("max.u32 %0, %1, %2;" : "=r"(words[15]) : "r"(b), "r"(3));
+    asm("not.b32 %0, %1;" : "=r"(words[16]) : "r"(a));
+    asm volatile("activemask.b32 %0;" : "=r"(words[17]));
     asm("vabsdiff4.u32.u32.u32.add %0, %1, %2, %3;"
-        : "=r"(r[18])
+        : "=r"(words[18])
         : "r"(0x01ff8000u), "r"(0x05010210u), "r"(9));
-    asm volatile("mov.u32 %0, %ntid.x;" : "=r"(r[19]));
-    for (int i = 0; i < 20; ++i)
-        words[i] = r[i];
-    longs[0] = wide;
-    longs[1] = signed_wide;
-    words[20] = low;
-    words[21] = high;
+    asm volatile("mov.u32 %0, %ntid.x;" : "=r"(words[19]));
 }
 
 TEST(integer_arithmetic) {
-    const unsigned a = 0xdeadbeef;
-    const int b = -6;
-    integers<<<1, 1>>>(a, b, 1ull << 40);
-    EXPECT(cudaDeviceSynchronize() == cudaSuccess);
-    EXPECT(words[18] == 4 + 254 + 126 + 16 + 9 && words[19] == 1);
-    EXPECT(words[0] == 0xee && words[1] == 0xfffffffa && words[2] == 0xdeadb5ef);
-    EXPECT(words[3] == (a ^ (unsigned)b ^ 0x0ff0) && words[4] == ((a & (unsigned)b) | (~a & 7)));
-    EXPECT(words[5] == 0xefbeadde && words[6] == 0x11ff11ff);
-    EXPECT(longs[0] == (unsigned long long)a * a && (long long)longs[1] == -18);
-    EXPECT(words[7] == a * 10 + 3 && words[8] == (unsigned)((unsigned long long)a * a >> 32));
-    EXPECT(longs[2] == 2ull * a + (1ull << 40) && words[20] == 1 && words[21] == 8);
-    EXPECT(words[9] == 0xffffffff && words[10] == 4 && words[11] == 0x345678de);
-    EXPECT((int)words[12] == -3 && words[13] == 0 && (int)words[14] == -6 && words[15] == (unsigned)b);
-    EXPECT(words[16] == ~a && words[17] == 1);
+    const unsigned a = 0xdeadbeef, b = (unsigned)-6;
+    const unsigned long long c = 1ull << 40, square = (unsigned long long)a * a;
+    integers<<<1, 1>>>(a, (int)b, c);
+    const unsigned sum = 4 + 254 + 126 + 16 + 9, high = (unsigned)(square >> 32);
+    expect(0, {0xee, b, 0xdeadb5ef, a ^ b ^ 0x0ff0, (a & b) | (~a & 7), 0xefbeadde, 0x11ff11ff});
+    expect(7, {a * 10 + 3, high, ~0u, 4, 0x345678de, (unsigned)-3, 0, b, b, ~a, 1, sum, 1, 1, 8});
+    EXPECT(longs[0] == square && (long long)longs[1] == -18 && longs[2] == 2ull * a + c);
 }
 
 __global__ void numbers(float x, double y) {
@@ -186,9 +181,8 @@ __global__ void numbers(float x, double y) {
 
 TEST(floating_point) {
     numbers<<<1, 1>>>(2, 1.25);
-    EXPECT(cudaDeviceSynchronize() == cudaSuccess);
+    expect(0, {0x40000000});
     EXPECT(floats[0] == 6 && floats[1] == 0.5f && floats[2] == 4 && floats[3] == 2.5f && floats[4] == -2);
-    EXPECT(words[0] == 0x40000000);
 }
 
 // An input keeps its value while the instructions write outputs, also to the same variable.
@@ -218,11 +212,7 @@ __global__ void same_variables(volatile int *in_step) {
 TEST(operands_are_evaluated_once) {
     words[30] = 33;
     same_variables<<<1, 1>>>((volatile int *)(words + 30));
-    EXPECT(cudaDeviceSynchronize() == cudaSuccess);
-    const unsigned expected[] = {3 + 4 + 3, 20, 10, 21, 49 + 21, 15, 8, 33};
-    for (int i = 0; i < 8; ++i)
-        if (!EXPECT(words[i] == expected[i]))
-            fprintf(stderr, "  %d: %u, not %u\n", i, words[i], expected[i]);
+    expect(0, {3 + 4 + 3, 20, 10, 21, 49 + 21, 15, 8, 33});
 }
 
 __device__ int clamp_and_add(int x) {
@@ -261,9 +251,5 @@ __global__ void blocks_and_registers() {
 
 TEST(blocks_registers_and_predicates) {
     blocks_and_registers<<<1, 32>>>();
-    EXPECT(cudaDeviceSynchronize() == cudaSuccess);
-    const unsigned expected[] = {3u << 30, 200, 106, 1, 1, 4, 61, 11};
-    for (int i = 0; i < 8; ++i)
-        if (!EXPECT(words[i] == expected[i]))
-            fprintf(stderr, "  %d: %u, not %u\n", i, words[i], expected[i]);
+    expect(0, {3u << 30, 200, 106, 1, 1, 4, 61, 11});
 }

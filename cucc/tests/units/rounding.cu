@@ -1,139 +1,56 @@
 // SPDX-License-Identifier: MIT
-// Arithmetic and conversions in the four rounding modes. Each result is compared with the exact value, as far
-// as that is possible without rounding: a float or double beside it, and the middle between two of them, are
-// exact in 128 bits.
-#include <cmath>
-#include <cstdint>
+// Arithmetic and conversions of float and double in the four rounding modes.
 #include <cstdio>
-#include <cstring>
-#include "device.h"
-#include "random.h"
+#include "exact.h"
 
-#ifdef __SIZEOF_FLOAT128__
-typedef __float128 Wide;
-#else // where long double has 128 bits
-typedef long double Wide;
-#endif
+template <class T> struct Format; // numbers of bits
+template <> struct Format<float> {
+    enum { exponent = 8, fraction = 23 };
+};
+template <> struct Format<double> {
+    enum { exponent = 11, fraction = 52 };
+};
 
-static int sign(Wide x) {
-    return x > 0 ? 1 : x < 0 ? -1 : 0;
+// Whether r are the four roundings of a finite exact value; compare(x) is the sign of exact value - x.
+template <class T, class Compare> static bool rounds_well(const T *r, Compare compare) {
+    for (int mode = 0; mode < modes; mode++)
+        if (r[mode] != (T)value_of<Format<T>>(rounded<Format<T>>(compare, mode)))
+            return false;
+    return true;
 }
 
-// The sign of a + b - x. The sum in 128 bits is on the same side of x as the exact one, or it is x; then the
-// part that rounding took away decides.
-static int compare_sum(Wide a, Wide b, Wide x) {
-    const Wide sum = a + b, part = sum - a;
-    return sum != x ? sign(sum - x) : sign((a - (sum - part)) + (b - part));
-}
-
-enum Mode { nearest, zero, up, down, modes };
-
-#define OPERATION(name, T, f, exact)                                                                         \
+// name, type, the four results, the sign of exact value - x, the result that the host rounds to nearest
+#define OPERATION(name, T, f, exact, plain_result)                                                           \
     struct name {                                                                                            \
         typedef T Number;                                                                                    \
         static const char *text() { return #f; }                                                             \
-        __device__ static void compute(T a, T b, T c, T *r) {                                                \
-            (void)a, (void)b, (void)c;                                                                       \
-            f                                                                                                \
-        }                                                                                                    \
-        static int compare(Wide a, Wide b, Wide c, Wide x) { /* the sign of exact value - x */               \
-            (void)a, (void)b, (void)c;                                                                       \
-            return exact;                                                                                    \
-        }                                                                                                    \
-        static T plain(T a, T b, T c);                                                                       \
-    };                                                                                                       \
-    T name::plain
+        __device__ static void compute(T a, T b, T c, T *r) { (void)a, (void)b, (void)c, f; }                \
+        static int compare(Wide a, Wide b, Wide c, Wide x) { return (void)a, (void)b, (void)c, exact; }      \
+        static T plain(T a, T b, T c) { return (void)a, (void)b, (void)c, plain_result; }                    \
+    };
 #define ALL(f, ...)                                                                                          \
     r[nearest] = f##_rn(__VA_ARGS__), r[zero] = f##_rz(__VA_ARGS__), r[up] = f##_ru(__VA_ARGS__),            \
-    r[down] = f##_rd(__VA_ARGS__);
+    r[down] = f##_rd(__VA_ARGS__)
 
-OPERATION(AddF, float, ALL(__fadd, a, b), compare_sum(a, b, x))(float a, float b, float) {
-    return a + b;
-}
-OPERATION(SubF, float, ALL(__fsub, a, b), compare_sum(a, -b, x))(float a, float b, float) {
-    return a - b;
-}
-OPERATION(MulF, float, ALL(__fmul, a, b), sign(a *b - x))(float a, float b, float) {
-    return a * b;
-}
-OPERATION(DivF, float, ALL(__fdiv, a, b), sign(a - x * b) * sign(b))(float a, float b, float) {
-    return a / b;
-}
-OPERATION(RcpF, float, ALL(__frcp, a), sign(1 - x * a) * sign(a))(float a, float, float) {
-    return 1 / a;
-}
-OPERATION(SqrtF, float, ALL(__fsqrt, a), sign(a - x * x))(float a, float, float) {
-    return sqrtf(a);
-}
-OPERATION(FmaF, float, ALL(__fmaf, a, b, c), compare_sum(a *b, c, x))(float a, float b, float c) {
-    return fmaf(a, b, c);
-}
-OPERATION(AddD, double, ALL(__dadd, a, b), compare_sum(a, b, x))(double a, double b, double) {
-    return a + b;
-}
-OPERATION(SubD, double, ALL(__dsub, a, b), compare_sum(a, -b, x))(double a, double b, double) {
-    return a - b;
-}
-OPERATION(MulD, double, ALL(__dmul, a, b), sign(a *b - x))(double a, double b, double) {
-    return a * b;
-}
-OPERATION(DivD, double, ALL(__ddiv, a, b), sign(a - x * b) * sign(b))(double a, double b, double) {
-    return a / b;
-}
-OPERATION(RcpD, double, ALL(__drcp, a), sign(1 - x * a) * sign(a))(double a, double, double) {
-    return 1 / a;
-}
-OPERATION(SqrtD, double, ALL(__dsqrt, a), sign(a - x * x))(double a, double, double) {
-    return sqrt(a);
-}
-OPERATION(FmaD, double, ALL(__fma, a, b, c), compare_sum(a *b, c, x))(double a, double b, double c) {
-    return fma(a, b, c);
-}
+OPERATION(AddF, float, ALL(__fadd, a, b), compare_sum(a, b, x), a + b)
+OPERATION(SubF, float, ALL(__fsub, a, b), compare_sum(a, -b, x), a - b)
+OPERATION(MulF, float, ALL(__fmul, a, b), sign(a *b - x), a *b)
+OPERATION(DivF, float, ALL(__fdiv, a, b), sign(a - x * b) * sign(b), a / b)
+OPERATION(RcpF, float, ALL(__frcp, a), sign(1 - x * a) * sign(a), 1 / a)
+OPERATION(SqrtF, float, ALL(__fsqrt, a), sign(a - x * x), sqrtf(a))
+OPERATION(FmaF, float, ALL(__fmaf, a, b, c), compare_sum(a *b, c, x), fmaf(a, b, c))
+OPERATION(AddD, double, ALL(__dadd, a, b), compare_sum(a, b, x), a + b)
+OPERATION(SubD, double, ALL(__dsub, a, b), compare_sum(a, -b, x), a - b)
+OPERATION(MulD, double, ALL(__dmul, a, b), sign(a *b - x), a *b)
+OPERATION(DivD, double, ALL(__ddiv, a, b), sign(a - x * b) * sign(b), a / b)
+OPERATION(RcpD, double, ALL(__drcp, a), sign(1 - x * a) * sign(a), 1 / a)
+OPERATION(SqrtD, double, ALL(__dsqrt, a), sign(a - x * x), sqrt(a))
+OPERATION(FmaD, double, ALL(__fma, a, b, c), compare_sum(a *b, c, x), fma(a, b, c))
 
 template <class Op> __global__ void compute(const typename Op::Number *in, typename Op::Number *out, int n) {
     const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     if (i < n)
         Op::compute(in[3 * i], in[3 * i + 1], in[3 * i + 2], out + modes * i);
-}
-
-static float after(float x) {
-    return nextafterf(x, INFINITY);
-}
-static double after(double x) {
-    return nextafter(x, INFINITY);
-}
-static bool is_even(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits % 2 == 0;
-}
-static bool is_even(double x) {
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits % 2 == 0;
-}
-
-// Whether r are the four roundings of a finite exact value; compare(x) is the sign of exact value - x.
-template <class T, class Compare> static bool rounds_well(const T *r, Compare compare) {
-    const T low = r[down], high = r[up];
-    if (!(low <= high))
-        return false;
-    if (compare(std::isinf(low) ? (Wide)0 : (Wide)low) == 0 || low == high)
-        return low == high && r[zero] == low && r[nearest] == low && compare(low) == 0;
-    if (after(low) != high)
-        return false;
-    // The largest number and infinity, too: the middle is where the next number would be if there were one.
-    const Wide largest = sizeof(T) == 4 ? 0x1p128 : (Wide)0x1p1023 * 2;
-    const Wide below = std::isinf(low) ? -largest : (Wide)low,
-               above = std::isinf(high) ? largest : (Wide)high;
-    if (!std::isinf(low) && compare(below) < 0)
-        return false;
-    if (!std::isinf(high) && compare(above) > 0)
-        return false;
-    const int side = compare((below + above) / 2); // which half
-    const T near = side > 0 ? high : side < 0 ? low : is_even(low) ? low : high;
-    const bool negative = high <= 0;
-    return r[zero] == (negative ? high : low) && r[nearest] == near;
 }
 
 // Any bits, or numbers of similar sizes, or with few bits, so that ties and exact results occur.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Arrays, and the errors of texture and surface objects. The results of fetches are tested in
-// test_textures.py.
+// Arrays, and the errors of texture and surface objects. More results of fetches are in volume.cu.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -9,10 +8,8 @@
 #include <vector>
 #include "device.h"
 
-#define FAILS(call) fails(call, __LINE__)
-
 // Checks that the call's error is also the last error, clears it, and returns it.
-static cudaError_t fails(cudaError_t error, int) {
+static cudaError_t fails(cudaError_t error) {
     EXPECT(cudaGetLastError() == error);
     return error;
 }
@@ -67,9 +64,10 @@ TEST(copies_beyond_an_array) {
     cudaArray_t a = make_array(4, 3);
     const auto copy = [&](size_t x, size_t y, size_t width, size_t rows, size_t pitch = 16,
                           cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
-        return FAILS(cudaMemcpy2DToArray(a, x, y, buffer, pitch, width, rows, kind));
+        return fails(cudaMemcpy2DToArray(a, x, y, buffer, pitch, width, rows, kind));
     };
     EXPECT(copy(0, 0, 16, 3) == cudaSuccess);
+    EXPECT(copy(0, 0, 0, 1) == cudaSuccess);
     EXPECT(copy(4, 0, 16, 1) == cudaErrorInvalidValue);
     EXPECT(copy(0, 1, 16, 3) == cudaErrorInvalidValue);
     EXPECT(copy(0, 0, 20, 1) == cudaErrorInvalidValue);
@@ -78,17 +76,17 @@ TEST(copies_beyond_an_array) {
     EXPECT(copy(0, 0, 16, 2, 12) == cudaErrorInvalidPitchValue);
     EXPECT(copy(0, 0, 16, 1, 16, cudaMemcpyDeviceToHost) == cudaErrorInvalidMemcpyDirection);
     EXPECT(copy(0, 0, 16, 1, 16, cudaMemcpyDeviceToDevice) == cudaErrorInvalidValue);
-    EXPECT(FAILS(cudaMemcpyToArray(a, 4, 2, buffer, 16, cudaMemcpyHostToDevice)) == cudaErrorInvalidValue);
+    EXPECT(fails(cudaMemcpyToArray(a, 4, 2, buffer, 16, cudaMemcpyHostToDevice)) == cudaErrorInvalidValue);
     OK(cudaFreeArray(a));
     EXPECT(copy(0, 0, 16, 1) == cudaErrorInvalidResourceHandle);
-    EXPECT(FAILS(cudaFreeArray(a)) == cudaErrorInvalidResourceHandle);
+    EXPECT(fails(cudaFreeArray(a)) == cudaErrorInvalidResourceHandle);
     OK(cudaFreeArray(nullptr));
 }
 
 TEST(arrays_that_cannot_be) {
     cudaArray_t a;
     const auto make = [&](cudaChannelFormatDesc format, size_t width, size_t height, unsigned flags = 0) {
-        return FAILS(cudaMallocArray(&a, &format, width, height, flags));
+        return fails(cudaMallocArray(&a, &format, width, height, flags));
     };
     const cudaChannelFormatKind f = cudaChannelFormatKindFloat, u = cudaChannelFormatKindUnsigned;
     EXPECT(make({32, 32, 32, 0, f}, 4, 4) == cudaErrorInvalidChannelDescriptor);
@@ -99,19 +97,6 @@ TEST(arrays_that_cannot_be) {
     EXPECT(make({8, 0, 0, 0, u}, 1 << 20, 0) == cudaErrorInvalidValue);
     EXPECT(make({8, 0, 0, 0, u}, 4, 1 << 20) == cudaErrorInvalidValue);
     EXPECT(make({8, 0, 0, 0, u}, 4, 4, cudaArrayCubemap) == cudaErrorInvalidValue);
-}
-
-TEST(arrays_describe_themselves) {
-    cudaArray_t a = make_array(1024, 1024, cudaArraySurfaceLoadStore);
-    cudaChannelFormatDesc format;
-    cudaExtent extent;
-    unsigned flags;
-    OK(cudaArrayGetInfo(&format, &extent, &flags, a));
-    EXPECT(format.x == 32 && format.y == 0 && format.f == cudaChannelFormatKindSigned);
-    EXPECT(extent.width == 1024 && extent.height == 1024 && extent.depth == 0);
-    EXPECT(flags == cudaArraySurfaceLoadStore);
-    OK(cudaGetChannelDesc(&format, a));
-    EXPECT(format.x == 32);
 }
 
 static cudaResourceDesc linear(void *memory, size_t bytes) {
@@ -144,10 +129,14 @@ static cudaResourceDesc of_array(cudaArray_t array) {
 static cudaError_t create(const cudaResourceDesc &resource, const cudaTextureDesc &desc = {}) {
     cudaTextureObject_t t = 0;
     const cudaError_t error = cudaCreateTextureObject(&t, &resource, &desc, nullptr);
-    EXPECT(cudaGetLastError() == error);
     if (error == cudaSuccess)
         OK(cudaDestroyTextureObject(t));
-    return error;
+    return fails(error);
+}
+static cudaTextureObject_t texture_of(const cudaResourceDesc &resource, const cudaTextureDesc &desc = {}) {
+    cudaTextureObject_t t = 0;
+    OK(cudaCreateTextureObject(&t, &resource, &desc, nullptr));
+    return t;
 }
 
 TEST(textures_that_cannot_be) {
@@ -199,18 +188,17 @@ TEST(textures_describe_themselves_until_destroyed) {
     const cudaResourceDesc resource = linear(memory, 1024);
     cudaTextureDesc desc = {}, same;
     desc.addressMode[0] = cudaAddressModeMirror;
-    cudaTextureObject_t t;
-    OK(cudaCreateTextureObject(&t, &resource, &desc, nullptr));
+    cudaTextureObject_t t = texture_of(resource, desc);
     cudaResourceDesc got;
     OK(cudaGetTextureObjectResourceDesc(&got, t));
     EXPECT(got.resType == cudaResourceTypeLinear && got.res.linear.devPtr == memory);
     OK(cudaGetTextureObjectTextureDesc(&same, t));
     EXPECT(same.addressMode[0] == cudaAddressModeMirror);
     OK(cudaDestroyTextureObject(t));
-    EXPECT(FAILS(cudaGetTextureObjectResourceDesc(&got, t)) == cudaErrorInvalidValue);
-    EXPECT(FAILS(cudaDestroyTextureObject(t)) == cudaErrorInvalidValue);
-    EXPECT(FAILS(cudaCreateTextureObject(&t, nullptr, &desc, nullptr)) == cudaErrorInvalidValue);
-    EXPECT(FAILS(cudaCreateTextureObject(&t, &resource, nullptr, nullptr)) == cudaErrorInvalidResourceHandle);
+    EXPECT(fails(cudaGetTextureObjectResourceDesc(&got, t)) == cudaErrorInvalidValue);
+    EXPECT(fails(cudaDestroyTextureObject(t)) == cudaErrorInvalidValue);
+    EXPECT(fails(cudaCreateTextureObject(&t, nullptr, &desc, nullptr)) == cudaErrorInvalidValue);
+    EXPECT(fails(cudaCreateTextureObject(&t, &resource, nullptr, nullptr)) == cudaErrorInvalidResourceHandle);
 }
 
 // ---- normalised values ----
@@ -222,7 +210,7 @@ __global__ void fetch_normalised(cudaTextureObject_t t, float *out) {
     out[2] = tex2D<float>(t, 0, 0.5f);
 }
 
-template <class C> static void fetch_texel(C texel, float border, bool filtered, float out[3]) {
+template <class C> static std::vector<float> fetch_texel(C texel, float border, bool filtered = false) {
     const cudaChannelFormatDesc format = cudaCreateChannelDesc<C>();
     cudaArray_t array;
     OK(cudaMallocArray(&array, &format, 1, 1));
@@ -233,46 +221,34 @@ template <class C> static void fetch_texel(C texel, float border, bool filtered,
     desc.filterMode = filtered ? cudaFilterModeLinear : cudaFilterModePoint;
     desc.readMode = cudaReadModeNormalizedFloat;
     desc.borderColor[0] = border;
-    const cudaResourceDesc resource = of_array(array);
-    cudaTextureObject_t t;
-    OK(cudaCreateTextureObject(&t, &resource, &desc, nullptr));
-    float *got;
-    OK(cudaMallocManaged(&got, 3 * sizeof *got));
-    fetch_normalised<<<1, 1>>>(t, got);
-    OK(cudaDeviceSynchronize());
-    std::copy(got, got + 3, out);
+    const Device<float> got(3);
+    fetch_normalised<<<1, 1>>>(texture_of(of_array(array), desc), got.data);
+    return got.host();
+}
+
+template <class C> static void check_smallest(int least) {
+    const std::vector<float> plain = fetch_texel<C>(least, 1), filtered = fetch_texel<C>(least, 1, true);
+    EXPECT(plain[0] == -1 && plain[1] == 1 && filtered[0] == -1 && filtered[1] == 1);
+    EXPECT(filtered[2] == (float)(0.5 + 0.5 * (least / (float)(-least - 1))));
 }
 
 TEST(the_smallest_value_is_less_than_minus_1_until_it_is_filtered) {
-    float out[3];
-    for (const bool filtered : {false, true}) {
-        fetch_texel<signed char>(-128, 1, filtered, out);
-        EXPECT(out[0] == -1 && out[1] == 1);
-        EXPECT(!filtered || out[2] == (float)(0.5 - 0.5 * (128 / 127.0f)));
-        fetch_texel<short>(-32768, 1, filtered, out);
-        EXPECT(out[0] == -1 && out[1] == 1);
-        EXPECT(!filtered || out[2] == (float)(0.5 - 0.5 * (32768 / 32767.0f)));
-    }
+    check_smallest<signed char>(-128), check_smallest<short>(-32768);
 }
 
 template <class C> static float border_of(float colour) {
-    float out[3];
-    fetch_texel<C>(0, colour, false, out);
-    return out[1];
+    return fetch_texel<C>(0, colour)[1];
 }
 
 TEST(halves_in_the_border_become_the_number_nearer_to_0) {
-    EXPECT(border_of<signed char>(0.5f) == 63 / 127.0f);
-    EXPECT(border_of<signed char>(-0.5f) == -63 / 127.0f);
-    EXPECT(border_of<signed char>(0.75f) == 95 / 127.0f);
-    EXPECT(border_of<signed char>(-0.75f) == -95 / 127.0f);
-    EXPECT(border_of<signed char>(-0.25f) == -32 / 127.0f);
-    EXPECT(border_of<signed char>(-2) == -1);
-    EXPECT(border_of<short>(0.5f) == 16383 / 32767.0f);
-    EXPECT(border_of<short>(-0.5f) == -16383 / 32767.0f);
-    EXPECT(border_of<unsigned char>(0.5f) == 127 / 255.0f);
-    EXPECT(border_of<unsigned char>(-0.5f) == 0);
+    const struct {
+        float colour, number; // of a signed char
+    } known[] = {{0.5f, 63}, {-0.5f, -63}, {0.75f, 95}, {-0.75f, -95}, {-0.25f, -32}, {-2, -127}};
+    for (const auto &k : known)
+        EXPECT(border_of<signed char>(k.colour) == k.number / 127);
     EXPECT(!std::signbit(border_of<signed char>(-0.001f)));
+    EXPECT(border_of<short>(0.5f) == 16383 / 32767.0f && border_of<short>(-0.5f) == -16383 / 32767.0f);
+    EXPECT(border_of<unsigned char>(0.5f) == 127 / 255.0f && border_of<unsigned char>(-0.5f) == 0);
 }
 
 // ---- surfaces ----
@@ -304,13 +280,9 @@ TEST(an_array_of_n_by_1_is_read_in_one_dimension) {
     const std::vector<float> texels = {1, 2, 3, 4};
     const Device<float> out(4);
     cudaArray_t array;
-    cudaTextureDesc desc = {};
-    cudaTextureObject_t t;
     OK(cudaMallocArray(&array, &format, 4, 1));
     OK(cudaMemcpy2DToArray(array, 0, 0, texels.data(), 16, 16, 1, cudaMemcpyHostToDevice));
-    const cudaResourceDesc resource = of_array(array);
-    OK(cudaCreateTextureObject(&t, &resource, &desc, nullptr));
-    fetch_row<<<1, 4>>>(t, out.data);
+    fetch_row<<<1, 4>>>(texture_of(of_array(array)), out.data);
     EXPECT(out.host() == texels);
 }
 
@@ -318,26 +290,34 @@ TEST(surfaces_are_read_and_written) {
     cudaArray_t a = make_array(4, 3, cudaArraySurfaceLoadStore);
     cudaSurfaceObject_t s = make_surface(a);
     write_2d<<<1, dim3(4, 3)>>>(s);
-    int *out, host[3][4];
+    int host[3][4];
+    const Device<int> out(8 * 7);
     OK(cudaMemcpy2DFromArray(host, 16, a, 0, 0, 16, 3, cudaMemcpyDeviceToHost));
-    OK(cudaMallocManaged(&out, 8 * 7 * sizeof(int)));
     for (int y = 0; y < 3; y++)
         for (int x = 0; x < 4; x++)
             EXPECT(host[y][x] == x + 10 * y);
     for (cudaSurfaceBoundaryMode mode : {cudaBoundaryModeZero, cudaBoundaryModeClamp}) {
-        shift_2d<<<1, dim3(8, 7)>>>(s, out, mode);
-        OK(cudaDeviceSynchronize());
+        shift_2d<<<1, dim3(8, 7)>>>(s, out.data, mode);
+        const std::vector<int> got = out.host();
         for (int y = -2; y < 5; y++)
             for (int x = -2; x < 6; x++) {
                 const bool inside = x >= 0 && x < 4 && y >= 0 && y < 3;
                 const int cx = x < 0 ? 0 : x > 3 ? 3 : x, cy = y < 0 ? 0 : y > 2 ? 2 : y;
                 const int wanted = inside || mode == cudaBoundaryModeClamp ? cx + 10 * cy : 0;
-                EXPECT(out[x + 2 + (y + 2) * 8] == wanted);
+                EXPECT(got[x + 2 + (y + 2) * 8] == wanted);
             }
     }
-    OK(cudaFree(out));
+    cudaChannelFormatDesc format;
+    cudaExtent extent;
+    unsigned flags;
+    OK(cudaArrayGetInfo(&format, &extent, &flags, a));
+    EXPECT(format.x == 32 && format.y == 0 && format.f == cudaChannelFormatKindSigned);
+    EXPECT(extent.width == 4 && extent.height == 3 && extent.depth == 0 &&
+           flags == cudaArraySurfaceLoadStore);
+    OK(cudaGetChannelDesc(&format, a));
+    EXPECT(format.x == 32);
     OK(cudaDestroySurfaceObject(s));
-    EXPECT(FAILS(cudaDestroySurfaceObject(s)) == cudaErrorInvalidValue);
+    EXPECT(fails(cudaDestroySurfaceObject(s)) == cudaErrorInvalidValue);
 }
 
 __global__ void write_1d(cudaSurfaceObject_t s, cudaSurfaceBoundaryMode mode) {
@@ -359,15 +339,10 @@ TEST(a_fetch_outside_a_kernel) {
     cudaArray_t a = make_array(4, 1);
     const std::vector<int> host = counted(4);
     OK(cudaMemcpy2DToArray(a, 0, 0, host.data(), 16, 16, 1, cudaMemcpyHostToDevice));
-    const cudaResourceDesc resource = of_array(a);
+    EXPECT(tex2D<int>(texture_of(of_array(a)), 2.5f, 0.5f) == 3);
     cudaTextureDesc desc = {};
-    cudaTextureObject_t t;
-    OK(cudaCreateTextureObject(&t, &resource, &desc, NULL));
-    EXPECT(tex2D<int>(t, 2.5f, 0.5f) == 3);
     desc.addressMode[0] = cudaAddressModeBorder; // not inlined
-    cudaTextureObject_t border;
-    OK(cudaCreateTextureObject(&border, &resource, &desc, NULL));
-    EXPECT(tex2D<int>(border, 2.5f, 0.5f) == 3);
+    EXPECT(tex2D<int>(texture_of(of_array(a), desc), 2.5f, 0.5f) == 3);
 }
 #endif
 
@@ -378,7 +353,7 @@ TEST(surfaces_that_cannot_be) {
     OK(cudaCreateSurfaceObject(&s, &plain)); // without cudaArraySurfaceLoadStore, too, as on a GPU
     OK(cudaDestroySurfaceObject(s));
     OK(cudaFreeArray(a));
-    EXPECT(FAILS(cudaCreateSurfaceObject(&s, &plain)) == cudaErrorInvalidResourceHandle);
+    EXPECT(fails(cudaCreateSurfaceObject(&s, &plain)) == cudaErrorInvalidResourceHandle);
 }
 
 // ---- accesses that end the program ----
@@ -390,20 +365,8 @@ __global__ void fetch_wrong(cudaTextureObject_t t, float *out) {
     *out = tex2D<float>(t, 0, 0);
 }
 
-static void beyond(void *) {
-    write_at<<<1, 1>>>(make_surface(make_array(4, 4, cudaArraySurfaceLoadStore)), 16, 0);
-}
-static void misaligned(void *) {
-    write_at<<<1, 1>>>(make_surface(make_array(4, 4, cudaArraySurfaceLoadStore)), 2, 0);
-}
-static void wrong_shape(void *) {
-    float *memory;
-    OK(cudaMalloc(&memory, 1024));
-    const cudaResourceDesc resource = linear(memory, 1024);
-    const cudaTextureDesc desc = {};
-    cudaTextureObject_t t;
-    OK(cudaCreateTextureObject(&t, &resource, &desc, nullptr));
-    fetch_wrong<<<1, 1>>>(t, memory);
+static cudaSurfaceObject_t surface_4_by_4() {
+    return make_surface(make_array(4, 4, cudaArraySurfaceLoadStore));
 }
 
 TEST(what_ends_a_kernel) {
@@ -411,9 +374,15 @@ TEST(what_ends_a_kernel) {
         void (*body)(void *);
         const char *kernel, *text;
     } cases[] = {
-        {beyond, "write_at", "byte 16 of row 0 is outside 4 rows of 16 bytes"},
-        {misaligned, "write_at", "misaligned: byte 2 of a row for a value of 4 bytes"},
-        {wrong_shape, "fetch_wrong", "the object is of linear memory, which tex1Dfetch reads"},
+        {[](void *) { write_at<<<1, 1>>>(surface_4_by_4(), 16, 0); }, "write_at",
+         "byte 16 of row 0 is outside 4 rows of 16 bytes"},
+        {[](void *) { write_at<<<1, 1>>>(surface_4_by_4(), 2, 0); }, "write_at",
+         "misaligned: byte 2 of a row for a value of 4 bytes"},
+        {[](void *) {
+             const Device<float> memory(256);
+             fetch_wrong<<<1, 1>>>(texture_of(linear(memory.data, 1024)), memory.data);
+         },
+         "fetch_wrong", "the object is of linear memory, which tex1Dfetch reads"},
     };
     for (const auto &c : cases) {
         const struct unit_result r = unit_child(c.body, nullptr);
@@ -425,5 +394,5 @@ TEST(what_ends_a_kernel) {
 TEST(a_reset_takes_everything) {
     cudaArray_t a = make_array(4, 4);
     OK(cudaDeviceReset());
-    EXPECT(FAILS(cudaFreeArray(a)) == cudaErrorInvalidResourceHandle);
+    EXPECT(fails(cudaFreeArray(a)) == cudaErrorInvalidResourceHandle);
 }

@@ -60,32 +60,30 @@ TEST(memory) {
     Ints v(expected.begin(), expected.end());
     int *p = thrust::raw_pointer_cast(v.data());
     cudaPointerAttributes attributes;
-    EXPECT(cudaPointerGetAttributes(&attributes, p) == cudaSuccess &&
-           attributes.type == cudaMemoryTypeDevice);
+    OK(cudaPointerGetAttributes(&attributes, p));
+    EXPECT(attributes.type == cudaMemoryTypeDevice);
     twice<<<(N + 127) / 128, 128>>>(p, N);
-    EXPECT(cudaDeviceSynchronize() == cudaSuccess);
+    OK(cudaDeviceSynchronize());
     for (int &x : expected)
         x *= 2;
-    std::vector<int> got(N);
-    EXPECT(cudaMemcpy(got.data(), p, N * sizeof(int), cudaMemcpyDeviceToHost) == cudaSuccess &&
-           got == expected);
+    EXPECT(host(v) == expected);
 
     thrust::device_ptr<int> d = thrust::device_malloc<int>(N);
-    EXPECT(cudaMemcpy(d.get(), p, N * sizeof(int), cudaMemcpyDeviceToDevice) == cudaSuccess);
+    OK(cudaMemcpy(d.get(), p, N * sizeof(int), cudaMemcpyDeviceToDevice));
     EXPECT(thrust::equal(d, d + N, v.begin()) && d[3] == expected[3]);
     thrust::device_free(d);
     EXPECT(cudaPointerGetAttributes(&attributes, d.get()) == cudaSuccess &&
            attributes.type == cudaMemoryTypeUnregistered);
 
     int *raw;
-    EXPECT(cudaMalloc(&raw, N * sizeof(int)) == cudaSuccess);
+    OK(cudaMalloc(&raw, N * sizeof(int)));
     thrust::device_ptr<int> wrapped = thrust::device_pointer_cast(raw);
     thrust::fill(wrapped, wrapped + N, 4);
     wrapped[1] = 5;
     EXPECT(thrust::reduce(wrapped, wrapped + N) == 4 * N + 1);
     thrust::sequence(thrust::device, raw, raw + N);
     EXPECT(thrust::reduce(thrust::device, raw, raw + N) == N * (N - 1) / 2);
-    EXPECT(cudaFree(raw) == cudaSuccess);
+    OK(cudaFree(raw));
 }
 
 TEST(memory_that_is_used_up) {
@@ -96,14 +94,13 @@ TEST(memory_that_is_used_up) {
         caught = strstr(error.what(), "out of memory");
     }
     EXPECT(caught);
-    cudaGetLastError();
 }
 
 TEST(policies) {
     std::vector<int> all = numbers(1000);
     Ints v(all.begin(), all.end());
     cudaStream_t stream;
-    EXPECT(cudaStreamCreate(&stream) == cudaSuccess);
+    OK(cudaStreamCreate(&stream));
     int *p = thrust::raw_pointer_cast(v.data());
     twice<<<(N + 127) / 128, 128, 0, stream>>>(p, N);
     thrust::sort(thrust::cuda::par.on(stream), v.begin(), v.end());
@@ -112,18 +109,17 @@ TEST(policies) {
     std::sort(all.begin(), all.end());
     EXPECT(host(v) == all);
     thrust::device_allocator<char> allocator;
-    EXPECT(thrust::reduce(thrust::cuda::par, p, p + N) ==
-           thrust::reduce(thrust::host, all.begin(), all.end()));
-    EXPECT(thrust::reduce(thrust::cuda::par(allocator), p, p + N) == thrust::reduce(v.begin(), v.end()));
-    EXPECT(thrust::reduce(thrust::cuda::par(allocator).on(stream), p, p + N) ==
-           thrust::reduce(v.begin(), v.end()));
-    EXPECT(thrust::reduce(thrust::cuda::par_nosync.on(stream), p, p + N) ==
-           thrust::reduce(v.begin(), v.end()));
+    const int sum = thrust::reduce(thrust::host, all.begin(), all.end());
+    EXPECT(thrust::reduce(v.begin(), v.end()) == sum);
+    EXPECT(thrust::reduce(thrust::cuda::par, p, p + N) == sum);
+    EXPECT(thrust::reduce(thrust::cuda::par(allocator), p, p + N) == sum);
+    EXPECT(thrust::reduce(thrust::cuda::par(allocator).on(stream), p, p + N) == sum);
+    EXPECT(thrust::reduce(thrust::cuda::par_nosync.on(stream), p, p + N) == sum);
 
     // An algorithm cannot be captured.
     cudaGraph_t graph;
     bool refused = false;
-    EXPECT(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed) == cudaSuccess);
+    OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
     try {
         thrust::fill(thrust::cuda::par.on(stream), v.begin(), v.end(), 0);
     } catch (const thrust::system_error &) {
@@ -132,7 +128,7 @@ TEST(policies) {
     EXPECT(refused && host(v) == all);
     cudaStreamEndCapture(stream, &graph);
     cudaGetLastError();
-    EXPECT(cudaStreamDestroy(stream) == cudaSuccess);
+    OK(cudaStreamDestroy(stream));
 }
 
 TEST(in_kernels) {

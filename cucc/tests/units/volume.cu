@@ -3,13 +3,10 @@
 // values come from the formulas of the programming guide, written anew here. Everything is legal CUDA and
 // gives the same on a GPU: coordinates are multiples of 1/64 of a texel, in volumes of 1/4, so that the
 // fractions of 8 bits are exact, and in volumes their products too.
-#include <cuda_runtime.h>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <functional>
-#include <vector>
-#include "../unit.h"
+#include "device.h"
 
 constexpr int W = 8, H = 4, D = 4, POINTS = 96;
 
@@ -30,12 +27,6 @@ static std::vector<Point> points() {
     return list;
 }
 
-__device__ float by_pointer(cudaTextureObject_t t, const Point &p) {
-    float x;
-    tex3D(&x, t, p.x, p.y, p.z);
-    return x;
-}
-
 // A change of a direction. Along the direction itself the place on the cube stays the same.
 __device__ float4 cube_step(const Point &p, bool along) {
     const float ax = fabsf(p.x), ay = fabsf(p.y), az = fabsf(p.z), step = exp2f(p.level) / 4;
@@ -46,12 +37,26 @@ __device__ float4 cube_step(const Point &p, bool along) {
     return ay > ax ? make_float4(0, 0, step * ay, 0) : make_float4(0, step * ax, 0, 0);
 }
 
+__device__ float by_pointer(cudaTextureObject_t t, const Point &p) {
+    float x;
+    tex3D(&x, t, p.x, p.y, p.z);
+    return x;
+}
+
+// One of the four texels, of the first component or of the second
+__device__ float gathered(cudaTextureObject_t t, const Point &p) {
+    const float4 v = p.level < 1 ? tex2Dgather<float4>(t, p.x, p.y) : tex2Dgather<float4>(t, p.x, p.y, 1);
+    const float all[] = {v.x, v.y, v.z, v.w};
+    return all[p.layer & 3];
+}
+
 // The fetches, each at a point
 #define FETCH(name, ...)                                                                                     \
     struct name {                                                                                            \
-        static __device__ auto at(cudaTextureObject_t t, const Point &p) { return __VA_ARGS__; }             \
+        static __device__ float at(cudaTextureObject_t t, const Point &p) { return __VA_ARGS__; }            \
     };
-FETCH(volume, make_float4(tex3D<float>(t, p.x, p.y, p.z), by_pointer(t, p), 0, 0))
+FETCH(volume, p.layer & 1 ? tex3D<float>(t, p.x, p.y, p.z) : by_pointer(t, p))
+FETCH(flat, tex2D<float>(t, p.x, p.y))
 FETCH(layers_1d, tex1DLayered<float>(t, p.x, p.layer))
 FETCH(layers_2d, tex2DLayered<float>(t, p.x, p.y, p.layer))
 FETCH(cube, texCubemap<float>(t, p.x, p.y, p.z))
@@ -64,17 +69,10 @@ FETCH(gradient_2d,
 FETCH(gradient_cube, texCubemapGrad<float>(t, p.x, p.y, p.z, cube_step(p, false), cube_step(p, true)))
 FETCH(gradient_cube_layers,
       texCubemapLayeredGrad<float>(t, p.x, p.y, p.z, p.layer, cube_step(p, false), cube_step(p, true)))
-FETCH(gather_0, tex2Dgather<float4>(t, p.x, p.y))
-FETCH(gather_1, tex2Dgather<float4>(t, p.x, p.y, 1))
+FETCH(gather, gathered(t, p))
 
-__device__ float4 four(float x) {
-    return make_float4(x, 0, 0, 0);
-}
-__device__ float4 four(float4 v) {
-    return v;
-}
-template <class Fetch> __global__ void fetch(float4 *out, const Point *points, cudaTextureObject_t t) {
-    out[threadIdx.x] = four(Fetch::at(t, points[threadIdx.x]));
+template <class Fetch> __global__ void fetch(float *out, const Point *points, cudaTextureObject_t t) {
+    out[threadIdx.x] = Fetch::at(t, points[threadIdx.x]);
 }
 
 // ---- the reference ----
@@ -117,39 +115,76 @@ static double filtered(const Texels &at, const double c[3], const int size[3], b
     return sum;
 }
 
+static int clamp_to(double i, int n) {
+    return i < 0 ? 0 : i >= n ? n - 1 : (int)std::floor(i);
+}
+
+static int layer_of(const Point &p, int n) { // a negative index is a large unsigned one
+    return p.layer < 0 ? n - 1 : clamp_to(p.layer, n);
+}
+
 // ---- set-up ----
+
+static const cudaChannelFormatDesc floats = cudaCreateChannelDesc<float>();
+
+// The parameters of a copy between an array and host memory
+template <class T> static cudaMemcpy3DParms box(const std::vector<T> &host, size_t w, size_t h, size_t d) {
+    EXPECT(host.size() == w * h * d);
+    cudaMemcpy3DParms p = {};
+    p.srcPtr = p.dstPtr = make_cudaPitchedPtr((void *)host.data(), w * sizeof(T), w, h);
+    p.extent = make_cudaExtent(w, h, d);
+    return p;
+}
+template <class T>
+static void copy_in(cudaArray_t array, const std::vector<T> &host, size_t w, size_t h, size_t d) {
+    cudaMemcpy3DParms p = box(host, w, h, d);
+    p.dstPtr = {};
+    p.dstArray = array;
+    p.kind = cudaMemcpyHostToDevice;
+    OK(cudaMemcpy3D(&p));
+}
+static std::vector<float> copy_out(cudaArray_t array, size_t w, size_t h, size_t d) {
+    std::vector<float> host(w * h * d);
+    cudaMemcpy3DParms p = box(host, w, h, d);
+    p.srcPtr = {};
+    p.srcArray = array;
+    p.kind = cudaMemcpyDeviceToHost;
+    OK(cudaMemcpy3D(&p));
+    return host;
+}
+// at(x, y, z) for every place of a box, in the order of memory
+template <class T = float, class F> static std::vector<T> all(size_t w, size_t h, size_t d, F at) {
+    std::vector<T> list;
+    for (size_t z = 0; z < d; z++)
+        for (size_t y = 0; y < h; y++)
+            for (size_t x = 0; x < w; x++)
+                list.push_back((T)at((int)x, (int)y, (int)z));
+    return list;
+}
+static void fill(cudaArray_t array, size_t w, size_t h, size_t d, const Texels &at) {
+    copy_in(array, all(w, h, d, at), w, h, d);
+}
 
 struct Scene {
     cudaArray_t array = NULL;
     cudaMipmappedArray_t mipmapped = NULL;
     cudaTextureObject_t texture = 0;
-    Point *points_on_device;
-    float4 *out;
     std::vector<Point> list = points();
-    std::vector<float4> got = std::vector<float4>(POINTS);
 
-    Scene() {
-        OK(cudaMalloc(&points_on_device, POINTS * sizeof(Point)));
-        OK(cudaMalloc(&out, POINTS * sizeof(float4)));
-        upload();
-    }
-    void upload() {
-        OK(cudaMemcpy(points_on_device, list.data(), POINTS * sizeof(Point), cudaMemcpyHostToDevice));
-    }
     ~Scene() {
         OK(cudaDestroyTextureObject(texture));
         OK(cudaFreeArray(array));
         OK(cudaFreeMipmappedArray(mipmapped));
-        OK(cudaFree(points_on_device));
-        OK(cudaFree(out));
     }
-    void make(cudaExtent extent, unsigned flags, const cudaChannelFormatDesc &format) {
+    void make(cudaExtent extent, unsigned flags, const cudaChannelFormatDesc &format = floats) {
         OK(cudaFreeArray(array));
         OK(cudaMalloc3DArray(&array, &format, extent, flags));
     }
-    void view(bool linear, bool normalized, cudaTextureAddressMode mode,
-              cudaTextureFilterMode levels = cudaFilterModePoint, float bias = 0, float least = 0,
-              float most = 99, cudaTextureReadMode read = cudaReadModeElementType, bool srgb = false) {
+    void make_levels(cudaExtent extent, unsigned levels, unsigned flags = 0) {
+        OK(cudaFreeMipmappedArray(mipmapped));
+        OK(cudaMallocMipmappedArray(&mipmapped, &floats, extent, levels, flags));
+    }
+    void view(bool linear, bool normalized, cudaTextureAddressMode mode, cudaTextureDesc desc = {}) {
         OK(cudaDestroyTextureObject(texture));
         cudaResourceDesc resource = {};
         if (mipmapped) {
@@ -159,49 +194,27 @@ struct Scene {
             resource.resType = cudaResourceTypeArray;
             resource.res.array.array = array;
         }
-        cudaTextureDesc desc = {};
         for (auto &m : desc.addressMode)
             m = mode;
         desc.filterMode = linear ? cudaFilterModeLinear : cudaFilterModePoint;
-        desc.readMode = read;
-        desc.sRGB = srgb;
         desc.normalizedCoords = normalized;
-        desc.mipmapFilterMode = levels;
-        desc.mipmapLevelBias = bias;
-        desc.minMipmapLevelClamp = least;
-        desc.maxMipmapLevelClamp = most;
         OK(cudaCreateTextureObject(&texture, &resource, &desc, NULL));
     }
-    template <class Fetch> void run() {
-        fetch<Fetch><<<1, POINTS>>>(out, points_on_device, texture);
-        OK(cudaGetLastError());
-        OK(cudaMemcpy(got.data(), out, POINTS * sizeof(float4), cudaMemcpyDeviceToHost));
-    }
-    bool near(int k, double expected, double tolerance = 2e-3) const {
-        const bool ok = std::fabs(got[k].x - expected) <= tolerance;
-        if (!ok)
-            fprintf(stderr, "point %d (%g %g %g, layer %d, level %g): %g, expected %g\n", k, list[k].x,
-                    list[k].y, list[k].z, list[k].layer, list[k].level, got[k].x, expected);
-        return ok;
+    // Fetches at all points; expected(point) is NAN where no value is expected.
+    template <class Fetch, class Expected> void check(Expected expected, double tolerance = 2e-3) {
+        const Device<Point> device(list);
+        const Device<float> out(POINTS);
+        fetch<Fetch><<<1, POINTS>>>(out.data, device.data, texture);
+        const std::vector<float> got = out.host();
+        for (int k = 0; k < POINTS; k++) {
+            const Point &p = list[k];
+            const double value = expected(p);
+            if (!EXPECT(std::isnan(value) || std::fabs(got[k] - value) <= tolerance))
+                fprintf(stderr, "point %d (%g %g %g, layer %d, level %g): %g, expected %g\n", k, p.x, p.y,
+                        p.z, p.layer, p.level, got[k], value);
+        }
     }
 };
-
-// Copies a box of floats into an array.
-static void fill(cudaArray_t array, size_t w, size_t h, size_t d, const Texels &at) {
-    std::vector<float> data;
-    for (size_t z = 0; z < d; z++)
-        for (size_t y = 0; y < h; y++)
-            for (size_t x = 0; x < w; x++)
-                data.push_back((float)at((int)x, (int)y, (int)z));
-    cudaMemcpy3DParms p = {};
-    p.srcPtr = make_cudaPitchedPtr(data.data(), w * sizeof(float), w, h);
-    p.dstArray = array;
-    p.extent = make_cudaExtent(w, h, d);
-    p.kind = cudaMemcpyHostToDevice;
-    OK(cudaMemcpy3D(&p));
-}
-
-static const cudaChannelFormatDesc floats = cudaCreateChannelDesc<float>();
 
 // ---- cases ----
 
@@ -210,41 +223,25 @@ TEST(volumes) {
     const int size[3] = {W, H, D};
     for (Point &p : s.list)
         p.x = std::floor(p.x * 4) / 4, p.y = std::floor(p.y * 4) / 4, p.z = std::floor(p.z * 4) / 4;
-    s.upload();
-    s.make(make_cudaExtent(W, H, D), cudaArrayDefault, floats);
+    s.make(make_cudaExtent(W, H, D), cudaArrayDefault);
     fill(s.array, W, H, D, texel);
     for (bool linear : {false, true})
         for (cudaTextureAddressMode mode : {cudaAddressModeClamp, cudaAddressModeBorder}) {
             s.view(linear, false, mode);
-            s.run<volume>();
-            for (int k = 0; k < POINTS; k++) {
-                const double c[3] = {s.list[k].x, s.list[k].y, s.list[k].z};
-                EXPECT(s.near(k, filtered(texel, c, size, linear, mode)) && s.got[k].y == s.got[k].x);
-            }
+            s.check<volume>([&](const Point &p) {
+                const double c[3] = {p.x, p.y, p.z};
+                return filtered(texel, c, size, linear, mode);
+            });
         }
     for (Point &p : s.list) // the same points normalised
         p.x /= W, p.y /= H, p.z /= D;
-    s.upload();
     for (cudaTextureAddressMode mode : {cudaAddressModeWrap, cudaAddressModeMirror}) {
         s.view(true, true, mode);
-        s.run<volume>();
-        for (int k = 0; k < POINTS; k++) {
-            const double c[3] = {s.list[k].x * W, s.list[k].y * H, s.list[k].z * D};
-            EXPECT(s.near(k, filtered(texel, c, size, true, mode)));
-        }
+        s.check<volume>([&](const Point &p) {
+            const double c[3] = {p.x * W, p.y * H, p.z * D};
+            return filtered(texel, c, size, true, mode);
+        });
     }
-}
-
-static int clamp_to(int i, int n) {
-    return i < 0 ? 0 : i >= n ? n - 1 : i;
-}
-
-static int layer_of(const Point &p, int n) { // a negative index is a large unsigned one
-    return p.layer < 0 ? n - 1 : clamp_to(p.layer, n);
-}
-
-__global__ void fetch_corner(cudaTextureObject_t t, float x, float y, float z, bool three, float *out) {
-    *out = three ? tex3D<float>(t, x, y, z) : tex2D<float>(t, x, y);
 }
 
 TEST(weights_of_a_filter_are_256ths) { // as an H200 rounds them
@@ -256,118 +253,94 @@ TEST(weights_of_a_filter_are_256ths) { // as an H200 rounds them
                  {3, 1, 128, 150, 200, 12}, {3, 2, 1, 150, 51, 120},  {3, 3, 51, 77, 128, 8},
                  {3, 3, 128, 3, 200, 0},    {3, 4, 51, 150, 192, 64}, {3, 5, 77, 77, 200, 42},
                  {3, 6, 51, 3, 192, 2},     {3, 6, 128, 3, 0, 0},     {3, 7, 128, 128, 51, 13}};
-    float *out, weight;
-    OK(cudaMalloc(&out, sizeof(float)));
+    Scene s;
     for (const auto &k : known) {
         const bool three = k.dimensions == 3;
-        cudaArray_t array;
-        OK(cudaMalloc3DArray(&array, &floats, make_cudaExtent(2, 2, three ? 2 : 0)));
-        fill(array, 2, 2, three ? 2 : 1, [&](int x, int y, int z) { return x + 2 * y + 4 * z == k.corner; });
-        cudaResourceDesc resource = {};
-        resource.resType = cudaResourceTypeArray;
-        resource.res.array.array = array;
-        cudaTextureDesc desc = {};
-        for (auto &mode : desc.addressMode)
-            mode = cudaAddressModeClamp;
-        desc.filterMode = cudaFilterModeLinear;
-        cudaTextureObject_t texture;
-        OK(cudaCreateTextureObject(&texture, &resource, &desc, NULL));
-        fetch_corner<<<1, 1>>>(texture, 0.5f + k.x / 256.0f, 0.5f + k.y / 256.0f, 0.5f + k.z / 256.0f, three,
-                               out);
-        OK(cudaMemcpy(&weight, out, sizeof(float), cudaMemcpyDeviceToHost));
-        if (!EXPECT(weight * 256 == k.weight))
-            fprintf(stderr, "corner %d at (%d %d %d): %g\n", k.corner, k.x, k.y, k.z, weight * 256);
-        OK(cudaDestroyTextureObject(texture));
-        OK(cudaFreeArray(array));
+        s.make(make_cudaExtent(2, 2, three ? 2 : 0), 0);
+        fill(s.array, 2, 2, three ? 2 : 1,
+             [&](int x, int y, int z) { return x + 2 * y + 4 * z == k.corner; });
+        s.view(true, false, cudaAddressModeClamp);
+        s.list.assign(POINTS, {0.5f + k.x / 256.0f, 0.5f + k.y / 256.0f, 0.5f + k.z / 256.0f, 0, 0});
+        const auto weight = [&](const Point &) { return k.weight / 256.0; };
+        three ? s.check<volume>(weight, 0) : s.check<flat>(weight, 0);
     }
 }
 
 TEST(layers) {
     Scene s;
-    s.make(make_cudaExtent(W, 0, 5), cudaArrayLayered, floats);
-    fill(s.array, W, 1, 5, texel);
-    s.view(true, false, cudaAddressModeClamp);
-    s.run<layers_1d>();
-    for (int k = 0; k < POINTS; k++) {
-        const int layer = layer_of(s.list[k], 5), size[3] = {W, 0, 0};
-        const double c[3] = {s.list[k].x, 0, 0};
-        const Texels at = [layer](int x, int, int) { return texel(x, 0, layer); };
-        EXPECT(s.near(k, filtered(at, c, size, true, cudaAddressModeClamp)));
-    }
-    s.make(make_cudaExtent(W, H, 5), cudaArrayLayered, floats);
-    fill(s.array, W, H, 5, texel);
-    for (bool linear : {false, true}) {
-        s.view(linear, false, cudaAddressModeClamp);
-        s.run<layers_2d>();
-        for (int k = 0; k < POINTS; k++) {
-            const int layer = layer_of(s.list[k], 5), size[3] = {W, H, 0};
-            const double c[3] = {s.list[k].x, s.list[k].y, 0};
-            const Texels at = [layer](int x, int y, int) { return texel(x, y, layer); };
-            EXPECT(s.near(k, filtered(at, c, size, linear, cudaAddressModeClamp)));
+    for (bool flat_layers : {false, true})
+        for (bool linear : {false, true}) {
+            const int size[3] = {W, flat_layers ? H : 0, 0};
+            s.make(make_cudaExtent(W, size[1], 5), cudaArrayLayered);
+            fill(s.array, W, flat_layers ? H : 1, 5, texel);
+            s.view(linear, false, cudaAddressModeClamp);
+            const auto expected = [&](const Point &p) {
+                const int layer = layer_of(p, 5);
+                const double c[3] = {p.x, p.y, 0};
+                const Texels at = [layer](int x, int y, int) { return texel(x, y, layer); };
+                return filtered(at, c, size, linear, cudaAddressModeClamp);
+            };
+            flat_layers ? s.check<layers_2d>(expected) : s.check<layers_1d>(expected);
         }
-    }
     cudaExtent extent;
     unsigned flags;
     OK(cudaArrayGetInfo(NULL, &extent, &flags, s.array));
     EXPECT(extent.width == W && extent.height == H && extent.depth == 5 && flags == cudaArrayLayered);
 }
 
-// The guide's table: the face in a direction and the coordinates on it
-static int face_of(double x, double y, double z, double &s, double &t) {
+// The direction to a place within a face, u and v from -1 to 1
+static void point_to(Point &p, int face, float u, float v, float size) {
+    const float axis[6][3] = {{1, v, u}, {-1, v, u}, {u, 1, v}, {u, -1, v}, {u, v, 1}, {u, v, -1}};
+    p.x = axis[face][0] * size, p.y = axis[face][1] * size, p.z = axis[face][2] * size;
+}
+
+// The guide's table: the slice of a cubemap in a direction, and the coordinates on it
+static int slice_of(const Point &p, int layers, double &s, double &t) {
     struct Row {
         double m, s, t;
     };
-    const double ax = std::fabs(x), ay = std::fabs(y), az = std::fabs(z);
+    const double x = p.x, y = p.y, z = p.z, ax = std::fabs(x), ay = std::fabs(y), az = std::fabs(z);
     const int face = ax > ay && ax > az   ? (x >= 0 ? 0 : 1)
                      : ay > ax && ay > az ? (y >= 0 ? 2 : 3)
                                           : (z >= 0 ? 4 : 5);
     const Row rows[6] = {{x, -z, -y}, {-x, z, -y}, {y, x, z}, {-y, x, -z}, {z, x, -y}, {-z, -x, -y}};
     s = (rows[face].s / rows[face].m + 1) / 2;
     t = (rows[face].t / rows[face].m + 1) / 2;
-    return face;
+    return 6 * (layers > 1 ? layer_of(p, layers) : 0) + face;
+}
+
+static unsigned cube_flags(int layers) {
+    return layers > 1 ? cudaArrayCubemap | cudaArrayLayered : cudaArrayCubemap;
 }
 
 TEST(cubemaps) {
     Scene s;
     const int N = 8;
-    for (int k = 0; k < POINTS; k++) { // directions to places within a face, away from texel edges
-        const float u = ((float)(k * 5 % 8) + 0.25f) / 4 - 1, v = ((float)(k * 3 % 8) + 0.75f) / 4 - 1,
-                    m = k % 2 ? 0.5f : 2;
-        const float axis[6][3] = {{1, v, u}, {-1, v, u}, {u, 1, v}, {u, -1, v}, {u, v, 1}, {u, v, -1}};
-        s.list[k].x = axis[k % 6][0] * m;
-        s.list[k].y = axis[k % 6][1] * m;
-        s.list[k].z = axis[k % 6][2] * m;
-    }
-    s.upload();
+    for (int k = 0; k < POINTS; k++) // away from texel edges
+        point_to(s.list[k], k % 6, ((float)(k * 5 % 8) + 0.25f) / 4 - 1, ((float)(k * 3 % 8) + 0.75f) / 4 - 1,
+                 k % 2 ? 0.5f : 2);
     for (int layers : {1, 3}) {
-        const bool layered = layers > 1;
-        s.make(make_cudaExtent(N, N, (size_t)6 * layers),
-               layered ? cudaArrayCubemap | cudaArrayLayered : cudaArrayCubemap, floats);
+        s.make(make_cudaExtent(N, N, (size_t)6 * layers), cube_flags(layers));
         fill(s.array, N, N, (size_t)6 * layers, texel);
         s.view(false, true, cudaAddressModeClamp);
-        layered ? s.run<cube_layers>() : s.run<cube>();
-        for (int k = 0; k < POINTS; k++) {
+        const auto expected = [&](const Point &p) {
             double u, v;
-            const int face = face_of(s.list[k].x, s.list[k].y, s.list[k].z, u, v);
-            const int slice = 6 * (layered ? layer_of(s.list[k], layers) : 0) + face;
-            EXPECT(s.near(
-                k, texel(clamp_to((int)std::floor(u * N), N), clamp_to((int)std::floor(v * N), N), slice)));
-        }
+            const int slice = slice_of(p, layers, u, v);
+            return texel(clamp_to(u * N, N), clamp_to(v * N, N), slice);
+        };
+        layers > 1 ? s.check<cube_layers>(expected) : s.check<cube>(expected);
     }
     cudaArray_t none;
-    EXPECT(cudaMalloc3DArray(&none, &floats, make_cudaExtent(8, 4, 6), cudaArrayCubemap) ==
-           cudaErrorInvalidValue);
-    EXPECT(cudaMalloc3DArray(&none, &floats, make_cudaExtent(8, 8, 5), cudaArrayCubemap) ==
-           cudaErrorInvalidValue);
-    (void)cudaGetLastError();
+    for (const cudaExtent extent : {make_cudaExtent(8, 4, 6), make_cudaExtent(8, 8, 5)})
+        EXPECT(cudaMalloc3DArray(&none, &floats, extent, cudaArrayCubemap) == cudaErrorInvalidValue);
 }
 
 TEST(mipmaps) {
+    enum { lod_2d, lod_3d, grad_2d };
     Scene s;
-    for (const auto run : {&Scene::run<levels_2d>, &Scene::run<levels_3d>, &Scene::run<gradient_2d>}) {
-        const bool three = run == &Scene::run<levels_3d>;
-        OK(cudaFreeMipmappedArray(s.mipmapped));
-        OK(cudaMallocMipmappedArray(&s.mipmapped, &floats, make_cudaExtent(W, H, three ? D : 0), 10));
+    for (int kind : {lod_2d, lod_3d, grad_2d}) {
+        const bool three = kind == lod_3d;
+        s.make_levels(make_cudaExtent(W, H, three ? D : 0), 10);
         cudaArray_t level;
         const int levels = 4; // 8, 4, 2, 1
         EXPECT(cudaGetMipmappedArrayLevel(&level, s.mipmapped, levels) == cudaErrorInvalidValue);
@@ -383,28 +356,30 @@ TEST(mipmaps) {
         }
         for (cudaTextureFilterMode between : {cudaFilterModePoint, cudaFilterModeLinear})
             for (float bias : {0.0f, 0.75f}) {
-                const float least = bias, most = 2.5f;
-                s.view(true, true, cudaAddressModeClamp, between, bias, least, most);
-                (s.*run)();
-                for (int k = 0; k < POINTS; k++) {
-                    double lod = s.list[k].level + bias;
-                    lod = lod < least ? least : lod > most ? most : lod;
+                cudaTextureDesc desc = {};
+                desc.mipmapFilterMode = between;
+                desc.mipmapLevelBias = desc.minMipmapLevelClamp = bias;
+                desc.maxMipmapLevelClamp = 2.5f;
+                s.view(true, true, cudaAddressModeClamp, desc);
+                const auto expected = [&](const Point &p) -> double {
+                    const double wanted = p.level + bias;
+                    const double lod = wanted < bias ? bias : wanted > 2.5 ? 2.5 : wanted;
                     if (between == cudaFilterModePoint && lod - std::floor(lod) == 0.5)
-                        continue; // which level is nearer depends on the rounding
+                        return NAN; // which level is nearer depends on the rounding
                     const auto on_level = [&](int l) {
                         const auto side = [l](int n) { return n >> l ? n >> l : 1; };
                         const int size[3] = {side(W), side(H), three ? side(D) : 0};
-                        const double c[3] = {s.list[k].x / W * size[0], s.list[k].y / H * size[1],
-                                             s.list[k].z / D * size[2]};
+                        const double c[3] = {p.x / W * size[0], p.y / H * size[1], p.z / D * size[2]};
                         return filtered([l](int x, int y, int z) { return texel(x, y, z) + 100 * l; }, c,
                                         size, true, cudaAddressModeClamp);
                     };
                     const int base = (int)std::floor(between == cudaFilterModePoint ? lod + 0.5 : lod);
                     const double part = between == cudaFilterModePoint ? 0 : lod - base;
-                    EXPECT(s.near(
-                        k, part ? (1 - part) * on_level(base) + part * on_level(base + 1) : on_level(base),
-                        run == &Scene::run<gradient_2d> ? 0.5 : 0.3)); // weights between levels are coarse
-                }
+                    return part ? (1 - part) * on_level(base) + part * on_level(base + 1) : on_level(base);
+                };
+                kind == lod_2d   ? s.check<levels_2d>(expected, 0.3) // weights between levels are coarse
+                : kind == lod_3d ? s.check<levels_3d>(expected, 0.3)
+                                 : s.check<gradient_2d>(expected, 0.5);
             }
     }
 }
@@ -413,37 +388,30 @@ TEST(gradients_of_cubemaps) {
     Scene s;
     const int N = 8, levels = 4;
     for (int k = 0; k < POINTS; k++) { // the direction of a cube's corner, and others
-        const float u = k % 16 / 8.0f - 0.95f, v = k % 5 / 3.0f - 0.6f, m = k % 2 ? 0.5f : 2;
-        const float axis[3][3] = {{1, v, u}, {u, -1, v}, {u, v, -1}};
-        s.list[k].x = axis[k % 3][0] * m;
-        s.list[k].y = axis[k % 3][1] * m;
-        s.list[k].z = axis[k % 3][2] * m;
+        point_to(s.list[k], k % 3 == 0 ? 0 : k % 3 * 2 + 1, k % 16 / 8.0f - 0.95f, k % 5 / 3.0f - 0.6f,
+                 k % 2 ? 0.5f : 2);
         s.list[k].level = (float)(k / 3 % levels);
     }
-    s.upload();
     for (int layers : {1, 3}) {
-        const unsigned flags = layers > 1 ? cudaArrayCubemap | cudaArrayLayered : cudaArrayCubemap;
-        OK(cudaFreeMipmappedArray(s.mipmapped));
-        OK(cudaMallocMipmappedArray(&s.mipmapped, &floats, make_cudaExtent(N, N, (size_t)6 * layers), levels,
-                                    flags));
+        s.make_levels(make_cudaExtent(N, N, (size_t)6 * layers), levels, cube_flags(layers));
         for (int l = 0; l < levels; l++) { // each texel of a level holds its number and that of the slice
             cudaArray_t level;
             OK(cudaGetMipmappedArrayLevel(&level, s.mipmapped, l));
             fill(level, N >> l, N >> l, (size_t)6 * layers, [l](int, int, int z) { return 100 * l + z; });
         }
-        s.view(false, true, cudaAddressModeClamp);
-        layers > 1 ? s.run<gradient_cube_layers>() : s.run<gradient_cube>();
-        for (int k = 0; k < POINTS; k++) {
-            double u, v;
-            const int face = face_of(s.list[k].x, s.list[k].y, s.list[k].z, u, v);
-            const int slice = 6 * (layers > 1 ? layer_of(s.list[k], layers) : 0) + face;
+        cudaTextureDesc desc = {};
+        desc.maxMipmapLevelClamp = 99;
+        s.view(false, true, cudaAddressModeClamp, desc);
+        const auto expected = [&](const Point &p) -> double {
 #ifndef __CU2CPP__ // An H200 chooses a finer level for large gradients: it takes differences, not
                    // derivatives.
-            if (s.list[k].level > 1)
-                continue;
+            if (p.level > 1)
+                return NAN;
 #endif
-            EXPECT(s.near(k, 100 * s.list[k].level + (float)slice));
-        }
+            double u, v;
+            return 100 * p.level + (float)slice_of(p, layers, u, v);
+        };
+        layers > 1 ? s.check<gradient_cube_layers>(expected) : s.check<gradient_cube>(expected);
     }
 }
 
@@ -451,65 +419,45 @@ TEST(gathers) {
     Scene s;
     const cudaChannelFormatDesc pairs = cudaCreateChannelDesc<float2>();
     OK(cudaMallocArray(&s.array, &pairs, W, H, cudaArrayTextureGather));
-    std::vector<float> data;
-    for (int y = 0; y < H; y++)
-        for (int x = 0; x < W; x++)
-            for (int c = 0; c < 2; c++)
-                data.push_back(texel(x, y, c));
+    const std::vector<float> data =
+        all(2 * W, H, 1, [](int x, int y, int) { return texel(x / 2, y, x % 2); });
     OK(cudaMemcpy2DToArray(s.array, 0, 0, data.data(), W * 8, W * 8, H, cudaMemcpyHostToDevice));
     s.view(false, false, cudaAddressModeClamp);
-    for (int c = 0; c < 2; c++) {
-        c ? s.run<gather_1>() : s.run<gather_0>();
-        for (int k = 0; k < POINTS; k++) {
-            const int x = (int)std::floor(s.list[k].x - 0.5), y = (int)std::floor(s.list[k].y - 0.5);
-            const auto at = [&](int dx, int dy) {
-                return texel(clamp_to(x + dx, W), clamp_to(y + dy, H), c);
-            };
-            const float4 v = s.got[k];
-            EXPECT(v.x == at(0, 1) && v.y == at(1, 1) && v.z == at(1, 0) && v.w == at(0, 0));
-        }
-    }
+    s.check<gather>(
+        [&](const Point &p) {
+            const int which = p.layer & 3, dx = which == 1 || which == 2, dy = which < 2;
+            const int x = (int)std::floor(p.x - 0.5) + dx, y = (int)std::floor(p.y - 0.5) + dy;
+            return texel(clamp_to(x, W), clamp_to(y, H), p.level < 1 ? 0 : 1);
+        },
+        0);
 }
 
-TEST(half_floats) {
+TEST(half_floats_and_srgb) {
     Scene s;
-    OK(cudaFreeArray(s.array));
     const cudaChannelFormatDesc half = cudaCreateChannelDescHalf();
     EXPECT(half.x == 16 && half.y == 0 && half.f == cudaChannelFormatKindFloat);
-    s.make(make_cudaExtent(W, 0, 2), cudaArrayLayered, half);
-    const uint16_t bits[2 * W] = {0x3c00, 0xc000, 0x7bff, 0x0400, 0x0001, 0x8000, 0x3555, 0x4248};
-    const float values[2 * W] = {
+    std::vector<uint16_t> bits = {0x3c00, 0xc000, 0x7bff, 0x0400, 0x0001, 0x8000, 0x3555, 0x4248};
+    std::vector<double> values = {
         1, -2, 65504, 6.103515625e-5f, 5.9604644775390625e-8f, 0, 0.333251953125f, 3.140625f};
-    cudaMemcpy3DParms p = {};
-    p.srcPtr = make_cudaPitchedPtr((void *)bits, W * 2, W, 1);
-    p.dstArray = s.array;
-    p.extent = make_cudaExtent(W, 1, 2);
-    p.kind = cudaMemcpyHostToDevice;
-    OK(cudaMemcpy3D(&p));
+    std::vector<unsigned char> bytes = {0, 5, 10, 11, 60, 128, 200, 255, 1, 30};
+    bits.resize(2 * W), values.resize(2 * W), bytes.resize(2 * W);
+    const auto at_point = [&](const Point &p) { return values[layer_of(p, 2) * W + clamp_to(p.x, W)]; };
+    s.make(make_cudaExtent(W, 0, 2), cudaArrayLayered, half);
+    copy_in(s.array, bits, W, 1, 2);
     s.view(false, false, cudaAddressModeClamp);
-    s.run<layers_1d>();
-    for (int k = 0; k < POINTS; k++)
-        EXPECT(s.near(k, values[layer_of(s.list[k], 2) * W + clamp_to((int)std::floor(s.list[k].x), W)], 0));
-}
+    s.check<layers_1d>(at_point, 0);
 
-TEST(srgb) {
-    Scene s;
     s.make(make_cudaExtent(W, 0, 2), cudaArrayLayered, cudaCreateChannelDesc<unsigned char>());
-    const unsigned char bytes[2 * W] = {0, 5, 10, 11, 60, 128, 200, 255, 1, 30};
-    cudaMemcpy3DParms p = {};
-    p.srcPtr = make_cudaPitchedPtr((void *)bytes, W, W, 1);
-    p.dstArray = s.array;
-    p.extent = make_cudaExtent(W, 1, 2);
-    p.kind = cudaMemcpyHostToDevice;
-    OK(cudaMemcpy3D(&p));
-    s.view(false, false, cudaAddressModeClamp, cudaFilterModePoint, 0, 0, 0, cudaReadModeNormalizedFloat,
-           true);
-    s.run<layers_1d>();
-    for (int k = 0; k < POINTS; k++) {
-        const double c =
-            bytes[layer_of(s.list[k], 2) * W + clamp_to((int)std::floor(s.list[k].x), W)] / 255.0;
-        EXPECT(s.near(k, c <= 0.04045 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4), 2e-3));
+    copy_in(s.array, bytes, W, 1, 2);
+    for (int i = 0; i < 2 * W; i++) {
+        const double c = bytes[i] / 255.0;
+        values[i] = c <= 0.04045 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4);
     }
+    cudaTextureDesc desc = {};
+    desc.readMode = cudaReadModeNormalizedFloat;
+    desc.sRGB = true;
+    s.view(false, false, cudaAddressModeClamp, desc);
+    s.check<layers_1d>(at_point);
 }
 
 // ---- surfaces ----
@@ -558,18 +506,8 @@ TEST(surfaces) {
         OK(cudaCreateSurfaceObject(&surface, &resource));
         shift<<<1, dim3((unsigned)e.width, (unsigned)rows, (unsigned)e.depth)>>>(surface, kind);
         OK(cudaGetLastError());
-        std::vector<float> back(e.width * rows * e.depth);
-        cudaMemcpy3DParms p = {};
-        p.srcArray = array;
-        p.dstPtr = make_cudaPitchedPtr(back.data(), e.width * 4, e.width, rows);
-        p.extent = make_cudaExtent(e.width, rows, e.depth);
-        p.kind = cudaMemcpyDeviceToHost;
-        OK(cudaMemcpy3D(&p));
-        size_t i = 0;
-        for (size_t z = 0; z < e.depth; z++)
-            for (size_t y = 0; y < rows; y++)
-                for (size_t x = 0; x < e.width; x++)
-                    EXPECT(back[i++] == texel((int)x, (int)y, (int)z) + 1000);
+        EXPECT(copy_out(array, e.width, rows, e.depth) ==
+               all(e.width, rows, e.depth, [](int x, int y, int z) { return texel(x, y, z) + 1000; }));
         OK(cudaDestroySurfaceObject(surface));
         OK(cudaFreeArray(array));
     }
@@ -578,44 +516,36 @@ TEST(surfaces) {
 // ---- boxes ----
 
 TEST(boxes_are_copied_and_filled) {
-    cudaPitchedPtr box;
+    cudaPitchedPtr memory;
     const size_t w = 50, h = 7, d = 5;
-    OK(cudaMalloc3D(&box, make_cudaExtent(w, h, d)));
-    EXPECT(box.pitch >= w && box.xsize == w && box.ysize == h);
-    OK(cudaMemset3D(box, 1, make_cudaExtent(w, h, d)));
-    cudaPitchedPtr inner = box; // 20 x 3 x 2 bytes at (10, 2, 1)
-    inner.ptr = (char *)box.ptr + (1 * h + 2) * box.pitch + 10;
+    OK(cudaMalloc3D(&memory, make_cudaExtent(w, h, d)));
+    EXPECT(memory.pitch >= w && memory.xsize == w && memory.ysize == h);
+    OK(cudaMemset3D(memory, 1, make_cudaExtent(w, h, d)));
+    cudaPitchedPtr inner = memory; // 20 x 3 x 2 bytes at (10, 2, 1)
+    inner.ptr = (char *)memory.ptr + (1 * h + 2) * memory.pitch + 10;
     OK(cudaMemset3D(inner, 9, make_cudaExtent(20, 3, 2)));
-    std::vector<unsigned char> all(w * h * d), part(60 * 8 * 4, 77);
-    cudaMemcpy3DParms p = {};
-    p.srcPtr = box;
-    p.dstPtr = make_cudaPitchedPtr(all.data(), w, w, h);
-    p.extent = make_cudaExtent(w, h, d);
+    std::vector<unsigned char> whole(w * h * d), part(60 * 8 * 4, 77);
+    cudaMemcpy3DParms p = box(whole, w, h, d);
+    p.srcPtr = memory;
     p.kind = cudaMemcpyDeviceToHost;
     OK(cudaMemcpy3D(&p));
-    for (size_t z = 0; z < d; z++)
-        for (size_t y = 0; y < h; y++)
-            for (size_t x = 0; x < w; x++) {
-                const bool inside = x >= 10 && x < 30 && y >= 2 && y < 5 && z >= 1 && z < 3;
-                EXPECT(all[(z * h + y) * w + x] == (inside ? 9 : 1));
-            }
+    EXPECT(whole == all<unsigned char>(w, h, d, [](int x, int y, int z) {
+               return x >= 10 && x < 30 && y >= 2 && y < 5 && z >= 1 && z < 3 ? 9 : 1;
+           }));
     p.srcPos = make_cudaPos(5, 1, 1);
     p.dstPtr = make_cudaPitchedPtr(part.data(), 60, 60, 8);
     p.dstPos = make_cudaPos(3, 2, 1);
     p.extent = make_cudaExtent(15, 4, 2);
     OK(cudaMemcpy3DAsync(&p, 0));
     OK(cudaStreamSynchronize(0));
-    for (size_t z = 0; z < 4; z++)
-        for (size_t y = 0; y < 8; y++)
-            for (size_t x = 0; x < 60; x++) {
-                const bool copied = x >= 3 && x < 18 && y >= 2 && y < 6 && z >= 1 && z < 3;
-                EXPECT(part[(z * 8 + y) * 60 + x] == (copied ? all[(z * h + y - 1) * w + x + 2] : 77));
-            }
+    EXPECT(part == all<unsigned char>(60, 8, 4, [&](size_t x, size_t y, size_t z) {
+               const bool copied = x >= 3 && x < 18 && y >= 2 && y < 6 && z >= 1 && z < 3;
+               return copied ? whole[(z * h + y - 1) * w + x + 2] : 77;
+           }));
     p.extent = make_cudaExtent(51, 1, 1); // wider than a row
-    EXPECT(cudaMemcpy3D(&p) != cudaSuccess || p.extent.width <= box.pitch);
+    EXPECT(cudaMemcpy3D(&p) != cudaSuccess || p.extent.width <= memory.pitch);
     p.srcPtr.ptr = NULL;
     EXPECT(cudaMemcpy3D(&p) == cudaErrorInvalidValue);
-    (void)cudaGetLastError();
 }
 
 TEST(arrays_are_copied_in_part) {
@@ -632,19 +562,9 @@ TEST(arrays_are_copied_in_part) {
     p.extent = make_cudaExtent(4, 2, 2);
     p.kind = cudaMemcpyDeviceToDevice;
     OK(cudaMemcpy3D(&p));
-    std::vector<float> back(W * H * D);
-    cudaMemcpy3DParms q = {};
-    q.srcArray = b;
-    q.dstPtr = make_cudaPitchedPtr(back.data(), W * 4, W, H);
-    q.extent = make_cudaExtent(W, H, D);
-    q.kind = cudaMemcpyDeviceToHost;
-    OK(cudaMemcpy3D(&q));
-    for (int z = 0; z < D; z++)
-        for (int y = 0; y < H; y++)
-            for (int x = 0; x < W; x++)
-                EXPECT(back[(z * H + y) * W + x] ==
-                       (x < 4 && y < 2 && z >= 2 ? texel(x + 2, y + 1, z - 1) : 0));
+    EXPECT(copy_out(b, W, H, D) == all(W, H, D, [](int x, int y, int z) {
+               return x < 4 && y < 2 && z >= 2 ? texel(x + 2, y + 1, z - 1) : 0;
+           }));
     p.extent = make_cudaExtent(7, 1, 1);
     EXPECT(cudaMemcpy3D(&p) == cudaErrorInvalidValue);
-    (void)cudaGetLastError();
 }
