@@ -19,15 +19,7 @@ def include():
 def check(tmp_path, text, *options):
     """Checks the syntax of a source. Returns the compiler's result."""
     (tmp_path / "main.cpp").write_text(text)
-    command = [
-        *tools.CXX,
-        "-std=gnu++17",
-        *options,
-        "-I",
-        include(),
-        "-fsyntax-only",
-        "main.cpp",
-    ]
+    command = [*tools.CXX, "-std=gnu++17", *options, "-I", include(), "-fsyntax-only", "main.cpp"]
     return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
 
 
