@@ -166,19 +166,11 @@ TEST(mapped_twice) {
     WORKS(scene.map());
     FAILS(cudaErrorNotMapped, "in the list twice", cudaGraphicsUnmapResources(2, both, 0));
     FAILS(cudaErrorNotMapped, "is not mapped", scene.unmap());
-    WORKS(scene.map() ? cudaErrorUnknown : scene.unmap());
-}
-
-TEST(unmapped_twice) {
-    Scene scene;
-    FAILS(cudaErrorNotMapped, "is not mapped", scene.unmap());
-    OK(scene.map());
-    WORKS(scene.unmap());
-    FAILS(cudaErrorNotMapped, "is not mapped", scene.unmap());
     void *p;
     size_t bytes;
     FAILS(cudaErrorNotMapped, "is not mapped",
           cudaGraphicsResourceGetMappedPointer(&p, &bytes, scene.resource));
+    WORKS(scene.map() ? cudaErrorUnknown : scene.unmap());
 }
 
 // Draws from the bound buffer, as a program would.
@@ -202,25 +194,20 @@ TEST(drawn_while_mapped) {
     WORKS(scene.map() ? cudaErrorUnknown : scene.unmap());
 }
 
-TEST(used_after_unmapping) {
+// What is refused while the buffer is mapped has no effect.
+TEST(freed_or_unregistered_while_mapped) {
     Scene scene;
     OK(scene.map());
-    int *const stale = scene.pointer(), one;
-    WORKS(cudaMemcpy(&one, stale, sizeof one, cudaMemcpyDeviceToHost));
-    OK(scene.unmap());
-    FAILS(cudaErrorInvalidValue, "freed", cudaMemcpy(&one, stale, sizeof one, cudaMemcpyDeviceToHost));
-}
-
-TEST(freed_while_mapped) {
-    Scene scene;
-    OK(scene.map());
-    int *const mapped = scene.pointer();
+    int *const mapped = scene.pointer(), one;
     FAILS(cudaErrorInvalidValue, "belongs to a mapped OpenGL resource", cudaFree(mapped));
     FAILS(cudaErrorInvalidValue, "belongs to a mapped OpenGL resource", cudaFreeAsync(mapped, 0));
+    FAILS(cudaErrorAlreadyMapped, "still mapped", cudaGraphicsUnregisterResource(scene.resource));
     twice<<<4, 256>>>(mapped, scene.n);
+    WORKS(cudaMemcpy(&one, mapped, sizeof one, cudaMemcpyDeviceToHost));
     WORKS(scene.unmap());
     EXPECT(scene.content()[999] == 2 * 999);
     FAILS(cudaErrorInvalidValue, "freed", cudaFree(mapped));
+    FAILS(cudaErrorInvalidValue, "freed", cudaMemcpy(&one, mapped, sizeof one, cudaMemcpyDeviceToHost));
 }
 
 TEST(deleted_buffers) {
@@ -260,16 +247,6 @@ TEST(storage_that_changes) {
     FAILS(cudaErrorUnknown, "new storage", scene.unmap());
 }
 
-// Unregistering is refused and has no effect.
-TEST(unregistered_while_mapped) {
-    Scene scene;
-    OK(scene.map());
-    FAILS(cudaErrorAlreadyMapped, "still mapped", cudaGraphicsUnregisterResource(scene.resource));
-    twice<<<4, 256>>>(scene.pointer(), scene.n);
-    WORKS(scene.unmap());
-    EXPECT(scene.content()[999] == 2 * 999);
-}
-
 TEST(without_a_context) {
     cudaGraphicsResource_t resource;
     unsigned count;
@@ -284,17 +261,13 @@ TEST(without_a_context) {
     EXPECT(count == 1 && device == 1);
 }
 
-TEST(flags_that_there_are_not) {
+TEST(flags_that_there_are_not_and_a_reset) {
     Scene scene;
     cudaGraphicsResource_t resource;
     FAILS(cudaErrorInvalidValue, "not a valid flag",
           cudaGraphicsGLRegisterBuffer(&resource, scene.buffer, 3));
     FAILS(cudaErrorInvalidValue, "not a valid flag", cudaGraphicsResourceSetMapFlags(scene.resource, 3));
     FAILS(cudaErrorInvalidValue, "invalid list of 0", cudaGraphicsMapResources(0, &scene.resource, 0));
-}
-
-TEST(a_reset_forgets) {
-    Scene scene;
     OK(cudaDeviceReset());
     FAILS(cudaErrorInvalidResourceHandle, "not a graphics resource", scene.map());
     scene.resource = nullptr;

@@ -24,14 +24,10 @@
     } while (0)
 
 static unit_result run(void (*body)(), const char *check = "1") {
-    static const char *value;
-    value = check;
-    return unit_child(
-        [](void *body) {
-            setenv("CUDA_CPU_CHECK", value, 1);
-            reinterpret_cast<void (*)()>(body)();
-        },
-        reinterpret_cast<void *>(body));
+    return in_child([=] {
+        setenv("CUDA_CPU_CHECK", check, 1);
+        body();
+    });
 }
 
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
@@ -78,16 +74,6 @@ TEST(host_reads_and_writes) {
             "guard+0x", "; host code must use cudaMemcpy (in "});
     faulty([] { zeros()[99] = 1; },
            {"cuda on the CPU: the host writes 0x", ", which is 400 bytes of device 0, " + line(zeros_line)});
-    const auto right = [] {
-        volatile int *const p = zeros();
-        int values[100];
-        count_up<<<2, 64>>>((int *)p, 100);
-        MUST(cudaMemcpy(values, (int *)p, 400, cudaMemcpyDeviceToHost));
-        HOLDS(values[0] == 0 && values[99] == 99);
-        MUST(cudaFree((int *)p));
-    };
-    silent(right);
-    silent(right, "0");
     silent([] { zeros()[99] = 1; }, "0");
 }
 
@@ -95,21 +81,13 @@ TEST(host_accesses_after_a_kernel_and_in_the_c_library) {
     faulty(
         [] {
             volatile int *const p = zeros();
+            int values[100];
             count_up<<<2, 64>>>((int *)p, 100);
             MUST(cudaDeviceSynchronize());
-            exit(p[3]);
-        },
-        {"the host reads", "400 bytes of device 0"});
-    faulty(
-        [] {
-            int values[100];
-            memcpy(values, (int *)zeros(), unit_first ? 400 : 4);
+            memcpy(values, (int *)p, unit_first ? 400 : 4);
             exit(values[0]);
         },
         {"the host reads", "guard+0x", "400 bytes of device 0"});
-    faulty([] { memset((int *)zeros(), 1, unit_first ? 400 : 4); },
-           {"the host writes", "guard+0x", "400 bytes of device 0"});
-    faulty([] { exit((int)strlen((const char *)zeros())); }, {"the host reads", "guard+0x"});
     faulty([] { free((int *)zeros()); }, {"the host reads", "bytes before 400 bytes of device 0"});
     faulty([] { MUST(cudaMalloc((void **)zeros(), 4)); }, {"the host writes", "400 bytes of device 0"});
     faulty([] { std::thread([p = zeros()] { exit(*p); }).join(); }, {"the host reads"});
@@ -200,21 +178,17 @@ TEST(addresses_are_used_again) {
 
 TEST(memory_that_the_host_may_use) {
     silent([] {
-        int *managed, *pinned, *mapped, *device;
+        int *managed, *pinned, *device;
         MUST(cudaMallocManaged(&managed, 400));
-        MUST(cudaMallocHost(&pinned, 400));
-        MUST(cudaHostAlloc(&mapped, 400, cudaHostAllocMapped));
-        MUST(cudaHostGetDevicePointer(&device, mapped, 0));
-        volatile int *const p = zeros();
-        managed[3] = pinned[3] = mapped[3] = 7;
-        for (int *values : {managed, device, (int *)p})
+        MUST(cudaHostAlloc(&pinned, 400, cudaHostAllocMapped));
+        MUST(cudaHostGetDevicePointer(&device, pinned, 0));
+        managed[3] = pinned[3] = 7;
+        for (int *values : {managed, device})
             count_up<<<4, 25>>>(values, 100);
-        MUST(cudaMemcpyAsync(pinned, (int *)p, 400, cudaMemcpyDefault, 0));
         MUST(cudaDeviceSynchronize());
-        HOLDS(managed[3] == 10 && mapped[3] == 10 && pinned[3] == 3);
+        HOLDS(managed[3] == 10 && pinned[3] == 10);
         MUST(cudaFree(managed));
         MUST(cudaFreeHost(pinned));
-        MUST(cudaFreeHost(mapped));
     });
 }
 

@@ -10,23 +10,14 @@ static void work(double seconds) { // keeps its processor busy
         ;
 }
 
-struct Run {
-    void (*launch)();
-    const char *variable, *value;
-};
-
 static unit_result run(void (*launch)(), const char *variable = "CUDA_CPU_WATCHDOG",
                        const char *value = "0.2") {
-    Run what = {launch, variable, value};
-    return unit_child(
-        [](void *arg) {
-            const Run &run = *static_cast<Run *>(arg);
-            setenv("CUDA_CPU_WORKERS", "2", 1);
-            setenv(run.variable, run.value, 1);
-            run.launch();
-            exit(cudaDeviceSynchronize() == cudaSuccess ? EXIT_SUCCESS : EXIT_FAILURE);
-        },
-        &what);
+    return in_child([=] {
+        setenv("CUDA_CPU_WORKERS", "2", 1);
+        setenv(variable, value, 1);
+        launch();
+        exit(cudaDeviceSynchronize() == cudaSuccess ? EXIT_SUCCESS : EXIT_FAILURE);
+    });
 }
 
 __device__ int mutex, turn;
