@@ -19,21 +19,13 @@ static bool saw(float a, float b = 0, float c = 0) {
 }
 
 __global__ void called(int) {}
-static void call(void *) {
-    called(1);
-}
-TEST(a_kernel_is_not_called_as_a_function) { // first, because it forks
-    const unit_result result = unit_child(call, NULL);
-    EXPECT(result.status == 1 && strstr(result.err, "the kernel called is called as a function"));
-}
-
 static void not_global(int) {}
-static void launch_a_function(void *) {
-    not_global<<<1, 1>>>(1);
-}
-TEST(only_a_kernel_is_launched) {
-    const unit_result result = unit_child(launch_a_function, NULL);
-    EXPECT(result.status == 1 && strstr(result.err, "not_global is not __global__"));
+TEST(only_a_kernel_is_launched_and_only_by_a_launch) { // first, because it forks
+    const unit_result as_a_function = in_child([] { called(1); });
+    EXPECT(as_a_function.status == 1 &&
+           strstr(as_a_function.err, "the kernel called is called as a function"));
+    const unit_result launched = in_child([] { not_global<<<1, 1>>>(1); });
+    EXPECT(launched.status == 1 && strstr(launched.err, "not_global is not __global__"));
 }
 
 struct Pair {

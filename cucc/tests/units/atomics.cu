@@ -134,36 +134,6 @@ TEST(many_atomics_in_each_thread) {
     }
 }
 
-// Every thread takes two of a few locks, by atomic exchange, and holds both at once.
-__global__ void locked_cells(int *locks, unsigned *cells, int n) {
-    const int a = (int)(threadIdx.x % n), b = (int)(threadIdx.x * 7 % n);
-    const int first = a < b ? a : b, second = a < b ? b : a;
-    while (atomicExch(&locks[first], 1) != 0)
-        ;
-    if (second != first)
-        while (atomicExch(&locks[second], 1) != 0)
-            ;
-    __threadfence();
-    cells[first] += 1;
-    cells[second] += 1;
-    __threadfence();
-    if (second != first)
-        atomicExch(&locks[second], 0);
-    atomicExch(&locks[first], 0);
-}
-
-TEST(every_thread_takes_locks) {
-    const int n = 5;
-    const Device<int> locks(n);
-    const Device<unsigned> cells(n);
-    unsigned total = 0;
-    for (int run = 0; run < 50; ++run)
-        locked_cells<<<9, 256>>>(locks.data, cells.data, n);
-    for (unsigned cell : cells.host())
-        total += cell;
-    EXPECT(total == 50u * 9 * 256 * 2);
-}
-
 // Many critical sections in each thread. Threads take turns when they release a lock, but not while they hold
 // one: with one lock for all, a thread in the critical section never finds another one in it. The time of a
 // thread's last section, and of the first section of any other thread, show whether they took turns.
@@ -199,20 +169,10 @@ TEST(threads_take_turns_at_the_release_of_a_lock) {
 
 // Every way to read a flag by an atomic that changes nothing. The thread that sets it has not started yet.
 __device__ unsigned read_by_atomic(unsigned *flag, unsigned way) {
-    switch (way) {
-    case 0:
-        return atomicOr(flag, 0);
-    case 1:
-        return atomicAnd(flag, ~0u);
-    case 2:
-        return atomicXor(flag, 0);
-    case 3:
-        return atomicMax(flag, 0);
-    case 4:
-        return atomicMin(flag, ~0u);
-    case 5:
-        return atomicCAS(flag, 7, 7);
-    }
+    if (way < 3)
+        return way == 0 ? atomicOr(flag, 0) : way == 1 ? atomicAnd(flag, ~0u) : atomicXor(flag, 0);
+    if (way < 6)
+        return way == 3 ? atomicMax(flag, 0) : way == 4 ? atomicMin(flag, ~0u) : atomicCAS(flag, 7, 7);
     return atomicAdd(flag, 0);
 }
 __global__ void polls(unsigned *flags, int *out) {

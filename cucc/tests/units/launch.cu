@@ -14,7 +14,7 @@ __global__ void hello() {
 }
 
 TEST(kernels_print) { // first, because it forks, which needs a process without threads
-    const unit_result result = unit_child([](void *) { hello<<<2, 3>>>(); }, NULL);
+    const unit_result result = in_child([] { hello<<<2, 3>>>(); });
     EXPECT(result.status == 0);
     for (int block = 0; block < 2; ++block)
         for (int thread = 0; thread < 3; ++thread) {

@@ -3,9 +3,6 @@
 // before the host's launch is complete. cudaDeviceSynchronize() in device code waits for child grids, as
 // before CUDA 12.
 #include <cuda_runtime.h>
-#include <cstdlib>
-#include <initializer_list>
-#include <vector>
 #include "random.h"
 
 template <class T> static T *managed(size_t count) {
@@ -27,14 +24,12 @@ __global__ void launch_and_trap(int *p) {
 
 // The first case, because a process must not fork after it has used the device
 TEST(after_a_trap_nothing_runs) {
-    const unit_result result = unit_child(
-        [](void *) {
-            int *p = managed<int>(1);
-            launch_and_trap<<<1, 1>>>(p);
-            EXPECT(cudaDeviceSynchronize() == cudaErrorLaunchFailure && *p == 0);
-            _exit(unit_failures != 0); // memory cannot be freed after the error
-        },
-        NULL);
+    const unit_result result = in_child([] {
+        int *p = managed<int>(1);
+        launch_and_trap<<<1, 1>>>(p);
+        EXPECT(cudaDeviceSynchronize() == cudaErrorLaunchFailure && *p == 0);
+        _exit(unit_failures != 0); // memory cannot be freed after the error
+    });
     EXPECT(result.status == 0);
 }
 #endif
@@ -225,20 +220,6 @@ TEST(only_the_thread_that_has_launched_sees_the_error) {
             EXPECT(p[i] == (i == bad ? -1 : i));
         }
     }
-}
-
-__global__ void leave_an_error(int *p, int *errors_at_start) {
-    if (cudaPeekAtLastError() != cudaSuccess)
-        atomicAdd(errors_at_start, 1);
-    put<<<0, 1>>>(p, 1);
-}
-
-TEST(each_thread_starts_without_an_error) {
-    int *p = managed<int>(2);
-    for (int repetition = 0; repetition < 3; ++repetition)
-        leave_an_error<<<20, 40>>>(p, p + 1);
-    OK(cudaDeviceSynchronize());
-    EXPECT(p[0] == 0 && p[1] == 0);
 }
 
 __global__ void unknown_stream(int *p, cudaStream_t stream, cudaError_t *error) {
