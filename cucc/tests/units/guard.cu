@@ -192,39 +192,6 @@ TEST(memory_that_the_host_may_use) {
     });
 }
 
-__global__ void fetch(cudaTextureObject_t linear, cudaTextureObject_t array, int *out) {
-    out[threadIdx.x] =
-        tex1Dfetch<int>(linear, (int)threadIdx.x) + tex2D<int>(array, (float)threadIdx.x + 0.5f, 0.5f);
-}
-
-TEST(textures_and_arrays) {
-    silent([] {
-        volatile int *const p = zeros(), *const out = zeros();
-        int values[100];
-        count_up<<<1, 100>>>((int *)p, 100);
-        cudaArray_t array;
-        const cudaChannelFormatDesc format = cudaCreateChannelDesc<int>();
-        MUST(cudaMallocArray(&array, &format, 100, 2));
-        MUST(cudaMemcpy2DToArray(array, 0, 0, (int *)p, 400, 400, 1, cudaMemcpyDeviceToDevice));
-        cudaResourceDesc resource = {};
-        resource.resType = cudaResourceTypeLinear;
-        resource.res.linear.devPtr = (int *)p;
-        resource.res.linear.desc = format;
-        resource.res.linear.sizeInBytes = 400;
-        cudaTextureDesc texture = {};
-        cudaTextureObject_t linear, of_array;
-        MUST(cudaCreateTextureObject(&linear, &resource, &texture, NULL));
-        resource = {};
-        resource.resType = cudaResourceTypeArray;
-        resource.res.array.array = array;
-        MUST(cudaCreateTextureObject(&of_array, &resource, &texture, NULL));
-        fetch<<<1, 100>>>(linear, of_array, (int *)out);
-        MUST(cudaMemcpy(values, (int *)out, 400, cudaMemcpyDeviceToHost));
-        HOLDS(values[1] == 2 && values[99] == 198);
-        MUST(cudaFreeArray(array));
-    });
-}
-
 TEST(graphs) {
     silent([] {
         volatile int *const p = zeros();

@@ -4,11 +4,6 @@
 #include <type_traits>
 #include "device.h"
 
-static unsigned present(unsigned threads, unsigned t) { // the lanes that exist in t's warp
-    const unsigned here = threads - t / 32 * 32;
-    return here >= 32 ? ~0u : (1u << here) - 1;
-}
-
 template <class T> static std::vector<T> some(unsigned n, unsigned seed, unsigned kinds) {
     std::vector<T> values(n);
     std::mt19937 random(seed);
@@ -19,17 +14,9 @@ template <class T> static std::vector<T> some(unsigned n, unsigned seed, unsigne
 
 enum { INDEX, UP, DOWN, XOR };
 
-template <class T> __global__ void shuffle(const T *in, T *out, int kind, int operand, int width) {
-    const T value = in[threadIdx.x];
-    out[threadIdx.x] = kind == INDEX  ? __shfl_sync(~0u, value, operand, width)
-                       : kind == UP   ? __shfl_up_sync(~0u, value, operand, width)
-                       : kind == DOWN ? __shfl_down_sync(~0u, value, operand, width)
-                                      : __shfl_xor_sync(~0u, value, operand, width);
-}
-
 // The lane that a shuffle reads, by the rules of the programming guide; -1 where the result is
 // undefined.
-static int source(int kind, int lane, int operand, int width, unsigned lanes) {
+__device__ int source(int kind, int lane, int operand, int width, int lanes) {
     const int segment = lane / width * width, inside = lane % width;
     int from = lane;
     if (kind == INDEX)
@@ -40,7 +27,21 @@ static int source(int kind, int lane, int operand, int width, unsigned lanes) {
         from = inside + operand < width ? lane + operand : lane;
     else if ((lane ^ operand) < segment + width)
         from = lane ^ operand;
-    return lanes >> from & 1 ? from : -1;
+    return from < lanes ? from : -1;
+}
+
+template <class T> __global__ void shuffle(const T *in, int *good, int kind, int operand, int width) {
+    const int lane = threadIdx.x % 32, first = threadIdx.x - lane;
+    const T value = in[threadIdx.x];
+    const T got = kind == INDEX  ? __shfl_sync(~0u, value, operand, width)
+                  : kind == UP   ? __shfl_up_sync(~0u, value, operand, width)
+                  : kind == DOWN ? __shfl_down_sync(~0u, value, operand, width)
+                                 : __shfl_xor_sync(~0u, value, operand, width);
+    const int from = source(kind, lane, operand, width, blockDim.x - first);
+    if (from >= 0)
+        good[threadIdx.x] = got == in[first + from];
+    else
+        good[threadIdx.x] = got != got || !std::is_floating_point<T>::value; // reads as NaN
 }
 
 template <class T> static void shuffles() {
@@ -48,19 +49,10 @@ template <class T> static void shuffles() {
         for (int width : {32, 16, 8, 2, 1})
             for (int operand : {0, 1, 2, 5, 16, 31})
                 for (int kind : {INDEX, UP, DOWN, XOR}) {
-                    const auto in = some<T>(threads, threads + operand, 1000);
-                    const Device<T> lanes(in), results(threads);
-                    shuffle<<<1, threads>>>(lanes.data, results.data, kind, operand, width);
-                    const auto out = results.host();
-                    unsigned wrong = 0;
-                    for (unsigned t = 0; t < threads; ++t) {
-                        const int from = source(kind, t % 32, operand, width, present(threads, t));
-                        if (from >= 0)
-                            wrong += out[t] != in[t / 32 * 32 + from];
-                        else if (std::is_floating_point<T>::value)
-                            wrong += out[t] == out[t]; // an undefined value reads as NaN
-                    }
-                    if (!EXPECT(wrong == 0))
+                    const Device<T> in(some<T>(threads, threads + operand, 1000));
+                    const Device<int> good(threads);
+                    shuffle<<<1, threads>>>(in.data, good.data, kind, operand, width);
+                    if (!all_good(good))
                         fprintf(stderr, "  %u threads, kind %d, operand %d, width %d\n", threads, kind,
                                 operand, width);
                 }
@@ -70,95 +62,59 @@ TEST(lanes_that_shuffles_read) {
     shuffles<int>(), shuffles<double>();
 }
 
-__global__ void vote(const int *in, unsigned *out) {
-    const int value = in[threadIdx.x];
-    unsigned *mine = out + 8 * threadIdx.x;
-    mine[0] = __ballot_sync(~0u, value > 0);
-    mine[1] = (unsigned)__any_sync(~0u, value == 3);
-    mine[2] = (unsigned)__all_sync(~0u, value < 5);
-    mine[3] = __match_any_sync(~0u, value);
-    int all;
-    mine[4] = __match_all_sync(~0u, value / 100, &all) ? 1u : 0u;
-    mine[5] = (unsigned)all;
-    mine[6] = __match_all_sync(~0u, value, &all) ? 1u : 0u;
-    mine[7] = (unsigned)all;
+__global__ void vote(const int *in, int *good) {
+    const unsigned t = threadIdx.x, first = t / 32 * 32, end = min(first + 32, blockDim.x);
+    unsigned positive = 0, three = 0, above4 = 0, equal = 0, present = 0;
+    const int value = in[t];
+    for (unsigned i = first; i < end; ++i) {
+        const unsigned bit = 1u << i % 32;
+        positive |= in[i] > 0 ? bit : 0;
+        three |= in[i] == 3 ? bit : 0;
+        above4 |= in[i] > 4 ? bit : 0;
+        equal |= in[i] == value ? bit : 0;
+        present |= bit;
+    }
+    int zero, same; // all are 0 after the division
+    good[t] = __ballot_sync(~0u, value > 0) == positive && !__any_sync(~0u, value == 3) == !three &&
+              !__all_sync(~0u, value < 5) == !!above4 && __match_any_sync(~0u, value) == equal &&
+              __match_all_sync(~0u, value / 100, &zero) && zero &&
+              !__match_all_sync(~0u, value, &same) == (equal != present) && !same == (equal != present);
 }
 
 TEST(votes_and_matches) {
     for (unsigned threads : {1u, 7u, 32u, 50u, 96u, 1024u})
         for (unsigned seed = 0; seed < 8; ++seed) {
-            const auto in = some<int>(threads, seed, seed == 0 ? 1 : 8);
-            const Device<int> lanes(in);
-            const Device<unsigned> results(8 * threads);
-            vote<<<1, threads>>>(lanes.data, results.data);
-            const auto out = results.host();
-            unsigned wrong = 0;
-            for (unsigned t = 0; t < threads; ++t) {
-                const unsigned lanes_here = present(threads, t);
-                unsigned positive = 0, three = 0, below5 = 0, equal = 0;
-                for (unsigned lane = 0; lane < 32; ++lane)
-                    if (lanes_here >> lane & 1) {
-                        const int value = in[t / 32 * 32 + lane];
-                        positive |= (unsigned)(value > 0) << lane;
-                        three |= (unsigned)(value == 3) << lane;
-                        below5 |= (unsigned)(value < 5) << lane;
-                        equal |= (unsigned)(value == in[t]) << lane;
-                    }
-                const unsigned *got = &out[8 * t];
-                wrong += got[0] != positive;
-                wrong += (got[1] != 0) != (three != 0);
-                wrong += (got[2] != 0) != (below5 == lanes_here);
-                wrong += got[3] != equal;
-                wrong += got[4] != 1 || got[5] == 0; // all are 0 after the division
-                wrong += got[6] != (equal == lanes_here) || (got[7] != 0) != (equal == lanes_here);
-            }
-            EXPECT(wrong == 0);
+            const Device<int> in(some<int>(threads, seed, seed == 0 ? 1 : 8)), good(threads);
+            vote<<<1, threads>>>(in.data, good.data);
+            all_good(good);
         }
 }
 
-__global__ void reduce(const int *in, int *out) {
-    const int value = in[threadIdx.x];
-    int *mine = out + 9 * threadIdx.x;
-    mine[0] = __reduce_add_sync(~0u, value);
-    mine[1] = __reduce_min_sync(~0u, value);
-    mine[2] = __reduce_max_sync(~0u, value);
-    mine[3] = (int)__reduce_add_sync(~0u, (unsigned)value);
-    mine[4] = (int)__reduce_min_sync(~0u, (unsigned)value);
-    mine[5] = (int)__reduce_max_sync(~0u, (unsigned)value);
-    mine[6] = (int)__reduce_and_sync(~0u, (unsigned)value);
-    mine[7] = (int)__reduce_or_sync(~0u, (unsigned)value);
-    mine[8] = (int)__reduce_xor_sync(~0u, (unsigned)value);
+__global__ void reduce(const int *in, int *good) {
+    const unsigned t = threadIdx.x, first = t / 32 * 32, end = min(first + 32, blockDim.x);
+    const int value = in[t];
+    int sum = 0, low = value, high = value;
+    unsigned ulow = value, uhigh = value, all = ~0u, any = 0, parity = 0;
+    for (unsigned i = first; i < end; ++i) {
+        const unsigned u = in[i];
+        sum += in[i];
+        low = min(low, in[i]), high = max(high, in[i]);
+        ulow = min(ulow, u), uhigh = max(uhigh, u);
+        all &= u, any |= u, parity ^= u;
+    }
+    const unsigned mine = value;
+    good[t] = __reduce_add_sync(~0u, value) == sum && __reduce_min_sync(~0u, value) == low &&
+              __reduce_max_sync(~0u, value) == high && __reduce_add_sync(~0u, mine) == (unsigned)sum &&
+              __reduce_min_sync(~0u, mine) == ulow && __reduce_max_sync(~0u, mine) == uhigh &&
+              __reduce_and_sync(~0u, mine) == all && __reduce_or_sync(~0u, mine) == any &&
+              __reduce_xor_sync(~0u, mine) == parity;
 }
 
 TEST(reductions) {
     for (unsigned threads : {1u, 5u, 32u, 61u, 1024u}) {
-        const auto in = some<int>(threads, threads, 1 << 20);
-        const Device<int> lanes(in), results(9 * threads);
-        reduce<<<1, threads>>>(lanes.data, results.data);
-        const auto out = results.host();
-        unsigned wrong = 0;
-        for (unsigned t = 0; t < threads; ++t) {
-            const unsigned first = t / 32 * 32, last = first + 32 < threads ? first + 32 : threads;
-            int sum = 0, low = in[first], high = low;
-            unsigned ulow = (unsigned)low, uhigh = ulow, all = ~0u, any = 0, parity = 0;
-            for (unsigned i = first; i < last; ++i) {
-                const int value = in[i];
-                const unsigned u = (unsigned)value;
-                sum += value;
-                low = value < low ? value : low;
-                high = value > high ? value : high;
-                ulow = u < ulow ? u : ulow;
-                uhigh = u > uhigh ? u : uhigh;
-                all &= u;
-                any |= u;
-                parity ^= u;
-            }
-            const int expected[9] = {sum,        low,      high,     sum,        (int)ulow,
-                                     (int)uhigh, (int)all, (int)any, (int)parity};
-            for (int i = 0; i < 9; ++i)
-                wrong += out[9 * t + i] != expected[i];
-        }
-        EXPECT(wrong == 0);
+        const Device<int> in(some<int>(threads, threads, 1 << 20)), good(threads);
+        reduce<<<1, threads>>>(in.data, good.data);
+        all_good(good);
     }
 }
 
